@@ -13,8 +13,12 @@
  *   DM_STATIC_ASSERT(condition, "text")
  *   DM_KERNEL(name, args_type)   the head of a kernel that takes one argument block by value
  *   dm_thread_index()            this thread's index in the grid; only inside a kernel
- *   dm_thread_count()            threads in the whole grid
- *   dm_atomic_add_u32/_u64/_f32, dm_atomic_max_u32, dm_atomic_cas_u32 ...  return the old value
+ *   dm_thread_count()            threads in the whole grid; likewise
+ *   dm_any, dm_all, dm_ballot, dm_lane, DM_LANES   the warp: 32 lanes on CUDA, one on the CPU
+ *   dm_atomic_<add|min|max|cas|exch|and|or|xor>_u32, dm_atomic_<add|cas|max>_u64,
+ *   dm_atomic_add_f32            relaxed; return the old value
+ *   dm_byte_perm, dm_popcount_u32, dm_ffs_u32, dm_clz_u32, dm_mulhi_u32, dm_rotl_u32, dm_fmaf,
+ *   dm_f32_bits, dm_bits_f32     one instruction each where the machine has it
  *
  * A kernel:
  *
@@ -22,16 +26,21 @@
  *     DM_KERNEL(saxpy, saxpy_args)
  *     {
  *         for (uint64_t i = dm_thread_index(); i < args.n; i += dm_thread_count())
- *             args.y[i] = args.a * args.x[i] + args.y[i];
+ *             args.y[i] = dm_fmaf(args.a, args.x[i], args.y[i]);
  *     }
  *
- * On the CPU the kernel is a plain function called once per thread index of its grid; the launch
- * spreads the indices over the thread pool, so a grid-stride loop works unchanged. */
+ * On the CPU this becomes an inlined body for one thread index and an exported loop over a range of
+ * indices, `void saxpy(const void *args, uint64_t first, uint64_t last, uint64_t count)`; the launch
+ * spreads ranges over the thread pool, so a grid-stride loop works unchanged and an index costs no
+ * call. Ordinary C files may include kernel text too and call its functions and loops directly.
+ *
+ * Floats: `a * b + c` is never contracted to a fused multiply-add (-ffp-contract=off, -fmad=false);
+ * write dm_fmaf where a fused one is meant. Then + - * / and fmaf give the same bits on both. */
 #ifndef DM_BASE_PORT_H
 #define DM_BASE_PORT_H
 
 #if defined(__CUDACC_RTC__)
-/* NVRTC has no standard headers. */
+/* NVRTC has no standard headers, but knows size_t. */
 typedef signed char int8_t;
 typedef unsigned char uint8_t;
 typedef short int16_t;
@@ -41,7 +50,6 @@ typedef unsigned int uint32_t;
 typedef long long int64_t;
 typedef unsigned long long uint64_t;
 typedef unsigned long long uintptr_t;
-typedef unsigned long long size_t;
 #else
 #include <stddef.h>
 #include <stdint.h>
@@ -62,11 +70,276 @@ typedef unsigned long long size_t;
 #define DM_FN static inline __attribute__((always_inline, unused))
 #define DM_FN_SLOW static __attribute__((noinline, unused))
 #define DM_TABLE static const
+#ifdef __cplusplus
+#define DM_RESTRICT __restrict__
+#define DM_STATIC_ASSERT(condition, text) static_assert(condition, text)
+#else
 #define DM_RESTRICT restrict
 #define DM_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
+#endif
 #endif
 
 #define DM_LIKELY(x) __builtin_expect(!!(x), 1)
 #define DM_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* ---- Kernels ---- */
+
+#if DM_ON_CUDA
+
+#if __CUDACC_VER_MAJOR__ >= 12
+/* The block stays in constant memory even when its address is taken. */
+#define DM_GRID_CONSTANT __grid_constant__
+#else
+#define DM_GRID_CONSTANT
+#endif
+#define DM_KERNEL(name, args_type)                                                                 \
+    extern "C" __global__ void name(const DM_GRID_CONSTANT args_type args)
+/* The same with a promise about the block size, which gives the compiler more registers. */
+#define DM_KERNEL_BOUNDS(name, args_type, block_threads, min_blocks)                               \
+    extern "C" __global__ void __launch_bounds__(block_threads, min_blocks)                        \
+        name(const DM_GRID_CONSTANT args_type args)
+#define dm_thread_index() ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x)
+#define dm_thread_count() ((uint64_t)gridDim.x * blockDim.x)
+
+#else
+
+/* A module compiled at run time shows its kernels to dlsym; inside the library they stay hidden. */
+#ifdef DM_MODULE_BUILD
+#define DM_KERNEL_EXPORT __attribute__((visibility("default")))
+#else
+#define DM_KERNEL_EXPORT
+#endif
+#define DM_KERNEL(name, args_type)                                                                 \
+    static inline __attribute__((always_inline)) void name##_thread(                               \
+        const args_type args, const uint64_t dm_thread_index_, const uint64_t dm_thread_count_);   \
+    DM_KERNEL_EXPORT extern const uint64_t name##_args_size;                                       \
+    const uint64_t name##_args_size = sizeof(args_type);                                           \
+    DM_KERNEL_EXPORT void name(const void *block, uint64_t first, uint64_t last, uint64_t count);  \
+    void name(const void *block, uint64_t first, uint64_t last, uint64_t count)                    \
+    {                                                                                              \
+        args_type args;                                                                            \
+        __builtin_memcpy(&args, block, sizeof args);                                               \
+        for (uint64_t index = first; index < last; index++)                                        \
+            name##_thread(args, index, count);                                                     \
+    }                                                                                              \
+    static inline void name##_thread(const args_type args, const uint64_t dm_thread_index_,        \
+                                     const uint64_t dm_thread_count_)
+#define DM_KERNEL_BOUNDS(name, args_type, block_threads, min_blocks) DM_KERNEL(name, args_type)
+#define dm_thread_index() ((void)dm_thread_count_, dm_thread_index_)
+#define dm_thread_count() ((void)dm_thread_index_, dm_thread_count_)
+
+#endif
+
+/* ---- The warp ----
+ * Every lane that has not left the kernel must reach these together. */
+
+#if DM_ON_CUDA
+#define DM_LANES 32
+DM_FN uint32_t dm_lane(void)
+{
+    uint32_t lane;
+    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane;
+}
+DM_FN bool dm_any(bool value)
+{
+    return __any_sync(0xffffffffu, value) != 0;
+}
+DM_FN bool dm_all(bool value)
+{
+    return __all_sync(0xffffffffu, value) != 0;
+}
+/* Bit n is lane n's value; bits of missing lanes are 0. */
+DM_FN uint32_t dm_ballot(bool value)
+{
+    return __ballot_sync(0xffffffffu, value);
+}
+#else
+#define DM_LANES 1
+DM_FN uint32_t dm_lane(void)
+{
+    return 0;
+}
+DM_FN bool dm_any(bool value)
+{
+    return value;
+}
+DM_FN bool dm_all(bool value)
+{
+    return value;
+}
+DM_FN uint32_t dm_ballot(bool value)
+{
+    return value ? 1u : 0u;
+}
+#endif
+
+/* ---- Atomics ---- */
+
+#if DM_ON_CUDA
+#define DM_ATOMIC_(name, type, native, call)                                                       \
+    DM_FN type dm_atomic_##name(type *address, type value)                                         \
+    {                                                                                              \
+        return (type)call((native *)address, (native)value);                                       \
+    }
+DM_ATOMIC_(add_u32, uint32_t, unsigned int, atomicAdd)
+DM_ATOMIC_(min_u32, uint32_t, unsigned int, atomicMin)
+DM_ATOMIC_(max_u32, uint32_t, unsigned int, atomicMax)
+DM_ATOMIC_(exch_u32, uint32_t, unsigned int, atomicExch)
+DM_ATOMIC_(and_u32, uint32_t, unsigned int, atomicAnd)
+DM_ATOMIC_(or_u32, uint32_t, unsigned int, atomicOr)
+DM_ATOMIC_(xor_u32, uint32_t, unsigned int, atomicXor)
+DM_ATOMIC_(add_u64, uint64_t, unsigned long long, atomicAdd)
+DM_ATOMIC_(max_u64, uint64_t, unsigned long long, atomicMax)
+DM_ATOMIC_(add_f32, float, float, atomicAdd)
+#undef DM_ATOMIC_
+DM_FN uint32_t dm_atomic_cas_u32(uint32_t *address, uint32_t expected, uint32_t value)
+{
+    return atomicCAS(address, expected, value);
+}
+DM_FN uint64_t dm_atomic_cas_u64(uint64_t *address, uint64_t expected, uint64_t value)
+{
+    return (uint64_t)atomicCAS((unsigned long long *)address, (unsigned long long)expected,
+                               (unsigned long long)value);
+}
+#else
+#define DM_ATOMIC_(name, type, call)                                                               \
+    DM_FN type dm_atomic_##name(type *address, type value)                                         \
+    {                                                                                              \
+        return call(address, value, __ATOMIC_RELAXED);                                             \
+    }
+DM_ATOMIC_(add_u32, uint32_t, __atomic_fetch_add)
+DM_ATOMIC_(exch_u32, uint32_t, __atomic_exchange_n)
+DM_ATOMIC_(and_u32, uint32_t, __atomic_fetch_and)
+DM_ATOMIC_(or_u32, uint32_t, __atomic_fetch_or)
+DM_ATOMIC_(xor_u32, uint32_t, __atomic_fetch_xor)
+DM_ATOMIC_(add_u64, uint64_t, __atomic_fetch_add)
+#undef DM_ATOMIC_
+/* `old` is reloaded by each failed exchange. */
+#define DM_ATOMIC_LOOP_(name, type, keep, result)                                                  \
+    DM_FN type dm_atomic_##name(type *address, type value)                                         \
+    {                                                                                              \
+        type old = __atomic_load_n(address, __ATOMIC_RELAXED);                                     \
+        while (!(keep) && !__atomic_compare_exchange_n(address, &old, result, 1, __ATOMIC_RELAXED, \
+                                                       __ATOMIC_RELAXED)) {                        \
+        }                                                                                          \
+        return old;                                                                                \
+    }
+DM_ATOMIC_LOOP_(min_u32, uint32_t, old <= value, value)
+DM_ATOMIC_LOOP_(max_u32, uint32_t, old >= value, value)
+DM_ATOMIC_LOOP_(max_u64, uint64_t, old >= value, value)
+#undef DM_ATOMIC_LOOP_
+DM_FN uint32_t dm_atomic_cas_u32(uint32_t *address, uint32_t expected, uint32_t value)
+{
+    __atomic_compare_exchange_n(address, &expected, value, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    return expected;
+}
+DM_FN uint64_t dm_atomic_cas_u64(uint64_t *address, uint64_t expected, uint64_t value)
+{
+    __atomic_compare_exchange_n(address, &expected, value, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    return expected;
+}
+#endif
+
+/* ---- Bits ---- */
+
+DM_FN uint32_t dm_f32_bits(float value)
+{
+#if DM_ON_CUDA
+    return __float_as_uint(value);
+#else
+    uint32_t bits;
+    __builtin_memcpy(&bits, &value, sizeof bits);
+    return bits;
+#endif
+}
+
+DM_FN float dm_bits_f32(uint32_t bits)
+{
+#if DM_ON_CUDA
+    return __uint_as_float(bits);
+#else
+    float value;
+    __builtin_memcpy(&value, &bits, sizeof value);
+    return value;
+#endif
+}
+
+#if !DM_ON_CUDA
+DM_FN float dm_atomic_add_f32(float *address, float value)
+{
+    uint32_t *word = (uint32_t *)(void *)address;
+    uint32_t old = __atomic_load_n(word, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(word, &old, dm_f32_bits(dm_bits_f32(old) + value), 1,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+    return dm_bits_f32(old);
+}
+#endif
+
+/* Four bytes picked out of the eight of (y, x), x the low word: nibble n of `selector` (its low three
+ * bits) says which byte becomes byte n. */
+DM_FN uint32_t dm_byte_perm(uint32_t x, uint32_t y, uint32_t selector)
+{
+#if DM_ON_CUDA
+    return __byte_perm(x, y, selector);
+#else
+    uint64_t both = ((uint64_t)y << 32) | x;
+    uint32_t b0 = (uint32_t)(both >> ((selector & 7u) * 8)) & 0xFFu;
+    uint32_t b1 = (uint32_t)(both >> (((selector >> 4) & 7u) * 8)) & 0xFFu;
+    uint32_t b2 = (uint32_t)(both >> (((selector >> 8) & 7u) * 8)) & 0xFFu;
+    uint32_t b3 = (uint32_t)(both >> (((selector >> 12) & 7u) * 8)) & 0xFFu;
+    return b0 | (b1 << 8) | (b2 << 16) | (b3 << 24);
+#endif
+}
+
+DM_FN uint32_t dm_popcount_u32(uint32_t x)
+{
+#if DM_ON_CUDA
+    return (uint32_t)__popc(x);
+#else
+    return (uint32_t)__builtin_popcount(x);
+#endif
+}
+
+/* 1 + the number of the lowest set bit; 0 for 0. */
+DM_FN uint32_t dm_ffs_u32(uint32_t x)
+{
+#if DM_ON_CUDA
+    return (uint32_t)__ffs((int)x);
+#else
+    return (uint32_t)__builtin_ffs((int)x);
+#endif
+}
+
+/* Leading zeros; 32 for 0. */
+DM_FN uint32_t dm_clz_u32(uint32_t x)
+{
+#if DM_ON_CUDA
+    return (uint32_t)__clz((int)x);
+#else
+    return x == 0 ? 32u : (uint32_t)__builtin_clz(x);
+#endif
+}
+
+DM_FN uint32_t dm_mulhi_u32(uint32_t x, uint32_t y)
+{
+    return (uint32_t)(((uint64_t)x * y) >> 32);
+}
+
+DM_FN uint32_t dm_rotl_u32(uint32_t x, uint32_t n)
+{
+    return (x << (n & 31u)) | (x >> ((32u - n) & 31u));
+}
+
+/* a * b + c, rounded once. */
+DM_FN float dm_fmaf(float a, float b, float c)
+{
+#if DM_ON_CUDA
+    return __fmaf_rn(a, b, c);
+#else
+    return __builtin_fmaf(a, b, c);
+#endif
+}
 
 #endif
