@@ -22,15 +22,17 @@ typedef struct dm_buffer {
 #define DM_BUFFER_EMPTY ((dm_buffer){0})
 
 void dm_buffer_deinit(dm_buffer *buffer);
+/* Empty it, keeping its memory; a failed buffer is good again. */
 void dm_buffer_clear(dm_buffer *buffer);
 /* Make room for `size` more bytes; false when there is no memory. */
 bool dm_buffer_reserve(dm_buffer *buffer, size_t size);
 
+/* The bytes may not be the buffer's own. */
 void dm_buffer_append(dm_buffer *buffer, const void *bytes, size_t size);
 void dm_buffer_putc(dm_buffer *buffer, char c);
 void dm_buffer_puts(dm_buffer *buffer, const char *text);
 void dm_buffer_printf(dm_buffer *buffer, const char *format, ...) DM_PRINTF(2, 3);
-void dm_buffer_vprintf(dm_buffer *buffer, const char *format, va_list args);
+void dm_buffer_vprintf(dm_buffer *buffer, const char *format, va_list args) DM_PRINTF(2, 0);
 
 const char *dm_buffer_text(const dm_buffer *buffer);
 /* Give the bytes (NUL-terminated, to be freed with free()) to the caller and empty the buffer;

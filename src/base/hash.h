@@ -18,7 +18,8 @@ dm_hash128 dm_hash128_of(const void *bytes, size_t size);
 #define DM_HASH_HEX_SIZE 33 /* 32 digits and the NUL */
 void dm_hash128_hex(dm_hash128 hash, char text[DM_HASH_HEX_SIZE]);
 
-/* Hash of several parts, each prefixed by its length, so that ("ab", "c") differs from ("a", "bc"). */
+/* Hash of several parts, each prefixed by its length, so that ("ab", "c") differs from ("a", "bc").
+ */
 typedef struct dm_hasher dm_hasher;
 dm_hasher *dm_hasher_create(void); /* NULL when there is no memory */
 void dm_hasher_destroy(dm_hasher *hasher);

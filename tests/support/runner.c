@@ -53,6 +53,22 @@ void dm_test_note_skip(const char *format, ...)
     skipped_here++;
 }
 
+/* Asking for too much memory is part of the tests: under a sanitizer too it has to give NULL. These
+ * are the hooks that the sanitizers' run-time libraries look for. */
+#define SANITIZER_HOOK __attribute__((visibility("default"), used))
+SANITIZER_HOOK const char *__asan_default_options(void);
+SANITIZER_HOOK const char *__tsan_default_options(void);
+
+const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+
+const char *__tsan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+
 static double now(void)
 {
     struct timespec t;
