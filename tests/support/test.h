@@ -51,14 +51,18 @@ void dm_test_register(dm_test_group *group);
     } while (0)
 void dm_test_note_skip(const char *format, ...) DM_PRINTF(1, 2);
 
-/* Fail unless the call gives DM_OK; shows its error. */
+/* Fail unless the call gives DM_OK; shows its error. The call passes `err`, which is a pointer here
+ * whatever the test itself calls so. */
 #define assert_ok(call)                                                                            \
     do {                                                                                           \
+        _Pragma("GCC diagnostic push");                                                            \
+        _Pragma("GCC diagnostic ignored \"-Wshadow\"");                                            \
         dm_error ok_err_ = {0};                                                                    \
         dm_error *err = &ok_err_;                                                                  \
         dm_status ok_status_ = (call);                                                             \
         if (ok_status_ != DM_OK)                                                                   \
             fail_msg("%s: %s: %s", #call, dm_status_name(ok_status_), err->message);               \
+        _Pragma("GCC diagnostic pop");                                                             \
     } while (0)
 
 #endif
