@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* machine.h - the state of one Game Boy (DMG); kernel text.
+ *
+ * Start reading here. A machine is two pieces of memory without pointers, so that saving is copying
+ * and tens of thousands of them can stand side by side on a GPU:
+ *
+ *   dm_gb_machine   registers of the CPU and of the devices, below
+ *   lane memory     VRAM, WRAM, OAM, HRAM and cartridge RAM, reached only through memory.h
+ *
+ * The ROM is shared by all machines and read-only. How a machine moves:
+ *
+ *   run.h     the loop: fetch, execute, and `if (clock passed next_event) ...`
+ *   sm83.h    one instruction, driven by its row of opcodes.def (decode.h, regs.h)
+ *   bus.h     the memory map; every access costs one M-cycle (4 T-cycles)
+ *   timer.h ppu.h draw.h apu.h cart.h serial and joypad in io.h: the devices
+ *
+ * Time. `clock` counts T-cycles modulo 2^32 and is compared by signed difference. An access happens
+ * at `clock`, then the clock moves on by 4. Devices are lazy: each remembers the moment up to which it
+ * is computed and is brought forward only when the CPU looks at it or when something it does would be
+ * noticed (an interrupt): that moment is its next event. An event at T-cycle e is seen by accesses at
+ * t > e. */
+#ifndef DM_GB_MACHINE_H
+#define DM_GB_MACHINE_H
+
+#include "base/port.h"
+#include "gb/apu.h"
+#include "gb/cart.h"
+
+#define DM_GB_SCREEN_W 160
+#define DM_GB_SCREEN_H 144
+#define DM_GB_FRAME_CYCLES 70224u
+#define DM_GB_LINE_CYCLES 456u
+
+/* Lane memory, by offset. */
+#define DM_GB_VRAM 0x0000u
+#define DM_GB_WRAM 0x2000u
+#define DM_GB_OAM 0x4000u
+#define DM_GB_HRAM 0x40A0u /* FF80..FFFF: 127 bytes and IE */
+#define DM_GB_IE (DM_GB_HRAM + 0x7Fu)
+#define DM_GB_CART_RAM 0x4140u /* as many bytes as the cartridge has */
+
+/* Interrupt bits in IF and IE. */
+#define DM_GB_INT_VBLANK 0x01u
+#define DM_GB_INT_STAT 0x02u
+#define DM_GB_INT_TIMER 0x04u
+#define DM_GB_INT_SERIAL 0x08u
+#define DM_GB_INT_JOYPAD 0x10u
+
+/* The buttons, as one mask; set bits are pressed. */
+#define DM_GB_KEY_RIGHT 0x01u
+#define DM_GB_KEY_LEFT 0x02u
+#define DM_GB_KEY_UP 0x04u
+#define DM_GB_KEY_DOWN 0x08u
+#define DM_GB_KEY_A 0x10u
+#define DM_GB_KEY_B 0x20u
+#define DM_GB_KEY_SELECT 0x40u
+#define DM_GB_KEY_START 0x80u
+
+enum dm_gb_cpu_mode {
+    DM_GB_RUNNING,
+    DM_GB_HALTED,
+    DM_GB_STOPPED,
+    DM_GB_LOCKED /* an illegal opcode: nothing but a reset helps */
+};
+
+/* Registers as bytes; regs.h says in what form they live while instructions run. */
+typedef struct dm_gb_cpu {
+    uint8_t b, c, d, e, h, l, f, a;
+    uint16_t pc, sp;
+    uint8_t ime;       /* 0 or 1 */
+    uint8_t ei_delay;  /* instructions until EI takes effect: 2 right after it, 1, then ime = 1 */
+    uint8_t mode;      /* enum dm_gb_cpu_mode */
+    uint8_t halt_bug;  /* the next opcode byte is read twice */
+} dm_gb_cpu;
+
+/* The counter behind DIV is `clock - div_base`, 16 bits; TIMA counts falling edges of one of its bits. */
+typedef struct dm_gb_timer {
+    uint32_t div_base;
+    uint32_t synced;    /* TIMA is right for accesses at this time */
+    uint32_t reload_at; /* access time at which an overflowed TIMA reloads; meaningful with `overflowed` */
+    uint8_t tima, tma, tac;
+    uint8_t overflowed;
+} dm_gb_timer;
+
+typedef struct dm_gb_serial {
+    uint8_t sb, sc;
+    uint8_t bits_left; /* of a running transfer */
+    uint8_t pad;
+    uint32_t next_bit; /* time of the next shift */
+} dm_gb_serial;
+
+typedef struct dm_gb_dma {
+    uint32_t start;     /* access time of the write to FF46 */
+    uint16_t source;
+    uint8_t reg;        /* what FF46 reads back */
+    uint8_t active;     /* a transfer is under way */
+    uint8_t next;       /* index of the next byte to copy */
+    uint8_t restarted;  /* a transfer was running when this one was asked for */
+    uint8_t pad[2];
+} dm_gb_dma;
+
+typedef struct dm_gb_ppu {
+    uint8_t lcdc, stat, scy, scx, lyc, bgp, obp0, obp1, wy, wx; /* stat: the enable bits 3..6 */
+    uint8_t line;         /* 0..153, the line that line_start belongs to */
+    uint8_t first_line;   /* this is the short line right after switching on */
+    uint32_t line_start;  /* time of dot 0 of `line`; meaningless while the LCD is off */
+    uint8_t stat_line;    /* level of the STAT interrupt line */
+    uint8_t lyc_line;     /* what the comparison last gave */
+    uint8_t window_on;    /* WY has matched in this frame */
+    uint8_t window_line;  /* internal line counter of the window */
+    uint16_t mode0_dot;   /* when mode 3 of `line` ends; 0: not computed yet */
+    uint8_t phase;        /* enum dm_gb_ppu_phase: the next edge of the line to be handled */
+    uint8_t drawn;        /* pixels of `line` drawn so far (0..160) */
+    uint8_t skip_frame;   /* the first frame after switching on is not shown */
+    uint8_t drawing;      /* this frame is being drawn */
+    uint8_t window_used;  /* the window was shown on this line */
+    uint8_t sprites;      /* number of sprites of this line, once scanned (0xFF: not yet) */
+    uint8_t sprite[10];   /* their OAM indices, by priority */
+    uint8_t pad[2];
+    uint32_t frame_count; /* frames completed (VBlanks seen) */
+} dm_gb_ppu;
+
+typedef struct dm_gb_joypad {
+    uint8_t select; /* bits 4 and 5 as last written */
+    uint8_t keys;   /* DM_GB_KEY_* held now */
+    uint8_t pad[2];
+} dm_gb_joypad;
+
+/* What skipping a polling loop needs to remember; never part of what a program can see. */
+typedef struct dm_gb_poll {
+    uint32_t limit; /* everything read in the loop stays as it is until this time */
+} dm_gb_poll;
+
+typedef struct dm_gb_machine {
+    uint32_t clock;
+    uint32_t next_event; /* handle devices when clock passes this */
+    uint32_t target;     /* where the running call stops */
+    uint32_t total_low, total_high; /* T-cycles since power-on at the last stop, 64 bits */
+    uint32_t instructions_low, instructions_high;
+    uint32_t halted_low, halted_high; /* T-cycles spent in HALT */
+    dm_gb_cpu cpu;
+    uint8_t int_flags; /* IF, low five bits */
+    uint8_t boot_mapped; /* a boot ROM covers 0000..00FF */
+    uint8_t profile;     /* how it was started: enum dm_gb_start */
+    uint8_t pad;
+    dm_gb_timer timer;
+    dm_gb_serial serial;
+    dm_gb_dma dma;
+    dm_gb_ppu ppu;
+    dm_gb_joypad joypad;
+    dm_gb_apu apu;
+    dm_gb_cart cart;
+    dm_gb_poll poll;
+} dm_gb_machine;
+
+#endif
