@@ -27,9 +27,11 @@ void dm_arena_deinit(dm_arena *arena);
 /* Forget every allocation but keep the largest chunk for reuse. */
 void dm_arena_reset(dm_arena *arena);
 
-/* Zeroed, aligned for any type. */
+/* Zeroed, aligned for any type; size 0 gives a pointer too. */
 void *dm_arena_alloc(dm_arena *arena, size_t size);
+/* NULL also when count * size overflows. */
 void *dm_arena_alloc_array(dm_arena *arena, size_t count, size_t size);
+/* A copy of exactly `length` bytes, NUL-terminated. */
 char *dm_arena_strndup(dm_arena *arena, const char *text, size_t length);
 
 #endif
