@@ -12,10 +12,11 @@
  *     dm_json_int(&json, NULL, 64);
  *     dm_json_end_array(&json);
  *     dm_json_end_object(&json);
+ *     dm_json_finish(&json);
  *
- * `key` is NULL inside arrays and for the root. Misuse (a key in an array, an unclosed object) is our
- * bug and asserts. Numbers that JSON cannot hold (NaN, infinities) are written as null. Text that is
- * not valid UTF-8 has its bad bytes replaced by U+FFFD. */
+ * `key` is NULL inside arrays and for the root. Misuse (a key in an array, an unclosed object) is
+ * our bug and asserts. Numbers that JSON cannot hold (NaN, infinities) are written as null. Text
+ * that is not valid UTF-8 has its bad bytes replaced by U+FFFD. */
 #ifndef DM_BASE_JSON_H
 #define DM_BASE_JSON_H
 
@@ -29,7 +30,8 @@ enum dm_json_style { DM_JSON_COMPACT, DM_JSON_PRETTY };
 typedef struct dm_json {
     dm_buffer *out;
     enum dm_json_style style;
-    int depth;
+    int depth;     /* objects and arrays open now */
+    bool complete; /* the root value was begun */
     bool has_members[DM_JSON_DEPTH_MAX];
     bool is_array[DM_JSON_DEPTH_MAX];
 } dm_json;
@@ -43,13 +45,17 @@ void dm_json_string(dm_json *json, const char *key, const char *value); /* NULL 
 void dm_json_string_n(dm_json *json, const char *key, const char *value, size_t length);
 void dm_json_int(dm_json *json, const char *key, int64_t value);
 void dm_json_uint(dm_json *json, const char *key, uint64_t value);
-void dm_json_double(dm_json *json, const char *key, double value); /* shortest text that reads back equal */
+/* The shortest text that reads back equal, with a '.' or an exponent: 1.0, 0.1, 1e+22. */
+void dm_json_double(dm_json *json, const char *key, double value);
 void dm_json_bool(dm_json *json, const char *key, bool value);
 void dm_json_null(dm_json *json, const char *key);
+/* Assert that everything was closed, and end the text with a newline. */
+void dm_json_finish(dm_json *json);
 
 /* Parse text or a file; on failure the error names file (may be NULL for text) and line. The caller
  * owns one reference: json_decref. Duplicate keys and trailing text are refused. */
-dm_status dm_json_parse(const char *text, size_t size, const char *name, json_t **out, dm_error *err);
+dm_status dm_json_parse(const char *text, size_t size, const char *name, json_t **out,
+                        dm_error *err);
 dm_status dm_json_load(const char *path, json_t **out, dm_error *err);
 
 #endif
