@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* progress.h - a progress bar with rate and time left, on stderr.
  *
- * On a terminal: one line redrawn at most ten times a second. Elsewhere: one line every five seconds,
- * so that a log stays short. `total` = 0 means unknown: count and rate only. Updating from several
- * threads is safe and costs an atomic add. $DM_PROGRESS=off silences it. */
+ * On a terminal: one line redrawn at most ten times a second. Elsewhere: one line every five
+ * seconds, so that a log stays short. `total` = 0 means unknown: count and rate only. Updating from
+ * several threads is safe and costs an atomic add; a thread of its own draws. Of several bars at a
+ * time on a terminal the one drawn last is seen. $DM_PROGRESS=off silences it. */
 #ifndef DM_BASE_PROGRESS_H
 #define DM_BASE_PROGRESS_H
 
@@ -11,14 +12,16 @@
 
 typedef struct dm_progress dm_progress;
 
-/* `unit` names what is counted ("frames"); NULL out of memory, which every call accepts. */
+/* `unit` names what is counted ("frames"; NULL: nothing). Returns NULL when out of memory or
+ * silenced, which every call accepts. Label and unit are copied. */
 dm_progress *dm_progress_start(const char *label, const char *unit, uint64_t total);
 void dm_progress_add(dm_progress *progress, uint64_t amount);
 /* Draw the final state, end the line, free. */
 void dm_progress_finish(dm_progress *progress);
 
-/* The text of one line, apart so that it can be tested: "label  [=====>    ]  50%  1.2k/2.4k frames
- * 300 frames/s  4s left". */
+/* The text of one line, apart so that it can be tested: "label  [=====>    ]   50%  1.2k/2.4k
+ * frames 300 frames/s  4s left"; "in 8s" at the end when all is done. It is shorter than `columns`:
+ * the bar goes first, then rate, time and the end of the text. columns = 0: no bar and no limit. */
 void dm_progress_format(char *out, size_t size, const char *label, const char *unit, uint64_t done,
                         uint64_t total, double seconds, int columns);
 
