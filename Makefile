@@ -6,7 +6,7 @@ JOBS ?= $(shell nproc)
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help build test install clean
+.PHONY: help build demo test check lint fmt install clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -15,12 +15,28 @@ build: ## build the library, the command and the tests into build/
 	@tools/bootstrap
 	@tools/build $(BUILD)
 
+demo: build ## show what this machine offers
+	@$(BUILD)/src/cli/dotmatrix info
+
 test: build ## run every test; the last line counts them
 	@$(BUILD)/tests/dm-tests --jobs $(JOBS)
 
+check: ## format, warnings as errors (gcc and clang), lint, all tests under ASan and UBSan
+	@tools/bootstrap --check
+	@tools/check
+
+lint: ## clang-tidy and cppcheck alone
+	@tools/bootstrap --check
+	@tools/check lint
+
+fmt: ## format the C sources in place
+	@tools/bootstrap --check
+	@tools/check fmt
+
 install: build ## install under PREFIX= (default /usr/local), inside DESTDIR= if given
 	@meson configure $(BUILD) --prefix "$(abspath $(PREFIX))"
-	@DESTDIR="$(DESTDIR)" meson install -C $(BUILD) --quiet
+	@tools/build $(BUILD)
+	@DESTDIR="$(DESTDIR)" meson install -C $(BUILD) --no-rebuild --quiet
 
 clean: ## remove what was built
 	rm -rf build build-*

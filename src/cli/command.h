@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* command.h - what a subcommand is.
+ *
+ * A subcommand is one file, cmd_<name>.c, that defines one `const dm_command`, and one row of the
+ * table in main.c. main.c parses the options, calls `run` with the filled struct, prints the error
+ * and picks the exit code; a command writes its answer to stdout and returns. */
+#ifndef DM_CLI_COMMAND_H
+#define DM_CLI_COMMAND_H
+
+#include "cli/options.h"
+
+/* Exit codes (docs/cli.md). Errors get theirs from dm_cli_exit_code. */
+enum {
+    DM_EXIT_OK = 0,
+    DM_EXIT_NEGATIVE = 1, /* the command worked and its answer is no */
+    DM_EXIT_USAGE = 2,
+    DM_EXIT_MISSING = 3,
+    DM_EXIT_INPUT = 4,
+    DM_EXIT_IO = 5,
+    DM_EXIT_MEMORY = 6,
+    DM_EXIT_COMPILE = 7,
+    DM_EXIT_DEVICE = 8,
+    DM_EXIT_INTERNAL = 70,
+};
+
+int dm_cli_exit_code(dm_status status);
+
+typedef struct dm_command {
+    const char *name;
+    const char *summary;   /* one line, no full stop */
+    const char *arguments; /* the positional ones as the usage line shows them; "" when none */
+    size_t arguments_min, arguments_max;
+    const dm_option *options;
+    size_t option_count;
+    size_t options_size; /* of the struct that the rows point into */
+    /* Set `*negative` for an answer of "no" (a mismatch, a failed check): exit code 1. */
+    dm_status (*run)(const void *options, const dm_strings *arguments, bool *negative,
+                     dm_error *err);
+} dm_command;
+
+/* In the order the help shows them. */
+extern const dm_command *const dm_commands[];
+extern const size_t dm_command_count;
+
+extern const dm_command dm_command_info;
+
+#endif
