@@ -7,9 +7,17 @@
 #include <string.h>
 
 static const char *const status_names[] = {
-    "ok",          "invalid argument",  "out of memory",         "input/output error",
-    "not found",   "bad format",        "unsupported",           "unavailable",
-    "does not compile", "device error", "internal error",
+    "ok",
+    "invalid argument",
+    "out of memory",
+    "input/output error",
+    "not found",
+    "bad format",
+    "unsupported",
+    "unavailable",
+    "does not compile",
+    "device error",
+    "internal error",
 };
 _Static_assert(sizeof status_names / sizeof status_names[0] == DM_STATUS_COUNT, "one name each");
 

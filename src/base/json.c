@@ -233,7 +233,7 @@ void dm_json_double(dm_json *json, const char *key, double value)
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, value);
         double back = strtod(text, NULL);
-        if (memcmp(&back, &value, sizeof back) == 0)
+        if (back == value)
             break;
     }
     put_number(json->out, text);

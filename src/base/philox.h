@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* philox.h - Philox4x32-10, the counter-based random numbers of dotmatrix; kernel text.
  *
- * A number is a pure function of (key, counter), so a result depends on its seed, machine and step and
- * not on who computed it in which order. Algorithm and test vectors: Salmon, Moraes, Dror, Shaw,
- * "Parallel random numbers: as easy as 1, 2, 3", SC 2011, and Random123's known-answer tests. */
+ * A number is a pure function of (key, counter), so a result depends on its seed, machine and step
+ * and not on who computed it in which order. Algorithm and test vectors: Salmon, Moraes, Dror,
+ * Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011, and Random123's known-answer tests.
+ */
 #ifndef DM_BASE_PHILOX_H
 #define DM_BASE_PHILOX_H
 
@@ -13,7 +14,8 @@ typedef struct dm_philox4 {
     uint32_t v[4];
 } dm_philox4;
 
-DM_FN dm_philox4 dm_philox(uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3, uint32_t k0, uint32_t k1)
+DM_FN dm_philox4 dm_philox(uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3, uint32_t k0,
+                           uint32_t k1)
 {
     for (int round = 0; round < 10; round++) {
         uint64_t p0 = (uint64_t)0xD2511F53u * c0;
@@ -36,8 +38,8 @@ DM_FN dm_philox4 dm_philox(uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3, u
 /* The four words for (seed, stream, index): stream is usually a machine, index a step. */
 DM_FN dm_philox4 dm_random4(uint64_t seed, uint64_t stream, uint64_t index)
 {
-    return dm_philox((uint32_t)index, (uint32_t)(index >> 32), (uint32_t)stream, (uint32_t)(stream >> 32),
-                     (uint32_t)seed, (uint32_t)(seed >> 32));
+    return dm_philox((uint32_t)index, (uint32_t)(index >> 32), (uint32_t)stream,
+                     (uint32_t)(stream >> 32), (uint32_t)seed, (uint32_t)(seed >> 32));
 }
 
 /* Uniform in [0, 1): the top 24 bits. */

@@ -30,9 +30,10 @@
  *     }
  *
  * On the CPU this becomes an inlined body for one thread index and an exported loop over a range of
- * indices, `void saxpy(const void *args, uint64_t first, uint64_t last, uint64_t count)`; the launch
- * spreads ranges over the thread pool, so a grid-stride loop works unchanged and an index costs no
- * call. Ordinary C files may include kernel text too and call its functions and loops directly.
+ * indices, `void saxpy(const void *args, uint64_t first, uint64_t last, uint64_t count)`; the
+ * launch spreads ranges over the thread pool, so a grid-stride loop works unchanged and an index
+ * costs no call. Ordinary C files may include kernel text too and call its functions and loops
+ * directly.
  *
  * Floats: `a * b + c` is never contracted to a fused multiply-add (-ffp-contract=off, -fmad=false);
  * write dm_fmaf where a fused one is meant. Then + - * / and fmaf give the same bits on both. */
@@ -277,8 +278,8 @@ DM_FN float dm_atomic_add_f32(float *address, float value)
 }
 #endif
 
-/* Four bytes picked out of the eight of (y, x), x the low word: nibble n of `selector` (its low three
- * bits) says which byte becomes byte n. */
+/* Four bytes picked out of the eight of (y, x), x the low word: nibble n of `selector` (its low
+ * three bits) says which byte becomes byte n. */
 DM_FN uint32_t dm_byte_perm(uint32_t x, uint32_t y, uint32_t selector)
 {
 #if DM_ON_CUDA
