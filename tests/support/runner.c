@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* runner.c - the one test runner.
  *
- * dm-tests [--list] [--jobs N] [PATTERN ...]    a pattern is part of a group's name
+ * dm-tests [--list] [--jobs N] [--timeout SECONDS] [PATTERN ...]
  *
- * Each group runs in a child process with its output in a file, so that a crash or a hang is one
- * failed group and not the end of the run. A group passes its counts to the runner through a pipe. */
+ * A pattern is part of a group's name. Each group runs in a child process with its output in a
+ * file, so that a crash or a hang is one failed group and not the end of the run. A group passes
+ * its counts to the runner through a pipe. The child leads a process group, which is killed when
+ * the child ends or its time is over: nothing that a test started stays behind. */
 #include "tests/support/test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define GROUP_SECONDS_MAX 600
+#define JOBS_MAX 64
 
 typedef struct running_group {
     dm_test_group *group;
@@ -24,6 +29,7 @@ typedef struct running_group {
     int counts_fd;
     FILE *output;
     double started;
+    bool timed_out;
 } running_group;
 
 typedef struct counts {
@@ -84,13 +90,33 @@ static bool wanted(const dm_test_group *group, char **patterns, int count)
     return count == 0;
 }
 
+/* The child: run the group, report the counts, exit. */
+static void run_group(dm_test_group *group, int output_fd, int counts_fd)
+{
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* should the runner itself be killed */
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    int null_fd = open("/dev/null", O_RDONLY);
+    dup2(null_fd, STDIN_FILENO);
+    dup2(output_fd, STDOUT_FILENO);
+    dup2(output_fd, STDERR_FILENO);
+    int failed = _cmocka_run_group_tests(group->name, group->tests, group->count, NULL, NULL);
+    counts c = {0};
+    c.failed = failed < 0 ? group->count : (size_t)failed;
+    c.skipped = skipped_here;
+    c.passed = c.failed + c.skipped < group->count ? group->count - c.failed - c.skipped : 0;
+    fflush(NULL);
+    ssize_t sent = write(counts_fd, &c, sizeof c);
+    exit(sent == (ssize_t)sizeof c && c.failed == 0 ? 0 : 1);
+}
+
 static void start_group(running_group *slot, dm_test_group *group)
 {
     int fds[2];
-    slot->group = group;
-    slot->output = tmpfile();
-    slot->started = now();
-    if (slot->output == NULL || pipe(fds) != 0) {
+    *slot = (running_group){.group = group, .output = tmpfile(), .started = now()};
+    if (slot->output == NULL || pipe2(fds, O_CLOEXEC) != 0) {
         perror("dm-tests");
         exit(2);
     }
@@ -102,18 +128,9 @@ static void start_group(running_group *slot, dm_test_group *group)
     }
     if (slot->pid == 0) {
         close(fds[0]);
-        dup2(fileno(slot->output), STDOUT_FILENO);
-        dup2(fileno(slot->output), STDERR_FILENO);
-        alarm(GROUP_SECONDS_MAX);
-        int failed = _cmocka_run_group_tests(group->name, group->tests, group->count, NULL, NULL);
-        counts c = {0};
-        c.failed = failed < 0 ? group->count : (size_t)failed;
-        c.skipped = skipped_here;
-        c.passed = group->count - c.failed - c.skipped;
-        fflush(NULL);
-        ssize_t sent = write(fds[1], &c, sizeof c);
-        exit(sent == (ssize_t)sizeof c && c.failed == 0 ? 0 : 1);
+        run_group(group, fileno(slot->output), fds[1]);
     }
+    setpgid(slot->pid, slot->pid); /* also here: whoever comes first */
     close(fds[1]);
     slot->counts_fd = fds[0];
 }
@@ -128,8 +145,13 @@ static void show_output(FILE *output, bool all)
             printf("    %s%s", line, strchr(line, '\n') ? "" : "\n");
 }
 
-static void finish_group(running_group *slot, int status, counts *total)
+/* After the child ended: end what it left, reap it, print its line. */
+static void finish_group(running_group *slot, counts *total)
 {
+    int status = 0;
+    kill(-slot->pid, SIGKILL); /* before the number is given back */
+    while (waitpid(slot->pid, &status, 0) < 0 && errno == EINTR) {
+    }
     counts c;
     bool reported = read(slot->counts_fd, &c, sizeof c) == (ssize_t)sizeof c;
     bool good = reported && WIFEXITED(status) && WEXITSTATUS(status) == 0;
@@ -139,8 +161,12 @@ static void finish_group(running_group *slot, int status, counts *total)
         c.failed = 1; /* e.g. a leak found at exit */
     printf("%-4s %-32s %3zu passed %6.2f s", good ? "ok" : "FAIL", slot->group->name, c.passed,
            now() - slot->started);
-    if (WIFSIGNALED(status))
-        printf("  %s", WTERMSIG(status) == SIGALRM ? "timed out" : strsignal(WTERMSIG(status)));
+    if (slot->timed_out)
+        printf("  timed out");
+    else if (WIFSIGNALED(status))
+        printf("  %s", strsignal(WTERMSIG(status)));
+    else if (!reported)
+        printf("  ended early"); /* a test called exit() */
     printf("\n");
     show_output(slot->output, !good);
     fflush(stdout);
@@ -152,36 +178,93 @@ static void finish_group(running_group *slot, int status, counts *total)
     slot->pid = 0;
 }
 
+static bool has_ended(pid_t pid)
+{
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
+}
+
+/* Finish every group that ended, kill those whose time is over; the number finished. */
+static int collect(running_group *slots, long count, double timeout, counts *total)
+{
+    int finished = 0;
+    for (long i = 0; i < count; i++) {
+        running_group *slot = &slots[i];
+        if (slot->pid == 0)
+            continue;
+        bool ended = has_ended(slot->pid);
+        if (!ended && now() - slot->started > timeout) {
+            slot->timed_out = true;
+            kill(-slot->pid, SIGKILL);
+            ended = true;
+        }
+        if (ended) {
+            finish_group(slot, total);
+            finished++;
+        }
+    }
+    return finished;
+}
+
+/* Wait for a child's end or a second. The children lead groups of their own, so an interrupt from
+ * the terminal reaches only the runner and is passed on here. */
+static void wait_for_news(running_group *slots, long count, const sigset_t *signals)
+{
+    int received = sigtimedwait(signals, NULL, &(struct timespec){.tv_sec = 1});
+    if (received < 0 || received == SIGCHLD)
+        return;
+    for (long i = 0; i < count; i++)
+        if (slots[i].pid != 0)
+            kill(-slots[i].pid, SIGKILL);
+    fprintf(stderr, "dm-tests: %s\n", strsignal(received));
+    exit(128 + received);
+}
+
+static int usage(void)
+{
+    fprintf(stderr, "usage: dm-tests [--list] [--jobs N] [--timeout SECONDS] [PATTERN ...]\n");
+    return 2;
+}
+
 int main(int argc, char **argv)
 {
     long jobs = sysconf(_SC_NPROCESSORS_ONLN);
+    double timeout = GROUP_SECONDS_MAX;
     bool list = false;
     int first = 1;
     for (; first < argc && strncmp(argv[first], "--", 2) == 0; first++) {
-        if (strcmp(argv[first], "--list") == 0) {
+        if (strcmp(argv[first], "--list") == 0)
             list = true;
-        } else if (strcmp(argv[first], "--jobs") == 0 && first + 1 < argc) {
+        else if (strcmp(argv[first], "--jobs") == 0 && first + 1 < argc)
             jobs = atol(argv[++first]);
-        } else {
-            fprintf(stderr, "usage: dm-tests [--list] [--jobs N] [PATTERN ...]\n");
-            return 2;
-        }
+        else if (strcmp(argv[first], "--timeout") == 0 && first + 1 < argc)
+            timeout = atof(argv[++first]);
+        else
+            return usage();
     }
-    if (jobs < 1 || jobs > 64)
+    if (jobs < 1)
         jobs = 1;
+    if (jobs > JOBS_MAX)
+        jobs = JOBS_MAX;
 
-    running_group slots[64] = {0};
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGCHLD);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+
+    running_group slots[JOBS_MAX] = {0};
     counts total = {0};
     int active = 0, started = 0;
-    dm_test_group *next = groups;
     double begin = now();
-    for (;;) {
-        while (next != NULL && (!wanted(next, argv + first, argc - first) || list)) {
-            if (list && wanted(next, argv + first, argc - first))
-                printf("%s (%zu)\n", next->name, next->count);
+    for (dm_test_group *next = groups; next != NULL || active > 0;) {
+        if (next != NULL && !wanted(next, argv + first, argc - first)) {
             next = next->next;
-        }
-        if (next != NULL && active < jobs) {
+        } else if (next != NULL && list) {
+            printf("%s (%zu)\n", next->name, next->count);
+            next = next->next;
+        } else if (next != NULL && active < jobs) {
             int i = 0;
             while (slots[i].pid != 0)
                 i++;
@@ -189,17 +272,11 @@ int main(int argc, char **argv)
             next = next->next;
             active++;
             started++;
-            continue;
-        }
-        if (active == 0)
-            break;
-        int status;
-        pid_t pid = wait(&status);
-        for (int i = 0; i < jobs; i++) {
-            if (slots[i].pid == pid && pid > 0) {
-                finish_group(&slots[i], status, &total);
-                active--;
-            }
+        } else {
+            int finished = collect(slots, jobs, timeout, &total);
+            active -= finished;
+            if (finished == 0)
+                wait_for_news(slots, jobs, &signals);
         }
     }
     if (list)

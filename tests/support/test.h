@@ -9,8 +9,8 @@
  *
  *     DM_TESTS("base/arena", DM_TEST(starts_empty), DM_TEST(grows));
  *
- * The assertions are cmocka's. The runner (runner.c) runs each group in a process of its own, several
- * at a time, and prints one closing line: `N passed, N failed, N skipped`. */
+ * The assertions are cmocka's. The runner (runner.c) runs each group in a process of its own,
+ * several at a time, and prints one closing line: `N passed, N failed, N skipped`. */
 #ifndef DM_TESTS_SUPPORT_TEST_H
 #define DM_TESTS_SUPPORT_TEST_H
 
@@ -36,8 +36,8 @@ void dm_test_register(dm_test_group *group);
 #define DM_TEST(function) cmocka_unit_test(function)
 #define DM_TESTS(group_name, ...)                                                                  \
     static const struct CMUnitTest dm_group_tests[] = {__VA_ARGS__};                               \
-    static dm_test_group dm_group = {                                                              \
-        group_name, dm_group_tests, sizeof dm_group_tests / sizeof dm_group_tests[0], NULL};       \
+    static dm_test_group dm_group = {group_name, dm_group_tests,                                   \
+                                     sizeof dm_group_tests / sizeof dm_group_tests[0], NULL};      \
     __attribute__((constructor)) static void dm_group_register(void)                               \
     {                                                                                              \
         dm_test_register(&dm_group);                                                               \
