@@ -274,12 +274,32 @@ static void failed_write_leaves_the_old_file(void **state)
 
 enum { DISK_GOOD, DISK_WRONG, DISK_NONE };
 
+static bool put_text(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY);
+    bool good = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    if (fd >= 0)
+        close(fd);
+    return good;
+}
+
+/* Leave for a mount namespace of our own; who is not root becomes it in a user namespace first. */
+static bool enter_own_mounts(void)
+{
+    char users[64], groups[64];
+    snprintf(users, sizeof users, "0 %u 1", (unsigned)getuid());
+    snprintf(groups, sizeof groups, "0 %u 1", (unsigned)getgid());
+    if (unshare(CLONE_NEWNS) != 0 &&
+        (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 || !put_text("/proc/self/uid_map", users) ||
+         !put_text("/proc/self/setgroups", "deny") || !put_text("/proc/self/gid_map", groups)))
+        return false;
+    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+}
+
 /* In a child with mounts of its own: a disk of 64 KiB with an old file, and a new one too large. */
 static int write_to_small_disk(const char *folder, const char *path)
 {
-    if ((unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) ||
-        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-        mount("tmpfs", folder, "tmpfs", 0, "size=64k") != 0)
+    if (!enter_own_mounts() || mount("tmpfs", folder, "tmpfs", 0, "size=64k") != 0)
         return DISK_NONE;
     static char large[200000];
     char *bytes = NULL;
