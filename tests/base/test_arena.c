@@ -20,7 +20,7 @@ static void zeroed_aligned_and_apart(void **state)
                 assert_int_equal(p[i], 0);
             memset(p, 0xA5, size);
             /* the neighbour was not touched */
-            for (size_t i = 0; i < previous_size; i++)
+            for (size_t i = 0; previous != NULL && i < previous_size; i++)
                 assert_int_equal(previous[i], 0xA5);
             previous = p;
             previous_size = size;

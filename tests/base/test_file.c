@@ -6,12 +6,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void write_text(const char *path, const char *text)
@@ -267,6 +270,66 @@ static void failed_write_leaves_the_old_file(void **state)
     assert_text(path, "the old file");
     assert_int_equal(entries(dm_test_dir(state)), 1);
     free(bytes);
+}
+
+enum { DISK_GOOD, DISK_WRONG, DISK_NONE };
+
+static bool put_text(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY);
+    bool good = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    if (fd >= 0)
+        close(fd);
+    return good;
+}
+
+/* Leave for a mount namespace of our own; who is not root becomes it in a user namespace first. */
+static bool enter_own_mounts(void)
+{
+    char users[64], groups[64];
+    snprintf(users, sizeof users, "0 %u 1", (unsigned)getuid());
+    snprintf(groups, sizeof groups, "0 %u 1", (unsigned)getgid());
+    if (unshare(CLONE_NEWNS) != 0 &&
+        (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 || !put_text("/proc/self/uid_map", users) ||
+         !put_text("/proc/self/setgroups", "deny") || !put_text("/proc/self/gid_map", groups)))
+        return false;
+    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+}
+
+/* In a child with mounts of its own: a disk of 64 KiB with an old file, and a new one too large. */
+static int write_to_small_disk(const char *folder, const char *path)
+{
+    if (!enter_own_mounts() || mount("tmpfs", folder, "tmpfs", 0, "size=64k") != 0)
+        return DISK_NONE;
+    static char large[200000];
+    char *bytes = NULL;
+    size_t size = 0;
+    int count = 0;
+    dm_error err = {0};
+    bool good = dm_file_write(path, "old", 3, NULL) == DM_OK &&
+                dm_file_write(path, large, sizeof large, &err) == DM_EIO &&
+                strstr(err.message, strerror(ENOSPC)) != NULL &&
+                dm_file_read(path, 0, &bytes, &size, NULL) == DM_OK && size == 3 &&
+                memcmp(bytes, "old", 3) == 0 &&
+                dm_dir_walk(folder, count_entry, &count, NULL) == DM_OK && count == 1 &&
+                dm_file_write(path, "new", 3, NULL) == DM_OK;
+    free(bytes);
+    return good ? DISK_GOOD : DISK_WRONG;
+}
+
+static void full_disk_leaves_the_old_file(void **state)
+{
+    const char *folder = dm_test_dir(state), *path = dm_test_path(state, "f");
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(write_to_small_disk(folder, path));
+    int status;
+    waitpid(pid, &status, 0);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == DISK_NONE)
+        dm_test_skip("no small disk can be mounted here");
+    assert_int_equal(WEXITSTATUS(status), DISK_GOOD);
 }
 
 static void devices_are_written_directly(void **state)
@@ -538,7 +601,8 @@ DM_TESTS("base/file", DM_TEST_IN_DIR(reads_back_what_was_written),
          DM_TEST_IN_DIR(write_keeps_mode_and_links), DM_TEST_IN_DIR(write_follows_umask),
          DM_TEST_IN_DIR(write_to_a_relative_name), DM_TEST_IN_DIR(bad_targets_are_refused),
          DM_TEST_IN_DIR(unwritable_folder_is_an_error),
-         DM_TEST_IN_DIR(failed_write_leaves_the_old_file), DM_TEST(devices_are_written_directly),
+         DM_TEST_IN_DIR(failed_write_leaves_the_old_file),
+         DM_TEST_IN_DIR(full_disk_leaves_the_old_file), DM_TEST(devices_are_written_directly),
          DM_TEST_IN_DIR(concurrent_writers_do_not_mix), DM_TEST_IN_DIR(creates_parents),
          DM_TEST_IN_DIR(removal_does_not_follow_links),
          DM_TEST_IN_DIR(removal_refuses_what_is_no_folder), DM_TEST_IN_DIR(removes_a_deep_tree),

@@ -105,6 +105,42 @@ static void sleep_long_first(void *user, uint64_t begin, uint64_t end, int worke
     nanosleep(&(struct timespec){.tv_nsec = begin == 0 ? 200000000 : 1000000}, NULL);
 }
 
+typedef struct slow_workers {
+    atomic_int joined;         /* chunks begun by workers other than the caller */
+    int finished[WORKERS_MAX]; /* plain: dm_pool_run has to make it visible */
+} slow_workers;
+
+/* The caller takes its time until a worker is in; the worker then takes longer than the caller. */
+static void worker_is_last(void *user, uint64_t begin, uint64_t end, int worker)
+{
+    (void)begin, (void)end;
+    slow_workers *s = user;
+    if (worker == 0) {
+        for (int i = 0; i < 2000 && atomic_load(&s->joined) == 0; i++)
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    } else {
+        atomic_fetch_add(&s->joined, 1);
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        s->finished[worker]++;
+    }
+}
+
+/* Also shows that sleeping workers are woken: nobody joins otherwise. */
+static void a_run_wakes_workers_and_waits_for_them(void **state)
+{
+    (void)state;
+    dm_pool *pool = NULL;
+    assert_ok(dm_pool_create(3, &pool, err));
+    for (int run = 0; run < 5; run++) {
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL); /* let them fall asleep */
+        slow_workers s = {0};
+        dm_pool_run(pool, 3, 1, worker_is_last, &s);
+        assert_true(s.joined > 0);
+        assert_int_equal(s.finished[1] + s.finished[2], s.joined);
+    }
+    dm_pool_destroy(pool);
+}
+
 /* One chunk takes 200 ms and the other 99 take 1 ms: whoever has the long one does nearly nothing
  * else, and the rest is done meanwhile. */
 static void uneven_work_balances(void **state)
@@ -258,7 +294,8 @@ static void clock_goes_forward(void **state)
 }
 
 DM_TESTS("base/thread", DM_TEST(every_index_once), DM_TEST(runs_see_each_others_writes),
-         DM_TEST(uneven_work_balances), DM_TEST(second_caller_waits),
-         DM_TEST(a_task_may_use_another_pool), DM_TEST(running_inside_itself_asserts),
-         DM_TEST(thread_count_comes_from_the_environment), DM_TEST(bad_thread_counts_are_refused),
-         DM_TEST(create_and_destroy_at_once), DM_TEST(clock_goes_forward))
+         DM_TEST(a_run_wakes_workers_and_waits_for_them), DM_TEST(uneven_work_balances),
+         DM_TEST(second_caller_waits), DM_TEST(a_task_may_use_another_pool),
+         DM_TEST(running_inside_itself_asserts), DM_TEST(thread_count_comes_from_the_environment),
+         DM_TEST(bad_thread_counts_are_refused), DM_TEST(create_and_destroy_at_once),
+         DM_TEST(clock_goes_forward))

@@ -61,14 +61,14 @@ static void become(const dm_test_command *command, int in, int out, int err)
     if (command->folder != NULL && chdir(command->folder) != 0)
         return;
     change_environment(command->env);
-    execvp(command->argv[0], (char *const *)(uintptr_t)command->argv);
+    execvp(command->argv[0], (char *const *)command->argv);
 }
 
 /* Start the program. A failure between fork and exec comes back as an errno through a pipe that a
  * good exec closes. */
 static pid_t start(const dm_test_command *command, channels *ch)
 {
-    int in[2], out[2], err[2], report[2];
+    int in[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1}, report[2] = {-1, -1};
     if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0 ||
         pipe2(report, O_CLOEXEC) != 0)
         fail_msg("no pipes: %s", strerror(errno));

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* nvrtc.h - kernel text to GPU code, by NVIDIA's run-time compiler.
+ *
+ * libnvrtc is looked for in $DM_NVRTC (a file), $CUDA_HOME, $CUDA_PATH, $LD_LIBRARY_PATH, Python
+ * environments ($VIRTUAL_ENV, .venv here or above the program), /usr/local/cuda*, /opt/cuda, the
+ * system's folders and last by the loader. One whose major version is newer than the driver's is
+ * only taken when there is no other, since the driver may refuse its code.
+ *
+ * Finding is apart from opening: the library is some 100 MB, and code that is in the cache needs
+ * only its identity (path, size, time), which is part of the cache's key. */
+#ifndef DM_DEVICE_NVRTC_H
+#define DM_DEVICE_NVRTC_H
+
+#include "base/file.h"
+
+#include <dotmatrix/device.h>
+
+/* Where it is; the answer is the same for the whole process. */
+dm_status dm_nvrtc_find(char path[DM_PATH_MAX], dm_error *err);
+/* Opens it. 13000 for 13.0. */
+dm_status dm_nvrtc_version(int *version, dm_error *err);
+
+/* Compile or take from the cache. `arch` is "sm_90", "sm_90a" ... (gives a cubin) or "compute_90"
+ * (gives PTX text with its NUL); the bytes are the caller's to free. */
+dm_status dm_nvrtc_compile(const dm_module_desc *desc, const char *arch, char **code, size_t *size,
+                           bool *was_cached, dm_error *err);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* Every kernel text of the project compiles for every target, GPU or not. */
+#include "device/cc.h"
+#include "device/kernels.h"
+#include "device/nvrtc.h"
+#include "device/sources.h"
+#include "tests/support/test.h"
+#include "tests/support/tmpdir.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFINES_MAX 16
+
+/* A private cache, so that the compilers really run. */
+static int setup(void **state)
+{
+    if (dm_test_dir_setup(state) != 0)
+        return -1;
+    setenv("DM_CACHE_DIR", dm_test_dir(state), 1);
+    return 0;
+}
+
+/* "A=1 B" -> {"A=1", "B", NULL}; `words` holds the text. */
+static void split(const char *defines, char words[512], const char *list[DEFINES_MAX + 1])
+{
+    size_t count = 0;
+    char *save;
+    snprintf(words, 512, "%s", defines);
+    for (char *w = strtok_r(words, " ", &save); w != NULL && count < DEFINES_MAX;
+         w = strtok_r(NULL, " ", &save))
+        list[count++] = w;
+    list[count] = NULL;
+}
+
+static void every_text_for_cuda(void **state)
+{
+    static const char *const archs[] = {"sm_80", "sm_90", "sm_100"};
+    char path[DM_PATH_MAX];
+    dm_error err = {0};
+    (void)state;
+    if (dm_nvrtc_find(path, &err) != DM_OK)
+        dm_test_skip("%s", err.message);
+    for (size_t i = 0; i < dm_kernel_text_count; i++) {
+        for (size_t a = 0; a < sizeof archs / sizeof archs[0]; a++) {
+            char words[512], *code = NULL, *log = NULL;
+            const char *defines[DEFINES_MAX + 1];
+            size_t size = 0;
+            bool cached;
+            split(dm_kernel_texts[i].defines, words, defines);
+            dm_module_desc desc = {
+                .name = dm_kernel_texts[i].name, .defines = defines, .log = &log};
+            if (dm_nvrtc_compile(&desc, archs[a], &code, &size, &cached, &err) != DM_OK)
+                fail_msg("%s [%s] for %s: %s\n%s", desc.name, dm_kernel_texts[i].defines, archs[a],
+                         err.message, log == NULL ? "" : log);
+            assert_false(cached);
+            assert_memory_equal(code, "\177ELF", 4);
+            free(code);
+            /* Again, now from the cache. */
+            assert_ok(dm_nvrtc_compile(&desc, archs[a], &code, &size, &cached, err));
+            assert_true(cached);
+            free(code);
+        }
+    }
+}
+
+static void every_text_for_the_cpu(void **state)
+{
+    dm_cc cc;
+    dm_error err = {0};
+    (void)state;
+    if (dm_cc_find(&cc, &err) != DM_OK)
+        dm_test_skip("%s", err.message);
+    for (size_t i = 0; i < dm_kernel_text_count; i++) {
+        char words[512], *log = NULL;
+        const char *defines[DEFINES_MAX + 1];
+        void *handle;
+        bool cached;
+        if (dm_kernel_texts[i].cuda_only)
+            continue;
+        split(dm_kernel_texts[i].defines, words, defines);
+        dm_module_desc desc = {.name = dm_kernel_texts[i].name, .defines = defines, .log = &log};
+        if (dm_cc_load(&desc, &handle, &cached, &err) != DM_OK)
+            fail_msg("%s [%s]: %s\n%s", desc.name, dm_kernel_texts[i].defines, err.message,
+                     log == NULL ? "" : log);
+        dlclose(handle);
+    }
+}
+
+/* What NVRTC says reaches the caller; the GPU tests run the same cases where there is a GPU. */
+static void cuda_errors(void **state)
+{
+    char path[DM_PATH_MAX], *code = NULL, *log = NULL;
+    size_t size;
+    bool cached;
+    dm_error err = {0};
+    (void)state;
+    if (dm_nvrtc_find(path, &err) != DM_OK)
+        dm_test_skip("%s", err.message);
+    dm_source header = {"my/x.h", "\n\nint y = nope;\n"};
+    dm_module_desc desc = {.name = "a kernel",
+                           .text =
+                               "#include \"base/port.h\"\n\nDM_FN int f(void) { return nope; }\n",
+                           .log = &log};
+    assert_int_equal(dm_nvrtc_compile(&desc, "sm_90", &code, &size, &cached, &err), DM_ECOMPILE);
+    assert_string_equal(err.file, "a kernel");
+    assert_int_equal(err.line, 3);
+    assert_non_null(strstr(err.message, "nope"));
+    assert_null(code);
+    free(log);
+    desc = (dm_module_desc){
+        .name = "b", .text = "#include \"my/x.h\"\n", .headers = &header, .header_count = 1};
+    assert_int_equal(dm_nvrtc_compile(&desc, "sm_90", &code, &size, &cached, &err), DM_ECOMPILE);
+    assert_string_equal(err.file, "my/x.h");
+    assert_int_equal(err.line, 3);
+    desc = (dm_module_desc){.name = "c", .text = "\n#include \"no/such.h\"\n"};
+    assert_int_equal(dm_nvrtc_compile(&desc, "sm_90", &code, &size, &cached, &err), DM_ECOMPILE);
+    assert_int_equal(err.line, 2);
+    desc = (dm_module_desc){.name = "d", .text = "int x;\n"};
+    assert_int_not_equal(dm_nvrtc_compile(&desc, "sm_banana", &code, &size, &cached, &err), DM_OK);
+    print_message("wrong architecture: %s\n", err.message);
+    assert_true(err.message[0] != '\0');
+}
+
+static void other_architectures(void **state)
+{
+    char path[DM_PATH_MAX], *code;
+    size_t size;
+    bool cached;
+    (void)state;
+    dm_error err = {0};
+    if (dm_nvrtc_find(path, &err) != DM_OK)
+        dm_test_skip("%s", err.message);
+    dm_module_desc desc = {.name = "device/selftest_kernels.h"};
+    assert_ok(dm_nvrtc_compile(&desc, "sm_90a", &code, &size, &cached, err));
+    assert_memory_equal(code, "\177ELF", 4);
+    free(code);
+    /* Newer than NVRTC knows: PTX text, for the driver to translate. */
+    assert_ok(dm_nvrtc_compile(&desc, "sm_999", &code, &size, &cached, err));
+    assert_non_null(strstr(code, ".visible .entry dm_selftest_saxpy"));
+    assert_int_equal(code[size - 1], 0);
+    free(code);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, dm_test_dir_teardown)
+DM_TESTS("device/kernels", T(every_text_for_cuda), T(every_text_for_the_cpu), T(cuda_errors),
+         T(other_architectures))
