@@ -6,9 +6,7 @@
 #include "cli/command.h"
 #include "cli/report.h"
 
-#include <dlfcn.h>
 #include <glob.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,22 +26,35 @@ typedef struct component {
     const char *purpose;
     const char *install;
     bool (*found)(const char *const *names, char *where, size_t size);
-    const char *names[4]; /* what `found` looks for, in this order; ends with NULL */
+    const char *names[3]; /* what `found` looks for, in this order; ends with NULL */
 } component;
 
+static bool find_file(const char *const *patterns, char *where, size_t size)
+{
+    for (; *patterns != NULL; patterns++) {
+        glob_t matches;
+        bool found = glob(*patterns, 0, NULL, &matches) == 0;
+        if (found)
+            snprintf(where, size, "%s", matches.gl_pathv[0]);
+        globfree(&matches);
+        if (found)
+            return true;
+    }
+    return false;
+}
+
+/* Looked for where the linker looks, not loaded: other people's start-up code is not for a report.
+ */
 static bool find_library(const char *const *names, char *where, size_t size)
 {
-    for (; *names != NULL; names++) {
-        void *library = dlopen(*names, RTLD_LAZY | RTLD_LOCAL);
-        if (library == NULL)
-            continue;
-        struct link_map *map = NULL;
-        char path[DM_PATH_MAX] = "";
-        if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && realpath(map->l_name, path) == NULL)
-            path[0] = 0;
-        snprintf(where, size, "%s", path[0] ? path : *names);
-        dlclose(library);
-        return true;
+    static const char *const folders[] = {"/usr/local/lib", "/usr/lib/*-linux-gnu", "/usr/lib64",
+                                          "/usr/lib"};
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        char pattern[DM_PATH_MAX];
+        const char *const one[] = {pattern, NULL};
+        snprintf(pattern, sizeof pattern, "%s/%s", folders[i], names[0]);
+        if (find_file(one, where, size))
+            return true;
     }
     return false;
 }
@@ -56,20 +67,6 @@ static bool find_program(const char *const *names, char *where, size_t size)
             snprintf(where, size, "%s", path);
             return true;
         }
-    }
-    return false;
-}
-
-static bool find_file(const char *const *patterns, char *where, size_t size)
-{
-    for (; *patterns != NULL; patterns++) {
-        glob_t matches;
-        bool found = glob(*patterns, 0, NULL, &matches) == 0;
-        if (found)
-            snprintf(where, size, "%s", matches.gl_pathv[0]);
-        globfree(&matches);
-        if (found)
-            return true;
     }
     return false;
 }
@@ -101,7 +98,7 @@ static const component components[] = {
      "reference emulator",
      "apt-get install libmgba-dev",
      find_library,
-     {"libmgba.so", "libmgba.so.0.10"}},
+     {"libmgba.so.*"}},
     {"gambatte",
      "reference emulator",
      "apt-get install libretro-gambatte",
@@ -118,11 +115,7 @@ static const component components[] = {
      "apt-get install openmpi-bin libopenmpi-dev",
      find_program,
      {"mpirun", "mpiexec"}},
-    {"zstd",
-     "compressed datasets",
-     "apt-get install libzstd-dev",
-     find_library,
-     {"libzstd.so.1", "libzstd.so"}},
+    {"zstd", "compressed datasets", "apt-get install libzstd-dev", find_library, {"libzstd.so.*"}},
 };
 
 /* Text has one line for each: where it is, or how to get it. */
