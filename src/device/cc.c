@@ -19,8 +19,6 @@
 
 #define ARGUMENTS_MAX 256
 
-extern char **environ;
-
 static const char *const base_flags[] = {"-std=gnu17",
                                          "-O3",
                                          "-march=native",
