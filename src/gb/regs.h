@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/* regs.h - the CPU's registers while instructions run; kernel text.
+ *
+ * Outside the loop registers are the bytes of dm_gb_cpu. Inside they live in dm_gb_hot, a local
+ * variable that the compiler keeps in machine registers: on the CPU as pairs, where the register
+ * number is a compile-time constant; on the GPU as two words whose bytes are picked by number:
+ *
+ *   low word: B C D E (bytes 0..3)      high word: H L - A (bytes 0..3, numbers 4..7)
+ *
+ * Flags are kept unevaluated, since most are overwritten unread:
+ *
+ *   zc   bits 0..7: a value that is zero when Z is set; bit 8: C
+ *   hn   bit 4: H; bit 16: N; other bits are noise */
+#ifndef DM_GB_REGS_H
+#define DM_GB_REGS_H
+
+#include "gb/decode.h"
+#include "gb/machine.h"
+
+#define DM_GB_N 0x10000u
+#define DM_GB_H 0x10u
+#define DM_GB_CARRY 0x100u
+
+typedef struct dm_gb_hot {
+    uint32_t clock, next_event;
+    uint32_t pc, sp;
+#if DM_ON_CUDA
+    uint32_t low, high;
+#else
+    uint32_t bc, de, hl, a;
+#endif
+    uint32_t zc, hn;
+    uint32_t count;   /* instructions since the hot registers were loaded */
+    uint32_t poll_pc; /* head of the loop that is being watched (run.h); DM_GB_NO_POLL: none */
+} dm_gb_hot;
+
+#define DM_GB_NO_POLL 0xFFFFFFFFu
+
+#if DM_ON_CUDA
+
+DM_FN uint32_t dm_gb_reg8(const dm_gb_hot *hot, uint32_t number)
+{
+    return dm_byte_perm(hot->low, hot->high, number) & 0xFFu;
+}
+
+DM_FN void dm_gb_set_reg8(dm_gb_hot *hot, uint32_t number, uint32_t value)
+{
+    uint32_t shift = (number & 3u) * 8u;
+    uint32_t mask = 0xFFu << shift;
+    uint32_t bits = (value & 0xFFu) << shift;
+    if (number < 4u)
+        hot->low = (hot->low & ~mask) | bits;
+    else
+        hot->high = (hot->high & ~mask) | bits;
+}
+
+DM_FN uint32_t dm_gb_pair(const dm_gb_hot *hot, uint32_t number)
+{
+    /* BC is bytes 0,1 with B the high half; DE 2,3; HL 4,5. */
+    uint32_t first = (number - DM_GB_ARG_BC) * 2u;
+    return dm_byte_perm(hot->low, hot->high, (first + 1u) | (first << 4)) & 0xFFFFu;
+}
+
+DM_FN void dm_gb_set_pair(dm_gb_hot *hot, uint32_t number, uint32_t value)
+{
+    uint32_t swapped = ((value & 0xFFu) << 8) | ((value >> 8) & 0xFFu);
+    if (number == DM_GB_ARG_BC)
+        hot->low = (hot->low & 0xFFFF0000u) | swapped;
+    else if (number == DM_GB_ARG_DE)
+        hot->low = (hot->low & 0xFFFFu) | (swapped << 16);
+    else
+        hot->high = (hot->high & 0xFFFF0000u) | swapped;
+}
+
+#else
+
+DM_FN uint32_t dm_gb_reg8(const dm_gb_hot *hot, uint32_t number)
+{
+    switch (number) {
+    case DM_GB_ARG_B:
+        return hot->bc >> 8;
+    case DM_GB_ARG_C:
+        return hot->bc & 0xFFu;
+    case DM_GB_ARG_D:
+        return hot->de >> 8;
+    case DM_GB_ARG_E:
+        return hot->de & 0xFFu;
+    case DM_GB_ARG_H:
+        return hot->hl >> 8;
+    case DM_GB_ARG_L:
+        return hot->hl & 0xFFu;
+    default:
+        return hot->a;
+    }
+}
+
+DM_FN void dm_gb_set_reg8(dm_gb_hot *hot, uint32_t number, uint32_t value)
+{
+    value &= 0xFFu;
+    switch (number) {
+    case DM_GB_ARG_B:
+        hot->bc = (hot->bc & 0xFFu) | (value << 8);
+        break;
+    case DM_GB_ARG_C:
+        hot->bc = (hot->bc & 0xFF00u) | value;
+        break;
+    case DM_GB_ARG_D:
+        hot->de = (hot->de & 0xFFu) | (value << 8);
+        break;
+    case DM_GB_ARG_E:
+        hot->de = (hot->de & 0xFF00u) | value;
+        break;
+    case DM_GB_ARG_H:
+        hot->hl = (hot->hl & 0xFFu) | (value << 8);
+        break;
+    case DM_GB_ARG_L:
+        hot->hl = (hot->hl & 0xFF00u) | value;
+        break;
+    default:
+        hot->a = value;
+        break;
+    }
+}
+
+DM_FN uint32_t dm_gb_pair(const dm_gb_hot *hot, uint32_t number)
+{
+    return number == DM_GB_ARG_BC ? hot->bc : number == DM_GB_ARG_DE ? hot->de : hot->hl;
+}
+
+DM_FN void dm_gb_set_pair(dm_gb_hot *hot, uint32_t number, uint32_t value)
+{
+    value &= 0xFFFFu;
+    if (number == DM_GB_ARG_BC)
+        hot->bc = value;
+    else if (number == DM_GB_ARG_DE)
+        hot->de = value;
+    else
+        hot->hl = value;
+}
+
+#endif
+
+DM_FN uint32_t dm_gb_flags(const dm_gb_hot *hot)
+{
+    return ((hot->zc & 0xFFu) == 0 ? 0x80u : 0u) | ((hot->hn & DM_GB_N) != 0 ? 0x40u : 0u) |
+           ((hot->hn & DM_GB_H) != 0 ? 0x20u : 0u) | ((hot->zc & DM_GB_CARRY) != 0 ? 0x10u : 0u);
+}
+
+DM_FN void dm_gb_set_flags(dm_gb_hot *hot, uint32_t f)
+{
+    hot->zc = ((f & 0x80u) != 0 ? 0u : 1u) | ((f & 0x10u) << 4);
+    hot->hn = ((f & 0x40u) != 0 ? DM_GB_N : 0u) | ((f & 0x20u) >> 1);
+}
+
+/* Any 16-bit operand. */
+DM_FN uint32_t dm_gb_reg16(const dm_gb_hot *hot, uint32_t number)
+{
+    if (number == DM_GB_ARG_SP)
+        return hot->sp;
+    if (number == DM_GB_ARG_AF)
+        return (dm_gb_reg8(hot, DM_GB_ARG_A) << 8) | dm_gb_flags(hot);
+    return dm_gb_pair(hot, number);
+}
+
+DM_FN void dm_gb_set_reg16(dm_gb_hot *hot, uint32_t number, uint32_t value)
+{
+    if (number == DM_GB_ARG_SP) {
+        hot->sp = value & 0xFFFFu;
+    } else if (number == DM_GB_ARG_AF) {
+        dm_gb_set_reg8(hot, DM_GB_ARG_A, value >> 8);
+        dm_gb_set_flags(hot, value);
+    } else {
+        dm_gb_set_pair(hot, number, value);
+    }
+}
+
+DM_FN void dm_gb_hot_load(dm_gb_hot *hot, const dm_gb_machine *m)
+{
+    const dm_gb_cpu *cpu = &m->cpu;
+    hot->clock = m->clock;
+    hot->next_event = m->next_event;
+    hot->pc = cpu->pc;
+    hot->sp = cpu->sp;
+#if DM_ON_CUDA
+    hot->low =
+        cpu->b | ((uint32_t)cpu->c << 8) | ((uint32_t)cpu->d << 16) | ((uint32_t)cpu->e << 24);
+    hot->high = cpu->h | ((uint32_t)cpu->l << 8) | ((uint32_t)cpu->a << 24);
+#else
+    hot->bc = ((uint32_t)cpu->b << 8) | cpu->c;
+    hot->de = ((uint32_t)cpu->d << 8) | cpu->e;
+    hot->hl = ((uint32_t)cpu->h << 8) | cpu->l;
+    hot->a = cpu->a;
+#endif
+    dm_gb_set_flags(hot, cpu->f);
+    hot->count = 0;
+    hot->poll_pc = DM_GB_NO_POLL;
+}
+
+DM_FN void dm_gb_hot_store(const dm_gb_hot *hot, dm_gb_machine *m)
+{
+    dm_gb_cpu *cpu = &m->cpu;
+    m->clock = hot->clock;
+    m->next_event = hot->next_event;
+    cpu->pc = (uint16_t)hot->pc;
+    cpu->sp = (uint16_t)hot->sp;
+    cpu->b = (uint8_t)dm_gb_reg8(hot, DM_GB_ARG_B);
+    cpu->c = (uint8_t)dm_gb_reg8(hot, DM_GB_ARG_C);
+    cpu->d = (uint8_t)dm_gb_reg8(hot, DM_GB_ARG_D);
+    cpu->e = (uint8_t)dm_gb_reg8(hot, DM_GB_ARG_E);
+    cpu->h = (uint8_t)dm_gb_reg8(hot, DM_GB_ARG_H);
+    cpu->l = (uint8_t)dm_gb_reg8(hot, DM_GB_ARG_L);
+    cpu->a = (uint8_t)dm_gb_reg8(hot, DM_GB_ARG_A);
+    cpu->f = (uint8_t)dm_gb_flags(hot);
+    uint32_t low = m->instructions_low + hot->count;
+    m->instructions_high += low < hot->count ? 1u : 0u;
+    m->instructions_low = low;
+}
+
+#endif
