@@ -19,6 +19,8 @@
 
 #define ARGUMENTS_MAX 256
 
+extern char **environ;
+
 static const char *const base_flags[] = {"-std=gnu17",
                                          "-O3",
                                          "-march=native",

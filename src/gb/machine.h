@@ -15,10 +15,10 @@
  *   timer.h ppu.h draw.h apu.h cart.h serial and joypad in io.h: the devices
  *
  * Time. `clock` counts T-cycles modulo 2^32 and is compared by signed difference. An access happens
- * at `clock`, then the clock moves on by 4. Devices are lazy: each remembers the moment up to which it
- * is computed and is brought forward only when the CPU looks at it or when something it does would be
- * noticed (an interrupt): that moment is its next event. An event at T-cycle e is seen by accesses at
- * t > e. */
+ * at `clock`, then the clock moves on by 4. Devices are lazy: each remembers the moment up to which
+ * it is computed and is brought forward only when the CPU looks at it or when something it does
+ * would be noticed (an interrupt): that moment is its next event. An event at T-cycle e is seen by
+ * accesses at t > e. */
 #ifndef DM_GB_MACHINE_H
 #define DM_GB_MACHINE_H
 
@@ -26,6 +26,8 @@
 #include "gb/apu.h"
 #include "gb/cart.h"
 
+/* The public header says these for its readers; they are repeated for kernel text, which has no
+ * other headers, and must agree. */
 #define DM_GB_SCREEN_W 160
 #define DM_GB_SCREEN_H 144
 #define DM_GB_FRAME_CYCLES 70224u
@@ -67,17 +69,22 @@ enum dm_gb_cpu_mode {
 typedef struct dm_gb_cpu {
     uint8_t b, c, d, e, h, l, f, a;
     uint16_t pc, sp;
-    uint8_t ime;       /* 0 or 1 */
-    uint8_t ei_delay;  /* instructions until EI takes effect: 2 right after it, 1, then ime = 1 */
-    uint8_t mode;      /* enum dm_gb_cpu_mode */
-    uint8_t halt_bug;  /* the next opcode byte is read twice */
+    uint8_t ime;      /* 0 or 1 */
+    uint8_t ei_delay; /* EI was the last instruction: it takes effect after the next one */
+    uint8_t mode;     /* enum dm_gb_cpu_mode */
+    uint8_t halt_bug; /* the next opcode byte is read twice */
+    uint8_t waking;   /* halted, but an interrupt will end that at wake_at */
+    uint8_t pad[3];
+    uint32_t halted_at, wake_at;
 } dm_gb_cpu;
 
-/* The counter behind DIV is `clock - div_base`, 16 bits; TIMA counts falling edges of one of its bits. */
+/* The counter behind DIV is `clock - div_base`, 16 bits; TIMA counts falling edges of one of its
+ * bits. */
 typedef struct dm_gb_timer {
     uint32_t div_base;
     uint32_t synced;    /* TIMA is right for accesses at this time */
-    uint32_t reload_at; /* access time at which an overflowed TIMA reloads; meaningful with `overflowed` */
+    uint32_t reload_at; /* access time at which an overflowed TIMA reloads; meaningful with
+                           `overflowed` */
     uint8_t tima, tma, tac;
     uint8_t overflowed;
 } dm_gb_timer;
@@ -90,35 +97,43 @@ typedef struct dm_gb_serial {
 } dm_gb_serial;
 
 typedef struct dm_gb_dma {
-    uint32_t start;     /* access time of the write to FF46 */
+    uint32_t start; /* access time of the write to FF46 */
     uint16_t source;
-    uint8_t reg;        /* what FF46 reads back */
-    uint8_t active;     /* a transfer is under way */
-    uint8_t next;       /* index of the next byte to copy */
-    uint8_t restarted;  /* a transfer was running when this one was asked for */
+    uint8_t reg;       /* what FF46 reads back */
+    uint8_t active;    /* a transfer is under way */
+    uint8_t next;      /* index of the next byte to copy */
+    uint8_t restarted; /* a transfer was running when this one was asked for */
     uint8_t pad[2];
 } dm_gb_dma;
 
 typedef struct dm_gb_ppu {
     uint8_t lcdc, stat, scy, scx, lyc, bgp, obp0, obp1, wy, wx; /* stat: the enable bits 3..6 */
-    uint8_t line;         /* 0..153, the line that line_start belongs to */
-    uint8_t first_line;   /* this is the short line right after switching on */
-    uint32_t line_start;  /* time of dot 0 of `line`; meaningless while the LCD is off */
-    uint8_t stat_line;    /* level of the STAT interrupt line */
-    uint8_t lyc_line;     /* what the comparison last gave */
-    uint8_t window_on;    /* WY has matched in this frame */
-    uint8_t window_line;  /* internal line counter of the window */
-    uint16_t mode0_dot;   /* when mode 3 of `line` ends; 0: not computed yet */
-    uint8_t phase;        /* enum dm_gb_ppu_phase: the next edge of the line to be handled */
-    uint8_t drawn;        /* pixels of `line` drawn so far (0..160) */
-    uint8_t skip_frame;   /* the first frame after switching on is not shown */
-    uint8_t drawing;      /* this frame is being drawn */
-    uint8_t window_used;  /* the window was shown on this line */
-    uint8_t sprites;      /* number of sprites of this line, once scanned (0xFF: not yet) */
-    uint8_t sprite[10];   /* their OAM indices, by priority */
-    uint8_t pad[2];
-    uint32_t frame_count; /* frames completed (VBlanks seen) */
+    uint8_t line;        /* 0..153, the line that line_start belongs to */
+    uint8_t first_line;  /* this is the short line right after switching on */
+    uint32_t line_start; /* time of dot 0 of `line`; meaningless while the LCD is off */
+    uint16_t next_dot;   /* dot of the next edge in this line (ppu.h) */
+    uint16_t mode0_dot;  /* when mode 3 of `line` ends; 0: not known yet */
+    uint8_t edge;        /* number of the next edge in this line */
+    uint8_t mode_int;    /* the mode that STAT interrupts look at; DM_GB_NONE: none */
+    uint8_t compare;     /* what LYC is compared with; DM_GB_NONE: nothing just now */
+    uint8_t lyc_bit;     /* STAT bit 2 */
+    uint8_t lyc_line;    /* the comparison as the interrupt sees it */
+    uint8_t stat_line;   /* level of the STAT interrupt line */
+    uint8_t window_on;   /* WY has matched in this frame */
+    uint8_t window_line; /* lines of the window shown so far in this frame */
+    uint8_t window_used; /* the window was drawn on this line */
+    uint8_t drawn;       /* pixels of `line` drawn so far, 0..160 */
+    uint8_t drawing;     /* this frame is being drawn */
+    uint8_t new_screen;  /* frames until something is shown after switching on: 1, then 0 */
+    uint8_t blank;       /* the screen shows nothing */
+    uint8_t front;       /* which of the two pictures is complete */
+    uint8_t sprites;     /* sprites on this line; DM_GB_NONE: not looked for yet */
+    uint8_t sprite[10];  /* their numbers in OAM, leftmost first */
+    uint8_t pad[3];
+    uint32_t frames; /* VBlanks since power-on */
 } dm_gb_ppu;
+
+#define DM_GB_NONE 0xFFu
 
 typedef struct dm_gb_joypad {
     uint8_t select; /* bits 4 and 5 as last written */
@@ -126,20 +141,17 @@ typedef struct dm_gb_joypad {
     uint8_t pad[2];
 } dm_gb_joypad;
 
-/* What skipping a polling loop needs to remember; never part of what a program can see. */
-typedef struct dm_gb_poll {
-    uint32_t limit; /* everything read in the loop stays as it is until this time */
-} dm_gb_poll;
-
 typedef struct dm_gb_machine {
     uint32_t clock;
     uint32_t next_event; /* handle devices when clock passes this */
     uint32_t target;     /* where the running call stops */
-    uint32_t total_low, total_high; /* T-cycles since power-on at the last stop, 64 bits */
-    uint32_t instructions_low, instructions_high;
-    uint32_t halted_low, halted_high; /* T-cycles spent in HALT */
+    /* Counters of 64 bits in two halves, as of the last stop. */
+    uint32_t cycles_low, cycles_high;             /* T-cycles since power-on */
+    uint32_t instructions_low, instructions_high; /* executed */
+    uint32_t halted_low, halted_high;             /* T-cycles spent in HALT */
+    uint32_t counted_at; /* clock at which cycles_* were last brought up to date */
     dm_gb_cpu cpu;
-    uint8_t int_flags; /* IF, low five bits */
+    uint8_t int_flags;   /* IF, low five bits */
     uint8_t boot_mapped; /* a boot ROM covers 0000..00FF */
     uint8_t profile;     /* how it was started: enum dm_gb_start */
     uint8_t pad;
@@ -150,7 +162,6 @@ typedef struct dm_gb_machine {
     dm_gb_joypad joypad;
     dm_gb_apu apu;
     dm_gb_cart cart;
-    dm_gb_poll poll;
 } dm_gb_machine;
 
 #endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* gb.h - one Game Boy (DMG), exact to the M-cycle.
+ *
+ *     dm_error err;
+ *     dm_gb *gb = NULL;
+ *     if (dm_gb_create_file("game.gb", NULL, &gb, &err) != DM_OK)
+ *         return fail(&err);
+ *     dm_gb_set_keys(gb, DM_GB_KEY_START);
+ *     dm_gb_run_frames(gb, 60, DM_GB_DRAW_LAST);
+ *     const uint8_t *shades = dm_gb_frame(gb);   // 160 x 144 bytes, 0 (light) to 3 (dark)
+ *     dm_gb_destroy(gb);
+ *
+ * A dm_gb belongs to one thread at a time; different ones are independent. Nothing is allocated
+ * after creation. A frame is 70,224 T-cycles, whatever the LCD does. */
+#ifndef DOTMATRIX_GB_H
+#define DOTMATRIX_GB_H
+
+#include <dotmatrix/base.h>
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define DM_GB_SCREEN_W 160
+#define DM_GB_SCREEN_H 144
+#define DM_GB_FRAME_CYCLES 70224u
+
+/* The buttons, as one mask; set bits are pressed. */
+#define DM_GB_KEY_RIGHT 0x01u
+#define DM_GB_KEY_LEFT 0x02u
+#define DM_GB_KEY_UP 0x04u
+#define DM_GB_KEY_DOWN 0x08u
+#define DM_GB_KEY_A 0x10u
+#define DM_GB_KEY_B 0x20u
+#define DM_GB_KEY_SELECT 0x40u
+#define DM_GB_KEY_START 0x80u
+
+typedef struct dm_gb dm_gb;
+
+enum dm_gb_start {
+    DM_GB_START_POST_BOOT, /* as a DMG is when its boot ROM hands over to the game */
+    DM_GB_START_BOOT_ROM,  /* run the boot ROM given in the options */
+    DM_GB_START_ZERO /* everything zero, LCD off, PC = 0100: for comparisons with references */
+};
+
+/* Which pictures are made. Not drawing changes nothing that a program can see. */
+enum dm_gb_draw {
+    DM_GB_DRAW_NEVER,
+    DM_GB_DRAW_LAST,  /* only the one that is on the screen when the call returns */
+    DM_GB_DRAW_ALWAYS /* every frame */
+};
+
+/* Zero is a good default for all of it. */
+typedef struct dm_gb_options {
+    enum dm_gb_start start;
+    const void *boot_rom; /* 256 bytes, copied */
+    size_t boot_rom_size;
+    bool keep_polling; /* execute polling loops pass by pass; only slower */
+} dm_gb_options;
+
+DM_API dm_status dm_gb_create(const void *rom, size_t size, const dm_gb_options *options,
+                              dm_gb **out, dm_error *err);
+DM_API dm_status dm_gb_create_file(const char *path, const dm_gb_options *options, dm_gb **out,
+                                   dm_error *err);
+DM_API void dm_gb_destroy(dm_gb *gb);
+
+/* Back to the state after creation; cartridge RAM with a battery is kept. */
+DM_API void dm_gb_reset(dm_gb *gb);
+
+DM_API void dm_gb_set_keys(dm_gb *gb, uint8_t keys);
+
+DM_API void dm_gb_run_frames(dm_gb *gb, uint32_t frames, enum dm_gb_draw draw);
+/* At least `cycles` T-cycles, up to an instruction boundary. At most 2^28. */
+DM_API void dm_gb_run_cycles(dm_gb *gb, uint32_t cycles, enum dm_gb_draw draw);
+/* One instruction, one interrupt dispatch, or in HALT one M-cycle. */
+DM_API void dm_gb_step(dm_gb *gb);
+/* Step until PC is one of the `count` addresses, for at most `cycles` T-cycles; true when one was
+ * reached. The instruction at the present PC is executed first. */
+DM_API bool dm_gb_run_to(dm_gb *gb, const uint16_t *addresses, size_t count, uint64_t cycles);
+
+/* The last complete picture that was drawn, 160 x 144 shades; all 0 while the LCD is off. Valid
+ * until the next call that runs. */
+DM_API const uint8_t *dm_gb_frame(dm_gb *gb);
+
+typedef struct dm_gb_registers {
+    uint8_t a, f, b, c, d, e, h, l;
+    uint16_t pc, sp;
+    bool ime, halted, stopped, locked;
+} dm_gb_registers;
+
+DM_API dm_gb_registers dm_gb_get_registers(const dm_gb *gb);
+
+typedef struct dm_gb_counters {
+    uint64_t cycles;       /* T-cycles since power-on */
+    uint64_t instructions; /* executed */
+    uint64_t halted;       /* T-cycles of `cycles` that passed in HALT */
+    uint64_t frames;       /* VBlanks */
+} dm_gb_counters;
+
+DM_API dm_gb_counters dm_gb_get_counters(const dm_gb *gb);
+
+/* Memory as the CPU would read it now, but without side effects and never blocked. */
+DM_API uint8_t dm_gb_peek(dm_gb *gb, uint16_t address);
+/* Write RAM, or a register as the CPU would. ROM is left alone: its addresses reach the mapper. */
+DM_API void dm_gb_poke(dm_gb *gb, uint16_t address, uint8_t value);
+
+/* What was sent over the serial port since creation or the last clear; not NUL-terminated. */
+DM_API const uint8_t *dm_gb_serial_output(const dm_gb *gb, size_t *size);
+DM_API void dm_gb_serial_clear(dm_gb *gb);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

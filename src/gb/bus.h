@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: MIT */
+/* bus.h - the memory map; kernel text.
+ *
+ *   0000..3FFF ROM    8000..9FFF VRAM           C000..DFFF WRAM   FE00..FE9F OAM    FF80..FFFE HRAM
+ *   4000..7FFF ROM    A000..BFFF cartridge RAM  E000..FDFF echo   FF00..FF7F I/O    FFFF IE
+ *
+ * Plain memory is read and written inline; everything that has a side effect, can be blocked or
+ * needs a device brought up to date goes through dm_gb_slow_read and dm_gb_slow_write. */
+#ifndef DM_GB_BUS_H
+#define DM_GB_BUS_H
+
+#include "gb/io.h"
+#include "gb/oam_bug.h"
+#include "gb/regs.h"
+
+typedef dm_gb_lane dm_gb_bus;
+
+/* ---- Scheduling ---- */
+
+/* Work out when the loop must look up from executing instructions: at `now` when an interrupt is
+ * waiting, else when the next one that IE lets through can come, or where the run stops. */
+DM_FN_SLOW void dm_gb_schedule(dm_gb_lane *lane, uint32_t now)
+{
+    dm_gb_machine *m = lane->m;
+    uint32_t enabled = dm_gb_ram_load(lane, DM_GB_IE);
+    if (m->cpu.mode != DM_GB_RUNNING || m->cpu.ei_delay || m->cpu.halt_bug ||
+        (m->cpu.ime && (m->int_flags & enabled & 0x1Fu) != 0)) {
+        m->next_event = now;
+        return;
+    }
+    uint32_t next = dm_gb_ppu_next(lane, enabled);
+    if ((enabled & DM_GB_INT_TIMER) != 0)
+        next = dm_gb_earlier(next, dm_gb_timer_next(m, now));
+    if ((enabled & DM_GB_INT_SERIAL) != 0)
+        next = dm_gb_earlier(next, dm_gb_serial_next(m, now));
+    next = dm_gb_earlier(next, dm_gb_dma_next(m, now));
+    m->next_event = dm_gb_earlier(next + 1u, m->target);
+}
+
+/* ---- Which addresses are plain memory ---- */
+
+#if DM_ON_CUDA
+
+DM_FN void dm_gb_map(dm_gb_lane *lane)
+{
+    (void)lane;
+}
+
+DM_FN bool dm_gb_fast_read(const dm_gb_lane *lane, uint32_t address, uint32_t *value)
+{
+    const dm_gb_machine *m = lane->m;
+    if (m->dma.active || m->boot_mapped)
+        return false;
+    if (address < 0x8000u) {
+        uint32_t base = address < 0x4000u ? m->cart.rom_low : m->cart.rom_high;
+        *value = lane->rom[base + (address & 0x3FFFu)];
+        return true;
+    }
+    if (address - 0xC000u < 0x2000u) {
+        *value = dm_gb_ram_load(lane, DM_GB_WRAM + (address & 0x1FFFu));
+        return true;
+    }
+    return false;
+}
+
+DM_FN bool dm_gb_fast_write(dm_gb_lane *lane, uint32_t address, uint32_t value)
+{
+    if (address - 0xC000u >= 0x2000u || lane->m->dma.active)
+        return false;
+    dm_gb_ram_store(lane, DM_GB_WRAM + (address & 0x1FFFu), value);
+    return true;
+}
+
+#else
+
+/* Point every 4 KiB page at its memory. Called when a bank, the boot ROM or DMA changes the map. */
+DM_FN_SLOW void dm_gb_map(dm_gb_lane *lane)
+{
+    const dm_gb_machine *m = lane->m;
+    const dm_gb_cart *cart = &m->cart;
+    for (uint32_t page = 0; page < 16; page++) {
+        lane->read_page[page] = 0;
+        lane->write_page[page] = 0;
+    }
+    if (m->dma.active)
+        return;
+    for (uint32_t page = m->boot_mapped ? 1 : 0; page < 4; page++) {
+        lane->read_page[page] = lane->rom + cart->rom_low;
+    }
+    for (uint32_t page = 4; page < 8; page++)
+        lane->read_page[page] = lane->rom + cart->rom_high - 0x4000;
+    if (!dm_gb_lcd_on(m)) {
+        for (uint32_t page = 8; page < 10; page++)
+            lane->read_page[page] = lane->write_page[page] = lane->ram + DM_GB_VRAM - 0x8000;
+    }
+    if (cart->ram_window != DM_GB_NO_RAM) {
+        for (uint32_t page = 10; page < 12; page++)
+            lane->read_page[page] = lane->write_page[page] =
+                lane->ram + DM_GB_CART_RAM + cart->ram_window - 0xA000;
+    }
+    for (uint32_t page = 12; page < 14; page++)
+        lane->read_page[page] = lane->write_page[page] = lane->ram + DM_GB_WRAM - 0xC000;
+    lane->read_page[14] = lane->write_page[14] = lane->ram + DM_GB_WRAM - 0xE000;
+}
+
+DM_FN bool dm_gb_fast_read(const dm_gb_lane *lane, uint32_t address, uint32_t *value)
+{
+    const uint8_t *page = lane->read_page[address >> 12];
+    if (DM_UNLIKELY(page == 0))
+        return false;
+    *value = page[address];
+    return true;
+}
+
+DM_FN bool dm_gb_fast_write(dm_gb_lane *lane, uint32_t address, uint32_t value)
+{
+    uint8_t *page = lane->write_page[address >> 12];
+    if (DM_UNLIKELY(page == 0))
+        return false;
+    page[address] = (uint8_t)value;
+    return true;
+}
+
+#endif
+
+/* ---- Slow reads ---- */
+
+/* While DMA reads from a bus, an access of the CPU to the same bus meets the byte under way. */
+DM_FN bool dm_gb_dma_conflict(const dm_gb_machine *m, uint32_t now, uint32_t address)
+{
+    if (!m->dma.active || address >= 0xFE00u || dm_gb_dma_done(&m->dma, now) == 0)
+        return false;
+    uint32_t source = m->dma.source;
+    bool source_vram = (source & 0xE000u) == 0x8000u;
+    bool address_vram = (address & 0xE000u) == 0x8000u;
+    return source_vram == address_vram;
+}
+
+/* Everything that could make a read of IF differ later. */
+DM_FN uint32_t dm_gb_flags_steady(dm_gb_lane *lane, uint32_t now)
+{
+    const dm_gb_machine *m = lane->m;
+    uint32_t until = dm_gb_earlier(dm_gb_ppu_next(lane, 0x1F), dm_gb_timer_next(m, now));
+    return dm_gb_earlier(until, dm_gb_serial_next(m, now));
+}
+
+DM_FN uint32_t dm_gb_io_read(dm_gb_lane *lane, uint32_t now, uint32_t address)
+{
+    dm_gb_machine *m = lane->m;
+    uint32_t steady = now; /* how long the answer stays the same */
+    uint32_t value = 0xFF;
+    if (address >= 0xFF40u && address <= 0xFF4Bu) {
+        value = dm_gb_ppu_read(lane, now, address);
+        if (address == 0xFF41u || address == 0xFF44u)
+            steady = dm_gb_ppu_steady(lane, now, address == 0xFF44u);
+        else
+            steady = dm_gb_never(now);
+    } else if (address >= 0xFF10u && address < 0xFF40u) {
+        value = dm_gb_apu_read(&m->apu, now, (uint16_t)dm_gb_div(m, now), address);
+    } else if (address >= 0xFF04u && address <= 0xFF07u) {
+        value = dm_gb_timer_read(m, now, address);
+    } else if (address == 0xFF0Fu) {
+        dm_gb_ppu_sync(lane, now);
+        dm_gb_timer_sync(m, now);
+        dm_gb_serial_sync(lane, now);
+        value = m->int_flags | 0xE0u;
+        steady = dm_gb_flags_steady(lane, now);
+    } else if (address == 0xFF00u) {
+        value = 0xC0u | m->joypad.select | dm_gb_joypad_lines(&m->joypad);
+        steady = dm_gb_never(now);
+    } else if (address == 0xFF01u || address == 0xFF02u) {
+        dm_gb_serial_sync(lane, now);
+        value = address == 0xFF01u ? m->serial.sb : m->serial.sc | 0x7Eu;
+        steady = m->serial.bits_left != 0 ? m->serial.next_bit - 1u : dm_gb_never(now);
+    } else if (address == 0xFF50u) {
+        value = m->boot_mapped ? 0xFEu : 0xFFu;
+    }
+    lane->poll_limit = dm_gb_earlier(lane->poll_limit, steady);
+    return value;
+}
+
+DM_FN_SLOW uint32_t dm_gb_slow_read(dm_gb_lane *lane, uint32_t now, uint32_t address)
+{
+    dm_gb_machine *m = lane->m;
+    if (address >= 0xFF80u)
+        return dm_gb_ram_load(lane, DM_GB_HRAM + address - 0xFF80u);
+    if (address >= 0xFF00u)
+        return dm_gb_io_read(lane, now, address);
+    if (m->dma.active) {
+        lane->poll_limit = now;
+        if (dm_gb_dma_sync(lane, now)) {
+            dm_gb_map(lane);
+        } else if (dm_gb_dma_conflict(m, now, address)) {
+            uint32_t done = dm_gb_dma_done(&m->dma, now);
+            return dm_gb_ram_load(lane, DM_GB_OAM + done - 1u);
+        }
+    }
+    if (address < 0x8000u) {
+        if (m->boot_mapped && address < 0x100u)
+            return lane->boot[address];
+        return lane
+            ->rom[(address < 0x4000u ? m->cart.rom_low : m->cart.rom_high) + (address & 0x3FFFu)];
+    }
+    if (address - 0xC000u < 0x3E00u)
+        return dm_gb_ram_load(lane, DM_GB_WRAM + (address & 0x1FFFu));
+    lane->poll_limit = now;
+    if (address < 0xA000u) {
+        dm_gb_ppu_sync(lane, now);
+        if (dm_gb_vram_blocked(lane, now, false))
+            return 0xFF;
+        return dm_gb_ram_load(lane, DM_GB_VRAM + (address & 0x1FFFu));
+    }
+    if (address < 0xC000u)
+        return dm_gb_cart_ram_read(lane, address);
+    dm_gb_ppu_sync(lane, now);
+    if (dm_gb_dma_holds_oam(&m->dma, now))
+        return 0xFF;
+    dm_gb_oam_bug(lane, now, DM_GB_OAM_BUG_READ);
+    if (dm_gb_oam_blocked(lane, now, false))
+        return 0xFF;
+    return address < 0xFEA0u ? dm_gb_ram_load(lane, DM_GB_OAM + (address & 0xFFu)) : 0u;
+}
+
+/* ---- Slow writes ---- */
+
+DM_FN void dm_gb_io_write(dm_gb_lane *lane, uint32_t now, uint32_t address, uint8_t value)
+{
+    dm_gb_machine *m = lane->m;
+    if (address >= 0xFF40u && address <= 0xFF4Bu) {
+        uint8_t lcdc = m->ppu.lcdc;
+        dm_gb_ppu_write(lane, now, address, value);
+        if (address == 0xFF46u || ((lcdc ^ m->ppu.lcdc) & DM_GB_LCD_ON) != 0)
+            dm_gb_map(lane);
+    } else if (address >= 0xFF10u && address < 0xFF40u) {
+        dm_gb_apu_write(&m->apu, now, (uint16_t)dm_gb_div(m, now), address, value);
+    } else if (address >= 0xFF04u && address <= 0xFF07u) {
+        if (address == 0xFF04u) {
+            dm_gb_apu_div_reset(&m->apu, now, (uint16_t)dm_gb_div(m, now));
+            dm_gb_serial_sync(lane, now);
+        }
+        dm_gb_timer_write(m, now, address, value);
+        if (address == 0xFF04u && m->serial.bits_left != 0)
+            m->serial.next_bit = now + DM_GB_SERIAL_BIT;
+    } else if (address == 0xFF0Fu) {
+        /* The CPU's value wins over a request in the same T-cycle. */
+        dm_gb_ppu_sync(lane, now + 1u);
+        dm_gb_timer_sync(m, now);
+        dm_gb_serial_sync(lane, now);
+        m->int_flags = value & 0x1Fu;
+    } else if (address == 0xFF00u) {
+        dm_gb_joypad_set(m, value & 0x30u, m->joypad.keys);
+    } else if (address == 0xFF01u) {
+        dm_gb_serial_sync(lane, now);
+        m->serial.sb = value;
+    } else if (address == 0xFF02u) {
+        dm_gb_serial_control(lane, now, value);
+    } else if (address == 0xFF50u && (value & 1u) != 0 && m->boot_mapped) {
+        m->boot_mapped = 0;
+        dm_gb_map(lane);
+    }
+}
+
+DM_FN_SLOW void dm_gb_slow_write(dm_gb_lane *lane, uint32_t now, uint32_t address, uint32_t byte)
+{
+    dm_gb_machine *m = lane->m;
+    uint8_t value = (uint8_t)byte;
+    if (m->dma.active) {
+        if (dm_gb_dma_sync(lane, now))
+            dm_gb_map(lane);
+        else if (dm_gb_dma_conflict(m, now, address))
+            return;
+    }
+    if (address >= 0xFF00u) {
+        if (address == 0xFFFFu) {
+            /* What was not worth an event before may be pending now. */
+            dm_gb_ppu_sync(lane, now);
+            dm_gb_timer_sync(m, now);
+            dm_gb_serial_sync(lane, now);
+            dm_gb_ram_store(lane, DM_GB_IE, value);
+        } else {
+            dm_gb_io_write(lane, now, address, value);
+        }
+        dm_gb_schedule(lane, now);
+        return;
+    }
+    if (address < 0x8000u) {
+        if (dm_gb_cart_write(&m->cart, now, address, value))
+            dm_gb_map(lane);
+    } else if (address < 0xA000u) {
+        dm_gb_ppu_sync(lane, now);
+        if (dm_gb_vram_blocked(lane, now, true))
+            return;
+        dm_gb_draw_until(lane, now);
+        dm_gb_ram_store(lane, DM_GB_VRAM + (address & 0x1FFFu), value);
+    } else if (address < 0xC000u) {
+        dm_gb_cart_ram_write(lane, now, address, value);
+    } else if (address < 0xFE00u) {
+        dm_gb_ram_store(lane, DM_GB_WRAM + (address & 0x1FFFu), value);
+    } else {
+        dm_gb_ppu_sync(lane, now);
+        if (dm_gb_dma_holds_oam(&m->dma, now))
+            return;
+        dm_gb_oam_bug(lane, now, DM_GB_OAM_BUG_WRITE);
+        if (dm_gb_oam_blocked(lane, now, true) || address >= 0xFEA0u)
+            return;
+        dm_gb_draw_settle(lane, now);
+        dm_gb_ram_store(lane, DM_GB_OAM + (address & 0xFFu), value);
+    }
+}
+
+/* ---- What sm83.h calls ---- */
+
+DM_FN uint32_t dm_gb_bus_read(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t address)
+{
+    uint32_t now = hot->clock;
+    uint32_t value;
+    hot->clock = now + 4u;
+    if (DM_LIKELY(dm_gb_fast_read(lane, address, &value)))
+        return value;
+    if (address >= 0xFF80u)
+        return dm_gb_ram_load(lane, DM_GB_HRAM + address - 0xFF80u);
+    return dm_gb_slow_read(lane, now, address);
+}
+
+DM_FN void dm_gb_bus_write(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t address, uint32_t value)
+{
+    uint32_t now = hot->clock;
+    hot->clock = now + 4u;
+    hot->poll_pc = DM_GB_NO_POLL;
+    if (DM_LIKELY(dm_gb_fast_write(lane, address, value)))
+        return;
+    if (address >= 0xFF80u && address != 0xFFFFu) {
+        dm_gb_ram_store(lane, DM_GB_HRAM + address - 0xFF80u, value);
+        return;
+    }
+    dm_gb_slow_write(lane, now, address, value);
+    hot->next_event = lane->m->next_event;
+}
+
+DM_FN uint32_t dm_gb_bus_fetch(dm_gb_lane *lane, dm_gb_hot *hot)
+{
+    uint32_t value = dm_gb_bus_read(lane, hot, hot->pc);
+    hot->pc = (hot->pc + 1u) & 0xFFFFu;
+    return value;
+}
+
+DM_FN void dm_gb_bus_idle(dm_gb_lane *lane, dm_gb_hot *hot)
+{
+    (void)lane;
+    hot->clock += 4u;
+}
+
+DM_FN void dm_gb_bus_adjust(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t value)
+{
+    if (DM_UNLIKELY((value & 0xFF00u) == 0xFE00u))
+        dm_gb_oam_bug_now(lane, hot->clock);
+}
+
+/* HALT, STOP, DI, EI, RETI and illegal opcodes; `now` is the end of the opcode's M-cycle. Returns
+ * what to add to PC. */
+DM_FN_SLOW uint32_t dm_gb_control(dm_gb_lane *lane, uint32_t now, uint32_t operation)
+{
+    dm_gb_machine *m = lane->m;
+    dm_gb_cpu *cpu = &m->cpu;
+    uint32_t move = 0;
+    bool pending;
+    switch (operation) {
+    case DM_GB_DO_EI:
+        if (!cpu->ime)
+            cpu->ei_delay = 1;
+        break;
+    case DM_GB_DO_RETI:
+        cpu->ime = 1;
+        break;
+    case DM_GB_DO_DI:
+        cpu->ime = 0;
+        cpu->ei_delay = 0;
+        break;
+    case DM_GB_DO_ILLEGAL:
+        cpu->mode = DM_GB_LOCKED;
+        break;
+    default:
+        dm_gb_ppu_sync(lane, now);
+        dm_gb_timer_sync(m, now);
+        dm_gb_serial_sync(lane, now);
+        pending = (m->int_flags & dm_gb_ram_load(lane, DM_GB_IE) & 0x1Fu) != 0;
+        if (operation == DM_GB_DO_HALT) {
+            if (!pending) {
+                cpu->mode = DM_GB_HALTED;
+                cpu->halted_at = now;
+                cpu->waking = 0;
+            } else if (cpu->ime) {
+                move = 0xFFFFu; /* the handler returns to the HALT */
+            } else {
+                cpu->halt_bug = 1;
+            }
+            break;
+        }
+        /* STOP (Pan Docs, "Using the STOP instruction"): its second byte is skipped unless an
+         * interrupt waits. */
+        if (!pending)
+            move = 1;
+        if (dm_gb_joypad_lines(&m->joypad) != 0x0Fu) {
+            if (!pending) {
+                cpu->mode = DM_GB_HALTED;
+                cpu->halted_at = now;
+                cpu->waking = 0;
+            }
+        } else {
+            cpu->mode = DM_GB_STOPPED;
+            dm_gb_apu_div_reset(&m->apu, now, (uint16_t)dm_gb_div(m, now));
+            dm_gb_timer_write(m, now, 0xFF04, 0);
+        }
+        break;
+    }
+    dm_gb_schedule(lane, now);
+    return move;
+}
+
+DM_FN void dm_gb_bus_control(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t operation)
+{
+    hot->poll_pc = DM_GB_NO_POLL;
+    hot->pc = (hot->pc + dm_gb_control(lane, hot->clock, operation)) & 0xFFFFu;
+    hot->next_event = lane->m->next_event;
+}
+
+#endif

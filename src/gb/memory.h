@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* memory.h - a lane: everything a machine needs while it runs; kernel text.
+ *
+ * The lane is made for a run and never saved. Lane memory is reached only through the two accessors
+ * here, so that its layout can change in one place. */
+#ifndef DM_GB_MEMORY_H
+#define DM_GB_MEMORY_H
+
+#include "gb/machine.h"
+
+/* What the machine sent over the serial port, for whoever wants to read it. */
+typedef struct dm_gb_serial_log {
+    uint8_t *bytes;
+    uint32_t size, capacity; /* bytes past capacity are counted, not kept */
+} dm_gb_serial_log;
+
+/* Which pictures are wanted: the public enum dm_gb_draw, for kernel text. */
+#if DM_ON_CUDA
+enum dm_gb_draw { DM_GB_DRAW_NEVER, DM_GB_DRAW_LAST, DM_GB_DRAW_ALWAYS };
+#else
+#include <dotmatrix/gb.h>
+#endif
+
+typedef struct dm_gb_lane {
+    dm_gb_machine *m;
+    uint8_t *ram;        /* lane memory */
+    const uint8_t *rom;  /* a power of two in size */
+    const uint8_t *boot; /* 256 bytes while a boot ROM may be mapped, else NULL */
+    uint8_t
+        *frames; /* two pictures of 160 x 144 shades (ppu.front is complete); NULL: none wanted */
+    dm_gb_serial_log *serial;
+    uint8_t draw;         /* enum dm_gb_draw */
+    uint8_t single_frame; /* this call runs one frame, so the next one's picture starts in it */
+    uint8_t skip_polls;   /* polling loops may be skipped */
+    uint8_t trace;        /* stop after each instruction */
+#if !DM_ON_CUDA
+    /* Pages of 4 KiB that are plain memory now, indexed by full address; NULL: ask the slow path.
+     */
+    const uint8_t *read_page[16];
+    uint8_t *write_page[16];
+#endif
+    /* The polling loop being watched (poll.h). */
+    uint32_t poll_limit; /* everything read in it stays the same for accesses up to this time */
+    uint32_t poll_regs[7];
+    uint32_t poll_clock, poll_count;
+    uint8_t poll_passes;
+} dm_gb_lane;
+
+DM_FN uint8_t dm_gb_ram_load(const dm_gb_lane *lane, uint32_t offset)
+{
+    return lane->ram[offset];
+}
+
+DM_FN void dm_gb_ram_store(const dm_gb_lane *lane, uint32_t offset, uint32_t value)
+{
+    lane->ram[offset] = (uint8_t)value;
+}
+
+/* Cartridge RAM and what else answers at A000..BFFF. */
+DM_FN uint8_t dm_gb_cart_ram_read(dm_gb_lane *lane, uint32_t address)
+{
+    dm_gb_cart *cart = &lane->m->cart;
+    uint32_t offset = dm_gb_cart_ram_offset(cart, address);
+    if (offset == DM_GB_NO_RAM)
+        return dm_gb_cart_special_read(cart, address);
+    return (uint8_t)(dm_gb_ram_load(lane, DM_GB_CART_RAM + offset) | dm_gb_cart_open_bits(cart));
+}
+
+DM_FN void dm_gb_cart_ram_write(dm_gb_lane *lane, uint32_t now, uint32_t address, uint8_t value)
+{
+    dm_gb_cart *cart = &lane->m->cart;
+    uint32_t offset = dm_gb_cart_ram_offset(cart, address);
+    if (offset == DM_GB_NO_RAM)
+        dm_gb_cart_special_write(cart, now, address, value);
+    else
+        dm_gb_ram_store(lane, DM_GB_CART_RAM + offset, value | dm_gb_cart_open_bits(cart));
+}
+
+/* Is time a before time b? */
+DM_FN bool dm_gb_before(uint32_t a, uint32_t b)
+{
+    return (int32_t)(a - b) < 0;
+}
+
+DM_FN uint32_t dm_gb_earlier(uint32_t a, uint32_t b)
+{
+    return dm_gb_before(a, b) ? a : b;
+}
+
+/* Further away than any event; rescheduled long before it is reached. */
+DM_FN uint32_t dm_gb_never(uint32_t now)
+{
+    return now + 0x20000000u;
+}
+
+#endif

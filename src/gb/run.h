@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/* run.h - the loop that runs a machine; kernel text.
+ *
+ *   for (;;) {
+ *       if (clock has reached next_event)   devices, interrupts, HALT, the end of the run
+ *       fetch an opcode and execute it
+ *   }
+ *
+ * A run stops at the first instruction boundary at or after its target. Where it stops does not
+ * change what happens: running 2 frames is the same as running 1 frame twice. */
+#ifndef DM_GB_RUN_H
+#define DM_GB_RUN_H
+
+#include "gb/poll.h"
+#include "gb/sm83.h"
+
+enum dm_gb_next { DM_GB_NEXT_STOP, DM_GB_NEXT_RUN, DM_GB_NEXT_HALT_BUG };
+
+/* Bring every device up to accesses at `now`. */
+DM_FN void dm_gb_sync_all(dm_gb_lane *lane, uint32_t now)
+{
+    dm_gb_machine *m = lane->m;
+    if (dm_gb_dma_sync(lane, now))
+        dm_gb_map(lane);
+    dm_gb_ppu_sync(lane, now);
+    dm_gb_timer_sync(m, now);
+    dm_gb_serial_sync(lane, now);
+}
+
+DM_FN void dm_gb_count64(uint32_t *low, uint32_t *high, uint32_t amount)
+{
+    *low += amount;
+    *high += *low < amount ? 1u : 0u;
+}
+
+/* Interrupt dispatch, five M-cycles. Which interrupt it is, is decided after the high byte of PC
+ * was pushed: when that push goes to IE it may turn out to be another one, or none (mooneye:
+ * interrupts/ie_push). */
+DM_FN_SLOW void dm_gb_dispatch(dm_gb_lane *lane)
+{
+    dm_gb_machine *m = lane->m;
+    dm_gb_hot hot;
+    dm_gb_hot_load(&hot, m);
+    hot.clock += 4u; /* the opcode at PC is fetched and dropped */
+    dm_gb_bus_adjust(lane, &hot, hot.pc);
+    hot.clock += 4u;
+    dm_gb_bus_adjust(lane, &hot, hot.sp);
+    hot.clock += 4u;
+    hot.sp = (hot.sp - 1u) & 0xFFFFu;
+    dm_gb_bus_write(lane, &hot, hot.sp, hot.pc >> 8);
+    uint32_t enabled = dm_gb_ram_load(lane, DM_GB_IE);
+    hot.sp = (hot.sp - 1u) & 0xFFFFu;
+    dm_gb_sync_all(lane, hot.clock);
+    uint32_t requests = m->int_flags;
+    dm_gb_bus_write(lane, &hot, hot.sp, hot.pc & 0xFFu);
+    uint32_t pending = enabled & requests & 0x1Fu;
+    hot.pc = 0;
+    if (pending != 0) {
+        uint32_t bit = dm_ffs_u32(pending) - 1u;
+        m->int_flags &= (uint8_t) ~(1u << bit);
+        hot.pc = 0x40u + 8u * bit;
+    }
+    m->cpu.ime = 0;
+    dm_gb_hot_store(&hot, m);
+}
+
+/* The earliest T-cycle at which a device will request an enabled interrupt, or do other work of its
+ * own. */
+DM_FN uint32_t dm_gb_next_request(dm_gb_lane *lane, uint32_t enabled)
+{
+    dm_gb_machine *m = lane->m;
+    uint32_t next = dm_gb_earlier(dm_gb_ppu_next(lane, enabled), dm_gb_dma_next(m, m->clock));
+    if ((enabled & DM_GB_INT_TIMER) != 0)
+        next = dm_gb_earlier(next, dm_gb_timer_next(m, m->clock));
+    if ((enabled & DM_GB_INT_SERIAL) != 0)
+        next = dm_gb_earlier(next, dm_gb_serial_next(m, m->clock));
+    return next;
+}
+
+/* Pass time in HALT until `until` at most. A request at T-cycle e is noticed in the middle of an
+ * M-cycle and ends the HALT at the end of it, at the earliest two M-cycles after it began (mooneye:
+ * halt_ime0_nointr_timing, halt_ime1_timing2; the half M-cycle: intr_2_mode0_timing and
+ * hblank_ly_scx_timing). */
+DM_FN void dm_gb_halted(dm_gb_lane *lane, uint32_t until)
+{
+    dm_gb_machine *m = lane->m;
+    dm_gb_cpu *cpu = &m->cpu;
+    uint32_t enabled = dm_gb_ram_load(lane, DM_GB_IE);
+    uint32_t from = m->clock;
+    while (!cpu->waking) {
+        uint32_t event = m->clock - 1u;
+        if ((m->int_flags & enabled & 0x1Fu) == 0) {
+            event = dm_gb_next_request(lane, enabled);
+            if (!dm_gb_before(event, until))
+                break;
+            dm_gb_sync_all(lane, event + 1u);
+            if (dm_gb_before(m->clock, event & ~3u))
+                m->clock = event & ~3u;
+            if ((m->int_flags & enabled & 0x1Fu) == 0)
+                continue;
+        }
+        uint32_t wake = ((event + 2u) & ~3u) + 4u;
+        uint32_t earliest = cpu->halted_at + 8u;
+        cpu->wake_at = dm_gb_before(wake, earliest) ? earliest : wake;
+        cpu->waking = 1;
+    }
+    uint32_t stop = (until + 3u) & ~3u;
+    if (cpu->waking && !dm_gb_before(stop, cpu->wake_at)) {
+        m->clock = cpu->wake_at;
+        cpu->waking = 0;
+        cpu->mode = DM_GB_RUNNING;
+    } else if (dm_gb_before(m->clock, stop)) {
+        m->clock = stop;
+    }
+    dm_gb_count64(&m->halted_low, &m->halted_high, m->clock - from);
+}
+
+/* Add `cycles` to every time a device remembers: the oscillator stood still. */
+DM_FN_SLOW void dm_gb_shift_time(dm_gb_machine *m, uint32_t cycles)
+{
+    m->timer.div_base += cycles;
+    m->timer.synced += cycles;
+    m->timer.reload_at += cycles;
+    m->serial.next_bit += cycles;
+    m->dma.start += cycles;
+    m->ppu.line_start += cycles;
+    dm_gb_apu_shift_time(&m->apu, cycles);
+    dm_gb_cart_sync(&m->cart, m->clock);
+}
+
+/* STOP and lock-up: nothing moves until a selected key is down (STOP), or ever. */
+DM_FN void dm_gb_stopped(dm_gb_lane *lane, uint32_t until)
+{
+    dm_gb_machine *m = lane->m;
+    if (m->cpu.mode == DM_GB_STOPPED && dm_gb_joypad_lines(&m->joypad) != 0x0Fu) {
+        m->cpu.mode = DM_GB_RUNNING;
+        return;
+    }
+    uint32_t stop = (until + 3u) & ~3u;
+    if (m->cpu.mode == DM_GB_STOPPED)
+        dm_gb_shift_time(m, stop - m->clock);
+    m->clock = stop;
+}
+
+/* Everything that is not executing instructions. The CPU's registers are in m. */
+DM_FN_SLOW enum dm_gb_next dm_gb_event(dm_gb_lane *lane)
+{
+    dm_gb_machine *m = lane->m;
+    dm_gb_cpu *cpu = &m->cpu;
+    for (;;) {
+        if (!dm_gb_before(m->clock, m->target))
+            return DM_GB_NEXT_STOP;
+        if (cpu->mode == DM_GB_HALTED) {
+            dm_gb_halted(lane, m->target);
+            continue;
+        }
+        if (cpu->mode != DM_GB_RUNNING) {
+            dm_gb_stopped(lane, m->target);
+            continue;
+        }
+        dm_gb_sync_all(lane, m->clock);
+        if (cpu->ei_delay) {
+            /* One more instruction runs before an interrupt can. */
+            cpu->ei_delay = 0;
+            cpu->ime = 1;
+            m->next_event = m->clock + 1u;
+            return DM_GB_NEXT_RUN;
+        }
+        if (cpu->ime && (m->int_flags & dm_gb_ram_load(lane, DM_GB_IE) & 0x1Fu) != 0) {
+            dm_gb_dispatch(lane);
+            continue;
+        }
+        bool halt_bug = cpu->halt_bug != 0;
+        cpu->halt_bug = 0;
+        dm_gb_schedule(lane, m->clock);
+        return halt_bug ? DM_GB_NEXT_HALT_BUG : DM_GB_NEXT_RUN;
+    }
+}
+
+/* Run until the first instruction boundary at or after m->target. */
+DM_FN void dm_gb_loop(dm_gb_lane *lane)
+{
+    dm_gb_machine *m = lane->m;
+    dm_gb_hot hot;
+    enum dm_gb_next next;
+    m->next_event = m->clock;
+    dm_gb_hot_load(&hot, m);
+    for (;;) {
+        uint32_t opcode;
+        if (DM_UNLIKELY(!dm_gb_before(hot.clock, hot.next_event))) {
+            dm_gb_hot_store(&hot, m);
+            next = dm_gb_event(lane);
+            dm_gb_hot_load(&hot, m);
+            if (next == DM_GB_NEXT_STOP)
+                break;
+            opcode = dm_gb_bus_fetch(lane, &hot);
+            if (next == DM_GB_NEXT_HALT_BUG)
+                hot.pc = (hot.pc - 1u) & 0xFFFFu;
+        } else {
+            opcode = dm_gb_bus_fetch(lane, &hot);
+        }
+        hot.count++;
+#if DM_ON_CUDA
+        uint32_t row = dm_gb_rows[opcode];
+        if (DM_GB_ROW_OPERATION(row) == DM_GB_DO_PREFIX)
+            row = dm_gb_rows[256u + dm_gb_bus_fetch(lane, &hot)];
+        dm_gb_exec(lane, &hot, row);
+#else
+        switch (opcode) {
+#define OP(code, mnemonic, length, cycles, taken, operation, source, destination, address, extra)  \
+    case code:                                                                                     \
+        if (DM_GB_DO_##operation == DM_GB_DO_PREFIX)                                               \
+            break;                                                                                 \
+        dm_gb_exec(lane, &hot, DM_GB_ROW(operation, source, destination, address, length, extra)); \
+        continue;
+#define CB(...)
+#include "gb/opcodes.def"
+#undef OP
+#undef CB
+        }
+        switch (dm_gb_bus_fetch(lane, &hot)) {
+#define OP(...)
+#define CB(code, mnemonic, length, cycles, taken, operation, source, destination, address, extra)  \
+    case code:                                                                                     \
+        dm_gb_exec(lane, &hot, DM_GB_ROW(operation, source, destination, address, length, extra)); \
+        break;
+#include "gb/opcodes.def"
+#undef OP
+#undef CB
+        }
+#endif
+    }
+    dm_gb_hot_store(&hot, m);
+}
+
+/* Everything lazy is made definite, so that two machines that did the same are equal byte for byte.
+ */
+DM_FN void dm_gb_settle(dm_gb_lane *lane)
+{
+    dm_gb_machine *m = lane->m;
+    uint32_t now = m->clock;
+    dm_gb_sync_all(lane, now);
+    dm_gb_apu_sync(&m->apu, now, (uint16_t)dm_gb_div(m, now));
+    dm_gb_cart_sync(&m->cart, now);
+    if (dm_gb_in_picture(m) && dm_gb_ppu_dot(m, now) > 84u) {
+        dm_gb_mode0_dot(lane);
+        dm_gb_sprite_count(lane);
+    }
+    dm_gb_count64(&m->cycles_low, &m->cycles_high, now - m->counted_at);
+    m->counted_at = now;
+    m->next_event = now;
+}
+
+/* Run `cycles` T-cycles past the last target and settle. */
+DM_FN void dm_gb_run(dm_gb_lane *lane, uint32_t cycles)
+{
+    lane->m->target += cycles;
+    dm_gb_map(lane);
+    dm_gb_loop(lane);
+    dm_gb_settle(lane);
+}
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* start.c - the state in which a machine starts.
+ *
+ * Post-boot values of a DMG as mooneye's boot_regs, boot_hwio and boot_div tests (dmgABC) find
+ * them, and the place in the frame as gbmicrotest's poweron tests find it. */
+#include "gb/core.h"
+#include "gb/run.h"
+
+#include <string.h>
+
+uint32_t dm_gb_lane_size(uint32_t cart_ram)
+{
+    return DM_GB_CART_RAM + cart_ram;
+}
+
+static void start_post_boot(dm_gb_machine *m)
+{
+    m->cpu = (dm_gb_cpu){.a = 0x01,
+                         .f = 0xB0,
+                         .c = 0x13,
+                         .e = 0xD8,
+                         .h = 0x01,
+                         .l = 0x4D,
+                         .pc = 0x0100,
+                         .sp = 0xFFFE};
+    m->int_flags = DM_GB_INT_VBLANK;
+    m->timer.div_base = m->clock - 0xABCCu;
+    m->dma.reg = 0xFF;
+    m->ppu.lcdc = 0x91;
+    m->ppu.bgp = 0xFC;
+    m->ppu.obp0 = 0xFF;
+    m->ppu.obp1 = 0xFF;
+    /* In line 153, LY already reads 0. */
+    m->ppu.line = 153;
+    m->ppu.line_start = m->clock - 396u;
+    m->ppu.edge = 4;
+    m->ppu.next_dot = DM_GB_LINE_CYCLES;
+    m->ppu.compare = 0;
+    m->ppu.mode_int = 1;
+    m->ppu.lyc_bit = 1;
+    m->ppu.lyc_line = 1;
+    m->ppu.blank = 0;
+}
+
+void dm_gb_start_machine(dm_gb_machine *m, const dm_gb_rom *rom, enum dm_gb_start start)
+{
+    memset(m, 0, sizeof *m);
+    m->profile = (uint8_t)start;
+    m->timer.reload_at = 1; /* no access happens then */
+    m->joypad.select = start == DM_GB_START_POST_BOOT ? 0x00 : 0x30;
+    m->ppu.blank = 1;
+    m->ppu.sprites = DM_GB_NONE;
+    m->ppu.mode_int = DM_GB_NONE;
+    dm_gb_rom_cart(rom, m->clock, &m->cart);
+    dm_gb_apu_reset(&m->apu, m->clock, start == DM_GB_START_POST_BOOT);
+    if (start == DM_GB_START_POST_BOOT)
+        start_post_boot(m);
+    else if (start == DM_GB_START_BOOT_ROM)
+        m->boot_mapped = 1;
+    else
+        m->cpu.pc = 0x0100;
+}
