@@ -75,6 +75,12 @@ const char *__tsan_default_options(void)
     return "allocator_may_return_null=1";
 }
 
+const char *dm_test_source_root(void)
+{
+    const char *other = getenv("DM_TEST_SOURCE_ROOT");
+    return other != NULL ? other : DM_TEST_SOURCE_ROOT;
+}
+
 static double now(void)
 {
     struct timespec t;
@@ -135,17 +141,38 @@ static void start_group(running_group *slot, dm_test_group *group)
     slot->counts_fd = fds[0];
 }
 
-/* Print what the child wrote: all of it when the group failed, only the skip reasons otherwise. */
+/* Print what the child wrote: all of it when the group failed, only the skip reasons otherwise,
+ * each once with how many tests gave it in a row. */
 static void show_output(FILE *output, bool all)
 {
-    char line[4096];
+    char line[4096], last[4096] = "";
+    int repeats = 0;
     rewind(output);
-    while (fgets(line, sizeof line, output) != NULL)
-        if (all || strncmp(line, "SKIPPED:", 8) == 0)
-            printf("    %s%s", line, strchr(line, '\n') ? "" : "\n");
+    for (;;) {
+        bool more = fgets(line, sizeof line, output) != NULL;
+        if (more)
+            line[strcspn(line, "\n")] = '\0';
+        if (more && all) {
+            printf("    %s\n", line);
+            continue;
+        }
+        if (more && strncmp(line, "SKIPPED:", 8) != 0)
+            continue;
+        if (more && repeats > 0 && strcmp(line, last) == 0) {
+            repeats++;
+            continue;
+        }
+        if (repeats > 1)
+            printf("    %s (%d tests)\n", last, repeats);
+        else if (repeats == 1)
+            printf("    %s\n", last);
+        if (!more)
+            break;
+        strcpy(last, line);
+        repeats = 1;
+    }
 }
 
-/* After the child ended: end what it left, reap it, print its line. */
 static void finish_group(running_group *slot, counts *total)
 {
     int status = 0;

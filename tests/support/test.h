@@ -51,6 +51,10 @@ void dm_test_register(dm_test_group *group);
     } while (0)
 void dm_test_note_skip(const char *format, ...) DM_PRINTF(1, 2);
 
+/* The root of the source tree: $DM_TEST_SOURCE_ROOT, for programs that run on another machine than
+ * they were built on, else where they were built. */
+const char *dm_test_source_root(void);
+
 /* Fail unless the call gives DM_OK; shows its error. The call passes `err`, which is a pointer here
  * whatever the test itself calls so. */
 #define assert_ok(call)                                                                            \

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: MIT */
+/* fake_cuda.c - see fake_cuda.h. Built as a shared library with the driver's names in it. */
+#include "tests/device/fake_cuda.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define HANDLES_MAX 256
+#define OPS_MAX 64
+#define ARGS_MAX 4096
+
+enum {
+    INVALID_VALUE = 1,
+    OUT_OF_MEMORY = 2,
+    INVALID_CONTEXT = 201,
+    INVALID_HANDLE = 400,
+    NOT_FOUND = 500,
+    NOT_READY = 600
+};
+enum kind { FREE, MEMORY, HOST, STREAM, EVENT, MODULE, GRAPH, EXEC };
+
+typedef struct op {
+    enum { OP_COPY, OP_FILL, OP_LAUNCH } what;
+    void *to;
+    const void *from;
+    size_t size;
+    unsigned char value;
+    fake_loop loop;
+    uint64_t count;
+    unsigned char args[ARGS_MAX];
+} op;
+
+typedef struct graph {
+    int count;
+    op ops[OPS_MAX];
+} graph;
+
+typedef struct kernel {
+    char name[128];
+    fake_loop loop;
+    size_t args_size;
+} kernel;
+
+static struct {
+    enum kind kind;
+    void *handle;
+} handles[HANDLES_MAX];
+static kernel kernels[64];
+static int kernel_count;
+static struct {
+    char name[64];
+    int calls, fail;
+} functions[64];
+static int function_count, error_count, retain_count;
+static int the_context;
+static _Thread_local void *current;
+static void *capturing; /* the stream */
+static graph *captured;
+
+/* ---- Bookkeeping ---- */
+
+static int slot_of(const char *name)
+{
+    for (int i = 0; i < function_count; i++)
+        if (strcmp(functions[i].name, name) == 0)
+            return i;
+    strncpy(functions[function_count].name, name, sizeof functions[0].name - 1);
+    return function_count++;
+}
+
+/* Count the call; what it must return at once, or 0. */
+static int begin(const char *name, bool needs_context)
+{
+    int i = slot_of(name), code = functions[i].fail;
+    functions[i].calls++;
+    functions[i].fail = 0;
+    if (code == 0 && needs_context && current == NULL) {
+        error_count++;
+        return INVALID_CONTEXT;
+    }
+    return code;
+}
+#define BEGIN(needs_context)                                                                       \
+    do {                                                                                           \
+        int code_ = begin(__func__, needs_context);                                                \
+        if (code_ != 0)                                                                            \
+            return code_;                                                                          \
+    } while (0)
+
+static void *add(enum kind kind, size_t size)
+{
+    for (int i = 0; i < HANDLES_MAX; i++) {
+        if (handles[i].kind == FREE) {
+            handles[i].kind = kind;
+            handles[i].handle = calloc(1, size);
+            return handles[i].handle;
+        }
+    }
+    return NULL;
+}
+
+static bool known(enum kind kind, const void *handle)
+{
+    for (int i = 0; i < HANDLES_MAX; i++)
+        if (handles[i].kind == kind && handles[i].handle == handle)
+            return true;
+    error_count++;
+    return false;
+}
+
+static int drop(enum kind kind, void *handle)
+{
+    for (int i = 0; i < HANDLES_MAX; i++) {
+        if (handles[i].kind == kind && handles[i].handle == handle) {
+            handles[i].kind = FREE;
+            free(handle);
+            return 0;
+        }
+    }
+    error_count++;
+    return INVALID_HANDLE;
+}
+
+static bool good_stream(void *stream)
+{
+    return stream == NULL || known(STREAM, stream);
+}
+
+static void run(const op *o)
+{
+    if (o->what == OP_COPY)
+        memcpy(o->to, o->from, o->size);
+    else if (o->what == OP_FILL)
+        memset(o->to, o->value, o->size);
+    else
+        o->loop(o->args, 0, o->count, o->count);
+}
+
+static int queue(const op *o, void *stream)
+{
+    if (!good_stream(stream))
+        return INVALID_HANDLE;
+    if (stream == NULL || stream != capturing) {
+        run(o);
+        return 0;
+    }
+    if (captured->count == OPS_MAX)
+        return INVALID_VALUE;
+    captured->ops[captured->count++] = *o;
+    return 0;
+}
+
+static void fake_add_kernel(const char *name, fake_loop loop, size_t args_size)
+{
+    strncpy(kernels[kernel_count].name, name, sizeof kernels[0].name - 1);
+    kernels[kernel_count].loop = loop;
+    kernels[kernel_count++].args_size = args_size;
+}
+
+static void fake_fail_next(const char *function, int code)
+{
+    functions[slot_of(function)].fail = code;
+}
+
+static int fake_calls(const char *function)
+{
+    return functions[slot_of(function)].calls;
+}
+
+static int fake_live(void)
+{
+    int count = 0;
+    for (int i = 0; i < HANDLES_MAX; i++)
+        count += handles[i].kind != FREE;
+    return count;
+}
+
+static int fake_errors(void)
+{
+    return error_count;
+}
+
+static int fake_retained(void)
+{
+    return retain_count;
+}
+
+EXPORT const fake_cuda *fake_cuda_get(void)
+{
+    static const fake_cuda control = {fake_add_kernel, fake_fail_next, fake_calls,
+                                      fake_live,       fake_errors,    fake_retained};
+    return &control;
+}
+
+/* ---- The driver's names ---- */
+
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+EXPORT int cuInit(unsigned flags)
+{
+    (void)flags;
+    BEGIN(false);
+    return getenv("FAKE_CUDA_INIT") != NULL ? atoi(getenv("FAKE_CUDA_INIT")) : 0;
+}
+EXPORT int cuDriverGetVersion(int *version)
+{
+    *version = 13000;
+    return 0;
+}
+EXPORT int cuGetErrorName(int code, const char **text)
+{
+    *text = code == OUT_OF_MEMORY ? "FAKE_OUT_OF_MEMORY"
+            : code == 700         ? "FAKE_ILLEGAL_ADDRESS"
+                                  : NULL;
+    return *text == NULL ? INVALID_VALUE : 0;
+}
+EXPORT int cuGetErrorString(int code, const char **text)
+{
+    *text = code == 700 ? "an illegal memory access was encountered" : NULL;
+    return *text == NULL ? INVALID_VALUE : 0;
+}
+EXPORT int cuDeviceGetCount(int *count)
+{
+    *count = getenv("FAKE_CUDA_COUNT") != NULL ? atoi(getenv("FAKE_CUDA_COUNT")) : 2;
+    return 0;
+}
+EXPORT int cuDeviceGet(int *device, int ordinal)
+{
+    *device = 10 + ordinal;
+    return 0;
+}
+EXPORT int cuDeviceGetName(char *name, int size, int device)
+{
+    strncpy(name, device == 10 ? "Fake GPU 0" : "Fake GPU 1", (size_t)size);
+    return 0;
+}
+EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device)
+{
+    (void)device;
+    *bytes = (size_t)1 << 30;
+    return 0;
+}
+EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+    (void)device;
+    *value = attribute == 1    ? 1024
+             : attribute == 10 ? 32
+             : attribute == 16 ? 132
+             : attribute == 75 ? 9
+             : attribute == 97 ? 232448
+                               : 0;
+    return 0;
+}
+EXPORT int cuDevicePrimaryCtxRetain(void **context, int device)
+{
+    (void)device;
+    BEGIN(false);
+    retain_count++;
+    *context = &the_context;
+    return 0;
+}
+EXPORT int cuDevicePrimaryCtxRelease_v2(int device)
+{
+    (void)device;
+    BEGIN(false);
+    retain_count--;
+    return 0;
+}
+EXPORT int cuCtxGetCurrent(void **context)
+{
+    *context = current;
+    return 0;
+}
+EXPORT int cuCtxSetCurrent(void *context)
+{
+    BEGIN(false);
+    current = context;
+    return 0;
+}
+EXPORT int cuMemGetInfo_v2(size_t *bytes, size_t *total)
+{
+    BEGIN(true);
+    *bytes = 1000;
+    *total = (size_t)1 << 30;
+    return 0;
+}
+EXPORT int cuMemAlloc_v2(uint64_t *address, size_t size)
+{
+    BEGIN(true);
+    if (size > (size_t)1 << 30)
+        return OUT_OF_MEMORY;
+    *address = (uint64_t)(uintptr_t)add(MEMORY, size);
+    return *address == 0 ? OUT_OF_MEMORY : 0;
+}
+EXPORT int cuMemFree_v2(uint64_t address)
+{
+    BEGIN(true);
+    return drop(MEMORY, (void *)(uintptr_t)address);
+}
+EXPORT int cuMemHostAlloc(void **memory, size_t size, unsigned flags)
+{
+    (void)flags;
+    BEGIN(true);
+    *memory = add(HOST, size);
+    return 0;
+}
+EXPORT int cuMemFreeHost(void *memory)
+{
+    BEGIN(true);
+    return drop(HOST, memory);
+}
+static int copy(void *to, const void *from, size_t size, void *stream)
+{
+    op o = {.what = OP_COPY, .to = to, .from = from, .size = size};
+    return queue(&o, stream);
+}
+EXPORT int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t size, void *stream)
+{
+    BEGIN(true);
+    return copy((void *)(uintptr_t)to, from, size, stream);
+}
+EXPORT int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t size, void *stream)
+{
+    BEGIN(true);
+    return copy(to, (const void *)(uintptr_t)from, size, stream);
+}
+EXPORT int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t size, void *stream)
+{
+    BEGIN(true);
+    return copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, size, stream);
+}
+EXPORT int cuMemsetD8Async(uint64_t to, unsigned char value, size_t size, void *stream)
+{
+    BEGIN(true);
+    op o = {.what = OP_FILL, .to = (void *)(uintptr_t)to, .value = value, .size = size};
+    return queue(&o, stream);
+}
+EXPORT int cuStreamCreate(void **stream, unsigned flags)
+{
+    (void)flags;
+    BEGIN(true);
+    *stream = add(STREAM, 16);
+    return 0;
+}
+EXPORT int cuStreamDestroy_v2(void *stream)
+{
+    BEGIN(true);
+    return drop(STREAM, stream);
+}
+EXPORT int cuStreamSynchronize(void *stream)
+{
+    BEGIN(true);
+    return good_stream(stream) ? 0 : INVALID_HANDLE;
+}
+EXPORT int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
+{
+    (void)flags;
+    BEGIN(true);
+    return good_stream(stream) && known(EVENT, event) ? 0 : INVALID_HANDLE;
+}
+EXPORT int cuEventCreate(void **event, unsigned flags)
+{
+    (void)flags;
+    BEGIN(true);
+    *event = add(EVENT, sizeof(double));
+    return 0;
+}
+EXPORT int cuEventDestroy_v2(void *event)
+{
+    BEGIN(true);
+    return drop(EVENT, event);
+}
+EXPORT int cuEventRecord(void *event, void *stream)
+{
+    BEGIN(true);
+    struct timespec t;
+    if (!good_stream(stream) || !known(EVENT, event))
+        return INVALID_HANDLE;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    *(double *)event = 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+    return 0;
+}
+EXPORT int cuEventSynchronize(void *event)
+{
+    BEGIN(true);
+    return known(EVENT, event) ? 0 : INVALID_HANDLE;
+}
+EXPORT int cuEventElapsedTime(float *ms, void *start, void *end)
+{
+    BEGIN(true);
+    if (*(double *)start == 0 || *(double *)end == 0)
+        return INVALID_HANDLE;
+    *ms = (float)(*(double *)end - *(double *)start);
+    return 0;
+}
+EXPORT int cuModuleLoadData(void **module, const void *image)
+{
+    BEGIN(true);
+    if (memcmp(image, "\177ELF", 4) != 0)
+        return INVALID_VALUE;
+    *module = add(MODULE, 16);
+    return 0;
+}
+EXPORT int cuModuleUnload(void *module)
+{
+    BEGIN(true);
+    return drop(MODULE, module);
+}
+EXPORT int cuModuleGetFunction(void **function, void *module, const char *name)
+{
+    BEGIN(true);
+    if (!known(MODULE, module))
+        return INVALID_HANDLE;
+    for (int i = 0; i < kernel_count; i++) {
+        if (strcmp(kernels[i].name, name) == 0) {
+            *function = &kernels[i];
+            return 0;
+        }
+    }
+    return NOT_FOUND;
+}
+EXPORT int cuFuncGetAttribute(int *value, int attribute, void *function)
+{
+    (void)function;
+    BEGIN(true);
+    *value = attribute == 0 ? 1024 : attribute == 4 ? 24 : 0;
+    return 0;
+}
+EXPORT int cuFuncSetAttribute(void *function, int attribute, int value)
+{
+    (void)function;
+    BEGIN(true);
+    return attribute == 8 && value <= 232448 ? 0 : INVALID_VALUE;
+}
+EXPORT int cuFuncGetParamInfo(void *function, size_t index, size_t *offset, size_t *size)
+{
+    BEGIN(true);
+    *offset = 0;
+    *size = ((kernel *)function)->args_size;
+    return index == 0 ? 0 : INVALID_VALUE;
+}
+EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                          unsigned by, unsigned bz, unsigned shared, void *stream, void **params,
+                          void **extra)
+{
+    (void)shared;
+    BEGIN(true);
+    const kernel *k = function;
+    op o = {.what = OP_LAUNCH, .loop = k->loop};
+    if (params != NULL || extra[0] != (void *)1 || extra[2] != (void *)2 || extra[4] != NULL ||
+        gy != 1 || gz != 1 || by != 1 || bz != 1 || *(size_t *)extra[3] > ARGS_MAX) {
+        error_count++;
+        return INVALID_VALUE;
+    }
+    memcpy(o.args, extra[1], *(size_t *)extra[3]);
+    o.count = (uint64_t)gx * bx;
+    return queue(&o, stream);
+}
+EXPORT int cuStreamBeginCapture_v2(void *stream, int mode)
+{
+    (void)mode;
+    BEGIN(true);
+    if (!known(STREAM, stream))
+        return INVALID_HANDLE;
+    capturing = stream;
+    captured = add(GRAPH, sizeof *captured);
+    return 0;
+}
+EXPORT int cuStreamEndCapture(void *stream, void **out)
+{
+    BEGIN(true);
+    if (stream != capturing)
+        return INVALID_VALUE;
+    *out = captured;
+    capturing = NULL;
+    return 0;
+}
+EXPORT int cuGraphInstantiateWithFlags(void **exec, void *from, unsigned long long flags)
+{
+    (void)flags;
+    BEGIN(true);
+    *exec = add(EXEC, sizeof(graph));
+    memcpy(*exec, from, sizeof(graph));
+    return 0;
+}
+EXPORT int cuGraphLaunch(void *exec, void *stream)
+{
+    BEGIN(true);
+    if (!known(EXEC, exec) || !good_stream(stream))
+        return INVALID_HANDLE;
+    const graph *g = exec;
+    for (int i = 0; i < g->count; i++)
+        run(&g->ops[i]);
+    return 0;
+}
+EXPORT int cuGraphExecDestroy(void *exec)
+{
+    BEGIN(true);
+    return drop(EXEC, exec);
+}
+EXPORT int cuGraphDestroy(void *old)
+{
+    BEGIN(true);
+    return drop(GRAPH, old);
+}
