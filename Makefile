@@ -6,7 +6,7 @@ JOBS ?= $(shell nproc)
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check lint fmt install clean
+.PHONY: help build demo test check check-gpu lint fmt install clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -24,6 +24,9 @@ test: build ## run every test; the last line counts them
 check: ## format, warnings as errors (gcc and clang), lint, all tests under ASan and UBSan
 	@tools/bootstrap --check
 	@tools/check
+
+check-gpu: ## on a machine with a GPU: its tests, compute-sanitizer and benchmarks (ARGS= for options)
+	@tools/gpu-check $(ARGS)
 
 lint: ## clang-tidy and cppcheck alone
 	@tools/bootstrap --check

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* runner.c - the one test runner.
  *
- * dm-tests [--list] [--jobs N] [--timeout SECONDS] [PATTERN ...]
+ * dm-tests [--list] [--jobs N] [--timeout SECONDS] [--here] [PATTERN ...]
  *
  * A pattern is part of a group's name. Each group runs in a child process with its output in a
  * file, so that a crash or a hang is one failed group and not the end of the run. A group passes
  * its counts to the runner through a pipe. The child leads a process group, which is killed when
- * the child ends or its time is over: nothing that a test started stays behind. */
+ * the child ends or its time is over: nothing that a test started stays behind. With --here all
+ * run in this one process, for debuggers and checkers that do not follow children. */
 #include "tests/support/test.h"
 
 #include <errno.h>
@@ -249,7 +250,8 @@ static void wait_for_news(running_group *slots, long count, const sigset_t *sign
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: dm-tests [--list] [--jobs N] [--timeout SECONDS] [PATTERN ...]\n");
+    fprintf(stderr,
+            "usage: dm-tests [--list] [--jobs N] [--timeout SECONDS] [--here] [PATTERN ...]\n");
     return 2;
 }
 
@@ -276,6 +278,8 @@ int main(int argc, char **argv)
     for (; first < argc && strncmp(argv[first], "--", 2) == 0; first++) {
         if (strcmp(argv[first], "--list") == 0)
             list = true;
+        else if (strcmp(argv[first], "--here") == 0)
+            here = true;
         else if (strcmp(argv[first], "--jobs") == 0 && first + 1 < argc)
             jobs = atol(argv[++first]);
         else if (strcmp(argv[first], "--timeout") == 0 && first + 1 < argc)
@@ -287,6 +291,8 @@ int main(int argc, char **argv)
         jobs = 1;
     if (jobs > JOBS_MAX)
         jobs = JOBS_MAX;
+    if (here && !list)
+        return run_here(argv + first, argc - first);
 
     sigset_t signals;
     sigemptyset(&signals);
