@@ -6,10 +6,10 @@ JOBS ?= $(shell nproc)
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check check-gpu lint fmt install clean
+.PHONY: help build demo test bench-machine check check-gpu lint fmt install clean
 
 help: ## list the targets
-	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 build: ## build the library, the command and the tests into build/
 	@tools/bootstrap
@@ -20,6 +20,9 @@ demo: build ## show what this machine offers
 
 test: build ## run every test; the last line counts them
 	@$(BUILD)/tests/dm-tests --jobs $(JOBS)
+
+bench-machine: build ## one machine beside libmgba, gambatte and PyBoy; ROMS= files or folders, ARGS= its options
+	@$(BUILD)/bench/dm-bench-machine $(ARGS) $(ROMS)
 
 check: ## format, warnings as errors (gcc and clang), lint, all tests under ASan and UBSan
 	@tools/bootstrap --check

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* peer_ours.c - this library, called as any program would. */
+#include "bench/peers.h"
+
+#include <stdio.h>
+#include <time.h>
+
+double dm_bench_cpu_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static dm_status open_ours(char *version, size_t size, dm_error *err)
+{
+    (void)err;
+    snprintf(version, size, "%s", dm_version_string());
+    return DM_OK;
+}
+
+static void play(dm_gb *gb, const uint8_t *keys, uint32_t frames, bool draw)
+{
+    for (uint32_t i = 0; i < frames / DM_BENCH_KEY_FRAMES; i++) {
+        dm_gb_set_keys(gb, keys[i]);
+        dm_gb_run_frames(gb, DM_BENCH_KEY_FRAMES, draw ? DM_GB_DRAW_ALWAYS : DM_GB_DRAW_NEVER);
+    }
+}
+
+static dm_status pass(const dm_bench_job *job, dm_bench_pass *out, dm_error *err)
+{
+    dm_gb *gb = NULL;
+    dm_status status = dm_gb_create(job->rom, job->rom_size, NULL, &gb, err);
+    if (status != DM_OK)
+        return status;
+    play(gb, job->keys, job->warmup, job->draw);
+    dm_gb_counters before = dm_gb_get_counters(gb);
+    double start = dm_bench_cpu_seconds();
+    play(gb, job->keys + job->warmup / DM_BENCH_KEY_FRAMES, job->frames, job->draw);
+    out->seconds = dm_bench_cpu_seconds() - start;
+    dm_gb_counters after = dm_gb_get_counters(gb);
+    out->instructions = after.instructions - before.instructions;
+    out->cycles = after.cycles - before.cycles;
+    out->halted = after.halted - before.halted;
+    dm_gb_destroy(gb);
+    return DM_OK;
+}
+
+static void close_ours(void)
+{
+}
+
+const dm_bench_peer dm_bench_ours = {
+    .name = "ours",
+    .install = "",
+    .sound = "registers only",
+    .open = open_ours,
+    .pass = pass,
+    .close = close_ours,
+};
