@@ -42,10 +42,13 @@ static bool find_program(const char *name, char out[DM_PATH_MAX])
     if (strchr(name, '/') != NULL)
         return snprintf(out, DM_PATH_MAX, "%s", name) < DM_PATH_MAX && access(out, X_OK) == 0;
     const char *path = getenv("PATH");
+    const size_t name_size = strlen(name) + 1;
     for (const char *p = path == NULL ? "/usr/bin:/bin" : path; *p != '\0';) {
         size_t length = strcspn(p, ":");
-        if (length > 0 && length + strlen(name) + 2 < DM_PATH_MAX) {
-            snprintf(out, DM_PATH_MAX, "%.*s/%s", (int)length, p, name);
+        if (length > 0 && length + name_size + 1 < DM_PATH_MAX) {
+            memcpy(out, p, length);
+            out[length] = '/';
+            memcpy(out + length + 1, name, name_size);
             if (access(out, X_OK) == 0)
                 return true;
         }

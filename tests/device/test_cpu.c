@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/file.h"
 #include "tests/device/cases.h"
+#include "tests/support/command.h"
 #include "tests/support/tmpdir.h"
 
 #include <stdio.h>
@@ -218,6 +219,25 @@ static void unwritable_cache(void **state)
     }
 }
 
+/* The public header's example, as a program of its own. */
+static void example_runs(void **state)
+{
+    (void)state;
+    const char *program = DM_TEST_BUILD_ROOT "/examples/example-saxpy";
+    if (!dm_file_exists(program))
+        dm_test_skip("%s is not built here", program);
+    dm_test_result r;
+    dm_test_run(&(dm_test_command){.argv = (const char *const[]){program, "cpu", NULL}}, &r);
+    assert_string_equal(r.err, "");
+    assert_string_equal(r.out, "cpu: 2 * 999 + 999 = 2997\n");
+    assert_int_equal(r.exit_code, 0);
+    dm_test_result_free(&r);
+    dm_test_run(&(dm_test_command){.argv = (const char *const[]){program, "cuda:9999", NULL}}, &r);
+    assert_int_equal(r.exit_code, 1);
+    assert_true(strlen(r.err) > 10);
+    dm_test_result_free(&r);
+}
+
 static void no_graphs(void **state)
 {
     (void)state;
@@ -248,4 +268,4 @@ DM_TESTS("device/cpu", T(saxpy), T(philox), T(hash), T(selftest), T(port), T(sli
          T(bad_text), T(bad_header), T(unknown_names), T(bad_launch), T(cache),
          T(object_outlives_close), T(ids), T(missing_gpu), T(tools), T(no_compiler),
          T(compilers_with_options), T(damaged_entry), T(unwritable_cache), T(no_graphs),
-         T(out_of_memory))
+         T(example_runs), T(out_of_memory))
