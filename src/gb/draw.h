@@ -286,18 +286,25 @@ DM_FN void dm_gb_draw_settle(dm_gb_lane *lane, uint32_t when)
     if ((ppu->lcdc & 0x80u) == 0 || ppu->line >= DM_GB_SCREEN_H || dot <= 84u)
         return;
     dm_gb_mode0_dot(lane);
-    if (dm_gb_window_shown(ppu) && dm_gb_pixels_before(lane, dot) + 7u > ppu->wx)
-        ppu->window_used = 1;
+    uint32_t pixels = dm_gb_pixels_before(lane, dot);
+    if (ppu->window_used == DM_GB_WINDOW_OPEN) {
+        if (dm_gb_window_shown(ppu) && pixels + 7u > ppu->wx)
+            ppu->window_used = DM_GB_WINDOW_USED;
+        else if (pixels >= DM_GB_SCREEN_W)
+            ppu->window_used = DM_GB_WINDOW_UNUSED;
+    }
     dm_gb_draw_until(lane, when);
 }
 
-/* The line is over: draw the rest, count the window's lines. */
+/* The line is over: draw the rest, count the window's lines. A window switched on in HBlank was not
+ * shown on that line and does not count (roms/micro/PPU_WINDOW). */
 DM_FN void dm_gb_draw_finish_line(dm_gb_lane *lane)
 {
     dm_gb_ppu *ppu = &lane->m->ppu;
     if (ppu->drawing && ppu->drawn < DM_GB_SCREEN_W)
         dm_gb_draw_span(lane, DM_GB_SCREEN_W);
-    if (dm_gb_window_shown(ppu) || ppu->window_used)
+    if (ppu->window_used == DM_GB_WINDOW_USED ||
+        (ppu->window_used == DM_GB_WINDOW_OPEN && dm_gb_window_shown(ppu)))
         ppu->window_line++;
 }
 

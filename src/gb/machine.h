@@ -106,6 +106,9 @@ typedef struct dm_gb_dma {
     uint8_t pad[2];
 } dm_gb_dma;
 
+/* Whether the window was shown on the present line; open until a register changes or the line ends. */
+enum dm_gb_window_use { DM_GB_WINDOW_OPEN, DM_GB_WINDOW_USED, DM_GB_WINDOW_UNUSED };
+
 typedef struct dm_gb_ppu {
     uint8_t lcdc, stat, scy, scx, lyc, bgp, obp0, obp1, wy, wx; /* stat: the enable bits 3..6 */
     uint8_t line;        /* 0..153, the line that line_start belongs to */
@@ -121,7 +124,7 @@ typedef struct dm_gb_ppu {
     uint8_t stat_line;   /* level of the STAT interrupt line */
     uint8_t window_on;   /* WY has matched in this frame */
     uint8_t window_line; /* lines of the window shown so far in this frame */
-    uint8_t window_used; /* the window was drawn on this line */
+    uint8_t window_used; /* enum dm_gb_window_use of this line */
     uint8_t drawn;       /* pixels of `line` drawn so far, 0..160 */
     uint8_t drawing;     /* this frame is being drawn */
     uint8_t new_screen;  /* frames until something is shown after switching on: 1, then 0 */
