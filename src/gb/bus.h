@@ -242,8 +242,7 @@ DM_FN void dm_gb_io_write(dm_gb_lane *lane, uint32_t now, uint32_t address, uint
         if (address == 0xFF04u && m->serial.bits_left != 0)
             m->serial.next_bit = now + DM_GB_SERIAL_BIT;
     } else if (address == 0xFF0Fu) {
-        /* The CPU's value wins over a request in the same T-cycle. */
-        dm_gb_ppu_sync(lane, now + 1u);
+        dm_gb_ppu_sync(lane, now);
         dm_gb_timer_sync(m, now);
         dm_gb_serial_sync(lane, now);
         m->int_flags = value & 0x1Fu;

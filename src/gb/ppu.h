@@ -293,7 +293,7 @@ DM_FN_SLOW uint32_t dm_gb_ppu_next(dm_gb_lane *lane, uint32_t enabled)
     if ((ppu->stat & 0x08u) != 0) {
         if (ppu->line < DM_GB_VBLANK_LINE && ppu->edge <= 3)
             /* At dot 84 the end of mode 3 becomes known. */
-            next = dm_gb_earlier(next, ppu->line_start + (ppu->edge <= 2 ? 84u : ppu->next_dot));
+            next = dm_gb_earlier(next, ppu->line_start + (ppu->edge < 2 ? 84u : ppu->next_dot));
         else
             next = dm_gb_earlier(
                 next, dm_gb_line_time(ppu, ppu->line < 143u ? ppu->line + 1u : 0u, 84, 2));

@@ -32,7 +32,7 @@ static void start_post_boot(dm_gb_machine *m)
     m->ppu.obp1 = 0xFF;
     /* In line 153, LY already reads 0. */
     m->ppu.line = 153;
-    m->ppu.line_start = m->clock - 396u;
+    m->ppu.line_start = m->clock - 404u;
     m->ppu.edge = 4;
     m->ppu.next_dot = DM_GB_LINE_CYCLES;
     m->ppu.compare = 0;
