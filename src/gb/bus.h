@@ -215,7 +215,7 @@ DM_FN_SLOW uint32_t dm_gb_slow_read(dm_gb_lane *lane, uint32_t now, uint32_t add
     dm_gb_ppu_sync(lane, now);
     if (dm_gb_dma_holds_oam(&m->dma, now))
         return 0xFF;
-    dm_gb_oam_bug(lane, now, DM_GB_OAM_BUG_READ);
+    dm_gb_oam_bug_read(lane, now);
     if (dm_gb_oam_blocked(lane, now, false))
         return 0xFF;
     return address < 0xFEA0u ? dm_gb_ram_load(lane, DM_GB_OAM + (address & 0xFFu)) : 0u;
@@ -299,7 +299,7 @@ DM_FN_SLOW void dm_gb_slow_write(dm_gb_lane *lane, uint32_t now, uint32_t addres
         dm_gb_ppu_sync(lane, now);
         if (dm_gb_dma_holds_oam(&m->dma, now))
             return;
-        dm_gb_oam_bug(lane, now, DM_GB_OAM_BUG_WRITE);
+        dm_gb_oam_bug_write(lane, now);
         if (dm_gb_oam_blocked(lane, now, true) || address >= 0xFEA0u)
             return;
         dm_gb_draw_settle(lane, now);
@@ -352,7 +352,7 @@ DM_FN void dm_gb_bus_idle(dm_gb_lane *lane, dm_gb_hot *hot)
 DM_FN void dm_gb_bus_adjust(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t value)
 {
     if (DM_UNLIKELY((value & 0xFF00u) == 0xFE00u))
-        dm_gb_oam_bug_now(lane, hot->clock);
+        dm_gb_oam_bug_write(lane, hot->clock);
 }
 
 /* HALT, STOP, DI, EI, RETI and illegal opcodes; `now` is the end of the opcode's M-cycle. Returns

@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /* oam_bug.h - how a DMG corrupts OAM; kernel text.
  *
- * While mode 2 looks for sprites it reads OAM row by row (8 bytes, one row per M-cycle). A 16-bit
- * register between FE00 and FEFF on the CPU's address bus in that time disturbs the row being read
- * (Pan Docs, "OAM Corruption Bug"; blargg's oam_bug). */
+ * While mode 2 looks for sprites it reads OAM row by row: 20 rows of four words, one per M-cycle. A 16-bit
+ * register between FE00 and FEFF on the CPU's address bus in that time disturbs the row being read: its
+ * first word becomes a mix of words of this row and of earlier ones, the rest is copied from the row before (Pan
+ * Docs, "OAM Corruption Bug"; blargg's oam_bug). Reads reach further back on some rows, as SameBoy's
+ * author measured; where units differ, this is a common DMG. */
 #ifndef DM_GB_OAM_BUG_H
 #define DM_GB_OAM_BUG_H
 
 #include "gb/ppu.h"
 
-enum dm_gb_oam_bug_kind { DM_GB_OAM_BUG_WRITE, DM_GB_OAM_BUG_READ };
+#define DM_GB_OAM_ROW 8u /* bytes */
+#define DM_GB_OAM_LAST_ROW 0x98u
 
-/* The row (byte offset) that mode 2 is reading at an access at `now`; 0 when there is none to
- * disturb. */
+/* The row, as a byte offset, that an access at `now` disturbs; 0 when there is none (row 0 has none before it). */
 DM_FN uint32_t dm_gb_oam_row(const dm_gb_machine *m, uint32_t now)
 {
     if (!dm_gb_in_picture(m) || m->ppu.first_line)
         return 0;
     uint32_t dot = dm_gb_ppu_dot(m, now);
-    if (dot <= 4u || dot > 84u)
+    if (dot < 8u || dot > 80u)
         return 0;
-    return ((dot - 5u) >> 2) * 8u;
+    return ((dot >> 2) - 1u) * DM_GB_OAM_ROW;
 }
 
 DM_FN uint32_t dm_gb_oam_word(const dm_gb_lane *lane, uint32_t offset)
@@ -29,26 +31,79 @@ DM_FN uint32_t dm_gb_oam_word(const dm_gb_lane *lane, uint32_t offset)
            ((uint32_t)dm_gb_ram_load(lane, DM_GB_OAM + offset + 1u) << 8);
 }
 
-DM_FN void dm_gb_oam_bug(dm_gb_lane *lane, uint32_t now, enum dm_gb_oam_bug_kind kind)
+DM_FN void dm_gb_oam_set_word(dm_gb_lane *lane, uint32_t offset, uint32_t word)
 {
-    uint32_t row = dm_gb_oam_row(lane->m, now);
-    if (row == 0 || row > 0x98u)
-        return;
-    uint32_t a = dm_gb_oam_word(lane, row);
-    uint32_t b = dm_gb_oam_word(lane, row - 8u);
-    uint32_t c = dm_gb_oam_word(lane, row - 4u);
-    uint32_t word = kind == DM_GB_OAM_BUG_WRITE ? ((a ^ c) & (b ^ c)) ^ c : b | (a & c);
-    dm_gb_ram_store(lane, DM_GB_OAM + row, word);
-    dm_gb_ram_store(lane, DM_GB_OAM + row + 1u, word >> 8);
-    for (uint32_t i = 2; i < 8; i++)
-        dm_gb_ram_store(lane, DM_GB_OAM + row + i, dm_gb_ram_load(lane, DM_GB_OAM + row - 8u + i));
+    dm_gb_ram_store(lane, DM_GB_OAM + offset, word);
+    dm_gb_ram_store(lane, DM_GB_OAM + offset + 1u, word >> 8);
 }
 
-/* A 16-bit register passed through the incrementer. */
-DM_FN_SLOW void dm_gb_oam_bug_now(dm_gb_lane *lane, uint32_t now)
+DM_FN void dm_gb_oam_copy_row(dm_gb_lane *lane, uint32_t to, uint32_t from, uint32_t first_byte)
+{
+    for (uint32_t i = first_byte; i < DM_GB_OAM_ROW; i++)
+        dm_gb_ram_store(lane, DM_GB_OAM + to + i, dm_gb_ram_load(lane, DM_GB_OAM + from + i));
+}
+
+/* A write, or a 16-bit register going through the incrementer. */
+DM_FN_SLOW void dm_gb_oam_bug_write(dm_gb_lane *lane, uint32_t now)
 {
     dm_gb_ppu_sync(lane, now);
-    dm_gb_oam_bug(lane, now, DM_GB_OAM_BUG_WRITE);
+    uint32_t row = dm_gb_oam_row(lane->m, now);
+    if (row == 0)
+        return;
+    uint32_t here = dm_gb_oam_word(lane, row);
+    uint32_t above = dm_gb_oam_word(lane, row - 8u);
+    uint32_t third = dm_gb_oam_word(lane, row - 4u);
+    dm_gb_oam_set_word(lane, row, ((here ^ third) & (above ^ third)) ^ third);
+    dm_gb_oam_copy_row(lane, row, row - 8u, 2);
+}
+
+/* Every fourth row a read mixes four rows back; two rows further on, two rows back. */
+DM_FN void dm_gb_oam_mix_back(dm_gb_lane *lane, uint32_t row)
+{
+    uint32_t a = dm_gb_oam_word(lane, row);
+    uint32_t b = dm_gb_oam_word(lane, row - 4u);
+    uint32_t c = dm_gb_oam_word(lane, row - 8u);
+    uint32_t d = dm_gb_oam_word(lane, row - 16u);
+    if ((row & 0x18u) == 0x10u) {
+        dm_gb_oam_set_word(lane, row - 8u, (c & (d | a | b)) | (d & a & b));
+        dm_gb_oam_copy_row(lane, row - 16u, row - 8u, 0);
+        return;
+    }
+    uint32_t e = dm_gb_oam_word(lane, row - 32u);
+    uint32_t mixed;
+    if (row == 0x40u) {
+        uint32_t f = dm_gb_oam_word(lane, row - 6u);
+        uint32_t g = dm_gb_oam_word(lane, row - 14u);
+        mixed = (c & (e | d | (~f & g) | b | a)) | (b & d & e);
+    } else if (row == 0x20u) {
+        mixed = (c & (a | b | d | e)) | (a & b & d & e);
+    } else if (row == 0x60u) {
+        mixed = (c & (a | b | d | e)) | (b & d & e);
+    } else {
+        mixed = c | (a & b & d & e);
+    }
+    dm_gb_oam_set_word(lane, row - 8u, mixed);
+    dm_gb_oam_copy_row(lane, row - 16u, row - 8u, 0);
+    dm_gb_oam_copy_row(lane, row - 32u, row - 8u, 0);
+}
+
+DM_FN_SLOW void dm_gb_oam_bug_read(dm_gb_lane *lane, uint32_t now)
+{
+    uint32_t row = dm_gb_oam_row(lane->m, now);
+    if (row == 0)
+        return;
+    if ((row & 8u) == 0) {
+        if (row < DM_GB_OAM_LAST_ROW)
+            dm_gb_oam_mix_back(lane, row);
+    } else {
+        uint32_t above = dm_gb_oam_word(lane, row - 8u);
+        uint32_t mixed = above | (dm_gb_oam_word(lane, row) & dm_gb_oam_word(lane, row - 4u));
+        dm_gb_oam_set_word(lane, row, mixed);
+        dm_gb_oam_set_word(lane, row - 8u, mixed);
+    }
+    dm_gb_oam_copy_row(lane, row, row - 8u, 0);
+    if (row == 0x80u)
+        dm_gb_oam_copy_row(lane, 0, row, 0);
 }
 
 #endif
