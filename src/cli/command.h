@@ -43,5 +43,6 @@ extern const dm_command *const dm_commands[];
 extern const size_t dm_command_count;
 
 extern const dm_command dm_command_info;
+extern const dm_command dm_command_roms;
 
 #endif

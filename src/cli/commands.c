@@ -4,6 +4,7 @@
 
 const dm_command *const dm_commands[] = {
     &dm_command_info,
+    &dm_command_roms,
 };
 const size_t dm_command_count = sizeof dm_commands / sizeof dm_commands[0];
 
