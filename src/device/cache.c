@@ -161,10 +161,13 @@ static dm_status collect(const char *root, const dm_dir_entry *found, void *user
         list->items = grown;
         list->capacity = capacity;
     }
-    char *name = strdup(found->path);
-    if (name == NULL)
+    entry *e = &list->items[list->count];
+    e->name = strdup(found->path);
+    e->size = found->size;
+    e->modified_ns = found->modified_ns;
+    if (e->name == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
-    list->items[list->count++] = (entry){name, found->size, found->modified_ns};
+    list->count++;
     list->bytes += found->size;
     return DM_OK;
 }

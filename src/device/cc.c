@@ -19,8 +19,6 @@
 
 #define ARGUMENTS_MAX 256
 
-extern char **environ;
-
 static const char *const base_flags[] = {"-std=gnu17",
                                          "-O3",
                                          "-march=native",
@@ -401,7 +399,7 @@ dm_status dm_cc_load(const dm_module_desc *desc, void **handle, bool *was_cached
     dm_cc cc;
     dm_source_set set;
     arguments args;
-    dm_hash128 key;
+    dm_hash128 key = {0, 0};
     char entry[DM_CACHE_NAME_MAX], path[DM_PATH_MAX];
     char *bytes = NULL;
     size_t size;

@@ -107,11 +107,6 @@ static dm_status result(const dm_device *device, int code, const char *what, dm_
     return dm_cuda_fail(cu, code, err, "%s: %s", device->properties.id, what);
 }
 
-static dm_cu_address address_of(const void *pointer)
-{
-    return (dm_cu_address)(uintptr_t)pointer;
-}
-
 static void cuda_close(dm_device *device)
 {
     int code, handle;
@@ -140,10 +135,8 @@ static dm_status cuda_memory_free(dm_device *device, uint64_t *out, dm_error *er
 
 static dm_status cuda_alloc(dm_device *device, size_t size, void **out, dm_error *err)
 {
-    dm_cu_address address = 0;
     int code;
-    IN_CONTEXT(device, code, cu->memory_alloc(&address, size));
-    *out = (void *)(uintptr_t)address;
+    IN_CONTEXT(device, code, cu->memory_alloc(out, size));
     if (code == CU_SUCCESS)
         return DM_OK;
     return dm_cuda_fail(cu, code, err, "%s: allocating %zu bytes", device->properties.id, size);
@@ -153,7 +146,7 @@ static void cuda_free(dm_device *device, void *address)
 {
     int code;
     (void)code;
-    IN_CONTEXT(device, code, cu->memory_free(address_of(address)));
+    IN_CONTEXT(device, code, cu->memory_free(address));
 }
 
 static dm_status cuda_host_alloc(dm_device *device, size_t size, void **out, dm_error *err)
@@ -177,8 +170,7 @@ static dm_status cuda_upload(dm_stream *stream, void *to, const void *from, size
                              dm_error *err)
 {
     int code;
-    IN_CONTEXT(stream->device, code,
-               cu->copy_to_device(address_of(to), from, size, stream->native));
+    IN_CONTEXT(stream->device, code, cu->copy_to_device(to, from, size, stream->native));
     return result(stream->device, code, "upload", err);
 }
 
@@ -186,7 +178,7 @@ static dm_status cuda_download(dm_stream *stream, void *to, const void *from, si
                                dm_error *err)
 {
     int code;
-    IN_CONTEXT(stream->device, code, cu->copy_to_host(to, address_of(from), size, stream->native));
+    IN_CONTEXT(stream->device, code, cu->copy_to_host(to, from, size, stream->native));
     return result(stream->device, code, "download", err);
 }
 
@@ -194,15 +186,14 @@ static dm_status cuda_copy(dm_stream *stream, void *to, const void *from, size_t
                            dm_error *err)
 {
     int code;
-    IN_CONTEXT(stream->device, code,
-               cu->copy_on_device(address_of(to), address_of(from), size, stream->native));
+    IN_CONTEXT(stream->device, code, cu->copy_on_device(to, from, size, stream->native));
     return result(stream->device, code, "copy", err);
 }
 
 static dm_status cuda_fill(dm_stream *stream, void *to, uint8_t value, size_t size, dm_error *err)
 {
     int code;
-    IN_CONTEXT(stream->device, code, cu->fill_bytes(address_of(to), value, size, stream->native));
+    IN_CONTEXT(stream->device, code, cu->fill_bytes(to, value, size, stream->native));
     return result(stream->device, code, "fill", err);
 }
 

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* cuda_api.h - the part of NVIDIA's driver API that we use, opened at run time.
  *
- * Our own declarations: handles are `void *`, a device address is 64 bits, results are ints. A name
+ * Our own declarations: handles and device addresses (64-bit integers in NVIDIA's own) are
+ * `void *`, results are ints. A name
  * with a version suffix is the one that every driver since CUDA 11 exports. Reference: NVIDIA,
  * "CUDA Driver API". */
 #ifndef DM_DEVICE_CUDA_API_H
 #define DM_DEVICE_CUDA_API_H
 
 #include <dotmatrix/base.h>
-
-typedef uint64_t dm_cu_address;
 
 /*  F(field, exported name, parameters) : every driver has it
  *  O(...)                              : may be missing, the field is then NULL */
@@ -28,18 +27,17 @@ typedef uint64_t dm_cu_address;
     F(context_get, "cuCtxGetCurrent", (void **context))                                            \
     F(context_set, "cuCtxSetCurrent", (void *context))                                             \
     F(memory_info, "cuMemGetInfo_v2", (size_t * free, size_t * total))                             \
-    F(memory_alloc, "cuMemAlloc_v2", (dm_cu_address * address, size_t size))                       \
-    F(memory_free, "cuMemFree_v2", (dm_cu_address address))                                        \
+    F(memory_alloc, "cuMemAlloc_v2", (void **address, size_t size))                                \
+    F(memory_free, "cuMemFree_v2", (void *address))                                                \
     F(host_alloc, "cuMemHostAlloc", (void **memory, size_t size, unsigned flags))                  \
     F(host_free, "cuMemFreeHost", (void *memory))                                                  \
     F(copy_to_device, "cuMemcpyHtoDAsync_v2",                                                      \
-      (dm_cu_address to, const void *from, size_t size, void *stream))                             \
+      (void *to, const void *from, size_t size, void *stream))                                     \
     F(copy_to_host, "cuMemcpyDtoHAsync_v2",                                                        \
-      (void *to, dm_cu_address from, size_t size, void *stream))                                   \
+      (void *to, const void *from, size_t size, void *stream))                                     \
     F(copy_on_device, "cuMemcpyDtoDAsync_v2",                                                      \
-      (dm_cu_address to, dm_cu_address from, size_t size, void *stream))                           \
-    F(fill_bytes, "cuMemsetD8Async",                                                               \
-      (dm_cu_address to, unsigned char value, size_t size, void *stream))                          \
+      (void *to, const void *from, size_t size, void *stream))                                     \
+    F(fill_bytes, "cuMemsetD8Async", (void *to, unsigned char value, size_t size, void *stream))   \
     F(stream_create, "cuStreamCreate", (void **stream, unsigned flags))                            \
     F(stream_destroy, "cuStreamDestroy_v2", (void *stream))                                        \
     F(stream_synchronize, "cuStreamSynchronize", (void *stream))                                   \

@@ -120,15 +120,16 @@ static dm_status check_device(const dm_device *object, const dm_stream *stream, 
 
 /* ---- Memory ---- */
 
-static dm_status buffer_new(size_t size, dm_device_buffer **out, dm_error *err)
+static dm_status buffer_wrap(dm_device *device, void *address, size_t size, bool owned,
+                             dm_device_buffer **out, dm_error *err)
 {
-    *out = NULL;
-    if (size == 0)
-        return dm_fail(err, DM_EINVAL, "a device buffer needs at least one byte");
     dm_device_buffer *buffer = calloc(1, sizeof *buffer);
     if (buffer == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
+    buffer->device = device_retain(device);
+    buffer->address = address;
     buffer->size = size;
+    buffer->owned = owned;
     *out = buffer;
     return DM_OK;
 }
@@ -136,32 +137,26 @@ static dm_status buffer_new(size_t size, dm_device_buffer **out, dm_error *err)
 dm_status dm_device_buffer_create(dm_device *device, size_t size, dm_device_buffer **out,
                                   dm_error *err)
 {
-    dm_status status = buffer_new(size, out, err);
+    void *address = NULL;
+    *out = NULL;
+    if (size == 0)
+        return dm_fail(err, DM_EINVAL, "a device buffer needs at least one byte");
+    dm_status status = device->ops->alloc(device, size, &address, err);
     if (status != DM_OK)
         return status;
-    status = device->ops->alloc(device, size, &(*out)->address, err);
-    if (status != DM_OK) {
-        free(*out);
-        *out = NULL;
-        return status;
-    }
-    (*out)->owned = true;
-    (*out)->device = device_retain(device);
-    return DM_OK;
+    status = buffer_wrap(device, address, size, true, out, err);
+    if (status != DM_OK)
+        device->ops->free(device, address);
+    return status;
 }
 
 dm_status dm_device_buffer_import(dm_device *device, void *address, size_t size,
                                   dm_device_buffer **out, dm_error *err)
 {
     *out = NULL;
-    if (address == NULL)
-        return dm_fail(err, DM_EINVAL, "cannot import a null pointer");
-    dm_status status = buffer_new(size, out, err);
-    if (status != DM_OK)
-        return status;
-    (*out)->address = address;
-    (*out)->device = device_retain(device);
-    return DM_OK;
+    if (address == NULL || size == 0)
+        return dm_fail(err, DM_EINVAL, "cannot import a null pointer or no bytes");
+    return buffer_wrap(device, address, size, false, out, err);
 }
 
 void dm_device_buffer_destroy(dm_device_buffer *buffer)
@@ -261,26 +256,29 @@ dm_stream *dm_device_stream(dm_device *device)
     return &device->stream;
 }
 
-static dm_status stream_new(dm_device *device, dm_stream **out, dm_error *err)
+static dm_status stream_wrap(dm_device *device, void *native, bool owned, dm_stream **out,
+                             dm_error *err)
 {
-    *out = calloc(1, sizeof **out);
-    if (*out == NULL)
+    dm_stream *stream = calloc(1, sizeof *stream);
+    if (stream == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
-    (*out)->device = device_retain(device);
+    stream->device = device_retain(device);
+    stream->native = native;
+    stream->owned = owned;
+    *out = stream;
     return DM_OK;
 }
 
 dm_status dm_stream_create(dm_device *device, dm_stream **out, dm_error *err)
 {
-    dm_status status = stream_new(device, out, err);
+    void *native = NULL;
+    *out = NULL;
+    dm_status status = device->ops->stream_create(device, &native, err);
     if (status != DM_OK)
         return status;
-    status = device->ops->stream_create(device, &(*out)->native, err);
-    (*out)->owned = status == DM_OK;
-    if (status != DM_OK) {
-        dm_stream_destroy(*out);
-        *out = NULL;
-    }
+    status = stream_wrap(device, native, true, out, err);
+    if (status != DM_OK)
+        device->ops->stream_destroy(device, native);
     return status;
 }
 
@@ -289,10 +287,7 @@ dm_status dm_stream_import(dm_device *device, void *native, dm_stream **out, dm_
     *out = NULL;
     if (device->properties.kind == DM_DEVICE_CPU && native != NULL)
         return dm_fail(err, DM_EINVAL, "the CPU has no native streams to import");
-    dm_status status = stream_new(device, out, err);
-    if (status == DM_OK)
-        (*out)->native = native;
-    return status;
+    return stream_wrap(device, native, false, out, err);
 }
 
 void dm_stream_destroy(dm_stream *stream)

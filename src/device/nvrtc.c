@@ -446,7 +446,7 @@ dm_status dm_nvrtc_compile(const dm_module_desc *desc, const char *arch, char **
 {
     dm_source_set set;
     option_list options;
-    dm_hash128 key;
+    dm_hash128 key = {0, 0};
     char entry[DM_CACHE_NAME_MAX], path[DM_PATH_MAX];
     *code = NULL;
     *was_cached = false;

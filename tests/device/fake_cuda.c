@@ -203,7 +203,7 @@ EXPORT int cuInit(unsigned flags)
 {
     (void)flags;
     BEGIN(false);
-    return getenv("FAKE_CUDA_INIT") != NULL ? atoi(getenv("FAKE_CUDA_INIT")) : 0;
+    return 0;
 }
 EXPORT int cuDriverGetVersion(int *version)
 {
@@ -224,7 +224,7 @@ EXPORT int cuGetErrorString(int code, const char **text)
 }
 EXPORT int cuDeviceGetCount(int *count)
 {
-    *count = getenv("FAKE_CUDA_COUNT") != NULL ? atoi(getenv("FAKE_CUDA_COUNT")) : 2;
+    *count = 2;
     return 0;
 }
 EXPORT int cuDeviceGet(int *device, int ordinal)
@@ -287,18 +287,18 @@ EXPORT int cuMemGetInfo_v2(size_t *bytes, size_t *total)
     *total = (size_t)1 << 30;
     return 0;
 }
-EXPORT int cuMemAlloc_v2(uint64_t *address, size_t size)
+EXPORT int cuMemAlloc_v2(void **address, size_t size)
 {
     BEGIN(true);
     if (size > (size_t)1 << 30)
         return OUT_OF_MEMORY;
-    *address = (uint64_t)(uintptr_t)add(MEMORY, size);
-    return *address == 0 ? OUT_OF_MEMORY : 0;
+    *address = add(MEMORY, size);
+    return *address == NULL ? OUT_OF_MEMORY : 0;
 }
-EXPORT int cuMemFree_v2(uint64_t address)
+EXPORT int cuMemFree_v2(void *address)
 {
     BEGIN(true);
-    return drop(MEMORY, (void *)(uintptr_t)address);
+    return drop(MEMORY, address);
 }
 EXPORT int cuMemHostAlloc(void **memory, size_t size, unsigned flags)
 {
@@ -317,25 +317,25 @@ static int copy(void *to, const void *from, size_t size, void *stream)
     op o = {.what = OP_COPY, .to = to, .from = from, .size = size};
     return queue(&o, stream);
 }
-EXPORT int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t size, void *stream)
+EXPORT int cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t size, void *stream)
 {
     BEGIN(true);
-    return copy((void *)(uintptr_t)to, from, size, stream);
+    return copy(to, from, size, stream);
 }
-EXPORT int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t size, void *stream)
+EXPORT int cuMemcpyDtoHAsync_v2(void *to, const void *from, size_t size, void *stream)
 {
     BEGIN(true);
-    return copy(to, (const void *)(uintptr_t)from, size, stream);
+    return copy(to, from, size, stream);
 }
-EXPORT int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t size, void *stream)
+EXPORT int cuMemcpyDtoDAsync_v2(void *to, const void *from, size_t size, void *stream)
 {
     BEGIN(true);
-    return copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, size, stream);
+    return copy(to, from, size, stream);
 }
-EXPORT int cuMemsetD8Async(uint64_t to, unsigned char value, size_t size, void *stream)
+EXPORT int cuMemsetD8Async(void *to, unsigned char value, size_t size, void *stream)
 {
     BEGIN(true);
-    op o = {.what = OP_FILL, .to = (void *)(uintptr_t)to, .value = value, .size = size};
+    op o = {.what = OP_FILL, .to = to, .value = value, .size = size};
     return queue(&o, stream);
 }
 EXPORT int cuStreamCreate(void **stream, unsigned flags)

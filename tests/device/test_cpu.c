@@ -119,7 +119,8 @@ static void no_compiler(void **state)
     dm_module *module;
     dm_error err = {0};
     dm_selftest_report report;
-    char *old = getenv("CC") == NULL ? NULL : strdup(getenv("CC"));
+    const char *now = getenv("CC");
+    char *old = now == NULL ? NULL : strdup(now);
     setenv("CC", "no-such-compiler -x", 1);
     dm_module_desc desc = {.name = "k", .text = "\n"};
     assert_int_equal(dm_module_create(device, &desc, &module, &err), DM_EUNAVAILABLE);
@@ -137,7 +138,8 @@ static void no_compiler(void **state)
     else
         unsetenv("CC");
     free(old);
-    char *path = strdup(getenv("PATH"));
+    now = getenv("PATH");
+    char *path = strdup(now == NULL ? "" : now);
     setenv("PATH", "/nowhere", 1);
     assert_int_equal(dm_module_create(device, &desc, &module, &err), DM_EUNAVAILABLE);
     assert_non_null(strstr(err.message, "apt install gcc"));

@@ -30,7 +30,8 @@ static int setup(void **state)
         if (length <= 0)
             return -1;
         path[length] = '\0';
-        strcpy(strrchr(path, '/'), "/libfake-cuda.so");
+        char *name = strrchr(path, '/');
+        snprintf(name, 64, "/libfake-cuda.so");
         setenv("DM_LIBCUDA", path, 1);
         void *library = dlopen(path, RTLD_NOW);
         void *symbol = library == NULL ? NULL : dlsym(library, "fake_cuda_get");
