@@ -15,8 +15,8 @@ build: ## build the library, the command and the tests into build/
 	@tools/bootstrap
 	@tools/build $(BUILD)
 
-demo: build ## show what this machine offers
-	@$(BUILD)/src/cli/dotmatrix info
+demo: build ## show what this machine offers, and test its devices
+	@$(BUILD)/src/cli/dotmatrix info --selftest
 
 test: build ## run every test; the last line counts them
 	@$(BUILD)/tests/dm-tests --jobs $(JOBS)

@@ -77,6 +77,12 @@ DM_API dm_status dm_fail(dm_error *err, dm_status status, const char *format, ..
 DM_API dm_status dm_fail_at(dm_error *err, dm_status status, const char *file, int line,
                             const char *format, ...) DM_PRINTF(5, 6);
 
+#ifdef __clang_analyzer__
+/* A static analyzer does not see into another file that these return the status they were given. */
+#define dm_fail(err, status, ...) (dm_fail(err, status, __VA_ARGS__), (status))
+#define dm_fail_at(err, status, ...) (dm_fail_at(err, status, __VA_ARGS__), (status))
+#endif
+
 /* Put "context: " before the message of an error that is being passed on. */
 DM_API void dm_error_prefix(dm_error *err, const char *format, ...) DM_PRINTF(2, 3);
 

@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#undef dm_fail
+#undef dm_fail_at
+
 static const char *const status_names[] = {
     "ok",
     "invalid argument",

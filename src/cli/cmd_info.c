@@ -6,9 +6,9 @@
 #include "cli/command.h"
 #include "cli/report.h"
 
-#include <dlfcn.h>
+#include <dotmatrix/device.h>
+
 #include <glob.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +16,16 @@
 
 typedef struct info_options {
     bool json;
+    bool selftest;
 } info_options;
 
 static const dm_option rows[] = {
     DM_OPTION_FLAG(info_options, json, "json", "write JSON for programs"),
+    DM_OPTION_FLAG(info_options, selftest, "selftest",
+                   "also run the test kernels on every device; exit code 1 when one is wrong"),
 };
+
+#define DEVICES_MAX 64
 
 /* Parts that are used when they are there. `found` writes where (or which version) it found it. */
 typedef struct component {
@@ -28,22 +33,35 @@ typedef struct component {
     const char *purpose;
     const char *install;
     bool (*found)(const char *const *names, char *where, size_t size);
-    const char *names[4]; /* what `found` looks for, in this order; ends with NULL */
+    const char *names[3]; /* what `found` looks for, in this order; ends with NULL */
 } component;
 
+static bool find_file(const char *const *patterns, char *where, size_t size)
+{
+    for (; *patterns != NULL; patterns++) {
+        glob_t matches;
+        bool found = glob(*patterns, 0, NULL, &matches) == 0;
+        if (found)
+            snprintf(where, size, "%s", matches.gl_pathv[0]);
+        globfree(&matches);
+        if (found)
+            return true;
+    }
+    return false;
+}
+
+/* Looked for where the linker looks, not loaded: other people's start-up code is not for a report.
+ */
 static bool find_library(const char *const *names, char *where, size_t size)
 {
-    for (; *names != NULL; names++) {
-        void *library = dlopen(*names, RTLD_LAZY | RTLD_LOCAL);
-        if (library == NULL)
-            continue;
-        struct link_map *map = NULL;
-        char path[DM_PATH_MAX] = "";
-        if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && realpath(map->l_name, path) == NULL)
-            path[0] = 0;
-        snprintf(where, size, "%s", path[0] ? path : *names);
-        dlclose(library);
-        return true;
+    static const char *const folders[] = {"/usr/local/lib", "/usr/lib/*-linux-gnu", "/usr/lib64",
+                                          "/usr/lib"};
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        char pattern[DM_PATH_MAX];
+        const char *const one[] = {pattern, NULL};
+        snprintf(pattern, sizeof pattern, "%s/%s", folders[i], names[0]);
+        if (find_file(one, where, size))
+            return true;
     }
     return false;
 }
@@ -56,20 +74,6 @@ static bool find_program(const char *const *names, char *where, size_t size)
             snprintf(where, size, "%s", path);
             return true;
         }
-    }
-    return false;
-}
-
-static bool find_file(const char *const *patterns, char *where, size_t size)
-{
-    for (; *patterns != NULL; patterns++) {
-        glob_t matches;
-        bool found = glob(*patterns, 0, NULL, &matches) == 0;
-        if (found)
-            snprintf(where, size, "%s", matches.gl_pathv[0]);
-        globfree(&matches);
-        if (found)
-            return true;
     }
     return false;
 }
@@ -101,7 +105,7 @@ static const component components[] = {
      "reference emulator",
      "apt-get install libmgba-dev",
      find_library,
-     {"libmgba.so", "libmgba.so.0.10"}},
+     {"libmgba.so.*"}},
     {"gambatte",
      "reference emulator",
      "apt-get install libretro-gambatte",
@@ -118,11 +122,7 @@ static const component components[] = {
      "apt-get install openmpi-bin libopenmpi-dev",
      find_program,
      {"mpirun", "mpiexec"}},
-    {"zstd",
-     "compressed datasets",
-     "apt-get install libzstd-dev",
-     find_library,
-     {"libzstd.so.1", "libzstd.so"}},
+    {"zstd", "compressed datasets", "apt-get install libzstd-dev", find_library, {"libzstd.so.*"}},
 };
 
 /* Text has one line for each: where it is, or how to get it. */
@@ -187,17 +187,121 @@ static void add_machine(dm_report *report)
     dm_report_section_end(report);
 }
 
-/* The compiler that kernels are built with at run time: $CC, else cc. */
-static void add_compiler(dm_report *report)
+static void add_compiler(dm_report *report, const dm_device_tools *tools)
 {
-    char version[256];
-    const char *cc = getenv("CC");
-    bool found = dm_program_first_line(version, sizeof version, "${CC:-cc} --version 2>/dev/null");
     dm_report_section(report, "compiler");
-    dm_report_string(report, "command", cc != NULL && cc[0] != 0 ? cc : "cc");
-    dm_report_bool(report, "found", found);
-    dm_report_string(report, "version", version);
+    dm_report_bool(report, "found", tools->cc);
+    dm_report_string(report, "path", tools->cc_path);
+    dm_report_string(report, "version", tools->cc_version);
+    if (!tools->cc || report->as_json)
+        dm_report_string(report, "reason", tools->cc_reason);
     dm_report_section_end(report);
+}
+
+/* 13000 is CUDA 13.0; 0 is no version. */
+static void add_cuda_version(dm_report *report, const char *key, int version)
+{
+    char text[32] = "";
+    if (version > 0)
+        snprintf(text, sizeof text, "%d.%d", version / 1000, version % 1000 / 10);
+    dm_report_string(report, key, text);
+}
+
+static void add_cuda(dm_report *report, const dm_device_tools *tools)
+{
+    dm_report_section(report, "cuda");
+    dm_report_bool(report, "found", tools->cuda);
+    if (!tools->cuda || report->as_json)
+        dm_report_string(report, "reason", tools->cuda_reason);
+    if (tools->cuda || report->as_json) {
+        dm_report_string(report, "driver", tools->driver_version);
+        add_cuda_version(report, "version", tools->cuda_version);
+        dm_report_string(report, "path", tools->driver_path);
+    }
+    dm_report_string(report, "visible_devices", getenv("CUDA_VISIBLE_DEVICES"));
+    dm_report_section_end(report);
+
+    dm_report_section(report, "nvrtc");
+    dm_report_bool(report, "found", tools->nvrtc);
+    if (!tools->nvrtc || report->as_json)
+        dm_report_string(report, "reason", tools->nvrtc_reason);
+    if (tools->nvrtc || report->as_json) {
+        add_cuda_version(report, "version", tools->nvrtc_version);
+        dm_report_string(report, "path", tools->nvrtc_path);
+    }
+    dm_report_section_end(report);
+}
+
+static void add_selftest_result(dm_report *report, const dm_selftest_result *result)
+{
+    if (!report->as_json) {
+        char key[64], line[256];
+        snprintf(key, sizeof key, "selftest %s", result->name);
+        snprintf(line, sizeof line, "%s%s%s", result->passed ? "ok" : "WRONG",
+                 result->detail[0] ? ": " : "", result->detail);
+        dm_report_string(report, key, line);
+        return;
+    }
+    dm_report_item(report, NULL);
+    dm_report_string(report, "name", result->name);
+    dm_report_bool(report, "passed", result->passed);
+    dm_report_uint(report, "items", result->items);
+    dm_report_uint(report, "ulp_max", result->ulp_max);
+    dm_report_string(report, "detail", result->detail);
+    dm_report_item_end(report);
+}
+
+static dm_status add_selftest(dm_report *report, const char *id, bool *negative, dm_error *err)
+{
+    dm_device *device = NULL;
+    dm_selftest_report results = {0};
+    dm_status status = dm_device_open(id, &device, err);
+    if (status == DM_OK)
+        status = dm_device_selftest(device, &results, err);
+    dm_device_close(device);
+    if (status != DM_OK) {
+        dm_error_prefix(err, "%s", id);
+        dm_report_string(report, "error", err->message);
+        return status;
+    }
+    if (report->as_json)
+        dm_report_list(report, "selftest");
+    for (size_t i = 0; i < results.count; i++)
+        add_selftest_result(report, &results.results[i]);
+    if (report->as_json)
+        dm_report_list_end(report);
+    *negative |= !results.passed;
+    return DM_OK;
+}
+
+/* With the self-test, the first device that could not run it gives the error; the others are still
+ * tried. */
+static dm_status add_devices(dm_report *report, bool selftest, bool *negative, dm_error *err)
+{
+    dm_device_properties list[DEVICES_MAX];
+    size_t count = dm_device_list(list, DEVICES_MAX);
+    dm_status status = DM_OK;
+    dm_report_list(report, "devices");
+    for (size_t i = 0; i < count && i < DEVICES_MAX; i++) {
+        const dm_device_properties *device = &list[i];
+        dm_report_item(report, device->id);
+        if (report->as_json)
+            dm_report_string(report, "id", device->id);
+        dm_report_string(report, "name", device->name);
+        dm_report_string(report, "arch", device->arch);
+        dm_report_uint(report, "multiprocessors", (uint64_t)device->multiprocessors);
+        dm_report_bytes(report, "memory", device->memory_bytes);
+        if (selftest) {
+            dm_error other;
+            dm_status one =
+                add_selftest(report, device->id, negative, status == DM_OK ? err : &other);
+            if (status == DM_OK)
+                status = one;
+        }
+        dm_report_item_end(report);
+    }
+    dm_report_list_end(report);
+    return status;
 }
 
 typedef struct folder_size {
@@ -234,15 +338,19 @@ static dm_status run(const void *values, const dm_strings *arguments, bool *nega
 {
     const info_options *options = values;
     (void)arguments;
-    (void)negative;
+    dm_device_tools tools;
+    dm_device_tools_find(&tools);
     dm_report report;
     dm_report_begin(&report, options->json);
     add_build(&report);
     add_machine(&report);
-    add_compiler(&report);
+    add_compiler(&report, &tools);
+    add_cuda(&report, &tools);
+    dm_status status = add_devices(&report, options->selftest, negative, err);
     add_cache(&report);
     add_components(&report);
-    return dm_report_end(&report, err);
+    dm_status printed = dm_report_end(&report, status == DM_OK ? err : NULL);
+    return status != DM_OK ? status : printed;
 }
 
 const dm_command dm_command_info = {

@@ -50,7 +50,10 @@ static int report(const char *command, const dm_error *err)
         fprintf(stderr, "%s:%d: ", err->file, err->line);
     else if (err->file[0] != 0)
         fprintf(stderr, "%s: ", err->file);
-    fprintf(stderr, "%s\n", err->message);
+    int length = (int)strlen(err->message);
+    while (length > 0 && err->message[length - 1] == '\n') /* a compiler's message ends with one */
+        length--;
+    fprintf(stderr, "%.*s\n", length, err->message);
     return dm_cli_exit_code(err->status);
 }
 

@@ -89,7 +89,9 @@ void dm_report_string(dm_report *report, const char *key, const char *value)
         return;
     }
     append_key(report, key);
-    dm_buffer_printf(&report->text, "%s\n", value != NULL ? value : "-");
+    for (const char *p = value != NULL ? value : "-"; *p != 0; p++)
+        dm_buffer_putc(&report->text, *p == '\n' ? ' ' : *p); /* a value stays on its line */
+    dm_buffer_putc(&report->text, '\n');
 }
 
 void dm_report_uint(dm_report *report, const char *key, uint64_t value)

@@ -44,7 +44,7 @@ DM_FN void dm_gb_serial_sync(dm_gb_lane *lane, uint32_t now)
     dm_gb_machine *m = lane->m;
     dm_gb_serial *serial = &m->serial;
     while (serial->bits_left != 0 && !dm_gb_before(now, serial->next_bit)) {
-        serial->sb = (uint8_t)((serial->sb << 1) | 1u);
+        serial->sb = (uint8_t)(serial->sb << 1 | 1);
         serial->next_bit += DM_GB_SERIAL_BIT;
         if (--serial->bits_left == 0) {
             serial->sc &= 0x7Fu;

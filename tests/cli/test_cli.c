@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "tests/support/command.h"
+#include "tests/support/tmpdir.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,9 +159,20 @@ static void info_writes_the_documented_json(void **state)
         {"machine", "cpu_features"},
         {"machine", "memory"},
         {"machine", "memory_available"},
-        {"compiler", "command"},
+        {"compiler", "path"},
         {"compiler", "found"},
         {"compiler", "version"},
+        {"compiler", "reason"},
+        {"cuda", "found"},
+        {"cuda", "reason"},
+        {"cuda", "driver"},
+        {"cuda", "version"},
+        {"cuda", "path"},
+        {"cuda", "visible_devices"},
+        {"nvrtc", "found"},
+        {"nvrtc", "reason"},
+        {"nvrtc", "version"},
+        {"nvrtc", "path"},
         {"cache", "path"},
         {"cache", "files"},
         {"cache", "bytes"},
@@ -173,6 +185,10 @@ static void info_writes_the_documented_json(void **state)
     json_t *machine = json_object_get(root, "machine");
     assert_true(json_integer_value(json_object_get(machine, "cores")) >= 1);
     assert_true(json_integer_value(json_object_get(machine, "memory")) > 1 << 20);
+    json_t *cpu = json_array_get(json_object_get(root, "devices"), 0);
+    assert_string_equal(json_string_value(json_object_get(cpu, "id")), "cpu");
+    assert_true(json_integer_value(json_object_get(cpu, "multiprocessors")) >= 1);
+    assert_null(json_object_get(cpu, "selftest"));
     json_t *components = json_object_get(root, "components");
     assert_true(json_array_size(components) >= 5);
     size_t index;
@@ -188,17 +204,61 @@ static void info_writes_the_documented_json(void **state)
     dm_test_result_free(&r);
 }
 
-static void info_says_when_there_is_no_compiler(void **state)
+static void the_selftest_passes_on_every_device(void **state)
 {
     (void)state;
     dm_test_result r;
+    shell(&r, "$dm info --json --selftest");
+    dm_test_expect_exit(&r, 0);
+    json_t *root = NULL;
+    assert_ok(dm_json_parse(r.out, strlen(r.out), "info", &root, err));
+    size_t index;
+    json_t *device;
+    json_array_foreach(json_object_get(root, "devices"), index, device)
+    {
+        json_t *results = json_object_get(device, "selftest");
+        assert_true(json_array_size(results) >= 3);
+        for (size_t i = 0; i < json_array_size(results); i++)
+            assert_true(json_is_true(json_object_get(json_array_get(results, i), "passed")));
+    }
+    json_decref(root);
+    dm_test_result_free(&r);
+}
+
+static void a_missing_compiler_is_told(void **state)
+{
+    dm_test_result r;
+    setenv("DM_CACHE_DIR", dm_test_dir(state), 1);
     shell(&r, "CC=/nowhere/cc $dm info --json");
     assert_int_equal(r.exit_code, 0);
+    assert_string_equal(r.err, "");
     json_t *root = NULL;
     assert_ok(dm_json_parse(r.out, strlen(r.out), "info", &root, err));
     json_t *compiler = json_object_get(root, "compiler");
     assert_true(json_is_false(json_object_get(compiler, "found")));
+    assert_true(json_is_string(json_object_get(compiler, "reason")));
     json_decref(root);
+    dm_test_result_free(&r);
+
+    shell(&r, "CC=/nowhere/cc $dm info --selftest"); /* with the kernels that are built in */
+    dm_test_expect_exit(&r, 0);
+    dm_test_result_free(&r);
+}
+
+/* A report about what is missing is an answer; a self-test that could not run is an error. */
+static void a_broken_compiler_fails_the_selftest(void **state)
+{
+    dm_test_result r;
+    setenv("d", dm_test_dir(state), 1);
+    setenv("DM_CACHE_DIR", dm_test_path(state, "cache"), 1);
+    shell(&r, "printf '#!/bin/sh\\ntest \"$1\" = --version && echo cc 1.0 && exit\\n"
+              "echo out of order >&2; exit 1\\n' >$d/cc; chmod +x $d/cc\n"
+              "CC=$d/cc $dm info --selftest");
+    dm_test_expect_exit(&r, DM_EXIT_COMPILE);
+    assert_int_equal(count_lines(r.err), 1);
+    assert_non_null(strstr(r.err, "dotmatrix info: "));
+    assert_non_null(strstr(r.err, "out of order"));
+    assert_non_null(strstr(r.out, "components")); /* the rest of the report is there */
     dm_test_result_free(&r);
 }
 
@@ -249,6 +309,7 @@ static void closed_stderr_does_not_hurt(void **state)
 DM_TESTS("cli/cli", DM_TEST(wrong_use_is_one_line_and_code_2), DM_TEST(version_is_the_librarys),
          DM_TEST(help_lists_every_command_and_its_options), DM_TEST(commands_are_documented),
          DM_TEST(every_status_has_its_exit_code), DM_TEST(info_writes_the_documented_json),
-         DM_TEST(info_says_when_there_is_no_compiler), DM_TEST(info_works_without_an_environment),
-         DM_TEST(lost_output_is_an_error), DM_TEST(a_reader_may_leave_early),
-         DM_TEST(closed_stderr_does_not_hurt))
+         DM_TEST(the_selftest_passes_on_every_device), DM_TEST_IN_DIR(a_missing_compiler_is_told),
+         DM_TEST_IN_DIR(a_broken_compiler_fails_the_selftest),
+         DM_TEST(info_works_without_an_environment), DM_TEST(lost_output_is_an_error),
+         DM_TEST(a_reader_may_leave_early), DM_TEST(closed_stderr_does_not_hurt))
