@@ -6,7 +6,7 @@ JOBS ?= $(shell nproc)
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench-machine check check-gpu lint fmt install clean
+.PHONY: help build demo test test-roms bench-machine check check-gpu lint fmt install clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -23,6 +23,9 @@ test: build ## run every test; the last line counts them
 
 bench-machine: build ## one machine beside libmgba, gambatte and PyBoy; ROMS= files or folders, ARGS= its options
 	@$(BUILD)/bench/dm-bench-machine $(ARGS) $(ROMS)
+
+test-roms: build ## run the public test ROMs in the folder DM_TEST_ROMS=
+	@$(BUILD)/tests/dm-test-roms --expect tests/roms/expected.txt
 
 check: ## format, warnings as errors (gcc and clang), lint, all tests under ASan and UBSan
 	@tools/bootstrap --check

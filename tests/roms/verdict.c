@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/* verdict.c - run one test ROM and judge it.
+ *
+ * Each protocol is a function that looks at the machine between two frames and says whether there
+ * is a result yet. The protocols are those that the suites document: blargg's readme, mooneye's
+ * "LD B,B" breakpoint, gbmicrotest's three bytes of HRAM. */
+#include "tests/roms/verdict.h"
+
+#include "gb/core.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PIXELS (DM_GB_SCREEN_W * DM_GB_SCREEN_H)
+#define FRAMES_PER_SECOND (4194304.0 / DM_GB_FRAME_CYCLES)
+
+const char *dm_rom_verdict_name(enum dm_rom_verdict verdict)
+{
+    static const char *const names[] = {"pass", "fail", "skip"};
+    return names[verdict];
+}
+
+static void decide(dm_rom_result *result, enum dm_rom_verdict verdict, const char *format, ...)
+    DM_PRINTF(3, 4);
+
+static void decide(dm_rom_result *result, enum dm_rom_verdict verdict, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    result->verdict = verdict;
+    vsnprintf(result->how, sizeof result->how, format, args);
+    va_end(args);
+}
+
+/* ---- blargg ---- */
+
+/* Printable characters with runs of anything else as one blank; keeps the end when it is long. */
+static void tidy(const char *text, char out[DM_ROM_TEXT_MAX])
+{
+    const size_t most = 60;
+    size_t used = 0;
+    char line[2048];
+    for (; *text != 0 && used + 1 < sizeof line; text++) {
+        bool blank = *text <= ' ' || *text > '~';
+        if (!blank)
+            line[used++] = *text;
+        else if (used > 0 && line[used - 1] != ' ')
+            line[used++] = ' ';
+    }
+    while (used > 0 && line[used - 1] == ' ')
+        used--;
+    line[used] = 0;
+    snprintf(out, DM_ROM_TEXT_MAX, "%.60s", line + (used > most ? used - most : 0));
+}
+
+/* True when the text has a final word. */
+static bool judge_text(const char *text, const char *where, dm_rom_result *result)
+{
+    char said[DM_ROM_TEXT_MAX];
+    bool failed = strstr(text, "Failed") != NULL;
+    if (!failed && strstr(text, "Passed") == NULL)
+        return false;
+    tidy(text, said);
+    decide(result, failed ? DM_ROM_FAIL : DM_ROM_PASS, "%s: %s", where, failed ? said : "Passed");
+    return true;
+}
+
+static bool judge_blargg_memory(dm_gb *gb, bool *present, dm_rom_result *result)
+{
+    *present = dm_gb_peek(gb, 0xA001) == 0xDE && dm_gb_peek(gb, 0xA002) == 0xB0 &&
+               dm_gb_peek(gb, 0xA003) == 0x61;
+    unsigned status = dm_gb_peek(gb, 0xA000);
+    if (!*present || status == 0x80)
+        return false;
+    char text[1024], said[DM_ROM_TEXT_MAX];
+    size_t used = 0;
+    while (used + 1 < sizeof text &&
+           (text[used] = (char)dm_gb_peek(gb, (uint16_t)(0xA004 + used))) != 0)
+        used++;
+    text[used] = 0;
+    tidy(text, said);
+    if (status == 0)
+        decide(result, DM_ROM_PASS, "memory: 0");
+    else
+        decide(result, DM_ROM_FAIL, "memory: %u: %s", status, said);
+    return true;
+}
+
+/* The text on the background map: blargg's tiles are numbered by character. */
+static bool judge_blargg_map(dm_gb *gb, dm_rom_result *result)
+{
+    char text[32 * 33 + 1];
+    size_t used = 0;
+    for (uint16_t i = 0; i < 32 * 32; i++) {
+        if (i % 32 == 0)
+            text[used++] = '\n';
+        uint8_t c = dm_gb_peek(gb, (uint16_t)(0x9800 + i));
+        text[used++] = c >= ' ' && c <= '~' ? (char)c : ' ';
+    }
+    text[used] = 0;
+    return judge_text(text, "screen", result);
+}
+
+static bool judge_blargg(dm_gb *gb, dm_rom_result *result)
+{
+    size_t size = 0;
+    const uint8_t *bytes = dm_gb_serial_output(gb, &size);
+    if (size > 0) {
+        char text[2048];
+        snprintf(text, sizeof text, "%.*s", (int)(size < sizeof text ? size : sizeof text - 1),
+                 (const char *)bytes);
+        if (judge_text(text, "serial", result))
+            return true;
+    }
+    bool present = false;
+    if (judge_blargg_memory(gb, &present, result))
+        return true;
+    return !present && judge_blargg_map(gb, result);
+}
+
+/* ---- mooneye and those who took its protocol over ---- */
+
+static bool holds(const dm_gb_registers *r, const uint8_t want[6])
+{
+    return r->b == want[0] && r->c == want[1] && r->d == want[2] && r->e == want[3] &&
+           r->h == want[4] && r->l == want[5];
+}
+
+/* Whether PC is in a loop that does nothing for ever, HALT, NOP and one JR back. */
+static bool is_idle_loop(dm_gb *gb, uint16_t pc)
+{
+    for (uint16_t at = pc; at < pc + 3u; at++) {
+        uint8_t opcode = dm_gb_peek(gb, at);
+        if (opcode == 0x18) {
+            int8_t offset = (int8_t)dm_gb_peek(gb, (uint16_t)(at + 1));
+            return offset >= -5 && offset <= -2;
+        }
+        if (opcode != 0x00 && opcode != 0x76)
+            return false;
+    }
+    return false;
+}
+
+static bool follows_breakpoint(dm_gb *gb, uint16_t pc)
+{
+    for (uint16_t back = 0; back <= 6; back++)
+        if (dm_gb_peek(gb, (uint16_t)(pc - back)) == 0x40)
+            return true;
+    return false;
+}
+
+static bool judge_registers(dm_gb *gb, dm_rom_result *result)
+{
+    static const uint8_t passed[6] = {3, 5, 8, 13, 21, 34};
+    static const uint8_t failed[6] = {0x42, 0x42, 0x42, 0x42, 0x42, 0x42};
+    dm_gb_registers r = dm_gb_get_registers(gb);
+    bool pass = holds(&r, passed), fail = holds(&r, failed);
+    if (!r.locked && !pass && !fail && !is_idle_loop(gb, r.pc))
+        return false;
+    if (!r.locked && !follows_breakpoint(gb, r.pc))
+        return false;
+    if (pass)
+        decide(result, DM_ROM_PASS, "registers");
+    else if (fail)
+        decide(result, DM_ROM_FAIL, "registers");
+    else
+        decide(result, DM_ROM_FAIL, "registers: B..L = %02X %02X %02X %02X %02X %02X at %04X%s",
+               r.b, r.c, r.d, r.e, r.h, r.l, r.pc, r.locked ? ", locked" : "");
+    return true;
+}
+
+/* ---- gbmicrotest ---- */
+
+static bool judge_hram(dm_gb *gb, dm_rom_result *result)
+{
+    unsigned flag = dm_gb_peek(gb, 0xFF82);
+    if (flag != 0x01 && flag != 0xFF)
+        return false;
+    decide(result, flag == 1 ? DM_ROM_PASS : DM_ROM_FAIL, "memory: %02X, expected %02X",
+           dm_gb_peek(gb, 0xFF80), dm_gb_peek(gb, 0xFF81));
+    return true;
+}
+
+/* ROMs of this suite that never store to FF82 only make signals for an oscilloscope. */
+static bool stores_result(const uint8_t *rom, size_t size)
+{
+    for (size_t i = 0; i + 2 < size; i++)
+        if ((rom[i] == 0xE0 && rom[i + 1] == 0x82) ||
+            (rom[i] == 0xEA && rom[i + 1] == 0x82 && rom[i + 2] == 0xFF))
+            return true;
+    return false;
+}
+
+/* ---- pictures ---- */
+
+static void judge_picture(const dm_rom_plan *plan, dm_rom_result *result)
+{
+    size_t best = SIZE_MAX;
+    for (size_t i = 0; i < plan->reference_count; i++) {
+        uint8_t shades[PIXELS];
+        dm_error err;
+        if (dm_rom_picture_read(plan->references[i], shades, &err) != DM_OK) {
+            decide(result, DM_ROM_SKIP, "%.100s", err.message);
+            return;
+        }
+        size_t different = 0;
+        for (size_t p = 0; p < PIXELS; p++)
+            different += shades[p] != result->frame[p];
+        if (different < best)
+            best = different;
+    }
+    if (best == 0)
+        decide(result, DM_ROM_PASS, "picture");
+    else
+        decide(result, DM_ROM_FAIL, "picture: %zu pixels differ", best);
+}
+
+/* ---- running ---- */
+
+static bool look(const dm_rom_plan *plan, dm_gb *gb, dm_rom_result *result)
+{
+    switch (plan->protocol) {
+    case DM_ROM_BLARGG:
+        return judge_blargg(gb, result);
+    case DM_ROM_REGISTERS:
+        return judge_registers(gb, result);
+    case DM_ROM_HRAM:
+        return judge_hram(gb, result);
+    default:
+        return false;
+    }
+}
+
+static void run(const dm_rom_plan *plan, dm_gb *gb, dm_rom_result *result)
+{
+    if (plan->protocol == DM_ROM_PICTURE) {
+        dm_gb_run_frames(gb, plan->frames, DM_GB_DRAW_LAST);
+        memcpy(result->frame, dm_gb_frame(gb), PIXELS);
+        judge_picture(plan, result);
+        return;
+    }
+    bool decided = false;
+    for (uint32_t frame = 0; frame < plan->frames && !decided; frame++) {
+        dm_gb_run_frames(gb, 1, DM_GB_DRAW_NEVER);
+        decided = look(plan, gb, result);
+    }
+    if (!decided) {
+        dm_gb_registers r = dm_gb_get_registers(gb);
+        decide(result, DM_ROM_FAIL, "no result in %.1f s; PC = %04X",
+               plan->frames / FRAMES_PER_SECOND, r.pc);
+    }
+}
+
+void dm_rom_judge(const dm_rom_plan *plan, const void *rom, size_t size, dm_rom_result *result)
+{
+    const uint8_t *bytes = rom;
+    memset(result, 0, sizeof *result);
+    if (plan->protocol == DM_ROM_NOT_RUN) {
+        decide(result, DM_ROM_SKIP, "%s", plan->text);
+        return;
+    }
+    if (!plan->runs_cgb && size > 0x143 && bytes[0x143] == 0xC0) {
+        decide(result, DM_ROM_SKIP, "needs a CGB");
+        return;
+    }
+    if (plan->protocol == DM_ROM_HRAM && !stores_result(bytes, size)) {
+        decide(result, DM_ROM_SKIP, "says no result");
+        return;
+    }
+    dm_gb *gb = NULL;
+    dm_error err;
+    if (dm_gb_create(rom, size, NULL, &gb, &err) != DM_OK) {
+        decide(result, DM_ROM_FAIL, "%.120s", err.message);
+        return;
+    }
+    run(plan, gb, result);
+    result->seconds = (double)dm_gb_get_counters(gb).cycles / 4194304.0;
+    if (result->verdict == DM_ROM_FAIL && plan->protocol != DM_ROM_PICTURE) {
+        dm_gb_run_frames(gb, 2, DM_GB_DRAW_LAST);
+        memcpy(result->frame, dm_gb_frame(gb), PIXELS);
+    }
+    dm_gb_destroy(gb);
+}
