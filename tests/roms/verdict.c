@@ -269,6 +269,10 @@ void dm_rom_judge(const dm_rom_plan *plan, const void *rom, size_t size, dm_rom_
         decide(result, DM_ROM_SKIP, "says no result");
         return;
     }
+    if (plan->protocol == DM_ROM_DIGITS || plan->protocol == DM_ROM_SAVE) {
+        decide(result, DM_ROM_SKIP, "its form of result is not read yet");
+        return;
+    }
     dm_gb *gb = NULL;
     dm_error err;
     if (dm_gb_create(rom, size, NULL, &gb, &err) != DM_OK) {
