@@ -45,12 +45,16 @@ static void a_program_builds_against_the_installed_library(void **state)
           "pc=$(find \"$d/tree\" -name dotmatrix.pc)\n"
           "export PKG_CONFIG_PATH=${pc%/*} PKG_CONFIG_SYSROOT_DIR=\"$d/tree\"\n"
           "lib=${pc%/pkgconfig/*}\n"
-          "cc -Wall -Wextra -Werror $sanitize \"$root/examples/version.c\" "
-          "$(pkg-config --cflags --libs dotmatrix) -o \"$d/version\"\n"
-          "LD_LIBRARY_PATH=$lib \"$d/version\"\n"
+          "export LD_LIBRARY_PATH=$lib\n"
+          "for example in \"$root\"/examples/*.c; do\n"
+          "  cc -Wall -Wextra -Werror $sanitize \"$example\" "
+          "$(pkg-config --cflags --libs dotmatrix) -lm -o \"$d/${example##*/}.exe\"\n"
+          "  \"$d/${example##*/}.exe\" >/dev/null\n"
+          "done\n"
+          "\"$d/version.c.exe\"\n"
           "pkg-config --modversion dotmatrix\n"
           "test -f $lib/libdotmatrix.a\n"
-          "LD_LIBRARY_PATH=$lib $(find \"$d/tree\" -type f -name dotmatrix) --version\n");
+          "$(find \"$d/tree\" -type f -name dotmatrix) --version\n");
     dm_test_expect_exit(&r, 0);
     char expected[128];
     snprintf(expected, sizeof expected, "dotmatrix %s\n%s\ndotmatrix %s\n", dm_version_string(),
