@@ -110,6 +110,19 @@ DM_API void dm_gb_poke(dm_gb *gb, uint16_t address, uint8_t value);
 DM_API const uint8_t *dm_gb_serial_output(const dm_gb *gb, size_t *size);
 DM_API void dm_gb_serial_clear(dm_gb *gb);
 
+/* Save states: the whole machine in one file (docs/save-state.md), without its pictures: the one
+ * under way when a state is loaded begins where the beam stands. A file that is damaged, truncated,
+ * of another version or of another ROM is refused with the reason, and the machine is as it was. */
+DM_API dm_status dm_gb_save_state(dm_gb *gb, const char *path, dm_error *err);
+DM_API dm_status dm_gb_load_state(dm_gb *gb, const char *path, dm_error *err);
+
+/* Cartridge RAM that a battery keeps, as .sav files hold it, with the clock's 48 bytes where there
+ * is one. Loading advances the clock by the time since the file was saved; with DM_GB_NO_TIME it
+ * goes on where it stood, so that a run can be repeated. */
+#define DM_GB_NO_TIME INT64_MIN
+DM_API dm_status dm_gb_save_battery(dm_gb *gb, const char *path, int64_t unix_time, dm_error *err);
+DM_API dm_status dm_gb_load_battery(dm_gb *gb, const char *path, int64_t unix_time, dm_error *err);
+
 #ifdef __cplusplus
 }
 #endif
