@@ -134,7 +134,8 @@ DM_API dm_status dm_stream_fill(dm_stream *stream, dm_device_buffer *to, size_t 
 
 /* ---- Streams and events ---- */
 
-/* The device's own stream: no need to destroy it, gone with the device. */
+/* The device's own stream: no need to destroy it, gone with the device. On CUDA neither it nor a
+ * created one waits for CUDA's default stream. */
 DM_API dm_stream *dm_device_stream(dm_device *device);
 DM_API dm_status dm_stream_create(dm_device *device, dm_stream **out, dm_error *err);
 /* Queue on the caller's stream: a CUstream or cudaStream_t (NULL is CUDA's default stream). On the

@@ -60,6 +60,10 @@ static dm_status find_functions(void *library, dm_cuda_api *api, dm_error *err)
 static dm_status start(dm_cuda_api *api, dm_error *err)
 {
     void *library = open_library();
+    const char *chosen = getenv("DM_LIBCUDA");
+    if (library == NULL && chosen != NULL)
+        return dm_fail(err, DM_EUNAVAILABLE, "no NVIDIA driver: $DM_LIBCUDA (%s) does not load",
+                       chosen);
     if (library == NULL)
         return dm_fail(err, DM_EUNAVAILABLE,
                        "no NVIDIA driver: libcuda.so.1 is not on this machine");

@@ -299,6 +299,13 @@ static dm_status make_options(option_list *list, const dm_module_desc *desc, con
         dm_buffer_printf(&list->texts, "-D%s", *d);
         dm_buffer_append(&list->texts, "", 1);
     }
+    const char *extra = getenv("DM_CUDA_OPTIONS");
+    for (const char *p = extra == NULL ? "" : extra + strspn(extra, " "); *p != '\0'; made++) {
+        size_t length = strcspn(p, " ");
+        dm_buffer_append(&list->texts, p, length);
+        dm_buffer_append(&list->texts, "", 1);
+        p += length + strspn(p + length, " ");
+    }
     dm_status status = dm_buffer_check(&list->texts, err);
     const char *text = list->texts.data;
     for (size_t i = 0; i < made && status == DM_OK; i++) {

@@ -4,7 +4,9 @@
  * libnvrtc is looked for in $DM_NVRTC (a file), $CUDA_HOME, $CUDA_PATH, $LD_LIBRARY_PATH, Python
  * environments ($VIRTUAL_ENV, .venv here or above the program), /usr/local/cuda*, /opt/cuda, the
  * system's folders and last by the loader. One whose major version is newer than the driver's is
- * only taken when there is no other, since the driver may refuse its code.
+ * only taken when there is no other, since the driver may refuse its code. $DM_CUDA_OPTIONS adds
+ * options
+ * ("-lineinfo" for profilers and checkers).
  *
  * Finding is apart from opening: the library is some 100 MB, and code that is in the cache needs
  * only its identity (path, size, time), which is part of the cache's key. */

@@ -6,6 +6,7 @@
 #include "base/thread.h"
 #include "device/selftest.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -566,6 +567,60 @@ void dm_case_cache(dm_device *device)
         assert_int_equal(dm_module_was_cached(module), round > 0);
         dm_module_destroy(module);
     }
+}
+
+typedef struct thread_job {
+    dm_device *device;
+    dm_module *module;
+    uint64_t seed;
+    bool right;
+} thread_job;
+
+#define THREAD_WORDS 5003
+
+/* No assertions here: cmocka's belong to the main thread. */
+static void *thread_body(void *user)
+{
+    thread_job *job = user;
+    static const size_t size = THREAD_WORDS * sizeof(uint32_t);
+    uint32_t *got = malloc(size);
+    dm_stream *stream = NULL;
+    dm_device_buffer *out = NULL;
+    dm_function *function = NULL;
+    job->right = got != NULL && dm_stream_create(job->device, &stream, NULL) == DM_OK &&
+                 dm_device_buffer_create(job->device, size, &out, NULL) == DM_OK &&
+                 dm_module_function(job->module, "dm_selftest_philox", &function, NULL) == DM_OK;
+    for (uint64_t round = 0; round < 20 && job->right; round++) {
+        philox_args args = {THREAD_WORDS, job->seed + round, dm_device_buffer_address(out)};
+        job->right = dm_function_launch(function, stream, dm_grid_for(1300, 64), &args, sizeof args,
+                                        NULL) == DM_OK &&
+                     dm_stream_download(stream, out, 0, got, size, NULL) == DM_OK &&
+                     dm_stream_synchronize(stream, NULL) == DM_OK;
+        for (uint64_t i = 0; i < THREAD_WORDS && job->right; i++)
+            job->right = got[i] == dm_random4(job->seed + round, 1, i / 4).v[i % 4];
+    }
+    dm_device_buffer_destroy(out);
+    dm_stream_destroy(stream);
+    free(got);
+    return NULL;
+}
+
+void dm_case_threads(dm_device *device)
+{
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    thread_job jobs[THREADS];
+    dm_module *module;
+    assert_ok(dm_module_create(device, &(dm_module_desc){.name = DM_SELFTEST_TEXT}, &module, err));
+    for (int i = 0; i < THREADS; i++) {
+        jobs[i] = (thread_job){device, module, (uint64_t)i * 1000, false};
+        assert_int_equal(pthread_create(&threads[i], NULL, thread_body, &jobs[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    for (int i = 0; i < THREADS; i++)
+        assert_true(jobs[i].right);
+    dm_module_destroy(module);
 }
 
 void dm_case_object_outlives_close(const char *id)

@@ -31,6 +31,8 @@ void dm_case_bad_header(dm_device *device);
 void dm_case_unknown_names(dm_device *device);
 void dm_case_bad_launch(dm_device *device);
 void dm_case_cache(dm_device *device);
+/* Several threads use one device, module and function at once. */
+void dm_case_threads(dm_device *device);
 void dm_case_object_outlives_close(const char *id);
 
 /* What the tests call often. */

@@ -50,6 +50,7 @@ CASE(bad_header)
 CASE(unknown_names)
 CASE(bad_launch)
 CASE(cache)
+CASE(threads)
 
 static void object_outlives_close(void **state)
 {
@@ -267,7 +268,7 @@ static void out_of_memory(void **state)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 DM_TESTS("device/cpu", T(saxpy), T(philox), T(hash), T(selftest), T(port), T(slices), T(ranges),
          T(import_buffer), T(host_memory), T(streams), T(events), T(headers_and_defines),
-         T(bad_text), T(bad_header), T(unknown_names), T(bad_launch), T(cache),
+         T(bad_text), T(bad_header), T(unknown_names), T(bad_launch), T(cache), T(threads),
          T(object_outlives_close), T(ids), T(missing_gpu), T(tools), T(no_compiler),
          T(compilers_with_options), T(damaged_entry), T(unwritable_cache), T(no_graphs),
          T(example_runs), T(out_of_memory))

@@ -33,6 +33,7 @@ CASE(bad_header)
 CASE(unknown_names)
 CASE(bad_launch)
 CASE(cache)
+CASE(threads)
 
 static void object_outlives_close(void **state)
 {
@@ -282,6 +283,6 @@ DM_TESTS("gpu/device", DM_TEST(properties), DM_TEST(saxpy), DM_TEST(philox), DM_
          DM_TEST(selftest), DM_TEST(port), DM_TEST(slices), DM_TEST(ranges), DM_TEST(import_buffer),
          DM_TEST(host_memory), DM_TEST(streams), DM_TEST(events), DM_TEST(headers_and_defines),
          DM_TEST(bad_text), DM_TEST(bad_header), DM_TEST(unknown_names), DM_TEST(bad_launch),
-         DM_TEST(cache), DM_TEST(object_outlives_close), DM_TEST(graph_replay),
+         DM_TEST(cache), DM_TEST(threads), DM_TEST(object_outlives_close), DM_TEST(graph_replay),
          DM_TEST(imported_stream_and_pointer), DM_TEST(warp_votes), DM_TEST(other_architecture),
          DM_TEST(warm_start), DM_TEST(close_device))

@@ -4,7 +4,7 @@
 #include "device/kernels.h"
 #include "device/nvrtc.h"
 #include "device/sources.h"
-#include "tests/support/test.h"
+#include "tests/support/command.h"
 #include "tests/support/tmpdir.h"
 
 #include <dlfcn.h>
@@ -89,6 +89,43 @@ static void every_text_for_the_cpu(void **state)
     }
 }
 
+/* nvcc takes the same texts, for those who build them into programs of their own. */
+static void every_text_for_nvcc(void **state)
+{
+    char folder[DM_PATH_MAX], nvcc[DM_PATH_MAX];
+    static const char *const places[] = {"/usr/local/cuda/bin/nvcc", "/usr/bin/nvcc"};
+    size_t place = 0;
+    while (place < 2 && !dm_file_exists(places[place]))
+        place++;
+    assert_ok(dm_path_join(folder, dm_test_source_root(), "src", err));
+    if (place == 2 || !dm_dir_exists(folder))
+        dm_test_skip("no nvcc in its usual place, or no source tree");
+    snprintf(nvcc, sizeof nvcc, "%s", places[place]);
+    for (size_t i = 0; i < dm_kernel_text_count; i++) {
+        char path[DM_PATH_MAX], words[512];
+        const char *defines[DEFINES_MAX + 1], *argv[DEFINES_MAX * 2 + 16];
+        size_t count = 0;
+        assert_ok(dm_path_join(path, folder, dm_kernel_texts[i].name, err));
+        split(dm_kernel_texts[i].defines, words, defines);
+        const char *fixed[] = {
+            nvcc, "-std=c++17", "-arch=sm_90", "-I", folder,
+            "-x", "cu",         "-cubin",      "-o", dm_test_path(state, "out.cubin"),
+            path};
+        for (size_t k = 0; k < sizeof fixed / sizeof fixed[0]; k++)
+            argv[count++] = fixed[k];
+        for (size_t k = 0; defines[k] != NULL; k++) {
+            argv[count++] = "-D";
+            argv[count++] = defines[k];
+        }
+        argv[count] = NULL;
+        dm_test_result r;
+        dm_test_run(&(dm_test_command){.argv = argv}, &r);
+        if (r.exit_code != 0)
+            fail_msg("%s: %s%s", path, r.out, r.err);
+        dm_test_result_free(&r);
+    }
+}
+
 /* What NVRTC says reaches the caller; the GPU tests run the same cases where there is a GPU. */
 static void cuda_errors(void **state)
 {
@@ -145,5 +182,5 @@ static void other_architectures(void **state)
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, dm_test_dir_teardown)
-DM_TESTS("device/kernels", T(every_text_for_cuda), T(every_text_for_the_cpu), T(cuda_errors),
-         T(other_architectures))
+DM_TESTS("device/kernels", T(every_text_for_cuda), T(every_text_for_the_cpu),
+         T(every_text_for_nvcc), T(cuda_errors), T(other_architectures))
