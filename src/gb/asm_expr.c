@@ -327,7 +327,8 @@ static bool parse_primary(dm_asm *as, dm_asm_value *out)
     }
     if (dm_asm_accept(as, DM_ASM_T_NAME))
         return symbol_value(as, token->text, out);
-    return dm_asm_expect(as, DM_ASM_T_NUMBER, "a value");
+    dm_asm_expect(as, DM_ASM_T_NUMBER, "a value"); /* which it is not */
+    return false;
 }
 
 /* unary := ('~' | '+' | '-' | '!') unary | primary ('**' unary)? */

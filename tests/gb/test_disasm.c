@@ -52,7 +52,7 @@ static void assembling_gives_the_bytes_back(void **state)
         uint8_t code[512 * 3];
         size_t size = 0;
         for (unsigned i = 0; i < 512; i++) {
-            if (i < 256 && i == 0xCB)
+            if (i == 0xCB) /* the prefix */
                 continue;
             uint8_t bytes[3];
             for (int k = 0; k < 3; k++) {
