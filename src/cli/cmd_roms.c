@@ -29,7 +29,7 @@ static const dm_option rows[] = {
     DM_OPTION_STRING(roms_options, source, "source", "DIR", NULL, "where our sources are"),
     DM_OPTION_STRING(roms_options, include, "include", "DIR", NULL,
                      "look for included files here too"),
-    DM_OPTION_FLAG(roms_options, json, "json", "list: write JSON for programs"),
+    DM_OPTION_FLAG(roms_options, json, "json", "list, info: write JSON for programs"),
 };
 
 /* ---- finding sources ---- */
@@ -247,22 +247,39 @@ static dm_status list_one(const char *path, dm_report *report, dm_error *err)
 
 /* ---- the verbs ---- */
 
-static dm_status run_info(const dm_strings *arguments, dm_error *err)
+static dm_status run_info(const roms_options *options, const dm_strings *arguments, dm_error *err)
 {
     if (arguments->count < 2)
         return dm_fail(err, DM_EINVAL, "info: which ROM?");
-    for (size_t i = 1; i < arguments->count; i++) {
+    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_json json;
+    if (options->json) {
+        dm_json_init(&json, &text, DM_JSON_PRETTY);
+        dm_json_begin_array(&json, NULL);
+    }
+    dm_status status = DM_OK;
+    for (size_t i = 1; status == DM_OK && i < arguments->count; i++) {
         dm_gb_rom rom;
-        dm_status status = dm_gb_rom_load(&rom, arguments->items[i], err);
+        status = dm_gb_rom_load(&rom, arguments->items[i], err);
         if (status != DM_OK)
-            return status;
-        dm_buffer text = DM_BUFFER_EMPTY;
-        dm_gb_rom_report(&rom, &text);
-        fputs(dm_buffer_text(&text), stdout);
-        dm_buffer_deinit(&text);
+            break;
+        if (options->json)
+            dm_gb_rom_report_json(&rom, arguments->items[i], &json);
+        else
+            dm_gb_rom_report(&rom, &text);
         dm_gb_rom_deinit(&rom);
     }
-    return DM_OK;
+    if (status == DM_OK && options->json) {
+        dm_json_end_array(&json);
+        dm_buffer_putc(&text, '\n');
+    }
+    if (status == DM_OK)
+        status = dm_buffer_check(&text, err);
+    /* What was read before a bad file is still shown, unless it would be half a JSON text. */
+    if (status == DM_OK || !options->json)
+        fputs(dm_buffer_text(&text), stdout);
+    dm_buffer_deinit(&text);
+    return status;
 }
 
 static dm_status list_all(const source_list *list, bool json, dm_error *err)
@@ -305,7 +322,7 @@ static dm_status run(const void *values, const dm_strings *arguments, bool *nega
     const char *verb = arguments->items[0];
     for (size_t i = 0; verbs[i]; i++)
         if (strcmp(verb, verbs[i]) == 0)
-            return strcmp(verb, "info") == 0 ? run_info(arguments, err)
+            return strcmp(verb, "info") == 0 ? run_info(values, arguments, err)
                                              : run_sources(verb, values, arguments, negative, err);
     const char *near = dm_closest(verb, verbs);
     if (near)

@@ -349,3 +349,37 @@ void dm_gb_rom_report(const dm_gb_rom *rom, dm_buffer *out)
             dm_buffer_printf(out, "warning: %s\n",
                              dm_gb_rom_warning_text((enum dm_gb_rom_warning)(1 << i)));
 }
+
+void dm_gb_rom_report_json(const dm_gb_rom *rom, const char *path, dm_json *json)
+{
+    char hex[DM_HASH_HEX_SIZE];
+    dm_hash128_hex(rom->hash, hex);
+    dm_json_begin_object(json, NULL);
+    if (path != NULL)
+        dm_json_string(json, "path", path);
+    dm_json_string(json, "title", rom->title);
+    dm_json_uint(json, "type", rom->type);
+    dm_json_string(json, "type_name", rom->type_name);
+    dm_json_string(json, "mapper", dm_gb_mapper_name((enum dm_gb_mapper)rom->mapper));
+    dm_json_uint(json, "rom_bytes", rom->file_size);
+    dm_json_uint(json, "ram_bytes", rom->ram_size);
+    dm_json_bool(json, "battery", rom->has_battery);
+    dm_json_bool(json, "clock", rom->has_rtc);
+    dm_json_bool(json, "rumble", rom->has_rumble);
+    dm_json_bool(json, "color", rom->cgb_flag & 0x80);
+    dm_json_bool(json, "color_only", rom->warnings & DM_GB_ROM_CGB_ONLY);
+    dm_json_bool(json, "super", rom->sgb_flag == 0x03);
+    dm_json_uint(json, "version", rom->version);
+    dm_json_uint(json, "header_checksum", rom->header_checksum);
+    dm_json_bool(json, "header_checksum_right", !(rom->warnings & DM_GB_ROM_BAD_CHECKSUM));
+    dm_json_uint(json, "global_checksum", rom->global_checksum);
+    dm_json_bool(json, "global_checksum_right", !(rom->warnings & DM_GB_ROM_BAD_GLOBAL_SUM));
+    dm_json_bool(json, "logo_right", !(rom->warnings & DM_GB_ROM_BAD_LOGO));
+    dm_json_string(json, "xxh3_128", hex);
+    dm_json_begin_array(json, "warnings");
+    for (int i = 0; i < DM_GB_ROM_WARNINGS; i++)
+        if (rom->warnings & (1u << i))
+            dm_json_string(json, NULL, dm_gb_rom_warning_text((enum dm_gb_rom_warning)(1 << i)));
+    dm_json_end_array(json);
+    dm_json_end_object(json);
+}

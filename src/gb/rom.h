@@ -10,6 +10,7 @@
 
 #include "base/buffer.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "gb/cart.h"
 
 #define DM_GB_ROM_SIZE_MIN 0x150u    /* up to the end of the header */
@@ -67,5 +68,7 @@ const char *dm_gb_rom_warning_text(enum dm_gb_rom_warning warning);
 
 /* A few lines about the header, for people. */
 void dm_gb_rom_report(const dm_gb_rom *rom, dm_buffer *out);
+/* The same as one JSON object, for programs; `path` may be NULL. */
+void dm_gb_rom_report_json(const dm_gb_rom *rom, const char *path, dm_json *json);
 
 #endif

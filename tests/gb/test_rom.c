@@ -252,6 +252,34 @@ static void report_names_all(void **state)
     free(bytes);
 }
 
+static void json_report_parses(void **state)
+{
+    (void)state;
+    uint8_t *bytes = make(0x10000, 0x10, 0, 3);
+    bytes[0x134] = 0x80; /* not ASCII */
+    dm_gb_rom rom;
+    assert_ok(dm_gb_rom_init(&rom, bytes, 0x10000, err));
+    dm_buffer out = DM_BUFFER_EMPTY;
+    dm_json json;
+    dm_json_init(&json, &out, DM_JSON_COMPACT);
+    dm_gb_rom_report_json(&rom, "a \"b\".gb", &json);
+    json_t *parsed = NULL;
+    assert_ok(dm_json_parse(out.data, out.size, "report", &parsed, err));
+    assert_string_equal(json_string_value(json_object_get(parsed, "path")), "a \"b\".gb");
+    assert_string_equal(json_string_value(json_object_get(parsed, "title")), "?EST ROM");
+    assert_string_equal(json_string_value(json_object_get(parsed, "mapper")), "MBC3");
+    assert_int_equal(json_integer_value(json_object_get(parsed, "rom_bytes")), 0x10000);
+    assert_int_equal(json_integer_value(json_object_get(parsed, "ram_bytes")), 0x8000);
+    assert_true(json_is_true(json_object_get(parsed, "clock")));
+    assert_true(json_is_false(json_object_get(parsed, "header_checksum_right")));
+    /* larger, logo, both checksums */
+    assert_int_equal(json_array_size(json_object_get(parsed, "warnings")), 4);
+    json_decref(parsed);
+    dm_buffer_deinit(&out);
+    dm_gb_rom_deinit(&rom);
+    free(bytes);
+}
+
 /* Any bytes at all: a ROM or a reason. */
 static void takes_random_bytes(void **state)
 {
@@ -346,5 +374,5 @@ static void knows_real_roms(void **state)
 DM_TESTS("gb/rom", DM_TEST(reads_a_plain_header), DM_TEST(knows_the_types),
          DM_TEST(knows_the_ram_sizes), DM_TEST(pads_to_a_power_of_two),
          DM_TEST(refuses_with_a_reason), DM_TEST(title_is_printable),
-         DM_TEST(checksums_are_checked), DM_TEST(report_names_all), DM_TEST(takes_random_bytes),
-         DM_TEST_IN_DIR(loads_from_a_file), DM_TEST(knows_real_roms))
+         DM_TEST(checksums_are_checked), DM_TEST(report_names_all), DM_TEST(json_report_parses),
+         DM_TEST(takes_random_bytes), DM_TEST_IN_DIR(loads_from_a_file), DM_TEST(knows_real_roms))
