@@ -225,6 +225,7 @@ static void plan_by_suite(dm_rom_plan *plan, const char *path, const char *folde
         if (plan->reference_count == 0)
             refuse(plan, "no capture of a DMG");
     }
+    plan->random_ram = strcmp(plan->suite, "bully") == 0;
     if (strcmp(stem, "statcount-auto") == 0)
         plan->frames = 300;
 }

@@ -151,15 +151,23 @@ static bool follows_breakpoint(dm_gb *gb, uint16_t pc)
     return false;
 }
 
+/* Locked; or asleep where nothing can wake it; or in an idle loop that no interrupt leaves; or LD
+ * B,B just behind it with registers that say something. */
+static bool is_final(dm_gb *gb, const dm_gb_registers *r, bool signature)
+{
+    if (r->locked || (r->halted && (dm_gb_peek(gb, 0xFFFF) & 0x1F) == 0))
+        return true;
+    bool idle = is_idle_loop(gb, r->pc), behind = follows_breakpoint(gb, r->pc);
+    return (idle && !r->ime) || (idle && (behind || signature)) || (behind && signature);
+}
+
 static bool judge_registers(dm_gb *gb, dm_rom_result *result)
 {
     static const uint8_t passed[6] = {3, 5, 8, 13, 21, 34};
     static const uint8_t failed[6] = {0x42, 0x42, 0x42, 0x42, 0x42, 0x42};
     dm_gb_registers r = dm_gb_get_registers(gb);
     bool pass = holds(&r, passed), fail = holds(&r, failed);
-    if (!r.locked && !pass && !fail && !is_idle_loop(gb, r.pc))
-        return false;
-    if (!r.locked && !follows_breakpoint(gb, r.pc))
+    if (!is_final(gb, &r, pass || fail))
         return false;
     if (pass)
         decide(result, DM_ROM_PASS, "registers");
@@ -217,6 +225,45 @@ static void judge_picture(const dm_rom_plan *plan, dm_rom_result *result)
         decide(result, DM_ROM_FAIL, "picture: %zu pixels differ", best);
 }
 
+/* ---- digits ---- */
+
+/* gambatte's ROMs draw each digit with the tile of its number. What is on the screen must be those
+ * tiles; a tile without a mark means that nothing was drawn. */
+static bool shows_digit(dm_gb *gb, const uint8_t *frame, unsigned column, unsigned digit)
+{
+    uint8_t palette = dm_gb_peek(gb, 0xFF47);
+    unsigned marks = 0;
+    for (unsigned y = 0; y < 8; y++) {
+        unsigned low = dm_gb_peek(gb, (uint16_t)(0x8000 + 16 * digit + 2 * y));
+        unsigned high = dm_gb_peek(gb, (uint16_t)(0x8000 + 16 * digit + 2 * y + 1));
+        for (unsigned x = 0; x < 8; x++) {
+            unsigned colour = (low >> (7 - x) & 1u) | (high >> (7 - x) & 1u) << 1;
+            unsigned shade = palette >> (2 * colour) & 3u;
+            if (frame[y * DM_GB_SCREEN_W + 8 * column + x] != shade)
+                return false;
+            marks += colour != 0;
+        }
+    }
+    return marks > 0;
+}
+
+static void judge_digits(const dm_rom_plan *plan, dm_gb *gb, dm_rom_result *result)
+{
+    char shown[20];
+    unsigned count = 0;
+    bool equal = true;
+    for (; plan->text[count] != 0; count++) {
+        char text[2] = {plan->text[count], 0};
+        equal &= shows_digit(gb, result->frame, count, (unsigned)strtoul(text, NULL, 16));
+        unsigned digit = 0;
+        while (digit < 16 && !shows_digit(gb, result->frame, count, digit))
+            digit++;
+        shown[count] = "0123456789ABCDEF?"[digit];
+    }
+    shown[count] = 0;
+    decide(result, equal ? DM_ROM_PASS : DM_ROM_FAIL, "digits: %s, expected %s", shown, plan->text);
+}
+
 /* ---- running ---- */
 
 static bool look(const dm_rom_plan *plan, dm_gb *gb, dm_rom_result *result)
@@ -235,10 +282,13 @@ static bool look(const dm_rom_plan *plan, dm_gb *gb, dm_rom_result *result)
 
 static void run(const dm_rom_plan *plan, dm_gb *gb, dm_rom_result *result)
 {
-    if (plan->protocol == DM_ROM_PICTURE) {
+    if (plan->protocol == DM_ROM_PICTURE || plan->protocol == DM_ROM_DIGITS) {
         dm_gb_run_frames(gb, plan->frames, DM_GB_DRAW_LAST);
         memcpy(result->frame, dm_gb_frame(gb), PIXELS);
-        judge_picture(plan, result);
+        if (plan->protocol == DM_ROM_PICTURE)
+            judge_picture(plan, result);
+        else
+            judge_digits(plan, gb, result);
         return;
     }
     bool decided = false;
@@ -269,7 +319,7 @@ void dm_rom_judge(const dm_rom_plan *plan, const void *rom, size_t size, dm_rom_
         decide(result, DM_ROM_SKIP, "says no result");
         return;
     }
-    if (plan->protocol == DM_ROM_DIGITS || plan->protocol == DM_ROM_SAVE) {
+    if (plan->protocol == DM_ROM_SAVE) {
         decide(result, DM_ROM_SKIP, "its form of result is not read yet");
         return;
     }
@@ -279,9 +329,13 @@ void dm_rom_judge(const dm_rom_plan *plan, const void *rom, size_t size, dm_rom_
         decide(result, DM_ROM_FAIL, "%.120s", err.message);
         return;
     }
+    if (plan->random_ram)
+        for (uint32_t i = 0, value = 1; i < 0x2000; i++, value = value * 1664525u + 1013904223u)
+            dm_gb_poke(gb, (uint16_t)(0xC000 + i), (uint8_t)(value >> 24));
     run(plan, gb, result);
     result->seconds = (double)dm_gb_get_counters(gb).cycles / 4194304.0;
-    if (result->verdict == DM_ROM_FAIL && plan->protocol != DM_ROM_PICTURE) {
+    if (result->verdict == DM_ROM_FAIL && plan->protocol != DM_ROM_PICTURE &&
+        plan->protocol != DM_ROM_DIGITS) {
         dm_gb_run_frames(gb, 2, DM_GB_DRAW_LAST);
         memcpy(result->frame, dm_gb_frame(gb), PIXELS);
     }

@@ -33,6 +33,7 @@ typedef struct dm_rom_plan {
     enum dm_rom_protocol protocol;
     uint32_t frames; /* limit; for pictures and digits the moment of comparison */
     bool runs_cgb;   /* a header that asks for a CGB is no reason to skip it */
+    bool random_ram; /* wants work RAM as a cold machine has it, not zeroed */
     char text[DM_ROM_TEXT_MAX];
     size_t reference_count;
     char references[DM_ROM_REFERENCES][DM_PATH_MAX];
