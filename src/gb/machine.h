@@ -106,7 +106,8 @@ typedef struct dm_gb_dma {
     uint8_t pad[2];
 } dm_gb_dma;
 
-/* Whether the window was shown on the present line; open until a register changes or the line ends. */
+/* Whether the window was shown on the present line; open until a register changes or the line ends.
+ */
 enum dm_gb_window_use { DM_GB_WINDOW_OPEN, DM_GB_WINDOW_USED, DM_GB_WINDOW_UNUSED };
 
 typedef struct dm_gb_ppu {

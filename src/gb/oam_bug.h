@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* oam_bug.h - how a DMG corrupts OAM; kernel text.
  *
- * While mode 2 looks for sprites it reads OAM row by row: 20 rows of four words, one per M-cycle. A 16-bit
- * register between FE00 and FEFF on the CPU's address bus in that time disturbs the row being read: its
- * first word becomes a mix of words of this row and of earlier ones, the rest is copied from the row before (Pan
- * Docs, "OAM Corruption Bug"; blargg's oam_bug). Reads reach further back on some rows, as SameBoy's
- * author measured; where units differ, this is a common DMG. */
+ * While mode 2 looks for sprites it reads OAM row by row: 20 rows of four words, one per M-cycle. A
+ * 16-bit register between FE00 and FEFF on the CPU's address bus in that time disturbs the row
+ * being read: its first word becomes a mix of words of this row and of earlier ones, the rest is
+ * copied from the row before (Pan Docs, "OAM Corruption Bug"; blargg's oam_bug). Reads reach
+ * further back on some rows, as SameBoy's author measured; where units differ, this is a common
+ * DMG. */
 #ifndef DM_GB_OAM_BUG_H
 #define DM_GB_OAM_BUG_H
 
@@ -14,7 +15,8 @@
 #define DM_GB_OAM_ROW 8u /* bytes */
 #define DM_GB_OAM_LAST_ROW 0x98u
 
-/* The row, as a byte offset, that an access at `now` disturbs; 0 when there is none (row 0 has none before it). */
+/* The row, as a byte offset, that an access at `now` disturbs; 0 when there is none (row 0 has none
+ * before it). */
 DM_FN uint32_t dm_gb_oam_row(const dm_gb_machine *m, uint32_t now)
 {
     if (!dm_gb_in_picture(m) || m->ppu.first_line)
