@@ -216,6 +216,30 @@ static void reads_digits(void **state)
     assert_verdict(DM_ROM_FAIL, "digits: ?");
 }
 
+/* ---- cartridge RAM ---- */
+
+static void compares_cartridge_ram(void **state)
+{
+    static dm_rom_plan plan;
+    static const char body[] = " ld a, $0A\n ld [$0000], a\n ld a, $12\n ld [$A000], a\n"
+                               " inc a\n ld [$A002], a\n xor a\n ld [$0000], a\n jr @\n";
+    plan = (dm_rom_plan){.protocol = DM_ROM_SAVE, .frames = 20, .reference_count = 1};
+    snprintf(plan.references[0], DM_PATH_MAX, "%s", dm_test_path(state, "real_gb.sav"));
+    assert_ok(dm_file_write(plan.references[0], "\x12\0\x13", 3, err));
+    judge(&plan, body);
+    assert_verdict(DM_ROM_PASS, "cartridge RAM");
+    assert_ok(dm_file_write(plan.references[0], "\x12\1\x14", 3, err));
+    judge(&plan, body);
+    assert_verdict(DM_ROM_FAIL, "2 of 3 bytes differ");
+    static const char large[8193];
+    assert_ok(dm_file_write(plan.references[0], large, sizeof large, err));
+    judge(&plan, body);
+    assert_verdict(DM_ROM_SKIP, "8193");
+    assert_ok(dm_file_write(plan.references[0], "", 0, err));
+    judge(&plan, body);
+    assert_verdict(DM_ROM_SKIP, "0 bytes");
+}
+
 /* ---- what is not run ---- */
 
 static void refuses_other_machines_and_damage(void **state)
@@ -299,5 +323,5 @@ DM_TESTS("roms/verdict", DM_TEST(registers_behind_a_breakpoint),
          DM_TEST(registers_without_a_breakpoint), DM_TEST(registers_of_a_running_program),
          DM_TEST(blargg_by_memory), DM_TEST(blargg_by_serial), DM_TEST(blargg_by_screen),
          DM_TEST(bytes_in_hram), DM_TEST_IN_DIR(compares_pictures), DM_TEST(reads_digits),
-         DM_TEST(refuses_other_machines_and_damage), DM_TEST_IN_DIR(plans_by_path),
-         DM_TEST_IN_DIR(finds_reference_pictures));
+         DM_TEST_IN_DIR(compares_cartridge_ram), DM_TEST(refuses_other_machines_and_damage),
+         DM_TEST_IN_DIR(plans_by_path), DM_TEST_IN_DIR(finds_reference_pictures));

@@ -264,6 +264,46 @@ static void judge_digits(const dm_rom_plan *plan, dm_gb *gb, dm_rom_result *resu
     decide(result, equal ? DM_ROM_PASS : DM_ROM_FAIL, "digits: %s, expected %s", shown, plan->text);
 }
 
+/* ---- cartridge RAM ---- */
+
+static uint32_t count_different(dm_gb *gb, const uint8_t *bytes, size_t size)
+{
+    uint32_t different = 0;
+    for (uint32_t i = 0; i < size; i++)
+        different += dm_gb_ram_load(&gb->lane, DM_GB_CART_RAM + i) != bytes[i];
+    return different;
+}
+
+/* A capture of real cartridge RAM may be cut at its last byte that says something. */
+static void judge_save(const dm_rom_plan *plan, dm_gb *gb, dm_rom_result *result)
+{
+    char *bytes = NULL;
+    size_t size = 0;
+    dm_error err;
+    if (dm_file_read(plan->references[0], 1u << 20, &bytes, &size, &err) != DM_OK) {
+        decide(result, DM_ROM_SKIP, "%.100s", err.message);
+        return;
+    }
+    if (size == 0 || size > gb->rom.ram_size) {
+        decide(result, DM_ROM_SKIP, "the capture has %zu bytes, the cartridge %u", size,
+               (unsigned)gb->rom.ram_size);
+        free(bytes);
+        return;
+    }
+    const uint32_t step = 8;
+    uint32_t different = UINT32_MAX;
+    for (uint32_t frame = 0; frame < plan->frames && different > 0; frame += step) {
+        dm_gb_run_frames(gb, step, DM_GB_DRAW_NEVER);
+        different = count_different(gb, (const uint8_t *)bytes, size);
+    }
+    if (different == 0)
+        decide(result, DM_ROM_PASS, "cartridge RAM");
+    else
+        decide(result, DM_ROM_FAIL, "cartridge RAM: %u of %zu bytes differ", (unsigned)different,
+               size);
+    free(bytes);
+}
+
 /* ---- running ---- */
 
 static bool look(const dm_rom_plan *plan, dm_gb *gb, dm_rom_result *result)
@@ -289,6 +329,10 @@ static void run(const dm_rom_plan *plan, dm_gb *gb, dm_rom_result *result)
             judge_picture(plan, result);
         else
             judge_digits(plan, gb, result);
+        return;
+    }
+    if (plan->protocol == DM_ROM_SAVE) {
+        judge_save(plan, gb, result);
         return;
     }
     bool decided = false;
@@ -317,10 +361,6 @@ void dm_rom_judge(const dm_rom_plan *plan, const void *rom, size_t size, dm_rom_
     }
     if (plan->protocol == DM_ROM_HRAM && !stores_result(bytes, size)) {
         decide(result, DM_ROM_SKIP, "says no result");
-        return;
-    }
-    if (plan->protocol == DM_ROM_SAVE) {
-        decide(result, DM_ROM_SKIP, "its form of result is not read yet");
         return;
     }
     dm_gb *gb = NULL;
