@@ -26,7 +26,7 @@ const char *dm_embedded_text(const char *name)
 
 /* ---- Headers ---- */
 
-/* The name in `#include "name"` when the line is one; NULL otherwise. */
+/* The name in `#include "name"` or `#include <name>` when the line is one; NULL otherwise. */
 static const char *include_name(const char *line, size_t *length)
 {
     const char *p = line + strspn(line, " \t");
@@ -37,10 +37,11 @@ static const char *include_name(const char *line, size_t *length)
         return NULL;
     p += 7;
     p += strspn(p, " \t");
-    if (*p++ != '"')
+    if (*p != '"' && *p != '<')
         return NULL;
-    *length = strcspn(p, "\"\n");
-    return p[*length] == '"' ? p : NULL;
+    char end = *p++ == '<' ? '>' : '"';
+    *length = strcspn(p, "\"<>\n");
+    return p[*length] == end ? p : NULL;
 }
 
 static bool name_is(const char *name, const char *text, size_t length)

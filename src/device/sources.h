@@ -2,8 +2,8 @@
 /* sources.h - the texts a module is made of: its own, the caller's headers, the library's own.
  *
  * The library carries its kernel texts as strings (tools/embed-sources writes embedded.c from the
- * files listed in the modules' meson.build); the name of a text is its path under src/, which is
- * also how it is included: #include "base/port.h". */
+ * files listed in the modules' meson.build); the name of a text is its path under src/ or include/,
+ * which is also how it is included: #include "base/port.h". */
 #ifndef DM_DEVICE_SOURCES_H
 #define DM_DEVICE_SOURCES_H
 
@@ -25,7 +25,7 @@ typedef struct dm_source_set {
     size_t capacity;
 } dm_source_set;
 
-/* Points into `desc` and the embedded sources, copies nothing. Every #include "..." line counts,
+/* Points into `desc` and the embedded sources, copies nothing. Every #include line counts,
  * even one in an #if that will be false; a header that nobody has is left for the compiler to
  * complain about. */
 dm_status dm_source_set_init(dm_source_set *set, const dm_module_desc *desc, dm_error *err);
