@@ -197,6 +197,10 @@ void dm_gb_poke(dm_gb *gb, uint16_t address, uint8_t value)
         dm_gb_ram_store(lane, DM_GB_VRAM + (address & 0x1FFFu), value);
     else if (address >= 0xFE00 && address < 0xFEA0)
         dm_gb_ram_store(lane, DM_GB_OAM + (address & 0xFFu), value);
+    else if (address >= 0xC000 && address < 0xFE00)
+        dm_gb_ram_store(lane, DM_GB_WRAM + (address & 0x1FFFu), value);
+    else if (address >= 0xFF80 && address < 0xFFFF)
+        dm_gb_ram_store(lane, DM_GB_HRAM + address - 0xFF80u, value);
     else
         dm_gb_slow_write(lane, gb->machine.clock, address, value);
 }
