@@ -44,5 +44,6 @@ extern const size_t dm_command_count;
 
 extern const dm_command dm_command_info;
 extern const dm_command dm_command_roms;
+extern const dm_command dm_command_run;
 
 #endif

@@ -3,6 +3,7 @@
 #include "cli/command.h"
 
 const dm_command *const dm_commands[] = {
+    &dm_command_run,
     &dm_command_info,
     &dm_command_roms,
 };
