@@ -11,11 +11,15 @@
 #include "cli/options.h"
 #include "tests/roms/verdict.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ROM_MAX (16u << 20)
+#define PATIENCE_S 120 /* without any ROM coming to its end */
+#define EXIT_TROUBLE 2 /* 1: something failed or got worse */
 
 typedef struct options {
     const char *filter, *json, *png, *expect, *record;
@@ -38,6 +42,7 @@ static const dm_option rows[] = {
 typedef struct entry {
     char *path; /* from the root */
     const char *suite;
+    volatile bool running;
     enum dm_rom_verdict verdict;
     double seconds;
     char how[DM_ROM_TEXT_MAX];
@@ -122,12 +127,37 @@ static void run_one(const session *s, entry *e)
         save_frame(s, e, &result);
 }
 
+/* A machine that never comes back is our bug: name its ROM and give up. */
+static const session *watched;
+
+static void say(const char *text)
+{
+    if (write(STDERR_FILENO, text, strlen(text)) < 0)
+        _exit(EXIT_TROUBLE);
+}
+
+static void give_up(int signal_number)
+{
+    (void)signal_number;
+    for (size_t i = 0; i < watched->count; i++) {
+        if (watched->entries[i].running) {
+            say("\ndm-test-roms: no end of ");
+            say(watched->entries[i].path);
+        }
+    }
+    say("\n");
+    _exit(EXIT_TROUBLE);
+}
+
 static void run_range(void *user, uint64_t begin, uint64_t end, int worker)
 {
     session *s = user;
     (void)worker;
     for (uint64_t i = begin; i < end; i++) {
+        s->entries[i].running = true;
         run_one(s, &s->entries[i]);
+        s->entries[i].running = false;
+        alarm(PATIENCE_S); /* from here again */
         dm_progress_add(s->progress, 1);
     }
 }
@@ -140,8 +170,12 @@ static dm_status run_all(session *s, dm_error *err)
     dm_status status = dm_pool_create(0, &pool, err);
     if (status != DM_OK)
         return status;
+    watched = s;
+    signal(SIGALRM, give_up);
+    alarm(PATIENCE_S);
     s->progress = dm_progress_start("test ROMs", "ROMs", s->count);
     dm_pool_run(pool, s->count, 1, run_range, s);
+    alarm(0);
     dm_progress_finish(s->progress);
     dm_pool_destroy(pool);
     return DM_OK;
@@ -355,5 +389,5 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < s.count; i++)
         free(s.entries[i].path);
     free(s.entries);
-    return status != DM_OK ? 2 : failed ? 1 : 0;
+    return status != DM_OK ? EXIT_TROUBLE : failed ? 1 : 0;
 }
