@@ -194,6 +194,33 @@ static void compares_pictures(void **state)
     assert_verdict(DM_ROM_SKIP, "a.png");
 }
 
+/* Counts presses of Down and shows the count as a shade once A is pressed. */
+#define MENU                                                                                       \
+    " xor a\n ldh [$FF47], a\n ld b, a\n.up: call Keys\n jr nz, .up\n.wait: call Keys\n"           \
+    " jr z, .wait\n bit 3, a\n jr nz, .down\n ld a, b\n ldh [$FF47], a\n jr @\n"                   \
+    ".down: inc b\n jr .up\n"                                                                      \
+    "Keys: ld a, $20\n ldh [$FF00], a\n ldh a, [$FF00]\n ldh a, [$FF00]\n cpl\n and $0F\n"         \
+    " ret nz\n ld a, $10\n ldh [$FF00], a\n ldh a, [$FF00]\n ldh a, [$FF00]\n cpl\n and 1\n ret\n"
+
+static void walks_a_menu(void **state)
+{
+    static dm_rom_plan plan;
+    static uint8_t shades[DM_GB_SCREEN_W * DM_GB_SCREEN_H];
+    plan = (dm_rom_plan){.protocol = DM_ROM_MENU, .frames = 5, .reference_count = 3};
+    for (size_t i = 0; i < 3; i++) {
+        char name[] = {(char)('a' + i), '.', 'p', 'n', 'g', 0};
+        snprintf(plan.references[i], DM_PATH_MAX, "%s", dm_test_path(state, name));
+        memset(shades, (int)i, sizeof shades);
+        assert_ok(dm_rom_picture_write(plan.references[i], shades, err));
+    }
+    judge(&plan, MENU);
+    assert_verdict(DM_ROM_PASS, "3 pictures");
+    shades[7] = 0;
+    assert_ok(dm_rom_picture_write(plan.references[2], shades, err));
+    judge(&plan, MENU);
+    assert_verdict(DM_ROM_FAIL, "menu item 3: 1 pixels");
+}
+
 /* Tile n has n in each row; the map begins with tiles A and F. */
 #define TILES                                                                                      \
     " xor a\n ldh [$FF40], a\n ld hl, $8000\n.tile: ld c, 16\n.row: ld [hl+], a\n dec c\n"         \
@@ -322,6 +349,7 @@ static void finds_reference_pictures(void **state)
 DM_TESTS("roms/verdict", DM_TEST(registers_behind_a_breakpoint),
          DM_TEST(registers_without_a_breakpoint), DM_TEST(registers_of_a_running_program),
          DM_TEST(blargg_by_memory), DM_TEST(blargg_by_serial), DM_TEST(blargg_by_screen),
-         DM_TEST(bytes_in_hram), DM_TEST_IN_DIR(compares_pictures), DM_TEST(reads_digits),
-         DM_TEST_IN_DIR(compares_cartridge_ram), DM_TEST(refuses_other_machines_and_damage),
-         DM_TEST_IN_DIR(plans_by_path), DM_TEST_IN_DIR(finds_reference_pictures));
+         DM_TEST(bytes_in_hram), DM_TEST_IN_DIR(compares_pictures), DM_TEST_IN_DIR(walks_a_menu),
+         DM_TEST(reads_digits), DM_TEST_IN_DIR(compares_cartridge_ram),
+         DM_TEST(refuses_other_machines_and_damage), DM_TEST_IN_DIR(plans_by_path),
+         DM_TEST_IN_DIR(finds_reference_pictures));

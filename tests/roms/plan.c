@@ -36,7 +36,7 @@ static const suite suites[] = {
     {"strikethrough", "strikethrough", DM_ROM_PICTURE, 60},
     {"little-things-gb", "little-things", DM_ROM_PICTURE, 60},
     {"casualpokeplayer", "casualpokeplayer", DM_ROM_PICTURE, SECONDS(10)},
-    {"rtc3test", "rtc3test", DM_ROM_PICTURE, SECONDS(14)},
+    {"rtc3test", "rtc3test", DM_ROM_MENU, SECONDS(28)},
     {"gambatte", "gambatte", DM_ROM_DIGITS, 15},
     {"gbc-hw-tests", "gbc-hw-tests", DM_ROM_SAVE, SECONDS(30)},
 };
@@ -60,7 +60,7 @@ static const struct {
     {"daid", "rom_and_ram", "shows facts, has no right answer"},
     {"daid", "gbc", "needs a CGB"},
     {"casualpokeplayer", "sgb-ext", "needs an SGB"},
-    {"rtc3test", "", "waits for buttons"},
+    {"rtc3test", "/shootout/", "an older release of rtc3test.gb; pictures of a CGB"},
     {"little-things", "tellinglys", "waits for buttons"},
 };
 
@@ -213,7 +213,13 @@ static void plan_by_suite(dm_rom_plan *plan, const char *path, const char *folde
         return;
     if (plan->protocol == DM_ROM_PICTURE)
         use_pictures(plan, folder, stem);
-    else if (strstr(path, "/manual-only/") != NULL || strncmp(stem, "m3-bg-", 6) == 0) {
+    else if (plan->protocol == DM_ROM_MENU) {
+        add_reference(plan, folder, stem, "-basic-tests", "-dmg.png");
+        add_reference(plan, folder, stem, "-range-tests", "-dmg.png");
+        add_reference(plan, folder, stem, "-sub-second-writes", "-dmg.png");
+        if (plan->reference_count != 3)
+            refuse(plan, "no reference pictures for a DMG");
+    } else if (strstr(path, "/manual-only/") != NULL || strncmp(stem, "m3-bg-", 6) == 0) {
         plan->frames = 60;
         use_pictures(plan, folder, stem);
     } else if (strcmp(plan->suite, "samesuite") == 0 && strstr(path, "/apu/") != NULL &&

@@ -338,8 +338,8 @@ static dm_status report(session *s, bool *failed, dm_error *err)
 
 static void list(const session *s)
 {
-    static const char *const protocols[] = {"not run", "text",   "registers",    "memory",
-                                            "picture", "digits", "cartridge RAM"};
+    static const char *const protocols[] = {"not run", "text",   "registers",     "memory",
+                                            "picture", "digits", "cartridge RAM", "menu"};
     for (size_t i = 0; i < s->count; i++) {
         dm_rom_plan plan;
         dm_rom_plan_make(&plan, s->root, s->entries[i].path);

@@ -203,19 +203,28 @@ static bool stores_result(const uint8_t *rom, size_t size)
 
 /* ---- pictures ---- */
 
+/* False when the reference cannot be read, which decides. */
+static bool compare_picture(const char *path, dm_rom_result *result, size_t *different)
+{
+    uint8_t shades[PIXELS];
+    dm_error err;
+    if (dm_rom_picture_read(path, shades, &err) != DM_OK) {
+        decide(result, DM_ROM_SKIP, "%.100s", err.message);
+        return false;
+    }
+    *different = 0;
+    for (size_t p = 0; p < PIXELS; p++)
+        *different += shades[p] != result->frame[p];
+    return true;
+}
+
 static void judge_picture(const dm_rom_plan *plan, dm_rom_result *result)
 {
     size_t best = SIZE_MAX;
     for (size_t i = 0; i < plan->reference_count; i++) {
-        uint8_t shades[PIXELS];
-        dm_error err;
-        if (dm_rom_picture_read(plan->references[i], shades, &err) != DM_OK) {
-            decide(result, DM_ROM_SKIP, "%.100s", err.message);
+        size_t different;
+        if (!compare_picture(plan->references[i], result, &different))
             return;
-        }
-        size_t different = 0;
-        for (size_t p = 0; p < PIXELS; p++)
-            different += shades[p] != result->frame[p];
         if (different < best)
             best = different;
     }
@@ -223,6 +232,37 @@ static void judge_picture(const dm_rom_plan *plan, dm_rom_result *result)
         decide(result, DM_ROM_PASS, "picture");
     else
         decide(result, DM_ROM_FAIL, "picture: %zu pixels differ", best);
+}
+
+static void press(dm_gb *gb, uint8_t keys)
+{
+    dm_gb_set_keys(gb, keys);
+    dm_gb_run_frames(gb, 4, DM_GB_DRAW_NEVER);
+    dm_gb_set_keys(gb, 0);
+    dm_gb_run_frames(gb, 10, DM_GB_DRAW_NEVER);
+}
+
+/* Item i is reached by pressing Down i times and chosen by A, each after a reset. */
+static void judge_menu(const dm_rom_plan *plan, dm_gb *gb, dm_rom_result *result)
+{
+    decide(result, DM_ROM_PASS, "%zu pictures", plan->reference_count);
+    for (size_t i = 0; i < plan->reference_count; i++) {
+        dm_gb_reset(gb);
+        dm_gb_run_frames(gb, 60, DM_GB_DRAW_NEVER);
+        for (size_t down = 0; down < i; down++)
+            press(gb, DM_GB_KEY_DOWN);
+        press(gb, DM_GB_KEY_A);
+        dm_gb_run_frames(gb, plan->frames, DM_GB_DRAW_LAST);
+        memcpy(result->frame, dm_gb_frame(gb), PIXELS);
+        size_t different;
+        if (!compare_picture(plan->references[i], result, &different))
+            return;
+        if (different > 0) {
+            decide(result, DM_ROM_FAIL, "picture of menu item %zu: %zu pixels differ", i + 1,
+                   different);
+            return;
+        }
+    }
 }
 
 /* ---- digits ---- */
@@ -331,8 +371,8 @@ static void run(const dm_rom_plan *plan, dm_gb *gb, dm_rom_result *result)
             judge_digits(plan, gb, result);
         return;
     }
-    if (plan->protocol == DM_ROM_SAVE) {
-        judge_save(plan, gb, result);
+    if (plan->protocol == DM_ROM_SAVE || plan->protocol == DM_ROM_MENU) {
+        (plan->protocol == DM_ROM_SAVE ? judge_save : judge_menu)(plan, gb, result);
         return;
     }
     bool decided = false;
@@ -375,7 +415,7 @@ void dm_rom_judge(const dm_rom_plan *plan, const void *rom, size_t size, dm_rom_
     run(plan, gb, result);
     result->seconds = (double)dm_gb_get_counters(gb).cycles / 4194304.0;
     if (result->verdict == DM_ROM_FAIL && plan->protocol != DM_ROM_PICTURE &&
-        plan->protocol != DM_ROM_DIGITS) {
+        plan->protocol != DM_ROM_DIGITS && plan->protocol != DM_ROM_MENU) {
         dm_gb_run_frames(gb, 2, DM_GB_DRAW_LAST);
         memcpy(result->frame, dm_gb_frame(gb), PIXELS);
     }

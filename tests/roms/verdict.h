@@ -22,7 +22,8 @@ enum dm_rom_protocol {
     DM_ROM_HRAM,      /* FF80 actual, FF81 expected, FF82 = 01 pass, FF fail */
     DM_ROM_PICTURE,   /* the frame equals one of the references */
     DM_ROM_DIGITS,    /* hexadecimal digits drawn at the top left: `text` */
-    DM_ROM_SAVE       /* cartridge RAM equals the file references[0] */
+    DM_ROM_SAVE,      /* cartridge RAM equals the file references[0] */
+    DM_ROM_MENU       /* the picture after choosing item i of its menu equals references[i] */
 };
 
 #define DM_ROM_REFERENCES 4
