@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXPECTS_MAX = 32, BYTES_MAX = 4096, MEMORY_MAX = 1 << 20 };
+enum { EXPECTS_MAX = 32, BYTES_MAX = 4096, MEMORY_MAX = 16 << 20 };
 
 typedef struct reader {
     const char *name;

@@ -161,5 +161,32 @@ static void bad_notes_are_refused(void **state)
     }
 }
 
+/* Damaged notes are refused or read, nothing else. */
+static void survives_damaged_notes(void **state)
+{
+    (void)state;
+    static const char good[] = "; proves: a\n;   b\n; expect frames=7 keys=2*NONE,3*RIGHT+A,START "
+                               "A=$3C SP=$DFFE\n; and [$C000]=01 aB [$C010..$C012]=FF "
+                               "serial=\"a b\" frame=0123456789abcdef\n";
+    uint32_t seed = 99;
+    unsigned refused = 0;
+    for (int round = 0; round < 5000; round++) {
+        char text[sizeof good];
+        memcpy(text, good, sizeof good);
+        for (int change = 0; change < 3; change++) {
+            seed = seed * 1664525u + 1013904223u;
+            text[(seed >> 8) % (sizeof good - 1)] =
+                change == 0 ? (char)(seed >> 24) : good[(seed >> 16) % (sizeof good - 1)];
+        }
+        dm_gb_notes notes;
+        dm_error err = {0};
+        dm_status status = dm_gb_notes_parse("n", text, sizeof good - 1, &notes, &err);
+        assert_true(status == DM_OK || (status == DM_EFORMAT && err.message[0]));
+        refused += status != DM_OK;
+        dm_gb_notes_deinit(&notes);
+    }
+    assert_in_range(refused, 500, 4900);
+}
+
 DM_TESTS("gb/roms", DM_TEST(every_rom_ends_as_expected), DM_TEST(wrong_expectations_are_found),
-         DM_TEST(notes_are_read), DM_TEST(bad_notes_are_refused));
+         DM_TEST(notes_are_read), DM_TEST(bad_notes_are_refused), DM_TEST(survives_damaged_notes));
