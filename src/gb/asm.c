@@ -271,7 +271,8 @@ static void define_label(dm_asm *as, const char *name)
         int32_t before = symbol->value.number;
         if (symbol->value.kind == DM_ASM_RELATIVE)
             before += symbol->value.section->address;
-        if (before != here.number)
+        /* After an error bytes are missing; that alone is worth a message. */
+        if (before != here.number && as->result->errors == 0)
             dm_asm_error(as, "'%.200s' moved between the passes", full);
     }
     symbol->value = here;

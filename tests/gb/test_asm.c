@@ -325,6 +325,12 @@ static void reports_several_errors(void **state)
     assert_non_null(strstr(result.messages.data, "t.asm:4: error"));
     assert_non_null(strstr(result.messages.data, "t.asm:6: error"));
     dm_gb_asm_result_deinit(&result);
+    /* An error in the second pass moves the labels behind it; they are not errors too. */
+    static const char late[] = "SECTION \"a\",ROM0[0]\n ld a,1+Nope\nA1:\nA2:\n ld a,300\n";
+    assert_int_equal(dm_gb_asm_text("t.asm", late, sizeof late - 1, NULL, &result, &err),
+                     DM_ECOMPILE);
+    assert_int_equal(result.errors, 2);
+    dm_gb_asm_result_deinit(&result);
 }
 
 static void nothing_runs_for_ever(void **state)
