@@ -336,12 +336,71 @@ DM_FN void dm_gb_bus_write(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t address, u
     hot->next_event = lane->m->next_event;
 }
 
-DM_FN uint32_t dm_gb_bus_fetch(dm_gb_lane *lane, dm_gb_hot *hot)
+DM_FN uint32_t dm_gb_fetch(dm_gb_lane *lane, dm_gb_hot *hot)
 {
     uint32_t value = dm_gb_bus_read(lane, hot, hot->pc);
     hot->pc = (hot->pc + 1u) & 0xFFFFu;
     return value;
 }
+
+#if DM_ON_CUDA
+
+DM_FN uint32_t dm_gb_fetch_opcode(dm_gb_lane *lane, dm_gb_hot *hot)
+{
+    return dm_gb_fetch(lane, hot);
+}
+
+DM_FN uint32_t dm_gb_bus_fetch8(dm_gb_lane *lane, dm_gb_hot *hot)
+{
+    return dm_gb_fetch(lane, hot);
+}
+
+DM_FN uint32_t dm_gb_bus_fetch16(dm_gb_lane *lane, dm_gb_hot *hot)
+{
+    uint32_t low = dm_gb_fetch(lane, hot);
+    return low | (dm_gb_fetch(lane, hot) << 8);
+}
+
+#else
+
+/* Operands come from the page of their opcode, unless they cross into the next 8 KiB, which may be
+ * something else. */
+
+DM_FN uint32_t dm_gb_fetch_opcode(dm_gb_lane *lane, dm_gb_hot *hot)
+{
+    hot->code = lane->read_page[hot->pc >> 12];
+    if (DM_UNLIKELY(hot->code == 0))
+        return dm_gb_fetch(lane, hot);
+    uint32_t opcode = hot->code[hot->pc];
+    hot->clock += 4u;
+    hot->pc = (hot->pc + 1u) & 0xFFFFu;
+    return opcode;
+}
+
+DM_FN uint32_t dm_gb_bus_fetch8(dm_gb_lane *lane, dm_gb_hot *hot)
+{
+    if (DM_UNLIKELY(hot->code == 0 || (hot->pc & 0x1FFFu) == 0))
+        return dm_gb_fetch(lane, hot);
+    uint32_t value = hot->code[hot->pc];
+    hot->clock += 4u;
+    hot->pc = (hot->pc + 1u) & 0xFFFFu;
+    return value;
+}
+
+DM_FN uint32_t dm_gb_bus_fetch16(dm_gb_lane *lane, dm_gb_hot *hot)
+{
+    if (DM_UNLIKELY(hot->code == 0 || ((hot->pc + 1u) & 0x1FFFu) < 2u)) {
+        uint32_t low = dm_gb_fetch(lane, hot);
+        return low | (dm_gb_fetch(lane, hot) << 8);
+    }
+    const uint8_t *at = hot->code + hot->pc;
+    uint32_t value = at[0] | ((uint32_t)at[1] << 8);
+    hot->clock += 8u;
+    hot->pc = (hot->pc + 2u) & 0xFFFFu;
+    return value;
+}
+
+#endif
 
 DM_FN void dm_gb_bus_idle(dm_gb_lane *lane, dm_gb_hot *hot)
 {

@@ -30,6 +30,9 @@ typedef struct dm_gb_hot {
     uint32_t bc, de, hl, a;
 #endif
     uint32_t zc, hn;
+#if !DM_ON_CUDA
+    const uint8_t *code; /* the page that the opcode came from, indexed by full address; NULL: none */
+#endif
     uint32_t count;   /* instructions since the hot registers were loaded */
     uint32_t poll_pc; /* head of the loop that is being watched (run.h); DM_GB_NO_POLL: none */
 } dm_gb_hot;
@@ -192,6 +195,9 @@ DM_FN void dm_gb_hot_load(dm_gb_hot *hot, const dm_gb_machine *m)
     hot->a = cpu->a;
 #endif
     dm_gb_set_flags(hot, cpu->f);
+#if !DM_ON_CUDA
+    hot->code = 0;
+#endif
     hot->count = 0;
     hot->poll_pc = DM_GB_NO_POLL;
 }

@@ -177,61 +177,102 @@ DM_FN_SLOW enum dm_gb_next dm_gb_event(dm_gb_lane *lane)
     }
 }
 
-/* Run until the first instruction boundary at or after m->target. */
+#if DM_ON_CUDA
+
+/* Run until the first instruction boundary at or after m->target: one road for all lanes. */
 DM_FN void dm_gb_loop(dm_gb_lane *lane)
 {
     dm_gb_machine *m = lane->m;
     dm_gb_hot hot;
-    enum dm_gb_next next;
     m->next_event = m->clock;
     dm_gb_hot_load(&hot, m);
     for (;;) {
-        uint32_t opcode;
+        enum dm_gb_next next = DM_GB_NEXT_RUN;
         if (DM_UNLIKELY(!dm_gb_before(hot.clock, hot.next_event))) {
             dm_gb_hot_store(&hot, m);
             next = dm_gb_event(lane);
             dm_gb_hot_load(&hot, m);
             if (next == DM_GB_NEXT_STOP)
                 break;
-            opcode = dm_gb_bus_fetch(lane, &hot);
-            if (next == DM_GB_NEXT_HALT_BUG)
-                hot.pc = (hot.pc - 1u) & 0xFFFFu;
-        } else {
-            opcode = dm_gb_bus_fetch(lane, &hot);
         }
+        uint32_t opcode = dm_gb_fetch_opcode(lane, &hot);
+        if (next == DM_GB_NEXT_HALT_BUG)
+            hot.pc = (hot.pc - 1u) & 0xFFFFu;
         hot.count++;
-#if DM_ON_CUDA
         uint32_t row = dm_gb_rows[opcode];
         if (DM_GB_ROW_OPERATION(row) == DM_GB_DO_PREFIX)
-            row = dm_gb_rows[256u + dm_gb_bus_fetch(lane, &hot)];
+            row = dm_gb_rows[256u + dm_gb_fetch_opcode(lane, &hot)];
         dm_gb_exec(lane, &hot, row);
-#else
-        switch (opcode) {
-#define OP(code, mnemonic, length, cycles, taken, operation, source, destination, address, extra)  \
-    case code:                                                                                     \
-        if (DM_GB_DO_##operation == DM_GB_DO_PREFIX)                                               \
-            break;                                                                                 \
-        dm_gb_exec(lane, &hot, DM_GB_ROW(operation, source, destination, address, length, extra)); \
-        continue;
-#define CB(...)
-#include "gb/opcodes.def"
-#undef OP
-#undef CB
-        }
-        switch (dm_gb_bus_fetch(lane, &hot)) {
-#define OP(...)
-#define CB(code, mnemonic, length, cycles, taken, operation, source, destination, address, extra)  \
-    case code:                                                                                     \
-        dm_gb_exec(lane, &hot, DM_GB_ROW(operation, source, destination, address, length, extra)); \
-        break;
-#include "gb/opcodes.def"
-#undef OP
-#undef CB
-        }
-#endif
     }
     dm_gb_hot_store(&hot, m);
 }
+
+#else
+
+/* The same with a dispatch at the end of every instruction's code (labels as values, a GNU extension), so
+ * that the host predicts each successor by itself. */
+DM_FN_SLOW void dm_gb_loop(dm_gb_lane *lane)
+{
+#define OP(code, ...) &&op_##code,
+#define CB(code, ...)
+    static const void *const base_labels[256] = {
+#include "gb/opcodes.def"
+    };
+#undef OP
+#undef CB
+#define OP(code, ...)
+#define CB(code, ...) &&cb_##code,
+    static const void *const prefix_labels[256] = {
+#include "gb/opcodes.def"
+    };
+#undef OP
+#undef CB
+    dm_gb_machine *m = lane->m;
+    dm_gb_hot hot;
+    uint32_t opcode;
+    m->next_event = m->clock;
+    dm_gb_hot_load(&hot, m);
+
+#define DM_GB_DISPATCH()                                                                           \
+    do {                                                                                           \
+        if (DM_UNLIKELY(!dm_gb_before(hot.clock, hot.next_event)))                                 \
+            goto event;                                                                            \
+        opcode = dm_gb_fetch_opcode(lane, &hot);                                                   \
+        hot.count++;                                                                               \
+        goto *base_labels[(uint8_t)opcode];                                                        \
+    } while (0)
+
+event:
+    dm_gb_hot_store(&hot, m);
+    enum dm_gb_next next = dm_gb_event(lane);
+    dm_gb_hot_load(&hot, m);
+    if (next == DM_GB_NEXT_STOP)
+        return;
+    opcode = dm_gb_fetch_opcode(lane, &hot);
+    if (next == DM_GB_NEXT_HALT_BUG)
+        hot.pc = (hot.pc - 1u) & 0xFFFFu;
+    hot.count++;
+    goto *base_labels[(uint8_t)opcode];
+
+#define OP(code, mnemonic, length, cycles, taken, operation, source, destination, address, extra)  \
+    op_##code : if (DM_GB_DO_##operation == DM_GB_DO_PREFIX)                                       \
+    {                                                                                              \
+        opcode = dm_gb_fetch_opcode(lane, &hot);                                                   \
+        goto *prefix_labels[(uint8_t)opcode];                                                      \
+    }                                                                                              \
+    dm_gb_exec(lane, &hot, DM_GB_ROW(operation, source, destination, address, length, extra));     \
+    DM_GB_DISPATCH();
+#define CB(code, mnemonic, length, cycles, taken, operation, source, destination, address, extra)  \
+    cb_##code : dm_gb_exec(                                                                        \
+                    lane, &hot, DM_GB_ROW(operation, source, destination, address, length, extra)); \
+    DM_GB_DISPATCH();
+#include "gb/opcodes.def"
+#undef OP
+#undef CB
+#undef DM_GB_DISPATCH
+}
+
+#endif
 
 /* Everything lazy is made definite, so that two machines that did the same are equal byte for byte.
  */

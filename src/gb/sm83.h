@@ -11,7 +11,7 @@
  *   dm_gb_bus                                       a type
  *   dm_gb_bus_read(bus, hot, address)               one M-cycle each; they move hot->clock
  *   dm_gb_bus_write(bus, hot, address, value)
- *   dm_gb_bus_fetch(bus, hot)                       read at PC, which moves on
+ *   dm_gb_bus_fetch8(bus, hot), _fetch16            read operand bytes at PC, which moves on
  *   dm_gb_bus_idle(bus, hot)
  *   dm_gb_bus_adjust(bus, hot, value)               a 16-bit register went through the incrementer
  *   dm_gb_bus_control(bus, hot, operation)          HALT STOP DI EI RETI ILLEGAL
@@ -229,10 +229,10 @@ DM_FN void dm_gb_exec(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t row)
     const bool wide_operand = source == DM_GB_ARG_IMM16 || mode == DM_GB_ADDR_AT_A16;
     uint32_t operand = 0, address = 0, value = 0;
 
-    if (source == DM_GB_ARG_IMM8 || mode == DM_GB_ADDR_AT_A8 || wide_operand)
-        operand = dm_gb_bus_fetch(bus, hot);
     if (wide_operand)
-        operand |= dm_gb_bus_fetch(bus, hot) << 8;
+        operand = dm_gb_bus_fetch16(bus, hot);
+    else if (source == DM_GB_ARG_IMM8 || mode == DM_GB_ADDR_AT_A8)
+        operand = dm_gb_bus_fetch8(bus, hot);
 
     if (mode != DM_GB_ADDR_NONE)
         address = dm_gb_address(hot, mode, operand);

@@ -47,11 +47,17 @@ static void dm_gb_bus_write(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t address, ui
     bus->memory[address] = (uint8_t)value;
 }
 
-static uint32_t dm_gb_bus_fetch(dm_gb_bus *bus, dm_gb_hot *hot)
+static uint32_t dm_gb_bus_fetch8(dm_gb_bus *bus, dm_gb_hot *hot)
 {
     uint32_t value = dm_gb_bus_read(bus, hot, hot->pc);
     hot->pc = (hot->pc + 1) & 0xFFFF;
     return value;
+}
+
+static uint32_t dm_gb_bus_fetch16(dm_gb_bus *bus, dm_gb_hot *hot)
+{
+    uint32_t low = dm_gb_bus_fetch8(bus, hot);
+    return low | dm_gb_bus_fetch8(bus, hot) << 8;
 }
 
 static void dm_gb_bus_idle(dm_gb_bus *bus, dm_gb_hot *hot)
@@ -84,7 +90,7 @@ static void dm_gb_bus_control(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t operation
 /* Both dispatchers of the project: a switch over constant rows, and the table. */
 static void step_by_switch(dm_gb_bus *bus, dm_gb_hot *hot)
 {
-    switch (dm_gb_bus_fetch(bus, hot)) {
+    switch (dm_gb_bus_fetch8(bus, hot)) {
 #define OP(code, mnemonic, length, cycles, taken, operation, source, destination, address, extra)  \
     case code:                                                                                     \
         if (DM_GB_DO_##operation == DM_GB_DO_PREFIX)                                               \
@@ -97,7 +103,7 @@ static void step_by_switch(dm_gb_bus *bus, dm_gb_hot *hot)
 #undef CB
     }
 prefix:
-    switch (dm_gb_bus_fetch(bus, hot)) {
+    switch (dm_gb_bus_fetch8(bus, hot)) {
 #define OP(...)
 #define CB(code, mnemonic, length, cycles, taken, operation, source, destination, address, extra)  \
     case code:                                                                                     \
@@ -111,9 +117,9 @@ prefix:
 
 static void step_by_table(dm_gb_bus *bus, dm_gb_hot *hot)
 {
-    uint32_t row = dm_gb_rows[dm_gb_bus_fetch(bus, hot)];
+    uint32_t row = dm_gb_rows[dm_gb_bus_fetch8(bus, hot)];
     if (DM_GB_ROW_OPERATION(row) == DM_GB_DO_PREFIX)
-        row = dm_gb_rows[256 + dm_gb_bus_fetch(bus, hot)];
+        row = dm_gb_rows[256 + dm_gb_bus_fetch8(bus, hot)];
     dm_gb_exec(bus, hot, row);
 }
 
