@@ -17,6 +17,7 @@
  *   dm_any, dm_all, dm_ballot, dm_lane, DM_LANES   the warp: 32 lanes on CUDA, one on the CPU
  *   dm_atomic_<add|min|max|cas|exch|and|or|xor>_u32, dm_atomic_<add|cas|max>_u64,
  *   dm_atomic_add_f32            relaxed; return the old value
+ *   dm_load_u64, dm_store_u64, dm_bswap_u64      eight bytes at any address
  *   dm_byte_perm, dm_popcount_u32, dm_ffs_u32, dm_clz_u32, dm_mulhi_u32, dm_rotl_u32, dm_fmaf,
  *   dm_f32_bits, dm_bits_f32     one instruction each where the machine has it
  *
@@ -291,6 +292,42 @@ DM_FN uint32_t dm_byte_perm(uint32_t x, uint32_t y, uint32_t selector)
     uint32_t b2 = (uint32_t)(both >> (((selector >> 8) & 7u) * 8)) & 0xFFu;
     uint32_t b3 = (uint32_t)(both >> (((selector >> 12) & 7u) * 8)) & 0xFFu;
     return b0 | (b1 << 8) | (b2 << 16) | (b3 << 24);
+#endif
+}
+
+/* Eight bytes at any address, the lowest first. */
+DM_FN uint64_t dm_load_u64(const uint8_t *at)
+{
+#if DM_ON_CUDA
+    uint64_t value = 0;
+    for (int i = 0; i < 8; i++)
+        value |= (uint64_t)at[i] << (8 * i);
+    return value;
+#else
+    uint64_t value;
+    __builtin_memcpy(&value, at, sizeof value);
+    return value;
+#endif
+}
+
+DM_FN void dm_store_u64(uint8_t *at, uint64_t value)
+{
+#if DM_ON_CUDA
+    for (int i = 0; i < 8; i++)
+        at[i] = (uint8_t)(value >> (8 * i));
+#else
+    __builtin_memcpy(at, &value, sizeof value);
+#endif
+}
+
+/* The bytes in reverse order. */
+DM_FN uint64_t dm_bswap_u64(uint64_t value)
+{
+#if DM_ON_CUDA
+    uint32_t low = __byte_perm((uint32_t)value, 0, 0x0123), high = __byte_perm((uint32_t)(value >> 32), 0, 0x0123);
+    return ((uint64_t)low << 32) | high;
+#else
+    return __builtin_bswap64(value);
 #endif
 }
 

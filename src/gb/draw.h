@@ -38,17 +38,26 @@ DM_FN bool dm_gb_scan_blocked(const dm_gb_machine *m)
     return m->dma.active != 0 && middle - m->dma.start < 648u;
 }
 
+/* Is any of the 40 sprites on the line? Most lines have none. */
+DM_FN bool dm_gb_any_sprite(const dm_gb_lane *lane, uint32_t bottom, uint32_t height)
+{
+    uint32_t any = 0;
+    for (uint32_t i = 0; i < 40; i++)
+        any |= (uint32_t)(bottom - dm_gb_oam_byte(lane, i, 0) < height);
+    return any != 0;
+}
+
 /* Find the first ten sprites on the line, sorted by x (then by number): that is their priority. */
 DM_FN_SLOW void dm_gb_scan_sprites(dm_gb_lane *lane)
 {
     dm_gb_ppu *ppu = &lane->m->ppu;
     uint32_t height = (ppu->lcdc & 4u) != 0 ? 16u : 8u;
+    uint32_t bottom = ppu->line + 16u; /* a sprite's y of this shows its row 0 here */
     uint32_t count = 0;
     uint8_t xs[10];
-    if (!dm_gb_scan_blocked(lane->m)) {
+    if (!dm_gb_scan_blocked(lane->m) && dm_gb_any_sprite(lane, bottom, height)) {
         for (uint32_t i = 0; i < 40 && count < 10; i++) {
-            uint32_t row = ppu->line + 16u - dm_gb_oam_byte(lane, i, 0);
-            if (row >= height)
+            if (bottom - dm_gb_oam_byte(lane, i, 0) >= height)
                 continue;
             uint32_t x = dm_gb_oam_byte(lane, i, 1);
             uint32_t at = count++;
@@ -60,6 +69,8 @@ DM_FN_SLOW void dm_gb_scan_sprites(dm_gb_lane *lane)
             ppu->sprite[at] = (uint8_t)i;
         }
     }
+    for (uint32_t i = count; i < 10; i++)
+        ppu->sprite[i] = 0;
     ppu->sprites = (uint8_t)count;
 }
 
@@ -144,86 +155,130 @@ DM_FN_SLOW uint32_t dm_gb_pixels_before(dm_gb_lane *lane, uint32_t dot)
     return x;
 }
 
-/* ---- Spans ---- */
+/* ---- Spans ----
+ * Eight pixels at a time, one per byte of a 64-bit word, the leftmost in the lowest byte. A line is put
+ * together in a buffer with eight bytes to spare on either side, so that whole tiles can be stored. tests/gb/test_draw.c
+ * has the same picture pixel by pixel. */
 
-/* The eight colour numbers of a tile row, one per byte, leftmost pixel in the lowest byte. */
-DM_FN uint64_t dm_gb_spread(uint32_t low, uint32_t high)
+#define DM_GB_ONES 0x0101010101010101u
+#define DM_GB_MARGIN 8u
+
+typedef struct dm_gb_line {
+    uint8_t shade[DM_GB_SCREEN_W + 2u * DM_GB_MARGIN];
+    uint8_t opaque[DM_GB_SCREEN_W + 2u * DM_GB_MARGIN]; /* FF where the background is not colour 0 */
+    uint8_t taken[DM_GB_SCREEN_W + 2u * DM_GB_MARGIN];  /* FF where a sprite has been */
+} dm_gb_line;
+
+#if DM_ON_CUDA
+/* One bit plane of a tile row: byte i is bit 7 - i. */
+DM_FN uint64_t dm_gb_spread(uint32_t plane)
 {
-    /* Bit 7 of a plane goes to byte 0, bit 0 to byte 7: multiply puts a copy of the plane under
-     * every byte, the mask keeps one bit of each. */
-    uint64_t a = (((uint64_t)low * 0x0101010101010101u) & 0x0102040810204080u);
-    uint64_t b = (((uint64_t)high * 0x0101010101010101u) & 0x0102040810204080u);
-    a = ((a + 0x7F7E7C7870604000u) >> 7) & 0x0101010101010101u;
-    b = ((b + 0x7F7E7C7870604000u) >> 6) & 0x0202020202020202u;
-    return a | b;
+    /* Multiplying puts a copy of the plane under every byte, the mask keeps one bit of each, and the sum
+     * carries it to bit 7. */
+    uint64_t bits = ((uint64_t)plane * DM_GB_ONES) & 0x0102040810204080u;
+    return ((bits + 0x7F7E7C7870604000u) >> 7) & DM_GB_ONES;
+}
+#else
+#define DM_GB_SPREAD_1(n)                                                                          \
+    ((((n) >> 7) & 1ull) | (((n) >> 6) & 1ull) << 8 | (((n) >> 5) & 1ull) << 16 |                  \
+     (((n) >> 4) & 1ull) << 24 | (((n) >> 3) & 1ull) << 32 | (((n) >> 2) & 1ull) << 40 |           \
+     (((n) >> 1) & 1ull) << 48 | ((n)&1ull) << 56)
+#define DM_GB_SPREAD_4(n)                                                                          \
+    DM_GB_SPREAD_1(n), DM_GB_SPREAD_1((n) + 1), DM_GB_SPREAD_1((n) + 2), DM_GB_SPREAD_1((n) + 3)
+#define DM_GB_SPREAD_16(n)                                                                         \
+    DM_GB_SPREAD_4(n), DM_GB_SPREAD_4((n) + 4), DM_GB_SPREAD_4((n) + 8), DM_GB_SPREAD_4((n) + 12)
+#define DM_GB_SPREAD_64(n)                                                                         \
+    DM_GB_SPREAD_16(n), DM_GB_SPREAD_16((n) + 16), DM_GB_SPREAD_16((n) + 32), DM_GB_SPREAD_16((n) + 48)
+static const uint64_t dm_gb_spread_table[256] = {DM_GB_SPREAD_64(0), DM_GB_SPREAD_64(64),
+                                                 DM_GB_SPREAD_64(128), DM_GB_SPREAD_64(192)};
+
+/* One bit plane of a tile row: byte i is bit 7 - i. */
+DM_FN uint64_t dm_gb_spread(uint32_t plane)
+{
+    return dm_gb_spread_table[plane];
+}
+#endif
+
+/* A palette as the coefficients of shade = base + low * l + high * h + both * (l & h), which holds for each
+ * byte alone and so for eight of them in one word, modulo 2^64. */
+typedef struct dm_gb_palette {
+    uint64_t base, low, high, both;
+} dm_gb_palette;
+
+DM_FN dm_gb_palette dm_gb_palette_of(uint32_t reg)
+{
+    uint64_t p0 = reg & 3u, p1 = (reg >> 2) & 3u, p2 = (reg >> 4) & 3u, p3 = (reg >> 6) & 3u;
+    dm_gb_palette palette;
+    palette.base = p0 * DM_GB_ONES;
+    palette.low = p1 - p0;
+    palette.high = p2 - p0;
+    palette.both = p3 - p2 - p1 + p0;
+    return palette;
 }
 
-/* Offset in VRAM of row `row` of tile `tile` as the background names tiles. */
-DM_FN uint32_t dm_gb_tile_row(const dm_gb_ppu *ppu, uint32_t tile, uint32_t row)
+DM_FN uint64_t dm_gb_shades(const dm_gb_palette *palette, uint64_t low, uint64_t high)
 {
-    uint32_t base = (ppu->lcdc & 0x10u) != 0 || tile >= 0x80u ? 0u : 0x1000u;
-    return DM_GB_VRAM + base + tile * 16u + row * 2u;
+    return palette->base + low * palette->low + high * palette->high + (low & high) * palette->both;
 }
 
-/* Colour numbers of pixels x0..x1-1 of a tile map: pixel x shows map column x + shift. Up to seven
- * bytes past x1 are written too. */
-DM_FN void dm_gb_map_span(const dm_gb_lane *lane, uint8_t *out, uint32_t x0, uint32_t x1,
-                          uint32_t map, uint32_t shift, uint32_t y)
+/* Tiles of a map under pixels x0..x1-1: pixel x shows map column x + shift. Whole tiles are stored, so up to
+ * seven bytes on either side change too. */
+DM_FN void dm_gb_map_span(const dm_gb_lane *lane, dm_gb_line *line, uint32_t x0, uint32_t x1,
+                          uint32_t map, uint32_t shift, uint32_t y, bool sprites)
 {
     const dm_gb_ppu *ppu = &lane->m->ppu;
+    const dm_gb_palette palette = dm_gb_palette_of(ppu->bgp);
     uint32_t map_row = DM_GB_VRAM + map + ((y >> 3) & 31u) * 32u;
-    uint32_t row = y & 7u;
-    for (uint32_t x = x0; x < x1;) {
-        uint32_t column = x + shift;
-        uint32_t tile = dm_gb_ram_load(lane, map_row + ((column >> 3) & 31u));
-        uint32_t data = dm_gb_tile_row(ppu, tile, row);
-        uint64_t pixels = dm_gb_spread(dm_gb_ram_load(lane, data), dm_gb_ram_load(lane, data + 1u));
-        pixels >>= (column & 7u) * 8u;
-        /* Bytes past the tile's last pixel are overwritten by the next tile, or lie past x1. */
-        for (uint32_t i = 0; i < 8; i++)
-            out[x + i] = (uint8_t)(pixels >> (8u * i));
-        x += 8u - (column & 7u);
+    /* Tile numbers are signed around 9000 when LCDC bit 4 is off. */
+    uint32_t flip = (ppu->lcdc & 0x10u) != 0 ? 0u : 0x80u;
+    uint32_t data_row = DM_GB_VRAM + (flip != 0 ? 0x800u : 0u) + (y & 7u) * 2u;
+    uint32_t column = (x0 + shift) >> 3;
+    uint32_t end = x1 + DM_GB_MARGIN;
+    for (uint32_t at = x0 + DM_GB_MARGIN - ((x0 + shift) & 7u); at < end; at += 8u) {
+        uint32_t tile = dm_gb_ram_load(lane, map_row + (column++ & 31u)) ^ flip;
+        uint32_t data = data_row + tile * 16u;
+        uint64_t low = dm_gb_spread(dm_gb_ram_load(lane, data));
+        uint64_t high = dm_gb_spread(dm_gb_ram_load(lane, data + 1u));
+        dm_store_u64(line->shade + at, dm_gb_shades(&palette, low, high));
+        if (sprites)
+            dm_store_u64(line->opaque + at, (low | high) * 0xFFu);
     }
 }
 
-/* Overlay the line's sprites on the colour numbers x0..x1-1 in `colours`, giving shades in `out`.
- */
-DM_FN void dm_gb_sprite_span(dm_gb_lane *lane, const uint8_t *colours, uint8_t *out, uint32_t x0,
-                             uint32_t x1)
+/* Lay the line's sprites over it, those of higher priority first. */
+DM_FN void dm_gb_sprite_span(dm_gb_lane *lane, dm_gb_line *line)
 {
     const dm_gb_ppu *ppu = &lane->m->ppu;
-    uint32_t count = dm_gb_sprite_count(lane);
     uint32_t height = (ppu->lcdc & 4u) != 0 ? 16u : 8u;
-    uint32_t taken[DM_GB_SCREEN_W / 32];
-    for (uint32_t i = 0; i < DM_GB_SCREEN_W / 32; i++)
-        taken[i] = 0;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < sizeof line->taken; i += 8u)
+        dm_store_u64(line->taken + i, 0);
+    for (uint32_t i = 0; i < ppu->sprites; i++) {
         uint32_t sprite = ppu->sprite[i];
         uint32_t left = dm_gb_oam_byte(lane, sprite, 1);
-        if (left == 0 || left >= 168u || left <= x0 || left >= x1 + 8u)
+        if (left >= DM_GB_SCREEN_W + DM_GB_MARGIN)
             continue;
         uint32_t attributes = dm_gb_oam_byte(lane, sprite, 3);
         uint32_t row = (ppu->line + 16u - dm_gb_oam_byte(lane, sprite, 0)) & (height - 1u);
         if ((attributes & 0x40u) != 0)
             row = height - 1u - row;
-        uint32_t tile = dm_gb_oam_byte(lane, sprite, 2);
-        if (height == 16u)
-            tile &= 0xFEu;
+        uint32_t tile = dm_gb_oam_byte(lane, sprite, 2) & (height == 16u ? 0xFEu : 0xFFu);
         uint32_t data = DM_GB_VRAM + tile * 16u + row * 2u;
-        uint64_t pixels = dm_gb_spread(dm_gb_ram_load(lane, data), dm_gb_ram_load(lane, data + 1u));
-        if (pixels == 0)
-            continue;
-        uint32_t palette = (attributes & 0x10u) != 0 ? ppu->obp1 : ppu->obp0;
-        for (uint32_t k = 0; k < 8; k++) {
-            uint32_t x = left - 8u + k; /* wraps below zero, then fails the test */
-            uint32_t from = (attributes & 0x20u) != 0 ? 7u - k : k;
-            uint32_t colour = (uint32_t)(pixels >> (8u * from)) & 3u;
-            if (colour == 0 || x < x0 || x >= x1 || ((taken[x >> 5] >> (x & 31u)) & 1u) != 0)
-                continue;
-            taken[x >> 5] |= 1u << (x & 31u);
-            if ((attributes & 0x80u) == 0 || colours[x] == 0)
-                out[x] = (uint8_t)((palette >> (2u * colour)) & 3u);
+        uint64_t low = dm_gb_spread(dm_gb_ram_load(lane, data));
+        uint64_t high = dm_gb_spread(dm_gb_ram_load(lane, data + 1u));
+        if ((attributes & 0x20u) != 0) {
+            low = dm_bswap_u64(low);
+            high = dm_bswap_u64(high);
         }
+        dm_gb_palette palette = dm_gb_palette_of((attributes & 0x10u) != 0 ? ppu->obp1 : ppu->obp0);
+        /* OAM's x is the screen's plus 8, which is the margin. A sprite that lies behind the background still
+         * hides the ones after it. */
+        uint64_t mask = (low | high) * 0xFFu & ~dm_load_u64(line->taken + left);
+        dm_store_u64(line->taken + left, dm_load_u64(line->taken + left) | mask);
+        if ((attributes & 0x80u) != 0)
+            mask &= ~dm_load_u64(line->opaque + left);
+        uint64_t under = dm_load_u64(line->shade + left);
+        uint64_t over = dm_gb_shades(&palette, low, high);
+        dm_store_u64(line->shade + left, (under & ~mask) | (over & mask));
     }
 }
 
@@ -232,8 +287,8 @@ DM_FN_SLOW void dm_gb_draw_span(dm_gb_lane *lane, uint32_t end)
 {
     dm_gb_ppu *ppu = &lane->m->ppu;
     uint32_t begin = ppu->drawn;
-    uint8_t *out = dm_gb_back_line(lane);
-    uint8_t colours[DM_GB_SCREEN_W + 8];
+    bool sprites = (ppu->lcdc & 2u) != 0 && dm_gb_sprite_count(lane) != 0;
+    dm_gb_line line;
     if ((ppu->lcdc & 1u) != 0) {
         uint32_t window_x = end;
         if (dm_gb_window_shown(ppu)) {
@@ -241,25 +296,23 @@ DM_FN_SLOW void dm_gb_draw_span(dm_gb_lane *lane, uint32_t end)
             window_x = wx < begin ? begin : wx < end ? wx : end;
         }
         if (begin < window_x)
-            dm_gb_map_span(lane, colours, begin, window_x,
-                           (ppu->lcdc & 8u) != 0 ? 0x1C00u : 0x1800u, ppu->scx,
-                           ppu->line + (uint32_t)ppu->scy);
+            dm_gb_map_span(lane, &line, begin, window_x, (ppu->lcdc & 8u) != 0 ? 0x1C00u : 0x1800u,
+                           ppu->scx, ppu->line + (uint32_t)ppu->scy, sprites);
         if (window_x < end)
-            dm_gb_map_span(lane, colours, window_x, end,
-                           (ppu->lcdc & 0x40u) != 0 ? 0x1C00u : 0x1800u, 256u + 7u - ppu->wx,
-                           ppu->window_line);
-        uint32_t palette = ppu->bgp;
-        for (uint32_t x = begin; x < end; x++)
-            out[x] = (uint8_t)((palette >> (2u * colours[x])) & 3u);
+            dm_gb_map_span(lane, &line, window_x, end, (ppu->lcdc & 0x40u) != 0 ? 0x1C00u : 0x1800u,
+                           256u + 7u - ppu->wx, ppu->window_line, sprites);
     } else {
-        /* Without background everything is colour 0, shade 0 of the palette. */
-        for (uint32_t x = begin; x < end; x++) {
-            colours[x] = 0;
-            out[x] = (uint8_t)(ppu->bgp & 3u);
+        /* Without background everything is colour 0. */
+        for (uint32_t i = 0; i < sizeof line.shade; i += 8u) {
+            dm_store_u64(line.shade + i, (ppu->bgp & 3u) * DM_GB_ONES);
+            dm_store_u64(line.opaque + i, 0);
         }
     }
-    if ((ppu->lcdc & 2u) != 0)
-        dm_gb_sprite_span(lane, colours, out, begin, end);
+    if (sprites)
+        dm_gb_sprite_span(lane, &line);
+    uint8_t *out = dm_gb_back_line(lane);
+    for (uint32_t x = begin; x < end; x++)
+        out[x] = line.shade[x + DM_GB_MARGIN];
     ppu->drawn = (uint8_t)end;
 }
 

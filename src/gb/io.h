@@ -96,7 +96,7 @@ DM_FN uint32_t dm_gb_dma_done(const dm_gb_dma *dma, uint32_t now)
     return done < 160u ? done : 160u;
 }
 
-/* Where the DMA unit reads: plain memory without side effects. */
+/* Where the DMA unit reads: memory as it is, without side effects. */
 DM_FN uint8_t dm_gb_dma_source(dm_gb_lane *lane, uint32_t address)
 {
     const dm_gb_cart *cart = &lane->m->cart;
@@ -120,9 +120,16 @@ DM_FN_SLOW bool dm_gb_dma_sync(dm_gb_lane *lane, uint32_t now)
     if (!dma->active)
         return false;
     uint32_t done = dm_gb_dma_done(dma, now);
-    for (; dma->next < done; dma->next++)
-        dm_gb_ram_store(lane, DM_GB_OAM + dma->next,
-                        dm_gb_dma_source(lane, dma->source + (uint32_t)dma->next));
+    if ((dma->source & 0xE000u) == 0xC000u) {
+        /* Nearly always WRAM. */
+        uint32_t from = DM_GB_WRAM + (dma->source & 0x1FFFu);
+        for (uint32_t i = dma->next; i < done; i++)
+            dm_gb_ram_store(lane, DM_GB_OAM + i, dm_gb_ram_load(lane, from + i));
+    } else {
+        for (uint32_t i = dma->next; i < done; i++)
+            dm_gb_ram_store(lane, DM_GB_OAM + i, dm_gb_dma_source(lane, dma->source + i));
+    }
+    dma->next = (uint8_t)done;
     if (now - dma->start < DM_GB_DMA_CYCLES)
         return false;
     dma->active = 0;

@@ -196,7 +196,14 @@ DM_FN void dm_gb_hidden_edge(dm_gb_lane *lane)
     dm_gb_stat_update(m);
 }
 
-/* With no STAT interrupt enabled a whole line can be passed at once. */
+/* Whole lines can be passed at once when no edge on them could change anything: no STAT interrupt is enabled, or
+ * it has been requested already. */
+DM_FN bool dm_gb_edges_matter(const dm_gb_machine *m)
+{
+    return (m->ppu.stat & 0x78u) != 0 && (m->int_flags & DM_GB_INT_STAT) == 0;
+}
+
+/* The rest of the present line. */
 DM_FN void dm_gb_pass_line(dm_gb_lane *lane)
 {
     dm_gb_machine *m = lane->m;
@@ -208,20 +215,58 @@ DM_FN void dm_gb_pass_line(dm_gb_lane *lane)
         dm_gb_enter_vblank(lane);
         ppu->mode_int = 1;
     }
-    ppu->compare = ppu->line == DM_GB_LAST_LINE ? 0 : ppu->line;
-    ppu->lyc_bit = ppu->compare == ppu->lyc;
-    ppu->lyc_line = ppu->lyc_bit;
     dm_gb_next_line(lane);
+}
+
+/* At the start of a line: pass as many whole ones as end before `now` and are all alike. */
+DM_FN void dm_gb_pass_lines(dm_gb_lane *lane, uint32_t now)
+{
+    dm_gb_ppu *ppu = &lane->m->ppu;
+    uint32_t first = ppu->line;
+    uint32_t end = first < DM_GB_VBLANK_LINE ? DM_GB_VBLANK_LINE : DM_GB_LAST_LINE;
+    if (ppu->drawing || first == DM_GB_VBLANK_LINE)
+        return;
+    uint32_t whole = (now - ppu->line_start - 1u) / DM_GB_LINE_CYCLES;
+    if (first + whole < end)
+        end = first + whole;
+    if (end <= first)
+        return;
+    if (first < DM_GB_VBLANK_LINE && (ppu->lcdc & 0x20u) != 0) {
+        uint32_t shown_from = ppu->window_on ? first : ppu->wy < first ? end : ppu->wy;
+        if (shown_from < end) {
+            ppu->window_on = 1;
+            if (ppu->wx <= 166u)
+                ppu->window_line = (uint8_t)(ppu->window_line + end - shown_from);
+        }
+    }
+    if (first < DM_GB_VBLANK_LINE)
+        ppu->mode_int = 0;
+    ppu->line_start += (end - first) * DM_GB_LINE_CYCLES;
+    ppu->line = (uint8_t)end;
+    ppu->next_dot = end < DM_GB_VBLANK_LINE ? 3 : 0;
+}
+
+/* After passing lines: what the comparison and the STAT line are at the start of the present one. */
+DM_FN void dm_gb_after_passing(dm_gb_machine *m)
+{
+    dm_gb_ppu *ppu = &m->ppu;
+    uint8_t requests = m->int_flags;
+    ppu->compare = ppu->line == 0 ? 0 : (uint8_t)(ppu->line - 1u);
+    dm_gb_stat_update(m);
+    m->int_flags = requests;
 }
 
 /* Bring the unit up to accesses at `now`. */
 DM_FN_SLOW void dm_gb_ppu_advance(dm_gb_lane *lane, uint32_t now)
 {
-    dm_gb_ppu *ppu = &lane->m->ppu;
+    dm_gb_machine *m = lane->m;
+    dm_gb_ppu *ppu = &m->ppu;
     for (;;) {
         uint32_t dot = now - ppu->line_start;
-        if (dot > DM_GB_LINE_CYCLES && (ppu->stat & 0x78u) == 0 && !ppu->stat_line) {
+        if (dot > DM_GB_LINE_CYCLES && !dm_gb_edges_matter(m)) {
             dm_gb_pass_line(lane);
+            dm_gb_pass_lines(lane, now);
+            dm_gb_after_passing(m);
             continue;
         }
         if (dot <= ppu->next_dot)

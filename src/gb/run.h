@@ -292,11 +292,11 @@ DM_FN void dm_gb_settle(dm_gb_lane *lane)
     m->next_event = now;
 }
 
-/* Run `cycles` T-cycles past the last target and settle. */
+/* Run `cycles` T-cycles past the last target and settle. The lane has been mapped (dm_gb_map) since its machine
+ * was last changed from outside. */
 DM_FN void dm_gb_run(dm_gb_lane *lane, uint32_t cycles)
 {
     lane->m->target += cycles;
-    dm_gb_map(lane);
     dm_gb_loop(lane);
     dm_gb_settle(lane);
 }
