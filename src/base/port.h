@@ -324,7 +324,8 @@ DM_FN void dm_store_u64(uint8_t *at, uint64_t value)
 DM_FN uint64_t dm_bswap_u64(uint64_t value)
 {
 #if DM_ON_CUDA
-    uint32_t low = __byte_perm((uint32_t)value, 0, 0x0123), high = __byte_perm((uint32_t)(value >> 32), 0, 0x0123);
+    uint32_t low = __byte_perm((uint32_t)value, 0, 0x0123),
+             high = __byte_perm((uint32_t)(value >> 32), 0, 0x0123);
     return ((uint64_t)low << 32) | high;
 #else
     return __builtin_bswap64(value);

@@ -156,25 +156,26 @@ DM_FN_SLOW uint32_t dm_gb_pixels_before(dm_gb_lane *lane, uint32_t dot)
 }
 
 /* ---- Spans ----
- * Eight pixels at a time, one per byte of a 64-bit word, the leftmost in the lowest byte. A line is put
- * together in a buffer with eight bytes to spare on either side, so that whole tiles can be stored. tests/gb/test_draw.c
- * has the same picture pixel by pixel. */
+ * Eight pixels at a time, one per byte of a 64-bit word, the leftmost in the lowest byte. A line is
+ * put together in a buffer with eight bytes to spare on either side, so that whole tiles can be
+ * stored. tests/gb/test_draw.c has the same picture pixel by pixel. */
 
 #define DM_GB_ONES 0x0101010101010101u
 #define DM_GB_MARGIN 8u
 
 typedef struct dm_gb_line {
     uint8_t shade[DM_GB_SCREEN_W + 2u * DM_GB_MARGIN];
-    uint8_t opaque[DM_GB_SCREEN_W + 2u * DM_GB_MARGIN]; /* FF where the background is not colour 0 */
-    uint8_t taken[DM_GB_SCREEN_W + 2u * DM_GB_MARGIN];  /* FF where a sprite has been */
+    uint8_t
+        opaque[DM_GB_SCREEN_W + 2u * DM_GB_MARGIN];    /* FF where the background is not colour 0 */
+    uint8_t taken[DM_GB_SCREEN_W + 2u * DM_GB_MARGIN]; /* FF where a sprite has been */
 } dm_gb_line;
 
 #if DM_ON_CUDA
 /* One bit plane of a tile row: byte i is bit 7 - i. */
 DM_FN uint64_t dm_gb_spread(uint32_t plane)
 {
-    /* Multiplying puts a copy of the plane under every byte, the mask keeps one bit of each, and the sum
-     * carries it to bit 7. */
+    /* Multiplying puts a copy of the plane under every byte, the mask keeps one bit of each, and
+     * the sum carries it to bit 7. */
     uint64_t bits = ((uint64_t)plane * DM_GB_ONES) & 0x0102040810204080u;
     return ((bits + 0x7F7E7C7870604000u) >> 7) & DM_GB_ONES;
 }
@@ -188,7 +189,8 @@ DM_FN uint64_t dm_gb_spread(uint32_t plane)
 #define DM_GB_SPREAD_16(n)                                                                         \
     DM_GB_SPREAD_4(n), DM_GB_SPREAD_4((n) + 4), DM_GB_SPREAD_4((n) + 8), DM_GB_SPREAD_4((n) + 12)
 #define DM_GB_SPREAD_64(n)                                                                         \
-    DM_GB_SPREAD_16(n), DM_GB_SPREAD_16((n) + 16), DM_GB_SPREAD_16((n) + 32), DM_GB_SPREAD_16((n) + 48)
+    DM_GB_SPREAD_16(n), DM_GB_SPREAD_16((n) + 16), DM_GB_SPREAD_16((n) + 32),                      \
+        DM_GB_SPREAD_16((n) + 48)
 static const uint64_t dm_gb_spread_table[256] = {DM_GB_SPREAD_64(0), DM_GB_SPREAD_64(64),
                                                  DM_GB_SPREAD_64(128), DM_GB_SPREAD_64(192)};
 
@@ -199,8 +201,8 @@ DM_FN uint64_t dm_gb_spread(uint32_t plane)
 }
 #endif
 
-/* A palette as the coefficients of shade = base + low * l + high * h + both * (l & h), which holds for each
- * byte alone and so for eight of them in one word, modulo 2^64. */
+/* A palette as the coefficients of shade = base + low * l + high * h + both * (l & h), which holds
+ * for each byte alone and so for eight of them in one word, modulo 2^64. */
 typedef struct dm_gb_palette {
     uint64_t base, low, high, both;
 } dm_gb_palette;
@@ -221,8 +223,8 @@ DM_FN uint64_t dm_gb_shades(const dm_gb_palette *palette, uint64_t low, uint64_t
     return palette->base + low * palette->low + high * palette->high + (low & high) * palette->both;
 }
 
-/* Tiles of a map under pixels x0..x1-1: pixel x shows map column x + shift. Whole tiles are stored, so up to
- * seven bytes on either side change too. */
+/* Tiles of a map under pixels x0..x1-1: pixel x shows map column x + shift. Whole tiles are stored,
+ * so up to seven bytes on either side change too. */
 DM_FN void dm_gb_map_span(const dm_gb_lane *lane, dm_gb_line *line, uint32_t x0, uint32_t x1,
                           uint32_t map, uint32_t shift, uint32_t y, bool sprites)
 {
@@ -270,8 +272,8 @@ DM_FN void dm_gb_sprite_span(dm_gb_lane *lane, dm_gb_line *line)
             high = dm_bswap_u64(high);
         }
         dm_gb_palette palette = dm_gb_palette_of((attributes & 0x10u) != 0 ? ppu->obp1 : ppu->obp0);
-        /* OAM's x is the screen's plus 8, which is the margin. A sprite that lies behind the background still
-         * hides the ones after it. */
+        /* OAM's x is the screen's plus 8, which is the margin. A sprite that lies behind the
+         * background still hides the ones after it. */
         uint64_t mask = (low | high) * 0xFFu & ~dm_load_u64(line->taken + left);
         dm_store_u64(line->taken + left, dm_load_u64(line->taken + left) | mask);
         if ((attributes & 0x80u) != 0)

@@ -196,11 +196,19 @@ DM_FN void dm_gb_hidden_edge(dm_gb_lane *lane)
     dm_gb_stat_update(m);
 }
 
-/* Whole lines can be passed at once when no edge on them could change anything: no STAT interrupt is enabled, or
- * it has been requested already. */
-DM_FN bool dm_gb_edges_matter(const dm_gb_machine *m)
+/* Can an edge of `line` request the STAT interrupt, and would anybody notice? If not, the line can
+ * be passed as a whole. */
+DM_FN bool dm_gb_line_matters(const dm_gb_machine *m, uint32_t line)
 {
-    return (m->ppu.stat & 0x78u) != 0 && (m->int_flags & DM_GB_INT_STAT) == 0;
+    const dm_gb_ppu *ppu = &m->ppu;
+    if ((ppu->stat & 0x78u) == 0 || (m->int_flags & DM_GB_INT_STAT) != 0)
+        return false;
+    if ((ppu->stat & 0x28u) != 0)
+        return true;
+    if ((ppu->stat & 0x10u) != 0 && line == DM_GB_VBLANK_LINE)
+        return true;
+    return (ppu->stat & 0x40u) != 0 &&
+           (line == ppu->lyc || (line == DM_GB_LAST_LINE && ppu->lyc == 0));
 }
 
 /* The rest of the present line. */
@@ -229,6 +237,8 @@ DM_FN void dm_gb_pass_lines(dm_gb_lane *lane, uint32_t now)
     uint32_t whole = (now - ppu->line_start - 1u) / DM_GB_LINE_CYCLES;
     if (first + whole < end)
         end = first + whole;
+    if (dm_gb_line_matters(lane->m, ppu->lyc) && ppu->lyc >= first && ppu->lyc < end)
+        end = ppu->lyc;
     if (end <= first)
         return;
     if (first < DM_GB_VBLANK_LINE && (ppu->lcdc & 0x20u) != 0) {
@@ -246,7 +256,8 @@ DM_FN void dm_gb_pass_lines(dm_gb_lane *lane, uint32_t now)
     ppu->next_dot = end < DM_GB_VBLANK_LINE ? 3 : 0;
 }
 
-/* After passing lines: what the comparison and the STAT line are at the start of the present one. */
+/* After passing lines: what the comparison and the STAT line are at the start of the present one.
+ */
 DM_FN void dm_gb_after_passing(dm_gb_machine *m)
 {
     dm_gb_ppu *ppu = &m->ppu;
@@ -263,9 +274,10 @@ DM_FN_SLOW void dm_gb_ppu_advance(dm_gb_lane *lane, uint32_t now)
     dm_gb_ppu *ppu = &m->ppu;
     for (;;) {
         uint32_t dot = now - ppu->line_start;
-        if (dot > DM_GB_LINE_CYCLES && !dm_gb_edges_matter(m)) {
+        if (dot > DM_GB_LINE_CYCLES && !dm_gb_line_matters(m, ppu->line)) {
             dm_gb_pass_line(lane);
-            dm_gb_pass_lines(lane, now);
+            if ((ppu->stat & 0x28u) == 0 || (m->int_flags & DM_GB_INT_STAT) != 0)
+                dm_gb_pass_lines(lane, now);
             dm_gb_after_passing(m);
             continue;
         }

@@ -31,7 +31,8 @@ typedef struct dm_gb_hot {
 #endif
     uint32_t zc, hn;
 #if !DM_ON_CUDA
-    const uint8_t *code; /* the page that the opcode came from, indexed by full address; NULL: none */
+    const uint8_t
+        *code; /* the page that the opcode came from, indexed by full address; NULL: none */
 #endif
     uint32_t count;   /* instructions since the hot registers were loaded */
     uint32_t poll_pc; /* head of the loop that is being watched (run.h); DM_GB_NO_POLL: none */

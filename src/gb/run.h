@@ -209,8 +209,8 @@ DM_FN void dm_gb_loop(dm_gb_lane *lane)
 
 #else
 
-/* The same with a dispatch at the end of every instruction's code (labels as values, a GNU extension), so
- * that the host predicts each successor by itself. */
+/* The same with a dispatch at the end of every instruction's code (labels as values, a GNU
+ * extension), so that the host predicts each successor by itself. */
 DM_FN_SLOW void dm_gb_loop(dm_gb_lane *lane)
 {
 #define OP(code, ...) &&op_##code,
@@ -263,8 +263,8 @@ event:
     dm_gb_exec(lane, &hot, DM_GB_ROW(operation, source, destination, address, length, extra));     \
     DM_GB_DISPATCH();
 #define CB(code, mnemonic, length, cycles, taken, operation, source, destination, address, extra)  \
-    cb_##code : dm_gb_exec(                                                                        \
-                    lane, &hot, DM_GB_ROW(operation, source, destination, address, length, extra)); \
+    cb_##code : dm_gb_exec(lane, &hot,                                                             \
+                           DM_GB_ROW(operation, source, destination, address, length, extra));     \
     DM_GB_DISPATCH();
 #include "gb/opcodes.def"
 #undef OP
@@ -292,8 +292,8 @@ DM_FN void dm_gb_settle(dm_gb_lane *lane)
     m->next_event = now;
 }
 
-/* Run `cycles` T-cycles past the last target and settle. The lane has been mapped (dm_gb_map) since its machine
- * was last changed from outside. */
+/* Run `cycles` T-cycles past the last target and settle. The lane has been mapped (dm_gb_map) since
+ * its machine was last changed from outside. */
 DM_FN void dm_gb_run(dm_gb_lane *lane, uint32_t cycles)
 {
     lane->m->target += cycles;
