@@ -38,7 +38,7 @@ typedef struct settings {
     int64_t frames, warmup, rounds, seed;
     double sample;
     int draw;
-    bool quick, help;
+    bool quick, keep_polling, help;
     const char *json, *python;
 } settings;
 
@@ -48,13 +48,18 @@ static const dm_option rows[] = {
     DM_OPTION_STRINGS(settings, only, "only", "NAME",
                       "only this one of ours, libmgba, gambatte, pyboy; repeatable"),
     DM_OPTION_CHOICE(settings, draw, "draw", draw_names, "both", "measure with drawing"),
-    DM_OPTION_INT(settings, frames, "frames", "N", 8, 1000000, "1800", "frames of a pass"),
+    DM_OPTION_INT(settings, frames, "frames", "N", 8, 1000000, NULL,
+                  "frames of a pass (default 1800, quick 600)"),
     DM_OPTION_INT(settings, warmup, "warmup", "N", 0, 1000000, "304", "frames before those"),
-    DM_OPTION_INT(settings, rounds, "rounds", "N", 1, ROUNDS_MAX, "5", "samples of each figure"),
-    DM_OPTION_DOUBLE(settings, sample, "sample", "SECONDS", "0.3",
-                     "repeat the pass until a sample has so much processor time"),
+    DM_OPTION_INT(settings, rounds, "rounds", "N", 1, ROUNDS_MAX, NULL,
+                  "samples of each figure (default 5, quick 3)"),
+    DM_OPTION_DOUBLE(settings, sample, "sample", "SECONDS", NULL,
+                     "repeat the pass until a sample has so much processor time (default 0.3, "
+                     "quick 0.1)"),
     DM_OPTION_INT(settings, seed, "seed", "N", 0, INT64_MAX, "1", "of the keys pressed"),
-    DM_OPTION_FLAG(settings, quick, "quick", "3 rounds of 600 frames, samples of 0.1 s"),
+    DM_OPTION_FLAG(settings, quick, "quick", "a first impression"),
+    DM_OPTION_FLAG(settings, keep_polling, "keep-polling",
+                   "ours executes polling loops pass by pass instead of skipping ahead"),
     DM_OPTION_STRING(settings, json, "json", "FILE", NULL, "write all figures there"),
     DM_OPTION_STRING(settings, python, "python", "PROGRAM", NULL,
                      "the Python that has PyBoy (default: the one in .venv)"),
@@ -396,7 +401,8 @@ static void print_means(const bench *b)
         }
     }
     print_number(summarise(b, &targets[2]).mean, 8, 2);
-    printf("\n\n");
+    printf("\n\nInstructions count those of polling passes that ours skips%s.\n",
+           b->set.keep_polling ? "; none are skipped now" : " (--keep-polling executes them)");
 }
 
 static void print_targets(const bench *b)
@@ -438,6 +444,7 @@ static void write_setting(const bench *b, dm_json *json)
     dm_json_int(json, "rounds", b->set.rounds);
     dm_json_double(json, "sample_seconds", b->set.sample);
     dm_json_int(json, "seed", b->set.seed);
+    dm_json_bool(json, "keep_polling", b->set.keep_polling);
     dm_json_int(json, "frames_per_key", DM_BENCH_KEY_FRAMES);
     dm_json_end_object(json);
     dm_json_begin_array(json, "emulators");
@@ -528,11 +535,14 @@ static dm_status write_json(const bench *b, dm_error *err)
 
 static dm_status run(bench *b, const dm_strings *arguments, dm_error *err)
 {
-    if (b->set.quick) {
-        b->set.rounds = 3;
-        b->set.frames = 600;
-        b->set.sample = 0.1;
-    }
+    bool quick = b->set.quick;
+    if (b->set.rounds == 0)
+        b->set.rounds = quick ? 3 : 5;
+    if (b->set.frames == 0)
+        b->set.frames = quick ? 600 : 1800;
+    if (b->set.sample <= 0)
+        b->set.sample = quick ? 0.1 : 0.3;
+    dm_bench_keep_polling = b->set.keep_polling;
     b->set.frames -= b->set.frames % DM_BENCH_KEY_FRAMES;
     b->set.warmup -= b->set.warmup % DM_BENCH_KEY_FRAMES;
     dm_status status = gather(b, arguments, err);

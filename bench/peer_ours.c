@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <time.h>
 
+bool dm_bench_keep_polling;
+
 double dm_bench_cpu_seconds(void)
 {
     struct timespec now;
@@ -30,7 +32,8 @@ static void play(dm_gb *gb, const uint8_t *keys, uint32_t frames, bool draw)
 static dm_status pass(const dm_bench_job *job, dm_bench_pass *out, dm_error *err)
 {
     dm_gb *gb = NULL;
-    dm_status status = dm_gb_create(job->rom, job->rom_size, NULL, &gb, err);
+    dm_gb_options options = {.keep_polling = dm_bench_keep_polling};
+    dm_status status = dm_gb_create(job->rom, job->rom_size, &options, &gb, err);
     if (status != DM_OK)
         return status;
     play(gb, job->keys, job->warmup, job->draw);

@@ -49,6 +49,9 @@ extern const dm_bench_peer dm_bench_ours, dm_bench_mgba, dm_bench_gambatte, dm_b
 /* The interpreter that peer_pyboy.c starts; NULL: the one of the project's .venv. */
 extern const char *dm_bench_python;
 
+/* Make peer_ours.c execute polling loops. */
+extern bool dm_bench_keep_polling;
+
 /* Processor time of this thread, in seconds. */
 double dm_bench_cpu_seconds(void);
 
