@@ -613,6 +613,31 @@ static void damaged_states_and_saves_are_refused(void **state)
     free(bytes);
 }
 
+/* The keys of the picture in README.md still play the game well. */
+static void the_readmes_picture_can_be_made_again(void **state)
+{
+    static const char rom[] = DM_TEST_BUILD_ROOT "/roms/STARFALL.gb";
+    char keys[DM_PATH_MAX];
+    assert_ok(dm_path_join(keys, dm_test_source_root(), "docs/images/starfall.keys", err));
+    if (!dm_file_exists(rom) || !dm_file_exists(keys))
+        dm_test_skip("the game or its keys are not here");
+    const char *gif = dm_test_path(state, "starfall.gif");
+    dm_test_result r;
+    dm_test_dotmatrix(&r, "run", "--rom", rom, "--frames", "900", "--input", keys, "--gif", gif,
+                      "--scale", "2", "--json", "--peek", "C000:C004");
+    json_t *json = answer_of(&r);
+    assert_int_equal(byte_of(json, 0, 0), 1);  /* playing */
+    assert_int_equal(byte_of(json, 0, 1), 10); /* stars caught */
+    assert_int_equal(byte_of(json, 0, 3), 3);  /* lives */
+    json_decref(json);
+    dm_test_result_free(&r);
+    char *bytes;
+    size_t size;
+    assert_ok(dm_file_read(gif, 0, &bytes, &size, err));
+    assert_in_range(size, 10000, 300000);
+    free(bytes);
+}
+
 DM_TESTS("cli/run", DM_TEST_IN_DIR(answers_in_one_line),
          DM_TEST_IN_DIR(json_says_the_same_as_the_library),
          DM_TEST_IN_DIR(keys_come_from_the_script), DM_TEST_IN_DIR(png_is_the_screen),
@@ -627,4 +652,5 @@ DM_TESTS("cli/run", DM_TEST_IN_DIR(answers_in_one_line),
          DM_TEST_IN_DIR(wrong_use_is_refused), DM_TEST_IN_DIR(bad_roms_are_refused),
          DM_TEST_IN_DIR(bad_scripts_are_refused_by_line),
          DM_TEST_IN_DIR(outputs_without_a_folder_are_refused_before_the_run),
-         DM_TEST_IN_DIR(a_full_disk_is_told), DM_TEST_IN_DIR(damaged_states_and_saves_are_refused))
+         DM_TEST_IN_DIR(a_full_disk_is_told), DM_TEST_IN_DIR(damaged_states_and_saves_are_refused),
+         DM_TEST_IN_DIR(the_readmes_picture_can_be_made_again))
