@@ -10,6 +10,7 @@
  *
  * For a profile of ours alone:  perf record dm-bench-machine --only ours --draw off ROM */
 #include "base/machine.h"
+#include "base/arena.h"
 #include "base/build.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -85,6 +86,7 @@ typedef struct bench {
     bool used[PEERS];
     char versions[PEERS][64];
     uint8_t *keys;
+    dm_arena arena; /* of the paths */
     char *paths[ROMS_MAX];
     int path_count;
     result *results;
@@ -97,10 +99,10 @@ static dm_status add_path(bench *b, const char *path, dm_error *err)
 {
     if (b->path_count == ROMS_MAX)
         return dm_fail(err, DM_EINVAL, "more than %d ROMs", ROMS_MAX);
-    b->paths[b->path_count] = strdup(path);
-    if (b->paths[b->path_count] == NULL)
+    char *copy = dm_arena_strndup(&b->arena, path, strlen(path));
+    if (copy == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
-    b->path_count++;
+    b->paths[b->path_count++] = copy;
     return DM_OK;
 }
 
@@ -581,8 +583,7 @@ static void deinit(bench *b)
     for (int p = 0; p < PEERS; p++)
         if (b->used[p])
             peers[p]->close();
-    for (int i = 0; i < b->path_count; i++)
-        free(b->paths[i]);
+    dm_arena_deinit(&b->arena);
     free(b->keys);
     free(b->results);
 }
@@ -590,6 +591,7 @@ static void deinit(bench *b)
 int main(int argc, char **argv)
 {
     bench b = {0};
+    dm_arena_init(&b.arena, 0);
     dm_strings arguments;
     dm_error err = {0};
     dm_option_set set = {rows, sizeof rows / sizeof rows[0], &b.set};

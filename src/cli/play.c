@@ -54,7 +54,7 @@ static void trace_line(const dm_play *play, const uint8_t bytes[3], const dm_gb_
     char code[16] = "", text[DM_GB_DISASM_MAX] = "";
     if (executed) {
         unsigned length = dm_gb_disasm(bytes, 3, r->pc, text, sizeof text);
-        for (unsigned i = 0; i < length; i++)
+        for (unsigned i = 0; i < length && i < 3; i++)
             snprintf(code + 3 * i, sizeof code - 3 * i, "%02X ", bytes[i]);
     } else {
         snprintf(text, sizeof text, "interrupt to $%04X", pc_after);
