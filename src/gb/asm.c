@@ -1,269 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* asm.c - statements, symbols and the two passes. asm.h says what is understood. */
+/* asm.c - statements and the two passes. asm.h says what is understood. */
 #include "base/file.h"
 #include "gb/asm_internal.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-
-/* ---- messages ---- */
-
-/* The macro a place is in is named with where it was called: the body alone tells too little. */
-static void add_caller(dm_asm *as, dm_buffer *out)
-{
-    if (as->frame_count == 0 || !as->frames[as->frame_count - 1].macro)
-        return;
-    const char *macro = as->frames[as->frame_count - 1].macro;
-    unsigned i = as->frame_count - 1;
-    while (i > 0 && as->frames[i].kind != DM_ASM_FRAME_MACRO)
-        i--;
-    if (i > 0)
-        dm_buffer_printf(out, " (in macro %.100s, called at %s:%d)", macro, as->frames[i - 1].file,
-                         as->frames[i - 1].line);
-}
-
-static void report(dm_asm *as, const char *file, int line, bool is_error, const char *text)
-{
-    dm_buffer *out = &as->result->messages;
-    if (line > 0)
-        dm_buffer_printf(out, "%s:%d: ", file, line);
-    else
-        dm_buffer_printf(out, "%s: ", file);
-    dm_buffer_printf(out, "%s: %s", is_error ? "error" : "warning", text);
-    add_caller(as, out);
-    dm_buffer_putc(out, '\n');
-    if (!is_error)
-        return;
-    if (as->result->errors++ == 0)
-        dm_fail_at(as->err, DM_ECOMPILE, file, line, "%.200s:%d: %.700s", file, line, text);
-    if (as->result->errors == DM_ASM_ERRORS_MAX && !as->stop) {
-        dm_buffer_printf(out, "%s: error: too many errors\n", file);
-        as->stop = true;
-    }
-}
-
-static void report_here(dm_asm *as, bool is_error, const char *format, va_list args)
-{
-    char text[DM_ERROR_MESSAGE_MAX];
-    vsnprintf(text, sizeof text, format, args);
-    const dm_asm_frame *top = &as->frames[as->frame_count ? as->frame_count - 1 : 0];
-    report(as, top->file, as->frame_count ? top->line : 0, is_error, text);
-}
-
-void dm_asm_error(dm_asm *as, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    report_here(as, true, format, args);
-    va_end(args);
-}
-
-void dm_asm_warning(dm_asm *as, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    report_here(as, false, format, args);
-    va_end(args);
-}
-
-void dm_asm_error_at(dm_asm *as, const char *file, int line, const char *format, ...)
-{
-    char text[DM_ERROR_MESSAGE_MAX];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    report(as, file, line, true, text);
-}
-
-void dm_asm_fatal(dm_asm *as, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    if (!as->stop)
-        report_here(as, true, format, args);
-    va_end(args);
-    as->stop = true;
-}
-
-void *dm_asm_alloc(dm_asm *as, size_t size)
-{
-    void *memory = dm_arena_alloc(as->arena, size);
-    if (!memory)
-        dm_asm_fatal(as, "out of memory");
-    return memory;
-}
-
-const char *dm_asm_copy(dm_asm *as, const char *text, size_t size)
-{
-    char *copy = dm_asm_alloc(as, size + 1);
-    if (copy)
-        memcpy(copy, text, size);
-    return copy;
-}
-
-/* ---- symbols ---- */
-
-static uint32_t hash_name(const char *name)
-{
-    uint32_t hash = 2166136261u;
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * 16777619u;
-    return hash;
-}
-
-static dm_asm_symbol **slot_of(const dm_asm *as, const char *name, uint32_t hash)
-{
-    size_t mask = as->table_size - 1;
-    size_t i = hash & mask;
-    while (as->table[i] && (as->table[i]->hash != hash || strcmp(as->table[i]->name, name) != 0))
-        i = (i + 1) & mask;
-    return &as->table[i];
-}
-
-dm_asm_symbol *dm_asm_symbol_find(const dm_asm *as, const char *name)
-{
-    return as->table_size ? *slot_of(as, name, hash_name(name)) : NULL;
-}
-
-static bool grow_table(dm_asm *as)
-{
-    if (2 * (as->symbol_count + 1) <= as->table_size)
-        return true;
-    size_t size = as->table_size ? as->table_size * 2 : 256;
-    dm_asm_symbol **table = dm_asm_alloc(as, size * sizeof(dm_asm_symbol *));
-    if (!table)
-        return false;
-    as->table = table;
-    as->table_size = size;
-    for (dm_asm_symbol *symbol = as->first_symbol; symbol; symbol = symbol->next)
-        *slot_of(as, symbol->name, symbol->hash) = symbol;
-    return true;
-}
-
-/* The symbol of that name, new or to be given its value again in the second pass. NULL (reported)
- * when this pass has it already, unless both are of a kind that may change. */
-static dm_asm_symbol *define(dm_asm *as, const char *name, dm_asm_symbol_kind kind, bool again)
-{
-    if (dm_asm_is_register(name)) {
-        dm_asm_error(as, "'%s' is a register's name", name);
-        return NULL;
-    }
-    dm_asm_symbol *symbol = dm_asm_symbol_find(as, name);
-    if (symbol) {
-        bool changes = symbol->kind == kind && (again || kind == DM_ASM_VARIABLE);
-        if (symbol->kind != kind || (symbol->pass == as->pass && !changes)) {
-            dm_asm_error(as, "'%.200s' is already defined", name);
-            return NULL;
-        }
-        symbol->pass = as->pass;
-        return symbol;
-    }
-    symbol = grow_table(as) ? dm_asm_alloc(as, sizeof *symbol) : NULL;
-    const char *copy = symbol ? dm_asm_copy(as, name, strlen(name)) : NULL;
-    if (!copy)
-        return NULL;
-    symbol->name = copy;
-    symbol->hash = hash_name(copy);
-    symbol->kind = kind;
-    symbol->pass = as->pass;
-    *slot_of(as, copy, symbol->hash) = symbol;
-    as->symbol_count++;
-    if (as->last_symbol)
-        as->last_symbol->next = symbol;
-    else
-        as->first_symbol = symbol;
-    as->last_symbol = symbol;
-    return symbol;
-}
-
-bool dm_asm_symbol_full_name(dm_asm *as, const char *name, char out[DM_ASM_LINE_MAX])
-{
-    const char *scope = name[0] == '.' ? as->scope : "";
-    if (!scope) {
-        dm_asm_error(as, "'%.200s' before any global label", name);
-        return false;
-    }
-    if (strlen(scope) + strlen(name) >= DM_ASM_LINE_MAX) {
-        dm_asm_error(as, "the name is too long");
-        return false;
-    }
-    strcpy(out, scope);
-    strcat(out, name);
-    return true;
-}
-
-/* ---- the current place ---- */
-
-dm_asm_value dm_asm_here(const dm_asm *as)
-{
-    const dm_asm_section *section = as->load ? as->load : as->section;
-    if (section->address_fixed || section->placed)
-        return (dm_asm_value){(int32_t)(section->address + section->cursor), DM_ASM_KNOWN, NULL};
-    return (dm_asm_value){(int32_t)section->cursor, DM_ASM_RELATIVE, section};
-}
-
-static bool is_rom(const dm_asm_section *section)
-{
-    return section->region == DM_ASM_ROM0 || section->region == DM_ASM_ROMX;
-}
-
-static void advance(dm_asm *as, dm_asm_section *section, uint32_t count)
-{
-    const dm_asm_region_info *info = &dm_asm_regions[section->region];
-    section->cursor += count;
-    if (section->cursor > (uint32_t)(info->end - info->start) + 1)
-        dm_asm_fatal(as, "section '%.100s' is larger than %s", section->name, info->name);
-}
-
-void dm_asm_emit(dm_asm *as, int32_t byte)
-{
-    dm_asm_section *section = as->section;
-    if (as->stop)
-        return;
-    if (as->pass == 2 && section->cursor < section->size)
-        as->rom[dm_asm_rom_offset(section, section->cursor)] = (uint8_t)byte;
-    advance(as, section, 1);
-    if (as->load)
-        advance(as, as->load, 1);
-}
-
-void dm_asm_skip(dm_asm *as, uint32_t count)
-{
-    if (as->stop)
-        return;
-    advance(as, as->section, count);
-    if (as->load)
-        advance(as, as->load, count);
-}
-
-static bool needs_section(dm_asm *as)
-{
-    if (!as->section)
-        dm_asm_error(as, "this needs a SECTION before it");
-    return as->section != NULL;
-}
-
-static bool needs_rom(dm_asm *as)
-{
-    if (!needs_section(as))
-        return false;
-    if (!is_rom(as->section))
-        dm_asm_error(as, "%s cannot hold bytes given in advance",
-                     dm_asm_regions[as->section->region].name);
-    return is_rom(as->section);
-}
 
 /* ---- labels and constants ---- */
 
 static void define_label(dm_asm *as, const char *name)
 {
     char full[DM_ASM_LINE_MAX];
-    if (!needs_section(as) || !dm_asm_symbol_full_name(as, name, full))
+    if (!dm_asm_needs_section(as) || !dm_asm_symbol_full_name(as, name, full))
         return;
-    dm_asm_symbol *symbol = define(as, full, DM_ASM_LABEL, false);
+    dm_asm_symbol *symbol = dm_asm_define(as, full, DM_ASM_LABEL, false);
     if (!symbol)
         return;
     dm_asm_value here = dm_asm_here(as);
@@ -290,7 +40,7 @@ static void define_number(dm_asm *as, const char *name, dm_asm_symbol_kind kind,
         dm_asm_error(as, "the value of '%.200s' depends on what comes later", name);
         return;
     }
-    dm_asm_symbol *symbol = define(as, name, kind, again);
+    dm_asm_symbol *symbol = dm_asm_define(as, name, kind, again);
     if (symbol)
         symbol->value = value;
 }
@@ -301,7 +51,7 @@ static void define_offset(dm_asm *as, const char *name, int32_t unit)
     int32_t count = 1;
     if (dm_asm_peek(as)->kind != DM_ASM_T_END && !dm_asm_expr_known(as, "the count", &count))
         return;
-    dm_asm_symbol *symbol = define(as, name, DM_ASM_CONSTANT, false);
+    dm_asm_symbol *symbol = dm_asm_define(as, name, DM_ASM_CONSTANT, false);
     if (!symbol)
         return;
     symbol->value = (dm_asm_value){as->rs, DM_ASM_KNOWN, NULL};
@@ -313,7 +63,7 @@ static void define_text(dm_asm *as, const char *name, bool again)
     const dm_asm_token *token = dm_asm_peek(as);
     if (!dm_asm_expect(as, DM_ASM_T_STRING, "a text"))
         return;
-    dm_asm_symbol *symbol = define(as, name, DM_ASM_TEXT, again);
+    dm_asm_symbol *symbol = dm_asm_define(as, name, DM_ASM_TEXT, again);
     if (!symbol)
         return;
     symbol->text = dm_asm_copy(as, token->text, token->size);
@@ -364,246 +114,6 @@ static void do_rsreset(dm_asm *as)
 static void do_rsset(dm_asm *as)
 {
     dm_asm_expr_known(as, "RSSET's value", &as->rs);
-}
-
-/* ---- sections ---- */
-
-/* [value] after a word, within limits. */
-static bool bracketed(dm_asm *as, const char *what, int32_t low, int32_t high, uint16_t *out)
-{
-    int32_t value;
-    if (!dm_asm_expect(as, '[', "'['") || !dm_asm_expr_known(as, what, &value) ||
-        !dm_asm_expect(as, ']', "']'"))
-        return false;
-    if (value < low || value > high) {
-        dm_asm_error(as, "%s is not in $%X..$%X", what, (unsigned)low, (unsigned)high);
-        return false;
-    }
-    *out = (uint16_t)value;
-    return true;
-}
-
-/* "name", REGION[address], BANK[n], ALIGN[bits] */
-static bool parse_section(dm_asm *as, dm_asm_section *out)
-{
-    const dm_asm_token *name = dm_asm_peek(as);
-    if (!dm_asm_expect(as, DM_ASM_T_STRING, "the section's name") || !dm_asm_expect(as, ',', "','"))
-        return false;
-    const dm_asm_token *region = dm_asm_peek(as);
-    unsigned i = 0;
-    while (i < DM_ASM_REGION_COUNT && !dm_asm_is_word(region, dm_asm_regions[i].name))
-        i++;
-    if (i == DM_ASM_REGION_COUNT)
-        return dm_asm_expect(as, -1, "ROM0, ROMX, VRAM, SRAM, WRAM0, WRAMX, OAM or HRAM");
-    as->at++;
-    const dm_asm_region_info *info = &dm_asm_regions[i];
-    *out = (dm_asm_section){.name = name->text,
-                            .region = (dm_asm_region)i,
-                            .bank = info->first_bank,
-                            .bank_fixed = info->first_bank == info->last_bank};
-    if (dm_asm_peek(as)->kind == '[') {
-        out->address_fixed = true;
-        if (!bracketed(as, "the address", info->start, info->end, &out->address))
-            return false;
-    }
-    while (dm_asm_accept(as, ',')) {
-        const dm_asm_token *word = dm_asm_peek(as);
-        uint16_t bits;
-        as->at += word->kind == DM_ASM_T_NAME;
-        if (dm_asm_is_word(word, "BANK")) {
-            out->bank_fixed = true;
-            if (!bracketed(as, "the bank", info->first_bank, info->last_bank, &out->bank))
-                return false;
-        } else if (dm_asm_is_word(word, "ALIGN")) {
-            if (!bracketed(as, "the alignment", 0, 14, &bits))
-                return false;
-            out->align = (uint16_t)(1u << bits);
-        } else {
-            dm_asm_error(as, "expected BANK[...] or ALIGN[...]");
-            return false;
-        }
-    }
-    if (out->address_fixed && out->align && out->address % out->align != 0) {
-        dm_asm_error(as, "address $%04X is not aligned", (unsigned)out->address);
-        return false;
-    }
-    return dm_asm_expect(as, DM_ASM_T_END, "the line's end");
-}
-
-/* The section opened by SECTION or LOAD, new in the first pass. */
-static dm_asm_section *open_section(dm_asm *as, const dm_asm_section *spec)
-{
-    for (unsigned i = 0; i < as->section_count; i++) {
-        dm_asm_section *section = as->sections[i];
-        if (strcmp(section->name, spec->name) != 0)
-            continue;
-        if (section->opened) {
-            dm_asm_error(as, "section '%.100s' is already there", spec->name);
-            return NULL;
-        }
-        section->opened = true;
-        return section;
-    }
-    if (as->pass == 2) {
-        dm_asm_error(as, "section '%.100s' was not there in the first pass", spec->name);
-        return NULL;
-    }
-    if (as->section_count == DM_ASM_SECTIONS_MAX) {
-        dm_asm_fatal(as, "more than %d sections", DM_ASM_SECTIONS_MAX);
-        return NULL;
-    }
-    dm_asm_section *section = dm_asm_alloc(as, sizeof *section);
-    if (!section)
-        return NULL;
-    *section = *spec;
-    section->name = dm_asm_copy(as, spec->name, strlen(spec->name));
-    if (!section->name)
-        return NULL;
-    section->file = as->frames[as->frame_count - 1].file;
-    section->line = as->frames[as->frame_count - 1].line;
-    section->opened = true;
-    as->sections[as->section_count++] = section;
-    return section;
-}
-
-static void do_section(dm_asm *as)
-{
-    dm_asm_section spec;
-    if (as->load)
-        dm_asm_error(as, "SECTION before ENDL");
-    as->load = NULL;
-    as->section = NULL;
-    as->scope = NULL;
-    if (parse_section(as, &spec))
-        as->section = open_section(as, &spec);
-}
-
-static void do_load(dm_asm *as)
-{
-    dm_asm_section spec;
-    if (!needs_rom(as) || !parse_section(as, &spec))
-        return;
-    if (as->load || is_rom(&spec)) {
-        dm_asm_error(as, as->load ? "LOAD inside LOAD" : "LOAD needs a section in RAM");
-        return;
-    }
-    as->load = open_section(as, &spec);
-}
-
-static void do_endl(dm_asm *as)
-{
-    if (!as->load)
-        dm_asm_error(as, "ENDL without LOAD");
-    as->load = NULL;
-}
-
-static void do_pushs(dm_asm *as)
-{
-    if (as->pushed_count == DM_ASM_PUSHES_MAX) {
-        dm_asm_error(as, "PUSHS is more than %d deep", DM_ASM_PUSHES_MAX);
-        return;
-    }
-    as->pushed[as->pushed_count].section = as->section;
-    as->pushed[as->pushed_count].load = as->load;
-    as->pushed[as->pushed_count++].scope = as->scope;
-    as->section = as->load = NULL;
-    as->scope = NULL;
-}
-
-static void do_pops(dm_asm *as)
-{
-    if (as->pushed_count == 0) {
-        dm_asm_error(as, "POPS without PUSHS");
-        return;
-    }
-    as->section = as->pushed[--as->pushed_count].section;
-    as->load = as->pushed[as->pushed_count].load;
-    as->scope = as->pushed[as->pushed_count].scope;
-}
-
-/* ---- data ---- */
-
-static void emit_value(dm_asm *as, dm_asm_value value, int32_t size)
-{
-    int32_t number = value.kind == DM_ASM_KNOWN ? value.number : 0;
-    int32_t low = size == 1 ? -128 : -32768, high = size == 1 ? 255 : 65535;
-    if (as->pass == 2 && (number < low || number > high))
-        dm_asm_error(as, "the value %d is not in %d..%d", (int)number, (int)low, (int)high);
-    dm_asm_emit(as, number);
-    if (size == 2)
-        dm_asm_emit(as, number >> 8);
-}
-
-static void data(dm_asm *as, int32_t size)
-{
-    if (dm_asm_peek(as)->kind == DM_ASM_T_END) { /* room for one */
-        if (needs_section(as))
-            dm_asm_skip(as, (uint32_t)size);
-        return;
-    }
-    if (!needs_rom(as))
-        return;
-    do {
-        const dm_asm_token *token = dm_asm_peek(as);
-        dm_asm_value value;
-        if (token->kind == DM_ASM_T_END && as->at > 1)
-            return; /* a comma at the end is allowed */
-        if (size == 1 && token->kind == DM_ASM_T_STRING &&
-            (token[1].kind == ',' || token[1].kind == DM_ASM_T_END)) {
-            as->at++;
-            for (uint32_t i = 0; i < token->size; i++)
-                dm_asm_emit(as, as->charmap[(unsigned char)token->text[i]]);
-        } else if (dm_asm_expr(as, &value)) {
-            emit_value(as, value, size);
-        } else {
-            return;
-        }
-    } while (dm_asm_accept(as, ','));
-    dm_asm_expect(as, DM_ASM_T_END, "',' or the line's end");
-}
-
-static void do_db(dm_asm *as)
-{
-    data(as, 1);
-}
-
-static void do_dw(dm_asm *as)
-{
-    data(as, 2);
-}
-
-/* DS count[, fill] */
-static void do_ds(dm_asm *as)
-{
-    int32_t count;
-    dm_asm_value fill = {0};
-    if (!needs_section(as) || !dm_asm_expr_known(as, "the count", &count))
-        return;
-    if (count < 0 || count > 0x8000) {
-        dm_asm_error(as, "the count %d is not in 0..32768", (int)count);
-        return;
-    }
-    if (!dm_asm_accept(as, ',')) {
-        dm_asm_skip(as, (uint32_t)count);
-        return;
-    }
-    if (!needs_rom(as) || !dm_asm_expr(as, &fill))
-        return;
-    while (count-- > 0 && !as->stop)
-        emit_value(as, fill, 1);
-}
-
-static void do_charmap(dm_asm *as)
-{
-    const dm_asm_token *token = dm_asm_peek(as);
-    int32_t value;
-    if (!dm_asm_expect(as, DM_ASM_T_STRING, "a text") || !dm_asm_expect(as, ',', "','") ||
-        !dm_asm_expr_known(as, "the character", &value))
-        return;
-    if (token->size != 1 || value < 0 || value > 255)
-        dm_asm_error(as, "CHARMAP takes one character and a byte");
-    else
-        as->charmap[(unsigned char)token->text[0]] = value;
 }
 
 /* ---- flow ---- */
@@ -689,7 +199,7 @@ static void define_macro(dm_asm *as, const char *name)
     int line;
     char copy[DM_ASM_LINE_MAX];
     strcpy(copy, name); /* the tokens stay, but the block is read below */
-    dm_asm_symbol *symbol = define(as, copy, DM_ASM_MACRO, false);
+    dm_asm_symbol *symbol = dm_asm_define(as, copy, DM_ASM_MACRO, false);
     if (!dm_asm_block(as, NULL, "ENDM", &text, &size, &line) || !symbol)
         return;
     symbol->text = text;
@@ -768,60 +278,6 @@ static void do_nothing(dm_asm *as)
         as->at++;
 }
 
-/* ---- the cartridge header ---- */
-
-/* HEADER "TITLE", TYPE[, RAM in KiB] */
-static void do_header(dm_asm *as)
-{
-    static const struct {
-        const char *name;
-        int32_t code;
-    } types[] = {
-        {"ROM", 0x00},
-        {"MBC1", 0x01},
-        {"MBC1_RAM", 0x02},
-        {"MBC1_RAM_BATTERY", 0x03},
-        {"MBC2", 0x05},
-        {"MBC2_BATTERY", 0x06},
-        {"MBC3_TIMER_BATTERY", 0x0F},
-        {"MBC3_TIMER_RAM_BATTERY", 0x10},
-        {"MBC3", 0x11},
-        {"MBC3_RAM", 0x12},
-        {"MBC3_RAM_BATTERY", 0x13},
-        {"MBC5", 0x19},
-        {"MBC5_RAM", 0x1A},
-        {"MBC5_RAM_BATTERY", 0x1B},
-        {"MBC5_RUMBLE", 0x1C},
-        {"MBC5_RUMBLE_RAM", 0x1D},
-        {"MBC5_RUMBLE_RAM_BATTERY", 0x1E},
-    };
-    static const int32_t ram_sizes[] = {0, 2, 8, 32, 128, 64}; /* KiB, by code */
-    const dm_asm_token *title = dm_asm_peek(as);
-    int32_t type = -1, ram = 0;
-    if (!dm_asm_expect(as, DM_ASM_T_STRING, "the title") || !dm_asm_expect(as, ',', "','"))
-        return;
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-        if (dm_asm_is_word(dm_asm_peek(as), types[i].name))
-            type = types[i].code;
-    if (type >= 0)
-        as->at++;
-    else if (!dm_asm_expr_known(as, "the cartridge type", &type))
-        return;
-    if (dm_asm_accept(as, ',') && !dm_asm_expr_known(as, "the RAM size", &ram))
-        return;
-    size_t code = 0;
-    while (code < 6 && ram_sizes[code] != ram)
-        code++;
-    if (title->size > 16 || type < 0 || type > 255 || code == 6) {
-        dm_asm_error(as, title->size > 16 ? "the title has more than 16 characters"
-                         : code == 6      ? "the RAM size is 0, 2, 8, 32, 64 or 128 KiB"
-                                          : "the cartridge type is a byte");
-        return;
-    }
-    as->header = (dm_asm_header){.given = true, .type = (uint8_t)type, .ram_code = (uint8_t)code};
-    memcpy(as->header.title, title->text, title->size);
-}
-
 /* ---- statements ---- */
 
 static const struct {
@@ -830,32 +286,32 @@ static const struct {
     bool takes_rest; /* reads to the end of the line itself, or starts a new one */
 } directives[] = {
     {"ASSERT", do_assert, false},
-    {"CHARMAP", do_charmap, false},
-    {"DB", do_db, false},
+    {"CHARMAP", dm_asm_do_charmap, false},
+    {"DB", dm_asm_do_db, false},
     {"DEF", do_def, false},
-    {"DS", do_ds, false},
-    {"DW", do_dw, false},
+    {"DS", dm_asm_do_ds, false},
+    {"DW", dm_asm_do_dw, false},
     {"ELIF", do_elif, true},
     {"ELSE", do_else, true},
     {"ENDC", do_endc, false},
-    {"ENDL", do_endl, false},
+    {"ENDL", dm_asm_do_endl, false},
     {"ENDM", do_stray, false},
     {"ENDR", do_stray, false},
     {"EXPORT", do_nothing, false},
     {"FAIL", do_fail, false},
     {"GLOBAL", do_nothing, false},
-    {"HEADER", do_header, false},
+    {"HEADER", dm_asm_do_header, false},
     {"IF", do_if, true},
     {"INCLUDE", do_include, true},
-    {"LOAD", do_load, false},
+    {"LOAD", dm_asm_do_load, false},
     {"MACRO", do_macro, true},
-    {"POPS", do_pops, false},
-    {"PUSHS", do_pushs, false},
+    {"POPS", dm_asm_do_pops, false},
+    {"PUSHS", dm_asm_do_pushs, false},
     {"REDEF", do_redef, false},
     {"REPT", do_rept, true},
     {"RSRESET", do_rsreset, false},
     {"RSSET", do_rsset, false},
-    {"SECTION", do_section, false},
+    {"SECTION", dm_asm_do_section, false},
     {"SHIFT", do_shift, false},
     {"STATIC_ASSERT", do_assert, false},
     {"WARN", do_warn, false},
@@ -900,7 +356,7 @@ static void statement(dm_asm *as)
     if (directive(as, word))
         return;
     if (dm_asm_insn_known(as, word->text)) {
-        if (needs_rom(as))
+        if (dm_asm_needs_rom(as))
             dm_asm_insn(as);
         return;
     }

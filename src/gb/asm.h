@@ -10,7 +10,9 @@
  *   asm_lex.c     one line into tokens
  *   asm_expr.c    expressions, with RGBDS's precedence
  *   asm_insn.c    instructions, matched against the rows of opcodes.def
- *   asm_place.c   sections: placing them, the cartridge header, the symbols
+ *   asm_symbol.c  messages and the table of symbols
+ *   asm_section.c sections and the bytes that go into them
+ *   asm_place.c   between and after the passes: places for sections, checksums
  *   asm.c         statements and the two passes
  *
  * Understood: SECTION (ROM0 ROMX VRAM SRAM WRAM0 WRAMX OAM HRAM, [address], BANK[n], ALIGN[n]),

@@ -223,24 +223,43 @@ typedef struct dm_asm {
     size_t rom_size;
 } dm_asm;
 
-/* asm.c */
+/* asm_symbol.c */
 void dm_asm_error(dm_asm *as, const char *format, ...) DM_PRINTF(2, 3);
 void dm_asm_warning(dm_asm *as, const char *format, ...) DM_PRINTF(2, 3);
 void dm_asm_error_at(dm_asm *as, const char *file, int line, const char *format, ...)
     DM_PRINTF(4, 5);
 /* Report it and end the run: out of memory, out of lines. */
 void dm_asm_fatal(dm_asm *as, const char *format, ...) DM_PRINTF(2, 3);
-/* Never returns NULL for small sizes unless it has ended the run. */
+/* Zeroed; NULL, the run ended, when there is no memory left. */
 void *dm_asm_alloc(dm_asm *as, size_t size);
 const char *dm_asm_copy(dm_asm *as, const char *text, size_t size);
 dm_asm_symbol *dm_asm_symbol_find(const dm_asm *as, const char *name);
+/* The symbol of that name, new or to be given its value again in the second pass. NULL (reported)
+ * when this pass has it already, unless both are of a kind that may change. */
+dm_asm_symbol *dm_asm_define(dm_asm *as, const char *name, dm_asm_symbol_kind kind, bool again);
 /* "Scope.local" for ".local", in `out`; false (reported) when it does not fit or has no scope. */
 bool dm_asm_symbol_full_name(dm_asm *as, const char *name, char out[DM_ASM_LINE_MAX]);
+
+/* asm_section.c */
+/* The address of the next byte. */
+dm_asm_value dm_asm_here(const dm_asm *as);
 /* One byte, or room for `count` bytes, at the current place. */
 void dm_asm_emit(dm_asm *as, int32_t byte);
 void dm_asm_skip(dm_asm *as, uint32_t count);
-/* The address of the next byte. */
-dm_asm_value dm_asm_here(const dm_asm *as);
+/* Is there a section, one that can hold bytes? Reported when not. */
+bool dm_asm_needs_section(dm_asm *as);
+bool dm_asm_needs_rom(dm_asm *as);
+/* The directives of these names; the token looked at is the one behind the name. */
+void dm_asm_do_section(dm_asm *as);
+void dm_asm_do_load(dm_asm *as);
+void dm_asm_do_endl(dm_asm *as);
+void dm_asm_do_pushs(dm_asm *as);
+void dm_asm_do_pops(dm_asm *as);
+void dm_asm_do_db(dm_asm *as);
+void dm_asm_do_dw(dm_asm *as);
+void dm_asm_do_ds(dm_asm *as);
+void dm_asm_do_charmap(dm_asm *as);
+void dm_asm_do_header(dm_asm *as);
 
 /* asm_source.c */
 void dm_asm_push_file(dm_asm *as, const char *name);
