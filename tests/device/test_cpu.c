@@ -134,18 +134,18 @@ static void no_compiler(void **state)
     dm_device_tools_find(&found);
     assert_false(found.cc);
     assert_true(found.cc_reason[0] != '\0');
-    if (old != NULL)
-        setenv("CC", old, 1);
-    else
-        unsetenv("CC");
-    free(old);
+    unsetenv("CC");
     now = getenv("PATH");
     char *path = strdup(now == NULL ? "" : now);
     setenv("PATH", "/nowhere", 1);
-    assert_int_equal(dm_module_create(device, &desc, &module, &err), DM_EUNAVAILABLE);
-    assert_non_null(strstr(err.message, "apt install gcc"));
+    dm_status status = dm_module_create(device, &desc, &module, &err);
     setenv("PATH", path, 1);
+    if (old != NULL)
+        setenv("CC", old, 1);
     free(path);
+    free(old);
+    assert_int_equal(status, DM_EUNAVAILABLE);
+    assert_non_null(strstr(err.message, "apt install gcc"));
 }
 
 static void compilers_with_options(void **state)
@@ -156,14 +156,24 @@ static void compilers_with_options(void **state)
         .name = "k", .text = "#ifndef A\n#error no A\n#endif\n#ifndef B\n#error no B\n#endif\n"};
     dm_error err;
     assert_int_equal(dm_module_create(device, &desc, &module, &err), DM_ECOMPILE);
-    setenv("CC", "cc -DA", 1);
+    dm_device_tools found;
+    dm_device_tools_find(&found);
+    const char *now = getenv("CC");
+    char *old = now == NULL ? NULL : strdup(now);
+    char with_option[DM_PATH_MAX + 8];
+    snprintf(with_option, sizeof with_option, "%s -DA", found.cc_path);
+    setenv("CC", with_option, 1);
     assert_int_equal(dm_module_create(device, &desc, &module, &err), DM_ECOMPILE);
     assert_int_equal(err.line, 5);
     setenv("DM_CFLAGS", " -DB  -DC ", 1);
     assert_ok(dm_module_create(device, &desc, &module, err));
     dm_module_destroy(module);
-    unsetenv("CC");
     unsetenv("DM_CFLAGS");
+    if (old != NULL)
+        setenv("CC", old, 1);
+    else
+        unsetenv("CC");
+    free(old);
 }
 
 static dm_status spoil(const char *root, const dm_dir_entry *entry, void *user, dm_error *err)
