@@ -6,7 +6,7 @@ JOBS ?= $(shell nproc)
 export JOBS
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-roms bench-machine check check-gpu lint fmt install clean
+.PHONY: help build demo test test-roms bench-machine fuzz check check-gpu lint fmt install clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -26,6 +26,12 @@ bench-machine: build ## one machine beside libmgba, gambatte and PyBoy; ROMS= fi
 
 test-roms: build ## run the public test ROMs in the folder DM_TEST_ROMS=
 	@$(BUILD)/tests/dm-test-roms --expect tests/roms/expected.txt
+
+fuzz: ## random ROMs under ASan and UBSan; FRAMES= how many, SEED=, ROMS= files to change
+	@tools/bootstrap
+	@test -d build-fuzz || meson setup build-fuzz -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false >/dev/null
+	@ninja -C build-fuzz --quiet tests/dm-fuzz-rom
+	@build-fuzz/tests/dm-fuzz-rom --frames $(or $(FRAMES),1000000) --seed $(or $(SEED),1) $(ROMS)
 
 check: ## format, warnings as errors (gcc and clang), lint, all tests under ASan and UBSan
 	@tools/bootstrap --check
