@@ -87,10 +87,15 @@ DM_FN void dm_gb_halted(dm_gb_lane *lane, uint32_t until)
     dm_gb_cpu *cpu = &m->cpu;
     uint32_t enabled = dm_gb_ram_load(lane, DM_GB_IE);
     uint32_t from = m->clock;
+    uint32_t last = from - 8u;
     while (!cpu->waking) {
         uint32_t event = m->clock - 1u;
         if ((m->int_flags & enabled & 0x1Fu) == 0) {
             event = dm_gb_next_request(lane, enabled);
+            /* Only a state that no machine ever wrote can stand still. */
+            if (!dm_gb_before(last, event))
+                event = last + 4u;
+            last = event;
             if (!dm_gb_before(event, until))
                 break;
             dm_gb_sync_all(lane, event + 1u);
