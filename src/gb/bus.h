@@ -41,33 +41,49 @@ DM_FN_SLOW void dm_gb_schedule(dm_gb_lane *lane, uint32_t now)
 
 #if DM_ON_CUDA
 
+/* The map lives in the hot registers (dm_gb_hot_remap). */
 DM_FN void dm_gb_map(dm_gb_lane *lane)
 {
     (void)lane;
 }
 
-DM_FN bool dm_gb_fast_read(const dm_gb_lane *lane, uint32_t address, uint32_t *value)
+/* Where plain memory is: one pointer for all kinds, so that lanes reading different ones share one
+ * load. NULL: ask the slow path. */
+DM_FN const uint8_t *dm_gb_plain(const dm_gb_lane *lane, const dm_gb_hot *hot, uint32_t address)
 {
-    const dm_gb_machine *m = lane->m;
-    if (m->dma.active || m->boot_mapped)
-        return false;
-    if (address < 0x8000u) {
-        uint32_t base = address < 0x4000u ? m->cart.rom_low : m->cart.rom_high;
-        *value = lane->rom[base + (address & 0x3FFFu)];
-        return true;
-    }
-    if (address - 0xC000u < 0x2000u) {
-        *value = dm_gb_ram_load(lane, DM_GB_WRAM + (address & 0x1FFFu));
-        return true;
-    }
-    return false;
+    if (address >= 0xFF80u)
+        return lane->ram + (address - 0xFF80u + DM_GB_HRAM);
+    if (hot->rom_low == DM_GB_UNMAPPED)
+        return 0;
+    if (address < 0x8000u)
+        return lane->rom +
+               ((address < 0x4000u ? hot->rom_low : hot->rom_high) + (address & 0x3FFFu));
+    if (address - 0xC000u < 0x2000u)
+        return lane->ram + (address - 0xC000u + DM_GB_WRAM);
+    if (address - 0xA000u < 0x2000u && hot->cart_ram != DM_GB_NO_RAM)
+        return lane->ram + (address - 0xA000u + DM_GB_CART_RAM + hot->cart_ram);
+    return 0;
 }
 
-DM_FN bool dm_gb_fast_write(dm_gb_lane *lane, uint32_t address, uint32_t value)
+DM_FN bool dm_gb_fast_read(const dm_gb_lane *lane, const dm_gb_hot *hot, uint32_t address,
+                           uint32_t *value)
 {
-    if (address - 0xC000u >= 0x2000u || lane->m->dma.active)
+    const uint8_t *at = dm_gb_plain(lane, hot, address);
+    if (at == 0)
         return false;
-    dm_gb_ram_store(lane, DM_GB_WRAM + (address & 0x1FFFu), value);
+    *value = *at;
+    return true;
+}
+
+DM_FN bool dm_gb_fast_write(dm_gb_lane *lane, const dm_gb_hot *hot, uint32_t address,
+                            uint32_t value)
+{
+    if (address < 0xA000u || address == 0xFFFFu)
+        return false;
+    uint8_t *at = (uint8_t *)dm_gb_plain(lane, hot, address);
+    if (at == 0)
+        return false;
+    *at = (uint8_t)value;
     return true;
 }
 
@@ -103,8 +119,10 @@ DM_FN_SLOW void dm_gb_map(dm_gb_lane *lane)
     lane->read_page[14] = lane->write_page[14] = lane->ram + DM_GB_WRAM - 0xE000;
 }
 
-DM_FN bool dm_gb_fast_read(const dm_gb_lane *lane, uint32_t address, uint32_t *value)
+DM_FN bool dm_gb_fast_read(const dm_gb_lane *lane, const dm_gb_hot *hot, uint32_t address,
+                           uint32_t *value)
 {
+    (void)hot;
     const uint8_t *page = lane->read_page[address >> 12];
     if (DM_UNLIKELY(page == 0))
         return false;
@@ -112,8 +130,10 @@ DM_FN bool dm_gb_fast_read(const dm_gb_lane *lane, uint32_t address, uint32_t *v
     return true;
 }
 
-DM_FN bool dm_gb_fast_write(dm_gb_lane *lane, uint32_t address, uint32_t value)
+DM_FN bool dm_gb_fast_write(dm_gb_lane *lane, const dm_gb_hot *hot, uint32_t address,
+                            uint32_t value)
 {
+    (void)hot;
     uint8_t *page = lane->write_page[address >> 12];
     if (DM_UNLIKELY(page == 0))
         return false;
@@ -309,12 +329,21 @@ DM_FN_SLOW void dm_gb_slow_write(dm_gb_lane *lane, uint32_t now, uint32_t addres
 
 /* ---- What sm83.h calls ---- */
 
+/* A slow path may have moved the next event or changed the map. */
+DM_FN void dm_gb_hot_reload(const dm_gb_lane *lane, dm_gb_hot *hot)
+{
+    hot->next_event = lane->m->next_event;
+#if DM_ON_CUDA
+    dm_gb_hot_remap(hot, lane->m);
+#endif
+}
+
 DM_FN uint32_t dm_gb_bus_read(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t address)
 {
     uint32_t now = hot->clock;
     uint32_t value;
     hot->clock = now + 4u;
-    if (DM_LIKELY(dm_gb_fast_read(lane, address, &value)))
+    if (DM_LIKELY(dm_gb_fast_read(lane, hot, address, &value)))
         return value;
     if (address >= 0xFF80u)
         return dm_gb_ram_load(lane, DM_GB_HRAM + address - 0xFF80u);
@@ -326,14 +355,14 @@ DM_FN void dm_gb_bus_write(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t address, u
     uint32_t now = hot->clock;
     hot->clock = now + 4u;
     hot->poll_pc = DM_GB_NO_POLL;
-    if (DM_LIKELY(dm_gb_fast_write(lane, address, value)))
+    if (DM_LIKELY(dm_gb_fast_write(lane, hot, address, value)))
         return;
     if (address >= 0xFF80u && address != 0xFFFFu) {
         dm_gb_ram_store(lane, DM_GB_HRAM + address - 0xFF80u, value);
         return;
     }
     dm_gb_slow_write(lane, now, address, value);
-    hot->next_event = lane->m->next_event;
+    dm_gb_hot_reload(lane, hot);
 }
 
 DM_FN uint32_t dm_gb_fetch(dm_gb_lane *lane, dm_gb_hot *hot)
@@ -345,20 +374,40 @@ DM_FN uint32_t dm_gb_fetch(dm_gb_lane *lane, dm_gb_hot *hot)
 
 #if DM_ON_CUDA
 
+/* Opcode and operands of an instruction in ROM come with one load. The last two bytes of a bank are
+ * read one by one: what follows them depends on the map. */
+
 DM_FN uint32_t dm_gb_fetch_opcode(dm_gb_lane *lane, dm_gb_hot *hot)
 {
-    return dm_gb_fetch(lane, hot);
+    hot->word_valid = lane->rom_words != 0 && hot->pc < 0x8000u && hot->rom_low != DM_GB_UNMAPPED &&
+                      (hot->pc & 0x3FFFu) < 0x3FFEu;
+    if (hot->word_valid == 0)
+        return dm_gb_fetch(lane, hot);
+    uint32_t base = hot->pc < 0x4000u ? hot->rom_low : hot->rom_high;
+    hot->word = lane->rom_words[base + (hot->pc & 0x3FFFu)];
+    hot->clock += 4u;
+    hot->pc++;
+    return hot->word & 0xFFu;
 }
 
 DM_FN uint32_t dm_gb_bus_fetch8(dm_gb_lane *lane, dm_gb_hot *hot)
 {
-    return dm_gb_fetch(lane, hot);
+    if (hot->word_valid == 0)
+        return dm_gb_fetch(lane, hot);
+    hot->clock += 4u;
+    hot->pc++;
+    return (hot->word >> 8) & 0xFFu;
 }
 
 DM_FN uint32_t dm_gb_bus_fetch16(dm_gb_lane *lane, dm_gb_hot *hot)
 {
-    uint32_t low = dm_gb_fetch(lane, hot);
-    return low | (dm_gb_fetch(lane, hot) << 8);
+    if (hot->word_valid == 0) {
+        uint32_t low = dm_gb_fetch(lane, hot);
+        return low | (dm_gb_fetch(lane, hot) << 8);
+    }
+    hot->clock += 8u;
+    hot->pc += 2u;
+    return (hot->word >> 8) & 0xFFFFu;
 }
 
 #else
@@ -479,7 +528,7 @@ DM_FN void dm_gb_bus_control(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t operatio
 {
     hot->poll_pc = DM_GB_NO_POLL;
     hot->pc = (hot->pc + dm_gb_control(lane, hot->clock, operation)) & 0xFFFFu;
-    hot->next_event = lane->m->next_event;
+    dm_gb_hot_reload(lane, hot);
 }
 
 #endif

@@ -23,8 +23,10 @@ enum dm_gb_draw { DM_GB_DRAW_NEVER, DM_GB_DRAW_LAST, DM_GB_DRAW_ALWAYS };
 
 typedef struct dm_gb_lane {
     dm_gb_machine *m;
-    uint8_t *ram;        /* lane memory */
-    const uint8_t *rom;  /* a power of two in size */
+    uint8_t *ram;       /* lane memory */
+    const uint8_t *rom; /* a power of two in size */
+    /* CUDA: for each byte of ROM a word with that byte and the next two; may be NULL */
+    const uint32_t *rom_words;
     const uint8_t *boot; /* 256 bytes while a boot ROM may be mapped, else NULL */
     uint8_t
         *frames; /* two pictures of 160 x 144 shades (ppu.front is complete); NULL: none wanted */

@@ -26,14 +26,14 @@ typedef struct dm_gb_hot {
     uint32_t pc, sp;
 #if DM_ON_CUDA
     uint32_t low, high;
+    uint32_t rom_low, rom_high, cart_ram; /* what the map shows, see bus.h */
+    uint32_t word;                        /* the opcode and the two bytes after it */
+    uint32_t word_valid;                  /* only then */
 #else
     uint32_t bc, de, hl, a;
+    const uint8_t *code; /* page of the opcode, indexed by full address; NULL: none */
 #endif
     uint32_t zc, hn;
-#if !DM_ON_CUDA
-    const uint8_t
-        *code; /* the page that the opcode came from, indexed by full address; NULL: none */
-#endif
     uint32_t count;   /* instructions since the hot registers were loaded */
     uint32_t poll_pc; /* head of the loop that is being watched (run.h); DM_GB_NO_POLL: none */
 } dm_gb_hot;
@@ -178,6 +178,18 @@ DM_FN void dm_gb_set_reg16(dm_gb_hot *hot, uint32_t number, uint32_t value)
     }
 }
 
+#if DM_ON_CUDA
+#define DM_GB_UNMAPPED 0xFFFFFFFFu
+/* After something may have changed the memory map. */
+DM_FN void dm_gb_hot_remap(dm_gb_hot *hot, const dm_gb_machine *m)
+{
+    bool plain = !m->dma.active && !m->boot_mapped;
+    hot->rom_low = plain ? m->cart.rom_low : DM_GB_UNMAPPED;
+    hot->rom_high = m->cart.rom_high;
+    hot->cart_ram = m->cart.ram_window;
+}
+#endif
+
 DM_FN void dm_gb_hot_load(dm_gb_hot *hot, const dm_gb_machine *m)
 {
     const dm_gb_cpu *cpu = &m->cpu;
@@ -196,7 +208,10 @@ DM_FN void dm_gb_hot_load(dm_gb_hot *hot, const dm_gb_machine *m)
     hot->a = cpu->a;
 #endif
     dm_gb_set_flags(hot, cpu->f);
-#if !DM_ON_CUDA
+#if DM_ON_CUDA
+    hot->word_valid = 0;
+    dm_gb_hot_remap(hot, m);
+#else
     hot->code = 0;
 #endif
     hot->count = 0;

@@ -201,12 +201,14 @@ DM_FN void dm_gb_loop(dm_gb_lane *lane)
                 break;
         }
         uint32_t opcode = dm_gb_fetch_opcode(lane, &hot);
-        if (next == DM_GB_NEXT_HALT_BUG)
+        if (next == DM_GB_NEXT_HALT_BUG) {
             hot.pc = (hot.pc - 1u) & 0xFFFFu;
+            hot.word_valid = 0;
+        }
         hot.count++;
         uint32_t row = dm_gb_rows[opcode];
         if (DM_GB_ROW_OPERATION(row) == DM_GB_DO_PREFIX)
-            row = dm_gb_rows[256u + dm_gb_fetch_opcode(lane, &hot)];
+            row = dm_gb_rows[256u + dm_gb_bus_fetch8(lane, &hot)];
         dm_gb_exec(lane, &hot, row);
     }
     dm_gb_hot_store(&hot, m);
