@@ -88,6 +88,8 @@ DM_FN void dm_gb_halted(dm_gb_lane *lane, uint32_t until)
     uint32_t enabled = dm_gb_ram_load(lane, DM_GB_IE);
     uint32_t from = m->clock;
     uint32_t last = from - 8u;
+    /* Requests in the M-cycle that crosses `until` count here, while their moment is known. */
+    uint32_t stop = (until + 3u) & ~3u;
     while (!cpu->waking) {
         uint32_t event = m->clock - 1u;
         if ((m->int_flags & enabled & 0x1Fu) == 0) {
@@ -97,6 +99,7 @@ DM_FN void dm_gb_halted(dm_gb_lane *lane, uint32_t until)
                 event = last + 4u;
             last = event;
             if (!dm_gb_before(event, until))
+            if (!dm_gb_before(event, stop))
                 break;
             dm_gb_sync_all(lane, event + 1u);
             if (dm_gb_before(m->clock, event & ~3u))
@@ -109,7 +112,6 @@ DM_FN void dm_gb_halted(dm_gb_lane *lane, uint32_t until)
         cpu->wake_at = dm_gb_before(wake, earliest) ? earliest : wake;
         cpu->waking = 1;
     }
-    uint32_t stop = (until + 3u) & ~3u;
     if (cpu->waking && !dm_gb_before(stop, cpu->wake_at)) {
         m->clock = cpu->wake_at;
         cpu->waking = 0;
