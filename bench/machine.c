@@ -78,6 +78,7 @@ typedef struct result {
     char name[64];
     size_t rom_size;
     series of[MODES][PEERS];
+    bool blank[PEERS];                     /* the screen was empty at the end */
     double instructions_per_frame, halted; /* the latter a share of time */
 } result;
 
@@ -220,6 +221,7 @@ static dm_status take_sample(const bench *b, int peer, const dm_bench_job *job, 
         if (status != DM_OK)
             return status;
         seconds += pass.seconds;
+        r->blank[peer] = job->draw ? pass.blank : r->blank[peer];
         passes++;
         if (peer == OURS) {
             r->instructions_per_frame = (double)pass.instructions / job->frames;
@@ -266,6 +268,8 @@ static dm_status measure(const bench *b, const char *path, result *r, dm_error *
     for (int mode = 0; mode < MODES; mode++)
         for (int p = 0; p < PEERS; p++)
             finish_series(&r->of[mode][p]);
+    if (!failed[OURS] && b->used[OURS] && r->instructions_per_frame < 1)
+        return dm_fail(err, DM_EUNSUPPORTED, "it stops by itself: there is nothing to measure");
     return failed[OURS] ? err->status : DM_OK;
 }
 
@@ -383,6 +387,24 @@ static void print_row(const result *r)
     fflush(stdout);
 }
 
+/* An emulator that hangs early may be fast: name those whose last screen is empty where that of
+ * another is not. */
+static void print_blanks(const result *r)
+{
+    int drawn = 0, blank = 0;
+    for (int p = 0; p < PEERS; p++) {
+        drawn += r->of[ON][p].count > 0;
+        blank += r->of[ON][p].count > 0 && r->blank[p];
+    }
+    if (blank == 0 || blank == drawn)
+        return;
+    printf("  empty screen at the end:");
+    for (int p = 0; p < PEERS; p++)
+        if (r->of[ON][p].count > 0 && r->blank[p])
+            printf(" %s", peers[p]->name);
+    printf("\n");
+}
+
 static void print_means(const bench *b)
 {
     printf("%-24s", "geometric mean");
@@ -480,6 +502,11 @@ static void write_result(dm_json *json, const result *r)
     dm_json_uint(json, "size", r->rom_size);
     dm_json_double(json, "instructions_per_frame", r->instructions_per_frame);
     dm_json_double(json, "halt_share", r->halted);
+    dm_json_begin_array(json, "blank_at_the_end");
+    for (int p = 0; p < PEERS; p++)
+        if (r->blank[p])
+            dm_json_string(json, NULL, peers[p]->name);
+    dm_json_end_array(json);
     for (int mode = 0; mode < MODES; mode++) {
         dm_json_begin_object(json, mode_names[mode]);
         for (int p = 0; p < PEERS; p++)
@@ -567,6 +594,7 @@ static dm_status run(bench *b, const dm_strings *arguments, dm_error *err)
         dm_error why = {0};
         if (measure(b, b->paths[i], r, &why) == DM_OK) {
             print_row(r);
+            print_blanks(r);
             b->count++;
         } else {
             printf("%-24.24s left out: %s\n", r->name, why.message);

@@ -41,7 +41,9 @@ static void (*core_unload)(void);
 static void (*core_run)(void);
 
 static uint8_t keys_now;
-static uint64_t pictures; /* shown since the last load */
+/* The last picture, in the core's own memory; NULL before the first. */
+static const uint8_t *picture;
+static size_t picture_width, picture_height, picture_pitch;
 
 static bool environment(unsigned command, void *data)
 {
@@ -58,8 +60,12 @@ static bool environment(unsigned command, void *data)
 
 static void video(const void *pixels, unsigned width, unsigned height, size_t pitch)
 {
-    (void)width, (void)height, (void)pitch;
-    pictures += pixels != NULL;
+    if (pixels == NULL)
+        return; /* the same again */
+    picture = pixels;
+    picture_width = width;
+    picture_height = height;
+    picture_pitch = pitch;
 }
 
 static void audio(int16_t left, int16_t right)
@@ -173,6 +179,15 @@ static void play(const uint8_t *keys, uint32_t frames)
     }
 }
 
+static bool is_blank(void)
+{
+    for (size_t y = 0; y < picture_height; y++) /* pixels have two bytes */
+        for (size_t x = 0; x < picture_width * 2; x++)
+            if (picture[y * picture_pitch + x] != picture[x & 1])
+                return false;
+    return true;
+}
+
 static dm_status pass(const dm_bench_job *job, dm_bench_pass *out, dm_error *err)
 {
     /* It takes a ROM that knows a Game Boy Color for one of that machine; ours is a DMG. */
@@ -184,15 +199,17 @@ static dm_status pass(const dm_bench_job *job, dm_bench_pass *out, dm_error *err
         rom[0x143] &= 0x7F;
     struct game_info game = {.path = job->path, .data = rom, .size = job->rom_size};
     dm_status status = DM_OK;
-    pictures = 0;
+    picture = NULL;
     if (load_silently(&game)) {
         play(job->keys, job->warmup);
         double start = dm_bench_cpu_seconds();
         play(job->keys + job->warmup / DM_BENCH_KEY_FRAMES, job->frames);
         out->seconds = dm_bench_cpu_seconds() - start;
-        core_unload();
-        if (pictures == 0)
+        if (picture == NULL)
             status = dm_fail(err, DM_EINTERNAL, "gambatte: showed nothing of %s", job->path);
+        else
+            out->blank = is_blank();
+        core_unload();
     } else {
         status = dm_fail(err, DM_EUNSUPPORTED, "gambatte: cannot load %s", job->path);
     }

@@ -61,6 +61,15 @@ static void configure(struct mCore *core)
     mCoreLoadConfig(core);
 }
 
+static bool is_blank(void)
+{
+    for (int y = 0; y < DM_GB_SCREEN_H; y++)
+        for (int x = 0; x < DM_GB_SCREEN_W; x++)
+            if (pixels[y * STRIDE + x] != pixels[0])
+                return false;
+    return true;
+}
+
 static dm_status pass(const dm_bench_job *job, dm_bench_pass *out, dm_error *err)
 {
     struct mCore *core = GBCoreCreate();
@@ -78,6 +87,7 @@ static dm_status pass(const dm_bench_job *job, dm_bench_pass *out, dm_error *err
         double start = dm_bench_cpu_seconds();
         play(core, job->keys + job->warmup / DM_BENCH_KEY_FRAMES, job->frames);
         out->seconds = dm_bench_cpu_seconds() - start;
+        out->blank = job->draw && is_blank();
         core->unloadROM(core);
     } else {
         status = dm_fail(err, DM_EUNSUPPORTED, "libmgba: cannot load %s", job->path);

@@ -3,6 +3,7 @@
 #include "bench/peers.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 bool dm_bench_keep_polling;
@@ -45,6 +46,8 @@ static dm_status pass(const dm_bench_job *job, dm_bench_pass *out, dm_error *err
     out->instructions = after.instructions - before.instructions;
     out->cycles = after.cycles - before.cycles;
     out->halted = after.halted - before.halted;
+    const uint8_t *shades = dm_gb_frame(gb);
+    out->blank = job->draw && memcmp(shades, shades + 1, DM_GB_SCREEN_W * DM_GB_SCREEN_H - 1) == 0;
     dm_gb_destroy(gb);
     return DM_OK;
 }

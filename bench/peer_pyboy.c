@@ -126,6 +126,7 @@ static dm_status pass(const dm_bench_job *job, dm_bench_pass *out, dm_error *err
         return status;
     const char *failed = json_string_value(json_object_get(answer, "error"));
     out->seconds = json_number_value(json_object_get(answer, "seconds"));
+    out->blank = json_is_true(json_object_get(answer, "blank"));
     if (failed != NULL)
         status = dm_fail(err, DM_EUNSUPPORTED, "pyboy: %s", failed);
     else if (out->seconds <= 0)

@@ -29,6 +29,7 @@ typedef struct dm_bench_job {
 
 typedef struct dm_bench_pass {
     double seconds; /* processor time */
+    bool blank;     /* drawn, but all of the last picture has one colour */
     /* Of the measured frames; only ours counts them. */
     uint64_t instructions, cycles, halted;
 } dm_bench_pass;

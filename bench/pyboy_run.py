@@ -4,7 +4,7 @@
 
 Request: {"rom": path, "draw": bool, "warmup": frames, "frames": frames, "block": frames, "keys": hex}, where
 keys has one mask for each block of frames (warm-up first), bits RIGHT LEFT UP DOWN A B SELECT START from 0.
-Answer: {"seconds": processor time of the measured frames} or {"error": text}. The first line out, without a
+Answer: {"seconds": processor time of the measured frames, "blank": the last picture has one colour} or {"error": text}. The first line out, without a
 request, is {"version": text}.
 
 Without drawing a block is one call of tick(); with drawing PyBoy draws only the last frame of a call, so there
@@ -69,7 +69,9 @@ def run(request, boot_path):
         pressed = play(machine, keys[:warm], block, request["draw"], 0)
         start = time.process_time()
         play(machine, keys[warm : warm + request["frames"] // block], block, request["draw"], pressed)
-        return time.process_time() - start
+        seconds = time.process_time() - start
+        screen = machine.screen.ndarray
+        return {"seconds": seconds, "blank": bool(request["draw"] and (screen == screen[0, 0]).all())}
     finally:
         machine.stop(save=False)
 
@@ -85,7 +87,7 @@ def main():
         answer(version=version("pyboy"))
         for line in sys.stdin:
             try:
-                answer(seconds=run(json.loads(line), boot.name))
+                answer(**run(json.loads(line), boot.name))
             except Exception as error:  # the benchmark goes on with the other emulators
                 answer(error=f"{type(error).__name__}: {error}")
 
