@@ -49,26 +49,27 @@ DM_FN void dm_gb_map(dm_gb_lane *lane)
 
 /* Where plain memory is: one pointer for all kinds, so that lanes reading different ones share one
  * load. NULL: ask the slow path. */
-DM_FN const uint8_t *dm_gb_plain(const dm_gb_lane *lane, const dm_gb_hot *hot, uint32_t address)
+DM_FN const uint8_t *dm_gb_plain(const dm_gb_hot *hot, uint32_t address)
 {
     if (address >= 0xFF80u)
-        return lane->ram + (address - 0xFF80u + DM_GB_HRAM);
+        return hot->ram + (address - 0xFF80u + DM_GB_HRAM);
     if (hot->rom_low == DM_GB_UNMAPPED)
         return 0;
     if (address < 0x8000u)
-        return lane->rom +
+        return hot->rom +
                ((address < 0x4000u ? hot->rom_low : hot->rom_high) + (address & 0x3FFFu));
     if (address - 0xC000u < 0x2000u)
-        return lane->ram + (address - 0xC000u + DM_GB_WRAM);
+        return hot->ram + (address - 0xC000u + DM_GB_WRAM);
     if (address - 0xA000u < 0x2000u && hot->cart_ram != DM_GB_NO_RAM)
-        return lane->ram + (address - 0xA000u + DM_GB_CART_RAM + hot->cart_ram);
+        return hot->ram + (address - 0xA000u + DM_GB_CART_RAM + hot->cart_ram);
     return 0;
 }
 
 DM_FN bool dm_gb_fast_read(const dm_gb_lane *lane, const dm_gb_hot *hot, uint32_t address,
                            uint32_t *value)
 {
-    const uint8_t *at = dm_gb_plain(lane, hot, address);
+    (void)lane;
+    const uint8_t *at = dm_gb_plain(hot, address);
     if (at == 0)
         return false;
     *value = *at;
@@ -78,9 +79,10 @@ DM_FN bool dm_gb_fast_read(const dm_gb_lane *lane, const dm_gb_hot *hot, uint32_
 DM_FN bool dm_gb_fast_write(dm_gb_lane *lane, const dm_gb_hot *hot, uint32_t address,
                             uint32_t value)
 {
+    (void)lane;
     if (address < 0xA000u || address == 0xFFFFu)
         return false;
-    uint8_t *at = (uint8_t *)dm_gb_plain(lane, hot, address);
+    uint8_t *at = (uint8_t *)dm_gb_plain(hot, address);
     if (at == 0)
         return false;
     *at = (uint8_t)value;
@@ -379,12 +381,12 @@ DM_FN uint32_t dm_gb_fetch(dm_gb_lane *lane, dm_gb_hot *hot)
 
 DM_FN uint32_t dm_gb_fetch_opcode(dm_gb_lane *lane, dm_gb_hot *hot)
 {
-    hot->word_valid = lane->rom_words != 0 && hot->pc < 0x8000u && hot->rom_low != DM_GB_UNMAPPED &&
+    hot->word_valid = hot->rom_words != 0 && hot->pc < 0x8000u && hot->rom_low != DM_GB_UNMAPPED &&
                       (hot->pc & 0x3FFFu) < 0x3FFEu;
     if (hot->word_valid == 0)
         return dm_gb_fetch(lane, hot);
     uint32_t base = hot->pc < 0x4000u ? hot->rom_low : hot->rom_high;
-    hot->word = lane->rom_words[base + (hot->pc & 0x3FFFu)];
+    hot->word = hot->rom_words[base + (hot->pc & 0x3FFFu)];
     hot->clock += 4u;
     hot->pc++;
     return hot->word & 0xFFu;

@@ -15,7 +15,7 @@
 #define DM_GB_REGS_H
 
 #include "gb/decode.h"
-#include "gb/machine.h"
+#include "gb/memory.h"
 
 #define DM_GB_N 0x10000u
 #define DM_GB_H 0x10u
@@ -27,8 +27,12 @@ typedef struct dm_gb_hot {
 #if DM_ON_CUDA
     uint32_t low, high;
     uint32_t rom_low, rom_high, cart_ram; /* what the map shows, see bus.h */
-    uint32_t word;                        /* the opcode and the two bytes after it */
-    uint32_t word_valid;                  /* only then */
+    /* The lane's pointers: here the compiler knows that no slow path changes them. */
+    uint8_t *ram;
+    const uint8_t *rom;
+    const uint32_t *rom_words;
+    uint32_t word;       /* the opcode and the two bytes after it */
+    uint32_t word_valid; /* only then */
 #else
     uint32_t bc, de, hl, a;
     const uint8_t *code; /* page of the opcode, indexed by full address; NULL: none */
@@ -190,7 +194,7 @@ DM_FN void dm_gb_hot_remap(dm_gb_hot *hot, const dm_gb_machine *m)
 }
 #endif
 
-DM_FN void dm_gb_hot_load(dm_gb_hot *hot, const dm_gb_machine *m)
+DM_FN void dm_gb_hot_load(dm_gb_hot *hot, const dm_gb_machine *m, const dm_gb_lane *lane)
 {
     const dm_gb_cpu *cpu = &m->cpu;
     hot->clock = m->clock;
@@ -210,8 +214,12 @@ DM_FN void dm_gb_hot_load(dm_gb_hot *hot, const dm_gb_machine *m)
     dm_gb_set_flags(hot, cpu->f);
 #if DM_ON_CUDA
     hot->word_valid = 0;
+    hot->ram = lane->ram;
+    hot->rom = lane->rom;
+    hot->rom_words = lane->rom_words;
     dm_gb_hot_remap(hot, m);
 #else
+    (void)lane;
     hot->code = 0;
 #endif
     hot->count = 0;

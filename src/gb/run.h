@@ -40,7 +40,7 @@ DM_FN_SLOW void dm_gb_dispatch(dm_gb_lane *lane)
 {
     dm_gb_machine *m = lane->m;
     dm_gb_hot hot;
-    dm_gb_hot_load(&hot, m);
+    dm_gb_hot_load(&hot, m, lane);
     hot.clock += 4u; /* the opcode at PC is fetched and dropped */
     dm_gb_bus_adjust(lane, &hot, hot.pc);
     hot.clock += 4u;
@@ -192,13 +192,13 @@ DM_FN void dm_gb_loop(dm_gb_lane *lane)
     dm_gb_machine *m = lane->m;
     dm_gb_hot hot;
     m->next_event = m->clock;
-    dm_gb_hot_load(&hot, m);
+    dm_gb_hot_load(&hot, m, lane);
     for (;;) {
         enum dm_gb_next next = DM_GB_NEXT_RUN;
         if (DM_UNLIKELY(!dm_gb_before(hot.clock, hot.next_event))) {
             dm_gb_hot_store(&hot, m);
             next = dm_gb_event(lane);
-            dm_gb_hot_load(&hot, m);
+            dm_gb_hot_load(&hot, m, lane);
             if (next == DM_GB_NEXT_STOP)
                 break;
         }
@@ -240,7 +240,7 @@ DM_FN_SLOW void dm_gb_loop(dm_gb_lane *lane)
     dm_gb_hot hot;
     uint32_t opcode;
     m->next_event = m->clock;
-    dm_gb_hot_load(&hot, m);
+    dm_gb_hot_load(&hot, m, lane);
 
 #define DM_GB_DISPATCH()                                                                           \
     do {                                                                                           \
@@ -254,7 +254,7 @@ DM_FN_SLOW void dm_gb_loop(dm_gb_lane *lane)
 event:
     dm_gb_hot_store(&hot, m);
     enum dm_gb_next next = dm_gb_event(lane);
-    dm_gb_hot_load(&hot, m);
+    dm_gb_hot_load(&hot, m, lane);
     if (next == DM_GB_NEXT_STOP)
         return;
     opcode = dm_gb_fetch_opcode(lane, &hot);

@@ -169,7 +169,7 @@ static const char *check(const uint8_t *record_bytes, void (*step)(dm_gb_bus *, 
                         .a = before.a,
                         .pc = before.pc,
                         .sp = before.sp};
-    dm_gb_hot_load(&hot, &m);
+    dm_gb_hot_load(&hot, &m, NULL);
     step(&bus, &hot);
     /* The vectors go on idling after HALT and STOP. */
     bool sleeps = record_bytes[0] == 0 && (record_bytes[1] == 0x76 || record_bytes[1] == 0x10);
