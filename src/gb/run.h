@@ -98,7 +98,6 @@ DM_FN void dm_gb_halted(dm_gb_lane *lane, uint32_t until)
             if (!dm_gb_before(last, event))
                 event = last + 4u;
             last = event;
-            if (!dm_gb_before(event, until))
             if (!dm_gb_before(event, stop))
                 break;
             dm_gb_sync_all(lane, event + 1u);
