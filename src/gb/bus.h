@@ -147,10 +147,11 @@ DM_FN bool dm_gb_fast_write(dm_gb_lane *lane, const dm_gb_hot *hot, uint32_t add
 
 /* ---- Slow reads ---- */
 
-/* While DMA reads from a bus, an access of the CPU to the same bus meets the byte under way. */
+/* While DMA reads from a bus, an access of the CPU to the same bus meets the byte under way: a read
+ * gets it, a write goes to OAM in its place. */
 DM_FN bool dm_gb_dma_conflict(const dm_gb_machine *m, uint32_t now, uint32_t address)
 {
-    if (!m->dma.active || address >= 0xFE00u || dm_gb_dma_done(&m->dma, now) == 0)
+    if (!m->dma.active || address >= 0xFE00u || dm_gb_dma_busy(m, now) == 0)
         return false;
     uint32_t source = m->dma.source;
     bool source_vram = (source & 0xE000u) == 0x8000u;
@@ -213,8 +214,7 @@ DM_FN_SLOW uint32_t dm_gb_slow_read(dm_gb_lane *lane, uint32_t now, uint32_t add
         if (dm_gb_dma_sync(lane, now)) {
             dm_gb_map(lane);
         } else if (dm_gb_dma_conflict(m, now, address)) {
-            uint32_t done = dm_gb_dma_done(&m->dma, now);
-            return dm_gb_ram_load(lane, DM_GB_OAM + done - 1u);
+            return dm_gb_ram_load(lane, DM_GB_OAM + dm_gb_dma_busy(m, now) - 1u);
         }
     }
     if (address < 0x8000u) {
@@ -235,7 +235,7 @@ DM_FN_SLOW uint32_t dm_gb_slow_read(dm_gb_lane *lane, uint32_t now, uint32_t add
     if (address < 0xC000u)
         return dm_gb_cart_ram_read(lane, address);
     dm_gb_ppu_sync(lane, now);
-    if (dm_gb_dma_holds_oam(&m->dma, now))
+    if (dm_gb_dma_holds_oam(m, now))
         return 0xFF;
     dm_gb_oam_bug_read(lane, now);
     if (dm_gb_oam_blocked(lane, now, false))
@@ -286,10 +286,15 @@ DM_FN_SLOW void dm_gb_slow_write(dm_gb_lane *lane, uint32_t now, uint32_t addres
     dm_gb_machine *m = lane->m;
     uint8_t value = (uint8_t)byte;
     if (m->dma.active) {
-        if (dm_gb_dma_sync(lane, now))
+        if (dm_gb_dma_sync(lane, now)) {
             dm_gb_map(lane);
-        else if (dm_gb_dma_conflict(m, now, address))
+        } else if (dm_gb_dma_conflict(m, now, address)) {
+            /* WRAM drives the bus as well: bits that either side pulls down are 0. */
+            uint32_t at = DM_GB_OAM + dm_gb_dma_busy(m, now) - 1u;
+            uint8_t driven = m->dma.source >= 0xC000u ? dm_gb_ram_load(lane, at) : 0xFFu;
+            dm_gb_ram_store(lane, at, value & driven);
             return;
+        }
     }
     if (address >= 0xFF00u) {
         if (address == 0xFFFFu) {
@@ -319,12 +324,13 @@ DM_FN_SLOW void dm_gb_slow_write(dm_gb_lane *lane, uint32_t now, uint32_t addres
         dm_gb_ram_store(lane, DM_GB_WRAM + (address & 0x1FFFu), value);
     } else {
         dm_gb_ppu_sync(lane, now);
-        if (dm_gb_dma_holds_oam(&m->dma, now))
+        if (dm_gb_dma_holds_oam(m, now))
             return;
         dm_gb_oam_bug_write(lane, now);
         if (dm_gb_oam_blocked(lane, now, true) || address >= 0xFEA0u)
             return;
         dm_gb_draw_settle(lane, now);
+        dm_gb_scan_until(lane, now);
         dm_gb_ram_store(lane, DM_GB_OAM + (address & 0xFFu), value);
     }
 }

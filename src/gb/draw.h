@@ -13,6 +13,10 @@
 
 #define DM_GB_FIRST_PIXEL_DOT 97u
 #define DM_GB_MODE0_BASE 256u
+/* The dot at which mode 2 looks at sprite 0 of OAM, and from one to the next. */
+#define DM_GB_SCAN_DOT 6u
+#define DM_GB_SCAN_STEP 2u
+#define DM_GB_SPRITES 40u
 /* No line is longer: 7 for SCX, 7 for the window, 11 for each of ten sprites, 2 on the first line.
  */
 #define DM_GB_MODE0_LATEST (DM_GB_MODE0_BASE + 7u + 7u + 110u + 2u)
@@ -31,53 +35,78 @@ DM_FN uint32_t dm_gb_oam_byte(const dm_gb_lane *lane, uint32_t sprite, uint32_t 
     return dm_gb_ram_load(lane, DM_GB_OAM + sprite * 4u + byte);
 }
 
-/* Does OAM DMA keep the PPU from seeing OAM while it looks for this line's sprites? */
-DM_FN bool dm_gb_scan_blocked(const dm_gb_machine *m)
+/* T-cycles that the present OAM DMA has run by `now`; it stands still from the second M-cycle of a
+ * HALT on. */
+DM_FN uint32_t dm_gb_dma_elapsed(const dm_gb_machine *m, uint32_t now)
 {
-    uint32_t middle = m->ppu.line_start + 44u;
-    return m->dma.active != 0 && middle - m->dma.start < 648u;
+    uint32_t still = m->cpu.halted_at + 4u;
+    if (m->cpu.mode == DM_GB_HALTED && dm_gb_before(still, now))
+        now = still;
+    return now - m->dma.start;
+}
+
+/* Does OAM DMA keep the PPU from seeing OAM at T-cycle `when`? */
+DM_FN bool dm_gb_scan_blocked(const dm_gb_machine *m, uint32_t when)
+{
+    uint32_t elapsed = dm_gb_dma_elapsed(m, when);
+    return m->dma.active != 0 && (elapsed >= 8u || m->dma.restarted) && elapsed < 648u;
 }
 
 /* Is any of the 40 sprites on the line? Most lines have none. */
 DM_FN bool dm_gb_any_sprite(const dm_gb_lane *lane, uint32_t bottom, uint32_t height)
 {
     uint32_t any = 0;
-    for (uint32_t i = 0; i < 40; i++)
+    for (uint32_t i = 0; i < DM_GB_SPRITES; i++)
         any |= (uint32_t)(bottom - dm_gb_oam_byte(lane, i, 0) < height);
     return any != 0;
 }
 
-/* Find the first ten sprites on the line, sorted by x (then by number): that is their priority. */
-DM_FN_SLOW void dm_gb_scan_sprites(dm_gb_lane *lane)
+/* Look at the sprites up to number `end` for the first ten on the line, sorted by x (then by
+ * number): that is their priority. */
+DM_FN_SLOW void dm_gb_scan_sprites(dm_gb_lane *lane, uint32_t end)
 {
-    dm_gb_ppu *ppu = &lane->m->ppu;
+    dm_gb_machine *m = lane->m;
+    dm_gb_ppu *ppu = &m->ppu;
     uint32_t height = (ppu->lcdc & 4u) != 0 ? 16u : 8u;
     uint32_t bottom = ppu->line + 16u; /* a sprite's y of this shows its row 0 here */
-    uint32_t count = 0;
-    uint8_t xs[10];
-    if (!dm_gb_scan_blocked(lane->m) && dm_gb_any_sprite(lane, bottom, height)) {
-        for (uint32_t i = 0; i < 40 && count < 10; i++) {
-            if (bottom - dm_gb_oam_byte(lane, i, 0) >= height)
-                continue;
-            uint32_t x = dm_gb_oam_byte(lane, i, 1);
-            uint32_t at = count++;
-            for (; at > 0 && xs[at - 1] > x; at--) {
-                xs[at] = xs[at - 1];
-                ppu->sprite[at] = ppu->sprite[at - 1];
-            }
-            xs[at] = (uint8_t)x;
-            ppu->sprite[at] = (uint8_t)i;
-        }
+    uint32_t count = ppu->sprites;
+    uint32_t i = ppu->scanned;
+    ppu->scanned = (uint8_t)end;
+    if (i == 0 && !m->dma.active && !dm_gb_any_sprite(lane, bottom, height))
+        return;
+    for (; i < end && count < 10; i++) {
+        if (m->dma.active &&
+            dm_gb_scan_blocked(m, ppu->line_start + DM_GB_SCAN_DOT + i * DM_GB_SCAN_STEP))
+            continue;
+        if (bottom - dm_gb_oam_byte(lane, i, 0) >= height)
+            continue;
+        uint32_t x = dm_gb_oam_byte(lane, i, 1);
+        uint32_t at = count++;
+        for (; at > 0 && dm_gb_oam_byte(lane, ppu->sprite[at - 1], 1) > x; at--)
+            ppu->sprite[at] = ppu->sprite[at - 1];
+        ppu->sprite[at] = (uint8_t)i;
     }
-    for (uint32_t i = count; i < 10; i++)
-        ppu->sprite[i] = 0;
     ppu->sprites = (uint8_t)count;
+}
+
+/* Before something changes at T-cycle `when` that the search for sprites depends on: look at those
+ * whose turn was earlier. */
+DM_FN void dm_gb_scan_until(dm_gb_lane *lane, uint32_t when)
+{
+    const dm_gb_ppu *ppu = &lane->m->ppu;
+    uint32_t dot = when - ppu->line_start;
+    if ((ppu->lcdc & 0x80u) == 0 || ppu->line >= DM_GB_SCREEN_H || ppu->scanned == DM_GB_SPRITES ||
+        dot <= DM_GB_SCAN_DOT)
+        return;
+    uint32_t end = (dot - DM_GB_SCAN_DOT + DM_GB_SCAN_STEP - 1u) / DM_GB_SCAN_STEP;
+    if (end > ppu->scanned)
+        dm_gb_scan_sprites(lane, end < DM_GB_SPRITES ? end : DM_GB_SPRITES);
 }
 
 DM_FN uint32_t dm_gb_sprite_count(dm_gb_lane *lane)
 {
-    if (lane->m->ppu.sprites == DM_GB_NONE)
-        dm_gb_scan_sprites(lane);
+    if (lane->m->ppu.scanned < DM_GB_SPRITES)
+        dm_gb_scan_sprites(lane, DM_GB_SPRITES);
     return lane->m->ppu.sprites;
 }
 

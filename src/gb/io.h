@@ -84,14 +84,16 @@ DM_FN void dm_gb_serial_control(dm_gb_lane *lane, uint32_t now, uint8_t value)
 /* ---- OAM DMA ----
  * A write to FF46 at access time t: OAM stays open for one M-cycle, then byte i is copied by the
  * access at t + 8 + 4 i, and OAM is closed from t + 8 to t + 644. Source addresses from E000 up
- * read WRAM. */
+ * read WRAM. A transfer that is asked for during another changes the source at once, so the one
+ * byte that the old transfer still copies comes from the new page. While the CPU is halted the
+ * transfer stands still (gambatte's oamdma tests). */
 
 #define DM_GB_DMA_CYCLES 648u
 
 /* Bytes copied before an access at `now`. */
-DM_FN uint32_t dm_gb_dma_done(const dm_gb_dma *dma, uint32_t now)
+DM_FN uint32_t dm_gb_dma_done(const dm_gb_machine *m, uint32_t now)
 {
-    uint32_t elapsed = now - dma->start;
+    uint32_t elapsed = dm_gb_dma_elapsed(m, now);
     uint32_t done = elapsed < 8u ? 0u : (elapsed - 4u) >> 2;
     return done < 160u ? done : 160u;
 }
@@ -119,7 +121,9 @@ DM_FN_SLOW bool dm_gb_dma_sync(dm_gb_lane *lane, uint32_t now)
     dm_gb_dma *dma = &lane->m->dma;
     if (!dma->active)
         return false;
-    uint32_t done = dm_gb_dma_done(dma, now);
+    dm_gb_ppu_sync(lane, now);
+    dm_gb_scan_until(lane, now);
+    uint32_t done = dm_gb_dma_done(lane->m, now);
     if ((dma->source & 0xE000u) == 0xC000u) {
         /* Nearly always WRAM. */
         uint32_t from = DM_GB_WRAM + (dma->source & 0x1FFFu);
@@ -130,7 +134,7 @@ DM_FN_SLOW bool dm_gb_dma_sync(dm_gb_lane *lane, uint32_t now)
             dm_gb_ram_store(lane, DM_GB_OAM + i, dm_gb_dma_source(lane, dma->source + i));
     }
     dma->next = (uint8_t)done;
-    if (now - dma->start < DM_GB_DMA_CYCLES)
+    if (dm_gb_dma_elapsed(lane->m, now) < DM_GB_DMA_CYCLES)
         return false;
     dma->active = 0;
     return true;
@@ -138,13 +142,21 @@ DM_FN_SLOW bool dm_gb_dma_sync(dm_gb_lane *lane, uint32_t now)
 
 DM_FN uint32_t dm_gb_dma_next(const dm_gb_machine *m, uint32_t now)
 {
-    return m->dma.active ? m->dma.start + DM_GB_DMA_CYCLES - 1u : dm_gb_never(now);
+    return m->dma.active && m->cpu.mode == DM_GB_RUNNING ? m->dma.start + DM_GB_DMA_CYCLES - 1u
+                                                         : dm_gb_never(now);
 }
 
 /* Is OAM out of the CPU's reach because of DMA? */
-DM_FN bool dm_gb_dma_holds_oam(const dm_gb_dma *dma, uint32_t now)
+DM_FN bool dm_gb_dma_holds_oam(const dm_gb_machine *m, uint32_t now)
 {
-    return dma->active && (now - dma->start >= 8u || dma->restarted);
+    return m->dma.active && (m->dma.restarted || dm_gb_dma_elapsed(m, now) >= 8u);
+}
+
+/* 1 + the byte of OAM that the transfer is busy with at an access; 0: none. */
+DM_FN uint32_t dm_gb_dma_busy(const dm_gb_machine *m, uint32_t now)
+{
+    uint32_t done = dm_gb_dma_done(m, now);
+    return done != 0 ? done : m->dma.restarted;
 }
 
 DM_FN void dm_gb_dma_start(dm_gb_lane *lane, uint32_t now, uint8_t value)
@@ -153,12 +165,28 @@ DM_FN void dm_gb_dma_start(dm_gb_lane *lane, uint32_t now, uint8_t value)
     dm_gb_dma_sync(lane, now);
     dm_gb_ppu_sync(lane, now);
     dm_gb_draw_settle(lane, now);
-    dma->restarted = dma->active && dm_gb_dma_done(dma, now) > 0;
+    dm_gb_scan_until(lane, now);
+    uint32_t done = dma->active ? dm_gb_dma_done(lane->m, now) : 0u;
     dma->reg = value;
     dma->source = (uint16_t)(value << 8);
+    if (done != 0 && done < 160u) {
+        dm_gb_ram_store(lane, DM_GB_OAM + done, dm_gb_dma_source(lane, dma->source + done));
+        done++;
+    }
+    dma->restarted = (uint8_t)done;
     dma->start = now;
     dma->next = 0;
     dma->active = 1;
+}
+
+/* The CPU was halted for `cycles` up to `now`: so was the transfer. */
+DM_FN void dm_gb_dma_wake(dm_gb_lane *lane, uint32_t now, uint32_t cycles)
+{
+    if (!lane->m->dma.active)
+        return;
+    dm_gb_ppu_sync(lane, now);
+    dm_gb_scan_until(lane, now);
+    lane->m->dma.start += cycles;
 }
 
 /* ---- PPU registers ---- */
@@ -202,6 +230,8 @@ DM_FN void dm_gb_lcdc_write(dm_gb_lane *lane, uint32_t now, uint8_t value)
     dm_gb_machine *m = lane->m;
     dm_gb_ppu *ppu = &m->ppu;
     uint8_t before = ppu->lcdc;
+    if (((before ^ value) & 4u) != 0)
+        dm_gb_scan_until(lane, now);
     ppu->lcdc = value;
     if (((before ^ value) & DM_GB_LCD_ON) != 0) {
         if ((value & DM_GB_LCD_ON) != 0)

@@ -102,7 +102,7 @@ typedef struct dm_gb_dma {
     uint8_t reg;       /* what FF46 reads back */
     uint8_t active;    /* a transfer is under way */
     uint8_t next;      /* index of the next byte to copy */
-    uint8_t restarted; /* a transfer was running when this one was asked for */
+    uint8_t restarted; /* 0, or 1 + the byte that the transfer cut short by this one copied last */
     uint8_t pad[2];
 } dm_gb_dma;
 
@@ -131,9 +131,10 @@ typedef struct dm_gb_ppu {
     uint8_t new_screen;  /* frames until something is shown after switching on: 1, then 0 */
     uint8_t blank;       /* the screen shows nothing */
     uint8_t front;       /* which of the two pictures is complete */
-    uint8_t sprites;     /* sprites on this line; DM_GB_NONE: not looked for yet */
+    uint8_t sprites;     /* sprites found on this line so far */
     uint8_t sprite[10];  /* their numbers in OAM, leftmost first */
-    uint8_t pad[3];
+    uint8_t scanned;     /* sprites of OAM looked at so far for this line, 0..40 */
+    uint8_t pad[2];
     uint32_t frames; /* VBlanks since power-on */
 } dm_gb_ppu;
 

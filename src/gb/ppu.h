@@ -135,7 +135,8 @@ DM_FN void dm_gb_next_line(dm_gb_lane *lane)
     ppu->mode0_dot = 0;
     ppu->drawn = 0;
     ppu->window_used = 0;
-    ppu->sprites = DM_GB_NONE;
+    ppu->sprites = 0;
+    ppu->scanned = 0;
     if (ppu->line == DM_GB_LAST_LINE) {
         ppu->line = 0;
         dm_gb_start_frame(lane);
@@ -471,7 +472,8 @@ DM_FN void dm_gb_lcd_start(dm_gb_lane *lane, uint32_t now)
     ppu->mode0_dot = 0;
     ppu->drawn = 0;
     ppu->window_used = 0;
-    ppu->sprites = 0; /* mode 2 does not happen */
+    ppu->sprites = 0;
+    ppu->scanned = DM_GB_SPRITES; /* mode 2 does not happen */
     ppu->new_screen = 1;
     ppu->compare = 0;
     ppu->mode_int = DM_GB_NONE;
@@ -491,7 +493,8 @@ DM_FN void dm_gb_lcd_stop(dm_gb_machine *m)
     ppu->window_on = 0;
     ppu->drawing = 0;
     ppu->blank = 1;
-    ppu->sprites = DM_GB_NONE;
+    ppu->sprites = 0;
+    ppu->scanned = 0;
     ppu->mode0_dot = 0;
     ppu->drawn = 0;
     ppu->edge = 0;

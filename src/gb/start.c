@@ -49,7 +49,6 @@ void dm_gb_start_machine(dm_gb_machine *m, const dm_gb_rom *rom, enum dm_gb_star
     m->timer.reload_at = 1; /* no access happens then */
     m->joypad.select = start == DM_GB_START_POST_BOOT ? 0x00 : 0x30;
     m->ppu.blank = 1;
-    m->ppu.sprites = DM_GB_NONE;
     m->ppu.mode_int = DM_GB_NONE;
     dm_gb_rom_cart(rom, m->clock, &m->cart);
     dm_gb_apu_reset(&m->apu, m->clock, start == DM_GB_START_POST_BOOT);

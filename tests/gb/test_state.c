@@ -60,7 +60,7 @@ static void fill(rig *r, uint32_t random)
     m->int_flags &= 0x1F, m->boot_mapped &= 1;
     m->timer.overflowed &= 1;
     m->serial.bits_left &= 7;
-    m->dma.active &= 1, m->dma.next = (uint8_t)(m->dma.next % 161), m->dma.restarted &= 1;
+    m->dma.active &= 1, m->dma.next = (uint8_t)(m->dma.next % 161), m->dma.restarted &= 127;
     dm_gb_ppu *ppu = &m->ppu;
     ppu->line = (uint8_t)(ppu->line % 154), ppu->first_line &= 1;
     ppu->next_dot = (uint16_t)(ppu->next_dot % 457);
@@ -69,7 +69,8 @@ static void fill(rig *r, uint32_t random)
     ppu->window_on &= 1, ppu->window_used = (uint8_t)(ppu->window_used % 3),
                          ppu->drawn = (uint8_t)(ppu->drawn % 161);
     ppu->drawing &= 1, ppu->new_screen &= 1, ppu->blank &= 1, ppu->front &= 1;
-    ppu->sprites = ppu->sprites & 1 ? DM_GB_NONE : (uint8_t)(ppu->sprites % 11);
+    ppu->sprites = (uint8_t)(ppu->sprites % 11);
+    ppu->scanned = (uint8_t)(ppu->scanned % 41);
     for (int i = 0; i < 10; i++)
         ppu->sprite[i] = (uint8_t)(ppu->sprite[i] % 40);
     dm_gb_apu *apu = &m->apu;
@@ -158,7 +159,7 @@ static void numbers_are_little_endian(void **state)
     dm_buffer out = save(&r);
     static const uint8_t expected[] = {0x78, 0x56, 0x34, 0x12, 0xF0, 0xDE, 0xBC, 0x9A};
     assert_memory_equal(out.data + 64, expected, sizeof expected);
-    assert_memory_equal(out.data, "DMGBSTAT\1\0\0\0", 12);
+    assert_memory_equal(out.data, "DMGBSTAT\2\0\0\0", 12);
     assert_memory_equal(out.data + 40, "STATE TEST\0\0\0\0\0\0", 16);
     dm_buffer_deinit(&out);
     drop(&r);
@@ -254,8 +255,8 @@ static void reasons_are_named(void **state)
     out.data[100] ^= 1;
     out.data[8] = 9;
     refused(&r, out.data, out.size, DM_EUNSUPPORTED,
-            "state: version 9, this build reads version 1");
-    out.data[8] = 1;
+            "state: version 9, this build reads version 2");
+    out.data[8] = 2;
     out.data[57] ^= 1;
     rehash(&out);
     refused(&r, out.data, out.size, DM_EFORMAT, "state: sizes do not fit the ROM");
