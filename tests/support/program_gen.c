@@ -315,6 +315,8 @@ static void emit_timing(generator *g)
         emit_timer(g);
         break;
     default:
+        /* Far from an overflow: a request while one is being dispatched is counted differently. */
+        store_high(g, 0x05, below(g, 0x80));
         store_high(g, 0x0F, chance(g, 50) ? 0x00 : 0x04);
         break;
     }
