@@ -16,6 +16,7 @@
  * Built with -fsanitize=address,undefined it also finds what those find (make fuzz). With
  * -DDM_LIBFUZZER -fsanitize=fuzzer the same file is a libFuzzer target. */
 #include "base/file.h"
+#include "gb/bus.h"
 #include "gb/core.h"
 #include "gb/state.h"
 #include "tests/support/program_gen.h"
@@ -113,6 +114,7 @@ static bool states_hold(dm_test_random *random, dm_gb *gb[2], char *why, size_t 
         dm_buffer_deinit(&state);
         return false;
     }
+    dm_gb_map(&gb[1]->lane);
     gb[1]->serial.size = gb[0]->serial.size;
     dm_gb_run_frames(gb[0], 1, DM_GB_DRAW_NEVER);
     dm_gb_run_frames(gb[1], 1, DM_GB_DRAW_ALWAYS);
@@ -123,6 +125,7 @@ static bool states_hold(dm_test_random *random, dm_gb *gb[2], char *why, size_t 
     if (good && status != DM_OK) {
         good = reason_is_good(&err) && dm_same_machine(gb[0], gb[1], why, why_size);
     } else if (good) {
+        dm_gb_map(&gb[1]->lane);
         gb[1]->lane.skip_polls = 1;
         dm_gb_run_frames(gb[1], 2, DM_GB_DRAW_ALWAYS);
     }
