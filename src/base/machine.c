@@ -148,10 +148,14 @@ bool dm_program_find(char out[DM_PATH_MAX], const char *name)
 {
     const char *path = getenv("PATH");
     while (path != NULL && *path != 0) {
-        int length = (int)strcspn(path, ":");
-        int n = snprintf(out, DM_PATH_MAX, "%.*s/%s", length, path, name);
-        if (length > 0 && n < DM_PATH_MAX && access(out, X_OK) == 0)
-            return true;
+        size_t length = strcspn(path, ":"), rest = strlen(name);
+        if (length > 0 && length + 1 + rest < DM_PATH_MAX) {
+            memcpy(out, path, length);
+            out[length] = '/';
+            memcpy(out + length + 1, name, rest + 1);
+            if (access(out, X_OK) == 0)
+                return true;
+        }
         path += length;
         path += *path == ':';
     }
