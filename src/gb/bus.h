@@ -39,7 +39,7 @@ DM_FN_SLOW void dm_gb_schedule(dm_gb_lane *lane, uint32_t now)
 
 /* ---- Which addresses are plain memory ---- */
 
-#if DM_ON_CUDA
+#if DM_GB_GPU_FORM
 
 /* The map lives in the hot registers (dm_gb_hot_remap). */
 DM_FN void dm_gb_map(dm_gb_lane *lane)
@@ -341,7 +341,7 @@ DM_FN_SLOW void dm_gb_slow_write(dm_gb_lane *lane, uint32_t now, uint32_t addres
 DM_FN void dm_gb_hot_reload(const dm_gb_lane *lane, dm_gb_hot *hot)
 {
     hot->next_event = lane->m->next_event;
-#if DM_ON_CUDA
+#if DM_GB_GPU_FORM
     dm_gb_hot_remap(hot, lane->m);
 #endif
 }
@@ -380,7 +380,7 @@ DM_FN uint32_t dm_gb_fetch(dm_gb_lane *lane, dm_gb_hot *hot)
     return value;
 }
 
-#if DM_ON_CUDA
+#if DM_GB_GPU_FORM
 
 /* Opcode and operands of an instruction in ROM come with one load. The last two bytes of a bank are
  * read one by one: what follows them depends on the map. */

@@ -199,7 +199,7 @@ typedef struct dm_gb_line {
     uint8_t taken[DM_GB_SCREEN_W + 2u * DM_GB_MARGIN]; /* FF where a sprite has been */
 } dm_gb_line;
 
-#if DM_ON_CUDA
+#if DM_GB_GPU_FORM
 /* One bit plane of a tile row: byte i is bit 7 - i. */
 DM_FN uint64_t dm_gb_spread(uint32_t plane)
 {

@@ -25,7 +25,7 @@ typedef struct dm_gb_lane {
     dm_gb_machine *m;
     uint8_t *ram;       /* lane memory */
     const uint8_t *rom; /* a power of two in size */
-    /* CUDA: for each byte of ROM a word with that byte and the next two; may be NULL */
+    /* The GPU's form: for each byte of ROM a word with that byte and the next two; may be NULL */
     const uint32_t *rom_words;
     const uint8_t *boot; /* 256 bytes while a boot ROM may be mapped, else NULL */
     uint8_t
@@ -35,7 +35,7 @@ typedef struct dm_gb_lane {
     uint8_t single_frame; /* this call runs one frame, so the next one's picture starts in it */
     uint8_t skip_polls;   /* polling loops may be skipped */
     uint8_t trace;        /* stop after each instruction */
-#if !DM_ON_CUDA
+#if !DM_GB_GPU_FORM
     /* Pages of 4 KiB that are plain memory now, indexed by full address; NULL: ask the slow path.
      */
     const uint8_t *read_page[16];

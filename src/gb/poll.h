@@ -17,7 +17,7 @@ DM_FN bool dm_gb_poll_same(const dm_gb_lane *lane, const dm_gb_hot *hot)
 {
     const uint32_t *r = lane->poll_regs;
     uint32_t differ = (r[0] ^ hot->sp) | (r[1] ^ hot->zc) | (r[2] ^ hot->hn);
-#if DM_ON_CUDA
+#if DM_GB_GPU_FORM
     differ |= (r[3] ^ hot->low) | (r[4] ^ hot->high);
 #else
     differ |= (r[3] ^ hot->bc) | (r[4] ^ hot->de) | (r[5] ^ hot->hl) | (r[6] ^ hot->a);
@@ -31,7 +31,7 @@ DM_FN void dm_gb_poll_remember(dm_gb_lane *lane, const dm_gb_hot *hot)
     r[0] = hot->sp;
     r[1] = hot->zc;
     r[2] = hot->hn;
-#if DM_ON_CUDA
+#if DM_GB_GPU_FORM
     r[3] = hot->low;
     r[4] = hot->high;
 #else

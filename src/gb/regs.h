@@ -24,7 +24,7 @@
 typedef struct dm_gb_hot {
     uint32_t clock, next_event;
     uint32_t pc, sp;
-#if DM_ON_CUDA
+#if DM_GB_GPU_FORM
     uint32_t low, high;
     uint32_t rom_low, rom_high, cart_ram; /* what the map shows, see bus.h */
     /* The lane's pointers: here the compiler knows that no slow path changes them. */
@@ -44,7 +44,7 @@ typedef struct dm_gb_hot {
 
 #define DM_GB_NO_POLL 0xFFFFFFFFu
 
-#if DM_ON_CUDA
+#if DM_GB_GPU_FORM
 
 DM_FN uint32_t dm_gb_reg8(const dm_gb_hot *hot, uint32_t number)
 {
@@ -182,7 +182,7 @@ DM_FN void dm_gb_set_reg16(dm_gb_hot *hot, uint32_t number, uint32_t value)
     }
 }
 
-#if DM_ON_CUDA
+#if DM_GB_GPU_FORM
 #define DM_GB_UNMAPPED 0xFFFFFFFFu
 /* After something may have changed the memory map. */
 DM_FN void dm_gb_hot_remap(dm_gb_hot *hot, const dm_gb_machine *m)
@@ -201,7 +201,7 @@ DM_FN void dm_gb_hot_load(dm_gb_hot *hot, const dm_gb_machine *m, const dm_gb_la
     hot->next_event = m->next_event;
     hot->pc = cpu->pc;
     hot->sp = cpu->sp;
-#if DM_ON_CUDA
+#if DM_GB_GPU_FORM
     hot->low =
         cpu->b | ((uint32_t)cpu->c << 8) | ((uint32_t)cpu->d << 16) | ((uint32_t)cpu->e << 24);
     hot->high = cpu->h | ((uint32_t)cpu->l << 8) | ((uint32_t)cpu->a << 24);
@@ -212,7 +212,7 @@ DM_FN void dm_gb_hot_load(dm_gb_hot *hot, const dm_gb_machine *m, const dm_gb_la
     hot->a = cpu->a;
 #endif
     dm_gb_set_flags(hot, cpu->f);
-#if DM_ON_CUDA
+#if DM_GB_GPU_FORM
     hot->word_valid = 0;
     hot->ram = lane->ram;
     hot->rom = lane->rom;

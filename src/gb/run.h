@@ -184,7 +184,7 @@ DM_FN_SLOW enum dm_gb_next dm_gb_event(dm_gb_lane *lane)
     }
 }
 
-#if DM_ON_CUDA
+#if DM_GB_GPU_FORM
 
 /* Run until the first instruction boundary at or after m->target: one road for all lanes. */
 DM_FN void dm_gb_loop(dm_gb_lane *lane)

@@ -26,4 +26,8 @@ typedef struct fake_cuda {
 /* Found by dlsym. */
 const fake_cuda *fake_cuda_get(void);
 
+/* In the test program (fake_open.c): open the fake before the library looks for a driver. NULL when
+ * it is not there. A group has its process to itself, so others still see the real one. */
+const fake_cuda *dm_test_fake_cuda(void);
+
 #endif

@@ -12,34 +12,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const fake_cuda *fake;
 static dm_device *device;
 
-/* The fake is opened before the library looks for a driver; this group has its process to itself.
- */
 static int setup(void **state)
 {
     if (dm_test_dir_setup(state) != 0)
         return -1;
     setenv("DM_CACHE_DIR", dm_test_dir(state), 1);
     if (fake == NULL) {
-        char path[DM_PATH_MAX];
-        ssize_t length = readlink("/proc/self/exe", path, sizeof path - 64);
-        if (length <= 0)
+        fake = dm_test_fake_cuda();
+        if (fake == NULL)
             return -1;
-        path[length] = '\0';
-        char *name = strrchr(path, '/');
-        snprintf(name, 64, "/libfake-cuda.so");
-        setenv("DM_LIBCUDA", path, 1);
-        void *library = dlopen(path, RTLD_NOW);
-        void *symbol = library == NULL ? NULL : dlsym(library, "fake_cuda_get");
-        const fake_cuda *(*get)(void);
-        if (symbol == NULL)
-            return -1;
-        memcpy(&get, &symbol, sizeof symbol);
-        fake = get();
         for (int i = 0; i < DM_SELFTEST_KERNELS; i++)
             fake->add_kernel(dm_selftest_builtins[i].name, dm_selftest_builtins[i].loop,
                              dm_selftest_builtins[i].args_size);

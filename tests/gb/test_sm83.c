@@ -1,93 +1,161 @@
 /* SPDX-License-Identifier: MIT */
-/* The public single-instruction vectors: registers, memory and every M-cycle on the bus.
+/* The public single-instruction vectors: registers, memory and every M-cycle on the bus, by both
+ * dispatchers and by the kernel on any device.
  *
  * $DM_SM83_VECTORS names the file; without it ../shared/data/sm83-vectors.bin beside the project is
- * tried. The vectors assume 64 KiB of flat memory, so this file gives sm83.h a bus of its own that
- * records what happens on it. */
-#include "tests/support/test.h"
-
+ * tried. kernel_vectors.h has the bus on which they run. */
 #include "base/file.h"
-#include "gb/regs.h"
+#include "gb/kernel_vectors.h"
+#include "tests/device/cases.h"
+#include "tests/gb/device_cases.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum bus_kind { BUS_IDLE, BUS_READ, BUS_WRITE };
+const dm_builtin_kernel dm_gb_vectors_builtin = {"dm_gb_vectors", dm_gb_vectors,
+                                                 sizeof(dm_gb_vectors_args)};
 
-typedef struct bus_cycle {
-    uint16_t address;
-    uint8_t data, kind;
-} bus_cycle;
+/* ---- The file ---- */
 
-typedef struct dm_gb_bus {
-    uint8_t memory[0x10000];
-    bus_cycle cycles[16];
-    int count;
-    uint8_t ime;
-} dm_gb_bus;
+typedef struct vector_set {
+    uint32_t count;
+    dm_gb_vector *before, *after;
+    uint16_t *opcodes; /* CB00 + opcode with the prefix */
+} vector_set;
 
-static void record(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t address, uint32_t data, int kind)
+static uint16_t u16(const uint8_t *p)
 {
-    hot->clock += 4;
-    if (bus->count < 16)
-        bus->cycles[bus->count] = (bus_cycle){(uint16_t)address, (uint8_t)data, (uint8_t)kind};
-    bus->count++;
+    return (uint16_t)(p[0] | p[1] << 8);
 }
 
-static uint32_t dm_gb_bus_read(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t address)
+static const uint8_t *read_state(const uint8_t *p, dm_gb_vector *v)
 {
-    record(bus, hot, address, bus->memory[address], BUS_READ);
-    return bus->memory[address];
+    v->a = p[0];
+    v->b = p[1];
+    v->c = p[2];
+    v->d = p[3];
+    v->e = p[4];
+    v->f = p[5];
+    v->h = p[6];
+    v->l = p[7];
+    v->pc = u16(p + 8);
+    v->sp = u16(p + 10);
+    v->ime = p[12];
+    v->cells = p[13];
+    assert_true(v->cells <= DM_GB_VECTOR_CELLS);
+    p += 14;
+    for (uint32_t i = 0; i < v->cells; i++, p += 3) {
+        v->address[i] = u16(p);
+        v->value[i] = p[2];
+    }
+    return p;
 }
 
-static void dm_gb_bus_write(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t address, uint32_t value)
+static const uint8_t *read_cycles(const uint8_t *p, dm_gb_vector *v)
 {
-    record(bus, hot, address, value, BUS_WRITE);
-    bus->memory[address] = (uint8_t)value;
+    v->cycle_count = *p++;
+    assert_true(v->cycle_count <= DM_GB_VECTOR_CYCLES);
+    for (uint32_t i = 0; i < v->cycle_count; i++, p += 4)
+        v->cycles[i] = (dm_gb_vector_cycle){u16(p), p[2], p[3]};
+    return p;
 }
 
-static uint32_t dm_gb_bus_fetch8(dm_gb_bus *bus, dm_gb_hot *hot)
+static void load(vector_set *set)
 {
-    uint32_t value = dm_gb_bus_read(bus, hot, hot->pc);
-    hot->pc = (hot->pc + 1) & 0xFFFF;
-    return value;
+    const char *path = getenv("DM_SM83_VECTORS");
+    char beside[DM_PATH_MAX];
+    assert_ok(dm_path_join(beside, dm_test_source_root(), "../shared/data/sm83-vectors.bin", err));
+    if (path == NULL && dm_file_exists(beside))
+        path = beside;
+    if (path == NULL)
+        dm_test_skip("no SM83 vectors; DM_SM83_VECTORS names the file");
+    char *bytes = NULL;
+    size_t size = 0;
+    assert_ok(dm_file_read(path, 0, &bytes, &size, err));
+    const uint8_t *p = (const uint8_t *)bytes;
+    assert_true(size > 12 && memcmp(p, "SM83VEC1", 8) == 0);
+    set->count = (uint32_t)u16(p + 8) | (uint32_t)u16(p + 10) << 16;
+    assert_true(set->count > 0);
+    set->before = calloc(set->count, sizeof *set->before);
+    set->after = calloc(set->count, sizeof *set->after);
+    set->opcodes = calloc(set->count, sizeof *set->opcodes);
+    assert_true(set->before != NULL && set->after != NULL && set->opcodes != NULL);
+    p += 12;
+    for (uint32_t i = 0; i < set->count; i++) {
+        const uint8_t *end = p + 4 + u16(p + 2);
+        set->opcodes[i] = (uint16_t)((p[0] ? 0xCB00 : 0) | p[1]);
+        assert_ptr_equal(read_cycles(read_state(read_state(p + 4, &set->before[i]), &set->after[i]),
+                                     &set->after[i]),
+                         end);
+        p = end;
+    }
+    assert_int_equal(p - (const uint8_t *)bytes, size);
+    free(bytes);
 }
 
-static uint32_t dm_gb_bus_fetch16(dm_gb_bus *bus, dm_gb_hot *hot)
+static void unload(vector_set *set)
 {
-    uint32_t low = dm_gb_bus_fetch8(bus, hot);
-    return low | dm_gb_bus_fetch8(bus, hot) << 8;
+    free(set->before);
+    free(set->after);
+    free(set->opcodes);
 }
 
-static void dm_gb_bus_idle(dm_gb_bus *bus, dm_gb_hot *hot)
+/* ---- Comparing ---- */
+
+/* NULL when the vector passes, else what differs. */
+static const char *difference(dm_gb_vector *got, const dm_gb_vector *want, uint16_t opcode)
 {
-    record(bus, hot, 0, 0, BUS_IDLE);
+    /* The vectors go on idling after HALT and STOP. */
+    while ((opcode == 0x76 || opcode == 0x10) && got->cycle_count < want->cycle_count)
+        got->cycles[got->cycle_count++] = (dm_gb_vector_cycle){0, 0, DM_GB_VECTOR_IDLE};
+    if ((got->faults & DM_GB_VECTOR_NO_CELL) != 0)
+        return "access to a cell that is not listed";
+    if (got->a != want->a || got->b != want->b || got->c != want->c || got->d != want->d ||
+        got->e != want->e || got->h != want->h || got->l != want->l)
+        return "registers";
+    if (got->f != want->f)
+        return "flags";
+    if (got->pc != want->pc)
+        return "PC";
+    if (got->sp != want->sp)
+        return "SP";
+    if (got->ime != want->ime)
+        return "IME";
+    if (got->cells != want->cells)
+        return "cells";
+    for (uint32_t i = 0; i < want->cells; i++) {
+        uint32_t cell = dm_gb_vector_cell(got, want->address[i]);
+        if (cell == DM_GB_VECTOR_CELLS || got->value[cell] != want->value[i])
+            return "memory";
+    }
+    if (got->faults != 0 || got->cycle_count != want->cycle_count)
+        return "number of M-cycles";
+    for (uint32_t i = 0; i < got->cycle_count; i++) {
+        const dm_gb_vector_cycle *a = &got->cycles[i], *b = &want->cycles[i];
+        if (a->kind != b->kind)
+            return "kind of bus cycle";
+        if (a->kind != DM_GB_VECTOR_IDLE && (a->address != b->address || a->data != b->data))
+            return "address or data of a bus cycle";
+    }
+    return NULL;
 }
 
-static void dm_gb_bus_adjust(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t value)
+/* `results` were run from `before`. */
+static uint32_t count_failures(const vector_set *set, dm_gb_vector *results)
 {
-    (void)bus, (void)hot, (void)value;
+    uint32_t failed = 0;
+    for (uint32_t i = 0; i < set->count; i++) {
+        const char *what = difference(&results[i], &set->after[i], set->opcodes[i]);
+        if (what != NULL && failed++ < 20)
+            print_error("vector %u, opcode %04X: %s\n", i, set->opcodes[i], what);
+    }
+    print_message("%u vectors, %u failed\n", set->count, failed);
+    return failed;
 }
 
-static void dm_gb_bus_loop(dm_gb_bus *bus, dm_gb_hot *hot)
-{
-    (void)bus, (void)hot;
-}
+/* ---- Both dispatchers of the project: a switch over constant rows, and the table ---- */
 
-static void dm_gb_bus_control(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t operation)
-{
-    (void)hot;
-    /* EI takes effect after the following instruction, which is not part of its vector. */
-    if (operation == DM_GB_DO_DI)
-        bus->ime = 0;
-    else if (operation == DM_GB_DO_RETI)
-        bus->ime = 1;
-}
-
-#include "gb/sm83.h"
-
-/* Both dispatchers of the project: a switch over constant rows, and the table. */
 static void step_by_switch(dm_gb_bus *bus, dm_gb_hot *hot)
 {
     switch (dm_gb_bus_fetch8(bus, hot)) {
@@ -115,135 +183,93 @@ prefix:
     }
 }
 
-static void step_by_table(dm_gb_bus *bus, dm_gb_hot *hot)
+static void run_on_host(void (*step)(dm_gb_bus *, dm_gb_hot *))
 {
-    uint32_t row = dm_gb_rows[dm_gb_bus_fetch8(bus, hot)];
-    if (DM_GB_ROW_OPERATION(row) == DM_GB_DO_PREFIX)
-        row = dm_gb_rows[256 + dm_gb_bus_fetch8(bus, hot)];
-    dm_gb_exec(bus, hot, row);
-}
-
-typedef struct vector_state {
-    uint8_t a, b, c, d, e, f, h, l;
-    uint16_t pc, sp;
-    uint8_t ime, cells;
-    const uint8_t *cell;
-} vector_state;
-
-static uint16_t u16(const uint8_t *p)
-{
-    return (uint16_t)(p[0] | p[1] << 8);
-}
-
-static const uint8_t *read_state(const uint8_t *p, vector_state *s)
-{
-    memcpy(s, p, 8);
-    s->pc = u16(p + 8);
-    s->sp = u16(p + 10);
-    s->ime = p[12];
-    s->cells = p[13];
-    s->cell = p + 14;
-    return p + 14 + 3 * s->cells;
-}
-
-/* NULL when the vector passes, else what differs. */
-static const char *check(const uint8_t *record_bytes, void (*step)(dm_gb_bus *, dm_gb_hot *))
-{
-    static dm_gb_bus bus;
-    vector_state before, after;
-    const uint8_t *cycles = read_state(read_state(record_bytes + 4, &before), &after);
-    dm_gb_machine m = {0};
-    dm_gb_hot hot;
-
-    bus.count = 0;
-    bus.ime = before.ime;
-    for (int i = 0; i < before.cells; i++)
-        bus.memory[u16(before.cell + 3 * i)] = before.cell[3 * i + 2];
-    m.cpu = (dm_gb_cpu){.b = before.b,
-                        .c = before.c,
-                        .d = before.d,
-                        .e = before.e,
-                        .h = before.h,
-                        .l = before.l,
-                        .f = before.f,
-                        .a = before.a,
-                        .pc = before.pc,
-                        .sp = before.sp};
-    dm_gb_hot_load(&hot, &m, NULL);
-    step(&bus, &hot);
-    /* The vectors go on idling after HALT and STOP. */
-    bool sleeps = record_bytes[0] == 0 && (record_bytes[1] == 0x76 || record_bytes[1] == 0x10);
-    while (sleeps && bus.count < cycles[0] && bus.count < 16)
-        record(&bus, &hot, 0, 0, BUS_IDLE);
-    dm_gb_hot_store(&hot, &m);
-
-    const dm_gb_cpu *cpu = &m.cpu;
-    if (cpu->a != after.a || cpu->b != after.b || cpu->c != after.c || cpu->d != after.d ||
-        cpu->e != after.e || cpu->h != after.h || cpu->l != after.l)
-        return "registers";
-    if (cpu->f != after.f)
-        return "flags";
-    if (cpu->pc != after.pc)
-        return "PC";
-    if (cpu->sp != after.sp)
-        return "SP";
-    if (bus.ime != after.ime)
-        return "IME";
-    for (int i = 0; i < after.cells; i++)
-        if (bus.memory[u16(after.cell + 3 * i)] != after.cell[3 * i + 2])
-            return "memory";
-    if (bus.count != cycles[0])
-        return "number of M-cycles";
-    for (int i = 0; i < bus.count; i++) {
-        const uint8_t *want = cycles + 1 + 4 * i;
-        bus_cycle got = bus.cycles[i];
-        if (got.kind != want[3])
-            return "kind of bus cycle";
-        if (got.kind != BUS_IDLE && (got.address != u16(want) || got.data != want[2]))
-            return "address or data of a bus cycle";
+    vector_set set;
+    load(&set);
+    dm_gb_vector *results = calloc(set.count, sizeof *results);
+    assert_non_null(results);
+    memcpy(results, set.before, set.count * sizeof *results);
+    for (uint32_t i = 0; i < set.count; i++) {
+        dm_gb_hot hot;
+        dm_gb_vector_load(&results[i], &hot);
+        step(&results[i], &hot);
+        dm_gb_vector_store(&results[i], &hot);
     }
-    return NULL;
-}
-
-static void run_vectors(void (*step)(dm_gb_bus *, dm_gb_hot *))
-{
-    const char *path = getenv("DM_SM83_VECTORS");
-    char beside[DM_PATH_MAX];
-    snprintf(beside, sizeof beside, "%s/../shared/data/sm83-vectors.bin", DM_TEST_SOURCE_ROOT);
-    if (path == NULL && dm_file_exists(beside))
-        path = beside;
-    if (path == NULL)
-        dm_test_skip("no SM83 vectors; DM_SM83_VECTORS names the file");
-
-    char *bytes = NULL;
-    size_t size = 0;
-    assert_ok(dm_file_read(path, 0, &bytes, &size, err));
-    const uint8_t *p = (const uint8_t *)bytes;
-    assert_true(size > 12 && memcmp(p, "SM83VEC1", 8) == 0);
-    uint32_t count = (uint32_t)u16(p + 8) | (uint32_t)u16(p + 10) << 16, failed = 0;
-    p += 12;
-    for (uint32_t i = 0; i < count; i++) {
-        const char *what = check(p, step);
-        if (what != NULL && failed++ < 20)
-            printf("vector %u, opcode %s%02X: %s\n", i, p[0] ? "CB " : "", p[1], what);
-        p += 4 + u16(p + 2);
-    }
-    assert_int_equal(p - (const uint8_t *)bytes, size);
-    printf("%u vectors, %u failed\n", count, failed);
-    free(bytes);
+    uint32_t failed = count_failures(&set, results);
+    free(results);
+    unload(&set);
     assert_int_equal(failed, 0);
+}
+
+static void by_table(dm_gb_bus *bus, dm_gb_hot *hot)
+{
+    dm_gb_vector_by_table(bus, hot);
 }
 
 static void vectors_pass_by_switch(void **state)
 {
     (void)state;
-    run_vectors(step_by_switch);
+    run_on_host(step_by_switch);
 }
 
 static void vectors_pass_by_table(void **state)
 {
     (void)state;
-    run_vectors(step_by_table);
+    run_on_host(by_table);
 }
 
-DM_TESTS("gb/sm83", DM_TEST(vectors_pass_by_switch), DM_TEST(vectors_pass_by_table))
+/* A wrong result in any part of a vector is noticed. */
+static void differences_are_found(void **state)
+{
+    (void)state;
+    dm_gb_vector want = {.cells = 1, .cycle_count = 1, .address = {0x1234}, .value = {5}};
+    want.cycles[0] = (dm_gb_vector_cycle){0x1234, 5, DM_GB_VECTOR_READ};
+    dm_gb_vector got = want;
+    assert_null(difference(&got, &want, 0));
+    static const size_t places[] = {offsetof(dm_gb_vector, a),
+                                    offsetof(dm_gb_vector, f),
+                                    offsetof(dm_gb_vector, pc),
+                                    offsetof(dm_gb_vector, sp),
+                                    offsetof(dm_gb_vector, ime),
+                                    offsetof(dm_gb_vector, cells),
+                                    offsetof(dm_gb_vector, cycle_count),
+                                    offsetof(dm_gb_vector, faults),
+                                    offsetof(dm_gb_vector, address),
+                                    offsetof(dm_gb_vector, value),
+                                    offsetof(dm_gb_vector, cycles),
+                                    offsetof(dm_gb_vector, cycles[0].data),
+                                    offsetof(dm_gb_vector, cycles[0].kind)};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        got = want;
+        ((uint8_t *)&got)[places[i]] ^= 1;
+        if (difference(&got, &want, 0) == NULL)
+            fail_msg("byte %zu is not compared", places[i]);
+    }
+}
+
+void dm_case_gb_vectors(dm_device *device, const char *const *defines)
+{
+    vector_set set;
+    load(&set);
+    size_t size = set.count * sizeof(dm_gb_vector);
+    dm_module *module;
+    dm_function *function;
+    dm_module_desc desc = {.name = "gb/kernel_vectors.h", .defines = defines};
+    assert_ok(dm_module_create(device, &desc, &module, err));
+    assert_ok(dm_module_function(module, "dm_gb_vectors", &function, err));
+    dm_device_buffer *buffer = dm_case_buffer(device, size);
+    dm_case_upload(device, buffer, set.before, size);
+    dm_gb_vectors_args args = {dm_device_buffer_address(buffer), set.count};
+    assert_ok(dm_function_launch(function, dm_device_stream(device), dm_grid_for(set.count, 128),
+                                 &args, sizeof args, err));
+    dm_case_download(device, buffer, set.before, size);
+    uint32_t failed = count_failures(&set, set.before);
+    dm_device_buffer_destroy(buffer);
+    dm_module_destroy(module);
+    unload(&set);
+    assert_int_equal(failed, 0);
+}
+
+DM_TESTS("gb/sm83", DM_TEST(vectors_pass_by_switch), DM_TEST(vectors_pass_by_table),
+         DM_TEST(differences_are_found))

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* kernel_run.h - run many machines, one thread each; kernel text.
+ *
+ * Memory lies machine after machine (kernel_args.h). */
+#ifndef DM_GB_KERNEL_RUN_H
+#define DM_GB_KERNEL_RUN_H
+
+#include "gb/kernel_args.h"
+#include "gb/run.h"
+
+DM_KERNEL_BOUNDS(dm_gb_run_machines, dm_gb_run_args, 128, 1)
+{
+    for (uint64_t i = dm_thread_index(); i < args.count; i += dm_thread_count()) {
+        dm_gb_lane lane = {0};
+        lane.m = args.machines + i;
+        lane.ram = args.memory + i * args.memory_stride;
+        lane.rom = args.rom;
+        lane.rom_words = args.rom_words;
+        lane.frames = args.frames == 0 ? 0 : args.frames + i * DM_GB_FRAMES_SIZE;
+        lane.draw = (uint8_t)(args.frames == 0 ? (uint32_t)DM_GB_DRAW_NEVER : args.draw);
+        lane.single_frame = args.cycles <= DM_GB_FRAME_CYCLES;
+        lane.skip_polls = args.skip_polls != 0;
+        if (args.keys != 0)
+            dm_gb_joypad_set(lane.m, lane.m->joypad.select, args.keys[i]);
+        dm_gb_map(&lane);
+        dm_gb_run(&lane, args.cycles);
+    }
+}
+
+/* For every byte of a ROM a word with it and the next two: an instruction in one load. */
+DM_KERNEL(dm_gb_make_rom_words, dm_gb_rom_words_args)
+{
+    for (uint64_t i = dm_thread_index(); i < args.size; i += dm_thread_count()) {
+        uint32_t word = args.rom[i];
+        if (i + 1 < args.size)
+            word |= (uint32_t)args.rom[i + 1] << 8;
+        if (i + 2 < args.size)
+            word |= (uint32_t)args.rom[i + 2] << 16;
+        args.words[i] = word;
+    }
+}
+
+#endif
