@@ -4,6 +4,7 @@
 #include "gb/core.h"
 #include "gb/run.h"
 #include "gb/state.h"
+#include "gb/state_pyboy.h"
 
 #include <stdlib.h>
 
@@ -14,9 +15,20 @@ dm_status dm_gb_save_state(dm_gb *gb, const char *path, dm_error *err)
 
 dm_status dm_gb_load_state(dm_gb *gb, const char *path, dm_error *err)
 {
-    dm_status status = dm_gb_state_load_file(&gb->machine, gb->ram, &gb->rom, path, err);
-    if (status == DM_OK)
+    char *bytes = NULL;
+    size_t size = 0;
+    dm_status status = dm_file_read(path, 1u << 20, &bytes, &size, err);
+    if (status != DM_OK)
+        return status;
+    if (dm_gb_is_pyboy_state(bytes, size))
+        status = dm_gb_load_pyboy_state(gb, bytes, size, err);
+    else
+        status = dm_gb_state_load(&gb->machine, gb->ram, &gb->rom, bytes, size, err);
+    if (status != DM_OK)
+        dm_error_prefix(err, "%s", path);
+    else
         dm_gb_map(&gb->lane);
+    free(bytes);
     return status;
 }
 

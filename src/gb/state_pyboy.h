@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* state_pyboy.h - states that PyBoy wrote, put into a machine of ours.
+ *
+ * Such a file says nothing about its ROM but, by its length, how much cartridge RAM there is. What
+ * comes over and what cannot is in docs/save-state.md. */
+#ifndef DM_GB_STATE_PYBOY_H
+#define DM_GB_STATE_PYBOY_H
+
+#include <dotmatrix/gb.h>
+
+/* The version that PyBoy 2.8.1 (tools/requirements.txt) writes. */
+#define DM_GB_PYBOY_VERSION 29u
+
+/* Do these look like the first bytes of a PyBoy state, of whatever version? */
+bool dm_gb_is_pyboy_state(const void *bytes, size_t size);
+
+/* A state of another version, for a Game Boy Color, saved while the boot ROM ran, or of a size that
+ * does not fit the cartridge is refused, and the machine is as it was. */
+dm_status dm_gb_load_pyboy_state(dm_gb *gb, const void *bytes, size_t size, dm_error *err);
+
+#endif
