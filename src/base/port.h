@@ -9,7 +9,7 @@
  *   DM_TABLE       a read-only table at file scope (constant memory on the device)
  *   DM_RESTRICT    restrict
  *   DM_NOINLINE    after DM_FN: keep a slow path out of line
- *   DM_LIKELY/DM_UNLIKELY
+ *   DM_LIKELY/DM_UNLIKELY, DM_NO_UNROLL
  *   DM_STATIC_ASSERT(condition, "text")
  *   DM_KERNEL(name, args_type)   the head of a kernel that takes one argument block by value
  *   dm_thread_index()            this thread's index in the grid; only inside a kernel
@@ -79,6 +79,14 @@ typedef unsigned long long uintptr_t;
 #define DM_RESTRICT restrict
 #define DM_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
 #endif
+#endif
+
+/* Before a short loop: keep one copy of its body on CUDA, where code size and divergence cost more
+ * than the loop. The CPU's compiler sees constant bounds and unrolls as it likes. */
+#if DM_ON_CUDA
+#define DM_NO_UNROLL _Pragma("unroll 1")
+#else
+#define DM_NO_UNROLL
 #endif
 
 #define DM_LIKELY(x) __builtin_expect(!!(x), 1)

@@ -26,8 +26,8 @@
 #include "gb/apu.h"
 #include "gb/cart.h"
 
-/* The GPU's form of the text: registers picked by number, one road for all instructions, no table of
- * pages. It is plain C all the same, so it is tested on the CPU too (tests/gb/test_device.c). */
+/* The GPU's form of the text: registers picked by number, one road for all instructions, no table
+ * of pages. It is plain C all the same, so it is tested on the CPU too (tests/gb/test_device.c). */
 #ifndef DM_GB_GPU_FORM
 #define DM_GB_GPU_FORM DM_ON_CUDA
 #endif

@@ -3,10 +3,11 @@
  *
  * Every instruction takes the same road, and its row (decode.h) says which parts of it:
  *
- *   operand bytes -> address -> read -> operation -> write
+ *   operand bytes -> condition -> idle -> read (0..2) -> operation -> write (0..2) -> idle (0..2)
  *
  * Each access and each idle M-cycle happens in the order of the hardware, so that the bus sees the
- * right thing at the right time. Whoever includes this defines the bus before:
+ * right thing at the right time. There is one place that reads and one that writes: on a GPU lanes
+ * with different instructions meet there. Whoever includes this defines the bus before:
  *
  *   dm_gb_bus                                       a type
  *   dm_gb_bus_read(bus, hot, address)               one M-cycle each; they move hot->clock
@@ -37,25 +38,6 @@ DM_FN bool dm_gb_condition(const dm_gb_hot *hot, uint32_t extra)
     default:
         return true;
     }
-}
-
-DM_FN void dm_gb_push(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t value)
-{
-    dm_gb_bus_adjust(bus, hot, hot->sp);
-    dm_gb_bus_idle(bus, hot);
-    hot->sp = (hot->sp - 1u) & 0xFFFFu;
-    dm_gb_bus_write(bus, hot, hot->sp, (value >> 8) & 0xFFu);
-    hot->sp = (hot->sp - 1u) & 0xFFFFu;
-    dm_gb_bus_write(bus, hot, hot->sp, value & 0xFFu);
-}
-
-DM_FN uint32_t dm_gb_pop(dm_gb_bus *bus, dm_gb_hot *hot)
-{
-    uint32_t value = dm_gb_bus_read(bus, hot, hot->sp);
-    hot->sp = (hot->sp + 1u) & 0xFFFFu;
-    value |= dm_gb_bus_read(bus, hot, hot->sp) << 8;
-    hot->sp = (hot->sp + 1u) & 0xFFFFu;
-    return value;
 }
 
 /* BCD correction after an addition or a subtraction. */
@@ -138,6 +120,14 @@ DM_FN uint32_t dm_gb_alu(dm_gb_hot *hot, uint32_t operation, uint32_t value, uin
         hot->zc = (hot->zc & DM_GB_CARRY) | (value & (1u << extra));
         hot->hn = DM_GB_H;
         return value;
+    case DM_GB_DO_SCF:
+        hot->zc |= DM_GB_CARRY;
+        hot->hn = 0;
+        return value;
+    case DM_GB_DO_CCF:
+        hot->zc ^= DM_GB_CARRY;
+        hot->hn = 0;
+        return value;
     case DM_GB_DO_RES:
         return value & ~(1u << extra);
     case DM_GB_DO_SET:
@@ -218,6 +208,45 @@ DM_FN uint32_t dm_gb_address(dm_gb_hot *hot, uint32_t mode, uint32_t operand)
     }
 }
 
+/* 16-bit arithmetic. */
+DM_FN uint32_t dm_gb_alu16(dm_gb_hot *hot, uint32_t operation, uint32_t value)
+{
+    uint32_t r;
+    switch (operation) {
+    case DM_GB_DO_ADD16: {
+        uint32_t hl = dm_gb_pair(hot, DM_GB_ARG_HL);
+        r = hl + value;
+        hot->zc = (hot->zc & 0xFFu) | ((r >> 8) & DM_GB_CARRY);
+        hot->hn = ((hl ^ value ^ r) >> 8) & DM_GB_H;
+        return r;
+    }
+    case DM_GB_DO_INC16:
+        return value + 1u;
+    case DM_GB_DO_DEC16:
+        return value - 1u;
+    case DM_GB_DO_ADD_SP:
+        r = (hot->sp & 0xFFu) + value;
+        hot->zc = (r & DM_GB_CARRY) | 1u;
+        hot->hn = (hot->sp ^ value ^ r) & DM_GB_H;
+        return hot->sp + ((value ^ 0x80u) - 0x80u);
+    default:
+        return value;
+    }
+}
+
+/* The idle M-cycles after the accesses. A 16-bit register that goes through the incrementer is on
+ * the address bus meanwhile. */
+DM_FN void dm_gb_idle_after(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t operation, uint32_t passing,
+                            uint32_t destination)
+{
+    if (operation == DM_GB_DO_INC16 || operation == DM_GB_DO_DEC16 ||
+        operation == DM_GB_DO_LD_SP_HL)
+        dm_gb_bus_adjust(bus, hot, passing);
+    dm_gb_bus_idle(bus, hot);
+    if (operation == DM_GB_DO_ADD_SP && destination == DM_GB_ARG_SP)
+        dm_gb_bus_idle(bus, hot);
+}
+
 /* Execute the instruction whose opcode (and prefix) has been fetched. */
 DM_FN void dm_gb_exec(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t row)
 {
@@ -227,6 +256,7 @@ DM_FN void dm_gb_exec(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t row)
     const uint32_t mode = DM_GB_ROW_ADDRESS(row);
     const uint32_t extra = DM_GB_ROW_EXTRA(row);
     const bool wide_operand = source == DM_GB_ARG_IMM16 || mode == DM_GB_ADDR_AT_A16;
+    const bool jumps = operation >= DM_GB_DO_RST && operation <= DM_GB_DO_JP;
     uint32_t operand = 0, address = 0, value = 0;
 
     if (wide_operand)
@@ -234,143 +264,86 @@ DM_FN void dm_gb_exec(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t row)
     else if (source == DM_GB_ARG_IMM8 || mode == DM_GB_ADDR_AT_A8)
         operand = dm_gb_bus_fetch8(bus, hot);
 
-    if (mode != DM_GB_ADDR_NONE)
-        address = dm_gb_address(hot, mode, operand);
+    const bool taken = !jumps || operation == DM_GB_DO_RST || dm_gb_condition(hot, extra);
 
-    if (source == DM_GB_ARG_MEM)
-        value = dm_gb_bus_read(bus, hot, address);
+    if (DM_GB_IDLES_BEFORE(operation) && (taken || operation == DM_GB_DO_RET_IF)) {
+        if (operation != DM_GB_DO_RET_IF)
+            dm_gb_bus_adjust(bus, hot, hot->sp);
+        dm_gb_bus_idle(bus, hot);
+    }
+
+    if (source == DM_GB_ARG_STACK) {
+        address = hot->sp;
+        if (taken)
+            hot->sp = (hot->sp + 2u) & 0xFFFFu;
+    } else if (mode != DM_GB_ADDR_NONE) {
+        address = dm_gb_address(hot, mode, operand);
+    }
+
+    if (source < 8u && source != DM_GB_ARG_MEM)
+        value = dm_gb_reg8(hot, source);
     else if (source == DM_GB_ARG_IMM8 || source == DM_GB_ARG_IMM16)
         value = operand;
-    else if (source < 8u)
-        value = dm_gb_reg8(hot, source);
-    else if (source != DM_GB_ARG_NONE)
+    else if (source >= DM_GB_ARG_BC && source <= DM_GB_ARG_AF)
         value = dm_gb_reg16(hot, source);
+    const uint32_t reads = source == DM_GB_ARG_MEM              ? 1u
+                           : source == DM_GB_ARG_STACK && taken ? 2u
+                                                                : 0u;
+    DM_NO_UNROLL
+    for (uint32_t i = 0; i < reads; i++)
+        value |= dm_gb_bus_read(bus, hot, (address + i) & 0xFFFFu) << (8u * i);
 
-    switch (operation) {
-    case DM_GB_DO_NOP:
-    case DM_GB_DO_LD:
-    case DM_GB_DO_LD16:
-        break;
-    case DM_GB_DO_LD_SP_HL:
-        dm_gb_bus_adjust(bus, hot, value);
-        dm_gb_bus_idle(bus, hot);
-        break;
-    case DM_GB_DO_STORE_SP:
-        dm_gb_bus_write(bus, hot, address, value & 0xFFu);
-        dm_gb_bus_write(bus, hot, (address + 1u) & 0xFFFFu, value >> 8);
-        break;
-    case DM_GB_DO_PUSH:
-        dm_gb_push(bus, hot, value);
-        break;
-    case DM_GB_DO_POP:
-        value = dm_gb_pop(bus, hot);
-        break;
-    case DM_GB_DO_RLC:
-    case DM_GB_DO_RRC:
-    case DM_GB_DO_RL:
-    case DM_GB_DO_RR:
-    case DM_GB_DO_SLA:
-    case DM_GB_DO_SRA:
-    case DM_GB_DO_SWAP:
-    case DM_GB_DO_SRL:
+    const uint32_t before = value;
+    if (operation >= DM_GB_DO_RLC && operation <= DM_GB_DO_SRL) {
         value = dm_gb_rotate(hot, operation, value, extra);
-        break;
-    case DM_GB_DO_SCF:
-        hot->zc |= DM_GB_CARRY;
-        hot->hn = 0;
-        break;
-    case DM_GB_DO_CCF:
-        hot->zc ^= DM_GB_CARRY;
-        hot->hn = 0;
-        break;
-    case DM_GB_DO_ADD16: {
-        uint32_t hl = dm_gb_pair(hot, DM_GB_ARG_HL);
-        uint32_t r = hl + value;
-        hot->zc = (hot->zc & 0xFFu) | ((r >> 8) & DM_GB_CARRY);
-        hot->hn = ((hl ^ value ^ r) >> 8) & DM_GB_H;
-        value = r;
-        dm_gb_bus_idle(bus, hot);
-        break;
-    }
-    case DM_GB_DO_INC16:
-    case DM_GB_DO_DEC16:
-        dm_gb_bus_adjust(bus, hot, value);
-        value = operation == DM_GB_DO_INC16 ? value + 1u : value - 1u;
-        dm_gb_bus_idle(bus, hot);
-        break;
-    case DM_GB_DO_ADD_SP: {
-        uint32_t offset = (value ^ 0x80u) - 0x80u;
-        uint32_t low = (hot->sp & 0xFFu) + value;
-        hot->zc = (low & DM_GB_CARRY) | 1u;
-        hot->hn = (hot->sp ^ value ^ low) & DM_GB_H;
-        value = hot->sp + offset;
-        dm_gb_bus_idle(bus, hot);
-        if (destination == DM_GB_ARG_SP)
-            dm_gb_bus_idle(bus, hot);
-        break;
-    }
-    case DM_GB_DO_JR:
-        if (dm_gb_condition(hot, extra)) {
-            dm_gb_bus_idle(bus, hot);
-            hot->pc = (hot->pc + ((value ^ 0x80u) - 0x80u)) & 0xFFFFu;
-            if ((value & 0x80u) != 0)
-                dm_gb_bus_loop(bus, hot);
-        }
-        break;
-    case DM_GB_DO_JP:
-        if (dm_gb_condition(hot, extra)) {
-            bool backward = value < hot->pc;
-            dm_gb_bus_idle(bus, hot);
-            hot->pc = value;
-            if (backward)
-                dm_gb_bus_loop(bus, hot);
-        }
-        break;
-    case DM_GB_DO_JP_HL:
-        hot->pc = value;
-        break;
-    case DM_GB_DO_CALL:
-        if (dm_gb_condition(hot, extra)) {
-            dm_gb_push(bus, hot, hot->pc);
-            hot->pc = value;
-        }
-        break;
-    case DM_GB_DO_RST:
-        dm_gb_push(bus, hot, hot->pc);
-        hot->pc = extra;
-        break;
-    case DM_GB_DO_RET_IF:
-        dm_gb_bus_idle(bus, hot);
-        if (dm_gb_condition(hot, extra)) {
-            hot->pc = dm_gb_pop(bus, hot);
-            dm_gb_bus_idle(bus, hot);
-        }
-        break;
-    case DM_GB_DO_RET:
-    case DM_GB_DO_RETI:
-        hot->pc = dm_gb_pop(bus, hot);
-        dm_gb_bus_idle(bus, hot);
-        if (operation == DM_GB_DO_RETI)
-            dm_gb_bus_control(bus, hot, operation);
-        break;
-    case DM_GB_DO_HALT:
-    case DM_GB_DO_STOP:
-    case DM_GB_DO_DI:
-    case DM_GB_DO_EI:
-    case DM_GB_DO_ILLEGAL:
-        dm_gb_bus_control(bus, hot, operation);
-        break;
-    default:
+    } else if (operation >= DM_GB_DO_ADD && operation <= DM_GB_DO_CCF) {
         value = dm_gb_alu(hot, operation, value, extra);
-        break;
+    } else if (operation >= DM_GB_DO_ADD16 && operation <= DM_GB_DO_ADD_SP) {
+        value = dm_gb_alu16(hot, operation, value);
+    } else if (jumps && taken) {
+        uint32_t from = hot->pc;
+        if (operation == DM_GB_DO_JR)
+            hot->pc = (from + ((value ^ 0x80u) - 0x80u)) & 0xFFFFu;
+        else
+            hot->pc = operation == DM_GB_DO_RST ? extra : value;
+        value = from; /* what a call pushes */
+    } else if (operation == DM_GB_DO_JP_HL) {
+        hot->pc = value;
     }
 
-    if (destination == DM_GB_ARG_MEM)
-        dm_gb_bus_write(bus, hot, address, value & 0xFFu);
-    else if (destination < 8u)
+    if (destination < 8u && destination != DM_GB_ARG_MEM)
         dm_gb_set_reg8(hot, destination, value);
-    else if (destination != DM_GB_ARG_NONE)
+    else if (destination >= DM_GB_ARG_BC && destination <= DM_GB_ARG_AF)
         dm_gb_set_reg16(hot, destination, value);
+    uint32_t writes = destination == DM_GB_ARG_MEM ? 1u : 0u;
+    uint32_t step = 1u;
+    if (destination == DM_GB_ARG_MEM16)
+        writes = 2u;
+    if (destination == DM_GB_ARG_STACK && taken) {
+        /* The high byte goes first, downwards. */
+        writes = 2u;
+        step = 0xFFFFu;
+        address = (hot->sp - 1u) & 0xFFFFu;
+        hot->sp = (hot->sp - 2u) & 0xFFFFu;
+        value = ((value >> 8) & 0xFFu) | (value << 8);
+    }
+    DM_NO_UNROLL
+    for (uint32_t i = 0; i < writes; i++) {
+        dm_gb_bus_write(bus, hot, address, value & 0xFFu);
+        address = (address + step) & 0xFFFFu;
+        value >>= 8;
+    }
+
+    if (DM_GB_IDLES_AFTER(operation) && taken)
+        dm_gb_idle_after(bus, hot, operation, before, destination);
+    if ((operation == DM_GB_DO_JR || operation == DM_GB_DO_JP) && taken) {
+        /* After a jump `value` is where it came from. */
+        if (hot->pc < value)
+            dm_gb_bus_loop(bus, hot);
+    } else if (operation == DM_GB_DO_RETI ||
+               (operation >= DM_GB_DO_HALT && operation <= DM_GB_DO_ILLEGAL)) {
+        dm_gb_bus_control(bus, hot, operation);
+    }
 }
 
 #endif

@@ -107,18 +107,17 @@ static uint32_t read_address(generator *g)
 static bool writes_memory(uint32_t row)
 {
     return DM_GB_ROW_DESTINATION(row) == DM_GB_ARG_MEM ||
-           DM_GB_ROW_OPERATION(row) == DM_GB_DO_STORE_SP;
+           DM_GB_ROW_DESTINATION(row) == DM_GB_ARG_MEM16;
 }
 
 /* Neither control flow nor anything that moves SP: may stand anywhere once pointers are set. */
 static bool is_plain(uint32_t row)
 {
     uint32_t operation = DM_GB_ROW_OPERATION(row);
-    if (DM_GB_ROW_DESTINATION(row) == DM_GB_ARG_SP)
+    if (DM_GB_ROW_DESTINATION(row) == DM_GB_ARG_SP || DM_GB_ROW_SOURCE(row) == DM_GB_ARG_STACK)
         return false;
     switch (operation) {
     case DM_GB_DO_PUSH:
-    case DM_GB_DO_POP:
     case DM_GB_DO_JR:
     case DM_GB_DO_JP:
     case DM_GB_DO_JP_HL:
@@ -171,7 +170,7 @@ static void emit_plain(generator *g)
         emit(g, 0xCB);
     emit(g, code);
     if (mode == DM_GB_ADDR_AT_A16) {
-        if (DM_GB_ROW_OPERATION(row) == DM_GB_DO_STORE_SP && (address & 0xFFu) == 0xEFu)
+        if (DM_GB_ROW_DESTINATION(row) == DM_GB_ARG_MEM16 && (address & 0xFFu) == 0xEFu)
             address--; /* two bytes are written */
         emit16(g, address);
     } else if (mode == DM_GB_ADDR_AT_A8) {
