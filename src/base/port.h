@@ -15,6 +15,7 @@
  *   dm_thread_index()            this thread's index in the grid; only inside a kernel
  *   dm_thread_count()            threads in the whole grid; likewise
  *   dm_any, dm_all, dm_ballot, dm_lane, DM_LANES   the warp: 32 lanes on CUDA, one on the CPU
+ *   dm_warp_sync, dm_warp_copy                     lanes see each other's stores; copy together
  *   dm_atomic_<add|min|max|cas|exch|and|or|xor>_u32, dm_atomic_<add|cas|max>_u64,
  *   dm_atomic_add_f32            relaxed; return the old value
  *   dm_load_u64, dm_store_u64, dm_bswap_u64      eight bytes at any address
@@ -164,6 +165,19 @@ DM_FN uint32_t dm_ballot(bool value)
 {
     return __ballot_sync(0xffffffffu, value);
 }
+/* What lanes stored before, all of them see after. */
+DM_FN void dm_warp_sync(void)
+{
+    __syncwarp();
+}
+/* Copy with all lanes; both ends and the size are multiples of 8. Sync before reading it. */
+DM_FN void dm_warp_copy(uint8_t *to, const uint8_t *from, uint64_t size)
+{
+    uint64_t *out = (uint64_t *)to;
+    const uint64_t *in = (const uint64_t *)from;
+    for (uint64_t i = dm_lane(); i < size / 8; i += DM_LANES)
+        out[i] = in[i];
+}
 #else
 #define DM_LANES 1
 DM_FN uint32_t dm_lane(void)
@@ -181,6 +195,13 @@ DM_FN bool dm_all(bool value)
 DM_FN uint32_t dm_ballot(bool value)
 {
     return value ? 1u : 0u;
+}
+DM_FN void dm_warp_sync(void)
+{
+}
+DM_FN void dm_warp_copy(uint8_t *to, const uint8_t *from, uint64_t size)
+{
+    __builtin_memcpy(to, from, size);
 }
 #endif
 
