@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/* swarm.h - thousands of Game Boys stepped together, on a CPU or a GPU.
+ *
+ *     dm_device_open("cpu", &device, &err);                        // or "cuda:0"
+ *     dm_swarm_rom_source rom = {.path = "game.gb"};
+ *     dm_swarm_desc desc = {.roms = &rom, .rom_count = 1, .count = 1024,
+ *                           .observations = DM_SWARM_OBS_PACKED};
+ *     dm_swarm_create(device, &desc, &swarm, &err);
+ *     for (int i = 0; i < 100; i++)
+ *         dm_swarm_step(swarm, actions, &err);                     // device memory; NULL: made up
+ *     dm_swarm_download(swarm, DM_SWARM_REWARDS, rewards, sizeof rewards, &err);
+ *     dm_swarm_destroy(swarm);
+ *
+ * Every machine is exact and independent: it does the same whatever the device, the number of
+ * machines, threads or lanes, and the same as a dm_gb (dotmatrix/gb.h) stepped alone.
+ *
+ * Time: `step`, `reset` and `snapshot` queue work on the swarm's stream and return (on the CPU the
+ * work is then done); they allocate nothing and wait for nothing. Functions that read or write host
+ * memory say so; those that give values back wait for the stream.
+ *
+ * Ownership: buffers from dm_swarm_output belong to the swarm unless the caller gave them, and then
+ * must live as long as they are bound. The swarm keeps its device alive.
+ *
+ * Threads: a swarm belongs to one thread at a time; different ones are independent. */
+#ifndef DOTMATRIX_SWARM_H
+#define DOTMATRIX_SWARM_H
+
+#include <dotmatrix/base.h>
+#include <dotmatrix/device.h>
+#include <dotmatrix/gb.h>
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct dm_swarm dm_swarm;
+
+/* ---- Choices ---- */
+
+/* What a step computes besides the machines, which are the same in all. What a stage does not own
+ * it leaves untouched. */
+typedef enum dm_swarm_stage {
+    DM_SWARM_FULL_STEP,    /* reward, terminated, truncated, and all observations */
+    DM_SWARM_EMULATE_ONLY, /* none of them */
+    DM_SWARM_REWARD_ONLY,  /* reward, terminated, truncated */
+    DM_SWARM_OBS_ONLY,     /* the observations */
+    DM_SWARM_STAGES
+} dm_swarm_stage;
+
+/* What an action, one byte per machine, stands for. */
+typedef enum dm_swarm_codec {
+    DM_SWARM_BUTTONS_V1, /* NOOP A B START SELECT UP DOWN LEFT RIGHT */
+    DM_SWARM_POKEMON_V1, /* NOOP A B START UP DOWN LEFT RIGHT */
+    DM_SWARM_RAW_KEYS,   /* a mask of DM_GB_KEY_* */
+    DM_SWARM_CODECS
+} dm_swarm_codec;
+
+/* Actions of steps that are given none, made on the device. */
+typedef enum dm_swarm_generator {
+    DM_SWARM_NOOP,
+    DM_SWARM_SEEDED_RANDOM, /* uniform, from (seed, machine, step) */
+    DM_SWARM_STRIPED,       /* (machine + step) modulo the number of actions */
+    DM_SWARM_GENERATORS
+} dm_swarm_generator;
+
+/* When a machine whose episode is over is reset, as Gymnasium's AutoresetMode has it. */
+typedef enum dm_swarm_autoreset {
+    DM_SWARM_NEXT_STEP, /* the next step resets it instead: reward 0, flags 0, first observation */
+    DM_SWARM_SAME_STEP, /* at once: the step's observation is the first of the next episode */
+    DM_SWARM_DISABLED,  /* never: dm_swarm_reset does */
+    DM_SWARM_AUTORESETS
+} dm_swarm_autoreset;
+
+/* Observations, any set of them. Pictures are what is on the screen when the step ends; stacks hold
+ * the last `frame_stack`, newest last. */
+#define DM_SWARM_OBS_VECTOR 0x01u  /* obs_v0, or the epilog's: floats */
+#define DM_SWARM_OBS_SHADES 0x02u  /* 144 x 160 bytes, 0 (light) to 3 (dark) */
+#define DM_SWARM_OBS_SMALL 0x04u   /* 72 x 80 bytes, 0 (light) to 255 (dark): means of 2 x 2 */
+#define DM_SWARM_OBS_PACKED 0x08u  /* 72 x 20 bytes, four pixels each, the leftmost lowest */
+#define DM_SWARM_OBS_REGIONS 0x10u /* the bytes of `regions`, one after the other */
+#define DM_SWARM_OBS_PIXELS (DM_SWARM_OBS_SHADES | DM_SWARM_OBS_SMALL | DM_SWARM_OBS_PACKED)
+
+/* Arrays that a step writes, machine by machine. */
+typedef enum dm_swarm_output_kind {
+    DM_SWARM_REWARDS,    /* float */
+    DM_SWARM_TERMINATED, /* uint8_t, 0 or 1 */
+    DM_SWARM_TRUNCATED,  /* uint8_t, 0 or 1 */
+    DM_SWARM_VECTORS,    /* float[observation_size] */
+    DM_SWARM_SHADES,     /* uint8_t[frame_stack][144][160] */
+    DM_SWARM_SMALLS,     /* uint8_t[frame_stack][72][80] */
+    DM_SWARM_PACKEDS,    /* uint8_t[frame_stack][72][20] */
+    DM_SWARM_REGION_BYTES,
+    DM_SWARM_OUTPUTS
+} dm_swarm_output_kind;
+
+/* Names as the command and files use them; an unknown one is DM_EINVAL and lists those there are.
+ */
+DM_API const char *dm_swarm_stage_name(dm_swarm_stage stage);
+DM_API const char *dm_swarm_codec_name(dm_swarm_codec codec);
+DM_API const char *dm_swarm_generator_name(dm_swarm_generator generator);
+DM_API const char *dm_swarm_autoreset_name(dm_swarm_autoreset autoreset);
+DM_API dm_status dm_swarm_stage_parse(const char *name, dm_swarm_stage *out, dm_error *err);
+DM_API dm_status dm_swarm_codec_parse(const char *name, dm_swarm_codec *out, dm_error *err);
+DM_API dm_status dm_swarm_generator_parse(const char *name, dm_swarm_generator *out, dm_error *err);
+DM_API dm_status dm_swarm_autoreset_parse(const char *name, dm_swarm_autoreset *out, dm_error *err);
+/* Actions of a codec: 9, 8 or 256. */
+DM_API uint32_t dm_swarm_codec_actions(dm_swarm_codec codec);
+/* The keys that an action presses. */
+DM_API uint8_t dm_swarm_codec_keys(dm_swarm_codec codec, uint32_t action);
+
+/* ---- Creating ---- */
+
+typedef struct dm_swarm_rom_source {
+    const char *path;  /* a file, or */
+    const void *bytes; /* the ROM itself; copied */
+    size_t size;
+    const char *state; /* a file of dm_gb_save_state to start from; NULL: as `start` says */
+} dm_swarm_rom_source;
+
+/* Bytes address .. address + size - 1; not the registers FF00..FF7F. */
+typedef struct dm_swarm_region {
+    uint16_t address, size;
+} dm_swarm_region;
+
+/* Zero is a good default for all but the ROM and the count. */
+typedef struct dm_swarm_desc {
+    const dm_swarm_rom_source *roms; /* machine i runs ROM i modulo rom_count */
+    size_t rom_count;
+    uint64_t count;                /* machines */
+    uint32_t frames_per_step;      /* 0: 24; at most 1024 */
+    uint32_t release_after_frames; /* the action's keys are up after so many; 0: 8, or all */
+    dm_swarm_stage stage;
+    dm_swarm_codec codec;
+    dm_swarm_generator generator;
+    uint64_t seed;
+    uint32_t step_limit; /* truncates an episode after so many steps; 0: never */
+    dm_swarm_autoreset autoreset;
+    uint32_t observations; /* DM_SWARM_OBS_* */
+    uint32_t frame_stack;  /* 0: 1 */
+    const dm_swarm_region *regions;
+    size_t region_count; /* at most 16 */
+    enum dm_gb_start start;
+    const void *boot_rom; /* 256 bytes, for DM_GB_START_BOOT_ROM */
+    size_t boot_rom_size;
+    uint32_t snapshots;        /* room for so many besides the start of each ROM */
+    bool keep_polling;         /* see dm_gb_options */
+    const char *epilog;        /* body of a function, docs/swarm.md; NULL: reward_v0 and obs_v0 */
+    uint32_t observation_size; /* floats that the epilog observes; 0: 32 */
+    /* Buffers of the caller for some outputs; NULL: the swarm makes its own. */
+    dm_device_buffer *outputs[DM_SWARM_OUTPUTS];
+    /* A part of a larger swarm: its machines are numbered from here in random actions. */
+    uint64_t first_machine;
+    /* Speed only, on CUDA; 0: chosen by the number of machines. */
+    uint32_t lanes_per_warp;            /* 1 to 32 */
+    uint32_t block_threads;             /* a multiple of 32 */
+    uint32_t blocks_per_multiprocessor; /* a promise to the compiler */
+} dm_swarm_desc;
+
+/* DM_EINVAL: a field of the description; DM_ENOMEM: does not fit, and the message says how many
+ * machines would. The first observation is there when it returns. */
+DM_API dm_status dm_swarm_create(dm_device *device, const dm_swarm_desc *desc, dm_swarm **out,
+                                 dm_error *err);
+/* Waits for the swarm's stream. */
+DM_API void dm_swarm_destroy(dm_swarm *swarm);
+/* Compile the kernels that a swarm of this description needs, and nothing else, into the cache. */
+DM_API dm_status dm_swarm_warm_up(dm_device *device, const dm_swarm_desc *desc, dm_error *err);
+
+typedef struct dm_swarm_info {
+    uint64_t count;
+    uint32_t rom_count, frames_per_step, release_after_frames, frame_stack, snapshots;
+    dm_swarm_stage stage;
+    dm_swarm_codec codec;
+    uint64_t bytes_per_machine; /* device memory that grows with the count */
+    uint64_t bytes_shared;      /* and the rest: ROMs, snapshots */
+    uint32_t lanes_per_warp, block_threads;
+    bool kernels_were_cached; /* nothing had to be compiled */
+    char kernel_key[33];      /* names the compiled variant */
+} dm_swarm_info;
+DM_API dm_swarm_info dm_swarm_get_info(const dm_swarm *swarm);
+/* Of the step kernel. */
+DM_API dm_status dm_swarm_kernel_properties(const dm_swarm *swarm, dm_function_properties *out,
+                                            dm_error *err);
+
+/* Queue on this stream of the swarm's device from now on; NULL: the device's own. */
+DM_API dm_status dm_swarm_set_stream(dm_swarm *swarm, dm_stream *stream, dm_error *err);
+DM_API dm_stream *dm_swarm_stream(const dm_swarm *swarm);
+
+/* ---- Stepping ---- */
+
+/* One step of every machine. `actions` is device memory, one byte per machine; NULL: the
+ * generator's. An action out of range is taken as NOOP and counted (dm_swarm_get_faults). */
+DM_API dm_status dm_swarm_step(dm_swarm *swarm, const uint8_t *actions, dm_error *err);
+/* The same with actions in host memory, which must stay until the stream has passed; one out of
+ * range is DM_EINVAL and nothing is stepped. */
+DM_API dm_status dm_swarm_step_host(dm_swarm *swarm, const uint8_t *actions, size_t count,
+                                    dm_error *err);
+
+/* Reset machines with a mask byte other than 0 (NULL: all) to the snapshots of these numbers (NULL:
+ * each to the one it was last reset to), which then are their start. Both are device memory with
+ * one element per machine. A snapshot that is empty or of another ROM is counted as a fault and
+ * that machine left alone. Resetting all also starts the random actions again. */
+DM_API dm_status dm_swarm_reset(dm_swarm *swarm, const uint8_t *mask, const uint32_t *snapshots,
+                                dm_error *err);
+/* The same for machines[0..count), in host memory; checked first: a number out of range or a
+ * snapshot that does not match is DM_EINVAL and nothing is reset. `snapshots` may be NULL. */
+DM_API dm_status dm_swarm_reset_host(dm_swarm *swarm, const uint32_t *machines,
+                                     const uint32_t *snapshots, size_t count, dm_error *err);
+
+typedef struct dm_swarm_faults {
+    uint32_t actions; /* out of range */
+    uint32_t resets;  /* to a snapshot that does not match */
+} dm_swarm_faults;
+/* Counts since creation. Waits. */
+DM_API dm_status dm_swarm_get_faults(dm_swarm *swarm, dm_swarm_faults *out, dm_error *err);
+
+/* ---- Outputs ---- */
+
+/* Bytes per machine; 0 when the swarm does not have this output. */
+DM_API size_t dm_swarm_output_size(const dm_swarm *swarm, dm_swarm_output_kind kind);
+/* The array now bound; NULL when the swarm does not have it. */
+DM_API dm_device_buffer *dm_swarm_output(const dm_swarm *swarm, dm_swarm_output_kind kind);
+/* Write this output to the caller's buffer from the next step on; NULL: back to the swarm's own. */
+DM_API dm_status dm_swarm_bind(dm_swarm *swarm, dm_swarm_output_kind kind, dm_device_buffer *buffer,
+                               dm_error *err);
+/* All of an output to host memory of exactly its size. Waits. */
+DM_API dm_status dm_swarm_download(dm_swarm *swarm, dm_swarm_output_kind kind, void *to,
+                                   size_t size, dm_error *err);
+
+/* ---- Looking into machines ---- (all wait for the stream) */
+
+DM_API dm_status dm_swarm_get_registers(dm_swarm *swarm, const uint32_t *machines, size_t count,
+                                        dm_gb_registers *out, dm_error *err);
+DM_API dm_status dm_swarm_get_counters(dm_swarm *swarm, const uint32_t *machines, size_t count,
+                                       dm_gb_counters *out, dm_error *err);
+/* Memory as dm_gb_peek gives it. */
+DM_API dm_status dm_swarm_read(dm_swarm *swarm, uint32_t machine, uint16_t address, void *to,
+                               size_t size, dm_error *err);
+/* As dm_gb_poke. */
+DM_API dm_status dm_swarm_poke(dm_swarm *swarm, uint32_t machine, uint16_t address, uint8_t value,
+                               dm_error *err);
+/* 160 x 144 shades; DM_EINVAL in a swarm without pictures. */
+DM_API dm_status dm_swarm_get_picture(dm_swarm *swarm, uint32_t machine, uint8_t *shades,
+                                      dm_error *err);
+/* One machine as a file that dm_gb_load_state reads. */
+DM_API dm_status dm_swarm_save_machine(dm_swarm *swarm, uint32_t machine, const char *path,
+                                       dm_error *err);
+
+/* ---- Snapshots ----
+ * Numbers 0 .. rom_count-1 are the starts of the ROMs; `desc.snapshots` more follow, empty. */
+
+/* Keep a machine as it is, with its picture, as a snapshot. Queued; copies on the device. */
+DM_API dm_status dm_swarm_snapshot(dm_swarm *swarm, uint32_t machine, uint32_t snapshot,
+                                   dm_error *err);
+/* From a file of dm_gb_save_state, of the given ROM. */
+DM_API dm_status dm_swarm_snapshot_load(dm_swarm *swarm, uint32_t rom, const char *path,
+                                        uint32_t snapshot, dm_error *err);
+
+/* ---- The whole swarm ----
+ * Machines, pictures, observation stacks, progress and snapshots in one file, with a hash. Loading
+ * wants a swarm of the same ROMs, count and observations; anything else, or a damaged file, is
+ * refused with the reason and changes nothing. */
+DM_API dm_status dm_swarm_save(dm_swarm *swarm, const char *path, dm_error *err);
+DM_API dm_status dm_swarm_load(dm_swarm *swarm, const char *path, dm_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

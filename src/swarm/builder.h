@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* builder.h - compiled stage kernels: composed (compose.h), compiled by the device layer, shared.
+ *
+ * A variant is named by stage, vector size, the epilog's hash and the device. Swarms that use the
+ * same one share it while any of them lives; compiled code stays in the device layer's cache on
+ * disk. On a CPU the default epilog is ready-made (dm_swarm_builtins) and needs no compiler. */
+#ifndef DM_SWARM_BUILDER_H
+#define DM_SWARM_BUILDER_H
+
+#include "base/hash.h"
+#include "swarm/compose.h"
+
+#define DM_SWARM_BUILTINS (2 * DM_SWARM_STAGES)
+extern const dm_builtin_kernel dm_swarm_builtins[DM_SWARM_BUILTINS];
+
+/* Settings of the CUDA compiler that change speed only. 0: the skeleton's. */
+typedef struct dm_swarm_tuning {
+    uint32_t block_threads, blocks;
+} dm_swarm_tuning;
+
+typedef struct dm_swarm_kernels {
+    dm_function *step, *reset;
+    dm_hash128 key;
+    bool was_cached; /* nothing was compiled */
+    struct dm_swarm_entry *entry;
+} dm_swarm_kernels;
+
+dm_status dm_swarm_build(dm_device *device, const dm_swarm_variant *variant,
+                         const dm_swarm_tuning *tuning, dm_swarm_kernels *out, dm_error *err);
+void dm_swarm_kernels_release(dm_swarm_kernels *kernels);
+
+/* The generated text (free() it). */
+dm_status dm_swarm_variant_text(const dm_swarm_variant *variant, char **out, dm_error *err);
+/* Names the variant on this device. */
+dm_hash128 dm_swarm_variant_key(const dm_device *device, const dm_swarm_variant *variant,
+                                const dm_swarm_tuning *tuning, const char *text);
+
+#endif

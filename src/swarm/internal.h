@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* internal.h - what stands behind the public dm_swarm.
+ *
+ *   swarm.c      creating, stepping, resetting, outputs
+ *   layout.c     how much memory each array takes
+ *   read.c       registers, memory and pictures of chosen machines
+ *   snapshot.c   start states;  save.c  the whole swarm as a file;  names.c  stages, codecs ...
+ *   builder.c compose.c skeleton.h  the kernels;  args.h  what they are given
+ *
+ * All arrays are allocated at creation. `args` is the block of the next launch, complete but for
+ * the fields of one call. */
+#ifndef DM_SWARM_INTERNAL_H
+#define DM_SWARM_INTERNAL_H
+
+#include "gb/core.h"
+#include "swarm/args.h"
+#include "swarm/builder.h"
+
+#define DM_SWARM_FRAMES_PER_STEP 24u
+#define DM_SWARM_RELEASE 8u
+#define DM_SWARM_STEP_FRAMES_MAX 1024u
+#define DM_SWARM_STACK_MAX 64u
+
+/* The device's arrays. */
+enum dm_swarm_array {
+    DM_SWARM_A_MACHINES,
+    DM_SWARM_A_MEMORY,
+    DM_SWARM_A_FRAMES,
+    DM_SWARM_A_PROGRESS,
+    DM_SWARM_A_STARTS,
+    DM_SWARM_A_ACTIONS, /* given from host memory */
+    DM_SWARM_A_MASK,    /* likewise */
+    DM_SWARM_A_SLOTS,   /* likewise */
+    DM_SWARM_A_ROM_BYTES,
+    DM_SWARM_A_ROM_WORDS,
+    DM_SWARM_A_ROMS,
+    DM_SWARM_A_BOOT,
+    DM_SWARM_A_FAULTS,
+    DM_SWARM_A_SNAP_MACHINES,
+    DM_SWARM_A_SNAP_MEMORY,
+    DM_SWARM_A_SNAP_FRAMES,
+    DM_SWARM_A_SNAP_ROMS,
+    DM_SWARM_ARRAYS
+};
+
+/* Bytes of each array: per machine, and in all that does not depend on their number. */
+typedef struct dm_swarm_layout {
+    uint64_t per_machine[DM_SWARM_ARRAYS], shared[DM_SWARM_ARRAYS];
+    uint64_t output[DM_SWARM_OUTPUTS]; /* per machine */
+    uint64_t machine_stride, memory_stride;
+    uint64_t machine_total, shared_total; /* what the swarm allocates itself */
+} dm_swarm_layout;
+
+struct dm_swarm {
+    dm_device *device;
+    dm_stream *stream;
+    dm_swarm_desc desc; /* defaults filled in; its pointers are not to be followed */
+    dm_swarm_layout layout;
+    dm_swarm_kernels kernels;
+    dm_swarm_args args;
+    dm_device_buffer *arrays[DM_SWARM_ARRAYS];
+    dm_device_buffer *own[DM_SWARM_OUTPUTS]; /* NULL where the caller's is used from the start */
+    dm_device_buffer *bound[DM_SWARM_OUTPUTS];
+    dm_gb **views; /* one machine of each ROM on the host: start states, peek, poke */
+    uint32_t snapshot_count;
+    uint32_t *snapshot_roms; /* the host's copy */
+    uint8_t *host_mask;      /* for dm_swarm_reset_host */
+    uint32_t *host_slots;
+};
+
+/* layout.c */
+void dm_swarm_layout_of(const dm_swarm *swarm, dm_swarm_layout *out);
+/* DM_ENOMEM with how many would fit when there is not room for all of it. */
+dm_status dm_swarm_check_room(const dm_swarm *swarm, dm_error *err);
+
+/* read.c: a machine on the host, in the view of its ROM, and back. */
+dm_status dm_swarm_fetch(dm_swarm *swarm, uint32_t machine, dm_gb **view, dm_error *err);
+dm_status dm_swarm_check_machine(const dm_swarm *swarm, uint32_t machine, dm_error *err);
+
+/* snapshot.c: a view's machine into a snapshot; `pictures` may be NULL for blank ones. */
+dm_status dm_swarm_snapshot_put(dm_swarm *swarm, uint32_t rom, uint32_t snapshot, dm_error *err);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* pixels.h - pictures and memory regions as observations; kernel text.
+ *
+ * The picture is the one on the screen when the step ends. Stacks hold the last k, newest last;
+ * after a reset all k are the picture of the snapshot. Halving takes the sum s of the four shades
+ * of a 2 x 2 square, 0 (light) to 12 (dark):
+ *
+ *   small    (85 s + 2) / 4, rounded down: 0 to 255
+ *   packed   (s + 2) / 4, rounded down: 0 to 3; four pixels a byte, the leftmost in the lowest bits
+ *
+ * A warp works on the pictures of its machines one after the other, all lanes on each. */
+#ifndef DM_SWARM_PIXELS_H
+#define DM_SWARM_PIXELS_H
+
+#include "swarm/epilog.h"
+
+/* Where the newest picture goes: the others have moved down by one. */
+DM_FN uint8_t *dm_swarm_push(uint8_t *stack, uint32_t size, uint32_t depth)
+{
+    for (uint32_t k = 0; k + 1u < depth; k++) {
+        dm_warp_copy(stack + k * size, stack + (k + 1u) * size, size);
+        dm_warp_sync();
+    }
+    return stack + (depth - 1u) * size;
+}
+
+/* After a reset: the newest over all the others. */
+DM_FN void dm_swarm_spread(uint8_t *stack, uint32_t size, uint32_t depth)
+{
+    dm_warp_sync();
+    for (uint32_t k = 0; k + 1u < depth; k++)
+        dm_warp_copy(stack + k * size, stack + (depth - 1u) * size, size);
+}
+
+/* Shades of a 2 x 2 square added up; `at` is its upper left pixel. */
+DM_FN uint32_t dm_swarm_square(const uint8_t *at)
+{
+    return (uint32_t)at[0] + at[1] + at[DM_GB_SCREEN_W] + at[DM_GB_SCREEN_W + 1];
+}
+
+DM_FN const uint8_t *dm_swarm_square_at(const uint8_t *picture, uint32_t pixel)
+{
+    uint32_t y = pixel / DM_SWARM_SMALL_W, x = pixel % DM_SWARM_SMALL_W;
+    return picture + y * 2u * DM_GB_SCREEN_W + x * 2u;
+}
+
+/* One machine's picture into every kind that is wanted. A blank screen has all pixels 0. */
+DM_FN void dm_swarm_picture(const dm_swarm_args *args, uint64_t machine, bool fresh)
+{
+    const dm_gb_ppu *ppu = &dm_swarm_machine(args, machine)->ppu;
+    const uint8_t *picture =
+        args->frames + machine * DM_SWARM_FRAMES + ppu->front * DM_SWARM_PICTURE;
+    bool blank = ppu->blank != 0;
+    uint32_t depth = args->stack;
+    if (args->shades != 0) {
+        uint8_t *stack = args->shades + machine * depth * DM_SWARM_PICTURE;
+        uint8_t *out = dm_swarm_push(stack, DM_SWARM_PICTURE, depth);
+        if (blank)
+            for (uint32_t i = dm_lane(); i < DM_SWARM_PICTURE; i += DM_LANES)
+                out[i] = 0;
+        else
+            dm_warp_copy(out, picture, DM_SWARM_PICTURE);
+        if (fresh)
+            dm_swarm_spread(stack, DM_SWARM_PICTURE, depth);
+    }
+    if (args->small != 0) {
+        uint8_t *stack = args->small + machine * depth * DM_SWARM_SMALL;
+        uint8_t *out = dm_swarm_push(stack, DM_SWARM_SMALL, depth);
+        for (uint32_t i = dm_lane(); i < DM_SWARM_SMALL; i += DM_LANES)
+            out[i] =
+                blank
+                    ? (uint8_t)0
+                    : (uint8_t)((85u * dm_swarm_square(dm_swarm_square_at(picture, i)) + 2u) / 4u);
+        if (fresh)
+            dm_swarm_spread(stack, DM_SWARM_SMALL, depth);
+    }
+    if (args->packed != 0) {
+        uint8_t *stack = args->packed + machine * depth * DM_SWARM_PACKED;
+        uint8_t *out = dm_swarm_push(stack, DM_SWARM_PACKED, depth);
+        for (uint32_t i = dm_lane(); i < DM_SWARM_PACKED; i += DM_LANES) {
+            const uint8_t *at = dm_swarm_square_at(picture, i * 4u);
+            uint32_t byte = 0;
+            for (uint32_t pixel = 0; pixel < 4u && !blank; pixel++)
+                byte |= ((dm_swarm_square(at + 2u * pixel) + 2u) / 4u) << (2u * pixel);
+            out[i] = (uint8_t)byte;
+        }
+        if (fresh)
+            dm_swarm_spread(stack, DM_SWARM_PACKED, depth);
+    }
+}
+
+/* This lane's memory regions, one after the other. */
+DM_FN void dm_swarm_copy_regions(const dm_swarm_args *args, const dm_swarm_view *view)
+{
+    uint8_t *out = args->regions + view->machine * args->region_bytes;
+    for (uint32_t r = 0; r < args->region_count; r++)
+        for (uint32_t i = 0; i < args->spans[r].size; i++)
+            *out++ = (uint8_t)dm_swarm_peek(view, args->spans[r].address + i);
+}
+
+/* Everything but the vector, which is the epilog's. */
+DM_FN void dm_swarm_observe_pixels(const dm_swarm_args *args, const dm_swarm_place *place,
+                                   const dm_swarm_view *view, bool fresh)
+{
+    if (args->regions != 0 && place->valid)
+        dm_swarm_copy_regions(args, view);
+    if (args->shades == 0 && args->small == 0 && args->packed == 0)
+        return;
+    uint32_t lanes = dm_ballot(place->valid), fresh_lanes = dm_ballot(fresh);
+    dm_warp_sync();
+    for (; lanes != 0; lanes &= lanes - 1u) {
+        uint32_t lane = dm_ffs_u32(lanes) - 1u;
+        dm_swarm_picture(args, place->first + lane, ((fresh_lanes >> lane) & 1u) != 0);
+    }
+}
+
+#endif

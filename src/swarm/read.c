@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* read.c - chosen machines seen from the host: registers, counters, memory, pictures, poke.
+ *
+ * A machine that is looked into is copied to the host, into the dm_gb that the swarm keeps for its
+ * ROM, so that one implementation answers for single machines and swarms. */
+#include "gb/run.h"
+#include "swarm/internal.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+dm_status dm_swarm_check_machine(const dm_swarm *swarm, uint32_t machine, dm_error *err)
+{
+    if (machine < swarm->desc.count)
+        return DM_OK;
+    return dm_fail(err, DM_EINVAL, "swarm: machine %u; there are 0 to %" PRIu64, machine,
+                   swarm->desc.count - 1);
+}
+
+static dm_status queue_machine(dm_swarm *swarm, uint32_t machine, dm_gb_machine *out, dm_error *err)
+{
+    dm_status status = dm_swarm_check_machine(swarm, machine, err);
+    if (status == DM_OK)
+        status = dm_stream_download(swarm->stream, swarm->arrays[DM_SWARM_A_MACHINES],
+                                    machine * swarm->layout.machine_stride, out, sizeof *out, err);
+    return status;
+}
+
+dm_status dm_swarm_fetch(dm_swarm *swarm, uint32_t machine, dm_gb **view, dm_error *err)
+{
+    dm_status status = dm_swarm_check_machine(swarm, machine, err);
+    if (status != DM_OK)
+        return status;
+    dm_gb *gb = swarm->views[machine % swarm->desc.rom_count];
+    status = queue_machine(swarm, machine, &gb->machine, err);
+    if (status == DM_OK)
+        status =
+            dm_stream_download(swarm->stream, swarm->arrays[DM_SWARM_A_MEMORY],
+                               machine * swarm->layout.memory_stride, gb->ram, gb->ram_size, err);
+    if (status == DM_OK)
+        status = dm_stream_synchronize(swarm->stream, err);
+    if (status == DM_OK) {
+        dm_gb_map(&gb->lane);
+        *view = gb;
+    }
+    return status;
+}
+
+/* Only the registers' part of one machine crosses, into the view of its ROM. */
+static dm_status fetch_machine(dm_swarm *swarm, uint32_t machine, dm_gb **view, dm_error *err)
+{
+    dm_status status = dm_swarm_check_machine(swarm, machine, err);
+    if (status != DM_OK)
+        return status;
+    *view = swarm->views[machine % swarm->desc.rom_count];
+    status = queue_machine(swarm, machine, &(*view)->machine, err);
+    return status != DM_OK ? status : dm_stream_synchronize(swarm->stream, err);
+}
+
+dm_status dm_swarm_get_registers(dm_swarm *swarm, const uint32_t *machines, size_t count,
+                                 dm_gb_registers *out, dm_error *err)
+{
+    dm_status status = DM_OK;
+    for (size_t i = 0; i < count && status == DM_OK; i++) {
+        dm_gb *view = NULL;
+        status = fetch_machine(swarm, machines[i], &view, err);
+        if (status == DM_OK)
+            out[i] = dm_gb_get_registers(view);
+    }
+    return status;
+}
+
+dm_status dm_swarm_get_counters(dm_swarm *swarm, const uint32_t *machines, size_t count,
+                                dm_gb_counters *out, dm_error *err)
+{
+    dm_status status = DM_OK;
+    for (size_t i = 0; i < count && status == DM_OK; i++) {
+        dm_gb *view = NULL;
+        status = fetch_machine(swarm, machines[i], &view, err);
+        if (status == DM_OK)
+            out[i] = dm_gb_get_counters(view);
+    }
+    return status;
+}
+
+dm_status dm_swarm_read(dm_swarm *swarm, uint32_t machine, uint16_t address, void *to, size_t size,
+                        dm_error *err)
+{
+    dm_gb *view;
+    if (address + size > 0x10000u)
+        return dm_fail(err, DM_EINVAL, "swarm: %zu bytes from %04X end beyond FFFF", size, address);
+    dm_status status = dm_swarm_fetch(swarm, machine, &view, err);
+    for (size_t i = 0; i < size && status == DM_OK; i++)
+        ((uint8_t *)to)[i] = dm_gb_peek(view, (uint16_t)(address + i));
+    return status;
+}
+
+dm_status dm_swarm_poke(dm_swarm *swarm, uint32_t machine, uint16_t address, uint8_t value,
+                        dm_error *err)
+{
+    dm_gb *view;
+    dm_status status = dm_swarm_fetch(swarm, machine, &view, err);
+    if (status != DM_OK)
+        return status;
+    dm_gb_poke(view, address, value);
+    status = dm_stream_upload(swarm->stream, swarm->arrays[DM_SWARM_A_MACHINES],
+                              machine * swarm->layout.machine_stride, &view->machine,
+                              sizeof view->machine, err);
+    if (status == DM_OK)
+        status =
+            dm_stream_upload(swarm->stream, swarm->arrays[DM_SWARM_A_MEMORY],
+                             machine * swarm->layout.memory_stride, view->ram, view->ram_size, err);
+    return status != DM_OK ? status : dm_stream_synchronize(swarm->stream, err);
+}
+
+dm_status dm_swarm_get_picture(dm_swarm *swarm, uint32_t machine, uint8_t *shades, dm_error *err)
+{
+    const dm_device_buffer *frames = swarm->arrays[DM_SWARM_A_FRAMES];
+    if (frames == NULL)
+        return dm_fail(err, DM_EINVAL, "swarm: no pictures were asked for");
+    dm_gb *view = NULL;
+    dm_status status = fetch_machine(swarm, machine, &view, err);
+    if (status != DM_OK)
+        return status;
+    if (view->machine.ppu.blank) {
+        memset(shades, 0, DM_SWARM_PICTURE);
+        return DM_OK;
+    }
+    size_t at = (size_t)machine * DM_SWARM_FRAMES + view->machine.ppu.front * DM_SWARM_PICTURE;
+    status = dm_stream_download(swarm->stream, frames, at, shades, DM_SWARM_PICTURE, err);
+    return status != DM_OK ? status : dm_stream_synchronize(swarm->stream, err);
+}
+
+dm_status dm_swarm_save_machine(dm_swarm *swarm, uint32_t machine, const char *path, dm_error *err)
+{
+    dm_gb *view;
+    dm_status status = dm_swarm_fetch(swarm, machine, &view, err);
+    return status != DM_OK ? status : dm_gb_save_state(view, path, err);
+}

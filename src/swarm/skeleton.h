@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* skeleton.h - the template of the stage kernels. Not C as it stands: compose.c replaces its two
+ * sites, marked by words between at signs, and defines DM_SWARM_STAGE.
+ *
+ *   instruction dispatch   one run of `cycles` T-cycles of the lane's machine, if `running`
+ *   post-step dispatch     dm_swarm_post_<stage>, which ends a step: reward, termination, reset,
+ *                          observation, as far as the stage owns them, and the epilog that it calls
+ */
+#include "swarm/actions.h"
+#include "swarm/finish.h"
+#include "swarm/pixels.h"
+#include "swarm/warp.h"
+
+#ifndef DM_SWARM_BLOCK
+#define DM_SWARM_BLOCK 128 /* threads per block at most */
+#endif
+#ifndef DM_SWARM_BLOCKS
+#define DM_SWARM_BLOCKS 1 /* blocks per multiprocessor at least: limits registers */
+#endif
+
+/* clang-format off */
+@POST_STEP_DISPATCH@
+
+/* One step of every machine. */
+DM_SWARM_KERNEL(DM_SWARM_NAME(step), DM_SWARM_BLOCK, DM_SWARM_BLOCKS)
+/* clang-format on */
+{
+    const uint32_t *rows = dm_swarm_rows(); /* first: the whole block fills them */
+    dm_swarm_place place = dm_swarm_place_of(&args, dm_thread_index());
+    dm_swarm_turn turn = {0};
+    dm_gb_lane lane = {0};
+    turn.view.lane = &lane;
+    turn.view.machine = place.machine;
+    if (place.valid) {
+        dm_swarm_lane_init(&lane, &args, place.machine);
+        turn.view.m = lane.m;
+        const dm_swarm_progress *progress = args.progress + place.machine;
+        turn.fresh = args.autoreset == DM_SWARM_RESET_NEXT_STEP && progress->done != 0;
+        turn.view.action = dm_swarm_action(&args, place.machine, progress->steps);
+    }
+    if (args.autoreset == DM_SWARM_RESET_NEXT_STEP)
+        dm_swarm_restore(&args, &place, turn.fresh);
+    bool running = place.valid && !turn.fresh;
+    uint32_t keys = running ? dm_swarm_keys(&args, turn.view.action) : 0u;
+    if (running)
+        dm_gb_map(&lane);
+#if DM_ON_CUDA
+#pragma unroll 1
+#endif
+    for (uint32_t part = 0; part < 2u; part++) {
+        uint32_t cycles = args.cycles[part];
+        if (cycles == 0)
+            continue;
+        lane.draw = args.draw[part];
+        lane.single_frame = args.single_frame[part];
+        if (running)
+            dm_gb_joypad_set(lane.m, lane.m->joypad.select, (uint8_t)(part == 0 ? keys : 0u));
+        /* clang-format off */
+        @INSTRUCTION_DISPATCH@
+        /* clang-format on */
+    }
+    DM_SWARM_NAME(post)(&args, &place, &turn);
+}
+
+/* Machines chosen by reset_mask back to a snapshot, with their first observation. */
+DM_SWARM_KERNEL(DM_SWARM_NAME(reset), DM_SWARM_BLOCK, 1)
+{
+    dm_swarm_place place = dm_swarm_place_of(&args, dm_thread_index());
+    dm_swarm_turn turn = {0};
+    dm_gb_lane lane = {0};
+    turn.view.lane = &lane;
+    turn.view.machine = place.machine;
+    if (place.valid) {
+        uint64_t machine = place.machine;
+        turn.fresh = args.reset_mask == 0 || args.reset_mask[machine] != 0;
+        if (turn.fresh) {
+            uint32_t slot =
+                args.reset_slots == 0 ? args.starts[machine] : args.reset_slots[machine];
+            turn.fresh = dm_swarm_reset_check(&args, machine, slot);
+            if (turn.fresh)
+                args.starts[machine] = slot;
+            if (turn.fresh && args.reset_mask == 0)
+                args.progress[machine].steps = 0;
+        }
+        dm_swarm_lane_init(&lane, &args, machine);
+        turn.view.m = lane.m;
+    }
+    dm_swarm_restore(&args, &place, turn.fresh);
+    place.valid = turn.fresh;
+    turn.by_hand = true;
+    DM_SWARM_NAME(post)(&args, &place, &turn);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* snapshot.c - start states on the device: from a machine, from a file, and the ROMs' own. */
+#include "swarm/internal.h"
+
+#include <string.h>
+
+static dm_status check_slot(const dm_swarm *swarm, uint32_t snapshot, dm_error *err)
+{
+    if (snapshot < swarm->snapshot_count)
+        return DM_OK;
+    return dm_fail(err, DM_EINVAL, "swarm: snapshot %u; there are 0 to %u", snapshot,
+                   swarm->snapshot_count - 1);
+}
+
+/* The slot's ROM, on the host and on the device. */
+static dm_status name_slot(dm_swarm *swarm, uint32_t snapshot, uint32_t rom, dm_error *err)
+{
+    swarm->snapshot_roms[snapshot] = rom;
+    return dm_stream_upload(swarm->stream, swarm->arrays[DM_SWARM_A_SNAP_ROMS],
+                            snapshot * sizeof(uint32_t), &swarm->snapshot_roms[snapshot],
+                            sizeof(uint32_t), err);
+}
+
+dm_status dm_swarm_snapshot_put(dm_swarm *swarm, uint32_t rom, uint32_t snapshot, dm_error *err)
+{
+    const dm_swarm_layout *l = &swarm->layout;
+    const dm_gb *view = swarm->views[rom];
+    dm_device_buffer **arrays = swarm->arrays;
+    dm_stream *stream = swarm->stream;
+    dm_status status =
+        dm_stream_upload(stream, arrays[DM_SWARM_A_SNAP_MACHINES], snapshot * l->machine_stride,
+                         &view->machine, sizeof view->machine, err);
+    /* What the ROM's cartridge has no RAM for stays zero. */
+    if (status == DM_OK)
+        status = dm_stream_fill(stream, arrays[DM_SWARM_A_SNAP_MEMORY], snapshot * l->memory_stride,
+                                0, l->memory_stride, err);
+    if (status == DM_OK)
+        status = dm_stream_upload(stream, arrays[DM_SWARM_A_SNAP_MEMORY],
+                                  snapshot * l->memory_stride, view->ram, view->ram_size, err);
+    if (status == DM_OK && arrays[DM_SWARM_A_SNAP_FRAMES] != NULL)
+        status = dm_stream_fill(stream, arrays[DM_SWARM_A_SNAP_FRAMES],
+                                (size_t)snapshot * DM_SWARM_FRAMES, 0, DM_SWARM_FRAMES, err);
+    if (status == DM_OK)
+        status = name_slot(swarm, snapshot, rom, err);
+    if (status == DM_OK) /* the view is used again */
+        status = dm_stream_synchronize(stream, err);
+    return status;
+}
+
+dm_status dm_swarm_snapshot(dm_swarm *swarm, uint32_t machine, uint32_t snapshot, dm_error *err)
+{
+    const dm_swarm_layout *l = &swarm->layout;
+    dm_device_buffer **arrays = swarm->arrays;
+    dm_stream *stream = swarm->stream;
+    dm_status status = dm_swarm_check_machine(swarm, machine, err);
+    if (status == DM_OK)
+        status = check_slot(swarm, snapshot, err);
+    if (status == DM_OK)
+        status = dm_stream_copy(stream, arrays[DM_SWARM_A_SNAP_MACHINES],
+                                snapshot * l->machine_stride, arrays[DM_SWARM_A_MACHINES],
+                                machine * l->machine_stride, l->machine_stride, err);
+    if (status == DM_OK)
+        status = dm_stream_copy(stream, arrays[DM_SWARM_A_SNAP_MEMORY], snapshot * l->memory_stride,
+                                arrays[DM_SWARM_A_MEMORY], machine * l->memory_stride,
+                                l->memory_stride, err);
+    if (status == DM_OK && arrays[DM_SWARM_A_FRAMES] != NULL)
+        status = dm_stream_copy(stream, arrays[DM_SWARM_A_SNAP_FRAMES],
+                                (size_t)snapshot * DM_SWARM_FRAMES, arrays[DM_SWARM_A_FRAMES],
+                                (size_t)machine * DM_SWARM_FRAMES, DM_SWARM_FRAMES, err);
+    if (status == DM_OK)
+        status = name_slot(swarm, snapshot, machine % (uint32_t)swarm->desc.rom_count, err);
+    return status;
+}
+
+dm_status dm_swarm_snapshot_load(dm_swarm *swarm, uint32_t rom, const char *path, uint32_t snapshot,
+                                 dm_error *err)
+{
+    dm_status status = check_slot(swarm, snapshot, err);
+    if (status == DM_OK && rom >= swarm->desc.rom_count)
+        status = dm_fail(err, DM_EINVAL, "swarm: ROM %u; there are 0 to %zu", rom,
+                         swarm->desc.rom_count - 1);
+    if (status == DM_OK)
+        status = dm_gb_load_state(swarm->views[rom], path, err);
+    if (status == DM_OK) {
+        /* Its pictures are not in the file: the one under way is not to be shown half. */
+        swarm->views[rom]->machine.ppu.drawing = 0;
+        status = dm_swarm_snapshot_put(swarm, rom, snapshot, err);
+    }
+    return status;
+}

@@ -1,0 +1,625 @@
+/* SPDX-License-Identifier: MIT */
+/* swarm.c - creating, stepping and resetting a swarm, and its outputs (dotmatrix/swarm.h). */
+#include "swarm/internal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK_THREADS 128u
+
+/* ---- The description ---- */
+
+static dm_status check_regions(dm_swarm *swarm, const dm_swarm_desc *d, dm_error *err)
+{
+    if (((d->observations & DM_SWARM_OBS_REGIONS) != 0) != (d->region_count != 0))
+        return dm_fail(err, DM_EINVAL,
+                       "swarm: regions and DM_SWARM_OBS_REGIONS go together; %zu regions are given",
+                       d->region_count);
+    if (d->region_count > DM_SWARM_REGIONS)
+        return dm_fail(err, DM_EINVAL, "swarm: at most %u regions, not %zu", DM_SWARM_REGIONS,
+                       d->region_count);
+    for (size_t i = 0; i < d->region_count; i++) {
+        dm_swarm_region r = d->regions[i];
+        uint32_t end = (uint32_t)r.address + r.size;
+        if (r.size == 0 || end > 0x10000u || (r.address < 0xFF80u && end > 0xFF00u))
+            return dm_fail(err, DM_EINVAL,
+                           "swarm: region %04X + %u bytes: must lie in 0000-FEFF or FF80-FFFF",
+                           r.address, r.size);
+        swarm->args.spans[i] = (dm_swarm_span){r.address, r.size};
+        swarm->args.region_bytes += r.size;
+    }
+    swarm->args.region_count = (uint32_t)d->region_count;
+    return DM_OK;
+}
+
+static dm_status check_choices(const dm_swarm_desc *d, dm_error *err)
+{
+    if ((unsigned)d->stage >= DM_SWARM_STAGES)
+        return dm_fail(err, DM_EINVAL, "swarm: there is no stage %d", (int)d->stage);
+    if ((unsigned)d->codec >= DM_SWARM_CODECS)
+        return dm_fail(err, DM_EINVAL, "swarm: there is no action codec %d", (int)d->codec);
+    if ((unsigned)d->generator >= DM_SWARM_GENERATORS)
+        return dm_fail(err, DM_EINVAL, "swarm: there is no action generator %d", (int)d->generator);
+    if ((unsigned)d->autoreset >= DM_SWARM_AUTORESETS)
+        return dm_fail(err, DM_EINVAL, "swarm: there is no autoreset mode %d", (int)d->autoreset);
+    if ((d->observations & ~(DM_SWARM_OBS_VECTOR | DM_SWARM_OBS_PIXELS | DM_SWARM_OBS_REGIONS)) !=
+        0)
+        return dm_fail(err, DM_EINVAL, "swarm: observations %#x: unknown bits", d->observations);
+    return DM_OK;
+}
+
+/* Check and complete a copy of the description. */
+static dm_status take_desc(dm_swarm *swarm, const dm_swarm_desc *given, dm_error *err)
+{
+    dm_swarm_desc *d = &swarm->desc;
+    *d = *given;
+    if (d->count == 0)
+        return dm_fail(err, DM_EINVAL, "swarm: 0 machines; at least 1");
+    if (d->rom_count == 0 || d->roms == NULL)
+        return dm_fail(err, DM_EINVAL, "swarm: no ROM is given");
+    if (d->rom_count > d->count)
+        return dm_fail(err, DM_EINVAL, "swarm: %zu ROMs, but only %" PRIu64 " machines",
+                       d->rom_count, d->count);
+    dm_status status = check_choices(d, err);
+    if (status != DM_OK)
+        return status;
+    if (d->frames_per_step == 0)
+        d->frames_per_step = DM_SWARM_FRAMES_PER_STEP;
+    if (d->frames_per_step > DM_SWARM_STEP_FRAMES_MAX)
+        return dm_fail(err, DM_EINVAL, "swarm: %u frames a step; at most %u", d->frames_per_step,
+                       DM_SWARM_STEP_FRAMES_MAX);
+    if (d->release_after_frames == 0)
+        d->release_after_frames =
+            d->frames_per_step < DM_SWARM_RELEASE ? d->frames_per_step : DM_SWARM_RELEASE;
+    if (d->release_after_frames > d->frames_per_step)
+        return dm_fail(err, DM_EINVAL, "swarm: keys cannot be released after %u frames of %u",
+                       d->release_after_frames, d->frames_per_step);
+    if (d->frame_stack == 0)
+        d->frame_stack = 1;
+    if (d->frame_stack > DM_SWARM_STACK_MAX)
+        return dm_fail(err, DM_EINVAL, "swarm: a stack of %u pictures; at most %u", d->frame_stack,
+                       DM_SWARM_STACK_MAX);
+    if (d->epilog == NULL && d->observation_size != 0 &&
+        d->observation_size != DM_SWARM_VECTOR_DEFAULT)
+        return dm_fail(err, DM_EINVAL, "swarm: obs_v0 has %u floats; another size needs an epilog",
+                       DM_SWARM_VECTOR_DEFAULT);
+    if (d->observation_size == 0)
+        d->observation_size = DM_SWARM_VECTOR_DEFAULT;
+    if (d->lanes_per_warp > 32)
+        return dm_fail(err, DM_EINVAL, "swarm: a warp has 32 lanes, not %u", d->lanes_per_warp);
+    if (d->block_threads % 32 != 0 || d->block_threads > 1024)
+        return dm_fail(err, DM_EINVAL, "swarm: %u threads a block: a multiple of 32 up to 1024",
+                       d->block_threads);
+    return check_regions(swarm, d, err);
+}
+
+/* ---- ROMs ---- */
+
+static dm_status open_rom(const dm_swarm_desc *d, const dm_swarm_rom_source *source, dm_gb **out,
+                          dm_error *err)
+{
+    dm_gb_options options = {.start = d->start,
+                             .boot_rom = d->boot_rom,
+                             .boot_rom_size = d->boot_rom_size,
+                             .keep_polling = d->keep_polling};
+    dm_status status;
+    if (source->path != NULL)
+        status = dm_gb_create_file(source->path, &options, out, err);
+    else if (source->bytes != NULL)
+        status = dm_gb_create(source->bytes, source->size, &options, out, err);
+    else
+        status = dm_fail(err, DM_EINVAL, "swarm: a ROM has neither path nor bytes");
+    if (status == DM_OK && source->state != NULL)
+        status = dm_gb_load_state(*out, source->state, err);
+    return status;
+}
+
+static dm_status open_roms(dm_swarm *swarm, dm_error *err)
+{
+    const dm_swarm_desc *d = &swarm->desc;
+    swarm->views = calloc(d->rom_count, sizeof *swarm->views);
+    if (swarm->views == NULL)
+        return dm_fail(err, DM_ENOMEM, "swarm: out of memory");
+    dm_status status = DM_OK;
+    for (size_t i = 0; i < d->rom_count && status == DM_OK; i++) {
+        status = open_rom(d, &d->roms[i], &swarm->views[i], err);
+        if (status != DM_OK && d->rom_count > 1)
+            dm_error_prefix(err, "ROM %zu", i);
+    }
+    return status;
+}
+
+/* Each byte of a ROM with the two after it; past the end there is FF. */
+static dm_status upload_words(dm_swarm *swarm, const dm_gb_rom *rom, size_t offset, dm_error *err)
+{
+    uint32_t *words = malloc(rom->size * sizeof *words);
+    if (words == NULL)
+        return dm_fail(err, DM_ENOMEM, "swarm: out of memory");
+    uint32_t word = 0xFFFFu;
+    for (uint32_t i = rom->size; i-- > 0;) {
+        word = (word << 8 | rom->bytes[i]) & 0xFFFFFFu;
+        words[i] = word;
+    }
+    dm_status status =
+        dm_stream_upload(swarm->stream, swarm->arrays[DM_SWARM_A_ROM_WORDS], offset * sizeof *words,
+                         words, rom->size * sizeof *words, err);
+    if (status == DM_OK)
+        status = dm_stream_synchronize(swarm->stream, err);
+    free(words);
+    return status;
+}
+
+static dm_status upload_roms(dm_swarm *swarm, dm_error *err)
+{
+    size_t count = swarm->desc.rom_count, offset = 0;
+    dm_device_buffer *words = swarm->arrays[DM_SWARM_A_ROM_WORDS];
+    const uint8_t *bytes_at = dm_device_buffer_address(swarm->arrays[DM_SWARM_A_ROM_BYTES]);
+    const uint32_t *words_at = words == NULL ? NULL : dm_device_buffer_address(words);
+    dm_swarm_rom *table = calloc(count, sizeof *table);
+    if (table == NULL)
+        return dm_fail(err, DM_ENOMEM, "swarm: out of memory");
+    dm_status status = DM_OK;
+    for (size_t i = 0; i < count && status == DM_OK; i++) {
+        const dm_gb_rom *rom = &swarm->views[i]->rom;
+        table[i].bytes = bytes_at + offset;
+        table[i].words = words == NULL ? NULL : words_at + offset;
+        status = dm_stream_upload(swarm->stream, swarm->arrays[DM_SWARM_A_ROM_BYTES], offset,
+                                  rom->bytes, rom->size, err);
+        if (status == DM_OK && words != NULL)
+            status = upload_words(swarm, rom, offset, err);
+        offset += rom->size;
+    }
+    if (status == DM_OK)
+        status = dm_stream_upload(swarm->stream, swarm->arrays[DM_SWARM_A_ROMS], 0, table,
+                                  count * sizeof *table, err);
+    if (status == DM_OK)
+        status = dm_stream_upload(swarm->stream, swarm->arrays[DM_SWARM_A_BOOT], 0,
+                                  swarm->views[0]->boot, sizeof swarm->views[0]->boot, err);
+    if (status == DM_OK)
+        status = dm_stream_synchronize(swarm->stream, err);
+    free(table);
+    return status;
+}
+
+/* ---- Arrays ---- */
+
+static dm_status check_output(const dm_swarm *swarm, dm_swarm_output_kind kind,
+                              const dm_device_buffer *buffer, dm_error *err)
+{
+    uint64_t wanted = swarm->layout.output[kind] * swarm->desc.count;
+    if (wanted == 0)
+        return dm_fail(err, DM_EINVAL, "swarm: output %d was not asked for", (int)kind);
+    if (dm_device_buffer_size(buffer) != wanted)
+        return dm_fail(err, DM_EINVAL,
+                       "swarm: output %d takes %" PRIu64 " bytes, the buffer has %zu", (int)kind,
+                       wanted, dm_device_buffer_size(buffer));
+    return DM_OK;
+}
+
+static dm_status allocate(dm_swarm *swarm, dm_error *err)
+{
+    const dm_swarm_layout *l = &swarm->layout;
+    uint64_t count = swarm->desc.count;
+    dm_status status = DM_OK;
+    for (int i = 0; i < DM_SWARM_ARRAYS && status == DM_OK; i++) {
+        uint64_t size = l->per_machine[i] * count + l->shared[i];
+        if (size > 0)
+            status = dm_device_buffer_create(swarm->device, size, &swarm->arrays[i], err);
+    }
+    for (int i = 0; i < DM_SWARM_OUTPUTS && status == DM_OK; i++) {
+        dm_device_buffer *given = swarm->desc.outputs[i];
+        if (given != NULL) {
+            status = check_output(swarm, (dm_swarm_output_kind)i, given, err);
+        } else if (l->output[i] > 0) {
+            uint64_t size = l->output[i] * count;
+            status = dm_device_buffer_create(swarm->device, size, &swarm->own[i], err);
+            if (status == DM_OK)
+                status = dm_stream_fill(swarm->stream, swarm->own[i], 0, 0, size, err);
+        }
+        swarm->bound[i] = given != NULL ? given : swarm->own[i];
+    }
+    if (status == DM_ENOMEM)
+        dm_error_prefix(err, "swarm: %" PRIu64 " machines of %" PRIu64 " bytes", count,
+                        l->machine_total);
+    return status;
+}
+
+static void *address(const dm_device_buffer *buffer)
+{
+    return buffer == NULL ? NULL : dm_device_buffer_address(buffer);
+}
+
+static void point_outputs(dm_swarm *swarm)
+{
+    dm_swarm_args *a = &swarm->args;
+    a->rewards = address(swarm->bound[DM_SWARM_REWARDS]);
+    a->terminated = address(swarm->bound[DM_SWARM_TERMINATED]);
+    a->truncated = address(swarm->bound[DM_SWARM_TRUNCATED]);
+    a->vectors = address(swarm->bound[DM_SWARM_VECTORS]);
+    a->shades = address(swarm->bound[DM_SWARM_SHADES]);
+    a->small = address(swarm->bound[DM_SWARM_SMALLS]);
+    a->packed = address(swarm->bound[DM_SWARM_PACKEDS]);
+    a->regions = address(swarm->bound[DM_SWARM_REGION_BYTES]);
+}
+
+/* The step is two runs, with the keys and without. The picture that is on the screen at the end
+ * begins less than two frames before it, so the first run draws only when the second is one
+ * frame; and when a step is one frame its end draws for the next. */
+static void plan_runs(dm_swarm *swarm)
+{
+    const dm_swarm_desc *d = &swarm->desc;
+    dm_swarm_args *a = &swarm->args;
+    uint32_t rest = d->frames_per_step - d->release_after_frames;
+    bool pictures = (d->observations & DM_SWARM_OBS_PIXELS) != 0;
+    a->cycles[0] = d->release_after_frames * DM_GB_FRAME_CYCLES;
+    a->cycles[1] = rest * DM_GB_FRAME_CYCLES;
+    a->draw[0] = pictures && rest <= 1 ? DM_GB_DRAW_LAST : DM_GB_DRAW_NEVER;
+    a->draw[1] = pictures ? DM_GB_DRAW_LAST : DM_GB_DRAW_NEVER;
+    a->single_frame[0] = rest == 1 || d->frames_per_step == 1;
+    a->single_frame[1] = 0;
+}
+
+/* Few machines want few lanes a warp, so that all multiprocessors have work. */
+static uint32_t lanes_for(uint64_t count)
+{
+    uint32_t lanes = 1;
+    while (lanes < 32 && lanes * 4096u <= count)
+        lanes *= 2;
+    return lanes;
+}
+
+static void fill_args(dm_swarm *swarm)
+{
+    dm_swarm_desc *d = &swarm->desc;
+    dm_swarm_args *a = &swarm->args;
+    dm_device_buffer *const *arrays = swarm->arrays;
+    if (dm_device_get_properties(swarm->device)->kind == DM_DEVICE_CPU) {
+        d->lanes_per_warp = 1;
+        d->block_threads = 1;
+    } else {
+        if (d->lanes_per_warp == 0)
+            d->lanes_per_warp = lanes_for(d->count);
+        if (d->block_threads == 0)
+            d->block_threads = BLOCK_THREADS;
+    }
+    a->machines = address(arrays[DM_SWARM_A_MACHINES]);
+    a->memory = address(arrays[DM_SWARM_A_MEMORY]);
+    a->frames = address(arrays[DM_SWARM_A_FRAMES]);
+    a->progress = address(arrays[DM_SWARM_A_PROGRESS]);
+    a->starts = address(arrays[DM_SWARM_A_STARTS]);
+    a->roms = address(arrays[DM_SWARM_A_ROMS]);
+    a->boot = address(arrays[DM_SWARM_A_BOOT]);
+    a->faults = address(arrays[DM_SWARM_A_FAULTS]);
+    a->snapshot_machines = address(arrays[DM_SWARM_A_SNAP_MACHINES]);
+    a->snapshot_memory = address(arrays[DM_SWARM_A_SNAP_MEMORY]);
+    a->snapshot_frames = address(arrays[DM_SWARM_A_SNAP_FRAMES]);
+    a->snapshot_roms = address(arrays[DM_SWARM_A_SNAP_ROMS]);
+    point_outputs(swarm);
+    a->machine_stride = swarm->layout.machine_stride;
+    a->memory_stride = swarm->layout.memory_stride;
+    a->seed = d->seed;
+    a->first_machine = d->first_machine;
+    a->count = (uint32_t)d->count;
+    a->rom_count = (uint32_t)d->rom_count;
+    a->snapshot_count = swarm->snapshot_count;
+    a->lanes_per_warp = d->lanes_per_warp;
+    plan_runs(swarm);
+    a->step_limit = d->step_limit;
+    a->vector_size = d->observation_size;
+    a->stack = d->frame_stack;
+    a->action_count = dm_swarm_codec_actions(d->codec);
+    a->raw_keys = d->codec == DM_SWARM_RAW_KEYS;
+    for (uint32_t i = 0; i < sizeof a->keys; i++)
+        a->keys[i] = dm_swarm_codec_keys(d->codec, i);
+    a->generator = (uint8_t)d->generator;
+    a->autoreset = (uint8_t)d->autoreset;
+    a->skip_polls = !d->keep_polling;
+}
+
+/* ---- Creating ---- */
+
+static dm_status first_states(dm_swarm *swarm, dm_error *err)
+{
+    uint64_t count = swarm->desc.count;
+    dm_stream *stream = swarm->stream;
+    dm_device_buffer **arrays = swarm->arrays;
+    dm_status status =
+        dm_stream_fill(stream, arrays[DM_SWARM_A_FAULTS], 0, 0, sizeof(dm_swarm_fault_counts), err);
+    if (status == DM_OK)
+        status = dm_stream_fill(stream, arrays[DM_SWARM_A_PROGRESS], 0, 0,
+                                count * sizeof(dm_swarm_progress), err);
+    if (status == DM_OK)
+        status = dm_stream_upload(stream, arrays[DM_SWARM_A_SNAP_ROMS], 0, swarm->snapshot_roms,
+                                  swarm->snapshot_count * sizeof(uint32_t), err);
+    for (uint64_t i = 0; i < count; i++)
+        swarm->host_slots[i] = (uint32_t)(i % swarm->desc.rom_count);
+    if (status == DM_OK)
+        status = dm_stream_upload(stream, arrays[DM_SWARM_A_STARTS], 0, swarm->host_slots,
+                                  count * sizeof(uint32_t), err);
+    for (uint32_t i = 0; i < swarm->desc.rom_count && status == DM_OK; i++)
+        status = dm_swarm_snapshot_put(swarm, i, i, err);
+    if (status == DM_OK)
+        status = dm_swarm_reset(swarm, NULL, NULL, err);
+    if (status == DM_OK)
+        status = dm_stream_synchronize(stream, err);
+    return status;
+}
+
+static dm_status host_memory(dm_swarm *swarm, dm_error *err)
+{
+    swarm->snapshot_roms = malloc(swarm->snapshot_count * sizeof *swarm->snapshot_roms);
+    swarm->host_mask = malloc(swarm->desc.count);
+    swarm->host_slots = malloc(swarm->desc.count * sizeof *swarm->host_slots);
+    if (swarm->snapshot_roms == NULL || swarm->host_mask == NULL || swarm->host_slots == NULL)
+        return dm_fail(err, DM_ENOMEM, "swarm: out of memory");
+    memset(swarm->snapshot_roms, 0xFF, swarm->snapshot_count * sizeof *swarm->snapshot_roms);
+    return DM_OK;
+}
+
+static dm_status build(dm_device *device, const dm_swarm_desc *d, dm_swarm_kernels *out,
+                       dm_error *err)
+{
+    dm_swarm_variant variant = {d->stage, d->observation_size, d->epilog};
+    dm_swarm_tuning tuning = {d->block_threads, d->blocks_per_multiprocessor};
+    if (dm_device_get_properties(device)->kind == DM_DEVICE_CPU)
+        tuning = (dm_swarm_tuning){0, 0};
+    return dm_swarm_build(device, &variant, &tuning, out, err);
+}
+
+static dm_status setup(dm_swarm *swarm, const dm_swarm_desc *desc, dm_error *err)
+{
+    dm_status status = take_desc(swarm, desc, err);
+    if (status == DM_OK)
+        status = open_roms(swarm, err);
+    if (status != DM_OK)
+        return status;
+    swarm->snapshot_count = (uint32_t)swarm->desc.rom_count + swarm->desc.snapshots;
+    dm_swarm_layout_of(swarm, &swarm->layout);
+    status = dm_swarm_check_room(swarm, err);
+    if (status == DM_OK)
+        status = build(swarm->device, &swarm->desc, &swarm->kernels, err);
+    if (status == DM_OK)
+        status = host_memory(swarm, err);
+    if (status == DM_OK)
+        status = allocate(swarm, err);
+    if (status != DM_OK)
+        return status;
+    fill_args(swarm);
+    status = upload_roms(swarm, err);
+    return status == DM_OK ? first_states(swarm, err) : status;
+}
+
+dm_status dm_swarm_create(dm_device *device, const dm_swarm_desc *desc, dm_swarm **out,
+                          dm_error *err)
+{
+    *out = NULL;
+    dm_swarm *swarm = calloc(1, sizeof *swarm);
+    if (swarm == NULL)
+        return dm_fail(err, DM_ENOMEM, "swarm: out of memory");
+    swarm->device = device;
+    swarm->stream = dm_device_stream(device);
+    dm_status status = setup(swarm, desc, err);
+    if (status != DM_OK) {
+        dm_swarm_destroy(swarm);
+        return status;
+    }
+    *out = swarm;
+    return DM_OK;
+}
+
+void dm_swarm_destroy(dm_swarm *swarm)
+{
+    if (swarm == NULL)
+        return;
+    dm_stream_synchronize(swarm->stream, NULL);
+    for (int i = 0; i < DM_SWARM_ARRAYS; i++)
+        dm_device_buffer_destroy(swarm->arrays[i]);
+    for (int i = 0; i < DM_SWARM_OUTPUTS; i++)
+        dm_device_buffer_destroy(swarm->own[i]);
+    for (size_t i = 0; i < swarm->desc.rom_count && swarm->views != NULL; i++)
+        dm_gb_destroy(swarm->views[i]);
+    free(swarm->views);
+    free(swarm->snapshot_roms);
+    free(swarm->host_mask);
+    free(swarm->host_slots);
+    dm_swarm_kernels_release(&swarm->kernels);
+    free(swarm);
+}
+
+dm_status dm_swarm_warm_up(dm_device *device, const dm_swarm_desc *desc, dm_error *err)
+{
+    dm_swarm_desc d = *desc;
+    dm_swarm_kernels kernels;
+    if (d.observation_size == 0)
+        d.observation_size = DM_SWARM_VECTOR_DEFAULT;
+    dm_status status = check_choices(&d, err);
+    if (status == DM_OK)
+        status = build(device, &d, &kernels, err);
+    if (status == DM_OK)
+        dm_swarm_kernels_release(&kernels);
+    return status;
+}
+
+dm_swarm_info dm_swarm_get_info(const dm_swarm *swarm)
+{
+    const dm_swarm_desc *d = &swarm->desc;
+    dm_swarm_info info = {.count = d->count,
+                          .rom_count = (uint32_t)d->rom_count,
+                          .frames_per_step = d->frames_per_step,
+                          .release_after_frames = d->release_after_frames,
+                          .frame_stack = d->frame_stack,
+                          .snapshots = swarm->snapshot_count,
+                          .stage = d->stage,
+                          .codec = d->codec,
+                          .bytes_per_machine = swarm->layout.machine_total,
+                          .bytes_shared = swarm->layout.shared_total,
+                          .lanes_per_warp = d->lanes_per_warp,
+                          .block_threads = d->block_threads,
+                          .kernels_were_cached = swarm->kernels.was_cached};
+    dm_hash128_hex(swarm->kernels.key, info.kernel_key);
+    return info;
+}
+
+dm_status dm_swarm_kernel_properties(const dm_swarm *swarm, dm_function_properties *out,
+                                     dm_error *err)
+{
+    return dm_function_get_properties(swarm->kernels.step, out, err);
+}
+
+dm_status dm_swarm_set_stream(dm_swarm *swarm, dm_stream *stream, dm_error *err)
+{
+    (void)err;
+    swarm->stream = stream != NULL ? stream : dm_device_stream(swarm->device);
+    return DM_OK;
+}
+
+dm_stream *dm_swarm_stream(const dm_swarm *swarm)
+{
+    return swarm->stream;
+}
+
+/* ---- Stepping ---- */
+
+static dm_status launch(dm_swarm *swarm, const dm_function *function, dm_error *err)
+{
+    const dm_swarm_desc *d = &swarm->desc;
+    uint64_t warps = (d->count + d->lanes_per_warp - 1) / d->lanes_per_warp;
+    uint64_t threads = warps * (d->block_threads == 1 ? 1u : 32u);
+    return dm_function_launch(function, swarm->stream, dm_grid_for(threads, d->block_threads),
+                              &swarm->args, sizeof swarm->args, err);
+}
+
+dm_status dm_swarm_step(dm_swarm *swarm, const uint8_t *actions, dm_error *err)
+{
+    swarm->args.actions = actions;
+    return launch(swarm, swarm->kernels.step, err);
+}
+
+dm_status dm_swarm_step_host(dm_swarm *swarm, const uint8_t *actions, size_t count, dm_error *err)
+{
+    if (count != swarm->desc.count)
+        return dm_fail(err, DM_EINVAL, "swarm: %zu actions for %" PRIu64 " machines", count,
+                       swarm->desc.count);
+    for (size_t i = 0; i < count; i++)
+        if (actions[i] >= swarm->args.action_count)
+            return dm_fail(err, DM_EINVAL, "swarm: action %u of machine %zu; %s has 0 to %u",
+                           actions[i], i, dm_swarm_codec_name(swarm->desc.codec),
+                           swarm->args.action_count - 1);
+    dm_device_buffer *buffer = swarm->arrays[DM_SWARM_A_ACTIONS];
+    dm_status status = dm_stream_upload(swarm->stream, buffer, 0, actions, count, err);
+    return status != DM_OK ? status : dm_swarm_step(swarm, address(buffer), err);
+}
+
+dm_status dm_swarm_reset(dm_swarm *swarm, const uint8_t *mask, const uint32_t *snapshots,
+                         dm_error *err)
+{
+    swarm->args.reset_mask = mask;
+    swarm->args.reset_slots = snapshots;
+    return launch(swarm, swarm->kernels.reset, err);
+}
+
+static dm_status check_resets(const dm_swarm *swarm, const uint32_t *machines,
+                              const uint32_t *snapshots, size_t count, dm_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        dm_status status = dm_swarm_check_machine(swarm, machines[i], err);
+        if (status != DM_OK)
+            return status;
+        if (snapshots == NULL)
+            continue;
+        uint32_t slot = snapshots[i], rom = machines[i] % (uint32_t)swarm->desc.rom_count;
+        if (slot >= swarm->snapshot_count)
+            return dm_fail(err, DM_EINVAL, "swarm: snapshot %u; there are 0 to %u", slot,
+                           swarm->snapshot_count - 1);
+        if (swarm->snapshot_roms[slot] == DM_SWARM_NO_SNAPSHOT)
+            return dm_fail(err, DM_EINVAL, "swarm: snapshot %u is empty", slot);
+        if (swarm->snapshot_roms[slot] != rom)
+            return dm_fail(err, DM_EINVAL,
+                           "swarm: snapshot %u is of ROM %u, machine %u runs ROM %u", slot,
+                           swarm->snapshot_roms[slot], machines[i], rom);
+    }
+    return DM_OK;
+}
+
+dm_status dm_swarm_reset_host(dm_swarm *swarm, const uint32_t *machines, const uint32_t *snapshots,
+                              size_t count, dm_error *err)
+{
+    dm_status status = check_resets(swarm, machines, snapshots, count, err);
+    if (status != DM_OK)
+        return status;
+    /* The last reset's copies may still be on their way. */
+    status = dm_stream_synchronize(swarm->stream, err);
+    if (status != DM_OK)
+        return status;
+    memset(swarm->host_mask, 0, swarm->desc.count);
+    for (size_t i = 0; i < count; i++) {
+        swarm->host_mask[machines[i]] = 1;
+        if (snapshots != NULL)
+            swarm->host_slots[machines[i]] = snapshots[i];
+    }
+    dm_device_buffer *mask = swarm->arrays[DM_SWARM_A_MASK];
+    dm_device_buffer *slots = swarm->arrays[DM_SWARM_A_SLOTS];
+    status = dm_stream_upload(swarm->stream, mask, 0, swarm->host_mask, swarm->desc.count, err);
+    if (status == DM_OK && snapshots != NULL)
+        status = dm_stream_upload(swarm->stream, slots, 0, swarm->host_slots,
+                                  swarm->desc.count * sizeof(uint32_t), err);
+    if (status == DM_OK)
+        status =
+            dm_swarm_reset(swarm, address(mask), snapshots == NULL ? NULL : address(slots), err);
+    return status;
+}
+
+dm_status dm_swarm_get_faults(dm_swarm *swarm, dm_swarm_faults *out, dm_error *err)
+{
+    dm_swarm_fault_counts counts = {0};
+    dm_status status = dm_stream_download(swarm->stream, swarm->arrays[DM_SWARM_A_FAULTS], 0,
+                                          &counts, sizeof counts, err);
+    if (status == DM_OK)
+        status = dm_stream_synchronize(swarm->stream, err);
+    if (status == DM_OK)
+        *out = (dm_swarm_faults){counts.actions, counts.resets};
+    return status;
+}
+
+/* ---- Outputs ---- */
+
+size_t dm_swarm_output_size(const dm_swarm *swarm, dm_swarm_output_kind kind)
+{
+    return (unsigned)kind < DM_SWARM_OUTPUTS ? (size_t)swarm->layout.output[kind] : 0;
+}
+
+dm_device_buffer *dm_swarm_output(const dm_swarm *swarm, dm_swarm_output_kind kind)
+{
+    return (unsigned)kind < DM_SWARM_OUTPUTS ? swarm->bound[kind] : NULL;
+}
+
+dm_status dm_swarm_bind(dm_swarm *swarm, dm_swarm_output_kind kind, dm_device_buffer *buffer,
+                        dm_error *err)
+{
+    if ((unsigned)kind >= DM_SWARM_OUTPUTS)
+        return dm_fail(err, DM_EINVAL, "swarm: there is no output %d", (int)kind);
+    if (buffer == NULL)
+        buffer = swarm->own[kind];
+    if (buffer == NULL)
+        return dm_fail(err, DM_EINVAL, "swarm: output %d has no buffer of its own", (int)kind);
+    dm_status status = check_output(swarm, kind, buffer, err);
+    if (status == DM_OK) {
+        swarm->bound[kind] = buffer;
+        point_outputs(swarm);
+    }
+    return status;
+}
+
+dm_status dm_swarm_download(dm_swarm *swarm, dm_swarm_output_kind kind, void *to, size_t size,
+                            dm_error *err)
+{
+    const dm_device_buffer *buffer = dm_swarm_output(swarm, kind);
+    if (buffer == NULL)
+        return dm_fail(err, DM_EINVAL, "swarm: output %d was not asked for", (int)kind);
+    if (size != dm_device_buffer_size(buffer))
+        return dm_fail(err, DM_EINVAL, "swarm: output %d has %zu bytes, not %zu", (int)kind,
+                       dm_device_buffer_size(buffer), size);
+    dm_status status = dm_stream_download(swarm->stream, buffer, 0, to, size, err);
+    return status != DM_OK ? status : dm_stream_synchronize(swarm->stream, err);
+}
