@@ -121,8 +121,11 @@ DM_FN_SLOW bool dm_gb_dma_sync(dm_gb_lane *lane, uint32_t now)
     dm_gb_dma *dma = &lane->m->dma;
     if (!dma->active)
         return false;
-    dm_gb_ppu_sync(lane, now);
-    dm_gb_scan_until(lane, now);
+    /* A CPU that is locked up comes here once a run: lines after the end see what was copied. */
+    bool over = dm_gb_dma_elapsed(lane->m, now) >= DM_GB_DMA_CYCLES;
+    uint32_t until = over ? dma->start + DM_GB_DMA_CYCLES : now;
+    dm_gb_ppu_sync(lane, until);
+    dm_gb_scan_until(lane, until);
     uint32_t done = dm_gb_dma_done(lane->m, now);
     if ((dma->source & 0xE000u) == 0xC000u) {
         /* Nearly always WRAM. */
@@ -134,7 +137,7 @@ DM_FN_SLOW bool dm_gb_dma_sync(dm_gb_lane *lane, uint32_t now)
             dm_gb_ram_store(lane, DM_GB_OAM + i, dm_gb_dma_source(lane, dma->source + i));
     }
     dma->next = (uint8_t)done;
-    if (dm_gb_dma_elapsed(lane->m, now) < DM_GB_DMA_CYCLES)
+    if (!over)
         return false;
     dma->active = 0;
     return true;
