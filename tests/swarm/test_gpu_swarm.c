@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* The swarm on a GPU: equal to the CPU's and to machines played alone, asynchronous, replayable. */
+#include "base/thread.h"
+#include "tests/device/gpu.h"
+#include "tests/swarm/swarm_case.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ALL_OBS (DM_SWARM_OBS_VECTOR | DM_SWARM_OBS_PIXELS | DM_SWARM_OBS_REGIONS)
+static const dm_swarm_region regions[] = {{0xC000, 32}, {0xFE00, 160}};
+
+/* Every output of two swarms is the same, floats to the bit. */
+static void same_outputs(dm_swarm *a, dm_swarm *b)
+{
+    for (int kind = 0; kind < DM_SWARM_OUTPUTS; kind++) {
+        size_t size = a->desc.count * dm_swarm_output_size(a, (dm_swarm_output_kind)kind);
+        if (size == 0)
+            continue;
+        uint8_t *x = malloc(size), *y = malloc(size);
+        assert_ok(dm_swarm_download(a, (dm_swarm_output_kind)kind, x, size, err));
+        assert_ok(dm_swarm_download(b, (dm_swarm_output_kind)kind, y, size, err));
+        for (size_t i = 0; i < size; i++)
+            if (x[i] != y[i])
+                fail_msg("output %d differs at byte %zu of machine %zu", kind,
+                         i % (size / a->desc.count), i / (size / a->desc.count));
+        free(x);
+        free(y);
+    }
+}
+
+static void as_on_the_cpu(const dm_swarm_desc *desc, uint32_t steps)
+{
+    dm_device *cpu = NULL;
+    assert_ok(dm_device_open("cpu", &cpu, err));
+    dm_swarm *here = dm_case_swarm(cpu, desc);
+    dm_swarm *there = dm_case_swarm(dm_test_gpu_device, desc);
+    dm_case_step(here, steps);
+    dm_case_step(there, steps);
+    for (uint32_t i = 0; i < desc->count; i++)
+        if (dm_case_machine_hash(here, i) != dm_case_machine_hash(there, i)) {
+            dm_gb *alone = dm_case_alone(desc, i, steps);
+            dm_case_same(there, i, alone); /* names the difference */
+            fail_msg("machine %u differs", i);
+        }
+    same_outputs(here, there);
+    dm_swarm_destroy(here);
+    dm_swarm_destroy(there);
+    dm_device_close(cpu);
+}
+
+/* Hundreds of machines of all ROMs together, thousands of frames, all outputs. */
+static void all_roms(void **state)
+{
+    (void)state;
+    dm_test_gpu();
+    dm_swarm_rom_source roms[32];
+    for (size_t i = 0; i < dm_case_rom_count; i++)
+        roms[i] = dm_case_rom(dm_case_rom_names[i]);
+    dm_swarm_desc desc = {.roms = roms,
+                          .rom_count = dm_case_rom_count,
+                          .count = 801,
+                          .generator = DM_SWARM_SEEDED_RANDOM,
+                          .seed = 3,
+                          .observations = ALL_OBS,
+                          .regions = regions,
+                          .region_count = 2,
+                          .frame_stack = 3,
+                          .step_limit = 31};
+    as_on_the_cpu(&desc, 60);
+}
+
+static void the_game(void **state)
+{
+    (void)state;
+    dm_test_gpu();
+    dm_swarm_rom_source rom = dm_case_rom("STARFALL");
+    for (int mode = 0; mode < DM_SWARM_AUTORESETS; mode++) {
+        dm_swarm_desc desc = {.roms = &rom,
+                              .rom_count = 1,
+                              .count = 500,
+                              .generator = DM_SWARM_SEEDED_RANDOM,
+                              .seed = 11,
+                              .observations = ALL_OBS,
+                              .regions = regions,
+                              .region_count = 2,
+                              .frame_stack = 2,
+                              .autoreset = (dm_swarm_autoreset)mode,
+                              .step_limit = 17};
+        as_on_the_cpu(&desc, 50);
+    }
+}
+
+/* Lanes, blocks and stages do not show in the machines. */
+static void shapes(void **state)
+{
+    static const uint32_t lanes[] = {1, 3, 8, 32}, blocks[] = {32, 64, 128, 128};
+    (void)state;
+    dm_test_gpu();
+    dm_swarm_rom_source roms[] = {dm_case_rom("STARFALL"), dm_case_rom("JOY_DIVERGE_PERSIST")};
+    uint64_t first = 0;
+    for (int i = 0; i < 4; i++) {
+        dm_swarm_desc desc = {.roms = roms,
+                              .rom_count = 2,
+                              .count = 333,
+                              .stage = (dm_swarm_stage)i,
+                              .generator = DM_SWARM_SEEDED_RANDOM,
+                              .observations = i == 2 ? DM_SWARM_OBS_PACKED : 0,
+                              .step_limit = 7,
+                              .lanes_per_warp = lanes[i],
+                              .block_threads = blocks[i]};
+        dm_swarm *swarm = dm_case_swarm(dm_test_gpu_device, &desc);
+        dm_case_step(swarm, 12);
+        uint64_t hash = dm_case_fingerprint(swarm);
+        first = i == 0 ? hash : first;
+        assert_true(hash == first);
+        dm_swarm_destroy(swarm);
+    }
+}
+
+static void masked_reset(void **state)
+{
+    (void)state;
+    dm_test_gpu();
+    dm_swarm_rom_source rom = dm_case_rom("STARFALL");
+    dm_swarm_desc desc = {.roms = &rom,
+                          .rom_count = 1,
+                          .count = 100,
+                          .generator = DM_SWARM_SEEDED_RANDOM,
+                          .snapshots = 1,
+                          .lanes_per_warp = 32,
+                          .observations = DM_SWARM_OBS_PACKED};
+    dm_swarm *swarm = dm_case_swarm(dm_test_gpu_device, &desc);
+    dm_case_step(swarm, 20);
+    assert_ok(dm_swarm_snapshot(swarm, 42, 1, err));
+    dm_case_step(swarm, 5);
+    uint64_t before[100];
+    for (uint32_t i = 0; i < 100; i++)
+        before[i] = dm_case_machine_hash(swarm, i);
+    const uint32_t machines[] = {0, 31, 32, 99}, slots[] = {1, 0, 1, 1};
+    assert_ok(dm_swarm_reset_host(swarm, machines, slots, 4, err));
+    for (uint32_t i = 0; i < 100; i++) {
+        bool reset = i == 0 || i == 31 || i == 32 || i == 99;
+        assert_int_equal(dm_case_machine_hash(swarm, i) == before[i], !reset);
+    }
+    dm_swarm_destroy(swarm);
+}
+
+static void step_returns_before_the_work_is_done(void **state)
+{
+    (void)state;
+    dm_test_gpu();
+    dm_swarm_rom_source rom = dm_case_rom("ALU_LOOP");
+    dm_swarm_desc desc = {
+        .roms = &rom, .rom_count = 1, .count = 2048, .stage = DM_SWARM_EMULATE_ONLY};
+    dm_swarm *swarm = dm_case_swarm(dm_test_gpu_device, &desc);
+    dm_case_step(swarm, 1);
+    assert_ok(dm_stream_synchronize(dm_swarm_stream(swarm), err));
+    uint64_t start = dm_time_ns();
+    dm_case_step(swarm, 20);
+    uint64_t queued = dm_time_ns();
+    assert_ok(dm_stream_synchronize(dm_swarm_stream(swarm), err));
+    uint64_t done = dm_time_ns();
+    if (getenv("DM_TEST_NO_TIMING") == NULL)
+        assert_true((queued - start) * 4 < done - start);
+    dm_swarm_destroy(swarm);
+}
+
+static void graph_replays(void **state)
+{
+    (void)state;
+    dm_test_gpu();
+    dm_swarm_rom_source rom = dm_case_rom("STARFALL");
+    dm_swarm_desc desc = {.roms = &rom,
+                          .rom_count = 1,
+                          .count = 64,
+                          .generator = DM_SWARM_SEEDED_RANDOM,
+                          .observations = DM_SWARM_OBS_PACKED};
+    dm_swarm *plain = dm_case_swarm(dm_test_gpu_device, &desc);
+    dm_swarm *swarm = dm_case_swarm(dm_test_gpu_device, &desc);
+    dm_stream *stream = NULL;
+    dm_graph *graph = NULL;
+    assert_ok(dm_stream_create(dm_test_gpu_device, &stream, err));
+    assert_ok(dm_swarm_set_stream(swarm, stream, err));
+    assert_ok(dm_graph_capture_begin(stream, err));
+    dm_case_step(swarm, 2);
+    assert_ok(dm_graph_capture_end(stream, &graph, err));
+    for (int i = 0; i < 6; i++)
+        assert_ok(dm_graph_launch(graph, stream, err));
+    dm_case_step(plain, 12);
+    assert_true(dm_case_fingerprint(swarm) == dm_case_fingerprint(plain));
+    same_outputs(swarm, plain);
+    dm_graph_destroy(graph);
+    dm_swarm_destroy(swarm);
+    dm_swarm_destroy(plain);
+    dm_stream_destroy(stream);
+}
+
+static void too_many(void **state)
+{
+    (void)state;
+    dm_test_gpu();
+    dm_swarm_rom_source rom = dm_case_rom("STARFALL");
+    dm_swarm_desc desc = {.roms = &rom, .rom_count = 1, .count = 100000000};
+    dm_swarm *swarm = NULL;
+    dm_error err = {0};
+    assert_int_equal(dm_swarm_create(dm_test_gpu_device, &desc, &swarm, &err), DM_ENOMEM);
+    assert_non_null(strstr(err.message, "enough for"));
+}
+
+DM_TESTS("gpu/swarm", DM_TEST(shapes), DM_TEST(all_roms), DM_TEST(the_game), DM_TEST(masked_reset),
+         DM_TEST(step_returns_before_the_work_is_done), DM_TEST(graph_replays), DM_TEST(too_many));
