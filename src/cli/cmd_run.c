@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/play.h"
+#include "cli/run_swarm.h"
 #include "gb/rom.h"
 
 #include <dotmatrix/gb.h>
@@ -25,8 +26,14 @@ typedef struct run_options {
     int start;
     bool trace, serial, json;
     dm_strings breakpoints, peeks, pokes;
+    /* A swarm's. */
+    int backend;
+    int64_t envs, steps, seed, frames_per_step, mosaic;
+    const char *stage, *obs, *action_gen, *record;
 } run_options;
 
+enum { SINGLE, VEC_CPU, VEC_CUDA };
+static const char *const backend_names[] = {"single", "vec_cpu", "vec_cuda", NULL};
 static const char *const start_names[] = {"post-boot", "boot-rom", "zero", NULL};
 
 static const dm_option rows[] = {
@@ -60,6 +67,23 @@ static const dm_option rows[] = {
     DM_OPTION_STRINGS(run_options, pokes, "poke", "ADDR=VAL",
                       "write a byte before the run; repeatable"),
     DM_OPTION_FLAG(run_options, json, "json", "write JSON for programs"),
+    DM_OPTION_CHOICE(run_options, backend, "backend", backend_names, "single",
+                     "one machine, or a swarm; the options below are a swarm's"),
+    DM_OPTION_INT(run_options, envs, "envs", "N", 1, INT32_MAX, "64", "machines"),
+    DM_OPTION_INT(run_options, steps, "steps", "N", 1, INT32_MAX, "100", "steps to run"),
+    DM_OPTION_INT(run_options, frames_per_step, "frames-per-step", "N", 1, 1024, "24",
+                  "frames of a step"),
+    DM_OPTION_STRING(run_options, stage, "stage", "NAME", "full_step",
+                     "emulate_only, reward_only, obs_only or full_step"),
+    DM_OPTION_STRING(run_options, obs, "obs", "LIST", "none",
+                     "observations: vector,shades,small,packed"),
+    DM_OPTION_STRING(run_options, action_gen, "action-gen", "NAME", "seeded_random",
+                     "actions: noop, seeded_random or striped"),
+    DM_OPTION_INT(run_options, seed, "seed", "N", 0, INT64_MAX, "0", "of the random actions"),
+    DM_OPTION_STRING(run_options, record, "record", "FILE", NULL,
+                     "a .gif of all steps or a .png of the last"),
+    DM_OPTION_INT(run_options, mosaic, "mosaic", "N", 1, 16, "1",
+                  "machines in the recorded picture: 1, 4 or 16"),
 };
 
 typedef struct range {
@@ -432,11 +456,33 @@ static void deinit(session *s)
     free(s->pokes);
 }
 
+static dm_status run_swarm(const run_options *o, dm_error *err)
+{
+    const dm_run_swarm swarm = {.rom = o->rom,
+                                .cuda = o->backend == VEC_CUDA,
+                                .envs = o->envs,
+                                .steps = o->steps,
+                                .frames_per_step = o->frames_per_step,
+                                .seed = o->seed,
+                                .mosaic = o->mosaic,
+                                .scale = o->scale,
+                                .stage = o->stage,
+                                .obs = o->obs,
+                                .action_gen = o->action_gen,
+                                .record = o->record,
+                                .json = o->json};
+    dm_status status = check_output(o->record, err);
+    return status == DM_OK ? dm_run_swarm_run(&swarm, err) : status;
+}
+
 static dm_status run(const void *values, const dm_strings *arguments, bool *negative, dm_error *err)
 {
     (void)arguments;
     (void)negative;
-    session s = {.options = values};
+    const run_options *o = values;
+    if (o->backend != SINGLE)
+        return run_swarm(o, err);
+    session s = {.options = o};
     dm_gb_counters before = {0};
     dm_status status = read_options(&s, err);
     if (status == DM_OK)
@@ -460,7 +506,7 @@ static dm_status run(const void *values, const dm_strings *arguments, bool *nega
 
 const dm_command dm_command_run = {
     .name = "run",
-    .summary = "Run one Game Boy: pictures, trace, memory, save states",
+    .summary = "Run one Game Boy or a swarm: pictures, trace, memory, save states",
     .arguments = "",
     .options = rows,
     .option_count = sizeof rows / sizeof rows[0],

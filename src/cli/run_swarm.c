@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/* run_swarm.c - run a swarm from the command line, with a progress bar and a mosaic of pictures. */
+#include "cli/run_swarm.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/progress.h"
+#include "base/thread.h"
+#include "gb/picture.h"
+
+#include <dotmatrix/swarm.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STEPS_QUEUED 16 /* between waits, so that the bar tells the truth */
+#define PICTURE (DM_GB_SCREEN_W * DM_GB_SCREEN_H)
+
+typedef struct session {
+    const dm_run_swarm *options;
+    dm_device *device;
+    dm_swarm *swarm;
+    dm_swarm_desc desc;
+    dm_gb_gif *gif;
+    int tiles; /* pictures in a row and in a column of the mosaic */
+    double seconds;
+} session;
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
+static dm_status parse_obs(const char *list, uint32_t *out, dm_error *err)
+{
+    static const char *const names[] = {"vector", "shades", "small", "packed"};
+    char words[256], *save;
+    if (strcmp(list, "none") == 0)
+        return DM_OK;
+    snprintf(words, sizeof words, "%s", list);
+    for (char *w = strtok_r(words, ",", &save); w != NULL; w = strtok_r(NULL, ",", &save)) {
+        unsigned i = 0;
+        while (i < 4 && strcmp(w, names[i]) != 0)
+            i++;
+        if (i == 4)
+            return dm_fail(err, DM_EINVAL,
+                           "--obs: '%s' is unknown; none, vector, shades, small, packed", w);
+        *out |= DM_SWARM_OBS_VECTOR << i;
+    }
+    return DM_OK;
+}
+
+static dm_status read_options(session *s, dm_error *err)
+{
+    const dm_run_swarm *o = s->options;
+    dm_swarm_desc *d = &s->desc;
+    if (o->rom == NULL)
+        return dm_fail(err, DM_EINVAL, "--rom is missing: which game?");
+    if (o->record != NULL && !ends_with(o->record, ".gif") && !ends_with(o->record, ".png"))
+        return dm_fail(err, DM_EINVAL, "--record: '%s' is neither .gif nor .png", o->record);
+    s->tiles = o->mosaic == 1 ? 1 : o->mosaic == 4 ? 2 : o->mosaic == 16 ? 4 : 0;
+    if (s->tiles == 0 || o->mosaic > o->envs)
+        return dm_fail(err, DM_EINVAL, "--mosaic: 1, 4 or 16 machines, and no more than --envs");
+    dm_status status = dm_swarm_stage_parse(o->stage, &d->stage, err);
+    if (status == DM_OK)
+        status = dm_swarm_generator_parse(o->action_gen, &d->generator, err);
+    if (status == DM_OK)
+        status = parse_obs(o->obs, &d->observations, err);
+    if (status == DM_OK && o->record != NULL)
+        d->observations |= DM_SWARM_OBS_SHADES; /* or nothing would be drawn */
+    d->count = (uint64_t)o->envs;
+    d->frames_per_step = (uint32_t)o->frames_per_step;
+    d->seed = (uint64_t)o->seed;
+    return status;
+}
+
+/* The first machines side by side, every `tiles`-th pixel of each. */
+static dm_status mosaic(session *s, uint8_t *out, dm_error *err)
+{
+    uint8_t one[PICTURE];
+    uint32_t n = (uint32_t)s->tiles, w = DM_GB_SCREEN_W / n, h = DM_GB_SCREEN_H / n;
+    for (uint32_t i = 0; i < n * n; i++) {
+        dm_status status = dm_swarm_get_picture(s->swarm, i, one, err);
+        if (status != DM_OK)
+            return status;
+        for (uint32_t y = 0; y < h; y++)
+            for (uint32_t x = 0; x < w; x++)
+                out[((i / n) * h + y) * DM_GB_SCREEN_W + (i % n) * w + x] =
+                    one[y * n * DM_GB_SCREEN_W + x * n];
+    }
+    return DM_OK;
+}
+
+static dm_status steps(session *s, dm_error *err)
+{
+    const dm_run_swarm *o = s->options;
+    uint8_t picture[PICTURE];
+    uint64_t frames = (uint64_t)o->envs * (uint64_t)o->frames_per_step;
+    dm_progress *bar = dm_progress_start("run", "frames", frames * (uint64_t)o->steps);
+    dm_status status = DM_OK;
+    uint64_t start = dm_time_ns(), queued = 0;
+    for (int64_t i = 0; i < o->steps && status == DM_OK; i++) {
+        status = dm_swarm_step(s->swarm, NULL, err);
+        queued++;
+        if (status == DM_OK && s->gif != NULL) {
+            status = mosaic(s, picture, err);
+            if (status == DM_OK)
+                status = dm_gb_gif_add(s->gif, picture, (uint32_t)o->frames_per_step, err);
+        }
+        if (status == DM_OK && (queued == STEPS_QUEUED || i + 1 == o->steps)) {
+            status = dm_stream_synchronize(dm_swarm_stream(s->swarm), err);
+            dm_progress_add(bar, queued * frames);
+            queued = 0;
+        }
+    }
+    s->seconds = (double)(dm_time_ns() - start) * 1e-9;
+    dm_progress_finish(bar);
+    return status;
+}
+
+static dm_status write_record(session *s, dm_error *err)
+{
+    const dm_run_swarm *o = s->options;
+    uint8_t picture[PICTURE];
+    dm_buffer bytes = DM_BUFFER_EMPTY;
+    dm_status status =
+        s->gif != NULL ? dm_gb_gif_finish(s->gif, &bytes, err) : mosaic(s, picture, err);
+    if (status == DM_OK && s->gif == NULL)
+        status = dm_gb_picture_png(picture, (unsigned)o->scale, &bytes, err);
+    if (status == DM_OK)
+        status = dm_file_write(o->record, bytes.data, bytes.size, err);
+    dm_buffer_deinit(&bytes);
+    return status;
+}
+
+static dm_status report(session *s, dm_error *err)
+{
+    const dm_run_swarm *o = s->options;
+    dm_swarm_info info = dm_swarm_get_info(s->swarm);
+    const char *name = dm_device_get_properties(s->device)->name;
+    double frames = (double)o->envs * (double)o->steps * (double)o->frames_per_step;
+    double fps = s->seconds > 0 ? frames / s->seconds : 0;
+    if (!o->json) {
+        printf("%" PRId64 " machines of %" PRIu64 " bytes on %s, %s: %" PRId64 " steps of %" PRId64
+               " frames, %.0f frames/s\n",
+               o->envs, info.bytes_per_machine, name, o->stage, o->steps, o->frames_per_step, fps);
+        return DM_OK;
+    }
+    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_json json;
+    dm_json_init(&json, &text, DM_JSON_PRETTY);
+    dm_json_begin_object(&json, NULL);
+    dm_json_string(&json, "backend", o->cuda ? "vec_cuda" : "vec_cpu");
+    dm_json_string(&json, "device", name);
+    dm_json_int(&json, "envs", o->envs);
+    dm_json_int(&json, "steps", o->steps);
+    dm_json_int(&json, "frames_per_step", o->frames_per_step);
+    dm_json_string(&json, "stage", o->stage);
+    dm_json_string(&json, "action_gen", o->action_gen);
+    dm_json_int(&json, "seed", o->seed);
+    dm_json_uint(&json, "bytes_per_machine", info.bytes_per_machine);
+    dm_json_double(&json, "seconds", s->seconds);
+    dm_json_double(&json, "fps", fps);
+    dm_json_end_object(&json);
+    dm_json_finish(&json);
+    dm_status status = dm_buffer_check(&text, err);
+    if (status == DM_OK)
+        fputs(dm_buffer_text(&text), stdout);
+    dm_buffer_deinit(&text);
+    return status;
+}
+
+dm_status dm_run_swarm_run(const dm_run_swarm *options, dm_error *err)
+{
+    session s = {.options = options};
+    const dm_swarm_rom_source rom = {.path = options->rom};
+    s.desc.roms = &rom;
+    s.desc.rom_count = 1;
+    dm_status status = read_options(&s, err);
+    if (status == DM_OK)
+        status = dm_device_open(options->cuda ? "cuda" : "cpu", &s.device, err);
+    if (status == DM_OK)
+        status = dm_swarm_create(s.device, &s.desc, &s.swarm, err);
+    if (status == DM_OK && options->record != NULL && ends_with(options->record, ".gif"))
+        status = dm_gb_gif_create((unsigned)options->scale, &s.gif, err);
+    if (status == DM_OK)
+        status = steps(&s, err);
+    if (status == DM_OK && options->record != NULL)
+        status = write_record(&s, err);
+    if (status == DM_OK)
+        status = report(&s, err);
+    dm_gb_gif_destroy(s.gif);
+    dm_swarm_destroy(s.swarm);
+    dm_device_close(s.device);
+    return status;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* run_swarm.h - `dotmatrix run --backend vec_cpu|vec_cuda`: many machines for some steps. */
+#ifndef DM_CLI_RUN_SWARM_H
+#define DM_CLI_RUN_SWARM_H
+
+#include <dotmatrix/base.h>
+
+#include <stdbool.h>
+
+/* The options of `run` that concern a swarm. */
+typedef struct dm_run_swarm {
+    const char *rom;
+    bool cuda;
+    int64_t envs, steps, frames_per_step, seed, mosaic, scale;
+    const char *stage, *obs, *action_gen;
+    const char *record; /* a .gif or .png of the first `mosaic` machines; NULL: none */
+    bool json;
+} dm_run_swarm;
+
+dm_status dm_run_swarm_run(const dm_run_swarm *options, dm_error *err);
+
+#endif
