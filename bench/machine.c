@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/philox.h"
 #include "bench/peers.h"
+#include "bench/rom_list.h"
 #include "cli/command.h"
 
 #include <math.h>
@@ -32,7 +33,6 @@ enum { OFF, ON, MODES };
 static const char *const mode_names[MODES] = {"drawing_off", "drawing_on"};
 
 #define ROUNDS_MAX 101
-#define ROMS_MAX 1024
 
 typedef struct settings {
     dm_strings only;
@@ -88,60 +88,21 @@ typedef struct bench {
     char versions[PEERS][64];
     uint8_t *keys;
     dm_arena arena; /* of the paths */
-    char *paths[ROMS_MAX];
-    int path_count;
+    dm_rom_list roms;
     result *results;
     int count;
 } bench;
 
 /* ---- What to measure ---- */
 
-static dm_status add_path(bench *b, const char *path, dm_error *err)
-{
-    if (b->path_count == ROMS_MAX)
-        return dm_fail(err, DM_EINVAL, "more than %d ROMs", ROMS_MAX);
-    char *copy = dm_arena_strndup(&b->arena, path, strlen(path));
-    if (copy == NULL)
-        return dm_fail(err, DM_ENOMEM, "out of memory");
-    b->paths[b->path_count++] = copy;
-    return DM_OK;
-}
-
-static dm_status add_if_rom(const char *root, const dm_dir_entry *entry, void *user, dm_error *err)
-{
-    const char *dot = strrchr(entry->path, '.');
-    if (entry->is_dir || dot == NULL || strcasecmp(dot, ".gb") != 0)
-        return DM_OK;
-    char path[DM_PATH_MAX];
-    dm_status status = dm_path_join(path, root, entry->path, err);
-    return status == DM_OK ? add_path(user, path, err) : status;
-}
-
-/* The micro-ROMs are built beside this program: BUILD/bench/dm-bench-machine, BUILD/roms. */
-static dm_status add_micro_roms(bench *b, dm_error *err)
-{
-    char path[DM_PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 16);
-    for (int up = 0; up < 2 && length > 0; up++)
-        while (length > 0 && path[--length] != '/') {
-        }
-    if (length <= 0)
-        return DM_OK;
-    snprintf(path + length, sizeof path - (size_t)length, "/roms");
-    return dm_dir_exists(path) ? dm_dir_walk(path, add_if_rom, b, err) : DM_OK;
-}
-
 static dm_status gather(bench *b, const dm_strings *arguments, dm_error *err)
 {
     dm_status status = DM_OK;
     if (arguments->count == 0)
-        status = add_micro_roms(b, err);
-    for (size_t i = 0; i < arguments->count && status == DM_OK; i++) {
-        const char *path = arguments->items[i];
-        status =
-            dm_dir_exists(path) ? dm_dir_walk(path, add_if_rom, b, err) : add_path(b, path, err);
-    }
-    if (status == DM_OK && b->path_count == 0)
+        status = dm_rom_list_add_built(&b->roms, "", err);
+    for (size_t i = 0; i < arguments->count && status == DM_OK; i++)
+        status = dm_rom_list_add(&b->roms, arguments->items[i], err);
+    if (status == DM_OK && b->roms.count == 0)
         status = dm_fail(err, DM_ENOENT, "no ROMs found; name .gb files or folders of them");
     return status;
 }
@@ -581,18 +542,18 @@ static dm_status run(bench *b, const dm_strings *arguments, dm_error *err)
         status = open_peers(b, err);
     if (status != DM_OK)
         return status;
-    b->results = calloc((size_t)b->path_count, sizeof b->results[0]);
+    b->results = calloc(b->roms.count, sizeof b->results[0]);
     if (b->results == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     if (strcmp(dm_build_type, "release") != 0)
         printf("this is a %s build: its figures mean little\n", dm_build_type);
     print_header(b);
-    for (int i = 0; i < b->path_count; i++) {
+    for (size_t i = 0; i < b->roms.count; i++) {
         result *r = &b->results[b->count];
-        const char *slash = strrchr(b->paths[i], '/');
-        snprintf(r->name, sizeof r->name, "%s", slash != NULL ? slash + 1 : b->paths[i]);
+        const char *slash = strrchr(b->roms.paths[i], '/');
+        snprintf(r->name, sizeof r->name, "%s", slash != NULL ? slash + 1 : b->roms.paths[i]);
         dm_error why = {0};
-        if (measure(b, b->paths[i], r, &why) == DM_OK) {
+        if (measure(b, b->roms.paths[i], r, &why) == DM_OK) {
             print_row(r);
             print_blanks(r);
             b->count++;
@@ -620,6 +581,7 @@ int main(int argc, char **argv)
 {
     bench b = {0};
     dm_arena_init(&b.arena, 0);
+    b.roms.arena = &b.arena;
     dm_strings arguments;
     dm_error err = {0};
     dm_option_set set = {rows, sizeof rows / sizeof rows[0], &b.set};

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/machine.h"
 #include "base/thread.h"
+#include "bench/rom_list.h"
 #include "cli/command.h"
 #include "swarm/internal.h"
 
@@ -25,7 +26,6 @@
 #include <strings.h>
 #include <unistd.h>
 
-#define ROMS_MAX 256
 #define ENVS_MAX 32
 
 typedef struct settings {
@@ -77,8 +77,7 @@ typedef struct bench {
     settings set;
     dm_arena arena;
     dm_device *device;
-    const char *paths[ROMS_MAX];
-    size_t path_count;
+    dm_rom_list roms;
     uint64_t envs[ENVS_MAX];
     size_t env_count;
     dm_swarm_stage stages[DM_SWARM_STAGES];
@@ -89,41 +88,6 @@ typedef struct bench {
 } bench;
 
 /* ---- What to measure ---- */
-
-static dm_status add_path(bench *b, const char *path, dm_error *err)
-{
-    if (b->path_count == ROMS_MAX)
-        return dm_fail(err, DM_EINVAL, "more than %d ROMs", ROMS_MAX);
-    char *copy = dm_arena_strndup(&b->arena, path, strlen(path));
-    if (copy == NULL)
-        return dm_fail(err, DM_ENOMEM, "out of memory");
-    b->paths[b->path_count++] = copy;
-    return DM_OK;
-}
-
-static dm_status add_if_rom(const char *root, const dm_dir_entry *entry, void *user, dm_error *err)
-{
-    const char *dot = strrchr(entry->path, '.');
-    if (entry->is_dir || dot == NULL || strcasecmp(dot, ".gb") != 0)
-        return DM_OK;
-    char path[DM_PATH_MAX];
-    dm_status status = dm_path_join(path, root, entry->path, err);
-    return status == DM_OK ? add_path(user, path, err) : status;
-}
-
-/* Built beside this program: BUILD/bench/dm-bench-swarm, BUILD/roms. */
-static dm_status add_default(bench *b, dm_error *err)
-{
-    char path[DM_PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 32);
-    for (int up = 0; up < 2 && length > 0; up++)
-        while (length > 0 && path[--length] != '/') {
-        }
-    if (length <= 0)
-        return dm_fail(err, DM_EINVAL, "--roms is missing");
-    snprintf(path + length, sizeof path - (size_t)length, "/roms/STARFALL.gb");
-    return add_path(b, path, err);
-}
 
 /* Calls `add` for each word of "a,b,c". */
 static dm_status each_word(bench *b, const char *list,
@@ -173,13 +137,10 @@ static dm_status gather(bench *b, dm_error *err)
     const settings *s = &b->set;
     dm_status status = DM_OK;
     if (s->roms.count == 0)
-        status = add_default(b, err);
-    for (size_t i = 0; i < s->roms.count && status == DM_OK; i++) {
-        const char *path = s->roms.items[i];
-        status =
-            dm_dir_exists(path) ? dm_dir_walk(path, add_if_rom, b, err) : add_path(b, path, err);
-    }
-    if (status == DM_OK && b->path_count == 0)
+        status = dm_rom_list_add_built(&b->roms, "STARFALL.gb", err);
+    for (size_t i = 0; i < s->roms.count && status == DM_OK; i++)
+        status = dm_rom_list_add(&b->roms, s->roms.items[i], err);
+    if (status == DM_OK && b->roms.count == 0)
         status = dm_fail(err, DM_EINVAL, "--roms: no ROM was found");
     if (status == DM_OK)
         status = each_word(b, s->envs, add_envs, err);
@@ -189,7 +150,7 @@ static dm_status gather(bench *b, dm_error *err)
         status = each_word(b, s->obs, add_obs, err);
     if (status != DM_OK)
         return status;
-    b->results = calloc(b->path_count * b->env_count * b->stage_count + 1, sizeof *b->results);
+    b->results = calloc(b->roms.count * b->env_count * b->stage_count + 1, sizeof *b->results);
     return b->results == NULL ? dm_fail(err, DM_ENOMEM, "out of memory") : DM_OK;
 }
 
@@ -288,11 +249,13 @@ static dm_status measure(bench *b, dm_swarm *swarm, result *r, dm_error *err)
     r->seconds = now() - start;
     if (status == DM_OK)
         status = inspect(swarm, &after, r, err);
+    if (status != DM_OK)
+        return status;
     double frames = (double)r->steps * (double)s->frames * (double)r->envs;
     r->fps = frames / r->seconds;
     r->instructions_per_frame = (double)(after.instructions - before.instructions) / frames;
     r->halted = (double)(after.halted - before.halted) / (double)(after.cycles - before.cycles);
-    return status;
+    return DM_OK;
 }
 
 static dm_status bench_one(bench *b, const char *path, uint64_t envs, dm_swarm_stage stage,
@@ -413,10 +376,10 @@ static dm_status run(bench *b, dm_error *err)
     printf("%s\n%-24s %-12s %8s %12s %6s %8s %6s %7s %6s %5s %5s %4s %5s  %s\n",
            dm_device_get_properties(b->device)->name, "rom", "stage", "envs", "FPS", "s", "PCs",
            "same", "instr", "HALT", "lanes", "block", "regs", "local", "checksum");
-    for (size_t i = 0; i < b->path_count && status == DM_OK; i++)
+    for (size_t i = 0; i < b->roms.count && status == DM_OK; i++)
         for (size_t k = 0; k < b->stage_count && status == DM_OK; k++)
             for (size_t j = 0; j < b->env_count && status == DM_OK; j++)
-                status = bench_one(b, b->paths[i], b->envs[j], b->stages[k], err);
+                status = bench_one(b, b->roms.paths[i], b->envs[j], b->stages[k], err);
     /* What was measured before a failure is kept. */
     if (b->set.json != NULL && b->count > 0) {
         dm_status written = write_json(b, status == DM_OK ? err : NULL);
@@ -432,6 +395,7 @@ int main(int argc, char **argv)
     dm_option_set set = {rows, sizeof rows / sizeof rows[0], &b.set};
     dm_strings arguments = {0};
     dm_arena_init(&b.arena, 0);
+    b.roms.arena = &b.arena;
     dm_status status = dm_options_parse(&set, 1, argc - 1, argv + 1, &arguments, &err);
     if (status == DM_OK && arguments.count > 0)
         status = dm_fail(&err, DM_EINVAL, "'%s': ROMs are given with --roms", arguments.items[0]);
