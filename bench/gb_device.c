@@ -209,12 +209,10 @@ int main(int argc, char **argv)
     uint32_t counts[COUNTS_MAX] = {1024, 16384, 65536};
     size_t count = 3;
     int frames = 60, block_threads = 64;
-    bool good = true;
-    for (int i = 1; i < argc && good; i += 2) {
-        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
-        if (value == NULL)
-            good = false;
-        else if (strcmp(argv[i], "--device") == 0)
+    bool good = argc % 2 == 1; /* each option has a value */
+    for (int i = 1; i + 1 < argc && good; i += 2) {
+        const char *value = argv[i + 1];
+        if (strcmp(argv[i], "--device") == 0)
             id = value;
         else if (strcmp(argv[i], "--roms") == 0)
             folder = value;
