@@ -23,7 +23,8 @@
 #include <unistd.h>
 
 #define TERMINAL_PERIOD_NS 100000000 /* ten times a second */
-#define LOG_PERIOD_NS 5000000000     /* every five seconds */
+#define LOG_PERIOD_NS 5000000000     /* every five seconds, unless $DM_PROGRESS says otherwise */
+#define LOG_PERIOD_SECONDS_MAX 86400
 #define BAR_MIN 8
 #define BAR_MAX 40
 #define COLUMNS_DEFAULT 80
@@ -33,6 +34,7 @@ struct dm_progress {
     char label[64], unit[32];
     uint64_t total;
     uint64_t started_ns;
+    uint64_t period_ns;
     atomic_uint_fast64_t done;
     bool terminal;
     bool has_thread;
@@ -192,8 +194,7 @@ static void draw(dm_progress *p, bool final)
 static void *draw_until_finished(void *argument)
 {
     dm_progress *p = argument;
-    uint64_t period = p->terminal ? TERMINAL_PERIOD_NS : LOG_PERIOD_NS;
-    uint64_t next = p->started_ns + period;
+    uint64_t next = p->started_ns + p->period_ns;
     pthread_mutex_lock(&p->mutex);
     while (!p->finished) {
         struct timespec until = {.tv_sec = (time_t)(next / 1000000000),
@@ -201,7 +202,7 @@ static void *draw_until_finished(void *argument)
         if (pthread_cond_timedwait(&p->wake, &p->mutex, &until) != ETIMEDOUT)
             continue;
         draw(p, false);
-        next = dm_time_ns() + period;
+        next = dm_time_ns() + p->period_ns;
     }
     pthread_mutex_unlock(&p->mutex);
     return NULL;
@@ -211,6 +212,18 @@ static bool silenced(void)
 {
     const char *value = getenv("DM_PROGRESS");
     return value != NULL && (strcmp(value, "off") == 0 || strcmp(value, "0") == 0);
+}
+
+/* $DM_PROGRESS as seconds; what is no such number changes nothing. */
+static uint64_t log_period(void)
+{
+    const char *value = getenv("DM_PROGRESS");
+    if (value == NULL)
+        return LOG_PERIOD_NS;
+    char *end;
+    double seconds = strtod(value, &end);
+    bool good = *end == '\0' && seconds >= 0.01 && seconds <= LOG_PERIOD_SECONDS_MAX;
+    return good ? (uint64_t)(seconds * 1e9) : LOG_PERIOD_NS;
 }
 
 static bool on_terminal(void)
@@ -231,6 +244,7 @@ dm_progress *dm_progress_start(const char *label, const char *unit, uint64_t tot
     p->total = total;
     p->started_ns = dm_time_ns();
     p->terminal = on_terminal();
+    p->period_ns = p->terminal ? TERMINAL_PERIOD_NS : log_period();
     pthread_mutex_init(&p->mutex, NULL);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);

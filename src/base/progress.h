@@ -4,7 +4,8 @@
  * On a terminal: one line redrawn at most ten times a second. Elsewhere: one line every five
  * seconds, so that a log stays short. `total` = 0 means unknown: count and rate only. Updating from
  * several threads is safe and costs an atomic add; a thread of its own draws. Of several bars at a
- * time on a terminal the one drawn last is seen. $DM_PROGRESS=off silences it. */
+ * time on a terminal the one drawn last is seen. $DM_PROGRESS=off silences it, a number is the
+ * seconds between the lines of a log. */
 #ifndef DM_BASE_PROGRESS_H
 #define DM_BASE_PROGRESS_H
 
