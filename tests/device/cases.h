@@ -33,6 +33,17 @@ void dm_case_bad_launch(dm_device *device);
 void dm_case_cache(dm_device *device);
 /* Several threads use one device, module and function at once. */
 void dm_case_threads(dm_device *device);
+
+/* All of these, for a file that makes tests of them: X(saxpy) X(philox) ... */
+/* clang-format off */
+#define DM_DEVICE_CASES(X)                                                                         \
+    X(saxpy) X(philox) X(hash) X(selftest) X(port)                                                 \
+    X(slices) X(ranges) X(import_buffer) X(host_memory)                                            \
+    X(streams) X(events)                                                                           \
+    X(headers_and_defines) X(bad_text) X(bad_header) X(unknown_names) X(bad_launch) X(cache)       \
+    X(threads)
+/* clang-format on */
+
 void dm_case_object_outlives_close(const char *id);
 
 /* What the tests call often. */

@@ -33,24 +33,7 @@ static int teardown(void **state)
         (void)state;                                                                               \
         dm_case_##name(device);                                                                    \
     }
-CASE(saxpy)
-CASE(philox)
-CASE(hash)
-CASE(selftest)
-CASE(port)
-CASE(slices)
-CASE(ranges)
-CASE(import_buffer)
-CASE(host_memory)
-CASE(streams)
-CASE(events)
-CASE(headers_and_defines)
-CASE(bad_text)
-CASE(bad_header)
-CASE(unknown_names)
-CASE(bad_launch)
-CASE(cache)
-CASE(threads)
+DM_DEVICE_CASES(CASE)
 
 static void object_outlives_close(void **state)
 {
@@ -276,9 +259,7 @@ static void out_of_memory(void **state)
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-DM_TESTS("device/cpu", T(saxpy), T(philox), T(hash), T(selftest), T(port), T(slices), T(ranges),
-         T(import_buffer), T(host_memory), T(streams), T(events), T(headers_and_defines),
-         T(bad_text), T(bad_header), T(unknown_names), T(bad_launch), T(cache), T(threads),
-         T(object_outlives_close), T(ids), T(missing_gpu), T(tools), T(no_compiler),
-         T(compilers_with_options), T(damaged_entry), T(unwritable_cache), T(no_graphs),
-         T(example_runs), T(out_of_memory))
+#define LISTED(name) T(name),
+DM_TESTS("device/cpu", DM_DEVICE_CASES(LISTED) T(object_outlives_close), T(ids), T(missing_gpu),
+         T(tools), T(no_compiler), T(compilers_with_options), T(damaged_entry), T(unwritable_cache),
+         T(no_graphs), T(example_runs), T(out_of_memory))

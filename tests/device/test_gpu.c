@@ -16,24 +16,7 @@
         dm_test_gpu();                                                                             \
         dm_case_##name(dm_test_gpu_device);                                                        \
     }
-CASE(saxpy)
-CASE(philox)
-CASE(hash)
-CASE(selftest)
-CASE(port)
-CASE(slices)
-CASE(ranges)
-CASE(import_buffer)
-CASE(host_memory)
-CASE(streams)
-CASE(events)
-CASE(headers_and_defines)
-CASE(bad_text)
-CASE(bad_header)
-CASE(unknown_names)
-CASE(bad_launch)
-CASE(cache)
-CASE(threads)
+DM_DEVICE_CASES(CASE)
 
 static void object_outlives_close(void **state)
 {
@@ -279,10 +262,7 @@ static void close_device(void **state)
     dm_test_gpu_device = NULL;
 }
 
-DM_TESTS("gpu/device", DM_TEST(properties), DM_TEST(saxpy), DM_TEST(philox), DM_TEST(hash),
-         DM_TEST(selftest), DM_TEST(port), DM_TEST(slices), DM_TEST(ranges), DM_TEST(import_buffer),
-         DM_TEST(host_memory), DM_TEST(streams), DM_TEST(events), DM_TEST(headers_and_defines),
-         DM_TEST(bad_text), DM_TEST(bad_header), DM_TEST(unknown_names), DM_TEST(bad_launch),
-         DM_TEST(cache), DM_TEST(threads), DM_TEST(object_outlives_close), DM_TEST(graph_replay),
-         DM_TEST(imported_stream_and_pointer), DM_TEST(warp_votes), DM_TEST(other_architecture),
-         DM_TEST(warm_start), DM_TEST(close_device))
+#define LISTED(name) DM_TEST(name),
+DM_TESTS("gpu/device", DM_TEST(properties), DM_DEVICE_CASES(LISTED) DM_TEST(object_outlives_close),
+         DM_TEST(graph_replay), DM_TEST(imported_stream_and_pointer), DM_TEST(warp_votes),
+         DM_TEST(other_architecture), DM_TEST(warm_start), DM_TEST(close_device))
