@@ -4,6 +4,7 @@
 #include "gb/state.h"
 #include "tests/support/tmpdir.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -371,6 +372,18 @@ static dm_gb *random_machine(uint32_t seed)
     return gb;
 }
 
+/* What dm_gb_save_state writes, without its wait for the disk. */
+static void save_quickly(const dm_gb *gb, const char *path)
+{
+    dm_buffer out = DM_BUFFER_EMPTY;
+    dm_gb_state_save(&gb->machine, gb->ram, &gb->rom, &out);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(out.data, 1, out.size, file), out.size);
+    assert_int_equal(fclose(file), 0);
+    dm_buffer_deinit(&out);
+}
+
 /* Save at any moment, go on; load elsewhere, go on: the same machine. */
 static void a_loaded_machine_goes_on_alike(void **state)
 {
@@ -383,7 +396,10 @@ static void a_loaded_machine_goes_on_alike(void **state)
             dm_gb_set_keys(a, (uint8_t)next_random(&random));
             dm_gb_run_cycles(a, next_random(&random) % 200000 + 1,
                              n & 1 ? DM_GB_DRAW_ALWAYS : DM_GB_DRAW_NEVER);
-            assert_ok(dm_gb_save_state(a, path, err));
+            if (seed == 1)
+                assert_ok(dm_gb_save_state(a, path, err));
+            else
+                save_quickly(a, path);
             assert_ok(dm_gb_load_state(b, path, err));
             assert_memory_equal(&a->machine, &b->machine, sizeof a->machine);
             uint32_t more = next_random(&random) % 300000 + 1;
