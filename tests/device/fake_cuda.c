@@ -60,6 +60,8 @@ static _Thread_local void *current;
 static void *capturing; /* the stream */
 static graph *captured;
 
+static size_t free_bytes = 1000; /* as cuMemGetInfo says */
+
 /* ---- Bookkeeping ---- */
 
 static int slot_of(const char *name)
@@ -188,10 +190,24 @@ static int fake_retained(void)
     return retain_count;
 }
 
+static int fake_all_calls(void)
+{
+    int sum = 0;
+    for (int i = 0; i < function_count; i++)
+        sum += functions[i].calls;
+    return sum;
+}
+
+static void fake_set_free(size_t bytes)
+{
+    free_bytes = bytes;
+}
+
 EXPORT const fake_cuda *fake_cuda_get(void)
 {
     static const fake_cuda control = {fake_add_kernel, fake_fail_next, fake_calls,
-                                      fake_live,       fake_errors,    fake_retained};
+                                      fake_live,       fake_errors,    fake_retained,
+                                      fake_all_calls,  fake_set_free};
     return &control;
 }
 
@@ -283,7 +299,7 @@ EXPORT int cuCtxSetCurrent(void *context)
 EXPORT int cuMemGetInfo_v2(size_t *bytes, size_t *total)
 {
     BEGIN(true);
-    *bytes = 1000;
+    *bytes = free_bytes;
     *total = (size_t)1 << 30;
     return 0;
 }

@@ -18,9 +18,11 @@ typedef struct fake_cuda {
     /* The next call of `function` (a driver name such as "cuLaunchKernel") returns `code`. */
     void (*fail_next)(const char *function, int code);
     int (*calls)(const char *function);
-    int (*live)(void);     /* allocations, streams, events, modules and graphs not yet destroyed */
-    int (*errors)(void);   /* calls without a context, of unknown handles ... */
-    int (*retained)(void); /* references to the primary context */
+    int (*live)(void);      /* allocations, streams, events, modules and graphs not yet destroyed */
+    int (*errors)(void);    /* calls without a context, of unknown handles ... */
+    int (*retained)(void);  /* references to the primary context */
+    int (*all_calls)(void); /* of every function */
+    void (*set_free)(size_t bytes); /* what cuMemGetInfo says is free; 1000 at first */
 } fake_cuda;
 
 /* Found by dlsym. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The kernel text of each stage: sites replaced, compiled for every target, told apart. */
 #include "device/cc.h"
-#include "device/nvrtc.h"
 #include "device/sources.h"
 #include "tests/support/tmpdir.h"
 #include "tests/swarm/swarm_case.h"
@@ -100,26 +99,6 @@ static void keys_differ(void **state)
     dm_device_close(device);
 }
 
-/* One architecture and the stage that contains the others: NVRTC takes its time. The GPU's
- * group runs all four. */
-static void full_step_for_cuda(void **state)
-{
-    char path[4096], *text = NULL, *code = NULL, *log = NULL;
-    dm_error err = {0};
-    size_t size = 0;
-    bool cached;
-    (void)state;
-    if (dm_nvrtc_find(path, &err) != DM_OK)
-        dm_test_skip("%s", err.message);
-    dm_swarm_variant variant = variant_of(DM_SWARM_FULL_STEP);
-    assert_ok(dm_swarm_variant_text(&variant, &text, err));
-    dm_module_desc desc = {.name = "swarm", .text = text, .log = &log};
-    if (dm_nvrtc_compile(&desc, "sm_90", &code, &size, &cached, &err) != DM_OK)
-        fail_msg("%s\n%s", err.message, log == NULL ? "" : log);
-    free(code);
-    free(text);
-}
-
 static void warm_up_compiles_one_variant(void **state)
 {
     (void)state;
@@ -159,5 +138,4 @@ static void warm_up_compiles_one_variant(void **state)
 #define BUILDER_TEST(function)                                                                     \
     cmocka_unit_test_setup_teardown(function, setup, dm_test_dir_teardown)
 DM_TESTS("swarm/builder", BUILDER_TEST(sites_are_replaced), BUILDER_TEST(bad_templates),
-         BUILDER_TEST(keys_differ), BUILDER_TEST(full_step_for_cuda),
-         BUILDER_TEST(warm_up_compiles_one_variant));
+         BUILDER_TEST(keys_differ), BUILDER_TEST(warm_up_compiles_one_variant));

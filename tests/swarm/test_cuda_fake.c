@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* The swarm's CUDA path against the stand-in driver: its text compiles for a GPU, a step is one
+ * launch and nothing else, a captured one can be replayed. The stand-in runs the CPU's kernels, so
+ * that the machines move too; it says nothing about GPUs (test_gpu_swarm.c does). */
+#include "base/file.h"
+#include "device/nvrtc.h"
+#include "tests/device/fake_cuda.h"
+#include "tests/support/tmpdir.h"
+#include "tests/swarm/swarm_case.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const fake_cuda *fake;
+
+static int setup(void **state)
+{
+    char path[DM_PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 64);
+    if (length <= 0 || dm_test_dir_setup(state) != 0)
+        return -1;
+    setenv("DM_CACHE_DIR", dm_test_dir(state), 1);
+    path[length] = '\0';
+    snprintf(strrchr(path, '/'), 64, "/libfake-cuda.so");
+    setenv("DM_LIBCUDA", path, 1);
+    void *library = dlopen(path, RTLD_NOW);
+    void *symbol = library == NULL ? NULL : dlsym(library, "fake_cuda_get");
+    const fake_cuda *(*get)(void);
+    if (symbol == NULL)
+        return -1;
+    memcpy(&get, &symbol, sizeof symbol);
+    fake = get();
+    fake->set_free((size_t)1 << 28);
+    for (int i = 0; i < DM_SWARM_BUILTINS; i++)
+        fake->add_kernel(dm_swarm_builtins[i].name, dm_swarm_builtins[i].loop,
+                         dm_swarm_builtins[i].args_size);
+    return 0;
+}
+
+/* Calls of the driver that a step may make: the launch, and the context around it. */
+static int allowed_calls(void)
+{
+    return fake->calls("cuLaunchKernel") + fake->calls("cuCtxGetCurrent") +
+           fake->calls("cuCtxSetCurrent") + fake->calls("cuCtxPushCurrent_v2") +
+           fake->calls("cuCtxPopCurrent_v2");
+}
+
+static void a_step_is_one_launch(void **state)
+{
+    char path[DM_PATH_MAX];
+    dm_error err = {0};
+    (void)state;
+    if (dm_nvrtc_find(path, &err) != DM_OK)
+        dm_test_skip("%s", err.message);
+    dm_device *device = NULL;
+    dm_swarm *swarm = NULL;
+    dm_swarm_rom_source rom = dm_case_rom("STARFALL");
+    /* One machine per warp: what the CPU's kernels make of a warp's lanes. */
+    dm_swarm_desc desc = {.roms = &rom,
+                          .rom_count = 1,
+                          .count = 20,
+                          .generator = DM_SWARM_SEEDED_RANDOM,
+                          .observations = DM_SWARM_OBS_PACKED,
+                          .frame_stack = 2,
+                          .step_limit = 4,
+                          .autoreset = DM_SWARM_SAME_STEP,
+                          .lanes_per_warp = 1};
+    assert_ok(dm_device_open("cuda:0", &device, err));
+    assert_ok(dm_swarm_create(device, &desc, &swarm, err));
+
+    int launches = fake->calls("cuLaunchKernel"), others = fake->all_calls() - allowed_calls();
+    dm_case_step(swarm, 6);
+    assert_int_equal(fake->calls("cuLaunchKernel") - launches, 6);
+    assert_int_equal(fake->all_calls() - allowed_calls(), others);
+    assert_ok(dm_swarm_reset(swarm, NULL, NULL, err));
+    assert_int_equal(fake->calls("cuLaunchKernel") - launches, 7);
+    assert_int_equal(fake->all_calls() - allowed_calls(), others);
+
+    dm_stream *stream = NULL;
+    dm_graph *graph = NULL;
+    assert_ok(dm_stream_create(device, &stream, err));
+    assert_ok(dm_swarm_set_stream(swarm, stream, err));
+    assert_ok(dm_graph_capture_begin(stream, err));
+    dm_case_step(swarm, 1);
+    assert_ok(dm_graph_capture_end(stream, &graph, err));
+    for (int i = 0; i < 3; i++)
+        assert_ok(dm_graph_launch(graph, stream, err));
+    for (uint32_t i = 0; i < desc.count; i += 6) {
+        dm_gb *alone = dm_case_alone(&desc, i, 3);
+        dm_case_same(swarm, i, alone);
+        dm_gb_destroy(alone);
+    }
+    dm_graph_destroy(graph);
+    dm_swarm_destroy(swarm);
+    dm_stream_destroy(stream);
+
+    fake->set_free(3 << 20);
+    desc.count = 1000;
+    assert_int_equal(dm_swarm_create(device, &desc, &swarm, &err), DM_ENOMEM);
+    assert_non_null(strstr(err.message, "3145728 are free on cuda:0, enough for"));
+    dm_device_close(device);
+    assert_int_equal(fake->live(), 0);
+    assert_int_equal(fake->errors(), 0);
+    assert_int_equal(fake->retained(), 0);
+}
+
+DM_TESTS("swarm/cuda_fake",
+         cmocka_unit_test_setup_teardown(a_step_is_one_launch, setup, dm_test_dir_teardown));
