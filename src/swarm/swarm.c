@@ -118,7 +118,7 @@ static dm_status open_rom(const dm_swarm_desc *d, const dm_swarm_rom_source *sou
 static dm_status open_roms(dm_swarm *swarm, dm_error *err)
 {
     const dm_swarm_desc *d = &swarm->desc;
-    swarm->views = calloc(d->rom_count, sizeof *swarm->views);
+    swarm->views = calloc(d->rom_count, sizeof(dm_gb *));
     if (swarm->views == NULL)
         return dm_fail(err, DM_ENOMEM, "swarm: out of memory");
     dm_status status = DM_OK;

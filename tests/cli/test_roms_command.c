@@ -9,13 +9,14 @@
 #include <string.h>
 
 #define ROMS DM_TEST_SOURCE_ROOT "/roms"
+static const char roms_folder[] = ROMS;
 
 static void builds_by_name(void **state)
 {
     const char *out = dm_test_path(state, "new/folder");
     dm_test_result r;
-    dm_test_dotmatrix(&r, "roms", "build", "alu_loop", "MBC5_SWITCH", "--source", ROMS, "--out",
-                      out);
+    dm_test_dotmatrix(&r, "roms", "build", "alu_loop", "MBC5_SWITCH", "--source", roms_folder,
+                      "--out", out);
     dm_test_expect_exit(&r, DM_EXIT_OK);
     assert_string_equal(r.out, "ALU_LOOP               32 KiB\nMBC5_SWITCH           128 KiB\n");
     dm_test_result_free(&r);
@@ -60,7 +61,7 @@ static void list_as_json(void **state)
 {
     (void)state;
     dm_test_result r;
-    dm_test_dotmatrix(&r, "roms", "list", "--json", "--source", ROMS);
+    dm_test_dotmatrix(&r, "roms", "list", "--json", "--source", roms_folder);
     dm_test_expect_exit(&r, DM_EXIT_OK);
     json_t *root;
     assert_ok(dm_json_parse(r.out, r.out_size, NULL, &root, err));

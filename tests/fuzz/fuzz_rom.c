@@ -405,15 +405,14 @@ typedef struct settings {
     const char *dump;
 } settings;
 
-static uint64_t case_now;
+/* What the signal handler says: made beforehand, since it may not format. */
+static char hang_text[96];
+static size_t hang_size;
 
 static void hang(int signal_number)
 {
     (void)signal_number;
-    char text[96];
-    int size =
-        snprintf(text, sizeof text, "\nfuzz_rom: case %llu hangs\n", (unsigned long long)case_now);
-    if (write(STDERR_FILENO, text, (size_t)size) != size)
+    if (write(STDERR_FILENO, hang_text, hang_size) != (ssize_t)hang_size)
         _exit(3);
     _exit(2);
 }
@@ -497,7 +496,8 @@ int main(int argc, char **argv)
     double begun = seconds_now(), told = begun;
     for (; total.frames < s.frames; index++) {
         char why[256] = "";
-        case_now = index;
+        hang_size = (size_t)snprintf(hang_text, sizeof hang_text, "\nfuzz_rom: case %llu hangs\n",
+                                     (unsigned long long)index);
         make_case(&c, s.seed, index, &given);
         if (s.dump != NULL && s.has_case) {
             dm_error err;
@@ -516,7 +516,7 @@ int main(int argc, char **argv)
         if (now - told > 30) {
             told = now;
             printf("fuzz_rom: %llu frames, %llu cases, %llu failed\n",
-                   (unsigned long long)total.frames, (unsigned long long)(index + 1),
+                   (unsigned long long)total.frames, (unsigned long long)index + 1,
                    (unsigned long long)failed);
             fflush(stdout);
         }

@@ -69,7 +69,8 @@ static void begin(dm_gb *gb, uint32_t wait)
 static uint8_t choose(dm_gb *gb)
 {
     int best_y = -1, target = 0, catcher = dm_gb_peek(gb, CATCHER);
-    for (uint16_t at = OBJECTS; at < OBJECTS + 16; at += 4) {
+    for (unsigned i = 0; i < 4; i++) {
+        uint16_t at = (uint16_t)(OBJECTS + 4 * i);
         int y = dm_gb_peek(gb, (uint16_t)(at + 2));
         if (dm_gb_peek(gb, at) == 1 && y > best_y) {
             best_y = y;
@@ -120,8 +121,8 @@ static void a_simple_rule_scores(void **state)
         assert_true(event != CAUGHT || now == score + 1);
         score = now;
         assert_in_range(dm_gb_peek(gb, CATCHER), 0, 136);
-        for (uint16_t at = OBJECTS; at < OBJECTS + 16; at += 4)
-            assert_in_range(dm_gb_peek(gb, (uint16_t)(at + 1)), 0, 152);
+        for (unsigned i = 0; i < 4; i++)
+            assert_in_range(dm_gb_peek(gb, (uint16_t)(OBJECTS + 4 * i + 1)), 0, 152);
     }
     assert_true(score >= 30);
     assert_int_equal(caught, score);

@@ -110,8 +110,8 @@ static void games_run_the_same(void **state)
 static void fuzzed_roms_run_the_same(void **state)
 {
     (void)state;
-    const char *const argv[] = {
-        DM_TEST_BUILD_ROOT "/tests/dm-fuzz-rom", "--frames", "4000", "--seed", "1", NULL};
+    static const char program[] = DM_TEST_BUILD_ROOT "/tests/dm-fuzz-rom";
+    const char *const argv[] = {program, "--frames", "4000", "--seed", "1", NULL};
     dm_test_result result;
     dm_test_run(&(dm_test_command){.argv = argv, .seconds = 300}, &result);
     dm_test_expect_exit(&result, 0);

@@ -397,29 +397,35 @@ static void emit_push(generator *g, unsigned depth)
     emit(g, 0xC1u + 16u * below(g, 4));
 }
 
+/* What `pick`, 60 to 99, stands for; false when that is not possible here. */
+static bool emit_special(generator *g, uint32_t pick, unsigned depth)
+{
+    if (pick < 66)
+        emit_decimal(g);
+    else if (pick < 72)
+        emit_push(g, depth);
+    else if (pick < 78)
+        emit_call(g);
+    else if (pick < 84)
+        emit_skip(g, depth);
+    else if (pick < 89 && g->loops < LOOPS_MAX)
+        emit_loop(g, depth);
+    else if (pick < 93 && g->stack_is_own)
+        emit_stack_pointer(g);
+    else if (pick < 97 && g->type != 0)
+        emit_bank_switch(g);
+    else
+        return false;
+    return true;
+}
+
 static void emit_block(generator *g, unsigned length, unsigned depth)
 {
     for (unsigned i = 0; i < length && g->at < CODE_LIMIT; i++) {
         uint32_t pick = below(g, 100);
         if (g->kind == DM_PROGRAM_TIMING && chance(g, 20))
             emit_timing(g);
-        else if (pick < 60 || depth > 3)
-            emit_plain(g);
-        else if (pick < 66)
-            emit_decimal(g);
-        else if (pick < 72)
-            emit_push(g, depth);
-        else if (pick < 78)
-            emit_call(g);
-        else if (pick < 84)
-            emit_skip(g, depth);
-        else if (pick < 89 && g->loops < LOOPS_MAX)
-            emit_loop(g, depth);
-        else if (pick < 93 && g->stack_is_own)
-            emit_stack_pointer(g);
-        else if (pick < 97 && g->type != 0)
-            emit_bank_switch(g);
-        else
+        else if (pick < 60 || depth > 3 || !emit_special(g, pick, depth))
             emit_plain(g);
     }
 }
