@@ -14,6 +14,7 @@
 #include "gb/state.h"
 #include "swarm/internal.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,6 +124,7 @@ static uint8_t *memory_at(const dm_swarm *swarm, const staging *s, int array, ui
 static void put_all(const dm_swarm *swarm, const staging *s, dm_buffer *out)
 {
     head h = head_of(swarm);
+    assert(h.rom_count > 0); /* dm_swarm_create refuses none */
     dm_buffer_append(out, &h, sizeof h);
     for (uint32_t i = 0; i < h.rom_count; i++)
         dm_buffer_append(out, &swarm->views[i]->rom.hash, sizeof(dm_hash128));

@@ -41,7 +41,7 @@ static void tidy(const char *text, char out[DM_ROM_TEXT_MAX])
 {
     const size_t most = 60;
     size_t used = 0;
-    char line[2048];
+    char line[2048] = "";
     for (; *text != 0 && used + 1 < sizeof line; text++) {
         bool blank = *text <= ' ' || *text > '~';
         if (!blank)

@@ -40,6 +40,18 @@ static uint8_t *bytes_of(dm_swarm *swarm, dm_swarm_output_kind kind)
     return dm_device_buffer_address(dm_swarm_output(swarm, kind));
 }
 
+/* On the CPU an array of the swarm is host memory. */
+static const uint8_t *array_of(const dm_swarm *swarm, int array)
+{
+    return dm_device_buffer_address(swarm->arrays[array]);
+}
+
+static uint64_t memory_hash(const dm_swarm *swarm, uint64_t machine)
+{
+    uint64_t size = swarm->layout.memory_stride;
+    return dm_hash64(array_of(swarm, DM_SWARM_A_MEMORY) + machine * size, size);
+}
+
 /* ---- Stages ---- */
 
 static void stages_write_only_what_they_own(void **state)
@@ -310,9 +322,7 @@ static void masked_reset_touches_only_its_machines(void **state)
     dm_swarm *swarm = dm_case_swarm(device, &desc);
     dm_case_step(swarm, 4);
     assert_ok(dm_swarm_snapshot(swarm, 6, 2, err));
-    uint64_t kept = dm_hash64(dm_device_buffer_address(swarm->arrays[DM_SWARM_A_MEMORY]) +
-                                  6 * swarm->layout.memory_stride,
-                              swarm->layout.memory_stride);
+    uint64_t kept = memory_hash(swarm, 6);
     dm_case_step(swarm, 4);
     uint64_t before[COUNT];
     for (uint32_t i = 0; i < COUNT; i++)
@@ -329,19 +339,14 @@ static void masked_reset_touches_only_its_machines(void **state)
                                 bytes_of(swarm, DM_SWARM_PACKEDS) + i * DM_SWARM_PACKED,
                                 DM_SWARM_PACKED);
     }
-    assert_true(kept == dm_hash64(dm_device_buffer_address(swarm->arrays[DM_SWARM_A_MEMORY]) +
-                                      10 * swarm->layout.memory_stride,
-                                  swarm->layout.memory_stride));
-    assert_memory_equal(
-        dm_device_buffer_address(swarm->arrays[DM_SWARM_A_FRAMES]) + 10 * DM_SWARM_FRAMES,
-        dm_device_buffer_address(swarm->arrays[DM_SWARM_A_SNAP_FRAMES]) + 2 * DM_SWARM_FRAMES,
-        DM_SWARM_FRAMES);
+    assert_true(kept == memory_hash(swarm, 10));
+    assert_memory_equal(array_of(swarm, DM_SWARM_A_FRAMES) + 10 * DM_SWARM_FRAMES,
+                        array_of(swarm, DM_SWARM_A_SNAP_FRAMES) + 2 * DM_SWARM_FRAMES,
+                        DM_SWARM_FRAMES);
     /* Without numbers: each to where it was last reset to. */
     dm_case_step(swarm, 2);
     assert_ok(dm_swarm_reset_host(swarm, machines, NULL, 3, err));
-    assert_true(kept == dm_hash64(dm_device_buffer_address(swarm->arrays[DM_SWARM_A_MEMORY]) +
-                                      10 * swarm->layout.memory_stride,
-                                  swarm->layout.memory_stride));
+    assert_true(kept == memory_hash(swarm, 10));
 
     dm_error err = {0};
     uint64_t all = dm_case_fingerprint(swarm);
