@@ -34,6 +34,7 @@ static dm_status start(dm_gb *gb, const dm_gb_options *options, dm_error *err)
     gb->lane.frames = gb->frames[0];
     gb->lane.serial = &gb->serial;
     gb->lane.skip_polls = !gb->options.keep_polling;
+    dm_gb_start_memory(gb->ram, &gb->rom, gb->options.start);
     dm_gb_start_machine(&gb->machine, &gb->rom, gb->options.start);
     dm_gb_map(&gb->lane);
     return DM_OK;
@@ -86,6 +87,7 @@ void dm_gb_reset(dm_gb *gb)
 {
     memset(gb->ram, 0, gb->rom.has_battery ? DM_GB_CART_RAM : gb->ram_size);
     gb->serial.size = 0;
+    dm_gb_start_memory(gb->ram, &gb->rom, gb->options.start);
     dm_gb_start_machine(&gb->machine, &gb->rom, gb->options.start);
     dm_gb_map(&gb->lane);
 }

@@ -27,7 +27,10 @@ struct dm_gb {
 /* Bytes of lane memory that a cartridge with so much RAM needs. */
 uint32_t dm_gb_lane_size(uint32_t cart_ram);
 
-/* The state in which a machine starts: start.c. Lane memory is zeroed but for battery RAM. */
+/* What a boot ROM leaves in lane memory, which is zeroed but for battery RAM. */
+void dm_gb_start_memory(uint8_t *ram, const dm_gb_rom *rom, enum dm_gb_start start);
+
+/* The state in which a machine starts: start.c. */
 void dm_gb_start_machine(dm_gb_machine *m, const dm_gb_rom *rom, enum dm_gb_start start);
 
 #endif

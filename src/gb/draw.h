@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* draw.h - pixels: sprites of a line, the length of mode 3, background, window; kernel text.
+/* draw.h - a line at once: the length of mode 3, background, window, sprites; kernel text.
  *
- * A line is drawn in spans. Before anything that shows changes (a register, VRAM, OAM), the line is
- * drawn up to the pixel that the hardware has reached by then; what is left is drawn when the line
- * ends. A line that nobody disturbs is one span of 160 pixels.
- *
- * Pixel x leaves at dot 97 + SCX mod 8 + x plus the delays of window and sprites to its left. */
+ * A line is drawn when something changes that it depends on, or when it ends. If that something is
+ * a register and the change comes in mode 3, the line is handed to fifo.h, which goes dot by dot;
+ * all other lines are drawn here, 160 pixels in one go. Which way a line goes never depends on
+ * whether anybody wants the picture. */
 #ifndef DM_GB_DRAW_H
 #define DM_GB_DRAW_H
 
-#include "gb/memory.h"
+#include "gb/fifo.h"
 
-#define DM_GB_FIRST_PIXEL_DOT 97u
 #define DM_GB_MODE0_BASE 256u
-/* The dot at which mode 2 looks at sprite 0 of OAM, and from one to the next. */
-#define DM_GB_SCAN_DOT 6u
-#define DM_GB_SCAN_STEP 2u
-#define DM_GB_SPRITES 40u
 /* No line is longer: 7 for SCX, 7 for the window, 11 for each of ten sprites, 2 on the first line.
  */
 #define DM_GB_MODE0_LATEST (DM_GB_MODE0_BASE + 7u + 7u + 110u + 2u)
+
+#define DM_GB_TANGLED_WX 8u
+#define DM_GB_TANGLED_X 16u
 
 DM_FN uint8_t *dm_gb_back_line(const dm_gb_lane *lane)
 {
@@ -28,93 +25,11 @@ DM_FN uint8_t *dm_gb_back_line(const dm_gb_lane *lane)
            (uint32_t)ppu->line * DM_GB_SCREEN_W;
 }
 
-/* ---- Sprites ---- */
-
-DM_FN uint32_t dm_gb_oam_byte(const dm_gb_lane *lane, uint32_t sprite, uint32_t byte)
-{
-    return dm_gb_ram_load(lane, DM_GB_OAM + sprite * 4u + byte);
-}
-
-/* T-cycles that the present OAM DMA has run by `now`; it stands still from the second M-cycle of a
- * HALT on. */
-DM_FN uint32_t dm_gb_dma_elapsed(const dm_gb_machine *m, uint32_t now)
-{
-    uint32_t still = m->cpu.halted_at + 4u;
-    if (m->cpu.mode == DM_GB_HALTED && dm_gb_before(still, now))
-        now = still;
-    return now - m->dma.start;
-}
-
-/* Does OAM DMA keep the PPU from seeing OAM at T-cycle `when`? */
-DM_FN bool dm_gb_scan_blocked(const dm_gb_machine *m, uint32_t when)
-{
-    uint32_t elapsed = dm_gb_dma_elapsed(m, when);
-    return m->dma.active != 0 && (elapsed >= 8u || m->dma.restarted) && elapsed < 648u;
-}
-
-/* Is any of the 40 sprites on the line? Most lines have none. */
-DM_FN bool dm_gb_any_sprite(const dm_gb_lane *lane, uint32_t bottom, uint32_t height)
-{
-    uint32_t any = 0;
-    for (uint32_t i = 0; i < DM_GB_SPRITES; i++)
-        any |= (uint32_t)(bottom - dm_gb_oam_byte(lane, i, 0) < height);
-    return any != 0;
-}
-
-/* Look at the sprites up to number `end` for the first ten on the line, sorted by x (then by
- * number): that is their priority. */
-DM_FN_SLOW void dm_gb_scan_sprites(dm_gb_lane *lane, uint32_t end)
-{
-    dm_gb_machine *m = lane->m;
-    dm_gb_ppu *ppu = &m->ppu;
-    uint32_t height = (ppu->lcdc & 4u) != 0 ? 16u : 8u;
-    uint32_t bottom = ppu->line + 16u; /* a sprite's y of this shows its row 0 here */
-    uint32_t count = ppu->sprites;
-    uint32_t i = ppu->scanned;
-    ppu->scanned = (uint8_t)end;
-    if (i == 0 && !m->dma.active && !dm_gb_any_sprite(lane, bottom, height))
-        return;
-    for (; i < end && count < 10; i++) {
-        if (m->dma.active &&
-            dm_gb_scan_blocked(m, ppu->line_start + DM_GB_SCAN_DOT + i * DM_GB_SCAN_STEP))
-            continue;
-        if (bottom - dm_gb_oam_byte(lane, i, 0) >= height)
-            continue;
-        uint32_t x = dm_gb_oam_byte(lane, i, 1);
-        uint32_t at = count++;
-        for (; at > 0 && dm_gb_oam_byte(lane, ppu->sprite[at - 1], 1) > x; at--)
-            ppu->sprite[at] = ppu->sprite[at - 1];
-        ppu->sprite[at] = (uint8_t)i;
-    }
-    ppu->sprites = (uint8_t)count;
-}
-
-/* Before something changes at T-cycle `when` that the search for sprites depends on: look at those
- * whose turn was earlier. */
-DM_FN void dm_gb_scan_until(dm_gb_lane *lane, uint32_t when)
-{
-    const dm_gb_ppu *ppu = &lane->m->ppu;
-    uint32_t dot = when - ppu->line_start;
-    if ((ppu->lcdc & 0x80u) == 0 || ppu->line >= DM_GB_SCREEN_H || ppu->scanned == DM_GB_SPRITES ||
-        dot <= DM_GB_SCAN_DOT)
-        return;
-    uint32_t end = (dot - DM_GB_SCAN_DOT + DM_GB_SCAN_STEP - 1u) / DM_GB_SCAN_STEP;
-    if (end > ppu->scanned)
-        dm_gb_scan_sprites(lane, end < DM_GB_SPRITES ? end : DM_GB_SPRITES);
-}
-
-DM_FN uint32_t dm_gb_sprite_count(dm_gb_lane *lane)
-{
-    if (lane->m->ppu.scanned < DM_GB_SPRITES)
-        dm_gb_scan_sprites(lane, DM_GB_SPRITES);
-    return lane->m->ppu.sprites;
-}
-
 /* ---- The length of mode 3 ---- */
 
 DM_FN bool dm_gb_window_shown(const dm_gb_ppu *ppu)
 {
-    return ppu->window_on && (ppu->lcdc & 0x20u) != 0 && ppu->wx <= 166u;
+    return ppu->window_on && (ppu->lcdc & 0x20u) != 0 && ppu->wx < 166u;
 }
 
 /* Delays that happen before pixel `x` leaves: 6 for the window, and for each sprite the fetch (6)
@@ -134,7 +49,7 @@ DM_FN_SLOW uint32_t dm_gb_delays(dm_gb_lane *lane, uint32_t x)
     uint32_t count = dm_gb_sprite_count(lane);
     uint32_t last_tile = 0xFFFFu;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t sprite_x = dm_gb_oam_byte(lane, ppu->sprite[i], 1);
+        uint32_t sprite_x = ppu->sprite_x[i];
         if (sprite_x >= 168u || (sprite_x >= 8u && sprite_x - 8u > x))
             break;
         /* The background column under the sprite's left edge; the window starts its own count. */
@@ -151,37 +66,31 @@ DM_FN_SLOW uint32_t dm_gb_delays(dm_gb_lane *lane, uint32_t x)
     return delay;
 }
 
+/* Sprites at the left edge of a window that begins there meet its first fetch, and a pixel that a
+ * switched-off window leaves behind moves the fetches after it: too tangled for dm_gb_delays. */
+DM_FN bool dm_gb_no_formula(dm_gb_lane *lane)
+{
+    const dm_gb_ppu *ppu = &lane->m->ppu;
+    if (!ppu->window_on || (ppu->lcdc & 2u) == 0 || dm_gb_sprite_count(lane) == 0)
+        return false;
+    if (dm_gb_window_shown(ppu))
+        return ppu->wx == 0 || (ppu->wx < DM_GB_TANGLED_WX && ppu->sprite_x[0] < DM_GB_TANGLED_X);
+    return dm_gb_fifo_pixel_slips_in(ppu);
+}
+
 /* The dot at which mode 3 of this line ends. Only asked from dot 84 on. */
 DM_FN uint32_t dm_gb_mode0_dot(dm_gb_lane *lane)
 {
     dm_gb_ppu *ppu = &lane->m->ppu;
-    if (ppu->mode0_dot == 0) {
+    if (ppu->mode0_dot == 0 && (ppu->fifo.dot != 0 || dm_gb_no_formula(lane))) {
+        ppu->mode0_dot = (uint16_t)dm_gb_fifo_end(lane);
+    } else if (ppu->mode0_dot == 0) {
         uint32_t dot = DM_GB_MODE0_BASE + (ppu->scx & 7u) + (ppu->first_line ? 2u : 0u);
         if (ppu->window_on || (ppu->lcdc & 2u) != 0)
             dot += dm_gb_delays(lane, DM_GB_SCREEN_W - 1u);
         ppu->mode0_dot = (uint16_t)dot;
     }
     return ppu->mode0_dot;
-}
-
-/* How many pixels have left before dot `dot` of the line. */
-DM_FN_SLOW uint32_t dm_gb_pixels_before(dm_gb_lane *lane, uint32_t dot)
-{
-    const dm_gb_ppu *ppu = &lane->m->ppu;
-    uint32_t first = DM_GB_FIRST_PIXEL_DOT + (ppu->scx & 7u) + (ppu->first_line ? 2u : 0u);
-    if (dot <= first)
-        return 0;
-    if (dot > dm_gb_mode0_dot(lane))
-        return DM_GB_SCREEN_W;
-    uint32_t x = dot - first;
-    if (x > DM_GB_SCREEN_W)
-        x = DM_GB_SCREEN_W;
-    if (!ppu->window_on && (ppu->lcdc & 2u) == 0)
-        return x;
-    /* The pixel that leaves at dot - 1 is the last x with first + delays(x) + x < dot. */
-    while (x > 0 && first + dm_gb_delays(lane, x - 1u) + x - 1u >= dot)
-        x--;
-    return x;
 }
 
 /* ---- Spans ----
@@ -285,11 +194,11 @@ DM_FN void dm_gb_sprite_span(dm_gb_lane *lane, dm_gb_line *line)
         dm_store_u64(line->taken + i, 0);
     for (uint32_t i = 0; i < ppu->sprites; i++) {
         uint32_t sprite = ppu->sprite[i];
-        uint32_t left = dm_gb_oam_byte(lane, sprite, 1);
+        uint32_t left = ppu->sprite_x[i];
         if (left >= DM_GB_SCREEN_W + DM_GB_MARGIN)
             continue;
         uint32_t attributes = dm_gb_oam_byte(lane, sprite, 3);
-        uint32_t row = (ppu->line + 16u - dm_gb_oam_byte(lane, sprite, 0)) & (height - 1u);
+        uint32_t row = (ppu->line + 16u - ppu->sprite_y[i]) & (height - 1u);
         if ((attributes & 0x40u) != 0)
             row = height - 1u - row;
         uint32_t tile = dm_gb_oam_byte(lane, sprite, 2) & (height == 16u ? 0xFEu : 0xFFu);
@@ -313,25 +222,32 @@ DM_FN void dm_gb_sprite_span(dm_gb_lane *lane, dm_gb_line *line)
     }
 }
 
-/* Draw pixels ppu.drawn..end-1 of the present line with the registers as they are. */
-DM_FN_SLOW void dm_gb_draw_span(dm_gb_lane *lane, uint32_t end)
+/* Draw the present line with the registers as they are. */
+DM_FN_SLOW void dm_gb_draw_line(dm_gb_lane *lane)
 {
     dm_gb_ppu *ppu = &lane->m->ppu;
-    uint32_t begin = ppu->drawn;
+    ppu->drawn = DM_GB_SCREEN_W;
+    /* With WX = 0 the window moves with SCX mod 8. */
+    if (dm_gb_fifo_pixel_slips_in(ppu) ||
+        (dm_gb_window_shown(ppu) && ppu->wx == 0 && (ppu->scx & 7u) != 0)) {
+        dm_gb_fifo fifo;
+        dm_gb_fifo_begin(ppu, &fifo);
+        dm_gb_fifo_run(lane, &fifo, DM_GB_LINE_CYCLES, dm_gb_back_line(lane));
+        return;
+    }
     bool sprites = (ppu->lcdc & 2u) != 0 && dm_gb_sprite_count(lane) != 0;
     dm_gb_line line;
     if ((ppu->lcdc & 1u) != 0) {
-        uint32_t window_x = end;
-        if (dm_gb_window_shown(ppu)) {
-            uint32_t wx = ppu->wx < 7u ? 0u : ppu->wx - 7u;
-            window_x = wx < begin ? begin : wx < end ? wx : end;
-        }
-        if (begin < window_x)
-            dm_gb_map_span(lane, &line, begin, window_x, (ppu->lcdc & 8u) != 0 ? 0x1C00u : 0x1800u,
+        uint32_t window_x = DM_GB_SCREEN_W;
+        if (dm_gb_window_shown(ppu))
+            window_x = ppu->wx < 7u ? 0u : ppu->wx - 7u;
+        if (window_x > 0)
+            dm_gb_map_span(lane, &line, 0, window_x, (ppu->lcdc & 8u) != 0 ? 0x1C00u : 0x1800u,
                            ppu->scx, ppu->line + (uint32_t)ppu->scy, sprites);
-        if (window_x < end)
-            dm_gb_map_span(lane, &line, window_x, end, (ppu->lcdc & 0x40u) != 0 ? 0x1C00u : 0x1800u,
-                           256u + 7u - ppu->wx, ppu->window_line, sprites);
+        if (window_x < DM_GB_SCREEN_W)
+            dm_gb_map_span(lane, &line, window_x, DM_GB_SCREEN_W,
+                           (ppu->lcdc & 0x40u) != 0 ? 0x1C00u : 0x1800u, 256u + 7u - ppu->wx,
+                           ppu->window_line, sprites);
     } else {
         /* Without background everything is colour 0. */
         for (uint32_t i = 0; i < sizeof line.shade; i += 8u) {
@@ -342,54 +258,100 @@ DM_FN_SLOW void dm_gb_draw_span(dm_gb_lane *lane, uint32_t end)
     if (sprites)
         dm_gb_sprite_span(lane, &line);
     uint8_t *out = dm_gb_back_line(lane);
-    for (uint32_t x = begin; x < end; x++)
-        out[x] = line.shade[x + DM_GB_MARGIN];
-    ppu->drawn = (uint8_t)end;
+    for (uint32_t x = 0; x < DM_GB_SCREEN_W; x += 8u)
+        dm_store_u64(out + x, dm_load_u64(line.shade + x + DM_GB_MARGIN));
 }
 
-/* Before VRAM, OAM or a palette changes at T-cycle `when`: draw what has left already. */
+/* ---- Changes ---- */
+
+/* Where the dots of a disturbed line are drawn. */
+DM_FN uint8_t *dm_gb_fifo_line(const dm_gb_lane *lane)
+{
+    return lane->m->ppu.drawing ? dm_gb_back_line(lane) : 0;
+}
+
+/* Mode 3 is over: draw the line, if it is wanted. */
+DM_FN void dm_gb_draw_now(dm_gb_lane *lane)
+{
+    dm_gb_ppu *ppu = &lane->m->ppu;
+    if (ppu->fifo.dot != 0)
+        dm_gb_fifo_run(lane, &ppu->fifo, DM_GB_LINE_CYCLES, dm_gb_fifo_line(lane));
+    else if (ppu->drawing && ppu->drawn == 0)
+        dm_gb_draw_line(lane);
+}
+
+/* ... and count the window's lines, once. */
+DM_FN void dm_gb_draw_close(dm_gb_lane *lane)
+{
+    dm_gb_ppu *ppu = &lane->m->ppu;
+    if (ppu->closed)
+        return;
+    dm_gb_draw_now(lane);
+    ppu->closed = 1;
+    if (ppu->fifo.dot != 0) {
+        ppu->window_line = (uint8_t)(ppu->window_line + ppu->fifo.windows);
+        ppu->window_carry = (ppu->fifo.flags & DM_GB_FIFO_CARRY) != 0;
+        return;
+    }
+    bool last_pixel = ppu->window_on && (ppu->lcdc & 0x20u) != 0 && ppu->wx == 166u;
+    ppu->window_carry = last_pixel;
+    if (last_pixel)
+        ppu->window_line = (uint8_t)(ppu->window_line + 2u);
+    else if (dm_gb_window_shown(ppu))
+        ppu->window_line++;
+}
+
+/* Before VRAM changes at T-cycle `when`, which cannot be in mode 3. */
 DM_FN void dm_gb_draw_until(dm_gb_lane *lane, uint32_t when)
 {
-    dm_gb_ppu *ppu = &lane->m->ppu;
-    if (!ppu->drawing || ppu->line >= DM_GB_SCREEN_H || ppu->drawn == DM_GB_SCREEN_W)
-        return;
+    const dm_gb_ppu *ppu = &lane->m->ppu;
     uint32_t dot = when - ppu->line_start;
-    if (dot <= 84u || dot > DM_GB_LINE_CYCLES)
-        return;
-    uint32_t end = dm_gb_pixels_before(lane, dot);
-    if (end > ppu->drawn)
-        dm_gb_draw_span(lane, end);
+    if ((ppu->drawing || ppu->fifo.dot != 0) && ppu->line < DM_GB_SCREEN_H && dot > 84u &&
+        dot <= DM_GB_LINE_CYCLES && dot > dm_gb_mode0_dot(lane))
+        dm_gb_draw_now(lane);
 }
 
-/* Before something changes that also decides the length of mode 3 or the use of the window: settle
- * those, so that the outcome does not depend on whether anybody draws. */
-DM_FN void dm_gb_draw_settle(dm_gb_lane *lane, uint32_t when)
+/* Bring a line that is made dot by dot up to T-cycle `when`. */
+DM_FN void dm_gb_draw_advance(dm_gb_lane *lane, uint32_t when)
 {
     dm_gb_ppu *ppu = &lane->m->ppu;
     uint32_t dot = when - ppu->line_start;
-    if ((ppu->lcdc & 0x80u) == 0 || ppu->line >= DM_GB_SCREEN_H || dot <= 84u)
-        return;
-    dm_gb_mode0_dot(lane);
-    uint32_t pixels = dm_gb_pixels_before(lane, dot);
-    if (ppu->window_used == DM_GB_WINDOW_OPEN) {
-        if (dm_gb_window_shown(ppu) && pixels + 7u > ppu->wx)
-            ppu->window_used = DM_GB_WINDOW_USED;
-        else if (pixels >= DM_GB_SCREEN_W)
-            ppu->window_used = DM_GB_WINDOW_UNUSED;
-    }
-    dm_gb_draw_until(lane, when);
+    if (ppu->fifo.dot != 0 && dot <= DM_GB_LINE_CYCLES && dot > ppu->fifo.dot)
+        dm_gb_fifo_run(lane, &ppu->fifo, dot, dm_gb_fifo_line(lane));
 }
 
-/* The line is over: draw the rest, count the window's lines. A window switched on in HBlank was not
- * shown on that line and does not count (roms/micro/PPU_WINDOW). */
+/* OAM DMA starts. If this line has sprites and they are still to be fetched, that is done dot by
+ * dot. */
+DM_FN void dm_gb_draw_sprites_late(dm_gb_lane *lane)
+{
+    dm_gb_ppu *ppu = &lane->m->ppu;
+    if ((ppu->lcdc & 0x80u) != 0 && ppu->line < DM_GB_SCREEN_H && ppu->sprites != 0 &&
+        ppu->fifo.dot == 0 && !ppu->closed)
+        dm_gb_fifo_begin(ppu, &ppu->fifo);
+}
+
+/* Before something changes at T-cycle `when` that the present line depends on: in mode 3 the line
+ * goes on dot by dot, after it it is closed. */
+DM_FN_SLOW void dm_gb_draw_settle(dm_gb_lane *lane, uint32_t when)
+{
+    dm_gb_ppu *ppu = &lane->m->ppu;
+    uint32_t dot = when - ppu->line_start;
+    if ((ppu->lcdc & 0x80u) == 0 || ppu->line >= DM_GB_SCREEN_H || dot <= 84u ||
+        dot > DM_GB_LINE_CYCLES || ppu->closed)
+        return;
+    if (dot > dm_gb_mode0_dot(lane)) {
+        dm_gb_draw_close(lane);
+        return;
+    }
+    if (ppu->fifo.dot == 0)
+        dm_gb_fifo_begin(ppu, &ppu->fifo);
+    dm_gb_fifo_run(lane, &ppu->fifo, dot, dm_gb_fifo_line(lane));
+}
+
+/* The line is over. */
 DM_FN void dm_gb_draw_finish_line(dm_gb_lane *lane)
 {
-    dm_gb_ppu *ppu = &lane->m->ppu;
-    if (ppu->drawing && ppu->drawn < DM_GB_SCREEN_W)
-        dm_gb_draw_span(lane, DM_GB_SCREEN_W);
-    if (ppu->window_used == DM_GB_WINDOW_USED ||
-        (ppu->window_used == DM_GB_WINDOW_OPEN && dm_gb_window_shown(ppu)))
-        ppu->window_line++;
+    dm_gb_draw_close(lane);
 }
 
 #endif

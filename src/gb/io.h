@@ -81,39 +81,7 @@ DM_FN void dm_gb_serial_control(dm_gb_lane *lane, uint32_t now, uint8_t value)
     }
 }
 
-/* ---- OAM DMA ----
- * A write to FF46 at access time t: OAM stays open for one M-cycle, then byte i is copied by the
- * access at t + 8 + 4 i, and OAM is closed from t + 8 to t + 644. Source addresses from E000 up
- * read WRAM. A transfer that is asked for during another changes the source at once, so the one
- * byte that the old transfer still copies comes from the new page. While the CPU is halted the
- * transfer stands still (gambatte's oamdma tests). */
-
-#define DM_GB_DMA_CYCLES 648u
-
-/* Bytes copied before an access at `now`. */
-DM_FN uint32_t dm_gb_dma_done(const dm_gb_machine *m, uint32_t now)
-{
-    uint32_t elapsed = dm_gb_dma_elapsed(m, now);
-    uint32_t done = elapsed < 8u ? 0u : (elapsed - 4u) >> 2;
-    return done < 160u ? done : 160u;
-}
-
-/* Where the DMA unit reads: memory as it is, without side effects. */
-DM_FN uint8_t dm_gb_dma_source(dm_gb_lane *lane, uint32_t address)
-{
-    const dm_gb_cart *cart = &lane->m->cart;
-    if (address >= 0xE000u)
-        address -= 0x2000u;
-    if (address >= 0xC000u)
-        return dm_gb_ram_load(lane, DM_GB_WRAM + (address & 0x1FFFu));
-    if (address >= 0xA000u)
-        return dm_gb_cart_ram_read(lane, address);
-    if (address >= 0x8000u)
-        return dm_gb_ram_load(lane, DM_GB_VRAM + (address & 0x1FFFu));
-    if (address >= 0x4000u)
-        return lane->rom[cart->rom_high + (address & 0x3FFFu)];
-    return lane->rom[cart->rom_low + address];
-}
+/* ---- OAM DMA (dma.h) ---- */
 
 /* Copy what is due. True when the transfer ended and memory is mapped as usual again. */
 DM_FN_SLOW bool dm_gb_dma_sync(dm_gb_lane *lane, uint32_t now)
@@ -126,17 +94,8 @@ DM_FN_SLOW bool dm_gb_dma_sync(dm_gb_lane *lane, uint32_t now)
     uint32_t until = over ? dma->start + DM_GB_DMA_CYCLES : now;
     dm_gb_ppu_sync(lane, until);
     dm_gb_scan_until(lane, until);
-    uint32_t done = dm_gb_dma_done(lane->m, now);
-    if ((dma->source & 0xE000u) == 0xC000u) {
-        /* Nearly always WRAM. */
-        uint32_t from = DM_GB_WRAM + (dma->source & 0x1FFFu);
-        for (uint32_t i = dma->next; i < done; i++)
-            dm_gb_ram_store(lane, DM_GB_OAM + i, dm_gb_ram_load(lane, from + i));
-    } else {
-        for (uint32_t i = dma->next; i < done; i++)
-            dm_gb_ram_store(lane, DM_GB_OAM + i, dm_gb_dma_source(lane, dma->source + i));
-    }
-    dma->next = (uint8_t)done;
+    dm_gb_draw_advance(lane, until);
+    dm_gb_dma_copy(lane, now);
     if (!over)
         return false;
     dma->active = 0;
@@ -155,13 +114,6 @@ DM_FN bool dm_gb_dma_holds_oam(const dm_gb_machine *m, uint32_t now)
     return m->dma.active && (m->dma.restarted || dm_gb_dma_elapsed(m, now) >= 8u);
 }
 
-/* 1 + the byte of OAM that the transfer is busy with at an access; 0: none. */
-DM_FN uint32_t dm_gb_dma_busy(const dm_gb_machine *m, uint32_t now)
-{
-    uint32_t done = dm_gb_dma_done(m, now);
-    return done != 0 ? done : m->dma.restarted;
-}
-
 DM_FN void dm_gb_dma_start(dm_gb_lane *lane, uint32_t now, uint8_t value)
 {
     dm_gb_dma *dma = &lane->m->dma;
@@ -169,6 +121,7 @@ DM_FN void dm_gb_dma_start(dm_gb_lane *lane, uint32_t now, uint8_t value)
     dm_gb_ppu_sync(lane, now);
     dm_gb_draw_settle(lane, now);
     dm_gb_scan_until(lane, now);
+    dm_gb_draw_sprites_late(lane);
     uint32_t done = dma->active ? dm_gb_dma_done(lane->m, now) : 0u;
     dma->reg = value;
     dma->source = (uint16_t)(value << 8);
@@ -189,6 +142,7 @@ DM_FN void dm_gb_dma_wake(dm_gb_lane *lane, uint32_t now, uint32_t cycles)
         return;
     dm_gb_ppu_sync(lane, now);
     dm_gb_scan_until(lane, now);
+    dm_gb_draw_advance(lane, now);
     lane->m->dma.start += cycles;
 }
 
@@ -228,6 +182,18 @@ DM_FN uint8_t dm_gb_ppu_read(dm_gb_lane *lane, uint32_t now, uint32_t address)
     }
 }
 
+/* A register changed that decides the length of mode 3. */
+DM_FN void dm_gb_mode3_changed(dm_gb_lane *lane)
+{
+    dm_gb_ppu *ppu = &lane->m->ppu;
+    if (!dm_gb_fifo_live(ppu))
+        return;
+    ppu->mode0_dot = 0;
+    if (ppu->edge == 3) /* looking ahead takes time: only if an interrupt hangs on it */
+        ppu->next_dot =
+            (uint16_t)((ppu->stat & 8u) != 0 ? dm_gb_edge_dot(lane, 3) : DM_GB_LOOK_AHEAD);
+}
+
 DM_FN void dm_gb_lcdc_write(dm_gb_lane *lane, uint32_t now, uint8_t value)
 {
     dm_gb_machine *m = lane->m;
@@ -256,8 +222,14 @@ DM_FN void dm_gb_ppu_write(dm_gb_lane *lane, uint32_t now, uint32_t address, uin
     dm_gb_ppu_sync(lane, now);
     switch (address) {
     case 0xFF40:
-        dm_gb_draw_settle(lane, now - 1u);
+        if (value != ppu->lcdc) {
+            dm_gb_draw_settle(lane, now - 2u);
+            dm_gb_fifo_lcdc(ppu, value);
+            dm_gb_draw_settle(lane, now - 1u);
+            dm_gb_fifo_lcdc_late(ppu, value);
+        }
         dm_gb_lcdc_write(lane, now, value);
+        dm_gb_mode3_changed(lane);
         break;
     case 0xFF41:
         /* The DMG writes FF for one T-cycle first: enabled or not, a mode that would interrupt
@@ -272,12 +244,15 @@ DM_FN void dm_gb_ppu_write(dm_gb_lane *lane, uint32_t now, uint32_t address, uin
             dm_gb_stat_update(m);
         break;
     case 0xFF42:
-        dm_gb_draw_until(lane, now - 1u);
+        if (value != ppu->scy)
+            dm_gb_draw_settle(lane, now - 2u);
         ppu->scy = value;
         break;
     case 0xFF43:
-        dm_gb_draw_settle(lane, now - 2u);
+        if (value != ppu->scx)
+            dm_gb_draw_settle(lane, now - 2u);
         ppu->scx = value;
+        dm_gb_mode3_changed(lane);
         break;
     case 0xFF45:
         ppu->lyc = value;
@@ -293,22 +268,30 @@ DM_FN void dm_gb_ppu_write(dm_gb_lane *lane, uint32_t now, uint32_t address, uin
         uint8_t *palette = address == 0xFF47   ? &ppu->bgp
                            : address == 0xFF48 ? &ppu->obp0
                                                : &ppu->obp1;
+        if (value == *palette)
+            break;
         /* For one dot the palette is old and new together. */
-        dm_gb_draw_until(lane, now - 2u);
+        dm_gb_draw_settle(lane, now - 2u);
         *palette |= value;
-        dm_gb_draw_until(lane, now - 1u);
+        dm_gb_draw_settle(lane, now - 1u);
         *palette = value;
         break;
     }
     case 0xFF4A:
-        dm_gb_draw_settle(lane, now);
+        if (value != ppu->wy)
+            dm_gb_draw_settle(lane, now);
         ppu->wy = value;
         if (dm_gb_in_picture(m))
             dm_gb_window_check(ppu);
+        dm_gb_mode3_changed(lane);
         break;
     case 0xFF4B:
-        dm_gb_draw_settle(lane, now);
+        if (value != ppu->wx) {
+            dm_gb_draw_settle(lane, now);
+            ppu->fifo.flags |= ppu->fifo.dot != 0 ? DM_GB_FIFO_WX_CHANGED : 0;
+        }
         ppu->wx = value;
+        dm_gb_mode3_changed(lane);
         break;
     default: /* LY is read-only */
         break;

@@ -112,9 +112,25 @@ typedef struct dm_gb_dma {
     uint8_t pad[2];
 } dm_gb_dma;
 
-/* Whether the window was shown on the present line; open until a register changes or the line ends.
- */
-enum dm_gb_window_use { DM_GB_WINDOW_OPEN, DM_GB_WINDOW_USED, DM_GB_WINDOW_UNUSED };
+/* A line that is made dot by dot (fifo.h). Queues are bit planes, the next pixel on top. */
+typedef struct dm_gb_fifo {
+    uint16_t dot;     /* the next one; 0: this line is not made so */
+    uint16_t address; /* in VRAM, of the fetcher's read */
+    uint8_t x;        /* of the next pixel; negative (mod 256) before the screen begins */
+    uint8_t out;      /* pixels on the screen */
+    uint8_t step;     /* enum dm_gb_fetch */
+    uint8_t tile, low, high;
+    uint8_t queue_low, queue_high, queue; /* background, and how many pixels */
+    uint8_t sprite_low, sprite_high, sprite_palette, sprite_behind;
+    uint8_t sprite; /* index in ppu.sprite of the next one */
+    uint8_t state;  /* enum dm_gb_fifo_state */
+    uint8_t wait;   /* dots in which nothing happens */
+    uint8_t sprite_tile, sprite_flags, sprite_data;
+    uint8_t flags;       /* DM_GB_FIFO_* */
+    uint8_t window_tile; /* column of the window's map */
+    uint8_t windows;     /* windows begun on this line */
+    uint8_t pad[2];
+} dm_gb_fifo;
 
 typedef struct dm_gb_ppu {
     uint8_t lcdc, stat, scy, scx, lyc, bgp, obp0, obp1, wy, wx; /* stat: the enable bits 3..6 */
@@ -131,16 +147,19 @@ typedef struct dm_gb_ppu {
     uint8_t stat_line;   /* level of the STAT interrupt line */
     uint8_t window_on;   /* WY has matched in this frame */
     uint8_t window_line; /* lines of the window shown so far in this frame */
-    uint8_t window_used; /* enum dm_gb_window_use of this line */
-    uint8_t drawn;       /* pixels of `line` drawn so far, 0..160 */
+    uint8_t closed;      /* mode 3 of this line is over and its window lines are counted */
+    uint8_t drawn;       /* pixels of `line` drawn so far, 0 or 160; fifo.out on disturbed lines */
     uint8_t drawing;     /* this frame is being drawn */
     uint8_t new_screen;  /* frames until something is shown after switching on: 1, then 0 */
     uint8_t blank;       /* the screen shows nothing */
     uint8_t front;       /* which of the two pictures is complete */
     uint8_t sprites;     /* sprites found on this line so far */
     uint8_t sprite[10];  /* their numbers in OAM, leftmost first */
-    uint8_t scanned;     /* sprites of OAM looked at so far for this line, 0..40 */
-    uint8_t pad[2];
+    uint8_t sprite_x[10], sprite_y[10];
+    uint8_t scanned;      /* sprites of OAM looked at so far for this line, 0..40 */
+    uint8_t window_carry; /* this line begins in the window */
+    uint8_t pad;
+    dm_gb_fifo fifo;
     uint32_t frames; /* VBlanks since power-on */
 } dm_gb_ppu;
 

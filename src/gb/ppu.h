@@ -26,6 +26,7 @@
 #define DM_GB_VBLANK_LINE 144u
 #define DM_GB_LAST_LINE 153u
 #define DM_GB_LCD_ON 0x80u
+#define DM_GB_LOOK_AHEAD 1u /* as next_dot: the end of mode 3 has to be found again */
 
 DM_FN bool dm_gb_lcd_on(const dm_gb_machine *m)
 {
@@ -134,9 +135,10 @@ DM_FN void dm_gb_next_line(dm_gb_lane *lane)
     ppu->first_line = 0;
     ppu->mode0_dot = 0;
     ppu->drawn = 0;
-    ppu->window_used = 0;
+    ppu->closed = 0;
     ppu->sprites = 0;
     ppu->scanned = 0;
+    ppu->fifo.dot = 0;
     if (ppu->line == DM_GB_LAST_LINE) {
         ppu->line = 0;
         dm_gb_start_frame(lane);
@@ -145,6 +147,8 @@ DM_FN void dm_gb_next_line(dm_gb_lane *lane)
     }
     ppu->edge = 0;
     ppu->next_dot = ppu->line < DM_GB_VBLANK_LINE ? 3 : 0;
+    if (ppu->window_carry && ppu->line < DM_GB_VBLANK_LINE)
+        dm_gb_fifo_begin(ppu, &ppu->fifo);
 }
 
 /* One edge of a visible line. */
@@ -235,6 +239,8 @@ DM_FN void dm_gb_pass_lines(dm_gb_lane *lane, uint32_t now)
     uint32_t end = first < DM_GB_VBLANK_LINE ? DM_GB_VBLANK_LINE : DM_GB_LAST_LINE;
     if (ppu->drawing || first == DM_GB_VBLANK_LINE)
         return;
+    if (first < DM_GB_VBLANK_LINE && (ppu->window_carry || ppu->wx == 166u))
+        return;
     uint32_t whole = (now - ppu->line_start - 1u) / DM_GB_LINE_CYCLES;
     if (first + whole < end)
         end = first + whole;
@@ -246,7 +252,7 @@ DM_FN void dm_gb_pass_lines(dm_gb_lane *lane, uint32_t now)
         uint32_t shown_from = ppu->window_on ? first : ppu->wy < first ? end : ppu->wy;
         if (shown_from < end) {
             ppu->window_on = 1;
-            if (ppu->wx <= 166u)
+            if (ppu->wx < 166u)
                 ppu->window_line = (uint8_t)(ppu->window_line + end - shown_from);
         }
     }
@@ -284,6 +290,10 @@ DM_FN_SLOW void dm_gb_ppu_advance(dm_gb_lane *lane, uint32_t now)
         }
         if (dot <= ppu->next_dot)
             return;
+        if (ppu->next_dot == DM_GB_LOOK_AHEAD) {
+            ppu->next_dot = (uint16_t)dm_gb_edge_dot(lane, 3);
+            continue;
+        }
         if (ppu->next_dot == DM_GB_LINE_CYCLES) {
             dm_gb_next_line(lane);
             continue;
@@ -439,7 +449,8 @@ DM_FN bool dm_gb_vram_blocked(dm_gb_lane *lane, uint32_t now, bool write)
         return false;
     uint32_t dot = dm_gb_ppu_dot(m, now);
     uint32_t from = m->ppu.first_line ? 86u : write ? 84u : 80u;
-    return dot > from && dot < DM_GB_MODE0_LATEST && dot <= dm_gb_mode0_dot(lane);
+    return dot > from && (m->ppu.fifo.dot != 0 || dot < DM_GB_MODE0_LATEST) &&
+           dot <= dm_gb_mode0_dot(lane);
 }
 
 DM_FN bool dm_gb_oam_blocked(dm_gb_lane *lane, uint32_t now, bool write)
@@ -457,7 +468,7 @@ DM_FN bool dm_gb_oam_blocked(dm_gb_lane *lane, uint32_t now, bool write)
         if (dot <= 84)
             return true;
     }
-    return dot < DM_GB_MODE0_LATEST && dot <= dm_gb_mode0_dot(lane);
+    return (m->ppu.fifo.dot != 0 || dot < DM_GB_MODE0_LATEST) && dot <= dm_gb_mode0_dot(lane);
 }
 
 /* ---- Switching on and off ---- */
@@ -471,7 +482,9 @@ DM_FN void dm_gb_lcd_start(dm_gb_lane *lane, uint32_t now)
     ppu->line_start = now - 8u;
     ppu->mode0_dot = 0;
     ppu->drawn = 0;
-    ppu->window_used = 0;
+    ppu->closed = 0;
+    ppu->window_carry = 0;
+    ppu->fifo.dot = 0;
     ppu->sprites = 0;
     ppu->scanned = DM_GB_SPRITES; /* mode 2 does not happen */
     ppu->new_screen = 1;
@@ -495,6 +508,8 @@ DM_FN void dm_gb_lcd_stop(dm_gb_machine *m)
     ppu->blank = 1;
     ppu->sprites = 0;
     ppu->scanned = 0;
+    ppu->fifo.dot = 0;
+    ppu->window_carry = 0;
     ppu->mode0_dot = 0;
     ppu->drawn = 0;
     ppu->edge = 0;

@@ -295,10 +295,13 @@ DM_FN void dm_gb_settle(dm_gb_lane *lane)
     if (dm_gb_in_picture(m) && dm_gb_ppu_dot(m, now) > 84u) {
         dm_gb_mode0_dot(lane);
         dm_gb_sprite_count(lane);
+        if (m->ppu.next_dot == DM_GB_LOOK_AHEAD)
+            m->ppu.next_dot = (uint16_t)dm_gb_edge_dot(lane, 3);
     }
     dm_gb_scan_until(lane, now);
+    dm_gb_draw_advance(lane, now);
     for (uint32_t i = m->ppu.sprites; i < 10; i++)
-        m->ppu.sprite[i] = 0;
+        m->ppu.sprite[i] = m->ppu.sprite_x[i] = m->ppu.sprite_y[i] = 0;
     dm_gb_count64(&m->cycles_low, &m->cycles_high, now - m->counted_at);
     m->counted_at = now;
     m->next_event = now;

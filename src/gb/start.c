@@ -42,6 +42,29 @@ static void start_post_boot(dm_gb_machine *m)
     m->ppu.blank = 0;
 }
 
+/* The boot ROM shows the 48 bytes at 0104 of the cartridge: each bit twice as wide and twice as
+ * high, as tiles 1 to 24 in two rows of the map. It shows a small trademark sign of its own behind
+ * them, tile 25; that tile is blank here, since only the boot ROM has it. */
+void dm_gb_start_memory(uint8_t *ram, const dm_gb_rom *rom, enum dm_gb_start start)
+{
+    if (start != DM_GB_START_POST_BOOT)
+        return;
+    uint8_t *out = ram + DM_GB_VRAM + 0x10;
+    for (uint32_t i = 0; i < 96; i++) {
+        uint32_t nibble = rom->bytes[0x104 + i / 2] >> (i % 2 == 0 ? 4 : 0);
+        uint32_t row = 0;
+        for (uint32_t bit = 0; bit < 4; bit++)
+            row |= ((nibble >> bit) & 1u) * 3u << (2 * bit);
+        out[0] = out[2] = (uint8_t)row;
+        out += 4;
+    }
+    for (uint32_t i = 0; i < 12; i++) {
+        ram[DM_GB_VRAM + 0x1904 + i] = (uint8_t)(1 + i);
+        ram[DM_GB_VRAM + 0x1924 + i] = (uint8_t)(13 + i);
+    }
+    ram[DM_GB_VRAM + 0x1910] = 25;
+}
+
 void dm_gb_start_machine(dm_gb_machine *m, const dm_gb_rom *rom, enum dm_gb_start start)
 {
     memset(m, 0, sizeof *m);

@@ -7,6 +7,7 @@
 #include "gb/state.h"
 
 #include "base/file.h"
+#include "gb/fifo.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -139,7 +140,7 @@ static const field FIELDS[] = {
     FIELD(ppu.stat_line, 1),
     FIELD(ppu.window_on, 1),
     FIELD(ppu.window_line, ANY),
-    FIELD(ppu.window_used, DM_GB_WINDOW_UNUSED),
+    FIELD(ppu.closed, 1),
     FIELD(ppu.drawn, DM_GB_SCREEN_W),
     FIELD(ppu.drawing, 1),
     FIELD(ppu.new_screen, 1),
@@ -147,8 +148,36 @@ static const field FIELDS[] = {
     FIELD(ppu.front, 1),
     FIELD(ppu.sprites, 10),
     ARRAY(ppu.sprite, 39),
+    ARRAY(ppu.sprite_x, ANY),
+    ARRAY(ppu.sprite_y, ANY),
     FIELD(ppu.scanned, 40),
+    FIELD(ppu.window_carry, 1),
     OTHER(UNUSED, ppu.pad),
+    FIELD(ppu.fifo.dot, DM_GB_FIFO_LATEST),
+    FIELD(ppu.fifo.address, 0x1FFF),
+    FIELD(ppu.fifo.x, ANY),
+    FIELD(ppu.fifo.out, DM_GB_SCREEN_W),
+    FIELD(ppu.fifo.step, DM_GB_FETCH_PUSH),
+    FIELD(ppu.fifo.tile, ANY),
+    FIELD(ppu.fifo.low, ANY),
+    FIELD(ppu.fifo.high, ANY),
+    FIELD(ppu.fifo.queue_low, ANY),
+    FIELD(ppu.fifo.queue_high, ANY),
+    FIELD(ppu.fifo.queue, 8),
+    FIELD(ppu.fifo.sprite_low, ANY),
+    FIELD(ppu.fifo.sprite_high, ANY),
+    FIELD(ppu.fifo.sprite_palette, ANY),
+    FIELD(ppu.fifo.sprite_behind, ANY),
+    FIELD(ppu.fifo.sprite, 10),
+    FIELD(ppu.fifo.state, DM_GB_FIFO_FINISHED),
+    FIELD(ppu.fifo.wait, 1),
+    FIELD(ppu.fifo.sprite_tile, ANY),
+    FIELD(ppu.fifo.sprite_flags, ANY),
+    FIELD(ppu.fifo.sprite_data, ANY),
+    FIELD(ppu.fifo.flags, ANY),
+    FIELD(ppu.fifo.window_tile, 31),
+    FIELD(ppu.fifo.windows, ANY),
+    OTHER(UNUSED, ppu.fifo.pad),
     FIELD(ppu.frames, ANY),
 
     FIELD(joypad.select, ANY),
@@ -195,7 +224,7 @@ static const field FIELDS[] = {
 
 /* Grew or shrank? Then a row is missing above, docs/save-state.md and the version are to be
  * changed. */
-_Static_assert(sizeof(dm_gb_machine) == 292, "dm_gb_machine changed: bring FIELDS up to date");
+_Static_assert(sizeof(dm_gb_machine) == 340, "dm_gb_machine changed: bring FIELDS up to date");
 
 /* ---- Bytes ---- */
 
@@ -260,6 +289,16 @@ static void save_fields(const dm_gb_machine *m, uint8_t *at)
         }
 }
 
+/* A sprite that is being fetched is one of the line's. */
+static dm_status check_fifo(const dm_gb_ppu *ppu, dm_error *err)
+{
+    if (ppu->fifo.state >= DM_GB_FIFO_SPRITE_WAIT && ppu->fifo.state <= DM_GB_FIFO_SPRITE_DONE &&
+        ppu->fifo.sprite >= ppu->sprites)
+        return dm_fail(err, DM_EFORMAT, "state: ppu.fifo.sprite is %u, at most %d",
+                       ppu->fifo.sprite, ppu->sprites - 1);
+    return DM_OK;
+}
+
 /* A right hash says that the bytes are what was written, not that a sane machine wrote them. */
 static dm_status load_fields(dm_gb_machine *m, const uint8_t *at, dm_error *err)
 {
@@ -272,7 +311,7 @@ static dm_status load_fields(dm_gb_machine *m, const uint8_t *at, dm_error *err)
             element_store(m, &FIELDS[i], n, value);
             at += FIELDS[i].size;
         }
-    return DM_OK;
+    return check_fifo(&m->ppu, err);
 }
 
 void dm_gb_state_coverage(uint8_t covered[sizeof(dm_gb_machine)])

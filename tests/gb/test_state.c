@@ -67,8 +67,12 @@ static void fill(rig *r, uint32_t random)
     ppu->next_dot = (uint16_t)(ppu->next_dot % 457);
     ppu->mode0_dot = (uint16_t)(ppu->mode0_dot % 457);
     ppu->edge &= 3, ppu->lyc_bit &= 1, ppu->lyc_line &= 1, ppu->stat_line &= 1;
-    ppu->window_on &= 1, ppu->window_used = (uint8_t)(ppu->window_used % 3),
-                         ppu->drawn = (uint8_t)(ppu->drawn % 161);
+    ppu->window_on &= 1, ppu->closed &= 1, ppu->window_carry &= 1;
+    ppu->drawn = (uint8_t)(ppu->drawn % 161);
+    ppu->fifo.dot = (uint16_t)(ppu->fifo.dot % 456), ppu->fifo.address &= 0x1FFF;
+    ppu->fifo.out = (uint8_t)(ppu->fifo.out % 161), ppu->fifo.step &= 3, ppu->fifo.queue &= 7;
+    ppu->fifo.sprite = (uint8_t)(ppu->fifo.sprite % 10), ppu->fifo.wait &= 1;
+    ppu->fifo.state &= 1, ppu->fifo.window_tile &= 31;
     ppu->drawing &= 1, ppu->new_screen &= 1, ppu->blank &= 1, ppu->front &= 1;
     ppu->sprites = (uint8_t)(ppu->sprites % 11);
     ppu->scanned = (uint8_t)(ppu->scanned % 41);

@@ -56,7 +56,7 @@ static const field fields[] = {
     FIELD(ppu.stat_line),
     FIELD(ppu.window_on),
     FIELD(ppu.window_line),
-    FIELD(ppu.window_used),
+    FIELD(ppu.closed),
     FIELD(ppu.new_screen),
     FIELD(ppu.blank),
     FIELD(ppu.sprites),
@@ -73,10 +73,6 @@ static dm_gb_machine without_picture(const dm_gb_machine *m)
     copy.ppu.drawing = 0;
     copy.ppu.drawn = 0;
     copy.ppu.front = 0;
-    /* Sprite numbers past the count are left over from other lines. */
-    uint8_t count = copy.ppu.sprites == DM_GB_NONE ? 0 : copy.ppu.sprites;
-    for (uint8_t i = count; i < 10; i++)
-        copy.ppu.sprite[i] = 0;
     return copy;
 }
 
