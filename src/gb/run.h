@@ -14,6 +14,10 @@
 #include "gb/poll.h"
 #include "gb/sm83.h"
 
+#ifndef DM_GB_SMALL_LOOP
+#define DM_GB_SMALL_LOOP 0
+#endif
+
 enum dm_gb_next { DM_GB_NEXT_STOP, DM_GB_NEXT_RUN, DM_GB_NEXT_HALT_BUG };
 
 /* Bring every device up to accesses at `now`. */
@@ -184,10 +188,12 @@ DM_FN_SLOW enum dm_gb_next dm_gb_event(dm_gb_lane *lane)
     }
 }
 
-#if DM_GB_GPU_FORM
+#if DM_GB_GPU_FORM || DM_GB_SMALL_LOOP
 
-/* Run until the first instruction boundary at or after m->target: one road for all lanes. */
-DM_FN void dm_gb_loop(dm_gb_lane *lane)
+/* Run until the first instruction boundary at or after m->target: one road for all instructions.
+ * The CPU takes it only with DM_GB_SMALL_LOOP, which sanitizer builds set: 512 copies of an
+ * instrumented road compile for minutes. */
+DM_FN_SLOW void dm_gb_loop(dm_gb_lane *lane)
 {
     dm_gb_machine *m = lane->m;
     dm_gb_hot hot;
@@ -205,10 +211,12 @@ DM_FN void dm_gb_loop(dm_gb_lane *lane)
         uint32_t opcode = dm_gb_fetch_opcode(lane, &hot);
         if (next == DM_GB_NEXT_HALT_BUG) {
             hot.pc = (hot.pc - 1u) & 0xFFFFu;
+#if DM_GB_GPU_FORM
             hot.word_valid = 0;
+#endif
         }
         hot.count++;
-        uint32_t row = dm_gb_rows[opcode];
+        uint32_t row = dm_gb_rows[opcode & 0xFFu];
         if (DM_GB_ROW_OPERATION(row) == DM_GB_DO_PREFIX)
             row = dm_gb_rows[256u + dm_gb_bus_fetch8(lane, &hot)];
         dm_gb_exec(lane, &hot, row);
