@@ -300,12 +300,12 @@ DM_FN void dm_gb_fifo_pixel(const dm_gb_ppu *ppu, dm_gb_fifo *fifo, uint8_t *lin
     if ((fifo->flags & DM_GB_FIFO_INSERT) != 0) {
         fifo->flags &= (uint8_t)~DM_GB_FIFO_INSERT;
     } else {
-        colour = fifo->queue_low >> 7 | (fifo->queue_high >> 7) << 1;
+        colour = (uint32_t)(fifo->queue_low >> 7 | (fifo->queue_high >> 7) << 1);
         fifo->queue_low = (uint8_t)(fifo->queue_low << 1);
         fifo->queue_high = (uint8_t)(fifo->queue_high << 1);
         fifo->queue--;
     }
-    uint32_t sprite = fifo->sprite_low >> 7 | (fifo->sprite_high >> 7) << 1;
+    uint32_t sprite = (uint32_t)(fifo->sprite_low >> 7 | (fifo->sprite_high >> 7) << 1);
     uint32_t palette = (fifo->sprite_palette & 0x80u) != 0 ? ppu->obp1 : ppu->obp0;
     bool behind = (fifo->sprite_behind & 0x80u) != 0;
     fifo->sprite_low = (uint8_t)(fifo->sprite_low << 1);
@@ -437,7 +437,7 @@ DM_FN void dm_gb_fifo_tile(dm_gb_lane *lane, dm_gb_fifo *fifo, uint8_t *line)
         for (uint32_t i = 0; i < 8; i++) {
             uint32_t bit = 7u - i;
             uint32_t colour = ((low >> bit) & 1u) | ((high >> bit) & 1u) << 1;
-            uint32_t sprite = fifo->sprite_low >> 7 | (fifo->sprite_high >> 7) << 1;
+            uint32_t sprite = (uint32_t)(fifo->sprite_low >> 7 | (fifo->sprite_high >> 7) << 1);
             uint32_t palette = (fifo->sprite_palette & 0x80u) != 0 ? ppu->obp1 : ppu->obp0;
             dm_gb_fifo_show(ppu, fifo, line, colour, sprite, palette,
                             (fifo->sprite_behind & 0x80u) != 0);

@@ -51,7 +51,7 @@ void dm_gb_start_memory(uint8_t *ram, const dm_gb_rom *rom, enum dm_gb_start sta
         return;
     uint8_t *out = ram + DM_GB_VRAM + 0x10;
     for (uint32_t i = 0; i < 96; i++) {
-        uint32_t nibble = rom->bytes[0x104 + i / 2] >> (i % 2 == 0 ? 4 : 0);
+        uint32_t nibble = (uint32_t)rom->bytes[0x104 + i / 2] >> (i % 2 == 0 ? 4 : 0);
         uint32_t row = 0;
         for (uint32_t bit = 0; bit < 4; bit++)
             row |= ((nibble >> bit) & 1u) * 3u << (2 * bit);
