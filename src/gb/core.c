@@ -180,16 +180,22 @@ dm_gb_counters dm_gb_get_counters(const dm_gb *gb)
 
 uint8_t dm_gb_peek(dm_gb *gb, uint16_t address)
 {
-    dm_gb_lane *lane = &gb->lane;
-    if (address >= 0x8000 && address < 0xA000)
-        return dm_gb_ram_load(lane, DM_GB_VRAM + (address & 0x1FFFu));
-    if (address >= 0xFE00 && address < 0xFEA0)
-        return dm_gb_ram_load(lane, DM_GB_OAM + (address & 0xFFu));
-    if (address >= 0xFEA0 && address < 0xFF00)
+    if (address < 0x100 && gb->machine.boot_mapped)
+        return gb->boot[address];
+    if (address < 0xFE00)
+        return dm_gb_dma_source(&gb->lane, address);
+    if (address < 0xFEA0)
+        return dm_gb_ram_load(&gb->lane, DM_GB_OAM + (address & 0xFFu));
+    if (address < 0xFF00)
         return 0;
-    if (address >= 0xC000 && address < 0xFE00)
-        return dm_gb_ram_load(lane, DM_GB_WRAM + (address & 0x1FFFu));
-    return (uint8_t)dm_gb_slow_read(lane, gb->machine.clock, address);
+    if (address >= 0xFF80)
+        return dm_gb_ram_load(&gb->lane, DM_GB_HRAM + address - 0xFF80u);
+    /* Reading a register brings its device up to date: a copy is asked. */
+    dm_gb_machine copy = gb->machine;
+    dm_gb_lane lane = gb->lane;
+    lane.m = &copy;
+    copy.ppu.drawing = 0;
+    return (uint8_t)dm_gb_io_read(&lane, copy.clock, address);
 }
 
 void dm_gb_poke(dm_gb *gb, uint16_t address, uint8_t value)
