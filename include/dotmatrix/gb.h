@@ -45,9 +45,9 @@ enum dm_gb_start {
     DM_GB_START_ZERO /* everything zero, LCD off, PC = 0100: for comparisons with references */
 };
 
-/* Which pictures are made. Not drawing changes nothing that a program can see. A picture is drawn
- * if it was wanted when it began, so a call for a single frame may show the one before where the
- * previous call was for several or drew nothing. */
+/* Which pictures are made. Not drawing changes nothing that a program can see. A picture that began
+ * in a call with DM_GB_DRAW_NEVER is not made: until one that began later is complete, dm_gb_frame
+ * gives an older one. */
 enum dm_gb_draw {
     DM_GB_DRAW_NEVER,
     DM_GB_DRAW_LAST,  /* only the one that is on the screen when the call returns */

@@ -100,7 +100,8 @@ void dm_gb_set_keys(dm_gb *gb, uint8_t keys)
 void dm_gb_run_cycles(dm_gb *gb, uint32_t cycles, enum dm_gb_draw draw)
 {
     gb->lane.draw = (uint8_t)draw;
-    gb->lane.single_frame = cycles <= DM_GB_FRAME_CYCLES;
+    gb->lane.single_frame = 1;
+    dm_gb_drop_picture(&gb->lane, cycles);
     dm_gb_run(&gb->lane, cycles);
 }
 

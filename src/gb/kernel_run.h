@@ -18,11 +18,12 @@ DM_KERNEL_BOUNDS(dm_gb_run_machines, dm_gb_run_args, 128, 1)
         lane.rom_words = args.rom_words;
         lane.frames = args.frames == 0 ? 0 : args.frames + i * DM_GB_FRAMES_SIZE;
         lane.draw = (uint8_t)(args.frames == 0 ? (uint32_t)DM_GB_DRAW_NEVER : args.draw);
-        lane.single_frame = args.cycles <= DM_GB_FRAME_CYCLES;
+        lane.single_frame = 1;
         lane.skip_polls = args.skip_polls != 0;
         if (args.keys != 0)
             dm_gb_joypad_set(lane.m, lane.m->joypad.select, args.keys[i]);
         dm_gb_map(&lane);
+        dm_gb_drop_picture(&lane, args.cycles);
         dm_gb_run(&lane, args.cycles);
     }
 }

@@ -32,7 +32,8 @@ typedef struct dm_gb_lane {
         *frames; /* two pictures of 160 x 144 shades (ppu.front is complete); NULL: none wanted */
     dm_gb_serial_log *serial;
     uint8_t draw;         /* enum dm_gb_draw */
-    uint8_t single_frame; /* this call runs one frame, so the next one's picture starts in it */
+    uint8_t single_frame; /* DM_GB_DRAW_LAST: the next run may be of one frame, so the picture that
+                             is under way at the end of this one is drawn too */
     uint8_t skip_polls;   /* polling loops may be skipped */
     uint8_t trace;        /* stop after each instruction */
 #if !DM_GB_GPU_FORM

@@ -325,6 +325,17 @@ DM_FN uint32_t dm_gb_line_time(const dm_gb_ppu *ppu, uint32_t line, uint32_t dot
     return ppu->line_start + lines * DM_GB_LINE_CYCLES + dot;
 }
 
+/* A run of `cycles` is about to begin. The picture under way was begun in case that run ends with
+ * it on the screen; if another comes after it, it need not be finished. */
+DM_FN void dm_gb_drop_picture(dm_gb_lane *lane, uint32_t cycles)
+{
+    dm_gb_ppu *ppu = &lane->m->ppu;
+    uint32_t vblank = dm_gb_line_time(ppu, DM_GB_VBLANK_LINE, 6, 3);
+    if (lane->draw == DM_GB_DRAW_LAST &&
+        !dm_gb_before(lane->m->target + cycles, vblank + DM_GB_FRAME_CYCLES))
+        ppu->drawing = 0;
+}
+
 /* T-cycle of the next interrupt that `enabled` (IE) would let through, or of VBlank at the latest.
  */
 DM_FN_SLOW uint32_t dm_gb_ppu_next(dm_gb_lane *lane, uint32_t enabled)
