@@ -23,6 +23,21 @@ DM_FN uint32_t dm_gb_dma_elapsed(const dm_gb_machine *m, uint32_t now)
     return now - m->dma.start;
 }
 
+/* For how long it is remembered when a HALT began; after that nothing depends on it. */
+#define DM_GB_HALT_KNOWN 16u
+
+/* A HALT may last longer than the clock counts: keep its beginning near. The transfer that stands
+ * still meanwhile goes along. */
+DM_FN void dm_gb_halt_forget(dm_gb_machine *m)
+{
+    uint32_t ago = m->clock - m->cpu.halted_at;
+    if (m->cpu.mode != DM_GB_HALTED || ago <= DM_GB_HALT_KNOWN)
+        return;
+    m->cpu.halted_at += ago - DM_GB_HALT_KNOWN;
+    if (m->dma.active)
+        m->dma.start += ago - DM_GB_HALT_KNOWN;
+}
+
 /* Bytes copied before an access at `now`. */
 DM_FN uint32_t dm_gb_dma_done(const dm_gb_machine *m, uint32_t now)
 {

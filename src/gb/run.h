@@ -119,6 +119,7 @@ DM_FN void dm_gb_halted(dm_gb_lane *lane, uint32_t until)
         m->clock = cpu->wake_at;
         dm_gb_dma_wake(lane, m->clock, m->clock - cpu->halted_at - 4u);
         cpu->waking = 0;
+        cpu->halted_at = 0;
         cpu->mode = DM_GB_RUNNING;
     } else if (dm_gb_before(m->clock, stop)) {
         m->clock = stop;
@@ -310,6 +311,7 @@ DM_FN void dm_gb_settle(dm_gb_lane *lane)
     dm_gb_draw_advance(lane, now);
     for (uint32_t i = m->ppu.sprites; i < 10; i++)
         m->ppu.sprite[i] = m->ppu.sprite_x[i] = m->ppu.sprite_y[i] = 0;
+    dm_gb_halt_forget(m);
     dm_gb_count64(&m->cycles_low, &m->cycles_high, now - m->counted_at);
     m->counted_at = now;
     m->next_event = now;

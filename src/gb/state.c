@@ -7,7 +7,7 @@
 #include "gb/state.h"
 
 #include "base/file.h"
-#include "gb/fifo.h"
+#include "gb/io.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -299,6 +299,65 @@ static dm_status check_fifo(const dm_gb_ppu *ppu, dm_error *err)
     return DM_OK;
 }
 
+/* The lines have their edges at fixed dots, but for the end of mode 3. */
+static bool edge_fits(dm_gb_machine *m)
+{
+    const dm_gb_ppu *ppu = &m->ppu;
+    dm_gb_lane lane = {.m = m};
+    if (ppu->edge == 3 && ppu->line < DM_GB_VBLANK_LINE)
+        return ppu->next_dot > 84 || ppu->next_dot == DM_GB_LOOK_AHEAD;
+    if (ppu->first_line)
+        return ppu->line == 0 && (ppu->edge == 2 ? ppu->next_dot == 86 : ppu->edge == 4);
+    return ppu->next_dot == dm_gb_edge_dot(&lane, ppu->edge);
+}
+
+static dm_status check_ppu(dm_gb_machine *m, dm_error *err)
+{
+    const dm_gb_ppu *ppu = &m->ppu;
+    bool on = dm_gb_lcd_on(m);
+    if (on && !edge_fits(m))
+        return dm_fail(err, DM_EFORMAT, "state: ppu.next_dot is %u at edge %u of line %u",
+                       ppu->next_dot, ppu->edge, ppu->line);
+    if (ppu->fifo.dot != 0 && !dm_gb_in_picture(m))
+        return dm_fail(err, DM_EFORMAT, "state: ppu.fifo.dot is %u while no line is made",
+                       ppu->fifo.dot);
+    if (ppu->drawing && !(on && ppu->line <= DM_GB_VBLANK_LINE))
+        return dm_fail(err, DM_EFORMAT, "state: ppu.drawing is 1 while no picture is made");
+    return check_fifo(ppu, err);
+}
+
+/* How long ago (T-cycles) a run that is over may have had its target, devices were looked at, and
+ * so on: far more than happens, and far less than would keep a run busy. */
+#define LATELY 4096u
+
+/* A machine that stands still has brought every device up to its clock, so that all times it
+ * remembers are near. Those that mean nothing just now may be anything. */
+static dm_status check_times(const dm_gb_machine *m, dm_error *err)
+{
+    bool halted = m->cpu.mode == DM_GB_HALTED;
+    const struct {
+        const char *name;
+        bool matters;
+        uint32_t time, ago, ahead; /* at most so long before and after the clock */
+    } times[] = {
+        {"target", true, m->target, LATELY, 0},
+        {"cpu.wake_at", halted && m->cpu.waking, m->cpu.wake_at, 0, 16},
+        {"timer.synced", true, m->timer.synced, LATELY, 0},
+        {"timer.reload_at", m->timer.overflowed, m->timer.reload_at, 0, 4},
+        {"serial.next_bit", m->serial.bits_left != 0, m->serial.next_bit, 0, DM_GB_SERIAL_BIT},
+        {"dma.start", m->dma.active, m->dma.start, DM_GB_DMA_CYCLES + DM_GB_HALT_KNOWN, 0},
+        {"ppu.line_start", dm_gb_lcd_on(m), m->ppu.line_start, DM_GB_LINE_CYCLES, 0},
+        {"apu.synced", true, m->apu.synced, LATELY, 0},
+        {"cart.rtc_synced", true, m->cart.rtc_synced, LATELY, 0},
+    };
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
+        if (times[i].matters &&
+            times[i].time - (m->clock - times[i].ago) > times[i].ago + times[i].ahead)
+            return dm_fail(err, DM_EFORMAT, "state: %s is %" PRId32 " cycles from the clock",
+                           times[i].name, (int32_t)(times[i].time - m->clock));
+    return DM_OK;
+}
+
 /* A right hash says that the bytes are what was written, not that a sane machine wrote them. */
 static dm_status load_fields(dm_gb_machine *m, const uint8_t *at, dm_error *err)
 {
@@ -311,7 +370,9 @@ static dm_status load_fields(dm_gb_machine *m, const uint8_t *at, dm_error *err)
             element_store(m, &FIELDS[i], n, value);
             at += FIELDS[i].size;
         }
-    return check_fifo(&m->ppu, err);
+    dm_gb_halt_forget(m);
+    dm_status status = check_times(m, err);
+    return status == DM_OK ? check_ppu(m, err) : status;
 }
 
 void dm_gb_state_coverage(uint8_t covered[sizeof(dm_gb_machine)])

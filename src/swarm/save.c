@@ -191,13 +191,16 @@ static dm_status get(reader *r, void *to, size_t size, dm_error *err)
 }
 
 static dm_status get_state(reader *r, dm_gb_machine *m, uint8_t *ram, const dm_gb_rom *rom,
-                           dm_error *err)
+                           bool pictures, dm_error *err)
 {
     size_t size = dm_gb_state_size(rom);
     if ((size_t)(r->end - r->at) < size)
         return dm_fail(err, DM_EFORMAT, "the file ends early");
     r->at += size;
-    return dm_gb_state_load(m, ram, rom, r->at - size, size, err);
+    dm_status status = dm_gb_state_load(m, ram, rom, r->at - size, size, err);
+    if (!pictures) /* whatever the file says */
+        m->ppu.drawing = 0;
+    return status;
 }
 
 /* The file is of a swarm like this one. */
@@ -249,9 +252,9 @@ static dm_status get_snapshots(const dm_swarm *swarm, staging *s, reader *r, dm_
             continue;
         if (rom >= swarm->desc.rom_count)
             return dm_fail(err, DM_EFORMAT, "snapshot %u is of ROM %u", i, rom);
-        status =
-            get_state(r, machine_at(swarm, s, DM_SWARM_A_SNAP_MACHINES, i),
-                      memory_at(swarm, s, DM_SWARM_A_SNAP_MEMORY, i), &swarm->views[rom]->rom, err);
+        status = get_state(r, machine_at(swarm, s, DM_SWARM_A_SNAP_MACHINES, i),
+                           memory_at(swarm, s, DM_SWARM_A_SNAP_MEMORY, i), &swarm->views[rom]->rom,
+                           s->arrays[DM_SWARM_A_SNAP_FRAMES] != NULL, err);
         if (status == DM_OK && s->arrays[DM_SWARM_A_SNAP_FRAMES] != NULL)
             status = get(r, s->arrays[DM_SWARM_A_SNAP_FRAMES] + (size_t)i * DM_SWARM_FRAMES,
                          DM_SWARM_FRAMES, err);
@@ -285,7 +288,8 @@ static dm_status get_all(const dm_swarm *swarm, staging *s, reader *r, dm_error 
         if (status == DM_OK)
             status = get_state(r, machine_at(swarm, s, DM_SWARM_A_MACHINES, i),
                                memory_at(swarm, s, DM_SWARM_A_MEMORY, i),
-                               &swarm->views[i % swarm->desc.rom_count]->rom, err);
+                               &swarm->views[i % swarm->desc.rom_count]->rom,
+                               s->arrays[DM_SWARM_A_FRAMES] != NULL, err);
     }
     if (status == DM_OK && s->arrays[DM_SWARM_A_FRAMES] != NULL)
         status = get(r, s->arrays[DM_SWARM_A_FRAMES], count * DM_SWARM_FRAMES, err);

@@ -91,6 +91,18 @@ static void fill(rig *r, uint32_t random)
     m->cart.rom_bank &= 0x1FF, m->cart.ram_bank &= 15, m->cart.mode &= 1;
     m->cart.ram_enabled &= 1, m->cart.rumble &= 1;
     m->cart.rtc_fraction &= 0x3FFFFF;
+    /* Times near the clock; a line with its edges in order. */
+    m->target = m->clock - (m->target & 15u);
+    m->cpu.halted_at = m->clock - 12u;
+    m->cpu.wake_at = m->clock + (m->cpu.wake_at & 7u);
+    m->timer.synced = m->clock;
+    m->timer.reload_at = m->clock + (m->timer.reload_at & 3u);
+    m->serial.next_bit = m->clock + (m->serial.next_bit & 511u);
+    m->dma.start = m->clock - (m->dma.start & 511u);
+    m->apu.synced = m->cart.rtc_synced = m->clock;
+    ppu->lcdc |= 0x80, ppu->line &= 127, ppu->first_line = 0;
+    ppu->line_start = m->clock - (ppu->line_start & 255u);
+    ppu->edge = 3, ppu->next_dot = (uint16_t)(256 + (ppu->next_dot & 127));
     dm_gb_cart_update_windows(&m->cart);
     for (size_t i = 0; i < r->ram_size; i++)
         r->ram[i] = (uint8_t)next_random(&random);
