@@ -99,6 +99,7 @@ DM_FN_SLOW void dm_gb_map(dm_gb_lane *lane)
     for (uint32_t page = 0; page < 16; page++) {
         lane->read_page[page] = 0;
         lane->write_page[page] = 0;
+        lane->code_end[page] = 0;
     }
     if (m->dma.active)
         return;
@@ -119,28 +120,11 @@ DM_FN_SLOW void dm_gb_map(dm_gb_lane *lane)
     for (uint32_t page = 12; page < 14; page++)
         lane->read_page[page] = lane->write_page[page] = lane->ram + DM_GB_WRAM - 0xC000;
     lane->read_page[14] = lane->write_page[14] = lane->ram + DM_GB_WRAM - 0xE000;
-}
-
-DM_FN bool dm_gb_fast_read(const dm_gb_lane *lane, const dm_gb_hot *hot, uint32_t address,
-                           uint32_t *value)
-{
-    (void)hot;
-    const uint8_t *page = lane->read_page[address >> 12];
-    if (DM_UNLIKELY(page == 0))
-        return false;
-    *value = page[address];
-    return true;
-}
-
-DM_FN bool dm_gb_fast_write(dm_gb_lane *lane, const dm_gb_hot *hot, uint32_t address,
-                            uint32_t value)
-{
-    (void)hot;
-    uint8_t *page = lane->write_page[address >> 12];
-    if (DM_UNLIKELY(page == 0))
-        return false;
-    page[address] = (uint8_t)value;
-    return true;
+    /* An instruction has up to three bytes. */
+    for (uint32_t page = 0; page < 15; page++)
+        if (lane->read_page[page] != 0)
+            lane->code_end[page] = (uint16_t)(((page < 8 ? page | 3u : page | 1u) << 12) + 0xFFEu);
+    lane->code_end[14] = 0xEFFE; /* what follows is echo too, but FE00 is not */
 }
 
 #endif
@@ -337,13 +321,13 @@ DM_FN_SLOW void dm_gb_slow_write(dm_gb_lane *lane, uint32_t now, uint32_t addres
 
 /* ---- What sm83.h calls ---- */
 
+#if DM_GB_GPU_FORM
+
 /* A slow path may have moved the next event or changed the map. */
 DM_FN void dm_gb_hot_reload(const dm_gb_lane *lane, dm_gb_hot *hot)
 {
     hot->next_event = lane->m->next_event;
-#if DM_GB_GPU_FORM
     dm_gb_hot_remap(hot, lane->m);
-#endif
 }
 
 DM_FN uint32_t dm_gb_bus_read(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t address)
@@ -372,6 +356,110 @@ DM_FN void dm_gb_bus_write(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t address, u
     dm_gb_slow_write(lane, now, address, value);
     dm_gb_hot_reload(lane, hot);
 }
+
+#else
+
+/* Find the code at PC again: it jumped, or something may have changed the map. */
+DM_FN void dm_gb_hot_remap(dm_gb_hot *hot, dm_gb_lane *lane)
+{
+    uint32_t page = hot->pc >> 12;
+    hot->code = lane->read_page[page];
+    lane->code_limit = lane->code_end[page];
+}
+
+/* A slow write may move the next event. Returns the time in relation to it. */
+DM_FN_SLOW uint64_t dm_gb_timed_write(dm_gb_lane *lane, uint64_t time, uint32_t address,
+                                      uint32_t value)
+{
+    uint32_t now = dm_gb_time_clock(time, lane->m);
+    dm_gb_slow_write(lane, now, address, value);
+    return dm_gb_time_make(now, time, lane->m);
+}
+
+/* Does the compiler know that this holds? LDH needs no look at the page. */
+#define DM_GB_KNOWN(condition) (__builtin_constant_p(condition) && (condition))
+
+DM_FN uint32_t dm_gb_bus_read(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t address)
+{
+    const uint8_t *page = DM_GB_KNOWN(address >= 0xFF00u) ? 0 : lane->read_page[address >> 12];
+    uint32_t value;
+    if (DM_LIKELY(page != 0))
+        value = page[address];
+    else if (address >= 0xFF80u)
+        value = dm_gb_ram_load(lane, DM_GB_HRAM + address - 0xFF80u);
+    else
+        value = dm_gb_slow_read(lane, dm_gb_hot_clock(hot, lane->m), address);
+    dm_gb_hot_tick(hot);
+    return value;
+}
+
+DM_FN void dm_gb_bus_write(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t address, uint32_t value)
+{
+    uint8_t *page = DM_GB_KNOWN(address >= 0xFF00u) ? 0 : lane->write_page[address >> 12];
+    hot->poll_pc = DM_GB_NO_POLL;
+    if (DM_LIKELY(page != 0)) {
+        page[address] = (uint8_t)value;
+    } else if (address - 0xFF80u < 0x7Fu) {
+        dm_gb_ram_store(lane, DM_GB_HRAM + address - 0xFF80u, value);
+    } else {
+        hot->time = dm_gb_timed_write(lane, hot->time, address, value);
+        dm_gb_hot_remap(hot, lane);
+    }
+    dm_gb_hot_tick(hot);
+}
+
+/* Are the two bytes at an address on one page? */
+DM_FN bool dm_gb_one_page(uint32_t address)
+{
+    return (address & 0xFFFu) != 0xFFFu;
+}
+
+DM_FN_SLOW uint32_t dm_gb_slow_pop(dm_gb_lane *lane, uint64_t time, uint32_t address)
+{
+    dm_gb_hot hot;
+    hot.time = time;
+    uint32_t low = dm_gb_bus_read(lane, &hot, address);
+    return low | (dm_gb_bus_read(lane, &hot, (address + 1u) & 0xFFFFu) << 8);
+}
+
+DM_FN uint32_t dm_gb_bus_pop(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t address)
+{
+    const uint8_t *page = lane->read_page[address >> 12];
+    uint32_t value;
+    if (DM_LIKELY(page != 0 && dm_gb_one_page(address)))
+        value = page[address] | ((uint32_t)page[address + 1u] << 8);
+    else
+        value = dm_gb_slow_pop(lane, hot->time, address);
+    hot->time += 2u * DM_GB_TIME_CYCLE;
+    return value;
+}
+
+DM_FN_SLOW uint64_t dm_gb_slow_push(dm_gb_lane *lane, uint64_t time, uint32_t address,
+                                    uint32_t value)
+{
+    dm_gb_hot hot;
+    hot.time = time;
+    hot.pc = 0;
+    dm_gb_bus_write(lane, &hot, (address + 1u) & 0xFFFFu, value >> 8);
+    dm_gb_bus_write(lane, &hot, address, value & 0xFFu);
+    return hot.time;
+}
+
+DM_FN void dm_gb_bus_push(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t address, uint32_t value)
+{
+    uint8_t *page = lane->write_page[address >> 12];
+    hot->poll_pc = DM_GB_NO_POLL;
+    if (DM_LIKELY(page != 0 && dm_gb_one_page(address))) {
+        page[address] = (uint8_t)value;
+        page[address + 1u] = (uint8_t)(value >> 8);
+        hot->time += 2u * DM_GB_TIME_CYCLE;
+    } else {
+        hot->time = dm_gb_slow_push(lane, hot->time, address, value);
+        dm_gb_hot_remap(hot, lane);
+    }
+}
+
+#endif
 
 DM_FN uint32_t dm_gb_fetch(dm_gb_lane *lane, dm_gb_hot *hot)
 {
@@ -420,55 +508,56 @@ DM_FN uint32_t dm_gb_bus_fetch16(dm_gb_lane *lane, dm_gb_hot *hot)
 
 #else
 
-/* Operands come from the page of their opcode, unless they cross into the next 8 KiB, which may be
- * something else. */
-
-DM_FN uint32_t dm_gb_fetch_opcode(dm_gb_lane *lane, dm_gb_hot *hot)
-{
-    hot->code = lane->read_page[hot->pc >> 12];
-    if (DM_UNLIKELY(hot->code == 0))
-        return dm_gb_fetch(lane, hot);
-    uint32_t opcode = hot->code[hot->pc];
-    hot->clock += 4u;
-    hot->pc = (hot->pc + 1u) & 0xFFFFu;
-    return opcode;
-}
+/* The loop dispatches only where code holds the whole instruction; elsewhere it is careful. */
 
 DM_FN uint32_t dm_gb_bus_fetch8(dm_gb_lane *lane, dm_gb_hot *hot)
 {
-    if (DM_UNLIKELY(hot->code == 0 || (hot->pc & 0x1FFFu) == 0))
+    if (hot->careful)
         return dm_gb_fetch(lane, hot);
     uint32_t value = hot->code[hot->pc];
-    hot->clock += 4u;
-    hot->pc = (hot->pc + 1u) & 0xFFFFu;
+    dm_gb_hot_tick(hot);
+    hot->pc++;
     return value;
 }
 
 DM_FN uint32_t dm_gb_bus_fetch16(dm_gb_lane *lane, dm_gb_hot *hot)
 {
-    if (DM_UNLIKELY(hot->code == 0 || ((hot->pc + 1u) & 0x1FFFu) < 2u)) {
+    if (hot->careful) {
         uint32_t low = dm_gb_fetch(lane, hot);
         return low | (dm_gb_fetch(lane, hot) << 8);
     }
     const uint8_t *at = hot->code + hot->pc;
     uint32_t value = at[0] | ((uint32_t)at[1] << 8);
-    hot->clock += 8u;
-    hot->pc = (hot->pc + 2u) & 0xFFFFu;
+    hot->time += 2u * DM_GB_TIME_CYCLE;
+    hot->pc += 2u;
     return value;
 }
 
 #endif
 
+DM_FN void dm_gb_bus_jump(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t from)
+{
+#if DM_GB_GPU_FORM
+    (void)lane;
+    (void)hot;
+    (void)from;
+#else
+    /* Page F is not all one memory. */
+    if (DM_UNLIKELY(((from ^ hot->pc) & 0xF000u) != 0 || hot->pc >= 0xF000u))
+        dm_gb_hot_remap(hot, lane);
+#endif
+}
+
 DM_FN void dm_gb_bus_idle(dm_gb_lane *lane, dm_gb_hot *hot)
 {
     (void)lane;
-    hot->clock += 4u;
+    dm_gb_hot_tick(hot);
 }
 
 DM_FN void dm_gb_bus_adjust(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t value)
 {
     if (DM_UNLIKELY((value & 0xFF00u) == 0xFE00u))
-        dm_gb_oam_bug_write(lane, hot->clock);
+        dm_gb_oam_bug_write(lane, dm_gb_hot_clock(hot, lane->m));
 }
 
 /* HALT, STOP, DI, EI, RETI and illegal opcodes; `now` is the end of the opcode's M-cycle. Returns
@@ -534,9 +623,15 @@ DM_FN_SLOW uint32_t dm_gb_control(dm_gb_lane *lane, uint32_t now, uint32_t opera
 
 DM_FN void dm_gb_bus_control(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t operation)
 {
+    uint32_t now = dm_gb_hot_clock(hot, lane->m);
     hot->poll_pc = DM_GB_NO_POLL;
-    hot->pc = (hot->pc + dm_gb_control(lane, hot->clock, operation)) & 0xFFFFu;
+    hot->pc = (hot->pc + dm_gb_control(lane, now, operation)) & 0xFFFFu;
+#if DM_GB_GPU_FORM
     dm_gb_hot_reload(lane, hot);
+#else
+    hot->time = dm_gb_time_make(now, hot->time, lane->m);
+    dm_gb_hot_remap(hot, lane);
+#endif
 }
 
 #endif

@@ -44,7 +44,7 @@ typedef dm_gb_vector dm_gb_bus;
 DM_FN void dm_gb_vector_record(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t address, uint32_t data,
                                uint32_t kind)
 {
-    hot->clock += 4u;
+    dm_gb_hot_tick(hot);
     if (bus->cycle_count == DM_GB_VECTOR_CYCLES) {
         bus->faults |= DM_GB_VECTOR_MANY_CYCLES;
         return;
@@ -81,6 +81,18 @@ DM_FN void dm_gb_bus_write(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t address, uin
     dm_gb_vector_record(bus, hot, address, value, DM_GB_VECTOR_WRITE);
 }
 
+DM_FN uint32_t dm_gb_bus_pop(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t address)
+{
+    uint32_t low = dm_gb_bus_read(bus, hot, address);
+    return low | (dm_gb_bus_read(bus, hot, (address + 1u) & 0xFFFFu) << 8);
+}
+
+DM_FN void dm_gb_bus_push(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t address, uint32_t value)
+{
+    dm_gb_bus_write(bus, hot, (address + 1u) & 0xFFFFu, value >> 8);
+    dm_gb_bus_write(bus, hot, address, value & 0xFFu);
+}
+
 DM_FN uint32_t dm_gb_bus_fetch8(dm_gb_bus *bus, dm_gb_hot *hot)
 {
     uint32_t value = dm_gb_bus_read(bus, hot, hot->pc);
@@ -104,6 +116,13 @@ DM_FN void dm_gb_bus_adjust(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t value)
     (void)bus;
     (void)hot;
     (void)value;
+}
+
+DM_FN void dm_gb_bus_jump(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t from)
+{
+    (void)from;
+    (void)bus;
+    (void)hot;
 }
 
 DM_FN void dm_gb_bus_loop(dm_gb_bus *bus, dm_gb_hot *hot)
@@ -156,6 +175,7 @@ DM_FN void dm_gb_vector_load(const dm_gb_vector *v, dm_gb_hot *hot)
 DM_FN void dm_gb_vector_store(dm_gb_vector *v, const dm_gb_hot *hot)
 {
     dm_gb_machine m;
+    m.next_event = 0;
     m.instructions_low = 0;
     m.instructions_high = 0;
     dm_gb_hot_store(hot, &m);

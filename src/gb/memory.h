@@ -41,11 +41,20 @@ typedef struct dm_gb_lane {
      */
     const uint8_t *read_page[16];
     uint8_t *write_page[16];
+    /* By page: instructions that begin before this address are plain memory with all their bytes;
+     * 0: none are. */
+    uint16_t code_end[16];
+    uint32_t
+        code_limit; /* code_end for hot.code; here it does not take one of the host's registers */
 #endif
     /* The polling loop being watched (poll.h). */
     uint32_t poll_limit; /* everything read in it stays the same for accesses up to this time */
     uint32_t poll_regs[7];
+#if DM_GB_GPU_FORM
     uint32_t poll_clock, poll_count;
+#else
+    uint64_t poll_time;
+#endif
     uint8_t poll_passes;
 } dm_gb_lane;
 

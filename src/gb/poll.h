@@ -40,10 +40,29 @@ DM_FN void dm_gb_poll_remember(dm_gb_lane *lane, const dm_gb_hot *hot)
     r[5] = hot->hl;
     r[6] = hot->a;
 #endif
+#if DM_GB_GPU_FORM
     lane->poll_clock = hot->clock;
     lane->poll_count = hot->count;
-    lane->poll_limit = dm_gb_never(hot->clock);
+#else
+    lane->poll_time = hot->time;
+#endif
+    lane->poll_limit = dm_gb_never(dm_gb_hot_clock(hot, lane->m));
     lane->poll_passes = 1;
+}
+
+/* As many whole passes as end by `until`. */
+DM_FN void dm_gb_poll_skip(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t until)
+{
+    uint32_t left = until - dm_gb_hot_clock(hot, lane->m);
+#if DM_GB_GPU_FORM
+    uint32_t period = hot->clock - lane->poll_clock;
+    uint32_t passes = left / period;
+    hot->clock += passes * period;
+    hot->count += passes * (hot->count - lane->poll_count);
+#else
+    uint64_t period = hot->time - lane->poll_time;
+    hot->time += left / (4u * (uint32_t)(period >> 28)) * period;
+#endif
 }
 
 /* A backward jump was taken; PC is the head of the loop. Writes forget poll_pc. */
@@ -60,13 +79,13 @@ DM_FN void dm_gb_bus_loop(dm_gb_lane *lane, dm_gb_hot *hot)
         dm_gb_poll_remember(lane, hot);
         return;
     }
+#if DM_GB_GPU_FORM
     uint32_t until = dm_gb_earlier(lane->poll_limit, hot->next_event);
-    if (dm_gb_before(hot->clock, until)) {
-        uint32_t period = hot->clock - lane->poll_clock;
-        uint32_t passes = (until - hot->clock) / period;
-        hot->clock += passes * period;
-        hot->count += passes * (hot->count - lane->poll_count);
-    }
+#else
+    uint32_t until = dm_gb_earlier(lane->poll_limit, lane->m->next_event);
+#endif
+    if (dm_gb_before(dm_gb_hot_clock(hot, lane->m), until))
+        dm_gb_poll_skip(lane, hot, until);
     lane->poll_passes = 0;
 }
 

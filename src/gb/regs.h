@@ -9,8 +9,16 @@
  *
  * Flags are kept unevaluated, since most are overwritten unread:
  *
- *   zc   bits 0..7: a value that is zero when Z is set; bit 8: C
- *   hn   bit 4: H; bit 16: N; other bits are noise */
+ *   zc   bits 0..7: a value that is zero when Z is set; bit 8: C; others are noise
+ *   hn   bit 4: H; bit 16: N; others are noise
+ *
+ * The CPU keeps clock and instruction count in one word, so that an instruction costs one addition,
+ * whose sign says whether next_event has been reached:
+ *
+ *   time   bits 0..27: instructions since the registers were loaded
+ *          bits 28..63, signed: M-cycles since m->next_event, negative before it
+ *
+ * No two events are 2^28 instructions apart (dm_gb_never is 2^27 M-cycles away). */
 #ifndef DM_GB_REGS_H
 #define DM_GB_REGS_H
 
@@ -22,9 +30,10 @@
 #define DM_GB_CARRY 0x100u
 
 typedef struct dm_gb_hot {
-    uint32_t clock, next_event;
     uint32_t pc, sp;
 #if DM_GB_GPU_FORM
+    uint32_t clock, next_event;
+    uint32_t count; /* instructions since the hot registers were loaded */
     uint32_t low, high;
     uint32_t rom_low, rom_high, cart_ram; /* what the map shows, see bus.h */
     /* The lane's pointers: here the compiler knows that no slow path changes them. */
@@ -34,15 +43,66 @@ typedef struct dm_gb_hot {
     uint32_t word;       /* the opcode and the two bytes after it */
     uint32_t word_valid; /* only then */
 #else
+    uint64_t time;
     uint32_t bc, de, hl, a;
-    const uint8_t *code; /* page of the opcode, indexed by full address; NULL: none */
+    const uint8_t *code; /* where instructions come from, indexed by full address */
+    bool careful;        /* fetch byte by byte over the bus (run.h); a constant to the compiler */
 #endif
     uint32_t zc, hn;
-    uint32_t count;   /* instructions since the hot registers were loaded */
     uint32_t poll_pc; /* head of the loop that is being watched (run.h); DM_GB_NO_POLL: none */
 } dm_gb_hot;
 
 #define DM_GB_NO_POLL 0xFFFFFFFFu
+#define DM_GB_FAR 0xFFFFu /* in place of the address that a short jump came from */
+
+/* ---- Time ---- */
+
+#if DM_GB_GPU_FORM
+
+DM_FN uint32_t dm_gb_hot_clock(const dm_gb_hot *hot, const dm_gb_machine *m)
+{
+    (void)m;
+    return hot->clock;
+}
+
+/* One M-cycle passes. */
+DM_FN void dm_gb_hot_tick(dm_gb_hot *hot)
+{
+    hot->clock += 4u;
+}
+
+#else
+
+#define DM_GB_TIME_CYCLE ((uint64_t)1 << 28)
+#define DM_GB_TIME_COUNT (DM_GB_TIME_CYCLE - 1u)
+
+DM_FN uint32_t dm_gb_time_clock(uint64_t time, const dm_gb_machine *m)
+{
+    return m->next_event + 4u * (uint32_t)(time >> 28);
+}
+
+/* The word for `clock` and as many instructions as in `count`. The event is moved to the M-cycle
+ * boundary at which it can be noticed, the first not before it. */
+DM_FN uint64_t dm_gb_time_make(uint32_t clock, uint64_t count, dm_gb_machine *m)
+{
+    int32_t passed = (int32_t)(clock - m->next_event) >> 2;
+    m->next_event = clock - 4u * (uint32_t)passed;
+    return ((uint64_t)(int64_t)passed << 28) | (count & DM_GB_TIME_COUNT);
+}
+
+DM_FN uint32_t dm_gb_hot_clock(const dm_gb_hot *hot, const dm_gb_machine *m)
+{
+    return dm_gb_time_clock(hot->time, m);
+}
+
+DM_FN void dm_gb_hot_tick(dm_gb_hot *hot)
+{
+    hot->time += DM_GB_TIME_CYCLE;
+}
+
+#endif
+
+/* ---- Registers by number ---- */
 
 #if DM_GB_GPU_FORM
 
@@ -194,14 +254,15 @@ DM_FN void dm_gb_hot_remap(dm_gb_hot *hot, const dm_gb_machine *m)
 }
 #endif
 
-DM_FN void dm_gb_hot_load(dm_gb_hot *hot, const dm_gb_machine *m, const dm_gb_lane *lane)
+DM_FN void dm_gb_hot_load(dm_gb_hot *hot, dm_gb_machine *m, dm_gb_lane *lane)
 {
     const dm_gb_cpu *cpu = &m->cpu;
-    hot->clock = m->clock;
-    hot->next_event = m->next_event;
     hot->pc = cpu->pc;
     hot->sp = cpu->sp;
 #if DM_GB_GPU_FORM
+    hot->clock = m->clock;
+    hot->next_event = m->next_event;
+    hot->count = 0;
     hot->low =
         cpu->b | ((uint32_t)cpu->c << 8) | ((uint32_t)cpu->d << 16) | ((uint32_t)cpu->e << 24);
     hot->high = cpu->h | ((uint32_t)cpu->l << 8) | ((uint32_t)cpu->a << 24);
@@ -219,18 +280,24 @@ DM_FN void dm_gb_hot_load(dm_gb_hot *hot, const dm_gb_machine *m, const dm_gb_la
     hot->rom_words = lane->rom_words;
     dm_gb_hot_remap(hot, m);
 #else
-    (void)lane;
+    hot->time = dm_gb_time_make(m->clock, 0, m);
     hot->code = 0;
+    hot->careful = false;
+    lane->code_limit = 0;
 #endif
-    hot->count = 0;
     hot->poll_pc = DM_GB_NO_POLL;
 }
 
 DM_FN void dm_gb_hot_store(const dm_gb_hot *hot, dm_gb_machine *m)
 {
     dm_gb_cpu *cpu = &m->cpu;
-    m->clock = hot->clock;
+    m->clock = dm_gb_hot_clock(hot, m);
+#if DM_GB_GPU_FORM
     m->next_event = hot->next_event;
+    uint32_t count = hot->count;
+#else
+    uint32_t count = (uint32_t)(hot->time & DM_GB_TIME_COUNT);
+#endif
     cpu->pc = (uint16_t)hot->pc;
     cpu->sp = (uint16_t)hot->sp;
     cpu->b = (uint8_t)dm_gb_reg8(hot, DM_GB_ARG_B);
@@ -241,8 +308,8 @@ DM_FN void dm_gb_hot_store(const dm_gb_hot *hot, dm_gb_machine *m)
     cpu->l = (uint8_t)dm_gb_reg8(hot, DM_GB_ARG_L);
     cpu->a = (uint8_t)dm_gb_reg8(hot, DM_GB_ARG_A);
     cpu->f = (uint8_t)dm_gb_flags(hot);
-    uint32_t low = m->instructions_low + hot->count;
-    m->instructions_high += low < hot->count ? 1u : 0u;
+    uint32_t low = m->instructions_low + count;
+    m->instructions_high += low < count ? 1u : 0u;
     m->instructions_low = low;
 }
 

@@ -45,16 +45,16 @@ DM_FN_SLOW void dm_gb_dispatch(dm_gb_lane *lane)
     dm_gb_machine *m = lane->m;
     dm_gb_hot hot;
     dm_gb_hot_load(&hot, m, lane);
-    hot.clock += 4u; /* the opcode at PC is fetched and dropped */
+    dm_gb_hot_tick(&hot); /* the opcode at PC is fetched and dropped */
     dm_gb_bus_adjust(lane, &hot, hot.pc);
-    hot.clock += 4u;
+    dm_gb_hot_tick(&hot);
     dm_gb_bus_adjust(lane, &hot, hot.sp);
-    hot.clock += 4u;
+    dm_gb_hot_tick(&hot);
     hot.sp = (hot.sp - 1u) & 0xFFFFu;
     dm_gb_bus_write(lane, &hot, hot.sp, hot.pc >> 8);
     uint32_t enabled = dm_gb_ram_load(lane, DM_GB_IE);
     hot.sp = (hot.sp - 1u) & 0xFFFFu;
-    dm_gb_sync_all(lane, hot.clock);
+    dm_gb_sync_all(lane, dm_gb_hot_clock(&hot, m));
     uint32_t requests = m->int_flags;
     dm_gb_bus_write(lane, &hot, hot.sp, hot.pc & 0xFFu);
     uint32_t pending = enabled & requests & 0x1Fu;
@@ -189,11 +189,9 @@ DM_FN_SLOW enum dm_gb_next dm_gb_event(dm_gb_lane *lane)
     }
 }
 
-#if DM_GB_GPU_FORM || DM_GB_SMALL_LOOP
+#if DM_GB_GPU_FORM
 
-/* Run until the first instruction boundary at or after m->target: one road for all instructions.
- * The CPU takes it only with DM_GB_SMALL_LOOP, which sanitizer builds set: 512 copies of an
- * instrumented road compile for minutes. */
+/* Run until the first instruction boundary at or after m->target: one road for all instructions. */
 DM_FN_SLOW void dm_gb_loop(dm_gb_lane *lane)
 {
     dm_gb_machine *m = lane->m;
@@ -212,9 +210,7 @@ DM_FN_SLOW void dm_gb_loop(dm_gb_lane *lane)
         uint32_t opcode = dm_gb_fetch_opcode(lane, &hot);
         if (next == DM_GB_NEXT_HALT_BUG) {
             hot.pc = (hot.pc - 1u) & 0xFFFFu;
-#if DM_GB_GPU_FORM
             hot.word_valid = 0;
-#endif
         }
         hot.count++;
         uint32_t row = dm_gb_rows[opcode & 0xFFu];
@@ -226,6 +222,53 @@ DM_FN_SLOW void dm_gb_loop(dm_gb_lane *lane)
 }
 
 #else
+
+/* Execute one instruction whose bytes come one by one over the bus: they are not all plain memory,
+ * or the first is read twice. */
+DM_FN void dm_gb_careful_step(dm_gb_lane *lane, dm_gb_hot *hot, bool halt_bug)
+{
+    hot->careful = true;
+    uint32_t row = dm_gb_rows[dm_gb_fetch(lane, hot)];
+    if (halt_bug)
+        hot->pc = (hot->pc - 1u) & 0xFFFFu;
+    hot->time++;
+    if (DM_GB_ROW_OPERATION(row) == DM_GB_DO_PREFIX)
+        row = dm_gb_rows[256u + dm_gb_fetch(lane, hot)];
+    dm_gb_exec(lane, hot, row);
+}
+
+#if DM_GB_SMALL_LOOP
+
+/* Run until the first instruction boundary at or after m->target. Sanitizer builds take this loop:
+ * 512 copies of an instrumented road compile for minutes. */
+DM_FN_SLOW void dm_gb_loop(dm_gb_lane *lane)
+{
+    dm_gb_machine *m = lane->m;
+    dm_gb_hot hot;
+    m->next_event = m->clock;
+    dm_gb_hot_load(&hot, m, lane);
+    for (;;) {
+        enum dm_gb_next next = DM_GB_NEXT_RUN;
+        if ((int64_t)hot.time >= 0) {
+            dm_gb_hot_store(&hot, m);
+            next = dm_gb_event(lane);
+            if (next == DM_GB_NEXT_STOP)
+                return;
+            dm_gb_hot_load(&hot, m, lane);
+        }
+        dm_gb_careful_step(lane, &hot, next == DM_GB_NEXT_HALT_BUG);
+    }
+}
+
+#else
+
+DM_FN_SLOW void dm_gb_careful(dm_gb_lane *lane, bool halt_bug)
+{
+    dm_gb_hot hot;
+    dm_gb_hot_load(&hot, lane->m, lane);
+    dm_gb_careful_step(lane, &hot, halt_bug);
+    dm_gb_hot_store(&hot, lane->m);
+}
 
 /* The same with a dispatch at the end of every instruction's code (labels as values, a GNU
  * extension), so that the host predicts each successor by itself. */
@@ -247,42 +290,53 @@ DM_FN_SLOW void dm_gb_loop(dm_gb_lane *lane)
 #undef CB
     dm_gb_machine *m = lane->m;
     dm_gb_hot hot;
-    uint32_t opcode;
     m->next_event = m->clock;
     dm_gb_hot_load(&hot, m, lane);
 
 #define DM_GB_DISPATCH()                                                                           \
     do {                                                                                           \
-        if (DM_UNLIKELY(!dm_gb_before(hot.clock, hot.next_event)))                                 \
+        if (DM_UNLIKELY((int64_t)hot.time >= 0))                                                   \
             goto event;                                                                            \
-        opcode = dm_gb_fetch_opcode(lane, &hot);                                                   \
-        hot.count++;                                                                               \
-        goto *base_labels[(uint8_t)opcode];                                                        \
+        if (DM_UNLIKELY(hot.pc >= lane->code_limit))                                               \
+            goto elsewhere;                                                                        \
+        goto *base_labels[hot.code[hot.pc]];                                                       \
     } while (0)
 
 event:
     dm_gb_hot_store(&hot, m);
     enum dm_gb_next next = dm_gb_event(lane);
-    dm_gb_hot_load(&hot, m, lane);
     if (next == DM_GB_NEXT_STOP)
         return;
-    opcode = dm_gb_fetch_opcode(lane, &hot);
     if (next == DM_GB_NEXT_HALT_BUG)
-        hot.pc = (hot.pc - 1u) & 0xFFFFu;
-    hot.count++;
-    goto *base_labels[(uint8_t)opcode];
+        dm_gb_careful(lane, true);
+    dm_gb_hot_load(&hot, m, lane);
+    if (next == DM_GB_NEXT_HALT_BUG)
+        DM_GB_DISPATCH();
 
-#define OP(code, mnemonic, length, cycles, taken, operation, source, destination, address, extra)  \
-    op_##code : if (DM_GB_DO_##operation == DM_GB_DO_PREFIX)                                       \
-    {                                                                                              \
-        opcode = dm_gb_fetch_opcode(lane, &hot);                                                   \
-        goto *prefix_labels[(uint8_t)opcode];                                                      \
-    }                                                                                              \
+elsewhere: /* the code is not where it was */
+    dm_gb_hot_remap(&hot, lane);
+    if (hot.pc >= 0xFF80u) {
+        hot.code = lane->ram + DM_GB_HRAM - 0xFF80;
+        lane->code_limit = 0xFFFD;
+    }
+    if (hot.pc < lane->code_limit)
+        goto *base_labels[hot.code[hot.pc]];
+    dm_gb_hot_store(&hot, m);
+    dm_gb_careful(lane, false);
+    dm_gb_hot_load(&hot, m, lane);
+    DM_GB_DISPATCH();
+
+#define OP(row, mnemonic, length, cycles, taken, operation, source, destination, address, extra)   \
+    op_##row : hot.pc++;                                                                           \
+    if (DM_GB_DO_##operation == DM_GB_DO_PREFIX)                                                   \
+        goto *prefix_labels[hot.code[hot.pc]];                                                     \
+    hot.time += DM_GB_TIME_CYCLE + 1u;                                                             \
     dm_gb_exec(lane, &hot, DM_GB_ROW(operation, source, destination, address, length, extra));     \
     DM_GB_DISPATCH();
-#define CB(code, mnemonic, length, cycles, taken, operation, source, destination, address, extra)  \
-    cb_##code : dm_gb_exec(lane, &hot,                                                             \
-                           DM_GB_ROW(operation, source, destination, address, length, extra));     \
+#define CB(row, mnemonic, length, cycles, taken, operation, source, destination, address, extra)   \
+    cb_##row : hot.pc++;                                                                           \
+    hot.time += 2u * DM_GB_TIME_CYCLE + 1u;                                                        \
+    dm_gb_exec(lane, &hot, DM_GB_ROW(operation, source, destination, address, length, extra));     \
     DM_GB_DISPATCH();
 #include "gb/opcodes.def"
 #undef OP
@@ -290,6 +344,7 @@ event:
 #undef DM_GB_DISPATCH
 }
 
+#endif
 #endif
 
 /* Everything lazy is made definite, so that two machines that did the same are equal byte for byte.

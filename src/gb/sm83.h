@@ -12,11 +12,14 @@
  *   dm_gb_bus                                       a type
  *   dm_gb_bus_read(bus, hot, address)               one M-cycle each; they move hot->clock
  *   dm_gb_bus_write(bus, hot, address, value)
+ *   dm_gb_bus_pop(bus, hot, address)                two M-cycles, low byte first (only on the CPU)
+ *   dm_gb_bus_push(bus, hot, address, value)        two M-cycles, high byte first
  *   dm_gb_bus_fetch8(bus, hot), _fetch16            read operand bytes at PC, which moves on
  *   dm_gb_bus_idle(bus, hot)
  *   dm_gb_bus_adjust(bus, hot, value)               a 16-bit register went through the incrementer
  *   dm_gb_bus_control(bus, hot, operation)          HALT STOP DI EI RETI ILLEGAL
- *   dm_gb_bus_loop(bus, hot)                        a backward jump was taken
+ *   dm_gb_bus_jump(bus, hot, from)                  PC jumped; `from` near there, or DM_GB_FAR
+ *   dm_gb_bus_loop(bus, hot)                        and it went backwards, within a loop
  *
  * so that the same text runs the machine (bus.h) and the single-instruction test vectors. */
 #ifndef DM_GB_SM83_H
@@ -77,14 +80,14 @@ DM_FN uint32_t dm_gb_alu(dm_gb_hot *hot, uint32_t operation, uint32_t value, uin
     case DM_GB_DO_ADC:
         r = a + value + (operation == DM_GB_DO_ADC ? carry : 0u);
         hot->zc = r;
-        hot->hn = (a ^ value ^ r) & DM_GB_H;
+        hot->hn = a ^ value ^ r;
         return r & 0xFFu;
     case DM_GB_DO_SUB:
     case DM_GB_DO_SBC:
     case DM_GB_DO_CP:
         r = a - value - (operation == DM_GB_DO_SBC ? carry : 0u);
-        hot->zc = r & 0x1FFu;
-        hot->hn = ((a ^ value ^ r) & DM_GB_H) | DM_GB_N;
+        hot->zc = r;
+        hot->hn = (a ^ value ^ r) | DM_GB_N;
         return r & 0xFFu;
     case DM_GB_DO_AND:
         r = a & value;
@@ -104,12 +107,12 @@ DM_FN uint32_t dm_gb_alu(dm_gb_hot *hot, uint32_t operation, uint32_t value, uin
     case DM_GB_DO_INC:
         r = (value + 1u) & 0xFFu;
         hot->zc = (hot->zc & DM_GB_CARRY) | r;
-        hot->hn = (value ^ r) & DM_GB_H;
+        hot->hn = value ^ r;
         return r;
     case DM_GB_DO_DEC:
         r = (value - 1u) & 0xFFu;
         hot->zc = (hot->zc & DM_GB_CARRY) | r;
-        hot->hn = ((value ^ r) & DM_GB_H) | DM_GB_N;
+        hot->hn = (value ^ r) | DM_GB_N;
         return r;
     case DM_GB_DO_DAA:
         return dm_gb_daa(hot, value);
@@ -286,14 +289,18 @@ DM_FN void dm_gb_exec(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t row)
         value = operand;
     else if (source >= DM_GB_ARG_BC && source <= DM_GB_ARG_AF)
         value = dm_gb_reg16(hot, source);
-    const uint32_t reads = source == DM_GB_ARG_MEM              ? 1u
-                           : source == DM_GB_ARG_STACK && taken ? 2u
-                                                                : 0u;
+    uint32_t reads = source == DM_GB_ARG_MEM ? 1u : source == DM_GB_ARG_STACK && taken ? 2u : 0u;
+#if !DM_GB_GPU_FORM
+    if (reads == 2u) {
+        value = dm_gb_bus_pop(bus, hot, address);
+        reads = 0;
+    }
+#endif
     DM_NO_UNROLL
     for (uint32_t i = 0; i < reads; i++)
         value |= dm_gb_bus_read(bus, hot, (address + i) & 0xFFFFu) << (8u * i);
 
-    const uint32_t before = value;
+    const uint32_t before = value, from = hot->pc;
     if (operation >= DM_GB_DO_RLC && operation <= DM_GB_DO_SRL) {
         value = dm_gb_rotate(hot, operation, value, extra);
     } else if (operation >= DM_GB_DO_ADD && operation <= DM_GB_DO_CCF) {
@@ -301,7 +308,6 @@ DM_FN void dm_gb_exec(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t row)
     } else if (operation >= DM_GB_DO_ADD16 && operation <= DM_GB_DO_ADD_SP) {
         value = dm_gb_alu16(hot, operation, value);
     } else if (jumps && taken) {
-        uint32_t from = hot->pc;
         if (operation == DM_GB_DO_JR)
             hot->pc = (from + ((value ^ 0x80u) - 0x80u)) & 0xFFFFu;
         else
@@ -319,6 +325,12 @@ DM_FN void dm_gb_exec(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t row)
     uint32_t step = 1u;
     if (destination == DM_GB_ARG_MEM16)
         writes = 2u;
+#if !DM_GB_GPU_FORM
+    if (destination == DM_GB_ARG_STACK && taken) {
+        hot->sp = (hot->sp - 2u) & 0xFFFFu;
+        dm_gb_bus_push(bus, hot, hot->sp, value);
+    }
+#else
     if (destination == DM_GB_ARG_STACK && taken) {
         /* The high byte goes first, downwards. */
         writes = 2u;
@@ -327,6 +339,7 @@ DM_FN void dm_gb_exec(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t row)
         hot->sp = (hot->sp - 2u) & 0xFFFFu;
         value = ((value >> 8) & 0xFFu) | (value << 8);
     }
+#endif
     DM_NO_UNROLL
     for (uint32_t i = 0; i < writes; i++) {
         dm_gb_bus_write(bus, hot, address, value & 0xFFu);
@@ -336,6 +349,8 @@ DM_FN void dm_gb_exec(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t row)
 
     if (DM_GB_IDLES_AFTER(operation) && taken)
         dm_gb_idle_after(bus, hot, operation, before, destination);
+    if ((jumps && taken) || operation == DM_GB_DO_JP_HL)
+        dm_gb_bus_jump(bus, hot, operation == DM_GB_DO_JR ? from : DM_GB_FAR);
     if ((operation == DM_GB_DO_JR || operation == DM_GB_DO_JP) && taken) {
         /* After a jump `value` is where it came from. */
         if (hot->pc < value)
