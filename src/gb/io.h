@@ -194,6 +194,17 @@ DM_FN void dm_gb_mode3_changed(dm_gb_lane *lane)
             (uint16_t)((ppu->stat & 8u) != 0 ? dm_gb_edge_dot(lane, 3) : DM_GB_LOOK_AHEAD);
 }
 
+/* WY or LCDC was written: WY is compared again, two dots later (gambatte's window/arg/late_wy). */
+DM_FN void dm_gb_window_written(dm_gb_lane *lane, uint32_t now)
+{
+    dm_gb_ppu *ppu = &lane->m->ppu;
+    if (!dm_gb_in_picture(lane->m) || ppu->window_on || (ppu->lcdc & 0x20u) == 0 ||
+        ppu->wy != ppu->line)
+        return;
+    dm_gb_draw_settle(lane, now + 2u);
+    ppu->window_on = 1;
+}
+
 DM_FN void dm_gb_lcdc_write(dm_gb_lane *lane, uint32_t now, uint8_t value)
 {
     dm_gb_machine *m = lane->m;
@@ -209,8 +220,7 @@ DM_FN void dm_gb_lcdc_write(dm_gb_lane *lane, uint32_t now, uint8_t value)
             dm_gb_lcd_stop(m);
         return;
     }
-    if (dm_gb_in_picture(m))
-        dm_gb_window_check(ppu);
+    dm_gb_window_written(lane, now);
 }
 
 /* Registers act a little before or after the access that writes them: by dot, as seen on hardware
@@ -249,8 +259,13 @@ DM_FN void dm_gb_ppu_write(dm_gb_lane *lane, uint32_t now, uint32_t address, uin
         ppu->scy = value;
         break;
     case 0xFF43:
-        if (value != ppu->scx)
+        if (value != ppu->scx) {
+            /* The fetcher sees the column one dot before the fine scroll changes (mealybug's
+             * m3_scx_high_5_bits, gambatte's scx_m3_extend and ly0_late_scx7). */
             dm_gb_draw_settle(lane, now - 2u);
+            ppu->scx = (uint8_t)((value & 0xF8u) | (ppu->scx & 7u));
+            dm_gb_draw_settle(lane, now - 1u);
+        }
         ppu->scx = value;
         dm_gb_mode3_changed(lane);
         break;
@@ -278,11 +293,8 @@ DM_FN void dm_gb_ppu_write(dm_gb_lane *lane, uint32_t now, uint32_t address, uin
         break;
     }
     case 0xFF4A:
-        if (value != ppu->wy)
-            dm_gb_draw_settle(lane, now);
         ppu->wy = value;
-        if (dm_gb_in_picture(m))
-            dm_gb_window_check(ppu);
+        dm_gb_window_written(lane, now);
         dm_gb_mode3_changed(lane);
         break;
     case 0xFF4B:

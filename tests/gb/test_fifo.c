@@ -117,4 +117,43 @@ static void pieces_make_the_same_line(void **state)
     dm_gb_destroy(gb);
 }
 
-DM_TESTS("gb/fifo", DM_TEST(undisturbed_lines_are_alike), DM_TEST(pieces_make_the_same_line))
+/* Line 2 without sprites or window, SCX as given; where mode 3 ends when a register is written at
+ * an access in dot `dot`. */
+static uint32_t end_after_write(dm_gb *gb, uint8_t scx, uint16_t address, uint8_t value,
+                                uint32_t dot)
+{
+    dm_gb_ppu *ppu = &gb->machine.ppu;
+    memset(ppu, 0, sizeof *ppu);
+    ppu->lcdc = 0xB1, ppu->scx = scx, ppu->wy = 0xFF, ppu->wx = 0x0F;
+    ppu->line = 2, ppu->edge = 2, ppu->next_dot = 84;
+    ppu->scanned = DM_GB_SPRITES;
+    ppu->line_start = gb->machine.clock - dot;
+    dm_gb_ppu_write(&gb->lane, gb->machine.clock, address, value);
+    return dm_gb_mode0_dot(&gb->lane);
+}
+
+/* The last dot in which a write still makes mode 3 longer, as gambatte's window/arg/late_wy,
+ * scx_during_m3/scx_m3_extend and enable_display/ly0_late_scx7 bracket it. */
+static void late_writes(void **state)
+{
+    (void)state;
+    static const struct {
+        uint16_t address;
+        uint8_t value, scx;
+        uint32_t last, before, after; /* the dot; the end of mode 3 up to it, and from there on */
+    } cases[] = {
+        {0xFF43, 7, 0, 90, 263, 256}, {0xFF43, 7, 3, 93, 263, 259}, {0xFF4A, 2, 0, 104, 262, 256}};
+    dm_gb *gb = make();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (uint32_t dot = 88; dot < 140; dot++) {
+            uint32_t wanted = dot <= cases[i].last ? cases[i].before : cases[i].after;
+            uint32_t end = end_after_write(gb, cases[i].scx, cases[i].address, cases[i].value, dot);
+            if (end != wanted)
+                fail_msg("%04X written in dot %u, SCX %u: mode 3 ends at %u, not %u",
+                         cases[i].address, dot, cases[i].scx, end, wanted);
+        }
+    dm_gb_destroy(gb);
+}
+
+DM_TESTS("gb/fifo", DM_TEST(undisturbed_lines_are_alike), DM_TEST(pieces_make_the_same_line),
+         DM_TEST(late_writes))
