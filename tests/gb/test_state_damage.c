@@ -121,17 +121,12 @@ static dm_gb *somewhere(dm_test_random *random)
     return gb;
 }
 
-static volatile uint64_t seed_now;
+static char seed_text[64]; /* of the seed that is being tried */
 
 static void too_long(int signal_number)
 {
-    char text[80];
     (void)signal_number;
-    int length =
-        snprintf(text, sizeof text, "seed %llu does not end\n", (unsigned long long)seed_now);
-    if (write(STDOUT_FILENO, text, (size_t)length) != length)
-        _exit(2);
-    _exit(1);
+    _exit(write(STDOUT_FILENO, seed_text, strlen(seed_text)) < 0 ? 2 : 1);
 }
 
 /* True when the state was refused. */
@@ -185,9 +180,10 @@ static void refused_or_harmless(void **state)
     uint64_t seeds = text != NULL ? strtoull(text, NULL, 10) : SEEDS, refused = 0;
     find_places();
     signal(SIGALRM, too_long);
-    for (seed_now = 1; seed_now <= seeds; seed_now++) {
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        snprintf(seed_text, sizeof seed_text, "seed %llu does not end\n", (unsigned long long)seed);
         alarm(SECONDS_EACH);
-        refused += try_seed(seed_now);
+        refused += try_seed(seed);
     }
     alarm(0);
     print_message("%llu of %llu refused\n", (unsigned long long)refused, (unsigned long long)seeds);
