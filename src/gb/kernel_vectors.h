@@ -148,10 +148,7 @@ DM_FN void dm_gb_bus_control(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t operation)
 DM_FN void dm_gb_vector_load(const dm_gb_vector *v, dm_gb_hot *hot)
 {
     dm_gb_machine m;
-    dm_gb_lane lane;
-    lane.ram = 0;
-    lane.rom = 0;
-    lane.rom_words = 0;
+    dm_gb_lane lane = {0};
     m.clock = 0;
     m.next_event = 0;
     m.dma.active = 0;
