@@ -61,6 +61,8 @@ DM_FN_SLOW void dm_gb_dispatch(dm_gb_lane *lane)
     hot.pc = 0;
     if (pending != 0) {
         uint32_t bit = dm_ffs_u32(pending) - 1u;
+        /* Acknowledged in the middle of the M-cycle: a request that comes before that is lost. */
+        dm_gb_sync_all(lane, dm_gb_hot_clock(&hot, m) - 2u);
         m->int_flags &= (uint8_t) ~(1u << bit);
         hot.pc = 0x40u + 8u * bit;
     }

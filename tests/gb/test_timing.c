@@ -36,6 +36,13 @@
     " ld a, " requests "\n ldh [$FF0F], a\n ei\n nop\n nop\n jp Done\n"                            \
     "Save: ld sp, $DFFE\n ld [$C000], a\n ldh a, [$FF0F]\n ld [$C001], a\n ldh a, [$FFFF]\n"       \
     " ld [$C002], a\n"
+/* A STAT interrupt is asked for by hand, `n` M-cycles after the LCD was switched on; LYC = 1 asks
+ * for the same one 113 M-cycles after that. The handler leaves IF. */
+#define ASK_TWICE(n)                                                                               \
+    "SECTION \"stat\", ROM0[$48]\n ldh a, [$FF0F]\n ld [$C000], a\n jp Done\n"                     \
+    "SECTION \"main\", ROM0[$150]\nMain: ld sp, $DFFE\n xor a\n ldh [$FF0F], a\n"                  \
+    " ld a, 1\n ldh [$FF45], a\n ld a, $40\n ldh [$FF41], a\n ld a, 2\n ldh [$FFFF], a\n"          \
+    " ei\n ld a, $82\n ldh [$FF40], a\n REPT " #n " - 3\n nop\n ENDR\n ldh [$FF0F], a\n nop\n"
 /* OAM is read from HRAM, `wait` M-cycles after the first M-cycle in which DMA holds it. */
 #define DMA_READ(wait)                                                                             \
     " ld a, $5A\n ld [$C100], a\n ld sp, $FFFE\n ld hl, Code\n ld c, $80\n ld b, Code.end - "      \
@@ -120,6 +127,9 @@ static const program programs[] = {
     {"IE pushed over: cancelled", PUSH_TO_IE("$0000", "4"), {0x11, 0xE4, 0x02}, 3},
     {"IE pushed over: another one", PUSH_TO_IE("$0000", "6"), {0x48, 0xE4, 0x02}, 3},
     {"the low byte comes too late", PUSH_TO_IE("$0001", "6"), {0x50, 0xE2}, 2},
+    {"a request after the acknowledgement stays", ASK_TWICE(107), {0xE2}, 1},
+    {"one in its M-cycle is lost", ASK_TWICE(108), {0xE0}, 1},
+    {"one before it too", ASK_TWICE(109), {0xE0}, 1},
     {"DMA holds OAM at once", DMA_READ(""), {0xFF}, 1},
     {"DMA holds OAM to its end",
      DMA_READ(" ld b, 39\n.wait dec b\n jr nz, .wait\n nop\n nop\n"),
