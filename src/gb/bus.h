@@ -242,11 +242,9 @@ DM_FN void dm_gb_io_write(dm_gb_lane *lane, uint32_t now, uint32_t address, uint
     } else if (address >= 0xFF04u && address <= 0xFF07u) {
         if (address == 0xFF04u) {
             dm_gb_apu_div_reset(&m->apu, now, (uint16_t)dm_gb_div(m, now));
-            dm_gb_serial_sync(lane, now);
+            dm_gb_serial_div_reset(lane, now);
         }
         dm_gb_timer_write(m, now, address, value);
-        if (address == 0xFF04u && m->serial.bits_left != 0)
-            m->serial.next_bit = now + DM_GB_SERIAL_BIT;
     } else if (address == 0xFF0Fu) {
         dm_gb_ppu_sync(lane, now);
         dm_gb_timer_sync(m, now);
@@ -613,6 +611,7 @@ DM_FN_SLOW uint32_t dm_gb_control(dm_gb_lane *lane, uint32_t now, uint32_t opera
         } else {
             cpu->mode = DM_GB_STOPPED;
             dm_gb_apu_div_reset(&m->apu, now, (uint16_t)dm_gb_div(m, now));
+            dm_gb_serial_div_reset(lane, now);
             dm_gb_timer_write(m, now, 0xFF04, 0);
         }
         break;

@@ -34,8 +34,10 @@ DM_FN void dm_gb_joypad_set(dm_gb_machine *m, uint8_t select, uint8_t keys)
 }
 
 /* ---- Serial ----
- * Bits move on falling edges of bit 8 of the divider (8192 Hz); nothing is connected, so ones come
- * in. */
+ * The serial clock changes at each falling edge of bit 7 of the divider; when it goes down, at 8192
+ * Hz, a bit moves. Nothing is connected, so ones come in. A write to SC counts bits from 0 again
+ * and puts the clock down, and a write to DIV may be an edge (SameBoy; gambatte's serial tests,
+ * mooneye's boot_sclk_align). */
 
 #define DM_GB_SERIAL_BIT 512u
 
@@ -62,23 +64,62 @@ DM_FN uint32_t dm_gb_serial_next(const dm_gb_machine *m, uint32_t now)
     return serial->next_bit + (serial->bits_left - 1u) * DM_GB_SERIAL_BIT - 1u;
 }
 
+DM_FN uint32_t dm_gb_serial_clock(const dm_gb_machine *m, uint32_t now)
+{
+    return ((dm_gb_div(m, now) >> 8) & 1u) ^ m->serial.turned;
+}
+
+/* The clock goes down at `now`, out of its turn. */
+DM_FN void dm_gb_serial_down(dm_gb_lane *lane, uint32_t now)
+{
+    dm_gb_serial *serial = &lane->m->serial;
+    serial->turned ^= 1u;
+    serial->next_bit = now;
+    dm_gb_serial_sync(lane, now);
+}
+
 DM_FN void dm_gb_serial_control(dm_gb_lane *lane, uint32_t now, uint8_t value)
 {
     dm_gb_machine *m = lane->m;
     dm_gb_serial *serial = &m->serial;
     dm_gb_serial_sync(lane, now);
+    uint8_t sent = serial->sb, bits = 8;
+    bool running = serial->bits_left != 0;
+    if (running)
+        serial->bits_left = bits; /* so that the edge does not end it */
+    if (dm_gb_serial_clock(m, now) != 0)
+        dm_gb_serial_down(lane, now);
+    if (running)
+        bits = serial->bits_left;
     serial->sc = value & 0x81u;
     serial->bits_left = 0;
     if (serial->sc != 0x81u)
         return;
-    serial->bits_left = 8;
-    serial->next_bit = now + DM_GB_SERIAL_BIT - (dm_gb_div(m, now) & (DM_GB_SERIAL_BIT - 1u));
+    serial->bits_left = bits;
+    serial->next_bit = now + DM_GB_SERIAL_BIT - (dm_gb_div(m, now) & (DM_GB_SERIAL_BIT / 2u - 1u));
     if (lane->serial != 0) {
         dm_gb_serial_log *log = lane->serial;
         if (log->size < log->capacity)
-            log->bytes[log->size] = serial->sb;
+            log->bytes[log->size] = sent;
         log->size++;
     }
+}
+
+/* The divider is about to be cleared. */
+DM_FN void dm_gb_serial_div_reset(dm_gb_lane *lane, uint32_t now)
+{
+    dm_gb_machine *m = lane->m;
+    dm_gb_serial *serial = &m->serial;
+    dm_gb_serial_sync(lane, now);
+    uint32_t clock = dm_gb_serial_clock(m, now);
+    if ((dm_gb_div(m, now) & 0x80u) != 0) {
+        if (clock != 0)
+            dm_gb_serial_down(lane, now);
+        clock ^= 1u;
+    }
+    serial->turned = (uint8_t)clock;
+    if (serial->bits_left != 0)
+        serial->next_bit = now + (clock != 0 ? DM_GB_SERIAL_BIT / 2u : DM_GB_SERIAL_BIT);
 }
 
 /* ---- OAM DMA (dma.h) ---- */

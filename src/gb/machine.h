@@ -98,7 +98,7 @@ typedef struct dm_gb_timer {
 typedef struct dm_gb_serial {
     uint8_t sb, sc;
     uint8_t bits_left; /* of a running transfer */
-    uint8_t pad;
+    uint8_t turned;    /* the serial clock is bit 8 of the divider; 1: its opposite */
     uint32_t next_bit; /* time of the next shift */
 } dm_gb_serial;
 

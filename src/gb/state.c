@@ -106,7 +106,7 @@ static const field FIELDS[] = {
     FIELD(serial.sb, ANY),
     FIELD(serial.sc, ANY),
     FIELD(serial.bits_left, 8),
-    OTHER(UNUSED, serial.pad),
+    FIELD(serial.turned, 1),
     FIELD(serial.next_bit, ANY),
 
     FIELD(dma.start, ANY),

@@ -18,7 +18,7 @@
 #include "gb/rom.h"
 
 /* Raised whenever a field is added, removed or changes its meaning. */
-#define DM_GB_STATE_VERSION 2u
+#define DM_GB_STATE_VERSION 3u
 
 /* Bytes of a state of a machine with this ROM. */
 size_t dm_gb_state_size(const dm_gb_rom *rom);

@@ -60,7 +60,7 @@ static void fill(rig *r, uint32_t random)
     m->cpu.waking &= 1;
     m->int_flags &= 0x1F, m->boot_mapped &= 1;
     m->timer.overflowed &= 1;
-    m->serial.bits_left &= 7;
+    m->serial.bits_left &= 7, m->serial.turned &= 1;
     m->dma.active &= 1, m->dma.next = (uint8_t)(m->dma.next % 161), m->dma.restarted &= 127;
     dm_gb_ppu *ppu = &m->ppu;
     ppu->line = (uint8_t)(ppu->line % 154), ppu->first_line &= 1;
@@ -176,7 +176,7 @@ static void numbers_are_little_endian(void **state)
     dm_buffer out = save(&r);
     static const uint8_t expected[] = {0x78, 0x56, 0x34, 0x12, 0xF0, 0xDE, 0xBC, 0x9A};
     assert_memory_equal(out.data + 64, expected, sizeof expected);
-    assert_memory_equal(out.data, "DMGBSTAT\2\0\0\0", 12);
+    assert_memory_equal(out.data, "DMGBSTAT\3\0\0\0", 12);
     assert_memory_equal(out.data + 40, "STATE TEST\0\0\0\0\0\0", 16);
     dm_buffer_deinit(&out);
     drop(&r);
@@ -272,8 +272,8 @@ static void reasons_are_named(void **state)
     out.data[100] ^= 1;
     out.data[8] = 9;
     refused(&r, out.data, out.size, DM_EUNSUPPORTED,
-            "state: version 9, this build reads version 2");
-    out.data[8] = 2;
+            "state: version 9, this build reads version 3");
+    out.data[8] = DM_GB_STATE_VERSION;
     out.data[57] ^= 1;
     rehash(&out);
     refused(&r, out.data, out.size, DM_EFORMAT, "state: sizes do not fit the ROM");
