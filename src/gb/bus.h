@@ -17,17 +17,29 @@ typedef dm_gb_lane dm_gb_bus;
 
 /* ---- Scheduling ---- */
 
+DM_FN bool dm_gb_pending(const dm_gb_lane *lane)
+{
+    return (lane->m->int_flags & dm_gb_ram_load(lane, DM_GB_IE) & 0x1Fu) != 0;
+}
+
+/* Is there anything to do before the next instruction? */
+DM_FN bool dm_gb_waiting(const dm_gb_lane *lane)
+{
+    const dm_gb_cpu *cpu = &lane->m->cpu;
+    return cpu->mode != DM_GB_RUNNING || cpu->ei_delay || cpu->halt_bug ||
+           (cpu->ime && dm_gb_pending(lane));
+}
+
 /* Work out when the loop must look up from executing instructions: at `now` when an interrupt is
  * waiting, else when the next one that IE lets through can come, or where the run stops. */
 DM_FN_SLOW void dm_gb_schedule(dm_gb_lane *lane, uint32_t now)
 {
     dm_gb_machine *m = lane->m;
-    uint32_t enabled = dm_gb_ram_load(lane, DM_GB_IE);
-    if (m->cpu.mode != DM_GB_RUNNING || m->cpu.ei_delay || m->cpu.halt_bug ||
-        (m->cpu.ime && (m->int_flags & enabled & 0x1Fu) != 0)) {
+    if (dm_gb_waiting(lane)) {
         m->next_event = now;
         return;
     }
+    uint32_t enabled = dm_gb_ram_load(lane, DM_GB_IE);
     uint32_t next = dm_gb_ppu_next(lane, enabled);
     if ((enabled & DM_GB_INT_TIMER) != 0)
         next = dm_gb_earlier(next, dm_gb_timer_next(m, now));
@@ -287,6 +299,8 @@ DM_FN_SLOW void dm_gb_slow_write(dm_gb_lane *lane, uint32_t now, uint32_t addres
             dm_gb_ram_store(lane, DM_GB_IE, value);
         } else {
             dm_gb_io_write(lane, now, address, value);
+            if (address >= 0xFF10u && address < 0xFF40u)
+                return; /* sound asks for nothing */
         }
         dm_gb_schedule(lane, now);
         return;
@@ -394,7 +408,7 @@ DM_FN uint32_t dm_gb_bus_read(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t address
 DM_FN void dm_gb_bus_write(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t address, uint32_t value)
 {
     uint8_t *page = DM_GB_KNOWN(address >= 0xFF00u) ? 0 : lane->write_page[address >> 12];
-    hot->poll_pc = DM_GB_NO_POLL;
+    lane->poll_pc = DM_GB_NO_POLL;
     if (DM_LIKELY(page != 0)) {
         page[address] = (uint8_t)value;
     } else if (address - 0xFF80u < 0x7Fu) {
@@ -406,7 +420,13 @@ DM_FN void dm_gb_bus_write(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t address, u
     dm_gb_hot_tick(hot);
 }
 
-/* Are the two bytes at an address on one page? */
+/* Are the two bytes at an address in HRAM, below IE? */
+DM_FN bool dm_gb_in_hram(uint32_t address)
+{
+    return address - 0xFF80u < 0x7Eu;
+}
+
+/* Are they on one page? */
 DM_FN bool dm_gb_one_page(uint32_t address)
 {
     return (address & 0xFFFu) != 0xFFFu;
@@ -424,10 +444,14 @@ DM_FN uint32_t dm_gb_bus_pop(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t address)
 {
     const uint8_t *page = lane->read_page[address >> 12];
     uint32_t value;
-    if (DM_LIKELY(page != 0 && dm_gb_one_page(address)))
-        value = page[address] | ((uint32_t)page[address + 1u] << 8);
-    else
+    if (DM_UNLIKELY(page == 0) && dm_gb_in_hram(address))
+        page = lane->ram + DM_GB_HRAM - 0xFF80;
+    if (DM_LIKELY(page != 0 && dm_gb_one_page(address))) {
+        page += address;
+        value = page[0] | ((uint32_t)page[1] << 8);
+    } else {
         value = dm_gb_slow_pop(lane, hot->time, address);
+    }
     hot->time += 2u * DM_GB_TIME_CYCLE;
     return value;
 }
@@ -446,10 +470,13 @@ DM_FN_SLOW uint64_t dm_gb_slow_push(dm_gb_lane *lane, uint64_t time, uint32_t ad
 DM_FN void dm_gb_bus_push(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t address, uint32_t value)
 {
     uint8_t *page = lane->write_page[address >> 12];
-    hot->poll_pc = DM_GB_NO_POLL;
+    lane->poll_pc = DM_GB_NO_POLL;
+    if (DM_UNLIKELY(page == 0) && dm_gb_in_hram(address))
+        page = lane->ram + DM_GB_HRAM - 0xFF80;
     if (DM_LIKELY(page != 0 && dm_gb_one_page(address))) {
-        page[address] = (uint8_t)value;
-        page[address + 1u] = (uint8_t)(value >> 8);
+        page += address;
+        page[0] = (uint8_t)value;
+        page[1] = (uint8_t)(value >> 8);
         hot->time += 2u * DM_GB_TIME_CYCLE;
     } else {
         hot->time = dm_gb_slow_push(lane, hot->time, address, value);
@@ -541,7 +568,7 @@ DM_FN void dm_gb_bus_jump(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t from)
     (void)from;
 #else
     /* Page F is not all one memory. */
-    if (DM_UNLIKELY(((from ^ hot->pc) & 0xF000u) != 0 || hot->pc >= 0xF000u))
+    if (from == DM_GB_FAR || DM_UNLIKELY(((from ^ hot->pc) & 0xF000u) != 0 || hot->pc >= 0xF000u))
         dm_gb_hot_remap(hot, lane);
 #endif
 }
@@ -585,7 +612,7 @@ DM_FN_SLOW uint32_t dm_gb_control(dm_gb_lane *lane, uint32_t now, uint32_t opera
         dm_gb_ppu_sync(lane, now);
         dm_gb_timer_sync(m, now);
         dm_gb_serial_sync(lane, now);
-        pending = (m->int_flags & dm_gb_ram_load(lane, DM_GB_IE) & 0x1Fu) != 0;
+        pending = dm_gb_pending(lane);
         if (operation == DM_GB_DO_HALT) {
             if (!pending) {
                 cpu->mode = DM_GB_HALTED;
@@ -596,7 +623,8 @@ DM_FN_SLOW uint32_t dm_gb_control(dm_gb_lane *lane, uint32_t now, uint32_t opera
             } else {
                 cpu->halt_bug = 1;
             }
-            break;
+            m->next_event = now;
+            return move;
         }
         /* STOP (Pan Docs, "Using the STOP instruction"): its second byte is skipped unless an
          * interrupt waits. */
@@ -614,20 +642,24 @@ DM_FN_SLOW uint32_t dm_gb_control(dm_gb_lane *lane, uint32_t now, uint32_t opera
             dm_gb_serial_div_reset(lane, now);
             dm_gb_timer_write(m, now, 0xFF04, 0);
         }
-        break;
+        dm_gb_schedule(lane, now);
+        return move;
     }
-    dm_gb_schedule(lane, now);
+    /* When the next request can come does not depend on IME. */
+    if (dm_gb_waiting(lane))
+        m->next_event = now;
     return move;
 }
 
 DM_FN void dm_gb_bus_control(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t operation)
 {
     uint32_t now = dm_gb_hot_clock(hot, lane->m);
-    hot->poll_pc = DM_GB_NO_POLL;
     hot->pc = (hot->pc + dm_gb_control(lane, now, operation)) & 0xFFFFu;
 #if DM_GB_GPU_FORM
+    hot->poll_pc = DM_GB_NO_POLL;
     dm_gb_hot_reload(lane, hot);
 #else
+    lane->poll_pc = DM_GB_NO_POLL;
     hot->time = dm_gb_time_make(now, hot->time, lane->m);
     dm_gb_hot_remap(hot, lane);
 #endif

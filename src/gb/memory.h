@@ -54,6 +54,8 @@ typedef struct dm_gb_lane {
     uint32_t poll_clock, poll_count;
 #else
     uint64_t poll_time;
+    uint32_t poll_pc; /* head of that loop; DM_GB_NO_POLL: none */
+    bool poll_counts; /* it may be one that only counts */
 #endif
     uint8_t poll_passes;
 } dm_gb_lane;

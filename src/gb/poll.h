@@ -6,8 +6,8 @@
  * differ if something it reads differs. The slow read path notes for how long each answer holds
  * (lane.poll_limit), plain memory holds as long as nothing is written, and an interrupt cannot come
  * before next_event. So whole passes up to there are accounted for at once: clock and instruction
- * count move on, nothing else would have changed. tests/gb/test_poll.c runs programs with and
- * without and compares every state. */
+ * count move on, nothing else would have changed. The CPU passes loops that only count likewise.
+ * tests/gb/test_poll.c runs programs with and without and compares every state. */
 #ifndef DM_GB_POLL_H
 #define DM_GB_POLL_H
 
@@ -65,25 +65,131 @@ DM_FN void dm_gb_poll_skip(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t until)
 #endif
 }
 
+#if !DM_GB_GPU_FORM
+
+/* Can this be the head of a loop that only counts? Then run.h, at its next dispatch, calls
+ * dm_gb_poll_count: in one place, since it is long. */
+DM_FN bool dm_gb_may_count(const dm_gb_lane *lane, const dm_gb_hot *hot)
+{
+    if (hot->pc >= lane->code_limit)
+        return true;
+    uint32_t opcode = hot->code[hot->pc];
+    return opcode < 64u && (0x2000202029202821u >> opcode & 1u) != 0;
+}
+
+/* How long a pass of the loop at `head` takes, in hot.time's form, when it counts `counter` down to
+ * zero and does nothing else; else 0. Such loops wait for OAM DMA and for time to pass:
+ *
+ *   NOP and JR to the next instruction; once DEC r8, or DEC BC (DE), LD A,B (D), OR A,C (E);
+ *   at the end JR NZ or JP NZ to the head */
+DM_FN_SLOW uint64_t dm_gb_poll_counter(const uint8_t *code, uint32_t head, uint32_t *counter)
+{
+    const uint8_t *at = code + head;
+    uint64_t period = 0;
+    *counter = DM_GB_ARG_NONE;
+    for (uint32_t i = 0; i < 8; i++) {
+        uint32_t cycles, length = 1, instructions = 1;
+        bool counts = false;
+        if (at[0] == 0x20 || at[0] == 0xC2) {
+            bool back = at[0] == 0x20 ? at + 2 + (int8_t)at[1] == code + head
+                                      : (at[1] | (uint32_t)at[2] << 8) == head;
+            cycles = at[0] == 0x20 ? 3u : 4u;
+            return back && *counter != DM_GB_ARG_NONE ? period + cycles * DM_GB_TIME_CYCLE + 1u : 0;
+        }
+        if (at[0] == 0x00) {
+            cycles = 1;
+        } else if (at[0] == 0x18 && at[1] == 0) {
+            cycles = 3;
+            length = 2;
+        } else if ((at[0] & 0xC7u) == 0x05 && at[0] != 0x35) {
+            cycles = 1;
+            counts = true;
+        } else if ((at[0] == 0x0B && at[1] == 0x78 && at[2] == 0xB1) ||
+                   (at[0] == 0x1B && at[1] == 0x7A && at[2] == 0xB3)) {
+            cycles = 4;
+            length = instructions = 3;
+            counts = true;
+        } else {
+            return 0;
+        }
+        if (counts && *counter != DM_GB_ARG_NONE)
+            return 0;
+        if (counts)
+            *counter = length == 1 ? at[0] >> 3 : at[0] == 0x0B ? DM_GB_ARG_BC : DM_GB_ARG_DE;
+        period += cycles * DM_GB_TIME_CYCLE + instructions;
+        at += length;
+    }
+    return 0;
+}
+
+#define DM_GB_COUNTER_BYTES 32u /* more than dm_gb_poll_counter looks at */
+
+/* Pass as many rounds of a loop that counts as are left before the event, but for the last. */
+DM_FN void dm_gb_poll_count(dm_gb_lane *lane, dm_gb_hot *hot)
+{
+    if (hot->pc + DM_GB_COUNTER_BYTES >= lane->code_limit || (int64_t)hot->time >= 0)
+        return;
+    uint32_t counter;
+    uint64_t period = dm_gb_poll_counter(hot->code, hot->pc, &counter);
+    if (period == 0)
+        return;
+    bool wide = counter >= DM_GB_ARG_BC;
+    uint32_t value = wide ? dm_gb_pair(hot, counter) : dm_gb_reg8(hot, counter);
+    uint64_t left = 0u - (uint64_t)((int64_t)hot->time >> 28);
+    uint64_t passes = left / (period >> 28);
+    if (wide && (value == 0 || value >= 0xFE00u))
+        return;     /* DEC of such a value may damage OAM (oam_bug.h) */
+    if (value == 0) /* the head was reached from elsewhere: all 256 are to come */
+        value = 0x100;
+    if (passes > value - 1u)
+        passes = value - 1u;
+    if (passes == 0)
+        return;
+    hot->time += passes * period;
+    value -= (uint32_t)passes;
+    if (wide) {
+        dm_gb_set_pair(hot, counter, value);
+        hot->a = (value >> 8) | (value & 0xFFu);
+        hot->zc = hot->a;
+        hot->hn = 0;
+    } else {
+        dm_gb_set_reg8(hot, counter, value);
+        hot->zc = (hot->zc & DM_GB_CARRY) | value;
+        hot->hn = ((value + 1u) ^ value) | DM_GB_N;
+    }
+}
+
+#endif
+
 /* A backward jump was taken; PC is the head of the loop. Writes forget poll_pc. */
 DM_FN void dm_gb_bus_loop(dm_gb_lane *lane, dm_gb_hot *hot)
 {
-    if (DM_LIKELY(hot->poll_pc != hot->pc)) {
-        hot->poll_pc = hot->pc;
+#if DM_GB_GPU_FORM
+    uint32_t *poll_pc = &hot->poll_pc;
+    uint32_t next_event = hot->next_event;
+#else
+    uint32_t *poll_pc = &lane->poll_pc;
+    uint32_t next_event = lane->m->next_event;
+#endif
+    if (DM_LIKELY(*poll_pc != hot->pc)) {
+        *poll_pc = hot->pc;
         lane->poll_passes = 0;
         return;
     }
     if (!lane->skip_polls)
         return;
     if (lane->poll_passes == 0 || !dm_gb_poll_same(lane, hot)) {
+#if !DM_GB_GPU_FORM
+        if (lane->poll_passes != 0 && dm_gb_may_count(lane, hot)) {
+            lane->poll_counts = true;
+            lane->code_limit = 0;
+            return;
+        }
+#endif
         dm_gb_poll_remember(lane, hot);
         return;
     }
-#if DM_GB_GPU_FORM
-    uint32_t until = dm_gb_earlier(lane->poll_limit, hot->next_event);
-#else
-    uint32_t until = dm_gb_earlier(lane->poll_limit, lane->m->next_event);
-#endif
+    uint32_t until = dm_gb_earlier(lane->poll_limit, next_event);
     if (dm_gb_before(dm_gb_hot_clock(hot, lane->m), until))
         dm_gb_poll_skip(lane, hot, until);
     lane->poll_passes = 0;

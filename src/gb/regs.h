@@ -33,7 +33,8 @@ typedef struct dm_gb_hot {
     uint32_t pc, sp;
 #if DM_GB_GPU_FORM
     uint32_t clock, next_event;
-    uint32_t count; /* instructions since the hot registers were loaded */
+    uint32_t count;   /* instructions since the hot registers were loaded */
+    uint32_t poll_pc; /* head of the loop that is being watched (poll.h); DM_GB_NO_POLL: none */
     uint32_t low, high;
     uint32_t rom_low, rom_high, cart_ram; /* what the map shows, see bus.h */
     /* The lane's pointers: here the compiler knows that no slow path changes them. */
@@ -49,7 +50,6 @@ typedef struct dm_gb_hot {
     bool careful;        /* fetch byte by byte over the bus (run.h); a constant to the compiler */
 #endif
     uint32_t zc, hn;
-    uint32_t poll_pc; /* head of the loop that is being watched (run.h); DM_GB_NO_POLL: none */
 } dm_gb_hot;
 
 #define DM_GB_NO_POLL 0xFFFFFFFFu
@@ -263,6 +263,7 @@ DM_FN void dm_gb_hot_load(dm_gb_hot *hot, dm_gb_machine *m, dm_gb_lane *lane)
     hot->clock = m->clock;
     hot->next_event = m->next_event;
     hot->count = 0;
+    hot->poll_pc = DM_GB_NO_POLL;
     hot->low =
         cpu->b | ((uint32_t)cpu->c << 8) | ((uint32_t)cpu->d << 16) | ((uint32_t)cpu->e << 24);
     hot->high = cpu->h | ((uint32_t)cpu->l << 8) | ((uint32_t)cpu->a << 24);
@@ -284,8 +285,9 @@ DM_FN void dm_gb_hot_load(dm_gb_hot *hot, dm_gb_machine *m, dm_gb_lane *lane)
     hot->code = 0;
     hot->careful = false;
     lane->code_limit = 0;
+    lane->poll_pc = DM_GB_NO_POLL;
+    lane->poll_counts = false;
 #endif
-    hot->poll_pc = DM_GB_NO_POLL;
 }
 
 DM_FN void dm_gb_hot_store(const dm_gb_hot *hot, dm_gb_machine *m)

@@ -37,37 +37,45 @@ DM_FN void dm_gb_count64(uint32_t *low, uint32_t *high, uint32_t amount)
     *high += *low < amount ? 1u : 0u;
 }
 
+DM_FN void dm_gb_push_byte(dm_gb_lane *lane, uint32_t now, uint32_t address, uint32_t value)
+{
+    if (address - 0xFF80u < 0x7Fu)
+        dm_gb_ram_store(lane, DM_GB_HRAM + address - 0xFF80u, value);
+    else
+        dm_gb_slow_write(lane, now, address, value);
+}
+
 /* Interrupt dispatch, five M-cycles. Which interrupt it is, is decided after the high byte of PC
  * was pushed: when that push goes to IE it may turn out to be another one, or none (mooneye:
  * interrupts/ie_push). */
 DM_FN_SLOW void dm_gb_dispatch(dm_gb_lane *lane)
 {
     dm_gb_machine *m = lane->m;
-    dm_gb_hot hot;
-    dm_gb_hot_load(&hot, m, lane);
-    dm_gb_hot_tick(&hot); /* the opcode at PC is fetched and dropped */
-    dm_gb_bus_adjust(lane, &hot, hot.pc);
-    dm_gb_hot_tick(&hot);
-    dm_gb_bus_adjust(lane, &hot, hot.sp);
-    dm_gb_hot_tick(&hot);
-    hot.sp = (hot.sp - 1u) & 0xFFFFu;
-    dm_gb_bus_write(lane, &hot, hot.sp, hot.pc >> 8);
+    dm_gb_cpu *cpu = &m->cpu;
+    uint32_t now = m->clock + 4u; /* the opcode at PC is fetched and dropped */
+    if ((cpu->pc & 0xFF00u) == 0xFE00u)
+        dm_gb_oam_bug_write(lane, now);
+    now += 4u;
+    if ((cpu->sp & 0xFF00u) == 0xFE00u)
+        dm_gb_oam_bug_write(lane, now);
+    now += 4u;
+    dm_gb_push_byte(lane, now, --cpu->sp, cpu->pc >> 8);
+    now += 4u;
     uint32_t enabled = dm_gb_ram_load(lane, DM_GB_IE);
-    hot.sp = (hot.sp - 1u) & 0xFFFFu;
-    dm_gb_sync_all(lane, dm_gb_hot_clock(&hot, m));
+    dm_gb_sync_all(lane, now);
     uint32_t requests = m->int_flags;
-    dm_gb_bus_write(lane, &hot, hot.sp, hot.pc & 0xFFu);
+    dm_gb_push_byte(lane, now, --cpu->sp, cpu->pc & 0xFFu);
     uint32_t pending = enabled & requests & 0x1Fu;
-    hot.pc = 0;
+    cpu->pc = 0;
     if (pending != 0) {
         uint32_t bit = dm_ffs_u32(pending) - 1u;
         /* Acknowledged in the middle of the M-cycle: a request that comes before that is lost. */
-        dm_gb_sync_all(lane, dm_gb_hot_clock(&hot, m) - 2u);
+        dm_gb_sync_all(lane, now + 2u);
         m->int_flags &= (uint8_t) ~(1u << bit);
-        hot.pc = 0x40u + 8u * bit;
+        cpu->pc = (uint16_t)(0x40u + 8u * bit);
     }
-    m->cpu.ime = 0;
-    dm_gb_hot_store(&hot, m);
+    cpu->ime = 0;
+    m->clock = now + 4u;
 }
 
 /* The earliest T-cycle at which a device will request an enabled interrupt, or do other work of its
@@ -177,10 +185,13 @@ DM_FN_SLOW enum dm_gb_next dm_gb_event(dm_gb_lane *lane)
             /* One more instruction runs before an interrupt can. */
             cpu->ei_delay = 0;
             cpu->ime = 1;
-            m->next_event = m->clock + 1u;
+            if (dm_gb_pending(lane))
+                m->next_event = m->clock + 1u;
+            else
+                dm_gb_schedule(lane, m->clock);
             return DM_GB_NEXT_RUN;
         }
-        if (cpu->ime && (m->int_flags & dm_gb_ram_load(lane, DM_GB_IE) & 0x1Fu) != 0) {
+        if (cpu->ime && dm_gb_pending(lane)) {
             dm_gb_dispatch(lane);
             continue;
         }
@@ -239,6 +250,22 @@ DM_FN void dm_gb_careful_step(dm_gb_lane *lane, dm_gb_hot *hot, bool halt_bug)
     dm_gb_exec(lane, hot, row);
 }
 
+/* The code is not where it was, or a loop may count. True when time may have passed. */
+DM_FN bool dm_gb_find_code(dm_gb_lane *lane, dm_gb_hot *hot)
+{
+    dm_gb_hot_remap(hot, lane);
+    if (hot->pc >= 0xFF80u) {
+        hot->code = lane->ram + DM_GB_HRAM - 0xFF80;
+        lane->code_limit = 0xFFFD;
+    }
+    if (!lane->poll_counts)
+        return false;
+    lane->poll_counts = false;
+    dm_gb_poll_count(lane, hot);
+    dm_gb_poll_remember(lane, hot);
+    return true;
+}
+
 #if DM_GB_SMALL_LOOP
 
 /* Run until the first instruction boundary at or after m->target. Sanitizer builds take this loop:
@@ -259,6 +286,7 @@ DM_FN_SLOW void dm_gb_loop(dm_gb_lane *lane)
             dm_gb_hot_load(&hot, m, lane);
         }
         dm_gb_careful_step(lane, &hot, next == DM_GB_NEXT_HALT_BUG);
+        dm_gb_find_code(lane, &hot);
     }
 }
 
@@ -315,12 +343,9 @@ event:
     if (next == DM_GB_NEXT_HALT_BUG)
         DM_GB_DISPATCH();
 
-elsewhere: /* the code is not where it was */
-    dm_gb_hot_remap(&hot, lane);
-    if (hot.pc >= 0xFF80u) {
-        hot.code = lane->ram + DM_GB_HRAM - 0xFF80;
-        lane->code_limit = 0xFFFD;
-    }
+elsewhere:
+    if (dm_gb_find_code(lane, &hot) && (int64_t)hot.time >= 0)
+        goto event;
     if (hot.pc < lane->code_limit)
         goto *base_labels[hot.code[hot.pc]];
     dm_gb_hot_store(&hot, m);

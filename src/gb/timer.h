@@ -34,8 +34,7 @@ DM_FN bool dm_gb_timer_level(uint32_t counter, uint32_t tac)
     return (tac & 4u) != 0 && ((counter >> (dm_gb_timer_shift(tac) - 1u)) & 1u) != 0;
 }
 
-/* Bring TIMA and its interrupt up to accesses at `now`. */
-DM_FN_SLOW void dm_gb_timer_sync(dm_gb_machine *m, uint32_t now)
+DM_FN_SLOW void dm_gb_timer_advance(dm_gb_machine *m, uint32_t now)
 {
     dm_gb_timer *timer = &m->timer;
     for (;;) {
@@ -66,6 +65,15 @@ DM_FN_SLOW void dm_gb_timer_sync(dm_gb_machine *m, uint32_t now)
         timer->overflowed = 1;
         timer->reload_at = timer->synced + 4u;
     }
+}
+
+/* Bring TIMA and its interrupt up to accesses at `now`. */
+DM_FN void dm_gb_timer_sync(dm_gb_machine *m, uint32_t now)
+{
+    if (dm_gb_timer_enabled(&m->timer) || m->timer.overflowed)
+        dm_gb_timer_advance(m, now);
+    else
+        m->timer.synced = now;
 }
 
 /* T-cycle of the next interrupt request, as of the last sync. */
