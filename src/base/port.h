@@ -19,8 +19,8 @@
  *   dm_atomic_<add|min|max|cas|exch|and|or|xor>_u32, dm_atomic_<add|cas|max>_u64,
  *   dm_atomic_add_f32            relaxed; return the old value
  *   dm_load_u64, dm_store_u64, dm_bswap_u64      eight bytes at any address
- *   dm_byte_perm, dm_popcount_u32, dm_ffs_u32, dm_clz_u32, dm_mulhi_u32, dm_rotl_u32, dm_fmaf,
- *   dm_f32_bits, dm_bits_f32     one instruction each where the machine has it
+ *   dm_byte_perm, dm_byte_pick, dm_popcount_u32, dm_ffs_u32, dm_clz_u32, dm_mulhi_u32, dm_rotl_u32,
+ * dm_fmaf, dm_f32_bits, dm_bits_f32     one instruction each where the machine has it
  *
  * A kernel:
  *
@@ -321,6 +321,19 @@ DM_FN uint32_t dm_byte_perm(uint32_t x, uint32_t y, uint32_t selector)
     uint32_t b2 = (uint32_t)(both >> (((selector >> 8) & 7u) * 8)) & 0xFFu;
     uint32_t b3 = (uint32_t)(both >> (((selector >> 12) & 7u) * 8)) & 0xFFu;
     return b0 | (b1 << 8) | (b2 << 16) | (b3 << 24);
+#endif
+}
+
+/* The same in one instruction on a GPU: every nibble of `selector` must be below 8; bits from 16 up
+ * are ignored. */
+DM_FN uint32_t dm_byte_pick(uint32_t x, uint32_t y, uint32_t selector)
+{
+#if DM_ON_CUDA
+    uint32_t picked;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(picked) : "r"(x), "r"(y), "r"(selector));
+    return picked;
+#else
+    return dm_byte_perm(x, y, selector);
 #endif
 }
 

@@ -53,52 +53,10 @@ DM_FN_SLOW void dm_gb_schedule(dm_gb_lane *lane, uint32_t now)
 
 #if DM_GB_GPU_FORM
 
-/* The map lives in the hot registers (dm_gb_hot_remap). */
+/* The map is quick.h's business. */
 DM_FN void dm_gb_map(dm_gb_lane *lane)
 {
     (void)lane;
-}
-
-/* Where plain memory is: one pointer for all kinds, so that lanes reading different ones share one
- * load. NULL: ask the slow path. */
-DM_FN const uint8_t *dm_gb_plain(const dm_gb_hot *hot, uint32_t address)
-{
-    if (address >= 0xFF80u)
-        return hot->ram + (address - 0xFF80u + DM_GB_HRAM);
-    if (hot->rom_low == DM_GB_UNMAPPED)
-        return 0;
-    if (address < 0x8000u)
-        return hot->rom +
-               ((address < 0x4000u ? hot->rom_low : hot->rom_high) + (address & 0x3FFFu));
-    if (address - 0xC000u < 0x2000u)
-        return hot->ram + (address - 0xC000u + DM_GB_WRAM);
-    if (address - 0xA000u < 0x2000u && hot->cart_ram != DM_GB_NO_RAM)
-        return hot->ram + (address - 0xA000u + DM_GB_CART_RAM + hot->cart_ram);
-    return 0;
-}
-
-DM_FN bool dm_gb_fast_read(const dm_gb_lane *lane, const dm_gb_hot *hot, uint32_t address,
-                           uint32_t *value)
-{
-    (void)lane;
-    const uint8_t *at = dm_gb_plain(hot, address);
-    if (at == 0)
-        return false;
-    *value = *at;
-    return true;
-}
-
-DM_FN bool dm_gb_fast_write(dm_gb_lane *lane, const dm_gb_hot *hot, uint32_t address,
-                            uint32_t value)
-{
-    (void)lane;
-    if (address < 0xA000u || address == 0xFFFFu)
-        return false;
-    uint8_t *at = (uint8_t *)dm_gb_plain(hot, address);
-    if (at == 0)
-        return false;
-    *at = (uint8_t)value;
-    return true;
 }
 
 #else
@@ -195,6 +153,9 @@ DM_FN uint32_t dm_gb_io_read(dm_gb_lane *lane, uint32_t now, uint32_t address)
         value = m->boot_mapped ? 0xFEu : 0xFFu;
     }
     lane->poll_limit = dm_gb_earlier(lane->poll_limit, steady);
+#if DM_GB_GPU_FORM
+    lane->steady = steady;
+#endif
     return value;
 }
 
@@ -339,18 +300,34 @@ DM_FN_SLOW void dm_gb_slow_write(dm_gb_lane *lane, uint32_t now, uint32_t addres
 DM_FN void dm_gb_hot_reload(const dm_gb_lane *lane, dm_gb_hot *hot)
 {
     hot->next_event = lane->m->next_event;
-    dm_gb_hot_remap(hot, lane->m);
+    hot->io_address = DM_GB_NO_ADDRESS;
+    hot->vram_until = hot->clock;
+}
+
+/* Until when VRAM is plain memory, after an access at `now` that was let through: nobody reads it
+ * for a picture and the access stays open. */
+DM_FN uint32_t dm_gb_vram_steady(dm_gb_lane *lane, uint32_t now)
+{
+    const dm_gb_machine *m = lane->m;
+    const dm_gb_ppu *ppu = &m->ppu;
+    if (!dm_gb_lcd_on(m))
+        return dm_gb_never(now);
+    if (ppu->line >= DM_GB_VBLANK_LINE)
+        return dm_gb_line_time(ppu, 0, 80, 0);
+    if (ppu->drawing || ppu->fifo.dot != 0)
+        return now;
+    uint32_t dot = dm_gb_ppu_dot(m, now);
+    if (dot <= 80u)
+        return ppu->line_start + 80u;
+    return dot < DM_GB_LINE_CYCLES && ppu->line + 1u < DM_GB_VBLANK_LINE
+               ? ppu->line_start + DM_GB_LINE_CYCLES + 80u
+               : now;
 }
 
 DM_FN uint32_t dm_gb_bus_read(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t address)
 {
     uint32_t now = hot->clock;
-    uint32_t value;
     hot->clock = now + 4u;
-    if (DM_LIKELY(dm_gb_fast_read(lane, hot, address, &value)))
-        return value;
-    if (address >= 0xFF80u)
-        return dm_gb_ram_load(lane, DM_GB_HRAM + address - 0xFF80u);
     return dm_gb_slow_read(lane, now, address);
 }
 
@@ -359,9 +336,7 @@ DM_FN void dm_gb_bus_write(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t address, u
     uint32_t now = hot->clock;
     hot->clock = now + 4u;
     hot->poll_pc = DM_GB_NO_POLL;
-    if (DM_LIKELY(dm_gb_fast_write(lane, hot, address, value)))
-        return;
-    if (address >= 0xFF80u && address != 0xFFFFu) {
+    if (address - 0xFF80u < 0x7Fu) {
         dm_gb_ram_store(lane, DM_GB_HRAM + address - 0xFF80u, value);
         return;
     }
@@ -495,40 +470,20 @@ DM_FN uint32_t dm_gb_fetch(dm_gb_lane *lane, dm_gb_hot *hot)
 
 #if DM_GB_GPU_FORM
 
-/* Opcode and operands of an instruction in ROM come with one load. The last two bytes of a bank are
- * read one by one: what follows them depends on the map. */
-
 DM_FN uint32_t dm_gb_fetch_opcode(dm_gb_lane *lane, dm_gb_hot *hot)
 {
-    hot->word_valid = hot->rom_words != 0 && hot->pc < 0x8000u && hot->rom_low != DM_GB_UNMAPPED &&
-                      (hot->pc & 0x3FFFu) < 0x3FFEu;
-    if (hot->word_valid == 0)
-        return dm_gb_fetch(lane, hot);
-    uint32_t base = hot->pc < 0x4000u ? hot->rom_low : hot->rom_high;
-    hot->word = hot->rom_words[base + (hot->pc & 0x3FFFu)];
-    hot->clock += 4u;
-    hot->pc++;
-    return hot->word & 0xFFu;
+    return dm_gb_fetch(lane, hot);
 }
 
 DM_FN uint32_t dm_gb_bus_fetch8(dm_gb_lane *lane, dm_gb_hot *hot)
 {
-    if (hot->word_valid == 0)
-        return dm_gb_fetch(lane, hot);
-    hot->clock += 4u;
-    hot->pc++;
-    return (hot->word >> 8) & 0xFFu;
+    return dm_gb_fetch(lane, hot);
 }
 
 DM_FN uint32_t dm_gb_bus_fetch16(dm_gb_lane *lane, dm_gb_hot *hot)
 {
-    if (hot->word_valid == 0) {
-        uint32_t low = dm_gb_fetch(lane, hot);
-        return low | (dm_gb_fetch(lane, hot) << 8);
-    }
-    hot->clock += 8u;
-    hot->pc += 2u;
-    return (hot->word >> 8) & 0xFFFFu;
+    uint32_t low = dm_gb_fetch(lane, hot);
+    return low | (dm_gb_fetch(lane, hot) << 8);
 }
 
 #else

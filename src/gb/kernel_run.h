@@ -10,8 +10,14 @@
 
 DM_KERNEL_BOUNDS(dm_gb_run_machines, dm_gb_run_args, 128, 1)
 {
+#if DM_ON_CUDA
+    const dm_gb_quick_place place = dm_gb_quick_open();
+#endif
     for (uint64_t i = dm_thread_index(); i < args.count; i += dm_thread_count()) {
         dm_gb_lane lane = {0};
+#if DM_ON_CUDA
+        lane.place = place;
+#endif
         lane.m = args.machines + i;
         lane.ram = args.memory + i * args.memory_stride;
         lane.rom = args.rom;

@@ -21,6 +21,16 @@ enum dm_gb_draw { DM_GB_DRAW_NEVER, DM_GB_DRAW_LAST, DM_GB_DRAW_ALWAYS };
 #include <dotmatrix/gb.h>
 #endif
 
+/* Where the short road (quick.h) keeps its map and its rows: a GPU's shared memory has addresses of
+ * 32 bits. */
+typedef struct dm_gb_quick_place {
+#if DM_ON_CUDA
+    uint32_t slots, rows;
+#else
+    const uint8_t **slots;
+#endif
+} dm_gb_quick_place;
+
 typedef struct dm_gb_lane {
     dm_gb_machine *m;
     uint8_t *ram;       /* lane memory */
@@ -36,7 +46,10 @@ typedef struct dm_gb_lane {
                              is under way at the end of this one is drawn too */
     uint8_t skip_polls;   /* polling loops may be skipped */
     uint8_t trace;        /* stop after each instruction */
-#if !DM_GB_GPU_FORM
+#if DM_GB_GPU_FORM
+    uint32_t steady; /* until when the register read last stays the same */
+    dm_gb_quick_place place;
+#else
     /* Pages of 4 KiB that are plain memory now, indexed by full address; NULL: ask the slow path.
      */
     const uint8_t *read_page[16];
@@ -54,10 +67,10 @@ typedef struct dm_gb_lane {
     uint32_t poll_clock, poll_count;
 #else
     uint64_t poll_time;
-    uint32_t poll_pc; /* head of that loop; DM_GB_NO_POLL: none */
-    bool poll_counts; /* it may be one that only counts */
+    uint32_t poll_pc;    /* head of that loop; DM_GB_NO_POLL: none */
+    bool poll_counts;    /* it may be one that only counts */
+    uint8_t poll_passes; /* 1: the registers at its head are known */
 #endif
-    uint8_t poll_passes;
 } dm_gb_lane;
 
 DM_FN uint8_t dm_gb_ram_load(const dm_gb_lane *lane, uint32_t offset)

@@ -7,7 +7,11 @@
  * (lane.poll_limit), plain memory holds as long as nothing is written, and an interrupt cannot come
  * before next_event. So whole passes up to there are accounted for at once: clock and instruction
  * count move on, nothing else would have changed. The CPU passes loops that only count likewise.
- * tests/gb/test_poll.c runs programs with and without and compares every state. */
+ * tests/gb/test_poll.c runs programs with and without and compares every state.
+ *
+ * Waiting for a line, `ldh a,[rLY] / cp N / jr nz` or `jr c`, would end at every line. A and the
+ * flags are made anew by every pass of it, so passes can be left out up to line N as long as one
+ * more is executed before anybody could see them. */
 #ifndef DM_GB_POLL_H
 #define DM_GB_POLL_H
 
@@ -25,7 +29,19 @@ DM_FN bool dm_gb_poll_same(const dm_gb_lane *lane, const dm_gb_hot *hot)
     return differ == 0;
 }
 
-DM_FN void dm_gb_poll_remember(dm_gb_lane *lane, const dm_gb_hot *hot)
+/* PC may be the head of a polling loop. */
+DM_FN void dm_gb_poll_begin(dm_gb_lane *lane, dm_gb_hot *hot)
+{
+#if DM_GB_GPU_FORM
+    (void)lane;
+    hot->poll_pc = hot->pc;
+#else
+    lane->poll_pc = hot->pc;
+    lane->poll_passes = 0;
+#endif
+}
+
+DM_FN void dm_gb_poll_remember(dm_gb_lane *lane, dm_gb_hot *hot)
 {
     uint32_t *r = lane->poll_regs;
     r[0] = hot->sp;
@@ -34,6 +50,9 @@ DM_FN void dm_gb_poll_remember(dm_gb_lane *lane, const dm_gb_hot *hot)
 #if DM_GB_GPU_FORM
     r[3] = hot->low;
     r[4] = hot->high;
+    /* What is read from now on has to be asked for, so that its limit is noted. */
+    hot->io_address = DM_GB_NO_ADDRESS;
+    hot->vram_until = hot->clock;
 #else
     r[3] = hot->bc;
     r[4] = hot->de;
@@ -43,25 +62,54 @@ DM_FN void dm_gb_poll_remember(dm_gb_lane *lane, const dm_gb_hot *hot)
 #if DM_GB_GPU_FORM
     lane->poll_clock = hot->clock;
     lane->poll_count = hot->count;
+    hot->poll_pc |= DM_GB_POLL_KNOWN;
 #else
     lane->poll_time = hot->time;
+    lane->poll_passes = 1;
 #endif
     lane->poll_limit = dm_gb_never(dm_gb_hot_clock(hot, lane->m));
-    lane->poll_passes = 1;
+}
+
+/* How long a pass takes, in T-cycles. */
+DM_FN uint32_t dm_gb_poll_period(const dm_gb_lane *lane, const dm_gb_hot *hot)
+{
+#if DM_GB_GPU_FORM
+    return hot->clock - lane->poll_clock;
+#else
+    return 4u * (uint32_t)((hot->time - lane->poll_time) >> 28);
+#endif
+}
+
+/* Up to when the loop at PC waits for a line, if it is that one; else `until` as it was. */
+DM_FN uint32_t dm_gb_poll_line(const dm_gb_lane *lane, const dm_gb_hot *hot, uint32_t next_event,
+                               uint32_t until)
+{
+    const dm_gb_machine *m = lane->m;
+    if (hot->pc > 0x7FF0u || (hot->pc & 0x3FFFu) > 0x3FF0u || m->boot_mapped || m->dma.active)
+        return until;
+    const uint8_t *at =
+        lane->rom + (hot->pc < 0x4000u ? m->cart.rom_low : m->cart.rom_high) + (hot->pc & 0x3FFFu);
+    uint32_t line = at[3];
+    if (at[0] != 0xF0u || at[1] != 0x44u || at[2] != 0xFEu || (at[4] != 0x20u && at[4] != 0x38u) ||
+        at[5] != 0xFAu)
+        return until;
+    if (!dm_gb_lcd_on(m) || line > DM_GB_LAST_LINE || line == m->ppu.line || line < 2u)
+        return until;
+    uint32_t shown = dm_gb_line_time(&m->ppu, line, 0, 0);
+    uint32_t last = dm_gb_earlier(shown, next_event) - 2u * dm_gb_poll_period(lane, hot);
+    return dm_gb_before(until, last) ? last : until;
 }
 
 /* As many whole passes as end by `until`. */
 DM_FN void dm_gb_poll_skip(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t until)
 {
     uint32_t left = until - dm_gb_hot_clock(hot, lane->m);
+    uint32_t passes = left / dm_gb_poll_period(lane, hot);
 #if DM_GB_GPU_FORM
-    uint32_t period = hot->clock - lane->poll_clock;
-    uint32_t passes = left / period;
-    hot->clock += passes * period;
+    hot->clock += passes * (hot->clock - lane->poll_clock);
     hot->count += passes * (hot->count - lane->poll_count);
 #else
-    uint64_t period = hot->time - lane->poll_time;
-    hot->time += left / (4u * (uint32_t)(period >> 28)) * period;
+    hot->time += passes * (hot->time - lane->poll_time);
 #endif
 }
 
@@ -165,22 +213,21 @@ DM_FN void dm_gb_poll_count(dm_gb_lane *lane, dm_gb_hot *hot)
 DM_FN void dm_gb_bus_loop(dm_gb_lane *lane, dm_gb_hot *hot)
 {
 #if DM_GB_GPU_FORM
-    uint32_t *poll_pc = &hot->poll_pc;
-    uint32_t next_event = hot->next_event;
+    const uint32_t poll_pc = hot->poll_pc & ~DM_GB_POLL_KNOWN, next_event = hot->next_event;
+    const bool known = hot->poll_pc != poll_pc;
 #else
-    uint32_t *poll_pc = &lane->poll_pc;
-    uint32_t next_event = lane->m->next_event;
+    const uint32_t poll_pc = lane->poll_pc, next_event = lane->m->next_event;
+    const bool known = lane->poll_passes != 0;
 #endif
-    if (DM_LIKELY(*poll_pc != hot->pc)) {
-        *poll_pc = hot->pc;
-        lane->poll_passes = 0;
+    if (DM_LIKELY(poll_pc != hot->pc)) {
+        dm_gb_poll_begin(lane, hot);
         return;
     }
     if (!lane->skip_polls)
         return;
-    if (lane->poll_passes == 0 || !dm_gb_poll_same(lane, hot)) {
+    if (!known || !dm_gb_poll_same(lane, hot)) {
 #if !DM_GB_GPU_FORM
-        if (lane->poll_passes != 0 && dm_gb_may_count(lane, hot)) {
+        if (known && dm_gb_may_count(lane, hot)) {
             lane->poll_counts = true;
             lane->code_limit = 0;
             return;
@@ -190,9 +237,10 @@ DM_FN void dm_gb_bus_loop(dm_gb_lane *lane, dm_gb_hot *hot)
         return;
     }
     uint32_t until = dm_gb_earlier(lane->poll_limit, next_event);
+    until = dm_gb_poll_line(lane, hot, next_event, until);
     if (dm_gb_before(dm_gb_hot_clock(hot, lane->m), until))
         dm_gb_poll_skip(lane, hot, until);
-    lane->poll_passes = 0;
+    dm_gb_poll_begin(lane, hot);
 }
 
 #endif

@@ -5,7 +5,7 @@
  * variable that the compiler keeps in machine registers: on the CPU as pairs, where the register
  * number is a compile-time constant; on the GPU as two words whose bytes are picked by number:
  *
- *   low word: B C D E (bytes 0..3)      high word: H L - A (bytes 0..3, numbers 4..7)
+ *   low word: C B E D, lowest byte first      high word: L H A and a byte that is always zero
  *
  * Flags are kept unevaluated, since most are overwritten unread:
  *
@@ -36,13 +36,11 @@ typedef struct dm_gb_hot {
     uint32_t count;   /* instructions since the hot registers were loaded */
     uint32_t poll_pc; /* head of the loop that is being watched (poll.h); DM_GB_NO_POLL: none */
     uint32_t low, high;
-    uint32_t rom_low, rom_high, cart_ram; /* what the map shows, see bus.h */
-    /* The lane's pointers: here the compiler knows that no slow path changes them. */
-    uint8_t *ram;
-    const uint8_t *rom;
-    const uint32_t *rom_words;
-    uint32_t word;       /* the opcode and the two bytes after it */
-    uint32_t word_valid; /* only then */
+    /* What quick.h may do without asking a device: */
+    uint32_t io_address, io_value, io_until; /* the register read last, while it cannot change */
+    uint32_t vram_until;                     /* VRAM is plain memory before this time */
+    uint32_t granted;  /* the access that the instruction at PC waited for was made */
+    uint32_t poll_sum; /* of the registers at poll_pc */
 #else
     uint64_t time;
     uint32_t bc, de, hl, a;
@@ -53,6 +51,9 @@ typedef struct dm_gb_hot {
 } dm_gb_hot;
 
 #define DM_GB_NO_POLL 0xFFFFFFFFu
+#define DM_GB_POLL_KNOWN 0x10000u /* in the GPU's poll_pc: the lane remembers the registers there  \
+                                   */
+#define DM_GB_NO_ADDRESS 0xFFFFFFFFu
 #define DM_GB_FAR 0xFFFFu /* in place of the address that a short jump came from */
 
 /* ---- Time ---- */
@@ -106,14 +107,15 @@ DM_FN void dm_gb_hot_tick(dm_gb_hot *hot)
 
 #if DM_GB_GPU_FORM
 
+/* Number n is byte n ^ 1. */
 DM_FN uint32_t dm_gb_reg8(const dm_gb_hot *hot, uint32_t number)
 {
-    return dm_byte_perm(hot->low, hot->high, number) & 0xFFu;
+    return dm_byte_pick(hot->low, hot->high, 0x7770u | (number ^ 1u));
 }
 
 DM_FN void dm_gb_set_reg8(dm_gb_hot *hot, uint32_t number, uint32_t value)
 {
-    uint32_t shift = (number & 3u) * 8u;
+    uint32_t shift = ((number ^ 1u) & 3u) * 8u;
     uint32_t mask = 0xFFu << shift;
     uint32_t bits = (value & 0xFFu) << shift;
     if (number < 4u)
@@ -124,20 +126,19 @@ DM_FN void dm_gb_set_reg8(dm_gb_hot *hot, uint32_t number, uint32_t value)
 
 DM_FN uint32_t dm_gb_pair(const dm_gb_hot *hot, uint32_t number)
 {
-    /* BC is bytes 0,1 with B the high half; DE 2,3; HL 4,5. */
-    uint32_t first = (number - DM_GB_ARG_BC) * 2u;
-    return dm_byte_perm(hot->low, hot->high, (first + 1u) | (first << 4)) & 0xFFFFu;
+    return number == DM_GB_ARG_BC   ? hot->low & 0xFFFFu
+           : number == DM_GB_ARG_DE ? hot->low >> 16
+                                    : hot->high & 0xFFFFu;
 }
 
 DM_FN void dm_gb_set_pair(dm_gb_hot *hot, uint32_t number, uint32_t value)
 {
-    uint32_t swapped = ((value & 0xFFu) << 8) | ((value >> 8) & 0xFFu);
     if (number == DM_GB_ARG_BC)
-        hot->low = (hot->low & 0xFFFF0000u) | swapped;
+        hot->low = (hot->low & 0xFFFF0000u) | (value & 0xFFFFu);
     else if (number == DM_GB_ARG_DE)
-        hot->low = (hot->low & 0xFFFFu) | (swapped << 16);
+        hot->low = (hot->low & 0xFFFFu) | (value << 16);
     else
-        hot->high = (hot->high & 0xFFFF0000u) | swapped;
+        hot->high = (hot->high & 0xFFFF0000u) | (value & 0xFFFFu);
 }
 
 #else
@@ -242,18 +243,6 @@ DM_FN void dm_gb_set_reg16(dm_gb_hot *hot, uint32_t number, uint32_t value)
     }
 }
 
-#if DM_GB_GPU_FORM
-#define DM_GB_UNMAPPED 0xFFFFFFFFu
-/* After something may have changed the memory map. */
-DM_FN void dm_gb_hot_remap(dm_gb_hot *hot, const dm_gb_machine *m)
-{
-    bool plain = !m->dma.active && !m->boot_mapped;
-    hot->rom_low = plain ? m->cart.rom_low : DM_GB_UNMAPPED;
-    hot->rom_high = m->cart.rom_high;
-    hot->cart_ram = m->cart.ram_window;
-}
-#endif
-
 DM_FN void dm_gb_hot_load(dm_gb_hot *hot, dm_gb_machine *m, dm_gb_lane *lane)
 {
     const dm_gb_cpu *cpu = &m->cpu;
@@ -265,8 +254,8 @@ DM_FN void dm_gb_hot_load(dm_gb_hot *hot, dm_gb_machine *m, dm_gb_lane *lane)
     hot->count = 0;
     hot->poll_pc = DM_GB_NO_POLL;
     hot->low =
-        cpu->b | ((uint32_t)cpu->c << 8) | ((uint32_t)cpu->d << 16) | ((uint32_t)cpu->e << 24);
-    hot->high = cpu->h | ((uint32_t)cpu->l << 8) | ((uint32_t)cpu->a << 24);
+        cpu->c | ((uint32_t)cpu->b << 8) | ((uint32_t)cpu->e << 16) | ((uint32_t)cpu->d << 24);
+    hot->high = cpu->l | ((uint32_t)cpu->h << 8) | ((uint32_t)cpu->a << 16);
 #else
     hot->bc = ((uint32_t)cpu->b << 8) | cpu->c;
     hot->de = ((uint32_t)cpu->d << 8) | cpu->e;
@@ -275,11 +264,11 @@ DM_FN void dm_gb_hot_load(dm_gb_hot *hot, dm_gb_machine *m, dm_gb_lane *lane)
 #endif
     dm_gb_set_flags(hot, cpu->f);
 #if DM_GB_GPU_FORM
-    hot->word_valid = 0;
-    hot->ram = lane->ram;
-    hot->rom = lane->rom;
-    hot->rom_words = lane->rom_words;
-    dm_gb_hot_remap(hot, m);
+    hot->io_address = DM_GB_NO_ADDRESS;
+    hot->io_value = 0;
+    hot->io_until = hot->vram_until = m->clock;
+    hot->granted = 0;
+    hot->poll_sum = 0;
 #else
     hot->time = dm_gb_time_make(m->clock, 0, m);
     hot->code = 0;
@@ -288,6 +277,7 @@ DM_FN void dm_gb_hot_load(dm_gb_hot *hot, dm_gb_machine *m, dm_gb_lane *lane)
     lane->poll_pc = DM_GB_NO_POLL;
     lane->poll_counts = false;
 #endif
+    (void)lane;
 }
 
 DM_FN void dm_gb_hot_store(const dm_gb_hot *hot, dm_gb_machine *m)

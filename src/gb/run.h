@@ -11,8 +11,7 @@
 #ifndef DM_GB_RUN_H
 #define DM_GB_RUN_H
 
-#include "gb/poll.h"
-#include "gb/sm83.h"
+#include "gb/quick.h"
 
 #ifndef DM_GB_SMALL_LOOP
 #define DM_GB_SMALL_LOOP 0
@@ -204,34 +203,91 @@ DM_FN_SLOW enum dm_gb_next dm_gb_event(dm_gb_lane *lane)
 
 #if DM_GB_GPU_FORM
 
-/* Run until the first instruction boundary at or after m->target: one road for all instructions. */
+/* An instruction by the long road; `twice`: its opcode byte is read twice (HALT's bug). */
+DM_FN_SLOW void dm_gb_long_turn(dm_gb_lane *lane, dm_gb_hot *kept, bool twice)
+{
+    dm_gb_hot hot = *kept;
+    uint32_t opcode = dm_gb_fetch_opcode(lane, &hot);
+    if (twice)
+        hot.pc = (hot.pc - 1u) & 0xFFFFu;
+    hot.count++;
+    uint32_t row = dm_gb_rows[opcode];
+    if (DM_GB_ROW_OPERATION(row) == DM_GB_DO_PREFIX)
+        row = dm_gb_rows[256u + dm_gb_bus_fetch8(lane, &hot)];
+    dm_gb_exec(lane, &hot, row);
+    *kept = hot;
+}
+
+/* Give a machine what it needs to go on by the short road; false: the run is over, and m is up to
+ * date. Callers hand in a copy of their registers, so that those themselves need not be memory. */
+DM_FN_SLOW bool dm_gb_turn(dm_gb_lane *lane, dm_gb_hot *hot, enum dm_gb_need need)
+{
+    dm_gb_machine *m = lane->m;
+    bool by_long_road = need == DM_GB_NEED_LONG, twice = false;
+    if (need == DM_GB_NEED_READ || need == DM_GB_NEED_WRITE) {
+        uint32_t now = hot->io_until, address = hot->io_address;
+        if (need == DM_GB_NEED_READ) {
+            hot->io_value = dm_gb_slow_read(lane, now, address);
+            hot->granted = 1;
+            if (address >= 0xFF00u)
+                hot->io_until = lane->steady;
+        } else {
+            dm_gb_slow_write(lane, now, address, hot->io_value);
+            hot->next_event = m->next_event;
+            hot->vram_until = now;
+            dm_gb_quick_written(hot);
+        }
+        if (address >> 13 == 4u && !dm_gb_vram_blocked(lane, now, need == DM_GB_NEED_WRITE)) {
+            hot->vram_until = dm_gb_vram_steady(lane, now);
+            lane->poll_limit = dm_gb_earlier(lane->poll_limit, hot->vram_until);
+        }
+    }
+    if (need == DM_GB_NEED_CONTROL) {
+        hot->poll_pc = DM_GB_NO_POLL;
+        hot->pc = (hot->pc + dm_gb_control(lane, hot->clock, hot->io_value)) & 0xFFFFu;
+        dm_gb_hot_reload(lane, hot);
+    }
+    if (need == DM_GB_NEED_POLL)
+        dm_gb_bus_loop(lane, hot);
+    if (need == DM_GB_NEED_EVENT) {
+        dm_gb_hot_store(hot, m);
+        enum dm_gb_next next = dm_gb_event(lane);
+        dm_gb_hot_load(hot, m, lane);
+        if (next == DM_GB_NEXT_STOP)
+            return false;
+        by_long_road = twice = next == DM_GB_NEXT_HALT_BUG;
+    }
+    if (by_long_road)
+        dm_gb_long_turn(lane, hot, twice);
+    return true;
+}
+
+/* Run until the first instruction boundary at or after m->target. */
 DM_FN_SLOW void dm_gb_loop(dm_gb_lane *lane)
 {
     dm_gb_machine *m = lane->m;
+#if DM_ON_CUDA
+    const dm_gb_quick_place place = lane->place;
+#else
+    const uint8_t *slots[DM_GB_QUICK_SLOTS];
+    const dm_gb_quick_place place = {slots};
+#endif
     dm_gb_hot hot;
+    bool running = true;
     m->next_event = m->clock;
     dm_gb_hot_load(&hot, m, lane);
-    for (;;) {
-        enum dm_gb_next next = DM_GB_NEXT_RUN;
-        if (DM_UNLIKELY(!dm_gb_before(hot.clock, hot.next_event))) {
-            dm_gb_hot_store(&hot, m);
-            next = dm_gb_event(lane);
-            dm_gb_hot_load(&hot, m, lane);
-            if (next == DM_GB_NEXT_STOP)
-                break;
-        }
-        uint32_t opcode = dm_gb_fetch_opcode(lane, &hot);
-        if (next == DM_GB_NEXT_HALT_BUG) {
-            hot.pc = (hot.pc - 1u) & 0xFFFFu;
-            hot.word_valid = 0;
-        }
-        hot.count++;
-        uint32_t row = dm_gb_rows[opcode & 0xFFu];
-        if (DM_GB_ROW_OPERATION(row) == DM_GB_DO_PREFIX)
-            row = dm_gb_rows[256u + dm_gb_bus_fetch8(lane, &hot)];
-        dm_gb_exec(lane, &hot, row);
+    dm_gb_quick_map(lane, &place);
+    while (running) {
+        enum dm_gb_need need = DM_GB_NEED_EVENT;
+        if (dm_gb_before(hot.clock, hot.next_event) || hot.granted)
+            need = dm_gb_quick(m, &hot, &place);
+        if (need == DM_GB_NEED_NOTHING)
+            continue;
+        dm_gb_hot kept = hot;
+        running = dm_gb_turn(lane, &kept, need);
+        hot = kept;
+        dm_gb_quick_map(lane, &place);
     }
-    dm_gb_hot_store(&hot, m);
 }
 
 #else

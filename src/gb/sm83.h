@@ -69,6 +69,36 @@ DM_FN uint32_t dm_gb_daa(dm_gb_hot *hot, uint32_t a)
     return a;
 }
 
+/* Those on one operand that are not INC or DEC. */
+DM_FN uint32_t dm_gb_alu_one(dm_gb_hot *hot, uint32_t operation, uint32_t value, uint32_t extra)
+{
+    switch (operation) {
+    case DM_GB_DO_DAA:
+        return dm_gb_daa(hot, value);
+    case DM_GB_DO_CPL:
+        hot->hn = DM_GB_H | DM_GB_N;
+        return value ^ 0xFFu;
+    case DM_GB_DO_BIT:
+        hot->zc = (hot->zc & DM_GB_CARRY) | (value & (1u << extra));
+        hot->hn = DM_GB_H;
+        return value;
+    case DM_GB_DO_SCF:
+        hot->zc |= DM_GB_CARRY;
+        hot->hn = 0;
+        return value;
+    case DM_GB_DO_CCF:
+        hot->zc ^= DM_GB_CARRY;
+        hot->hn = 0;
+        return value;
+    case DM_GB_DO_RES:
+        return value & ~(1u << extra);
+    case DM_GB_DO_SET:
+        return value | (1u << extra);
+    default:
+        return value;
+    }
+}
+
 /* The 8-bit operations: from source value and A to result, with flags. */
 DM_FN uint32_t dm_gb_alu(dm_gb_hot *hot, uint32_t operation, uint32_t value, uint32_t extra)
 {
@@ -114,29 +144,8 @@ DM_FN uint32_t dm_gb_alu(dm_gb_hot *hot, uint32_t operation, uint32_t value, uin
         hot->zc = (hot->zc & DM_GB_CARRY) | r;
         hot->hn = (value ^ r) | DM_GB_N;
         return r;
-    case DM_GB_DO_DAA:
-        return dm_gb_daa(hot, value);
-    case DM_GB_DO_CPL:
-        hot->hn = DM_GB_H | DM_GB_N;
-        return value ^ 0xFFu;
-    case DM_GB_DO_BIT:
-        hot->zc = (hot->zc & DM_GB_CARRY) | (value & (1u << extra));
-        hot->hn = DM_GB_H;
-        return value;
-    case DM_GB_DO_SCF:
-        hot->zc |= DM_GB_CARRY;
-        hot->hn = 0;
-        return value;
-    case DM_GB_DO_CCF:
-        hot->zc ^= DM_GB_CARRY;
-        hot->hn = 0;
-        return value;
-    case DM_GB_DO_RES:
-        return value & ~(1u << extra);
-    case DM_GB_DO_SET:
-        return value | (1u << extra);
     default:
-        return value;
+        return dm_gb_alu_one(hot, operation, value, extra);
     }
 }
 

@@ -11,11 +11,8 @@
 #include "swarm/pixels.h"
 #include "swarm/warp.h"
 
-#ifndef DM_SWARM_BLOCK
-#define DM_SWARM_BLOCK 128 /* threads per block at most */
-#endif
 #ifndef DM_SWARM_BLOCKS
-#define DM_SWARM_BLOCKS 1 /* blocks per multiprocessor at least: limits registers */
+#define DM_SWARM_BLOCKS 4 /* blocks per multiprocessor at least: limits registers */
 #endif
 
 /* clang-format off */
@@ -25,7 +22,7 @@
 DM_SWARM_KERNEL(DM_SWARM_NAME(step), DM_SWARM_BLOCK, DM_SWARM_BLOCKS)
 /* clang-format on */
 {
-    const uint32_t *rows = dm_swarm_rows(); /* first: the whole block fills them */
+    const dm_gb_quick_place quick = dm_swarm_quick(); /* first: the whole block fills it */
     dm_swarm_place place = dm_swarm_place_of(&args, dm_thread_index());
     dm_swarm_turn turn = {0};
     dm_gb_lane lane = {0};

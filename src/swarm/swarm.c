@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_THREADS 128u
+#define BLOCK_THREADS 256u
 
 /* ---- The description ---- */
 

@@ -2,100 +2,100 @@
 /* warp.h - the loop of gb/run.h for 32 machines at once; kernel text.
  *
  * The lanes of a warp run one machine each, all in different places of their programs. What decides
- * the speed is how much of the road they share, so the loop is flat: one instruction per round for
- * every lane that has one to execute, then all meet again. A lane whose event is due waits until
- * some others have one too, since events are long; who waits loses nothing, machines do not see
- * each other's time.
+ * the speed is how much of the road they share, so the loop is flat: one instruction by the short
+ * road (gb/quick.h) per round for every lane that can, then all meet again. A lane that needs the
+ * long road, for an event or an access to a device, waits until some others need it too, since it
+ * is long; who waits loses nothing, machines do not see each other's time.
  *
  * On the CPU a warp is one lane and this is dm_gb_run. */
 #ifndef DM_SWARM_WARP_H
 #define DM_SWARM_WARP_H
 
+#ifndef DM_SWARM_BLOCK
+#define DM_SWARM_BLOCK 256 /* threads per block at most */
+#endif
+#define DM_GB_QUICK_LANES DM_SWARM_BLOCK
+
 #include "gb/run.h"
 
-/* Lanes that must be waiting before their events are handled, while others can still execute. */
+/* Lanes that must be waiting before they take the long road, while others can still execute. */
 #ifndef DM_SWARM_COMPANY
-#define DM_SWARM_COMPANY 8u
+#define DM_SWARM_COMPANY 12
+#endif
+
+/* Rounds between looking who waits. */
+#ifndef DM_SWARM_ROUNDS
+#define DM_SWARM_ROUNDS 4
 #endif
 
 #if DM_ON_CUDA
 
-DM_FN void dm_swarm_loop(dm_gb_lane *lane, const uint32_t *rows, bool running)
+DM_FN void dm_swarm_loop(dm_gb_lane *lane, const dm_gb_quick_place *place, bool running)
 {
-    dm_gb_machine *m = lane->m;
     dm_gb_hot hot;
+    enum dm_gb_need need = DM_GB_NEED_NOTHING;
     if (running) {
-        m->next_event = m->clock;
-        dm_gb_hot_load(&hot, m, lane);
+        lane->m->next_event = lane->m->clock;
+        dm_gb_hot_load(&hot, lane->m, lane);
+        dm_gb_quick_map(lane, place);
     }
     for (;;) {
-        bool due = running && !dm_gb_before(hot.clock, hot.next_event);
-        uint32_t waiting = dm_ballot(due);
-        uint32_t able = dm_ballot(running && !due);
+        uint32_t waiting = dm_ballot(running && need != DM_GB_NEED_NOTHING);
+        uint32_t able = dm_ballot(running && need == DM_GB_NEED_NOTHING);
         if ((able | waiting) == 0)
             break;
-        bool halt_bug = false;
         if (able == 0 || dm_popcount_u32(waiting) >= DM_SWARM_COMPANY) {
-            if (due) {
-                dm_gb_hot_store(&hot, m);
-                enum dm_gb_next next = dm_gb_event(lane);
-                dm_gb_hot_load(&hot, m, lane);
-                running = next != DM_GB_NEXT_STOP;
-                halt_bug = next == DM_GB_NEXT_HALT_BUG;
-                due = false;
+            if (running && need != DM_GB_NEED_NOTHING) {
+                dm_gb_hot kept = hot;
+                running = dm_gb_turn(lane, &kept, need);
+                hot = kept;
+                dm_gb_quick_map(lane, place);
+                need = DM_GB_NEED_NOTHING;
             }
             __syncwarp();
         }
-        if (running && !due) {
-            uint32_t opcode = dm_gb_fetch_opcode(lane, &hot);
-            if (DM_UNLIKELY(halt_bug)) {
-                hot.pc = (hot.pc - 1u) & 0xFFFFu;
-                hot.word_valid = 0;
+        DM_NO_UNROLL
+        for (uint32_t round = 0; round < DM_SWARM_ROUNDS; round++) {
+            if (running && need == DM_GB_NEED_NOTHING) {
+                need = DM_GB_NEED_EVENT;
+                if (dm_gb_before(hot.clock, hot.next_event) || hot.granted != 0)
+                    need = dm_gb_quick(lane->m, &hot, place);
             }
-            hot.count++;
-            uint32_t row = rows[opcode];
-            if (DM_GB_ROW_OPERATION(row) == DM_GB_DO_PREFIX)
-                row = rows[256u + dm_gb_bus_fetch8(lane, &hot)];
-            dm_gb_exec(lane, &hot, row);
+            __syncwarp();
         }
-        __syncwarp();
     }
 }
 
-/* The decode table in shared memory, where lanes can read different rows at once. All threads of
- * the block call this before the first run. */
-DM_FN const uint32_t *dm_swarm_rows(void)
+DM_FN dm_gb_quick_place dm_swarm_quick(void)
 {
-    __shared__ uint32_t rows[512];
-    for (uint32_t i = threadIdx.x; i < 512u; i += blockDim.x)
-        rows[i] = dm_gb_rows[i];
-    __syncthreads();
-    return rows;
+    return dm_gb_quick_open();
 }
 
 #else
 
-DM_FN void dm_swarm_loop(dm_gb_lane *lane, const uint32_t *rows, bool running)
+DM_FN void dm_swarm_loop(dm_gb_lane *lane, const dm_gb_quick_place *place, bool running)
 {
-    (void)rows;
+    (void)place;
     if (running)
         dm_gb_loop(lane);
 }
 
-DM_FN const uint32_t *dm_swarm_rows(void)
+DM_FN dm_gb_quick_place dm_swarm_quick(void)
 {
-    return dm_gb_rows;
+    dm_gb_quick_place place = {0};
+    return place;
 }
 
 #endif
 
 /* Run `cycles` T-cycles past the last target. Every lane of the warp calls this; one without a
  * machine has `valid` false. */
-DM_FN void dm_swarm_run(dm_gb_lane *lane, const uint32_t *rows, uint32_t cycles, bool valid)
+DM_FN void dm_swarm_run(dm_gb_lane *lane, const dm_gb_quick_place *place, uint32_t cycles,
+                        bool valid)
 {
     if (valid)
         lane->m->target += cycles;
-    dm_swarm_loop(lane, rows, valid);
+    dm_swarm_loop(lane, place, valid);
     if (valid)
         dm_gb_settle(lane);
 }

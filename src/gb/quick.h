@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: MIT */
+/* quick.h - the short road: one instruction that touches only plain memory; kernel text.
+ *
+ * Lanes of a warp that execute different instructions should take the same way through the code,
+ * and that way should be short. So here every instruction is the same straight line of arithmetic,
+ * steered by its row (quick_rows.h): pick the source's bytes, at most one place in memory, one
+ * adder, put the result's bytes back. Time moves once, since nothing that is done here depends on
+ * the exact moment:
+ *
+ *   plain memory             ROM, WRAM, HRAM, cartridge RAM that is mapped
+ *   VRAM                     while nobody else looks at it (hot.vram_until)
+ *   the register read last   while it cannot change (hot.io_until)
+ *
+ * An instruction with one access of another kind stops before anything has changed; when a read
+ * has been made for it, it is begun again and goes through; a write is all that was left of it.
+ * What this road does not know at all takes the long one (sm83.h with bus.h), which does everything
+ * and is the reference: tests/gb/test_quick.c compares the two. The map of plain memory is made by
+ * dm_gb_quick_map and stands outside of the hot registers, on a GPU in shared memory, where lanes
+ * can look up different slots at once. */
+#ifndef DM_GB_QUICK_H
+#define DM_GB_QUICK_H
+
+#include "gb/poll.h"
+#include "gb/quick_rows.h"
+#include "gb/sm83.h"
+
+#if DM_GB_GPU_FORM
+
+/* The map: slots 0..7 are 8 KiB of addresses each, slot 8 is FF80..FFFF. A slot is where address 0
+ * would be; NULL: not plain. Slots 9 and 10 are for instructions in 16 KiB of ROM each: where the
+ * word of address 0 would be (lane.rom_words). */
+#define DM_GB_QUICK_SLOTS 11u
+#define DM_GB_QUICK_VRAM 4u
+#define DM_GB_QUICK_HRAM 8u
+#define DM_GB_QUICK_CODE 9u
+
+/* ---- Where map and rows are: on a GPU in shared memory, with slots of a block's lanes side by
+ * side ---- */
+
+#if DM_ON_CUDA
+
+#ifndef DM_GB_QUICK_LANES
+#define DM_GB_QUICK_LANES 256 /* threads of a block at most */
+#endif
+
+/* Make room in shared memory and fill in the rows; all threads of the block call this first. */
+DM_FN dm_gb_quick_place dm_gb_quick_open(void)
+{
+    __shared__ uint64_t slots[DM_GB_QUICK_SLOTS * DM_GB_QUICK_LANES];
+    __shared__ dm_gb_quick_row rows[512];
+    for (uint32_t i = threadIdx.x; i < 512u; i += blockDim.x)
+        rows[i] = dm_gb_quick_rows[i];
+    __syncthreads();
+    dm_gb_quick_place place;
+    /* By assembly, so that the compiler keeps them and does not work them out again and again. */
+    asm volatile("mov.u32 %0, %1;"
+                 : "=r"(place.slots)
+                 : "r"((uint32_t)__cvta_generic_to_shared(slots + threadIdx.x)));
+    asm volatile("mov.u32 %0, %1;"
+                 : "=r"(place.rows)
+                 : "r"((uint32_t)__cvta_generic_to_shared(rows)));
+    return place;
+}
+
+DM_FN const uint8_t *dm_gb_quick_slot(const dm_gb_quick_place *place, uint32_t slot)
+{
+    uint64_t value;
+    asm volatile("ld.shared.u64 %0, [%1];"
+                 : "=l"(value)
+                 : "r"(place->slots + slot * (8u * DM_GB_QUICK_LANES)));
+    return (const uint8_t *)value;
+}
+
+DM_FN void dm_gb_quick_set_slot(const dm_gb_quick_place *place, uint32_t slot, const void *value)
+{
+    asm volatile("st.shared.u64 [%0], %1;" ::"r"(place->slots + slot * (8u * DM_GB_QUICK_LANES)),
+                 "l"(value));
+}
+
+DM_FN dm_gb_quick_row dm_gb_quick_row_of(const dm_gb_quick_place *place, uint32_t index)
+{
+    dm_gb_quick_row row;
+    asm("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+        : "=r"(row.registers), "=r"(row.address), "=r"(row.flags), "=r"(row.numbers)
+        : "r"(place->rows + index * 16u));
+    return row;
+}
+
+DM_FN uint32_t dm_gb_quick_load(const uint8_t *at)
+{
+    uint32_t value;
+    asm volatile("ld.global.u8 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
+    return value;
+}
+
+DM_FN void dm_gb_quick_store(const uint8_t *at, uint32_t value)
+{
+    asm volatile("st.global.u8 [%0], %1;" ::"l"(at), "r"(value) : "memory");
+}
+
+DM_FN uint32_t dm_gb_quick_code(const uint8_t *words, uint32_t pc)
+{
+    uint32_t word;
+    asm("ld.global.nc.u32 %0, [%1];" : "=r"(word) : "l"((const uint32_t *)words + pc));
+    return word;
+}
+
+#else
+
+DM_FN const uint8_t *dm_gb_quick_slot(const dm_gb_quick_place *place, uint32_t slot)
+{
+    return place->slots[slot];
+}
+
+DM_FN void dm_gb_quick_set_slot(const dm_gb_quick_place *place, uint32_t slot, const void *value)
+{
+    place->slots[slot] = (const uint8_t *)value;
+}
+
+DM_FN dm_gb_quick_row dm_gb_quick_row_of(const dm_gb_quick_place *place, uint32_t index)
+{
+    (void)place;
+    return dm_gb_quick_rows[index];
+}
+
+DM_FN uint32_t dm_gb_quick_load(const uint8_t *at)
+{
+    return *at;
+}
+
+DM_FN void dm_gb_quick_store(const uint8_t *at, uint32_t value)
+{
+    *(uint8_t *)(uintptr_t)at = (uint8_t)value;
+}
+
+DM_FN uint32_t dm_gb_quick_code(const uint8_t *words, uint32_t pc)
+{
+    return ((const uint32_t *)(const void *)words)[pc];
+}
+
+#endif
+
+/* After something may have changed the memory map. */
+DM_FN void dm_gb_quick_map(const dm_gb_lane *lane, const dm_gb_quick_place *place)
+{
+    const dm_gb_machine *m = lane->m;
+    const dm_gb_cart *cart = &m->cart;
+    const bool plain = !m->dma.active && !m->boot_mapped;
+    const bool words = plain && lane->rom_words != 0;
+    const uint8_t *low = plain ? lane->rom + cart->rom_low : 0;
+    const uint8_t *high = plain ? lane->rom + cart->rom_high - 0x4000 : 0;
+    const bool ram = plain && cart->ram_window != DM_GB_NO_RAM;
+    dm_gb_quick_set_slot(place, 0, low);
+    dm_gb_quick_set_slot(place, 1, low);
+    dm_gb_quick_set_slot(place, 2, high);
+    dm_gb_quick_set_slot(place, 3, high);
+    dm_gb_quick_set_slot(place, 4, plain ? lane->ram + DM_GB_VRAM - 0x8000 : 0);
+    dm_gb_quick_set_slot(place, 5,
+                         ram ? lane->ram + DM_GB_CART_RAM + cart->ram_window - 0xA000 : 0);
+    dm_gb_quick_set_slot(place, 6, plain ? lane->ram + DM_GB_WRAM - 0xC000 : 0);
+    dm_gb_quick_set_slot(place, 7, 0);
+    dm_gb_quick_set_slot(place, 8, lane->ram + DM_GB_HRAM - 0xFF80);
+    dm_gb_quick_set_slot(place, 9, words ? lane->rom_words + cart->rom_low : 0);
+    dm_gb_quick_set_slot(place, 10, words ? lane->rom_words + cart->rom_high - 0x4000 : 0);
+}
+
+DM_FN const uint8_t *dm_gb_quick_memory(const dm_gb_quick_place *place, uint32_t address)
+{
+    return dm_gb_quick_slot(place, address >= 0xFF80u ? DM_GB_QUICK_HRAM : address >> 13);
+}
+
+/* The opcode at `pc` and the two bytes after it, as one word; false: not from plain memory. */
+DM_FN bool dm_gb_quick_fetch(const dm_gb_quick_place *place, uint32_t pc, uint32_t *word)
+{
+    /* What follows the last two bytes of a bank depends on the map. */
+    if (pc < 0x8000u && (pc & 0x3FFFu) < 0x3FFEu) {
+        const uint8_t *words = dm_gb_quick_slot(place, DM_GB_QUICK_CODE + (pc >> 14));
+        if (DM_LIKELY(words != 0)) {
+            *word = dm_gb_quick_code(words, pc);
+            return true;
+        }
+    }
+    const uint8_t *at = dm_gb_quick_memory(place, pc);
+    if (at == 0 || pc >> 13 == DM_GB_QUICK_VRAM || (pc & 0x1FFFu) >= 0x1FFEu)
+        return false;
+    at += pc;
+    *word =
+        dm_gb_quick_load(at) | (dm_gb_quick_load(at + 1) << 8) | (dm_gb_quick_load(at + 2) << 16);
+    return true;
+}
+
+/* `dec r / jr nz` at PC, about to be repeated: all passes but the last, up to the next event. */
+DM_FN void dm_gb_quick_count_down(dm_gb_hot *hot, const dm_gb_quick_place *place)
+{
+    uint32_t word;
+    if (!dm_gb_quick_fetch(place, hot->pc, &word) || (word & 0xFFFFC7u) != 0xFD2005u)
+        return;
+    uint32_t number = word >> 3 & 7u;
+    if (number == DM_GB_ARG_MEM)
+        return;
+    if (!dm_gb_before(hot->clock, hot->next_event))
+        return;
+    uint32_t value = dm_gb_reg8(hot, number);
+    uint32_t room = (hot->next_event - 1u - hot->clock) / 16u;
+    uint32_t passes = ((value - 1u) & 0xFFu) < room ? (value - 1u) & 0xFFu : room;
+    if (passes == 0)
+        return;
+    value -= passes;
+    dm_gb_set_reg8(hot, number, value);
+    hot->zc = (hot->zc & DM_GB_CARRY) | (value & 0xFFu);
+    hot->hn = ((value ^ (value + 1u)) & DM_GB_H) | DM_GB_N;
+    hot->clock += passes * 16u;
+    hot->count += passes * 2u;
+}
+
+/* A jump backwards was taken, PC is its target. True: it looks like a polling loop. */
+DM_FN bool dm_gb_quick_loop(dm_gb_hot *hot, const dm_gb_quick_place *place, uint32_t word)
+{
+    uint32_t sum =
+        (hot->low * 0x9E3779B1u) ^ (hot->high * 0x85EBCA77u) ^ hot->zc ^ hot->hn ^ (hot->sp << 16);
+    bool again = (hot->poll_pc & ~DM_GB_POLL_KNOWN) == hot->pc;
+    bool polling = again && hot->poll_sum == sum;
+    if (!again)
+        hot->poll_pc = hot->pc;
+    hot->poll_sum = sum;
+    if ((word & 0xFFFFu) == 0xFD20u)
+        dm_gb_quick_count_down(hot, place);
+    return polling;
+}
+
+/* Sources that the selectors cannot name. */
+DM_FN uint32_t dm_gb_quick_odd_source(const dm_gb_hot *hot, const dm_gb_quick_row *row)
+{
+    if (DM_GB_Q_OPERATION(*row) == DM_GB_DO_RST)
+        return DM_GB_Q_EXTRA(*row);
+    if (DM_GB_Q_OPERATION(*row) == DM_GB_DO_PUSH)
+        return dm_gb_reg16(hot, DM_GB_ARG_AF);
+    return hot->sp;
+}
+
+/* Operations that the adder cannot do. */
+DM_FN uint32_t dm_gb_quick_odd_result(dm_gb_hot *hot, const dm_gb_quick_row *row, uint32_t value)
+{
+    uint32_t operation = DM_GB_Q_OPERATION(*row), extra = DM_GB_Q_EXTRA(*row);
+    if (operation == DM_GB_DO_LD16) {
+        dm_gb_set_reg16(hot, DM_GB_ARG_AF, value);
+        return value;
+    }
+    if (operation == DM_GB_DO_ADD_SP)
+        return dm_gb_alu16(hot, operation, value);
+    if (operation <= DM_GB_DO_SRL)
+        return dm_gb_rotate(hot, operation, value, extra);
+    return dm_gb_alu_one(hot, operation, value, extra);
+}
+
+/* What a machine needs next. */
+enum dm_gb_need {
+    DM_GB_NEED_NOTHING, /* the instruction is done, the next one can follow */
+    DM_GB_NEED_EVENT,   /* something is due first */
+    /* The instruction waits, nothing has changed yet: */
+    DM_GB_NEED_READ,  /* of hot.io_address at time hot.io_until, by dm_gb_slow_read */
+    DM_GB_NEED_WRITE, /* of hot.io_value there, by dm_gb_slow_write */
+    DM_GB_NEED_LONG,  /* the long road */
+    /* The instruction is done but for: */
+    DM_GB_NEED_CONTROL, /* what HALT, EI and the like do */
+    DM_GB_NEED_POLL     /* it may be a polling loop: dm_gb_bus_loop */
+};
+
+/* The rest of an instruction whose write was made: it may have changed what is at PC. */
+DM_FN void dm_gb_quick_written(dm_gb_hot *hot)
+{
+    uint32_t high = hot->high + (uint32_t)((int32_t)hot->granted >> 30);
+    hot->high = dm_byte_pick(high, hot->high, 0x7610);
+    hot->pc = hot->granted & 0xFFFFu;
+    hot->clock = hot->io_until + 4u;
+    hot->count++;
+    hot->poll_pc = DM_GB_NO_POLL;
+    hot->io_address = DM_GB_NO_ADDRESS;
+    hot->granted = 0;
+}
+
+/* P1 needs no device: it reads as the keys are, and a write matters to nobody unless it asks for
+ * the joypad's interrupt, and that has not been asked for. */
+DM_FN bool dm_gb_quick_joypad(dm_gb_machine *m, bool writes, uint32_t *value)
+{
+    dm_gb_joypad joypad = m->joypad;
+    uint32_t before = dm_gb_joypad_lines(&joypad);
+    if (!writes) {
+        *value = 0xC0u | joypad.select | before;
+        return true;
+    }
+    joypad.select = *value & 0x30u;
+    if ((before & ~dm_gb_joypad_lines(&joypad)) != 0 && (m->int_flags & DM_GB_INT_JOYPAD) == 0)
+        return false;
+    m->joypad.select = joypad.select;
+    return true;
+}
+
+/* Execute the instruction at PC, if it is of the plain kind. One that waited for a read (its answer
+ * is in hot.io_value now, and hot.granted is set) goes through. */
+DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_quick_place *place)
+{
+    uint32_t word;
+    if (DM_UNLIKELY(!dm_gb_quick_fetch(place, hot->pc, &word)))
+        return DM_GB_NEED_LONG;
+    uint32_t opcode = word & 0xFFu;
+    const dm_gb_quick_row row =
+        dm_gb_quick_row_of(place, opcode == 0xCBu ? 256u + (word >> 8 & 0xFFu) : opcode);
+    const uint32_t flags = row.flags;
+    const uint32_t pc = hot->pc + DM_GB_Q_LENGTH(row);
+
+    /* The source, if it is not in memory, and the address, if there is one. */
+    uint32_t value =
+        dm_byte_pick((flags & DM_GB_Q_SOURCE_IMM) != 0 ? word : hot->low,
+                     (flags & DM_GB_Q_SOURCE_IMM) != 0 ? 0u : hot->high, row.registers);
+    if ((flags & DM_GB_Q_ODD_SOURCE) != 0)
+        value = dm_gb_quick_odd_source(hot, &row);
+    uint32_t address = dm_byte_pick((flags & DM_GB_Q_ADDRESS_IMM) != 0 ? word : hot->low,
+                                    (flags & DM_GB_Q_ADDRESS_IMM) != 0 ? 0u : hot->high,
+                                    row.address >> 16 & 0x77u) &
+                       0xFFFFu;
+    if ((flags & DM_GB_Q_HIGH) != 0)
+        address = 0xFF00u | (address & 0xFFu);
+    if ((flags & DM_GB_Q_STACK) != 0)
+        address = ((flags & DM_GB_Q_WRITES) != 0 ? hot->sp - 2u : hot->sp) & 0xFFFFu;
+
+    const uint32_t met = ((hot->zc & 0xFFu) != 0 ? DM_GB_Q_IF_ZERO : 0u) |
+                         ((hot->zc & DM_GB_CARRY) != 0 ? DM_GB_Q_IF_CARRY : 0u);
+    const bool taken = ((flags & met) != 0) != ((row.address & DM_GB_Q_UNLESS) != 0);
+
+    /* Only plain memory, or what was granted. */
+    if ((flags & DM_GB_Q_LONG) != 0 ||
+        ((flags & DM_GB_Q_ADJUST) != 0 && (value & 0xFF00u) == 0xFE00u))
+        return DM_GB_NEED_LONG;
+    const uint8_t *at = 0;
+    if ((flags & (DM_GB_Q_READS | DM_GB_Q_WRITES)) != 0 && taken) {
+        const uint32_t two = (flags & DM_GB_Q_TWO) != 0 ? 1u : 0u;
+        const bool writes = (flags & DM_GB_Q_WRITES) != 0;
+        const uint32_t both = DM_GB_Q_READS | DM_GB_Q_WRITES;
+        at = dm_gb_quick_memory(place, address);
+        bool plain = at != 0 && (address & 0x1FFFu) + two < 0x2000u;
+        if (address >> 13 == DM_GB_QUICK_VRAM)
+            plain = plain && dm_gb_before(hot->clock + 24u, hot->vram_until);
+        if (writes)
+            plain = plain && address >= 0x8000u && address + two < 0xFFFFu;
+        at += address;
+        if (hot->granted != 0)
+            plain = false;
+        if (plain && (flags & DM_GB_Q_READS) != 0) {
+            value = dm_gb_quick_load(at);
+            if (two != 0)
+                value |= dm_gb_quick_load(at + 1) << 8;
+        }
+        if (!plain) {
+            bool known = address == hot->io_address &&
+                         dm_gb_before(hot->clock + 24u, hot->io_until) && !writes && two == 0;
+            bool keys = address == 0xFF00u && two == 0 && (flags & both) != both &&
+                        dm_gb_quick_joypad(m, writes, &value);
+            if (hot->granted == 0 && !known && !keys) {
+                if (two != 0 || (flags & both) == both)
+                    return DM_GB_NEED_LONG;
+                hot->io_address = address;
+                hot->io_value = value;
+                hot->io_until = hot->clock + DM_GB_Q_CYCLES(row) - 4u;
+                if (!writes)
+                    return DM_GB_NEED_READ;
+                hot->granted = (pc & 0xFFFFu) | (row.numbers & 0xC0000000u);
+                return DM_GB_NEED_WRITE;
+            }
+            at = 0;
+            value = keys ? value : hot->io_value;
+            hot->granted = 0;
+        }
+    }
+
+    /* The adder: x + y, x - y; and, or, exclusive or come with it. */
+    uint32_t x = (flags & DM_GB_Q_X_A) != 0 ? hot->high >> 16 : 0u;
+    x = (flags & DM_GB_Q_X_V) != 0 ? value : x;
+    x = (flags & DM_GB_Q_WIDE) != 0 ? hot->high & 0xFFFFu : x;
+    const uint32_t y = (flags & DM_GB_Q_Y_ONE) != 0 ? 1u : value;
+    const uint32_t carry = (flags & DM_GB_Q_CARRY_IN) != 0 ? hot->zc >> 8 & 1u : 0u;
+    uint32_t result = (flags & DM_GB_Q_SUBTRACT) != 0 ? x + ~y + (carry ^ 1u) : x + y + carry;
+    const uint32_t logic =
+        ((flags & DM_GB_Q_AND) != 0 ? x & y : 0u) ^ ((flags & DM_GB_Q_XOR) != 0 ? x ^ y : 0u);
+    if ((flags & (DM_GB_Q_AND | DM_GB_Q_XOR)) != 0)
+        result = logic;
+    const uint32_t shift = (flags & DM_GB_Q_WIDE) != 0 ? 8u : 0u;
+    const uint32_t changes = row.numbers & 0x1FFu;
+    if ((flags & DM_GB_Q_SETS_HN) != 0) {
+        uint32_t half = (flags & DM_GB_Q_H_ADDER) != 0 ? (x ^ y ^ result) >> shift & DM_GB_H : 0u;
+        hot->hn = half | (flags & (DM_GB_Q_SETS_H | DM_GB_Q_SETS_N));
+    }
+    hot->zc = (hot->zc & ~changes) | (result >> shift & changes);
+    if ((flags & DM_GB_Q_ODD_RESULT) != 0)
+        result = dm_gb_quick_odd_result(hot, &row, value);
+
+    /* Put it where it goes. */
+    uint32_t high = hot->high + (uint32_t)((int32_t)row.numbers >> 30);
+    high = dm_byte_pick(high, hot->high, 0x7610);
+    hot->low = dm_byte_pick(hot->low, result, row.registers >> 16);
+    hot->high = dm_byte_pick(high, result, row.address & 0x7777u);
+    const uint32_t moved = hot->sp + (uint32_t)((int32_t)(flags & 0xC0000000u) >> 29);
+    if ((flags & DM_GB_Q_TO_SP) != 0)
+        hot->sp = result & 0xFFFFu;
+    else if (taken)
+        hot->sp = moved & 0xFFFFu;
+    if ((flags & DM_GB_Q_WRITES) != 0 && taken) {
+        uint32_t stored = (flags & DM_GB_Q_CALLS) != 0 ? pc : result;
+        if (at != 0)
+            dm_gb_quick_store(at, stored);
+        if ((flags & DM_GB_Q_TWO) != 0)
+            dm_gb_quick_store(at + 1, stored >> 8);
+        hot->poll_pc = DM_GB_NO_POLL;
+    }
+
+    hot->count++;
+    hot->clock += DM_GB_Q_CYCLES(row) + (taken ? DM_GB_Q_CYCLES_TAKEN(row) : 0u);
+    hot->pc = pc & 0xFFFFu;
+    if ((flags & DM_GB_Q_JUMPS) != 0 && taken) {
+        hot->pc =
+            ((flags & DM_GB_Q_RELATIVE) != 0 ? pc + ((value ^ 0x80u) - 0x80u) : value) & 0xFFFFu;
+        if ((flags & DM_GB_Q_LOOPS) != 0 && hot->pc < pc && dm_gb_quick_loop(hot, place, word))
+            return DM_GB_NEED_POLL;
+    }
+    if ((row.address & DM_GB_Q_CONTROL) != 0) {
+        hot->io_value = DM_GB_Q_OPERATION(row);
+        hot->io_address = DM_GB_NO_ADDRESS;
+        return DM_GB_NEED_CONTROL;
+    }
+    return DM_GB_NEED_NOTHING;
+}
+
+#endif
+#endif
