@@ -31,7 +31,7 @@
 typedef struct settings {
     const char *device, *envs, *stages, *obs, *json;
     dm_strings roms;
-    int64_t diverge, frames, warmup, seed, lanes, block, blocks, steps;
+    int64_t diverge, apart, frames, warmup, seed, lanes, block, blocks, steps;
     double seconds;
     bool help;
 } settings;
@@ -46,6 +46,8 @@ static const dm_option rows[] = {
                      "observations of stages that have some: vector, shades, small, packed"),
     DM_OPTION_INT(settings, diverge, "diverge-frames", "N", 0, 1000000, "1800",
                   "random input before measuring"),
+    DM_OPTION_INT(settings, apart, "diverge-machines", "N", 0, 1000000, "0",
+                  "drive only N machines apart and copy them to the others (0: all)"),
     DM_OPTION_INT(settings, frames, "frames-per-step", "N", 1, 1024, "24", "frames of a step"),
     DM_OPTION_INT(settings, warmup, "warmup", "N", 0, 1000, "2", "steps before the window"),
     DM_OPTION_DOUBLE(settings, seconds, "seconds", "S", "2", "length of the window, about"),
@@ -227,12 +229,57 @@ static dm_status steps(dm_swarm *swarm, uint64_t count, dm_error *err)
     return status == DM_OK ? dm_stream_synchronize(dm_swarm_stream(swarm), err) : status;
 }
 
-static dm_status measure(bench *b, dm_swarm *swarm, result *r, dm_error *err)
+/* The machines of `few`, again and again, as those of `swarm`. */
+static dm_status copy_machines(dm_swarm *few, dm_swarm *swarm, dm_error *err)
+{
+    static const int arrays[] = {DM_SWARM_A_MACHINES, DM_SWARM_A_MEMORY, DM_SWARM_A_PROGRESS};
+    dm_status status = DM_OK;
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0] && status == DM_OK; i++) {
+        size_t each = few->layout.per_machine[arrays[i]], part = each * few->desc.count;
+        size_t total = each * swarm->desc.count;
+        uint8_t *bytes = malloc(part);
+        if (bytes == NULL)
+            return dm_fail(err, DM_ENOMEM, "out of memory");
+        status = dm_stream_download(few->stream, few->arrays[arrays[i]], 0, bytes, part, err);
+        if (status == DM_OK)
+            status = dm_stream_synchronize(few->stream, err);
+        for (size_t at = 0; at < total && status == DM_OK; at += part)
+            status = dm_stream_upload(swarm->stream, swarm->arrays[arrays[i]], at, bytes,
+                                      total - at < part ? total - at : part, err);
+        if (status == DM_OK)
+            status = dm_stream_synchronize(swarm->stream, err);
+        free(bytes);
+    }
+    return status;
+}
+
+/* Random input until the machines are in different places. */
+static dm_status drive_apart(bench *b, const dm_swarm_desc *all, dm_swarm *swarm, dm_error *err)
 {
     const settings *s = &b->set;
-    uint64_t diverge = (uint64_t)((s->diverge + s->frames - 1) / s->frames);
+    uint64_t count = (uint64_t)((s->diverge + s->frames - 1) / s->frames);
+    if (s->apart == 0 || (uint64_t)s->apart >= all->count)
+        return steps(swarm, count, err);
+    dm_swarm_desc desc = *all;
+    dm_swarm *few;
+    desc.count = (uint64_t)s->apart;
+    desc.lanes_per_warp = 0;
+    dm_status status = dm_swarm_create(b->device, &desc, &few, err);
+    if (status != DM_OK)
+        return status;
+    status = steps(few, count, err);
+    if (status == DM_OK)
+        status = copy_machines(few, swarm, err);
+    dm_swarm_destroy(few);
+    return status;
+}
+
+static dm_status measure(bench *b, const dm_swarm_desc *desc, dm_swarm *swarm, result *r,
+                         dm_error *err)
+{
+    const settings *s = &b->set;
     totals before, after;
-    dm_status status = steps(swarm, diverge, err);
+    dm_status status = drive_apart(b, desc, swarm, err);
     double start = now();
     if (status == DM_OK)
         status = steps(swarm, (uint64_t)s->warmup, err);
@@ -294,7 +341,7 @@ static dm_status bench_one(bench *b, const char *path, uint64_t envs, dm_swarm_s
                   .registers = properties.registers,
                   .local_bytes = properties.local_bytes,
                   .build_seconds = now() - start};
-    status = measure(b, swarm, r, err);
+    status = measure(b, &desc, swarm, r, err);
     dm_swarm_destroy(swarm);
     if (status != DM_OK)
         return status;
@@ -352,6 +399,7 @@ static dm_status write_json(const bench *b, dm_error *err)
     dm_json_string(&json, "version", dm_version_string());
     dm_json_int(&json, "frames_per_step", b->set.frames);
     dm_json_int(&json, "diverge_frames", b->set.diverge);
+    dm_json_int(&json, "diverge_machines", b->set.apart);
     dm_json_int(&json, "seed", b->set.seed);
     dm_json_begin_array(&json, "results");
     for (size_t i = 0; i < b->count; i++)

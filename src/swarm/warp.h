@@ -18,9 +18,9 @@
 
 #include "gb/run.h"
 
-/* Lanes that must be waiting before they take the long road, while others can still execute. */
-#ifndef DM_SWARM_COMPANY
-#define DM_SWARM_COMPANY 12
+/* Who waits is served when one lane waits for this many that can still execute. */
+#ifndef DM_SWARM_PATIENCE
+#define DM_SWARM_PATIENCE 4
 #endif
 
 /* Rounds between looking who waits. */
@@ -44,7 +44,7 @@ DM_FN void dm_swarm_loop(dm_gb_lane *lane, const dm_gb_quick_place *place, bool 
         uint32_t able = dm_ballot(running && need == DM_GB_NEED_NOTHING);
         if ((able | waiting) == 0)
             break;
-        if (able == 0 || dm_popcount_u32(waiting) >= DM_SWARM_COMPANY) {
+        if (waiting != 0 && dm_popcount_u32(waiting) * DM_SWARM_PATIENCE >= dm_popcount_u32(able)) {
             if (running && need != DM_GB_NEED_NOTHING) {
                 dm_gb_hot kept = hot;
                 running = dm_gb_turn(lane, &kept, need);
