@@ -319,7 +319,8 @@ DM_FN uint32_t dm_gb_vram_steady(dm_gb_lane *lane, uint32_t now)
     uint32_t dot = dm_gb_ppu_dot(m, now);
     if (dot <= 80u)
         return ppu->line_start + 80u;
-    return dot < DM_GB_LINE_CYCLES && ppu->line + 1u < DM_GB_VBLANK_LINE
+    /* Reads are shut out at dot 80, writes later: what is let through after that is in mode 0. */
+    return dot > 86u && dot < DM_GB_LINE_CYCLES && ppu->line + 1u < DM_GB_VBLANK_LINE
                ? ppu->line_start + DM_GB_LINE_CYCLES + 80u
                : now;
 }

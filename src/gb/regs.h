@@ -51,8 +51,9 @@ typedef struct dm_gb_hot {
 } dm_gb_hot;
 
 #define DM_GB_NO_POLL 0xFFFFFFFFu
-#define DM_GB_POLL_KNOWN 0x10000u /* in the GPU's poll_pc: the lane remembers the registers there  \
-                                   */
+#define DM_GB_POLL_KNOWN                                                                           \
+    0x10000u /* in the GPU's poll_pc: the lane remembers the registers there                       \
+              */
 #define DM_GB_NO_ADDRESS 0xFFFFFFFFu
 #define DM_GB_FAR 0xFFFFu /* in place of the address that a short jump came from */
 

@@ -12,7 +12,7 @@
 #include "swarm/warp.h"
 
 #ifndef DM_SWARM_BLOCKS
-#define DM_SWARM_BLOCKS 4 /* blocks per multiprocessor at least: limits registers */
+#define DM_SWARM_BLOCKS 2 /* blocks per multiprocessor at least: limits registers */
 #endif
 
 /* clang-format off */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_THREADS 256u
+#define BLOCK_THREADS 256u /* at most */
 
 /* ---- The description ---- */
 
@@ -88,9 +88,9 @@ static dm_status take_desc(dm_swarm *swarm, const dm_swarm_desc *given, dm_error
         d->observation_size = DM_SWARM_VECTOR_DEFAULT;
     if (d->lanes_per_warp > 32)
         return dm_fail(err, DM_EINVAL, "swarm: a warp has 32 lanes, not %u", d->lanes_per_warp);
-    if (d->block_threads % 32 != 0 || d->block_threads > 1024)
-        return dm_fail(err, DM_EINVAL, "swarm: %u threads a block: a multiple of 32 up to 1024",
-                       d->block_threads);
+    if (d->block_threads % 32 != 0 || d->block_threads > BLOCK_THREADS)
+        return dm_fail(err, DM_EINVAL, "swarm: %u threads a block: a multiple of 32 up to %u",
+                       d->block_threads, BLOCK_THREADS);
     return check_regions(swarm, d, err);
 }
 
@@ -269,19 +269,30 @@ static uint32_t lanes_for(uint64_t count)
     return lanes;
 }
 
+/* Large blocks share one table of rows, but every multiprocessor should have two. */
+static uint32_t block_for(uint64_t count, uint32_t lanes, int multiprocessors)
+{
+    uint64_t threads = (count + lanes - 1) / lanes * 32u;
+    uint32_t block = BLOCK_THREADS;
+    while (block > 64u && threads / block < 2u * (uint64_t)multiprocessors)
+        block /= 2u;
+    return block;
+}
+
 static void fill_args(dm_swarm *swarm)
 {
     dm_swarm_desc *d = &swarm->desc;
     dm_swarm_args *a = &swarm->args;
     dm_device_buffer *const *arrays = swarm->arrays;
-    if (dm_device_get_properties(swarm->device)->kind == DM_DEVICE_CPU) {
+    const dm_device_properties *properties = dm_device_get_properties(swarm->device);
+    if (properties->kind == DM_DEVICE_CPU) {
         d->lanes_per_warp = 1;
         d->block_threads = 1;
     } else {
         if (d->lanes_per_warp == 0)
             d->lanes_per_warp = lanes_for(d->count);
         if (d->block_threads == 0)
-            d->block_threads = BLOCK_THREADS;
+            d->block_threads = block_for(d->count, d->lanes_per_warp, properties->multiprocessors);
     }
     a->machines = address(arrays[DM_SWARM_A_MACHINES]);
     a->memory = address(arrays[DM_SWARM_A_MEMORY]);

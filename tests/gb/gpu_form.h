@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu_form.h - run a machine by the GPU's form of the kernel text, compiled for the host. */
+#ifndef DM_TESTS_GB_GPU_FORM_H
+#define DM_TESTS_GB_GPU_FORM_H
+
+#include "gb/machine.h"
+
+#include <stdbool.h>
+
+typedef struct dm_test_gpu_form {
+    dm_gb_machine *m;
+    uint8_t *ram;
+    const uint8_t *rom;
+    const uint32_t *rom_words; /* NULL: instructions are read by bytes */
+    uint8_t *frames;           /* two pictures; NULL: nothing is drawn */
+    bool skip_polls;
+} dm_test_gpu_form;
+
+/* As dm_gb_run_cycles, drawing every frame or none. */
+void dm_test_gpu_form_run(const dm_test_gpu_form *form, uint32_t cycles);
+
+#endif
