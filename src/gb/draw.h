@@ -78,19 +78,26 @@ DM_FN bool dm_gb_no_formula(dm_gb_lane *lane)
     return dm_gb_fifo_pixel_slips_in(ppu);
 }
 
+/* Work out ppu.mode0_dot. */
+DM_FN_SLOW void dm_gb_find_mode0(dm_gb_lane *lane)
+{
+    dm_gb_ppu *ppu = &lane->m->ppu;
+    if (ppu->fifo.dot != 0 || dm_gb_no_formula(lane)) {
+        ppu->mode0_dot = (uint16_t)dm_gb_fifo_end(lane);
+        return;
+    }
+    uint32_t dot = DM_GB_MODE0_BASE + (ppu->scx & 7u) + (ppu->first_line ? 2u : 0u);
+    if (ppu->window_on || (ppu->lcdc & 2u) != 0)
+        dot += dm_gb_delays(lane, DM_GB_SCREEN_W - 1u);
+    ppu->mode0_dot = (uint16_t)dot;
+}
+
 /* The dot at which mode 3 of this line ends. Only asked from dot 84 on. */
 DM_FN uint32_t dm_gb_mode0_dot(dm_gb_lane *lane)
 {
-    dm_gb_ppu *ppu = &lane->m->ppu;
-    if (ppu->mode0_dot == 0 && (ppu->fifo.dot != 0 || dm_gb_no_formula(lane))) {
-        ppu->mode0_dot = (uint16_t)dm_gb_fifo_end(lane);
-    } else if (ppu->mode0_dot == 0) {
-        uint32_t dot = DM_GB_MODE0_BASE + (ppu->scx & 7u) + (ppu->first_line ? 2u : 0u);
-        if (ppu->window_on || (ppu->lcdc & 2u) != 0)
-            dot += dm_gb_delays(lane, DM_GB_SCREEN_W - 1u);
-        ppu->mode0_dot = (uint16_t)dot;
-    }
-    return ppu->mode0_dot;
+    if (lane->m->ppu.mode0_dot == 0)
+        dm_gb_find_mode0(lane);
+    return lane->m->ppu.mode0_dot;
 }
 
 /* ---- Spans ----

@@ -155,7 +155,7 @@ DM_FN bool dm_gb_dma_holds_oam(const dm_gb_machine *m, uint32_t now)
     return m->dma.active && (m->dma.restarted || dm_gb_dma_elapsed(m, now) >= 8u);
 }
 
-DM_FN void dm_gb_dma_start(dm_gb_lane *lane, uint32_t now, uint8_t value)
+DM_FN_SLOW void dm_gb_dma_start(dm_gb_lane *lane, uint32_t now, uint8_t value)
 {
     dm_gb_dma *dma = &lane->m->dma;
     dm_gb_dma_sync(lane, now);
@@ -266,7 +266,7 @@ DM_FN void dm_gb_lcdc_write(dm_gb_lane *lane, uint32_t now, uint8_t value)
 
 /* Registers act a little before or after the access that writes them: by dot, as seen on hardware
  * (mealybug-tearoom's m3 tests; SameBoy lists the offsets). */
-DM_FN void dm_gb_ppu_write(dm_gb_lane *lane, uint32_t now, uint32_t address, uint8_t value)
+DM_FN_SLOW void dm_gb_ppu_write(dm_gb_lane *lane, uint32_t now, uint32_t address, uint8_t value)
 {
     dm_gb_machine *m = lane->m;
     dm_gb_ppu *ppu = &m->ppu;
