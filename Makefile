@@ -4,9 +4,10 @@ BUILD ?= build
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 export JOBS
+comma := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-roms bench-machine fuzz check check-gpu lint fmt install clean
+.PHONY: help build demo test test-roms bench bench-machine fuzz check check-gpu lint fmt install clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -20,6 +21,11 @@ demo: build ## show what this machine offers, and test its devices
 
 test: build ## run every test; the last line counts them
 	@$(BUILD)/tests/dm-tests --jobs $(JOBS)
+
+bench: build ## many machines on DEVICE= (cpu); ROMS= files or folders; figures go to runs/bench/swarm.json
+	@mkdir -p runs/bench
+	@$(BUILD)/bench/dm-bench-swarm --device $(or $(DEVICE),cpu) --envs $(or $(ENVS),1$(comma)64$(comma)1024) \
+		--stage emulate_only$(comma)full_step $(addprefix --roms ,$(ROMS)) --json runs/bench/swarm.json $(ARGS)
 
 bench-machine: build ## one machine beside libmgba, gambatte and PyBoy; ROMS= files or folders, ARGS= its options
 	@$(BUILD)/bench/dm-bench-machine $(ARGS) $(ROMS)
