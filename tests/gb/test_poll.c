@@ -2,15 +2,12 @@
 /* Skipping polling loops, drawing or not, and how many frames a call runs change nothing that a
  * program can see: on our ROMs, on generated programs, and on the games of the folder
  * $DM_TEST_GAMES (or $DM_TEST_ROMS/games) where there is one. */
-#include "base/file.h"
 #include "tests/support/command.h"
-#include "tests/support/program_gen.h"
 #include "tests/support/random.h"
+#include "tests/support/rom_cases.h"
 #include "tests/support/same_machine.h"
 #include "tests/support/test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define PROGRAM_SEEDS 60
@@ -44,47 +41,16 @@ static void compare(const char *name, const void *rom, size_t size, uint32_t fra
     dm_gb_destroy(keeps);
 }
 
-typedef struct folder_walk {
-    uint32_t frames;
-    unsigned count;
-} folder_walk;
-
-static dm_status compare_file(const char *root, const dm_dir_entry *entry, void *user,
-                              dm_error *err)
-{
-    folder_walk *walk = user;
-    size_t length = strlen(entry->path);
-    char path[DM_PATH_MAX], *bytes;
-    size_t size;
-    if (entry->is_dir || length < 3 || strcmp(entry->path + length - 3, ".gb") != 0)
-        return DM_OK;
-    assert_ok(dm_path_join(path, root, entry->path, err));
-    assert_ok(dm_file_read(path, 0, &bytes, &size, err));
-    compare(entry->path, bytes, size, walk->frames, walk->count);
-    walk->count++;
-    free(bytes);
-    (void)err;
-    return DM_OK;
-}
-
 static void our_roms_run_the_same(void **state)
 {
     (void)state;
-    folder_walk walk = {.frames = OWN_FRAMES};
-    assert_ok(dm_dir_walk(DM_TEST_BUILD_ROOT "/roms", compare_file, &walk, err));
-    assert_true(walk.count >= 24);
+    dm_each_own_rom(compare, OWN_FRAMES);
 }
 
 static void programs_run_the_same(void **state)
 {
     (void)state;
-    static dm_program program;
-    for (uint64_t seed = 1; seed <= PROGRAM_SEEDS; seed++) {
-        char name[32];
-        snprintf(name, sizeof name, "seed %llu", (unsigned long long)seed);
-        dm_program_make(&program, seed, seed % 2 != 0 ? DM_PROGRAM_TIMING : DM_PROGRAM_PLAIN);
-        compare(name, program.rom, program.size, 12, seed);
-    }
+    dm_each_program(compare, 12, PROGRAM_SEEDS);
 }
 
 static size_t put(uint8_t *rom, size_t at, const uint8_t *bytes, size_t size)
@@ -168,17 +134,7 @@ static void counting_loops_run_the_same(void **state)
 static void games_run_the_same(void **state)
 {
     (void)state;
-    char folder[DM_PATH_MAX] = "";
-    const char *games = getenv("DM_TEST_GAMES"), *roms = getenv("DM_TEST_ROMS");
-    if (games != NULL)
-        assert_ok(dm_path_join(folder, "", games, err));
-    else if (roms != NULL)
-        assert_ok(dm_path_join(folder, roms, "games", err));
-    if (folder[0] == '\0' || !dm_dir_exists(folder))
-        dm_test_skip("no games: DM_TEST_GAMES names no folder");
-    folder_walk walk = {.frames = GAME_FRAMES};
-    assert_ok(dm_dir_walk(folder, compare_file, &walk, err));
-    assert_true(walk.count > 0);
+    dm_each_game(compare, GAME_FRAMES);
 }
 
 /* The fuzzer for a moment; `make fuzz` for longer, under the sanitizers. */

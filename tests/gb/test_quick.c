@@ -2,15 +2,13 @@
 /* The short road (gb/quick.h) beside the CPU's loop, in slices of any length: on our ROMs, on
  * generated programs, and on the games of the folder $DM_TEST_GAMES (or $DM_TEST_ROMS/games) where
  * there is one. Every byte of state and memory and every picture is the same. */
-#include "base/file.h"
 #include "gb/core.h"
 #include "gb/quick_rows.h"
 #include "tests/gb/gpu_form.h"
-#include "tests/support/program_gen.h"
 #include "tests/support/random.h"
+#include "tests/support/rom_cases.h"
 #include "tests/support/test.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,65 +67,30 @@ static void compare(const char *name, const void *rom, size_t size, uint32_t fra
     dm_gb_destroy(gb);
 }
 
-typedef struct folder_walk {
-    uint32_t frames;
-    unsigned count;
-} folder_walk;
-
-static dm_status compare_file(const char *root, const dm_dir_entry *entry, void *user,
-                              dm_error *err)
+/* Once with pictures and once without, or nearly: the seed decides. */
+static void compare_twice(const char *name, const void *rom, size_t size, uint32_t frames,
+                          uint64_t seed)
 {
-    folder_walk *walk = user;
-    size_t length = strlen(entry->path);
-    char path[DM_PATH_MAX], *bytes;
-    size_t size;
-    if (entry->is_dir || length < 3 || strcmp(entry->path + length - 3, ".gb") != 0)
-        return DM_OK;
-    assert_ok(dm_path_join(path, root, entry->path, err));
-    assert_ok(dm_file_read(path, 0, &bytes, &size, err));
-    for (uint64_t seed = 0; seed < 2; seed++)
-        compare(entry->path, bytes, size, walk->frames, 2 * walk->count + seed);
-    walk->count++;
-    free(bytes);
-    (void)err;
-    return DM_OK;
+    compare(name, rom, size, frames, 2 * seed);
+    compare(name, rom, size, frames, 2 * seed + 1);
 }
 
 static void our_roms(void **state)
 {
     (void)state;
-    folder_walk walk = {.frames = OWN_FRAMES};
-    assert_ok(dm_dir_walk(DM_TEST_BUILD_ROOT "/roms", compare_file, &walk, err));
-    assert_true(walk.count >= 24);
+    dm_each_own_rom(compare_twice, OWN_FRAMES);
 }
 
 static void programs(void **state)
 {
     (void)state;
-    dm_program *program = malloc(sizeof *program);
-    assert_non_null(program);
-    for (uint64_t seed = 0; seed < PROGRAM_SEEDS; seed++) {
-        char name[40];
-        snprintf(name, sizeof name, "program %u", (unsigned)seed);
-        dm_program_make(program, seed, seed % 2 == 0 ? DM_PROGRAM_PLAIN : DM_PROGRAM_TIMING);
-        compare(name, program->rom, program->size, 6, seed);
-    }
-    free(program);
+    dm_each_program(compare, 6, PROGRAM_SEEDS);
 }
 
 static void games(void **state)
 {
     (void)state;
-    char path[DM_PATH_MAX];
-    const char *folder = getenv("DM_TEST_GAMES"), *roms = getenv("DM_TEST_ROMS");
-    if (folder == NULL && roms != NULL) {
-        assert_ok(dm_path_join(path, roms, "games", err));
-        folder = path;
-    }
-    if (folder == NULL)
-        dm_test_skip("DM_TEST_GAMES and DM_TEST_ROMS are not set");
-    folder_walk walk = {.frames = GAME_FRAMES};
-    assert_ok(dm_dir_walk(folder, compare_file, &walk, err));
+    dm_each_game(compare_twice, GAME_FRAMES);
 }
 
 /* What the rows of both roads say must agree. */
