@@ -32,6 +32,7 @@ static const dm_bench_peer *const peers[PEERS] = {&dm_bench_ours, &dm_bench_mgba
 enum { OFF, ON, MODES };
 static const char *const mode_names[MODES] = {"drawing_off", "drawing_on"};
 
+#define PASSES_MAX 200 /* of a sample: a game that has stopped takes no time at all */
 #define ROUNDS_MAX 101
 
 typedef struct settings {
@@ -188,7 +189,7 @@ static dm_status take_sample(const bench *b, int peer, const dm_bench_job *job, 
             r->instructions_per_frame = (double)pass.instructions / job->frames;
             r->halted = (double)pass.halted / (double)(pass.cycles > 0 ? pass.cycles : 1);
         }
-    } while (seconds < b->set.sample);
+    } while (seconds < b->set.sample && passes < PASSES_MAX);
     s->fps[s->count++] = (double)job->frames * passes / seconds;
     return DM_OK;
 }
