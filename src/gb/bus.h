@@ -471,11 +471,6 @@ DM_FN uint32_t dm_gb_fetch(dm_gb_lane *lane, dm_gb_hot *hot)
 
 #if DM_GB_GPU_FORM
 
-DM_FN uint32_t dm_gb_fetch_opcode(dm_gb_lane *lane, dm_gb_hot *hot)
-{
-    return dm_gb_fetch(lane, hot);
-}
-
 DM_FN uint32_t dm_gb_bus_fetch8(dm_gb_lane *lane, dm_gb_hot *hot)
 {
     return dm_gb_fetch(lane, hot);

@@ -324,7 +324,7 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
     if ((flags & DM_GB_Q_STACK) != 0)
         address = ((flags & DM_GB_Q_WRITES) != 0 ? hot->sp - 2u : hot->sp) & 0xFFFFu;
 
-    const uint32_t met = ((hot->zc & 0xFFu) != 0 ? DM_GB_Q_IF_ZERO : 0u) |
+    const uint32_t met = ((hot->zc & 0xFFu) != 0 ? DM_GB_Q_IF_NONZERO : 0u) |
                          ((hot->zc & DM_GB_CARRY) != 0 ? DM_GB_Q_IF_CARRY : 0u);
     const bool taken = ((flags & met) != 0) != ((row.address & DM_GB_Q_UNLESS) != 0);
 
@@ -343,9 +343,8 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
             plain = plain && dm_gb_before(hot->clock + 24u, hot->vram_until);
         if (writes)
             plain = plain && address >= 0x8000u && address + two < 0xFFFFu;
-        at += address;
-        if (hot->granted != 0)
-            plain = false;
+        plain = plain && hot->granted == 0;
+        at = plain ? at + address : 0;
         if (plain && (flags & DM_GB_Q_READS) != 0) {
             value = dm_gb_quick_load(at);
             if (two != 0)
@@ -367,7 +366,6 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
                 hot->granted = (pc & 0xFFFFu) | (row.numbers & 0xC0000000u);
                 return DM_GB_NEED_WRITE;
             }
-            at = 0;
             value = keys ? value : hot->io_value;
             hot->granted = 0;
         }

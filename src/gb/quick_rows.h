@@ -36,19 +36,19 @@ typedef struct dm_gb_quick_row {
 #define DM_GB_Q_ODD_SOURCE (1u << 11)
 #define DM_GB_Q_ODD_RESULT (1u << 12)
 #define DM_GB_Q_CALLS (1u << 13)
-#define DM_GB_Q_WIDE (1u << 14)   /* ADD HL: flags are those of the high byte */
-#define DM_GB_Q_TO_SP (1u << 15)  /* the result */
-#define DM_GB_Q_SETS_N (1u << 16) /* bit 16, as in hn */
-#define DM_GB_Q_IF_ZERO (1u << 17)
-#define DM_GB_Q_X_A (1u << 18)   /* the adder's first operand is A, */
-#define DM_GB_Q_X_V (1u << 19)   /* or the source; else 0 */
-#define DM_GB_Q_Y_ONE (1u << 20) /* its second operand is 1, else the source */
+#define DM_GB_Q_WIDE (1u << 14)       /* ADD HL: flags are those of the high byte */
+#define DM_GB_Q_TO_SP (1u << 15)      /* the result */
+#define DM_GB_Q_SETS_N (1u << 16)     /* bit 16, as in hn */
+#define DM_GB_Q_IF_NONZERO (1u << 17) /* a jump on NZ, or with UNLESS on Z */
+#define DM_GB_Q_X_A (1u << 18)        /* the adder's first operand is A, */
+#define DM_GB_Q_X_V (1u << 19)        /* or the source; else 0 */
+#define DM_GB_Q_Y_ONE (1u << 20)      /* its second operand is 1, else the source */
 #define DM_GB_Q_SUBTRACT (1u << 21)
 #define DM_GB_Q_CARRY_IN (1u << 22)
 #define DM_GB_Q_XOR (1u << 23)
 #define DM_GB_Q_SETS_HN (1u << 24)
-#define DM_GB_Q_H_ADDER (1u << 25) /* H is the adder's */
-#define DM_GB_Q_IF_CARRY (1u << 26)
+#define DM_GB_Q_H_ADDER (1u << 25)  /* H is the adder's */
+#define DM_GB_Q_IF_CARRY (1u << 26) /* on C, or with UNLESS on NC */
 #define DM_GB_Q_RELATIVE (1u << 27)
 #define DM_GB_Q_JUMPS (1u << 28)
 #define DM_GB_Q_AND (1u << 29)
@@ -95,7 +95,7 @@ typedef struct dm_gb_quick_row {
 #define DM_GB_Q_CONDITION(operation, extra)                                                        \
     (!DM_GB_Q_IS(operation, CALL, JP) || (extra) == 0                                              \
          ? 0u                                                                                      \
-         : ((extra) <= DM_GB_IF_Z ? DM_GB_Q_IF_ZERO : DM_GB_Q_IF_CARRY))
+         : ((extra) <= DM_GB_IF_Z ? DM_GB_Q_IF_NONZERO : DM_GB_Q_IF_CARRY))
 #define DM_GB_Q_NEGATED(operation, extra)                                                          \
     (!DM_GB_Q_IS(operation, CALL, JP) || (extra) == 0 || (extra) == DM_GB_IF_Z ||                  \
      (extra) == DM_GB_IF_NC)

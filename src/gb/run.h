@@ -207,7 +207,7 @@ DM_FN_SLOW enum dm_gb_next dm_gb_event(dm_gb_lane *lane)
 DM_FN_SLOW void dm_gb_long_turn(dm_gb_lane *lane, dm_gb_hot *kept, bool twice)
 {
     dm_gb_hot hot = *kept;
-    uint32_t opcode = dm_gb_fetch_opcode(lane, &hot);
+    uint32_t opcode = dm_gb_fetch(lane, &hot);
     if (twice)
         hot.pc = (hot.pc - 1u) & 0xFFFFu;
     hot.count++;
