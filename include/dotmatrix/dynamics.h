@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* dynamics.h - recurrent models that predict the course of a training run.
+ *
+ *   samples of a run ──► encoder: 64 features ──► ensemble of GRUs ──► rollout: y steps ahead
+ *                                                      ▲                     │
+ *                                                      └── trainer ◄─────────┘
+ *
+ * An ensemble of E members; each has a GRU cell (x of `input` features, h of `hidden` units), a
+ * stochastic state s = softmax of `stochastic` values of h, and a head:
+ *
+ *     z = sigmoid(Wz x + Uz h + bz)     r = sigmoid(Wr x + Ur h + br)
+ *     n = tanh(Wn x + Un (r*h) + bn)    h' = (1 - z)*h + z*n
+ *     loss = exp(clamp(w . [h', s'], -10, 10))
+ *
+ * A rollout feeds the predicted loss back as feature 0 and keeps the other features:
+ *
+ *     dm_dynamics *model = NULL;
+ *     dm_rollout *rollout = NULL;
+ *     dm_dynamics_create(&(dm_dynamics_config)DM_DYNAMICS_DEFAULT, seed, &model, err);
+ *     dm_rollout_create(model, 1, 50, &rollout, err);                    // one, 50 steps ahead
+ *     dm_dynamics_rollout(model, features, NULL, rollout, err);          // on this CPU
+ *     printf("%g +- %g\n", rollout->mean[49], rollout->total[49]);
+ *
+ * Arrays are row-major float32; [E][Y] means that the last index moves fastest. What `create` gives
+ * is the caller's to destroy; NULL is fine there. A model may be read by many threads at a time and
+ * changed by one. NaN in the inputs gives NaN in the outputs that depend on them. */
+#ifndef DOTMATRIX_DYNAMICS_H
+#define DOTMATRIX_DYNAMICS_H
+
+#include <dotmatrix/device.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- The model ---- */
+
+typedef enum dm_gru_kind {
+    /* As above: r is applied to h before Un. */
+    DM_GRU_RESET_FIRST,
+    /* As in cuDNN and PyTorch: n = tanh(Wn x + bn + r*(Un h + cn)), h' = (1 - z)*n + z*h. */
+    DM_GRU_RESET_LAST,
+} dm_gru_kind;
+
+typedef struct dm_dynamics_config {
+    uint32_t members;
+    uint32_t hidden;
+    uint32_t stochastic;
+    uint32_t input;
+    dm_gru_kind kind;
+    /* The logits of s are a learned product with h; otherwise h[floor(i * hidden / stochastic)]. */
+    bool projection;
+} dm_dynamics_config;
+
+#define DM_DYNAMICS_DEFAULT                                                                        \
+    {                                                                                              \
+        5, 256, 32, 64, DM_GRU_RESET_FIRST, false                                                  \
+    }
+#define DM_DYNAMICS_SIZE_MAX 65536 /* of each size */
+#define DM_DYNAMICS_MEMBERS_MAX 1024
+
+typedef struct dm_dynamics dm_dynamics;
+
+/* Weights are drawn uniformly within +-sqrt(2 / (fan in + fan out)); biases are 0. The same seed
+ * gives the same bits everywhere, and a member's weights do not depend on how many there are. */
+DM_API dm_status dm_dynamics_create(const dm_dynamics_config *config, uint64_t seed,
+                                    dm_dynamics **out, dm_error *err);
+DM_API void dm_dynamics_destroy(dm_dynamics *model);
+DM_API const dm_dynamics_config *dm_dynamics_get_config(const dm_dynamics *model);
+
+/* The parts of a member's weights; gates in the order z, r, n. */
+typedef enum dm_dynamics_part {
+    DM_DYNAMICS_W,          /* [3][hidden][input] */
+    DM_DYNAMICS_U,          /* [3][hidden][hidden] */
+    DM_DYNAMICS_B,          /* [3][hidden] */
+    DM_DYNAMICS_C,          /* [hidden], DM_GRU_RESET_LAST only: the recurrent bias of n */
+    DM_DYNAMICS_PROJECTION, /* [stochastic][hidden], with config.projection only */
+    DM_DYNAMICS_HEAD,       /* [hidden + stochastic] */
+    DM_DYNAMICS_PART_COUNT
+} dm_dynamics_part;
+
+/* Where a part lies; NULL and a count of 0 for one that this model does not have. May be written.
+ */
+DM_API float *dm_dynamics_weights(dm_dynamics *model, uint32_t member, dm_dynamics_part part,
+                                  size_t *count);
+
+/* What enters the cell is (feature - shift) * scale, also for the loss that a rollout feeds back.
+ * Arrays of `input`; 0 and 1 in a new model. Both may be written. */
+DM_API float *dm_dynamics_shift(dm_dynamics *model);
+DM_API float *dm_dynamics_scale(dm_dynamics *model);
+
+/* A safetensors file: tensors "member.0.W" and so on, "shift" and "scale"; the configuration is its
+ * metadata. A damaged file, or one of another form, is DM_EFORMAT and changes nothing. */
+DM_API dm_status dm_dynamics_save(const dm_dynamics *model, const char *path, dm_error *err);
+DM_API dm_status dm_dynamics_load(const char *path, dm_dynamics **out, dm_error *err);
+
+/* Take over one layer of torch.nn.GRU (gates in the order r, z, n) as a member of a
+ * DM_GRU_RESET_LAST model: weight_ih [3*hidden][input], weight_hh [3*hidden][hidden], bias_ih and
+ * bias_hh [3*hidden] (both may be NULL). */
+DM_API dm_status dm_dynamics_import_torch(dm_dynamics *model, uint32_t member,
+                                          const float *weight_ih, const float *weight_hh,
+                                          const float *bias_ih, const float *bias_hh,
+                                          dm_error *err);
+
+/* ---- One step of the cell ---- */
+
+/* out[batch][hidden] from x[batch][input] (as it enters the cell: not shifted or scaled) and
+ * h[batch][hidden] with a member's weights. `out` may be `h`. */
+DM_API dm_status dm_dynamics_gru(const dm_dynamics *model, uint32_t member, size_t batch,
+                                 const float *x, const float *h, float *out, dm_error *err);
+
+/* ---- Rollouts ---- */
+
+/* What the losses of one trajectory tell. Zero where there are too few steps. */
+typedef struct dm_rollout_metrics {
+    float loss_variance;         /* population variance over the steps */
+    float trajectory_smoothness; /* mean |second difference| */
+    float step_delta_mean;       /* mean |loss[t+1] - loss[t]| */
+} dm_rollout_metrics;
+
+/* Results of R rollouts of Y steps; all arrays belong to this struct. */
+typedef struct dm_rollout {
+    uint32_t rollouts, members, steps, hidden;
+    float *loss;        /* [R][E][Y] */
+    float *entropy;     /* [R][E][Y], of the stochastic state, in nats */
+    float *hidden_norm; /* [R][E][Y], L2 */
+    float *hidden_last; /* [R][E][hidden], after the last step */
+    /* Over the members: */
+    float *mean;        /* [R][Y] */
+    float *deviation;   /* [R][Y], population standard deviation */
+    float *total;       /* [R][Y], deviation * (1 + 0.1 sqrt(y)), y = 1 .. Y steps ahead */
+    float *confidence;  /* [R][Y], 1 / (1 + total) */
+    float *step_deltas; /* [R][Y-1], |mean[t+1] - mean[t]| */
+    dm_rollout_metrics *member_metrics; /* [R][E] */
+    dm_rollout_metrics *metrics;        /* [R], of the mean trajectory */
+} dm_rollout;
+
+DM_API dm_status dm_rollout_create(const dm_dynamics *model, uint32_t rollouts, uint32_t steps,
+                                   dm_rollout **out, dm_error *err);
+DM_API void dm_rollout_destroy(dm_rollout *rollout);
+
+/* features[R][input] as the encoder gives them; hidden[R][E][hidden], NULL for zeros. On one CPU
+ * thread, with the widest vector instructions that this machine has. */
+DM_API dm_status dm_dynamics_rollout(const dm_dynamics *model, const float *features,
+                                     const float *hidden, dm_rollout *out, dm_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

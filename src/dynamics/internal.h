@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* internal.h - how the dynamics module is put together.
+ *
+ *   model.c       configuration, where weights lie, initialisation     model_file.c   safetensors
+ *   reference.c   every formula as plain loops, in float and double (reference_text.h)
+ *   simd.c        picks the vectorised loops: simd_text.h compiled for portable vectors, AVX2 and
+ * AVX-512 rollout.c     rollouts on the CPU; results over members and steps
+ *
+ * Letters: B batch, E members, R rollouts, Y steps of a rollout, I inputs, H hidden units, S
+ * stochastic values. Start with reference_text.h: it is the definition, the rest is speed. */
+#ifndef DM_DYNAMICS_INTERNAL_H
+#define DM_DYNAMICS_INTERNAL_H
+
+#include <dotmatrix/dynamics.h>
+
+/* Where the parts of one member lie in its block of weights, in elements. A part that the model
+ * does not have has its offset and a count of 0. */
+typedef struct dm_dynamics_layout {
+    size_t offset[DM_DYNAMICS_PART_COUNT];
+    size_t count[DM_DYNAMICS_PART_COUNT];
+    size_t total;  /* elements used */
+    size_t stride; /* from one member to the next: a multiple of 16 */
+} dm_dynamics_layout;
+
+struct dm_dynamics {
+    dm_dynamics_config config;
+    dm_dynamics_layout layout;
+    float *weights; /* [E][stride], 64-byte aligned */
+    float *shift, *scale;
+};
+
+/* Sizes of 0, or too large to count: DM_EINVAL. */
+dm_status dm_dynamics_layout_make(const dm_dynamics_config *config, dm_dynamics_layout *out,
+                                  dm_error *err);
+
+extern const char *const dm_dynamics_part_names[DM_DYNAMICS_PART_COUNT];
+
+static inline const float *dm_dynamics_member(const dm_dynamics *model, uint32_t member)
+{
+    return model->weights + member * model->layout.stride;
+}
+
+/* The index in h of stochastic value i. */
+static inline uint32_t dm_dynamics_selected(const dm_dynamics_config *config, uint32_t i)
+{
+    return (uint32_t)((uint64_t)i * config->hidden / config->stochastic);
+}
+
+/* Fill what rollout.c derives from loss and hidden_norm: mean .. metrics. */
+void dm_rollout_aggregate(dm_rollout *rollout);
+
+/* Memory aligned for vectors, to be freed with free(); NULL when there is none. Zeroed. */
+void *dm_dynamics_alloc(size_t count, size_t size);
+
+#endif
