@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/* context.c - memory, interned names, sources and diagnostics of one compilation; see lang.h. */
+#include "lang/lang.h"
+
+#include "base/hash.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct dm_lang_name {
+    uint32_t hash;
+    uint32_t length;
+    char text[];
+};
+
+#define NAMES_INITIAL 256u
+#define LINE_SHOWN_MAX 160 /* bytes of a source line that a diagnostic shows */
+
+void dm_lang_init(dm_lang *lang)
+{
+    memset(lang, 0, sizeof *lang);
+    dm_arena_init(&lang->arena, DM_LANG_MEMORY_MAX);
+    lang->library_call = DM_POS_NONE;
+}
+
+void dm_lang_deinit(dm_lang *lang)
+{
+    dm_arena_deinit(&lang->arena);
+}
+
+_Noreturn void dm_lang_bail(dm_lang *lang, const char *reason)
+{
+    lang->bail_reason = reason;
+    longjmp(lang->bail, 1);
+}
+
+/* ---- Memory ---- */
+
+void *dm_lang_alloc(dm_lang *lang, size_t size)
+{
+    void *memory = dm_arena_alloc(&lang->arena, size);
+    if (memory == NULL)
+        dm_lang_bail(lang, "out of memory");
+    return memory;
+}
+
+void *dm_lang_alloc_array(dm_lang *lang, size_t count, size_t size)
+{
+    void *memory = dm_arena_alloc_array(&lang->arena, count, size);
+    if (memory == NULL)
+        dm_lang_bail(lang, "out of memory");
+    return memory;
+}
+
+void dm_lang_grow(dm_lang *lang, void **items, int count, int *capacity, size_t size)
+{
+    if (count < *capacity)
+        return;
+    int larger = *capacity < 4 ? 4 : *capacity * 2;
+    void *memory = dm_lang_alloc_array(lang, (size_t)larger, size);
+    if (count > 0)
+        memcpy(memory, *items, (size_t)count * size);
+    *items = memory;
+    *capacity = larger;
+}
+
+char *dm_lang_format(dm_lang *lang, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    size_t size = length < 0 ? 1 : (size_t)length + 1;
+    char *text = dm_lang_alloc(lang, size);
+    vsnprintf(text, size, format, again);
+    va_end(again);
+    return text;
+}
+
+/* ---- Names ---- */
+
+static void grow_names(dm_lang *lang)
+{
+    uint32_t capacity = lang->name_capacity == 0 ? NAMES_INITIAL : lang->name_capacity * 2;
+    dm_lang_name **table = dm_lang_alloc_array(lang, capacity, sizeof(dm_lang_name *));
+    for (uint32_t i = 0; i < lang->name_capacity; i++) {
+        dm_lang_name *name = lang->names[i];
+        if (name == NULL)
+            continue;
+        uint32_t slot = name->hash & (capacity - 1);
+        while (table[slot] != NULL)
+            slot = (slot + 1) & (capacity - 1);
+        table[slot] = name;
+    }
+    lang->names = table;
+    lang->name_capacity = capacity;
+}
+
+const char *dm_lang_intern(dm_lang *lang, const char *text, size_t length)
+{
+    if (lang->name_count * 2 >= lang->name_capacity)
+        grow_names(lang);
+    uint32_t hash = (uint32_t)dm_hash64(text, length), mask = lang->name_capacity - 1;
+    uint32_t slot = hash & mask;
+    for (; lang->names[slot] != NULL; slot = (slot + 1) & mask) {
+        const dm_lang_name *name = lang->names[slot];
+        if (name->hash == hash && name->length == length && memcmp(name->text, text, length) == 0)
+            return name->text;
+    }
+    dm_lang_name *name = dm_lang_alloc(lang, sizeof *name + length + 1);
+    name->hash = hash;
+    name->length = (uint32_t)length;
+    memcpy(name->text, text, length);
+    lang->names[slot] = name;
+    lang->name_count++;
+    return name->text;
+}
+
+const char *dm_lang_intern_text(dm_lang *lang, const char *text)
+{
+    return dm_lang_intern(lang, text, strlen(text));
+}
+
+/* ---- Sources ---- */
+
+dm_lang_source *dm_lang_add_source(dm_lang *lang, const char *name, const char *text, size_t size)
+{
+    dm_lang_source *source = dm_lang_alloc(lang, sizeof *source);
+    *source = (dm_lang_source){.name = name, .text = text, .size = size};
+    if (lang->last_source == NULL) {
+        lang->sources = source;
+    } else {
+        const dm_lang_source *last = lang->last_source;
+        if (size > (size_t)UINT32_MAX - 16 - last->base - last->size)
+            dm_lang_bail(lang, "too much source text");
+        source->base = last->base + (dm_pos)last->size + 1;
+        lang->last_source->next = source;
+    }
+    lang->last_source = source;
+    return source;
+}
+
+const dm_lang_source *dm_lang_find_source(const dm_lang *lang, dm_pos pos)
+{
+    const dm_lang_source *found = lang->sources;
+    for (const dm_lang_source *s = lang->sources; s != NULL && s->base <= pos; s = s->next)
+        found = s;
+    return found;
+}
+
+static void find_lines(dm_lang *lang, dm_lang_source *source)
+{
+    uint32_t count = 1;
+    for (size_t i = 0; i < source->size; i++)
+        count += source->text[i] == '\n';
+    source->lines = dm_lang_alloc_array(lang, count, sizeof *source->lines);
+    source->line_count = 1;
+    for (size_t i = 0; i < source->size; i++)
+        if (source->text[i] == '\n')
+            source->lines[source->line_count++] = (uint32_t)i + 1;
+}
+
+void dm_lang_locate(dm_lang *lang, dm_pos pos, const dm_lang_source **source, int *line,
+                    int *column)
+{
+    dm_lang_source *s = (dm_lang_source *)dm_lang_find_source(lang, pos);
+    *source = s;
+    *line = 1;
+    *column = 1;
+    if (s == NULL || pos == DM_POS_NONE)
+        return;
+    if (s->lines == NULL)
+        find_lines(lang, s);
+    uint32_t offset = pos - s->base, low = 0, high = s->line_count;
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (s->lines[middle] <= offset)
+            low = middle;
+        else
+            high = middle;
+    }
+    *line = (int)low + 1;
+    *column = (int)(offset - s->lines[low]) + 1;
+}
+
+/* ---- Diagnostics ---- */
+
+static void add_diag(dm_lang *lang, dm_severity severity, dm_pos pos, dm_pos end, const char *hint,
+                     const char *format, va_list args)
+{
+    char text[1024];
+    vsnprintf(text, sizeof text, format, args);
+    /* What is wrong inside our own library is the caller's mistake, at the caller's place. */
+    const dm_lang_source *source = dm_lang_find_source(lang, pos);
+    if (source != NULL && source->library && lang->library_call != DM_POS_NONE)
+        pos = end = lang->library_call;
+    for (const dm_diag *d = lang->diags; d != NULL; d = d->next)
+        if (d->pos == pos && d->severity == severity)
+            return; /* one per place: what follows from the first is noise */
+    dm_diag *diag = dm_lang_alloc(lang, sizeof *diag);
+    *diag = (dm_diag){.severity = severity,
+                      .pos = pos,
+                      .end = end < pos ? pos : end,
+                      .message = dm_lang_format(lang, "%s", text),
+                      .hint = hint};
+    if (lang->last_diag == NULL)
+        lang->diags = diag;
+    else
+        lang->last_diag->next = diag;
+    lang->last_diag = diag;
+    if (severity == DM_SEVERITY_WARNING)
+        lang->warning_count++;
+    else if (++lang->error_count >= DM_LANG_ERRORS_MAX)
+        dm_lang_bail(lang, "too many errors");
+}
+
+void dm_lang_error(dm_lang *lang, dm_pos pos, dm_pos end, const char *hint, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    add_diag(lang, DM_SEVERITY_ERROR, pos, end, hint, format, args);
+    va_end(args);
+}
+
+void dm_lang_warning(dm_lang *lang, dm_pos pos, dm_pos end, const char *hint, const char *format,
+                     ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (lang->warning_count < DM_LANG_ERRORS_MAX)
+        add_diag(lang, DM_SEVERITY_WARNING, pos, end, hint, format, args);
+    va_end(args);
+}
+
+/* Bytes that would disturb a terminal become '?'. */
+static void put_shown(dm_buffer *out, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)text[i];
+        dm_buffer_putc(out, c == '\t' ? ' ' : c < 0x20 || c == 0x7f ? '?' : (char)c);
+    }
+}
+
+static void print_line(dm_lang *lang, dm_buffer *out, const dm_diag *diag)
+{
+    const dm_lang_source *source;
+    int line, column;
+    dm_lang_locate(lang, diag->pos, &source, &line, &column);
+    const char *start = source->text + source->lines[line - 1];
+    size_t length = 0, limit = source->size - source->lines[line - 1];
+    while (length < limit && start[length] != '\n')
+        length++;
+    size_t at = (size_t)column - 1, first = 0;
+    if (at > LINE_SHOWN_MAX / 2)
+        first = at - LINE_SHOWN_MAX / 2;
+    size_t shown = length - first < LINE_SHOWN_MAX ? length - first : LINE_SHOWN_MAX;
+    dm_buffer_puts(out, "    ");
+    put_shown(out, start + first, shown);
+    dm_buffer_puts(out, "\n    ");
+    for (size_t i = first; i < at; i++)
+        dm_buffer_putc(out, ' ');
+    dm_buffer_putc(out, '^');
+    for (size_t i = at + 1; i < first + shown && i < at + (diag->end - diag->pos); i++)
+        dm_buffer_putc(out, '~');
+    dm_buffer_putc(out, '\n');
+}
+
+void dm_lang_print_diags(dm_lang *lang, dm_buffer *out)
+{
+    for (const dm_diag *diag = lang->diags; diag != NULL; diag = diag->next) {
+        const dm_lang_source *source;
+        int line, column;
+        dm_lang_locate(lang, diag->pos, &source, &line, &column);
+        bool placed = source != NULL && diag->pos != DM_POS_NONE;
+        if (placed)
+            dm_buffer_printf(out, "%s:%d:%d: ", source->name, line, column);
+        dm_buffer_puts(out, diag->severity == DM_SEVERITY_ERROR ? "error: " : "warning: ");
+        put_shown(out, diag->message, strlen(diag->message));
+        dm_buffer_putc(out, '\n');
+        if (placed)
+            print_line(lang, out, diag);
+        if (diag->hint != NULL)
+            dm_buffer_printf(out, "    hint: %s\n", diag->hint);
+    }
+}

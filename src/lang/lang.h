@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* lang.h - the kernel compiler: NVIDIA Warp's Python dialect to C and CUDA C, with gradients.
+ *
+ *   text ──► lex.c ──► parse.c ──► module.c ──► lower*.c ──► ir.c ──► adjoint.c ──► print.c ──►
+ * text tokens    syntax      names,       types, SSA   tidied   backward      C | CUDA C tree
+ * constants    values       up       functions
+ *
+ *   context.c   memory, interned names, diagnostics: what every pass shares (this header)
+ *   ast.h       the syntax tree: one row per kind of node
+ *   type.h      interned types          value.h    what is known while compiling
+ *   ir.h        the IR: SSA values, structured control flow; ops.def has one row per operation
+ *   builtins.h  how a builtin is a row: signature, C text, adjoint; builtins.def are the rows
+ *   library/    builtins written in the dialect itself; their gradients are derived like anyone's
+ *   exits.c     break, continue and return become plain data flow (before adjoint.c)
+ *   compile.c   the list of passes: start reading there
+ *
+ * One compilation is one dm_lang: one arena, one thread, nothing shared. Passes report what is
+ * wrong with dm_lang_error and go on; memory that runs out, or too many errors, leave through
+ * dm_lang_bail (a longjmp to compile.c), so that no pass checks an allocation. */
+#ifndef DM_LANG_LANG_H
+#define DM_LANG_LANG_H
+
+#include "base/arena.h"
+#include "base/buffer.h"
+
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A place in the input: an offset into all sources laid one after the other. */
+typedef uint32_t dm_pos;
+#define DM_POS_NONE UINT32_MAX
+
+typedef struct dm_lang_source {
+    const char *name;
+    const char *text;
+    size_t size;
+    dm_pos base;
+    bool library;    /* ours: diagnostics inside it are shown at the call instead */
+    uint32_t *lines; /* offsets of line starts, made when first asked for */
+    uint32_t line_count;
+    struct dm_lang_source *next;
+} dm_lang_source;
+
+typedef enum dm_severity { DM_SEVERITY_ERROR, DM_SEVERITY_WARNING } dm_severity;
+
+typedef struct dm_diag {
+    dm_severity severity;
+    dm_pos pos, end;
+    const char *message;
+    const char *hint; /* may be NULL */
+    struct dm_diag *next;
+} dm_diag;
+
+#define DM_LANG_ERRORS_MAX 20
+#define DM_LANG_DEPTH_MAX 200  /* nesting of expressions and blocks */
+#define DM_LANG_CHAIN_MAX 2000 /* operands of a + b + c ... */
+#define DM_LANG_SOURCE_MAX ((size_t)16 << 20)
+#define DM_LANG_MEMORY_MAX ((size_t)512 << 20)
+
+typedef struct dm_lang_name dm_lang_name;
+
+typedef struct dm_lang {
+    dm_arena arena;
+    dm_lang_source *sources;
+    dm_lang_source *last_source;
+    dm_diag *diags, *last_diag;
+    int error_count, warning_count;
+    dm_pos library_call;  /* where ours was called from, while library code is compiled */
+    dm_lang_name **names; /* hash table of interned names */
+    uint32_t name_capacity, name_count;
+    struct dm_type_table *types;
+    jmp_buf bail;
+    const char *bail_reason;
+} dm_lang;
+
+void dm_lang_init(dm_lang *lang);
+void dm_lang_deinit(dm_lang *lang);
+_Noreturn void dm_lang_bail(dm_lang *lang, const char *reason);
+
+/* Zeroed memory of this compilation; never NULL. */
+void *dm_lang_alloc(dm_lang *lang, size_t size);
+void *dm_lang_alloc_array(dm_lang *lang, size_t count, size_t size);
+/* One pointer per distinct spelling: names are compared by address. */
+const char *dm_lang_intern(dm_lang *lang, const char *text, size_t length);
+const char *dm_lang_intern_text(dm_lang *lang, const char *text);
+char *dm_lang_format(dm_lang *lang, const char *format, ...) DM_PRINTF(2, 3);
+
+/* A growing array in the arena: `items` has room for `count + 1` after the call. */
+void dm_lang_grow(dm_lang *lang, void **items, int count, int *capacity, size_t size);
+#define DM_LANG_PUSH(lang, items, count, capacity, item)                                           \
+    do {                                                                                           \
+        dm_lang_grow(lang, (void **)&(items), count, &(capacity), sizeof *(items));                \
+        (items)[(count)++] = (item);                                                               \
+    } while (0)
+
+/* The text must live as long as the compilation. */
+dm_lang_source *dm_lang_add_source(dm_lang *lang, const char *name, const char *text, size_t size);
+const dm_lang_source *dm_lang_find_source(const dm_lang *lang, dm_pos pos);
+/* 1-based; the column counts bytes. */
+void dm_lang_locate(dm_lang *lang, dm_pos pos, const dm_lang_source **source, int *line,
+                    int *column);
+
+void dm_lang_error(dm_lang *lang, dm_pos pos, dm_pos end, const char *hint, const char *format, ...)
+    DM_PRINTF(5, 6);
+void dm_lang_warning(dm_lang *lang, dm_pos pos, dm_pos end, const char *hint, const char *format,
+                     ...) DM_PRINTF(5, 6);
+/* "file:3:9: error: ...", the line, a caret and the hint, for each diagnostic. */
+void dm_lang_print_diags(dm_lang *lang, dm_buffer *out);
+
+#endif

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: MIT */
+/* lex.c - text to tokens: names, numbers, strings, operators, and the block structure that Python
+ * writes as indentation (INDENT, DEDENT, NEWLINE). Lines inside brackets and after a backslash
+ * continue; a tab moves to the next multiple of eight columns, as in Python. */
+#include "lang/token.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define INDENTS_MAX 200
+#define BRACKETS_MAX 1000
+
+typedef struct lexer {
+    dm_lang *lang;
+    const dm_lang_source *source;
+    const char *at, *end;
+    dm_token *tokens;
+    int count, capacity;
+    int indents[INDENTS_MAX]; /* columns of the open blocks */
+    int indent_count;
+    char brackets[BRACKETS_MAX]; /* the closing ones that are awaited */
+    int depth;
+} lexer;
+
+static const struct {
+    const char *spelling;
+    uint8_t length, kind;
+} operators[] = {
+#define X(name, spelling) {spelling, sizeof spelling - 1, DM_TOK_##name},
+    DM_TOKEN_OPERATORS(X)
+#undef X
+};
+
+static const struct {
+    const char *spelling;
+    uint8_t length, kind;
+} keywords[] = {
+#define X(name, spelling) {spelling, sizeof spelling - 1, DM_TOK_##name},
+    DM_TOKEN_KEYWORDS(X)
+#undef X
+};
+
+const char *dm_token_name(dm_token_kind kind)
+{
+    switch (kind) {
+    case DM_TOK_END:
+        return "the end of the file";
+    case DM_TOK_NEWLINE:
+        return "the end of the line";
+    case DM_TOK_INDENT:
+        return "an indented block";
+    case DM_TOK_DEDENT:
+        return "the end of a block";
+    case DM_TOK_NAME:
+        return "a name";
+    case DM_TOK_INT:
+    case DM_TOK_FLOAT:
+        return "a number";
+    case DM_TOK_STRING:
+        return "a string";
+#define X(name, spelling)                                                                          \
+    case DM_TOK_##name:                                                                            \
+        return "'" spelling "'";
+        DM_TOKEN_OPERATORS(X)
+        DM_TOKEN_KEYWORDS(X)
+#undef X
+    }
+    return "?";
+}
+
+static dm_pos place(const lexer *lx, const char *at)
+{
+    return lx->source->base + (dm_pos)(at - lx->source->text);
+}
+
+static dm_token *add(lexer *lx, dm_token_kind kind, const char *start)
+{
+    dm_token token = {.kind = (uint8_t)kind, .pos = place(lx, start), .end = place(lx, lx->at)};
+    DM_LANG_PUSH(lx->lang, lx->tokens, lx->count, lx->capacity, token);
+    return &lx->tokens[lx->count - 1];
+}
+
+static void complain(lexer *lx, const char *start, const char *hint, const char *message)
+{
+    dm_lang_error(lx->lang, place(lx, start), place(lx, lx->at), hint, "%s", message);
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool starts_name(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (unsigned char)c >= 0x80;
+}
+
+/* ---- Indentation ---- */
+
+/* At the start of a line: skip blank lines, then open or close blocks. */
+static void lex_indentation(lexer *lx)
+{
+    for (;;) {
+        int column = 0;
+        while (lx->at < lx->end && (*lx->at == ' ' || *lx->at == '\t' || *lx->at == '\f')) {
+            column = *lx->at == '\t' ? (column / 8 + 1) * 8 : *lx->at == '\f' ? 0 : column + 1;
+            lx->at++;
+        }
+        if (lx->at < lx->end && *lx->at == '#')
+            while (lx->at < lx->end && *lx->at != '\n')
+                lx->at++;
+        if (lx->at < lx->end && (*lx->at == '\n' || *lx->at == '\r')) {
+            lx->at++;
+            continue;
+        }
+        if (lx->at == lx->end)
+            return;
+        if (column > lx->indents[lx->indent_count - 1]) {
+            if (lx->indent_count == INDENTS_MAX) {
+                complain(lx, lx->at, NULL, "too many nested blocks");
+                dm_lang_bail(lx->lang, "too many nested blocks");
+            }
+            lx->indents[lx->indent_count++] = column;
+            add(lx, DM_TOK_INDENT, lx->at);
+            return;
+        }
+        while (column < lx->indents[lx->indent_count - 1]) {
+            lx->indent_count--;
+            add(lx, DM_TOK_DEDENT, lx->at);
+        }
+        if (column != lx->indents[lx->indent_count - 1]) {
+            complain(lx, lx->at, "indent it as far as one of the lines above",
+                     "this indentation matches no outer block");
+            lx->indents[lx->indent_count - 1] = column;
+        }
+        return;
+    }
+}
+
+/* ---- Numbers ---- */
+
+static int digit_value(char c)
+{
+    if (is_digit(c))
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return 99;
+}
+
+static void lex_integer(lexer *lx, const char *start, uint64_t base)
+{
+    uint64_t value = 0;
+    bool overflow = false;
+    const char *digits = lx->at;
+    for (; lx->at < lx->end; lx->at++) {
+        if (*lx->at == '_')
+            continue;
+        uint64_t digit = (uint64_t)digit_value(*lx->at);
+        if (digit >= base)
+            break;
+        overflow |= value > (UINT64_MAX - digit) / base;
+        value = value * base + digit;
+    }
+    if (lx->at == digits)
+        complain(lx, start, NULL, "this number has no digits");
+    if (overflow)
+        complain(lx, start, NULL, "this integer does not fit 64 bits");
+    add(lx, DM_TOK_INT, start)->integer = value;
+}
+
+/* Digits, '.', exponent; '_' between digits is allowed and dropped. */
+static void lex_real(lexer *lx, const char *start)
+{
+    char text[128];
+    size_t length = 0;
+    bool cut = false;
+    for (; lx->at < lx->end; lx->at++) {
+        char c = *lx->at;
+        bool sign = (c == '+' || c == '-') && (lx->at[-1] == 'e' || lx->at[-1] == 'E');
+        if (!is_digit(c) && c != '.' && c != '_' && c != 'e' && c != 'E' && !sign)
+            break;
+        if (c == '_')
+            continue;
+        if (length < sizeof text - 1)
+            text[length++] = c;
+        else
+            cut = true;
+    }
+    text[length] = '\0';
+    char *end;
+    double value = strtod(text, &end);
+    if (*end != '\0' || cut)
+        complain(lx, start, NULL, cut ? "this number has too many digits" : "malformed number");
+    add(lx, DM_TOK_FLOAT, start)->real = value;
+}
+
+static void lex_number(lexer *lx)
+{
+    const char *start = lx->at;
+    char second = lx->at + 1 < lx->end ? (char)(lx->at[1] | 0x20) : 0;
+    if (*start == '0' && (second == 'x' || second == 'o' || second == 'b')) {
+        lx->at += 2;
+        lex_integer(lx, start, second == 'x' ? 16 : second == 'o' ? 8 : 2);
+    } else {
+        const char *p = start;
+        while (p < lx->end && (is_digit(*p) || *p == '_'))
+            p++;
+        if (p < lx->end && (*p == '.' || *p == 'e' || *p == 'E'))
+            lex_real(lx, start);
+        else
+            lex_integer(lx, start, 10);
+    }
+    if (lx->at < lx->end && starts_name(*lx->at)) {
+        const char *tail = lx->at;
+        while (lx->at < lx->end && (starts_name(*lx->at) || is_digit(*lx->at)))
+            lx->at++;
+        if (lx->at - tail != 1 || (*tail | 0x20) != 'j') /* complex numbers are never used */
+            complain(lx, start, NULL, "a name cannot follow a number directly");
+    }
+}
+
+/* ---- Strings ---- */
+
+static void put_escape(lexer *lx, dm_buffer *out)
+{
+    static const char letters[] = "abfnrtv0\\'\"", values[] = "\a\b\f\n\r\t\v\0\\'\"";
+    char c = *lx->at++;
+    if (c == '\n')
+        return;
+    const char *found = c == '\0' ? NULL : strchr(letters, c);
+    if (found != NULL) {
+        dm_buffer_putc(out, values[found - letters]);
+    } else if (c == 'x' && lx->end - lx->at >= 2 && digit_value(lx->at[0]) < 16 &&
+               digit_value(lx->at[1]) < 16) {
+        dm_buffer_putc(out, (char)(digit_value(lx->at[0]) * 16 + digit_value(lx->at[1])));
+        lx->at += 2;
+    } else {
+        dm_buffer_putc(out, '\\');
+        dm_buffer_putc(out, c);
+    }
+}
+
+/* From the opening quote; `start` is where the prefix is. */
+static void lex_string(lexer *lx, const char *start, bool raw, bool format)
+{
+    char quote = *lx->at;
+    bool triple = lx->end - lx->at >= 3 && lx->at[1] == quote && lx->at[2] == quote;
+    lx->at += triple ? 3 : 1;
+    dm_buffer text = DM_BUFFER_EMPTY;
+    bool closed = false;
+    while (lx->at < lx->end && !closed) {
+        char c = *lx->at;
+        if (c == quote &&
+            (!triple || (lx->end - lx->at >= 3 && lx->at[1] == quote && lx->at[2] == quote))) {
+            lx->at += triple ? 3 : 1;
+            closed = true;
+        } else if (c == '\n' && !triple) {
+            break;
+        } else if (c == '\\' && lx->at + 1 < lx->end) {
+            lx->at++;
+            if (raw) {
+                dm_buffer_putc(&text, '\\');
+                dm_buffer_putc(&text, *lx->at++);
+            } else {
+                put_escape(lx, &text);
+            }
+        } else {
+            dm_buffer_putc(&text, c);
+            lx->at++;
+        }
+    }
+    /* Strings matter little here; one with a NUL inside is cut there. */
+    const char *kept = dm_lang_intern_text(lx->lang, text.failed ? "" : dm_buffer_text(&text));
+    dm_buffer_deinit(&text);
+    if (!closed)
+        complain(lx, start, NULL, "this string is not closed");
+    dm_token *token = add(lx, DM_TOK_STRING, start);
+    token->name = kept;
+    token->is_format = format;
+}
+
+/* ---- Names and operators ---- */
+
+static bool is_string_prefix(const char *start, size_t length, bool *raw, bool *format)
+{
+    if (length > 2)
+        return false;
+    *raw = *format = false;
+    for (size_t i = 0; i < length; i++) {
+        char c = (char)(start[i] | 0x20);
+        if (strchr("rbuft", c) == NULL)
+            return false;
+        *raw |= c == 'r';
+        *format |= c == 'f' || c == 't';
+    }
+    return true;
+}
+
+/* Length of the UTF-8 sequence at `at`, 0 when it is malformed. */
+static size_t utf8_length(const char *at, const char *end)
+{
+    unsigned char c = (unsigned char)*at;
+    size_t length = c < 0x80                ? 1
+                    : c >= 0xC2 && c < 0xE0 ? 2
+                    : c >= 0xE0 && c < 0xF0 ? 3
+                    : c >= 0xF0 && c < 0xF5 ? 4
+                                            : 0;
+    if (length == 0 || (size_t)(end - at) < length)
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if (((unsigned char)at[i] & 0xC0) != 0x80)
+            return 0;
+    return length;
+}
+
+static void lex_name(lexer *lx)
+{
+    const char *start = lx->at;
+    while (lx->at < lx->end && (starts_name(*lx->at) || is_digit(*lx->at))) {
+        size_t length = utf8_length(lx->at, lx->end);
+        if (length == 0) {
+            lx->at++;
+            complain(lx, lx->at - 1, "the text must be UTF-8", "this byte is not UTF-8");
+        } else {
+            lx->at += length;
+        }
+    }
+    size_t length = (size_t)(lx->at - start);
+    bool raw, format;
+    if (lx->at < lx->end && (*lx->at == '"' || *lx->at == '\'') &&
+        is_string_prefix(start, length, &raw, &format)) {
+        lex_string(lx, start, raw, format);
+        return;
+    }
+    for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++) {
+        if (keywords[i].length == length && memcmp(keywords[i].spelling, start, length) == 0) {
+            add(lx, keywords[i].kind, start);
+            return;
+        }
+    }
+    add(lx, DM_TOK_NAME, start)->name = dm_lang_intern(lx->lang, start, length);
+}
+
+static void track_bracket(lexer *lx, char c)
+{
+    if (c == '(' || c == '[' || c == '{') {
+        if (lx->depth == BRACKETS_MAX)
+            dm_lang_bail(lx->lang, "too many nested brackets");
+        lx->brackets[lx->depth++] = c == '(' ? ')' : c == '[' ? ']' : '}';
+    } else if (c == ')' || c == ']' || c == '}') {
+        if (lx->depth > 0 && lx->brackets[lx->depth - 1] == c)
+            lx->depth--;
+        else
+            complain(lx, lx->at - 1, NULL, "this bracket closes nothing");
+    }
+}
+
+/* The longest spelling that matches. */
+static void lex_operator(lexer *lx)
+{
+    const char *start = lx->at;
+    size_t best = 0, best_length = 0;
+    for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++) {
+        size_t length = operators[i].length;
+        if (length > best_length && (size_t)(lx->end - start) >= length &&
+            memcmp(operators[i].spelling, start, length) == 0) {
+            best = i;
+            best_length = length;
+        }
+    }
+    if (best_length == 0) {
+        lx->at++;
+        complain(lx, start, NULL,
+                 *start == '\0' ? "a NUL byte is not text" : "this character has no meaning here");
+        return;
+    }
+    lx->at += best_length;
+    track_bracket(lx, *start);
+    add(lx, operators[best].kind, start);
+}
+
+static void lex_line_end(lexer *lx)
+{
+    const char *start = lx->at++;
+    if (lx->depth > 0)
+        return;
+    if (lx->count > 0 && lx->tokens[lx->count - 1].kind != DM_TOK_NEWLINE)
+        add(lx, DM_TOK_NEWLINE, start)->end = place(lx, start);
+    lex_indentation(lx);
+}
+
+dm_token *dm_lang_lex(dm_lang *lang, const dm_lang_source *source, int *count)
+{
+    lexer *lx = dm_lang_alloc(lang, sizeof *lx);
+    *lx = (lexer){.lang = lang,
+                  .source = source,
+                  .at = source->text,
+                  .end = source->text + source->size,
+                  .indent_count = 1};
+    if (source->size >= 3 && memcmp(source->text, "\xEF\xBB\xBF", 3) == 0)
+        lx->at += 3;
+    lex_indentation(lx);
+    while (lx->at < lx->end) {
+        char c = *lx->at;
+        if (c == '\n') {
+            lex_line_end(lx);
+        } else if (c == ' ' || c == '\t' || c == '\r' || c == '\f') {
+            lx->at++;
+        } else if (c == '#') {
+            while (lx->at < lx->end && *lx->at != '\n')
+                lx->at++;
+        } else if (c == '\\' && lx->at + 1 < lx->end && (lx->at[1] == '\n' || lx->at[1] == '\r')) {
+            lx->at += lx->at[1] == '\r' && lx->at + 2 < lx->end ? 3 : 2;
+        } else if (is_digit(c) || (c == '.' && lx->at + 1 < lx->end && is_digit(lx->at[1]))) {
+            lex_number(lx);
+        } else if (starts_name(c)) {
+            lex_name(lx);
+        } else if (c == '"' || c == '\'') {
+            lex_string(lx, lx->at, false, false);
+        } else {
+            lex_operator(lx);
+        }
+    }
+    if (lx->depth > 0)
+        complain(lx, lx->at, NULL, "a bracket is not closed");
+    if (lx->count > 0 && lx->tokens[lx->count - 1].kind != DM_TOK_NEWLINE)
+        add(lx, DM_TOK_NEWLINE, lx->at);
+    for (; lx->indent_count > 1; lx->indent_count--)
+        add(lx, DM_TOK_DEDENT, lx->at);
+    add(lx, DM_TOK_END, lx->at);
+    *count = lx->count;
+    return lx->tokens;
+}
