@@ -43,7 +43,9 @@ extern const dm_command *const dm_commands[];
 extern const size_t dm_command_count;
 
 extern const dm_command dm_command_info;
+extern const dm_command dm_command_replay;
 extern const dm_command dm_command_roms;
 extern const dm_command dm_command_run;
+extern const dm_command dm_command_verify;
 
 #endif

@@ -9,20 +9,47 @@
 #include <mgba/core/version.h>
 #include <mgba/gb/core.h>
 #include <mgba/internal/gb/gb.h>
+#include <mgba/internal/gb/io.h>
 #include <mgba/internal/sm83/sm83.h>
 
 #include "lab/ref_mgba.h"
 
+#include "gb/core.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PICTURE_STRIDE 256
+
+/* The few functions that are not reached through a core's own table. */
+static struct {
+    __typeof__(GBCoreCreate) *core_create;
+    __typeof__(mCoreInitConfig) *init_config;
+    __typeof__(mCoreConfigSetDefaultValue) *set_value;
+    __typeof__(mCoreConfigSetDefaultIntValue) *set_int;
+    __typeof__(mCoreLoadConfig) *load_config;
+    __typeof__(mCoreConfigDeinit) *deinit_config;
+    __typeof__(VFileFromMemory) *file_from_memory;
+    __typeof__(mLogSetDefaultLogger) *set_logger;
+    __typeof__(mTimingGlobalTime) *global_time;
+    __typeof__(mTimingSchedule) *schedule;
+    __typeof__(mTimingDeschedule) *deschedule;
+    const char *const *version;
+} api;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static char open_error[256];
 
 struct dm_mgba {
     struct mCore *core;
     uint8_t *rom;
     color_t *picture; /* NULL: none is made */
     uint8_t shades[DM_GB_SCREEN_W * DM_GB_SCREEN_H];
+    uint8_t blank[DM_GB_SCREEN_W * DM_GB_SCREEN_H];
+    /* See dm_mgba_run_to. */
+    struct mTimingEvent leave, mark;
 };
 
 static void drop_log(struct mLogger *logger, int category, enum mLogLevel level, const char *format,
@@ -37,6 +64,49 @@ static void drop_log(struct mLogger *logger, int category, enum mLogLevel level,
 
 static struct mLogger silent = {.log = drop_log};
 
+static void open_library(void)
+{
+    const struct {
+        const char *name;
+        void *function; /* where its address goes */
+    } symbols[] = {
+        {"GBCoreCreate", &api.core_create},
+        {"mCoreInitConfig", &api.init_config},
+        {"mCoreConfigSetDefaultValue", &api.set_value},
+        {"mCoreConfigSetDefaultIntValue", &api.set_int},
+        {"mCoreLoadConfig", &api.load_config},
+        {"mCoreConfigDeinit", &api.deinit_config},
+        {"VFileFromMemory", &api.file_from_memory},
+        {"mLogSetDefaultLogger", &api.set_logger},
+        {"mTimingGlobalTime", &api.global_time},
+        {"mTimingSchedule", &api.schedule},
+        {"mTimingDeschedule", &api.deschedule},
+        {"projectVersion", &api.version},
+    };
+    void *library = dlopen(DM_MGBA_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    for (size_t i = 0; library != NULL && i < sizeof symbols / sizeof symbols[0]; i++) {
+        void *address = dlsym(library, symbols[i].name);
+        memcpy(symbols[i].function, &address, sizeof address);
+        if (address == NULL) {
+            dlclose(library);
+            library = NULL;
+        }
+    }
+    if (library == NULL) {
+        const char *why = dlerror();
+        snprintf(open_error, sizeof open_error, "libmgba is not installed (%s)",
+                 why != NULL ? why : DM_MGBA_LIBRARY);
+        return;
+    }
+    api.set_logger(&silent);
+}
+
+dm_status dm_mgba_open(dm_error *err)
+{
+    pthread_once(&once, open_library);
+    return open_error[0] == 0 ? DM_OK : dm_fail(err, DM_EUNAVAILABLE, "%s", open_error);
+}
+
 static struct GB *gb_of(const dm_mgba *mgba)
 {
     return mgba->core->board;
@@ -47,16 +117,28 @@ static struct SM83Core *cpu_of(const dm_mgba *mgba)
     return mgba->core->cpu;
 }
 
+/* A picture is complete: keep it, since its buffer gets the next one line by line. */
+static void keep_picture(void *context)
+{
+    dm_mgba *mgba = context;
+    for (unsigned y = 0; y < DM_GB_SCREEN_H; y++)
+        for (unsigned x = 0; x < DM_GB_SCREEN_W; x++) {
+            /* Its greys are evenly spaced; green, the middle byte, stands for all three. */
+            unsigned green = (mgba->picture[y * PICTURE_STRIDE + x] >> 8) & 0xFFu;
+            mgba->shades[y * DM_GB_SCREEN_W + x] = (uint8_t)(3u - ((green + 42u) / 85u));
+        }
+}
+
 static dm_status start(dm_mgba *mgba, const void *rom, size_t size, bool draw, dm_error *err)
 {
     static const char *const models[] = {"gb.model", "sgb.model", "cgb.model", "cgb.hybridModel",
                                          "cgb.sgbModel"};
     struct mCore *core = mgba->core;
-    mCoreInitConfig(core, NULL);
+    api.init_config(core, NULL);
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
-        mCoreConfigSetDefaultValue(&core->config, models[i], "DMG");
-    mCoreConfigSetDefaultIntValue(&core->config, "useBios", 0);
-    mCoreLoadConfig(core);
+        api.set_value(&core->config, models[i], "DMG");
+    api.set_int(&core->config, "useBios", 0);
+    api.load_config(core);
     mgba->rom = malloc(size);
     if (mgba->rom == NULL)
         return dm_fail(err, DM_ENOMEM, "mgba: no memory for the ROM");
@@ -66,8 +148,10 @@ static dm_status start(dm_mgba *mgba, const void *rom, size_t size, bool draw, d
         if (mgba->picture == NULL)
             return dm_fail(err, DM_ENOMEM, "mgba: no memory for a picture");
         core->setVideoBuffer(core, mgba->picture, PICTURE_STRIDE);
+        struct mCoreCallbacks callbacks = {.context = mgba, .videoFrameEnded = keep_picture};
+        core->addCoreCallbacks(core, &callbacks);
     }
-    struct VFile *file = VFileFromMemory(mgba->rom, size);
+    struct VFile *file = api.file_from_memory(mgba->rom, size);
     if (file == NULL || !core->loadROM(core, file))
         return dm_fail(err, DM_EINVAL, "mgba: refuses the ROM");
     core->reset(core);
@@ -77,11 +161,13 @@ static dm_status start(dm_mgba *mgba, const void *rom, size_t size, bool draw, d
 dm_status dm_mgba_create(const void *rom, size_t size, bool draw, dm_mgba **out, dm_error *err)
 {
     *out = NULL;
-    mLogSetDefaultLogger(&silent);
+    dm_status opened = dm_mgba_open(err);
+    if (opened != DM_OK)
+        return opened;
     dm_mgba *mgba = calloc(1, sizeof *mgba);
     if (mgba == NULL)
         return dm_fail(err, DM_ENOMEM, "mgba: no memory");
-    struct mCore *core = GBCoreCreate();
+    struct mCore *core = api.core_create();
     if (core == NULL || !core->init(core)) {
         free(core);
         free(mgba);
@@ -101,7 +187,7 @@ void dm_mgba_destroy(dm_mgba *mgba)
 {
     if (mgba == NULL)
         return;
-    mCoreConfigDeinit(&mgba->core->config);
+    api.deinit_config(&mgba->core->config);
     mgba->core->deinit(mgba->core);
     free(mgba->rom);
     free(mgba->picture);
@@ -115,7 +201,7 @@ void dm_mgba_reset(dm_mgba *mgba)
 
 const char *dm_mgba_version(void)
 {
-    return projectVersion;
+    return *api.version;
 }
 
 void dm_mgba_set_keys(dm_mgba *mgba, uint8_t keys)
@@ -128,6 +214,53 @@ void dm_mgba_set_keys(dm_mgba *mgba, uint8_t keys)
 void dm_mgba_step(dm_mgba *mgba)
 {
     mgba->core->step(mgba->core);
+}
+
+/* A HALT is passed over in jumps from event to event, inside one call, until it ends. An event of
+ * ours makes that call return, and another one just behind it is where time stands then. */
+#define MARK_AFTER 8 /* in mGBA's units, two to a T-cycle */
+
+static void leave_halt(struct mTiming *timing, void *context, uint32_t late)
+{
+    dm_mgba *mgba = context;
+    gb_of(mgba)->earlyExit = true;
+    api.schedule(timing, &mgba->mark, MARK_AFTER - (int32_t)late);
+}
+
+static void do_nothing(struct mTiming *timing, void *context, uint32_t late)
+{
+    (void)timing;
+    (void)context;
+    (void)late;
+}
+
+void dm_mgba_pass_halt(dm_mgba *mgba)
+{
+    for (unsigned i = 0; i < 100000 && cpu_of(mgba)->halted && !dm_mgba_sleeps(mgba); i++)
+        mgba->core->runLoop(mgba->core);
+}
+
+void dm_mgba_run_to(dm_mgba *mgba, uint64_t cycles)
+{
+    struct mTiming *timing = &gb_of(mgba)->timing;
+    uint64_t now = dm_mgba_cycles(mgba);
+    if (cycles <= now)
+        return;
+    mgba->leave = (struct mTimingEvent){
+        .context = mgba, .callback = leave_halt, .name = "leave", .priority = 0xFF};
+    mgba->mark = (struct mTimingEvent){
+        .context = mgba, .callback = do_nothing, .name = "mark", .priority = 0xFF};
+    if (cycles - now > MARK_AFTER)
+        api.schedule(timing, &mgba->leave, (int32_t)((cycles - now) * 2) - MARK_AFTER);
+    while (dm_mgba_cycles(mgba) < cycles && !dm_mgba_sleeps(mgba)) {
+        /* Its loop returns after each round of events, a step only when the HALT has ended. */
+        if (cpu_of(mgba)->halted)
+            mgba->core->runLoop(mgba->core);
+        else
+            mgba->core->step(mgba->core);
+    }
+    api.deschedule(timing, &mgba->leave);
+    api.deschedule(timing, &mgba->mark);
 }
 
 void dm_mgba_run_frame(dm_mgba *mgba)
@@ -160,7 +293,7 @@ bool dm_mgba_sleeps(const dm_mgba *mgba)
 uint64_t dm_mgba_cycles(const dm_mgba *mgba)
 {
     /* Two of its units are one T-cycle. */
-    return mTimingGlobalTime(&gb_of(mgba)->timing) / 2;
+    return api.global_time(&gb_of(mgba)->timing) / 2;
 }
 
 static uint8_t *raw(dm_mgba *mgba, uint16_t address)
@@ -194,11 +327,63 @@ void dm_mgba_poke(dm_mgba *mgba, uint16_t address, uint8_t value)
 
 const uint8_t *dm_mgba_frame(dm_mgba *mgba)
 {
-    for (unsigned y = 0; y < DM_GB_SCREEN_H && mgba->picture != NULL; y++)
-        for (unsigned x = 0; x < DM_GB_SCREEN_W; x++) {
-            /* Its greys are evenly spaced; green, the middle byte, stands for all three. */
-            unsigned green = (mgba->picture[y * PICTURE_STRIDE + x] >> 8) & 0xFFu;
-            mgba->shades[y * DM_GB_SCREEN_W + x] = (uint8_t)(3u - ((green + 42u) / 85u));
-        }
-    return mgba->shades;
+    bool on = (gb_of(mgba)->memory.io[GB_REG_LCDC] & 0x80u) != 0;
+    return on ? mgba->shades : mgba->blank;
+}
+
+size_t dm_mgba_state_size(const dm_mgba *mgba)
+{
+    return mgba->core->stateSize(mgba->core);
+}
+
+bool dm_mgba_save(const dm_mgba *mgba, void *bytes)
+{
+    return mgba->core->saveState(mgba->core, bytes);
+}
+
+bool dm_mgba_load(dm_mgba *mgba, const void *bytes)
+{
+    return mgba->core->loadState(mgba->core, bytes);
+}
+
+static void copy_cartridge_ram(dm_mgba *mgba, const dm_gb *like)
+{
+    struct GB *gb = gb_of(mgba);
+    size_t size = like->rom.ram_size < gb->sramSize ? like->rom.ram_size : gb->sramSize;
+    if (gb->memory.sram != NULL)
+        memcpy(gb->memory.sram, like->ram + DM_GB_CART_RAM, size);
+}
+
+void dm_mgba_start_like(dm_mgba *mgba, dm_gb *like)
+{
+    /* Registers whose writing does nothing but set them. */
+    static const uint16_t registers[] = {0xFF05, 0xFF06, 0xFF07, 0xFF42, 0xFF43, 0xFF45,
+                                         0xFF47, 0xFF48, 0xFF49, 0xFF4A, 0xFF4B, 0xFF41,
+                                         0xFF00, 0xFF26, 0xFFFF, 0xFF0F};
+    uint8_t lcdc = dm_gb_peek(like, 0xFF40);
+    dm_mgba_poke(mgba, 0xFF40, 0);
+    for (size_t i = 0; i < sizeof registers / sizeof registers[0]; i++)
+        dm_mgba_poke(mgba, registers[i], dm_gb_peek(like, registers[i]));
+    for (uint32_t address = 0x8000; address < 0xFFFF; address++)
+        if (address < 0xA000 || (address >= 0xC000 && address < 0xE000) ||
+            (address >= 0xFE00 && address < 0xFEA0) || address >= 0xFF80)
+            dm_mgba_poke(mgba, (uint16_t)address, dm_gb_peek(like, (uint16_t)address));
+    copy_cartridge_ram(mgba, like);
+    dm_mgba_poke(mgba, 0xFF04, 0);
+    dm_gb_registers r = dm_gb_get_registers(like);
+    struct SM83Core *cpu = cpu_of(mgba);
+    cpu->a = r.a;
+    cpu->f.packed = r.f;
+    cpu->b = r.b;
+    cpu->c = r.c;
+    cpu->d = r.d;
+    cpu->e = r.e;
+    cpu->h = r.h;
+    cpu->l = r.l;
+    cpu->pc = r.pc;
+    cpu->sp = r.sp;
+    gb_of(mgba)->memory.ime = r.ime;
+    if (lcdc & 0x80u)
+        dm_mgba_poke(mgba, 0xFF40, lcdc);
+    memset(mgba->shades, 0, sizeof mgba->shades);
 }

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_verify.c - `dotmatrix verify`: a backend beside a reference, in lockstep. */
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/command.h"
+#include "cli/verify_suite.h"
+#include "lab/bundle.h"
+#include "lab/interrupt.h"
+#include "lab/profile.h"
+#include "lab/provenance.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ROM_MAX (16u << 20)
+#define BUNDLES "runs/mismatch"
+
+typedef struct verify_options {
+    const char *rom, *reference, *dut, *actions_file, *action_gen, *ignore, *bundle, *suite, *roms,
+        *only;
+    int64_t envs, frames_per_step, release, steps, compare_every, settle, seed;
+    dm_strings regions;
+    int start, by;
+    bool compare_frame, json;
+} verify_options;
+
+static const char *const by_names[] = {"frame", "instruction", NULL};
+static const char *const start_names[] = {"zero", "post-boot", NULL};
+
+static const dm_option rows[] = {
+    DM_OPTION_STRING(verify_options, rom, "rom", "FILE", NULL, "the game"),
+    DM_OPTION_STRING(verify_options, reference, "ref-backend", "NAME", NULL,
+                     "the reference (default mgba_single; with --suite all that it names)"),
+    DM_OPTION_STRING(verify_options, dut, "dut-backend", "NAME", "vec_cpu", "who is under test"),
+    DM_OPTION_INT(verify_options, envs, "envs", "N", 1, 1000000, "1", "machines"),
+    DM_OPTION_INT(verify_options, frames_per_step, "frames-per-step", "N", 1, 1024, "1",
+                  "frames of a step"),
+    DM_OPTION_INT(verify_options, release, "release-after-frames", "N", 0, 1024, "0",
+                  "the keys are up after so many frames (0: 8, or all)"),
+    DM_OPTION_INT(verify_options, steps, "verify-steps", "N", 1, INT64_MAX, "1024", "steps to run"),
+    DM_OPTION_INT(verify_options, compare_every, "compare-every", "N", 1, INT64_MAX, "1",
+                  "steps from one comparison to the next"),
+    DM_OPTION_STRINGS(verify_options, regions, "mem-region", "LO:HI",
+                      "compare memory from LO to before HI; repeatable"),
+    DM_OPTION_FLAG(verify_options, compare_frame, "compare-frame", "compare the picture"),
+    DM_OPTION_STRING(verify_options, actions_file, "actions-file", "FILE", NULL,
+                     "actions, a line for each step"),
+    DM_OPTION_STRING(verify_options, action_gen, "action-gen", "NAME", "noop",
+                     "made-up actions: noop, seeded_random or striped"),
+    DM_OPTION_INT(verify_options, seed, "actions-seed", "N", 0, INT64_MAX, "0",
+                  "of the random actions"),
+    DM_OPTION_CHOICE(verify_options, start, "start", start_names, "zero",
+                     "the state in which both begin"),
+    DM_OPTION_CHOICE(verify_options, by, "by", by_names, "frame",
+                     "compare after steps of frames, or after each instruction"),
+    DM_OPTION_INT(verify_options, settle, "settle", "N", 0, INT64_MAX, "0",
+                  "steps before the first comparison"),
+    DM_OPTION_STRING(verify_options, ignore, "ignore", "LIST", NULL,
+                     "leave out: registers such as f, or cycles"),
+    DM_OPTION_STRING(verify_options, bundle, "bundle", "DIR", NULL,
+                     "where a mismatch goes (default: a new folder in " BUNDLES
+                     "; with --suite the folder that holds them)"),
+    DM_OPTION_STRING(verify_options, suite, "suite", "FILE", NULL,
+                     "run all verifications of this file instead"),
+    DM_OPTION_STRING(verify_options, roms, "roms", "DIR", "build/roms",
+                     "with --suite: where the ROMs are"),
+    DM_OPTION_STRING(verify_options, only, "only", "NAME", NULL, "with --suite: only this ROM"),
+    DM_OPTION_FLAG(verify_options, json, "json", "write JSON for programs"),
+};
+
+static dm_status read_options(const verify_options *o, dm_lab_verify *v, dm_error *err)
+{
+    *v = dm_lab_profile_default();
+    if (o->rom == NULL)
+        return dm_fail(err, DM_EINVAL, "--rom is missing: which game?");
+    dm_status status = DM_OK;
+    if (o->reference != NULL)
+        status = dm_lab_kind_find(o->reference, &v->reference, err);
+    if (status == DM_OK)
+        status = dm_lab_kind_find(o->dut, &v->dut, err);
+    if (status == DM_OK)
+        status = dm_swarm_generator_parse(o->action_gen, &v->actions.generator, err);
+    if (status == DM_OK && o->ignore != NULL)
+        status = dm_lab_fields_parse(o->ignore, &v->ignore, err);
+    if (status == DM_OK && o->regions.count > DM_LAB_REGIONS_MAX)
+        status = dm_fail(err, DM_EINVAL, "--mem-region: at most %d", DM_LAB_REGIONS_MAX);
+    for (size_t i = 0; i < o->regions.count && status == DM_OK; i++)
+        status = dm_lab_region_parse(o->regions.items[i], &v->regions[v->region_count++], err);
+    if (status == DM_OK && o->release > o->frames_per_step)
+        status = dm_fail(err, DM_EINVAL, "--release-after-frames: a step has only %" PRId64,
+                         o->frames_per_step);
+    if (status == DM_OK && o->settle > o->steps)
+        status = dm_fail(err, DM_EINVAL, "--settle: nothing would be compared");
+    v->envs = (uint64_t)o->envs;
+    v->frames_per_step = (uint32_t)o->frames_per_step;
+    v->release_after_frames = (uint32_t)o->release;
+    v->steps = (uint64_t)o->steps;
+    v->compare_every = (uint64_t)o->compare_every;
+    v->settle = (uint64_t)o->settle;
+    v->start = (dm_lab_start)o->start;
+    v->compare_frame = o->compare_frame;
+    v->by_instruction = o->by == 1;
+    v->actions.seed = (uint64_t)o->seed;
+    return status;
+}
+
+static dm_status print_json(const dm_lab_verify *v, const dm_lab_verdict *verdict,
+                            const char *bundle, dm_error *err)
+{
+    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_json json;
+    const dm_lab_kind *kinds[2] = {v->reference, v->dut};
+    dm_json_init(&json, &text, DM_JSON_PRETTY);
+    dm_json_begin_object(&json, NULL);
+    dm_json_bool(&json, "matched", verdict->matched);
+    dm_json_uint(&json, "steps", verdict->steps_done);
+    dm_json_uint(&json, "comparisons", verdict->compared);
+    dm_json_uint(&json, "instructions", verdict->instructions);
+    if (!verdict->matched) {
+        dm_json_uint(&json, "step", verdict->step);
+        dm_json_uint(&json, "machine", verdict->machine);
+        dm_json_string(&json, "diff", dm_buffer_text(&verdict->diff));
+        dm_json_string(&json, "bundle", bundle);
+    }
+    dm_lab_profile_write(&json, "verify", v);
+    dm_lab_provenance(&json, kinds, 2);
+    dm_json_end_object(&json);
+    dm_json_finish(&json);
+    dm_status status = dm_buffer_check(&text, err);
+    if (status == DM_OK)
+        fputs(dm_buffer_text(&text), stdout);
+    dm_buffer_deinit(&text);
+    return status;
+}
+
+static dm_status answer(const verify_options *o, const dm_lab_verify *v,
+                        const dm_lab_verdict *verdict, const char *bundle, dm_error *err)
+{
+    char left_out[192], instructions[64] = "";
+    if (o->json) {
+        dm_status status = DM_OK;
+        if (!verdict->matched)
+            status = dm_lab_bundle_write(bundle, v, verdict, "", err);
+        return status != DM_OK ? status : print_json(v, verdict, bundle, err);
+    }
+    if (!verdict->matched)
+        return dm_verify_tell(v, verdict, bundle, err);
+    dm_verify_left_out(v, left_out, sizeof left_out);
+    if (v->by_instruction)
+        snprintf(instructions, sizeof instructions, ", %" PRIu64 " instructions",
+                 verdict->instructions);
+    printf("%s agrees with %s: %" PRIu64 " steps of %" PRIu32 " frames%s, %" PRIu64
+           " comparisons%s%s%s\n",
+           v->dut->name, v->reference->name, verdict->steps_done, v->frames_per_step, instructions,
+           verdict->compared, left_out[0] != 0 ? " (" : "", left_out, left_out[0] != 0 ? ")" : "");
+    return DM_OK;
+}
+
+static dm_status run_one(const verify_options *o, bool *negative, dm_error *err)
+{
+    dm_lab_verify v;
+    dm_lab_verdict verdict = {0};
+    char bundle[DM_PATH_MAX], *rom = NULL;
+    dm_status status = read_options(o, &v, err);
+    if (status != DM_OK)
+        return status;
+    if (o->bundle != NULL)
+        snprintf(bundle, sizeof bundle, "%s", o->bundle);
+    else
+        dm_verify_bundle_name(bundle, sizeof bundle, BUNDLES, o->rom);
+    if (v.release_after_frames == 0)
+        v.release_after_frames = v.frames_per_step < 8 ? v.frames_per_step : 8;
+    /* A run may be long: see before it that its result has a place to go to. */
+    status = o->bundle != NULL ? dm_lab_folder_check(bundle, err) : DM_OK;
+    if (status == DM_OK)
+        status = dm_file_read(o->rom, ROM_MAX, &rom, &v.rom_size, err);
+    v.rom = (const uint8_t *)rom;
+    if (status == DM_OK && o->actions_file != NULL)
+        status = dm_lab_actions_load(&v.actions, o->actions_file, v.steps, v.envs, err);
+    if (status == DM_OK)
+        status = dm_lab_verify_run(&v, "verify", &verdict, err);
+    if (status == DM_OK && verdict.interrupted)
+        status = dm_fail(err, DM_EIO, "interrupted after %" PRIu64 " steps that agree",
+                         verdict.steps_done);
+    if (status == DM_OK) {
+        *negative = !verdict.matched;
+        status = answer(o, &v, &verdict, bundle, err);
+    }
+    dm_lab_verdict_deinit(&verdict);
+    dm_lab_actions_deinit(&v.actions);
+    free(rom);
+    return status;
+}
+
+static dm_status run(const void *values, const dm_strings *arguments, bool *negative, dm_error *err)
+{
+    const verify_options *o = values;
+    (void)arguments;
+    dm_lab_interrupt_watch();
+    if (o->suite == NULL)
+        return run_one(o, negative, err);
+    dm_verify_suite suite = {.file = o->suite,
+                             .roms = o->roms,
+                             .only = o->only,
+                             .reference = o->reference,
+                             .bundles = o->bundle != NULL ? o->bundle : BUNDLES};
+    if (o->rom != NULL)
+        return dm_fail(err, DM_EINVAL, "--rom and --suite: one of them");
+    const dm_lab_kind *known;
+    dm_status status = dm_lab_kind_find(o->dut, &suite.dut, err);
+    if (status == DM_OK && o->reference != NULL)
+        status = dm_lab_kind_find(o->reference, &known, err);
+    return status != DM_OK ? status : dm_verify_suite_run(&suite, negative, err);
+}
+
+const dm_command dm_command_verify = {
+    .name = "verify",
+    .summary = "Run a backend and a reference in lockstep and compare them",
+    .arguments = "",
+    .options = rows,
+    .option_count = sizeof rows / sizeof rows[0],
+    .options_size = sizeof(verify_options),
+    .run = run,
+};

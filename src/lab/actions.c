@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* actions.c - keys for each machine and step. */
+#include "lab/actions.h"
+#include "base/file.h"
+#include "base/philox.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define FILE_MAX (256u << 20)
+
+static const char *const names[] = {"NOOP", "A",    "B",    "START", "SELECT",
+                                    "UP",   "DOWN", "LEFT", "RIGHT"};
+#define ACTIONS (sizeof names / sizeof names[0])
+
+const char *dm_lab_action_name(uint8_t action)
+{
+    return action < ACTIONS ? names[action] : "?";
+}
+
+static bool parse_action(const char *word, uint8_t *out)
+{
+    char *end;
+    unsigned long number = strtoul(word, &end, 10);
+    if (end != word && *end == 0 && number < ACTIONS) {
+        *out = (uint8_t)number;
+        return true;
+    }
+    for (size_t i = 0; i < ACTIONS; i++) {
+        if (strcasecmp(word, names[i]) == 0) {
+            *out = (uint8_t)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One line into given[step]; *found tells whether it held any. */
+static dm_status parse_line(dm_lab_actions *a, const char *path, int number, char *line,
+                            uint64_t step, bool *found, dm_error *err)
+{
+    uint64_t count = 0;
+    char *save = NULL;
+    uint8_t *row = a->given + step * a->machines;
+    line[strcspn(line, "#")] = 0;
+    for (char *word = strtok_r(line, " \t\r,", &save); word != NULL;
+         word = strtok_r(NULL, " \t\r,", &save)) {
+        uint8_t action;
+        if (!parse_action(word, &action))
+            return dm_fail_at(err, DM_EFORMAT, path, number,
+                              "'%.32s' is no action; NOOP, A, B, START, SELECT, UP, DOWN, LEFT, "
+                              "RIGHT or 0 to 8",
+                              word);
+        if (count == a->machines)
+            return dm_fail_at(err, DM_EFORMAT, path, number, "more than %llu actions in a line",
+                              (unsigned long long)a->machines);
+        row[count++] = action;
+    }
+    *found = count > 0;
+    if (count > 1 && count != a->machines)
+        return dm_fail_at(err, DM_EFORMAT, path, number,
+                          "%llu actions for %llu machines; one for all, or one for each",
+                          (unsigned long long)count, (unsigned long long)a->machines);
+    if (count == 1)
+        memset(row, row[0], a->machines);
+    return DM_OK;
+}
+
+dm_status dm_lab_actions_load(dm_lab_actions *a, const char *path, uint64_t steps,
+                              uint64_t machines, dm_error *err)
+{
+    char *text = NULL;
+    size_t size;
+    dm_status status = dm_file_read(path, FILE_MAX, &text, &size, err);
+    if (status != DM_OK)
+        return status;
+    *a = (dm_lab_actions){.steps = steps, .machines = machines};
+    a->given = calloc(steps + 1, machines); /* a line too many is still parsed */
+    if (a->given == NULL)
+        status = dm_fail(err, DM_ENOMEM, "%s: no memory for its actions", path);
+    if (status == DM_OK && memchr(text, 0, size) != NULL)
+        status = dm_fail(err, DM_EFORMAT, "%s: not a text", path);
+    uint64_t step = 0;
+    int number = 0;
+    for (char *line = text; status == DM_OK && line != NULL;) {
+        char *next = strchr(line, '\n');
+        bool found = false;
+        if (next != NULL)
+            *next++ = 0;
+        status = parse_line(a, path, ++number, line, step, &found, err);
+        step += found && step < steps;
+        line = next;
+    }
+    if (status == DM_OK && step < steps)
+        status = dm_fail(err, DM_EFORMAT, "%s: actions for %llu steps, %llu are needed", path,
+                         (unsigned long long)step, (unsigned long long)steps);
+    free(text);
+    if (status != DM_OK)
+        dm_lab_actions_deinit(a);
+    return status;
+}
+
+void dm_lab_actions_deinit(dm_lab_actions *a)
+{
+    free(a->given);
+    a->given = NULL;
+}
+
+uint8_t dm_lab_action(const dm_lab_actions *a, uint64_t machine, uint64_t step)
+{
+    if (a->given != NULL)
+        return a->given[step * a->machines + machine];
+    if (a->generator == DM_SWARM_SEEDED_RANDOM)
+        return (uint8_t)dm_random_below(dm_random4(a->seed, machine, step).v[0], ACTIONS);
+    if (a->generator == DM_SWARM_STRIPED)
+        return (uint8_t)((machine + step) % ACTIONS);
+    return 0;
+}
+
+void dm_lab_actions_keys(const dm_lab_actions *a, uint64_t first, uint64_t count, uint64_t step,
+                         uint8_t *keys)
+{
+    for (uint64_t i = 0; i < count; i++)
+        keys[i] = dm_swarm_codec_keys(DM_SWARM_BUTTONS_V1, dm_lab_action(a, first + i, step));
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* backend.c - the table of backends, and the state in which they start. */
+#include "lab/backend.h"
+#include "gb/core.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *const dm_lab_start_names[] = {"zero", "post-boot", "game", NULL};
+
+static const dm_lab_kind *const kinds[] = {
+    &dm_lab_single,   &dm_lab_vec_cpu,      &dm_lab_vec_cuda,  &dm_lab_mgba_single,
+    &dm_lab_mgba_vec, &dm_lab_pyboy_single, &dm_lab_pyboy_vec, &dm_lab_wrong,
+};
+#define KINDS (sizeof kinds / sizeof kinds[0])
+
+const char *dm_lab_kind_list(void)
+{
+    return "single, vec_cpu, vec_cuda, mgba_single, mgba_vec_mt, pyboy_single, pyboy_vec_mp, "
+           "wrong_single";
+}
+
+dm_status dm_lab_kind_find(const char *name, const dm_lab_kind **out, dm_error *err)
+{
+    for (size_t i = 0; i < KINDS; i++) {
+        if (strcmp(kinds[i]->name, name) == 0) {
+            *out = kinds[i];
+            return DM_OK;
+        }
+    }
+    return dm_fail(err, DM_EINVAL, "'%.64s' is no backend; there are %s", name, dm_lab_kind_list());
+}
+
+dm_status dm_lab_backend_create(const dm_lab_kind *kind, const dm_lab_desc *desc,
+                                dm_lab_backend *out, dm_error *err)
+{
+    *out = (dm_lab_backend){.kind = kind, .desc = *desc};
+    if (kind->is_single && desc->count != 1)
+        return dm_fail(err, DM_EINVAL, "%s has one machine, not %llu", kind->name,
+                       (unsigned long long)desc->count);
+    if (desc->count == 0 || desc->count > UINT32_MAX || desc->frames_per_step == 0 ||
+        desc->frames_per_step > 1024 || desc->release_after_frames > desc->frames_per_step)
+        return dm_fail(err, DM_EINVAL, "%s: no machines, or keys held longer than a step",
+                       kind->name);
+    dm_status status = kind->create(&out->desc, &out->self, err);
+    if (status == DM_EUNAVAILABLE && kind->install != NULL && err != NULL) {
+        char why[512];
+        snprintf(why, sizeof why, "%.500s", err->message);
+        dm_fail(err, status, "%s (install it: %s)", why, kind->install);
+    }
+    return status;
+}
+
+void dm_lab_backend_destroy(dm_lab_backend *backend)
+{
+    if (backend->self != NULL)
+        backend->kind->destroy(backend->self);
+    *backend = (dm_lab_backend){0};
+}
+
+dm_status dm_lab_backend_step(dm_lab_backend *backend, const uint8_t *keys, dm_error *err)
+{
+    return backend->kind->step(backend->self, 0, backend->desc.count, keys, err);
+}
+
+dm_status dm_lab_backend_synchronize(dm_lab_backend *backend, dm_error *err)
+{
+    if (backend->kind->synchronize == NULL)
+        return DM_OK;
+    return backend->kind->synchronize(backend->self, err);
+}
+
+dm_status dm_lab_start_machine(const uint8_t *rom, size_t size, dm_lab_start start, dm_gb **out,
+                               dm_error *err)
+{
+    dm_gb_options options = {.start = start == DM_LAB_START_ZERO ? DM_GB_START_ZERO
+                                                                 : DM_GB_START_POST_BOOT};
+    dm_status status = dm_gb_create(rom, size, &options, out, err);
+    if (status != DM_OK || start != DM_LAB_START_POST_BOOT)
+        return status;
+    /* References are somewhere else in the picture and in DIV's count: both begin anew. */
+    static const struct {
+        uint16_t address;
+        uint8_t value;
+    } writes[] = {{0xFF40, 0x00}, {0xFF04, 0x00}, {0xFF0F, 0x01}, {0xFF40, 0x91}};
+    for (unsigned i = 0; i < sizeof writes / sizeof writes[0]; i++)
+        dm_gb_poke(*out, writes[i].address, writes[i].value);
+    return DM_OK;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* backend.h - anything that runs Game Boys and can be looked into: ours and other people's.
+ *
+ * One harness takes the backend as a parameter (verify.h, bench.h). A backend holds `count`
+ * machines of one ROM; a step runs each of them for `frames_per_step` frames of 70,224 T-cycles
+ * under one mask of keys.
+ *
+ *   single         one machine of ours, alone (dotmatrix/gb.h)
+ *   vec_cpu        a swarm on threads         vec_cuda      a swarm on a GPU
+ *   mgba_single    libmgba, one machine       mgba_vec_mt   many, on threads
+ *   pyboy_single   PyBoy, one machine         pyboy_vec_mp  many, in worker processes
+ *   wrong_single   ours with a bug put in: tests the harness
+ *
+ * Machines compared with each other must start equal: `start` says how (start.h, docs/verify.md).
+ *
+ * A backend belongs to one thread at a time. */
+#ifndef DM_LAB_BACKEND_H
+#define DM_LAB_BACKEND_H
+
+#include "base/buffer.h"
+
+#include <dotmatrix/gb.h>
+#include <dotmatrix/swarm.h>
+
+typedef enum dm_lab_start {
+    DM_LAB_START_ZERO,      /* everything 0, LCD off, PC = 0100, DIV = 0 */
+    DM_LAB_START_POST_BOOT, /* as after the boot ROM, with LCD and DIV started again at 0 */
+    DM_LAB_START_GAME,      /* however the backend starts a game by itself; for benchmarks */
+    DM_LAB_STARTS
+} dm_lab_start;
+/* Names, ended by NULL. */
+extern const char *const dm_lab_start_names[];
+
+#define DM_LAB_REGIONS_MAX 16
+
+typedef struct dm_lab_desc {
+    const uint8_t *rom;
+    size_t rom_size;
+    uint64_t count;
+    uint32_t frames_per_step;
+    uint32_t release_after_frames; /* the keys are up after so many; at most frames_per_step */
+    dm_lab_start start;
+    bool draw;  /* a picture is wanted after each step */
+    bool exact; /* stop at the instruction boundary that ours stops at; false: as fast as it goes */
+    /* Memory that will be read after each step; a hint. At most DM_LAB_REGIONS_MAX. */
+    const dm_swarm_region *regions;
+    size_t region_count;
+    int workers; /* threads or processes; 0: one per CPU */
+    /* Only for swarms: what else a step computes. Zero is full_step without observations. */
+    dm_swarm_stage stage;
+    uint32_t observations;
+    dm_swarm_generator generator; /* for steps that are given no keys */
+    uint64_t seed;
+} dm_lab_desc;
+
+/* What can be seen of one machine. */
+typedef struct dm_lab_view {
+    dm_gb_registers registers;
+    bool has_cycles, has_instructions;
+    uint64_t cycles, instructions; /* since the start */
+} dm_lab_view;
+
+typedef struct dm_lab_kind {
+    const char *name;
+    const char *install; /* the command that installs it; NULL: always there */
+    bool is_reference;   /* other people's */
+    bool is_single;      /* has exactly one machine */
+    bool can_part;       /* `step` may be asked for some of the machines */
+    /* The version of what it runs on, "0.10.1"; DM_EUNAVAILABLE when it is not there. */
+    dm_status (*version)(char *out, size_t size, dm_error *err);
+    dm_status (*create)(const dm_lab_desc *desc, void **self, dm_error *err);
+    void (*destroy)(void *self);
+    /* Machines first .. first + count - 1, with keys[0..count). NULL: keys of the generator, of
+     * swarms only. May return before the work is done. */
+    dm_status (*step)(void *self, uint64_t first, uint64_t count, const uint8_t *keys,
+                      dm_error *err);
+    /* Wait for all steps; NULL: they are done when `step` returns. */
+    dm_status (*synchronize)(void *self, dm_error *err);
+    /* These wait. */
+    dm_status (*look)(void *self, uint64_t machine, dm_lab_view *out, dm_error *err);
+    dm_status (*read)(void *self, uint64_t machine, uint16_t address, uint8_t *to, size_t size,
+                      dm_error *err);
+    dm_status (*picture)(void *self, uint64_t machine, uint8_t *shades, dm_error *err);
+    /* The state in the backend's own format. */
+    dm_status (*save)(void *self, uint64_t machine, dm_buffer *out, dm_error *err);
+    /* Of a single machine, where it can: hold keys, and execute one instruction (a HALT or an
+     * interrupt dispatch counts as one). NULL: it cannot. */
+    void (*set_keys)(void *self, uint8_t keys);
+    void (*step_instruction)(void *self);
+    /* Make machine `to` equal to `from`; NULL: it cannot. */
+    dm_status (*copy)(void *self, uint64_t from, uint64_t to, dm_error *err);
+} dm_lab_kind;
+
+typedef struct dm_lab_backend {
+    const dm_lab_kind *kind;
+    void *self;
+    dm_lab_desc desc;
+} dm_lab_backend;
+
+/* An unknown name is DM_EINVAL and lists those there are. */
+dm_status dm_lab_kind_find(const char *name, const dm_lab_kind **out, dm_error *err);
+/* For help and messages: "single, vec_cpu, ...". */
+const char *dm_lab_kind_list(void);
+
+/* The ROM must live as long as the backend. A reference that is not installed is DM_EUNAVAILABLE,
+ * with the command that installs it. */
+dm_status dm_lab_backend_create(const dm_lab_kind *kind, const dm_lab_desc *desc,
+                                dm_lab_backend *out, dm_error *err);
+void dm_lab_backend_destroy(dm_lab_backend *backend);
+/* A step of all machines, and the wait for it. */
+dm_status dm_lab_backend_step(dm_lab_backend *backend, const uint8_t *keys, dm_error *err);
+dm_status dm_lab_backend_synchronize(dm_lab_backend *backend, dm_error *err);
+
+/* A machine of ours in the state that `start` names; other backends are made equal to it. */
+dm_status dm_lab_start_machine(const uint8_t *rom, size_t size, dm_lab_start start, dm_gb **out,
+                               dm_error *err);
+
+extern const dm_lab_kind dm_lab_single, dm_lab_wrong, dm_lab_vec_cpu, dm_lab_vec_cuda,
+    dm_lab_mgba_single, dm_lab_mgba_vec, dm_lab_pyboy_single, dm_lab_pyboy_vec;
+
+#endif
