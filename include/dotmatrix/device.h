@@ -231,6 +231,12 @@ static inline dm_grid dm_grid_for(uint64_t items, uint32_t block_threads)
  * size other than the kernel's is DM_EINVAL. */
 DM_API dm_status dm_function_launch(const dm_function *function, dm_stream *stream, dm_grid grid,
                                     const void *args, size_t args_size, dm_error *err);
+/* The same with the blocks in clusters of `cluster_blocks`, which must divide their number: blocks
+ * of a cluster run at the same time and reach each other's shared memory. At most 8; up to 16 where
+ * the GPU allows it. DM_EUNSUPPORTED on the CPU and on GPUs before compute capability 9.0. */
+DM_API dm_status dm_function_launch_clusters(const dm_function *function, dm_stream *stream,
+                                             dm_grid grid, uint32_t cluster_blocks,
+                                             const void *args, size_t args_size, dm_error *err);
 
 /* Record what is queued on `stream` between begin and end instead of running it; replay it with one
  * call. CUDA only: the CPU says DM_EUNSUPPORTED. */

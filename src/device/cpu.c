@@ -231,10 +231,13 @@ static void launch_part(void *user, uint64_t begin, uint64_t end, int worker)
 }
 
 static dm_status cpu_function_launch(const dm_function *function, dm_stream *stream, dm_grid grid,
-                                     const void *args, size_t args_size, dm_error *err)
+                                     uint32_t cluster_blocks, const void *args, size_t args_size,
+                                     dm_error *err)
 {
     (void)args_size;
-    (void)err;
+    if (cluster_blocks > 1)
+        return dm_fail(err, DM_EUNSUPPORTED, "%s: the CPU has no clusters of blocks",
+                       function->name);
     cpu_launch launch = {function->loop, args, (uint64_t)grid.blocks * grid.block_threads};
     dm_pool_run(stream->device->state, launch.count, 0, launch_part, &launch);
     return DM_OK;

@@ -14,6 +14,7 @@
 
 #define ARGS_SIZE_MAX 4096         /* of a kernel's parameters, on every GPU */
 #define SHARED_BYTES_DEFAULT 49152 /* more dynamic shared memory must be asked for */
+#define PORTABLE_CLUSTER 8         /* blocks that every GPU with clusters takes */
 
 /* ---- Description ---- */
 
@@ -340,13 +341,42 @@ static int allow_shared(dm_function *function, uint32_t bytes)
     return code;
 }
 
-static dm_status cuda_launch(const dm_function *function, dm_stream *stream, dm_grid grid,
-                             const void *args, size_t args_size, dm_error *err)
+static bool has_clusters(const dm_device *device)
 {
+    return strtol(device->properties.arch + strlen("sm_"), NULL, 10) >= 90;
+}
+
+/* Clusters of more than 8 blocks are not on every GPU and are asked for once per function. */
+static int launch_clusters(dm_function *function, const dm_stream *stream, dm_grid grid,
+                           uint32_t cluster_blocks, void **block)
+{
+    if (cluster_blocks > PORTABLE_CLUSTER && !atomic_load(&function->large_clusters)) {
+        int code = cu->function_set(function->native, CU_FUNCTION_LARGE_CLUSTERS, 1);
+        if (code != CU_SUCCESS)
+            return code;
+        atomic_store(&function->large_clusters, true);
+    }
+    dm_cuda_attribute cluster = {.id = CU_LAUNCH_CLUSTER, .value = {cluster_blocks, 1, 1}};
+    dm_cuda_launch config = {.grid = {grid.blocks, 1, 1},
+                             .block = {grid.block_threads, 1, 1},
+                             .shared_bytes = grid.shared_bytes,
+                             .stream = stream->native,
+                             .attributes = &cluster,
+                             .attribute_count = 1};
+    return cu->launch_ex(&config, function->native, NULL, block);
+}
+
+static dm_status cuda_launch(const dm_function *function, dm_stream *stream, dm_grid grid,
+                             uint32_t cluster_blocks, const void *args, size_t args_size,
+                             dm_error *err)
+{
+    const dm_device *device = function->module->device;
     if (args_size > ARGS_SIZE_MAX)
         return dm_fail(err, DM_EINVAL, "%s: an argument block has at most %d bytes, not %zu",
                        function->name, ARGS_SIZE_MAX, args_size);
-    const dm_device *device = function->module->device;
+    if (cluster_blocks > 1 && (cu->launch_ex == NULL || !has_clusters(device)))
+        return dm_fail(err, DM_EUNSUPPORTED, "%s: clusters need compute capability 9.0, %s is %s",
+                       function->name, device->properties.id, device->properties.arch);
     void *block[] = {CU_LAUNCH_BUFFER_POINTER, (void *)args, CU_LAUNCH_BUFFER_SIZE, &args_size,
                      CU_LAUNCH_END};
     void *previous = NULL;
@@ -354,7 +384,9 @@ static dm_status cuda_launch(const dm_function *function, dm_stream *stream, dm_
     if (code == CU_SUCCESS) {
         if (grid.shared_bytes > SHARED_BYTES_DEFAULT)
             code = allow_shared((dm_function *)function, grid.shared_bytes);
-        if (code == CU_SUCCESS)
+        if (code == CU_SUCCESS && cluster_blocks > 1)
+            code = launch_clusters((dm_function *)function, stream, grid, cluster_blocks, block);
+        else if (code == CU_SUCCESS)
             code = cu->launch(function->native, grid.blocks, 1, 1, grid.block_threads, 1, 1,
                               grid.shared_bytes, stream->native, NULL, block);
         leave(device, previous);

@@ -10,6 +10,19 @@
 
 #include <dotmatrix/base.h>
 
+/* CUlaunchConfig, with CUlaunchAttribute for the size of clusters. */
+typedef struct dm_cuda_attribute {
+    int id;
+    int padding;
+    unsigned value[16];
+} dm_cuda_attribute;
+typedef struct dm_cuda_launch {
+    unsigned grid[3], block[3], shared_bytes;
+    void *stream;
+    dm_cuda_attribute *attributes;
+    unsigned attribute_count;
+} dm_cuda_launch;
+
 /*  F(field, exported name, parameters) : every driver has it
  *  O(...)                              : may be missing, the field is then NULL */
 #define DM_CUDA_FUNCTIONS(F, O)                                                                    \
@@ -58,6 +71,8 @@
       (void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,        \
        unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **params,     \
        void **extra))                                                                              \
+    O(launch_ex, "cuLaunchKernelEx",                                                               \
+      (const dm_cuda_launch *config, void *function, void **params, void **extra))                 \
     F(capture_begin, "cuStreamBeginCapture_v2", (void *stream, int mode))                          \
     F(capture_end, "cuStreamEndCapture", (void *stream, void **graph))                             \
     O(graph_instantiate, "cuGraphInstantiateWithFlags",                                            \
@@ -103,8 +118,10 @@ enum {
     CU_FUNCTION_LOCAL_BYTES = 3,
     CU_FUNCTION_REGISTERS = 4,
     CU_FUNCTION_DYNAMIC_SHARED = 8,
+    CU_FUNCTION_LARGE_CLUSTERS = 14,
 };
 
+#define CU_LAUNCH_CLUSTER 4 /* an attribute of a launch */
 #define CU_STREAM_NON_BLOCKING 1u
 #define CU_CAPTURE_THREAD_LOCAL 1
 #define CU_LAUNCH_END ((void *)0)

@@ -483,8 +483,8 @@ dm_status dm_function_get_properties(const dm_function *function, dm_function_pr
 
 /* ---- Launches ---- */
 
-dm_status dm_function_launch(const dm_function *function, dm_stream *stream, dm_grid grid,
-                             const void *args, size_t args_size, dm_error *err)
+static dm_status check_launch(const dm_function *function, dm_stream *stream, dm_grid grid,
+                              const void *args, size_t args_size, dm_error *err)
 {
     dm_device *device = function->module->device;
     if (device != stream->device) {
@@ -503,7 +503,30 @@ dm_status dm_function_launch(const dm_function *function, dm_stream *stream, dm_
         (function->args_size != 0 && args_size != function->args_size))
         return dm_fail(err, DM_EINVAL, "%s: takes an argument block of %zu bytes, got %zu",
                        function->name, function->args_size, args_size);
-    return device->ops->launch(function, stream, grid, args, args_size, err);
+    return DM_OK;
+}
+
+dm_status dm_function_launch(const dm_function *function, dm_stream *stream, dm_grid grid,
+                             const void *args, size_t args_size, dm_error *err)
+{
+    dm_status status = check_launch(function, stream, grid, args, args_size, err);
+    if (status != DM_OK)
+        return status;
+    return stream->device->ops->launch(function, stream, grid, 1, args, args_size, err);
+}
+
+dm_status dm_function_launch_clusters(const dm_function *function, dm_stream *stream, dm_grid grid,
+                                      uint32_t cluster_blocks, const void *args, size_t args_size,
+                                      dm_error *err)
+{
+    dm_status status = check_launch(function, stream, grid, args, args_size, err);
+    if (status == DM_OK && (cluster_blocks == 0 || grid.blocks % cluster_blocks != 0))
+        status = dm_fail(err, DM_EINVAL, "%s: %u blocks do not divide into clusters of %u",
+                         function->name, grid.blocks, cluster_blocks);
+    if (status != DM_OK)
+        return status;
+    return stream->device->ops->launch(function, stream, grid, cluster_blocks, args, args_size,
+                                       err);
 }
 
 dm_status dm_graph_capture_begin(dm_stream *stream, dm_error *err)

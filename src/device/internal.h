@@ -46,8 +46,9 @@ typedef struct dm_device_ops {
     dm_status (*function_find)(dm_function *function, dm_error *err);
     dm_status (*function_properties)(const dm_function *function, dm_function_properties *out,
                                      dm_error *err);
+    /* cluster_blocks is 1 for an ordinary launch. */
     dm_status (*launch)(const dm_function *function, dm_stream *stream, dm_grid grid,
-                        const void *args, size_t args_size, dm_error *err);
+                        uint32_t cluster_blocks, const void *args, size_t args_size, dm_error *err);
     dm_status (*capture_begin)(dm_stream *stream, dm_error *err);
     dm_status (*capture_end)(dm_stream *stream, void **graph, dm_error *err);
     dm_status (*graph_launch)(dm_graph *graph, dm_stream *stream, dm_error *err);
@@ -90,6 +91,7 @@ struct dm_function {
     dm_kernel_loop loop;        /* cpu */
     size_t args_size;           /* 0: unknown */
     atomic_uint shared_allowed; /* cuda: dynamic shared memory enabled so far */
+    atomic_bool large_clusters; /* cuda: clusters of more than 8 blocks are enabled */
     dm_function *next;
 };
 

@@ -449,7 +449,8 @@ EXPORT int cuFuncSetAttribute(void *function, int attribute, int value)
 {
     (void)function;
     BEGIN(true);
-    return attribute == 8 && value <= 232448 ? 0 : INVALID_VALUE;
+    return (attribute == 8 && value <= 232448) || (attribute == 14 && value == 1) ? 0
+                                                                                  : INVALID_VALUE;
 }
 EXPORT int cuFuncGetParamInfo(void *function, size_t index, size_t *offset, size_t *size)
 {
@@ -474,6 +475,32 @@ EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz,
     memcpy(o.args, extra[1], *(size_t *)extra[3]);
     o.count = (uint64_t)gx * bx;
     return queue(&o, stream);
+}
+/* The layout of the driver's structs, written down apart from src/device/cuda_api.h. */
+typedef struct launch_config {
+    unsigned gx, gy, gz, bx, by, bz, shared;
+    void *stream;
+    const struct {
+        int id;
+        char padding[4];
+        union {
+            char bytes[64];
+            unsigned cluster[3];
+        } value;
+    } * attributes;
+    unsigned count;
+} launch_config;
+EXPORT int cuLaunchKernelEx(const launch_config *c, void *function, void **params, void **extra)
+{
+    BEGIN(true);
+    if (c->count != 1 || c->attributes[0].id != 4 || c->attributes[0].value.cluster[0] > 16 ||
+        c->gx % c->attributes[0].value.cluster[0] != 0 || c->attributes[0].value.cluster[1] != 1 ||
+        c->attributes[0].value.cluster[2] != 1) {
+        error_count++;
+        return INVALID_VALUE;
+    }
+    return cuLaunchKernel(function, c->gx, c->gy, c->gz, c->bx, c->by, c->bz, c->shared, c->stream,
+                          params, extra);
 }
 EXPORT int cuStreamBeginCapture_v2(void *stream, int mode)
 {

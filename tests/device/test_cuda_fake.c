@@ -184,6 +184,45 @@ static void load_and_launch_failures(void **state)
     dm_module_destroy(module);
 }
 
+static void clusters(void **state)
+{
+    char path[DM_PATH_MAX];
+    dm_error err = {0};
+    (void)state;
+    if (dm_nvrtc_find(path, &err) != DM_OK)
+        dm_test_skip("%s", err.message);
+    dm_module *module;
+    dm_function *function;
+    dm_stream *stream = dm_device_stream(device);
+    uint64_t args = 0;
+    assert_ok(dm_module_create(device, &(dm_module_desc){.name = DM_SELFTEST_TEXT}, &module, err));
+    assert_ok(dm_module_function(module, "dm_selftest_empty", &function, err));
+    int sets = fake->calls("cuFuncSetAttribute"), launches = fake->calls("cuLaunchKernelEx");
+    dm_grid grid = {32, 64, 0};
+    assert_ok(dm_function_launch_clusters(function, stream, grid, 8, &args, sizeof args, err));
+    assert_int_equal(fake->calls("cuFuncSetAttribute"), sets);
+    /* More than 8 blocks are enabled, once. */
+    for (int i = 0; i < 3; i++)
+        assert_ok(dm_function_launch_clusters(function, stream, grid, 16, &args, sizeof args, err));
+    assert_int_equal(fake->calls("cuFuncSetAttribute"), sets + 1);
+    assert_int_equal(fake->calls("cuLaunchKernelEx"), launches + 4);
+    /* Clusters of one block are no clusters. */
+    assert_ok(dm_function_launch_clusters(function, stream, grid, 1, &args, sizeof args, err));
+    assert_int_equal(fake->calls("cuLaunchKernelEx"), launches + 4);
+    assert_int_equal(
+        dm_function_launch_clusters(function, stream, grid, 5, &args, sizeof args, &err),
+        DM_EINVAL);
+    assert_non_null(strstr(err.message, "clusters of 5"));
+    assert_int_equal(
+        dm_function_launch_clusters(function, stream, grid, 0, &args, sizeof args, &err),
+        DM_EINVAL);
+    fake->fail_next("cuLaunchKernelEx", 1);
+    assert_int_equal(
+        dm_function_launch_clusters(function, stream, grid, 2, &args, sizeof args, &err),
+        DM_EDEVICE);
+    dm_module_destroy(module);
+}
+
 static void keeps_the_callers_context(void **state)
 {
     (void)state;
@@ -253,5 +292,5 @@ static void objects_of_two_devices(void **state)
 DM_TESTS("device/cuda-fake", T(saxpy), T(philox), T(hash), T(selftest), T(slices), T(ranges),
          T(import_buffer), T(host_memory), T(streams), T(events), T(bad_text), T(bad_header),
          T(unknown_names), T(bad_launch), T(cache), T(object_outlives_close), T(properties),
-         T(failures_have_text), T(load_and_launch_failures), T(keeps_the_callers_context),
-         T(graphs), T(objects_of_two_devices))
+         T(failures_have_text), T(load_and_launch_failures), T(clusters),
+         T(keeps_the_callers_context), T(graphs), T(objects_of_two_devices))
