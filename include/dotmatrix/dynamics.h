@@ -144,6 +144,25 @@ DM_API void dm_rollout_destroy(dm_rollout *rollout);
 DM_API dm_status dm_dynamics_rollout(const dm_dynamics *model, const float *features,
                                      const float *hidden, dm_rollout *out, dm_error *err);
 
+/* ---- On a device ---- */
+
+/* A model on a device: its weights there, and kernels that are compiled at their first use. The
+ * model must outlive this. On the CPU device the calls are those above. One thread at a time. */
+typedef struct dm_dynamics_device dm_dynamics_device;
+
+DM_API dm_status dm_dynamics_device_create(dm_device *device, const dm_dynamics *model,
+                                           dm_dynamics_device **out, dm_error *err);
+DM_API void dm_dynamics_device_destroy(dm_dynamics_device *on);
+/* Take over weights, shift and scale that have changed. */
+DM_API dm_status dm_dynamics_device_upload(dm_dynamics_device *on, dm_error *err);
+
+/* As dm_dynamics_rollout, with host memory; one launch for all members and steps. */
+DM_API dm_status dm_dynamics_device_rollout(dm_dynamics_device *on, const float *features,
+                                            const float *hidden, dm_rollout *out, dm_error *err);
+/* As dm_dynamics_gru, with host memory. */
+DM_API dm_status dm_dynamics_device_gru(dm_dynamics_device *on, uint32_t member, size_t batch,
+                                        const float *x, const float *h, float *out, dm_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -69,9 +69,10 @@ dm_status dm_dynamics_layout_make(const dm_dynamics_config *c, dm_dynamics_layou
 /* Uniform within +-bound; element i is a function of (seed, stream, i) alone. */
 static void draw(float *to, size_t count, uint64_t seed, uint64_t stream, double bound)
 {
-    for (size_t i = 0; i < count; i++) {
-        uint32_t word = dm_random4(seed, stream, i / 4).v[i % 4];
-        to[i] = (float)((2.0 * (double)dm_random_unit(word) - 1.0) * bound);
+    for (size_t i = 0; i < count; i += 4) {
+        dm_philox4 words = dm_random4(seed, stream, i / 4);
+        for (size_t k = 0; k < 4 && i + k < count; k++)
+            to[i + k] = (float)((2.0 * (double)dm_random_unit(words.v[k]) - 1.0) * bound);
     }
 }
 

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/* device_rollout.c - rollouts on CUDA: which kernel, and its launch.
+ *
+ * Three roads: a few rollouts go through clusters of blocks, where latency is least; many through
+ * tiles, where the weights are used most often per read; what neither takes goes block by block. */
+#include "dynamics/device.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RESIDENT_MAX 512 /* hidden units whose weights fit into a cluster's registers */
+#define SHARED_STATIC 1024
+
+/* The host's copy of what kernel_batch.h computes from its defines. */
+static size_t batch_shared_bytes(size_t P, size_t M, bool reset_last)
+{
+    size_t MP = (M + 3) / 4 * 4, row = 4 * MP + 4, K = P > 256 ? 4 : 8, gates = reset_last ? 3 : 2;
+    size_t floats = 4 * K * gates * P + P * row * (reset_last ? 1 : 2) + 8 * 5 * 64 + 4 * MP;
+    return floats * sizeof(float);
+}
+
+static uint32_t batch_padding(uint32_t H)
+{
+    return H <= 64 ? 64 : H <= 128 ? 128 : H <= 256 ? 256 : 512;
+}
+
+/* The softmax of kernel_batch.h takes no maximum; |h| never grows beyond 1 or where it began. */
+static bool tame(const float *hidden, size_t n)
+{
+    for (size_t i = 0; hidden != NULL && i < n; i++)
+        if (fabsf(hidden[i]) > 60)
+            return false;
+    return true;
+}
+
+/* ---- Choosing ---- */
+
+/* Rough microseconds for 50 steps of 256 units on an H200, in proportion for others: enough to
+ * choose by. Sizes are measured in docs/dynamics.md. */
+static double cluster_cost(const dm_dynamics_device *on, uint32_t jobs, uint32_t blocks)
+{
+    double at_once = floor((double)dm_device_get_properties(on->device)->multiprocessors / blocks);
+    return 36 * ceil(jobs / fmax(at_once, 1));
+}
+
+static double batch_cost(const dm_dynamics_device *on, uint32_t rollouts, uint32_t M)
+{
+    double tiles = ceil(rollouts / (4.0 * M)) * on->model->config.members;
+    double scale = (double)batch_padding(on->model->config.hidden) / 256;
+    return ceil(tiles / dm_device_get_properties(on->device)->multiprocessors) *
+           fmax(M * 230.0, 600) * scale * scale;
+}
+
+/* Rollouts per thread that cost least and whose tile fits into shared memory; 0: none fits. */
+static uint32_t choose_tile(const dm_dynamics_device *on, uint32_t rollouts)
+{
+    static const uint32_t sizes[] = {10, 5, 2};
+    const dm_dynamics_config *c = &on->model->config;
+    size_t room = dm_device_get_properties(on->device)->shared_bytes_max;
+    uint32_t best = 0, P = batch_padding(c->hidden);
+    if (on->tile_rollouts != 0)
+        return on->tile_rollouts;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        uint32_t M = sizes[i];
+        if (P > 256 && M > 5) /* their sums do not fit into the registers */
+            continue;
+        if (batch_shared_bytes(P, M, c->kind == DM_GRU_RESET_LAST) <= room &&
+            (best == 0 || batch_cost(on, rollouts, M) < batch_cost(on, rollouts, best)))
+            best = M;
+    }
+    return best;
+}
+
+static uint32_t choose_cluster(const dm_dynamics_device *on)
+{
+    if (on->cluster_blocks != 0)
+        return on->cluster_blocks;
+    return on->model->config.hidden <= 256 ? 8 : 16;
+}
+
+static dm_dyn_road choose_road(const dm_dynamics_device *on, uint32_t rollouts, const float *hidden)
+{
+    const dm_dynamics_config *c = &on->model->config;
+    if (on->road != DM_DYN_ROAD_AUTO)
+        return on->road;
+    bool resident = !c->projection && c->hidden <= RESIDENT_MAX;
+    bool cluster = resident && dm_dyn_has_clusters(on);
+    uint32_t M = resident ? choose_tile(on, rollouts) : 0;
+    bool batch = M > 0 && rollouts > 1 && tame(hidden, (size_t)rollouts * c->members * c->hidden);
+    if (cluster && batch)
+        return cluster_cost(on, rollouts * c->members, choose_cluster(on)) <=
+                       batch_cost(on, rollouts, M)
+                   ? DM_DYN_ROAD_CLUSTER
+                   : DM_DYN_ROAD_BATCH;
+    return cluster                  ? DM_DYN_ROAD_CLUSTER
+           : batch && rollouts > 32 ? DM_DYN_ROAD_BATCH
+                                    : DM_DYN_ROAD_STREAM;
+}
+
+/* ---- Launches ---- */
+
+static dm_status prepare_cluster(dm_dynamics_device *on, dm_dyn_rollout *r, dm_error *err)
+{
+    const dm_dynamics_config *c = &on->model->config;
+    uint32_t P = (c->hidden + 127) / 128 * 128, C = choose_cluster(on), units = P / C;
+    bool in_shared = P > 384;
+    char defines[128];
+    snprintf(defines, sizeof defines, "DYN_P=%u DYN_C=%u DYN_N_SHARED=%d DYN_RESET_LAST=%d", P, C,
+             in_shared, c->kind == DM_GRU_RESET_LAST);
+    void *packed = NULL;
+    dm_status status = dm_dyn_form_get(on, DM_DYN_FORM_ROWS, P, &packed, err);
+    r->args.packed = packed;
+    if (status == DM_OK)
+        status = dm_dyn_kernel_get(on, "dynamics/kernel_cluster.h", defines, "dm_rollout_cluster",
+                                   &r->launch.function, err);
+    r->launch.grid = (dm_grid){r->args.rollouts * c->members * C, (units / 4 + 1) * 32,
+                               in_shared ? units * P * (uint32_t)sizeof(float) : 0};
+    r->launch.cluster_blocks = C;
+    return status;
+}
+
+static dm_status prepare_batch(dm_dynamics_device *on, dm_dyn_rollout *r, dm_error *err)
+{
+    const dm_dynamics_config *c = &on->model->config;
+    uint32_t P = batch_padding(c->hidden), M = choose_tile(on, r->args.rollouts);
+    uint32_t blocks = (r->args.rollouts + 4 * M - 1) / (4 * M) * c->members;
+    bool reset_last = c->kind == DM_GRU_RESET_LAST;
+    char defines[128];
+    snprintf(defines, sizeof defines, "DYN_P=%u DYN_M=%u DYN_RESET_LAST=%d", P, M, reset_last);
+    void *packed = NULL;
+    dm_status status = dm_dyn_form_get(on, DM_DYN_FORM_COLUMNS, P, &packed, err);
+    r->args.packed = packed;
+    if (status == DM_OK)
+        status = dm_dyn_kernel_get(on, "dynamics/kernel_batch.h", defines, "dm_rollout_batch",
+                                   &r->launch.function, err);
+    if (status == DM_OK)
+        status =
+            dm_dyn_reserve(on, &on->scratch, (size_t)blocks * 3 * P * 4 * M * sizeof(float), err);
+    if (status == DM_OK)
+        r->args.scratch = dm_device_buffer_address(on->scratch);
+    r->launch.grid = (dm_grid){blocks, 256, (uint32_t)batch_shared_bytes(P, M, reset_last)};
+    return status;
+}
+
+static dm_status prepare_stream(dm_dynamics_device *on, dm_dyn_rollout *r, dm_error *err)
+{
+    const dm_dynamics_config *c = &on->model->config;
+    uint64_t shared = (6 * (uint64_t)c->hidden + c->stochastic + 32) * sizeof(float);
+    uint64_t room = dm_device_get_properties(on->device)->shared_bytes_max;
+    if (shared > room)
+        return dm_fail(err, DM_EUNSUPPORTED,
+                       "rollout: %u hidden units need %llu bytes of shared memory, %s has %llu",
+                       c->hidden, (unsigned long long)shared,
+                       dm_device_get_properties(on->device)->id, (unsigned long long)room);
+    r->launch.grid = (dm_grid){r->args.rollouts * c->members, 1024, (uint32_t)shared};
+    return dm_dyn_kernel_get(on, "dynamics/kernel_stream.h", "", "dm_rollout_stream",
+                             &r->launch.function, err);
+}
+
+/* Inputs: features, then h0. Results: loss, entropy, norm, last. All in one buffer each. */
+static void set_addresses(dm_dynamics_device *on, dm_dyn_rollout *r, bool has_hidden)
+{
+    size_t cells = (size_t)r->args.rollouts * r->args.members, Y = r->args.steps;
+    const size_t *at = on->model->layout.offset;
+    float *input = dm_device_buffer_address(on->input),
+          *output = dm_device_buffer_address(on->output);
+    float *scaling = dm_device_buffer_address(on->scaling);
+    r->args.stride = on->model->layout.stride;
+    r->args.at_w = at[DM_DYNAMICS_W];
+    r->args.at_u = at[DM_DYNAMICS_U];
+    r->args.at_b = at[DM_DYNAMICS_B];
+    r->args.at_c = at[DM_DYNAMICS_C];
+    r->args.at_projection = at[DM_DYNAMICS_PROJECTION];
+    r->args.at_head = at[DM_DYNAMICS_HEAD];
+    r->args.shift = scaling;
+    r->args.scale = scaling + r->args.input;
+    r->args.features = input;
+    r->args.h0 = has_hidden ? input + (size_t)r->args.rollouts * r->args.input : NULL;
+    r->args.loss = output;
+    r->args.entropy = output + cells * Y;
+    r->args.norm = output + 2 * cells * Y;
+    r->args.last = output + 3 * cells * Y;
+}
+
+dm_status dm_dyn_rollout_stage(dm_dynamics_device *on, const float *features, const float *hidden,
+                               const dm_rollout *shape, dm_dyn_rollout *r, dm_error *err)
+{
+    const dm_dynamics_config *c = &on->model->config;
+    size_t cells = (size_t)shape->rollouts * c->members;
+    size_t feature_bytes = (size_t)shape->rollouts * c->input * sizeof(float);
+    size_t hidden_bytes = hidden != NULL ? cells * c->hidden * sizeof(float) : 0;
+    size_t result_bytes = cells * (3 * (size_t)shape->steps + c->hidden) * sizeof(float);
+    *r = (dm_dyn_rollout){.road = choose_road(on, shape->rollouts, hidden)};
+    r->launch.cluster_blocks = 1;
+    r->args = (dm_rollout_args){.rollouts = shape->rollouts,
+                                .members = c->members,
+                                .steps = shape->steps,
+                                .input = c->input,
+                                .hidden = c->hidden,
+                                .stochastic = c->stochastic,
+                                .reset_last = c->kind == DM_GRU_RESET_LAST,
+                                .projection = c->projection};
+    void *plain = NULL;
+    dm_status status = dm_dyn_reserve(on, &on->input, feature_bytes + hidden_bytes, err);
+    if (status == DM_OK)
+        status = dm_dyn_reserve(on, &on->output, result_bytes, err);
+    if (status == DM_OK)
+        status = dm_dyn_reserve_host(on, &on->host_input, &on->host_input_size,
+                                     feature_bytes + hidden_bytes, err);
+    if (status == DM_OK)
+        status =
+            dm_dyn_reserve_host(on, &on->host_output, &on->host_output_size, result_bytes, err);
+    if (status == DM_OK)
+        status = dm_dyn_form_get(on, DM_DYN_FORM_PLAIN, 0, &plain, err);
+    if (status != DM_OK)
+        return status;
+    r->args.weights = plain;
+    set_addresses(on, r, hidden != NULL);
+    memcpy(on->host_input, features, feature_bytes);
+    if (hidden != NULL)
+        memcpy((char *)on->host_input + feature_bytes, hidden, hidden_bytes);
+    status = dm_stream_upload(on->stream, on->input, 0, on->host_input,
+                              feature_bytes + hidden_bytes, err);
+    if (status != DM_OK)
+        return status;
+    return r->road == DM_DYN_ROAD_CLUSTER ? prepare_cluster(on, r, err)
+           : r->road == DM_DYN_ROAD_BATCH ? prepare_batch(on, r, err)
+                                          : prepare_stream(on, r, err);
+}
+
+dm_status dm_dyn_rollout_launch(dm_dynamics_device *on, const dm_dyn_rollout *r, dm_error *err)
+{
+    return dm_function_launch_clusters(r->launch.function, on->stream, r->launch.grid,
+                                       r->launch.cluster_blocks, &r->args, sizeof r->args, err);
+}
+
+dm_status dm_dyn_rollout_fetch(dm_dynamics_device *on, const dm_dyn_rollout *r, dm_rollout *out,
+                               dm_error *err)
+{
+    size_t cells = (size_t)r->args.rollouts * r->args.members, Y = r->args.steps;
+    size_t size = cells * (3 * Y + r->args.hidden) * sizeof(float);
+    const float *host = on->host_output;
+    dm_status status = dm_stream_download(on->stream, on->output, 0, on->host_output, size, err);
+    if (status == DM_OK)
+        status = dm_stream_synchronize(on->stream, err);
+    if (status != DM_OK)
+        return status;
+    memcpy(out->loss, host, cells * Y * sizeof(float));
+    memcpy(out->entropy, host + cells * Y, cells * Y * sizeof(float));
+    memcpy(out->hidden_norm, host + 2 * cells * Y, cells * Y * sizeof(float));
+    memcpy(out->hidden_last, host + 3 * cells * Y, cells * r->args.hidden * sizeof(float));
+    return DM_OK;
+}
+
+dm_status dm_dynamics_device_rollout(dm_dynamics_device *on, const float *features,
+                                     const float *hidden, dm_rollout *out, dm_error *err)
+{
+    const dm_dynamics_config *c = &on->model->config;
+    if (dm_device_get_properties(on->device)->kind == DM_DEVICE_CPU)
+        return dm_dynamics_rollout(on->model, features, hidden, out, err);
+    if (out->members != c->members || out->hidden != c->hidden)
+        return dm_fail(err, DM_EINVAL, "rollout: the results were made for another model");
+    dm_dyn_rollout r;
+    dm_status status = dm_dyn_rollout_stage(on, features, hidden, out, &r, err);
+    if (status == DM_OK)
+        status = dm_dyn_rollout_launch(on, &r, err);
+    if (status == DM_OK)
+        status = dm_dyn_rollout_fetch(on, &r, out, err);
+    if (status == DM_OK)
+        dm_rollout_aggregate(out);
+    return status;
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT */
+/* kernel_cluster.h - one rollout of one member on a cluster of blocks; compute capability 9.0.
+ *
+ * A step is two small products that depend on each other, so what counts is latency. The matrix U
+ * stays in registers for all steps: a block owns P / C hidden units, a warp four of them, a lane
+ * P / 32 columns of their rows. h and r * h are exchanged through distributed shared memory: a warp
+ * sends its four values to every block with one asynchronous store that also counts at the
+ * receiver's barrier; nobody waits for anything but the data.
+ *
+ *   warps:     wait h > Uz h, Ur h > (x0) > z, r > send r*h > wait > Un (r*h) > n, h' > send h'
+ *   head warp: wait h > w.[h, s] > loss > x0 > entropy, norm > results, from one block
+ *
+ * When may a buffer be overwritten? A block sends r*h of step t+1 when it has all of h(t+1), whose
+ * parts every warp sent after it had read r*h of step t; and h(t+1) when it has all of r*h(t),
+ * whose parts were sent after the named barrier that follows every read of h(t). One buffer of each
+ * is enough. DM_GRU_RESET_LAST has no r*h to exchange: there h has two buffers with a barrier each,
+ * in turns, since a block may be one step ahead of another, but not two.
+ *
+ * Defines: DYN_P (hidden units, a multiple of 128), DYN_C (blocks of a cluster), DYN_N_SHARED (1:
+ * Un lies in shared memory instead of registers), DYN_RESET_LAST. */
+#include "dynamics/cuda_math.h"
+#include "dynamics/rollout_args.h"
+
+#ifndef DYN_P
+#define DYN_P 256
+#define DYN_C 8
+#define DYN_N_SHARED 0
+#define DYN_RESET_LAST 0
+#endif
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+
+#define DYN_UNITS (DYN_P / DYN_C) /* of a block */
+#define DYN_WARPS (DYN_UNITS / 4) /* that multiply; one more has the head */
+#define DYN_QUADS (DYN_P / 128)   /* float4s of a row that a lane owns */
+#define DYN_BUFFERS (1 + DYN_RESET_LAST)
+#define DYN_THREADS ((DYN_WARPS + 1) * 32)
+
+extern __shared__ float4 dyn_shared[]; /* Un, with DYN_N_SHARED */
+
+DM_FN uint32_t shared_address(const void *p)
+{
+    return (uint32_t)__cvta_generic_to_shared(p);
+}
+
+DM_FN uint32_t remote_address(uint32_t address, uint32_t rank)
+{
+    uint32_t out;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(out) : "r"(address), "r"(rank));
+    return out;
+}
+
+DM_FN void cluster_barrier(void)
+{
+    asm volatile("barrier.cluster.arrive.release.aligned;\n\t"
+                 "barrier.cluster.wait.acquire.aligned;" ::
+                     : "memory");
+}
+
+DM_FN void barrier_init(uint32_t barrier)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
+}
+
+/* The phase ends when this was called and so many bytes have come. */
+DM_FN void expect_bytes(uint32_t barrier, uint32_t bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+                 : "memory");
+}
+
+DM_FN void wait_phase(uint32_t barrier, uint32_t parity)
+{
+    uint32_t done = 0;
+    while (!done)
+        asm volatile("{\n\t.reg .pred p;\n\t"
+                     "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n\t"
+                     "selp.u32 %0, 1, 0, p;\n\t}"
+                     : "=r"(done)
+                     : "r"(barrier), "r"(parity)
+                     : "memory");
+}
+
+/* Four floats to another block's shared memory; counts 16 bytes at its barrier. */
+DM_FN void send4(uint32_t address, uint32_t barrier, float a, float b, float c, float d)
+{
+    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, "
+                 "%3, %4}, [%5];" ::"r"(address),
+                 "f"(a), "f"(b), "f"(c), "f"(d), "r"(barrier)
+                 : "memory");
+}
+
+/* The value that the lanes of four units hold (lane 4 u + base), to every block. */
+DM_FN void send_units(float value, int base, int lane, uint32_t address, uint32_t barrier)
+{
+    float a = __shfl_sync(DYN_FULL, value, base), b = __shfl_sync(DYN_FULL, value, base + 4),
+          c = __shfl_sync(DYN_FULL, value, base + 8), d = __shfl_sync(DYN_FULL, value, base + 12);
+    if (lane < DYN_C)
+        send4(address, barrier, a, b, c, d);
+}
+
+/* sum[i] += rows[i] . v for the lane's columns; `rows` are in registers. */
+template <int N>
+DM_FN void multiply(const float4 (&rows)[N][DYN_QUADS], const float4 (&v)[DYN_QUADS],
+                    float (&sum)[N])
+{
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        float s = 0;
+#pragma unroll
+        for (int k = 0; k < DYN_QUADS; k++) {
+            s = dm_fmaf(rows[i][k].x, v[k].x, s);
+            s = dm_fmaf(rows[i][k].y, v[k].y, s);
+            s = dm_fmaf(rows[i][k].z, v[k].z, s);
+            s = dm_fmaf(rows[i][k].w, v[k].w, s);
+        }
+        sum[i] = s;
+    }
+}
+
+struct dyn_block {
+    float4 h[DYN_BUFFERS][DYN_P / 4]; /* of the whole member */
+    float4 reset[DYN_P / 4];          /* r * h */
+    float x[1024]; /* features, shifted and scaled, without feature 0; in pieces */
+    float x0;
+    unsigned long long h_barrier[DYN_BUFFERS], reset_barrier;
+};
+
+/* ---- The head ---- */
+
+/* One warp: everything that follows from h. What every step needs is kept: the lane's weights, and
+ * index and weight of stochastic value `lane`; there are rarely more than 32 of those. */
+struct dyn_head {
+    float4 w[DYN_QUADS];
+    const float *stochastic; /* weights of s */
+    uint32_t index;
+    float weight;
+    float sum, weighted, squares; /* for entropy and norm, after head_loss */
+};
+
+/* Products with the hidden size stay below 2^26 here: 32 bits are enough. */
+DM_FN uint32_t selected(const dm_rollout_args &args, uint32_t i)
+{
+    return i * args.hidden / args.stochastic;
+}
+
+DM_FN void head_init(dyn_head &head, const dm_rollout_args &args, const float *w, int lane)
+{
+    uint32_t H = args.hidden;
+#pragma unroll
+    for (int k = 0; k < DYN_QUADS; k++) {
+        uint32_t i = (k * 32 + lane) * 4;
+        head.w[k] = make_float4(i < H ? w[i] : 0, i + 1 < H ? w[i + 1] : 0,
+                                i + 2 < H ? w[i + 2] : 0, i + 3 < H ? w[i + 3] : 0);
+    }
+    head.stochastic = w + H;
+    bool there = lane < args.stochastic;
+    head.index = there ? selected(args, lane) : 0;
+    head.weight = there ? head.stochastic[lane] : 0;
+}
+
+/* One stochastic value's share of the sums. */
+DM_FN void head_add(dyn_head &head, float logit, float weight, float &product)
+{
+    float e = dyn_exp(logit);
+    head.sum += e;
+    product = dm_fmaf(e, weight, product);
+    head.weighted = dm_fmaf(e, logit < -80.0f ? -80.0f : logit, head.weighted);
+}
+
+DM_FN float head_loss(dyn_head &head, const dm_rollout_args &args, const float4 *state, int lane)
+{
+    const float *h = (const float *)state;
+    const uint32_t S = args.stochastic;
+    float u = 0, product = 0, first = h[head.index], top = lane < S ? first : -3.4e38f;
+    bool wide = lane < S && !(fabsf(first) <= 40.0f);
+    for (uint32_t i = lane + 32; i < S; i += 32) {
+        float logit = h[selected(args, i)];
+        top = logit <= top ? top : logit;
+        wide = wide || !(fabsf(logit) <= 40.0f);
+    }
+    /* |h| stays within 1 unless it began outside; only then is the largest needed. */
+    top = __any_sync(DYN_FULL, wide) ? dyn_warp_max(top) : 0.0f;
+    head.sum = head.weighted = head.squares = 0;
+    if (lane < S)
+        head_add(head, first - top, head.weight, product);
+    for (uint32_t i = lane + 32; i < S; i += 32)
+        head_add(head, h[selected(args, i)] - top, head.stochastic[i], product);
+#pragma unroll
+    for (int k = 0; k < DYN_QUADS; k++) {
+        float4 v = state[k * 32 + lane];
+        u = dm_fmaf(head.w[k].x, v.x, u);
+        u = dm_fmaf(head.w[k].y, v.y, u);
+        u = dm_fmaf(head.w[k].z, v.z, u);
+        u = dm_fmaf(head.w[k].w, v.w, u);
+        head.squares = dm_fmaf(v.x, v.x, dm_fmaf(v.y, v.y, head.squares));
+        head.squares = dm_fmaf(v.z, v.z, dm_fmaf(v.w, v.w, head.squares));
+    }
+    for (int mask = 16; mask > 0; mask >>= 1) {
+        u += __shfl_xor_sync(DYN_FULL, u, mask);
+        head.sum += __shfl_xor_sync(DYN_FULL, head.sum, mask);
+        product += __shfl_xor_sync(DYN_FULL, product, mask);
+    }
+    return dyn_loss(u + __fdividef(product, head.sum));
+}
+
+DM_FN void head_store(const dyn_head &head, const dm_rollout_args &args, uint64_t at, float loss,
+                      int lane)
+{
+    float weighted = dyn_warp_sum(head.weighted), squares = dyn_warp_sum(head.squares);
+    if (lane == 0) {
+        args.loss[at] = loss;
+        args.entropy[at] = dyn_log(head.sum) - weighted / head.sum;
+        args.norm[at] = sqrtf(squares);
+    }
+}
+
+/* ---- Setting up ---- */
+
+/* W x + b without feature 0, for the rows of a warp's units: `zr` for the lane's z or r, `n`. */
+DM_FN void input_product(const dm_rollout_args &args, dyn_block &block, const float *member,
+                         const float *features, uint32_t unit, int lane, float &zr, float &n)
+{
+    const float *W = member + args.at_w;
+    uint64_t H = args.hidden, I = args.input;
+    float sums[12];
+#pragma unroll
+    for (int i = 0; i < 12; i++)
+        sums[i] = 0;
+    for (uint32_t first = 0; first < args.input; first += 1024) {
+        uint32_t count = args.input - first < 1024 ? args.input - first : 1024;
+        __syncthreads();
+        for (uint32_t i = threadIdx.x; i < count; i += blockDim.x)
+            block.x[i] = first + i == 0 ? 0
+                                        : (features[first + i] - args.shift[first + i]) *
+                                              args.scale[first + i];
+        __syncthreads();
+        if (threadIdx.x >= DYN_WARPS * 32)
+            continue;
+#pragma unroll
+        for (int row = 0; row < 12; row++) {
+            uint64_t u = unit + (row & 3);
+            const float *w = W + ((row >> 2) * H + u) * I + first;
+            if (u < H)
+                for (uint32_t i = lane; i < count; i += 32)
+                    sums[row] = dm_fmaf(w[i], block.x[i], sums[row]);
+        }
+    }
+    float first8[8], last4[4];
+#pragma unroll
+    for (int i = 0; i < 12; i++)
+        (i < 8 ? first8[i & 7] : last4[i & 3]) = sums[i];
+    zr = dyn_sum8(first8, lane);
+    n = dyn_sum4(last4, lane);
+}
+
+/* ---- The kernel ---- */
+
+extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
+    dm_rollout_cluster(const __grid_constant__ dm_rollout_args args)
+{
+    __shared__ dyn_block block;
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    const bool multiplies = warp < DYN_WARPS;
+    const uint32_t rank = blockIdx.x % DYN_C, job = blockIdx.x / DYN_C;
+    const uint32_t member_index = job % args.members, rollout = job / args.members;
+    const float *member = args.weights + member_index * args.stride;
+    const float *features = args.features + (uint64_t)rollout * args.input;
+    const uint64_t H = args.hidden, out = (uint64_t)job * args.steps;
+    const uint32_t unit = rank * DYN_UNITS + (multiplies ? warp : 0) * 4;
+    const uint32_t h_barrier = shared_address(block.h_barrier),
+                   reset_barrier = shared_address(&block.reset_barrier);
+
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < DYN_BUFFERS; i++)
+            barrier_init(h_barrier + 8 * i);
+        barrier_init(reset_barrier);
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        for (int i = 0; i < DYN_BUFFERS; i++)
+            expect_bytes(h_barrier + 8 * i, DYN_P * 4);
+        expect_bytes(reset_barrier, DYN_P * 4);
+    }
+    for (uint32_t i = threadIdx.x; i < DYN_P; i += DYN_THREADS)
+        ((float *)block.h[0])[i] = args.h0 != 0 && i < H ? args.h0[job * H + i] : 0.0f;
+
+    /* The weights of this warp: rows z0..z3 r0..r3, then n0..n3. */
+    const float4 *U = (const float4 *)(args.packed + (uint64_t)member_index * 3 * DYN_P * DYN_P);
+    float4 rows[8][DYN_QUADS];
+#if DYN_N_SHARED
+    for (uint32_t i = threadIdx.x; i < DYN_UNITS * (DYN_P / 4); i += DYN_THREADS)
+        dyn_shared[i] = U[(2 * DYN_P + rank * DYN_UNITS) * (DYN_P / 4) + i];
+#else
+    float4 candidate_rows[4][DYN_QUADS];
+#endif
+    if (multiplies) {
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+#pragma unroll
+            for (int k = 0; k < DYN_QUADS; k++)
+                rows[i][k] = U[((i >> 2) * DYN_P + unit + (i & 3)) * (DYN_P / 4) + k * 32 + lane];
+#if !DYN_N_SHARED
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+#pragma unroll
+            for (int k = 0; k < DYN_QUADS; k++)
+                candidate_rows[i][k] = U[(2 * DYN_P + unit + i) * (DYN_P / 4) + k * 32 + lane];
+#endif
+    }
+
+    /* What the lane's rows get from x: lanes 0-15 have z, 16-31 r of unit (lane >> 2) & 3. */
+    const uint32_t own = unit + ((lane >> 2) & 3);
+    float base_zr, base_n, column_zr = 0, column_n = 0;
+#if DYN_RESET_LAST
+    const float recurrent = multiplies && own < H ? member[args.at_c + own] : 0;
+#endif
+    input_product(args, block, member, features, unit, lane, base_zr, base_n);
+    if (multiplies && own < H) {
+        uint64_t zr_row = (lane >> 4) * H + own;
+        base_zr += member[args.at_b + zr_row];
+        base_n += member[args.at_b + 2 * H + own];
+        column_zr = member[args.at_w + zr_row * args.input];
+        column_n = member[args.at_w + (2 * H + own) * args.input];
+    }
+    const float shift0 = args.shift[0], scale0 = args.scale[0];
+    float x0 = (features[0] - shift0) * scale0;
+
+    /* Where this warp's values go in the block that the lane sends to. */
+    uint32_t to = lane < DYN_C ? lane : 0;
+    const uint32_t h_to = remote_address(shared_address((float *)block.h[0] + unit), to),
+                   h_barrier_to = remote_address(h_barrier, to),
+                   reset_to = remote_address(shared_address((float *)block.reset + unit), to),
+                   reset_barrier_to = remote_address(reset_barrier, to);
+    dyn_head head;
+    head_init(head, args, member + args.at_head, lane);
+    __syncthreads();
+    cluster_barrier();
+
+    for (uint32_t t = 0; t < args.steps; t++) {
+        const uint32_t turn = DYN_RESET_LAST ? t & 1 : 0; /* the buffer of h before this step */
+        const float4 *h = block.h[turn];
+        if (t > 0)
+            wait_phase(h_barrier + 8 * turn, ((t - 1) / DYN_BUFFERS) & 1);
+        if (!multiplies) {
+            /* The loss of the step before, from the h that has just come. */
+            if (t > 0) {
+                float loss = head_loss(head, args, h, lane);
+                if (lane == 0)
+                    block.x0 = (loss - shift0) * scale0;
+                asm volatile("bar.sync 1, %0;" ::"n"(DYN_THREADS) : "memory");
+                if (rank == 0)
+                    head_store(head, args, out + t - 1, loss, lane);
+            }
+            continue;
+        }
+        if (threadIdx.x == 0 && t > 0)
+            expect_bytes(h_barrier + 8 * turn, DYN_P * 4);
+        float4 v[DYN_QUADS];
+        float sums[8], more[4];
+#pragma unroll
+        for (int k = 0; k < DYN_QUADS; k++)
+            v[k] = h[k * 32 + lane];
+        float h_own = ((const float *)h)[own];
+        multiply<8>(rows, v, sums);
+#if DYN_RESET_LAST
+#if DYN_N_SHARED
+        float4 candidate_rows[4][DYN_QUADS];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+#pragma unroll
+            for (int k = 0; k < DYN_QUADS; k++)
+                candidate_rows[i][k] = dyn_shared[(warp * 4 + i) * (DYN_P / 4) + k * 32 + lane];
+#endif
+        multiply<4>(candidate_rows, v, more);
+        float product = dyn_sum4(more, lane) + recurrent;
+#endif
+        float a = dyn_sum8(sums, lane) + base_zr;
+        if (t > 0) {
+            asm volatile("bar.sync 1, %0;" ::"n"(DYN_THREADS) : "memory");
+            x0 = *(volatile float *)&block.x0;
+        }
+        float gate = dyn_sigmoid(dm_fmaf(column_zr, x0, a)); /* z or r */
+#if DYN_RESET_LAST
+        float r = __shfl_xor_sync(DYN_FULL, gate, 16);
+        float n = dyn_tanh(dm_fmaf(r, product, dm_fmaf(column_n, x0, base_n)));
+        float h_new = dm_fmaf(gate, h_own - n, n);
+#else
+        send_units(gate * h_own, 16, lane, reset_to, reset_barrier_to);
+        wait_phase(reset_barrier, t & 1);
+        if (threadIdx.x == 0)
+            expect_bytes(reset_barrier, DYN_P * 4);
+#if DYN_N_SHARED
+        float4 candidate_rows[4][DYN_QUADS];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+#pragma unroll
+            for (int k = 0; k < DYN_QUADS; k++)
+                candidate_rows[i][k] = dyn_shared[(warp * 4 + i) * (DYN_P / 4) + k * 32 + lane];
+#endif
+#pragma unroll
+        for (int k = 0; k < DYN_QUADS; k++)
+            v[k] = block.reset[k * 32 + lane];
+        multiply<4>(candidate_rows, v, more);
+        float n = dyn_tanh(dyn_sum4(more, lane) + dm_fmaf(column_n, x0, base_n));
+        float h_new = dm_fmaf(gate, n - h_own, h_own);
+#endif
+        const uint32_t next = DYN_RESET_LAST ? (t + 1) & 1 : 0;
+        send_units(h_new, 0, lane, h_to + next * DYN_P * 4, h_barrier_to + 8 * next); /* with z */
+    }
+
+    const uint32_t turn = DYN_RESET_LAST ? args.steps & 1 : 0;
+    wait_phase(h_barrier + 8 * turn, ((args.steps - 1) / DYN_BUFFERS) & 1);
+    if (!multiplies && rank == 0) {
+        float loss = head_loss(head, args, block.h[turn], lane);
+        head_store(head, args, out + args.steps - 1, loss, lane);
+    }
+    if (rank == 0)
+        for (uint32_t i = threadIdx.x; i < H; i += DYN_THREADS)
+            args.last[job * H + i] = ((const float *)block.h[turn])[i];
+    cluster_barrier(); /* no block leaves while another may still send to it */
+}
+
+#endif
