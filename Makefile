@@ -7,7 +7,12 @@ export JOBS
 comma := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-roms bench bench-machine fuzz check check-gpu lint fmt install clean
+.PHONY: help build demo test test-roms verify verify-gpu bench bench-gpu bench-swarm bench-machine report \
+	fuzz check check-gpu lint fmt install clean
+DOTMATRIX = $(BUILD)/src/cli/dotmatrix
+ENVS ?= 1,8,64,512,2048,8192
+SWEEP = --env-counts $(ENVS) --stages emulate_only,full_step \
+	$(if $(ROMS),$(addprefix --rom ,$(ROMS)),--rom $(BUILD)/roms/STARFALL.gb --rom $(BUILD)/roms/ALU_LOOP.gb) $(ARGS)
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -16,16 +21,34 @@ build: ## build the library, the command and the tests into build/
 	@tools/bootstrap
 	@tools/build $(BUILD)
 
-demo: build ## show what this machine offers, and test its devices
-	@$(BUILD)/src/cli/dotmatrix info --selftest
+demo: build ## devices tested, ROMs checked, a short comparison with mGBA, a short benchmark and its report
+	@tools/demo $(BUILD)
 
 test: build ## run every test; the last line counts them
 	@$(BUILD)/tests/dm-tests --jobs $(JOBS)
 
-bench: build ## many machines on DEVICE= (cpu); ROMS= files or folders; figures go to runs/bench/swarm.json
+verify: build ## every ROM of ours in lockstep with mGBA and PyBoy (roms/suite.json)
+	@$(DOTMATRIX) verify --suite roms/suite.json --roms $(BUILD)/roms $(ARGS)
+
+verify-gpu: build ## the same on a GPU
+	@$(DOTMATRIX) verify --suite roms/suite.json --roms $(BUILD)/roms --dut-backend vec_cuda $(ARGS)
+
+bench: build ## machines on this CPU beside mGBA and PyBoy, ENVS= of them; ROMS= files; into runs/bench/cpu.json
 	@mkdir -p runs/bench
-	@$(BUILD)/bench/dm-bench-swarm --device $(or $(DEVICE),cpu) --envs $(or $(ENVS),1$(comma)64$(comma)1024) \
-		--stage emulate_only$(comma)full_step $(addprefix --roms ,$(ROMS)) --json runs/bench/swarm.json $(ARGS)
+	@$(DOTMATRIX) bench $(SWEEP) --out runs/bench/cpu.json
+
+bench-gpu: build ## the same with machines on a GPU as well, into runs/bench/gpu.json
+	@mkdir -p runs/bench
+	@$(DOTMATRIX) bench --backends vec_cuda,vec_cpu,mgba_vec_mt,pyboy_vec_mp $(SWEEP) --out runs/bench/gpu.json
+
+report: build ## tables, plots and a page from all of runs/bench/, into runs/reports/<time>
+	@ls runs/bench/*.json >/dev/null 2>&1 || { echo "report: there is nothing in runs/bench; make bench" >&2; exit 1; }
+	@$(DOTMATRIX) report runs/bench/*.json --out runs/reports/$$(date +%Y%m%d-%H%M%S)
+
+bench-swarm: build ## many machines on DEVICE= (cpu) alone, with what the kernel needs; ROMS= files or folders
+	@mkdir -p runs/swarm
+	@$(BUILD)/bench/dm-bench-swarm --device $(or $(DEVICE),cpu) --envs $(ENVS) \
+		--stage emulate_only$(comma)full_step $(addprefix --roms ,$(ROMS)) --json runs/swarm/swarm.json $(ARGS)
 
 bench-machine: build ## one machine beside libmgba, gambatte and PyBoy; ROMS= files or folders, ARGS= its options
 	@$(BUILD)/bench/dm-bench-machine $(ARGS) $(ROMS)

@@ -42,8 +42,10 @@ typedef struct dm_command {
 extern const dm_command *const dm_commands[];
 extern const size_t dm_command_count;
 
+extern const dm_command dm_command_bench;
 extern const dm_command dm_command_info;
 extern const dm_command dm_command_replay;
+extern const dm_command dm_command_report;
 extern const dm_command dm_command_roms;
 extern const dm_command dm_command_run;
 extern const dm_command dm_command_verify;

@@ -25,7 +25,8 @@
 #define SCHEMA "dotmatrix-suite-1"
 #define ROM_MAX (16u << 20)
 
-void dm_verify_left_out(const dm_lab_verify *v, char *out, size_t size)
+void dm_verify_left_out(const dm_lab_verify *v, const dm_lab_verdict *verdict, char *out,
+                        size_t size)
 {
     char fields[128];
     out[0] = 0;
@@ -36,6 +37,10 @@ void dm_verify_left_out(const dm_lab_verify *v, char *out, size_t size)
     if (v->settle > 0)
         snprintf(out + used, size - used, "%sfirst compared after %" PRIu64 " steps",
                  used > 0 ? "; " : "", v->settle);
+    used = strlen(out);
+    if (verdict->met > 0)
+        snprintf(out + used, size - used, "%s%" PRIu64 " met only later, up to %" PRIu64 " cycles",
+                 used > 0 ? "; " : "", verdict->met, verdict->met_most);
 }
 
 void dm_verify_bundle_name(char *out, size_t size, const char *folder, const char *rom)
@@ -76,17 +81,20 @@ dm_status dm_verify_tell(const dm_lab_verify *v, const dm_lab_verdict *verdict, 
 
 typedef struct suite_run {
     const dm_verify_suite *suite;
+    const dm_lab_kind *own; /* a backend of ours as the reference: everything is compared */
     uint64_t agreed, differ, skipped, missing;
     dm_error missing_error;
 } suite_run;
 
-static dm_status run_row(suite_run *s, const char *rom, const char *reference, dm_lab_verify *v,
+/* `no_picture`: the ROM's profile compares it, this one does not; `why` has the reason for what is
+ * left out, or is NULL. */
+static dm_status run_row(suite_run *s, const char *rom, const dm_lab_verify *v, bool no_picture,
                          const char *why, dm_error *err)
 {
+    char left_out[320];
+    const char *reference = v->reference->name;
     dm_lab_verdict verdict;
-    char label[96], left_out[192];
-    snprintf(label, sizeof label, "%s, %s", rom, reference);
-    dm_status status = dm_lab_verify_run(v, label, &verdict, err);
+    dm_status status = dm_lab_verify_run(v, NULL, &verdict, err);
     if (status == DM_EUNAVAILABLE && v->reference->install != NULL) {
         printf("%-22s %-14s missing  %s\n", rom, reference, err->message);
         s->missing++;
@@ -97,7 +105,11 @@ static dm_status run_row(suite_run *s, const char *rom, const char *reference, d
         dm_error_prefix(err, "%s, %s", rom, reference);
         return status;
     }
-    dm_verify_left_out(v, left_out, sizeof left_out);
+    dm_verify_left_out(v, &verdict, left_out, sizeof left_out);
+    size_t used = strlen(left_out);
+    if (no_picture)
+        snprintf(left_out + used, sizeof left_out - used, "%spicture not compared",
+                 used > 0 ? "; " : "");
     if (verdict.interrupted)
         status = dm_fail(err, DM_EIO, "interrupted in %s", rom);
     else
@@ -125,6 +137,7 @@ static dm_status run_reference(suite_run *s, const char *rom, const char *name,
 {
     const char *why = json_string_value(json_object_get(changes, "why"));
     const char *skip = json_string_value(json_object_get(changes, "skip"));
+    bool framed = v.compare_frame;
     if (s->suite->reference != NULL && strcmp(s->suite->reference, name) != 0)
         return DM_OK;
     if (skip != NULL) {
@@ -138,10 +151,11 @@ static dm_status run_reference(suite_run *s, const char *rom, const char *name,
     if (status == DM_OK)
         status = dm_lab_profile_read(rest, s->suite->file, &v, err);
     json_decref(rest);
-    if (status == DM_OK && (v.ignore != 0 || v.settle > 0) && why == NULL)
+    if (status == DM_OK && why == NULL &&
+        (v.ignore != 0 || v.settle > 0 || v.slack > 0 || framed != v.compare_frame))
         status = dm_fail(err, DM_EFORMAT, "%s: %s against %s leaves something out without a 'why'",
                          s->suite->file, rom, name);
-    return status != DM_OK ? status : run_row(s, rom, name, &v, why, err);
+    return status != DM_OK ? status : run_row(s, rom, &v, framed && !v.compare_frame, why, err);
 }
 
 static dm_status run_rom(suite_run *s, const json_t *entry, dm_error *err)
@@ -163,6 +177,11 @@ static dm_status run_rom(suite_run *s, const json_t *entry, dm_error *err)
     if (status == DM_OK)
         status = dm_lab_profile_read(json_object_get(entry, "profile"), s->suite->file, &v, err);
     v.rom = (const uint8_t *)bytes;
+    if (status == DM_OK && s->own != NULL) {
+        v.reference = s->own;
+        status = run_row(s, rom, &v, false, NULL, err);
+        references = NULL;
+    }
     for (void *at = json_object_iter(references); at != NULL && status == DM_OK;
          at = json_object_iter_next(references, at))
         status =
@@ -196,7 +215,15 @@ dm_status dm_verify_suite_run(const dm_verify_suite *suite, bool *negative, dm_e
 {
     suite_run s = {.suite = suite};
     json_t *root = NULL;
-    dm_status status = dm_json_load(suite->file, &root, err);
+    char version[128];
+    const dm_lab_kind *reference = NULL;
+    dm_status status = suite->dut->version(version, sizeof version, err);
+    if (status == DM_OK && suite->reference != NULL)
+        status = dm_lab_kind_find(suite->reference, &reference, err);
+    if (reference != NULL && !reference->is_reference)
+        s.own = reference;
+    if (status == DM_OK)
+        status = dm_json_load(suite->file, &root, err);
     if (status == DM_OK)
         status = run_all(&s, root, err);
     json_decref(root);

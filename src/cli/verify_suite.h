@@ -11,8 +11,10 @@ typedef struct dm_verify_suite {
     const char *roms;       /* the folder of the ROMs that it names */
     const char *only;       /* one ROM; NULL: all */
     const dm_lab_kind *dut; /* who is under test */
-    const char *reference;  /* only against this one; NULL: all that the suite names */
-    const char *bundles;    /* the folder for mismatches */
+    /* Only against this one; NULL: all that the suite names. One of ours is not named there: every
+     * ROM is compared with it in full. */
+    const char *reference;
+    const char *bundles; /* the folder for mismatches */
 } dm_verify_suite;
 
 /* A table with a row for each ROM and reference; *negative when one differs. A reference that is
@@ -23,7 +25,8 @@ dm_status dm_verify_suite_run(const dm_verify_suite *suite, bool *negative, dm_e
 dm_status dm_verify_tell(const dm_lab_verify *v, const dm_lab_verdict *verdict, const char *path,
                          dm_error *err);
 /* "not compared: cycles; first compared after 20 steps", or "". */
-void dm_verify_left_out(const dm_lab_verify *v, char *out, size_t size);
+void dm_verify_left_out(const dm_lab_verify *v, const dm_lab_verdict *verdict, char *out,
+                        size_t size);
 /* FOLDER/NAME-YYYYMMDD-HHMMSS, with a number where that exists. */
 void dm_verify_bundle_name(char *out, size_t size, const char *folder, const char *rom);
 

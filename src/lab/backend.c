@@ -60,7 +60,7 @@ void dm_lab_backend_destroy(dm_lab_backend *backend)
 
 dm_status dm_lab_backend_step(dm_lab_backend *backend, const uint8_t *keys, dm_error *err)
 {
-    return backend->kind->step(backend->self, 0, backend->desc.count, keys, err);
+    return backend->kind->step(backend->self, keys, err);
 }
 
 dm_status dm_lab_backend_synchronize(dm_lab_backend *backend, dm_error *err)

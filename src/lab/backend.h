@@ -51,6 +51,7 @@ typedef struct dm_lab_desc {
     uint32_t observations;
     dm_swarm_generator generator; /* for steps that are given no keys */
     uint64_t seed;
+    uint32_t copies; /* room for so many machines in copy_from */
 } dm_lab_desc;
 
 /* What can be seen of one machine. */
@@ -60,20 +61,20 @@ typedef struct dm_lab_view {
     uint64_t cycles, instructions; /* since the start */
 } dm_lab_view;
 
+typedef struct dm_lab_backend dm_lab_backend;
+
 typedef struct dm_lab_kind {
     const char *name;
     const char *install; /* the command that installs it; NULL: always there */
     bool is_reference;   /* other people's */
     bool is_single;      /* has exactly one machine */
-    bool can_part;       /* `step` may be asked for some of the machines */
     /* The version of what it runs on, "0.10.1"; DM_EUNAVAILABLE when it is not there. */
     dm_status (*version)(char *out, size_t size, dm_error *err);
     dm_status (*create)(const dm_lab_desc *desc, void **self, dm_error *err);
     void (*destroy)(void *self);
-    /* Machines first .. first + count - 1, with keys[0..count). NULL: keys of the generator, of
-     * swarms only. May return before the work is done. */
-    dm_status (*step)(void *self, uint64_t first, uint64_t count, const uint8_t *keys,
-                      dm_error *err);
+    /* All machines, with keys for each. NULL: keys of the generator, of swarms only. May return
+     * before the work is done. */
+    dm_status (*step)(void *self, const uint8_t *keys, dm_error *err);
     /* Wait for all steps; NULL: they are done when `step` returns. */
     dm_status (*synchronize)(void *self, dm_error *err);
     /* These wait. */
@@ -87,15 +88,20 @@ typedef struct dm_lab_kind {
      * interrupt dispatch counts as one). NULL: it cannot. */
     void (*set_keys)(void *self, uint8_t keys);
     void (*step_instruction)(void *self);
-    /* Make machine `to` equal to `from`; NULL: it cannot. */
-    dm_status (*copy)(void *self, uint64_t from, uint64_t to, dm_error *err);
+    /* A single machine, stepped by instruction, that goes on where `machine` is; its cycles count
+     * on. NULL: it cannot. */
+    dm_status (*fork)(void *self, uint64_t machine, const dm_lab_desc *desc, dm_lab_backend *out,
+                      dm_error *err);
+    /* Machine i becomes what machine i modulo `few` of another backend of this kind is, and made-up
+     * actions begin again; NULL: it cannot. */
+    dm_status (*copy_from)(void *self, void *others, uint64_t few, dm_error *err);
 } dm_lab_kind;
 
-typedef struct dm_lab_backend {
+struct dm_lab_backend {
     const dm_lab_kind *kind;
     void *self;
     dm_lab_desc desc;
-} dm_lab_backend;
+};
 
 /* An unknown name is DM_EINVAL and lists those there are. */
 dm_status dm_lab_kind_find(const char *name, const dm_lab_kind **out, dm_error *err);

@@ -26,7 +26,6 @@ typedef struct mgba {
     dm_pool *pool;
     machine *machines;
     /* The step under way. */
-    uint64_t first;
     const uint8_t *keys;
 } mgba;
 
@@ -108,7 +107,7 @@ static void step_part(void *user, uint64_t begin, uint64_t end, int worker)
     void (*frames)(machine *, uint32_t) = d->exact ? frames_exact : frames_fast;
     (void)worker;
     for (uint64_t i = begin; i < end; i++) {
-        machine *one = &m->machines[m->first + i];
+        machine *one = &m->machines[i];
         dm_mgba_set_keys(one->mgba, m->keys[i]);
         frames(one, d->release_after_frames);
         dm_mgba_set_keys(one->mgba, 0);
@@ -116,14 +115,12 @@ static void step_part(void *user, uint64_t begin, uint64_t end, int worker)
     }
 }
 
-static dm_status step(void *self, uint64_t first, uint64_t count, const uint8_t *keys,
-                      dm_error *err)
+static dm_status step(void *self, const uint8_t *keys, dm_error *err)
 {
     mgba *m = self;
     (void)err;
-    m->first = first;
     m->keys = keys;
-    dm_pool_run(m->pool, count, 1, step_part, m);
+    dm_pool_run(m->pool, m->desc.count, 1, step_part, m);
     return DM_OK;
 }
 
@@ -169,17 +166,6 @@ static dm_status save(void *self, uint64_t number, dm_buffer *out, dm_error *err
     return status != DM_OK ? status : dm_buffer_check(out, err);
 }
 
-static dm_status copy(void *self, uint64_t from, uint64_t to, dm_error *err)
-{
-    mgba *m = self;
-    dm_buffer state = DM_BUFFER_EMPTY;
-    dm_status status = save(self, from, &state, err);
-    if (status == DM_OK && !dm_mgba_load(m->machines[to].mgba, state.data))
-        status = dm_fail(err, DM_EINTERNAL, "mgba: refuses a state that it saved");
-    dm_buffer_deinit(&state);
-    return status;
-}
-
 static void set_keys(void *self, uint8_t keys)
 {
     dm_mgba_set_keys(((mgba *)self)->machines[0].mgba, keys);
@@ -190,8 +176,30 @@ static void instruction(void *self)
     dm_mgba *one = ((mgba *)self)->machines[0].mgba;
     if (dm_mgba_sleeps(one))
         return;
-    dm_mgba_step(one);
+    if (!dm_mgba_get_registers(one).halted)
+        dm_mgba_step_in(one);
     dm_mgba_pass_halt(one);
+}
+
+static dm_status fork_machine(void *self, uint64_t number, const dm_lab_desc *desc,
+                              dm_lab_backend *out, dm_error *err)
+{
+    const machine *from = &((mgba *)self)->machines[number];
+    dm_lab_desc one = *desc;
+    dm_buffer state = DM_BUFFER_EMPTY;
+    one.count = 1;
+    dm_status status = save(self, number, &state, err);
+    if (status == DM_OK)
+        status = dm_lab_backend_create(&dm_lab_mgba_single, &one, out, err);
+    if (status == DM_OK) {
+        machine *to = &((mgba *)out->self)->machines[0];
+        /* The clock is in the state, but for what it counted before. */
+        if (!dm_mgba_load(to->mgba, state.data))
+            status = dm_fail(err, DM_EINTERNAL, "mgba: refuses a state that it saved");
+        to->base = dm_mgba_cycles(to->mgba) - (dm_mgba_cycles(from->mgba) - from->base);
+    }
+    dm_buffer_deinit(&state);
+    return status;
 }
 
 #else
@@ -216,9 +224,9 @@ static dm_status create(const dm_lab_desc *desc, void **self, dm_error *err)
 #define read_memory NULL
 #define picture NULL
 #define save NULL
-#define copy NULL
 #define set_keys NULL
 #define instruction NULL
+#define fork_machine NULL
 
 #endif
 
@@ -227,7 +235,6 @@ const dm_lab_kind dm_lab_mgba_single = {
     .install = DM_MGBA_INSTALL,
     .is_reference = true,
     .is_single = true,
-    .can_part = true,
     .version = version,
     .create = create,
     .destroy = destroy,
@@ -238,14 +245,13 @@ const dm_lab_kind dm_lab_mgba_single = {
     .save = save,
     .set_keys = set_keys,
     .step_instruction = instruction,
-    .copy = copy,
+    .fork = fork_machine,
 };
 
 const dm_lab_kind dm_lab_mgba_vec = {
     .name = "mgba_vec_mt",
     .install = DM_MGBA_INSTALL,
     .is_reference = true,
-    .can_part = true,
     .version = version,
     .create = create,
     .destroy = destroy,
@@ -254,5 +260,5 @@ const dm_lab_kind dm_lab_mgba_vec = {
     .read = read_memory,
     .picture = picture,
     .save = save,
-    .copy = copy,
+    .fork = fork_machine,
 };

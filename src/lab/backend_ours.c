@@ -5,6 +5,7 @@
  * The bug: SWAP leaves its operand as it was. */
 #include "base/file.h"
 #include "gb/core.h"
+#include "gb/run.h"
 #include "gb/state.h"
 #include "lab/backend.h"
 #include "swarm/internal.h"
@@ -57,12 +58,9 @@ static void single_destroy(void *self)
     free(s);
 }
 
-static dm_status single_step(void *self, uint64_t first, uint64_t count, const uint8_t *keys,
-                             dm_error *err)
+static dm_status single_step(void *self, const uint8_t *keys, dm_error *err)
 {
     single *s = self;
-    (void)first;
-    (void)count;
     (void)err;
     enum dm_gb_draw draw = s->draw ? DM_GB_DRAW_ALWAYS : DM_GB_DRAW_NEVER;
     dm_gb_set_keys(s->gb, keys[0]);
@@ -132,9 +130,43 @@ static void single_set_keys(void *self, uint8_t keys)
 static void single_instruction(void *self)
 {
     single *s = self;
-    dm_gb_step(s->gb);
+    if (!dm_gb_get_registers(s->gb).halted)
+        dm_gb_step(s->gb);
     for (unsigned i = 0; i < HALT_MOST && dm_gb_get_registers(s->gb).halted; i++)
         dm_gb_step(s->gb);
+}
+
+/* `cycles` of the machine were 0 of the fork's. */
+static dm_status fork_machine(const dm_gb *gb, const dm_lab_desc *desc, uint64_t cycles,
+                              const dm_lab_kind *kind, dm_lab_backend *out, dm_error *err)
+{
+    dm_lab_desc one = *desc;
+    one.count = 1;
+    dm_status status = dm_lab_backend_create(kind, &one, out, err);
+    if (status != DM_OK)
+        return status;
+    single *s = out->self;
+    s->gb->machine = gb->machine;
+    memcpy(s->gb->ram, gb->ram, gb->ram_size);
+    dm_gb_map(&s->gb->lane);
+    s->cycles = cycles;
+    return DM_OK;
+}
+
+static dm_status single_fork(void *self, uint64_t machine, const dm_lab_desc *desc,
+                             dm_lab_backend *out, dm_error *err)
+{
+    const single *s = self;
+    (void)machine;
+    return fork_machine(s->gb, desc, s->cycles, &dm_lab_single, out, err);
+}
+
+static dm_status wrong_fork(void *self, uint64_t machine, const dm_lab_desc *desc,
+                            dm_lab_backend *out, dm_error *err)
+{
+    const single *s = self;
+    (void)machine;
+    return fork_machine(s->gb, desc, s->cycles, &dm_lab_wrong, out, err);
 }
 
 const dm_lab_kind dm_lab_single = {
@@ -150,6 +182,7 @@ const dm_lab_kind dm_lab_single = {
     .save = single_save,
     .set_keys = single_set_keys,
     .step_instruction = single_instruction,
+    .fork = single_fork,
 };
 
 /* ---- One machine with a bug ---- */
@@ -202,12 +235,9 @@ static void wrong_frames(single *s, uint32_t frames)
         wrong_one(s->gb);
 }
 
-static dm_status wrong_step(void *self, uint64_t first, uint64_t count, const uint8_t *keys,
-                            dm_error *err)
+static dm_status wrong_step(void *self, const uint8_t *keys, dm_error *err)
 {
     single *s = self;
-    (void)first;
-    (void)count;
     (void)err;
     dm_gb_set_keys(s->gb, keys[0]);
     wrong_frames(s, s->release);
@@ -221,7 +251,8 @@ static dm_status wrong_step(void *self, uint64_t first, uint64_t count, const ui
 static void wrong_instruction(void *self)
 {
     single *s = self;
-    wrong_one(s->gb);
+    if (!dm_gb_get_registers(s->gb).halted)
+        wrong_one(s->gb);
     for (unsigned i = 0; i < HALT_MOST && dm_gb_get_registers(s->gb).halted; i++)
         wrong_one(s->gb);
 }
@@ -239,6 +270,7 @@ const dm_lab_kind dm_lab_wrong = {
     .save = single_save,
     .set_keys = single_set_keys,
     .step_instruction = wrong_instruction,
+    .fork = wrong_fork,
 };
 
 /* ---- A swarm ---- */
@@ -263,17 +295,28 @@ static void vec_destroy(void *self)
     free(v);
 }
 
+/* An empty file of our own; an empty name when there is none. */
+static dm_status make_file(char *path, size_t size, dm_error *err)
+{
+    const char *folder = getenv("TMPDIR");
+    snprintf(path, size, "%s/dotmatrix-XXXXXX", folder != NULL ? folder : "/tmp");
+    int fd = mkstemp(path);
+    if (fd < 0) {
+        dm_status status = dm_fail(err, DM_EIO, "%s: cannot be created", path);
+        path[0] = 0;
+        return status;
+    }
+    close(fd);
+    return DM_OK;
+}
+
 /* The start as a file, which is how a swarm takes one. */
 static dm_status write_start(const dm_lab_desc *desc, char *path, size_t size, dm_error *err)
 {
-    const char *folder = getenv("TMPDIR");
-    snprintf(path, size, "%s/dotmatrix-start-XXXXXX", folder != NULL ? folder : "/tmp");
-    int fd = mkstemp(path);
-    if (fd < 0)
-        return dm_fail(err, DM_EIO, "%s: cannot be created", path);
-    close(fd);
     dm_gb *gb = NULL;
-    dm_status status = dm_lab_start_machine(desc->rom, desc->rom_size, desc->start, &gb, err);
+    dm_status status = make_file(path, size, err);
+    if (status == DM_OK)
+        status = dm_lab_start_machine(desc->rom, desc->rom_size, desc->start, &gb, err);
     if (status == DM_OK)
         status = dm_gb_save_state(gb, path, err);
     dm_gb_destroy(gb);
@@ -309,6 +352,7 @@ static dm_status create_swarm(vec *v, const dm_lab_desc *desc, dm_error *err)
                        .generator = desc->generator,
                        .seed = desc->seed,
                        .autoreset = DM_SWARM_DISABLED,
+                       .snapshots = desc->copies,
                        .observations = desc->observations | (desc->draw ? DM_SWARM_OBS_SHADES : 0)};
     /* Made-up actions are buttons, as those that references are given (actions.h). */
     if (desc->generator != DM_SWARM_NOOP)
@@ -367,15 +411,13 @@ static dm_status cuda_create(const dm_lab_desc *desc, void **self, dm_error *err
     return vec_create("cuda", desc, self, err);
 }
 
-static dm_status vec_step(void *self, uint64_t first, uint64_t count, const uint8_t *keys,
-                          dm_error *err)
+static dm_status vec_step(void *self, const uint8_t *keys, dm_error *err)
 {
     vec *v = self;
-    (void)first;
     v->bytes_are_new = false;
     if (keys == NULL)
         return dm_swarm_step(v->swarm, NULL, err);
-    dm_status status = dm_swarm_step_host(v->swarm, keys, count, err);
+    dm_status status = dm_swarm_step_host(v->swarm, keys, dm_swarm_get_info(v->swarm).count, err);
     /* The caller's keys must stay until they are read. */
     return status != DM_OK ? status : dm_stream_synchronize(dm_swarm_stream(v->swarm), err);
 }
@@ -433,6 +475,49 @@ static dm_status vec_save(void *self, uint64_t machine, dm_buffer *out, dm_error
     return status != DM_OK ? status : save_machine(view, out, err);
 }
 
+static dm_status vec_fork(void *self, uint64_t machine, const dm_lab_desc *desc,
+                          dm_lab_backend *out, dm_error *err)
+{
+    vec *v = self;
+    dm_gb *view = NULL;
+    dm_status status = dm_swarm_fetch(v->swarm, (uint32_t)machine, &view, err);
+    return status != DM_OK ? status : fork_machine(view, desc, v->cycles, &dm_lab_single, out, err);
+}
+
+/* Through snapshots, which `create` made room for. */
+static dm_status vec_copy_from(void *self, void *others, uint64_t few, dm_error *err)
+{
+    vec *v = self, *from = others;
+    uint64_t count = dm_swarm_get_info(v->swarm).count;
+    uint32_t *numbers = malloc(count * sizeof *numbers);
+    dm_device_buffer *buffer = NULL;
+    char path[DM_PATH_MAX];
+    dm_status status = numbers != NULL ? DM_OK : dm_fail(err, DM_ENOMEM, "out of memory");
+    if (status == DM_OK)
+        status = make_file(path, sizeof path, err);
+    for (uint32_t i = 0; i < few && status == DM_OK; i++) {
+        status = dm_swarm_save_machine(from->swarm, i, path, err);
+        if (status == DM_OK)
+            status = dm_swarm_snapshot_load(v->swarm, 0, path, 1 + i, err);
+    }
+    if (numbers != NULL)
+        unlink(path);
+    for (uint64_t i = 0; i < count && status == DM_OK; i++)
+        numbers[i] = (uint32_t)(1 + i % few);
+    if (status == DM_OK)
+        status = dm_device_buffer_create(v->device, count * sizeof *numbers, &buffer, err);
+    if (status == DM_OK)
+        status = dm_stream_upload(dm_swarm_stream(v->swarm), buffer, 0, numbers,
+                                  count * sizeof *numbers, err);
+    if (status == DM_OK)
+        status = dm_swarm_reset(v->swarm, NULL, dm_device_buffer_address(buffer), err);
+    if (status == DM_OK)
+        status = dm_stream_synchronize(dm_swarm_stream(v->swarm), err);
+    dm_device_buffer_destroy(buffer);
+    free(numbers);
+    return status;
+}
+
 static dm_status version_cuda(char *out, size_t size, dm_error *err)
 {
     dm_device_tools tools;
@@ -453,6 +538,8 @@ const dm_lab_kind dm_lab_vec_cpu = {
     .read = vec_read,
     .picture = vec_picture,
     .save = vec_save,
+    .fork = vec_fork,
+    .copy_from = vec_copy_from,
 };
 
 const dm_lab_kind dm_lab_vec_cuda = {
@@ -466,4 +553,6 @@ const dm_lab_kind dm_lab_vec_cuda = {
     .read = vec_read,
     .picture = vec_picture,
     .save = vec_save,
+    .fork = vec_fork,
+    .copy_from = vec_copy_from,
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* backend_pyboy.c - PyBoy as a backend: one machine, or many spread over worker processes.
  *
- * Machine i lives in worker i modulo the number of workers, so that a part of the machines keeps
- * all of them busy. Its frames are its own: they end at 70,224 cycles as ours do, on the same
- * instruction boundary, as long as the LCD is not switched (docs/verify.md). */
+ * Machine i lives in worker i modulo the number of workers. Its frames are its own: they end at
+ * 70,224 cycles as ours do, on the same instruction boundary, as long as the LCD is not switched
+ * (docs/verify.md). */
 #include "base/thread.h"
 #include "lab/backend.h"
 #include "lab/pyboy.h"
@@ -129,26 +129,19 @@ static dm_status version(char *out, size_t size, dm_error *err)
     return status;
 }
 
-/* Of the machines first .. first + count - 1 those that live in a worker: its own numbers. */
-static uint64_t first_in(const pyboy *p, uint64_t first, uint64_t worker)
-{
-    return (first + p->worker_count - 1 - worker) / p->worker_count;
-}
-
-static dm_status step(void *self, uint64_t first, uint64_t count, const uint8_t *keys,
-                      dm_error *err)
+static dm_status step(void *self, const uint8_t *keys, dm_error *err)
 {
     pyboy *p = self;
     const dm_lab_desc *d = &p->desc;
     dm_status status = DM_OK;
     uint64_t n = p->worker_count, begun = 0;
     for (uint64_t w = 0; w < n && status == DM_OK; w++) {
-        uint64_t from = first_in(p, first, w), to = first_in(p, first + count, w);
+        uint64_t count = machines_of(p, w);
         uint8_t *shared = dm_pyboy_shared(p->workers[w]);
-        for (uint64_t i = from; i < to; i++)
-            shared[i - from] = keys[i * n + w - first];
-        status = dm_pyboy_step(p->workers[w], (uint32_t)from, (uint32_t)(to - from), 1,
-                               d->frames_per_step, d->release_after_frames, d->draw, err);
+        for (uint64_t i = 0; i < count; i++)
+            shared[i] = keys[i * n + w];
+        status = dm_pyboy_step(p->workers[w], 0, (uint32_t)count, 1, d->frames_per_step,
+                               d->release_after_frames, d->draw, err);
         begun += status == DM_OK;
     }
     for (uint64_t w = 0; w < begun; w++) {
@@ -191,22 +184,11 @@ static dm_status save(void *self, uint64_t machine, dm_buffer *out, dm_error *er
     return dm_pyboy_save(p->workers[machine % n], (uint32_t)(machine / n), out, err);
 }
 
-/* Only inside one worker. */
-static dm_status copy(void *self, uint64_t from, uint64_t to, dm_error *err)
-{
-    pyboy *p = self;
-    uint64_t n = p->worker_count;
-    if (from % n != to % n)
-        return dm_fail(err, DM_EINTERNAL, "pyboy: machines of different workers");
-    return dm_pyboy_copy(p->workers[from % n], (uint32_t)(from / n), (uint32_t)(to / n), err);
-}
-
 const dm_lab_kind dm_lab_pyboy_single = {
     .name = "pyboy_single",
     .install = DM_PYBOY_INSTALL,
     .is_reference = true,
     .is_single = true,
-    .can_part = true,
     .version = version,
     .create = create,
     .destroy = destroy,
@@ -215,14 +197,12 @@ const dm_lab_kind dm_lab_pyboy_single = {
     .read = read_memory,
     .picture = picture,
     .save = save,
-    .copy = copy,
 };
 
 const dm_lab_kind dm_lab_pyboy_vec = {
     .name = "pyboy_vec_mp",
     .install = DM_PYBOY_INSTALL,
     .is_reference = true,
-    .can_part = true,
     .version = version,
     .create = create,
     .destroy = destroy,
@@ -231,5 +211,4 @@ const dm_lab_kind dm_lab_pyboy_vec = {
     .read = read_memory,
     .picture = picture,
     .save = save,
-    .copy = copy,
 };

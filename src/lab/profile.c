@@ -40,6 +40,7 @@ void dm_lab_profile_write(dm_json *json, const char *key, const dm_lab_verify *v
     dm_json_bool(json, "compare_frame", v->compare_frame);
     dm_json_string(json, "by", v->by_instruction ? "instruction" : "frame");
     dm_json_string(json, "ignore", ignore);
+    dm_json_uint(json, "slack", v->slack);
     dm_json_string(json, "action_gen", dm_swarm_generator_name(v->actions.generator));
     dm_json_uint(json, "actions_seed", v->actions.seed);
     dm_json_end_object(json);
@@ -120,6 +121,7 @@ static dm_status read_member(const char *key, const json_t *value, dm_lab_verify
         {"envs", 1, UINT32_MAX, &v->envs, NULL},
         {"frames_per_step", 1, 1024, NULL, &v->frames_per_step},
         {"release_after_frames", 0, 1024, NULL, &v->release_after_frames},
+        {"slack", 0, 70224, NULL, &v->slack},
         {"steps", 1, INT64_MAX, &v->steps, NULL},
         {"compare_every", 1, INT64_MAX, &v->compare_every, NULL},
         {"settle", 0, INT64_MAX, &v->settle, NULL},

@@ -436,8 +436,3 @@ dm_status dm_pyboy_save(dm_pyboy *p, uint32_t machine, dm_buffer *out, dm_error 
         dm_buffer_append(out, p->payload.data, p->payload.size);
     return status != DM_OK ? status : dm_buffer_check(out, err);
 }
-
-dm_status dm_pyboy_copy(dm_pyboy *p, uint32_t from, uint32_t to, dm_error *err)
-{
-    return ask(p, (request){.op = 'K', .a = from, .b = to}, NULL, err);
-}

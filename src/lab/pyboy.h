@@ -53,6 +53,5 @@ dm_status dm_pyboy_read(dm_pyboy *pyboy, uint32_t machine, uint16_t address, uin
                         size_t size, dm_error *err);
 dm_status dm_pyboy_picture(dm_pyboy *pyboy, uint32_t machine, uint8_t *shades, dm_error *err);
 dm_status dm_pyboy_save(dm_pyboy *pyboy, uint32_t machine, dm_buffer *out, dm_error *err);
-dm_status dm_pyboy_copy(dm_pyboy *pyboy, uint32_t from, uint32_t to, dm_error *err);
 
 #endif

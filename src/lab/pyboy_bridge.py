@@ -19,7 +19,6 @@ The first answer, without a request, is PyBoy's version.
     M  machine a: c bytes from address b on
     P  machine a: its picture, 160 x 144 shades, into shared memory
     W  machine a: PyBoy's own state
-    K  machine b becomes equal to machine a
 
 A frame is PyBoy's: it ends at 70,224 cycles or when the LCD is switched. With draw only the last frame of a step is
 drawn, without it none. Several frames are one call of tick().
@@ -131,9 +130,6 @@ class Worker:
             self.picture(a)
         elif op == b"W":
             return self.state(a)
-        elif op == b"K":
-            self.machines[b].load_state(io.BytesIO(self.state(a)))
-            self.pressed[b] = self.pressed[a]
         else:
             raise ValueError("unknown request %r" % op)
         return b""

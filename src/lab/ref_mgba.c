@@ -35,6 +35,7 @@ static struct {
     __typeof__(VFileFromMemory) *file_from_memory;
     __typeof__(mLogSetDefaultLogger) *set_logger;
     __typeof__(mTimingGlobalTime) *global_time;
+    __typeof__(SM83Tick) *tick;
     __typeof__(mTimingSchedule) *schedule;
     __typeof__(mTimingDeschedule) *deschedule;
     const char *const *version;
@@ -49,7 +50,7 @@ struct dm_mgba {
     uint8_t shades[DM_GB_SCREEN_W * DM_GB_SCREEN_H];
     uint8_t blank[DM_GB_SCREEN_W * DM_GB_SCREEN_H];
     /* See dm_mgba_run_to. */
-    struct mTimingEvent leave, mark;
+    struct mTimingEvent leave;
 };
 
 static void drop_log(struct mLogger *logger, int category, enum mLogLevel level, const char *format,
@@ -79,6 +80,7 @@ static void open_library(void)
         {"VFileFromMemory", &api.file_from_memory},
         {"mLogSetDefaultLogger", &api.set_logger},
         {"mTimingGlobalTime", &api.global_time},
+        {"SM83Tick", &api.tick},
         {"mTimingSchedule", &api.schedule},
         {"mTimingDeschedule", &api.deschedule},
         {"projectVersion", &api.version},
@@ -211,33 +213,46 @@ void dm_mgba_set_keys(dm_mgba *mgba, uint8_t keys)
     mgba->core->setKeys(mgba->core, theirs);
 }
 
+/* One instruction, one dispatch, or in a HALT one round of events. Its own step does not return
+ * from a HALT before that has ended. */
+static void advance(dm_mgba *mgba)
+{
+    struct SM83Core *cpu = cpu_of(mgba);
+    if (cpu->halted) {
+        cpu->irqh.processEvents(cpu);
+        return;
+    }
+    do
+        api.tick(cpu);
+    while (cpu->executionState != SM83_CORE_FETCH && !cpu->halted);
+}
+
+void dm_mgba_step_in(dm_mgba *mgba)
+{
+    advance(mgba);
+}
+
 void dm_mgba_step(dm_mgba *mgba)
 {
     mgba->core->step(mgba->core);
 }
 
 /* A HALT is passed over in jumps from event to event, inside one call, until it ends. An event of
- * ours makes that call return, and another one just behind it is where time stands then. */
-#define MARK_AFTER 8 /* in mGBA's units, two to a T-cycle */
+ * ours makes that call return, with time at the next event: shortly before the end of a run there
+ * is one of ours in every M-cycle, so that it is exactly there. */
+#define M_CYCLE 8 /* in mGBA's units, two to a T-cycle */
 
 static void leave_halt(struct mTiming *timing, void *context, uint32_t late)
 {
     dm_mgba *mgba = context;
     gb_of(mgba)->earlyExit = true;
-    api.schedule(timing, &mgba->mark, MARK_AFTER - (int32_t)late);
-}
-
-static void do_nothing(struct mTiming *timing, void *context, uint32_t late)
-{
-    (void)timing;
-    (void)context;
-    (void)late;
+    api.schedule(timing, &mgba->leave, M_CYCLE - (int32_t)late);
 }
 
 void dm_mgba_pass_halt(dm_mgba *mgba)
 {
     for (unsigned i = 0; i < 100000 && cpu_of(mgba)->halted && !dm_mgba_sleeps(mgba); i++)
-        mgba->core->runLoop(mgba->core);
+        advance(mgba);
 }
 
 void dm_mgba_run_to(dm_mgba *mgba, uint64_t cycles)
@@ -248,19 +263,11 @@ void dm_mgba_run_to(dm_mgba *mgba, uint64_t cycles)
         return;
     mgba->leave = (struct mTimingEvent){
         .context = mgba, .callback = leave_halt, .name = "leave", .priority = 0xFF};
-    mgba->mark = (struct mTimingEvent){
-        .context = mgba, .callback = do_nothing, .name = "mark", .priority = 0xFF};
-    if (cycles - now > MARK_AFTER)
-        api.schedule(timing, &mgba->leave, (int32_t)((cycles - now) * 2) - MARK_AFTER);
-    while (dm_mgba_cycles(mgba) < cycles && !dm_mgba_sleeps(mgba)) {
-        /* Its loop returns after each round of events, a step only when the HALT has ended. */
-        if (cpu_of(mgba)->halted)
-            mgba->core->runLoop(mgba->core);
-        else
-            mgba->core->step(mgba->core);
-    }
+    int32_t when = (int32_t)((cycles - now) * 2) - M_CYCLE;
+    api.schedule(timing, &mgba->leave, when > 0 ? when : 0);
+    while (dm_mgba_cycles(mgba) < cycles && !dm_mgba_sleeps(mgba))
+        advance(mgba);
     api.deschedule(timing, &mgba->leave);
-    api.deschedule(timing, &mgba->mark);
 }
 
 void dm_mgba_run_frame(dm_mgba *mgba)

@@ -32,6 +32,8 @@ void dm_mgba_set_keys(dm_mgba *mgba, uint8_t keys);
 /* One instruction or interrupt dispatch; a HALT passes time inside the call after it. mGBA never
  * returns from a HALT that nothing can end: see dm_mgba_sleeps. */
 void dm_mgba_step(dm_mgba *mgba);
+/* One instruction or interrupt dispatch; into a HALT, or a while on in it. */
+void dm_mgba_step_in(dm_mgba *mgba);
 /* To the end of a HALT, before the interrupt that ended it is dispatched. */
 void dm_mgba_pass_halt(dm_mgba *mgba);
 /* Up to the first instruction boundary at or after so many T-cycles since the reset, or exactly

@@ -57,17 +57,6 @@ dm_status dm_lab_trace_skip(dm_lab_trace *trace, uint8_t keys, dm_error *err)
     return status;
 }
 
-static bool same_views(const dm_lab_view *a, const dm_lab_view *b, uint32_t ignore)
-{
-    const dm_gb_registers *r = &a->registers, *s = &b->registers;
-    return (r->pc == s->pc || (ignore & DM_LAB_PC)) && (r->sp == s->sp || (ignore & DM_LAB_SP)) &&
-           (r->a == s->a || (ignore & DM_LAB_A)) && (r->f == s->f || (ignore & DM_LAB_F)) &&
-           (r->b == s->b || (ignore & DM_LAB_B)) && (r->c == s->c || (ignore & DM_LAB_C)) &&
-           (r->d == s->d || (ignore & DM_LAB_D)) && (r->e == s->e || (ignore & DM_LAB_E)) &&
-           (r->h == s->h || (ignore & DM_LAB_H)) && (r->l == s->l || (ignore & DM_LAB_L)) &&
-           (a->cycles == b->cycles || (ignore & DM_LAB_CYCLES));
-}
-
 static dm_status one_instruction(dm_lab_trace *trace, int side, dm_error *err)
 {
     dm_lab_backend *b = &trace->sides[side];
@@ -104,7 +93,7 @@ static dm_status frame_by_instruction(dm_lab_trace *trace, uint8_t keys, bool *s
         }
         trace->count++;
         if (seen[0] != NULL && seen[1] != NULL)
-            *same = same_views(seen[0], seen[1], trace->ignore);
+            *same = dm_lab_views_same(seen[0], seen[1], trace->ignore);
         uint64_t now = seen[1] != NULL ? seen[1]->cycles : seen[0]->cycles;
         ended = now >= end || now == before; /* the latter: nothing moves any more */
         before = now;

@@ -15,8 +15,8 @@
 
 /* ---- Names ---- */
 
-static const char *const field_names[] = {"pc", "sp", "a", "f", "b",      "c",
-                                          "d",  "e",  "h", "l", "cycles", NULL};
+static const char *const field_names[] = {"pc", "sp", "a", "f",      "b",     "c", "d",
+                                          "e",  "h",  "l", "cycles", "stack", NULL};
 
 dm_status dm_lab_fields_parse(const char *text, uint32_t *mask, dm_error *err)
 {
@@ -33,7 +33,7 @@ dm_status dm_lab_fields_parse(const char *text, uint32_t *mask, dm_error *err)
         else
             return dm_fail(err, DM_EINVAL,
                            "'%.32s' cannot be ignored; pc, sp, a, f, b, c, d, e, h, l, registers, "
-                           "cycles",
+                           "cycles, stack",
                            w);
     }
     return DM_OK;
@@ -77,6 +77,17 @@ typedef struct run {
     uint8_t *keys, *bytes[2], *pictures[2];
 } run;
 
+bool dm_lab_views_same(const dm_lab_view *a, const dm_lab_view *b, uint32_t ignore)
+{
+    const dm_gb_registers *r = &a->registers, *s = &b->registers;
+    return (r->pc == s->pc || (ignore & DM_LAB_PC)) && (r->sp == s->sp || (ignore & DM_LAB_SP)) &&
+           (r->a == s->a || (ignore & DM_LAB_A)) && (r->f == s->f || (ignore & DM_LAB_F)) &&
+           (r->b == s->b || (ignore & DM_LAB_B)) && (r->c == s->c || (ignore & DM_LAB_C)) &&
+           (r->d == s->d || (ignore & DM_LAB_D)) && (r->e == s->e || (ignore & DM_LAB_E)) &&
+           (r->h == s->h || (ignore & DM_LAB_H)) && (r->l == s->l || (ignore & DM_LAB_L)) &&
+           (a->cycles == b->cycles || (ignore & DM_LAB_CYCLES));
+}
+
 static void say_registers(const dm_lab_view *a, const dm_lab_view *b, uint32_t ignore,
                           dm_buffer *diff)
 {
@@ -107,15 +118,27 @@ static void say_registers(const dm_lab_view *a, const dm_lab_view *b, uint32_t i
                          a->instructions, b->instructions);
 }
 
-static void say_bytes(const dm_swarm_region *r, const uint8_t *a, const uint8_t *b, dm_buffer *diff)
+/* How many bytes differ, and the first of them. Dead ones below SP do not count where `ignore`
+ * says so. */
+static size_t differing(const dm_swarm_region *r, const uint8_t *a, const uint8_t *b, uint16_t sp,
+                        uint32_t ignore, size_t *first)
 {
-    if (memcmp(a, b, r->size) == 0)
-        return;
-    size_t first = 0, count = 0;
+    size_t count = 0;
     for (size_t i = 0; i < r->size; i++) {
-        if (a[i] != b[i] && count++ == 0)
-            first = i;
+        bool dead = (ignore & DM_LAB_STACK) != 0 &&
+                    (uint16_t)(sp - 1 - (r->address + i)) < DM_LAB_STACK_BYTES;
+        if (a[i] != b[i] && !dead && count++ == 0)
+            *first = i;
     }
+    return count;
+}
+
+static void say_bytes(const dm_swarm_region *r, const uint8_t *a, const uint8_t *b, uint16_t sp,
+                      uint32_t ignore, dm_buffer *diff)
+{
+    size_t first = 0, count = differing(r, a, b, sp, ignore, &first);
+    if (count == 0)
+        return;
     dm_buffer_printf(diff,
                      "memory %04X:%04X: %zu bytes differ, hashes %016" PRIx64 " and %016" PRIx64
                      "; first at %04zX: reference %02X, under test %02X\n",
@@ -174,6 +197,112 @@ static dm_status fetch(run *r, int side, uint64_t machine, dm_lab_view *view, dm
     return status;
 }
 
+/* ---- Slack: do they meet a little later? ---- */
+
+#define FOLLOW_MAX 512 /* instructions */
+
+/* Follow a copy of the machine for the slack. With `views` what it went through is kept there;
+ * otherwise it goes `*count` instructions and its regions are read to `bytes`. */
+static dm_status follow(run *r, int side, uint64_t machine, dm_lab_view *views, size_t *count,
+                        uint8_t *bytes, dm_error *err)
+{
+    dm_lab_backend *b = &r->sides[side], fork = {0};
+    dm_lab_view view;
+    size_t most = views != NULL ? FOLLOW_MAX : *count + 1, i = 0;
+    dm_status status = b->kind->fork(b->self, machine, &b->desc, &fork, err);
+    if (status == DM_OK)
+        status = fork.kind->look(fork.self, 0, &view, err);
+    uint64_t end = status == DM_OK ? view.cycles + r->v->slack : 0;
+    for (; i < most && status == DM_OK && (views == NULL || view.cycles <= end); i++) {
+        if (i > 0) {
+            fork.kind->step_instruction(fork.self);
+            status = fork.kind->look(fork.self, 0, &view, err);
+        }
+        if (views != NULL)
+            views[i] = view;
+    }
+    *count = i;
+    for (size_t k = 0; k < r->v->region_count && views == NULL && status == DM_OK; k++) {
+        const dm_swarm_region *region = &r->v->regions[k];
+        status = fork.kind->read(fork.self, 0, region->address, bytes, region->size, err);
+        bytes += region->size;
+    }
+    dm_lab_backend_destroy(&fork);
+    return status;
+}
+
+/* The nearest places (numbers of instructions on) where both have the same registers. */
+static bool find_meeting(const run *r, dm_lab_view *const views[2], const size_t counts[2],
+                         size_t at[2])
+{
+    for (size_t sum = 1; sum < counts[0] + counts[1] - 1; sum++)
+        for (size_t i = sum < counts[1] ? 0 : sum - counts[1] + 1; i <= sum && i < counts[0]; i++) {
+            if (dm_lab_views_same(&views[0][i], &views[1][sum - i], r->v->ignore | DM_LAB_CYCLES)) {
+                at[0] = i;
+                at[1] = sum - i;
+                return true;
+            }
+        }
+    return false;
+}
+
+static dm_status meet(run *r, uint64_t machine, dm_lab_view *const views[2],
+                      uint8_t *const bytes[2], bool *met, dm_error *err)
+{
+    size_t counts[2], at[2], offset = 0, first;
+    dm_status status = follow(r, 0, machine, views[0], &counts[0], NULL, err);
+    if (status == DM_OK)
+        status = follow(r, 1, machine, views[1], &counts[1], NULL, err);
+    if (status != DM_OK || !find_meeting(r, views, counts, at))
+        return status;
+    for (int side = 0; side < 2 && status == DM_OK; side++) {
+        size_t count = at[side];
+        status = follow(r, side, machine, NULL, &count, bytes[side], err);
+    }
+    *met = status == DM_OK;
+    for (size_t i = 0; i < r->v->region_count && *met; i++) {
+        const dm_swarm_region *region = &r->v->regions[i];
+        *met = differing(region, bytes[0] + offset, bytes[1] + offset, views[1][at[1]].registers.sp,
+                         r->v->ignore, &first) == 0;
+        offset += region->size;
+    }
+    for (int side = 0; side < 2 && *met; side++) {
+        uint64_t after = views[side][at[side]].cycles - views[side][0].cycles;
+        r->out->met_most = after > r->out->met_most ? after : r->out->met_most;
+    }
+    return status;
+}
+
+/* They differ: by no more than the slack? Then the difference is forgotten, and counted. */
+static dm_status forgive(run *r, uint64_t machine, dm_error *err)
+{
+    dm_lab_verdict *out = r->out;
+    bool met = false;
+    if (r->sides[0].kind->fork == NULL || r->sides[1].kind->fork == NULL)
+        return DM_OK;
+    size_t size = 1;
+    for (size_t i = 0; i < r->v->region_count; i++)
+        size += r->v->regions[i].size;
+    dm_lab_view *views[2];
+    uint8_t *bytes[2];
+    for (int i = 0; i < 2; i++) {
+        views[i] = malloc(FOLLOW_MAX * sizeof *views[i]);
+        bytes[i] = malloc(size);
+    }
+    dm_status status = views[0] != NULL && views[1] != NULL && bytes[0] != NULL && bytes[1] != NULL
+                           ? meet(r, machine, views, bytes, &met, err)
+                           : dm_fail(err, DM_ENOMEM, "out of memory");
+    for (int i = 0; i < 2; i++) {
+        free(views[i]);
+        free(bytes[i]);
+    }
+    if (status == DM_OK && met) {
+        dm_buffer_clear(&out->diff);
+        out->met++;
+    }
+    return status;
+}
+
 static dm_status compare_machine(run *r, uint64_t machine, uint64_t step, dm_error *err)
 {
     dm_lab_verdict *out = r->out;
@@ -184,10 +313,20 @@ static dm_status compare_machine(run *r, uint64_t machine, uint64_t step, dm_err
     if (status != DM_OK)
         return status;
     size_t at = 0;
-    say_registers(&views[0], &views[1], r->v->ignore, &out->diff);
+    uint32_t ignore = r->v->ignore;
+    if (r->v->slack > 0 && llabs((long long)(views[0].cycles - views[1].cycles)) <= r->v->slack)
+        ignore |= DM_LAB_CYCLES;
+    say_registers(&views[0], &views[1], ignore, &out->diff);
     for (size_t i = 0; i < r->v->region_count; i++) {
-        say_bytes(&r->v->regions[i], r->bytes[0] + at, r->bytes[1] + at, &out->diff);
+        say_bytes(&r->v->regions[i], r->bytes[0] + at, r->bytes[1] + at, views[1].registers.sp,
+                  r->v->ignore, &out->diff);
         at += r->v->regions[i].size;
+    }
+    bool near = llabs((long long)(views[0].cycles - views[1].cycles)) <= r->v->slack;
+    if (out->diff.size > 0 && r->v->slack > 0 && near) {
+        status = forgive(r, machine, err);
+        if (status != DM_OK)
+            return status;
     }
     if (r->v->compare_frame && step > 0)
         say_picture(r->pictures[0], r->pictures[1], &out->diff);

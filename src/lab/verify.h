@@ -28,11 +28,15 @@ enum {
     DM_LAB_H = 1 << 8,
     DM_LAB_L = 1 << 9,
     DM_LAB_CYCLES = 1 << 10,
+    DM_LAB_STACK = 1 << 11, /* the DM_LAB_STACK_BYTES below SP, which hold nothing any more */
     DM_LAB_REGISTERS = (1 << 10) - 1,
 };
+#define DM_LAB_STACK_BYTES 64u
 /* "cycles,f" to a mask; DM_EINVAL for an unknown name. */
 dm_status dm_lab_fields_parse(const char *text, uint32_t *mask, dm_error *err);
 void dm_lab_fields_text(uint32_t mask, char *out, size_t size);
+/* Registers, and cycles where `ignore` does not say otherwise. */
+bool dm_lab_views_same(const dm_lab_view *a, const dm_lab_view *b, uint32_t ignore);
 /* "C000:C100", the end just outside. */
 dm_status dm_lab_region_parse(const char *text, dm_swarm_region *out, dm_error *err);
 
@@ -50,6 +54,9 @@ typedef struct dm_lab_verify {
     bool compare_frame;
     bool by_instruction;
     uint32_t ignore; /* DM_LAB_PC ... */
+    /* Where they differ, one side may get to where the other one is within so many cycles; that is
+     * counted, and told. 0: never. */
+    uint32_t slack;
     dm_lab_actions actions;
 } dm_lab_verify;
 
@@ -65,6 +72,7 @@ typedef struct dm_lab_verdict {
     bool matched, interrupted;
     uint64_t steps_done, compared; /* the latter counts comparisons of a machine */
     uint64_t instructions;         /* compared one by one */
+    uint64_t met, met_most;        /* met only later, and after how many cycles at most */
     /* The first difference. */
     uint64_t step; /* steps done when it was seen; 0: the starts differ */
     uint64_t machine;

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_bench.c - `dotmatrix bench`: frames per second of backends over numbers of machines. */
+#include "base/file.h"
+#include "cli/command.h"
+#include "lab/bench.h"
+#include "lab/interrupt.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct bench_options {
+    const char *backends, *envs, *stages, *obs, *out;
+    dm_strings roms;
+    int64_t frames_per_step, release, sync_every, steps, warmup, rounds, diverge, few, seed,
+        workers;
+    double seconds;
+    bool json;
+} bench_options;
+
+static const dm_option rows[] = {
+    DM_OPTION_STRING(bench_options, backends, "backends", "NAME,...",
+                     "vec_cpu,mgba_vec_mt,pyboy_vec_mp", "who takes part, in turns"),
+    DM_OPTION_STRINGS(bench_options, roms, "rom", "FILE",
+                      "the game; repeatable (default: STARFALL of the build)"),
+    DM_OPTION_STRING(bench_options, envs, "env-counts", "N,...", "1,8,64,512,2048,8192",
+                     "numbers of machines"),
+    DM_OPTION_STRING(bench_options, stages, "stages", "NAME,...", "emulate_only",
+                     "emulate_only, reward_only, obs_only, full_step"),
+    DM_OPTION_STRING(bench_options, obs, "obs", "NAME,...", "packed",
+                     "observations of stages that have some: vector, shades, small, packed"),
+    DM_OPTION_INT(bench_options, frames_per_step, "frames-per-step", "N", 1, 1024, "24",
+                  "frames of a step"),
+    DM_OPTION_INT(bench_options, release, "release-after-frames", "N", 0, 1024, "0",
+                  "the keys are up after so many frames (0: 8, or all)"),
+    DM_OPTION_INT(bench_options, sync_every, "sync-every", "K", -1, 1000000, "-1",
+                  "wait after every K steps; 0: only at the end of a window (-1: 64 on CUDA, else "
+                  "0)"),
+    DM_OPTION_DOUBLE(bench_options, seconds, "seconds", "S", "1", "length of a window, about"),
+    DM_OPTION_INT(bench_options, steps, "steps", "N", 0, 1000000, "0",
+                  "steps of a window instead of its length"),
+    DM_OPTION_INT(bench_options, warmup, "warmup-steps", "N", 0, 1000000, "2",
+                  "steps before the first window, not measured"),
+    DM_OPTION_INT(bench_options, rounds, "repeat", "N", 1, DM_LAB_BENCH_ROUNDS, "3",
+                  "windows of each backend, in turns"),
+    DM_OPTION_INT(bench_options, diverge, "diverge-frames", "N", 0, 1000000, "600",
+                  "random input that drives machines apart first"),
+    DM_OPTION_INT(bench_options, few, "diverge-machines", "N", 1, 65536, "64",
+                  "machines driven apart; the others of a swarm are copies, references have no "
+                  "others"),
+    DM_OPTION_INT(bench_options, seed, "seed", "N", 0, INT64_MAX, "1", "of the random actions"),
+    DM_OPTION_INT(bench_options, workers, "workers", "N", 0, 256, "0",
+                  "threads or processes (0: one per CPU)"),
+    DM_OPTION_STRING(bench_options, out, "out", "FILE", NULL, "write the artifact there"),
+    DM_OPTION_FLAG(bench_options, json, "json", "write the artifact to standard output instead"),
+};
+
+/* Calls `add` for each word of "a,b,c". */
+static dm_status each_word(dm_lab_bench *b, const char *list,
+                           dm_status (*add)(dm_lab_bench *b, const char *word, dm_error *err),
+                           dm_error *err)
+{
+    char words[1024], *save;
+    snprintf(words, sizeof words, "%s", list);
+    dm_status status = DM_OK;
+    for (char *w = strtok_r(words, ", ", &save); w != NULL && status == DM_OK;
+         w = strtok_r(NULL, ", ", &save))
+        status = add(b, w, err);
+    return status;
+}
+
+static dm_status add_kind(dm_lab_bench *b, const char *word, dm_error *err)
+{
+    if (b->kind_count == DM_LAB_BENCH_MAX)
+        return dm_fail(err, DM_EINVAL, "--backends: too many");
+    return dm_lab_kind_find(word, &b->kinds[b->kind_count++], err);
+}
+
+static dm_status add_envs(dm_lab_bench *b, const char *word, dm_error *err)
+{
+    char *end;
+    unsigned long long value = strtoull(word, &end, 10);
+    if (*end != 0 || value == 0 || value > INT32_MAX || b->env_count == DM_LAB_BENCH_MAX)
+        return dm_fail(err, DM_EINVAL, "--env-counts: '%.32s' is no number of machines", word);
+    b->envs[b->env_count++] = value;
+    return DM_OK;
+}
+
+static dm_status add_stage(dm_lab_bench *b, const char *word, dm_error *err)
+{
+    if (b->stage_count == DM_SWARM_STAGES)
+        return dm_fail(err, DM_EINVAL, "--stages: there are only %d", DM_SWARM_STAGES);
+    return dm_swarm_stage_parse(word, &b->stages[b->stage_count++], err);
+}
+
+static dm_status add_obs(dm_lab_bench *b, const char *word, dm_error *err)
+{
+    static const char *const names[] = {"vector", "shades", "small", "packed"};
+    for (unsigned i = 0; i < 4; i++) {
+        if (strcmp(word, names[i]) == 0) {
+            b->observations |= DM_SWARM_OBS_VECTOR << i;
+            return DM_OK;
+        }
+    }
+    return dm_fail(err, DM_EINVAL, "--obs: '%.32s' is unknown; vector, shades, small, packed",
+                   word);
+}
+
+/* BUILD/src/cli/dotmatrix: BUILD/roms/STARFALL.gb. */
+static dm_status find_built_rom(char out[DM_PATH_MAX], dm_error *err)
+{
+    ssize_t length = readlink("/proc/self/exe", out, DM_PATH_MAX - 32);
+    for (int up = 0; up < 3 && length > 0; up++)
+        while (length > 0 && out[--length] != '/') {
+        }
+    if (length > 0)
+        snprintf(out + length, DM_PATH_MAX - (size_t)length, "/roms/STARFALL.gb");
+    if (length <= 0 || access(out, R_OK) != 0)
+        return dm_fail(err, DM_EINVAL, "--rom is missing: which game?");
+    return DM_OK;
+}
+
+static dm_status read_options(const bench_options *o, dm_lab_bench *b, char built[DM_PATH_MAX],
+                              dm_error *err)
+{
+    *b = (dm_lab_bench){.frames_per_step = (uint32_t)o->frames_per_step,
+                        .release_after_frames = (uint32_t)o->release,
+                        .sync_every = o->sync_every,
+                        .seconds = o->seconds,
+                        .steps = (uint64_t)o->steps,
+                        .warmup = (uint64_t)o->warmup,
+                        .rounds = (uint32_t)o->rounds,
+                        .diverge_frames = (uint64_t)o->diverge,
+                        .few = (uint64_t)o->few,
+                        .seed = (uint64_t)o->seed,
+                        .workers = (int)o->workers};
+    if (b->release_after_frames == 0)
+        b->release_after_frames = b->frames_per_step < 8 ? b->frames_per_step : 8;
+    if (b->release_after_frames > b->frames_per_step)
+        return dm_fail(err, DM_EINVAL, "--release-after-frames: a step has only %" PRIu32,
+                       b->frames_per_step);
+    if (!(o->seconds > 0))
+        return dm_fail(err, DM_EINVAL, "--seconds: more than 0");
+    if (o->roms.count > DM_LAB_BENCH_MAX)
+        return dm_fail(err, DM_EINVAL, "--rom: at most %d", DM_LAB_BENCH_MAX);
+    for (size_t i = 0; i < o->roms.count; i++)
+        b->roms[b->rom_count++] = o->roms.items[i];
+    dm_status status = DM_OK;
+    if (b->rom_count == 0) {
+        status = find_built_rom(built, err);
+        b->roms[b->rom_count++] = built;
+    }
+    if (status == DM_OK)
+        status = each_word(b, o->backends, add_kind, err);
+    if (status == DM_OK)
+        status = each_word(b, o->envs, add_envs, err);
+    if (status == DM_OK)
+        status = each_word(b, o->stages, add_stage, err);
+    if (status == DM_OK)
+        status = each_word(b, o->obs, add_obs, err);
+    if (status == DM_OK && (b->kind_count == 0 || b->env_count == 0 || b->stage_count == 0))
+        status = dm_fail(err, DM_EINVAL, "--backends, --env-counts or --stages is empty");
+    return status;
+}
+
+/* A sweep takes long: see before it that its result has a place to go to. */
+static dm_status check_out(const char *path, dm_error *err)
+{
+    char folder[DM_PATH_MAX];
+    snprintf(folder, sizeof folder, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash == NULL)
+        snprintf(folder, sizeof folder, ".");
+    else
+        slash[slash == folder ? 1 : 0] = 0;
+    if (path[0] == 0 || dm_dir_exists(path))
+        return dm_fail(err, DM_EIO, "%s: a folder cannot be written to", path);
+    if (!dm_dir_exists(folder))
+        return dm_fail(err, DM_EIO, "%s: there is no folder %s", path, folder);
+    if (access(folder, W_OK) != 0)
+        return dm_fail(err, DM_EIO, "%s: cannot be written", folder);
+    return DM_OK;
+}
+
+static void print_row(const dm_lab_bench_row *r, void *user)
+{
+    FILE *to = user;
+    if (r->skipped[0] != 0) {
+        fprintf(to, "%-20.20s %-12s %7" PRIu64 " %-13s not measured: %s\n", r->rom,
+                dm_swarm_stage_name(r->stage), r->envs, r->kind->name, r->skipped);
+    } else {
+        double spread = 100 * (r->fps_high - r->fps_low) / r->fps;
+        fprintf(to,
+                "%-20.20s %-12s %7" PRIu64 " %-13s %12.0f %6.1f%% %10.1f %7" PRIu64 " %6.2f%s\n",
+                r->rom, dm_swarm_stage_name(r->stage), r->envs, r->kind->name, r->fps, spread,
+                r->fps / (double)r->machines, r->unique_pcs, r->lanes_same_pc,
+                r->machines < r->envs ? " (on fewer machines)" : "");
+    }
+    fflush(to);
+}
+
+static dm_status write_artifact(const bench_options *o, const dm_lab_bench *b,
+                                const dm_lab_bench_results *results, dm_error *err)
+{
+    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_status status = dm_lab_bench_json(b, results, &text, err);
+    if (status == DM_OK && o->out != NULL)
+        status = dm_file_write(o->out, text.data, text.size, err);
+    if (status == DM_OK && o->json)
+        fputs(dm_buffer_text(&text), stdout);
+    dm_buffer_deinit(&text);
+    return status;
+}
+
+static dm_status run(const void *values, const dm_strings *arguments, bool *negative, dm_error *err)
+{
+    const bench_options *o = values;
+    dm_lab_bench b;
+    dm_lab_bench_results results = {0};
+    char built[DM_PATH_MAX];
+    (void)arguments;
+    dm_status status = read_options(o, &b, built, err);
+    if (status == DM_OK && o->out != NULL)
+        status = check_out(o->out, err);
+    if (status != DM_OK)
+        return status;
+    dm_lab_interrupt_watch();
+    FILE *table = o->json ? stderr : stdout;
+    fprintf(table, "%-20s %-12s %7s %-13s %12s %7s %10s %7s %6s\n", "rom", "stage", "envs",
+            "backend", "FPS", "spread", "FPS/env", "PCs", "same");
+    status = dm_lab_bench_run(&b, &results, print_row, table, err);
+    /* What was measured before a failure or Ctrl-C is kept. */
+    if (results.count > 0) {
+        dm_status written = write_artifact(o, &b, &results, status == DM_OK ? err : NULL);
+        status = status == DM_OK ? written : status;
+    }
+    if (results.partial) {
+        *negative = true;
+        fprintf(stderr, "dotmatrix bench: interrupted; the %zu figures until then are %s\n",
+                results.count, o->out != NULL ? "in the artifact, marked as partial" : "above");
+    }
+    dm_lab_bench_results_deinit(&results);
+    return status;
+}
+
+const dm_command dm_command_bench = {
+    .name = "bench",
+    .summary = "Measure frames per second of backends over numbers of machines",
+    .arguments = "",
+    .options = rows,
+    .option_count = sizeof rows / sizeof rows[0],
+    .options_size = sizeof(bench_options),
+    .run = run,
+};

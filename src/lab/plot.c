@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* plot.c - plots by gnuplot.
+ *
+ * Both axes are logarithmic: the figures span four orders of magnitude, and a straight line of
+ * slope one is what perfect scaling looks like. Backends differ in colour, in line and in the shape
+ * of their points, so that a print without colour can be read, too. */
+#include "lab/plot.h"
+#include "base/buffer.h"
+#include "base/machine.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+dm_status dm_lab_plot_check(dm_error *err)
+{
+    char path[DM_PATH_MAX];
+    if (dm_program_find(path, "gnuplot"))
+        return DM_OK;
+    return dm_fail(err, DM_EUNAVAILABLE,
+                   "gnuplot is not installed (install it: apt-get install gnuplot-nox)");
+}
+
+bool dm_lab_plot_has_speedup(const dm_lab_group *g)
+{
+    bool own = false, reference = false;
+    for (size_t i = 0; i < g->backend_count; i++) {
+        own |= !g->is_reference[i];
+        reference |= g->is_reference[i];
+    }
+    return own && reference;
+}
+
+static void put_style(dm_buffer *out, const dm_lab_group *g, const char *title, const char *y)
+{
+    static const char *const colours[] = {"#0b3c8c", "#d1580a", "#1b7f4d", "#7b3294",
+                                          "#444444", "#b8860b", "#008b8b", "#a52a2a"};
+    static const int points[] = {7, 5, 9, 13, 6, 4, 8, 12};
+    dm_buffer_printf(out,
+                     "set title '%s'\nset xlabel 'machines'\nset ylabel '%s'\n"
+                     "set logscale xy\nset grid xtics ytics lc rgb '#bbbbbb' lt 1 lw 1\n"
+                     "set key outside below horizontal\nset border 3\nset tics nomirror\n"
+                     "set format y '%%.0s%%c'\nset xtics (",
+                     title, y);
+    for (size_t i = 0; i < g->env_count; i++)
+        dm_buffer_printf(out, "%s'%" PRIu64 "' %" PRIu64, i > 0 ? ", " : "", g->envs[i],
+                         g->envs[i]);
+    dm_buffer_printf(out, ")\nset xrange [%g:%g]\n", (double)g->envs[0] * 0.7,
+                     (double)g->envs[g->env_count - 1] * 1.4);
+    for (int i = 0; i < 8; i++)
+        dm_buffer_printf(out, "set style line %d lc rgb '%s' lw 2 dt %d pt %d ps 1\n", i + 1,
+                         colours[i], i % 5 + 1, points[i]);
+}
+
+static void put_fps(dm_buffer *out, const dm_lab_group *g)
+{
+    for (size_t b = 0; b < g->backend_count; b++) {
+        dm_buffer_printf(out, "$b%zu << END\n", b);
+        for (size_t e = 0; e < g->env_count; e++) {
+            const dm_lab_figure *f = dm_lab_group_find(g, g->backends[b], g->envs[e], SIZE_MAX);
+            if (f != NULL)
+                dm_buffer_printf(out, "%" PRIu64 " %.6g %.6g %.6g\n", f->envs, f->fps, f->low,
+                                 f->high);
+        }
+        dm_buffer_puts(out, "END\n");
+    }
+    dm_buffer_puts(out, "plot ");
+    for (size_t b = 0; b < g->backend_count; b++) {
+        dm_buffer_printf(out, "%s$b%zu using 1:2:3:4 with yerrorlines ls %zu title \"",
+                         b > 0 ? ", " : "", b, b % 8 + 1);
+        dm_buffer_printf(out, "%s\"", g->backends[b]);
+    }
+    dm_buffer_puts(out, "\n");
+}
+
+static void put_speedup(dm_buffer *out, const dm_lab_group *g)
+{
+    size_t lines = 0;
+    dm_buffer plot = DM_BUFFER_EMPTY;
+    for (size_t b = 0; b < g->backend_count; b++)
+        for (size_t k = 0; k < g->backend_count && !g->is_reference[b]; k++) {
+            if (!g->is_reference[k])
+                continue;
+            dm_buffer_printf(out, "$s%zu << END\n", lines);
+            size_t count = 0;
+            for (size_t e = 0; e < g->env_count; e++) {
+                const dm_lab_figure *f = dm_lab_group_find(g, g->backends[b], g->envs[e], SIZE_MAX);
+                const dm_lab_figure *base =
+                    f == NULL ? NULL
+                              : dm_lab_group_find(g, g->backends[k], g->envs[e], f->artifact);
+                if (base != NULL && ++count > 0)
+                    dm_buffer_printf(out, "%" PRIu64 " %.6g\n", f->envs, f->fps / base->fps);
+            }
+            dm_buffer_puts(out, "END\n");
+            if (count == 0)
+                continue;
+            dm_buffer_printf(&plot, "%s$s%zu using 1:2 with linespoints ls %zu title \"",
+                             lines > 0 ? ", " : "plot ", lines, lines % 8 + 1);
+            dm_buffer_printf(&plot, "%s / %s\"", g->backends[b], g->backends[k]);
+            lines++;
+        }
+    out->failed |= plot.failed;
+    dm_buffer_printf(out, "%s\n", dm_buffer_text(&plot));
+    dm_buffer_deinit(&plot);
+}
+
+/* The script's pictures: NAME_ROM_STAGE.png and .svg. */
+static void put_plot(dm_buffer *out, const dm_lab_group *g, const char *folder, const char *name,
+                     const char *y, void (*put)(dm_buffer *, const dm_lab_group *))
+{
+    static const char *const terminals[2][2] = {
+        {"png", "pngcairo noenhanced size 960,600 font 'sans,12' background '#ffffff'"},
+        {"svg", "svg noenhanced size 960,600 font 'sans,14' background '#ffffff'"}};
+    for (int i = 0; i < 2; i++) {
+        char title[160];
+        snprintf(title, sizeof title, "%s, %s", g->rom, g->stage);
+        dm_buffer_printf(out, "reset\nset terminal %s\nset output '", terminals[i][1]);
+        for (const char *c = folder; *c != 0; c++) /* gnuplot doubles a quote inside quotes */
+            dm_buffer_printf(out, *c == '\'' ? "''" : "%c", *c);
+        dm_buffer_printf(out, "/%s_%s_%s.%s'\n", name, g->rom, g->stage, terminals[i][0]);
+        put_style(out, g, title, y);
+        put(out, g);
+        dm_buffer_puts(out, "unset output\n");
+    }
+}
+
+dm_status dm_lab_plot(const dm_lab_group *g, const char *folder, dm_error *err)
+{
+    dm_buffer script = DM_BUFFER_EMPTY;
+    put_plot(&script, g, folder, "fps", "frames per second, all machines", put_fps);
+    if (dm_lab_plot_has_speedup(g))
+        put_plot(&script, g, folder, "speedup", "times the reference", put_speedup);
+    dm_status status = dm_buffer_check(&script, err);
+    FILE *gnuplot = status == DM_OK ? popen("exec gnuplot >/dev/null 2>&1", "w") : NULL;
+    if (status == DM_OK && gnuplot == NULL)
+        status = dm_fail(err, DM_EIO, "gnuplot cannot be started");
+    if (gnuplot != NULL) {
+        bool written = fwrite(script.data, 1, script.size, gnuplot) == script.size;
+        int code = pclose(gnuplot);
+        if (!written || code != 0)
+            status = dm_fail(err, DM_EIO, "gnuplot failed (exit code %d) on %s, %s",
+                             WIFEXITED(code) ? WEXITSTATUS(code) : -1, g->rom, g->stage);
+    }
+    dm_buffer_deinit(&script);
+    return status;
+}

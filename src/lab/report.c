@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT */
+/* report.c - what the report is made of: figures read, compared, written. Plots are in plot.c. */
+#include "lab/report.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "lab/bench.h"
+#include "lab/bundle.h"
+#include "lab/plot.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ARTIFACTS_MAX 64
+#define ARTIFACT_BYTES (64u << 20)
+
+typedef struct report {
+    json_t *artifacts[ARTIFACTS_MAX];
+    const char *const *paths;
+    size_t artifact_count;
+    dm_lab_figure *figures;
+    size_t count, capacity;
+    char folder[DM_PATH_MAX]; /* being written */
+    bool partial;
+} report;
+
+/* ---- Reading ---- */
+
+static dm_status add(report *r, const dm_lab_figure *figure, dm_error *err)
+{
+    if (r->count == r->capacity) {
+        size_t capacity = r->capacity > 0 ? 2 * r->capacity : 64;
+        dm_lab_figure *figures = realloc(r->figures, capacity * sizeof *figures);
+        if (figures == NULL)
+            return dm_fail(err, DM_ENOMEM, "out of memory");
+        r->figures = figures;
+        r->capacity = capacity;
+    }
+    r->figures[r->count++] = *figure;
+    return DM_OK;
+}
+
+static bool read_name(const json_t *row, const char *key, char *out, size_t size)
+{
+    const char *text = json_string_value(json_object_get(row, key));
+    if (text == NULL || text[0] == 0 || strlen(text) >= size)
+        return false;
+    snprintf(out, size, "%s", text);
+    /* Names become parts of file names and of scripts. */
+    for (char *c = out; *c != 0; c++)
+        if (strchr("'\"\\/`$", *c) != NULL || (unsigned char)*c < ' ')
+            *c = '_';
+    return true;
+}
+
+static dm_status read_row(report *r, size_t artifact, const json_t *row, dm_error *err)
+{
+    const char *path = r->paths[artifact];
+    dm_lab_figure f = {.artifact = artifact,
+                       .is_reference = json_is_true(json_object_get(row, "is_reference")),
+                       .envs = (uint64_t)json_integer_value(json_object_get(row, "envs")),
+                       .machines = (uint64_t)json_integer_value(json_object_get(row, "machines")),
+                       .fps = json_number_value(json_object_get(row, "fps")),
+                       .low = json_number_value(json_object_get(row, "fps_low")),
+                       .high = json_number_value(json_object_get(row, "fps_high"))};
+    if (!read_name(row, "backend", f.backend, sizeof f.backend) ||
+        !read_name(row, "rom", f.rom, sizeof f.rom) ||
+        !read_name(row, "stage", f.stage, sizeof f.stage))
+        return dm_fail(err, DM_EFORMAT, "%s: a result without backend, rom or stage", path);
+    if (json_object_get(row, "skipped") != NULL)
+        return DM_OK;
+    if (!json_is_true(json_object_get(row, "synchronized")))
+        return dm_fail(err, DM_EFORMAT, "%s: a figure of %s whose window was not synchronised",
+                       path, f.backend);
+    if (f.envs == 0 || !(f.fps > 0) || !(f.low > 0) || !(f.high > 0))
+        return dm_fail(err, DM_EFORMAT, "%s: a result of %s without figures", path, f.backend);
+    char *dot = strrchr(f.rom, '.');
+    if (dot != NULL)
+        *dot = 0;
+    return add(r, &f, err);
+}
+
+static dm_status read_artifact(report *r, size_t i, dm_error *err)
+{
+    dm_status status = dm_json_load(r->paths[i], &r->artifacts[i], err);
+    if (status != DM_OK)
+        return status;
+    const char *schema = json_string_value(json_object_get(r->artifacts[i], "schema"));
+    if (schema == NULL || strcmp(schema, DM_LAB_BENCH_SCHEMA) != 0)
+        return dm_fail(err, DM_EFORMAT, "%s: schema '%.64s', this program reads %s", r->paths[i],
+                       schema != NULL ? schema : "", DM_LAB_BENCH_SCHEMA);
+    r->partial |= json_is_true(json_object_get(r->artifacts[i], "partial"));
+    const json_t *rows = json_object_get(r->artifacts[i], "results"), *row;
+    size_t k;
+    json_array_foreach(rows, k, row)
+    {
+        status = read_row(r, i, row, err);
+        if (status != DM_OK)
+            return status;
+    }
+    return DM_OK;
+}
+
+/* ---- Groups: what one table and one pair of plots show ---- */
+
+static dm_lab_group find_group(const report *r, size_t first)
+{
+    const dm_lab_figure *f = &r->figures[first];
+    dm_lab_group g = {.rom = f->rom, .stage = f->stage};
+    for (size_t i = 0; i < r->count; i++) {
+        const dm_lab_figure *other = &r->figures[i];
+        if (strcmp(other->rom, f->rom) != 0 || strcmp(other->stage, f->stage) != 0)
+            continue;
+        if (g.count < DM_LAB_GROUP_MAX)
+            g.figures[g.count++] = other;
+        size_t b = 0, e = 0;
+        while (b < g.backend_count && strcmp(g.backends[b], other->backend) != 0)
+            b++;
+        if (b == g.backend_count && b < DM_LAB_GROUP_BACKENDS) {
+            g.is_reference[b] = other->is_reference;
+            g.backends[g.backend_count++] = other->backend;
+        }
+        while (e < g.env_count && g.envs[e] < other->envs)
+            e++;
+        if ((e == g.env_count || g.envs[e] != other->envs) && g.env_count < DM_LAB_GROUP_ENVS) {
+            memmove(&g.envs[e + 1], &g.envs[e], (g.env_count - e) * sizeof g.envs[0]);
+            g.envs[e] = other->envs;
+            g.env_count++;
+        }
+    }
+    return g;
+}
+
+static bool is_first_of_group(const report *r, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(r->figures[k].rom, r->figures[i].rom) == 0 &&
+            strcmp(r->figures[k].stage, r->figures[i].stage) == 0)
+            return false;
+    return true;
+}
+
+const dm_lab_figure *dm_lab_group_find(const dm_lab_group *g, const char *backend, uint64_t envs,
+                                       size_t artifact)
+{
+    const dm_lab_figure *found = NULL;
+    for (size_t i = 0; i < g->count; i++) {
+        const dm_lab_figure *f = g->figures[i];
+        if (f->envs != envs || strcmp(f->backend, backend) != 0)
+            continue;
+        if (found == NULL || f->artifact == artifact)
+            found = f; /* of the same run where there is one */
+    }
+    return found;
+}
+
+/* ---- Writing ---- */
+
+static dm_status put(const report *r, const char *name, const void *bytes, size_t size,
+                     dm_error *err)
+{
+    char path[DM_PATH_MAX];
+    dm_status status = dm_path_join(path, r->folder, name, err);
+    return status != DM_OK ? status : dm_file_write(path, bytes, size, err);
+}
+
+/* 1234567 as 1,234,567; three digits matter. */
+static void put_count(dm_buffer *out, double value)
+{
+    char digits[32];
+    snprintf(digits, sizeof digits, "%.0f", value);
+    size_t length = strlen(digits);
+    for (size_t i = 0; i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0)
+            dm_buffer_putc(out, ',');
+        dm_buffer_putc(out, digits[i]);
+    }
+}
+
+static void put_ratio(dm_buffer *out, double value)
+{
+    dm_buffer_printf(out, value < 10 ? "%.2f" : value < 100 ? "%.1f" : "%.0f", value);
+}
+
+typedef struct cell_style {
+    const char *row, *head, *cell, *end_head, *end_cell, *end_row;
+} cell_style;
+static const cell_style markdown = {"|", " ", " ", " |", " |", "\n"};
+static const cell_style html = {"<tr>", "<th>", "<td>", "</th>", "</td>", "</tr>\n"};
+
+static void put_head(dm_buffer *out, const dm_lab_group *g, const cell_style *style)
+{
+    dm_buffer_printf(out, "%s%smachines%s", style->row, style->head, style->end_head);
+    for (size_t b = 0; b < g->backend_count; b++)
+        dm_buffer_printf(out, "%s%s, FPS%s", style->head, g->backends[b], style->end_head);
+    for (size_t b = 0; b < g->backend_count; b++)
+        for (size_t k = 0; k < g->backend_count && !g->is_reference[b]; k++)
+            if (g->is_reference[k])
+                dm_buffer_printf(out, "%s%s / %s%s", style->head, g->backends[b], g->backends[k],
+                                 style->end_head);
+    dm_buffer_puts(out, style->end_row);
+}
+
+static void put_cells(dm_buffer *out, const dm_lab_group *g, uint64_t envs, const cell_style *style)
+{
+    dm_buffer_printf(out, "%s%s", style->row, style->cell);
+    put_count(out, (double)envs);
+    dm_buffer_puts(out, style->end_cell);
+    for (size_t b = 0; b < g->backend_count; b++) {
+        const dm_lab_figure *f = dm_lab_group_find(g, g->backends[b], envs, SIZE_MAX);
+        dm_buffer_puts(out, style->cell);
+        if (f != NULL) {
+            put_count(out, f->fps);
+            dm_buffer_printf(out, " \xC2\xB1%.0f%%", 50 * (f->high - f->low) / f->fps);
+        }
+        dm_buffer_puts(out, style->end_cell);
+    }
+    for (size_t b = 0; b < g->backend_count; b++)
+        for (size_t k = 0; k < g->backend_count && !g->is_reference[b]; k++) {
+            if (!g->is_reference[k])
+                continue;
+            const dm_lab_figure *f = dm_lab_group_find(g, g->backends[b], envs, SIZE_MAX);
+            const dm_lab_figure *base =
+                f == NULL ? NULL : dm_lab_group_find(g, g->backends[k], envs, f->artifact);
+            dm_buffer_puts(out, style->cell);
+            if (base != NULL)
+                put_ratio(out, f->fps / base->fps);
+            if (base != NULL && base->artifact != f->artifact)
+                dm_buffer_puts(out, " (other run)");
+            dm_buffer_puts(out, style->end_cell);
+        }
+    dm_buffer_puts(out, style->end_row);
+}
+
+static void put_table(dm_buffer *out, const dm_lab_group *g, const cell_style *style)
+{
+    put_head(out, g, style);
+    if (style == &markdown) {
+        size_t references = 0;
+        for (size_t b = 0; b < g->backend_count; b++)
+            references += g->is_reference[b];
+        size_t columns = 1 + g->backend_count + references * (g->backend_count - references);
+        for (size_t i = 0; i < columns; i++)
+            dm_buffer_puts(out, "|---:");
+        dm_buffer_puts(out, "|\n");
+    }
+    for (size_t e = 0; e < g->env_count; e++)
+        put_cells(out, g, g->envs[e], style);
+}
+
+static void put_escaped(dm_buffer *out, const char *text)
+{
+    for (; *text != 0; text++) {
+        if (*text == '<')
+            dm_buffer_puts(out, "&lt;");
+        else if (*text == '&')
+            dm_buffer_puts(out, "&amp;");
+        else
+            dm_buffer_putc(out, *text);
+    }
+}
+
+/* The picture's text, from its <svg on. */
+static dm_status put_picture(const report *r, const char *name, dm_buffer *out, dm_error *err)
+{
+    char path[DM_PATH_MAX], *text = NULL;
+    size_t size;
+    dm_status status = dm_path_join(path, r->folder, name, err);
+    if (status == DM_OK)
+        status = dm_file_read(path, ARTIFACT_BYTES, &text, &size, err);
+    if (status != DM_OK)
+        return status;
+    const char *svg = strstr(text, "<svg");
+    dm_buffer_puts(out, svg != NULL ? svg : "");
+    free(text);
+    return DM_OK;
+}
+
+static dm_status put_group(const report *r, const dm_lab_group *g, dm_buffer *table,
+                           dm_buffer *page, dm_error *err)
+{
+    char name[192];
+    dm_status status = dm_lab_plot(g, r->folder, err);
+    if (status != DM_OK)
+        return status;
+    dm_buffer_printf(table, "%s, %s:\n\n", g->rom, g->stage);
+    put_table(table, g, &markdown);
+    dm_buffer_putc(table, '\n');
+    dm_buffer_puts(page, "<h2>");
+    put_escaped(page, g->rom);
+    dm_buffer_printf(page, ", %s</h2>\n<table>\n", g->stage);
+    put_table(page, g, &html);
+    dm_buffer_puts(page, "</table>\n");
+    snprintf(name, sizeof name, "fps_%s_%s.svg", g->rom, g->stage);
+    status = put_picture(r, name, page, err);
+    if (status == DM_OK && dm_lab_plot_has_speedup(g)) {
+        snprintf(name, sizeof name, "speedup_%s_%s.svg", g->rom, g->stage);
+        status = put_picture(r, name, page, err);
+    }
+    return status;
+}
+
+static const char page_head[] =
+    "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<title>dotmatrix "
+    "benchmark</title>\n<style>\nbody { font-family: sans-serif; max-width: 62rem; margin: 2rem "
+    "auto; padding: 0 1rem; color: #222; }\ntable { border-collapse: collapse; margin: 1rem 0; "
+    "font-variant-numeric: tabular-nums; }\nth, td { border: 1px solid #bbb; padding: .25rem "
+    ".6rem; text-align: right; }\nth { background: #eee; font-weight: normal; }\nsvg { max-width: "
+    "100%; height: auto; }\npre { background: #f4f4f4; padding: .8rem; overflow: auto; font-size: "
+    ".8rem; }\n</style></head><body>\n<h1>Frames per second over the number of machines</h1>\n";
+
+static const char page_notes[] =
+    "<p>FPS are emulated frames per second over all machines: the median of windows in which the "
+    "backends took turns, each ended by a wait for all work; &plusmn; is half the range. A "
+    "reference's figure does not depend on how many machines wait, so it is measured on at most as "
+    "many as were driven apart (below: diverge_machines).</p>\n";
+
+static dm_status put_page(const report *r, dm_buffer *page, dm_error *err)
+{
+    for (size_t i = 0; i < r->artifact_count; i++) {
+        json_t *shown = json_copy(r->artifacts[i]);
+        json_object_del(shown, "results");
+        char *text = json_dumps(shown, JSON_INDENT(2));
+        dm_buffer_printf(page, "<h2>Run %zu</h2>\n<pre>", i + 1);
+        put_escaped(page, text != NULL ? text : "");
+        dm_buffer_puts(page, "</pre>\n");
+        free(text);
+        json_decref(shown);
+    }
+    dm_buffer_puts(page, "</body></html>\n");
+    dm_status status = dm_buffer_check(page, err);
+    return status != DM_OK ? status : put(r, "index.html", page->data, page->size, err);
+}
+
+static dm_status write_all(const report *r, dm_error *err)
+{
+    dm_buffer page = DM_BUFFER_EMPTY, table = DM_BUFFER_EMPTY;
+    dm_status status = DM_OK;
+    dm_buffer_puts(&page, page_head);
+    if (r->partial)
+        dm_buffer_puts(&page, "<p><strong>Partial: a run was interrupted.</strong></p>\n");
+    dm_buffer_puts(&page, page_notes);
+    for (size_t i = 0; i < r->count && status == DM_OK; i++) {
+        if (!is_first_of_group(r, i))
+            continue;
+        dm_lab_group g = find_group(r, i);
+        status = put_group(r, &g, &table, &page, err);
+    }
+    if (status == DM_OK)
+        status = dm_buffer_check(&table, err);
+    if (status == DM_OK)
+        status = put(r, "table.md", dm_buffer_text(&table), table.size, err);
+    if (status == DM_OK)
+        status = put_page(r, &page, err);
+    for (size_t i = 0; i < r->artifact_count && status == DM_OK; i++) {
+        char name[64], *text = NULL;
+        size_t size;
+        snprintf(name, sizeof name, "artifact-%zu.json", i + 1);
+        status = dm_file_read(r->paths[i], ARTIFACT_BYTES, &text, &size, err);
+        if (status == DM_OK)
+            status = put(r, name, text, size, err);
+        free(text);
+    }
+    dm_buffer_deinit(&page);
+    dm_buffer_deinit(&table);
+    return status;
+}
+
+/* A folder beside `out`, which gets its name when everything is in it. */
+static dm_status write_folder(report *r, const char *out, dm_error *err)
+{
+    char bare[DM_PATH_MAX];
+    snprintf(bare, sizeof bare, "%s", out);
+    for (size_t n = strlen(bare); n > 1 && bare[n - 1] == '/';)
+        bare[--n] = 0;
+    if (snprintf(r->folder, sizeof r->folder, "%s.XXXXXX", bare) >= (int)sizeof r->folder ||
+        mkdtemp(r->folder) == NULL)
+        return dm_fail(err, DM_EIO, "%s: no folder can be made there: %s", out, strerror(errno));
+    chmod(r->folder, 0755);
+    dm_status status = write_all(r, err);
+    if (status == DM_OK && rename(r->folder, bare) != 0)
+        status = dm_fail(err, DM_EIO, "%s: %s", out, strerror(errno));
+    if (status != DM_OK)
+        dm_dir_remove(r->folder, NULL);
+    return status;
+}
+
+dm_status dm_lab_report(const char *const *artifacts, size_t count, const char *out, dm_error *err)
+{
+    report r = {.paths = artifacts, .artifact_count = count};
+    if (count == 0 || count > ARTIFACTS_MAX)
+        return dm_fail(err, DM_EINVAL, "1 to %d artifacts", ARTIFACTS_MAX);
+    dm_status status = dm_lab_plot_check(err);
+    for (size_t i = 0; i < count && status == DM_OK; i++)
+        status = read_artifact(&r, i, err);
+    if (status == DM_OK && r.count == 0)
+        status = dm_fail(err, DM_EFORMAT, "%s: there are no figures", artifacts[0]);
+    if (status == DM_OK)
+        status = dm_lab_folder_check(out, err);
+    if (status == DM_OK)
+        status = write_folder(&r, out, err);
+    for (size_t i = 0; i < count; i++)
+        json_decref(r.artifacts[i]);
+    free(r.figures);
+    return status;
+}

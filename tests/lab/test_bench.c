@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/* `dotmatrix bench` and `dotmatrix report` from outside, with short windows: no figure is checked
+ * but that there are some and that they fit together. */
+#include "base/file.h"
+#include "base/json.h"
+#include "base/machine.h"
+#include "cli/command.h"
+#include "lab/bench.h"
+#include "tests/support/command.h"
+#include "tests/support/tmpdir.h"
+
+#include <math.h>
+#include <png.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROM DM_TEST_BUILD_ROOT "/roms/STARFALL.gb"
+
+static void run_in(void **state, dm_test_result *r, const char *const *env,
+                   const char *const *arguments)
+{
+    dm_test_run_dotmatrix(&(dm_test_command){.folder = dm_test_dir(state), .env = env}, arguments,
+                          r);
+}
+#define command(r, ...) run_in(state, r, NULL, (const char *const[]){__VA_ARGS__, NULL})
+
+static void expect_error(void **state, int code, const char *text, const char *const *env,
+                         const char *const *arguments)
+{
+    dm_test_result r;
+    run_in(state, &r, env, arguments);
+    dm_test_expect_exit(&r, code);
+    if (strstr(r.err, text) == NULL)
+        fail_msg("'%s' is not in: %s", text, r.err);
+    dm_test_result_free(&r);
+}
+#define refuses(code, text, ...)                                                                   \
+    expect_error(state, code, text, NULL, (const char *const[]){__VA_ARGS__, NULL})
+
+static json_t *load(void **state, const char *name)
+{
+    json_t *root;
+    assert_ok(dm_json_load(dm_test_path(state, name), &root, err));
+    return root;
+}
+
+static double number(const json_t *row, const char *key)
+{
+    return json_number_value(json_object_get(row, key));
+}
+
+/* Figures that follow from each other do. */
+static void check_row(const json_t *row)
+{
+    double machines = number(row, "machines"), seconds[8], fps = number(row, "fps");
+    const json_t *windows = json_object_get(row, "window_seconds");
+    size_t count = json_array_size(windows);
+    assert_int_equal(count, 3);
+    for (size_t i = 0; i < count; i++)
+        seconds[i] = json_number_value(json_array_get(windows, i));
+    double middle =
+        fmax(fmin(seconds[0], seconds[1]), fmin(fmax(seconds[0], seconds[1]), seconds[2]));
+    double frames = number(row, "steps") * 4 * machines;
+    assert_true(fabs(fps - frames / middle) < 1e-6 * fps);
+    assert_true(number(row, "fps_low") <= fps && fps <= number(row, "fps_high"));
+    assert_true(fabs(number(row, "steps_per_second") * 4 - fps) < 1e-6 * fps);
+    assert_true(json_is_true(json_object_get(row, "synchronized")));
+    const json_t *receipt = json_object_get(row, "divergence");
+    assert_true(number(receipt, "unique_pcs") >= 1);
+    assert_true(number(receipt, "unique_pcs") <= number(receipt, "machines_seen"));
+    assert_true(number(receipt, "lanes_same_pc") >= 1 && number(receipt, "lanes_same_pc") <= 32);
+}
+
+static void sweep(void **state, const char *backends, const char *out)
+{
+    dm_test_result r;
+    command(&r, "bench", "--backends", backends, "--rom", ROM, "--env-counts", "1,3,20", "--stages",
+            "emulate_only,full_step", "--frames-per-step", "4", "--seconds", "0.01",
+            "--diverge-frames", "16", "--diverge-machines", "4", "--out", out);
+    dm_test_expect_exit(&r, 0);
+    dm_test_result_free(&r);
+}
+
+static void a_sweep_writes_one_artifact(void **state)
+{
+    sweep(state, "vec_cpu,mgba_vec_mt", "a.json");
+    json_t *root = load(state, "a.json");
+    assert_string_equal(json_string_value(json_object_get(root, "schema")), DM_LAB_BENCH_SCHEMA);
+    assert_true(json_is_false(json_object_get(root, "partial")));
+    assert_non_null(json_object_get(json_object_get(root, "provenance"), "machine"));
+    const json_t *rows = json_object_get(root, "results"), *row;
+    size_t i;
+    assert_int_equal(json_array_size(rows), 12);
+    json_array_foreach(rows, i, row)
+    {
+        bool reference = json_is_true(json_object_get(row, "is_reference"));
+        if (reference && json_object_get(row, "skipped") != NULL)
+            continue; /* not installed */
+        check_row(row);
+        double envs = number(row, "envs"), machines = number(row, "machines");
+        assert_true(machines == (reference && envs > 4 ? 4 : envs));
+        if (!reference)
+            assert_true(number(row, "instructions_per_frame") > 100);
+    }
+    json_decref(root);
+}
+
+/* Machines that are copies get keys of their own: they do what a swarm driven apart does. */
+static void copies_diverge(void **state)
+{
+    dm_test_result r;
+    command(&r, "bench", "--backends", "vec_cpu", "--rom",
+            DM_TEST_BUILD_ROOT "/roms/JOY_DIVERGE_PERSIST.gb", "--env-counts", "64", "--steps", "4",
+            "--repeat", "2", "--diverge-frames", "0", "--diverge-machines", "1", "--out", "a.json");
+    dm_test_expect_exit(&r, 0);
+    dm_test_result_free(&r);
+    json_t *root = load(state, "a.json");
+    const json_t *row = json_array_get(json_object_get(root, "results"), 0);
+    assert_int_equal(number(row, "steps"), 4);
+    assert_true(number(json_object_get(row, "divergence"), "unique_pcs") > 8);
+    json_decref(root);
+}
+
+static void missing_references_are_told_and_left_out(void **state)
+{
+    dm_test_result r;
+    run_in(state, &r, (const char *const[]){"DM_PYTHON=/bin/false", NULL},
+           (const char *const[]){"bench", "--backends", "vec_cpu,pyboy_vec_mp", "--rom", ROM,
+                                 "--env-counts", "2", "--steps", "1", "--diverge-frames", "0",
+                                 "--out", "a.json", NULL});
+    dm_test_expect_exit(&r, 0);
+    assert_non_null(strstr(r.out, "not measured: pyboy worker 0"));
+    assert_non_null(strstr(r.out, "tools/bootstrap --again"));
+    dm_test_result_free(&r);
+    expect_error(state, DM_EXIT_MISSING, "tools/bootstrap --again",
+                 (const char *const[]){"DM_PYTHON=/bin/false", NULL},
+                 (const char *const[]){"bench", "--backends", "pyboy_vec_mp", "--rom", ROM,
+                                       "--env-counts", "2", NULL});
+}
+
+static void ctrl_c_keeps_what_was_measured(void **state)
+{
+    const char *argv[] = {
+        "sh",
+        "-c",
+        "\"$0\" bench --backends vec_cpu --rom \"$1\" --env-counts 1,2,3,4,5,6,7,8 --seconds 0.2 "
+        "--diverge-frames 0 --out a.json & p=$!; sleep 1.5; kill -INT $p; wait $p",
+        DM_TEST_BUILD_ROOT "/src/cli/dotmatrix",
+        ROM,
+        NULL};
+    dm_test_result r;
+    dm_test_run(&(dm_test_command){.argv = argv, .folder = dm_test_dir(state)}, &r);
+    dm_test_expect_exit(&r, DM_EXIT_NEGATIVE);
+    assert_non_null(strstr(r.err, "marked as partial"));
+    dm_test_result_free(&r);
+    json_t *root = load(state, "a.json");
+    assert_true(json_is_true(json_object_get(root, "partial")));
+    size_t rows = json_array_size(json_object_get(root, "results"));
+    assert_true(rows >= 1 && rows < 8);
+    json_decref(root);
+}
+
+static void bad_sweeps_are_refused(void **state)
+{
+    refuses(DM_EXIT_USAGE, "is no backend", "bench", "--backends", "vec_cpu,vba");
+    refuses(DM_EXIT_USAGE, "is no number of machines", "bench", "--env-counts", "8,many");
+    refuses(DM_EXIT_USAGE, "unknown", "bench", "--stages", "half_step");
+    refuses(DM_EXIT_USAGE, "is unknown; vector", "bench", "--obs", "sounds");
+    refuses(DM_EXIT_USAGE, "more than 0", "bench", "--seconds", "0");
+    refuses(DM_EXIT_IO, "there is no folder", "bench", "--out", "no/where.json");
+    refuses(DM_EXIT_IO, "a folder cannot be written to", "bench", "--out", ".");
+    refuses(DM_EXIT_INPUT, "no.gb", "bench", "--rom", "no.gb", "--backends", "vec_cpu");
+}
+
+/* ---- Report ---- */
+
+static void need_gnuplot(void)
+{
+    char path[DM_PATH_MAX];
+    if (!dm_program_find(path, "gnuplot"))
+        dm_test_skip("gnuplot is not installed");
+}
+
+/* An artifact with figures that are easy to compare. */
+static void write_artifact(void **state, const char *name, const char *schema, const char *more)
+{
+    char text[4096];
+    int size = snprintf(
+        text, sizeof text,
+        "{\"schema\": \"%s\", \"partial\": false, \"configuration\": {\"note\": \"<b>&\"}, "
+        "\"results\": ["
+        "{\"backend\": \"vec_cpu\", \"is_reference\": false, \"rom\": \"GAME.gb\", \"stage\": "
+        "\"emulate_only\", \"envs\": 1, \"machines\": 1, \"synchronized\": true, \"fps\": 50000, "
+        "\"fps_low\": 45000, \"fps_high\": 55000},"
+        "{\"backend\": \"mgba_vec_mt\", \"is_reference\": true, \"rom\": \"GAME.gb\", \"stage\": "
+        "\"emulate_only\", \"envs\": 1, \"machines\": 1, \"synchronized\": true, \"fps\": 4000, "
+        "\"fps_low\": 4000, \"fps_high\": 4000},"
+        "{\"backend\": \"vec_cpu\", \"is_reference\": false, \"rom\": \"GAME.gb\", \"stage\": "
+        "\"emulate_only\", \"envs\": 64, \"machines\": 64, \"synchronized\": true, \"fps\": "
+        "1200000, \"fps_low\": 1100000, \"fps_high\": 1300000}%s]}",
+        schema, more);
+    assert_ok(dm_file_write(dm_test_path(state, name), text, (size_t)size, err));
+}
+
+static void has_text(void **state, const char *name, const char *text, bool wanted)
+{
+    char *bytes;
+    size_t size;
+    assert_ok(dm_file_read(dm_test_path(state, name), 0, &bytes, &size, err));
+    if ((strstr(bytes, text) != NULL) != wanted)
+        fail_msg("%s: '%s' is %s", name, text, wanted ? "missing" : "there");
+    free(bytes);
+}
+
+/* Not all of one colour: something was drawn. */
+static void check_png(void **state, const char *name)
+{
+    png_image image = {.version = PNG_IMAGE_VERSION};
+    assert_true(png_image_begin_read_from_file(&image, dm_test_path(state, name)) != 0);
+    image.format = PNG_FORMAT_GRAY;
+    assert_int_equal(image.width, 960);
+    uint8_t *pixels = malloc(PNG_IMAGE_SIZE(image));
+    assert_non_null(pixels);
+    assert_true(png_image_finish_read(&image, NULL, pixels, 0, NULL) != 0);
+    size_t dark = 0;
+    for (size_t i = 0; i < PNG_IMAGE_SIZE(image); i++)
+        dark += pixels[i] < 128;
+    assert_true(dark > 1000);
+    free(pixels);
+}
+
+static void a_report_has_tables_plots_and_a_page(void **state)
+{
+    need_gnuplot();
+    dm_test_result r;
+    write_artifact(state, "a.json", DM_LAB_BENCH_SCHEMA, "");
+    command(&r, "report", "a.json", "--out", "out/rep's");
+    dm_test_expect_exit(&r, 0);
+    dm_test_result_free(&r);
+    has_text(state, "out/rep's/table.md",
+             "| machines | vec_cpu, FPS | mgba_vec_mt, FPS | vec_cpu / mgba_vec_mt |", true);
+    has_text(state, "out/rep's/table.md",
+             "| 1 | 50,000 \xC2\xB1"
+             "10% | 4,000 \xC2\xB1"
+             "0% | 12.5 |",
+             true);
+    has_text(state, "out/rep's/table.md",
+             "| 64 | 1,200,000 \xC2\xB1"
+             "8% |  |  |",
+             true);
+    check_png(state, "out/rep's/fps_GAME_emulate_only.png");
+    check_png(state, "out/rep's/speedup_GAME_emulate_only.png");
+    has_text(state, "out/rep's/fps_GAME_emulate_only.svg", "frames per second", true);
+    has_text(state, "out/rep's/index.html", "<svg", true);
+    has_text(state, "out/rep's/index.html", "&lt;b>&amp;",
+             true);                                         /* nothing of an artifact is markup */
+    has_text(state, "out/rep's/index.html", "src=", false); /* self-contained */
+    assert_true(dm_file_exists(dm_test_path(state, "out/rep's/artifact-1.json")));
+    refuses(DM_EXIT_IO, "exists already", "report", "a.json", "--out", "out/rep's");
+}
+
+static void a_real_sweep_can_be_reported(void **state)
+{
+    need_gnuplot();
+    dm_test_result r;
+    sweep(state, "vec_cpu,single", "a.json");
+    command(&r, "report", "a.json", "--out", "rep");
+    dm_test_expect_exit(&r, 0);
+    dm_test_result_free(&r);
+    has_text(state, "rep/table.md", "STARFALL, full_step:", true);
+}
+
+static void bad_artifacts_are_refused(void **state)
+{
+    need_gnuplot();
+    write_artifact(state, "a.json", DM_LAB_BENCH_SCHEMA, "");
+    write_artifact(state, "old.json", "dotmatrix-bench-0", "");
+    write_artifact(state, "loose.json", DM_LAB_BENCH_SCHEMA,
+                   ",{\"backend\": \"vec_cuda\", \"rom\": \"G\", \"stage\": \"full_step\", "
+                   "\"envs\": 1, \"synchronized\": false, \"fps\": 1, \"fps_low\": 1, "
+                   "\"fps_high\": 1}");
+    assert_ok(dm_file_write(dm_test_path(state, "cut.json"), "{\"schema\": ", 11, err));
+    assert_ok(dm_file_write(dm_test_path(state, "file"), "", 0, err));
+    refuses(DM_EXIT_INPUT, "schema 'dotmatrix-bench-0', this program reads", "report", "old.json",
+            "--out", "r");
+    refuses(DM_EXIT_INPUT, "was not synchronised", "report", "a.json", "loose.json", "--out", "r");
+    refuses(DM_EXIT_INPUT, "cut.json", "report", "cut.json", "--out", "r");
+    refuses(DM_EXIT_INPUT, "none.json", "report", "none.json", "--out", "r");
+    refuses(DM_EXIT_USAGE, "--out is missing", "report", "a.json");
+    refuses(DM_EXIT_USAGE, "missing argument", "report", "--out", "r");
+    refuses(DM_EXIT_IO, "file", "report", "a.json", "--out", "file/r");
+    assert_false(dm_dir_exists(dm_test_path(state, "r")));
+}
+
+static void a_missing_gnuplot_is_told(void **state)
+{
+    write_artifact(state, "a.json", DM_LAB_BENCH_SCHEMA, "");
+    expect_error(state, DM_EXIT_MISSING, "apt-get install gnuplot-nox",
+                 (const char *const[]){"PATH=/nowhere", NULL},
+                 (const char *const[]){"report", "a.json", "--out", "r", NULL});
+    assert_false(dm_dir_exists(dm_test_path(state, "r")));
+}
+
+DM_TESTS("lab/bench", DM_TEST_IN_DIR(a_sweep_writes_one_artifact), DM_TEST_IN_DIR(copies_diverge),
+         DM_TEST_IN_DIR(missing_references_are_told_and_left_out),
+         DM_TEST_IN_DIR(ctrl_c_keeps_what_was_measured), DM_TEST_IN_DIR(bad_sweeps_are_refused),
+         DM_TEST_IN_DIR(a_report_has_tables_plots_and_a_page),
+         DM_TEST_IN_DIR(a_real_sweep_can_be_reported), DM_TEST_IN_DIR(bad_artifacts_are_refused),
+         DM_TEST_IN_DIR(a_missing_gnuplot_is_told));
