@@ -144,6 +144,45 @@ DM_API void dm_rollout_destroy(dm_rollout *rollout);
 DM_API dm_status dm_dynamics_rollout(const dm_dynamics *model, const float *features,
                                      const float *hidden, dm_rollout *out, dm_error *err);
 
+/* ---- The encoder ---- */
+
+/* What is known of a training run after one of its steps. */
+typedef struct dm_train_sample {
+    uint64_t step; /* t, from 1 */
+    float loss;
+    float gradient_norm;
+    float first_mean, first_std;   /* over the optimiser's first moments */
+    float second_mean, second_std; /* over its second moments */
+    float learning_rate;           /* effective */
+    float beta1, beta2;
+    uint32_t phase; /* 0 warm-up, 1 full, 2 predict, 3 correct */
+    uint32_t phase_step;
+} dm_train_sample;
+
+#define DM_ENCODER_FEATURES 64 /* one by one in docs/dynamics.md */
+#define DM_ENCODER_LOSSES 256  /* the longest window of losses */
+#define DM_ENCODER_NORMS 64    /* and of gradient norms */
+
+typedef struct dm_encoder dm_encoder;
+
+/* Windows of `losses` and `norms` samples: 1 to the maxima above. */
+DM_API dm_status dm_encoder_create(uint32_t losses, uint32_t norms, dm_encoder **out,
+                                   dm_error *err);
+DM_API void dm_encoder_destroy(dm_encoder *encoder);
+/* Forget everything. */
+DM_API void dm_encoder_reset(dm_encoder *encoder);
+/* Take one sample in and give the features of the run so far; the time does not depend on the
+ * length of the run or of the windows. A loss or norm that is not finite makes the statistics of
+ * its window NaN until it has left. */
+DM_API void dm_encoder_update(dm_encoder *encoder, const dm_train_sample *sample,
+                              float features[DM_ENCODER_FEATURES]);
+
+/* Set a model's shift and scale so that features[count][input] come out with mean 0 and standard
+ * deviation 1; a feature that never changes gets scale 1. Rows that are not finite are passed over.
+ */
+DM_API dm_status dm_dynamics_fit_scaling(dm_dynamics *model, const float *features, size_t count,
+                                         dm_error *err);
+
 /* ---- On a device ---- */
 
 /* A model on a device: its weights there, and kernels that are compiled at their first use. The

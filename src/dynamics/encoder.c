@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* encoder.c - one encoder on the CPU, and features of mean 0 and deviation 1. */
+#include "dynamics/encoder.h"
+
+#include "dynamics/internal.h"
+#include "dynamics/kernel_encode.h"
+
+#include <stdlib.h>
+
+dm_status dm_encoder_create(uint32_t losses, uint32_t norms, dm_encoder **out, dm_error *err)
+{
+    if (losses < 1 || losses > DM_ENCODER_LOSSES || norms < 1 || norms > DM_ENCODER_NORMS)
+        return dm_fail(
+            err, DM_EINVAL,
+            "encoder: windows of %u losses and %u norms; 1 to %d and 1 to %d are possible", losses,
+            norms, DM_ENCODER_LOSSES, DM_ENCODER_NORMS);
+    dm_encoder *encoder = malloc(sizeof *encoder);
+    if (encoder == NULL)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
+    dm_enc_init(&encoder->state, losses, norms);
+    *out = encoder;
+    return DM_OK;
+}
+
+void dm_encoder_destroy(dm_encoder *encoder)
+{
+    free(encoder);
+}
+
+void dm_encoder_reset(dm_encoder *encoder)
+{
+    dm_enc_init(&encoder->state, encoder->state.losses.size, encoder->state.norms.size);
+}
+
+void dm_encoder_update(dm_encoder *encoder, const dm_train_sample *sample,
+                       float features[DM_ENCODER_FEATURES])
+{
+    dm_enc_update(&encoder->state, sample, features);
+}
+
+dm_status dm_dynamics_fit_scaling(dm_dynamics *model, const float *features, size_t count,
+                                  dm_error *err)
+{
+    size_t I = model->config.input, rows = 0;
+    double *sums = calloc(2 * I, sizeof *sums);
+    if (sums == NULL)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
+    for (size_t pass = 0; pass < 2; pass++) {
+        rows = 0;
+        for (size_t k = 0; k < count; k++) {
+            bool finite = true;
+            for (size_t i = 0; i < I && finite; i++)
+                finite = dm_enc_finite(features[k * I + i]);
+            rows += finite;
+            for (size_t i = 0; i < I && finite; i++) {
+                double x = (double)features[k * I + i], d = x - sums[i];
+                sums[pass * I + i] += pass == 0 ? x : d * d;
+            }
+        }
+        for (size_t i = 0; i < I && rows > 0; i++)
+            sums[pass * I + i] /= (double)rows;
+    }
+    for (size_t i = 0; i < I && rows > 0; i++) {
+        double deviation = sqrt(sums[I + i]);
+        model->shift[i] = (float)sums[i];
+        model->scale[i] = deviation > 1e-6 * (fabs(sums[i]) + 1e-6) ? (float)(1 / deviation) : 1;
+    }
+    free(sums);
+    return rows > 0 ? DM_OK : dm_fail(err, DM_EINVAL, "dynamics: no finite features to scale by");
+}

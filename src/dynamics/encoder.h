@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* encoder.h - the encoder's state, and the kernel for many of them. */
+#ifndef DM_DYNAMICS_ENCODER_H
+#define DM_DYNAMICS_ENCODER_H
+
+#include <dotmatrix/dynamics.h>
+
+#include "dynamics/encode_args.h"
+
+/* The kernel as compiled into the library, for the CPU. */
+void dm_encode_batch(const void *args, uint64_t first, uint64_t last, uint64_t count);
+
+struct dm_encoder {
+    dm_enc_state state;
+};
+
+#endif
