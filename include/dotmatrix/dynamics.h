@@ -183,6 +183,51 @@ DM_API void dm_encoder_update(dm_encoder *encoder, const dm_train_sample *sample
 DM_API dm_status dm_dynamics_fit_scaling(dm_dynamics *model, const float *features, size_t count,
                                          dm_error *err);
 
+/* ---- Learning ---- */
+
+typedef enum dm_optimiser { DM_OPTIMISER_ADAM, DM_OPTIMISER_SGD } dm_optimiser;
+
+typedef struct dm_trainer_config {
+    dm_optimiser optimiser;
+    float learning_rate;
+    float beta1, beta2, epsilon; /* Adam's; beta1 is SGD's momentum */
+    float clip;                  /* largest norm of a member's gradient; 0: no limit */
+    uint32_t window;             /* steps that dm_trainer_observe goes back through */
+} dm_trainer_config;
+
+#define DM_TRAINER_DEFAULT                                                                         \
+    {                                                                                              \
+        DM_OPTIMISER_ADAM, 1e-3f, 0.9f, 0.999f, 1e-8f, 5, 1                                        \
+    }
+
+/* Changes the weights of `model`, which must outlive it. */
+typedef struct dm_trainer dm_trainer;
+DM_API dm_status dm_trainer_create(dm_dynamics *model, const dm_trainer_config *config,
+                                   dm_trainer **out, dm_error *err);
+DM_API void dm_trainer_destroy(dm_trainer *trainer);
+/* For schedules; a rate that is negative or not finite is DM_EINVAL and changes nothing. */
+DM_API dm_status dm_trainer_set_learning_rate(dm_trainer *trainer, float rate, dm_error *err);
+
+/* One update of every member from a sequence: the first `forced` steps get features[forced][input]
+ * (at least 1), the later ones the last of those with their own predictions fed back. Step t
+ * predicts targets[t], the loss one step later. The objective is the mean of (log prediction - log
+ * target)^2 / 2 over the steps from `from` on, gradients go back through all of them;
+ * `objective`, which may be NULL, gets its mean over the members before the update. A member whose
+ * gradient is not finite stays as it was. */
+DM_API dm_status dm_trainer_sequence(dm_trainer *trainer, const float *features, uint32_t forced,
+                                     uint32_t steps, uint32_t from, const float *targets,
+                                     float *objective, dm_error *err);
+
+/* Follow a run: call it with the features after every step of the run. The first call only begins;
+ * each later one teaches the members that feature 0 is what they should have predicted, through the
+ * last `window` steps, and moves their hidden states on. */
+DM_API dm_status dm_trainer_observe(dm_trainer *trainer, const float *features, float *objective,
+                                    dm_error *err);
+/* The hidden states [E][hidden] before the last features: what a rollout from those begins with. */
+DM_API const float *dm_trainer_hidden(const dm_trainer *trainer);
+/* Begin another run; weights and the optimiser's state stay. */
+DM_API void dm_trainer_restart(dm_trainer *trainer);
+
 /* ---- On a device ---- */
 
 /* A model on a device: its weights there, and kernels that are compiled at their first use. The

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* train.c - learning: an objective over a sequence, gradient clipping, Adam and SGD. */
+#include "dynamics/backward.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TARGET_LOG_MAX 10 /* what the head can say */
+
+struct dm_trainer {
+    dm_dynamics *model;
+    dm_trainer_config config;
+    uint64_t updates;
+    float *first, *second; /* moments [E][stride] */
+    float *grad;           /* [stride] */
+    dm_tape tape;
+    float *x;     /* [room of the tape][I]: features, shifted and scaled */
+    float *dloss; /* [room of the tape] */
+    /* The run that is being observed: the last `filled` features of at most window + 1. */
+    uint32_t filled;
+    float *features; /* [window + 1][I] */
+    float *hidden;   /* [window + 1][E][H]: before each of them */
+};
+
+/* ---- Creating ---- */
+
+static dm_status check_config(const dm_trainer_config *c, dm_error *err)
+{
+    if (c->optimiser != DM_OPTIMISER_ADAM && c->optimiser != DM_OPTIMISER_SGD)
+        return dm_fail(err, DM_EINVAL, "trainer: there is no optimiser %d", (int)c->optimiser);
+    if (!(c->learning_rate >= 0) || isinf(c->learning_rate))
+        return dm_fail(err, DM_EINVAL, "trainer: a learning rate of %g", (double)c->learning_rate);
+    if (!(c->beta1 >= 0 && c->beta1 < 1) || !(c->beta2 >= 0 && c->beta2 < 1) || !(c->epsilon >= 0))
+        return dm_fail(err, DM_EINVAL, "trainer: betas of %g and %g, epsilon %g", (double)c->beta1,
+                       (double)c->beta2, (double)c->epsilon);
+    if (!(c->clip >= 0))
+        return dm_fail(err, DM_EINVAL, "trainer: gradients cannot be clipped to %g",
+                       (double)c->clip);
+    if (c->window < 1 || c->window > 65536)
+        return dm_fail(err, DM_EINVAL, "trainer: a window of %u steps; 1 to 65536 are possible",
+                       c->window);
+    return DM_OK;
+}
+
+/* Room for sequences of so many steps. */
+static dm_status reserve(dm_trainer *t, uint32_t steps, dm_error *err)
+{
+    if (t->tape.steps >= steps)
+        return DM_OK;
+    dm_tape_deinit(&t->tape);
+    free(t->x);
+    free(t->dloss);
+    t->x = dm_dynamics_alloc((size_t)steps * t->model->config.input, sizeof(float));
+    t->dloss = dm_dynamics_alloc(steps, sizeof(float));
+    if (t->x == NULL || t->dloss == NULL)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
+    return dm_tape_init(&t->tape, &t->model->config, steps, err);
+}
+
+dm_status dm_trainer_create(dm_dynamics *model, const dm_trainer_config *config, dm_trainer **out,
+                            dm_error *err)
+{
+    dm_status status = check_config(config, err);
+    if (status != DM_OK)
+        return status;
+    dm_trainer *t = calloc(1, sizeof *t);
+    if (t == NULL)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
+    size_t weights = model->config.members * model->layout.stride,
+           kept = (size_t)config->window + 1;
+    t->model = model;
+    t->config = *config;
+    t->first = dm_dynamics_alloc(weights, sizeof(float));
+    t->second = dm_dynamics_alloc(weights, sizeof(float));
+    t->grad = dm_dynamics_alloc(model->layout.stride, sizeof(float));
+    t->features = dm_dynamics_alloc(kept * model->config.input, sizeof(float));
+    t->hidden =
+        dm_dynamics_alloc(kept * model->config.members * model->config.hidden, sizeof(float));
+    if (t->first == NULL || t->second == NULL || t->grad == NULL || t->features == NULL ||
+        t->hidden == NULL)
+        status =
+            dm_fail(err, DM_ENOMEM, "trainer: no memory for the moments of %zu weights", weights);
+    if (status == DM_OK)
+        status = reserve(t, config->window, err);
+    if (status != DM_OK)
+        dm_trainer_destroy(t);
+    else
+        *out = t;
+    return status;
+}
+
+void dm_trainer_destroy(dm_trainer *t)
+{
+    if (t == NULL)
+        return;
+    free(t->first);
+    free(t->second);
+    free(t->grad);
+    free(t->features);
+    free(t->hidden);
+    free(t->x);
+    free(t->dloss);
+    dm_tape_deinit(&t->tape);
+    free(t);
+}
+
+dm_status dm_trainer_set_learning_rate(dm_trainer *t, float rate, dm_error *err)
+{
+    dm_trainer_config changed = t->config;
+    changed.learning_rate = rate;
+    dm_status status = check_config(&changed, err);
+    if (status == DM_OK)
+        t->config = changed;
+    return status;
+}
+
+/* ---- One update ---- */
+
+/* Mean of (log prediction - log target)^2 / 2 over steps [from, steps), and its gradient. */
+static double objective_of(dm_trainer *t, const float *targets, size_t target_stride, uint32_t from,
+                           uint32_t steps)
+{
+    double sum = 0, count = steps - from;
+    for (uint32_t i = 0; i < steps; i++) {
+        double target = log((double)targets[i * target_stride]);
+        target = target < -TARGET_LOG_MAX  ? -TARGET_LOG_MAX
+                 : target > TARGET_LOG_MAX ? TARGET_LOG_MAX
+                                           : target;
+        double away = log((double)t->tape.loss[i]) - target;
+        t->dloss[i] = i < from ? 0 : (float)(away / ((double)t->tape.loss[i] * count));
+        sum += i < from ? 0 : away * away / (2 * count);
+    }
+    return sum;
+}
+
+static void sgd(float *weights, const float *grad, float *velocity, size_t n, float scale,
+                float momentum, float rate)
+{
+    for (size_t i = 0; i < n; i++) {
+        velocity[i] = momentum * velocity[i] + scale * grad[i];
+        weights[i] -= rate * velocity[i];
+    }
+}
+
+/* Move a member's weights against t->grad, which is clipped. */
+static void step_member(dm_trainer *t, uint32_t member, const dm_simd *simd)
+{
+    const dm_trainer_config *c = &t->config;
+    size_t n = t->model->layout.total, at = member * t->model->layout.stride;
+    double norm = sqrt((double)simd->dot(t->grad, t->grad, n));
+    if (!isfinite(norm))
+        return;
+    float scale = c->clip > 0 && norm > (double)c->clip ? (float)((double)c->clip / norm) : 1;
+    float *weights = t->model->weights + at;
+    if (c->optimiser == DM_OPTIMISER_SGD) {
+        sgd(weights, t->grad, t->first + at, n, scale, c->beta1, c->learning_rate);
+        return;
+    }
+    double steps = (double)t->updates, correct1 = 1 - pow((double)c->beta1, steps),
+           correct2 = sqrt(1 - pow((double)c->beta2, steps));
+    simd->adam(weights, t->grad, t->first + at, t->second + at, n, scale, c->beta1, c->beta2,
+               (float)((double)c->learning_rate * correct2 / correct1),
+               (float)((double)c->epsilon * correct2));
+}
+
+static void scale_features(const dm_dynamics *model, const float *features, size_t count, float *x)
+{
+    size_t I = model->config.input;
+    for (size_t k = 0; k < count; k++)
+        for (size_t i = 0; i < I; i++)
+            x[k * I + i] = (features[k * I + i] - model->shift[i]) * model->scale[i];
+}
+
+/* Forward, backward and update of one member; gives its objective. t->x holds the inputs. */
+static double teach(dm_trainer *t, uint32_t member, uint32_t forced, uint32_t steps, uint32_t from,
+                    const float *h0, const float *targets, size_t target_stride)
+{
+    dm_dynamics *model = t->model;
+    const dm_simd *simd = dm_simd_best();
+    dm_cell cell = dm_cell_of(model, member, simd);
+    dm_tape_forward(&t->tape, &cell, t->x, forced, steps, h0, model->shift[0], model->scale[0]);
+    double objective = objective_of(t, targets, target_stride, from, steps);
+    memset(t->grad, 0, model->layout.stride * sizeof(float));
+    dm_tape_backward(&t->tape, &cell, &model->layout, forced, steps, t->dloss, model->scale[0],
+                     t->grad);
+    step_member(t, member, simd);
+    return objective;
+}
+
+dm_status dm_trainer_sequence(dm_trainer *t, const float *features, uint32_t forced, uint32_t steps,
+                              uint32_t from, const float *targets, float *objective, dm_error *err)
+{
+    if (forced < 1 || forced > steps || from >= steps)
+        return dm_fail(err, DM_EINVAL,
+                       "trainer: %u steps, %u of them with given features, scored from %u", steps,
+                       forced, from);
+    dm_status status = reserve(t, steps, err);
+    if (status != DM_OK)
+        return status;
+    scale_features(t->model, features, forced, t->x);
+    t->updates++;
+    double sum = 0;
+    for (uint32_t e = 0; e < t->model->config.members; e++)
+        sum += teach(t, e, forced, steps, from, NULL, targets, 1);
+    if (objective != NULL)
+        *objective = (float)(sum / t->model->config.members);
+    return DM_OK;
+}
+
+/* ---- Following a run ---- */
+
+dm_status dm_trainer_observe(dm_trainer *t, const float *features, float *objective, dm_error *err)
+{
+    size_t I = t->model->config.input, E = t->model->config.members, H = t->model->config.hidden;
+    uint32_t window = t->config.window, count = t->filled;
+    (void)err;
+    if (objective != NULL)
+        *objective = 0;
+    if (count == window + 1) { /* the oldest goes */
+        memmove(t->features, t->features + I, window * I * sizeof(float));
+        memmove(t->hidden, t->hidden + E * H, window * E * H * sizeof(float));
+        count = window;
+    }
+    memcpy(t->features + count * I, features, I * sizeof(float));
+    t->filled = count + 1;
+    if (count == 0) {
+        memset(t->hidden, 0, E * H * sizeof(float));
+        return DM_OK;
+    }
+    scale_features(t->model, t->features, count, t->x);
+    t->updates++;
+    double sum = 0;
+    for (uint32_t e = 0; e < E; e++) {
+        /* Features k were to predict feature 0 of features k + 1. */
+        sum += teach(t, e, count, count, 0, t->hidden + e * H, t->features + I, I);
+        memcpy(t->hidden + (count * E + e) * H, t->tape.h + count * H, H * sizeof(float));
+    }
+    if (objective != NULL)
+        *objective = (float)(sum / (double)E);
+    return DM_OK;
+}
+
+const float *dm_trainer_hidden(const dm_trainer *t)
+{
+    size_t last = t->filled > 0 ? t->filled - 1 : 0;
+    return t->hidden + last * t->model->config.members * t->model->config.hidden;
+}
+
+void dm_trainer_restart(dm_trainer *t)
+{
+    t->filled = 0;
+    memset(t->hidden, 0,
+           t->model->config.members * (size_t)t->model->config.hidden * sizeof(float));
+}
