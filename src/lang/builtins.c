@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT */
+/* builtins.c - reads the rows of builtins.def once, finds them by name, matches calls; see
+ * builtins.h. A malformed row is our bug: it asserts, and tests/lang/test_builtins.c reads all. */
+#include "lang/builtins.h"
+
+#include "base/hash.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static dm_builtin rows[] = {
+#define BUILTIN(signature_, text_, adjoint_)                                                       \
+    {.signature = signature_, .text = text_, .adjoint = adjoint_},
+#include "lang/builtins.def"
+#undef BUILTIN
+};
+#define ROW_COUNT ((int)(sizeof rows / sizeof rows[0]))
+
+#define TABLE_SIZE 2048u
+static dm_builtin *table[TABLE_SIZE];
+static char pool[1 << 16]; /* names and adjoint expressions */
+static size_t pool_used;
+
+static const char *keep(const char *text, size_t length)
+{
+    assert(pool_used + length + 1 <= sizeof pool);
+    char *copy = pool + pool_used;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    pool_used += length + 1;
+    return copy;
+}
+
+/* ---- Reading a signature ---- */
+
+static void skip_spaces(const char **at)
+{
+    while (**at == ' ')
+        (*at)++;
+}
+
+static bool take(const char **at, const char *text)
+{
+    skip_spaces(at);
+    size_t length = strlen(text);
+    if (strncmp(*at, text, length) != 0)
+        return false;
+    *at += length;
+    return true;
+}
+
+static const char *read_word(const char **at)
+{
+    skip_spaces(at);
+    const char *start = *at;
+    while (isalnum((unsigned char)**at) || **at == '_')
+        (*at)++;
+    assert(*at > start);
+    return keep(start, (size_t)(*at - start));
+}
+
+static int scalar_of(const char *word)
+{
+    static const char *const names[] = {"bool", "i8",  "u8",  "i16", "u16", "i32",
+                                        "u32",  "i64", "u64", "f16", "f32", "f64"};
+    for (int i = 0; i < (int)(sizeof names / sizeof names[0]); i++)
+        if (strcmp(names[i], word) == 0)
+            return i;
+    return -1;
+}
+
+static void read_scalar(const char **at, dm_pattern *out)
+{
+    const char *word = read_word(at);
+    int fixed = scalar_of(word);
+    if (fixed >= 0) {
+        out->fixed = (uint8_t)fixed;
+    } else {
+        assert(word[1] == '\0' && strchr("FISB", word[0]) != NULL);
+        out->scalar = word[0];
+    }
+}
+
+static void read_length(const char **at, char *name, int *number)
+{
+    const char *word = read_word(at);
+    if (isdigit((unsigned char)word[0]))
+        *number = atoi(word);
+    else
+        *name = word[0];
+}
+
+static dm_pattern read_pattern(const char **at)
+{
+    dm_pattern p = {.kind = DM_TYPE_SCALAR, .cols = 1};
+    if (take(at, "vec[")) {
+        p.kind = DM_TYPE_VEC;
+        read_length(at, &p.rows_name, &p.rows);
+        take(at, ",");
+        read_scalar(at, &p);
+        take(at, "]");
+    } else if (take(at, "mat[")) {
+        p.kind = DM_TYPE_MAT;
+        read_length(at, &p.rows_name, &p.rows);
+        take(at, ",");
+        read_length(at, &p.cols_name, &p.cols);
+        take(at, ",");
+        read_scalar(at, &p);
+        take(at, "]");
+    } else if (take(at, "quat[")) {
+        p.kind = DM_TYPE_QUAT;
+        p.rows = 4;
+        read_scalar(at, &p);
+        take(at, "]");
+    } else if (take(at, "transform[")) {
+        p.kind = DM_TYPE_TRANSFORM;
+        p.rows = 7;
+        read_scalar(at, &p);
+        take(at, "]");
+    } else if (take(at, "array")) {
+        p.kind = DM_TYPE_ARRAY;
+        if (isdigit((unsigned char)**at))
+            p.ndim = *(*at)++ - '0';
+        take(at, "[");
+        const char *word = read_word(at);
+        p.element = word[0];
+        if (scalar_of(word) >= 0) {
+            p.element = 0;
+            p.fixed = (uint8_t)scalar_of(word);
+        }
+        take(at, "]");
+    } else if (take(at, "str")) {
+        p.kind = DM_TYPE_STRING;
+    } else if (take(at, "None")) {
+        p.kind = DM_TYPE_NONE;
+    } else {
+        const char *word = *at;
+        skip_spaces(&word);
+        if ((word[0] == 'X' || word[0] == 'Y') && !isalnum((unsigned char)word[1])) {
+            p.kind = DM_TYPE_ANY;
+            p.element = word[0];
+            *at = word + 1;
+        } else {
+            read_scalar(at, &p);
+        }
+    }
+    return p;
+}
+
+static void read_adjoints(dm_builtin *row)
+{
+    for (const char *at = row->adjoint; at != NULL && *at != '\0';) {
+        const char *name = read_word(&at);
+        int i = 0;
+        while (i < row->param_count && strcmp(row->params[i].name, name) != 0)
+            i++;
+        assert(i < row->param_count);
+        take(&at, ":");
+        skip_spaces(&at);
+        size_t length = strcspn(at, ";");
+        row->params[i].adjoint = keep(at, length);
+        at += length;
+        take(&at, ";");
+        skip_spaces(&at);
+    }
+}
+
+/* How tightly an expression text binds; the numbers are print_expr.c's. */
+static int precedence_of(const char *text)
+{
+    static const struct {
+        const char *op;
+        int level;
+    } levels[] = {{" * ", 13},  {" / ", 13}, {" % ", 13},  {" + ", 12}, {" - ", 12},  {" << ", 11},
+                  {" >> ", 11}, {" < ", 10}, {" <= ", 10}, {" > ", 10}, {" >= ", 10}, {" == ", 9},
+                  {" != ", 9},  {" & ", 8},  {" ^ ", 7},   {" | ", 6},  {" && ", 5},  {" || ", 4}};
+    if (text == NULL || text[0] == '{')
+        return 16;
+    if (strstr(text, " ? ") != NULL)
+        return 3;
+    if (text[0] == '$')
+        for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++)
+            if (strstr(text, levels[i].op) != NULL)
+                return levels[i].level;
+    return text[0] == '-' || text[0] == '!' || text[0] == '~' || text[0] == '(' ? 14 : 16;
+}
+
+static void read_row(dm_builtin *row)
+{
+    const char *at = row->signature;
+    row->name = read_word(&at);
+    take(&at, "(");
+    while (!take(&at, ")")) {
+        assert(row->param_count < DM_BUILTIN_PARAMS_MAX);
+        dm_builtin_param *param = &row->params[row->param_count++];
+        param->name = read_word(&at);
+        take(&at, ":");
+        param->pattern = read_pattern(&at);
+        if (take(&at, "=")) {
+            skip_spaces(&at);
+            size_t length = strcspn(at, ",)");
+            param->initial = keep(at, length);
+            at += length;
+        }
+        take(&at, ",");
+    }
+    bool has_result = take(&at, "->");
+    assert(has_result);
+    (void)has_result;
+    row->result = read_pattern(&at);
+    read_adjoints(row);
+    row->precedence = precedence_of(row->text);
+}
+
+static uint32_t slot_of(const char *name)
+{
+    return (uint32_t)dm_hash64(name, strlen(name)) & (TABLE_SIZE - 1);
+}
+
+static void read_rows(void)
+{
+    for (int i = 0; i < ROW_COUNT; i++) {
+        read_row(&rows[i]);
+        uint32_t slot = slot_of(rows[i].name);
+        while (table[slot] != NULL && strcmp(table[slot]->name, rows[i].name) != 0)
+            slot = (slot + 1) & (TABLE_SIZE - 1);
+        if (table[slot] == NULL) {
+            table[slot] = &rows[i];
+        } else {
+            dm_builtin *last = table[slot];
+            while (last->next != NULL)
+                last = last->next;
+            last->next = &rows[i];
+        }
+    }
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+const dm_builtin *dm_builtin_rows(int *count)
+{
+    pthread_once(&once, read_rows);
+    *count = ROW_COUNT;
+    return rows;
+}
+
+const dm_builtin *dm_builtin_find(const char *name)
+{
+    pthread_once(&once, read_rows);
+    uint32_t slot = slot_of(name);
+    for (; table[slot] != NULL; slot = (slot + 1) & (TABLE_SIZE - 1))
+        if (strcmp(table[slot]->name, name) == 0)
+            return table[slot];
+    return NULL;
+}
+
+/* ---- Matching a call ---- */
+
+static bool class_holds(char letter, dm_scalar scalar)
+{
+    switch (letter) {
+    case 'F':
+        return dm_scalar_is_float(scalar);
+    case 'I':
+        return dm_scalar_is_int(scalar);
+    case 'S':
+        return dm_scalar_is_float(scalar) || dm_scalar_is_int(scalar);
+    default: /* B */
+        return true;
+    }
+}
+
+static bool bind_type(dm_bind *bind, char letter, const dm_type *type)
+{
+    const dm_type **slot = &bind->types[letter - 'A'];
+    if (*slot == NULL)
+        *slot = type;
+    return *slot == type;
+}
+
+static bool bind_length(dm_bind *bind, char name, int number, int length)
+{
+    if (name == 0)
+        return number == length;
+    int *slot = &bind->numbers[name - 'A'];
+    if (*slot == 0)
+        *slot = length;
+    return *slot == length;
+}
+
+static bool match_scalar(dm_lang *lang, const dm_pattern *p, dm_scalar scalar, dm_bind *bind)
+{
+    if (p->scalar == 0)
+        return p->fixed == scalar;
+    return class_holds(p->scalar, scalar) &&
+           bind_type(bind, p->scalar, dm_type_scalar(lang, scalar));
+}
+
+static bool match(dm_lang *lang, const dm_pattern *p, const dm_type *type, dm_bind *bind)
+{
+    if (p->kind == DM_TYPE_ANY)
+        return bind_type(bind, p->element, type);
+    if (p->kind != type->kind)
+        return false;
+    switch (p->kind) {
+    case DM_TYPE_SCALAR:
+        return match_scalar(lang, p, (dm_scalar)type->scalar, bind);
+    case DM_TYPE_ARRAY:
+        if (p->ndim != 0 && p->ndim != type->ndim)
+            return false;
+        if (p->element == 0)
+            return type->element == dm_type_scalar(lang, (dm_scalar)p->fixed);
+        if (strchr("FISB", p->element) != NULL)
+            return type->element->kind == DM_TYPE_SCALAR &&
+                   class_holds(p->element, (dm_scalar)type->element->scalar) &&
+                   bind_type(bind, p->element, type->element);
+        return bind_type(bind, p->element, type->element);
+    case DM_TYPE_STRING:
+        return true;
+    default:
+        return bind_length(bind, p->rows_name, p->rows, type->rows) &&
+               bind_length(bind, p->cols_name, p->cols, type->cols) &&
+               match_scalar(lang, p, (dm_scalar)type->scalar, bind);
+    }
+}
+
+static const dm_type *result_type(dm_lang *lang, const dm_pattern *p, const dm_bind *bind)
+{
+    dm_scalar scalar = (dm_scalar)p->fixed;
+    if (p->scalar != 0)
+        scalar = (dm_scalar)bind->types[p->scalar - 'A']->scalar;
+    int height = p->rows_name == 0 ? p->rows : bind->numbers[p->rows_name - 'A'];
+    int width = p->cols_name == 0 ? p->cols : bind->numbers[p->cols_name - 'A'];
+    switch (p->kind) {
+    case DM_TYPE_NONE:
+        return lang->types->none;
+    case DM_TYPE_ANY:
+        return bind->types[p->element - 'A'];
+    case DM_TYPE_VEC:
+        return dm_type_vec(lang, height, scalar);
+    case DM_TYPE_MAT:
+        return dm_type_mat(lang, height, width, scalar);
+    case DM_TYPE_QUAT:
+        return dm_type_quat(lang, scalar);
+    case DM_TYPE_TRANSFORM:
+        return dm_type_transform(lang, scalar);
+    default:
+        return dm_type_scalar(lang, scalar);
+    }
+}
+
+bool dm_builtin_match(dm_lang *lang, const dm_builtin *row, const dm_type *const *args, int count,
+                      dm_bind *bind)
+{
+    if (count != row->param_count)
+        return false;
+    memset(bind, 0, sizeof *bind);
+    for (int i = 0; i < count; i++) {
+        bind->args[i] = args[i];
+        if (!match(lang, &row->params[i].pattern, args[i], bind))
+            return false;
+    }
+    bind->result = result_type(lang, &row->result, bind);
+    return true;
+}

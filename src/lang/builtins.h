@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* builtins.h - a builtin is a row of builtins.def:
+ *
+ *   BUILTIN("dot(a: vec[N,S], b: vec[N,S]) -> S",             signature
+ *           "{ $S s = a.c[0] * b.c[0]; ... return s; }",      C text, valid C17 and CUDA C++
+ *           "a: b * g; b: a * g")                             adjoint
+ *
+ * Signature. Types are concrete (f32 i32 u32 bool ... str) or patterns: F any float, I any integer,
+ * S any scalar, B any scalar or bool, X any type at all; vec[N,S] mat[R,C,S] quat[F] transform[F];
+ * array[X] of any number of dimensions, array1[X] of one. A letter that occurs twice must be the
+ * same both times; so must N, R, C, K and literal lengths. Rows of one name are overloads, tried in
+ * order; there are no implicit conversions. `b: I = 0` gives a default.
+ *
+ * C text. Three forms:
+ *   "sin$f($x)"    an expression; $x is the argument x in brackets where it needs them. $f is "f"
+ * when F (or S) is float32, else nothing.
+ *   "{ ... }"      the body of a helper function, whose head follows from the signature. Parameters
+ * are used by their names. $ret and $x are the C types of the result and of parameter x; $F $S $I
+ * $X the types that the letters stand for, $N $R $C $K numbers. A helper may call another:
+ * $name{x,y}... is not needed: see NEEDS. NULL           a function of that name in library/,
+ * written in the dialect; then there is no adjoint to give either, it is derived.
+ *
+ * Adjoint. "x: expression" for each parameter that gets a gradient, separated by ';'. The
+ * expression is dialect; its names are the parameters, `ret` (the result) and `g` (the result's
+ * adjoint), and all builtins; number literals take the type that is needed. It must have the type
+ * of x. "" is for results that carry no gradient (integers, comparisons, floor): nothing flows
+ * back.
+ *
+ * A row can be called from kernels as wp.name unless its name starts with "_". Operators are rows
+ * too: a + b is add(a, b), -a is neg(a), a < b is _lt(a, b); see `operators` in lower_expr.c. What
+ * cannot be a row since its type rule or meaning needs code (tid, len, casts, constructors,
+ * atomics, print) is in lower_call.c's table.
+ *
+ * float16 is a storage type: rows never see it. The lowering casts f16 arguments to f32 and the
+ * result back, for scalars and for vec and mat of them. */
+#ifndef DM_LANG_BUILTINS_H
+#define DM_LANG_BUILTINS_H
+
+#include "lang/ir.h"
+
+#define DM_BUILTIN_PARAMS_MAX 12
+#define DM_BUILTIN_VARS 26
+
+/* A parsed pattern. */
+typedef struct dm_pattern {
+    uint8_t kind;              /* dm_type_kind; ANY for X */
+    char scalar;               /* 'F' 'I' 'S' 'B', or 0: `fixed` */
+    uint8_t fixed;             /* dm_scalar */
+    char rows_name, cols_name; /* 'N' ..., or 0 */
+    int rows, cols;            /* when there is no name */
+    char element;              /* ARRAY: 'X'; ANY: its letter */
+    int ndim;
+} dm_pattern;
+
+typedef struct dm_builtin_param {
+    const char *name;
+    dm_pattern pattern;
+    const char *initial; /* NULL: must be given */
+    const char *adjoint; /* NULL: no gradient */
+} dm_builtin_param;
+
+typedef struct dm_builtin {
+    const char *signature, *text, *adjoint;
+    /* parsed from the above, once for the process */
+    const char *name;
+    dm_builtin_param params[DM_BUILTIN_PARAMS_MAX];
+    int param_count;
+    dm_pattern result;
+    int precedence;          /* of an expression text, 0: a primary, see print_expr.c */
+    struct dm_builtin *next; /* overload */
+} dm_builtin;
+
+/* What the letters stand for in one call. */
+typedef struct dm_bind {
+    const dm_type *types[DM_BUILTIN_VARS]; /* F I S B X ... */
+    int numbers[DM_BUILTIN_VARS];          /* N R C K */
+    const dm_type *args[DM_BUILTIN_PARAMS_MAX];
+    const dm_type *result;
+} dm_bind;
+
+/* The first row of a name (through `next` its overloads), or NULL. */
+const dm_builtin *dm_builtin_find(const char *name);
+/* All rows, for listings and tests. */
+const dm_builtin *dm_builtin_rows(int *count);
+/* Does a row take these arguments? Fills `bind`. */
+bool dm_builtin_match(dm_lang *lang, const dm_builtin *row, const dm_type *const *args, int count,
+                      dm_bind *bind);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* compile.c - the passes in their order. Every entry catches dm_lang_bail. */
+#include "lang/compile.h"
+
+#include <stdio.h>
+#include <string.h>
+
+dm_status dm_compilation_fail(dm_compilation *c, dm_error *err)
+{
+    const dm_diag *diag = c->lang.diags;
+    while (diag != NULL && diag->severity != DM_SEVERITY_ERROR)
+        diag = diag->next;
+    if (diag == NULL)
+        return dm_fail(err, DM_ECOMPILE, "%s",
+                       c->lang.bail_reason == NULL ? "could not be compiled" : c->lang.bail_reason);
+    const dm_lang_source *source;
+    int line, column;
+    dm_lang_locate(&c->lang, diag->pos, &source, &line, &column);
+    return dm_fail_at(err, DM_ECOMPILE, source == NULL ? "" : source->name, line, "%s",
+                      diag->message);
+}
+
+dm_status dm_compilation_init(dm_compilation *c, const char *name, const char *text, size_t size,
+                              const dm_compile_options *options, dm_error *err)
+{
+    memset(c, 0, sizeof *c);
+    dm_lang_init(&c->lang);
+    c->options = *options;
+    if (size > DM_LANG_SOURCE_MAX)
+        return dm_fail(err, DM_EINVAL, "%s: larger than %zu bytes", name, DM_LANG_SOURCE_MAX);
+    if (setjmp(c->lang.bail) != 0)
+        return dm_compilation_fail(c, err);
+    dm_types_init(&c->lang);
+    c->tree = dm_lang_parse(&c->lang, dm_lang_add_source(&c->lang, name, text, size));
+    if (c->lang.error_count > 0)
+        return dm_compilation_fail(c, err);
+    c->module = dm_module_new(&c->lang, c->tree, &options->module);
+    c->kernel_count = c->module->kernel_count;
+    c->kernels = dm_lang_alloc_array(&c->lang, (size_t)c->kernel_count + 1, sizeof *c->kernels);
+    for (int i = 0; i < c->kernel_count; i++)
+        c->kernels[i].decl = c->module->kernels[i];
+    return DM_OK;
+}
+
+void dm_compilation_deinit(dm_compilation *c)
+{
+    dm_lang_deinit(&c->lang);
+}
+
+dm_status dm_compilation_kernel(dm_compilation *c, int kernel, dm_error *err)
+{
+    dm_compile_kernel *k = &c->kernels[kernel];
+    int errors = c->lang.error_count;
+    if (k->forward != NULL)
+        return DM_OK;
+    if (setjmp(c->lang.bail) != 0)
+        return dm_compilation_fail(c, err);
+    dm_ir_function *forward = dm_lower_kernel(c->module, k->decl);
+    if (forward == NULL || c->lang.error_count != errors)
+        return dm_compilation_fail(c, err);
+    if (!c->options.no_backward)
+        k->backward = dm_adjoint(c->module, forward);
+    if (c->lang.error_count != errors)
+        return dm_compilation_fail(c, err);
+    k->forward = forward;
+    return DM_OK;
+}
+
+dm_status dm_compilation_print(dm_compilation *c, int kernel, dm_target target, dm_buffer *out,
+                               dm_error *err)
+{
+    const dm_compile_kernel *k = &c->kernels[kernel];
+    if (k->forward == NULL)
+        return dm_fail(err, DM_EINVAL, "the kernel was not compiled");
+    if (setjmp(c->lang.bail) != 0)
+        return dm_compilation_fail(c, err);
+    dm_print_options options = {.target = target, .lines = c->options.lines};
+    dm_print_kernel(&c->lang, k->forward, k->backward, &options, out);
+    return dm_buffer_check(out, err);
+}
+
+int dm_compilation_find(const dm_compilation *c, const char *name)
+{
+    for (int i = 0; i < c->kernel_count; i++)
+        if (strcmp(c->kernels[i].decl->name, name) == 0)
+            return i;
+    return -1;
+}

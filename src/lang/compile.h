@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* compile.h - the compiler as its users inside the library see it; kernel.h in include/ is the
+ * public face. */
+#ifndef DM_LANG_COMPILE_H
+#define DM_LANG_COMPILE_H
+
+#include "lang/print.h"
+
+typedef struct dm_compile_options {
+    dm_module_options module;
+    bool no_backward;
+    bool lines;
+} dm_compile_options;
+
+typedef struct dm_compile_kernel {
+    dm_function_decl *decl;
+    dm_ir_function *forward, *backward; /* NULL after errors */
+    int first_error, error_count;       /* among the diagnostics: those of this kernel */
+} dm_compile_kernel;
+
+/* One file. The text must outlive it. Not thread-safe by itself; many can be used at once. */
+typedef struct dm_compilation {
+    dm_lang lang;
+    dm_compile_options options;
+    const dm_ast *tree;
+    dm_module_unit *module;
+    dm_compile_kernel *kernels;
+    int kernel_count;
+} dm_compilation;
+
+/* Parse, and find the kernels; DM_ECOMPILE when the text is no Python or too deep. The compilation
+ * must be deinitialised whatever the result. */
+dm_status dm_compilation_init(dm_compilation *c, const char *name, const char *text, size_t size,
+                              const dm_compile_options *options, dm_error *err);
+void dm_compilation_deinit(dm_compilation *c);
+/* Compile one kernel, by its number. Diagnostics gather in c->lang. */
+dm_status dm_compilation_kernel(dm_compilation *c, int kernel, dm_error *err);
+/* Its text for a target. */
+dm_status dm_compilation_print(dm_compilation *c, int kernel, dm_target target, dm_buffer *out,
+                               dm_error *err);
+/* The kernel of a name, -1 when there is none. */
+int dm_compilation_find(const dm_compilation *c, const char *name);
+/* Fill `err` with the first error. */
+dm_status dm_compilation_fail(dm_compilation *c, dm_error *err);
+
+#endif

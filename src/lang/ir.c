@@ -1,0 +1,643 @@
+/* SPDX-License-Identifier: MIT */
+/* ir.c - building, asking, removing and listing the IR; see ir.h. */
+#include "lang/ir.h"
+
+#include "lang/builtins.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#define VALUES_MAX (1 << 20)
+
+#define PURE DM_IR_PURE
+#define READS DM_IR_READS
+#define WRITES DM_IR_WRITES
+#define CONTROL DM_IR_CONTROL
+const dm_ir_info dm_ir_infos[] = {
+#define OP(name, text_, effect_) {.text = text_, .effect = effect_},
+#include "lang/ops.def"
+#undef OP
+};
+
+/* ---- Building ---- */
+
+dm_ir_function *dm_ir_function_new(dm_lang *lang, const char *name)
+{
+    dm_ir_function *f = dm_lang_alloc(lang, sizeof *f);
+    f->lang = lang;
+    f->name = f->c_name = f->base_name = name;
+    f->result = lang->types->none;
+    f->body = dm_ir_block_new(lang);
+    return f;
+}
+
+dm_ir_block *dm_ir_block_new(dm_lang *lang)
+{
+    return dm_lang_alloc(lang, sizeof(dm_ir_block));
+}
+
+dm_val dm_ir_value_new(dm_ir_function *f, const dm_type *type, const char *name)
+{
+    dm_ir_value value = {.type = type, .name = name};
+    DM_LANG_PUSH(f->lang, f->values, f->value_count, f->value_capacity, value);
+    return f->value_count - 1;
+}
+
+dm_val dm_ir_param(dm_ir_function *f, dm_ir_block *block, const dm_type *type, const char *name)
+{
+    dm_val v = dm_ir_value_new(f, type, name);
+    dm_val *larger = dm_lang_alloc_array(f->lang, (size_t)block->param_count + 1, sizeof *larger);
+    if (block->param_count > 0)
+        memcpy(larger, block->params, (size_t)block->param_count * sizeof *larger);
+    larger[block->param_count++] = v;
+    block->params = larger;
+    return v;
+}
+
+void dm_ir_append(dm_lang *lang, dm_ir_block *block, dm_ir_op *op)
+{
+    DM_LANG_PUSH(lang, block->ops, block->count, block->capacity, op);
+}
+
+dm_ir_op *dm_ir_op_new(dm_ir_builder *b, dm_ir_kind kind, const dm_val *args, int arg_count,
+                       const dm_type *result)
+{
+    dm_ir_op *op = dm_lang_alloc(b->lang, sizeof *op);
+    if (b->function->value_count > VALUES_MAX)
+        dm_lang_bail(b->lang, "a function grows too large (unrolled loops?)");
+    op->kind = (uint8_t)kind;
+    op->pos = b->pos;
+    op->arg_count = arg_count;
+    op->result = DM_VAL_NONE;
+    if (arg_count > 0) {
+        op->args = dm_lang_alloc_array(b->lang, (size_t)arg_count, sizeof *op->args);
+        memcpy(op->args, args, (size_t)arg_count * sizeof *args);
+    }
+    if (result != NULL && result->kind != DM_TYPE_NONE) {
+        op->result = dm_ir_value_new(b->function, result, NULL);
+        op->result_count = 1;
+        b->function->values[op->result].def = op;
+    }
+    dm_ir_append(b->lang, b->block, op);
+    return op;
+}
+
+dm_val dm_ir_simple(dm_ir_builder *b, dm_ir_kind kind, const dm_val *args, int count,
+                    const dm_type *result)
+{
+    return dm_ir_op_new(b, kind, args, count, result)->result;
+}
+
+/* An integer as its type holds it. */
+static int64_t wrap(dm_scalar scalar, int64_t value)
+{
+    switch (scalar) {
+    case DM_BOOL:
+        return value != 0;
+    case DM_I8:
+        return (int8_t)value;
+    case DM_U8:
+        return (uint8_t)value;
+    case DM_I16:
+        return (int16_t)value;
+    case DM_U16:
+        return (uint16_t)value;
+    case DM_I32:
+        return (int32_t)value;
+    case DM_U32:
+        return (uint32_t)value;
+    default:
+        return value;
+    }
+}
+
+dm_val dm_ir_int(dm_ir_builder *b, const dm_type *type, int64_t value)
+{
+    if (dm_type_is_float(type))
+        return dm_ir_real(b, type, (double)value);
+    dm_ir_op *op = dm_ir_op_new(b, DM_IR_CONST, NULL, 0, type);
+    op->integer = wrap((dm_scalar)type->scalar, value);
+    return op->result;
+}
+
+dm_val dm_ir_real(dm_ir_builder *b, const dm_type *type, double value)
+{
+    dm_ir_op *op = dm_ir_op_new(b, DM_IR_CONST, NULL, 0, type);
+    op->real = value;
+    return op->result;
+}
+
+dm_val dm_ir_bool(dm_ir_builder *b, bool value)
+{
+    return dm_ir_int(b, dm_type_scalar(b->lang, DM_BOOL), value);
+}
+
+dm_val dm_ir_zero(dm_ir_builder *b, const dm_type *type)
+{
+    if (type->kind == DM_TYPE_SCALAR)
+        return dm_type_is_float(type) ? dm_ir_real(b, type, 0.0) : dm_ir_int(b, type, 0);
+    return dm_ir_simple(b, DM_IR_ZERO, NULL, 0, type);
+}
+
+static int64_t real_to_int(double value)
+{
+    if (!(value > -9.2233720368547758e18 && value < 9.2233720368547758e18))
+        return 0;
+    return (int64_t)value;
+}
+
+dm_val dm_ir_cast(dm_ir_builder *b, dm_val value, const dm_type *type)
+{
+    dm_ir_function *f = b->function;
+    const dm_type *from = dm_ir_type(f, value);
+    if (from == type)
+        return value;
+    const dm_ir_op *c = dm_ir_const(f, value);
+    if (c != NULL && type->kind == DM_TYPE_SCALAR) {
+        bool to_float = dm_type_is_float(type), is_float = dm_type_is_float(from);
+        double real = is_float                 ? c->real
+                      : from->scalar == DM_U64 ? (double)(uint64_t)c->integer
+                                               : (double)c->integer;
+        if (to_float)
+            return dm_ir_real(b, type, real);
+        if (type->scalar == DM_BOOL)
+            return dm_ir_bool(b, is_float ? c->real != 0 : c->integer != 0);
+        if (!is_float || fabs(c->real) < 2e9)
+            return dm_ir_int(b, type, is_float ? real_to_int(c->real) : c->integer);
+    }
+    return dm_ir_simple(b, DM_IR_CAST, &value, 1, type);
+}
+
+dm_val dm_ir_make(dm_ir_builder *b, const dm_type *type, const dm_val *parts, int count)
+{
+    return dm_ir_simple(b, DM_IR_MAKE, parts, count, type);
+}
+
+dm_val dm_ir_extract(dm_ir_builder *b, dm_val value, dm_val index)
+{
+    dm_ir_function *f = b->function;
+    const dm_type *type = dm_ir_type(f, value);
+    const dm_ir_op *def = f->values[value].def;
+    int64_t at;
+    if (def != NULL && dm_ir_const_int(f, index, &at)) {
+        if (def->kind == DM_IR_MAKE && at >= 0 && at < def->arg_count)
+            return def->args[at];
+        int64_t other;
+        if (def->kind == DM_IR_INSERT && dm_ir_const_int(f, def->args[1], &other))
+            return at == other ? def->args[2] : dm_ir_extract(b, def->args[0], index);
+    }
+    dm_val args[] = {value, index};
+    return dm_ir_simple(b, DM_IR_EXTRACT, args, 2,
+                        dm_type_scalar(b->lang, (dm_scalar)type->scalar));
+}
+
+dm_val dm_ir_extract_at(dm_ir_builder *b, dm_val value, int index)
+{
+    return dm_ir_extract(b, value, dm_ir_int(b, dm_type_scalar(b->lang, DM_I32), index));
+}
+
+dm_val dm_ir_insert(dm_ir_builder *b, dm_val value, dm_val index, dm_val part)
+{
+    dm_val args[] = {value, index, part};
+    return dm_ir_simple(b, DM_IR_INSERT, args, 3, dm_ir_type(b->function, value));
+}
+
+dm_val dm_ir_field(dm_ir_builder *b, dm_val value, int field)
+{
+    dm_ir_function *f = b->function;
+    const dm_ir_op *def = f->values[value].def;
+    if (def != NULL && def->kind == DM_IR_MAKE)
+        return def->args[field];
+    if (def != NULL && def->kind == DM_IR_SETFIELD)
+        return def->index == field ? def->args[1] : dm_ir_field(b, def->args[0], field);
+    dm_ir_op *op =
+        dm_ir_op_new(b, DM_IR_FIELD, &value, 1, dm_ir_type(f, value)->fields[field].type);
+    op->index = field;
+    return op->result;
+}
+
+dm_val dm_ir_setfield(dm_ir_builder *b, dm_val value, int field, dm_val part)
+{
+    dm_val args[] = {value, part};
+    dm_ir_op *op = dm_ir_op_new(b, DM_IR_SETFIELD, args, 2, dm_ir_type(b->function, value));
+    op->index = field;
+    return op->result;
+}
+
+/* ---- Asking ---- */
+
+const dm_ir_op *dm_ir_const(const dm_ir_function *f, dm_val v)
+{
+    const dm_ir_op *def = f->values[v].def;
+    return def != NULL && def->kind == DM_IR_CONST ? def : NULL;
+}
+
+bool dm_ir_const_int(const dm_ir_function *f, dm_val v, int64_t *out)
+{
+    const dm_ir_op *def = dm_ir_const(f, v);
+    if (def == NULL || dm_type_is_float(f->values[v].type))
+        return false;
+    *out = def->integer;
+    return true;
+}
+
+bool dm_ir_is_terminator(dm_ir_kind kind)
+{
+    return kind == DM_IR_YIELD || kind == DM_IR_BREAK || kind == DM_IR_CONTINUE ||
+           kind == DM_IR_RETURN || kind == DM_IR_COND;
+}
+
+dm_ir_op *dm_ir_terminator(const dm_ir_block *block)
+{
+    if (block->count == 0)
+        return NULL;
+    dm_ir_op *last = block->ops[block->count - 1];
+    return dm_ir_is_terminator(last->kind) ? last : NULL;
+}
+
+/* ---- Removing what nothing needs ---- */
+
+typedef struct dce {
+    dm_ir_function *f;
+    bool *live; /* per value */
+    bool changed;
+} dce;
+
+static void mark_block(dce *d, dm_ir_block *block, const dm_ir_op *owner, const dm_ir_op *loop);
+
+static void mark(dce *d, dm_val v)
+{
+    if (v != DM_VAL_NONE && !d->live[v]) {
+        d->live[v] = true;
+        d->changed = true;
+    }
+}
+
+static bool has_effects(const dm_ir_op *op);
+
+static bool block_has_effects(const dm_ir_block *block, bool nested_loop)
+{
+    for (int i = 0; i < block->count; i++) {
+        const dm_ir_op *op = block->ops[i];
+        if (op->kind == DM_IR_RETURN)
+            return true;
+        if ((op->kind == DM_IR_BREAK || op->kind == DM_IR_CONTINUE) && !nested_loop)
+            return true;
+        if (dm_ir_is_terminator(op->kind))
+            continue;
+        if (op->kind == DM_IR_IF) {
+            if (block_has_effects(op->blocks[0], nested_loop) ||
+                block_has_effects(op->blocks[1], nested_loop))
+                return true;
+        } else if (has_effects(op)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Must the operation stay even when its results are not used? */
+static bool has_effects(const dm_ir_op *op)
+{
+    switch (op->kind) {
+    case DM_IR_INVOKE:
+        return op->callee->has_effects;
+    case DM_IR_SLOT:
+    case DM_IR_TAPE:
+        return false;
+    case DM_IR_IF:
+        return block_has_effects(op->blocks[0], false) || block_has_effects(op->blocks[1], false);
+    case DM_IR_FOR:
+        return block_has_effects(op->blocks[0], true);
+    case DM_IR_WHILE: /* may not end: it stays only for what it does */
+        return block_has_effects(op->blocks[0], true) || block_has_effects(op->blocks[1], true);
+    default:
+        return dm_ir_infos[op->kind].effect == DM_IR_WRITES;
+    }
+}
+
+/* Writes to a slot or tape count only when it is read somewhere. */
+static bool is_slot_write(const dm_ir_op *op)
+{
+    return op->kind == DM_IR_SET || op->kind == DM_IR_ADD || op->kind == DM_IR_RECORD;
+}
+
+static bool result_live(const dce *d, const dm_ir_op *op)
+{
+    for (int i = 0; i < op->result_count; i++)
+        if (d->live[op->result + i])
+            return true;
+    return false;
+}
+
+/* Values handed to an op's results: those of live results only. `first` is where carried values
+ * start among a terminator's arguments. */
+static void mark_outputs(dce *d, const dm_ir_op *end, const dm_ir_op *owner)
+{
+    for (int i = 0; i < end->arg_count && i < owner->result_count; i++)
+        if (d->live[owner->result + i])
+            mark(d, end->args[i]);
+}
+
+static void mark_loop(dce *d, dm_ir_op *op)
+{
+    dm_ir_block *body = op->blocks[0];
+    int fixed = op->kind == DM_IR_FOR ? 3 : 0, skip = op->kind == DM_IR_FOR ? 1 : 0;
+    for (int i = 0; i < fixed; i++)
+        mark(d, op->args[i]);
+    /* A carried value lives when its result or its parameter does. */
+    for (int i = 0; i < op->result_count; i++) {
+        if (d->live[body->params[i + skip]])
+            mark(d, op->result + i);
+        if (d->live[op->result + i]) {
+            mark(d, body->params[i + skip]);
+            mark(d, op->args[fixed + i]);
+        }
+    }
+    mark_block(d, body, op, op);
+    if (op->blocks[1] != NULL)
+        mark_block(d, op->blocks[1], op, op);
+}
+
+static void mark_block(dce *d, dm_ir_block *block, const dm_ir_op *owner, const dm_ir_op *loop)
+{
+    for (int i = block->count - 1; i >= 0; i--) {
+        dm_ir_op *op = block->ops[i];
+        switch (op->kind) {
+        case DM_IR_YIELD:
+            mark_outputs(d, op, owner);
+            break;
+        case DM_IR_BREAK:
+        case DM_IR_CONTINUE:
+            mark_outputs(d, op, loop);
+            break;
+        case DM_IR_RETURN:
+        case DM_IR_COND:
+            for (int a = 0; a < op->arg_count; a++)
+                mark(d, op->args[a]);
+            break;
+        case DM_IR_IF:
+            if (result_live(d, op) || has_effects(op)) {
+                mark(d, op->args[0]);
+                mark_block(d, op->blocks[0], op, loop);
+                mark_block(d, op->blocks[1], op, loop);
+            }
+            break;
+        case DM_IR_FOR:
+        case DM_IR_WHILE:
+            if (result_live(d, op) || has_effects(op))
+                mark_loop(d, op);
+            break;
+        default:
+            if (is_slot_write(op) ? d->live[op->args[0]] : result_live(d, op) || has_effects(op))
+                for (int a = 0; a < op->arg_count; a++)
+                    mark(d, op->args[a]);
+            break;
+        }
+    }
+}
+
+/* Drop arguments of `op` whose result (of `owner`) is dead. */
+static void trim_args(const dce *d, dm_ir_op *op, const dm_ir_op *owner, int fixed)
+{
+    int kept = fixed;
+    for (int i = fixed; i < op->arg_count; i++)
+        if (d->live[owner->result + (i - fixed)])
+            op->args[kept++] = op->args[i];
+    op->arg_count = kept;
+}
+
+static void sweep_block(dce *d, dm_ir_block *block, const dm_ir_op *owner, const dm_ir_op *loop);
+
+static void sweep_op(dce *d, dm_ir_op *op, const dm_ir_op *loop)
+{
+    if (op->kind == DM_IR_IF) {
+        sweep_block(d, op->blocks[0], op, loop);
+        sweep_block(d, op->blocks[1], op, loop);
+    } else if (op->kind == DM_IR_FOR || op->kind == DM_IR_WHILE) {
+        int fixed = op->kind == DM_IR_FOR ? 3 : 0, skip = op->kind == DM_IR_FOR ? 1 : 0;
+        sweep_block(d, op->blocks[0], op, op);
+        if (op->blocks[1] != NULL)
+            sweep_block(d, op->blocks[1], op, op);
+        trim_args(d, op, op, fixed);
+        dm_ir_block *body = op->blocks[0];
+        int kept = skip;
+        for (int i = skip; i < body->param_count; i++)
+            if (d->live[op->result + (i - skip)])
+                body->params[kept++] = body->params[i];
+        body->param_count = kept;
+    }
+}
+
+static void sweep_block(dce *d, dm_ir_block *block, const dm_ir_op *owner, const dm_ir_op *loop)
+{
+    int kept = 0;
+    for (int i = 0; i < block->count; i++) {
+        dm_ir_op *op = block->ops[i];
+        bool stays = dm_ir_is_terminator(op->kind) || has_effects(op) || result_live(d, op);
+        if (is_slot_write(op))
+            stays = d->live[op->args[0]];
+        if (!stays)
+            continue;
+        if (op->kind == DM_IR_YIELD && owner != NULL)
+            trim_args(d, op, owner, 0);
+        else if ((op->kind == DM_IR_BREAK || op->kind == DM_IR_CONTINUE) && loop != NULL)
+            trim_args(d, op, loop, 0);
+        else
+            sweep_op(d, op, loop);
+        block->ops[kept++] = op;
+    }
+    block->count = kept;
+}
+
+/* Results that stay move together; `moved` maps old numbers to new. */
+static void compact_results(dce *d, dm_ir_block *block, dm_val *moved)
+{
+    for (int i = 0; i < block->count; i++) {
+        dm_ir_op *op = block->ops[i];
+        for (int k = 0; k < 2; k++)
+            if (op->blocks[k] != NULL)
+                compact_results(d, op->blocks[k], moved);
+        if (op->blocks[0] == NULL)
+            continue;
+        int kept = 0;
+        for (int r = 0; r < op->result_count; r++) {
+            if (!d->live[op->result + r])
+                continue;
+            d->f->values[op->result + kept] = d->f->values[op->result + r];
+            moved[op->result + r] = op->result + kept;
+            kept++;
+        }
+        op->result_count = kept;
+        if (kept == 0)
+            op->result = DM_VAL_NONE;
+    }
+}
+
+static void map_values(dm_ir_block *block, const dm_val *moved)
+{
+    for (int i = 0; i < block->count; i++) {
+        dm_ir_op *op = block->ops[i];
+        for (int a = 0; a < op->arg_count; a++)
+            if (op->args[a] != DM_VAL_NONE)
+                op->args[a] = moved[op->args[a]];
+        for (int k = 0; k < 2; k++)
+            if (op->blocks[k] != NULL)
+                map_values(op->blocks[k], moved);
+    }
+}
+
+void dm_ir_dce(dm_ir_function *f)
+{
+    dce d = {.f = f};
+    d.live = dm_lang_alloc_array(f->lang, (size_t)f->value_count + 1, sizeof *d.live);
+    do { /* loops make values live that were passed before */
+        d.changed = false;
+        mark_block(&d, f->body, NULL, NULL);
+    } while (d.changed);
+    sweep_block(&d, f->body, NULL, NULL);
+    dm_val *moved = dm_lang_alloc_array(f->lang, (size_t)f->value_count + 1, sizeof *moved);
+    for (int i = 0; i < f->value_count; i++)
+        moved[i] = i;
+    compact_results(&d, f->body, moved);
+    map_values(f->body, moved);
+}
+
+/* ---- Copying ---- */
+
+static dm_val copied(dm_val *map, dm_val v)
+{
+    return v == DM_VAL_NONE || map[v] == DM_VAL_NONE ? v : map[v];
+}
+
+static dm_ir_block *clone_block(dm_ir_builder *b, const dm_ir_function *source,
+                                const dm_ir_block *block, dm_val *map, bool pure_only)
+{
+    dm_ir_block *made = dm_ir_block_new(b->lang);
+    for (int i = 0; i < block->param_count; i++) {
+        dm_val v = block->params[i];
+        map[v] = dm_ir_param(b->function, made, source->values[v].type, source->values[v].name);
+    }
+    dm_ir_block *before = b->block;
+    b->block = made;
+    for (int i = 0; i < block->count; i++)
+        dm_ir_clone_op(b, source, block->ops[i], map, pure_only);
+    b->block = before;
+    return made;
+}
+
+void dm_ir_clone_op(dm_ir_builder *b, const dm_ir_function *source, const dm_ir_op *op, dm_val *map,
+                    bool pure_only)
+{
+    if (pure_only && dm_ir_infos[op->kind].effect == DM_IR_WRITES &&
+        !(op->kind == DM_IR_INVOKE && op->result_count > 0))
+        return;
+    dm_ir_op *copy = dm_lang_alloc(b->lang, sizeof *copy);
+    *copy = *op;
+    if (op->arg_count > 0) {
+        copy->args = dm_lang_alloc_array(b->lang, (size_t)op->arg_count, sizeof *copy->args);
+        for (int i = 0; i < op->arg_count; i++)
+            copy->args[i] = copied(map, op->args[i]);
+    }
+    for (int k = 0; k < 2; k++)
+        if (op->blocks[k] != NULL)
+            copy->blocks[k] = clone_block(b, source, op->blocks[k], map, pure_only);
+    for (int i = 0; i < op->result_count; i++) {
+        dm_val v = op->result + i;
+        dm_val made = dm_ir_value_new(b->function, source->values[v].type, source->values[v].name);
+        b->function->values[made].def = copy;
+        map[v] = made;
+        if (i == 0)
+            copy->result = made;
+    }
+    dm_ir_append(b->lang, b->block, copy);
+}
+
+/* ---- Listing ---- */
+
+static void list_block(const dm_ir_function *f, const dm_ir_block *block, dm_buffer *out,
+                       int depth);
+
+static void list_value(const dm_ir_function *f, dm_val v, dm_buffer *out)
+{
+    if (v == DM_VAL_NONE)
+        dm_buffer_puts(out, "_");
+    else if (f->values[v].name != NULL)
+        dm_buffer_printf(out, "%%%s.%d", f->values[v].name, v);
+    else
+        dm_buffer_printf(out, "%%%d", v);
+}
+
+static void list_attributes(const dm_ir_function *f, const dm_ir_op *op, dm_buffer *out)
+{
+    switch (op->kind) {
+    case DM_IR_CONST:
+        if (dm_type_is_float(f->values[op->result].type))
+            dm_buffer_printf(out, " %.9g", op->real);
+        else
+            dm_buffer_printf(out, " %lld", (long long)op->integer);
+        break;
+    case DM_IR_CALL:
+        dm_buffer_printf(out, " %s", op->row->name);
+        break;
+    case DM_IR_ATOMIC:
+        dm_buffer_printf(out, " %s", op->text);
+        break;
+    case DM_IR_INVOKE:
+    case DM_IR_REVERSE:
+        dm_buffer_printf(out, " %s", op->callee->c_name);
+        break;
+    case DM_IR_FIELD:
+    case DM_IR_SETFIELD:
+    case DM_IR_TID:
+    case DM_IR_DIM:
+        dm_buffer_printf(out, " %d", op->index);
+        break;
+    default:
+        break;
+    }
+}
+
+static void list_op(const dm_ir_function *f, const dm_ir_op *op, dm_buffer *out, int depth)
+{
+    dm_buffer_printf(out, "%*s", depth * 2, "");
+    for (int i = 0; i < op->result_count; i++) {
+        if (i > 0)
+            dm_buffer_puts(out, ", ");
+        list_value(f, op->result + i, out);
+    }
+    if (op->result_count > 0)
+        dm_buffer_printf(out, ": %s = ", f->values[op->result].type->name);
+    dm_buffer_puts(out, dm_ir_infos[op->kind].text);
+    list_attributes(f, op, out);
+    for (int i = 0; i < op->arg_count; i++) {
+        dm_buffer_putc(out, ' ');
+        list_value(f, op->args[i], out);
+    }
+    dm_buffer_putc(out, '\n');
+    for (int k = 0; k < 2; k++)
+        if (op->blocks[k] != NULL)
+            list_block(f, op->blocks[k], out, depth + 1);
+}
+
+static void list_block(const dm_ir_function *f, const dm_ir_block *block, dm_buffer *out, int depth)
+{
+    dm_buffer_printf(out, "%*sblock(", depth * 2, "");
+    for (int i = 0; i < block->param_count; i++) {
+        if (i > 0)
+            dm_buffer_puts(out, ", ");
+        list_value(f, block->params[i], out);
+        dm_buffer_printf(out, ": %s", f->values[block->params[i]].type->name);
+    }
+    dm_buffer_puts(out, ")\n");
+    for (int i = 0; i < block->count; i++)
+        list_op(f, block->ops[i], out, depth + 1);
+}
+
+void dm_ir_print(const dm_ir_function *f, dm_buffer *out)
+{
+    dm_buffer_printf(out, "%s %s -> %s\n", f->role == DM_IR_KERNEL ? "kernel" : "func", f->c_name,
+                     f->result->name);
+    list_block(f, f->body, out, 1);
+}

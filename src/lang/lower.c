@@ -1,0 +1,853 @@
+/* SPDX-License-Identifier: MIT */
+/* lower.c - functions and statements. Branches and loops turn variables into SSA values: what an
+ * `if` changes becomes its results, what a loop changes its carried values. See lower.h. */
+#include "lang/lower.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <string.h>
+
+#define UNROLL_MAX 16 /* as Warp's max_unroll */
+
+static void lower_block(dm_lower *lw, const dm_ast *block);
+
+/* ---- Variables ---- */
+
+static int slot_of(const dm_lower *lw, const char *name)
+{
+    int mask = lw->slot_capacity - 1, slot = (int)(((uintptr_t)name >> 4) & (uintptr_t)mask);
+    while (lw->slots[slot] != 0 && lw->variables[lw->slots[slot] - 1].name != name)
+        slot = (slot + 1) & mask;
+    return slot;
+}
+
+int dm_lower_find_variable(const dm_lower *lw, const char *name)
+{
+    return lw->slot_capacity == 0 ? -1 : lw->slots[slot_of(lw, name)] - 1;
+}
+
+int dm_lower_variable(dm_lower *lw, const char *name)
+{
+    if (lw->variable_count * 2 >= lw->slot_capacity) {
+        lw->slot_capacity = lw->slot_capacity == 0 ? 16 : lw->slot_capacity * 2;
+        lw->slots = dm_lang_alloc_array(lw->lang, (size_t)lw->slot_capacity, sizeof *lw->slots);
+        for (int i = 0; i < lw->variable_count; i++)
+            lw->slots[slot_of(lw, lw->variables[i].name)] = i + 1;
+    }
+    int slot = slot_of(lw, name);
+    if (lw->slots[slot] == 0) {
+        dm_variable made = {.name = name, .now = DM_OPERAND_BAD};
+        DM_LANG_PUSH(lw->lang, lw->variables, lw->variable_count, lw->variable_capacity, made);
+        lw->slots[slot] = lw->variable_count;
+    }
+    return lw->slots[slot] - 1;
+}
+
+void dm_lower_set(dm_lower *lw, int variable, dm_operand value)
+{
+    dm_undo undo = {.variable = variable, .before = lw->variables[variable].now};
+    DM_LANG_PUSH(lw->lang, lw->undo, lw->undo_count, lw->undo_capacity, undo);
+    lw->variables[variable].now = value;
+    if (lw->variables[variable].type == NULL && value.kind == DM_OPERAND_VALUE)
+        lw->variables[variable].type = dm_lower_type(lw, value.value);
+}
+
+/* ---- Branches ---- */
+
+typedef struct change {
+    int variable;
+    dm_operand value;
+} change;
+
+typedef struct changes {
+    change *items;
+    int count, capacity;
+} changes;
+
+/* What was changed since the log had `mark` entries; the changes are undone. */
+static changes take_changes(dm_lower *lw, int mark)
+{
+    changes out = {0};
+    for (int i = mark; i < lw->undo_count; i++) {
+        int variable = lw->undo[i].variable;
+        bool first = true; /* only once each: the first entry has the value before */
+        for (int k = 0; first && k < out.count && out.count < 8; k++)
+            first = out.items[k].variable != variable;
+        if (!first)
+            continue;
+        change one = {.variable = variable, .value = lw->variables[variable].now};
+        DM_LANG_PUSH(lw->lang, out.items, out.count, out.capacity, one);
+    }
+    for (int i = lw->undo_count - 1; i >= mark; i--)
+        lw->variables[lw->undo[i].variable].now = lw->undo[i].before;
+    lw->undo_count = mark;
+    return out;
+}
+
+typedef struct branch {
+    dm_ir_block *block;
+    changes changed;
+    bool ended;
+} branch;
+
+static branch lower_branch(dm_lower *lw, const dm_ast *body)
+{
+    branch made = {.block = dm_ir_block_new(lw->lang)};
+    dm_ir_block *before = lw->b.block;
+    int mark = lw->undo_count;
+    bool ended = lw->ended;
+    lw->b.block = made.block;
+    if (body != NULL)
+        lower_block(lw, body);
+    made.ended = lw->ended;
+    made.changed = take_changes(lw, mark);
+    lw->ended = ended;
+    lw->b.block = before;
+    return made;
+}
+
+/* A variable's value at the end of a branch as an IR value; zero where it was never set. */
+static dm_val branch_value(dm_lower *lw, dm_ir_block *block, const dm_operand *operand,
+                           const dm_type *type)
+{
+    dm_ir_block *before = lw->b.block;
+    dm_val value;
+    lw->b.block = block;
+    if (operand->kind == DM_OPERAND_VALUE && dm_lower_type(lw, operand->value) == type)
+        value = operand->value;
+    else
+        value = dm_ir_zero(&lw->b, type);
+    lw->b.block = before;
+    return value;
+}
+
+static void end_with(dm_lower *lw, dm_ir_block *block, dm_ir_kind kind, const dm_val *args,
+                     int count)
+{
+    dm_ir_block *before = lw->b.block;
+    lw->b.block = block;
+    dm_ir_op_new(&lw->b, kind, args, count, NULL);
+    lw->b.block = before;
+}
+
+/* Variables that either branch changed, each once. */
+static int *merged_variables(dm_lower *lw, const branch *a, const branch *b, int *count)
+{
+    int total = (a->ended ? 0 : a->changed.count) + (b->ended ? 0 : b->changed.count);
+    int *list = dm_lang_alloc_array(lw->lang, (size_t)total + 1, sizeof *list);
+    bool *seen = dm_lang_alloc_array(lw->lang, (size_t)lw->variable_count + 1, sizeof *seen);
+    const branch *both[] = {a, b};
+    *count = 0;
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; !both[k]->ended && i < both[k]->changed.count; i++) {
+            int variable = both[k]->changed.items[i].variable;
+            if (!seen[variable])
+                list[(*count)++] = variable;
+            seen[variable] = true;
+        }
+    }
+    return list;
+}
+
+static dm_operand changed_value(const dm_lower *lw, const branch *from, int variable)
+{
+    for (int i = 0; i < from->changed.count; i++)
+        if (from->changed.items[i].variable == variable)
+            return from->changed.items[i].value;
+    return lw->variables[variable].now;
+}
+
+static void merge(dm_lower *lw, dm_val condition, branch *then, branch *other)
+{
+    int count, results = 0;
+    int *list = merged_variables(lw, then, other, &count);
+    dm_val *then_args = dm_lang_alloc_array(lw->lang, (size_t)count + 1, sizeof *then_args);
+    dm_val *other_args = dm_lang_alloc_array(lw->lang, (size_t)count + 1, sizeof *other_args);
+    int *result_of = dm_lang_alloc_array(lw->lang, (size_t)count + 1, sizeof *result_of);
+    for (int i = 0; i < count; i++) {
+        dm_operand a = changed_value(lw, then, list[i]), b = changed_value(lw, other, list[i]);
+        const dm_type *type = lw->variables[list[i]].type;
+        bool values = (a.kind == DM_OPERAND_VALUE || a.kind == DM_OPERAND_ERROR) &&
+                      (b.kind == DM_OPERAND_VALUE || b.kind == DM_OPERAND_ERROR) && type != NULL;
+        if (!values) { /* a known thing: the branch that goes on decides */
+            dm_lower_set(lw, list[i], then->ended ? b : a);
+            continue;
+        }
+        if (!then->ended)
+            then_args[results] = branch_value(lw, then->block, &a, type);
+        if (!other->ended)
+            other_args[results] = branch_value(lw, other->block, &b, type);
+        result_of[results++] = list[i];
+    }
+    if (!then->ended)
+        end_with(lw, then->block, DM_IR_YIELD, then_args, results);
+    if (!other->ended)
+        end_with(lw, other->block, DM_IR_YIELD, other_args, results);
+    dm_ir_op *op = dm_ir_op_new(&lw->b, DM_IR_IF, &condition, 1, NULL);
+    op->blocks[0] = then->block;
+    op->blocks[1] = other->block;
+    op->result_count = results;
+    for (int i = 0; i < results; i++) {
+        const dm_variable *variable = &lw->variables[result_of[i]];
+        dm_val v = dm_ir_value_new(lw->function, variable->type, variable->name);
+        lw->function->values[v].def = op;
+        if (i == 0)
+            op->result = v;
+        dm_lower_set(lw, result_of[i], dm_lower_value_operand(v));
+    }
+    lw->ended = then->ended && other->ended;
+}
+
+static void lower_if(dm_lower *lw, const dm_ast *ast)
+{
+    dm_val condition;
+    int64_t decided;
+    if (!dm_lower_value(lw, ast->a, &condition) ||
+        !dm_lower_truth(lw, ast->a, condition, &condition)) {
+        condition = dm_ir_bool(&lw->b, true); /* go on, for more errors */
+        branch lost = lower_branch(lw, ast->body);
+        if (ast->other != NULL)
+            lower_branch(lw, ast->other);
+        for (int i = 0; i < lost.changed.count; i++)
+            lw->variables[lost.changed.items[i].variable].bad = true;
+        return;
+    }
+    if (dm_ir_const_int(lw->function, condition, &decided)) {
+        if (decided != 0)
+            lower_block(lw, ast->body);
+        else if (ast->other != NULL)
+            lower_block(lw, ast->other);
+        return;
+    }
+    branch then = lower_branch(lw, ast->body), other = lower_branch(lw, ast->other);
+    merge(lw, condition, &then, &other);
+}
+
+/* ---- Loops ---- */
+
+typedef struct assigned {
+    int *items;  /* variables */
+    bool *whole; /* the name itself is bound, not only a part of its value */
+    int count, capacity, whole_capacity;
+} assigned;
+
+static void add_assigned(dm_lower *lw, assigned *out, const char *name, bool whole)
+{
+    int variable = dm_lower_variable(lw, name), count = out->count;
+    for (int i = 0; i < out->count; i++) {
+        if (out->items[i] == variable) {
+            out->whole[i] |= whole;
+            return;
+        }
+    }
+    DM_LANG_PUSH(lw->lang, out->items, out->count, out->capacity, variable);
+    DM_LANG_PUSH(lw->lang, out->whole, count, out->whole_capacity, whole);
+}
+
+static void find_target(dm_lower *lw, assigned *out, const dm_ast *target)
+{
+    bool whole = true;
+    for (int i = 0;
+         (target->kind == DM_AST_TUPLE || target->kind == DM_AST_LIST) && i < target->count; i++)
+        find_target(lw, out, target->items[i]);
+    while (target->kind == DM_AST_ATTRIBUTE || target->kind == DM_AST_SUBSCRIPT) {
+        target = target->a;
+        whole = false;
+    }
+    if (target->kind == DM_AST_NAME)
+        add_assigned(lw, out, target->name, whole);
+}
+
+static void find_assigned(dm_lower *lw, assigned *out, const dm_ast *block)
+{
+    for (int i = 0; block != NULL && i < block->count; i++) {
+        const dm_ast *at = block->items[i];
+        if (at->kind == DM_AST_ASSIGN)
+            for (int t = 0; t < at->count; t++)
+                find_target(lw, out, at->items[t]);
+        if (at->kind == DM_AST_AUGMENTED || at->kind == DM_AST_ANNOTATED || at->kind == DM_AST_FOR)
+            find_target(lw, out, at->a);
+        find_assigned(lw, out, at->body);
+        find_assigned(lw, out, at->other);
+    }
+}
+
+/* Does the block leave or repeat the loop it belongs to? */
+static bool has_jump(const dm_ast *block)
+{
+    for (int i = 0; block != NULL && i < block->count; i++) {
+        const dm_ast *at = block->items[i];
+        if (at->kind == DM_AST_BREAK || at->kind == DM_AST_CONTINUE)
+            return true;
+        if (at->kind != DM_AST_FOR && at->kind != DM_AST_WHILE &&
+            (has_jump(at->body) || has_jump(at->other)))
+            return true;
+    }
+    return false;
+}
+
+static void split_assigned(dm_lower *lw, dm_loop *loop, const assigned *found)
+{
+    loop->carried = dm_lang_alloc_array(lw->lang, (size_t)found->count + 1, sizeof(int));
+    loop->late = dm_lang_alloc_array(lw->lang, (size_t)found->count + 1, sizeof(int));
+    for (int i = 0; i < found->count; i++) {
+        const dm_variable *variable = &lw->variables[found->items[i]];
+        if (variable->now.kind == DM_OPERAND_VALUE) {
+            bool element = !found->whole[i] && variable->type->kind == DM_TYPE_ARRAY;
+            if (!element)
+                loop->carried[loop->carried_count++] = found->items[i];
+        } else if (variable->now.kind == DM_OPERAND_ERROR && found->whole[i]) {
+            loop->late[loop->late_count++] = found->items[i];
+        }
+    }
+}
+
+/* End the current block by leaving or repeating the loop. */
+static void loop_exit(dm_lower *lw, dm_loop *loop, dm_ir_kind kind)
+{
+    dm_val *args = dm_lang_alloc_array(lw->lang, (size_t)loop->carried_count + 1, sizeof *args);
+    for (int i = 0; i < loop->carried_count; i++) {
+        const dm_variable *variable = &lw->variables[loop->carried[i]];
+        args[i] = branch_value(lw, lw->b.block, &variable->now, variable->type);
+    }
+    dm_exit exit = {.op = dm_ir_op_new(&lw->b, kind, args, loop->carried_count, NULL)};
+    exit.late = dm_lang_alloc_array(lw->lang, (size_t)loop->late_count + 1, sizeof *exit.late);
+    for (int i = 0; i < loop->late_count; i++) {
+        const dm_operand *now = &lw->variables[loop->late[i]].now;
+        exit.late[i] = now->kind == DM_OPERAND_VALUE ? now->value : DM_VAL_NONE;
+    }
+    DM_LANG_PUSH(lw->lang, loop->exits, loop->exit_count, loop->exit_capacity, exit);
+}
+
+static void add_arg(dm_lang *lang, dm_ir_op *op, dm_val value)
+{
+    dm_val *larger = dm_lang_alloc_array(lang, (size_t)op->arg_count + 1, sizeof *larger);
+    if (op->arg_count > 0)
+        memcpy(larger, op->args, (size_t)op->arg_count * sizeof *larger);
+    larger[op->arg_count++] = value;
+    op->args = larger;
+}
+
+/* Variables first set inside: carried too, from zero, so that they can be used behind the loop. */
+static void carry_late(dm_lower *lw, dm_loop *loop, dm_ir_block *head, dm_val *initial,
+                       int *initial_count, int *variables)
+{
+    for (int i = 0; i < loop->late_count; i++) {
+        const dm_variable *variable = &lw->variables[loop->late[i]];
+        bool set = false;
+        for (int e = 0; e < loop->exit_count; e++)
+            set |= loop->exits[e].late[i] != DM_VAL_NONE;
+        if (variable->type == NULL || !set)
+            continue;
+        dm_val param = dm_ir_param(lw->function, head, variable->type, variable->name);
+        variables[*initial_count] = loop->late[i];
+        initial[(*initial_count)++] = dm_ir_zero(&lw->b, variable->type);
+        for (int e = 0; e < loop->exit_count; e++)
+            add_arg(lw->lang, loop->exits[e].op,
+                    loop->exits[e].late[i] == DM_VAL_NONE ? param : loop->exits[e].late[i]);
+    }
+}
+
+static void loop_params(dm_lower *lw, const dm_loop *loop, dm_ir_block *head, dm_val *initial)
+{
+    for (int i = 0; i < loop->carried_count; i++) {
+        dm_variable *variable = &lw->variables[loop->carried[i]];
+        initial[i] = variable->now.value;
+        dm_val param = dm_ir_param(lw->function, head, variable->type, variable->name);
+        dm_lower_set(lw, loop->carried[i], dm_lower_value_operand(param));
+    }
+}
+
+/* The loop's operation, behind its blocks; its results are the variables' values from here. */
+static void finish_loop(dm_lower *lw, dm_loop *loop, dm_ir_kind kind, const dm_val *bounds,
+                        dm_ir_block *head, dm_ir_block *body, dm_val *initial, int mark)
+{
+    int count = loop->carried_count, fixed = kind == DM_IR_FOR ? 3 : 0;
+    int *variables = dm_lang_alloc_array(
+        lw->lang, (size_t)(loop->carried_count + loop->late_count) + 1, sizeof *variables);
+    memcpy(variables, loop->carried, (size_t)loop->carried_count * sizeof *variables);
+    take_changes(lw, mark);
+    carry_late(lw, loop, head, initial, &count, variables);
+    dm_val *args = dm_lang_alloc_array(lw->lang, (size_t)(count + fixed) + 1, sizeof *args);
+    if (fixed > 0)
+        memcpy(args, bounds, (size_t)fixed * sizeof *args);
+    memcpy(args + fixed, initial, (size_t)count * sizeof *args);
+    dm_ir_op *op = dm_ir_op_new(&lw->b, kind, args, fixed + count, NULL);
+    op->blocks[0] = head;
+    op->blocks[1] = body;
+    op->result_count = count;
+    op->no_break = true;
+    for (int e = 0; e < loop->exit_count; e++)
+        op->no_break &= loop->exits[e].op->kind != DM_IR_BREAK;
+    for (int i = 0; i < count; i++) {
+        const dm_variable *variable = &lw->variables[variables[i]];
+        dm_val v = dm_ir_value_new(lw->function, variable->type, variable->name);
+        lw->function->values[v].def = op;
+        if (i == 0)
+            op->result = v;
+        dm_lower_set(lw, variables[i], dm_lower_value_operand(v));
+    }
+    lw->loop = loop->outer;
+    lw->ended = false;
+}
+
+static void start_loop(dm_lower *lw, dm_loop *loop, const dm_ast *ast)
+{
+    assigned found = {0};
+    find_assigned(lw, &found, ast->body);
+    if (ast->kind == DM_AST_FOR)
+        find_target(lw, &found, ast->a);
+    split_assigned(lw, loop, &found);
+    loop->outer = lw->loop;
+    lw->loop = loop;
+}
+
+static void lower_while(dm_lower *lw, const dm_ast *ast)
+{
+    dm_loop loop = {0};
+    dm_ir_block *before = lw->b.block, *head = dm_ir_block_new(lw->lang),
+                *body = dm_ir_block_new(lw->lang);
+    start_loop(lw, &loop, ast);
+    dm_val *initial = dm_lang_alloc_array(
+        lw->lang, (size_t)(loop.carried_count + loop.late_count) + 1, sizeof *initial);
+    int mark = lw->undo_count;
+    loop_params(lw, &loop, head, initial);
+    lw->b.block = head;
+    dm_val condition;
+    if (!dm_lower_value(lw, ast->a, &condition) ||
+        !dm_lower_truth(lw, ast->a, condition, &condition))
+        condition = dm_ir_bool(&lw->b, false);
+    dm_ir_op_new(&lw->b, DM_IR_COND, &condition, 1, NULL);
+    lw->b.block = body;
+    lower_block(lw, ast->body);
+    if (!lw->ended)
+        loop_exit(lw, &loop, DM_IR_YIELD);
+    lw->b.block = before;
+    finish_loop(lw, &loop, DM_IR_WHILE, NULL, head, body, initial, mark);
+}
+
+/* The bounds of range(...); false after an error. */
+static bool lower_range(dm_lower *lw, const dm_ast *call, dm_val bounds[3])
+{
+    dm_val given[3];
+    const dm_type *type = NULL;
+    if (call->count < 1 || call->count > 3) {
+        dm_lower_error(lw, call, NULL, "range takes one to three arguments");
+        return false;
+    }
+    for (int i = 0; i < call->count; i++) {
+        if (!dm_lower_value(lw, call->items[i], &given[i]))
+            return false;
+        const dm_type *found = dm_lower_type(lw, given[i]);
+        if (!dm_type_is_int(found)) {
+            dm_lower_error(lw, call->items[i], "convert it with int(...)",
+                           "range takes integers, not %s", found->name);
+            return false;
+        }
+        const dm_ir_op *c = dm_ir_const(lw->function, given[i]);
+        if (type == NULL || c == NULL || !c->is_literal)
+            type = type == NULL || found->scalar > type->scalar ? found : type;
+    }
+    type = dm_type_scalar(lw->lang, DM_I32); /* as Warp's range */
+    bounds[0] = call->count == 1 ? dm_ir_int(&lw->b, type, 0) : given[0];
+    bounds[1] = call->count == 1 ? given[0] : given[1];
+    bounds[2] = call->count == 3 ? given[2] : dm_ir_int(&lw->b, type, 1);
+    for (int i = 0; i < 3; i++)
+        bounds[i] = dm_ir_cast(&lw->b, bounds[i], type);
+    int64_t step;
+    if (dm_ir_const_int(lw->function, bounds[2], &step) && step == 0) {
+        dm_lower_error(lw, call, NULL, "range with step 0 never ends");
+        return false;
+    }
+    return true;
+}
+
+/* A range of known, short length without break and continue is written out. */
+static bool unroll(dm_lower *lw, const dm_ast *ast, const dm_val bounds[3])
+{
+    int64_t first, last, step;
+    if (!dm_ir_const_int(lw->function, bounds[0], &first) ||
+        !dm_ir_const_int(lw->function, bounds[1], &last) ||
+        !dm_ir_const_int(lw->function, bounds[2], &step) || has_jump(ast->body))
+        return false;
+    int64_t count = step > 0 ? (last - first + step - 1) / step : (first - last - step - 1) / -step;
+    if (count > UNROLL_MAX)
+        return false;
+    for (int64_t i = 0; i < count && !lw->ended; i++) {
+        dm_val index = dm_ir_int(&lw->b, dm_type_scalar(lw->lang, DM_I32), first + i * step);
+        dm_lower_assign(lw, ast->a, dm_lower_value_operand(index), ast->a);
+        lower_block(lw, ast->body);
+    }
+    return true;
+}
+
+static void lower_for(dm_lower *lw, const dm_ast *ast)
+{
+    dm_val bounds[3];
+    const dm_ast *call = ast->b;
+    dm_operand callee = DM_OPERAND_BAD;
+    if (call->kind == DM_AST_CALL)
+        callee = dm_lower_expr(lw, call->a);
+    if (callee.kind != DM_OPERAND_KNOWN || callee.known->kind != DM_VALUE_BUILTIN ||
+        strcmp(callee.known->text, "range") != 0 || ast->a->kind != DM_AST_NAME) {
+        dm_lower_error(lw, call, "for i in range(...)", "a kernel can only loop over a range");
+        return;
+    }
+    if (!lower_range(lw, call, bounds) || unroll(lw, ast, bounds))
+        return;
+    dm_loop loop = {0};
+    dm_ir_block *before = lw->b.block, *body = dm_ir_block_new(lw->lang);
+    const dm_type *type = dm_lower_type(lw, bounds[0]);
+    start_loop(lw, &loop, ast);
+    dm_val *initial = dm_lang_alloc_array(
+        lw->lang, (size_t)(loop.carried_count + loop.late_count) + 1, sizeof *initial);
+    int mark = lw->undo_count;
+    dm_val counter = dm_ir_param(lw->function, body, type, ast->a->name);
+    loop_params(lw, &loop, body, initial);
+    lw->b.block = body;
+    dm_lower_assign(lw, ast->a, dm_lower_value_operand(counter), ast->a);
+    lower_block(lw, ast->body);
+    if (!lw->ended)
+        loop_exit(lw, &loop, DM_IR_YIELD);
+    lw->b.block = before;
+    finish_loop(lw, &loop, DM_IR_FOR, bounds, body, NULL, initial, mark);
+}
+
+/* ---- Statements ---- */
+
+static void lower_return(dm_lower *lw, const dm_ast *ast)
+{
+    dm_ir_function *f = lw->function;
+    dm_val value = DM_VAL_NONE;
+    if (ast->a != NULL && ast->a->kind != DM_AST_NONE) {
+        if (f->role == DM_IR_KERNEL) {
+            dm_lower_error(lw, ast->a, NULL, "a kernel returns nothing");
+            return;
+        }
+        if (!dm_lower_value(lw, ast->a, &value)) {
+            lw->ended = true;
+            f->failed = true;
+            return;
+        }
+        const dm_type *type = dm_lower_type(lw, value);
+        if (f->result->kind == DM_TYPE_NONE) {
+            f->result = type;
+        } else if (f->result != type) {
+            dm_lower_error(lw, ast->a, NULL, "this returns %s, but '%s' returns %s", type->name,
+                           f->name, f->result->name);
+            return;
+        }
+    }
+    dm_ir_op_new(&lw->b, DM_IR_RETURN, &value, value == DM_VAL_NONE ? 0 : 1, NULL);
+    lw->ended = true;
+}
+
+static void lower_jump(dm_lower *lw, const dm_ast *ast)
+{
+    if (lw->loop == NULL) {
+        dm_lower_error(lw, ast, NULL, "this stands in no loop");
+        return;
+    }
+    loop_exit(lw, lw->loop, ast->kind == DM_AST_BREAK ? DM_IR_BREAK : DM_IR_CONTINUE);
+    lw->ended = true;
+}
+
+static void lower_assert(dm_lower *lw, const dm_ast *ast)
+{
+    dm_val value;
+    if (!dm_lower_value(lw, ast->a, &value) || !dm_lower_truth(lw, ast->a, value, &value))
+        return;
+    dm_ir_op *op = dm_ir_op_new(&lw->b, DM_IR_CHECK, &value, 1, NULL);
+    op->text = ast->b != NULL && ast->b->kind == DM_AST_STRING ? ast->b->name : "assertion failed";
+}
+
+static void lower_annotated(dm_lower *lw, const dm_ast *ast)
+{
+    const dm_type *type = dm_scope_annotation(lw->scope, ast->b);
+    dm_val value;
+    if (ast->c == NULL || type == NULL)
+        return;
+    dm_operand operand = dm_lower_expr(lw, ast->c);
+    if (!dm_lower_materialize(lw, ast->c, &operand, &value))
+        return;
+    if (!dm_type_matches(type, dm_lower_type(lw, value)))
+        dm_lower_error(lw, ast, NULL, "the value is %s, not %s", dm_lower_type(lw, value)->name,
+                       type->name);
+    else
+        dm_lower_assign(lw, ast->a, operand, ast->c);
+}
+
+static void lower_statement(dm_lower *lw, const dm_ast *at)
+{
+    lw->b.pos = at->pos;
+    switch (at->kind) {
+    case DM_AST_PASS:
+        break;
+    case DM_AST_EXPR:
+        if (at->a->kind != DM_AST_STRING && at->a->kind != DM_AST_ELLIPSIS)
+            dm_lower_expr(lw, at->a);
+        break;
+    case DM_AST_ASSIGN: {
+        lw->tid_wanted = at->items[0]->kind == DM_AST_TUPLE ? at->items[0]->count : 1;
+        dm_operand value = dm_lower_expr(lw, at->a);
+        for (int i = 0; i < at->count; i++)
+            dm_lower_assign(lw, at->items[i], value, at->a);
+        break;
+    }
+    case DM_AST_AUGMENTED:
+        dm_lower_augmented(lw, at);
+        break;
+    case DM_AST_ANNOTATED:
+        lower_annotated(lw, at);
+        break;
+    case DM_AST_IF:
+        lower_if(lw, at);
+        break;
+    case DM_AST_FOR:
+        lower_for(lw, at);
+        break;
+    case DM_AST_WHILE:
+        lower_while(lw, at);
+        break;
+    case DM_AST_BREAK:
+    case DM_AST_CONTINUE:
+        lower_jump(lw, at);
+        break;
+    case DM_AST_RETURN:
+        lower_return(lw, at);
+        break;
+    case DM_AST_ASSERT:
+        lower_assert(lw, at);
+        break;
+    default:
+        dm_lower_error(lw, at, NULL, "%s cannot stand in a kernel",
+                       at->kind == DM_AST_OPAQUE     ? at->name
+                       : at->kind == DM_AST_FUNCTION ? "a function definition"
+                       : at->kind == DM_AST_CLASS    ? "a class"
+                                                     : "this");
+        break;
+    }
+}
+
+static void lower_block(dm_lower *lw, const dm_ast *block)
+{
+    for (int i = 0; i < block->count && !lw->ended; i++)
+        lower_statement(lw, block->items[i]);
+}
+
+/* ---- Functions ---- */
+
+static void start(dm_lower *lw, dm_module_unit *module, dm_scope *scope, dm_ir_function *f)
+{
+    memset(lw, 0, sizeof *lw);
+    lw->lang = module->lang;
+    lw->module = module;
+    lw->scope = scope;
+    lw->function = f;
+    lw->b = (dm_ir_builder){.lang = module->lang, .function = f, .block = f->body, .pos = f->pos};
+}
+
+static void add_function(dm_module_unit *module, dm_ir_function *f)
+{
+    if (module->last_function == NULL)
+        module->functions = f;
+    else
+        module->last_function->next = f;
+    module->last_function = f;
+    f->order = module->function_count++;
+}
+
+static void add_param(dm_lower *lw, const char *name, const dm_type *type)
+{
+    dm_val v = dm_ir_param(lw->function, lw->function->body, type, name);
+    dm_lower_set(lw, dm_lower_variable(lw, name), dm_lower_value_operand(v));
+}
+
+static void find_effects(dm_ir_function *f, const dm_ir_block *block)
+{
+    for (int i = 0; i < block->count; i++) {
+        const dm_ir_op *op = block->ops[i];
+        if (op->kind == DM_IR_STORE || op->kind == DM_IR_ATOMIC || op->kind == DM_IR_PRINT ||
+            op->kind == DM_IR_CHECK || (op->kind == DM_IR_INVOKE && op->callee->has_effects))
+            f->has_effects = true;
+        for (int k = 0; k < 2; k++)
+            if (op->blocks[k] != NULL)
+                find_effects(f, op->blocks[k]);
+    }
+}
+
+static void finish(dm_lower *lw)
+{
+    dm_ir_function *f = lw->function;
+    if (!lw->ended) {
+        dm_val value = DM_VAL_NONE;
+        if (f->result->kind != DM_TYPE_NONE)
+            value = dm_ir_zero(&lw->b, f->result);
+        dm_ir_op_new(&lw->b, DM_IR_RETURN, &value, value == DM_VAL_NONE ? 0 : 1, NULL);
+    }
+    find_effects(f, f->body);
+    dm_ir_dce(f);
+}
+
+/* A name for C that no other function of the module has. */
+static const char *unique_name(dm_module_unit *module, const char *name)
+{
+    int same = 0;
+    for (const dm_ir_function *f = module->functions; f != NULL; f = f->next)
+        same += f->name == name;
+    return same == 0 ? name : dm_lang_format(module->lang, "%s_%d", name, same + 1);
+}
+
+static bool is_same_call(const dm_ir_function *f, const dm_call_arg *args, int count)
+{
+    if (f->call_arg_count != count)
+        return false;
+    for (int i = 0; i < count; i++)
+        if (f->call_args[i].type != args[i].type || f->call_args[i].known != args[i].known)
+            return false;
+    return true;
+}
+
+dm_ir_function *dm_lower_function(dm_module_unit *module, dm_function_decl *decl,
+                                  const dm_call_arg *args, int count, dm_pos call)
+{
+    dm_lang *lang = module->lang;
+    for (dm_ir_function *f = decl->instances; f != NULL; f = f->next_instance) {
+        if (!is_same_call(f, args, count))
+            continue;
+        if (f->busy)
+            dm_lang_error(lang, call, call, NULL, "'%s' calls itself, which kernels cannot do",
+                          decl->name);
+        return f->busy || f->failed ? NULL : f;
+    }
+    dm_ir_function *f = dm_ir_function_new(lang, decl->name);
+    f->role = DM_IR_FUNCTION;
+    f->pos = decl->ast->pos;
+    f->decl = decl;
+    f->ast = decl->ast;
+    f->is_library = decl->is_library;
+    f->busy = true;
+    f->next_instance = decl->instances;
+    decl->instances = f;
+    dm_lower *lw = dm_lang_alloc(lang, sizeof *lw);
+    start(lw, module, decl->scope, f);
+    dm_call_arg *kept = dm_lang_alloc_array(lang, (size_t)count + 1, sizeof *kept);
+    if (count > 0)
+        memcpy(kept, args, (size_t)count * sizeof *kept);
+    f->call_args = kept;
+    f->call_arg_count = count;
+    for (int i = 0; i < count; i++) {
+        const char *name = decl->ast->items[i]->name;
+        if (args[i].known != NULL)
+            dm_lower_set(lw, dm_lower_variable(lw, name), dm_lower_known(args[i].known));
+        else
+            add_param(lw, name, args[i].type);
+    }
+    int errors = lang->error_count;
+    dm_pos outer = lang->library_call;
+    if (decl->is_library && outer == DM_POS_NONE)
+        lang->library_call = call;
+    if (++module->call_depth > DM_LANG_DEPTH_MAX / 4) {
+        dm_lang_error(lang, call, call, NULL, "functions call each other too deeply");
+        dm_lang_bail(lang, "functions call each other too deeply");
+    }
+    lower_block(lw, decl->ast->body);
+    finish(lw);
+    module->call_depth--;
+    lang->library_call = outer;
+    f->busy = false;
+    f->failed |= lang->error_count != errors;
+    f->c_name = unique_name(module, f->name);
+    add_function(module, f);
+    return f->failed ? NULL : f;
+}
+
+/* What a generic kernel is compiled for when nothing says otherwise. */
+static const dm_type *concrete(dm_lang *lang, const dm_type *type)
+{
+    switch (type->kind) {
+    case DM_TYPE_ANY:
+        return dm_type_scalar(lang, DM_F32);
+    case DM_TYPE_ARRAY:
+        return dm_type_array(lang, type->ndim == 0 ? 1 : type->ndim, concrete(lang, type->element));
+    case DM_TYPE_SCALAR:
+        return dm_type_scalar(lang, type->scalar == DM_ANY_INT     ? DM_I32
+                                    : type->scalar >= DM_ANY_FLOAT ? DM_F32
+                                                                   : (dm_scalar)type->scalar);
+    case DM_TYPE_VEC:
+        return dm_type_vec(lang, type->rows == 0 ? 3 : type->rows,
+                           type->scalar >= DM_ANY_FLOAT ? DM_F32 : (dm_scalar)type->scalar);
+    case DM_TYPE_MAT:
+        return dm_type_mat(lang, type->rows == 0 ? 3 : type->rows, type->cols == 0 ? 3 : type->cols,
+                           type->scalar >= DM_ANY_FLOAT ? DM_F32 : (dm_scalar)type->scalar);
+    default:
+        return dm_type_with_scalar(lang, type,
+                                   type->scalar >= DM_ANY_FLOAT ? DM_F32 : (dm_scalar)type->scalar);
+    }
+}
+
+dm_ir_function *dm_lower_kernel(dm_module_unit *module, dm_function_decl *decl)
+{
+    dm_lang *lang = module->lang;
+    const dm_ast *ast = decl->ast;
+    dm_ir_function *f = dm_ir_function_new(lang, decl->name);
+    f->role = DM_IR_KERNEL;
+    f->pos = ast->pos;
+    f->decl = decl;
+    f->ast = ast;
+    dm_lower *lw = dm_lang_alloc(lang, sizeof *lw);
+    start(lw, module, decl->scope, f);
+    int errors = lang->error_count;
+    for (int i = 0; i < ast->count; i++) {
+        const dm_ast *param = ast->items[i];
+        if (param->name == NULL || param->op != 0) {
+            dm_lang_error(lang, param->pos, param->end, NULL,
+                          "a kernel takes plain parameters only");
+            continue;
+        }
+        if (param->a == NULL) {
+            dm_lang_error(lang, param->pos, param->end, "for instance: x: wp.array(dtype=float)",
+                          "the parameter '%s' needs a type", param->name);
+            continue;
+        }
+        const dm_type *type = dm_scope_annotation(decl->scope, param->a);
+        if (type != NULL && type->kind == DM_TYPE_NONE)
+            dm_lang_error(lang, param->pos, param->end, NULL, "a parameter cannot be None");
+        else if (type != NULL)
+            add_param(lw, param->name, type->generic ? concrete(lang, type) : type);
+    }
+    if (lang->error_count == errors) {
+        lower_block(lw, ast->body);
+        finish(lw);
+    }
+    f->failed = lang->error_count != errors;
+    f->c_name = unique_name(module, f->name);
+    add_function(module, f);
+    return f->failed ? NULL : f;
+}
+
+/* ---- Adjoint expressions of builtins ---- */
+
+bool dm_lower_adjoint_text(dm_module_unit *module, dm_ir_builder *b, const char *text,
+                           const char *const *names, const dm_val *values, int count,
+                           const dm_type *wanted, dm_val *out)
+{
+    dm_lang *lang = module->lang;
+    dm_lang_source *source = dm_lang_add_source(lang, "adjoint", text, strlen(text));
+    source->library = true;
+    dm_ast *ast = dm_lang_parse_expression(lang, source);
+    dm_lower *lw = dm_lang_alloc(lang, sizeof *lw);
+    start(lw, module, module->root, b->function);
+    lw->b = *b;
+    lw->weak = true;
+    for (int i = 0; i < count; i++)
+        dm_lower_set(lw, dm_lower_variable(lw, dm_lang_intern_text(lang, names[i])),
+                     dm_lower_value_operand(values[i]));
+    if (!dm_lower_value(lw, ast, out))
+        return false;
+    const dm_ir_op *c = dm_ir_const(b->function, *out);
+    if (c != NULL && dm_type_is_scalar(wanted))
+        *out = dm_ir_cast(b, *out, wanted);
+    assert(b->function->values[*out].type == wanted);
+    return b->function->values[*out].type == wanted;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* lower.h - syntax tree to IR, with types found on the way. lower.c: functions and statements;
+ * lower_expr.c: expressions; lower_call.c: calls; lower_place.c: what can be assigned to; fold.c:
+ * constants.
+ *
+ * A local name is a variable; the variable's current value is an SSA value. Branches start from the
+ * same values and are merged; a log of changes (`undo`) makes that cost what the branch changed,
+ * not the number of variables. */
+#ifndef DM_LANG_LOWER_H
+#define DM_LANG_LOWER_H
+
+#include "lang/builtins.h"
+#include "lang/module.h"
+
+typedef enum dm_operand_kind {
+    DM_OPERAND_ERROR, /* reported already: whatever uses it is silent */
+    DM_OPERAND_VALUE, /* value */
+    DM_OPERAND_KNOWN, /* known: a type, function, module, string ... */
+    DM_OPERAND_ITEMS, /* several: a tuple, a shape */
+} dm_operand_kind;
+
+typedef struct dm_operand dm_operand;
+struct dm_operand {
+    dm_operand_kind kind;
+    dm_val value;
+    const dm_value *known;
+    const dm_operand *items;
+    int count;
+};
+
+#define DM_OPERAND_BAD ((dm_operand){.kind = DM_OPERAND_ERROR, .value = DM_VAL_NONE})
+
+typedef struct dm_variable {
+    const char *name;
+    dm_operand now;      /* its value at this point; ERROR kind and no value: not set yet */
+    const dm_type *type; /* of its first value; kept */
+    bool bad;            /* its value had an error */
+} dm_variable;
+
+typedef struct dm_undo {
+    int variable;
+    dm_operand before;
+} dm_undo;
+
+/* A loop being lowered: what its exits hand over. */
+typedef struct dm_exit {
+    dm_ir_op *op;
+    dm_val *late; /* values of `late` variables here */
+} dm_exit;
+
+typedef struct dm_loop {
+    int *carried; /* variables set before the loop and changed in it */
+    int carried_count;
+    int *late; /* variables first set in the loop: carried out of it if they are used later */
+    int late_count;
+    dm_exit *exits;
+    int exit_count, exit_capacity;
+    struct dm_loop *outer;
+} dm_loop;
+
+typedef struct dm_lower {
+    dm_ir_builder b;
+    dm_lang *lang;
+    dm_module_unit *module;
+    dm_scope *scope;
+    dm_ir_function *function;
+    dm_variable *variables;
+    int variable_count, variable_capacity;
+    int *slots; /* hash table: name to variable + 1 */
+    int slot_capacity;
+    dm_undo *undo;
+    int undo_count, undo_capacity;
+    dm_loop *loop;
+    bool ended;     /* behind a return, break or continue: what follows is not compiled */
+    bool weak;      /* number literals take the type of what they meet (adjoint expressions) */
+    int tid_wanted; /* how many values an assignment wants of tid() */
+} dm_lower;
+
+/* ---- Shared ---- */
+
+dm_operand dm_lower_value_operand(dm_val value);
+dm_operand dm_lower_known(const dm_value *known);
+/* Every error goes through here. */
+dm_operand dm_lower_error(dm_lower *lw, const dm_ast *at, const char *hint, const char *format, ...)
+    DM_PRINTF(4, 5);
+const dm_type *dm_lower_type(const dm_lower *lw, dm_val value);
+/* "float32", "vec3f" ... of any operand, for messages. */
+const char *dm_lower_describe(dm_lower *lw, const dm_operand *operand);
+/* The operand as one IR value; false after an error. Constants become CONST, tuples MAKE. */
+bool dm_lower_materialize(dm_lower *lw, const dm_ast *at, const dm_operand *operand, dm_val *out);
+bool dm_lower_value(dm_lower *lw, const dm_ast *ast, dm_val *out);
+/* As bool: numbers compare with zero, arrays ask for data. */
+bool dm_lower_truth(dm_lower *lw, const dm_ast *at, dm_val value, dm_val *out);
+
+int dm_lower_variable(dm_lower *lw, const char *name);            /* made when new */
+int dm_lower_find_variable(const dm_lower *lw, const char *name); /* -1: none */
+void dm_lower_set(dm_lower *lw, int variable, dm_operand value);
+
+/* ---- Expressions ---- */
+
+dm_operand dm_lower_expr(dm_lower *lw, const dm_ast *ast);
+/* Builtin rows: operators and functions. `at` is for messages; `shown` how it was written. */
+dm_operand dm_lower_builtin(dm_lower *lw, const dm_ast *at, const char *name, const dm_val *args,
+                            int count, const char *shown);
+dm_val dm_lower_row(dm_lower *lw, const dm_builtin *row, const dm_bind *bind, const dm_val *args,
+                    int count);
+const char *dm_lower_operator(dm_token_kind op); /* '+' -> "add" */
+dm_operand dm_lower_binary(dm_lower *lw, const dm_ast *at, dm_token_kind op, dm_val a, dm_val b);
+dm_operand dm_lower_index(dm_lower *lw, const dm_ast *at, dm_val base, const dm_ast *const *indices,
+                          int count);
+dm_operand dm_lower_attribute(dm_lower *lw, const dm_ast *at, const dm_operand *base,
+                              const char *name);
+/* Which component a letter is: x y z w; -1 when none. */
+int dm_lower_component(const dm_type *type, const char *name);
+dm_val dm_lower_component_index(dm_lower *lw, const dm_type *type, dm_val index);
+
+/* ---- Calls ---- */
+
+dm_operand dm_lower_call(dm_lower *lw, const dm_ast *ast);
+dm_operand dm_lower_construct(dm_lower *lw, const dm_ast *at, const dm_type *type,
+                              const dm_operand *args, const char *const *names, int count);
+dm_operand dm_lower_call_user(dm_lower *lw, const dm_ast *at, const dm_value *callee,
+                              const dm_operand *args, const char *const *names, int count);
+/* `wp.static(...)` and the like: what an expression is while compiling; UNKNOWN when it is not. */
+const dm_value *dm_lower_static(dm_lower *lw, const dm_ast *ast);
+
+/* ---- Places (lower_place.c) ---- */
+
+void dm_lower_assign(dm_lower *lw, const dm_ast *target, dm_operand value, const dm_ast *at);
+void dm_lower_augmented(dm_lower *lw, const dm_ast *ast);
+
+/* An array's element, or a part of it. */
+typedef struct dm_place {
+    dm_val array;
+    dm_val args[4 + DM_IR_PATH_MAX]; /* indices, then the path's */
+    int index_count, arg_count;
+    dm_ir_path path;
+} dm_place;
+/* Find the place of `a[i]`, `a[i].x` ...; false when the expression is no such place (no error) or
+ * had an error (*bad). */
+bool dm_lower_place(dm_lower *lw, const dm_ast *ast, dm_place *out, bool *bad);
+dm_ir_op *dm_lower_place_op(dm_lower *lw, dm_ir_kind kind, const dm_place *place,
+                            const dm_val *values, int count, const dm_type *result);
+
+/* ---- Constants (fold.c) ---- */
+
+/* The value of a row on constants; false when it is not known. */
+bool dm_fold(dm_ir_builder *b, const dm_builtin *row, const dm_bind *bind, const dm_val *args,
+             int count, dm_val *out);
+
+/* One expression of a builtin's adjoint, its names bound to values of the function being built. */
+bool dm_lower_adjoint_text(dm_module_unit *module, dm_ir_builder *b, const char *text,
+                           const char *const *names, const dm_val *values, int count,
+                           const dm_type *wanted, dm_val *out);
+
+#endif

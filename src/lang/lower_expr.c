@@ -1,0 +1,994 @@
+/* SPDX-License-Identifier: MIT */
+/* lower_expr.c - expressions: names, literals, operators, indexing, attributes. See lower.h. */
+#include "lang/lower.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Shared ---- */
+
+dm_operand dm_lower_value_operand(dm_val value)
+{
+    return (dm_operand){.kind = DM_OPERAND_VALUE, .value = value};
+}
+
+dm_operand dm_lower_known(const dm_value *known)
+{
+    return (dm_operand){.kind = DM_OPERAND_KNOWN, .known = known, .value = DM_VAL_NONE};
+}
+
+dm_operand dm_lower_error(dm_lower *lw, const dm_ast *at, const char *hint, const char *format, ...)
+{
+    char text[768];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    dm_lang_error(lw->lang, at->pos, at->end, hint, "%s", text);
+    return DM_OPERAND_BAD;
+}
+
+const dm_type *dm_lower_type(const dm_lower *lw, dm_val value)
+{
+    return lw->function->values[value].type;
+}
+
+const char *dm_lower_describe(dm_lower *lw, const dm_operand *operand)
+{
+    static const char *const kinds[] = {"unknown",   "None",     "bool",       "int",
+                                        "float",     "str",      "constant",   "constant",
+                                        "a type",    "a tuple",  "a function", "a kernel",
+                                        "a builtin", "a module", "a class",    "a type"};
+    switch (operand->kind) {
+    case DM_OPERAND_VALUE:
+        return dm_lower_type(lw, operand->value)->name;
+    case DM_OPERAND_KNOWN:
+        return kinds[operand->known->kind];
+    case DM_OPERAND_ITEMS:
+        return "a tuple";
+    default:
+        return "?";
+    }
+}
+
+static dm_val numbers_value(dm_lower *lw, const dm_value *known)
+{
+    const dm_type *scalar = dm_type_scalar(lw->lang, (dm_scalar)known->type->scalar);
+    dm_val *parts = dm_lang_alloc_array(lw->lang, (size_t)known->count + 1, sizeof *parts);
+    for (int i = 0; i < known->count; i++)
+        parts[i] = dm_type_is_float(scalar) ? dm_ir_real(&lw->b, scalar, known->numbers[i])
+                                            : dm_ir_int(&lw->b, scalar, (int64_t)known->numbers[i]);
+    return dm_ir_make(&lw->b, known->type, parts, known->count);
+}
+
+static dm_val literal(dm_lower *lw, dm_val value)
+{
+    lw->function->values[value].def->is_literal = true;
+    return value;
+}
+
+static bool known_value(dm_lower *lw, const dm_ast *at, const dm_value *known, dm_val *out)
+{
+    dm_ir_builder *b = &lw->b;
+    switch (known->kind) {
+    case DM_VALUE_BOOL:
+        *out = dm_ir_bool(b, known->integer != 0);
+        return true;
+    case DM_VALUE_INT:
+        if (known->integer < INT32_MIN || known->integer > (int64_t)UINT32_MAX)
+            *out = literal(lw, dm_ir_int(b, dm_type_scalar(lw->lang, DM_I64), known->integer));
+        else
+            *out = literal(lw, dm_ir_int(b, dm_type_scalar(lw->lang, DM_I32), known->integer));
+        return true;
+    case DM_VALUE_FLOAT:
+        *out = literal(lw, dm_ir_real(b, dm_type_scalar(lw->lang, DM_F32), known->real));
+        return true;
+    case DM_VALUE_SCALAR:
+        *out = dm_type_is_float(known->type) ? dm_ir_real(b, known->type, known->real)
+                                             : dm_ir_int(b, known->type, known->integer);
+        return true;
+    case DM_VALUE_NUMBERS:
+        *out = numbers_value(lw, known);
+        return true;
+    case DM_VALUE_STRING: {
+        dm_ir_op *op = dm_ir_op_new(b, DM_IR_TEXT, NULL, 0, lw->lang->types->string);
+        op->text = known->text;
+        *out = op->result;
+        return true;
+    }
+    case DM_VALUE_UNKNOWN:
+        dm_lower_error(lw, at, "--define NAME=VALUE gives a captured name its value",
+                       "this cannot be used in a kernel: %s", known->text);
+        return false;
+    default: {
+        dm_operand operand = dm_lower_known(known);
+        dm_lower_error(lw, at, NULL, "expected a value, found %s", dm_lower_describe(lw, &operand));
+        return false;
+    }
+    }
+}
+
+bool dm_lower_materialize(dm_lower *lw, const dm_ast *at, const dm_operand *operand, dm_val *out)
+{
+    switch (operand->kind) {
+    case DM_OPERAND_VALUE:
+        *out = operand->value;
+        if (*out == DM_VAL_NONE)
+            dm_lower_error(lw, at, NULL, "this gives no value");
+        return *out != DM_VAL_NONE;
+    case DM_OPERAND_KNOWN:
+        return known_value(lw, at, operand->known, out);
+    case DM_OPERAND_ITEMS: {
+        dm_val parts[64];
+        const dm_type *types[64];
+        if (operand->count > 64 || operand->count == 0) {
+            dm_lower_error(lw, at, NULL, "this tuple cannot be a value");
+            return false;
+        }
+        for (int i = 0; i < operand->count; i++) {
+            if (!dm_lower_materialize(lw, at, &operand->items[i], &parts[i]))
+                return false;
+            types[i] = dm_lower_type(lw, parts[i]);
+        }
+        *out = dm_ir_make(&lw->b, dm_type_tuple(lw->lang, types, operand->count), parts,
+                          operand->count);
+        return true;
+    }
+    default:
+        return false;
+    }
+}
+
+bool dm_lower_value(dm_lower *lw, const dm_ast *ast, dm_val *out)
+{
+    dm_operand operand = dm_lower_expr(lw, ast);
+    return dm_lower_materialize(lw, ast, &operand, out);
+}
+
+bool dm_lower_truth(dm_lower *lw, const dm_ast *at, dm_val value, dm_val *out)
+{
+    const dm_type *type = dm_lower_type(lw, value);
+    if (type->kind == DM_TYPE_SCALAR) {
+        *out = dm_ir_const(lw->function, value) != NULL || type->scalar == DM_BOOL
+                   ? dm_ir_cast(&lw->b, value, dm_type_scalar(lw->lang, DM_BOOL))
+                   : DM_VAL_NONE;
+        if (*out == DM_VAL_NONE) {
+            dm_val args[] = {value, dm_ir_zero(&lw->b, type)};
+            *out = dm_lower_builtin(lw, at, "_ne", args, 2, "!=").value;
+        }
+        return true;
+    }
+    if (type->kind == DM_TYPE_ARRAY && !type->fixed) {
+        dm_val null =
+            dm_ir_simple(&lw->b, DM_IR_IS_NULL, &value, 1, dm_type_scalar(lw->lang, DM_BOOL));
+        *out = dm_lower_builtin(lw, at, "unot", &null, 1, "not").value;
+        return true;
+    }
+    dm_lower_error(lw, at, NULL, "%s cannot be a condition", type->name);
+    return false;
+}
+
+/* ---- Builtin rows ---- */
+
+static const char *describe_types(dm_lower *lw, const dm_val *args, int count)
+{
+    const char *text = "";
+    for (int i = 0; i < count; i++)
+        text = dm_lang_format(lw->lang, "%s%s%s", text, i > 0 ? ", " : "",
+                              dm_lower_type(lw, args[i])->name);
+    return text;
+}
+
+dm_val dm_lower_row(dm_lower *lw, const dm_builtin *row, const dm_bind *bind, const dm_val *args,
+                    int count)
+{
+    dm_val folded;
+    if (dm_fold(&lw->b, row, bind, args, count, &folded))
+        return folded;
+    dm_bind *kept = dm_lang_alloc(lw->lang, sizeof *kept);
+    *kept = *bind;
+    dm_ir_op *op = dm_ir_op_new(&lw->b, DM_IR_CALL, args, count, bind->result);
+    op->row = row;
+    op->bind = kept;
+    return op->result;
+}
+
+/* The row that takes these arguments; weak literals are given the others' scalar. */
+static const dm_builtin *find_row(dm_lower *lw, const dm_builtin *first, dm_val *args, int count,
+                                  dm_bind *bind)
+{
+    const dm_type *types[DM_BUILTIN_PARAMS_MAX];
+    for (int i = 0; i < count; i++)
+        types[i] = dm_lower_type(lw, args[i]);
+    for (const dm_builtin *row = first; row != NULL; row = row->next)
+        if (dm_builtin_match(lw->lang, row, types, count, bind))
+            return row;
+    if (!lw->weak)
+        return NULL;
+    int scalar = -1;
+    for (int i = 0; i < count; i++) {
+        const dm_ir_op *c = dm_ir_const(lw->function, args[i]);
+        bool number = dm_type_is_scalar(types[i]) || dm_type_is_numeric(types[i]);
+        if (!(c != NULL && c->is_literal) && number && types[i]->scalar != DM_BOOL)
+            scalar = types[i]->scalar;
+    }
+    if (scalar < 0)
+        return NULL;
+    for (int i = 0; i < count; i++) {
+        const dm_ir_op *c = dm_ir_const(lw->function, args[i]);
+        if (c != NULL && c->is_literal) {
+            args[i] = dm_ir_cast(&lw->b, args[i], dm_type_scalar(lw->lang, (dm_scalar)scalar));
+            types[i] = dm_lower_type(lw, args[i]);
+        }
+    }
+    for (const dm_builtin *row = first; row != NULL; row = row->next)
+        if (dm_builtin_match(lw->lang, row, types, count, bind))
+            return row;
+    return NULL;
+}
+
+static bool holds_half(const dm_type *type)
+{
+    return (type->kind == DM_TYPE_SCALAR || dm_type_is_numeric(type)) && type->scalar == DM_F16;
+}
+
+dm_operand dm_lower_builtin(dm_lower *lw, const dm_ast *at, const char *name, const dm_val *args,
+                            int count, const char *shown)
+{
+    const dm_builtin *first = dm_builtin_find(name);
+    dm_val given[DM_BUILTIN_PARAMS_MAX];
+    dm_bind bind;
+    if (first == NULL || count > DM_BUILTIN_PARAMS_MAX)
+        return dm_lower_error(lw, at, NULL, "'%s' is not supported", shown);
+    bool half = false;
+    for (int i = 0; i < count; i++) {
+        given[i] = args[i];
+        const dm_type *type = dm_lower_type(lw, args[i]);
+        if (holds_half(type)) {
+            half = true;
+            given[i] = dm_ir_cast(&lw->b, args[i], dm_type_with_scalar(lw->lang, type, DM_F32));
+        }
+    }
+    const dm_builtin *row = find_row(lw, first, given, count, &bind);
+    if (row == NULL) {
+        const char *hint = NULL;
+        if (count == 2 && dm_type_is_scalar(dm_lower_type(lw, args[0])) &&
+            dm_type_is_scalar(dm_lower_type(lw, args[1])))
+            hint = dm_lang_format(lw->lang, "convert one of them, for instance with wp.%s(...)",
+                                  dm_lower_type(lw, args[0])->name);
+        return dm_lower_error(lw, at, hint, "'%s' does not take (%s)", shown,
+                              describe_types(lw, args, count));
+    }
+    dm_val result = dm_lower_row(lw, row, &bind, given, count);
+    if (half && holds_half(dm_type_with_scalar(lw->lang, bind.result, DM_F16)) &&
+        bind.result->scalar == DM_F32)
+        result = dm_ir_cast(&lw->b, result, dm_type_with_scalar(lw->lang, bind.result, DM_F16));
+    return dm_lower_value_operand(result);
+}
+
+const char *dm_lower_operator(dm_token_kind op)
+{
+    switch (op) {
+    case DM_TOK_PLUS:
+        return "add";
+    case DM_TOK_MINUS:
+        return "sub";
+    case DM_TOK_STAR:
+    case DM_TOK_AT:
+        return "mul";
+    case DM_TOK_SLASH:
+        return "div";
+    case DM_TOK_DOUBLESLASH:
+        return "floordiv";
+    case DM_TOK_PERCENT:
+        return "mod";
+    case DM_TOK_DOUBLESTAR:
+        return "pow";
+    case DM_TOK_AMPERSAND:
+        return "bit_and";
+    case DM_TOK_PIPE:
+        return "bit_or";
+    case DM_TOK_CARET:
+        return "bit_xor";
+    case DM_TOK_SHIFTLEFT:
+        return "lshift";
+    case DM_TOK_SHIFTRIGHT:
+        return "rshift";
+    case DM_TOK_LESS:
+        return "_lt";
+    case DM_TOK_LESSEQUAL:
+        return "_le";
+    case DM_TOK_GREATER:
+        return "_gt";
+    case DM_TOK_GREATEREQUAL:
+        return "_ge";
+    case DM_TOK_EQUAL:
+        return "_eq";
+    case DM_TOK_NOTEQUAL:
+        return "_ne";
+    default:
+        return NULL;
+    }
+}
+
+dm_operand dm_lower_binary(dm_lower *lw, const dm_ast *at, dm_token_kind op, dm_val a, dm_val b)
+{
+    dm_val args[] = {a, b};
+    const char *spelling = dm_token_name(op);
+    char shown[8];
+    snprintf(shown, sizeof shown, "%.*s", (int)strlen(spelling) - 2, spelling + 1);
+    return dm_lower_builtin(lw, at, dm_lower_operator(op), args, 2, shown);
+}
+
+/* ---- Names and literals ---- */
+
+static dm_operand lower_name(dm_lower *lw, const dm_ast *ast)
+{
+    int found = dm_lower_find_variable(lw, ast->name);
+    if (found >= 0) {
+        const dm_variable *variable = &lw->variables[found];
+        if (variable->now.kind != DM_OPERAND_ERROR)
+            return variable->now;
+        if (variable->bad)
+            return DM_OPERAND_BAD;
+        if (variable->type != NULL)
+            return dm_lower_error(lw, ast, NULL, "'%s' has no value here", ast->name);
+    }
+    const dm_value *known = dm_scope_eval(lw->scope, ast);
+    if (known == lw->module->unknown && dm_scope_lookup(lw->scope, ast->name, ast->pos) == NULL) {
+        if (lw->scope == lw->module->library || lw->weak) /* our own texts leave "wp." out */
+            return dm_lower_known(dm_value_member(
+                lw->scope, &(dm_value){.kind = DM_VALUE_MODULE, .text = "warp"}, ast->name));
+        return dm_lower_error(lw, ast, NULL, "nothing is called '%s' here", ast->name);
+    }
+    return dm_lower_known(known);
+}
+
+/* ---- Operators ---- */
+
+static dm_operand lower_unary(dm_lower *lw, const dm_ast *ast)
+{
+    dm_val value;
+    if (!dm_lower_value(lw, ast->a, &value))
+        return DM_OPERAND_BAD;
+    if (ast->op == DM_TOK_NOT) {
+        dm_val truth;
+        if (!dm_lower_truth(lw, ast->a, value, &truth))
+            return DM_OPERAND_BAD;
+        return dm_lower_builtin(lw, ast, "unot", &truth, 1, "not");
+    }
+    const char *name = ast->op == DM_TOK_MINUS ? "neg" : ast->op == DM_TOK_PLUS ? "pos" : "invert";
+    return dm_lower_builtin(lw, ast, name, &value, 1,
+                            ast->op == DM_TOK_MINUS  ? "-"
+                            : ast->op == DM_TOK_PLUS ? "+"
+                                                     : "~");
+}
+
+static dm_operand lower_binary(dm_lower *lw, const dm_ast *ast)
+{
+    dm_val a, b;
+    bool fine = dm_lower_value(lw, ast->a, &a);
+    fine = dm_lower_value(lw, ast->b, &b) && fine;
+    if (!fine)
+        return DM_OPERAND_BAD;
+    return dm_lower_binary(lw, ast, ast->op, a, b);
+}
+
+/* As C converts before it compares. */
+static const dm_type *common_scalar(dm_lower *lw, const dm_type *a, const dm_type *b)
+{
+    int bytes_a = dm_scalar_bytes((dm_scalar)a->scalar),
+        bytes_b = dm_scalar_bytes((dm_scalar)b->scalar);
+    bool float_a = dm_type_is_float(a), float_b = dm_type_is_float(b);
+    if (float_a || float_b)
+        return float_a && float_b ? (bytes_a >= bytes_b ? a : b) : float_a ? a : b;
+    if (bytes_a < 4 && bytes_b < 4)
+        return dm_type_scalar(lw->lang, DM_I32);
+    if (bytes_a != bytes_b)
+        return bytes_a > bytes_b ? a : b;
+    return dm_scalar_is_signed((dm_scalar)a->scalar) ? b : a;
+}
+
+/* Vectors and matrices are equal when all components are. */
+static dm_val compare_numeric(dm_lower *lw, const dm_ast *at, dm_token_kind op, dm_val a, dm_val b)
+{
+    dm_val all = DM_VAL_NONE;
+    int count = dm_type_components(dm_lower_type(lw, a));
+    for (int i = 0; i < count; i++) {
+        dm_val parts[] = {dm_ir_extract_at(&lw->b, a, i), dm_ir_extract_at(&lw->b, b, i)};
+        dm_val one = dm_lower_builtin(lw, at, dm_lower_operator(op), parts, 2, "==").value;
+        dm_val both[] = {all, one};
+        all = i == 0 ? one
+                     : dm_lower_builtin(lw, at, op == DM_TOK_EQUAL ? "_and" : "_or", both, 2, "==")
+                           .value;
+    }
+    return all;
+}
+
+static bool compare(dm_lower *lw, const dm_ast *at, dm_token_kind op, dm_val a, dm_val b,
+                    dm_val *out)
+{
+    const dm_type *type_a = dm_lower_type(lw, a), *type_b = dm_lower_type(lw, b);
+    if (dm_type_is_scalar(type_a) && dm_type_is_scalar(type_b) && type_a != type_b) {
+        const dm_type *common = common_scalar(lw, type_a, type_b);
+        a = dm_ir_cast(&lw->b, a, common);
+        b = dm_ir_cast(&lw->b, b, common);
+    }
+    if (dm_type_is_numeric(type_a) && type_a == type_b &&
+        (op == DM_TOK_EQUAL || op == DM_TOK_NOTEQUAL)) {
+        *out = compare_numeric(lw, at, op, a, b);
+        return true;
+    }
+    dm_operand result = dm_lower_binary(lw, at, op, a, b);
+    *out = result.value;
+    return result.kind == DM_OPERAND_VALUE;
+}
+
+/* `a is None`, `dtype == wp.float32`: known while compiling. */
+static bool same_known(const dm_value *a, const dm_value *b, bool *out)
+{
+    if (a->kind == DM_VALUE_UNKNOWN || b->kind == DM_VALUE_UNKNOWN)
+        return false;
+    if (a->kind != b->kind)
+        *out = false;
+    else if (a->kind == DM_VALUE_TYPE)
+        *out = a->type == b->type;
+    else if (a->kind == DM_VALUE_STRING || a->kind == DM_VALUE_BUILTIN)
+        *out = strcmp(a->text, b->text) == 0;
+    else if (a->kind == DM_VALUE_NONE)
+        *out = true;
+    else if (a->kind == DM_VALUE_FUNCTION)
+        *out = a->function == b->function;
+    else
+        return false;
+    return true;
+}
+
+static dm_operand lower_compare(dm_lower *lw, const dm_ast *ast)
+{
+    dm_val left, all = DM_VAL_NONE;
+    dm_operand first = dm_lower_expr(lw, ast->items[0]);
+    for (int i = 0; i + 1 < ast->count; i++) {
+        dm_token_kind op = ast->ops[i];
+        dm_operand second = dm_lower_expr(lw, ast->items[i + 1]);
+        bool negated = op == DM_TOK_NOTEQUAL || op == DM_TOK_NOT_SIGN, same;
+        bool equality = negated || op == DM_TOK_EQUAL || op == DM_TOK_IS;
+        dm_val right, one;
+        if (equality && first.kind == DM_OPERAND_KNOWN && second.kind == DM_OPERAND_KNOWN &&
+            same_known(first.known, second.known, &same)) {
+            one = dm_ir_bool(&lw->b, same != negated);
+        } else {
+            if (!dm_lower_operator(op))
+                return dm_lower_error(lw, ast, NULL, "%s is not supported in kernels",
+                                      dm_token_name(op));
+            if (!dm_lower_materialize(lw, ast->items[i], &first, &left) ||
+                !dm_lower_materialize(lw, ast->items[i + 1], &second, &right) ||
+                !compare(lw, ast, op, left, right, &one))
+                return DM_OPERAND_BAD;
+        }
+        dm_val both[] = {all, one};
+        all = i == 0 ? one : dm_lower_builtin(lw, ast, "_and", both, 2, "and").value;
+        first = second;
+    }
+    return dm_lower_value_operand(all);
+}
+
+/* ---- Choices: the untaken side is not evaluated ---- */
+
+static bool only_pure(const dm_ir_block *block)
+{
+    for (int i = 0; i < block->count; i++) {
+        const dm_ir_op *op = block->ops[i];
+        bool traps = op->kind == DM_IR_CALL &&
+                     (strcmp(op->row->name, "div") == 0 || strcmp(op->row->name, "mod") == 0 ||
+                      strcmp(op->row->name, "floordiv") == 0) &&
+                     dm_type_is_int(op->bind->result);
+        if (dm_ir_infos[op->kind].effect != DM_IR_PURE || traps)
+            return false;
+    }
+    return true;
+}
+
+static void append_all(dm_lower *lw, const dm_ir_block *block)
+{
+    for (int i = 0; i < block->count; i++)
+        dm_ir_append(lw->lang, lw->b.block, block->ops[i]);
+}
+
+static void end_block(dm_lower *lw, dm_ir_block *block, dm_val value)
+{
+    dm_ir_block *before = lw->b.block;
+    lw->b.block = block;
+    dm_ir_op_new(&lw->b, DM_IR_YIELD, &value, value == DM_VAL_NONE ? 0 : 1, NULL);
+    lw->b.block = before;
+}
+
+static dm_val choose(dm_lower *lw, dm_val condition, dm_ir_block *then, dm_ir_block *other,
+                     dm_val a, dm_val b)
+{
+    end_block(lw, then, a);
+    end_block(lw, other, b);
+    dm_ir_op *op = dm_ir_op_new(&lw->b, DM_IR_IF, &condition, 1, dm_lower_type(lw, a));
+    op->blocks[0] = then;
+    op->blocks[1] = other;
+    return op->result;
+}
+
+/* a and b, a or b: b's work is done only when it counts, unless it is free of effects. */
+static dm_operand lower_boolean(dm_lower *lw, const dm_ast *ast)
+{
+    dm_val all;
+    bool is_or = ast->op == DM_TOK_OR;
+    if (!dm_lower_value(lw, ast->items[0], &all) || !dm_lower_truth(lw, ast->items[0], all, &all))
+        return DM_OPERAND_BAD;
+    for (int i = 1; i < ast->count; i++) {
+        int64_t decided;
+        if (dm_ir_const_int(lw->function, all, &decided) && (decided != 0) == is_or)
+            break;
+        dm_ir_block *before = lw->b.block, *inner = dm_ir_block_new(lw->lang);
+        dm_val next;
+        lw->b.block = inner;
+        bool fine = dm_lower_value(lw, ast->items[i], &next) &&
+                    dm_lower_truth(lw, ast->items[i], next, &next);
+        lw->b.block = before;
+        if (!fine)
+            return DM_OPERAND_BAD;
+        if (only_pure(inner)) {
+            append_all(lw, inner);
+            dm_val both[] = {all, next};
+            all = dm_lower_builtin(lw, ast, is_or ? "_or" : "_and", both, 2, "and").value;
+        } else {
+            dm_ir_block *shortcut = dm_ir_block_new(lw->lang);
+            lw->b.block = shortcut;
+            dm_val decision = dm_ir_bool(&lw->b, is_or);
+            lw->b.block = before;
+            all = is_or ? choose(lw, all, shortcut, inner, decision, next)
+                        : choose(lw, all, inner, shortcut, next, decision);
+        }
+    }
+    return dm_lower_value_operand(all);
+}
+
+/* a if c else b */
+static dm_operand lower_ternary(dm_lower *lw, const dm_ast *ast)
+{
+    dm_val condition, a, b;
+    if (!dm_lower_value(lw, ast->b, &condition) ||
+        !dm_lower_truth(lw, ast->b, condition, &condition))
+        return DM_OPERAND_BAD;
+    int64_t decided;
+    if (dm_ir_const_int(lw->function, condition, &decided))
+        return dm_lower_expr(lw, decided != 0 ? ast->a : ast->c);
+    dm_ir_block *before = lw->b.block, *then = dm_ir_block_new(lw->lang),
+                *other = dm_ir_block_new(lw->lang);
+    lw->b.block = then;
+    bool fine = dm_lower_value(lw, ast->a, &a);
+    lw->b.block = other;
+    fine = dm_lower_value(lw, ast->c, &b) && fine;
+    lw->b.block = before;
+    if (!fine)
+        return DM_OPERAND_BAD;
+    if (dm_lower_type(lw, a) != dm_lower_type(lw, b))
+        return dm_lower_error(lw, ast, NULL, "the two sides of 'if ... else' are %s and %s",
+                              dm_lower_type(lw, a)->name, dm_lower_type(lw, b)->name);
+    return dm_lower_value_operand(choose(lw, condition, then, other, a, b));
+}
+
+/* ---- Attributes ---- */
+
+int dm_lower_component(const dm_type *type, const char *name)
+{
+    static const char letters[] = "xyzw";
+    if ((type->kind != DM_TYPE_VEC && type->kind != DM_TYPE_QUAT) || name[1] != '\0')
+        return -1;
+    const char *found = strchr(letters, name[0]);
+    int index = found == NULL || *found == '\0' ? -1 : (int)(found - letters);
+    return index < type->rows ? index : -1;
+}
+
+/* The translation or rotation of a transform. */
+static dm_val transform_part(dm_lower *lw, dm_val value, bool rotation)
+{
+    dm_scalar scalar = (dm_scalar)dm_lower_type(lw, value)->scalar;
+    dm_val parts[4];
+    int first = rotation ? 3 : 0, count = rotation ? 4 : 3;
+    for (int i = 0; i < count; i++)
+        parts[i] = dm_ir_extract_at(&lw->b, value, first + i);
+    return dm_ir_make(&lw->b,
+                      rotation ? dm_type_quat(lw->lang, scalar) : dm_type_vec(lw->lang, 3, scalar),
+                      parts, count);
+}
+
+static dm_operand shape_operand(dm_lower *lw, dm_val array)
+{
+    const dm_type *type = dm_lower_type(lw, array), *i32 = dm_type_scalar(lw->lang, DM_I32);
+    dm_operand *items = dm_lang_alloc_array(lw->lang, 4, sizeof *items);
+    for (int i = 0; i < type->ndim; i++) {
+        dm_val args[] = {array, dm_ir_int(&lw->b, i32, i)};
+        dm_val size = type->fixed ? dm_ir_int(&lw->b, i32, type->rows)
+                                  : dm_ir_simple(&lw->b, DM_IR_SHAPE, args, 2, i32);
+        items[i] = dm_lower_value_operand(size);
+    }
+    return (dm_operand){
+        .kind = DM_OPERAND_ITEMS, .items = items, .count = type->ndim, .value = DM_VAL_NONE};
+}
+
+dm_operand dm_lower_attribute(dm_lower *lw, const dm_ast *at, const dm_operand *base,
+                              const char *name)
+{
+    if (base->kind == DM_OPERAND_ERROR)
+        return DM_OPERAND_BAD;
+    if (base->kind == DM_OPERAND_KNOWN) {
+        const dm_value *member = dm_value_member(lw->scope, base->known, name);
+        if (member != NULL)
+            return dm_lower_known(member);
+        if (base->known->kind != DM_VALUE_NUMBERS && base->known->kind != DM_VALUE_SCALAR)
+            return dm_lower_error(lw, at, NULL,
+                                  base->known->kind == DM_VALUE_UNKNOWN
+                                      ? "'%s' of something that is not known here"
+                                      : "it has no member '%s'",
+                                  name);
+    }
+    dm_val value;
+    if (!dm_lower_materialize(lw, at, base, &value))
+        return DM_OPERAND_BAD;
+    const dm_type *type = dm_lower_type(lw, value);
+    int index = dm_lower_component(type, name);
+    if (index >= 0)
+        return dm_lower_value_operand(dm_ir_extract_at(&lw->b, value, index));
+    if (type->kind == DM_TYPE_TRANSFORM && (strcmp(name, "p") == 0 || strcmp(name, "q") == 0))
+        return dm_lower_value_operand(transform_part(lw, value, name[0] == 'q'));
+    if (type->kind == DM_TYPE_ARRAY && strcmp(name, "shape") == 0)
+        return shape_operand(lw, value);
+    if (type->kind == DM_TYPE_ARRAY && strcmp(name, "dtype") == 0)
+        return dm_lower_known(dm_value_type(lw->lang, type->element));
+    if (type->kind == DM_TYPE_ARRAY && strcmp(name, "ndim") == 0)
+        return dm_lower_value_operand(
+            dm_ir_int(&lw->b, dm_type_scalar(lw->lang, DM_I32), type->ndim));
+    if (type->kind == DM_TYPE_ARRAY && strcmp(name, "size") == 0) {
+        dm_operand shape = shape_operand(lw, value);
+        dm_val size = shape.items[0].value;
+        for (int i = 1; i < shape.count; i++)
+            size = dm_lower_binary(lw, at, DM_TOK_STAR, size, shape.items[i].value).value;
+        return dm_lower_value_operand(size);
+    }
+    if ((dm_type_is_numeric(type) || dm_type_is_scalar(type)) && strcmp(name, "dtype") == 0)
+        return dm_lower_known(
+            dm_value_type(lw->lang, dm_type_scalar(lw->lang, (dm_scalar)type->scalar)));
+    int field = type->kind == DM_TYPE_STRUCT ? dm_type_field(type, name) : -1;
+    if (field >= 0)
+        return dm_lower_value_operand(dm_ir_field(&lw->b, value, field));
+    return dm_lower_error(lw, at, NULL, "%s has no '%s'", type->name, name);
+}
+
+/* ---- Indexing ---- */
+
+/* -1 is the last: constant indices are checked, others wrap when the program runs. */
+dm_val dm_lower_component_index(dm_lower *lw, const dm_type *type, dm_val index)
+{
+    (void)type;
+    return dm_ir_cast(&lw->b, index, dm_type_scalar(lw->lang, DM_I32));
+}
+
+static bool constant_index(dm_lower *lw, const dm_ast *at, dm_val *index, int length)
+{
+    int64_t number;
+    if (!dm_ir_const_int(lw->function, *index, &number))
+        return true;
+    if (number < -length || number >= length) {
+        dm_lower_error(lw, at, NULL, "index %lld is outside of 0 to %d", (long long)number,
+                       length - 1);
+        return false;
+    }
+    if (number < 0)
+        *index = dm_ir_int(&lw->b, dm_type_scalar(lw->lang, DM_I32), number + length);
+    return true;
+}
+
+static bool lower_index_value(dm_lower *lw, const dm_ast *ast, dm_val *out)
+{
+    if (!dm_lower_value(lw, ast, out))
+        return false;
+    const dm_type *type = dm_lower_type(lw, *out);
+    if (!dm_type_is_int(type)) {
+        dm_lower_error(lw, ast, "convert it with int(...)", "an index must be an integer, not %s",
+                       type->name);
+        return false;
+    }
+    *out = dm_ir_cast(&lw->b, *out, dm_type_scalar(lw->lang, DM_I32));
+    return true;
+}
+
+/* first and count of a slice with constant bounds */
+static bool constant_slice(dm_lower *lw, const dm_ast *slice, int length, int *first, int *count,
+                           int *step)
+{
+    const dm_ast *parts[] = {slice->a, slice->b, slice->c};
+    int64_t numbers[] = {0, length, 1};
+    bool given[3] = {false, false, false};
+    for (int i = 0; i < 3; i++) {
+        dm_val value;
+        if (parts[i] == NULL)
+            continue;
+        given[i] = true;
+        if (!dm_lower_value(lw, parts[i], &value))
+            return false;
+        if (!dm_ir_const_int(lw->function, value, &numbers[i])) {
+            dm_lower_error(lw, parts[i], NULL, "a slice of a vector needs constant bounds");
+            return false;
+        }
+    }
+    if (numbers[2] == 0) {
+        dm_lower_error(lw, slice, NULL, "a slice cannot have step 0");
+        return false;
+    }
+    int64_t low = numbers[2] > 0 ? 0 : -1, high = numbers[2] > 0 ? length : length - 1;
+    if (numbers[2] < 0 && !given[0])
+        numbers[0] = length - 1;
+    if (numbers[2] < 0 && !given[1])
+        numbers[1] = -1 - length; /* becomes -1 below */
+    for (int i = 0; i < 2; i++) {
+        numbers[i] += numbers[i] < 0 ? length : 0;
+        numbers[i] = numbers[i] < low ? low : numbers[i] > high ? high : numbers[i];
+    }
+    *first = (int)numbers[0];
+    *step = (int)numbers[2];
+    *count = 0;
+    for (int64_t at = numbers[0]; numbers[2] > 0 ? at < numbers[1] : at > numbers[1];
+         at += numbers[2])
+        (*count)++;
+    if (*count == 0) {
+        dm_lower_error(lw, slice, NULL, "this slice is empty");
+        return false;
+    }
+    return true;
+}
+
+static dm_operand index_vector(dm_lower *lw, const dm_ast *at, dm_val base, const dm_ast *index)
+{
+    const dm_type *type = dm_lower_type(lw, base);
+    int length = dm_type_components(type);
+    if (index->kind == DM_AST_SLICE) {
+        int first, count, step;
+        if (!constant_slice(lw, index, length, &first, &count, &step))
+            return DM_OPERAND_BAD;
+        dm_val *parts = dm_lang_alloc_array(lw->lang, (size_t)count, sizeof *parts);
+        for (int i = 0; i < count; i++)
+            parts[i] = dm_ir_extract_at(&lw->b, base, first + i * step);
+        return dm_lower_value_operand(dm_ir_make(
+            &lw->b, dm_type_vec(lw->lang, count, (dm_scalar)type->scalar), parts, count));
+    }
+    dm_val which;
+    if (!lower_index_value(lw, index, &which) || !constant_index(lw, index, &which, length))
+        return DM_OPERAND_BAD;
+    (void)at;
+    return dm_lower_value_operand(dm_ir_extract(&lw->b, base, which));
+}
+
+/* The component number of row i, column j. */
+static dm_val matrix_index(dm_lower *lw, const dm_ast *at, const dm_type *type, dm_val row, int col,
+                           dm_val dynamic_col)
+{
+    const dm_type *i32 = dm_type_scalar(lw->lang, DM_I32);
+    dm_val start =
+        dm_lower_binary(lw, at, DM_TOK_STAR, row, dm_ir_int(&lw->b, i32, type->cols)).value;
+    dm_val column = dynamic_col == DM_VAL_NONE ? dm_ir_int(&lw->b, i32, col) : dynamic_col;
+    return dm_lower_binary(lw, at, DM_TOK_PLUS, start, column).value;
+}
+
+static dm_operand index_matrix(dm_lower *lw, const dm_ast *at, dm_val base,
+                               const dm_ast *const *indices, int count)
+{
+    const dm_type *type = dm_lower_type(lw, base);
+    dm_val row, col;
+    for (int i = 0; i < count; i++)
+        if (indices[i]->kind == DM_AST_SLICE)
+            return dm_lower_error(lw, indices[i], NULL, "slices of matrices are not supported");
+    if (!lower_index_value(lw, indices[0], &row) ||
+        !constant_index(lw, indices[0], &row, type->rows))
+        return DM_OPERAND_BAD;
+    if (count == 2) {
+        if (!lower_index_value(lw, indices[1], &col) ||
+            !constant_index(lw, indices[1], &col, type->cols))
+            return DM_OPERAND_BAD;
+        return dm_lower_value_operand(
+            dm_ir_extract(&lw->b, base, matrix_index(lw, at, type, row, 0, col)));
+    }
+    dm_val *parts = dm_lang_alloc_array(lw->lang, (size_t)type->cols, sizeof *parts);
+    for (int j = 0; j < type->cols; j++)
+        parts[j] = dm_ir_extract(&lw->b, base, matrix_index(lw, at, type, row, j, DM_VAL_NONE));
+    return dm_lower_value_operand(dm_ir_make(
+        &lw->b, dm_type_vec(lw->lang, type->cols, (dm_scalar)type->scalar), parts, type->cols));
+}
+
+/* a[i, 2:n, ::k]: a view with one start, end and step for each dimension that stays. */
+static dm_operand slice_array(dm_lower *lw, const dm_ast *at, dm_val base,
+                              const dm_ast *const *indices, int count)
+{
+    const dm_type *type = dm_lower_type(lw, base), *i32 = dm_type_scalar(lw->lang, DM_I32);
+    dm_val args[1 + 12];
+    int used = 0, mask = 0, stays = 0;
+    args[used++] = base;
+    for (int i = 0; i < type->ndim; i++) {
+        const dm_ast *index = i < count ? indices[i] : NULL;
+        bool plain = index != NULL && index->kind != DM_AST_SLICE;
+        dm_val shape_args[] = {base, dm_ir_int(&lw->b, i32, i)};
+        dm_val size = dm_ir_simple(&lw->b, DM_IR_SHAPE, shape_args, 2, i32);
+        dm_val parts[3] = {dm_ir_int(&lw->b, i32, 0), size, dm_ir_int(&lw->b, i32, 1)};
+        const dm_ast *given[3] = {NULL, NULL, NULL};
+        if (plain) {
+            mask |= 1 << i;
+            given[0] = index;
+        } else if (index != NULL) {
+            given[0] = index->a;
+            given[1] = index->b;
+            given[2] = index->c;
+        }
+        for (int k = 0; k < 3; k++)
+            if (given[k] != NULL && !lower_index_value(lw, given[k], &parts[k]))
+                return DM_OPERAND_BAD;
+        int64_t step;
+        if (given[2] != NULL && (!dm_ir_const_int(lw->function, parts[2], &step) || step <= 0))
+            return dm_lower_error(lw, given[2], NULL,
+                                  "the step of an array's slice must be a positive constant");
+        memcpy(args + used, parts, sizeof parts);
+        used += 3;
+        stays += !plain;
+    }
+    (void)at;
+    dm_ir_op *op = dm_ir_op_new(&lw->b, DM_IR_SLICE, args, used,
+                                dm_type_array(lw->lang, stays, type->element));
+    op->index = mask;
+    return dm_lower_value_operand(op->result);
+}
+
+static dm_operand index_array(dm_lower *lw, const dm_ast *at, dm_val base,
+                              const dm_ast *const *indices, int count)
+{
+    const dm_type *type = dm_lower_type(lw, base);
+    dm_val args[5] = {base};
+    if (count > type->ndim)
+        return dm_lower_error(lw, at, NULL, "%d indices for an array of %d dimensions", count,
+                              type->ndim);
+    for (int i = 0; i < count; i++)
+        if (indices[i]->kind == DM_AST_SLICE && !type->fixed)
+            return slice_array(lw, at, base, indices, count);
+    for (int i = 0; i < count; i++)
+        if (!lower_index_value(lw, indices[i], &args[i + 1]))
+            return DM_OPERAND_BAD;
+    bool whole = count == type->ndim;
+    const dm_type *result =
+        whole ? type->element : dm_type_array(lw->lang, type->ndim - count, type->element);
+    return dm_lower_value_operand(
+        dm_ir_simple(&lw->b, whole ? DM_IR_LOAD : DM_IR_VIEW, args, count + 1, result));
+}
+
+dm_operand dm_lower_index(dm_lower *lw, const dm_ast *at, dm_val base, const dm_ast *const *indices,
+                          int count)
+{
+    const dm_type *type = dm_lower_type(lw, base);
+    if (type->kind == DM_TYPE_ARRAY)
+        return index_array(lw, at, base, indices, count);
+    if (type->kind == DM_TYPE_MAT && count <= 2)
+        return index_matrix(lw, at, base, indices, count);
+    if (dm_type_is_numeric(type) && type->kind != DM_TYPE_MAT && count == 1)
+        return index_vector(lw, at, base, indices[0]);
+    int64_t number;
+    dm_val index;
+    if (type->kind == DM_TYPE_TUPLE && count == 1 && lower_index_value(lw, indices[0], &index)) {
+        if (dm_ir_const_int(lw->function, index, &number) && number >= 0 &&
+            number < type->field_count)
+            return dm_lower_value_operand(dm_ir_field(&lw->b, base, (int)number));
+        return dm_lower_error(lw, at, NULL, "a tuple's index must be a constant inside of it");
+    }
+    return dm_lower_error(lw, at, NULL, "%s cannot be indexed so", type->name);
+}
+
+static dm_operand lower_subscript(dm_lower *lw, const dm_ast *ast)
+{
+    dm_operand base = dm_lower_expr(lw, ast->a);
+    if (base.kind == DM_OPERAND_ERROR)
+        return base;
+    const dm_operand *items = base.items;
+    int count = base.count;
+    dm_val index;
+    if (base.kind == DM_OPERAND_KNOWN && base.known->kind == DM_VALUE_ITEMS && ast->count == 1) {
+        int64_t number;
+        if (!lower_index_value(lw, ast->items[0], &index))
+            return DM_OPERAND_BAD;
+        if (dm_ir_const_int(lw->function, index, &number) && number >= -base.known->count &&
+            number < base.known->count)
+            return dm_lower_known(
+                base.known->items[number < 0 ? number + base.known->count : number]);
+        return dm_lower_error(lw, ast, NULL, "a tuple's index must be a constant inside of it");
+    }
+    if (base.kind == DM_OPERAND_KNOWN &&
+        (base.known->kind == DM_VALUE_GENERIC_CLASS || base.known->kind == DM_VALUE_TYPE))
+        return dm_lower_known(dm_scope_eval(lw->scope, ast));
+    if (base.kind == DM_OPERAND_ITEMS && ast->count == 1) {
+        int64_t number;
+        if (!lower_index_value(lw, ast->items[0], &index))
+            return DM_OPERAND_BAD;
+        if (!dm_ir_const_int(lw->function, index, &number) || number < -count || number >= count)
+            return dm_lower_error(lw, ast, NULL, "a tuple's index must be a constant inside of it");
+        return items[number < 0 ? number + count : number];
+    }
+    dm_val value;
+    if (!dm_lower_materialize(lw, ast->a, &base, &value))
+        return DM_OPERAND_BAD;
+    return dm_lower_index(lw, ast, value, (const dm_ast *const *)ast->items, ast->count);
+}
+
+static dm_operand lower_tuple(dm_lower *lw, const dm_ast *ast)
+{
+    dm_operand *items = dm_lang_alloc_array(lw->lang, (size_t)ast->count + 1, sizeof *items);
+    for (int i = 0; i < ast->count; i++) {
+        items[i] = dm_lower_expr(lw, ast->items[i]);
+        if (items[i].kind == DM_OPERAND_ERROR)
+            return DM_OPERAND_BAD;
+    }
+    return (dm_operand){
+        .kind = DM_OPERAND_ITEMS, .items = items, .count = ast->count, .value = DM_VAL_NONE};
+}
+
+dm_operand dm_lower_expr(dm_lower *lw, const dm_ast *ast)
+{
+    dm_operand result;
+    dm_value known = {0};
+    dm_pos before = lw->b.pos;
+    lw->b.pos = ast->pos;
+    switch (ast->kind) {
+    case DM_AST_NAME:
+        result = lower_name(lw, ast);
+        break;
+    case DM_AST_INT:
+    case DM_AST_FLOAT:
+    case DM_AST_BOOL:
+    case DM_AST_STRING:
+    case DM_AST_NONE:
+        result = dm_lower_known(dm_scope_eval(lw->scope, ast));
+        if (ast->kind == DM_AST_INT || ast->kind == DM_AST_FLOAT) {
+            known = *result.known;
+            result.kind = DM_OPERAND_VALUE;
+            known_value(lw, ast, &known, &result.value);
+        }
+        break;
+    case DM_AST_UNARY:
+        result = lower_unary(lw, ast);
+        break;
+    case DM_AST_BINARY:
+        result = lower_binary(lw, ast);
+        break;
+    case DM_AST_COMPARE:
+        result = lower_compare(lw, ast);
+        break;
+    case DM_AST_BOOLEAN:
+        result = lower_boolean(lw, ast);
+        break;
+    case DM_AST_TERNARY:
+        result = lower_ternary(lw, ast);
+        break;
+    case DM_AST_CALL:
+        result = dm_lower_call(lw, ast);
+        break;
+    case DM_AST_ATTRIBUTE: {
+        dm_operand base = dm_lower_expr(lw, ast->a);
+        result = dm_lower_attribute(lw, ast, &base, ast->name);
+        break;
+    }
+    case DM_AST_SUBSCRIPT:
+        result = lower_subscript(lw, ast);
+        break;
+    case DM_AST_TUPLE:
+    case DM_AST_LIST:
+        result = lower_tuple(lw, ast);
+        break;
+    default:
+        result = dm_lower_error(lw, ast, NULL, "%s cannot be used in a kernel",
+                                ast->kind == DM_AST_OPAQUE ? ast->name : "this");
+        break;
+    }
+    lw->b.pos = before;
+    return result;
+}

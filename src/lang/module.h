@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* module.h - one file being compiled: its scopes, kernels and functions. */
+#ifndef DM_LANG_MODULE_H
+#define DM_LANG_MODULE_H
+
+#include "lang/ir.h"
+#include "lang/value.h"
+
+typedef struct dm_define {
+    const char *name, *text; /* a captured name and the expression it stands for */
+} dm_define;
+
+typedef struct dm_module_options {
+    bool warp_compat;         /* gradients as Warp's where they differ */
+    const dm_define *defines; /* for captured names that cannot be worked out */
+    int define_count;
+} dm_module_options;
+
+/* A function of our library, once it was asked for. */
+typedef struct dm_library_found {
+    const char *name;
+    const dm_value *value; /* NULL: there is none */
+    struct dm_library_found *next;
+} dm_library_found;
+
+typedef struct dm_module {
+    dm_lang *lang;
+    dm_module_options options;
+    dm_scope *root;
+    dm_function_decl **kernels;
+    int kernel_count, kernel_capacity;
+    dm_ir_function *functions, *last_function; /* instances, callees before callers */
+    int function_count;
+    int call_depth; /* functions being compiled inside of each other */
+    dm_library_found *library_found;
+    dm_scope *library; /* our own functions in the dialect; NULL until one is needed */
+    const dm_value *unknown;
+} dm_module_unit;
+
+/* Find the scopes and kernels of a tree. */
+dm_module_unit *dm_module_new(dm_lang *lang, const dm_ast *tree, const dm_module_options *options);
+
+/* What an expression outside of kernels stands for; never NULL, UNKNOWN when it cannot be said. */
+const dm_value *dm_scope_eval(dm_scope *scope, const dm_ast *ast);
+/* What a name stands for at a place; NULL when nothing binds it. */
+const dm_value *dm_scope_lookup(dm_scope *scope, const char *name, dm_pos pos);
+/* A member of a module, class or enum; NULL when there is none. */
+const dm_value *dm_value_member(dm_scope *scope, const dm_value *value, const char *name);
+/* An annotation as a type, generic where it must be; NULL after an error was reported. */
+const dm_type *dm_scope_annotation(dm_scope *scope, const dm_ast *ast);
+/* A call of a type constructor such as array(dtype=...), vector(3, float); UNKNOWN when not. */
+const dm_value *dm_scope_call(dm_scope *scope, const dm_value *callee, const dm_value *const *args,
+                              const char *const *names, int count);
+/* "kernel", "func", "struct" ... when one of the decorators is Warp's of that name. */
+bool dm_ast_decorated(dm_scope *scope, const dm_ast *ast, const char *name, const dm_ast **call);
+/* The scope of our own functions. */
+dm_scope *dm_module_library(dm_module_unit *module);
+
+dm_value *dm_value_new(dm_lang *lang, dm_value_kind kind);
+const dm_value *dm_value_type(dm_lang *lang, const dm_type *type);
+
+/* Compile a function for these argument types, or find it; NULL after an error. */
+dm_ir_function *dm_lower_function(dm_module_unit *module, dm_function_decl *decl,
+                                  const dm_call_arg *args, int count, dm_pos call);
+dm_ir_function *dm_lower_kernel(dm_module_unit *module, dm_function_decl *decl);
+/* The backward function; NULL when there is none (with the reason in no_backward). */
+dm_ir_function *dm_adjoint(dm_module_unit *module, dm_ir_function *f);
+
+#endif

@@ -1,0 +1,996 @@
+/* SPDX-License-Identifier: MIT */
+/* print.c - statements, functions and the order of a kernel's text; see print.h. */
+#include "lang/print.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ANY_LEVEL 3
+
+static void print_block(dm_printer *pr, const dm_ir_block *block, const dm_ir_op *owner,
+                        const dm_ir_op *loop);
+
+/* ---- Lines ---- */
+
+static void start_line(dm_printer *pr)
+{
+    dm_buffer_printf(pr->out, "%*s", pr->depth * 4, "");
+}
+
+static void line(dm_printer *pr, const char *format, ...) DM_PRINTF(2, 3);
+static void line(dm_printer *pr, const char *format, ...)
+{
+    va_list args;
+    start_line(pr);
+    va_start(args, format);
+    dm_buffer_vprintf(pr->out, format, args);
+    va_end(args);
+    dm_buffer_putc(pr->out, '\n');
+}
+
+/* "/" "* 12: x = y * 2 *" "/" before the first statement of each source line */
+static void source_line(dm_printer *pr, dm_pos pos)
+{
+    const dm_lang_source *source;
+    int number, column;
+    if (!pr->options.lines || pos == DM_POS_NONE)
+        return;
+    dm_lang_locate(pr->lang, pos, &source, &number, &column);
+    if (source->library || (dm_pos)number == pr->last_line)
+        return;
+    pr->last_line = (dm_pos)number;
+    const char *text = source->text + source->lines[number - 1];
+    const char *end = memchr(text, '\n', source->size - source->lines[number - 1]);
+    size_t length = end == NULL ? source->size - source->lines[number - 1] : (size_t)(end - text);
+    while (length > 0 && (*text == ' ' || *text == '\t')) {
+        text++;
+        length--;
+    }
+    start_line(pr);
+    dm_buffer_printf(pr->out, "/* %d: ", number);
+    for (size_t i = 0; i < length && i < 120; i++) {
+        bool closes = text[i] == '*' && i + 1 < length && text[i + 1] == '/';
+        bool opens = text[i] == '/' && i + 1 < length && text[i + 1] == '*';
+        unsigned char c = (unsigned char)text[i];
+        dm_buffer_putc(pr->out, closes || opens || c < 0x20 || c >= 0x7f ? '?' : text[i]);
+    }
+    dm_buffer_puts(pr->out, " */\n");
+}
+
+/* ---- Variables ---- */
+
+static const char *name_value(dm_printer *pr, dm_val v)
+{
+    const char *wanted = pr->f->values[v].name;
+    pr->plan[v].name = dm_print_fresh(pr, wanted == NULL ? "t" : wanted);
+    return pr->plan[v].name;
+}
+
+/* Can the variable of `old` hold the next value from this operation on? */
+static bool can_take_over(const dm_printer *pr, dm_val old, int at)
+{
+    const dm_plan *plan = &pr->plan[old];
+    const dm_ir_op *def = pr->f->values[old].def;
+    if (plan->name == NULL || plan->inlined || plan->last > at || plan->fixed ||
+        plan->loop != pr->loop)
+        return false;
+    return def == NULL || def->kind != DM_IR_TID;
+}
+
+static void declare(dm_printer *pr, const dm_ir_op *op)
+{
+    dm_val v = op->result;
+    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_print_op(pr, &text, op, ANY_LEVEL);
+    start_line(pr);
+    const char *type = dm_print_type(pr, pr->f->values[v].type);
+    const char *name = name_value(pr, v);
+    if (op->kind == DM_IR_ZERO)
+        dm_buffer_printf(pr->out, "%s %s = {0};\n", type, name);
+    else
+        dm_buffer_printf(pr->out, "%s%s %s = %s;\n", pr->plan[v].changes ? "" : "const ", type,
+                         name, dm_buffer_text(&text));
+    dm_buffer_deinit(&text);
+}
+
+/* v = insert old ...: in place when old is not needed any more */
+static void print_change(dm_printer *pr, const dm_ir_op *op, int at)
+{
+    dm_val old = op->args[0];
+    const dm_type *type = pr->f->values[old].type;
+    dm_buffer value = DM_BUFFER_EMPTY, index = DM_BUFFER_EMPTY;
+    dm_print_value(pr, &value, op->args[op->arg_count - 1], ANY_LEVEL);
+    if (op->kind == DM_IR_INSERT) {
+        int64_t number;
+        dm_buffer_puts(&index, "c[");
+        if (dm_ir_const_int(pr->f, op->args[1], &number)) {
+            dm_buffer_printf(&index, "%lld]", (long long)number);
+        } else {
+            dm_print_value(pr, &index, op->args[1], 12);
+            dm_buffer_putc(&index, ']');
+        }
+    } else {
+        dm_buffer_puts(&index, type->fields[op->index].name);
+    }
+    if (can_take_over(pr, old, at)) {
+        pr->plan[op->result].name = pr->plan[old].name;
+    } else {
+        dm_buffer before = DM_BUFFER_EMPTY;
+        dm_print_value(pr, &before, old, ANY_LEVEL);
+        const dm_ir_op *def = pr->f->values[old].def;
+        const char *name = name_value(pr, op->result);
+        if (def != NULL && def->kind == DM_IR_ZERO && pr->plan[old].name == NULL)
+            line(pr, "%s %s = {0};", dm_print_type(pr, type), name);
+        else
+            line(pr, "%s %s = %s;", dm_print_type(pr, type), name, dm_buffer_text(&before));
+        dm_buffer_deinit(&before);
+    }
+    line(pr, "%s.%s = %s;", pr->plan[op->result].name, dm_buffer_text(&index),
+         dm_buffer_text(&value));
+    dm_buffer_deinit(&value);
+    dm_buffer_deinit(&index);
+}
+
+/* ---- Handing values over ---- */
+
+/* Does the expression of `v` read the variable `name`? */
+static bool reads(const dm_printer *pr, dm_val v, const char *name)
+{
+    const dm_plan *plan = &pr->plan[v];
+    const dm_ir_op *def = pr->f->values[v].def;
+    if (plan->name != NULL)
+        return plan->name == name;
+    if (def == NULL)
+        return false;
+    for (int i = 0; i < def->arg_count; i++)
+        if (def->args[i] != DM_VAL_NONE && reads(pr, def->args[i], name))
+            return true;
+    for (int k = 0; k < 2; k++)
+        if (def->blocks[k] != NULL && dm_ir_terminator(def->blocks[k]) != NULL &&
+            dm_ir_terminator(def->blocks[k])->arg_count > 0 &&
+            reads(pr, dm_ir_terminator(def->blocks[k])->args[0], name))
+            return true;
+    return false;
+}
+
+/* x = x + y is written x += y */
+static bool is_update(const dm_printer *pr, const char *target, dm_val v, const dm_ir_op **op)
+{
+    static const char *const simple[] = {"add", "sub", "mul", "div"};
+    const dm_ir_op *def = pr->f->values[v].def;
+    if (pr->plan[v].name != NULL || def == NULL || def->kind != DM_IR_CALL || def->arg_count != 2 ||
+        def->row->text == NULL || def->row->text[0] == '{' ||
+        pr->plan[def->args[0]].name != target || !dm_type_is_scalar(def->bind->result) ||
+        dm_scalar_bytes((dm_scalar)def->bind->result->scalar) < 4)
+        return false;
+    *op = def;
+    for (size_t i = 0; i < sizeof simple / sizeof simple[0]; i++)
+        if (strcmp(simple[i], def->row->name) == 0)
+            return true;
+    return false;
+}
+
+static void assign(dm_printer *pr, const char *target, dm_val v)
+{
+    const dm_ir_op *op;
+    if (pr->plan[v].name == target)
+        return;
+    dm_buffer text = DM_BUFFER_EMPTY;
+    if (is_update(pr, target, v, &op)) {
+        dm_print_value(pr, &text, op->args[1], ANY_LEVEL);
+        char sign = op->row->name[0] == 'a'   ? '+'
+                    : op->row->name[0] == 's' ? '-'
+                    : op->row->name[0] == 'm' ? '*'
+                                              : '/';
+        line(pr, "%s %c= %s;", target, sign, dm_buffer_text(&text));
+    } else {
+        dm_print_value(pr, &text, v, ANY_LEVEL);
+        line(pr, "%s = %s;", target, dm_buffer_text(&text));
+    }
+    dm_buffer_deinit(&text);
+}
+
+/* All at once: where one value reads another's target, all are worked out first. */
+static void hand_over(dm_printer *pr, const dm_val *values, int count, const dm_ir_op *owner)
+{
+    bool conflict = false;
+    for (int i = 0; i < count && i < owner->result_count; i++) {
+        const char *target = pr->plan[owner->result + i].name;
+        for (int k = i + 1; k < count && !conflict; k++)
+            conflict = pr->plan[values[k]].name != pr->plan[owner->result + k].name &&
+                       pr->plan[values[i]].name != target && reads(pr, values[k], target);
+    }
+    const char **temporaries = NULL;
+    if (conflict) {
+        temporaries = dm_lang_alloc_array(pr->lang, (size_t)count, sizeof *temporaries);
+        for (int i = 0; i < count; i++) {
+            dm_buffer text = DM_BUFFER_EMPTY;
+            if (pr->plan[values[i]].name == pr->plan[owner->result + i].name)
+                continue;
+            dm_print_value(pr, &text, values[i], ANY_LEVEL);
+            temporaries[i] = dm_print_fresh(
+                pr, dm_lang_format(pr->lang, "next_%s", pr->plan[owner->result + i].name));
+            line(pr, "const %s %s = %s;", dm_print_type(pr, pr->f->values[values[i]].type),
+                 temporaries[i], dm_buffer_text(&text));
+            dm_buffer_deinit(&text);
+        }
+    }
+    for (int i = 0; i < count && i < owner->result_count; i++) {
+        if (temporaries == NULL)
+            assign(pr, pr->plan[owner->result + i].name, values[i]);
+        else if (temporaries[i] != NULL)
+            line(pr, "%s = %s;", pr->plan[owner->result + i].name, temporaries[i]);
+    }
+}
+
+/* ---- Control ---- */
+
+/* Both branches give the same variable back, or one keeps what was there. */
+static void name_if_results(dm_printer *pr, const dm_ir_op *op, int at)
+{
+    const dm_ir_op *ends[2] = {dm_ir_terminator(op->blocks[0]), dm_ir_terminator(op->blocks[1])};
+    int end = at + dm_print_ops_inside(op);
+    for (int i = 0; i < op->result_count; i++) {
+        dm_val r = op->result + i, kept = DM_VAL_NONE;
+        for (int k = 0; k < 2; k++) {
+            if (ends[k] == NULL || ends[k]->kind != DM_IR_YIELD)
+                continue;
+            dm_val v = ends[k]->args[i];
+            bool shared = false; /* another result may have taken it */
+            for (int j = 0; j < i; j++)
+                shared |= pr->plan[op->result + j].name == pr->plan[v].name;
+            const char *wanted = pr->f->values[r].name, *have = pr->f->values[v].name;
+            if (!shared && wanted == have && wanted != NULL && pr->plan[v].name != NULL &&
+                can_take_over(pr, v, end))
+                kept = v;
+        }
+        if (kept != DM_VAL_NONE) {
+            pr->plan[r].name = pr->plan[kept].name;
+            continue;
+        }
+        const dm_type *type = pr->f->values[r].type;
+        const char *type_name = dm_print_type(pr, type);
+        const char *name = name_value(pr, r);
+        /* Both sides set it, unless one leaves: then nobody reads it uninitialised. */
+        line(pr, "%s %s;", type_name, name);
+    }
+}
+
+static bool is_empty(const dm_printer *pr, const dm_ir_block *block, const dm_ir_op *owner)
+{
+    if (block->count == 0)
+        return true;
+    const dm_ir_op *end = block->ops[0];
+    if (block->count > 1 || end->kind != DM_IR_YIELD)
+        return false;
+    for (int i = 0; i < end->arg_count; i++)
+        if (pr->plan[end->args[i]].name == NULL ||
+            pr->plan[end->args[i]].name != pr->plan[owner->result + i].name)
+            return false;
+    return true;
+}
+
+static void print_if(dm_printer *pr, const dm_ir_op *op, const dm_ir_op *loop, int at)
+{
+    name_if_results(pr, op, at);
+    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_print_value(pr, &text, op->args[0], ANY_LEVEL);
+    bool no_then = is_empty(pr, op->blocks[0], op), no_else = is_empty(pr, op->blocks[1], op);
+    if (no_then && !no_else) {
+        dm_buffer_clear(&text);
+        dm_print_value(pr, &text, op->args[0], 14);
+        line(pr, "if (!%s) {", dm_buffer_text(&text));
+        pr->number += op->blocks[0]->count;
+    } else {
+        line(pr, "if (%s) {", dm_buffer_text(&text));
+        pr->depth++;
+        print_block(pr, op->blocks[0], op, loop);
+        pr->depth--;
+        if (!no_else)
+            line(pr, "} else {");
+    }
+    dm_buffer_deinit(&text);
+    if (!no_else) {
+        pr->depth++;
+        print_block(pr, op->blocks[1], op, loop);
+        pr->depth--;
+    } else {
+        pr->number += op->blocks[1]->count;
+    }
+    line(pr, "}");
+}
+
+/* Carried values: the variable that holds the first value goes on, or a new one starts from it. */
+static void start_carried(dm_printer *pr, const dm_ir_op *op, int fixed, int at)
+{
+    int skip = op->kind == DM_IR_FOR ? 1 : 0;
+    for (int i = 0; i < op->result_count; i++) {
+        dm_val first = op->args[fixed + i], result = op->result + i;
+        dm_val param = op->blocks[0]->params[skip + i];
+        bool shared = false;
+        for (int k = 0; k < i; k++)
+            shared |= op->args[fixed + k] == first;
+        const char *wanted = pr->f->values[result].name, *have = pr->f->values[first].name;
+        if (!shared && wanted == have && wanted != NULL && can_take_over(pr, first, at)) {
+            pr->plan[result].name = pr->plan[first].name;
+        } else {
+            dm_buffer text = DM_BUFFER_EMPTY;
+            dm_print_value(pr, &text, first, ANY_LEVEL);
+            const char *type = dm_print_type(pr, pr->f->values[result].type);
+            const char *name = name_value(pr, result);
+            const dm_ir_op *def = pr->f->values[first].def;
+            if (def != NULL && def->kind == DM_IR_ZERO && pr->plan[first].name == NULL)
+                line(pr, "%s %s = {0};", type, name);
+            else
+                line(pr, "%s %s = %s;", type, name, dm_buffer_text(&text));
+            dm_buffer_deinit(&text);
+        }
+        pr->plan[param].name = pr->plan[result].name;
+    }
+}
+
+static void print_for(dm_printer *pr, const dm_ir_op *op, int at)
+{
+    start_carried(pr, op, 3, at);
+    dm_buffer first = DM_BUFFER_EMPTY, last = DM_BUFFER_EMPTY, step = DM_BUFFER_EMPTY;
+    dm_print_value(pr, &first, op->args[0], ANY_LEVEL);
+    dm_print_value(pr, &last, op->args[1], 12);
+    dm_print_value(pr, &step, op->args[2], 12);
+    const char *type = dm_print_type(pr, pr->f->values[op->args[0]].type);
+    const char *i = name_value(pr, op->blocks[0]->params[0]);
+    int64_t by;
+    bool known = dm_ir_const_int(pr->f, op->args[2], &by);
+    start_line(pr);
+    dm_buffer_printf(pr->out, "for (%s %s = %s; ", type, i, dm_buffer_text(&first));
+    if (known)
+        dm_buffer_printf(pr->out, "%s %c %s; ", i, by > 0 ? '<' : '>', dm_buffer_text(&last));
+    else
+        dm_buffer_printf(pr->out, "%s > 0 ? %s < %s : %s > %s; ", dm_buffer_text(&step), i,
+                         dm_buffer_text(&last), i, dm_buffer_text(&last));
+    if (known && (by == 1 || by == -1))
+        dm_buffer_printf(pr->out, "%s%s) {\n", i, by == 1 ? "++" : "--");
+    else
+        dm_buffer_printf(pr->out, "%s += %s) {\n", i, dm_buffer_text(&step));
+    pr->depth++;
+    print_block(pr, op->blocks[0], op, op);
+    pr->depth--;
+    line(pr, "}");
+    dm_buffer_deinit(&first);
+    dm_buffer_deinit(&last);
+    dm_buffer_deinit(&step);
+}
+
+static void print_while(dm_printer *pr, const dm_ir_op *op, int at)
+{
+    start_carried(pr, op, 0, at);
+    const dm_ir_block *head = op->blocks[0];
+    const dm_ir_op *cond = dm_ir_terminator(head);
+    bool simple = true;
+    for (int i = 0; i + 1 < head->count; i++)
+        simple &= head->ops[i]->result_count == 1 && pr->plan[head->ops[i]->result].inlined;
+    dm_buffer text = DM_BUFFER_EMPTY;
+    if (simple) {
+        for (int i = 0; i < head->count; i++)
+            pr->number += 1 + dm_print_ops_inside(head->ops[i]);
+        dm_print_value(pr, &text, cond->args[0], ANY_LEVEL);
+        line(pr, "while (%s) {", dm_buffer_text(&text));
+        pr->depth++;
+    } else {
+        line(pr, "for (;;) {");
+        pr->depth++;
+        print_block(pr, head, op, op);
+        dm_print_value(pr, &text, cond->args[0], 14);
+        line(pr, "if (!%s)", dm_buffer_text(&text));
+        line(pr, "    break;");
+    }
+    dm_buffer_deinit(&text);
+    print_block(pr, op->blocks[1], op, op);
+    pr->depth--;
+    line(pr, "}");
+}
+
+/* ---- Operations with effects ---- */
+
+static void print_store(dm_printer *pr, const dm_ir_op *op, bool gradient, const char *value)
+{
+    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_print_element(pr, &text, op, pr->f->values[op->args[0]].type, gradient);
+    if (value != NULL) {
+        line(pr, "%s = %s;", dm_buffer_text(&text), value);
+    } else {
+        dm_buffer right = DM_BUFFER_EMPTY;
+        dm_print_value(pr, &right, op->args[op->arg_count - 1], ANY_LEVEL);
+        line(pr, "%s = %s;", dm_buffer_text(&text), dm_buffer_text(&right));
+        dm_buffer_deinit(&right);
+    }
+    dm_buffer_deinit(&text);
+}
+
+/* &element, for atomics */
+static void print_address(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, bool gradient)
+{
+    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_print_element(pr, &text, op, pr->f->values[op->args[0]].type, gradient);
+    const char *element = dm_buffer_text(&text);
+    if (element[0] == '*')
+        dm_buffer_puts(out, element + 1);
+    else
+        dm_buffer_printf(out, "&%s", element);
+    dm_buffer_deinit(&text);
+}
+
+static const dm_type *element_type(const dm_printer *pr, const dm_ir_op *op)
+{
+    return op->path != NULL && op->path->count > 0 ? op->path->type
+                                                   : pr->f->values[op->args[0]].type->element;
+}
+
+static void print_atomic(dm_printer *pr, const dm_ir_op *op)
+{
+    const dm_type *type = element_type(pr, op);
+    bool cas = strcmp(op->text, "cas") == 0;
+    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_buffer_printf(&text, "%s(", dm_help_atomic(pr, op->text, type));
+    print_address(pr, &text, op, false);
+    for (int i = op->arg_count - (cas ? 2 : 1); i < op->arg_count; i++) {
+        dm_buffer_puts(&text, ", ");
+        dm_print_value(pr, &text, op->args[i], ANY_LEVEL);
+    }
+    dm_buffer_putc(&text, ')');
+    if (op->result_count > 0 && pr->plan[op->result].uses > 0) {
+        const char *type_name = dm_print_type(pr, type);
+        const char *name = name_value(pr, op->result);
+        line(pr, "%s%s %s = %s;", pr->plan[op->result].changes ? "" : "const ", type_name, name,
+             dm_buffer_text(&text));
+    } else {
+        line(pr, "%s;", dm_buffer_text(&text));
+    }
+    dm_buffer_deinit(&text);
+}
+
+static void print_text_literal(dm_buffer *out, const char *text)
+{
+    dm_buffer_putc(out, '"');
+    for (const char *p = text; *p != '\0'; p++) {
+        unsigned char c = (unsigned char)*p;
+        if (c == '"' || c == '\\')
+            dm_buffer_printf(out, "\\%c", c);
+        else if (c == '\n')
+            dm_buffer_puts(out, "\\n");
+        else if (c < 0x20 || c >= 0x7f || c == '?')
+            dm_buffer_printf(out, "\\%03o", c);
+        else
+            dm_buffer_putc(out, (char)c);
+    }
+    dm_buffer_putc(out, '"');
+}
+
+static void print_print(dm_printer *pr, const dm_ir_op *op)
+{
+    dm_buffer text = DM_BUFFER_EMPTY;
+    pr->uses_stdio = true;
+    print_text_literal(&text, op->text);
+    for (int i = 0; i < op->arg_count; i++) {
+        dm_buffer_puts(&text, ", ");
+        dm_print_value(pr, &text, op->args[i], ANY_LEVEL);
+    }
+    line(pr, "printf(%s);", dm_buffer_text(&text));
+    dm_buffer_deinit(&text);
+}
+
+static void print_check(dm_printer *pr, const dm_ir_op *op)
+{
+    dm_buffer text = DM_BUFFER_EMPTY;
+    const dm_lang_source *source;
+    int number, column;
+    dm_lang_locate(pr->lang, op->pos, &source, &number, &column);
+    pr->uses_stdio = true;
+    dm_print_value(pr, &text, op->args[0], 14);
+    line(pr, "if (!%s)", dm_buffer_text(&text));
+    dm_buffer_clear(&text);
+    dm_buffer message = DM_BUFFER_EMPTY;
+    for (const char *p = op->text; *p != '\0'; p++)
+        dm_buffer_printf(&message, *p == '%' ? "%%%%" : "%c", *p);
+    print_text_literal(&text,
+                       dm_lang_format(pr->lang, "line %d: %s\n", number, dm_buffer_text(&message)));
+    line(pr, "    printf(%s);", dm_buffer_text(&text));
+    dm_buffer_deinit(&message);
+    dm_buffer_deinit(&text);
+}
+
+/* ---- Operations of the backward pass ---- */
+
+static void print_slot(dm_printer *pr, const dm_ir_op *op)
+{
+    const dm_type *type = pr->f->values[op->result].type;
+    const char *type_name = dm_print_type(pr, type);
+    const char *name = name_value(pr, op->result);
+    pr->plan[op->result].fixed = true;
+    if (op->arg_count > 0) {
+        dm_buffer text = DM_BUFFER_EMPTY;
+        dm_print_value(pr, &text, op->args[0], ANY_LEVEL);
+        line(pr, "%s %s = %s;", type_name, name, dm_buffer_text(&text));
+        dm_buffer_deinit(&text);
+    } else if (dm_type_is_scalar(type) && type->scalar != DM_F16) {
+        line(pr, "%s %s = %s;", type_name, name,
+             type->scalar == DM_F32   ? "0.0f"
+             : type->scalar == DM_F64 ? "0.0"
+                                      : "0");
+    } else {
+        line(pr, "%s %s = {0};", type_name, name);
+    }
+}
+
+static void print_add(dm_printer *pr, const dm_ir_op *op)
+{
+    const dm_type *type = pr->f->values[op->args[0]].type;
+    dm_buffer target = DM_BUFFER_EMPTY, value = DM_BUFFER_EMPTY;
+    dm_buffer_puts(&target, pr->plan[op->args[0]].name);
+    if (op->path != NULL) {
+        if (op->path->field[0] >= 0) {
+            dm_buffer_printf(&target, ".%s", type->fields[op->path->field[0]].name);
+        } else {
+            int64_t number;
+            dm_buffer_puts(&target, ".c[");
+            if (dm_ir_const_int(pr->f, op->args[1], &number)) {
+                dm_buffer_printf(&target, "%lld]", (long long)number);
+            } else {
+                dm_print_value(pr, &target, op->args[1], ANY_LEVEL);
+                dm_buffer_putc(&target, ']');
+            }
+        }
+        type = op->path->type;
+    }
+    dm_print_value(pr, &value, op->args[op->arg_count - 1], ANY_LEVEL);
+    if (dm_type_is_scalar(type) && type->scalar != DM_F16) {
+        const char *text = dm_buffer_text(&value);
+        bool minus = text[0] == '-' && strpbrk(text + 1, "+ ?") == NULL;
+        line(pr, "%s %s= %s;", dm_buffer_text(&target), minus ? "-" : "+", minus ? text + 1 : text);
+    } else {
+        line(pr, "%s(&%s, %s);", dm_help_accumulate(pr, type), dm_buffer_text(&target),
+             dm_buffer_text(&value));
+    }
+    dm_buffer_deinit(&target);
+    dm_buffer_deinit(&value);
+}
+
+static void print_add_grad(dm_printer *pr, const dm_ir_op *op)
+{
+    const dm_type *type = element_type(pr, op);
+    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_print_value(pr, &text, op->args[0], 16);
+    line(pr, "if (%s.grad)", dm_buffer_text(&text));
+    dm_buffer_clear(&text);
+    dm_buffer_printf(&text, "%s(", dm_help_atomic(pr, "add", type));
+    print_address(pr, &text, op, true);
+    dm_buffer_puts(&text, ", ");
+    dm_print_value(pr, &text, op->args[op->arg_count - 1], ANY_LEVEL);
+    line(pr, "    %s);", dm_buffer_text(&text));
+    dm_buffer_deinit(&text);
+}
+
+static void print_zero_grad(dm_printer *pr, const dm_ir_op *op)
+{
+    const dm_type *type = element_type(pr, op);
+    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_print_value(pr, &text, op->args[0], 16);
+    line(pr, "if (%s.grad)", dm_buffer_text(&text));
+    dm_buffer_deinit(&text);
+    pr->depth++;
+    print_store(pr, op, true,
+                dm_type_is_scalar(type) && type->scalar != DM_F16
+                    ? (type->scalar == DM_F32 ? "0.0f" : "0.0")
+                    : dm_lang_format(pr->lang, "%s()", dm_help_zero(pr, type)));
+    pr->depth--;
+}
+
+/* grad = the element's gradient, or zero where none is kept */
+static void print_grad(dm_printer *pr, const dm_ir_op *op)
+{
+    const dm_type *type = element_type(pr, op);
+    dm_buffer array = DM_BUFFER_EMPTY, element = DM_BUFFER_EMPTY;
+    dm_print_value(pr, &array, op->args[0], 16);
+    dm_print_element(pr, &element, op, pr->f->values[op->args[0]].type, true);
+    const char *type_name = dm_print_type(pr, type);
+    const char *name = name_value(pr, op->result);
+    const char *zero = dm_type_is_scalar(type) && type->scalar != DM_F16
+                           ? (type->scalar == DM_F32 ? "0.0f" : "0.0")
+                           : dm_lang_format(pr->lang, "%s()", dm_help_zero(pr, type));
+    line(pr, "const %s %s = %s.grad ? %s : %s;", type_name, name, dm_buffer_text(&array),
+         dm_buffer_text(&element), zero);
+    dm_buffer_deinit(&array);
+    dm_buffer_deinit(&element);
+}
+
+static void print_reverse(dm_printer *pr, const dm_ir_op *op)
+{
+    dm_buffer text = DM_BUFFER_EMPTY;
+    for (int i = 0; i < op->arg_count; i++) {
+        if (i > 0)
+            dm_buffer_puts(&text, ", ");
+        const dm_ir_op *def = pr->f->values[op->args[i]].def;
+        if (def != NULL && def->kind == DM_IR_SLOT)
+            dm_buffer_printf(&text, "&%s", pr->plan[op->args[i]].name);
+        else
+            dm_print_value(pr, &text, op->args[i], ANY_LEVEL);
+    }
+    line(pr, "%s(%s);", op->callee->c_name, dm_buffer_text(&text));
+    dm_buffer_deinit(&text);
+}
+
+/* ---- Statements ---- */
+
+static void print_return(dm_printer *pr, const dm_ir_op *op, bool last)
+{
+    if (op->arg_count == 0) {
+        if (!last)
+            line(pr, "return;");
+        return;
+    }
+    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_print_value(pr, &text, op->args[0], ANY_LEVEL);
+    line(pr, "return %s;", dm_buffer_text(&text));
+    dm_buffer_deinit(&text);
+}
+
+static void print_statement(dm_printer *pr, const dm_ir_op *op, const dm_ir_op *owner,
+                            const dm_ir_op *loop, int at)
+{
+    dm_buffer text = DM_BUFFER_EMPTY;
+    switch (op->kind) {
+    case DM_IR_IF:
+        print_if(pr, op, loop, at);
+        break;
+    case DM_IR_FOR:
+        print_for(pr, op, at);
+        break;
+    case DM_IR_WHILE:
+        print_while(pr, op, at);
+        break;
+    case DM_IR_YIELD:
+        if (owner != NULL)
+            hand_over(pr, op->args, op->arg_count, owner);
+        break;
+    case DM_IR_BREAK:
+    case DM_IR_CONTINUE:
+        hand_over(pr, op->args, op->arg_count, loop);
+        line(pr, op->kind == DM_IR_BREAK ? "break;" : "continue;");
+        break;
+    case DM_IR_RETURN:
+        print_return(pr, op, owner == NULL && loop == NULL);
+        break;
+    case DM_IR_COND:
+        break;
+    case DM_IR_INSERT:
+    case DM_IR_SETFIELD:
+        print_change(pr, op, at);
+        break;
+    case DM_IR_STORE:
+        print_store(pr, op, false, NULL);
+        break;
+    case DM_IR_ATOMIC:
+        print_atomic(pr, op);
+        break;
+    case DM_IR_PRINT:
+        print_print(pr, op);
+        break;
+    case DM_IR_CHECK:
+        print_check(pr, op);
+        break;
+    case DM_IR_SLOT:
+        print_slot(pr, op);
+        break;
+    case DM_IR_SET:
+        dm_print_value(pr, &text, op->args[1], ANY_LEVEL);
+        line(pr, "%s = %s;", pr->plan[op->args[0]].name, dm_buffer_text(&text));
+        break;
+    case DM_IR_ADD:
+        print_add(pr, op);
+        break;
+    case DM_IR_GRAD:
+        print_grad(pr, op);
+        break;
+    case DM_IR_ZERO_GRAD:
+        print_zero_grad(pr, op);
+        break;
+    case DM_IR_ADD_GRAD:
+        print_add_grad(pr, op);
+        break;
+    case DM_IR_REVERSE:
+        print_reverse(pr, op);
+        break;
+    case DM_IR_TAPE: {
+        const char *type = dm_print_type(pr, pr->f->values[op->result].type);
+        const char *name = name_value(pr, op->result);
+        line(pr, "%s %s[%d];", type, name, op->index);
+        break;
+    }
+    case DM_IR_RECORD:
+        dm_print_value(pr, &text, op->args[1], ANY_LEVEL);
+        dm_buffer_puts(&text, "] = ");
+        dm_print_value(pr, &text, op->args[2], ANY_LEVEL);
+        line(pr, "%s[%s;", pr->plan[op->args[0]].name, dm_buffer_text(&text));
+        break;
+    case DM_IR_INVOKE:
+        if (op->result_count == 0 || pr->plan[op->result].uses == 0) {
+            dm_print_op(pr, &text, op, ANY_LEVEL);
+            line(pr, "%s%s;", op->result_count > 0 ? "(void)" : "", dm_buffer_text(&text));
+        } else {
+            declare(pr, op);
+        }
+        break;
+    default:
+        declare(pr, op);
+        break;
+    }
+    dm_buffer_deinit(&text);
+}
+
+static void print_block(dm_printer *pr, const dm_ir_block *block, const dm_ir_op *owner,
+                        const dm_ir_op *loop)
+{
+    const dm_ir_op *outer = pr->loop;
+    pr->loop = loop;
+    for (int i = 0; i < block->count; i++) {
+        const dm_ir_op *op = block->ops[i];
+        int at = pr->number++;
+        bool inlined = op->result_count == 1 && pr->plan[op->result].inlined;
+        if (inlined) {
+            pr->number += dm_print_ops_inside(op);
+            continue;
+        }
+        source_line(pr, op->pos);
+        print_statement(pr, op, owner, loop, at);
+    }
+    pr->loop = outer;
+}
+
+/* ---- Functions ---- */
+
+static void print_callees(dm_printer *pr, const dm_ir_block *block);
+
+static bool is_printed(const dm_printer *pr, const dm_ir_function *f)
+{
+    for (int i = 0; i < pr->printed_count; i++)
+        if (pr->printed[i] == f)
+            return true;
+    return false;
+}
+
+/* A variable that a later value takes over is not const. */
+static void find_changes(dm_printer *pr, const dm_ir_block *block)
+{
+    for (int i = 0; i < block->count; i++) {
+        const dm_ir_op *op = block->ops[i];
+        if (op->kind == DM_IR_INSERT || op->kind == DM_IR_SETFIELD)
+            pr->plan[op->args[0]].changes = pr->plan[op->result].changes = true;
+        if (op->kind == DM_IR_FOR || op->kind == DM_IR_WHILE)
+            for (int a = op->kind == DM_IR_FOR ? 3 : 0; a < op->arg_count; a++)
+                pr->plan[op->args[a]].changes = true;
+        if (op->kind == DM_IR_IF)
+            for (int k = 0; k < 2; k++) {
+                const dm_ir_op *end = dm_ir_terminator(op->blocks[k]);
+                for (int a = 0; end != NULL && end->kind == DM_IR_YIELD && a < end->arg_count; a++)
+                    pr->plan[end->args[a]].changes = true;
+            }
+        for (int k = 0; k < 2; k++)
+            if (op->blocks[k] != NULL)
+                find_changes(pr, op->blocks[k]);
+    }
+}
+
+static void print_function(dm_printer *pr, const dm_ir_function *f, const char *name)
+{
+    dm_buffer text = DM_BUFFER_EMPTY;
+    const dm_ir_block *body = f->body;
+    pr->depth = 1;
+    pr->number = 0;
+    pr->last_line = 0;
+    dm_print_plan(pr, f);
+    find_changes(pr, body);
+    dm_buffer head = DM_BUFFER_EMPTY;
+    bool first = true;
+    for (int i = 0; f->role == DM_IR_KERNEL && i < f->tid_count; i++) {
+        dm_buffer_printf(&head, "%sint tid%d", first ? "" : ", ", i);
+        first = false;
+    }
+    for (int i = 0; i < body->param_count; i++) {
+        dm_val v = body->params[i];
+        const char *type = dm_print_type(pr, pr->f->values[v].type);
+        bool pointer = f->is_backward && f->adjoint_params != NULL && f->adjoint_params[i];
+        dm_buffer_printf(&head, "%s%s %s%s", first ? "" : ", ", type, pointer ? "*" : "",
+                         name_value(pr, v));
+        if (pointer) { /* an adjoint that the caller keeps */
+            pr->plan[v].name = dm_lang_format(pr->lang, "(*%s)", pr->plan[v].name);
+            pr->plan[v].fixed = true;
+        }
+        first = false;
+    }
+    pr->out = &text;
+    for (int i = 0; i < body->param_count; i++)
+        if (pr->plan[body->params[i]].uses == 0)
+            line(pr, "(void)%s;", pr->plan[body->params[i]].name);
+    for (int i = 0; f->role == DM_IR_KERNEL && i < f->tid_count; i++)
+        if (!f->tid_used[i])
+            line(pr, "(void)tid%d;", i);
+    print_block(pr, body, NULL, NULL);
+    dm_buffer_printf(&pr->functions, "%s %s %s(%s)\n{\n%s}\n\n", dm_print_qualifier(pr),
+                     dm_print_type(pr, f->result), name, first ? "void" : dm_buffer_text(&head),
+                     dm_buffer_text(&text));
+    dm_buffer_deinit(&text);
+    dm_buffer_deinit(&head);
+}
+
+static void print_callee(dm_printer *pr, dm_ir_function *f)
+{
+    if (is_printed(pr, f))
+        return;
+    DM_LANG_PUSH(pr->lang, pr->printed, pr->printed_count, pr->printed_capacity, f);
+    print_callees(pr, f->body);
+    f->c_name = dm_print_global(pr, f->base_name);
+    print_function(pr, f, f->c_name);
+}
+
+static void print_callees(dm_printer *pr, const dm_ir_block *block)
+{
+    for (int i = 0; i < block->count; i++) {
+        const dm_ir_op *op = block->ops[i];
+        if (op->kind == DM_IR_INVOKE || op->kind == DM_IR_REVERSE)
+            print_callee(pr, op->callee);
+        for (int k = 0; k < 2; k++)
+            if (op->blocks[k] != NULL)
+                print_callees(pr, op->blocks[k]);
+    }
+}
+
+/* ---- Entry points ---- */
+
+/* task -> tid0, tid1 ...: the last one runs fastest */
+static void print_task_call(const dm_ir_function *f, const char *task, const char *args,
+                            dm_buffer *out)
+{
+    int count = f->tid_count;
+    dm_buffer_printf(out, "%s(", task);
+    for (int i = 0; i < count; i++) {
+        dm_buffer_puts(out, i > 0 ? ", (int)(task" : "(int)(task");
+        for (int k = i + 1; k < count; k++)
+            dm_buffer_printf(out, " / %s.dim[%d]", args, k);
+        if (i > 0)
+            dm_buffer_printf(out, " %% %s.dim[%d]", args, i);
+        dm_buffer_putc(out, ')');
+    }
+    for (int i = 0; i < f->body->param_count; i++)
+        dm_buffer_printf(out, "%s%s.%s", count + i > 0 ? ", " : "", args,
+                         f->values[f->body->params[i]].c_name);
+    dm_buffer_puts(out, ");\n");
+}
+
+static void print_size(const dm_ir_function *f, const char *args, dm_buffer *out)
+{
+    dm_buffer_printf(out, "(long long)%s.dim[0]", args);
+    for (int i = 1; i < f->tid_count; i++)
+        dm_buffer_printf(out, " * %s.dim[%d]", args, i);
+}
+
+static void print_entry(dm_printer *pr, const dm_ir_function *f, const char *kernel,
+                        const char *pass, const char *task, dm_buffer *out)
+{
+    if (pr->options.target == DM_TARGET_CUDA) {
+        dm_buffer_printf(out,
+                         "extern \"C\" __global__ void %s_%s(const %s_args args)\n{\n"
+                         "    const long long size = ",
+                         kernel, pass, kernel);
+        print_size(f, "args", out);
+        dm_buffer_puts(out, ", threads = (long long)gridDim.x * blockDim.x;\n"
+                            "    for (long long task = (long long)blockIdx.x * blockDim.x + "
+                            "threadIdx.x; task < size;\n"
+                            "         task += threads)\n        ");
+        print_task_call(f, task, "args", out);
+        dm_buffer_puts(out, "}\n");
+        return;
+    }
+    dm_buffer_printf(
+        out,
+        "%s extern const uint64_t %s_%s_args_size;\n"
+        "const uint64_t %s_%s_args_size = sizeof(%s_args);\n\n"
+        "%s void %s_%s(const void *block, uint64_t first, uint64_t last, uint64_t count);\n"
+        "void %s_%s(const void *block, uint64_t first, uint64_t last, uint64_t count)\n{\n"
+        "    const %s_args args = *(const %s_args *)block;\n"
+        "    const long long size = ",
+        "__attribute__((visibility(\"default\")))", kernel, pass, kernel, pass, kernel,
+        "__attribute__((visibility(\"default\")))", kernel, pass, kernel, pass, kernel, kernel);
+    print_size(f, "args", out);
+    dm_buffer_puts(
+        out,
+        ";\n    for (uint64_t thread = first; thread < last; thread++)\n"
+        "        for (long long task = (long long)thread; task < size; task += (long long)count)\n"
+        "            ");
+    print_task_call(f, task, "args", out);
+    dm_buffer_puts(out, "}\n");
+}
+
+static void print_args(dm_printer *pr, const dm_ir_function *f, const char *kernel, dm_buffer *out)
+{
+    int dims = f->tid_count < 1 ? 1 : f->tid_count;
+    dm_buffer_printf(out, "typedef struct %s_args {\n    int dim[%d]; /* size of the launch */\n",
+                     kernel, dims);
+    for (int i = 0; i < f->body->param_count; i++) {
+        const dm_ir_value *value = &f->values[f->body->params[i]];
+        dm_buffer_printf(out, "    %s %s;\n", dm_print_type(pr, value->type), value->c_name);
+    }
+    dm_buffer_printf(out, "} %s_args;\n\n", kernel);
+}
+
+static void find_tids(dm_ir_function *f, const dm_ir_block *block)
+{
+    for (int i = 0; i < block->count; i++) {
+        const dm_ir_op *op = block->ops[i];
+        if (op->kind == DM_IR_TID)
+            f->tid_used[op->index] = true;
+        for (int k = 0; k < 2; k++)
+            if (op->blocks[k] != NULL)
+                find_tids(f, op->blocks[k]);
+    }
+}
+
+static void reserve_names(dm_printer *pr)
+{
+    for (const dm_type *t = pr->lang->types->first; t != NULL; t = t->next)
+        if (t->c_name != NULL && (t->kind == DM_TYPE_STRUCT || dm_type_is_numeric(t)))
+            dm_print_global(pr, t->c_name);
+}
+
+void dm_print_kernel(dm_lang *lang, const dm_ir_function *forward, const dm_ir_function *backward,
+                     const dm_print_options *options, dm_buffer *out)
+{
+    dm_printer *pr = dm_lang_alloc(lang, sizeof *pr);
+    *pr = (dm_printer){.lang = lang, .options = *options};
+    pr->globals = dm_print_names(lang);
+    bool cuda = options->target == DM_TARGET_CUDA;
+    const dm_ir_function *passes[2] = {forward, backward};
+    const char *kernel = dm_print_global(pr, forward->base_name);
+    dm_buffer entries = DM_BUFFER_EMPTY;
+    reserve_names(pr);
+    for (int p = 0; p < 2; p++) {
+        dm_ir_function *f = (dm_ir_function *)passes[p];
+        if (f == NULL)
+            continue;
+        const char *pass = p == 0 ? "forward" : "backward";
+        const char *task = dm_print_global(pr, dm_lang_format(lang, "%s_%s_task", kernel, pass));
+        memset(f->tid_used, 0, sizeof f->tid_used);
+        find_tids(f, f->body);
+        print_callees(pr, f->body);
+        print_function(pr, f, task);
+        for (int i = 0; i < f->body->param_count; i++)
+            f->values[f->body->params[i]].c_name = pr->plan[f->body->params[i]].name;
+        if (p == 0)
+            print_args(pr, f, kernel, &entries);
+        else
+            dm_buffer_putc(&entries, '\n');
+        /* The block's fields have the names that the forward pass gave them. */
+        for (int i = 0; i < f->body->param_count; i++)
+            f->values[f->body->params[i]].c_name = forward->values[forward->body->params[i]].c_name;
+        print_entry(pr, f, kernel, pass, task, &entries);
+    }
+    dm_buffer_printf(out, "/* Kernel %s, %s by dotmatrix. */\n", forward->name,
+                     cuda ? "CUDA C++" : "C");
+    if (!cuda) {
+        dm_buffer_puts(out, "#include <stdint.h>\n#include <stdbool.h>\n");
+        if (pr->uses_math)
+            dm_buffer_puts(out, "#include <math.h>\n");
+        if (pr->uses_stdio)
+            dm_buffer_puts(out, "#include <stdio.h>\n");
+    }
+    dm_buffer_putc(out, '\n');
+    dm_buffer_append(out, dm_buffer_text(&pr->types), pr->types.size);
+    if (pr->types.size > 0)
+        dm_buffer_putc(out, '\n');
+    dm_buffer_append(out, dm_buffer_text(&pr->helpers), pr->helpers.size);
+    dm_buffer_append(out, dm_buffer_text(&pr->functions), pr->functions.size);
+    dm_buffer_append(out, dm_buffer_text(&entries), entries.size);
+    dm_buffer_deinit(&pr->types);
+    dm_buffer_deinit(&pr->helpers);
+    dm_buffer_deinit(&pr->functions);
+    dm_buffer_deinit(&entries);
+}

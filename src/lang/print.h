@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* print.h - IR to text: C17 or CUDA C++, for one kernel at a time, with the types, helpers and
+ * functions that it uses and no others.
+ *
+ *   print.c        order of the text, functions, statements, the entry points
+ *   print_plan.c   which values become part of an expression and which get a variable, and its name
+ *   print_expr.c   expressions
+ *   print_help.c   types and helper functions, made when first used
+ *
+ * The text of a kernel k, forward and backward:
+ *
+ *   types and helpers             typedef struct vec3f { float c[3]; } vec3f; ...
+ *   the functions it calls
+ *   k_task(int i, ..., params)    what one thread does, as in the source
+ *   k_args                        the argument block: int dim[n], then the parameters
+ *   k_forward, k_backward         entry points: every thread walks its share of the tasks
+ *
+ * On CUDA an entry point is `extern "C" __global__ void k_forward(const k_args args)`. In C it is
+ * `void k_forward(const void *args, uint64_t first, uint64_t last, uint64_t count)`, which does the
+ * work of the threads first..last-1 of `count`; k_forward_args_size is the block's size. That is
+ * what dm_function_launch takes (include/dotmatrix/device.h). */
+#ifndef DM_LANG_PRINT_H
+#define DM_LANG_PRINT_H
+
+#include "lang/builtins.h"
+#include "lang/module.h"
+
+typedef enum dm_target { DM_TARGET_C, DM_TARGET_CUDA } dm_target;
+
+typedef struct dm_print_options {
+    dm_target target;
+    bool lines; /* comments with the source's lines */
+} dm_print_options;
+
+/* The plan for one value of the function being printed. */
+typedef struct dm_plan {
+    const char *name; /* its C variable; NULL: part of an expression, or none */
+    int uses;
+    int last; /* number of the last operation that needs it */
+    bool inlined;
+    const dm_ir_op *loop; /* the innermost loop that it is defined in */
+    bool fixed;           /* its variable stays its own */
+    bool changes;         /* its variable may be taken over: not const */
+} dm_plan;
+
+typedef struct dm_printer {
+    dm_lang *lang;
+    dm_print_options options;
+    dm_buffer types, helpers, functions; /* in the order of the text */
+    dm_buffer *out;                      /* where statements go now */
+    int depth;
+    const dm_ir_function *f;
+    dm_plan *plan;
+    const dm_ir_op *loop; /* the innermost one being printed */
+    int number;           /* of the operation being printed, as print_plan.c counts */
+    struct dm_name_set *locals, *globals;
+    const dm_ir_function **printed;
+    int printed_count, printed_capacity;
+    const char **helper_names;
+    int helper_count, helper_capacity;
+    bool *type_done;
+    int type_capacity;
+    bool uses_math, uses_stdio, uses_half;
+    dm_pos last_line;
+} dm_printer;
+
+/* The whole text of a kernel; `backward` may be NULL. */
+void dm_print_kernel(dm_lang *lang, const dm_ir_function *forward, const dm_ir_function *backward,
+                     const dm_print_options *options, dm_buffer *out);
+
+/* ---- Between the files ---- */
+
+void dm_print_plan(dm_printer *pr, const dm_ir_function *f);
+/* Operations in the blocks of an operation. */
+int dm_print_ops_inside(const dm_ir_op *op);
+/* A name that neither C, CUDA nor this function uses already. */
+const char *dm_print_fresh(dm_printer *pr, const char *wanted);
+struct dm_name_set *dm_print_names(dm_lang *lang);
+const char *dm_print_global(dm_printer *pr, const char *wanted);
+
+/* An expression for a value, in brackets when it binds less tightly than `level`. */
+void dm_print_value(dm_printer *pr, dm_buffer *out, dm_val v, int level);
+void dm_print_op(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int level);
+/* `array[indices].path` as an lvalue; `gradient`: of the gradient. Arguments from args[0] on. */
+void dm_print_element(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, const dm_type *array,
+                      bool gradient);
+void dm_print_number(dm_printer *pr, dm_buffer *out, const dm_type *type, const dm_ir_op *op);
+
+/* Make sure the type is declared; returns its C name. */
+const char *dm_print_type(dm_printer *pr, const dm_type *type);
+/* Helpers: each returns the name of the function, made when new. */
+const char *dm_help_row(dm_printer *pr, const dm_builtin *row, const dm_bind *bind);
+const char *dm_help_make(dm_printer *pr, const dm_type *type);
+const char *dm_help_zero(dm_printer *pr, const dm_type *type);
+const char *dm_help_cast(dm_printer *pr, const dm_type *from, const dm_type *to);
+const char *dm_help_at(dm_printer *pr, const dm_type *array, bool gradient);
+const char *dm_help_view(dm_printer *pr, const dm_type *array, int indices);
+const char *dm_help_slice(dm_printer *pr, const dm_type *array, int mask);
+const char *dm_help_atomic(dm_printer *pr, const char *kind, const dm_type *type);
+const char *dm_help_accumulate(dm_printer *pr, const dm_type *type);
+const char *dm_help_insert(dm_printer *pr, const dm_type *type);
+const char *dm_help_extract(dm_printer *pr, const dm_type *type);
+const char *dm_help_length(dm_printer *pr); /* of a range */
+/* "static inline" or "static __device__ inline" */
+const char *dm_print_qualifier(const dm_printer *pr);
+
+#endif

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT */
+/* print_expr.c - values as C expressions. Levels are C's precedence: 16 a primary, 14 a unary
+ * operator, 13 * / %, 12 + -, 11 shifts, 10 and 9 comparisons, 8 to 6 bits, 5 and 4 && ||, 3 ?:. */
+#include "lang/builtins.h"
+#include "lang/print.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PRIMARY 16
+#define UNARY 14
+#define TERNARY 3
+
+/* ---- Numbers ---- */
+
+static void print_real(dm_buffer *out, double value, bool narrow, dm_target target)
+{
+    char text[64];
+    (void)target;
+    if (isnan(value)) {
+        dm_buffer_puts(out, narrow ? "(0.0f / 0.0f)" : "(0.0 / 0.0)");
+        return;
+    }
+    if (narrow)
+        value = (float)value;
+    if (isinf(value)) {
+        dm_buffer_puts(out, narrow ? (value > 0 ? "(1.0f / 0.0f)" : "(-1.0f / 0.0f)")
+                                   : (value > 0 ? "(1.0 / 0.0)" : "(-1.0 / 0.0)"));
+        return;
+    }
+    /* The shortest that reads back equal. */
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        double back = strtod(text, NULL);
+        if (narrow ? (float)back == (float)value : back == value)
+            break;
+    }
+    if (strchr(text, 'e') != NULL && fabs(value) >= 1 && fabs(value) < 1e10)
+        snprintf(text, sizeof text, "%.0f", value); /* 100, not 1e+02 */
+    dm_buffer_puts(out, text);
+    if (strpbrk(text, ".e") == NULL)
+        dm_buffer_puts(out, ".0");
+    if (narrow)
+        dm_buffer_putc(out, 'f');
+}
+
+void dm_print_number(dm_printer *pr, dm_buffer *out, const dm_type *type, const dm_ir_op *op)
+{
+    long long value = (long long)op->integer;
+    switch (type->scalar) {
+    case DM_F16:
+        dm_buffer_printf(out, "%s(", dm_help_cast(pr, dm_type_scalar(pr->lang, DM_F32), type));
+        print_real(out, op->real, true, pr->options.target);
+        dm_buffer_putc(out, ')');
+        break;
+    case DM_F32:
+    case DM_F64:
+        print_real(out, op->real, type->scalar == DM_F32, pr->options.target);
+        break;
+    case DM_BOOL:
+        dm_buffer_putc(out, value != 0 ? '1' : '0');
+        break;
+    case DM_U32:
+        dm_buffer_printf(out, "%lluu", (unsigned long long)value);
+        break;
+    case DM_U64:
+        dm_buffer_printf(out, "%lluull", (unsigned long long)value);
+        break;
+    case DM_I64:
+        if (value == INT64_MIN)
+            dm_buffer_puts(out, "(-9223372036854775807ll - 1)");
+        else
+            dm_buffer_printf(out, "%lldll", value);
+        break;
+    case DM_I32:
+        if (value == INT32_MIN)
+            dm_buffer_puts(out, "(-2147483647 - 1)");
+        else
+            dm_buffer_printf(out, "%lld", value);
+        break;
+    default:
+        dm_buffer_printf(out, "(%s)%lld", type->c_name, value);
+        break;
+    }
+}
+
+static int number_level(const dm_type *type, const dm_ir_op *op)
+{
+    if (dm_type_is_float(type))
+        return type->scalar == DM_F16 || !(signbit(op->real) && isfinite(op->real)) ? PRIMARY
+                                                                                    : UNARY;
+    bool small = type->scalar != DM_BOOL && dm_scalar_bytes((dm_scalar)type->scalar) < 4;
+    return small || (op->integer < 0 && dm_scalar_is_signed((dm_scalar)type->scalar)) ? UNARY
+                                                                                      : PRIMARY;
+}
+
+/* ---- Rows ---- */
+
+static bool is_between(const char *before, const char *after)
+{
+    while (*after == ' ')
+        after++;
+    return (*before == '(' || *before == ',') && (*after == ')' || *after == ',');
+}
+
+/* The level that an argument of a row's expression needs. */
+static int argument_level(const dm_builtin *row, const char *text, const char *at, const char *end)
+{
+    const char *before = at - 1;
+    while (before > text && *before == ' ')
+        before--;
+    if (at > text && is_between(before, end))
+        return TERNARY;
+    switch (row->precedence) {
+    case 13:
+    case 12:
+        return at == text ? row->precedence : row->precedence + 1;
+    case 10:
+    case 9:
+        return 12;
+    case 5:
+    case 4:
+        return 9;
+    case 3:
+        return at == text ? 9 : 12;
+    default:
+        return PRIMARY;
+    }
+}
+
+static int param_of(const dm_builtin *row, const char *name, size_t length)
+{
+    for (int i = 0; i < row->param_count; i++)
+        if (strlen(row->params[i].name) == length && memcmp(row->params[i].name, name, length) == 0)
+            return i;
+    return -1;
+}
+
+static bool is_narrow(const dm_bind *bind)
+{
+    const dm_type *type =
+        bind->types['F' - 'A'] != NULL ? bind->types['F' - 'A'] : bind->types['S' - 'A'];
+    return type != NULL && type->scalar == DM_F32;
+}
+
+static void print_row_text(dm_printer *pr, dm_buffer *out, const dm_ir_op *op)
+{
+    const dm_builtin *row = op->row;
+    for (const char *p = row->text; *p != '\0';) {
+        if (*p != '$') {
+            dm_buffer_putc(out, *p++);
+            continue;
+        }
+        const char *name = p + 1;
+        size_t length = 0;
+        while (isalnum((unsigned char)name[length]) || name[length] == '_')
+            length++;
+        int param = param_of(row, name, length);
+        if (param >= 0) {
+            dm_print_value(pr, out, op->args[param],
+                           argument_level(row, row->text, p, name + length));
+        } else if (length >= 1 && name[0] == 'f' && !isupper((unsigned char)name[0])) {
+            /* $f ends at the next bracket or at a digit's end: "sin$f(", "1.0$f" */
+            if (is_narrow(op->bind))
+                dm_buffer_putc(out, 'f');
+            length = 1;
+        } else if (length == 1 && isupper((unsigned char)name[0])) {
+            const dm_type *type = op->bind->types[name[0] - 'A'];
+            if (type != NULL)
+                dm_buffer_puts(out, dm_print_type(pr, type));
+            else
+                dm_buffer_printf(out, "%d", op->bind->numbers[name[0] - 'A']);
+        }
+        p = name + length;
+    }
+}
+
+static void print_call(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int level)
+{
+    const dm_builtin *row = op->row;
+    pr->uses_math = true;
+    if (row->text[0] == '{') {
+        dm_buffer_printf(out, "%s(", dm_help_row(pr, row, op->bind));
+        for (int i = 0; i < op->arg_count; i++) {
+            if (i > 0)
+                dm_buffer_puts(out, ", ");
+            dm_print_value(pr, out, op->args[i], TERNARY);
+        }
+        dm_buffer_putc(out, ')');
+        return;
+    }
+    /* C computes on int what is smaller: cut it back. */
+    const dm_type *type = op->bind->result;
+    bool small = dm_type_is_int(type) && dm_scalar_bytes((dm_scalar)type->scalar) < 4 &&
+                 row->precedence < PRIMARY && row->precedence != TERNARY;
+    int own = small ? UNARY : row->precedence;
+    bool bracket = own < level;
+    if (bracket)
+        dm_buffer_putc(out, '(');
+    if (small)
+        dm_buffer_printf(out, "(%s)(", type->c_name);
+    print_row_text(pr, out, op);
+    if (small)
+        dm_buffer_putc(out, ')');
+    if (bracket)
+        dm_buffer_putc(out, ')');
+}
+
+/* ---- Other operations ---- */
+
+static void print_args(dm_printer *pr, dm_buffer *out, const dm_val *args, int count)
+{
+    dm_buffer_putc(out, '(');
+    for (int i = 0; i < count; i++) {
+        if (i > 0)
+            dm_buffer_puts(out, ", ");
+        dm_print_value(pr, out, args[i], TERNARY);
+    }
+    dm_buffer_putc(out, ')');
+}
+
+static void print_cast(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int level)
+{
+    const dm_type *to = pr->f->values[op->result].type, *from = pr->f->values[op->args[0]].type;
+    bool plain = dm_type_is_scalar(to) && to->scalar != DM_F16 && from->scalar != DM_F16;
+    if (!plain) {
+        dm_buffer_puts(out, dm_help_cast(pr, from, to));
+        print_args(pr, out, op->args, 1);
+        return;
+    }
+    if (to->scalar == DM_BOOL) {
+        bool bracket = level > 9;
+        dm_buffer_puts(out, bracket ? "(" : "");
+        dm_print_value(pr, out, op->args[0], 12);
+        dm_buffer_puts(out, bracket ? " != 0)" : " != 0");
+        return;
+    }
+    if (level > UNARY)
+        dm_buffer_putc(out, '(');
+    dm_buffer_printf(out, "(%s)", to->c_name);
+    dm_print_value(pr, out, op->args[0], UNARY);
+    if (level > UNARY)
+        dm_buffer_putc(out, ')');
+}
+
+static void print_extract(dm_printer *pr, dm_buffer *out, const dm_ir_op *op)
+{
+    const dm_type *type = pr->f->values[op->args[0]].type;
+    int64_t index;
+    if (dm_ir_const_int(pr->f, op->args[1], &index)) {
+        dm_print_value(pr, out, op->args[0], PRIMARY);
+        dm_buffer_printf(out, ".c[%lld]", (long long)index);
+    } else {
+        dm_buffer_puts(out, dm_help_extract(pr, type));
+        print_args(pr, out, op->args, 2);
+    }
+}
+
+void dm_print_element(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, const dm_type *array,
+                      bool gradient)
+{
+    int used = 1 + array->ndim;
+    dm_buffer_puts(out, op->path == NULL || op->path->count == 0 ? "*" : "");
+    dm_buffer_puts(out, dm_help_at(pr, array, gradient));
+    print_args(pr, out, op->args, used);
+    const dm_type *type = array->element;
+    for (int i = 0; op->path != NULL && i < op->path->count; i++) {
+        dm_buffer_puts(out, i == 0 ? "->" : ".");
+        if (op->path->field[i] >= 0) {
+            const dm_field *field = &type->fields[op->path->field[i]];
+            dm_buffer_puts(out, field->name);
+            type = field->type;
+        } else {
+            dm_buffer_puts(out, "c[");
+            dm_print_value(pr, out, op->args[used++], TERNARY);
+            dm_buffer_putc(out, ']');
+            type = dm_type_scalar(pr->lang, (dm_scalar)type->scalar);
+        }
+    }
+}
+
+/* c ? a : b, or && and || where one side is settled */
+static void print_choice(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int level)
+{
+    dm_val a = dm_ir_terminator(op->blocks[0])->args[0];
+    dm_val b = dm_ir_terminator(op->blocks[1])->args[0];
+    bool is_bool = pr->f->values[op->result].type->scalar == DM_BOOL &&
+                   dm_type_is_scalar(pr->f->values[op->result].type);
+    int64_t settled;
+    const char *joint = NULL;
+    dm_val other = a;
+    if (is_bool && dm_ir_const_int(pr->f, b, &settled) && settled == 0) {
+        joint = " && ";
+    } else if (is_bool && dm_ir_const_int(pr->f, a, &settled) && settled != 0) {
+        joint = " || ";
+        other = b;
+    }
+    int own = joint == NULL ? TERNARY : joint[1] == '&' ? 5 : 4;
+    if (own < level)
+        dm_buffer_putc(out, '(');
+    dm_print_value(pr, out, op->args[0], 9);
+    if (joint != NULL) {
+        dm_buffer_puts(out, joint);
+        dm_print_value(pr, out, other, 9);
+    } else {
+        dm_buffer_puts(out, " ? ");
+        dm_print_value(pr, out, a, 12);
+        dm_buffer_puts(out, " : ");
+        dm_print_value(pr, out, b, 12);
+    }
+    if (own < level)
+        dm_buffer_putc(out, ')');
+}
+
+static void print_unary_place(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, bool gradient,
+                              int level)
+{
+    bool bracket = level > UNARY && (op->path == NULL || op->path->count == 0);
+    if (bracket)
+        dm_buffer_putc(out, '(');
+    dm_print_element(pr, out, op, pr->f->values[op->args[0]].type, gradient);
+    if (bracket)
+        dm_buffer_putc(out, ')');
+}
+
+void dm_print_op(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int level)
+{
+    const dm_type *type = op->result == DM_VAL_NONE ? NULL : pr->f->values[op->result].type;
+    switch (op->kind) {
+    case DM_IR_CONST: {
+        bool bracket = number_level(type, op) < level;
+        if (bracket)
+            dm_buffer_putc(out, '(');
+        dm_print_number(pr, out, type, op);
+        if (bracket)
+            dm_buffer_putc(out, ')');
+        break;
+    }
+    case DM_IR_ZERO:
+        dm_buffer_printf(out, "%s()", dm_help_zero(pr, type));
+        break;
+    case DM_IR_CALL:
+        print_call(pr, out, op, level);
+        break;
+    case DM_IR_INVOKE:
+        dm_buffer_puts(out, op->callee->c_name);
+        print_args(pr, out, op->args, op->arg_count);
+        break;
+    case DM_IR_CAST:
+        print_cast(pr, out, op, level);
+        break;
+    case DM_IR_MAKE:
+        dm_buffer_puts(out, dm_help_make(pr, type));
+        print_args(pr, out, op->args, op->arg_count);
+        break;
+    case DM_IR_EXTRACT:
+        print_extract(pr, out, op);
+        break;
+    case DM_IR_FIELD:
+        dm_print_value(pr, out, op->args[0], PRIMARY);
+        dm_buffer_printf(out, ".%s", pr->f->values[op->args[0]].type->fields[op->index].name);
+        break;
+    case DM_IR_TID:
+        dm_buffer_printf(out, "tid%d", op->index);
+        break;
+    case DM_IR_SHAPE:
+        dm_print_value(pr, out, op->args[0], PRIMARY);
+        dm_buffer_puts(out, ".shape[");
+        dm_print_value(pr, out, op->args[1], TERNARY);
+        dm_buffer_putc(out, ']');
+        break;
+    case DM_IR_VIEW:
+        dm_buffer_puts(out, dm_help_view(pr, pr->f->values[op->args[0]].type, op->arg_count - 1));
+        print_args(pr, out, op->args, op->arg_count);
+        break;
+    case DM_IR_SLICE:
+        dm_buffer_puts(out, dm_help_slice(pr, pr->f->values[op->args[0]].type, op->index));
+        print_args(pr, out, op->args, op->arg_count);
+        break;
+    case DM_IR_IS_NULL:
+        dm_buffer_puts(out, level > 9 ? "(" : "");
+        dm_print_value(pr, out, op->args[0], PRIMARY);
+        dm_buffer_puts(out, level > 9 ? ".data == 0)" : ".data == 0");
+        break;
+    case DM_IR_LOAD:
+        print_unary_place(pr, out, op, false, level);
+        break;
+    case DM_IR_GRAD:
+        print_unary_place(pr, out, op, true, level);
+        break;
+    case DM_IR_GET:
+        dm_buffer_puts(out, pr->plan[op->args[0]].name);
+        break;
+    case DM_IR_RECALL:
+        dm_buffer_printf(out, "%s[", pr->plan[op->args[0]].name);
+        dm_print_value(pr, out, op->args[1], TERNARY);
+        dm_buffer_putc(out, ']');
+        break;
+    case DM_IR_IF:
+        print_choice(pr, out, op, level);
+        break;
+    default:
+        dm_buffer_printf(out, "/* %s */", dm_ir_infos[op->kind].text);
+        break;
+    }
+}
+
+void dm_print_value(dm_printer *pr, dm_buffer *out, dm_val v, int level)
+{
+    const dm_plan *plan = &pr->plan[v];
+    const dm_ir_op *def = pr->f->values[v].def;
+    if (plan->name != NULL)
+        dm_buffer_puts(out, plan->name);
+    else if (def != NULL)
+        dm_print_op(pr, out, def, level);
+    else
+        dm_buffer_printf(out, "v%d", v); /* a parameter always has a name */
+}

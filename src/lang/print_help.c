@@ -1,0 +1,704 @@
+/* SPDX-License-Identifier: MIT */
+/* print_help.c - types and helper functions of the text, written when first used, each once. A
+ * helper's name holds the types that it is for, so that the name tells whether it is there already.
+ */
+#include "lang/builtins.h"
+#include "lang/print.h"
+
+#include <ctype.h>
+#include <string.h>
+
+const char *dm_print_qualifier(const dm_printer *pr)
+{
+    return pr->options.target == DM_TARGET_CUDA ? "static __device__ inline" : "static inline";
+}
+
+/* ---- Types ---- */
+
+static void declare_type(dm_printer *pr, const dm_type *type)
+{
+    dm_buffer *out = &pr->types;
+    switch (type->kind) {
+    case DM_TYPE_SCALAR:
+        if (type->scalar == DM_F16)
+            dm_buffer_puts(out, "typedef struct half { unsigned short bits; } half;\n");
+        break;
+    case DM_TYPE_VEC:
+    case DM_TYPE_MAT:
+    case DM_TYPE_QUAT:
+    case DM_TYPE_TRANSFORM: {
+        const char *scalar = dm_print_type(pr, dm_type_scalar(pr->lang, (dm_scalar)type->scalar));
+        dm_buffer_printf(out, "typedef struct %s { %s c[%d]; } %s;", type->c_name, scalar,
+                         dm_type_components(type), type->c_name);
+        if (type->kind == DM_TYPE_MAT)
+            dm_buffer_printf(out, " /* %d rows of %d */", type->rows, type->cols);
+        dm_buffer_putc(out, '\n');
+        break;
+    }
+    case DM_TYPE_ARRAY: {
+        const char *element = dm_print_type(pr, type->element);
+        dm_buffer_printf(out,
+                         "typedef struct %s {\n"
+                         "    %s *data;\n"
+                         "    %s *grad; /* 0: none is kept */\n"
+                         "    long long stride[%d]; /* bytes */\n"
+                         "    int shape[%d];\n"
+                         "} %s;\n",
+                         type->c_name, element, element, type->ndim, type->ndim, type->c_name);
+        break;
+    }
+    case DM_TYPE_STRUCT:
+    case DM_TYPE_TUPLE:
+        for (int i = 0; i < type->field_count; i++)
+            dm_print_type(pr, type->fields[i].type);
+        dm_buffer_printf(out, "typedef struct %s {\n", type->c_name);
+        for (int i = 0; i < type->field_count; i++)
+            dm_buffer_printf(out, "    %s %s;\n", dm_print_type(pr, type->fields[i].type),
+                             type->fields[i].name);
+        if (type->field_count == 0)
+            dm_buffer_puts(out, "    char none;\n");
+        dm_buffer_printf(out, "} %s;\n", type->c_name);
+        break;
+    default:
+        break;
+    }
+}
+
+const char *dm_print_type(dm_printer *pr, const dm_type *type)
+{
+    if (type->number >= pr->type_capacity) {
+        int capacity = pr->type_capacity == 0 ? 64 : pr->type_capacity;
+        while (capacity <= type->number)
+            capacity *= 2;
+        bool *done = dm_lang_alloc_array(pr->lang, (size_t)capacity, sizeof *done);
+        if (pr->type_capacity > 0)
+            memcpy(done, pr->type_done, (size_t)pr->type_capacity * sizeof *done);
+        pr->type_done = done;
+        pr->type_capacity = capacity;
+    }
+    if (!pr->type_done[type->number]) {
+        pr->type_done[type->number] = true;
+        declare_type(pr, type);
+    }
+    return type->c_name;
+}
+
+/* ---- Making a helper ---- */
+
+/* True when the helper is new: its text is wanted. */
+static bool is_new(dm_printer *pr, const char *name)
+{
+    for (int i = 0; i < pr->helper_count; i++)
+        if (pr->helper_names[i] == name)
+            return false;
+    DM_LANG_PUSH(pr->lang, pr->helper_names, pr->helper_count, pr->helper_capacity, name);
+    return true;
+}
+
+static const char *name_of(dm_printer *pr, const char *first, const char *second)
+{
+    return dm_lang_intern_text(
+        pr->lang, second == NULL ? first : dm_lang_format(pr->lang, "%s_%s", first, second));
+}
+
+/* ---- Rows ---- */
+
+/* One line of row text as lines of C: a new one behind ';', '{' and '}' that are in no brackets. */
+static void print_body(dm_buffer *out, const char *text)
+{
+    int depth = 0, brackets = 0;
+    bool at_start = true;
+    for (const char *p = text; *p != '\0'; p++) {
+        if (at_start && *p == ' ')
+            continue;
+        if (*p == '}' && brackets == 0) {
+            depth--;
+            dm_buffer_printf(out, "%*s}\n", depth * 4, "");
+            at_start = true;
+            continue;
+        }
+        if (at_start)
+            dm_buffer_printf(out, "%*s", depth * 4, "");
+        at_start = false;
+        dm_buffer_putc(out, *p);
+        brackets += *p == '(' || *p == '[' ? 1 : *p == ')' || *p == ']' ? -1 : 0;
+        if (*p == '{' && brackets == 0)
+            depth++;
+        if ((*p == '{' || *p == ';') && brackets == 0) {
+            dm_buffer_putc(out, '\n');
+            at_start = true;
+        }
+    }
+}
+
+static const char *type_of_param(dm_printer *pr, const dm_builtin *row, const dm_bind *bind,
+                                 const char *name, size_t length)
+{
+    if (length == 3 && memcmp(name, "ret", 3) == 0)
+        return dm_print_type(pr, bind->result);
+    for (int i = 0; i < row->param_count; i++)
+        if (strlen(row->params[i].name) == length && memcmp(row->params[i].name, name, length) == 0)
+            return dm_print_type(pr, bind->args[i]);
+    return NULL;
+}
+
+static void expand(dm_printer *pr, dm_buffer *out, const dm_builtin *row, const dm_bind *bind)
+{
+    const dm_type *scalar =
+        bind->types['F' - 'A'] != NULL ? bind->types['F' - 'A'] : bind->types['S' - 'A'];
+    for (const char *p = row->text; *p != '\0';) {
+        if (*p != '$') {
+            dm_buffer_putc(out, *p++);
+            continue;
+        }
+        const char *name = ++p;
+        size_t length = 0;
+        while (isalnum((unsigned char)name[length]) || name[length] == '_')
+            length++;
+        const char *type = type_of_param(pr, row, bind, name, length);
+        if (type != NULL) {
+            dm_buffer_puts(out, type);
+            p += length;
+        } else if (isupper((unsigned char)name[0])) {
+            const dm_type *bound = bind->types[name[0] - 'A'];
+            if (bound != NULL)
+                dm_buffer_puts(out, dm_print_type(pr, bound));
+            else
+                dm_buffer_printf(out, "%d", bind->numbers[name[0] - 'A']);
+            p++;
+        } else { /* $f */
+            if (scalar == NULL || scalar->scalar == DM_F32)
+                dm_buffer_putc(out, 'f');
+            p++;
+        }
+    }
+}
+
+const char *dm_help_row(dm_printer *pr, const dm_builtin *row, const dm_bind *bind)
+{
+    const char *text = row->name[0] == '_' ? row->name + 1 : row->name;
+    for (int i = 0; i < row->param_count; i++)
+        if (i == 0 || bind->args[i] != bind->args[i - 1])
+            text = dm_lang_format(pr->lang, "%s_%s", text, bind->args[i]->suffix);
+    const char *name = dm_lang_intern_text(pr->lang, text);
+    if (!is_new(pr, name))
+        return name;
+    dm_buffer body = DM_BUFFER_EMPTY;
+    expand(pr, &body, row, bind);
+    dm_buffer head = DM_BUFFER_EMPTY;
+    for (int i = 0; i < row->param_count; i++)
+        dm_buffer_printf(&head, "%s%s %s", i > 0 ? ", " : "", dm_print_type(pr, bind->args[i]),
+                         row->params[i].name);
+    dm_buffer_printf(&pr->helpers, "%s %s %s(%s)\n", dm_print_qualifier(pr),
+                     dm_print_type(pr, bind->result), name,
+                     row->param_count == 0 ? "void" : dm_buffer_text(&head));
+    print_body(&pr->helpers, dm_buffer_text(&body));
+    dm_buffer_putc(&pr->helpers, '\n');
+    dm_buffer_deinit(&head);
+    dm_buffer_deinit(&body);
+    return name;
+}
+
+/* ---- Values of composite types ---- */
+
+const char *dm_help_make(dm_printer *pr, const dm_type *type)
+{
+    const char *name = name_of(pr, type->suffix, "make");
+    if (!is_new(pr, name))
+        return name;
+    bool fields = type->kind == DM_TYPE_STRUCT || type->kind == DM_TYPE_TUPLE;
+    int count = fields ? type->field_count : dm_type_components(type);
+    const char *scalar =
+        fields ? "" : dm_print_type(pr, dm_type_scalar(pr->lang, (dm_scalar)type->scalar));
+    const char *type_name = dm_print_type(pr, type);
+    dm_buffer *out = &pr->helpers;
+    dm_buffer_printf(out, "%s %s %s(", dm_print_qualifier(pr), type_name, name);
+    for (int i = 0; i < count; i++)
+        dm_buffer_printf(out, "%s%s x%d", i > 0 ? ", " : "",
+                         fields ? dm_print_type(pr, type->fields[i].type) : scalar, i);
+    dm_buffer_printf(out, ")\n{\n    %s r;\n", type_name);
+    for (int i = 0; i < count; i++) {
+        if (fields)
+            dm_buffer_printf(out, "    r.%s = x%d;\n", type->fields[i].name, i);
+        else
+            dm_buffer_printf(out, "    r.c[%d] = x%d;\n", i, i);
+    }
+    dm_buffer_puts(out, "    return r;\n}\n\n");
+    return name;
+}
+
+const char *dm_help_zero(dm_printer *pr, const dm_type *type)
+{
+    const char *name = name_of(pr, type->suffix, "zero");
+    if (!is_new(pr, name))
+        return name;
+    const char *type_name = dm_print_type(pr, type);
+    dm_buffer_printf(&pr->helpers, "%s %s %s(void)\n{\n    %s r = {0};\n    return r;\n}\n\n",
+                     dm_print_qualifier(pr), type_name, name, type_name);
+    return name;
+}
+
+static const char half_to_float_c[] =
+    "static inline float f32_from_half(half h)\n"
+    "{\n"
+    "    const unsigned int sign = (unsigned int)(h.bits & 0x8000u) << 16;\n"
+    "    const unsigned int exponent = (h.bits >> 10) & 31u, fraction = h.bits & 1023u;\n"
+    "    union { unsigned int bits; float value; } r;\n"
+    "    if (exponent == 31u)\n"
+    "        r.bits = sign | 0x7F800000u | fraction << 13;\n"
+    "    else if (exponent != 0u)\n"
+    "        r.bits = sign | (exponent + 112u) << 23 | fraction << 13;\n"
+    "    else {\n"
+    "        r.value = (float)fraction * 5.9604645e-08f;\n"
+    "        r.bits |= sign;\n"
+    "    }\n"
+    "    return r.value;\n"
+    "}\n\n";
+
+static const char half_from_float_c[] =
+    "static inline half half_from_f32(float x)\n"
+    "{\n"
+    "    union { float value; unsigned int bits; } u;\n"
+    "    half r;\n"
+    "    u.value = x;\n"
+    "    const unsigned int sign = u.bits >> 16 & 0x8000u;\n"
+    "    unsigned int rest = u.bits & 0x7FFFFFFFu;\n"
+    "    if (rest > 0x7F800000u) {\n"
+    "        rest = 0x7E00u; /* not a number */\n"
+    "    } else if (rest >= 0x477FF000u) {\n"
+    "        rest = 0x7C00u; /* too large */\n"
+    "    } else if (rest < 0x38800000u) {\n"
+    "        u.bits = rest;\n"
+    "        u.value += 0.5f; /* the sum's last bits are the result, rounded to even */\n"
+    "        rest = u.bits - 0x3F000000u;\n"
+    "    } else {\n"
+    "        rest = (rest + 0xFFFu + (rest >> 13 & 1u) - 0x38000000u) >> 13;\n"
+    "    }\n"
+    "    r.bits = (unsigned short)(sign | rest);\n"
+    "    return r;\n"
+    "}\n\n";
+
+static const char half_to_float_cuda[] =
+    "static __device__ inline float f32_from_half(half h)\n"
+    "{\n"
+    "    float r;\n"
+    "    asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(r) : \"h\"(h.bits));\n"
+    "    return r;\n"
+    "}\n\n";
+
+static const char half_from_float_cuda[] =
+    "static __device__ inline half half_from_f32(float x)\n"
+    "{\n"
+    "    half r;\n"
+    "    asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(r.bits) : \"f\"(x));\n"
+    "    return r;\n"
+    "}\n\n";
+
+static const char *half_cast(dm_printer *pr, bool to_half)
+{
+    bool cuda = pr->options.target == DM_TARGET_CUDA;
+    const char *name = name_of(pr, to_half ? "half_from_f32" : "f32_from_half", NULL);
+    dm_print_type(pr, dm_type_scalar(pr->lang, DM_F16));
+    if (is_new(pr, name))
+        dm_buffer_puts(&pr->helpers, to_half ? (cuda ? half_from_float_cuda : half_from_float_c)
+                                             : (cuda ? half_to_float_cuda : half_to_float_c));
+    return name;
+}
+
+const char *dm_help_cast(dm_printer *pr, const dm_type *from, const dm_type *to)
+{
+    const char *name = name_of(pr, dm_lang_format(pr->lang, "%s_from", to->suffix), from->suffix);
+    bool scalar = dm_type_is_scalar(to);
+    if (scalar && to->scalar == DM_F16 && from->scalar == DM_F32)
+        return half_cast(pr, true);
+    if (scalar && from->scalar == DM_F16 && to->scalar == DM_F32)
+        return half_cast(pr, false);
+    if (!is_new(pr, name))
+        return name;
+    const char *to_name = dm_print_type(pr, to), *from_name = dm_print_type(pr, from);
+    const dm_type *to_scalar = dm_type_scalar(pr->lang, (dm_scalar)to->scalar);
+    const char *in = scalar ? "x" : "x.c[i]", *open = "", *close = "";
+    if (from->scalar == DM_F16) {
+        open = dm_lang_format(pr->lang, "%s%s(", open, half_cast(pr, false));
+        close = ")";
+    }
+    const char *convert =
+        dm_lang_format(pr->lang, "(%s)%s%s%s", to->scalar == DM_F16 ? "float" : to_scalar->c_name,
+                       open, in, close);
+    if (to->scalar == DM_BOOL)
+        convert = dm_lang_format(pr->lang, "%s%s%s != 0", open, in, close);
+    if (to->scalar == DM_F16)
+        convert = dm_lang_format(pr->lang, "%s(%s)", half_cast(pr, true), convert);
+    dm_buffer *out = &pr->helpers;
+    if (scalar)
+        dm_buffer_printf(out, "%s %s %s(%s x)\n{\n    return %s;\n}\n\n", dm_print_qualifier(pr),
+                         to_name, name, from_name, convert);
+    else
+        dm_buffer_printf(out,
+                         "%s %s %s(%s x)\n{\n    %s r;\n    for (int i = 0; i < %d; i++)\n"
+                         "        r.c[i] = %s;\n    return r;\n}\n\n",
+                         dm_print_qualifier(pr), to_name, name, from_name, to_name,
+                         dm_type_components(to), convert);
+    return name;
+}
+
+/* Negative indices count from the end. */
+const char *dm_help_extract(dm_printer *pr, const dm_type *type)
+{
+    const char *name = name_of(pr, type->suffix, "get");
+    if (!is_new(pr, name))
+        return name;
+    const char *scalar = dm_print_type(pr, dm_type_scalar(pr->lang, (dm_scalar)type->scalar));
+    int count = dm_type_components(type);
+    dm_buffer_printf(&pr->helpers,
+                     "%s %s %s(%s v, int i)\n{\n    return v.c[i < 0 ? i + %d : i];\n}\n\n",
+                     dm_print_qualifier(pr), scalar, name, dm_print_type(pr, type), count);
+    return name;
+}
+
+const char *dm_help_insert(dm_printer *pr, const dm_type *type)
+{
+    const char *name = name_of(pr, type->suffix, "with");
+    if (!is_new(pr, name))
+        return name;
+    const char *scalar = dm_print_type(pr, dm_type_scalar(pr->lang, (dm_scalar)type->scalar));
+    const char *type_name = dm_print_type(pr, type);
+    dm_buffer_printf(&pr->helpers,
+                     "%s %s %s(%s v, int i, %s x)\n{\n    v.c[i < 0 ? i + %d : i] = x;\n"
+                     "    return v;\n}\n\n",
+                     dm_print_qualifier(pr), type_name, name, type_name, scalar,
+                     dm_type_components(type));
+    return name;
+}
+
+/* ---- Arrays ---- */
+
+static const char indices_text[] = "ijkl";
+
+const char *dm_help_at(dm_printer *pr, const dm_type *array, bool gradient)
+{
+    const char *name = name_of(pr, array->suffix, gradient ? "grad_at" : "at");
+    if (!is_new(pr, name))
+        return name;
+    const char *element = dm_print_type(pr, array->element), *type = dm_print_type(pr, array);
+    dm_buffer *out = &pr->helpers;
+    dm_buffer_printf(out, "%s %s *%s(%s a", dm_print_qualifier(pr), element, name, type);
+    for (int i = 0; i < array->ndim; i++)
+        dm_buffer_printf(out, ", int %c", indices_text[i]);
+    dm_buffer_puts(out, ")\n{\n");
+    for (int i = 0; i < array->ndim; i++)
+        dm_buffer_printf(out, "    %c += %c < 0 ? a.shape[%d] : 0;\n", indices_text[i],
+                         indices_text[i], i);
+    dm_buffer_printf(out, "    return (%s *)((char *)a.%s", element, gradient ? "grad" : "data");
+    for (int i = 0; i < array->ndim; i++)
+        dm_buffer_printf(out, " + %c * a.stride[%d]", indices_text[i], i);
+    dm_buffer_puts(out, ");\n}\n\n");
+    return name;
+}
+
+const char *dm_help_view(dm_printer *pr, const dm_type *array, int indices)
+{
+    const dm_type *result = dm_type_array(pr->lang, array->ndim - indices, array->element);
+    const char *name = name_of(pr, array->suffix, dm_lang_format(pr->lang, "view%d", indices));
+    if (!is_new(pr, name))
+        return name;
+    const char *type = dm_print_type(pr, array), *result_name = dm_print_type(pr, result);
+    const char *element = dm_print_type(pr, array->element);
+    dm_buffer *out = &pr->helpers;
+    dm_buffer_printf(out, "%s %s %s(%s a", dm_print_qualifier(pr), result_name, name, type);
+    for (int i = 0; i < indices; i++)
+        dm_buffer_printf(out, ", int %c", indices_text[i]);
+    dm_buffer_printf(out, ")\n{\n    %s r;\n    long long offset = 0;\n", result_name);
+    for (int i = 0; i < indices; i++)
+        dm_buffer_printf(out, "    offset += (%c < 0 ? %c + a.shape[%d] : %c) * a.stride[%d];\n",
+                         indices_text[i], indices_text[i], i, indices_text[i], i);
+    dm_buffer_printf(out,
+                     "    r.data = (%s *)((char *)a.data + offset);\n"
+                     "    r.grad = a.grad ? (%s *)((char *)a.grad + offset) : 0;\n",
+                     element, element);
+    for (int i = 0; i < result->ndim; i++)
+        dm_buffer_printf(out, "    r.shape[%d] = a.shape[%d];\n    r.stride[%d] = a.stride[%d];\n",
+                         i, i + indices, i, i + indices);
+    dm_buffer_puts(out, "    return r;\n}\n\n");
+    return name;
+}
+
+/* Bounds that leave the array are cut to it; `mask` has a bit for each plain index. */
+const char *dm_help_slice(dm_printer *pr, const dm_type *array, int mask)
+{
+    int stays = 0;
+    for (int i = 0; i < array->ndim; i++)
+        stays += (mask >> i & 1) == 0;
+    const dm_type *result = dm_type_array(pr->lang, stays, array->element);
+    const char *name = name_of(pr, array->suffix, dm_lang_format(pr->lang, "slice%d", mask));
+    if (!is_new(pr, name))
+        return name;
+    const char *type = dm_print_type(pr, array), *result_name = dm_print_type(pr, result);
+    const char *element = dm_print_type(pr, array->element);
+    dm_buffer *out = &pr->helpers;
+    dm_buffer_printf(out, "%s %s %s(%s a", dm_print_qualifier(pr), result_name, name, type);
+    for (int i = 0; i < array->ndim; i++)
+        dm_buffer_printf(out, ", int first%d, int last%d, int step%d", i, i, i);
+    dm_buffer_printf(out, ")\n{\n    %s r;\n    long long offset = 0;\n", result_name);
+    for (int i = 0, to = 0; i < array->ndim; i++) {
+        dm_buffer_printf(out, "    first%d += first%d < 0 ? a.shape[%d] : 0;\n", i, i, i);
+        dm_buffer_printf(out, "    offset += first%d * a.stride[%d];\n", i, i);
+        if ((mask >> i & 1) != 0) {
+            dm_buffer_printf(out, "    (void)last%d;\n    (void)step%d;\n", i, i);
+            continue;
+        }
+        dm_buffer_printf(out,
+                         "    last%d += last%d < 0 ? a.shape[%d] : 0;\n"
+                         "    last%d = last%d < a.shape[%d] ? last%d : a.shape[%d];\n"
+                         "    r.shape[%d] = last%d > first%d ? (last%d - first%d + step%d - 1) / "
+                         "step%d : 0;\n"
+                         "    r.stride[%d] = step%d * a.stride[%d];\n",
+                         i, i, i, i, i, i, i, i, to, i, i, i, i, i, i, to, i, i);
+        to++;
+    }
+    dm_buffer_printf(out,
+                     "    r.data = (%s *)((char *)a.data + offset);\n"
+                     "    r.grad = a.grad ? (%s *)((char *)a.grad + offset) : 0;\n"
+                     "    return r;\n}\n\n",
+                     element, element);
+    return name;
+}
+
+/* ---- Atomics: each returns what was there before ---- */
+
+/* What the new value is, for the kinds that have no instruction everywhere. */
+static const char *new_value(const char *kind, bool is_float, bool narrow)
+{
+    if (strcmp(kind, "add") == 0)
+        return "old + x";
+    if (strcmp(kind, "sub") == 0)
+        return "old - x";
+    if (strcmp(kind, "min") == 0)
+        return is_float ? (narrow ? "fminf(old, x)" : "fmin(old, x)") : "old < x ? old : x";
+    if (strcmp(kind, "max") == 0)
+        return is_float ? (narrow ? "fmaxf(old, x)" : "fmax(old, x)") : "old > x ? old : x";
+    if (strcmp(kind, "and") == 0)
+        return "old & x";
+    if (strcmp(kind, "or") == 0)
+        return "old | x";
+    if (strcmp(kind, "xor") == 0)
+        return "old ^ x";
+    return "x"; /* exch */
+}
+
+static void atomic_loop(dm_printer *pr, const char *name, const char *kind, const dm_type *type)
+{
+    bool cuda = pr->options.target == DM_TARGET_CUDA,
+         wide = dm_scalar_bytes((dm_scalar)type->scalar) == 8;
+    bool is_float = dm_type_is_float(type);
+    const char *c = type->c_name;
+    dm_buffer *out = &pr->helpers;
+    const char *word = wide ? "unsigned long long" : "unsigned int";
+    const char *value = new_value(kind, is_float, !wide);
+    if (!cuda) {
+        dm_buffer_printf(
+            out,
+            "static inline %s %s(%s *at, %s x)\n{\n"
+            "    union { %s value; %s bits; } before, after;\n"
+            "    %s *word = (%s *)(void *)at;\n"
+            "    before.bits = __atomic_load_n(word, __ATOMIC_RELAXED);\n"
+            "    do {\n"
+            "        const %s old = before.value;\n"
+            "        %safter.value = %s;\n"
+            "    } while (!__atomic_compare_exchange_n(word, &before.bits, after.bits, 1,\n"
+            "                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED));\n"
+            "    return before.value;\n}\n\n",
+            c, name, c, c, c, word, word, word, c,
+            strcmp(value, "x") == 0 ? "(void)old;\n        " : "", value);
+        return;
+    }
+    dm_buffer_printf(out,
+                     "static __device__ inline %s %s(%s *at, %s x)\n{\n"
+                     "    union { %s value; %s bits; } before, after;\n"
+                     "    %s *word = (%s *)at, seen;\n"
+                     "    before.bits = *(volatile %s *)word;\n"
+                     "    for (;;) {\n"
+                     "        const %s old = before.value;\n"
+                     "        after.value = %s;\n"
+                     "        seen = atomicCAS(word, before.bits, after.bits);\n"
+                     "        if (seen == before.bits)\n"
+                     "            return old;\n"
+                     "        before.bits = seen;\n"
+                     "    }\n}\n\n",
+                     c, name, c, c, c, word, word, word, word, c, value);
+}
+
+static void atomic_half(dm_printer *pr, const char *name, const char *kind)
+{
+    /* Half words have no exchange of their own on every device: the word around them is exchanged.
+     */
+    bool cuda = pr->options.target == DM_TARGET_CUDA;
+    const char *from = half_cast(pr, false), *to = half_cast(pr, true);
+    dm_buffer_printf(
+        &pr->helpers,
+        "%s half %s(half *at, half y)\n{\n"
+        "    unsigned int *word = (unsigned int *)((unsigned long long)at & ~3ull);\n"
+        "    const unsigned int shift = ((unsigned long long)at & 2ull) != 0 ? 16 : 0;\n"
+        "    const float x = %s(y);\n"
+        "    unsigned int before = *word;\n"
+        "    for (;;) {\n"
+        "        half here, next;\n"
+        "        here.bits = (unsigned short)(before >> shift);\n"
+        "        const float old = %s(here);\n"
+        "        (void)old;\n"
+        "        next = %s(%s);\n"
+        "        const unsigned int after = (before & ~(0xFFFFu << shift)) | (unsigned "
+        "int)next.bits << shift;\n"
+        "%s"
+        "    }\n}\n\n",
+        dm_print_qualifier(pr), name, from, from, to, new_value(kind, true, true),
+        cuda ? "        const unsigned int seen = atomicCAS(word, before, after);\n"
+               "        if (seen == before)\n            return here;\n        before = seen;\n"
+             : "        if (__atomic_compare_exchange_n(word, &before, after, 1, __ATOMIC_RELAXED, "
+               "__ATOMIC_RELAXED))\n            return here;\n");
+}
+
+/* One instruction where there is one. */
+static bool atomic_simple(dm_printer *pr, const char *name, const char *kind, const dm_type *type)
+{
+    bool cuda = pr->options.target == DM_TARGET_CUDA, is_float = dm_type_is_float(type);
+    const char *c = type->c_name;
+    dm_buffer *out = &pr->helpers;
+    if (cuda && strcmp(kind, "add") == 0) {
+        bool plain = type->scalar != DM_I64;
+        dm_buffer_printf(out, "static __device__ inline %s %s(%s *at, %s x)\n{\n    return ", c,
+                         name, c, c);
+        if (plain)
+            dm_buffer_puts(out, "atomicAdd(at, x);\n}\n\n");
+        else
+            dm_buffer_puts(
+                out,
+                "(long long)atomicAdd((unsigned long long *)at, (unsigned long long)x);\n}\n\n");
+        return true;
+    }
+    if (!cuda && !is_float &&
+        (strcmp(kind, "add") == 0 || strcmp(kind, "sub") == 0 || strcmp(kind, "and") == 0 ||
+         strcmp(kind, "or") == 0 || strcmp(kind, "xor") == 0 || strcmp(kind, "exch") == 0)) {
+        dm_buffer_printf(out,
+                         "static inline %s %s(%s *at, %s x)\n{\n    return __atomic_%s%s(at, x, "
+                         "__ATOMIC_RELAXED);\n}\n\n",
+                         c, name, c, c, kind[0] == 'e' ? "exchange" : "fetch_",
+                         kind[0] == 'e' ? "_n" : kind);
+        return true;
+    }
+    return false;
+}
+
+static void atomic_cas(dm_printer *pr, const char *name, const dm_type *type)
+{
+    bool cuda = pr->options.target == DM_TARGET_CUDA,
+         wide = dm_scalar_bytes((dm_scalar)type->scalar) == 8;
+    const char *c = type->c_name, *word = wide ? "unsigned long long" : "unsigned int";
+    dm_buffer_printf(
+        &pr->helpers,
+        "%s %s %s(%s *at, %s expected, %s x)\n{\n"
+        "    union { %s value; %s bits; } before, after;\n"
+        "    before.value = expected;\n    after.value = x;\n%s    return before.value;\n}\n\n",
+        dm_print_qualifier(pr), c, name, c, c, c, c, word,
+        cuda
+            ? dm_lang_format(pr->lang,
+                             "    before.bits = atomicCAS((%s *)at, before.bits, after.bits);\n",
+                             word)
+            : dm_lang_format(
+                  pr->lang,
+                  "    __atomic_compare_exchange_n((%s *)(void *)at, &before.bits, after.bits, 0,\n"
+                  "                                __ATOMIC_RELAXED, __ATOMIC_RELAXED);\n",
+                  word));
+}
+
+const char *dm_help_atomic(dm_printer *pr, const char *kind, const dm_type *type)
+{
+    const char *name = name_of(pr, dm_lang_format(pr->lang, "atomic_%s", kind), type->suffix);
+    if (!is_new(pr, name))
+        return name;
+    const char *c = dm_print_type(pr, type);
+    pr->uses_math = true;
+    if (type->kind == DM_TYPE_STRUCT || type->kind == DM_TYPE_TUPLE) {
+        /* Only adding gradients: the fields that hold floats. */
+        dm_buffer text = DM_BUFFER_EMPTY;
+        for (int i = 0; i < type->field_count; i++)
+            if (type->fields[i].type->floats)
+                dm_buffer_printf(&text, "    %s(&at->%s, x.%s);\n",
+                                 dm_help_atomic(pr, kind, type->fields[i].type),
+                                 type->fields[i].name, type->fields[i].name);
+        dm_buffer_printf(&pr->helpers, "%s void %s(%s *at, %s x)\n{\n%s}\n\n",
+                         dm_print_qualifier(pr), name, c, c, dm_buffer_text(&text));
+        dm_buffer_deinit(&text);
+        return name;
+    }
+    if (dm_type_is_numeric(type)) {
+        const char *part =
+            dm_help_atomic(pr, kind, dm_type_scalar(pr->lang, (dm_scalar)type->scalar));
+        bool cas = strcmp(kind, "cas") == 0;
+        dm_buffer_printf(
+            &pr->helpers,
+            "%s %s %s(%s *at, %s%s x)\n{\n    %s r;\n    for (int i = 0; i < %d; i++)\n"
+            "        r.c[i] = %s(&at->c[i], %sx.c[i]);\n    return r;\n}\n\n",
+            dm_print_qualifier(pr), c, name, c,
+            cas ? dm_lang_format(pr->lang, "%s expected, ", c) : "", c, c, dm_type_components(type),
+            part, cas ? "expected.c[i], " : "");
+        return name;
+    }
+    if (strcmp(kind, "cas") == 0)
+        atomic_cas(pr, name, type);
+    else if (type->scalar == DM_F16)
+        atomic_half(pr, name, kind);
+    else if (!atomic_simple(pr, name, kind, type))
+        atomic_loop(pr, name, kind, type);
+    return name;
+}
+
+/* to += x, for the parts that hold floats */
+const char *dm_help_accumulate(dm_printer *pr, const dm_type *type)
+{
+    const char *name = name_of(pr, type->suffix, "accumulate");
+    if (!is_new(pr, name))
+        return name;
+    const char *c = dm_print_type(pr, type);
+    dm_buffer text = DM_BUFFER_EMPTY;
+    if (type->kind == DM_TYPE_STRUCT || type->kind == DM_TYPE_TUPLE) {
+        for (int i = 0; i < type->field_count; i++) {
+            const dm_type *field = type->fields[i].type;
+            if (!field->floats)
+                continue;
+            if (dm_type_is_scalar(field) && field->scalar != DM_F16)
+                dm_buffer_printf(&text, "    to->%s += x.%s;\n", type->fields[i].name,
+                                 type->fields[i].name);
+            else
+                dm_buffer_printf(&text, "    %s(&to->%s, x.%s);\n", dm_help_accumulate(pr, field),
+                                 type->fields[i].name, type->fields[i].name);
+        }
+    } else if (dm_type_is_numeric(type) && type->scalar != DM_F16) {
+        dm_buffer_printf(&text, "    for (int i = 0; i < %d; i++)\n        to->c[i] += x.c[i];\n",
+                         dm_type_components(type));
+    } else if (dm_type_is_numeric(type)) {
+        dm_buffer_printf(
+            &text, "    for (int i = 0; i < %d; i++)\n        %s(&to->c[i], x.c[i]);\n",
+            dm_type_components(type), dm_help_accumulate(pr, dm_type_scalar(pr->lang, DM_F16)));
+    } else {
+        dm_buffer_printf(&text, "    *to = %s(%s(*to) + %s(x));\n", half_cast(pr, true),
+                         half_cast(pr, false), half_cast(pr, false));
+    }
+    dm_buffer_printf(&pr->helpers, "%s void %s(%s *to, %s x)\n{\n%s}\n\n", dm_print_qualifier(pr),
+                     name, c, c, dm_buffer_text(&text));
+    dm_buffer_deinit(&text);
+    return name;
+}
+
+const char *dm_help_length(dm_printer *pr)
+{
+    const char *name = name_of(pr, "range_length", NULL);
+    if (is_new(pr, name))
+        dm_buffer_printf(&pr->helpers,
+                         "%s int range_length(int first, int last, int step)\n{\n"
+                         "    if (step > 0)\n"
+                         "        return first < last ? (last - first + step - 1) / step : 0;\n"
+                         "    return first > last ? (first - last - step - 1) / -step : 0;\n}\n\n",
+                         dm_print_qualifier(pr));
+    return name;
+}

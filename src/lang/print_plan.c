@@ -1,0 +1,593 @@
+/* SPDX-License-Identifier: MIT */
+/* print_plan.c - which values become part of an expression, which get a variable, and the
+ * variables' names. A value with a name of the source gets a variable of that name; a temporary is
+ * written where it is used when that is once, in the same block, and nothing in between changes
+ * what it reads. A variable is used again for the next value of the same thing (a loop's carried
+ * value, a changed component) when the old value is not needed any more. */
+#include "lang/builtins.h"
+#include "lang/print.h"
+
+#include "base/hash.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Names ---- */
+
+struct dm_name_set {
+    const char **names; /* hash table of interned names */
+    int *next;          /* the number to try next for each */
+    int count, capacity;
+};
+
+static const char *const reserved[] = {
+    "_Bool",
+    "abs",
+    "acos",
+    "acosh",
+    "alignas",
+    "alignof",
+    "and",
+    "and_eq",
+    "asin",
+    "asinh",
+    "asm",
+    "atan",
+    "atan2",
+    "atanh",
+    "atomicAdd",
+    "atomicCAS",
+    "atomicExch",
+    "auto",
+    "bitand",
+    "bitor",
+    "blockDim",
+    "blockIdx",
+    "bool",
+    "break",
+    "case",
+    "catch",
+    "cbrt",
+    "ceil",
+    "char",
+    "class",
+    "compl",
+    "const",
+    "const_cast",
+    "constexpr",
+    "continue",
+    "copysign",
+    "cos",
+    "cosh",
+    "decltype",
+    "default",
+    "delete",
+    "do",
+    "double",
+    "dynamic_cast",
+    "else",
+    "enum",
+    "erf",
+    "erfc",
+    "exit",
+    "exp",
+    "exp2",
+    "explicit",
+    "expm1",
+    "export",
+    "extern",
+    "fabs",
+    "fabsf",
+    "false",
+    "fdim",
+    "float",
+    "floor",
+    "fma",
+    "fmax",
+    "fmaxf",
+    "fmin",
+    "fminf",
+    "fmod",
+    "fmodf",
+    "for",
+    "free",
+    "friend",
+    "gamma",
+    "goto",
+    "gridDim",
+    "half",
+    "hypot",
+    "if",
+    "index",
+    "inline",
+    "int",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "j0",
+    "j1",
+    "jn",
+    "ldexp",
+    "lgamma",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "logb",
+    "long",
+    "lrint",
+    "lround",
+    "main",
+    "malloc",
+    "max",
+    "memcpy",
+    "memset",
+    "min",
+    "modf",
+    "mutable",
+    "namespace",
+    "nan",
+    "new",
+    "noexcept",
+    "norm",
+    "not",
+    "not_eq",
+    "nullptr",
+    "operator",
+    "or",
+    "or_eq",
+    "pow",
+    "printf",
+    "private",
+    "protected",
+    "public",
+    "puts",
+    "rand",
+    "register",
+    "reinterpret_cast",
+    "remainder",
+    "restrict",
+    "return",
+    "rint",
+    "rnorm",
+    "round",
+    "scalbn",
+    "short",
+    "signbit",
+    "signed",
+    "sin",
+    "sincos",
+    "sinh",
+    "sizeof",
+    "sqrt",
+    "static",
+    "static_assert",
+    "static_cast",
+    "strlen",
+    "struct",
+    "switch",
+    "tan",
+    "tanh",
+    "template",
+    "tgamma",
+    "this",
+    "thread_local",
+    "threadIdx",
+    "throw",
+    "time",
+    "true",
+    "trunc",
+    "try",
+    "typedef",
+    "typeid",
+    "typename",
+    "typeof",
+    "union",
+    "unix",
+    "linux",
+    "unsigned",
+    "using",
+    "uint",
+    "virtual",
+    "void",
+    "volatile",
+    "warpSize",
+    "wchar_t",
+    "while",
+    "xor",
+    "xor_eq",
+    "y0",
+    "y1",
+    "yn",
+    "ushort",
+    "ulong",
+    "int2",
+    "int3",
+    "int4",
+    "float2",
+    "float3",
+    "float4",
+    "double2",
+    "double3",
+    "double4",
+    "uint2",
+    "uint3",
+    "uint4",
+    "dim3",
+    "NULL",
+    "INFINITY",
+    "NAN",
+    "HUGE_VAL",
+    "M_PI",
+    "M_E",
+    "I",
+    "stdin",
+    "stdout",
+    "stderr",
+    "EOF",
+    "div",
+    "ldiv",
+    "drem",
+    "significand",
+    "sinf",
+    "cosf",
+    "expf",
+    "logf",
+    "sqrtf",
+    "powf",
+    "task",
+    "args",
+    "first",
+    "last",
+    "count",
+    "uint64_t",
+    "assert",
+};
+
+static bool is_reserved(const char *name)
+{
+    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
+        if (reserved[i][0] == name[0] && strcmp(reserved[i], name) == 0)
+            return true;
+    return false;
+}
+
+static int set_slot(const struct dm_name_set *set, const char *name)
+{
+    int mask = set->capacity - 1, slot = (int)(((uintptr_t)name >> 4) & (uintptr_t)mask);
+    while (set->names[slot] != NULL && set->names[slot] != name)
+        slot = (slot + 1) & mask;
+    return slot;
+}
+
+static int set_add(dm_lang *lang, struct dm_name_set *set, const char *name)
+{
+    if (set->count * 2 >= set->capacity) {
+        struct dm_name_set larger = {.capacity = set->capacity == 0 ? 32 : set->capacity * 2,
+                                     .count = set->count};
+        larger.names = dm_lang_alloc_array(lang, (size_t)larger.capacity, sizeof(char *));
+        larger.next = dm_lang_alloc_array(lang, (size_t)larger.capacity, sizeof(int));
+        for (int i = 0; i < set->capacity; i++) {
+            if (set->names[i] == NULL)
+                continue;
+            int slot = set_slot(&larger, set->names[i]);
+            larger.names[slot] = set->names[i];
+            larger.next[slot] = set->next[i];
+        }
+        *set = larger;
+    }
+    int slot = set_slot(set, name);
+    if (set->names[slot] == NULL) {
+        set->names[slot] = name;
+        set->count++;
+    }
+    return slot;
+}
+
+static bool set_has(const struct dm_name_set *set, const char *name)
+{
+    return set != NULL && set->capacity > 0 && set->names[set_slot(set, name)] != NULL;
+}
+
+/* Only letters, digits and '_': others become their code. */
+static const char *plain(dm_lang *lang, const char *name)
+{
+    bool fine = true;
+    for (const char *p = name; *p != '\0'; p++)
+        fine &= (unsigned char)*p < 0x80;
+    if (fine)
+        return name;
+    const char *text = "u";
+    for (const char *p = name; *p != '\0'; p++)
+        text = (unsigned char)*p < 0x80 ? dm_lang_format(lang, "%s%c", text, *p)
+                                        : dm_lang_format(lang, "%s%02x", text, (unsigned char)*p);
+    return dm_lang_intern_text(lang, text);
+}
+
+static const char *fresh(dm_printer *pr, struct dm_name_set *set, const char *wanted)
+{
+    dm_lang *lang = pr->lang;
+    wanted = dm_lang_intern_text(lang, plain(lang, wanted));
+    /* Two underscores and a leading one before a capital are the compiler's. */
+    bool bad = is_reserved(wanted) || strstr(wanted, "__") != NULL || wanted[0] == '_';
+    if (bad) {
+        const char *text = wanted;
+        while (*text == '_')
+            text++;
+        char *copy = dm_lang_format(lang, "%s_",
+                                    *text == '\0' || (*text >= '0' && *text <= '9')
+                                        ? dm_lang_format(lang, "v%s", text)
+                                        : text);
+        for (char *p; (p = strstr(copy, "__")) != NULL;)
+            memmove(p, p + 1, strlen(p));
+        wanted = dm_lang_intern_text(lang, copy);
+    }
+    const char *name = wanted;
+    if (set_has(set, name) || set_has(pr->globals, name)) {
+        int slot = set_add(lang, set, wanted);
+        do {
+            name =
+                dm_lang_intern_text(lang, dm_lang_format(lang, "%s_%d", wanted, ++set->next[slot]));
+        } while (set_has(set, name) || set_has(pr->globals, name));
+    }
+    set_add(lang, set, name);
+    return name;
+}
+
+const char *dm_print_fresh(dm_printer *pr, const char *wanted)
+{
+    return fresh(pr, pr->locals, wanted);
+}
+
+struct dm_name_set *dm_print_names(dm_lang *lang)
+{
+    return dm_lang_alloc(lang, sizeof(struct dm_name_set));
+}
+
+const char *dm_print_global(dm_printer *pr, const char *wanted)
+{
+    return fresh(pr, pr->globals, wanted);
+}
+
+/* ---- Planning ---- */
+
+typedef struct planner {
+    dm_printer *pr;
+    const dm_ir_function *f;
+    dm_plan *plan;
+    int *def_block; /* per value: number of its block */
+    int *use_block; /* per value: of its last counted use */
+    int *def_number;
+    int block_count, op_count;
+    int *writes;     /* numbers of the operations that write memory or slots */
+    dm_val *written; /* which slot or tape; NONE: memory */
+    int write_count, write_capacity, written_capacity;
+} planner;
+
+static bool reads_memory(const dm_ir_op *op)
+{
+    if (op->kind == DM_IR_CALL)
+        for (int i = 0; i < op->row->param_count; i++)
+            if (op->bind->args[i]->kind == DM_TYPE_ARRAY)
+                return true;
+    return op->kind == DM_IR_INVOKE || dm_ir_infos[op->kind].effect == DM_IR_READS;
+}
+
+/* First walk: number the operations, count uses, note writes. */
+static void count_block(planner *p, const dm_ir_block *block, const dm_ir_op *loop)
+{
+    int number = p->block_count++;
+    for (int i = 0; i < block->param_count; i++) {
+        p->def_block[block->params[i]] = number;
+        p->plan[block->params[i]].loop = loop;
+    }
+    for (int i = 0; i < block->count; i++) {
+        const dm_ir_op *op = block->ops[i];
+        int at = p->op_count++;
+        for (int r = 0; r < op->result_count; r++) {
+            p->def_block[op->result + r] = number;
+            p->def_number[op->result + r] = at;
+            p->plan[op->result + r].loop = loop;
+        }
+        for (int a = 0; a < op->arg_count; a++) {
+            dm_val v = op->args[a];
+            if (v == DM_VAL_NONE)
+                continue;
+            p->plan[v].uses++;
+            p->use_block[v] =
+                p->use_block[v] == 0 || p->use_block[v] == number + 1 ? number + 1 : -1;
+            p->plan[v].last = at;
+        }
+        dm_ir_effect effect = dm_ir_infos[op->kind].effect;
+        bool writes = effect == DM_IR_WRITES;
+        if (op->kind == DM_IR_INVOKE)
+            writes = op->callee->has_effects;
+        for (int k = 0; k < 2; k++)
+            if (op->blocks[k] != NULL)
+                count_block(p, op->blocks[k], op->kind == DM_IR_IF ? loop : op);
+        if (writes) {
+            bool slot = op->kind == DM_IR_SET || op->kind == DM_IR_ADD || op->kind == DM_IR_RECORD;
+            int same = p->write_count;
+            DM_LANG_PUSH(p->pr->lang, p->writes, p->write_count, p->write_capacity, at);
+            DM_LANG_PUSH(p->pr->lang, p->written, same, p->written_capacity,
+                         slot ? op->args[0] : DM_VAL_NONE);
+        }
+    }
+}
+
+/* Is what `op` reads written between two numbers? */
+static bool written_between(const planner *p, const dm_ir_op *op, int from, int to)
+{
+    int low = 0, high = p->write_count;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (p->writes[middle] <= from)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool slot = op->kind == DM_IR_GET || op->kind == DM_IR_RECALL;
+    for (int steps = 0; low < p->write_count && p->writes[low] < to; low++) {
+        if (slot ? p->written[low] == op->args[0] : p->written[low] == DM_VAL_NONE)
+            return true;
+        if (++steps > 64)
+            return true; /* far apart: a variable is as good */
+    }
+    return false;
+}
+
+static bool is_cheap(const dm_ir_op *op)
+{
+    switch (op->kind) {
+    case DM_IR_CONST:
+    case DM_IR_TEXT:
+    case DM_IR_DIM:
+    case DM_IR_SHAPE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Second walk, backwards: users are decided before what they use. */
+static void decide_block(planner *p, const dm_ir_block *block, int *number);
+
+static bool is_expression_if(const planner *p, const dm_ir_op *op)
+{
+    if (op->kind != DM_IR_IF || op->result_count != 1 || p->plan[op->result].uses != 1 ||
+        op->path != NULL)
+        return false;
+    for (int k = 0; k < 2; k++) {
+        const dm_ir_block *block = op->blocks[k];
+        if (block->count == 0 || block->ops[block->count - 1]->kind != DM_IR_YIELD)
+            return false;
+        for (int i = 0; i + 1 < block->count; i++) {
+            const dm_ir_op *inner = block->ops[i];
+            if (inner->result_count != 1 || !p->plan[inner->result].inlined)
+                return false;
+        }
+    }
+    return true;
+}
+
+static void decide_op(planner *p, const dm_ir_op *op, int at, int end)
+{
+    dm_plan *plan = op->result_count == 1 ? &p->plan[op->result] : NULL;
+    const dm_ir_value *value = op->result_count == 1 ? &p->f->values[op->result] : NULL;
+    int last = at;
+    bool pure = dm_ir_infos[op->kind].effect == DM_IR_PURE ||
+                dm_ir_infos[op->kind].effect == DM_IR_READS ||
+                (op->kind == DM_IR_INVOKE && !op->callee->has_effects);
+    if (plan != NULL && (pure || op->kind == DM_IR_IF)) {
+        bool once = plan->uses == 1 && p->use_block[op->result] == p->def_block[op->result] + 1;
+        bool expression = op->kind != DM_IR_IF || is_expression_if(p, op);
+        bool steady =
+            !(reads_memory(op) || op->kind == DM_IR_IF) ||
+            !written_between(p, op->kind == DM_IR_IF ? &(dm_ir_op){.kind = DM_IR_LOAD} : op, end,
+                             plan->last);
+        bool named = value->name != NULL && !(p->f->is_backward && plan->uses == 1 &&
+                                              dm_ir_infos[op->kind].effect == DM_IR_PURE);
+        plan->inlined =
+            is_cheap(op) || (once && expression && steady && !named && op->kind != DM_IR_ZERO &&
+                             op->kind != DM_IR_INSERT && op->kind != DM_IR_SETFIELD);
+        if (plan->inlined)
+            last = plan->last;
+    }
+    /* A loop's bounds are asked for in each round. */
+    for (int a = 0; a < op->arg_count; a++) {
+        dm_val v = op->args[a];
+        if (v == DM_VAL_NONE)
+            continue;
+        int until = op->kind == DM_IR_FOR && a < 3 ? end : last;
+        if (p->plan[v].last < until)
+            p->plan[v].last = until;
+    }
+}
+
+static void decide_block(planner *p, const dm_ir_block *block, int *number)
+{
+    for (int i = block->count - 1; i >= 0; i--) {
+        const dm_ir_op *op = block->ops[i];
+        int end = *number;
+        for (int k = 1; k >= 0; k--)
+            if (op->blocks[k] != NULL)
+                decide_block(p, op->blocks[k], number);
+        int at = --*number;
+        decide_op(p, op, at, end - 1);
+    }
+}
+
+int dm_print_ops_inside(const dm_ir_op *op)
+{
+    int count = 0;
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; op->blocks[k] != NULL && i < op->blocks[k]->count; i++)
+            count += 1 + dm_print_ops_inside(op->blocks[k]->ops[i]);
+    return count;
+}
+
+/* A value is now needed up to `last`, and with it what it is an expression of. */
+static void needed_until(planner *p, dm_val v, int last)
+{
+    if (p->plan[v].last < last)
+        p->plan[v].last = last;
+    const dm_ir_op *def = p->f->values[v].def;
+    if (def != NULL && p->plan[v].inlined && def->blocks[0] == NULL)
+        for (int i = 0; i < def->arg_count; i++)
+            needed_until(p, def->args[i], last);
+}
+
+static bool any_write_between(const planner *p, int from, int to)
+{
+    for (int low = 0, high = p->write_count; low < high;) {
+        int middle = (low + high) / 2;
+        if (p->writes[middle] > from && p->writes[middle] < to)
+            return true;
+        if (p->writes[middle] <= from)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+/* Third: a value whose only use is the end of its block is written there. */
+static void fold_into_ends(planner *p, const dm_ir_block *block)
+{
+    const dm_ir_op *end = dm_ir_terminator(block);
+    for (int a = 0; end != NULL && a < end->arg_count; a++) {
+        dm_val v = end->args[a];
+        const dm_ir_op *def = p->f->values[v].def;
+        if (def == NULL || p->plan[v].inlined || p->plan[v].uses != 1 || def->result_count != 1 ||
+            dm_ir_infos[def->kind].effect != DM_IR_PURE || def->kind == DM_IR_INSERT ||
+            def->kind == DM_IR_SETFIELD || def->kind == DM_IR_ZERO ||
+            p->use_block[v] != p->def_block[v] + 1 ||
+            any_write_between(p, p->def_number[v], p->plan[v].last))
+            continue;
+        p->plan[v].inlined = true;
+        needed_until(p, v, p->plan[v].last);
+    }
+    for (int i = 0; i < block->count; i++)
+        for (int k = 0; k < 2; k++)
+            if (block->ops[i]->blocks[k] != NULL)
+                fold_into_ends(p, block->ops[i]->blocks[k]);
+}
+
+void dm_print_plan(dm_printer *pr, const dm_ir_function *f)
+{
+    dm_lang *lang = pr->lang;
+    size_t values = (size_t)f->value_count + 1;
+    planner p = {.pr = pr, .f = f};
+    p.plan = dm_lang_alloc_array(lang, values, sizeof *p.plan);
+    p.def_block = dm_lang_alloc_array(lang, values, sizeof *p.def_block);
+    p.use_block = dm_lang_alloc_array(lang, values, sizeof *p.use_block);
+    p.def_number = dm_lang_alloc_array(lang, values, sizeof *p.def_number);
+    count_block(&p, f->body, NULL);
+    int number = p.op_count;
+    decide_block(&p, f->body, &number);
+    fold_into_ends(&p, f->body);
+    pr->f = f;
+    pr->plan = p.plan;
+    pr->locals = dm_lang_alloc(lang, sizeof *pr->locals);
+}
