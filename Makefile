@@ -7,7 +7,7 @@ export JOBS
 comma := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-roms verify verify-gpu bench bench-gpu bench-swarm bench-machine report \
+.PHONY: help build demo test test-roms verify verify-gpu record bench bench-gpu bench-swarm bench-machine report \
 	fuzz check check-gpu lint fmt install clean
 DOTMATRIX = $(BUILD)/src/cli/dotmatrix
 ENVS ?= 1,8,64,512,2048,8192
@@ -32,6 +32,9 @@ verify: build ## every ROM of ours in lockstep with mGBA and PyBoy (roms/suite.j
 
 verify-gpu: build ## the same on a GPU
 	@$(DOTMATRIX) verify --suite roms/suite.json --roms $(BUILD)/roms --dut-backend vec_cuda $(ARGS)
+
+record: build ## what the references do in verify, for a machine that has none of them (DIR=build-portable/recorded)
+	@$(DOTMATRIX) verify --suite roms/suite.json --roms $(BUILD)/roms --record $(or $(DIR),build-portable/recorded)
 
 bench: build ## machines on this CPU beside mGBA and PyBoy, ENVS= of them; ROMS= files; into runs/bench/cpu.json
 	@mkdir -p runs/bench

@@ -30,6 +30,8 @@ static dm_status run(const void *values, const dm_strings *arguments, bool *nega
         return status;
     if (o->reference != NULL)
         status = dm_lab_kind_find(o->reference, &bundle.v.reference, err);
+    if (o->reference != NULL)
+        bundle.v.recording = NULL;
     if (status == DM_OK && o->dut != NULL)
         status = dm_lab_kind_find(o->dut, &bundle.v.dut, err);
     if (status == DM_OK)

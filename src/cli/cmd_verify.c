@@ -20,7 +20,7 @@
 
 typedef struct verify_options {
     const char *rom, *reference, *dut, *actions_file, *action_gen, *ignore, *bundle, *suite, *roms,
-        *only;
+        *only, *record, *recorded;
     int64_t envs, frames_per_step, release, steps, compare_every, settle, slack, seed;
     dm_strings regions;
     int start, by;
@@ -70,6 +70,10 @@ static const dm_option rows[] = {
     DM_OPTION_STRING(verify_options, roms, "roms", "DIR", "build/roms",
                      "with --suite: where the ROMs are"),
     DM_OPTION_STRING(verify_options, only, "only", "NAME", NULL, "with --suite: only this ROM"),
+    DM_OPTION_STRING(verify_options, record, "record", "FILE", NULL,
+                     "write the reference's side down (with --suite: a folder)"),
+    DM_OPTION_STRING(verify_options, recorded, "recorded", "FILE", NULL,
+                     "compare with what was recorded instead (with --suite: a folder)"),
     DM_OPTION_FLAG(verify_options, json, "json", "write JSON for programs"),
 };
 
@@ -107,6 +111,12 @@ static dm_status read_options(const verify_options *o, dm_lab_verify *v, dm_erro
     v->compare_frame = o->compare_frame;
     v->by_instruction = o->by == 1;
     v->actions.seed = (uint64_t)o->seed;
+    v->record = o->record;
+    v->recording = o->recorded;
+    if (o->recorded != NULL)
+        v->reference = &dm_lab_recorded;
+    if (status == DM_OK && o->recorded != NULL && (o->record != NULL || o->reference != NULL))
+        status = dm_fail(err, DM_EINVAL, "--recorded stands in the place of a reference");
     return status;
 }
 
@@ -211,6 +221,8 @@ static dm_status run(const void *values, const dm_strings *arguments, bool *nega
                              .roms = o->roms,
                              .only = o->only,
                              .reference = o->reference,
+                             .record = o->record,
+                             .recorded = o->recorded,
                              .bundles = o->bundle != NULL ? o->bundle : BUNDLES};
     if (o->rom != NULL)
         return dm_fail(err, DM_EINVAL, "--rom and --suite: one of them");

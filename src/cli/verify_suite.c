@@ -88,15 +88,16 @@ typedef struct suite_run {
 
 /* `no_picture`: the ROM's profile compares it, this one does not; `why` has the reason for what is
  * left out, or is NULL. */
-static dm_status run_row(suite_run *s, const char *rom, const dm_lab_verify *v, bool no_picture,
-                         const char *why, dm_error *err)
+static dm_status run_row(suite_run *s, const char *rom, const char *name, const dm_lab_verify *v,
+                         bool no_picture, const char *why, dm_error *err)
 {
     char left_out[320];
-    const char *reference = v->reference->name;
+    char reference[64];
+    snprintf(reference, sizeof reference, "%s%s", v->recording != NULL ? "rec. " : "", name);
     dm_lab_verdict verdict;
     dm_status status = dm_lab_verify_run(v, NULL, &verdict, err);
     if (status == DM_EUNAVAILABLE && v->reference->install != NULL) {
-        printf("%-22s %-14s missing  %s\n", rom, reference, err->message);
+        printf("%-22s %-18s missing  %s\n", rom, reference, err->message);
         s->missing++;
         s->missing_error = *err;
         return DM_OK;
@@ -113,7 +114,7 @@ static dm_status run_row(suite_run *s, const char *rom, const dm_lab_verify *v, 
     if (verdict.interrupted)
         status = dm_fail(err, DM_EIO, "interrupted in %s", rom);
     else
-        printf("%-22s %-14s %-8s %" PRIu64 " steps of %" PRIu32 ", %" PRIu64
+        printf("%-22s %-18s %-8s %" PRIu64 " steps of %" PRIu32 ", %" PRIu64
                " comparisons%s%s%s%s\n",
                rom, reference, verdict.matched ? "ok" : "DIFFERS", verdict.steps_done,
                v->frames_per_step, verdict.compared, left_out[0] != 0 ? "; " : "", left_out,
@@ -131,6 +132,27 @@ static dm_status run_row(suite_run *s, const char *rom, const dm_lab_verify *v, 
     return status;
 }
 
+/* FOLDER/ROM-REFERENCE.rec, where the suite is recorded or played back. */
+static dm_status place_recording(const suite_run *s, const char *rom, const char *name,
+                                 dm_lab_verify *v, char path[DM_PATH_MAX], dm_error *err)
+{
+    const dm_verify_suite *suite = s->suite;
+    const char *folder = suite->record != NULL ? suite->record : suite->recorded;
+    if (folder == NULL)
+        return DM_OK;
+    char file[160];
+    snprintf(file, sizeof file, "%s-%s.rec", rom, name);
+    dm_status status = dm_path_join(path, folder, file, err);
+    if (status == DM_OK && suite->record != NULL) {
+        status = dm_dir_create(folder, err);
+        v->record = path;
+    } else {
+        v->recording = path;
+        v->reference = &dm_lab_recorded;
+    }
+    return status;
+}
+
 /* One reference of one ROM; `v` has the ROM's profile. */
 static dm_status run_reference(suite_run *s, const char *rom, const char *name,
                                const json_t *changes, dm_lab_verify v, dm_error *err)
@@ -141,7 +163,7 @@ static dm_status run_reference(suite_run *s, const char *rom, const char *name,
     if (s->suite->reference != NULL && strcmp(s->suite->reference, name) != 0)
         return DM_OK;
     if (skip != NULL) {
-        printf("%-22s %-14s skipped  %s\n", rom, name, skip);
+        printf("%-22s %-18s skipped  %s\n", rom, name, skip);
         s->skipped++;
         return DM_OK;
     }
@@ -155,7 +177,11 @@ static dm_status run_reference(suite_run *s, const char *rom, const char *name,
         (v.ignore != 0 || v.settle > 0 || v.slack > 0 || framed != v.compare_frame))
         status = dm_fail(err, DM_EFORMAT, "%s: %s against %s leaves something out without a 'why'",
                          s->suite->file, rom, name);
-    return status != DM_OK ? status : run_row(s, rom, &v, framed && !v.compare_frame, why, err);
+    char path[DM_PATH_MAX];
+    if (status == DM_OK)
+        status = place_recording(s, rom, name, &v, path, err);
+    return status != DM_OK ? status
+                           : run_row(s, rom, name, &v, framed && !v.compare_frame, why, err);
 }
 
 static dm_status run_rom(suite_run *s, const json_t *entry, dm_error *err)
@@ -179,7 +205,7 @@ static dm_status run_rom(suite_run *s, const json_t *entry, dm_error *err)
     v.rom = (const uint8_t *)bytes;
     if (status == DM_OK && s->own != NULL) {
         v.reference = s->own;
-        status = run_row(s, rom, &v, false, NULL, err);
+        status = run_row(s, rom, s->own->name, &v, false, NULL, err);
         references = NULL;
     }
     for (void *at = json_object_iter(references); at != NULL && status == DM_OK;

@@ -14,6 +14,8 @@ typedef struct dm_verify_suite {
     /* Only against this one; NULL: all that the suite names. One of ours is not named there: every
      * ROM is compared with it in full. */
     const char *reference;
+    /* A folder that the references' sides are written to, or taken from; NULL: none. */
+    const char *record, *recorded;
     const char *bundles; /* the folder for mismatches */
 } dm_verify_suite;
 

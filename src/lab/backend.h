@@ -10,6 +10,7 @@
  *   mgba_single    libmgba, one machine       mgba_vec_mt   many, on threads
  *   pyboy_single   PyBoy, one machine         pyboy_vec_mp  many, in worker processes
  *   wrong_single   ours with a bug put in: tests the harness
+ *   recorded       a reference's side of a verification, from a file (recording.h)
  *
  * Machines compared with each other must start equal: `start` says how (start.h, docs/verify.md).
  *
@@ -51,7 +52,8 @@ typedef struct dm_lab_desc {
     uint32_t observations;
     dm_swarm_generator generator; /* for steps that are given no keys */
     uint64_t seed;
-    uint32_t copies; /* room for so many machines in copy_from */
+    const char *recording; /* of `recorded`: its file */
+    uint32_t copies;       /* room for so many machines in copy_from */
 } dm_lab_desc;
 
 /* What can be seen of one machine. */
@@ -122,6 +124,6 @@ dm_status dm_lab_start_machine(const uint8_t *rom, size_t size, dm_lab_start sta
                                dm_error *err);
 
 extern const dm_lab_kind dm_lab_single, dm_lab_wrong, dm_lab_vec_cpu, dm_lab_vec_cuda,
-    dm_lab_mgba_single, dm_lab_mgba_vec, dm_lab_pyboy_single, dm_lab_pyboy_vec;
+    dm_lab_mgba_single, dm_lab_mgba_vec, dm_lab_pyboy_single, dm_lab_pyboy_vec, dm_lab_recorded;
 
 #endif

@@ -17,6 +17,7 @@
 
 #define DUMP_MAX 1024u
 #define ROM_MAX (16u << 20)
+#define RECORDING "recording.rec"
 
 static void parent_of(const char *path, char out[DM_PATH_MAX])
 {
@@ -167,6 +168,17 @@ static void put_actions(writer *w, const dm_lab_verify *v, const dm_lab_verdict 
     put_buffer(w, "actions.txt", &text);
 }
 
+static void put_recording(writer *w, const char *path)
+{
+    char *bytes = NULL;
+    size_t size;
+    if (w->status == DM_OK)
+        w->status = dm_file_read(path, 0, &bytes, &size, w->err);
+    if (w->status == DM_OK)
+        put(w, RECORDING, bytes, size);
+    free(bytes);
+}
+
 static void put_script(writer *w)
 {
     char program[DM_PATH_MAX] = "dotmatrix", path[DM_PATH_MAX];
@@ -213,6 +225,8 @@ dm_status dm_lab_bundle_write(const char *path, const dm_lab_verify *v,
     put_actions(&w, v, verdict);
     put_side(&w, "reference", v, &verdict->reference);
     put_side(&w, "dut", v, &verdict->dut);
+    if (v->recording != NULL)
+        put_recording(&w, v->recording);
     put_script(&w);
     chmod(w.folder, 0755);
     if (w.status == DM_OK && rename(w.folder, path) != 0)
@@ -266,6 +280,14 @@ dm_status dm_lab_bundle_load(const char *path, dm_lab_bundle *out, dm_error *err
             out->v.steps = out->step;
         status = dm_path_join(file, path, "actions.txt", err);
     }
+    if (status == DM_OK && out->v.reference == &dm_lab_recorded) {
+        char recording[DM_PATH_MAX];
+        status = dm_path_join(recording, path, RECORDING, err);
+        out->recording = status == DM_OK ? strdup(recording) : NULL;
+        out->v.recording = out->recording;
+        if (status == DM_OK && out->recording == NULL)
+            status = dm_fail(err, DM_ENOMEM, "out of memory");
+    }
     if (status == DM_OK && actions_given)
         status = dm_lab_actions_load(&out->v.actions, file, out->step, out->v.envs, err);
     if (status != DM_OK)
@@ -276,6 +298,7 @@ dm_status dm_lab_bundle_load(const char *path, dm_lab_bundle *out, dm_error *err
 void dm_lab_bundle_deinit(dm_lab_bundle *bundle)
 {
     free(bundle->rom);
+    free(bundle->recording);
     dm_lab_actions_deinit(&bundle->v.actions);
     *bundle = (dm_lab_bundle){0};
 }

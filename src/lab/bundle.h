@@ -10,6 +10,7 @@
  *   reference.state, dut.state in the backend's own format
  *   reference_C000.bin ...     regions, at most 1,024 bytes of each
  *   reference.png, dut.png     pictures, where they were compared
+ *   recording.rec              what the reference was, where it was recorded
  *   repro.sh                   dotmatrix replay of this folder
  *
  * The folder appears whole, by rename, or not at all. */
@@ -29,7 +30,7 @@ dm_status dm_lab_bundle_write(const char *path, const dm_lab_verify *v,
 /* A bundle read back: `v` points into it. */
 typedef struct dm_lab_bundle {
     dm_lab_verify v; /* steps end where the difference was */
-    char *rom;
+    char *rom, *recording;
     uint64_t step, machine;
 } dm_lab_bundle;
 /* A folder that is no bundle, or of another schema version, is DM_EFORMAT. */

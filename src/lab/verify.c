@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/progress.h"
 #include "lab/interrupt.h"
+#include "lab/recording.h"
 #include "lab/trace.h"
 
 #include <inttypes.h>
@@ -75,6 +76,7 @@ typedef struct run {
     dm_lab_backend sides[2];
     dm_lab_verdict *out;
     uint8_t *keys, *bytes[2], *pictures[2];
+    dm_lab_recorder *recorder; /* NULL: none */
 } run;
 
 bool dm_lab_views_same(const dm_lab_view *a, const dm_lab_view *b, uint32_t ignore)
@@ -312,6 +314,11 @@ static dm_status compare_machine(run *r, uint64_t machine, uint64_t step, dm_err
         status = fetch(r, 1, machine, &views[1], err);
     if (status != DM_OK)
         return status;
+    if (r->recorder != NULL)
+        status = dm_lab_recorder_add(r->recorder, step, &views[0], r->bytes[0],
+                                     r->v->compare_frame ? r->pictures[0] : NULL, err);
+    if (status != DM_OK)
+        return status;
     size_t at = 0;
     uint32_t ignore = r->v->ignore;
     if (r->v->slack > 0 && llabs((long long)(views[0].cycles - views[1].cycles)) <= r->v->slack)
@@ -368,7 +375,8 @@ static dm_status create(run *r, dm_error *err)
                         .draw = v->compare_frame,
                         .exact = true,
                         .regions = v->regions,
-                        .region_count = v->region_count};
+                        .region_count = v->region_count,
+                        .recording = v->recording};
     r->keys = malloc(v->envs);
     dm_status status = r->keys != NULL ? DM_OK : dm_fail(err, DM_ENOMEM, "out of memory");
     for (int i = 0; i < 2 && status == DM_OK; i++) {
@@ -451,12 +459,22 @@ dm_status dm_lab_verify_run(const dm_lab_verify *v, const char *label, dm_lab_ve
 {
     run r = {.v = v, .out = out};
     *out = (dm_lab_verdict){.matched = true};
-    dm_status status = create(&r, err);
+    char name[160];
+    dm_status status = v->recording != NULL
+                           ? dm_lab_recording_check(v->recording, v, name, sizeof name, err)
+                           : DM_OK;
+    if (status == DM_OK)
+        status = create(&r, err);
+    if (status == DM_OK && v->record != NULL)
+        status = dm_lab_recorder_create(v, &r.recorder, err);
     dm_progress *bar =
         status == DM_OK && label != NULL ? dm_progress_start(label, "steps", v->steps) : NULL;
     if (status == DM_OK)
         status = v->by_instruction ? run_instructions(&r, bar, err) : run_steps(&r, bar, err);
     dm_progress_finish(bar);
+    if (status == DM_OK && r.recorder != NULL && out->matched && !out->interrupted)
+        status = dm_lab_recorder_write(r.recorder, v->record, err);
+    dm_lab_recorder_destroy(r.recorder);
     for (int i = 0; i < 2; i++) {
         dm_lab_backend_destroy(&r.sides[i]);
         free(r.bytes[i]);

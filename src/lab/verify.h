@@ -58,6 +58,8 @@ typedef struct dm_lab_verify {
      * counted, and told. 0: never. */
     uint32_t slack;
     dm_lab_actions actions;
+    const char *recording; /* of the reference `recorded`: its file */
+    const char *record;    /* write the reference's side there (recording.h); NULL: nowhere */
 } dm_lab_verify;
 
 /* One side at the moment of a difference. */

@@ -81,8 +81,8 @@ static void the_wrong_one_fails_the_suite(void **state)
                                                 "wrong_single", "--bundle", "found", NULL},
                           &r);
     dm_test_expect_exit(&r, 1);
-    assert_non_null(strstr(r.out, "MEM_RWB                single         DIFFERS"));
-    assert_non_null(strstr(r.out, "LOADS_BASIC            single         ok"));
+    assert_non_null(strstr(r.out, "MEM_RWB                single             DIFFERS"));
+    assert_non_null(strstr(r.out, "LOADS_BASIC            single             ok"));
     assert_non_null(strstr(r.out, "bundle: found/MEM_RWB-"));
     assert_true(dm_dir_exists(dm_test_path(state, "found")));
     dm_test_result_free(&r);

@@ -295,6 +295,88 @@ static void ctrl_c_ends_cleanly(void **state)
     dm_test_result_free(&r);
 }
 
+/* What one run wrote down stands for its reference in another. */
+static void recordings_stand_for_references(void **state)
+{
+#define PROFILE                                                                                    \
+    "--rom", rom("PPU_WINDOW"), "--mem-region", "C000:C100", "--mem-region", "8000:A000",          \
+        "--compare-frame", "--verify-steps", "30"
+    dm_test_result r;
+    char *bytes;
+    size_t size;
+    command(&r, "verify", PROFILE, "--ref-backend", "single", "--record", "a.rec");
+    dm_test_expect_exit(&r, 0);
+    dm_test_result_free(&r);
+    command(&r, "verify", PROFILE, "--recorded", "a.rec");
+    dm_test_expect_exit(&r, 0);
+    assert_non_null(strstr(r.out, "vec_cpu agrees with recorded: 30 steps"));
+    dm_test_result_free(&r);
+    command(&r, "verify", PROFILE, "--recorded", "a.rec", "--dut-backend", "wrong_single", "--rom",
+            rom("PPU_WINDOW"), "--action-gen", "noop");
+    dm_test_expect_exit(&r, 0); /* it has no SWAP */
+    dm_test_result_free(&r);
+    refuses(DM_EXIT_USAGE, "another profile", "verify", PROFILE, "--recorded", "a.rec",
+            "--actions-seed", "3");
+    refuses(DM_EXIT_USAGE, "another ROM", "verify", PROFILE, "--recorded", "a.rec", "--rom",
+            rom("PPU_SPRITES"));
+    refuses(DM_EXIT_USAGE, "in the place of a reference", "verify", PROFILE, "--recorded", "a.rec",
+            "--ref-backend", "single");
+    refuses(DM_EXIT_USAGE, "which recording", "verify", PROFILE, "--ref-backend", "recorded");
+    refuses(DM_EXIT_USAGE, "one machine, by frames", "verify", PROFILE, "--ref-backend", "vec_cpu",
+            "--envs", "2", "--record", "b.rec");
+    assert_ok(dm_file_read(dm_test_path(state, "a.rec"), 0, &bytes, &size, err));
+    bytes[size / 2] ^= 1;
+    assert_ok(dm_file_write(dm_test_path(state, "a.rec"), bytes, size, err));
+    refuses(DM_EXIT_INPUT, "damaged or cut off", "verify", PROFILE, "--recorded", "a.rec");
+    assert_ok(dm_file_write(dm_test_path(state, "a.rec"), bytes, 10, err));
+    refuses(DM_EXIT_INPUT, "not a recording", "verify", PROFILE, "--recorded", "a.rec");
+    free(bytes);
+#undef PROFILE
+}
+
+static void a_mismatch_with_a_recording_can_be_replayed(void **state)
+{
+    dm_test_result r;
+    command(&r, "verify", "--rom", rom("ALU_LOOP"), "--ref-backend", "single", "--verify-steps",
+            "9", "--record", "a.rec");
+    dm_test_expect_exit(&r, 0);
+    dm_test_result_free(&r);
+    command(&r, "verify", "--rom", rom("ALU_LOOP"), "--recorded", "a.rec", "--verify-steps", "9",
+            "--dut-backend", "wrong_single", "--bundle", "b");
+    dm_test_expect_exit(&r, 1);
+    dm_test_result_free(&r);
+    assert_int_equal(unlink(dm_test_path(state, "a.rec")), 0);
+    command(&r, "replay", "b");
+    dm_test_expect_exit(&r, 1);
+    assert_non_null(strstr(r.out, "wrong_single against recorded"));
+    dm_test_result_free(&r);
+    command(&r, "replay", "b", "--ref-backend", "single");
+    dm_test_expect_exit(&r, 1);
+    assert_non_null(strstr(r.out, "first differing instruction: 017D SWAP A"));
+    dm_test_result_free(&r);
+}
+
+/* The frame ends in the middle of what an interrupt does, a few cycles apart (docs/verify.md). */
+static void slack_lets_them_meet_and_counts_it(void **state)
+{
+    need(&dm_lab_mgba_single);
+    dm_test_result r;
+    command(&r, "verify", "--rom", rom("STARFALL"), "--mem-region", "C000:E000", "--verify-steps",
+            "40", "--action-gen", "seeded_random", "--slack", "32");
+    dm_test_expect_exit(&r, 0);
+    assert_non_null(strstr(r.out, "1 met only later, up to 8 cycles"));
+    dm_test_result_free(&r);
+    command(&r, "verify", "--rom", rom("STARFALL"), "--mem-region", "C000:E000", "--verify-steps",
+            "40", "--action-gen", "seeded_random", "--bundle", "b");
+    dm_test_expect_exit(&r, 1);
+    dm_test_result_free(&r);
+    /* It does not excuse what is wrong. */
+    command(&r, "verify", "--rom", rom("ALU_LOOP"), "--ref-backend", "single", "--dut-backend",
+            "wrong_single", "--slack", "456", "--bundle", "c");
+    dm_test_expect_exit(&r, 1);
+    dm_test_result_free(&r);
+}
+
 static void json_tells_the_same(void **state)
 {
     dm_test_result r;
@@ -318,4 +400,7 @@ DM_TESTS("lab/verify", DM_TEST_IN_DIR(loops_agree_with_mgba),
          DM_TEST_IN_DIR(the_wrong_one_is_caught), DM_TEST_IN_DIR(mgba_catches_the_wrong_one),
          DM_TEST_IN_DIR(a_given_action_file_is_replayed), DM_TEST_IN_DIR(bad_actions_are_refused),
          DM_TEST_IN_DIR(bad_input_is_refused), DM_TEST_IN_DIR(workers_that_fail_are_named),
-         DM_TEST_IN_DIR(ctrl_c_ends_cleanly), DM_TEST_IN_DIR(json_tells_the_same));
+         DM_TEST_IN_DIR(ctrl_c_ends_cleanly), DM_TEST_IN_DIR(json_tells_the_same),
+         DM_TEST_IN_DIR(recordings_stand_for_references),
+         DM_TEST_IN_DIR(a_mismatch_with_a_recording_can_be_replayed),
+         DM_TEST_IN_DIR(slack_lets_them_meet_and_counts_it));
