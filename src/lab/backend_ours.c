@@ -10,6 +10,7 @@
 #include "lab/backend.h"
 #include "swarm/internal.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -492,6 +493,7 @@ static dm_status vec_copy_from(void *self, void *others, uint64_t few, dm_error 
     uint32_t *numbers = malloc(count * sizeof *numbers);
     dm_device_buffer *buffer = NULL;
     char path[DM_PATH_MAX];
+    assert(few > 0);
     dm_status status = numbers != NULL ? DM_OK : dm_fail(err, DM_ENOMEM, "out of memory");
     if (status == DM_OK)
         status = make_file(path, sizeof path, err);

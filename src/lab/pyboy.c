@@ -235,7 +235,7 @@ static dm_status await_answer(dm_pyboy *p, dm_status failed, dm_error *err)
     if (p->pid <= 0)
         return lost(p, false, err);
     uint64_t deadline = dm_time_ns() + (uint64_t)(patience() * 1e9);
-    uint32_t head[2];
+    uint32_t head[2] = {0, 0};
     dm_status status = receive(p, head, sizeof head, deadline, err);
     if (status != DM_OK)
         return status;

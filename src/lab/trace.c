@@ -94,7 +94,10 @@ static dm_status frame_by_instruction(dm_lab_trace *trace, uint8_t keys, bool *s
         trace->count++;
         if (seen[0] != NULL && seen[1] != NULL)
             *same = dm_lab_views_same(seen[0], seen[1], trace->ignore);
-        uint64_t now = seen[1] != NULL ? seen[1]->cycles : seen[0]->cycles;
+        const dm_lab_view *one = seen[1] != NULL ? seen[1] : seen[0];
+        if (one == NULL)
+            break; /* neither side can */
+        uint64_t now = one->cycles;
         ended = now >= end || now == before; /* the latter: nothing moves any more */
         before = now;
     }

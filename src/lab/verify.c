@@ -251,7 +251,7 @@ static bool find_meeting(const run *r, dm_lab_view *const views[2], const size_t
 static dm_status meet(run *r, uint64_t machine, dm_lab_view *const views[2],
                       uint8_t *const bytes[2], bool *met, dm_error *err)
 {
-    size_t counts[2], at[2], offset = 0, first;
+    size_t counts[2] = {0, 0}, at[2], offset = 0, first;
     dm_status status = follow(r, 0, machine, views[0], &counts[0], NULL, err);
     if (status == DM_OK)
         status = follow(r, 1, machine, views[1], &counts[1], NULL, err);

@@ -15,7 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROM DM_TEST_BUILD_ROOT "/roms/STARFALL.gb"
+static const char game[] = DM_TEST_BUILD_ROOT "/roms/STARFALL.gb";
+static const char joypad[] = DM_TEST_BUILD_ROOT "/roms/JOY_DIVERGE_PERSIST.gb";
+static const char program[] = DM_TEST_BUILD_ROOT "/src/cli/dotmatrix";
 
 static void run_in(void **state, dm_test_result *r, const char *const *env,
                    const char *const *arguments)
@@ -53,7 +55,7 @@ static double number(const json_t *row, const char *key)
 /* Figures that follow from each other do. */
 static void check_row(const json_t *row)
 {
-    double machines = number(row, "machines"), seconds[8], fps = number(row, "fps");
+    double machines = number(row, "machines"), seconds[8] = {0}, fps = number(row, "fps");
     const json_t *windows = json_object_get(row, "window_seconds");
     size_t count = json_array_size(windows);
     assert_int_equal(count, 3);
@@ -75,8 +77,8 @@ static void check_row(const json_t *row)
 static void sweep(void **state, const char *backends, const char *out)
 {
     dm_test_result r;
-    command(&r, "bench", "--backends", backends, "--rom", ROM, "--env-counts", "1,3,20", "--stages",
-            "emulate_only,full_step", "--frames-per-step", "4", "--seconds", "0.01",
+    command(&r, "bench", "--backends", backends, "--rom", game, "--env-counts", "1,3,20",
+            "--stages", "emulate_only,full_step", "--frames-per-step", "4", "--seconds", "0.01",
             "--diverge-frames", "16", "--diverge-machines", "4", "--out", out);
     dm_test_expect_exit(&r, 0);
     dm_test_result_free(&r);
@@ -110,9 +112,9 @@ static void a_sweep_writes_one_artifact(void **state)
 static void copies_diverge(void **state)
 {
     dm_test_result r;
-    command(&r, "bench", "--backends", "vec_cpu", "--rom",
-            DM_TEST_BUILD_ROOT "/roms/JOY_DIVERGE_PERSIST.gb", "--env-counts", "64", "--steps", "4",
-            "--repeat", "2", "--diverge-frames", "0", "--diverge-machines", "1", "--out", "a.json");
+    command(&r, "bench", "--backends", "vec_cpu", "--rom", joypad, "--env-counts", "64", "--steps",
+            "4", "--repeat", "2", "--diverge-frames", "0", "--diverge-machines", "1", "--out",
+            "a.json");
     dm_test_expect_exit(&r, 0);
     dm_test_result_free(&r);
     json_t *root = load(state, "a.json");
@@ -126,7 +128,7 @@ static void missing_references_are_told_and_left_out(void **state)
 {
     dm_test_result r;
     run_in(state, &r, (const char *const[]){"DM_PYTHON=/bin/false", NULL},
-           (const char *const[]){"bench", "--backends", "vec_cpu,pyboy_vec_mp", "--rom", ROM,
+           (const char *const[]){"bench", "--backends", "vec_cpu,pyboy_vec_mp", "--rom", game,
                                  "--env-counts", "2", "--steps", "1", "--diverge-frames", "0",
                                  "--out", "a.json", NULL});
     dm_test_expect_exit(&r, 0);
@@ -135,20 +137,16 @@ static void missing_references_are_told_and_left_out(void **state)
     dm_test_result_free(&r);
     expect_error(state, DM_EXIT_MISSING, "tools/bootstrap --again",
                  (const char *const[]){"DM_PYTHON=/bin/false", NULL},
-                 (const char *const[]){"bench", "--backends", "pyboy_vec_mp", "--rom", ROM,
+                 (const char *const[]){"bench", "--backends", "pyboy_vec_mp", "--rom", game,
                                        "--env-counts", "2", NULL});
 }
 
 static void ctrl_c_keeps_what_was_measured(void **state)
 {
-    const char *argv[] = {
-        "sh",
-        "-c",
+    static const char script[] =
         "\"$0\" bench --backends vec_cpu --rom \"$1\" --env-counts 1,2,3,4,5,6,7,8 --seconds 0.2 "
-        "--diverge-frames 0 --out a.json & p=$!; sleep 1.5; kill -INT $p; wait $p",
-        DM_TEST_BUILD_ROOT "/src/cli/dotmatrix",
-        ROM,
-        NULL};
+        "--diverge-frames 0 --out a.json & p=$!; sleep 1.5; kill -INT $p; wait $p";
+    const char *argv[] = {"sh", "-c", script, program, game, NULL};
     dm_test_result r;
     dm_test_run(&(dm_test_command){.argv = argv, .folder = dm_test_dir(state)}, &r);
     dm_test_expect_exit(&r, DM_EXIT_NEGATIVE);

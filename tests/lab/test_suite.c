@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROMS DM_TEST_BUILD_ROOT "/roms"
+static const char built[] = DM_TEST_BUILD_ROOT "/roms";
 
 static const char *suite_path(void)
 {
@@ -47,7 +47,7 @@ static void all_our_roms_are_in_the_suite(void **state)
         char path[DM_PATH_MAX];
         assert_null(json_object_get(seen, name));
         json_object_set_new(seen, name, json_true());
-        snprintf(path, sizeof path, "%s/%s.gb", ROMS, name);
+        snprintf(path, sizeof path, "%s/%s.gb", built, name);
         assert_true(dm_file_exists(path));
     }
     snprintf(folder, sizeof folder, "%s/roms", dm_test_source_root());
@@ -63,7 +63,7 @@ static void the_suite_agrees_with_a_machine_alone(void **state)
     dm_test_result r;
     const char *path = suite_path();
     dm_test_run_dotmatrix(&(dm_test_command){.folder = dm_test_dir(state)},
-                          (const char *const[]){"verify", "--suite", path, "--roms", ROMS,
+                          (const char *const[]){"verify", "--suite", path, "--roms", built,
                                                 "--ref-backend", "single", NULL},
                           &r);
     dm_test_expect_exit(&r, 0);
@@ -76,7 +76,7 @@ static void the_wrong_one_fails_the_suite(void **state)
     dm_test_result r;
     const char *path = suite_path();
     dm_test_run_dotmatrix(&(dm_test_command){.folder = dm_test_dir(state)},
-                          (const char *const[]){"verify", "--suite", path, "--roms", ROMS,
+                          (const char *const[]){"verify", "--suite", path, "--roms", built,
                                                 "--ref-backend", "single", "--dut-backend",
                                                 "wrong_single", "--bundle", "found", NULL},
                           &r);
@@ -94,7 +94,7 @@ static void refuse(void **state, const char *text, const char *message)
     assert_ok(dm_file_write(dm_test_path(state, "s.json"), text, strlen(text), err));
     dm_test_run_dotmatrix(
         &(dm_test_command){.folder = dm_test_dir(state)},
-        (const char *const[]){"verify", "--suite", "s.json", "--roms", ROMS, NULL}, &r);
+        (const char *const[]){"verify", "--suite", "s.json", "--roms", built, NULL}, &r);
     if (r.exit_code != DM_EXIT_INPUT && r.exit_code != DM_EXIT_USAGE)
         dm_test_expect_exit(&r, DM_EXIT_INPUT);
     if (strstr(r.err, message) == NULL)
