@@ -184,9 +184,19 @@ static dm_status check_out(const char *path, dm_error *err)
     return DM_OK;
 }
 
+typedef struct table {
+    FILE *to;
+    bool begun;
+} table;
+
 static void print_row(const dm_lab_bench_row *r, void *user)
 {
-    FILE *to = user;
+    table *t = user;
+    FILE *to = t->to;
+    if (!t->begun)
+        fprintf(to, "%-20s %-12s %7s %-13s %12s %7s %10s %7s %6s\n", "rom", "stage", "envs",
+                "backend", "FPS", "spread", "FPS/env", "PCs", "same");
+    t->begun = true;
     if (r->skipped[0] != 0) {
         fprintf(to, "%-20.20s %-12s %7" PRIu64 " %-13s not measured: %s\n", r->rom,
                 dm_swarm_stage_name(r->stage), r->envs, r->kind->name, r->skipped);
@@ -227,16 +237,14 @@ static dm_status run(const void *values, const dm_strings *arguments, bool *nega
     if (status != DM_OK)
         return status;
     dm_lab_interrupt_watch();
-    FILE *table = o->json ? stderr : stdout;
-    fprintf(table, "%-20s %-12s %7s %-13s %12s %7s %10s %7s %6s\n", "rom", "stage", "envs",
-            "backend", "FPS", "spread", "FPS/env", "PCs", "same");
-    status = dm_lab_bench_run(&b, &results, print_row, table, err);
+    table out = {.to = o->json ? stderr : stdout};
+    status = dm_lab_bench_run(&b, &results, print_row, &out, err);
     /* What was measured before a failure or Ctrl-C is kept. */
     if (results.count > 0) {
         dm_status written = write_artifact(o, &b, &results, status == DM_OK ? err : NULL);
         status = status == DM_OK ? written : status;
     }
-    if (results.partial) {
+    if (results.partial && results.count > 0) {
         *negative = true;
         fprintf(stderr, "dotmatrix bench: interrupted; the %zu figures until then are %s\n",
                 results.count, o->out != NULL ? "in the artifact, marked as partial" : "above");

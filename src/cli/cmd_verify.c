@@ -8,6 +8,7 @@
 #include "lab/interrupt.h"
 #include "lab/profile.h"
 #include "lab/provenance.h"
+#include "lab/trace.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -156,9 +157,13 @@ static dm_status answer(const verify_options *o, const dm_lab_verify *v,
 {
     char left_out[320], instructions[64] = "";
     if (o->json) {
+        dm_buffer trace = DM_BUFFER_EMPTY;
         dm_status status = DM_OK;
         if (!verdict->matched)
-            status = dm_lab_bundle_write(bundle, v, verdict, "", err);
+            status = dm_lab_trace_explain(v, verdict, &trace, err);
+        if (status == DM_OK && !verdict->matched)
+            status = dm_lab_bundle_write(bundle, v, verdict, dm_buffer_text(&trace), err);
+        dm_buffer_deinit(&trace);
         return status != DM_OK ? status : print_json(v, verdict, bundle, err);
     }
     if (!verdict->matched)

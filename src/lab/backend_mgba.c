@@ -202,34 +202,6 @@ static dm_status fork_machine(void *self, uint64_t number, const dm_lab_desc *de
     return status;
 }
 
-#else
-
-static dm_status version(char *out, size_t size, dm_error *err)
-{
-    (void)out;
-    (void)size;
-    return dm_fail(err, DM_EUNAVAILABLE, "libmgba was not there when dotmatrix was built");
-}
-
-static dm_status create(const dm_lab_desc *desc, void **self, dm_error *err)
-{
-    (void)desc;
-    (void)self;
-    return version(NULL, 0, err);
-}
-
-#define destroy NULL
-#define step NULL
-#define look NULL
-#define read_memory NULL
-#define picture NULL
-#define save NULL
-#define set_keys NULL
-#define instruction NULL
-#define fork_machine NULL
-
-#endif
-
 const dm_lab_kind dm_lab_mgba_single = {
     .name = "mgba_single",
     .install = DM_MGBA_INSTALL,
@@ -262,3 +234,38 @@ const dm_lab_kind dm_lab_mgba_vec = {
     .save = save,
     .fork = fork_machine,
 };
+
+#else
+
+static dm_status version(char *out, size_t size, dm_error *err)
+{
+    (void)out;
+    (void)size;
+    return dm_fail(err, DM_EUNAVAILABLE, "libmgba was not there when dotmatrix was built");
+}
+
+static dm_status create(const dm_lab_desc *desc, void **self, dm_error *err)
+{
+    (void)desc;
+    (void)self;
+    return version(NULL, 0, err);
+}
+
+const dm_lab_kind dm_lab_mgba_single = {
+    .name = "mgba_single",
+    .install = DM_MGBA_INSTALL,
+    .is_reference = true,
+    .is_single = true,
+    .version = version,
+    .create = create,
+};
+
+const dm_lab_kind dm_lab_mgba_vec = {
+    .name = "mgba_vec_mt",
+    .install = DM_MGBA_INSTALL,
+    .is_reference = true,
+    .version = version,
+    .create = create,
+};
+
+#endif

@@ -3,6 +3,7 @@
  * installed is skipped. */
 #include "base/file.h"
 #include "base/json.h"
+#include "base/thread.h"
 #include "cli/command.h"
 #include "lab/backend.h"
 #include "tests/support/command.h"
@@ -14,6 +15,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+static const char program[] = DM_TEST_BUILD_ROOT "/src/cli/dotmatrix";
 
 static const char *rom(const char *name)
 {
@@ -278,16 +281,35 @@ static void workers_that_fail_are_named(void **state)
     pyboy_fails(state, "#!/bin/sh\nexec python3 -S -c \"$2\" $3 $4\n", "No module named");
 }
 
+/* One of two workers is killed at work: it is named, and the other one ends, too. */
+static void a_worker_that_dies_ends_the_rest(void **state)
+{
+    need(&dm_lab_pyboy_vec);
+    static const char script[] =
+        "\"$0\" verify --rom \"$1\" --ref-backend pyboy_vec_mp --envs 4 --verify-steps 10000000 & "
+        "p=$!; "
+        "until set -- $(cat /proc/$p/task/$p/children) && [ $# = 2 ]; do sleep 0.1; done; sleep 1; "
+        "kill -9 $2; wait $p; code=$?; "
+        "[ -e /proc/$1/exe ] && echo worker $1 is still there; exit $code";
+    const char *argv[] = {"sh", "-c", script, program, rom("MEM_RWB"), NULL};
+    const char *env[] = {"DM_THREADS=2", NULL};
+    dm_test_result r;
+    if (dm_cpu_count() < 2)
+        dm_test_skip("one CPU, hence one worker");
+    dm_test_run(&(dm_test_command){.argv = argv, .env = env, .folder = dm_test_dir(state)}, &r);
+    dm_test_expect_exit(&r, DM_EXIT_MISSING);
+    assert_non_null(strstr(r.err, "pyboy worker 1 (process"));
+    assert_non_null(strstr(r.err, "was ended by signal 9"));
+    assert_string_equal(r.out, "");
+    dm_test_result_free(&r);
+}
+
 static void ctrl_c_ends_cleanly(void **state)
 {
-    const char *argv[] = {
-        "sh",
-        "-c",
+    static const char script[] =
         "\"$0\" verify --rom \"$1\" --ref-backend single --verify-steps 100000000 "
-        "& p=$!; sleep 0.5; kill -INT $p; wait $p",
-        DM_TEST_BUILD_ROOT "/src/cli/dotmatrix",
-        rom("MEM_RWB"),
-        NULL};
+        "& p=$!; sleep 0.5; kill -INT $p; wait $p";
+    const char *argv[] = {"sh", "-c", script, program, rom("MEM_RWB"), NULL};
     dm_test_result r;
     dm_test_run(&(dm_test_command){.argv = argv, .folder = dm_test_dir(state)}, &r);
     dm_test_expect_exit(&r, DM_EXIT_IO);
@@ -400,7 +422,7 @@ DM_TESTS("lab/verify", DM_TEST_IN_DIR(loops_agree_with_mgba),
          DM_TEST_IN_DIR(the_wrong_one_is_caught), DM_TEST_IN_DIR(mgba_catches_the_wrong_one),
          DM_TEST_IN_DIR(a_given_action_file_is_replayed), DM_TEST_IN_DIR(bad_actions_are_refused),
          DM_TEST_IN_DIR(bad_input_is_refused), DM_TEST_IN_DIR(workers_that_fail_are_named),
-         DM_TEST_IN_DIR(ctrl_c_ends_cleanly), DM_TEST_IN_DIR(json_tells_the_same),
-         DM_TEST_IN_DIR(recordings_stand_for_references),
+         DM_TEST_IN_DIR(a_worker_that_dies_ends_the_rest), DM_TEST_IN_DIR(ctrl_c_ends_cleanly),
+         DM_TEST_IN_DIR(json_tells_the_same), DM_TEST_IN_DIR(recordings_stand_for_references),
          DM_TEST_IN_DIR(a_mismatch_with_a_recording_can_be_replayed),
          DM_TEST_IN_DIR(slack_lets_them_meet_and_counts_it));
