@@ -413,7 +413,7 @@ static dm_status measure_rollout(bench *b, dm_dynamics_config config, uint32_t r
         status = time_host(run_rollout, &s, 5000, &wall, err);
     }
     if (status == DM_OK && b->cuda) {
-        status = dm_dyn_rollout_stage(s.on, s.features, s.hidden, s.rollout, &s.staged, err);
+        status = dm_dyn_rollout_stage(s.on, s.features, NULL, s.hidden, s.rollout, &s.staged, err);
         if (status == DM_OK)
             status = time_device(b, launch_rollout, &s, rollouts > 64 ? 1 : 10, &device, err);
     }

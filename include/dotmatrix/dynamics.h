@@ -247,6 +247,22 @@ DM_API dm_status dm_dynamics_device_rollout(dm_dynamics_device *on, const float 
 DM_API dm_status dm_dynamics_device_gru(dm_dynamics_device *on, uint32_t member, size_t batch,
                                         const float *x, const float *h, float *out, dm_error *err);
 
+/* Many encoders on a device, one per run that is watched. */
+typedef struct dm_encoders dm_encoders;
+DM_API dm_status dm_encoders_create(dm_device *device, size_t count, uint32_t losses,
+                                    uint32_t norms, dm_encoders **out, dm_error *err);
+DM_API void dm_encoders_destroy(dm_encoders *encoders);
+/* Every encoder takes one of samples[count]; features[count][64] may be NULL: they stay on the
+ * device. */
+DM_API dm_status dm_encoders_update(dm_encoders *encoders, const dm_train_sample *samples,
+                                    float *features, dm_error *err);
+/* Update and rollout in one go: rollout k begins with the features of encoder k, which do not leave
+ * the device in between. The model's input must be 64, out->rollouts the number of encoders, and
+ * both must be on the same device. */
+DM_API dm_status dm_dynamics_device_forecast(dm_dynamics_device *on, dm_encoders *encoders,
+                                             const dm_train_sample *samples, const float *hidden,
+                                             dm_rollout *out, dm_error *err);
+
 #ifdef __cplusplus
 }
 #endif

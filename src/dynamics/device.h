@@ -84,8 +84,10 @@ typedef struct dm_dyn_rollout {
     dm_rollout_args args;
     dm_dyn_road road;
 } dm_dyn_rollout;
-dm_status dm_dyn_rollout_stage(dm_dynamics_device *on, const float *features, const float *hidden,
-                               const dm_rollout *shape, dm_dyn_rollout *out, dm_error *err);
+/* `features` are the host's, or NULL when `on_device` is where they are already. */
+dm_status dm_dyn_rollout_stage(dm_dynamics_device *on, const float *features,
+                               const float *on_device, const float *hidden, const dm_rollout *shape,
+                               dm_dyn_rollout *out, dm_error *err);
 dm_status dm_dyn_rollout_launch(dm_dynamics_device *on, const dm_dyn_rollout *rollout,
                                 dm_error *err);
 dm_status dm_dyn_rollout_fetch(dm_dynamics_device *on, const dm_dyn_rollout *rollout,

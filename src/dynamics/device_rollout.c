@@ -184,13 +184,22 @@ static void set_addresses(dm_dynamics_device *on, dm_dyn_rollout *r, bool has_hi
     r->args.last = output + 3 * cells * Y;
 }
 
-dm_status dm_dyn_rollout_stage(dm_dynamics_device *on, const float *features, const float *hidden,
-                               const dm_rollout *shape, dm_dyn_rollout *r, dm_error *err)
+static dm_status prepare(dm_dynamics_device *on, dm_dyn_rollout *r, dm_error *err)
+{
+    return r->road == DM_DYN_ROAD_CLUSTER ? prepare_cluster(on, r, err)
+           : r->road == DM_DYN_ROAD_BATCH ? prepare_batch(on, r, err)
+                                          : prepare_stream(on, r, err);
+}
+
+dm_status dm_dyn_rollout_stage(dm_dynamics_device *on, const float *features,
+                               const float *on_device, const float *hidden, const dm_rollout *shape,
+                               dm_dyn_rollout *r, dm_error *err)
 {
     const dm_dynamics_config *c = &on->model->config;
     size_t cells = (size_t)shape->rollouts * c->members;
     size_t feature_bytes = (size_t)shape->rollouts * c->input * sizeof(float);
     size_t hidden_bytes = hidden != NULL ? cells * c->hidden * sizeof(float) : 0;
+    size_t input_bytes = feature_bytes + hidden_bytes;
     size_t result_bytes = cells * (3 * (size_t)shape->steps + c->hidden) * sizeof(float);
     *r = (dm_dyn_rollout){.road = choose_road(on, shape->rollouts, hidden)};
     r->launch.cluster_blocks = 1;
@@ -203,12 +212,11 @@ dm_status dm_dyn_rollout_stage(dm_dynamics_device *on, const float *features, co
                                 .reset_last = c->kind == DM_GRU_RESET_LAST,
                                 .projection = c->projection};
     void *plain = NULL;
-    dm_status status = dm_dyn_reserve(on, &on->input, feature_bytes + hidden_bytes, err);
+    dm_status status = dm_dyn_reserve(on, &on->input, input_bytes, err);
     if (status == DM_OK)
         status = dm_dyn_reserve(on, &on->output, result_bytes, err);
     if (status == DM_OK)
-        status = dm_dyn_reserve_host(on, &on->host_input, &on->host_input_size,
-                                     feature_bytes + hidden_bytes, err);
+        status = dm_dyn_reserve_host(on, &on->host_input, &on->host_input_size, input_bytes, err);
     if (status == DM_OK)
         status =
             dm_dyn_reserve_host(on, &on->host_output, &on->host_output_size, result_bytes, err);
@@ -218,16 +226,17 @@ dm_status dm_dyn_rollout_stage(dm_dynamics_device *on, const float *features, co
         return status;
     r->args.weights = plain;
     set_addresses(on, r, hidden != NULL);
-    memcpy(on->host_input, features, feature_bytes);
+    size_t skipped = features == NULL ? feature_bytes : 0; /* they are there */
+    if (features == NULL)
+        r->args.features = on_device;
+    else
+        memcpy(on->host_input, features, feature_bytes);
     if (hidden != NULL)
         memcpy((char *)on->host_input + feature_bytes, hidden, hidden_bytes);
-    status = dm_stream_upload(on->stream, on->input, 0, on->host_input,
-                              feature_bytes + hidden_bytes, err);
-    if (status != DM_OK)
-        return status;
-    return r->road == DM_DYN_ROAD_CLUSTER ? prepare_cluster(on, r, err)
-           : r->road == DM_DYN_ROAD_BATCH ? prepare_batch(on, r, err)
-                                          : prepare_stream(on, r, err);
+    if (input_bytes > skipped)
+        status = dm_stream_upload(on->stream, on->input, skipped, (char *)on->host_input + skipped,
+                                  input_bytes - skipped, err);
+    return status != DM_OK ? status : prepare(on, r, err);
 }
 
 dm_status dm_dyn_rollout_launch(dm_dynamics_device *on, const dm_dyn_rollout *r, dm_error *err)
@@ -263,7 +272,7 @@ dm_status dm_dynamics_device_rollout(dm_dynamics_device *on, const float *featur
     if (out->members != c->members || out->hidden != c->hidden)
         return dm_fail(err, DM_EINVAL, "rollout: the results were made for another model");
     dm_dyn_rollout r;
-    dm_status status = dm_dyn_rollout_stage(on, features, hidden, out, &r, err);
+    dm_status status = dm_dyn_rollout_stage(on, features, NULL, hidden, out, &r, err);
     if (status == DM_OK)
         status = dm_dyn_rollout_launch(on, &r, err);
     if (status == DM_OK)

@@ -12,6 +12,12 @@ double *dyn_to_double(const float *from, size_t n);
 /* A model whose biases are not 0. */
 dm_dynamics *dyn_model(dm_dynamics_config config, uint64_t seed);
 
+/* Sample `i` of a run like those of training: a noisy power law, gradient norms with spikes, a
+ * schedule. */
+dm_train_sample dyn_sample(uint64_t seed, uint64_t i);
+/* Many encoders, and forecasts from them, against one at a time; for any device. */
+void dyn_check_encoders(dm_device *device, size_t count, uint32_t samples);
+
 /* A member in double; deinit frees. */
 typedef struct dyn_member64 {
     double *weights;

@@ -15,27 +15,6 @@ static float uniform(uint64_t seed, uint64_t i)
     return dm_random_unit(dm_random4(seed, 5, i).v[0]);
 }
 
-/* A run like those of training: a noisy power law, gradient norms with spikes, a schedule. */
-static dm_train_sample sample_of(uint64_t seed, uint64_t i)
-{
-    float noise = 1 + 0.1f * (uniform(seed, 4 * i) - 0.5f);
-    return (dm_train_sample){
-        .step = i + 1,
-        .loss = (2.5f * powf((float)i + 1, -0.3f) + 0.2f) * noise,
-        .gradient_norm =
-            expf(2 * uniform(seed, 4 * i + 1)) * (uniform(seed, 4 * i + 2) > 0.97f ? 50 : 1),
-        .first_mean = 1e-3f * (uniform(seed, 4 * i + 3) - 0.5f),
-        .first_std = 2e-3f,
-        .second_mean = 1e-6f * (1 + uniform(seed, 9 * i)),
-        .second_std = 3e-6f,
-        .learning_rate = i < 50 ? 1e-5f * (float)(i + 1) : 5e-4f * expf(-1e-3f * (float)i),
-        .beta1 = 0.9f,
-        .beta2 = 0.999f,
-        .phase = (uint32_t)(i / 60 % 4),
-        .phase_step = (uint32_t)(i % 60),
-    };
-}
-
 static void assert_features(const float *got, const float *want, size_t sample)
 {
     for (int i = 0; i < DM_ENCODER_FEATURES; i++) {
@@ -69,7 +48,7 @@ static void same_as_from_scratch(void **state)
     (void)state;
     static dm_train_sample samples[800];
     for (uint64_t i = 0; i < 800; i++)
-        samples[i] = sample_of(1, i);
+        samples[i] = dyn_sample(1, i);
     check_run(samples, 800, 256, 64);
     check_run(samples, 300, 40, 7);
     check_run(samples, 100, 1, 1);
@@ -83,7 +62,7 @@ static void monotone_and_constant_runs(void **state)
     static dm_train_sample samples[600];
     for (int kind = 0; kind < 3; kind++) {
         for (uint64_t i = 0; i < 600; i++) {
-            samples[i] = sample_of(2, i);
+            samples[i] = dyn_sample(2, i);
             float x = kind == 0 ? 5 - 0.005f * (float)i : kind == 1 ? 1 + 0.01f * (float)i : 2.5f;
             samples[i].loss = samples[i].gradient_norm = x;
         }
@@ -99,7 +78,7 @@ static void outliers_leave_no_trace(void **state)
     static const float values[] = {1e30f, -1e20f, INFINITY, -INFINITY, NAN, 0};
     for (size_t v = 0; v < sizeof values / sizeof values[0]; v++) {
         for (uint64_t i = 0; i < 700; i++)
-            samples[i] = sample_of(3, i);
+            samples[i] = dyn_sample(3, i);
         samples[40].loss = samples[100].gradient_norm = values[v];
         dm_encoder *encoder = NULL;
         assert_ok(dm_encoder_create(256, 64, &encoder, err));
@@ -127,7 +106,7 @@ static void every_feature_is_live(void **state)
     float low[64], high[64], f[64];
     assert_ok(dm_encoder_create(256, 64, &encoder, err));
     for (uint64_t i = 0; i < 500; i++) {
-        dm_train_sample sample = sample_of(4, i);
+        dm_train_sample sample = dyn_sample(4, i);
         sample.first_std *= 1 + uniform(8, i);
         sample.second_std *= 1 + uniform(9, i);
         dm_encoder_update(encoder, &sample, f);
@@ -147,11 +126,11 @@ static void reset_forgets(void **state)
     (void)state;
     dm_encoder *encoder = NULL;
     float first[64], again[64];
-    dm_train_sample sample = sample_of(5, 0);
+    dm_train_sample sample = dyn_sample(5, 0);
     assert_ok(dm_encoder_create(256, 64, &encoder, err));
     dm_encoder_update(encoder, &sample, first);
     for (uint64_t i = 1; i < 40; i++) {
-        dm_train_sample other = sample_of(5, i);
+        dm_train_sample other = dyn_sample(5, i);
         dm_encoder_update(encoder, &other, again);
     }
     dm_encoder_reset(encoder);
@@ -172,29 +151,18 @@ static void windows_longer_than_the_rings_are_refused(void **state)
     dm_encoder_destroy(NULL);
 }
 
-/* The kernel on the CPU device gives what single encoders give. */
+/* On the CPU as a device. */
 static void many_at_once(void **state)
 {
     (void)state;
-    enum { N = 37 };
-    dm_enc_state *states = malloc(N * sizeof *states);
-    dm_encoder *single = NULL;
-    float features[N][64], want[64];
-    dm_train_sample samples[N];
-    assert_non_null(states);
-    for (int i = 0; i < N; i++)
-        dm_enc_init(&states[i], 256, 64);
-    assert_ok(dm_encoder_create(256, 64, &single, err));
-    for (uint64_t t = 0; t < 300; t++) {
-        for (uint64_t i = 0; i < N; i++)
-            samples[i] = sample_of(100 + i, t);
-        dm_encode_args args = {N, states, samples, features[0]};
-        dm_encode_batch(&args, 0, 8, 8);
-        dm_encoder_update(single, &samples[20], want);
-        assert_memory_equal(features[20], want, sizeof want);
-    }
-    dm_encoder_destroy(single);
-    free(states);
+    dm_device *device = NULL;
+    dm_encoders *encoders = NULL;
+    assert_ok(dm_device_open("cpu:2", &device, err));
+    dyn_check_encoders(device, 37, 300);
+    assert_int_equal(dm_encoders_create(device, 0, 256, 64, &encoders, NULL), DM_EINVAL);
+    assert_int_equal(dm_encoders_create(device, 1, 257, 64, &encoders, NULL), DM_EINVAL);
+    dm_encoders_destroy(NULL);
+    dm_device_close(device);
 }
 
 static void scaling_gives_mean_0_and_deviation_1(void **state)

@@ -151,5 +151,12 @@ static void gru_batches(void **state)
     }
 }
 
+static void encoders_on_the_gpu(void **state)
+{
+    (void)state;
+    dm_test_gpu();
+    dyn_check_encoders(dm_test_gpu_device, 70, 70);
+}
+
 DM_TESTS("gpu/dynamics", DM_TEST(rollouts_on_every_road), DM_TEST(wide_hidden_states),
-         DM_TEST(gru_batches))
+         DM_TEST(gru_batches), DM_TEST(encoders_on_the_gpu))
