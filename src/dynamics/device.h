@@ -55,7 +55,9 @@ struct dm_dynamics_device {
     /* Choices that tests and benchmarks may force; 0: by size. */
     dm_dyn_road road;
     uint32_t cluster_blocks, tile_rollouts;
-    int gru_block; /* vectors of a block of the matrix kernel; -1: the small kernel */
+    bool head_each; /* every warp of a cluster computes the loss, instead of one warp per block */
+    bool profile;   /* of the cluster kernel, to `scratch` */
+    int gru_block;  /* vectors of a block of the matrix kernel; -1: the small kernel */
 };
 
 /* A kernel launch that is ready to go. */

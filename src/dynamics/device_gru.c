@@ -10,10 +10,11 @@
 #define SMALL_BATCH 16  /* up to here the weights are read again for every 8 vectors */
 #define SMALL_WARPS 8
 
-/* Shapes of the matrix kernel: vectors and rows of weights in a block, and its threads. */
+/* Shapes of the matrix kernel: vectors and rows of weights in a block, its threads, and the chunks
+ * of columns that are on their way at once. */
 static const struct shape {
-    uint32_t vectors, rows, threads;
-} shapes[] = {{128, 96, 256}, {64, 96, 128}, {32, 48, 64}};
+    uint32_t vectors, rows, threads, stages;
+} shapes[] = {{128, 96, 256, 3}, {64, 96, 128, 4}, {32, 48, 64, 5}};
 #define SHAPES (sizeof shapes / sizeof shapes[0])
 
 static uint32_t blocks_of(const struct shape *shape, uint32_t batch, uint32_t hidden,
@@ -83,9 +84,10 @@ static dm_status prepare_matrix(dm_dynamics_device *on, uint32_t member, dm_dyn_
         snprintf(name, sizeof name, "dm_gru_matrix_%u_%u", shape->vectors, gates);
         status = dm_dyn_kernel_get(on, "dynamics/kernel_gru_matrix.h", "", name,
                                    &g->launches[i].function, err);
-        /* Three stages of rows of 80 bytes, each number in two parts. */
-        g->launches[i].grid = (dm_grid){blocks_of(shape, g->args.batch, g->args.hidden, gates),
-                                        shape->threads, 3 * (shape->vectors + shape->rows) * 160};
+        /* Rows of 80 bytes, each number in two parts. */
+        g->launches[i].grid =
+            (dm_grid){blocks_of(shape, g->args.batch, g->args.hidden, gates), shape->threads,
+                      shape->stages * (shape->vectors + shape->rows) * 160};
     }
     return status;
 }

@@ -17,7 +17,8 @@
 static size_t batch_shared_bytes(size_t P, size_t M, bool reset_last)
 {
     size_t MP = (M + 3) / 4 * 4, row = 4 * MP + 4, K = P > 256 ? 4 : 8, gates = reset_last ? 3 : 2;
-    size_t floats = 4 * K * gates * P + P * row * (reset_last ? 1 : 2) + 8 * 5 * 64 + 4 * MP;
+    size_t stages = M <= 2 ? 8 : 4;
+    size_t floats = stages * K * gates * P + P * row * (reset_last ? 1 : 2) + 8 * 5 * 64 + 4 * MP;
     return floats * sizeof(float);
 }
 
@@ -42,7 +43,7 @@ static bool tame(const float *hidden, size_t n)
 static double cluster_cost(const dm_dynamics_device *on, uint32_t jobs, uint32_t blocks)
 {
     double at_once = floor((double)dm_device_get_properties(on->device)->multiprocessors / blocks);
-    return 36 * ceil(jobs / fmax(at_once, 1));
+    return 66 * ceil(jobs / fmax(at_once, 1));
 }
 
 static double batch_cost(const dm_dynamics_device *on, uint32_t rollouts, uint32_t M)
@@ -50,7 +51,7 @@ static double batch_cost(const dm_dynamics_device *on, uint32_t rollouts, uint32
     double tiles = ceil(rollouts / (4.0 * M)) * on->model->config.members;
     double scale = (double)batch_padding(on->model->config.hidden) / 256;
     return ceil(tiles / dm_device_get_properties(on->device)->multiprocessors) *
-           fmax(M * 230.0, 600) * scale * scale;
+           (1280 + 190.0 * M) * scale * scale;
 }
 
 /* Rollouts per thread that cost least and whose tile fits into shared memory; 0: none fits. */
@@ -107,15 +108,21 @@ static dm_status prepare_cluster(dm_dynamics_device *on, dm_dyn_rollout *r, dm_e
     uint32_t P = (c->hidden + 127) / 128 * 128, C = choose_cluster(on), units = P / C;
     bool in_shared = P > 384;
     char defines[128];
-    snprintf(defines, sizeof defines, "DYN_P=%u DYN_C=%u DYN_N_SHARED=%d DYN_RESET_LAST=%d", P, C,
-             in_shared, c->kind == DM_GRU_RESET_LAST);
+    snprintf(defines, sizeof defines,
+             "DYN_P=%u DYN_C=%u DYN_N_SHARED=%d DYN_RESET_LAST=%d DYN_HEAD_EACH=%d%s", P, C,
+             in_shared, c->kind == DM_GRU_RESET_LAST, on->head_each,
+             on->profile ? " DYN_PROFILE=1" : "");
     void *packed = NULL;
     dm_status status = dm_dyn_form_get(on, DM_DYN_FORM_ROWS, P, &packed, err);
     r->args.packed = packed;
     if (status == DM_OK)
         status = dm_dyn_kernel_get(on, "dynamics/kernel_cluster.h", defines, "dm_rollout_cluster",
                                    &r->launch.function, err);
-    r->launch.grid = (dm_grid){r->args.rollouts * c->members * C, (units / 4 + 1) * 32,
+    if (status == DM_OK && on->profile)
+        status = dm_dyn_reserve(on, &on->scratch, r->args.steps * 16 * sizeof(uint32_t), err);
+    if (status == DM_OK && on->profile)
+        r->args.scratch = dm_device_buffer_address(on->scratch);
+    r->launch.grid = (dm_grid){r->args.rollouts * c->members * C, (units / 4 + !on->head_each) * 32,
                                in_shared ? units * P * (uint32_t)sizeof(float) : 0};
     r->launch.cluster_blocks = C;
     return status;

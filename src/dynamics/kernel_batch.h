@@ -34,8 +34,8 @@
 #define DYN_TILE (4 * DYN_M)          /* rollouts */
 #define DYN_TILE_P (4 * DYN_MP)
 #define DYN_ROW (DYN_TILE_P + 4)
-#define DYN_K (DYN_P > 256 ? 4 : 8) /* columns of U in a stage */
-#define DYN_STAGES 4
+#define DYN_K (DYN_P > 256 ? 4 : 8)     /* columns of U in a stage */
+#define DYN_STAGES (DYN_M <= 2 ? 8 : 4) /* little work per stage: more of them on their way */
 
 /* Gates that are multiplied with h at once: z and r, then n with r * h; or all three. */
 #define DYN_GATES_H (DYN_RESET_LAST ? 3 : 2)

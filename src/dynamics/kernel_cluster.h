@@ -16,6 +16,9 @@
  * is enough. DM_GRU_RESET_LAST has no r*h to exchange: there h has two buffers with a barrier each,
  * in turns, since a block may be one step ahead of another, but not two.
  *
+ * With DYN_PROFILE the clock at some points of every step of block 0 goes to args.scratch:
+ * [steps][16], marks 0-7 by the first warp, 8-15 by the head's.
+ *
  * Defines: DYN_P (hidden units, a multiple of 128), DYN_C (blocks of a cluster), DYN_N_SHARED (1:
  * Un lies in shared memory instead of registers), DYN_RESET_LAST. */
 #include "dynamics/cuda_math.h"
@@ -30,11 +33,23 @@
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
+#ifdef DYN_PROFILE
+#define DYN_MARK(t, i)                                                                             \
+    do {                                                                                           \
+        if (blockIdx.x == 0 && lane == 0 && (warp == 0 || !multiplies))                            \
+            ((uint32_t *)args.scratch)[(t)*16 + (i)] = (uint32_t)clock();                          \
+    } while (0)
+#else
+#define DYN_MARK(t, i)
+#endif
 #define DYN_UNITS (DYN_P / DYN_C) /* of a block */
 #define DYN_WARPS (DYN_UNITS / 4) /* that multiply; one more has the head */
 #define DYN_QUADS (DYN_P / 128)   /* float4s of a row that a lane owns */
 #define DYN_BUFFERS (1 + DYN_RESET_LAST)
-#define DYN_THREADS ((DYN_WARPS + 1) * 32)
+#ifndef DYN_HEAD_EACH
+#define DYN_HEAD_EACH 0
+#endif
+#define DYN_THREADS ((DYN_WARPS + 1 - DYN_HEAD_EACH) * 32)
 
 extern __shared__ float4 dyn_shared[]; /* Un, with DYN_N_SHARED */
 
@@ -135,7 +150,7 @@ struct dyn_head {
     const float *stochastic; /* weights of s */
     uint32_t index;
     float weight;
-    float sum, weighted, squares; /* for entropy and norm, after head_loss */
+    float sum, product, weighted, squares; /* sums of a step */
 };
 
 /* Products with the hidden size stay below 2^26 here: 32 bits are enough. */
@@ -160,19 +175,19 @@ DM_FN void head_init(dyn_head &head, const dm_rollout_args &args, const float *w
 }
 
 /* One stochastic value's share of the sums. */
-DM_FN void head_add(dyn_head &head, float logit, float weight, float &product)
+DM_FN void head_add(dyn_head &head, float logit, float weight)
 {
     float e = dyn_exp(logit);
     head.sum += e;
-    product = dm_fmaf(e, weight, product);
+    head.product = dm_fmaf(e, weight, head.product);
     head.weighted = dm_fmaf(e, logit < -80.0f ? -80.0f : logit, head.weighted);
 }
 
-DM_FN float head_loss(dyn_head &head, const dm_rollout_args &args, const float4 *state, int lane)
+/* This lane's part of the sums over the stochastic values. */
+DM_FN void head_begin(dyn_head &head, const dm_rollout_args &args, const float *h, int lane)
 {
-    const float *h = (const float *)state;
     const uint32_t S = args.stochastic;
-    float u = 0, product = 0, first = h[head.index], top = lane < S ? first : -3.4e38f;
+    float first = h[head.index], top = lane < S ? first : -3.4e38f;
     bool wide = lane < S && !(fabsf(first) <= 40.0f);
     for (uint32_t i = lane + 32; i < S; i += 32) {
         float logit = h[selected(args, i)];
@@ -181,27 +196,34 @@ DM_FN float head_loss(dyn_head &head, const dm_rollout_args &args, const float4 
     }
     /* |h| stays within 1 unless it began outside; only then is the largest needed. */
     top = __any_sync(DYN_FULL, wide) ? dyn_warp_max(top) : 0.0f;
-    head.sum = head.weighted = head.squares = 0;
+    head.sum = head.weighted = head.product = 0;
     if (lane < S)
-        head_add(head, first - top, head.weight, product);
+        head_add(head, first - top, head.weight);
     for (uint32_t i = lane + 32; i < S; i += 32)
-        head_add(head, h[selected(args, i)] - top, head.stochastic[i], product);
+        head_add(head, h[selected(args, i)] - top, head.stochastic[i]);
+}
+
+/* The sums over the warp, and the loss; v is the lane's part of h. */
+DM_FN float head_end(dyn_head &head, const float4 (&v)[DYN_QUADS])
+{
+    float u = 0;
+    head.squares = 0;
 #pragma unroll
     for (int k = 0; k < DYN_QUADS; k++) {
-        float4 v = state[k * 32 + lane];
-        u = dm_fmaf(head.w[k].x, v.x, u);
-        u = dm_fmaf(head.w[k].y, v.y, u);
-        u = dm_fmaf(head.w[k].z, v.z, u);
-        u = dm_fmaf(head.w[k].w, v.w, u);
-        head.squares = dm_fmaf(v.x, v.x, dm_fmaf(v.y, v.y, head.squares));
-        head.squares = dm_fmaf(v.z, v.z, dm_fmaf(v.w, v.w, head.squares));
+        u = dm_fmaf(head.w[k].x, v[k].x, u);
+        u = dm_fmaf(head.w[k].y, v[k].y, u);
+        u = dm_fmaf(head.w[k].z, v[k].z, u);
+        u = dm_fmaf(head.w[k].w, v[k].w, u);
+        head.squares = dm_fmaf(v[k].x, v[k].x, dm_fmaf(v[k].y, v[k].y, head.squares));
+        head.squares = dm_fmaf(v[k].z, v[k].z, dm_fmaf(v[k].w, v[k].w, head.squares));
     }
+#pragma unroll
     for (int mask = 16; mask > 0; mask >>= 1) {
         u += __shfl_xor_sync(DYN_FULL, u, mask);
         head.sum += __shfl_xor_sync(DYN_FULL, head.sum, mask);
-        product += __shfl_xor_sync(DYN_FULL, product, mask);
+        head.product += __shfl_xor_sync(DYN_FULL, head.product, mask);
     }
-    return dyn_loss(u + __fdividef(product, head.sum));
+    return dyn_loss(u + __fdividef(head.product, head.sum));
 }
 
 DM_FN void head_store(const dyn_head &head, const dm_rollout_args &args, uint64_t at, float loss,
@@ -338,28 +360,34 @@ extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
     for (uint32_t t = 0; t < args.steps; t++) {
         const uint32_t turn = DYN_RESET_LAST ? t & 1 : 0; /* the buffer of h before this step */
         const float4 *h = block.h[turn];
+        float4 v[DYN_QUADS];
         if (t > 0)
             wait_phase(h_barrier + 8 * turn, ((t - 1) / DYN_BUFFERS) & 1);
+        DYN_MARK(t, multiplies ? 0 : 8);
+#pragma unroll
+        for (int k = 0; k < DYN_QUADS; k++)
+            v[k] = h[k * 32 + lane];
+        float loss = 0; /* of the step before, from the h that has just come */
         if (!multiplies) {
-            /* The loss of the step before, from the h that has just come. */
             if (t > 0) {
-                float loss = head_loss(head, args, h, lane);
+                head_begin(head, args, (const float *)h, lane);
+                loss = head_end(head, v);
                 if (lane == 0)
                     block.x0 = (loss - shift0) * scale0;
+                DYN_MARK(t, 9);
                 asm volatile("bar.sync 1, %0;" ::"n"(DYN_THREADS) : "memory");
                 if (rank == 0)
                     head_store(head, args, out + t - 1, loss, lane);
+                DYN_MARK(t, 10);
             }
             continue;
         }
         if (threadIdx.x == 0 && t > 0)
             expect_bytes(h_barrier + 8 * turn, DYN_P * 4);
-        float4 v[DYN_QUADS];
         float sums[8], more[4];
-#pragma unroll
-        for (int k = 0; k < DYN_QUADS; k++)
-            v[k] = h[k * 32 + lane];
         float h_own = ((const float *)h)[own];
+        if (DYN_HEAD_EACH && t > 0)
+            head_begin(head, args, (const float *)h, lane);
         multiply<8>(rows, v, sums);
 #if DYN_RESET_LAST
 #if DYN_N_SHARED
@@ -374,10 +402,15 @@ extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
         float product = dyn_sum4(more, lane) + recurrent;
 #endif
         float a = dyn_sum8(sums, lane) + base_zr;
-        if (t > 0) {
+        DYN_MARK(t, 1);
+        if (DYN_HEAD_EACH && t > 0) {
+            loss = head_end(head, v);
+            x0 = (loss - shift0) * scale0;
+        } else if (t > 0) {
             asm volatile("bar.sync 1, %0;" ::"n"(DYN_THREADS) : "memory");
             x0 = *(volatile float *)&block.x0;
         }
+        DYN_MARK(t, 2);
         float gate = dyn_sigmoid(dm_fmaf(column_zr, x0, a)); /* z or r */
 #if DYN_RESET_LAST
         float r = __shfl_xor_sync(DYN_FULL, gate, 16);
@@ -385,7 +418,11 @@ extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
         float h_new = dm_fmaf(gate, h_own - n, n);
 #else
         send_units(gate * h_own, 16, lane, reset_to, reset_barrier_to);
+        if (DYN_HEAD_EACH && rank == 0 && warp == 0 && t > 0)
+            head_store(head, args, out + t - 1, loss, lane); /* while the others are on their way */
+        DYN_MARK(t, 3);
         wait_phase(reset_barrier, t & 1);
+        DYN_MARK(t, 4);
         if (threadIdx.x == 0)
             expect_bytes(reset_barrier, DYN_P * 4);
 #if DYN_N_SHARED
@@ -403,15 +440,24 @@ extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
         float n = dyn_tanh(dyn_sum4(more, lane) + dm_fmaf(column_n, x0, base_n));
         float h_new = dm_fmaf(gate, n - h_own, h_own);
 #endif
+        DYN_MARK(t, 5);
         const uint32_t next = DYN_RESET_LAST ? (t + 1) & 1 : 0;
         send_units(h_new, 0, lane, h_to + next * DYN_P * 4, h_barrier_to + 8 * next); /* with z */
+#if DYN_RESET_LAST
+        if (DYN_HEAD_EACH && rank == 0 && warp == 0 && t > 0)
+            head_store(head, args, out + t - 1, loss, lane);
+#endif
     }
 
     const uint32_t turn = DYN_RESET_LAST ? args.steps & 1 : 0;
     wait_phase(h_barrier + 8 * turn, ((args.steps - 1) / DYN_BUFFERS) & 1);
-    if (!multiplies && rank == 0) {
-        float loss = head_loss(head, args, block.h[turn], lane);
-        head_store(head, args, out + args.steps - 1, loss, lane);
+    if (warp == (DYN_HEAD_EACH ? 0 : DYN_WARPS) && rank == 0) {
+        float4 v[DYN_QUADS];
+#pragma unroll
+        for (int k = 0; k < DYN_QUADS; k++)
+            v[k] = block.h[turn][k * 32 + lane];
+        head_begin(head, args, (const float *)block.h[turn], lane);
+        head_store(head, args, out + args.steps - 1, head_end(head, v), lane);
     }
     if (rank == 0)
         for (uint32_t i = threadIdx.x; i < H; i += DYN_THREADS)

@@ -18,8 +18,7 @@
 
 #define CHUNK 32 /* columns */
 #define PITCH 40 /* of a row in shared memory: 80 bytes, so that 8 rows touch all banks once */
-#define STAGES 3
-#define TILES 6 /* of 8 rows, per warp */
+#define TILES 6  /* of 8 rows, per warp */
 #define WARP_ROWS (8 * TILES)
 
 DM_FN uint32_t matrix_address(const void *p)
@@ -84,6 +83,7 @@ DM_FN float4 load_vector(const float *from, uint32_t batch, uint32_t n, uint32_t
 template <int WM, int WN, int MT, int G> struct matrix_gru {
     static const int THREADS = WM * WN * 32, BM = WM * MT * 16;
     static const int WARP_UNITS = WARP_ROWS / G, UNITS = WN * WARP_UNITS;
+    static const int STAGES = BM >= 128 ? 3 : BM >= 64 ? 4 : 5; /* as in device_gru.c */
     static const int LOADS = BM * CHUNK / 4 / THREADS; /* float4s of x or h per thread and chunk */
     typedef matrix_stage<WM, WN, MT> stage_type;
 
@@ -226,16 +226,20 @@ template <int WM, int WN, int MT, int G> struct matrix_gru {
             }
             asm volatile("cp.async.commit_group;" ::: "memory");
         }
+        if (STAGES - 1 < chunks)
+            read_vectors(STAGES - 1);
         for (uint32_t c = 0; c < chunks; c++) {
             asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory");
             __syncthreads();
+            /* What was read one chunk ago goes to the stage that has just become free. */
             uint32_t ahead = c + STAGES - 1;
-            stage_type &filling = stages[ahead % STAGES];
             if (ahead < chunks) {
-                copy_weights(filling, ahead);
-                read_vectors(ahead);
+                write_vectors(stages[ahead % STAGES]);
+                copy_weights(stages[ahead % STAGES], ahead);
             }
             asm volatile("cp.async.commit_group;" ::: "memory");
+            if (ahead + 1 < chunks)
+                read_vectors(ahead + 1);
             if (G == 3 && c * CHUNK == args.input_p) { /* from here on n's sums are those of U */
 #pragma unroll
                 for (int m = 0; m < MT; m++)
@@ -248,8 +252,6 @@ template <int WM, int WN, int MT, int G> struct matrix_gru {
                         }
             }
             multiply(stages[c % STAGES]);
-            if (ahead < chunks)
-                write_vectors(filling);
         }
 #pragma unroll
         for (int m = 0; m < MT; m++)

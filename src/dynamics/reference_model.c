@@ -8,7 +8,7 @@
 
 double dm_reference_distance(const float *got, const double *want, size_t n)
 {
-    double largest = 1e-300, furthest = 0;
+    double largest = DM_DYNAMICS_SMALL, furthest = 0;
     for (size_t i = 0; i < n; i++) {
         if (isnan(got[i]) != isnan(want[i]))
             return INFINITY;

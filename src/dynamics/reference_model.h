@@ -3,15 +3,17 @@
  * dynamics check` compare with.
  *
  * "Within 1e-4" means here: no element of an array is further from the float64 reference than 1e-4
- * times the largest magnitude in the reference's array. */
+ * times the largest magnitude in the reference's array, or of DM_DYNAMICS_SMALL if that is larger
+ * (the entropy of a single stochastic value is 0). */
 #ifndef DM_DYNAMICS_REFERENCE_MODEL_H
 #define DM_DYNAMICS_REFERENCE_MODEL_H
 
 #include "dynamics/reference.h"
 
 #define DM_DYNAMICS_TOLERANCE 1e-4
+#define DM_DYNAMICS_SMALL 1e-3
 
-/* The largest |got - want| over the largest |want|; infinity where one of the two alone is NaN. */
+/* The largest |got - want| over the largest |want|, as above; infinity where one alone is NaN. */
 double dm_reference_distance(const float *got, const double *want, size_t n);
 
 /* Results in float64, laid out as in dm_rollout. */

@@ -231,14 +231,15 @@ dm_status dm_dynamics_gru(const dm_dynamics *model, uint32_t member, size_t batc
     if (member >= model->config.members || batch == 0)
         return dm_fail(err, DM_EINVAL, "gru: member %u of %u, batch %zu", member,
                        model->config.members, batch);
-    float *a = dm_dynamics_alloc(TILE * 4 * H, sizeof(float));
+    size_t tile = batch < TILE ? batch : TILE;
+    float *a = dm_dynamics_alloc(tile * 4 * H, sizeof(float));
     if (a == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     dm_cell cell = dm_cell_of(model, member, dm_simd_best());
     for (size_t first = 0; first < batch; first += TILE) {
         size_t count = batch - first < TILE ? batch - first : TILE;
         dm_cell_input(&cell, count, x + first * I, a);
-        dm_cell_step(&cell, count, a, h + first * H, out + first * H, a + TILE * 3 * H);
+        dm_cell_step(&cell, count, a, h + first * H, out + first * H, a + tile * 3 * H);
     }
     free(a);
     return DM_OK;
