@@ -37,6 +37,7 @@ static dm_status check_rollout(dm_dyn_bench *b, const rollout_case *k, dm_error 
         s.on->road = k->road;
         s.on->cluster_blocks = k->cluster_blocks;
         s.on->tile_rollouts = k->tile;
+        s.on->head_each = k->road == DM_DYN_ROAD_CLUSTER && k->tile != 0;
         status = dm_bench_rollout(&s, err);
     }
     if (status == DM_OK)
@@ -122,6 +123,10 @@ dm_status dm_bench_check_cluster(dm_dyn_bench *b, dm_error *err)
         {{3, 100, 40, 70, FIRST, false}, 3, 21, DM_DYN_ROAD_CLUSTER, 8, 0},
         {{2, 300, 7, 5, LAST, false}, 2, 20, DM_DYN_ROAD_CLUSTER, 16, 0},
         {{2, 512, 32, 1100, FIRST, false}, 2, 20, DM_DYN_ROAD_CLUSTER, 16, 0},
+        {{5, 256, 32, 64, FIRST, false}, 1, 50, DM_DYN_ROAD_CLUSTER, 8, 1},
+        {{5, 256, 32, 64, FIRST, false}, 1, 50, DM_DYN_ROAD_CLUSTER, 16, 1},
+        {{5, 256, 32, 64, LAST, false}, 1, 50, DM_DYN_ROAD_CLUSTER, 8, 1},
+        {{3, 512, 40, 70, LAST, false}, 3, 21, DM_DYN_ROAD_CLUSTER, 16, 1},
         {{1, 1, 1, 1, FIRST, false}, 1, 1, DM_DYN_ROAD_CLUSTER, 8, 0},
         {{5, 256, 32, 64, FIRST, false}, 20, 50, DM_DYN_ROAD_CLUSTER, 8, 0},
     };
