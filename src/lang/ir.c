@@ -492,6 +492,9 @@ void dm_ir_dce(dm_ir_function *f)
 {
     dce d = {.f = f};
     d.live = dm_lang_alloc_array(f->lang, (size_t)f->value_count + 1, sizeof *d.live);
+    /* Adjoints that the caller keeps are wanted. */
+    for (int i = 0; f->adjoint_params != NULL && i < f->body->param_count; i++)
+        d.live[f->body->params[i]] = f->adjoint_params[i];
     do { /* loops make values live that were passed before */
         d.changed = false;
         mark_block(&d, f->body, NULL, NULL);

@@ -111,6 +111,7 @@ struct dm_ir_function {
     int value_count, value_capacity;
     dm_ir_block *body;        /* its params are the function's */
     dm_ir_function *backward; /* FUNCTION: made on demand */
+    dm_ir_function *replay;   /* without what it writes; made on demand */
     dm_ir_function *forward;  /* of a backward one */
     bool backward_busy, backward_failed;
     const char *no_backward; /* KERNEL: why there is none */
@@ -176,6 +177,8 @@ bool dm_ir_is_terminator(dm_ir_kind kind);
 
 /* Remove what nothing needs: pure operations, carried values, branches' results. */
 void dm_ir_dce(dm_ir_function *f);
+/* Fewer variables for adjoints (tidy.c); after dm_ir_dce. */
+void dm_ir_tidy(dm_ir_function *f);
 /* Copy `from` to the end of the builder's block. `map` gives for each value of the source function
  * its copy (DM_VAL_NONE: not yet; it is filled in). Writes are left out when `pure_only`. */
 void dm_ir_clone_op(dm_ir_builder *b, const dm_ir_function *source, const dm_ir_op *op, dm_val *map,

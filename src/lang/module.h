@@ -65,5 +65,7 @@ dm_ir_function *dm_lower_function(dm_module_unit *module, dm_function_decl *decl
 dm_ir_function *dm_lower_kernel(dm_module_unit *module, dm_function_decl *decl);
 /* The backward function; NULL when there is none (with the reason in no_backward). */
 dm_ir_function *dm_adjoint(dm_module_unit *module, dm_ir_function *f);
+/* The function without what it writes, for the values that the backward pass computes again. */
+dm_ir_function *dm_adjoint_replay(dm_module_unit *module, dm_ir_function *f);
 
 #endif

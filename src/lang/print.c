@@ -609,8 +609,7 @@ static void print_reverse(dm_printer *pr, const dm_ir_op *op)
     for (int i = 0; i < op->arg_count; i++) {
         if (i > 0)
             dm_buffer_puts(&text, ", ");
-        const dm_ir_op *def = pr->f->values[op->args[i]].def;
-        if (def != NULL && def->kind == DM_IR_SLOT)
+        if (pr->plan[op->args[i]].fixed)
             dm_buffer_printf(&text, "&%s", pr->plan[op->args[i]].name);
         else
             dm_print_value(pr, &text, op->args[i], ANY_LEVEL);

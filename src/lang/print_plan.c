@@ -399,10 +399,10 @@ static void count_block(planner *p, const dm_ir_block *block, const dm_ir_op *lo
                 p->use_block[v] == 0 || p->use_block[v] == number + 1 ? number + 1 : -1;
             p->plan[v].last = at;
         }
-        dm_ir_effect effect = dm_ir_infos[op->kind].effect;
-        bool writes = effect == DM_IR_WRITES;
-        if (op->kind == DM_IR_INVOKE)
-            writes = op->callee->has_effects;
+        /* Gradients are not read by anything that could be moved. */
+        bool writes = op->kind == DM_IR_STORE || op->kind == DM_IR_ATOMIC ||
+                      op->kind == DM_IR_SET || op->kind == DM_IR_ADD || op->kind == DM_IR_RECORD ||
+                      (op->kind == DM_IR_INVOKE && op->callee->has_effects);
         for (int k = 0; k < 2; k++)
             if (op->blocks[k] != NULL)
                 count_block(p, op->blocks[k], op->kind == DM_IR_IF ? loop : op);
@@ -488,9 +488,9 @@ static void decide_op(planner *p, const dm_ir_op *op, int at, int end)
                              plan->last);
         bool named = value->name != NULL && !(p->f->is_backward && plan->uses == 1 &&
                                               dm_ir_infos[op->kind].effect == DM_IR_PURE);
-        plan->inlined =
-            is_cheap(op) || (once && expression && steady && !named && op->kind != DM_IR_ZERO &&
-                             op->kind != DM_IR_INSERT && op->kind != DM_IR_SETFIELD);
+        plan->inlined = is_cheap(op) || (once && expression && steady && !named &&
+                                         op->kind != DM_IR_ZERO && op->kind != DM_IR_GRAD &&
+                                         op->kind != DM_IR_INSERT && op->kind != DM_IR_SETFIELD);
         if (plan->inlined)
             last = plan->last;
     }
