@@ -159,11 +159,13 @@ static dm_status prepare(point *p, subject *s, dm_error *err)
         status = copies ? copy_few(p, s, err) : steps(p, s, diverge_steps(b), 64, err);
     s->done = 0;
     r->sync_every = b->sync_every >= 0 ? b->sync_every : r->kind == &dm_lab_vec_cuda ? 64 : 0;
-    uint64_t warm = b->warmup > 0 ? b->warmup : 1; /* the length of a window is taken from it */
-    start = now();
+    uint64_t warm = b->warmup > 0 ? b->warmup : 1;
     if (status == DM_OK)
-        status = steps(p, s, warm, r->sync_every, err);
-    double one = (now() - start) / (double)warm;
+        status = steps(p, s, warm - 1, r->sync_every, err);
+    start = now(); /* the length of a window is taken from the last step */
+    if (status == DM_OK)
+        status = steps(p, s, 1, r->sync_every, err);
+    double one = now() - start;
     r->steps = b->steps > 0                  ? b->steps
                : one > 0 && b->seconds > one ? (uint64_t)(b->seconds / one)
                                              : 1;
