@@ -53,6 +53,9 @@ bench-swarm: build ## many machines on DEVICE= (cpu) alone, with what the kernel
 	@$(BUILD)/bench/dm-bench-swarm --device $(or $(DEVICE),cpu) --envs $(ENVS) \
 		--stage emulate_only$(comma)full_step $(addprefix --roms ,$(ROMS)) --json runs/swarm/swarm.json $(ARGS)
 
+bench-dynamics: build ## the dynamics kernels on DEVICE= (cpu:1): figures and plots go to runs/dynamics
+	@$(BUILD)/src/cli/dotmatrix dynamics bench --device $(or $(DEVICE),cpu:1) --out runs/dynamics $(ARGS)
+
 bench-machine: build ## one machine beside libmgba, gambatte and PyBoy; ROMS= files or folders, ARGS= its options
 	@$(BUILD)/bench/dm-bench-machine $(ARGS) $(ROMS)
 

@@ -43,6 +43,7 @@ extern const dm_command *const dm_commands[];
 extern const size_t dm_command_count;
 
 extern const dm_command dm_command_bench;
+extern const dm_command dm_command_dynamics;
 extern const dm_command dm_command_info;
 extern const dm_command dm_command_replay;
 extern const dm_command dm_command_report;

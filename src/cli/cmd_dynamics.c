@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_dynamics.c - `dotmatrix dynamics`: forecasts of a run's losses, values and speed of the
+ * kernels.
+ *
+ *   rollout  an ensemble's forecast; with --losses it first follows that run and learns from it
+ *   check    values of all kernels against the float64 reference
+ *   bench    times over the grids of sizes; with --out an artifact and plots */
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/command.h"
+#include "cli/dynamics_bench.h"
+#include "cli/dynamics_plot.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOSSES_MAX (64u << 20) /* bytes of a file of losses */
+
+typedef struct dynamics_options {
+    const char *device, *model, *save, *losses, *only, *out, *plot;
+    int64_t members, hidden, stochastic, seed, steps, passes;
+    int kind;
+    bool json, quick;
+} dynamics_options;
+
+static const char *const kind_names[] = {"reset-first", "reset-last", NULL};
+
+static const dm_option rows[] = {
+    DM_OPTION_STRING(dynamics_options, device, "device", "ID", "cpu:1", "cpu:1, cuda:0 ..."),
+    DM_OPTION_STRING(dynamics_options, model, "model", "FILE", NULL,
+                     "rollout: a saved model (.safetensors); otherwise one is made"),
+    DM_OPTION_INT(dynamics_options, members, "members", "N", 1, DM_DYNAMICS_MEMBERS_MAX, "5",
+                  "rollout: of a new model's ensemble"),
+    DM_OPTION_INT(dynamics_options, hidden, "hidden", "N", 1, DM_DYNAMICS_SIZE_MAX, "256",
+                  "rollout: hidden units of a new model"),
+    DM_OPTION_INT(dynamics_options, stochastic, "stochastic", "N", 1, DM_DYNAMICS_SIZE_MAX, "32",
+                  "rollout: stochastic values of a new model"),
+    DM_OPTION_CHOICE(dynamics_options, kind, "kind", kind_names, "reset-first",
+                     "rollout: the cell of a new model; reset-last is PyTorch's"),
+    DM_OPTION_INT(dynamics_options, seed, "seed", "N", 0, INT64_MAX, "0",
+                  "rollout: of a new model's weights"),
+    DM_OPTION_STRING(dynamics_options, losses, "losses", "FILE", NULL,
+                     "rollout: losses of a run so far, one number per line"),
+    DM_OPTION_INT(dynamics_options, passes, "passes", "N", 1, 1000, "20",
+                  "rollout: how often to learn from those losses"),
+    DM_OPTION_INT(dynamics_options, steps, "steps", "N", 1, 1000000, "50", "rollout: steps ahead"),
+    DM_OPTION_STRING(dynamics_options, save, "save", "FILE", NULL,
+                     "rollout: write the model, with what it has learnt"),
+    DM_OPTION_STRING(dynamics_options, plot, "plot", "FILE", NULL,
+                     "rollout: a .png or .svg of the trajectories"),
+    DM_OPTION_STRING(dynamics_options, only, "only", "PARTS", NULL,
+                     "bench: of rollout,batch,gru,encoder,memory"),
+    DM_OPTION_STRING(dynamics_options, out, "out", "DIR", NULL,
+                     "bench: where dynamics.json and the plots go"),
+    DM_OPTION_FLAG(dynamics_options, quick, "quick", "bench: fewer sizes"),
+    DM_OPTION_FLAG(dynamics_options, json, "json", "rollout: write JSON for programs"),
+};
+
+/* ---- A run's losses ---- */
+
+typedef struct run_losses {
+    float *values;
+    size_t count;
+} run_losses;
+
+static dm_status read_losses(const char *path, run_losses *out, dm_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    dm_status status = dm_file_read(path, LOSSES_MAX, &text, &size, err);
+    if (status != DM_OK)
+        return status;
+    out->values = malloc((size / 2 + 1) * sizeof *out->values);
+    if (out->values == NULL)
+        status = dm_fail(err, DM_ENOMEM, "out of memory");
+    int line = 1;
+    for (char *p = text; status == DM_OK && *p != 0; line++) {
+        char *end = p + strcspn(p, "\n"), *after;
+        float value = strtof(p, &after);
+        bool empty = strspn(p, " \t\r") >= (size_t)(end - p);
+        if (!empty && (after == p || after > end || strspn(after, " \t\r") < (size_t)(end - after)))
+            status = dm_fail_at(err, DM_EFORMAT, path, line, "a line holds one number");
+        if (!empty && status == DM_OK)
+            out->values[out->count++] = value;
+        p = *end == 0 ? end : end + 1;
+    }
+    if (status == DM_OK && out->count < 2)
+        status =
+            dm_fail_at(err, DM_EFORMAT, path, 0, "%zu losses; at least 2 are needed", out->count);
+    free(text);
+    return status;
+}
+
+/* ---- rollout ---- */
+
+/* Everything that a forecast holds. */
+typedef struct forecast {
+    const dynamics_options *options;
+    dm_dynamics *model;
+    dm_device *device;
+    dm_dynamics_device *on;
+    dm_encoder *encoder;
+    dm_trainer *trainer;
+    dm_rollout *rollout;
+    run_losses losses;
+    float *features; /* [count][64] */
+    double objective;
+} forecast;
+
+static void forecast_deinit(forecast *f)
+{
+    dm_dynamics_device_destroy(f->on);
+    dm_rollout_destroy(f->rollout);
+    dm_trainer_destroy(f->trainer);
+    dm_encoder_destroy(f->encoder);
+    dm_dynamics_destroy(f->model);
+    dm_device_close(f->device);
+    free(f->losses.values);
+    free(f->features);
+}
+
+static dm_status make_model(forecast *f, dm_error *err)
+{
+    const dynamics_options *o = f->options;
+    if (o->model != NULL) {
+        dm_status status = dm_dynamics_load(o->model, &f->model, err);
+        if (status == DM_OK && dm_dynamics_get_config(f->model)->input != DM_ENCODER_FEATURES)
+            status = dm_fail_at(err, DM_EFORMAT, o->model, 0,
+                                "this model takes %u features, the encoder gives %d",
+                                dm_dynamics_get_config(f->model)->input, DM_ENCODER_FEATURES);
+        return status;
+    }
+    dm_dynamics_config config = {(uint32_t)o->members,    (uint32_t)o->hidden,
+                                 (uint32_t)o->stochastic, DM_ENCODER_FEATURES,
+                                 (dm_gru_kind)o->kind,    false};
+    return dm_dynamics_create(&config, (uint64_t)o->seed, &f->model, err);
+}
+
+/* Encode the losses, learn from them, and leave the trainer where the run stands. */
+static dm_status follow(forecast *f, dm_error *err)
+{
+    size_t count = f->losses.count;
+    f->features = calloc(count, DM_ENCODER_FEATURES * sizeof *f->features);
+    if (f->features == NULL)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
+    dm_status status = dm_encoder_create(DM_ENCODER_LOSSES, DM_ENCODER_NORMS, &f->encoder, err);
+    for (size_t i = 0; i < count && status == DM_OK; i++) {
+        dm_train_sample sample = {
+            .step = i + 1, .loss = f->losses.values[i], .phase = 1, .phase_step = (uint32_t)i};
+        dm_encoder_update(f->encoder, &sample, f->features + i * DM_ENCODER_FEATURES);
+    }
+    if (status == DM_OK && f->options->model == NULL)
+        status = dm_dynamics_fit_scaling(f->model, f->features, count, err);
+    if (status == DM_OK)
+        status =
+            dm_trainer_create(f->model, &(dm_trainer_config)DM_TRAINER_DEFAULT, &f->trainer, err);
+    for (int64_t pass = 0; pass < f->options->passes && status == DM_OK; pass++) {
+        f->objective = 0;
+        dm_trainer_restart(f->trainer);
+        for (size_t i = 0; i < count && status == DM_OK; i++) {
+            float objective = 0;
+            status = dm_trainer_observe(f->trainer, f->features + i * DM_ENCODER_FEATURES,
+                                        &objective, err);
+            f->objective += (double)objective / (double)(count - 1);
+        }
+    }
+    return status;
+}
+
+static void write_array(dm_json *json, const char *key, const float *values, size_t count)
+{
+    dm_json_begin_array(json, key);
+    for (size_t i = 0; i < count; i++)
+        dm_json_double(json, NULL, (double)values[i]);
+    dm_json_end_array(json);
+}
+
+static void write_metrics(dm_json *json, const dm_rollout_metrics *m)
+{
+    dm_json_double(json, "loss_variance", (double)m->loss_variance);
+    dm_json_double(json, "trajectory_smoothness", (double)m->trajectory_smoothness);
+    dm_json_double(json, "step_delta_mean", (double)m->step_delta_mean);
+}
+
+static dm_status print_json(const forecast *f, dm_error *err)
+{
+    const dm_rollout *r = f->rollout;
+    size_t Y = r->steps;
+    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_json json;
+    dm_json_init(&json, &text, DM_JSON_PRETTY);
+    dm_json_begin_object(&json, NULL);
+    dm_json_string(&json, "device", f->options->device);
+    dm_json_uint(&json, "members", r->members);
+    dm_json_uint(&json, "hidden", r->hidden);
+    dm_json_uint(&json, "steps", r->steps);
+    dm_json_uint(&json, "losses_seen", f->losses.count);
+    write_array(&json, "mean", r->mean, Y);
+    write_array(&json, "deviation", r->deviation, Y);
+    write_array(&json, "total", r->total, Y);
+    write_array(&json, "confidence", r->confidence, Y);
+    write_array(&json, "step_deltas", r->step_deltas, Y - 1);
+    dm_json_begin_object(&json, "metrics");
+    write_metrics(&json, &r->metrics[0]);
+    dm_json_end_object(&json);
+    dm_json_begin_array(&json, "trajectories");
+    for (size_t e = 0; e < r->members; e++) {
+        dm_json_begin_object(&json, NULL);
+        write_array(&json, "loss", r->loss + e * Y, Y);
+        write_array(&json, "entropy", r->entropy + e * Y, Y);
+        write_array(&json, "hidden_norms", r->hidden_norm + e * Y, Y);
+        write_metrics(&json, &r->member_metrics[e]);
+        dm_json_end_object(&json);
+    }
+    dm_json_end_array(&json);
+    dm_json_end_object(&json);
+    dm_json_finish(&json);
+    dm_status status = dm_buffer_check(&text, err);
+    if (status == DM_OK)
+        fwrite(text.data, 1, text.size, stdout);
+    dm_buffer_deinit(&text);
+    return status;
+}
+
+static void print_text(const forecast *f)
+{
+    const dm_rollout *r = f->rollout;
+    printf("%u members of %u units, %u steps ahead", r->members, r->hidden, r->steps);
+    if (f->losses.count > 0)
+        printf(", after %zu losses (mean error of log loss %.4f)", f->losses.count,
+               sqrt(2 * f->objective));
+    printf("\n  step        mean       total  confidence\n");
+    for (uint32_t t = 0; t < r->steps; t++)
+        if (t < 3 || (t + 1) % 10 == 0 || t + 1 == r->steps)
+            printf("  %4u  %10.5g  %10.5g  %10.4f\n", t + 1, (double)r->mean[t],
+                   (double)r->total[t], (double)r->confidence[t]);
+    printf("loss variance %.5g, smoothness %.5g, mean step %.5g\n",
+           (double)r->metrics[0].loss_variance, (double)r->metrics[0].trajectory_smoothness,
+           (double)r->metrics[0].step_delta_mean);
+}
+
+static dm_status run_forecast(forecast *f, dm_error *err)
+{
+    const dynamics_options *o = f->options;
+    static const float nothing[DM_ENCODER_FEATURES];
+    dm_status status = dm_device_open(o->device, &f->device, err);
+    if (status == DM_OK && o->losses != NULL)
+        status = read_losses(o->losses, &f->losses, err);
+    if (status == DM_OK)
+        status = make_model(f, err);
+    if (status == DM_OK && o->losses != NULL)
+        status = follow(f, err);
+    if (status == DM_OK)
+        status = dm_dynamics_device_create(f->device, f->model, &f->on, err);
+    if (status == DM_OK)
+        status = dm_rollout_create(f->model, 1, (uint32_t)o->steps, &f->rollout, err);
+    if (status == DM_OK)
+        status = dm_dynamics_device_rollout(
+            f->on,
+            f->features == NULL ? nothing
+                                : f->features + (f->losses.count - 1) * DM_ENCODER_FEATURES,
+            f->trainer == NULL ? NULL : dm_trainer_hidden(f->trainer), f->rollout, err);
+    if (status == DM_OK && o->save != NULL)
+        status = dm_dynamics_save(f->model, o->save, err);
+    if (status == DM_OK && o->plot != NULL)
+        status = dm_dyn_plot_rollout(f->rollout, f->losses.values, f->losses.count, o->plot, err);
+    if (status == DM_OK && o->json)
+        return print_json(f, err);
+    if (status == DM_OK)
+        print_text(f);
+    return status;
+}
+
+/* ---- check and bench ---- */
+
+static dm_status run_bench(const dynamics_options *o, const char *parts, bool *negative,
+                           dm_error *err)
+{
+    dm_dyn_bench bench = {.device_id = o->device, .only = parts, .quick = o->quick};
+    dm_buffer text = DM_BUFFER_EMPTY;
+    char path[DM_PATH_MAX];
+    json_t *artifact = NULL;
+    dm_status status = o->out != NULL ? dm_dir_create(o->out, err) : DM_OK;
+    if (status == DM_OK)
+        status = dm_dyn_bench_run(&bench, &text, err);
+    if (status == DM_OK && o->out != NULL)
+        status = dm_path_join(path, o->out, "dynamics.json", err);
+    if (status == DM_OK && o->out != NULL)
+        status = dm_file_write(path, text.data, text.size, err);
+    if (status == DM_OK && o->out != NULL)
+        status = dm_json_parse(text.data, text.size, path, &artifact, err);
+    if (status == DM_OK && o->out != NULL)
+        status = dm_dyn_plot_bench(artifact, o->out, err);
+    if (status == DM_OK && bench.wrong > 0) {
+        printf("%d values are outside the tolerance\n", bench.wrong);
+        *negative = true;
+    }
+    json_decref(artifact);
+    dm_buffer_deinit(&text);
+    return status;
+}
+
+static dm_status run(const void *options, const dm_strings *arguments, bool *negative,
+                     dm_error *err)
+{
+    const dynamics_options *o = options;
+    const char *what = arguments->items[0];
+    if (strcmp(what, "check") == 0)
+        return run_bench(o, "check_gru,check_batch,check_cluster", negative, err);
+    if (strcmp(what, "bench") == 0)
+        return run_bench(o, o->only != NULL ? o->only : "rollout,batch,gru,encoder,memory",
+                         negative, err);
+    if (strcmp(what, "rollout") != 0)
+        return dm_fail(err, DM_EINVAL, "'%s' is not one of rollout, check and bench", what);
+    forecast f = {.options = o};
+    dm_status status = run_forecast(&f, err);
+    forecast_deinit(&f);
+    return status;
+}
+
+const dm_command dm_command_dynamics = {
+    .name = "dynamics",
+    .summary = "Forecast losses with recurrent models; check and time their kernels",
+    .arguments = "rollout|check|bench",
+    .arguments_min = 1,
+    .arguments_max = 1,
+    .options = rows,
+    .option_count = sizeof rows / sizeof rows[0],
+    .options_size = sizeof(dynamics_options),
+    .run = run,
+};

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* dynamics_plot.h - rollouts and benchmarks of the dynamics kernels as plots, by gnuplot. */
+#ifndef DM_CLI_DYNAMICS_PLOT_H
+#define DM_CLI_DYNAMICS_PLOT_H
+
+#include "base/json.h"
+
+#include <dotmatrix/dynamics.h>
+
+/* The first rollout: every member, the mean, and the mean +- total; after `seen` losses of the run
+ * (may be NULL). The form follows the name: .png or .svg. */
+dm_status dm_dyn_plot_rollout(const dm_rollout *rollout, const float *seen, size_t seen_count,
+                              const char *path, dm_error *err);
+/* The figures of an artifact of the benchmark, as dynamics_<what>.png and .svg in a folder; what
+ * the artifact does not have is left out. */
+dm_status dm_dyn_plot_bench(const json_t *artifact, const char *folder, dm_error *err);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* test_command.c - `dotmatrix dynamics`. */
+#include "base/file.h"
+#include "base/json.h"
+#include "base/machine.h"
+#include "cli/command.h"
+#include "tests/support/command.h"
+#include "tests/support/tmpdir.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static double number_at(const json_t *root, const char *key, size_t i)
+{
+    return json_number_value(json_array_get(json_object_get(root, key), i));
+}
+
+/* A power law, as a file. */
+static const char *losses_file(void **state, int count)
+{
+    const char *path = dm_test_path(state, "losses.txt");
+    dm_buffer text = DM_BUFFER_EMPTY;
+    for (int i = 0; i < count; i++)
+        dm_buffer_printf(&text, "%.6f\n", 2 * pow(i + 1, -0.5) + 0.5);
+    assert_ok(dm_file_write(path, text.data, text.size, err));
+    dm_buffer_deinit(&text);
+    return path;
+}
+
+static void rollout_as_json(void **state)
+{
+    const char *losses = losses_file(state, 80), *model = dm_test_path(state, "m.safetensors");
+    dm_test_result r;
+    json_t *root = NULL;
+    dm_test_dotmatrix(&r, "dynamics", "rollout", "--losses", losses, "--hidden", "24", "--members",
+                      "3", "--steps", "12", "--save", model, "--json");
+    dm_test_expect_exit(&r, DM_EXIT_OK);
+    assert_ok(dm_json_parse(r.out, r.out_size, "out", &root, err));
+    assert_int_equal(json_array_size(json_object_get(root, "mean")), 12);
+    assert_int_equal(json_array_size(json_object_get(root, "step_deltas")), 11);
+    assert_int_equal(json_array_size(json_object_get(root, "trajectories")), 3);
+    /* It has learnt where the run stands. */
+    assert_true(fabs(number_at(root, "mean", 0) - 0.72) < 0.15);
+    double mean = 0;
+    for (size_t e = 0; e < 3; e++)
+        mean += number_at(json_array_get(json_object_get(root, "trajectories"), e), "loss", 4) / 3;
+    assert_true(fabs(mean - number_at(root, "mean", 4)) < 1e-5);
+    json_decref(root);
+    dm_test_result_free(&r);
+    /* The saved model goes on from there. */
+    dm_test_dotmatrix(&r, "dynamics", "rollout", "--model", model, "--losses", losses, "--steps",
+                      "5");
+    dm_test_expect_exit(&r, DM_EXIT_OK);
+    assert_non_null(strstr(r.out, "3 members of 24 units, 5 steps ahead, after 80 losses"));
+    dm_test_result_free(&r);
+}
+
+static void wrong_inputs(void **state)
+{
+    const char *bad = dm_test_path(state, "bad.txt");
+    const struct {
+        const char *text;
+        const char *said;
+    } files[] = {
+        {"1\n2\nthree\n", "bad.txt:3"}, {"1\n2 3\n", "bad.txt:2"}, {"\n1\n\n", "at least 2"}};
+    dm_test_result r;
+    for (size_t i = 0; i < 3; i++) {
+        assert_ok(dm_file_write(bad, files[i].text, strlen(files[i].text), err));
+        dm_test_dotmatrix(&r, "dynamics", "rollout", "--losses", bad);
+        dm_test_expect_exit(&r, DM_EXIT_INPUT);
+        assert_non_null(strstr(r.err, files[i].said));
+        dm_test_result_free(&r);
+    }
+    dm_test_dotmatrix(&r, "dynamics", "rollout", "--model", bad);
+    dm_test_expect_exit(&r, DM_EXIT_INPUT);
+    dm_test_result_free(&r);
+    dm_test_dotmatrix(&r, "dynamics", "rollout", "--members", "0");
+    dm_test_expect_exit(&r, DM_EXIT_USAGE);
+    dm_test_result_free(&r);
+    dm_test_dotmatrix(&r, "dynamics", "forecast");
+    dm_test_expect_exit(&r, DM_EXIT_USAGE);
+    dm_test_result_free(&r);
+}
+
+static void bench_leaves_an_artifact_and_plots(void **state)
+{
+    char path[DM_PATH_MAX];
+    const char *out = dm_test_path(state, "bench");
+    dm_test_result r;
+    json_t *root = NULL;
+    if (!dm_program_find(path, "gnuplot"))
+        dm_test_skip("gnuplot is not installed");
+    dm_test_dotmatrix(&r, "dynamics", "bench", "--only", "encoder", "--out", out);
+    dm_test_expect_exit(&r, DM_EXIT_OK);
+    dm_test_result_free(&r);
+    assert_ok(dm_json_load(dm_test_path(state, "bench/dynamics.json"), &root, err));
+    const json_t *row = json_array_get(json_object_get(root, "encoder"), 5);
+    assert_int_equal(json_integer_value(json_object_get(row, "history")), 256);
+    assert_true(json_number_value(json_object_get(row, "update_us")) > 0);
+    assert_string_equal(json_string_value(json_object_get(root, "benchmark")), "dynamics");
+    json_decref(root);
+    assert_true(dm_file_exists(dm_test_path(state, "bench/dynamics_encoder.png")));
+    assert_true(dm_file_exists(dm_test_path(state, "bench/dynamics_encoder.svg")));
+    assert_false(dm_file_exists(dm_test_path(state, "bench/dynamics_memory.svg")));
+    const char *plot = dm_test_path(state, "rollout's.svg");
+    dm_test_dotmatrix(&r, "dynamics", "rollout", "--hidden", "8", "--steps", "4", "--plot", plot);
+    dm_test_expect_exit(&r, DM_EXIT_OK);
+    assert_true(dm_file_exists(plot));
+    dm_test_result_free(&r);
+}
+
+DM_TESTS("dynamics/command", DM_TEST_IN_DIR(rollout_as_json), DM_TEST_IN_DIR(wrong_inputs),
+         DM_TEST_IN_DIR(bench_leaves_an_artifact_and_plots))
