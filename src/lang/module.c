@@ -799,6 +799,8 @@ static const dm_value *eval_depth(dm_scope *scope, const dm_ast *ast, int depth)
         return text_value(lang, DM_VALUE_STRING, ast->name);
     case DM_AST_NAME: {
         const dm_value *value = dm_scope_lookup(scope, ast->name, ast->pos);
+        if (value == NULL && scope == scope->module->library) /* ours leave "wp." out */
+            value = warp_member(scope, ast->name);
         if (value == NULL)
             value = python_builtin(scope, ast->name);
         if (value == NULL && strcmp(ast->name, "Any") == 0)
