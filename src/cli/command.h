@@ -45,6 +45,7 @@ extern const size_t dm_command_count;
 extern const dm_command dm_command_bench;
 extern const dm_command dm_command_dynamics;
 extern const dm_command dm_command_info;
+extern const dm_command dm_command_kernel;
 extern const dm_command dm_command_replay;
 extern const dm_command dm_command_report;
 extern const dm_command dm_command_roms;

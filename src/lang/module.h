@@ -23,7 +23,7 @@ typedef struct dm_library_found {
     struct dm_library_found *next;
 } dm_library_found;
 
-typedef struct dm_module {
+typedef struct dm_lang_module {
     dm_lang *lang;
     dm_module_options options;
     dm_scope *root;

@@ -75,7 +75,7 @@ typedef struct dm_binding {
 
 struct dm_scope {
     dm_lang *lang;
-    struct dm_module *module; /* a dm_module_unit */
+    struct dm_lang_module *module;
     dm_scope *parent;
     dm_binding **bindings; /* hash table by the name's address */
     int count, capacity;

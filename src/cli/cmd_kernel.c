@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_kernel.c - `dotmatrix kernel`: compile kernels of the dialect, list those of a file. */
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/command.h"
+#include "device/nvrtc.h"
+#include "lang/compile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEVICE_CPU, DEVICE_CUDA, DEVICE_BOTH };
+enum { EMIT_SOURCE, EMIT_IR, EMIT_AST, EMIT_JSON, EMIT_PTX, EMIT_CUBIN };
+
+typedef struct kernel_options {
+    const char *kernel;
+    int device;
+    int emit;
+    const char *arch;
+    bool no_backward, warp_compat, lines, json;
+    dm_strings defines;
+    const char *out;
+} kernel_options;
+
+static const char *const devices[] = {"cpu", "cuda", "both", NULL};
+static const char *const emits[] = {"source", "ir", "ast", "json", "ptx", "cubin", NULL};
+
+static const dm_option rows[] = {
+    DM_OPTION_STRING(kernel_options, kernel, "kernel", "NAME", NULL, "only this kernel"),
+    DM_OPTION_CHOICE(kernel_options, device, "device", devices, "cpu",
+                     "compile: C, CUDA C++ or both"),
+    DM_OPTION_CHOICE(kernel_options, emit, "emit", emits, "source", "compile: what to write"),
+    DM_OPTION_STRING(kernel_options, arch, "arch", "SM", "90", "compile: for ptx and cubin"),
+    DM_OPTION_FLAG(kernel_options, no_backward, "no-backward", "the forward pass only"),
+    DM_OPTION_FLAG(kernel_options, warp_compat, "warp-compat",
+                   "gradients as Warp's where they differ"),
+    DM_OPTION_FLAG(kernel_options, lines, "lines", "compile: comments with the source's lines"),
+    DM_OPTION_STRINGS(kernel_options, defines, "define", "NAME=VALUE",
+                      "the value of a captured name; repeatable"),
+    DM_OPTION_STRING(kernel_options, out, "out", "FILE", NULL, "write there, not to the terminal"),
+    DM_OPTION_FLAG(kernel_options, json, "json", "list: write JSON for programs"),
+};
+
+/* ---- Shared ---- */
+
+typedef struct session {
+    char *text;
+    size_t size;
+    dm_compilation c;
+    dm_define *defines;
+    bool open;
+} session;
+
+static void close_session(session *s)
+{
+    if (s->open)
+        dm_compilation_deinit(&s->c);
+    for (int i = 0; s->defines != NULL && i < s->c.options.module.define_count; i++)
+        free((char *)s->defines[i].name);
+    free(s->defines);
+    free(s->text);
+}
+
+static void show_diags(session *s)
+{
+    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_lang_print_diags(&s->c.lang, &text);
+    fputs(dm_buffer_text(&text), stderr);
+    dm_buffer_deinit(&text);
+}
+
+/* "NAME=VALUE" cut in two; the copies are the session's. */
+static dm_status read_defines(session *s, const kernel_options *o, dm_compile_options *options,
+                              dm_error *err)
+{
+    s->defines = calloc(o->defines.count + 1, sizeof *s->defines);
+    if (s->defines == NULL)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
+    options->module.defines = s->defines;
+    for (size_t i = 0; i < o->defines.count; i++) {
+        char *copy = strdup(o->defines.items[i]), *equals = copy == NULL ? NULL : strchr(copy, '=');
+        if (equals == NULL) {
+            free(copy);
+            return dm_fail(err, DM_EINVAL, "--define wants NAME=VALUE, not '%s'",
+                           o->defines.items[i]);
+        }
+        *equals = '\0';
+        s->defines[i] = (dm_define){.name = copy, .text = equals + 1};
+        options->module.define_count = (int)i + 1;
+        s->c.options.module.define_count = (int)i + 1;
+    }
+    return DM_OK;
+}
+
+static dm_status open_session(session *s, const kernel_options *o, const char *path, dm_error *err)
+{
+    dm_compile_options options = {.no_backward = o->no_backward, .lines = o->lines};
+    options.module.warp_compat = o->warp_compat;
+    memset(s, 0, sizeof *s);
+    dm_status status = dm_file_read(path, DM_LANG_SOURCE_MAX, &s->text, &s->size, err);
+    if (status == DM_OK)
+        status = read_defines(s, o, &options, err);
+    if (status != DM_OK)
+        return status;
+    s->open = true;
+    status = dm_compilation_init(&s->c, path, s->text, s->size, &options, err);
+    if (status == DM_ECOMPILE)
+        show_diags(s);
+    return status;
+}
+
+static int line_of(session *s, int kernel)
+{
+    const dm_lang_source *source;
+    int line, column;
+    dm_lang_locate(&s->c.lang, s->c.kernels[kernel].decl->ast->pos, &source, &line, &column);
+    return line;
+}
+
+static dm_status finish(dm_buffer *out, const char *path, dm_error *err)
+{
+    dm_status status = dm_buffer_check(out, err);
+    if (status == DM_OK && path != NULL)
+        status = dm_file_write(path, dm_buffer_text(out), out->size, err);
+    else if (status == DM_OK)
+        fwrite(dm_buffer_text(out), 1, out->size, stdout);
+    dm_buffer_deinit(out);
+    return status;
+}
+
+/* ---- list ---- */
+
+static void add_params(dm_json *json, const dm_ast *ast, session *s)
+{
+    dm_json_begin_array(json, "parameters");
+    for (int i = 0; i < ast->count; i++) {
+        const dm_ast *param = ast->items[i];
+        dm_json_begin_object(json, NULL);
+        dm_json_string(json, "name", param->name);
+        if (param->a != NULL)
+            dm_json_string_n(json, "annotation", s->text + param->a->pos,
+                             param->a->end - param->a->pos);
+        dm_json_end_object(json);
+    }
+    dm_json_end_array(json);
+}
+
+static dm_status list(session *s, const kernel_options *o, dm_error *err)
+{
+    dm_buffer out = DM_BUFFER_EMPTY;
+    if (o->json) {
+        dm_json json;
+        dm_json_init(&json, &out, DM_JSON_PRETTY);
+        dm_json_begin_array(&json, NULL);
+        for (int i = 0; i < s->c.kernel_count; i++) {
+            const dm_ast *ast = s->c.kernels[i].decl->ast;
+            dm_json_begin_object(&json, NULL);
+            dm_json_string(&json, "name", ast->name);
+            dm_json_int(&json, "line", line_of(s, i));
+            add_params(&json, ast, s);
+            dm_json_end_object(&json);
+        }
+        dm_json_end_array(&json);
+        dm_json_finish(&json);
+    } else {
+        for (int i = 0; i < s->c.kernel_count; i++) {
+            const dm_ast *ast = s->c.kernels[i].decl->ast;
+            dm_buffer_printf(&out, "%s(", ast->name);
+            for (int p = 0; p < ast->count; p++)
+                dm_buffer_printf(&out, "%s%s", p > 0 ? ", " : "",
+                                 ast->items[p]->name == NULL ? "*" : ast->items[p]->name);
+            dm_buffer_printf(&out, ")  line %d\n", line_of(s, i));
+        }
+    }
+    return finish(&out, o->out, err);
+}
+
+/* ---- compile ---- */
+
+/* The diagnostics that came with one kernel. */
+static void add_messages(session *s, dm_json *json, const dm_diag *from)
+{
+    dm_json_begin_array(json, "diagnostics");
+    for (const dm_diag *d = from; d != NULL; d = d->next) {
+        const dm_lang_source *source;
+        int line, column;
+        dm_lang_locate(&s->c.lang, d->pos, &source, &line, &column);
+        dm_json_begin_object(json, NULL);
+        dm_json_string(json, "severity", d->severity == DM_SEVERITY_ERROR ? "error" : "warning");
+        dm_json_string(json, "message", d->message);
+        dm_json_int(json, "line", line);
+        dm_json_int(json, "column", column);
+        dm_json_end_object(json);
+    }
+    dm_json_end_array(json);
+}
+
+static dm_status add_text(session *s, dm_json *json, const char *key, int kernel, dm_target target,
+                          dm_error *err)
+{
+    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_status status = dm_compilation_print(&s->c, kernel, target, &text, err);
+    if (status == DM_OK)
+        dm_json_string_n(json, key, dm_buffer_text(&text), text.size);
+    dm_buffer_deinit(&text);
+    return status;
+}
+
+/* One object a line: name, line, ok, has_backward, diagnostics, c, cuda. */
+static dm_status emit_json(session *s, int kernel, dm_buffer *out, dm_error *err)
+{
+    dm_json json;
+    const dm_diag *last = s->c.lang.last_diag;
+    dm_json_init(&json, out, DM_JSON_COMPACT);
+    s->c.lang.error_count = 0; /* a limit for each kernel, not for the file */
+    bool ok = dm_compilation_kernel(&s->c, kernel, err) == DM_OK;
+    const dm_compile_kernel *k = &s->c.kernels[kernel];
+    dm_json_begin_object(&json, NULL);
+    dm_json_string(&json, "name", k->decl->name);
+    dm_json_int(&json, "line", line_of(s, kernel));
+    dm_json_bool(&json, "ok", ok);
+    if (!ok)
+        dm_json_string(&json, "error", err->message);
+    if (ok)
+        dm_json_bool(&json, "has_backward", k->backward != NULL);
+    if (ok && k->backward == NULL && k->forward->no_backward != NULL)
+        dm_json_string(&json, "no_backward", k->forward->no_backward);
+    add_messages(s, &json, last == NULL ? s->c.lang.diags : last->next);
+    dm_status status = ok ? add_text(s, &json, "c", kernel, DM_TARGET_C, err) : DM_OK;
+    if (ok && status == DM_OK)
+        status = add_text(s, &json, "cuda", kernel, DM_TARGET_CUDA, err);
+    dm_json_end_object(&json);
+    dm_json_finish(&json);
+    return status;
+}
+
+static dm_status emit_code(session *s, int kernel, const kernel_options *o, dm_buffer *out,
+                           dm_error *err)
+{
+    dm_buffer text = DM_BUFFER_EMPTY;
+    char arch[64], *code = NULL, *log = NULL;
+    size_t size;
+    bool cached;
+    dm_status status = dm_compilation_print(&s->c, kernel, DM_TARGET_CUDA, &text, err);
+    snprintf(arch, sizeof arch, "%s%.32s", o->emit == EMIT_PTX ? "compute_" : "sm_", o->arch);
+    dm_module_desc desc = {.name = "kernel.cu", .text = dm_buffer_text(&text), .log = &log};
+    if (status == DM_OK)
+        status = dm_nvrtc_compile(&desc, arch, &code, &size, &cached, err);
+    if (status == DM_OK)
+        dm_buffer_append(out, code, o->emit == EMIT_PTX ? strlen(code) : size);
+    free(code);
+    free(log);
+    dm_buffer_deinit(&text);
+    return status;
+}
+
+static dm_status emit(session *s, int kernel, const kernel_options *o, dm_buffer *out,
+                      dm_error *err)
+{
+    if (o->emit == EMIT_JSON)
+        return emit_json(s, kernel, out, err);
+    dm_status status = dm_compilation_kernel(&s->c, kernel, err);
+    if (status != DM_OK)
+        return status;
+    const dm_compile_kernel *k = &s->c.kernels[kernel];
+    if (o->emit == EMIT_IR) {
+        dm_ir_print(k->forward, out);
+        if (k->backward != NULL)
+            dm_ir_print(k->backward, out);
+        return DM_OK;
+    }
+    if (o->emit == EMIT_PTX || o->emit == EMIT_CUBIN)
+        return emit_code(s, kernel, o, out, err);
+    if (o->device != DEVICE_CUDA)
+        status = dm_compilation_print(&s->c, kernel, DM_TARGET_C, out, err);
+    if (status == DM_OK && o->device != DEVICE_CPU)
+        status = dm_compilation_print(&s->c, kernel, DM_TARGET_CUDA, out, err);
+    return status;
+}
+
+static dm_status compile(session *s, const kernel_options *o, dm_error *err)
+{
+    dm_buffer out = DM_BUFFER_EMPTY;
+    dm_status status = DM_OK, first = DM_OK;
+    int only = -1, done = 0;
+    if (o->kernel != NULL && (only = dm_compilation_find(&s->c, o->kernel)) < 0)
+        return dm_fail(err, DM_ENOENT, "no kernel is called '%s'", o->kernel);
+    if (o->emit == EMIT_AST) {
+        dm_ast_print(s->c.tree, &out);
+        return finish(&out, o->out, err);
+    }
+    for (int i = 0; i < s->c.kernel_count; i++) {
+        if (only >= 0 && i != only)
+            continue;
+        status = emit(s, i, o, &out, err);
+        if (first == DM_OK)
+            first = status;
+        done += status == DM_OK;
+    }
+    if (o->emit != EMIT_JSON)
+        show_diags(s);
+    if (s->c.kernel_count == 0)
+        first = dm_fail(err, DM_ENOENT, "the file has no kernels");
+    if (done == 0 && first != DM_OK) {
+        dm_buffer_deinit(&out);
+        return first;
+    }
+    status = finish(&out, o->out, err);
+    return status == DM_OK ? first : status;
+}
+
+static dm_status run_kernel(const void *values, const dm_strings *arguments, bool *negative,
+                            dm_error *err)
+{
+    const kernel_options *options = values;
+    const char *action = arguments->items[0];
+    (void)negative;
+    session s;
+    bool listing = strcmp(action, "list") == 0;
+    if (!listing && strcmp(action, "compile") != 0)
+        return dm_fail(err, DM_EINVAL, "kernel: unknown action '%s' (there are: compile, list)",
+                       action);
+    dm_status status = open_session(&s, options, arguments->items[1], err);
+    if (status == DM_OK)
+        status = listing ? list(&s, options, err) : compile(&s, options, err);
+    close_session(&s);
+    return status;
+}
+
+const dm_command dm_command_kernel = {
+    .name = "kernel",
+    .summary = "compile kernels written in Python syntax to C and CUDA",
+    .arguments = "compile|list FILE",
+    .arguments_min = 2,
+    .arguments_max = 2,
+    .options = rows,
+    .option_count = sizeof rows / sizeof rows[0],
+    .options_size = sizeof(kernel_options),
+    .run = run_kernel,
+};
