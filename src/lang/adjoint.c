@@ -323,7 +323,10 @@ static void reverse_atomic(adjoint *a, const dm_ir_op *op)
     if (strcmp(op->text, "add") == 0) {
         add(a, value, g);
     } else if (strcmp(op->text, "sub") == 0) {
-        add(a, value, call_row(a, "neg", &g, 1));
+        if (type->kind == DM_TYPE_QUAT || type->kind == DM_TYPE_TRANSFORM)
+            fail(a, op, "subtracting quaternions atomically has no gradient");
+        else
+            add(a, value, call_row(a, "neg", &g, 1));
     } else if (strcmp(op->text, "min") == 0 || strcmp(op->text, "max") == 0) {
         if (op->path != NULL && op->path->count > 0)
             return;

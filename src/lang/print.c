@@ -597,8 +597,8 @@ static void print_grad(dm_printer *pr, const dm_ir_op *op)
     const char *zero = dm_type_is_scalar(type) && type->scalar != DM_F16
                            ? (type->scalar == DM_F32 ? "0.0f" : "0.0")
                            : dm_lang_format(pr->lang, "%s()", dm_help_zero(pr, type));
-    line(pr, "const %s %s = %s.grad ? %s : %s;", type_name, name, dm_buffer_text(&array),
-         dm_buffer_text(&element), zero);
+    line(pr, "%s%s %s = %s.grad ? %s : %s;", pr->plan[op->result].changes ? "" : "const ",
+         type_name, name, dm_buffer_text(&array), dm_buffer_text(&element), zero);
     dm_buffer_deinit(&array);
     dm_buffer_deinit(&element);
 }
