@@ -108,6 +108,8 @@ static void step_part(void *user, uint64_t begin, uint64_t end, int worker)
     (void)worker;
     for (uint64_t i = begin; i < end; i++) {
         machine *one = &m->machines[i];
+        if (d->draw && !d->exact)
+            dm_mgba_draw_last_of(one->mgba, d->frames_per_step);
         dm_mgba_set_keys(one->mgba, m->keys[i]);
         frames(one, d->release_after_frames);
         dm_mgba_set_keys(one->mgba, 0);

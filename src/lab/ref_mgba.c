@@ -332,6 +332,13 @@ void dm_mgba_poke(dm_mgba *mgba, uint16_t address, uint8_t value)
         mgba->core->busWrite8(mgba->core, address, value);
 }
 
+void dm_mgba_draw_last_of(dm_mgba *mgba, uint32_t frames)
+{
+    struct GBVideo *video = &gb_of(mgba)->video;
+    video->frameskip = (int)frames - 1;
+    video->frameskipCounter = (int)frames - 1;
+}
+
 const uint8_t *dm_mgba_frame(dm_mgba *mgba)
 {
     bool on = (gb_of(mgba)->memory.io[GB_REG_LCDC] & 0x80u) != 0;

@@ -53,6 +53,8 @@ uint8_t dm_mgba_peek(dm_mgba *mgba, uint16_t address);
 /* RAM raw; other addresses as the CPU would write. */
 void dm_mgba_poke(dm_mgba *mgba, uint16_t address, uint8_t value);
 
+/* Draw only the last of the next `frames` frames, and of each as many after them. */
+void dm_mgba_draw_last_of(dm_mgba *mgba, uint32_t frames);
 /* The last complete picture: 160 x 144 shades, 0 light to 3 dark; all 0 while the LCD is off. */
 const uint8_t *dm_mgba_frame(dm_mgba *mgba);
 
