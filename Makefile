@@ -7,7 +7,7 @@ export JOBS
 comma := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-roms verify verify-gpu record bench bench-gpu bench-swarm bench-machine report \
+.PHONY: help build demo test test-roms verify verify-gpu record bench bench-gpu bench-swarm bench-dynamics bench-machine report \
 	fuzz check check-gpu lint fmt install clean
 DOTMATRIX = $(BUILD)/src/cli/dotmatrix
 ENVS ?= 1,8,64,512,2048,8192

@@ -42,7 +42,7 @@ static double median(double *values, int count)
 dm_status dm_bench_time_host(dm_bench_work run, void *user, double least_us, double *us,
                              dm_error *err)
 {
-    double samples[SAMPLES];
+    double samples[SAMPLES] = {0};
     dm_status status = run(user, err);
     for (int i = 0; i < SAMPLES && status == DM_OK; i++) {
         int calls = 0;
@@ -65,7 +65,7 @@ dm_status dm_bench_time_device(dm_dyn_bench *b, dm_bench_work launch, void *user
     dm_stream *stream = dm_device_stream(b->device);
     dm_graph *graph = NULL;
     dm_event *begin = NULL, *end = NULL;
-    double samples[SAMPLES];
+    double samples[SAMPLES] = {0};
     dm_status status = launch(user, err);
     if (status == DM_OK)
         status = dm_stream_synchronize(stream, err);

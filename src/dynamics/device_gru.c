@@ -52,8 +52,9 @@ static dm_status prepare_small(dm_dynamics_device *on, dm_dyn_gru *g, dm_error *
     bool whole = on->model->config.kind == DM_GRU_RESET_LAST;
     static const char *const names[] = {"whole", "gates", "candidate"};
     dm_status status = DM_OK;
-    g->count = whole ? 1 : 2;
-    for (int i = 0; i < g->count && status == DM_OK; i++) {
+    int count = whole ? 1 : 2;
+    g->count = count;
+    for (int i = 0; i < count && status == DM_OK; i++) {
         char name[32];
         snprintf(name, sizeof name, "dm_gru_%s_%u", names[whole ? 0 : i + 1], vectors);
         status = dm_dyn_kernel_get(on, "dynamics/kernel_gru_small.h", "", name,
@@ -122,7 +123,7 @@ dm_status dm_dyn_gru_stage(dm_dynamics_device *on, uint32_t member, size_t batch
     g->args.b = weights + at[DM_DYNAMICS_B];
     g->args.c = weights + at[DM_DYNAMICS_C];
     g->args.x = dm_device_buffer_address(on->input);
-    g->args.h = (const float *)((const char *)dm_device_buffer_address(on->input) + x_room);
+    g->args.h = g->args.x + x_room / sizeof(float);
     g->args.out = dm_device_buffer_address(on->output);
     g->args.z = g->args.out + batch * c->hidden;
     g->args.q = g->args.z + batch * c->hidden;

@@ -132,6 +132,9 @@ static dm_status prepare_batch(dm_dynamics_device *on, dm_dyn_rollout *r, dm_err
 {
     const dm_dynamics_config *c = &on->model->config;
     uint32_t P = batch_padding(c->hidden), M = choose_tile(on, r->args.rollouts);
+    if (M == 0)
+        return dm_fail(err, DM_EUNSUPPORTED, "rollout: no tile of %u units fits into shared memory",
+                       c->hidden);
     uint32_t blocks = (r->args.rollouts + 4 * M - 1) / (4 * M) * c->members;
     bool reset_last = c->kind == DM_GRU_RESET_LAST;
     char defines[128];

@@ -143,6 +143,8 @@ static REAL REF(stochastic)(const REF(member) * m, const REAL *h, REAL *s)
     }
     for (uint32_t i = 0; i < S; i++)
         s[i] /= sum;
+    /* There is at least one value, so the sum is not 0. */
+    /* cppcheck-suppress invalidFunctionArg */
     return MATH(log)(sum) - weighted / sum;
 }
 

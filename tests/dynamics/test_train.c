@@ -237,7 +237,16 @@ static void hidden_states_move_on(void **state)
 
 #define SEEN 64 /* steps of a curve before the forecast */
 #define AHEAD 25
+/* Instrumented code is slow: there the loops are run, and the margins are left to other builds. */
+#if defined(__SANITIZE_ADDRESS__)
+#define CURVES 400
+#define MARGIN_LAST 3.0
+#define MARGIN_LINE 3.0
+#else
 #define CURVES 10000
+#define MARGIN_LAST 0.7
+#define MARGIN_LINE 0.75
+#endif
 #define HELD_OUT 200
 
 typedef struct curve {
@@ -365,8 +374,8 @@ static void forecasts_beat_simple_ones(void **state)
     }
     printf("    error of 25-step forecasts: ours %.4f, last value %.4f, linear trend %.4f\n",
            sqrt(ours), sqrt(last), sqrt(line));
-    assert_true(sqrt(ours) < 0.7 * sqrt(last));
-    assert_true(sqrt(ours) < 0.75 * sqrt(line));
+    assert_true(sqrt(ours) < MARGIN_LAST * sqrt(last));
+    assert_true(sqrt(ours) < MARGIN_LINE * sqrt(line));
     dm_rollout_destroy(rollout);
     dm_trainer_destroy(trainer);
     dm_encoder_destroy(encoder);
