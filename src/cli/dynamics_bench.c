@@ -38,23 +38,22 @@ static double median(double *values, int count)
 
 /* ---- Timing ---- */
 
-/* Median microseconds of a call on the host. */
 dm_status dm_bench_time_host(dm_bench_work run, void *user, double least_us, double *us,
                              dm_error *err)
 {
-    double samples[SAMPLES] = {0};
     dm_status status = run(user, err);
+    *us = 0;
     for (int i = 0; i < SAMPLES && status == DM_OK; i++) {
         int calls = 0;
+        double taken;
         uint64_t start = dm_time_ns();
         do {
             status = run(user, err);
             calls++;
-            samples[i] = 1e-3 * (double)(dm_time_ns() - start);
-        } while (status == DM_OK && samples[i] < least_us);
-        samples[i] /= calls;
+            taken = 1e-3 * (double)(dm_time_ns() - start);
+        } while (status == DM_OK && taken < least_us);
+        *us = i == 0 || taken / calls < *us ? taken / calls : *us;
     }
-    *us = median(samples, SAMPLES);
     return status;
 }
 

@@ -7,7 +7,7 @@
  *   dynamics_time.c    rollouts, steps of batches, encoders, memory
  *
  * Device times are those of launches recorded in a graph and replayed, between two events: no host
- * in between. Medians. */
+ * in between; medians of nine. */
 #ifndef DM_CLI_DYNAMICS_BENCH_H
 #define DM_CLI_DYNAMICS_BENCH_H
 
@@ -56,7 +56,8 @@ typedef dm_status (*dm_bench_work)(void *user, dm_error *err);
 dm_status dm_bench_rollout(void *model, dm_error *err); /* a dm_bench_work */
 dm_status dm_bench_gru(void *model, dm_error *err);
 
-/* Median microseconds of a call on the host; a sample takes at least so long. */
+/* Microseconds of a call on the host, the least of nine samples: others may use the machine. A
+ * sample takes at least `least_us`. */
 dm_status dm_bench_time_host(dm_bench_work run, void *user, double least_us, double *us,
                              dm_error *err);
 /* Median microseconds, on the device, of what `launch` queues; a graph of `count` of it. */
