@@ -214,6 +214,7 @@ static const char *const reserved[] = {
     "uint2",
     "uint3",
     "uint4",
+    "dim",
     "dim3",
     "NULL",
     "INFINITY",
