@@ -292,20 +292,49 @@ static void reverse_store(adjoint *a, const dm_ir_op *op)
     memory_op(a, DM_IR_ZERO_GRAD, op, count, DM_VAL_NONE, NULL);
 }
 
-/* Where the value is the one that stayed, it gets the element's gradient. */
-static dm_val where_equal(adjoint *a, dm_val value, dm_val now, dm_val g)
+/* The gradient of a component of an element (index < 0: of all of it): taken, or set to zero. */
+static dm_val component_grad(adjoint *a, dm_ir_kind kind, const dm_ir_op *op, int count, int index,
+                             const dm_type *part)
 {
-    const dm_type *type = a->b.function->values[value].type;
-    if (dm_type_is_scalar(type)) {
-        dm_val args[] = {call2(a, "_eq", value, now), g, dm_ir_zero(&a->b, type)};
-        return call_row(a, "where", args, 3);
+    dm_val which =
+        index < 0 ? DM_VAL_NONE : dm_ir_int(&a->b, dm_type_scalar(a->lang, DM_I32), index);
+    dm_ir_op *made = memory_op(a, kind, op, count, which, kind == DM_IR_GRAD ? part : NULL);
+    if (index >= 0) {
+        dm_ir_path *path = dm_lang_alloc(a->lang, sizeof *path);
+        *path = (dm_ir_path){.count = 1, .field = {-1}, .type = part};
+        made->path = path;
     }
-    int count = dm_type_components(type);
-    dm_val *parts = dm_lang_alloc_array(a->lang, (size_t)count, sizeof *parts);
-    for (int i = 0; i < count; i++)
-        parts[i] = where_equal(a, dm_ir_extract_at(&a->b, value, i),
-                               dm_ir_extract_at(&a->b, now, i), dm_ir_extract_at(&a->b, g, i));
-    return dm_ir_make(&a->b, type, parts, count);
+    return made->result;
+}
+
+/* atomic_min, atomic_max: the value that stayed was stored, others did nothing. */
+static void reverse_extreme(adjoint *a, const dm_ir_op *op, const dm_type *type, int count)
+{
+    dm_val source = op->args[op->arg_count - 1];
+    dm_val now = memory_op(a, DM_IR_LOAD, op, count, DM_VAL_NONE, type)->result;
+    const dm_type *part = dm_type_scalar(a->lang, (dm_scalar)type->scalar);
+    bool whole = dm_type_is_scalar(type);
+    for (int i = 0; i < dm_type_components(type); i++) {
+        dm_val value = use(a, source);
+        dm_val condition = call2(a, "_eq", whole ? value : dm_ir_extract_at(&a->b, value, i),
+                                 whole ? now : dm_ir_extract_at(&a->b, now, i));
+        dm_ir_block *before = a->b.block, *then = dm_ir_block_new(a->lang),
+                    *other = dm_ir_block_new(a->lang);
+        a->b.block = then;
+        dm_val g = component_grad(a, DM_IR_GRAD, op, count, whole ? -1 : i, part);
+        if (whole)
+            add(a, source, g);
+        else
+            add_part(a, source, -1, dm_ir_int(&a->b, dm_type_scalar(a->lang, DM_I32), i), g);
+        component_grad(a, DM_IR_ZERO_GRAD, op, count, whole ? -1 : i, part);
+        dm_ir_op_new(&a->b, DM_IR_YIELD, NULL, 0, NULL);
+        a->b.block = other;
+        dm_ir_op_new(&a->b, DM_IR_YIELD, NULL, 0, NULL);
+        a->b.block = before;
+        dm_ir_op *choice = dm_ir_op_new(&a->b, DM_IR_IF, &condition, 1, NULL);
+        choice->blocks[0] = then;
+        choice->blocks[1] = other;
+    }
 }
 
 static void reverse_atomic(adjoint *a, const dm_ir_op *op)
@@ -330,8 +359,7 @@ static void reverse_atomic(adjoint *a, const dm_ir_op *op)
     } else if (strcmp(op->text, "min") == 0 || strcmp(op->text, "max") == 0) {
         if (op->path != NULL && op->path->count > 0)
             return;
-        dm_val now = memory_op(a, DM_IR_LOAD, op, count, DM_VAL_NONE, type)->result;
-        add(a, value, where_equal(a, use(a, value), now, g));
+        reverse_extreme(a, op, type, count);
     } else {
         fail(a, op, "this atomic has no gradient");
     }

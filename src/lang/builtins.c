@@ -294,7 +294,7 @@ static bool bind_length(dm_bind *bind, char name, int number, int length)
 static bool match_scalar(dm_lang *lang, const dm_pattern *p, dm_scalar scalar, dm_bind *bind)
 {
     if (p->scalar == 0)
-        return p->fixed == scalar;
+        return dm_type_scalar(lang, (dm_scalar)p->fixed)->scalar == scalar;
     return class_holds(p->scalar, scalar) &&
            bind_type(bind, p->scalar, dm_type_scalar(lang, scalar));
 }

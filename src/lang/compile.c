@@ -30,7 +30,7 @@ dm_status dm_compilation_init(dm_compilation *c, const char *name, const char *t
         return dm_fail(err, DM_EINVAL, "%s: larger than %zu bytes", name, DM_LANG_SOURCE_MAX);
     if (setjmp(c->lang.bail) != 0)
         return dm_compilation_fail(c, err);
-    dm_types_init(&c->lang);
+    dm_types_init(&c->lang, options->all_double);
     c->tree = dm_lang_parse(&c->lang, dm_lang_add_source(&c->lang, name, text, size));
     if (c->lang.error_count > 0)
         return dm_compilation_fail(c, err);

@@ -10,6 +10,7 @@ typedef struct dm_compile_options {
     dm_module_options module;
     bool no_backward;
     bool lines;
+    bool all_double; /* float16 and float32 are float64 */
 } dm_compile_options;
 
 typedef struct dm_compile_kernel {

@@ -94,9 +94,10 @@ typedef struct dm_call_arg {
 
 struct dm_ir_function {
     dm_lang *lang;
-    const char *name;      /* of the source */
-    const char *base_name; /* what it wants to be called in C */
-    const char *c_name;    /* what it is called in the text being printed */
+    const char *name;       /* of the source */
+    const char *base_name;  /* what it wants to be called in C */
+    const char *entry_name; /* KERNEL: its entry points are entry_name_forward and _backward */
+    const char *c_name;     /* what it is called in the text being printed */
     dm_ir_role role;
     dm_pos pos;
     bool is_backward;

@@ -949,6 +949,7 @@ void dm_print_kernel(dm_lang *lang, const dm_ir_function *forward, const dm_ir_f
     bool cuda = options->target == DM_TARGET_CUDA;
     const dm_ir_function *passes[2] = {forward, backward};
     const char *kernel = dm_print_global(pr, forward->base_name);
+    ((dm_ir_function *)forward)->entry_name = kernel;
     dm_buffer entries = DM_BUFFER_EMPTY;
     reserve_names(pr);
     for (int p = 0; p < 2; p++) {

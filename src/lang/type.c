@@ -61,7 +61,7 @@ static const char *lower_case(dm_lang *lang, const char *text)
     return copy;
 }
 
-void dm_types_init(dm_lang *lang)
+void dm_types_init(dm_lang *lang, bool all_double)
 {
     dm_type_table *table = dm_lang_alloc(lang, sizeof *table);
     lang->types = table;
@@ -78,6 +78,9 @@ void dm_types_init(dm_lang *lang)
                         .floats = dm_scalar_is_float((dm_scalar)s)};
         table->scalars[s] = add(lang, type);
     }
+    table->all_double = all_double;
+    if (all_double)
+        table->scalars[DM_F16] = table->scalars[DM_F32] = table->scalars[DM_F64];
 }
 
 const dm_type *dm_type_scalar(dm_lang *lang, dm_scalar scalar)
@@ -89,6 +92,8 @@ const dm_type *dm_type_scalar(dm_lang *lang, dm_scalar scalar)
 static const dm_type *numeric(dm_lang *lang, dm_type_kind kind, int rows, int cols,
                               dm_scalar scalar)
 {
+    if (lang->types->all_double && dm_scalar_is_float(scalar))
+        scalar = DM_F64;
     for (dm_type *t = lang->types->first; t != NULL; t = t->next)
         if (t->kind == kind && t->rows == rows && t->cols == cols && t->scalar == scalar)
             return t;

@@ -81,11 +81,13 @@ struct dm_type {
 typedef struct dm_type_table {
     dm_type *first, *last;
     int count;
+    bool all_double;
     const dm_type *none, *any, *string;
     const dm_type *scalars[DM_ANY_SCALAR + 1];
 } dm_type_table;
 
-void dm_types_init(dm_lang *lang);
+/* `all_double`: every float type is float64. */
+void dm_types_init(dm_lang *lang, bool all_double);
 
 const dm_type *dm_type_scalar(dm_lang *lang, dm_scalar scalar);
 const dm_type *dm_type_vec(dm_lang *lang, int rows, dm_scalar scalar);

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* internal.h - what the files of this folder share: types behind the public kernel API, numbers in
+ * memory, a small random stream.
+ *
+ *   kernel.c   include/dotmatrix/kernel.h      npy.c   arrays in .npy files
+ *   check.c    is a kernel right? */
+#ifndef DM_KERNEL_INTERNAL_H
+#define DM_KERNEL_INTERNAL_H
+
+#include "lang/type.h"
+
+#include <dotmatrix/kernel.h>
+
+const dm_type *dm_kernel_param_type(const dm_kernel *kernel, size_t index);
+dm_lang *dm_kernel_lang(const dm_kernel *kernel);
+
+/* A scalar in memory from and to double. */
+void dm_kernel_store_number(void *to, dm_kernel_scalar scalar, double value);
+double dm_kernel_load_number(const void *from, dm_kernel_scalar scalar);
+
+/* splitmix64: the same numbers everywhere for a seed. */
+typedef struct dm_test_stream {
+    uint64_t state;
+} dm_test_stream;
+
+static inline void dm_test_stream_seed(dm_test_stream *s, uint64_t seed)
+{
+    s->state = seed * 0x9E3779B97F4A7C15ull + 0x1234567;
+}
+
+static inline uint64_t dm_test_stream_next(dm_test_stream *s)
+{
+    uint64_t z = s->state += 0x9E3779B97F4A7C15ull;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+    return z ^ (z >> 31);
+}
+
+#endif

@@ -1,0 +1,625 @@
+/* SPDX-License-Identifier: MIT */
+/* kernel.c - include/dotmatrix/kernel.h: the compiler (src/lang) and the devices (src/device)
+ * together. */
+#include "base/buffer.h"
+#include "kernel/internal.h"
+#include "lang/compile.h"
+
+#include <dotmatrix/kernel.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK_THREADS 256
+#define DEFINES_MAX 64
+
+struct dm_kernel {
+    dm_kernel_file *file;
+    int index;
+    bool compiled;
+    char *texts[2];
+    dm_kernel_param *params;
+    size_t param_count;
+    size_t block_size;
+    int dimensions;
+};
+
+struct dm_kernel_file {
+    char *name, *text;
+    dm_compilation c;
+    dm_kernel *kernels;
+    size_t count;
+    dm_define defines[DEFINES_MAX];
+    char *define_texts[DEFINES_MAX];
+    int define_count;
+    char *messages;
+};
+
+struct dm_kernel_program {
+    char *name;
+    dm_module *module;
+    dm_function *functions[2]; /* backward may be NULL */
+    size_t block_size;
+    int dimensions;
+};
+
+typedef struct arg_param {
+    char *name;
+    dm_kernel_param param;
+    dm_scalar scalar;
+} arg_param;
+
+struct dm_kernel_args {
+    arg_param *params;
+    size_t count;
+    uint8_t *block;
+    size_t size;
+    int dimensions;
+};
+
+/* ---- Files ---- */
+
+static dm_status take_defines(dm_kernel_file *file, const char *const *defines, dm_error *err)
+{
+    for (; defines != NULL && *defines != NULL; defines++) {
+        const char *equals = strchr(*defines, '=');
+        if (equals == NULL || equals == *defines)
+            return dm_fail(err, DM_EINVAL, "kernel: a define is NAME=VALUE, not '%s'", *defines);
+        if (file->define_count == DEFINES_MAX)
+            return dm_fail(err, DM_EINVAL, "kernel: more than %d defines", DEFINES_MAX);
+        char *copy = strdup(*defines);
+        if (copy == NULL)
+            return dm_fail(err, DM_ENOMEM, "out of memory");
+        copy[equals - *defines] = '\0';
+        file->define_texts[file->define_count] = copy;
+        file->defines[file->define_count++] =
+            (dm_define){.name = copy, .text = copy + (equals - *defines) + 1};
+    }
+    return DM_OK;
+}
+
+dm_status dm_kernel_file_create(const char *name, const char *text, size_t size,
+                                const dm_kernel_options *options, dm_kernel_file **out,
+                                dm_error *err)
+{
+    static const dm_kernel_options none;
+    if (options == NULL)
+        options = &none;
+    *out = NULL;
+    dm_kernel_file *file = calloc(1, sizeof *file);
+    if (file == NULL)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
+    dm_lang_init(&file->c.lang);
+    file->name = strdup(name);
+    file->text = malloc(size + 1);
+    dm_status status = take_defines(file, options->defines, err);
+    if (status == DM_OK && (file->name == NULL || file->text == NULL))
+        status = dm_fail(err, DM_ENOMEM, "out of memory");
+    if (status != DM_OK) {
+        dm_kernel_file_destroy(file);
+        return status;
+    }
+    if (size > 0)
+        memcpy(file->text, text, size);
+    file->text[size] = '\0';
+    dm_compile_options compile = {.no_backward = options->no_backward,
+                                  .lines = options->lines,
+                                  .all_double = options->all_double};
+    compile.module.warp_compat = options->warp_compat;
+    compile.module.defines = file->defines;
+    compile.module.define_count = file->define_count;
+    status = dm_compilation_init(&file->c, file->name, file->text, size, &compile, err);
+    *out = file;
+    if (status != DM_OK)
+        return status;
+    file->kernels = calloc((size_t)file->c.kernel_count + 1, sizeof *file->kernels);
+    if (file->kernels == NULL) {
+        dm_kernel_file_destroy(file);
+        *out = NULL;
+        return dm_fail(err, DM_ENOMEM, "out of memory");
+    }
+    file->count = (size_t)file->c.kernel_count;
+    for (size_t i = 0; i < file->count; i++) {
+        file->kernels[i].file = file;
+        file->kernels[i].index = (int)i;
+    }
+    return DM_OK;
+}
+
+void dm_kernel_file_destroy(dm_kernel_file *file)
+{
+    if (file == NULL)
+        return;
+    for (size_t i = 0; i < file->count; i++) {
+        free(file->kernels[i].texts[0]);
+        free(file->kernels[i].texts[1]);
+        free(file->kernels[i].params);
+    }
+    for (int i = 0; i < file->define_count; i++)
+        free(file->define_texts[i]);
+    dm_compilation_deinit(&file->c);
+    free(file->kernels);
+    free(file->messages);
+    free(file->text);
+    free(file->name);
+    free(file);
+}
+
+const char *dm_kernel_file_messages(dm_kernel_file *file)
+{
+    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_lang_print_diags(&file->c.lang, &text);
+    free(file->messages);
+    file->messages = text.size == 0 ? NULL : dm_buffer_take(&text);
+    return file->messages == NULL ? "" : file->messages;
+}
+
+size_t dm_kernel_file_count(const dm_kernel_file *file)
+{
+    return file->count;
+}
+
+dm_kernel *dm_kernel_file_get(dm_kernel_file *file, size_t index)
+{
+    return index < file->count ? &file->kernels[index] : NULL;
+}
+
+dm_kernel *dm_kernel_file_find(dm_kernel_file *file, const char *name)
+{
+    int index = dm_compilation_find(&file->c, name);
+    return index < 0 ? NULL : &file->kernels[index];
+}
+
+/* ---- Kernels ---- */
+
+static const dm_compile_kernel *compiled(const dm_kernel *kernel)
+{
+    return &kernel->file->c.kernels[kernel->index];
+}
+
+static size_t align_up(size_t offset, size_t align)
+{
+    return (offset + align - 1) / align * align;
+}
+
+/* The argument block as print.h describes it: int dim[n], then the parameters as C lays them out.
+ */
+static void describe_params(dm_kernel *kernel, const dm_ir_function *f)
+{
+    size_t offset = sizeof(int) * (size_t)kernel->dimensions, align = sizeof(int);
+    for (size_t i = 0; i < kernel->param_count; i++) {
+        const dm_ir_value *value = &f->values[f->body->params[i]];
+        const dm_type *type = value->type;
+        const dm_type *element = type->kind == DM_TYPE_ARRAY ? type->element : type;
+        size_t own = (size_t)dm_type_align(type);
+        bool numbers = dm_type_is_scalar(element) || dm_type_is_numeric(element);
+        offset = align_up(offset, own);
+        align = own > align ? own : align;
+        kernel->params[i] = (dm_kernel_param){
+            .name = value->name,
+            .type = type->name,
+            .is_array = type->kind == DM_TYPE_ARRAY,
+            .ndim = type->kind == DM_TYPE_ARRAY ? type->ndim : 0,
+            .scalar = numbers ? (dm_kernel_scalar)element->scalar : DM_KERNEL_STRUCT,
+            .components = dm_type_components(element),
+            .element_size = (size_t)dm_type_bytes(element),
+            .offset = offset,
+        };
+        offset += (size_t)dm_type_bytes(type);
+    }
+    kernel->block_size = align_up(offset, align);
+}
+
+dm_status dm_kernel_compile(dm_kernel *kernel, dm_error *err)
+{
+    if (kernel->compiled)
+        return DM_OK;
+    dm_status status = dm_compilation_kernel(&kernel->file->c, kernel->index, err);
+    if (status != DM_OK)
+        return status;
+    const dm_ir_function *f = compiled(kernel)->forward;
+    kernel->param_count = (size_t)f->body->param_count;
+    kernel->params = calloc(kernel->param_count + 1, sizeof *kernel->params);
+    if (kernel->params == NULL)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
+    kernel->dimensions = f->tid_count < 1 ? 1 : f->tid_count;
+    describe_params(kernel, f);
+    kernel->compiled = true;
+    return DM_OK;
+}
+
+const char *dm_kernel_name(const dm_kernel *kernel)
+{
+    return compiled(kernel)->decl->name;
+}
+
+int dm_kernel_line(const dm_kernel *kernel)
+{
+    const dm_lang_source *source;
+    int line, column;
+    dm_lang_locate(&kernel->file->c.lang, compiled(kernel)->decl->ast->pos, &source, &line,
+                   &column);
+    return line;
+}
+
+bool dm_kernel_has_backward(const dm_kernel *kernel)
+{
+    return compiled(kernel)->backward != NULL;
+}
+
+const char *dm_kernel_no_backward(const dm_kernel *kernel)
+{
+    const dm_compile_kernel *k = compiled(kernel);
+    return k->forward == NULL || k->backward != NULL ? NULL : k->forward->no_backward;
+}
+
+const char *dm_kernel_source(dm_kernel *kernel, dm_kernel_target target, dm_error *err)
+{
+    if (!kernel->compiled) {
+        dm_fail(err, DM_EINVAL, "%s: not compiled yet", dm_kernel_name(kernel));
+        return NULL;
+    }
+    if (kernel->texts[target] == NULL) {
+        dm_buffer text = DM_BUFFER_EMPTY;
+        dm_status status =
+            dm_compilation_print(&kernel->file->c, kernel->index,
+                                 target == DM_KERNEL_C ? DM_TARGET_C : DM_TARGET_CUDA, &text, err);
+        if (status == DM_OK)
+            kernel->texts[target] = dm_buffer_take(&text);
+        dm_buffer_deinit(&text);
+    }
+    return kernel->texts[target];
+}
+
+int dm_kernel_dimensions(const dm_kernel *kernel)
+{
+    return kernel->dimensions;
+}
+
+size_t dm_kernel_param_count(const dm_kernel *kernel)
+{
+    return kernel->param_count;
+}
+
+const dm_kernel_param *dm_kernel_param_get(const dm_kernel *kernel, size_t index)
+{
+    return index < kernel->param_count ? &kernel->params[index] : NULL;
+}
+
+const dm_type *dm_kernel_param_type(const dm_kernel *kernel, size_t index)
+{
+    const dm_ir_function *f = compiled(kernel)->forward;
+    return f->values[f->body->params[index]].type;
+}
+
+dm_lang *dm_kernel_lang(const dm_kernel *kernel)
+{
+    return &kernel->file->c.lang;
+}
+
+/* ---- Programs ---- */
+
+dm_status dm_kernel_program_create(dm_kernel *kernel, dm_device *device, dm_kernel_program **out,
+                                   dm_error *err)
+{
+    bool cuda = dm_device_get_properties(device)->kind == DM_DEVICE_CUDA;
+    *out = NULL;
+    dm_status status = dm_kernel_compile(kernel, err);
+    if (status != DM_OK)
+        return status;
+    const char *text = dm_kernel_source(kernel, cuda ? DM_KERNEL_CUDA : DM_KERNEL_C, err);
+    if (text == NULL)
+        return DM_EINTERNAL;
+    dm_kernel_program *program = calloc(1, sizeof *program);
+    if (program == NULL)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
+    const char *name = compiled(kernel)->forward->entry_name;
+    dm_module_desc desc = {.name = name, .text = text};
+    program->name = strdup(name);
+    program->block_size = kernel->block_size;
+    program->dimensions = kernel->dimensions;
+    if (program->name == NULL)
+        status = dm_fail(err, DM_ENOMEM, "out of memory");
+    if (status == DM_OK)
+        status = dm_module_create(device, &desc, &program->module, err);
+    for (int pass = 0; pass < 2 && status == DM_OK; pass++) {
+        char entry[512];
+        if (pass == 1 && !dm_kernel_has_backward(kernel))
+            break;
+        snprintf(entry, sizeof entry, "%.400s_%s", name, pass == 0 ? "forward" : "backward");
+        status = dm_module_function(program->module, entry, &program->functions[pass], err);
+    }
+    if (status != DM_OK) {
+        dm_kernel_program_destroy(program);
+        return status;
+    }
+    *out = program;
+    return DM_OK;
+}
+
+void dm_kernel_program_destroy(dm_kernel_program *program)
+{
+    if (program == NULL)
+        return;
+    dm_module_destroy(program->module);
+    free(program->name);
+    free(program);
+}
+
+/* ---- Arguments ---- */
+
+dm_status dm_kernel_args_create(const dm_kernel *kernel, dm_kernel_args **out, dm_error *err)
+{
+    *out = NULL;
+    if (!kernel->compiled)
+        return dm_fail(err, DM_EINVAL, "%s: not compiled yet", dm_kernel_name(kernel));
+    dm_kernel_args *args = calloc(1, sizeof *args);
+    if (args == NULL)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
+    args->params = calloc(kernel->param_count + 1, sizeof *args->params);
+    args->block = calloc(1, kernel->block_size + 8);
+    args->size = kernel->block_size;
+    args->dimensions = kernel->dimensions;
+    bool fine = args->params != NULL && args->block != NULL;
+    for (size_t i = 0; fine && i < kernel->param_count; i++) {
+        args->params[i].param = kernel->params[i];
+        args->params[i].name = strdup(kernel->params[i].name);
+        args->count = i + 1;
+        fine = args->params[i].name != NULL;
+    }
+    if (!fine) {
+        dm_kernel_args_destroy(args);
+        return dm_fail(err, DM_ENOMEM, "out of memory");
+    }
+    *out = args;
+    return DM_OK;
+}
+
+void dm_kernel_args_destroy(dm_kernel_args *args)
+{
+    if (args == NULL)
+        return;
+    for (size_t i = 0; i < args->count; i++)
+        free(args->params[i].name);
+    free(args->params);
+    free(args->block);
+    free(args);
+}
+
+static dm_status find_param(dm_kernel_args *args, const char *name, const dm_kernel_param **out,
+                            dm_error *err)
+{
+    for (size_t i = 0; i < args->count; i++)
+        if (strcmp(args->params[i].name, name) == 0) {
+            *out = &args->params[i].param;
+            return DM_OK;
+        }
+    return dm_fail(err, DM_ENOENT, "the kernel has no parameter '%s'", name);
+}
+
+dm_status dm_kernel_args_array(dm_kernel_args *args, const char *name, const dm_kernel_array *array,
+                               dm_error *err)
+{
+    const dm_kernel_param *param = NULL;
+    dm_status status = find_param(args, name, &param, err);
+    if (status != DM_OK)
+        return status;
+    if (!param->is_array)
+        return dm_fail(err, DM_EINVAL, "'%s' is no array", name);
+    long long strides[4];
+    int shape[4];
+    bool contiguous = true;
+    for (int i = 0; i < param->ndim; i++)
+        contiguous &= array->strides[i] == 0;
+    long long stride = (long long)param->element_size;
+    for (int i = param->ndim - 1; i >= 0; i--) {
+        if (array->shape[i] < 0 || array->shape[i] > INT32_MAX)
+            return dm_fail(err, DM_EINVAL, "'%s': %lld elements in a dimension are too many", name,
+                           (long long)array->shape[i]);
+        shape[i] = (int)array->shape[i];
+        strides[i] = contiguous ? stride : (long long)array->strides[i];
+        stride *= shape[i];
+    }
+    uint8_t *to = args->block + param->offset;
+    memcpy(to, &array->data, sizeof array->data);
+    memcpy(to + 8, &array->grad, sizeof array->grad);
+    memcpy(to + 16, strides, sizeof strides[0] * (size_t)param->ndim);
+    memcpy(to + 16 + sizeof strides[0] * (size_t)param->ndim, shape,
+           sizeof shape[0] * (size_t)param->ndim);
+    return DM_OK;
+}
+
+static uint16_t half_of(double value)
+{
+    _Static_assert(sizeof(float) == 4, "float32");
+    float narrow = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &narrow, sizeof bits);
+    uint32_t sign = bits >> 16 & 0x8000u, rest = bits & 0x7FFFFFFFu;
+    if (rest > 0x7F800000u)
+        return (uint16_t)(sign | 0x7E00u);
+    if (rest >= 0x477FF000u)
+        return (uint16_t)(sign | 0x7C00u);
+    if (rest < 0x38800000u) {
+        float sum;
+        memcpy(&sum, &rest, sizeof sum);
+        sum += 0.5f;
+        memcpy(&rest, &sum, sizeof rest);
+        return (uint16_t)(sign | (rest - 0x3F000000u));
+    }
+    return (uint16_t)(sign | ((rest + 0xFFFu + (rest >> 13 & 1u) - 0x38000000u) >> 13));
+}
+
+void dm_kernel_store_number(void *to, dm_kernel_scalar scalar, double value)
+{
+#define STORE(type)                                                                                \
+    do {                                                                                           \
+        type converted = (type)value;                                                              \
+        memcpy(to, &converted, sizeof converted);                                                  \
+    } while (0)
+    switch (scalar) {
+    case DM_KERNEL_BOOL:
+        *(uint8_t *)to = value != 0;
+        break;
+    case DM_KERNEL_INT8:
+        STORE(int8_t);
+        break;
+    case DM_KERNEL_UINT8:
+        STORE(uint8_t);
+        break;
+    case DM_KERNEL_INT16:
+        STORE(int16_t);
+        break;
+    case DM_KERNEL_UINT16:
+        STORE(uint16_t);
+        break;
+    case DM_KERNEL_INT32:
+        STORE(int32_t);
+        break;
+    case DM_KERNEL_UINT32:
+        STORE(uint32_t);
+        break;
+    case DM_KERNEL_INT64:
+        STORE(int64_t);
+        break;
+    case DM_KERNEL_UINT64:
+        STORE(uint64_t);
+        break;
+    case DM_KERNEL_FLOAT16: {
+        uint16_t bits = half_of(value);
+        memcpy(to, &bits, sizeof bits);
+        break;
+    }
+    case DM_KERNEL_FLOAT32:
+        STORE(float);
+        break;
+    default:
+        STORE(double);
+        break;
+    }
+#undef STORE
+}
+
+static double load_half(const void *from)
+{
+    uint16_t bits;
+    memcpy(&bits, from, sizeof bits);
+    int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    double value = exponent == 0    ? ldexp(fraction, -24)
+                   : exponent == 31 ? (fraction == 0 ? INFINITY : NAN)
+                                    : ldexp(1024 + fraction, exponent - 25);
+    return (bits & 0x8000) != 0 ? -value : value;
+}
+
+double dm_kernel_load_number(const void *from, dm_kernel_scalar scalar)
+{
+#define LOAD(type)                                                                                 \
+    do {                                                                                           \
+        type value;                                                                                \
+        memcpy(&value, from, sizeof value);                                                        \
+        return (double)value;                                                                      \
+    } while (0)
+    switch (scalar) {
+    case DM_KERNEL_BOOL:
+    case DM_KERNEL_UINT8:
+        LOAD(uint8_t);
+    case DM_KERNEL_INT8:
+        LOAD(int8_t);
+    case DM_KERNEL_INT16:
+        LOAD(int16_t);
+    case DM_KERNEL_UINT16:
+        LOAD(uint16_t);
+    case DM_KERNEL_INT32:
+        LOAD(int32_t);
+    case DM_KERNEL_UINT32:
+        LOAD(uint32_t);
+    case DM_KERNEL_INT64:
+        LOAD(int64_t);
+    case DM_KERNEL_UINT64:
+        LOAD(uint64_t);
+    case DM_KERNEL_FLOAT16:
+        return load_half(from);
+    case DM_KERNEL_FLOAT32:
+        LOAD(float);
+    default:
+        LOAD(double);
+    }
+#undef LOAD
+}
+
+dm_status dm_kernel_args_number(dm_kernel_args *args, const char *name, double value, dm_error *err)
+{
+    static const double lowest[] = {0, -128, 0, -32768, 0, -2147483648.0, 0, -9.2233720368547758e18,
+                                    0};
+    static const double highest[] = {1,
+                                     127,
+                                     255,
+                                     32767,
+                                     65535,
+                                     2147483647.0,
+                                     4294967295.0,
+                                     9.2233720368547748e18,
+                                     1.8446744073709550e19};
+    const dm_kernel_param *param = NULL;
+    dm_status status = find_param(args, name, &param, err);
+    if (status != DM_OK)
+        return status;
+    if (param->is_array || param->scalar == DM_KERNEL_STRUCT || param->components != 1)
+        return dm_fail(err, DM_EINVAL, "'%s' is %s, no number", name, param->type);
+    if (param->scalar <= DM_KERNEL_UINT64 &&
+        !(value >= lowest[param->scalar] && value <= highest[param->scalar]))
+        return dm_fail(err, DM_EINVAL, "'%s': %g does not fit %s", name, value, param->type);
+    dm_kernel_store_number(args->block + param->offset, param->scalar, value);
+    return DM_OK;
+}
+
+dm_status dm_kernel_args_bytes(dm_kernel_args *args, const char *name, const void *bytes,
+                               size_t size, dm_error *err)
+{
+    const dm_kernel_param *param = NULL;
+    dm_status status = find_param(args, name, &param, err);
+    if (status != DM_OK)
+        return status;
+    if (param->is_array || size != param->element_size)
+        return dm_fail(err, DM_EINVAL, "'%s' is %s of %zu bytes, not %zu", name, param->type,
+                       param->element_size, size);
+    memcpy(args->block + param->offset, bytes, size);
+    return DM_OK;
+}
+
+/* ---- Launching ---- */
+
+dm_status dm_kernel_launch(const dm_kernel_program *program, dm_stream *stream, dm_kernel_pass pass,
+                           const int *dim, int ndim, const dm_kernel_args *args, dm_error *err)
+{
+    if (program->functions[pass] == NULL)
+        return dm_fail(err, DM_EUNSUPPORTED, "%s has no backward pass", program->name);
+    if (args->size != program->block_size || args->dimensions != program->dimensions)
+        return dm_fail(err, DM_EINVAL, "%s: these are another kernel's arguments", program->name);
+    if (ndim < program->dimensions || ndim > 4)
+        return dm_fail(err, DM_EINVAL, "%s: a launch of %d to 4 dimensions is wanted, not %d",
+                       program->name, program->dimensions, ndim);
+    uint64_t tasks = 1, again = 1;
+    for (int i = 0; i < ndim; i++) {
+        if (dim[i] < 0)
+            return dm_fail(err, DM_EINVAL, "%s: a dimension of %d", program->name, dim[i]);
+        if (i < program->dimensions)
+            tasks *= (uint64_t)dim[i];
+        else
+            again *= (uint64_t)dim[i];
+        if (tasks > INT64_MAX / ((uint64_t)INT32_MAX + 1))
+            return dm_fail(err, DM_EINVAL, "%s: the launch is too large", program->name);
+    }
+    if (tasks == 0 || again == 0)
+        return DM_OK;
+    memcpy(args->block, dim, sizeof(int) * (size_t)program->dimensions);
+    /* Tasks that differ only behind the leading coordinates do the same. */
+    dm_status status = DM_OK;
+    for (uint64_t i = 0; i < again && status == DM_OK; i++)
+        status =
+            dm_function_launch(program->functions[pass], stream, dm_grid_for(tasks, BLOCK_THREADS),
+                               args->block, args->size, err);
+    return status;
+}
