@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_kernel.c - `dotmatrix kernel`: compile kernels of the dialect, list those of a file. */
+/* cmd_kernel.c - `dotmatrix kernel`: compile kernels of the dialect, list, check and run those of a
+ * file. */
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/command.h"
+#include "cli/kernel_run.h"
 #include "device/nvrtc.h"
 #include "lang/compile.h"
 
@@ -19,8 +21,9 @@ typedef struct kernel_options {
     int emit;
     const char *arch;
     bool no_backward, warp_compat, lines, json;
-    dm_strings defines;
-    const char *out;
+    dm_strings defines, args, grads;
+    const char *out, *dim;
+    int64_t seed, size;
 } kernel_options;
 
 static const char *const devices[] = {"cpu", "cuda", "both", NULL};
@@ -39,7 +42,14 @@ static const dm_option rows[] = {
     DM_OPTION_STRINGS(kernel_options, defines, "define", "NAME=VALUE",
                       "the value of a captured name; repeatable"),
     DM_OPTION_STRING(kernel_options, out, "out", "FILE", NULL, "write there, not to the terminal"),
-    DM_OPTION_FLAG(kernel_options, json, "json", "list: write JSON for programs"),
+    DM_OPTION_STRING(kernel_options, dim, "dim", "N,M", NULL, "run: size of the launch"),
+    DM_OPTION_STRINGS(kernel_options, args, "arg", "NAME=VALUE",
+                      "run: a number, a .npy file or zeros:NxM; repeatable"),
+    DM_OPTION_STRINGS(kernel_options, grads, "grad", "NAME=FILE",
+                      "run: the gradient of an array, a .npy file or 'ones'; runs backward too"),
+    DM_OPTION_INT(kernel_options, seed, "seed", "S", 0, INT64_MAX, "1", "check: random arguments"),
+    DM_OPTION_INT(kernel_options, size, "size", "N", 1, 1000, "6", "check: elements per dimension"),
+    DM_OPTION_FLAG(kernel_options, json, "json", "list, check: write JSON for programs"),
 };
 
 /* ---- Shared ---- */
@@ -310,18 +320,83 @@ static dm_status compile(session *s, const kernel_options *o, dm_error *err)
     return status == DM_OK ? first : status;
 }
 
+/* The definitions as a list that ends with NULL; free() it. */
+static const char **define_list(const kernel_options *o)
+{
+    const char **list = calloc(o->defines.count + 1, sizeof *list);
+    for (size_t i = 0; list != NULL && i < o->defines.count; i++)
+        list[i] = o->defines.items[i];
+    return list;
+}
+
+static dm_status run_program(const kernel_options *o, const char *path, dm_error *err)
+{
+    char *text;
+    size_t size;
+    if (o->device == DEVICE_BOTH)
+        return dm_fail(err, DM_EINVAL, "run: --device cpu or cuda");
+    dm_status status = dm_file_read(path, DM_LANG_SOURCE_MAX, &text, &size, err);
+    if (status != DM_OK)
+        return status;
+    const char **defines = define_list(o);
+    dm_kernel_run run = {.file = path,
+                         .text = text,
+                         .size = size,
+                         .kernel = o->kernel,
+                         .device = o->device == DEVICE_CUDA ? "cuda:0" : "cpu",
+                         .dim = o->dim,
+                         .args = &o->args,
+                         .grads = &o->grads,
+                         .out = o->out,
+                         .defines = defines};
+    status = dm_cli_kernel_run(&run, err);
+    free(defines);
+    free(text);
+    return status;
+}
+
+static dm_status run_check(const kernel_options *o, const char *path, bool *negative, dm_error *err)
+{
+    char *text;
+    size_t size;
+    dm_status status = dm_file_read(path, DM_LANG_SOURCE_MAX, &text, &size, err);
+    if (status != DM_OK)
+        return status;
+    const char **defines = define_list(o);
+    dm_kernel_check_run run = {.file = path,
+                               .text = text,
+                               .size = size,
+                               .kernel = o->kernel,
+                               .seed = (uint64_t)o->seed,
+                               .extent = (int)o->size,
+                               .json = o->json,
+                               .defines = defines};
+    status = dm_cli_kernel_check(&run, negative, err);
+    free(defines);
+    free(text);
+    return status;
+}
+
 static dm_status run_kernel(const void *values, const dm_strings *arguments, bool *negative,
                             dm_error *err)
 {
+    static const char *const actions[] = {"compile", "list", "check", "run", NULL};
     const kernel_options *options = values;
-    const char *action = arguments->items[0];
-    (void)negative;
+    const char *action = arguments->items[0], *path = arguments->items[1];
     session s;
+    if (strcmp(action, "run") == 0)
+        return run_program(options, path, err);
+    if (strcmp(action, "check") == 0)
+        return run_check(options, path, negative, err);
     bool listing = strcmp(action, "list") == 0;
-    if (!listing && strcmp(action, "compile") != 0)
-        return dm_fail(err, DM_EINVAL, "kernel: unknown action '%s' (there are: compile, list)",
-                       action);
-    dm_status status = open_session(&s, options, arguments->items[1], err);
+    if (!listing && strcmp(action, "compile") != 0) {
+        const char *meant = dm_closest(action, actions);
+        return dm_fail(err, DM_EINVAL, "kernel: unknown action '%s'%s%s%s", action,
+                       meant == NULL ? " (there are: compile, list, check, run)"
+                                     : ", did you mean '",
+                       meant == NULL ? "" : meant, meant == NULL ? "" : "'?");
+    }
+    dm_status status = open_session(&s, options, path, err);
     if (status == DM_OK)
         status = listing ? list(&s, options, err) : compile(&s, options, err);
     close_session(&s);
@@ -330,8 +405,8 @@ static dm_status run_kernel(const void *values, const dm_strings *arguments, boo
 
 const dm_command dm_command_kernel = {
     .name = "kernel",
-    .summary = "compile kernels written in Python syntax to C and CUDA",
-    .arguments = "compile|list FILE",
+    .summary = "compile, check and run kernels written in Python syntax",
+    .arguments = "compile|list|check|run FILE",
     .arguments_min = 2,
     .arguments_max = 2,
     .options = rows,
