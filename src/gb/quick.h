@@ -189,6 +189,17 @@ DM_FN bool dm_gb_quick_fetch(const dm_gb_quick_place *place, uint32_t pc, uint32
     return true;
 }
 
+/* The instruction at PC ahead of time, so that the next round need not wait for it; only from ROM,
+ * which nothing changes but a turn. */
+DM_FN void dm_gb_quick_ahead(dm_gb_hot *hot, const dm_gb_quick_place *place)
+{
+    if (hot->pc < 0x8000u && (hot->pc & 0x3FFFu) < 0x3FFEu) {
+        const uint8_t *words = dm_gb_quick_slot(place, DM_GB_QUICK_CODE + (hot->pc >> 14));
+        if (DM_LIKELY(words != 0))
+            hot->word = dm_gb_quick_code(words, hot->pc);
+    }
+}
+
 /* `dec r / jr nz` at PC, about to be repeated: all passes but the last, up to the next event. */
 DM_FN void dm_gb_quick_count_down(dm_gb_hot *hot, const dm_gb_quick_place *place)
 {
@@ -216,13 +227,15 @@ DM_FN void dm_gb_quick_count_down(dm_gb_hot *hot, const dm_gb_quick_place *place
 /* A jump backwards was taken, PC is its target. True: it looks like a polling loop. */
 DM_FN bool dm_gb_quick_loop(dm_gb_hot *hot, const dm_gb_quick_place *place, uint32_t word)
 {
-    uint32_t sum =
-        (hot->low * 0x9E3779B1u) ^ (hot->high * 0x85EBCA77u) ^ hot->zc ^ hot->hn ^ (hot->sp << 16);
-    bool again = (hot->poll_pc & ~DM_GB_POLL_KNOWN) == hot->pc;
-    bool polling = again && hot->poll_sum == sum;
-    if (!again)
+    bool polling = false;
+    if ((hot->poll_pc & ~DM_GB_POLL_KNOWN) == hot->pc) {
+        uint32_t sum = (hot->low * 0x9E3779B1u) ^ (hot->high * 0x85EBCA77u) ^ hot->zc ^ hot->hn ^
+                       (hot->sp << 16);
+        polling = hot->poll_sum == sum;
+        hot->poll_sum = sum;
+    } else {
         hot->poll_pc = hot->pc;
-    hot->poll_sum = sum;
+    }
     if ((word & 0xFFFFu) == 0xFD20u)
         dm_gb_quick_count_down(hot, place);
     return polling;
@@ -238,6 +251,26 @@ DM_FN uint32_t dm_gb_quick_odd_source(const dm_gb_hot *hot, const dm_gb_quick_ro
     return hot->sp;
 }
 
+/* Rotates and shifts but SLA and RL: a window of eight bits over the value, twice or with a bit
+ * before it. */
+DM_FN uint32_t dm_gb_quick_rotate(dm_gb_hot *hot, uint32_t operation, uint32_t value,
+                                  uint32_t extra)
+{
+    const uint32_t carry = hot->zc >> 8 & 1u;
+    uint32_t top = value, shift = 1, out = value & 1u;
+    top = operation == DM_GB_DO_RR ? carry : top;
+    top = operation == DM_GB_DO_SRA ? value >> 7 : top;
+    top = operation == DM_GB_DO_SRL ? 0u : top;
+    shift = operation == DM_GB_DO_RLC ? 7u : shift;
+    shift = operation == DM_GB_DO_SWAP ? 4u : shift;
+    out = operation == DM_GB_DO_RLC ? value >> 7 : out;
+    out = operation == DM_GB_DO_SWAP ? 0u : out;
+    const uint32_t result = (value | (top << 8)) >> shift & 0xFFu;
+    hot->zc = (out << 8) | (extra == DM_GB_CLEAR_Z ? 1u : result);
+    hot->hn = 0;
+    return result;
+}
+
 /* Operations that the adder cannot do. */
 DM_FN uint32_t dm_gb_quick_odd_result(dm_gb_hot *hot, const dm_gb_quick_row *row, uint32_t value)
 {
@@ -249,7 +282,7 @@ DM_FN uint32_t dm_gb_quick_odd_result(dm_gb_hot *hot, const dm_gb_quick_row *row
     if (operation == DM_GB_DO_ADD_SP)
         return dm_gb_alu16(hot, operation, value);
     if (operation <= DM_GB_DO_SRL)
-        return dm_gb_rotate(hot, operation, value, extra);
+        return dm_gb_quick_rotate(hot, operation, value, extra);
     return dm_gb_alu_one(hot, operation, value, extra);
 }
 
@@ -296,12 +329,24 @@ DM_FN bool dm_gb_quick_joypad(dm_gb_machine *m, bool writes, uint32_t *value)
     return true;
 }
 
+/* Registers of the PPU that read as they were written: all of FF40..FF4B but STAT, LY and DMA. */
+DM_FN bool dm_gb_quick_register(const dm_gb_machine *m, uint32_t address, uint32_t *value)
+{
+    const uint32_t number = address - 0xFF40u;
+    if (number >= 12u || (0xFADu >> number & 1u) == 0)
+        return false;
+    /* Where in dm_gb_ppu, whose first ten bytes they are with STAT. */
+    *value = ((const uint8_t *)&m->ppu)[0x987650403200ull >> (number * 4u) & 15u];
+    return true;
+}
+
 /* Execute the instruction at PC, if it is of the plain kind. One that waited for a read (its answer
  * is in hot.io_value now, and hot.granted is set) goes through. */
 DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_quick_place *place)
 {
-    uint32_t word;
-    if (DM_UNLIKELY(!dm_gb_quick_fetch(place, hot->pc, &word)))
+    uint32_t word = hot->word;
+    hot->word = DM_GB_NO_WORD;
+    if (DM_UNLIKELY(word == DM_GB_NO_WORD) && !dm_gb_quick_fetch(place, hot->pc, &word))
         return DM_GB_NEED_LONG;
     uint32_t opcode = word & 0xFFu;
     const dm_gb_quick_row row =
@@ -310,9 +355,9 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
     const uint32_t pc = hot->pc + DM_GB_Q_LENGTH(row);
 
     /* The source, if it is not in memory, and the address, if there is one. */
-    uint32_t value =
-        dm_byte_pick((flags & DM_GB_Q_SOURCE_IMM) != 0 ? word : hot->low,
-                     (flags & DM_GB_Q_SOURCE_IMM) != 0 ? 0u : hot->high, row.registers);
+    uint32_t value = dm_byte_pick((flags & DM_GB_Q_SOURCE_IMM) != 0 ? word : hot->low,
+                                  (flags & DM_GB_Q_SOURCE_IMM) != 0 ? 0u : hot->high,
+                                  (row.registers & 0xFFu) | 0x7700u);
     if ((flags & DM_GB_Q_ODD_SOURCE) != 0)
         value = dm_gb_quick_odd_source(hot, &row);
     uint32_t address = dm_byte_pick((flags & DM_GB_Q_ADDRESS_IMM) != 0 ? word : hot->low,
@@ -353,8 +398,9 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
         if (!plain) {
             bool known = address == hot->io_address &&
                          dm_gb_before(hot->clock + 24u, hot->io_until) && !writes && two == 0;
-            bool keys = address == 0xFF00u && two == 0 && (flags & both) != both &&
-                        dm_gb_quick_joypad(m, writes, &value);
+            bool keys = two == 0 && (flags & both) != both && hot->granted == 0 &&
+                        (address == 0xFF00u ? dm_gb_quick_joypad(m, writes, &value)
+                                            : !writes && dm_gb_quick_register(m, address, &value));
             if (hot->granted == 0 && !known && !keys) {
                 if (two != 0 || (flags & both) == both)
                     return DM_GB_NEED_LONG;
@@ -375,7 +421,7 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
     uint32_t x = (flags & DM_GB_Q_X_A) != 0 ? hot->high >> 16 : 0u;
     x = (flags & DM_GB_Q_X_V) != 0 ? value : x;
     x = (flags & DM_GB_Q_WIDE) != 0 ? hot->high & 0xFFFFu : x;
-    const uint32_t y = (flags & DM_GB_Q_Y_ONE) != 0 ? 1u : value;
+    const uint32_t y = (flags & DM_GB_Q_Y_CONST) != 0 ? row.registers >> 8 & 0xFFu : value;
     const uint32_t carry = (flags & DM_GB_Q_CARRY_IN) != 0 ? hot->zc >> 8 & 1u : 0u;
     uint32_t result = (flags & DM_GB_Q_SUBTRACT) != 0 ? x + ~y + (carry ^ 1u) : x + y + carry;
     const uint32_t logic =
@@ -389,6 +435,8 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
         hot->hn = half | (flags & (DM_GB_Q_SETS_H | DM_GB_Q_SETS_N));
     }
     hot->zc = (hot->zc & ~changes) | (result >> shift & changes);
+    if ((row.address & DM_GB_Q_CLEAR_Z) != 0)
+        hot->zc |= 1u;
     if ((flags & DM_GB_Q_ODD_RESULT) != 0)
         result = dm_gb_quick_odd_result(hot, &row, value);
 
@@ -425,6 +473,7 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
         hot->io_address = DM_GB_NO_ADDRESS;
         return DM_GB_NEED_CONTROL;
     }
+    dm_gb_quick_ahead(hot, place);
     return DM_GB_NEED_NOTHING;
 }
 

@@ -5,8 +5,10 @@
  * instruction does is told by bits and byte selectors, and lanes with different instructions need
  * not branch:
  *
- *   registers   0..15 which bytes are the source, 16..31 where the result goes among B C D E
- *   address     0..15 where the result goes among H L A, 16..23 which bytes are the address
+ *   registers   0..7 which bytes are the source, 8..15 a constant, 16..31 where the result goes
+ *               among B C D E
+ *   address     0..15 where the result goes among H L A, 16..23 which bytes are the address, then
+ *               the length and three more flags
  *   flags       DM_GB_Q_*, and the change of SP in its top two bits, signed, in words
  *   numbers     0..8 which bits of zc change, 9..13 T-cycles, 14..17 more of them when a jump is
  *               taken, 18..23 operation, 24..29 extra, and the change of HL in its top two bits
@@ -42,7 +44,7 @@ typedef struct dm_gb_quick_row {
 #define DM_GB_Q_IF_NONZERO (1u << 17) /* a jump on NZ, or with UNLESS on Z */
 #define DM_GB_Q_X_A (1u << 18)        /* the adder's first operand is A, */
 #define DM_GB_Q_X_V (1u << 19)        /* or the source; else 0 */
-#define DM_GB_Q_Y_ONE (1u << 20)      /* its second operand is 1, else the source */
+#define DM_GB_Q_Y_CONST (1u << 20)    /* its second operand is the constant, else the source */
 #define DM_GB_Q_SUBTRACT (1u << 21)
 #define DM_GB_Q_CARRY_IN (1u << 22)
 #define DM_GB_Q_XOR (1u << 23)
@@ -59,14 +61,19 @@ typedef struct dm_gb_quick_row {
     ((operation) >= DM_GB_DO_##first && (operation) <= DM_GB_DO_##last)
 
 #define DM_GB_Q_PICK(source)                                                                       \
-    ((source) == DM_GB_ARG_MEM     ? 0x7777u                                                       \
-     : (source) <= DM_GB_ARG_A     ? 0x7770u | ((source) ^ 1u)                                     \
-     : (source) == DM_GB_ARG_BC    ? 0x7710u                                                       \
-     : (source) == DM_GB_ARG_DE    ? 0x7732u                                                       \
-     : (source) == DM_GB_ARG_HL    ? 0x7754u                                                       \
-     : (source) == DM_GB_ARG_IMM8  ? 0x7771u                                                       \
-     : (source) == DM_GB_ARG_IMM16 ? 0x7721u                                                       \
-                                   : 0x7777u)
+    ((source) == DM_GB_ARG_MEM     ? 0x77u                                                         \
+     : (source) <= DM_GB_ARG_A     ? 0x70u | ((source) ^ 1u)                                       \
+     : (source) == DM_GB_ARG_BC    ? 0x10u                                                         \
+     : (source) == DM_GB_ARG_DE    ? 0x32u                                                         \
+     : (source) == DM_GB_ARG_HL    ? 0x54u                                                         \
+     : (source) == DM_GB_ARG_IMM8  ? 0x71u                                                         \
+     : (source) == DM_GB_ARG_IMM16 ? 0x21u                                                         \
+                                   : 0x77u)
+#define DM_GB_Q_CONSTANT(o, extra)                                                                 \
+    ((o) == DM_GB_DO_BIT || (o) == DM_GB_DO_SET ? 1u << ((extra)&7)                                \
+     : (o) == DM_GB_DO_RES                      ? 0xFFu & ~(1u << ((extra)&7))                     \
+     : (o) == DM_GB_DO_CPL                      ? 0xFFu                                            \
+                                                : 1u)
 #define DM_GB_Q_TO_LOW(destination)                                                                \
     ((destination) == DM_GB_ARG_B    ? 0x3240u                                                     \
      : (destination) == DM_GB_ARG_C  ? 0x3214u                                                     \
@@ -100,6 +107,9 @@ typedef struct dm_gb_quick_row {
     (!DM_GB_Q_IS(operation, CALL, JP) || (extra) == 0 || (extra) == DM_GB_IF_Z ||                  \
      (extra) == DM_GB_IF_NC)
 
+#define DM_GB_Q_BITWISE(o)                                                                         \
+    ((o) == DM_GB_DO_BIT || (o) == DM_GB_DO_RES || (o) == DM_GB_DO_SET || (o) == DM_GB_DO_CPL)
+
 #define DM_GB_Q_FLAGS_OPERATION(o)                                                                 \
     (DM_GB_Q_BIT(DM_GB_Q_IS(o, JR, JP), DM_GB_Q_LOOPS) |                                           \
      DM_GB_Q_BIT((o) == DM_GB_DO_JR, DM_GB_Q_RELATIVE) |                                           \
@@ -112,15 +122,25 @@ typedef struct dm_gb_quick_row {
      DM_GB_Q_BIT(DM_GB_Q_IS(o, INC, DEC), DM_GB_Q_SETS_HN) |                                       \
      DM_GB_Q_BIT((o) == DM_GB_DO_ADD16, DM_GB_Q_SETS_HN | DM_GB_Q_WIDE | DM_GB_Q_H_ADDER) |        \
      DM_GB_Q_BIT(DM_GB_Q_IS(o, ADD, CP) || DM_GB_Q_IS(o, INC, DEC), DM_GB_Q_H_ADDER) |             \
-     DM_GB_Q_BIT(DM_GB_Q_IS(o, INC, DEC) || DM_GB_Q_IS(o, INC16, DEC16),                           \
-                 DM_GB_Q_X_V | DM_GB_Q_Y_ONE) |                                                    \
+     DM_GB_Q_BIT(DM_GB_Q_IS(o, INC, DEC) || DM_GB_Q_IS(o, INC16, DEC16) || DM_GB_Q_BITWISE(o),     \
+                 DM_GB_Q_X_V | DM_GB_Q_Y_CONST) |                                                  \
+     DM_GB_Q_BIT((o) == DM_GB_DO_BIT, DM_GB_Q_SETS_HN | DM_GB_Q_SETS_H | DM_GB_Q_AND) |            \
+     DM_GB_Q_BIT((o) == DM_GB_DO_RES, DM_GB_Q_AND) |                                               \
+     DM_GB_Q_BIT((o) == DM_GB_DO_SET, DM_GB_Q_AND | DM_GB_Q_XOR) |                                 \
+     DM_GB_Q_BIT((o) == DM_GB_DO_CPL,                                                              \
+                 DM_GB_Q_SETS_HN | DM_GB_Q_SETS_H | DM_GB_Q_SETS_N | DM_GB_Q_XOR) |                \
+     DM_GB_Q_BIT((o) == DM_GB_DO_SLA || (o) == DM_GB_DO_RL, DM_GB_Q_X_V | DM_GB_Q_SETS_HN) |       \
+     DM_GB_Q_BIT((o) == DM_GB_DO_RL, DM_GB_Q_CARRY_IN) |                                           \
      DM_GB_Q_BIT(DM_GB_Q_IS(o, SUB, CP) || (o) == DM_GB_DO_DEC || (o) == DM_GB_DO_DEC16,           \
                  DM_GB_Q_SUBTRACT) |                                                               \
      DM_GB_Q_BIT(DM_GB_Q_IS(o, SUB, CP) || (o) == DM_GB_DO_DEC, DM_GB_Q_SETS_N) |                  \
      DM_GB_Q_BIT((o) == DM_GB_DO_ADC || (o) == DM_GB_DO_SBC, DM_GB_Q_CARRY_IN) |                   \
      DM_GB_Q_BIT(DM_GB_Q_IS(o, INC16, LD_SP_HL), DM_GB_Q_ADJUST) |                                 \
      DM_GB_Q_BIT((o) == DM_GB_DO_RST, DM_GB_Q_ODD_SOURCE) |                                        \
-     DM_GB_Q_BIT(DM_GB_Q_IS(o, RLC, CCF) || (o) == DM_GB_DO_ADD_SP, DM_GB_Q_ODD_RESULT) |          \
+     DM_GB_Q_BIT((DM_GB_Q_IS(o, RLC, CCF) && !DM_GB_Q_BITWISE(o) && (o) != DM_GB_DO_SLA &&         \
+                  (o) != DM_GB_DO_RL) ||                                                           \
+                     (o) == DM_GB_DO_ADD_SP,                                                       \
+                 DM_GB_Q_ODD_RESULT) |                                                             \
      DM_GB_Q_BIT((o) == DM_GB_DO_STOP || DM_GB_Q_IS(o, ILLEGAL, PREFIX), DM_GB_Q_LONG))
 
 #define DM_GB_Q_FLAGS_OPERANDS(s, d, a)                                                            \
@@ -139,10 +159,10 @@ typedef struct dm_gb_quick_row {
      DM_GB_Q_BIT((d) == DM_GB_ARG_AF, DM_GB_Q_ODD_RESULT))
 
 #define DM_GB_Q_CHANGES(o)                                                                         \
-    (DM_GB_Q_IS(o, ADD, OR)    ? 0x1FFu                                                            \
-     : DM_GB_Q_IS(o, INC, DEC) ? 0xFFu                                                             \
-     : (o) == DM_GB_DO_ADD16   ? 0x100u                                                            \
-                               : 0u)
+    (DM_GB_Q_IS(o, ADD, OR) || (o) == DM_GB_DO_SLA || (o) == DM_GB_DO_RL ? 0x1FFu                  \
+     : DM_GB_Q_IS(o, INC, DEC) || (o) == DM_GB_DO_BIT                    ? 0xFFu                   \
+     : (o) == DM_GB_DO_ADD16                                             ? 0x100u                  \
+                                                                         : 0u)
 
 #define DM_GB_Q_NUMBERS(o, a, extra, cycles, taken)                                                \
     (DM_GB_Q_CHANGES(o) | ((uint32_t)(cycles) << 9) | ((uint32_t)((taken) - (cycles)) << 14) |     \
@@ -152,7 +172,8 @@ typedef struct dm_gb_quick_row {
 
 #define DM_GB_Q_LENGTH(row) ((row).address >> 24 & 3u)
 #define DM_GB_Q_UNLESS (1u << 26)  /* in `address`: the condition is negated, */
-#define DM_GB_Q_CONTROL (1u << 27) /* and: HALT, DI, EI or RETI */
+#define DM_GB_Q_CONTROL (1u << 27) /* and: HALT, DI, EI or RETI, */
+#define DM_GB_Q_CLEAR_Z (1u << 28) /* and: RLA */
 #define DM_GB_Q_CYCLES(row) ((row).numbers >> 9 & 31u)
 #define DM_GB_Q_CYCLES_TAKEN(row) ((row).numbers >> 14 & 15u)
 #define DM_GB_Q_OPERATION(row) ((row).numbers >> 18 & 63u)
@@ -160,11 +181,12 @@ typedef struct dm_gb_quick_row {
 
 #define DM_GB_Q_ROW(o, s, d, a, length, extra, cycles, taken)                                      \
     {                                                                                              \
-        DM_GB_Q_PICK(s) | (DM_GB_Q_TO_LOW(d) << 16),                                               \
+        DM_GB_Q_PICK(s) | (DM_GB_Q_CONSTANT(o, extra) << 8) | (DM_GB_Q_TO_LOW(d) << 16),           \
             DM_GB_Q_TO_HIGH(d) | (DM_GB_Q_PAIR(a) << 16) | ((uint32_t)(length) << 24) |            \
                 DM_GB_Q_BIT(DM_GB_Q_NEGATED(o, extra), DM_GB_Q_UNLESS) |                           \
                 DM_GB_Q_BIT((o) == DM_GB_DO_RETI || (o) == DM_GB_DO_HALT || DM_GB_Q_IS(o, DI, EI), \
-                            DM_GB_Q_CONTROL),                                                      \
+                            DM_GB_Q_CONTROL) |                                                     \
+                DM_GB_Q_BIT((o) == DM_GB_DO_RL && (extra) == DM_GB_CLEAR_Z, DM_GB_Q_CLEAR_Z),      \
             DM_GB_Q_FLAGS_OPERATION(o) | DM_GB_Q_FLAGS_OPERANDS(s, d, a) |                         \
                 DM_GB_Q_CONDITION(o, extra),                                                       \
             DM_GB_Q_NUMBERS(o, a, extra, cycles, taken)                                            \

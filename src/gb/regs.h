@@ -41,6 +41,7 @@ typedef struct dm_gb_hot {
     uint32_t vram_until;                     /* VRAM is plain memory before this time */
     uint32_t granted;  /* the access that the instruction at PC waited for was made */
     uint32_t poll_sum; /* of the registers at poll_pc */
+    uint32_t word;     /* the instruction at PC, fetched ahead; DM_GB_NO_WORD: not */
 #else
     uint64_t time;
     uint32_t bc, de, hl, a;
@@ -55,6 +56,7 @@ typedef struct dm_gb_hot {
     0x10000u /* in the GPU's poll_pc: the lane remembers the registers there                       \
               */
 #define DM_GB_NO_ADDRESS 0xFFFFFFFFu
+#define DM_GB_NO_WORD 0xFFFFFFFFu
 #define DM_GB_FAR 0xFFFFu /* in place of the address that a short jump came from */
 
 /* ---- Time ---- */
@@ -270,6 +272,7 @@ DM_FN void dm_gb_hot_load(dm_gb_hot *hot, dm_gb_machine *m, dm_gb_lane *lane)
     hot->io_until = hot->vram_until = m->clock;
     hot->granted = 0;
     hot->poll_sum = 0;
+    hot->word = DM_GB_NO_WORD;
 #else
     hot->time = dm_gb_time_make(m->clock, 0, m);
     hot->code = 0;

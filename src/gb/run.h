@@ -259,6 +259,7 @@ DM_FN_SLOW bool dm_gb_turn(dm_gb_lane *lane, dm_gb_hot *hot, enum dm_gb_need nee
     }
     if (by_long_road)
         dm_gb_long_turn(lane, hot, twice);
+    hot->word = DM_GB_NO_WORD;
     return true;
 }
 
