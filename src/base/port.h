@@ -14,7 +14,7 @@
  *   DM_KERNEL(name, args_type)   the head of a kernel that takes one argument block by value
  *   dm_thread_index()            this thread's index in the grid; only inside a kernel
  *   dm_thread_count()            threads in the whole grid; likewise
- *   dm_any, dm_all, dm_ballot, dm_lane, DM_LANES   the warp: 32 lanes on CUDA, one on the CPU
+ *   dm_any, dm_all, dm_ballot, dm_from_lane, dm_lane, DM_LANES   the warp: 32 lanes on CUDA, one on the CPU
  *   dm_warp_sync, dm_warp_copy                     lanes see each other's stores; copy together
  *   dm_atomic_<add|min|max|cas|exch|and|or|xor>_u32, dm_atomic_<add|cas|max>_u64,
  *   dm_atomic_add_f32            relaxed; return the old value
@@ -165,6 +165,11 @@ DM_FN uint32_t dm_ballot(bool value)
 {
     return __ballot_sync(0xffffffffu, value);
 }
+/* The value of one lane, the same for all who ask. */
+DM_FN uint32_t dm_from_lane(uint32_t value, uint32_t lane)
+{
+    return __shfl_sync(0xffffffffu, value, (int)lane);
+}
 /* What lanes stored before, all of them see after. */
 DM_FN void dm_warp_sync(void)
 {
@@ -195,6 +200,11 @@ DM_FN bool dm_all(bool value)
 DM_FN uint32_t dm_ballot(bool value)
 {
     return value ? 1u : 0u;
+}
+DM_FN uint32_t dm_from_lane(uint32_t value, uint32_t lane)
+{
+    (void)lane;
+    return value;
 }
 DM_FN void dm_warp_sync(void)
 {

@@ -59,6 +59,9 @@ typedef struct dm_swarm_args {
     const dm_swarm_rom *roms;
     const uint8_t *boot;
     dm_swarm_fault_counts *faults;
+    /* CUDA only. */
+    uint32_t *order,
+        *loads; /* regroup.h: the machine of each place; instructions of the last step */
     /* Snapshots: the same three arrays, and of which ROM each is. */
     uint8_t *snapshot_machines, *snapshot_memory, *snapshot_frames;
     const uint32_t *snapshot_roms; /* DM_SWARM_NO_SNAPSHOT: empty */

@@ -1,33 +1,46 @@
 /* SPDX-License-Identifier: MIT */
 /* lanes.h - who works on which machine; kernel text.
  *
- * A warp has `lanes_per_warp` machines, one for each of its first lanes; all 32 lanes go through
- * the kernel together and share the copying of pictures and snapshots. On the CPU a "warp" is one
- * lane with one machine. */
+ * A warp has `lanes_per_warp` places, one for each of its first lanes; which machine is in a place
+ * says `order` (regroup.h). All 32 lanes go through the kernel together and share the copying of
+ * pictures and snapshots. On the CPU a "warp" is one lane with one machine. */
 #ifndef DM_SWARM_LANES_H
 #define DM_SWARM_LANES_H
+
+#ifndef DM_SWARM_BLOCK
+#define DM_SWARM_BLOCK 256 /* threads per block at most */
+#endif
+#define DM_GB_QUICK_LANES DM_SWARM_BLOCK
 
 #include "gb/run.h"
 #include "swarm/args.h"
 
 typedef struct dm_swarm_place {
-    uint64_t first;   /* machine of the warp's lane 0 */
-    uint64_t machine; /* this lane's */
+    uint32_t machine; /* this lane's */
     bool valid;       /* there is one */
 } dm_swarm_place;
 
+/* The machine of a thread that has one. */
+DM_FN uint32_t dm_swarm_machine_at(const dm_swarm_args *args, uint64_t thread)
+{
+    uint32_t place =
+        (uint32_t)(thread / DM_LANES) * args->lanes_per_warp + (uint32_t)(thread % DM_LANES);
+    return args->order == 0 ? place : args->order[place];
+}
+
 DM_FN dm_swarm_place dm_swarm_place_of(const dm_swarm_args *args, uint64_t thread)
 {
-    dm_swarm_place place;
-    place.first = thread / DM_LANES * args->lanes_per_warp;
-    place.machine = place.first + dm_lane();
-    place.valid = dm_lane() < args->lanes_per_warp && place.machine < args->count;
+    dm_swarm_place place = {0, false};
+    place.valid = dm_lane() < args->lanes_per_warp &&
+                  thread / DM_LANES * args->lanes_per_warp + dm_lane() < args->count;
+    if (place.valid)
+        place.machine = dm_swarm_machine_at(args, thread);
     return place;
 }
 
-DM_FN void dm_swarm_lane_init(dm_gb_lane *lane, const dm_swarm_args *args, uint64_t machine)
+DM_FN void dm_swarm_lane_init(dm_gb_lane *lane, const dm_swarm_args *args, uint32_t machine)
 {
-    const dm_swarm_rom *rom = args->roms + machine % args->rom_count;
+    const dm_swarm_rom *rom = args->roms + (args->rom_count == 1u ? 0u : machine % args->rom_count);
     lane->m = dm_swarm_machine(args, machine);
     lane->ram = args->memory + machine * args->memory_stride;
     lane->rom = rom->bytes;

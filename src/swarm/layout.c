@@ -53,6 +53,10 @@ void dm_swarm_layout_of(const dm_swarm *swarm, dm_swarm_layout *out)
     l.per_machine[DM_SWARM_A_FRAMES] = wants(swarm, DM_SWARM_OBS_PIXELS) ? DM_SWARM_FRAMES : 0;
     l.per_machine[DM_SWARM_A_PROGRESS] = sizeof(dm_swarm_progress);
     l.per_machine[DM_SWARM_A_STARTS] = sizeof(uint32_t);
+    if (cuda) {
+        l.per_machine[DM_SWARM_A_ORDER] = sizeof(uint32_t);
+        l.per_machine[DM_SWARM_A_LOADS] = sizeof(uint32_t);
+    }
     l.per_machine[DM_SWARM_A_ACTIONS] = 1;
     l.per_machine[DM_SWARM_A_MASK] = 1;
     l.per_machine[DM_SWARM_A_SLOTS] = sizeof(uint32_t);

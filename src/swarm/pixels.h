@@ -110,7 +110,8 @@ DM_FN void dm_swarm_observe_pixels(const dm_swarm_args *args, const dm_swarm_pla
     dm_warp_sync();
     for (; lanes != 0; lanes &= lanes - 1u) {
         uint32_t lane = dm_ffs_u32(lanes) - 1u;
-        dm_swarm_picture(args, place->first + lane, ((fresh_lanes >> lane) & 1u) != 0);
+        dm_swarm_picture(args, dm_from_lane(place->machine, lane),
+                         ((fresh_lanes >> lane) & 1u) != 0);
     }
 }
 

@@ -20,7 +20,7 @@ DM_FN void dm_swarm_restore(const dm_swarm_args *args, const dm_swarm_place *pla
     uint32_t lanes = dm_ballot(wanted);
     dm_warp_sync();
     for (; lanes != 0; lanes &= lanes - 1u) {
-        uint64_t machine = place->first + dm_ffs_u32(lanes) - 1u;
+        uint64_t machine = dm_from_lane(place->machine, dm_ffs_u32(lanes) - 1u);
         uint64_t slot = args->starts[machine];
         dm_warp_copy(args->machines + machine * args->machine_stride,
                      args->snapshot_machines + slot * args->machine_stride, args->machine_stride);

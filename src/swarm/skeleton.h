@@ -2,17 +2,18 @@
 /* skeleton.h - the template of the stage kernels. Not C as it stands: compose.c replaces its two
  * sites, marked by words between at signs, and defines DM_SWARM_STAGE.
  *
- *   instruction dispatch   one run of `cycles` T-cycles of the lane's machine, if `running`
+ *   instruction dispatch   one part of a step of the lane's machine, if `running`
  *   post-step dispatch     dm_swarm_post_<stage>, which ends a step: reward, termination, reset,
  *                          observation, as far as the stage owns them, and the epilog that it calls
  */
 #include "swarm/actions.h"
 #include "swarm/finish.h"
 #include "swarm/pixels.h"
+#include "swarm/regroup.h"
 #include "swarm/warp.h"
 
 #ifndef DM_SWARM_BLOCKS
-#define DM_SWARM_BLOCKS 2 /* blocks per multiprocessor at least: limits registers */
+#define DM_SWARM_BLOCKS (512 / DM_SWARM_BLOCK) /* per multiprocessor at least: limits registers */
 #endif
 
 /* clang-format off */
@@ -39,6 +40,7 @@ DM_SWARM_KERNEL(DM_SWARM_NAME(step), DM_SWARM_BLOCK, DM_SWARM_BLOCKS)
         dm_swarm_restore(&args, &place, turn.fresh);
     bool running = place.valid && !turn.fresh;
     uint32_t keys = running ? dm_swarm_keys(&args, turn.view.action) : 0u;
+    uint32_t load = 0;
     if (running)
         dm_gb_map(&lane);
 #if DM_ON_CUDA
@@ -56,7 +58,16 @@ DM_SWARM_KERNEL(DM_SWARM_NAME(step), DM_SWARM_BLOCK, DM_SWARM_BLOCKS)
         @INSTRUCTION_DISPATCH@
         /* clang-format on */
     }
+    if (place.valid && args.loads != 0)
+        args.loads[place.machine] = load;
     DM_SWARM_NAME(post)(&args, &place, &turn);
+}
+
+/* CUDA, after each step: one block of DM_SWARM_BUCKETS threads. */
+DM_SWARM_KERNEL(DM_SWARM_NAME(regroup), DM_SWARM_BUCKETS, 1)
+{
+    (void)dm_thread_index();
+    dm_swarm_sort(&args);
 }
 
 /* Machines chosen by reset_mask back to a snapshot, with their first observation. */
@@ -68,7 +79,7 @@ DM_SWARM_KERNEL(DM_SWARM_NAME(reset), DM_SWARM_BLOCK, 1)
     turn.view.lane = &lane;
     turn.view.machine = place.machine;
     if (place.valid) {
-        uint64_t machine = place.machine;
+        uint32_t machine = place.machine;
         turn.fresh = args.reset_mask == 0 || args.reset_mask[machine] != 0;
         if (turn.fresh) {
             uint32_t slot =

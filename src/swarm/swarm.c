@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* swarm.c - creating, stepping and resetting a swarm, and its outputs (dotmatrix/swarm.h). */
 #include "swarm/internal.h"
+#include "swarm/regroup.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -92,6 +93,41 @@ static dm_status take_desc(dm_swarm *swarm, const dm_swarm_desc *given, dm_error
         return dm_fail(err, DM_EINVAL, "swarm: %u threads a block: a multiple of 32 up to %u",
                        d->block_threads, BLOCK_THREADS);
     return check_regions(swarm, d, err);
+}
+
+/* Few machines want few lanes a warp, so that all multiprocessors have work. */
+static uint32_t lanes_for(uint64_t count)
+{
+    uint32_t lanes = 1;
+    while (lanes < 32 && lanes * 4096u <= count)
+        lanes *= 2;
+    return lanes;
+}
+
+/* Large blocks share one table of rows, but every multiprocessor should have two. */
+static uint32_t block_for(uint64_t count, uint32_t lanes, int multiprocessors)
+{
+    uint64_t threads = (count + lanes - 1) / lanes * 32u;
+    uint32_t block = BLOCK_THREADS;
+    while (block > 64u && threads / block < 2u * (uint64_t)multiprocessors)
+        block /= 2u;
+    return block;
+}
+
+/* How machines are spread over threads, where the caller does not say; the kernel is compiled for
+ * that. */
+static void choose_threads(const dm_device *device, dm_swarm_desc *d)
+{
+    const dm_device_properties *properties = dm_device_get_properties(device);
+    if (properties->kind == DM_DEVICE_CPU) {
+        d->lanes_per_warp = 1;
+        d->block_threads = 1;
+        return;
+    }
+    if (d->lanes_per_warp == 0)
+        d->lanes_per_warp = lanes_for(d->count);
+    if (d->block_threads == 0)
+        d->block_threads = block_for(d->count, d->lanes_per_warp, properties->multiprocessors);
 }
 
 /* ---- ROMs ---- */
@@ -260,45 +296,18 @@ static void plan_runs(dm_swarm *swarm)
     a->single_frame[1] = 0;
 }
 
-/* Few machines want few lanes a warp, so that all multiprocessors have work. */
-static uint32_t lanes_for(uint64_t count)
-{
-    uint32_t lanes = 1;
-    while (lanes < 32 && lanes * 4096u <= count)
-        lanes *= 2;
-    return lanes;
-}
-
-/* Large blocks share one table of rows, but every multiprocessor should have two. */
-static uint32_t block_for(uint64_t count, uint32_t lanes, int multiprocessors)
-{
-    uint64_t threads = (count + lanes - 1) / lanes * 32u;
-    uint32_t block = BLOCK_THREADS;
-    while (block > 64u && threads / block < 2u * (uint64_t)multiprocessors)
-        block /= 2u;
-    return block;
-}
-
 static void fill_args(dm_swarm *swarm)
 {
-    dm_swarm_desc *d = &swarm->desc;
+    const dm_swarm_desc *d = &swarm->desc;
     dm_swarm_args *a = &swarm->args;
     dm_device_buffer *const *arrays = swarm->arrays;
-    const dm_device_properties *properties = dm_device_get_properties(swarm->device);
-    if (properties->kind == DM_DEVICE_CPU) {
-        d->lanes_per_warp = 1;
-        d->block_threads = 1;
-    } else {
-        if (d->lanes_per_warp == 0)
-            d->lanes_per_warp = lanes_for(d->count);
-        if (d->block_threads == 0)
-            d->block_threads = block_for(d->count, d->lanes_per_warp, properties->multiprocessors);
-    }
     a->machines = address(arrays[DM_SWARM_A_MACHINES]);
     a->memory = address(arrays[DM_SWARM_A_MEMORY]);
     a->frames = address(arrays[DM_SWARM_A_FRAMES]);
     a->progress = address(arrays[DM_SWARM_A_PROGRESS]);
     a->starts = address(arrays[DM_SWARM_A_STARTS]);
+    a->order = address(arrays[DM_SWARM_A_ORDER]);
+    a->loads = address(arrays[DM_SWARM_A_LOADS]);
     a->roms = address(arrays[DM_SWARM_A_ROMS]);
     a->boot = address(arrays[DM_SWARM_A_BOOT]);
     a->faults = address(arrays[DM_SWARM_A_FAULTS]);
@@ -330,13 +339,35 @@ static void fill_args(dm_swarm *swarm)
 
 /* ---- Creating ---- */
 
+/* Every machine in its own place, until the first step has shown how busy each is. */
+static dm_status first_order(dm_swarm *swarm, dm_error *err)
+{
+    dm_device_buffer *order = swarm->arrays[DM_SWARM_A_ORDER];
+    size_t count = swarm->desc.count;
+    if (order == NULL)
+        return DM_OK;
+    uint32_t *identity = malloc(count * sizeof *identity);
+    if (identity == NULL)
+        return dm_fail(err, DM_ENOMEM, "swarm: out of memory");
+    for (size_t i = 0; i < count; i++)
+        identity[i] = (uint32_t)i;
+    dm_status status =
+        dm_stream_upload(swarm->stream, order, 0, identity, count * sizeof *identity, err);
+    if (status == DM_OK)
+        status = dm_stream_synchronize(swarm->stream, err);
+    free(identity);
+    return status;
+}
+
 static dm_status first_states(dm_swarm *swarm, dm_error *err)
 {
     uint64_t count = swarm->desc.count;
     dm_stream *stream = swarm->stream;
     dm_device_buffer **arrays = swarm->arrays;
-    dm_status status =
-        dm_stream_fill(stream, arrays[DM_SWARM_A_FAULTS], 0, 0, sizeof(dm_swarm_fault_counts), err);
+    dm_status status = first_order(swarm, err);
+    if (status == DM_OK)
+        status = dm_stream_fill(stream, arrays[DM_SWARM_A_FAULTS], 0, 0,
+                                sizeof(dm_swarm_fault_counts), err);
     if (status == DM_OK)
         status = dm_stream_fill(stream, arrays[DM_SWARM_A_PROGRESS], 0, 0,
                                 count * sizeof(dm_swarm_progress), err);
@@ -385,6 +416,7 @@ static dm_status setup(dm_swarm *swarm, const dm_swarm_desc *desc, dm_error *err
         status = open_roms(swarm, err);
     if (status != DM_OK)
         return status;
+    choose_threads(swarm->device, &swarm->desc);
     swarm->snapshot_count = (uint32_t)swarm->desc.rom_count + swarm->desc.snapshots;
     dm_swarm_layout_of(swarm, &swarm->layout);
     status = dm_swarm_check_room(swarm, err);
@@ -445,6 +477,7 @@ dm_status dm_swarm_warm_up(dm_device *device, const dm_swarm_desc *desc, dm_erro
     if (d.observation_size == 0)
         d.observation_size = DM_SWARM_VECTOR_DEFAULT;
     dm_status status = check_choices(&d, err);
+    choose_threads(device, &d);
     if (status == DM_OK)
         status = build(device, &d, &kernels, err);
     if (status == DM_OK)
@@ -504,7 +537,12 @@ static dm_status launch(dm_swarm *swarm, const dm_function *function, dm_error *
 dm_status dm_swarm_step(dm_swarm *swarm, const uint8_t *actions, dm_error *err)
 {
     swarm->args.actions = actions;
-    return launch(swarm, swarm->kernels.step, err);
+    dm_status status = launch(swarm, swarm->kernels.step, err);
+    if (status == DM_OK && swarm->kernels.regroup != NULL)
+        status = dm_function_launch(swarm->kernels.regroup, swarm->stream,
+                                    (dm_grid){1, DM_SWARM_BUCKETS, 0}, &swarm->args,
+                                    sizeof swarm->args, err);
+    return status;
 }
 
 dm_status dm_swarm_step_host(dm_swarm *swarm, const uint8_t *actions, size_t count, dm_error *err)

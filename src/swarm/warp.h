@@ -11,12 +11,7 @@
 #ifndef DM_SWARM_WARP_H
 #define DM_SWARM_WARP_H
 
-#ifndef DM_SWARM_BLOCK
-#define DM_SWARM_BLOCK 256 /* threads per block at most */
-#endif
-#define DM_GB_QUICK_LANES DM_SWARM_BLOCK
-
-#include "gb/run.h"
+#include "swarm/lanes.h"
 
 /* Who waits is served when one lane waits for this many that can still execute. */
 #ifndef DM_SWARM_PATIENCE
@@ -30,8 +25,10 @@
 
 #if DM_ON_CUDA
 
-DM_FN void dm_swarm_loop(dm_gb_lane *lane, const dm_gb_quick_place *place, bool running)
+/* Returns the number of instructions that were executed. */
+DM_FN uint32_t dm_swarm_loop(dm_gb_lane *lane, const dm_gb_quick_place *place, bool running)
 {
+    uint32_t executed = 0;
     dm_gb_hot hot;
     enum dm_gb_need need = DM_GB_NEED_NOTHING;
     if (running) {
@@ -58,12 +55,15 @@ DM_FN void dm_swarm_loop(dm_gb_lane *lane, const dm_gb_quick_place *place, bool 
         for (uint32_t round = 0; round < DM_SWARM_ROUNDS; round++) {
             if (running && need == DM_GB_NEED_NOTHING) {
                 need = DM_GB_NEED_EVENT;
-                if (dm_gb_before(hot.clock, hot.next_event) || hot.granted != 0)
+                if (dm_gb_before(hot.clock, hot.next_event) || hot.granted != 0) {
                     need = dm_gb_quick(lane->m, &hot, place);
+                    executed++;
+                }
             }
             __syncwarp();
         }
     }
+    return executed;
 }
 
 DM_FN dm_gb_quick_place dm_swarm_quick(void)
@@ -73,11 +73,12 @@ DM_FN dm_gb_quick_place dm_swarm_quick(void)
 
 #else
 
-DM_FN void dm_swarm_loop(dm_gb_lane *lane, const dm_gb_quick_place *place, bool running)
+DM_FN uint32_t dm_swarm_loop(dm_gb_lane *lane, const dm_gb_quick_place *place, bool running)
 {
     (void)place;
     if (running)
         dm_gb_loop(lane);
+    return 0;
 }
 
 DM_FN dm_gb_quick_place dm_swarm_quick(void)
@@ -88,16 +89,17 @@ DM_FN dm_gb_quick_place dm_swarm_quick(void)
 
 #endif
 
-/* Run `cycles` T-cycles past the last target. Every lane of the warp calls this; one without a
- * machine has `valid` false. */
-DM_FN void dm_swarm_run(dm_gb_lane *lane, const dm_gb_quick_place *place, uint32_t cycles,
-                        bool valid)
+/* Run `cycles` T-cycles past the last target; returns how many instructions were executed (on
+ * CUDA). Every lane of the warp calls this; one without a machine has `valid` false. */
+DM_FN uint32_t dm_swarm_run(dm_gb_lane *lane, const dm_gb_quick_place *place, uint32_t cycles,
+                            bool valid)
 {
     if (valid)
         lane->m->target += cycles;
-    dm_swarm_loop(lane, place, valid);
+    uint32_t executed = dm_swarm_loop(lane, place, valid);
     if (valid)
         dm_gb_settle(lane);
+    return executed;
 }
 
 #endif

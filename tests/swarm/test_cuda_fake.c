@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The swarm's CUDA path against the stand-in driver: its text compiles for a GPU, a step is one
- * launch and nothing else, a captured one can be replayed. The stand-in runs the CPU's kernels, so
- * that the machines move too; it says nothing about GPUs (test_gpu_swarm.c does). */
+/* The swarm's CUDA path against the stand-in driver: its text compiles for a GPU, a step is two
+ * launches and nothing else, a captured one can be replayed. The stand-in runs the CPU's kernels,
+ * so that the machines move too; it says nothing about GPUs (test_gpu_swarm.c does). */
 #include "base/file.h"
 #include "device/nvrtc.h"
 #include "tests/device/fake_cuda.h"
@@ -11,6 +11,12 @@
 #include <string.h>
 
 static const fake_cuda *fake;
+
+/* Machines stay in their places. */
+static void no_regroup(const void *args, uint64_t first, uint64_t last, uint64_t count)
+{
+    (void)args, (void)first, (void)last, (void)count;
+}
 
 /* The kernel's text is compiled for the GPU when it has changed: entries are found by content. */
 static int setup(void **state)
@@ -24,10 +30,11 @@ static int setup(void **state)
     for (int i = 0; i < DM_SWARM_BUILTINS; i++)
         fake->add_kernel(dm_swarm_builtins[i].name, dm_swarm_builtins[i].loop,
                          dm_swarm_builtins[i].args_size);
+    fake->add_kernel("dm_swarm_regroup_full_step", no_regroup, sizeof(dm_swarm_args));
     return 0;
 }
 
-/* Calls of the driver that a step may make: the launch, and the context around it. */
+/* Calls of the driver that a step may make: the launches, and the context around it. */
 static int allowed_calls(void)
 {
     return fake->calls("cuLaunchKernel") + fake->calls("cuCtxGetCurrent") +
@@ -35,7 +42,7 @@ static int allowed_calls(void)
            fake->calls("cuCtxPopCurrent_v2");
 }
 
-static void a_step_is_one_launch(void **state)
+static void a_step_is_two_launches(void **state)
 {
     char path[DM_PATH_MAX];
     dm_error err = {0};
@@ -60,10 +67,10 @@ static void a_step_is_one_launch(void **state)
 
     int launches = fake->calls("cuLaunchKernel"), others = fake->all_calls() - allowed_calls();
     dm_case_step(swarm, 6);
-    assert_int_equal(fake->calls("cuLaunchKernel") - launches, 6);
+    assert_int_equal(fake->calls("cuLaunchKernel") - launches, 12);
     assert_int_equal(fake->all_calls() - allowed_calls(), others);
     assert_ok(dm_swarm_reset(swarm, NULL, NULL, err));
-    assert_int_equal(fake->calls("cuLaunchKernel") - launches, 7);
+    assert_int_equal(fake->calls("cuLaunchKernel") - launches, 13);
     assert_int_equal(fake->all_calls() - allowed_calls(), others);
 
     dm_stream *stream = NULL;
@@ -94,4 +101,4 @@ static void a_step_is_one_launch(void **state)
     assert_int_equal(fake->retained(), 0);
 }
 
-DM_TESTS("swarm/cuda_fake", cmocka_unit_test_setup(a_step_is_one_launch, setup));
+DM_TESTS("swarm/cuda_fake", cmocka_unit_test_setup(a_step_is_two_launches, setup));
