@@ -4,6 +4,7 @@
 
 #include "kernel/internal.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -295,7 +296,7 @@ static dm_status list_floats(cell *one, float_list *list, dm_error *err)
 
 static dm_status difference(checker *c, dm_device *device, const dm_kernel_program *program,
                             const dm_kernel_args *args, uint8_t *at, dm_scalar scalar, double *out,
-                            dm_error *err)
+                            double *noise, dm_error *err)
 {
     const double h = 1e-6;
     double value = load_float(at, scalar), results[2];
@@ -306,8 +307,10 @@ static dm_status difference(checker *c, dm_device *device, const dm_kernel_progr
         results[side] = loss(c);
     }
     dm_kernel_store_number(at, (dm_kernel_scalar)scalar, value);
-    if (status == DM_OK)
+    if (status == DM_OK) {
         *out = (results[1] - results[0]) / (2 * h);
+        *noise = 8 * DBL_EPSILON * fmax(fabs(results[0]), fabs(results[1])) / h; /* rounding */
+    }
     return status;
 }
 
@@ -324,13 +327,14 @@ static dm_status compare_gradients(checker *c, dm_device *device, const dm_kerne
         status = list_floats(one, &list, err);
         size_t step = list.count / (size_t)per_cell + 1;
         for (size_t n = 0; n < list.count && status == DM_OK; n += step) {
-            double expected = 0;
+            double expected = 0, noise = 0;
             double found = load_float(one->grad + GUARD + list.offsets[n], list.scalars[n]);
             status = difference(c, device, program, args, one->before + GUARD + list.offsets[n],
-                                list.scalars[n], &expected, err);
+                                list.scalars[n], &expected, &noise, err);
             if (status != DM_OK || !isfinite(expected))
                 continue;
-            double scale = fmax(1.0, fabs(expected)), error = fabs(expected - found) / scale;
+            double scale = fmax(1.0, fabs(expected)),
+                   error = fmax(0, fabs(expected - found) - noise) / scale;
             if (!isfinite(error))
                 error = INFINITY;
             result->compared++;

@@ -367,12 +367,22 @@ static void reverse_atomic(adjoint *a, const dm_ir_op *op)
 
 /* ---- Functions of the program ---- */
 
+static bool has_floats(const dm_ir_function *f)
+{
+    for (int i = 0; i < f->value_count; i++) {
+        const dm_type *type = f->values[i].type;
+        if (type->floats || (type->kind == DM_TYPE_ARRAY && type->element->floats))
+            return true;
+    }
+    return false;
+}
+
 static void reverse_invoke(adjoint *a, const dm_ir_op *op)
 {
     dm_val args[300];
     int count = 0;
     bool wanted = op->result_count > 0 && a->touched[op->result];
-    if (!wanted && !op->callee->has_effects)
+    if ((!wanted && !op->callee->has_effects) || !has_floats(op->callee))
         return;
     dm_ir_function *backward = dm_adjoint(a->module, op->callee);
     if (backward == NULL) {
@@ -422,6 +432,11 @@ static void check_replayed(adjoint *a, const dm_ir_op *op)
                         a->f->values[root].name == NULL ? "the array" : a->f->values[root].name);
 }
 
+static bool needs_replay(const adjoint *a, const dm_ir_op *op)
+{
+    return op->callee->has_effects || dm_lower_find_custom(a->module, op->callee, true) != NULL;
+}
+
 /* A copy of blocks inside an operation: values inside get new copies, outer ones are used. */
 static dm_ir_block *copy_block(adjoint *a, const dm_ir_block *block, dm_val *inside)
 {
@@ -456,7 +471,7 @@ static dm_ir_block *copy_block(adjoint *a, const dm_ir_block *block, dm_val *ins
             if (r == 0)
                 copy->result = v;
         }
-        if (op->kind == DM_IR_INVOKE && op->callee->has_effects)
+        if (op->kind == DM_IR_INVOKE && needs_replay(a, op))
             copy->callee = dm_adjoint_replay(a->module, op->callee);
         if (op->kind == DM_IR_ATOMIC) { /* its value is not to be had: zero */
             copy->kind = DM_IR_ZERO;
@@ -491,7 +506,7 @@ static void replay_op(adjoint *a, dm_ir_block *out, const dm_ir_op *op)
             if (op->blocks[k] != NULL)
                 copy->blocks[k] = copy_block(a, op->blocks[k], inside);
     }
-    if (op->kind == DM_IR_INVOKE && op->callee->has_effects)
+    if (op->kind == DM_IR_INVOKE && needs_replay(a, op))
         copy->callee = dm_adjoint_replay(a->module, op->callee);
     if (op->kind == DM_IR_ATOMIC) {
         copy->kind = DM_IR_ZERO;
@@ -1235,16 +1250,6 @@ static dm_val make_params(adjoint *a, dm_ir_function *made)
     return has_result ? dm_ir_param(made, made->body, a->f->result, "adj_ret") : DM_VAL_NONE;
 }
 
-static bool has_floats(const dm_ir_function *f)
-{
-    for (int i = 0; i < f->value_count; i++) {
-        const dm_type *type = f->values[i].type;
-        if (type->floats || (type->kind == DM_TYPE_ARRAY && type->element->floats))
-            return true;
-    }
-    return false;
-}
-
 dm_ir_function *dm_adjoint(dm_module_unit *module, dm_ir_function *f)
 {
     if (f->backward != NULL || f->no_backward != NULL)
@@ -1266,6 +1271,20 @@ dm_ir_function *dm_adjoint(dm_module_unit *module, dm_ir_function *f)
     adjoint a = start(module, plain, made);
     find_written(&a, plain->body);
     dm_val given = make_params(&a, made);
+    const dm_custom *custom = dm_lower_find_custom(module, f, false);
+    if (custom != NULL) {
+        dm_val *slots =
+            dm_lang_alloc_array(lang, (size_t)plain->body->param_count + 1, sizeof *slots);
+        for (int i = 0; i < plain->body->param_count; i++)
+            slots[i] = a.slot[plain->body->params[i]];
+        f->backward = made; /* it may call f, which is no recursion */
+        dm_lower_custom_grad(module, f, custom, made, slots, given);
+        dm_ir_dce(made);
+        if (lang->error_count != errors)
+            f->backward = NULL;
+        f->no_backward = f->backward == NULL ? "its custom gradient has errors" : NULL;
+        return f->backward;
+    }
     scope *s = open_scope(&a, plain->body, NULL);
     const dm_ir_op *end = dm_ir_terminator(plain->body);
     if (given != DM_VAL_NONE)
@@ -1297,6 +1316,18 @@ dm_ir_function *dm_adjoint_replay(dm_module_unit *module, dm_ir_function *f)
     if (f->replay != NULL)
         return f->replay;
     dm_lang *lang = module->lang;
+    dm_custom *custom = dm_lower_find_custom(module, f, true);
+    if (custom != NULL) {
+        if (custom->decl == NULL) {
+            custom->decl = dm_lang_alloc(lang, sizeof *custom->decl);
+            *custom->decl = (dm_function_decl){
+                .ast = custom->ast, .scope = custom->scope, .name = custom->ast->name};
+        }
+        f->replay =
+            dm_lower_function(module, custom->decl, f->call_args, f->call_arg_count, f->pos);
+        if (f->replay != NULL)
+            return f->replay;
+    }
     dm_ir_function *made = dm_ir_function_new(lang, f->name);
     made->role = DM_IR_FUNCTION;
     made->pos = f->pos;

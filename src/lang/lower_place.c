@@ -415,6 +415,25 @@ static const char *atomic_kind(dm_token_kind op, const dm_type *type)
     }
 }
 
+/* wp.adjoint[array][i] += value: only where a gradient is kept */
+static void add_where_kept(dm_lower *lw, const dm_place *place, dm_val value, const char *kind)
+{
+    dm_ir_block *before = lw->b.block, *then = dm_ir_block_new(lw->lang),
+                *other = dm_ir_block_new(lw->lang);
+    dm_val kept;
+    if (!dm_lower_truth(lw, NULL, place->array, &kept))
+        return;
+    lw->b.block = then;
+    dm_lower_place_op(lw, DM_IR_ATOMIC, place, &value, 1, NULL)->text = kind;
+    dm_ir_op_new(&lw->b, DM_IR_YIELD, NULL, 0, NULL);
+    lw->b.block = other;
+    dm_ir_op_new(&lw->b, DM_IR_YIELD, NULL, 0, NULL);
+    lw->b.block = before;
+    dm_ir_op *choice = dm_ir_op_new(&lw->b, DM_IR_IF, &kept, 1, NULL);
+    choice->blocks[0] = then;
+    choice->blocks[1] = other;
+}
+
 void dm_lower_augmented(dm_lower *lw, const dm_ast *ast)
 {
     dm_place place;
@@ -425,6 +444,11 @@ void dm_lower_augmented(dm_lower *lw, const dm_ast *ast)
         if (!dm_lower_value(lw, ast->b, &value))
             return;
         const char *kind = atomic_kind(ast->op, type);
+        const dm_ir_op *def = lw->function->values[place.array].def;
+        if (def != NULL && def->kind == DM_IR_ADJOINT && kind != NULL) {
+            add_where_kept(lw, &place, value, kind);
+            return;
+        }
         if (kind != NULL && dm_lower_type(lw, value) == type) {
             dm_ir_op *op = dm_lower_place_op(lw, DM_IR_ATOMIC, &place, &value, 1, type);
             op->text = kind;

@@ -132,6 +132,19 @@ static void fill_function(dm_scope *scope, const dm_ast *ast)
     }
     if (ast->decorators != NULL && dm_ast_decorated(scope, ast, "func", &call))
         return;
+    bool grad = dm_ast_decorated(scope, ast, "func_grad", &call);
+    if (grad || dm_ast_decorated(scope, ast, "func_replay", &call)) {
+        if (call == NULL || call->count != 1 || call->items[0]->kind != DM_AST_NAME)
+            return;
+        dm_custom *made = dm_lang_alloc(scope->lang, sizeof *made);
+        *made = (dm_custom){.target = call->items[0]->name,
+                            .scope = scope,
+                            .ast = ast,
+                            .is_replay = !grad,
+                            .next = scope->module->customs};
+        scope->module->customs = made;
+        return;
+    }
     dm_scope *inner = scope_new(scope->lang, scope->module, scope);
     for (int i = 0; i < ast->count; i++)
         if (ast->items[i]->name != NULL)

@@ -23,6 +23,16 @@ typedef struct dm_library_found {
     struct dm_library_found *next;
 } dm_library_found;
 
+/* @wp.func_grad(f), @wp.func_replay(f): a function that stands in for f on the way back. */
+typedef struct dm_custom {
+    const char *target; /* the name f */
+    dm_scope *scope;
+    const dm_ast *ast;
+    bool is_replay;
+    dm_function_decl *decl; /* is_replay: made when first used */
+    struct dm_custom *next;
+} dm_custom;
+
 typedef struct dm_lang_module {
     dm_lang *lang;
     dm_module_options options;
@@ -32,6 +42,7 @@ typedef struct dm_lang_module {
     dm_ir_function *functions, *last_function; /* instances, callees before callers */
     int function_count;
     int call_depth; /* functions being compiled inside of each other */
+    dm_custom *customs;
     dm_library_found *library_found;
     dm_scope *library; /* our own functions in the dialect; NULL until one is needed */
     const dm_value *unknown;
@@ -63,6 +74,13 @@ const dm_value *dm_value_type(dm_lang *lang, const dm_type *type);
 dm_ir_function *dm_lower_function(dm_module_unit *module, dm_function_decl *decl,
                                   const dm_call_arg *args, int count, dm_pos call);
 dm_ir_function *dm_lower_kernel(dm_module_unit *module, dm_function_decl *decl);
+/* The function that was given for f's way back; NULL: none. */
+dm_custom *dm_lower_find_custom(dm_module_unit *module, const dm_ir_function *f, bool is_replay);
+/* Fill the body of f's backward function from @wp.func_grad. Its first parameters are f's, then
+ * come `slots`, one per parameter (NONE where it carries no gradient); `given` is the result's
+ * adjoint. */
+void dm_lower_custom_grad(dm_module_unit *module, const dm_ir_function *f, const dm_custom *custom,
+                          dm_ir_function *made, const dm_val *slots, dm_val given);
 /* The backward function; NULL when there is none (with the reason in no_backward). */
 dm_ir_function *dm_adjoint(dm_module_unit *module, dm_ir_function *f);
 /* The function without what it writes, for the values that the backward pass computes again. */

@@ -95,6 +95,7 @@ const char *dm_help_zero(dm_printer *pr, const dm_type *type);
 const char *dm_help_cast(dm_printer *pr, const dm_type *from, const dm_type *to);
 const char *dm_help_at(dm_printer *pr, const dm_type *array, bool gradient);
 const char *dm_help_view(dm_printer *pr, const dm_type *array, int indices);
+const char *dm_help_adjoint(dm_printer *pr, const dm_type *array);
 const char *dm_help_slice(dm_printer *pr, const dm_type *array, int mask);
 const char *dm_help_atomic(dm_printer *pr, const char *kind, const dm_type *type);
 const char *dm_help_accumulate(dm_printer *pr, const dm_type *type);

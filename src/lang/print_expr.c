@@ -380,6 +380,10 @@ void dm_print_op(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int level)
         dm_buffer_puts(out, dm_help_slice(pr, pr->f->values[op->args[0]].type, op->index));
         print_args(pr, out, op->args, op->arg_count);
         break;
+    case DM_IR_ADJOINT:
+        dm_buffer_puts(out, dm_help_adjoint(pr, type));
+        print_args(pr, out, op->args, 1);
+        break;
     case DM_IR_IS_NULL:
         dm_buffer_puts(out, level > 9 ? "(" : "");
         dm_print_value(pr, out, op->args[0], PRIMARY);

@@ -423,6 +423,17 @@ const char *dm_help_view(dm_printer *pr, const dm_type *array, int indices)
     return name;
 }
 
+const char *dm_help_adjoint(dm_printer *pr, const dm_type *array)
+{
+    const char *name = name_of(pr, array->suffix, "adjoint");
+    const char *type = dm_print_type(pr, array);
+    if (is_new(pr, name))
+        dm_buffer_printf(&pr->helpers,
+                         "%s %s %s(%s a)\n{\n    a.data = a.grad;\n    return a;\n}\n\n",
+                         dm_print_qualifier(pr), type, name, type);
+    return name;
+}
+
 /* Bounds that leave the array are cut to it; `mask` has a bit for each plain index. */
 const char *dm_help_slice(dm_printer *pr, const dm_type *array, int mask)
 {

@@ -312,5 +312,7 @@ int dm_type_bytes(const dm_type *type)
         bytes = dm_type_components(type) * scalars[type->scalar].bytes;
         break;
     }
+    if (bytes == 0)
+        bytes = 1; /* C has no empty structs */
     return (bytes + align - 1) / align * align;
 }

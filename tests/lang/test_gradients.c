@@ -206,6 +206,32 @@ static const gradient_case cases[] = {
      "    i = wp.tid()\n"
      "    w = put(y, i, x[i])\n"
      "    z[i] = w * w\n"},
+    {"custom_replay",
+     "@wp.func\ndef take(n: wp.array(dtype=int), seen: wp.array(dtype=int), i: int):\n"
+     "    k = wp.atomic_add(n, 0, 1)\n"
+     "    seen[i] = k\n"
+     "    return k\n"
+     "@wp.func_replay(take)\ndef take_again(n: wp.array(dtype=int), seen: wp.array(dtype=int), i: "
+     "int):\n"
+     "    return seen[i]\n"
+     "@wp.kernel\ndef custom_replay(n: wp.array(dtype=int), seen: wp.array(dtype=int), " X ", " Y
+     "):\n"
+     "    i = wp.tid()\n"
+     "    k = take(n, seen, i)\n"
+     "    y[k % 6] = x[i] * x[i]\n"},
+    {"custom_gradient",
+     "@wp.func\ndef cube(v: float, p: wp.vec3, a: wp.array(dtype=float), i: int):\n"
+     "    return v * v * v * p[0] * a[i], v * 2.0\n"
+     "@wp.func_grad(cube)\ndef cube_grad(v: float, p: wp.vec3, a: wp.array(dtype=float), i: int, "
+     "g: float, h: float):\n"
+     "    wp.adjoint[v] += 3.0 * v * v * p[0] * a[i] * g\n"
+     "    wp.adjoint[v] += 2.0 * h\n"
+     "    wp.adjoint[p][0] += v * v * v * a[i] * g\n"
+     "    wp.adjoint[a][i] += v * v * v * p[0] * g\n"
+     "@wp.kernel\ndef custom_gradient(" X ", p: wp.array(dtype=wp.vec3), " Y "):\n"
+     "    i = wp.tid()\n"
+     "    c, d = cube(x[i], p[i], x, 2)\n"
+     "    y[i] = c * c + d\n"},
     {"generic", "from typing import Any\n"
                 "@wp.func\ndef blend(a: Any, b: Any, t: float):\n"
                 "    return a * (1.0 - t) + b * t\n"
@@ -234,6 +260,27 @@ static void statements(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         check_case(&cases[i]);
+}
+
+/* A custom gradient is used as it is, right or not. */
+static void custom_gradients_count(void **state)
+{
+    (void)state;
+    const char *text = "import warp as wp\n"
+                       "@wp.func\n"
+                       "def f(x: float):\n"
+                       "    return x * x\n"
+                       "@wp.func_grad(f)\n"
+                       "def f_grad(x: float, g: float):\n"
+                       "    wp.adjoint[x] += 100.0 * g\n"
+                       "@wp.kernel\n"
+                       "def k(x: wp.array(dtype=float), y: wp.array(dtype=float)):\n"
+                       "    i = wp.tid()\n"
+                       "    y[i] = f(x[i])\n";
+    dm_check_result result;
+    dm_check_options options = {.seed = 7};
+    assert_ok(dm_kernel_check("t", text, strlen(text), "k", &options, &result, err));
+    assert_true(result.gradient_error > 5);
 }
 
 /* The check itself notices a wrong gradient: round() has none, but x * round(x) is not flat. */
@@ -268,5 +315,5 @@ static void no_backward_has_a_reason(void **state)
     assert_non_null(strstr(result.reason, "atomic"));
 }
 
-DM_TESTS("lang/gradients", DM_TEST(statements), DM_TEST(wrong_gradients_are_noticed),
-         DM_TEST(no_backward_has_a_reason))
+DM_TESTS("lang/gradients", DM_TEST(statements), DM_TEST(custom_gradients_count),
+         DM_TEST(wrong_gradients_are_noticed), DM_TEST(no_backward_has_a_reason))
