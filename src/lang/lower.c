@@ -258,10 +258,31 @@ static void find_target(dm_lower *lw, assigned *out, const dm_ast *target)
         add_assigned(lw, out, target->name, whole);
 }
 
+/* Random numbers change their state, an argument: `x = wp.randf(state)`. */
+static void find_states(dm_lower *lw, assigned *out, const dm_ast *at)
+{
+    if (at == NULL)
+        return;
+    if (at->kind == DM_AST_CALL && at->count > 0 && at->items[0]->kind == DM_AST_NAME &&
+        (at->a->kind == DM_AST_NAME || at->a->kind == DM_AST_ATTRIBUTE)) {
+        int variable = dm_lower_find_variable(lw, at->items[0]->name);
+        const dm_operand *now = variable < 0 ? NULL : &lw->variables[variable].now;
+        if (now != NULL && now->kind == DM_OPERAND_VALUE && now->value != DM_VAL_NONE &&
+            dm_lower_type(lw, now->value) == dm_type_scalar(lw->lang, DM_U32))
+            find_target(lw, out, at->items[0]);
+    }
+    find_states(lw, out, at->a);
+    find_states(lw, out, at->b);
+    find_states(lw, out, at->c);
+    for (int i = 0; i < at->count; i++)
+        find_states(lw, out, at->items[i]);
+}
+
 static void find_assigned(dm_lower *lw, assigned *out, const dm_ast *block)
 {
     for (int i = 0; block != NULL && i < block->count; i++) {
         const dm_ast *at = block->items[i];
+        find_states(lw, out, at);
         if (at->kind == DM_AST_ASSIGN)
             for (int t = 0; t < at->count; t++)
                 find_target(lw, out, at->items[t]);
@@ -395,6 +416,8 @@ static void start_loop(dm_lower *lw, dm_loop *loop, const dm_ast *ast)
 {
     assigned found = {0};
     find_assigned(lw, &found, ast->body);
+    if (ast->kind == DM_AST_WHILE)
+        find_states(lw, &found, ast->a);
     if (ast->kind == DM_AST_FOR)
         find_target(lw, &found, ast->a);
     split_assigned(lw, loop, &found);
