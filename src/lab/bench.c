@@ -233,6 +233,12 @@ static bool is_own_fault(dm_status status)
            status == DM_EINVAL;
 }
 
+static void pass_on(const dm_error *from, dm_error *to)
+{
+    if (to != NULL)
+        *to = *from;
+}
+
 static void skip(subject *s, const dm_error *why)
 {
     snprintf(s->row.skipped, sizeof s->row.skipped, "%.255s", why->message);
@@ -253,7 +259,7 @@ static dm_status run_rounds(point *p, dm_error *err)
             if (is_own_fault(status))
                 skip(s, &why);
             else if (status != DM_OK) {
-                *err = why;
+                pass_on(&why, err);
                 return status;
             }
         }
@@ -279,7 +285,7 @@ static dm_status run_point(point *p, dm_lab_bench_results *out, dm_lab_bench_lis
             skip(s, &why);
             status = DM_OK;
         } else if (status != DM_OK) {
-            *err = why;
+            pass_on(&why, err);
         }
     }
     if (status == DM_OK)
@@ -335,7 +341,7 @@ dm_status dm_lab_bench_run(const dm_lab_bench *b, dm_lab_bench_results *out,
     for (size_t i = 0; i < out->count; i++)
         measured += out->rows[i].skipped[0] == 0;
     if (status == DM_OK && measured == 0 && first.status != DM_OK) {
-        *err = first;
+        pass_on(&first, err);
         status = first.status;
     }
     return status;

@@ -24,12 +24,11 @@ dm_status dm_lab_plot_check(dm_error *err)
 
 bool dm_lab_plot_has_speedup(const dm_lab_group *g)
 {
-    bool own = false, reference = false;
-    for (size_t i = 0; i < g->backend_count; i++) {
-        own |= !g->is_reference[i];
-        reference |= g->is_reference[i];
-    }
-    return own && reference;
+    for (size_t b = 0; b < g->backend_count; b++)
+        for (size_t k = 0; k < g->backend_count; k++)
+            if (dm_lab_group_compares(g, b, k))
+                return true;
+    return false;
 }
 
 static void put_style(dm_buffer *out, const dm_lab_group *g, const char *title, const char *y)
@@ -79,8 +78,8 @@ static void put_speedup(dm_buffer *out, const dm_lab_group *g)
     size_t lines = 0;
     dm_buffer plot = DM_BUFFER_EMPTY;
     for (size_t b = 0; b < g->backend_count; b++)
-        for (size_t k = 0; k < g->backend_count && !g->is_reference[b]; k++) {
-            if (!g->is_reference[k])
+        for (size_t k = 0; k < g->backend_count; k++) {
+            if (!dm_lab_group_compares(g, b, k))
                 continue;
             dm_buffer_printf(out, "$s%zu << END\n", lines);
             size_t count = 0;

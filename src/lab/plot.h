@@ -34,6 +34,9 @@ typedef struct dm_lab_group {
 const dm_lab_figure *dm_lab_group_find(const dm_lab_group *group, const char *backend,
                                        uint64_t envs, size_t artifact);
 
+/* Is backend `b` of the group compared with `k`? Ours with references, the GPU with the CPU. */
+bool dm_lab_group_compares(const dm_lab_group *group, size_t b, size_t k);
+
 /* DM_EUNAVAILABLE, with the command that installs it, when there is no gnuplot. */
 dm_status dm_lab_plot_check(dm_error *err);
 /* Is there something that can be compared with a reference? */

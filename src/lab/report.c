@@ -157,6 +157,13 @@ const dm_lab_figure *dm_lab_group_find(const dm_lab_group *g, const char *backen
     return found;
 }
 
+bool dm_lab_group_compares(const dm_lab_group *g, size_t b, size_t k)
+{
+    bool gpu = strcmp(g->backends[b], dm_lab_vec_cuda.name) == 0;
+    return !g->is_reference[b] &&
+           (g->is_reference[k] || (gpu && strcmp(g->backends[k], dm_lab_vec_cpu.name) == 0));
+}
+
 /* ---- Writing ---- */
 
 static dm_status put(const report *r, const char *name, const void *bytes, size_t size,
@@ -197,8 +204,8 @@ static void put_head(dm_buffer *out, const dm_lab_group *g, const cell_style *st
     for (size_t b = 0; b < g->backend_count; b++)
         dm_buffer_printf(out, "%s%s, FPS%s", style->head, g->backends[b], style->end_head);
     for (size_t b = 0; b < g->backend_count; b++)
-        for (size_t k = 0; k < g->backend_count && !g->is_reference[b]; k++)
-            if (g->is_reference[k])
+        for (size_t k = 0; k < g->backend_count; k++)
+            if (dm_lab_group_compares(g, b, k))
                 dm_buffer_printf(out, "%s%s / %s%s", style->head, g->backends[b], g->backends[k],
                                  style->end_head);
     dm_buffer_puts(out, style->end_row);
@@ -219,8 +226,8 @@ static void put_cells(dm_buffer *out, const dm_lab_group *g, uint64_t envs, cons
         dm_buffer_puts(out, style->end_cell);
     }
     for (size_t b = 0; b < g->backend_count; b++)
-        for (size_t k = 0; k < g->backend_count && !g->is_reference[b]; k++) {
-            if (!g->is_reference[k])
+        for (size_t k = 0; k < g->backend_count; k++) {
+            if (!dm_lab_group_compares(g, b, k))
                 continue;
             const dm_lab_figure *f = dm_lab_group_find(g, g->backends[b], envs, SIZE_MAX);
             const dm_lab_figure *base =
@@ -239,10 +246,9 @@ static void put_table(dm_buffer *out, const dm_lab_group *g, const cell_style *s
 {
     put_head(out, g, style);
     if (style == &markdown) {
-        size_t references = 0;
-        for (size_t b = 0; b < g->backend_count; b++)
-            references += g->is_reference[b];
-        size_t columns = 1 + g->backend_count + references * (g->backend_count - references);
+        size_t columns = 1 + g->backend_count;
+        for (size_t i = 0; i < g->backend_count * g->backend_count; i++)
+            columns += dm_lab_group_compares(g, i / g->backend_count, i % g->backend_count);
         for (size_t i = 0; i < columns; i++)
             dm_buffer_puts(out, "|---:");
         dm_buffer_puts(out, "|\n");

@@ -260,6 +260,31 @@ static void a_report_has_tables_plots_and_a_page(void **state)
     refuses(DM_EXIT_IO, "exists already", "report", "a.json", "--out", "out/rep's");
 }
 
+/* A run with a GPU and one with references, elsewhere. */
+static void runs_of_several_machines_are_told_apart(void **state)
+{
+    need_gnuplot();
+    dm_test_result r;
+    write_artifact(state, "a.json", DM_LAB_BENCH_SCHEMA, "");
+    static const char gpu[] =
+        "{\"schema\": \"" DM_LAB_BENCH_SCHEMA "\", \"partial\": true, \"results\": ["
+        "{\"backend\": \"vec_cuda\", \"is_reference\": false, \"rom\": \"GAME.gb\", \"stage\": "
+        "\"emulate_only\", \"envs\": 1, \"machines\": 1, \"synchronized\": true, \"fps\": 8000, "
+        "\"fps_low\": 8000, \"fps_high\": 8000},"
+        "{\"backend\": \"vec_cpu\", \"is_reference\": false, \"rom\": \"GAME.gb\", \"stage\": "
+        "\"emulate_only\", \"envs\": 1, \"machines\": 1, \"synchronized\": true, \"fps\": 32000, "
+        "\"fps_low\": 32000, \"fps_high\": 32000},"
+        "{\"backend\": \"mgba_vec_mt\", \"is_reference\": true, \"rom\": \"GAME.gb\", \"stage\": "
+        "\"emulate_only\", \"envs\": 1, \"skipped\": \"not installed\"}]}";
+    assert_ok(dm_file_write(dm_test_path(state, "g.json"), gpu, sizeof gpu - 1, err));
+    command(&r, "report", "g.json", "a.json", "--out", "rep");
+    dm_test_expect_exit(&r, 0);
+    dm_test_result_free(&r);
+    has_text(state, "rep/table.md", "vec_cuda / vec_cpu", true);
+    has_text(state, "rep/table.md", "| 0.25 | 2.00 (other run) |", true);
+    has_text(state, "rep/index.html", "Partial: a run was interrupted", true);
+}
+
 static void a_real_sweep_can_be_reported(void **state)
 {
     need_gnuplot();
@@ -306,5 +331,6 @@ DM_TESTS("lab/bench", DM_TEST_IN_DIR(a_sweep_writes_one_artifact), DM_TEST_IN_DI
          DM_TEST_IN_DIR(missing_references_are_told_and_left_out),
          DM_TEST_IN_DIR(ctrl_c_keeps_what_was_measured), DM_TEST_IN_DIR(bad_sweeps_are_refused),
          DM_TEST_IN_DIR(a_report_has_tables_plots_and_a_page),
+         DM_TEST_IN_DIR(runs_of_several_machines_are_told_apart),
          DM_TEST_IN_DIR(a_real_sweep_can_be_reported), DM_TEST_IN_DIR(bad_artifacts_are_refused),
          DM_TEST_IN_DIR(a_missing_gnuplot_is_told));
