@@ -333,10 +333,8 @@ static dm_status compare_gradients(checker *c, dm_device *device, const dm_kerne
                                 list.scalars[n], &expected, &noise, err);
             if (status != DM_OK || !isfinite(expected))
                 continue;
-            double scale = fmax(1.0, fabs(expected)),
-                   error = fmax(0, fabs(expected - found) - noise) / scale;
-            if (!isfinite(error))
-                error = INFINITY;
+            double scale = fmax(1.0, fabs(expected)), off = fabs(expected - found);
+            double error = isfinite(off) ? fmax(0, off - noise) / scale : INFINITY;
             result->compared++;
             if (error >= result->gradient_error) {
                 result->gradient_error = error;

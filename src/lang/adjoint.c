@@ -48,10 +48,15 @@ typedef struct adjoint {
     dm_lang *lang;
     const dm_ir_function *f; /* without exits */
     dm_ir_builder b;
-    dm_val *map;   /* value of f -> its replayed value */
-    dm_val *slot;  /* value of f -> its adjoint's variable */
-    bool *touched; /* value of f: something was added to its adjoint */
-    scope **home;  /* value of f -> the scope of its block */
+    dm_val *map;    /* value of f -> its replayed value */
+    dm_val *slot;   /* value of f -> its adjoint's variable */
+    bool *touched;  /* value of f: something was added to its adjoint */
+    scope **home;   /* value of f -> the scope of its block */
+    dm_val *inside; /* value of f -> its copy, while blocks are copied; NONE otherwise */
+    dm_val *copied; /* which of them are set */
+    int copied_count, copied_capacity;
+    int *seen; /* value of f: the last search that met it */
+    int searches;
     const char *failure;
     dm_pos failure_pos;
     alias *alias;
@@ -437,14 +442,29 @@ static bool needs_replay(const adjoint *a, const dm_ir_op *op)
     return op->callee->has_effects || dm_lower_find_custom(a->module, op->callee, true) != NULL;
 }
 
-/* A copy of blocks inside an operation: values inside get new copies, outer ones are used. */
-static dm_ir_block *copy_block(adjoint *a, const dm_ir_block *block, dm_val *inside)
+static void set_inside(adjoint *a, dm_val v, dm_val copy)
 {
+    a->inside[v] = copy;
+    DM_LANG_PUSH(a->lang, a->copied, a->copied_count, a->copied_capacity, v);
+}
+
+/* Before a new copy: what the last one set is forgotten. */
+static void clear_inside(adjoint *a)
+{
+    for (int i = 0; i < a->copied_count; i++)
+        a->inside[a->copied[i]] = DM_VAL_NONE;
+    a->copied_count = 0;
+}
+
+/* A copy of blocks inside an operation: values inside get new copies, outer ones are used. */
+static dm_ir_block *copy_block(adjoint *a, const dm_ir_block *block)
+{
+    const dm_val *inside = a->inside;
     dm_ir_block *made = dm_ir_block_new(a->lang);
     dm_ir_function *to = a->b.function;
     for (int i = 0; i < block->param_count; i++) {
         dm_val v = block->params[i];
-        inside[v] = dm_ir_param(to, made, type_of(a, v), a->f->values[v].name);
+        set_inside(a, v, dm_ir_param(to, made, type_of(a, v), a->f->values[v].name));
     }
     for (int i = 0; i < block->count; i++) {
         const dm_ir_op *op = block->ops[i];
@@ -462,12 +482,12 @@ static dm_ir_block *copy_block(adjoint *a, const dm_ir_block *block, dm_val *ins
                 inside[op->args[k]] != DM_VAL_NONE ? inside[op->args[k]] : use(a, op->args[k]);
         for (int k = 0; k < 2; k++)
             if (op->blocks[k] != NULL)
-                copy->blocks[k] = copy_block(a, op->blocks[k], inside);
+                copy->blocks[k] = copy_block(a, op->blocks[k]);
         for (int r = 0; r < op->result_count; r++) {
             dm_val v =
                 dm_ir_value_new(to, type_of(a, op->result + r), a->f->values[op->result + r].name);
             to->values[v].def = copy;
-            inside[op->result + r] = v;
+            set_inside(a, op->result + r, v);
             if (r == 0)
                 copy->result = v;
         }
@@ -482,14 +502,6 @@ static dm_ir_block *copy_block(adjoint *a, const dm_ir_block *block, dm_val *ins
     return made;
 }
 
-static dm_val *no_values(adjoint *a)
-{
-    dm_val *list = dm_lang_alloc_array(a->lang, (size_t)a->f->value_count + 1, sizeof *list);
-    for (int i = 0; i < a->f->value_count; i++)
-        list[i] = DM_VAL_NONE;
-    return list;
-}
-
 /* Place one operation whose results were asked for. */
 static void replay_op(adjoint *a, dm_ir_block *out, const dm_ir_op *op)
 {
@@ -501,10 +513,10 @@ static void replay_op(adjoint *a, dm_ir_block *out, const dm_ir_op *op)
     for (int i = 0; i < op->arg_count; i++)
         copy->args[i] = use(a, op->args[i]);
     if (op->blocks[0] != NULL) {
-        dm_val *inside = no_values(a);
+        clear_inside(a);
         for (int k = 0; k < 2; k++)
             if (op->blocks[k] != NULL)
-                copy->blocks[k] = copy_block(a, op->blocks[k], inside);
+                copy->blocks[k] = copy_block(a, op->blocks[k]);
     }
     if (op->kind == DM_IR_INVOKE && needs_replay(a, op))
         copy->callee = dm_adjoint_replay(a->module, op->callee);
@@ -687,14 +699,14 @@ typedef struct loop {
     int needed_count;
 } loop;
 
-static void mark_inner(adjoint *a, loop *l, bool *seen, const dm_ir_block *block);
+static void mark_inner(adjoint *a, loop *l, const dm_ir_block *block);
 
 /* Mark the carried values that `v` is computed from. */
-static void mark_origin(adjoint *a, loop *l, bool *seen, dm_val v)
+static void mark_origin(adjoint *a, loop *l, dm_val v)
 {
-    if (seen[v])
+    if (a->seen[v] == a->searches)
         return;
-    seen[v] = true;
+    a->seen[v] = a->searches;
     for (int i = 0; i < l->op->result_count; i++)
         if (l->head->params[l->skip + i] == v && !l->needed[i]) {
             l->needed[i] = true;
@@ -704,21 +716,21 @@ static void mark_origin(adjoint *a, loop *l, bool *seen, dm_val v)
     if (def == NULL || a->home[v] == NULL || a->home[v]->source != l->body)
         return; /* from outside */
     for (int i = 0; i < def->arg_count; i++)
-        mark_origin(a, l, seen, def->args[i]);
+        mark_origin(a, l, def->args[i]);
     for (int k = 0; k < 2; k++)
         if (def->blocks[k] != NULL)
-            mark_inner(a, l, seen, def->blocks[k]);
+            mark_inner(a, l, def->blocks[k]);
 }
 
-static void mark_inner(adjoint *a, loop *l, bool *seen, const dm_ir_block *block)
+static void mark_inner(adjoint *a, loop *l, const dm_ir_block *block)
 {
     for (int i = 0; i < block->count; i++) {
         const dm_ir_op *op = block->ops[i];
         for (int n = 0; n < op->arg_count; n++)
-            mark_origin(a, l, seen, op->args[n]);
+            mark_origin(a, l, op->args[n]);
         for (int b = 0; b < 2; b++)
             if (op->blocks[b] != NULL)
-                mark_inner(a, l, seen, op->blocks[b]);
+                mark_inner(a, l, op->blocks[b]);
     }
 }
 
@@ -732,12 +744,12 @@ static void find_needed(adjoint *a, loop *l)
         l->needed[i] = a->map[l->head->params[l->skip + i]] != DM_VAL_NONE;
         l->needed_count += l->needed[i];
     }
-    bool *seen = dm_lang_alloc_array(a->lang, (size_t)a->f->value_count + 1, sizeof *seen);
+    a->searches++;
     do {
         before = l->needed_count;
         for (int i = 0; i < count; i++)
             if (l->needed[i])
-                mark_origin(a, l, seen, l->end->args[i]);
+                mark_origin(a, l, l->end->args[i]);
     } while (l->needed_count != before);
 }
 
@@ -746,21 +758,20 @@ static void find_needed(adjoint *a, loop *l)
 static void replay_round(adjoint *a, const loop *l, const dm_val *from, dm_val counter,
                          dm_val *next)
 {
-    dm_val *inside = no_values(a);
+    clear_inside(a);
     int n = 0;
     for (int i = 0; i < l->op->result_count; i++)
         if (l->needed[i])
-            inside[l->head->params[l->skip + i]] = from[n++];
+            set_inside(a, l->head->params[l->skip + i], from[n++]);
     if (l->skip > 0)
-        inside[l->head->params[0]] = counter;
+        set_inside(a, l->head->params[0], counter);
     /* Carried values that are not needed feed only what will be dropped. */
     for (int i = 0; i < l->op->result_count; i++) {
         dm_val v = l->head->params[l->skip + i];
-        if (inside[v] == DM_VAL_NONE)
-            inside[v] = dm_ir_zero(&a->b, type_of(a, v));
+        if (a->inside[v] == DM_VAL_NONE)
+            set_inside(a, v, dm_ir_zero(&a->b, type_of(a, v)));
     }
-    dm_ir_block *copy =
-        copy_block(a, &(dm_ir_block){.ops = l->body->ops, .count = l->body->count}, inside);
+    dm_ir_block *copy = copy_block(a, &(dm_ir_block){.ops = l->body->ops, .count = l->body->count});
     for (int i = 0; i < copy->count; i++)
         if (!dm_ir_is_terminator(copy->ops[i]->kind))
             dm_ir_append(a->lang, a->b.block, copy->ops[i]);
@@ -768,7 +779,7 @@ static void replay_round(adjoint *a, const loop *l, const dm_val *from, dm_val c
     for (int i = 0; i < l->op->result_count; i++)
         if (l->needed[i]) {
             dm_val v = l->end->args[i];
-            next[n++] = inside[v] != DM_VAL_NONE ? inside[v] : use(a, v);
+            next[n++] = a->inside[v] != DM_VAL_NONE ? a->inside[v] : use(a, v);
         }
 }
 
@@ -832,14 +843,14 @@ static dm_val count_rounds(adjoint *a, const loop *l)
     dm_ir_function *to = a->b.function;
     const dm_type *i32 = dm_type_scalar(a->lang, DM_I32);
     int count = l->op->result_count;
-    dm_val *inside = no_values(a);
+    clear_inside(a);
     dm_val *args = dm_lang_alloc_array(a->lang, (size_t)count + 1, sizeof *args);
     for (int i = 0; i < count; i++)
         args[i] = use(a, l->op->args[i]);
     args[count] = constant(a, 0);
-    dm_ir_block *head = copy_block(a, l->head, inside), *body;
+    dm_ir_block *head = copy_block(a, l->head), *body;
     dm_val counter = dm_ir_param(to, head, i32, "n");
-    body = copy_block(a, l->body, inside);
+    body = copy_block(a, l->body);
     dm_ir_op *end = body->ops[body->count - 1];
     dm_ir_block *before = a->b.block;
     body->count--;
@@ -1064,17 +1075,21 @@ static void reverse_loop(adjoint *a, scope *outer, const dm_ir_op *op)
     scope *s = make_round(a, &l, outer);
     /* What the round's replay will ask for shows which carried values it needs. */
     int aliases = a->alias_count;
-    dm_val *saved = dm_lang_alloc_array(a->lang, (size_t)a->f->value_count + 1, sizeof *saved);
-    memcpy(saved, a->map, (size_t)a->f->value_count * sizeof *saved);
+    int kept = 0, count = l.body->param_count;
+    for (int i = 0; i < l.body->count; i++)
+        count += l.body->ops[i]->result_count;
+    dm_val *saved = dm_lang_alloc_array(a->lang, (size_t)count + 1, sizeof *saved);
+    for (int i = 0; i < l.body->count; i++)
+        for (int r = 0; r < l.body->ops[i]->result_count; r++)
+            saved[kept++] = a->map[l.body->ops[i]->result + r];
     replay_block(a, l.body);
     find_needed(a, &l);
-    for (int i = 0; i < l.head->param_count; i++)
-        saved[l.head->params[i]] = a->map[l.head->params[i]];
     a->alias_count = aliases;
     /* Values of the body that only the trial asked for are asked for again by the real one. */
-    for (int i = 0; i < a->f->value_count; i++)
-        if (a->home[i] == s)
-            a->map[i] = saved[i];
+    kept = 0;
+    for (int i = 0; i < l.body->count; i++)
+        for (int r = 0; r < l.body->ops[i]->result_count; r++)
+            a->map[l.body->ops[i]->result + r] = saved[kept++];
     a->b.block = before;
     if (is_for && l.needed_count == 0)
         plain_loop(a, &l, s);
@@ -1218,8 +1233,10 @@ static adjoint start(dm_module_unit *module, const dm_ir_function *f, dm_ir_func
     a.touched = per_value(&a, sizeof *a.touched);
     a.home = per_value(&a, sizeof *a.home);
     a.written = per_value(&a, sizeof *a.written);
+    a.inside = per_value(&a, sizeof *a.inside);
+    a.seen = per_value(&a, sizeof *a.seen);
     for (int i = 0; i < f->value_count; i++)
-        a.map[i] = a.slot[i] = DM_VAL_NONE;
+        a.map[i] = a.slot[i] = a.inside[i] = DM_VAL_NONE;
     return a;
 }
 
@@ -1335,13 +1352,12 @@ dm_ir_function *dm_adjoint_replay(dm_module_unit *module, dm_ir_function *f)
     made->base_name = dm_lang_format(lang, "%s_replay", f->base_name);
     adjoint a = start(module, f, made);
     f->replay = made;
-    dm_val *inside = no_values(&a);
     for (int i = 0; i < f->body->param_count; i++) {
         dm_val v = f->body->params[i];
-        inside[v] = dm_ir_param(made, made->body, type_of(&a, v), f->values[v].name);
+        set_inside(&a, v, dm_ir_param(made, made->body, type_of(&a, v), f->values[v].name));
     }
     dm_ir_block *copy =
-        copy_block(&a, &(dm_ir_block){.ops = f->body->ops, .count = f->body->count}, inside);
+        copy_block(&a, &(dm_ir_block){.ops = f->body->ops, .count = f->body->count});
     append_all(&a, made->body, copy);
     dm_ir_dce(made);
     return made;

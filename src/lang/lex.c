@@ -394,12 +394,12 @@ static void lex_line_end(lexer *lx)
 
 dm_token *dm_lang_lex(dm_lang *lang, const dm_lang_source *source, int *count)
 {
-    lexer *lx = dm_lang_alloc(lang, sizeof *lx);
-    *lx = (lexer){.lang = lang,
-                  .source = source,
-                  .at = source->text,
-                  .end = source->text + source->size,
-                  .indent_count = 1};
+    lexer state, *lx = &state;
+    state = (lexer){.lang = lang,
+                    .source = source,
+                    .at = source->text,
+                    .end = source->text + source->size,
+                    .indent_count = 1};
     if (source->size >= 3 && memcmp(source->text, "\xEF\xBB\xBF", 3) == 0)
         lx->at += 3;
     lex_indentation(lx);

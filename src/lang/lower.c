@@ -64,16 +64,24 @@ typedef struct changes {
     int count, capacity;
 } changes;
 
+static bool first_seen(dm_lower *lw, int variable)
+{
+    dm_variable *v = &lw->variables[variable];
+    bool first = v->mark != lw->marks;
+    if (first)
+        v->changed[0] = v->changed[1] = 0;
+    v->mark = lw->marks;
+    return first;
+}
+
 /* What was changed since the log had `mark` entries; the changes are undone. */
 static changes take_changes(dm_lower *lw, int mark)
 {
     changes out = {0};
+    lw->marks++;
     for (int i = mark; i < lw->undo_count; i++) {
         int variable = lw->undo[i].variable;
-        bool first = true; /* only once each: the first entry has the value before */
-        for (int k = 0; first && k < out.count && out.count < 8; k++)
-            first = out.items[k].variable != variable;
-        if (!first)
+        if (!first_seen(lw, variable))
             continue;
         change one = {.variable = variable, .value = lw->variables[variable].now};
         DM_LANG_PUSH(lw->lang, out.items, out.count, out.capacity, one);
@@ -130,31 +138,32 @@ static void end_with(dm_lower *lw, dm_ir_block *block, dm_ir_kind kind, const dm
     lw->b.block = before;
 }
 
-/* Variables that either branch changed, each once. */
+/* Variables that a branch which goes on changed, each once. */
 static int *merged_variables(dm_lower *lw, const branch *a, const branch *b, int *count)
 {
-    int total = (a->ended ? 0 : a->changed.count) + (b->ended ? 0 : b->changed.count);
-    int *list = dm_lang_alloc_array(lw->lang, (size_t)total + 1, sizeof *list);
-    bool *seen = dm_lang_alloc_array(lw->lang, (size_t)lw->variable_count + 1, sizeof *seen);
+    int *list = dm_lang_alloc_array(lw->lang, (size_t)(a->changed.count + b->changed.count) + 1,
+                                    sizeof *list);
     const branch *both[] = {a, b};
+    lw->marks++;
     *count = 0;
     for (int k = 0; k < 2; k++) {
-        for (int i = 0; !both[k]->ended && i < both[k]->changed.count; i++) {
+        for (int i = 0; i < both[k]->changed.count; i++) {
             int variable = both[k]->changed.items[i].variable;
-            if (!seen[variable])
+            bool first = first_seen(lw, variable);
+            lw->variables[variable].changed[k] = i + 1;
+            if (first && !(a->ended && k == 0) && !(b->ended && k == 1))
                 list[(*count)++] = variable;
-            seen[variable] = true;
+            else if (first)
+                lw->variables[variable].mark = 0; /* listed if the other branch changed it too */
         }
     }
     return list;
 }
 
-static dm_operand changed_value(const dm_lower *lw, const branch *from, int variable)
+static dm_operand changed_value(const dm_lower *lw, const branch *from, int variable, int which)
 {
-    for (int i = 0; i < from->changed.count; i++)
-        if (from->changed.items[i].variable == variable)
-            return from->changed.items[i].value;
-    return lw->variables[variable].now;
+    int at = lw->variables[variable].changed[which];
+    return at > 0 ? from->changed.items[at - 1].value : lw->variables[variable].now;
 }
 
 static void merge(dm_lower *lw, dm_val condition, branch *then, branch *other)
@@ -165,7 +174,8 @@ static void merge(dm_lower *lw, dm_val condition, branch *then, branch *other)
     dm_val *other_args = dm_lang_alloc_array(lw->lang, (size_t)count + 1, sizeof *other_args);
     int *result_of = dm_lang_alloc_array(lw->lang, (size_t)count + 1, sizeof *result_of);
     for (int i = 0; i < count; i++) {
-        dm_operand a = changed_value(lw, then, list[i]), b = changed_value(lw, other, list[i]);
+        dm_operand a = changed_value(lw, then, list[i], 0),
+                   b = changed_value(lw, other, list[i], 1);
         const dm_type *type = lw->variables[list[i]].type;
         bool values = (a.kind == DM_OPERAND_VALUE || a.kind == DM_OPERAND_ERROR) &&
                       (b.kind == DM_OPERAND_VALUE || b.kind == DM_OPERAND_ERROR) && type != NULL;
@@ -956,14 +966,29 @@ void dm_lower_custom_grad(dm_module_unit *module, const dm_ir_function *f, const
 
 /* ---- Adjoint expressions of builtins ---- */
 
+/* The text of a row is parsed once in a compilation. */
+static const dm_ast *adjoint_tree(dm_module_unit *module, const char *text)
+{
+    dm_lang *lang = module->lang;
+    dm_text_tree **slot = &module->trees[((uintptr_t)text >> 3) % DM_MODULE_TREES];
+    for (const dm_text_tree *t = *slot; t != NULL; t = t->next)
+        if (t->text == text)
+            return t->tree;
+    dm_lang_source *source = dm_lang_add_source(lang, "adjoint", text, strlen(text));
+    source->library = true;
+    dm_text_tree *made = dm_lang_alloc(lang, sizeof *made);
+    *made = (dm_text_tree){.text = text, .next = *slot};
+    made->tree = dm_lang_parse_expression(lang, source);
+    *slot = made;
+    return made->tree;
+}
+
 bool dm_lower_adjoint_text(dm_module_unit *module, dm_ir_builder *b, const char *text,
                            const char *const *names, const dm_val *values, int count,
                            const dm_type *wanted, dm_val *out)
 {
     dm_lang *lang = module->lang;
-    dm_lang_source *source = dm_lang_add_source(lang, "adjoint", text, strlen(text));
-    source->library = true;
-    dm_ast *ast = dm_lang_parse_expression(lang, source);
+    const dm_ast *ast = adjoint_tree(module, text);
     dm_lower *lw = dm_lang_alloc(lang, sizeof *lw);
     start(lw, module, module->root, b->function);
     lw->b = *b;

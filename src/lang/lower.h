@@ -35,6 +35,8 @@ typedef struct dm_variable {
     dm_operand now;      /* its value at this point; ERROR kind and no value: not set yet */
     const dm_type *type; /* of its first value; kept */
     bool bad;            /* its value had an error */
+    int mark;            /* stamp of the merge that saw it last, see lower.c */
+    int changed[2];      /* its place among that merge's changes + 1; 0: not changed there */
 } dm_variable;
 
 typedef struct dm_undo {
@@ -73,6 +75,7 @@ typedef struct dm_lower {
     dm_loop *loop;
     bool ended;     /* behind a return, break or continue: what follows is not compiled */
     bool weak;      /* number literals take the type of what they meet (adjoint expressions) */
+    int marks;      /* merges so far */
     int tid_wanted; /* how many values an assignment wants of tid() */
 } dm_lower;
 

@@ -33,6 +33,14 @@ typedef struct dm_custom {
     struct dm_custom *next;
 } dm_custom;
 
+/* An expression of ours, parsed. */
+typedef struct dm_text_tree {
+    const char *text;
+    const dm_ast *tree;
+    struct dm_text_tree *next;
+} dm_text_tree;
+#define DM_MODULE_TREES 64
+
 typedef struct dm_lang_module {
     dm_lang *lang;
     dm_module_options options;
@@ -43,6 +51,7 @@ typedef struct dm_lang_module {
     int function_count;
     int call_depth; /* functions being compiled inside of each other */
     dm_custom *customs;
+    dm_text_tree *trees[DM_MODULE_TREES];
     dm_library_found *library_found;
     dm_scope *library; /* our own functions in the dialect; NULL until one is needed */
     const dm_value *unknown;
