@@ -21,7 +21,9 @@ build: ## build the library, the command and the tests into build/
 	@tools/bootstrap
 	@tools/build $(BUILD)
 
-demo: build ## devices tested, ROMs checked, a short comparison with mGBA, a short benchmark and its report
+demo: ## devices tested, ROMs checked, a short comparison with mGBA, a short benchmark and its report
+	@tools/bootstrap
+	@TARGETS="src/cli/dotmatrix roms" tools/build $(BUILD)
 	@tools/demo $(BUILD)
 
 test: build ## run every test; the last line counts them
