@@ -793,7 +793,7 @@ typedef struct building {
 } building;
 
 static building begin_for(adjoint *a, const char *name, dm_val first, dm_val last, dm_val step,
-                          dm_val *initial, int count)
+                          dm_val *initial, const char *const *names, int count)
 {
     building made = {.before = a->b.block,
                      .body = dm_ir_block_new(a->lang),
@@ -804,8 +804,7 @@ static building begin_for(adjoint *a, const char *name, dm_val first, dm_val las
     made.params = dm_lang_alloc_array(a->lang, (size_t)count + 1, sizeof *made.params);
     for (int i = 0; i < count; i++)
         made.params[i] =
-            dm_ir_param(a->b.function, made.body, a->b.function->values[initial[i]].type,
-                        a->b.function->values[initial[i]].name);
+            dm_ir_param(a->b.function, made.body, a->b.function->values[initial[i]].type, names[i]);
     a->b.block = made.body;
     return made;
 }
@@ -866,7 +865,7 @@ static dm_val count_rounds(adjoint *a, const loop *l)
     op->no_break = true;
     op->result_count = count + 1;
     for (int i = 0; i <= count; i++) {
-        dm_val v = dm_ir_value_new(to, to->values[args[i]].type, i == count ? "n" : NULL);
+        dm_val v = dm_ir_value_new(to, to->values[args[i]].type, to->values[head->params[i]].name);
         to->values[v].def = op;
         if (i == 0)
             op->result = v;
@@ -971,7 +970,8 @@ static void plain_loop(adjoint *a, loop *l, const scope *s)
         down = dm_ir_const_int(a->f, l->op->args[2], &step) ? constant(a, (int)-step)
                                                             : call_row(a, "neg", &by, 1);
     }
-    building made = begin_for(a, a->f->values[l->head->params[0]].name, start, end, down, NULL, 0);
+    building made =
+        begin_for(a, a->f->values[l->head->params[0]].name, start, end, down, NULL, NULL, 0);
     define(a, l->head->params[0], made.counter);
     close_scope(a, s, a->b.block);
     end_for(a, &made, NULL);
@@ -993,8 +993,8 @@ static int tape_length(const adjoint *a, const loop *l)
 static void counted_loop(adjoint *a, loop *l, const scope *s)
 {
     dm_val rounds = trip_count(a, l), one = constant(a, 1);
-    building made =
-        begin_for(a, "it", call2(a, "sub", rounds, one), constant(a, -1), constant(a, -1), NULL, 0);
+    building made = begin_for(a, "it", call2(a, "sub", rounds, one), constant(a, -1),
+                              constant(a, -1), NULL, NULL, 0);
     close_scope(a, s, a->b.block);
     end_for(a, &made, NULL);
 }
@@ -1006,6 +1006,7 @@ static void taped_loop(adjoint *a, loop *l, const scope *s)
     dm_val *tapes = dm_lang_alloc_array(a->lang, (size_t)count + 1, sizeof *tapes);
     dm_val *initial = dm_lang_alloc_array(a->lang, (size_t)count + 1, sizeof *initial);
     dm_val *next = dm_lang_alloc_array(a->lang, (size_t)count + 1, sizeof *next);
+    const char **names = dm_lang_alloc_array(a->lang, (size_t)count + 1, sizeof *names);
     for (int i = 0; i < l->op->result_count; i++) {
         if (!l->needed[i])
             continue;
@@ -1015,13 +1016,15 @@ static void taped_loop(adjoint *a, loop *l, const scope *s)
         a->b.function->values[tape->result].name =
             dm_lang_format(a->lang, "tape_%s", name == NULL ? "t" : name);
         tapes[n] = tape->result;
+        names[n] = name;
         initial[n++] = use(a, l->op->args[l->fixed + i]);
     }
     /* Segments, the last one first. */
     dm_val k = constant(a, length), one = constant(a, 1), zero = constant(a, 0);
     dm_val top = call2(a, "mul", call2(a, "div", call2(a, "sub", rounds, one), k), k);
-    building segment = begin_for(a, "start", top, constant(a, -1), constant(a, -length), NULL, 0);
-    building skipped = begin_for(a, "it", zero, segment.counter, one, initial, count);
+    building segment =
+        begin_for(a, "start", top, constant(a, -1), constant(a, -length), NULL, NULL, 0);
+    building skipped = begin_for(a, "it", zero, segment.counter, one, initial, names, count);
     replay_round(a, l, skipped.params, counter_at(a, l, skipped.counter), next);
     dm_ir_op *to_start = end_for(a, &skipped, next);
 
@@ -1031,7 +1034,7 @@ static void taped_loop(adjoint *a, loop *l, const scope *s)
     dm_val *from = dm_lang_alloc_array(a->lang, (size_t)count + 1, sizeof *from);
     for (int i = 0; i < count; i++)
         from[i] = to_start->result + i;
-    building taped = begin_for(a, "it", zero, length_here, one, from, count);
+    building taped = begin_for(a, "it", zero, length_here, one, from, names, count);
     for (int i = 0; i < count; i++) {
         dm_val args[] = {tapes[i], taped.counter, taped.params[i]};
         dm_ir_op_new(&a->b, DM_IR_RECORD, args, 3, NULL);
@@ -1041,7 +1044,7 @@ static void taped_loop(adjoint *a, loop *l, const scope *s)
     end_for(a, &taped, next);
 
     building back = begin_for(a, "it", call2(a, "sub", length_here, one), constant(a, -1),
-                              constant(a, -1), NULL, 0);
+                              constant(a, -1), NULL, NULL, 0);
     n = 0;
     for (int i = 0; i < l->op->result_count; i++) {
         if (!l->needed[i])

@@ -230,6 +230,7 @@ static void lower_if(dm_lower *lw, const dm_ast *ast)
         return;
     }
     branch then = lower_branch(lw, ast->body), other = lower_branch(lw, ast->other);
+    lw->b.pos = ast->pos;
     merge(lw, condition, &then, &other);
 }
 
@@ -456,6 +457,7 @@ static void lower_while(dm_lower *lw, const dm_ast *ast)
     if (!lw->ended)
         loop_exit(lw, &loop, DM_IR_YIELD);
     lw->b.block = before;
+    lw->b.pos = ast->pos;
     finish_loop(lw, &loop, DM_IR_WHILE, NULL, head, body, initial, mark);
 }
 
@@ -543,6 +545,7 @@ static void lower_for(dm_lower *lw, const dm_ast *ast)
     if (!lw->ended)
         loop_exit(lw, &loop, DM_IR_YIELD);
     lw->b.block = before;
+    lw->b.pos = ast->pos;
     finish_loop(lw, &loop, DM_IR_FOR, bounds, body, NULL, initial, mark);
 }
 

@@ -34,7 +34,7 @@ static void source_line(dm_printer *pr, dm_pos pos)
 {
     const dm_lang_source *source;
     int number, column;
-    if (!pr->options.lines || pos == DM_POS_NONE)
+    if (!pr->options.lines || pos == DM_POS_NONE || pr->f->is_backward)
         return;
     dm_lang_locate(pr->lang, pos, &source, &number, &column);
     if (source->library || (dm_pos)number == pr->last_line)

@@ -561,8 +561,9 @@ static void fold_into_ends(planner *p, const dm_ir_block *block)
         dm_val v = end->args[a];
         const dm_ir_op *def = p->f->values[v].def;
         if (def == NULL || p->plan[v].inlined || p->plan[v].uses != 1 || def->result_count != 1 ||
-            dm_ir_infos[def->kind].effect != DM_IR_PURE || def->kind == DM_IR_INSERT ||
-            def->kind == DM_IR_SETFIELD || def->kind == DM_IR_ZERO ||
+            !(dm_ir_infos[def->kind].effect == DM_IR_PURE ||
+              (def->kind == DM_IR_INVOKE && !def->callee->has_effects)) ||
+            def->kind == DM_IR_INSERT || def->kind == DM_IR_SETFIELD || def->kind == DM_IR_ZERO ||
             p->use_block[v] != p->def_block[v] + 1 ||
             any_write_between(p, p->def_number[v], p->plan[v].last))
             continue;
