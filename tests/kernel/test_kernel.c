@@ -119,8 +119,8 @@ static void mistakes_are_told(void **state)
                      DM_EINVAL);
     dm_kernel *broken = dm_kernel_file_find(o.file, "broken");
     assert_int_equal(dm_kernel_compile(broken, &err), DM_ECOMPILE);
-    assert_int_equal(err.line, 13);
-    assert_non_null(strstr(dm_kernel_file_messages(o.file), "t.py:13:12: error: "));
+    assert_int_equal(err.line, 12);
+    assert_non_null(strstr(dm_kernel_file_messages(o.file), "t.py:12:12: error: "));
     assert_null(dm_kernel_file_find(o.file, "none"));
     close_kernel(&o);
     dm_kernel_file *file;
