@@ -316,7 +316,8 @@ dm_status dm_kernel_program_create(dm_kernel *kernel, dm_device *device, dm_kern
     if (program == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     const char *name = compiled(kernel)->forward->entry_name;
-    dm_module_desc desc = {.name = name, .text = text};
+    static const char *const cpu_options[] = {"-fwrapv", NULL}; /* integers wrap, as on a GPU */
+    dm_module_desc desc = {.name = name, .text = text, .cpu_options = cpu_options};
     program->name = strdup(name);
     program->block_size = kernel->block_size;
     program->dimensions = kernel->dimensions;

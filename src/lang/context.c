@@ -26,6 +26,7 @@ void dm_lang_init(dm_lang *lang)
 
 void dm_lang_deinit(dm_lang *lang)
 {
+    dm_buffer_deinit(&lang->scratch);
     dm_arena_deinit(&lang->arena);
 }
 
@@ -65,18 +66,98 @@ void dm_lang_grow(dm_lang *lang, void **items, int count, int *capacity, size_t 
     *capacity = larger;
 }
 
+static void put_unsigned(dm_buffer *out, unsigned long long value)
+{
+    char digits[24], *at = digits + sizeof digits;
+    do {
+        *--at = (char)('0' + value % 10);
+        value /= 10;
+    } while (value > 0);
+    dm_buffer_append(out, at, (size_t)(digits + sizeof digits - at));
+}
+
+static void put_signed(dm_buffer *out, long long value)
+{
+    if (value < 0)
+        dm_buffer_putc(out, '-');
+    put_unsigned(out, value < 0 ? 0 - (unsigned long long)value : (unsigned long long)value);
+}
+
+/* Only conversions that dm_emit knows? */
+static bool is_plain(const char *format)
+{
+    for (const char *p = format; (p = strchr(p, '%')) != NULL; p++) {
+        p++;
+        if (strncmp(p, "ll", 2) == 0)
+            p += 2;
+        else if (strncmp(p, ".*", 2) == 0)
+            p += 2;
+        if (strchr("sdcu%", *p) == NULL || *p == '\0')
+            return false;
+    }
+    return true;
+}
+
+void dm_emit_list(dm_buffer *out, const char *format, va_list args)
+{
+    if (!is_plain(format)) {
+        dm_buffer_vprintf(out, format, args);
+        return;
+    }
+    for (const char *p = format; *p != '\0'; p++) {
+        size_t plain = strcspn(p, "%");
+        if (plain > 0)
+            dm_buffer_append(out, p, plain);
+        p += plain;
+        if (*p == '\0')
+            break;
+        bool wide = *++p == 'l', cut = *p == '.';
+        p += wide || cut ? 2 : 0;
+        int limit = cut ? va_arg(args, int) : 0;
+        switch (*p) {
+        case 's': {
+            const char *text = va_arg(args, const char *);
+            dm_buffer_append(out, text, cut ? strnlen(text, (size_t)limit) : strlen(text));
+            break;
+        }
+        case 'c':
+            dm_buffer_putc(out, (char)va_arg(args, int));
+            break;
+        case 'd':
+            put_signed(out, wide ? va_arg(args, long long) : va_arg(args, int));
+            break;
+        case 'u':
+            put_unsigned(out, wide ? va_arg(args, unsigned long long) : va_arg(args, unsigned));
+            break;
+        default:
+            dm_buffer_putc(out, '%');
+            break;
+        }
+    }
+}
+
+void dm_emit(dm_buffer *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    dm_emit_list(out, format, args);
+    va_end(args);
+}
+
 char *dm_lang_format(dm_lang *lang, const char *format, ...)
 {
-    va_list args, again;
+    va_list args;
+    dm_buffer *text = &lang->scratch;
+    dm_buffer_clear(text);
     va_start(args, format);
-    va_copy(again, args);
-    int length = vsnprintf(NULL, 0, format, args);
+    dm_emit_list(text, format, args);
     va_end(args);
-    size_t size = length < 0 ? 1 : (size_t)length + 1;
-    char *text = dm_lang_alloc(lang, size);
-    vsnprintf(text, size, format, again);
-    va_end(again);
-    return text;
+    if (text->failed)
+        dm_lang_bail(lang, "out of memory");
+    char *copy = dm_lang_alloc(lang, text->size + 1);
+    if (text->size > 0)
+        memcpy(copy, text->data, text->size);
+    return copy;
 }
 
 /* ---- Names ---- */

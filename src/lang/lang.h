@@ -24,6 +24,7 @@
 #include "base/buffer.h"
 
 #include <setjmp.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -71,6 +72,7 @@ typedef struct dm_lang {
     dm_lang_name **names; /* hash table of interned names */
     uint32_t name_capacity, name_count;
     struct dm_type_table *types;
+    dm_buffer scratch; /* of dm_lang_format */
     jmp_buf bail;
     const char *bail_reason;
 } dm_lang;
@@ -85,6 +87,10 @@ void *dm_lang_alloc_array(dm_lang *lang, size_t count, size_t size);
 /* One pointer per distinct spelling: names are compared by address. */
 const char *dm_lang_intern(dm_lang *lang, const char *text, size_t length);
 const char *dm_lang_intern_text(dm_lang *lang, const char *text);
+/* printf for the few conversions that texts are made of (%s %d %c %lld %llu %.*s %%; others go the
+ * long way): most of a compilation's time is writing text. */
+void dm_emit(dm_buffer *out, const char *format, ...) DM_PRINTF(2, 3);
+void dm_emit_list(dm_buffer *out, const char *format, va_list args) DM_PRINTF(2, 0);
 char *dm_lang_format(dm_lang *lang, const char *format, ...) DM_PRINTF(2, 3);
 
 /* A growing array in the arena: `items` has room for `count + 1` after the call. */

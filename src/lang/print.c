@@ -15,7 +15,11 @@ static void print_block(dm_printer *pr, const dm_ir_block *block, const dm_ir_op
 
 static void start_line(dm_printer *pr)
 {
-    dm_buffer_printf(pr->out, "%*s", pr->depth * 4, "");
+    static const char spaces[] = "                                                                ";
+    int columns = pr->depth * 4, all = (int)sizeof spaces - 1;
+    for (; columns > all; columns -= all)
+        dm_buffer_append(pr->out, spaces, (size_t)all);
+    dm_buffer_append(pr->out, spaces, (size_t)columns);
 }
 
 static void line(dm_printer *pr, const char *format, ...) DM_PRINTF(2, 3);
@@ -24,7 +28,7 @@ static void line(dm_printer *pr, const char *format, ...)
     va_list args;
     start_line(pr);
     va_start(args, format);
-    dm_buffer_vprintf(pr->out, format, args);
+    dm_emit_list(pr->out, format, args);
     va_end(args);
     dm_buffer_putc(pr->out, '\n');
 }
@@ -48,7 +52,7 @@ static void source_line(dm_printer *pr, dm_pos pos)
         length--;
     }
     start_line(pr);
-    dm_buffer_printf(pr->out, "/* %d: ", number);
+    dm_emit(pr->out, "/* %d: ", number);
     for (size_t i = 0; i < length && i < 120; i++) {
         bool closes = text[i] == '*' && i + 1 < length && text[i + 1] == '/';
         bool opens = text[i] == '/' && i + 1 < length && text[i + 1] == '*';
@@ -87,10 +91,10 @@ static void declare(dm_printer *pr, const dm_ir_op *op)
     const char *type = dm_print_type(pr, pr->f->values[v].type);
     const char *name = name_value(pr, v);
     if (op->kind == DM_IR_ZERO)
-        dm_buffer_printf(pr->out, "%s %s = {0};\n", type, name);
+        dm_emit(pr->out, "%s %s = {0};\n", type, name);
     else
-        dm_buffer_printf(pr->out, "%s%s %s = %s;\n", pr->plan[v].changes ? "" : "const ", type,
-                         name, dm_buffer_text(&text));
+        dm_emit(pr->out, "%s%s %s = %s;\n", pr->plan[v].changes ? "" : "const ", type, name,
+                dm_buffer_text(&text));
     dm_buffer_deinit(&text);
 }
 
@@ -105,7 +109,7 @@ static void print_change(dm_printer *pr, const dm_ir_op *op, int at)
         int64_t number;
         dm_buffer_puts(&index, "c[");
         if (dm_ir_const_int(pr->f, op->args[1], &number)) {
-            dm_buffer_printf(&index, "%lld]", (long long)number);
+            dm_emit(&index, "%lld]", (long long)number);
         } else {
             dm_print_value(pr, &index, op->args[1], 12);
             dm_buffer_putc(&index, ']');
@@ -342,16 +346,16 @@ static void print_for(dm_printer *pr, const dm_ir_op *op, int at)
     int64_t by;
     bool known = dm_ir_const_int(pr->f, op->args[2], &by);
     start_line(pr);
-    dm_buffer_printf(pr->out, "for (%s %s = %s; ", type, i, dm_buffer_text(&first));
+    dm_emit(pr->out, "for (%s %s = %s; ", type, i, dm_buffer_text(&first));
     if (known)
-        dm_buffer_printf(pr->out, "%s %c %s; ", i, by > 0 ? '<' : '>', dm_buffer_text(&last));
+        dm_emit(pr->out, "%s %c %s; ", i, by > 0 ? '<' : '>', dm_buffer_text(&last));
     else
-        dm_buffer_printf(pr->out, "%s > 0 ? %s < %s : %s > %s; ", dm_buffer_text(&step), i,
-                         dm_buffer_text(&last), i, dm_buffer_text(&last));
+        dm_emit(pr->out, "%s > 0 ? %s < %s : %s > %s; ", dm_buffer_text(&step), i,
+                dm_buffer_text(&last), i, dm_buffer_text(&last));
     if (known && (by == 1 || by == -1))
-        dm_buffer_printf(pr->out, "%s%s) {\n", i, by == 1 ? "++" : "--");
+        dm_emit(pr->out, "%s%s) {\n", i, by == 1 ? "++" : "--");
     else
-        dm_buffer_printf(pr->out, "%s += %s) {\n", i, dm_buffer_text(&step));
+        dm_emit(pr->out, "%s += %s) {\n", i, dm_buffer_text(&step));
     pr->depth++;
     print_block(pr, op->blocks[0], op, op);
     pr->depth--;
@@ -416,7 +420,7 @@ static void print_address(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, bo
     if (element[0] == '*')
         dm_buffer_puts(out, element + 1);
     else
-        dm_buffer_printf(out, "&%s", element);
+        dm_emit(out, "&%s", element);
     dm_buffer_deinit(&text);
 }
 
@@ -431,7 +435,7 @@ static void print_atomic(dm_printer *pr, const dm_ir_op *op)
     const dm_type *type = element_type(pr, op);
     bool cas = strcmp(op->text, "cas") == 0;
     dm_buffer text = DM_BUFFER_EMPTY;
-    dm_buffer_printf(&text, "%s(", dm_help_atomic(pr, op->text, type));
+    dm_emit(&text, "%s(", dm_help_atomic(pr, op->text, type));
     print_address(pr, &text, op, false);
     for (int i = op->arg_count - (cas ? 2 : 1); i < op->arg_count; i++) {
         dm_buffer_puts(&text, ", ");
@@ -455,11 +459,11 @@ static void print_text_literal(dm_buffer *out, const char *text)
     for (const char *p = text; *p != '\0'; p++) {
         unsigned char c = (unsigned char)*p;
         if (c == '"' || c == '\\')
-            dm_buffer_printf(out, "\\%c", c);
+            dm_emit(out, "\\%c", c);
         else if (c == '\n')
             dm_buffer_puts(out, "\\n");
         else if (c < 0x20 || c >= 0x7f || c == '?')
-            dm_buffer_printf(out, "\\%03o", c);
+            dm_emit(out, "\\%03o", c);
         else
             dm_buffer_putc(out, (char)c);
     }
@@ -491,7 +495,7 @@ static void print_check(dm_printer *pr, const dm_ir_op *op)
     dm_buffer_clear(&text);
     dm_buffer message = DM_BUFFER_EMPTY;
     for (const char *p = op->text; *p != '\0'; p++)
-        dm_buffer_printf(&message, *p == '%' ? "%%%%" : "%c", *p);
+        dm_emit(&message, *p == '%' ? "%%%%" : "%c", *p);
     print_text_literal(&text,
                        dm_lang_format(pr->lang, "line %d: %s\n", number, dm_buffer_text(&message)));
     line(pr, "    printf(%s);", dm_buffer_text(&text));
@@ -529,12 +533,12 @@ static void print_add(dm_printer *pr, const dm_ir_op *op)
     dm_buffer_puts(&target, pr->plan[op->args[0]].name);
     if (op->path != NULL) {
         if (op->path->field[0] >= 0) {
-            dm_buffer_printf(&target, ".%s", type->fields[op->path->field[0]].name);
+            dm_emit(&target, ".%s", type->fields[op->path->field[0]].name);
         } else {
             int64_t number;
             dm_buffer_puts(&target, ".c[");
             if (dm_ir_const_int(pr->f, op->args[1], &number)) {
-                dm_buffer_printf(&target, "%lld]", (long long)number);
+                dm_emit(&target, "%lld]", (long long)number);
             } else {
                 dm_print_value(pr, &target, op->args[1], ANY_LEVEL);
                 dm_buffer_putc(&target, ']');
@@ -562,7 +566,7 @@ static void print_add_grad(dm_printer *pr, const dm_ir_op *op)
     dm_print_value(pr, &text, op->args[0], 16);
     line(pr, "if (%s.grad)", dm_buffer_text(&text));
     dm_buffer_clear(&text);
-    dm_buffer_printf(&text, "%s(", dm_help_atomic(pr, "add", type));
+    dm_emit(&text, "%s(", dm_help_atomic(pr, "add", type));
     print_address(pr, &text, op, true);
     dm_buffer_puts(&text, ", ");
     dm_print_value(pr, &text, op->args[op->arg_count - 1], ANY_LEVEL);
@@ -610,7 +614,7 @@ static void print_reverse(dm_printer *pr, const dm_ir_op *op)
         if (i > 0)
             dm_buffer_puts(&text, ", ");
         if (pr->plan[op->args[i]].fixed)
-            dm_buffer_printf(&text, "&%s", pr->plan[op->args[i]].name);
+            dm_emit(&text, "&%s", pr->plan[op->args[i]].name);
         else
             dm_print_value(pr, &text, op->args[i], ANY_LEVEL);
     }
@@ -791,15 +795,14 @@ static void print_function(dm_printer *pr, const dm_ir_function *f, const char *
     dm_buffer head = DM_BUFFER_EMPTY;
     bool first = true;
     for (int i = 0; f->role == DM_IR_KERNEL && i < f->tid_count; i++) {
-        dm_buffer_printf(&head, "%sint tid%d", first ? "" : ", ", i);
+        dm_emit(&head, "%sint tid%d", first ? "" : ", ", i);
         first = false;
     }
     for (int i = 0; i < body->param_count; i++) {
         dm_val v = body->params[i];
         const char *type = dm_print_type(pr, pr->f->values[v].type);
         bool pointer = f->is_backward && f->adjoint_params != NULL && f->adjoint_params[i];
-        dm_buffer_printf(&head, "%s%s %s%s", first ? "" : ", ", type, pointer ? "*" : "",
-                         name_value(pr, v));
+        dm_emit(&head, "%s%s %s%s", first ? "" : ", ", type, pointer ? "*" : "", name_value(pr, v));
         if (pointer) { /* an adjoint that the caller keeps */
             pr->plan[v].name = dm_lang_format(pr->lang, "(*%s)", pr->plan[v].name);
             pr->plan[v].fixed = true;
@@ -814,9 +817,9 @@ static void print_function(dm_printer *pr, const dm_ir_function *f, const char *
         if (!f->tid_used[i])
             line(pr, "(void)tid%d;", i);
     print_block(pr, body, NULL, NULL);
-    dm_buffer_printf(&pr->functions, "%s %s %s(%s)\n{\n%s}\n\n", dm_print_qualifier(pr),
-                     dm_print_type(pr, f->result), name, first ? "void" : dm_buffer_text(&head),
-                     dm_buffer_text(&text));
+    dm_emit(&pr->functions, "%s %s %s(%s)\n{\n%s}\n\n", dm_print_qualifier(pr),
+            dm_print_type(pr, f->result), name, first ? "void" : dm_buffer_text(&head),
+            dm_buffer_text(&text));
     dm_buffer_deinit(&text);
     dm_buffer_deinit(&head);
 }
@@ -850,36 +853,36 @@ static void print_task_call(const dm_ir_function *f, const char *task, const cha
                             dm_buffer *out)
 {
     int count = f->tid_count;
-    dm_buffer_printf(out, "%s(", task);
+    dm_emit(out, "%s(", task);
     for (int i = 0; i < count; i++) {
         dm_buffer_puts(out, i > 0 ? ", (int)(task" : "(int)(task");
         for (int k = i + 1; k < count; k++)
-            dm_buffer_printf(out, " / %s.dim[%d]", args, k);
+            dm_emit(out, " / %s.dim[%d]", args, k);
         if (i > 0)
-            dm_buffer_printf(out, " %% %s.dim[%d]", args, i);
+            dm_emit(out, " %% %s.dim[%d]", args, i);
         dm_buffer_putc(out, ')');
     }
     for (int i = 0; i < f->body->param_count; i++)
-        dm_buffer_printf(out, "%s%s.%s", count + i > 0 ? ", " : "", args,
-                         f->values[f->body->params[i]].c_name);
+        dm_emit(out, "%s%s.%s", count + i > 0 ? ", " : "", args,
+                f->values[f->body->params[i]].c_name);
     dm_buffer_puts(out, ");\n");
 }
 
 static void print_size(const dm_ir_function *f, const char *args, dm_buffer *out)
 {
-    dm_buffer_printf(out, "(long long)%s.dim[0]", args);
+    dm_emit(out, "(long long)%s.dim[0]", args);
     for (int i = 1; i < f->tid_count; i++)
-        dm_buffer_printf(out, " * %s.dim[%d]", args, i);
+        dm_emit(out, " * %s.dim[%d]", args, i);
 }
 
 static void print_entry(dm_printer *pr, const dm_ir_function *f, const char *kernel,
                         const char *pass, const char *task, dm_buffer *out)
 {
     if (pr->options.target == DM_TARGET_CUDA) {
-        dm_buffer_printf(out,
-                         "extern \"C\" __global__ void %s_%s(const %s_args args)\n{\n"
-                         "    const long long size = ",
-                         kernel, pass, kernel);
+        dm_emit(out,
+                "extern \"C\" __global__ void %s_%s(const %s_args args)\n{\n"
+                "    const long long size = ",
+                kernel, pass, kernel);
         print_size(f, "args", out);
         dm_buffer_puts(out, ", threads = (long long)gridDim.x * blockDim.x;\n"
                             "    for (long long task = (long long)blockIdx.x * blockDim.x + "
@@ -889,16 +892,15 @@ static void print_entry(dm_printer *pr, const dm_ir_function *f, const char *ker
         dm_buffer_puts(out, "}\n");
         return;
     }
-    dm_buffer_printf(
-        out,
-        "%s extern const uint64_t %s_%s_args_size;\n"
-        "const uint64_t %s_%s_args_size = sizeof(%s_args);\n\n"
-        "%s void %s_%s(const void *block, uint64_t first, uint64_t last, uint64_t count);\n"
-        "void %s_%s(const void *block, uint64_t first, uint64_t last, uint64_t count)\n{\n"
-        "    const %s_args args = *(const %s_args *)block;\n"
-        "    const long long size = ",
-        "__attribute__((visibility(\"default\")))", kernel, pass, kernel, pass, kernel,
-        "__attribute__((visibility(\"default\")))", kernel, pass, kernel, pass, kernel, kernel);
+    dm_emit(out,
+            "%s extern const uint64_t %s_%s_args_size;\n"
+            "const uint64_t %s_%s_args_size = sizeof(%s_args);\n\n"
+            "%s void %s_%s(const void *block, uint64_t first, uint64_t last, uint64_t count);\n"
+            "void %s_%s(const void *block, uint64_t first, uint64_t last, uint64_t count)\n{\n"
+            "    const %s_args args = *(const %s_args *)block;\n"
+            "    const long long size = ",
+            "__attribute__((visibility(\"default\")))", kernel, pass, kernel, pass, kernel,
+            "__attribute__((visibility(\"default\")))", kernel, pass, kernel, pass, kernel, kernel);
     print_size(f, "args", out);
     dm_buffer_puts(
         out,
@@ -912,13 +914,13 @@ static void print_entry(dm_printer *pr, const dm_ir_function *f, const char *ker
 static void print_args(dm_printer *pr, const dm_ir_function *f, const char *kernel, dm_buffer *out)
 {
     int dims = f->tid_count < 1 ? 1 : f->tid_count;
-    dm_buffer_printf(out, "typedef struct %s_args {\n    int dim[%d]; /* size of the launch */\n",
-                     kernel, dims);
+    dm_emit(out, "typedef struct %s_args {\n    int dim[%d]; /* size of the launch */\n", kernel,
+            dims);
     for (int i = 0; i < f->body->param_count; i++) {
         const dm_ir_value *value = &f->values[f->body->params[i]];
-        dm_buffer_printf(out, "    %s %s;\n", dm_print_type(pr, value->type), value->c_name);
+        dm_emit(out, "    %s %s;\n", dm_print_type(pr, value->type), value->c_name);
     }
-    dm_buffer_printf(out, "} %s_args;\n\n", kernel);
+    dm_emit(out, "} %s_args;\n\n", kernel);
 }
 
 static void find_tids(dm_ir_function *f, const dm_ir_block *block)
@@ -973,8 +975,7 @@ void dm_print_kernel(dm_lang *lang, const dm_ir_function *forward, const dm_ir_f
             f->values[f->body->params[i]].c_name = forward->values[forward->body->params[i]].c_name;
         print_entry(pr, f, kernel, pass, task, &entries);
     }
-    dm_buffer_printf(out, "/* Kernel %s, %s by dotmatrix. */\n", forward->name,
-                     cuda ? "CUDA C++" : "C");
+    dm_emit(out, "/* Kernel %s, %s by dotmatrix. */\n", forward->name, cuda ? "CUDA C++" : "C");
     if (!cuda) {
         dm_buffer_puts(out, "#include <stdint.h>\n#include <stdbool.h>\n");
         if (pr->uses_math)

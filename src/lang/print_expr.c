@@ -52,7 +52,7 @@ void dm_print_number(dm_printer *pr, dm_buffer *out, const dm_type *type, const 
     long long value = (long long)op->integer;
     switch (type->scalar) {
     case DM_F16:
-        dm_buffer_printf(out, "%s(", dm_help_cast(pr, dm_type_scalar(pr->lang, DM_F32), type));
+        dm_emit(out, "%s(", dm_help_cast(pr, dm_type_scalar(pr->lang, DM_F32), type));
         print_real(out, op->real, true, pr->options.target);
         dm_buffer_putc(out, ')');
         break;
@@ -64,25 +64,25 @@ void dm_print_number(dm_printer *pr, dm_buffer *out, const dm_type *type, const 
         dm_buffer_putc(out, value != 0 ? '1' : '0');
         break;
     case DM_U32:
-        dm_buffer_printf(out, "%lluu", (unsigned long long)value);
+        dm_emit(out, "%lluu", (unsigned long long)value);
         break;
     case DM_U64:
-        dm_buffer_printf(out, "%lluull", (unsigned long long)value);
+        dm_emit(out, "%lluull", (unsigned long long)value);
         break;
     case DM_I64:
         if (value == INT64_MIN)
             dm_buffer_puts(out, "(-9223372036854775807ll - 1)");
         else
-            dm_buffer_printf(out, "%lldll", value);
+            dm_emit(out, "%lldll", value);
         break;
     case DM_I32:
         if (value == INT32_MIN)
             dm_buffer_puts(out, "(-2147483647 - 1)");
         else
-            dm_buffer_printf(out, "%lld", value);
+            dm_emit(out, "%lld", value);
         break;
     default:
-        dm_buffer_printf(out, "(%s)%lld", type->c_name, value);
+        dm_emit(out, "(%s)%lld", type->c_name, value);
         break;
     }
 }
@@ -172,7 +172,7 @@ static void print_row_text(dm_printer *pr, dm_buffer *out, const dm_ir_op *op)
             if (type != NULL)
                 dm_buffer_puts(out, dm_print_type(pr, type));
             else
-                dm_buffer_printf(out, "%d", op->bind->numbers[name[0] - 'A']);
+                dm_emit(out, "%d", op->bind->numbers[name[0] - 'A']);
         }
         p = name + length;
     }
@@ -183,7 +183,7 @@ static void print_call(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int l
     const dm_builtin *row = op->row;
     pr->uses_math = true;
     if (row->text[0] == '{') {
-        dm_buffer_printf(out, "%s(", dm_help_row(pr, row, op->bind));
+        dm_emit(out, "%s(", dm_help_row(pr, row, op->bind));
         for (int i = 0; i < op->arg_count; i++) {
             if (i > 0)
                 dm_buffer_puts(out, ", ");
@@ -201,7 +201,7 @@ static void print_call(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int l
     if (bracket)
         dm_buffer_putc(out, '(');
     if (small)
-        dm_buffer_printf(out, "(%s)(", type->c_name);
+        dm_emit(out, "(%s)(", type->c_name);
     print_row_text(pr, out, op);
     if (small)
         dm_buffer_putc(out, ')');
@@ -240,7 +240,7 @@ static void print_cast(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int l
     }
     if (level > UNARY)
         dm_buffer_putc(out, '(');
-    dm_buffer_printf(out, "(%s)", to->c_name);
+    dm_emit(out, "(%s)", to->c_name);
     dm_print_value(pr, out, op->args[0], UNARY);
     if (level > UNARY)
         dm_buffer_putc(out, ')');
@@ -252,7 +252,7 @@ static void print_extract(dm_printer *pr, dm_buffer *out, const dm_ir_op *op)
     int64_t index;
     if (dm_ir_const_int(pr->f, op->args[1], &index)) {
         dm_print_value(pr, out, op->args[0], PRIMARY);
-        dm_buffer_printf(out, ".c[%lld]", (long long)index);
+        dm_emit(out, ".c[%lld]", (long long)index);
     } else {
         dm_buffer_puts(out, dm_help_extract(pr, type));
         print_args(pr, out, op->args, 2);
@@ -340,7 +340,7 @@ void dm_print_op(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int level)
         break;
     }
     case DM_IR_ZERO:
-        dm_buffer_printf(out, "%s()", dm_help_zero(pr, type));
+        dm_emit(out, "%s()", dm_help_zero(pr, type));
         break;
     case DM_IR_CALL:
         print_call(pr, out, op, level);
@@ -361,10 +361,10 @@ void dm_print_op(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int level)
         break;
     case DM_IR_FIELD:
         dm_print_value(pr, out, op->args[0], PRIMARY);
-        dm_buffer_printf(out, ".%s", pr->f->values[op->args[0]].type->fields[op->index].name);
+        dm_emit(out, ".%s", pr->f->values[op->args[0]].type->fields[op->index].name);
         break;
     case DM_IR_TID:
-        dm_buffer_printf(out, "tid%d", op->index);
+        dm_emit(out, "tid%d", op->index);
         break;
     case DM_IR_SHAPE:
         dm_print_value(pr, out, op->args[0], PRIMARY);
@@ -399,7 +399,7 @@ void dm_print_op(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int level)
         dm_buffer_puts(out, pr->plan[op->args[0]].name);
         break;
     case DM_IR_RECALL:
-        dm_buffer_printf(out, "%s[", pr->plan[op->args[0]].name);
+        dm_emit(out, "%s[", pr->plan[op->args[0]].name);
         dm_print_value(pr, out, op->args[1], TERNARY);
         dm_buffer_putc(out, ']');
         break;
@@ -407,7 +407,7 @@ void dm_print_op(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int level)
         print_choice(pr, out, op, level);
         break;
     default:
-        dm_buffer_printf(out, "/* %s */", dm_ir_infos[op->kind].text);
+        dm_emit(out, "/* %s */", dm_ir_infos[op->kind].text);
         break;
     }
 }
@@ -421,5 +421,5 @@ void dm_print_value(dm_printer *pr, dm_buffer *out, dm_val v, int level)
     else if (def != NULL)
         dm_print_op(pr, out, def, level);
     else
-        dm_buffer_printf(out, "v%d", v); /* a parameter always has a name */
+        dm_emit(out, "v%d", v); /* a parameter always has a name */
 }

@@ -28,36 +28,36 @@ static void declare_type(dm_printer *pr, const dm_type *type)
     case DM_TYPE_QUAT:
     case DM_TYPE_TRANSFORM: {
         const char *scalar = dm_print_type(pr, dm_type_scalar(pr->lang, (dm_scalar)type->scalar));
-        dm_buffer_printf(out, "typedef struct %s { %s c[%d]; } %s;", type->c_name, scalar,
-                         dm_type_components(type), type->c_name);
+        dm_emit(out, "typedef struct %s { %s c[%d]; } %s;", type->c_name, scalar,
+                dm_type_components(type), type->c_name);
         if (type->kind == DM_TYPE_MAT)
-            dm_buffer_printf(out, " /* %d rows of %d */", type->rows, type->cols);
+            dm_emit(out, " /* %d rows of %d */", type->rows, type->cols);
         dm_buffer_putc(out, '\n');
         break;
     }
     case DM_TYPE_ARRAY: {
         const char *element = dm_print_type(pr, type->element);
-        dm_buffer_printf(out,
-                         "typedef struct %s {\n"
-                         "    %s *data;\n"
-                         "    %s *grad; /* 0: none is kept */\n"
-                         "    long long stride[%d]; /* bytes */\n"
-                         "    int shape[%d];\n"
-                         "} %s;\n",
-                         type->c_name, element, element, type->ndim, type->ndim, type->c_name);
+        dm_emit(out,
+                "typedef struct %s {\n"
+                "    %s *data;\n"
+                "    %s *grad; /* 0: none is kept */\n"
+                "    long long stride[%d]; /* bytes */\n"
+                "    int shape[%d];\n"
+                "} %s;\n",
+                type->c_name, element, element, type->ndim, type->ndim, type->c_name);
         break;
     }
     case DM_TYPE_STRUCT:
     case DM_TYPE_TUPLE:
         for (int i = 0; i < type->field_count; i++)
             dm_print_type(pr, type->fields[i].type);
-        dm_buffer_printf(out, "typedef struct %s {\n", type->c_name);
+        dm_emit(out, "typedef struct %s {\n", type->c_name);
         for (int i = 0; i < type->field_count; i++)
-            dm_buffer_printf(out, "    %s %s;\n", dm_print_type(pr, type->fields[i].type),
-                             type->fields[i].name);
+            dm_emit(out, "    %s %s;\n", dm_print_type(pr, type->fields[i].type),
+                    type->fields[i].name);
         if (type->field_count == 0)
             dm_buffer_puts(out, "    char none;\n");
-        dm_buffer_printf(out, "} %s;\n", type->c_name);
+        dm_emit(out, "} %s;\n", type->c_name);
         break;
     default:
         break;
@@ -113,12 +113,12 @@ static void print_body(dm_buffer *out, const char *text)
             continue;
         if (*p == '}' && brackets == 0) {
             depth--;
-            dm_buffer_printf(out, "%*s}\n", depth * 4, "");
+            dm_emit(out, "%*s}\n", depth * 4, "");
             at_start = true;
             continue;
         }
         if (at_start)
-            dm_buffer_printf(out, "%*s", depth * 4, "");
+            dm_emit(out, "%*s", depth * 4, "");
         at_start = false;
         dm_buffer_putc(out, *p);
         brackets += *p == '(' || *p == '[' ? 1 : *p == ')' || *p == ']' ? -1 : 0;
@@ -164,7 +164,7 @@ static void expand(dm_printer *pr, dm_buffer *out, const dm_builtin *row, const 
             if (bound != NULL)
                 dm_buffer_puts(out, dm_print_type(pr, bound));
             else
-                dm_buffer_printf(out, "%d", bind->numbers[name[0] - 'A']);
+                dm_emit(out, "%d", bind->numbers[name[0] - 'A']);
             p++;
         } else { /* $f */
             if (scalar == NULL || scalar->scalar == DM_F32)
@@ -187,11 +187,10 @@ const char *dm_help_row(dm_printer *pr, const dm_builtin *row, const dm_bind *bi
     expand(pr, &body, row, bind);
     dm_buffer head = DM_BUFFER_EMPTY;
     for (int i = 0; i < row->param_count; i++)
-        dm_buffer_printf(&head, "%s%s %s", i > 0 ? ", " : "", dm_print_type(pr, bind->args[i]),
-                         row->params[i].name);
-    dm_buffer_printf(&pr->helpers, "%s %s %s(%s)\n", dm_print_qualifier(pr),
-                     dm_print_type(pr, bind->result), name,
-                     row->param_count == 0 ? "void" : dm_buffer_text(&head));
+        dm_emit(&head, "%s%s %s", i > 0 ? ", " : "", dm_print_type(pr, bind->args[i]),
+                row->params[i].name);
+    dm_emit(&pr->helpers, "%s %s %s(%s)\n", dm_print_qualifier(pr), dm_print_type(pr, bind->result),
+            name, row->param_count == 0 ? "void" : dm_buffer_text(&head));
     print_body(&pr->helpers, dm_buffer_text(&body));
     dm_buffer_putc(&pr->helpers, '\n');
     dm_buffer_deinit(&head);
@@ -212,16 +211,16 @@ const char *dm_help_make(dm_printer *pr, const dm_type *type)
         fields ? "" : dm_print_type(pr, dm_type_scalar(pr->lang, (dm_scalar)type->scalar));
     const char *type_name = dm_print_type(pr, type);
     dm_buffer *out = &pr->helpers;
-    dm_buffer_printf(out, "%s %s %s(", dm_print_qualifier(pr), type_name, name);
+    dm_emit(out, "%s %s %s(", dm_print_qualifier(pr), type_name, name);
     for (int i = 0; i < count; i++)
-        dm_buffer_printf(out, "%s%s x%d", i > 0 ? ", " : "",
-                         fields ? dm_print_type(pr, type->fields[i].type) : scalar, i);
-    dm_buffer_printf(out, ")\n{\n    %s r;\n", type_name);
+        dm_emit(out, "%s%s x%d", i > 0 ? ", " : "",
+                fields ? dm_print_type(pr, type->fields[i].type) : scalar, i);
+    dm_emit(out, ")\n{\n    %s r;\n", type_name);
     for (int i = 0; i < count; i++) {
         if (fields)
-            dm_buffer_printf(out, "    r.%s = x%d;\n", type->fields[i].name, i);
+            dm_emit(out, "    r.%s = x%d;\n", type->fields[i].name, i);
         else
-            dm_buffer_printf(out, "    r.c[%d] = x%d;\n", i, i);
+            dm_emit(out, "    r.c[%d] = x%d;\n", i, i);
     }
     dm_buffer_puts(out, "    return r;\n}\n\n");
     return name;
@@ -233,8 +232,8 @@ const char *dm_help_zero(dm_printer *pr, const dm_type *type)
     if (!is_new(pr, name))
         return name;
     const char *type_name = dm_print_type(pr, type);
-    dm_buffer_printf(&pr->helpers, "%s %s %s(void)\n{\n    %s r = {0};\n    return r;\n}\n\n",
-                     dm_print_qualifier(pr), type_name, name, type_name);
+    dm_emit(&pr->helpers, "%s %s %s(void)\n{\n    %s r = {0};\n    return r;\n}\n\n",
+            dm_print_qualifier(pr), type_name, name, type_name);
     return name;
 }
 
@@ -331,14 +330,14 @@ const char *dm_help_cast(dm_printer *pr, const dm_type *from, const dm_type *to)
         convert = dm_lang_format(pr->lang, "%s(%s)", half_cast(pr, true), convert);
     dm_buffer *out = &pr->helpers;
     if (scalar)
-        dm_buffer_printf(out, "%s %s %s(%s x)\n{\n    return %s;\n}\n\n", dm_print_qualifier(pr),
-                         to_name, name, from_name, convert);
+        dm_emit(out, "%s %s %s(%s x)\n{\n    return %s;\n}\n\n", dm_print_qualifier(pr), to_name,
+                name, from_name, convert);
     else
-        dm_buffer_printf(out,
-                         "%s %s %s(%s x)\n{\n    %s r;\n    for (int i = 0; i < %d; i++)\n"
-                         "        r.c[i] = %s;\n    return r;\n}\n\n",
-                         dm_print_qualifier(pr), to_name, name, from_name, to_name,
-                         dm_type_components(to), convert);
+        dm_emit(out,
+                "%s %s %s(%s x)\n{\n    %s r;\n    for (int i = 0; i < %d; i++)\n"
+                "        r.c[i] = %s;\n    return r;\n}\n\n",
+                dm_print_qualifier(pr), to_name, name, from_name, to_name, dm_type_components(to),
+                convert);
     return name;
 }
 
@@ -350,9 +349,8 @@ const char *dm_help_extract(dm_printer *pr, const dm_type *type)
         return name;
     const char *scalar = dm_print_type(pr, dm_type_scalar(pr->lang, (dm_scalar)type->scalar));
     int count = dm_type_components(type);
-    dm_buffer_printf(&pr->helpers,
-                     "%s %s %s(%s v, int i)\n{\n    return v.c[i < 0 ? i + %d : i];\n}\n\n",
-                     dm_print_qualifier(pr), scalar, name, dm_print_type(pr, type), count);
+    dm_emit(&pr->helpers, "%s %s %s(%s v, int i)\n{\n    return v.c[i < 0 ? i + %d : i];\n}\n\n",
+            dm_print_qualifier(pr), scalar, name, dm_print_type(pr, type), count);
     return name;
 }
 
@@ -363,11 +361,10 @@ const char *dm_help_insert(dm_printer *pr, const dm_type *type)
         return name;
     const char *scalar = dm_print_type(pr, dm_type_scalar(pr->lang, (dm_scalar)type->scalar));
     const char *type_name = dm_print_type(pr, type);
-    dm_buffer_printf(&pr->helpers,
-                     "%s %s %s(%s v, int i, %s x)\n{\n    v.c[i < 0 ? i + %d : i] = x;\n"
-                     "    return v;\n}\n\n",
-                     dm_print_qualifier(pr), type_name, name, type_name, scalar,
-                     dm_type_components(type));
+    dm_emit(&pr->helpers,
+            "%s %s %s(%s v, int i, %s x)\n{\n    v.c[i < 0 ? i + %d : i] = x;\n"
+            "    return v;\n}\n\n",
+            dm_print_qualifier(pr), type_name, name, type_name, scalar, dm_type_components(type));
     return name;
 }
 
@@ -382,16 +379,15 @@ const char *dm_help_at(dm_printer *pr, const dm_type *array, bool gradient)
         return name;
     const char *element = dm_print_type(pr, array->element), *type = dm_print_type(pr, array);
     dm_buffer *out = &pr->helpers;
-    dm_buffer_printf(out, "%s %s *%s(%s a", dm_print_qualifier(pr), element, name, type);
+    dm_emit(out, "%s %s *%s(%s a", dm_print_qualifier(pr), element, name, type);
     for (int i = 0; i < array->ndim; i++)
-        dm_buffer_printf(out, ", int %c", indices_text[i]);
+        dm_emit(out, ", int %c", indices_text[i]);
     dm_buffer_puts(out, ")\n{\n");
     for (int i = 0; i < array->ndim; i++)
-        dm_buffer_printf(out, "    %c += %c < 0 ? a.shape[%d] : 0;\n", indices_text[i],
-                         indices_text[i], i);
-    dm_buffer_printf(out, "    return (%s *)((char *)a.%s", element, gradient ? "grad" : "data");
+        dm_emit(out, "    %c += %c < 0 ? a.shape[%d] : 0;\n", indices_text[i], indices_text[i], i);
+    dm_emit(out, "    return (%s *)((char *)a.%s", element, gradient ? "grad" : "data");
     for (int i = 0; i < array->ndim; i++)
-        dm_buffer_printf(out, " + %c * a.stride[%d]", indices_text[i], i);
+        dm_emit(out, " + %c * a.stride[%d]", indices_text[i], i);
     dm_buffer_puts(out, ");\n}\n\n");
     return name;
 }
@@ -405,20 +401,20 @@ const char *dm_help_view(dm_printer *pr, const dm_type *array, int indices)
     const char *type = dm_print_type(pr, array), *result_name = dm_print_type(pr, result);
     const char *element = dm_print_type(pr, array->element);
     dm_buffer *out = &pr->helpers;
-    dm_buffer_printf(out, "%s %s %s(%s a", dm_print_qualifier(pr), result_name, name, type);
+    dm_emit(out, "%s %s %s(%s a", dm_print_qualifier(pr), result_name, name, type);
     for (int i = 0; i < indices; i++)
-        dm_buffer_printf(out, ", int %c", indices_text[i]);
-    dm_buffer_printf(out, ")\n{\n    %s r;\n    long long offset = 0;\n", result_name);
+        dm_emit(out, ", int %c", indices_text[i]);
+    dm_emit(out, ")\n{\n    %s r;\n    long long offset = 0;\n", result_name);
     for (int i = 0; i < indices; i++)
-        dm_buffer_printf(out, "    offset += (%c < 0 ? %c + a.shape[%d] : %c) * a.stride[%d];\n",
-                         indices_text[i], indices_text[i], i, indices_text[i], i);
-    dm_buffer_printf(out,
-                     "    r.data = (%s *)((char *)a.data + offset);\n"
-                     "    r.grad = a.grad ? (%s *)((char *)a.grad + offset) : 0;\n",
-                     element, element);
+        dm_emit(out, "    offset += (%c < 0 ? %c + a.shape[%d] : %c) * a.stride[%d];\n",
+                indices_text[i], indices_text[i], i, indices_text[i], i);
+    dm_emit(out,
+            "    r.data = (%s *)((char *)a.data + offset);\n"
+            "    r.grad = a.grad ? (%s *)((char *)a.grad + offset) : 0;\n",
+            element, element);
     for (int i = 0; i < result->ndim; i++)
-        dm_buffer_printf(out, "    r.shape[%d] = a.shape[%d];\n    r.stride[%d] = a.stride[%d];\n",
-                         i, i + indices, i, i + indices);
+        dm_emit(out, "    r.shape[%d] = a.shape[%d];\n    r.stride[%d] = a.stride[%d];\n", i,
+                i + indices, i, i + indices);
     dm_buffer_puts(out, "    return r;\n}\n\n");
     return name;
 }
@@ -428,9 +424,8 @@ const char *dm_help_adjoint(dm_printer *pr, const dm_type *array)
     const char *name = name_of(pr, array->suffix, "adjoint");
     const char *type = dm_print_type(pr, array);
     if (is_new(pr, name))
-        dm_buffer_printf(&pr->helpers,
-                         "%s %s %s(%s a)\n{\n    a.data = a.grad;\n    return a;\n}\n\n",
-                         dm_print_qualifier(pr), type, name, type);
+        dm_emit(&pr->helpers, "%s %s %s(%s a)\n{\n    a.data = a.grad;\n    return a;\n}\n\n",
+                dm_print_qualifier(pr), type, name, type);
     return name;
 }
 
@@ -447,31 +442,31 @@ const char *dm_help_slice(dm_printer *pr, const dm_type *array, int mask)
     const char *type = dm_print_type(pr, array), *result_name = dm_print_type(pr, result);
     const char *element = dm_print_type(pr, array->element);
     dm_buffer *out = &pr->helpers;
-    dm_buffer_printf(out, "%s %s %s(%s a", dm_print_qualifier(pr), result_name, name, type);
+    dm_emit(out, "%s %s %s(%s a", dm_print_qualifier(pr), result_name, name, type);
     for (int i = 0; i < array->ndim; i++)
-        dm_buffer_printf(out, ", int first%d, int last%d, int step%d", i, i, i);
-    dm_buffer_printf(out, ")\n{\n    %s r;\n    long long offset = 0;\n", result_name);
+        dm_emit(out, ", int first%d, int last%d, int step%d", i, i, i);
+    dm_emit(out, ")\n{\n    %s r;\n    long long offset = 0;\n", result_name);
     for (int i = 0, to = 0; i < array->ndim; i++) {
-        dm_buffer_printf(out, "    first%d += first%d < 0 ? a.shape[%d] : 0;\n", i, i, i);
-        dm_buffer_printf(out, "    offset += first%d * a.stride[%d];\n", i, i);
+        dm_emit(out, "    first%d += first%d < 0 ? a.shape[%d] : 0;\n", i, i, i);
+        dm_emit(out, "    offset += first%d * a.stride[%d];\n", i, i);
         if ((mask >> i & 1) != 0) {
-            dm_buffer_printf(out, "    (void)last%d;\n    (void)step%d;\n", i, i);
+            dm_emit(out, "    (void)last%d;\n    (void)step%d;\n", i, i);
             continue;
         }
-        dm_buffer_printf(out,
-                         "    last%d += last%d < 0 ? a.shape[%d] : 0;\n"
-                         "    last%d = last%d < a.shape[%d] ? last%d : a.shape[%d];\n"
-                         "    r.shape[%d] = last%d > first%d ? (last%d - first%d + step%d - 1) / "
-                         "step%d : 0;\n"
-                         "    r.stride[%d] = step%d * a.stride[%d];\n",
-                         i, i, i, i, i, i, i, i, to, i, i, i, i, i, i, to, i, i);
+        dm_emit(out,
+                "    last%d += last%d < 0 ? a.shape[%d] : 0;\n"
+                "    last%d = last%d < a.shape[%d] ? last%d : a.shape[%d];\n"
+                "    r.shape[%d] = last%d > first%d ? (last%d - first%d + step%d - 1) / "
+                "step%d : 0;\n"
+                "    r.stride[%d] = step%d * a.stride[%d];\n",
+                i, i, i, i, i, i, i, i, to, i, i, i, i, i, i, to, i, i);
         to++;
     }
-    dm_buffer_printf(out,
-                     "    r.data = (%s *)((char *)a.data + offset);\n"
-                     "    r.grad = a.grad ? (%s *)((char *)a.grad + offset) : 0;\n"
-                     "    return r;\n}\n\n",
-                     element, element);
+    dm_emit(out,
+            "    r.data = (%s *)((char *)a.data + offset);\n"
+            "    r.grad = a.grad ? (%s *)((char *)a.grad + offset) : 0;\n"
+            "    return r;\n}\n\n",
+            element, element);
     return name;
 }
 
@@ -507,36 +502,35 @@ static void atomic_loop(dm_printer *pr, const char *name, const char *kind, cons
     const char *word = wide ? "unsigned long long" : "unsigned int";
     const char *value = new_value(kind, is_float, !wide);
     if (!cuda) {
-        dm_buffer_printf(
-            out,
-            "static inline %s %s(%s *at, %s x)\n{\n"
-            "    union { %s value; %s bits; } before, after;\n"
-            "    %s *word = (%s *)(void *)at;\n"
-            "    before.bits = __atomic_load_n(word, __ATOMIC_RELAXED);\n"
-            "    do {\n"
-            "        const %s old = before.value;\n"
-            "        %safter.value = %s;\n"
-            "    } while (!__atomic_compare_exchange_n(word, &before.bits, after.bits, 1,\n"
-            "                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED));\n"
-            "    return before.value;\n}\n\n",
-            c, name, c, c, c, word, word, word, c,
-            strcmp(value, "x") == 0 ? "(void)old;\n        " : "", value);
+        dm_emit(out,
+                "static inline %s %s(%s *at, %s x)\n{\n"
+                "    union { %s value; %s bits; } before, after;\n"
+                "    %s *word = (%s *)(void *)at;\n"
+                "    before.bits = __atomic_load_n(word, __ATOMIC_RELAXED);\n"
+                "    do {\n"
+                "        const %s old = before.value;\n"
+                "        %safter.value = %s;\n"
+                "    } while (!__atomic_compare_exchange_n(word, &before.bits, after.bits, 1,\n"
+                "                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED));\n"
+                "    return before.value;\n}\n\n",
+                c, name, c, c, c, word, word, word, c,
+                strcmp(value, "x") == 0 ? "(void)old;\n        " : "", value);
         return;
     }
-    dm_buffer_printf(out,
-                     "static __device__ inline %s %s(%s *at, %s x)\n{\n"
-                     "    union { %s value; %s bits; } before, after;\n"
-                     "    %s *word = (%s *)at, seen;\n"
-                     "    before.bits = *(volatile %s *)word;\n"
-                     "    for (;;) {\n"
-                     "        const %s old = before.value;\n"
-                     "        after.value = %s;\n"
-                     "        seen = atomicCAS(word, before.bits, after.bits);\n"
-                     "        if (seen == before.bits)\n"
-                     "            return old;\n"
-                     "        before.bits = seen;\n"
-                     "    }\n}\n\n",
-                     c, name, c, c, c, word, word, word, word, c, value);
+    dm_emit(out,
+            "static __device__ inline %s %s(%s *at, %s x)\n{\n"
+            "    union { %s value; %s bits; } before, after;\n"
+            "    %s *word = (%s *)at, seen;\n"
+            "    before.bits = *(volatile %s *)word;\n"
+            "    for (;;) {\n"
+            "        const %s old = before.value;\n"
+            "        after.value = %s;\n"
+            "        seen = atomicCAS(word, before.bits, after.bits);\n"
+            "        if (seen == before.bits)\n"
+            "            return old;\n"
+            "        before.bits = seen;\n"
+            "    }\n}\n\n",
+            c, name, c, c, c, word, word, word, word, c, value);
 }
 
 static void atomic_half(dm_printer *pr, const char *name, const char *kind)
@@ -545,7 +539,7 @@ static void atomic_half(dm_printer *pr, const char *name, const char *kind)
      */
     bool cuda = pr->options.target == DM_TARGET_CUDA;
     const char *from = half_cast(pr, false), *to = half_cast(pr, true);
-    dm_buffer_printf(
+    dm_emit(
         &pr->helpers,
         "%s half %s(half *at, half y)\n{\n"
         "    unsigned int *word = (unsigned int *)((unsigned long long)at & ~3ull);\n"
@@ -577,8 +571,7 @@ static bool atomic_simple(dm_printer *pr, const char *name, const char *kind, co
     dm_buffer *out = &pr->helpers;
     if (cuda && strcmp(kind, "add") == 0) {
         bool plain = type->scalar != DM_I64;
-        dm_buffer_printf(out, "static __device__ inline %s %s(%s *at, %s x)\n{\n    return ", c,
-                         name, c, c);
+        dm_emit(out, "static __device__ inline %s %s(%s *at, %s x)\n{\n    return ", c, name, c, c);
         if (plain)
             dm_buffer_puts(out, "atomicAdd(at, x);\n}\n\n");
         else
@@ -590,11 +583,11 @@ static bool atomic_simple(dm_printer *pr, const char *name, const char *kind, co
     if (!cuda && !is_float &&
         (strcmp(kind, "add") == 0 || strcmp(kind, "sub") == 0 || strcmp(kind, "and") == 0 ||
          strcmp(kind, "or") == 0 || strcmp(kind, "xor") == 0 || strcmp(kind, "exch") == 0)) {
-        dm_buffer_printf(out,
-                         "static inline %s %s(%s *at, %s x)\n{\n    return __atomic_%s%s(at, x, "
-                         "__ATOMIC_RELAXED);\n}\n\n",
-                         c, name, c, c, kind[0] == 'e' ? "exchange" : "fetch_",
-                         kind[0] == 'e' ? "_n" : kind);
+        dm_emit(out,
+                "static inline %s %s(%s *at, %s x)\n{\n    return __atomic_%s%s(at, x, "
+                "__ATOMIC_RELAXED);\n}\n\n",
+                c, name, c, c, kind[0] == 'e' ? "exchange" : "fetch_",
+                kind[0] == 'e' ? "_n" : kind);
         return true;
     }
     return false;
@@ -605,7 +598,7 @@ static void atomic_cas(dm_printer *pr, const char *name, const dm_type *type)
     bool cuda = pr->options.target == DM_TARGET_CUDA,
          wide = dm_scalar_bytes((dm_scalar)type->scalar) == 8;
     const char *c = type->c_name, *word = wide ? "unsigned long long" : "unsigned int";
-    dm_buffer_printf(
+    dm_emit(
         &pr->helpers,
         "%s %s %s(%s *at, %s expected, %s x)\n{\n"
         "    union { %s value; %s bits; } before, after;\n"
@@ -634,11 +627,11 @@ const char *dm_help_atomic(dm_printer *pr, const char *kind, const dm_type *type
         dm_buffer text = DM_BUFFER_EMPTY;
         for (int i = 0; i < type->field_count; i++)
             if (type->fields[i].type->floats)
-                dm_buffer_printf(&text, "    %s(&at->%s, x.%s);\n",
-                                 dm_help_atomic(pr, kind, type->fields[i].type),
-                                 type->fields[i].name, type->fields[i].name);
-        dm_buffer_printf(&pr->helpers, "%s void %s(%s *at, %s x)\n{\n%s}\n\n",
-                         dm_print_qualifier(pr), name, c, c, dm_buffer_text(&text));
+                dm_emit(&text, "    %s(&at->%s, x.%s);\n",
+                        dm_help_atomic(pr, kind, type->fields[i].type), type->fields[i].name,
+                        type->fields[i].name);
+        dm_emit(&pr->helpers, "%s void %s(%s *at, %s x)\n{\n%s}\n\n", dm_print_qualifier(pr), name,
+                c, c, dm_buffer_text(&text));
         dm_buffer_deinit(&text);
         return name;
     }
@@ -646,13 +639,12 @@ const char *dm_help_atomic(dm_printer *pr, const char *kind, const dm_type *type
         const char *part =
             dm_help_atomic(pr, kind, dm_type_scalar(pr->lang, (dm_scalar)type->scalar));
         bool cas = strcmp(kind, "cas") == 0;
-        dm_buffer_printf(
-            &pr->helpers,
-            "%s %s %s(%s *at, %s%s x)\n{\n    %s r;\n    for (int i = 0; i < %d; i++)\n"
-            "        r.c[i] = %s(&at->c[i], %sx.c[i]);\n    return r;\n}\n\n",
-            dm_print_qualifier(pr), c, name, c,
-            cas ? dm_lang_format(pr->lang, "%s expected, ", c) : "", c, c, dm_type_components(type),
-            part, cas ? "expected.c[i], " : "");
+        dm_emit(&pr->helpers,
+                "%s %s %s(%s *at, %s%s x)\n{\n    %s r;\n    for (int i = 0; i < %d; i++)\n"
+                "        r.c[i] = %s(&at->c[i], %sx.c[i]);\n    return r;\n}\n\n",
+                dm_print_qualifier(pr), c, name, c,
+                cas ? dm_lang_format(pr->lang, "%s expected, ", c) : "", c, c,
+                dm_type_components(type), part, cas ? "expected.c[i], " : "");
         return name;
     }
     if (strcmp(kind, "cas") == 0)
@@ -678,25 +670,23 @@ const char *dm_help_accumulate(dm_printer *pr, const dm_type *type)
             if (!field->floats)
                 continue;
             if (dm_type_is_scalar(field) && field->scalar != DM_F16)
-                dm_buffer_printf(&text, "    to->%s += x.%s;\n", type->fields[i].name,
-                                 type->fields[i].name);
+                dm_emit(&text, "    to->%s += x.%s;\n", type->fields[i].name, type->fields[i].name);
             else
-                dm_buffer_printf(&text, "    %s(&to->%s, x.%s);\n", dm_help_accumulate(pr, field),
-                                 type->fields[i].name, type->fields[i].name);
+                dm_emit(&text, "    %s(&to->%s, x.%s);\n", dm_help_accumulate(pr, field),
+                        type->fields[i].name, type->fields[i].name);
         }
     } else if (dm_type_is_numeric(type) && type->scalar != DM_F16) {
-        dm_buffer_printf(&text, "    for (int i = 0; i < %d; i++)\n        to->c[i] += x.c[i];\n",
-                         dm_type_components(type));
+        dm_emit(&text, "    for (int i = 0; i < %d; i++)\n        to->c[i] += x.c[i];\n",
+                dm_type_components(type));
     } else if (dm_type_is_numeric(type)) {
-        dm_buffer_printf(
-            &text, "    for (int i = 0; i < %d; i++)\n        %s(&to->c[i], x.c[i]);\n",
-            dm_type_components(type), dm_help_accumulate(pr, dm_type_scalar(pr->lang, DM_F16)));
+        dm_emit(&text, "    for (int i = 0; i < %d; i++)\n        %s(&to->c[i], x.c[i]);\n",
+                dm_type_components(type), dm_help_accumulate(pr, dm_type_scalar(pr->lang, DM_F16)));
     } else {
-        dm_buffer_printf(&text, "    *to = %s(%s(*to) + %s(x));\n", half_cast(pr, true),
-                         half_cast(pr, false), half_cast(pr, false));
+        dm_emit(&text, "    *to = %s(%s(*to) + %s(x));\n", half_cast(pr, true),
+                half_cast(pr, false), half_cast(pr, false));
     }
-    dm_buffer_printf(&pr->helpers, "%s void %s(%s *to, %s x)\n{\n%s}\n\n", dm_print_qualifier(pr),
-                     name, c, c, dm_buffer_text(&text));
+    dm_emit(&pr->helpers, "%s void %s(%s *to, %s x)\n{\n%s}\n\n", dm_print_qualifier(pr), name, c,
+            c, dm_buffer_text(&text));
     dm_buffer_deinit(&text);
     return name;
 }
@@ -705,11 +695,11 @@ const char *dm_help_length(dm_printer *pr)
 {
     const char *name = name_of(pr, "range_length", NULL);
     if (is_new(pr, name))
-        dm_buffer_printf(&pr->helpers,
-                         "%s int range_length(int first, int last, int step)\n{\n"
-                         "    if (step > 0)\n"
-                         "        return first < last ? (last - first + step - 1) / step : 0;\n"
-                         "    return first > last ? (first - last - step - 1) / -step : 0;\n}\n\n",
-                         dm_print_qualifier(pr));
+        dm_emit(&pr->helpers,
+                "%s int range_length(int first, int last, int step)\n{\n"
+                "    if (step > 0)\n"
+                "        return first < last ? (last - first + step - 1) / step : 0;\n"
+                "    return first > last ? (first - last - step - 1) / -step : 0;\n}\n\n",
+                dm_print_qualifier(pr));
     return name;
 }

@@ -248,6 +248,10 @@ static const char *const reserved[] = {
 
 static bool is_reserved(const char *name)
 {
+    static const char letters[] =
+        "_abcdefghijlmnoprstuvwxyIMNHE"; /* that one of them starts with */
+    if (strchr(letters, name[0]) == NULL)
+        return false;
     for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
         if (reserved[i][0] == name[0] && strcmp(reserved[i], name) == 0)
             return true;
