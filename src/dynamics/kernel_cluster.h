@@ -189,6 +189,7 @@ DM_FN void head_begin(dyn_head &head, const dm_rollout_args &args, const float *
     const uint32_t S = args.stochastic;
     float first = h[head.index], top = lane < S ? first : -3.4e38f;
     bool wide = lane < S && !(fabsf(first) <= 40.0f);
+    DM_NO_UNROLL
     for (uint32_t i = lane + 32; i < S; i += 32) {
         float logit = h[selected(args, i)];
         top = logit <= top ? top : logit;
@@ -199,6 +200,7 @@ DM_FN void head_begin(dyn_head &head, const dm_rollout_args &args, const float *
     head.sum = head.weighted = head.product = 0;
     if (lane < S)
         head_add(head, first - top, head.weight);
+    DM_NO_UNROLL
     for (uint32_t i = lane + 32; i < S; i += 32)
         head_add(head, h[selected(args, i)] - top, head.stochastic[i]);
 }
@@ -259,14 +261,13 @@ DM_FN void input_product(const dm_rollout_args &args, dyn_block &block, const fl
         __syncthreads();
         if (threadIdx.x >= DYN_WARPS * 32)
             continue;
+        /* All rows of a column at once, so that their loads are on the way together. */
+        for (uint32_t i = lane; i < count; i += 32)
 #pragma unroll
-        for (int row = 0; row < 12; row++) {
-            uint64_t u = unit + (row & 3);
-            const float *w = W + ((row >> 2) * H + u) * I + first;
-            if (u < H)
-                for (uint32_t i = lane; i < count; i += 32)
-                    sums[row] = dm_fmaf(w[i], block.x[i], sums[row]);
-        }
+            for (int row = 0; row < 12; row++) {
+                uint64_t u = unit + (row & 3) < H ? unit + (row & 3) : H - 1;
+                sums[row] = dm_fmaf(W[((row >> 2) * H + u) * I + first + i], block.x[i], sums[row]);
+            }
     }
     float first8[8], last4[4];
 #pragma unroll
@@ -283,7 +284,7 @@ extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
 {
     __shared__ dyn_block block;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    const bool multiplies = warp < DYN_WARPS;
+    const bool multiplies = DYN_HEAD_EACH || warp < DYN_WARPS;
     const uint32_t rank = blockIdx.x % DYN_C, job = blockIdx.x / DYN_C;
     const uint32_t member_index = job % args.members, rollout = job / args.members;
     const float *member = args.weights + member_index * args.stride;
@@ -336,6 +337,8 @@ extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
     const float recurrent = multiplies && own < H ? member[args.at_c + own] : 0;
 #endif
     input_product(args, block, member, features, unit, lane, base_zr, base_n);
+    if (own >= H) /* units that only fill up */
+        base_zr = base_n = 0;
     if (multiplies && own < H) {
         uint64_t zr_row = (lane >> 4) * H + own;
         base_zr += member[args.at_b + zr_row];
@@ -368,7 +371,7 @@ extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
         for (int k = 0; k < DYN_QUADS; k++)
             v[k] = h[k * 32 + lane];
         float loss = 0; /* of the step before, from the h that has just come */
-        if (!multiplies) {
+        if (!DYN_HEAD_EACH && !multiplies) {
             if (t > 0) {
                 head_begin(head, args, (const float *)h, lane);
                 loss = head_end(head, v);
