@@ -230,6 +230,9 @@ dm_status dm_dyn_bench_run(dm_dyn_bench *b, dm_buffer *out, dm_error *err)
         fprintf(stderr, "%s: %.1f s\n", parts[i].name, 1e-9 * (double)(dm_time_ns() - start));
     }
     if (status == DM_OK) {
+        dm_json_double(&b->json, "few_device_us", b->few_us);
+        dm_json_double(&b->json, "few_wall_us", b->few_wall_us);
+        dm_json_double(&b->json, "many_device_us_each", b->many_us);
         dm_json_end_object(&b->json);
         dm_json_finish(&b->json);
     }

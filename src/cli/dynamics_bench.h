@@ -24,7 +24,9 @@ typedef struct dm_dyn_bench {
     dm_device *device;
     bool cuda;
     dm_json json;
-    int wrong; /* values outside the tolerance */
+    int wrong;                  /* values outside the tolerance */
+    double few_us, few_wall_us; /* 1 x 5 x 50, h 256: on the device, and with copies */
+    double many_us;             /* one of 1,024 such, on the device */
 } dm_dyn_bench;
 
 /* Prints tables to stdout and puts everything as JSON into `out`. */

@@ -73,6 +73,14 @@ static dm_status measure_rollout(dm_dyn_bench *b, dm_dynamics_config config, uin
         if (plain)
             printf("  plain %10.1f us  %5.1fx", reference, reference / wall);
         printf("\n");
+        if (steps == 50 && config.hidden == 256 && config.members == 5 &&
+            road == DM_DYN_ROAD_AUTO && config.kind == DM_GRU_RESET_FIRST) {
+            if (rollouts == 1) {
+                b->few_us = device;
+                b->few_wall_us = wall;
+            }
+            b->many_us = rollouts == 1024 ? device / rollouts : b->many_us;
+        }
         dm_json_begin_object(&b->json, NULL);
         dm_json_uint(&b->json, "rollouts", rollouts);
         dm_json_uint(&b->json, "members", config.members);
