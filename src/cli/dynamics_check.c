@@ -127,6 +127,8 @@ dm_status dm_bench_check_cluster(dm_dyn_bench *b, dm_error *err)
         {{5, 256, 32, 64, FIRST, false}, 1, 50, DM_DYN_ROAD_CLUSTER, 16, 1},
         {{5, 256, 32, 64, LAST, false}, 1, 50, DM_DYN_ROAD_CLUSTER, 8, 1},
         {{3, 512, 40, 70, LAST, false}, 3, 21, DM_DYN_ROAD_CLUSTER, 16, 1},
+        {{2, 1000, 32, 64, FIRST, false}, 2, 15, DM_DYN_ROAD_CLUSTER, 0, 0},
+        {{1, 2048, 40, 70, LAST, false}, 2, 8, DM_DYN_ROAD_CLUSTER, 0, 0},
         {{1, 1, 1, 1, FIRST, false}, 1, 1, DM_DYN_ROAD_CLUSTER, 8, 0},
         {{5, 256, 32, 64, FIRST, false}, 20, 50, DM_DYN_ROAD_CLUSTER, 8, 0},
     };

@@ -11,7 +11,8 @@
 #include <string.h>
 
 #define RESIDENT_MAX 512 /* hidden units whose weights fit into a cluster's registers */
-#define SHARED_STATIC 1024
+#define CLUSTER_MAX 4096 /* hidden units whose states fit into shared memory beside its barriers   \
+                          */
 
 /* The host's copy of what kernel_batch.h computes from its defines. */
 static size_t batch_shared_bytes(size_t P, size_t M, bool reset_last)
@@ -87,7 +88,7 @@ static dm_dyn_road choose_road(const dm_dynamics_device *on, uint32_t rollouts, 
     if (on->road != DM_DYN_ROAD_AUTO)
         return on->road;
     bool resident = !c->projection && c->hidden <= RESIDENT_MAX;
-    bool cluster = resident && dm_dyn_has_clusters(on);
+    bool cluster = !c->projection && c->hidden <= CLUSTER_MAX && dm_dyn_has_clusters(on);
     uint32_t M = resident ? choose_tile(on, rollouts) : 0;
     bool batch = M > 0 && rollouts > 1 && tame(hidden, (size_t)rollouts * c->members * c->hidden);
     if (cluster && batch)
@@ -102,8 +103,29 @@ static dm_dyn_road choose_road(const dm_dynamics_device *on, uint32_t rollouts, 
 
 /* ---- Launches ---- */
 
+/* U is read again in every step. */
+static dm_status prepare_cluster_stream(dm_dynamics_device *on, dm_dyn_rollout *r, dm_error *err)
+{
+    const dm_dynamics_config *c = &on->model->config;
+    uint32_t P = (c->hidden + 511) / 512 * 512;
+    char defines[64];
+    snprintf(defines, sizeof defines, "DYN_P=%u DYN_RESET_LAST=%d", P,
+             c->kind == DM_GRU_RESET_LAST);
+    void *packed = NULL;
+    dm_status status = dm_dyn_form_get(on, DM_DYN_FORM_ROWS, P, &packed, err);
+    r->args.packed = packed;
+    if (status == DM_OK)
+        status = dm_dyn_kernel_get(on, "dynamics/kernel_cluster_stream.h", defines,
+                                   "dm_rollout_cluster_stream", &r->launch.function, err);
+    r->launch.grid = (dm_grid){r->args.rollouts * c->members * 16, 288, 0};
+    r->launch.cluster_blocks = 16;
+    return status;
+}
+
 static dm_status prepare_cluster(dm_dynamics_device *on, dm_dyn_rollout *r, dm_error *err)
 {
+    if (on->model->config.hidden > RESIDENT_MAX)
+        return prepare_cluster_stream(on, r, err);
     const dm_dynamics_config *c = &on->model->config;
     uint32_t P = (c->hidden + 127) / 128 * 128, C = choose_cluster(on), units = P / C;
     bool in_shared = P > 384;

@@ -21,7 +21,7 @@
  *
  * Defines: DYN_P (hidden units, a multiple of 128), DYN_C (blocks of a cluster), DYN_N_SHARED (1:
  * Un lies in shared memory instead of registers), DYN_RESET_LAST. */
-#include "dynamics/cuda_math.h"
+#include "dynamics/cluster_common.h"
 #include "dynamics/rollout_args.h"
 
 #ifndef DYN_P
@@ -52,67 +52,6 @@
 #define DYN_THREADS ((DYN_WARPS + 1 - DYN_HEAD_EACH) * 32)
 
 extern __shared__ float4 dyn_shared[]; /* Un, with DYN_N_SHARED */
-
-DM_FN uint32_t shared_address(const void *p)
-{
-    return (uint32_t)__cvta_generic_to_shared(p);
-}
-
-DM_FN uint32_t remote_address(uint32_t address, uint32_t rank)
-{
-    uint32_t out;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(out) : "r"(address), "r"(rank));
-    return out;
-}
-
-DM_FN void cluster_barrier(void)
-{
-    asm volatile("barrier.cluster.arrive.release.aligned;\n\t"
-                 "barrier.cluster.wait.acquire.aligned;" ::
-                     : "memory");
-}
-
-DM_FN void barrier_init(uint32_t barrier)
-{
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
-}
-
-/* The phase ends when this was called and so many bytes have come. */
-DM_FN void expect_bytes(uint32_t barrier, uint32_t bytes)
-{
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
-                 : "memory");
-}
-
-DM_FN void wait_phase(uint32_t barrier, uint32_t parity)
-{
-    uint32_t done = 0;
-    while (!done)
-        asm volatile("{\n\t.reg .pred p;\n\t"
-                     "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n\t"
-                     "selp.u32 %0, 1, 0, p;\n\t}"
-                     : "=r"(done)
-                     : "r"(barrier), "r"(parity)
-                     : "memory");
-}
-
-/* Four floats to another block's shared memory; counts 16 bytes at its barrier. */
-DM_FN void send4(uint32_t address, uint32_t barrier, float a, float b, float c, float d)
-{
-    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, "
-                 "%3, %4}, [%5];" ::"r"(address),
-                 "f"(a), "f"(b), "f"(c), "f"(d), "r"(barrier)
-                 : "memory");
-}
-
-/* The value that the lanes of four units hold (lane 4 u + base), to every block. */
-DM_FN void send_units(float value, int base, int lane, uint32_t address, uint32_t barrier)
-{
-    float a = __shfl_sync(DYN_FULL, value, base), b = __shfl_sync(DYN_FULL, value, base + 4),
-          c = __shfl_sync(DYN_FULL, value, base + 8), d = __shfl_sync(DYN_FULL, value, base + 12);
-    if (lane < DYN_C)
-        send4(address, barrier, a, b, c, d);
-}
 
 /* sum[i] += rows[i] . v for the lane's columns; `rows` are in registers. */
 template <int N>
@@ -152,12 +91,6 @@ struct dyn_head {
     float weight;
     float sum, product, weighted, squares; /* sums of a step */
 };
-
-/* Products with the hidden size stay below 2^26 here: 32 bits are enough. */
-DM_FN uint32_t selected(const dm_rollout_args &args, uint32_t i)
-{
-    return i * args.hidden / args.stochastic;
-}
 
 DM_FN void head_init(dyn_head &head, const dm_rollout_args &args, const float *w, int lane)
 {
@@ -420,7 +353,7 @@ extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
         float n = dyn_tanh(dm_fmaf(r, product, dm_fmaf(column_n, x0, base_n)));
         float h_new = dm_fmaf(gate, h_own - n, n);
 #else
-        send_units(gate * h_own, 16, lane, reset_to, reset_barrier_to);
+        send_units<DYN_C>(gate * h_own, 16, lane, reset_to, reset_barrier_to);
         if (DYN_HEAD_EACH && rank == 0 && warp == 0 && t > 0)
             head_store(head, args, out + t - 1, loss, lane); /* while the others are on their way */
         DYN_MARK(t, 3);
@@ -445,7 +378,8 @@ extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
 #endif
         DYN_MARK(t, 5);
         const uint32_t next = DYN_RESET_LAST ? (t + 1) & 1 : 0;
-        send_units(h_new, 0, lane, h_to + next * DYN_P * 4, h_barrier_to + 8 * next); /* with z */
+        send_units<DYN_C>(h_new, 0, lane, h_to + next * DYN_P * 4,
+                          h_barrier_to + 8 * next); /* with z */
 #if DYN_RESET_LAST
         if (DYN_HEAD_EACH && rank == 0 && warp == 0 && t > 0)
             head_store(head, args, out + t - 1, loss, lane);

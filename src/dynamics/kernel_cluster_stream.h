@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* kernel_cluster_stream.h - one rollout of one member on a cluster of 16 blocks when U is too large
+ * for their registers: every step reads it again, from the second-level cache or from memory, with
+ * all 16 multiprocessors. Otherwise as kernel_cluster.h, which see for the exchange of h and r * h.
+ *
+ * A warp owns G groups of four units: those from (g * WARPS + warp) * 4 on.
+ * Defines: DYN_P (hidden units, a multiple of 512, at most 4,096), DYN_RESET_LAST. */
+#include "dynamics/cluster_common.h"
+
+#ifndef DYN_P
+#define DYN_P 1024
+#define DYN_RESET_LAST 0
+#endif
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+
+#define DYN_C 16
+#define DYN_UNITS (DYN_P / DYN_C)
+#define DYN_WARPS 8
+#define DYN_G (DYN_UNITS / (4 * DYN_WARPS))
+#define DYN_QUADS (DYN_P / 128)
+#define DYN_BUFFERS (1 + DYN_RESET_LAST)
+#define DYN_THREADS ((DYN_WARPS + 1) * 32)
+
+struct stream_block {
+    float4 h[DYN_BUFFERS][DYN_P / 4];
+#if !DYN_RESET_LAST
+    float4 reset[DYN_P / 4];
+#endif
+    float x0;
+    unsigned long long h_barrier[DYN_BUFFERS], reset_barrier;
+};
+
+/* sum[i] = row i of U . v for N rows; rows of a gate follow each other, gates are P rows apart. */
+template <int N>
+DM_FN void stream_multiply(const float4 *U, uint32_t first_row, const float4 *v, int lane,
+                           float (&sum)[N])
+{
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        sum[i] = 0;
+#pragma unroll 2
+    for (int k = 0; k < DYN_QUADS; k++) {
+        float4 x = v[k * 32 + lane];
+#pragma unroll
+        for (int i = 0; i < N; i++) {
+            uint64_t row = (i >> 2) * DYN_P + first_row + (i & 3);
+            float4 w = __ldg(U + row * (DYN_P / 4) + k * 32 + lane);
+            float s = dm_fmaf(w.x, x.x, sum[i]);
+            s = dm_fmaf(w.y, x.y, s);
+            s = dm_fmaf(w.z, x.z, s);
+            sum[i] = dm_fmaf(w.w, x.w, s);
+        }
+    }
+}
+
+/* Sums of a step, for its entropy and norm. */
+struct stream_sums {
+    float sum, weighted, squares;
+};
+
+/* The loss of h, by one warp. */
+DM_FN float stream_head(const dm_rollout_args &args, const float *head, const float *h, int lane,
+                        stream_sums &s)
+{
+    const uint32_t H = args.hidden, S = args.stochastic;
+    float u = 0, top = -3.4e38f, product = 0;
+    s.sum = s.weighted = s.squares = 0;
+    for (uint32_t i = lane; i < H; i += 32) {
+        u = dm_fmaf(head[i], h[i], u);
+        s.squares = dm_fmaf(h[i], h[i], s.squares);
+    }
+    for (uint32_t i = lane; i < S; i += 32) {
+        float logit = h[(uint32_t)((uint64_t)i * H / S)];
+        top = logit <= top ? top : logit;
+    }
+    top = dyn_warp_max(top);
+    for (uint32_t i = lane; i < S; i += 32) {
+        float logit = h[(uint32_t)((uint64_t)i * H / S)] - top, e = dyn_exp(logit);
+        s.sum += e;
+        product = dm_fmaf(e, head[H + i], product);
+        s.weighted = dm_fmaf(e, logit < -80.0f ? -80.0f : logit, s.weighted);
+    }
+    u = dyn_warp_sum(u);
+    s.sum = dyn_warp_sum(s.sum);
+    return dyn_loss(u + dyn_warp_sum(product) / s.sum);
+}
+
+DM_FN void stream_store(const dm_rollout_args &args, stream_sums s, uint64_t at, float loss,
+                        int lane)
+{
+    s.weighted = dyn_warp_sum(s.weighted);
+    s.squares = dyn_warp_sum(s.squares);
+    if (lane == 0) {
+        args.loss[at] = loss;
+        args.entropy[at] = dyn_log(s.sum) - s.weighted / s.sum;
+        args.norm[at] = sqrtf(s.squares);
+    }
+}
+
+/* What x gives to the units of one group, without feature 0: for the lane's z or r, and for n. */
+DM_FN void stream_input(const dm_rollout_args &args, const float *member, const float *features,
+                        uint32_t unit, int lane, float &zr, float &n)
+{
+    const uint64_t H = args.hidden, I = args.input;
+    float first8[8], last4[4];
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        first8[i] = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        last4[i] = 0;
+    for (uint32_t j = lane; j < args.input; j += 32) {
+        float x = j == 0 ? 0.0f : (features[j] - args.shift[j]) * args.scale[j];
+#pragma unroll
+        for (int row = 0; row < 12; row++) {
+            uint64_t u = unit + (row & 3) < H ? unit + (row & 3) : H - 1;
+            float w = member[args.at_w + ((row >> 2) * H + u) * I + j];
+            if (row < 8)
+                first8[row & 7] = dm_fmaf(w, x, first8[row & 7]);
+            else
+                last4[row & 3] = dm_fmaf(w, x, last4[row & 3]);
+        }
+    }
+    zr = dyn_sum8(first8, lane);
+    n = dyn_sum4(last4, lane);
+}
+
+extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
+    dm_rollout_cluster_stream(const __grid_constant__ dm_rollout_args args)
+{
+    __shared__ stream_block block;
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    const bool multiplies = warp < DYN_WARPS;
+    const uint32_t rank = blockIdx.x % DYN_C, job = blockIdx.x / DYN_C;
+    const uint32_t member_index = job % args.members;
+    const float *member = args.weights + member_index * args.stride;
+    const float *features = args.features + (uint64_t)(job / args.members) * args.input;
+    const float4 *U = (const float4 *)(args.packed + (uint64_t)member_index * 3 * DYN_P * DYN_P);
+    const uint64_t H = args.hidden, out = (uint64_t)job * args.steps;
+    const uint32_t unit = rank * DYN_UNITS + (multiplies ? warp : 0) * 4;
+    const uint32_t h_barrier = shared_address(block.h_barrier),
+                   reset_barrier = shared_address(&block.reset_barrier);
+
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < DYN_BUFFERS; i++)
+            barrier_init(h_barrier + 8 * i);
+        barrier_init(reset_barrier);
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        for (int i = 0; i < DYN_BUFFERS; i++)
+            expect_bytes(h_barrier + 8 * i, DYN_P * 4);
+        expect_bytes(reset_barrier, DYN_P * 4);
+    }
+    for (uint32_t i = threadIdx.x; i < DYN_P; i += DYN_THREADS)
+        ((float *)block.h[0])[i] = args.h0 != 0 && i < H ? args.h0[job * H + i] : 0.0f;
+
+    /* Group g of the warp begins with unit + g * 4 * WARPS; the lane has z or r of one of its
+     * units. */
+    float base_zr[DYN_G], base_n[DYN_G], column_zr[DYN_G], column_n[DYN_G];
+#if DYN_RESET_LAST
+    float recurrent[DYN_G] = {};
+#endif
+#pragma unroll
+    for (int g = 0; g < DYN_G; g++) {
+        uint32_t own = unit + g * 4 * DYN_WARPS + ((lane >> 2) & 3);
+        base_zr[g] = base_n[g] = column_zr[g] = column_n[g] = 0;
+        if (!multiplies)
+            continue;
+        stream_input(args, member, features, unit + g * 4 * DYN_WARPS, lane, base_zr[g], base_n[g]);
+        if (own >= H) {
+            base_zr[g] = base_n[g] = 0;
+            continue;
+        }
+        uint64_t zr_row = (lane >> 4) * H + own;
+        base_zr[g] += member[args.at_b + zr_row];
+        base_n[g] += member[args.at_b + 2 * H + own];
+        column_zr[g] = member[args.at_w + zr_row * args.input];
+        column_n[g] = member[args.at_w + (2 * H + own) * args.input];
+#if DYN_RESET_LAST
+        recurrent[g] = member[args.at_c + own];
+#endif
+    }
+    const float shift0 = args.shift[0], scale0 = args.scale[0];
+    float x0 = (features[0] - shift0) * scale0;
+    uint32_t to = lane < DYN_C ? lane : 0;
+    const uint32_t h_to = remote_address(shared_address((float *)block.h[0] + unit), to),
+                   h_barrier_to = remote_address(h_barrier, to);
+#if !DYN_RESET_LAST
+    const uint32_t reset_to = remote_address(shared_address((float *)block.reset + unit), to),
+                   reset_barrier_to = remote_address(reset_barrier, to);
+#endif
+    __syncthreads();
+    cluster_barrier();
+
+    for (uint32_t t = 0; t < args.steps; t++) {
+        const uint32_t turn = DYN_RESET_LAST ? t & 1 : 0;
+        const float4 *h = block.h[turn];
+        if (t > 0)
+            wait_phase(h_barrier + 8 * turn, ((t - 1) / DYN_BUFFERS) & 1);
+        if (!multiplies) {
+            if (t > 0) {
+                stream_sums s;
+                float loss = stream_head(args, member + args.at_head, (const float *)h, lane, s);
+                if (lane == 0)
+                    block.x0 = (loss - shift0) * scale0;
+                asm volatile("bar.sync 1, %0;" ::"n"(DYN_THREADS) : "memory");
+                if (rank == 0)
+                    stream_store(args, s, out + t - 1, loss, lane);
+            }
+            continue;
+        }
+        if (threadIdx.x == 0 && t > 0)
+            expect_bytes(h_barrier + 8 * turn, DYN_P * 4);
+        float gate[DYN_G];
+#if DYN_RESET_LAST
+        float product[DYN_G];
+#endif
+#pragma unroll
+        for (int g = 0; g < DYN_G; g++) {
+#if DYN_RESET_LAST
+            float all[12], sums[8], more[4];
+            stream_multiply<12>(U, unit + g * 4 * DYN_WARPS, h, lane, all);
+#pragma unroll
+            for (int i = 0; i < 12; i++)
+                (i < 8 ? sums[i & 7] : more[i & 3]) = all[i];
+            product[g] = dyn_sum4(more, lane) + recurrent[g];
+#else
+            float sums[8];
+            stream_multiply<8>(U, unit + g * 4 * DYN_WARPS, h, lane, sums);
+#endif
+            gate[g] = dyn_sum8(sums, lane) + base_zr[g];
+        }
+        if (t > 0) {
+            asm volatile("bar.sync 1, %0;" ::"n"(DYN_THREADS) : "memory");
+            x0 = *(volatile float *)&block.x0;
+        }
+        const uint32_t next = DYN_RESET_LAST ? (t + 1) & 1 : 0;
+#if !DYN_RESET_LAST
+#pragma unroll
+        for (int g = 0; g < DYN_G; g++) {
+            uint32_t own = unit + g * 4 * DYN_WARPS + ((lane >> 2) & 3);
+            gate[g] = dyn_sigmoid(dm_fmaf(column_zr[g], x0, gate[g]));
+            send_units<DYN_C>(gate[g] * ((const float *)h)[own], 16, lane,
+                              reset_to + g * DYN_WARPS * 16, reset_barrier_to);
+        }
+        wait_phase(reset_barrier, t & 1);
+        if (threadIdx.x == 0)
+            expect_bytes(reset_barrier, DYN_P * 4);
+#endif
+        float fresh[DYN_G];
+#pragma unroll
+        for (int g = 0; g < DYN_G; g++) {
+            float old = ((const float *)h)[unit + g * 4 * DYN_WARPS + ((lane >> 2) & 3)];
+#if DYN_RESET_LAST
+            float z = dyn_sigmoid(dm_fmaf(column_zr[g], x0, gate[g]));
+            float r = __shfl_xor_sync(DYN_FULL, z, 16); /* lanes 0-15 have z, the others r */
+            float n = dyn_tanh(dm_fmaf(r, product[g], dm_fmaf(column_n[g], x0, base_n[g])));
+            fresh[g] = dm_fmaf(z, old - n, n);
+#else
+            float more[4];
+            stream_multiply<4>(U + (uint64_t)2 * DYN_P * (DYN_P / 4), unit + g * 4 * DYN_WARPS,
+                               block.reset, lane, more);
+            float n = dyn_tanh(dyn_sum4(more, lane) + dm_fmaf(column_n[g], x0, base_n[g]));
+            fresh[g] = dm_fmaf(gate[g], n - old, old);
+#endif
+        }
+        /* Only now: this warp has read all it needs of r * h. */
+#pragma unroll
+        for (int g = 0; g < DYN_G; g++)
+            send_units<DYN_C>(fresh[g], 0, lane, h_to + next * DYN_P * 4 + g * DYN_WARPS * 16,
+                              h_barrier_to + 8 * next);
+    }
+
+    const uint32_t turn = DYN_RESET_LAST ? args.steps & 1 : 0;
+    wait_phase(h_barrier + 8 * turn, ((args.steps - 1) / DYN_BUFFERS) & 1);
+    if (!multiplies && rank == 0) {
+        stream_sums s;
+        float loss =
+            stream_head(args, member + args.at_head, (const float *)block.h[turn], lane, s);
+        stream_store(args, s, out + args.steps - 1, loss, lane);
+    }
+    if (rank == 0)
+        for (uint32_t i = threadIdx.x; i < H; i += DYN_THREADS)
+            args.last[job * H + i] = ((const float *)block.h[turn])[i];
+    cluster_barrier();
+}
+
+#endif
