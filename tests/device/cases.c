@@ -546,6 +546,16 @@ void dm_case_bad_launch(dm_device *device)
     assert_int_equal(dm_function_launch(function, stream, (dm_grid){1, 1, 0}, NULL, 0, &err),
                      DM_EINVAL);
     assert_ok(dm_function_launch(function, stream, (dm_grid){1, 1, 0}, args, 8, err));
+    /* Clusters: of a number that divides the blocks, and only where there are some. */
+    dm_grid four = {4, 32, 0};
+    assert_int_equal(dm_function_launch_clusters(function, stream, four, 3, args, 8, &err),
+                     DM_EINVAL);
+    assert_int_equal(dm_function_launch_clusters(function, stream, four, 2, args, 16, &err),
+                     DM_EINVAL);
+    if (dm_device_get_properties(device)->kind == DM_DEVICE_CPU)
+        assert_int_equal(dm_function_launch_clusters(function, stream, four, 2, args, 8, &err),
+                         DM_EUNSUPPORTED);
+    assert_ok(dm_function_launch_clusters(function, stream, four, 1, args, 8, err));
     assert_ok(dm_stream_synchronize(stream, err));
     dm_module_destroy(module);
 }
