@@ -88,7 +88,7 @@ static dm_dyn_road choose_road(const dm_dynamics_device *on, uint32_t rollouts, 
     if (on->road != DM_DYN_ROAD_AUTO)
         return on->road;
     bool resident = !c->projection && c->hidden <= RESIDENT_MAX;
-    bool cluster = !c->projection && c->hidden <= CLUSTER_MAX && dm_dyn_has_clusters(on);
+    bool cluster = resident && dm_dyn_has_clusters(on);
     uint32_t M = resident ? choose_tile(on, rollouts) : 0;
     bool batch = M > 0 && rollouts > 1 && tame(hidden, (size_t)rollouts * c->members * c->hidden);
     if (cluster && batch)
