@@ -40,10 +40,11 @@ typedef enum dm_kernel_target { DM_KERNEL_C, DM_KERNEL_CUDA } dm_kernel_target;
 typedef enum dm_kernel_pass { DM_KERNEL_FORWARD, DM_KERNEL_BACKWARD } dm_kernel_pass;
 
 typedef struct dm_kernel_options {
-    bool no_backward;           /* the forward pass only */
-    bool warp_compat;           /* gradients as Warp's where they differ */
-    bool lines;                 /* comments with the source's lines in the text */
-    bool all_double;            /* float16 and float32 become float64, for checks */
+    bool no_backward; /* the forward pass only */
+    bool warp_compat; /* gradients as Warp's where they differ */
+    bool lines;       /* comments with the source's lines in the text */
+    bool imports;    /* functions of modules that are files beside `name`, a path; else not known */
+    bool all_double; /* float16 and float32 become float64, for checks */
     const char *const *defines; /* "NAME=VALUE" for captured names, ended by NULL; may be NULL */
 } dm_kernel_options;
 

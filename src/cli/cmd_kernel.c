@@ -107,6 +107,7 @@ static dm_status open_session(session *s, const kernel_options *o, const char *p
 {
     dm_compile_options options = {.no_backward = o->no_backward, .lines = o->lines};
     options.module.warp_compat = o->warp_compat;
+    options.module.imports = true;
     memset(s, 0, sizeof *s);
     dm_status status = dm_file_read(path, DM_LANG_SOURCE_MAX, &s->text, &s->size, err);
     if (status == DM_OK)

@@ -319,7 +319,7 @@ static dm_status run_all(runner *r, dm_error *err)
 {
     int64_t sizes[4];
     int dim[4], ndim;
-    dm_kernel_options options = {.defines = r->run->defines};
+    dm_kernel_options options = {.imports = true, .defines = r->run->defines};
     dm_status status = parse_ints(r->run->dim, ",x", sizes, 4, &ndim, err);
     if (status == DM_OK)
         status = dm_kernel_file_create(r->run->file, r->run->text, r->run->size, &options, &r->file,
@@ -414,8 +414,11 @@ static void check_one(const dm_kernel_check_run *run, dm_kernel *kernel, dm_devi
                       char *problem, size_t size, dm_check_result *result)
 {
     dm_error err = {0};
-    dm_check_options options = {
-        .seed = run->seed, .size = run->extent, .other = gpu, .defines = run->defines};
+    dm_check_options options = {.seed = run->seed,
+                                .size = run->extent,
+                                .other = gpu,
+                                .imports = true,
+                                .defines = run->defines};
     memset(result, 0, sizeof *result);
     problem[0] = '\0';
     if (dm_kernel_compile(kernel, &err) != DM_OK) {
@@ -443,7 +446,7 @@ static void check_one(const dm_kernel_check_run *run, dm_kernel *kernel, dm_devi
 
 dm_status dm_cli_kernel_check(const dm_kernel_check_run *run, bool *failed, dm_error *err)
 {
-    dm_kernel_options options = {.defines = run->defines};
+    dm_kernel_options options = {.imports = true, .defines = run->defines};
     dm_kernel_file *file;
     dm_device *gpu = NULL;
     dm_buffer out = DM_BUFFER_EMPTY;

@@ -408,7 +408,8 @@ static dm_status open_side(side *s, dm_device *device, const char *name, const c
                            size_t size, const char *kernel, bool all_double,
                            const dm_check_options *options, dm_error *err)
 {
-    dm_kernel_options compile = {.all_double = all_double, .defines = options->defines};
+    dm_kernel_options compile = {
+        .all_double = all_double, .imports = options->imports, .defines = options->defines};
     memset(s, 0, sizeof *s);
     s->c.options = options;
     s->c.size = options->size > 0 ? options->size : 6;

@@ -27,6 +27,7 @@ typedef struct dm_check_options {
     size_t number_count;
     dm_device *other; /* compare with this one too; may be NULL */
     const char *const *defines;
+    bool imports; /* as in dm_kernel_options */
 } dm_check_options;
 
 typedef struct dm_check_result {

@@ -3,12 +3,16 @@
  * value is worked out when it is asked for; see value.h. */
 #include "lang/module.h"
 
+#include "base/file.h"
 #include "lang/builtins.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define EVAL_DEPTH_MAX 100
+#define IMPORTS_MAX 200
+#define IMPORT_LEVELS_MAX 8 /* folders above a file that are searched */
 
 /* ---- Values ---- */
 
@@ -116,6 +120,8 @@ static void fill_scope(dm_scope *scope, const dm_ast *block);
 static void add_kernel(dm_scope *scope, const dm_ast *ast)
 {
     dm_module_unit *module = scope->module;
+    if (module->importing)
+        return;
     dm_function_decl *decl = dm_lang_alloc(scope->lang, sizeof *decl);
     *decl = (dm_function_decl){.ast = ast, .scope = scope, .name = ast->name};
     DM_LANG_PUSH(scope->lang, module->kernels, module->kernel_count, module->kernel_capacity, decl);
@@ -218,6 +224,7 @@ dm_module_unit *dm_module_new(dm_lang *lang, const dm_ast *tree, const dm_module
     module->options = *options;
     module->unknown = text_value(lang, DM_VALUE_UNKNOWN, "its value is not known here");
     module->root = scope_new(lang, module, NULL);
+    module->root->file = lang->sources == NULL ? NULL : lang->sources->name;
     for (int i = 0; i < options->define_count; i++) {
         const dm_define *d = &options->defines[i];
         dm_lang_source *source = dm_lang_add_source(lang, "--define", d->text, strlen(d->text));
@@ -444,6 +451,118 @@ bool dm_ast_decorated(dm_scope *scope, const dm_ast *ast, const char *name, cons
 
 static const dm_value *eval_depth(dm_scope *scope, const dm_ast *ast, int depth);
 
+/* ---- Imports ---- */
+
+static dm_scope *load_file(dm_scope *scope, const char *path)
+{
+    dm_module_unit *module = scope->module;
+    dm_lang *lang = scope->lang;
+    char *bytes;
+    size_t size;
+    for (const dm_imported *i = module->imported; i != NULL; i = i->next)
+        if (strcmp(i->path, path) == 0)
+            return i->scope;
+    dm_imported *made = dm_lang_alloc(lang, sizeof *made);
+    *made = (dm_imported){.path = dm_lang_format(lang, "%s", path), .next = module->imported};
+    module->imported = made;
+    if (module->import_count >= IMPORTS_MAX || !dm_file_exists(path) ||
+        dm_file_read(path, DM_LANG_SOURCE_MAX, &bytes, &size, NULL) != DM_OK)
+        return NULL;
+    module->import_count++;
+    char *text = dm_arena_strndup(&lang->arena, bytes, size);
+    free(bytes);
+    if (text == NULL)
+        dm_lang_bail(lang, "out of memory");
+    made->scope = scope_new(lang, module, NULL);
+    made->scope->file = made->path;
+    const dm_ast *tree = dm_lang_parse(lang, dm_lang_add_source(lang, made->path, text, size));
+    bool outer = module->importing;
+    module->importing = true;
+    fill_scope(made->scope, tree);
+    module->importing = outer;
+    return made->scope;
+}
+
+/* `folder`/a/b.py or `folder`/a/b/__init__.py for "a.b" */
+static dm_scope *load_in(dm_scope *scope, const char *folder, const char *dotted)
+{
+    char *name = dm_lang_format(scope->lang, "%s", dotted);
+    for (char *p = name; *p != '\0'; p++)
+        *p = *p == '.' ? '/' : *p;
+    dm_scope *found = NULL;
+    if (name[0] != '\0')
+        found = load_file(scope, dm_lang_format(scope->lang, "%s/%s.py", folder, name));
+    return found != NULL ? found
+                         : load_file(scope, dm_lang_format(scope->lang,
+                                                           name[0] == '\0' ? "%s%s/__init__.py"
+                                                                           : "%s/%s/__init__.py",
+                                                           folder, name));
+}
+
+/* Cut the last part of a path off; false when there is none. */
+static bool go_up(char *path)
+{
+    char *slash = strrchr(path, '/');
+    if (slash == NULL)
+        return false;
+    *slash = '\0';
+    return true;
+}
+
+/* The file of a module as it is imported from this scope's file: relative to it, or in its folder
+ * or one above. NULL when there is none. */
+static dm_scope *load_module(dm_scope *scope, const char *dotted)
+{
+    dm_scope *root = scope;
+    while (root->parent != NULL)
+        root = root->parent;
+    if (!scope->module->options.imports || root->file == NULL)
+        return NULL;
+    char *folder = dm_lang_format(scope->lang, "%s", root->file);
+    if (!go_up(folder))
+        folder = dm_lang_format(scope->lang, ".");
+    if (dotted[0] == '.') {
+        for (dotted++; *dotted == '.'; dotted++)
+            if (!go_up(folder))
+                return NULL;
+        return load_in(scope, folder, dotted);
+    }
+    for (int level = 0; level < IMPORT_LEVELS_MAX; level++) {
+        dm_scope *found = load_in(scope, folder, dotted);
+        if (found != NULL || !go_up(folder))
+            return found;
+    }
+    return NULL;
+}
+
+static const dm_value *module_value(dm_scope *scope, const char *dotted)
+{
+    dm_scope *file = load_module(scope, dotted);
+    if (file == NULL)
+        return unknown(scope);
+    dm_value *value = dm_value_new(scope->lang, DM_VALUE_CLASS);
+    value->scope = file;
+    return value;
+}
+
+/* `name` of the module, or the module module.name; NULL when there is neither. */
+static const dm_value *imported_name(dm_scope *scope, const char *dotted, const char *name)
+{
+    dm_scope *file = load_module(scope, dotted);
+    const dm_value *found = file == NULL ? NULL : dm_scope_lookup(file, name, DM_POS_NONE);
+    if (found != NULL)
+        return found;
+    size_t length = strlen(dotted);
+    const char *inner = dm_lang_format(
+        scope->lang, length > 0 && dotted[length - 1] == '.' ? "%s%s" : "%s.%s", dotted, name);
+    file = load_module(scope, inner);
+    if (file == NULL)
+        return NULL;
+    dm_value *value = dm_value_new(scope->lang, DM_VALUE_CLASS);
+    value->scope = file;
+    return value;
+}
+
 static const dm_value *import_value(dm_scope *scope, const char *module)
 {
     if (strncmp(module, "warp", 4) == 0 && (module[4] == '\0' || strcmp(module, "warp.types") == 0))
@@ -452,7 +571,7 @@ static const dm_value *import_value(dm_scope *scope, const char *module)
         return text_value(scope->lang, DM_VALUE_MODULE, module);
     if (strcmp(module, "typing") == 0 || strcmp(module, "typing_extensions") == 0)
         return text_value(scope->lang, DM_VALUE_MODULE, "typing");
-    return unknown(scope);
+    return module_value(scope, module);
 }
 
 static const dm_value *struct_value(dm_scope *scope, const dm_ast *ast)
@@ -546,7 +665,7 @@ static const dm_value *binding_value(dm_scope *scope, const dm_binding *binding,
         const dm_value *module = import_value(scope, ast->other_name);
         const dm_value *member = module->kind == DM_VALUE_MODULE
                                      ? dm_value_member(scope, module, binding->target->name)
-                                     : NULL;
+                                     : imported_name(scope, ast->other_name, binding->target->name);
         return member == NULL ? unknown(scope) : member;
     }
     case DM_AST_FOR: { /* the first round stands for all: for dtype in (float, int): ... */
@@ -597,6 +716,26 @@ static const dm_value *with_overloads(dm_scope *scope, dm_binding *first, const 
     return head == NULL ? value : head;
 }
 
+/* A name that came with `from module import *`. */
+static const dm_value *starred_name(dm_scope *scope, const char *name)
+{
+    while (scope->parent != NULL)
+        scope = scope->parent;
+    if (!scope->module->options.imports || scope->capacity == 0 || scope->module->starring)
+        return NULL;
+    const dm_value *found = NULL;
+    scope->module->starring = true; /* no chains of stars */
+    dm_binding *b = scope->bindings[slot_of(scope, dm_lang_intern_text(scope->lang, "*"))];
+    for (; b != NULL && found == NULL; b = b->next) {
+        dm_scope *file =
+            b->ast->kind == DM_AST_FROM ? load_module(scope, b->ast->other_name) : NULL;
+        if (file != NULL)
+            found = dm_scope_lookup(file, name, DM_POS_NONE);
+    }
+    scope->module->starring = false;
+    return found;
+}
+
 const dm_value *dm_scope_lookup(dm_scope *scope, const char *name, dm_pos pos)
 {
     const dm_scope *start = scope;
@@ -615,7 +754,7 @@ const dm_value *dm_scope_lookup(dm_scope *scope, const char *name, dm_pos pos)
         return is_func(chosen) && first->next != NULL ? with_overloads(scope, first, value, 0)
                                                       : value;
     }
-    return NULL;
+    return starred_name((dm_scope *)start, name);
 }
 
 /* ---- Expressions ---- */

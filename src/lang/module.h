@@ -11,6 +11,7 @@ typedef struct dm_define {
 } dm_define;
 
 typedef struct dm_module_options {
+    bool imports;             /* look for imported modules in files beside this one */
     bool warp_compat;         /* gradients as Warp's where they differ */
     const dm_define *defines; /* for captured names that cannot be worked out */
     int define_count;
@@ -41,6 +42,13 @@ typedef struct dm_text_tree {
 } dm_text_tree;
 #define DM_MODULE_TREES 64
 
+/* A file that was imported. */
+typedef struct dm_imported {
+    const char *path;
+    dm_scope *scope; /* NULL: there is none, or it does not parse */
+    struct dm_imported *next;
+} dm_imported;
+
 typedef struct dm_lang_module {
     dm_lang *lang;
     dm_module_options options;
@@ -51,6 +59,10 @@ typedef struct dm_lang_module {
     int function_count;
     int call_depth; /* functions being compiled inside of each other */
     dm_custom *customs;
+    dm_imported *imported;
+    int import_count;
+    bool starring;  /* a starred import is being searched */
+    bool importing; /* kernels of other files are not this one's */
     dm_text_tree *trees[DM_MODULE_TREES];
     dm_library_found *library_found;
     dm_scope *library; /* our own functions in the dialect; NULL until one is needed */

@@ -80,6 +80,7 @@ struct dm_scope {
     dm_binding **bindings; /* hash table by the name's address */
     int count, capacity;
     bool is_class;
+    const char *file; /* of a file's own scope: its path */
 };
 
 #endif

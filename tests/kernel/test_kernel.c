@@ -163,6 +163,51 @@ static void npy_files_round_trip(void **state)
     free(bytes);
 }
 
+static void write_text(void **state, const char *name, const char *content)
+{
+    char path[DM_PATH_MAX];
+    assert_ok(dm_path_join(path, dm_test_dir(state), name, err));
+    assert_ok(dm_file_write(path, content, strlen(content), err));
+}
+
+/* Functions, structs and constants of files beside the kernel's, when that is asked for. */
+static void modules_beside_the_file(void **state)
+{
+    const char *kernel = "import warp as wp\n"
+                         "from helpers import twice, SCALE\n"
+                         "from .parts import shapes as s\n"
+                         "from more import *\n"
+                         "from missing import nothing\n"
+                         "@wp.kernel\n"
+                         "def k(x: wp.array(dtype=float), b: s.Box):\n"
+                         "    i = wp.tid()\n"
+                         "    x[i] = twice(x[i]) * SCALE + s.area(b) + starred(x[i])\n";
+    char path[DM_PATH_MAX], folder[DM_PATH_MAX];
+    dm_error err = {0};
+    assert_ok(dm_path_join(path, dm_test_dir(state), "k.py", err));
+    assert_ok(dm_path_join(folder, dm_test_dir(state), "parts", err));
+    assert_ok(dm_dir_create(folder, err));
+    write_text(state, "helpers.py",
+               "import warp as wp\nSCALE = 3.0\n"
+               "@wp.func\ndef twice(x: float):\n    return x * 2.0\n"
+               "@wp.kernel\ndef other(x: float):\n    pass\n"
+               "from k import k\n"); /* a circle */
+    write_text(state, "parts/shapes.py",
+               "import warp as wp\n@wp.struct\nclass Box:\n    w: float\n    h: float\n"
+               "@wp.func\ndef area(b: Box):\n    return b.w * b.h\n");
+    write_text(state, "more.py", "import warp\n@warp.func\ndef starred(x: float):\n    return x\n");
+    for (int imports = 0; imports < 2; imports++) {
+        dm_kernel_options options = {.imports = imports != 0};
+        dm_kernel_file *file;
+        assert_ok(dm_kernel_file_create(path, kernel, strlen(kernel), &options, &file, err));
+        assert_int_equal(dm_kernel_file_count(file), 1);
+        dm_status status = dm_kernel_compile(dm_kernel_file_get(file, 0), &err);
+        if (status != (imports ? DM_OK : DM_ECOMPILE))
+            fail_msg("imports %d: %s", imports, err.message);
+        dm_kernel_file_destroy(file);
+    }
+}
+
 static void example_runs(void **state)
 {
     (void)state;
@@ -179,4 +224,5 @@ static void example_runs(void **state)
 
 DM_TESTS("kernel/kernel", DM_TEST(arguments_reach_the_kernel),
          DM_TEST(launches_have_leading_coordinates), DM_TEST(mistakes_are_told),
-         DM_TEST_IN_DIR(npy_files_round_trip), DM_TEST(example_runs))
+         DM_TEST_IN_DIR(npy_files_round_trip), DM_TEST_IN_DIR(modules_beside_the_file),
+         DM_TEST(example_runs))
