@@ -8,7 +8,7 @@ comma := ,
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-roms verify verify-gpu record bench bench-gpu bench-swarm bench-dynamics bench-machine report \
-	fuzz check check-gpu lint fmt install clean
+	fuzz fuzz-kernel check check-gpu lint fmt install clean
 DOTMATRIX = $(BUILD)/src/cli/dotmatrix
 ENVS ?= 1,8,64,512,2048,8192
 SWEEP = --env-counts $(ENVS) --stages emulate_only,full_step \
@@ -69,6 +69,12 @@ fuzz: ## random ROMs under ASan and UBSan; FRAMES= how many, SEED=, ROMS= files 
 	@test -d build-fuzz || meson setup build-fuzz -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false >/dev/null
 	@ninja -C build-fuzz --quiet tests/dm-fuzz-rom
 	@build-fuzz/tests/dm-fuzz-rom --frames $(or $(FRAMES),1000000) --seed $(or $(SEED),1) $(ROMS)
+
+fuzz-kernel: ## texts of all kinds against the kernel compiler under ASan and UBSan; SECONDS= how long, SEED=
+	@tools/bootstrap
+	@test -d build-fuzz || meson setup build-fuzz -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false >/dev/null
+	@ninja -C build-fuzz --quiet tests/dm-fuzz-kernel
+	@build-fuzz/tests/dm-fuzz-kernel --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1) kernels/*.py
 
 check: ## format, warnings as errors (gcc and clang), lint, all tests under ASan and UBSan
 	@tools/bootstrap --check

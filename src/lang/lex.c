@@ -131,7 +131,8 @@ static void lex_indentation(lexer *lx)
         if (column != lx->indents[lx->indent_count - 1]) {
             complain(lx, lx->at, "indent it as far as one of the lines above",
                      "this indentation matches no outer block");
-            lx->indents[lx->indent_count - 1] = column;
+            if (lx->indent_count > 1) /* the outermost stays 0 */
+                lx->indents[lx->indent_count - 1] = column;
         }
         return;
     }

@@ -42,7 +42,7 @@ const char *dm_lower_describe(dm_lower *lw, const dm_operand *operand)
                                         "a builtin", "a module", "a class",    "a type"};
     switch (operand->kind) {
     case DM_OPERAND_VALUE:
-        return dm_lower_type(lw, operand->value)->name;
+        return operand->value == DM_VAL_NONE ? "None" : dm_lower_type(lw, operand->value)->name;
     case DM_OPERAND_KNOWN:
         return kinds[operand->known->kind];
     case DM_OPERAND_ITEMS:
