@@ -57,7 +57,7 @@ dm_val dm_ir_param(dm_ir_function *f, dm_ir_block *block, const dm_type *type, c
 
 void dm_ir_append(dm_lang *lang, dm_ir_block *block, dm_ir_op *op)
 {
-    DM_LANG_PUSH(lang, block->ops, block->count, block->capacity, op);
+    DM_LANG_PUSH_POINTER(lang, block->ops, block->count, block->capacity, op);
 }
 
 dm_ir_op *dm_ir_op_new(dm_ir_builder *b, dm_ir_kind kind, const dm_val *args, int arg_count,

@@ -100,6 +100,12 @@ void dm_lang_grow(dm_lang *lang, void **items, int count, int *capacity, size_t 
         dm_lang_grow(lang, (void **)&(items), count, &(capacity), sizeof *(items));                \
         (items)[(count)++] = (item);                                                               \
     } while (0)
+/* The same for an array of pointers. */
+#define DM_LANG_PUSH_POINTER(lang, items, count, capacity, item)                                   \
+    do {                                                                                           \
+        dm_lang_grow(lang, (void **)&(items), count, &(capacity), sizeof(void *));                 \
+        (items)[(count)++] = (item);                                                               \
+    } while (0)
 
 /* The text must live as long as the compilation. */
 dm_lang_source *dm_lang_add_source(dm_lang *lang, const char *name, const char *text, size_t size);

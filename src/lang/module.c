@@ -124,7 +124,8 @@ static void add_kernel(dm_scope *scope, const dm_ast *ast)
         return;
     dm_function_decl *decl = dm_lang_alloc(scope->lang, sizeof *decl);
     *decl = (dm_function_decl){.ast = ast, .scope = scope, .name = ast->name};
-    DM_LANG_PUSH(scope->lang, module->kernels, module->kernel_count, module->kernel_capacity, decl);
+    DM_LANG_PUSH_POINTER(scope->lang, module->kernels, module->kernel_count,
+                         module->kernel_capacity, decl);
 }
 
 /* A def: kernels are listed; other functions are searched for kernels inside. */

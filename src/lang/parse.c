@@ -96,7 +96,7 @@ static dm_ast *finish(parser *p, dm_ast *made)
 
 static void push(parser *p, node_list *list, dm_ast *item)
 {
-    DM_LANG_PUSH(p->lang, list->items, list->count, list->capacity, item);
+    DM_LANG_PUSH_POINTER(p->lang, list->items, list->count, list->capacity, item);
 }
 
 static void set_items(dm_ast *made, const node_list *list)

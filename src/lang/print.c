@@ -828,7 +828,7 @@ static void print_callee(dm_printer *pr, dm_ir_function *f)
 {
     if (is_printed(pr, f))
         return;
-    DM_LANG_PUSH(pr->lang, pr->printed, pr->printed_count, pr->printed_capacity, f);
+    DM_LANG_PUSH_POINTER(pr->lang, pr->printed, pr->printed_count, pr->printed_capacity, f);
     print_callees(pr, f->body);
     f->c_name = dm_print_global(pr, f->base_name);
     print_function(pr, f, f->c_name);

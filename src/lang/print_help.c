@@ -91,7 +91,7 @@ static bool is_new(dm_printer *pr, const char *name)
     for (int i = 0; i < pr->helper_count; i++)
         if (pr->helper_names[i] == name)
             return false;
-    DM_LANG_PUSH(pr->lang, pr->helper_names, pr->helper_count, pr->helper_capacity, name);
+    DM_LANG_PUSH_POINTER(pr->lang, pr->helper_names, pr->helper_count, pr->helper_capacity, name);
     return true;
 }
 

@@ -20,9 +20,10 @@
     X(ELLIPSIS, "...")                                                                             \
     X(ARROW, "->")                                                                                 \
     X(PLUS, "+")                                                                                   \
-    X(MINUS, "-") X(STAR, "*") X(SLASH, "/") X(DOUBLESLASH, "//") X(PERCENT, "%")                  \
-        X(DOUBLESTAR, "**") X(AT, "@") X(AMPERSAND, "&") X(PIPE, "|") X(CARET, "^") X(TILDE, "~")  \
-            X(SHIFTLEFT, "<<") X(SHIFTRIGHT, ">>") X(LESS, "<") X(GREATER, ">") X(LESSEQUAL, "<=") \
+    X(MINUS, "-")                                                                                  \
+    X(STAR, "*") X(SLASH, "/") X(DOUBLESLASH, "//") X(PERCENT, "%") X(DOUBLESTAR, "**") X(AT, "@") \
+        X(AMPERSAND, "&") X(PIPE, "|") X(CARET, "^") X(TILDE, "~") X(SHIFTLEFT, "<<")              \
+            X(SHIFTRIGHT, ">>") X(LESS, "<") X(GREATER, ">") X(LESSEQUAL, "<=")                    \
                 X(GREATEREQUAL, ">=") X(EQUAL, "==") X(NOTEQUAL, "!=") X(ASSIGN, "=")              \
                     X(PLUSASSIGN, "+=") X(MINUSASSIGN, "-=") X(STARASSIGN, "*=")                   \
                         X(SLASHASSIGN, "/=") X(DOUBLESLASHASSIGN, "//=") X(PERCENTASSIGN, "%=")    \
@@ -43,11 +44,12 @@
     X(ELIF, "elif")                                                                                \
     X(ELSE, "else")                                                                                \
     X(EXCEPT, "except")                                                                            \
-    X(FALSE, "False") X(FINALLY, "finally") X(FOR, "for") X(FROM, "from") X(GLOBAL, "global")      \
-        X(IF, "if") X(IMPORT, "import") X(IN, "in") X(IS, "is") X(LAMBDA, "lambda")                \
-            X(NONE, "None") X(NONLOCAL, "nonlocal") X(NOT, "not") X(OR, "or") X(PASS, "pass")      \
-                X(RAISE, "raise") X(RETURN, "return") X(TRUE, "True") X(TRY, "try")                \
-                    X(WHILE, "while") X(WITH, "with") X(YIELD, "yield")
+    X(FALSE, "False")                                                                              \
+    X(FINALLY, "finally") X(FOR, "for") X(FROM, "from") X(GLOBAL, "global") X(IF, "if")            \
+        X(IMPORT, "import") X(IN, "in") X(IS, "is") X(LAMBDA, "lambda") X(NONE, "None")            \
+            X(NONLOCAL, "nonlocal") X(NOT, "not") X(OR, "or") X(PASS, "pass") X(RAISE, "raise")    \
+                X(RETURN, "return") X(TRUE, "True") X(TRY, "try") X(WHILE, "while")                \
+                    X(WITH, "with") X(YIELD, "yield")
 
 typedef enum dm_token_kind {
     DM_TOK_END,
