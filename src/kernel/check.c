@@ -455,21 +455,22 @@ dm_status dm_kernel_check(const char *name, const char *text, size_t size, const
                           const dm_check_options *options, dm_check_result *result, dm_error *err)
 {
     side s;
-    dm_device *cpu;
+    dm_device *cpu, *device;
     memset(result, 0, sizeof *result);
     dm_status status = dm_device_open("cpu:1", &cpu, err);
     if (status != DM_OK)
         return status;
-    status = open_side(&s, cpu, name, text, size, kernel, true, options, err);
+    device = options->device == NULL ? cpu : options->device;
+    status = open_side(&s, device, name, text, size, kernel, true, options, err);
     if (status == DM_OK) {
         result->has_backward = dm_kernel_has_backward(s.c.kernel);
         const char *why = dm_kernel_no_backward(s.c.kernel);
         if (why != NULL)
             snprintf(result->reason, sizeof result->reason, "%s", why);
         if (result->has_backward)
-            status = compare_gradients(&s.c, cpu, s.program, s.args, result, err);
+            status = compare_gradients(&s.c, device, s.program, s.args, result, err);
         else
-            status = run(&s.c, cpu, s.program, s.args, false, err);
+            status = run(&s.c, device, s.program, s.args, false, err);
     }
     close_side(&s);
     if (status == DM_OK && options->other != NULL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* check.h - is a kernel right? Random arguments, then
  *
- *   gradients   the backward pass in float64 on the CPU against central differences of the forward
+ *   gradients   the backward pass in float64 on a device against central differences of the forward
  * pass devices     both passes as written, on the CPU and on another device
  *
  * The kernel is taken as a map from all its arrays before to all its arrays after. With random
@@ -25,7 +25,8 @@ typedef struct dm_check_options {
     double low, high; /* range of floats; both 0: 0.6 to 1.4 */
     const dm_check_number *numbers; /* scalar arguments that are given */
     size_t number_count;
-    dm_device *other; /* compare with this one too; may be NULL */
+    dm_device *device; /* where gradients are checked; NULL: the CPU */
+    dm_device *other;  /* compare the CPU with this one too; may be NULL */
     const char *const *defines;
     bool imports; /* as in dm_kernel_options */
 } dm_check_options;
