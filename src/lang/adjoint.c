@@ -1234,7 +1234,7 @@ static adjoint start(dm_module_unit *module, const dm_ir_function *f, dm_ir_func
     a.map = per_value(&a, sizeof *a.map);
     a.slot = per_value(&a, sizeof *a.slot);
     a.touched = per_value(&a, sizeof *a.touched);
-    a.home = per_value(&a, sizeof *a.home);
+    a.home = per_value(&a, sizeof(void *));
     a.written = per_value(&a, sizeof *a.written);
     a.inside = per_value(&a, sizeof *a.inside);
     a.seen = per_value(&a, sizeof *a.seen);

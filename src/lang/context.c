@@ -88,9 +88,7 @@ static bool is_plain(const char *format)
 {
     for (const char *p = format; (p = strchr(p, '%')) != NULL; p++) {
         p++;
-        if (strncmp(p, "ll", 2) == 0)
-            p += 2;
-        else if (strncmp(p, ".*", 2) == 0)
+        if (strncmp(p, "ll", 2) == 0 || strncmp(p, ".*", 2) == 0)
             p += 2;
         if (strchr("sdcu%", *p) == NULL || *p == '\0')
             return false;

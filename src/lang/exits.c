@@ -342,7 +342,7 @@ static dm_val convert_loop(pass *p, const dm_ir_op *op, dm_val *result)
     int values = op->result_count, count = 1 + values + has_value + is_for, fixed = is_for ? 3 : 0;
     dm_ir_block *before = p->b.block, *head = dm_ir_block_new(p->b.lang),
                 *body = dm_ir_block_new(p->b.lang);
-    const dm_type **types = dm_lang_alloc_array(p->b.lang, (size_t)count, sizeof *types);
+    const dm_type **types = dm_lang_alloc_array(p->b.lang, (size_t)count, sizeof(void *));
     dm_val *args = dm_lang_alloc_array(p->b.lang, (size_t)count, sizeof *args);
     dm_val *params = dm_lang_alloc_array(p->b.lang, (size_t)count, sizeof *params);
     const char **names = dm_lang_alloc_array(p->b.lang, (size_t)count, sizeof *names);

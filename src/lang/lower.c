@@ -918,7 +918,7 @@ static dm_ast *without_adjoint(dm_lang *lang, const dm_ast *ast)
     copy->c = without_adjoint(lang, ast->c);
     copy->body = without_adjoint(lang, ast->body);
     copy->other = without_adjoint(lang, ast->other);
-    copy->items = dm_lang_alloc_array(lang, (size_t)ast->count + 1, sizeof *copy->items);
+    copy->items = dm_lang_alloc_array(lang, (size_t)ast->count + 1, sizeof(void *));
     for (int i = 0; i < ast->count; i++)
         copy->items[i] = without_adjoint(lang, ast->items[i]);
     return copy;

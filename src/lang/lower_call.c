@@ -176,7 +176,7 @@ static dm_operand construct_parts(dm_lower *lw, const dm_type *type, const call 
 /* Vectors given to a matrix are its columns. */
 static dm_operand construct_columns(dm_lower *lw, const dm_type *type, const call *c)
 {
-    dm_val *parts = dm_lang_alloc_array(lw->lang, (size_t)(type->rows * type->cols), sizeof *parts);
+    dm_val *parts = dm_lang_alloc_array(lw->lang, (size_t)dm_type_components(type), sizeof *parts);
     for (int j = 0; j < type->cols; j++) {
         dm_val column;
         if (!arg_value(lw, c, j, &column))
@@ -795,7 +795,7 @@ static dm_operand special_matrix_from(dm_lower *lw, const call *c)
         if (type->kind != DM_TYPE_VEC || dm_lower_type(lw, vectors[i]) != type)
             return dm_lower_error(lw, c->ast, NULL, "'%s' takes vectors of one type", c->name);
     int r = rows ? c->count : type->rows, k = rows ? type->rows : c->count;
-    dm_val *parts = dm_lang_alloc_array(lw->lang, (size_t)(r * k), sizeof *parts);
+    dm_val *parts = dm_lang_alloc_array(lw->lang, (size_t)r * (size_t)k, sizeof *parts);
     for (int i = 0; i < r; i++)
         for (int j = 0; j < k; j++)
             parts[i * k + j] = dm_ir_extract_at(&lw->b, vectors[rows ? i : j], rows ? j : i);

@@ -86,8 +86,8 @@ static void grow_scope(dm_scope *scope)
     *scope = larger;
 }
 
-static dm_binding *bind(dm_scope *scope, const char *name, const dm_ast *ast, const dm_ast *target,
-                        int position)
+static dm_binding *bind_name(dm_scope *scope, const char *name, const dm_ast *ast,
+                             const dm_ast *target, int position)
 {
     dm_binding *made = dm_lang_alloc(scope->lang, sizeof *made);
     *made = (dm_binding){.name = name, .ast = ast, .target = target, .position = position};
@@ -109,10 +109,10 @@ static dm_binding *bind(dm_scope *scope, const char *name, const dm_ast *ast, co
 static void bind_target(dm_scope *scope, const dm_ast *ast, const dm_ast *target)
 {
     if (target->kind == DM_AST_NAME)
-        bind(scope, target->name, ast, target, -1);
+        bind_name(scope, target->name, ast, target, -1);
     for (int i = 0; target->kind == DM_AST_TUPLE && i < target->count; i++)
         if (target->items[i]->kind == DM_AST_NAME)
-            bind(scope, target->items[i]->name, ast, target, i);
+            bind_name(scope, target->items[i]->name, ast, target, i);
 }
 
 static void fill_scope(dm_scope *scope, const dm_ast *block);
@@ -132,7 +132,7 @@ static void add_kernel(dm_scope *scope, const dm_ast *ast)
 static void fill_function(dm_scope *scope, const dm_ast *ast)
 {
     const dm_ast *call;
-    bind(scope, ast->name, ast, NULL, -1);
+    bind_name(scope, ast->name, ast, NULL, -1);
     if (dm_ast_decorated(scope, ast, "kernel", &call)) {
         add_kernel(scope, ast);
         return;
@@ -155,7 +155,7 @@ static void fill_function(dm_scope *scope, const dm_ast *ast)
     dm_scope *inner = scope_new(scope->lang, scope->module, scope);
     for (int i = 0; i < ast->count; i++)
         if (ast->items[i]->name != NULL)
-            bind(inner, ast->items[i]->name, ast->items[i], NULL, -1);
+            bind_name(inner, ast->items[i]->name, ast->items[i], NULL, -1);
     fill_scope(inner, ast->body);
 }
 
@@ -168,7 +168,7 @@ static void fill_statement(dm_scope *scope, const dm_ast *at)
         break;
     case DM_AST_ANNOTATED:
         if (at->a->kind == DM_AST_NAME)
-            bind(scope, at->a->name, at, NULL, -1);
+            bind_name(scope, at->a->name, at, NULL, -1);
         break;
     case DM_AST_FOR:
         bind_target(scope, at, at->a);
@@ -179,7 +179,7 @@ static void fill_statement(dm_scope *scope, const dm_ast *at)
         return;
     case DM_AST_CLASS:
         if (at->name != NULL)
-            bind(scope, at->name, at, NULL, -1);
+            bind_name(scope, at->name, at, NULL, -1);
         const dm_ast *call;
         if (!dm_ast_decorated(scope, at, "struct", &call)) {
             dm_scope *inner = scope_new(scope->lang, scope->module, scope);
@@ -192,12 +192,12 @@ static void fill_statement(dm_scope *scope, const dm_ast *at)
         const char *name = dot == NULL ? at->other_name
                                        : dm_lang_intern(scope->lang, at->other_name,
                                                         (size_t)(dot - at->other_name));
-        bind(scope, name, at, NULL, -1);
+        bind_name(scope, name, at, NULL, -1);
         break;
     }
     case DM_AST_FROM:
         for (int i = 0; i < at->count; i++)
-            bind(scope, at->items[i]->other_name, at, at->items[i], -1);
+            bind_name(scope, at->items[i]->other_name, at, at->items[i], -1);
         break;
     default:
         break;
@@ -229,7 +229,8 @@ dm_module_unit *dm_module_new(dm_lang *lang, const dm_ast *tree, const dm_module
     for (int i = 0; i < options->define_count; i++) {
         const dm_define *d = &options->defines[i];
         dm_lang_source *source = dm_lang_add_source(lang, "--define", d->text, strlen(d->text));
-        dm_binding *made = bind(module->root, dm_lang_intern_text(lang, d->name), NULL, NULL, -1);
+        dm_binding *made =
+            bind_name(module->root, dm_lang_intern_text(lang, d->name), NULL, NULL, -1);
         made->value = dm_scope_eval(module->root, dm_lang_parse_expression(lang, source));
         made->state = DM_BINDING_DONE;
     }
@@ -401,7 +402,7 @@ const dm_value *dm_value_member(dm_scope *scope, const dm_value *value, const ch
     if (value->kind == DM_VALUE_TYPE && value->type->kind == DM_TYPE_ARRAY &&
         strcmp(name, "dtype") == 0)
         return dm_value_type(lang, value->type->element);
-    if (value->kind == DM_VALUE_CLASS || value->kind != DM_VALUE_MODULE) {
+    if (value->kind != DM_VALUE_MODULE) {
         /* Members of an enumeration's member. */
         if ((value->kind == DM_VALUE_INT || value->kind == DM_VALUE_FLOAT) &&
             strcmp(name, "value") == 0)
@@ -614,9 +615,9 @@ static const dm_value *class_value(dm_scope *scope, const dm_ast *ast)
         for (int t = 0; at->kind == DM_AST_ASSIGN && t < at->count; t++)
             bind_target(value->scope, at, at->items[t]);
         if (at->kind == DM_AST_ANNOTATED && at->a->kind == DM_AST_NAME && at->c != NULL)
-            bind(value->scope, at->a->name, at, NULL, -1);
+            bind_name(value->scope, at->a->name, at, NULL, -1);
         if (at->kind == DM_AST_FUNCTION && at->name != NULL)
-            bind(value->scope, at->name, at, NULL, -1);
+            bind_name(value->scope, at->name, at, NULL, -1);
     }
     return value;
 }
@@ -878,7 +879,7 @@ static const dm_value *eval_items(dm_scope *scope, const dm_ast *ast, int depth)
 {
     dm_value *value = dm_value_new(scope->lang, DM_VALUE_ITEMS);
     const dm_value **items =
-        dm_lang_alloc_array(scope->lang, (size_t)ast->count + 1, sizeof *items);
+        dm_lang_alloc_array(scope->lang, (size_t)ast->count + 1, sizeof(void *));
     for (int i = 0; i < ast->count; i++)
         items[i] = eval_depth(scope, ast->items[i], depth);
     value->items = items;
@@ -889,7 +890,8 @@ static const dm_value *eval_items(dm_scope *scope, const dm_ast *ast, int depth)
 static const dm_value *eval_call(dm_scope *scope, const dm_ast *ast, int depth)
 {
     const dm_value *callee = eval_depth(scope, ast->a, depth);
-    const dm_value **args = dm_lang_alloc_array(scope->lang, (size_t)ast->count + 1, sizeof *args);
+    const dm_value **args =
+        dm_lang_alloc_array(scope->lang, (size_t)ast->count + 1, sizeof(void *));
     const char **names = dm_lang_alloc_array(scope->lang, (size_t)ast->count + 1, sizeof *names);
     for (int i = 0; i < ast->count; i++) {
         const dm_ast *arg = ast->items[i];
@@ -1048,9 +1050,7 @@ static const dm_value *array_type(dm_scope *scope, const char *name, const call_
     else if (ndim != NULL && ndim->kind == DM_VALUE_INT)
         return unknown(scope);
     const dm_type *element = dm_type_scalar(lang, DM_F32);
-    if (dtype == NULL && call->count == 0)
-        element = lang->types->any;
-    else if (dtype != NULL && is_any(dtype))
+    if (dtype == NULL ? call->count == 0 : is_any(dtype))
         element = lang->types->any;
     else if (dtype != NULL && dtype->kind == DM_VALUE_TYPE)
         element = dtype->type;
