@@ -569,8 +569,11 @@ static bool print_parts(dm_lower *lw, dm_val value, const char **format, dm_val 
     const dm_type *type = dm_lower_type(lw, value);
     const dm_ir_op *def = lw->function->values[value].def;
     if (type->kind == DM_TYPE_STRING) {
-        for (const char *p = def->text; *p != '\0'; p++)
-            *format = dm_lang_format(lw->lang, *p == '%' ? "%s%%%%" : "%s%c", *format, *p);
+        char *escaped = dm_lang_alloc(lw->lang, 2 * strlen(def->text) + 1), *to = escaped;
+        for (const char *p = def->text; *p != '\0'; *to++ = *p++)
+            if (*p == '%')
+                *to++ = '%';
+        *format = dm_lang_format(lw->lang, "%s%s", *format, escaped);
         return true;
     }
     if (type->kind == DM_TYPE_STRUCT || type->kind == DM_TYPE_ARRAY || type->kind == DM_TYPE_TUPLE)
@@ -624,6 +627,8 @@ static dm_operand special_printf(dm_lower *lw, const call *c)
     /* Each conversion gets the width that its value has. */
     const char *given = c->args[0].known->text, *format = "";
     int used = 0;
+    if (strlen(given) > 4096)
+        return dm_lower_error(lw, c->ast, NULL, "the format is longer than 4096 bytes");
     for (const char *p = given; *p != '\0'; p++) {
         if (*p != '%' || p[1] == '%') {
             format = dm_lang_format(lw->lang, "%s%.*s", format, *p == '%' ? 2 : 1, p);

@@ -784,7 +784,7 @@ static dm_ast *parse_loop(parser *p)
     if (token->kind == DM_TOK_FOR) {
         node_list targets = {0};
         do {
-            if (is(p, DM_TOK_IN))
+            if (is(p, DM_TOK_IN) && targets.count > 0) /* for a, in b */
                 break;
             push(p, &targets, parse_primary(p));
         } while (accept(p, DM_TOK_COMMA) && !p->panic);
