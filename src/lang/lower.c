@@ -427,8 +427,6 @@ static void start_loop(dm_lower *lw, dm_loop *loop, const dm_ast *ast)
 {
     assigned found = {0};
     find_assigned(lw, &found, ast->body);
-    if (ast->kind == DM_AST_WHILE)
-        find_states(lw, &found, ast->a);
     if (ast->kind == DM_AST_FOR)
         find_target(lw, &found, ast->a);
     split_assigned(lw, loop, &found);
@@ -436,9 +434,40 @@ static void start_loop(dm_lower *lw, dm_loop *loop, const dm_ast *ast)
     lw->loop = loop;
 }
 
+static dm_ast *made_node(dm_lower *lw, dm_ast_kind kind, const dm_ast *at, const dm_ast *item)
+{
+    dm_ast *made = dm_lang_alloc(lw->lang, sizeof *made);
+    *made = (dm_ast){.kind = (uint8_t)kind, .pos = at->pos, .end = at->end};
+    if (item != NULL) {
+        made->items = dm_lang_alloc(lw->lang, sizeof *made->items);
+        made->items[made->count++] = (dm_ast *)item;
+    }
+    return made;
+}
+
+/* A condition that draws random numbers changes their state, the last time too:
+ * `while c: body` is lowered as `while True: if c: body else: break`. */
+static const dm_ast *with_plain_condition(dm_lower *lw, const dm_ast *ast)
+{
+    assigned found = {0};
+    find_states(lw, &found, ast->a);
+    if (found.count == 0)
+        return ast;
+    dm_ast *choice = made_node(lw, DM_AST_IF, ast->a, NULL);
+    choice->a = ast->a;
+    choice->body = ast->body;
+    choice->other = made_node(lw, DM_AST_BLOCK, ast->a, made_node(lw, DM_AST_BREAK, ast->a, NULL));
+    dm_ast *loop = made_node(lw, DM_AST_WHILE, ast, NULL);
+    loop->a = made_node(lw, DM_AST_BOOL, ast->a, NULL);
+    loop->a->integer = 1;
+    loop->body = made_node(lw, DM_AST_BLOCK, ast, choice);
+    return loop;
+}
+
 static void lower_while(dm_lower *lw, const dm_ast *ast)
 {
     dm_loop loop = {0};
+    ast = with_plain_condition(lw, ast);
     dm_ir_block *before = lw->b.block, *head = dm_ir_block_new(lw->lang),
                 *body = dm_ir_block_new(lw->lang);
     start_loop(lw, &loop, ast);

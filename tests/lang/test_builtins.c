@@ -826,5 +826,82 @@ static void rotations(void **state)
     check(cases, COUNT(cases));
 }
 
-DM_TESTS("lang/builtins", DM_TEST(scalars), DM_TEST(vectors), DM_TEST(matrices),
-         DM_TEST(rotations));
+/* ---- Random numbers ---- */
+
+static const char random_text[] =
+    "import warp as wp\n\n\n@wp.kernel\n"
+    "def all_cases(x: wp.array2d(dtype=wp.float64), y: wp.array2d(dtype=wp.float64)):\n"
+    "    n = wp.tid()\n"
+    "    s = wp.rand_init(42, n)\n"
+    "    y[n, 0] = wp.float64(wp.randi(s))\n"
+    "    y[n, 1] = wp.float64(wp.randi(s, -5, 12))\n"
+    "    y[n, 2] = wp.float64(wp.randu(s))\n"
+    "    y[n, 3] = wp.float64(wp.randf(s))\n"
+    "    y[n, 4] = wp.float64(wp.randf(s, -2.0, 3.0)) + wp.float64(0.0) * x[n, 0]\n"
+    "    total = wp.float64(0.0)\n"
+    "    for k in range(n + 2):\n" /* the state changes in the loop and is used behind it */
+    "        total += wp.float64(wp.randi(s, 0, 1000))\n"
+    "    while wp.randi(s, 0, 10) != 0:\n"
+    "        total += wp.float64(1000000.0)\n"
+    "    y[n, 5] = total\n"
+    "    y[n, 6] = wp.float64(wp.randu(s))\n";
+
+static uint32_t pcg(uint32_t state)
+{
+    uint32_t b = state * 747796405u + 2891336453u;
+    uint32_t c = ((b >> ((b >> 28) + 4)) ^ b) * 277803737u;
+    return (c >> 22) ^ c;
+}
+
+static uint32_t draw(uint32_t *state)
+{
+    *state = pcg(*state);
+    return *state;
+}
+
+static void plain_draws(int n, double *y)
+{
+    uint32_t s = pcg(42u + pcg((uint32_t)n));
+    y[0] = (int32_t)draw(&s);
+    y[1] = (int32_t)(draw(&s) % 17u) - 5;
+    y[2] = draw(&s);
+    y[3] = (double)(draw(&s) >> 8) / 16777216.0;
+    y[4] = (float)((float)(draw(&s) >> 8) / 16777216.0f * 5.0f) + -2.0f;
+    y[5] = 0;
+    for (int k = 0; k < n + 2; k++)
+        y[5] += (double)(draw(&s) % 1000u);
+    while (draw(&s) % 10u != 0)
+        y[5] += 1000000;
+    y[6] = draw(&s);
+}
+
+static void random_streams(void **state)
+{
+    (void)state;
+    running r = {.at = {.x_columns = 1, .y_columns = 7}};
+    double x[SAMPLES] = {0}, gx[SAMPLES] = {0}, y[SAMPLES * 7] = {0}, gy[SAMPLES * 7] = {0};
+    dm_buffer source = DM_BUFFER_EMPTY;
+    compile_text(random_text, DM_TARGET_C, &source);
+    assert_ok(dm_device_open("cpu:1", &r.device, err));
+    dm_module_desc desc = {.name = "draws", .text = dm_buffer_text(&source)};
+    assert_ok(dm_module_create(r.device, &desc, &r.module, err));
+    assert_ok(dm_module_function(r.module, "all_cases_forward", &r.forward, err));
+    r.x = x;
+    r.gx = gx;
+    r.y = y;
+    r.gy = gy;
+    launch(&r, r.forward);
+    for (int n = 0; n < SAMPLES; n++) {
+        double should[7];
+        plain_draws(n, should);
+        for (int i = 0; i < 7; i++)
+            if (y[n * 7 + i] != should[i])
+                fail_msg("thread %d, draw %d: %.17g, not %.17g", n, i, y[n * 7 + i], should[i]);
+    }
+    dm_module_destroy(r.module);
+    dm_device_close(r.device);
+    dm_buffer_deinit(&source);
+}
+
+DM_TESTS("lang/builtins", DM_TEST(scalars), DM_TEST(vectors), DM_TEST(matrices), DM_TEST(rotations),
+         DM_TEST(random_streams));
