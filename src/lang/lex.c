@@ -337,7 +337,8 @@ static void lex_name(lexer *lx)
         return;
     }
     for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++) {
-        if (keywords[i].length == length && memcmp(keywords[i].spelling, start, length) == 0) {
+        if (keywords[i].length == length && keywords[i].spelling[0] == *start &&
+            memcmp(keywords[i].spelling, start, length) == 0) {
             add(lx, keywords[i].kind, start);
             return;
         }
@@ -366,7 +367,8 @@ static void lex_operator(lexer *lx)
     size_t best = 0, best_length = 0;
     for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++) {
         size_t length = operators[i].length;
-        if (length > best_length && (size_t)(lx->end - start) >= length &&
+        if (operators[i].spelling[0] == *start && length > best_length &&
+            (size_t)(lx->end - start) >= length &&
             memcmp(operators[i].spelling, start, length) == 0) {
             best = i;
             best_length = length;

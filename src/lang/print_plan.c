@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -246,14 +247,34 @@ static const char *const reserved[] = {
     "assert",
 };
 
+#define RESERVED_SLOTS 1024u
+static const char *reserved_slots[RESERVED_SLOTS];
+static pthread_once_t reserved_once = PTHREAD_ONCE_INIT;
+
+static uint32_t reserved_hash(const char *name)
+{
+    uint32_t hash = 2166136261u;
+    for (; *name != '\0'; name++)
+        hash = (hash ^ (unsigned char)*name) * 16777619u;
+    return hash & (RESERVED_SLOTS - 1);
+}
+
+static void fill_reserved(void)
+{
+    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
+        uint32_t slot = reserved_hash(reserved[i]);
+        while (reserved_slots[slot] != NULL)
+            slot = (slot + 1) & (RESERVED_SLOTS - 1);
+        reserved_slots[slot] = reserved[i];
+    }
+}
+
 static bool is_reserved(const char *name)
 {
-    static const char letters[] =
-        "_abcdefghijlmnoprstuvwxyIMNHE"; /* that one of them starts with */
-    if (strchr(letters, name[0]) == NULL)
-        return false;
-    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
-        if (reserved[i][0] == name[0] && strcmp(reserved[i], name) == 0)
+    pthread_once(&reserved_once, fill_reserved);
+    uint32_t slot = reserved_hash(name);
+    for (; reserved_slots[slot] != NULL; slot = (slot + 1) & (RESERVED_SLOTS - 1))
+        if (strcmp(reserved_slots[slot], name) == 0)
             return true;
     return false;
 }
