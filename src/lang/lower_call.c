@@ -921,34 +921,86 @@ static dm_operand call_builtin(dm_lower *lw, const call *c)
     return dm_lower_error(lw, c->ast, NULL, "the builtin '%s' is not supported", c->name);
 }
 
+static bool has_star(const dm_ast *ast)
+{
+    for (int i = 0; i < ast->count; i++)
+        if (ast->items[i]->kind == DM_AST_STARRED)
+            return true;
+    return false;
+}
+
+/* f(*v): the components of a vector or the items of a tuple, one after the other */
+static bool add_starred(dm_lower *lw, const dm_ast *star, dm_operand *args, int *count, int room)
+{
+    dm_operand value = dm_lower_expr(lw, star->a);
+    const dm_type *type = value.kind == DM_OPERAND_VALUE && value.value != DM_VAL_NONE
+                              ? dm_lower_type(lw, value.value)
+                              : NULL;
+    int items = -1;
+    if (value.kind == DM_OPERAND_ITEMS)
+        items = value.count;
+    else if (value.kind == DM_OPERAND_KNOWN && value.known->kind == DM_VALUE_ITEMS)
+        items = value.known->count;
+    else if (type != NULL && type->kind == DM_TYPE_TUPLE)
+        items = type->field_count;
+    else if (type != NULL && dm_type_is_numeric(type) && type->kind != DM_TYPE_MAT)
+        items = type->rows;
+    if (items < 0 || *count + items > room) {
+        if (value.kind != DM_OPERAND_ERROR)
+            dm_lower_error(lw, star, NULL, "'*' takes a vector or a tuple, not %s",
+                           dm_lower_describe(lw, &value));
+        return false;
+    }
+    for (int i = 0; i < items; i++) {
+        if (value.kind == DM_OPERAND_ITEMS)
+            args[*count] = value.items[i];
+        else if (value.kind == DM_OPERAND_KNOWN)
+            args[*count] = dm_lower_known(value.known->items[i]);
+        else
+            args[*count] = dm_lower_value_operand(type->kind == DM_TYPE_TUPLE
+                                                      ? dm_ir_field(&lw->b, value.value, i)
+                                                      : dm_ir_extract_at(&lw->b, value.value, i));
+        (*count)++;
+    }
+    return true;
+}
+
 dm_operand dm_lower_call(dm_lower *lw, const dm_ast *ast)
 {
     int tid_wanted = lw->tid_wanted;
     lw->tid_wanted = 0;
     dm_operand callee = dm_lower_expr(lw, ast->a);
-    dm_operand *args = dm_lang_alloc_array(lw->lang, (size_t)ast->count + 1, sizeof *args);
-    const char **names = dm_lang_alloc_array(lw->lang, (size_t)ast->count + 1, sizeof *names);
+    int room = has_star(ast) ? ARGS_MAX : ast->count + 1, count = 0;
+    dm_operand *args = dm_lang_alloc_array(lw->lang, (size_t)room, sizeof *args);
+    const char **names = dm_lang_alloc_array(lw->lang, (size_t)room, sizeof *names);
     bool bad = callee.kind == DM_OPERAND_ERROR;
     if (ast->count >= ARGS_MAX)
         return dm_lower_error(lw, ast, NULL, "too many arguments");
     for (int i = 0; i < ast->count; i++) {
         const dm_ast *arg = ast->items[i];
-        if (arg->kind == DM_AST_STARRED || (arg->kind == DM_AST_KEYWORD && arg->name == NULL))
-            return dm_lower_error(lw, arg, NULL, "'*' arguments are not supported in kernels");
-        names[i] = arg->kind == DM_AST_KEYWORD ? arg->name : NULL;
-        args[i] = dm_lower_expr(lw, arg->kind == DM_AST_KEYWORD ? arg->a : arg);
-        bad |= args[i].kind == DM_OPERAND_ERROR;
+        if (arg->kind == DM_AST_KEYWORD && arg->name == NULL)
+            return dm_lower_error(lw, arg, NULL, "'**' arguments are not supported in kernels");
+        if (arg->kind == DM_AST_STARRED) {
+            if (!add_starred(lw, arg, args, &count, room))
+                return DM_OPERAND_BAD;
+            continue;
+        }
+        if (count >= room)
+            return dm_lower_error(lw, ast, NULL, "too many arguments");
+        names[count] = arg->kind == DM_AST_KEYWORD ? arg->name : NULL;
+        args[count] = dm_lower_expr(lw, arg->kind == DM_AST_KEYWORD ? arg->a : arg);
+        bad |= args[count++].kind == DM_OPERAND_ERROR;
     }
     lw->tid_wanted = tid_wanted;
     if (bad)
         return DM_OPERAND_BAD;
-    call c = {.ast = ast, .args = args, .names = names, .count = ast->count};
+    call c = {.ast = ast, .args = args, .names = names, .count = count};
     if (callee.kind != DM_OPERAND_KNOWN)
         return dm_lower_error(lw, ast->a, NULL, "%s cannot be called",
                               dm_lower_describe(lw, &callee));
     switch (callee.known->kind) {
     case DM_VALUE_TYPE:
-        return dm_lower_construct(lw, ast, callee.known->type, args, names, ast->count);
+        return dm_lower_construct(lw, ast, callee.known->type, args, names, count);
     case DM_VALUE_GENERIC_CLASS:
         if (strstr(callee.known->text, "array") == NULL) {
             /* vec(length=3, dtype=float) without values is a type */
@@ -961,7 +1013,7 @@ dm_operand dm_lower_call(dm_lower *lw, const dm_ast *ast)
         }
         return dm_lower_error(lw, ast, NULL, "arrays cannot be made in a kernel");
     case DM_VALUE_FUNCTION:
-        return dm_lower_call_user(lw, ast, callee.known, args, names, ast->count);
+        return dm_lower_call_user(lw, ast, callee.known, args, names, count);
     case DM_VALUE_BUILTIN:
         c.name = callee.known->text;
         return call_builtin(lw, &c);

@@ -221,6 +221,12 @@ const dm_gradient_case dm_gradient_cases[] = {
      "    i = wp.tid()\n"
      "    c, d = cube(x[i], p[i], x, 2)\n"
      "    y[i] = c * c + d\n"},
+    {"starred", "@wp.func\ndef mix(a: float, b: float, c: float):\n    return a * b + c\n"
+                "@wp.kernel\ndef starred(p: wp.array(dtype=wp.vec3), " Y "):\n"
+                "    i = wp.tid()\n"
+                "    v = p[i]\n"
+                "    q = wp.vec4(*v, 2.0)\n"
+                "    y[i] = mix(*v) + mix(*v[0:2], q[2]) * wp.length(q)\n"},
     {"generic", "from typing import Any\n"
                 "@wp.func\ndef blend(a: Any, b: Any, t: float):\n"
                 "    return a * (1.0 - t) + b * t\n"
