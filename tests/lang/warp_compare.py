@@ -55,6 +55,11 @@ CASES = {
         Case("move", "out relative"),
         Case("twist", "out"),
     ],
+    "frames.py": [
+        Case("norms", "out"),
+        Case("angles", "out turn"),
+        Case("wrenches", "out"),
+    ],
     "matrices.py": [
         Case("products", "out"),
         Case("inverses", "out"),
