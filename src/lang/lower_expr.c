@@ -122,6 +122,7 @@ bool dm_lower_materialize(dm_lower *lw, const dm_ast *at, const dm_operand *oper
     case DM_OPERAND_ITEMS: {
         dm_val parts[64];
         const dm_type *types[64];
+        int64_t bytes = 0;
         if (operand->count > 64 || operand->count == 0) {
             dm_lower_error(lw, at, NULL, "this tuple cannot be a value");
             return false;
@@ -130,6 +131,11 @@ bool dm_lower_materialize(dm_lower *lw, const dm_ast *at, const dm_operand *oper
             if (!dm_lower_materialize(lw, at, &operand->items[i], &parts[i]))
                 return false;
             types[i] = dm_lower_type(lw, parts[i]);
+            bytes += dm_type_bytes(types[i]);
+        }
+        if (bytes > DM_TYPE_BYTES_MAX) {
+            dm_lower_error(lw, at, NULL, "this tuple is too large for a value");
+            return false;
         }
         *out = dm_ir_make(&lw->b, dm_type_tuple(lw->lang, types, operand->count), parts,
                           operand->count);

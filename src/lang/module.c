@@ -582,6 +582,7 @@ static const dm_value *struct_value(dm_scope *scope, const dm_ast *ast)
     dm_type *type = dm_type_struct(lang, ast->name);
     type->scope = scope;
     int capacity = 0;
+    int64_t bytes = 0;
     for (int i = 0; i < ast->body->count; i++) {
         const dm_ast *field = ast->body->items[i];
         if (field->kind != DM_AST_ANNOTATED || field->a->kind != DM_AST_NAME)
@@ -592,6 +593,12 @@ static const dm_value *struct_value(dm_scope *scope, const dm_ast *ast)
             if (made.type != NULL)
                 dm_lang_error(lang, field->pos, field->end, NULL,
                               "the field '%s' needs a concrete type", made.name);
+            return unknown(scope);
+        }
+        bytes += dm_type_bytes(made.type);
+        if (bytes > DM_TYPE_BYTES_MAX) {
+            dm_lang_error(lang, field->pos, field->end, NULL, "the struct is larger than %d bytes",
+                          DM_TYPE_BYTES_MAX);
             return unknown(scope);
         }
         DM_LANG_PUSH(lang, type->fields, type->field_count, capacity, made);

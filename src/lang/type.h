@@ -131,6 +131,8 @@ int dm_type_components(const dm_type *type);
 /* The number of a field, or -1. */
 int dm_type_field(const dm_type *type, const char *name);
 int dm_type_bytes(const dm_type *type); /* size in memory */
+/* A value may not be larger: it lives in registers and on stacks. */
+#define DM_TYPE_BYTES_MAX 65536
 int dm_type_align(const dm_type *type);
 
 #endif
