@@ -21,7 +21,8 @@ typedef struct rollout_case {
     dm_dynamics_config config;
     uint32_t rollouts, steps;
     dm_dyn_road road;
-    uint32_t cluster_blocks, tile;
+    uint32_t cluster_blocks;
+    uint32_t tile; /* rollouts per thread; clusters: 1 for the head in every warp */
 } rollout_case;
 
 static dm_status check_rollout(dm_dyn_bench *b, const rollout_case *k, dm_error *err)
