@@ -75,7 +75,11 @@ dm_status dm_compilation_print(dm_compilation *c, int kernel, dm_target target, 
     if (setjmp(c->lang.bail) != 0)
         return dm_compilation_fail(c, err);
     dm_print_options options = {.target = target, .lines = c->options.lines};
+    /* What is printed was within the limit; a printer that stopped midway would leave its buffers.
+     */
+    c->lang.arena.limit = 0;
     dm_print_kernel(&c->lang, k->forward, k->backward, &options, out);
+    c->lang.arena.limit = DM_LANG_MEMORY_MAX;
     return dm_buffer_check(out, err);
 }
 
