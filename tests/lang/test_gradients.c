@@ -60,6 +60,46 @@ static void cases_compile_for_cuda(void **state)
     }
 }
 
+static dm_status check_file(const char *root, const dm_dir_entry *entry, void *user, dm_error *err)
+{
+    char path[DM_PATH_MAX], *text;
+    size_t size, length = strlen(entry->path);
+    int *checked = user;
+    if (entry->is_dir || length < 3 || strcmp(entry->path + length - 3, ".py") != 0)
+        return DM_OK;
+    assert_ok(dm_path_join(path, root, entry->path, err));
+    assert_ok(dm_file_read(path, 0, &text, &size, err));
+    dm_kernel_file *file;
+    assert_ok(dm_kernel_file_create(path, text, size, NULL, &file, err));
+    for (size_t i = 0; i < dm_kernel_file_count(file); i++) {
+        const char *name = dm_kernel_name(dm_kernel_file_get(file, i));
+        dm_check_result result;
+        dm_check_options options = {.seed = 3, .elements_max = 24};
+        assert_ok(dm_kernel_check(path, text, size, name, &options, &result, err));
+        if (!(result.gradient_error < 1e-5))
+            fail_msg("%s, %s: gradient is off by %g: %s", entry->path, name, result.gradient_error,
+                     result.worst);
+        (*checked)++;
+    }
+    dm_kernel_file_destroy(file);
+    free(text);
+    (void)err;
+    return DM_OK;
+}
+
+/* The ready-to-run examples. */
+static void example_kernels(void **state)
+{
+    (void)state;
+    char folder[DM_PATH_MAX];
+    int checked = 0;
+    assert_ok(dm_path_join(folder, dm_test_source_root(), "kernels", err));
+    if (!dm_dir_exists(folder))
+        dm_test_skip("the sources are not here");
+    assert_ok(dm_dir_walk(folder, check_file, &checked, err));
+    assert_true(checked > 20);
+}
+
 /* A custom gradient is used as it is, right or not. */
 static void custom_gradients_count(void **state)
 {
@@ -113,6 +153,6 @@ static void no_backward_has_a_reason(void **state)
     assert_non_null(strstr(result.reason, "atomic"));
 }
 
-DM_TESTS("lang/gradients", DM_TEST(statements), DM_TEST(cases_compile_for_cuda),
-         DM_TEST(custom_gradients_count), DM_TEST(wrong_gradients_are_noticed),
-         DM_TEST(no_backward_has_a_reason))
+DM_TESTS("lang/gradients", DM_TEST(statements), DM_TEST(example_kernels),
+         DM_TEST(cases_compile_for_cuda), DM_TEST(custom_gradients_count),
+         DM_TEST(wrong_gradients_are_noticed), DM_TEST(no_backward_has_a_reason))
