@@ -826,6 +826,52 @@ static void rotations(void **state)
     check(cases, COUNT(cases));
 }
 
+/* ---- Decompositions ---- */
+
+/* What is taken apart must come together again; parts are compared where they are unique. */
+PLAIN(same_matrix, memcpy(y, x, 9 * sizeof *y))
+PLAIN(symmetric_part, for (int i = 0; i < 9; i++) y[i] = x[i] + x[i % 3 * 3 + i / 3])
+PLAIN(identity_matrix, (void)x; for (int i = 0; i < 9; i++) y[i] = i % 4 == 0)
+PLAIN(sum_of_squares, y[0] = dot_of(9, x, x))
+PLAIN(sum_of_cubes, double a[9], b[9], c[9]; symmetric_part(x, a); product_of(3, 3, 3, a, a, b);
+      product_of(3, 3, 3, b, a, c); y[0] = c[0] + c[4] + c[8])
+/* Newton's iteration for the polar factor, of determinant one for positive determinants. */
+PLAIN(
+    polar_rotation, double r[9], inverse[9]; memcpy(r, x, sizeof r);
+    for (int k = 0; k < 9; k++) r[k] += k % 4 == 0 ? 4 : 0; for (int n = 0; n < 60; n++) {
+        inverse_of(3, r, inverse);
+        for (int k = 0; k < 9; k++)
+            y[k] = 0.5 * (r[k] + inverse[k % 3 * 3 + k / 3]);
+        memcpy(r, y, sizeof r);
+    })
+PLAIN(first_direction, double l = sqrt(x[0] * x[0] + x[3] * x[3] + x[6] * x[6]);
+      for (int i = 0; i < 3; i++) y[i] = x[3 * i] / l)
+
+#define SHIFT "a + wp.identity(n=3, dtype=wp.float64) * wp.float64(4.0)"
+static const builtin_case decomposition_cases[] = {
+    {"wp.qr3(a)[0] * wp.qr3(a)[1]", "m3", "m3", same_matrix, -2, 2},
+    {"wp.qr3(a)[0] * wp.vec3d(wp.float64(1.0), wp.float64(0.0), wp.float64(0.0))", "m3", "3",
+     first_direction, 0.2, 2},
+    {"wp.transpose(wp.qr3(a)[0]) * wp.qr3(a)[0]", "m3", "m3", identity_matrix, -2, 2},
+    {"wp.eig3(a + wp.transpose(a))[0] * wp.diag(wp.eig3(a + wp.transpose(a))[1]) * "
+     "wp.transpose(wp.eig3(a + wp.transpose(a))[0])",
+     "m3", "m3", symmetric_part, -2, 2},
+    {"wp.dot(wp.eig3(a + wp.transpose(a))[1], wp.cw_mul(wp.eig3(a + wp.transpose(a))[1], "
+     "wp.eig3(a + wp.transpose(a))[1]))",
+     "m3", "s", sum_of_cubes, -2, 2},
+    {"wp.svd3(a)[0] * wp.diag(wp.svd3(a)[1]) * wp.transpose(wp.svd3(a)[2])", "m3", "m3",
+     same_matrix, -2, 2},
+    {"wp.length_sq(wp.svd3(a)[1])", "m3", "s", sum_of_squares, -2, 2},
+    {"wp.svd3(" SHIFT ")[0] * wp.transpose(wp.svd3(" SHIFT ")[2])", "m3", "m3", polar_rotation, -1,
+     1},
+};
+
+static void decompositions(void **state)
+{
+    (void)state;
+    check(decomposition_cases, COUNT(decomposition_cases));
+}
+
 /* ---- Random numbers ---- */
 
 static const char random_text[] =
@@ -904,4 +950,4 @@ static void random_streams(void **state)
 }
 
 DM_TESTS("lang/builtins", DM_TEST(scalars), DM_TEST(vectors), DM_TEST(matrices), DM_TEST(rotations),
-         DM_TEST(random_streams));
+         DM_TEST(decompositions), DM_TEST(random_streams));
