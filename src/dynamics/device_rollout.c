@@ -11,8 +11,9 @@
 #include <string.h>
 
 #define RESIDENT_MAX 512 /* hidden units whose weights fit into a cluster's registers */
-#define CLUSTER_MAX 4096 /* hidden units whose states fit into shared memory beside its barriers   \
-                          */
+#define CLUSTER_MAX                                                                                \
+    4096 /* hidden units whose states fit into shared memory beside its barriers                   \
+          */
 
 /* The host's copy of what kernel_batch.h computes from its defines. */
 static size_t batch_shared_bytes(size_t P, size_t M, bool reset_last)

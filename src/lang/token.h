@@ -21,7 +21,8 @@
     X(ARROW, "->")                                                                                 \
     X(PLUS, "+")                                                                                   \
     X(MINUS, "-")                                                                                  \
-    X(STAR, "*") X(SLASH, "/") X(DOUBLESLASH, "//") X(PERCENT, "%") X(DOUBLESTAR, "**") X(AT, "@") \
+    X(STAR, "*")                                                                                   \
+    X(SLASH, "/") X(DOUBLESLASH, "//") X(PERCENT, "%") X(DOUBLESTAR, "**") X(AT, "@")              \
         X(AMPERSAND, "&") X(PIPE, "|") X(CARET, "^") X(TILDE, "~") X(SHIFTLEFT, "<<")              \
             X(SHIFTRIGHT, ">>") X(LESS, "<") X(GREATER, ">") X(LESSEQUAL, "<=")                    \
                 X(GREATEREQUAL, ">=") X(EQUAL, "==") X(NOTEQUAL, "!=") X(ASSIGN, "=")              \
@@ -45,11 +46,11 @@
     X(ELSE, "else")                                                                                \
     X(EXCEPT, "except")                                                                            \
     X(FALSE, "False")                                                                              \
-    X(FINALLY, "finally") X(FOR, "for") X(FROM, "from") X(GLOBAL, "global") X(IF, "if")            \
-        X(IMPORT, "import") X(IN, "in") X(IS, "is") X(LAMBDA, "lambda") X(NONE, "None")            \
-            X(NONLOCAL, "nonlocal") X(NOT, "not") X(OR, "or") X(PASS, "pass") X(RAISE, "raise")    \
-                X(RETURN, "return") X(TRUE, "True") X(TRY, "try") X(WHILE, "while")                \
-                    X(WITH, "with") X(YIELD, "yield")
+    X(FINALLY, "finally")                                                                          \
+    X(FOR, "for") X(FROM, "from") X(GLOBAL, "global") X(IF, "if") X(IMPORT, "import") X(IN, "in")  \
+        X(IS, "is") X(LAMBDA, "lambda") X(NONE, "None") X(NONLOCAL, "nonlocal") X(NOT, "not")      \
+            X(OR, "or") X(PASS, "pass") X(RAISE, "raise") X(RETURN, "return") X(TRUE, "True")      \
+                X(TRY, "try") X(WHILE, "while") X(WITH, "with") X(YIELD, "yield")
 
 typedef enum dm_token_kind {
     DM_TOK_END,
