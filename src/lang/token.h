@@ -6,51 +6,29 @@
 #include "lang/lang.h"
 
 /* Operators and keywords have a row each: TOKEN(name, spelling). */
-#define DM_TOKEN_OPERATORS(X)                                                                      \
-    X(LPAREN, "(")                                                                                 \
-    X(RPAREN, ")")                                                                                 \
-    X(LBRACKET, "[")                                                                               \
-    X(RBRACKET, "]")                                                                               \
-    X(LBRACE, "{")                                                                                 \
-    X(RBRACE, "}")                                                                                 \
-    X(COMMA, ",")                                                                                  \
-    X(COLON, ":")                                                                                  \
-    X(SEMICOLON, ";")                                                                              \
-    X(DOT, ".")                                                                                    \
-    X(ELLIPSIS, "...")                                                                             \
-    X(ARROW, "->")                                                                                 \
-    X(PLUS, "+")                                                                                   \
-    X(MINUS, "-")                                                                                  \
-    X(STAR, "*")                                                                                   \
-    X(SLASH, "/") X(DOUBLESLASH, "//") X(PERCENT, "%") X(DOUBLESTAR, "**") X(AT, "@")              \
-        X(AMPERSAND, "&") X(PIPE, "|") X(CARET, "^") X(TILDE, "~") X(SHIFTLEFT, "<<")              \
-            X(SHIFTRIGHT, ">>") X(LESS, "<") X(GREATER, ">") X(LESSEQUAL, "<=")                    \
-                X(GREATEREQUAL, ">=") X(EQUAL, "==") X(NOTEQUAL, "!=") X(ASSIGN, "=")              \
-                    X(PLUSASSIGN, "+=") X(MINUSASSIGN, "-=") X(STARASSIGN, "*=")                   \
-                        X(SLASHASSIGN, "/=") X(DOUBLESLASHASSIGN, "//=") X(PERCENTASSIGN, "%=")    \
-                            X(DOUBLESTARASSIGN, "**=") X(ATASSIGN, "@=") X(AMPERSANDASSIGN, "&=")  \
-                                X(PIPEASSIGN, "|=") X(CARETASSIGN, "^=") X(SHIFTLEFTASSIGN, "<<=") \
-                                    X(SHIFTRIGHTASSIGN, ">>=") X(WALRUS, ":=") X(NOT_SIGN, "!")
-#define DM_TOKEN_KEYWORDS(X)                                                                       \
-    X(AND, "and")                                                                                  \
-    X(AS, "as")                                                                                    \
-    X(ASSERT, "assert")                                                                            \
-    X(ASYNC, "async")                                                                              \
-    X(AWAIT, "await")                                                                              \
-    X(BREAK, "break")                                                                              \
-    X(CLASS, "class")                                                                              \
-    X(CONTINUE, "continue")                                                                        \
-    X(DEF, "def")                                                                                  \
-    X(DEL, "del")                                                                                  \
-    X(ELIF, "elif")                                                                                \
-    X(ELSE, "else")                                                                                \
-    X(EXCEPT, "except")                                                                            \
-    X(FALSE, "False")                                                                              \
-    X(FINALLY, "finally")                                                                          \
-    X(FOR, "for") X(FROM, "from") X(GLOBAL, "global") X(IF, "if") X(IMPORT, "import") X(IN, "in")  \
-        X(IS, "is") X(LAMBDA, "lambda") X(NONE, "None") X(NONLOCAL, "nonlocal") X(NOT, "not")      \
-            X(OR, "or") X(PASS, "pass") X(RAISE, "raise") X(RETURN, "return") X(TRUE, "True")      \
-                X(TRY, "try") X(WHILE, "while") X(WITH, "with") X(YIELD, "yield")
+/* clang-format off */
+#define DM_TOKEN_OPERATORS(X) \
+    X(LPAREN, "(") X(RPAREN, ")") X(LBRACKET, "[") X(RBRACKET, "]") X(LBRACE, "{") \
+    X(RBRACE, "}") X(COMMA, ",") X(COLON, ":") X(SEMICOLON, ";") X(DOT, ".") \
+    X(ELLIPSIS, "...") X(ARROW, "->") X(PLUS, "+") X(MINUS, "-") X(STAR, "*") X(SLASH, "/") \
+    X(DOUBLESLASH, "//") X(PERCENT, "%") X(DOUBLESTAR, "**") X(AT, "@") X(AMPERSAND, "&") \
+    X(PIPE, "|") X(CARET, "^") X(TILDE, "~") X(SHIFTLEFT, "<<") X(SHIFTRIGHT, ">>") \
+    X(LESS, "<") X(GREATER, ">") X(LESSEQUAL, "<=") X(GREATEREQUAL, ">=") X(EQUAL, "==") \
+    X(NOTEQUAL, "!=") X(ASSIGN, "=") X(PLUSASSIGN, "+=") X(MINUSASSIGN, "-=") \
+    X(STARASSIGN, "*=") X(SLASHASSIGN, "/=") X(DOUBLESLASHASSIGN, "//=") \
+    X(PERCENTASSIGN, "%=") X(DOUBLESTARASSIGN, "**=") X(ATASSIGN, "@=") \
+    X(AMPERSANDASSIGN, "&=") X(PIPEASSIGN, "|=") X(CARETASSIGN, "^=") \
+    X(SHIFTLEFTASSIGN, "<<=") X(SHIFTRIGHTASSIGN, ">>=") X(WALRUS, ":=") X(NOT_SIGN, "!")
+#define DM_TOKEN_KEYWORDS(X) \
+    X(AND, "and") X(AS, "as") X(ASSERT, "assert") X(ASYNC, "async") X(AWAIT, "await") \
+    X(BREAK, "break") X(CLASS, "class") X(CONTINUE, "continue") X(DEF, "def") X(DEL, "del") \
+    X(ELIF, "elif") X(ELSE, "else") X(EXCEPT, "except") X(FALSE, "False") \
+    X(FINALLY, "finally") X(FOR, "for") X(FROM, "from") X(GLOBAL, "global") X(IF, "if") \
+    X(IMPORT, "import") X(IN, "in") X(IS, "is") X(LAMBDA, "lambda") X(NONE, "None") \
+    X(NONLOCAL, "nonlocal") X(NOT, "not") X(OR, "or") X(PASS, "pass") X(RAISE, "raise") \
+    X(RETURN, "return") X(TRUE, "True") X(TRY, "try") X(WHILE, "while") X(WITH, "with") \
+    X(YIELD, "yield")
+/* clang-format on */
 
 typedef enum dm_token_kind {
     DM_TOK_END,
