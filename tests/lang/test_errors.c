@@ -2,6 +2,7 @@
 /* What is no kernel is refused with a message at its place; nothing crashes, hangs or grows without
  * bound. */
 #include "lang/compile.h"
+#include "tests/support/command.h"
 #include "tests/support/test.h"
 
 #include <stdio.h>
@@ -179,5 +180,22 @@ static void growth_is_bounded(void **state)
     dm_buffer_deinit(&text);
 }
 
+/* The fuzzer for a moment; `make fuzz-kernel` for longer, under the sanitizers. */
+static void fuzzed_texts_are_refused_or_compile(void **state)
+{
+    (void)state;
+    static const char program[] = DM_TEST_BUILD_ROOT "/tests/dm-fuzz-kernel";
+    char files[2][4096];
+    (void)snprintf(files[0], sizeof files[0], "%s/kernels/shapes.py", dm_test_source_root());
+    (void)snprintf(files[1], sizeof files[1], "%s/kernels/loops.py", dm_test_source_root());
+    const char *const argv[] = {program, "--cases", "300", files[0], files[1], NULL};
+    dm_test_result result;
+    dm_test_run(&(dm_test_command){.argv = argv, .seconds = 300}, &result);
+    dm_test_expect_exit(&result, 0);
+    assert_non_null(strstr(result.out, "300 texts"));
+    dm_test_result_free(&result);
+}
+
 DM_TESTS("lang/errors", DM_TEST(mistakes_are_explained), DM_TEST(several_mistakes_in_one_run),
-         DM_TEST(declarations), DM_TEST(growth_is_bounded))
+         DM_TEST(declarations), DM_TEST(growth_is_bounded),
+         DM_TEST(fuzzed_texts_are_refused_or_compile))
