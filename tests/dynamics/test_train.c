@@ -332,8 +332,8 @@ static void forecast_by_model(dm_dynamics *model, dm_rollout *rollout, const cur
     free(h);
 }
 
-/* Every training curve is seen once, as it would come in: one update each. The margins are stated
- * in docs/dynamics.md. */
+/* Every training curve is seen once, as it would come in: one update each. It is measured on curves
+ * on which nothing was tuned. The margins are stated in docs/dynamics.md. */
 static void forecasts_beat_simple_ones(void **state)
 {
     (void)state;
@@ -364,7 +364,7 @@ static void forecasts_beat_simple_ones(void **state)
     double ours = 0, last = 0, line = 0;
     for (uint64_t i = 0; i < HELD_OUT; i++) {
         float forecast[AHEAD];
-        make_curve(c, encoder, 1000000 + i);
+        make_curve(c, encoder, 5000000 + i);
         forecast_by_model(model, rollout, c, forecast);
         ours += error_of(forecast, c) / HELD_OUT;
         last_value(c, forecast);
