@@ -439,7 +439,7 @@ static dm_ast *made_node(dm_lower *lw, dm_ast_kind kind, const dm_ast *at, const
     dm_ast *made = dm_lang_alloc(lw->lang, sizeof *made);
     *made = (dm_ast){.kind = (uint8_t)kind, .pos = at->pos, .end = at->end};
     if (item != NULL) {
-        made->items = dm_lang_alloc(lw->lang, sizeof *made->items);
+        made->items = dm_lang_alloc(lw->lang, sizeof(void *));
         made->items[made->count++] = (dm_ast *)item;
     }
     return made;
