@@ -86,7 +86,8 @@ static void declare(dm_printer *pr, const dm_ir_op *op)
 {
     dm_val v = op->result;
     dm_buffer text = DM_BUFFER_EMPTY;
-    dm_print_op(pr, &text, op, ANY_LEVEL);
+    if (op->kind != DM_IR_ZERO) /* which would make a helper */
+        dm_print_op(pr, &text, op, ANY_LEVEL);
     start_line(pr);
     const char *type = dm_print_type(pr, pr->f->values[v].type);
     const char *name = name_value(pr, v);
