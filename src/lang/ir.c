@@ -335,6 +335,7 @@ static bool result_live(const dce *d, const dm_ir_op *op)
  * start among a terminator's arguments. */
 static void mark_outputs(dce *d, const dm_ir_op *end, const dm_ir_op *owner)
 {
+    assert(owner != NULL);
     for (int i = 0; i < end->arg_count && i < owner->result_count; i++)
         if (d->live[owner->result + i])
             mark(d, end->args[i]);

@@ -6,6 +6,7 @@
 
 #include "lang/library.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -875,6 +876,7 @@ static bool bind_row(dm_lower *lw, const dm_builtin *row, const call *c, dm_val 
 static dm_operand call_row(dm_lower *lw, const call *c, const dm_builtin *first)
 {
     dm_val args[DM_BUILTIN_PARAMS_MAX];
+    assert(first != NULL);
     for (int i = 0; i < c->count; i++) {
         dm_val value;
         if (c->args[i].kind == DM_OPERAND_ERROR || !arg_value(lw, c, i, &value))

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "lang/builtins.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -657,6 +658,7 @@ static const dm_value *item_of(dm_scope *scope, const dm_value *value, int posit
 static const dm_value *binding_value(dm_scope *scope, const dm_binding *binding, int depth)
 {
     const dm_ast *ast = binding->ast;
+    assert(ast != NULL); /* a definition from outside has its value already */
     switch (ast->kind) {
     case DM_AST_ASSIGN:
         return item_of(scope, eval_depth(scope, ast->a, depth), binding->position);

@@ -4,6 +4,7 @@
 #include "lang/builtins.h"
 #include "lang/print.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -331,6 +332,7 @@ void dm_print_op(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int level)
     const dm_type *type = op->result == DM_VAL_NONE ? NULL : pr->f->values[op->result].type;
     switch (op->kind) {
     case DM_IR_CONST: {
+        assert(type != NULL);
         bool bracket = number_level(type, op) < level;
         if (bracket)
             dm_buffer_putc(out, '(');

@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -486,7 +487,7 @@ static bool is_expression_if(const planner *p, const dm_ir_op *op)
         return false;
     for (int k = 0; k < 2; k++) {
         const dm_ir_block *block = op->blocks[k];
-        if (block->count == 0 || block->ops[block->count - 1]->kind != DM_IR_YIELD)
+        if (block == NULL || block->count == 0 || block->ops[block->count - 1]->kind != DM_IR_YIELD)
             return false;
         for (int i = 0; i + 1 < block->count; i++) {
             const dm_ir_op *inner = block->ops[i];
@@ -521,6 +522,7 @@ static void decide_op(planner *p, const dm_ir_op *op, int at, int end)
             last = plan->last;
     }
     /* A loop's bounds are asked for in each round. */
+    assert(op->arg_count == 0 || op->args != NULL);
     for (int a = 0; a < op->arg_count; a++) {
         dm_val v = op->args[a];
         if (v == DM_VAL_NONE)

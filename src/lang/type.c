@@ -290,7 +290,7 @@ int dm_type_align(const dm_type *type)
         }
         return align;
     default:
-        return scalars[type->scalar].bytes;
+        return scalars[type->scalar].bytes > 0 ? scalars[type->scalar].bytes : 1;
     }
 }
 
