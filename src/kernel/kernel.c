@@ -133,7 +133,7 @@ void dm_kernel_file_destroy(dm_kernel_file *file)
 {
     if (file == NULL)
         return;
-    for (size_t i = 0; i < file->count; i++) {
+    for (size_t i = 0; file->kernels != NULL && i < file->count; i++) {
         free(file->kernels[i].texts[0]);
         free(file->kernels[i].texts[1]);
         free(file->kernels[i].params);
