@@ -410,8 +410,8 @@ dm_status dm_kernel_args_array(dm_kernel_args *args, const char *name, const dm_
         return status;
     if (!param->is_array)
         return dm_fail(err, DM_EINVAL, "'%s' is no array", name);
-    long long strides[4];
-    int shape[4];
+    long long strides[4] = {0};
+    int shape[4] = {0};
     bool contiguous = true;
     for (int i = 0; i < param->ndim; i++)
         contiguous &= array->strides[i] == 0;

@@ -532,7 +532,7 @@ static bool unroll(dm_lower *lw, const dm_ast *ast, const dm_val bounds[3])
     int64_t first, last, step;
     if (!dm_ir_const_int(lw->function, bounds[0], &first) ||
         !dm_ir_const_int(lw->function, bounds[1], &last) ||
-        !dm_ir_const_int(lw->function, bounds[2], &step) || has_jump(ast->body))
+        !dm_ir_const_int(lw->function, bounds[2], &step) || step == 0 || has_jump(ast->body))
         return false;
     int64_t count = step > 0 ? (last - first + step - 1) / step : (first - last - step - 1) / -step;
     if (count > UNROLL_MAX)

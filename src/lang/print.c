@@ -810,6 +810,7 @@ static void print_function(dm_printer *pr, const dm_ir_function *f, const char *
         }
         first = false;
     }
+    /* cppcheck-suppress autoVariables ; set back below */
     pr->out = &text;
     for (int i = 0; i < body->param_count; i++)
         if (pr->plan[body->params[i]].uses == 0)
@@ -821,6 +822,7 @@ static void print_function(dm_printer *pr, const dm_ir_function *f, const char *
     dm_emit(&pr->functions, "%s %s %s(%s)\n{\n%s}\n\n", dm_print_qualifier(pr),
             dm_print_type(pr, f->result), name, first ? "void" : dm_buffer_text(&head),
             dm_buffer_text(&text));
+    pr->out = NULL;
     dm_buffer_deinit(&text);
     dm_buffer_deinit(&head);
 }

@@ -457,6 +457,7 @@ static void printf_to(maker *m, const char *format, unsigned a, unsigned b) DM_P
 static void printf_to(maker *m, const char *format, unsigned a, unsigned b)
 {
     char line[256];
+    /* cppcheck-suppress wrongPrintfScanfArgNum ; some texts want one number only */
     (void)snprintf(line, sizeof line, format, a, b);
     puts_to(m, line);
 }
