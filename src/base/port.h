@@ -14,9 +14,10 @@
  *   DM_KERNEL(name, args_type)   the head of a kernel that takes one argument block by value
  *   dm_thread_index()            this thread's index in the grid; only inside a kernel
  *   dm_thread_count()            threads in the whole grid; likewise
- *   dm_any, dm_all, dm_ballot, dm_from_lane, dm_lane, DM_LANES   the warp: 32 lanes on CUDA, one on
- * the CPU dm_warp_sync, dm_warp_copy                     lanes see each other's stores; copy
- * together dm_atomic_<add|min|max|cas|exch|and|or|xor>_u32, dm_atomic_<add|cas|max>_u64,
+ *   dm_any, dm_all, dm_ballot, dm_from_lane        the warp: 32 lanes on CUDA, one on the CPU
+ *   dm_lane, DM_LANES                              which of them this is
+ *   dm_warp_sync, dm_warp_copy                     lanes see each other's stores; copy together
+ *   dm_atomic_<add|min|max|cas|exch|and|or|xor>_u32, dm_atomic_<add|cas|max>_u64,
  *   dm_atomic_add_f32            relaxed; return the old value
  *   dm_load_u64, dm_store_u64, dm_bswap_u64      eight bytes at any address
  *   dm_byte_perm, dm_byte_pick, dm_popcount_u32, dm_ffs_u32, dm_clz_u32, dm_mulhi_u32, dm_rotl_u32,

@@ -32,7 +32,7 @@ static const char *const emits[] = {"source", "ir", "ast", "json", "ptx", "cubin
 static const dm_option rows[] = {
     DM_OPTION_STRING(kernel_options, kernel, "kernel", "NAME", NULL, "only this kernel"),
     DM_OPTION_CHOICE(kernel_options, device, "device", devices, "cpu",
-                     "compile: C, CUDA C++ or both"),
+                     "compile: C, CUDA C++ or both; run: where; check: cuda needs a GPU"),
     DM_OPTION_CHOICE(kernel_options, emit, "emit", emits, "source", "compile: what to write"),
     DM_OPTION_STRING(kernel_options, arch, "arch", "SM", "90", "compile: for ptx and cubin"),
     DM_OPTION_FLAG(kernel_options, no_backward, "no-backward", "the forward pass only"),
@@ -371,6 +371,7 @@ static dm_status run_check(const kernel_options *o, const char *path, bool *nega
                                .seed = (uint64_t)o->seed,
                                .extent = (int)o->size,
                                .json = o->json,
+                               .need_gpu = o->device != DEVICE_CPU,
                                .defines = defines};
     status = dm_cli_kernel_check(&run, negative, err);
     free(defines);

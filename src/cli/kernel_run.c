@@ -462,7 +462,7 @@ dm_status dm_cli_kernel_check(const dm_kernel_check_run *run, bool *failed, dm_e
         dm_kernel_file_destroy(file);
         return dm_fail(err, DM_ENOENT, "no kernel is called '%s'", run->kernel);
     }
-    if (dm_device_count(DM_DEVICE_CUDA) > 0)
+    if (run->need_gpu || dm_device_count(DM_DEVICE_CUDA) > 0)
         status = dm_device_open("cuda:0", &gpu, err);
     if (run->json) {
         dm_json_init(&json, &out, DM_JSON_PRETTY);

@@ -28,6 +28,7 @@ typedef struct dm_kernel_check_run {
     uint64_t seed;
     int extent;
     bool json;
+    bool need_gpu; /* without one it is an error, not only left out */
     const char *const *defines;
 } dm_kernel_check_run;
 

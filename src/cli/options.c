@@ -165,6 +165,8 @@ dm_status dm_options_parse(const dm_option_set *sets, size_t set_count, int argc
         }
         if (strcmp(argument, "-h") == 0)
             argument = "--help";
+        if (strcmp(argument, "-o") == 0)
+            argument = "--out";
         size_t length = strcspn(argument, "=");
         bool attached = argument[length] == '=';
         const dm_option_set *set = NULL;

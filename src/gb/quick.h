@@ -398,10 +398,11 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
         if (!plain) {
             bool known = address == hot->io_address &&
                          dm_gb_before(hot->clock + 24u, hot->io_until) && !writes && two == 0;
-            bool keys = two == 0 && (flags & both) != both && hot->granted == 0 &&
-                        (address == 0xFF00u ? dm_gb_quick_joypad(m, writes, &value)
-                                            : !writes && dm_gb_quick_register(m, address, &value));
-            if (hot->granted == 0 && !known && !keys) {
+            bool answered =
+                two == 0 && (flags & both) != both && hot->granted == 0 &&
+                (address == 0xFF00u ? dm_gb_quick_joypad(m, writes, &value)
+                                    : !writes && dm_gb_quick_register(m, address, &value));
+            if (hot->granted == 0 && !known && !answered) {
                 if (two != 0 || (flags & both) == both)
                     return DM_GB_NEED_LONG;
                 hot->io_address = address;
@@ -412,7 +413,7 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
                 hot->granted = (pc & 0xFFFFu) | (row.numbers & 0xC0000000u);
                 return DM_GB_NEED_WRITE;
             }
-            value = keys ? value : hot->io_value;
+            value = answered ? value : hot->io_value;
             hot->granted = 0;
         }
     }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* check.h - is a kernel right? Random arguments, then
  *
- *   gradients   the backward pass in float64 on a device against central differences of the forward
- * pass devices     both passes as written, on the CPU and on another device
+ *   gradients   the backward pass in float64 on a device against central differences of the
+ *               forward pass
+ *   devices     both passes as written, on the CPU and on another device
  *
  * The kernel is taken as a map from all its arrays before to all its arrays after. With random
  * weights w on what is there after, L = sum(w * after), the backward pass started with w as the

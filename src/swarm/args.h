@@ -60,8 +60,8 @@ typedef struct dm_swarm_args {
     const uint8_t *boot;
     dm_swarm_fault_counts *faults;
     /* CUDA only. */
-    uint32_t *order,
-        *loads; /* regroup.h: the machine of each place; instructions of the last step */
+    uint32_t *order; /* the machine of each place (regroup.h) */
+    uint32_t *loads; /* instructions that a machine executed in its last step */
     /* Snapshots: the same three arrays, and of which ROM each is. */
     uint8_t *snapshot_machines, *snapshot_memory, *snapshot_frames;
     const uint32_t *snapshot_roms; /* DM_SWARM_NO_SNAPSHOT: empty */
