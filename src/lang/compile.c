@@ -66,21 +66,29 @@ dm_status dm_compilation_kernel(dm_compilation *c, int kernel, dm_error *err)
     return DM_OK;
 }
 
-dm_status dm_compilation_print(dm_compilation *c, int kernel, dm_target target, dm_buffer *out,
-                               dm_error *err)
+dm_status dm_compilation_print_pass(dm_compilation *c, int kernel, dm_target target,
+                                    dm_passes passes, dm_buffer *out, dm_error *err)
 {
     const dm_compile_kernel *k = &c->kernels[kernel];
     if (k->forward == NULL)
         return dm_fail(err, DM_EINVAL, "the kernel was not compiled");
+    if (k->backward == NULL && passes == DM_PASS_BACKWARD)
+        return dm_fail(err, DM_EINVAL, "the kernel has no backward pass");
     if (setjmp(c->lang.bail) != 0)
         return dm_compilation_fail(c, err);
-    dm_print_options options = {.target = target, .lines = c->options.lines};
+    dm_print_options options = {.target = target, .passes = passes, .lines = c->options.lines};
     /* What is printed was within the limit; a printer that stopped midway would leave its buffers.
      */
     c->lang.arena.limit = 0;
     dm_print_kernel(&c->lang, k->forward, k->backward, &options, out);
     c->lang.arena.limit = DM_LANG_MEMORY_MAX;
     return dm_buffer_check(out, err);
+}
+
+dm_status dm_compilation_print(dm_compilation *c, int kernel, dm_target target, dm_buffer *out,
+                               dm_error *err)
+{
+    return dm_compilation_print_pass(c, kernel, target, DM_PASS_BOTH, out, err);
 }
 
 int dm_compilation_find(const dm_compilation *c, const char *name)

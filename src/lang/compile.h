@@ -39,6 +39,10 @@ dm_status dm_compilation_kernel(dm_compilation *c, int kernel, dm_error *err);
 /* Its text for a target. */
 dm_status dm_compilation_print(dm_compilation *c, int kernel, dm_target target, dm_buffer *out,
                                dm_error *err);
+/* The same for one pass alone: a text that stands by itself. DM_EINVAL for the backward pass of a
+ * kernel that has none. */
+dm_status dm_compilation_print_pass(dm_compilation *c, int kernel, dm_target target,
+                                    dm_passes passes, dm_buffer *out, dm_error *err);
 /* The kernel of a name, -1 when there is none. */
 int dm_compilation_find(const dm_compilation *c, const char *name);
 /* Fill `err` with the first error. */

@@ -957,9 +957,10 @@ void dm_print_kernel(dm_lang *lang, const dm_ir_function *forward, const dm_ir_f
     ((dm_ir_function *)forward)->entry_name = kernel;
     dm_buffer entries = DM_BUFFER_EMPTY;
     reserve_names(pr);
+    const dm_ir_function *first = NULL; /* of those in this text */
     for (int p = 0; p < 2; p++) {
         dm_ir_function *f = (dm_ir_function *)passes[p];
-        if (f == NULL)
+        if (f == NULL || options->passes == (p == 0 ? DM_PASS_BACKWARD : DM_PASS_FORWARD))
             continue;
         const char *pass = p == 0 ? "forward" : "backward";
         const char *task = dm_print_global(pr, dm_lang_format(lang, "%s_%s_task", kernel, pass));
@@ -969,13 +970,13 @@ void dm_print_kernel(dm_lang *lang, const dm_ir_function *forward, const dm_ir_f
         print_function(pr, f, task);
         for (int i = 0; i < f->body->param_count; i++)
             f->values[f->body->params[i]].c_name = pr->plan[f->body->params[i]].name;
-        if (p == 0)
-            print_args(pr, f, kernel, &entries);
+        if (first == NULL)
+            print_args(pr, first = f, kernel, &entries);
         else
             dm_buffer_putc(&entries, '\n');
-        /* The block's fields have the names that the forward pass gave them. */
+        /* The block's fields have the names that the first pass gave them. */
         for (int i = 0; i < f->body->param_count; i++)
-            f->values[f->body->params[i]].c_name = forward->values[forward->body->params[i]].c_name;
+            f->values[f->body->params[i]].c_name = first->values[first->body->params[i]].c_name;
         print_entry(pr, f, kernel, pass, task, &entries);
     }
     dm_emit(out, "/* Kernel %s, %s by dotmatrix. */\n", forward->name, cuda ? "CUDA C++" : "C");

@@ -27,8 +27,12 @@
 
 typedef enum dm_target { DM_TARGET_C, DM_TARGET_CUDA } dm_target;
 
+/* What a text holds. */
+typedef enum dm_passes { DM_PASS_BOTH, DM_PASS_FORWARD, DM_PASS_BACKWARD } dm_passes;
+
 typedef struct dm_print_options {
     dm_target target;
+    dm_passes passes;
     bool lines; /* comments with the source's lines */
 } dm_print_options;
 
@@ -64,7 +68,7 @@ typedef struct dm_printer {
     dm_pos last_line;
 } dm_printer;
 
-/* The whole text of a kernel; `backward` may be NULL. */
+/* The whole text of a kernel; `backward` may be NULL when it is not the only pass asked for. */
 void dm_print_kernel(dm_lang *lang, const dm_ir_function *forward, const dm_ir_function *backward,
                      const dm_print_options *options, dm_buffer *out);
 

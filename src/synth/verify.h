@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* verify.h - do records hold what they say? Many at a time, so that the start-up of the compilers
+ * does not dominate.
+ *
+ *     dm_synth_verifier *verifier;
+ *     dm_synth_verifier_create(&(dm_synth_verify_options){.level = DM_SYNTH_VERIFY_FULL},
+ * &verifier, err); dm_synth_verify_batch(verifier, records, count, results, err);
+ *     dm_synth_verifier_destroy(verifier);
+ *
+ * What is found for a record depends on the record alone: not on the others of its batch, nor on
+ * threads. One verifier serves one thread; several can be used at once. */
+#ifndef DM_SYNTH_VERIFY_H
+#define DM_SYNTH_VERIFY_H
+
+#include "synth/record.h"
+
+typedef struct dm_synth_verifier dm_synth_verifier;
+
+typedef struct dm_synth_verify_options {
+    dm_synth_level level;
+    uint64_t seed; /* of the random arguments */
+} dm_synth_verify_options;
+
+typedef struct dm_synth_result {
+    bool passed;
+    dm_synth_level failed_at; /* the level that was not passed */
+    char reason[512];         /* one line, "" when passed */
+} dm_synth_result;
+
+/* DM_EUNAVAILABLE when the level needs a compiler that is not here. */
+dm_status dm_synth_verifier_create(const dm_synth_verify_options *options, dm_synth_verifier **out,
+                                   dm_error *err);
+void dm_synth_verifier_destroy(dm_synth_verifier *verifier);
+
+/* How many records a batch should have, about: where more no longer makes it faster. */
+int dm_synth_verifier_batch(const dm_synth_verifier *verifier);
+
+/* Check `count` pairs, fill their `verification` and `results`. An error is one of the machine's
+ * (no disk, no memory), never of a record. */
+dm_status dm_synth_verify_batch(dm_synth_verifier *verifier, dm_synth_record *const *records,
+                                int count, dm_synth_result *results, dm_error *err);
+
+#endif
