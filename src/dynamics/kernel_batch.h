@@ -222,7 +222,9 @@ DM_FN void heads(const dm_rollout_args &args, batch_shared &shared, const float 
         if (m < DYN_M && k < rollouts) {
             uint64_t at = ((uint64_t)(first + k) * args.members + member_index) * args.steps + t;
             args.loss[at] = loss;
-            args.entropy[at] = dyn_log(total[1]) - total[3] / total[1];
+            /* A single value has entropy 0, or NaN. */
+            args.entropy[at] = args.stochastic == 1 ? total[1] - total[1]
+                                                    : dyn_log(total[1]) - total[3] / total[1];
             args.norm[at] = sqrtf(total[4]);
         }
     }

@@ -27,7 +27,7 @@ struct stream_block {
 #if !DYN_RESET_LAST
     float4 reset[DYN_P / 4];
 #endif
-    float x0;
+    float x0[2]; /* in turns */
     unsigned long long h_barrier[DYN_BUFFERS], reset_barrier;
 };
 
@@ -202,7 +202,7 @@ extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
                 stream_sums s;
                 float loss = stream_head(args, member + args.at_head, (const float *)h, lane, s);
                 if (lane == 0)
-                    block.x0 = (loss - shift0) * scale0;
+                    block.x0[t & 1] = (loss - shift0) * scale0;
                 asm volatile("bar.sync 1, %0;" ::"n"(DYN_THREADS) : "memory");
                 if (rank == 0)
                     stream_store(args, s, out + t - 1, loss, lane);
@@ -232,7 +232,7 @@ extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
         }
         if (t > 0) {
             asm volatile("bar.sync 1, %0;" ::"n"(DYN_THREADS) : "memory");
-            x0 = *(volatile float *)&block.x0;
+            x0 = *(volatile float *)&block.x0[t & 1];
         }
         const uint32_t next = DYN_RESET_LAST ? (t + 1) & 1 : 0;
 #if !DYN_RESET_LAST

@@ -30,6 +30,8 @@ static const road_case cases[] = {
     {{1, 600, 32, 20, FIRST, false}, 2, 3, DM_DYN_ROAD_CLUSTER, 0, 0},
     {{1, 1024, 7, 5, LAST, false}, 1, 4, DM_DYN_ROAD_CLUSTER, 0, 0},
     {{1, 1, 1, 1, FIRST, false}, 1, 1, DM_DYN_ROAD_CLUSTER, 8, 0},
+    {{1, 1, 1, 1, FIRST, false}, 20, 2, DM_DYN_ROAD_CLUSTER, 8, 0},
+    {{1, 1, 1, 1, FIRST, false}, 20, 2, DM_DYN_ROAD_BATCH, 0, 2},
     {{2, 256, 32, 64, FIRST, false}, 43, 4, DM_DYN_ROAD_BATCH, 0, 10},
     {{1, 200, 19, 3, LAST, false}, 23, 4, DM_DYN_ROAD_BATCH, 0, 5},
     {{2, 50, 9, 64, FIRST, false}, 9, 4, DM_DYN_ROAD_BATCH, 0, 2},
