@@ -132,7 +132,7 @@ static dm_status run(const char *program, char *const argv[], const char *folder
     return DM_OK;
 }
 
-static dm_status make_folder(char out[DM_PATH_MAX], dm_error *err)
+dm_status dm_cc_folder(char out[DM_PATH_MAX], dm_error *err)
 {
     const char *root = getenv("TMPDIR");
     if (root == NULL || root[0] == '\0')
@@ -144,22 +144,34 @@ static dm_status make_folder(char out[DM_PATH_MAX], dm_error *err)
     return DM_OK;
 }
 
+dm_status dm_cc_run(const dm_cc *cc, const char *const *arguments, const char *folder,
+                    const char *log, int *exit_code, dm_error *err)
+{
+    char *argv[DM_CC_WORDS_MAX + 64];
+    size_t count = (size_t)cc->word_count;
+    memcpy(argv, cc->words, count * sizeof argv[0]);
+    for (; *arguments != NULL; arguments++) {
+        if (count == sizeof argv / sizeof argv[0] - 1)
+            return dm_fail(err, DM_EINVAL, "too many compiler options");
+        argv[count++] = (char *)*arguments;
+    }
+    argv[count] = NULL;
+    return run(cc->path, argv, folder, log, exit_code, err);
+}
+
 dm_status dm_cc_version(dm_cc *cc, char *out, size_t size, dm_error *err)
 {
     char folder[DM_PATH_MAX], log[DM_PATH_MAX];
-    dm_status status = make_folder(folder, err);
+    dm_status status = dm_cc_folder(folder, err);
     if (status != DM_OK)
         return status;
-    char *argv[DM_CC_WORDS_MAX + 2];
-    memcpy(argv, cc->words, (size_t)cc->word_count * sizeof argv[0]);
-    argv[cc->word_count] = "--version";
-    argv[cc->word_count + 1] = NULL;
+    static const char *const arguments[] = {"--version", NULL};
     int code = 1;
     char *text = NULL;
     size_t length;
     status = dm_path_join(log, folder, "log", err);
     if (status == DM_OK)
-        status = run(cc->path, argv, NULL, log, &code, err);
+        status = dm_cc_run(cc, arguments, NULL, log, &code, err);
     if (status == DM_OK)
         status = dm_file_read(log, 0, &text, &length, err);
     if (status == DM_OK && code != 0)
@@ -375,7 +387,7 @@ static dm_status build(const dm_cc *cc, arguments *args, const dm_source_set *se
     char folder[DM_PATH_MAX], object[DM_PATH_MAX], cached[DM_PATH_MAX];
     char *bytes = NULL;
     size_t size;
-    dm_status status = make_folder(folder, err);
+    dm_status status = dm_cc_folder(folder, err);
     if (status != DM_OK)
         return status;
     status = compile(cc, args, set, desc, folder, err);

@@ -27,6 +27,13 @@ dm_status dm_cc_find(dm_cc *cc, dm_error *err);
 /* First line of --version. */
 dm_status dm_cc_version(dm_cc *cc, char *out, size_t size, dm_error *err);
 
+/* Run it with `arguments` (ended by NULL) in `folder` (NULL: here); what it says goes to the file
+ * `log`, in English. */
+dm_status dm_cc_run(const dm_cc *cc, const char *const *arguments, const char *folder,
+                    const char *log, int *exit_code, dm_error *err);
+/* A new folder in $TMPDIR, else /tmp; the caller's to remove. */
+dm_status dm_cc_folder(char out[DM_PATH_MAX], dm_error *err);
+
 /* Compile or take from the cache, and dlopen; the handle is the caller's to dlclose. */
 dm_status dm_cc_load(const dm_module_desc *desc, void **handle, bool *was_cached, dm_error *err);
 

@@ -476,3 +476,27 @@ dm_status dm_nvrtc_compile(const dm_module_desc *desc, const char *arch, char **
     dm_source_set_deinit(&set);
     return status;
 }
+
+dm_status dm_nvrtc_check(const char *name, const char *text, const char *const *options,
+                         dm_error *err)
+{
+    enum { INVALID_OPTION = 5 };
+    dm_module_desc desc = {.name = name};
+    dm_status status = nvrtc_open(err);
+    if (status != DM_OK)
+        return status;
+    int count = 0;
+    while (options[count] != NULL)
+        count++;
+    void *program = NULL;
+    int result = nvrtc.create(&program, text, name, 0, NULL, NULL);
+    if (result != 0)
+        return nvrtc_fail(result, name, err);
+    result = nvrtc.compile(program, count, options);
+    if (result == INVALID_OPTION)
+        status = dm_fail(err, DM_EINVAL, "%s: %s", name, nvrtc.error_string(result));
+    else if (result != 0)
+        status = report_log(program, &desc, result, err);
+    nvrtc.destroy(&program);
+    return status;
+}

@@ -27,4 +27,9 @@ dm_status dm_nvrtc_version(int *version, dm_error *err);
 dm_status dm_nvrtc_compile(const dm_module_desc *desc, const char *arch, char **code, size_t *size,
                            bool *was_cached, dm_error *err);
 
+/* Does the text compile to PTX with these options (ended by NULL)? Nothing is kept. DM_ECOMPILE
+ * with the compiler's first message; DM_EINVAL when this NVRTC does not know an option. */
+dm_status dm_nvrtc_check(const char *name, const char *text, const char *const *options,
+                         dm_error *err);
+
 #endif
