@@ -112,12 +112,17 @@ dm_status dm_bench_part_rollout(dm_dyn_bench *b, dm_error *err)
         status = measure_rollout(b, config, 1, 50, DM_DYN_ROAD_CLUSTER, 16, 0, false, err);
     if (b->cuda && status == DM_OK)
         status = measure_rollout(b, config, 1, 50, DM_DYN_ROAD_STREAM, 0, 0, false, err);
-    static const uint32_t hidden[] = {64, 128, 512, 1024};
-    for (size_t i = 0; i < 4 && status == DM_OK; i++) {
+    static const uint32_t hidden[] = {64, 128, 512, 1024, 2048};
+    for (size_t i = 0; i < (b->cuda ? 5 : 4) && status == DM_OK; i++) {
         config.hidden = hidden[i];
         status = measure_rollout(b, config, 1, 50, DM_DYN_ROAD_AUTO, 0, 0,
                                  !b->cuda && hidden[i] <= 512, err);
     }
+    config.hidden = 1024;
+    if (b->cuda && status == DM_OK)
+        status = measure_rollout(b, config, 1, 50, DM_DYN_ROAD_STREAM, 0, 0, false, err);
+    if (b->cuda && status == DM_OK)
+        status = measure_rollout(b, config, 16, 50, DM_DYN_ROAD_AUTO, 0, 0, false, err);
     config.hidden = 256;
     config.kind = DM_GRU_RESET_LAST;
     if (status == DM_OK)
@@ -323,10 +328,9 @@ dm_status dm_bench_part_gru(dm_dyn_bench *b, dm_error *err)
                     break;
                 status = measure_gru(b, &s, batches[k], (dm_gru_kind)kind, 0, err);
                 /* Other shapes, to see whether the choice by size is right. */
-                for (size_t m = 0; m < 4 && b->cuda && kind == 1 && !b->quick && status == DM_OK;
-                     m++)
+                for (size_t m = 0; m < 4 && b->cuda && !b->quick && status == DM_OK; m++)
                     if ((batches[k] >= 8 || blocks[m] == -1) &&
-                        (blocks[m] != -1 || batches[k] <= 64))
+                        (blocks[m] != -1 || batches[k] <= 256))
                         status = measure_gru(b, &s, batches[k], (dm_gru_kind)kind, blocks[m], err);
             }
             dm_bench_model_deinit(&s);

@@ -52,12 +52,6 @@ void dm_dynamics_device_destroy(dm_dynamics_device *on)
     free(on);
 }
 
-bool dm_dyn_has_clusters(const dm_dynamics_device *on)
-{
-    const dm_device_properties *p = dm_device_get_properties(on->device);
-    return p->kind == DM_DEVICE_CUDA && strtol(p->arch + strlen("sm_"), NULL, 10) >= 90;
-}
-
 /* ---- Memory ---- */
 
 dm_status dm_dyn_reserve(dm_dynamics_device *on, dm_device_buffer **buffer, size_t size,

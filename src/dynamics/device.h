@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* device.h - a model on a device.
  *
- *   device.c          weights, in the forms that kernels want; kernels; memory for inputs and
- * results device_rollout.c  which kernel takes a rollout, and its launch device_gru.c      the same
- * for one step of a batch
+ *   device.c          weights, in the forms that kernels want; kernels; memory
+ *   choice.c          which kernel takes what
+ *   device_rollout.c  rollouts: their memory and launch
+ *   device_gru.c      the same for one step of a batch
  *
  * A call is: stage the inputs (one copy), launch, fetch the results (one copy, into page-locked
  * memory). Staging and launching are apart so that benchmarks can time the launch alone. */
 #ifndef DM_DYNAMICS_DEVICE_H
 #define DM_DYNAMICS_DEVICE_H
 
+#include "dynamics/choice.h"
 #include "dynamics/gru_args.h"
 #include "dynamics/internal.h"
 #include "dynamics/rollout_args.h"
@@ -22,14 +24,6 @@ typedef enum dm_dyn_form {
     DM_DYN_FORM_SPLIT,   /* W and U as pairs of bfloat16: kernel_gru_matrix.h */
     DM_DYN_FORM_COUNT
 } dm_dyn_form;
-
-/* How a rollout is computed on CUDA. */
-typedef enum dm_dyn_road {
-    DM_DYN_ROAD_AUTO,
-    DM_DYN_ROAD_CLUSTER, /* a cluster of blocks per rollout and member */
-    DM_DYN_ROAD_BATCH,   /* a block per tile of rollouts */
-    DM_DYN_ROAD_STREAM,  /* a block per rollout and member */
-} dm_dyn_road;
 
 /* A compiled kernel, found by its text, defines and name. */
 typedef struct dm_dyn_kernel {
@@ -78,7 +72,6 @@ dm_status dm_dyn_reserve(dm_dynamics_device *on, dm_device_buffer **buffer, size
                          dm_error *err);
 dm_status dm_dyn_reserve_host(dm_dynamics_device *on, void **memory, size_t *capacity, size_t size,
                               dm_error *err);
-bool dm_dyn_has_clusters(const dm_dynamics_device *on);
 
 /* A prepared rollout: dm_dyn_rollout_stage, then launch any number of times, then fetch. */
 typedef struct dm_dyn_rollout {

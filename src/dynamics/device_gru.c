@@ -3,53 +3,11 @@
 #include "dynamics/device.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define SMALL_VECTORS 8 /* that one warp of the small kernel takes */
-/* Up to here the weights are read again for every 8 vectors, as measured on an H200. */
-#define SMALL_BATCH 64
-#define SMALL_WORK (64u * 512u) /* vectors times hidden units */
-#define SMALL_WARPS 8
-
-/* Shapes of the matrix kernel: vectors and rows of weights in a block, its threads, and the chunks
- * of columns that are on their way at once. */
-static const struct shape {
-    uint32_t vectors, rows, threads, stages;
-} shapes[] = {{128, 96, 256, 3}, {64, 96, 128, 4}, {32, 48, 64, 5}};
-#define SHAPES (sizeof shapes / sizeof shapes[0])
-
-static uint32_t blocks_of(const struct shape *shape, uint32_t batch, uint32_t hidden,
-                          uint32_t gates)
-{
-    uint32_t units = shape->rows / gates;
-    return (batch + shape->vectors - 1) / shape->vectors * ((hidden + units - 1) / units);
-}
-
-/* The largest shape that still gives every multiprocessor a block. */
-static const struct shape *choose_shape(const dm_dynamics_device *on, uint32_t batch)
-{
-    uint32_t enough = (uint32_t)dm_device_get_properties(on->device)->multiprocessors;
-    for (size_t i = 0; i + 1 < SHAPES; i++) {
-        if (on->gru_block > 0
-                ? on->gru_block == (int)shapes[i].vectors
-                : batch > shapes[i].vectors / 2 &&
-                      blocks_of(&shapes[i], batch, on->model->config.hidden, 3) >= enough)
-            return &shapes[i];
-    }
-    return &shapes[SHAPES - 1];
-}
-
-/* The matrix units need bfloat16: compute capability 8.0. */
-static bool has_matrix(const dm_dynamics_device *on)
-{
-    return strtol(dm_device_get_properties(on->device)->arch + strlen("sm_"), NULL, 10) >= 80;
-}
 
 static dm_status prepare_small(dm_dynamics_device *on, dm_dyn_gru *g, dm_error *err)
 {
     uint32_t batch = g->args.batch, vectors = 1;
-    while (vectors < batch && vectors < SMALL_VECTORS)
+    while (vectors < batch && vectors < DM_DYN_SMALL_VECTORS)
         vectors *= 2;
     bool whole = on->model->config.kind == DM_GRU_RESET_LAST;
     static const char *const names[] = {"whole", "gates", "candidate"};
@@ -61,17 +19,16 @@ static dm_status prepare_small(dm_dynamics_device *on, dm_dyn_gru *g, dm_error *
         snprintf(name, sizeof name, "dm_gru_%s_%u", names[whole ? 0 : i + 1], vectors);
         status = dm_dyn_kernel_get(on, "dynamics/kernel_gru_small.h", "", name,
                                    &g->launches[i].function, err);
-        g->launches[i].grid = (dm_grid){(g->args.hidden + SMALL_WARPS - 1) / SMALL_WARPS *
-                                            ((batch + vectors - 1) / vectors),
-                                        SMALL_WARPS * 32, 0};
+        g->launches[i].grid = (dm_grid){(g->args.hidden + DM_DYN_SMALL_WARPS - 1) /
+                                            DM_DYN_SMALL_WARPS * ((batch + vectors - 1) / vectors),
+                                        DM_DYN_SMALL_WARPS * 32, 0};
     }
     return status;
 }
 
-static dm_status prepare_matrix(dm_dynamics_device *on, uint32_t member, dm_dyn_gru *g,
-                                dm_error *err)
+static dm_status prepare_matrix(dm_dynamics_device *on, const dm_dyn_shape *shape, uint32_t member,
+                                dm_dyn_gru *g, dm_error *err)
 {
-    const struct shape *shape = choose_shape(on, g->args.batch);
     bool whole = on->model->config.kind == DM_GRU_RESET_LAST;
     void *packed = NULL;
     dm_status status = dm_dyn_form_get(on, DM_DYN_FORM_SPLIT, 0, &packed, err);
@@ -87,12 +44,23 @@ static dm_status prepare_matrix(dm_dynamics_device *on, uint32_t member, dm_dyn_
         snprintf(name, sizeof name, "dm_gru_matrix_%u_%u", shape->vectors, gates);
         status = dm_dyn_kernel_get(on, "dynamics/kernel_gru_matrix.h", "", name,
                                    &g->launches[i].function, err);
-        /* Rows of 80 bytes, each number in two parts. */
         g->launches[i].grid =
-            (dm_grid){blocks_of(shape, g->args.batch, g->args.hidden, gates), shape->threads,
-                      shape->stages * (shape->vectors + shape->rows) * 160};
+            (dm_grid){dm_dyn_shape_blocks(shape, g->args.batch, g->args.hidden, gates),
+                      shape->threads, dm_dyn_shape_shared_bytes(shape)};
     }
     return status;
+}
+
+/* NULL: the small kernel. */
+static const dm_dyn_shape *choose(const dm_dynamics_device *on, uint32_t batch)
+{
+    dm_dyn_gpu gpu = dm_dyn_gpu_of(dm_device_get_properties(on->device));
+    if (on->gru_block == 0)
+        return dm_dyn_choose_gru(&gpu, &on->model->config, batch);
+    for (size_t i = 0; i < DM_DYN_SHAPES; i++)
+        if (on->gru_block == (int)dm_dyn_shapes[i].vectors)
+            return &dm_dyn_shapes[i];
+    return NULL;
 }
 
 /* Memory: x and h in the input buffer; the result, then z and q, in the output buffer. */
@@ -129,9 +97,8 @@ dm_status dm_dyn_gru_stage(dm_dynamics_device *on, uint32_t member, size_t batch
     g->args.out = dm_device_buffer_address(on->output);
     g->args.z = g->args.out + batch * c->hidden;
     g->args.q = g->args.z + batch * c->hidden;
-    bool few = batch <= SMALL_BATCH && batch * c->hidden <= SMALL_WORK;
-    bool small = on->gru_block == 0 ? few || !has_matrix(on) : on->gru_block < 0;
-    return small ? prepare_small(on, g, err) : prepare_matrix(on, member, g, err);
+    const dm_dyn_shape *shape = choose(on, g->args.batch);
+    return shape == NULL ? prepare_small(on, g, err) : prepare_matrix(on, shape, member, g, err);
 }
 
 dm_status dm_dyn_gru_launch(dm_dynamics_device *on, const dm_dyn_gru *g, dm_error *err)

@@ -7,27 +7,7 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#define RESIDENT_MAX 512 /* hidden units whose weights fit into a cluster's registers */
-#define CLUSTER_MAX                                                                                \
-    4096 /* hidden units whose states fit into shared memory beside its barriers                   \
-          */
-
-/* The host's copy of what kernel_batch.h computes from its defines. */
-static size_t batch_shared_bytes(size_t P, size_t M, bool reset_last)
-{
-    size_t MP = (M + 3) / 4 * 4, row = 4 * MP + 4, K = P > 256 ? 4 : 8, gates = reset_last ? 3 : 2;
-    size_t stages = M <= 2 ? 8 : 4;
-    size_t floats = stages * K * gates * P + P * row * (reset_last ? 1 : 2) + 8 * 5 * 64 + 4 * MP;
-    return floats * sizeof(float);
-}
-
-static uint32_t batch_padding(uint32_t H)
-{
-    return H <= 64 ? 64 : H <= 128 ? 128 : H <= 256 ? 256 : 512;
-}
 
 /* The softmax of kernel_batch.h takes no maximum; |h| never grows beyond 1 or where it began. */
 static bool tame(const float *hidden, size_t n)
@@ -40,66 +20,26 @@ static bool tame(const float *hidden, size_t n)
 
 /* ---- Choosing ---- */
 
-/* Rough microseconds for 50 steps of 256 units on an H200, in proportion for others: enough to
- * choose by. Sizes are measured in docs/dynamics.md. */
-static double cluster_cost(const dm_dynamics_device *on, uint32_t jobs, uint32_t blocks)
-{
-    double at_once = floor((double)dm_device_get_properties(on->device)->multiprocessors / blocks);
-    return 66 * ceil(jobs / fmax(at_once, 1));
-}
-
-static double batch_cost(const dm_dynamics_device *on, uint32_t rollouts, uint32_t M)
-{
-    double tiles = ceil(rollouts / (4.0 * M)) * on->model->config.members;
-    double scale = (double)batch_padding(on->model->config.hidden) / 256;
-    return ceil(tiles / dm_device_get_properties(on->device)->multiprocessors) *
-           (1280 + 190.0 * M) * scale * scale;
-}
-
-/* Rollouts per thread that cost least and whose tile fits into shared memory; 0: none fits. */
 static uint32_t choose_tile(const dm_dynamics_device *on, uint32_t rollouts)
 {
-    static const uint32_t sizes[] = {10, 5, 2};
-    const dm_dynamics_config *c = &on->model->config;
-    size_t room = dm_device_get_properties(on->device)->shared_bytes_max;
-    uint32_t best = 0, P = batch_padding(c->hidden);
-    if (on->tile_rollouts != 0)
-        return on->tile_rollouts;
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        uint32_t M = sizes[i];
-        if (P > 256 && M > 5) /* their sums do not fit into the registers */
-            continue;
-        if (batch_shared_bytes(P, M, c->kind == DM_GRU_RESET_LAST) <= room &&
-            (best == 0 || batch_cost(on, rollouts, M) < batch_cost(on, rollouts, best)))
-            best = M;
-    }
-    return best;
+    dm_dyn_gpu gpu = dm_dyn_gpu_of(dm_device_get_properties(on->device));
+    return on->tile_rollouts != 0 ? on->tile_rollouts
+                                  : dm_dyn_choose_tile(&gpu, &on->model->config, rollouts);
 }
 
 static uint32_t choose_cluster(const dm_dynamics_device *on)
 {
-    if (on->cluster_blocks != 0)
-        return on->cluster_blocks;
-    return on->model->config.hidden <= 256 ? 8 : 16;
+    return on->cluster_blocks != 0 ? on->cluster_blocks : dm_dyn_choose_cluster(&on->model->config);
 }
 
 static dm_dyn_road choose_road(const dm_dynamics_device *on, uint32_t rollouts, const float *hidden)
 {
     const dm_dynamics_config *c = &on->model->config;
-    if (on->road != DM_DYN_ROAD_AUTO)
-        return on->road;
-    bool resident = !c->projection && c->hidden <= RESIDENT_MAX;
-    bool cluster = resident && dm_dyn_has_clusters(on);
-    uint32_t M = resident ? choose_tile(on, rollouts) : 0;
-    bool batch = M > 0 && rollouts > 1 && tame(hidden, (size_t)rollouts * c->members * c->hidden);
-    if (cluster && batch)
-        return cluster_cost(on, rollouts * c->members, choose_cluster(on)) <=
-                       batch_cost(on, rollouts, M)
-                   ? DM_DYN_ROAD_CLUSTER
-                   : DM_DYN_ROAD_BATCH;
-    return cluster                  ? DM_DYN_ROAD_CLUSTER
-           : batch && rollouts > 32 ? DM_DYN_ROAD_BATCH
-                                    : DM_DYN_ROAD_STREAM;
+    dm_dyn_gpu gpu = dm_dyn_gpu_of(dm_device_get_properties(on->device));
+    return on->road != DM_DYN_ROAD_AUTO
+               ? on->road
+               : dm_dyn_choose_road(&gpu, c, rollouts,
+                                    tame(hidden, (size_t)rollouts * c->members * c->hidden));
 }
 
 /* ---- Launches ---- */
@@ -125,7 +65,7 @@ static dm_status prepare_cluster_stream(dm_dynamics_device *on, dm_dyn_rollout *
 
 static dm_status prepare_cluster(dm_dynamics_device *on, dm_dyn_rollout *r, dm_error *err)
 {
-    if (on->model->config.hidden > RESIDENT_MAX)
+    if (on->model->config.hidden > DM_DYN_RESIDENT_MAX)
         return prepare_cluster_stream(on, r, err);
     const dm_dynamics_config *c = &on->model->config;
     uint32_t P = (c->hidden + 127) / 128 * 128, C = choose_cluster(on), units = P / C;
@@ -154,7 +94,7 @@ static dm_status prepare_cluster(dm_dynamics_device *on, dm_dyn_rollout *r, dm_e
 static dm_status prepare_batch(dm_dynamics_device *on, dm_dyn_rollout *r, dm_error *err)
 {
     const dm_dynamics_config *c = &on->model->config;
-    uint32_t P = batch_padding(c->hidden), M = choose_tile(on, r->args.rollouts);
+    uint32_t P = dm_dyn_batch_padding(c->hidden), M = choose_tile(on, r->args.rollouts);
     if (M == 0)
         return dm_fail(err, DM_EUNSUPPORTED, "rollout: no tile of %u units fits into shared memory",
                        c->hidden);
@@ -173,7 +113,7 @@ static dm_status prepare_batch(dm_dynamics_device *on, dm_dyn_rollout *r, dm_err
             dm_dyn_reserve(on, &on->scratch, (size_t)blocks * 3 * P * 4 * M * sizeof(float), err);
     if (status == DM_OK)
         r->args.scratch = dm_device_buffer_address(on->scratch);
-    r->launch.grid = (dm_grid){blocks, 256, (uint32_t)batch_shared_bytes(P, M, reset_last)};
+    r->launch.grid = (dm_grid){blocks, 256, (uint32_t)dm_dyn_batch_shared_bytes(P, M, reset_last)};
     return status;
 }
 
