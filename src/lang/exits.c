@@ -45,6 +45,7 @@ typedef struct outcome {
 } outcome;
 
 static outcome convert_rest(pass *p, const context *c, const dm_ir_block *block, int from);
+static void convert_inside(pass *p, const context *c, const dm_ir_op *op);
 
 /* ---- Asking ---- */
 
@@ -85,6 +86,18 @@ static bool has_break(const dm_ir_block *block)
                 (loop ? block_exits(op->blocks[k], true) : has_break(op->blocks[k])))
                 return true;
     }
+    return false;
+}
+
+/* Does it hold exits of any kind, also of loops that stand in it? */
+static bool holds_exits(const dm_ir_op *op)
+{
+    if (op->kind == DM_IR_BREAK || op->kind == DM_IR_CONTINUE || op->kind == DM_IR_RETURN)
+        return true;
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; op->blocks[k] != NULL && i < op->blocks[k]->count; i++)
+            if (holds_exits(op->blocks[k]->ops[i]))
+                return true;
     return false;
 }
 
@@ -232,15 +245,42 @@ static bool always_leaves(const dm_ir_block *block)
     return end != NULL && end->kind != DM_IR_YIELD;
 }
 
-/* Copy operations without exits, up to the block's end, and hand back its YIELD. */
-static const dm_ir_op *copy_plain(pass *p, const dm_ir_block *block)
+/* Copy a block that nothing leaves, up to its end, and hand back its YIELD. */
+static const dm_ir_op *copy_plain(pass *p, const context *c, const dm_ir_block *block)
 {
     for (int i = 0; i < block->count; i++) {
         if (dm_ir_is_terminator(block->ops[i]->kind))
             return block->ops[i];
-        dm_ir_clone_op(&p->b, p->source, block->ops[i], p->map, false);
+        convert_inside(p, c, block->ops[i]);
     }
     return NULL;
+}
+
+/* An IF that nothing leaves, with loops inside that something does leave. */
+static void convert_plain_if(pass *p, const context *c, const dm_ir_op *op)
+{
+    dm_ir_block *before = p->b.block, *made[2];
+    dm_val condition = mapped(p, op->args[0]);
+    context inner = inner_context(p, c, op);
+    for (int k = 0; k < 2; k++) {
+        p->b.block = made[k] = dm_ir_block_new(p->b.lang);
+        outcome o = convert_rest(p, &inner, op->blocks[k], 0);
+        dm_ir_op_new(&p->b, DM_IR_YIELD, o.values, op->result_count, NULL);
+    }
+    p->b.block = before;
+    dm_ir_op *joined = dm_ir_op_new(&p->b, DM_IR_IF, &condition, 1, NULL);
+    joined->pos = op->pos;
+    joined->blocks[0] = made[0];
+    joined->blocks[1] = made[1];
+    joined->result_count = op->result_count;
+    for (int i = 0; i < op->result_count; i++) {
+        dm_val v = dm_ir_value_new(p->b.function, inner.outputs[i],
+                                   p->source->values[op->result + i].name);
+        p->b.function->values[v].def = joined;
+        p->map[op->result + i] = v;
+        if (i == 0)
+            joined->result = v;
+    }
 }
 
 static outcome convert_if(pass *p, const context *c, const dm_ir_op *op, const dm_ir_block *block,
@@ -256,7 +296,7 @@ static outcome convert_if(pass *p, const context *c, const dm_ir_op *op, const d
         p->b.block = made[k];
         outcomes[k] = convert_rest(p, c, op->blocks[k], 0);
         p->b.block = made[1 - k];
-        const dm_ir_op *end = copy_plain(p, op->blocks[1 - k]);
+        const dm_ir_op *end = copy_plain(p, c, op->blocks[1 - k]);
         for (int i = 0; i < op->result_count; i++)
             p->map[op->result + i] = mapped(p, end->args[i]);
         outcomes[1 - k] = convert_rest(p, c, block, next);
@@ -308,7 +348,7 @@ static dm_ir_op *loop_op(pass *p, const dm_ir_op *op, dm_ir_kind kind, const dm_
     return made;
 }
 
-/* A FOR that no round leaves early: only `continue` inside. */
+/* A FOR that no round leaves early: only `continue` inside, and exits of inner loops. */
 static void convert_plain_for(pass *p, const dm_ir_op *op)
 {
     dm_ir_block *before = p->b.block, *body = dm_ir_block_new(p->b.lang);
@@ -391,7 +431,7 @@ static dm_val convert_loop(pass *p, const dm_ir_op *op, dm_val *result)
             more = call(p, "_or", call(p, "_and", positive, up), call(p, "_and", negative, under));
         }
     } else {
-        const dm_ir_op *end = copy_plain(p, source);
+        const dm_ir_op *end = copy_plain(p, &(context){0}, source);
         more = mapped(p, end->args[0]);
     }
     dm_ir_op_new(&p->b, DM_IR_YIELD, &more, 1, NULL);
@@ -441,6 +481,20 @@ static dm_val convert_loop(pass *p, const dm_ir_op *op, dm_val *result)
     return made->result;
 }
 
+/* An operation that does not leave the block that it stands in. */
+static void convert_inside(pass *p, const context *c, const dm_ir_op *op)
+{
+    dm_val value;
+    if (!holds_exits(op))
+        dm_ir_clone_op(&p->b, p->source, op, p->map, false);
+    else if (op->kind == DM_IR_IF)
+        convert_plain_if(p, c, op);
+    else if (op->kind == DM_IR_FOR && !has_break(op->blocks[0]))
+        convert_plain_for(p, op);
+    else
+        convert_loop(p, op, &value);
+}
+
 static outcome convert_rest(pass *p, const context *c, const dm_ir_block *block, int from)
 {
     for (int i = from; i < block->count; i++) {
@@ -449,30 +503,19 @@ static outcome convert_rest(pass *p, const context *c, const dm_ir_block *block,
             return convert_end(p, c, op);
         if (op->kind == DM_IR_IF && op_exits(op, false))
             return convert_if(p, c, op, block, i + 1);
-        bool loop = op->kind == DM_IR_FOR || op->kind == DM_IR_WHILE;
-        bool leaves = loop && (has_break(op->blocks[0]) ||
-                               (op->blocks[1] != NULL && has_break(op->blocks[1])));
-        bool repeats = loop && (block_exits(op->blocks[0], false) ||
-                                (op->blocks[1] != NULL && block_exits(op->blocks[1], false)));
-        if (leaves || (repeats && op->kind == DM_IR_WHILE)) {
-            dm_val value, code = convert_loop(p, op, &value);
-            if (!op_exits(op, true))
-                continue;
-            outcome left = outcome_new(p, c);
-            /* A break is over with its loop; a return goes on. */
-            dm_val finish = call(p, "_eq", code, dm_ir_int(&p->b, i32(p), FINISH));
-            dm_val as_code = dm_ir_cast(&p->b, finish, i32(p));
-            left.values[c->output_count] =
-                call(p, "mul", as_code, dm_ir_int(&p->b, i32(p), FINISH));
-            if (value != DM_VAL_NONE)
-                left.values[left.count - 1] = value;
-            return guarded_rest(p, c, left.values[c->output_count], &left, block, i + 1);
-        }
-        if (repeats) {
-            convert_plain_for(p, op);
+        if (!op_exits(op, true)) {
+            convert_inside(p, c, op);
             continue;
         }
-        dm_ir_clone_op(&p->b, p->source, op, p->map, false);
+        dm_val value, code = convert_loop(p, op, &value); /* with a return inside */
+        outcome left = outcome_new(p, c);
+        /* A break is over with its loop; a return goes on. */
+        dm_val finish = call(p, "_eq", code, dm_ir_int(&p->b, i32(p), FINISH));
+        dm_val as_code = dm_ir_cast(&p->b, finish, i32(p));
+        left.values[c->output_count] = call(p, "mul", as_code, dm_ir_int(&p->b, i32(p), FINISH));
+        if (value != DM_VAL_NONE)
+            left.values[left.count - 1] = value;
+        return guarded_rest(p, c, left.values[c->output_count], &left, block, i + 1);
     }
     outcome o = outcome_new(p, c);
     fill(p, c, &o);
