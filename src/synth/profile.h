@@ -9,12 +9,18 @@
 
 #include <dotmatrix/base.h>
 
-typedef struct dm_synth_profile dm_synth_profile;
+#define DM_SYNTH_LINES_MAX 32
+#define DM_SYNTH_WEIGHTS_MAX 128
 
-/* `path` NULL: the built-in profile. */
+typedef struct dm_synth_profile {
+    dm_hash128 hash;                        /* of the file's bytes; a manifest has it */
+    uint16_t weights[DM_SYNTH_WEIGHTS_MAX]; /* of operations, by dm_gen_op */
+    uint16_t lines[DM_SYNTH_LINES_MAX];     /* bodies of 1, 2 ... lines; the last: or more */
+    uint16_t scalars[3];                    /* float32, float64, float16 */
+} dm_synth_profile;
+
+/* `path` NULL: the built-in profile. DM_EFORMAT when the file is none. */
 dm_status dm_synth_profile_create(const char *path, dm_synth_profile **out, dm_error *err);
 void dm_synth_profile_destroy(dm_synth_profile *profile);
-/* Of the file's bytes; a dataset's manifest has it. */
-dm_hash128 dm_synth_profile_hash(const dm_synth_profile *profile);
 
 #endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* declare.c - what stands before a kernel: functions and a struct. */
+#include "synth/gen.h"
+
+/* What a function's parameter holds, whoever calls it. */
+static const dm_gen_span argument_span = {-DM_GEN_ARGUMENT, DM_GEN_ARGUMENT};
+
+static const char *type_text(const dm_gen *g, dm_gen_type type)
+{
+    return dm_gen_shape(type) == DM_GEN_STRUCT ? g->structure.name : dm_gen_type_text(type);
+}
+
+/* ---- Functions ---- */
+
+/* A struct's fields as variables "name.field". */
+static void add_fields(dm_gen *g, dm_gen_frame *frame, const char *name, dm_gen_span span,
+                       dm_gen_masks masks)
+{
+    for (int i = 0; i < g->structure.count; i++) {
+        const char *path = dm_gen_join(g, name, ".", g->structure.fields[i]);
+        dm_gen_masks m = masks;
+        if (!dm_gen_kind_is_float(dm_gen_kind(g->structure.types[i])))
+            m.live = 0;
+        dm_gen_new_fixed(frame, path, g->structure.types[i], span, m);
+    }
+}
+
+static void write_head(dm_gen *g, const dm_gen_function *f, const char *const *names)
+{
+    dm_gen_puts(g, "\n\n@wp.func\ndef ");
+    dm_gen_puts(g, f->name);
+    dm_gen_puts(g, "(");
+    for (int i = 0; i < f->param_count; i++) {
+        dm_gen_puts(g, i > 0 ? ", " : "");
+        dm_gen_puts(g, names[i]);
+        dm_gen_puts(g, ": ");
+        dm_gen_puts(g, type_text(g, f->params[i]));
+    }
+    dm_gen_puts(g, ")");
+    if (dm_gen_chance(g, 25)) {
+        dm_gen_puts(g, " -> ");
+        dm_gen_puts(g, type_text(g, f->result));
+    }
+    dm_gen_puts(g, ":\n");
+}
+
+/* `return value`; what it gives goes to the function's range and masks. */
+static void write_return(dm_gen *g, dm_gen_function *f, int node, bool first)
+{
+    const dm_gen_node *n = dm_gen_at(g, node);
+    dm_gen_indent(g);
+    dm_gen_puts(g, "return ");
+    dm_gen_write(g, node);
+    dm_gen_puts(g, "\n");
+    f->depends = first ? n->masks.depends : f->depends & n->masks.depends;
+    f->live = first ? n->masks.live : f->live & n->masks.live;
+    if (first || n->span.low < f->span.low)
+        f->span.low = n->span.low;
+    if (first || n->span.high > f->span.high)
+        f->span.high = n->span.high;
+    dm_gen_next(g);
+}
+
+void dm_gen_declare_function(dm_gen *g)
+{
+    dm_gen_frame *frame = &g->function;
+    *frame = (dm_gen_frame){.count = DM_GEN_FIXED_MAX, .block_first = DM_GEN_FIXED_MAX};
+    dm_gen_function f = {.name = dm_gen_fresh(g, DM_GEN_ROLE_FUNCTION),
+                         .result = dm_gen_some_type(g)};
+    const char *names[4];
+    bool instance = g->structure.name != NULL && dm_gen_chance(g, 60);
+    f.param_count = dm_gen_between(g, 1, 3);
+    for (int i = 0; i < f.param_count; i++) {
+        bool is_struct = i == 0 && instance;
+        f.params[i] = is_struct ? dm_gen_type_of(DM_GEN_STRUCT, g->scalar)
+                      : i == 0  ? f.result
+                                : dm_gen_some_type(g);
+        names[i] = dm_gen_fresh(g, DM_GEN_ROLE_ARGUMENT);
+        dm_gen_masks masks = {1u << i, 1u << i};
+        dm_gen_new_fixed(frame, names[i], f.params[i], argument_span, masks);
+        if (is_struct)
+            add_fields(g, frame, names[i], argument_span, masks);
+        frame->inputs |= 1u << i;
+    }
+    g->frame = frame;
+    g->out = &g->head;
+    write_head(g, &f, names);
+    bool early = dm_gen_chance(g, 20);
+    for (int n = dm_gen_below(g, 3); n > 0; n--)
+        dm_gen_statement(g, dm_gen_between(g, 2, 4));
+    if (early) { /* what the rest uses is complete by itself */
+        bool certain;
+        int condition = dm_gen_condition(g, 2, &certain);
+        dm_gen_indent(g);
+        dm_gen_puts(g, "if ");
+        dm_gen_write(g, condition);
+        dm_gen_puts(g, ":\n");
+        dm_gen_next(g);
+        frame->block_depth++;
+        write_return(g, &f, dm_gen_fit(g, dm_gen_complete(g, dm_gen_value(g, f.result, 3)), 50),
+                     true);
+        frame->block_depth--;
+    }
+    int node = dm_gen_value(g, f.result, dm_gen_between(g, 3, 6));
+    node = dm_gen_complete(g, dm_gen_use_all(g, node, DM_GEN_FIXED_MAX));
+    write_return(g, &f, dm_gen_fit(g, node, 50), !early);
+    g->functions[g->function_count++] = f;
+    g->frame = &g->kernel;
+    g->out = &g->body;
+}
+
+/* ---- Structs ---- */
+
+void dm_gen_declare_struct(dm_gen *g)
+{
+    dm_gen_struct *s = &g->structure;
+    s->name = dm_gen_fresh(g, DM_GEN_ROLE_STRUCT);
+    s->count = dm_gen_between(g, 2, 4);
+    g->out = &g->head;
+    dm_gen_puts(g, "\n\n@wp.struct\nclass ");
+    dm_gen_puts(g, s->name);
+    dm_gen_puts(g, ":\n");
+    for (int i = 0; i < s->count; i++) {
+        s->fields[i] = dm_gen_fresh(g, DM_GEN_ROLE_FIELD);
+        s->types[i] = dm_gen_some_type(g);
+        dm_gen_puts(g, "    ");
+        dm_gen_puts(g, s->fields[i]);
+        dm_gen_puts(g, ": ");
+        dm_gen_puts(g, dm_gen_type_text(s->types[i]));
+        dm_gen_puts(g, "\n");
+    }
+    g->out = &g->body;
+}
+
+static dm_gen_span input_span(const dm_gen *g)
+{
+    dm_gen_span floats = {(float)DM_SYNTH_INPUT_LOW, (float)DM_SYNTH_INPUT_HIGH};
+    return dm_gen_kind_is_float(g->scalar) ? floats : (dm_gen_span){0, DM_GEN_SIZE_MOST};
+}
+
+/* A local instance, each field set; returns its name. With `complete` the last field depends on
+ * all inputs. */
+static const char *make_instance(dm_gen *g, bool complete, dm_gen_masks *masks)
+{
+    const dm_gen_struct *s = &g->structure;
+    const char *name = dm_gen_fresh(g, DM_GEN_ROLE_LOCAL);
+    int first = g->frame->block_first;
+    dm_gen_indent(g);
+    dm_gen_puts(g, name);
+    dm_gen_puts(g, " = ");
+    dm_gen_puts(g, s->name);
+    dm_gen_puts(g, "()\n");
+    dm_gen_node made[DM_GEN_FIELDS_MAX];
+    *masks = (dm_gen_masks){0, 0};
+    for (int i = 0; i < s->count; i++) {
+        int node = dm_gen_value(g, s->types[i], dm_gen_between(g, 2, 4));
+        if (complete && i == s->count - 1)
+            node = dm_gen_complete(g, dm_gen_use_all(g, node, first));
+        node = dm_gen_fit(g, node, DM_GEN_ARGUMENT);
+        made[i] = *dm_gen_at(g, node);
+        masks->depends |= made[i].masks.depends;
+        masks->live |= made[i].masks.live;
+        dm_gen_indent(g);
+        dm_gen_puts(g, name);
+        dm_gen_puts(g, ".");
+        dm_gen_puts(g, s->fields[i]);
+        dm_gen_puts(g, " = ");
+        dm_gen_write(g, node);
+        dm_gen_puts(g, "\n");
+        dm_gen_next(g);
+    }
+    dm_gen_type type = dm_gen_type_of(DM_GEN_STRUCT, g->scalar);
+    dm_gen_new_variable(g, name, type, argument_span, *masks)->fixed = true;
+    for (int i = 0; i < s->count && !complete; i++)
+        dm_gen_new_variable(g, dm_gen_join(g, name, ".", s->fields[i]), s->types[i], made[i].span,
+                            made[i].masks)
+            ->fixed = true;
+    return name;
+}
+
+void dm_gen_use_struct(dm_gen *g)
+{
+    dm_gen_frame *frame = &g->kernel;
+    dm_gen_type type = dm_gen_type_of(DM_GEN_STRUCT, g->scalar);
+    bool real = dm_gen_kind_is_float(g->scalar);
+    dm_gen_masks masks;
+    int way = dm_gen_below(g, 4);
+    if (way == 0) {
+        make_instance(g, false, &masks);
+        return;
+    }
+    bool array = way > 1;
+    int param = dm_gen_new_array(g, type, array ? frame->rank : 0, false);
+    if (!array)
+        g->array_count--;
+    const char *name = g->params[param].name;
+    masks = (dm_gen_masks){1u << param, array && real ? 1u << param : 0};
+    if (array) {
+        const char *local = dm_gen_fresh(g, DM_GEN_ROLE_LOCAL);
+        dm_gen_indent(g);
+        dm_gen_puts(g, local);
+        dm_gen_puts(g, " = ");
+        dm_gen_write_slot(g, param);
+        dm_gen_puts(g, "\n");
+        name = local;
+    }
+    dm_gen_new_fixed(frame, name, type, input_span(g), masks);
+    add_fields(g, frame, name, input_span(g), masks);
+}
+
+bool dm_gen_store_struct(dm_gen *g)
+{
+    dm_gen_masks masks;
+    if (g->structure.name == NULL)
+        return false;
+    const char *name = make_instance(g, true, &masks);
+    int param = dm_gen_new_array(g, dm_gen_type_of(DM_GEN_STRUCT, g->scalar), g->kernel.rank, true);
+    dm_gen_indent(g);
+    dm_gen_write_slot(g, param);
+    dm_gen_puts(g, " = ");
+    dm_gen_puts(g, name);
+    dm_gen_puts(g, "\n");
+    return true;
+}

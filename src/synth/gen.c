@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* gen.c - the generator's random numbers and names. */
+#include "synth/gen.h"
+
+#include <string.h>
+
+void dm_gen_seed(dm_gen *g, uint64_t seed, uint64_t slot, int attempt)
+{
+    g->key = seed;
+    g->stream = slot;
+    g->counter = (uint32_t)attempt << 16; /* a kernel takes a few hundred blocks at most */
+    g->words_left = 0;
+}
+
+uint32_t dm_gen_word(dm_gen *g)
+{
+    if (g->words_left == 0) {
+        g->words = dm_random4(g->key, g->stream, g->counter++);
+        g->words_left = 4;
+    }
+    return g->words.v[--g->words_left];
+}
+
+int dm_gen_pick(dm_gen *g, const uint8_t *weights, int count)
+{
+    int total = 0;
+    for (int i = 0; i < count; i++)
+        total += weights[i];
+    if (total == 0)
+        return -1;
+    int left = dm_gen_below(g, total), i = 0;
+    while (left >= weights[i])
+        left -= weights[i++];
+    return i;
+}
+
+int dm_gen_pick16(dm_gen *g, const uint16_t *weights, int count)
+{
+    int total = 0;
+    for (int i = 0; i < count; i++)
+        total += weights[i];
+    if (total == 0)
+        return -1;
+    int left = dm_gen_below(g, total), i = 0;
+    while (left >= weights[i])
+        left -= weights[i++];
+    return i;
+}
+
+static bool in_use(const dm_gen *g, const char *name)
+{
+    for (int i = 0; i < g->name_count; i++)
+        if (g->names[i] == name)
+            return true;
+    return false;
+}
+
+const char *dm_gen_join(dm_gen *g, const char *first, const char *between, const char *second)
+{
+    size_t a = strlen(first), b = strlen(between), c = strlen(second);
+    if ((size_t)g->pool_used + a + b + c + 1 > sizeof g->pool)
+        return first; /* cannot be: the pool holds more names than a kernel has */
+    char *made = g->pool + g->pool_used;
+    memcpy(made, first, a);
+    memcpy(made + a, between, b);
+    memcpy(made + a + b, second, c + 1);
+    g->pool_used += (int)(a + b + c + 1);
+    return made;
+}
+
+static void take(dm_gen *g, const char *name)
+{
+    if (g->name_count < (int)(sizeof g->names / sizeof g->names[0]))
+        g->names[g->name_count++] = name;
+}
+
+/* Words are distinct over all roles, so that comparing pointers is enough (a test holds that). */
+const char *dm_gen_fresh(dm_gen *g, dm_gen_role role)
+{
+    static const char *const digits[] = {"2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"};
+    const char *const *words = dm_gen_vocabulary[role];
+    int count = dm_gen_vocabulary_count[role];
+    const char *word = words[dm_gen_below(g, count)];
+    for (int tries = 0; tries < 4 && in_use(g, word); tries++)
+        word = words[dm_gen_below(g, count)];
+    if (!in_use(g, word)) {
+        take(g, word);
+        return word;
+    }
+    int uses = 0; /* of the word with a digit: each one is remembered by the word itself */
+    for (int i = 0; i < g->name_count; i++)
+        uses += g->names[i] == word;
+    take(g, word);
+    return dm_gen_join(g, word, "_", digits[(uses - 1) % 11]);
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/* gen.h - a kernel while it is grown: what the files of the generator share.
+ *
+ * Expressions are small trees of nodes that live until their statement is written. Every node knows
+ * the range of its components and two sets of the kernel's inputs: those that it surely depends on,
+ * and those that it surely has a gradient to. An operation that may lose either (a floor, a branch)
+ * takes them out of the set, and whoever writes an output puts what is missing back in
+ * (dm_gen_complete). So outputs are finite and depend on every input by construction. */
+#ifndef DM_SYNTH_GEN_H
+#define DM_SYNTH_GEN_H
+
+#include "base/arena.h"
+#include "base/philox.h"
+#include "synth/generate.h"
+#include "synth/type.h"
+
+typedef enum dm_gen_op {
+#define OP(name, form, text, level, masks) DM_GEN_OP_##name,
+#include "synth/ops.def"
+#undef OP
+    DM_GEN_OP_COUNT
+} dm_gen_op;
+
+#define DM_GEN_KIDS_MAX 16
+#define DM_GEN_NODES_MAX 1024
+#define DM_GEN_VARIABLES_MAX 96
+#define DM_GEN_FIXED_MAX 32 /* of them: parameters, their fields, coordinates */
+#define DM_GEN_PARAMS_MAX 16
+#define DM_GEN_FUNCTIONS_MAX 3
+#define DM_GEN_FIELDS_MAX 6
+#define DM_GEN_SIZE_MOST 64  /* ranges hold for arrays up to this */
+#define DM_GEN_ARGUMENT 2.5f /* functions are made for arguments of at most this */
+
+/* From the least to the largest value of any component. */
+typedef struct dm_gen_span {
+    float low, high;
+} dm_gen_span;
+
+/* Sets of inputs, a bit each. */
+typedef struct dm_gen_masks {
+    uint32_t depends, live;
+} dm_gen_masks;
+
+typedef struct dm_gen_node {
+    uint8_t op; /* dm_gen_op */
+    dm_gen_type type;
+    uint8_t count;   /* of operands */
+    uint8_t style;   /* of OTHER forms: which spelling, which component */
+    int16_t kids[4]; /* the first four; MAKE of matrices has more in gen->more */
+    int16_t more;    /* where kids 4.. are; -1 */
+    dm_gen_span span;
+    dm_gen_masks masks;
+    bool stuck;       /* may be one number for all inputs: a floor, a clamp */
+    const char *name; /* NAME, LOAD, EXTENT, USER */
+    int number;       /* CONSTANT: thousandths of a float, or the integer */
+} dm_gen_node;
+
+typedef struct dm_gen_variable {
+    const char *name;
+    dm_gen_type type;
+    bool used;
+    bool hidden; /* not to be read now: an accumulator in its loop */
+    bool fixed;  /* not to be changed: a parameter, a loop's counter */
+    bool index;  /* any array can be indexed with it */
+    bool state;  /* of random numbers */
+    bool stuck;  /* as of a node */
+    dm_gen_span span;
+    dm_gen_masks masks;
+} dm_gen_variable;
+
+typedef struct dm_gen_param {
+    const char *name;
+    dm_gen_type type; /* of the elements of an array; structs have the kernel's scalar */
+    int dimensions;   /* 0: no array */
+    bool output;
+} dm_gen_param;
+
+typedef struct dm_gen_function {
+    const char *name;
+    dm_gen_type result, params[4];
+    int param_count;
+    dm_gen_span span;
+    uint32_t depends, live; /* a bit for each of its parameters */
+} dm_gen_function;
+
+typedef struct dm_gen_struct {
+    const char *name; /* NULL: there is none */
+    const char *fields[DM_GEN_FIELDS_MAX];
+    dm_gen_type types[DM_GEN_FIELDS_MAX];
+    int count;
+} dm_gen_struct;
+
+/* What a body can see: a kernel's or a function's. What lasts as long as the body comes first, with
+ * gaps (name NULL); locals follow from DM_GEN_FIXED_MAX on and go when their block ends. */
+typedef struct dm_gen_frame {
+    dm_gen_variable variables[DM_GEN_VARIABLES_MAX];
+    int count, fixed_count;
+    bool kernel;
+    uint32_t inputs; /* parameters that outputs must depend on */
+    int rank;        /* of the launch */
+    int loop_depth;
+    int block_depth; /* of blocks, for indentation */
+    int block_first; /* the first variable of the innermost block */
+} dm_gen_frame;
+
+/* How much of what a category wants; category.c has a row for each. */
+typedef struct dm_gen_recipe {
+    uint8_t rank[4];                                                 /* of the launch: 1 to 4 */
+    uint8_t shapes[DM_GEN_QUAT + 1];                                 /* of values */
+    uint8_t arithmetic, math, vector, matrix, select, call, integer; /* operations */
+    uint8_t assign, loop, while_, branch, augment, component, draw;  /* statements */
+    uint8_t arrays, scalars;                                         /* inputs, at most about */
+    uint8_t integers;           /* percent of kernels without floats */
+    uint8_t functions, structs; /* percent of kernels with some */
+    uint8_t neighbours;         /* percent of loads from beside the thread's element */
+    uint8_t indirect;           /* percent of loads through an array of indices */
+    uint8_t reductions;         /* percent of kernels whose outputs have fewer dimensions */
+    uint8_t atomics;            /* percent of kernels that write with atomics */
+    uint8_t least;              /* statements */
+} dm_gen_recipe;
+
+struct dm_synth_generator {
+    const dm_synth_profile *profile;
+    const dm_gen_recipe *recipe;
+    dm_synth_category category;
+
+    /* Random numbers: Philox in counter mode. */
+    uint64_t key, stream;
+    uint32_t counter;
+    dm_philox4 words;
+    int words_left;
+
+    dm_gen_node nodes[DM_GEN_NODES_MAX];
+    int node_count;
+    int16_t more[DM_GEN_NODES_MAX];
+    int more_count;
+
+    dm_gen_frame kernel, function;
+    dm_gen_frame *frame; /* the one of the two that is grown */
+    dm_gen_param params[DM_GEN_PARAMS_MAX];
+    int param_count, array_limit, scalar_limit, array_count, scalar_count;
+    dm_gen_function functions[DM_GEN_FUNCTIONS_MAX];
+    int function_count;
+    dm_gen_struct structure;
+    int scalar; /* the kernel's own kind of float, DM_GEN_F32 mostly, or DM_GEN_I32 */
+    float cap;  /* values stay below this */
+    const char *coordinates[4];
+
+    const char *names[128]; /* in use */
+    int name_count;
+    char pool[4096]; /* names that are put together */
+    int pool_used;
+    dm_buffer head, body, *out; /* declarations; the body of the kernel; where statements go */
+};
+
+typedef struct dm_synth_generator dm_gen;
+
+/* ---- gen.c: random numbers and names ---- */
+
+void dm_gen_seed(dm_gen *g, uint64_t seed, uint64_t slot, int attempt);
+uint32_t dm_gen_word(dm_gen *g);
+
+static inline int dm_gen_below(dm_gen *g, int bound)
+{
+    return (int)dm_random_below(dm_gen_word(g), (uint32_t)bound);
+}
+
+static inline int dm_gen_between(dm_gen *g, int low, int high)
+{
+    return low + dm_gen_below(g, high - low + 1);
+}
+
+static inline bool dm_gen_chance(dm_gen *g, int percent)
+{
+    return dm_gen_below(g, 100) < percent;
+}
+
+/* One of `count`, by weight; -1 when all are 0. */
+int dm_gen_pick(dm_gen *g, const uint8_t *weights, int count);
+int dm_gen_pick16(dm_gen *g, const uint16_t *weights, int count);
+
+/* What a name is for (vocabulary.c). */
+typedef enum dm_gen_role {
+    DM_GEN_ROLE_FLOATS, /* arrays */
+    DM_GEN_ROLE_VECTORS,
+    DM_GEN_ROLE_MATRICES,
+    DM_GEN_ROLE_INTEGERS,
+    DM_GEN_ROLE_INDICES,
+    DM_GEN_ROLE_SCALAR, /* parameters */
+    DM_GEN_ROLE_COUNT,
+    DM_GEN_ROLE_OUTPUT,
+    DM_GEN_ROLE_LOCAL,
+    DM_GEN_ROLE_LOCAL_VECTOR,
+    DM_GEN_ROLE_LOCAL_MATRIX,
+    DM_GEN_ROLE_LOCAL_INTEGER,
+    DM_GEN_ROLE_TOTAL,
+    DM_GEN_ROLE_FUNCTION,
+    DM_GEN_ROLE_STRUCT,
+    DM_GEN_ROLE_FIELD,
+    DM_GEN_ROLE_ARGUMENT,
+    DM_GEN_ROLE_CONSTANT,
+    DM_GEN_ROLE_VERB,
+    DM_GEN_ROLE_NOUN,
+    DM_GEN_ROLE_KINDS
+} dm_gen_role;
+
+/* A name that this kernel does not use yet. */
+const char *dm_gen_fresh(dm_gen *g, dm_gen_role role);
+/* One that is put together: "%s.%s". Lives as long as the kernel. */
+const char *dm_gen_join(dm_gen *g, const char *first, const char *between, const char *second);
+extern const char *const *const dm_gen_vocabulary[DM_GEN_ROLE_KINDS]; /* each ends with NULL */
+extern const int dm_gen_vocabulary_count[DM_GEN_ROLE_KINDS];
+
+/* ---- node.c: nodes, ranges, text ---- */
+
+dm_gen_node *dm_gen_at(dm_gen *g, int node);
+int dm_gen_constant(dm_gen *g, int kind, float value);
+int dm_gen_name(dm_gen *g, dm_gen_variable *variable); /* reads it: it counts as used */
+int dm_gen_unary(dm_gen *g, dm_gen_op op, dm_gen_type type, int a);
+int dm_gen_binary(dm_gen *g, dm_gen_op op, dm_gen_type type, int a, int b);
+int dm_gen_ternary(dm_gen *g, dm_gen_op op, dm_gen_type type, int a, int b, int c);
+int dm_gen_make(dm_gen *g, dm_gen_type type, const int *kids, int count);
+int dm_gen_load(dm_gen *g, int param, const int *indices);
+int dm_gen_extent(dm_gen *g, int param, int dimension);
+int dm_gen_component(dm_gen *g, int node, int which);
+int dm_gen_cast(dm_gen *g, int kind, int node);
+int dm_gen_identity(dm_gen *g, dm_gen_type type);
+int dm_gen_user(dm_gen *g, const dm_gen_function *function, const int *args);
+/* Write an expression. */
+void dm_gen_write(dm_gen *g, int node);
+void dm_gen_puts(dm_gen *g, const char *text);
+/* The indentation of a new line. */
+void dm_gen_indent(dm_gen *g);
+/* The next statement begins: nodes are free again. */
+void dm_gen_next(dm_gen *g);
+
+static inline float dm_gen_most(dm_gen_span span)
+{
+    return span.high > -span.low ? span.high : -span.low;
+}
+
+static inline bool dm_gen_has_zero(dm_gen_span span, float margin)
+{
+    return span.low < margin && span.high > -margin;
+}
+
+/* ---- expression.c: values by type ---- */
+
+/* A value of about `size` operations. */
+int dm_gen_value(dm_gen *g, dm_gen_type type, int size);
+/* A leaf: a variable, an element, a number. */
+int dm_gen_leaf(dm_gen *g, dm_gen_type type);
+/* `certain`: both answers surely occur among the threads. */
+int dm_gen_condition(dm_gen *g, int size, bool *certain);
+/* The same value as another type, by a dot product, a component, a cast ... */
+int dm_gen_adapt(dm_gen *g, int node, dm_gen_type type);
+/* Scaled, so that no component is beyond the limit. */
+int dm_gen_fit(dm_gen *g, int node, float limit);
+/* Two values of a type as one, by a sum, a difference or a product. */
+int dm_gen_join_values(dm_gen *g, int a, int b);
+/* Make `node` use the variables from `first` on that nothing has used yet. */
+int dm_gen_use_all(dm_gen *g, int node, int first);
+/* Make it depend on, and have a gradient to, all inputs of the frame. */
+int dm_gen_complete(dm_gen *g, int node);
+
+/* ---- input.c: parameters of the kernel and how they are indexed ---- */
+
+int dm_gen_new_array(dm_gen *g, dm_gen_type type, int dimensions, bool output);
+dm_gen_variable *dm_gen_new_scalar(dm_gen *g, dm_gen_type type);
+/* A variable that lasts as long as the frame; NULL when there is no room. */
+dm_gen_variable *dm_gen_new_fixed(dm_gen_frame *frame, const char *name, dm_gen_type type,
+                                  dm_gen_span span, dm_gen_masks masks);
+/* An element of an input array of this type, of a new one when `fresh`; -1 when there is none. */
+int dm_gen_element(dm_gen *g, dm_gen_type type, bool fresh);
+/* An element of this array. */
+int dm_gen_element_of(dm_gen *g, int param);
+/* An integer that indexes a dimension of an array. */
+int dm_gen_index(dm_gen *g, int param, int dimension);
+/* A value of an input, whatever its type: an element, the name, a field. */
+int dm_gen_input(dm_gen *g, int param);
+/* The thread's own element of an output: its text. */
+void dm_gen_write_slot(dm_gen *g, int param);
+
+/* ---- statement.c ---- */
+
+dm_gen_variable *dm_gen_new_variable(dm_gen *g, const char *name, dm_gen_type type,
+                                     dm_gen_span span, dm_gen_masks masks);
+/* A local with a value, written; its role follows from the type. */
+dm_gen_variable *dm_gen_assign(dm_gen *g, const char *name, int node);
+/* One statement that leaves at least one more local. */
+void dm_gen_statement(dm_gen *g, int size);
+/* A kind of value that the recipe likes. */
+dm_gen_type dm_gen_some_type(dm_gen *g);
+dm_gen_role dm_gen_local_role(dm_gen_type type);
+
+/* ---- declare.c: functions and structs ---- */
+
+void dm_gen_declare_function(dm_gen *g);
+void dm_gen_declare_struct(dm_gen *g);
+/* The kernel gets an instance of the struct: a parameter, an array's element or a local. */
+void dm_gen_use_struct(dm_gen *g);
+/* Store a struct that was made here to an output of its type; false when the kernel has no struct.
+ */
+bool dm_gen_store_struct(dm_gen *g);
+
+/* ---- category.c ---- */
+
+extern const dm_gen_recipe dm_gen_recipes[DM_SYNTH_CATEGORY_COUNT];
+
+/* ---- output.c: how a kernel ends ---- */
+
+void dm_gen_outputs(dm_gen *g);
+
+#endif

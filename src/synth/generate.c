@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/* generate.c - one kernel: what it is made of, its body, its text. */
+#include "synth/generate.h"
+
+#include "synth/gen.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const dm_gen_type int32 = DM_GEN_SCALAR << 4 | DM_GEN_I32;
+
+dm_status dm_synth_generator_create(const dm_synth_profile *profile, dm_synth_generator **out,
+                                    dm_error *err)
+{
+    *out = calloc(1, sizeof **out);
+    if (*out == NULL)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
+    (*out)->profile = profile;
+    return DM_OK;
+}
+
+void dm_synth_generator_destroy(dm_synth_generator *generator)
+{
+    if (generator == NULL)
+        return;
+    dm_buffer_deinit(&generator->head);
+    dm_buffer_deinit(&generator->body);
+    free(generator);
+}
+
+/* ---- Choices ---- */
+
+static void choose_scalar(dm_gen *g)
+{
+    static const uint8_t integers[] = {
+        [DM_GEN_I32] = 12, [DM_GEN_I64] = 2, [DM_GEN_U32] = 3, [DM_GEN_U64] = 1};
+    if (dm_gen_chance(g, g->recipe->integers))
+        g->scalar = dm_gen_pick(g, integers, (int)sizeof integers);
+    else if (g->category == DM_SYNTH_RANDOM) /* random numbers are float32 */
+        g->scalar = DM_GEN_F32;
+    else
+        g->scalar = dm_gen_pick16(g, g->profile->scalars, 3);
+    g->cap = g->scalar == DM_GEN_F16 ? 60 : 1000;
+}
+
+static void reset(dm_gen *g)
+{
+    g->kernel =
+        (dm_gen_frame){.kernel = true, .count = DM_GEN_FIXED_MAX, .block_first = DM_GEN_FIXED_MAX};
+    g->frame = &g->kernel;
+    g->out = &g->body;
+    g->param_count = g->array_count = g->scalar_count = g->function_count = 0;
+    g->structure = (dm_gen_struct){0};
+    g->name_count = g->pool_used = 0;
+    dm_gen_next(g);
+    dm_buffer_clear(&g->head);
+    dm_buffer_clear(&g->body);
+}
+
+/* ---- The beginning of the body ---- */
+
+static void coordinates(dm_gen *g)
+{
+    static const char *const sets[][4] = {{"i", "j", "k0", "l0"},
+                                          {"i", "j", "h", "l"},
+                                          {"row", "col", "depth", "layer"},
+                                          {"x", "y", "z", "c"}};
+    static const char *const singles[] = {"i", "i", "tid", "idx", "thread"};
+    int rank = 1 + dm_gen_pick(g, g->recipe->rank, 4), set = dm_gen_below(g, 4);
+    g->kernel.rank = rank;
+    for (int d = 0; d < 4; d++)
+        g->coordinates[d] = rank == 1 && d == 0 ? singles[dm_gen_below(g, 5)] : sets[set][d];
+    dm_gen_indent(g);
+    for (int d = 0; d < rank; d++) {
+        dm_gen_puts(g, d > 0 ? ", " : "");
+        dm_gen_puts(g, g->coordinates[d]);
+        dm_gen_variable *v =
+            dm_gen_new_fixed(&g->kernel, g->coordinates[d], int32,
+                             (dm_gen_span){0, DM_GEN_SIZE_MOST - 1}, (dm_gen_masks){0, 0});
+        v->index = v->used = true;
+    }
+    dm_gen_puts(g, " = wp.tid()\n");
+}
+
+/* `if i >= n: return`: what it stores surely depends on n. */
+static void guard(dm_gen *g)
+{
+    dm_gen_variable *n = dm_gen_new_scalar(g, int32);
+    if (n == NULL)
+        return;
+    g->kernel.inputs &= ~n->masks.depends;
+    n->masks.depends = 0;
+    n->used = true;
+    dm_gen_puts(g, "    if ");
+    dm_gen_puts(g, g->coordinates[0]);
+    dm_gen_puts(g, " >= ");
+    dm_gen_puts(g, n->name);
+    dm_gen_puts(g, ":\n        return\n");
+}
+
+static void random_state(dm_gen *g)
+{
+    dm_gen_variable *seed = dm_gen_new_scalar(g, int32);
+    if (seed == NULL)
+        return;
+    static const char *const names[] = {"state", "rng", "rand_state"};
+    const char *name = names[dm_gen_below(g, 3)];
+    g->scalar_count--;
+    seed->used = true;
+    dm_gen_puts(g, "    ");
+    dm_gen_puts(g, name);
+    dm_gen_puts(g, " = wp.rand_init(");
+    dm_gen_puts(g, seed->name);
+    dm_gen_puts(g, dm_gen_chance(g, 15) ? " + " : ", ");
+    dm_gen_puts(g, g->coordinates[0]);
+    for (int d = 1; d < g->kernel.rank; d++) {
+        dm_gen_puts(g, d == 1 ? " * 64 + " : " + 4096 * ");
+        dm_gen_puts(g, g->coordinates[d]);
+    }
+    dm_gen_puts(g, ")\n");
+    dm_gen_variable *state =
+        dm_gen_new_fixed(&g->kernel, name, dm_gen_type_of(DM_GEN_SCALAR, DM_GEN_U32),
+                         (dm_gen_span){0, 1}, (dm_gen_masks){seed->masks.depends, 0});
+    state->state = state->used = true;
+    seed->hidden = true;
+}
+
+/* Numbers with a name, before everything. */
+static void constants(dm_gen *g)
+{
+    int kind = g->scalar;
+    const char *name = dm_gen_fresh(g, DM_GEN_ROLE_CONSTANT);
+    bool real = dm_gen_kind_is_float(kind);
+    int value = dm_gen_constant(
+        g, kind, real ? (float)dm_gen_between(g, 1, 300) / 100 : (float)dm_gen_between(g, 2, 9));
+    dm_gen_span span = dm_gen_at(g, value)->span;
+    g->out = &g->head;
+    dm_gen_puts(g, "\n");
+    dm_gen_puts(g, name);
+    dm_gen_puts(g, " = wp.constant(");
+    dm_gen_write(g, value);
+    dm_gen_puts(g, ")\n");
+    g->out = &g->body;
+    dm_gen_next(g);
+    dm_gen_new_fixed(&g->kernel, name, dm_gen_type_of(DM_GEN_SCALAR, kind), span,
+                     (dm_gen_masks){0, 0});
+}
+
+/* ---- The text ---- */
+
+static void write_annotation(dm_gen *g, const dm_gen_param *p, int style)
+{
+    static const char *const plain[] = {
+        "wp.array(dtype=", "wp.array2d(dtype=", "wp.array3d(dtype=", "wp.array4d(dtype="};
+    static const char *const ends[] = {")", ", ndim=2)", ", ndim=3)", ", ndim=4)"};
+    const char *element =
+        dm_gen_shape(p->type) == DM_GEN_STRUCT ? g->structure.name : dm_gen_type_text(p->type);
+    if (p->dimensions == 0) {
+        dm_gen_puts(g, element);
+        return;
+    }
+    dm_gen_puts(g, plain[style == 0 ? p->dimensions - 1 : 0]);
+    dm_gen_puts(g, element);
+    dm_gen_puts(g, style == 0 ? ")" : ends[p->dimensions - 1]);
+}
+
+static void write_kernel(dm_gen *g, const char *name)
+{
+    dm_buffer *out = g->out;
+    int style = dm_gen_chance(g, 25);
+    dm_gen_puts(g, "\n\n@wp.kernel\ndef ");
+    dm_gen_puts(g, name);
+    dm_gen_puts(g, "(");
+    bool tall = g->param_count > 4;
+    for (int i = 0; i < g->param_count; i++) {
+        dm_gen_puts(g, tall ? "\n    " : i > 0 ? ", " : "");
+        dm_gen_puts(g, g->params[i].name);
+        dm_gen_puts(g, ": ");
+        write_annotation(g, &g->params[i], style);
+        dm_gen_puts(g, tall ? "," : "");
+    }
+    dm_gen_puts(g, tall ? "\n):\n" : "):\n");
+    dm_buffer_append(out, dm_buffer_text(&g->body), g->body.size);
+}
+
+/* How many statements stand before the outputs, from the lengths of real bodies. */
+static int statement_count(dm_gen *g)
+{
+    int lines = 1 + dm_gen_pick16(g, g->profile->lines, DM_SYNTH_LINES_MAX);
+    int most = g->recipe->loop + g->recipe->branch > 40 ? 5 : 9; /* those are long by themselves */
+    int count = lines - 2;
+    count = count > most ? most : count;
+    return count < g->recipe->least ? g->recipe->least : count;
+}
+
+static void grow(dm_gen *g)
+{
+    const dm_gen_recipe *r = g->recipe;
+    if (dm_gen_chance(g, 10))
+        constants(g);
+    if (dm_gen_chance(g, r->structs))
+        dm_gen_declare_struct(g);
+    if (dm_gen_chance(g, r->functions)) {
+        int count = r->call > 20 ? dm_gen_between(g, 1, 2) : 1;
+        for (int i = 0; i < count; i++)
+            dm_gen_declare_function(g);
+    }
+    coordinates(g);
+    if (dm_gen_chance(g, g->category == DM_SYNTH_CONTROL_FLOW ? 20 : 4))
+        guard(g);
+    if (r->draw > 0)
+        random_state(g);
+    if (g->structure.name != NULL)
+        dm_gen_use_struct(g);
+    for (int n = statement_count(g); n > 0; n--)
+        dm_gen_statement(g, dm_gen_between(g, 2, 6));
+    dm_gen_outputs(g);
+}
+
+dm_status dm_synth_generate(dm_synth_generator *generator, uint64_t seed, uint64_t slot,
+                            int attempt, dm_synth_category category, dm_synth_record *record,
+                            dm_error *err)
+{
+    dm_gen *g = generator;
+    dm_synth_record_clear(record);
+    dm_gen_seed(g, seed, slot, attempt);
+    g->category = category;
+    g->recipe = &dm_gen_recipes[category];
+    reset(g);
+    choose_scalar(g);
+    g->array_limit = dm_gen_between(g, 1, g->recipe->arrays);
+    g->scalar_limit = dm_gen_between(g, 0, g->recipe->scalars);
+    const char *verb = dm_gen_fresh(g, DM_GEN_ROLE_VERB);
+    const char *name = dm_gen_join(g, verb, "_", dm_gen_fresh(g, DM_GEN_ROLE_NOUN));
+    grow(g);
+    dm_buffer_puts(&record->python_source, "import warp as wp\n");
+    dm_buffer_append(&record->python_source, dm_buffer_text(&g->head), g->head.size);
+    g->out = &record->python_source;
+    write_kernel(g, name);
+    snprintf(record->id, sizeof record->id, "%llu-%08llu", (unsigned long long)seed,
+             (unsigned long long)slot);
+    snprintf(record->kernel_name, sizeof record->kernel_name, "%s", name);
+    record->category = (int)category;
+    record->attempt = attempt;
+    if (g->head.failed || g->body.failed)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
+    return dm_buffer_check(&record->python_source, err);
+}

@@ -1,0 +1,660 @@
+/* SPDX-License-Identifier: MIT */
+/* node.c - nodes of expressions: what range an operation gives, and how it is written. */
+#include "synth/gen.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+enum { INFIX, PREFIX, CALL, OTHER };
+enum { KEEP, BOTH, DROP };
+
+typedef struct row {
+    const char *text;
+    uint8_t form, level, masks, length;
+} row;
+
+static const row rows[] = {
+#define OP(name, form, text, level, masks) {text, form, level, masks, sizeof text - 1},
+#include "synth/ops.def"
+#undef OP
+};
+
+/* ---- Ranges ---- */
+
+static dm_gen_span span(float low, float high)
+{
+    return (dm_gen_span){low, high};
+}
+
+static dm_gen_span hull(dm_gen_span a, dm_gen_span b)
+{
+    return span(fminf(a.low, b.low), fmaxf(a.high, b.high));
+}
+
+static dm_gen_span plus(dm_gen_span a, dm_gen_span b)
+{
+    return span(a.low + b.low, a.high + b.high);
+}
+
+static dm_gen_span minus(dm_gen_span a, dm_gen_span b)
+{
+    return span(a.low - b.high, a.high - b.low);
+}
+
+static dm_gen_span times(dm_gen_span a, dm_gen_span b)
+{
+    float p = a.low * b.low, q = a.low * b.high, r = a.high * b.low, s = a.high * b.high;
+    return span(fminf(fminf(p, q), fminf(r, s)), fmaxf(fmaxf(p, q), fmaxf(r, s)));
+}
+
+/* The divisor is away from zero: expression.c sees to that. */
+static dm_gen_span divided(dm_gen_span a, dm_gen_span b)
+{
+    return times(a, span(1 / b.high, 1 / b.low));
+}
+
+static dm_gen_span scaled(dm_gen_span a, int n)
+{
+    return span(a.low * (float)n, a.high * (float)n);
+}
+
+static dm_gen_span magnitude(dm_gen_span a)
+{
+    float most = dm_gen_most(a);
+    if (a.low > 0)
+        return a;
+    return span(a.high < 0 ? -a.high : 0, most);
+}
+
+static dm_gen_span around(float most)
+{
+    return span(-most, most);
+}
+
+static dm_gen_span square(dm_gen_span a)
+{
+    dm_gen_span m = magnitude(a);
+    return span(m.low * m.low, m.high * m.high);
+}
+
+static dm_gen_span monotone(float (*f)(float), dm_gen_span a)
+{
+    return span(f(a.low), f(a.high));
+}
+
+static dm_gen_span powers(dm_gen_span base, dm_gen_span exponent)
+{
+    if (base.low < 0) /* squares and cubes only */
+        return around(powf(dm_gen_most(base), exponent.high));
+    float p = powf(base.low, exponent.low), q = powf(base.low, exponent.high);
+    float r = powf(base.high, exponent.low), s = powf(base.high, exponent.high);
+    return span(fminf(fminf(p, q), fminf(r, s)), fmaxf(fmaxf(p, q), fmaxf(r, s)));
+}
+
+/* Products of matrices and vectors sum over the inner dimension. */
+static int inner(dm_gen_type a, dm_gen_type b)
+{
+    bool both = dm_gen_shape(a) != DM_GEN_SCALAR && dm_gen_shape(b) != DM_GEN_SCALAR;
+    return both ? dm_gen_rows(a) : 1;
+}
+
+static dm_gen_span bits_of(dm_gen_span a, dm_gen_span b)
+{
+    float most = fmaxf(dm_gen_most(a), dm_gen_most(b)), top = 1;
+    while (top <= most)
+        top *= 2;
+    return span(a.low < 0 || b.low < 0 ? -top : 0, top);
+}
+
+static dm_gen_span range_of(const dm_gen_node *n, const dm_gen_node *a, const dm_gen_node *b,
+                            const dm_gen_node *c)
+{
+    int rows_of = dm_gen_rows(a->type);
+    dm_gen_span x = a->span, y = b != NULL ? b->span : x;
+    float most = dm_gen_most(x);
+    switch (n->op) {
+    case DM_GEN_OP_ADD:
+        return plus(x, y);
+    case DM_GEN_OP_SUB:
+        return minus(x, y);
+    case DM_GEN_OP_MUL:
+        return scaled(times(x, y), inner(a->type, b->type));
+    case DM_GEN_OP_DIV:
+    case DM_GEN_OP_CW_DIV:
+        return divided(x, y);
+    case DM_GEN_OP_FLOORDIV:
+        return plus(divided(x, y), span(-1, 0));
+    case DM_GEN_OP_MOD:
+        return x.low < 0 ? around(dm_gen_most(y)) : span(0, fminf(x.high, dm_gen_most(y)));
+    case DM_GEN_OP_POWER:
+    case DM_GEN_OP_POW:
+        return powers(x, y);
+    case DM_GEN_OP_NEG:
+        return span(-x.high, -x.low);
+    case DM_GEN_OP_BIT_AND:
+    case DM_GEN_OP_BIT_OR:
+    case DM_GEN_OP_BIT_XOR:
+        return bits_of(x, y);
+    case DM_GEN_OP_SHIFT_LEFT:
+        return times(x, span(exp2f(y.low), exp2f(y.high)));
+    case DM_GEN_OP_SHIFT_RIGHT:
+        return hull(x, span(0, 0));
+    case DM_GEN_OP_SIN:
+    case DM_GEN_OP_COS:
+    case DM_GEN_OP_SIGN:
+        return around(1);
+    case DM_GEN_OP_TAN:
+        return monotone(tanf, x);
+    case DM_GEN_OP_ASIN:
+        return monotone(asinf, x);
+    case DM_GEN_OP_ACOS:
+        return span(acosf(x.high), acosf(x.low));
+    case DM_GEN_OP_ATAN:
+        return monotone(atanf, x);
+    case DM_GEN_OP_ATAN2:
+        return around(1.6f);
+    case DM_GEN_OP_SINH:
+        return monotone(sinhf, x);
+    case DM_GEN_OP_COSH:
+        return span(1, coshf(most));
+    case DM_GEN_OP_TANH:
+        return monotone(tanhf, x);
+    case DM_GEN_OP_EXP:
+        return monotone(expf, x);
+    case DM_GEN_OP_LOG:
+        return monotone(logf, x);
+    case DM_GEN_OP_LOG2:
+        return monotone(log2f, x);
+    case DM_GEN_OP_LOG10:
+        return monotone(log10f, x);
+    case DM_GEN_OP_SQRT:
+        return monotone(sqrtf, x);
+    case DM_GEN_OP_CBRT:
+        return monotone(cbrtf, x);
+    case DM_GEN_OP_ERF:
+        return monotone(erff, x);
+    case DM_GEN_OP_ABS:
+        return magnitude(x);
+    case DM_GEN_OP_FLOOR:
+        return span(x.low - 1, x.high);
+    case DM_GEN_OP_CEIL:
+        return span(x.low, x.high + 1);
+    case DM_GEN_OP_ROUND:
+        return span(x.low - 1, x.high + 1);
+    case DM_GEN_OP_FRAC:
+        return span(x.low < 0 ? -1 : 0, x.high > 0 ? 1 : 0);
+    case DM_GEN_OP_RADIANS:
+        return span(x.low * 0.0175f, x.high * 0.0175f);
+    case DM_GEN_OP_MIN:
+        return span(fminf(x.low, y.low), fminf(x.high, y.high));
+    case DM_GEN_OP_MAX:
+        return span(fmaxf(x.low, y.low), fmaxf(x.high, y.high));
+    case DM_GEN_OP_CLAMP:
+        return span(fmaxf(x.low, y.low), fminf(x.high, c->span.high));
+    case DM_GEN_OP_SMOOTHSTEP:
+        return span(0, 1);
+    case DM_GEN_OP_WHERE:
+        return hull(y, c->span);
+    case DM_GEN_OP_TERNARY: /* value, condition, other */
+        return hull(x, c->span);
+    case DM_GEN_OP_LERP: /* the third is between 0 and 1 */
+        return hull(x, y);
+    case DM_GEN_OP_DOT:
+        return scaled(a == b ? square(x) : times(x, y), rows_of);
+    case DM_GEN_OP_LENGTH:
+        return span(magnitude(x).low * sqrtf((float)rows_of), most * sqrtf((float)rows_of));
+    case DM_GEN_OP_LENGTH_SQ:
+        return scaled(square(x), rows_of);
+    case DM_GEN_OP_CROSS:
+        return minus(times(x, y), times(x, y));
+    case DM_GEN_OP_NORMALIZE:
+        return span(x.low > 0 ? 0 : -1, x.high < 0 ? 0 : 1);
+    case DM_GEN_OP_CW_MUL:
+    case DM_GEN_OP_OUTER:
+        return times(x, y);
+    case DM_GEN_OP_SKEW:
+        return around(most);
+    case DM_GEN_OP_DIAG:
+        return hull(x, span(0, 0));
+    case DM_GEN_OP_TRACE:
+        return scaled(x, rows_of);
+    case DM_GEN_OP_DDOT:
+        return scaled(times(x, y), rows_of * rows_of);
+    case DM_GEN_OP_DETERMINANT: /* Hadamard's bound */
+        return around(powf(most * sqrtf((float)rows_of), (float)rows_of));
+    case DM_GEN_OP_INVERSE: /* of what is near the identity: expression.c */
+        return around(2);
+    case DM_GEN_OP_QUAT_ROTATE: /* the quaternion may have any length */
+    case DM_GEN_OP_QUAT_ROTATE_INV:
+        return around(2 * dm_gen_most(y) * fmaxf(1, 8 * most * most));
+    case DM_GEN_OP_QUAT_AXIS_ANGLE:
+        return around(fmaxf(1, most));
+    case DM_GEN_OP_QUAT_INVERSE:
+        return around(most);
+    case DM_GEN_OP_TRANSPOSE:
+    case DM_GEN_OP_GET_DIAG:
+    case DM_GEN_OP_COMPONENT:
+    case DM_GEN_OP_CAST:
+        return x;
+    default: /* conditions */
+        return span(0, 1);
+    }
+}
+
+/* ---- Making ---- */
+
+dm_gen_node *dm_gen_at(dm_gen *g, int node)
+{
+    return &g->nodes[node];
+}
+
+void dm_gen_next(dm_gen *g)
+{
+    g->node_count = 0;
+    g->more_count = 0;
+}
+
+static dm_gen_node *new_node(dm_gen *g, dm_gen_op op, dm_gen_type type, int *at)
+{
+    assert(g->node_count < DM_GEN_NODES_MAX && "statements are small");
+    *at = g->node_count++;
+    dm_gen_node *n = &g->nodes[*at];
+    *n = (dm_gen_node){.op = (uint8_t)op, .type = type, .more = -1};
+    return n;
+}
+
+static bool is_product(int op)
+{
+    return op == DM_GEN_OP_MUL || op == DM_GEN_OP_DIV || op == DM_GEN_OP_DOT ||
+           op == DM_GEN_OP_CROSS || op == DM_GEN_OP_CW_MUL || op == DM_GEN_OP_CW_DIV ||
+           op == DM_GEN_OP_OUTER || op == DM_GEN_OP_DDOT || op == DM_GEN_OP_QUAT_ROTATE ||
+           op == DM_GEN_OP_QUAT_ROTATE_INV;
+}
+
+/* A factor that may be zero for all inputs takes the others with it. */
+static void drop_factors(dm_gen *g, dm_gen_node *n, dm_gen_masks *all)
+{
+    static const uint8_t sticky[] = {
+        DM_GEN_OP_FLOOR,    DM_GEN_OP_CEIL,       DM_GEN_OP_ROUND,
+        DM_GEN_OP_CLAMP,    DM_GEN_OP_SMOOTHSTEP, DM_GEN_OP_SIGN,
+        DM_GEN_OP_FLOORDIV, DM_GEN_OP_BIT_AND,    DM_GEN_OP_SHIFT_RIGHT};
+    bool any = false, each = true;
+    for (int i = 0; i < n->count; i++) {
+        const dm_gen_node *kid = &g->nodes[n->kids[i]];
+        any |= kid->stuck;
+        each &= kid->stuck || kid->op == DM_GEN_OP_CONSTANT;
+        if (kid->stuck && dm_gen_has_zero(kid->span, 0.01f) && is_product(n->op))
+            *all = (dm_gen_masks){0, 0};
+    }
+    n->stuck = n->op == DM_GEN_OP_ADD || n->op == DM_GEN_OP_SUB ? each : any;
+    for (size_t i = 0; i < sizeof sticky; i++)
+        n->stuck |= n->op == sticky[i];
+}
+
+static void join_masks(dm_gen *g, dm_gen_node *n)
+{
+    uint8_t rule = rows[n->op].masks;
+    int first = n->op == DM_GEN_OP_WHERE ? 1 : 0;
+    dm_gen_masks all = {0, 0}, common = {UINT32_MAX, UINT32_MAX};
+    for (int i = first; i < n->count; i++) {
+        if (n->op == DM_GEN_OP_TERNARY && i == 1)
+            continue;
+        dm_gen_masks m = g->nodes[n->kids[i]].masks;
+        all.depends |= m.depends;
+        all.live |= m.live;
+        common.depends &= m.depends;
+        common.live &= m.live;
+    }
+    drop_factors(g, n, &all);
+    n->masks = rule == KEEP ? all : rule == BOTH ? common : (dm_gen_masks){0, 0};
+    if (!dm_gen_kind_is_float(dm_gen_kind(n->type)))
+        n->masks.live = 0;
+}
+
+static int finish(dm_gen *g, int at, const int *kids, int count)
+{
+    dm_gen_node *n = &g->nodes[at];
+    n->count = (uint8_t)count;
+    for (int i = 0; i < count; i++)
+        n->kids[i] = (int16_t)kids[i];
+    join_masks(g, n);
+    n->span = range_of(n, &g->nodes[kids[0]], count > 1 ? &g->nodes[kids[1]] : NULL,
+                       count > 2 ? &g->nodes[kids[2]] : NULL);
+    return at;
+}
+
+int dm_gen_unary(dm_gen *g, dm_gen_op op, dm_gen_type type, int a)
+{
+    int at;
+    new_node(g, op, type, &at);
+    return finish(g, at, &a, 1);
+}
+
+int dm_gen_binary(dm_gen *g, dm_gen_op op, dm_gen_type type, int a, int b)
+{
+    int at;
+    new_node(g, op, type, &at);
+    return finish(g, at, (int[]){a, b}, 2);
+}
+
+int dm_gen_ternary(dm_gen *g, dm_gen_op op, dm_gen_type type, int a, int b, int c)
+{
+    int at;
+    new_node(g, op, type, &at);
+    return finish(g, at, (int[]){a, b, c}, 3);
+}
+
+int dm_gen_constant(dm_gen *g, int kind, float value)
+{
+    int at;
+    dm_gen_node *n = new_node(g, DM_GEN_OP_CONSTANT, dm_gen_type_of(DM_GEN_SCALAR, kind), &at);
+    if (dm_gen_kind_is_float(kind)) {
+        n->number = (int)lrintf(value * 1000);
+        value = (float)n->number / 1000;
+    } else {
+        n->number = (int)value;
+    }
+    n->span = span(value, value);
+    return at;
+}
+
+int dm_gen_name(dm_gen *g, dm_gen_variable *variable)
+{
+    int at;
+    dm_gen_node *n = new_node(g, DM_GEN_OP_NAME, variable->type, &at);
+    variable->used = true;
+    n->name = variable->name;
+    n->span = variable->span;
+    n->masks = variable->masks;
+    n->stuck = variable->stuck;
+    return at;
+}
+
+int dm_gen_make(dm_gen *g, dm_gen_type type, const int *kids, int count)
+{
+    int at;
+    dm_gen_node *n = new_node(g, DM_GEN_OP_MAKE, type, &at);
+    n->count = (uint8_t)count;
+    n->span = g->nodes[kids[0]].span;
+    n->more = (int16_t)g->more_count;
+    for (int i = 0; i < count; i++) {
+        const dm_gen_node *kid = &g->nodes[kids[i]];
+        g->more[g->more_count++] = (int16_t)kids[i];
+        n->span = hull(n->span, kid->span);
+        n->masks.depends |= kid->masks.depends;
+        n->masks.live |= kid->masks.live;
+    }
+    return at;
+}
+
+int dm_gen_load(dm_gen *g, int param, const int *indices)
+{
+    int at;
+    const dm_gen_param *p = &g->params[param];
+    dm_gen_node *n = new_node(g, DM_GEN_OP_LOAD, p->type, &at);
+    bool real = dm_gen_kind_is_float(dm_gen_kind(p->type));
+    n->name = p->name;
+    n->count = (uint8_t)p->dimensions;
+    n->masks = (dm_gen_masks){1u << param, real ? 1u << param : 0};
+    n->span = real ? span((float)DM_SYNTH_INPUT_LOW, (float)DM_SYNTH_INPUT_HIGH)
+                   : span(0, DM_GEN_SIZE_MOST - 1);
+    for (int i = 0; i < p->dimensions; i++) {
+        n->kids[i] = (int16_t)indices[i];
+        n->masks.depends |= g->nodes[indices[i]].masks.depends;
+    }
+    return at;
+}
+
+int dm_gen_extent(dm_gen *g, int param, int dimension)
+{
+    int at;
+    dm_gen_node *n = new_node(g, DM_GEN_OP_EXTENT, dm_gen_type_of(DM_GEN_SCALAR, DM_GEN_I32), &at);
+    n->name = g->params[param].name;
+    n->style = (uint8_t)dimension;
+    n->span = span(DM_SYNTH_SIZE_LEAST, DM_GEN_SIZE_MOST);
+    return at;
+}
+
+int dm_gen_component(dm_gen *g, int node, int which)
+{
+    dm_gen_type type = dm_gen_type_of(DM_GEN_SCALAR, dm_gen_kind(g->nodes[node].type));
+    int at = dm_gen_unary(g, DM_GEN_OP_COMPONENT, type, node);
+    g->nodes[at].style = (uint8_t)which;
+    g->nodes[at].number = dm_gen_chance(g, 25); /* v.x, else v[0] */
+    return at;
+}
+
+int dm_gen_cast(dm_gen *g, int kind, int node)
+{
+    int at = dm_gen_unary(g, DM_GEN_OP_CAST, dm_gen_type_of(DM_GEN_SCALAR, kind), node);
+    dm_gen_node *n = &g->nodes[at];
+    if (!dm_gen_kind_is_float(kind) && dm_gen_kind_is_float(dm_gen_kind(g->nodes[node].type)))
+        n->masks = (dm_gen_masks){0, 0}; /* may round to the same for all */
+    return at;
+}
+
+int dm_gen_identity(dm_gen *g, dm_gen_type type)
+{
+    int at;
+    new_node(g, DM_GEN_OP_IDENTITY, type, &at)->span = span(0, 1);
+    return at;
+}
+
+int dm_gen_user(dm_gen *g, const dm_gen_function *function, const int *args)
+{
+    int at;
+    dm_gen_node *n = new_node(g, DM_GEN_OP_USER, function->result, &at);
+    n->name = function->name;
+    n->count = (uint8_t)function->param_count;
+    n->span = function->span;
+    for (int i = 0; i < function->param_count; i++) {
+        dm_gen_masks m = g->nodes[args[i]].masks;
+        n->kids[i] = (int16_t)args[i];
+        n->masks.depends |= (function->depends >> i & 1) != 0 ? m.depends : 0;
+        n->masks.live |= (function->live >> i & 1) != 0 ? m.live : 0;
+    }
+    return at;
+}
+
+/* ---- Writing ---- */
+
+void dm_gen_puts(dm_gen *g, const char *text)
+{
+    dm_buffer_append(g->out, text, strlen(text));
+}
+
+void dm_gen_indent(dm_gen *g)
+{
+    static const char spaces[] = "                                                ";
+    int depth = g->frame->block_depth + 1;
+    dm_buffer_append(g->out, spaces, (size_t)(depth < 12 ? depth : 12) * 4);
+}
+
+static char *put_digits(char *end, unsigned value)
+{
+    do
+        *--end = (char)('0' + value % 10);
+    while ((value /= 10) > 0);
+    return end;
+}
+
+/* Thousandths as a decimal fraction without needless zeros: 1.0, 0.25, -3.125. */
+static void put_number(dm_gen *g, const dm_gen_node *n)
+{
+    char text[24], *end = text + sizeof text, *at = end;
+    unsigned value = (unsigned)(n->number < 0 ? -n->number : n->number);
+    int kind = dm_gen_kind(n->type);
+    bool plain = kind == DM_GEN_F32 || kind == DM_GEN_I32 || kind == DM_GEN_BOOLEAN;
+    if (dm_gen_kind_is_float(kind)) {
+        int digits = 3;
+        unsigned fraction = value % 1000;
+        for (; digits > 1 && fraction % 10 == 0; digits--)
+            fraction /= 10;
+        for (int i = 0; i < digits; i++, fraction /= 10)
+            *--at = (char)('0' + fraction % 10);
+        *--at = '.';
+        at = put_digits(at, value / 1000);
+    } else {
+        at = put_digits(at, value);
+    }
+    if (n->number < 0)
+        *--at = '-';
+    if (!plain) {
+        dm_gen_puts(g, dm_gen_type_text(n->type));
+        dm_buffer_putc(g->out, '(');
+    }
+    dm_buffer_append(g->out, at, (size_t)(end - at));
+    if (!plain)
+        dm_buffer_putc(g->out, ')');
+}
+
+static void put_list(dm_gen *g, const int16_t *kids, int count);
+
+static void put_component(dm_gen *g, const dm_gen_node *n)
+{
+    static const char letters[] = "xyzw";
+    dm_gen_type type = g->nodes[n->kids[0]].type;
+    char text[8];
+    size_t size;
+    if (dm_gen_is_mat(type)) {
+        int rows_of = dm_gen_rows(type);
+        memcpy(text, "[0, 0]", size = 6);
+        text[1] = (char)('0' + n->style / rows_of);
+        text[4] = (char)('0' + n->style % rows_of);
+    } else if (n->number != 0) {
+        memcpy(text, ".x", size = 2);
+        text[1] = letters[n->style];
+    } else {
+        memcpy(text, "[0]", size = 3);
+        text[1] = (char)('0' + n->style);
+    }
+    dm_buffer_append(g->out, text, size);
+}
+
+static void put(dm_gen *g, int node, int level);
+
+static void put_other(dm_gen *g, const dm_gen_node *n)
+{
+    switch (n->op) {
+    case DM_GEN_OP_CONSTANT:
+        put_number(g, n);
+        break;
+    case DM_GEN_OP_NAME:
+        dm_gen_puts(g, n->name);
+        break;
+    case DM_GEN_OP_LOAD:
+        dm_gen_puts(g, n->name);
+        dm_buffer_putc(g->out, '[');
+        put_list(g, n->kids, n->count);
+        dm_buffer_putc(g->out, ']');
+        break;
+    case DM_GEN_OP_EXTENT:
+        dm_gen_puts(g, n->name);
+        dm_gen_puts(g, ".shape[");
+        dm_buffer_putc(g->out, (char)('0' + n->style));
+        dm_buffer_putc(g->out, ']');
+        break;
+    case DM_GEN_OP_COMPONENT:
+        put(g, n->kids[0], 14);
+        put_component(g, n);
+        break;
+    case DM_GEN_OP_MAKE:
+        dm_gen_puts(g, dm_gen_type_text(n->type));
+        dm_buffer_putc(g->out, '(');
+        put_list(g, g->more + n->more, n->count);
+        dm_buffer_putc(g->out, ')');
+        break;
+    case DM_GEN_OP_CAST:
+    case DM_GEN_OP_USER:
+        dm_gen_puts(g, n->op == DM_GEN_OP_CAST ? dm_gen_type_text(n->type) : n->name);
+        dm_buffer_putc(g->out, '(');
+        put_list(g, n->kids, n->count);
+        dm_buffer_putc(g->out, ')');
+        break;
+    case DM_GEN_OP_TERNARY:
+        put(g, n->kids[0], 1);
+        dm_gen_puts(g, " if ");
+        put(g, n->kids[1], 1);
+        dm_gen_puts(g, " else ");
+        put(g, n->kids[2], 0);
+        break;
+    case DM_GEN_OP_IDENTITY:
+        dm_gen_puts(g, "wp.identity(n=");
+        dm_buffer_putc(g->out, (char)('0' + dm_gen_rows(n->type)));
+        dm_gen_puts(g, ", dtype=");
+        dm_gen_puts(g, dm_gen_type_text(dm_gen_type_of(DM_GEN_SCALAR, dm_gen_kind(n->type))));
+        dm_buffer_putc(g->out, ')');
+        break;
+    default:
+        break;
+    }
+}
+
+/* Can a * (b * c) be written without brackets? Not where the text then begins with another
+ * operator of the same level: a * (b % c * d). */
+static bool is_flat(const dm_gen *g, int op, int node)
+{
+    const dm_gen_node *n = &g->nodes[node];
+    bool same = n->op == op || (op == DM_GEN_OP_ADD && n->op == DM_GEN_OP_SUB);
+    if (!same)
+        return rows[n->op].level != rows[op].level;
+    return is_flat(g, op, n->kids[0]);
+}
+
+/* The level that the right operand needs. */
+static int right_level(const dm_gen *g, const dm_gen_node *n)
+{
+    int level = rows[n->op].level;
+    bool chain = n->op == DM_GEN_OP_ADD || n->op == DM_GEN_OP_MUL || n->op == DM_GEN_OP_AND ||
+                 n->op == DM_GEN_OP_OR;
+    return chain && is_flat(g, n->op, n->kids[1]) ? level : level + 1;
+}
+
+static void put(dm_gen *g, int node, int level)
+{
+    const dm_gen_node *n = &g->nodes[node];
+    const row *r = &rows[n->op];
+    bool negative = n->op == DM_GEN_OP_CONSTANT && n->number < 0;
+    bool brackets = (negative ? rows[DM_GEN_OP_NEG].level : r->level) < level;
+    if (brackets)
+        dm_buffer_putc(g->out, '(');
+    switch (r->form) {
+    case INFIX: {
+        bool comparison = r->level == rows[DM_GEN_OP_LESS].level;
+        bool power = n->op == DM_GEN_OP_POWER;
+        put(g, n->kids[0], comparison || power ? r->level + 1 : r->level);
+        dm_buffer_append(g->out, r->text, r->length);
+        put(g, n->kids[1], right_level(g, n));
+        break;
+    }
+    case PREFIX:
+        dm_buffer_append(g->out, r->text, r->length);
+        put(g, n->kids[0], r->level);
+        break;
+    case CALL:
+        dm_buffer_append(g->out, r->text, r->length);
+        dm_buffer_putc(g->out, '(');
+        put_list(g, n->kids, n->count);
+        dm_buffer_putc(g->out, ')');
+        break;
+    default:
+        put_other(g, n);
+    }
+    if (brackets)
+        dm_buffer_putc(g->out, ')');
+}
+
+static void put_list(dm_gen *g, const int16_t *kids, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (i > 0)
+            dm_buffer_append(g->out, ", ", 2);
+        put(g, kids[i], 0);
+    }
+}
+
+void dm_gen_write(dm_gen *g, int node)
+{
+    put(g, node, 0);
+}
