@@ -52,7 +52,7 @@ bool dm_buffer_reserve(dm_buffer *buffer, size_t size)
     return true;
 }
 
-void dm_buffer_append(dm_buffer *buffer, const void *bytes, size_t size)
+void dm_buffer_append_slow(dm_buffer *buffer, const void *bytes, size_t size)
 {
     if (!dm_buffer_reserve(buffer, size))
         return;
@@ -60,16 +60,6 @@ void dm_buffer_append(dm_buffer *buffer, const void *bytes, size_t size)
         memcpy(buffer->data + buffer->size, bytes, size);
     buffer->size += size;
     buffer->data[buffer->size] = 0;
-}
-
-void dm_buffer_putc(dm_buffer *buffer, char c)
-{
-    dm_buffer_append(buffer, &c, 1);
-}
-
-void dm_buffer_puts(dm_buffer *buffer, const char *text)
-{
-    dm_buffer_append(buffer, text, strlen(text));
 }
 
 void dm_buffer_vprintf(dm_buffer *buffer, const char *format, va_list args)

@@ -11,6 +11,7 @@
 
 #include <stdarg.h>
 #include <stdbool.h>
+#include <string.h>
 
 typedef struct dm_buffer {
     char *data;
@@ -27,10 +28,29 @@ void dm_buffer_clear(dm_buffer *buffer);
 /* Make room for `size` more bytes; false when there is no memory. */
 bool dm_buffer_reserve(dm_buffer *buffer, size_t size);
 
-/* The bytes may not be the buffer's own. */
-void dm_buffer_append(dm_buffer *buffer, const void *bytes, size_t size);
-void dm_buffer_putc(dm_buffer *buffer, char c);
-void dm_buffer_puts(dm_buffer *buffer, const char *text);
+/* The bytes may not be the buffer's own. Inline, since writing text is what most of a compilation
+ * does: there is nearly always room. */
+void dm_buffer_append_slow(dm_buffer *buffer, const void *bytes, size_t size);
+static inline void dm_buffer_append(dm_buffer *buffer, const void *bytes, size_t size)
+{
+    if (size >= buffer->capacity - buffer->size || buffer->failed) { /* the NUL has to fit too */
+        dm_buffer_append_slow(buffer, bytes, size);
+        return;
+    }
+    char *to = buffer->data + buffer->size;
+    if (size > 0)
+        memcpy(to, bytes, size);
+    to[size] = 0;
+    buffer->size += size;
+}
+static inline void dm_buffer_putc(dm_buffer *buffer, char c)
+{
+    dm_buffer_append(buffer, &c, 1);
+}
+static inline void dm_buffer_puts(dm_buffer *buffer, const char *text)
+{
+    dm_buffer_append(buffer, text, strlen(text));
+}
 void dm_buffer_printf(dm_buffer *buffer, const char *format, ...) DM_PRINTF(2, 3);
 void dm_buffer_vprintf(dm_buffer *buffer, const char *format, va_list args) DM_PRINTF(2, 0);
 

@@ -25,7 +25,6 @@
 #include "lang/lower.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <string.h>
 
 #define TAPE_BYTES 1024
@@ -61,7 +60,8 @@ typedef struct adjoint {
     dm_pos failure_pos;
     alias *alias;
     int alias_count, alias_capacity;
-    bool *written; /* value of f: an array that is written */
+    bool *written;                 /* value of f: an array that is written */
+    const char *ret_name, *g_name; /* "ret" and "g", interned */
 } adjoint;
 
 static void reverse_block(adjoint *a, scope *s);
@@ -176,42 +176,31 @@ static void fail(adjoint *a, const dm_ir_op *op, const char *reason)
 
 /* ---- Simple operations ---- */
 
-static bool mentions(const char *text, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *p = text; (p = strstr(p, name)) != NULL; p++) {
-        bool starts = p == text || !(isalnum((unsigned char)p[-1]) || p[-1] == '_');
-        if (starts && !isalnum((unsigned char)p[length]) && p[length] != '_')
-            return true;
-    }
-    return false;
-}
-
 static void reverse_call(adjoint *a, const dm_ir_op *op)
 {
     const dm_builtin *row = op->row;
     const char *names[DM_BUILTIN_PARAMS_MAX + 2];
     dm_val values[DM_BUILTIN_PARAMS_MAX + 2];
     for (int i = 0; i < row->param_count; i++) {
-        const char *text = row->params[i].adjoint;
-        if (text == NULL || !carries(a, op->args[i]))
+        const dm_builtin_param *param = &row->params[i];
+        if (param->adjoint == NULL || !carries(a, op->args[i]))
             continue;
         int count = 0;
         for (int k = 0; k < row->param_count; k++)
-            if (mentions(text, row->params[k].name)) {
+            if ((param->mentions >> k & 1) != 0) {
                 names[count] = row->params[k].name;
                 values[count++] = use(a, op->args[k]);
             }
-        if (mentions(text, "ret")) {
-            names[count] = "ret";
+        if ((param->mentions & DM_MENTIONS_RET) != 0) {
+            names[count] = a->ret_name;
             values[count++] = use(a, op->result);
         }
-        names[count] = "g";
+        names[count] = a->g_name;
         values[count++] = get(a, op->result);
         dm_val value;
         dm_pos outer = a->lang->library_call;
         a->lang->library_call = op->pos;
-        if (dm_lower_adjoint_text(a->module, &a->b, text, names, values, count,
+        if (dm_lower_adjoint_text(a->module, &a->b, param->adjoint_tree, names, values, count,
                                   type_of(a, op->args[i]), &value))
             add(a, op->args[i], value);
         a->lang->library_call = outer;
@@ -1229,6 +1218,8 @@ static void *per_value(adjoint *a, size_t size)
 static adjoint start(dm_module_unit *module, const dm_ir_function *f, dm_ir_function *made)
 {
     adjoint a = {.module = module, .lang = module->lang, .f = f};
+    a.ret_name = dm_lang_intern_text(a.lang, "ret");
+    a.g_name = dm_lang_intern_text(a.lang, "g");
     a.b =
         (dm_ir_builder){.lang = module->lang, .function = made, .block = made->body, .pos = f->pos};
     a.map = per_value(&a, sizeof *a.map);

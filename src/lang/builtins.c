@@ -3,7 +3,7 @@
  * builtins.h. A malformed row is our bug: it asserts, and tests/lang/test_builtins.c reads all. */
 #include "lang/builtins.h"
 
-#include "base/hash.h"
+#include "lang/common.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -217,7 +217,10 @@ static void read_row(dm_builtin *row)
 
 static uint32_t slot_of(const char *name)
 {
-    return (uint32_t)dm_hash64(name, strlen(name)) & (TABLE_SIZE - 1);
+    uint32_t hash = DM_NAME_HASH;
+    for (; *name != '\0'; name++)
+        hash = dm_lang_hash(hash, *name);
+    return hash & (TABLE_SIZE - 1);
 }
 
 static void read_rows(void)
@@ -255,6 +258,48 @@ const dm_builtin *dm_builtin_find(const char *name)
         if (strcmp(table[slot]->name, name) == 0)
             return table[slot];
     return NULL;
+}
+
+/* ---- Adjoints and defaults as trees ---- */
+
+static uint32_t find_mentions(const dm_builtin *row, const dm_ast *at)
+{
+    uint32_t found = 0;
+    if (at == NULL)
+        return 0;
+    if (at->kind == DM_AST_NAME) {
+        for (int i = 0; i < row->param_count; i++)
+            found |= at->name == row->params[i].name ? 1u << i : 0;
+        return strcmp(at->name, "ret") == 0 ? DM_MENTIONS_RET : found;
+    }
+    found = find_mentions(row, at->a) | find_mentions(row, at->b) | find_mentions(row, at->c);
+    for (int i = 0; i < at->count; i++)
+        found |= find_mentions(row, at->items[i]);
+    return found;
+}
+
+static const dm_ast *parse_text(dm_lang *lang, const char *name, const char *text)
+{
+    if (text == NULL)
+        return NULL;
+    dm_lang_source *source = dm_lang_add_source(lang, name, text, strlen(text));
+    source->library = true;
+    return dm_lang_parse_expression(lang, source);
+}
+
+void dm_builtin_parse(dm_lang *lang)
+{
+    for (int i = 0; i < ROW_COUNT; i++) {
+        dm_builtin *row = &rows[i];
+        for (int k = 0; k < row->param_count; k++)
+            row->params[k].name = dm_lang_intern_text(lang, row->params[k].name);
+        for (int k = 0; k < row->param_count; k++) {
+            dm_builtin_param *param = &row->params[k];
+            param->initial_tree = parse_text(lang, "default", param->initial);
+            param->adjoint_tree = parse_text(lang, "adjoint", param->adjoint);
+            param->mentions = find_mentions(row, param->adjoint_tree);
+        }
+    }
 }
 
 /* ---- Matching a call ---- */

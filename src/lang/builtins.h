@@ -40,6 +40,7 @@
 
 #define DM_BUILTIN_PARAMS_MAX 12
 #define DM_BUILTIN_VARS 26
+#define DM_MENTIONS_RET (1u << DM_BUILTIN_PARAMS_MAX)
 
 /* A parsed pattern. */
 typedef struct dm_pattern {
@@ -57,6 +58,9 @@ typedef struct dm_builtin_param {
     dm_pattern pattern;
     const char *initial; /* NULL: must be given */
     const char *adjoint; /* NULL: no gradient */
+    /* the same as trees, made by common.c */
+    const struct dm_ast *initial_tree, *adjoint_tree;
+    uint32_t mentions; /* a bit for each parameter that the adjoint reads, DM_MENTIONS_RET */
 } dm_builtin_param;
 
 typedef struct dm_builtin {

@@ -26,6 +26,8 @@ dm_status dm_compilation_init(dm_compilation *c, const char *name, const char *t
     memset(c, 0, sizeof *c);
     dm_lang_init(&c->lang);
     c->options = *options;
+    if (c->lang.common == NULL)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
     if (size > DM_LANG_SOURCE_MAX)
         return dm_fail(err, DM_EINVAL, "%s: larger than %zu bytes", name, DM_LANG_SOURCE_MAX);
     if (setjmp(c->lang.bail) != 0)

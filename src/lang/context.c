@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* context.c - memory, interned names, sources and diagnostics of one compilation; see lang.h. */
-#include "lang/lang.h"
-
-#include "base/hash.h"
+#include "lang/common.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-struct dm_lang_name {
-    uint32_t hash;
-    uint32_t length;
-    char text[];
-};
-
-#define NAMES_INITIAL 256u
-#define LINE_SHOWN_MAX 160 /* bytes of a source line that a diagnostic shows */
+#define NAMES_INITIAL 128u
+#define PIECE ((size_t)8 << 10) /* bytes that are taken from the arena and zeroed at once */
+#define LINE_SHOWN_MAX 160      /* bytes of a source line that a diagnostic shows */
 
 void dm_lang_init(dm_lang *lang)
+{
+    dm_lang_init_plain(lang);
+    lang->common = dm_common_get();
+}
+
+void dm_lang_init_plain(dm_lang *lang)
 {
     memset(lang, 0, sizeof *lang);
     dm_arena_init(&lang->arena, DM_LANG_MEMORY_MAX);
@@ -38,8 +37,17 @@ _Noreturn void dm_lang_bail(dm_lang *lang, const char *reason)
 
 /* ---- Memory ---- */
 
-void *dm_lang_alloc(dm_lang *lang, size_t size)
+void *dm_lang_alloc_slow(dm_lang *lang, size_t size)
 {
+#ifndef DM_LANG_ASAN /* which sees each allocation by itself */
+    size_t room = size < PIECE / 4 ? PIECE : 0;
+    unsigned char *piece = room == 0 ? NULL : dm_arena_alloc(&lang->arena, room);
+    if (piece != NULL) {
+        lang->room = piece;
+        lang->room_end = piece + room;
+        return dm_lang_alloc(lang, size);
+    }
+#endif
     void *memory = dm_arena_alloc(&lang->arena, size);
     if (memory == NULL)
         dm_lang_bail(lang, "out of memory");
@@ -48,10 +56,10 @@ void *dm_lang_alloc(dm_lang *lang, size_t size)
 
 void *dm_lang_alloc_array(dm_lang *lang, size_t count, size_t size)
 {
-    void *memory = dm_arena_alloc_array(&lang->arena, count, size);
-    if (memory == NULL)
+    size_t total;
+    if (__builtin_mul_overflow(count, size, &total))
         dm_lang_bail(lang, "out of memory");
-    return memory;
+    return dm_lang_alloc(lang, total);
 }
 
 void dm_lang_grow(dm_lang *lang, void **items, int count, int *capacity, size_t size)
@@ -83,37 +91,24 @@ static void put_signed(dm_buffer *out, long long value)
     put_unsigned(out, value < 0 ? 0 - (unsigned long long)value : (unsigned long long)value);
 }
 
-/* Only conversions that dm_emit knows? */
-static bool is_plain(const char *format)
-{
-    for (const char *p = format; (p = strchr(p, '%')) != NULL; p++) {
-        p++;
-        if (strncmp(p, "ll", 2) == 0 || strncmp(p, ".*", 2) == 0)
-            p += 2;
-        if (strchr("sdcu%", *p) == NULL || *p == '\0')
-            return false;
-    }
-    return true;
-}
-
 void dm_emit_list(dm_buffer *out, const char *format, va_list args)
 {
-    if (!is_plain(format)) {
-        dm_buffer_vprintf(out, format, args);
-        return;
-    }
     for (const char *p = format; *p != '\0'; p++) {
-        size_t plain = strcspn(p, "%");
-        if (plain > 0)
-            dm_buffer_append(out, p, plain);
-        p += plain;
+        const char *plain = p;
+        while (*p != '%' && *p != '\0')
+            p++;
+        if (p > plain)
+            dm_buffer_append(out, plain, (size_t)(p - plain));
         if (*p == '\0')
             break;
-        bool wide = *++p == 'l', cut = *p == '.';
+        const char *conversion = p++;
+        bool wide = p[0] == 'l' && p[1] == 'l', cut = p[0] == '.' && p[1] == '*';
         p += wide || cut ? 2 : 0;
-        int limit = cut ? va_arg(args, int) : 0;
+        if (cut && *p != 's')
+            p = conversion; /* as unknown ones */
         switch (*p) {
         case 's': {
+            int limit = cut ? va_arg(args, int) : 0;
             const char *text = va_arg(args, const char *);
             dm_buffer_append(out, text, cut ? strnlen(text, (size_t)limit) : strlen(text));
             break;
@@ -128,8 +123,12 @@ void dm_emit_list(dm_buffer *out, const char *format, va_list args)
             put_unsigned(out, wide ? va_arg(args, unsigned long long) : va_arg(args, unsigned));
             break;
         default:
-            dm_buffer_putc(out, '%');
-            break;
+            if (p == conversion + 1 && *p == '%') {
+                dm_buffer_putc(out, '%');
+                break;
+            }
+            dm_buffer_vprintf(out, conversion, args); /* the rest the long way */
+            return;
         }
     }
 }
@@ -177,24 +176,47 @@ static void grow_names(dm_lang *lang)
     lang->name_capacity = capacity;
 }
 
-const char *dm_lang_intern(dm_lang *lang, const char *text, size_t length)
+/* Where the name is, or the free slot for it. */
+static uint32_t find_name(const dm_lang *lang, const char *text, size_t length, uint32_t hash)
 {
-    if (lang->name_count * 2 >= lang->name_capacity)
-        grow_names(lang);
-    uint32_t hash = (uint32_t)dm_hash64(text, length), mask = lang->name_capacity - 1;
-    uint32_t slot = hash & mask;
+    uint32_t mask = lang->name_capacity - 1, slot = hash & mask;
     for (; lang->names[slot] != NULL; slot = (slot + 1) & mask) {
         const dm_lang_name *name = lang->names[slot];
         if (name->hash == hash && name->length == length && memcmp(name->text, text, length) == 0)
-            return name->text;
+            break;
     }
+    return slot;
+}
+
+const dm_lang_name *dm_lang_intern_hashed(dm_lang *lang, const char *text, size_t length,
+                                          uint32_t hash)
+{
+    if (lang->common != NULL) {
+        const dm_lang *shared = &lang->common->lang;
+        const dm_lang_name *known = shared->names[find_name(shared, text, length, hash)];
+        if (known != NULL)
+            return known;
+    }
+    if (lang->name_count * 2 >= lang->name_capacity)
+        grow_names(lang);
+    uint32_t slot = find_name(lang, text, length, hash);
+    if (lang->names[slot] != NULL)
+        return lang->names[slot];
     dm_lang_name *name = dm_lang_alloc(lang, sizeof *name + length + 1);
     name->hash = hash;
     name->length = (uint32_t)length;
     memcpy(name->text, text, length);
     lang->names[slot] = name;
     lang->name_count++;
-    return name->text;
+    return name;
+}
+
+const char *dm_lang_intern(dm_lang *lang, const char *text, size_t length)
+{
+    uint32_t hash = DM_NAME_HASH;
+    for (size_t i = 0; i < length; i++)
+        hash = dm_lang_hash(hash, text[i]);
+    return dm_lang_intern_hashed(lang, text, length, hash)->text;
 }
 
 const char *dm_lang_intern_text(dm_lang *lang, const char *text)
@@ -209,10 +231,12 @@ dm_lang_source *dm_lang_add_source(dm_lang *lang, const char *name, const char *
     dm_lang_source *source = dm_lang_alloc(lang, sizeof *source);
     *source = (dm_lang_source){.name = name, .text = text, .size = size};
     if (lang->last_source == NULL) {
+        source->base = lang->common == NULL ? DM_POS_COMMON : 0;
         lang->sources = source;
     } else {
         const dm_lang_source *last = lang->last_source;
-        if (size > (size_t)UINT32_MAX - 16 - last->base - last->size)
+        size_t end = lang->common == NULL ? UINT32_MAX : DM_POS_COMMON;
+        if (size > end - 16 - last->base - last->size)
             dm_lang_bail(lang, "too much source text");
         source->base = last->base + (dm_pos)last->size + 1;
         lang->last_source->next = source;
@@ -223,13 +247,14 @@ dm_lang_source *dm_lang_add_source(dm_lang *lang, const char *name, const char *
 
 const dm_lang_source *dm_lang_find_source(const dm_lang *lang, dm_pos pos)
 {
-    const dm_lang_source *found = lang->sources;
-    for (const dm_lang_source *s = lang->sources; s != NULL && s->base <= pos; s = s->next)
+    bool shared = pos >= DM_POS_COMMON && pos != DM_POS_NONE && lang->common != NULL;
+    const dm_lang_source *found = shared ? lang->common->lang.sources : lang->sources;
+    for (const dm_lang_source *s = found; s != NULL && s->base <= pos; s = s->next)
         found = s;
     return found;
 }
 
-static void find_lines(dm_lang *lang, dm_lang_source *source)
+void dm_lang_find_lines(dm_lang *lang, dm_lang_source *source)
 {
     uint32_t count = 1;
     for (size_t i = 0; i < source->size; i++)
@@ -251,7 +276,7 @@ void dm_lang_locate(dm_lang *lang, dm_pos pos, const dm_lang_source **source, in
     if (s == NULL || pos == DM_POS_NONE)
         return;
     if (s->lines == NULL)
-        find_lines(lang, s);
+        dm_lang_find_lines(lang, s);
     uint32_t offset = pos - s->base, low = 0, high = s->line_count;
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;

@@ -6,6 +6,7 @@
  * constants    values       up       functions
  *
  *   context.c   memory, interned names, diagnostics: what every pass shares (this header)
+ *   common.h    what every compilation shares: known names, our own texts parsed
  *   ast.h       the syntax tree: one row per kind of node
  *   type.h      interned types          value.h    what is known while compiling
  *   ir.h        the IR: SSA values, structured control flow; ops.def has one row per operation
@@ -14,9 +15,9 @@
  *   exits.c     break, continue and return become plain data flow (before adjoint.c)
  *   compile.c   the list of passes: start reading there
  *
- * One compilation is one dm_lang: one arena, one thread, nothing shared. Passes report what is
- * wrong with dm_lang_error and go on; memory that runs out, or too many errors, leave through
- * dm_lang_bail (a longjmp to compile.c), so that no pass checks an allocation. */
+ * One compilation is one dm_lang: one arena, one thread; what is shared never changes. Passes
+ * report what is wrong with dm_lang_error and go on; memory that runs out, or too many errors,
+ * leave through dm_lang_bail (a longjmp to compile.c), so that no pass checks an allocation. */
 #ifndef DM_LANG_LANG_H
 #define DM_LANG_LANG_H
 
@@ -29,9 +30,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* AddressSanitizer watches every single allocation. */
+#if defined(__SANITIZE_ADDRESS__)
+#define DM_LANG_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define DM_LANG_ASAN 1
+#endif
+#endif
+
 /* A place in the input: an offset into all sources laid one after the other. */
 typedef uint32_t dm_pos;
 #define DM_POS_NONE UINT32_MAX
+#define DM_POS_COMMON 0xFF000000u /* from here on: texts of ours, see common.h */
 
 typedef struct dm_lang_source {
     const char *name;
@@ -60,16 +71,31 @@ typedef struct dm_diag {
 #define DM_LANG_SOURCE_MAX ((size_t)16 << 20)
 #define DM_LANG_MEMORY_MAX ((size_t)512 << 20)
 
-typedef struct dm_lang_name dm_lang_name;
+/* An interned name. What a name means everywhere is known to the common ones (common.h). */
+typedef struct dm_lang_name {
+    uint32_t hash, length;
+    const struct dm_known_name *known; /* what it is in Warp's namespace; NULL: nothing there */
+    uint8_t token;                     /* a keyword's dm_token_kind; 0: no keyword */
+    char text[];
+} dm_lang_name;
+
+static inline const dm_lang_name *dm_lang_name_of(const char *interned)
+{
+    return (const dm_lang_name *)(const void *)(interned - offsetof(dm_lang_name, text));
+}
+
+typedef struct dm_common dm_common;
 
 typedef struct dm_lang {
     dm_arena arena;
+    unsigned char *room, *room_end; /* zeroed bytes of the arena that are free */
     dm_lang_source *sources;
     dm_lang_source *last_source;
     dm_diag *diags, *last_diag;
     int error_count, warning_count;
-    dm_pos library_call;  /* where ours was called from, while library code is compiled */
-    dm_lang_name **names; /* hash table of interned names */
+    dm_pos library_call;     /* where ours was called from, while library code is compiled */
+    const dm_common *common; /* NULL: this is its own */
+    dm_lang_name **names;    /* hash table of interned names */
     uint32_t name_capacity, name_count;
     struct dm_type_table *types;
     dm_buffer scratch; /* of dm_lang_format */
@@ -77,16 +103,34 @@ typedef struct dm_lang {
     const char *bail_reason;
 } dm_lang;
 
+/* After it `common` is NULL when there is no memory; that is checked before parsing. */
 void dm_lang_init(dm_lang *lang);
+void dm_lang_init_plain(dm_lang *lang); /* without the common part: for making it */
 void dm_lang_deinit(dm_lang *lang);
 _Noreturn void dm_lang_bail(dm_lang *lang, const char *reason);
 
-/* Zeroed memory of this compilation; never NULL. */
-void *dm_lang_alloc(dm_lang *lang, size_t size);
+/* Zeroed memory of this compilation, aligned to 8 bytes; never NULL. */
+void *dm_lang_alloc_slow(dm_lang *lang, size_t size);
+static inline void *dm_lang_alloc(dm_lang *lang, size_t size)
+{
+    unsigned char *memory = lang->room;
+    if (size >= (size_t)(lang->room_end - memory))
+        return dm_lang_alloc_slow(lang, size);
+    lang->room = memory + (size + 7) / 8 * 8;
+    return memory;
+}
 void *dm_lang_alloc_array(dm_lang *lang, size_t count, size_t size);
 /* One pointer per distinct spelling: names are compared by address. */
 const char *dm_lang_intern(dm_lang *lang, const char *text, size_t length);
 const char *dm_lang_intern_text(dm_lang *lang, const char *text);
+/* With the hash worked out: start with DM_NAME_HASH, take in each byte. */
+#define DM_NAME_HASH 2166136261u
+static inline uint32_t dm_lang_hash(uint32_t hash, char c)
+{
+    return (hash ^ (unsigned char)c) * 16777619u;
+}
+const dm_lang_name *dm_lang_intern_hashed(dm_lang *lang, const char *text, size_t length,
+                                          uint32_t hash);
 /* printf for the few conversions that texts are made of (%s %d %c %lld %llu %.*s %%; others go the
  * long way): most of a compilation's time is writing text. */
 void dm_emit(dm_buffer *out, const char *format, ...) DM_PRINTF(2, 3);
@@ -109,6 +153,7 @@ void dm_lang_grow(dm_lang *lang, void **items, int count, int *capacity, size_t 
 
 /* The text must live as long as the compilation. */
 dm_lang_source *dm_lang_add_source(dm_lang *lang, const char *name, const char *text, size_t size);
+void dm_lang_find_lines(dm_lang *lang, dm_lang_source *source);
 const dm_lang_source *dm_lang_find_source(const dm_lang *lang, dm_pos pos);
 /* 1-based; the column counts bytes. */
 void dm_lang_locate(dm_lang *lang, dm_pos pos, const dm_lang_source **source, int *line,

@@ -31,15 +31,6 @@ static const struct {
 #undef X
 };
 
-static const struct {
-    const char *spelling;
-    uint8_t length, kind;
-} keywords[] = {
-#define X(name, spelling) {spelling, sizeof spelling - 1, DM_TOK_##name},
-    DM_TOKEN_KEYWORDS(X)
-#undef X
-};
-
 const char *dm_token_name(dm_token_kind kind)
 {
     switch (kind) {
@@ -320,14 +311,18 @@ static size_t utf8_length(const char *at, const char *end)
 static void lex_name(lexer *lx)
 {
     const char *start = lx->at;
+    uint32_t hash = DM_NAME_HASH;
     while (lx->at < lx->end && (starts_name(*lx->at) || is_digit(*lx->at))) {
-        size_t length = utf8_length(lx->at, lx->end);
-        if (length == 0) {
+        size_t bytes = utf8_length(lx->at, lx->end);
+        if (bytes == 0) {
             lx->at++;
             complain(lx, lx->at - 1, "the text must be UTF-8", "this byte is not UTF-8");
+            bytes = 1;
         } else {
-            lx->at += length;
+            lx->at += bytes;
         }
+        for (; bytes > 0; bytes--)
+            hash = dm_lang_hash(hash, lx->at[-(ptrdiff_t)bytes]);
     }
     size_t length = (size_t)(lx->at - start);
     bool raw, format;
@@ -336,14 +331,8 @@ static void lex_name(lexer *lx)
         lex_string(lx, start, raw, format);
         return;
     }
-    for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++) {
-        if (keywords[i].length == length && keywords[i].spelling[0] == *start &&
-            memcmp(keywords[i].spelling, start, length) == 0) {
-            add(lx, keywords[i].kind, start);
-            return;
-        }
-    }
-    add(lx, DM_TOK_NAME, start)->name = dm_lang_intern(lx->lang, start, length);
+    const dm_lang_name *name = dm_lang_intern_hashed(lx->lang, start, length, hash);
+    add(lx, name->token != 0 ? (dm_token_kind)name->token : DM_TOK_NAME, start)->name = name->text;
 }
 
 static void track_bracket(lexer *lx, char c)

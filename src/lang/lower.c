@@ -998,36 +998,16 @@ void dm_lower_custom_grad(dm_module_unit *module, const dm_ir_function *f, const
 
 /* ---- Adjoint expressions of builtins ---- */
 
-/* The text of a row is parsed once in a compilation. */
-static const dm_ast *adjoint_tree(dm_module_unit *module, const char *text)
-{
-    dm_lang *lang = module->lang;
-    dm_text_tree **slot = &module->trees[((uintptr_t)text >> 3) % DM_MODULE_TREES];
-    for (const dm_text_tree *t = *slot; t != NULL; t = t->next)
-        if (t->text == text)
-            return t->tree;
-    dm_lang_source *source = dm_lang_add_source(lang, "adjoint", text, strlen(text));
-    source->library = true;
-    dm_text_tree *made = dm_lang_alloc(lang, sizeof *made);
-    *made = (dm_text_tree){.text = text, .next = *slot};
-    made->tree = dm_lang_parse_expression(lang, source);
-    *slot = made;
-    return made->tree;
-}
-
-bool dm_lower_adjoint_text(dm_module_unit *module, dm_ir_builder *b, const char *text,
+bool dm_lower_adjoint_text(dm_module_unit *module, dm_ir_builder *b, const dm_ast *ast,
                            const char *const *names, const dm_val *values, int count,
                            const dm_type *wanted, dm_val *out)
 {
-    dm_lang *lang = module->lang;
-    const dm_ast *ast = adjoint_tree(module, text);
-    dm_lower *lw = dm_lang_alloc(lang, sizeof *lw);
+    dm_lower state, *lw = &state;
     start(lw, module, module->root, b->function);
     lw->b = *b;
     lw->weak = true;
     for (int i = 0; i < count; i++)
-        dm_lower_set(lw, dm_lower_variable(lw, dm_lang_intern_text(lang, names[i])),
-                     dm_lower_value_operand(values[i]));
+        dm_lower_set(lw, dm_lower_variable(lw, names[i]), dm_lower_value_operand(values[i]));
     if (!dm_lower_value(lw, ast, out))
         return false;
     const dm_ir_op *c = dm_ir_const(b->function, *out);

@@ -151,8 +151,9 @@ dm_ir_op *dm_lower_place_op(dm_lower *lw, dm_ir_kind kind, const dm_place *place
 bool dm_fold(dm_ir_builder *b, const dm_builtin *row, const dm_bind *bind, const dm_val *args,
              int count, dm_val *out);
 
-/* One expression of a builtin's adjoint, its names bound to values of the function being built. */
-bool dm_lower_adjoint_text(dm_module_unit *module, dm_ir_builder *b, const char *text,
+/* One expression of a builtin's adjoint, its names (interned) bound to values of the function being
+ * built. */
+bool dm_lower_adjoint_text(dm_module_unit *module, dm_ir_builder *b, const dm_ast *ast,
                            const char *const *names, const dm_val *values, int count,
                            const dm_type *wanted, dm_val *out);
 

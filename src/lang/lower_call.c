@@ -4,8 +4,6 @@
  * `specials`. See lower.h. */
 #include "lang/lower.h"
 
-#include "lang/library.h"
-
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,42 +32,27 @@ dm_scope *dm_module_library(dm_module_unit *module)
     return scope;
 }
 
-/* Where the functions of a name are: "def name(" at the margin. Scanned, not parsed: a compilation
- * parses only what it uses. */
-static const dm_value *library_function(dm_lower *lw, const char *name)
+/* The functions as values of this module, which keeps what they were compiled for. */
+static const dm_value *library_function(dm_lower *lw, const dm_library_function *library)
 {
     dm_module_unit *module = lw->module;
     dm_lang *lang = lw->lang;
     for (dm_library_found *found = module->library_found; found != NULL; found = found->next)
-        if (strcmp(found->name, name) == 0)
+        if (found->library == library)
             return found->value;
-    dm_value *head = NULL;
-    size_t length = strlen(name);
-    for (size_t t = 0; t < dm_library_text_count; t++) {
-        const char *text = dm_library_texts[t].text;
-        for (const char *at = text; (at = strstr(at, "\ndef ")) != NULL; at++) {
-            const char *start = at + 1;
-            if (strncmp(start + 4, name, length) != 0 || start[4 + length] != '(')
-                continue;
-            const char *end = strstr(start, "\n\n\n");
-            size_t size = end == NULL ? strlen(start) : (size_t)(end - start) + 1;
-            dm_lang_source *source =
-                dm_lang_add_source(lang, dm_library_texts[t].name, start, size);
-            source->library = true;
-            const dm_ast *tree = dm_lang_parse(lang, source);
-            dm_value *value = dm_value_new(lang, DM_VALUE_FUNCTION);
-            value->function = dm_lang_alloc(lang, sizeof *value->function);
-            *value->function = (dm_function_decl){.ast = tree->items[0],
-                                                  .scope = dm_module_library(module),
-                                                  .name = tree->items[0]->name,
-                                                  .is_library = true};
-            value->next = head;
-            head = value;
-        }
+    dm_value *head = NULL, **last = &head;
+    for (const dm_library_function *f = library; f != NULL; f = f->next) {
+        dm_value *value = dm_value_new(lang, DM_VALUE_FUNCTION);
+        value->function = dm_lang_alloc(lang, sizeof *value->function);
+        *value->function = (dm_function_decl){.ast = f->ast,
+                                              .scope = dm_module_library(module),
+                                              .name = f->ast->name,
+                                              .is_library = true};
+        *last = value;
+        last = (dm_value **)&value->next;
     }
     dm_library_found *kept = dm_lang_alloc(lang, sizeof *kept);
-    *kept = (dm_library_found){
-        .name = dm_lang_intern_text(lang, name), .value = head, .next = module->library_found};
+    *kept = (dm_library_found){.library = library, .value = head, .next = module->library_found};
     module->library_found = kept;
     return head;
 }
@@ -864,10 +847,7 @@ static bool bind_row(dm_lower *lw, const dm_builtin *row, const call *c, dm_val 
             continue;
         if (row->params[i].initial == NULL)
             return false;
-        const char *text = row->params[i].initial;
-        dm_lang_source *source = dm_lang_add_source(lw->lang, "default", text, strlen(text));
-        source->library = true;
-        if (!dm_lower_value(lw, dm_lang_parse_expression(lw->lang, source), &out[i]))
+        if (!dm_lower_value(lw, row->params[i].initial_tree, &out[i]))
             return false;
     }
     return true;
@@ -909,17 +889,28 @@ static dm_operand call_library(dm_lower *lw, const call *c, const dm_value *call
     return dm_lower_value_operand(dm_ir_field(&lw->b, result.value, 0));
 }
 
-static dm_operand call_builtin(dm_lower *lw, const call *c)
+int dm_lower_special(const char *name)
 {
     for (size_t i = 0; i < sizeof specials / sizeof specials[0]; i++)
-        if (strcmp(specials[i].name, c->name) == 0)
-            return specials[i].lower(lw, c);
-    const dm_builtin *row = dm_builtin_find(c->name);
-    if (row != NULL && (c->name[0] != '_' || lw->weak || lw->scope == lw->module->library))
-        return call_row(lw, c, row);
-    const dm_value *function = library_function(lw, c->name);
-    if (function != NULL)
-        return call_library(lw, c, function);
+        if (strcmp(specials[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+const char *dm_lower_special_name(int number)
+{
+    return (size_t)number < sizeof specials / sizeof specials[0] ? specials[number].name : NULL;
+}
+
+static dm_operand call_builtin(dm_lower *lw, const call *c, const dm_known_name *known)
+{
+    bool ours = lw->weak || lw->scope == lw->module->library;
+    if (known != NULL && known->special >= 0)
+        return specials[known->special].lower(lw, c);
+    if (known != NULL && known->row != NULL && (c->name[0] != '_' || ours))
+        return call_row(lw, c, known->row);
+    if (known != NULL && known->library != NULL)
+        return call_library(lw, c, library_function(lw, known->library));
     return dm_lower_error(lw, c->ast, NULL, "the builtin '%s' is not supported", c->name);
 }
 
@@ -1018,7 +1009,7 @@ dm_operand dm_lower_call(dm_lower *lw, const dm_ast *ast)
         return dm_lower_call_user(lw, ast, callee.known, args, names, count);
     case DM_VALUE_BUILTIN:
         c.name = callee.known->text;
-        return call_builtin(lw, &c);
+        return call_builtin(lw, &c, callee.known->known);
     case DM_VALUE_UNKNOWN:
         return dm_lower_error(lw, ast->a, NULL, "this cannot be called in a kernel: %s",
                               callee.known->text);

@@ -31,21 +31,21 @@ const dm_value *dm_value_type(dm_lang *lang, const dm_type *type)
     return value;
 }
 
-static const dm_value *text_value(dm_lang *lang, dm_value_kind kind, const char *text)
+const dm_value *dm_value_text(dm_lang *lang, dm_value_kind kind, const char *text)
 {
     dm_value *value = dm_value_new(lang, kind);
     value->text = text;
     return value;
 }
 
-static const dm_value *int_value(dm_lang *lang, int64_t integer)
+const dm_value *dm_value_int(dm_lang *lang, int64_t integer)
 {
     dm_value *value = dm_value_new(lang, DM_VALUE_INT);
     value->integer = integer;
     return value;
 }
 
-static const dm_value *real_value(dm_lang *lang, double real)
+const dm_value *dm_value_real(dm_lang *lang, double real)
 {
     dm_value *value = dm_value_new(lang, DM_VALUE_FLOAT);
     value->real = real;
@@ -224,7 +224,7 @@ dm_module_unit *dm_module_new(dm_lang *lang, const dm_ast *tree, const dm_module
     dm_module_unit *module = dm_lang_alloc(lang, sizeof *module);
     module->lang = lang;
     module->options = *options;
-    module->unknown = text_value(lang, DM_VALUE_UNKNOWN, "its value is not known here");
+    module->unknown = dm_value_text(lang, DM_VALUE_UNKNOWN, "its value is not known here");
     module->root = scope_new(lang, module, NULL);
     module->root->file = lang->sources == NULL ? NULL : lang->sources->name;
     for (int i = 0; i < options->define_count; i++) {
@@ -239,149 +239,7 @@ dm_module_unit *dm_module_new(dm_lang *lang, const dm_ast *tree, const dm_module
     return module;
 }
 
-/* ---- Warp's namespace ---- */
-
-static int scalar_by_name(const char *name)
-{
-    static const struct {
-        const char *name;
-        int scalar;
-    } names[] = {{"bool", DM_BOOL},   {"int8", DM_I8},           {"uint8", DM_U8},
-                 {"int16", DM_I16},   {"uint16", DM_U16},        {"int32", DM_I32},
-                 {"uint32", DM_U32},  {"int64", DM_I64},         {"uint64", DM_U64},
-                 {"float16", DM_F16}, {"float32", DM_F32},       {"float64", DM_F64},
-                 {"int", DM_I32},     {"float", DM_F32},         {"Float", DM_ANY_FLOAT},
-                 {"Int", DM_ANY_INT}, {"Scalar", DM_ANY_SCALAR}, {"byte", DM_U8},
-                 {"half", DM_F16},    {"double", DM_F64}};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(names[i].name, name) == 0)
-            return names[i].scalar;
-    return -1;
-}
-
-/* "" and "f" are float32, "d" float64 ...; -1 when it is no such letter. */
-static int scalar_by_letter(const char *text)
-{
-    static const char *const letters[] = {"",  "f",  "d", "h",  "b", "ub",
-                                          "s", "us", "i", "ui", "l", "ul"};
-    static const int scalars[] = {DM_F32, DM_F32, DM_F64, DM_F16, DM_I8,  DM_U8,
-                                  DM_I16, DM_U16, DM_I32, DM_U32, DM_I64, DM_U64};
-    for (size_t i = 0; i < sizeof letters / sizeof letters[0]; i++)
-        if (strcmp(letters[i], text) == 0)
-            return scalars[i];
-    return -1;
-}
-
-/* vec3, vec2d, mat33, mat22h, quatf, transform, spatial_vector ... */
-static const dm_type *numeric_by_name(dm_lang *lang, const char *name)
-{
-    int scalar;
-    if (strncmp(name, "vec", 3) == 0 && name[3] >= '2' && name[3] <= '4') {
-        scalar = scalar_by_letter(name + 4);
-        return scalar < 0 ? NULL : dm_type_vec(lang, name[3] - '0', (dm_scalar)scalar);
-    }
-    if (strncmp(name, "mat", 3) == 0 && name[3] >= '2' && name[3] <= '4' && name[4] == name[3]) {
-        scalar = scalar_by_letter(name + 5);
-        return scalar < 0 ? NULL
-                          : dm_type_mat(lang, name[3] - '0', name[3] - '0', (dm_scalar)scalar);
-    }
-    if (strncmp(name, "quat", 4) == 0 && (scalar = scalar_by_letter(name + 4)) >= 0)
-        return dm_type_quat(lang, (dm_scalar)scalar);
-    if (strncmp(name, "transform", 9) == 0 && (scalar = scalar_by_letter(name + 9)) >= 0)
-        return dm_type_transform(lang, (dm_scalar)scalar);
-    if (strncmp(name, "spatial_vector", 14) == 0 && (scalar = scalar_by_letter(name + 14)) >= 0)
-        return dm_type_vec(lang, 6, (dm_scalar)scalar);
-    if (strncmp(name, "spatial_matrix", 14) == 0 && (scalar = scalar_by_letter(name + 14)) >= 0)
-        return dm_type_mat(lang, 6, 6, (dm_scalar)scalar);
-    return NULL;
-}
-
-static const dm_value *math_constant(dm_lang *lang, const char *name)
-{
-    static const struct {
-        const char *name;
-        double value;
-    } constants[] = {{"pi", 3.14159265358979323846},
-                     {"PI", 3.14159265358979323846},
-                     {"e", 2.71828182845904523536},
-                     {"E", 2.71828182845904523536},
-                     {"tau", 6.28318530717958647692},
-                     {"TAU", 6.28318530717958647692},
-                     {"half_pi", 1.57079632679489661923},
-                     {"HALF_PI", 1.57079632679489661923},
-                     {"phi", 1.61803398874989484820},
-                     {"PHI", 1.61803398874989484820},
-                     {"ln2", 0.69314718055994530942},
-                     {"LN2", 0.69314718055994530942},
-                     {"ln10", 2.30258509299404568402},
-                     {"LN10", 2.30258509299404568402},
-                     {"log2e", 1.44269504088896340736},
-                     {"LOG2E", 1.44269504088896340736},
-                     {"log10e", 0.43429448190325182765},
-                     {"LOG10E", 0.43429448190325182765},
-                     {"inf", INFINITY},
-                     {"INF", INFINITY},
-                     {"nan", NAN},
-                     {"NAN", NAN}};
-    for (size_t i = 0; i < sizeof constants / sizeof constants[0]; i++)
-        if (strcmp(constants[i].name, name) == 0)
-            return real_value(lang, constants[i].value);
-    return NULL;
-}
-
-static bool is_generic_class(const char *name)
-{
-    static const char *const names[] = {"array",          "array1d",
-                                        "array2d",        "array3d",
-                                        "array4d",        "vec",
-                                        "vector",         "mat",
-                                        "matrix",         "quaternion",
-                                        "transformation", "indexedarray",
-                                        "indexedarray1d", "indexedarray2d",
-                                        "indexedarray3d", "indexedarray4d",
-                                        "tuple",          "Tuple",
-                                        "Sequence",       "ref"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
-}
-
-static const dm_value *warp_member(dm_scope *scope, const char *name)
-{
-    dm_lang *lang = scope->lang;
-    int scalar = scalar_by_name(name);
-    if (scalar >= 0)
-        return dm_value_type(lang, dm_type_scalar(lang, (dm_scalar)scalar));
-    const dm_type *type = numeric_by_name(lang, name);
-    if (type != NULL)
-        return dm_value_type(lang, type);
-    const dm_value *constant = math_constant(lang, name);
-    if (constant != NULL)
-        return constant;
-    if (strcmp(name, "types") == 0 || strcmp(name, "math") == 0 || strcmp(name, "constants") == 0)
-        return text_value(lang, DM_VALUE_MODULE, "warp");
-    if (is_generic_class(name))
-        return text_value(lang, DM_VALUE_GENERIC_CLASS, name);
-    return text_value(lang, DM_VALUE_BUILTIN, name);
-}
-
-/* Python's own names. */
-static const dm_value *python_builtin(dm_scope *scope, const char *name)
-{
-    static const char *const names[] = {"range",      "len",   "min", "max",      "abs",
-                                        "round",      "print", "pow", "zip",      "enumerate",
-                                        "isinstance", "type",  "sum", "reversed", "str"};
-    dm_lang *lang = scope->lang;
-    if (strcmp(name, "int") == 0 || strcmp(name, "float") == 0 || strcmp(name, "bool") == 0)
-        return dm_value_type(lang, dm_type_scalar(lang, (dm_scalar)scalar_by_name(name)));
-    if (strcmp(name, "tuple") == 0)
-        return text_value(lang, DM_VALUE_GENERIC_CLASS, name);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(names[i], name) == 0)
-            return text_value(lang, DM_VALUE_BUILTIN, names[i]);
-    return NULL;
-}
+/* ---- Members ---- */
 
 const dm_value *dm_value_member(dm_scope *scope, const dm_value *value, const char *name)
 {
@@ -398,7 +256,7 @@ const dm_value *dm_value_member(dm_scope *scope, const dm_value *value, const ch
         if (strcmp(name, "_wp_scalar_type_") == 0 || strcmp(name, "dtype") == 0)
             return dm_value_type(lang, dm_type_scalar(lang, (dm_scalar)value->type->scalar));
         if (strcmp(name, "_length_") == 0)
-            return int_value(lang, dm_type_components(value->type));
+            return dm_value_int(lang, dm_type_components(value->type));
     }
     if (value->kind == DM_VALUE_TYPE && value->type->kind == DM_TYPE_ARRAY &&
         strcmp(name, "dtype") == 0)
@@ -410,22 +268,8 @@ const dm_value *dm_value_member(dm_scope *scope, const dm_value *value, const ch
             return value;
         return NULL;
     }
-    if (strcmp(value->text, "warp") == 0)
-        return warp_member(scope, name);
-    if (strcmp(value->text, "math") == 0 || strcmp(value->text, "numpy") == 0) {
-        const dm_value *constant = math_constant(lang, name);
-        if (constant != NULL)
-            return constant;
-        int scalar = scalar_by_name(name);
-        if (value->text[0] == 'n' && scalar >= 0)
-            return dm_value_type(lang, dm_type_scalar(lang, (dm_scalar)scalar));
-        return text_value(lang, DM_VALUE_BUILTIN, dm_lang_format(lang, "%s.%s", value->text, name));
-    }
-    if (strcmp(value->text, "typing") == 0)
-        return strcmp(name, "Any") == 0 ? dm_value_type(lang, lang->types->any)
-               : is_generic_class(name) ? text_value(lang, DM_VALUE_GENERIC_CLASS, name)
-                                        : NULL;
-    return NULL;
+    return strcmp(value->text, "warp") == 0 ? dm_namespace_warp(lang, name)
+                                            : dm_namespace_other(lang, value->text, name);
 }
 
 bool dm_ast_decorated(dm_scope *scope, const dm_ast *ast, const char *name, const dm_ast **call)
@@ -569,11 +413,11 @@ static const dm_value *imported_name(dm_scope *scope, const char *dotted, const 
 static const dm_value *import_value(dm_scope *scope, const char *module)
 {
     if (strncmp(module, "warp", 4) == 0 && (module[4] == '\0' || strcmp(module, "warp.types") == 0))
-        return text_value(scope->lang, DM_VALUE_MODULE, "warp");
+        return dm_value_text(scope->lang, DM_VALUE_MODULE, "warp");
     if (strcmp(module, "numpy") == 0 || strcmp(module, "math") == 0)
-        return text_value(scope->lang, DM_VALUE_MODULE, module);
+        return dm_value_text(scope->lang, DM_VALUE_MODULE, module);
     if (strcmp(module, "typing") == 0 || strcmp(module, "typing_extensions") == 0)
-        return text_value(scope->lang, DM_VALUE_MODULE, "typing");
+        return dm_value_text(scope->lang, DM_VALUE_MODULE, "typing");
     return module_value(scope, module);
 }
 
@@ -799,7 +643,7 @@ static const dm_value *int_binary(dm_scope *scope, dm_token_kind op, int64_t a, 
         bad = __builtin_mul_overflow(a, b, &result);
         break;
     case DM_TOK_SLASH:
-        return b == 0 ? unknown(scope) : real_value(lang, (double)a / (double)b);
+        return b == 0 ? unknown(scope) : dm_value_real(lang, (double)a / (double)b);
     case DM_TOK_DOUBLESLASH:
         bad = b == 0 || b == -1;
         result =
@@ -838,7 +682,7 @@ static const dm_value *int_binary(dm_scope *scope, dm_token_kind op, int64_t a, 
         bad = true;
         break;
     }
-    return bad ? unknown(scope) : int_value(lang, result);
+    return bad ? unknown(scope) : dm_value_int(lang, result);
 }
 
 static const dm_value *eval_binary(dm_scope *scope, const dm_ast *ast, int depth)
@@ -853,15 +697,15 @@ static const dm_value *eval_binary(dm_scope *scope, const dm_ast *ast, int depth
         return unknown(scope);
     switch (ast->op) {
     case DM_TOK_PLUS:
-        return real_value(scope->lang, x + y);
+        return dm_value_real(scope->lang, x + y);
     case DM_TOK_MINUS:
-        return real_value(scope->lang, x - y);
+        return dm_value_real(scope->lang, x - y);
     case DM_TOK_STAR:
-        return real_value(scope->lang, x * y);
+        return dm_value_real(scope->lang, x * y);
     case DM_TOK_SLASH:
-        return y == 0 ? unknown(scope) : real_value(scope->lang, x / y);
+        return y == 0 ? unknown(scope) : dm_value_real(scope->lang, x / y);
     case DM_TOK_DOUBLESTAR:
-        return real_value(scope->lang, pow(x, y));
+        return dm_value_real(scope->lang, pow(x, y));
     default:
         return unknown(scope);
     }
@@ -871,11 +715,11 @@ static const dm_value *eval_unary(dm_scope *scope, const dm_ast *ast, int depth)
 {
     const dm_value *a = eval_depth(scope, ast->a, depth);
     if (ast->op == DM_TOK_MINUS && a->kind == DM_VALUE_INT && a->integer != INT64_MIN)
-        return int_value(scope->lang, -a->integer);
+        return dm_value_int(scope->lang, -a->integer);
     if (ast->op == DM_TOK_MINUS && a->kind == DM_VALUE_FLOAT)
-        return real_value(scope->lang, -a->real);
+        return dm_value_real(scope->lang, -a->real);
     if (ast->op == DM_TOK_TILDE && a->kind == DM_VALUE_INT)
-        return int_value(scope->lang, ~a->integer);
+        return dm_value_int(scope->lang, ~a->integer);
     if (ast->op == DM_TOK_NOT && (a->kind == DM_VALUE_INT || a->kind == DM_VALUE_BOOL)) {
         dm_value *value = dm_value_new(scope->lang, DM_VALUE_BOOL);
         value->integer = a->integer == 0;
@@ -956,17 +800,17 @@ static const dm_value *eval_depth(dm_scope *scope, const dm_ast *ast, int depth)
         made->integer = (int64_t)ast->integer;
         return made;
     case DM_AST_INT:
-        return int_value(lang, (int64_t)ast->integer);
+        return dm_value_int(lang, (int64_t)ast->integer);
     case DM_AST_FLOAT:
-        return real_value(lang, ast->real);
+        return dm_value_real(lang, ast->real);
     case DM_AST_STRING:
-        return text_value(lang, DM_VALUE_STRING, ast->name);
+        return dm_value_text(lang, DM_VALUE_STRING, ast->name);
     case DM_AST_NAME: {
         const dm_value *value = dm_scope_lookup(scope, ast->name, ast->pos);
         if (value == NULL && scope == scope->module->library) /* ours leave "wp." out */
-            value = warp_member(scope, ast->name);
+            value = dm_namespace_warp(lang, ast->name);
         if (value == NULL)
-            value = python_builtin(scope, ast->name);
+            value = dm_namespace_python(lang, ast->name);
         if (value == NULL && strcmp(ast->name, "Any") == 0)
             value = dm_value_type(lang, lang->types->any);
         return value == NULL ? unknown(scope) : value;
@@ -1111,7 +955,7 @@ static const dm_value *scalar_constant(dm_scope *scope, const dm_type *type, con
         return unknown(scope);
     bool python = call->count == 1 && call->args[0]->kind != DM_VALUE_SCALAR;
     if (python && type->scalar == DM_F32)
-        return real_value(scope->lang, number);
+        return dm_value_real(scope->lang, number);
     dm_value *value = dm_value_new(scope->lang, DM_VALUE_SCALAR);
     value->type = type;
     if (dm_type_is_float(type))
@@ -1171,9 +1015,9 @@ static const dm_value *python_call(dm_scope *scope, const char *name, const call
         return unknown(scope);
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
         if (strcmp(functions[i].name, dot + 1) == 0)
-            return real_value(scope->lang, functions[i].function == NULL
-                                               ? x * 0.017453292519943295
-                                               : functions[i].function(x));
+            return dm_value_real(scope->lang, functions[i].function == NULL
+                                                  ? x * 0.017453292519943295
+                                                  : functions[i].function(x));
     return unknown(scope);
 }
 

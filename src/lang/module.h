@@ -3,6 +3,7 @@
 #ifndef DM_LANG_MODULE_H
 #define DM_LANG_MODULE_H
 
+#include "lang/common.h"
 #include "lang/ir.h"
 #include "lang/value.h"
 
@@ -19,8 +20,8 @@ typedef struct dm_module_options {
 
 /* A function of our library, once it was asked for. */
 typedef struct dm_library_found {
-    const char *name;
-    const dm_value *value; /* NULL: there is none */
+    const dm_library_function *library;
+    const dm_value *value;
     struct dm_library_found *next;
 } dm_library_found;
 
@@ -33,14 +34,6 @@ typedef struct dm_custom {
     dm_function_decl *decl; /* is_replay: made when first used */
     struct dm_custom *next;
 } dm_custom;
-
-/* An expression of ours, parsed. */
-typedef struct dm_text_tree {
-    const char *text;
-    const dm_ast *tree;
-    struct dm_text_tree *next;
-} dm_text_tree;
-#define DM_MODULE_TREES 64
 
 /* A file that was imported. */
 typedef struct dm_imported {
@@ -63,7 +56,6 @@ typedef struct dm_lang_module {
     int import_count;
     bool starring;  /* a starred import is being searched */
     bool importing; /* kernels of other files are not this one's */
-    dm_text_tree *trees[DM_MODULE_TREES];
     dm_library_found *library_found;
     dm_scope *library; /* our own functions in the dialect; NULL until one is needed */
     const dm_value *unknown;
@@ -90,6 +82,15 @@ dm_scope *dm_module_library(dm_module_unit *module);
 
 dm_value *dm_value_new(dm_lang *lang, dm_value_kind kind);
 const dm_value *dm_value_type(dm_lang *lang, const dm_type *type);
+const dm_value *dm_value_text(dm_lang *lang, dm_value_kind kind, const char *text);
+const dm_value *dm_value_int(dm_lang *lang, int64_t integer);
+const dm_value *dm_value_real(dm_lang *lang, double real);
+
+/* Names of Warp, of Python itself and of the modules math, numpy and typing (namespace.c). `name`
+ * is interned. The last two give NULL when there is no such name. */
+const dm_value *dm_namespace_warp(dm_lang *lang, const char *name);
+const dm_value *dm_namespace_python(dm_lang *lang, const char *name);
+const dm_value *dm_namespace_other(dm_lang *lang, const char *module, const char *name);
 
 /* Compile a function for these argument types, or find it; NULL after an error. */
 dm_ir_function *dm_lower_function(dm_module_unit *module, dm_function_decl *decl,

@@ -57,7 +57,8 @@ struct dm_value {
     const double *numbers; /* NUMBERS, row-major */
     const dm_value *const *items;
     int count;
-    const dm_value *next; /* FUNCTION: another overload */
+    const dm_value *next;              /* FUNCTION: another overload */
+    const struct dm_known_name *known; /* BUILTIN: what it is; NULL: nothing of ours */
 };
 
 typedef enum dm_binding_state { DM_BINDING_NEW, DM_BINDING_BUSY, DM_BINDING_DONE } dm_binding_state;

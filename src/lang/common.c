@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* common.c - makes what common.h describes. */
+#include "lang/common.h"
+
+#include "lang/library.h"
+
+#include <pthread.h>
+#include <string.h>
+
+static dm_common common;
+static bool made;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static const dm_lang_name *name_of(const char *text)
+{
+    return dm_lang_name_of(dm_lang_intern_text(&common.lang, text));
+}
+
+static void add_keywords(void)
+{
+    static const struct {
+        const char *spelling;
+        uint8_t kind;
+    } keywords[] = {
+#define X(name, spelling) {spelling, DM_TOK_##name},
+        DM_TOKEN_KEYWORDS(X)
+#undef X
+    };
+    for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++)
+        ((dm_lang_name *)name_of(keywords[i].spelling))->token = keywords[i].kind;
+}
+
+/* What the name means, in the name; made when new. */
+static dm_known_name *know(const char *text)
+{
+    dm_lang_name *name = (dm_lang_name *)name_of(text);
+    if (name->known == NULL) {
+        dm_known_name *known = dm_lang_alloc(&common.lang, sizeof *known);
+        *known = dm_namespace_read(text);
+        known->special = dm_lower_special(text);
+        known->row = dm_builtin_find(text);
+        name->known = known;
+    }
+    return (dm_known_name *)name->known;
+}
+
+static void know_one(void *context, const char *text)
+{
+    (void)context;
+    know(text);
+}
+
+/* Functions start with "def name(" at the margin and end before two blank lines. */
+static void add_library(const dm_library_text *file)
+{
+    dm_lang *lang = &common.lang;
+    for (const char *at = file->text; (at = strstr(at, "\ndef ")) != NULL; at++) {
+        const char *start = at + 1, *end = strstr(start, "\n\n\n");
+        size_t size = end == NULL ? strlen(start) : (size_t)(end - start) + 1;
+        dm_lang_source *source = dm_lang_add_source(lang, file->name, start, size);
+        source->library = true;
+        const dm_ast *tree = dm_lang_parse(lang, source);
+        dm_library_function *function = dm_lang_alloc(lang, sizeof *function);
+        dm_known_name *known = know(tree->items[0]->name);
+        *function = (dm_library_function){.ast = tree->items[0], .next = known->library};
+        known->library = function; /* later ones first, as overloads of the program */
+    }
+}
+
+static void make(void)
+{
+    dm_lang *lang = &common.lang;
+    dm_lang_init_plain(lang);
+    if (setjmp(lang->bail) != 0) {
+        dm_lang_deinit(lang);
+        return;
+    }
+    add_keywords();
+    int count;
+    const dm_builtin *rows = dm_builtin_rows(&count);
+    for (int i = 0; i < count; i++)
+        know(rows[i].name);
+    dm_namespace_names(know_one, NULL);
+    for (int i = 0; dm_lower_special_name(i) != NULL; i++)
+        know(dm_lower_special_name(i));
+    dm_builtin_parse(lang);
+    for (size_t i = 0; i < dm_library_text_count; i++)
+        add_library(&dm_library_texts[i]);
+    /* Later nothing may be changed, line tables included. */
+    for (dm_lang_source *s = lang->sources; s != NULL; s = s->next)
+        dm_lang_find_lines(lang, s);
+    made = lang->error_count == 0;
+}
+
+const dm_common *dm_common_get(void)
+{
+    pthread_once(&once, make);
+    return made ? &common : NULL;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* common.h - what all compilations share: made once for the process, then only read, by any number
+ * of threads.
+ *
+ *   names      keywords, what Warp's namespace holds, parameters of builtins: interned, with what
+ *              each means, so that a compilation finds it by one look at the name
+ *   trees      the texts of ours: adjoint expressions of rows, functions of library/
+ *
+ * A compilation's own names and trees lie in its arena; where a name is known here it is this one,
+ * so that names are still compared by address. Places in our texts start at DM_POS_COMMON. */
+#ifndef DM_LANG_COMMON_H
+#define DM_LANG_COMMON_H
+
+#include "lang/ast.h"
+#include "lang/builtins.h"
+
+typedef struct dm_library_function {
+    const dm_ast *ast;
+    const struct dm_library_function *next; /* overload */
+} dm_library_function;
+
+typedef enum dm_known_kind {
+    DM_KNOWN_BUILTIN, /* row, special, library: what it is; all empty: not supported */
+    DM_KNOWN_SCALAR,  /* scalar */
+    DM_KNOWN_NUMERIC, /* type_kind, rows, cols, scalar */
+    DM_KNOWN_NUMBER,  /* real */
+    DM_KNOWN_MODULE,  /* wp.types, wp.math: the namespace itself */
+    DM_KNOWN_GENERIC, /* array, vec ...: a type that needs arguments */
+} dm_known_kind;
+
+/* What `wp.name` is. */
+typedef struct dm_known_name {
+    uint8_t kind, type_kind, scalar, rows, cols;
+    bool python; /* a name of Python's own, without "wp." */
+    int special; /* number in the table of lower_call.c; -1: none */
+    double real;
+    const dm_builtin *row; /* the first overload */
+    const dm_library_function *library;
+} dm_known_name;
+
+struct dm_common {
+    dm_lang lang; /* its names and sources */
+};
+
+/* NULL when there is no memory for it. */
+const dm_common *dm_common_get(void);
+
+/* What the name is in Warp's namespace (namespace.c); for the table above. */
+dm_known_name dm_namespace_read(const char *name);
+/* Calls `each` with every name that the namespace has, other than builtins. */
+void dm_namespace_names(void (*each)(void *context, const char *name), void *context);
+/* The number of a builtin with a handler of its own, -1 when it has none. */
+int dm_lower_special(const char *name);
+const char *dm_lower_special_name(int number); /* NULL behind the last */
+/* Parse the adjoints and defaults of all rows. */
+void dm_builtin_parse(dm_lang *lang);
+
+#endif
