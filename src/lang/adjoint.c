@@ -146,16 +146,13 @@ static dm_val call_row(adjoint *a, const char *name, const dm_val *args, int cou
     const dm_type *types[DM_BUILTIN_PARAMS_MAX];
     for (int i = 0; i < count; i++)
         types[i] = a->b.function->values[args[i]].type;
-    dm_bind *bind = dm_lang_alloc(a->lang, sizeof *bind);
-    const dm_builtin *row = dm_builtin_find(name);
-    while (row != NULL && !dm_builtin_match(a->lang, row, types, count, bind))
-        row = row->next;
-    assert(row != NULL);
+    const dm_bind *bind = dm_builtin_bind(a->lang, dm_builtin_find(name), types, count);
+    assert(bind != NULL);
     dm_val folded;
-    if (dm_fold(&a->b, row, bind, args, count, &folded))
+    if (dm_fold(&a->b, bind, args, count, &folded))
         return folded;
     dm_ir_op *op = dm_ir_op_new(&a->b, DM_IR_CALL, args, count, bind->result);
-    op->row = row;
+    op->row = bind->row;
     op->bind = bind;
     return op->result;
 }
@@ -1273,6 +1270,7 @@ dm_ir_function *dm_adjoint(dm_module_unit *module, dm_ir_function *f)
     int errors = lang->error_count;
     const dm_ir_function *plain = dm_ir_without_exits(lang, f);
     dm_ir_function *made = dm_ir_function_new(lang, f->name);
+    dm_ir_reserve(made, 4 * plain->value_count + 8);
     made->role = f->role;
     made->is_backward = made->has_effects = true;
     made->tid_count = f->tid_count;

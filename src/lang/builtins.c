@@ -318,9 +318,46 @@ static bool class_holds(char letter, dm_scalar scalar)
     }
 }
 
+static int type_slot(char letter)
+{
+    switch (letter) {
+    case 'F':
+        return 0;
+    case 'S':
+        return 1;
+    case 'I':
+        return 2;
+    case 'B':
+        return 3;
+    case 'X':
+        return 4;
+    case 'Y':
+        return 5;
+    default:
+        return -1;
+    }
+}
+
+static int number_slot(char letter)
+{
+    return letter == 'N' ? 0 : letter == 'R' ? 1 : letter == 'C' ? 2 : letter == 'K' ? 3 : -1;
+}
+
+const dm_type *dm_bind_type(const dm_bind *bind, char letter)
+{
+    int slot = type_slot(letter);
+    return slot < 0 ? NULL : bind->types[slot];
+}
+
+int dm_bind_number(const dm_bind *bind, char letter)
+{
+    int slot = number_slot(letter);
+    return slot < 0 ? 0 : bind->numbers[slot];
+}
+
 static bool bind_type(dm_bind *bind, char letter, const dm_type *type)
 {
-    const dm_type **slot = &bind->types[letter - 'A'];
+    const dm_type **slot = &bind->types[type_slot(letter)];
     if (*slot == NULL)
         *slot = type;
     return *slot == type;
@@ -330,7 +367,7 @@ static bool bind_length(dm_bind *bind, char name, int number, int length)
 {
     if (name == 0)
         return number == length;
-    int *slot = &bind->numbers[name - 'A'];
+    int *slot = &bind->numbers[number_slot(name)];
     if (*slot == 0)
         *slot = length;
     return *slot == length;
@@ -376,14 +413,14 @@ static const dm_type *result_type(dm_lang *lang, const dm_pattern *p, const dm_b
 {
     dm_scalar scalar = (dm_scalar)p->fixed;
     if (p->scalar != 0)
-        scalar = (dm_scalar)bind->types[p->scalar - 'A']->scalar;
-    int height = p->rows_name == 0 ? p->rows : bind->numbers[p->rows_name - 'A'];
-    int width = p->cols_name == 0 ? p->cols : bind->numbers[p->cols_name - 'A'];
+        scalar = (dm_scalar)dm_bind_type(bind, p->scalar)->scalar;
+    int height = p->rows_name == 0 ? p->rows : dm_bind_number(bind, p->rows_name);
+    int width = p->cols_name == 0 ? p->cols : dm_bind_number(bind, p->cols_name);
     switch (p->kind) {
     case DM_TYPE_NONE:
         return lang->types->none;
     case DM_TYPE_ANY:
-        return bind->types[p->element - 'A'];
+        return dm_bind_type(bind, p->element);
     case DM_TYPE_VEC:
         return dm_type_vec(lang, height, scalar);
     case DM_TYPE_MAT:
@@ -397,17 +434,42 @@ static const dm_type *result_type(dm_lang *lang, const dm_pattern *p, const dm_b
     }
 }
 
-bool dm_builtin_match(dm_lang *lang, const dm_builtin *row, const dm_type *const *args, int count,
+static bool match_row(dm_lang *lang, const dm_builtin *row, const dm_type *const *args, int count,
                       dm_bind *bind)
 {
     if (count != row->param_count)
         return false;
-    memset(bind, 0, sizeof *bind);
-    for (int i = 0; i < count; i++) {
-        bind->args[i] = args[i];
+    memset(bind->types, 0, sizeof bind->types);
+    memset(bind->numbers, 0, sizeof bind->numbers);
+    for (int i = 0; i < count; i++)
         if (!match(lang, &row->params[i].pattern, args[i], bind))
             return false;
-    }
+    bind->row = row;
     bind->result = result_type(lang, &row->result, bind);
     return true;
+}
+
+const dm_bind *dm_builtin_bind(dm_lang *lang, const dm_builtin *first, const dm_type *const *args,
+                               int count)
+{
+    uint32_t hash = (uint32_t)(first - rows);
+    for (int i = 0; i < count; i++)
+        hash = hash * 31 + (uint32_t)args[i]->number;
+    dm_bind **slot = &lang->binds[(hash ^ hash >> 6) % DM_LANG_BINDS];
+    for (const dm_bind *b = *slot; b != NULL; b = b->next)
+        if (b->first == first && b->count == count &&
+            (count == 0 || memcmp(b->args, args, (size_t)count * sizeof *args) == 0))
+            return b;
+    dm_bind found = {.first = first, .count = count, .next = *slot};
+    for (const dm_builtin *row = first; row != NULL; row = row->next) {
+        if (!match_row(lang, row, args, count, &found))
+            continue;
+        dm_bind *kept = dm_lang_alloc(lang, sizeof *kept + (size_t)count * sizeof *args);
+        *kept = found;
+        if (count > 0)
+            memcpy(kept->args, args, (size_t)count * sizeof *args);
+        *slot = kept;
+        return kept;
+    }
+    return NULL;
 }

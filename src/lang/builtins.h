@@ -39,7 +39,6 @@
 #include "lang/ir.h"
 
 #define DM_BUILTIN_PARAMS_MAX 12
-#define DM_BUILTIN_VARS 26
 #define DM_MENTIONS_RET (1u << DM_BUILTIN_PARAMS_MAX)
 
 /* A parsed pattern. */
@@ -74,20 +73,36 @@ typedef struct dm_builtin {
     struct dm_builtin *next; /* overload */
 } dm_builtin;
 
-/* What the letters stand for in one call. */
-typedef struct dm_bind {
-    const dm_type *types[DM_BUILTIN_VARS]; /* F I S B X ... */
-    int numbers[DM_BUILTIN_VARS];          /* N R C K */
-    const dm_type *args[DM_BUILTIN_PARAMS_MAX];
+#define DM_BIND_TYPES 6   /* F I S B X Y */
+#define DM_BIND_NUMBERS 4 /* N R C K */
+
+/* A row with what its letters stand for: one object for each list of argument types in a
+ * compilation. */
+typedef struct dm_bind dm_bind;
+struct dm_bind {
+    const dm_builtin *first; /* the overload that the search began with */
+    const dm_builtin *row;
+    const dm_type *types[DM_BIND_TYPES];
+    int numbers[DM_BIND_NUMBERS];
     const dm_type *result;
-} dm_bind;
+    dm_bind *next; /* in the table */
+    /* the helper function in the text being printed, see print_help.c */
+    const struct dm_printer *helper_of;
+    const char *helper;
+    int count;
+    const dm_type *args[];
+};
+
+/* The type or number that a letter stands for; NULL, 0: none. */
+const dm_type *dm_bind_type(const dm_bind *bind, char letter);
+int dm_bind_number(const dm_bind *bind, char letter);
 
 /* The first row of a name (through `next` its overloads), or NULL. */
 const dm_builtin *dm_builtin_find(const char *name);
 /* All rows, for listings and tests. */
 const dm_builtin *dm_builtin_rows(int *count);
-/* Does a row take these arguments? Fills `bind`. */
-bool dm_builtin_match(dm_lang *lang, const dm_builtin *row, const dm_type *const *args, int count,
-                      dm_bind *bind);
+/* The first row from `first` on that takes these arguments; NULL: none does. */
+const dm_bind *dm_builtin_bind(dm_lang *lang, const dm_builtin *first, const dm_type *const *args,
+                               int count);
 
 #endif

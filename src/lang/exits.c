@@ -118,13 +118,10 @@ static dm_val call(pass *p, const char *name, dm_val x, dm_val y)
 {
     const dm_type *types[] = {p->b.function->values[x].type, p->b.function->values[y].type};
     dm_val args[] = {x, y};
-    dm_bind *bind = dm_lang_alloc(p->b.lang, sizeof *bind);
-    const dm_builtin *row = dm_builtin_find(name);
-    while (row != NULL && !dm_builtin_match(p->b.lang, row, types, 2, bind))
-        row = row->next;
-    assert(row != NULL);
+    const dm_bind *bind = dm_builtin_bind(p->b.lang, dm_builtin_find(name), types, 2);
+    assert(bind != NULL);
     dm_ir_op *op = dm_ir_op_new(&p->b, DM_IR_CALL, args, 2, bind->result);
-    op->row = row;
+    op->row = bind->row;
     op->bind = bind;
     return op->result;
 }
@@ -454,13 +451,10 @@ static dm_val convert_loop(pass *p, const dm_ir_op *op, dm_val *result)
     dm_val cleared = dm_ir_int(&p->b, i32(p), GO_ON);
     dm_val where_args[] = {leaves, o.values[0], cleared};
     const dm_type *where_types[] = {dm_type_scalar(p->b.lang, DM_BOOL), i32(p), i32(p)};
-    dm_bind *bind = dm_lang_alloc(p->b.lang, sizeof *bind);
-    const dm_builtin *row = dm_builtin_find("where");
-    bool matched = dm_builtin_match(p->b.lang, row, where_types, 3, bind);
-    assert(matched);
-    (void)matched;
+    const dm_bind *bind = dm_builtin_bind(p->b.lang, dm_builtin_find("where"), where_types, 3);
+    assert(bind != NULL);
     dm_ir_op *select = dm_ir_op_new(&p->b, DM_IR_CALL, where_args, 3, i32(p));
-    select->row = row;
+    select->row = bind->row;
     select->bind = bind;
     next[0] = select->result;
     if (is_for)
@@ -525,6 +519,7 @@ static outcome convert_rest(pass *p, const context *c, const dm_ir_block *block,
 dm_ir_function *dm_ir_without_exits(dm_lang *lang, const dm_ir_function *f)
 {
     dm_ir_function *made = dm_ir_function_new(lang, f->name);
+    dm_ir_reserve(made, f->value_count + 8);
     made->role = f->role;
     made->pos = f->pos;
     made->result = f->result;

@@ -107,9 +107,9 @@ static bool fold_unary(dm_ir_builder *b, const char *name, const dm_type *type, 
     return true;
 }
 
-bool dm_fold(dm_ir_builder *b, const dm_builtin *row, const dm_bind *bind, const dm_val *args,
-             int count, dm_val *out)
+bool dm_fold(dm_ir_builder *b, const dm_bind *bind, const dm_val *args, int count, dm_val *out)
 {
+    const dm_builtin *row = bind->row;
     const dm_ir_function *f = b->function;
     if (count < 1 || bind->args[0]->kind != DM_TYPE_SCALAR)
         return false;
@@ -121,6 +121,8 @@ bool dm_fold(dm_ir_builder *b, const dm_builtin *row, const dm_bind *bind, const
         return folded;
     }
     const dm_ir_op *y = count == 2 ? dm_ir_const(f, args[1]) : NULL;
+    if (x == NULL && y == NULL)
+        return false;
     if (strcmp(row->name, "where") == 0 && x != NULL) {
         *out =
             (dm_type_is_float(bind->args[0]) ? x->real != 0 : x->integer != 0) ? args[1] : args[2];

@@ -32,6 +32,12 @@ dm_ir_function *dm_ir_function_new(dm_lang *lang, const char *name)
     return f;
 }
 
+void dm_ir_reserve(dm_ir_function *f, int values)
+{
+    f->values = dm_lang_alloc_array(f->lang, (size_t)values, sizeof *f->values);
+    f->value_capacity = values;
+}
+
 dm_ir_block *dm_ir_block_new(dm_lang *lang)
 {
     return dm_lang_alloc(lang, sizeof(dm_ir_block));
@@ -63,7 +69,7 @@ void dm_ir_append(dm_lang *lang, dm_ir_block *block, dm_ir_op *op)
 dm_ir_op *dm_ir_op_new(dm_ir_builder *b, dm_ir_kind kind, const dm_val *args, int arg_count,
                        const dm_type *result)
 {
-    dm_ir_op *op = dm_lang_alloc(b->lang, sizeof *op);
+    dm_ir_op *op = dm_lang_alloc(b->lang, sizeof *op + (size_t)arg_count * sizeof *args);
     if (b->function->value_count > VALUES_MAX)
         dm_lang_bail(b->lang, "a function grows too large (unrolled loops?)");
     op->kind = (uint8_t)kind;
@@ -71,7 +77,7 @@ dm_ir_op *dm_ir_op_new(dm_ir_builder *b, dm_ir_kind kind, const dm_val *args, in
     op->arg_count = arg_count;
     op->result = DM_VAL_NONE;
     if (arg_count > 0) {
-        op->args = dm_lang_alloc_array(b->lang, (size_t)arg_count, sizeof *op->args);
+        op->args = (dm_val *)(op + 1); /* behind it */
         memcpy(op->args, args, (size_t)arg_count * sizeof *args);
     }
     if (result != NULL && result->kind != DM_TYPE_NONE) {

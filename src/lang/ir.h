@@ -139,6 +139,7 @@ typedef struct dm_ir_builder {
 } dm_ir_builder;
 
 dm_ir_function *dm_ir_function_new(dm_lang *lang, const char *name);
+void dm_ir_reserve(dm_ir_function *function, int values); /* room for so many, in a new one */
 dm_ir_block *dm_ir_block_new(dm_lang *lang);
 dm_val dm_ir_value_new(dm_ir_function *function, const dm_type *type, const char *name);
 dm_val dm_ir_param(dm_ir_function *function, dm_ir_block *block, const dm_type *type,

@@ -86,6 +86,8 @@ static inline const dm_lang_name *dm_lang_name_of(const char *interned)
 
 typedef struct dm_common dm_common;
 
+#define DM_LANG_BINDS 64
+
 typedef struct dm_lang {
     dm_arena arena;
     unsigned char *room, *room_end; /* zeroed bytes of the arena that are free */
@@ -98,7 +100,8 @@ typedef struct dm_lang {
     dm_lang_name **names;    /* hash table of interned names */
     uint32_t name_capacity, name_count;
     struct dm_type_table *types;
-    dm_buffer scratch; /* of dm_lang_format */
+    struct dm_bind *binds[DM_LANG_BINDS]; /* calls of builtins so far, see builtins.h */
+    dm_buffer scratch;                    /* of dm_lang_format */
     jmp_buf bail;
     const char *bail_reason;
 } dm_lang;

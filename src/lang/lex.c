@@ -22,13 +22,11 @@ typedef struct lexer {
     int depth;
 } lexer;
 
-static const struct {
-    const char *spelling;
-    uint8_t length, kind;
-} operators[] = {
-#define X(name, spelling) {spelling, sizeof spelling - 1, DM_TOK_##name},
-    DM_TOKEN_OPERATORS(X)
-#undef X
+/* Bytes of names; digits cannot start one. Bytes of UTF-8 are looked at more closely. */
+enum { NAME = 1, DIGIT = 2, WIDE = 4 };
+static const uint8_t classes[256] = {
+    ['0' ... '9'] = DIGIT, ['A' ... 'Z'] = NAME,   ['_'] = NAME,
+    ['a' ... 'z'] = NAME,  [0x80 ... 0xFF] = WIDE,
 };
 
 const char *dm_token_name(dm_token_kind kind)
@@ -83,7 +81,7 @@ static bool is_digit(char c)
 
 static bool starts_name(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (unsigned char)c >= 0x80;
+    return (classes[(unsigned char)c] & (NAME | WIDE)) != 0;
 }
 
 /* ---- Indentation ---- */
@@ -312,7 +310,14 @@ static void lex_name(lexer *lx)
 {
     const char *start = lx->at;
     uint32_t hash = DM_NAME_HASH;
-    while (lx->at < lx->end && (starts_name(*lx->at) || is_digit(*lx->at))) {
+    for (;;) {
+        uint8_t class = lx->at < lx->end ? classes[(unsigned char)*lx->at] : 0;
+        if (class == 0)
+            break;
+        if (class != WIDE) {
+            hash = dm_lang_hash(hash, *lx->at++);
+            continue;
+        }
         size_t bytes = utf8_length(lx->at, lx->end);
         if (bytes == 0) {
             lx->at++;
@@ -349,29 +354,98 @@ static void track_bracket(lexer *lx, char c)
     }
 }
 
-/* The longest spelling that matches. */
+/* `op`, or `assign` where '=' follows. */
+static dm_token_kind or_assign(lexer *lx, dm_token_kind op, dm_token_kind assign)
+{
+    if (lx->at == lx->end || *lx->at != '=')
+        return op;
+    lx->at++;
+    return assign;
+}
+
+static bool take(lexer *lx, char c)
+{
+    if (lx->at == lx->end || *lx->at != c)
+        return false;
+    lx->at++;
+    return true;
+}
+
+/* The longest spelling that matches; END: none does. */
+static dm_token_kind operator_kind(lexer *lx)
+{
+    switch (*lx->at++) {
+    case '(':
+        return DM_TOK_LPAREN;
+    case ')':
+        return DM_TOK_RPAREN;
+    case '[':
+        return DM_TOK_LBRACKET;
+    case ']':
+        return DM_TOK_RBRACKET;
+    case '{':
+        return DM_TOK_LBRACE;
+    case '}':
+        return DM_TOK_RBRACE;
+    case ',':
+        return DM_TOK_COMMA;
+    case ';':
+        return DM_TOK_SEMICOLON;
+    case '~':
+        return DM_TOK_TILDE;
+    case ':':
+        return or_assign(lx, DM_TOK_COLON, DM_TOK_WALRUS);
+    case '.':
+        if (lx->end - lx->at < 2 || lx->at[0] != '.' || lx->at[1] != '.')
+            return DM_TOK_DOT;
+        lx->at += 2;
+        return DM_TOK_ELLIPSIS;
+    case '+':
+        return or_assign(lx, DM_TOK_PLUS, DM_TOK_PLUSASSIGN);
+    case '-':
+        return take(lx, '>') ? DM_TOK_ARROW : or_assign(lx, DM_TOK_MINUS, DM_TOK_MINUSASSIGN);
+    case '*':
+        return take(lx, '*') ? or_assign(lx, DM_TOK_DOUBLESTAR, DM_TOK_DOUBLESTARASSIGN)
+                             : or_assign(lx, DM_TOK_STAR, DM_TOK_STARASSIGN);
+    case '/':
+        return take(lx, '/') ? or_assign(lx, DM_TOK_DOUBLESLASH, DM_TOK_DOUBLESLASHASSIGN)
+                             : or_assign(lx, DM_TOK_SLASH, DM_TOK_SLASHASSIGN);
+    case '%':
+        return or_assign(lx, DM_TOK_PERCENT, DM_TOK_PERCENTASSIGN);
+    case '@':
+        return or_assign(lx, DM_TOK_AT, DM_TOK_ATASSIGN);
+    case '&':
+        return or_assign(lx, DM_TOK_AMPERSAND, DM_TOK_AMPERSANDASSIGN);
+    case '|':
+        return or_assign(lx, DM_TOK_PIPE, DM_TOK_PIPEASSIGN);
+    case '^':
+        return or_assign(lx, DM_TOK_CARET, DM_TOK_CARETASSIGN);
+    case '<':
+        return take(lx, '<') ? or_assign(lx, DM_TOK_SHIFTLEFT, DM_TOK_SHIFTLEFTASSIGN)
+                             : or_assign(lx, DM_TOK_LESS, DM_TOK_LESSEQUAL);
+    case '>':
+        return take(lx, '>') ? or_assign(lx, DM_TOK_SHIFTRIGHT, DM_TOK_SHIFTRIGHTASSIGN)
+                             : or_assign(lx, DM_TOK_GREATER, DM_TOK_GREATEREQUAL);
+    case '=':
+        return or_assign(lx, DM_TOK_ASSIGN, DM_TOK_EQUAL);
+    case '!':
+        return or_assign(lx, DM_TOK_NOT_SIGN, DM_TOK_NOTEQUAL);
+    default:
+        return DM_TOK_END;
+    }
+}
+
 static void lex_operator(lexer *lx)
 {
     const char *start = lx->at;
-    size_t best = 0, best_length = 0;
-    for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++) {
-        size_t length = operators[i].length;
-        if (operators[i].spelling[0] == *start && length > best_length &&
-            (size_t)(lx->end - start) >= length &&
-            memcmp(operators[i].spelling, start, length) == 0) {
-            best = i;
-            best_length = length;
-        }
-    }
-    if (best_length == 0) {
-        lx->at++;
+    dm_token_kind kind = operator_kind(lx);
+    if (kind == DM_TOK_END) {
         complain(lx, start, NULL,
                  *start == '\0' ? "a NUL byte is not text" : "this character has no meaning here");
         return;
     }
-    lx->at += best_length;
     track_bracket(lx, *start);
-    add(lx, operators[best].kind, start);
+    add(lx, kind, start);
 }
 
 static void lex_line_end(lexer *lx)
@@ -392,6 +466,9 @@ dm_token *dm_lang_lex(dm_lang *lang, const dm_lang_source *source, int *count)
                     .at = source->text,
                     .end = source->text + source->size,
                     .indent_count = 1};
+    /* Most texts have fewer tokens than a quarter of their bytes. */
+    lx->capacity = (int)(source->size / 4) + 8;
+    lx->tokens = dm_lang_alloc_array(lang, (size_t)lx->capacity, sizeof *lx->tokens);
     if (source->size >= 3 && memcmp(source->text, "\xEF\xBB\xBF", 3) == 0)
         lx->at += 3;
     lex_indentation(lx);

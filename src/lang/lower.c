@@ -860,6 +860,7 @@ dm_ir_function *dm_lower_kernel(dm_module_unit *module, dm_function_decl *decl)
     f->pos = ast->pos;
     f->decl = decl;
     f->ast = ast;
+    dm_ir_reserve(f, 60);
     dm_lower *lw = dm_lang_alloc(lang, sizeof *lw);
     start(lw, module, decl->scope, f);
     int errors = lang->error_count;
@@ -1006,8 +1007,9 @@ bool dm_lower_adjoint_text(dm_module_unit *module, dm_ir_builder *b, const dm_as
     start(lw, module, module->root, b->function);
     lw->b = *b;
     lw->weak = true;
-    for (int i = 0; i < count; i++)
-        dm_lower_set(lw, dm_lower_variable(lw, names[i]), dm_lower_value_operand(values[i]));
+    lw->bound_names = names;
+    lw->bound = values;
+    lw->bound_count = count;
     if (!dm_lower_value(lw, ast, out))
         return false;
     const dm_ir_op *c = dm_ir_const(b->function, *out);

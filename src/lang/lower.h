@@ -73,8 +73,13 @@ typedef struct dm_lower {
     dm_undo *undo;
     int undo_count, undo_capacity;
     dm_loop *loop;
-    bool ended;     /* behind a return, break or continue: what follows is not compiled */
-    bool weak;      /* number literals take the type of what they meet (adjoint expressions) */
+    bool ended; /* behind a return, break or continue: what follows is not compiled */
+    /* Adjoint expressions: the names that are bound, and number literals take the type of what they
+     * meet. */
+    bool weak;
+    const char *const *bound_names;
+    const dm_val *bound;
+    int bound_count;
     int marks;      /* merges so far */
     int tid_wanted; /* how many values an assignment wants of tid() */
 } dm_lower;
@@ -105,8 +110,7 @@ dm_operand dm_lower_expr(dm_lower *lw, const dm_ast *ast);
 /* Builtin rows: operators and functions. `at` is for messages; `shown` how it was written. */
 dm_operand dm_lower_builtin(dm_lower *lw, const dm_ast *at, const char *name, const dm_val *args,
                             int count, const char *shown);
-dm_val dm_lower_row(dm_lower *lw, const dm_builtin *row, const dm_bind *bind, const dm_val *args,
-                    int count);
+dm_val dm_lower_row(dm_lower *lw, const dm_bind *bind, const dm_val *args, int count);
 const char *dm_lower_operator(dm_token_kind op); /* '+' -> "add" */
 dm_operand dm_lower_binary(dm_lower *lw, const dm_ast *at, dm_token_kind op, dm_val a, dm_val b);
 dm_operand dm_lower_index(dm_lower *lw, const dm_ast *at, dm_val base, const dm_ast *const *indices,
@@ -148,8 +152,7 @@ dm_ir_op *dm_lower_place_op(dm_lower *lw, dm_ir_kind kind, const dm_place *place
 /* ---- Constants (fold.c) ---- */
 
 /* The value of a row on constants; false when it is not known. */
-bool dm_fold(dm_ir_builder *b, const dm_builtin *row, const dm_bind *bind, const dm_val *args,
-             int count, dm_val *out);
+bool dm_fold(dm_ir_builder *b, const dm_bind *bind, const dm_val *args, int count, dm_val *out);
 
 /* One expression of a builtin's adjoint, its names (interned) bound to values of the function being
  * built. */

@@ -186,32 +186,26 @@ static const char *describe_types(dm_lower *lw, const dm_val *args, int count)
     return text;
 }
 
-dm_val dm_lower_row(dm_lower *lw, const dm_builtin *row, const dm_bind *bind, const dm_val *args,
-                    int count)
+dm_val dm_lower_row(dm_lower *lw, const dm_bind *bind, const dm_val *args, int count)
 {
     dm_val folded;
-    if (dm_fold(&lw->b, row, bind, args, count, &folded))
+    if (dm_fold(&lw->b, bind, args, count, &folded))
         return folded;
-    dm_bind *kept = dm_lang_alloc(lw->lang, sizeof *kept);
-    *kept = *bind;
     dm_ir_op *op = dm_ir_op_new(&lw->b, DM_IR_CALL, args, count, bind->result);
-    op->row = row;
-    op->bind = kept;
+    op->row = bind->row;
+    op->bind = bind;
     return op->result;
 }
 
 /* The row that takes these arguments; weak literals are given the others' scalar. */
-static const dm_builtin *find_row(dm_lower *lw, const dm_builtin *first, dm_val *args, int count,
-                                  dm_bind *bind)
+static const dm_bind *find_row(dm_lower *lw, const dm_builtin *first, dm_val *args, int count)
 {
     const dm_type *types[DM_BUILTIN_PARAMS_MAX];
     for (int i = 0; i < count; i++)
         types[i] = dm_lower_type(lw, args[i]);
-    for (const dm_builtin *row = first; row != NULL; row = row->next)
-        if (dm_builtin_match(lw->lang, row, types, count, bind))
-            return row;
-    if (!lw->weak)
-        return NULL;
+    const dm_bind *bind = dm_builtin_bind(lw->lang, first, types, count);
+    if (bind != NULL || !lw->weak)
+        return bind;
     int scalar = -1;
     for (int i = 0; i < count; i++) {
         const dm_ir_op *c = dm_ir_const(lw->function, args[i]);
@@ -228,10 +222,7 @@ static const dm_builtin *find_row(dm_lower *lw, const dm_builtin *first, dm_val 
             types[i] = dm_lower_type(lw, args[i]);
         }
     }
-    for (const dm_builtin *row = first; row != NULL; row = row->next)
-        if (dm_builtin_match(lw->lang, row, types, count, bind))
-            return row;
-    return NULL;
+    return dm_builtin_bind(lw->lang, first, types, count);
 }
 
 static bool holds_half(const dm_type *type)
@@ -244,7 +235,6 @@ dm_operand dm_lower_builtin(dm_lower *lw, const dm_ast *at, const char *name, co
 {
     const dm_builtin *first = dm_builtin_find(name);
     dm_val given[DM_BUILTIN_PARAMS_MAX];
-    dm_bind bind;
     if (first == NULL || count > DM_BUILTIN_PARAMS_MAX)
         return dm_lower_error(lw, at, NULL, "'%s' is not supported", shown);
     bool half = false;
@@ -256,8 +246,8 @@ dm_operand dm_lower_builtin(dm_lower *lw, const dm_ast *at, const char *name, co
             given[i] = dm_ir_cast(&lw->b, args[i], dm_type_with_scalar(lw->lang, type, DM_F32));
         }
     }
-    const dm_builtin *row = find_row(lw, first, given, count, &bind);
-    if (row == NULL) {
+    const dm_bind *bind = find_row(lw, first, given, count);
+    if (bind == NULL) {
         const char *hint = NULL;
         if (count == 2 && dm_type_is_scalar(dm_lower_type(lw, args[0])) &&
             dm_type_is_scalar(dm_lower_type(lw, args[1])))
@@ -266,10 +256,10 @@ dm_operand dm_lower_builtin(dm_lower *lw, const dm_ast *at, const char *name, co
         return dm_lower_error(lw, at, hint, "'%s' does not take (%s)", shown,
                               describe_types(lw, args, count));
     }
-    dm_val result = dm_lower_row(lw, row, &bind, given, count);
-    if (half && holds_half(dm_type_with_scalar(lw->lang, bind.result, DM_F16)) &&
-        bind.result->scalar == DM_F32)
-        result = dm_ir_cast(&lw->b, result, dm_type_with_scalar(lw->lang, bind.result, DM_F16));
+    dm_val result = dm_lower_row(lw, bind, given, count);
+    if (half && holds_half(dm_type_with_scalar(lw->lang, bind->result, DM_F16)) &&
+        bind->result->scalar == DM_F32)
+        result = dm_ir_cast(&lw->b, result, dm_type_with_scalar(lw->lang, bind->result, DM_F16));
     return dm_lower_value_operand(result);
 }
 
@@ -331,6 +321,9 @@ dm_operand dm_lower_binary(dm_lower *lw, const dm_ast *at, dm_token_kind op, dm_
 
 static dm_operand lower_name(dm_lower *lw, const dm_ast *ast)
 {
+    for (int i = 0; i < lw->bound_count; i++)
+        if (lw->bound_names[i] == ast->name)
+            return dm_lower_value_operand(lw->bound[i]);
     int found = dm_lower_find_variable(lw, ast->name);
     if (found >= 0) {
         const dm_variable *variable = &lw->variables[found];

@@ -93,7 +93,7 @@ void dm_print_number(dm_printer *pr, dm_buffer *out, const dm_type *type, const 
 /* Make sure the type is declared; returns its C name. */
 const char *dm_print_type(dm_printer *pr, const dm_type *type);
 /* Helpers: each returns the name of the function, made when new. */
-const char *dm_help_row(dm_printer *pr, const dm_builtin *row, const dm_bind *bind);
+const char *dm_help_row(dm_printer *pr, const dm_bind *bind);
 const char *dm_help_make(dm_printer *pr, const dm_type *type);
 const char *dm_help_zero(dm_printer *pr, const dm_type *type);
 const char *dm_help_cast(dm_printer *pr, const dm_type *from, const dm_type *to);

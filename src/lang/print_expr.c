@@ -143,7 +143,7 @@ static int param_of(const dm_builtin *row, const char *name, size_t length)
 static bool is_narrow(const dm_bind *bind)
 {
     const dm_type *type =
-        bind->types['F' - 'A'] != NULL ? bind->types['F' - 'A'] : bind->types['S' - 'A'];
+        dm_bind_type(bind, 'F') != NULL ? dm_bind_type(bind, 'F') : dm_bind_type(bind, 'S');
     return type != NULL && type->scalar == DM_F32;
 }
 
@@ -169,11 +169,11 @@ static void print_row_text(dm_printer *pr, dm_buffer *out, const dm_ir_op *op)
                 dm_buffer_putc(out, 'f');
             length = 1;
         } else if (length == 1 && isupper((unsigned char)name[0])) {
-            const dm_type *type = op->bind->types[name[0] - 'A'];
+            const dm_type *type = dm_bind_type(op->bind, name[0]);
             if (type != NULL)
                 dm_buffer_puts(out, dm_print_type(pr, type));
             else
-                dm_emit(out, "%d", op->bind->numbers[name[0] - 'A']);
+                dm_emit(out, "%d", dm_bind_number(op->bind, name[0]));
         }
         p = name + length;
     }
@@ -184,7 +184,7 @@ static void print_call(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int l
     const dm_builtin *row = op->row;
     pr->uses_math = true;
     if (row->text[0] == '{') {
-        dm_emit(out, "%s(", dm_help_row(pr, row, op->bind));
+        dm_emit(out, "%s(", dm_help_row(pr, op->bind));
         for (int i = 0; i < op->arg_count; i++) {
             if (i > 0)
                 dm_buffer_puts(out, ", ");

@@ -145,7 +145,7 @@ static const char *type_of_param(dm_printer *pr, const dm_builtin *row, const dm
 static void expand(dm_printer *pr, dm_buffer *out, const dm_builtin *row, const dm_bind *bind)
 {
     const dm_type *scalar =
-        bind->types['F' - 'A'] != NULL ? bind->types['F' - 'A'] : bind->types['S' - 'A'];
+        dm_bind_type(bind, 'F') != NULL ? dm_bind_type(bind, 'F') : dm_bind_type(bind, 'S');
     for (const char *p = row->text; *p != '\0';) {
         if (*p != '$') {
             dm_buffer_putc(out, *p++);
@@ -160,11 +160,11 @@ static void expand(dm_printer *pr, dm_buffer *out, const dm_builtin *row, const 
             dm_buffer_puts(out, type);
             p += length;
         } else if (isupper((unsigned char)name[0])) {
-            const dm_type *bound = bind->types[name[0] - 'A'];
+            const dm_type *bound = dm_bind_type(bind, name[0]);
             if (bound != NULL)
                 dm_buffer_puts(out, dm_print_type(pr, bound));
             else
-                dm_emit(out, "%d", bind->numbers[name[0] - 'A']);
+                dm_emit(out, "%d", dm_bind_number(bind, name[0]));
             p++;
         } else { /* $f */
             if (scalar == NULL || scalar->scalar == DM_F32)
@@ -174,13 +174,18 @@ static void expand(dm_printer *pr, dm_buffer *out, const dm_builtin *row, const 
     }
 }
 
-const char *dm_help_row(dm_printer *pr, const dm_builtin *row, const dm_bind *bind)
+const char *dm_help_row(dm_printer *pr, const dm_bind *bind)
 {
+    const dm_builtin *row = bind->row;
+    if (bind->helper_of == pr)
+        return bind->helper;
     const char *text = row->name[0] == '_' ? row->name + 1 : row->name;
     for (int i = 0; i < row->param_count; i++)
         if (i == 0 || bind->args[i] != bind->args[i - 1])
             text = dm_lang_format(pr->lang, "%s_%s", text, bind->args[i]->suffix);
     const char *name = dm_lang_intern_text(pr->lang, text);
+    ((dm_bind *)bind)->helper_of = pr;
+    ((dm_bind *)bind)->helper = name;
     if (!is_new(pr, name))
         return name;
     dm_buffer body = DM_BUFFER_EMPTY;
