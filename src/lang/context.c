@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NAMES_INITIAL 128u
@@ -26,6 +27,11 @@ void dm_lang_init_plain(dm_lang *lang)
 void dm_lang_deinit(dm_lang *lang)
 {
     dm_buffer_deinit(&lang->scratch);
+    for (int i = 0; i < lang->text_count; i++) {
+        dm_buffer_deinit(lang->texts[i]);
+        free(lang->texts[i]);
+    }
+    free(lang->texts);
     dm_arena_deinit(&lang->arena);
 }
 
@@ -155,6 +161,30 @@ char *dm_lang_format(dm_lang *lang, const char *format, ...)
     if (text->size > 0)
         memcpy(copy, text->data, text->size);
     return copy;
+}
+
+dm_buffer *dm_text_open(dm_lang *lang)
+{
+    if (lang->text_open == lang->text_count) {
+        size_t bytes = ((size_t)lang->text_count + 1) * sizeof *lang->texts;
+        dm_buffer **larger = realloc(lang->texts, bytes);
+        dm_buffer *text = calloc(1, sizeof *text);
+        if (larger != NULL)
+            lang->texts = larger;
+        if (larger == NULL || text == NULL) {
+            free(text);
+            dm_lang_bail(lang, "out of memory");
+        }
+        lang->texts[lang->text_count++] = text;
+    }
+    dm_buffer *text = lang->texts[lang->text_open++];
+    dm_buffer_clear(text);
+    return text;
+}
+
+void dm_text_close(dm_lang *lang, int count)
+{
+    lang->text_open -= count;
 }
 
 /* ---- Names ---- */

@@ -101,7 +101,9 @@ typedef struct dm_lang {
     uint32_t name_capacity, name_count;
     struct dm_type_table *types;
     struct dm_bind *binds[DM_LANG_BINDS]; /* calls of builtins so far, see builtins.h */
-    dm_buffer scratch;                    /* of dm_lang_format */
+    dm_buffer scratch; /* of dm_lang_format */
+    dm_buffer **texts; /* pieces of text being made, the last opened last */
+    int text_count, text_open;
     jmp_buf bail;
     const char *bail_reason;
 } dm_lang;
@@ -139,6 +141,11 @@ const dm_lang_name *dm_lang_intern_hashed(dm_lang *lang, const char *text, size_
 void dm_emit(dm_buffer *out, const char *format, ...) DM_PRINTF(2, 3);
 void dm_emit_list(dm_buffer *out, const char *format, va_list args) DM_PRINTF(2, 0);
 char *dm_lang_format(dm_lang *lang, const char *format, ...) DM_PRINTF(2, 3);
+
+/* An empty buffer for a piece of text, and the last `count` opened closed; what they hold is used
+ * again, or freed with the compilation. */
+dm_buffer *dm_text_open(dm_lang *lang);
+void dm_text_close(dm_lang *lang, int count);
 
 /* A growing array in the arena: `items` has room for `count + 1` after the call. */
 void dm_lang_grow(dm_lang *lang, void **items, int count, int *capacity, size_t size);

@@ -33,6 +33,13 @@ static void line(dm_printer *pr, const char *format, ...)
     dm_buffer_putc(pr->out, '\n');
 }
 
+/* The rest of a line: an expression, and what closes the line. */
+static void end_with_value(dm_printer *pr, dm_val v, const char *end)
+{
+    dm_print_value(pr, pr->out, v, ANY_LEVEL);
+    dm_buffer_puts(pr->out, end);
+}
+
 /* "/" "* 12: x = y * 2 *" "/" before the first statement of each source line */
 static void source_line(dm_printer *pr, dm_pos pos)
 {
@@ -85,9 +92,9 @@ static bool can_take_over(const dm_printer *pr, dm_val old, int at)
 static void declare(dm_printer *pr, const dm_ir_op *op)
 {
     dm_val v = op->result;
-    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_buffer *text = dm_text_open(pr->lang);
     if (op->kind != DM_IR_ZERO) /* which would make a helper */
-        dm_print_op(pr, &text, op, ANY_LEVEL);
+        dm_print_op(pr, text, op, ANY_LEVEL);
     start_line(pr);
     const char *type = dm_print_type(pr, pr->f->values[v].type);
     const char *name = name_value(pr, v);
@@ -95,8 +102,8 @@ static void declare(dm_printer *pr, const dm_ir_op *op)
         dm_emit(pr->out, "%s %s = {0};\n", type, name);
     else
         dm_emit(pr->out, "%s%s %s = %s;\n", pr->plan[v].changes ? "" : "const ", type, name,
-                dm_buffer_text(&text));
-    dm_buffer_deinit(&text);
+                dm_buffer_text(text));
+    dm_text_close(pr->lang, 1);
 }
 
 /* v = insert old ...: in place when old is not needed any more */
@@ -104,37 +111,37 @@ static void print_change(dm_printer *pr, const dm_ir_op *op, int at)
 {
     dm_val old = op->args[0];
     const dm_type *type = pr->f->values[old].type;
-    dm_buffer value = DM_BUFFER_EMPTY, index = DM_BUFFER_EMPTY;
-    dm_print_value(pr, &value, op->args[op->arg_count - 1], ANY_LEVEL);
+    dm_buffer *value = dm_text_open(pr->lang), *index = dm_text_open(pr->lang);
+    dm_print_value(pr, value, op->args[op->arg_count - 1], ANY_LEVEL);
     if (op->kind == DM_IR_INSERT) {
         int64_t number;
-        dm_buffer_puts(&index, "c[");
+        dm_buffer_puts(index, "c[");
         if (dm_ir_const_int(pr->f, op->args[1], &number)) {
-            dm_emit(&index, "%lld]", (long long)number);
+            dm_emit(index, "%lld]", (long long)number);
         } else {
-            dm_print_value(pr, &index, op->args[1], 12);
-            dm_buffer_putc(&index, ']');
+            dm_print_value(pr, index, op->args[1], 12);
+            dm_buffer_putc(index, ']');
         }
     } else {
-        dm_buffer_puts(&index, type->fields[op->index].name);
+        dm_buffer_puts(index, type->fields[op->index].name);
     }
     if (can_take_over(pr, old, at)) {
         pr->plan[op->result].name = pr->plan[old].name;
     } else {
-        dm_buffer before = DM_BUFFER_EMPTY;
-        dm_print_value(pr, &before, old, ANY_LEVEL);
+        dm_buffer *before = dm_text_open(pr->lang);
+        dm_print_value(pr, before, old, ANY_LEVEL);
         const dm_ir_op *def = pr->f->values[old].def;
         const char *name = name_value(pr, op->result);
         if (def != NULL && def->kind == DM_IR_ZERO && pr->plan[old].name == NULL)
             line(pr, "%s %s = {0};", dm_print_type(pr, type), name);
         else
-            line(pr, "%s %s = %s;", dm_print_type(pr, type), name, dm_buffer_text(&before));
-        dm_buffer_deinit(&before);
+            line(pr, "%s %s = %s;", dm_print_type(pr, type), name, dm_buffer_text(before));
+        dm_text_close(pr->lang, 1);
     }
-    line(pr, "%s.%s = %s;", pr->plan[op->result].name, dm_buffer_text(&index),
-         dm_buffer_text(&value));
-    dm_buffer_deinit(&value);
-    dm_buffer_deinit(&index);
+    line(pr, "%s.%s = %s;", pr->plan[op->result].name, dm_buffer_text(index),
+         dm_buffer_text(value));
+    dm_text_close(pr->lang, 1);
+    dm_text_close(pr->lang, 1);
 }
 
 /* ---- Handing values over ---- */
@@ -181,19 +188,19 @@ static void assign(dm_printer *pr, const char *target, dm_val v)
     const dm_ir_op *op;
     if (pr->plan[v].name == target)
         return;
-    dm_buffer text = DM_BUFFER_EMPTY;
+    start_line(pr);
+    dm_buffer_puts(pr->out, target);
     if (is_update(pr, target, v, &op)) {
-        dm_print_value(pr, &text, op->args[1], ANY_LEVEL);
         char sign = op->row->name[0] == 'a'   ? '+'
                     : op->row->name[0] == 's' ? '-'
                     : op->row->name[0] == 'm' ? '*'
                                               : '/';
-        line(pr, "%s %c= %s;", target, sign, dm_buffer_text(&text));
+        dm_emit(pr->out, " %c= ", sign);
+        v = op->args[1];
     } else {
-        dm_print_value(pr, &text, v, ANY_LEVEL);
-        line(pr, "%s = %s;", target, dm_buffer_text(&text));
+        dm_buffer_puts(pr->out, " = ");
     }
-    dm_buffer_deinit(&text);
+    end_with_value(pr, v, ";\n");
 }
 
 /* All at once: where one value reads another's target, all are worked out first. */
@@ -210,15 +217,15 @@ static void hand_over(dm_printer *pr, const dm_val *values, int count, const dm_
     if (conflict) {
         temporaries = dm_lang_alloc_array(pr->lang, (size_t)count, sizeof *temporaries);
         for (int i = 0; i < count; i++) {
-            dm_buffer text = DM_BUFFER_EMPTY;
+            dm_buffer *text = dm_text_open(pr->lang);
             if (pr->plan[values[i]].name == pr->plan[owner->result + i].name)
                 continue;
-            dm_print_value(pr, &text, values[i], ANY_LEVEL);
+            dm_print_value(pr, text, values[i], ANY_LEVEL);
             temporaries[i] = dm_print_fresh(
                 pr, dm_lang_format(pr->lang, "next_%s", pr->plan[owner->result + i].name));
             line(pr, "const %s %s = %s;", dm_print_type(pr, pr->f->values[values[i]].type),
-                 temporaries[i], dm_buffer_text(&text));
-            dm_buffer_deinit(&text);
+                 temporaries[i], dm_buffer_text(text));
+            dm_text_close(pr->lang, 1);
         }
     }
     for (int i = 0; i < count && i < owner->result_count; i++) {
@@ -279,23 +286,21 @@ static bool is_empty(const dm_printer *pr, const dm_ir_block *block, const dm_ir
 static void print_if(dm_printer *pr, const dm_ir_op *op, const dm_ir_op *loop, int at)
 {
     name_if_results(pr, op, at);
-    dm_buffer text = DM_BUFFER_EMPTY;
-    dm_print_value(pr, &text, op->args[0], ANY_LEVEL);
     bool no_then = is_empty(pr, op->blocks[0], op), no_else = is_empty(pr, op->blocks[1], op);
-    if (no_then && !no_else) {
-        dm_buffer_clear(&text);
-        dm_print_value(pr, &text, op->args[0], 14);
-        line(pr, "if (!%s) {", dm_buffer_text(&text));
+    bool negated = no_then && !no_else;
+    start_line(pr);
+    dm_buffer_puts(pr->out, negated ? "if (!" : "if (");
+    dm_print_value(pr, pr->out, op->args[0], negated ? 14 : ANY_LEVEL);
+    dm_buffer_puts(pr->out, ") {\n");
+    if (negated) {
         pr->number += op->blocks[0]->count;
     } else {
-        line(pr, "if (%s) {", dm_buffer_text(&text));
         pr->depth++;
         print_block(pr, op->blocks[0], op, loop);
         pr->depth--;
         if (!no_else)
             line(pr, "} else {");
     }
-    dm_buffer_deinit(&text);
     if (!no_else) {
         pr->depth++;
         print_block(pr, op->blocks[1], op, loop);
@@ -320,16 +325,16 @@ static void start_carried(dm_printer *pr, const dm_ir_op *op, int fixed, int at)
         if (!shared && wanted == have && wanted != NULL && can_take_over(pr, first, at)) {
             pr->plan[result].name = pr->plan[first].name;
         } else {
-            dm_buffer text = DM_BUFFER_EMPTY;
-            dm_print_value(pr, &text, first, ANY_LEVEL);
+            dm_buffer *text = dm_text_open(pr->lang);
+            dm_print_value(pr, text, first, ANY_LEVEL);
             const char *type = dm_print_type(pr, pr->f->values[result].type);
             const char *name = name_value(pr, result);
             const dm_ir_op *def = pr->f->values[first].def;
             if (def != NULL && def->kind == DM_IR_ZERO && pr->plan[first].name == NULL)
                 line(pr, "%s %s = {0};", type, name);
             else
-                line(pr, "%s %s = %s;", type, name, dm_buffer_text(&text));
-            dm_buffer_deinit(&text);
+                line(pr, "%s %s = %s;", type, name, dm_buffer_text(text));
+            dm_text_close(pr->lang, 1);
         }
         pr->plan[param].name = pr->plan[result].name;
     }
@@ -338,32 +343,31 @@ static void start_carried(dm_printer *pr, const dm_ir_op *op, int fixed, int at)
 static void print_for(dm_printer *pr, const dm_ir_op *op, int at)
 {
     start_carried(pr, op, 3, at);
-    dm_buffer first = DM_BUFFER_EMPTY, last = DM_BUFFER_EMPTY, step = DM_BUFFER_EMPTY;
-    dm_print_value(pr, &first, op->args[0], ANY_LEVEL);
-    dm_print_value(pr, &last, op->args[1], 12);
-    dm_print_value(pr, &step, op->args[2], 12);
+    dm_buffer *first = dm_text_open(pr->lang), *last = dm_text_open(pr->lang),
+              *step = dm_text_open(pr->lang);
+    dm_print_value(pr, first, op->args[0], ANY_LEVEL);
+    dm_print_value(pr, last, op->args[1], 12);
+    dm_print_value(pr, step, op->args[2], 12);
     const char *type = dm_print_type(pr, pr->f->values[op->args[0]].type);
     const char *i = name_value(pr, op->blocks[0]->params[0]);
     int64_t by;
     bool known = dm_ir_const_int(pr->f, op->args[2], &by);
     start_line(pr);
-    dm_emit(pr->out, "for (%s %s = %s; ", type, i, dm_buffer_text(&first));
+    dm_emit(pr->out, "for (%s %s = %s; ", type, i, dm_buffer_text(first));
     if (known)
-        dm_emit(pr->out, "%s %c %s; ", i, by > 0 ? '<' : '>', dm_buffer_text(&last));
+        dm_emit(pr->out, "%s %c %s; ", i, by > 0 ? '<' : '>', dm_buffer_text(last));
     else
-        dm_emit(pr->out, "%s > 0 ? %s < %s : %s > %s; ", dm_buffer_text(&step), i,
-                dm_buffer_text(&last), i, dm_buffer_text(&last));
+        dm_emit(pr->out, "%s > 0 ? %s < %s : %s > %s; ", dm_buffer_text(step), i,
+                dm_buffer_text(last), i, dm_buffer_text(last));
     if (known && (by == 1 || by == -1))
         dm_emit(pr->out, "%s%s) {\n", i, by == 1 ? "++" : "--");
     else
-        dm_emit(pr->out, "%s += %s) {\n", i, dm_buffer_text(&step));
+        dm_emit(pr->out, "%s += %s) {\n", i, dm_buffer_text(step));
+    dm_text_close(pr->lang, 3);
     pr->depth++;
     print_block(pr, op->blocks[0], op, op);
     pr->depth--;
     line(pr, "}");
-    dm_buffer_deinit(&first);
-    dm_buffer_deinit(&last);
-    dm_buffer_deinit(&step);
 }
 
 static void print_while(dm_printer *pr, const dm_ir_op *op, int at)
@@ -374,22 +378,23 @@ static void print_while(dm_printer *pr, const dm_ir_op *op, int at)
     bool simple = true;
     for (int i = 0; i + 1 < head->count; i++)
         simple &= head->ops[i]->result_count == 1 && pr->plan[head->ops[i]->result].inlined;
-    dm_buffer text = DM_BUFFER_EMPTY;
     if (simple) {
         for (int i = 0; i < head->count; i++)
             pr->number += 1 + dm_print_ops_inside(head->ops[i]);
-        dm_print_value(pr, &text, cond->args[0], ANY_LEVEL);
-        line(pr, "while (%s) {", dm_buffer_text(&text));
+        start_line(pr);
+        dm_buffer_puts(pr->out, "while (");
+        end_with_value(pr, cond->args[0], ") {\n");
         pr->depth++;
     } else {
         line(pr, "for (;;) {");
         pr->depth++;
         print_block(pr, head, op, op);
-        dm_print_value(pr, &text, cond->args[0], 14);
-        line(pr, "if (!%s)", dm_buffer_text(&text));
+        start_line(pr);
+        dm_buffer_puts(pr->out, "if (!");
+        dm_print_value(pr, pr->out, cond->args[0], 14);
+        dm_buffer_puts(pr->out, ")\n");
         line(pr, "    break;");
     }
-    dm_buffer_deinit(&text);
     print_block(pr, op->blocks[1], op, op);
     pr->depth--;
     line(pr, "}");
@@ -399,30 +404,21 @@ static void print_while(dm_printer *pr, const dm_ir_op *op, int at)
 
 static void print_store(dm_printer *pr, const dm_ir_op *op, bool gradient, const char *value)
 {
-    dm_buffer text = DM_BUFFER_EMPTY;
-    dm_print_element(pr, &text, op, pr->f->values[op->args[0]].type, gradient);
-    if (value != NULL) {
-        line(pr, "%s = %s;", dm_buffer_text(&text), value);
-    } else {
-        dm_buffer right = DM_BUFFER_EMPTY;
-        dm_print_value(pr, &right, op->args[op->arg_count - 1], ANY_LEVEL);
-        line(pr, "%s = %s;", dm_buffer_text(&text), dm_buffer_text(&right));
-        dm_buffer_deinit(&right);
-    }
-    dm_buffer_deinit(&text);
+    start_line(pr);
+    dm_print_element(pr, pr->out, op, pr->f->values[op->args[0]].type, gradient);
+    dm_buffer_puts(pr->out, " = ");
+    if (value != NULL)
+        dm_emit(pr->out, "%s;\n", value);
+    else
+        end_with_value(pr, op->args[op->arg_count - 1], ";\n");
 }
 
 /* &element, for atomics */
 static void print_address(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, bool gradient)
 {
-    dm_buffer text = DM_BUFFER_EMPTY;
-    dm_print_element(pr, &text, op, pr->f->values[op->args[0]].type, gradient);
-    const char *element = dm_buffer_text(&text);
-    if (element[0] == '*')
-        dm_buffer_puts(out, element + 1);
-    else
-        dm_emit(out, "&%s", element);
-    dm_buffer_deinit(&text);
+    bool whole = op->path == NULL || op->path->count == 0; /* then it is written as *address */
+    dm_buffer_puts(out, whole ? "" : "&");
+    dm_print_place(pr, out, op, pr->f->values[op->args[0]].type, gradient);
 }
 
 static const dm_type *element_type(const dm_printer *pr, const dm_ir_op *op)
@@ -435,23 +431,23 @@ static void print_atomic(dm_printer *pr, const dm_ir_op *op)
 {
     const dm_type *type = element_type(pr, op);
     bool cas = strcmp(op->text, "cas") == 0;
-    dm_buffer text = DM_BUFFER_EMPTY;
-    dm_emit(&text, "%s(", dm_help_atomic(pr, op->text, type));
-    print_address(pr, &text, op, false);
+    dm_buffer *text = dm_text_open(pr->lang);
+    dm_emit(text, "%s(", dm_help_atomic(pr, op->text, type));
+    print_address(pr, text, op, false);
     for (int i = op->arg_count - (cas ? 2 : 1); i < op->arg_count; i++) {
-        dm_buffer_puts(&text, ", ");
-        dm_print_value(pr, &text, op->args[i], ANY_LEVEL);
+        dm_buffer_puts(text, ", ");
+        dm_print_value(pr, text, op->args[i], ANY_LEVEL);
     }
-    dm_buffer_putc(&text, ')');
+    dm_buffer_putc(text, ')');
     if (op->result_count > 0 && pr->plan[op->result].uses > 0) {
         const char *type_name = dm_print_type(pr, type);
         const char *name = name_value(pr, op->result);
         line(pr, "%s%s %s = %s;", pr->plan[op->result].changes ? "" : "const ", type_name, name,
-             dm_buffer_text(&text));
+             dm_buffer_text(text));
     } else {
-        line(pr, "%s;", dm_buffer_text(&text));
+        line(pr, "%s;", dm_buffer_text(text));
     }
-    dm_buffer_deinit(&text);
+    dm_text_close(pr->lang, 1);
 }
 
 static void print_text_literal(dm_buffer *out, const char *text)
@@ -473,35 +469,35 @@ static void print_text_literal(dm_buffer *out, const char *text)
 
 static void print_print(dm_printer *pr, const dm_ir_op *op)
 {
-    dm_buffer text = DM_BUFFER_EMPTY;
     pr->uses_stdio = true;
-    print_text_literal(&text, op->text);
+    start_line(pr);
+    dm_buffer_puts(pr->out, "printf(");
+    print_text_literal(pr->out, op->text);
     for (int i = 0; i < op->arg_count; i++) {
-        dm_buffer_puts(&text, ", ");
-        dm_print_value(pr, &text, op->args[i], ANY_LEVEL);
+        dm_buffer_puts(pr->out, ", ");
+        dm_print_value(pr, pr->out, op->args[i], ANY_LEVEL);
     }
-    line(pr, "printf(%s);", dm_buffer_text(&text));
-    dm_buffer_deinit(&text);
+    dm_buffer_puts(pr->out, ");\n");
 }
 
 static void print_check(dm_printer *pr, const dm_ir_op *op)
 {
-    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_buffer *text = dm_text_open(pr->lang);
     const dm_lang_source *source;
     int number, column;
     dm_lang_locate(pr->lang, op->pos, &source, &number, &column);
     pr->uses_stdio = true;
-    dm_print_value(pr, &text, op->args[0], 14);
-    line(pr, "if (!%s)", dm_buffer_text(&text));
-    dm_buffer_clear(&text);
-    dm_buffer message = DM_BUFFER_EMPTY;
+    dm_print_value(pr, text, op->args[0], 14);
+    line(pr, "if (!%s)", dm_buffer_text(text));
+    dm_buffer_clear(text);
+    dm_buffer *message = dm_text_open(pr->lang);
     for (const char *p = op->text; *p != '\0'; p++)
-        dm_emit(&message, *p == '%' ? "%%%%" : "%c", *p);
-    print_text_literal(&text,
-                       dm_lang_format(pr->lang, "line %d: %s\n", number, dm_buffer_text(&message)));
-    line(pr, "    printf(%s);", dm_buffer_text(&text));
-    dm_buffer_deinit(&message);
-    dm_buffer_deinit(&text);
+        dm_emit(message, *p == '%' ? "%%%%" : "%c", *p);
+    print_text_literal(text,
+                       dm_lang_format(pr->lang, "line %d: %s\n", number, dm_buffer_text(message)));
+    line(pr, "    printf(%s);", dm_buffer_text(text));
+    dm_text_close(pr->lang, 1);
+    dm_text_close(pr->lang, 1);
 }
 
 /* ---- Operations of the backward pass ---- */
@@ -513,10 +509,9 @@ static void print_slot(dm_printer *pr, const dm_ir_op *op)
     const char *name = name_value(pr, op->result);
     pr->plan[op->result].fixed = true;
     if (op->arg_count > 0) {
-        dm_buffer text = DM_BUFFER_EMPTY;
-        dm_print_value(pr, &text, op->args[0], ANY_LEVEL);
-        line(pr, "%s %s = %s;", type_name, name, dm_buffer_text(&text));
-        dm_buffer_deinit(&text);
+        start_line(pr);
+        dm_emit(pr->out, "%s %s = ", type_name, name);
+        end_with_value(pr, op->args[0], ";\n");
     } else if (dm_type_is_scalar(type) && type->scalar != DM_F16) {
         line(pr, "%s %s = %s;", type_name, name,
              type->scalar == DM_F32   ? "0.0f"
@@ -530,63 +525,66 @@ static void print_slot(dm_printer *pr, const dm_ir_op *op)
 static void print_add(dm_printer *pr, const dm_ir_op *op)
 {
     const dm_type *type = pr->f->values[op->args[0]].type;
-    dm_buffer target = DM_BUFFER_EMPTY, value = DM_BUFFER_EMPTY;
-    dm_buffer_puts(&target, pr->plan[op->args[0]].name);
+    dm_buffer *target = dm_text_open(pr->lang), *value = dm_text_open(pr->lang);
+    dm_buffer_puts(target, pr->plan[op->args[0]].name);
     if (op->path != NULL) {
         if (op->path->field[0] >= 0) {
-            dm_emit(&target, ".%s", type->fields[op->path->field[0]].name);
+            dm_emit(target, ".%s", type->fields[op->path->field[0]].name);
         } else {
             int64_t number;
-            dm_buffer_puts(&target, ".c[");
+            dm_buffer_puts(target, ".c[");
             if (dm_ir_const_int(pr->f, op->args[1], &number)) {
-                dm_emit(&target, "%lld]", (long long)number);
+                dm_emit(target, "%lld]", (long long)number);
             } else {
-                dm_print_value(pr, &target, op->args[1], ANY_LEVEL);
-                dm_buffer_putc(&target, ']');
+                dm_print_value(pr, target, op->args[1], ANY_LEVEL);
+                dm_buffer_putc(target, ']');
             }
         }
         type = op->path->type;
     }
-    dm_print_value(pr, &value, op->args[op->arg_count - 1], ANY_LEVEL);
+    dm_print_value(pr, value, op->args[op->arg_count - 1], ANY_LEVEL);
     if (dm_type_is_scalar(type) && type->scalar != DM_F16) {
-        const char *text = dm_buffer_text(&value);
+        const char *text = dm_buffer_text(value);
         bool minus = text[0] == '-' && strpbrk(text + 1, "+ ?") == NULL;
-        line(pr, "%s %s= %s;", dm_buffer_text(&target), minus ? "-" : "+", minus ? text + 1 : text);
+        line(pr, "%s %s= %s;", dm_buffer_text(target), minus ? "-" : "+", minus ? text + 1 : text);
     } else {
-        line(pr, "%s(&%s, %s);", dm_help_accumulate(pr, type), dm_buffer_text(&target),
-             dm_buffer_text(&value));
+        line(pr, "%s(&%s, %s);", dm_help_accumulate(pr, type), dm_buffer_text(target),
+             dm_buffer_text(value));
     }
-    dm_buffer_deinit(&target);
-    dm_buffer_deinit(&value);
+    dm_text_close(pr->lang, 1);
+    dm_text_close(pr->lang, 1);
+}
+
+static void print_if_grad(dm_printer *pr, const dm_ir_op *op)
+{
+    start_line(pr);
+    dm_buffer_puts(pr->out, "if (");
+    dm_print_value(pr, pr->out, op->args[0], 16);
+    dm_buffer_puts(pr->out, ".grad)\n");
 }
 
 static void print_add_grad(dm_printer *pr, const dm_ir_op *op)
 {
     const dm_type *type = element_type(pr, op);
-    dm_buffer text = DM_BUFFER_EMPTY;
-    dm_print_value(pr, &text, op->args[0], 16);
-    line(pr, "if (%s.grad)", dm_buffer_text(&text));
-    dm_buffer_clear(&text);
-    dm_emit(&text, "%s(", dm_help_atomic(pr, "add", type));
-    print_address(pr, &text, op, true);
-    dm_buffer_puts(&text, ", ");
-    dm_print_value(pr, &text, op->args[op->arg_count - 1], ANY_LEVEL);
-    line(pr, "    %s);", dm_buffer_text(&text));
-    dm_buffer_deinit(&text);
+    print_if_grad(pr, op);
+    pr->depth++;
+    start_line(pr);
+    pr->depth--;
+    dm_emit(pr->out, "%s(", dm_help_atomic(pr, "add", type));
+    print_address(pr, pr->out, op, true);
+    dm_buffer_puts(pr->out, ", ");
+    end_with_value(pr, op->args[op->arg_count - 1], ");\n");
 }
 
 static void print_zero_grad(dm_printer *pr, const dm_ir_op *op)
 {
     const dm_type *type = element_type(pr, op);
-    dm_buffer text = DM_BUFFER_EMPTY;
-    dm_print_value(pr, &text, op->args[0], 16);
-    line(pr, "if (%s.grad)", dm_buffer_text(&text));
-    dm_buffer_deinit(&text);
+    const char *zero = dm_type_is_scalar(type) && type->scalar != DM_F16
+                           ? (type->scalar == DM_F32 ? "0.0f" : "0.0")
+                           : dm_lang_format(pr->lang, "%s()", dm_help_zero(pr, type));
+    print_if_grad(pr, op);
     pr->depth++;
-    print_store(pr, op, true,
-                dm_type_is_scalar(type) && type->scalar != DM_F16
-                    ? (type->scalar == DM_F32 ? "0.0f" : "0.0")
-                    : dm_lang_format(pr->lang, "%s()", dm_help_zero(pr, type)));
+    print_store(pr, op, true, zero);
     pr->depth--;
 }
 
@@ -594,33 +592,33 @@ static void print_zero_grad(dm_printer *pr, const dm_ir_op *op)
 static void print_grad(dm_printer *pr, const dm_ir_op *op)
 {
     const dm_type *type = element_type(pr, op);
-    dm_buffer array = DM_BUFFER_EMPTY, element = DM_BUFFER_EMPTY;
-    dm_print_value(pr, &array, op->args[0], 16);
-    dm_print_element(pr, &element, op, pr->f->values[op->args[0]].type, true);
+    dm_buffer *array = dm_text_open(pr->lang), *element = dm_text_open(pr->lang);
+    dm_print_value(pr, array, op->args[0], 16);
+    dm_print_element(pr, element, op, pr->f->values[op->args[0]].type, true);
     const char *type_name = dm_print_type(pr, type);
     const char *name = name_value(pr, op->result);
     const char *zero = dm_type_is_scalar(type) && type->scalar != DM_F16
                            ? (type->scalar == DM_F32 ? "0.0f" : "0.0")
                            : dm_lang_format(pr->lang, "%s()", dm_help_zero(pr, type));
     line(pr, "%s%s %s = %s.grad ? %s : %s;", pr->plan[op->result].changes ? "" : "const ",
-         type_name, name, dm_buffer_text(&array), dm_buffer_text(&element), zero);
-    dm_buffer_deinit(&array);
-    dm_buffer_deinit(&element);
+         type_name, name, dm_buffer_text(array), dm_buffer_text(element), zero);
+    dm_text_close(pr->lang, 1);
+    dm_text_close(pr->lang, 1);
 }
 
 static void print_reverse(dm_printer *pr, const dm_ir_op *op)
 {
-    dm_buffer text = DM_BUFFER_EMPTY;
+    start_line(pr);
+    dm_emit(pr->out, "%s(", op->callee->c_name);
     for (int i = 0; i < op->arg_count; i++) {
         if (i > 0)
-            dm_buffer_puts(&text, ", ");
+            dm_buffer_puts(pr->out, ", ");
         if (pr->plan[op->args[i]].fixed)
-            dm_emit(&text, "&%s", pr->plan[op->args[i]].name);
+            dm_emit(pr->out, "&%s", pr->plan[op->args[i]].name);
         else
-            dm_print_value(pr, &text, op->args[i], ANY_LEVEL);
+            dm_print_value(pr, pr->out, op->args[i], ANY_LEVEL);
     }
-    line(pr, "%s(%s);", op->callee->c_name, dm_buffer_text(&text));
-    dm_buffer_deinit(&text);
+    dm_buffer_puts(pr->out, ");\n");
 }
 
 /* ---- Statements ---- */
@@ -632,16 +630,14 @@ static void print_return(dm_printer *pr, const dm_ir_op *op, bool last)
             line(pr, "return;");
         return;
     }
-    dm_buffer text = DM_BUFFER_EMPTY;
-    dm_print_value(pr, &text, op->args[0], ANY_LEVEL);
-    line(pr, "return %s;", dm_buffer_text(&text));
-    dm_buffer_deinit(&text);
+    start_line(pr);
+    dm_buffer_puts(pr->out, "return ");
+    end_with_value(pr, op->args[0], ";\n");
 }
 
 static void print_statement(dm_printer *pr, const dm_ir_op *op, const dm_ir_op *owner,
                             const dm_ir_op *loop, int at)
 {
-    dm_buffer text = DM_BUFFER_EMPTY;
     switch (op->kind) {
     case DM_IR_IF:
         print_if(pr, op, loop, at);
@@ -686,8 +682,9 @@ static void print_statement(dm_printer *pr, const dm_ir_op *op, const dm_ir_op *
         print_slot(pr, op);
         break;
     case DM_IR_SET:
-        dm_print_value(pr, &text, op->args[1], ANY_LEVEL);
-        line(pr, "%s = %s;", pr->plan[op->args[0]].name, dm_buffer_text(&text));
+        start_line(pr);
+        dm_emit(pr->out, "%s = ", pr->plan[op->args[0]].name);
+        end_with_value(pr, op->args[1], ";\n");
         break;
     case DM_IR_ADD:
         print_add(pr, op);
@@ -711,15 +708,17 @@ static void print_statement(dm_printer *pr, const dm_ir_op *op, const dm_ir_op *
         break;
     }
     case DM_IR_RECORD:
-        dm_print_value(pr, &text, op->args[1], ANY_LEVEL);
-        dm_buffer_puts(&text, "] = ");
-        dm_print_value(pr, &text, op->args[2], ANY_LEVEL);
-        line(pr, "%s[%s;", pr->plan[op->args[0]].name, dm_buffer_text(&text));
+        start_line(pr);
+        dm_emit(pr->out, "%s[", pr->plan[op->args[0]].name);
+        end_with_value(pr, op->args[1], "] = ");
+        end_with_value(pr, op->args[2], ";\n");
         break;
     case DM_IR_INVOKE:
         if (op->result_count == 0 || pr->plan[op->result].uses == 0) {
-            dm_print_op(pr, &text, op, ANY_LEVEL);
-            line(pr, "%s%s;", op->result_count > 0 ? "(void)" : "", dm_buffer_text(&text));
+            start_line(pr);
+            dm_buffer_puts(pr->out, op->result_count > 0 ? "(void)" : "");
+            dm_print_op(pr, pr->out, op, ANY_LEVEL);
+            dm_buffer_puts(pr->out, ";\n");
         } else {
             declare(pr, op);
         }
@@ -728,7 +727,6 @@ static void print_statement(dm_printer *pr, const dm_ir_op *op, const dm_ir_op *
         declare(pr, op);
         break;
     }
-    dm_buffer_deinit(&text);
 }
 
 static void print_block(dm_printer *pr, const dm_ir_block *block, const dm_ir_op *owner,
@@ -786,32 +784,31 @@ static void find_changes(dm_printer *pr, const dm_ir_block *block)
 
 static void print_function(dm_printer *pr, const dm_ir_function *f, const char *name)
 {
-    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_buffer *text = dm_text_open(pr->lang);
     const dm_ir_block *body = f->body;
     pr->depth = 1;
     pr->number = 0;
     pr->last_line = 0;
     dm_print_plan(pr, f);
     find_changes(pr, body);
-    dm_buffer head = DM_BUFFER_EMPTY;
+    dm_buffer *head = dm_text_open(pr->lang);
     bool first = true;
     for (int i = 0; f->role == DM_IR_KERNEL && i < f->tid_count; i++) {
-        dm_emit(&head, "%sint tid%d", first ? "" : ", ", i);
+        dm_emit(head, "%sint tid%d", first ? "" : ", ", i);
         first = false;
     }
     for (int i = 0; i < body->param_count; i++) {
         dm_val v = body->params[i];
         const char *type = dm_print_type(pr, pr->f->values[v].type);
         bool pointer = f->is_backward && f->adjoint_params != NULL && f->adjoint_params[i];
-        dm_emit(&head, "%s%s %s%s", first ? "" : ", ", type, pointer ? "*" : "", name_value(pr, v));
+        dm_emit(head, "%s%s %s%s", first ? "" : ", ", type, pointer ? "*" : "", name_value(pr, v));
         if (pointer) { /* an adjoint that the caller keeps */
             pr->plan[v].name = dm_lang_format(pr->lang, "(*%s)", pr->plan[v].name);
             pr->plan[v].fixed = true;
         }
         first = false;
     }
-    /* cppcheck-suppress autoVariables ; set back below */
-    pr->out = &text;
+    pr->out = text;
     for (int i = 0; i < body->param_count; i++)
         if (pr->plan[body->params[i]].uses == 0)
             line(pr, "(void)%s;", pr->plan[body->params[i]].name);
@@ -819,12 +816,12 @@ static void print_function(dm_printer *pr, const dm_ir_function *f, const char *
         if (!f->tid_used[i])
             line(pr, "(void)tid%d;", i);
     print_block(pr, body, NULL, NULL);
-    dm_emit(&pr->functions, "%s %s %s(%s)\n{\n%s}\n\n", dm_print_qualifier(pr),
-            dm_print_type(pr, f->result), name, first ? "void" : dm_buffer_text(&head),
-            dm_buffer_text(&text));
+    dm_emit(pr->functions, "%s %s %s(%s)\n{\n%s}\n\n", dm_print_qualifier(pr),
+            dm_print_type(pr, f->result), name, first ? "void" : dm_buffer_text(head),
+            dm_buffer_text(text));
     pr->out = NULL;
-    dm_buffer_deinit(&text);
-    dm_buffer_deinit(&head);
+    dm_text_close(pr->lang, 1);
+    dm_text_close(pr->lang, 1);
 }
 
 static void print_callee(dm_printer *pr, dm_ir_function *f)
@@ -950,12 +947,16 @@ void dm_print_kernel(dm_lang *lang, const dm_ir_function *forward, const dm_ir_f
 {
     dm_printer *pr = dm_lang_alloc(lang, sizeof *pr);
     *pr = (dm_printer){.lang = lang, .options = *options};
+    lang->text_open = 0;
+    pr->types = dm_text_open(lang);
+    pr->helpers = dm_text_open(lang);
+    pr->functions = dm_text_open(lang);
     pr->globals = dm_print_names(lang);
     bool cuda = options->target == DM_TARGET_CUDA;
     const dm_ir_function *passes[2] = {forward, backward};
     const char *kernel = dm_print_global(pr, forward->base_name);
     ((dm_ir_function *)forward)->entry_name = kernel;
-    dm_buffer entries = DM_BUFFER_EMPTY;
+    dm_buffer *entries = dm_text_open(pr->lang);
     reserve_names(pr);
     const dm_ir_function *first = NULL; /* of those in this text */
     for (int p = 0; p < 2; p++) {
@@ -971,13 +972,13 @@ void dm_print_kernel(dm_lang *lang, const dm_ir_function *forward, const dm_ir_f
         for (int i = 0; i < f->body->param_count; i++)
             f->values[f->body->params[i]].c_name = pr->plan[f->body->params[i]].name;
         if (first == NULL)
-            print_args(pr, first = f, kernel, &entries);
+            print_args(pr, first = f, kernel, entries);
         else
-            dm_buffer_putc(&entries, '\n');
+            dm_buffer_putc(entries, '\n');
         /* The block's fields have the names that the first pass gave them. */
         for (int i = 0; i < f->body->param_count; i++)
             f->values[f->body->params[i]].c_name = first->values[first->body->params[i]].c_name;
-        print_entry(pr, f, kernel, pass, task, &entries);
+        print_entry(pr, f, kernel, pass, task, entries);
     }
     dm_emit(out, "/* Kernel %s, %s by dotmatrix. */\n", forward->name, cuda ? "CUDA C++" : "C");
     if (!cuda) {
@@ -988,14 +989,11 @@ void dm_print_kernel(dm_lang *lang, const dm_ir_function *forward, const dm_ir_f
             dm_buffer_puts(out, "#include <stdio.h>\n");
     }
     dm_buffer_putc(out, '\n');
-    dm_buffer_append(out, dm_buffer_text(&pr->types), pr->types.size);
-    if (pr->types.size > 0)
+    dm_buffer_append(out, dm_buffer_text(pr->types), pr->types->size);
+    if (pr->types->size > 0)
         dm_buffer_putc(out, '\n');
-    dm_buffer_append(out, dm_buffer_text(&pr->helpers), pr->helpers.size);
-    dm_buffer_append(out, dm_buffer_text(&pr->functions), pr->functions.size);
-    dm_buffer_append(out, dm_buffer_text(&entries), entries.size);
-    dm_buffer_deinit(&pr->types);
-    dm_buffer_deinit(&pr->helpers);
-    dm_buffer_deinit(&pr->functions);
-    dm_buffer_deinit(&entries);
+    dm_buffer_append(out, dm_buffer_text(pr->helpers), pr->helpers->size);
+    dm_buffer_append(out, dm_buffer_text(pr->functions), pr->functions->size);
+    dm_buffer_append(out, dm_buffer_text(entries), entries->size);
+    dm_text_close(lang, 4);
 }

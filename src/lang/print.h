@@ -50,8 +50,8 @@ typedef struct dm_plan {
 typedef struct dm_printer {
     dm_lang *lang;
     dm_print_options options;
-    dm_buffer types, helpers, functions; /* in the order of the text */
-    dm_buffer *out;                      /* where statements go now */
+    dm_buffer *types, *helpers, *functions; /* in the order of the text */
+    dm_buffer *out;                         /* where statements go now */
     int depth;
     const dm_ir_function *f;
     dm_plan *plan;
@@ -88,6 +88,9 @@ void dm_print_op(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int level);
 /* `array[indices].path` as an lvalue; `gradient`: of the gradient. Arguments from args[0] on. */
 void dm_print_element(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, const dm_type *array,
                       bool gradient);
+/* The same as an address where there is no path, `->path` where there is one. */
+void dm_print_place(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, const dm_type *array,
+                    bool gradient);
 void dm_print_number(dm_printer *pr, dm_buffer *out, const dm_type *type, const dm_ir_op *op);
 
 /* Make sure the type is declared; returns its C name. */

@@ -17,10 +17,40 @@
 
 /* ---- Numbers ---- */
 
-static void print_real(dm_buffer *out, double value, bool narrow, dm_target target)
+/* Integers, and decimals of a few digits: what most constants are, and without any search. At most
+ * six digits, of which one text at most reads back equal, so that it is the shortest. */
+static bool put_short(dm_buffer *out, double value, bool narrow)
+{
+    double size = fabs(value), scale = 1;
+    if (signbit(value) && value == 0)
+        return false;
+    if (size < 1e10 && size == (double)(long long)size) {
+        dm_emit(out, narrow ? "%lld.0f" : "%lld.0", (long long)value);
+        return true;
+    }
+    for (int places = 1; places <= 4 && size >= 1e-3; places++) {
+        scale *= 10;
+        long long digits = size * scale < 999999 ? (long long)(size * scale + 0.5) : 0;
+        double back = (double)digits / scale;
+        if (digits == 0 || (narrow ? (float)back != (float)size : back != size))
+            continue;
+        char text[16];
+        int length = 0;
+        for (int i = 0; i < places; i++, digits /= 10)
+            text[length++] = (char)('0' + digits % 10);
+        dm_emit(out, "%s%lld.", value < 0 ? "-" : "", digits);
+        while (length > 0)
+            dm_buffer_putc(out, text[--length]);
+        if (narrow)
+            dm_buffer_putc(out, 'f');
+        return true;
+    }
+    return false;
+}
+
+static void print_real(dm_buffer *out, double value, bool narrow)
 {
     char text[64];
-    (void)target;
     if (isnan(value)) {
         dm_buffer_puts(out, narrow ? "(0.0f / 0.0f)" : "(0.0 / 0.0)");
         return;
@@ -32,6 +62,8 @@ static void print_real(dm_buffer *out, double value, bool narrow, dm_target targ
                                    : (value > 0 ? "(1.0 / 0.0)" : "(-1.0 / 0.0)"));
         return;
     }
+    if (put_short(out, value, narrow))
+        return;
     /* The shortest that reads back equal. */
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, value);
@@ -54,12 +86,12 @@ void dm_print_number(dm_printer *pr, dm_buffer *out, const dm_type *type, const 
     switch (type->scalar) {
     case DM_F16:
         dm_emit(out, "%s(", dm_help_cast(pr, dm_type_scalar(pr->lang, DM_F32), type));
-        print_real(out, op->real, true, pr->options.target);
+        print_real(out, op->real, true);
         dm_buffer_putc(out, ')');
         break;
     case DM_F32:
     case DM_F64:
-        print_real(out, op->real, type->scalar == DM_F32, pr->options.target);
+        print_real(out, op->real, type->scalar == DM_F32);
         break;
     case DM_BOOL:
         dm_buffer_putc(out, value != 0 ? '1' : '0');
@@ -151,10 +183,13 @@ static void print_row_text(dm_printer *pr, dm_buffer *out, const dm_ir_op *op)
 {
     const dm_builtin *row = op->row;
     for (const char *p = row->text; *p != '\0';) {
-        if (*p != '$') {
-            dm_buffer_putc(out, *p++);
-            continue;
-        }
+        const char *plain = p;
+        while (*p != '$' && *p != '\0')
+            p++;
+        if (p > plain)
+            dm_buffer_append(out, plain, (size_t)(p - plain));
+        if (*p == '\0')
+            break;
         const char *name = p + 1;
         size_t length = 0;
         while (isalnum((unsigned char)name[length]) || name[length] == '_')
@@ -263,8 +298,14 @@ static void print_extract(dm_printer *pr, dm_buffer *out, const dm_ir_op *op)
 void dm_print_element(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, const dm_type *array,
                       bool gradient)
 {
-    int used = 1 + array->ndim;
     dm_buffer_puts(out, op->path == NULL || op->path->count == 0 ? "*" : "");
+    dm_print_place(pr, out, op, array, gradient);
+}
+
+void dm_print_place(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, const dm_type *array,
+                    bool gradient)
+{
+    int used = 1 + array->ndim;
     dm_buffer_puts(out, dm_help_at(pr, array, gradient));
     print_args(pr, out, op->args, used);
     const dm_type *type = array->element;

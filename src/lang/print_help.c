@@ -17,7 +17,7 @@ const char *dm_print_qualifier(const dm_printer *pr)
 
 static void declare_type(dm_printer *pr, const dm_type *type)
 {
-    dm_buffer *out = &pr->types;
+    dm_buffer *out = pr->types;
     switch (type->kind) {
     case DM_TYPE_SCALAR:
         if (type->scalar == DM_F16)
@@ -188,18 +188,18 @@ const char *dm_help_row(dm_printer *pr, const dm_bind *bind)
     ((dm_bind *)bind)->helper = name;
     if (!is_new(pr, name))
         return name;
-    dm_buffer body = DM_BUFFER_EMPTY;
-    expand(pr, &body, row, bind);
-    dm_buffer head = DM_BUFFER_EMPTY;
+    dm_buffer *body = dm_text_open(pr->lang);
+    expand(pr, body, row, bind);
+    dm_buffer *head = dm_text_open(pr->lang);
     for (int i = 0; i < row->param_count; i++)
-        dm_emit(&head, "%s%s %s", i > 0 ? ", " : "", dm_print_type(pr, bind->args[i]),
+        dm_emit(head, "%s%s %s", i > 0 ? ", " : "", dm_print_type(pr, bind->args[i]),
                 row->params[i].name);
-    dm_emit(&pr->helpers, "%s %s %s(%s)\n", dm_print_qualifier(pr), dm_print_type(pr, bind->result),
-            name, row->param_count == 0 ? "void" : dm_buffer_text(&head));
-    print_body(&pr->helpers, dm_buffer_text(&body));
-    dm_buffer_putc(&pr->helpers, '\n');
-    dm_buffer_deinit(&head);
-    dm_buffer_deinit(&body);
+    dm_emit(pr->helpers, "%s %s %s(%s)\n", dm_print_qualifier(pr), dm_print_type(pr, bind->result),
+            name, row->param_count == 0 ? "void" : dm_buffer_text(head));
+    print_body(pr->helpers, dm_buffer_text(body));
+    dm_buffer_putc(pr->helpers, '\n');
+    dm_text_close(pr->lang, 1);
+    dm_text_close(pr->lang, 1);
     return name;
 }
 
@@ -215,7 +215,7 @@ const char *dm_help_make(dm_printer *pr, const dm_type *type)
     const char *scalar =
         fields ? "" : dm_print_type(pr, dm_type_scalar(pr->lang, (dm_scalar)type->scalar));
     const char *type_name = dm_print_type(pr, type);
-    dm_buffer *out = &pr->helpers;
+    dm_buffer *out = pr->helpers;
     dm_emit(out, "%s %s %s(", dm_print_qualifier(pr), type_name, name);
     for (int i = 0; i < count; i++)
         dm_emit(out, "%s%s x%d", i > 0 ? ", " : "",
@@ -237,7 +237,7 @@ const char *dm_help_zero(dm_printer *pr, const dm_type *type)
     if (!is_new(pr, name))
         return name;
     const char *type_name = dm_print_type(pr, type);
-    dm_emit(&pr->helpers, "%s %s %s(void)\n{\n    %s r = {0};\n    return r;\n}\n\n",
+    dm_emit(pr->helpers, "%s %s %s(void)\n{\n    %s r = {0};\n    return r;\n}\n\n",
             dm_print_qualifier(pr), type_name, name, type_name);
     return name;
 }
@@ -304,8 +304,8 @@ static const char *half_cast(dm_printer *pr, bool to_half)
     const char *name = name_of(pr, to_half ? "half_from_f32" : "f32_from_half", NULL);
     dm_print_type(pr, dm_type_scalar(pr->lang, DM_F16));
     if (is_new(pr, name))
-        dm_buffer_puts(&pr->helpers, to_half ? (cuda ? half_from_float_cuda : half_from_float_c)
-                                             : (cuda ? half_to_float_cuda : half_to_float_c));
+        dm_buffer_puts(pr->helpers, to_half ? (cuda ? half_from_float_cuda : half_from_float_c)
+                                            : (cuda ? half_to_float_cuda : half_to_float_c));
     return name;
 }
 
@@ -333,7 +333,7 @@ const char *dm_help_cast(dm_printer *pr, const dm_type *from, const dm_type *to)
         convert = dm_lang_format(pr->lang, "%s%s%s != 0", open, in, close);
     if (to->scalar == DM_F16)
         convert = dm_lang_format(pr->lang, "%s(%s)", half_cast(pr, true), convert);
-    dm_buffer *out = &pr->helpers;
+    dm_buffer *out = pr->helpers;
     if (scalar)
         dm_emit(out, "%s %s %s(%s x)\n{\n    return %s;\n}\n\n", dm_print_qualifier(pr), to_name,
                 name, from_name, convert);
@@ -354,7 +354,7 @@ const char *dm_help_extract(dm_printer *pr, const dm_type *type)
         return name;
     const char *scalar = dm_print_type(pr, dm_type_scalar(pr->lang, (dm_scalar)type->scalar));
     int count = dm_type_components(type);
-    dm_emit(&pr->helpers, "%s %s %s(%s v, int i)\n{\n    return v.c[i < 0 ? i + %d : i];\n}\n\n",
+    dm_emit(pr->helpers, "%s %s %s(%s v, int i)\n{\n    return v.c[i < 0 ? i + %d : i];\n}\n\n",
             dm_print_qualifier(pr), scalar, name, dm_print_type(pr, type), count);
     return name;
 }
@@ -366,7 +366,7 @@ const char *dm_help_insert(dm_printer *pr, const dm_type *type)
         return name;
     const char *scalar = dm_print_type(pr, dm_type_scalar(pr->lang, (dm_scalar)type->scalar));
     const char *type_name = dm_print_type(pr, type);
-    dm_emit(&pr->helpers,
+    dm_emit(pr->helpers,
             "%s %s %s(%s v, int i, %s x)\n{\n    v.c[i < 0 ? i + %d : i] = x;\n"
             "    return v;\n}\n\n",
             dm_print_qualifier(pr), type_name, name, type_name, scalar, dm_type_components(type));
@@ -383,7 +383,7 @@ const char *dm_help_at(dm_printer *pr, const dm_type *array, bool gradient)
     if (!is_new(pr, name))
         return name;
     const char *element = dm_print_type(pr, array->element), *type = dm_print_type(pr, array);
-    dm_buffer *out = &pr->helpers;
+    dm_buffer *out = pr->helpers;
     dm_emit(out, "%s %s *%s(%s a", dm_print_qualifier(pr), element, name, type);
     for (int i = 0; i < array->ndim; i++)
         dm_emit(out, ", int %c", indices_text[i]);
@@ -405,7 +405,7 @@ const char *dm_help_view(dm_printer *pr, const dm_type *array, int indices)
         return name;
     const char *type = dm_print_type(pr, array), *result_name = dm_print_type(pr, result);
     const char *element = dm_print_type(pr, array->element);
-    dm_buffer *out = &pr->helpers;
+    dm_buffer *out = pr->helpers;
     dm_emit(out, "%s %s %s(%s a", dm_print_qualifier(pr), result_name, name, type);
     for (int i = 0; i < indices; i++)
         dm_emit(out, ", int %c", indices_text[i]);
@@ -429,7 +429,7 @@ const char *dm_help_adjoint(dm_printer *pr, const dm_type *array)
     const char *name = name_of(pr, array->suffix, "adjoint");
     const char *type = dm_print_type(pr, array);
     if (is_new(pr, name))
-        dm_emit(&pr->helpers, "%s %s %s(%s a)\n{\n    a.data = a.grad;\n    return a;\n}\n\n",
+        dm_emit(pr->helpers, "%s %s %s(%s a)\n{\n    a.data = a.grad;\n    return a;\n}\n\n",
                 dm_print_qualifier(pr), type, name, type);
     return name;
 }
@@ -446,7 +446,7 @@ const char *dm_help_slice(dm_printer *pr, const dm_type *array, int mask)
         return name;
     const char *type = dm_print_type(pr, array), *result_name = dm_print_type(pr, result);
     const char *element = dm_print_type(pr, array->element);
-    dm_buffer *out = &pr->helpers;
+    dm_buffer *out = pr->helpers;
     dm_emit(out, "%s %s %s(%s a", dm_print_qualifier(pr), result_name, name, type);
     for (int i = 0; i < array->ndim; i++)
         dm_emit(out, ", int first%d, int last%d, int step%d", i, i, i);
@@ -503,7 +503,7 @@ static void atomic_loop(dm_printer *pr, const char *name, const char *kind, cons
          wide = dm_scalar_bytes((dm_scalar)type->scalar) == 8;
     bool is_float = dm_type_is_float(type);
     const char *c = type->c_name;
-    dm_buffer *out = &pr->helpers;
+    dm_buffer *out = pr->helpers;
     const char *word = wide ? "unsigned long long" : "unsigned int";
     const char *value = new_value(kind, is_float, !wide);
     if (!cuda) {
@@ -545,7 +545,7 @@ static void atomic_half(dm_printer *pr, const char *name, const char *kind)
     bool cuda = pr->options.target == DM_TARGET_CUDA;
     const char *from = half_cast(pr, false), *to = half_cast(pr, true);
     dm_emit(
-        &pr->helpers,
+        pr->helpers,
         "%s half %s(half *at, half y)\n{\n"
         "    unsigned int *word = (unsigned int *)((unsigned long long)at & ~3ull);\n"
         "    const unsigned int shift = ((unsigned long long)at & 2ull) != 0 ? 16 : 0;\n"
@@ -573,7 +573,7 @@ static bool atomic_simple(dm_printer *pr, const char *name, const char *kind, co
 {
     bool cuda = pr->options.target == DM_TARGET_CUDA, is_float = dm_type_is_float(type);
     const char *c = type->c_name;
-    dm_buffer *out = &pr->helpers;
+    dm_buffer *out = pr->helpers;
     if (cuda && strcmp(kind, "add") == 0) {
         bool plain = type->scalar != DM_I64;
         dm_emit(out, "static __device__ inline %s %s(%s *at, %s x)\n{\n    return ", c, name, c, c);
@@ -604,7 +604,7 @@ static void atomic_cas(dm_printer *pr, const char *name, const dm_type *type)
          wide = dm_scalar_bytes((dm_scalar)type->scalar) == 8;
     const char *c = type->c_name, *word = wide ? "unsigned long long" : "unsigned int";
     dm_emit(
-        &pr->helpers,
+        pr->helpers,
         "%s %s %s(%s *at, %s expected, %s x)\n{\n"
         "    union { %s value; %s bits; } before, after;\n"
         "    before.value = expected;\n    after.value = x;\n%s    return before.value;\n}\n\n",
@@ -629,22 +629,22 @@ const char *dm_help_atomic(dm_printer *pr, const char *kind, const dm_type *type
     pr->uses_math = true;
     if (type->kind == DM_TYPE_STRUCT || type->kind == DM_TYPE_TUPLE) {
         /* Only adding gradients: the fields that hold floats. */
-        dm_buffer text = DM_BUFFER_EMPTY;
+        dm_buffer *text = dm_text_open(pr->lang);
         for (int i = 0; i < type->field_count; i++)
             if (type->fields[i].type->floats)
-                dm_emit(&text, "    %s(&at->%s, x.%s);\n",
+                dm_emit(text, "    %s(&at->%s, x.%s);\n",
                         dm_help_atomic(pr, kind, type->fields[i].type), type->fields[i].name,
                         type->fields[i].name);
-        dm_emit(&pr->helpers, "%s void %s(%s *at, %s x)\n{\n%s}\n\n", dm_print_qualifier(pr), name,
-                c, c, dm_buffer_text(&text));
-        dm_buffer_deinit(&text);
+        dm_emit(pr->helpers, "%s void %s(%s *at, %s x)\n{\n%s}\n\n", dm_print_qualifier(pr), name,
+                c, c, dm_buffer_text(text));
+        dm_text_close(pr->lang, 1);
         return name;
     }
     if (dm_type_is_numeric(type)) {
         const char *part =
             dm_help_atomic(pr, kind, dm_type_scalar(pr->lang, (dm_scalar)type->scalar));
         bool cas = strcmp(kind, "cas") == 0;
-        dm_emit(&pr->helpers,
+        dm_emit(pr->helpers,
                 "%s %s %s(%s *at, %s%s x)\n{\n    %s r;\n    for (int i = 0; i < %d; i++)\n"
                 "        r.c[i] = %s(&at->c[i], %sx.c[i]);\n    return r;\n}\n\n",
                 dm_print_qualifier(pr), c, name, c,
@@ -668,31 +668,31 @@ const char *dm_help_accumulate(dm_printer *pr, const dm_type *type)
     if (!is_new(pr, name))
         return name;
     const char *c = dm_print_type(pr, type);
-    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_buffer *text = dm_text_open(pr->lang);
     if (type->kind == DM_TYPE_STRUCT || type->kind == DM_TYPE_TUPLE) {
         for (int i = 0; i < type->field_count; i++) {
             const dm_type *field = type->fields[i].type;
             if (!field->floats)
                 continue;
             if (dm_type_is_scalar(field) && field->scalar != DM_F16)
-                dm_emit(&text, "    to->%s += x.%s;\n", type->fields[i].name, type->fields[i].name);
+                dm_emit(text, "    to->%s += x.%s;\n", type->fields[i].name, type->fields[i].name);
             else
-                dm_emit(&text, "    %s(&to->%s, x.%s);\n", dm_help_accumulate(pr, field),
+                dm_emit(text, "    %s(&to->%s, x.%s);\n", dm_help_accumulate(pr, field),
                         type->fields[i].name, type->fields[i].name);
         }
     } else if (dm_type_is_numeric(type) && type->scalar != DM_F16) {
-        dm_emit(&text, "    for (int i = 0; i < %d; i++)\n        to->c[i] += x.c[i];\n",
+        dm_emit(text, "    for (int i = 0; i < %d; i++)\n        to->c[i] += x.c[i];\n",
                 dm_type_components(type));
     } else if (dm_type_is_numeric(type)) {
-        dm_emit(&text, "    for (int i = 0; i < %d; i++)\n        %s(&to->c[i], x.c[i]);\n",
+        dm_emit(text, "    for (int i = 0; i < %d; i++)\n        %s(&to->c[i], x.c[i]);\n",
                 dm_type_components(type), dm_help_accumulate(pr, dm_type_scalar(pr->lang, DM_F16)));
     } else {
-        dm_emit(&text, "    *to = %s(%s(*to) + %s(x));\n", half_cast(pr, true),
-                half_cast(pr, false), half_cast(pr, false));
+        dm_emit(text, "    *to = %s(%s(*to) + %s(x));\n", half_cast(pr, true), half_cast(pr, false),
+                half_cast(pr, false));
     }
-    dm_emit(&pr->helpers, "%s void %s(%s *to, %s x)\n{\n%s}\n\n", dm_print_qualifier(pr), name, c,
-            c, dm_buffer_text(&text));
-    dm_buffer_deinit(&text);
+    dm_emit(pr->helpers, "%s void %s(%s *to, %s x)\n{\n%s}\n\n", dm_print_qualifier(pr), name, c, c,
+            dm_buffer_text(text));
+    dm_text_close(pr->lang, 1);
     return name;
 }
 
@@ -700,7 +700,7 @@ const char *dm_help_length(dm_printer *pr)
 {
     const char *name = name_of(pr, "range_length", NULL);
     if (is_new(pr, name))
-        dm_emit(&pr->helpers,
+        dm_emit(pr->helpers,
                 "%s int range_length(int first, int last, int step)\n{\n"
                 "    if (step > 0)\n"
                 "        return first < last ? (last - first + step - 1) / step : 0;\n"
