@@ -291,6 +291,7 @@ void dm_builtin_parse(dm_lang *lang)
 {
     for (int i = 0; i < ROW_COUNT; i++) {
         dm_builtin *row = &rows[i];
+        dm_builtin_read_text(lang, row);
         for (int k = 0; k < row->param_count; k++)
             row->params[k].name = dm_lang_intern_text(lang, row->params[k].name);
         for (int k = 0; k < row->param_count; k++) {

@@ -62,6 +62,22 @@ typedef struct dm_builtin_param {
     uint32_t mentions; /* a bit for each parameter that the adjoint reads, DM_MENTIONS_RET */
 } dm_builtin_param;
 
+/* C text in pieces: what stands there, and what is put in its place. */
+typedef enum dm_piece_kind {
+    DM_PIECE_TEXT,   /* text, length */
+    DM_PIECE_PARAM,  /* index: an argument (of an expression), or its type (in a body) */
+    DM_PIECE_RESULT, /* the result's type */
+    DM_PIECE_LETTER, /* index: what the letter stands for */
+    DM_PIECE_SUFFIX, /* "f" for float32 */
+} dm_piece_kind;
+
+typedef struct dm_piece {
+    uint8_t kind, index;
+    uint8_t level; /* PARAM of an expression: in brackets when it binds less, see print_expr.c */
+    uint16_t length;
+    const char *text;
+} dm_piece;
+
 typedef struct dm_builtin {
     const char *signature, *text, *adjoint;
     /* parsed from the above, once for the process */
@@ -69,7 +85,9 @@ typedef struct dm_builtin {
     dm_builtin_param params[DM_BUILTIN_PARAMS_MAX];
     int param_count;
     dm_pattern result;
-    int precedence;          /* of an expression text, 0: a primary, see print_expr.c */
+    int precedence;         /* of an expression text, 0: a primary, see print_expr.c */
+    const dm_piece *pieces; /* of the text; a body's are laid out in lines (row_text.c) */
+    int piece_count;
     struct dm_builtin *next; /* overload */
 } dm_builtin;
 
@@ -97,6 +115,8 @@ struct dm_bind {
 const dm_type *dm_bind_type(const dm_bind *bind, char letter);
 int dm_bind_number(const dm_bind *bind, char letter);
 
+/* Fill in a row's pieces (row_text.c). */
+void dm_builtin_read_text(dm_lang *lang, dm_builtin *row);
 /* The first row of a name (through `next` its overloads), or NULL. */
 const dm_builtin *dm_builtin_find(const char *name);
 /* All rows, for listings and tests. */

@@ -101,8 +101,8 @@ typedef struct dm_lang {
     uint32_t name_capacity, name_count;
     struct dm_type_table *types;
     struct dm_bind *binds[DM_LANG_BINDS]; /* calls of builtins so far, see builtins.h */
-    dm_buffer scratch; /* of dm_lang_format */
-    dm_buffer **texts; /* pieces of text being made, the last opened last */
+    dm_buffer scratch;                    /* of dm_lang_format */
+    dm_buffer **texts;                    /* pieces of text being made, the last opened last */
     int text_count, text_open;
     jmp_buf bail;
     const char *bail_reason;

@@ -57,6 +57,20 @@ const char *dm_token_name(dm_token_kind kind)
     return "?";
 }
 
+const char *dm_token_spelling(dm_token_kind kind)
+{
+    switch (kind) {
+#define X(name, spelling)                                                                          \
+    case DM_TOK_##name:                                                                            \
+        return spelling;
+        DM_TOKEN_OPERATORS(X)
+        DM_TOKEN_KEYWORDS(X)
+#undef X
+    default:
+        return "?";
+    }
+}
+
 static dm_pos place(const lexer *lx, const char *at)
 {
     return lx->source->base + (dm_pos)(at - lx->source->text);

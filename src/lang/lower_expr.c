@@ -311,10 +311,7 @@ const char *dm_lower_operator(dm_token_kind op)
 dm_operand dm_lower_binary(dm_lower *lw, const dm_ast *at, dm_token_kind op, dm_val a, dm_val b)
 {
     dm_val args[] = {a, b};
-    const char *spelling = dm_token_name(op);
-    char shown[8];
-    snprintf(shown, sizeof shown, "%.*s", (int)strlen(spelling) - 2, spelling + 1);
-    return dm_lower_builtin(lw, at, dm_lower_operator(op), args, 2, shown);
+    return dm_lower_builtin(lw, at, dm_lower_operator(op), args, 2, dm_token_spelling(op));
 }
 
 /* ---- Names and literals ---- */

@@ -5,7 +5,6 @@
 #include "lang/print.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,46 +131,6 @@ static int number_level(const dm_type *type, const dm_ir_op *op)
 
 /* ---- Rows ---- */
 
-static bool is_between(const char *before, const char *after)
-{
-    while (*after == ' ')
-        after++;
-    return (*before == '(' || *before == ',') && (*after == ')' || *after == ',');
-}
-
-/* The level that an argument of a row's expression needs. */
-static int argument_level(const dm_builtin *row, const char *text, const char *at, const char *end)
-{
-    const char *before = at - 1;
-    while (before > text && *before == ' ')
-        before--;
-    if (at > text && is_between(before, end))
-        return TERNARY;
-    switch (row->precedence) {
-    case 13:
-    case 12:
-        return at == text ? row->precedence : row->precedence + 1;
-    case 10:
-    case 9:
-        return 12;
-    case 5:
-    case 4:
-        return 9;
-    case 3:
-        return at == text ? 9 : 12;
-    default:
-        return PRIMARY;
-    }
-}
-
-static int param_of(const dm_builtin *row, const char *name, size_t length)
-{
-    for (int i = 0; i < row->param_count; i++)
-        if (strlen(row->params[i].name) == length && memcmp(row->params[i].name, name, length) == 0)
-            return i;
-    return -1;
-}
-
 static bool is_narrow(const dm_bind *bind)
 {
     const dm_type *type =
@@ -182,35 +141,27 @@ static bool is_narrow(const dm_bind *bind)
 static void print_row_text(dm_printer *pr, dm_buffer *out, const dm_ir_op *op)
 {
     const dm_builtin *row = op->row;
-    for (const char *p = row->text; *p != '\0';) {
-        const char *plain = p;
-        while (*p != '$' && *p != '\0')
-            p++;
-        if (p > plain)
-            dm_buffer_append(out, plain, (size_t)(p - plain));
-        if (*p == '\0')
+    for (const dm_piece *piece = row->pieces; piece < row->pieces + row->piece_count; piece++) {
+        switch (piece->kind) {
+        case DM_PIECE_TEXT:
+            dm_buffer_append(out, piece->text, piece->length);
             break;
-        const char *name = p + 1;
-        size_t length = 0;
-        while (isalnum((unsigned char)name[length]) || name[length] == '_')
-            length++;
-        int param = param_of(row, name, length);
-        if (param >= 0) {
-            dm_print_value(pr, out, op->args[param],
-                           argument_level(row, row->text, p, name + length));
-        } else if (length >= 1 && name[0] == 'f' && !isupper((unsigned char)name[0])) {
-            /* $f ends at the next bracket or at a digit's end: "sin$f(", "1.0$f" */
+        case DM_PIECE_PARAM:
+            dm_print_value(pr, out, op->args[piece->index], piece->level);
+            break;
+        case DM_PIECE_SUFFIX:
             if (is_narrow(op->bind))
                 dm_buffer_putc(out, 'f');
-            length = 1;
-        } else if (length == 1 && isupper((unsigned char)name[0])) {
-            const dm_type *type = dm_bind_type(op->bind, name[0]);
+            break;
+        default: {
+            const dm_type *type = dm_bind_type(op->bind, (char)piece->index);
             if (type != NULL)
                 dm_buffer_puts(out, dm_print_type(pr, type));
             else
-                dm_emit(out, "%d", dm_bind_number(op->bind, name[0]));
+                dm_emit(out, "%d", dm_bind_number(op->bind, (char)piece->index));
+            break;
         }
-        p = name + length;
+        }
     }
 }
 

@@ -5,7 +5,6 @@
 #include "lang/builtins.h"
 #include "lang/print.h"
 
-#include <ctype.h>
 #include <string.h>
 
 const char *dm_print_qualifier(const dm_printer *pr)
@@ -103,74 +102,36 @@ static const char *name_of(dm_printer *pr, const char *first, const char *second
 
 /* ---- Rows ---- */
 
-/* One line of row text as lines of C: a new one behind ';', '{' and '}' that are in no brackets. */
-static void print_body(dm_buffer *out, const char *text)
+static void expand(dm_printer *pr, dm_buffer *out, const dm_bind *bind)
 {
-    int depth = 0, brackets = 0;
-    bool at_start = true;
-    for (const char *p = text; *p != '\0'; p++) {
-        if (at_start && *p == ' ')
-            continue;
-        if (*p == '}' && brackets == 0) {
-            depth--;
-            dm_emit(out, "%*s}\n", depth * 4, "");
-            at_start = true;
-            continue;
-        }
-        if (at_start)
-            dm_emit(out, "%*s", depth * 4, "");
-        at_start = false;
-        dm_buffer_putc(out, *p);
-        brackets += *p == '(' || *p == '[' ? 1 : *p == ')' || *p == ']' ? -1 : 0;
-        if (*p == '{' && brackets == 0)
-            depth++;
-        if ((*p == '{' || *p == ';') && brackets == 0) {
-            dm_buffer_putc(out, '\n');
-            at_start = true;
-        }
-    }
-}
-
-static const char *type_of_param(dm_printer *pr, const dm_builtin *row, const dm_bind *bind,
-                                 const char *name, size_t length)
-{
-    if (length == 3 && memcmp(name, "ret", 3) == 0)
-        return dm_print_type(pr, bind->result);
-    for (int i = 0; i < row->param_count; i++)
-        if (strlen(row->params[i].name) == length && memcmp(row->params[i].name, name, length) == 0)
-            return dm_print_type(pr, bind->args[i]);
-    return NULL;
-}
-
-static void expand(dm_printer *pr, dm_buffer *out, const dm_builtin *row, const dm_bind *bind)
-{
-    const dm_type *scalar =
-        dm_bind_type(bind, 'F') != NULL ? dm_bind_type(bind, 'F') : dm_bind_type(bind, 'S');
-    for (const char *p = row->text; *p != '\0';) {
-        if (*p != '$') {
-            dm_buffer_putc(out, *p++);
-            continue;
-        }
-        const char *name = ++p;
-        size_t length = 0;
-        while (isalnum((unsigned char)name[length]) || name[length] == '_')
-            length++;
-        const char *type = type_of_param(pr, row, bind, name, length);
-        if (type != NULL) {
-            dm_buffer_puts(out, type);
-            p += length;
-        } else if (isupper((unsigned char)name[0])) {
-            const dm_type *bound = dm_bind_type(bind, name[0]);
-            if (bound != NULL)
-                dm_buffer_puts(out, dm_print_type(pr, bound));
-            else
-                dm_emit(out, "%d", dm_bind_number(bind, name[0]));
-            p++;
-        } else { /* $f */
+    const dm_builtin *row = bind->row;
+    const dm_type *scalar = dm_bind_type(bind, 'F');
+    if (scalar == NULL)
+        scalar = dm_bind_type(bind, 'S');
+    for (const dm_piece *piece = row->pieces; piece < row->pieces + row->piece_count; piece++) {
+        const dm_type *type = NULL;
+        switch (piece->kind) {
+        case DM_PIECE_TEXT:
+            dm_buffer_append(out, piece->text, piece->length);
+            break;
+        case DM_PIECE_PARAM:
+            type = bind->args[piece->index];
+            break;
+        case DM_PIECE_RESULT:
+            type = bind->result;
+            break;
+        case DM_PIECE_SUFFIX:
             if (scalar == NULL || scalar->scalar == DM_F32)
                 dm_buffer_putc(out, 'f');
-            p++;
+            break;
+        default:
+            type = dm_bind_type(bind, (char)piece->index);
+            if (type == NULL)
+                dm_emit(out, "%d", dm_bind_number(bind, (char)piece->index));
+            break;
         }
+        if (type != NULL)
+            dm_buffer_puts(out, dm_print_type(pr, type));
     }
 }
 
@@ -189,14 +150,14 @@ const char *dm_help_row(dm_printer *pr, const dm_bind *bind)
     if (!is_new(pr, name))
         return name;
     dm_buffer *body = dm_text_open(pr->lang);
-    expand(pr, body, row, bind);
+    expand(pr, body, bind);
     dm_buffer *head = dm_text_open(pr->lang);
     for (int i = 0; i < row->param_count; i++)
         dm_emit(head, "%s%s %s", i > 0 ? ", " : "", dm_print_type(pr, bind->args[i]),
                 row->params[i].name);
     dm_emit(pr->helpers, "%s %s %s(%s)\n", dm_print_qualifier(pr), dm_print_type(pr, bind->result),
             name, row->param_count == 0 ? "void" : dm_buffer_text(head));
-    print_body(pr->helpers, dm_buffer_text(body));
+    dm_buffer_append(pr->helpers, body->data, body->size);
     dm_buffer_putc(pr->helpers, '\n');
     dm_text_close(pr->lang, 1);
     dm_text_close(pr->lang, 1);

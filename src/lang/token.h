@@ -59,5 +59,6 @@ typedef struct dm_token {
 dm_token *dm_lang_lex(dm_lang *lang, const dm_lang_source *source, int *count);
 /* "'+='", "a name", "the end of the line": for messages. */
 const char *dm_token_name(dm_token_kind kind);
+const char *dm_token_spelling(dm_token_kind kind); /* of operators and keywords */
 
 #endif
