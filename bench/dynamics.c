@@ -7,8 +7,8 @@
  *
  * Parts: check_gru, check_batch, check_cluster (values), profile (where a step of the cluster
  * kernel spends its cycles), rollout (few: latency), batch (many rollouts), gru (one step over the
- * grid of sizes), encoder, memory. bench/dynamics_torch.py runs this and puts PyTorch beside it.
- * Exit code 1 when a value is wrong or something failed. */
+ * grid of sizes), train (updates of the weights), encoder, memory. bench/dynamics_torch.py runs
+ * this and puts PyTorch beside it. Exit code 1 when a value is wrong or something failed. */
 #include "base/file.h"
 #include "cli/dynamics_bench.h"
 

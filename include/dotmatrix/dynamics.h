@@ -247,6 +247,27 @@ DM_API dm_status dm_dynamics_device_rollout(dm_dynamics_device *on, const float 
 DM_API dm_status dm_dynamics_device_gru(dm_dynamics_device *on, uint32_t member, size_t batch,
                                         const float *x, const float *h, float *out, dm_error *err);
 
+/* Learning on a device, from many sequences at a time. The weights are the device's while it
+ * learns; the model, which must outlive it, gets them by fetch. The config's window is not used.
+ * Sums have a fixed order: the same calls give the same bits on the same device. */
+typedef struct dm_batch_trainer dm_batch_trainer;
+DM_API dm_status dm_batch_trainer_create(dm_device *device, dm_dynamics *model,
+                                         const dm_trainer_config *config, dm_batch_trainer **out,
+                                         dm_error *err);
+DM_API void dm_batch_trainer_destroy(dm_batch_trainer *trainer);
+DM_API dm_status dm_batch_trainer_set_learning_rate(dm_batch_trainer *trainer, float rate,
+                                                    dm_error *err);
+/* One update of every member, as dm_trainer_sequence, from the mean gradient of `sequences`
+ * sequences: features[sequences][forced][input], targets[sequences][steps],
+ * hidden[sequences][E][hidden] (NULL: zeros). `objective`, which may be NULL, gets its mean over
+ * members and sequences before the update. */
+DM_API dm_status dm_batch_trainer_sequences(dm_batch_trainer *trainer, uint32_t sequences,
+                                            const float *features, uint32_t forced, uint32_t steps,
+                                            uint32_t from, const float *targets,
+                                            const float *hidden, float *objective, dm_error *err);
+/* Copy the weights into the model; dm_dynamics_device_upload takes them over from there. */
+DM_API dm_status dm_batch_trainer_fetch(dm_batch_trainer *trainer, dm_error *err);
+
 /* Many encoders on a device, one per run that is watched. */
 typedef struct dm_encoders dm_encoders;
 DM_API dm_status dm_encoders_create(dm_device *device, size_t count, uint32_t losses,

@@ -51,7 +51,7 @@ static const dm_option rows[] = {
     DM_OPTION_STRING(dynamics_options, plot, "plot", "FILE", NULL,
                      "rollout: a .png or .svg of the trajectories"),
     DM_OPTION_STRING(dynamics_options, only, "only", "PARTS", NULL,
-                     "bench: of rollout,batch,gru,encoder,memory"),
+                     "bench: of rollout,batch,gru,train,encoder,memory"),
     DM_OPTION_STRING(dynamics_options, out, "out", "DIR", NULL,
                      "bench: where dynamics.json and the plots go"),
     DM_OPTION_FLAG(dynamics_options, quick, "quick", "bench: fewer sizes"),
@@ -310,7 +310,7 @@ static dm_status run(const void *options, const dm_strings *arguments, bool *neg
     if (strcmp(what, "check") == 0)
         return run_bench(o, "check_gru,check_batch,check_cluster", negative, err);
     if (strcmp(what, "bench") == 0)
-        return run_bench(o, o->only != NULL ? o->only : "rollout,batch,gru,encoder,memory",
+        return run_bench(o, o->only != NULL ? o->only : "rollout,batch,gru,train,encoder,memory",
                          negative, err);
     if (strcmp(what, "rollout") != 0)
         return dm_fail(err, DM_EINVAL, "'%s' is not one of rollout, check and bench", what);

@@ -210,6 +210,7 @@ dm_status dm_dyn_bench_run(dm_dyn_bench *b, dm_buffer *out, dm_error *err)
                  {"rollout", dm_bench_part_rollout},
                  {"batch", dm_bench_part_batch},
                  {"gru", dm_bench_part_gru},
+                 {"train", dm_bench_part_train},
                  {"encoder", dm_bench_part_encoder},
                  {"memory", dm_bench_part_memory}};
     dm_status status = dm_device_open(b->device_id, &b->device, err);

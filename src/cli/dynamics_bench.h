@@ -5,6 +5,7 @@
  *   dynamics_bench.c   what the parts share: models, timing; runs the parts that were asked for
  *   dynamics_check.c   values against the float64 reference, over sizes and kernels
  *   dynamics_time.c    rollouts, steps of batches, encoders, memory
+ *   dynamics_learn.c   updates of the weights
  *
  * Device times are those of launches recorded in a graph and replayed, between two events: no host
  * in between; medians of nine. */
@@ -73,6 +74,7 @@ dm_status dm_bench_part_profile(dm_dyn_bench *b, dm_error *err);
 dm_status dm_bench_part_rollout(dm_dyn_bench *b, dm_error *err);
 dm_status dm_bench_part_batch(dm_dyn_bench *b, dm_error *err);
 dm_status dm_bench_part_gru(dm_dyn_bench *b, dm_error *err);
+dm_status dm_bench_part_train(dm_dyn_bench *b, dm_error *err);
 dm_status dm_bench_part_encoder(dm_dyn_bench *b, dm_error *err);
 dm_status dm_bench_part_memory(dm_dyn_bench *b, dm_error *err);
 

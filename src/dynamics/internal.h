@@ -3,8 +3,11 @@
  *
  *   model.c       configuration, where weights lie, initialisation     model_file.c   safetensors
  *   reference.c   every formula as plain loops, in float and double (reference_text.h)
- *   simd.c        picks the vectorised loops: simd_text.h compiled for portable vectors, AVX2 and
- * AVX-512 rollout.c     rollouts on the CPU; results over members and steps
+ *   simd.c        picks the vectorised loops: simd_text.h for portable vectors, AVX2 and AVX-512
+ *   rollout.c     rollouts on the CPU; results over members and steps
+ *   train.c       learning on the CPU, with the gradients of backward.c
+ *   device.h      a model on a device                 device_bptt.h, device_train.c   learning
+ * there
  *
  * Letters: B batch, E members, R rollouts, Y steps of a rollout, I inputs, H hidden units, S
  * stochastic values. Start with reference_text.h: it is the definition, the rest is speed. */
@@ -48,6 +51,9 @@ static inline uint32_t dm_dynamics_selected(const dm_dynamics_config *config, ui
 
 /* Fill what rollout.c derives from loss and hidden_norm: mean .. metrics. */
 void dm_rollout_aggregate(dm_rollout *rollout);
+
+/* Rates, betas, clipping and window within their bounds. */
+dm_status dm_trainer_config_check(const dm_trainer_config *config, dm_error *err);
 
 /* Memory aligned for vectors, to be freed with free(); NULL when there is none. Zeroed. */
 void *dm_dynamics_alloc(size_t count, size_t size);

@@ -25,7 +25,7 @@ struct dm_trainer {
 
 /* ---- Creating ---- */
 
-static dm_status check_config(const dm_trainer_config *c, dm_error *err)
+dm_status dm_trainer_config_check(const dm_trainer_config *c, dm_error *err)
 {
     if (c->optimiser != DM_OPTIMISER_ADAM && c->optimiser != DM_OPTIMISER_SGD)
         return dm_fail(err, DM_EINVAL, "trainer: there is no optimiser %d", (int)c->optimiser);
@@ -61,7 +61,7 @@ static dm_status reserve(dm_trainer *t, uint32_t steps, dm_error *err)
 dm_status dm_trainer_create(dm_dynamics *model, const dm_trainer_config *config, dm_trainer **out,
                             dm_error *err)
 {
-    dm_status status = check_config(config, err);
+    dm_status status = dm_trainer_config_check(config, err);
     if (status != DM_OK)
         return status;
     dm_trainer *t = calloc(1, sizeof *t);
@@ -109,7 +109,7 @@ dm_status dm_trainer_set_learning_rate(dm_trainer *t, float rate, dm_error *err)
 {
     dm_trainer_config changed = t->config;
     changed.learning_rate = rate;
-    dm_status status = check_config(&changed, err);
+    dm_status status = dm_trainer_config_check(&changed, err);
     if (status == DM_OK)
         t->config = changed;
     return status;
