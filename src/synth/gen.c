@@ -8,7 +8,7 @@ void dm_gen_seed(dm_gen *g, uint64_t seed, uint64_t slot, int attempt)
 {
     g->key = seed;
     g->stream = slot;
-    g->counter = (uint32_t)attempt << 16; /* a kernel takes a few hundred blocks at most */
+    g->counter = (uint64_t)attempt << 32; /* a kernel takes a few hundred numbers */
     g->words_left = 0;
 }
 

@@ -126,7 +126,7 @@ struct dm_synth_generator {
 
     /* Random numbers: Philox in counter mode. */
     uint64_t key, stream;
-    uint32_t counter;
+    uint64_t counter;
     dm_philox4 words;
     int words_left;
 

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_synth.c - `dotmatrix synth`: datasets of kernels. */
+#include "cli/command.h"
+#include "synth/compile.h"
+#include "synth/produce.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { DEVICE_CUDA, DEVICE_CPU, DEVICE_BOTH };
+
+typedef struct synth_options {
+    const char *out, *categories, *kinds, *profile;
+    int device, verify;
+    int64_t count, seed, jobs, shard_lines, rank, ranks;
+    bool timing;
+} synth_options;
+
+static const char *const devices[] = {"cuda", "cpu", "both", NULL};
+
+static const dm_option rows[] = {
+    DM_OPTION_INT(synth_options, count, "count", "N", 1, 1000000000, "1000",
+                  "produce: pairs to make"),
+    DM_OPTION_STRING(synth_options, out, "out", "DIR", NULL,
+                     "produce: the dataset; one that was begun is continued"),
+    DM_OPTION_STRING(synth_options, categories, "categories", "LIST", "all",
+                     "produce: separated by commas; they take turns"),
+    DM_OPTION_CHOICE(synth_options, device, "device", devices, "both",
+                     "produce: CUDA C++, C or both"),
+    DM_OPTION_INT(synth_options, seed, "seed", "S", 0, INT64_MAX, "1", "of all that is random"),
+    DM_OPTION_INT(synth_options, jobs, "jobs", "J", 0, 1024, "0", "threads; 0: one per CPU"),
+    DM_OPTION_CHOICE(synth_options, verify, "verify", dm_synth_level_names, "full",
+                     "produce: what every pair must pass"),
+    DM_OPTION_STRING(synth_options, kinds, "kinds", "LIST", "pairs",
+                     "produce: pairs, and c, ir, rejected besides"),
+    DM_OPTION_STRING(synth_options, profile, "profile", "FILE", NULL,
+                     "produce: weights of sizes and features (tools/kernel-corpus writes them)"),
+    DM_OPTION_INT(synth_options, shard_lines, "shard-lines", "N", 1, 1000000, "1000",
+                  "produce: pairs of a file"),
+    DM_OPTION_FLAG(synth_options, timing, "timing",
+                   "produce: measured times in the records, which then differ from run to run"),
+    DM_OPTION_INT(synth_options, rank, "rank", "R", -1, 1000000, "-1",
+                  "produce: this process among several; default as MPI or Slurm say"),
+    DM_OPTION_INT(synth_options, ranks, "ranks", "N", 1, 1000000, "1",
+                  "produce: how many there are"),
+};
+
+/* ---- produce ---- */
+
+/* The next of "a,b,c"; false behind the last. */
+static bool next_item(const char **list, char *out, size_t size)
+{
+    size_t length = strcspn(*list, ",");
+    if (**list == '\0')
+        return false;
+    snprintf(out, size, "%.*s", (int)length, *list);
+    *list += length + ((*list)[length] == ',');
+    return true;
+}
+
+static dm_status read_categories(const char *list, dm_synth_produce_options *o, dm_error *err)
+{
+    char name[64];
+    bool all = strcmp(list, "all") == 0;
+    for (int i = 0; all && i < DM_SYNTH_CATEGORY_COUNT; i++)
+        o->categories[o->category_count++] = i;
+    while (!all && next_item(&list, name, sizeof name)) {
+        int found = dm_synth_category_find(name);
+        if (found < 0) {
+            const char *meant = dm_closest(name, dm_synth_category_names);
+            return dm_fail(err, DM_EINVAL, "no category is called '%s'%s%s%s", name,
+                           meant == NULL ? "" : "; did you mean ", meant == NULL ? "" : meant,
+                           meant == NULL ? "" : "?");
+        }
+        for (int i = 0; i < o->category_count; i++)
+            if (o->categories[i] == found)
+                return dm_fail(err, DM_EINVAL, "category '%s' is named twice", name);
+        o->categories[o->category_count++] = found;
+    }
+    if (o->category_count == 0)
+        return dm_fail(err, DM_EINVAL, "--categories names none");
+    return DM_OK;
+}
+
+static dm_status read_kinds(const char *list, dm_synth_produce_options *o, dm_error *err)
+{
+    static const char *const kinds[] = {"pairs", "c", "ir", "rejected", NULL};
+    char name[64];
+    bool pairs = false;
+    while (next_item(&list, name, sizeof name)) {
+        if (strcmp(name, "pairs") == 0) {
+            pairs = true;
+        } else if (strcmp(name, "c") == 0) {
+            o->texts |= DM_SYNTH_TEXT_C;
+        } else if (strcmp(name, "ir") == 0) {
+            o->texts |= DM_SYNTH_TEXT_IR;
+        } else if (strcmp(name, "rejected") == 0) {
+            o->rejected = true;
+        } else {
+            const char *meant = dm_closest(name, kinds);
+            return dm_fail(err, DM_EINVAL, "no kind is called '%s'%s%s%s", name,
+                           meant == NULL ? "" : "; did you mean ", meant == NULL ? "" : meant,
+                           meant == NULL ? "" : "?");
+        }
+    }
+    if (!pairs)
+        return dm_fail(err, DM_EINVAL, "--kinds has to name pairs");
+    return DM_OK;
+}
+
+static dm_status produce(const synth_options *s, bool *negative, dm_error *err)
+{
+    (void)negative;
+    dm_synth_produced made;
+    dm_synth_produce_options o = {.folder = s->out,
+                                  .count = (uint64_t)s->count,
+                                  .seed = (uint64_t)s->seed,
+                                  .timing = s->timing,
+                                  .level = (dm_synth_level)s->verify,
+                                  .profile = s->profile,
+                                  .shard_lines = (int)s->shard_lines,
+                                  .jobs = (int)s->jobs};
+    o.texts = s->device == DEVICE_CUDA  ? DM_SYNTH_TEXT_CUDA
+              : s->device == DEVICE_CPU ? DM_SYNTH_TEXT_C
+                                        : DM_SYNTH_TEXT_CUDA | DM_SYNTH_TEXT_C;
+    if (s->out == NULL)
+        return dm_fail(err, DM_EINVAL, "produce needs --out DIR");
+    dm_synth_ranks(&o.rank, &o.ranks);
+    if (s->rank >= 0) {
+        o.rank = (int)s->rank;
+        o.ranks = (int)s->ranks;
+    }
+    if (o.rank >= o.ranks)
+        return dm_fail(err, DM_EINVAL, "--rank %d: ranks are 0 to %d", o.rank, o.ranks - 1);
+    dm_status status = read_categories(s->categories, &o, err);
+    if (status == DM_OK)
+        status = read_kinds(s->kinds, &o, err);
+    if (status == DM_OK)
+        status = dm_synth_produce(&o, &made, err);
+    if (status != DM_OK)
+        return status;
+    printf("%llu pairs in %.1f s, %.0f a second", (unsigned long long)made.shipped, made.seconds,
+           made.seconds > 0 ? (double)made.shipped / made.seconds : 0);
+    if (made.failed > 0)
+        printf("; %llu failed, see %s/failed", (unsigned long long)made.failed, s->out);
+    if (made.missing > 0)
+        printf("; %llu of %llu shards are still to be made by other ranks",
+               (unsigned long long)made.missing, (unsigned long long)made.shards);
+    printf("\n");
+    return DM_OK;
+}
+
+/* ---- The command ---- */
+
+static dm_status run(const void *values, const dm_strings *arguments, bool *negative, dm_error *err)
+{
+    static const char *const actions[] = {"produce", NULL};
+    const synth_options *options = values;
+    const char *action = arguments->items[0];
+    if (strcmp(action, "produce") == 0)
+        return produce(options, negative, err);
+    const char *meant = dm_closest(action, actions);
+    return dm_fail(err, DM_EINVAL, "synth: unknown action '%s'%s%s%s", action,
+                   meant == NULL ? " (there is: produce)" : ", did you mean '",
+                   meant == NULL ? "" : meant, meant == NULL ? "" : "'?");
+}
+
+const dm_command dm_command_synth = {
+    .name = "synth",
+    .summary = "produce datasets of kernels",
+    .arguments = "produce",
+    .arguments_min = 1,
+    .arguments_max = 1,
+    .options = rows,
+    .option_count = sizeof rows / sizeof rows[0],
+    .options_size = sizeof(synth_options),
+    .run = run,
+};

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* produce.h - datasets of kernels: generated, compiled, verified, written.
+ *
+ * A dataset has `count` slots, which take turns over the categories. Each slot ships one pair; what
+ * pair depends on the options alone, not on threads, processes or interruptions. Shards hold a
+ * fixed range of slots, so that several processes (ranks) each make whole ones:
+ *
+ *   manifest.json             what it was made with; at the end every shard with its checksum
+ *   stats.json                counts, and how long it took
+ *   pairs-00000.jsonl ...     records, one a line (record.h)
+ *   rejected-00000.jsonl ...  programs that do not compile, when asked for
+ *   failed/<id>-<attempt>.json  pairs that failed their verification: reports for the compiler
+ *   state/                    of the complete shards, for resuming
+ *
+ * A folder that has been begun is continued, by the same options only. */
+#ifndef DM_SYNTH_PRODUCE_H
+#define DM_SYNTH_PRODUCE_H
+
+#include "synth/record.h"
+
+#define DM_SYNTH_FORMAT "dotmatrix-kernels-1"
+
+typedef struct dm_synth_produce_options {
+    const char *folder;
+    uint64_t count, seed;
+    int categories[DM_SYNTH_CATEGORY_COUNT]; /* dm_synth_category, each once */
+    int category_count;
+    int texts;     /* DM_SYNTH_TEXT_..., of compile.h */
+    bool rejected; /* rejected programs, too */
+    bool timing;   /* measured times in the records; they then differ from run to run */
+    dm_synth_level level;
+    const char *profile; /* a file; NULL: the built-in one */
+    int shard_lines;
+    int jobs;        /* threads; 0: one per CPU */
+    int rank, ranks; /* this process, and how many there are; 0, 1 when alone */
+    bool quiet;      /* no progress bar */
+} dm_synth_produce_options;
+
+typedef struct dm_synth_produced {
+    uint64_t shipped;         /* by this run */
+    uint64_t shards, missing; /* of the dataset; those that are not complete yet */
+    uint64_t failed;          /* pairs set aside, in all runs */
+    double seconds;           /* of this run */
+} dm_synth_produced;
+
+dm_status dm_synth_produce(const dm_synth_produce_options *options, dm_synth_produced *produced,
+                           dm_error *err);
+
+/* Rank and number of processes, as mpirun, mpiexec and srun tell them; 0 of 1 when they do not. */
+void dm_synth_ranks(int *rank, int *ranks);
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* shard.c - files of records, written so that a kill leaves whole lines. */
+#include "synth/shard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void dm_synth_shard_name(char out[DM_SYNTH_SHARD_NAME_MAX], const char *kind, uint64_t number)
+{
+    snprintf(out, DM_SYNTH_SHARD_NAME_MAX, "%s-%05llu.jsonl", kind, (unsigned long long)number);
+}
+
+static dm_status system_fail(dm_error *err, const char *what, const char *path)
+{
+    return dm_fail(err, DM_EIO, "cannot %s %s: %s", what, path, strerror(errno));
+}
+
+/* Where the shard is when complete, and while it is written. */
+static dm_status paths(const char *folder, const char *kind, uint64_t number,
+                       char complete[DM_PATH_MAX], char part[DM_PATH_MAX], dm_error *err)
+{
+    char name[DM_SYNTH_SHARD_NAME_MAX], unfinished[DM_SYNTH_SHARD_NAME_MAX + 8];
+    dm_synth_shard_name(name, kind, number);
+    snprintf(unfinished, sizeof unfinished, "%s.part", name);
+    dm_status status = dm_path_join(complete, folder, name, err);
+    return status == DM_OK ? dm_path_join(part, folder, unfinished, err) : status;
+}
+
+static dm_status state_path(const char *folder, const char *kind, uint64_t number,
+                            char out[DM_PATH_MAX], dm_error *err)
+{
+    char name[DM_SYNTH_SHARD_NAME_MAX + 8];
+    snprintf(name, sizeof name, "state/%s-%05llu.json", kind, (unsigned long long)number);
+    return dm_path_join(out, folder, name, err);
+}
+
+/* ---- State ---- */
+
+static dm_status write_state(const dm_synth_shard *s, const dm_synth_shard_state *state,
+                             dm_error *err)
+{
+    char path[DM_PATH_MAX], hash[DM_HASH_HEX_SIZE];
+    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_json json;
+    dm_hash128_hex(state->checksum, hash);
+    dm_json_init(&json, &text, DM_JSON_PRETTY);
+    dm_json_begin_object(&json, NULL);
+    dm_json_uint(&json, "lines", state->lines);
+    dm_json_uint(&json, "bytes", state->bytes);
+    dm_json_string(&json, "checksum", hash);
+    dm_json_double(&json, "seconds", state->seconds);
+    dm_json_int(&json, "rank", state->rank);
+    dm_synth_tally_write(&state->tally, &json);
+    dm_json_end_object(&json);
+    dm_json_finish(&json);
+    dm_status status = dm_buffer_check(&text, err);
+    if (status == DM_OK)
+        status = state_path(s->folder, s->kind, s->number, path, err);
+    if (status == DM_OK)
+        status = dm_file_write(path, dm_buffer_text(&text), text.size, err);
+    dm_buffer_deinit(&text);
+    return status;
+}
+
+static dm_status read_state(json_t *root, const char *path, dm_synth_shard_state *state,
+                            dm_error *err)
+{
+    const char *hash = json_string_value(json_object_get(root, "checksum"));
+    unsigned long long high = 0, low = 0;
+    bool good = hash != NULL && sscanf(hash, "%16llx%16llx", &high, &low) == 2 &&
+                dm_synth_tally_read(&state->tally, root);
+    state->lines = (uint64_t)json_integer_value(json_object_get(root, "lines"));
+    state->bytes = (uint64_t)json_integer_value(json_object_get(root, "bytes"));
+    state->checksum = (dm_hash128){.low = low, .high = high};
+    state->seconds = json_number_value(json_object_get(root, "seconds"));
+    state->rank = (int)json_integer_value(json_object_get(root, "rank"));
+    if (!good)
+        return dm_fail_at(err, DM_EFORMAT, path, 0, "not the state of a shard");
+    return DM_OK;
+}
+
+dm_status dm_synth_shard_load(const char *folder, const char *kind, uint64_t number,
+                              dm_synth_shard_state *state, bool *complete, dm_error *err)
+{
+    char path[DM_PATH_MAX], shard[DM_PATH_MAX], part[DM_PATH_MAX];
+    json_t *root = NULL;
+    *complete = false;
+    dm_status status = state_path(folder, kind, number, path, err);
+    if (status == DM_OK)
+        status = paths(folder, kind, number, shard, part, err);
+    if (status != DM_OK || !dm_file_exists(path) || !dm_file_exists(shard))
+        return status;
+    status = dm_json_load(path, &root, err);
+    if (status == DM_OK)
+        status = read_state(root, path, state, err);
+    json_decref(root);
+    *complete = status == DM_OK;
+    return status;
+}
+
+/* ---- Writing ---- */
+
+/* The slot in "7-00000012" or "7-00000012r". */
+static uint64_t slot_of(const char *id)
+{
+    const char *dash = strrchr(id, '-');
+    return dash == NULL ? UINT64_MAX : strtoull(dash + 1, NULL, 10);
+}
+
+/* Count the whole lines that are there, and find where they end. */
+static dm_status take_stock(dm_synth_shard *s, const char *path, const char *text, size_t size,
+                            uint64_t slot_limit, dm_error *err)
+{
+    dm_synth_record record;
+    dm_status status = DM_OK;
+    dm_synth_record_init(&record);
+    for (size_t at = 0; at < size && status == DM_OK;) {
+        const char *end = memchr(text + at, '\n', size - at);
+        if (end == NULL)
+            break;
+        size_t length = (size_t)(end + 1 - (text + at));
+        status = dm_synth_record_read(&record, text + at, length, path, (int)s->lines + 1, err);
+        if (status != DM_OK || slot_of(record.id) >= slot_limit)
+            break;
+        dm_synth_tally_add(&s->tally, &record);
+        s->lines++;
+        at += length;
+        s->bytes = at;
+    }
+    dm_synth_record_deinit(&record);
+    return status;
+}
+
+dm_status dm_synth_shard_open(dm_synth_shard *s, const char *folder, const char *kind,
+                              uint64_t number, uint64_t slot_limit, dm_error *err)
+{
+    char complete[DM_PATH_MAX], part[DM_PATH_MAX], *text = NULL;
+    size_t size = 0;
+    *s = (dm_synth_shard){.folder = folder, .kind = kind, .number = number, .file = -1};
+    dm_status status = paths(folder, kind, number, complete, part, err);
+    /* A complete one without a state: the kill came between the two. */
+    if (status == DM_OK && dm_file_exists(complete) && rename(complete, part) != 0)
+        status = system_fail(err, "rename", complete);
+    if (status == DM_OK && dm_file_exists(part)) {
+        status = dm_file_read(part, 0, &text, &size, err);
+        if (status == DM_OK)
+            status = take_stock(s, part, text, size, slot_limit, err);
+        free(text);
+    }
+    if (status != DM_OK)
+        return status;
+    s->file = open(part, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (s->file < 0)
+        return system_fail(err, "open", part);
+    if (ftruncate(s->file, (off_t)s->bytes) != 0 || lseek(s->file, 0, SEEK_END) < 0)
+        return system_fail(err, "write", part);
+    return DM_OK;
+}
+
+void dm_synth_shard_close(dm_synth_shard *s)
+{
+    if (s->file >= 0)
+        close(s->file);
+    s->file = -1;
+}
+
+dm_status dm_synth_shard_append(dm_synth_shard *s, const dm_buffer *lines, uint64_t count,
+                                dm_error *err)
+{
+    const char *text = dm_buffer_text(lines);
+    for (size_t done = 0; done < lines->size;) {
+        ssize_t n = write(s->file, text + done, lines->size - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return system_fail(err, "write", s->kind);
+        done += (size_t)n;
+    }
+    s->lines += count;
+    s->bytes += lines->size;
+    return DM_OK;
+}
+
+dm_status dm_synth_shard_finish(dm_synth_shard *s, double seconds, int rank, dm_error *err)
+{
+    char complete[DM_PATH_MAX], part[DM_PATH_MAX], *text = NULL;
+    size_t size = 0;
+    dm_status status = paths(s->folder, s->kind, s->number, complete, part, err);
+    if (status == DM_OK && fsync(s->file) != 0)
+        status = system_fail(err, "write", part);
+    dm_synth_shard_close(s);
+    if (status == DM_OK)
+        status = dm_file_read(part, 0, &text, &size, err);
+    if (status == DM_OK && size != s->bytes)
+        status = dm_fail(err, DM_EIO, "%s: %zu bytes, %llu were written", part, size,
+                         (unsigned long long)s->bytes);
+    dm_synth_shard_state state = {
+        .lines = s->lines, .bytes = s->bytes, .seconds = seconds, .rank = rank, .tally = s->tally};
+    if (status == DM_OK) {
+        state.checksum = dm_hash128_of(text, size);
+        status = write_state(s, &state, err);
+    }
+    free(text);
+    if (status == DM_OK && rename(part, complete) != 0)
+        status = system_fail(err, "rename", part);
+    return status;
+}
