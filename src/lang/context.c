@@ -101,8 +101,7 @@ void dm_emit_list(dm_buffer *out, const char *format, va_list args)
 {
     for (const char *p = format; *p != '\0'; p++) {
         const char *plain = p;
-        while (*p != '%' && *p != '\0')
-            p++;
+        p = strchrnul(p, '%');
         if (p > plain)
             dm_buffer_append(out, plain, (size_t)(p - plain));
         if (*p == '\0')

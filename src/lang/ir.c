@@ -266,7 +266,9 @@ dm_ir_op *dm_ir_terminator(const dm_ir_block *block)
 
 typedef struct dce {
     dm_ir_function *f;
-    bool *live; /* per value */
+    bool *live;   /* per value */
+    bool *passed; /* per value: a slot with a write that was passed as not needed */
+    int loops;    /* around what is being marked */
     bool changed;
 } dce;
 
@@ -276,51 +278,51 @@ static void mark(dce *d, dm_val v)
 {
     if (v != DM_VAL_NONE && !d->live[v]) {
         d->live[v] = true;
-        d->changed = true;
+        /* Elsewhere what defines it is still to come. */
+        d->changed |= d->loops > 0 || d->passed[v];
     }
 }
 
-static bool has_effects(const dm_ir_op *op);
+/* What a block does besides giving values: it writes or returns, or jumps in a loop around it. */
+enum { WRITES_OR_RETURNS = 1, JUMPS = 2 };
 
-static bool block_has_effects(const dm_ir_block *block, bool nested_loop)
+/* Find out for every operation whether it must stay even when its results are not used. */
+static int note_effects(dm_ir_block *block)
 {
+    int all = 0;
     for (int i = 0; i < block->count; i++) {
-        const dm_ir_op *op = block->ops[i];
-        if (op->kind == DM_IR_RETURN)
-            return true;
-        if ((op->kind == DM_IR_BREAK || op->kind == DM_IR_CONTINUE) && !nested_loop)
-            return true;
-        if (dm_ir_is_terminator(op->kind))
-            continue;
-        if (op->kind == DM_IR_IF) {
-            if (block_has_effects(op->blocks[0], nested_loop) ||
-                block_has_effects(op->blocks[1], nested_loop))
-                return true;
-        } else if (has_effects(op)) {
-            return true;
+        dm_ir_op *op = block->ops[i];
+        int own = 0;
+        for (int k = 0; k < 2; k++)
+            if (op->blocks[k] != NULL)
+                own |= note_effects(op->blocks[k]);
+        switch (op->kind) {
+        case DM_IR_RETURN:
+            own = WRITES_OR_RETURNS;
+            break;
+        case DM_IR_BREAK:
+        case DM_IR_CONTINUE:
+            own = JUMPS;
+            break;
+        case DM_IR_INVOKE:
+            own = op->callee->has_effects ? WRITES_OR_RETURNS : 0;
+            break;
+        case DM_IR_SLOT:
+        case DM_IR_TAPE:
+        case DM_IR_IF:
+            break;
+        case DM_IR_FOR:
+        case DM_IR_WHILE: /* may not end: it stays only for what it does */
+            own &= WRITES_OR_RETURNS;
+            break;
+        default:
+            own = dm_ir_infos[op->kind].effect == DM_IR_WRITES ? WRITES_OR_RETURNS : 0;
+            break;
         }
+        op->stays = own != 0;
+        all |= own;
     }
-    return false;
-}
-
-/* Must the operation stay even when its results are not used? */
-static bool has_effects(const dm_ir_op *op)
-{
-    switch (op->kind) {
-    case DM_IR_INVOKE:
-        return op->callee->has_effects;
-    case DM_IR_SLOT:
-    case DM_IR_TAPE:
-        return false;
-    case DM_IR_IF:
-        return block_has_effects(op->blocks[0], false) || block_has_effects(op->blocks[1], false);
-    case DM_IR_FOR:
-        return block_has_effects(op->blocks[0], true);
-    case DM_IR_WHILE: /* may not end: it stays only for what it does */
-        return block_has_effects(op->blocks[0], true) || block_has_effects(op->blocks[1], true);
-    default:
-        return dm_ir_infos[op->kind].effect == DM_IR_WRITES;
-    }
+    return all;
 }
 
 /* Writes to a slot or tape count only when it is read somewhere. */
@@ -353,6 +355,7 @@ static void mark_loop(dce *d, dm_ir_op *op)
     int fixed = op->kind == DM_IR_FOR ? 3 : 0, skip = op->kind == DM_IR_FOR ? 1 : 0;
     for (int i = 0; i < fixed; i++)
         mark(d, op->args[i]);
+    d->loops++;
     /* A carried value lives when its result or its parameter does. */
     for (int i = 0; i < op->result_count; i++) {
         if (d->live[body->params[i + skip]])
@@ -365,6 +368,7 @@ static void mark_loop(dce *d, dm_ir_op *op)
     mark_block(d, body, op, op);
     if (op->blocks[1] != NULL)
         mark_block(d, op->blocks[1], op, op);
+    d->loops--;
 }
 
 static void mark_block(dce *d, dm_ir_block *block, const dm_ir_op *owner, const dm_ir_op *loop)
@@ -385,7 +389,7 @@ static void mark_block(dce *d, dm_ir_block *block, const dm_ir_op *owner, const 
                 mark(d, op->args[a]);
             break;
         case DM_IR_IF:
-            if (result_live(d, op) || has_effects(op)) {
+            if (result_live(d, op) || op->stays) {
                 mark(d, op->args[0]);
                 mark_block(d, op->blocks[0], op, loop);
                 mark_block(d, op->blocks[1], op, loop);
@@ -393,13 +397,16 @@ static void mark_block(dce *d, dm_ir_block *block, const dm_ir_op *owner, const 
             break;
         case DM_IR_FOR:
         case DM_IR_WHILE:
-            if (result_live(d, op) || has_effects(op))
+            if (result_live(d, op) || op->stays)
                 mark_loop(d, op);
             break;
         default:
-            if (is_slot_write(op) ? d->live[op->args[0]] : result_live(d, op) || has_effects(op))
+            if (is_slot_write(op) ? d->live[op->args[0]] : result_live(d, op) || op->stays) {
                 for (int a = 0; a < op->arg_count; a++)
                     mark(d, op->args[a]);
+            } else if (is_slot_write(op)) {
+                d->passed[op->args[0]] = true;
+            }
             break;
         }
     }
@@ -442,7 +449,7 @@ static void sweep_block(dce *d, dm_ir_block *block, const dm_ir_op *owner, const
     int kept = 0;
     for (int i = 0; i < block->count; i++) {
         dm_ir_op *op = block->ops[i];
-        bool stays = dm_ir_is_terminator(op->kind) || has_effects(op) || result_live(d, op);
+        bool stays = dm_ir_is_terminator(op->kind) || op->stays || result_live(d, op);
         if (is_slot_write(op))
             stays = d->live[op->args[0]];
         if (!stays)
@@ -498,10 +505,12 @@ static void map_values(dm_ir_block *block, const dm_val *moved)
 void dm_ir_dce(dm_ir_function *f)
 {
     dce d = {.f = f};
-    d.live = dm_lang_alloc_array(f->lang, (size_t)f->value_count + 1, sizeof *d.live);
+    d.live = dm_lang_alloc_array(f->lang, 2 * (size_t)f->value_count + 2, sizeof *d.live);
+    d.passed = d.live + f->value_count + 1;
     /* Adjoints that the caller keeps are wanted. */
     for (int i = 0; f->adjoint_params != NULL && i < f->body->param_count; i++)
         d.live[f->body->params[i]] = f->adjoint_params[i];
+    note_effects(f->body);
     do { /* loops make values live that were passed before */
         d.changed = false;
         mark_block(&d, f->body, NULL, NULL);

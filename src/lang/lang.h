@@ -151,13 +151,15 @@ void dm_text_close(dm_lang *lang, int count);
 void dm_lang_grow(dm_lang *lang, void **items, int count, int *capacity, size_t size);
 #define DM_LANG_PUSH(lang, items, count, capacity, item)                                           \
     do {                                                                                           \
-        dm_lang_grow(lang, (void **)&(items), count, &(capacity), sizeof *(items));                \
+        if ((count) >= (capacity))                                                                 \
+            dm_lang_grow(lang, (void **)&(items), count, &(capacity), sizeof *(items));            \
         (items)[(count)++] = (item);                                                               \
     } while (0)
 /* The same for an array of pointers. */
 #define DM_LANG_PUSH_POINTER(lang, items, count, capacity, item)                                   \
     do {                                                                                           \
-        dm_lang_grow(lang, (void **)&(items), count, &(capacity), sizeof(void *));                 \
+        if ((count) >= (capacity))                                                                 \
+            dm_lang_grow(lang, (void **)&(items), count, &(capacity), sizeof(void *));             \
         (items)[(count)++] = (item);                                                               \
     } while (0)
 
