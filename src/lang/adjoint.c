@@ -60,8 +60,8 @@ typedef struct adjoint {
     dm_pos failure_pos;
     alias *alias;
     int alias_count, alias_capacity;
-    bool *written;                 /* value of f: an array that is written */
-    const char *ret_name, *g_name; /* "ret" and "g", interned */
+    bool *written;                             /* value of f: an array that is written */
+    const char *ret_name, *g_name, *temporary; /* "ret", "g" and "t", interned */
 } adjoint;
 
 static void reverse_block(adjoint *a, scope *s);
@@ -103,7 +103,7 @@ static dm_val slot_of(adjoint *a, dm_val v)
     dm_ir_op *op = dm_ir_op_new(&a->b, DM_IR_SLOT, NULL, 0, type_of(a, v));
     const char *name = a->f->values[v].name;
     a->b.function->values[op->result].name =
-        dm_lang_format(a->lang, "adj_%s", name == NULL ? "t" : name);
+        dm_lang_adjoint_name(a->lang, name == NULL ? a->temporary : name);
     a->b.block = before;
     a->slot[v] = op->result;
     return op->result;
@@ -786,7 +786,8 @@ static building begin_for(adjoint *a, const char *name, dm_val first, dm_val las
                      .bounds = {first, last, step},
                      .initial = initial,
                      .count = count};
-    made.counter = dm_ir_param(a->b.function, made.body, dm_type_scalar(a->lang, DM_I32), name);
+    made.counter = dm_ir_param(a->b.function, made.body, dm_type_scalar(a->lang, DM_I32),
+                               dm_lang_intern_text(a->lang, name));
     made.params = dm_lang_alloc_array(a->lang, (size_t)count + 1, sizeof *made.params);
     for (int i = 0; i < count; i++)
         made.params[i] =
@@ -834,7 +835,7 @@ static dm_val count_rounds(adjoint *a, const loop *l)
         args[i] = use(a, l->op->args[i]);
     args[count] = constant(a, 0);
     dm_ir_block *head = copy_block(a, l->head), *body;
-    dm_val counter = dm_ir_param(to, head, i32, "n");
+    dm_val counter = dm_ir_param(to, head, i32, dm_lang_intern_text(a->lang, "n"));
     body = copy_block(a, l->body);
     dm_ir_op *end = body->ops[body->count - 1];
     dm_ir_block *before = a->b.block;
@@ -925,7 +926,7 @@ static void start_adjoints(adjoint *a, loop *l)
         dm_ir_op *op = dm_ir_op_new(&a->b, DM_IR_SLOT, &initial, 1, type_of(a, r));
         const char *name = a->f->values[r].name;
         a->b.function->values[op->result].name =
-            dm_lang_format(a->lang, "adj_%s", name == NULL ? "t" : name);
+            dm_lang_adjoint_name(a->lang, name == NULL ? a->temporary : name);
         l->adjoints[i] = op->result;
     }
 }
@@ -999,8 +1000,8 @@ static void taped_loop(adjoint *a, loop *l, const scope *s)
         dm_ir_op *tape = dm_ir_op_new(&a->b, DM_IR_TAPE, NULL, 0, type_of(a, l->op->result + i));
         const char *name = a->f->values[l->op->result + i].name;
         tape->index = length;
-        a->b.function->values[tape->result].name =
-            dm_lang_format(a->lang, "tape_%s", name == NULL ? "t" : name);
+        a->b.function->values[tape->result].name = dm_lang_intern_text(
+            a->lang, dm_lang_format(a->lang, "tape_%s", name == NULL ? "t" : name));
         tapes[n] = tape->result;
         names[n] = name;
         initial[n++] = use(a, l->op->args[l->fixed + i]);
@@ -1016,7 +1017,7 @@ static void taped_loop(adjoint *a, loop *l, const scope *s)
 
     dm_val left = call2(a, "sub", rounds, segment.counter);
     dm_val length_here = call2(a, "min", left, k);
-    a->b.function->values[length_here].name = "length";
+    a->b.function->values[length_here].name = dm_lang_intern_text(a->lang, "length");
     dm_val *from = dm_lang_alloc_array(a->lang, (size_t)count + 1, sizeof *from);
     for (int i = 0; i < count; i++)
         from[i] = to_start->result + i;
@@ -1198,6 +1199,8 @@ static void rename_args(dm_ir_block *block, const dm_val *moved)
 static void apply_aliases(adjoint *a)
 {
     dm_ir_function *to = a->b.function;
+    if (a->alias_count == 0)
+        return;
     dm_val *moved = dm_lang_alloc_array(a->lang, (size_t)to->value_count + 1, sizeof *moved);
     for (int i = 0; i < to->value_count; i++)
         moved[i] = i;
@@ -1217,6 +1220,7 @@ static adjoint start(dm_module_unit *module, const dm_ir_function *f, dm_ir_func
     adjoint a = {.module = module, .lang = module->lang, .f = f};
     a.ret_name = dm_lang_intern_text(a.lang, "ret");
     a.g_name = dm_lang_intern_text(a.lang, "g");
+    a.temporary = dm_lang_intern_text(a.lang, "t");
     a.b =
         (dm_ir_builder){.lang = module->lang, .function = made, .block = made->body, .pos = f->pos};
     a.map = per_value(&a, sizeof *a.map);
@@ -1253,9 +1257,11 @@ static dm_val make_params(adjoint *a, dm_ir_function *made)
             continue;
         made->adjoint_params[made->body->param_count] = true;
         a->slot[v] = dm_ir_param(made, made->body, type_of(a, v),
-                                 dm_lang_format(a->lang, "adj_%s", a->f->values[v].name));
+                                 dm_lang_adjoint_name(a->lang, a->f->values[v].name));
     }
-    return has_result ? dm_ir_param(made, made->body, a->f->result, "adj_ret") : DM_VAL_NONE;
+    return has_result ? dm_ir_param(made, made->body, a->f->result,
+                                    dm_lang_intern_text(a->lang, "adj_ret"))
+                      : DM_VAL_NONE;
 }
 
 dm_ir_function *dm_adjoint(dm_module_unit *module, dm_ir_function *f)
@@ -1276,7 +1282,7 @@ dm_ir_function *dm_adjoint(dm_module_unit *module, dm_ir_function *f)
     made->tid_count = f->tid_count;
     made->pos = f->pos;
     made->forward = f;
-    made->base_name = dm_lang_format(lang, "adj_%s", f->base_name);
+    made->base_name = dm_lang_adjoint_name(lang, f->base_name);
     adjoint a = start(module, plain, made);
     find_written(&a, plain->body);
     dm_val given = make_params(&a, made);
@@ -1341,7 +1347,7 @@ dm_ir_function *dm_adjoint_replay(dm_module_unit *module, dm_ir_function *f)
     made->role = DM_IR_FUNCTION;
     made->pos = f->pos;
     made->result = f->result;
-    made->base_name = dm_lang_format(lang, "%s_replay", f->base_name);
+    made->base_name = dm_lang_intern_text(lang, dm_lang_format(lang, "%s_replay", f->base_name));
     adjoint a = start(module, f, made);
     f->replay = made;
     for (int i = 0; i < f->body->param_count; i++) {

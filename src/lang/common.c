@@ -16,6 +16,12 @@ static const dm_lang_name *name_of(const char *text)
     return dm_lang_name_of(dm_lang_intern_text(&common.lang, text));
 }
 
+/* Names that the compiler itself gives, and ones that are common in kernels. */
+static const char *const words[] = {"t",  "it",   "n",    "start",  "length", "left", "adj_ret",
+                                    "wp", "warp", "tid",  "i",      "j",      "k",    "out",
+                                    "x",  "y",    "z",    "p",      "q",      "s",    "idx",
+                                    "f",  "w",    "data", "result", "total",  "value"};
+
 static void add_keywords(void)
 {
     static const struct {
@@ -84,8 +90,19 @@ static void make(void)
     for (int i = 0; dm_lower_special_name(i) != NULL; i++)
         know(dm_lower_special_name(i));
     dm_builtin_parse(lang);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        name_of(words[i]);
     for (size_t i = 0; i < dm_library_text_count; i++)
         add_library(&dm_library_texts[i]);
+    uint32_t capacity = lang->name_capacity;
+    dm_lang_name **names = dm_lang_alloc_array(lang, capacity, sizeof(dm_lang_name *));
+    memcpy(names, lang->names, capacity * sizeof(dm_lang_name *));
+    for (uint32_t i = 0; i < capacity; i++)
+        if (names[i] != NULL && names[i]->token == 0)
+            dm_lang_adjoint_name(lang, names[i]->text);
+    for (uint32_t i = 0; i < lang->name_capacity; i++)
+        if (lang->names[i] != NULL)
+            dm_print_name_in_c(lang->names[i]);
     /* Later nothing may be changed, line tables included. */
     for (dm_lang_source *s = lang->sources; s != NULL; s = s->next)
         dm_lang_find_lines(lang, s);

@@ -52,6 +52,8 @@ void dm_namespace_names(void (*each)(void *context, const char *name), void *con
 /* The number of a builtin with a handler of its own, -1 when it has none. */
 int dm_lower_special(const char *name);
 const char *dm_lower_special_name(int number); /* NULL behind the last */
+/* Note on a name whether C takes it as it is (print_plan.c). */
+void dm_print_name_in_c(dm_lang_name *name);
 /* Parse the adjoints and defaults of all rows. */
 void dm_builtin_parse(dm_lang *lang);
 

@@ -253,6 +253,21 @@ const char *dm_lang_intern_text(dm_lang *lang, const char *text)
     return dm_lang_intern(lang, text, strlen(text));
 }
 
+const char *dm_lang_adjoint_name(dm_lang *lang, const char *name)
+{
+    dm_lang_name *known = (dm_lang_name *)dm_lang_name_of(name);
+    if (known->adjoint != NULL)
+        return known->adjoint;
+    const char *made = dm_lang_intern_text(lang, dm_lang_format(lang, "adj_%s", name));
+    bool shared =
+        lang->common != NULL &&
+        lang->common->lang
+                .names[find_name(&lang->common->lang, name, known->length, known->hash)] == known;
+    if (!shared) /* the common ones are not changed; nearly all of them have it */
+        known->adjoint = made;
+    return made;
+}
+
 /* ---- Sources ---- */
 
 dm_lang_source *dm_lang_add_source(dm_lang *lang, const char *name, const char *text, size_t size)

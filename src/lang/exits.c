@@ -384,7 +384,7 @@ static dm_val convert_loop(pass *p, const dm_ir_op *op, dm_val *result)
     dm_val *params = dm_lang_alloc_array(p->b.lang, (size_t)count, sizeof *params);
     const char **names = dm_lang_alloc_array(p->b.lang, (size_t)count, sizeof *names);
     types[0] = i32(p);
-    names[0] = "left";
+    names[0] = dm_lang_intern_text(p->b.lang, "left");
     args[0] = dm_ir_int(&p->b, i32(p), GO_ON);
     const dm_ir_block *source = op->blocks[0];
     for (int i = 0; i < values; i++) {
@@ -468,7 +468,7 @@ static dm_val convert_loop(pass *p, const dm_ir_op *op, dm_val *result)
         p->map[op->result + i] = made->result + 1 + i;
         p->b.function->values[made->result + 1 + i].name = names[1 + i];
     }
-    p->b.function->values[made->result].name = "left"; /* 0: it goes on */
+    p->b.function->values[made->result].name = names[0]; /* 0: it goes on */
     if (is_for)
         p->b.function->values[made->result + count - 1].name = names[count - 1];
     *result = has_value ? made->result + 1 + values : DM_VAL_NONE;

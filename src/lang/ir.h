@@ -61,6 +61,7 @@ struct dm_ir_op {
     bool no_break;   /* FOR, WHILE: neither BREAK nor RETURN inside */
     bool stays;      /* must stay even when its results are not used; set by dm_ir_dce */
     int arg_count, result_count;
+    int inside; /* operations in its blocks; set by print_plan.c */
     dm_val *args;
     dm_val result; /* the first; results are consecutive */
     dm_ir_block *blocks[2];

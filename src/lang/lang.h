@@ -75,7 +75,9 @@ typedef struct dm_diag {
 typedef struct dm_lang_name {
     uint32_t hash, length;
     const struct dm_known_name *known; /* what it is in Warp's namespace; NULL: nothing there */
+    const char *adjoint;               /* "adj_" and the name, once it was asked for */
     uint8_t token;                     /* a keyword's dm_token_kind; 0: no keyword */
+    uint8_t in_c;                      /* may it be a name in C, too? a dm_name_in_c */
     char text[];
 } dm_lang_name;
 
@@ -83,6 +85,8 @@ static inline const dm_lang_name *dm_lang_name_of(const char *interned)
 {
     return (const dm_lang_name *)(const void *)(interned - offsetof(dm_lang_name, text));
 }
+
+typedef enum dm_name_in_c { DM_NAME_NOT_SEEN, DM_NAME_FINE, DM_NAME_TAKEN } dm_name_in_c;
 
 typedef struct dm_common dm_common;
 
@@ -128,6 +132,8 @@ void *dm_lang_alloc_array(dm_lang *lang, size_t count, size_t size);
 /* One pointer per distinct spelling: names are compared by address. */
 const char *dm_lang_intern(dm_lang *lang, const char *text, size_t length);
 const char *dm_lang_intern_text(dm_lang *lang, const char *text);
+/* "adj_x" for an interned "x", interned. */
+const char *dm_lang_adjoint_name(dm_lang *lang, const char *name);
 /* With the hash worked out: start with DM_NAME_HASH, take in each byte. */
 #define DM_NAME_HASH 2166136261u
 static inline uint32_t dm_lang_hash(uint32_t hash, char c)

@@ -74,7 +74,7 @@ static void source_line(dm_printer *pr, dm_pos pos)
 static const char *name_value(dm_printer *pr, dm_val v)
 {
     const char *wanted = pr->f->values[v].name;
-    pr->plan[v].name = dm_print_fresh(pr, wanted == NULL ? "t" : wanted);
+    pr->plan[v].name = dm_print_fresh(pr, wanted == NULL ? pr->temporary : wanted);
     return pr->plan[v].name;
 }
 
@@ -221,8 +221,9 @@ static void hand_over(dm_printer *pr, const dm_val *values, int count, const dm_
             if (pr->plan[values[i]].name == pr->plan[owner->result + i].name)
                 continue;
             dm_print_value(pr, text, values[i], ANY_LEVEL);
-            temporaries[i] = dm_print_fresh(
-                pr, dm_lang_format(pr->lang, "next_%s", pr->plan[owner->result + i].name));
+            const char *wanted =
+                dm_lang_format(pr->lang, "next_%s", pr->plan[owner->result + i].name);
+            temporaries[i] = dm_print_fresh(pr, dm_lang_intern_text(pr->lang, wanted));
             line(pr, "const %s %s = %s;", dm_print_type(pr, pr->f->values[values[i]].type),
                  temporaries[i], dm_buffer_text(text));
             dm_text_close(pr->lang, 1);
@@ -242,7 +243,7 @@ static void hand_over(dm_printer *pr, const dm_val *values, int count, const dm_
 static void name_if_results(dm_printer *pr, const dm_ir_op *op, int at)
 {
     const dm_ir_op *ends[2] = {dm_ir_terminator(op->blocks[0]), dm_ir_terminator(op->blocks[1])};
-    int end = at + dm_print_ops_inside(op);
+    int end = at + op->inside;
     for (int i = 0; i < op->result_count; i++) {
         dm_val r = op->result + i, kept = DM_VAL_NONE;
         for (int k = 0; k < 2; k++) {
@@ -380,7 +381,7 @@ static void print_while(dm_printer *pr, const dm_ir_op *op, int at)
         simple &= head->ops[i]->result_count == 1 && pr->plan[head->ops[i]->result].inlined;
     if (simple) {
         for (int i = 0; i < head->count; i++)
-            pr->number += 1 + dm_print_ops_inside(head->ops[i]);
+            pr->number += 1 + head->ops[i]->inside;
         start_line(pr);
         dm_buffer_puts(pr->out, "while (");
         end_with_value(pr, cond->args[0], ") {\n");
@@ -739,7 +740,7 @@ static void print_block(dm_printer *pr, const dm_ir_block *block, const dm_ir_op
         int at = pr->number++;
         bool inlined = op->result_count == 1 && pr->plan[op->result].inlined;
         if (inlined) {
-            pr->number += dm_print_ops_inside(op);
+            pr->number += op->inside;
             continue;
         }
         source_line(pr, op->pos);
@@ -952,6 +953,7 @@ void dm_print_kernel(dm_lang *lang, const dm_ir_function *forward, const dm_ir_f
     pr->helpers = dm_text_open(lang);
     pr->functions = dm_text_open(lang);
     pr->globals = dm_print_names(lang);
+    pr->temporary = dm_lang_intern_text(lang, "t");
     bool cuda = options->target == DM_TARGET_CUDA;
     const dm_ir_function *passes[2] = {forward, backward};
     const char *kernel = dm_print_global(pr, forward->base_name);
@@ -964,7 +966,8 @@ void dm_print_kernel(dm_lang *lang, const dm_ir_function *forward, const dm_ir_f
         if (f == NULL || options->passes == (p == 0 ? DM_PASS_BACKWARD : DM_PASS_FORWARD))
             continue;
         const char *pass = p == 0 ? "forward" : "backward";
-        const char *task = dm_print_global(pr, dm_lang_format(lang, "%s_%s_task", kernel, pass));
+        const char *task = dm_lang_format(lang, "%s_%s_task", kernel, pass);
+        task = dm_print_global(pr, dm_lang_intern_text(lang, task));
         memset(f->tid_used, 0, sizeof f->tid_used);
         find_tids(f, f->body);
         print_callees(pr, f->body);

@@ -60,6 +60,7 @@ typedef struct dm_printer {
     struct dm_name_set *locals, *globals;
     const dm_ir_function **printed;
     int printed_count, printed_capacity;
+    const char *temporary; /* "t", interned */
     const char **helper_names;
     int helper_count, helper_capacity;
     bool *type_done;
@@ -75,9 +76,7 @@ void dm_print_kernel(dm_lang *lang, const dm_ir_function *forward, const dm_ir_f
 /* ---- Between the files ---- */
 
 void dm_print_plan(dm_printer *pr, const dm_ir_function *f);
-/* Operations in the blocks of an operation. */
-int dm_print_ops_inside(const dm_ir_op *op);
-/* A name that neither C, CUDA nor this function uses already. */
+/* A name that neither C, CUDA nor this function uses already; `wanted` is interned. */
 const char *dm_print_fresh(dm_printer *pr, const char *wanted);
 struct dm_name_set *dm_print_names(dm_lang *lang);
 const char *dm_print_global(dm_printer *pr, const char *wanted);

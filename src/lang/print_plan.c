@@ -282,7 +282,7 @@ static bool is_reserved(const char *name)
 
 static int set_slot(const struct dm_name_set *set, const char *name)
 {
-    int mask = set->capacity - 1, slot = (int)(((uintptr_t)name >> 4) & (uintptr_t)mask);
+    int mask = set->capacity - 1, slot = (int)(((uintptr_t)name >> 3) & (uintptr_t)mask);
     while (set->names[slot] != NULL && set->names[slot] != name)
         slot = (slot + 1) & mask;
     return slot;
@@ -332,24 +332,41 @@ static const char *plain(dm_lang *lang, const char *name)
     return dm_lang_intern_text(lang, text);
 }
 
+void dm_print_name_in_c(dm_lang_name *name)
+{
+    /* Two underscores and a leading one before a capital are the compiler's. */
+    bool taken =
+        is_reserved(name->text) || strstr(name->text, "__") != NULL || name->text[0] == '_';
+    for (const char *p = name->text; *p != '\0'; p++)
+        taken |= (unsigned char)*p >= 0x80;
+    name->in_c = taken ? DM_NAME_TAKEN : DM_NAME_FINE;
+}
+
+/* Another name where C does not take the wanted one. */
+static const char *changed(dm_lang *lang, const char *wanted)
+{
+    wanted = plain(lang, wanted);
+    if (!is_reserved(wanted) && strstr(wanted, "__") == NULL && wanted[0] != '_')
+        return wanted;
+    const char *text = wanted;
+    while (*text == '_')
+        text++;
+    char *copy = dm_lang_format(
+        lang, "%s_",
+        *text == '\0' || (*text >= '0' && *text <= '9') ? dm_lang_format(lang, "v%s", text) : text);
+    for (char *p; (p = strstr(copy, "__")) != NULL;)
+        memmove(p, p + 1, strlen(p));
+    return dm_lang_intern_text(lang, copy);
+}
+
 static const char *fresh(dm_printer *pr, struct dm_name_set *set, const char *wanted)
 {
     dm_lang *lang = pr->lang;
-    wanted = dm_lang_intern_text(lang, plain(lang, wanted));
-    /* Two underscores and a leading one before a capital are the compiler's. */
-    bool bad = is_reserved(wanted) || strstr(wanted, "__") != NULL || wanted[0] == '_';
-    if (bad) {
-        const char *text = wanted;
-        while (*text == '_')
-            text++;
-        char *copy = dm_lang_format(lang, "%s_",
-                                    *text == '\0' || (*text >= '0' && *text <= '9')
-                                        ? dm_lang_format(lang, "v%s", text)
-                                        : text);
-        for (char *p; (p = strstr(copy, "__")) != NULL;)
-            memmove(p, p + 1, strlen(p));
-        wanted = dm_lang_intern_text(lang, copy);
-    }
+    const dm_lang_name *known = dm_lang_name_of(wanted);
+    if (known->in_c == DM_NAME_NOT_SEEN)
+        dm_print_name_in_c((dm_lang_name *)known);
+    if (known->in_c == DM_NAME_TAKEN)
+        wanted = changed(lang, wanted);
     const char *name = wanted;
     if (set_has(set, name) || set_has(pr->globals, name)) {
         int slot = set_add(lang, set, wanted);
@@ -410,7 +427,7 @@ static void count_block(planner *p, const dm_ir_block *block, const dm_ir_op *lo
         p->plan[block->params[i]].loop = loop;
     }
     for (int i = 0; i < block->count; i++) {
-        const dm_ir_op *op = block->ops[i];
+        dm_ir_op *op = block->ops[i];
         int at = p->op_count++;
         for (int r = 0; r < op->result_count; r++) {
             p->def_block[op->result + r] = number;
@@ -433,6 +450,7 @@ static void count_block(planner *p, const dm_ir_block *block, const dm_ir_op *lo
         for (int k = 0; k < 2; k++)
             if (op->blocks[k] != NULL)
                 count_block(p, op->blocks[k], op->kind == DM_IR_IF ? loop : op);
+        op->inside = p->op_count - at - 1;
         if (writes) {
             bool slot = op->kind == DM_IR_SET || op->kind == DM_IR_ADD || op->kind == DM_IR_RECORD;
             int same = p->write_count;
@@ -543,15 +561,6 @@ static void decide_block(planner *p, const dm_ir_block *block, int *number)
         int at = --*number;
         decide_op(p, op, at, end - 1);
     }
-}
-
-int dm_print_ops_inside(const dm_ir_op *op)
-{
-    int count = 0;
-    for (int k = 0; k < 2; k++)
-        for (int i = 0; op->blocks[k] != NULL && i < op->blocks[k]->count; i++)
-            count += 1 + dm_print_ops_inside(op->blocks[k]->ops[i]);
-    return count;
 }
 
 /* A value is now needed up to `last`, and with it what it is an expression of. */

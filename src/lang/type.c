@@ -5,16 +5,19 @@
 #include <string.h>
 
 static const struct {
-    const char *warp, *c, *letter, *suffix;
+    const char *warp, *c, *letter;
     int bytes;
 } scalars[] = {
-#define X(name, warp, c, letter, bytes) {warp, c, letter, #name, bytes},
+#define X(name, warp, c, letter, bytes) {warp, c, letter, bytes},
     DM_SCALARS(X)
 #undef X
-        {"Float", "?", "?", "?", 0},
-    {"Int", "?", "?", "?", 0},
-    {"Scalar", "?", "?", "?", 0},
+        {"Float", "?", "?", 0},
+    {"Int", "?", "?", 0},
+    {"Scalar", "?", "?", 0},
 };
+
+static const char *const suffixes[] = {"bool", "i8",  "u8",  "i16", "u16", "i32", "u32", "i64",
+                                       "u64",  "f16", "f32", "f64", "?",   "?",   "?"};
 
 bool dm_scalar_is_float(dm_scalar scalar)
 {
@@ -53,14 +56,6 @@ static dm_type *add(dm_lang *lang, dm_type type)
     return made;
 }
 
-static const char *lower_case(dm_lang *lang, const char *text)
-{
-    char *copy = dm_lang_format(lang, "%s", text);
-    for (char *p = copy; *p != '\0'; p++)
-        *p = *p >= 'A' && *p <= 'Z' ? (char)(*p | 0x20) : *p;
-    return copy;
-}
-
 void dm_types_init(dm_lang *lang, bool all_double)
 {
     dm_type_table *table = dm_lang_alloc(lang, sizeof *table);
@@ -73,7 +68,7 @@ void dm_types_init(dm_lang *lang, bool all_double)
                         .scalar = (uint8_t)s,
                         .name = scalars[s].warp,
                         .c_name = scalars[s].c,
-                        .suffix = lower_case(lang, scalars[s].suffix),
+                        .suffix = suffixes[s],
                         .generic = s >= DM_ANY_FLOAT,
                         .floats = dm_scalar_is_float((dm_scalar)s)};
         table->scalars[s] = add(lang, type);
@@ -105,6 +100,7 @@ static const dm_type *numeric(dm_lang *lang, dm_type_kind kind, int rows, int co
     else
         name = dm_lang_format(lang, rows > 9 || cols > 9 ? "mat%dx%d%s" : "mat%d%d%s", rows, cols,
                               letter);
+    name = dm_lang_intern_text(lang, name);
     return add(lang, (dm_type){.kind = (uint8_t)kind,
                                .scalar = (uint8_t)scalar,
                                .rows = rows,
@@ -199,7 +195,9 @@ dm_type *dm_type_struct(dm_lang *lang, const char *name)
     int same = 0;
     for (dm_type *t = lang->types->first; t != NULL; t = t->next)
         same += t->kind == DM_TYPE_STRUCT && t->name == name;
-    const char *c_name = same == 0 ? name : dm_lang_format(lang, "%s_%d", name, same + 1);
+    const char *c_name = name;
+    if (same > 0)
+        c_name = dm_lang_intern_text(lang, dm_lang_format(lang, "%s_%d", name, same + 1));
     return add(lang,
                (dm_type){.kind = DM_TYPE_STRUCT, .name = name, .c_name = c_name, .suffix = c_name});
 }
