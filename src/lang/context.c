@@ -72,7 +72,7 @@ void dm_lang_grow(dm_lang *lang, void **items, int count, int *capacity, size_t 
 {
     if (count < *capacity)
         return;
-    int larger = *capacity < 4 ? 4 : *capacity * 2;
+    int larger = *capacity < 8 ? 8 : *capacity * 2;
     void *memory = dm_lang_alloc_array(lang, (size_t)larger, size);
     if (count > 0)
         memcpy(memory, *items, (size_t)count * size);
@@ -107,17 +107,12 @@ void dm_emit_list(dm_buffer *out, const char *format, va_list args)
         if (*p == '\0')
             break;
         const char *conversion = p++;
-        bool wide = p[0] == 'l' && p[1] == 'l', cut = p[0] == '.' && p[1] == '*';
-        p += wide || cut ? 2 : 0;
-        if (cut && *p != 's')
-            p = conversion; /* as unknown ones */
+        bool wide = p[0] == 'l' && p[1] == 'l';
+        p += wide ? 2 : 0;
         switch (*p) {
-        case 's': {
-            int limit = cut ? va_arg(args, int) : 0;
-            const char *text = va_arg(args, const char *);
-            dm_buffer_append(out, text, cut ? strnlen(text, (size_t)limit) : strlen(text));
+        case 's':
+            dm_buffer_puts(out, va_arg(args, const char *));
             break;
-        }
         case 'c':
             dm_buffer_putc(out, (char)va_arg(args, int));
             break;
@@ -127,12 +122,11 @@ void dm_emit_list(dm_buffer *out, const char *format, va_list args)
         case 'u':
             put_unsigned(out, wide ? va_arg(args, unsigned long long) : va_arg(args, unsigned));
             break;
-        default:
-            if (p == conversion + 1 && *p == '%') {
-                dm_buffer_putc(out, '%');
-                break;
-            }
-            dm_buffer_vprintf(out, conversion, args); /* the rest the long way */
+        case '%':
+            dm_buffer_putc(out, '%');
+            break;
+        default: /* the rest the long way */
+            dm_buffer_vprintf(out, conversion, args);
             return;
         }
     }

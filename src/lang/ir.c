@@ -78,7 +78,8 @@ dm_ir_op *dm_ir_op_new(dm_ir_builder *b, dm_ir_kind kind, const dm_val *args, in
     op->result = DM_VAL_NONE;
     if (arg_count > 0) {
         op->args = (dm_val *)(op + 1); /* behind it */
-        memcpy(op->args, args, (size_t)arg_count * sizeof *args);
+        for (int i = 0; i < arg_count; i++)
+            op->args[i] = args[i];
     }
     if (result != NULL && result->kind != DM_TYPE_NONE) {
         op->result = dm_ir_value_new(b->function, result, NULL);
@@ -270,6 +271,7 @@ typedef struct dce {
     bool *passed; /* per value: a slot with a write that was passed as not needed */
     int loops;    /* around what is being marked */
     bool changed;
+    bool trimmed; /* some operation lost a part of its results */
 } dce;
 
 static void mark_block(dce *d, dm_ir_block *block, const dm_ir_op *owner, const dm_ir_op *loop);
@@ -460,6 +462,8 @@ static void sweep_block(dce *d, dm_ir_block *block, const dm_ir_op *owner, const
             trim_args(d, op, loop, 0);
         else
             sweep_op(d, op, loop);
+        for (int r = 0; op->blocks[0] != NULL && r < op->result_count; r++)
+            d->trimmed |= !d->live[op->result + r];
         block->ops[kept++] = op;
     }
     block->count = kept;
@@ -516,6 +520,8 @@ void dm_ir_dce(dm_ir_function *f)
         mark_block(&d, f->body, NULL, NULL);
     } while (d.changed);
     sweep_block(&d, f->body, NULL, NULL);
+    if (!d.trimmed)
+        return; /* no operation lost some of its results */
     dm_val *moved = dm_lang_alloc_array(f->lang, (size_t)f->value_count + 1, sizeof *moved);
     for (int i = 0; i < f->value_count; i++)
         moved[i] = i;

@@ -142,7 +142,7 @@ static inline uint32_t dm_lang_hash(uint32_t hash, char c)
 }
 const dm_lang_name *dm_lang_intern_hashed(dm_lang *lang, const char *text, size_t length,
                                           uint32_t hash);
-/* printf for the few conversions that texts are made of (%s %d %c %lld %llu %.*s %%; others go the
+/* printf for the few conversions that texts are made of (%s %d %u %c %lld %llu %%; others go the
  * long way): most of a compilation's time is writing text. */
 void dm_emit(dm_buffer *out, const char *format, ...) DM_PRINTF(2, 3);
 void dm_emit_list(dm_buffer *out, const char *format, va_list args) DM_PRINTF(2, 0);

@@ -512,9 +512,24 @@ static dm_ast *parse_boolean(parser *p, dm_token_kind op)
     return made;
 }
 
+/* Tokens that are an expression by themselves, and ones that no expression goes on with. */
+static bool is_simple(dm_token_kind kind)
+{
+    return kind == DM_TOK_NAME || kind == DM_TOK_INT || kind == DM_TOK_FLOAT;
+}
+
+static bool ends_expression(dm_token_kind kind)
+{
+    return kind == DM_TOK_COMMA || kind == DM_TOK_RPAREN || kind == DM_TOK_RBRACKET ||
+           kind == DM_TOK_NEWLINE || kind == DM_TOK_ASSIGN;
+}
+
 /* expression: lambda | disjunction ["if" disjunction "else" expression] | name ":=" expression */
 static dm_ast *parse_expression(parser *p)
 {
+    if (p->at + 1 < p->count && is_simple(p->tokens[p->at].kind) &&
+        ends_expression(p->tokens[p->at + 1].kind))
+        return parse_atom(p); /* most arguments and indices */
     enter(p);
     dm_pos pos = peek(p)->pos;
     dm_ast *made;

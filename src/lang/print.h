@@ -47,6 +47,23 @@ typedef struct dm_plan {
     bool changes;         /* its variable may be taken over: not const */
 } dm_plan;
 
+/* Helpers that belong to one type. */
+typedef enum dm_help {
+    DM_HELP_MAKE,
+    DM_HELP_ZERO,
+    DM_HELP_AT,
+    DM_HELP_GRAD_AT,
+    DM_HELP_ACCUMULATE,
+    DM_HELP_ATOMIC_ADD,
+    DM_HELP_COUNT
+} dm_help;
+
+/* What of a type stands in the text already. */
+typedef struct dm_type_note {
+    bool declared;
+    const char *helpers[DM_HELP_COUNT]; /* their names; NULL: not there */
+} dm_type_note;
+
 typedef struct dm_printer {
     dm_lang *lang;
     dm_print_options options;
@@ -63,7 +80,7 @@ typedef struct dm_printer {
     const char *temporary; /* "t", interned */
     const char **helper_names;
     int helper_count, helper_capacity;
-    bool *type_done;
+    dm_type_note *types_seen; /* by a type's number */
     int type_capacity;
     bool uses_math, uses_stdio, uses_half;
     dm_pos last_line;

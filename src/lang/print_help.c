@@ -63,20 +63,24 @@ static void declare_type(dm_printer *pr, const dm_type *type)
     }
 }
 
-const char *dm_print_type(dm_printer *pr, const dm_type *type)
+static dm_type_note *note_of(dm_printer *pr, const dm_type *type)
 {
     if (type->number >= pr->type_capacity) {
-        int capacity = pr->type_capacity == 0 ? 64 : pr->type_capacity;
-        while (capacity <= type->number)
-            capacity *= 2;
-        bool *done = dm_lang_alloc_array(pr->lang, (size_t)capacity, sizeof *done);
+        int capacity = pr->lang->types->count + 8;
+        dm_type_note *larger = dm_lang_alloc_array(pr->lang, (size_t)capacity, sizeof *larger);
         if (pr->type_capacity > 0)
-            memcpy(done, pr->type_done, (size_t)pr->type_capacity * sizeof *done);
-        pr->type_done = done;
+            memcpy(larger, pr->types_seen, (size_t)pr->type_capacity * sizeof *larger);
+        pr->types_seen = larger;
         pr->type_capacity = capacity;
     }
-    if (!pr->type_done[type->number]) {
-        pr->type_done[type->number] = true;
+    return &pr->types_seen[type->number];
+}
+
+const char *dm_print_type(dm_printer *pr, const dm_type *type)
+{
+    dm_type_note *note = note_of(pr, type);
+    if (!note->declared) {
+        note->declared = true;
         declare_type(pr, type);
     }
     return type->c_name;
@@ -98,6 +102,20 @@ static const char *name_of(dm_printer *pr, const char *first, const char *second
 {
     return dm_lang_intern_text(
         pr->lang, second == NULL ? first : dm_lang_format(pr->lang, "%s_%s", first, second));
+}
+
+/* The helper of a type is there, and *name set; or it is new, with its name made of the type's. */
+static bool has_helper(dm_printer *pr, const dm_type *type, dm_help which, const char **name)
+{
+    static const char *const words[] = {"make", "zero", "at", "grad_at", "accumulate"};
+    dm_type_note *note = note_of(pr, type);
+    *name = note->helpers[which];
+    if (*name != NULL)
+        return true;
+    *name = which == DM_HELP_ATOMIC_ADD ? name_of(pr, "atomic_add", type->suffix)
+                                        : name_of(pr, type->suffix, words[which]);
+    note->helpers[which] = *name;
+    return !is_new(pr, *name);
 }
 
 /* ---- Rows ---- */
@@ -168,8 +186,8 @@ const char *dm_help_row(dm_printer *pr, const dm_bind *bind)
 
 const char *dm_help_make(dm_printer *pr, const dm_type *type)
 {
-    const char *name = name_of(pr, type->suffix, "make");
-    if (!is_new(pr, name))
+    const char *name;
+    if (has_helper(pr, type, DM_HELP_MAKE, &name))
         return name;
     bool fields = type->kind == DM_TYPE_STRUCT || type->kind == DM_TYPE_TUPLE;
     int count = fields ? type->field_count : dm_type_components(type);
@@ -194,8 +212,8 @@ const char *dm_help_make(dm_printer *pr, const dm_type *type)
 
 const char *dm_help_zero(dm_printer *pr, const dm_type *type)
 {
-    const char *name = name_of(pr, type->suffix, "zero");
-    if (!is_new(pr, name))
+    const char *name;
+    if (has_helper(pr, type, DM_HELP_ZERO, &name))
         return name;
     const char *type_name = dm_print_type(pr, type);
     dm_emit(pr->helpers, "%s %s %s(void)\n{\n    %s r = {0};\n    return r;\n}\n\n",
@@ -340,8 +358,8 @@ static const char indices_text[] = "ijkl";
 
 const char *dm_help_at(dm_printer *pr, const dm_type *array, bool gradient)
 {
-    const char *name = name_of(pr, array->suffix, gradient ? "grad_at" : "at");
-    if (!is_new(pr, name))
+    const char *name;
+    if (has_helper(pr, array, gradient ? DM_HELP_GRAD_AT : DM_HELP_AT, &name))
         return name;
     const char *element = dm_print_type(pr, array->element), *type = dm_print_type(pr, array);
     dm_buffer *out = pr->helpers;
@@ -583,9 +601,15 @@ static void atomic_cas(dm_printer *pr, const char *name, const dm_type *type)
 
 const char *dm_help_atomic(dm_printer *pr, const char *kind, const dm_type *type)
 {
-    const char *name = name_of(pr, dm_lang_format(pr->lang, "atomic_%s", kind), type->suffix);
-    if (!is_new(pr, name))
-        return name;
+    const char *name;
+    if (strcmp(kind, "add") == 0) {
+        if (has_helper(pr, type, DM_HELP_ATOMIC_ADD, &name))
+            return name;
+    } else {
+        name = name_of(pr, dm_lang_format(pr->lang, "atomic_%s", kind), type->suffix);
+        if (!is_new(pr, name))
+            return name;
+    }
     const char *c = dm_print_type(pr, type);
     pr->uses_math = true;
     if (type->kind == DM_TYPE_STRUCT || type->kind == DM_TYPE_TUPLE) {
@@ -625,8 +649,8 @@ const char *dm_help_atomic(dm_printer *pr, const char *kind, const dm_type *type
 /* to += x, for the parts that hold floats */
 const char *dm_help_accumulate(dm_printer *pr, const dm_type *type)
 {
-    const char *name = name_of(pr, type->suffix, "accumulate");
-    if (!is_new(pr, name))
+    const char *name;
+    if (has_helper(pr, type, DM_HELP_ACCUMULATE, &name))
         return name;
     const char *c = dm_print_type(pr, type);
     dm_buffer *text = dm_text_open(pr->lang);
