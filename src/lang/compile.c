@@ -24,7 +24,7 @@ dm_status dm_compilation_init(dm_compilation *c, const char *name, const char *t
                               const dm_compile_options *options, dm_error *err)
 {
     memset(c, 0, sizeof *c);
-    dm_lang_init(&c->lang);
+    dm_lang_init_in(&c->lang, options->workspace);
     c->options = *options;
     if (c->lang.common == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");

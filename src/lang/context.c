@@ -2,6 +2,7 @@
 /* context.c - memory, interned names, sources and diagnostics of one compilation; see lang.h. */
 #include "lang/common.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,12 +12,6 @@
 #define PIECE ((size_t)8 << 10) /* bytes that are taken from the arena and zeroed at once */
 #define LINE_SHOWN_MAX 160      /* bytes of a source line that a diagnostic shows */
 
-void dm_lang_init(dm_lang *lang)
-{
-    dm_lang_init_plain(lang);
-    lang->common = dm_common_get();
-}
-
 void dm_lang_init_plain(dm_lang *lang)
 {
     memset(lang, 0, sizeof *lang);
@@ -24,15 +19,66 @@ void dm_lang_init_plain(dm_lang *lang)
     lang->library_call = DM_POS_NONE;
 }
 
+void dm_lang_init(dm_lang *lang)
+{
+    dm_lang_init_plain(lang);
+    lang->common = dm_common_get();
+}
+
+void dm_lang_init_in(dm_lang *lang, dm_workspace *workspace)
+{
+    dm_lang_init(lang);
+    if (workspace == NULL)
+        return;
+    assert(!workspace->busy);
+    workspace->busy = true;
+    lang->workspace = workspace;
+    lang->arena = workspace->arena;
+    lang->scratch = workspace->scratch;
+    lang->texts = workspace->texts;
+    lang->text_count = workspace->text_count;
+}
+
+static void free_texts(dm_buffer **texts, int count)
+{
+    for (int i = 0; i < count; i++) {
+        dm_buffer_deinit(texts[i]);
+        free(texts[i]);
+    }
+    free(texts);
+}
+
 void dm_lang_deinit(dm_lang *lang)
 {
-    dm_buffer_deinit(&lang->scratch);
-    for (int i = 0; i < lang->text_count; i++) {
-        dm_buffer_deinit(lang->texts[i]);
-        free(lang->texts[i]);
+    dm_workspace *workspace = lang->workspace;
+    if (workspace != NULL) {
+        dm_arena_reset(&lang->arena);
+        *workspace = (dm_workspace){.arena = lang->arena,
+                                    .scratch = lang->scratch,
+                                    .texts = lang->texts,
+                                    .text_count = lang->text_count};
+        lang->workspace = NULL;
+    } else {
+        dm_buffer_deinit(&lang->scratch);
+        free_texts(lang->texts, lang->text_count);
+        dm_arena_deinit(&lang->arena);
     }
-    free(lang->texts);
-    dm_arena_deinit(&lang->arena);
+    dm_lang_init_plain(lang); /* a second time does nothing */
+}
+
+void dm_workspace_init(dm_workspace *workspace)
+{
+    *workspace = (dm_workspace){0};
+    dm_arena_init(&workspace->arena, DM_LANG_MEMORY_MAX);
+}
+
+void dm_workspace_deinit(dm_workspace *workspace)
+{
+    assert(!workspace->busy);
+    dm_buffer_deinit(&workspace->scratch);
+    free_texts(workspace->texts, workspace->text_count);
+    dm_arena_deinit(&workspace->arena);
+    *workspace = (dm_workspace){0};
 }
 
 _Noreturn void dm_lang_bail(dm_lang *lang, const char *reason)

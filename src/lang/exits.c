@@ -101,6 +101,20 @@ static bool holds_exits(const dm_ir_op *op)
     return false;
 }
 
+/* Neither break, continue nor return, in inner loops neither. */
+static bool has_no_exit(const dm_ir_block *block)
+{
+    for (int i = 0; i < block->count; i++) {
+        const dm_ir_op *op = block->ops[i];
+        if (op->kind == DM_IR_BREAK || op->kind == DM_IR_CONTINUE || op->kind == DM_IR_RETURN)
+            return false;
+        for (int k = 0; k < 2; k++)
+            if (op->blocks[k] != NULL && !has_no_exit(op->blocks[k]))
+                return false;
+    }
+    return true;
+}
+
 /* ---- Building ---- */
 
 static const dm_type *i32(pass *p)
@@ -516,8 +530,22 @@ static outcome convert_rest(pass *p, const context *c, const dm_ir_block *block,
     return o;
 }
 
-dm_ir_function *dm_ir_without_exits(dm_lang *lang, const dm_ir_function *f)
+/* Is a return at the end the only exit? */
+static bool is_plain(const dm_ir_block *body)
 {
+    for (int i = 0; i + 1 < body->count; i++) {
+        const dm_ir_op *op = body->ops[i];
+        for (int k = 0; k < 2; k++)
+            if (op->blocks[k] != NULL && !has_no_exit(op->blocks[k]))
+                return false;
+    }
+    return body->count > 0 && body->ops[body->count - 1]->kind == DM_IR_RETURN;
+}
+
+const dm_ir_function *dm_ir_without_exits(dm_lang *lang, const dm_ir_function *f)
+{
+    if (is_plain(f->body))
+        return f;
     dm_ir_function *made = dm_ir_function_new(lang, f->name);
     dm_ir_reserve(made, f->value_count + 8);
     made->role = f->role;

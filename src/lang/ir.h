@@ -189,8 +189,9 @@ void dm_ir_clone_op(dm_ir_builder *b, const dm_ir_function *source, const dm_ir_
                     bool pure_only);
 
 /* break, continue and return turned into data flow, so that each block ends in YIELD and the
- * function in one RETURN; for adjoint.c. Loops that had a break keep a carried flag. */
-dm_ir_function *dm_ir_without_exits(dm_lang *lang, const dm_ir_function *f);
+ * function in one RETURN; for adjoint.c. Loops that had a break keep a carried flag. The function
+ * itself when it has none of them. */
+const dm_ir_function *dm_ir_without_exits(dm_lang *lang, const dm_ir_function *f);
 
 /* The listing that `--emit ir` shows. */
 void dm_ir_print(const dm_ir_function *f, dm_buffer *out);

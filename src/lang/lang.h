@@ -88,12 +88,25 @@ static inline const dm_lang_name *dm_lang_name_of(const char *interned)
 
 typedef enum dm_name_in_c { DM_NAME_NOT_SEEN, DM_NAME_FINE, DM_NAME_TAKEN } dm_name_in_c;
 
+/* Memory that one compilation leaves to the next; for one at a time. */
+typedef struct dm_workspace {
+    dm_arena arena;
+    dm_buffer scratch;
+    dm_buffer **texts;
+    int text_count;
+    bool busy;
+} dm_workspace;
+
+void dm_workspace_init(dm_workspace *workspace);
+void dm_workspace_deinit(dm_workspace *workspace);
+
 typedef struct dm_common dm_common;
 
 #define DM_LANG_BINDS 64
 
 typedef struct dm_lang {
     dm_arena arena;
+    dm_workspace *workspace;        /* where its memory came from; NULL: its own */
     unsigned char *room, *room_end; /* zeroed bytes of the arena that are free */
     dm_lang_source *sources;
     dm_lang_source *last_source;
@@ -114,6 +127,8 @@ typedef struct dm_lang {
 
 /* After it `common` is NULL when there is no memory; that is checked before parsing. */
 void dm_lang_init(dm_lang *lang);
+/* The same with memory of a workspace (NULL: none). */
+void dm_lang_init_in(dm_lang *lang, dm_workspace *workspace);
 void dm_lang_init_plain(dm_lang *lang); /* without the common part: for making it */
 void dm_lang_deinit(dm_lang *lang);
 _Noreturn void dm_lang_bail(dm_lang *lang, const char *reason);

@@ -68,6 +68,12 @@ static dm_val literal(dm_lower *lw, dm_val value)
     return value;
 }
 
+static dm_val int_literal(dm_lower *lw, int64_t number)
+{
+    bool wide = number < INT32_MIN || number > (int64_t)UINT32_MAX;
+    return literal(lw, dm_ir_int(&lw->b, dm_type_scalar(lw->lang, wide ? DM_I64 : DM_I32), number));
+}
+
 static bool known_value(dm_lower *lw, const dm_ast *at, const dm_value *known, dm_val *out)
 {
     dm_ir_builder *b = &lw->b;
@@ -76,10 +82,7 @@ static bool known_value(dm_lower *lw, const dm_ast *at, const dm_value *known, d
         *out = dm_ir_bool(b, known->integer != 0);
         return true;
     case DM_VALUE_INT:
-        if (known->integer < INT32_MIN || known->integer > (int64_t)UINT32_MAX)
-            *out = literal(lw, dm_ir_int(b, dm_type_scalar(lw->lang, DM_I64), known->integer));
-        else
-            *out = literal(lw, dm_ir_int(b, dm_type_scalar(lw->lang, DM_I32), known->integer));
+        *out = int_literal(lw, known->integer);
         return true;
     case DM_VALUE_FLOAT:
         *out = literal(lw, dm_ir_real(b, dm_type_scalar(lw->lang, DM_F32), known->real));
@@ -931,7 +934,6 @@ static dm_operand lower_tuple(dm_lower *lw, const dm_ast *ast)
 dm_operand dm_lower_expr(dm_lower *lw, const dm_ast *ast)
 {
     dm_operand result;
-    dm_value known = {0};
     dm_pos before = lw->b.pos;
     lw->b.pos = ast->pos;
     switch (ast->kind) {
@@ -939,16 +941,16 @@ dm_operand dm_lower_expr(dm_lower *lw, const dm_ast *ast)
         result = lower_name(lw, ast);
         break;
     case DM_AST_INT:
+        result = dm_lower_value_operand(int_literal(lw, (int64_t)ast->integer));
+        break;
     case DM_AST_FLOAT:
+        result = dm_lower_value_operand(
+            literal(lw, dm_ir_real(&lw->b, dm_type_scalar(lw->lang, DM_F32), ast->real)));
+        break;
     case DM_AST_BOOL:
     case DM_AST_STRING:
     case DM_AST_NONE:
         result = dm_lower_known(dm_scope_eval(lw->scope, ast));
-        if (ast->kind == DM_AST_INT || ast->kind == DM_AST_FLOAT) {
-            known = *result.known;
-            result.kind = DM_OPERAND_VALUE;
-            known_value(lw, ast, &known, &result.value);
-        }
         break;
     case DM_AST_UNARY:
         result = lower_unary(lw, ast);

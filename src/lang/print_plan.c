@@ -527,7 +527,7 @@ static void decide_op(planner *p, const dm_ir_op *op, int at, int end)
     if (plan != NULL && (pure || op->kind == DM_IR_IF)) {
         bool once = plan->uses == 1 && p->use_block[op->result] == p->def_block[op->result] + 1;
         bool expression = op->kind != DM_IR_IF || is_expression_if(p, op);
-        const dm_ir_op load = {.kind = DM_IR_LOAD};
+        static const dm_ir_op load = {.kind = DM_IR_LOAD};
         bool steady = !(reads_memory(op) || op->kind == DM_IR_IF) ||
                       !written_between(p, op->kind == DM_IR_IF ? &load : op, end, plan->last);
         bool named = value->name != NULL && !(p->f->is_backward && plan->uses == 1 &&
