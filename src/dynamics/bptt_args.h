@@ -22,6 +22,7 @@ typedef struct dm_product_args {
 
 #define DM_PRODUCT_TILE 64
 #define DM_PRODUCT_THREADS 256
+#define DM_PRODUCT_FEW 8 /* rows of A that dm_bptt_product_few takes */
 
 typedef struct dm_bptt_args {
     uint32_t members, sequences, steps, forced, input, hidden, stochastic;

@@ -34,22 +34,26 @@ static const dm_builtin_kernel builtins[DM_BPTT_KERNELS] = {
     [DM_BPTT_CLIP] = KERNEL(clip, dm_update_args),
     [DM_BPTT_UPDATE] = KERNEL(update, dm_update_args),
 };
-static const dm_builtin_kernel product_builtin[] = {KERNEL(product, dm_product_args)};
+static const dm_builtin_kernel product_builtins[] = {KERNEL(product, dm_product_args),
+                                                     KERNEL(product_few, dm_product_args)};
 
 static dm_status load_kernels(dm_bptt *b, dm_error *err)
 {
     dm_module_desc desc = {
         .name = "dynamics/kernel_bptt.h", .builtins = builtins, .builtin_count = DM_BPTT_KERNELS};
     dm_module_desc product = {
-        .name = "dynamics/kernel_product.h", .builtins = product_builtin, .builtin_count = 1};
+        .name = "dynamics/kernel_product.h", .builtins = product_builtins, .builtin_count = 2};
     dm_status status = dm_module_create(b->device, &desc, &b->module, err);
     if (status == DM_OK)
         status = dm_module_create(b->device, &product, &b->product_module, err);
     for (int i = 0; i < DM_BPTT_KERNELS && status == DM_OK; i++)
         status = dm_module_function(b->module, builtins[i].name, &b->functions[i], err);
-    return status != DM_OK
-               ? status
-               : dm_module_function(b->product_module, product_builtin[0].name, &b->product, err);
+    if (status == DM_OK)
+        status = dm_module_function(b->product_module, product_builtins[0].name, &b->product, err);
+    if (status == DM_OK)
+        status =
+            dm_module_function(b->product_module, product_builtins[1].name, &b->product_few, err);
+    return status;
 }
 
 dm_status dm_bptt_launch(dm_bptt *b, dm_bptt_kernel kernel, uint64_t items, const void *args,
@@ -59,14 +63,18 @@ dm_status dm_bptt_launch(dm_bptt *b, dm_bptt_kernel kernel, uint64_t items, cons
                               args, args_size, err);
 }
 
-static dm_status launch_product(dm_bptt *b, const dm_product_args *p, dm_error *err)
+dm_status dm_bptt_multiply(dm_bptt *b, const dm_product_args *p, bool few, dm_error *err)
 {
+    if (few) {
+        uint64_t items = p->members * p->N * (p->b_k == 1 ? 32 : 1);
+        return dm_function_launch(b->product_few, b->stream, dm_grid_for(items, BLOCK_THREADS), p,
+                                  sizeof *p, err);
+    }
     uint64_t rows = (p->M + DM_PRODUCT_TILE - 1) / DM_PRODUCT_TILE,
              columns = (p->N + DM_PRODUCT_TILE - 1) / DM_PRODUCT_TILE;
-    return dm_function_launch(
-        b->product, b->stream,
-        dm_grid_for(p->members * rows * columns * DM_PRODUCT_THREADS, DM_PRODUCT_THREADS), p,
-        sizeof *p, err);
+    dm_grid grid =
+        dm_grid_for(p->members * rows * columns * DM_PRODUCT_THREADS, DM_PRODUCT_THREADS);
+    return dm_function_launch(b->product, b->stream, grid, p, sizeof *p, err);
 }
 
 /* ---- Memory ---- */
@@ -261,7 +269,7 @@ static dm_status rows_times_weights(dm_bptt *b, const float *rows, size_t rows_m
                          .c = c,
                          .c_member = c_member,
                          .c_m = c_width};
-    return launch_product(b, &p, err);
+    return dm_bptt_multiply(b, &p, p.M <= DM_PRODUCT_FEW, err);
 }
 
 /* grad[m][n] = sum over all rows of left[row][m] * right[row][n]. */
@@ -284,7 +292,7 @@ static dm_status gradient_of(dm_bptt *b, const float *left, size_t left_member, 
                          .c = b->args.grad + b->model->layout.offset[part] + offset,
                          .c_member = b->args.stride,
                          .c_m = N};
-    return launch_product(b, &p, err);
+    return dm_bptt_multiply(b, &p, p.M <= DM_PRODUCT_FEW, err);
 }
 
 /* ---- Forward ---- */

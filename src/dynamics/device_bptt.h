@@ -30,7 +30,7 @@ typedef struct dm_bptt {
     dm_stream *stream;
     const dm_dynamics *model;
     dm_module *module, *product_module;
-    dm_function *functions[DM_BPTT_KERNELS], *product;
+    dm_function *functions[DM_BPTT_KERNELS], *product, *product_few;
     dm_device_buffer *weights, *grad; /* [E][stride]: the device's own weights */
     dm_device_buffer *scaling;        /* [2][I] */
     dm_device_buffer *input;          /* features, targets, h0 */
@@ -52,6 +52,8 @@ dm_status dm_bptt_forward(dm_bptt *b, uint32_t sequences, uint32_t forced, uint3
  * state, to b->grad. args.dout is then the gradient of the first one. */
 dm_status dm_bptt_backward(dm_bptt *b, const float *dh_last, dm_error *err);
 
+/* `few`: by the kernel for up to DM_PRODUCT_FEW rows. */
+dm_status dm_bptt_multiply(dm_bptt *b, const dm_product_args *p, bool few, dm_error *err);
 /* A kernel with one thread per item, in blocks of 128. */
 dm_status dm_bptt_launch(dm_bptt *b, dm_bptt_kernel kernel, uint64_t items, const void *args,
                          size_t args_size, dm_error *err);

@@ -18,7 +18,7 @@
 #define PRODUCT_SHARED __shared__
 #define PRODUCT_SYNC() __syncthreads()
 #define PRODUCT_EACH_THREAD(id) for (uint32_t id = threadIdx.x, o_##id = 1; o_##id != 0; o_##id = 0)
-#define PRODUCT_OWN(id) ((void)(id), 0)
+#define PRODUCT_OWN(id) 0
 #define PRODUCT_OWNERS 1
 #define PRODUCT_ADD(a, b, c) dm_fmaf(a, b, c)
 #else
@@ -62,11 +62,8 @@ DM_KERNEL_BOUNDS(dm_bptt_product, dm_product_args, DM_PRODUCT_THREADS, 2)
         return;
     const float *a = args.a + member * args.a_member + m0 * args.a_m,
                 *b = args.b + member * args.b_member + n0 * args.b_n;
-    PRODUCT_EACH_THREAD(id)
-    {
-        for (uint32_t i = 0; i < 16; i++)
-            sums[PRODUCT_OWN(id)][i / 4][i % 4] = 0;
-    }
+    for (uint32_t i = 0; i < PRODUCT_OWNERS * 16; i++)
+        sums[i / 16][i / 4 % 4][i % 4] = 0;
     for (uint64_t k0 = 0; k0 < args.K; k0 += PRODUCT_CHUNK) {
         PRODUCT_EACH_THREAD(id)
         {
@@ -100,6 +97,44 @@ DM_KERNEL_BOUNDS(dm_bptt_product, dm_product_args, DM_PRODUCT_THREADS, 2)
                 *c = args.accumulate ? *c + sums[PRODUCT_OWN(id)][i][j]
                                      : sums[PRODUCT_OWN(id)][i][j];
             }
+        }
+    }
+}
+
+/* ---- Few rows ----
+ * Up to DM_PRODUCT_FEW rows of A: a tile would be mostly empty, and its chunks wait for each other.
+ * An element of B is read once for all rows: by a warp per column of C where k lies side by side,
+ * by a thread per column otherwise. */
+
+DM_FN float product_warp_sum(float x)
+{
+    for (uint32_t mask = DM_LANES / 2; mask > 0; mask /= 2)
+        x += dm_bits_f32(dm_from_lane(dm_f32_bits(x), dm_lane() ^ mask));
+    return x;
+}
+
+DM_KERNEL(dm_bptt_product_few, dm_product_args)
+{
+    const uint64_t lanes = args.b_k == 1 ? DM_LANES : 1, lane = args.b_k == 1 ? dm_lane() : 0;
+    for (uint64_t at = dm_thread_index() / lanes; at < args.members * args.N;
+         at += dm_thread_count() / lanes) {
+        uint64_t member = at / args.N, n = at % args.N;
+        const float *a = args.a + member * args.a_member,
+                    *b = args.b + member * args.b_member + n * args.b_n;
+        float sums[DM_PRODUCT_FEW];
+        for (uint32_t m = 0; m < DM_PRODUCT_FEW; m++)
+            sums[m] = 0;
+        for (uint64_t k = lane; k < args.K; k += lanes) {
+            float weight = b[k * args.b_k];
+            for (uint32_t m = 0; m < DM_PRODUCT_FEW; m++)
+                if (m < args.M)
+                    sums[m] = PRODUCT_ADD(a[m * args.a_m + k * args.a_k], weight, sums[m]);
+        }
+        for (uint32_t m = 0; m < DM_PRODUCT_FEW; m++) {
+            float sum = lanes > 1 ? product_warp_sum(sums[m]) : sums[m];
+            float *c = args.c + member * args.c_member + m * args.c_m + n;
+            if (m < args.M && lane == 0)
+                *c = args.accumulate ? *c + sum : sum;
         }
     }
 }
