@@ -8,16 +8,22 @@
 
 struct dm_synth_compiler {
     dm_compilation compilation;
+    dm_workspace workspace;
 };
 
 dm_status dm_synth_compiler_create(dm_synth_compiler **out, dm_error *err)
 {
     *out = calloc(1, sizeof **out);
-    return *out == NULL ? dm_fail(err, DM_ENOMEM, "out of memory") : DM_OK;
+    if (*out == NULL)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
+    dm_workspace_init(&(*out)->workspace);
+    return DM_OK;
 }
 
 void dm_synth_compiler_destroy(dm_synth_compiler *compiler)
 {
+    if (compiler != NULL)
+        dm_workspace_deinit(&compiler->workspace);
     free(compiler);
 }
 
@@ -60,7 +66,7 @@ dm_status dm_synth_compile(dm_synth_compiler *compiler, dm_synth_record *record,
                            dm_error *err)
 {
     dm_compilation *c = &compiler->compilation;
-    dm_compile_options options = {0};
+    dm_compile_options options = {.workspace = &compiler->workspace};
     dm_buffer *made[] = {&record->cuda_forward, &record->cuda_backward, &record->c_forward,
                          &record->c_backward, &record->ir};
     for (size_t i = 0; i < sizeof made / sizeof made[0]; i++)
