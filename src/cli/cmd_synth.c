@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_synth.c - `dotmatrix synth`: datasets of kernels. */
 #include "cli/command.h"
+#include "cli/synth_read.h"
 #include "synth/compile.h"
 #include "synth/produce.h"
 
@@ -10,10 +11,10 @@
 enum { DEVICE_CUDA, DEVICE_CPU, DEVICE_BOTH };
 
 typedef struct synth_options {
-    const char *out, *categories, *kinds, *profile;
-    int device, verify;
-    int64_t count, seed, jobs, shard_lines, rank, ranks;
-    bool timing;
+    const char *out, *categories, *kinds, *profile, *in, *png;
+    int device, verify, level;
+    int64_t count, seed, jobs, shard_lines, rank, ranks, sample;
+    bool timing, json;
 } synth_options;
 
 static const char *const devices[] = {"cuda", "cpu", "both", NULL};
@@ -43,6 +44,14 @@ static const dm_option rows[] = {
                   "produce: this process among several; default as MPI or Slurm say"),
     DM_OPTION_INT(synth_options, ranks, "ranks", "N", 1, 1000000, "1",
                   "produce: how many there are"),
+    DM_OPTION_STRING(synth_options, in, "in", "DIR", NULL,
+                     "validate: the dataset; also a file, and data of others"),
+    DM_OPTION_CHOICE(synth_options, level, "level", dm_synth_level_names, "full",
+                     "validate: how far pairs are compiled and run"),
+    DM_OPTION_INT(synth_options, sample, "sample", "N", 0, INT64_MAX, "0",
+                  "validate: so many pairs are compiled and run; 0: all"),
+    DM_OPTION_STRING(synth_options, png, "png", "FILE", NULL, "stats: a picture, by gnuplot"),
+    DM_OPTION_FLAG(synth_options, json, "json", "validate: write JSON for programs"),
 };
 
 /* ---- produce ---- */
@@ -150,27 +159,64 @@ static dm_status produce(const synth_options *s, bool *negative, dm_error *err)
     return DM_OK;
 }
 
+/* ---- Reading ---- */
+
+/* The dataset is --in or the argument behind the action, the id the one behind that. */
+static dm_status read_dataset(const synth_options *s, const dm_strings *arguments, bool *negative,
+                              dm_error *err)
+{
+    const char *action = arguments->items[0];
+    size_t next = 1;
+    dm_synth_read_options o = {.in = s->in,
+                               .png = s->png,
+                               .level = (dm_synth_level)s->level,
+                               .sample = s->sample,
+                               .seed = s->seed,
+                               .jobs = s->jobs,
+                               .json = s->json};
+    if (o.in == NULL && next < arguments->count)
+        o.in = arguments->items[next++];
+    if (o.in == NULL)
+        return dm_fail(err, DM_EINVAL, "%s needs a dataset: %s DIR", action, action);
+    bool show = strcmp(action, "show") == 0;
+    if (show && next < arguments->count)
+        o.id = arguments->items[next++];
+    if (show && o.id == NULL)
+        return dm_fail(err, DM_EINVAL, "show needs an id: show DIR ID");
+    if (next < arguments->count)
+        return dm_fail(err, DM_EINVAL, "%s: what is '%s'?", action, arguments->items[next]);
+    return show                              ? dm_cli_synth_show(&o, err)
+           : strcmp(action, "validate") == 0 ? dm_cli_synth_validate(&o, negative, err)
+                                             : dm_cli_synth_stats(&o, err);
+}
+
 /* ---- The command ---- */
 
 static dm_status run(const void *values, const dm_strings *arguments, bool *negative, dm_error *err)
 {
-    static const char *const actions[] = {"produce", NULL};
+    static const char *const actions[] = {"produce", "validate", "show", "stats", NULL};
     const synth_options *options = values;
     const char *action = arguments->items[0];
+    if (strcmp(action, "produce") == 0 && arguments->count > 1)
+        return dm_fail(err, DM_EINVAL, "produce: what is '%s'?", arguments->items[1]);
     if (strcmp(action, "produce") == 0)
         return produce(options, negative, err);
+    for (int i = 1; actions[i] != NULL; i++)
+        if (strcmp(action, actions[i]) == 0)
+            return read_dataset(options, arguments, negative, err);
     const char *meant = dm_closest(action, actions);
     return dm_fail(err, DM_EINVAL, "synth: unknown action '%s'%s%s%s", action,
-                   meant == NULL ? " (there is: produce)" : ", did you mean '",
+                   meant == NULL ? " (there are: produce, validate, show, stats)"
+                                 : ", did you mean '",
                    meant == NULL ? "" : meant, meant == NULL ? "" : "'?");
 }
 
 const dm_command dm_command_synth = {
     .name = "synth",
-    .summary = "produce datasets of kernels",
-    .arguments = "produce",
+    .summary = "produce, validate and look at datasets of kernels",
+    .arguments = "produce|validate|show|stats [DIR [ID]]",
     .arguments_min = 1,
-    .arguments_max = 1,
+    .arguments_max = 3,
     .options = rows,
     .option_count = sizeof rows / sizeof rows[0],
     .options_size = sizeof(synth_options),

@@ -112,6 +112,14 @@ dm_status dm_synth_manifest_begin(const dm_synth_produce_options *o,
 
 /* ---- The end ---- */
 
+/* The last member of both files: the sum of all bytes before it. The validator looks at it. */
+static void seal(dm_json *json, const dm_buffer *text)
+{
+    char hash[DM_HASH_HEX_SIZE];
+    dm_hash128_hex(dm_hash128_of(dm_buffer_text(text), text->size), hash);
+    dm_json_string(json, "checksum", hash);
+}
+
 typedef struct summary {
     dm_synth_tally tally;
     double *seconds; /* of each rank */
@@ -175,6 +183,7 @@ static dm_status write_stats(const dm_synth_produce_options *o, const summary *s
     dm_json_uint(&json, "failed", failed);
     dm_json_double(&json, "generation_time_seconds", seconds);
     dm_json_double(&json, "pairs_per_second", seconds > 0 ? (double)t->pairs / seconds : 0);
+    seal(&json, &text);
     dm_json_end_object(&json);
     dm_json_finish(&json);
     dm_status status = write_file(o, "stats.json", &text, err);
@@ -224,6 +233,7 @@ dm_status dm_synth_manifest_finish(const dm_synth_produce_options *o,
             produced->missing += k == 0 && !complete;
         }
     dm_json_end_array(&json);
+    seal(&json, &text);
     dm_json_end_object(&json);
     dm_json_finish(&json);
     if (status == DM_OK && produced->missing == 0) {

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* synth_read.c - validate, show and stats of `dotmatrix synth`. */
+#include "cli/synth_read.h"
+
+#include "base/json.h"
+#include "synth/dataset.h"
+#include "synth/show.h"
+#include "synth/summary.h"
+#include "synth/validate.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* Of the terminal, or of $COLUMNS where there is none. */
+static int columns_of_output(int otherwise)
+{
+    struct winsize size;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return size.ws_col;
+    const char *columns = getenv("COLUMNS");
+    int value = columns == NULL ? 0 : atoi(columns);
+    return value > 0 && value < 10000 ? value : otherwise;
+}
+
+static dm_status put(dm_buffer *text, dm_error *err)
+{
+    dm_status status = dm_buffer_check(text, err);
+    if (status == DM_OK)
+        fwrite(dm_buffer_text(text), 1, text->size, stdout);
+    dm_buffer_deinit(text);
+    return status;
+}
+
+/* ---- validate ---- */
+
+static void print_json(const dm_synth_report *r, dm_buffer *out)
+{
+    dm_json json;
+    dm_json_init(&json, out, DM_JSON_PRETTY);
+    dm_json_begin_object(&json, NULL);
+    dm_json_bool(&json, "valid", r->problem_count == 0);
+    dm_json_bool(&json, "ours", r->ours);
+    dm_json_uint(&json, "records", r->records);
+    dm_json_uint(&json, "pairs", r->pairs);
+    dm_json_uint(&json, "rejected", r->rejected);
+    dm_json_uint(&json, "verified", r->verified);
+    dm_json_uint(&json, "distinct", r->distinct);
+    dm_json_begin_object(&json, "by_category");
+    for (int i = 0; i < DM_SYNTH_CATEGORY_COUNT; i++)
+        dm_json_uint(&json, dm_synth_category_names[i], r->by_category[i]);
+    dm_json_end_object(&json);
+    dm_json_uint(&json, "problem_count", r->problem_count);
+    dm_json_begin_array(&json, "problems");
+    for (uint64_t i = 0; i < r->problem_count && i < DM_SYNTH_PROBLEMS_MAX; i++)
+        dm_json_string(&json, NULL, r->problems[i]);
+    dm_json_end_array(&json);
+    dm_json_string(&json, "notes", dm_buffer_text(&r->notes));
+    dm_json_end_object(&json);
+    dm_json_finish(&json);
+}
+
+static void print_report(const dm_synth_report *r, dm_synth_level level, dm_buffer *out)
+{
+    for (uint64_t i = 0; i < r->problem_count && i < DM_SYNTH_PROBLEMS_MAX; i++)
+        dm_buffer_printf(out, "%s\n", r->problems[i]);
+    if (r->problem_count > DM_SYNTH_PROBLEMS_MAX)
+        dm_buffer_printf(out, "... and %" PRIu64 " more\n",
+                         r->problem_count - DM_SYNTH_PROBLEMS_MAX);
+    dm_buffer_append(out, dm_buffer_text(&r->notes), r->notes.size);
+    dm_buffer_printf(
+        out,
+        "%" PRIu64 " records, %" PRIu64 " pairs with %" PRIu64 " distinct forms, %" PRIu64
+        " rejected programs; %" PRIu64 " verified at level %s: %" PRIu64 " problem%s\n",
+        r->records, r->pairs, r->distinct, r->rejected, r->verified, dm_synth_level_names[level],
+        r->problem_count, r->problem_count == 1 ? "" : "s");
+}
+
+dm_status dm_cli_synth_validate(const dm_synth_read_options *o, bool *negative, dm_error *err)
+{
+    dm_synth_report report;
+    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_synth_validate_options options = {.path = o->in,
+                                         .level = o->level,
+                                         .sample = (uint64_t)o->sample,
+                                         .seed = (uint64_t)o->seed,
+                                         .jobs = (int)o->jobs};
+    dm_status status = dm_synth_validate(&options, &report, err);
+    if (status == DM_OK && o->json)
+        print_json(&report, &text);
+    else if (status == DM_OK)
+        print_report(&report, o->level, &text);
+    *negative = status == DM_OK && report.problem_count > 0;
+    dm_synth_report_free(&report);
+    if (status == DM_OK)
+        return put(&text, err);
+    dm_buffer_deinit(&text);
+    return status;
+}
+
+/* ---- show and stats ---- */
+
+dm_status dm_cli_synth_show(const dm_synth_read_options *o, dm_error *err)
+{
+    dm_synth_dataset dataset;
+    dm_synth_record record;
+    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_status status = dm_synth_dataset_open(&dataset, o->in, err);
+    if (status != DM_OK)
+        return status;
+    dm_synth_record_init(&record);
+    status = dm_synth_dataset_find(&dataset, o->id, &record, err);
+    if (status == DM_OK) {
+        dm_synth_show(&record, columns_of_output(160), &text);
+        status = put(&text, err);
+    }
+    dm_synth_record_deinit(&record);
+    dm_synth_dataset_close(&dataset);
+    return status;
+}
+
+dm_status dm_cli_synth_stats(const dm_synth_read_options *o, dm_error *err)
+{
+    dm_synth_summary summary;
+    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_status status = dm_synth_summarise(o->in, &summary, err);
+    if (status != DM_OK)
+        return status;
+    dm_synth_summary_print(&summary, columns_of_output(80), &text);
+    status = put(&text, err);
+    if (status == DM_OK && o->png != NULL)
+        status = dm_synth_summary_plot(&summary, o->png, err);
+    return status;
+}
