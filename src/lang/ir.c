@@ -269,8 +269,7 @@ typedef struct dce {
     dm_ir_function *f;
     bool *live;   /* per value */
     bool *passed; /* per value: a slot with a write that was passed as not needed */
-    int loops;    /* around what is being marked */
-    bool changed;
+    bool changed; /* such a slot is needed after all */
     bool trimmed; /* some operation lost a part of its results */
 } dce;
 
@@ -280,8 +279,7 @@ static void mark(dce *d, dm_val v)
 {
     if (v != DM_VAL_NONE && !d->live[v]) {
         d->live[v] = true;
-        /* Elsewhere what defines it is still to come. */
-        d->changed |= d->loops > 0 || d->passed[v];
+        d->changed |= d->passed[v];
     }
 }
 
@@ -353,24 +351,28 @@ static void mark_outputs(dce *d, const dm_ir_op *end, const dm_ir_op *owner)
 
 static void mark_loop(dce *d, dm_ir_op *op)
 {
-    dm_ir_block *body = op->blocks[0];
+    dm_ir_block *head = op->blocks[0];
     int fixed = op->kind == DM_IR_FOR ? 3 : 0, skip = op->kind == DM_IR_FOR ? 1 : 0;
     for (int i = 0; i < fixed; i++)
         mark(d, op->args[i]);
-    d->loops++;
-    /* A carried value lives when its result or its parameter does. */
-    for (int i = 0; i < op->result_count; i++) {
-        if (d->live[body->params[i + skip]])
-            mark(d, op->result + i);
-        if (d->live[op->result + i]) {
-            mark(d, body->params[i + skip]);
-            mark(d, op->args[fixed + i]);
+    bool again;
+    do {
+        /* A carried value lives when its result or its parameter does. */
+        for (int i = 0; i < op->result_count; i++) {
+            if (d->live[head->params[i + skip]])
+                mark(d, op->result + i);
+            if (d->live[op->result + i]) {
+                mark(d, head->params[i + skip]);
+                mark(d, op->args[fixed + i]);
+            }
         }
-    }
-    mark_block(d, body, op, op);
-    if (op->blocks[1] != NULL)
-        mark_block(d, op->blocks[1], op, op);
-    d->loops--;
+        if (op->blocks[1] != NULL)
+            mark_block(d, op->blocks[1], op, op);
+        mark_block(d, head, op, op);
+        again = false;
+        for (int i = 0; i < op->result_count; i++)
+            again |= d->live[head->params[i + skip]] && !d->live[op->result + i];
+    } while (again);
 }
 
 static void mark_block(dce *d, dm_ir_block *block, const dm_ir_op *owner, const dm_ir_op *loop)
@@ -515,7 +517,7 @@ void dm_ir_dce(dm_ir_function *f)
     for (int i = 0; f->adjoint_params != NULL && i < f->body->param_count; i++)
         d.live[f->body->params[i]] = f->adjoint_params[i];
     note_effects(f->body);
-    do { /* loops make values live that were passed before */
+    do {
         d.changed = false;
         mark_block(&d, f->body, NULL, NULL);
     } while (d.changed);

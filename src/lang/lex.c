@@ -480,8 +480,8 @@ dm_token *dm_lang_lex(dm_lang *lang, const dm_lang_source *source, int *count)
                     .at = source->text,
                     .end = source->text + source->size,
                     .indent_count = 1};
-    /* Most texts have fewer tokens than a quarter of their bytes. */
-    lx->capacity = (int)(source->size / 4) + 8;
+    /* Most texts have fewer tokens than a third of their bytes. */
+    lx->capacity = (int)(source->size / 3) + 8;
     lx->tokens = dm_lang_alloc_array(lang, (size_t)lx->capacity, sizeof *lx->tokens);
     if (source->size >= 3 && memcmp(source->text, "\xEF\xBB\xBF", 3) == 0)
         lx->at += 3;

@@ -358,18 +358,26 @@ static const char indices_text[] = "ijkl";
 
 const char *dm_help_at(dm_printer *pr, const dm_type *array, bool gradient)
 {
-    const char *name;
+    const char *name, *member = gradient ? "grad" : "data";
     if (has_helper(pr, array, gradient ? DM_HELP_GRAD_AT : DM_HELP_AT, &name))
         return name;
     const char *element = dm_print_type(pr, array->element), *type = dm_print_type(pr, array);
     dm_buffer *out = pr->helpers;
+    if (array->ndim == 1) { /* nearly always */
+        dm_emit(out,
+                "%s %s *%s(%s a, int i)\n{\n"
+                "    i += i < 0 ? a.shape[0] : 0;\n"
+                "    return (%s *)((char *)a.%s + i * a.stride[0]);\n}\n\n",
+                dm_print_qualifier(pr), element, name, type, element, member);
+        return name;
+    }
     dm_emit(out, "%s %s *%s(%s a", dm_print_qualifier(pr), element, name, type);
     for (int i = 0; i < array->ndim; i++)
         dm_emit(out, ", int %c", indices_text[i]);
     dm_buffer_puts(out, ")\n{\n");
     for (int i = 0; i < array->ndim; i++)
         dm_emit(out, "    %c += %c < 0 ? a.shape[%d] : 0;\n", indices_text[i], indices_text[i], i);
-    dm_emit(out, "    return (%s *)((char *)a.%s", element, gradient ? "grad" : "data");
+    dm_emit(out, "    return (%s *)((char *)a.%s", element, member);
     for (int i = 0; i < array->ndim; i++)
         dm_emit(out, " + %c * a.stride[%d]", indices_text[i], i);
     dm_buffer_puts(out, ");\n}\n\n");
