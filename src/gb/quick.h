@@ -26,13 +26,19 @@
 
 #if DM_GB_GPU_FORM
 
-/* The map: slots 0..7 are 8 KiB of addresses each, slot 8 is FF80..FFFF. A slot is where address 0
- * would be; NULL: not plain. Slots 9 and 10 are for instructions in 16 KiB of ROM each: where the
- * word of address 0 would be (lane.rom_words). */
-#define DM_GB_QUICK_SLOTS 11u
-#define DM_GB_QUICK_VRAM 4u
-#define DM_GB_QUICK_HRAM 8u
-#define DM_GB_QUICK_CODE 9u
+/* The map: slots 0 and 1 are 16 KiB of ROM each, 2..5 8 KiB of addresses each, 6 is FF80..FFFF. A
+ * slot is where address 0 would be; NULL: not plain. Slots 7 and 8 are for instructions in 16 KiB
+ * of ROM each: where the word of address 0 would be (lane.rom_words). */
+enum dm_gb_quick_slot {
+    DM_GB_QUICK_ROM,
+    DM_GB_QUICK_VRAM = 2,
+    DM_GB_QUICK_CART,
+    DM_GB_QUICK_WRAM,
+    DM_GB_QUICK_ECHO,
+    DM_GB_QUICK_HRAM,
+    DM_GB_QUICK_CODE,
+    DM_GB_QUICK_SLOTS = DM_GB_QUICK_CODE + 2
+};
 
 /* ---- Where map and rows are: on a GPU in shared memory, with slots of a block's lanes side by
  * side ---- */
@@ -105,6 +111,16 @@ DM_FN uint32_t dm_gb_quick_code(const uint8_t *words, uint32_t pc)
     return word;
 }
 
+/* The same if `plain`, else DM_GB_NO_WORD; without a branch. */
+DM_FN uint32_t dm_gb_quick_code_if(bool plain, const uint8_t *words, uint32_t pc)
+{
+    uint32_t word = DM_GB_NO_WORD;
+    asm("{ .reg .pred p; setp.ne.u32 p, %1, 0; @p ld.global.nc.u32 %0, [%2]; }"
+        : "+r"(word)
+        : "r"((uint32_t)plain), "l"((const uint32_t *)words + pc));
+    return word;
+}
+
 #else
 
 DM_FN const uint8_t *dm_gb_quick_slot(const dm_gb_quick_place *place, uint32_t slot)
@@ -138,6 +154,11 @@ DM_FN uint32_t dm_gb_quick_code(const uint8_t *words, uint32_t pc)
     return ((const uint32_t *)(const void *)words)[pc];
 }
 
+DM_FN uint32_t dm_gb_quick_code_if(bool plain, const uint8_t *words, uint32_t pc)
+{
+    return plain ? dm_gb_quick_code(words, pc) : DM_GB_NO_WORD;
+}
+
 #endif
 
 /* After something may have changed the memory map. */
@@ -150,23 +171,23 @@ DM_FN void dm_gb_quick_map(const dm_gb_lane *lane, const dm_gb_quick_place *plac
     const uint8_t *low = plain ? lane->rom + cart->rom_low : 0;
     const uint8_t *high = plain ? lane->rom + cart->rom_high - 0x4000 : 0;
     const bool ram = plain && cart->ram_window != DM_GB_NO_RAM;
-    dm_gb_quick_set_slot(place, 0, low);
-    dm_gb_quick_set_slot(place, 1, low);
-    dm_gb_quick_set_slot(place, 2, high);
-    dm_gb_quick_set_slot(place, 3, high);
-    dm_gb_quick_set_slot(place, 4, plain ? lane->ram + DM_GB_VRAM - 0x8000 : 0);
-    dm_gb_quick_set_slot(place, 5,
+    dm_gb_quick_set_slot(place, DM_GB_QUICK_ROM, low);
+    dm_gb_quick_set_slot(place, DM_GB_QUICK_ROM + 1u, high);
+    dm_gb_quick_set_slot(place, DM_GB_QUICK_VRAM, plain ? lane->ram + DM_GB_VRAM - 0x8000 : 0);
+    dm_gb_quick_set_slot(place, DM_GB_QUICK_CART,
                          ram ? lane->ram + DM_GB_CART_RAM + cart->ram_window - 0xA000 : 0);
-    dm_gb_quick_set_slot(place, 6, plain ? lane->ram + DM_GB_WRAM - 0xC000 : 0);
-    dm_gb_quick_set_slot(place, 7, 0);
-    dm_gb_quick_set_slot(place, 8, lane->ram + DM_GB_HRAM - 0xFF80);
-    dm_gb_quick_set_slot(place, 9, words ? lane->rom_words + cart->rom_low : 0);
-    dm_gb_quick_set_slot(place, 10, words ? lane->rom_words + cart->rom_high - 0x4000 : 0);
+    dm_gb_quick_set_slot(place, DM_GB_QUICK_WRAM, plain ? lane->ram + DM_GB_WRAM - 0xC000 : 0);
+    dm_gb_quick_set_slot(place, DM_GB_QUICK_ECHO, 0);
+    dm_gb_quick_set_slot(place, DM_GB_QUICK_HRAM, lane->ram + DM_GB_HRAM - 0xFF80);
+    dm_gb_quick_set_slot(place, DM_GB_QUICK_CODE, words ? lane->rom_words + cart->rom_low : 0);
+    dm_gb_quick_set_slot(place, DM_GB_QUICK_CODE + 1u,
+                         words ? lane->rom_words + cart->rom_high - 0x4000 : 0);
 }
 
 DM_FN const uint8_t *dm_gb_quick_memory(const dm_gb_quick_place *place, uint32_t address)
 {
-    return dm_gb_quick_slot(place, address >= 0xFF80u ? DM_GB_QUICK_HRAM : address >> 13);
+    uint32_t slot = address < 0x8000u ? address >> 14 : (address >> 13) - 2u;
+    return dm_gb_quick_slot(place, address >= 0xFF80u ? DM_GB_QUICK_HRAM : slot);
 }
 
 /* The opcode at `pc` and the two bytes after it, as one word; false: not from plain memory. */
@@ -181,7 +202,7 @@ DM_FN bool dm_gb_quick_fetch(const dm_gb_quick_place *place, uint32_t pc, uint32
         }
     }
     const uint8_t *at = dm_gb_quick_memory(place, pc);
-    if (at == 0 || pc >> 13 == DM_GB_QUICK_VRAM || (pc & 0x1FFFu) >= 0x1FFEu)
+    if (at == 0 || pc >> 13 == 4u || (pc & 0x1FFFu) >= 0x1FFEu)
         return false;
     at += pc;
     *word =
@@ -189,15 +210,13 @@ DM_FN bool dm_gb_quick_fetch(const dm_gb_quick_place *place, uint32_t pc, uint32
     return true;
 }
 
-/* The instruction at PC ahead of time, so that the next round need not wait for it; only from ROM,
- * which nothing changes but a turn. */
-DM_FN void dm_gb_quick_ahead(dm_gb_hot *hot, const dm_gb_quick_place *place)
+/* The instruction at `pc` ahead of time, so that the next round need not wait for it; only from
+ * ROM, which nothing changes but a turn; DM_GB_NO_WORD: not. */
+DM_FN uint32_t dm_gb_quick_ahead(const dm_gb_quick_place *place, uint32_t pc)
 {
-    if (hot->pc < 0x8000u && (hot->pc & 0x3FFFu) < 0x3FFEu) {
-        const uint8_t *words = dm_gb_quick_slot(place, DM_GB_QUICK_CODE + (hot->pc >> 14));
-        if (DM_LIKELY(words != 0))
-            hot->word = dm_gb_quick_code(words, hot->pc);
-    }
+    const uint8_t *words = dm_gb_quick_slot(place, DM_GB_QUICK_CODE + (pc >> 14 & 1u));
+    const bool plain = pc < 0x8000u && (pc & 0x3FFFu) < 0x3FFEu && words != 0;
+    return dm_gb_quick_code_if(plain, words, pc);
 }
 
 /* `dec r / jr nz` at PC, about to be repeated: all passes but the last, up to the next event. */
@@ -377,6 +396,16 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
     if ((flags & DM_GB_Q_LONG) != 0 ||
         ((flags & DM_GB_Q_ADJUST) != 0 && (value & 0xFF00u) == 0xFE00u))
         return DM_GB_NEED_LONG;
+
+    /* What comes next is known now, unless it is a return: on its way while memory is waited for.
+     */
+    const bool jumps = (flags & DM_GB_Q_JUMPS) != 0 && taken;
+    uint32_t next = pc;
+    if (jumps)
+        next = (flags & DM_GB_Q_RELATIVE) != 0 ? pc + ((value ^ 0x80u) - 0x80u) : value;
+    next &= 0xFFFFu;
+    uint32_t ahead = dm_gb_quick_ahead(place, next);
+
     const uint8_t *at = 0;
     if ((flags & (DM_GB_Q_READS | DM_GB_Q_WRITES)) != 0 && taken) {
         const uint32_t two = (flags & DM_GB_Q_TWO) != 0 ? 1u : 0u;
@@ -384,7 +413,7 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
         const uint32_t both = DM_GB_Q_READS | DM_GB_Q_WRITES;
         at = dm_gb_quick_memory(place, address);
         bool plain = at != 0 && (address & 0x1FFFu) + two < 0x2000u;
-        if (address >> 13 == DM_GB_QUICK_VRAM)
+        if (address >> 13 == 4u)
             plain = plain && dm_gb_before(hot->clock + 24u, hot->vram_until);
         if (writes)
             plain = plain && address >= 0x8000u && address + two < 0xFFFFu;
@@ -462,19 +491,19 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
 
     hot->count++;
     hot->clock += DM_GB_Q_CYCLES(row) + (taken ? DM_GB_Q_CYCLES_TAKEN(row) : 0u);
-    hot->pc = pc & 0xFFFFu;
-    if ((flags & DM_GB_Q_JUMPS) != 0 && taken) {
-        hot->pc =
-            ((flags & DM_GB_Q_RELATIVE) != 0 ? pc + ((value ^ 0x80u) - 0x80u) : value) & 0xFFFFu;
-        if ((flags & DM_GB_Q_LOOPS) != 0 && hot->pc < pc && dm_gb_quick_loop(hot, place, word))
-            return DM_GB_NEED_POLL;
+    if (jumps && (flags & DM_GB_Q_READS) != 0) {
+        next = value & 0xFFFFu;
+        ahead = dm_gb_quick_ahead(place, next);
     }
+    hot->pc = next;
+    hot->word = ahead;
+    if (jumps && (flags & DM_GB_Q_LOOPS) != 0 && next < pc && dm_gb_quick_loop(hot, place, word))
+        return DM_GB_NEED_POLL;
     if ((row.address & DM_GB_Q_CONTROL) != 0) {
         hot->io_value = DM_GB_Q_OPERATION(row);
         hot->io_address = DM_GB_NO_ADDRESS;
         return DM_GB_NEED_CONTROL;
     }
-    dm_gb_quick_ahead(hot, place);
     return DM_GB_NEED_NOTHING;
 }
 

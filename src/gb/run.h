@@ -249,7 +249,9 @@ DM_FN_SLOW bool dm_gb_turn(dm_gb_lane *lane, dm_gb_hot *hot, enum dm_gb_need nee
     }
     if (need == DM_GB_NEED_POLL)
         dm_gb_bus_loop(lane, hot);
-    if (need == DM_GB_NEED_EVENT) {
+    /* What was done may have made something due: better now than by a turn of its own. */
+    if (need == DM_GB_NEED_EVENT ||
+        (!by_long_road && !hot->granted && !dm_gb_before(hot->clock, hot->next_event))) {
         dm_gb_hot_store(hot, m);
         enum dm_gb_next next = dm_gb_event(lane);
         dm_gb_hot_load(hot, m, lane);

@@ -16,6 +16,7 @@
 #define DM_SWARM_SMALL_H 72u
 #define DM_SWARM_SMALL (DM_SWARM_SMALL_W * DM_SWARM_SMALL_H)
 #define DM_SWARM_PACKED (DM_SWARM_SMALL / 4u)
+#define DM_SWARM_DESK_BYTES 192u
 #define DM_SWARM_REGIONS 16u
 #define DM_SWARM_NO_SNAPSHOT 0xFFFFFFFFu
 
@@ -62,6 +63,8 @@ typedef struct dm_swarm_args {
     /* CUDA only. */
     uint32_t *order; /* the machine of each place (regroup.h) */
     uint32_t *loads; /* instructions that a machine executed in its last step */
+    uint32_t *turns; /* and turns that it took (run.h) */
+    uint8_t *desks;  /* DM_SWARM_DESK_BYTES each (desk.h) */
     /* Snapshots: the same three arrays, and of which ROM each is. */
     uint8_t *snapshot_machines, *snapshot_memory, *snapshot_frames;
     const uint32_t *snapshot_roms; /* DM_SWARM_NO_SNAPSHOT: empty */

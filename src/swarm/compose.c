@@ -31,7 +31,8 @@ const char *dm_swarm_stage_text(int stage)
 
 static void put_dispatch(dm_buffer *out)
 {
-    dm_buffer_puts(out, "load += dm_swarm_run(&lane, &quick, cycles, running);");
+    dm_buffer_puts(out, "dm_swarm_run(&args, place.machine, lane, &quick, cycles, running,"
+                        " together, &cost);");
 }
 
 /* The epilog runs twice in a stage that observes: to judge the step, and to observe the machine,

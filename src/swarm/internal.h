@@ -28,8 +28,10 @@ enum dm_swarm_array {
     DM_SWARM_A_FRAMES,
     DM_SWARM_A_PROGRESS,
     DM_SWARM_A_STARTS,
-    DM_SWARM_A_ORDER, /* CUDA, like the next */
+    DM_SWARM_A_ORDER, /* CUDA, like the next three */
     DM_SWARM_A_LOADS,
+    DM_SWARM_A_TURNS,
+    DM_SWARM_A_DESKS,
     DM_SWARM_A_ACTIONS, /* given from host memory */
     DM_SWARM_A_MASK,    /* likewise */
     DM_SWARM_A_SLOTS,   /* likewise */

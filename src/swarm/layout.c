@@ -56,6 +56,8 @@ void dm_swarm_layout_of(const dm_swarm *swarm, dm_swarm_layout *out)
     if (cuda) {
         l.per_machine[DM_SWARM_A_ORDER] = sizeof(uint32_t);
         l.per_machine[DM_SWARM_A_LOADS] = sizeof(uint32_t);
+        l.per_machine[DM_SWARM_A_TURNS] = sizeof(uint32_t);
+        l.per_machine[DM_SWARM_A_DESKS] = DM_SWARM_DESK_BYTES;
     }
     l.per_machine[DM_SWARM_A_ACTIONS] = 1;
     l.per_machine[DM_SWARM_A_MASK] = 1;

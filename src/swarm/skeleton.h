@@ -26,12 +26,11 @@ DM_SWARM_KERNEL(DM_SWARM_NAME(step), DM_SWARM_BLOCK, DM_SWARM_BLOCKS)
     const dm_gb_quick_place quick = dm_swarm_quick(); /* first: the whole block fills it */
     dm_swarm_place place = dm_swarm_place_of(&args, dm_thread_index());
     dm_swarm_turn turn = {0};
-    dm_gb_lane lane = {0};
-    turn.view.lane = &lane;
+    dm_gb_lane none = {0}, *lane = place.valid ? dm_swarm_lane(&args, place.machine, &none) : &none;
+    turn.view.lane = lane;
     turn.view.machine = place.machine;
     if (place.valid) {
-        dm_swarm_lane_init(&lane, &args, place.machine);
-        turn.view.m = lane.m;
+        turn.view.m = lane->m;
         const dm_swarm_progress *progress = args.progress + place.machine;
         turn.fresh = args.autoreset == DM_SWARM_RESET_NEXT_STEP && progress->done != 0;
         turn.view.action = dm_swarm_action(&args, place.machine, progress->steps);
@@ -40,9 +39,10 @@ DM_SWARM_KERNEL(DM_SWARM_NAME(step), DM_SWARM_BLOCK, DM_SWARM_BLOCKS)
         dm_swarm_restore(&args, &place, turn.fresh);
     bool running = place.valid && !turn.fresh;
     uint32_t keys = running ? dm_swarm_keys(&args, turn.view.action) : 0u;
-    uint32_t load = 0;
+    const bool together = dm_swarm_together(&args, place.machine, place.valid);
+    dm_swarm_cost cost = {0, 0};
     if (running)
-        dm_gb_map(&lane);
+        dm_gb_map(lane);
 #if DM_ON_CUDA
 #pragma unroll 1
 #endif
@@ -50,16 +50,18 @@ DM_SWARM_KERNEL(DM_SWARM_NAME(step), DM_SWARM_BLOCK, DM_SWARM_BLOCKS)
         uint32_t cycles = args.cycles[part];
         if (cycles == 0)
             continue;
-        lane.draw = args.draw[part];
-        lane.single_frame = args.single_frame[part];
+        lane->draw = args.draw[part];
+        lane->single_frame = args.single_frame[part];
         if (running)
-            dm_gb_joypad_set(lane.m, lane.m->joypad.select, (uint8_t)(part == 0 ? keys : 0u));
+            dm_gb_joypad_set(lane->m, lane->m->joypad.select, (uint8_t)(part == 0 ? keys : 0u));
         /* clang-format off */
         @INSTRUCTION_DISPATCH@
         /* clang-format on */
     }
-    if (place.valid && args.loads != 0)
-        args.loads[place.machine] = load;
+    if (place.valid && args.loads != 0) {
+        args.loads[place.machine] = cost.instructions;
+        args.turns[place.machine] = cost.turns;
+    }
     DM_SWARM_NAME(post)(&args, &place, &turn);
 }
 

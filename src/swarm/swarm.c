@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_THREADS 256u /* at most */
+#define BLOCK_THREADS 512u /* at most */
 
 /* ---- The description ---- */
 
@@ -104,11 +104,12 @@ static uint32_t lanes_for(uint64_t count)
     return lanes;
 }
 
-/* Large blocks share one table of rows, but every multiprocessor should have two. */
+/* Large blocks share one table of rows and take turns together (desk.h), but larger ones leave more
+ * of a multiprocessor idle when the busiest machines are all that is left of them. */
 static uint32_t block_for(uint64_t count, uint32_t lanes, int multiprocessors)
 {
     uint64_t threads = (count + lanes - 1) / lanes * 32u;
-    uint32_t block = BLOCK_THREADS;
+    uint32_t block = BLOCK_THREADS / 4u;
     while (block > 64u && threads / block < 2u * (uint64_t)multiprocessors)
         block /= 2u;
     return block;
@@ -308,6 +309,8 @@ static void fill_args(dm_swarm *swarm)
     a->starts = address(arrays[DM_SWARM_A_STARTS]);
     a->order = address(arrays[DM_SWARM_A_ORDER]);
     a->loads = address(arrays[DM_SWARM_A_LOADS]);
+    a->turns = address(arrays[DM_SWARM_A_TURNS]);
+    a->desks = address(arrays[DM_SWARM_A_DESKS]);
     a->roms = address(arrays[DM_SWARM_A_ROMS]);
     a->boot = address(arrays[DM_SWARM_A_BOOT]);
     a->faults = address(arrays[DM_SWARM_A_FAULTS]);
@@ -365,6 +368,13 @@ static dm_status first_states(dm_swarm *swarm, dm_error *err)
     dm_stream *stream = swarm->stream;
     dm_device_buffer **arrays = swarm->arrays;
     dm_status status = first_order(swarm, err);
+    /* Nobody knows yet: as if all were busy. */
+    if (status == DM_OK && arrays[DM_SWARM_A_LOADS] != NULL)
+        status = dm_stream_fill(stream, arrays[DM_SWARM_A_LOADS], 0, 0xFF, count * sizeof(uint32_t),
+                                err);
+    if (status == DM_OK && arrays[DM_SWARM_A_TURNS] != NULL)
+        status =
+            dm_stream_fill(stream, arrays[DM_SWARM_A_TURNS], 0, 0, count * sizeof(uint32_t), err);
     if (status == DM_OK)
         status = dm_stream_fill(stream, arrays[DM_SWARM_A_FAULTS], 0, 0,
                                 sizeof(dm_swarm_fault_counts), err);

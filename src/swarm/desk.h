@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* desk.h - turns for all machines of a block at once; kernel text, CUDA only.
+ *
+ * A turn (gb/run.h) is long and its code is large. When each warp takes its own turns, two or three
+ * lanes are busy in it at a time, and four warps on a scheduler that are all somewhere else wait
+ * for instructions most of the time. So the block takes turns together: a waiting machine leaves
+ * its registers at its desk in global memory and its number in a queue, sorted by what it needs;
+ * then each warp serves 32 of the queue, whoever's they are, and the owners take their registers
+ * back.
+ *
+ * All threads of the block call dm_swarm_serve together; what happens to a machine does not depend
+ * on who serves it or when. */
+#ifndef DM_SWARM_DESK_H
+#define DM_SWARM_DESK_H
+
+#include "swarm/lanes.h"
+
+#if DM_ON_CUDA
+
+typedef struct dm_swarm_desk {
+    dm_gb_lane lane;
+    dm_gb_hot hot;
+    uint32_t running; /* after a turn: the run is not over */
+} dm_swarm_desk;
+
+DM_STATIC_ASSERT(sizeof(dm_swarm_desk) <= DM_SWARM_DESK_BYTES, "the host makes room for desks");
+
+DM_FN dm_swarm_desk *dm_swarm_desk_of(const dm_swarm_args *args, uint32_t machine)
+{
+    return (dm_swarm_desk *)(void *)(args->desks + (uint64_t)machine * DM_SWARM_DESK_BYTES);
+}
+
+#define DM_SWARM_NEEDS 7u /* enum dm_gb_need, 0 is none */
+#define DM_SWARM_NOBODY 0xFFFFFFFFu
+#define DM_SWARM_NEED_SHIFT 28u /* above the machine's number */
+
+/* Each need's part of the queue begins with a new warp. */
+#define DM_SWARM_QUEUE (DM_SWARM_BLOCK + DM_SWARM_NEEDS * 32u)
+
+/* This thread's place among those of the same need; `counts` grow. */
+DM_FN uint32_t dm_swarm_rank(uint32_t *counts, uint32_t need)
+{
+    uint32_t rank = 0;
+    for (uint32_t kind = 1; kind < DM_SWARM_NEEDS; kind++) {
+        uint32_t same = __ballot_sync(0xFFFFFFFFu, need == kind);
+        if (same == 0)
+            continue;
+        uint32_t first = (uint32_t)__ffs((int)same) - 1u, base = 0;
+        if (dm_lane() == first)
+            base = atomicAdd(&counts[kind], (uint32_t)__popc(same));
+        base = __shfl_sync(0xFFFFFFFFu, base, (int)first);
+        if (need == kind)
+            rank = base + (uint32_t)__popc(same & ((1u << dm_lane()) - 1u));
+    }
+    return rank;
+}
+
+/* Turns for the machines in the queue, by all threads of the block. */
+DM_FN_SLOW void dm_swarm_serve_queue(const dm_swarm_args *args, const uint32_t *queue,
+                                     uint32_t length)
+{
+    DM_NO_UNROLL
+    for (uint32_t i = threadIdx.x; i < length; i += DM_SWARM_BLOCK) {
+        const uint32_t entry = queue[i];
+        if (entry != DM_SWARM_NOBODY) {
+            dm_swarm_desk *other =
+                dm_swarm_desk_of(args, entry & ((1u << DM_SWARM_NEED_SHIFT) - 1u));
+            /* Copies of one's own lie side by side with those of the other lanes. */
+            dm_gb_lane lane = other->lane;
+            dm_gb_hot kept = other->hot;
+            other->running =
+                dm_gb_turn(&lane, &kept, (enum dm_gb_need)(entry >> DM_SWARM_NEED_SHIFT));
+            dm_gb_quick_map(&lane, &lane.place);
+            other->lane = lane;
+            other->hot = kept;
+        }
+        __syncwarp();
+    }
+}
+
+/* Serve every machine of the block that needs something. `need` is DM_GB_NEED_NOTHING for one that
+ * does not, or has no thread to be served. Returns whether this thread's machine is still running,
+ * which one that needed nothing is not asked. */
+DM_FN_SLOW bool dm_swarm_serve(const dm_swarm_args *args, uint32_t machine, dm_gb_hot *hot,
+                               enum dm_gb_need need)
+{
+    __shared__ uint32_t counts[DM_SWARM_NEEDS];
+    __shared__ uint32_t queue[DM_SWARM_QUEUE];
+    dm_swarm_desk *desk = dm_swarm_desk_of(args, machine);
+    if (threadIdx.x < DM_SWARM_NEEDS)
+        counts[threadIdx.x] = 0;
+    for (uint32_t i = threadIdx.x; i < DM_SWARM_QUEUE; i += DM_SWARM_BLOCK)
+        queue[i] = DM_SWARM_NOBODY;
+    __syncthreads();
+    const uint32_t rank = dm_swarm_rank(counts, (uint32_t)need);
+    if (need != DM_GB_NEED_NOTHING)
+        desk->hot = *hot;
+    __syncthreads();
+    uint32_t length = 0, at = 0;
+    for (uint32_t kind = 1; kind < DM_SWARM_NEEDS; kind++) {
+        at = kind == (uint32_t)need ? length + rank : at;
+        length += (counts[kind] + 31u) & ~31u;
+    }
+    if (need != DM_GB_NEED_NOTHING)
+        queue[at] = machine | ((uint32_t)need << DM_SWARM_NEED_SHIFT);
+    __syncthreads();
+    dm_swarm_serve_queue(args, queue, length);
+    __syncthreads();
+    if (need == DM_GB_NEED_NOTHING)
+        return true;
+    *hot = desk->hot;
+    return desk->running != 0;
+}
+
+#endif
+#endif
