@@ -52,6 +52,7 @@ static void write_return(dm_gen *g, dm_gen_function *f, int node, bool first)
     dm_gen_puts(g, "return ");
     dm_gen_write(g, node);
     dm_gen_puts(g, "\n");
+    f->gain = first || n->gain < f->gain ? n->gain : f->gain;
     f->depends = first ? n->masks.depends : f->depends & n->masks.depends;
     f->live = first ? n->masks.live : f->live & n->masks.live;
     if (first || n->span.low < f->span.low)

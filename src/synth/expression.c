@@ -107,6 +107,59 @@ static bool same(dm_gen *g, int a, int b)
     return true;
 }
 
+/* ---- Cancelling ---- */
+
+/* A vector without the numbers it is scaled by. */
+static int stripped(dm_gen *g, int node)
+{
+    for (;;) {
+        const dm_gen_node *n = dm_gen_at(g, node);
+        if (n->op == DM_GEN_OP_NEG || n->op == DM_GEN_OP_DIV)
+            node = n->kids[0];
+        else if (n->op == DM_GEN_OP_MUL)
+            node = dm_gen_shape(type_at(g, n->kids[0])) == DM_GEN_SCALAR ? n->kids[1] : n->kids[0];
+        else
+            return node;
+    }
+}
+
+typedef struct terms {
+    int nodes[16];
+    bool negative[16];
+    int count;
+} terms;
+
+/* The terms of a sum, or the factors of a product, and which are taken away. */
+static void list_terms(dm_gen *g, int node, bool product, bool negative, terms *t)
+{
+    const dm_gen_node *n = dm_gen_at(g, node);
+    int plus = product ? DM_GEN_OP_MUL : DM_GEN_OP_ADD;
+    int minus = product ? DM_GEN_OP_DIV : DM_GEN_OP_SUB;
+    if (n->op == DM_GEN_OP_NEG) {
+        list_terms(g, n->kids[0], product, product ? negative : !negative, t);
+    } else if (n->op == plus || n->op == minus) {
+        list_terms(g, n->kids[0], product, negative, t);
+        list_terms(g, n->kids[1], product, n->op == minus ? !negative : negative, t);
+    } else if (n->op != DM_GEN_OP_CONSTANT && t->count < 16) {
+        t->nodes[t->count] = node;
+        t->negative[t->count++] = negative;
+    }
+}
+
+/* Does a term of `a` take one of `b` away, or a factor? */
+static bool cancels(dm_gen *g, dm_gen_op op, int a, int b)
+{
+    bool product = op == DM_GEN_OP_MUL || op == DM_GEN_OP_DIV;
+    terms left = {.count = 0}, right = {.count = 0};
+    list_terms(g, a, product, false, &left);
+    list_terms(g, b, product, op == DM_GEN_OP_SUB || op == DM_GEN_OP_DIV, &right);
+    for (int i = 0; i < left.count; i++)
+        for (int k = 0; k < right.count; k++)
+            if (left.negative[i] != right.negative[k] && same(g, left.nodes[i], right.nodes[k]))
+                return true;
+    return false;
+}
+
 static bool is_constant(dm_gen *g, int node)
 {
     return dm_gen_at(g, node)->op == DM_GEN_OP_CONSTANT;
@@ -176,6 +229,30 @@ static int constant_leaf(dm_gen *g, dm_gen_type type)
     return splat(g, type, factor(g, type));
 }
 
+static int leaf(dm_gen *g, dm_gen_type type, bool constant);
+
+/* Something larger out of what there is: vectors of numbers, matrices of vectors. */
+static int assembled(dm_gen *g, dm_gen_type type)
+{
+    int kids[4], rows = dm_gen_rows(type);
+    if (dm_gen_is_mat(type)) {
+        dm_gen_type vector = dm_gen_type_of(DM_GEN_VEC2 + rows - 2, dm_gen_kind(type));
+        switch (dm_gen_below(g, 3)) {
+        case 0:
+            return dm_gen_binary(g, DM_GEN_OP_OUTER, type, leaf(g, vector, false),
+                                 leaf(g, vector, false));
+        case 1:
+            return dm_gen_unary(g, DM_GEN_OP_DIAG, type, leaf(g, vector, false));
+        default:
+            return dm_gen_binary(g, DM_GEN_OP_MUL, type, dm_gen_identity(g, type),
+                                 leaf(g, scalar_of(type), false));
+        }
+    }
+    for (int i = 0; i < rows; i++)
+        kids[i] = leaf(g, scalar_of(type), i > 0);
+    return dm_gen_make(g, type, kids, rows);
+}
+
 enum {
     LEAF_UNUSED,
     LEAF_VARIABLE,
@@ -242,6 +319,8 @@ static int leaf(dm_gen *g, dm_gen_type type, bool constant)
         if (node >= 0)
             return node;
     }
+    if (!scalar && dm_gen_kind_is_float(dm_gen_kind(type)))
+        return assembled(g, type);
     return constant_leaf(g, type);
 }
 
@@ -266,8 +345,8 @@ static int product(dm_gen *g, dm_gen_type type, int a, int b)
 {
     bool both = dm_gen_shape(type_at(g, a)) != DM_GEN_SCALAR &&
                 dm_gen_shape(type_at(g, b)) != DM_GEN_SCALAR;
-    float terms = both ? (float)dm_gen_rows(type_at(g, a)) : 1;
-    if (most_at(g, a) * most_at(g, b) * terms > g->cap) {
+    float inner = both ? (float)dm_gen_rows(type_at(g, a)) : 1;
+    if (most_at(g, a) * most_at(g, b) * inner > g->cap) {
         a = dm_gen_fit(g, a, 4);
         b = dm_gen_fit(g, b, 4);
     }
@@ -286,16 +365,33 @@ static dm_gen_op some_operation(dm_gen *g, const uint8_t *ops, int count)
     return (dm_gen_op)ops[dm_gen_pick16(g, weights, count)];
 }
 
+/* a op b, or another operation where the two would cancel. */
+static int combined(dm_gen *g, dm_gen_op op, int a, int b)
+{
+    dm_gen_type type = type_at(g, a);
+    bool scalar = dm_gen_shape(type) == DM_GEN_SCALAR;
+    bool product_like = op == DM_GEN_OP_MUL || op == DM_GEN_OP_DIV;
+    if (product_like && (!scalar || !cancels(g, op, a, b)))
+        return op == DM_GEN_OP_MUL ? product(g, type, a, b)
+                                   : dm_gen_binary(g, op, type, a, divisor(g, b));
+    if (product_like)
+        return dm_gen_binary(g, DM_GEN_OP_ADD, type, a, b);
+    if (!cancels(g, op, a, b))
+        return dm_gen_binary(g, op, type, a, b);
+    if (scalar)
+        return product(g, type, a, b);
+    if (dm_gen_is_vec(type))
+        return dm_gen_binary(g, DM_GEN_OP_CW_MUL, type, dm_gen_fit(g, a, 20), dm_gen_fit(g, b, 20));
+    int twice = dm_gen_constant(g, dm_gen_kind(type), 2);
+    return dm_gen_binary(g, op, type, dm_gen_binary(g, DM_GEN_OP_MUL, type, a, twice), b);
+}
+
 /* Sums, differences and products of values of one type. */
 static int linear(dm_gen *g, dm_gen_type type, int size, dm_gen_op op)
 {
     int a, b;
     operands(g, type, type, size, &a, &b);
-    if (op == DM_GEN_OP_SUB && same(g, a, b))
-        op = DM_GEN_OP_ADD;
-    if (op == DM_GEN_OP_MUL)
-        return product(g, type, a, b);
-    return dm_gen_binary(g, op, type, a, b);
+    return combined(g, op, a, b);
 }
 
 static int arithmetic(dm_gen *g, dm_gen_type type, int size)
@@ -305,9 +401,7 @@ static int arithmetic(dm_gen *g, dm_gen_type type, int size)
     switch (op) {
     case DM_GEN_OP_DIV:
         operands(g, type, type, size, &a, &b);
-        if (same(g, a, b))
-            return dm_gen_binary(g, DM_GEN_OP_ADD, type, a, b);
-        return dm_gen_binary(g, op, type, a, divisor(g, b));
+        return combined(g, op, a, b);
     case DM_GEN_OP_NEG:
         a = dm_gen_value(g, type, size - 1);
         return is_constant(g, a) || dm_gen_at(g, a)->op == DM_GEN_OP_NEG
@@ -471,7 +565,7 @@ static int call(dm_gen *g, dm_gen_type type, int size)
     for (int i = 0; i < g->function_count; i++)
         if (g->functions[i].result == type && dm_gen_below(g, ++seen) == 0)
             found = &g->functions[i];
-    if (found == NULL)
+    if (found == NULL || g->call_depth > 0)
         return -1;
     for (int i = 0; i < found->param_count; i++) {
         if (dm_gen_shape(found->params[i]) == DM_GEN_STRUCT) {
@@ -481,9 +575,11 @@ static int call(dm_gen *g, dm_gen_type type, int size)
             args[i] = dm_gen_name(g, instance);
             continue;
         }
+        g->call_depth++;
         int share = size / found->param_count;
         int node = dm_gen_value(g, found->params[i], share > 1 ? share : 1);
         args[i] = dm_gen_fit(g, node, DM_GEN_ARGUMENT);
+        g->call_depth--;
     }
     return dm_gen_user(g, found, args);
 }
@@ -506,6 +602,22 @@ static int matrix_type(dm_gen *g, int kind)
     return dm_gen_type_of(DM_GEN_MAT22 + (rows < 0 ? 1 : rows), kind);
 }
 
+/* A vector is at right angles to its cross products, and a unit vector's square is 1. */
+static int dot(dm_gen *g, dm_gen_type type, int a, int b)
+{
+    int kids[2] = {stripped(g, a), stripped(g, b)};
+    bool nothing = same(g, kids[0], kids[1]) && dm_gen_at(g, kids[0])->unit;
+    for (int i = 0; i < 2; i++) {
+        const dm_gen_node *n = dm_gen_at(g, kids[i]);
+        if (n->op == DM_GEN_OP_CROSS)
+            nothing |= same(g, stripped(g, n->kids[0]), kids[1 - i]) ||
+                       same(g, stripped(g, n->kids[1]), kids[1 - i]);
+    }
+    if (nothing)
+        return dm_gen_component(g, b, dm_gen_below(g, dm_gen_rows(type_at(g, b))));
+    return dm_gen_binary(g, DM_GEN_OP_DOT, type, a, b);
+}
+
 /* A number out of vectors. */
 static int from_vector(dm_gen *g, dm_gen_type type, int size)
 {
@@ -516,7 +628,7 @@ static int from_vector(dm_gen *g, dm_gen_type type, int size)
     int a, b;
     if (op == DM_GEN_OP_DOT) {
         operands(g, vector, vector, size, &a, &b);
-        return dm_gen_binary(g, op, type, dm_gen_fit(g, a, 12), dm_gen_fit(g, b, 12));
+        return dot(g, type, dm_gen_fit(g, a, 12), dm_gen_fit(g, b, 12));
     }
     a = dm_gen_fit(g, dm_gen_value(g, vector, size - 1), 12);
     if (op == DM_GEN_OP_COMPONENT) {
@@ -524,6 +636,8 @@ static int from_vector(dm_gen *g, dm_gen_type type, int size)
             return dm_gen_unary(g, DM_GEN_OP_LENGTH_SQ, type, a);
         return dm_gen_component(g, a, dm_gen_below(g, dm_gen_rows(vector)));
     }
+    if (dm_gen_at(g, a)->unit)
+        return dm_gen_component(g, a, dm_gen_below(g, dm_gen_rows(vector)));
     if (op == DM_GEN_OP_LENGTH && dm_gen_has_zero(dm_gen_at(g, a)->span, 0.1f))
         op = DM_GEN_OP_LENGTH_SQ;
     return dm_gen_unary(g, op, type, a);
@@ -692,7 +806,7 @@ static int vector_value(dm_gen *g, dm_gen_type type, int size)
         return dm_gen_unary(g, DM_GEN_OP_NORMALIZE, type, a);
     case VEC_CROSS:
         operands(g, type, type, size, &a, &b);
-        if (same(g, a, b))
+        if (same(g, stripped(g, a), stripped(g, b)))
             return dm_gen_binary(g, DM_GEN_OP_ADD, type, a, b);
         return dm_gen_binary(g, DM_GEN_OP_CROSS, type, dm_gen_fit(g, a, 15), dm_gen_fit(g, b, 15));
     case VEC_MATRIX:
@@ -915,7 +1029,7 @@ static int parity(dm_gen *g, bool *certain)
     if (found == NULL)
         return -1;
     int i = dm_gen_name(g, found), n = dm_gen_between(g, 2, 3);
-    *certain = true;
+    *certain = g->has_parity = true;
     if (dm_gen_chance(g, 40))
         return dm_gen_binary(g, some_comparison(g), boolean, i,
                              dm_gen_constant(g, DM_GEN_I32, (float)dm_gen_between(g, 1, 2)));
@@ -984,10 +1098,23 @@ static int to_scalar(dm_gen *g, int node)
 {
     dm_gen_type from = type_at(g, node), type = scalar_of(from);
     int rows = dm_gen_rows(from);
+    bool uneven = dm_gen_at(g, node)->uneven, unit = dm_gen_at(g, node)->unit;
+    if (dm_gen_is_mat(from) && uneven) {
+        node = dm_gen_fit(g, node, 5);
+        return dm_gen_binary(g, DM_GEN_OP_DDOT, type, node, node);
+    }
+    if (unit && uneven) {
+        int kids[4];
+        for (int i = 0; i < rows; i++)
+            kids[i] = factor(g, type);
+        return dm_gen_binary(g, DM_GEN_OP_DOT, type, node, dm_gen_make(g, from, kids, rows));
+    }
+    if (unit)
+        return dm_gen_component(g, node, dm_gen_below(g, rows));
     if (dm_gen_is_mat(from))
         return dm_gen_chance(g, 60) ? dm_gen_unary(g, DM_GEN_OP_TRACE, type, node)
                                     : dm_gen_component(g, node, dm_gen_below(g, rows * rows));
-    if (!dm_gen_kind_is_float(dm_gen_kind(from)) || dm_gen_chance(g, 35))
+    if (!dm_gen_kind_is_float(dm_gen_kind(from)) || (!uneven && dm_gen_chance(g, 35)))
         return dm_gen_component(g, node, dm_gen_below(g, rows));
     if (dm_gen_shape(from) == DM_GEN_QUAT || dm_gen_has_zero(dm_gen_at(g, node)->span, 0.1f))
         return dm_gen_unary(g, DM_GEN_OP_LENGTH_SQ, type, dm_gen_fit(g, node, 12));
@@ -1013,7 +1140,7 @@ int dm_gen_adapt(dm_gen *g, int node, dm_gen_type type)
     if (from == type)
         return node;
     if (dm_gen_kind(from) == kind && dm_gen_rows(from) == rows) {
-        if (dm_gen_is_mat(from) && dm_gen_is_vec(type))
+        if (dm_gen_is_mat(from) && dm_gen_is_vec(type) && !dm_gen_at(g, node)->uneven)
             return dm_gen_unary(g, DM_GEN_OP_GET_DIAG, type, node);
         if (dm_gen_is_vec(from) && dm_gen_is_mat(type))
             return dm_gen_unary(g, DM_GEN_OP_DIAG, type, node);
@@ -1037,12 +1164,13 @@ int dm_gen_join_values(dm_gen *g, int a, int b)
     bool real = dm_gen_kind_is_float(dm_gen_kind(type));
     if (way < 3 && scalar && real && most_at(g, a) * most_at(g, b) < g->cap &&
         !dm_gen_at(g, a)->stuck && !dm_gen_at(g, b)->stuck)
-        return dm_gen_binary(g, DM_GEN_OP_MUL, type, a, b);
-    if (way < 6 && !is_unsigned && !same(g, a, b))
-        return capped(g, dm_gen_binary(g, DM_GEN_OP_SUB, type, a, b));
-    if (dm_gen_chance(g, 30))
-        return capped(g, dm_gen_binary(g, DM_GEN_OP_ADD, type, b, a));
-    return capped(g, dm_gen_binary(g, DM_GEN_OP_ADD, type, a, b));
+        return combined(g, DM_GEN_OP_MUL, a, b);
+    dm_gen_op op = way < 6 && !is_unsigned ? DM_GEN_OP_SUB : DM_GEN_OP_ADD;
+    if (!real)
+        return dm_gen_binary(g, same(g, a, b) ? DM_GEN_OP_ADD : op, type, a, b);
+    if (op == DM_GEN_OP_ADD && dm_gen_chance(g, 30))
+        return capped(g, combined(g, op, b, a));
+    return capped(g, combined(g, op, a, b));
 }
 
 int dm_gen_use_all(dm_gen *g, int node, int first)
@@ -1092,26 +1220,45 @@ static uint32_t gradient_inputs(const dm_gen *g)
     return mask;
 }
 
+static bool adds(dm_gen *g, int node, dm_gen_masks missing)
+{
+    return node >= 0 && ((dm_gen_at(g, node)->masks.depends & missing.depends) != 0 ||
+                         (dm_gen_at(g, node)->masks.live & missing.live) != 0);
+}
+
+/* A variable that brings some of what is missing, as a value of the type; -1 when none does. */
+static int covering(dm_gen *g, dm_gen_masks missing, dm_gen_type type)
+{
+    int found = best_cover(g, missing);
+    if (found < 0)
+        return -1;
+    int made = dm_gen_adapt(g, dm_gen_name(g, &g->frame->variables[found]), type);
+    return adds(g, made, missing) ? made : -1;
+}
+
 int dm_gen_complete(dm_gen *g, int node)
 {
     dm_gen_type type = type_at(g, node);
+    uint32_t given_up = 0;
     for (int tries = 0; tries < 2 * DM_GEN_PARAMS_MAX; tries++) {
         dm_gen_masks has = dm_gen_at(g, node)->masks;
+        has.depends |= given_up;
+        has.live |= given_up;
         dm_gen_masks missing = {g->frame->inputs & ~has.depends, gradient_inputs(g) & ~has.live};
         if (!dm_gen_kind_is_float(dm_gen_kind(type)))
             missing.live = 0;
         if ((missing.depends | missing.live) == 0)
             break;
-        int found = best_cover(g, missing), more = -1;
-        if (found >= 0)
-            more = dm_gen_name(g, &g->frame->variables[found]);
-        else if (g->frame->kernel)
-            more =
-                dm_gen_input(g, __builtin_ctz(missing.live != 0 ? missing.live : missing.depends));
-        if (more < 0)
-            break;
-        int adapted = dm_gen_adapt(g, more, type);
-        node = capped(g, dm_gen_binary(g, DM_GEN_OP_ADD, type, node, adapted));
+        uint32_t wanted = missing.live != 0 ? missing.live : missing.depends;
+        int made = covering(g, missing, type);
+        if (made < 0 && g->frame->kernel) { /* the input itself */
+            int input = dm_gen_input(g, __builtin_ctz(wanted));
+            made = input < 0 ? -1 : dm_gen_adapt(g, input, type);
+        }
+        if (!adds(g, made, missing))
+            given_up |= wanted & (~wanted + 1);
+        else
+            node = capped(g, dm_gen_binary(g, DM_GEN_OP_ADD, type, node, made));
     }
     return node;
 }

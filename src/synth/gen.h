@@ -51,6 +51,9 @@ typedef struct dm_gen_node {
     dm_gen_span span;
     dm_gen_masks masks;
     bool stuck;       /* may be one number for all inputs: a floor, a clamp */
+    bool uneven;      /* components depend on different inputs, or are zero */
+    bool unit;        /* a vector of length 1 */
+    float gain;       /* what scaling has left of its slopes, 1 at most */
     const char *name; /* NAME, LOAD, EXTENT, USER */
     int number;       /* CONSTANT: thousandths of a float, or the integer */
 } dm_gen_node;
@@ -59,11 +62,12 @@ typedef struct dm_gen_variable {
     const char *name;
     dm_gen_type type;
     bool used;
-    bool hidden; /* not to be read now: an accumulator in its loop */
-    bool fixed;  /* not to be changed: a parameter, a loop's counter */
-    bool index;  /* any array can be indexed with it */
-    bool state;  /* of random numbers */
-    bool stuck;  /* as of a node */
+    bool hidden;              /* not to be read now: an accumulator in its loop */
+    bool fixed;               /* not to be changed: a parameter, a loop's counter */
+    bool index;               /* any array can be indexed with it */
+    bool state;               /* of random numbers */
+    bool stuck, uneven, unit; /* as of a node */
+    float gain;
     dm_gen_span span;
     dm_gen_masks masks;
 } dm_gen_variable;
@@ -81,6 +85,7 @@ typedef struct dm_gen_function {
     int param_count;
     dm_gen_span span;
     uint32_t depends, live; /* a bit for each of its parameters */
+    float gain;
 } dm_gen_function;
 
 typedef struct dm_gen_struct {
@@ -142,8 +147,10 @@ struct dm_synth_generator {
     dm_gen_function functions[DM_GEN_FUNCTIONS_MAX];
     int function_count;
     dm_gen_struct structure;
-    int scalar; /* the kernel's own kind of float, DM_GEN_F32 mostly, or DM_GEN_I32 */
-    float cap;  /* values stay below this */
+    int scalar;      /* the kernel's own kind of float, DM_GEN_F32 mostly, or DM_GEN_I32 */
+    float cap;       /* values stay below this */
+    int call_depth;  /* of calls in arguments of calls */
+    bool has_parity; /* some threads do other things than others */
     const char *coordinates[4];
 
     const char *names[128]; /* in use */
@@ -274,6 +281,8 @@ dm_gen_variable *dm_gen_new_fixed(dm_gen_frame *frame, const char *name, dm_gen_
 int dm_gen_element(dm_gen *g, dm_gen_type type, bool fresh);
 /* An element of this array. */
 int dm_gen_element_of(dm_gen *g, int param);
+/* The thread's own coordinate. */
+int dm_gen_coordinate(dm_gen *g, int dimension);
 /* An integer that indexes a dimension of an array. */
 int dm_gen_index(dm_gen *g, int param, int dimension);
 /* A value of an input, whatever its type: an element, the name, a field. */
@@ -289,6 +298,8 @@ dm_gen_variable *dm_gen_new_variable(dm_gen *g, const char *name, dm_gen_type ty
 dm_gen_variable *dm_gen_assign(dm_gen *g, const char *name, int node);
 /* One statement that leaves at least one more local. */
 void dm_gen_statement(dm_gen *g, int size);
+/* A local with a random number; false when there is no state. */
+bool dm_gen_draw(dm_gen *g);
 /* A kind of value that the recipe likes. */
 dm_gen_type dm_gen_some_type(dm_gen *g);
 dm_gen_role dm_gen_local_role(dm_gen_type type);

@@ -52,6 +52,8 @@ static void reset(dm_gen *g)
     g->out = &g->body;
     g->param_count = g->array_count = g->scalar_count = g->function_count = 0;
     g->structure = (dm_gen_struct){0};
+    g->call_depth = 0;
+    g->has_parity = false;
     g->name_count = g->pool_used = 0;
     dm_gen_next(g);
     dm_buffer_clear(&g->head);
@@ -124,6 +126,7 @@ static void random_state(dm_gen *g)
                          (dm_gen_span){0, 1}, (dm_gen_masks){seed->masks.depends, 0});
     state->state = state->used = true;
     seed->hidden = true;
+    dm_gen_draw(g);
 }
 
 /* Numbers with a name, before everything. */

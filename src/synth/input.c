@@ -41,7 +41,8 @@ dm_gen_variable *dm_gen_new_fixed(dm_gen_frame *frame, const char *name, dm_gen_
     if (frame->fixed_count == DM_GEN_FIXED_MAX)
         return NULL;
     dm_gen_variable *v = &frame->variables[frame->fixed_count++];
-    *v = (dm_gen_variable){.name = name, .type = type, .fixed = true, .span = span, .masks = masks};
+    *v = (dm_gen_variable){
+        .name = name, .type = type, .fixed = true, .span = span, .masks = masks, .gain = 1};
     return v;
 }
 
@@ -80,6 +81,11 @@ static dm_gen_variable *coordinate(dm_gen *g, int dimension)
         if (g->kernel.variables[i].name == g->coordinates[dimension])
             return &g->kernel.variables[i];
     return NULL;
+}
+
+int dm_gen_coordinate(dm_gen *g, int dimension)
+{
+    return dm_gen_name(g, coordinate(g, dimension));
 }
 
 /* The innermost loop's counter, when arrays can be indexed with it. */

@@ -260,7 +260,7 @@ static dm_gen_node *new_node(dm_gen *g, dm_gen_op op, dm_gen_type type, int *at)
     assert(g->node_count < DM_GEN_NODES_MAX && "statements are small");
     *at = g->node_count++;
     dm_gen_node *n = &g->nodes[*at];
-    *n = (dm_gen_node){.op = (uint8_t)op, .type = type, .more = -1};
+    *n = (dm_gen_node){.op = (uint8_t)op, .type = type, .more = -1, .gain = 1};
     return n;
 }
 
@@ -273,7 +273,7 @@ static bool is_product(int op)
 }
 
 /* A factor that may be zero for all inputs takes the others with it. */
-static void drop_factors(dm_gen *g, dm_gen_node *n, dm_gen_masks *all)
+static void join_stuck(dm_gen *g, dm_gen_node *n, dm_gen_masks *all)
 {
     static const uint8_t sticky[] = {
         DM_GEN_OP_FLOOR,    DM_GEN_OP_CEIL,       DM_GEN_OP_ROUND,
@@ -292,6 +292,94 @@ static void drop_factors(dm_gen *g, dm_gen_node *n, dm_gen_masks *all)
         n->stuck |= n->op == sticky[i];
 }
 
+/* Where components differ in what they depend on, one of them, or a sum of some, says nothing. */
+static void join_uneven(dm_gen *g, dm_gen_node *n, dm_gen_masks *all)
+{
+    int uneven = 0;
+    for (int i = 0; i < n->count; i++)
+        uneven += g->nodes[n->kids[i]].uneven;
+    n->uneven = uneven > 0 && dm_gen_shape(n->type) != DM_GEN_SCALAR;
+    switch (n->op) {
+    case DM_GEN_OP_COMPONENT:
+    case DM_GEN_OP_TRACE:
+    case DM_GEN_OP_GET_DIAG:
+    case DM_GEN_OP_DETERMINANT:
+        if (uneven > 0)
+            *all = (dm_gen_masks){0, 0};
+        break;
+    case DM_GEN_OP_MUL:
+    case DM_GEN_OP_DDOT:
+    case DM_GEN_OP_CW_MUL:
+        if (uneven > 1 && n->kids[0] != n->kids[1])
+            *all = (dm_gen_masks){0, 0};
+        break;
+    case DM_GEN_OP_SKEW:
+    case DM_GEN_OP_DIAG:
+        n->uneven = true;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Vectors that keep the length 1; what has been divided by its length has lost its own. */
+static void join_unit(dm_gen *g, dm_gen_node *n, dm_gen_masks *all)
+{
+    const dm_gen_node *a = &g->nodes[n->kids[0]], *b = n->count > 1 ? &g->nodes[n->kids[1]] : a;
+    switch (n->op) {
+    case DM_GEN_OP_NORMALIZE:
+        n->unit = true;
+        if (a->op != DM_GEN_OP_LOAD && a->op != DM_GEN_OP_ADD && a->op != DM_GEN_OP_SUB)
+            *all = (dm_gen_masks){0, 0};
+        break;
+    case DM_GEN_OP_QUAT_AXIS_ANGLE:
+        n->unit = true;
+        break;
+    case DM_GEN_OP_NEG:
+    case DM_GEN_OP_QUAT_INVERSE:
+        n->unit = a->unit;
+        break;
+    case DM_GEN_OP_MUL:
+    case DM_GEN_OP_QUAT_ROTATE:
+    case DM_GEN_OP_QUAT_ROTATE_INV:
+        n->unit = a->unit && b->unit;
+        break;
+    case DM_GEN_OP_LENGTH:
+    case DM_GEN_OP_LENGTH_SQ:
+        if (a->unit)
+            *all = (dm_gen_masks){0, 0};
+        break;
+    default:
+        break;
+    }
+}
+
+#define GAIN_LEAST 0.02f
+
+/* Slopes that became too small to be seen do not count. */
+static void join_gain(dm_gen *g, dm_gen_node *n, dm_gen_masks *all)
+{
+    n->gain = 1;
+    for (int i = 0; i < n->count; i++) {
+        const dm_gen_node *kid = &g->nodes[n->kids[i]];
+        if ((kid->masks.depends | kid->masks.live) != 0 && kid->gain < n->gain)
+            n->gain = kid->gain;
+    }
+    for (int i = 0; i < n->count && n->op == DM_GEN_OP_MUL; i++) {
+        const dm_gen_node *kid = &g->nodes[n->kids[i]];
+        if (kid->op == DM_GEN_OP_CONSTANT && dm_gen_most(kid->span) < 1)
+            n->gain *= dm_gen_most(kid->span);
+    }
+    if (n->op == DM_GEN_OP_DIV && dm_gen_most(g->nodes[n->kids[1]].span) > 1)
+        n->gain /= dm_gen_most(g->nodes[n->kids[1]].span);
+    if (n->op == DM_GEN_OP_RADIANS)
+        n->gain *= 0.0175f;
+    if (n->gain < GAIN_LEAST) {
+        *all = (dm_gen_masks){0, 0};
+        n->gain = 1;
+    }
+}
+
 static void join_masks(dm_gen *g, dm_gen_node *n)
 {
     uint8_t rule = rows[n->op].masks;
@@ -306,7 +394,10 @@ static void join_masks(dm_gen *g, dm_gen_node *n)
         common.depends &= m.depends;
         common.live &= m.live;
     }
-    drop_factors(g, n, &all);
+    join_stuck(g, n, &all);
+    join_uneven(g, n, &all);
+    join_unit(g, n, &all);
+    join_gain(g, n, &all);
     n->masks = rule == KEEP ? all : rule == BOTH ? common : (dm_gen_masks){0, 0};
     if (!dm_gen_kind_is_float(dm_gen_kind(n->type)))
         n->masks.live = 0;
@@ -368,6 +459,9 @@ int dm_gen_name(dm_gen *g, dm_gen_variable *variable)
     n->span = variable->span;
     n->masks = variable->masks;
     n->stuck = variable->stuck;
+    n->uneven = variable->uneven;
+    n->unit = variable->unit;
+    n->gain = variable->gain;
     return at;
 }
 
@@ -382,8 +476,11 @@ int dm_gen_make(dm_gen *g, dm_gen_type type, const int *kids, int count)
         const dm_gen_node *kid = &g->nodes[kids[i]];
         g->more[g->more_count++] = (int16_t)kids[i];
         n->span = hull(n->span, kid->span);
+        dm_gen_masks first = g->nodes[kids[0]].masks;
+        n->uneven |= kid->masks.live != first.live || kid->masks.depends != first.depends;
         n->masks.depends |= kid->masks.depends;
         n->masks.live |= kid->masks.live;
+        n->gain = kid->gain < n->gain ? kid->gain : n->gain;
     }
     return at;
 }
@@ -437,7 +534,9 @@ int dm_gen_cast(dm_gen *g, int kind, int node)
 int dm_gen_identity(dm_gen *g, dm_gen_type type)
 {
     int at;
-    new_node(g, DM_GEN_OP_IDENTITY, type, &at)->span = span(0, 1);
+    dm_gen_node *n = new_node(g, DM_GEN_OP_IDENTITY, type, &at);
+    n->span = span(0, 1);
+    n->uneven = true;
     return at;
 }
 
@@ -453,6 +552,14 @@ int dm_gen_user(dm_gen *g, const dm_gen_function *function, const int *args)
         n->kids[i] = (int16_t)args[i];
         n->masks.depends |= (function->depends >> i & 1) != 0 ? m.depends : 0;
         n->masks.live |= (function->live >> i & 1) != 0 ? m.live : 0;
+        if ((m.depends | m.live) != 0 && g->nodes[args[i]].gain < n->gain)
+            n->gain = g->nodes[args[i]].gain;
+    }
+    n->gain *= function->gain;
+    n->uneven = true; /* nothing is known of the components */
+    if (n->gain < GAIN_LEAST) {
+        n->masks = (dm_gen_masks){0, 0};
+        n->gain = 1;
     }
     return at;
 }

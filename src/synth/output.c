@@ -8,7 +8,6 @@ static const dm_gen_type int32 = DM_GEN_SCALAR << 4 | DM_GEN_I32;
 static int shared_slot(dm_gen *g, int param, int dimension)
 {
     int last, bin, i = dm_gen_below(g, g->kernel.rank);
-    dm_gen_variable *own = NULL;
     switch (dm_gen_below(g, 4)) {
     case 0:
         return dm_gen_constant(g, DM_GEN_I32, (float)dm_gen_below(g, DM_SYNTH_SIZE_LEAST));
@@ -27,13 +26,10 @@ static int shared_slot(dm_gen *g, int param, int dimension)
     default:
         break;
     }
-    for (int v = 0; v < g->kernel.count; v++)
-        if (g->kernel.variables[v].name == g->coordinates[i])
-            own = &g->kernel.variables[v];
     if (dm_gen_chance(g, 50))
         return dm_gen_index(g, param, dimension);
     return dm_gen_binary(g, dm_gen_chance(g, 50) ? DM_GEN_OP_FLOORDIV : DM_GEN_OP_MOD, int32,
-                         dm_gen_name(g, own),
+                         dm_gen_coordinate(g, i),
                          dm_gen_constant(g, DM_GEN_I32, (float)dm_gen_between(g, 2, 4)));
 }
 
@@ -71,10 +67,12 @@ static void atomic(dm_gen *g, dm_gen_type type, int size, bool all)
     if ((kind >= ATOMIC_MAX && (!scalar || dm_gen_kind(type) == DM_GEN_F16)) ||
         (is_unsigned && kind != ATOMIC_MAX))
         kind = ATOMIC_ADD;
-    int dimensions = dm_gen_chance(g, 75) ? 1 : g->kernel.rank, indices[4];
+    /* An extreme has a gradient to one thread only; where threads differ each has its own. */
+    bool exact = kind >= ATOMIC_MAX && g->has_parity;
+    int dimensions = dm_gen_chance(g, 75) && !exact ? 1 : g->kernel.rank, indices[4];
     int param = dm_gen_new_array(g, type, dimensions, true);
     for (int d = 0; d < dimensions; d++)
-        indices[d] = shared_slot(g, param, d);
+        indices[d] = exact ? dm_gen_coordinate(g, d) : shared_slot(g, param, d);
     int node = ready(g, type, size, all);
     if (kind >= ATOMIC_MAX)
         node = extreme(g, node, kind == ATOMIC_MAX);

@@ -40,7 +40,7 @@ dm_gen_variable *dm_gen_new_variable(dm_gen *g, const char *name, dm_gen_type ty
                                      dm_gen_span span, dm_gen_masks masks)
 {
     dm_gen_variable *v = &g->frame->variables[g->frame->count++];
-    *v = (dm_gen_variable){.name = name, .type = type, .span = span, .masks = masks};
+    *v = (dm_gen_variable){.name = name, .type = type, .span = span, .masks = masks, .gain = 1};
     return v;
 }
 
@@ -66,6 +66,9 @@ dm_gen_variable *dm_gen_assign(dm_gen *g, const char *name, int node)
     line(g, name, " = ", node);
     dm_gen_variable *v = dm_gen_new_variable(g, name, n->type, n->span, n->masks);
     v->stuck = n->stuck;
+    v->uneven = n->uneven;
+    v->unit = n->unit;
+    v->gain = n->gain;
     dm_gen_next(g);
     return v;
 }
@@ -135,6 +138,15 @@ static void assign(dm_gen *g, int size)
     dm_gen_assign(g, name, node);
 }
 
+/* A variable has got a value more: what is known of both. */
+static void take_value(dm_gen_variable *v, const dm_gen_node *n)
+{
+    v->masks = joined(v->masks, n->masks);
+    v->uneven |= n->uneven;
+    v->gain = n->gain < v->gain ? n->gain : v->gain;
+    v->unit = v->used = false;
+}
+
 /* A local of this very block that may change. */
 static dm_gen_variable *changeable(dm_gen *g, bool vector)
 {
@@ -178,8 +190,7 @@ static bool augment(dm_gen *g, int size)
         dm_gen_next(g);
         return false;
     }
-    v->masks = joined(v->masks, n->masks);
-    v->used = false;
+    take_value(v, n);
     dm_gen_next(g);
     return true;
 }
@@ -201,8 +212,8 @@ static bool component(dm_gen *g, int size)
     dm_gen_puts(g, "\n");
     dm_gen_span sum = {v->span.low + n->span.low, v->span.high + n->span.high};
     v->span = hull(v->span, add ? sum : n->span);
-    v->masks = joined(v->masks, n->masks);
-    v->used = false;
+    take_value(v, n);
+    v->uneven = true;
     dm_gen_next(g);
     return true;
 }
@@ -213,7 +224,8 @@ static bool component(dm_gen *g, int size)
 typedef struct outcome {
     dm_gen_span span;
     dm_gen_masks masks;
-    bool stuck;
+    bool stuck, uneven;
+    float gain;
 } outcome;
 
 /* One arm: statements, then the variable's new value; `o` is what it had before. */
@@ -232,8 +244,10 @@ static outcome arm(dm_gen *g, dm_gen_variable *v, int size, outcome o)
         o.span = (dm_gen_span){o.span.low + n->span.low, o.span.high + n->span.high};
         o.masks = joined(o.masks, n->masks);
         o.stuck &= n->stuck;
+        o.uneven |= n->uneven;
+        o.gain = fminf(o.gain, n->gain);
     } else {
-        o = (outcome){n->span, n->masks, n->stuck};
+        o = (outcome){n->span, n->masks, n->stuck, n->uneven, n->gain};
     }
     v->hidden = false;
     dm_gen_next(g);
@@ -262,7 +276,7 @@ static void branch(dm_gen *g, int size)
         first = dm_gen_leaf(g, type);
     dm_gen_variable *v = dm_gen_assign(g, name, first);
     int small = size / 2 > 2 ? size / 2 : 2, arms = dm_gen_chance(g, 25) ? 2 : 1, count = 0;
-    outcome before = {v->span, v->masks, v->stuck}, ends[4];
+    outcome before = {v->span, v->masks, v->stuck, v->uneven, v->gain}, ends[4];
     bool certain = false;
     for (int i = 0; i < arms; i++) {
         v->hidden = true; /* in a condition, too: it would be another value in the elif */
@@ -282,11 +296,15 @@ static void branch(dm_gen *g, int size)
         all.span = hull(all.span, ends[i].span);
         all.masks = certain ? joined(all.masks, ends[i].masks) : common(all.masks, ends[i].masks);
         all.stuck |= ends[i].stuck;
+        all.uneven |= ends[i].uneven;
+        all.gain = fminf(all.gain, ends[i].gain);
     }
     v->span = all.span;
     v->masks = all.masks;
     v->stuck = all.stuck;
-    v->used = false;
+    v->uneven = all.uneven;
+    v->gain = all.gain;
+    v->used = v->unit = false;
 }
 
 /* ---- Loops ---- */
@@ -392,8 +410,12 @@ static void carry_on(dm_gen *g, dm_gen_variable *v, int carry, int rounds, int s
         v->span = made->span;
     else
         v->span = hull(v->span, (dm_gen_span){carry == CARRY_PRODUCT ? 0 : -most, most});
-    v->masks = sure ? joined(v->masks, made->masks) : v->masks;
-    v->used = false;
+    dm_gen_masks start = v->masks;
+    take_value(v, made);
+    if (!sure)
+        v->masks = start;
+    if (carry == CARRY_BEST && g->has_parity)
+        v->masks = start; /* the best round may be one that does other things */
     dm_gen_next(g);
 }
 
@@ -422,7 +444,7 @@ static void loop(dm_gen *g, int size)
     dm_gen_variable *v = dm_gen_assign(g, name, start_value(g, type, carry));
     int rounds;
     v->hidden = true;
-    v->stuck = false;
+    v->stuck = v->uneven = false;
     begin(g, "for ", counter);
     dm_gen_puts(g, " in range(");
     dm_gen_span counts = range(g, &rounds, &index);
@@ -500,7 +522,7 @@ static void while_loop(dm_gen *g, int size)
 
 /* ---- Random numbers ---- */
 
-static bool draw(dm_gen *g)
+bool dm_gen_draw(dm_gen *g)
 {
     static const struct {
         const char *text;
@@ -540,7 +562,8 @@ static bool draw(dm_gen *g)
     }
     dm_gen_puts(g, ")\n");
     dm_gen_next(g);
-    dm_gen_new_variable(g, name, type, span, (dm_gen_masks){state->masks.depends, 0});
+    dm_gen_new_variable(g, name, type, span, (dm_gen_masks){state->masks.depends, 0})->unit =
+        which == 7;
     return true;
 }
 
@@ -591,7 +614,7 @@ void dm_gen_statement(dm_gen *g, int size)
             return;
         break;
     case STATEMENT_DRAW:
-        if (draw(g))
+        if (dm_gen_draw(g))
             return;
         break;
     default:
