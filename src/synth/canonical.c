@@ -6,15 +6,16 @@
 #include "synth/canonical.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #define NAMES_MAX 256 /* names beyond are written out: forms of such texts stay distinct */
 
 typedef struct walk {
     const char *at, *end;
-    dm_buffer *out;
+    char *start, *to; /* the form: there is room for the longest */
     const char *names[NAMES_MAX];
-    size_t lengths[NAMES_MAX];
+    uint16_t lengths[NAMES_MAX];
     uint32_t hashes[NAMES_MAX];
     uint16_t table[2 * NAMES_MAX]; /* number + 1, by hash */
     int count;
@@ -22,103 +23,116 @@ typedef struct walk {
     bool line_begun; /* something of this line was written */
 } walk;
 
+/* A byte of text becomes three of the form at most: a short name does. */
+#define GROWTH 3
+
+enum { OTHER, LETTER, DIGIT, SPACE, NEWLINE };
+
+static int class_of(char c)
+{
+    static const uint8_t
+        classes[256] = {['\n'] = NEWLINE,       [' '] = SPACE,          ['\t'] = SPACE,
+                        ['\r'] = SPACE,         ['\\'] = SPACE,         ['0' ... '9'] = DIGIT,
+                        ['a' ... 'z'] = LETTER, ['A' ... 'Z'] = LETTER, ['_'] = LETTER,
+                        [128 ... 255] = LETTER};
+    return classes[(unsigned char)c];
+}
+
 static bool is_letter(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c & 0x80) != 0;
+    return class_of(c) == LETTER;
 }
 
 static bool is_digit(char c)
 {
-    return c >= '0' && c <= '9';
+    return class_of(c) == DIGIT;
 }
 
-/* Words that mean something by themselves. */
-static bool is_kept(const char *name, size_t length)
+static bool is_one_of(const char *name, const char *words, size_t length)
 {
-    static const char *const words[] = {
-        "def",   "class", "return", "if",       "elif", "else",   "for", "while", "in",  "and",
-        "or",    "not",   "break",  "continue", "pass", "import", "as",  "from",  "is",  "assert",
-        "range", "int",   "float",  "bool",     "len",  "print",  "abs", "min",   "max", "round",
-        "dtype", "shape", "ndim",   "length",   "wp",   "x",      "y",   "z",     "w"};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (words[i][0] == name[0] && strlen(words[i]) == length &&
-            memcmp(words[i], name, length) == 0)
+    for (; *words != '\0'; words += length)
+        if (memcmp(name, words, length) == 0)
             return true;
     return false;
 }
 
-static uint32_t hash_name(const char *name, size_t length)
+/* Words that mean something by themselves, by their length. */
+static bool is_kept(const char *name, size_t length)
 {
-    uint32_t hash = 2166136261u;
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)name[i]) * 16777619u;
-    return hash;
+    static const char *const words[] = {
+        [1] = "xyzw",
+        [2] = "ifinorasiswp",
+        [3] = "defforandnotintlenabsminmax",
+        [4] = "elifelsefrombool"
+              "passndim",
+        [5] = "classwhilebreakrangefloatprintrounddtypeshape",
+        [6] = "returnimportassertlength",
+        [8] = "continue",
+    };
+    return length < sizeof words / sizeof words[0] && words[length] != NULL &&
+           is_one_of(name, words[length], length);
 }
 
 /* The number of a name, in the order of appearance; -1 when there are too many. */
-static int number_of(walk *w, const char *name, size_t length)
+static int number_of(walk *w, const char *name, size_t length, uint32_t hash)
 {
-    uint32_t hash = hash_name(name, length), slot = hash % (2 * NAMES_MAX);
+    uint32_t slot = hash % (2 * NAMES_MAX);
     for (; w->table[slot] != 0; slot = (slot + 1) % (2 * NAMES_MAX)) {
         int n = w->table[slot] - 1;
         if (w->hashes[n] == hash && w->lengths[n] == length &&
             memcmp(w->names[n], name, length) == 0)
             return n;
     }
-    if (w->count == NAMES_MAX)
+    if (w->count == NAMES_MAX || length > UINT16_MAX)
         return -1;
     w->names[w->count] = name;
-    w->lengths[w->count] = length;
+    w->lengths[w->count] = (uint16_t)length;
     w->hashes[w->count] = hash;
     w->table[slot] = (uint16_t)(w->count + 1);
     return w->count++;
 }
 
-/* Two letters that no text begins a token with, so that numbered names cannot be mistaken. */
-static void put_number(walk *w, int number)
+static bool ends_with(const walk *w, const char *text, size_t length)
 {
-    char text[3] = {'$', (char)(0x40 + number / 64), (char)(0x40 + number % 64)};
-    dm_buffer_append(w->out, text, 3);
-}
-
-static bool ends_with(const dm_buffer *out, const char *text, size_t length)
-{
-    return out->size >= length && memcmp(out->data + out->size - length, text, length) == 0;
+    return (size_t)(w->to - w->start) >= length && memcmp(w->to - length, text, length) == 0;
 }
 
 static void walk_name(walk *w)
 {
     const char *start = w->at;
-    while (w->at < w->end && (is_letter(*w->at) || is_digit(*w->at)))
-        w->at++;
+    uint32_t hash = 2166136261u;
+    for (; w->at < w->end && (is_letter(*w->at) || is_digit(*w->at)); w->at++)
+        hash = (hash ^ (unsigned char)*w->at) * 16777619u;
     size_t length = (size_t)(w->at - start);
-    bool builtin = ends_with(w->out, "wp.", 3);
+    bool builtin = ends_with(w, "wp.", 3);
     if ((length == 4 && memcmp(start, "True", 4) == 0) ||
         (length == 5 && memcmp(start, "False", 5) == 0)) {
-        dm_buffer_putc(w->out, '#');
+        *w->to++ = '#';
         return;
     }
-    int number = builtin || is_kept(start, length) ? -1 : number_of(w, start, length);
-    if (number >= 0) {
-        put_number(w, number);
+    int number = builtin || is_kept(start, length) ? -1 : number_of(w, start, length, hash);
+    if (number >= 0) { /* a sign that no text has, then two that make the number */
+        *w->to++ = '$';
+        *w->to++ = (char)(0x40 + number / 64);
+        *w->to++ = (char)(0x40 + number % 64);
         return;
     }
-    if (w->out->size > 0 && is_letter(w->out->data[w->out->size - 1]))
-        dm_buffer_putc(w->out, ' ');
-    dm_buffer_append(w->out, start, length);
+    if (w->to > w->start && is_letter(w->to[-1]))
+        *w->to++ = ' ';
+    memcpy(w->to, start, length);
+    w->to += length;
 }
 
 static void walk_literal(walk *w)
 {
     while (w->at < w->end) {
         char c = *w->at;
-        bool exponent =
-            (c == '+' || c == '-') && (w->at[-1] == 'e' || w->at[-1] == 'E') && w->at[-2] != 'x';
+        bool exponent = (c == '+' || c == '-') && (w->at[-1] == 'e' || w->at[-1] == 'E');
         if (!is_letter(c) && !is_digit(c) && c != '.' && !exponent)
             break;
         w->at++;
     }
-    dm_buffer_putc(w->out, '#');
+    *w->to++ = '#';
 }
 
 /* A docstring vanishes; any other string becomes a constant. */
@@ -141,7 +155,7 @@ static void walk_string(walk *w)
         w->at++;
     }
     if (w->line_begun)
-        dm_buffer_putc(w->out, '#');
+        *w->to++ = '#';
 }
 
 /* The next line that says something, and how far it is indented. */
@@ -152,12 +166,12 @@ static void begin_line(walk *w)
         columns++;
         w->at++;
     }
-    if (w->at == w->end || *w->at == '\n' || *w->at == '\r' || *w->at == '#' || *w->at == '"' ||
-        *w->at == '\'')
+    if (w->at == w->end || class_of(*w->at) == NEWLINE || *w->at == '\r' || *w->at == '#' ||
+        *w->at == '"' || *w->at == '\'')
         return;
-    dm_buffer_putc(w->out, '\n');
+    *w->to++ = '\n';
     if (columns > 0)
-        dm_buffer_putc(w->out, (char)(columns < 100 ? columns : 100));
+        *w->to++ = (char)(columns < 100 ? columns : 100);
     w->line_begun = true;
 }
 
@@ -168,45 +182,56 @@ static void walk_sign(walk *w)
         w->brackets++;
     if (c == ')' || c == ']' || c == '}') {
         w->brackets--;
-        if (ends_with(w->out, ",", 1)) /* a last comma says nothing */
-            w->out->size--;
+        if (ends_with(w, ",", 1)) /* a last comma says nothing */
+            w->to--;
     }
-    dm_buffer_putc(w->out, c);
+    *w->to++ = c;
+}
+
+static void walk_one(walk *w)
+{
+    char c = *w->at;
+    switch (class_of(c)) {
+    case NEWLINE:
+        w->at++;
+        w->line_begun &= w->brackets > 0;
+        break;
+    case SPACE:
+        w->at++;
+        break;
+    case LETTER:
+        walk_name(w);
+        break;
+    case DIGIT:
+        walk_literal(w);
+        break;
+    default:
+        if (c == '#')
+            while (w->at < w->end && *w->at != '\n')
+                w->at++;
+        else if (c == '"' || c == '\'')
+            walk_string(w);
+        else if (c == '.' && w->end - w->at > 1 && is_digit(w->at[1]))
+            walk_literal(w);
+        else
+            walk_sign(w);
+    }
 }
 
 void dm_synth_canonical_form(const char *text, size_t size, dm_buffer *out)
 {
-    walk w = {.at = text, .end = text + size, .out = out};
-    if (!dm_buffer_reserve(out, size))
+    if (!dm_buffer_reserve(out, GROWTH * size + 16))
         return;
+    walk w = {.at = text, .end = text + size};
+    w.start = w.to = out->data + out->size;
     while (w.at < w.end) {
-        if (!w.line_begun && w.brackets <= 0) {
+        if (!w.line_begun && w.brackets <= 0)
             begin_line(&w);
-            if (w.at == w.end)
-                break;
-        }
-        char c = *w.at;
-        if (c == '\n') {
-            w.at++;
-            if (w.brackets <= 0)
-                w.line_begun = false;
-        } else if (c == ' ' || c == '\t' || c == '\r' || c == '\\') {
-            w.at++;
-        } else if (c == '#') {
-            while (w.at < w.end && *w.at != '\n')
-                w.at++;
-        } else if (c == '"' || c == '\'') {
-            walk_string(&w);
-        } else if (is_letter(c)) {
-            walk_name(&w);
-        } else if (is_digit(c) || (c == '.' && w.end - w.at > 1 && is_digit(w.at[1]))) {
-            walk_literal(&w);
-        } else {
-            walk_sign(&w);
-        }
+        if (w.at < w.end)
+            walk_one(&w);
     }
-    if (out->data != NULL)
-        out->data[out->size] = '\0';
+    *w.to = '\0';
+    out->size += (size_t)(w.to - w.start);
 }
 
 dm_hash128 dm_synth_canonical_hash(const char *text, size_t size, dm_buffer *scratch)

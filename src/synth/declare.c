@@ -157,7 +157,8 @@ static const char *make_instance(dm_gen *g, bool complete, dm_gen_masks *masks)
         int node = dm_gen_value(g, s->types[i], dm_gen_between(g, 2, 4));
         if (complete && i == s->count - 1)
             node = dm_gen_complete(g, dm_gen_use_all(g, node, first));
-        node = dm_gen_fit(g, node, DM_GEN_ARGUMENT);
+        if (!complete) /* functions may take it */
+            node = dm_gen_fit(g, node, DM_GEN_ARGUMENT);
         made[i] = *dm_gen_at(g, node);
         masks->depends |= made[i].masks.depends;
         masks->live |= made[i].masks.live;

@@ -52,6 +52,10 @@ int dm_gen_fit(dm_gen *g, int node, float limit)
     float most = most_at(g, node);
     if (most <= limit)
         return node;
+    int kind = dm_gen_kind(type_at(g, node));
+    if (!dm_gen_kind_is_float(kind)) /* of integers the rest */
+        return dm_gen_binary(g, DM_GEN_OP_MOD, type_at(g, node), node,
+                             dm_gen_constant(g, kind, limit < 5 ? 5 : limit));
     float by = limit / most;
     float unit = by >= 0.1f ? 0.05f : by >= 0.01f ? 0.005f : 0.001f;
     float rounded = (float)(int)(by / unit) * unit;
@@ -115,6 +119,9 @@ static int stripped(dm_gen *g, int node)
     for (;;) {
         const dm_gen_node *n = dm_gen_at(g, node);
         if (n->op == DM_GEN_OP_NEG || n->op == DM_GEN_OP_DIV)
+            node = n->kids[0];
+        else if ((n->op == DM_GEN_OP_ADD || n->op == DM_GEN_OP_SUB) &&
+                 same(g, stripped(g, n->kids[0]), stripped(g, n->kids[1])))
             node = n->kids[0];
         else if (n->op == DM_GEN_OP_MUL)
             node = dm_gen_shape(type_at(g, n->kids[0])) == DM_GEN_SCALAR ? n->kids[1] : n->kids[0];
@@ -382,8 +389,7 @@ static int combined(dm_gen *g, dm_gen_op op, int a, int b)
         return product(g, type, a, b);
     if (dm_gen_is_vec(type))
         return dm_gen_binary(g, DM_GEN_OP_CW_MUL, type, dm_gen_fit(g, a, 20), dm_gen_fit(g, b, 20));
-    int twice = dm_gen_constant(g, dm_gen_kind(type), 2);
-    return dm_gen_binary(g, op, type, dm_gen_binary(g, DM_GEN_OP_MUL, type, a, twice), b);
+    return product(g, type, dm_gen_fit(g, a, 5), dm_gen_fit(g, b, 5));
 }
 
 /* Sums, differences and products of values of one type. */
@@ -1029,7 +1035,8 @@ static int parity(dm_gen *g, bool *certain)
     if (found == NULL)
         return -1;
     int i = dm_gen_name(g, found), n = dm_gen_between(g, 2, 3);
-    *certain = g->has_parity = true;
+    g->has_parity = true;
+    *certain = !g->guarded;
     if (dm_gen_chance(g, 40))
         return dm_gen_binary(g, some_comparison(g), boolean, i,
                              dm_gen_constant(g, DM_GEN_I32, (float)dm_gen_between(g, 1, 2)));
@@ -1258,7 +1265,7 @@ int dm_gen_complete(dm_gen *g, int node)
         if (!adds(g, made, missing))
             given_up |= wanted & (~wanted + 1);
         else
-            node = capped(g, dm_gen_binary(g, DM_GEN_OP_ADD, type, node, made));
+            node = dm_gen_binary(g, DM_GEN_OP_ADD, type, node, made);
     }
     return node;
 }

@@ -148,8 +148,10 @@ struct dm_synth_generator {
     int function_count;
     dm_gen_struct structure;
     int scalar;      /* the kernel's own kind of float, DM_GEN_F32 mostly, or DM_GEN_I32 */
+    int budget;      /* lines that the body may still have, about */
     float cap;       /* values stay below this */
     int call_depth;  /* of calls in arguments of calls */
+    bool guarded;    /* not all threads go on */
     bool has_parity; /* some threads do other things than others */
     const char *coordinates[4];
 

@@ -53,7 +53,8 @@ static void reset(dm_gen *g)
     g->param_count = g->array_count = g->scalar_count = g->function_count = 0;
     g->structure = (dm_gen_struct){0};
     g->call_depth = 0;
-    g->has_parity = false;
+    g->has_parity = g->guarded = false;
+    g->budget = 0;
     g->name_count = g->pool_used = 0;
     dm_gen_next(g);
     dm_buffer_clear(&g->head);
@@ -93,7 +94,7 @@ static void guard(dm_gen *g)
         return;
     g->kernel.inputs &= ~n->masks.depends;
     n->masks.depends = 0;
-    n->used = true;
+    n->used = g->guarded = true;
     dm_gen_puts(g, "    if ");
     dm_gen_puts(g, g->coordinates[0]);
     dm_gen_puts(g, " >= ");
@@ -187,14 +188,12 @@ static void write_kernel(dm_gen *g, const char *name)
     dm_buffer_append(out, dm_buffer_text(&g->body), g->body.size);
 }
 
-/* How many statements stand before the outputs, from the lengths of real bodies. */
-static int statement_count(dm_gen *g)
+/* What stands before the outputs: as long as real bodies are. */
+static void statements(dm_gen *g)
 {
-    int lines = 1 + dm_gen_pick16(g, g->profile->lines, DM_SYNTH_LINES_MAX);
-    int most = g->recipe->loop + g->recipe->branch > 40 ? 5 : 9; /* those are long by themselves */
-    int count = lines - 2;
-    count = count > most ? most : count;
-    return count < g->recipe->least ? g->recipe->least : count;
+    g->budget = dm_gen_pick16(g, g->profile->lines, DM_SYNTH_LINES_MAX) - 1;
+    for (int n = 0; n < g->recipe->least || (g->budget > 0 && n < 12); n++)
+        dm_gen_statement(g, dm_gen_between(g, 2, 6));
 }
 
 static void grow(dm_gen *g)
@@ -216,8 +215,7 @@ static void grow(dm_gen *g)
         random_state(g);
     if (g->structure.name != NULL)
         dm_gen_use_struct(g);
-    for (int n = statement_count(g); n > 0; n--)
-        dm_gen_statement(g, dm_gen_between(g, 2, 6));
+    statements(g);
     dm_gen_outputs(g);
 }
 

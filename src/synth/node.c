@@ -575,6 +575,7 @@ void dm_gen_indent(dm_gen *g)
 {
     static const char spaces[] = "                                                ";
     int depth = g->frame->block_depth + 1;
+    g->budget--;
     dm_buffer_append(g->out, spaces, (size_t)(depth < 12 ? depth : 12) * 4);
 }
 

@@ -98,7 +98,7 @@ static void close_block(dm_gen *g, block b)
 static void fill_block(dm_gen *g, int size)
 {
     int depth = g->frame->block_depth;
-    int most = depth >= 3 ? 0 : depth == 2 ? 1 : 2;
+    int most = depth >= 3 || g->budget < 1 ? 0 : depth == 2 ? 1 : 2;
     for (int n = dm_gen_below(g, most + 1); n > 0 && !is_full(g); n--)
         dm_gen_statement(g, size / 2 > 2 ? size / 2 : 2);
 }
@@ -584,7 +584,7 @@ void dm_gen_statement(dm_gen *g, int size)
 {
     const dm_gen_recipe *r = g->recipe;
     bool deep = g->frame->block_depth >= 3;
-    bool nested = g->frame->loop_depth >= 2;
+    bool nested = g->frame->loop_depth >= 2 || (g->frame->block_depth > 0 && g->budget < 3);
     bool real = dm_gen_kind_is_float(g->scalar);
     uint8_t weights[STATEMENT_KINDS] = {r->assign,
                                         deep || nested ? 0 : r->loop,
