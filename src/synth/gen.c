@@ -21,6 +21,13 @@ uint32_t dm_gen_word(dm_gen *g)
     return g->words.v[--g->words_left];
 }
 
+dm_gen_variable *dm_gen_one_of(dm_gen *g, const dm_gen_list *list)
+{
+    if (list->count < 2)
+        return list->count == 0 ? NULL : list->items[0];
+    return list->items[dm_gen_below(g, list->count)];
+}
+
 int dm_gen_pick(dm_gen *g, const uint8_t *weights, int count)
 {
     int total = 0;

@@ -14,6 +14,8 @@
 #include "synth/generate.h"
 #include "synth/type.h"
 
+#include <string.h>
+
 typedef enum dm_gen_op {
 #define OP(name, form, text, level, masks) DM_GEN_OP_##name,
 #include "synth/ops.def"
@@ -164,6 +166,17 @@ struct dm_synth_generator {
 
 typedef struct dm_synth_generator dm_gen;
 
+/* Variables from the newest to the oldest, without the gap: last, before, before ..., -1. */
+static inline int dm_gen_last(const dm_gen_frame *frame)
+{
+    return frame->count > DM_GEN_FIXED_MAX ? frame->count - 1 : frame->fixed_count - 1;
+}
+
+static inline int dm_gen_before(const dm_gen_frame *frame, int i)
+{
+    return i == DM_GEN_FIXED_MAX ? frame->fixed_count - 1 : i - 1;
+}
+
 /* ---- gen.c: random numbers and names ---- */
 
 void dm_gen_seed(dm_gen *g, uint64_t seed, uint64_t slot, int attempt);
@@ -183,6 +196,13 @@ static inline bool dm_gen_chance(dm_gen *g, int percent)
 {
     return dm_gen_below(g, 100) < percent;
 }
+
+/* One of the variables that were listed; NULL when there are none. */
+typedef struct dm_gen_list {
+    dm_gen_variable *items[DM_GEN_VARIABLES_MAX];
+    int count;
+} dm_gen_list;
+dm_gen_variable *dm_gen_one_of(dm_gen *g, const dm_gen_list *list);
 
 /* One of `count`, by weight; -1 when all are 0. */
 int dm_gen_pick(dm_gen *g, const uint8_t *weights, int count);
@@ -237,7 +257,23 @@ int dm_gen_identity(dm_gen *g, dm_gen_type type);
 int dm_gen_user(dm_gen *g, const dm_gen_function *function, const int *args);
 /* Write an expression. */
 void dm_gen_write(dm_gen *g, int node);
-void dm_gen_puts(dm_gen *g, const char *text);
+/* Text as it is; the length of a literal is known while compiling. */
+static inline void dm_gen_append(dm_gen *g, const char *text, size_t length)
+{
+    dm_buffer *out = g->out;
+    if (out->size + length >= out->capacity) {
+        dm_buffer_append(out, text, length);
+        return;
+    }
+    memcpy(out->data + out->size, text, length);
+    out->size += length;
+    out->data[out->size] = '\0';
+}
+
+static inline void dm_gen_puts(dm_gen *g, const char *text)
+{
+    dm_gen_append(g, text, strlen(text));
+}
 /* The indentation of a new line. */
 void dm_gen_indent(dm_gen *g);
 /* The next statement begins: nodes are free again. */

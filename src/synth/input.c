@@ -69,7 +69,7 @@ static dm_gen_variable *index_variable(dm_gen *g)
     int seen = 0;
     for (int i = frame->count - 1; i >= 0 && seen < 6; i--) {
         dm_gen_variable *v = &frame->variables[i];
-        if (v->name != NULL && v->index && !v->hidden && dm_gen_below(g, ++seen) == 0)
+        if (v->index && !v->hidden && dm_gen_below(g, ++seen) == 0)
             found = v;
     }
     return found;
@@ -91,9 +91,9 @@ int dm_gen_coordinate(dm_gen *g, int dimension)
 /* The innermost loop's counter, when arrays can be indexed with it. */
 static dm_gen_variable *counter(dm_gen *g)
 {
-    for (int i = g->frame->count - 1; i >= 0; i--) {
+    for (int i = dm_gen_last(g->frame); i >= 0; i = dm_gen_before(g->frame, i)) {
         dm_gen_variable *v = &g->frame->variables[i];
-        if (v->name != NULL && v->index && v->fixed && !v->hidden && v->name != g->coordinates[0] &&
+        if (v->index && v->fixed && !v->hidden && v->name != g->coordinates[0] &&
             v->name != g->coordinates[1] && v->name != g->coordinates[2] &&
             v->name != g->coordinates[3])
             return v;
@@ -219,8 +219,8 @@ int dm_gen_input(dm_gen *g, int param)
     int seen = 0;
     for (int i = 0; i < g->kernel.count; i++) {
         dm_gen_variable *v = &g->kernel.variables[i];
-        bool readable = v->name != NULL && v->masks.depends == 1u << param && !v->hidden &&
-                        !v->state && dm_gen_shape(v->type) != DM_GEN_STRUCT;
+        bool readable = v->masks.depends == 1u << param && !v->hidden && !v->state &&
+                        dm_gen_shape(v->type) != DM_GEN_STRUCT;
         if (readable && dm_gen_below(g, ++seen) == 0)
             found = v;
     }

@@ -566,17 +566,12 @@ int dm_gen_user(dm_gen *g, const dm_gen_function *function, const int *args)
 
 /* ---- Writing ---- */
 
-void dm_gen_puts(dm_gen *g, const char *text)
-{
-    dm_buffer_append(g->out, text, strlen(text));
-}
-
 void dm_gen_indent(dm_gen *g)
 {
     static const char spaces[] = "                                                ";
     int depth = g->frame->block_depth + 1;
     g->budget--;
-    dm_buffer_append(g->out, spaces, (size_t)(depth < 12 ? depth : 12) * 4);
+    dm_gen_append(g, spaces, (size_t)(depth < 12 ? depth : 12) * 4);
 }
 
 static char *put_digits(char *end, unsigned value)
@@ -610,11 +605,11 @@ static void put_number(dm_gen *g, const dm_gen_node *n)
         *--at = '-';
     if (!plain) {
         dm_gen_puts(g, dm_gen_type_text(n->type));
-        dm_buffer_putc(g->out, '(');
+        dm_gen_puts(g, "(");
     }
-    dm_buffer_append(g->out, at, (size_t)(end - at));
+    dm_gen_append(g, at, (size_t)(end - at));
     if (!plain)
-        dm_buffer_putc(g->out, ')');
+        dm_gen_puts(g, ")");
 }
 
 static void put_list(dm_gen *g, const int16_t *kids, int count);
@@ -637,7 +632,7 @@ static void put_component(dm_gen *g, const dm_gen_node *n)
         memcpy(text, "[0]", size = 3);
         text[1] = (char)('0' + n->style);
     }
-    dm_buffer_append(g->out, text, size);
+    dm_gen_append(g, text, size);
 }
 
 static void put(dm_gen *g, int node, int level);
@@ -653,15 +648,15 @@ static void put_other(dm_gen *g, const dm_gen_node *n)
         break;
     case DM_GEN_OP_LOAD:
         dm_gen_puts(g, n->name);
-        dm_buffer_putc(g->out, '[');
+        dm_gen_puts(g, "[");
         put_list(g, n->kids, n->count);
-        dm_buffer_putc(g->out, ']');
+        dm_gen_puts(g, "]");
         break;
     case DM_GEN_OP_EXTENT:
         dm_gen_puts(g, n->name);
         dm_gen_puts(g, ".shape[");
-        dm_buffer_putc(g->out, (char)('0' + n->style));
-        dm_buffer_putc(g->out, ']');
+        dm_gen_append(g, &(char){(char)('0' + n->style)}, 1);
+        dm_gen_puts(g, "]");
         break;
     case DM_GEN_OP_COMPONENT:
         put(g, n->kids[0], 14);
@@ -669,16 +664,16 @@ static void put_other(dm_gen *g, const dm_gen_node *n)
         break;
     case DM_GEN_OP_MAKE:
         dm_gen_puts(g, dm_gen_type_text(n->type));
-        dm_buffer_putc(g->out, '(');
+        dm_gen_puts(g, "(");
         put_list(g, g->more + n->more, n->count);
-        dm_buffer_putc(g->out, ')');
+        dm_gen_puts(g, ")");
         break;
     case DM_GEN_OP_CAST:
     case DM_GEN_OP_USER:
         dm_gen_puts(g, n->op == DM_GEN_OP_CAST ? dm_gen_type_text(n->type) : n->name);
-        dm_buffer_putc(g->out, '(');
+        dm_gen_puts(g, "(");
         put_list(g, n->kids, n->count);
-        dm_buffer_putc(g->out, ')');
+        dm_gen_puts(g, ")");
         break;
     case DM_GEN_OP_TERNARY:
         put(g, n->kids[0], 1);
@@ -689,10 +684,10 @@ static void put_other(dm_gen *g, const dm_gen_node *n)
         break;
     case DM_GEN_OP_IDENTITY:
         dm_gen_puts(g, "wp.identity(n=");
-        dm_buffer_putc(g->out, (char)('0' + dm_gen_rows(n->type)));
+        dm_gen_append(g, &(char){(char)('0' + dm_gen_rows(n->type))}, 1);
         dm_gen_puts(g, ", dtype=");
         dm_gen_puts(g, dm_gen_type_text(dm_gen_type_of(DM_GEN_SCALAR, dm_gen_kind(n->type))));
-        dm_buffer_putc(g->out, ')');
+        dm_gen_puts(g, ")");
         break;
     default:
         break;
@@ -726,38 +721,38 @@ static void put(dm_gen *g, int node, int level)
     bool negative = n->op == DM_GEN_OP_CONSTANT && n->number < 0;
     bool brackets = (negative ? rows[DM_GEN_OP_NEG].level : r->level) < level;
     if (brackets)
-        dm_buffer_putc(g->out, '(');
+        dm_gen_puts(g, "(");
     switch (r->form) {
     case INFIX: {
         bool comparison = r->level == rows[DM_GEN_OP_LESS].level;
         bool power = n->op == DM_GEN_OP_POWER;
         put(g, n->kids[0], comparison || power ? r->level + 1 : r->level);
-        dm_buffer_append(g->out, r->text, r->length);
+        dm_gen_append(g, r->text, r->length);
         put(g, n->kids[1], right_level(g, n));
         break;
     }
     case PREFIX:
-        dm_buffer_append(g->out, r->text, r->length);
+        dm_gen_append(g, r->text, r->length);
         put(g, n->kids[0], r->level);
         break;
     case CALL:
-        dm_buffer_append(g->out, r->text, r->length);
-        dm_buffer_putc(g->out, '(');
+        dm_gen_append(g, r->text, r->length);
+        dm_gen_puts(g, "(");
         put_list(g, n->kids, n->count);
-        dm_buffer_putc(g->out, ')');
+        dm_gen_puts(g, ")");
         break;
     default:
         put_other(g, n);
     }
     if (brackets)
-        dm_buffer_putc(g->out, ')');
+        dm_gen_puts(g, ")");
 }
 
 static void put_list(dm_gen *g, const int16_t *kids, int count)
 {
     for (int i = 0; i < count; i++) {
         if (i > 0)
-            dm_buffer_append(g->out, ", ", 2);
+            dm_gen_append(g, ", ", 2);
         put(g, kids[i], 0);
     }
 }
