@@ -5,10 +5,10 @@
  *   dm-bench-dynamics [--device cpu|cuda:0] [--only PART,...] [--json FILE] [--dump FOLDER]
  * [--quick]
  *
- * Parts: check_gru, check_batch, check_cluster (values), profile (where a step of the cluster
- * kernel spends its cycles), rollout (few: latency), batch (many rollouts), gru (one step over the
- * grid of sizes), train (updates of the weights), encoder, memory. bench/dynamics_torch.py runs
- * this and puts PyTorch beside it. Exit code 1 when a value is wrong or something failed. */
+ * Parts: check_gru, check_batch, check_cluster, check_train (values), profile (where a step of the
+ * cluster kernel spends its cycles), rollout (few: latency), batch (many rollouts), gru (one step
+ * over the grid of sizes), train (updates of the weights), encoder, memory. bench/dynamics_torch.py
+ * runs this and puts PyTorch beside it. Exit code 1 when a value is wrong or something failed. */
 #include "base/file.h"
 #include "cli/dynamics_bench.h"
 

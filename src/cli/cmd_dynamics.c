@@ -308,7 +308,7 @@ static dm_status run(const void *options, const dm_strings *arguments, bool *neg
     const dynamics_options *o = options;
     const char *what = arguments->items[0];
     if (strcmp(what, "check") == 0)
-        return run_bench(o, "check_gru,check_batch,check_cluster", negative, err);
+        return run_bench(o, "check_gru,check_batch,check_cluster,check_train", negative, err);
     if (strcmp(what, "bench") == 0)
         return run_bench(o, o->only != NULL ? o->only : "rollout,batch,gru,train,encoder,memory",
                          negative, err);

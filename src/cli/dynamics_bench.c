@@ -206,6 +206,7 @@ dm_status dm_dyn_bench_run(dm_dyn_bench *b, dm_buffer *out, dm_error *err)
     } parts[] = {{"check_gru", dm_bench_check_gru},
                  {"check_batch", dm_bench_check_batch},
                  {"check_cluster", dm_bench_check_cluster},
+                 {"check_train", dm_bench_check_train},
                  {"profile", dm_bench_part_profile},
                  {"rollout", dm_bench_part_rollout},
                  {"batch", dm_bench_part_batch},

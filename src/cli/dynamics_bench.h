@@ -70,6 +70,7 @@ dm_status dm_bench_time_device(dm_dyn_bench *b, dm_bench_work launch, void *user
 dm_status dm_bench_check_gru(dm_dyn_bench *b, dm_error *err);
 dm_status dm_bench_check_batch(dm_dyn_bench *b, dm_error *err);
 dm_status dm_bench_check_cluster(dm_dyn_bench *b, dm_error *err);
+dm_status dm_bench_check_train(dm_dyn_bench *b, dm_error *err);
 dm_status dm_bench_part_profile(dm_dyn_bench *b, dm_error *err);
 dm_status dm_bench_part_rollout(dm_dyn_bench *b, dm_error *err);
 dm_status dm_bench_part_batch(dm_dyn_bench *b, dm_error *err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* dynamics_check.c - values of the dynamics kernels against the float64 reference. */
 #include "cli/dynamics_bench.h"
+#include "dynamics/device_bptt.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,6 +173,119 @@ dm_status dm_bench_check_gru(dm_dyn_bench *b, dm_error *err)
         for (int kind = 0; kind < 2 && status == DM_OK; kind++)
             status = check_gru(b, cases[i].hidden, cases[i].input, cases[i].batch,
                                (dm_gru_kind)kind, cases[i].block, err);
+    dm_json_end_array(&b->json);
+    return status;
+}
+
+/* ---- Gradients ---- */
+
+/* The furthest part of any member's gradient. */
+static double gradient_distance(const dm_dynamics *model, const float *got, const double *want)
+{
+    const dm_dynamics_layout *l = &model->layout;
+    double furthest = 0;
+    for (size_t e = 0; e < model->config.members; e++) {
+        for (int part = 0; part < DM_DYNAMICS_PART_COUNT; part++) {
+            double distance =
+                dm_reference_distance(got + e * l->stride + l->offset[part],
+                                      want + e * l->total + l->offset[part], l->count[part]);
+            furthest = distance > furthest ? distance : furthest;
+        }
+    }
+    return furthest;
+}
+
+static dm_status run_gradients(dm_bptt *bptt, dm_bench_model *s, uint32_t sequences,
+                               uint32_t forced, uint32_t steps, const float *dloss, float *got,
+                               dm_error *err)
+{
+    size_t rows = (size_t)sequences * steps * s->model->config.members;
+    dm_status status = dm_bptt_forward(bptt, sequences, forced, steps, s->features, s->hidden, err);
+    if (status == DM_OK)
+        status = dm_bptt_write(bptt, bptt->args.dloss, dloss, rows * sizeof(float), err);
+    if (status == DM_OK)
+        status = dm_bptt_backward(bptt, NULL, err);
+    size_t count = s->model->config.members * s->model->layout.stride;
+    return status != DM_OK ? status
+                           : dm_bptt_read(bptt, bptt->args.grad, got, count * sizeof(float), err);
+}
+
+static dm_status check_train(dm_dyn_bench *b, dm_dynamics_config config, uint32_t sequences,
+                             uint32_t forced, uint32_t steps, dm_error *err)
+{
+    dm_bench_model s;
+    dm_bptt bptt = {0};
+    size_t E = config.members, rows = E * steps * sequences;
+    dm_status status = dm_bench_model_init(b, &s, config, err);
+    /* Features of sequences are those of as many rollouts. */
+    if (status == DM_OK)
+        status = dm_bench_model_rollout(&s, sequences * forced, steps, err);
+    if (status == DM_OK)
+        status = dm_bptt_init(&bptt, b->device, s.model, err);
+    float *dloss = malloc(rows * sizeof *dloss), *got = NULL, *again = NULL;
+    double *loss = malloc(rows * sizeof *loss), *grad = NULL,
+           *dh0 = malloc(E * sequences * config.hidden * sizeof *dh0);
+    if (status == DM_OK) {
+        got = malloc(E * s.model->layout.stride * sizeof *got);
+        again = malloc(E * s.model->layout.stride * sizeof *again);
+        grad = calloc(E * s.model->layout.total, sizeof *grad);
+        if (dloss == NULL || got == NULL || again == NULL || loss == NULL || grad == NULL ||
+            dh0 == NULL)
+            status = dm_fail(err, DM_ENOMEM, "out of memory");
+    }
+    for (size_t i = 0; i < rows && status == DM_OK; i++)
+        dloss[i] = 0.1f * (float)((int)(i % 17) - 8);
+    if (status == DM_OK)
+        status = run_gradients(&bptt, &s, sequences, forced, steps, dloss, got, err);
+    if (status == DM_OK)
+        status = run_gradients(&bptt, &s, sequences, forced, steps, dloss, again, err);
+    if (status == DM_OK)
+        status = dm_reference_gradients(s.model, sequences, forced, steps, s.features, s.hidden,
+                                        dloss, loss, dh0, grad, err);
+    if (status == DM_OK) {
+        char what[128];
+        snprintf(what, sizeof what, "gradients %ux%ux%u h%u s%u i%u %s%s", sequences,
+                 config.members, steps, config.hidden, config.stochastic, config.input,
+                 config.kind == DM_GRU_RESET_LAST ? "last" : "first",
+                 config.projection ? "+proj" : "");
+        report_distance(b, what, gradient_distance(s.model, got, grad));
+        for (size_t e = 0; e < E; e++) {
+            size_t at = e * s.model->layout.stride;
+            if (memcmp(got + at, again + at, s.model->layout.total * sizeof *got) == 0)
+                continue;
+            printf("  %-52s other bits the second time   WRONG\n", what);
+            b->wrong++;
+        }
+    }
+    free(dloss);
+    free(got);
+    free(again);
+    free(loss);
+    free(grad);
+    free(dh0);
+    dm_bptt_deinit(&bptt);
+    dm_bench_model_deinit(&s);
+    return status;
+}
+
+dm_status dm_bench_check_train(dm_dyn_bench *b, dm_error *err)
+{
+    static const struct {
+        dm_dynamics_config config;
+        uint32_t sequences, forced, steps;
+    } cases[] = {
+        {{2, 256, 32, 64, FIRST, false}, 1, 1, 10},  {{2, 256, 32, 64, LAST, false}, 3, 5, 10},
+        {{2, 100, 40, 70, FIRST, true}, 20, 4, 8},   {{1, 130, 7, 5, LAST, true}, 70, 3, 6},
+        {{1, 512, 32, 64, FIRST, false}, 9, 2, 4},   {{1, 1, 1, 1, FIRST, false}, 1, 1, 2},
+        {{1, 30, 100, 20, FIRST, false}, 65, 1, 20},
+    };
+    dm_status status = DM_OK;
+    printf("values: distance from float64, of the largest magnitude (limit %g)\n",
+           DM_DYNAMICS_TOLERANCE);
+    dm_json_begin_array(&b->json, "check_train");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0] && status == DM_OK; i++)
+        status = check_train(b, cases[i].config, cases[i].sequences, cases[i].forced,
+                             cases[i].steps, err);
     dm_json_end_array(&b->json);
     return status;
 }

@@ -115,7 +115,11 @@ DM_FN float product_warp_sum(float x)
 
 DM_KERNEL(dm_bptt_product_few, dm_product_args)
 {
-    const uint64_t lanes = args.b_k == 1 ? DM_LANES : 1, lane = args.b_k == 1 ? dm_lane() : 0;
+    uint64_t lanes = 1, lane = 0;
+    if (args.b_k == 1) {
+        lanes = DM_LANES;
+        lane = dm_lane();
+    }
     for (uint64_t at = dm_thread_index() / lanes; at < args.members * args.N;
          at += dm_thread_count() / lanes) {
         uint64_t member = at / args.N, n = at % args.N;

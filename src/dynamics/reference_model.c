@@ -133,6 +133,60 @@ dm_status dm_reference_gru(const dm_dynamics *model, uint32_t member, size_t bat
     return good ? DM_OK : dm_fail(err, DM_ENOMEM, "out of memory");
 }
 
+/* One sequence of one member; d is [steps], then x [forced][I], then what the sequence needs. */
+static void sequence_gradients(const dm_ref64_member *m, uint32_t forced, uint32_t steps,
+                               const double *h0, double *memory, double *grad, double *dh0)
+{
+    size_t H = m->config->hidden, I = m->config->input, T = steps;
+    const double *d = memory, *x = d + T;
+    double *loss = memory + T + forced * I;
+    dm_ref64_sequence q = {.steps = steps,
+                           .forced = forced,
+                           .x = x,
+                           .h0 = h0,
+                           .loss = loss,
+                           .h = loss + T,
+                           .inputs = loss + T + (T + 1) * H,
+                           .gates = loss + T + (T + 1) * H + T * I,
+                           .s = loss + T + (T + 1) * H + T * (I + 4 * H)};
+    dm_ref64_sequence_forward(m, &q);
+    dm_ref64_sequence_backward(m, &q, d, grad, dh0, NULL, loss + T + sequence_size(m->config, T));
+}
+
+dm_status dm_reference_gradients(const dm_dynamics *model, uint32_t sequences, uint32_t forced,
+                                 uint32_t steps, const float *features, const float *hidden,
+                                 const float *dloss, double *loss, double *dh0, double *grad,
+                                 dm_error *err)
+{
+    const dm_dynamics_config *c = &model->config;
+    size_t H = c->hidden, I = c->input, S = c->stochastic, E = c->members, R = sequences, T = steps;
+    double *memory =
+        malloc((2 * T + forced * I + sequence_size(c, T) + 8 * H + I + S) * sizeof *memory);
+    bool good = memory != NULL;
+    for (size_t at = 0; at < E * R && good; at++) {
+        size_t e = at / R, r = at % R;
+        double *weights = to_double(dm_dynamics_member(model, (uint32_t)e), model->layout.total);
+        double *h0 = hidden != NULL ? to_double(hidden + (r * E + e) * H, H) : NULL;
+        dm_ref64_member m = {c, &model->layout, weights, (double)model->shift[0],
+                             (double)model->scale[0]};
+        good = weights != NULL && (hidden == NULL || h0 != NULL);
+        for (size_t t = 0; t < T; t++)
+            memory[t] = (double)dloss[(e * T + t) * R + r];
+        for (size_t k = 0; k < forced * I; k++)
+            memory[T + k] = ((double)features[r * forced * I + k] - (double)model->shift[k % I]) *
+                            (double)model->scale[k % I];
+        if (good)
+            sequence_gradients(&m, forced, steps, h0, memory, grad + e * model->layout.total,
+                               dh0 + at * H);
+        for (size_t t = 0; t < T; t++)
+            loss[(e * T + t) * R + r] = memory[T + forced * I + t];
+        free(weights);
+        free(h0);
+    }
+    free(memory);
+    return good ? DM_OK : dm_fail(err, DM_ENOMEM, "out of memory");
+}
+
 /* ---- float32 ---- */
 
 static dm_ref32_member member32(const dm_dynamics *model, uint32_t member)

@@ -32,6 +32,14 @@ double dm_reference_rollout_distance(const dm_rollout *got, const dm_reference_r
 dm_status dm_reference_gru(const dm_dynamics *model, uint32_t member, size_t batch, const float *x,
                            const float *h, double *out, dm_error *err);
 
+/* Gradients of sums of dloss * loss over a batch of sequences, in float64: features[R][forced][I]
+ * (shifted and scaled here), hidden[R][E][H] or NULL, dloss[E][steps][R]. Writes loss[E][steps][R]
+ * and dh0[E][R][H], adds to grad[E][layout.total]. */
+dm_status dm_reference_gradients(const dm_dynamics *model, uint32_t sequences, uint32_t forced,
+                                 uint32_t steps, const float *features, const float *hidden,
+                                 const float *dloss, double *loss, double *dh0, double *grad,
+                                 dm_error *err);
+
 /* The plain loops in float32: what the vectorised ones are timed against. Results in `out`. */
 dm_status dm_plain_rollout(const dm_dynamics *model, const float *features, const float *hidden,
                            dm_rollout *out, dm_error *err);

@@ -29,47 +29,6 @@ static dm_dynamics *scaled_model(dm_dynamics_config config)
 
 /* ---- Sequences ---- */
 
-typedef struct sequence_batch {
-    dm_dynamics *model;
-    uint32_t sequences, forced, steps;
-    float *features, *hidden, *dloss; /* dloss[E][T][R], as on the device */
-    double *loss, *grad, *dh0;        /* [E][T][R], [E][total], [E][R][H] */
-} sequence_batch;
-
-/* One sequence of one member: adds to the gradient. */
-static void reference_sequence(sequence_batch *b, uint32_t e, uint32_t r)
-{
-    const dm_dynamics_config *c = &b->model->config;
-    size_t H = c->hidden, I = c->input, S = c->stochastic, T = b->steps, R = b->sequences;
-    double *x = zeros(b->forced * I, sizeof *x), *d = zeros(T, sizeof *d);
-    double *h0 =
-        b->hidden != NULL ? dyn_to_double(b->hidden + (r * (size_t)c->members + e) * H, H) : NULL;
-    double *memory = zeros(T + (T + 1) * H + T * (I + 4 * H + S) + 8 * H + I + S, sizeof *memory);
-    for (size_t k = 0; k < b->forced * I; k++)
-        x[k] = ((double)b->features[r * b->forced * I + k] - (double)b->model->shift[k % I]) *
-               (double)b->model->scale[k % I];
-    for (size_t t = 0; t < T; t++)
-        d[t] = (double)b->dloss[(e * T + t) * R + r];
-    dyn_member64 m;
-    dyn_member64_init(&m, b->model, e);
-    dm_ref64_sequence q = {
-        .steps = b->steps, .forced = b->forced, .x = x, .h0 = h0, .loss = memory};
-    q.h = q.loss + T;
-    q.inputs = q.h + (T + 1) * H;
-    q.gates = q.inputs + T * I;
-    q.s = q.gates + T * 4 * H;
-    dm_ref64_sequence_forward(&m.member, &q);
-    dm_ref64_sequence_backward(&m.member, &q, d, b->grad + e * b->model->layout.total,
-                               b->dh0 + (e * R + r) * H, NULL, q.s + T * S);
-    for (size_t t = 0; t < T; t++)
-        b->loss[(e * T + t) * R + r] = q.loss[t];
-    dyn_member64_deinit(&m);
-    free(x);
-    free(d);
-    free(h0);
-    free(memory);
-}
-
 static void compare(const char *what, uint32_t member, const float *got, const double *want,
                     size_t count)
 {
@@ -81,50 +40,47 @@ static void compare(const char *what, uint32_t member, const float *got, const d
 void bptt_check_sequences(dm_device *device, dm_dynamics_config config, uint32_t sequences,
                           uint32_t forced, uint32_t steps, bool with_hidden)
 {
-    sequence_batch b = {
-        scaled_model(config), sequences, forced, steps, NULL, NULL, NULL, NULL, NULL, NULL};
-    const dm_dynamics_layout *layout = &b.model->layout;
-    size_t E = config.members, H = config.hidden, rows = E * steps * sequences;
-    b.features = dyn_random((size_t)sequences * forced * config.input, 1, 1);
-    b.hidden = with_hidden ? dyn_random(sequences * E * H, 2, 1) : NULL;
-    b.dloss = dyn_random(rows, 3, 1);
-    b.loss = zeros(rows, sizeof *b.loss);
-    b.grad = zeros(E * layout->total, sizeof *b.grad);
-    b.dh0 = zeros(E * sequences * H, sizeof *b.dh0);
-    for (uint32_t e = 0; e < E; e++)
-        for (uint32_t r = 0; r < sequences; r++)
-            reference_sequence(&b, e, r);
+    dm_dynamics *model = scaled_model(config);
+    const dm_dynamics_layout *layout = &model->layout;
+    size_t E = config.members, H = config.hidden, rows = E * steps * sequences,
+           states = E * sequences * H;
+    float *features = dyn_random((size_t)sequences * forced * config.input, 1, 1),
+          *hidden = with_hidden ? dyn_random(states, 2, 1) : NULL, *dloss = dyn_random(rows, 3, 1);
+    double *loss = zeros(rows, sizeof *loss), *dh0 = zeros(states, sizeof *dh0),
+           *grad = zeros(E * layout->total, sizeof *grad);
+    float *got_loss = zeros(rows, sizeof *got_loss), *got_dh0 = zeros(states, sizeof *got_dh0),
+          *got = zeros(E * layout->stride, sizeof *got);
+    assert_ok(dm_reference_gradients(model, sequences, forced, steps, features, hidden, dloss, loss,
+                                     dh0, grad, err));
     dm_bptt bptt;
-    float *grad = zeros(E * layout->stride, sizeof *grad), *loss = zeros(rows, sizeof *loss),
-          *dh0 = zeros(E * sequences * H, sizeof *dh0);
-    assert_ok(dm_bptt_init(&bptt, device, b.model, err));
+    assert_ok(dm_bptt_init(&bptt, device, model, err));
     /* Twice: nothing is left over from the first time. */
     for (int round = 0; round < 2; round++) {
-        assert_ok(dm_bptt_forward(&bptt, sequences, forced, steps, b.features, b.hidden, err));
-        assert_ok(dm_bptt_write(&bptt, bptt.args.dloss, b.dloss, rows * sizeof(float), err));
+        assert_ok(dm_bptt_forward(&bptt, sequences, forced, steps, features, hidden, err));
+        assert_ok(dm_bptt_write(&bptt, bptt.args.dloss, dloss, rows * sizeof(float), err));
         assert_ok(dm_bptt_backward(&bptt, NULL, err));
     }
-    assert_ok(dm_bptt_read(&bptt, bptt.args.loss, loss, rows * sizeof(float), err));
-    assert_ok(dm_bptt_read(&bptt, bptt.args.grad, grad, E * layout->stride * sizeof(float), err));
-    assert_ok(dm_bptt_read(&bptt, bptt.args.dout, dh0, E * sequences * H * sizeof(float), err));
-    compare("losses", 0, loss, b.loss, rows);
-    compare("dh0", 0, dh0, b.dh0, E * sequences * H);
+    assert_ok(dm_bptt_read(&bptt, bptt.args.loss, got_loss, rows * sizeof(float), err));
+    assert_ok(dm_bptt_read(&bptt, bptt.args.grad, got, E * layout->stride * sizeof(float), err));
+    assert_ok(dm_bptt_read(&bptt, bptt.args.dout, got_dh0, states * sizeof(float), err));
+    compare("losses", 0, got_loss, loss, rows);
+    compare("dh0", 0, got_dh0, dh0, states);
     for (uint32_t e = 0; e < E; e++)
         for (int part = 0; part < DM_DYNAMICS_PART_COUNT; part++)
             compare(dm_dynamics_part_names[part], e,
-                    grad + e * layout->stride + layout->offset[part],
-                    b.grad + e * layout->total + layout->offset[part], layout->count[part]);
+                    got + e * layout->stride + layout->offset[part],
+                    grad + e * layout->total + layout->offset[part], layout->count[part]);
     dm_bptt_deinit(&bptt);
-    free(grad);
+    free(features);
+    free(hidden);
+    free(dloss);
     free(loss);
     free(dh0);
-    free(b.features);
-    free(b.hidden);
-    free(b.dloss);
-    free(b.loss);
-    free(b.grad);
-    free(b.dh0);
-    dm_dynamics_destroy(b.model);
+    free(grad);
+    free(got_loss);
+    free(got_dh0);
+    free(got);
+    dm_dynamics_destroy(model);
 }
 
 /* ---- The cell ---- */
