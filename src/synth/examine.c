@@ -2,7 +2,8 @@
 /* examine.c - run compiled kernels and judge what comes out; see examine.h.
  *
  *   run    outputs finite, the same whatever lies beside the arrays, nothing written there, and
- *          changed by every input; gradients finite
+ *          changed by every input; gradients finite; both the same, but for rounding, when the
+ *          threads run in the opposite order, so that a GPU gives them too
  *   grad   in float64: the gradient of sum(weight * output) against central differences. Where the
  *          two disagree and the function has an edge (its slopes to the left and to the right
  *          differ, and the gradient lies between them), the place is left out
@@ -101,6 +102,44 @@ static bool same_outputs(const dm_trial *t, const uint8_t *a, const uint8_t *b)
     return true;
 }
 
+/* Every thread by itself, the last one first. */
+static void run_reversed(const dm_trial *t, dm_examine_entry entry)
+{
+    uint64_t threads = 1;
+    for (int i = 0; i < t->dimensions; i++)
+        threads *= (uint64_t)t->size;
+    for (uint64_t i = threads; i-- > 0;)
+        entry(t->block, i, i + 1, threads);
+}
+
+/* May two numbers be the same sum, added up in another order? */
+static bool nearly_same(const dm_trial_leaf *leaf, double a, double b)
+{
+    if (!leaf->is_float || a == b)
+        return a == b;
+    double part = leaf->scalar == DM_KERNEL_FLOAT16   ? 1e-2
+                  : leaf->scalar == DM_KERNEL_FLOAT32 ? 1e-4
+                                                      : 1e-11;
+    return fabs(a - b) <= part * fmax(1, fmax(fabs(a), fabs(b)));
+}
+
+/* The array whose numbers differ, `only_written` or all with floats; NULL: none. */
+static const char *find_difference(const dm_trial *t, const uint8_t *a, const uint8_t *b,
+                                   bool only_written)
+{
+    for (int i = 0; i < t->param_count; i++) {
+        const dm_trial_param *p = &t->params[i];
+        bool wanted = p->is_array && (only_written ? p->writes : p->floats);
+        for (size_t e = 0; wanted && e < p->count; e++)
+            for (int k = 0; k < p->leaf_count; k++)
+                if ((only_written || p->leaves[k].is_float) &&
+                    !nearly_same(&p->leaves[k], dm_trial_number(a, p, e, k),
+                                 dm_trial_number(b, p, e, k)))
+                    return p->name;
+    }
+    return NULL;
+}
+
 /* Does the input change an output? `outputs` are those of the contents as they are, which are put
  * back. */
 static bool matters(const dm_examine_pass *pass, int param, const uint8_t *outputs, uint8_t *saved)
@@ -153,13 +192,26 @@ static bool examine_run(const dm_examine_pass *pass, uint8_t *outputs, uint8_t *
     if (!isfinite(o->output_magnitude))
         return fail(o, level, "'%s' is not finite", where);
     memcpy(outputs, t->now, t->image_size);
+    memcpy(t->now, t->before, t->image_size);
+    run_reversed(t, pass->forward);
+    const char *differs = find_difference(t, t->now, outputs, true);
+    if (differs != NULL)
+        return fail(o, level, "'%s' depends on the order of the threads", differs);
     if (!examine_inputs(pass, outputs, saved, o))
         return false;
     if (pass->backward == NULL)
         return true;
     forward(pass);
+    memcpy(outputs, t->now, t->image_size);
     dm_trial_fill_guards(t, t->weights, GUARD_BYTE);
     backward(pass);
+    memcpy(saved, t->grad, t->image_size);
+    memcpy(t->now, outputs, t->image_size);
+    memcpy(t->grad, t->weights, t->image_size);
+    run_reversed(t, pass->backward);
+    differs = find_difference(t, t->grad, saved, false);
+    if (differs != NULL)
+        return fail(o, level, "the gradient of '%s' depends on the order of the threads", differs);
     if (!dm_trial_guards_hold(t, t->grad, GUARD_BYTE))
         return fail(o, level, "the backward pass writes outside of its arrays");
     if (!isfinite(largest(t, t->grad, false, &where)))

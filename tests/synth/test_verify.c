@@ -78,6 +78,12 @@ static const sample samples[] = {
      DM_SYNTH_VERIFY_RUN, "'out' is not finite"},
     {"spare", KERNEL("spare", X ", unused: float, " OUT, "    out[i] = x[i]\n"),
      DM_SYNTH_VERIFY_RUN, "no output depends on 'unused'"},
+    {"race", KERNEL("race", X ", " OUT, "    out[i % 2] = x[i]\n"), DM_SYNTH_VERIFY_RUN,
+     "'out' depends on the order of the threads"},
+    {"queue",
+     KERNEL("queue", X ", n: wp.array(dtype=int), " OUT,
+            "    k = wp.atomic_add(n, 0, 1)\n    out[k] = x[i]\n"),
+     DM_SYNTH_VERIFY_RUN, "'out' depends on the order of the threads"},
     {"wrong",
      "import warp as wp\n\n@wp.func\ndef square(v: float):\n    return v * v\n\n"
      "@wp.func_grad(square)\ndef adj_square(v: float, adj_ret: float):\n"
