@@ -232,11 +232,11 @@ static double weighted_change(const dm_trial *t, const uint8_t *a, const uint8_t
                 if (!p->leaves[k].is_float)
                     continue;
                 double from = dm_trial_number(a, p, e, k), to = dm_trial_number(b, p, e, k);
-                if (from == to)
-                    continue;
                 double weight = dm_trial_number(t->weights, p, e, k);
+                /* A number that stays may have lost a change to rounding; once. */
+                double rounded = from == to ? fabs(from) / 32 : fmax(fabs(from), fabs(to));
                 total += weight * (to - from);
-                size += fabs(weight) * fmax(1, fmax(fabs(from), fabs(to)));
+                size += fabs(weight) * (from == to ? rounded : fmax(1, rounded));
             }
     }
     *noise = 32 * DBL_EPSILON * size;
