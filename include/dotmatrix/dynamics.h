@@ -265,6 +265,10 @@ DM_API dm_status dm_batch_trainer_sequences(dm_batch_trainer *trainer, uint32_t 
                                             const float *features, uint32_t forced, uint32_t steps,
                                             uint32_t from, const float *targets,
                                             const float *hidden, float *objective, dm_error *err);
+/* hidden[sequences][E][hidden] after the first `steps` steps of the last sequences, with the
+ * weights before their update: what the next window of a run begins with. */
+DM_API dm_status dm_batch_trainer_hidden(dm_batch_trainer *trainer, uint32_t steps, float *hidden,
+                                         dm_error *err);
 /* Copy the weights into the model; dm_dynamics_device_upload takes them over from there. */
 DM_API dm_status dm_batch_trainer_fetch(dm_batch_trainer *trainer, dm_error *err);
 

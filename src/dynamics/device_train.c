@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct dm_batch_trainer {
     dm_dynamics *model;
@@ -151,6 +152,27 @@ dm_status dm_batch_trainer_sequences(dm_batch_trainer *t, uint32_t sequences, co
     if (status == DM_OK)
         status = update(t, err);
     return status != DM_OK ? status : read_objective(t, cells, objective, err);
+}
+
+dm_status dm_batch_trainer_hidden(dm_batch_trainer *t, uint32_t steps, float *hidden, dm_error *err)
+{
+    const dm_bptt_args *a = &t->bptt.args;
+    size_t E = a->members, R = a->sequences, H = a->hidden;
+    if (R == 0 || steps > a->steps)
+        return dm_fail(err, DM_EINVAL, "trainer: hidden states after %u of %u steps", steps,
+                       a->steps);
+    float *member = malloc(R * H * sizeof *member); /* the device has them by member */
+    if (member == NULL)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
+    dm_status status = DM_OK;
+    for (size_t e = 0; e < E && status == DM_OK; e++) {
+        const float *from = a->h + (e * (a->steps + 1) + steps) * R * H;
+        status = dm_bptt_read(&t->bptt, from, member, R * H * sizeof *member, err);
+        for (size_t r = 0; r < R && status == DM_OK; r++)
+            memcpy(hidden + (r * E + e) * H, member + r * H, H * sizeof *hidden);
+    }
+    free(member);
+    return status;
 }
 
 dm_status dm_batch_trainer_fetch(dm_batch_trainer *t, dm_error *err)

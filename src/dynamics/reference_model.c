@@ -178,7 +178,7 @@ dm_status dm_reference_gradients(const dm_dynamics *model, uint32_t sequences, u
         if (good)
             sequence_gradients(&m, forced, steps, h0, memory, grad + e * model->layout.total,
                                dh0 + at * H);
-        for (size_t t = 0; t < T; t++)
+        for (size_t t = 0; t < T && good; t++)
             loss[(e * T + t) * R + r] = memory[T + forced * I + t];
         free(weights);
         free(h0);

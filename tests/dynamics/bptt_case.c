@@ -286,6 +286,49 @@ void bptt_check_updates(dm_device *device, dm_dynamics_config config)
     free(targets);
 }
 
+void bptt_check_online(dm_device *device)
+{
+    enum { RUNS = 2, LENGTH = 6 };
+    dm_dynamics_config config = {2, 21, 4, 5, DM_GRU_RESET_LAST, false};
+    dm_trainer_config how = {DM_OPTIMISER_SGD, 0.1f, 0, 0, 0, 5, 1};
+    size_t states = (size_t)config.members * config.hidden;
+    dm_dynamics *model = scaled_model(config), *twin = scaled_model(config);
+    dm_batch_trainer *many = NULL;
+    dm_trainer *one = NULL;
+    float *features = dyn_random((size_t)LENGTH * config.input, 8, 0.5f);
+    float *hidden = zeros(RUNS * states, sizeof *hidden);
+    assert_ok(dm_batch_trainer_create(device, model, &how, &many, err));
+    assert_ok(dm_trainer_create(twin, &how, &one, err));
+    for (size_t t = 0; t < LENGTH; t++)
+        features[t * config.input] += 1; /* losses */
+    assert_int_equal(dm_batch_trainer_hidden(many, 0, hidden, NULL), DM_EINVAL); /* none yet */
+    for (uint32_t t = 0; t < LENGTH; t++) {
+        const float *x = features + t * config.input, *before = x - config.input;
+        float batch[RUNS][5], next[RUNS], got = 0, want = 0;
+        assert_ok(dm_trainer_observe(one, x, &want, err));
+        if (t == 0)
+            continue;
+        for (int k = 0; k < RUNS; k++) { /* the same run twice: its mean gradient is one's */
+            memcpy(batch[k], before, sizeof batch[k]);
+            next[k] = x[0];
+        }
+        assert_ok(dm_batch_trainer_sequences(many, RUNS, &batch[0][0], 1, 1, 0, next,
+                                             t == 1 ? NULL : hidden, &got, err));
+        assert_ok(dm_batch_trainer_hidden(many, 1, hidden, err));
+        assert_true(fabsf(got - want) <= 1e-4f * fabsf(want));
+        const float *wanted = dm_trainer_hidden(one);
+        for (size_t i = 0; i < RUNS * states; i++)
+            assert_true(fabsf(hidden[i] - wanted[i % states]) < 1e-5f);
+    }
+    assert_int_equal(dm_batch_trainer_hidden(many, 2, hidden, NULL), DM_EINVAL);
+    dm_batch_trainer_destroy(many);
+    dm_trainer_destroy(one);
+    dm_dynamics_destroy(model);
+    dm_dynamics_destroy(twin);
+    free(features);
+    free(hidden);
+}
+
 void bptt_check_learning(dm_device *device)
 {
     enum { CURVES = 8, LENGTH = 12, GIVEN = 8, ROUNDS = 150 };

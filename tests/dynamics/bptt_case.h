@@ -12,6 +12,8 @@ void bptt_check_sequences(dm_device *device, dm_dynamics_config config, uint32_t
 void bptt_check_cell(dm_device *device, dm_dynamics_config config, uint32_t batch);
 /* Updates against dm_trainer's, with both optimisers and with clipping; the same bits again. */
 void bptt_check_updates(dm_device *device, dm_dynamics_config config);
+/* Two runs followed step by step, as dm_trainer_observe follows one. */
+void bptt_check_online(dm_device *device);
 /* A batch of curves is learnt. */
 void bptt_check_learning(dm_device *device);
 

@@ -119,6 +119,14 @@ static void updates_are_those_of_one_sequence(void **state)
     dm_device_close(device);
 }
 
+static void runs_are_followed(void **state)
+{
+    (void)state;
+    dm_device *device = open_cpu();
+    bptt_check_online(device);
+    dm_device_close(device);
+}
+
 static void a_batch_of_curves_is_learnt(void **state)
 {
     (void)state;
@@ -156,4 +164,5 @@ static void wrong_calls_are_refused(void **state)
 
 DM_TESTS("dynamics/device-train", DM_TEST(products_of_all_shapes), DM_TEST(gradients_of_sequences),
          DM_TEST(gradients_of_the_cell), DM_TEST(updates_are_those_of_one_sequence),
-         DM_TEST(a_batch_of_curves_is_learnt), DM_TEST(wrong_calls_are_refused))
+         DM_TEST(runs_are_followed), DM_TEST(a_batch_of_curves_is_learnt),
+         DM_TEST(wrong_calls_are_refused))

@@ -184,6 +184,7 @@ static void updates_on_the_gpu(void **state)
     dm_test_gpu();
     bptt_check_updates(dm_test_gpu_device, (dm_dynamics_config){2, 24, 6, 10, FIRST, false});
     bptt_check_updates(dm_test_gpu_device, (dm_dynamics_config){2, 70, 30, 10, LAST, true});
+    bptt_check_online(dm_test_gpu_device);
 }
 
 DM_TESTS("gpu/dynamics", DM_TEST(rollouts_on_every_road), DM_TEST(wide_hidden_states),
