@@ -16,8 +16,9 @@
  *
  * Backward: give the arrays that take part a `grad` of the same shape, set those of the outputs to
  * the gradient of your loss, those of the inputs to zero, and launch DM_KERNEL_BACKWARD with the
- * same arguments and the arrays as the forward pass left them. Gradients are added to what is
- * there; the slots that the kernel had stored to become zero.
+ * same arguments and the arrays as the forward pass left them (or, with `from_inputs`, as they were
+ * before it). Gradients are added to what is there; the slots that the kernel had stored to become
+ * zero.
  *
  * Ownership: what `create` gives is the caller's to destroy. Kernels belong to their file and texts
  * to their kernel. A program keeps its device alive, and needs its file no more once it exists, nor
@@ -42,6 +43,8 @@ typedef enum dm_kernel_pass { DM_KERNEL_FORWARD, DM_KERNEL_BACKWARD } dm_kernel_
 typedef struct dm_kernel_options {
     bool no_backward; /* the forward pass only */
     bool warp_compat; /* gradients as Warp's where they differ */
+    bool from_inputs; /* the backward pass is launched with the arrays as they were before the
+                         forward pass, not as it left them: x[i] = x[i] * x[i] */
     bool lines;       /* comments with the source's lines in the text */
     bool imports;    /* functions of modules that are files beside `name`, a path; else not known */
     bool all_double; /* float16 and float32 become float64, for checks */

@@ -20,7 +20,7 @@ typedef struct kernel_options {
     int device;
     int emit;
     const char *arch;
-    bool no_backward, warp_compat, lines, json;
+    bool no_backward, warp_compat, from_inputs, lines, json;
     dm_strings defines, args, grads;
     const char *out, *dim;
     int64_t seed, size;
@@ -38,6 +38,8 @@ static const dm_option rows[] = {
     DM_OPTION_FLAG(kernel_options, no_backward, "no-backward", "the forward pass only"),
     DM_OPTION_FLAG(kernel_options, warp_compat, "warp-compat",
                    "gradients as Warp's where they differ"),
+    DM_OPTION_FLAG(kernel_options, from_inputs, "from-inputs",
+                   "the backward pass gets the arrays as they were before the kernel"),
     DM_OPTION_FLAG(kernel_options, lines, "lines", "compile: comments with the source's lines"),
     DM_OPTION_STRINGS(kernel_options, defines, "define", "NAME=VALUE",
                       "the value of a captured name; repeatable"),
@@ -107,6 +109,7 @@ static dm_status open_session(session *s, const kernel_options *o, const char *p
 {
     dm_compile_options options = {.no_backward = o->no_backward, .lines = o->lines};
     options.module.warp_compat = o->warp_compat;
+    options.module.from_inputs = o->from_inputs;
     options.module.imports = true;
     memset(s, 0, sizeof *s);
     dm_status status = dm_file_read(path, DM_LANG_SOURCE_MAX, &s->text, &s->size, err);
@@ -349,7 +352,9 @@ static dm_status run_program(const kernel_options *o, const char *path, dm_error
                          .args = &o->args,
                          .grads = &o->grads,
                          .out = o->out,
-                         .defines = defines};
+                         .defines = defines,
+                         .warp_compat = o->warp_compat,
+                         .from_inputs = o->from_inputs};
     status = dm_cli_kernel_run(&run, err);
     free(defines);
     free(text);
@@ -372,7 +377,9 @@ static dm_status run_check(const kernel_options *o, const char *path, bool *nega
                                .extent = (int)o->size,
                                .json = o->json,
                                .need_gpu = o->device != DEVICE_CPU,
-                               .defines = defines};
+                               .defines = defines,
+                               .warp_compat = o->warp_compat,
+                               .from_inputs = o->from_inputs};
     status = dm_cli_kernel_check(&run, negative, err);
     free(defines);
     free(text);

@@ -20,6 +20,7 @@
 typedef struct array {
     const dm_kernel_param *param;
     dm_npy npy, grad;
+    void *after; /* from_inputs: what the forward pass left */
     bool has_grad;
     dm_device_buffer *data_buffer, *grad_buffer;
 } array;
@@ -41,6 +42,7 @@ static void close_runner(runner *r)
     for (int i = 0; i < r->array_count; i++) {
         dm_npy_deinit(&r->arrays[i].npy);
         dm_npy_deinit(&r->arrays[i].grad);
+        free(r->arrays[i].after);
         dm_device_buffer_destroy(r->arrays[i].data_buffer);
         dm_device_buffer_destroy(r->arrays[i].grad_buffer);
     }
@@ -287,7 +289,9 @@ static dm_status fetch_results(runner *r, dm_error *err)
     dm_status status = r->run->out == NULL ? DM_OK : dm_dir_create(r->run->out, err);
     for (int i = 0; i < r->array_count && status == DM_OK; i++) {
         array *a = &r->arrays[i];
-        if (a->npy.bytes > 0)
+        if (a->after != NULL)
+            memcpy(a->npy.data, a->after, a->npy.bytes);
+        else if (a->npy.bytes > 0)
             status = dm_stream_download(stream, a->data_buffer, 0, a->npy.data, a->npy.bytes, err);
         if (status == DM_OK && a->has_grad && a->npy.bytes > 0)
             status = dm_stream_download(stream, a->grad_buffer, 0, a->grad.data, a->npy.bytes, err);
@@ -299,6 +303,26 @@ static dm_status fetch_results(runner *r, dm_error *err)
         status = save(r, a->param->name, "", &a->npy, err);
         if (status == DM_OK && a->has_grad)
             status = save(r, a->param->name, ".grad", &a->grad, err);
+    }
+    return status;
+}
+
+/* Keep what the forward pass left and give the arrays their contents of before again. */
+static dm_status restore_inputs(runner *r, dm_stream *stream, dm_error *err)
+{
+    dm_status status = DM_OK;
+    for (int i = 0; i < r->array_count && status == DM_OK; i++) {
+        array *a = &r->arrays[i];
+        if (a->npy.bytes == 0)
+            continue;
+        a->after = malloc(a->npy.bytes);
+        if (a->after == NULL)
+            return dm_fail(err, DM_ENOMEM, "out of memory");
+        status = dm_stream_download(stream, a->data_buffer, 0, a->after, a->npy.bytes, err);
+        if (status == DM_OK)
+            status = dm_stream_synchronize(stream, err);
+        if (status == DM_OK)
+            status = dm_stream_upload(stream, a->data_buffer, 0, a->npy.data, a->npy.bytes, err);
     }
     return status;
 }
@@ -319,7 +343,10 @@ static dm_status run_all(runner *r, dm_error *err)
 {
     int64_t sizes[4];
     int dim[4], ndim;
-    dm_kernel_options options = {.imports = true, .defines = r->run->defines};
+    dm_kernel_options options = {.imports = true,
+                                 .warp_compat = r->run->warp_compat,
+                                 .from_inputs = r->run->from_inputs,
+                                 .defines = r->run->defines};
     dm_status status = parse_ints(r->run->dim, ",x", sizes, 4, &ndim, err);
     if (status == DM_OK)
         status = dm_kernel_file_create(r->run->file, r->run->text, r->run->size, &options, &r->file,
@@ -343,6 +370,8 @@ static dm_status run_all(runner *r, dm_error *err)
     dm_stream *stream = r->device == NULL ? NULL : dm_device_stream(r->device);
     if (status == DM_OK)
         status = dm_kernel_launch(r->program, stream, DM_KERNEL_FORWARD, dim, ndim, r->args, err);
+    if (status == DM_OK && r->backward && r->run->from_inputs)
+        status = restore_inputs(r, stream, err);
     if (status == DM_OK && r->backward)
         status = dm_kernel_launch(r->program, stream, DM_KERNEL_BACKWARD, dim, ndim, r->args, err);
     return status == DM_OK ? fetch_results(r, err) : status;
@@ -418,6 +447,8 @@ static void check_one(const dm_kernel_check_run *run, dm_kernel *kernel, dm_devi
                                 .size = run->extent,
                                 .other = gpu,
                                 .imports = true,
+                                .warp_compat = run->warp_compat,
+                                .from_inputs = run->from_inputs,
                                 .defines = run->defines};
     memset(result, 0, sizeof *result);
     problem[0] = '\0';
@@ -446,7 +477,10 @@ static void check_one(const dm_kernel_check_run *run, dm_kernel *kernel, dm_devi
 
 dm_status dm_cli_kernel_check(const dm_kernel_check_run *run, bool *failed, dm_error *err)
 {
-    dm_kernel_options options = {.imports = true, .defines = run->defines};
+    dm_kernel_options options = {.imports = true,
+                                 .warp_compat = run->warp_compat,
+                                 .from_inputs = run->from_inputs,
+                                 .defines = run->defines};
     dm_kernel_file *file;
     dm_device *gpu = NULL;
     dm_buffer out = DM_BUFFER_EMPTY;

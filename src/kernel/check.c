@@ -259,6 +259,10 @@ static dm_status run(checker *c, dm_device *device, const dm_kernel_program *pro
     for (int i = 0; i < c->cell_count && status == DM_OK; i++)
         status = dm_stream_download(stream, c->cells[i].data_buffer, 0, c->cells[i].after,
                                     c->cells[i].bytes + 2 * GUARD, err);
+    for (int i = 0; backward && c->options->from_inputs && i < c->cell_count && status == DM_OK;
+         i++)
+        status = dm_stream_upload(stream, c->cells[i].data_buffer, 0, c->cells[i].before,
+                                  c->cells[i].bytes + 2 * GUARD, err);
     if (backward && status == DM_OK)
         status = dm_kernel_launch(program, stream, DM_KERNEL_BACKWARD, dim, ndim, args, err);
     for (int i = 0; backward && i < c->cell_count && status == DM_OK; i++)
@@ -408,8 +412,11 @@ static dm_status open_side(side *s, dm_device *device, const char *name, const c
                            size_t size, const char *kernel, bool all_double,
                            const dm_check_options *options, dm_error *err)
 {
-    dm_kernel_options compile = {
-        .all_double = all_double, .imports = options->imports, .defines = options->defines};
+    dm_kernel_options compile = {.all_double = all_double,
+                                 .imports = options->imports,
+                                 .warp_compat = options->warp_compat,
+                                 .from_inputs = options->from_inputs,
+                                 .defines = options->defines};
     memset(s, 0, sizeof *s);
     s->c.options = options;
     s->c.size = options->size > 0 ? options->size : 6;

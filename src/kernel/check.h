@@ -29,7 +29,7 @@ typedef struct dm_check_options {
     dm_device *device; /* where gradients are checked; NULL: the CPU */
     dm_device *other;  /* compare the CPU with this one too; may be NULL */
     const char *const *defines;
-    bool imports; /* as in dm_kernel_options */
+    bool imports, warp_compat, from_inputs; /* as in dm_kernel_options */
 } dm_check_options;
 
 typedef struct dm_check_result {

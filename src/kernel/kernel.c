@@ -108,6 +108,7 @@ dm_status dm_kernel_file_create(const char *name, const char *text, size_t size,
                                   .lines = options->lines,
                                   .all_double = options->all_double};
     compile.module.warp_compat = options->warp_compat;
+    compile.module.from_inputs = options->from_inputs;
     compile.module.imports = options->imports;
     compile.module.defines = file->defines;
     compile.module.define_count = file->define_count;

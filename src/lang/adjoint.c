@@ -18,9 +18,9 @@
  * whatever the number of rounds n; the time is n + n * n / (2 K) rounds of replay. K is chosen so
  * that the tape has at most TAPE_BYTES.
  *
- * What cannot be computed again (the old value that an atomic returned) leaves the kernel without a
- * backward pass, and `no_backward` says why; a load that is needed from an array that the kernel
- * also writes gives a warning, since it reads what is there afterwards. */
+ * What cannot be computed again leaves the kernel without a backward pass, and `no_backward` says
+ * why: the old value that an atomic returned, and what was read from an array where the kernel has
+ * written since (hazard.c); with the option from_inputs, what it had written before. */
 #include "lang/builtins.h"
 #include "lang/lower.h"
 
@@ -60,12 +60,15 @@ typedef struct adjoint {
     dm_pos failure_pos;
     alias *alias;
     int alias_count, alias_capacity;
-    bool *written;                             /* value of f: an array that is written */
+    const char *failure_hint;
+    const bool *active;                        /* value of f: see activity.c */
+    const dm_val *known;                       /* value of f: see hazard.c; NULL: none */
     const char *ret_name, *g_name, *temporary; /* "ret", "g" and "t", interned */
 } adjoint;
 
 static void reverse_block(adjoint *a, scope *s);
 static dm_val use(adjoint *a, dm_val v);
+static void check_replayed(adjoint *a, const dm_ir_op *op);
 
 /* ---- Values and adjoints ---- */
 
@@ -74,15 +77,38 @@ static const dm_type *type_of(const adjoint *a, dm_val v)
     return a->f->values[v].type;
 }
 
-static bool carries(const adjoint *a, dm_val v)
+static bool holds_floats(const adjoint *a, dm_val v)
 {
     const dm_type *type = type_of(a, v);
     return type->floats && (type->kind != DM_TYPE_ARRAY || type->fixed);
 }
 
+/* Does the value have an adjoint that matters? */
+static bool carries(const adjoint *a, dm_val v)
+{
+    return a->active[v] && holds_floats(a, v);
+}
+
+/* Would the operation read something else when it is done again? */
+static bool is_stale(const adjoint *a, const dm_ir_op *op)
+{
+    dm_hazard wrong = a->module->options.from_inputs ? DM_HAZARD_EARLIER : DM_HAZARD_LATER;
+    return a->known != NULL && (op->hazard & wrong) != 0;
+}
+
+/* The value that stands for a load which cannot be done again; NONE: it can, or none is known. */
+static dm_val known_value(const adjoint *a, dm_val v)
+{
+    const dm_ir_op *def = a->f->values[v].def;
+    bool load = def != NULL && def->kind == DM_IR_LOAD && is_stale(a, def);
+    return load && !a->module->options.warp_compat ? a->known[v] : DM_VAL_NONE;
+}
+
 /* The replayed value; its operation is placed later, by replay_block. */
 static dm_val use(adjoint *a, dm_val v)
 {
+    for (dm_val known = v; known != DM_VAL_NONE; known = known_value(a, v))
+        v = known;
     const dm_ir_op *c = dm_ir_const(a->f, v);
     if (c != NULL) { /* has no place: it is printed where it is used */
         const dm_type *type = type_of(a, v);
@@ -240,7 +266,7 @@ static void reverse_insert(adjoint *a, const dm_ir_op *op)
 static void reverse_setfield(adjoint *a, const dm_ir_op *op)
 {
     dm_val g = get(a, op->result);
-    if (!carries(a, op->args[1])) {
+    if (!holds_floats(a, op->args[1])) {
         add(a, op->args[0], g);
         return;
     }
@@ -302,6 +328,8 @@ static dm_val component_grad(adjoint *a, dm_ir_kind kind, const dm_ir_op *op, in
 static void reverse_extreme(adjoint *a, const dm_ir_op *op, const dm_type *type, int count)
 {
     dm_val source = op->args[op->arg_count - 1];
+    if (a->module->options.from_inputs)
+        fail(a, op, "it needs the minimum or maximum that the kernel left");
     dm_val now = memory_op(a, DM_IR_LOAD, op, count, DM_VAL_NONE, type)->result;
     const dm_type *part = dm_type_scalar(a->lang, (dm_scalar)type->scalar);
     bool whole = dm_type_is_scalar(type);
@@ -381,14 +409,15 @@ static void reverse_invoke(adjoint *a, const dm_ir_op *op)
             fail(a, op, op->callee->no_backward);
         return;
     }
+    check_replayed(a, op);
     for (int i = 0; i < op->arg_count; i++)
         args[count++] = use(a, op->args[i]);
     for (int i = 0; i < op->arg_count; i++)
-        if (carries(a, op->args[i])) {
+        if (holds_floats(a, op->args[i])) { /* all that the function asks for */
             args[count++] = slot_of(a, op->args[i]);
-            a->touched[op->args[i]] = true;
+            a->touched[op->args[i]] |= carries(a, op->args[i]);
         }
-    if (op->result_count > 0 && carries(a, op->result))
+    if (op->result_count > 0 && holds_floats(a, op->result))
         args[count++] = wanted ? get(a, op->result) : dm_ir_zero(&a->b, type_of(a, op->result));
     dm_ir_op *made = dm_ir_op_new(&a->b, DM_IR_REVERSE, args, count, NULL);
     made->callee = backward;
@@ -396,36 +425,58 @@ static void reverse_invoke(adjoint *a, const dm_ir_op *op)
 
 /* ---- Replay ---- */
 
-/* The array that a view, slice or field leads to. */
-static dm_val root_of(const dm_ir_function *f, dm_val v)
+/* The name of the array that an operation reads. */
+static const char *array_name(const adjoint *a, const dm_ir_op *op)
 {
-    for (const dm_ir_op *def = f->values[v].def; def != NULL; def = f->values[v].def) {
-        if (def->kind != DM_IR_VIEW && def->kind != DM_IR_SLICE)
-            break;
-        v = def->args[0];
+    const dm_ir_function *f = a->f;
+    for (int i = 0; i < op->arg_count; i++) {
+        dm_val v = op->args[i];
+        if (f->values[v].type->kind != DM_TYPE_ARRAY)
+            continue;
+        while (f->values[v].name == NULL && f->values[v].def != NULL &&
+               f->values[v].def->arg_count > 0)
+            v = f->values[v].def->args[0];
+        if (f->values[v].name != NULL)
+            return f->values[v].name;
     }
-    return v;
+    return "an array";
 }
 
+/* What must not be computed again: the value that an atomic returned, and what is read from memory
+ * that holds something else by then. */
 static void check_replayed(adjoint *a, const dm_ir_op *op)
 {
-    if (op->kind == DM_IR_ATOMIC && !a->module->options.warp_compat)
+    if (a->module->options.warp_compat)
+        return;
+    if (op->kind == DM_IR_ATOMIC)
         fail(a, op,
              "the backward pass needs the value that an atomic returned, which cannot be "
              "computed again");
-    if (op->kind != DM_IR_LOAD)
+    if (!is_stale(a, op) || a->failure != NULL)
         return;
-    dm_val root = root_of(a->f, op->args[0]);
-    if (a->written[root] && !a->module->options.warp_compat)
-        dm_lang_warning(a->lang, op->pos, op->pos,
-                        "keep what is read and what is written in two arrays",
-                        "the backward pass reads this again, after the kernel has written to '%s'",
-                        a->f->values[root].name == NULL ? "the array" : a->f->values[root].name);
+    fail(a, op,
+         dm_lang_format(a->lang,
+                        a->module->options.from_inputs
+                            ? "it needs what '%s' held after the kernel had written to it"
+                            : "it needs what '%s' held before the kernel wrote to it",
+                        array_name(a, op)));
+    a->failure_hint = a->module->options.from_inputs
+                          ? "keep what is read and what is written in two arrays"
+                          : "keep what is read and what is written in two arrays, or launch the "
+                            "backward pass with the arrays as they were: --from-inputs";
 }
 
 static bool needs_replay(const adjoint *a, const dm_ir_op *op)
 {
     return op->callee->has_effects || dm_lower_find_custom(a->module, op->callee, true) != NULL;
+}
+
+static dm_ir_function *replayed(adjoint *a, const dm_ir_op *op)
+{
+    dm_ir_function *made = dm_adjoint_replay(a->module, op->callee);
+    if (made->no_replay != NULL)
+        fail(a, op, made->no_replay);
+    return made;
 }
 
 static void set_inside(adjoint *a, dm_val v, dm_val copy)
@@ -459,6 +510,11 @@ static dm_ir_block *copy_block(adjoint *a, const dm_ir_block *block)
             continue;
         if (op->kind == DM_IR_INVOKE && op->result_count == 0)
             continue;
+        dm_val known = op->result_count == 1 ? known_value(a, op->result) : DM_VAL_NONE;
+        if (known != DM_VAL_NONE) {
+            set_inside(a, op->result, inside[known] != DM_VAL_NONE ? inside[known] : use(a, known));
+            continue;
+        }
         check_replayed(a, op);
         dm_ir_op *copy = dm_lang_alloc(a->lang, sizeof *copy);
         *copy = *op;
@@ -478,7 +534,7 @@ static dm_ir_block *copy_block(adjoint *a, const dm_ir_block *block)
                 copy->result = v;
         }
         if (op->kind == DM_IR_INVOKE && needs_replay(a, op))
-            copy->callee = dm_adjoint_replay(a->module, op->callee);
+            copy->callee = replayed(a, op);
         if (op->kind == DM_IR_ATOMIC) { /* its value is not to be had: zero */
             copy->kind = DM_IR_ZERO;
             copy->arg_count = 0;
@@ -505,7 +561,7 @@ static void replay_op(adjoint *a, dm_ir_block *out, const dm_ir_op *op)
                 copy->blocks[k] = copy_block(a, op->blocks[k]);
     }
     if (op->kind == DM_IR_INVOKE && needs_replay(a, op))
-        copy->callee = dm_adjoint_replay(a->module, op->callee);
+        copy->callee = replayed(a, op);
     if (op->kind == DM_IR_ATOMIC) {
         copy->kind = DM_IR_ZERO;
         copy->arg_count = 0;
@@ -701,6 +757,10 @@ static void mark_origin(adjoint *a, loop *l, dm_val v)
     const dm_ir_op *def = a->f->values[v].def;
     if (def == NULL || a->home[v] == NULL || a->home[v]->source != l->body)
         return; /* from outside */
+    if (known_value(a, v) != DM_VAL_NONE) {
+        mark_origin(a, l, known_value(a, v));
+        return;
+    }
     for (int i = 0; i < def->arg_count; i++)
         mark_origin(a, l, def->args[i]);
     for (int k = 0; k < 2; k++)
@@ -714,6 +774,8 @@ static void mark_inner(adjoint *a, loop *l, const dm_ir_block *block)
         const dm_ir_op *op = block->ops[i];
         for (int n = 0; n < op->arg_count; n++)
             mark_origin(a, l, op->args[n]);
+        if (op->result_count == 1 && known_value(a, op->result) != DM_VAL_NONE)
+            mark_origin(a, l, known_value(a, op->result));
         for (int b = 0; b < 2; b++)
             if (op->blocks[b] != NULL)
                 mark_inner(a, l, op->blocks[b]);
@@ -1164,18 +1226,6 @@ static void reverse_block(adjoint *a, scope *s)
 
 /* ---- Functions ---- */
 
-static void find_written(adjoint *a, const dm_ir_block *block)
-{
-    for (int i = 0; i < block->count; i++) {
-        const dm_ir_op *op = block->ops[i];
-        if (op->kind == DM_IR_STORE || op->kind == DM_IR_ATOMIC)
-            a->written[root_of(a->f, op->args[0])] = true;
-        for (int k = 0; k < 2; k++)
-            if (op->blocks[k] != NULL)
-                find_written(a, op->blocks[k]);
-    }
-}
-
 static dm_val resolve(const dm_val *moved, dm_val v)
 {
     while (v != DM_VAL_NONE && moved[v] != v)
@@ -1227,7 +1277,6 @@ static adjoint start(dm_module_unit *module, const dm_ir_function *f, dm_ir_func
     a.slot = per_value(&a, sizeof *a.slot);
     a.touched = per_value(&a, sizeof *a.touched);
     a.home = per_value(&a, sizeof(void *));
-    a.written = per_value(&a, sizeof *a.written);
     a.inside = per_value(&a, sizeof *a.inside);
     a.seen = per_value(&a, sizeof *a.seen);
     for (int i = 0; i < f->value_count; i++)
@@ -1284,7 +1333,8 @@ dm_ir_function *dm_adjoint(dm_module_unit *module, dm_ir_function *f)
     made->forward = f;
     made->base_name = dm_lang_adjoint_name(lang, f->base_name);
     adjoint a = start(module, plain, made);
-    find_written(&a, plain->body);
+    a.known = dm_ir_find_hazards(lang, plain);
+    a.active = dm_ir_find_active(lang, plain);
     dm_val given = make_params(&a, made);
     const dm_custom *custom = dm_lower_find_custom(module, f, false);
     if (custom != NULL) {
@@ -1314,8 +1364,9 @@ dm_ir_function *dm_adjoint(dm_module_unit *module, dm_ir_function *f)
     if (a.failure != NULL) {
         f->no_backward = a.failure;
         dm_lang_warning(lang, a.failure_pos, a.failure_pos,
-                        "--no-backward is for kernels that need none", "no backward pass: %s",
-                        a.failure);
+                        a.failure_hint != NULL ? a.failure_hint
+                                               : "--no-backward is for kernels that need none",
+                        "no backward pass: %s", a.failure);
         return NULL;
     }
     if (lang->error_count != errors) {
@@ -1349,6 +1400,7 @@ dm_ir_function *dm_adjoint_replay(dm_module_unit *module, dm_ir_function *f)
     made->result = f->result;
     made->base_name = dm_lang_intern_text(lang, dm_lang_format(lang, "%s_replay", f->base_name));
     adjoint a = start(module, f, made);
+    a.known = dm_ir_find_hazards(lang, f);
     f->replay = made;
     for (int i = 0; i < f->body->param_count; i++) {
         dm_val v = f->body->params[i];
@@ -1358,5 +1410,6 @@ dm_ir_function *dm_adjoint_replay(dm_module_unit *module, dm_ir_function *f)
         copy_block(&a, &(dm_ir_block){.ops = f->body->ops, .count = f->body->count});
     append_all(&a, made->body, copy);
     dm_ir_dce(made);
+    made->no_replay = a.failure;
     return made;
 }

@@ -55,10 +55,13 @@ typedef struct dm_ir_path {
     const dm_type *type;       /* of what is reached */
 } dm_ir_path;
 
+typedef enum dm_hazard { DM_HAZARD_LATER = 1, DM_HAZARD_EARLIER = 2 } dm_hazard;
+
 struct dm_ir_op {
     uint8_t kind;
     bool is_literal; /* CONST: written as a literal, which may become a component of any type */
     bool no_break;   /* FOR, WHILE: neither BREAK nor RETURN inside */
+    uint8_t hazard;  /* reads: what is read is also written, dm_hazard; set by hazard.c */
     bool stays;      /* must stay even when its results are not used; set by dm_ir_dce */
     int arg_count, result_count;
     int inside; /* operations in its blocks; set by print_plan.c */
@@ -118,6 +121,8 @@ struct dm_ir_function {
     dm_ir_function *forward;  /* of a backward one */
     bool backward_busy, backward_failed;
     const char *no_backward; /* KERNEL: why there is none */
+    const char *no_replay;   /* why its value cannot be computed again */
+    uint8_t *array_use;      /* per parameter: what is done with its arrays, see hazard.c */
     int order;               /* callees come before callers */
     /* sema */
     const struct dm_function_decl *decl;
@@ -192,6 +197,13 @@ void dm_ir_clone_op(dm_ir_builder *b, const dm_ir_function *source, const dm_ir_
  * function in one RETURN; for adjoint.c. Loops that had a break keep a carried flag. The function
  * itself when it has none of them. */
 const dm_ir_function *dm_ir_without_exits(dm_lang *lang, const dm_ir_function *f);
+
+/* Per value: can a gradient flow through it (activity.c)? */
+bool *dm_ir_find_active(dm_lang *lang, const dm_ir_function *f);
+
+/* Mark the reads of arrays that are written as well (hazard.c). Gives for each value of a load the
+ * stored value that it is known to be, NONE where it is not; NULL: nothing was marked. */
+dm_val *dm_ir_find_hazards(dm_lang *lang, const dm_ir_function *f);
 
 /* The listing that `--emit ir` shows. */
 void dm_ir_print(const dm_ir_function *f, dm_buffer *out);

@@ -12,6 +12,8 @@
  *   ir.h        the IR: SSA values, structured control flow; ops.def has one row per operation
  *   builtins.h  how a builtin is a row: signature, C text, adjoint; builtins.def are the rows
  *   library/    builtins written in the dialect itself; their gradients are derived like anyone's
+ *   activity.c  which values a gradient can flow through
+ *   hazard.c    which reads the backward pass cannot repeat
  *   exits.c     break, continue and return become plain data flow (before adjoint.c)
  *   compile.c   the list of passes: start reading there
  *

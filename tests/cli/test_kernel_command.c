@@ -2,10 +2,12 @@
 /* `dotmatrix kernel`: what it writes, and what it says of bad input. */
 #include "base/file.h"
 #include "cli/command.h"
+#include "kernel/npy.h"
 #include "tests/support/command.h"
 #include "tests/support/test.h"
 #include "tests/support/tmpdir.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,5 +77,38 @@ static void bad_files_get_a_reason(void **state)
     dm_test_result_free(&r);
 }
 
-DM_TESTS("cli/kernel", DM_TEST_IN_DIR(compiles_to_a_file), DM_TEST_IN_DIR(checks_gradients),
-         DM_TEST_IN_DIR(bad_files_get_a_reason));
+/* x[i] = x[i] * x[i]: the backward pass gets the numbers of before, the result is the square. */
+static void run_from_inputs(void **state)
+{
+    static const char text[] = "import warp as wp\n\n\n@wp.kernel\n"
+                               "def square(x: wp.array(dtype=float)):\n"
+                               "    i = wp.tid()\n"
+                               "    x[i] = x[i] * x[i]\n";
+    char source[DM_PATH_MAX], path[DM_PATH_MAX], arg[DM_PATH_MAX + 8];
+    float numbers[3] = {1.0f, 2.0f, -3.0f};
+    dm_npy in = {.scalar = DM_KERNEL_FLOAT32,
+                 .ndim = 1,
+                 .shape = {3},
+                 .count = 3,
+                 .bytes = sizeof numbers,
+                 .data = numbers};
+    assert_ok(dm_path_join(source, dm_test_dir(state), "square.py", err));
+    assert_ok(dm_file_write(source, text, sizeof text - 1, err));
+    assert_ok(dm_path_join(path, dm_test_dir(state), "x.npy", err));
+    assert_ok(dm_npy_write(path, &in, err));
+    snprintf(arg, sizeof arg, "x=%s", path);
+    dm_test_result r;
+    dm_test_dotmatrix(&r, "kernel", "run", source, "--dim", "3", "--arg", arg, "--grad", "x=ones",
+                      "--from-inputs");
+    dm_test_expect_exit(&r, 0);
+    assert_non_null(strstr(r.out, "1 to 9, sum 14"));
+    assert_non_null(strstr(r.out, "-6 to 4, sum 0"));
+    dm_test_result_free(&r);
+    dm_test_dotmatrix(&r, "kernel", "run", source, "--dim", "3", "--arg", arg, "--grad", "x=ones");
+    assert_true(r.exit_code != 0);
+    assert_non_null(strstr(r.err, "no backward pass"));
+    dm_test_result_free(&r);
+}
+
+DM_TESTS("cli/kernel", DM_TEST_IN_DIR(run_from_inputs), DM_TEST_IN_DIR(compiles_to_a_file),
+         DM_TEST_IN_DIR(checks_gradients), DM_TEST_IN_DIR(bad_files_get_a_reason));
