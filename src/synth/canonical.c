@@ -110,7 +110,8 @@ static void walk_name(walk *w)
         *w->to++ = '#';
         return;
     }
-    int number = builtin || is_kept(start, length) ? -1 : number_of(w, start, length, hash);
+    bool kept = is_kept(start, length) && (length > 1 || ends_with(w, ".", 1)); /* v.x, not x */
+    int number = builtin || kept ? -1 : number_of(w, start, length, hash);
     if (number >= 0) { /* a sign that no text has, then two that make the number */
         *w->to++ = '$';
         *w->to++ = (char)(0x40 + number / 64);

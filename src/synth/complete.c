@@ -144,6 +144,20 @@ static int covering(dm_gen *g, dm_gen_masks missing, dm_gen_type type)
     return adds(g, made, missing) ? made : -1;
 }
 
+/* A term that takes nothing away from `node`: scaled, where the same is subtracted there. */
+static int as_new_term(dm_gen *g, int node, int term)
+{
+    dm_gen_masks a = dm_gen_at(g, node)->masks, b = dm_gen_at(g, term)->masks;
+    dm_gen_type type = dm_gen_type_at(g, term);
+    if (((a.plus & b.minus) | (a.minus & b.plus)) == 0)
+        return term;
+    bool real = dm_gen_kind_is_float(dm_gen_kind(type));
+    int by = dm_gen_constant(g, dm_gen_kind(type),
+                             real ? (float)dm_gen_between(g, 12, 25) / 10
+                                  : (float)dm_gen_between(g, 2, 5));
+    return dm_gen_binary(g, DM_GEN_OP_MUL, type, term, by);
+}
+
 int dm_gen_complete(dm_gen *g, int node)
 {
     dm_gen_type type = dm_gen_type_at(g, node);
@@ -152,7 +166,8 @@ int dm_gen_complete(dm_gen *g, int node)
         dm_gen_masks has = dm_gen_at(g, node)->masks;
         has.depends |= given_up;
         has.live |= given_up;
-        dm_gen_masks missing = {g->frame->inputs & ~has.depends, gradient_inputs(g) & ~has.live};
+        dm_gen_masks missing = {.depends = g->frame->inputs & ~has.depends,
+                                .live = gradient_inputs(g) & ~has.live};
         if (!dm_gen_kind_is_float(dm_gen_kind(type)))
             missing.live = 0;
         if ((missing.depends | missing.live) == 0)
@@ -166,7 +181,7 @@ int dm_gen_complete(dm_gen *g, int node)
         if (!adds(g, made, missing))
             given_up |= wanted & (~wanted + 1);
         else
-            node = dm_gen_binary(g, DM_GEN_OP_ADD, type, node, made);
+            node = dm_gen_binary(g, DM_GEN_OP_ADD, type, node, as_new_term(g, node, made));
     }
     return node;
 }

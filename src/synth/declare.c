@@ -77,7 +77,7 @@ void dm_gen_declare_function(dm_gen *g)
                       : i == 0  ? f.result
                                 : dm_gen_some_type(g);
         names[i] = dm_gen_fresh(g, DM_GEN_ROLE_ARGUMENT);
-        dm_gen_masks masks = {1u << i, 1u << i};
+        dm_gen_masks masks = {1u << i, 1u << i, 1u << i, 0};
         dm_gen_new_fixed(frame, names[i], f.params[i], argument_span, masks);
         if (is_struct)
             add_fields(g, frame, names[i], argument_span, masks);
@@ -152,7 +152,7 @@ static const char *make_instance(dm_gen *g, bool complete, dm_gen_masks *masks)
     dm_gen_puts(g, s->name);
     dm_gen_puts(g, "()\n");
     dm_gen_node made[DM_GEN_FIELDS_MAX];
-    *masks = (dm_gen_masks){0, 0};
+    *masks = DM_GEN_NOTHING;
     for (int i = 0; i < s->count; i++) {
         int node = dm_gen_value(g, s->types[i], dm_gen_between(g, 2, 4));
         if (complete && i == s->count - 1)
@@ -173,10 +173,12 @@ static const char *make_instance(dm_gen *g, bool complete, dm_gen_masks *masks)
     }
     dm_gen_type type = dm_gen_type_of(DM_GEN_STRUCT, g->scalar);
     dm_gen_new_variable(g, name, type, argument_span, *masks)->fixed = true;
-    for (int i = 0; i < s->count && !complete; i++)
-        dm_gen_new_variable(g, dm_gen_join(g, name, ".", s->fields[i]), s->types[i], made[i].span,
-                            made[i].masks)
-            ->fixed = true;
+    for (int i = 0; i < s->count && !complete; i++) {
+        const char *path = dm_gen_join(g, name, ".", s->fields[i]);
+        dm_gen_variable *v = dm_gen_new_variable(g, path, s->types[i], made[i].span, made[i].masks);
+        dm_gen_take(v, &made[i]);
+        v->fixed = true;
+    }
     return name;
 }
 
@@ -196,7 +198,7 @@ void dm_gen_use_struct(dm_gen *g)
     if (!array)
         g->array_count--;
     const char *name = g->params[param].name;
-    masks = (dm_gen_masks){1u << param, array && real ? 1u << param : 0};
+    masks = (dm_gen_masks){1u << param, array && real ? 1u << param : 0, 1u << param, 0};
     if (array) {
         const char *local = dm_gen_fresh(g, DM_GEN_ROLE_LOCAL);
         dm_gen_indent(g);

@@ -133,8 +133,7 @@ static void list_terms(dm_gen *g, int node, bool product, bool negative, terms *
     }
 }
 
-/* Does a term of `a` take one of `b` away, or a factor? */
-static bool cancels(dm_gen *g, dm_gen_op op, int a, int b)
+bool dm_gen_cancels(dm_gen *g, dm_gen_op op, int a, int b)
 {
     bool product = op == DM_GEN_OP_MUL || op == DM_GEN_OP_DIV;
     terms left = {.count = 0}, right = {.count = 0};
@@ -183,12 +182,12 @@ int dm_gen_combined(dm_gen *g, dm_gen_op op, int a, int b)
     dm_gen_type type = dm_gen_type_at(g, a);
     bool scalar = dm_gen_shape(type) == DM_GEN_SCALAR;
     bool product_like = op == DM_GEN_OP_MUL || op == DM_GEN_OP_DIV;
-    if (product_like && (!scalar || !cancels(g, op, a, b)))
+    if (product_like && (!scalar || !dm_gen_cancels(g, op, a, b)))
         return op == DM_GEN_OP_MUL ? dm_gen_product(g, type, a, b)
                                    : dm_gen_binary(g, op, type, a, dm_gen_divisor(g, b));
     if (product_like)
         return dm_gen_binary(g, DM_GEN_OP_ADD, type, a, b);
-    if (!cancels(g, op, a, b))
+    if (!dm_gen_cancels(g, op, a, b))
         return dm_gen_binary(g, op, type, a, b);
     if (scalar)
         return dm_gen_product(g, type, a, b);

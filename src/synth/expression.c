@@ -174,7 +174,8 @@ int dm_gen_selection(dm_gen *g, dm_gen_type type, int size)
     made = dm_gen_chance(g, 70) ? dm_gen_ternary(g, DM_GEN_OP_WHERE, type, condition, a, b)
                                 : dm_gen_ternary(g, DM_GEN_OP_TERNARY, type, a, condition, b);
     if (certain)
-        dm_gen_at(g, made)->masks = (dm_gen_masks){m.depends | n.depends, m.live | n.live};
+        dm_gen_at(g, made)->masks = (dm_gen_masks){m.depends | n.depends, m.live | n.live,
+                                                   m.plus | n.plus, m.minus | n.minus};
     return made;
 }
 

@@ -36,6 +36,8 @@ int dm_gen_divisor(dm_gen *g, int node);
 int dm_gen_capped(dm_gen *g, int node);
 bool dm_gen_same(dm_gen *g, int a, int b);
 int dm_gen_stripped(dm_gen *g, int node);
+/* Does a term of `a` take one of `b` away, or a factor? */
+bool dm_gen_cancels(dm_gen *g, dm_gen_op op, int a, int b);
 bool dm_gen_is_constant(dm_gen *g, int node);
 void dm_gen_operands(dm_gen *g, dm_gen_type a_type, dm_gen_type b_type, int size, int *a, int *b);
 int dm_gen_product(dm_gen *g, dm_gen_type type, int a, int b);

@@ -38,10 +38,13 @@ typedef struct dm_gen_span {
     float low, high;
 } dm_gen_span;
 
-/* Sets of inputs, a bit each. */
+/* Sets of inputs, a bit each: those it surely depends on, and has a gradient to; and those that are
+ * terms of it, added or taken away, which another term may cancel. */
 typedef struct dm_gen_masks {
     uint32_t depends, live;
+    uint32_t plus, minus;
 } dm_gen_masks;
+#define DM_GEN_NOTHING ((dm_gen_masks){0, 0, 0, 0})
 
 typedef struct dm_gen_node {
     uint8_t op; /* dm_gen_op */
@@ -332,6 +335,8 @@ void dm_gen_write_slot(dm_gen *g, int param);
 
 dm_gen_variable *dm_gen_new_variable(dm_gen *g, const char *name, dm_gen_type type,
                                      dm_gen_span span, dm_gen_masks masks);
+/* Everything that is known of a node is true of the variable now. */
+void dm_gen_take(dm_gen_variable *v, const dm_gen_node *n);
 /* A local with a value, written; its role follows from the type. */
 dm_gen_variable *dm_gen_assign(dm_gen *g, const char *name, int node);
 /* One statement that leaves at least one more local. */

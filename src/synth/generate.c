@@ -80,7 +80,7 @@ static void coordinates(dm_gen *g)
         dm_gen_puts(g, g->coordinates[d]);
         dm_gen_variable *v =
             dm_gen_new_fixed(&g->kernel, g->coordinates[d], int32,
-                             (dm_gen_span){0, DM_GEN_SIZE_MOST - 1}, (dm_gen_masks){0, 0});
+                             (dm_gen_span){0, DM_GEN_SIZE_MOST - 1}, DM_GEN_NOTHING);
         v->index = v->used = true;
     }
     dm_gen_puts(g, " = wp.tid()\n");
@@ -95,6 +95,8 @@ static void guard(dm_gen *g)
     g->kernel.inputs &= ~n->masks.depends;
     n->masks.depends = 0;
     n->used = g->guarded = true;
+    for (int i = 0; i < g->kernel.fixed_count; i++) /* thread 0 may be the only one */
+        g->kernel.variables[i].stuck |= g->kernel.variables[i].index;
     dm_gen_puts(g, "    if ");
     dm_gen_puts(g, g->coordinates[0]);
     dm_gen_puts(g, " >= ");
@@ -124,7 +126,7 @@ static void random_state(dm_gen *g)
     dm_gen_puts(g, ")\n");
     dm_gen_variable *state =
         dm_gen_new_fixed(&g->kernel, name, dm_gen_type_of(DM_GEN_SCALAR, DM_GEN_U32),
-                         (dm_gen_span){0, 1}, (dm_gen_masks){seed->masks.depends, 0});
+                         (dm_gen_span){0, 1}, (dm_gen_masks){.depends = seed->masks.depends});
     state->state = state->used = true;
     seed->hidden = true;
     dm_gen_draw(g);
@@ -147,8 +149,7 @@ static void constants(dm_gen *g)
     dm_gen_puts(g, ")\n");
     g->out = &g->body;
     dm_gen_next(g);
-    dm_gen_new_fixed(&g->kernel, name, dm_gen_type_of(DM_GEN_SCALAR, kind), span,
-                     (dm_gen_masks){0, 0});
+    dm_gen_new_fixed(&g->kernel, name, dm_gen_type_of(DM_GEN_SCALAR, kind), span, DM_GEN_NOTHING);
 }
 
 /* ---- The text ---- */

@@ -57,7 +57,7 @@ dm_gen_variable *dm_gen_new_scalar(dm_gen *g, dm_gen_type type)
     dm_gen_span floats = {(float)DM_SYNTH_INPUT_LOW, (float)DM_SYNTH_INPUT_HIGH};
     dm_gen_span ints = {1, DM_GEN_SIZE_MOST};
     return dm_gen_new_fixed(&g->kernel, name, type, real ? floats : ints,
-                            (dm_gen_masks){1u << param, 0});
+                            (dm_gen_masks){1u << param, 0, 1u << param, 0});
 }
 
 /* ---- Indices ---- */

@@ -42,7 +42,8 @@ int dm_gen_integer_value(dm_gen *g, dm_gen_type type, int size)
     }
     dm_gen_operands(g, type, type, size, &a, &b);
     bool heavy = dm_gen_most_at(g, a) * dm_gen_most_at(g, b) > INTEGER_MOST;
-    if ((op == DM_GEN_OP_MUL && heavy) || (dm_gen_same(g, a, b) && op != DM_GEN_OP_MUL))
+    if ((op == DM_GEN_OP_MUL && heavy) || (dm_gen_same(g, a, b) && op != DM_GEN_OP_MUL) ||
+        (op == DM_GEN_OP_SUB && dm_gen_cancels(g, op, a, b)))
         op = DM_GEN_OP_ADD;
     int made = dm_gen_binary(g, op, type, a, b);
     if (dm_gen_most_at(g, made) > INTEGER_MOST)
@@ -72,8 +73,9 @@ static int parity(dm_gen *g, bool *certain)
     if (found == NULL)
         return -1;
     int i = dm_gen_name(g, found), n = dm_gen_between(g, 2, 3);
+    bool again = g->has_parity;
     g->has_parity = true;
-    *certain = !g->guarded;
+    *certain = !g->guarded && !again; /* two conditions may exclude each other */
     if (dm_gen_chance(g, 40))
         return dm_gen_binary(g, some_comparison(g), boolean, i,
                              dm_gen_constant(g, DM_GEN_I32, (float)dm_gen_between(g, 1, 2)));

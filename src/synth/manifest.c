@@ -9,6 +9,7 @@
 #include "synth/generate.h"
 #include "synth/shard.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -171,6 +172,7 @@ static dm_status write_stats(const dm_synth_produce_options *o, const summary *s
     double seconds = 0; /* the ranks ran side by side */
     for (int i = 0; i < sum->rank_count; i++)
         seconds = sum->seconds[i] > seconds ? sum->seconds[i] : seconds;
+    seconds = round(fmax(seconds, 0.001) * 1000) / 1000; /* no more is known */
     dm_json_init(&json, &text, DM_JSON_PRETTY);
     dm_json_begin_object(&json, NULL);
     dm_synth_tally_write(t, &json);
@@ -182,7 +184,7 @@ static dm_status write_stats(const dm_synth_produce_options *o, const summary *s
                    mean(t->pairs - t->duplicates, t->pairs));
     dm_json_uint(&json, "failed", failed);
     dm_json_double(&json, "generation_time_seconds", seconds);
-    dm_json_double(&json, "pairs_per_second", seconds > 0 ? (double)t->pairs / seconds : 0);
+    dm_json_double(&json, "pairs_per_second", (double)t->pairs / seconds);
     seal(&json, &text);
     dm_json_end_object(&json);
     dm_json_finish(&json);

@@ -285,7 +285,7 @@ static void join_stuck(dm_gen *g, dm_gen_node *n, dm_gen_masks *all)
         any |= kid->stuck;
         each &= kid->stuck || kid->op == DM_GEN_OP_CONSTANT;
         if (kid->stuck && dm_gen_has_zero(kid->span, 0.01f) && is_product(n->op))
-            *all = (dm_gen_masks){0, 0};
+            *all = DM_GEN_NOTHING;
     }
     n->stuck = n->op == DM_GEN_OP_ADD || n->op == DM_GEN_OP_SUB ? each : any;
     for (size_t i = 0; i < sizeof sticky; i++)
@@ -305,13 +305,13 @@ static void join_uneven(dm_gen *g, dm_gen_node *n, dm_gen_masks *all)
     case DM_GEN_OP_GET_DIAG:
     case DM_GEN_OP_DETERMINANT:
         if (uneven > 0)
-            *all = (dm_gen_masks){0, 0};
+            *all = DM_GEN_NOTHING;
         break;
     case DM_GEN_OP_MUL:
     case DM_GEN_OP_DDOT:
     case DM_GEN_OP_CW_MUL:
         if (uneven > 1 && n->kids[0] != n->kids[1])
-            *all = (dm_gen_masks){0, 0};
+            *all = DM_GEN_NOTHING;
         break;
     case DM_GEN_OP_SKEW:
     case DM_GEN_OP_DIAG:
@@ -330,7 +330,7 @@ static void join_unit(dm_gen *g, dm_gen_node *n, dm_gen_masks *all)
     case DM_GEN_OP_NORMALIZE:
         n->unit = true;
         if (a->op != DM_GEN_OP_LOAD && a->op != DM_GEN_OP_ADD && a->op != DM_GEN_OP_SUB)
-            *all = (dm_gen_masks){0, 0};
+            *all = DM_GEN_NOTHING;
         break;
     case DM_GEN_OP_QUAT_AXIS_ANGLE:
         n->unit = true;
@@ -347,7 +347,7 @@ static void join_unit(dm_gen *g, dm_gen_node *n, dm_gen_masks *all)
     case DM_GEN_OP_LENGTH:
     case DM_GEN_OP_LENGTH_SQ:
         if (a->unit)
-            *all = (dm_gen_masks){0, 0};
+            *all = DM_GEN_NOTHING;
         break;
     default:
         break;
@@ -365,6 +365,8 @@ static void join_gain(dm_gen *g, dm_gen_node *n, dm_gen_masks *all)
         if ((kid->masks.depends | kid->masks.live) != 0 && kid->gain < n->gain)
             n->gain = kid->gain;
     }
+    if (n->op == DM_GEN_OP_LENGTH_SQ || n->op == DM_GEN_OP_DDOT)
+        n->gain *= n->gain;
     for (int i = 0; i < n->count && n->op == DM_GEN_OP_MUL; i++) {
         const dm_gen_node *kid = &g->nodes[n->kids[i]];
         if (kid->op == DM_GEN_OP_CONSTANT && dm_gen_most(kid->span) < 1)
@@ -375,16 +377,73 @@ static void join_gain(dm_gen *g, dm_gen_node *n, dm_gen_masks *all)
     if (n->op == DM_GEN_OP_RADIANS)
         n->gain *= 0.0175f;
     if (n->gain < GAIN_LEAST) {
-        *all = (dm_gen_masks){0, 0};
+        *all = DM_GEN_NOTHING;
         n->gain = 1;
     }
+}
+
+/* Inputs that are terms of the result; those that may have cancelled are no longer sure. */
+static void join_terms(dm_gen *g, dm_gen_node *n)
+{
+    const dm_gen_masks *a = &g->nodes[n->kids[0]].masks, none = {0, 0, 0, 0};
+    const dm_gen_masks *b = n->count > 1 ? &g->nodes[n->kids[1]].masks : &none;
+    dm_gen_masks *m = &n->masks;
+    uint32_t risk = 0;
+    m->plus = m->minus = 0;
+    switch (n->op) {
+    case DM_GEN_OP_ADD:
+        risk = (a->plus & b->minus) | (a->minus & b->plus);
+        m->plus = a->plus | b->plus;
+        m->minus = a->minus | b->minus;
+        break;
+    case DM_GEN_OP_SUB:
+        risk = (a->plus & b->plus) | (a->minus & b->minus);
+        m->plus = a->plus | b->minus;
+        m->minus = a->minus | b->plus;
+        break;
+    case DM_GEN_OP_DIV:
+    case DM_GEN_OP_CW_DIV:
+        risk = a->depends & b->depends; /* a factor may be in both */
+        break;
+    case DM_GEN_OP_NEG:
+        m->plus = a->minus;
+        m->minus = a->plus;
+        break;
+    case DM_GEN_OP_ABS:
+        m->plus = m->minus = a->plus | a->minus;
+        break;
+    case DM_GEN_OP_WHERE:
+    case DM_GEN_OP_TERNARY:
+        b = n->op == DM_GEN_OP_WHERE ? b : a;
+        a = &g->nodes[n->kids[2]].masks;
+        m->plus = a->plus | b->plus;
+        m->minus = a->minus | b->minus;
+        break;
+    case DM_GEN_OP_MIN:
+    case DM_GEN_OP_MAX:
+        m->plus = a->plus | b->plus;
+        m->minus = a->minus | b->minus;
+        break;
+    case DM_GEN_OP_MOD:
+    case DM_GEN_OP_FRAC:
+    case DM_GEN_OP_CAST:
+    case DM_GEN_OP_CLAMP:
+    case DM_GEN_OP_COMPONENT:
+        m->plus = a->plus;
+        m->minus = a->minus;
+        break;
+    default:
+        break;
+    }
+    m->depends &= ~risk;
+    m->live &= ~risk;
 }
 
 static void join_masks(dm_gen *g, dm_gen_node *n)
 {
     uint8_t rule = rows[n->op].masks;
     int first = n->op == DM_GEN_OP_WHERE ? 1 : 0;
-    dm_gen_masks all = {0, 0}, common = {UINT32_MAX, UINT32_MAX};
+    dm_gen_masks all = DM_GEN_NOTHING, common = {UINT32_MAX, UINT32_MAX, 0, 0};
     for (int i = first; i < n->count; i++) {
         if (n->op == DM_GEN_OP_TERNARY && i == 1)
             continue;
@@ -398,7 +457,8 @@ static void join_masks(dm_gen *g, dm_gen_node *n)
     join_uneven(g, n, &all);
     join_unit(g, n, &all);
     join_gain(g, n, &all);
-    n->masks = rule == KEEP ? all : rule == BOTH ? common : (dm_gen_masks){0, 0};
+    n->masks = rule == KEEP ? all : rule == BOTH ? common : DM_GEN_NOTHING;
+    join_terms(g, n);
     if (!dm_gen_kind_is_float(dm_gen_kind(n->type)))
         n->masks.live = 0;
 }
@@ -493,7 +553,7 @@ int dm_gen_load(dm_gen *g, int param, const int *indices)
     bool real = dm_gen_kind_is_float(dm_gen_kind(p->type));
     n->name = p->name;
     n->count = (uint8_t)p->dimensions;
-    n->masks = (dm_gen_masks){1u << param, real ? 1u << param : 0};
+    n->masks = (dm_gen_masks){1u << param, real ? 1u << param : 0, 1u << param, 0};
     n->span = real ? span((float)DM_SYNTH_INPUT_LOW, (float)DM_SYNTH_INPUT_HIGH)
                    : span(0, DM_GEN_SIZE_MOST - 1);
     for (int i = 0; i < p->dimensions; i++) {
@@ -527,7 +587,7 @@ int dm_gen_cast(dm_gen *g, int kind, int node)
     int at = dm_gen_unary(g, DM_GEN_OP_CAST, dm_gen_type_of(DM_GEN_SCALAR, kind), node);
     dm_gen_node *n = &g->nodes[at];
     if (!dm_gen_kind_is_float(kind) && dm_gen_kind_is_float(dm_gen_kind(g->nodes[node].type)))
-        n->masks = (dm_gen_masks){0, 0}; /* may round to the same for all */
+        n->masks = DM_GEN_NOTHING; /* may round to the same for all */
     return at;
 }
 
@@ -558,7 +618,7 @@ int dm_gen_user(dm_gen *g, const dm_gen_function *function, const int *args)
     n->gain *= function->gain;
     n->uneven = true; /* nothing is known of the components */
     if (n->gain < GAIN_LEAST) {
-        n->masks = (dm_gen_masks){0, 0};
+        n->masks = DM_GEN_NOTHING;
         n->gain = 1;
     }
     return at;

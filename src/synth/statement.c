@@ -60,15 +60,22 @@ static void line(dm_gen *g, const char *name, const char *operator, int node)
     dm_gen_puts(g, "\n");
 }
 
+void dm_gen_take(dm_gen_variable *v, const dm_gen_node *n)
+{
+    v->span = n->span;
+    v->masks = n->masks;
+    v->stuck = n->stuck;
+    v->uneven = n->uneven;
+    v->unit = n->unit;
+    v->gain = n->gain;
+}
+
 dm_gen_variable *dm_gen_assign(dm_gen *g, const char *name, int node)
 {
     const dm_gen_node *n = dm_gen_at(g, node);
     line(g, name, " = ", node);
     dm_gen_variable *v = dm_gen_new_variable(g, name, n->type, n->span, n->masks);
-    v->stuck = n->stuck;
-    v->uneven = n->uneven;
-    v->unit = n->unit;
-    v->gain = n->gain;
+    dm_gen_take(v, n);
     dm_gen_next(g);
     return v;
 }
@@ -116,12 +123,14 @@ static dm_gen_span hull(dm_gen_span a, dm_gen_span b)
 
 static dm_gen_masks joined(dm_gen_masks a, dm_gen_masks b)
 {
-    return (dm_gen_masks){a.depends | b.depends, a.live | b.live};
+    return (dm_gen_masks){a.depends | b.depends, a.live | b.live, a.plus | b.plus,
+                          a.minus | b.minus};
 }
 
 static dm_gen_masks common(dm_gen_masks a, dm_gen_masks b)
 {
-    return (dm_gen_masks){a.depends & b.depends, a.live & b.live};
+    return (dm_gen_masks){a.depends & b.depends, a.live & b.live, a.plus | b.plus,
+                          a.minus | b.minus};
 }
 
 /* ---- Assignments ---- */
@@ -176,23 +185,19 @@ static bool augment(dm_gen *g, int size)
         node = dm_gen_leaf(g, v->type);
         n = dm_gen_at(g, node);
     }
-    bool scalar = dm_gen_shape(v->type) == DM_GEN_SCALAR;
-    if (way == 2 && scalar && !n->stuck && dm_gen_most(n->span) * dm_gen_most(v->span) < g->cap) {
-        int before = dm_gen_name(g, v);
-        v->span = dm_gen_at(g, dm_gen_binary(g, DM_GEN_OP_MUL, v->type, before, node))->span;
-        line(g, v->name, " *= ", node);
-    } else if (dm_gen_most(n->span) + dm_gen_most(v->span) < g->cap) {
-        dm_gen_span s = n->span;
-        v->span = way == 0 ? (dm_gen_span){v->span.low + s.low, v->span.high + s.high}
-                           : (dm_gen_span){v->span.low - s.high, v->span.high - s.low};
-        line(g, v->name, way == 0 ? " += " : " -= ", node);
-    } else {
-        dm_gen_next(g);
-        return false;
+    static const char *const signs[] = {" += ", " -= ", " *= "};
+    static const dm_gen_op ops[] = {DM_GEN_OP_ADD, DM_GEN_OP_SUB, DM_GEN_OP_MUL};
+    if (way == 2 && (dm_gen_shape(v->type) != DM_GEN_SCALAR || n->stuck))
+        way = 0;
+    int after = dm_gen_binary(g, ops[way], v->type, dm_gen_name(g, v), node);
+    bool fits = dm_gen_most(dm_gen_at(g, after)->span) < g->cap;
+    if (fits) {
+        line(g, v->name, signs[way], node);
+        dm_gen_take(v, dm_gen_at(g, after));
+        v->used = false;
     }
-    take_value(v, n);
     dm_gen_next(g);
-    return true;
+    return fits;
 }
 
 static bool component(dm_gen *g, int size)
@@ -228,27 +233,21 @@ typedef struct outcome {
     float gain;
 } outcome;
 
-/* One arm: statements, then the variable's new value; `o` is what it had before. */
-static outcome arm(dm_gen *g, dm_gen_variable *v, int size, outcome o)
+/* One arm: statements, then the variable's new value. */
+static outcome arm(dm_gen *g, dm_gen_variable *v, int size)
 {
     block b = open_block(g);
-    bool add = dm_gen_chance(g, 40) && dm_gen_most(o.span) < g->cap / 4;
+    bool add = dm_gen_chance(g, 40) && dm_gen_most(v->span) < g->cap / 4;
     v->hidden = true;
     fill_block(g, size);
     int node = last_value(g, v->type, size);
     if (add)
         node = dm_gen_fit(g, node, g->cap / 4);
-    const dm_gen_node *n = dm_gen_at(g, node);
     line(g, v->name, add ? " += " : " = ", node);
-    if (add) {
-        o.span = (dm_gen_span){o.span.low + n->span.low, o.span.high + n->span.high};
-        o.masks = joined(o.masks, n->masks);
-        o.stuck &= n->stuck;
-        o.uneven |= n->uneven;
-        o.gain = fminf(o.gain, n->gain);
-    } else {
-        o = (outcome){n->span, n->masks, n->stuck, n->uneven, n->gain};
-    }
+    if (add)
+        node = dm_gen_binary(g, DM_GEN_OP_ADD, v->type, dm_gen_name(g, v), node);
+    const dm_gen_node *n = dm_gen_at(g, node);
+    outcome o = {n->span, n->masks, n->stuck, n->uneven, n->gain};
     v->hidden = false;
     dm_gen_next(g);
     close_block(g, b);
@@ -282,12 +281,12 @@ static void branch(dm_gen *g, int size)
         v->hidden = true; /* in a condition, too: it would be another value in the elif */
         certain = head(g, i == 0 ? "if " : "elif ", small) && arms == 1;
         v->hidden = false;
-        ends[count++] = arm(g, v, small, before);
+        ends[count++] = arm(g, v, small);
     }
     if (dm_gen_chance(g, 50)) {
         dm_gen_indent(g);
         dm_gen_puts(g, "else:\n");
-        ends[count++] = arm(g, v, small, before);
+        ends[count++] = arm(g, v, small);
     } else {
         ends[count++] = before;
     }
@@ -452,7 +451,7 @@ static void loop(dm_gen *g, int size)
     dm_gen_next(g);
     block b = open_block(g);
     g->frame->loop_depth++;
-    dm_gen_variable *k = dm_gen_new_variable(g, counter, int32, counts, (dm_gen_masks){0, 0});
+    dm_gen_variable *k = dm_gen_new_variable(g, counter, int32, counts, DM_GEN_NOTHING);
     k->fixed = k->used = true;
     k->index = index;
     g->frame->block_first = g->frame->count;
@@ -517,6 +516,7 @@ static void while_loop(dm_gen *g, int size)
     v->masks = start;
     v->used = v->stuck = false;
     n->hidden = false;
+    n->stuck = true; /* perhaps no round was made at all */
     n->span = (dm_gen_span){0, 9};
 }
 
@@ -562,8 +562,8 @@ bool dm_gen_draw(dm_gen *g)
     }
     dm_gen_puts(g, ")\n");
     dm_gen_next(g);
-    dm_gen_new_variable(g, name, type, span, (dm_gen_masks){state->masks.depends, 0})->unit =
-        which == 7;
+    dm_gen_new_variable(g, name, type, span, (dm_gen_masks){.depends = state->masks.depends})
+        ->unit = which == 7;
     return true;
 }
 

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/* The generator: the same for ever, all distinct, and all of it compiles. */
+#include "base/file.h"
+#include "synth/canonical.h"
+#include "synth/compile.h"
+#include "synth/gen.h"
+#include "synth/plan.h"
+#include "tests/support/tmpdir.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct tools {
+    dm_synth_profile *profile;
+    dm_synth_generator *generator;
+    dm_synth_compiler *compiler;
+    dm_synth_record record;
+    dm_buffer scratch;
+} tools;
+
+static void set_up(tools *t)
+{
+    memset(t, 0, sizeof *t);
+    assert_ok(dm_synth_profile_create(NULL, &t->profile, err));
+    assert_ok(dm_synth_generator_create(t->profile, &t->generator, err));
+    assert_ok(dm_synth_compiler_create(&t->compiler, err));
+    dm_synth_record_init(&t->record);
+}
+
+static void tear_down(tools *t)
+{
+    dm_synth_generator_destroy(t->generator);
+    dm_synth_compiler_destroy(t->compiler);
+    dm_synth_profile_destroy(t->profile);
+    dm_synth_record_deinit(&t->record);
+    dm_buffer_deinit(&t->scratch);
+}
+
+static void generate(tools *t, uint64_t seed, uint64_t slot, int attempt)
+{
+    int category = (int)(slot % DM_SYNTH_CATEGORY_COUNT);
+    assert_ok(dm_synth_generate(t->generator, seed, slot, attempt, (dm_synth_category)category,
+                                &t->record, err));
+}
+
+static void depends_on_its_arguments_alone(void **state)
+{
+    (void)state;
+    tools a, b;
+    set_up(&a);
+    set_up(&b);
+    for (uint64_t slot = 0; slot < 200; slot++) {
+        generate(&a, 3, slot, 0);
+        if (slot % 3 == 0) /* another history */
+            generate(&b, 9, slot + 1, 5);
+        generate(&b, 3, slot, 0);
+        assert_string_equal(dm_buffer_text(&a.record.python_source),
+                            dm_buffer_text(&b.record.python_source));
+        assert_string_equal(a.record.id, b.record.id);
+        generate(&b, 3, slot, 1);
+        assert_string_not_equal(dm_buffer_text(&a.record.python_source),
+                                dm_buffer_text(&b.record.python_source));
+        generate(&b, 4, slot, 0);
+        assert_string_not_equal(dm_buffer_text(&a.record.python_source),
+                                dm_buffer_text(&b.record.python_source));
+    }
+    tear_down(&a);
+    tear_down(&b);
+}
+
+static int compare_hashes(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(dm_hash128));
+}
+
+static void forms_are_distinct(void **state)
+{
+    (void)state;
+    enum { COUNT = 12000 };
+    dm_hash128 *forms = calloc(COUNT, sizeof *forms);
+    tools t;
+    int same = 0;
+    assert_non_null(forms);
+    set_up(&t);
+    for (uint64_t slot = 0; slot < COUNT; slot++) {
+        generate(&t, 1, slot, 0);
+        forms[slot] = dm_synth_canonical_hash(dm_buffer_text(&t.record.python_source),
+                                              t.record.python_source.size, &t.scratch);
+    }
+    qsort(forms, COUNT, sizeof *forms, compare_hashes);
+    for (int i = 1; i < COUNT; i++)
+        same += memcmp(&forms[i], &forms[i - 1], sizeof *forms) == 0;
+    if (same > COUNT / 100)
+        fail_msg("%d of %d forms are there twice", same, COUNT);
+    tear_down(&t);
+    free(forms);
+}
+
+/* No floats in any parameter: then there is no backward pass. */
+static bool has_floats(const char *text)
+{
+    return strstr(text, "float") != NULL || strstr(text, "wp.vec") != NULL ||
+           strstr(text, "wp.mat") != NULL || strstr(text, "wp.quat") != NULL;
+}
+
+static void everything_compiles_with_gradients(void **state)
+{
+    (void)state;
+    int floats[DM_SYNTH_CATEGORY_COUNT] = {0};
+    tools t;
+    set_up(&t);
+    for (uint64_t slot = 0; slot < 1800; slot++) {
+        dm_error err = {0};
+        generate(&t, 11, slot, 0);
+        const char *text = dm_buffer_text(&t.record.python_source);
+        if (dm_synth_compile(t.compiler, &t.record, DM_SYNTH_TEXT_CUDA, &err) != DM_OK)
+            fail_msg("slot %d, line %d: %s\n%s", (int)slot, err.line, err.message, text);
+        floats[t.record.category] += t.record.has_backward;
+        if (t.record.has_backward != has_floats(text))
+            fail_msg("slot %d: backward %d:\n%s", (int)slot, t.record.has_backward, text);
+        assert_true(t.record.forward_lines > 5);
+        assert_int_equal(t.record.backward_lines > 5, t.record.has_backward);
+    }
+    for (int i = 0; i < DM_SYNTH_CATEGORY_COUNT; i++)
+        assert_true(floats[i] > 1800 / DM_SYNTH_CATEGORY_COUNT / 2);
+    tear_down(&t);
+}
+
+/* What a category is named after is in it. */
+static void categories_keep_their_word(void **state)
+{
+    (void)state;
+    static const struct {
+        int category;
+        const char *text;
+        int percent;
+    } cases[] = {{DM_SYNTH_VECTOR, "wp.vec", 95},
+                 {DM_SYNTH_MATRIX, "wp.mat", 60},
+                 {DM_SYNTH_CONTROL_FLOW, ":\n        ", 95},
+                 {DM_SYNTH_ATOMIC, "", 100},
+                 {DM_SYNTH_REDUCTION, "for ", 60},
+                 {DM_SYNTH_STENCIL, ".shape[", 60},
+                 {DM_SYNTH_STRUCT, "@wp.struct", 100},
+                 {DM_SYNTH_FUNCTION, "@wp.func", 100},
+                 {DM_SYNTH_MULTI_DIM, ", ", 100},
+                 {DM_SYNTH_RANDOM, "wp.rand_init(", 100}};
+    tools t;
+    set_up(&t);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int found = 0;
+        for (uint64_t slot = 0; slot < 200; slot++) {
+            assert_ok(dm_synth_generate(t.generator, 2, slot, 0,
+                                        (dm_synth_category)cases[i].category, &t.record, err));
+            found += strstr(dm_buffer_text(&t.record.python_source), cases[i].text) != NULL;
+        }
+        if (found < 2 * cases[i].percent)
+            fail_msg("%s: %d of 200 have '%s'", dm_synth_category_names[cases[i].category], found,
+                     cases[i].text);
+    }
+    tear_down(&t);
+}
+
+/* Names are compared by address. */
+static void words_have_one_role(void **state)
+{
+    (void)state;
+    for (int a = 0; a < DM_GEN_ROLE_KINDS; a++)
+        for (int i = 0; i < dm_gen_vocabulary_count[a]; i++)
+            for (int b = a; b < DM_GEN_ROLE_KINDS; b++)
+                for (int k = b == a ? i + 1 : 0; k < dm_gen_vocabulary_count[b]; k++)
+                    if (strcmp(dm_gen_vocabulary[a][i], dm_gen_vocabulary[b][k]) == 0)
+                        fail_msg("'%s' is there twice", dm_gen_vocabulary[a][i]);
+}
+
+static void another_profile_gives_other_kernels(void **state)
+{
+    const char *path = dm_test_path(state, "profile.json");
+    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_synth_profile *profile;
+    tools t;
+    set_up(&t);
+    dm_buffer_puts(&text, "{\"operators\": {\"Add\": 1}, \"builtins\": {\"sin\": 100}, "
+                          "\"scalars\": {\"float64\": 1}, \"lines\": [0");
+    for (int i = 1; i < DM_SYNTH_LINES_MAX; i++)
+        dm_buffer_puts(&text, i == 9 ? ", 5" : ", 0");
+    dm_buffer_puts(&text, "]}");
+    assert_ok(dm_file_write(path, text.data, text.size, err));
+    assert_ok(dm_synth_profile_create(path, &profile, err));
+    assert_true(profile->hash.low != t.profile->hash.low);
+    assert_true(profile->scalars[1] > 10 * profile->scalars[0]);
+    dm_synth_profile_destroy(profile);
+    static const char *const bad[] = {
+        "{}",
+        "[]",
+        "{\"operators\": 3}",
+        "{",
+        "",
+        "{\"operators\": {\"Add\": -1}, \"builtins\": {}, \"scalars\": {}, \"lines\": []}",
+        "{\"operators\": {}, \"builtins\": {}, \"scalars\": {}, \"lines\": [1, 2]}"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        dm_error err = {0};
+        assert_ok(dm_file_write(path, bad[i], strlen(bad[i]), err));
+        assert_int_equal(dm_synth_profile_create(path, &profile, &err), DM_EFORMAT);
+        assert_null(profile);
+    }
+    assert_int_equal(dm_synth_profile_create("/no/such/file", &profile, NULL), DM_ENOENT);
+    dm_buffer_deinit(&text);
+    tear_down(&t);
+}
+
+/* ---- The plan ---- */
+
+static void plan_is_the_same_in_pieces(void **state)
+{
+    (void)state;
+    static const int categories[] = {DM_SYNTH_MATH, DM_SYNTH_ATOMIC};
+    tools t;
+    dm_pool *pool;
+    dm_synth_plan *whole, *pieces;
+    set_up(&t);
+    dm_synth_plan_options options = {.seed = 5,
+                                     .slots = 3000,
+                                     .categories = categories,
+                                     .category_count = 2,
+                                     .profile = t.profile};
+    assert_ok(dm_pool_create(2, &pool, err));
+    assert_ok(dm_synth_plan_create(&options, &whole, err));
+    assert_ok(dm_synth_plan_create(&options, &pieces, err));
+    assert_ok(dm_synth_plan_extend(whole, 3000, pool, err));
+    for (uint64_t slots = 100; slots <= 3000; slots += 290)
+        assert_ok(dm_synth_plan_extend(pieces, slots, pool, err));
+    for (uint64_t slot = 0; slot < 3000; slot++)
+        assert_int_equal(dm_synth_plan_attempt(whole, slot), dm_synth_plan_attempt(pieces, slot));
+    assert_int_equal(dm_synth_plan_category(whole, 7), DM_SYNTH_ATOMIC);
+    /* Replacements: never a form of the plan, and of one shard only. */
+    generate(&t, 5, 0, 0);
+    int shards = 0;
+    dm_hash128 form = {.low = 123, .high = 4567};
+    for (uint64_t shard = 0; shard < 7; shard++)
+        shards += dm_synth_plan_spare(whole, form, shard, 7);
+    assert_int_equal(shards, 1);
+    assert_ok(dm_synth_generate(t.generator, 5, 0, 0, DM_SYNTH_MATH, &t.record, err));
+    form = dm_synth_canonical_hash(dm_buffer_text(&t.record.python_source),
+                                   t.record.python_source.size, &t.scratch);
+    for (uint64_t shard = 0; shard < 7; shard++)
+        assert_false(dm_synth_plan_spare(whole, form, shard, 7));
+    dm_synth_plan_destroy(whole);
+    dm_synth_plan_destroy(pieces);
+    dm_pool_destroy(pool);
+    tear_down(&t);
+}
+
+static void plan_takes_a_form_once(void **state)
+{
+    (void)state;
+    static const int categories[] = {DM_SYNTH_MATH};
+    tools t;
+    dm_synth_plan *plan;
+    set_up(&t);
+    dm_synth_plan_options options = {
+        .seed = 5, .slots = 4, .categories = categories, .category_count = 1, .profile = t.profile};
+    assert_ok(dm_synth_plan_create(&options, &plan, err));
+    assert_true(dm_synth_plan_offer(plan, 0, (dm_hash128){.low = 7, .high = 1}));
+    assert_false(dm_synth_plan_offer(plan, 0, (dm_hash128){.low = 7, .high = 1}));
+    assert_true(dm_synth_plan_offer(plan, 1, (dm_hash128){.low = 7, .high = 2}));
+    assert_int_equal(dm_synth_plan_decided(plan), 2);
+    assert_int_equal(dm_synth_plan_attempt(plan, 1), 1);
+    dm_synth_plan_destroy(plan);
+    tear_down(&t);
+}
+
+DM_TESTS("synth/generate", DM_TEST(depends_on_its_arguments_alone), DM_TEST(forms_are_distinct),
+         DM_TEST(everything_compiles_with_gradients), DM_TEST(categories_keep_their_word),
+         DM_TEST(words_have_one_role), DM_TEST_IN_DIR(another_profile_gives_other_kernels),
+         DM_TEST(plan_is_the_same_in_pieces), DM_TEST(plan_takes_a_form_once))

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/* The producer: the same bytes whatever the threads, the processes and the kills. */
+#include "base/file.h"
+#include "base/json.h"
+#include "synth/compile.h"
+#include "synth/produce.h"
+#include "tests/support/command.h"
+#include "tests/support/random.h"
+#include "tests/support/tmpdir.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static dm_synth_produce_options options_for(const char *folder, uint64_t count)
+{
+    dm_synth_produce_options o = {.folder = folder,
+                                  .count = count,
+                                  .seed = 5,
+                                  .category_count = DM_SYNTH_CATEGORY_COUNT,
+                                  .texts = DM_SYNTH_TEXT_CUDA,
+                                  .shard_lines = 50,
+                                  .jobs = 1,
+                                  .ranks = 1,
+                                  .quiet = true};
+    for (int i = 0; i < DM_SYNTH_CATEGORY_COUNT; i++)
+        o.categories[i] = i;
+    return o;
+}
+
+static void produce(const dm_synth_produce_options *o, dm_synth_produced *made)
+{
+    assert_ok(dm_synth_produce(o, made, err));
+}
+
+/* ---- Comparing folders ---- */
+
+typedef struct comparison {
+    const char *other;
+    int files;
+} comparison;
+
+/* What may differ: how long it took. */
+static bool is_measured(const char *path)
+{
+    return strcmp(path, "stats.json") == 0 || strncmp(path, "state", 5) == 0;
+}
+
+static dm_status compare_file(const char *root, const dm_dir_entry *entry, void *user,
+                              dm_error *err)
+{
+    comparison *c = user;
+    char one[DM_PATH_MAX], two[DM_PATH_MAX], *a = NULL, *b = NULL;
+    size_t a_size, b_size;
+    (void)err;
+    if (entry->is_dir || is_measured(entry->path))
+        return DM_OK;
+    c->files++;
+    assert_ok(dm_path_join(one, root, entry->path, err));
+    assert_ok(dm_path_join(two, c->other, entry->path, err));
+    assert_ok(dm_file_read(one, 0, &a, &a_size, err));
+    assert_ok(dm_file_read(two, 0, &b, &b_size, err));
+    if (a_size != b_size || memcmp(a, b, a_size) != 0)
+        fail_msg("%s differs", entry->path);
+    free(a);
+    free(b);
+    return DM_OK;
+}
+
+static void assert_same_data(const char *a, const char *b)
+{
+    comparison c = {.other = b}, back = {.other = a};
+    assert_ok(dm_dir_walk(a, compare_file, &c, err));
+    assert_ok(dm_dir_walk(b, compare_file, &back, err));
+    assert_int_equal(c.files, back.files);
+    assert_true(c.files > 1);
+}
+
+/* ---- Tests ---- */
+
+static void threads_make_no_difference(void **state)
+{
+    dm_synth_produced made;
+    const char *first = dm_test_path(state, "one"), *second = dm_test_path(state, "three");
+    dm_synth_produce_options o = options_for(first, 130);
+    o.rejected = true;
+    o.texts |= DM_SYNTH_TEXT_C | DM_SYNTH_TEXT_IR;
+    produce(&o, &made);
+    assert_int_equal(made.shipped, 130);
+    assert_int_equal(made.shards, 3);
+    assert_int_equal(made.missing, 0);
+    o.folder = second;
+    o.jobs = 3;
+    produce(&o, &made);
+    assert_same_data(first, second);
+    /* Again: nothing is left to do. */
+    produce(&o, &made);
+    assert_int_equal(made.shipped, 0);
+    assert_same_data(first, second);
+}
+
+static void ranks_make_no_difference(void **state)
+{
+    dm_synth_produced made;
+    const char *alone = dm_test_path(state, "alone"), *shared = dm_test_path(state, "shared");
+    dm_synth_produce_options o = options_for(alone, 330);
+    produce(&o, &made);
+    o.folder = shared;
+    o.ranks = 3;
+    static const int order[] = {2, 0, 1};
+    for (int i = 0; i < 3; i++) {
+        o.rank = order[i];
+        produce(&o, &made);
+        assert_int_equal(made.missing, i == 0 ? 5 : i == 1 ? 2 : 0);
+    }
+    assert_same_data(alone, shared);
+}
+
+/* A child that makes the dataset is killed at a random moment, again and again. */
+static void kills_make_no_difference(void **state)
+{
+    dm_synth_produced made;
+    const char *calm = dm_test_path(state, "calm"), *rough = dm_test_path(state, "rough");
+    dm_synth_produce_options o = options_for(calm, 400);
+    dm_test_random random = {.seed = 77};
+    int kills = 0;
+    o.rejected = true;
+    produce(&o, &made);
+    uint32_t longest = (uint32_t)(made.seconds * 1e6 / 5) + 1000;
+    o.folder = rough;
+    for (int turn = 0; turn < 200; turn++) {
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            o.jobs = 1 + turn % 2;
+            _exit(dm_synth_produce(&o, &made, NULL) == DM_OK ? 0 : 1);
+        }
+        int status = 0;
+        if (kills < 14) {
+            usleep(dm_random_below(dm_test_random_word(&random), longest));
+            kill(child, SIGKILL);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (WIFEXITED(status)) {
+            assert_int_equal(WEXITSTATUS(status), 0);
+            break;
+        }
+        kills++;
+    }
+    assert_true(kills >= 8);
+    assert_same_data(calm, rough);
+}
+
+static void cut_lines_are_mended(void **state)
+{
+    dm_synth_produced made;
+    char path[DM_PATH_MAX], part[DM_PATH_MAX], *text;
+    size_t size;
+    const char *whole = dm_test_path(state, "whole"), *cut = dm_test_path(state, "cut");
+    dm_synth_produce_options o = options_for(whole, 60);
+    produce(&o, &made);
+    o.folder = cut;
+    produce(&o, &made);
+    /* As a kill while the second shard was written would leave it. */
+    assert_ok(dm_path_join(path, cut, "pairs-00001.jsonl", err));
+    assert_ok(dm_path_join(part, cut, "pairs-00001.jsonl.part", err));
+    assert_ok(dm_file_read(path, 0, &text, &size, err));
+    assert_ok(dm_file_write(part, text, size / 2, err));
+    free(text);
+    assert_int_equal(unlink(path), 0);
+    produce(&o, &made);
+    assert_true(made.shipped > 0 && made.shipped < 10);
+    assert_same_data(whole, cut);
+}
+
+static void another_run_is_refused(void **state)
+{
+    dm_synth_produced made;
+    dm_error err = {0};
+    dm_synth_produce_options o = options_for(dm_test_path(state, "set"), 20);
+    produce(&o, &made);
+    o.seed = 6;
+    assert_int_equal(dm_synth_produce(&o, &made, &err), DM_EINVAL);
+    assert_non_null(strstr(err.message, "'seed': 5, now 6"));
+    o.seed = 5;
+    o.category_count = 3;
+    assert_int_equal(dm_synth_produce(&o, &made, &err), DM_EINVAL);
+    assert_non_null(strstr(err.message, "categories"));
+    o = options_for(dm_test_path(state, "none"), 0);
+    assert_int_equal(dm_synth_produce(&o, &made, &err), DM_EINVAL);
+    o.count = 5;
+    o.texts = DM_SYNTH_TEXT_IR;
+    assert_int_equal(dm_synth_produce(&o, &made, &err), DM_EINVAL);
+    o.texts = DM_SYNTH_TEXT_C;
+    o.rank = 2;
+    assert_int_equal(dm_synth_produce(&o, &made, &err), DM_EINVAL);
+    assert_false(dm_dir_exists(dm_test_path(state, "none")));
+}
+
+static void stats_add_up(void **state)
+{
+    dm_synth_produced made;
+    char path[DM_PATH_MAX];
+    json_t *stats;
+    dm_synth_produce_options o = options_for(dm_test_path(state, "set"), 96);
+    produce(&o, &made);
+    assert_ok(dm_path_join(path, o.folder, "stats.json", err));
+    assert_ok(dm_json_load(path, &stats, err));
+    assert_int_equal(json_integer_value(json_object_get(stats, "total_pairs")), 96);
+    json_t *by = json_object_get(stats, "by_category");
+    for (int i = 0; i < DM_SYNTH_CATEGORY_COUNT; i++)
+        assert_int_equal(json_integer_value(json_object_get(by, dm_synth_category_names[i])), 8);
+    assert_true(json_real_value(json_object_get(stats, "avg_forward_lines")) > 20);
+    assert_true(json_real_value(json_object_get(stats, "avg_backward_lines")) > 20);
+    assert_true(json_real_value(json_object_get(stats, "pairs_per_second")) > 0);
+    assert_true(json_real_value(json_object_get(stats, "generation_time_seconds")) > 0);
+    json_decref(stats);
+}
+
+static void ranks_come_from_the_environment(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE",
+        "SLURM_PROCID",         "SLURM_STEP_NUM_TASKS"};
+    int rank, ranks;
+    for (size_t i = 0; i < 6; i++)
+        unsetenv(names[i]);
+    dm_synth_ranks(&rank, &ranks);
+    assert_true(rank == 0 && ranks == 1);
+    for (size_t i = 0; i < 6; i += 2) {
+        setenv(names[i], "3", 1);
+        setenv(names[i + 1], "8", 1);
+        dm_synth_ranks(&rank, &ranks);
+        assert_true(rank == 3 && ranks == 8);
+        setenv(names[i + 1], "2", 1); /* nonsense */
+        dm_synth_ranks(&rank, &ranks);
+        assert_true(rank == 0 && ranks == 1);
+        unsetenv(names[i]);
+        unsetenv(names[i + 1]);
+    }
+}
+
+static void the_command_says_what_is_wrong(void **state)
+{
+    static const struct {
+        const char *arguments[6];
+        const char *message;
+    } cases[] = {{{"produce"}, "--out"},
+                 {{"produce", "--out", "x", "--categories", "maths"}, "did you mean math?"},
+                 {{"produce", "--out", "x", "--categories", "math,math"}, "named twice"},
+                 {{"produce", "--out", "x", "--categories", ","}, "no category"},
+                 {{"produce", "--out", "x", "--kinds", "c"}, "pairs"},
+                 {{"produce", "--out", "x", "--kinds", "pairs,rejecte"}, "did you mean rejected?"},
+                 {{"produce", "--out", "x", "--verify", "some"}, "verify"},
+                 {{"produce", "--out", "x", "--count", "0"}, "count"},
+                 {{"produce", "--out", "x", "--rank", "3"}, "ranks are 0 to 0"},
+                 {{"produc"}, "produce"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *argv[8] = {"synth"};
+        for (int k = 0; k < 6; k++)
+            argv[k + 1] = cases[i].arguments[k];
+        dm_test_result r;
+        dm_test_run_dotmatrix(&(dm_test_command){.folder = dm_test_dir(state)}, argv, &r);
+        dm_test_expect_exit(&r, 2);
+        if (strstr(r.err, cases[i].message) == NULL)
+            fail_msg("no '%s' in: %s", cases[i].message, r.err);
+        dm_test_result_free(&r);
+    }
+    dm_test_result r;
+    dm_test_dotmatrix(&r, "synth", "produce", "--out", dm_test_path(state, "set"), "--count", "24",
+                      "--verify", "none", "--categories", "atomic,random", "--device", "cuda",
+                      "--timing", "--jobs", "2");
+    dm_test_expect_exit(&r, 0);
+    assert_non_null(strstr(r.out, "24 pairs"));
+    dm_test_result_free(&r);
+    dm_test_dotmatrix(&r, "synth", "produce", "--out", dm_test_path(state, "set"), "--count", "25",
+                      "--verify", "none");
+    dm_test_expect_exit(&r, 2);
+    dm_test_result_free(&r);
+}
+
+DM_TESTS("synth/produce", DM_TEST_IN_DIR(threads_make_no_difference),
+         DM_TEST_IN_DIR(ranks_make_no_difference), DM_TEST_IN_DIR(kills_make_no_difference),
+         DM_TEST_IN_DIR(cut_lines_are_mended), DM_TEST_IN_DIR(another_run_is_refused),
+         DM_TEST_IN_DIR(stats_add_up), DM_TEST(ranks_come_from_the_environment),
+         DM_TEST_IN_DIR(the_command_says_what_is_wrong))
