@@ -154,6 +154,7 @@ struct dm_synth_generator {
     dm_gen_struct structure;
     int scalar;      /* the kernel's own kind of float, DM_GEN_F32 mostly, or DM_GEN_I32 */
     int budget;      /* lines that the body may still have, about */
+    bool structured; /* the next statement is a loop or a branch */
     float cap;       /* values stay below this */
     int call_depth;  /* of calls in arguments of calls */
     bool guarded;    /* not all threads go on */

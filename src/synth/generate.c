@@ -55,6 +55,7 @@ static void reset(dm_gen *g)
     g->call_depth = 0;
     g->has_parity = g->guarded = false;
     g->budget = 0;
+    g->structured = false;
     g->name_count = g->pool_used = 0;
     dm_gen_next(g);
     dm_buffer_clear(&g->head);
@@ -193,6 +194,7 @@ static void write_kernel(dm_gen *g, const char *name)
 static void statements(dm_gen *g)
 {
     g->budget = dm_gen_pick16(g, g->profile->lines, DM_SYNTH_LINES_MAX) - 1;
+    g->structured = g->category == DM_SYNTH_CONTROL_FLOW || g->category == DM_SYNTH_REDUCTION;
     for (int n = 0; n < g->recipe->least || (g->budget > 0 && n < 12); n++)
         dm_gen_statement(g, dm_gen_between(g, 2, 6));
 }

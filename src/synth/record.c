@@ -98,6 +98,18 @@ static char escape_of(unsigned char c)
     }
 }
 
+/* Eight bytes that need no escape, by arithmetic on all of them at once: a byte of (x - low) & ~x
+ * has its top bit set where the byte of x is less than that of `low`. */
+static bool is_plain(const char *bytes)
+{
+    const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
+    uint64_t x;
+    memcpy(&x, bytes, 8);
+    uint64_t quote = x ^ ones * '"', slash = x ^ ones * '\\';
+    uint64_t low = (x - ones * 0x20) & ~x;
+    return ((low | ((quote - ones) & ~quote) | ((slash - ones) & ~slash)) & tops) == 0;
+}
+
 static void put_quoted(dm_buffer *out, const char *text, size_t size)
 {
     /* At worst every byte is \u00XX. */
@@ -106,6 +118,10 @@ static void put_quoted(dm_buffer *out, const char *text, size_t size)
     char *to = out->data + out->size;
     *to++ = '"';
     for (size_t i = 0; i < size; i++) {
+        for (; i + 8 <= size && is_plain(text + i); i += 8, to += 8)
+            memcpy(to, text + i, 8);
+        if (i == size)
+            break;
         unsigned char c = (unsigned char)text[i];
         if (c >= 0x20 && c != '"' && c != '\\') {
             *to++ = (char)c;

@@ -595,6 +595,11 @@ void dm_gen_statement(dm_gen *g, int size)
                                         g->frame->kernel ? r->draw : 0};
     if (is_full(g))
         return;
+    if (g->structured)
+        weights[STATEMENT_ASSIGN] = weights[STATEMENT_AUGMENT] = weights[STATEMENT_COMPONENT] = 0;
+    if (g->structured && g->category == DM_SYNTH_REDUCTION)
+        weights[STATEMENT_BRANCH] = 0;
+    g->structured = false;
     switch (dm_gen_pick(g, weights, STATEMENT_KINDS)) {
     case STATEMENT_LOOP:
         loop(g, size);
