@@ -169,8 +169,13 @@ static void put_bool(dm_buffer *out, const char *key, bool value)
 
 static void put_int(dm_buffer *out, const char *key, int value)
 {
+    char digits[16], *at = digits + sizeof digits;
+    unsigned left = value < 0 ? 0 : (unsigned)value; /* counts are never negative */
+    do
+        *--at = (char)('0' + left % 10);
+    while ((left /= 10) > 0);
     put_key(out, key);
-    dm_buffer_printf(out, "%d", value);
+    dm_buffer_append(out, at, (size_t)(digits + sizeof digits - at));
 }
 
 /* A number of three digits: what is measured has no more. Negative: null. */
