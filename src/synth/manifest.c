@@ -197,7 +197,7 @@ static dm_status count_file(const char *root, const dm_dir_entry *entry, void *u
 {
     (void)root;
     (void)err;
-    if (!entry->is_dir)
+    if (!entry->is_dir && entry->path[0] != '.')
         ++*(uint64_t *)user;
     return DM_OK;
 }

@@ -94,6 +94,8 @@ static dm_status make(producer *p, worker *w, slot *s, uint64_t number)
     if (status == DM_ECOMPILE)
         snprintf(s->result.reason, sizeof s->result.reason, "line %d: %.400s", why.line,
                  why.message);
+    else if (o->refuse != NULL && o->refuse(&s->record))
+        s->result = (dm_synth_result){.reason = "refused"};
     if (o->timing)
         s->record.generation_time_ms = (double)(dm_time_ns() - start) / 1e6;
     return DM_OK;
@@ -522,6 +524,21 @@ static dm_status take_lock(producer *p, dm_error *err)
     return DM_OK;
 }
 
+/* What a killed process had begun to write besides its shards: base/file.c's temporary names. */
+static dm_status sweep(const char *root, const dm_dir_entry *entry, void *user, dm_error *err)
+{
+    char path[DM_PATH_MAX];
+    const char *slash = strrchr(entry->path, '/'), *name = slash == NULL ? entry->path : slash + 1;
+    size_t size = strlen(name);
+    (void)user;
+    if (entry->is_dir || strncmp(name, ".dm-", 4) != 0 || strcmp(name + size - 4, ".tmp") != 0)
+        return DM_OK;
+    dm_status status = dm_path_join(path, root, entry->path, err);
+    if (status == DM_OK)
+        unlink(path);
+    return status;
+}
+
 static dm_status check_options(const dm_synth_produce_options *o, dm_error *err)
 {
     if (o->count == 0 || o->shard_lines <= 0 || o->category_count <= 0)
@@ -548,6 +565,8 @@ dm_status dm_synth_produce(const dm_synth_produce_options *options, dm_synth_pro
         status = dm_dir_create(state, err);
     if (status == DM_OK)
         status = take_lock(&p, err);
+    if (status == DM_OK && options->ranks == 1) /* else another rank may be writing */
+        status = dm_dir_walk(options->folder, sweep, NULL, err);
     if (status == DM_OK)
         status = dm_synth_manifest_begin(options, p.profile, err);
     if (status == DM_OK)

@@ -34,6 +34,7 @@ typedef struct dm_synth_produce_options {
     int jobs;        /* threads; 0: one per CPU */
     int rank, ranks; /* this process, and how many there are; 0, 1 when alone */
     bool quiet;      /* no progress bar */
+    bool (*refuse)(const dm_synth_record *record); /* a check besides; for tests; may be NULL */
 } dm_synth_produce_options;
 
 typedef struct dm_synth_produced {

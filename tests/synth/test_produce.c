@@ -31,6 +31,12 @@ static dm_synth_produce_options options_for(const char *folder, uint64_t count)
     return o;
 }
 
+/* One in five fails, as if its verification had found something. */
+static bool one_in_five(const dm_synth_record *record)
+{
+    return record->canonical.low % 5 == 0;
+}
+
 static void produce(const dm_synth_produce_options *o, dm_synth_produced *made)
 {
     assert_ok(dm_synth_produce(o, made, err));
@@ -88,8 +94,10 @@ static void threads_make_no_difference(void **state)
     dm_synth_produce_options o = options_for(first, 130);
     o.rejected = true;
     o.texts |= DM_SYNTH_TEXT_C | DM_SYNTH_TEXT_IR;
+    o.refuse = one_in_five;
     produce(&o, &made);
     assert_int_equal(made.shipped, 130);
+    assert_true(made.failed > 10);
     assert_int_equal(made.shards, 3);
     assert_int_equal(made.missing, 0);
     o.folder = second;
@@ -107,6 +115,7 @@ static void ranks_make_no_difference(void **state)
     dm_synth_produced made;
     const char *alone = dm_test_path(state, "alone"), *shared = dm_test_path(state, "shared");
     dm_synth_produce_options o = options_for(alone, 330);
+    o.refuse = one_in_five;
     produce(&o, &made);
     o.folder = shared;
     o.ranks = 3;
@@ -128,6 +137,7 @@ static void kills_make_no_difference(void **state)
     dm_test_random random = {.seed = 77};
     int kills = 0;
     o.rejected = true;
+    o.refuse = one_in_five;
     produce(&o, &made);
     uint32_t longest = (uint32_t)(made.seconds * 1e6 / 5) + 1000;
     o.folder = rough;
