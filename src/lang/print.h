@@ -2,7 +2,8 @@
 /* print.h - IR to text: C17 or CUDA C++, for one kernel at a time, with the types, helpers and
  * functions that it uses and no others.
  *
- *   print.c        order of the text, functions, statements, the entry points
+ *   print.c        order of the text, functions, the entry points
+ *   print_stmt.c   statements
  *   print_plan.c   which values become part of an expression and which get a variable, and its name
  *   print_expr.c   expressions
  *   print_help.c   types and helper functions, made when first used
@@ -97,6 +98,14 @@ void dm_print_plan(dm_printer *pr, const dm_ir_function *f);
 const char *dm_print_fresh(dm_printer *pr, const char *wanted);
 struct dm_name_set *dm_print_names(dm_lang *lang);
 const char *dm_print_global(dm_printer *pr, const char *wanted);
+
+/* One line at the current depth, ended. */
+void dm_print_line(dm_printer *pr, const char *format, ...) DM_PRINTF(2, 3);
+/* Give a value a variable of its own; its name. */
+const char *dm_print_name(dm_printer *pr, dm_val v);
+/* The statements of a block; `owner` takes what it yields, `loop` is the innermost one. */
+void dm_print_block(dm_printer *pr, const dm_ir_block *block, const dm_ir_op *owner,
+                    const dm_ir_op *loop);
 
 /* An expression for a value, in brackets when it binds less tightly than `level`. */
 void dm_print_value(dm_printer *pr, dm_buffer *out, dm_val v, int level);
