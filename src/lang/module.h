@@ -87,6 +87,22 @@ const dm_value *dm_value_text(dm_lang *lang, dm_value_kind kind, const char *tex
 const dm_value *dm_value_int(dm_lang *lang, int64_t integer);
 const dm_value *dm_value_real(dm_lang *lang, double real);
 
+/* What is not known here; dm_module_unit.unknown. */
+const dm_value *dm_value_unknown(dm_scope *scope);
+dm_scope *dm_scope_new(dm_lang *lang, dm_module_unit *module, dm_scope *parent);
+/* Bind the names of a block of statements, and of the blocks inside. */
+void dm_scope_fill(dm_scope *scope, const dm_ast *block);
+/* dm_scope_eval, `depth` expressions deep (eval.c). */
+const dm_value *dm_scope_eval_at(dm_scope *scope, const dm_ast *ast, int depth);
+
+/* The file of a module as it is imported from this scope's file: relative to it, or in its folder
+ * or one above; NULL: none (import.c). */
+dm_scope *dm_import_module(dm_scope *scope, const char *dotted);
+/* `name` of the module, or the module module.name; NULL when there is neither. */
+const dm_value *dm_import_name(dm_scope *scope, const char *dotted, const char *name);
+/* What `import module` binds. */
+const dm_value *dm_import_value(dm_scope *scope, const char *module);
+
 /* Names of Warp, of Python itself and of the modules math, numpy and typing (namespace.c). `name`
  * is interned. The last two give NULL when there is no such name. */
 const dm_value *dm_namespace_warp(dm_lang *lang, const char *name);
