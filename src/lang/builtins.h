@@ -29,7 +29,7 @@
  * A row can be called from kernels as wp.name unless its name starts with "_". Operators are rows
  * too: a + b is add(a, b), -a is neg(a), a < b is _lt(a, b); see `operators` in lower_expr.c. What
  * cannot be a row since its type rule or meaning needs code (tid, len, casts, constructors,
- * atomics, print) is in lower_call.c's table.
+ * atomics, print) is in lower_special.c's table.
  *
  * float16 is a storage type: rows never see it. The lowering casts f16 arguments to f32 and the
  * result back, for scalars and for vec and mat of them. */

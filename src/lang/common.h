@@ -32,7 +32,7 @@ typedef enum dm_known_kind {
 typedef struct dm_known_name {
     uint8_t kind, type_kind, scalar, rows, cols;
     bool python; /* a name of Python's own, without "wp." */
-    int special; /* number in the table of lower_call.c; -1: none */
+    int special; /* number in the table of lower_special.c; -1: none */
     double real;
     const dm_builtin *row; /* the first overload */
     const dm_library_function *library;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* lang.h - the kernel compiler: NVIDIA Warp's Python dialect to C and CUDA C, with gradients.
  *
- *   text ──► lex.c ──► parse.c ──► module.c ──► lower*.c ──► ir.c ──► adjoint.c ──► print.c ──►
- * text tokens    syntax      names,       types, SSA   tidied   backward      C | CUDA C tree
- * constants    values       up       functions
+ *   text ──► tokens ──► tree ──► names ──► IR ──► backward IR ──► C, CUDA C
+ *        lex        parse    module    lower   adjoint        print
+ *
+ * A pass is a file, or a few that begin with its name (lower_call.c, adjoint_loop.c) and share a
+ * header of that name.
  *
  *   context.c   memory, interned names, diagnostics: what every pass shares (this header)
  *   common.h    what every compilation shares: known names, our own texts parsed

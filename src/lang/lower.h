@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* lower.h - syntax tree to IR, with types found on the way. lower.c: functions and statements;
- * lower_expr.c: expressions; lower_call.c: calls; lower_place.c: what can be assigned to; fold.c:
- * constants.
+/* lower.h - syntax tree to IR, with types found on the way. In these files:
+ *
+ *   lower.c            variables, statements, functions     lower_flow.c    branches, loops
+ *   lower_expr.c       expressions                          lower_index.c   attributes, indexing
+ *   lower_call.c       calls                                lower_construct.c  of types
+ *   lower_special.c    builtins that are no rows            lower_place.c   what is assigned to
+ *   lower_grad.c       custom gradients, rows' adjoints     fold.c          constants
  *
  * A local name is a variable; the variable's current value is an SSA value. Branches start from the
  * same values and are merged; a log of changes (`undo`) makes that cost what the branch changed,
@@ -104,6 +108,18 @@ int dm_lower_variable(dm_lower *lw, const char *name);            /* made when n
 int dm_lower_find_variable(const dm_lower *lw, const char *name); /* -1: none */
 void dm_lower_set(dm_lower *lw, int variable, dm_operand value);
 
+/* Ready to lower into a function's body. */
+void dm_lower_start(dm_lower *lw, dm_module_unit *module, dm_scope *scope, dm_ir_function *f);
+void dm_lower_block(dm_lower *lw, const dm_ast *block);
+
+/* ---- Branches and loops (lower_flow.c) ---- */
+
+void dm_lower_if(dm_lower *lw, const dm_ast *ast);
+void dm_lower_while(dm_lower *lw, const dm_ast *ast);
+void dm_lower_for(dm_lower *lw, const dm_ast *ast);
+/* End the current block by leaving or repeating the loop. */
+void dm_lower_exit(dm_lower *lw, dm_loop *loop, dm_ir_kind kind);
+
 /* ---- Expressions ---- */
 
 dm_operand dm_lower_expr(dm_lower *lw, const dm_ast *ast);
@@ -117,6 +133,8 @@ dm_operand dm_lower_index(dm_lower *lw, const dm_ast *at, dm_val base, const dm_
                           int count);
 dm_operand dm_lower_attribute(dm_lower *lw, const dm_ast *at, const dm_operand *base,
                               const char *name);
+/* `a[i]`, `a[i, j]`, `a[1:3]` as a value. */
+dm_operand dm_lower_subscript(dm_lower *lw, const dm_ast *ast);
 /* Which component a letter is: x y z w; -1 when none. */
 int dm_lower_component(const dm_type *type, const char *name);
 dm_val dm_lower_component_index(dm_lower *lw, const dm_type *type, dm_val index);
