@@ -2,6 +2,7 @@
 /* dataset.c - a dataset on disk, as its readers see it; see dataset.h. */
 #include "synth/dataset.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -142,7 +143,9 @@ dm_status dm_synth_dataset_find(const dm_synth_dataset *d, const char *id, dm_sy
         status = dm_synth_file_read(&f, d, i, err);
         for (size_t k = 0; status == DM_OK && k < f.count && !found; k++) {
             size_t size = dm_synth_file_line(&f, k);
-            found = size > start.size && memcmp(f.lines[k], start.data, start.size) == 0;
+            assert(f.lines[k] != NULL);
+            found =
+                size > start.size && memcmp(f.lines[k], dm_buffer_text(&start), start.size) == 0;
             if (found)
                 status =
                     dm_synth_record_read(record, f.lines[k], size, d->files[i], (int)k + 1, err);

@@ -12,6 +12,7 @@
 
 #include "kernel/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <float.h>
@@ -302,8 +303,9 @@ static bool examine_place(const dm_examine_pass *pass, const place *at, double g
         return fail(o, DM_SYNTH_VERIFY_GRAD, "the gradient of '%s' is not finite in float64",
                     at->param->name);
     /* A smaller step where the function curves too much for the first. */
-    for (double h = STEP; found == DISAGREES && h > STEP / 20; h /= 16) {
-        s = differences(pass, at, h, outputs, lower);
+    static const double steps[] = {STEP, STEP / 16};
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0] && found == DISAGREES; i++) {
+        s = differences(pass, at, steps[i], outputs, lower);
         found = compare(&s, gradient, &error);
     }
     if (found == DISAGREES)
@@ -317,6 +319,16 @@ static bool examine_place(const dm_examine_pass *pass, const place *at, double g
     return true;
 }
 
+static bool share_factor(size_t a, size_t b)
+{
+    while (b != 0) {
+        size_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a > 1;
+}
+
 /* Some of an array's floats: every `step`th. */
 static bool examine_array(const dm_examine_pass *pass, const dm_trial_param *p, const uint8_t *grad,
                           size_t most, const uint8_t *outputs, uint8_t *lower,
@@ -326,9 +338,9 @@ static bool examine_array(const dm_examine_pass *pass, const dm_trial_param *p, 
     for (int k = 0; k < p->leaf_count; k++)
         floats += p->leaves[k].is_float;
     size_t step = floats * p->count / most + 1;
-    /* Not the same component of every element. */
-    while (floats > 1 && step > 1 && (step % floats == 0 || floats % step == 0))
+    while (step > 1 && share_factor(step, floats)) /* not always the same components */
         step++;
+    assert(step > 0);
     for (size_t e = 0; e < p->count; e++)
         for (int k = 0; k < p->leaf_count; k++) {
             if (!p->leaves[k].is_float || number++ % step != 0)

@@ -31,8 +31,11 @@ static void count_lines(dm_synth_histogram *h, uint64_t lines, uint64_t step)
 static void count_error(dm_synth_histogram *h, double error)
 {
     int bin = 0;
-    for (double limit = 1e-12; bin + 1 < h->bins && error >= limit; limit *= 10)
+    double limit = 1e-12;
+    while (bin + 1 < h->bins && error >= limit) {
         bin++;
+        limit *= 10;
+    }
     h->counts[bin]++;
 }
 

@@ -136,7 +136,7 @@ static void compare_figures(dm_synth_entry *e, const dm_synth_verification *reco
 static dm_status verify_entries(validation *v, dm_synth_worker *w, dm_synth_entry **chosen,
                                 int count, dm_error *err)
 {
-    dm_synth_record **records = calloc((size_t)count + 1, sizeof *records);
+    dm_synth_record **records = calloc((size_t)count + 1, sizeof(dm_synth_record *));
     dm_synth_result *results = calloc((size_t)count + 1, sizeof *results);
     dm_synth_verification *recorded = calloc((size_t)count + 1, sizeof *recorded);
     dm_status status = DM_OK;

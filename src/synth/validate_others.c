@@ -86,7 +86,7 @@ static bool find_kernel(others *o, const char *place, dm_synth_record *r)
 static dm_status flush(others *o, dm_error *err)
 {
     dm_synth_record *list[BATCH_MAX];
-    dm_synth_result results[BATCH_MAX];
+    dm_synth_result results[BATCH_MAX] = {0};
     dm_status status = DM_OK;
     for (int i = 0; i < o->count; i++)
         list[i] = &o->records[i];

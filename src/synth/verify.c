@@ -505,7 +505,9 @@ static void note(const dm_synth_verifier *v, item *it)
 dm_status dm_synth_verify_batch(dm_synth_verifier *v, dm_synth_record *const *records, int count,
                                 dm_synth_result *results, dm_error *err)
 {
-    item *items = calloc((size_t)count + 1, sizeof *items);
+    if (count <= 0)
+        return DM_OK;
+    item *items = calloc((size_t)count, sizeof *items);
     if (items == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     for (int i = 0; i < count; i++) {

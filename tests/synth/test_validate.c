@@ -194,7 +194,7 @@ static void flip_shard(file *shard, const file *manifest, const char *folder, ui
 static void every_byte_of_a_shard_counts(void **state)
 {
     const char *folder = dm_test_path(state, "set");
-    file pairs, rejected, manifest;
+    file pairs = {0}, rejected = {0}, manifest = {0};
     produce(folder, 12, DM_SYNTH_VERIFY_NONE,
             DM_SYNTH_TEXT_C | DM_SYNTH_TEXT_CUDA | DM_SYNTH_TEXT_IR);
     load(&manifest, dm_test_path(state, "set/manifest.json"));
@@ -222,7 +222,7 @@ static bool is_only_sealed(const char *text, size_t at)
 
 static void flip_meta(const char *path, const char *folder, uint64_t seed, int flips)
 {
-    file f;
+    file f = {0};
     char first[512];
     dm_test_random random = dm_test_random_make(seed, 0);
     load(&f, path);
@@ -265,7 +265,7 @@ static void every_byte_beside_the_shards_counts(void **state)
 static void lines_lost_doubled_and_swapped(void **state)
 {
     const char *folder = dm_test_path(state, "set");
-    file shard, manifest;
+    file shard = {0}, manifest = {0};
     char first[512], sum[DM_HASH_HEX_SIZE];
     produce(folder, 12, DM_SYNTH_VERIFY_NONE, DM_SYNTH_TEXT_C);
     load(&manifest, dm_test_path(state, "set/manifest.json"));
@@ -427,7 +427,7 @@ static void a_summary_counts_all(void **state)
     if (status == DM_EUNAVAILABLE)
         dm_test_skip("%s", err.message);
     assert_int_equal(status, DM_OK);
-    file picture;
+    file picture = {0};
     load(&picture, png);
     assert_memory_equal(picture.bytes, "\x89PNG", 4);
     free(picture.bytes);
