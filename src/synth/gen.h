@@ -39,7 +39,8 @@ typedef struct dm_gen_span {
 } dm_gen_span;
 
 /* Sets of inputs, a bit each: those it surely depends on, and has a gradient to; and those that are
- * terms of it, added or taken away, which another term may cancel. */
+ * terms of it, added or taken away, which another term may cancel. Terms can be variables, too: the
+ * upper half of plus and minus, a bit for several. */
 typedef struct dm_gen_masks {
     uint32_t depends, live;
     uint32_t plus, minus;

@@ -304,8 +304,10 @@ static void join_uneven(dm_gen *g, dm_gen_node *n, dm_gen_masks *all)
     case DM_GEN_OP_TRACE:
     case DM_GEN_OP_GET_DIAG:
     case DM_GEN_OP_DETERMINANT:
-        if (uneven > 0)
+        if (uneven > 0) {
             *all = DM_GEN_NOTHING;
+            n->stuck = true; /* it may be a zero of the identity's */
+        }
         break;
     case DM_GEN_OP_MUL:
     case DM_GEN_OP_DDOT:
@@ -382,6 +384,9 @@ static void join_gain(dm_gen *g, dm_gen_node *n, dm_gen_masks *all)
     }
 }
 
+#define TERMS_SHIFT 16
+_Static_assert(DM_GEN_PARAMS_MAX <= TERMS_SHIFT, "inputs have the lower half");
+
 /* Inputs that are terms of the result; those that may have cancelled are no longer sure. */
 static void join_terms(dm_gen *g, dm_gen_node *n)
 {
@@ -421,6 +426,7 @@ static void join_terms(dm_gen *g, dm_gen_node *n)
         break;
     case DM_GEN_OP_MIN:
     case DM_GEN_OP_MAX:
+    case DM_GEN_OP_LERP:
         m->plus = a->plus | b->plus;
         m->minus = a->minus | b->minus;
         break;
@@ -435,6 +441,8 @@ static void join_terms(dm_gen *g, dm_gen_node *n)
     default:
         break;
     }
+    if (risk >> TERMS_SHIFT != 0) /* a variable: all that both may have from it */
+        risk |= a->depends & b->depends;
     m->depends &= ~risk;
     m->live &= ~risk;
 }
@@ -522,6 +530,7 @@ int dm_gen_name(dm_gen *g, dm_gen_variable *variable)
     n->uneven = variable->uneven;
     n->unit = variable->unit;
     n->gain = variable->gain;
+    n->masks.plus |= 1u << (TERMS_SHIFT + (variable - g->frame->variables) % TERMS_SHIFT);
     return at;
 }
 
@@ -612,9 +621,11 @@ int dm_gen_user(dm_gen *g, const dm_gen_function *function, const int *args)
         n->kids[i] = (int16_t)args[i];
         n->masks.depends |= (function->depends >> i & 1) != 0 ? m.depends : 0;
         n->masks.live |= (function->live >> i & 1) != 0 ? m.live : 0;
+        n->masks.plus |= m.plus | m.minus; /* nothing is known of the signs */
         if ((m.depends | m.live) != 0 && g->nodes[args[i]].gain < n->gain)
             n->gain = g->nodes[args[i]].gain;
     }
+    n->masks.minus = n->masks.plus;
     n->gain *= function->gain;
     n->uneven = true; /* nothing is known of the components */
     if (n->gain < GAIN_LEAST) {

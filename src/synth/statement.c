@@ -411,8 +411,11 @@ static void carry_on(dm_gen *g, dm_gen_variable *v, int carry, int rounds, int s
         v->span = hull(v->span, (dm_gen_span){carry == CARRY_PRODUCT ? 0 : -most, most});
     dm_gen_masks start = v->masks;
     take_value(v, made);
-    if (!sure)
+    if (!sure) { /* perhaps no round came this far */
         v->masks = start;
+        v->stuck = true;
+        v->span.low = carry == CARRY_BEST ? -g->cap : v->span.low;
+    }
     if (carry == CARRY_BEST && g->has_parity)
         v->masks = start; /* the best round may be one that does other things */
     dm_gen_next(g);
