@@ -202,6 +202,71 @@ DM_FN_SLOW uint32_t dm_gb_slow_read(dm_gb_lane *lane, uint32_t now, uint32_t add
 
 /* ---- Slow writes ---- */
 
+#if DM_GB_GPU_FORM
+
+DM_FN void dm_gb_watch_over(dm_gb_lane *lane)
+{
+    (void)lane;
+}
+
+DM_FN void dm_gb_watch_write(dm_gb_lane *lane, uint32_t address)
+{
+    (void)lane;
+    (void)address;
+}
+
+DM_FN void dm_gb_probe_soon(dm_gb_lane *lane, uint32_t now, uint32_t address)
+{
+    (void)lane;
+    (void)now;
+    (void)address;
+}
+
+#else
+
+/* Something happens that a loop that writes nothing new does not do. */
+DM_FN void dm_gb_watch_over(dm_gb_lane *lane)
+{
+    if (lane->watch == DM_GB_WATCHING)
+        lane->watch = DM_GB_WATCH_OVER;
+}
+
+/* Such a loop writes to P1, and to WRAM what is there at its end again. */
+DM_FN_SLOW void dm_gb_watch_ram(dm_gb_lane *lane, uint32_t address)
+{
+    dm_gb_journal *journal = lane->journal;
+    const uint32_t at = address & 0x1FFFu;
+    const bool wram = address - 0xC000u < 0x3E00u;
+    for (uint32_t i = 0; wram && i < journal->count; i++)
+        if (journal->at[i] == at)
+            return;
+    if (!wram || journal->count == DM_GB_JOURNAL) {
+        dm_gb_watch_over(lane);
+        return;
+    }
+    journal->at[journal->count] = (uint16_t)at;
+    journal->was[journal->count++] = dm_gb_ram_load(lane, DM_GB_WRAM + at);
+}
+
+DM_FN void dm_gb_watch_write(dm_gb_lane *lane, uint32_t address)
+{
+    if (DM_UNLIKELY(lane->watch == DM_GB_WATCHING) && address != 0xFF00u)
+        dm_gb_watch_ram(lane, address);
+}
+
+/* P1 was written: one of many such writes is an event, so that run.h can look for a loop. */
+DM_FN void dm_gb_probe_soon(dm_gb_lane *lane, uint32_t now, uint32_t address)
+{
+    if (address != 0xFF00u || !lane->skip_polls || lane->watch != DM_GB_NOT_WATCHING)
+        return;
+    if (++lane->pad_writes >= DM_GB_PROBE_AFTER << lane->probe_level) {
+        lane->probe = true;
+        lane->m->next_event = now;
+    }
+}
+
+#endif
+
 DM_FN void dm_gb_io_write(dm_gb_lane *lane, uint32_t now, uint32_t address, uint8_t value)
 {
     dm_gb_machine *m = lane->m;
@@ -240,6 +305,7 @@ DM_FN_SLOW void dm_gb_slow_write(dm_gb_lane *lane, uint32_t now, uint32_t addres
 {
     dm_gb_machine *m = lane->m;
     uint8_t value = (uint8_t)byte;
+    dm_gb_watch_write(lane, address);
     if (m->dma.active) {
         if (dm_gb_dma_sync(lane, now)) {
             dm_gb_map(lane);
@@ -264,6 +330,7 @@ DM_FN_SLOW void dm_gb_slow_write(dm_gb_lane *lane, uint32_t now, uint32_t addres
                 return; /* sound asks for nothing */
         }
         dm_gb_schedule(lane, now);
+        dm_gb_probe_soon(lane, now, address);
         return;
     }
     if (address < 0x8000u) {
@@ -532,8 +599,10 @@ DM_FN void dm_gb_bus_idle(dm_gb_lane *lane, dm_gb_hot *hot)
 
 DM_FN void dm_gb_bus_adjust(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t value)
 {
-    if (DM_UNLIKELY((value & 0xFF00u) == 0xFE00u))
+    if (DM_UNLIKELY((value & 0xFF00u) == 0xFE00u)) {
+        dm_gb_watch_over(lane);
         dm_gb_oam_bug_write(lane, dm_gb_hot_clock(hot, lane->m));
+    }
 }
 
 /* HALT, STOP, DI, EI, RETI and illegal opcodes; `now` is the end of the opcode's M-cycle. Returns
@@ -544,6 +613,7 @@ DM_FN_SLOW uint32_t dm_gb_control(dm_gb_lane *lane, uint32_t now, uint32_t opera
     dm_gb_cpu *cpu = &m->cpu;
     uint32_t move = 0;
     bool pending;
+    dm_gb_watch_over(lane);
     switch (operation) {
     case DM_GB_DO_EI:
         if (!cpu->ime)

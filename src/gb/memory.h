@@ -31,6 +31,21 @@ typedef struct dm_gb_quick_place {
 #endif
 } dm_gb_quick_place;
 
+/* Writes to P1 before a first probe, and how often that number is doubled after probes that found
+ * nothing (probe.h). */
+#define DM_GB_PROBE_AFTER 64u
+#define DM_GB_PROBE_LEVELS 5u
+
+/* Bytes of WRAM that a watched pass has stored to, as they were. */
+#define DM_GB_JOURNAL 32u
+typedef struct dm_gb_journal {
+    uint32_t count;
+    uint16_t at[DM_GB_JOURNAL]; /* in WRAM */
+    uint8_t was[DM_GB_JOURNAL];
+} dm_gb_journal;
+
+enum dm_gb_watch { DM_GB_NOT_WATCHING, DM_GB_WATCHING, DM_GB_WATCH_OVER };
+
 typedef struct dm_gb_lane {
     dm_gb_machine *m;
     uint8_t *ram;       /* lane memory */
@@ -70,6 +85,12 @@ typedef struct dm_gb_lane {
     uint32_t poll_pc;    /* head of that loop; DM_GB_NO_POLL: none */
     bool poll_counts;    /* it may be one that only counts */
     uint8_t poll_passes; /* 1: the registers at its head are known */
+    /* Loops that write nothing new (probe.h). */
+    uint8_t watch;          /* enum dm_gb_watch */
+    bool probe;             /* watch the instructions that come next */
+    uint8_t probe_level;    /* probes that found nothing, up to DM_GB_PROBE_LEVELS */
+    uint32_t pad_writes;    /* writes to P1 since the last probe */
+    dm_gb_journal *journal; /* while watching */
 #endif
 } dm_gb_lane;
 

@@ -12,6 +12,9 @@
 #define DM_GB_RUN_H
 
 #include "gb/quick.h"
+#if !DM_GB_GPU_FORM
+#include "gb/probe.h"
+#endif
 
 #ifndef DM_GB_SMALL_LOOP
 #define DM_GB_SMALL_LOOP 0
@@ -342,7 +345,10 @@ DM_FN_SLOW void dm_gb_loop(dm_gb_lane *lane)
             next = dm_gb_event(lane);
             if (next == DM_GB_NEXT_STOP)
                 return;
+            const bool probed = next == DM_GB_NEXT_RUN && dm_gb_probe_due(lane);
             dm_gb_hot_load(&hot, m, lane);
+            if (probed)
+                continue;
         }
         dm_gb_careful_step(lane, &hot, next == DM_GB_NEXT_HALT_BUG);
         dm_gb_find_code(lane, &hot);
@@ -396,10 +402,13 @@ event:
     enum dm_gb_next next = dm_gb_event(lane);
     if (next == DM_GB_NEXT_STOP)
         return;
-    if (next == DM_GB_NEXT_HALT_BUG)
+    bool check = next == DM_GB_NEXT_HALT_BUG;
+    if (check)
         dm_gb_careful(lane, true);
+    else
+        check = dm_gb_probe_due(lane);
     dm_gb_hot_load(&hot, m, lane);
-    if (next == DM_GB_NEXT_HALT_BUG)
+    if (check)
         DM_GB_DISPATCH();
 
 elsewhere:

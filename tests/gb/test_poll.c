@@ -2,6 +2,7 @@
 /* Skipping polling loops, drawing or not, and how many frames a call runs change nothing that a
  * program can see: on our ROMs, on generated programs, and on the games of the folder
  * $DM_TEST_GAMES (or $DM_TEST_ROMS/games) where there is one. */
+#include "gb/core.h"
 #include "tests/support/command.h"
 #include "tests/support/random.h"
 #include "tests/support/rom_cases.h"
@@ -131,6 +132,94 @@ static void counting_loops_run_the_same(void **state)
     compare("counting loops without interrupts", rom, sizeof rom, 300, 1);
 }
 
+/* A game that waits for a key: a subroutine asks the joypad, V-blank counts in HRAM, and `extra` is
+ * done in every pass. */
+static void make_waiting_rom(uint8_t *rom, const uint8_t *extra, size_t size, bool timer)
+{
+    static const uint8_t vblank[] = {0xF5, 0xF0, 0x80, 0x3C, 0xE0, 0x80, 0xF1, 0xD9};
+    static const uint8_t start[] = {0x31, 0xF0, 0xDF, 0x3E, 0x01, 0xE0, 0xFF, /* SP; IE: V-blank */
+                                    0x3E, 0x91, 0xE0, 0x40, 0xFB};            /* LCD on; EI */
+    static const uint8_t clock[] = {0x3E, 0x05, 0xE0, 0x07};
+    static const uint8_t pad[] = {0xC5, 0x3E, 0x20, 0xE0, 0x00, 0xF0, 0x00, 0xF0, 0x00,
+                                  0x2F, 0xE6, 0x0F, 0xCB, 0x37, 0x47, 0x3E, 0x10, 0xE0,
+                                  0x00, 0xF0, 0x00, 0xF0, 0x00, 0x2F, 0xE6, 0x0F, 0xB0,
+                                  0x47, 0x3E, 0x30, 0xE0, 0x00, 0x78, 0xC1, 0xC9}; /* both rows into
+                                                                                      A; P1 = $30 */
+    memset(rom, 0, 0x8000);
+    put(rom, 0x40, vblank, sizeof vblank);
+    put(rom, 0x100, (const uint8_t[]){0xC3, 0x50, 0x01}, 3);
+    put(rom, 0x300, pad, sizeof pad);
+    size_t at = put(rom, 0x150, start, sizeof start);
+    if (timer)
+        at = put(rom, at, clock, sizeof clock);
+    const size_t head = at;
+    at = put(rom, at, (const uint8_t[]){0xCD, 0x00, 0x03}, 3); /* CALL pad */
+    at = put(rom, at, extra, size);
+    at = put(rom, at, (const uint8_t[]){0xA7, 0x28, (uint8_t)(head - (at + 3))},
+             3);                                                     /* AND A; JR Z */
+    at = put(rom, at, (const uint8_t[]){0x21, 0x00, 0xC0, 0x34}, 4); /* a key: INC [$C000] */
+    put(rom, at, (const uint8_t[]){0x18, (uint8_t)(head - (at + 2))}, 2);
+}
+
+typedef struct waiting {
+    const char *name;
+    uint8_t size, extra[10];
+    bool passes; /* written nothing new: it may be left out */
+} waiting;
+
+static const waiting waits[] = {
+    {"waits for a key", 0, {0}, true},
+    {"stores what is there", 6, {0xF5, 0xAF, 0xEA, 0x00, 0xC2, 0xF1}, true},
+    {"reads WRAM", 5, {0xF5, 0xFA, 0x00, 0xC2, 0xF1}, true},
+    {"counts in WRAM", 4, {0x21, 0x00, 0xC1, 0x34}, false},
+    {"counts in HRAM", 7, {0xF5, 0xF0, 0x90, 0x3C, 0xE0, 0x90, 0xF1}, false},
+    {"counts in a register", 1, {0x13}, false},
+    {"moves SP", 2, {0x33, 0x3B}, true},
+    {"reads DIV", 4, {0xF5, 0xF0, 0x04, 0xF1}, false},
+    {"reads LY", 4, {0xF5, 0xF0, 0x44, 0xF1}, false},
+    {"reads TIMA into E", 5, {0xF5, 0xF0, 0x05, 0x5F, 0xF1}, false},
+    {"reads VRAM", 5, {0xF5, 0xFA, 0x00, 0x80, 0xF1}, false},
+    {"writes VRAM", 6, {0xF5, 0xAF, 0xEA, 0x00, 0x81, 0xF1}, false},
+    {"writes OAM", 6, {0xF5, 0xAF, 0xEA, 0x00, 0xFE, 0xF1}, false},
+    {"writes to the cartridge", 6, {0xF5, 0xAF, 0xEA, 0x00, 0x20, 0xF1}, false},
+    {"writes IF", 5, {0xF5, 0xAF, 0xE0, 0x0F, 0xF1}, false},
+    {"writes SCX", 4, {0xF5, 0xE0, 0x43, 0xF1}, false},
+    {"writes sound", 4, {0xF5, 0xE0, 0x14, 0xF1}, false},
+    {"DI and EI", 2, {0xF3, 0xFB}, false},
+    {"HALT", 1, {0x76}, false},
+    {"damages OAM", 6, {0xC5, 0x01, 0x20, 0xFE, 0x0B, 0xC1}, false},
+};
+
+static void waiting_for_a_key_runs_the_same(void **state)
+{
+    (void)state;
+    static uint8_t rom[0x8000];
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        for (unsigned timer = 0; timer < 2; timer++) {
+            make_waiting_rom(rom, waits[i].extra, waits[i].size, timer != 0);
+            compare(waits[i].name, rom, sizeof rom, 60, 1 + i);
+        }
+    }
+}
+
+/* And it is left out where it can be: the last probe found it. */
+static void waiting_for_a_key_is_left_out(void **state)
+{
+    (void)state;
+    static uint8_t rom[0x8000];
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        dm_gb *gb;
+        make_waiting_rom(rom, waits[i].extra, waits[i].size, false);
+        assert_ok(dm_gb_create(rom, sizeof rom, NULL, &gb, err));
+        dm_gb_run_frames(gb, 40, 0);
+        /* Executed pass by pass there are hundreds of writes to P1 in each frame. */
+        const bool found = gb->lane.probe_level == 0 && gb->lane.pad_writes < DM_GB_PROBE_AFTER;
+        if (found != waits[i].passes)
+            fail_msg("a game that %s: found %d", waits[i].name, found);
+        dm_gb_destroy(gb);
+    }
+}
+
 static void games_run_the_same(void **state)
 {
     (void)state;
@@ -151,5 +240,6 @@ static void fuzzed_roms_run_the_same(void **state)
 }
 
 DM_TESTS("gb/poll", DM_TEST(our_roms_run_the_same), DM_TEST(programs_run_the_same),
-         DM_TEST(counting_loops_run_the_same), DM_TEST(games_run_the_same),
+         DM_TEST(counting_loops_run_the_same), DM_TEST(waiting_for_a_key_runs_the_same),
+         DM_TEST(waiting_for_a_key_is_left_out), DM_TEST(games_run_the_same),
          DM_TEST(fuzzed_roms_run_the_same));
