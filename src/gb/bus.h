@@ -204,11 +204,6 @@ DM_FN_SLOW uint32_t dm_gb_slow_read(dm_gb_lane *lane, uint32_t now, uint32_t add
 
 #if DM_GB_GPU_FORM
 
-DM_FN void dm_gb_watch_over(dm_gb_lane *lane)
-{
-    (void)lane;
-}
-
 DM_FN void dm_gb_watch_write(dm_gb_lane *lane, uint32_t address)
 {
     (void)lane;
@@ -223,13 +218,6 @@ DM_FN void dm_gb_probe_soon(dm_gb_lane *lane, uint32_t now, uint32_t address)
 }
 
 #else
-
-/* Something happens that a loop that writes nothing new does not do. */
-DM_FN void dm_gb_watch_over(dm_gb_lane *lane)
-{
-    if (lane->watch == DM_GB_WATCHING)
-        lane->watch = DM_GB_WATCH_OVER;
-}
 
 /* Such a loop writes to P1, and to WRAM what is there at its end again. */
 DM_FN_SLOW void dm_gb_watch_ram(dm_gb_lane *lane, uint32_t address)
@@ -599,10 +587,8 @@ DM_FN void dm_gb_bus_idle(dm_gb_lane *lane, dm_gb_hot *hot)
 
 DM_FN void dm_gb_bus_adjust(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t value)
 {
-    if (DM_UNLIKELY((value & 0xFF00u) == 0xFE00u)) {
-        dm_gb_watch_over(lane);
+    if (DM_UNLIKELY((value & 0xFF00u) == 0xFE00u))
         dm_gb_oam_bug_write(lane, dm_gb_hot_clock(hot, lane->m));
-    }
 }
 
 /* HALT, STOP, DI, EI, RETI and illegal opcodes; `now` is the end of the opcode's M-cycle. Returns

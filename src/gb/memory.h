@@ -94,6 +94,17 @@ typedef struct dm_gb_lane {
 #endif
 } dm_gb_lane;
 
+/* Something happens that a loop that writes nothing new does not do (probe.h). */
+DM_FN void dm_gb_watch_over(dm_gb_lane *lane)
+{
+#if DM_GB_GPU_FORM
+    (void)lane;
+#else
+    if (lane->watch == DM_GB_WATCHING)
+        lane->watch = DM_GB_WATCH_OVER;
+#endif
+}
+
 DM_FN uint8_t dm_gb_ram_load(const dm_gb_lane *lane, uint32_t offset)
 {
     return lane->ram[offset];

@@ -48,6 +48,7 @@ DM_FN void dm_gb_oam_copy_row(dm_gb_lane *lane, uint32_t to, uint32_t from, uint
 /* A write, or a 16-bit register going through the incrementer. */
 DM_FN_SLOW void dm_gb_oam_bug_write(dm_gb_lane *lane, uint32_t now)
 {
+    dm_gb_watch_over(lane);
     dm_gb_ppu_sync(lane, now);
     uint32_t row = dm_gb_oam_row(lane->m, now);
     if (row == 0)

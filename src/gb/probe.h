@@ -16,6 +16,30 @@
 #include "gb/poll.h"
 #include "gb/sm83.h"
 
+#if DM_GB_GPU_FORM
+
+DM_FN bool dm_gb_probe_due(dm_gb_lane *lane)
+{
+    (void)lane;
+    return false;
+}
+
+#else
+
+/* Execute one instruction whose bytes come one by one over the bus: they are not all plain memory,
+ * or the first is read twice. */
+DM_FN_SLOW void dm_gb_careful_step(dm_gb_lane *lane, dm_gb_hot *hot, bool halt_bug)
+{
+    hot->careful = true;
+    uint32_t row = dm_gb_rows[dm_gb_fetch(lane, hot)];
+    if (halt_bug)
+        hot->pc = (hot->pc - 1u) & 0xFFFFu;
+    hot->time++;
+    if (DM_GB_ROW_OPERATION(row) == DM_GB_DO_PREFIX)
+        row = dm_gb_rows[256u + dm_gb_fetch(lane, hot)];
+    dm_gb_exec(lane, hot, row);
+}
+
 #define DM_GB_PROBE_STEPS 256u /* instructions of a pass at most */
 
 /* Bytes of HRAM, which is written past the slow path. */
@@ -66,17 +90,6 @@ DM_FN bool dm_gb_probe_back(const dm_gb_probe *probe, const dm_gb_lane *lane, co
     return differ == 0;
 }
 
-/* One instruction, by the bus alone. */
-DM_FN void dm_gb_probe_step(dm_gb_lane *lane, dm_gb_hot *hot)
-{
-    hot->careful = true;
-    uint32_t row = dm_gb_rows[dm_gb_fetch(lane, hot)];
-    hot->time++;
-    if (DM_GB_ROW_OPERATION(row) == DM_GB_DO_PREFIX)
-        row = dm_gb_rows[256u + dm_gb_fetch(lane, hot)];
-    dm_gb_exec(lane, hot, row);
-}
-
 /* Execute up to one pass of a loop and leave out those that would follow. The CPU's registers are
  * in m, and nothing is due. True: there were some. */
 DM_FN_SLOW bool dm_gb_probe_run(dm_gb_lane *lane)
@@ -96,7 +109,7 @@ DM_FN_SLOW bool dm_gb_probe_run(dm_gb_lane *lane)
     for (uint32_t i = 0;
          i < DM_GB_PROBE_STEPS && lane->watch == DM_GB_WATCHING && !found && (int64_t)hot.time < 0;
          i++) {
-        dm_gb_probe_step(lane, &hot);
+        dm_gb_careful_step(lane, &hot, false);
         if (hot.pc != probe.hot.pc)
             continue;
         found = dm_gb_probe_back(&probe, lane, &hot);
@@ -122,7 +135,8 @@ DM_FN_SLOW bool dm_gb_probe_run(dm_gb_lane *lane)
     return passes != 0;
 }
 
-/* The probe that dm_gb_probe_soon asked for, if it did and nothing is due. */
+/* The probe that dm_gb_probe_soon asked for, if it did and nothing is due. True: time has passed.
+ */
 DM_FN bool dm_gb_probe_due(dm_gb_lane *lane)
 {
     const dm_gb_machine *m = lane->m;
@@ -139,4 +153,5 @@ DM_FN bool dm_gb_probe_due(dm_gb_lane *lane)
     return true;
 }
 
+#endif
 #endif

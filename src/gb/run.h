@@ -11,10 +11,8 @@
 #ifndef DM_GB_RUN_H
 #define DM_GB_RUN_H
 
-#include "gb/quick.h"
-#if !DM_GB_GPU_FORM
 #include "gb/probe.h"
-#endif
+#include "gb/quick.h"
 
 #ifndef DM_GB_SMALL_LOOP
 #define DM_GB_SMALL_LOOP 0
@@ -200,6 +198,8 @@ DM_FN_SLOW enum dm_gb_next dm_gb_event(dm_gb_lane *lane)
         bool halt_bug = cpu->halt_bug != 0;
         cpu->halt_bug = 0;
         dm_gb_schedule(lane, m->clock);
+        if (!halt_bug && dm_gb_probe_due(lane))
+            continue;
         return halt_bug ? DM_GB_NEXT_HALT_BUG : DM_GB_NEXT_RUN;
     }
 }
@@ -298,20 +298,6 @@ DM_FN_SLOW void dm_gb_loop(dm_gb_lane *lane)
 
 #else
 
-/* Execute one instruction whose bytes come one by one over the bus: they are not all plain memory,
- * or the first is read twice. */
-DM_FN void dm_gb_careful_step(dm_gb_lane *lane, dm_gb_hot *hot, bool halt_bug)
-{
-    hot->careful = true;
-    uint32_t row = dm_gb_rows[dm_gb_fetch(lane, hot)];
-    if (halt_bug)
-        hot->pc = (hot->pc - 1u) & 0xFFFFu;
-    hot->time++;
-    if (DM_GB_ROW_OPERATION(row) == DM_GB_DO_PREFIX)
-        row = dm_gb_rows[256u + dm_gb_fetch(lane, hot)];
-    dm_gb_exec(lane, hot, row);
-}
-
 /* The code is not where it was, or a loop may count. True when time may have passed. */
 DM_FN bool dm_gb_find_code(dm_gb_lane *lane, dm_gb_hot *hot)
 {
@@ -345,10 +331,7 @@ DM_FN_SLOW void dm_gb_loop(dm_gb_lane *lane)
             next = dm_gb_event(lane);
             if (next == DM_GB_NEXT_STOP)
                 return;
-            const bool probed = next == DM_GB_NEXT_RUN && dm_gb_probe_due(lane);
             dm_gb_hot_load(&hot, m, lane);
-            if (probed)
-                continue;
         }
         dm_gb_careful_step(lane, &hot, next == DM_GB_NEXT_HALT_BUG);
         dm_gb_find_code(lane, &hot);
@@ -402,13 +385,10 @@ event:
     enum dm_gb_next next = dm_gb_event(lane);
     if (next == DM_GB_NEXT_STOP)
         return;
-    bool check = next == DM_GB_NEXT_HALT_BUG;
-    if (check)
+    if (next == DM_GB_NEXT_HALT_BUG)
         dm_gb_careful(lane, true);
-    else
-        check = dm_gb_probe_due(lane);
     dm_gb_hot_load(&hot, m, lane);
-    if (check)
+    if (next == DM_GB_NEXT_HALT_BUG)
         DM_GB_DISPATCH();
 
 elsewhere:
