@@ -50,6 +50,8 @@ int dm_gen_positive(dm_gen *g, int node, float least)
     dm_gen_span span = dm_gen_at(g, node)->span;
     if (span.low >= least)
         return node;
+    if (dm_gen_is_constant(g, node))
+        return dm_gen_some_constant(g, dm_gen_kind(type), least + 0.2f, least + 1.5f);
     int offset = dm_gen_some_constant(g, dm_gen_kind(type), least + 0.2f, least + 1.5f);
     int inside;
     if (dm_gen_most(span) < 20 && dm_gen_chance(g, 50) && dm_gen_at(g, node)->op <= DM_GEN_OP_LOAD)
@@ -149,10 +151,16 @@ bool dm_gen_cancels(dm_gen *g, dm_gen_op op, int a, int b)
 
 bool dm_gen_is_constant(dm_gen *g, int node)
 {
-    return dm_gen_at(g, node)->op == DM_GEN_OP_CONSTANT;
+    return dm_gen_at(g, node)->constant;
 }
 
 /* ---- Operations on floats ---- */
+
+int dm_gen_varying(dm_gen *g, dm_gen_type type, int size)
+{
+    int node = dm_gen_value(g, type, size);
+    return dm_gen_is_constant(g, node) ? dm_gen_leaf(g, type) : node;
+}
 
 /* Two operands that are not both constants; `size` is shared out. */
 void dm_gen_operands(dm_gen *g, dm_gen_type a_type, dm_gen_type b_type, int size, int *a, int *b)

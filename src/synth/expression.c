@@ -170,6 +170,8 @@ int dm_gen_selection(dm_gen *g, dm_gen_type type, int size)
     bool certain;
     int condition = dm_gen_condition(g, size / 3, &certain), a, b, made;
     dm_gen_operands(g, type, type, size - size / 3, &a, &b);
+    if (dm_gen_same(g, a, b))
+        b = dm_gen_value(g, type, 2);
     dm_gen_masks m = dm_gen_at(g, a)->masks, n = dm_gen_at(g, b)->masks;
     made = dm_gen_chance(g, 70) ? dm_gen_ternary(g, DM_GEN_OP_WHERE, type, condition, a, b)
                                 : dm_gen_ternary(g, DM_GEN_OP_TERNARY, type, a, condition, b);
@@ -193,13 +195,17 @@ static dm_gen_variable *some_instance(dm_gen *g)
 
 int dm_gen_call(dm_gen *g, dm_gen_type type, int size)
 {
-    const dm_gen_function *found = NULL;
-    int seen = 0, args[4];
+    dm_gen_function *found = NULL;
+    int seen = 0;
     for (int i = 0; i < g->function_count; i++)
         if (g->functions[i].result == type && dm_gen_below(g, ++seen) == 0)
             found = &g->functions[i];
-    if (found == NULL || g->call_depth > 0)
-        return -1;
+    return found == NULL || g->call_depth > 0 ? -1 : dm_gen_call_of(g, found, size);
+}
+
+int dm_gen_call_of(dm_gen *g, dm_gen_function *found, int size)
+{
+    int args[4];
     for (int i = 0; i < found->param_count; i++) {
         if (dm_gen_shape(found->params[i]) == DM_GEN_STRUCT) {
             dm_gen_variable *instance = some_instance(g);
@@ -214,6 +220,7 @@ int dm_gen_call(dm_gen *g, dm_gen_type type, int size)
         args[i] = dm_gen_fit(g, node, DM_GEN_ARGUMENT);
         g->call_depth--;
     }
+    found->used = true;
     return dm_gen_user(g, found, args);
 }
 
@@ -263,7 +270,7 @@ static int from_vector(dm_gen *g, dm_gen_type type, int size)
         dm_gen_operands(g, vector, vector, size, &a, &b);
         return dot(g, type, dm_gen_fit(g, a, 12), dm_gen_fit(g, b, 12));
     }
-    a = dm_gen_fit(g, dm_gen_value(g, vector, size - 1), 12);
+    a = dm_gen_fit(g, dm_gen_varying(g, vector, size - 1), 12);
     if (op == DM_GEN_OP_COMPONENT) {
         if (dm_gen_at(g, a)->op == DM_GEN_OP_MAKE)
             return dm_gen_unary(g, DM_GEN_OP_LENGTH_SQ, type, a);
@@ -285,13 +292,13 @@ static int from_matrix(dm_gen *g, dm_gen_type type, int size)
         dm_gen_operands(g, matrix, matrix, size, &a, &b);
         return dm_gen_binary(g, DM_GEN_OP_DDOT, type, dm_gen_fit(g, a, 5), dm_gen_fit(g, b, 5));
     case 1:
-        a = dm_gen_value(g, matrix, size - 1);
+        a = dm_gen_varying(g, matrix, size - 1);
         return dm_gen_unary(g, DM_GEN_OP_DETERMINANT, type, dm_gen_fit(g, a, rows == 4 ? 1.5f : 2));
     case 2:
-        a = dm_gen_value(g, matrix, size - 1);
+        a = dm_gen_varying(g, matrix, size - 1);
         return dm_gen_component(g, a, dm_gen_below(g, rows * rows));
     default:
-        return dm_gen_unary(g, DM_GEN_OP_TRACE, type, dm_gen_value(g, matrix, size - 1));
+        return dm_gen_unary(g, DM_GEN_OP_TRACE, type, dm_gen_varying(g, matrix, size - 1));
     }
 }
 

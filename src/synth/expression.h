@@ -39,6 +39,8 @@ int dm_gen_stripped(dm_gen *g, int node);
 /* Does a term of `a` take one of `b` away, or a factor? */
 bool dm_gen_cancels(dm_gen *g, dm_gen_op op, int a, int b);
 bool dm_gen_is_constant(dm_gen *g, int node);
+/* A value that is not made of numbers alone. */
+int dm_gen_varying(dm_gen *g, dm_gen_type type, int size);
 void dm_gen_operands(dm_gen *g, dm_gen_type a_type, dm_gen_type b_type, int size, int *a, int *b);
 int dm_gen_product(dm_gen *g, dm_gen_type type, int a, int b);
 int dm_gen_combined(dm_gen *g, dm_gen_op op, int a, int b);

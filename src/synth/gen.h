@@ -57,6 +57,7 @@ typedef struct dm_gen_node {
     dm_gen_span span;
     dm_gen_masks masks;
     bool stuck;       /* may be one number for all inputs: a floor, a clamp */
+    bool constant;    /* made of numbers alone */
     bool uneven;      /* components depend on different inputs, or are zero */
     bool unit;        /* a vector of length 1 */
     float gain;       /* what scaling has left of its slopes, 1 at most */
@@ -91,6 +92,7 @@ typedef struct dm_gen_function {
     int param_count;
     dm_gen_span span;
     uint32_t depends, live; /* a bit for each of its parameters */
+    bool used;
     float gain;
 } dm_gen_function;
 
@@ -153,13 +155,14 @@ struct dm_synth_generator {
     dm_gen_function functions[DM_GEN_FUNCTIONS_MAX];
     int function_count;
     dm_gen_struct structure;
-    int scalar;      /* the kernel's own kind of float, DM_GEN_F32 mostly, or DM_GEN_I32 */
-    int budget;      /* lines that the body may still have, about */
-    bool structured; /* the next statement is a loop or a branch */
-    float cap;       /* values stay below this */
-    int call_depth;  /* of calls in arguments of calls */
-    bool guarded;    /* not all threads go on */
-    bool has_parity; /* some threads do other things than others */
+    int scalar;         /* the kernel's own kind of float, DM_GEN_F32 mostly, or DM_GEN_I32 */
+    int budget;         /* lines that the body may still have, about */
+    bool structured;    /* the next statement is a loop or a branch */
+    float cap;          /* values stay below this */
+    int call_depth;     /* of calls in arguments of calls */
+    bool guarded;       /* not all threads go on */
+    bool has_neighbour; /* an element beside the thread's own was read */
+    bool has_parity;    /* some threads do other things than others */
     const char *coordinates[4];
 
     const char *names[128]; /* in use */
@@ -300,6 +303,8 @@ static inline bool dm_gen_has_zero(dm_gen_span span, float margin)
 int dm_gen_value(dm_gen *g, dm_gen_type type, int size);
 /* A leaf: a variable, an element, a number. */
 int dm_gen_leaf(dm_gen *g, dm_gen_type type);
+/* A call of a function; -1 when it takes a struct and there is none. */
+int dm_gen_call_of(dm_gen *g, dm_gen_function *function, int size);
 /* `certain`: both answers surely occur among the threads. */
 int dm_gen_condition(dm_gen *g, int size, bool *certain);
 /* The same value as another type, by a dot product, a component, a cast ... */

@@ -53,7 +53,7 @@ static void reset(dm_gen *g)
     g->param_count = g->array_count = g->scalar_count = g->function_count = 0;
     g->structure = (dm_gen_struct){0};
     g->call_depth = 0;
-    g->has_parity = g->guarded = false;
+    g->has_parity = g->guarded = g->has_neighbour = false;
     g->budget = 0;
     g->structured = false;
     g->name_count = g->pool_used = 0;
@@ -179,11 +179,14 @@ static void write_kernel(dm_gen *g, const char *name)
     dm_gen_puts(g, name);
     dm_gen_puts(g, "(");
     bool tall = g->param_count > 4;
-    for (int i = 0; i < g->param_count; i++) {
-        dm_gen_puts(g, tall ? "\n    " : i > 0 ? ", " : "");
-        dm_gen_puts(g, g->params[i].name);
+    for (int k = 0, written = 0; k < 2 * g->param_count; k++) { /* inputs, then outputs */
+        const dm_gen_param *p = &g->params[k % g->param_count];
+        if (p->output != (k >= g->param_count))
+            continue;
+        dm_gen_puts(g, tall ? "\n    " : written++ > 0 ? ", " : "");
+        dm_gen_puts(g, p->name);
         dm_gen_puts(g, ": ");
-        write_annotation(g, &g->params[i], style);
+        write_annotation(g, p, style);
         dm_gen_puts(g, tall ? "," : "");
     }
     dm_gen_puts(g, tall ? "\n):\n" : "):\n");
@@ -197,6 +200,27 @@ static void statements(dm_gen *g)
     g->structured = g->category == DM_SYNTH_CONTROL_FLOW || g->category == DM_SYNTH_REDUCTION;
     for (int n = 0; n < g->recipe->least || (g->budget > 0 && n < 12); n++)
         dm_gen_statement(g, dm_gen_between(g, 2, 6));
+}
+
+/* Functions that nothing has called yet are called now; those that they call are in use then. */
+static void call_all(dm_gen *g)
+{
+    for (int i = g->function_count - 1; i >= 0; i--) {
+        dm_gen_function *f = &g->functions[i];
+        int node = f->used ? -1 : dm_gen_call_of(g, f, 3);
+        if (node >= 0)
+            dm_gen_assign(g, dm_gen_fresh(g, dm_gen_local_role(f->result)), node);
+        dm_gen_next(g);
+    }
+}
+
+/* A category that is about matrices has one. */
+static void some_matrix(dm_gen *g)
+{
+    int shape = DM_GEN_MAT22 + dm_gen_pick(g, g->recipe->shapes + DM_GEN_MAT22, 3);
+    dm_gen_type type = dm_gen_type_of(shape, g->scalar);
+    int node = dm_gen_value(g, type, dm_gen_between(g, 2, 5));
+    dm_gen_assign(g, dm_gen_fresh(g, dm_gen_local_role(type)), node);
 }
 
 static void grow(dm_gen *g)
@@ -218,7 +242,10 @@ static void grow(dm_gen *g)
         random_state(g);
     if (g->structure.name != NULL)
         dm_gen_use_struct(g);
+    if (g->category == DM_SYNTH_MATRIX)
+        some_matrix(g);
     statements(g);
+    call_all(g);
     dm_gen_outputs(g);
 }
 

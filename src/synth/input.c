@@ -166,8 +166,11 @@ int dm_gen_index(dm_gen *g, int param, int dimension)
     dm_gen_variable *own = coordinate(g, dimension < g->kernel.rank && !dm_gen_chance(g, 12)
                                              ? dimension
                                              : dm_gen_below(g, g->kernel.rank));
-    if (dm_gen_chance(g, recipe->neighbours))
+    bool wanted = g->category == DM_SYNTH_STENCIL && !g->has_neighbour;
+    if (wanted || dm_gen_chance(g, recipe->neighbours)) {
+        g->has_neighbour = true;
         return neighbour(g, param, dimension, own);
+    }
     if (dm_gen_chance(g, 12)) {
         dm_gen_variable *v = index_variable(g);
         if (v != NULL)

@@ -475,8 +475,11 @@ static int finish(dm_gen *g, int at, const int *kids, int count)
 {
     dm_gen_node *n = &g->nodes[at];
     n->count = (uint8_t)count;
-    for (int i = 0; i < count; i++)
+    n->constant = true;
+    for (int i = 0; i < count; i++) {
         n->kids[i] = (int16_t)kids[i];
+        n->constant &= g->nodes[kids[i]].constant;
+    }
     join_masks(g, n);
     n->span = range_of(n, &g->nodes[kids[0]], count > 1 ? &g->nodes[kids[1]] : NULL,
                        count > 2 ? &g->nodes[kids[2]] : NULL);
@@ -514,6 +517,7 @@ int dm_gen_constant(dm_gen *g, int kind, float value)
     } else {
         n->number = (int)value;
     }
+    n->constant = true;
     n->span = span(value, value);
     return at;
 }
@@ -541,10 +545,12 @@ int dm_gen_make(dm_gen *g, dm_gen_type type, const int *kids, int count)
     n->count = (uint8_t)count;
     n->span = g->nodes[kids[0]].span;
     n->more = (int16_t)g->more_count;
+    n->constant = true;
     for (int i = 0; i < count; i++) {
         const dm_gen_node *kid = &g->nodes[kids[i]];
         g->more[g->more_count++] = (int16_t)kids[i];
         n->span = hull(n->span, kid->span);
+        n->constant &= kid->constant;
         dm_gen_masks first = g->nodes[kids[0]].masks;
         n->uneven |= kid->masks.live != first.live || kid->masks.depends != first.depends;
         n->masks.depends |= kid->masks.depends;
@@ -605,7 +611,7 @@ int dm_gen_identity(dm_gen *g, dm_gen_type type)
     int at;
     dm_gen_node *n = new_node(g, DM_GEN_OP_IDENTITY, type, &at);
     n->span = span(0, 1);
-    n->uneven = true;
+    n->uneven = n->constant = true;
     return at;
 }
 

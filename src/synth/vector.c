@@ -87,7 +87,7 @@ int dm_gen_vector_value(dm_gen *g, dm_gen_type type, int size)
         dm_gen_operands(g, type, type, size, &a, &b);
         return dm_gen_binary(g, DM_GEN_OP_CW_MUL, type, dm_gen_fit(g, a, 20), dm_gen_fit(g, b, 20));
     case VEC_NORMALIZE:
-        a = safe_direction(g, dm_gen_value(g, type, size - 1));
+        a = safe_direction(g, dm_gen_varying(g, type, size - 1));
         return dm_gen_unary(g, DM_GEN_OP_NORMALIZE, type, a);
     case VEC_CROSS:
         dm_gen_operands(g, type, type, size, &a, &b);
@@ -100,7 +100,7 @@ int dm_gen_vector_value(dm_gen *g, dm_gen_type type, int size)
     case VEC_MAKE:
         return made_vector(g, type, size);
     case VEC_NEG:
-        return dm_gen_unary(g, DM_GEN_OP_NEG, type, dm_gen_value(g, type, size - 1));
+        return dm_gen_unary(g, DM_GEN_OP_NEG, type, dm_gen_varying(g, type, size - 1));
     case VEC_SELECT:
         return dm_gen_selection(g, type, size);
     case VEC_LERP:
@@ -112,9 +112,9 @@ int dm_gen_vector_value(dm_gen *g, dm_gen_type type, int size)
             return dm_gen_binary(g, DM_GEN_OP_ADD, type, a, b);
         return dm_gen_binary(g, dm_gen_chance(g, 50) ? DM_GEN_OP_MIN : DM_GEN_OP_MAX, type, a, b);
     case VEC_ABS:
-        return dm_gen_unary(g, DM_GEN_OP_ABS, type, dm_gen_value(g, type, size - 1));
+        return dm_gen_unary(g, DM_GEN_OP_ABS, type, dm_gen_varying(g, type, size - 1));
     case VEC_DIAG:
-        return dm_gen_unary(g, DM_GEN_OP_GET_DIAG, type, dm_gen_value(g, matrix, size - 1));
+        return dm_gen_unary(g, DM_GEN_OP_GET_DIAG, type, dm_gen_varying(g, matrix, size - 1));
     case VEC_ROTATE:
         dm_gen_operands(g, dm_gen_type_of(DM_GEN_QUAT, dm_gen_kind(type)), type, size, &a, &b);
         return dm_gen_binary(
@@ -195,19 +195,19 @@ int dm_gen_matrix_value(dm_gen *g, dm_gen_type type, int size)
     case MAT_PRODUCT:
         return dm_gen_linear(g, type, size, DM_GEN_OP_MUL);
     case MAT_TRANSPOSE:
-        return dm_gen_unary(g, DM_GEN_OP_TRANSPOSE, type, dm_gen_value(g, type, size - 1));
+        return dm_gen_unary(g, DM_GEN_OP_TRANSPOSE, type, dm_gen_varying(g, type, size - 1));
     case MAT_OUTER:
         dm_gen_operands(g, vector, vector, size, &a, &b);
         return dm_gen_binary(g, DM_GEN_OP_OUTER, type, dm_gen_fit(g, a, 15), dm_gen_fit(g, b, 15));
     case MAT_DIAG:
-        return dm_gen_unary(g, DM_GEN_OP_DIAG, type, dm_gen_value(g, vector, size - 1));
+        return dm_gen_unary(g, DM_GEN_OP_DIAG, type, dm_gen_varying(g, vector, size - 1));
     case MAT_SKEW:
-        return dm_gen_unary(g, DM_GEN_OP_SKEW, type, dm_gen_value(g, vector, size - 1));
+        return dm_gen_unary(g, DM_GEN_OP_SKEW, type, dm_gen_varying(g, vector, size - 1));
     case MAT_CW_MUL:
         dm_gen_operands(g, type, type, size, &a, &b);
         return dm_gen_binary(g, DM_GEN_OP_CW_MUL, type, dm_gen_fit(g, a, 20), dm_gen_fit(g, b, 20));
     case MAT_INVERSE:
-        a = invertible(g, type, dm_gen_value(g, type, size - 1));
+        a = invertible(g, type, dm_gen_varying(g, type, size - 1));
         return dm_gen_unary(g, DM_GEN_OP_INVERSE, type, a);
     case MAT_MAKE:
         return made_matrix(g, type);
@@ -233,7 +233,7 @@ int dm_gen_quat_value(dm_gen *g, dm_gen_type type, int size)
         dm_gen_operands(g, type, type, size, &a, &b);
         return dm_gen_product(g, type, dm_gen_fit(g, a, 3), dm_gen_fit(g, b, 3));
     case 1:
-        return dm_gen_unary(g, DM_GEN_OP_QUAT_INVERSE, type, dm_gen_value(g, type, size - 1));
+        return dm_gen_unary(g, DM_GEN_OP_QUAT_INVERSE, type, dm_gen_varying(g, type, size - 1));
     case 2:
         a = safe_direction(g, dm_gen_value(g, dm_gen_type_of(DM_GEN_VEC3, kind), size / 2));
         a = dm_gen_unary(g, DM_GEN_OP_NORMALIZE, dm_gen_type_at(g, a), a);
