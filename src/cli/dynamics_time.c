@@ -109,7 +109,7 @@ dm_status dm_bench_part_rollout(dm_dyn_bench *b, dm_error *err)
     for (size_t i = 0; i < 4 && status == DM_OK; i++)
         status = measure_rollout(b, config, 1, steps[i], DM_DYN_ROAD_AUTO, 0, 0, !b->cuda, err);
     if (b->cuda && status == DM_OK)
-        status = measure_rollout(b, config, 1, 50, DM_DYN_ROAD_CLUSTER, 16, 0, false, err);
+        status = measure_rollout(b, config, 1, 50, DM_DYN_ROAD_CLUSTER, 8, 0, false, err);
     if (b->cuda && status == DM_OK)
         status = measure_rollout(b, config, 1, 50, DM_DYN_ROAD_STREAM, 0, 0, false, err);
     static const uint32_t hidden[] = {64, 128, 512, 1024, 2048};

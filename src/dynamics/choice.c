@@ -41,15 +41,21 @@ size_t dm_dyn_batch_shared_bytes(size_t P, size_t M, bool reset_last)
     return floats * sizeof(float);
 }
 
-uint32_t dm_dyn_choose_cluster(const dm_dynamics_config *c)
+/* Clusters of 16 need a whole group of multiprocessors each, and not every group has 16 free; while
+ * there are few, they are a little faster. */
+uint32_t dm_dyn_choose_cluster(const dm_dyn_gpu *gpu, const dm_dynamics_config *c,
+                               uint32_t rollouts)
 {
-    return c->hidden <= 256 ? 8 : 16;
+    const uint64_t clusters = (uint64_t)rollouts * c->members;
+    if (c->hidden > 256)
+        return 16;
+    return c->hidden > 128 && clusters * 16 * 4 <= (uint64_t)gpu->multiprocessors * 3 ? 16 : 8;
 }
 
 /* Of 50 steps of 256 units, in proportion for others. */
 static double cluster_cost(const dm_dyn_gpu *gpu, const dm_dynamics_config *c, uint32_t rollouts)
 {
-    double at_once = fmax(floor((double)gpu->multiprocessors / dm_dyn_choose_cluster(c)), 1);
+    double at_once = fmax(floor((double)gpu->multiprocessors / (c->hidden <= 256 ? 8 : 16)), 1);
     return 66 * ceil((double)rollouts * c->members / at_once);
 }
 

@@ -30,7 +30,8 @@ typedef enum dm_dyn_road {
 #define DM_DYN_CLUSTER_MAX 4096 /* whose states fit into the shared memory of its blocks */
 
 /* Blocks of a cluster. */
-uint32_t dm_dyn_choose_cluster(const dm_dynamics_config *config);
+uint32_t dm_dyn_choose_cluster(const dm_dyn_gpu *gpu, const dm_dynamics_config *config,
+                               uint32_t rollouts);
 /* Rollouts per thread of kernel_batch.h; 0: no tile fits. */
 uint32_t dm_dyn_choose_tile(const dm_dyn_gpu *gpu, const dm_dynamics_config *config,
                             uint32_t rollouts);

@@ -27,9 +27,11 @@ static uint32_t choose_tile(const dm_dynamics_device *on, uint32_t rollouts)
                                   : dm_dyn_choose_tile(&gpu, &on->model->config, rollouts);
 }
 
-static uint32_t choose_cluster(const dm_dynamics_device *on)
+static uint32_t choose_cluster(const dm_dynamics_device *on, uint32_t rollouts)
 {
-    return on->cluster_blocks != 0 ? on->cluster_blocks : dm_dyn_choose_cluster(&on->model->config);
+    dm_dyn_gpu gpu = dm_dyn_gpu_of(dm_device_get_properties(on->device));
+    return on->cluster_blocks != 0 ? on->cluster_blocks
+                                   : dm_dyn_choose_cluster(&gpu, &on->model->config, rollouts);
 }
 
 static dm_dyn_road choose_road(const dm_dynamics_device *on, uint32_t rollouts, const float *hidden)
@@ -68,7 +70,8 @@ static dm_status prepare_cluster(dm_dynamics_device *on, dm_dyn_rollout *r, dm_e
     if (on->model->config.hidden > DM_DYN_RESIDENT_MAX)
         return prepare_cluster_stream(on, r, err);
     const dm_dynamics_config *c = &on->model->config;
-    uint32_t P = (c->hidden + 127) / 128 * 128, C = choose_cluster(on), units = P / C;
+    uint32_t P = (c->hidden + 127) / 128 * 128, C = choose_cluster(on, r->args.rollouts),
+             units = P / C;
     bool in_shared = P > 384;
     char defines[128];
     snprintf(defines, sizeof defines,
