@@ -163,10 +163,11 @@ const char *dm_help_row(dm_printer *pr, const dm_bind *bind)
         if (i == 0 || bind->args[i] != bind->args[i - 1])
             text = dm_lang_format(pr->lang, "%s_%s", text, bind->args[i]->suffix);
     const char *name = dm_lang_intern_text(pr->lang, text);
+    /* max(v) and max(v, v) would have one name. */
+    for (int n = 2; !is_new(pr, name); n++)
+        name = dm_lang_intern_text(pr->lang, dm_lang_format(pr->lang, "%s_%d", text, n));
     ((dm_bind *)bind)->helper_of = pr;
     ((dm_bind *)bind)->helper = name;
-    if (!is_new(pr, name))
-        return name;
     dm_buffer *body = dm_text_open(pr->lang);
     expand(pr, body, bind);
     dm_buffer *head = dm_text_open(pr->lang);
