@@ -87,6 +87,8 @@ typedef struct bench {
     uint32_t observations;
     result *results;
     size_t count;
+    dm_swarm *few; /* of few_rom, driven apart */
+    const char *few_rom;
 } bench;
 
 /* ---- What to measure ---- */
@@ -253,25 +255,32 @@ static dm_status copy_machines(dm_swarm *few, dm_swarm *swarm, dm_error *err)
     return status;
 }
 
+/* Machines of this ROM that were driven apart; made once for all numbers and stages. */
+static dm_status make_few(bench *b, const dm_swarm_desc *all, uint64_t count, dm_error *err)
+{
+    if (b->few != NULL && b->few_rom == all->roms->path)
+        return DM_OK;
+    dm_swarm_destroy(b->few);
+    b->few = NULL;
+    dm_swarm_desc desc = *all;
+    desc.count = (uint64_t)b->set.apart;
+    desc.lanes_per_warp = desc.block_threads = desc.blocks_per_multiprocessor = 0;
+    desc.stage = DM_SWARM_EMULATE_ONLY;
+    desc.observations = 0;
+    b->few_rom = all->roms->path;
+    dm_status status = dm_swarm_create(b->device, &desc, &b->few, err);
+    return status == DM_OK ? steps(b->few, count, err) : status;
+}
+
 /* Random input until the machines are in different places. */
 static dm_status drive_apart(bench *b, const dm_swarm_desc *all, dm_swarm *swarm, dm_error *err)
 {
     const settings *s = &b->set;
     uint64_t count = (uint64_t)((s->diverge + s->frames - 1) / s->frames);
-    if (s->apart == 0 || (uint64_t)s->apart >= all->count)
+    if (s->apart == 0 || (uint64_t)s->apart > all->count)
         return steps(swarm, count, err);
-    dm_swarm_desc desc = *all;
-    dm_swarm *few;
-    desc.count = (uint64_t)s->apart;
-    desc.lanes_per_warp = 0;
-    dm_status status = dm_swarm_create(b->device, &desc, &few, err);
-    if (status != DM_OK)
-        return status;
-    status = steps(few, count, err);
-    if (status == DM_OK)
-        status = copy_machines(few, swarm, err);
-    dm_swarm_destroy(few);
-    return status;
+    dm_status status = make_few(b, all, count, err);
+    return status == DM_OK ? copy_machines(b->few, swarm, err) : status;
 }
 
 static dm_status measure(bench *b, const dm_swarm_desc *desc, dm_swarm *swarm, result *r,
@@ -457,6 +466,7 @@ int main(int argc, char **argv)
     }
     if (status != DM_OK)
         fprintf(stderr, "dm-bench-swarm: %s\n", err.message);
+    dm_swarm_destroy(b.few);
     free(b.results);
     dm_device_close(b.device);
     dm_arena_deinit(&b.arena);
