@@ -177,7 +177,10 @@ static void check_lines(void *user, uint64_t begin, uint64_t end, int worker)
         status = dm_synth_check_line(w, &v->claims, e, &err);
         if (e->readable)
             dm_synth_tally_add(&w->tally, &e->record);
-        if (e->readable && e->sampled && e->record.kind == DM_SYNTH_PAIR)
+        /* What is run is what the compiler makes of the Python text, never another's C. */
+        e->sampled =
+            e->sampled && e->readable && e->problems.size == 0 && e->record.kind == DM_SYNTH_PAIR;
+        if (e->sampled)
             chosen[count++] = e;
     }
     if (status == DM_OK && count > 0 && w->verifier != NULL)

@@ -21,7 +21,8 @@
 typedef struct others {
     const dm_synth_validate_options *options;
     dm_synth_report *report;
-    dm_synth_verifier *verifier;
+    dm_synth_verifier *compiles; /* level compile; NULL at level none */
+    dm_synth_verifier *runs;     /* above it; NULL up to level compile */
     dm_progress *progress;
     dm_synth_record records[BATCH_MAX];
     char places[BATCH_MAX][160];
@@ -83,22 +84,48 @@ static bool find_kernel(others *o, const char *place, dm_synth_record *r)
     return status == DM_OK;
 }
 
+/* Those of the batch that pass go to the front. */
+static dm_status verify(others *o, dm_synth_verifier *verifier, int *list, int *count,
+                        dm_error *err)
+{
+    dm_synth_record *records[BATCH_MAX];
+    dm_synth_result results[BATCH_MAX] = {0};
+    int kept = 0;
+    for (int i = 0; i < *count; i++)
+        records[i] = &o->records[list[i]];
+    dm_status status = dm_synth_verify_batch(verifier, records, *count, results, err);
+    for (int i = 0; i < *count && status == DM_OK; i++) {
+        char text[640];
+        if (results[i].passed) {
+            list[kept++] = list[i];
+            continue;
+        }
+        snprintf(text, sizeof text, "fails at %s: %s", dm_synth_level_names[results[i].failed_at],
+                 results[i].reason);
+        problem(o, o->places[list[i]], records[i]->id, text);
+    }
+    *count = kept;
+    return status;
+}
+
+/* Texts that others wrote are compiled, not run: what is run is what this compiler makes of the
+ * Python text. */
 static dm_status flush(others *o, dm_error *err)
 {
-    dm_synth_record *list[BATCH_MAX];
-    dm_synth_result results[BATCH_MAX] = {0};
+    int list[BATCH_MAX], count = o->count;
     dm_status status = DM_OK;
-    for (int i = 0; i < o->count; i++)
-        list[i] = &o->records[i];
-    if (o->count > 0 && o->verifier != NULL)
-        status = dm_synth_verify_batch(o->verifier, list, o->count, results, err);
-    for (int i = 0; i < o->count && status == DM_OK && o->verifier != NULL; i++)
-        if (!results[i].passed) {
-            char text[640];
-            snprintf(text, sizeof text, "fails at %s: %s",
-                     dm_synth_level_names[results[i].failed_at], results[i].reason);
-            problem(o, o->places[i], list[i]->id, text);
-        }
+    for (int i = 0; i < count; i++)
+        list[i] = i;
+    if (o->compiles != NULL)
+        status = verify(o, o->compiles, list, &count, err);
+    for (int i = 0; i < count; i++) {
+        dm_synth_record *r = &o->records[list[i]];
+        dm_buffer *texts[] = {&r->cuda_forward, &r->cuda_backward, &r->c_forward, &r->c_backward};
+        for (size_t k = 0; k < sizeof texts / sizeof texts[0]; k++)
+            dm_buffer_clear(texts[k]);
+    }
+    if (status == DM_OK && o->runs != NULL)
+        status = verify(o, o->runs, list, &count, err);
     o->count = 0;
     return status;
 }
@@ -181,7 +208,7 @@ static dm_status check_object(others *o, const char *place, const json_t *object
     if (status != DM_OK || !wanted || !find_kernel(o, place, r))
         return status;
     o->taken++;
-    o->report->verified += o->verifier != NULL;
+    o->report->verified += o->compiles != NULL;
     memcpy(o->places[o->count], place, sizeof o->places[0]);
     return ++o->count == BATCH_MAX ? flush(o, err) : DM_OK;
 }
@@ -292,14 +319,17 @@ dm_status dm_synth_validate_others(const dm_synth_validate_options *options,
                                    dm_error *err)
 {
     others *o = calloc(1, sizeof *o);
-    dm_synth_verify_options verify = {.level = options->level};
+    dm_synth_verify_options compile = {.level = DM_SYNTH_VERIFY_COMPILE};
+    dm_synth_verify_options run = {.level = options->level};
     if (o == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     o->options = options;
     o->report = report;
     dm_status status = DM_OK;
     if (options->level > DM_SYNTH_VERIFY_NONE)
-        status = dm_synth_verifier_create(&verify, &o->verifier, err);
+        status = dm_synth_verifier_create(&compile, &o->compiles, err);
+    if (status == DM_OK && options->level > DM_SYNTH_VERIFY_COMPILE)
+        status = dm_synth_verifier_create(&run, &o->runs, err);
     for (int i = 0; i < BATCH_MAX; i++)
         dm_synth_record_init(&o->records[i]);
     if (status == DM_OK && !options->quiet)
@@ -315,7 +345,8 @@ dm_status dm_synth_validate_others(const dm_synth_validate_options *options,
         write_notes(o);
     for (int i = 0; i < BATCH_MAX; i++)
         dm_synth_record_deinit(&o->records[i]);
-    dm_synth_verifier_destroy(o->verifier);
+    dm_synth_verifier_destroy(o->compiles);
+    dm_synth_verifier_destroy(o->runs);
     dm_buffer_deinit(&o->scratch);
     free(o->forms);
     free(o);

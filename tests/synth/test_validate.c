@@ -309,13 +309,14 @@ static void data_of_others(void **state)
     dm_device_tools tools;
     dm_device_tools_find(&tools);
     options.level = tools.cc ? DM_SYNTH_VERIFY_FULL : DM_SYNTH_VERIFY_NONE;
-    /* One object a line; text that needs Warp's headers is not compiled. */
+    /* One object a line; text that needs Warp's headers is not compiled, and C text not run. */
     options.path = dm_test_path(state, "a.jsonl");
     write_text(options.path,
                "{\"id\": \"1\", \"kernel_name\": \"twice\", \"category\": \"math\", "
                "\"python_source\": \"" GOOD "\", \"cuda_forward\": \"#include \\\"builtin.h\\\"\", "
                "\"metadata\": {\"has_backward\": false}}\n\n"
-               "{\"python_source\": \"" GOOD "\"}\n");
+               "{\"python_source\": \"" GOOD "\", \"c_forward\": \"int abort_now(void);\\nint "
+               "abort_now(void) { return 1; }\\n\"}\n");
     assert_ok(dm_synth_validate(&options, &report, err));
     if (report.problem_count > 0)
         fail_msg("%s", report.problems[0]);
