@@ -272,6 +272,7 @@ dm_ir_function *dm_adjoint(dm_module_unit *module, dm_ir_function *f)
     dm_adjoint_state a = start(module, plain, made);
     a.known = dm_ir_find_hazards(lang, plain);
     a.active = dm_ir_find_active(lang, plain);
+    a.compat = module->options.warp_compat && !f->is_library;
     dm_val given = make_params(&a, made);
     const dm_custom *custom = dm_lower_find_custom(module, f, false);
     if (custom != NULL) {

@@ -42,6 +42,7 @@ typedef struct dm_adjoint_state {
     dm_adjoint_alias *alias;
     int alias_count, alias_capacity;
     const char *failure_hint;
+    bool compat;                               /* gradients as Warp's; not in our own functions */
     const bool *active;                        /* value of f: see activity.c */
     const dm_val *known;                       /* value of f: see hazard.c; NULL: none */
     const char *ret_name, *g_name, *temporary; /* "ret", "g" and "t", interned */

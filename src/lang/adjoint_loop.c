@@ -316,6 +316,52 @@ static void plain_loop(dm_adjoint_state *a, loop *l, const dm_adjoint_scope *s)
     end_for(a, &made, NULL);
 }
 
+/* As Warp goes back through a loop that it cannot unroll: the carried variables are not restored.
+ * In each round, the last one first, the body is done again from where the variables are by then,
+ * and the way back reads a variable after the round has changed it. */
+static void warp_loop(dm_adjoint_state *a, const loop *l, const dm_adjoint_scope *s)
+{
+    int count = l->op->result_count;
+    dm_val *slots = dm_lang_alloc_array(a->lang, (size_t)count + 1, sizeof *slots);
+    for (int i = 0; i < count; i++) {
+        dm_val initial = dm_adjoint_use(a, l->op->args[l->fixed + i]);
+        dm_ir_op *slot =
+            dm_ir_op_new(&a->b, DM_IR_SLOT, &initial, 1, type_of(a, l->op->result + i));
+        a->b.function->values[slot->result].name = a->f->values[l->op->result + i].name;
+        slots[i] = slot->result;
+    }
+    dm_val by = dm_adjoint_use(a, l->op->args[2]), first = dm_adjoint_use(a, l->op->args[0]);
+    dm_val rounds = dm_adjoint_call(a, "sub", trip_count(a, l), constant(a, 1));
+    dm_val start = dm_adjoint_call(a, "add", first, dm_adjoint_call(a, "mul", rounds, by));
+    building made = begin_for(a, a->f->values[l->head->params[0]].name, start,
+                              dm_adjoint_call(a, "sub", first, by),
+                              dm_adjoint_row(a, "neg", &by, 1), NULL, NULL, 0);
+    dm_adjoint_clear_inside(a);
+    dm_adjoint_set_inside(a, l->head->params[0], made.counter);
+    for (int i = 0; i < count; i++)
+        dm_adjoint_set_inside(
+            a, l->head->params[l->skip + i],
+            dm_ir_simple(&a->b, DM_IR_GET, &slots[i], 1, type_of(a, l->op->result + i)));
+    dm_ir_block *copy =
+        dm_adjoint_copy_block(a, &(dm_ir_block){.ops = l->body->ops, .count = l->body->count - 1});
+    dm_adjoint_append(a, a->b.block, copy);
+    define(a, l->head->params[0], made.counter);
+    for (int i = 0; i < count; i++) {
+        dm_val end = l->end->args[i];
+        dm_val next = a->inside[end] != DM_VAL_NONE ? a->inside[end] : dm_adjoint_use(a, end);
+        dm_val args[] = {slots[i], next};
+        dm_ir_op_new(&a->b, DM_IR_SET, args, 2, NULL);
+        define(a, l->head->params[l->skip + i], next);
+    }
+    for (int i = 0; i + 1 < l->body->count; i++)
+        for (int r = 0; r < l->body->ops[i]->result_count; r++)
+            if (a->inside[l->body->ops[i]->result + r] != DM_VAL_NONE)
+                define(a, l->body->ops[i]->result + r, a->inside[l->body->ops[i]->result + r]);
+    dm_adjoint_append(a, a->b.block, s->slots);
+    dm_adjoint_append(a, a->b.block, s->reverse);
+    end_for(a, &made, NULL);
+}
+
 static int tape_length(const dm_adjoint_state *a, const loop *l)
 {
     int bytes = 0;
@@ -434,7 +480,9 @@ void dm_adjoint_reverse_loop(dm_adjoint_state *a, dm_adjoint_scope *outer, const
         for (int r = 0; r < l.body->ops[i]->result_count; r++)
             a->map[l.body->ops[i]->result + r] = saved[kept++];
     a->b.block = before;
-    if (is_for && l.needed_count == 0)
+    if (is_for && l.needed_count > 0 && a->compat)
+        warp_loop(a, &l, s);
+    else if (is_for && l.needed_count == 0)
         plain_loop(a, &l, s);
     else if (l.needed_count == 0)
         counted_loop(a, &l, s);

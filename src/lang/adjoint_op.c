@@ -148,6 +148,10 @@ static void reverse_insert(dm_adjoint_state *a, const dm_ir_op *op)
     const dm_type *type = type_of(a, op->result);
     dm_val index = plain_index(a, op->args[1], type), g = dm_adjoint_get(a, op->result);
     dm_adjoint_add(a, op->args[2], dm_ir_extract(&a->b, g, index));
+    if (a->compat && !op->adds) { /* Warp leaves the adjoint of what was replaced */
+        dm_adjoint_add(a, op->args[0], g);
+        return;
+    }
     dm_val zero = dm_ir_zero(&a->b, dm_type_scalar(a->lang, (dm_scalar)type->scalar));
     dm_adjoint_add(a, op->args[0], dm_ir_insert(&a->b, g, index, zero));
 }

@@ -164,6 +164,14 @@ dm_ir_block *dm_adjoint_copy_block(dm_adjoint_state *a, const dm_ir_block *block
 static void replay_op(dm_adjoint_state *a, dm_ir_block *out, const dm_ir_op *op)
 {
     dm_ir_function *to = a->b.function;
+    if (op->kind == DM_IR_FOR && a->compat) {
+        /* Warp does not run the loop again: the variables are as they were before it. */
+        for (int r = 0; r < op->result_count; r++)
+            if (a->map[op->result + r] != DM_VAL_NONE)
+                a->alias[a->alias_count++] =
+                    (dm_adjoint_alias){a->map[op->result + r], dm_adjoint_use(a, op->args[3 + r])};
+        return;
+    }
     dm_ir_op *copy = dm_lang_alloc(a->lang, sizeof *copy);
     dm_adjoint_check(a, op);
     *copy = *op;

@@ -26,6 +26,7 @@ dm_status dm_compilation_init(dm_compilation *c, const char *name, const char *t
     memset(c, 0, sizeof *c);
     dm_lang_init_in(&c->lang, options->workspace);
     c->options = *options;
+    c->lang.keep_inserts = options->module.warp_compat;
     if (c->lang.common == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     if (size > DM_LANG_SOURCE_MAX)

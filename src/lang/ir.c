@@ -191,7 +191,8 @@ dm_val dm_ir_extract(dm_ir_builder *b, dm_val value, dm_val index)
         if (def->kind == DM_IR_MAKE && at >= 0 && at < def->arg_count)
             return def->args[at];
         int64_t other;
-        if (def->kind == DM_IR_INSERT && dm_ir_const_int(f, def->args[1], &other))
+        if (def->kind == DM_IR_INSERT && !b->lang->keep_inserts &&
+            dm_ir_const_int(f, def->args[1], &other))
             return at == other ? def->args[2] : dm_ir_extract(b, def->args[0], index);
     }
     dm_val args[] = {value, index};

@@ -117,6 +117,7 @@ typedef struct dm_lang {
     dm_diag *diags, *last_diag;
     int error_count, warning_count;
     dm_pos library_call;     /* where ours was called from, while library code is compiled */
+    bool keep_inserts;       /* a component that was set is read from the whole, as Warp does */
     const dm_common *common; /* NULL: this is its own */
     dm_lang_name **names;    /* hash table of interned names */
     uint32_t name_capacity, name_count;

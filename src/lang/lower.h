@@ -85,6 +85,7 @@ typedef struct dm_lower {
     const dm_val *bound;
     int bound_count;
     int marks;      /* merges so far */
+    bool adding;    /* the assignment is that of += or -= */
     int tid_wanted; /* how many values an assignment wants of tid() */
 } dm_lower;
 

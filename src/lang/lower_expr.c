@@ -233,10 +233,20 @@ static bool holds_half(const dm_type *type)
     return (type->kind == DM_TYPE_SCALAR || dm_type_is_numeric(type)) && type->scalar == DM_F16;
 }
 
+/* A row with the gradient that Warp has, where it differs. */
+static const dm_builtin *compat_row(const char *name)
+{
+    char text[64];
+    int length = snprintf(text, sizeof text, "_warp_%s", name);
+    return length < (int)sizeof text ? dm_builtin_find(text) : NULL;
+}
+
 dm_operand dm_lower_builtin(dm_lower *lw, const dm_ast *at, const char *name, const dm_val *args,
                             int count, const char *shown)
 {
-    const dm_builtin *first = dm_builtin_find(name);
+    const dm_builtin *first = lw->module->options.warp_compat ? compat_row(name) : NULL;
+    if (first == NULL)
+        first = dm_builtin_find(name);
     dm_val given[DM_BUILTIN_PARAMS_MAX];
     if (first == NULL || count > DM_BUILTIN_PARAMS_MAX)
         return dm_lower_error(lw, at, NULL, "'%s' is not supported", shown);

@@ -159,6 +159,14 @@ static bool fit(dm_lower *lw, const dm_ast *at, const dm_type *type, dm_val *val
 
 static void assign_part(dm_lower *lw, const dm_ast *target, dm_val value, const dm_ast *at);
 
+/* A value with one component replaced. */
+static dm_val insert(dm_lower *lw, dm_val base, dm_val index, dm_val part)
+{
+    dm_val made = dm_ir_insert(&lw->b, base, index, part);
+    lw->function->values[made].def->adds = lw->adding;
+    return made;
+}
+
 static void assign_attribute(dm_lower *lw, const dm_ast *target, dm_val value, const dm_ast *at)
 {
     dm_val base;
@@ -171,7 +179,7 @@ static void assign_attribute(dm_lower *lw, const dm_ast *target, dm_val value, c
         if (!fit(lw, at, dm_type_scalar(lw->lang, (dm_scalar)type->scalar), &value))
             return;
         dm_val which = dm_ir_int(&lw->b, dm_type_scalar(lw->lang, DM_I32), index);
-        assign_part(lw, target->a, dm_ir_insert(&lw->b, base, which, value), at);
+        assign_part(lw, target->a, insert(lw, base, which, value), at);
     } else if (field >= 0) {
         if (fit(lw, at, type->fields[field].type, &value))
             assign_part(lw, target->a, dm_ir_setfield(&lw->b, base, field, value), at);
@@ -184,10 +192,9 @@ static void assign_attribute(dm_lower *lw, const dm_ast *target, dm_val value, c
                  &value))
             return;
         for (int i = 0; i < (rotation ? 4 : 3); i++)
-            base = dm_ir_insert(
-                &lw->b, base,
-                dm_ir_int(&lw->b, dm_type_scalar(lw->lang, DM_I32), rotation ? i + 3 : i),
-                dm_ir_extract_at(&lw->b, value, i));
+            base = insert(lw, base,
+                          dm_ir_int(&lw->b, dm_type_scalar(lw->lang, DM_I32), rotation ? i + 3 : i),
+                          dm_ir_extract_at(&lw->b, value, i));
         assign_part(lw, target->a, base, at);
     } else {
         dm_lower_error(lw, target, NULL, "%s has no '%s'", type->name, target->name);
@@ -203,7 +210,7 @@ static dm_val insert_many(dm_lower *lw, dm_val base, dm_val first, int step, int
         dm_val offset = dm_ir_int(&lw->b, i32, (int64_t)i * step), args[] = {first, offset};
         dm_val index =
             i == 0 ? first : dm_lower_builtin(lw, &(dm_ast){0}, "add", args, 2, "+").value;
-        base = dm_ir_insert(&lw->b, base, index, scalar ? from : dm_ir_extract_at(&lw->b, from, i));
+        base = insert(lw, base, index, scalar ? from : dm_ir_extract_at(&lw->b, from, i));
     }
     return base;
 }
@@ -273,7 +280,7 @@ static void assign_subscript(dm_lower *lw, const dm_ast *target, dm_val value, c
         return;
     }
     if (fit(lw, at, scalar, &value))
-        assign_part(lw, target->a, dm_ir_insert(&lw->b, base, index, value), at);
+        assign_part(lw, target->a, insert(lw, base, index, value), at);
 }
 
 /* A new value for a variable or for a part of one. */
@@ -464,5 +471,7 @@ void dm_lower_augmented(dm_lower *lw, const dm_ast *ast)
     }
     if (bad || !dm_lower_value(lw, ast->a, &old) || !dm_lower_value(lw, ast->b, &value))
         return;
+    lw->adding = ast->op == DM_TOK_PLUS || ast->op == DM_TOK_MINUS;
     dm_lower_assign(lw, ast->a, dm_lower_binary(lw, ast, ast->op, old, value), ast);
+    lw->adding = false;
 }

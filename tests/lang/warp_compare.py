@@ -8,7 +8,8 @@ Needs warp-lang and numpy (tools/requirements.txt) and a C compiler. Each kernel
 `dotmatrix kernel compile` gives, on the same random arguments. Values must agree within 1e-6, gradients within 1e-4,
 relative to the largest number of the array; integers must be equal. Where Warp's gradient is known to be wrong (loops
 that carry values, in-place changes) the reference is central differences of our own forward pass, in float64, and the
-table shows how far Warp is off."""
+table shows how far Warp is off. With --compat the kernels are compiled with --warp-compat and Warp is right always, but
+for `while`, `break` and `continue` (compat=False)."""
 import argparse
 import ctypes
 import importlib.util
@@ -28,9 +29,9 @@ COUNT = 64  # threads, and length of arrays where a case says nothing else
 class Case:
     """dims: of the launch; values: of scalar arguments, or (low, high) for an array's numbers, or an array."""
 
-    def __init__(self, kernel, outputs, dims=(COUNT,), differences=False, exact=False, **values):
+    def __init__(self, kernel, outputs, dims=(COUNT,), differences=False, compat=True, exact=False, **values):
         self.kernel, self.outputs, self.dims = kernel, outputs.split(), dims
-        self.differences, self.exact, self.values = differences, exact, values
+        self.differences, self.compat, self.exact, self.values = differences, compat, exact, values
 
 
 def ends():
@@ -79,13 +80,13 @@ CASES = {
     ],
     "shapes.py": [
         Case("scene", "out", radius=0.4, half=wp.vec3(0.2, 0.3, 0.25)),
-        Case("march", "hit", radius=1.5, differences=True),
+        Case("march", "hit", radius=1.5, differences=True, compat=False),
     ],
     "loops.py": [
         Case("product", "out", dims=(32,), n=5, differences=True),
         Case("polynomial", "out", differences=True),
-        Case("newton", "out", differences=True),
-        Case("until_far", "out", dims=(32,), limit=4.0, n=20, differences=True),
+        Case("newton", "out", differences=True, compat=False),
+        Case("until_far", "out", dims=(32,), limit=4.0, n=20, differences=True, compat=False),
         Case("in_place", "out", dims=(32,), differences=True),
     ],
 }
@@ -236,7 +237,7 @@ def apart(a, b):
     return float(np.max(np.abs(a.astype(np.float64) - b))) / max(1e-3, float(np.max(np.abs(b)))) if a.size else 0.0
 
 
-def compare(path, module, case, compiled, folder):
+def compare(path, module, case, compiled, folder, compat):
     kernel = getattr(module, case.kernel)
     rng = np.random.default_rng(1)
     arguments = make_arguments(kernel, case, rng)
@@ -248,7 +249,7 @@ def compare(path, module, case, compiled, folder):
     value = max(apart(value_o[n], value_w[n]) for n in value_w)
     gradient = max((apart(gradient_o[n], gradient_w[n]) for n in gradient_o), default=0.0)
     note, fine = "", value <= (0.0 if case.exact else 1e-6)
-    if case.differences:
+    if case.differences and not (compat and case.compat):
         slopes = differences(ours, case, arguments, weights)
         warp_off = max(apart(gradient_w[n], slopes[n]) for n in slopes)
         ours_off = max(apart(gradient_o[n], slopes[n]) for n in slopes)
@@ -265,6 +266,7 @@ def compare(path, module, case, compiled, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("pattern", nargs="?", default="")
+    parser.add_argument("--compat", action="store_true", help="with --warp-compat: gradients as Warp's everywhere")
     parser.add_argument("--dotmatrix", default=os.path.join(ROOT, "build/src/cli/dotmatrix"))
     options = parser.parse_args()
     wp.config.quiet = True
@@ -276,7 +278,7 @@ def main():
             spec = importlib.util.spec_from_file_location("kernels_" + file[:-3], path)
             module = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(module)
-            command = [options.dotmatrix, "kernel", "compile", path, "--emit", "json"]
+            command = [options.dotmatrix, "kernel", "compile", path, "--emit", "json"] + (["--warp-compat"] if options.compat else [])
             r = subprocess.run(command, capture_output=True, text=True)
             compiled = {k["name"]: k for k in map(json.loads, r.stdout.splitlines())}
             for case in cases:
@@ -286,7 +288,7 @@ def main():
                     print(f"FAIL {file} {case.kernel}: {compiled.get(case.kernel, {}).get('error', r.stderr)}")
                     failed += 1
                     continue
-                failed += not compare(path, module, case, compiled[case.kernel], folder)
+                failed += not compare(path, module, case, compiled[case.kernel], folder, options.compat)
     return 1 if failed else 0
 
 
