@@ -63,8 +63,7 @@ static bool is_kept(const char *name, size_t length)
         [1] = "xyzw",
         [2] = "ifinorasiswp",
         [3] = "defforandnotintlenabsminmax",
-        [4] = "elifelsefrombool"
-              "passndim",
+        [4] = "elifelsefromboolpassndim",
         [5] = "classwhilebreakrangefloatprintrounddtypeshape",
         [6] = "returnimportassertlength",
         [8] = "continue",

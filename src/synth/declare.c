@@ -151,7 +151,7 @@ static const char *make_instance(dm_gen *g, bool complete, dm_gen_masks *masks)
     dm_gen_puts(g, " = ");
     dm_gen_puts(g, s->name);
     dm_gen_puts(g, "()\n");
-    dm_gen_node made[DM_GEN_FIELDS_MAX];
+    dm_gen_node made[DM_GEN_FIELDS_MAX] = {{0}};
     *masks = DM_GEN_NOTHING;
     for (int i = 0; i < s->count; i++) {
         int node = dm_gen_value(g, s->types[i], dm_gen_between(g, 2, 4));

@@ -99,10 +99,9 @@ int dm_gen_stripped(dm_gen *g, int node)
 {
     for (;;) {
         const dm_gen_node *n = dm_gen_at(g, node);
-        if (n->op == DM_GEN_OP_NEG || n->op == DM_GEN_OP_DIV)
-            node = n->kids[0];
-        else if ((n->op == DM_GEN_OP_ADD || n->op == DM_GEN_OP_SUB) &&
-                 dm_gen_same(g, dm_gen_stripped(g, n->kids[0]), dm_gen_stripped(g, n->kids[1])))
+        bool sum = n->op == DM_GEN_OP_ADD || n->op == DM_GEN_OP_SUB; /* of multiples of one */
+        if (n->op == DM_GEN_OP_NEG || n->op == DM_GEN_OP_DIV ||
+            (sum && dm_gen_same(g, dm_gen_stripped(g, n->kids[0]), dm_gen_stripped(g, n->kids[1]))))
             node = n->kids[0];
         else if (n->op == DM_GEN_OP_MUL)
             node = dm_gen_shape(dm_gen_type_at(g, n->kids[0])) == DM_GEN_SCALAR ? n->kids[1]

@@ -98,5 +98,5 @@ const char *dm_gen_fresh(dm_gen *g, dm_gen_role role)
     for (int i = 0; i < g->name_count; i++)
         uses += g->names[i] == word;
     take(g, word);
-    return dm_gen_join(g, word, "_", digits[(uses - 1) % 11]);
+    return dm_gen_join(g, word, "_", digits[(uses > 0 ? uses - 1 : 0) % 11]);
 }

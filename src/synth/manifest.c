@@ -121,6 +121,8 @@ static void seal(dm_json *json, const dm_buffer *text)
     dm_json_string(json, "checksum", hash);
 }
 
+#define RANKS_MAX 1000000
+
 typedef struct summary {
     dm_synth_tally tally;
     double *seconds; /* of each rank */
@@ -135,10 +137,12 @@ static dm_status add_shard(const dm_synth_produce_options *o, dm_json *json, con
     dm_status status = dm_synth_shard_load(o->folder, kind, number, &state, complete, err);
     if (status != DM_OK || !*complete)
         return status;
-    if (state.rank >= sum->rank_count || state.rank < 0) {
+    if (state.rank < 0 || state.rank > RANKS_MAX)
+        return dm_fail(err, DM_EFORMAT, "shard %llu: no rank", (unsigned long long)number);
+    if (state.rank >= sum->rank_count) {
         double *grown = realloc(sum->seconds, (size_t)(state.rank + 1) * sizeof *grown);
-        if (grown == NULL || state.rank < 0)
-            return dm_fail(err, DM_EFORMAT, "shard %llu: no rank", (unsigned long long)number);
+        if (grown == NULL)
+            return dm_fail(err, DM_ENOMEM, "out of memory");
         for (int i = sum->rank_count; i <= state.rank; i++)
             grown[i] = 0;
         sum->seconds = grown;

@@ -107,11 +107,12 @@ static dm_gen_span bits_of(dm_gen_span a, dm_gen_span b)
     return span(a.low < 0 || b.low < 0 ? -top : 0, top);
 }
 
+/* The range of an operation on a, b and c; operands that it does not have are any others. */
 static dm_gen_span range_of(const dm_gen_node *n, const dm_gen_node *a, const dm_gen_node *b,
                             const dm_gen_node *c)
 {
     int rows_of = dm_gen_rows(a->type);
-    dm_gen_span x = a->span, y = b != NULL ? b->span : x;
+    dm_gen_span x = a->span, y = b->span;
     float most = dm_gen_most(x);
     switch (n->op) {
     case DM_GEN_OP_ADD:
@@ -481,8 +482,8 @@ static int finish(dm_gen *g, int at, const int *kids, int count)
         n->constant &= g->nodes[kids[i]].constant;
     }
     join_masks(g, n);
-    n->span = range_of(n, &g->nodes[kids[0]], count > 1 ? &g->nodes[kids[1]] : NULL,
-                       count > 2 ? &g->nodes[kids[2]] : NULL);
+    n->span = range_of(n, &g->nodes[n->kids[0]], &g->nodes[n->kids[count > 1]],
+                       &g->nodes[n->kids[count > 2 ? 2 : 0]]);
     return at;
 }
 
@@ -651,6 +652,12 @@ void dm_gen_indent(dm_gen *g)
     dm_gen_append(g, spaces, (size_t)(depth < 12 ? depth : 12) * 4);
 }
 
+static void put_digit(dm_gen *g, int digit)
+{
+    const char text = (char)('0' + digit);
+    dm_gen_append(g, &text, 1);
+}
+
 static char *put_digits(char *end, unsigned value)
 {
     do
@@ -732,7 +739,7 @@ static void put_other(dm_gen *g, const dm_gen_node *n)
     case DM_GEN_OP_EXTENT:
         dm_gen_puts(g, n->name);
         dm_gen_puts(g, ".shape[");
-        dm_gen_append(g, &(char){(char)('0' + n->style)}, 1);
+        put_digit(g, n->style);
         dm_gen_puts(g, "]");
         break;
     case DM_GEN_OP_COMPONENT:
@@ -761,7 +768,7 @@ static void put_other(dm_gen *g, const dm_gen_node *n)
         break;
     case DM_GEN_OP_IDENTITY:
         dm_gen_puts(g, "wp.identity(n=");
-        dm_gen_append(g, &(char){(char)('0' + dm_gen_rows(n->type))}, 1);
+        put_digit(g, dm_gen_rows(n->type));
         dm_gen_puts(g, ", dtype=");
         dm_gen_puts(g, dm_gen_type_text(dm_gen_type_of(DM_GEN_SCALAR, dm_gen_kind(n->type))));
         dm_gen_puts(g, ")");

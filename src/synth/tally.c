@@ -53,8 +53,10 @@ static int error_step(double error)
     if (error == 0)
         return 0;
     int step = 1;
-    for (; step < DM_SYNTH_TALLY_ERRORS - 1 && error >= limit; limit *= 10)
+    while (step < DM_SYNTH_TALLY_ERRORS - 1 && error >= limit) {
+        limit *= 10;
         step++;
+    }
     return step;
 }
 

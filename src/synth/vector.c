@@ -6,7 +6,7 @@
 
 static int made_vector(dm_gen *g, dm_gen_type type, int size)
 {
-    int kids[4], rows = dm_gen_rows(type), share = size / rows;
+    int kids[4] = {0}, rows = dm_gen_rows(type), share = size / rows;
     for (int i = 0; i < rows; i++)
         kids[i] = dm_gen_value(g, dm_gen_scalar_of(type), share > 1 ? share : 1);
     if (dm_gen_is_constant(g, kids[0]))
@@ -143,7 +143,7 @@ static int invertible(dm_gen *g, dm_gen_type type, int node)
 
 static int made_matrix(dm_gen *g, dm_gen_type type)
 {
-    int kids[16], rows = dm_gen_rows(type);
+    int kids[16] = {0}, rows = dm_gen_rows(type);
     for (int i = 0; i < rows * rows; i++)
         kids[i] = i % (rows + 1) == 0 || dm_gen_chance(g, 40)
                       ? dm_gen_some_leaf(g, dm_gen_scalar_of(type), true)
