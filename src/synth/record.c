@@ -98,36 +98,44 @@ static char escape_of(unsigned char c)
     }
 }
 
-/* Eight bytes that need no escape, by arithmetic on all of them at once: a byte of (x - low) & ~x
- * has its top bit set where the byte of x is less than that of `low`. */
-static bool is_plain(const char *bytes)
+/* How many of eight bytes need no escape, by arithmetic on all of them at once: a byte of
+ * (x - low) & ~x has its top bit set where the byte of x is less than that of `low`, and the lowest
+ * such bit is never wrong. */
+static size_t plain_bytes(const char *bytes)
 {
     const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
     uint64_t x;
     memcpy(&x, bytes, 8);
+    if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
+        x = __builtin_bswap64(x);
     uint64_t quote = x ^ ones * '"', slash = x ^ ones * '\\';
     uint64_t low = (x - ones * 0x20) & ~x;
-    return ((low | ((quote - ones) & ~quote) | ((slash - ones) & ~slash)) & tops) == 0;
+    uint64_t found = (low | ((quote - ones) & ~quote) | ((slash - ones) & ~slash)) & tops;
+    return found == 0 ? 8 : (size_t)__builtin_ctzll(found) / 8;
 }
 
 static void put_quoted(dm_buffer *out, const char *text, size_t size)
 {
     /* At worst every byte is \u00XX. */
-    if (!dm_buffer_reserve(out, 6 * size + 2))
+    if (!dm_buffer_reserve(out, 6 * size + 16))
         return;
     char *to = out->data + out->size;
     *to++ = '"';
-    for (size_t i = 0; i < size; i++) {
-        for (; i + 8 <= size && is_plain(text + i); i += 8, to += 8)
-            memcpy(to, text + i, 8);
-        if (i == size)
-            break;
-        unsigned char c = (unsigned char)text[i];
-        if (c >= 0x20 && c != '"' && c != '\\') {
+    for (size_t i = 0; i < size;) {
+        if (i + 8 <= size) {
+            size_t plain = plain_bytes(text + i);
+            memcpy(to, text + i, 8); /* what is too much is written over */
+            to += plain;
+            i += plain;
+            if (plain == 8)
+                continue;
+        }
+        unsigned char c = (unsigned char)text[i++];
+        char escape = escape_of(c);
+        if (escape == 0) {
             *to++ = (char)c;
             continue;
         }
-        char escape = escape_of(c);
         *to++ = '\\';
         *to++ = escape;
         if (escape == 'u')
