@@ -224,11 +224,10 @@ static const char *skip_opaque(const char *p, const char *end)
 typedef struct shape {
     int depth;
     uint32_t tag, called, last; /* words, plus one: after `struct`, before '(', the last */
-    bool is_typedef, is_struct, has_value;
+    bool is_typedef, has_value;
     bool after_parenthesis; /* the last sign was ')' */
     bool has_body;
     bool in_attribute;
-    int attribute_depth;
 } shape;
 
 static bool word_is(const word *w, const char *text, const char *is)
@@ -253,7 +252,6 @@ static void read_word(dm_bundle *b, const char *text, uint32_t at, uint32_t size
         s->tag = b->word_count;
     if (!s->has_value && !word_is(w, text, "__attribute__"))
         s->last = b->word_count;
-    s->is_struct |= word_is(w, text, "struct");
 }
 
 /* Follow one sign; true when it ends the declaration. */
@@ -281,10 +279,7 @@ static bool read_sign(char c, shape *s)
 static bool end_declaration(dm_bundle *b, uint32_t begin, uint32_t end, uint32_t first,
                             const shape *s)
 {
-    uint32_t name = s->called != 0 && !s->is_typedef    ? s->called
-                    : s->is_typedef || s->called != 0   ? s->last
-                    : s->is_struct && s->tag == s->last ? s->tag
-                                                        : s->last;
+    uint32_t name = s->called != 0 && !s->is_typedef ? s->called : s->last;
     if (name == 0 || name <= first ||
         !grow(b, (void **)&b->declarations, &b->declaration_capacity, b->declaration_count,
               sizeof *b->declarations))
