@@ -91,6 +91,17 @@ static bool fold_compare(const char *name, const dm_type *type, const dm_ir_op *
     return true;
 }
 
+/* No unsigned number is below zero; a C compiler warns of a text that asks. */
+static bool fold_below_zero(const char *name, const dm_type *type, const dm_ir_op *a,
+                            const dm_ir_op *b, bool *out)
+{
+    if (!dm_type_is_int(type) || dm_scalar_is_signed((dm_scalar)type->scalar))
+        return false;
+    bool left = a != NULL && a->integer == 0, right = b != NULL && b->integer == 0;
+    *out = (left && strcmp(name, "_le") == 0) || (right && strcmp(name, "_ge") == 0);
+    return *out || (left && strcmp(name, "_gt") == 0) || (right && strcmp(name, "_lt") == 0);
+}
+
 static bool fold_unary(dm_ir_builder *b, const char *name, const dm_type *type, const dm_ir_op *x,
                        dm_val *out)
 {
@@ -138,10 +149,16 @@ bool dm_fold(dm_ir_builder *b, const dm_bind *bind, const dm_val *args, int coun
             return false;
         return true;
     }
-    if (x == NULL || y == NULL || bind->args[1] != bind->args[0])
+    if (count != 2 || bind->args[1] != bind->args[0])
         return false;
     const dm_type *type = bind->args[0];
     bool truth, is_float = dm_type_is_float(type);
+    if (fold_below_zero(row->name, type, x, y, &truth)) {
+        *out = dm_ir_bool(b, truth);
+        return true;
+    }
+    if (x == NULL || y == NULL)
+        return false;
     if (fold_compare(row->name, type, x, y, &truth)) {
         *out = dm_ir_bool(b, truth);
         return true;
