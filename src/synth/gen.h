@@ -248,7 +248,7 @@ const char *dm_gen_join(dm_gen *g, const char *first, const char *between, const
 extern const char *const *const dm_gen_vocabulary[DM_GEN_ROLE_KINDS]; /* each ends with NULL */
 extern const int dm_gen_vocabulary_count[DM_GEN_ROLE_KINDS];
 
-/* ---- node.c: nodes, ranges, text ---- */
+/* ---- node.c: making nodes; range.c, facts.c: what is known of them; write.c: their text ---- */
 
 dm_gen_node *dm_gen_at(dm_gen *g, int node);
 int dm_gen_constant(dm_gen *g, int kind, float value);

@@ -6,11 +6,13 @@
  * while growing, so that roots, logarithms, quotients and exponents are taken where they are safe
  * and outputs are finite for inputs in DM_SYNTH_INPUT_LOW .. DM_SYNTH_INPUT_HIGH.
  *
- *   vocabulary.c   names                 type.h       types of the dialect
- *   profile.c      how often what        grow.h       the state of a kernel being grown
- *   expression.c   values by type        statement.c  blocks, loops, branches
- *   category.c     what each category asks for
- *   generate.c     one kernel: parameters, body, text
+ *   gen.h          the state of a kernel being grown; node.h, expression.h: parts of it
+ *   vocabulary.c   names                  type.h       types of the dialect
+ *   profile.c      how often what         category.c   what each category asks for
+ *   node.c ...     expressions            expression.c, leaf.c ... which ones, by type
+ *   statement.c    blocks, loops, branches
+ *   declare.c      functions, structs     input.c, output.c  parameters
+ *   generate.c     one kernel: what it is made of, its body, its text
  *
  * A generator keeps memory between kernels and serves one thread; what it makes depends on its
  * arguments alone. */
