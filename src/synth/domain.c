@@ -100,7 +100,7 @@ int dm_gen_stripped(dm_gen *g, int node)
     for (;;) {
         const dm_gen_node *n = dm_gen_at(g, node);
         bool sum = n->op == DM_GEN_OP_ADD || n->op == DM_GEN_OP_SUB; /* of multiples of one */
-        if (n->op == DM_GEN_OP_NEG || n->op == DM_GEN_OP_DIV ||
+        if (n->op == DM_GEN_OP_NEG || n->op == DM_GEN_OP_DIV || n->op == DM_GEN_OP_NORMALIZE ||
             (sum && dm_gen_same(g, dm_gen_stripped(g, n->kids[0]), dm_gen_stripped(g, n->kids[1]))))
             node = n->kids[0];
         else if (n->op == DM_GEN_OP_MUL)

@@ -35,8 +35,10 @@ int dm_gen_integer_value(dm_gen *g, dm_gen_type type, int size)
         if (dm_gen_is_constant(g, a))
             a = dm_gen_leaf(g, type);
         bool bad = dm_gen_at(g, a)->span.low < 0 || dm_gen_most_at(g, a) > INTEGER_MOST / 8;
-        if (shift && bad) /* a shift of a negative number is no C */
+        if (shift && bad) { /* a shift of a negative number is no C */
             op = DM_GEN_OP_MOD;
+            shift = false;
+        }
         b = dm_gen_constant(g, kind, (float)dm_gen_between(g, shift ? 1 : 3, shift ? 3 : 9));
         return dm_gen_binary(g, op, type, a, b);
     }
