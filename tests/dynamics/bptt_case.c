@@ -300,7 +300,7 @@ void bptt_check_online(dm_device *device)
     assert_ok(dm_batch_trainer_create(device, model, &how, &many, err));
     assert_ok(dm_trainer_create(twin, &how, &one, err));
     for (size_t t = 0; t < LENGTH; t++)
-        features[t * config.input] += 1; /* losses */
+        features[t * config.input] += 1;                                         /* losses */
     assert_int_equal(dm_batch_trainer_hidden(many, 0, hidden, NULL), DM_EINVAL); /* none yet */
     for (uint32_t t = 0; t < LENGTH; t++) {
         const float *x = features + t * config.input, *before = x - config.input;
