@@ -459,16 +459,16 @@ const dm_bind *dm_builtin_bind(dm_lang *lang, const dm_builtin *first, const dm_
     dm_bind **slot = &lang->binds[(hash ^ hash >> 6) % DM_LANG_BINDS];
     for (const dm_bind *b = *slot; b != NULL; b = b->next)
         if (b->first == first && b->count == count &&
-            (count == 0 || memcmp(b->args, args, (size_t)count * sizeof *args) == 0))
+            (count == 0 || memcmp(b->args, args, (size_t)count * sizeof(void *)) == 0))
             return b;
     dm_bind found = {.first = first, .count = count, .next = *slot};
     for (const dm_builtin *row = first; row != NULL; row = row->next) {
         if (!match_row(lang, row, args, count, &found))
             continue;
-        dm_bind *kept = dm_lang_alloc(lang, sizeof *kept + (size_t)count * sizeof *args);
+        dm_bind *kept = dm_lang_alloc(lang, sizeof *kept + (size_t)count * sizeof(void *));
         *kept = found;
         if (count > 0)
-            memcpy(kept->args, args, (size_t)count * sizeof *args);
+            memcpy(kept->args, args, (size_t)count * sizeof(void *));
         *slot = kept;
         return kept;
     }

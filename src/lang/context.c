@@ -205,7 +205,7 @@ char *dm_lang_format(dm_lang *lang, const char *format, ...)
 dm_buffer *dm_text_open(dm_lang *lang)
 {
     if (lang->text_open == lang->text_count) {
-        size_t bytes = ((size_t)lang->text_count + 1) * sizeof *lang->texts;
+        size_t bytes = ((size_t)lang->text_count + 1) * sizeof(void *);
         dm_buffer **larger = realloc(lang->texts, bytes);
         dm_buffer *text = calloc(1, sizeof *text);
         if (larger != NULL)

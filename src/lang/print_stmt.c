@@ -19,7 +19,6 @@ static void start_line(dm_printer *pr)
     dm_buffer_append(pr->out, spaces, (size_t)columns);
 }
 
-void dm_print_line(dm_printer *pr, const char *format, ...) DM_PRINTF(2, 3);
 void dm_print_line(dm_printer *pr, const char *format, ...)
 {
     va_list args;
