@@ -3,8 +3,9 @@
  *
  *   dm-bench-lang [--kernels N] [--write FILE]
  *
- * First N (1000) kernels of ten lines, each compiled by itself: forward and backward, C and CUDA.
- * Then kernels of 10 to 10,000 lines: the time of a line must not grow. --write puts the N kernels
+ * First N (1000) kernels of ten lines, each compiled by itself: forward and backward, C and CUDA;
+ * then CUDA alone, in one piece and as a text for each pass, as the dataset's producer has it. Then
+ * kernels of 10 to 10,000 lines: the time of a line must not grow. --write puts the N kernels
  * into one file, for bench/lang_warp.py, which times Warp's code generation on them. */
 #include "base/file.h"
 #include "lang/compile.h"
@@ -73,36 +74,53 @@ typedef struct result {
     size_t bytes;
 } result;
 
-static bool compile_text(const char *text, size_t size, result *r)
+/* Which texts are written. */
+typedef enum texts { BOTH_TARGETS, CUDA_ALONE, CUDA_BY_PASS } texts;
+
+/* Kept from one compilation to the next. */
+typedef struct kept {
+    dm_workspace workspace;
+    dm_buffer out[2];
+} kept;
+
+static bool print_texts(dm_compilation *c, int k, texts which, dm_buffer *out, dm_error *err)
+{
+    if (which == CUDA_BY_PASS)
+        return dm_compilation_print_pass(c, k, DM_TARGET_CUDA, DM_PASS_FORWARD, &out[0], err) ==
+                   DM_OK &&
+               dm_compilation_print_pass(c, k, DM_TARGET_CUDA, DM_PASS_BACKWARD, &out[1], err) ==
+                   DM_OK;
+    return (which == CUDA_ALONE ||
+            dm_compilation_print(c, k, DM_TARGET_C, &out[0], err) == DM_OK) &&
+           dm_compilation_print(c, k, DM_TARGET_CUDA, &out[1], err) == DM_OK;
+}
+
+static bool compile_text(const char *text, size_t size, texts which, kept *memory, result *r)
 {
     dm_compilation c;
     dm_error err = {0};
-    dm_compile_options options = {0};
-    dm_buffer out[2] = {DM_BUFFER_EMPTY, DM_BUFFER_EMPTY};
+    dm_compile_options options = {.workspace = &memory->workspace};
     double start = now_ms();
+    dm_buffer_clear(&memory->out[0]);
+    dm_buffer_clear(&memory->out[1]);
     bool good = dm_compilation_init(&c, "bench.py", text, size, &options, &err) == DM_OK;
-    for (int k = 0; good && k < c.kernel_count; k++) {
-        good = dm_compilation_kernel(&c, k, &err) == DM_OK && c.kernels[k].backward != NULL;
-        for (int target = 0; good && target < 2; target++)
-            good = dm_compilation_print(&c, k, target == 0 ? DM_TARGET_C : DM_TARGET_CUDA,
-                                        &out[target], &err) == DM_OK;
-    }
+    for (int k = 0; good && k < c.kernel_count; k++)
+        good = dm_compilation_kernel(&c, k, &err) == DM_OK && c.kernels[k].backward != NULL &&
+               print_texts(&c, k, which, memory->out, &err);
     dm_compilation_deinit(&c);
     r->ms = now_ms() - start;
-    r->bytes = out[0].size + out[1].size;
-    dm_buffer_deinit(&out[0]);
-    dm_buffer_deinit(&out[1]);
+    r->bytes = memory->out[0].size + memory->out[1].size;
     if (!good)
         fprintf(stderr, "lang: %s\n", err.message);
     return good;
 }
 
-static bool best_of(const dm_buffer *text, result *best)
+static bool best_of(const dm_buffer *text, texts which, kept *memory, result *best)
 {
     best->ms = 1e30;
     for (int round = 0; round < ROUNDS; round++) {
         result r = {0};
-        if (!compile_text(text->data, text->size, &r))
+        if (!compile_text(text->data, text->size, which, memory, &r))
             return false;
         if (r.ms < best->ms)
             *best = r;
@@ -116,8 +134,9 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool small_kernels(int count)
+static bool small_kernels(int count, texts which, kept *memory)
 {
+    static const char *const names[] = {"C and CUDA", "CUDA", "CUDA by pass"};
     double *times = calloc((size_t)count, sizeof *times), sum = 0;
     size_t bytes = 0;
     bool good = times != NULL;
@@ -126,7 +145,7 @@ static bool small_kernels(int count)
         result r = {0};
         dm_buffer_puts(&text, "import warp as wp\n");
         put_kernel(&text, k);
-        good = best_of(&text, &r);
+        good = best_of(&text, which, memory, &r);
         times[k] = r.ms;
         sum += r.ms;
         bytes += r.bytes;
@@ -134,22 +153,22 @@ static bool small_kernels(int count)
     }
     if (good) {
         qsort(times, (size_t)count, sizeof *times, compare);
-        printf("%d kernels of ten lines, both passes, C and CUDA: mean %.3f ms, median %.3f, "
-               "99%% %.3f, most %.3f; %.1f kB of text each\n",
-               count, sum / count, times[count / 2], times[count * 99 / 100], times[count - 1],
-               (double)bytes / count * 1e-3);
+        printf("%d kernels of ten lines, both passes, %s: mean %.4f ms, median %.4f, "
+               "99%% %.4f, most %.4f; %.1f kB of text each\n",
+               count, names[which], sum / count, times[count / 2], times[count * 99 / 100],
+               times[count - 1], (double)bytes / count * 1e-3);
     }
     free(times);
     return good;
 }
 
-static bool long_kernels(void)
+static bool long_kernels(kept *memory)
 {
     for (int lines = 10; lines <= 10000; lines *= 10) {
         dm_buffer text = DM_BUFFER_EMPTY;
         result r = {0};
         put_long_kernel(&text, lines);
-        bool good = best_of(&text, &r);
+        bool good = best_of(&text, BOTH_TARGETS, memory, &r);
         dm_buffer_deinit(&text);
         if (!good)
             return false;
@@ -186,5 +205,13 @@ int main(int argc, char **argv)
         }
         dm_buffer_deinit(&text);
     }
-    return small_kernels(count) && long_kernels() ? 0 : 1;
+    kept memory = {0};
+    dm_workspace_init(&memory.workspace);
+    bool good = small_kernels(count, BOTH_TARGETS, &memory) &&
+                small_kernels(count, CUDA_ALONE, &memory) &&
+                small_kernels(count, CUDA_BY_PASS, &memory) && long_kernels(&memory);
+    dm_buffer_deinit(&memory.out[0]);
+    dm_buffer_deinit(&memory.out[1]);
+    dm_workspace_deinit(&memory.workspace);
+    return good ? 0 : 1;
 }
