@@ -51,7 +51,7 @@ static bool is_digit(char c)
 static bool is_one_of(const char *name, const char *words, size_t length)
 {
     for (; *words != '\0'; words += length)
-        if (memcmp(name, words, length) == 0)
+        if (*name == *words && memcmp(name, words, length) == 0)
             return true;
     return false;
 }
