@@ -60,8 +60,10 @@ static void join_uneven(dm_gen *g, dm_gen_node *n, dm_gen_masks *all)
     case DM_GEN_OP_MUL:
     case DM_GEN_OP_DDOT:
     case DM_GEN_OP_CW_MUL:
-        if (uneven > 1 && n->kids[0] != n->kids[1])
+        if (uneven > 1 && n->kids[0] != n->kids[1]) { /* zeros of one on all of the other */
             *all = DM_GEN_NOTHING;
+            n->stuck = true;
+        }
         break;
     case DM_GEN_OP_SKEW:
     case DM_GEN_OP_DIAG:
