@@ -123,6 +123,12 @@ static wide as(const char *name, wide value)
     return value;
 }
 
+/* The square, of which the low 64 bits are right; it may not fit otherwise. */
+static wide wrapping(wide a)
+{
+    return (wide)((uint64_t)a * (uint64_t)a);
+}
+
 static wide least(wide a, wide b)
 {
     return a < b ? a : b;
@@ -169,7 +175,7 @@ INT(at_least, a >= b)
 INT(second_by_itself, b *b)
 INT(third_by_second, c *b)
 INT(dot, a *b + b * b + c * b)
-INT(square_length, a *a + b * b + c * c)
+INT(square_length, wrapping(a) + b * b + c * c)
 INT(cross_z, a *b - b * b)
 INT(largest, most(a, most(b, c)))
 INT(smallest, least(a, least(b, c)))
