@@ -227,6 +227,12 @@ static void fold_entry(validation *v, dm_synth_entry *e)
     dm_buffer_deinit(&e->problems);
 }
 
+/* The sample is one of pairs. */
+static bool holds_pairs(const validation *v, size_t file)
+{
+    return strncmp(v->dataset.files[file], "pairs-", 6) == 0;
+}
+
 /* Each line is as likely as any other, and exactly so many are taken. */
 static bool sample_line(validation *v)
 {
@@ -263,7 +269,7 @@ static dm_status check_file(validation *v, size_t number, dm_error *err)
                                          .line = v->lines.lines[i],
                                          .size = dm_synth_file_line(&v->lines, i),
                                          .number = (int)i + 1,
-                                         .sampled = sample_line(v)};
+                                         .sampled = holds_pairs(v, number) && sample_line(v)};
     if (status == DM_OK) {
         dm_synth_verifier *verifier = v->workers[0].verifier;
         uint64_t grain = verifier == NULL ? 64 : (uint64_t)dm_synth_verifier_batch(verifier);
@@ -287,7 +293,7 @@ static dm_status check_file(validation *v, size_t number, dm_error *err)
 static dm_status count_lines(validation *v, uint64_t *count, dm_error *err)
 {
     dm_status status = DM_OK;
-    *count = 0;
+    *count = v->lines_left = 0;
     for (size_t i = 0; i < v->dataset.file_count && status == DM_OK; i++) {
         dm_synth_file file;
         status = dm_synth_file_read(&file, &v->dataset, i, err);
@@ -295,6 +301,8 @@ static dm_status count_lines(validation *v, uint64_t *count, dm_error *err)
             status = DM_OK; /* said later */
         else if (status == DM_OK)
             *count += file.count;
+        if (status == DM_OK && holds_pairs(v, i))
+            v->lines_left += file.count;
         dm_synth_file_free(&file);
     }
     return status;
@@ -363,7 +371,6 @@ static dm_status check_ours(validation *v, dm_error *err)
 {
     uint64_t lines = 0;
     dm_status status = count_lines(v, &lines, err);
-    v->lines_left = lines;
     v->sample_left = v->options->sample;
     v->random = v->options->seed;
     if (status == DM_OK)
