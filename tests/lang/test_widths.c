@@ -126,7 +126,8 @@ static wide as(const char *name, wide value)
 /* The square, of which the low 64 bits are right; it may not fit otherwise. */
 static wide wrapping(wide a)
 {
-    return (wide)((uint64_t)a * (uint64_t)a);
+    const uint64_t square = (uint64_t)a * (uint64_t)a;
+    return square;
 }
 
 static wide least(wide a, wide b)
