@@ -4,7 +4,7 @@
 #include "cli/dynamics_plot.h"
 
 #include "base/file.h"
-#include "lab/plot.h"
+#include "base/gnuplot.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,19 +13,10 @@
 
 static dm_status run_script(const dm_buffer *script, const char *path, dm_error *err)
 {
-    dm_status status = dm_lab_plot_check(err);
-    if (status == DM_OK)
-        status = dm_buffer_check(script, err);
-    FILE *gnuplot = status == DM_OK ? popen("exec gnuplot >/dev/null 2>&1", "w") : NULL;
-    if (status == DM_OK && gnuplot == NULL)
-        return dm_fail(err, DM_EIO, "gnuplot does not start");
-    if (status != DM_OK)
-        return status;
-    bool written = fwrite(script->data, 1, script->size, gnuplot) == script->size;
-    int code = pclose(gnuplot);
-    if (!written || code != 0 || !dm_file_exists(path))
-        return dm_fail(err, DM_EIO, "%s: gnuplot could not make it", path);
-    return DM_OK;
+    dm_status status = dm_gnuplot_run(script, path, err);
+    if (status == DM_OK && !dm_file_exists(path))
+        status = dm_fail(err, DM_EIO, "%s: gnuplot could not make it", path);
+    return status;
 }
 
 static dm_status begin(dm_buffer *script, const char *path, dm_error *err)

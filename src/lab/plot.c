@@ -5,22 +5,12 @@
  * slope one is what perfect scaling looks like. Backends differ in colour, in line and in the shape
  * of their points, so that a print without colour can be read, too. */
 #include "lab/plot.h"
-#include "base/buffer.h"
+#include "base/gnuplot.h"
 #include "base/machine.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
-
-dm_status dm_lab_plot_check(dm_error *err)
-{
-    char path[DM_PATH_MAX];
-    if (dm_program_find(path, "gnuplot"))
-        return DM_OK;
-    return dm_fail(err, DM_EUNAVAILABLE,
-                   "gnuplot is not installed (install it: apt-get install gnuplot-nox)");
-}
 
 bool dm_lab_plot_has_speedup(const dm_lab_group *g)
 {
@@ -112,12 +102,13 @@ static void put_plot(dm_buffer *out, const dm_lab_group *g, const char *folder, 
         {"png", "pngcairo noenhanced size 960,600 font 'sans,12' background '#ffffff'"},
         {"svg", "svg noenhanced size 960,600 font 'sans,14' background '#ffffff'"}};
     for (int i = 0; i < 2; i++) {
-        char title[160];
+        char title[160], path[DM_PATH_MAX];
         snprintf(title, sizeof title, "%s, %s", g->rom, g->stage);
-        dm_buffer_printf(out, "reset\nset terminal %s\nset output '", terminals[i][1]);
-        for (const char *c = folder; *c != 0; c++) /* gnuplot doubles a quote inside quotes */
-            dm_buffer_printf(out, *c == '\'' ? "''" : "%c", *c);
-        dm_buffer_printf(out, "/%s_%s_%s.%s'\n", name, g->rom, g->stage, terminals[i][0]);
+        dm_buffer_printf(out, "reset\nset terminal %s\nset output ", terminals[i][1]);
+        snprintf(path, sizeof path, "%s/%s_%s_%s.%s", folder, name, g->rom, g->stage,
+                 terminals[i][0]);
+        dm_gnuplot_quote(out, path);
+        dm_buffer_puts(out, "\n");
         put_style(out, g, title, y);
         put(out, g);
         dm_buffer_puts(out, "unset output\n");
@@ -130,17 +121,9 @@ dm_status dm_lab_plot(const dm_lab_group *g, const char *folder, dm_error *err)
     put_plot(&script, g, folder, "fps", "frames per second, all machines", put_fps);
     if (dm_lab_plot_has_speedup(g))
         put_plot(&script, g, folder, "speedup", "times the reference", put_speedup);
-    dm_status status = dm_buffer_check(&script, err);
-    FILE *gnuplot = status == DM_OK ? popen("exec gnuplot >/dev/null 2>&1", "w") : NULL;
-    if (status == DM_OK && gnuplot == NULL)
-        status = dm_fail(err, DM_EIO, "gnuplot cannot be started");
-    if (gnuplot != NULL) {
-        bool written = fwrite(script.data, 1, script.size, gnuplot) == script.size;
-        int code = pclose(gnuplot);
-        if (!written || code != 0)
-            status = dm_fail(err, DM_EIO, "gnuplot failed (exit code %d) on %s, %s",
-                             WIFEXITED(code) ? WEXITSTATUS(code) : -1, g->rom, g->stage);
-    }
+    char what[160];
+    snprintf(what, sizeof what, "%s, %s", g->rom, g->stage);
+    dm_status status = dm_gnuplot_run(&script, what, err);
     dm_buffer_deinit(&script);
     return status;
 }

@@ -37,8 +37,6 @@ const dm_lab_figure *dm_lab_group_find(const dm_lab_group *group, const char *ba
 /* Is backend `b` of the group compared with `k`? Ours with references, the GPU with the CPU. */
 bool dm_lab_group_compares(const dm_lab_group *group, size_t b, size_t k);
 
-/* DM_EUNAVAILABLE, with the command that installs it, when there is no gnuplot. */
-dm_status dm_lab_plot_check(dm_error *err);
 /* Is there something that can be compared with a reference? */
 bool dm_lab_plot_has_speedup(const dm_lab_group *group);
 /* fps_ROM_STAGE and, where there is one, speedup_ROM_STAGE as .png and .svg into the folder. */

@@ -2,6 +2,7 @@
 /* report.c - what the report is made of: figures read, compared, written. Plots are in plot.c. */
 #include "lab/report.h"
 #include "base/file.h"
+#include "base/gnuplot.h"
 #include "base/json.h"
 #include "lab/bench.h"
 #include "lab/bundle.h"
@@ -399,7 +400,7 @@ dm_status dm_lab_report(const char *const *artifacts, size_t count, const char *
     report r = {.paths = artifacts, .artifact_count = count};
     if (count == 0 || count > ARTIFACTS_MAX)
         return dm_fail(err, DM_EINVAL, "1 to %d artifacts", ARTIFACTS_MAX);
-    dm_status status = dm_lab_plot_check(err);
+    dm_status status = dm_gnuplot_check(err);
     for (size_t i = 0; i < count && status == DM_OK; i++)
         status = read_artifact(&r, i, err);
     if (status == DM_OK && r.count == 0)

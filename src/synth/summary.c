@@ -2,13 +2,12 @@
 /* summary.c - a dataset's distributions for the eye; see summary.h. */
 #include "synth/summary.h"
 
-#include "base/machine.h"
+#include "base/gnuplot.h"
 #include "synth/dataset.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 
 /* ---- Counting ---- */
 
@@ -163,16 +162,11 @@ static void put_histogram(dm_buffer *script, const dm_synth_histogram *h, int nu
 
 dm_status dm_synth_summary_plot(const dm_synth_summary *s, const char *png, dm_error *err)
 {
-    char path[DM_PATH_MAX];
-    if (!dm_program_find(path, "gnuplot"))
-        return dm_fail(err, DM_EUNAVAILABLE,
-                       "gnuplot is not installed (install it: apt-get install gnuplot-nox)");
     dm_buffer script = DM_BUFFER_EMPTY;
     dm_buffer_puts(&script, "set terminal pngcairo noenhanced size 1200,900 font 'sans,11' "
-                            "background '#ffffff'\nset output '");
-    for (const char *c = png; *c != '\0'; c++) /* gnuplot doubles a quote inside quotes */
-        dm_buffer_printf(&script, *c == '\'' ? "''" : "%c", *c);
-    dm_buffer_puts(&script, "'\nset style fill solid 0.8\nset boxwidth 0.8\nset yrange [0:*]\n"
+                            "background '#ffffff'\nset output ");
+    dm_gnuplot_quote(&script, png);
+    dm_buffer_puts(&script, "\nset style fill solid 0.8\nset boxwidth 0.8\nset yrange [0:*]\n"
                             "set border 3\nset tics nomirror\nset xtics rotate by -40\n"
                             "set grid ytics lc rgb '#bbbbbb' lt 1 lw 1\n"
                             "set multiplot layout 2,2\n");
@@ -181,17 +175,7 @@ dm_status dm_synth_summary_plot(const dm_synth_summary *s, const char *png, dm_e
     put_histogram(&script, &s->forward, 2);
     put_histogram(&script, &s->backward, 3);
     dm_buffer_puts(&script, "unset multiplot\nunset output\n");
-    dm_status status = dm_buffer_check(&script, err);
-    FILE *gnuplot = status == DM_OK ? popen("exec gnuplot >/dev/null 2>&1", "w") : NULL;
-    if (status == DM_OK && gnuplot == NULL)
-        status = dm_fail(err, DM_EIO, "gnuplot cannot be started");
-    if (gnuplot != NULL) {
-        bool written = fwrite(script.data, 1, script.size, gnuplot) == script.size;
-        int code = pclose(gnuplot);
-        if (!written || code != 0)
-            status = dm_fail(err, DM_EIO, "gnuplot failed (exit code %d) on %s",
-                             WIFEXITED(code) ? WEXITSTATUS(code) : -1, png);
-    }
+    dm_status status = dm_gnuplot_run(&script, png, err);
     dm_buffer_deinit(&script);
     return status;
 }
