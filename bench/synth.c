@@ -9,6 +9,7 @@
  * bench/synth_warp.py and the Python that is named. */
 #include "base/buffer.h"
 #include "base/file.h"
+#include "device/cc.h"
 #include "synth/canonical.h"
 #include "synth/compile.h"
 #include "synth/generate.h"
@@ -97,10 +98,10 @@ static void report(bench *b, int count)
 /* Each kernel as a file of its own, as Warp wants it. */
 static dm_status run_warp(bench *b, const char *python, dm_error *err)
 {
-    char folder[] = "/tmp/dm-bench-synth-XXXXXX", path[DM_PATH_MAX], command[3 * DM_PATH_MAX];
-    dm_status status = DM_OK;
-    if (mkdtemp(folder) == NULL)
-        return dm_fail(err, DM_EIO, "cannot make a folder");
+    char folder[DM_PATH_MAX], path[DM_PATH_MAX + 32], command[3 * DM_PATH_MAX];
+    dm_status status = dm_cc_folder(folder, err);
+    if (status != DM_OK)
+        return status;
     for (int i = 0; i < WARP_KERNELS && status == DM_OK; i++) {
         status =
             dm_synth_generate(b->generator, 1, (uint64_t)i, 0,
