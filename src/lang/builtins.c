@@ -211,6 +211,9 @@ static void read_row(dm_builtin *row)
     assert(has_result);
     (void)has_result;
     row->result = read_pattern(&at);
+    for (int i = 0; i < row->param_count; i++)
+        row->may_read |= row->params[i].pattern.kind == DM_TYPE_ARRAY ||
+                         row->params[i].pattern.kind == DM_TYPE_ANY;
     read_adjoints(row);
     row->precedence = precedence_of(row->text);
 }
@@ -304,6 +307,8 @@ void dm_builtin_parse(dm_lang *lang)
 }
 
 /* ---- Matching a call ---- */
+
+#define BIND_SLOTS 512u
 
 static bool class_holds(char letter, dm_scalar scalar)
 {
@@ -453,22 +458,32 @@ static bool match_row(dm_lang *lang, const dm_builtin *row, const dm_type *const
 const dm_bind *dm_builtin_bind(dm_lang *lang, const dm_builtin *first, const dm_type *const *args,
                                int count)
 {
-    uint32_t hash = (uint32_t)(first - rows);
-    for (int i = 0; i < count; i++)
-        hash = hash * 31 + (uint32_t)args[i]->number;
-    dm_bind **slot = &lang->binds[(hash ^ hash >> 6) % DM_LANG_BINDS];
+    size_t bytes = (size_t)count * sizeof(void *);
+    uintptr_t hash = (uintptr_t)(first - rows) * 31;
+    bool own = false;
+    for (int i = 0; i < count; i++) {
+        hash = hash * 5 + ((uintptr_t)args[i] >> 4);
+        own |= args[i]->own;
+    }
+    if (lang->kept->binds == NULL)
+        lang->kept->binds = dm_lang_keep(lang, BIND_SLOTS * sizeof(void *));
+    dm_bind **slot =
+        own ? &lang->own_binds : &lang->kept->binds[(hash ^ hash >> 8) & (BIND_SLOTS - 1)];
     for (const dm_bind *b = *slot; b != NULL; b = b->next)
         if (b->first == first && b->count == count &&
-            (count == 0 || memcmp(b->args, args, (size_t)count * sizeof(void *)) == 0))
+            (count == 0 || memcmp(b->args, args, bytes) == 0)) {
+            dm_type_see(lang, b->result);
             return b;
-    dm_bind found = {.first = first, .count = count, .next = *slot};
+        }
+    dm_bind found = {.first = first, .count = count, .own = own, .next = *slot};
     for (const dm_builtin *row = first; row != NULL; row = row->next) {
         if (!match_row(lang, row, args, count, &found))
             continue;
-        dm_bind *kept = dm_lang_alloc(lang, sizeof *kept + (size_t)count * sizeof(void *));
+        dm_bind *kept = own ? dm_lang_alloc(lang, sizeof *kept + bytes)
+                            : dm_lang_keep(lang, sizeof *kept + bytes);
         *kept = found;
         if (count > 0)
-            memcpy(kept->args, args, (size_t)count * sizeof(void *));
+            memcpy(kept->args, args, bytes);
         *slot = kept;
         return kept;
     }

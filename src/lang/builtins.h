@@ -88,6 +88,7 @@ typedef struct dm_builtin {
     int precedence;         /* of an expression text, 0: a primary, see print_expr.c */
     const dm_piece *pieces; /* of the text; a body's are laid out in lines (row_text.c) */
     int piece_count;
+    bool may_read;           /* takes an array, or anything */
     struct dm_builtin *next; /* overload */
 } dm_builtin;
 
@@ -95,7 +96,7 @@ typedef struct dm_builtin {
 #define DM_BIND_NUMBERS 4 /* N R C K */
 
 /* A row with what its letters stand for: one object for each list of argument types in a
- * compilation. */
+ * workspace. */
 typedef struct dm_bind dm_bind;
 struct dm_bind {
     const dm_builtin *first; /* the overload that the search began with */
@@ -103,10 +104,9 @@ struct dm_bind {
     const dm_type *types[DM_BIND_TYPES];
     int numbers[DM_BIND_NUMBERS];
     const dm_type *result;
-    dm_bind *next; /* in the table */
-    /* the helper function in the text being printed, see print_help.c */
-    const struct dm_printer *helper_of;
-    const char *helper;
+    bool own;                  /* has a type of this compilation */
+    dm_bind *next;             /* in the table */
+    struct dm_helper *helpers; /* its function in the text, see print_help.c */
     int count;
     const dm_type *args[];
 };

@@ -94,15 +94,15 @@ static void make(void)
         name_of(words[i]);
     for (size_t i = 0; i < dm_library_text_count; i++)
         add_library(&dm_library_texts[i]);
-    uint32_t capacity = lang->name_capacity;
+    uint32_t capacity = lang->kept->name_capacity;
     dm_lang_name **names = dm_lang_alloc_array(lang, capacity, sizeof(dm_lang_name *));
-    memcpy(names, lang->names, capacity * sizeof(dm_lang_name *));
+    memcpy(names, lang->kept->names, capacity * sizeof(dm_lang_name *));
     for (uint32_t i = 0; i < capacity; i++)
         if (names[i] != NULL && names[i]->token == 0)
             dm_lang_adjoint_name(lang, names[i]->text);
-    for (uint32_t i = 0; i < lang->name_capacity; i++)
-        if (lang->names[i] != NULL)
-            dm_print_name_in_c(lang->names[i]);
+    for (uint32_t i = 0; i < lang->kept->name_capacity; i++)
+        if (lang->kept->names[i] != NULL)
+            dm_print_name_in_c(lang->kept->names[i]);
     /* Later nothing may be changed, line tables included. */
     for (dm_lang_source *s = lang->sources; s != NULL; s = s->next)
         dm_lang_find_lines(lang, s);

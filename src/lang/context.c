@@ -8,14 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMES_INITIAL 128u
+#define NAMES_INITIAL 256u
 #define PIECE ((size_t)8 << 10) /* bytes that are taken from the arena and zeroed at once */
-#define LINE_SHOWN_MAX 160      /* bytes of a source line that a diagnostic shows */
+#define KEPT_MAX ((size_t)4 << 20)
+#define LINE_SHOWN_MAX 160 /* bytes of a source line that a diagnostic shows */
 
 void dm_lang_init_plain(dm_lang *lang)
 {
     memset(lang, 0, sizeof *lang);
     dm_arena_init(&lang->arena, DM_LANG_MEMORY_MAX);
+    dm_arena_init(&lang->own_kept.arena, DM_LANG_MEMORY_MAX);
+    lang->kept = &lang->own_kept;
     lang->library_call = DM_POS_NONE;
 }
 
@@ -23,6 +26,13 @@ void dm_lang_init(dm_lang *lang)
 {
     dm_lang_init_plain(lang);
     lang->common = dm_common_get();
+}
+
+void dm_lang_forget(dm_kept *kept)
+{
+    dm_arena arena = kept->arena;
+    dm_arena_reset(&arena);
+    *kept = (dm_kept){.arena = arena};
 }
 
 void dm_lang_init_in(dm_lang *lang, dm_workspace *workspace)
@@ -34,6 +44,9 @@ void dm_lang_init_in(dm_lang *lang, dm_workspace *workspace)
     workspace->busy = true;
     lang->workspace = workspace;
     lang->arena = workspace->arena;
+    if (workspace->kept.arena.used > KEPT_MAX)
+        dm_lang_forget(&workspace->kept);
+    lang->kept = &workspace->kept;
     lang->scratch = workspace->scratch;
     lang->texts = workspace->texts;
     lang->text_count = workspace->text_count;
@@ -53,12 +66,13 @@ void dm_lang_deinit(dm_lang *lang)
     dm_workspace *workspace = lang->workspace;
     if (workspace != NULL) {
         dm_arena_reset(&lang->arena);
-        *workspace = (dm_workspace){.arena = lang->arena,
-                                    .scratch = lang->scratch,
-                                    .texts = lang->texts,
-                                    .text_count = lang->text_count};
-        lang->workspace = NULL;
+        workspace->arena = lang->arena;
+        workspace->scratch = lang->scratch;
+        workspace->texts = lang->texts;
+        workspace->text_count = lang->text_count;
+        workspace->busy = false;
     } else {
+        dm_arena_deinit(&lang->own_kept.arena);
         dm_buffer_deinit(&lang->scratch);
         free_texts(lang->texts, lang->text_count);
         dm_arena_deinit(&lang->arena);
@@ -70,6 +84,7 @@ void dm_workspace_init(dm_workspace *workspace)
 {
     *workspace = (dm_workspace){0};
     dm_arena_init(&workspace->arena, DM_LANG_MEMORY_MAX);
+    dm_arena_init(&workspace->kept.arena, DM_LANG_MEMORY_MAX);
 }
 
 void dm_workspace_deinit(dm_workspace *workspace)
@@ -78,6 +93,7 @@ void dm_workspace_deinit(dm_workspace *workspace)
     dm_buffer_deinit(&workspace->scratch);
     free_texts(workspace->texts, workspace->text_count);
     dm_arena_deinit(&workspace->arena);
+    dm_arena_deinit(&workspace->kept.arena);
     *workspace = (dm_workspace){0};
 }
 
@@ -89,18 +105,42 @@ _Noreturn void dm_lang_bail(dm_lang *lang, const char *reason)
 
 /* ---- Memory ---- */
 
+/* A piece of the arena to take small allocations from; false: this one is not small. */
+static bool take_piece(dm_arena *arena, size_t size, unsigned char **room, unsigned char **room_end)
+{
+#ifdef DM_LANG_ASAN /* which sees each allocation by itself */
+    (void)arena, (void)size, (void)room, (void)room_end;
+    return false;
+#else
+    unsigned char *piece = size < PIECE / 4 ? dm_arena_alloc(arena, PIECE) : NULL;
+    if (piece == NULL)
+        return false;
+    *room = piece;
+    *room_end = piece + PIECE;
+    return true;
+#endif
+}
+
 void *dm_lang_alloc_slow(dm_lang *lang, size_t size)
 {
-#ifndef DM_LANG_ASAN /* which sees each allocation by itself */
-    size_t room = size < PIECE / 4 ? PIECE : 0;
-    unsigned char *piece = room == 0 ? NULL : dm_arena_alloc(&lang->arena, room);
-    if (piece != NULL) {
-        lang->room = piece;
-        lang->room_end = piece + room;
+    if (take_piece(&lang->arena, size, &lang->room, &lang->room_end))
         return dm_lang_alloc(lang, size);
-    }
-#endif
     void *memory = dm_arena_alloc(&lang->arena, size);
+    if (memory == NULL)
+        dm_lang_bail(lang, "out of memory");
+    return memory;
+}
+
+void *dm_lang_keep(dm_lang *lang, size_t size)
+{
+    dm_kept *kept = lang->kept;
+    if (size < (size_t)(kept->room_end - kept->room) ||
+        take_piece(&kept->arena, size, &kept->room, &kept->room_end)) {
+        unsigned char *memory = kept->room;
+        kept->room = memory + (size + 7) / 8 * 8;
+        return memory;
+    }
+    void *memory = dm_arena_alloc(&kept->arena, size);
     if (memory == NULL)
         dm_lang_bail(lang, "out of memory");
     return memory;
@@ -136,8 +176,12 @@ static void put_unsigned(dm_buffer *out, unsigned long long value)
     dm_buffer_append(out, at, (size_t)(digits + sizeof digits - at));
 }
 
-static void put_signed(dm_buffer *out, long long value)
+void dm_put_number(dm_buffer *out, long long value)
 {
+    if (value >= 0 && value < 10) {
+        dm_buffer_putc(out, (char)('0' + value));
+        return;
+    }
     if (value < 0)
         dm_buffer_putc(out, '-');
     put_unsigned(out, value < 0 ? 0 - (unsigned long long)value : (unsigned long long)value);
@@ -163,7 +207,7 @@ void dm_emit_list(dm_buffer *out, const char *format, va_list args)
             dm_buffer_putc(out, (char)va_arg(args, int));
             break;
         case 'd':
-            put_signed(out, wide ? va_arg(args, long long) : va_arg(args, int));
+            dm_put_number(out, wide ? va_arg(args, long long) : va_arg(args, int));
             break;
         case 'u':
             put_unsigned(out, wide ? va_arg(args, unsigned long long) : va_arg(args, unsigned));
@@ -230,10 +274,11 @@ void dm_text_close(dm_lang *lang, int count)
 
 static void grow_names(dm_lang *lang)
 {
-    uint32_t capacity = lang->name_capacity == 0 ? NAMES_INITIAL : lang->name_capacity * 2;
-    dm_lang_name **table = dm_lang_alloc_array(lang, capacity, sizeof(dm_lang_name *));
-    for (uint32_t i = 0; i < lang->name_capacity; i++) {
-        dm_lang_name *name = lang->names[i];
+    dm_kept *kept = lang->kept;
+    uint32_t capacity = kept->name_capacity == 0 ? NAMES_INITIAL : kept->name_capacity * 2;
+    dm_lang_name **table = dm_lang_keep(lang, capacity * sizeof(dm_lang_name *));
+    for (uint32_t i = 0; i < kept->name_capacity; i++) {
+        dm_lang_name *name = kept->names[i];
         if (name == NULL)
             continue;
         uint32_t slot = name->hash & (capacity - 1);
@@ -241,16 +286,16 @@ static void grow_names(dm_lang *lang)
             slot = (slot + 1) & (capacity - 1);
         table[slot] = name;
     }
-    lang->names = table;
-    lang->name_capacity = capacity;
+    kept->names = table;
+    kept->name_capacity = capacity;
 }
 
 /* Where the name is, or the free slot for it. */
-static uint32_t find_name(const dm_lang *lang, const char *text, size_t length, uint32_t hash)
+static uint32_t find_name(const dm_kept *kept, const char *text, size_t length, uint32_t hash)
 {
-    uint32_t mask = lang->name_capacity - 1, slot = hash & mask;
-    for (; lang->names[slot] != NULL; slot = (slot + 1) & mask) {
-        const dm_lang_name *name = lang->names[slot];
+    uint32_t mask = kept->name_capacity - 1, slot = hash & mask;
+    for (; kept->names[slot] != NULL; slot = (slot + 1) & mask) {
+        const dm_lang_name *name = kept->names[slot];
         if (name->hash == hash && name->length == length && memcmp(name->text, text, length) == 0)
             break;
     }
@@ -260,23 +305,24 @@ static uint32_t find_name(const dm_lang *lang, const char *text, size_t length, 
 const dm_lang_name *dm_lang_intern_hashed(dm_lang *lang, const char *text, size_t length,
                                           uint32_t hash)
 {
+    dm_kept *kept = lang->kept;
     if (lang->common != NULL) {
-        const dm_lang *shared = &lang->common->lang;
+        const dm_kept *shared = lang->common->lang.kept;
         const dm_lang_name *known = shared->names[find_name(shared, text, length, hash)];
         if (known != NULL)
             return known;
     }
-    if (lang->name_count * 2 >= lang->name_capacity)
+    if (kept->name_count * 2 >= kept->name_capacity)
         grow_names(lang);
-    uint32_t slot = find_name(lang, text, length, hash);
-    if (lang->names[slot] != NULL)
-        return lang->names[slot];
-    dm_lang_name *name = dm_lang_alloc(lang, sizeof *name + length + 1);
+    uint32_t slot = find_name(kept, text, length, hash);
+    if (kept->names[slot] != NULL)
+        return kept->names[slot];
+    dm_lang_name *name = dm_lang_keep(lang, sizeof *name + length + DM_NAME_PADDING);
     name->hash = hash;
     name->length = (uint32_t)length;
     memcpy(name->text, text, length);
-    lang->names[slot] = name;
-    lang->name_count++;
+    kept->names[slot] = name;
+    kept->name_count++;
     return name;
 }
 
@@ -299,10 +345,9 @@ const char *dm_lang_adjoint_name(dm_lang *lang, const char *name)
     if (known->adjoint != NULL)
         return known->adjoint;
     const char *made = dm_lang_intern_text(lang, dm_lang_format(lang, "adj_%s", name));
-    bool shared =
-        lang->common != NULL &&
-        lang->common->lang
-                .names[find_name(&lang->common->lang, name, known->length, known->hash)] == known;
+    const dm_kept *common = lang->common == NULL ? NULL : lang->common->lang.kept;
+    bool shared = common != NULL &&
+                  common->names[find_name(common, name, known->length, known->hash)] == known;
     if (!shared) /* the common ones are not changed; nearly all of them have it */
         known->adjoint = made;
     return made;

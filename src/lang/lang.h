@@ -90,27 +90,58 @@ static inline const dm_lang_name *dm_lang_name_of(const char *interned)
     return (const dm_lang_name *)(const void *)(interned - offsetof(dm_lang_name, text));
 }
 
+/* Bytes behind the text of a name that may be read: dm_put_name copies so many at once. */
+#define DM_NAME_PADDING 16
+
+/* Append an interned name. Nearly all are short: one copy of a fixed size, and no call. */
+static inline void dm_put_name(dm_buffer *out, const char *interned)
+{
+    size_t length = dm_lang_name_of(interned)->length;
+    if (length > DM_NAME_PADDING || out->capacity - out->size <= DM_NAME_PADDING || out->failed) {
+        dm_buffer_append(out, interned, length);
+        return;
+    }
+    memcpy(out->data + out->size, interned, DM_NAME_PADDING);
+    out->size += length;
+    out->data[out->size] = 0;
+}
+
 typedef enum dm_name_in_c { DM_NAME_NOT_SEEN, DM_NAME_FINE, DM_NAME_TAKEN } dm_name_in_c;
+
+typedef struct dm_common dm_common;
+
+/* What compilations find again that share a workspace: names, the types that are no program's own,
+ * calls of builtins and the texts of helpers. Nothing of it depends on what was compiled before; it
+ * is given up when it has grown large. */
+typedef struct dm_kept {
+    dm_arena arena;
+    unsigned char *room, *room_end; /* zeroed bytes of the arena that are free */
+    dm_lang_name **names;           /* hash table of interned names */
+    uint32_t name_capacity, name_count;
+    struct dm_type_table *types;
+    struct dm_bind **binds;       /* hash table of calls of builtins, see builtins.h */
+    uint32_t compilations, texts; /* so far: stamps of what was seen in each */
+} dm_kept;
 
 /* Memory that one compilation leaves to the next; for one at a time. */
 typedef struct dm_workspace {
     dm_arena arena;
+    dm_kept kept;
     dm_buffer scratch;
     dm_buffer **texts;
     int text_count;
     bool busy;
 } dm_workspace;
 
+/* Begin anew with nothing kept. */
+void dm_lang_forget(dm_kept *kept);
 void dm_workspace_init(dm_workspace *workspace);
 void dm_workspace_deinit(dm_workspace *workspace);
-
-typedef struct dm_common dm_common;
-
-#define DM_LANG_BINDS 64
 
 typedef struct dm_lang {
     dm_arena arena;
     dm_workspace *workspace;        /* where its memory came from; NULL: its own */
+    dm_kept *kept, own_kept;        /* of the workspace, or its own */
     unsigned char *room, *room_end; /* zeroed bytes of the arena that are free */
     dm_lang_source *sources;
     dm_lang_source *last_source;
@@ -119,12 +150,12 @@ typedef struct dm_lang {
     dm_pos library_call;     /* where ours was called from, while library code is compiled */
     bool keep_inserts;       /* a component that was set is read from the whole, as Warp does */
     const dm_common *common; /* NULL: this is its own */
-    dm_lang_name **names;    /* hash table of interned names */
-    uint32_t name_capacity, name_count;
     struct dm_type_table *types;
-    struct dm_bind *binds[DM_LANG_BINDS]; /* calls of builtins so far, see builtins.h */
-    dm_buffer scratch;                    /* of dm_lang_format */
-    dm_buffer **texts;                    /* pieces of text being made, the last opened last */
+    struct dm_type *own_types;  /* structs, tuples and what is made of them */
+    struct dm_type *seen_types; /* numeric ones that were asked for, and structs */
+    struct dm_bind *own_binds;  /* calls of builtins with such types */
+    dm_buffer scratch;          /* of dm_lang_format */
+    dm_buffer **texts;          /* pieces of text being made, the last opened last */
     int text_count, text_open;
     jmp_buf bail;
     const char *bail_reason;
@@ -149,6 +180,8 @@ static inline void *dm_lang_alloc(dm_lang *lang, size_t size)
     return memory;
 }
 void *dm_lang_alloc_array(dm_lang *lang, size_t count, size_t size);
+/* The same, kept for later compilations. */
+void *dm_lang_keep(dm_lang *lang, size_t size);
 /* One pointer per distinct spelling: names are compared by address. */
 const char *dm_lang_intern(dm_lang *lang, const char *text, size_t length);
 const char *dm_lang_intern_text(dm_lang *lang, const char *text);
@@ -165,6 +198,7 @@ const dm_lang_name *dm_lang_intern_hashed(dm_lang *lang, const char *text, size_
 /* printf for the few conversions that texts are made of (%s %d %u %c %lld %llu %%; others go the
  * long way): most of a compilation's time is writing text. */
 void dm_emit(dm_buffer *out, const char *format, ...) DM_PRINTF(2, 3);
+void dm_put_number(dm_buffer *out, long long number); /* %lld, without a format to read */
 void dm_emit_list(dm_buffer *out, const char *format, va_list args) DM_PRINTF(2, 0);
 char *dm_lang_format(dm_lang *lang, const char *format, ...) DM_PRINTF(2, 3);
 

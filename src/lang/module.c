@@ -317,8 +317,6 @@ static const dm_value *struct_value(dm_scope *scope, const dm_ast *ast)
         DM_LANG_PUSH(lang, type->fields, type->field_count, capacity, made);
     }
     dm_type_struct_finish(type);
-    /* After its fields: types are printed in the order of their numbers. */
-    type->number = lang->types->count++;
     return dm_value_type(lang, type);
 }
 

@@ -17,28 +17,6 @@ static bool is_printed(const dm_printer *pr, const dm_ir_function *f)
     return false;
 }
 
-/* A variable that a later value takes over is not const. */
-static void find_changes(dm_printer *pr, const dm_ir_block *block)
-{
-    for (int i = 0; i < block->count; i++) {
-        const dm_ir_op *op = block->ops[i];
-        if (op->kind == DM_IR_INSERT || op->kind == DM_IR_SETFIELD)
-            pr->plan[op->args[0]].changes = pr->plan[op->result].changes = true;
-        if (op->kind == DM_IR_FOR || op->kind == DM_IR_WHILE)
-            for (int a = op->kind == DM_IR_FOR ? 3 : 0; a < op->arg_count; a++)
-                pr->plan[op->args[a]].changes = true;
-        if (op->kind == DM_IR_IF)
-            for (int k = 0; k < 2; k++) {
-                const dm_ir_op *end = dm_ir_terminator(op->blocks[k]);
-                for (int a = 0; end != NULL && end->kind == DM_IR_YIELD && a < end->arg_count; a++)
-                    pr->plan[end->args[a]].changes = true;
-            }
-        for (int k = 0; k < 2; k++)
-            if (op->blocks[k] != NULL)
-                find_changes(pr, op->blocks[k]);
-    }
-}
-
 static void print_function(dm_printer *pr, const dm_ir_function *f, const char *name)
 {
     dm_buffer *text = dm_text_open(pr->lang);
@@ -47,7 +25,6 @@ static void print_function(dm_printer *pr, const dm_ir_function *f, const char *
     pr->number = 0;
     pr->last_line = 0;
     dm_print_plan(pr, f);
-    find_changes(pr, body);
     dm_buffer *head = dm_text_open(pr->lang);
     bool first = true;
     for (int i = 0; f->role == DM_IR_KERNEL && i < f->tid_count; i++) {
@@ -61,7 +38,8 @@ static void print_function(dm_printer *pr, const dm_ir_function *f, const char *
         dm_emit(head, "%s%s %s%s", first ? "" : ", ", type, pointer ? "*" : "",
                 dm_print_name(pr, v));
         if (pointer) { /* an adjoint that the caller keeps */
-            pr->plan[v].name = dm_lang_format(pr->lang, "(*%s)", pr->plan[v].name);
+            pr->plan[v].name =
+                dm_lang_intern_text(pr->lang, dm_lang_format(pr->lang, "(*%s)", pr->plan[v].name));
             pr->plan[v].fixed = true;
         }
         first = false;
@@ -181,30 +159,17 @@ static void print_args(dm_printer *pr, const dm_ir_function *f, const char *kern
     dm_emit(out, "} %s_args;\n\n", kernel);
 }
 
-static void find_tids(dm_ir_function *f, const dm_ir_block *block)
-{
-    for (int i = 0; i < block->count; i++) {
-        const dm_ir_op *op = block->ops[i];
-        if (op->kind == DM_IR_TID)
-            f->tid_used[op->index] = true;
-        for (int k = 0; k < 2; k++)
-            if (op->blocks[k] != NULL)
-                find_tids(f, op->blocks[k]);
-    }
-}
-
 static void reserve_names(dm_printer *pr)
 {
-    for (const dm_type *t = pr->lang->types->first; t != NULL; t = t->next)
-        if (t->c_name != NULL && (t->kind == DM_TYPE_STRUCT || dm_type_is_numeric(t)))
-            dm_print_global(pr, t->c_name);
+    for (const dm_type *t = pr->lang->seen_types; t != NULL; t = t->next_seen)
+        dm_print_global(pr, t->c_name);
 }
 
 void dm_print_kernel(dm_lang *lang, const dm_ir_function *forward, const dm_ir_function *backward,
                      const dm_print_options *options, dm_buffer *out)
 {
     dm_printer *pr = dm_lang_alloc(lang, sizeof *pr);
-    *pr = (dm_printer){.lang = lang, .options = *options};
+    *pr = (dm_printer){.lang = lang, .options = *options, .stamp = ++lang->kept->texts};
     lang->text_open = 0;
     pr->types = dm_text_open(lang);
     pr->helpers = dm_text_open(lang);
@@ -226,7 +191,6 @@ void dm_print_kernel(dm_lang *lang, const dm_ir_function *forward, const dm_ir_f
         const char *task = dm_lang_format(lang, "%s_%s_task", kernel, pass);
         task = dm_print_global(pr, dm_lang_intern_text(lang, task));
         memset(f->tid_used, 0, sizeof f->tid_used);
-        find_tids(f, f->body);
         print_callees(pr, f->body);
         print_function(pr, f, task);
         for (int i = 0; i < f->body->param_count; i++)

@@ -39,31 +39,48 @@ typedef struct dm_print_options {
 
 /* The plan for one value of the function being printed. */
 typedef struct dm_plan {
-    const char *name; /* its C variable; NULL: part of an expression, or none */
-    int uses;
-    int last; /* number of the last operation that needs it */
-    bool inlined;
+    const char *name;     /* its C variable, interned; NULL: part of an expression, or none */
     const dm_ir_op *loop; /* the innermost loop that it is defined in */
-    bool fixed;           /* its variable stays its own */
-    bool changes;         /* its variable may be taken over: not const */
+    int uses;
+    int last;       /* number of the last operation that needs it */
+    int def_block;  /* number of the block that defines it */
+    int use_block;  /* of the block that uses it; 0: several do */
+    int def_number; /* of the operation that defines it */
+    bool inlined;
+    bool fixed;   /* its variable stays its own */
+    bool changes; /* its variable may be taken over: not const */
 } dm_plan;
 
-/* Helpers that belong to one type. */
-typedef enum dm_help {
-    DM_HELP_MAKE,
-    DM_HELP_ZERO,
-    DM_HELP_AT,
-    DM_HELP_GRAD_AT,
-    DM_HELP_ACCUMULATE,
-    DM_HELP_ATOMIC_ADD,
-    DM_HELP_COUNT
-} dm_help;
+/* What a helper's text needs before it: a type, or another helper. */
+typedef struct dm_need {
+    const dm_type *type;
+    struct dm_helper *helper;
+} dm_need;
 
-/* What of a type stands in the text already. */
-typedef struct dm_type_note {
-    bool declared;
-    const char *helpers[DM_HELP_COUNT]; /* their names; NULL: not there */
-} dm_type_note;
+/* A helper function, in a list of the type or call that it is for. Its text is made once and copied
+ * into later texts. */
+typedef struct dm_helper {
+    struct dm_helper *next;
+    int key;           /* which one of the list: see key_of in print_help.c */
+    const void *other; /* what else it is for */
+    bool own;          /* of this compilation, as its type is */
+    uint32_t printed;  /* the last text that has it */
+    const char *name;  /* there */
+    const char *usual; /* what it is called where that is not taken */
+    const char *text;  /* with the usual name; NULL: not made yet */
+    size_t length;
+    const dm_need *needs;
+    int need_count;
+} dm_helper;
+
+/* A helper that is being made, inside of which others may be. */
+typedef struct dm_making {
+    dm_helper *helper;
+    size_t start; /* of its own text */
+    dm_need *needs;
+    int count, capacity;
+    struct dm_making *outer;
+} dm_making;
 
 typedef struct dm_printer {
     dm_lang *lang;
@@ -81,8 +98,8 @@ typedef struct dm_printer {
     const char *temporary; /* "t", interned */
     const char **helper_names;
     int helper_count, helper_capacity;
-    dm_type_note *types_seen; /* by a type's number */
-    int type_capacity;
+    uint32_t stamp;    /* number of this text */
+    dm_making *making; /* the innermost helper being made */
     bool uses_math, uses_stdio, uses_half;
     dm_pos last_line;
 } dm_printer;

@@ -24,7 +24,8 @@ static bool put_short(dm_buffer *out, double value, bool narrow)
     if (signbit(value) && value == 0)
         return false;
     if (size < 1e10 && size == (double)(long long)size) {
-        dm_emit(out, narrow ? "%lld.0f" : "%lld.0", (long long)value);
+        dm_put_number(out, (long long)value);
+        dm_buffer_puts(out, narrow ? ".0f" : ".0");
         return true;
     }
     for (int places = 1; places <= 4 && size >= 1e-3; places++) {
@@ -33,15 +34,17 @@ static bool put_short(dm_buffer *out, double value, bool narrow)
         double back = (double)digits / scale;
         if (digits == 0 || (narrow ? (float)back != (float)size : back != size))
             continue;
-        char text[16];
-        int length = 0;
-        for (int i = 0; i < places; i++, digits /= 10)
-            text[length++] = (char)('0' + digits % 10);
-        dm_emit(out, "%s%lld.", value < 0 ? "-" : "", digits);
-        while (length > 0)
-            dm_buffer_putc(out, text[--length]);
+        char text[16]; /* ".25f" from its end */
+        size_t start = sizeof text;
         if (narrow)
-            dm_buffer_putc(out, 'f');
+            text[--start] = 'f';
+        for (int i = 0; i < places; i++, digits /= 10)
+            text[--start] = (char)('0' + digits % 10);
+        text[--start] = '.';
+        if (value < 0)
+            dm_buffer_putc(out, '-');
+        dm_put_number(out, digits);
+        dm_buffer_append(out, text + start, sizeof text - start);
         return true;
     }
     return false;
@@ -111,7 +114,7 @@ void dm_print_number(dm_printer *pr, dm_buffer *out, const dm_type *type, const 
         if (value == INT32_MIN)
             dm_buffer_puts(out, "(-2147483647 - 1)");
         else
-            dm_emit(out, "%lld", value);
+            dm_put_number(out, value);
         break;
     default:
         dm_emit(out, "(%s)%lld", type->c_name, value);
@@ -156,7 +159,7 @@ static void print_row_text(dm_printer *pr, dm_buffer *out, const dm_ir_op *op)
         default: {
             const dm_type *type = dm_bind_type(op->bind, (char)piece->index);
             if (type != NULL)
-                dm_buffer_puts(out, dm_print_type(pr, type));
+                dm_put_name(out, dm_print_type(pr, type));
             else
                 dm_emit(out, "%d", dm_bind_number(op->bind, (char)piece->index));
             break;
@@ -170,7 +173,8 @@ static void print_call(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int l
     const dm_builtin *row = op->row;
     pr->uses_math = true;
     if (row->text[0] == '{') {
-        dm_emit(out, "%s(", dm_help_row(pr, op->bind));
+        dm_put_name(out, dm_help_row(pr, op->bind));
+        dm_buffer_putc(out, '(');
         for (int i = 0; i < op->arg_count; i++) {
             if (i > 0)
                 dm_buffer_puts(out, ", ");
@@ -214,7 +218,7 @@ static void print_cast(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int l
     const dm_type *to = pr->f->values[op->result].type, *from = pr->f->values[op->args[0]].type;
     bool plain = dm_type_is_scalar(to) && to->scalar != DM_F16 && from->scalar != DM_F16;
     if (!plain) {
-        dm_buffer_puts(out, dm_help_cast(pr, from, to));
+        dm_put_name(out, dm_help_cast(pr, from, to));
         print_args(pr, out, op->args, 1);
         return;
     }
@@ -227,7 +231,9 @@ static void print_cast(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int l
     }
     if (level > UNARY)
         dm_buffer_putc(out, '(');
-    dm_emit(out, "(%s)", to->c_name);
+    dm_buffer_putc(out, '(');
+    dm_put_name(out, to->c_name);
+    dm_buffer_putc(out, ')');
     dm_print_value(pr, out, op->args[0], UNARY);
     if (level > UNARY)
         dm_buffer_putc(out, ')');
@@ -239,9 +245,11 @@ static void print_extract(dm_printer *pr, dm_buffer *out, const dm_ir_op *op)
     int64_t index;
     if (dm_ir_const_int(pr->f, op->args[1], &index)) {
         dm_print_value(pr, out, op->args[0], PRIMARY);
-        dm_emit(out, ".c[%lld]", (long long)index);
+        dm_buffer_puts(out, ".c[");
+        dm_put_number(out, index);
+        dm_buffer_putc(out, ']');
     } else {
-        dm_buffer_puts(out, dm_help_extract(pr, type));
+        dm_put_name(out, dm_help_extract(pr, type));
         print_args(pr, out, op->args, 2);
     }
 }
@@ -257,7 +265,7 @@ void dm_print_place(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, const dm
                     bool gradient)
 {
     int used = 1 + array->ndim;
-    dm_buffer_puts(out, dm_help_at(pr, array, gradient));
+    dm_put_name(out, dm_help_at(pr, array, gradient));
     print_args(pr, out, op->args, used);
     const dm_type *type = array->element;
     for (int i = 0; op->path != NULL && i < op->path->count; i++) {
@@ -334,20 +342,21 @@ void dm_print_op(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int level)
         break;
     }
     case DM_IR_ZERO:
-        dm_emit(out, "%s()", dm_help_zero(pr, type));
+        dm_put_name(out, dm_help_zero(pr, type));
+        dm_buffer_puts(out, "()");
         break;
     case DM_IR_CALL:
         print_call(pr, out, op, level);
         break;
     case DM_IR_INVOKE:
-        dm_buffer_puts(out, op->callee->c_name);
+        dm_put_name(out, op->callee->c_name);
         print_args(pr, out, op->args, op->arg_count);
         break;
     case DM_IR_CAST:
         print_cast(pr, out, op, level);
         break;
     case DM_IR_MAKE:
-        dm_buffer_puts(out, dm_help_make(pr, type));
+        dm_put_name(out, dm_help_make(pr, type));
         print_args(pr, out, op->args, op->arg_count);
         break;
     case DM_IR_EXTRACT:
@@ -355,10 +364,12 @@ void dm_print_op(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int level)
         break;
     case DM_IR_FIELD:
         dm_print_value(pr, out, op->args[0], PRIMARY);
-        dm_emit(out, ".%s", pr->f->values[op->args[0]].type->fields[op->index].name);
+        dm_buffer_putc(out, '.');
+        dm_buffer_puts(out, pr->f->values[op->args[0]].type->fields[op->index].name);
         break;
     case DM_IR_TID:
-        dm_emit(out, "tid%d", op->index);
+        dm_buffer_puts(out, "tid");
+        dm_put_number(out, op->index);
         break;
     case DM_IR_SHAPE:
         dm_print_value(pr, out, op->args[0], PRIMARY);
@@ -367,15 +378,15 @@ void dm_print_op(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int level)
         dm_buffer_putc(out, ']');
         break;
     case DM_IR_VIEW:
-        dm_buffer_puts(out, dm_help_view(pr, pr->f->values[op->args[0]].type, op->arg_count - 1));
+        dm_put_name(out, dm_help_view(pr, pr->f->values[op->args[0]].type, op->arg_count - 1));
         print_args(pr, out, op->args, op->arg_count);
         break;
     case DM_IR_SLICE:
-        dm_buffer_puts(out, dm_help_slice(pr, pr->f->values[op->args[0]].type, op->index));
+        dm_put_name(out, dm_help_slice(pr, pr->f->values[op->args[0]].type, op->index));
         print_args(pr, out, op->args, op->arg_count);
         break;
     case DM_IR_ADJOINT:
-        dm_buffer_puts(out, dm_help_adjoint(pr, type));
+        dm_put_name(out, dm_help_adjoint(pr, type));
         print_args(pr, out, op->args, 1);
         break;
     case DM_IR_IS_NULL:
@@ -390,10 +401,11 @@ void dm_print_op(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int level)
         print_unary_place(pr, out, op, true, level);
         break;
     case DM_IR_GET:
-        dm_buffer_puts(out, pr->plan[op->args[0]].name);
+        dm_put_name(out, pr->plan[op->args[0]].name);
         break;
     case DM_IR_RECALL:
-        dm_emit(out, "%s[", pr->plan[op->args[0]].name);
+        dm_put_name(out, pr->plan[op->args[0]].name);
+        dm_buffer_putc(out, '[');
         dm_print_value(pr, out, op->args[1], TERNARY);
         dm_buffer_putc(out, ']');
         break;
@@ -411,7 +423,7 @@ void dm_print_value(dm_printer *pr, dm_buffer *out, dm_val v, int level)
     const dm_plan *plan = &pr->plan[v];
     const dm_ir_op *def = pr->f->values[v].def;
     if (plan->name != NULL)
-        dm_buffer_puts(out, plan->name);
+        dm_put_name(out, plan->name);
     else if (def != NULL)
         dm_print_op(pr, out, def, level);
     else

@@ -63,59 +63,168 @@ static void declare_type(dm_printer *pr, const dm_type *type)
     }
 }
 
-static dm_type_note *note_of(dm_printer *pr, const dm_type *type)
+/* A helper that is being made cannot do without it. */
+static void need(dm_printer *pr, const dm_type *type, dm_helper *helper)
 {
-    if (type->number >= pr->type_capacity) {
-        int capacity = pr->lang->types->count + 8;
-        dm_type_note *larger = dm_lang_alloc_array(pr->lang, (size_t)capacity, sizeof *larger);
-        if (pr->type_capacity > 0)
-            memcpy(larger, pr->types_seen, (size_t)pr->type_capacity * sizeof *larger);
-        pr->types_seen = larger;
-        pr->type_capacity = capacity;
-    }
-    return &pr->types_seen[type->number];
+    dm_making *making = pr->making;
+    for (int i = 0; i < making->count; i++)
+        if (making->needs[i].type == type && making->needs[i].helper == helper)
+            return;
+    dm_need made = {.type = type, .helper = helper};
+    DM_LANG_PUSH(pr->lang, making->needs, making->count, making->capacity, made);
 }
 
 const char *dm_print_type(dm_printer *pr, const dm_type *type)
 {
-    dm_type_note *note = note_of(pr, type);
-    if (!note->declared) {
-        note->declared = true;
+    if (type->declared != pr->stamp) {
+        ((dm_type *)type)->declared = pr->stamp;
         declare_type(pr, type);
     }
+    if (pr->making != NULL)
+        need(pr, type, NULL);
     return type->c_name;
 }
 
 /* ---- Making a helper ---- */
 
-/* True when the helper is new: its text is wanted. */
-static bool is_new(dm_printer *pr, const char *name)
+typedef enum help {
+    HELP_ROW,
+    HELP_MAKE,
+    HELP_ZERO,
+    HELP_AT,
+    HELP_GRAD_AT,
+    HELP_ACCUMULATE,
+    HELP_CAST,
+    HELP_GET,
+    HELP_WITH,
+    HELP_ADJOINT,
+    HELP_VIEW,
+    HELP_SLICE = HELP_VIEW + 8,
+    HELP_ATOMIC = HELP_SLICE + 16,
+} help;
+
+/* Texts of the two languages are kept side by side. */
+static int key_of(const dm_printer *pr, int which)
+{
+    return which * 2 + (pr->options.target == DM_TARGET_CUDA);
+}
+
+/* The helper in a list; NULL: it was never made. */
+static dm_helper *find(const dm_printer *pr, dm_helper *list, int which, const void *other)
+{
+    int key = key_of(pr, which);
+    while (list != NULL && (list->key != key || list->other != other))
+        list = list->next;
+    return list;
+}
+
+static void *allocate(dm_printer *pr, bool own, size_t size)
+{
+    return own ? dm_lang_alloc(pr->lang, size) : dm_lang_keep(pr->lang, size);
+}
+
+/* A new one in a list; its usual name is `first`_`second`. */
+static dm_helper *add(dm_printer *pr, dm_helper **list, bool own, int which, const void *other,
+                      const char *first, const char *second)
+{
+    dm_helper *made = allocate(pr, own, sizeof *made);
+    const char *name = second == NULL ? first : dm_lang_format(pr->lang, "%s_%s", first, second);
+    *made = (dm_helper){.next = *list,
+                        .key = key_of(pr, which),
+                        .other = other,
+                        .own = own,
+                        .usual = dm_lang_intern_text(pr->lang, name)};
+    *list = made;
+    return made;
+}
+
+static bool is_taken(const dm_printer *pr, const char *name)
 {
     for (int i = 0; i < pr->helper_count; i++)
         if (pr->helper_names[i] == name)
-            return false;
+            return true;
+    return false;
+}
+
+/* The helper is in the text from here on, under this name. */
+static void enter(dm_printer *pr, dm_helper *h, const char *name)
+{
+    h->printed = pr->stamp;
+    h->name = name;
     DM_LANG_PUSH_POINTER(pr->lang, pr->helper_names, pr->helper_count, pr->helper_capacity, name);
+}
+
+/* Is the helper in the text? Where it is not and its text is known, that is copied now. When this
+ * is false the caller writes the text, under the helper's name, between `begin` and `end`. */
+static bool is_there(dm_printer *pr, dm_helper *h)
+{
+    if (pr->making != NULL)
+        need(pr, NULL, h);
+    if (h->printed == pr->stamp)
+        return true;
+    if (is_taken(pr, h->usual)) { /* by one for a type of the same name */
+        h->printed = pr->stamp;
+        h->name = h->usual;
+        return true;
+    }
+    enter(pr, h, h->usual);
+    if (h->text == NULL)
+        return false;
+    dm_making *outer = pr->making;
+    pr->making = NULL;
+    for (int i = 0; i < h->need_count; i++) {
+        if (h->needs[i].type != NULL)
+            dm_print_type(pr, h->needs[i].type);
+        else
+            is_there(pr, h->needs[i].helper); /* its text is known, too */
+    }
+    pr->making = outer;
+    dm_buffer_append(pr->helpers, h->text, h->length);
+    if (outer != NULL) /* it stands before the outer one's */
+        outer->start = pr->helpers->size;
     return true;
 }
 
-static const char *name_of(dm_printer *pr, const char *first, const char *second)
+static void begin(dm_printer *pr, dm_making *making, dm_helper *h)
 {
-    return dm_lang_intern_text(
-        pr->lang, second == NULL ? first : dm_lang_format(pr->lang, "%s_%s", first, second));
+    *making = (dm_making){.helper = h, .start = pr->helpers->size, .outer = pr->making};
+    pr->making = making;
 }
 
-/* The helper of a type is there, and *name set; or it is new, with its name made of the type's. */
-static bool has_helper(dm_printer *pr, const dm_type *type, dm_help which, const char **name)
+/* The text is written: keep it where it has its usual name. */
+static const char *end(dm_printer *pr)
 {
-    static const char *const words[] = {"make", "zero", "at", "grad_at", "accumulate"};
-    dm_type_note *note = note_of(pr, type);
-    *name = note->helpers[which];
-    if (*name != NULL)
-        return true;
-    *name = which == DM_HELP_ATOMIC_ADD ? name_of(pr, "atomic_add", type->suffix)
-                                        : name_of(pr, type->suffix, words[which]);
-    note->helpers[which] = *name;
-    return !is_new(pr, *name);
+    dm_making *making = pr->making;
+    dm_helper *h = making->helper;
+    pr->making = making->outer;
+    if (pr->making != NULL)
+        pr->making->start = pr->helpers->size;
+    bool complete = h->name == h->usual && !pr->helpers->failed;
+    for (int i = 0; i < making->count; i++)
+        complete &= making->needs[i].helper == NULL || making->needs[i].helper->text != NULL;
+    if (complete) {
+        size_t length = pr->helpers->size - making->start;
+        size_t needs = (size_t)making->count * sizeof *making->needs;
+        char *text = allocate(pr, h->own, length + 1);
+        dm_need *kept = allocate(pr, h->own, needs + 1);
+        memcpy(text, pr->helpers->data + making->start, length);
+        if (needs > 0)
+            memcpy(kept, making->needs, needs);
+        h->needs = kept;
+        h->need_count = making->count;
+        h->length = length;
+        h->text = text;
+    }
+    return h->name;
+}
+
+/* The helper of a type, made an entry of the type's list when new. */
+static dm_helper *of_type(dm_printer *pr, const dm_type *type, help which, const char *word)
+{
+    dm_helper *h = find(pr, type->helpers, (int)which, NULL);
+    return h != NULL ? h
+                     : add(pr, &((dm_type *)type)->helpers, type->own, (int)which, NULL,
+                           type->suffix, word);
 }
 
 /* ---- Rows ---- */
@@ -153,21 +262,36 @@ static void expand(dm_printer *pr, dm_buffer *out, const dm_bind *bind)
     }
 }
 
-const char *dm_help_row(dm_printer *pr, const dm_bind *bind)
+static const char *row_name(dm_printer *pr, const dm_bind *bind)
 {
     const dm_builtin *row = bind->row;
-    if (bind->helper_of == pr)
-        return bind->helper;
     const char *text = row->name[0] == '_' ? row->name + 1 : row->name;
     for (int i = 0; i < row->param_count; i++)
         if (i == 0 || bind->args[i] != bind->args[i - 1])
             text = dm_lang_format(pr->lang, "%s_%s", text, bind->args[i]->suffix);
-    const char *name = dm_lang_intern_text(pr->lang, text);
-    /* max(v) and max(v, v) would have one name. */
-    for (int n = 2; !is_new(pr, name); n++)
-        name = dm_lang_intern_text(pr->lang, dm_lang_format(pr->lang, "%s_%d", text, n));
-    ((dm_bind *)bind)->helper_of = pr;
-    ((dm_bind *)bind)->helper = name;
+    return text;
+}
+
+const char *dm_help_row(dm_printer *pr, const dm_bind *bind)
+{
+    const dm_builtin *row = bind->row;
+    dm_helper *h = find(pr, bind->helpers, HELP_ROW, NULL);
+    if (h != NULL && h->printed == pr->stamp)
+        return h->name;
+    if (h == NULL)
+        h = add(pr, &((dm_bind *)bind)->helpers, bind->own, HELP_ROW, NULL, row_name(pr, bind),
+                NULL);
+    if (!is_taken(pr, h->usual)) {
+        if (is_there(pr, h))
+            return h->name;
+    } else { /* max(v) and max(v, v) would have one name */
+        const char *name = h->usual;
+        for (int n = 2; is_taken(pr, name); n++)
+            name = dm_lang_intern_text(pr->lang, dm_lang_format(pr->lang, "%s_%d", h->usual, n));
+        enter(pr, h, name);
+    }
+    dm_making making;
+    begin(pr, &making, h);
     dm_buffer *body = dm_text_open(pr->lang);
     expand(pr, body, bind);
     dm_buffer *head = dm_text_open(pr->lang);
@@ -175,21 +299,24 @@ const char *dm_help_row(dm_printer *pr, const dm_bind *bind)
         dm_emit(head, "%s%s %s", i > 0 ? ", " : "", dm_print_type(pr, bind->args[i]),
                 row->params[i].name);
     dm_emit(pr->helpers, "%s %s %s(%s)\n", dm_print_qualifier(pr), dm_print_type(pr, bind->result),
-            name, row->param_count == 0 ? "void" : dm_buffer_text(head));
+            h->name, row->param_count == 0 ? "void" : dm_buffer_text(head));
     dm_buffer_append(pr->helpers, body->data, body->size);
     dm_buffer_putc(pr->helpers, '\n');
     dm_text_close(pr->lang, 1);
     dm_text_close(pr->lang, 1);
-    return name;
+    return end(pr);
 }
 
 /* ---- Values of composite types ---- */
 
 const char *dm_help_make(dm_printer *pr, const dm_type *type)
 {
-    const char *name;
-    if (has_helper(pr, type, DM_HELP_MAKE, &name))
-        return name;
+    dm_helper *h = of_type(pr, type, HELP_MAKE, "make");
+    dm_making making;
+    if (is_there(pr, h))
+        return h->name;
+    begin(pr, &making, h);
+    const char *name = h->name;
     bool fields = type->kind == DM_TYPE_STRUCT || type->kind == DM_TYPE_TUPLE;
     int count = fields ? type->field_count : dm_type_components(type);
     const char *scalar =
@@ -208,18 +335,21 @@ const char *dm_help_make(dm_printer *pr, const dm_type *type)
             dm_emit(out, "    r.c[%d] = x%d;\n", i, i);
     }
     dm_buffer_puts(out, "    return r;\n}\n\n");
-    return name;
+    return end(pr);
 }
 
 const char *dm_help_zero(dm_printer *pr, const dm_type *type)
 {
-    const char *name;
-    if (has_helper(pr, type, DM_HELP_ZERO, &name))
-        return name;
+    dm_helper *h = of_type(pr, type, HELP_ZERO, "zero");
+    dm_making making;
+    if (is_there(pr, h))
+        return h->name;
+    begin(pr, &making, h);
+    const char *name = h->name;
     const char *type_name = dm_print_type(pr, type);
     dm_emit(pr->helpers, "%s %s %s(void)\n{\n    %s r = {0};\n    return r;\n}\n\n",
             dm_print_qualifier(pr), type_name, name, type_name);
-    return name;
+    return end(pr);
 }
 
 static const char half_to_float_c[] =
@@ -281,24 +411,45 @@ static const char half_from_float_cuda[] =
 static const char *half_cast(dm_printer *pr, bool to_half)
 {
     bool cuda = pr->options.target == DM_TARGET_CUDA;
-    const char *name = name_of(pr, to_half ? "half_from_f32" : "f32_from_half", NULL);
-    dm_print_type(pr, dm_type_scalar(pr->lang, DM_F16));
-    if (is_new(pr, name))
-        dm_buffer_puts(pr->helpers, to_half ? (cuda ? half_from_float_cuda : half_from_float_c)
-                                            : (cuda ? half_to_float_cuda : half_to_float_c));
-    return name;
+    const dm_type *half = dm_type_scalar(pr->lang, DM_F16),
+                  *full = dm_type_scalar(pr->lang, DM_F32);
+    const dm_type *from = to_half ? full : half, *to = to_half ? half : full;
+    dm_helper *h = find(pr, to->helpers, HELP_CAST, from);
+    if (h == NULL)
+        h = add(pr, &((dm_type *)to)->helpers, false, HELP_CAST, from,
+                to_half ? "half_from_f32" : "f32_from_half", NULL);
+    dm_making making;
+    if (is_there(pr, h))
+        return h->name;
+    begin(pr, &making, h);
+    dm_print_type(pr, half);
+    dm_buffer_puts(pr->helpers, to_half ? (cuda ? half_from_float_cuda : half_from_float_c)
+                                        : (cuda ? half_to_float_cuda : half_to_float_c));
+    return end(pr);
+}
+
+/* The helper that makes one type of another, an entry of the list of the first. */
+static dm_helper *of_cast(dm_printer *pr, const dm_type *from, const dm_type *to)
+{
+    dm_helper *h = find(pr, to->helpers, HELP_CAST, from);
+    return h != NULL ? h
+                     : add(pr, &((dm_type *)to)->helpers, to->own || from->own, HELP_CAST, from,
+                           dm_lang_format(pr->lang, "%s_from", to->suffix), from->suffix);
 }
 
 const char *dm_help_cast(dm_printer *pr, const dm_type *from, const dm_type *to)
 {
-    const char *name = name_of(pr, dm_lang_format(pr->lang, "%s_from", to->suffix), from->suffix);
     bool scalar = dm_type_is_scalar(to);
     if (scalar && to->scalar == DM_F16 && from->scalar == DM_F32)
         return half_cast(pr, true);
     if (scalar && from->scalar == DM_F16 && to->scalar == DM_F32)
         return half_cast(pr, false);
-    if (!is_new(pr, name))
-        return name;
+    dm_helper *h = of_cast(pr, from, to);
+    dm_making making;
+    if (is_there(pr, h))
+        return h->name;
+    begin(pr, &making, h);
+    const char *name = h->name;
     const char *to_name = dm_print_type(pr, to), *from_name = dm_print_type(pr, from);
     const dm_type *to_scalar = dm_type_scalar(pr->lang, (dm_scalar)to->scalar);
     const char *in = scalar ? "x" : "x.c[i]", *open = "", *close = "";
@@ -323,34 +474,40 @@ const char *dm_help_cast(dm_printer *pr, const dm_type *from, const dm_type *to)
                 "        r.c[i] = %s;\n    return r;\n}\n\n",
                 dm_print_qualifier(pr), to_name, name, from_name, to_name, dm_type_components(to),
                 convert);
-    return name;
+    return end(pr);
 }
 
 /* Negative indices count from the end. */
 const char *dm_help_extract(dm_printer *pr, const dm_type *type)
 {
-    const char *name = name_of(pr, type->suffix, "get");
-    if (!is_new(pr, name))
-        return name;
+    dm_helper *h = of_type(pr, type, HELP_GET, "get");
+    dm_making making;
+    if (is_there(pr, h))
+        return h->name;
+    begin(pr, &making, h);
+    const char *name = h->name;
     const char *scalar = dm_print_type(pr, dm_type_scalar(pr->lang, (dm_scalar)type->scalar));
     int count = dm_type_components(type);
     dm_emit(pr->helpers, "%s %s %s(%s v, int i)\n{\n    return v.c[i < 0 ? i + %d : i];\n}\n\n",
             dm_print_qualifier(pr), scalar, name, dm_print_type(pr, type), count);
-    return name;
+    return end(pr);
 }
 
 const char *dm_help_insert(dm_printer *pr, const dm_type *type)
 {
-    const char *name = name_of(pr, type->suffix, "with");
-    if (!is_new(pr, name))
-        return name;
+    dm_helper *h = of_type(pr, type, HELP_WITH, "with");
+    dm_making making;
+    if (is_there(pr, h))
+        return h->name;
+    begin(pr, &making, h);
+    const char *name = h->name;
     const char *scalar = dm_print_type(pr, dm_type_scalar(pr->lang, (dm_scalar)type->scalar));
     const char *type_name = dm_print_type(pr, type);
     dm_emit(pr->helpers,
             "%s %s %s(%s v, int i, %s x)\n{\n    v.c[i < 0 ? i + %d : i] = x;\n"
             "    return v;\n}\n\n",
             dm_print_qualifier(pr), type_name, name, type_name, scalar, dm_type_components(type));
-    return name;
+    return end(pr);
 }
 
 /* ---- Arrays ---- */
@@ -359,9 +516,13 @@ static const char indices_text[] = "ijkl";
 
 const char *dm_help_at(dm_printer *pr, const dm_type *array, bool gradient)
 {
-    const char *name, *member = gradient ? "grad" : "data";
-    if (has_helper(pr, array, gradient ? DM_HELP_GRAD_AT : DM_HELP_AT, &name))
-        return name;
+    dm_helper *h =
+        of_type(pr, array, gradient ? HELP_GRAD_AT : HELP_AT, gradient ? "grad_at" : "at");
+    dm_making making;
+    if (is_there(pr, h))
+        return h->name;
+    begin(pr, &making, h);
+    const char *name = h->name, *member = gradient ? "grad" : "data";
     const char *element = dm_print_type(pr, array->element), *type = dm_print_type(pr, array);
     dm_buffer *out = pr->helpers;
     if (array->ndim == 1) { /* nearly always */
@@ -370,7 +531,7 @@ const char *dm_help_at(dm_printer *pr, const dm_type *array, bool gradient)
                 "    i += i < 0 ? a.shape[0] : 0;\n"
                 "    return (%s *)((char *)a.%s + i * a.stride[0]);\n}\n\n",
                 dm_print_qualifier(pr), element, name, type, element, member);
-        return name;
+        return end(pr);
     }
     dm_emit(out, "%s %s *%s(%s a", dm_print_qualifier(pr), element, name, type);
     for (int i = 0; i < array->ndim; i++)
@@ -382,15 +543,19 @@ const char *dm_help_at(dm_printer *pr, const dm_type *array, bool gradient)
     for (int i = 0; i < array->ndim; i++)
         dm_emit(out, " + %c * a.stride[%d]", indices_text[i], i);
     dm_buffer_puts(out, ");\n}\n\n");
-    return name;
+    return end(pr);
 }
 
 const char *dm_help_view(dm_printer *pr, const dm_type *array, int indices)
 {
+    static const char *const views[] = {"view0", "view1", "view2", "view3", "view4"};
     const dm_type *result = dm_type_array(pr->lang, array->ndim - indices, array->element);
-    const char *name = name_of(pr, array->suffix, dm_lang_format(pr->lang, "view%d", indices));
-    if (!is_new(pr, name))
-        return name;
+    dm_helper *h = of_type(pr, array, HELP_VIEW + indices, views[indices]);
+    dm_making making;
+    if (is_there(pr, h))
+        return h->name;
+    begin(pr, &making, h);
+    const char *name = h->name;
     const char *type = dm_print_type(pr, array), *result_name = dm_print_type(pr, result);
     const char *element = dm_print_type(pr, array->element);
     dm_buffer *out = pr->helpers;
@@ -409,17 +574,20 @@ const char *dm_help_view(dm_printer *pr, const dm_type *array, int indices)
         dm_emit(out, "    r.shape[%d] = a.shape[%d];\n    r.stride[%d] = a.stride[%d];\n", i,
                 i + indices, i, i + indices);
     dm_buffer_puts(out, "    return r;\n}\n\n");
-    return name;
+    return end(pr);
 }
 
 const char *dm_help_adjoint(dm_printer *pr, const dm_type *array)
 {
-    const char *name = name_of(pr, array->suffix, "adjoint");
+    dm_helper *h = of_type(pr, array, HELP_ADJOINT, "adjoint");
+    dm_making making;
+    if (is_there(pr, h))
+        return h->name;
+    begin(pr, &making, h);
     const char *type = dm_print_type(pr, array);
-    if (is_new(pr, name))
-        dm_emit(pr->helpers, "%s %s %s(%s a)\n{\n    a.data = a.grad;\n    return a;\n}\n\n",
-                dm_print_qualifier(pr), type, name, type);
-    return name;
+    dm_emit(pr->helpers, "%s %s %s(%s a)\n{\n    a.data = a.grad;\n    return a;\n}\n\n",
+            dm_print_qualifier(pr), type, h->name, type);
+    return end(pr);
 }
 
 /* Bounds that leave the array are cut to it; `mask` has a bit for each plain index. */
@@ -429,9 +597,12 @@ const char *dm_help_slice(dm_printer *pr, const dm_type *array, int mask)
     for (int i = 0; i < array->ndim; i++)
         stays += (mask >> i & 1) == 0;
     const dm_type *result = dm_type_array(pr->lang, stays, array->element);
-    const char *name = name_of(pr, array->suffix, dm_lang_format(pr->lang, "slice%d", mask));
-    if (!is_new(pr, name))
-        return name;
+    dm_helper *h = of_type(pr, array, HELP_SLICE + mask, dm_lang_format(pr->lang, "slice%d", mask));
+    dm_making making;
+    if (is_there(pr, h))
+        return h->name;
+    begin(pr, &making, h);
+    const char *name = h->name;
     const char *type = dm_print_type(pr, array), *result_name = dm_print_type(pr, result);
     const char *element = dm_print_type(pr, array->element);
     dm_buffer *out = pr->helpers;
@@ -460,7 +631,7 @@ const char *dm_help_slice(dm_printer *pr, const dm_type *array, int mask)
             "    r.grad = a.grad ? (%s *)((char *)a.grad + offset) : 0;\n"
             "    return r;\n}\n\n",
             element, element);
-    return name;
+    return end(pr);
 }
 
 /* ---- Atomics: each returns what was there before ---- */
@@ -610,17 +781,22 @@ static void atomic_cas(dm_printer *pr, const char *name, const dm_type *type)
 
 const char *dm_help_atomic(dm_printer *pr, const char *kind, const dm_type *type)
 {
-    const char *name;
-    if (strcmp(kind, "add") == 0) {
-        if (has_helper(pr, type, DM_HELP_ATOMIC_ADD, &name))
-            return name;
-    } else {
-        name = name_of(pr, dm_lang_format(pr->lang, "atomic_%s", kind), type->suffix);
-        if (!is_new(pr, name))
-            return name;
-    }
-    const char *c = dm_print_type(pr, type);
+    static const char *const names[] = {"atomic_add", "atomic_sub",  "atomic_min",
+                                        "atomic_max", "atomic_and",  "atomic_or",
+                                        "atomic_xor", "atomic_exch", "atomic_cas"};
+    int number = 0;
+    while (strcmp(names[number] + 7, kind) != 0)
+        number++;
+    dm_helper *h = find(pr, type->helpers, HELP_ATOMIC + number, NULL);
+    if (h == NULL)
+        h = add(pr, &((dm_type *)type)->helpers, type->own, HELP_ATOMIC + number, NULL,
+                names[number], type->suffix);
+    dm_making making;
     pr->uses_math = true;
+    if (is_there(pr, h))
+        return h->name;
+    begin(pr, &making, h);
+    const char *name = h->name, *c = dm_print_type(pr, type);
     if (type->kind == DM_TYPE_STRUCT || type->kind == DM_TYPE_TUPLE) {
         /* Only adding gradients: the fields that hold floats. */
         dm_buffer *text = dm_text_open(pr->lang);
@@ -632,7 +808,7 @@ const char *dm_help_atomic(dm_printer *pr, const char *kind, const dm_type *type
         dm_emit(pr->helpers, "%s void %s(%s *at, %s x)\n{\n%s}\n\n", dm_print_qualifier(pr), name,
                 c, c, dm_buffer_text(text));
         dm_text_close(pr->lang, 1);
-        return name;
+        return end(pr);
     }
     if (dm_type_is_numeric(type)) {
         const char *part =
@@ -644,7 +820,7 @@ const char *dm_help_atomic(dm_printer *pr, const char *kind, const dm_type *type
                 dm_print_qualifier(pr), c, name, c,
                 cas ? dm_lang_format(pr->lang, "%s expected, ", c) : "", c, c,
                 dm_type_components(type), part, cas ? "expected.c[i], " : "");
-        return name;
+        return end(pr);
     }
     if (strcmp(kind, "cas") == 0)
         atomic_cas(pr, name, type);
@@ -652,15 +828,18 @@ const char *dm_help_atomic(dm_printer *pr, const char *kind, const dm_type *type
         atomic_half(pr, name, kind);
     else if (!atomic_simple(pr, name, kind, type))
         atomic_loop(pr, name, kind, type);
-    return name;
+    return end(pr);
 }
 
 /* to += x, for the parts that hold floats */
 const char *dm_help_accumulate(dm_printer *pr, const dm_type *type)
 {
-    const char *name;
-    if (has_helper(pr, type, DM_HELP_ACCUMULATE, &name))
-        return name;
+    dm_helper *h = of_type(pr, type, HELP_ACCUMULATE, "accumulate");
+    dm_making making;
+    if (is_there(pr, h))
+        return h->name;
+    begin(pr, &making, h);
+    const char *name = h->name;
     const char *c = dm_print_type(pr, type);
     dm_buffer *text = dm_text_open(pr->lang);
     if (type->kind == DM_TYPE_STRUCT || type->kind == DM_TYPE_TUPLE) {
@@ -687,18 +866,21 @@ const char *dm_help_accumulate(dm_printer *pr, const dm_type *type)
     dm_emit(pr->helpers, "%s void %s(%s *to, %s x)\n{\n%s}\n\n", dm_print_qualifier(pr), name, c, c,
             dm_buffer_text(text));
     dm_text_close(pr->lang, 1);
-    return name;
+    return end(pr);
 }
 
 const char *dm_help_length(dm_printer *pr)
 {
-    const char *name = name_of(pr, "range_length", NULL);
-    if (is_new(pr, name))
+    const char *name = dm_lang_intern_text(pr->lang, "range_length");
+    if (!is_taken(pr, name)) {
+        DM_LANG_PUSH_POINTER(pr->lang, pr->helper_names, pr->helper_count, pr->helper_capacity,
+                             name);
         dm_emit(pr->helpers,
                 "%s int range_length(int first, int last, int step)\n{\n"
                 "    if (step > 0)\n"
                 "        return first < last ? (last - first + step - 1) / step : 0;\n"
                 "    return first > last ? (first - last - step - 1) / -step : 0;\n}\n\n",
                 dm_print_qualifier(pr));
+    }
     return name;
 }

@@ -396,85 +396,146 @@ const char *dm_print_global(dm_printer *pr, const char *wanted)
 
 /* ---- Planning ---- */
 
+/* An operation that writes memory or a slot. */
+typedef struct written {
+    int number;
+    dm_val slot; /* or tape; NONE: memory */
+} written;
+
 typedef struct planner {
     dm_printer *pr;
     const dm_ir_function *f;
     dm_plan *plan;
-    int *def_block; /* per value: number of its block */
-    int *use_block; /* per value: of its last counted use */
-    int *def_number;
     int block_count, op_count;
-    int *writes;     /* numbers of the operations that write memory or slots */
-    dm_val *written; /* which slot or tape; NONE: memory */
-    int write_count, write_capacity, written_capacity;
+    written *writes;
+    int write_count, write_capacity;
+    const dm_ir_op **ends; /* the ends of blocks that hand values over */
+    int end_count, end_capacity;
 } planner;
 
 static bool reads_memory(const dm_ir_op *op)
 {
-    if (op->kind == DM_IR_CALL)
-        for (int i = 0; i < op->row->param_count; i++)
-            if (op->bind->args[i]->kind == DM_TYPE_ARRAY)
-                return true;
-    return op->kind == DM_IR_INVOKE || dm_ir_infos[op->kind].effect == DM_IR_READS;
+    if (op->kind != DM_IR_CALL)
+        return op->kind == DM_IR_INVOKE || dm_ir_infos[op->kind].effect == DM_IR_READS;
+    for (int i = 0; op->row->may_read && i < op->row->param_count; i++)
+        if (op->bind->args[i]->kind == DM_TYPE_ARRAY)
+            return true;
+    return false;
 }
 
-/* First walk: number the operations, count uses, note writes. */
+static void count_block(planner *p, const dm_ir_block *block, const dm_ir_op *loop);
+
+static void change(planner *p, const dm_val *values, int count)
+{
+    for (int i = 0; i < count; i++)
+        p->plan[values[i]].changes = true;
+}
+
+/* What operations of each kind say about the plan besides using their arguments. */
+static void count_kind(planner *p, dm_ir_op *op, const dm_ir_op *loop, int at)
+{
+    dm_val slot = DM_VAL_NONE;
+    switch (op->kind) {
+    case DM_IR_IF:
+        count_block(p, op->blocks[0], loop);
+        count_block(p, op->blocks[1], loop);
+        for (int k = 0; k < 2; k++) {
+            const dm_ir_op *end = dm_ir_terminator(op->blocks[k]);
+            if (end != NULL && end->kind == DM_IR_YIELD)
+                change(p, end->args, end->arg_count);
+        }
+        return;
+    case DM_IR_FOR:
+        count_block(p, op->blocks[0], op);
+        change(p, op->args + 3, op->arg_count - 3);
+        return;
+    case DM_IR_WHILE:
+        count_block(p, op->blocks[0], op);
+        count_block(p, op->blocks[1], op);
+        change(p, op->args, op->arg_count);
+        return;
+    case DM_IR_INSERT:
+    case DM_IR_SETFIELD:
+        p->plan[op->args[0]].changes = p->plan[op->result].changes = true;
+        return;
+    case DM_IR_TID:
+        ((dm_ir_function *)p->f)->tid_used[op->index] = true;
+        return;
+    case DM_IR_SET:
+    case DM_IR_ADD:
+    case DM_IR_RECORD:
+        slot = op->args[0];
+        break;
+    case DM_IR_INVOKE:
+        if (!op->callee->has_effects)
+            return;
+        break;
+    case DM_IR_STORE: /* gradients are not read by anything that could be moved */
+    case DM_IR_ATOMIC:
+        break;
+    default:
+        return;
+    }
+    written made = {.number = at, .slot = slot};
+    DM_LANG_PUSH(p->pr->lang, p->writes, p->write_count, p->write_capacity, made);
+}
+
+/* First walk: number the operations, count uses, note writes and variables that change. */
 static void count_block(planner *p, const dm_ir_block *block, const dm_ir_op *loop)
 {
-    int number = p->block_count++;
+    int number = ++p->block_count;
     for (int i = 0; i < block->param_count; i++) {
-        p->def_block[block->params[i]] = number;
-        p->plan[block->params[i]].loop = loop;
+        dm_plan *plan = &p->plan[block->params[i]];
+        plan->def_block = number;
+        plan->loop = loop;
     }
     for (int i = 0; i < block->count; i++) {
         dm_ir_op *op = block->ops[i];
         int at = p->op_count++;
         for (int r = 0; r < op->result_count; r++) {
-            p->def_block[op->result + r] = number;
-            p->def_number[op->result + r] = at;
-            p->plan[op->result + r].loop = loop;
+            dm_plan *plan = &p->plan[op->result + r];
+            plan->def_block = number;
+            plan->def_number = at;
+            plan->loop = loop;
         }
         for (int a = 0; a < op->arg_count; a++) {
-            dm_val v = op->args[a];
-            if (v == DM_VAL_NONE)
+            if (op->args[a] == DM_VAL_NONE)
                 continue;
-            p->plan[v].uses++;
-            p->use_block[v] =
-                p->use_block[v] == 0 || p->use_block[v] == number + 1 ? number + 1 : -1;
-            p->plan[v].last = at;
+            dm_plan *plan = &p->plan[op->args[a]];
+            plan->use_block = plan->uses == 0 || plan->use_block == number ? number : 0;
+            plan->uses++;
+            plan->last = at;
         }
-        /* Gradients are not read by anything that could be moved. */
-        bool writes = op->kind == DM_IR_STORE || op->kind == DM_IR_ATOMIC ||
-                      op->kind == DM_IR_SET || op->kind == DM_IR_ADD || op->kind == DM_IR_RECORD ||
-                      (op->kind == DM_IR_INVOKE && op->callee->has_effects);
-        for (int k = 0; k < 2; k++)
-            if (op->blocks[k] != NULL)
-                count_block(p, op->blocks[k], op->kind == DM_IR_IF ? loop : op);
+        count_kind(p, op, loop, at);
         op->inside = p->op_count - at - 1;
-        if (writes) {
-            bool slot = op->kind == DM_IR_SET || op->kind == DM_IR_ADD || op->kind == DM_IR_RECORD;
-            int same = p->write_count;
-            DM_LANG_PUSH(p->pr->lang, p->writes, p->write_count, p->write_capacity, at);
-            DM_LANG_PUSH(p->pr->lang, p->written, same, p->written_capacity,
-                         slot ? op->args[0] : DM_VAL_NONE);
-        }
     }
+    const dm_ir_op *end = block->count > 0 ? block->ops[block->count - 1] : NULL;
+    if (end != NULL && end->arg_count > 0 && dm_ir_is_terminator(end->kind))
+        DM_LANG_PUSH_POINTER(p->pr->lang, p->ends, p->end_count, p->end_capacity, end);
+}
+
+/* The first write behind a number. */
+static int first_write(const planner *p, int number)
+{
+    int low = 0, high = p->write_count;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (p->writes[middle].number <= number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 /* Is what `op` reads written between two numbers? */
 static bool written_between(const planner *p, const dm_ir_op *op, int from, int to)
 {
-    int low = 0, high = p->write_count;
-    while (low < high) {
-        int middle = (low + high) / 2;
-        if (p->writes[middle] <= from)
-            low = middle + 1;
-        else
-            high = middle;
-    }
     bool slot = op->kind == DM_IR_GET || op->kind == DM_IR_RECALL;
-    for (int steps = 0; low < p->write_count && p->writes[low] < to; low++) {
-        if (slot ? p->written[low] == op->args[0] : p->written[low] == DM_VAL_NONE)
+    dm_val which = slot ? op->args[0] : DM_VAL_NONE;
+    int at = first_write(p, from);
+    for (int steps = 0; at < p->write_count && p->writes[at].number < to; at++) {
+        if (p->writes[at].slot == which)
             return true;
         if (++steps > 64)
             return true; /* far apart: a variable is as good */
@@ -516,36 +577,45 @@ static bool is_expression_if(const planner *p, const dm_ir_op *op)
     return true;
 }
 
+/* Is the operation part of the expression that uses its result? */
+static bool is_inlined(const planner *p, const dm_ir_op *op, const dm_plan *plan, int end)
+{
+    if (is_cheap(op))
+        return true;
+    bool once = plan->uses == 1 && plan->use_block == plan->def_block;
+    dm_ir_effect effect = dm_ir_infos[op->kind].effect;
+    if (!once || op->kind == DM_IR_ZERO || op->kind == DM_IR_GRAD || op->kind == DM_IR_INSERT ||
+        op->kind == DM_IR_SETFIELD)
+        return false;
+    if (p->f->values[op->result].name != NULL && !(p->f->is_backward && effect == DM_IR_PURE))
+        return false;
+    if (op->kind == DM_IR_IF) {
+        static const dm_ir_op load = {.kind = DM_IR_LOAD};
+        return is_expression_if(p, op) && !written_between(p, &load, end, plan->last);
+    }
+    if (effect != DM_IR_PURE && effect != DM_IR_READS &&
+        !(op->kind == DM_IR_INVOKE && !op->callee->has_effects))
+        return false;
+    return !reads_memory(op) || !written_between(p, op, end, plan->last);
+}
+
 static void decide_op(planner *p, const dm_ir_op *op, int at, int end)
 {
-    dm_plan *plan = op->result_count == 1 ? &p->plan[op->result] : NULL;
-    const dm_ir_value *value = op->result_count == 1 ? &p->f->values[op->result] : NULL;
     int last = at;
-    bool pure = dm_ir_infos[op->kind].effect == DM_IR_PURE ||
-                dm_ir_infos[op->kind].effect == DM_IR_READS ||
-                (op->kind == DM_IR_INVOKE && !op->callee->has_effects);
-    if (plan != NULL && (pure || op->kind == DM_IR_IF)) {
-        bool once = plan->uses == 1 && p->use_block[op->result] == p->def_block[op->result] + 1;
-        bool expression = op->kind != DM_IR_IF || is_expression_if(p, op);
-        static const dm_ir_op load = {.kind = DM_IR_LOAD};
-        bool steady = !(reads_memory(op) || op->kind == DM_IR_IF) ||
-                      !written_between(p, op->kind == DM_IR_IF ? &load : op, end, plan->last);
-        bool named = value->name != NULL && !(p->f->is_backward && plan->uses == 1 &&
-                                              dm_ir_infos[op->kind].effect == DM_IR_PURE);
-        plan->inlined = is_cheap(op) || (once && expression && steady && !named &&
-                                         op->kind != DM_IR_ZERO && op->kind != DM_IR_GRAD &&
-                                         op->kind != DM_IR_INSERT && op->kind != DM_IR_SETFIELD);
+    if (op->result_count == 1) {
+        dm_plan *plan = &p->plan[op->result];
+        plan->inlined = is_inlined(p, op, plan, end);
         if (plan->inlined)
             last = plan->last;
     }
-    /* A loop's bounds are asked for in each round. */
     assert(op->arg_count == 0 || op->args != NULL);
+    if (last == at && op->kind != DM_IR_FOR)
+        return; /* as count_block has it */
+    /* A loop's bounds are asked for in each round. */
     for (int a = 0; a < op->arg_count; a++) {
         dm_val v = op->args[a];
-        if (v == DM_VAL_NONE)
-            continue;
         int until = op->kind == DM_IR_FOR && a < 3 ? end : last;
-        if (p->plan[v].last < until)
+        if (v != DM_VAL_NONE && p->plan[v].last < until)
             p->plan[v].last = until;
     }
 }
@@ -576,54 +646,39 @@ static void needed_until(planner *p, dm_val v, int last)
 
 static bool any_write_between(const planner *p, int from, int to)
 {
-    for (int low = 0, high = p->write_count; low < high;) {
-        int middle = (low + high) / 2;
-        if (p->writes[middle] > from && p->writes[middle] < to)
-            return true;
-        if (p->writes[middle] <= from)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return false;
+    int at = first_write(p, from);
+    return at < p->write_count && p->writes[at].number < to;
 }
 
 /* Third: a value whose only use is the end of its block is written there. */
-static void fold_into_ends(planner *p, const dm_ir_block *block)
+static void fold_into_end(planner *p, const dm_ir_op *end)
 {
-    const dm_ir_op *end = dm_ir_terminator(block);
-    for (int a = 0; end != NULL && a < end->arg_count; a++) {
+    for (int a = 0; a < end->arg_count; a++) {
         dm_val v = end->args[a];
+        dm_plan *plan = &p->plan[v];
         const dm_ir_op *def = p->f->values[v].def;
-        if (def == NULL || p->plan[v].inlined || p->plan[v].uses != 1 || def->result_count != 1 ||
+        if (def == NULL || plan->inlined || plan->uses != 1 || def->result_count != 1 ||
             !(dm_ir_infos[def->kind].effect == DM_IR_PURE ||
               (def->kind == DM_IR_INVOKE && !def->callee->has_effects)) ||
             def->kind == DM_IR_INSERT || def->kind == DM_IR_SETFIELD || def->kind == DM_IR_ZERO ||
-            p->use_block[v] != p->def_block[v] + 1 ||
-            any_write_between(p, p->def_number[v], p->plan[v].last))
+            plan->use_block != plan->def_block ||
+            any_write_between(p, plan->def_number, plan->last))
             continue;
-        p->plan[v].inlined = true;
-        needed_until(p, v, p->plan[v].last);
+        plan->inlined = true;
+        needed_until(p, v, plan->last);
     }
-    for (int i = 0; i < block->count; i++)
-        for (int k = 0; k < 2; k++)
-            if (block->ops[i]->blocks[k] != NULL)
-                fold_into_ends(p, block->ops[i]->blocks[k]);
 }
 
 void dm_print_plan(dm_printer *pr, const dm_ir_function *f)
 {
     dm_lang *lang = pr->lang;
-    size_t values = (size_t)f->value_count + 1;
     planner p = {.pr = pr, .f = f};
-    p.plan = dm_lang_alloc_array(lang, values, sizeof *p.plan);
-    p.def_block = dm_lang_alloc_array(lang, values, sizeof *p.def_block);
-    p.use_block = dm_lang_alloc_array(lang, values, sizeof *p.use_block);
-    p.def_number = dm_lang_alloc_array(lang, values, sizeof *p.def_number);
+    p.plan = dm_lang_alloc_array(lang, (size_t)f->value_count + 1, sizeof *p.plan);
     count_block(&p, f->body, NULL);
     int number = p.op_count;
     decide_block(&p, f->body, &number);
-    fold_into_ends(&p, f->body);
+    for (int i = p.end_count - 1; i >= 0; i--) /* outer ones first */
+        fold_into_end(&p, p.ends[i]);
     pr->f = f;
     pr->plan = p.plan;
     pr->locals = dm_lang_alloc(lang, sizeof *pr->locals);

@@ -29,6 +29,29 @@ void dm_print_line(dm_printer *pr, const char *format, ...)
     dm_buffer_putc(pr->out, '\n');
 }
 
+/* "type name", or "const type name" where no other value takes the variable over. */
+static void put_variable(dm_printer *pr, const char *type, dm_val v, bool constant)
+{
+    if (constant && !pr->plan[v].changes)
+        dm_buffer_puts(pr->out, "const ");
+    dm_put_name(pr->out, type);
+    dm_buffer_putc(pr->out, ' ');
+    dm_put_name(pr->out, dm_print_name(pr, v));
+}
+
+/* A text that was made before, and what closes the line. */
+static void end_with_text(dm_printer *pr, const dm_buffer *text, const char *end)
+{
+    dm_buffer_append(pr->out, text->data, text->size);
+    dm_buffer_puts(pr->out, end);
+}
+
+static void close_brace(dm_printer *pr)
+{
+    start_line(pr);
+    dm_buffer_puts(pr->out, "}\n");
+}
+
 /* The rest of a line: an expression, and what closes the line. */
 static void end_with_value(dm_printer *pr, dm_val v, const char *end)
 {
@@ -87,19 +110,26 @@ static bool can_take_over(const dm_printer *pr, dm_val old, int at)
 
 static void declare(dm_printer *pr, const dm_ir_op *op)
 {
-    dm_val v = op->result;
-    dm_buffer *text = dm_text_open(pr->lang);
-    if (op->kind != DM_IR_ZERO) /* which would make a helper */
+    const dm_type *type = pr->f->values[op->result].type;
+    if (op->kind == DM_IR_ZERO) { /* as an expression it would need a helper */
+        start_line(pr);
+        put_variable(pr, dm_print_type(pr, type), op->result, false);
+        dm_buffer_puts(pr->out, " = {0};\n");
+    } else if (type->declared == pr->stamp) {
+        start_line(pr);
+        put_variable(pr, type->c_name, op->result, true);
+        dm_buffer_puts(pr->out, " = ");
+        dm_print_op(pr, pr->out, op, ANY_LEVEL);
+        dm_buffer_puts(pr->out, ";\n");
+    } else { /* types that the expression needs are declared first */
+        dm_buffer *text = dm_text_open(pr->lang);
         dm_print_op(pr, text, op, ANY_LEVEL);
-    start_line(pr);
-    const char *type = dm_print_type(pr, pr->f->values[v].type);
-    const char *name = dm_print_name(pr, v);
-    if (op->kind == DM_IR_ZERO)
-        dm_emit(pr->out, "%s %s = {0};\n", type, name);
-    else
-        dm_emit(pr->out, "%s%s %s = %s;\n", pr->plan[v].changes ? "" : "const ", type, name,
-                dm_buffer_text(text));
-    dm_text_close(pr->lang, 1);
+        start_line(pr);
+        put_variable(pr, dm_print_type(pr, type), op->result, true);
+        dm_buffer_puts(pr->out, " = ");
+        end_with_text(pr, text, ";\n");
+        dm_text_close(pr->lang, 1);
+    }
 }
 
 /* v = insert old ...: in place when old is not needed any more */
@@ -113,7 +143,8 @@ static void print_change(dm_printer *pr, const dm_ir_op *op, int at)
         int64_t number;
         dm_buffer_puts(index, "c[");
         if (dm_ir_const_int(pr->f, op->args[1], &number)) {
-            dm_emit(index, "%lld]", (long long)number);
+            dm_put_number(index, number);
+            dm_buffer_putc(index, ']');
         } else {
             dm_print_value(pr, index, op->args[1], 12);
             dm_buffer_putc(index, ']');
@@ -134,8 +165,11 @@ static void print_change(dm_printer *pr, const dm_ir_op *op, int at)
             dm_print_line(pr, "%s %s = %s;", dm_print_type(pr, type), name, dm_buffer_text(before));
         dm_text_close(pr->lang, 1);
     }
-    dm_print_line(pr, "%s.%s = %s;", pr->plan[op->result].name, dm_buffer_text(index),
-                  dm_buffer_text(value));
+    start_line(pr);
+    dm_put_name(pr->out, pr->plan[op->result].name);
+    dm_buffer_putc(pr->out, '.');
+    end_with_text(pr, index, " = ");
+    end_with_text(pr, value, ";\n");
     dm_text_close(pr->lang, 1);
     dm_text_close(pr->lang, 1);
 }
@@ -185,7 +219,7 @@ static void assign(dm_printer *pr, const char *target, dm_val v)
     if (pr->plan[v].name == target)
         return;
     start_line(pr);
-    dm_buffer_puts(pr->out, target);
+    dm_put_name(pr->out, target);
     if (is_update(pr, target, v, &op)) {
         char sign = op->row->name[0] == 'a'   ? '+'
                     : op->row->name[0] == 's' ? '-'
@@ -258,11 +292,10 @@ static void name_if_results(dm_printer *pr, const dm_ir_op *op, int at)
             pr->plan[r].name = pr->plan[kept].name;
             continue;
         }
-        const dm_type *type = pr->f->values[r].type;
-        const char *type_name = dm_print_type(pr, type);
-        const char *name = dm_print_name(pr, r);
         /* Both sides set it, unless one leaves: then nobody reads it uninitialised. */
-        dm_print_line(pr, "%s %s;", type_name, name);
+        start_line(pr);
+        put_variable(pr, dm_print_type(pr, pr->f->values[r].type), r, false);
+        dm_buffer_puts(pr->out, ";\n");
     }
 }
 
@@ -295,8 +328,10 @@ static void print_if(dm_printer *pr, const dm_ir_op *op, const dm_ir_op *loop, i
         pr->depth++;
         dm_print_block(pr, op->blocks[0], op, loop);
         pr->depth--;
-        if (!no_else)
-            dm_print_line(pr, "} else {");
+        if (!no_else) {
+            start_line(pr);
+            dm_buffer_puts(pr->out, "} else {\n");
+        }
     }
     if (!no_else) {
         pr->depth++;
@@ -305,7 +340,7 @@ static void print_if(dm_printer *pr, const dm_ir_op *op, const dm_ir_op *loop, i
     } else {
         pr->number += op->blocks[1]->count;
     }
-    dm_print_line(pr, "}");
+    close_brace(pr);
 }
 
 /* Carried values: the variable that holds the first value goes on, or a new one starts from it. */
@@ -324,13 +359,15 @@ static void start_carried(dm_printer *pr, const dm_ir_op *op, int fixed, int at)
         } else {
             dm_buffer *text = dm_text_open(pr->lang);
             dm_print_value(pr, text, first, ANY_LEVEL);
-            const char *type = dm_print_type(pr, pr->f->values[result].type);
-            const char *name = dm_print_name(pr, result);
             const dm_ir_op *def = pr->f->values[first].def;
-            if (def != NULL && def->kind == DM_IR_ZERO && pr->plan[first].name == NULL)
-                dm_print_line(pr, "%s %s = {0};", type, name);
+            bool zero = def != NULL && def->kind == DM_IR_ZERO && pr->plan[first].name == NULL;
+            start_line(pr);
+            put_variable(pr, dm_print_type(pr, pr->f->values[result].type), result, false);
+            dm_buffer_puts(pr->out, " = ");
+            if (zero)
+                dm_buffer_puts(pr->out, "{0};\n");
             else
-                dm_print_line(pr, "%s %s = %s;", type, name, dm_buffer_text(text));
+                end_with_text(pr, text, ";\n");
             dm_text_close(pr->lang, 1);
         }
         pr->plan[param].name = pr->plan[result].name;
@@ -350,12 +387,20 @@ static void print_for(dm_printer *pr, const dm_ir_op *op, int at)
     int64_t by;
     bool known = dm_ir_const_int(pr->f, op->args[2], &by);
     start_line(pr);
-    dm_emit(pr->out, "for (%s %s = %s; ", type, i, dm_buffer_text(first));
-    if (known)
-        dm_emit(pr->out, "%s %c %s; ", i, by > 0 ? '<' : '>', dm_buffer_text(last));
-    else
+    dm_buffer_puts(pr->out, "for (");
+    dm_put_name(pr->out, type);
+    dm_buffer_putc(pr->out, ' ');
+    dm_put_name(pr->out, i);
+    dm_buffer_puts(pr->out, " = ");
+    end_with_text(pr, first, "; ");
+    if (known) {
+        dm_put_name(pr->out, i);
+        dm_buffer_puts(pr->out, by > 0 ? " < " : " > ");
+        end_with_text(pr, last, "; ");
+    } else {
         dm_emit(pr->out, "%s > 0 ? %s < %s : %s > %s; ", dm_buffer_text(step), i,
                 dm_buffer_text(last), i, dm_buffer_text(last));
+    }
     if (known && (by == 1 || by == -1))
         dm_emit(pr->out, "%s%s) {\n", i, by == 1 ? "++" : "--");
     else
@@ -364,7 +409,7 @@ static void print_for(dm_printer *pr, const dm_ir_op *op, int at)
     pr->depth++;
     dm_print_block(pr, op->blocks[0], op, op);
     pr->depth--;
-    dm_print_line(pr, "}");
+    close_brace(pr);
 }
 
 static void print_while(dm_printer *pr, const dm_ir_op *op, int at)
@@ -394,20 +439,17 @@ static void print_while(dm_printer *pr, const dm_ir_op *op, int at)
     }
     dm_print_block(pr, op->blocks[1], op, op);
     pr->depth--;
-    dm_print_line(pr, "}");
+    close_brace(pr);
 }
 
 /* ---- Operations with effects ---- */
 
-static void print_store(dm_printer *pr, const dm_ir_op *op, bool gradient, const char *value)
+static void print_store(dm_printer *pr, const dm_ir_op *op)
 {
     start_line(pr);
-    dm_print_element(pr, pr->out, op, pr->f->values[op->args[0]].type, gradient);
+    dm_print_element(pr, pr->out, op, pr->f->values[op->args[0]].type, false);
     dm_buffer_puts(pr->out, " = ");
-    if (value != NULL)
-        dm_emit(pr->out, "%s;\n", value);
-    else
-        end_with_value(pr, op->args[op->arg_count - 1], ";\n");
+    end_with_value(pr, op->args[op->arg_count - 1], ";\n");
 }
 
 /* &element, for atomics */
@@ -429,7 +471,8 @@ static void print_atomic(dm_printer *pr, const dm_ir_op *op)
     const dm_type *type = element_type(pr, op);
     bool cas = strcmp(op->text, "cas") == 0;
     dm_buffer *text = dm_text_open(pr->lang);
-    dm_emit(text, "%s(", dm_help_atomic(pr, op->text, type));
+    dm_put_name(text, dm_help_atomic(pr, op->text, type));
+    dm_buffer_putc(text, '(');
     print_address(pr, text, op, false);
     for (int i = op->arg_count - (cas ? 2 : 1); i < op->arg_count; i++) {
         dm_buffer_puts(text, ", ");
@@ -437,13 +480,13 @@ static void print_atomic(dm_printer *pr, const dm_ir_op *op)
     }
     dm_buffer_putc(text, ')');
     if (op->result_count > 0 && pr->plan[op->result].uses > 0) {
-        const char *type_name = dm_print_type(pr, type);
-        const char *name = dm_print_name(pr, op->result);
-        dm_print_line(pr, "%s%s %s = %s;", pr->plan[op->result].changes ? "" : "const ", type_name,
-                      name, dm_buffer_text(text));
+        start_line(pr);
+        put_variable(pr, dm_print_type(pr, type), op->result, true);
+        dm_buffer_puts(pr->out, " = ");
     } else {
-        dm_print_line(pr, "%s;", dm_buffer_text(text));
+        start_line(pr);
     }
+    end_with_text(pr, text, ";\n");
     dm_text_close(pr->lang, 1);
 }
 
@@ -502,20 +545,18 @@ static void print_check(dm_printer *pr, const dm_ir_op *op)
 static void print_slot(dm_printer *pr, const dm_ir_op *op)
 {
     const dm_type *type = pr->f->values[op->result].type;
-    const char *type_name = dm_print_type(pr, type);
-    const char *name = dm_print_name(pr, op->result);
+    start_line(pr);
+    put_variable(pr, dm_print_type(pr, type), op->result, false);
     pr->plan[op->result].fixed = true;
     if (op->arg_count > 0) {
-        start_line(pr);
-        dm_emit(pr->out, "%s %s = ", type_name, name);
+        dm_buffer_puts(pr->out, " = ");
         end_with_value(pr, op->args[0], ";\n");
     } else if (dm_type_is_scalar(type) && type->scalar != DM_F16) {
-        dm_print_line(pr, "%s %s = %s;", type_name, name,
-                      type->scalar == DM_F32   ? "0.0f"
-                      : type->scalar == DM_F64 ? "0.0"
-                                               : "0");
+        dm_buffer_puts(pr->out, type->scalar == DM_F32   ? " = 0.0f;\n"
+                                : type->scalar == DM_F64 ? " = 0.0;\n"
+                                                         : " = 0;\n");
     } else {
-        dm_print_line(pr, "%s %s = {0};", type_name, name);
+        dm_buffer_puts(pr->out, " = {0};\n");
     }
 }
 
@@ -523,15 +564,17 @@ static void print_add(dm_printer *pr, const dm_ir_op *op)
 {
     const dm_type *type = pr->f->values[op->args[0]].type;
     dm_buffer *target = dm_text_open(pr->lang), *value = dm_text_open(pr->lang);
-    dm_buffer_puts(target, pr->plan[op->args[0]].name);
+    dm_put_name(target, pr->plan[op->args[0]].name);
     if (op->path != NULL) {
         if (op->path->field[0] >= 0) {
-            dm_emit(target, ".%s", type->fields[op->path->field[0]].name);
+            dm_buffer_putc(target, '.');
+            dm_buffer_puts(target, type->fields[op->path->field[0]].name);
         } else {
             int64_t number;
             dm_buffer_puts(target, ".c[");
             if (dm_ir_const_int(pr->f, op->args[1], &number)) {
-                dm_emit(target, "%lld]", (long long)number);
+                dm_put_number(target, number);
+                dm_buffer_putc(target, ']');
             } else {
                 dm_print_value(pr, target, op->args[1], ANY_LEVEL);
                 dm_buffer_putc(target, ']');
@@ -543,11 +586,16 @@ static void print_add(dm_printer *pr, const dm_ir_op *op)
     if (dm_type_is_scalar(type) && type->scalar != DM_F16) {
         const char *text = dm_buffer_text(value);
         bool minus = text[0] == '-' && strpbrk(text + 1, "+ ?") == NULL;
-        dm_print_line(pr, "%s %s= %s;", dm_buffer_text(target), minus ? "-" : "+",
-                      minus ? text + 1 : text);
+        start_line(pr);
+        end_with_text(pr, target, minus ? " -= " : " += ");
+        dm_buffer_append(pr->out, minus ? text + 1 : text, value->size - minus);
+        dm_buffer_puts(pr->out, ";\n");
     } else {
-        dm_print_line(pr, "%s(&%s, %s);", dm_help_accumulate(pr, type), dm_buffer_text(target),
-                      dm_buffer_text(value));
+        start_line(pr);
+        dm_put_name(pr->out, dm_help_accumulate(pr, type));
+        dm_buffer_puts(pr->out, "(&");
+        end_with_text(pr, target, ", ");
+        end_with_text(pr, value, ");\n");
     }
     dm_text_close(pr->lang, 1);
     dm_text_close(pr->lang, 1);
@@ -568,22 +616,41 @@ static void print_add_grad(dm_printer *pr, const dm_ir_op *op)
     pr->depth++;
     start_line(pr);
     pr->depth--;
-    dm_emit(pr->out, "%s(", dm_help_atomic(pr, "add", type));
+    dm_put_name(pr->out, dm_help_atomic(pr, "add", type));
+    dm_buffer_putc(pr->out, '(');
     print_address(pr, pr->out, op, true);
     dm_buffer_puts(pr->out, ", ");
     end_with_value(pr, op->args[op->arg_count - 1], ");\n");
 }
 
+static bool is_plain(const dm_type *type)
+{
+    return dm_type_is_scalar(type) && type->scalar != DM_F16;
+}
+
+static void put_zero(dm_printer *pr, const dm_type *type)
+{
+    if (is_plain(type)) {
+        dm_buffer_puts(pr->out, type->scalar == DM_F32 ? "0.0f" : "0.0");
+    } else {
+        dm_put_name(pr->out, dm_help_zero(pr, type));
+        dm_buffer_puts(pr->out, "()");
+    }
+}
+
 static void print_zero_grad(dm_printer *pr, const dm_ir_op *op)
 {
     const dm_type *type = element_type(pr, op);
-    const char *zero = dm_type_is_scalar(type) && type->scalar != DM_F16
-                           ? (type->scalar == DM_F32 ? "0.0f" : "0.0")
-                           : dm_lang_format(pr->lang, "%s()", dm_help_zero(pr, type));
+    if (!is_plain(type))
+        dm_help_zero(pr, type); /* before the element's */
     print_if_grad(pr, op);
     pr->depth++;
-    print_store(pr, op, true, zero);
+    start_line(pr);
     pr->depth--;
+    dm_print_element(pr, pr->out, op, pr->f->values[op->args[0]].type, true);
+    dm_buffer_puts(pr->out, " = ");
+    put_zero(pr, type);
+    dm_buffer_puts(pr->out, ";\n");
 }
 
 /* grad = the element's gradient, or zero where none is kept */
@@ -593,13 +660,13 @@ static void print_grad(dm_printer *pr, const dm_ir_op *op)
     dm_buffer *array = dm_text_open(pr->lang), *element = dm_text_open(pr->lang);
     dm_print_value(pr, array, op->args[0], 16);
     dm_print_element(pr, element, op, pr->f->values[op->args[0]].type, true);
-    const char *type_name = dm_print_type(pr, type);
-    const char *name = dm_print_name(pr, op->result);
-    const char *zero = dm_type_is_scalar(type) && type->scalar != DM_F16
-                           ? (type->scalar == DM_F32 ? "0.0f" : "0.0")
-                           : dm_lang_format(pr->lang, "%s()", dm_help_zero(pr, type));
-    dm_print_line(pr, "%s%s %s = %s.grad ? %s : %s;", pr->plan[op->result].changes ? "" : "const ",
-                  type_name, name, dm_buffer_text(array), dm_buffer_text(element), zero);
+    start_line(pr);
+    put_variable(pr, dm_print_type(pr, type), op->result, true);
+    dm_buffer_puts(pr->out, " = ");
+    end_with_text(pr, array, ".grad ? ");
+    end_with_text(pr, element, " : ");
+    put_zero(pr, type);
+    dm_buffer_puts(pr->out, ";\n");
     dm_text_close(pr->lang, 1);
     dm_text_close(pr->lang, 1);
 }
@@ -607,14 +674,17 @@ static void print_grad(dm_printer *pr, const dm_ir_op *op)
 static void print_reverse(dm_printer *pr, const dm_ir_op *op)
 {
     start_line(pr);
-    dm_emit(pr->out, "%s(", op->callee->c_name);
+    dm_put_name(pr->out, op->callee->c_name);
+    dm_buffer_putc(pr->out, '(');
     for (int i = 0; i < op->arg_count; i++) {
         if (i > 0)
             dm_buffer_puts(pr->out, ", ");
-        if (pr->plan[op->args[i]].fixed)
-            dm_emit(pr->out, "&%s", pr->plan[op->args[i]].name);
-        else
+        if (pr->plan[op->args[i]].fixed) {
+            dm_buffer_putc(pr->out, '&');
+            dm_put_name(pr->out, pr->plan[op->args[i]].name);
+        } else {
             dm_print_value(pr, pr->out, op->args[i], ANY_LEVEL);
+        }
     }
     dm_buffer_puts(pr->out, ");\n");
 }
@@ -665,7 +735,7 @@ static void print_statement(dm_printer *pr, const dm_ir_op *op, const dm_ir_op *
         print_change(pr, op, at);
         break;
     case DM_IR_STORE:
-        print_store(pr, op, false, NULL);
+        print_store(pr, op);
         break;
     case DM_IR_ATOMIC:
         print_atomic(pr, op);
@@ -681,7 +751,8 @@ static void print_statement(dm_printer *pr, const dm_ir_op *op, const dm_ir_op *
         break;
     case DM_IR_SET:
         start_line(pr);
-        dm_emit(pr->out, "%s = ", pr->plan[op->args[0]].name);
+        dm_put_name(pr->out, pr->plan[op->args[0]].name);
+        dm_buffer_puts(pr->out, " = ");
         end_with_value(pr, op->args[1], ";\n");
         break;
     case DM_IR_ADD:

@@ -44,30 +44,38 @@ int dm_scalar_bytes(dm_scalar scalar)
 
 static dm_type *add(dm_lang *lang, dm_type type)
 {
-    dm_type_table *table = lang->types;
-    dm_type *made = dm_lang_alloc(lang, sizeof *made);
+    dm_type *made = type.own ? dm_lang_alloc(lang, sizeof *made) : dm_lang_keep(lang, sizeof *made);
     *made = type;
-    made->number = table->count++;
-    if (table->last == NULL)
-        table->first = made;
-    else
-        table->last->next = made;
-    table->last = made;
+    if (type.own) {
+        made->next = lang->own_types;
+        lang->own_types = made;
+    }
     return made;
 }
 
-void dm_types_init(dm_lang *lang, bool all_double)
+void dm_type_see(dm_lang *lang, const dm_type *type)
 {
-    dm_type_table *table = dm_lang_alloc(lang, sizeof *table);
-    lang->types = table;
-    table->none = add(lang, (dm_type){.kind = DM_TYPE_NONE, .name = "None", .c_name = "void"});
+    dm_type *seen = (dm_type *)type;
+    if (type->seen == lang->kept->compilations ||
+        !(dm_type_is_numeric(type) || type->kind == DM_TYPE_STRUCT))
+        return;
+    seen->seen = lang->kept->compilations;
+    seen->next_seen = lang->seen_types;
+    lang->seen_types = seen;
+}
+
+static void fill_table(dm_lang *lang, bool all_double)
+{
+    dm_type_table *table = dm_lang_keep(lang, sizeof *table);
+    const char *none = dm_lang_intern_text(lang, "void");
+    table->none = add(lang, (dm_type){.kind = DM_TYPE_NONE, .name = "None", .c_name = none});
     table->any = add(lang, (dm_type){.kind = DM_TYPE_ANY, .name = "Any", .generic = true});
     table->string = add(lang, (dm_type){.kind = DM_TYPE_STRING, .name = "str"});
     for (int s = 0; s <= DM_ANY_SCALAR; s++) {
         dm_type type = {.kind = DM_TYPE_SCALAR,
                         .scalar = (uint8_t)s,
                         .name = scalars[s].warp,
-                        .c_name = scalars[s].c,
+                        .c_name = dm_lang_intern_text(lang, scalars[s].c),
                         .suffix = suffixes[s],
                         .generic = s >= DM_ANY_FLOAT,
                         .floats = dm_scalar_is_float((dm_scalar)s)};
@@ -76,6 +84,17 @@ void dm_types_init(dm_lang *lang, bool all_double)
     table->all_double = all_double;
     if (all_double)
         table->scalars[DM_F16] = table->scalars[DM_F32] = table->scalars[DM_F64];
+    lang->kept->types = table;
+}
+
+void dm_types_init(dm_lang *lang, bool all_double)
+{
+    if (lang->kept->types != NULL && lang->kept->types->all_double != all_double)
+        dm_lang_forget(lang->kept);
+    if (lang->kept->types == NULL)
+        fill_table(lang, all_double);
+    lang->types = lang->kept->types;
+    lang->kept->compilations++;
 }
 
 const dm_type *dm_type_scalar(dm_lang *lang, dm_scalar scalar)
@@ -89,9 +108,13 @@ static const dm_type *numeric(dm_lang *lang, dm_type_kind kind, int rows, int co
 {
     if (lang->types->all_double && dm_scalar_is_float(scalar))
         scalar = DM_F64;
-    for (dm_type *t = lang->types->first; t != NULL; t = t->next)
-        if (t->kind == kind && t->rows == rows && t->cols == cols && t->scalar == scalar)
+    int key = ((rows * 7 + cols) * 5 + (int)kind) * 16 + (int)scalar;
+    dm_type **slot = &lang->types->numeric[key % DM_TYPE_SLOTS];
+    for (dm_type *t = *slot; t != NULL; t = t->next)
+        if (t->kind == kind && t->rows == rows && t->cols == cols && t->scalar == scalar) {
+            dm_type_see(lang, t);
             return t;
+        }
     const char *letter = scalars[scalar].letter, *name;
     if (kind == DM_TYPE_QUAT || kind == DM_TYPE_TRANSFORM)
         name = dm_lang_format(lang, "%s%s", kind == DM_TYPE_QUAT ? "quat" : "transform", letter);
@@ -101,15 +124,18 @@ static const dm_type *numeric(dm_lang *lang, dm_type_kind kind, int rows, int co
         name = dm_lang_format(lang, rows > 9 || cols > 9 ? "mat%dx%d%s" : "mat%d%d%s", rows, cols,
                               letter);
     name = dm_lang_intern_text(lang, name);
-    return add(lang, (dm_type){.kind = (uint8_t)kind,
-                               .scalar = (uint8_t)scalar,
-                               .rows = rows,
-                               .cols = cols,
-                               .name = name,
-                               .c_name = name,
-                               .suffix = name,
-                               .generic = scalar >= DM_ANY_FLOAT || rows == 0 || cols == 0,
-                               .floats = dm_scalar_is_float(scalar)});
+    *slot = add(lang, (dm_type){.kind = (uint8_t)kind,
+                                .scalar = (uint8_t)scalar,
+                                .rows = rows,
+                                .cols = cols,
+                                .name = name,
+                                .c_name = name,
+                                .suffix = name,
+                                .generic = scalar >= DM_ANY_FLOAT || rows == 0 || cols == 0,
+                                .floats = dm_scalar_is_float(scalar),
+                                .next = *slot});
+    dm_type_see(lang, *slot);
+    return *slot;
 }
 
 const dm_type *dm_type_vec(dm_lang *lang, int rows, dm_scalar scalar)
@@ -134,28 +160,33 @@ const dm_type *dm_type_transform(dm_lang *lang, dm_scalar scalar)
 
 const dm_type *dm_type_array(dm_lang *lang, int ndim, const dm_type *element)
 {
-    for (dm_type *t = lang->types->first; t != NULL; t = t->next)
-        if (t->kind == DM_TYPE_ARRAY && !t->fixed && t->ndim == ndim && t->element == element)
-            return t;
+    dm_type **slot = &((dm_type *)element)->arrays[ndim];
+    if (*slot != NULL)
+        return *slot;
     const char *suffix = element->suffix == NULL ? "any" : element->suffix;
-    const char *c_name = dm_lang_format(lang, "array%d_%s", ndim, suffix);
-    return add(lang, (dm_type){.kind = DM_TYPE_ARRAY,
-                               .ndim = (uint8_t)ndim,
-                               .element = element,
-                               .name = dm_lang_format(lang, "array(ndim=%d, dtype=%s)", ndim,
-                                                      element->name),
-                               .c_name = c_name,
-                               .suffix = c_name,
-                               .generic = element->generic || ndim == 0});
+    const char *c_name =
+        dm_lang_intern_text(lang, dm_lang_format(lang, "array%d_%s", ndim, suffix));
+    const char *name = dm_lang_format(lang, "array(ndim=%d, dtype=%s)", ndim, element->name);
+    *slot = add(lang, (dm_type){.kind = DM_TYPE_ARRAY,
+                                .own = element->own,
+                                .ndim = (uint8_t)ndim,
+                                .element = element,
+                                .name = dm_lang_intern_text(lang, name),
+                                .c_name = c_name,
+                                .suffix = c_name,
+                                .generic = element->generic || ndim == 0});
+    return *slot;
 }
 
 const dm_type *dm_type_fixed_array(dm_lang *lang, int length, const dm_type *element)
 {
-    for (dm_type *t = lang->types->first; t != NULL; t = t->next)
+    for (dm_type *t = lang->own_types; t != NULL; t = t->next)
         if (t->kind == DM_TYPE_ARRAY && t->fixed && t->rows == length && t->element == element)
             return t;
-    const char *c_name = dm_lang_format(lang, "stack%d_%s", length, element->suffix);
+    const char *c_name =
+        dm_lang_intern_text(lang, dm_lang_format(lang, "stack%d_%s", length, element->suffix));
     return add(lang, (dm_type){.kind = DM_TYPE_ARRAY,
+                               .own = true,
                                .fixed = true,
                                .ndim = 1,
                                .rows = length,
@@ -168,14 +199,14 @@ const dm_type *dm_type_fixed_array(dm_lang *lang, int length, const dm_type *ele
 
 const dm_type *dm_type_tuple(dm_lang *lang, const dm_type *const *items, int count)
 {
-    for (dm_type *t = lang->types->first; t != NULL; t = t->next) {
+    for (dm_type *t = lang->own_types; t != NULL; t = t->next) {
         bool same = t->kind == DM_TYPE_TUPLE && t->field_count == count;
         for (int i = 0; same && i < count; i++)
             same = t->fields[i].type == items[i];
         if (same)
             return t;
     }
-    dm_type type = {.kind = DM_TYPE_TUPLE, .field_count = count};
+    dm_type type = {.kind = DM_TYPE_TUPLE, .own = true, .field_count = count};
     type.fields = dm_lang_alloc_array(lang, (size_t)count, sizeof *type.fields);
     const char *name = "tuple(", *c_name = "tuple";
     for (int i = 0; i < count; i++) {
@@ -184,7 +215,7 @@ const dm_type *dm_type_tuple(dm_lang *lang, const dm_type *const *items, int cou
         c_name = dm_lang_format(lang, "%s_%s", c_name, items[i]->suffix);
     }
     type.name = dm_lang_format(lang, "%s)", name);
-    type.c_name = type.suffix = c_name;
+    type.c_name = type.suffix = dm_lang_intern_text(lang, c_name);
     dm_type_struct_finish(&type);
     return add(lang, type);
 }
@@ -193,13 +224,17 @@ dm_type *dm_type_struct(dm_lang *lang, const char *name)
 {
     /* Two structs may have one name, in different functions of a file. */
     int same = 0;
-    for (dm_type *t = lang->types->first; t != NULL; t = t->next)
+    for (dm_type *t = lang->own_types; t != NULL; t = t->next)
         same += t->kind == DM_TYPE_STRUCT && t->name == name;
     const char *c_name = name;
     if (same > 0)
         c_name = dm_lang_intern_text(lang, dm_lang_format(lang, "%s_%d", name, same + 1));
-    return add(lang,
-               (dm_type){.kind = DM_TYPE_STRUCT, .name = name, .c_name = c_name, .suffix = c_name});
+    dm_type *made = add(
+        lang,
+        (dm_type){
+            .kind = DM_TYPE_STRUCT, .own = true, .name = name, .c_name = c_name, .suffix = c_name});
+    dm_type_see(lang, made);
+    return made;
 }
 
 void dm_type_struct_finish(dm_type *type)

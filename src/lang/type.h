@@ -71,22 +71,29 @@ struct dm_type {
     dm_field *fields;
     int field_count;
     const char *name;             /* as the dialect writes it, for messages */
-    const char *c_name;           /* "float", "vec3f", "array2_f32", a struct's own name */
+    const char *c_name;           /* interned: "float", "vec3f", "array2_f32", a struct's name */
     const char *suffix;           /* in helpers' names: "f32", "vec3f" */
     const struct dm_scope *scope; /* STRUCT: where it was declared */
-    int number;                   /* order of creation: a type comes after what it is made of */
-    dm_type *next;
+    bool own;                     /* of this compilation: a struct, a tuple, or made of one */
+    uint32_t seen;                /* the last compilation that asked for it (numeric ones) */
+    uint32_t declared;            /* the last text that declares it, see print_help.c */
+    struct dm_helper *helpers;    /* functions for it, see print_help.c */
+    dm_type *arrays[5];           /* ARRAYs of it, by ndim */
+    dm_type *next;                /* in its table or list */
+    dm_type *next_seen;           /* in dm_lang.seen_types */
 };
 
+#define DM_TYPE_SLOTS 64
+
+/* The types that no program declares: kept from one compilation to the next. */
 typedef struct dm_type_table {
-    dm_type *first, *last;
-    int count;
     bool all_double;
     const dm_type *none, *any, *string;
     const dm_type *scalars[DM_ANY_SCALAR + 1];
+    dm_type *numeric[DM_TYPE_SLOTS]; /* hash table */
 } dm_type_table;
 
-/* `all_double`: every float type is float64. */
+/* Find or make the table. `all_double`: every float type is float64. */
 void dm_types_init(dm_lang *lang, bool all_double);
 
 const dm_type *dm_type_scalar(dm_lang *lang, dm_scalar scalar);
@@ -100,6 +107,8 @@ const dm_type *dm_type_tuple(dm_lang *lang, const dm_type *const *items, int cou
 /* A new struct each time; its fields are set by the caller, then dm_type_struct_finish. */
 dm_type *dm_type_struct(dm_lang *lang, const char *name);
 void dm_type_struct_finish(dm_type *type);
+/* Note that this compilation has a type of this name. */
+void dm_type_see(dm_lang *lang, const dm_type *type);
 
 bool dm_scalar_is_float(dm_scalar scalar);
 bool dm_scalar_is_int(dm_scalar scalar); /* bool is not */
