@@ -2,7 +2,6 @@
 /* hash.c - XXH3, compiled in (no call per hash, and the same code on every machine). */
 #include "base/hash.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define XXH_INLINE_ALL
@@ -21,8 +20,11 @@ dm_hash128 dm_hash128_of(const void *bytes, size_t size)
 
 void dm_hash128_hex(dm_hash128 hash, char text[DM_HASH_HEX_SIZE])
 {
-    snprintf(text, DM_HASH_HEX_SIZE, "%016llx%016llx", (unsigned long long)hash.high,
-             (unsigned long long)hash.low);
+    for (int i = 0; i < 16; i++) {
+        text[i] = "0123456789abcdef"[hash.high >> (60 - 4 * i) & 15];
+        text[16 + i] = "0123456789abcdef"[hash.low >> (60 - 4 * i) & 15];
+    }
+    text[32] = '\0';
 }
 
 struct dm_hasher {

@@ -10,6 +10,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 const char *const dm_synth_category_names[] = {
     "arithmetic", "vector", "matrix",   "control_flow", "math",   "atomic", "reduction",
@@ -68,132 +71,156 @@ void dm_synth_record_clear(dm_synth_record *record)
 
 int dm_synth_lines(const dm_buffer *text)
 {
-    int lines = 0;
     const char *at = dm_buffer_text(text), *end = at + text->size;
-    while (at != end) {
-        const char *next = memchr(at, '\n', (size_t)(end - at));
-        lines++;
-        at = next == NULL ? end : next + 1;
+    int lines = text->size > 0 && end[-1] != '\n';
+    while (at != end) { /* a byte counts up to 255, so that 16 bytes are compared at once */
+        size_t count = end - at < 240 ? (size_t)(end - at) : 240;
+        uint8_t found = 0;
+        for (size_t i = 0; i < count; i++)
+            found = (uint8_t)(found + (at[i] == '\n'));
+        lines += found;
+        at += count;
     }
     return lines;
 }
 
 /* ---- Writing ---- */
 
-/* The letter after the backslash; 'u' for \u00XX, 0 for bytes that stay. */
-static char escape_of(unsigned char c)
+#define BLOCK 64 /* bytes that are looked at together */
+
+/* Bytes that JSON cannot have in a string as they are, a bit for each of a block. On a processor
+ * without SSE2 eight bytes at a time: a byte of zeros(x) has its top bit set where that of x is
+ * zero, and the product gathers the eight bits in its top byte. */
+#ifdef __SSE2__
+static uint64_t special_bits(const char *block)
 {
-    switch (c) {
-    case '"':
-    case '\\':
-        return (char)c;
-    case '\n':
-        return 'n';
-    case '\t':
-        return 't';
-    case '\r':
-        return 'r';
-    default:
-        return c < 0x20 ? 'u' : 0;
+    const __m128i below = _mm_set1_epi8(0x1F), quote = _mm_set1_epi8('"'),
+                  slash = _mm_set1_epi8('\\');
+    uint64_t bits = 0;
+    for (int i = 0; i < BLOCK / 16; i++) {
+        __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(block + 16 * i));
+        __m128i found = _mm_or_si128(_mm_cmpeq_epi8(x, quote), _mm_cmpeq_epi8(x, slash));
+        found = _mm_or_si128(found, _mm_cmpeq_epi8(_mm_min_epu8(x, below), x));
+        bits |= (uint64_t)(unsigned)_mm_movemask_epi8(found) << (16 * i);
     }
+    return bits;
+}
+#else
+static uint64_t zeros(uint64_t x)
+{
+    const uint64_t all = 0x7F7F7F7F7F7F7F7Fu;
+    return ~(((x & all) + all) | x | all);
 }
 
-/* How many of eight bytes need no escape, by arithmetic on all of them at once: a byte of
- * (x - low) & ~x has its top bit set where the byte of x is less than that of `low`, and the lowest
- * such bit is never wrong. */
-static size_t plain_bytes(const char *bytes)
+static uint64_t special_bits(const char *block)
 {
-    const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
-    uint64_t x;
-    memcpy(&x, bytes, 8);
-    if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
-        x = __builtin_bswap64(x);
-    uint64_t quote = x ^ ones * '"', slash = x ^ ones * '\\';
-    uint64_t low = (x - ones * 0x20) & ~x;
-    uint64_t found = (low | ((quote - ones) & ~quote) | ((slash - ones) & ~slash)) & tops;
-    return found == 0 ? 8 : (size_t)__builtin_ctzll(found) / 8;
+    const uint64_t ones = 0x0101010101010101u;
+    uint64_t bits = 0;
+    for (int i = 0; i < BLOCK / 8; i++) {
+        uint64_t x;
+        memcpy(&x, block + 8 * i, 8);
+        if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
+            x = __builtin_bswap64(x);
+        uint64_t found = zeros(x & ones * 0xE0) | zeros(x ^ ones * '"') | zeros(x ^ ones * '\\');
+        bits |= (found >> 7) * 0x0102040810204080u >> 56 << (8 * i);
+    }
+    return bits;
+}
+#endif
+
+static char *put_escape(char *to, unsigned char c)
+{
+    static const char letters[0x20] = {['\t'] = 't', ['\r'] = 'r'}, digits[] = "0123456789abcdef";
+    *to++ = '\\';
+    if (c == '\n') { /* nearly always */
+        *to++ = 'n';
+        return to;
+    }
+    if (c >= 0x20 || letters[c] != 0) {
+        *to++ = c >= 0x20 ? (char)c : letters[c];
+        return to;
+    }
+    const char code[5] = {'u', '0', '0', digits[c >> 4], digits[c & 15]};
+    memcpy(to, code, sizeof code);
+    return to + sizeof code;
+}
+
+/* `size` bytes of a block as JSON has them. Runs of plain bytes, which are short, are copied
+ * without asking how short: BLOCK bytes behind the block can be read, and written behind what is
+ * returned. */
+static char *put_block(char *to, const char *block, size_t size)
+{
+    uint64_t bits = special_bits(block);
+    size_t done = 0;
+    if (size < BLOCK)
+        bits &= ((uint64_t)1 << size) - 1;
+    for (; bits != 0; bits &= bits - 1) {
+        size_t at = (size_t)__builtin_ctzll(bits);
+        memcpy(to, block + done, BLOCK);
+        to = put_escape(to + (at - done), (unsigned char)block[at]);
+        done = at + 1;
+    }
+    memcpy(to, block + done, BLOCK);
+    return to + (size - done);
+}
+
+/* Text that BLOCK more bytes can be read behind. */
+static void put_blocks(dm_buffer *out, const char *text, size_t size)
+{
+    const size_t most = 6 * BLOCK + BLOCK; /* of a block: every byte is \u00XX */
+    for (size_t i = 0; i < size; i += BLOCK) {
+        size_t count = size - i < BLOCK ? size - i : BLOCK;
+        if (out->capacity - out->size <= most && !dm_buffer_reserve(out, most))
+            return;
+        out->size = (size_t)(put_block(out->data + out->size, text + i, count) - out->data);
+    }
 }
 
 static void put_quoted(dm_buffer *out, const char *text, size_t size)
 {
-    /* At worst every byte is \u00XX. */
-    if (!dm_buffer_reserve(out, 6 * size + 16))
-        return;
-    char *to = out->data + out->size;
-    *to++ = '"';
-    for (size_t i = 0; i < size;) {
-        if (i + 8 <= size) {
-            size_t plain = plain_bytes(text + i);
-            memcpy(to, text + i, 8); /* what is too much is written over */
-            to += plain;
-            i += plain;
-            if (plain == 8)
-                continue;
-        }
-        unsigned char c = (unsigned char)text[i++];
-        char escape = escape_of(c);
-        if (escape == 0) {
-            *to++ = (char)c;
-            continue;
-        }
-        *to++ = '\\';
-        *to++ = escape;
-        if (escape == 'u')
-            to += sprintf(to, "%04x", c);
-    }
-    *to++ = '"';
-    *to = '\0';
-    out->size = (size_t)(to - out->data);
-}
-
-static void put_key(dm_buffer *out, const char *key)
-{
-    dm_buffer_puts(out, out->data[out->size - 1] == '{' ? "\"" : ", \"");
-    dm_buffer_puts(out, key);
-    dm_buffer_append(out, "\": ", 3);
-}
-
-static void put_string(dm_buffer *out, const char *key, const char *text)
-{
-    put_key(out, key);
-    put_quoted(out, text, strlen(text));
+    char tail[3 * BLOCK] = {0};
+    size_t whole = size < 2 * BLOCK ? 0 : size / BLOCK * BLOCK - BLOCK;
+    memcpy(tail, text + whole, size - whole);
+    dm_buffer_putc(out, '"');
+    put_blocks(out, text, whole);
+    put_blocks(out, tail, size - whole);
+    dm_buffer_putc(out, '"');
 }
 
 /* An empty text is null: it is not there. */
-static void put_text(dm_buffer *out, const char *key, const dm_buffer *text)
+static void put_text(dm_buffer *out, const dm_buffer *text)
 {
-    put_key(out, key);
     if (text->size == 0)
-        dm_buffer_append(out, "null", 4);
+        dm_buffer_puts(out, "null");
     else
         put_quoted(out, text->data, text->size);
 }
 
-static void put_bool(dm_buffer *out, const char *key, bool value)
+static void put_bool(dm_buffer *out, bool value)
 {
-    put_key(out, key);
-    dm_buffer_puts(out, value ? "true" : "false");
+    if (value)
+        dm_buffer_puts(out, "true");
+    else
+        dm_buffer_puts(out, "false");
 }
 
-static void put_int(dm_buffer *out, const char *key, int value)
+static void put_int(dm_buffer *out, int value)
 {
     char digits[16], *at = digits + sizeof digits;
     unsigned left = value < 0 ? 0 : (unsigned)value; /* counts are never negative */
     do
         *--at = (char)('0' + left % 10);
     while ((left /= 10) > 0);
-    put_key(out, key);
     dm_buffer_append(out, at, (size_t)(digits + sizeof digits - at));
 }
 
 /* A number of three digits: what is measured has no more. Negative: null. */
-static void put_figure(dm_buffer *out, const char *key, double value)
+static void put_figure(dm_buffer *out, double value)
 {
-    put_key(out, key);
     if (value >= 0 && isfinite(value))
         dm_buffer_printf(out, "%.2e", value);
     else
-        dm_buffer_append(out, "null", 4);
+        dm_buffer_puts(out, "null");
 }
 
 static const char *device_of(const dm_synth_record *record)
@@ -204,60 +231,84 @@ static const char *device_of(const dm_synth_record *record)
 
 static void put_metadata(dm_buffer *out, const dm_synth_record *record)
 {
-    put_key(out, "metadata");
-    dm_buffer_putc(out, '{');
-    put_string(out, "device", device_of(record));
-    put_bool(out, "has_backward", record->has_backward);
-    put_int(out, "forward_lines", record->forward_lines);
-    put_int(out, "backward_lines", record->backward_lines);
-    put_figure(out, "generation_time_ms", record->generation_time_ms);
-    put_int(out, "attempt", record->attempt);
+    dm_buffer_puts(out, ", \"metadata\": {\"device\": \"");
+    dm_buffer_puts(out, device_of(record));
+    dm_buffer_puts(out, "\", \"has_backward\": ");
+    put_bool(out, record->has_backward);
+    dm_buffer_puts(out, ", \"forward_lines\": ");
+    put_int(out, record->forward_lines);
+    dm_buffer_puts(out, ", \"backward_lines\": ");
+    put_int(out, record->backward_lines);
+    dm_buffer_puts(out, ", \"generation_time_ms\": ");
+    put_figure(out, record->generation_time_ms);
+    dm_buffer_puts(out, ", \"attempt\": ");
+    put_int(out, record->attempt);
     dm_buffer_putc(out, '}');
 }
 
 static void put_verification(dm_buffer *out, const dm_synth_verification *v)
 {
-    put_key(out, "verification");
-    dm_buffer_putc(out, '{');
-    put_string(out, "level", dm_synth_level_names[v->level]);
-    put_bool(out, "c_compiled", v->c_compiled);
-    put_bool(out, "cuda_compiled", v->cuda_compiled);
-    put_bool(out, "ran", v->ran);
-    put_int(out, "compared", v->compared);
-    put_figure(out, "gradient_error", v->compared > 0 ? v->gradient_error : -1);
-    put_figure(out, "output_magnitude", v->ran ? v->output_magnitude : -1);
+    dm_buffer_puts(out, ", \"verification\": {\"level\": \"");
+    dm_buffer_puts(out, dm_synth_level_names[v->level]);
+    dm_buffer_puts(out, "\", \"c_compiled\": ");
+    put_bool(out, v->c_compiled);
+    dm_buffer_puts(out, ", \"cuda_compiled\": ");
+    put_bool(out, v->cuda_compiled);
+    dm_buffer_puts(out, ", \"ran\": ");
+    put_bool(out, v->ran);
+    dm_buffer_puts(out, ", \"compared\": ");
+    put_int(out, v->compared);
+    dm_buffer_puts(out, ", \"gradient_error\": ");
+    put_figure(out, v->compared > 0 ? v->gradient_error : -1);
+    dm_buffer_puts(out, ", \"output_magnitude\": ");
+    put_figure(out, v->ran ? v->output_magnitude : -1);
     dm_buffer_putc(out, '}');
+}
+
+static void put_texts(dm_buffer *out, const dm_synth_record *record)
+{
+    dm_buffer_puts(out, ", \"cuda_forward\": ");
+    put_text(out, &record->cuda_forward);
+    dm_buffer_puts(out, ", \"cuda_backward\": ");
+    put_text(out, &record->cuda_backward);
+    if (record->c_forward.size > 0) {
+        dm_buffer_puts(out, ", \"c_forward\": ");
+        put_text(out, &record->c_forward);
+        dm_buffer_puts(out, ", \"c_backward\": ");
+        put_text(out, &record->c_backward);
+    }
+    if (record->ir.size > 0) {
+        dm_buffer_puts(out, ", \"ir\": ");
+        put_text(out, &record->ir);
+    }
 }
 
 void dm_synth_record_write(const dm_synth_record *record, dm_buffer *out)
 {
     char hash[DM_HASH_HEX_SIZE];
     dm_hash128_hex(record->canonical, hash);
-    if (!dm_buffer_reserve(out, 64))
-        return;
-    dm_buffer_putc(out, '{');
-    put_string(out, "id", record->id);
-    put_string(out, "kind", dm_synth_kind_names[record->kind]);
-    put_string(out, "kernel_name", record->kernel_name);
-    put_string(out, "category",
-               record->category < 0 ? "" : dm_synth_category_names[record->category]);
-    put_text(out, "python_source", &record->python_source);
+    dm_buffer_puts(out, "{\"id\": ");
+    put_quoted(out, record->id, strlen(record->id));
+    dm_buffer_puts(out, ", \"kind\": \"");
+    dm_buffer_puts(out, dm_synth_kind_names[record->kind]);
+    dm_buffer_puts(out, "\", \"kernel_name\": ");
+    put_quoted(out, record->kernel_name, strlen(record->kernel_name));
+    dm_buffer_puts(out, ", \"category\": \"");
+    if (record->category >= 0)
+        dm_buffer_puts(out, dm_synth_category_names[record->category]);
+    dm_buffer_puts(out, "\", \"python_source\": ");
+    put_text(out, &record->python_source);
     if (record->kind == DM_SYNTH_PAIR) {
-        put_text(out, "cuda_forward", &record->cuda_forward);
-        put_text(out, "cuda_backward", &record->cuda_backward);
-        if (record->c_forward.size > 0) {
-            put_text(out, "c_forward", &record->c_forward);
-            put_text(out, "c_backward", &record->c_backward);
-        }
-        if (record->ir.size > 0)
-            put_text(out, "ir", &record->ir);
+        put_texts(out, record);
         put_metadata(out, record);
         put_verification(out, &record->verification);
     } else {
-        put_text(out, "diagnostics", &record->diagnostics);
+        dm_buffer_puts(out, ", \"diagnostics\": ");
+        put_text(out, &record->diagnostics);
     }
-    put_string(out, "canonical", hash);
-    dm_buffer_append(out, "}\n", 2);
+    dm_buffer_puts(out, ", \"canonical\": \"");
+    dm_buffer_append(out, hash, DM_HASH_HEX_SIZE - 1);
+    dm_buffer_puts(out, "\"}\n");
 }
 
 /* ---- Reading ---- */

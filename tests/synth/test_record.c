@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Records: what is written reads back, and lines that are no records are refused at their place. */
+#include "base/json.h"
 #include "synth/record.h"
 #include "tests/support/test.h"
 
@@ -61,6 +62,52 @@ static void reads_back_what_it_wrote(void **state)
     }
 }
 
+/* A record with this text has it as the general writer writes it, and is not longer by a byte. */
+static void expect_written(dm_synth_record *r, dm_buffer *line, size_t *rest)
+{
+    dm_buffer expected = DM_BUFFER_EMPTY;
+    dm_json json;
+    dm_json_init(&json, &expected, DM_JSON_COMPACT);
+    dm_json_string_n(&json, NULL, r->cuda_forward.data, r->cuda_forward.size);
+    dm_buffer_clear(line);
+    dm_synth_record_write(r, line);
+    const char *at = strstr(line->data, "\"cuda_forward\": ") + strlen("\"cuda_forward\": ");
+    assert_memory_equal(at, expected.data, expected.size);
+    if (*rest == 0)
+        *rest = line->size - expected.size;
+    assert_int_equal(line->size - expected.size, *rest);
+    dm_buffer_deinit(&expected);
+}
+
+/* Texts are escaped in blocks: each byte that is escaped, at each place of texts around their size.
+ */
+static void escapes_any_byte_at_any_place(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {1, 2, 63, 64, 65, 127, 128, 129, 191, 192, 193, 320};
+    static const char escaped[] = "\"\\\n\t\r\x01\x1f";
+    dm_synth_record r;
+    dm_buffer line = DM_BUFFER_EMPTY;
+    size_t rest = 0;
+    fill(&r, false);
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        dm_buffer_clear(&r.cuda_forward);
+        for (size_t i = 0; i < sizes[s]; i++)
+            dm_buffer_putc(&r.cuda_forward, " !#[]~\x7f"[i % 7]); /* beside those that are not */
+        for (size_t place = 0; place < sizes[s]; place++)
+            for (const char *c = escaped; *c != '\0'; c++) {
+                char before = r.cuda_forward.data[place];
+                r.cuda_forward.data[place] = *c;
+                expect_written(&r, &line, &rest);
+                r.cuda_forward.data[place] = before;
+            }
+        memset(r.cuda_forward.data, 1, sizes[s]);
+        expect_written(&r, &line, &rest);
+    }
+    dm_synth_record_deinit(&r);
+    dm_buffer_deinit(&line);
+}
+
 /* A line with one piece of its text replaced. */
 static void expect_refused(const char *from, const char *to, const char *message)
 {
@@ -114,7 +161,13 @@ static void lines_are_counted(void **state)
         assert_int_equal(dm_synth_lines(&text), cases[i].lines);
         dm_buffer_deinit(&text);
     }
+    dm_buffer many = DM_BUFFER_EMPTY;
+    for (int i = 1; i <= 1000; i++) {
+        dm_buffer_puts(&many, i % 3 == 0 ? "ab\n" : "\n");
+        assert_int_equal(dm_synth_lines(&many), i);
+    }
+    dm_buffer_deinit(&many);
 }
 
-DM_TESTS("synth/record", DM_TEST(reads_back_what_it_wrote), DM_TEST(other_lines_are_refused),
-         DM_TEST(lines_are_counted))
+DM_TESTS("synth/record", DM_TEST(reads_back_what_it_wrote), DM_TEST(escapes_any_byte_at_any_place),
+         DM_TEST(other_lines_are_refused), DM_TEST(lines_are_counted))
