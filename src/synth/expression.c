@@ -5,18 +5,6 @@
 
 static const dm_gen_type int32 = DM_GEN_SCALAR << 4 | DM_GEN_I32;
 
-static const uint8_t operators[] = {DM_GEN_OP_ADD, DM_GEN_OP_SUB,   DM_GEN_OP_MUL, DM_GEN_OP_DIV,
-                                    DM_GEN_OP_NEG, DM_GEN_OP_POWER, DM_GEN_OP_MOD};
-#define OPERATOR_COUNT ((int)sizeof operators)
-
-dm_gen_op dm_gen_some_operation(dm_gen *g, const uint8_t *ops, int count)
-{
-    uint16_t weights[64];
-    for (int i = 0; i < count; i++)
-        weights[i] = g->profile->weights[ops[i]];
-    return (dm_gen_op)ops[dm_gen_pick16(g, weights, count)];
-}
-
 /* Sums, differences and products of values of one type. */
 int dm_gen_linear(dm_gen *g, dm_gen_type type, int size, dm_gen_op op)
 {
@@ -27,7 +15,7 @@ int dm_gen_linear(dm_gen *g, dm_gen_type type, int size, dm_gen_op op)
 
 static int arithmetic(dm_gen *g, dm_gen_type type, int size)
 {
-    dm_gen_op op = dm_gen_some_operation(g, operators, OPERATOR_COUNT);
+    dm_gen_op op = dm_gen_some_operation(g, DM_GEN_OPERATORS);
     int a, b;
     switch (op) {
     case DM_GEN_OP_DIV:
@@ -59,15 +47,6 @@ static int arithmetic(dm_gen *g, dm_gen_type type, int size)
         return dm_gen_linear(g, type, size, op);
     }
 }
-
-static const uint8_t functions[] = {
-    DM_GEN_OP_SIN,  DM_GEN_OP_COS,   DM_GEN_OP_TAN,   DM_GEN_OP_ASIN,  DM_GEN_OP_ACOS,
-    DM_GEN_OP_ATAN, DM_GEN_OP_ATAN2, DM_GEN_OP_SINH,  DM_GEN_OP_COSH,  DM_GEN_OP_TANH,
-    DM_GEN_OP_EXP,  DM_GEN_OP_LOG,   DM_GEN_OP_LOG2,  DM_GEN_OP_LOG10, DM_GEN_OP_SQRT,
-    DM_GEN_OP_CBRT, DM_GEN_OP_ERF,   DM_GEN_OP_POW,   DM_GEN_OP_ABS,   DM_GEN_OP_FLOOR,
-    DM_GEN_OP_CEIL, DM_GEN_OP_ROUND, DM_GEN_OP_SIGN,  DM_GEN_OP_FRAC,  DM_GEN_OP_RADIANS,
-    DM_GEN_OP_MIN,  DM_GEN_OP_MAX,   DM_GEN_OP_CLAMP, DM_GEN_OP_LERP,  DM_GEN_OP_SMOOTHSTEP};
-#define FUNCTION_COUNT ((int)sizeof functions)
 
 /* What an argument is brought to, so that the function is finite and its slope is not lost. */
 static int into_domain(dm_gen *g, dm_gen_op op, int a)
@@ -131,7 +110,7 @@ int dm_gen_fraction(dm_gen *g, dm_gen_type type)
 
 static int function_call(dm_gen *g, dm_gen_type type, int size)
 {
-    dm_gen_op op = dm_gen_some_operation(g, functions, FUNCTION_COUNT);
+    dm_gen_op op = dm_gen_some_operation(g, DM_GEN_FUNCTIONS);
     int a, b;
     switch (op) {
     case DM_GEN_OP_MIN:
@@ -262,9 +241,7 @@ static int dot(dm_gen *g, dm_gen_type type, int a, int b)
 static int from_vector(dm_gen *g, dm_gen_type type, int size)
 {
     dm_gen_type vector = (dm_gen_type)vector_type(g, dm_gen_kind(type));
-    static const uint8_t ops[] = {DM_GEN_OP_DOT, DM_GEN_OP_LENGTH, DM_GEN_OP_LENGTH_SQ,
-                                  DM_GEN_OP_COMPONENT};
-    dm_gen_op op = dm_gen_some_operation(g, ops, 4);
+    dm_gen_op op = dm_gen_some_operation(g, DM_GEN_OF_VECTORS);
     int a, b;
     if (op == DM_GEN_OP_DOT) {
         dm_gen_operands(g, vector, vector, size, &a, &b);

@@ -52,7 +52,6 @@ dm_gen_variable *dm_gen_some_variable(dm_gen *g, dm_gen_type type, bool unused);
 
 /* ---- expression.c ---- */
 
-dm_gen_op dm_gen_some_operation(dm_gen *g, const uint8_t *ops, int count);
 int dm_gen_linear(dm_gen *g, dm_gen_type type, int size, dm_gen_op op);
 int dm_gen_fraction(dm_gen *g, dm_gen_type type);
 int dm_gen_selection(dm_gen *g, dm_gen_type type, int size);

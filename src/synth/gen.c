@@ -12,46 +12,11 @@ void dm_gen_seed(dm_gen *g, uint64_t seed, uint64_t slot, int attempt)
     g->words_left = 0;
 }
 
-uint32_t dm_gen_word(dm_gen *g)
-{
-    if (g->words_left == 0) {
-        g->words = dm_random4(g->key, g->stream, g->counter++);
-        g->words_left = 4;
-    }
-    return g->words.v[--g->words_left];
-}
-
 dm_gen_variable *dm_gen_one_of(dm_gen *g, const dm_gen_list *list)
 {
     if (list->count < 2)
         return list->count == 0 ? NULL : list->items[0];
     return list->items[dm_gen_below(g, list->count)];
-}
-
-int dm_gen_pick(dm_gen *g, const uint8_t *weights, int count)
-{
-    int total = 0;
-    for (int i = 0; i < count; i++)
-        total += weights[i];
-    if (total == 0)
-        return -1;
-    int left = dm_gen_below(g, total), i = 0;
-    while (left >= weights[i])
-        left -= weights[i++];
-    return i;
-}
-
-int dm_gen_pick16(dm_gen *g, const uint16_t *weights, int count)
-{
-    int total = 0;
-    for (int i = 0; i < count; i++)
-        total += weights[i];
-    if (total == 0)
-        return -1;
-    int left = dm_gen_below(g, total), i = 0;
-    while (left >= weights[i])
-        left -= weights[i++];
-    return i;
 }
 
 static bool in_use(const dm_gen *g, const char *name)

@@ -132,8 +132,26 @@ typedef struct dm_gen_recipe {
     uint8_t least;              /* statements */
 } dm_gen_recipe;
 
+/* Weights that stay, as running sums: what a number below their total chooses is the count of sums
+ * that are not above it. */
+#define DM_GEN_ODDS_MAX 32
+typedef struct dm_gen_odds {
+    int sums[DM_GEN_ODDS_MAX]; /* those behind the last weight are INT_MAX */
+    int total;
+} dm_gen_odds;
+
+/* Lists of operations that are as common as the profile says. */
+typedef enum dm_gen_operations {
+    DM_GEN_OPERATORS, /* of floats */
+    DM_GEN_FUNCTIONS,
+    DM_GEN_INTEGERS,
+    DM_GEN_OF_VECTORS, /* a number out of vectors */
+    DM_GEN_OPERATIONS
+} dm_gen_operations;
+
 struct dm_synth_generator {
     const dm_synth_profile *profile;
+    dm_gen_odds operations[DM_GEN_OPERATIONS], scalars, lines; /* of the profile */
     const dm_gen_recipe *recipe;
     dm_synth_category category;
 
@@ -188,7 +206,15 @@ static inline int dm_gen_before(const dm_gen_frame *frame, int i)
 /* ---- gen.c: random numbers and names ---- */
 
 void dm_gen_seed(dm_gen *g, uint64_t seed, uint64_t slot, int attempt);
-uint32_t dm_gen_word(dm_gen *g);
+
+static inline uint32_t dm_gen_word(dm_gen *g)
+{
+    if (g->words_left == 0) {
+        g->words = dm_random4(g->key, g->stream, g->counter++);
+        g->words_left = 4;
+    }
+    return g->words.v[--g->words_left];
+}
 
 static inline int dm_gen_below(dm_gen *g, int bound)
 {
@@ -212,9 +238,20 @@ typedef struct dm_gen_list {
 } dm_gen_list;
 dm_gen_variable *dm_gen_one_of(dm_gen *g, const dm_gen_list *list);
 
-/* One of `count`, by weight; -1 when all are 0. */
-int dm_gen_pick(dm_gen *g, const uint8_t *weights, int count);
-int dm_gen_pick16(dm_gen *g, const uint16_t *weights, int count);
+/* One of `count`, 32 at most, by weight; -1 when all are 0. Counts are known where it is called, so
+ * that its loops have no branches. */
+static inline int dm_gen_pick(dm_gen *g, const uint8_t *weights, int count)
+{
+    int sums[32], total = 0, chosen = 0;
+    for (int i = 0; i < count; i++)
+        sums[i] = total += weights[i];
+    if (total == 0)
+        return -1;
+    int drawn = dm_gen_below(g, total);
+    for (int i = 0; i < count; i++)
+        chosen += sums[i] <= drawn;
+    return chosen;
+}
 
 /* What a name is for (vocabulary.c). */
 typedef enum dm_gen_role {
@@ -248,9 +285,19 @@ const char *dm_gen_join(dm_gen *g, const char *first, const char *between, const
 extern const char *const *const dm_gen_vocabulary[DM_GEN_ROLE_KINDS]; /* each ends with NULL */
 extern const int dm_gen_vocabulary_count[DM_GEN_ROLE_KINDS];
 
+/* ---- odds.c: choices by the profile ---- */
+
+/* Once, when the profile is known. */
+void dm_gen_prepare(dm_gen *g);
+int dm_gen_draw_from(dm_gen *g, const dm_gen_odds *odds);
+dm_gen_op dm_gen_some_operation(dm_gen *g, dm_gen_operations list);
+
 /* ---- node.c: making nodes; range.c, facts.c: what is known of them; write.c: their text ---- */
 
-dm_gen_node *dm_gen_at(dm_gen *g, int node);
+static inline dm_gen_node *dm_gen_at(dm_gen *g, int node)
+{
+    return &g->nodes[node];
+}
 int dm_gen_constant(dm_gen *g, int kind, float value);
 int dm_gen_name(dm_gen *g, dm_gen_variable *variable); /* reads it: it counts as used */
 int dm_gen_unary(dm_gen *g, dm_gen_op op, dm_gen_type type, int a);

@@ -17,6 +17,7 @@ dm_status dm_synth_generator_create(const dm_synth_profile *profile, dm_synth_ge
     if (*out == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     (*out)->profile = profile;
+    dm_gen_prepare(*out);
     return DM_OK;
 }
 
@@ -40,7 +41,7 @@ static void choose_scalar(dm_gen *g)
     else if (g->category == DM_SYNTH_RANDOM) /* random numbers are float32 */
         g->scalar = DM_GEN_F32;
     else
-        g->scalar = dm_gen_pick16(g, g->profile->scalars, 3);
+        g->scalar = dm_gen_draw_from(g, &g->scalars);
     g->cap = g->scalar == DM_GEN_F16 ? 60 : 1000;
 }
 
@@ -196,7 +197,7 @@ static void write_kernel(dm_gen *g, const char *name)
 /* What stands before the outputs: as long as real bodies are. */
 static void statements(dm_gen *g)
 {
-    g->budget = dm_gen_pick16(g, g->profile->lines, DM_SYNTH_LINES_MAX) - 1;
+    g->budget = dm_gen_draw_from(g, &g->lines) - 1;
     g->structured = g->category == DM_SYNTH_CONTROL_FLOW || g->category == DM_SYNTH_REDUCTION;
     for (int n = 0; n < g->recipe->least || (g->budget > 0 && n < 12); n++)
         dm_gen_statement(g, dm_gen_between(g, 2, 6));

@@ -9,17 +9,11 @@ static const dm_gen_type boolean = DM_GEN_SCALAR << 4 | DM_GEN_BOOLEAN;
 
 #define INTEGER_MOST 1e6f
 
-static const uint8_t integer_ops[] = {
-    DM_GEN_OP_ADD,        DM_GEN_OP_SUB,         DM_GEN_OP_MUL,    DM_GEN_OP_FLOORDIV,
-    DM_GEN_OP_MOD,        DM_GEN_OP_BIT_AND,     DM_GEN_OP_BIT_OR, DM_GEN_OP_BIT_XOR,
-    DM_GEN_OP_SHIFT_LEFT, DM_GEN_OP_SHIFT_RIGHT, DM_GEN_OP_MIN,    DM_GEN_OP_MAX,
-    DM_GEN_OP_ABS};
-
 int dm_gen_integer_value(dm_gen *g, dm_gen_type type, int size)
 {
     int kind = dm_gen_kind(type), a, b;
     bool is_unsigned = kind == DM_GEN_U32 || kind == DM_GEN_U64;
-    dm_gen_op op = dm_gen_some_operation(g, integer_ops, (int)sizeof integer_ops);
+    dm_gen_op op = dm_gen_some_operation(g, DM_GEN_INTEGERS);
     if (dm_gen_chance(g, g->recipe->select / 2) && size >= 3)
         return dm_gen_selection(g, type, size);
     if (is_unsigned && (op == DM_GEN_OP_SUB || op == DM_GEN_OP_ABS))

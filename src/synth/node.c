@@ -4,11 +4,6 @@
 
 #include <assert.h>
 
-dm_gen_node *dm_gen_at(dm_gen *g, int node)
-{
-    return &g->nodes[node];
-}
-
 void dm_gen_next(dm_gen *g)
 {
     g->node_count = 0;
