@@ -12,66 +12,83 @@ static const uint8_t rules[] = {
 #undef OP
 };
 
-static bool is_product(int op)
-{
-    return op == DM_GEN_OP_MUL || op == DM_GEN_OP_DIV || op == DM_GEN_OP_DOT ||
-           op == DM_GEN_OP_CROSS || op == DM_GEN_OP_CW_MUL || op == DM_GEN_OP_CW_DIV ||
-           op == DM_GEN_OP_OUTER || op == DM_GEN_OP_DDOT || op == DM_GEN_OP_QUAT_ROTATE ||
-           op == DM_GEN_OP_QUAT_ROTATE_INV;
-}
+/* What an operation does to the facts of its operands. */
+enum {
+    PRODUCT = 1,     /* a factor that may be zero for all inputs takes the others with it */
+    STICKY = 2,      /* may be one number for all inputs */
+    SUM = 4,         /* varies when one of its operands does */
+    OF_SOME = 8,     /* one component, or a sum of some */
+    PAIRS = 16,      /* zeros of one operand may meet all of the other */
+    MAKES_ZEROS = 32 /* of components */
+};
 
-/* A factor that may be zero for all inputs takes the others with it. */
-static void join_stuck(dm_gen *g, dm_gen_node *n, dm_gen_masks *all)
+static const uint8_t effects[DM_GEN_OP_COUNT] = {
+    [DM_GEN_OP_ADD] = SUM,
+    [DM_GEN_OP_SUB] = SUM,
+    [DM_GEN_OP_MUL] = PRODUCT | PAIRS,
+    [DM_GEN_OP_DIV] = PRODUCT,
+    [DM_GEN_OP_DOT] = PRODUCT,
+    [DM_GEN_OP_CROSS] = PRODUCT,
+    [DM_GEN_OP_CW_MUL] = PRODUCT | PAIRS,
+    [DM_GEN_OP_CW_DIV] = PRODUCT,
+    [DM_GEN_OP_OUTER] = PRODUCT,
+    [DM_GEN_OP_DDOT] = PRODUCT | PAIRS,
+    [DM_GEN_OP_QUAT_ROTATE] = PRODUCT,
+    [DM_GEN_OP_QUAT_ROTATE_INV] = PRODUCT,
+    [DM_GEN_OP_FLOOR] = STICKY,
+    [DM_GEN_OP_CEIL] = STICKY,
+    [DM_GEN_OP_ROUND] = STICKY,
+    [DM_GEN_OP_CLAMP] = STICKY,
+    [DM_GEN_OP_SMOOTHSTEP] = STICKY,
+    [DM_GEN_OP_SIGN] = STICKY,
+    [DM_GEN_OP_FLOORDIV] = STICKY,
+    [DM_GEN_OP_BIT_AND] = STICKY,
+    [DM_GEN_OP_SHIFT_RIGHT] = STICKY,
+    [DM_GEN_OP_COMPONENT] = OF_SOME,
+    [DM_GEN_OP_TRACE] = OF_SOME,
+    [DM_GEN_OP_GET_DIAG] = OF_SOME,
+    [DM_GEN_OP_DETERMINANT] = OF_SOME,
+    [DM_GEN_OP_SKEW] = MAKES_ZEROS,
+    [DM_GEN_OP_DIAG] = MAKES_ZEROS,
+};
+
+/* What the operands have: all of them together, each of them. */
+typedef struct operands {
+    dm_gen_masks all, common;
+    bool any_stuck, each_stuck, zero; /* zero: one that is stuck may be zero */
+    int uneven;                       /* how many */
+    float gain;                       /* the least of those that depend on inputs */
+} operands;
+
+static operands look_at(const dm_gen *g, const dm_gen_node *n)
 {
-    static const uint8_t sticky[] = {
-        DM_GEN_OP_FLOOR,    DM_GEN_OP_CEIL,       DM_GEN_OP_ROUND,
-        DM_GEN_OP_CLAMP,    DM_GEN_OP_SMOOTHSTEP, DM_GEN_OP_SIGN,
-        DM_GEN_OP_FLOORDIV, DM_GEN_OP_BIT_AND,    DM_GEN_OP_SHIFT_RIGHT};
-    bool any = false, each = true;
+    operands o = {.common = {UINT32_MAX, UINT32_MAX, 0, 0}, .each_stuck = true, .gain = 1};
+    int condition = n->op == DM_GEN_OP_WHERE ? 0 : n->op == DM_GEN_OP_TERNARY ? 1 : -1;
     for (int i = 0; i < n->count; i++) {
         const dm_gen_node *kid = &g->nodes[n->kids[i]];
-        any |= kid->stuck;
-        each &= kid->stuck || kid->op == DM_GEN_OP_CONSTANT;
-        if (kid->stuck && dm_gen_has_zero(kid->span, 0.01f) && is_product(n->op))
-            *all = DM_GEN_NOTHING;
+        uint32_t depends = kid->masks.depends, live = kid->masks.live;
+        o.any_stuck |= kid->stuck;
+        o.each_stuck &= kid->stuck | (kid->op == DM_GEN_OP_CONSTANT);
+        o.zero |= kid->stuck && dm_gen_has_zero(kid->span, 0.01f);
+        o.uneven += kid->uneven;
+        if ((depends | live) != 0 && kid->gain < o.gain)
+            o.gain = kid->gain;
+        if (i == condition) /* values do not come from it */
+            continue;
+        o.all.depends |= depends;
+        o.all.live |= live;
+        o.common.depends &= depends;
+        o.common.live &= live;
     }
-    n->stuck = n->op == DM_GEN_OP_ADD || n->op == DM_GEN_OP_SUB ? each : any;
-    for (size_t i = 0; i < sizeof sticky; i++)
-        n->stuck |= n->op == sticky[i];
+    return o;
 }
 
-/* Where components differ in what they depend on, one of them, or a sum of some, says nothing. */
-static void join_uneven(dm_gen *g, dm_gen_node *n, dm_gen_masks *all)
+/* Where components differ in what they depend on, one of them, or a sum of some, says nothing: it
+ * may be a zero of the identity's. */
+static bool meets_zeros(const dm_gen_node *n, int effect, int uneven)
 {
-    int uneven = 0;
-    for (int i = 0; i < n->count; i++)
-        uneven += g->nodes[n->kids[i]].uneven;
-    n->uneven = uneven > 0 && dm_gen_shape(n->type) != DM_GEN_SCALAR;
-    switch (n->op) {
-    case DM_GEN_OP_COMPONENT:
-    case DM_GEN_OP_TRACE:
-    case DM_GEN_OP_GET_DIAG:
-    case DM_GEN_OP_DETERMINANT:
-        if (uneven > 0) {
-            *all = DM_GEN_NOTHING;
-            n->stuck = true; /* it may be a zero of the identity's */
-        }
-        break;
-    case DM_GEN_OP_MUL:
-    case DM_GEN_OP_DDOT:
-    case DM_GEN_OP_CW_MUL:
-        if (uneven > 1 && n->kids[0] != n->kids[1]) { /* zeros of one on all of the other */
-            *all = DM_GEN_NOTHING;
-            n->stuck = true;
-        }
-        break;
-    case DM_GEN_OP_SKEW:
-    case DM_GEN_OP_DIAG:
-        n->uneven = true;
-        break;
-    default:
-        break;
-    }
+    return ((effect & OF_SOME) != 0 && uneven > 0) ||
+           ((effect & PAIRS) != 0 && uneven > 1 && n->kids[0] != n->kids[1]);
 }
 
 /* Vectors that keep the length 1; what has been divided by its length has lost its own. */
@@ -107,29 +124,35 @@ static void join_unit(dm_gen *g, dm_gen_node *n, dm_gen_masks *all)
 }
 
 /* Slopes that became too small to be seen do not count. */
-static void join_gain(dm_gen *g, dm_gen_node *n, dm_gen_masks *all)
+static void join_gain(dm_gen *g, dm_gen_node *n, float gain, dm_gen_masks *all)
 {
-    n->gain = 1;
-    for (int i = 0; i < n->count; i++) {
-        const dm_gen_node *kid = &g->nodes[n->kids[i]];
-        if ((kid->masks.depends | kid->masks.live) != 0 && kid->gain < n->gain)
-            n->gain = kid->gain;
+    const dm_gen_node *a = &g->nodes[n->kids[0]], *b = n->count > 1 ? &g->nodes[n->kids[1]] : a;
+    switch (n->op) {
+    case DM_GEN_OP_LENGTH_SQ:
+    case DM_GEN_OP_DDOT:
+        gain *= gain;
+        break;
+    case DM_GEN_OP_MUL:
+        if (a->op == DM_GEN_OP_CONSTANT && dm_gen_most(a->span) < 1)
+            gain *= dm_gen_most(a->span);
+        if (b->op == DM_GEN_OP_CONSTANT && dm_gen_most(b->span) < 1)
+            gain *= dm_gen_most(b->span);
+        break;
+    case DM_GEN_OP_DIV:
+        if (dm_gen_most(b->span) > 1)
+            gain /= dm_gen_most(b->span);
+        break;
+    case DM_GEN_OP_RADIANS:
+        gain *= 0.0175f;
+        break;
+    default:
+        break;
     }
-    if (n->op == DM_GEN_OP_LENGTH_SQ || n->op == DM_GEN_OP_DDOT)
-        n->gain *= n->gain;
-    for (int i = 0; i < n->count && n->op == DM_GEN_OP_MUL; i++) {
-        const dm_gen_node *kid = &g->nodes[n->kids[i]];
-        if (kid->op == DM_GEN_OP_CONSTANT && dm_gen_most(kid->span) < 1)
-            n->gain *= dm_gen_most(kid->span);
-    }
-    if (n->op == DM_GEN_OP_DIV && dm_gen_most(g->nodes[n->kids[1]].span) > 1)
-        n->gain /= dm_gen_most(g->nodes[n->kids[1]].span);
-    if (n->op == DM_GEN_OP_RADIANS)
-        n->gain *= 0.0175f;
-    if (n->gain < DM_GEN_GAIN_LEAST) {
+    if (gain < DM_GEN_GAIN_LEAST) {
         *all = DM_GEN_NOTHING;
-        n->gain = 1;
+        gain = 1;
     }
+    n->gain = gain;
 }
 
 _Static_assert(DM_GEN_PARAMS_MAX <= DM_GEN_TERMS_SHIFT, "inputs have the lower half");
@@ -196,23 +219,18 @@ static void join_terms(dm_gen *g, dm_gen_node *n)
 
 void dm_gen_facts(dm_gen *g, dm_gen_node *n)
 {
-    uint8_t rule = rules[n->op];
-    int first = n->op == DM_GEN_OP_WHERE ? 1 : 0;
-    dm_gen_masks all = DM_GEN_NOTHING, common = {UINT32_MAX, UINT32_MAX, 0, 0};
-    for (int i = first; i < n->count; i++) {
-        if (n->op == DM_GEN_OP_TERNARY && i == 1)
-            continue;
-        dm_gen_masks m = g->nodes[n->kids[i]].masks;
-        all.depends |= m.depends;
-        all.live |= m.live;
-        common.depends &= m.depends;
-        common.live &= m.live;
-    }
-    join_stuck(g, n, &all);
-    join_uneven(g, n, &all);
-    join_unit(g, n, &all);
-    join_gain(g, n, &all);
-    n->masks = rule == KEEP ? all : rule == BOTH ? common : DM_GEN_NOTHING;
+    uint8_t rule = rules[n->op], effect = effects[n->op];
+    operands o = look_at(g, n);
+    bool zeros = meets_zeros(n, effect, o.uneven);
+    if (zeros || (o.zero && (effect & PRODUCT) != 0))
+        o.all = DM_GEN_NOTHING;
+    n->stuck =
+        zeros || (effect & STICKY) != 0 || ((effect & SUM) != 0 ? o.each_stuck : o.any_stuck);
+    n->uneven =
+        (effect & MAKES_ZEROS) != 0 || (o.uneven > 0 && dm_gen_shape(n->type) != DM_GEN_SCALAR);
+    join_unit(g, n, &o.all);
+    join_gain(g, n, o.gain, &o.all);
+    n->masks = rule == KEEP ? o.all : rule == BOTH ? o.common : DM_GEN_NOTHING;
     join_terms(g, n);
     if (!dm_gen_kind_is_float(dm_gen_kind(n->type)))
         n->masks.live = 0;
