@@ -96,17 +96,27 @@ int dm_gen_use_all(dm_gen *g, int node, int first)
     return node;
 }
 
-/* The variable that has most of the missing inputs; -1 when none has any. */
+/* How many bits are set; not every processor that runs this has an instruction for it. */
+static int bits_in(uint32_t mask)
+{
+    int count = 0;
+    for (; mask != 0; mask &= mask - 1)
+        count++;
+    return count;
+}
+
+/* The oldest variable that has most of the missing inputs; -1 when none has any. */
 static int best_cover(dm_gen *g, dm_gen_masks missing)
 {
     int best = -1, most = 0;
-    for (int i = 0; i < g->frame->count; i++) {
+    for (int i = dm_gen_last(g->frame); i >= 0; i = dm_gen_before(g->frame, i)) {
         const dm_gen_variable *v = &g->frame->variables[i];
-        if (v->hidden || v->state || v->stuck || dm_gen_shape(v->type) == DM_GEN_STRUCT)
+        uint32_t depends = v->masks.depends & missing.depends, live = v->masks.live & missing.live;
+        if ((depends | live) == 0 || v->hidden || v->state || v->stuck ||
+            dm_gen_shape(v->type) == DM_GEN_STRUCT)
             continue;
-        int covers = __builtin_popcount(v->masks.depends & missing.depends) +
-                     __builtin_popcount(v->masks.live & missing.live);
-        if (covers > most) {
+        int covers = bits_in(depends) + bits_in(live);
+        if (covers >= most) {
             most = covers;
             best = i;
         }

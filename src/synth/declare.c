@@ -5,7 +5,7 @@
 /* What a function's parameter holds, whoever calls it. */
 static const dm_gen_span argument_span = {-DM_GEN_ARGUMENT, DM_GEN_ARGUMENT};
 
-static const char *type_text(const dm_gen *g, dm_gen_type type)
+static const dm_gen_text *type_text(const dm_gen *g, dm_gen_type type)
 {
     return dm_gen_shape(type) == DM_GEN_STRUCT ? g->structure.name : dm_gen_type_text(type);
 }
@@ -13,11 +13,11 @@ static const char *type_text(const dm_gen *g, dm_gen_type type)
 /* ---- Functions ---- */
 
 /* A struct's fields as variables "name.field". */
-static void add_fields(dm_gen *g, dm_gen_frame *frame, const char *name, dm_gen_span span,
+static void add_fields(dm_gen *g, dm_gen_frame *frame, const dm_gen_text *name, dm_gen_span span,
                        dm_gen_masks masks)
 {
     for (int i = 0; i < g->structure.count; i++) {
-        const char *path = dm_gen_join(g, name, ".", g->structure.fields[i]);
+        const dm_gen_text *path = dm_gen_join(g, name, '.', g->structure.fields[i]);
         dm_gen_masks m = masks;
         if (!dm_gen_kind_is_float(dm_gen_kind(g->structure.types[i])))
             m.live = 0;
@@ -25,21 +25,22 @@ static void add_fields(dm_gen *g, dm_gen_frame *frame, const char *name, dm_gen_
     }
 }
 
-static void write_head(dm_gen *g, const dm_gen_function *f, const char *const *names)
+static void write_head(dm_gen *g, const dm_gen_function *f, const dm_gen_text *const *names)
 {
     dm_gen_puts(g, "\n\n@wp.func\ndef ");
-    dm_gen_puts(g, f->name);
+    dm_gen_put(g, f->name);
     dm_gen_puts(g, "(");
     for (int i = 0; i < f->param_count; i++) {
-        dm_gen_puts(g, i > 0 ? ", " : "");
-        dm_gen_puts(g, names[i]);
+        if (i > 0)
+            dm_gen_puts(g, ", ");
+        dm_gen_put(g, names[i]);
         dm_gen_puts(g, ": ");
-        dm_gen_puts(g, type_text(g, f->params[i]));
+        dm_gen_put(g, type_text(g, f->params[i]));
     }
     dm_gen_puts(g, ")");
     if (dm_gen_chance(g, 25)) {
         dm_gen_puts(g, " -> ");
-        dm_gen_puts(g, type_text(g, f->result));
+        dm_gen_put(g, type_text(g, f->result));
     }
     dm_gen_puts(g, ":\n");
 }
@@ -68,7 +69,7 @@ void dm_gen_declare_function(dm_gen *g)
     *frame = (dm_gen_frame){.count = DM_GEN_FIXED_MAX, .block_first = DM_GEN_FIXED_MAX};
     dm_gen_function f = {.name = dm_gen_fresh(g, DM_GEN_ROLE_FUNCTION),
                          .result = dm_gen_some_type(g)};
-    const char *names[4];
+    const dm_gen_text *names[4];
     bool instance = g->structure.name != NULL && dm_gen_chance(g, 60);
     f.param_count = dm_gen_between(g, 1, 3);
     for (int i = 0; i < f.param_count; i++) {
@@ -119,15 +120,15 @@ void dm_gen_declare_struct(dm_gen *g)
     s->count = dm_gen_between(g, 2, 4);
     g->out = &g->head;
     dm_gen_puts(g, "\n\n@wp.struct\nclass ");
-    dm_gen_puts(g, s->name);
+    dm_gen_put(g, s->name);
     dm_gen_puts(g, ":\n");
     for (int i = 0; i < s->count; i++) {
         s->fields[i] = dm_gen_fresh(g, DM_GEN_ROLE_FIELD);
         s->types[i] = dm_gen_some_type(g);
         dm_gen_puts(g, "    ");
-        dm_gen_puts(g, s->fields[i]);
+        dm_gen_put(g, s->fields[i]);
         dm_gen_puts(g, ": ");
-        dm_gen_puts(g, dm_gen_type_text(s->types[i]));
+        dm_gen_put(g, dm_gen_type_text(s->types[i]));
         dm_gen_puts(g, "\n");
     }
     g->out = &g->body;
@@ -141,15 +142,15 @@ static dm_gen_span input_span(const dm_gen *g)
 
 /* A local instance, each field set; returns its name. With `complete` the last field depends on
  * all inputs. */
-static const char *make_instance(dm_gen *g, bool complete, dm_gen_masks *masks)
+static const dm_gen_text *make_instance(dm_gen *g, bool complete, dm_gen_masks *masks)
 {
     const dm_gen_struct *s = &g->structure;
-    const char *name = dm_gen_fresh(g, DM_GEN_ROLE_LOCAL);
+    const dm_gen_text *name = dm_gen_fresh(g, DM_GEN_ROLE_LOCAL);
     int first = g->frame->block_first;
     dm_gen_indent(g);
-    dm_gen_puts(g, name);
+    dm_gen_put(g, name);
     dm_gen_puts(g, " = ");
-    dm_gen_puts(g, s->name);
+    dm_gen_put(g, s->name);
     dm_gen_puts(g, "()\n");
     dm_gen_node made[DM_GEN_FIELDS_MAX] = {{0}};
     *masks = DM_GEN_NOTHING;
@@ -163,9 +164,9 @@ static const char *make_instance(dm_gen *g, bool complete, dm_gen_masks *masks)
         masks->depends |= made[i].masks.depends;
         masks->live |= made[i].masks.live;
         dm_gen_indent(g);
-        dm_gen_puts(g, name);
+        dm_gen_put(g, name);
         dm_gen_puts(g, ".");
-        dm_gen_puts(g, s->fields[i]);
+        dm_gen_put(g, s->fields[i]);
         dm_gen_puts(g, " = ");
         dm_gen_write(g, node);
         dm_gen_puts(g, "\n");
@@ -174,7 +175,7 @@ static const char *make_instance(dm_gen *g, bool complete, dm_gen_masks *masks)
     dm_gen_type type = dm_gen_type_of(DM_GEN_STRUCT, g->scalar);
     dm_gen_new_variable(g, name, type, argument_span, *masks)->fixed = true;
     for (int i = 0; i < s->count && !complete; i++) {
-        const char *path = dm_gen_join(g, name, ".", s->fields[i]);
+        const dm_gen_text *path = dm_gen_join(g, name, '.', s->fields[i]);
         dm_gen_variable *v = dm_gen_new_variable(g, path, s->types[i], made[i].span, made[i].masks);
         dm_gen_take(v, &made[i]);
         v->fixed = true;
@@ -197,12 +198,12 @@ void dm_gen_use_struct(dm_gen *g)
     int param = dm_gen_new_array(g, type, array ? frame->rank : 0, false);
     if (!array)
         g->array_count--;
-    const char *name = g->params[param].name;
+    const dm_gen_text *name = g->params[param].name;
     masks = (dm_gen_masks){1u << param, array && real ? 1u << param : 0, 1u << param, 0};
     if (array) {
-        const char *local = dm_gen_fresh(g, DM_GEN_ROLE_LOCAL);
+        const dm_gen_text *local = dm_gen_fresh(g, DM_GEN_ROLE_LOCAL);
         dm_gen_indent(g);
-        dm_gen_puts(g, local);
+        dm_gen_put(g, local);
         dm_gen_puts(g, " = ");
         dm_gen_write_slot(g, param);
         dm_gen_puts(g, "\n");
@@ -217,12 +218,12 @@ bool dm_gen_store_struct(dm_gen *g)
     dm_gen_masks masks;
     if (g->structure.name == NULL)
         return false;
-    const char *name = make_instance(g, true, &masks);
+    const dm_gen_text *name = make_instance(g, true, &masks);
     int param = dm_gen_new_array(g, dm_gen_type_of(DM_GEN_STRUCT, g->scalar), g->kernel.rank, true);
     dm_gen_indent(g);
     dm_gen_write_slot(g, param);
     dm_gen_puts(g, " = ");
-    dm_gen_puts(g, name);
+    dm_gen_put(g, name);
     dm_gen_puts(g, "\n");
     return true;
 }

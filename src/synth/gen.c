@@ -2,6 +2,7 @@
 /* gen.c - the generator's random numbers and names. */
 #include "synth/gen.h"
 
+#include <assert.h>
 #include <string.h>
 
 void dm_gen_seed(dm_gen *g, uint64_t seed, uint64_t slot, int attempt)
@@ -12,6 +13,16 @@ void dm_gen_seed(dm_gen *g, uint64_t seed, uint64_t slot, int attempt)
     g->words_left = 0;
 }
 
+/* Four blocks of Philox, which do not wait for each other. */
+void dm_gen_refill(dm_gen *g)
+{
+    for (int i = DM_GEN_RANDOM_WORDS; i > 0; i -= 4) {
+        dm_philox4 made = dm_random4(g->key, g->stream, g->counter++);
+        memcpy(g->words + i - 4, made.v, sizeof made.v);
+    }
+    g->words_left = DM_GEN_RANDOM_WORDS;
+}
+
 dm_gen_variable *dm_gen_one_of(dm_gen *g, const dm_gen_list *list)
 {
     if (list->count < 2)
@@ -19,49 +30,32 @@ dm_gen_variable *dm_gen_one_of(dm_gen *g, const dm_gen_list *list)
     return list->items[dm_gen_below(g, list->count)];
 }
 
-static bool in_use(const dm_gen *g, const char *name)
+const dm_gen_text *dm_gen_join(dm_gen *g, const dm_gen_text *first, char between,
+                               const dm_gen_text *second)
 {
-    for (int i = 0; i < g->name_count; i++)
-        if (g->names[i] == name)
-            return true;
-    return false;
-}
-
-const char *dm_gen_join(dm_gen *g, const char *first, const char *between, const char *second)
-{
-    size_t a = strlen(first), b = strlen(between), c = strlen(second);
-    if ((size_t)g->pool_used + a + b + c + 1 > sizeof g->pool)
-        return first; /* cannot be: the pool holds more names than a kernel has */
-    char *made = g->pool + g->pool_used;
-    memcpy(made, first, a);
-    memcpy(made + a, between, b);
-    memcpy(made + a + b, second, c + 1);
-    g->pool_used += (int)(a + b + c + 1);
+    size_t a = first->length, b = second->length;
+    assert(g->pool_used < DM_GEN_POOL_MAX && a + 1 + b <= DM_GEN_TEXT_MAX && "names are short");
+    dm_gen_text *made = &g->pool[g->pool_used++];
+    *made = *first;
+    made->bytes[a] = between;
+    memcpy(made->bytes + a + 1, second->bytes, b);
+    made->length = (uint8_t)(a + 1 + b);
     return made;
 }
 
-static void take(dm_gen *g, const char *name)
+/* No word has two roles, so that a name is new when its word is (a test holds that). */
+const dm_gen_text *dm_gen_fresh(dm_gen *g, dm_gen_role role)
 {
-    if (g->name_count < (int)(sizeof g->names / sizeof g->names[0]))
-        g->names[g->name_count++] = name;
-}
-
-/* Words are distinct over all roles, so that comparing pointers is enough (a test holds that). */
-const char *dm_gen_fresh(dm_gen *g, dm_gen_role role)
-{
-    static const char *const digits[] = {"2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"};
-    const char *const *words = dm_gen_vocabulary[role];
-    int count = dm_gen_vocabulary_count[role];
-    const char *word = words[dm_gen_below(g, count)];
-    for (int tries = 0; tries < 4 && in_use(g, word); tries++)
-        word = words[dm_gen_below(g, count)];
-    if (!in_use(g, word)) {
-        take(g, word);
-        return word;
-    }
-    int uses = 0; /* of the word with a digit: each one is remembered by the word itself */
-    for (int i = 0; i < g->name_count; i++)
-        uses += g->names[i] == word;
-    take(g, word);
-    return dm_gen_join(g, word, "_", digits[(uses > 0 ? uses - 1 : 0) % 11]);
+    static const dm_gen_text digits[] = {DM_GEN_TEXT("2"),  DM_GEN_TEXT("3"), DM_GEN_TEXT("4"),
+                                         DM_GEN_TEXT("5"),  DM_GEN_TEXT("6"), DM_GEN_TEXT("7"),
+                                         DM_GEN_TEXT("8"),  DM_GEN_TEXT("9"), DM_GEN_TEXT("10"),
+                                         DM_GEN_TEXT("11"), DM_GEN_TEXT("12")};
+    int count = dm_gen_vocabulary_count[role], word = dm_gen_below(g, count);
+    uint8_t *uses = g->uses[role];
+    for (int tries = 0; tries < 4 && uses[word] > 0; tries++)
+        word = dm_gen_below(g, count);
+    const dm_gen_text *text = &dm_gen_vocabulary[role][word];
+    if (uses[word]++ == 0)
+        return text;
+    return dm_gen_join(g, text, '_', &digits[(uses[word] - 2) % 11]);
 }

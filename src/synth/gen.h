@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/philox.h"
 #include "synth/generate.h"
+#include "synth/text.h"
 #include "synth/type.h"
 
 #include <string.h>
@@ -30,6 +31,7 @@ typedef enum dm_gen_op {
 #define DM_GEN_PARAMS_MAX 16
 #define DM_GEN_FUNCTIONS_MAX 3
 #define DM_GEN_FIELDS_MAX 6
+#define DM_GEN_RANDOM_WORDS 16
 #define DM_GEN_SIZE_MOST 64  /* ranges hold for arrays up to this */
 #define DM_GEN_ARGUMENT 2.5f /* functions are made for arguments of at most this */
 
@@ -56,17 +58,17 @@ typedef struct dm_gen_node {
     int16_t more;    /* where kids 4.. are; -1 */
     dm_gen_span span;
     dm_gen_masks masks;
-    bool stuck;       /* may be one number for all inputs: a floor, a clamp */
-    bool constant;    /* made of numbers alone */
-    bool uneven;      /* components depend on different inputs, or are zero */
-    bool unit;        /* a vector of length 1 */
-    float gain;       /* what scaling has left of its slopes, 1 at most */
-    const char *name; /* NAME, LOAD, EXTENT, USER */
-    int number;       /* CONSTANT: thousandths of a float, or the integer */
+    bool stuck;              /* may be one number for all inputs: a floor, a clamp */
+    bool constant;           /* made of numbers alone */
+    bool uneven;             /* components depend on different inputs, or are zero */
+    bool unit;               /* a vector of length 1 */
+    float gain;              /* what scaling has left of its slopes, 1 at most */
+    const dm_gen_text *name; /* NAME, LOAD, EXTENT, USER */
+    int number;              /* CONSTANT: thousandths of a float, or the integer */
 } dm_gen_node;
 
 typedef struct dm_gen_variable {
-    const char *name;
+    const dm_gen_text *name;
     dm_gen_type type;
     bool used;
     bool hidden;              /* not to be read now: an accumulator in its loop */
@@ -80,14 +82,14 @@ typedef struct dm_gen_variable {
 } dm_gen_variable;
 
 typedef struct dm_gen_param {
-    const char *name;
+    const dm_gen_text *name;
     dm_gen_type type; /* of the elements of an array; structs have the kernel's scalar */
     int dimensions;   /* 0: no array */
     bool output;
 } dm_gen_param;
 
 typedef struct dm_gen_function {
-    const char *name;
+    const dm_gen_text *name;
     dm_gen_type result, params[4];
     int param_count;
     dm_gen_span span;
@@ -97,8 +99,8 @@ typedef struct dm_gen_function {
 } dm_gen_function;
 
 typedef struct dm_gen_struct {
-    const char *name; /* NULL: there is none */
-    const char *fields[DM_GEN_FIELDS_MAX];
+    const dm_gen_text *name; /* NULL: there is none */
+    const dm_gen_text *fields[DM_GEN_FIELDS_MAX];
     dm_gen_type types[DM_GEN_FIELDS_MAX];
     int count;
 } dm_gen_struct;
@@ -132,6 +134,34 @@ typedef struct dm_gen_recipe {
     uint8_t least;              /* statements */
 } dm_gen_recipe;
 
+/* What a name is for (vocabulary.c). */
+typedef enum dm_gen_role {
+    DM_GEN_ROLE_FLOATS, /* arrays */
+    DM_GEN_ROLE_VECTORS,
+    DM_GEN_ROLE_MATRICES,
+    DM_GEN_ROLE_INTEGERS,
+    DM_GEN_ROLE_INDICES,
+    DM_GEN_ROLE_SCALAR, /* parameters */
+    DM_GEN_ROLE_COUNT,
+    DM_GEN_ROLE_OUTPUT,
+    DM_GEN_ROLE_LOCAL,
+    DM_GEN_ROLE_LOCAL_VECTOR,
+    DM_GEN_ROLE_LOCAL_MATRIX,
+    DM_GEN_ROLE_LOCAL_INTEGER,
+    DM_GEN_ROLE_TOTAL,
+    DM_GEN_ROLE_FUNCTION,
+    DM_GEN_ROLE_STRUCT,
+    DM_GEN_ROLE_FIELD,
+    DM_GEN_ROLE_ARGUMENT,
+    DM_GEN_ROLE_CONSTANT,
+    DM_GEN_ROLE_VERB,
+    DM_GEN_ROLE_NOUN,
+    DM_GEN_ROLE_KINDS
+} dm_gen_role;
+
+#define DM_GEN_WORDS_MAX 48 /* of a role */
+#define DM_GEN_POOL_MAX 128
+
 /* Weights that stay, as running sums: what a number below their total chooses is the count of sums
  * that are not above it. */
 #define DM_GEN_ODDS_MAX 32
@@ -158,7 +188,7 @@ struct dm_synth_generator {
     /* Random numbers: Philox in counter mode. */
     uint64_t key, stream;
     uint64_t counter;
-    dm_philox4 words;
+    uint32_t words[DM_GEN_RANDOM_WORDS]; /* made together; the last is taken first */
     int words_left;
 
     dm_gen_node nodes[DM_GEN_NODES_MAX];
@@ -181,11 +211,11 @@ struct dm_synth_generator {
     bool guarded;       /* not all threads go on */
     bool has_neighbour; /* an element beside the thread's own was read */
     bool has_parity;    /* some threads do other things than others */
-    const char *coordinates[4];
+    const dm_gen_text *coordinates[4];
+    int first_coordinate; /* among the kernel's variables; the others follow */
 
-    const char *names[128]; /* in use */
-    int name_count;
-    char pool[4096]; /* names that are put together */
+    uint8_t uses[DM_GEN_ROLE_KINDS][DM_GEN_WORDS_MAX]; /* of words, in this kernel */
+    dm_gen_text pool[DM_GEN_POOL_MAX];                 /* names that are put together */
     int pool_used;
     dm_buffer head, body, *out; /* declarations; the body of the kernel; where statements go */
 };
@@ -203,17 +233,22 @@ static inline int dm_gen_before(const dm_gen_frame *frame, int i)
     return i == DM_GEN_FIXED_MAX ? frame->fixed_count - 1 : i - 1;
 }
 
+/* From the oldest, 0, to the newest: while below count. */
+static inline int dm_gen_after(const dm_gen_frame *frame, int i)
+{
+    return i + 1 == frame->fixed_count ? DM_GEN_FIXED_MAX : i + 1;
+}
+
 /* ---- gen.c: random numbers and names ---- */
 
 void dm_gen_seed(dm_gen *g, uint64_t seed, uint64_t slot, int attempt);
+void dm_gen_refill(dm_gen *g);
 
 static inline uint32_t dm_gen_word(dm_gen *g)
 {
-    if (g->words_left == 0) {
-        g->words = dm_random4(g->key, g->stream, g->counter++);
-        g->words_left = 4;
-    }
-    return g->words.v[--g->words_left];
+    if (g->words_left == 0)
+        dm_gen_refill(g);
+    return g->words[--g->words_left];
 }
 
 static inline int dm_gen_below(dm_gen *g, int bound)
@@ -253,36 +288,12 @@ static inline int dm_gen_pick(dm_gen *g, const uint8_t *weights, int count)
     return chosen;
 }
 
-/* What a name is for (vocabulary.c). */
-typedef enum dm_gen_role {
-    DM_GEN_ROLE_FLOATS, /* arrays */
-    DM_GEN_ROLE_VECTORS,
-    DM_GEN_ROLE_MATRICES,
-    DM_GEN_ROLE_INTEGERS,
-    DM_GEN_ROLE_INDICES,
-    DM_GEN_ROLE_SCALAR, /* parameters */
-    DM_GEN_ROLE_COUNT,
-    DM_GEN_ROLE_OUTPUT,
-    DM_GEN_ROLE_LOCAL,
-    DM_GEN_ROLE_LOCAL_VECTOR,
-    DM_GEN_ROLE_LOCAL_MATRIX,
-    DM_GEN_ROLE_LOCAL_INTEGER,
-    DM_GEN_ROLE_TOTAL,
-    DM_GEN_ROLE_FUNCTION,
-    DM_GEN_ROLE_STRUCT,
-    DM_GEN_ROLE_FIELD,
-    DM_GEN_ROLE_ARGUMENT,
-    DM_GEN_ROLE_CONSTANT,
-    DM_GEN_ROLE_VERB,
-    DM_GEN_ROLE_NOUN,
-    DM_GEN_ROLE_KINDS
-} dm_gen_role;
-
 /* A name that this kernel does not use yet. */
-const char *dm_gen_fresh(dm_gen *g, dm_gen_role role);
-/* One that is put together: "%s.%s". Lives as long as the kernel. */
-const char *dm_gen_join(dm_gen *g, const char *first, const char *between, const char *second);
-extern const char *const *const dm_gen_vocabulary[DM_GEN_ROLE_KINDS]; /* each ends with NULL */
+const dm_gen_text *dm_gen_fresh(dm_gen *g, dm_gen_role role);
+/* One that is put together. Lives as long as the kernel. */
+const dm_gen_text *dm_gen_join(dm_gen *g, const dm_gen_text *first, char between,
+                               const dm_gen_text *second);
+extern const dm_gen_text *const dm_gen_vocabulary[DM_GEN_ROLE_KINDS];
 extern const int dm_gen_vocabulary_count[DM_GEN_ROLE_KINDS];
 
 /* ---- odds.c: choices by the profile ---- */
@@ -312,17 +323,18 @@ int dm_gen_identity(dm_gen *g, dm_gen_type type);
 int dm_gen_user(dm_gen *g, const dm_gen_function *function, const int *args);
 /* Write an expression. */
 void dm_gen_write(dm_gen *g, int node);
-/* Text as it is; the length of a literal is known while compiling. */
+static inline void dm_gen_put(dm_gen *g, const dm_gen_text *text)
+{
+    dm_gen_text_put(g->out, text);
+}
+/* Text as it is; the length of a literal is known while compiling. No NUL behind it. */
 static inline void dm_gen_append(dm_gen *g, const char *text, size_t length)
 {
     dm_buffer *out = g->out;
-    if (out->size + length >= out->capacity) {
-        dm_buffer_append(out, text, length);
+    if (out->capacity - out->size < length && !dm_buffer_reserve(out, length))
         return;
-    }
     memcpy(out->data + out->size, text, length);
     out->size += length;
-    out->data[out->size] = '\0';
 }
 
 static inline void dm_gen_puts(dm_gen *g, const char *text)
@@ -370,7 +382,7 @@ int dm_gen_complete(dm_gen *g, int node);
 int dm_gen_new_array(dm_gen *g, dm_gen_type type, int dimensions, bool output);
 dm_gen_variable *dm_gen_new_scalar(dm_gen *g, dm_gen_type type);
 /* A variable that lasts as long as the frame; NULL when there is no room. */
-dm_gen_variable *dm_gen_new_fixed(dm_gen_frame *frame, const char *name, dm_gen_type type,
+dm_gen_variable *dm_gen_new_fixed(dm_gen_frame *frame, const dm_gen_text *name, dm_gen_type type,
                                   dm_gen_span span, dm_gen_masks masks);
 /* An element of an input array of this type, of a new one when `fresh`; -1 when there is none. */
 int dm_gen_element(dm_gen *g, dm_gen_type type, bool fresh);
@@ -387,12 +399,12 @@ void dm_gen_write_slot(dm_gen *g, int param);
 
 /* ---- statement.c ---- */
 
-dm_gen_variable *dm_gen_new_variable(dm_gen *g, const char *name, dm_gen_type type,
+dm_gen_variable *dm_gen_new_variable(dm_gen *g, const dm_gen_text *name, dm_gen_type type,
                                      dm_gen_span span, dm_gen_masks masks);
 /* Everything that is known of a node is true of the variable now. */
 void dm_gen_take(dm_gen_variable *v, const dm_gen_node *n);
 /* A local with a value, written; its role follows from the type. */
-dm_gen_variable *dm_gen_assign(dm_gen *g, const char *name, int node);
+dm_gen_variable *dm_gen_assign(dm_gen *g, const dm_gen_text *name, int node);
 /* One statement that leaves at least one more local. */
 void dm_gen_statement(dm_gen *g, int size);
 /* A local with a random number; false when there is no state. */

@@ -4,9 +4,10 @@
 
 #include "synth/gen.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define T DM_GEN_TEXT
 
 static const dm_gen_type int32 = DM_GEN_SCALAR << 4 | DM_GEN_I32;
 
@@ -57,7 +58,8 @@ static void reset(dm_gen *g)
     g->has_parity = g->guarded = g->has_neighbour = false;
     g->budget = 0;
     g->structured = false;
-    g->name_count = g->pool_used = 0;
+    g->pool_used = 0;
+    memset(g->uses, 0, sizeof g->uses);
     dm_gen_next(g);
     dm_buffer_clear(&g->head);
     dm_buffer_clear(&g->body);
@@ -67,19 +69,21 @@ static void reset(dm_gen *g)
 
 static void coordinates(dm_gen *g)
 {
-    static const char *const sets[][4] = {{"i", "j", "k0", "l0"},
-                                          {"i", "j", "h", "l"},
-                                          {"row", "col", "depth", "layer"},
-                                          {"x", "y", "z", "c"}};
-    static const char *const singles[] = {"i", "i", "tid", "idx", "thread"};
+    static const dm_gen_text sets[][4] = {{T("i"), T("j"), T("k0"), T("l0")},
+                                          {T("i"), T("j"), T("h"), T("l")},
+                                          {T("row"), T("col"), T("depth"), T("layer")},
+                                          {T("x"), T("y"), T("z"), T("c")}};
+    static const dm_gen_text singles[] = {T("i"), T("i"), T("tid"), T("idx"), T("thread")};
     int rank = 1 + dm_gen_pick(g, g->recipe->rank, 4), set = dm_gen_below(g, 4);
     g->kernel.rank = rank;
+    g->first_coordinate = g->kernel.fixed_count;
     for (int d = 0; d < 4; d++)
-        g->coordinates[d] = rank == 1 && d == 0 ? singles[dm_gen_below(g, 5)] : sets[set][d];
+        g->coordinates[d] = rank == 1 && d == 0 ? &singles[dm_gen_below(g, 5)] : &sets[set][d];
     dm_gen_indent(g);
     for (int d = 0; d < rank; d++) {
-        dm_gen_puts(g, d > 0 ? ", " : "");
-        dm_gen_puts(g, g->coordinates[d]);
+        if (d > 0)
+            dm_gen_puts(g, ", ");
+        dm_gen_put(g, g->coordinates[d]);
         dm_gen_variable *v =
             dm_gen_new_fixed(&g->kernel, g->coordinates[d], int32,
                              (dm_gen_span){0, DM_GEN_SIZE_MOST - 1}, DM_GEN_NOTHING);
@@ -100,9 +104,9 @@ static void guard(dm_gen *g)
     for (int i = 0; i < g->kernel.fixed_count; i++) /* thread 0 may be the only one */
         g->kernel.variables[i].stuck |= g->kernel.variables[i].index;
     dm_gen_puts(g, "    if ");
-    dm_gen_puts(g, g->coordinates[0]);
+    dm_gen_put(g, g->coordinates[0]);
     dm_gen_puts(g, " >= ");
-    dm_gen_puts(g, n->name);
+    dm_gen_put(g, n->name);
     dm_gen_puts(g, ":\n        return\n");
 }
 
@@ -111,19 +115,19 @@ static void random_state(dm_gen *g)
     dm_gen_variable *seed = dm_gen_new_scalar(g, int32);
     if (seed == NULL)
         return;
-    static const char *const names[] = {"state", "rng", "rand_state"};
-    const char *name = names[dm_gen_below(g, 3)];
+    static const dm_gen_text names[] = {T("state"), T("rng"), T("rand_state")};
+    const dm_gen_text *name = &names[dm_gen_below(g, 3)];
     g->scalar_count--;
     seed->used = true;
     dm_gen_puts(g, "    ");
-    dm_gen_puts(g, name);
+    dm_gen_put(g, name);
     dm_gen_puts(g, " = wp.rand_init(");
-    dm_gen_puts(g, seed->name);
+    dm_gen_put(g, seed->name);
     dm_gen_puts(g, dm_gen_chance(g, 15) ? " + " : ", ");
-    dm_gen_puts(g, g->coordinates[0]);
+    dm_gen_put(g, g->coordinates[0]);
     for (int d = 1; d < g->kernel.rank; d++) {
         dm_gen_puts(g, d == 1 ? " * 64 + " : " + 4096 * ");
-        dm_gen_puts(g, g->coordinates[d]);
+        dm_gen_put(g, g->coordinates[d]);
     }
     dm_gen_puts(g, ")\n");
     dm_gen_variable *state =
@@ -138,14 +142,14 @@ static void random_state(dm_gen *g)
 static void constants(dm_gen *g)
 {
     int kind = g->scalar;
-    const char *name = dm_gen_fresh(g, DM_GEN_ROLE_CONSTANT);
+    const dm_gen_text *name = dm_gen_fresh(g, DM_GEN_ROLE_CONSTANT);
     bool real = dm_gen_kind_is_float(kind);
     int value = dm_gen_constant(
         g, kind, real ? (float)dm_gen_between(g, 1, 300) / 100 : (float)dm_gen_between(g, 2, 9));
     dm_gen_span span = dm_gen_at(g, value)->span;
     g->out = &g->head;
     dm_gen_puts(g, "\n");
-    dm_gen_puts(g, name);
+    dm_gen_put(g, name);
     dm_gen_puts(g, " = wp.constant(");
     dm_gen_write(g, value);
     dm_gen_puts(g, ")\n");
@@ -158,37 +162,39 @@ static void constants(dm_gen *g)
 
 static void write_annotation(dm_gen *g, const dm_gen_param *p, int style)
 {
-    static const char *const plain[] = {
-        "wp.array(dtype=", "wp.array2d(dtype=", "wp.array3d(dtype=", "wp.array4d(dtype="};
-    static const char *const ends[] = {")", ", ndim=2)", ", ndim=3)", ", ndim=4)"};
-    const char *element =
+    static const dm_gen_text plain[] = {T("wp.array(dtype="), T("wp.array2d(dtype="),
+                                        T("wp.array3d(dtype="), T("wp.array4d(dtype=")};
+    static const dm_gen_text ends[] = {T(")"), T(", ndim=2)"), T(", ndim=3)"), T(", ndim=4)")};
+    const dm_gen_text *element =
         dm_gen_shape(p->type) == DM_GEN_STRUCT ? g->structure.name : dm_gen_type_text(p->type);
     if (p->dimensions == 0) {
-        dm_gen_puts(g, element);
+        dm_gen_put(g, element);
         return;
     }
-    dm_gen_puts(g, plain[style == 0 ? p->dimensions - 1 : 0]);
-    dm_gen_puts(g, element);
-    dm_gen_puts(g, style == 0 ? ")" : ends[p->dimensions - 1]);
+    dm_gen_put(g, &plain[style == 0 ? p->dimensions - 1 : 0]);
+    dm_gen_put(g, element);
+    dm_gen_put(g, &ends[style == 0 ? 0 : p->dimensions - 1]);
 }
 
-static void write_kernel(dm_gen *g, const char *name)
+static void write_kernel(dm_gen *g, const dm_gen_text *name)
 {
+    static const dm_gen_text before[] = {T(""), T(", "), T("\n    ")}; /* a parameter */
     dm_buffer *out = g->out;
     int style = dm_gen_chance(g, 25);
     dm_gen_puts(g, "\n\n@wp.kernel\ndef ");
-    dm_gen_puts(g, name);
+    dm_gen_put(g, name);
     dm_gen_puts(g, "(");
     bool tall = g->param_count > 4;
     for (int k = 0, written = 0; k < 2 * g->param_count; k++) { /* inputs, then outputs */
         const dm_gen_param *p = &g->params[k % g->param_count];
         if (p->output != (k >= g->param_count))
             continue;
-        dm_gen_puts(g, tall ? "\n    " : written++ > 0 ? ", " : "");
-        dm_gen_puts(g, p->name);
+        dm_gen_put(g, &before[tall ? 2 : written++ > 0]);
+        dm_gen_put(g, p->name);
         dm_gen_puts(g, ": ");
         write_annotation(g, p, style);
-        dm_gen_puts(g, tall ? "," : "");
+        if (tall)
+            dm_gen_puts(g, ",");
     }
     dm_gen_puts(g, tall ? "\n):\n" : "):\n");
     dm_buffer_append(out, dm_buffer_text(&g->body), g->body.size);
@@ -250,6 +256,28 @@ static void grow(dm_gen *g)
     dm_gen_outputs(g);
 }
 
+static char *put_decimal(char *to, uint64_t value, int least)
+{
+    char digits[20];
+    int count = 0;
+    do
+        digits[count++] = (char)('0' + value % 10);
+    while ((value /= 10) > 0);
+    for (; count < least; count++)
+        digits[count] = '0';
+    while (count > 0)
+        *to++ = digits[--count];
+    return to;
+}
+
+/* "<seed>-<slot>", the slot with eight digits at least. */
+static void write_id(char id[DM_SYNTH_ID_MAX], uint64_t seed, uint64_t slot)
+{
+    char *to = put_decimal(id, seed, 1);
+    *to++ = '-';
+    *put_decimal(to, slot, 8) = '\0';
+}
+
 dm_status dm_synth_generate(dm_synth_generator *generator, uint64_t seed, uint64_t slot,
                             int attempt, dm_synth_category category, dm_synth_record *record,
                             dm_error *err)
@@ -263,16 +291,16 @@ dm_status dm_synth_generate(dm_synth_generator *generator, uint64_t seed, uint64
     choose_scalar(g);
     g->array_limit = dm_gen_between(g, 1, g->recipe->arrays);
     g->scalar_limit = dm_gen_between(g, 0, g->recipe->scalars);
-    const char *verb = dm_gen_fresh(g, DM_GEN_ROLE_VERB);
-    const char *name = dm_gen_join(g, verb, "_", dm_gen_fresh(g, DM_GEN_ROLE_NOUN));
+    const dm_gen_text *verb = dm_gen_fresh(g, DM_GEN_ROLE_VERB);
+    const dm_gen_text *name = dm_gen_join(g, verb, '_', dm_gen_fresh(g, DM_GEN_ROLE_NOUN));
     grow(g);
     dm_buffer_puts(&record->python_source, "import warp as wp\n");
     dm_buffer_append(&record->python_source, dm_buffer_text(&g->head), g->head.size);
     g->out = &record->python_source;
     write_kernel(g, name);
-    snprintf(record->id, sizeof record->id, "%llu-%08llu", (unsigned long long)seed,
-             (unsigned long long)slot);
-    snprintf(record->kernel_name, sizeof record->kernel_name, "%s", name);
+    write_id(record->id, seed, slot);
+    memcpy(record->kernel_name, name->bytes, name->length);
+    record->kernel_name[name->length] = '\0';
     record->category = (int)category;
     record->attempt = attempt;
     if (g->head.failed || g->body.failed)

@@ -16,7 +16,8 @@ static dm_gen_role array_role(dm_gen_type type, bool output)
                                                : DM_GEN_ROLE_MATRICES;
 }
 
-static int new_param(dm_gen *g, const char *name, dm_gen_type type, int dimensions, bool output)
+static int new_param(dm_gen *g, const dm_gen_text *name, dm_gen_type type, int dimensions,
+                     bool output)
 {
     int at = g->param_count++;
     g->params[at] =
@@ -35,7 +36,7 @@ int dm_gen_new_array(dm_gen *g, dm_gen_type type, int dimensions, bool output)
     return new_param(g, dm_gen_fresh(g, array_role(type, output)), type, dimensions, output);
 }
 
-dm_gen_variable *dm_gen_new_fixed(dm_gen_frame *frame, const char *name, dm_gen_type type,
+dm_gen_variable *dm_gen_new_fixed(dm_gen_frame *frame, const dm_gen_text *name, dm_gen_type type,
                                   dm_gen_span span, dm_gen_masks masks)
 {
     if (frame->fixed_count == DM_GEN_FIXED_MAX)
@@ -51,7 +52,7 @@ dm_gen_variable *dm_gen_new_scalar(dm_gen *g, dm_gen_type type)
     bool real = dm_gen_kind_is_float(dm_gen_kind(type));
     if (g->param_count == DM_GEN_PARAMS_MAX || g->kernel.fixed_count == DM_GEN_FIXED_MAX)
         return NULL;
-    const char *name = dm_gen_fresh(g, real ? DM_GEN_ROLE_SCALAR : DM_GEN_ROLE_COUNT);
+    const dm_gen_text *name = dm_gen_fresh(g, real ? DM_GEN_ROLE_SCALAR : DM_GEN_ROLE_COUNT);
     int param = new_param(g, name, type, 0, false);
     g->scalar_count++;
     dm_gen_span floats = {(float)DM_SYNTH_INPUT_LOW, (float)DM_SYNTH_INPUT_HIGH};
@@ -67,7 +68,7 @@ static dm_gen_variable *index_variable(dm_gen *g)
     dm_gen_frame *frame = g->frame;
     dm_gen_variable *found = NULL;
     int seen = 0;
-    for (int i = frame->count - 1; i >= 0 && seen < 6; i--) {
+    for (int i = dm_gen_last(frame); i >= 0 && seen < 6; i = dm_gen_before(frame, i)) {
         dm_gen_variable *v = &frame->variables[i];
         if (v->index && !v->hidden && dm_gen_below(g, ++seen) == 0)
             found = v;
@@ -77,10 +78,7 @@ static dm_gen_variable *index_variable(dm_gen *g)
 
 static dm_gen_variable *coordinate(dm_gen *g, int dimension)
 {
-    for (int i = 0; i < g->kernel.count; i++)
-        if (g->kernel.variables[i].name == g->coordinates[dimension])
-            return &g->kernel.variables[i];
-    return NULL;
+    return &g->kernel.variables[g->first_coordinate + dimension];
 }
 
 int dm_gen_coordinate(dm_gen *g, int dimension)
@@ -91,6 +89,8 @@ int dm_gen_coordinate(dm_gen *g, int dimension)
 /* The innermost loop's counter, when arrays can be indexed with it. */
 static dm_gen_variable *counter(dm_gen *g)
 {
+    if (g->frame->loop_depth == 0)
+        return NULL;
     for (int i = dm_gen_last(g->frame); i >= 0; i = dm_gen_before(g->frame, i)) {
         dm_gen_variable *v = &g->frame->variables[i];
         if (v->index && v->fixed && !v->hidden && v->name != g->coordinates[0] &&
@@ -220,7 +220,7 @@ int dm_gen_input(dm_gen *g, int param)
         return dm_gen_element_of(g, param);
     dm_gen_variable *found = NULL;
     int seen = 0;
-    for (int i = 0; i < g->kernel.count; i++) {
+    for (int i = 0; i < g->kernel.count; i = dm_gen_after(&g->kernel, i)) {
         dm_gen_variable *v = &g->kernel.variables[i];
         bool readable = v->masks.depends == 1u << param && !v->hidden && !v->state &&
                         dm_gen_shape(v->type) != DM_GEN_STRUCT;
@@ -232,11 +232,12 @@ int dm_gen_input(dm_gen *g, int param)
 
 void dm_gen_write_slot(dm_gen *g, int param)
 {
-    dm_gen_puts(g, g->params[param].name);
+    dm_gen_put(g, g->params[param].name);
     dm_gen_puts(g, "[");
     for (int d = 0; d < g->params[param].dimensions; d++) {
-        dm_gen_puts(g, d > 0 ? ", " : "");
-        dm_gen_puts(g, g->coordinates[d]);
+        if (d > 0)
+            dm_gen_puts(g, ", ");
+        dm_gen_put(g, g->coordinates[d]);
     }
     dm_gen_puts(g, "]");
 }

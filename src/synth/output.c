@@ -58,8 +58,12 @@ enum { ATOMIC_ADD, ATOMIC_SUB, ATOMIC_PLUS, ATOMIC_MINUS, ATOMIC_MAX, ATOMIC_MIN
 
 static void atomic(dm_gen *g, dm_gen_type type, int size, bool all)
 {
-    static const char *const calls[] = {"wp.atomic_add(", "wp.atomic_sub(", "", "",
-                                        "wp.atomic_max(", "wp.atomic_min("};
+    static const dm_gen_text calls[] = {DM_GEN_TEXT("wp.atomic_add("),
+                                        DM_GEN_TEXT("wp.atomic_sub("),
+                                        DM_GEN_TEXT(""),
+                                        DM_GEN_TEXT(""),
+                                        DM_GEN_TEXT("wp.atomic_max("),
+                                        DM_GEN_TEXT("wp.atomic_min(")};
     static const uint8_t weights[ATOMIC_KINDS] = {50, 8, 16, 5, 12, 9};
     int kind = dm_gen_pick(g, weights, ATOMIC_KINDS);
     bool is_unsigned = dm_gen_kind(type) == DM_GEN_U32 || dm_gen_kind(type) == DM_GEN_U64;
@@ -78,11 +82,12 @@ static void atomic(dm_gen *g, dm_gen_type type, int size, bool all)
         node = extreme(g, node, kind == ATOMIC_MAX);
     bool call = kind != ATOMIC_PLUS && kind != ATOMIC_MINUS;
     dm_gen_indent(g);
-    dm_gen_puts(g, calls[kind]);
-    dm_gen_puts(g, g->params[param].name);
+    dm_gen_put(g, &calls[kind]);
+    dm_gen_put(g, g->params[param].name);
     dm_gen_puts(g, call ? ", " : "[");
     for (int d = 0; d < dimensions; d++) {
-        dm_gen_puts(g, d > 0 ? ", " : "");
+        if (d > 0)
+            dm_gen_puts(g, ", ");
         dm_gen_write(g, indices[d]);
     }
     dm_gen_puts(g, call ? ", " : kind == ATOMIC_PLUS ? "] += " : "] -= ");

@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+#define T DM_GEN_TEXT
+
 static const dm_gen_type int32 = DM_GEN_SCALAR << 4 | DM_GEN_I32;
 
 static bool is_real(dm_gen_type type)
@@ -36,7 +38,7 @@ static bool is_full(const dm_gen *g)
     return g->frame->count > DM_GEN_VARIABLES_MAX - 12;
 }
 
-dm_gen_variable *dm_gen_new_variable(dm_gen *g, const char *name, dm_gen_type type,
+dm_gen_variable *dm_gen_new_variable(dm_gen *g, const dm_gen_text *name, dm_gen_type type,
                                      dm_gen_span span, dm_gen_masks masks)
 {
     dm_gen_variable *v = &g->frame->variables[g->frame->count++];
@@ -46,14 +48,19 @@ dm_gen_variable *dm_gen_new_variable(dm_gen *g, const char *name, dm_gen_type ty
 
 /* ---- Lines ---- */
 
-static void begin(dm_gen *g, const char *name, const char *operator)
+/* Operators of assignments, and words that lines begin with. */
+static const dm_gen_text becomes = T(" = "), plus = T(" += "), minus = T(" -= "), times = T(" *= ");
+static const dm_gen_text word_if = T("if "), word_elif = T("elif "), word_for = T("for "),
+                         word_continue = T("continue\n"), word_break = T("break\n");
+
+static void begin(dm_gen *g, const dm_gen_text *first, const dm_gen_text *second)
 {
     dm_gen_indent(g);
-    dm_gen_puts(g, name);
-    dm_gen_puts(g, operator);
+    dm_gen_put(g, first);
+    dm_gen_put(g, second);
 }
 
-static void line(dm_gen *g, const char *name, const char *operator, int node)
+static void line(dm_gen *g, const dm_gen_text *name, const dm_gen_text *operator, int node)
 {
     begin(g, name, operator);
     dm_gen_write(g, node);
@@ -70,10 +77,10 @@ void dm_gen_take(dm_gen_variable *v, const dm_gen_node *n)
     v->gain = n->gain;
 }
 
-dm_gen_variable *dm_gen_assign(dm_gen *g, const char *name, int node)
+dm_gen_variable *dm_gen_assign(dm_gen *g, const dm_gen_text *name, int node)
 {
     const dm_gen_node *n = dm_gen_at(g, node);
-    line(g, name, " = ", node);
+    line(g, name, &becomes, node);
     dm_gen_variable *v = dm_gen_new_variable(g, name, n->type, n->span, n->masks);
     dm_gen_take(v, n);
     dm_gen_next(g);
@@ -140,7 +147,7 @@ static void assign(dm_gen *g, int size)
     dm_gen_type type = dm_gen_some_type(g);
     if (is_real(type) && g->frame->kernel && dm_gen_chance(g, g->recipe->integer))
         type = int32;
-    const char *name = dm_gen_fresh(g, dm_gen_local_role(type));
+    const dm_gen_text *name = dm_gen_fresh(g, dm_gen_local_role(type));
     int node = dm_gen_value(g, type, size);
     if (dm_gen_at(g, node)->op == DM_GEN_OP_CONSTANT || dm_gen_at(g, node)->op == DM_GEN_OP_NAME)
         node = dm_gen_join_values(g, node, dm_gen_leaf(g, type));
@@ -185,7 +192,7 @@ static bool augment(dm_gen *g, int size)
         node = dm_gen_leaf(g, v->type);
         n = dm_gen_at(g, node);
     }
-    static const char *const signs[] = {" += ", " -= ", " *= "};
+    static const dm_gen_text *const signs[] = {&plus, &minus, &times};
     static const dm_gen_op ops[] = {DM_GEN_OP_ADD, DM_GEN_OP_SUB, DM_GEN_OP_MUL};
     if (way == 2 && (dm_gen_shape(v->type) != DM_GEN_SCALAR || n->stuck))
         way = 0;
@@ -202,7 +209,7 @@ static bool augment(dm_gen *g, int size)
 
 static bool component(dm_gen *g, int size)
 {
-    static const char *const places[] = {"[0]", "[1]", "[2]", "[3]"};
+    static const dm_gen_text places[] = {T("[0]"), T("[1]"), T("[2]"), T("[3]")};
     dm_gen_variable *v = changeable(g, true);
     if (v == NULL)
         return false;
@@ -210,9 +217,9 @@ static bool component(dm_gen *g, int size)
     const dm_gen_node *n = dm_gen_at(g, node);
     bool add = dm_gen_chance(g, 40);
     dm_gen_indent(g);
-    dm_gen_puts(g, v->name);
-    dm_gen_puts(g, places[dm_gen_below(g, dm_gen_rows(v->type))]);
-    dm_gen_puts(g, add ? " += " : " = ");
+    dm_gen_put(g, v->name);
+    dm_gen_put(g, &places[dm_gen_below(g, dm_gen_rows(v->type))]);
+    dm_gen_put(g, add ? &plus : &becomes);
     dm_gen_write(g, node);
     dm_gen_puts(g, "\n");
     dm_gen_span sum = {v->span.low + n->span.low, v->span.high + n->span.high};
@@ -243,7 +250,7 @@ static outcome arm(dm_gen *g, dm_gen_variable *v, int size)
     int node = last_value(g, v->type, size);
     if (add)
         node = dm_gen_fit(g, node, g->cap / 4);
-    line(g, v->name, add ? " += " : " = ", node);
+    line(g, v->name, add ? &plus : &becomes, node);
     if (add)
         node = dm_gen_binary(g, DM_GEN_OP_ADD, v->type, dm_gen_name(g, v), node);
     const dm_gen_node *n = dm_gen_at(g, node);
@@ -254,12 +261,12 @@ static outcome arm(dm_gen *g, dm_gen_variable *v, int size)
     return o;
 }
 
-static bool head(dm_gen *g, const char *word, int size)
+static bool head(dm_gen *g, const dm_gen_text *word, int size)
 {
     bool certain;
     int node = dm_gen_condition(g, size, &certain);
     dm_gen_indent(g);
-    dm_gen_puts(g, word);
+    dm_gen_put(g, word);
     dm_gen_write(g, node);
     dm_gen_puts(g, ":\n");
     dm_gen_next(g);
@@ -269,7 +276,7 @@ static bool head(dm_gen *g, const char *word, int size)
 static void branch(dm_gen *g, int size)
 {
     dm_gen_type type = dm_gen_some_type(g);
-    const char *name = dm_gen_fresh(g, dm_gen_local_role(type));
+    const dm_gen_text *name = dm_gen_fresh(g, dm_gen_local_role(type));
     int first = dm_gen_value(g, type, size > 3 ? size / 2 : 2);
     if (dm_gen_at(g, first)->op == DM_GEN_OP_CONSTANT)
         first = dm_gen_leaf(g, type);
@@ -279,7 +286,7 @@ static void branch(dm_gen *g, int size)
     bool certain = false;
     for (int i = 0; i < arms; i++) {
         v->hidden = true; /* in a condition, too: it would be another value in the elif */
-        certain = head(g, i == 0 ? "if " : "elif ", small) && arms == 1;
+        certain = head(g, i == 0 ? &word_if : &word_elif, small) && arms == 1;
         v->hidden = false;
         ends[count++] = arm(g, v, small);
     }
@@ -308,10 +315,11 @@ static void branch(dm_gen *g, int size)
 
 /* ---- Loops ---- */
 
-static const char *counter_name(dm_gen *g)
+static const dm_gen_text *counter_name(dm_gen *g)
 {
-    static const char *const names[] = {"k", "m", "p", "q", "s", "t", "u", "w"};
-    return names[g->frame->loop_depth < 7 ? g->frame->loop_depth : 7];
+    static const dm_gen_text names[] = {T("k"), T("m"), T("p"), T("q"),
+                                        T("s"), T("t"), T("u"), T("w")};
+    return &names[g->frame->loop_depth < 7 ? g->frame->loop_depth : 7];
 }
 
 /* `range(...)`: the counter's range, and how often at most. */
@@ -383,24 +391,25 @@ static void carry_on(dm_gen *g, dm_gen_variable *v, int carry, int rounds, int s
         self = dm_gen_binary(
             g, DM_GEN_OP_MUL, v->type, dm_gen_name(g, v),
             dm_gen_constant(g, dm_gen_kind(v->type), (float)dm_gen_between(g, 2, 7) / 10));
-        line(g, v->name, " = ", dm_gen_binary(g, DM_GEN_OP_ADD, v->type, self, node));
+        line(g, v->name, &becomes, dm_gen_binary(g, DM_GEN_OP_ADD, v->type, self, node));
         n = 4; /* a geometric series */
         break;
     case CARRY_BEST:
         node = dm_gen_fit(g, node, g->cap / 4);
-        line(g, v->name, " = ", dm_gen_binary(g, DM_GEN_OP_MAX, v->type, dm_gen_name(g, v), node));
+        line(g, v->name, &becomes,
+             dm_gen_binary(g, DM_GEN_OP_MAX, v->type, dm_gen_name(g, v), node));
         n = 1;
         break;
     case CARRY_PRODUCT: {
         int one = dm_gen_constant(g, dm_gen_kind(v->type), 1);
         node = dm_gen_fit(g, node, rounds > 8 ? 0.08f : 0.5f);
-        line(g, v->name, " *= ", dm_gen_binary(g, DM_GEN_OP_ADD, v->type, one, node));
+        line(g, v->name, &times, dm_gen_binary(g, DM_GEN_OP_ADD, v->type, one, node));
         break;
     }
     default:
         if (is_real(v->type))
             node = dm_gen_fit(g, node, g->cap / (n * 2));
-        line(g, v->name, dm_gen_chance(g, 75) ? " += " : " -= ", node);
+        line(g, v->name, dm_gen_chance(g, 75) ? &plus : &minus, node);
     }
     const dm_gen_node *made = dm_gen_at(g, node);
     float most =
@@ -422,12 +431,12 @@ static void carry_on(dm_gen *g, dm_gen_variable *v, int carry, int rounds, int s
 }
 
 /* `continue` and `break`. Whether the loop's work is surely done for some round. */
-static bool leave_early(dm_gen *g, const char *word, int size)
+static bool leave_early(dm_gen *g, const dm_gen_text *word, int size)
 {
-    bool certain = head(g, "if ", size);
+    bool certain = head(g, &word_if, size);
     g->frame->block_depth++;
     dm_gen_indent(g);
-    dm_gen_puts(g, word);
+    dm_gen_put(g, word);
     g->frame->block_depth--;
     return certain;
 }
@@ -442,12 +451,12 @@ static void loop(dm_gen *g, int size)
         carry = CARRY_SUM;
     if (!is_real(type))
         carry = CARRY_SUM;
-    const char *name = dm_gen_fresh(g, DM_GEN_ROLE_TOTAL), *counter = counter_name(g);
+    const dm_gen_text *name = dm_gen_fresh(g, DM_GEN_ROLE_TOTAL), *counter = counter_name(g);
     dm_gen_variable *v = dm_gen_assign(g, name, start_value(g, type, carry));
     int rounds;
     v->hidden = true;
     v->stuck = v->uneven = false;
-    begin(g, "for ", counter);
+    begin(g, &word_for, counter);
     dm_gen_puts(g, " in range(");
     dm_gen_span counts = range(g, &rounds, &index);
     dm_gen_puts(g, "):\n");
@@ -459,12 +468,12 @@ static void loop(dm_gen *g, int size)
     k->index = index;
     g->frame->block_first = g->frame->count;
     if (exits && dm_gen_chance(g, 35))
-        sure = leave_early(g, "continue\n", 2);
+        sure = leave_early(g, &word_continue, 2);
     fill_block(g, size);
     carry_on(g, v, carry, rounds, size, sure);
     if (exits && dm_gen_chance(g, 35)) {
         v->hidden = false;
-        leave_early(g, "break\n", 2);
+        leave_early(g, &word_break, 2);
     }
     g->frame->loop_depth--;
     close_block(g, b);
@@ -476,8 +485,8 @@ static void loop(dm_gen *g, int size)
 static void while_loop(dm_gen *g, int size)
 {
     dm_gen_type type = dm_gen_type_of(DM_GEN_SCALAR, g->scalar);
-    const char *name = dm_gen_fresh(g, DM_GEN_ROLE_LOCAL);
-    const char *steps = dm_gen_fresh(g, DM_GEN_ROLE_LOCAL_INTEGER);
+    const dm_gen_text *name = dm_gen_fresh(g, DM_GEN_ROLE_LOCAL);
+    const dm_gen_text *steps = dm_gen_fresh(g, DM_GEN_ROLE_LOCAL_INTEGER);
     int first = dm_gen_value(g, type, size);
     if (dm_gen_at(g, first)->op == DM_GEN_OP_CONSTANT)
         first = dm_gen_leaf(g, type);
@@ -491,7 +500,8 @@ static void while_loop(dm_gen *g, int size)
     int above = dm_gen_binary(g, DM_GEN_OP_GREATER, flag, dm_gen_name(g, v), limit);
     int left = dm_gen_binary(g, DM_GEN_OP_LESS, flag, dm_gen_name(g, n),
                              dm_gen_constant(g, DM_GEN_I32, (float)dm_gen_between(g, 3, 9)));
-    begin(g, "while ", "");
+    dm_gen_indent(g);
+    dm_gen_puts(g, "while ");
     dm_gen_write(g, dm_gen_binary(g, DM_GEN_OP_AND, flag, above, left));
     dm_gen_puts(g, ":\n");
     dm_gen_next(g);
@@ -506,12 +516,14 @@ static void while_loop(dm_gen *g, int size)
         int add = dm_gen_fit(g, last_value(g, type, size / 2), 1);
         v->hidden = false;
         int less = dm_gen_binary(g, DM_GEN_OP_MUL, type, dm_gen_name(g, v), by);
-        line(g, v->name, " = ", dm_gen_binary(g, DM_GEN_OP_ADD, type, less, add));
+        line(g, v->name, &becomes, dm_gen_binary(g, DM_GEN_OP_ADD, type, less, add));
     } else {
-        line(g, v->name, " *= ", by);
+        line(g, v->name, &times, by);
     }
     v->hidden = false;
-    begin(g, steps, " += 1\n");
+    dm_gen_indent(g);
+    dm_gen_put(g, steps);
+    dm_gen_puts(g, " += 1\n");
     dm_gen_next(g);
     g->frame->loop_depth--;
     close_block(g, b);
@@ -528,18 +540,18 @@ static void while_loop(dm_gen *g, int size)
 bool dm_gen_draw(dm_gen *g)
 {
     static const struct {
-        const char *text;
+        dm_gen_text text;
         uint8_t shape;
         float low, high;
     } draws[] = {
-        {"wp.randf(", DM_GEN_SCALAR, 0, 1},
-        {"wp.randf(", DM_GEN_SCALAR, 0, 1},
-        {"wp.randn(", DM_GEN_SCALAR, -6, 6},
-        {"wp.sample_unit_disk(", DM_GEN_VEC2, -1, 1},
-        {"wp.sample_unit_square(", DM_GEN_VEC2, -1, 1},
-        {"wp.sample_unit_sphere(", DM_GEN_VEC3, -1, 1},
-        {"wp.sample_unit_cube(", DM_GEN_VEC3, -1, 1},
-        {"wp.sample_unit_sphere_surface(", DM_GEN_VEC3, -1, 1},
+        {T("wp.randf("), DM_GEN_SCALAR, 0, 1},
+        {T("wp.randf("), DM_GEN_SCALAR, 0, 1},
+        {T("wp.randn("), DM_GEN_SCALAR, -6, 6},
+        {T("wp.sample_unit_disk("), DM_GEN_VEC2, -1, 1},
+        {T("wp.sample_unit_square("), DM_GEN_VEC2, -1, 1},
+        {T("wp.sample_unit_sphere("), DM_GEN_VEC3, -1, 1},
+        {T("wp.sample_unit_cube("), DM_GEN_VEC3, -1, 1},
+        {T("wp.sample_unit_sphere_surface("), DM_GEN_VEC3, -1, 1},
     };
     dm_gen_variable *state = NULL;
     for (int i = 0; i < g->frame->count; i++)
@@ -549,11 +561,11 @@ bool dm_gen_draw(dm_gen *g)
         return false;
     int which = dm_gen_below(g, 8);
     dm_gen_type type = dm_gen_type_of(draws[which].shape, DM_GEN_F32);
-    const char *name = dm_gen_fresh(g, dm_gen_local_role(type));
+    const dm_gen_text *name = dm_gen_fresh(g, dm_gen_local_role(type));
     dm_gen_span span = {draws[which].low, draws[which].high};
-    begin(g, name, " = ");
-    dm_gen_puts(g, draws[which].text);
-    dm_gen_puts(g, state->name);
+    begin(g, name, &becomes);
+    dm_gen_put(g, &draws[which].text);
+    dm_gen_put(g, state->name);
     if (which == 1) {
         int low = dm_gen_constant(g, DM_GEN_F32, (float)-dm_gen_between(g, 1, 20) / 10);
         int high = dm_gen_constant(g, DM_GEN_F32, (float)dm_gen_between(g, 1, 20) / 10);

@@ -3,6 +3,8 @@
 #ifndef DM_SYNTH_TYPE_H
 #define DM_SYNTH_TYPE_H
 
+#include "synth/text.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -79,6 +81,6 @@ static inline int dm_gen_shape_of_rows(int first, int rows)
 }
 
 /* As the dialect writes it: "float", "wp.float64", "wp.vec3d". Not for structs. */
-const char *dm_gen_type_text(dm_gen_type type);
+const dm_gen_text *dm_gen_type_text(dm_gen_type type);
 
 #endif

@@ -3,131 +3,141 @@
  * that two names of a kernel are equal only if they are the same word. */
 #include "synth/gen.h"
 
-static const char *const floats[] = {
-    "density",   "pressure",   "temperature", "energy",     "mass",      "charge",    "height",
-    "intensity", "weights",    "values",      "samples",    "signal",    "heat",      "stiffness",
-    "damping",   "radii",      "distances",   "speeds",     "angles",    "potential", "moisture",
-    "levels",    "loads",      "costs",       "scores",     "errors",    "residuals", "rates",
-    "depths",    "widths",     "areas",       "volumes",    "phases",    "gains",     "losses",
-    "rewards",   "brightness", "strain",      "viscosity",  "elevation", "salinity",  "porosity",
-    "amplitude", "voltage",    "current",     "resistance", "flux",      "entropy",   NULL};
-static const char *const vectors[] = {
-    "positions",     "velocities",    "forces",   "normals", "directions", "points",
-    "vertices",      "gradients",     "momenta",  "colors",  "offsets",    "tangents",
-    "rays",          "origins",       "impulses", "targets", "anchors",    "corners",
-    "displacements", "accelerations", "centers",  "axes",    "winds",      "currents",
-    "spins",         "field",         NULL};
-static const char *const matrices[] = {
-    "rotations", "frames",      "inertia",      "stresses", "transforms",  "tensors", "jacobians",
-    "metrics",   "covariance",  "bases",        "hessians", "deformation", "shears",  "couplings",
-    "operators", "projections", "orientations", "poses",    "curvatures",  NULL};
-static const char *const integers[] = {"labels",  "states",  "ids",    "flags", "ages", "groups",
-                                       "tickets", "codes",   "counts", "ranks", "keys", "votes",
-                                       "colours", "buckets", "marks",  "tags",  NULL};
-static const char *const indices[] = {"indices", "neighbors", "parents", "links",   "order",
-                                      "mapping", "cells",     "owners",  "sources", "slots",
-                                      "lookup",  "edges",     NULL};
-static const char *const scalars[] = {
-    "dt",      "scale",  "alpha",    "beta",      "gamma",     "mu",        "sigma",
-    "epsilon", "rate",   "factor",   "strength",  "threshold", "bias",      "radius",
-    "decay",   "omega",  "friction", "tension",   "spacing",   "softening", "kappa",
-    "tau",     "margin", "cutoff",   "step_size", "blend",     "falloff",   "drag",
-    "eta",     "lam",    "theta",    "amount",    NULL};
-static const char *const counts[] = {"n",      "limit",  "count_max", "seed", "width",
-                                     "steps",  "stride", "num_items", "size", "period",
-                                     "offset", "salt",   "key",       NULL};
-static const char *const outputs[] = {
-    "out",          "result",     "output",     "dest",     "accumulated", "updated",    "response",
-    "total_energy", "new_values", "filtered",   "combined", "estimate",    "next_state", "blended",
-    "smoothed",     "projected",  "integrated", "measured", "histogram",   "sums",       "features",
-    "predicted",    "corrected",  "balance",    "solution", NULL};
-static const char *const locals[] = {"value",
-                                     "a",
-                                     "b",
-                                     "delta",
-                                     "diff",
-                                     "ratio",
-                                     "term",
-                                     "weight",
-                                     "mix",
-                                     "base",
-                                     "shift",
-                                     "product",
-                                     "current_value",
-                                     "scaled",
-                                     "inner",
-                                     "outer",
-                                     "bend",
-                                     "local",
-                                     "coef",
-                                     "norm",
-                                     "inverse_mass",
-                                     "slope",
-                                     "level",
-                                     "spread",
-                                     "excess",
-                                     "gap",
-                                     "phase",
-                                     "pull",
-                                     "push",
-                                     "share",
-                                     "trend",
-                                     "peak",
-                                     "e",
-                                     "f",
-                                     "r",
-                                     "d",
-                                     NULL};
-static const char *const local_vectors[] = {
-    "v",          "direction", "force", "velocity", "position", "normal", "axis",
-    "offset_vec", "edge",      "ray",   "pos",      "vel",      "dir",    "push_dir",
-    "point",      "impulse",   "drift", "flow",     NULL};
-static const char *const local_matrices[] = {"mat",    "rotation", "frame",     "stress", "basis",
-                                             "tensor", "jacobian", "transform", "metric", "shear",
-                                             "pose",   "spin",     "coupling",  NULL};
-static const char *const local_integers[] = {"index",  "count",      "bucket", "code",  "parity",
-                                             "cell",   "rank",       "mask",   "label", "iteration",
-                                             "ticket", "hash_value", "place",  "lane",  NULL};
-static const char *const totals[] = {"total",     "acc",          "running",  "accum",  "best",
-                                     "sum_value", "mean",         "partial",  "moment", "integral",
-                                     "tally",     "response_sum", "weighted", "series", NULL};
-static const char *const functions[] = {
-    "kernel_weight", "attenuate",    "squash",     "smooth_min",  "compute_term",
-    "falloff_at",    "spring_force", "activation", "remap",       "potential_at",
-    "evaluate",      "mix_values",   "soft_limit", "apply_drag",  "curve",
-    "distance_to",   "contribution", "penalty",    "interpolate", "shape_function",
-    "energy_of",     "sample_at",    "rotate_by",  "transfer",    NULL};
-static const char *const structs[] = {"Particle", "Body",       "Params", "Material", "Cell",
-                                      "Spring",   "Config",     "Sample", "Contact",  "Joint",
-                                      "State",    "Fluid",      "Agent",  "Light",    "Segment",
-                                      "Voxel",    "Constraint", "Neuron", NULL};
-static const char *const fields[] = {
-    "inv_mass",   "rest_length", "young",        "poisson", "age_value", "ka",         "kd",
-    "friction_k", "temp",        "pos_now",      "pos_old", "vel_now",   "size_value", "albedo",
-    "roughness",  "torque",      "heading",      "fuel",    "gain",      "bias_term",  "extent",
-    "weight_in",  "limit_value", "target_value", NULL};
-static const char *const arguments[] = {
-    "arg",    "lhs",        "rhs",         "amount_in", "val",         "item",
-    "dist",   "from_value", "to_value",    "coeff",     "input_value", "first",
-    "second", "third",      "power_level", "query",     NULL};
-static const char *const constants[] = {"GRAVITY", "STIFFNESS", "DAMPING", "SCALE",  "BIAS",
-                                        "LIMIT",   "RATE",      "OMEGA",   "WEIGHT", "FACTOR",
-                                        "SHIFT",   "DECAY",     NULL};
-static const char *const verbs[] = {
-    "compute",       "update",   "apply",    "integrate",     "accumulate", "evaluate_all",
-    "advance",       "scatter",  "gather",   "transform_all", "project",    "blend_all",
-    "diffuse",       "relax",    "sample",   "estimate_all",  "resolve",    "filter_all",
-    "propagate",     "combine",  "assemble", "correct",       "predict",    "reduce_all",
-    "normalize_all", "simulate", NULL};
-static const char *const nouns[] = {
-    "particles", "cloth",    "fields",   "grid",   "mesh_data",    "bodies",
-    "layers",    "signals",  "springs",  "fluid",  "rods",         "agents",
-    "contacts",  "pixels",   "waves",    "nodes",  "features_map", "energies",
-    "orbits",    "tracks",   "surfaces", "voxels", "cells_state",  "beams",
-    "bonds",     "clusters", "streams",  "tissue", "terrain",      "plasma",
-    NULL};
+#define T DM_GEN_TEXT
+static const dm_gen_text floats[] = {
+    T("density"),    T("pressure"),   T("temperature"), T("energy"),    T("mass"),
+    T("charge"),     T("height"),     T("intensity"),   T("weights"),   T("values"),
+    T("samples"),    T("signal"),     T("heat"),        T("stiffness"), T("damping"),
+    T("radii"),      T("distances"),  T("speeds"),      T("angles"),    T("potential"),
+    T("moisture"),   T("levels"),     T("loads"),       T("costs"),     T("scores"),
+    T("errors"),     T("residuals"),  T("rates"),       T("depths"),    T("widths"),
+    T("areas"),      T("volumes"),    T("phases"),      T("gains"),     T("losses"),
+    T("rewards"),    T("brightness"), T("strain"),      T("viscosity"), T("elevation"),
+    T("salinity"),   T("porosity"),   T("amplitude"),   T("voltage"),   T("current"),
+    T("resistance"), T("flux"),       T("entropy")};
+static const dm_gen_text vectors[] = {
+    T("positions"), T("velocities"), T("forces"),    T("normals"),       T("directions"),
+    T("points"),    T("vertices"),   T("gradients"), T("momenta"),       T("colors"),
+    T("offsets"),   T("tangents"),   T("rays"),      T("origins"),       T("impulses"),
+    T("targets"),   T("anchors"),    T("corners"),   T("displacements"), T("accelerations"),
+    T("centers"),   T("axes"),       T("winds"),     T("currents"),      T("spins"),
+    T("field")};
+static const dm_gen_text matrices[] = {
+    T("rotations"),   T("frames"),       T("inertia"), T("stresses"),   T("transforms"),
+    T("tensors"),     T("jacobians"),    T("metrics"), T("covariance"), T("bases"),
+    T("hessians"),    T("deformation"),  T("shears"),  T("couplings"),  T("operators"),
+    T("projections"), T("orientations"), T("poses"),   T("curvatures")};
+static const dm_gen_text integers[] = {T("labels"),  T("states"),  T("ids"),     T("flags"),
+                                       T("ages"),    T("groups"),  T("tickets"), T("codes"),
+                                       T("counts"),  T("ranks"),   T("keys"),    T("votes"),
+                                       T("colours"), T("buckets"), T("marks"),   T("tags")};
+static const dm_gen_text indices[] = {T("indices"), T("neighbors"), T("parents"), T("links"),
+                                      T("order"),   T("mapping"),   T("cells"),   T("owners"),
+                                      T("sources"), T("slots"),     T("lookup"),  T("edges")};
+static const dm_gen_text scalars[] = {
+    T("dt"),        T("scale"),     T("alpha"),   T("beta"),   T("gamma"),    T("mu"),
+    T("sigma"),     T("epsilon"),   T("rate"),    T("factor"), T("strength"), T("threshold"),
+    T("bias"),      T("radius"),    T("decay"),   T("omega"),  T("friction"), T("tension"),
+    T("spacing"),   T("softening"), T("kappa"),   T("tau"),    T("margin"),   T("cutoff"),
+    T("step_size"), T("blend"),     T("falloff"), T("drag"),   T("eta"),      T("lam"),
+    T("theta"),     T("amount")};
+static const dm_gen_text counts[] = {
+    T("n"),         T("limit"), T("count_max"), T("seed"),   T("width"), T("steps"), T("stride"),
+    T("num_items"), T("size"),  T("period"),    T("offset"), T("salt"),  T("key")};
+static const dm_gen_text outputs[] = {
+    T("out"),       T("result"),     T("output"),       T("dest"),       T("accumulated"),
+    T("updated"),   T("response"),   T("total_energy"), T("new_values"), T("filtered"),
+    T("combined"),  T("estimate"),   T("next_state"),   T("blended"),    T("smoothed"),
+    T("projected"), T("integrated"), T("measured"),     T("histogram"),  T("sums"),
+    T("features"),  T("predicted"),  T("corrected"),    T("balance"),    T("solution")};
+static const dm_gen_text locals[] = {T("value"),
+                                     T("a"),
+                                     T("b"),
+                                     T("delta"),
+                                     T("diff"),
+                                     T("ratio"),
+                                     T("term"),
+                                     T("weight"),
+                                     T("mix"),
+                                     T("base"),
+                                     T("shift"),
+                                     T("product"),
+                                     T("current_value"),
+                                     T("scaled"),
+                                     T("inner"),
+                                     T("outer"),
+                                     T("bend"),
+                                     T("local"),
+                                     T("coef"),
+                                     T("norm"),
+                                     T("inverse_mass"),
+                                     T("slope"),
+                                     T("level"),
+                                     T("spread"),
+                                     T("excess"),
+                                     T("gap"),
+                                     T("phase"),
+                                     T("pull"),
+                                     T("push"),
+                                     T("share"),
+                                     T("trend"),
+                                     T("peak"),
+                                     T("e"),
+                                     T("f"),
+                                     T("r"),
+                                     T("d")};
+static const dm_gen_text local_vectors[] = {
+    T("v"),    T("direction"),  T("force"), T("velocity"), T("position"), T("normal"),
+    T("axis"), T("offset_vec"), T("edge"),  T("ray"),      T("pos"),      T("vel"),
+    T("dir"),  T("push_dir"),   T("point"), T("impulse"),  T("drift"),    T("flow")};
+static const dm_gen_text local_matrices[] = {
+    T("mat"),       T("rotation"), T("frame"), T("stress"), T("basis"), T("tensor"),  T("jacobian"),
+    T("transform"), T("metric"),   T("shear"), T("pose"),   T("spin"),  T("coupling")};
+static const dm_gen_text local_integers[] = {
+    T("index"), T("count"), T("bucket"),    T("code"),   T("parity"),     T("cell"),  T("rank"),
+    T("mask"),  T("label"), T("iteration"), T("ticket"), T("hash_value"), T("place"), T("lane")};
+static const dm_gen_text totals[] = {T("total"),    T("acc"),       T("running"), T("accum"),
+                                     T("best"),     T("sum_value"), T("mean"),    T("partial"),
+                                     T("moment"),   T("integral"),  T("tally"),   T("response_sum"),
+                                     T("weighted"), T("series")};
+static const dm_gen_text functions[] = {
+    T("kernel_weight"), T("attenuate"),    T("squash"),     T("smooth_min"),  T("compute_term"),
+    T("falloff_at"),    T("spring_force"), T("activation"), T("remap"),       T("potential_at"),
+    T("evaluate"),      T("mix_values"),   T("soft_limit"), T("apply_drag"),  T("curve"),
+    T("distance_to"),   T("contribution"), T("penalty"),    T("interpolate"), T("shape_function"),
+    T("energy_of"),     T("sample_at"),    T("rotate_by"),  T("transfer")};
+static const dm_gen_text structs[] = {
+    T("Particle"), T("Body"),   T("Params"),  T("Material"), T("Cell"),       T("Spring"),
+    T("Config"),   T("Sample"), T("Contact"), T("Joint"),    T("State"),      T("Fluid"),
+    T("Agent"),    T("Light"),  T("Segment"), T("Voxel"),    T("Constraint"), T("Neuron")};
+static const dm_gen_text fields[] = {
+    T("inv_mass"), T("rest_length"), T("young"),       T("poisson"),     T("age_value"),
+    T("ka"),       T("kd"),          T("friction_k"),  T("temp"),        T("pos_now"),
+    T("pos_old"),  T("vel_now"),     T("size_value"),  T("albedo"),      T("roughness"),
+    T("torque"),   T("heading"),     T("fuel"),        T("gain"),        T("bias_term"),
+    T("extent"),   T("weight_in"),   T("limit_value"), T("target_value")};
+static const dm_gen_text arguments[] = {
+    T("arg"),    T("lhs"),        T("rhs"),         T("amount_in"), T("val"),         T("item"),
+    T("dist"),   T("from_value"), T("to_value"),    T("coeff"),     T("input_value"), T("first"),
+    T("second"), T("third"),      T("power_level"), T("query")};
+static const dm_gen_text constants[] = {T("GRAVITY"), T("STIFFNESS"), T("DAMPING"), T("SCALE"),
+                                        T("BIAS"),    T("LIMIT"),     T("RATE"),    T("OMEGA"),
+                                        T("WEIGHT"),  T("FACTOR"),    T("SHIFT"),   T("DECAY")};
+static const dm_gen_text verbs[] = {
+    T("compute"),      T("update"),    T("apply"),      T("integrate"),  T("accumulate"),
+    T("evaluate_all"), T("advance"),   T("scatter"),    T("gather"),     T("transform_all"),
+    T("project"),      T("blend_all"), T("diffuse"),    T("relax"),      T("sample"),
+    T("estimate_all"), T("resolve"),   T("filter_all"), T("propagate"),  T("combine"),
+    T("assemble"),     T("correct"),   T("predict"),    T("reduce_all"), T("normalize_all"),
+    T("simulate")};
+static const dm_gen_text nouns[] = {
+    T("particles"), T("cloth"),    T("fields"),   T("grid"),   T("mesh_data"),    T("bodies"),
+    T("layers"),    T("signals"),  T("springs"),  T("fluid"),  T("rods"),         T("agents"),
+    T("contacts"),  T("pixels"),   T("waves"),    T("nodes"),  T("features_map"), T("energies"),
+    T("orbits"),    T("tracks"),   T("surfaces"), T("voxels"), T("cells_state"),  T("beams"),
+    T("bonds"),     T("clusters"), T("streams"),  T("tissue"), T("terrain"),      T("plasma")};
 
-#define COUNT(words) ((int)(sizeof words / sizeof words[0]) - 1)
+#define COUNT(words) (int)(sizeof words / sizeof words[0])
 #define ROLE(role, words) [DM_GEN_ROLE_##role] = words
 #define SIZE(role, words) [DM_GEN_ROLE_##role] = COUNT(words)
 #define ROLES(X)                                                                                   \
@@ -138,5 +148,5 @@ static const char *const nouns[] = {
         X(STRUCT, structs), X(FIELD, fields), X(ARGUMENT, arguments), X(CONSTANT, constants),      \
         X(VERB, verbs), X(NOUN, nouns)
 
-const char *const *const dm_gen_vocabulary[DM_GEN_ROLE_KINDS] = {ROLES(ROLE)};
+const dm_gen_text *const dm_gen_vocabulary[DM_GEN_ROLE_KINDS] = {ROLES(ROLE)};
 const int dm_gen_vocabulary_count[DM_GEN_ROLE_KINDS] = {ROLES(SIZE)};

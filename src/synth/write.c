@@ -7,12 +7,12 @@
 enum { INFIX, PREFIX, CALL, OTHER };
 
 typedef struct row {
-    const char *text;
-    uint8_t form, level, length;
+    dm_gen_text text;
+    uint8_t form, level;
 } row;
 
 static const row rows[] = {
-#define OP(name, form, text, level, masks) {text, form, level, sizeof text - 1},
+#define OP(name, form, text, level, masks) {DM_GEN_TEXT(text), form, level},
 #include "synth/ops.def"
 #undef OP
 };
@@ -61,7 +61,7 @@ static void put_number(dm_gen *g, const dm_gen_node *n)
     if (n->number < 0)
         *--at = '-';
     if (!plain) {
-        dm_gen_puts(g, dm_gen_type_text(n->type));
+        dm_gen_put(g, dm_gen_type_text(n->type));
         dm_gen_puts(g, "(");
     }
     dm_gen_append(g, at, (size_t)(end - at));
@@ -101,16 +101,16 @@ static void put_other(dm_gen *g, const dm_gen_node *n)
         put_number(g, n);
         break;
     case DM_GEN_OP_NAME:
-        dm_gen_puts(g, n->name);
+        dm_gen_put(g, n->name);
         break;
     case DM_GEN_OP_LOAD:
-        dm_gen_puts(g, n->name);
+        dm_gen_put(g, n->name);
         dm_gen_puts(g, "[");
         put_list(g, n->kids, n->count);
         dm_gen_puts(g, "]");
         break;
     case DM_GEN_OP_EXTENT:
-        dm_gen_puts(g, n->name);
+        dm_gen_put(g, n->name);
         dm_gen_puts(g, ".shape[");
         put_digit(g, n->style);
         dm_gen_puts(g, "]");
@@ -120,14 +120,14 @@ static void put_other(dm_gen *g, const dm_gen_node *n)
         put_component(g, n);
         break;
     case DM_GEN_OP_MAKE:
-        dm_gen_puts(g, dm_gen_type_text(n->type));
+        dm_gen_put(g, dm_gen_type_text(n->type));
         dm_gen_puts(g, "(");
         put_list(g, g->more + n->more, n->count);
         dm_gen_puts(g, ")");
         break;
     case DM_GEN_OP_CAST:
     case DM_GEN_OP_USER:
-        dm_gen_puts(g, n->op == DM_GEN_OP_CAST ? dm_gen_type_text(n->type) : n->name);
+        dm_gen_put(g, n->op == DM_GEN_OP_CAST ? dm_gen_type_text(n->type) : n->name);
         dm_gen_puts(g, "(");
         put_list(g, n->kids, n->count);
         dm_gen_puts(g, ")");
@@ -143,7 +143,7 @@ static void put_other(dm_gen *g, const dm_gen_node *n)
         dm_gen_puts(g, "wp.identity(n=");
         put_digit(g, dm_gen_rows(n->type));
         dm_gen_puts(g, ", dtype=");
-        dm_gen_puts(g, dm_gen_type_text(dm_gen_type_of(DM_GEN_SCALAR, dm_gen_kind(n->type))));
+        dm_gen_put(g, dm_gen_type_text(dm_gen_type_of(DM_GEN_SCALAR, dm_gen_kind(n->type))));
         dm_gen_puts(g, ")");
         break;
     default:
@@ -184,16 +184,16 @@ static void put(dm_gen *g, int node, int level)
         bool comparison = r->level == rows[DM_GEN_OP_LESS].level;
         bool power = n->op == DM_GEN_OP_POWER;
         put(g, n->kids[0], comparison || power ? r->level + 1 : r->level);
-        dm_gen_append(g, r->text, r->length);
+        dm_gen_put(g, &r->text);
         put(g, n->kids[1], right_level(g, n));
         break;
     }
     case PREFIX:
-        dm_gen_append(g, r->text, r->length);
+        dm_gen_put(g, &r->text);
         put(g, n->kids[0], r->level);
         break;
     case CALL:
-        dm_gen_append(g, r->text, r->length);
+        dm_gen_put(g, &r->text);
         dm_gen_puts(g, "(");
         put_list(g, n->kids, n->count);
         dm_gen_puts(g, ")");

@@ -188,8 +188,32 @@ static void words_have_one_role(void **state)
         for (int i = 0; i < dm_gen_vocabulary_count[a]; i++)
             for (int b = a; b < DM_GEN_ROLE_KINDS; b++)
                 for (int k = b == a ? i + 1 : 0; k < dm_gen_vocabulary_count[b]; k++)
-                    if (strcmp(dm_gen_vocabulary[a][i], dm_gen_vocabulary[b][k]) == 0)
-                        fail_msg("'%s' is there twice", dm_gen_vocabulary[a][i]);
+                    if (memcmp(&dm_gen_vocabulary[a][i], &dm_gen_vocabulary[b][k],
+                               sizeof(dm_gen_text)) == 0)
+                        fail_msg("'%s' is there twice", dm_gen_vocabulary[a][i].bytes);
+}
+
+static int longest(dm_gen_role role)
+{
+    int most = 0;
+    assert_true(dm_gen_vocabulary_count[role] <= DM_GEN_WORDS_MAX);
+    for (int i = 0; i < dm_gen_vocabulary_count[role]; i++)
+        if (dm_gen_vocabulary[role][i].length > most)
+            most = dm_gen_vocabulary[role][i].length;
+    return most;
+}
+
+/* A word, a number that tells it from another and a field's name are one text. */
+static void names_that_are_put_together_fit(void **state)
+{
+    (void)state;
+    for (int role = 0; role < DM_GEN_ROLE_KINDS; role++) {
+        int field = role == DM_GEN_ROLE_VERB || role == DM_GEN_ROLE_FIELD ? DM_GEN_ROLE_NOUN
+                                                                          : DM_GEN_ROLE_FIELD;
+        int most = longest((dm_gen_role)role) + 3 + 1 + longest((dm_gen_role)field);
+        if (most > DM_GEN_TEXT_MAX)
+            fail_msg("names of role %d can have %d letters", role, most);
+    }
 }
 
 static void another_profile_gives_other_kernels(void **state)
@@ -292,5 +316,6 @@ static void plan_takes_a_form_once(void **state)
 DM_TESTS("synth/generate", DM_TEST(depends_on_its_arguments_alone), DM_TEST(forms_are_distinct),
          DM_TEST(everything_compiles_with_gradients), DM_TEST(categories_keep_their_word),
          DM_TEST(functions_are_called), DM_TEST(words_have_one_role),
+         DM_TEST(names_that_are_put_together_fit),
          DM_TEST_IN_DIR(another_profile_gives_other_kernels), DM_TEST(plan_is_the_same_in_pieces),
          DM_TEST(plan_takes_a_form_once))
