@@ -66,7 +66,7 @@ static void write_return(dm_gen *g, dm_gen_function *f, int node, bool first)
 void dm_gen_declare_function(dm_gen *g)
 {
     dm_gen_frame *frame = &g->function;
-    *frame = (dm_gen_frame){.count = DM_GEN_FIXED_MAX, .block_first = DM_GEN_FIXED_MAX};
+    dm_gen_begin(frame, false);
     dm_gen_function f = {.name = dm_gen_fresh(g, DM_GEN_ROLE_FUNCTION),
                          .result = dm_gen_some_type(g)};
     const dm_gen_text *names[4];

@@ -105,8 +105,8 @@ typedef struct dm_gen_struct {
     int count;
 } dm_gen_struct;
 
-/* What a body can see: a kernel's or a function's. What lasts as long as the body comes first, with
- * gaps (name NULL); locals follow from DM_GEN_FIXED_MAX on and go when their block ends. */
+/* What a body can see: a kernel's or a function's. What lasts as long as the body comes first, then
+ * a gap; locals follow from DM_GEN_FIXED_MAX on and go when their block ends. */
 typedef struct dm_gen_frame {
     dm_gen_variable variables[DM_GEN_VARIABLES_MAX];
     int count, fixed_count;
@@ -222,6 +222,16 @@ struct dm_synth_generator {
 
 typedef struct dm_synth_generator dm_gen;
 
+/* A frame without variables. What was there stays behind its counts. */
+static inline void dm_gen_begin(dm_gen_frame *frame, bool kernel)
+{
+    frame->count = frame->block_first = DM_GEN_FIXED_MAX;
+    frame->fixed_count = 0;
+    frame->kernel = kernel;
+    frame->inputs = 0;
+    frame->rank = frame->loop_depth = frame->block_depth = 0;
+}
+
 /* Variables from the newest to the oldest, without the gap: last, before, before ..., -1. */
 static inline int dm_gen_last(const dm_gen_frame *frame)
 {
@@ -272,6 +282,12 @@ typedef struct dm_gen_list {
     int count;
 } dm_gen_list;
 dm_gen_variable *dm_gen_one_of(dm_gen *g, const dm_gen_list *list);
+/* List it if it fits; without a branch, since nobody can guess which ones fit. */
+static inline void dm_gen_list_add(dm_gen_list *list, dm_gen_variable *variable, bool fits)
+{
+    list->items[list->count] = variable;
+    list->count += fits;
+}
 
 /* One of `count`, 32 at most, by weight; -1 when all are 0. Counts are known where it is called, so
  * that its loops have no branches. */

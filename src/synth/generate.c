@@ -48,8 +48,7 @@ static void choose_scalar(dm_gen *g)
 
 static void reset(dm_gen *g)
 {
-    g->kernel =
-        (dm_gen_frame){.kernel = true, .count = DM_GEN_FIXED_MAX, .block_first = DM_GEN_FIXED_MAX};
+    dm_gen_begin(&g->kernel, true);
     g->frame = &g->kernel;
     g->out = &g->body;
     g->param_count = g->array_count = g->scalar_count = g->function_count = 0;

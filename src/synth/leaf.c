@@ -12,9 +12,7 @@ dm_gen_variable *dm_gen_some_variable(dm_gen *g, dm_gen_type type, bool unused)
     list.count = 0;
     for (int i = dm_gen_last(g->frame); i >= 0; i = dm_gen_before(g->frame, i)) {
         dm_gen_variable *v = &g->frame->variables[i];
-        if (v->type != type || v->hidden || v->state || (unused && v->used))
-            continue;
-        list.items[list.count++] = v;
+        dm_gen_list_add(&list, v, (v->type == type) & !(v->hidden | v->state | (unused & v->used)));
     }
     return dm_gen_one_of(g, &list);
 }
@@ -26,10 +24,10 @@ static int some_component(dm_gen *g, dm_gen_type type)
     list.count = 0;
     for (int i = dm_gen_last(g->frame); i >= 0; i = dm_gen_before(g->frame, i)) {
         dm_gen_variable *v = &g->frame->variables[i];
-        if (v->hidden || dm_gen_shape(v->type) == DM_GEN_SCALAR ||
-            dm_gen_shape(v->type) == DM_GEN_STRUCT || dm_gen_scalar_of(v->type) != type)
-            continue;
-        list.items[list.count++] = v;
+        int shape = dm_gen_shape(v->type);
+        dm_gen_list_add(&list, v,
+                        (dm_gen_kind(v->type) == dm_gen_kind(type)) & (shape != DM_GEN_SCALAR) &
+                            (shape != DM_GEN_STRUCT) & !v->hidden);
     }
     dm_gen_variable *found = dm_gen_one_of(g, &list);
     if (found == NULL)
@@ -45,8 +43,7 @@ static int counted(dm_gen *g, dm_gen_type type)
     list.count = 0;
     for (int i = dm_gen_last(g->frame); i >= 0; i = dm_gen_before(g->frame, i)) {
         dm_gen_variable *v = &g->frame->variables[i];
-        if (v->type == int32 && !v->hidden)
-            list.items[list.count++] = v;
+        dm_gen_list_add(&list, v, (v->type == int32) & !v->hidden);
     }
     dm_gen_variable *found = dm_gen_one_of(g, &list);
     if (found == NULL)

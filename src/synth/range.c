@@ -15,7 +15,8 @@ static dm_gen_span minus(dm_gen_span a, dm_gen_span b)
 static dm_gen_span times(dm_gen_span a, dm_gen_span b)
 {
     float p = a.low * b.low, q = a.low * b.high, r = a.high * b.low, s = a.high * b.high;
-    return dm_gen_span_of(fminf(fminf(p, q), fminf(r, s)), fmaxf(fmaxf(p, q), fmaxf(r, s)));
+    return dm_gen_span_of(dm_gen_least_of(dm_gen_least_of(p, q), dm_gen_least_of(r, s)),
+                          dm_gen_most_of(dm_gen_most_of(p, q), dm_gen_most_of(r, s)));
 }
 
 /* The divisor is away from zero: expression.c sees to that. */
@@ -59,7 +60,8 @@ static dm_gen_span powers(dm_gen_span base, dm_gen_span exponent)
         return around(powf(dm_gen_most(base), exponent.high));
     float p = powf(base.low, exponent.low), q = powf(base.low, exponent.high);
     float r = powf(base.high, exponent.low), s = powf(base.high, exponent.high);
-    return dm_gen_span_of(fminf(fminf(p, q), fminf(r, s)), fmaxf(fmaxf(p, q), fmaxf(r, s)));
+    return dm_gen_span_of(dm_gen_least_of(dm_gen_least_of(p, q), dm_gen_least_of(r, s)),
+                          dm_gen_most_of(dm_gen_most_of(p, q), dm_gen_most_of(r, s)));
 }
 
 /* Products of matrices and vectors sum over the inner dimension. */
@@ -71,7 +73,7 @@ static int inner(dm_gen_type a, dm_gen_type b)
 
 static dm_gen_span bits_of(dm_gen_span a, dm_gen_span b)
 {
-    float most = fmaxf(dm_gen_most(a), dm_gen_most(b)), top = 1;
+    float most = dm_gen_most_of(dm_gen_most(a), dm_gen_most(b)), top = 1;
     while (top <= most)
         top *= 2;
     return dm_gen_span_of(a.low < 0 || b.low < 0 ? -top : 0, top);
@@ -97,7 +99,7 @@ dm_gen_span dm_gen_range(const dm_gen_node *n, const dm_gen_node *a, const dm_ge
         return plus(divided(x, y), dm_gen_span_of(-1, 0));
     case DM_GEN_OP_MOD:
         return x.low < 0 ? around(dm_gen_most(y))
-                         : dm_gen_span_of(0, fminf(x.high, dm_gen_most(y)));
+                         : dm_gen_span_of(0, dm_gen_least_of(x.high, dm_gen_most(y)));
     case DM_GEN_OP_POWER:
     case DM_GEN_OP_POW:
         return powers(x, y);
@@ -158,11 +160,11 @@ dm_gen_span dm_gen_range(const dm_gen_node *n, const dm_gen_node *a, const dm_ge
     case DM_GEN_OP_RADIANS:
         return dm_gen_span_of(x.low * 0.0175f, x.high * 0.0175f);
     case DM_GEN_OP_MIN:
-        return dm_gen_span_of(fminf(x.low, y.low), fminf(x.high, y.high));
+        return dm_gen_span_of(dm_gen_least_of(x.low, y.low), dm_gen_least_of(x.high, y.high));
     case DM_GEN_OP_MAX:
-        return dm_gen_span_of(fmaxf(x.low, y.low), fmaxf(x.high, y.high));
+        return dm_gen_span_of(dm_gen_most_of(x.low, y.low), dm_gen_most_of(x.high, y.high));
     case DM_GEN_OP_CLAMP:
-        return dm_gen_span_of(fmaxf(x.low, y.low), fminf(x.high, c->span.high));
+        return dm_gen_span_of(dm_gen_most_of(x.low, y.low), dm_gen_least_of(x.high, c->span.high));
     case DM_GEN_OP_SMOOTHSTEP:
         return dm_gen_span_of(0, 1);
     case DM_GEN_OP_WHERE:
@@ -199,9 +201,9 @@ dm_gen_span dm_gen_range(const dm_gen_node *n, const dm_gen_node *a, const dm_ge
         return around(2);
     case DM_GEN_OP_QUAT_ROTATE: /* the quaternion may have any length */
     case DM_GEN_OP_QUAT_ROTATE_INV:
-        return around(2 * dm_gen_most(y) * fmaxf(1, 8 * most * most));
+        return around(2 * dm_gen_most(y) * dm_gen_most_of(1, 8 * most * most));
     case DM_GEN_OP_QUAT_AXIS_ANGLE:
-        return around(fmaxf(1, most));
+        return around(dm_gen_most_of(1, most));
     case DM_GEN_OP_QUAT_INVERSE:
         return around(most);
     case DM_GEN_OP_TRANSPOSE:

@@ -554,8 +554,8 @@ bool dm_gen_draw(dm_gen *g)
         {T("wp.sample_unit_sphere_surface("), DM_GEN_VEC3, -1, 1},
     };
     dm_gen_variable *state = NULL;
-    for (int i = 0; i < g->frame->count; i++)
-        if (g->frame->variables[i].name != NULL && g->frame->variables[i].state)
+    for (int i = 0; i < g->frame->fixed_count; i++)
+        if (g->frame->variables[i].state)
             state = &g->frame->variables[i];
     if (state == NULL)
         return false;
