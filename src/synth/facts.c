@@ -69,7 +69,8 @@ static operands look_at(const dm_gen *g, const dm_gen_node *n)
         uint32_t depends = kid->masks.depends, live = kid->masks.live;
         o.any_stuck |= kid->stuck;
         o.each_stuck &= kid->stuck | (kid->op == DM_GEN_OP_CONSTANT);
-        o.zero |= kid->stuck && dm_gen_has_zero(kid->span, 0.01f);
+        if (kid->stuck)
+            o.zero |= dm_gen_has_zero(kid->span, 0.01f);
         o.uneven += kid->uneven;
         if ((depends | live) != 0 && kid->gain < o.gain)
             o.gain = kid->gain;
@@ -91,147 +92,132 @@ static bool meets_zeros(const dm_gen_node *n, int effect, int uneven)
            ((effect & PAIRS) != 0 && uneven > 1 && n->kids[0] != n->kids[1]);
 }
 
-/* Vectors that keep the length 1; what has been divided by its length has lost its own. */
-static void join_unit(dm_gen *g, dm_gen_node *n, dm_gen_masks *all)
+/* What an operation makes of its operands by rules of its own. */
+typedef struct outcome {
+    bool unit, nothing; /* nothing: what it depends on is not sure */
+    float gain;
+    uint32_t plus, minus, risk; /* terms; inputs that may have cancelled */
+} outcome;
+
+/* What scaling by a number leaves of slopes. */
+static float scale_of(const dm_gen_node *n)
 {
-    const dm_gen_node *a = &g->nodes[n->kids[0]], *b = n->count > 1 ? &g->nodes[n->kids[1]] : a;
-    switch (n->op) {
-    case DM_GEN_OP_NORMALIZE:
-        n->unit = true;
-        if (a->op != DM_GEN_OP_LOAD && a->op != DM_GEN_OP_ADD && a->op != DM_GEN_OP_SUB)
-            *all = DM_GEN_NOTHING;
-        break;
-    case DM_GEN_OP_QUAT_AXIS_ANGLE:
-        n->unit = true;
-        break;
-    case DM_GEN_OP_NEG:
-    case DM_GEN_OP_QUAT_INVERSE:
-        n->unit = a->unit;
-        break;
-    case DM_GEN_OP_MUL:
-    case DM_GEN_OP_QUAT_ROTATE:
-    case DM_GEN_OP_QUAT_ROTATE_INV:
-        n->unit = a->unit && b->unit;
-        break;
-    case DM_GEN_OP_LENGTH:
-    case DM_GEN_OP_LENGTH_SQ:
-        if (a->unit)
-            *all = DM_GEN_NOTHING;
-        break;
-    default:
-        break;
-    }
+    float most = dm_gen_most(n->span);
+    return n->op == DM_GEN_OP_CONSTANT && most < 1 ? most : 1;
 }
 
-/* Slopes that became too small to be seen do not count. */
-static void join_gain(dm_gen *g, dm_gen_node *n, float gain, dm_gen_masks *all)
+static outcome operate(const dm_gen *g, const dm_gen_node *n, float gain)
 {
-    const dm_gen_node *a = &g->nodes[n->kids[0]], *b = n->count > 1 ? &g->nodes[n->kids[1]] : a;
-    switch (n->op) {
-    case DM_GEN_OP_LENGTH_SQ:
-    case DM_GEN_OP_DDOT:
-        gain *= gain;
-        break;
-    case DM_GEN_OP_MUL:
-        if (a->op == DM_GEN_OP_CONSTANT && dm_gen_most(a->span) < 1)
-            gain *= dm_gen_most(a->span);
-        if (b->op == DM_GEN_OP_CONSTANT && dm_gen_most(b->span) < 1)
-            gain *= dm_gen_most(b->span);
-        break;
-    case DM_GEN_OP_DIV:
-        if (dm_gen_most(b->span) > 1)
-            gain /= dm_gen_most(b->span);
-        break;
-    case DM_GEN_OP_RADIANS:
-        gain *= 0.0175f;
-        break;
-    default:
-        break;
-    }
-    if (gain < DM_GEN_GAIN_LEAST) {
-        *all = DM_GEN_NOTHING;
-        gain = 1;
-    }
-    n->gain = gain;
-}
-
-_Static_assert(DM_GEN_PARAMS_MAX <= DM_GEN_TERMS_SHIFT, "inputs have the lower half");
-
-/* Inputs that are terms of the result; those that may have cancelled are no longer sure. */
-static void join_terms(dm_gen *g, dm_gen_node *n)
-{
-    const dm_gen_masks *a = &g->nodes[n->kids[0]].masks, none = {0, 0, 0, 0};
-    const dm_gen_masks *b = n->count > 1 ? &g->nodes[n->kids[1]].masks : &none;
-    dm_gen_masks *m = &n->masks;
-    uint32_t risk = 0;
-    m->plus = m->minus = 0;
+    const dm_gen_node *a = &g->nodes[n->kids[0]], *b = &g->nodes[n->kids[n->count > 1]];
+    const dm_gen_masks *x = &a->masks, *y = &b->masks;
+    outcome o = {.gain = gain};
     switch (n->op) {
     case DM_GEN_OP_ADD:
-        risk = (a->plus & b->minus) | (a->minus & b->plus);
-        m->plus = a->plus | b->plus;
-        m->minus = a->minus | b->minus;
+        o.risk = (x->plus & y->minus) | (x->minus & y->plus);
+        o.plus = x->plus | y->plus;
+        o.minus = x->minus | y->minus;
         break;
     case DM_GEN_OP_SUB:
-        risk = (a->plus & b->plus) | (a->minus & b->minus);
-        m->plus = a->plus | b->minus;
-        m->minus = a->minus | b->plus;
+        o.risk = (x->plus & y->plus) | (x->minus & y->minus);
+        o.plus = x->plus | y->minus;
+        o.minus = x->minus | y->plus;
+        break;
+    case DM_GEN_OP_MUL:
+        o.unit = a->unit && b->unit;
+        o.gain = gain * scale_of(a) * scale_of(b);
         break;
     case DM_GEN_OP_DIV:
+        o.risk = x->depends & y->depends; /* a factor may be in both */
+        if (dm_gen_most(b->span) > 1)
+            o.gain = gain / dm_gen_most(b->span);
+        break;
     case DM_GEN_OP_CW_DIV:
-        risk = a->depends & b->depends; /* a factor may be in both */
+        o.risk = x->depends & y->depends;
         break;
     case DM_GEN_OP_NEG:
-        m->plus = a->minus;
-        m->minus = a->plus;
+        o.unit = a->unit;
+        o.plus = x->minus;
+        o.minus = x->plus;
         break;
     case DM_GEN_OP_ABS:
-        m->plus = m->minus = a->plus | a->minus;
+        o.plus = o.minus = x->plus | x->minus;
         break;
-    case DM_GEN_OP_WHERE:
+    case DM_GEN_OP_WHERE: /* condition, value, other */
     case DM_GEN_OP_TERNARY:
-        b = n->op == DM_GEN_OP_WHERE ? b : a;
-        a = &g->nodes[n->kids[2]].masks;
-        m->plus = a->plus | b->plus;
-        m->minus = a->minus | b->minus;
+        x = n->op == DM_GEN_OP_WHERE ? y : x;
+        y = &g->nodes[n->kids[2]].masks;
+        o.plus = x->plus | y->plus;
+        o.minus = x->minus | y->minus;
         break;
     case DM_GEN_OP_MIN:
     case DM_GEN_OP_MAX:
     case DM_GEN_OP_LERP:
-        m->plus = a->plus | b->plus;
-        m->minus = a->minus | b->minus;
+        o.plus = x->plus | y->plus;
+        o.minus = x->minus | y->minus;
         break;
     case DM_GEN_OP_MOD:
     case DM_GEN_OP_FRAC:
     case DM_GEN_OP_CAST:
     case DM_GEN_OP_CLAMP:
     case DM_GEN_OP_COMPONENT:
-        m->plus = a->plus;
-        m->minus = a->minus;
+        o.plus = x->plus;
+        o.minus = x->minus;
+        break;
+    case DM_GEN_OP_NORMALIZE: /* what has been divided by its length has lost its own */
+        o.unit = true;
+        o.nothing = a->op != DM_GEN_OP_LOAD && a->op != DM_GEN_OP_ADD && a->op != DM_GEN_OP_SUB;
+        break;
+    case DM_GEN_OP_QUAT_AXIS_ANGLE:
+        o.unit = true;
+        break;
+    case DM_GEN_OP_QUAT_INVERSE:
+        o.unit = a->unit;
+        break;
+    case DM_GEN_OP_QUAT_ROTATE:
+    case DM_GEN_OP_QUAT_ROTATE_INV:
+        o.unit = a->unit && b->unit;
+        break;
+    case DM_GEN_OP_LENGTH:
+        o.nothing = a->unit;
+        break;
+    case DM_GEN_OP_LENGTH_SQ:
+        o.nothing = a->unit;
+        o.gain = gain * gain;
+        break;
+    case DM_GEN_OP_DDOT:
+        o.gain = gain * gain;
+        break;
+    case DM_GEN_OP_RADIANS:
+        o.gain = gain * 0.0175f;
         break;
     default:
         break;
     }
-    if (risk >> DM_GEN_TERMS_SHIFT != 0) /* a variable: all that both may have from it */
-        risk |= a->depends & b->depends;
-    m->depends &= ~risk;
-    m->live &= ~risk;
+    if (o.risk >> DM_GEN_TERMS_SHIFT != 0) /* a variable: all that both may have from it */
+        o.risk |= x->depends & y->depends;
+    return o;
 }
+
+_Static_assert(DM_GEN_PARAMS_MAX <= DM_GEN_TERMS_SHIFT, "inputs have the lower half");
 
 void dm_gen_facts(dm_gen *g, dm_gen_node *n)
 {
     uint8_t rule = rules[n->op], effect = effects[n->op];
-    operands o = look_at(g, n);
-    bool zeros = meets_zeros(n, effect, o.uneven);
-    if (zeros || (o.zero && (effect & PRODUCT) != 0))
-        o.all = DM_GEN_NOTHING;
-    n->stuck =
-        zeros || (effect & STICKY) != 0 || ((effect & SUM) != 0 ? o.each_stuck : o.any_stuck);
+    operands from = look_at(g, n);
+    outcome o = operate(g, n, from.gain);
+    bool zeros = meets_zeros(n, effect, from.uneven);
+    bool faint = o.gain < DM_GEN_GAIN_LEAST; /* slopes are too small to be seen */
+    if (zeros || faint || o.nothing || (from.zero && (effect & PRODUCT) != 0))
+        from.all = DM_GEN_NOTHING;
+    bool stuck = (effect & SUM) != 0 ? from.each_stuck : from.any_stuck;
+    n->stuck = zeros || stuck || (effect & STICKY) != 0;
     n->uneven =
-        (effect & MAKES_ZEROS) != 0 || (o.uneven > 0 && dm_gen_shape(n->type) != DM_GEN_SCALAR);
-    join_unit(g, n, &o.all);
-    join_gain(g, n, o.gain, &o.all);
-    n->masks = rule == KEEP ? o.all : rule == BOTH ? o.common : DM_GEN_NOTHING;
-    join_terms(g, n);
-    if (!dm_gen_kind_is_float(dm_gen_kind(n->type)))
-        n->masks.live = 0;
+        (effect & MAKES_ZEROS) != 0 || (from.uneven > 0 && dm_gen_shape(n->type) != DM_GEN_SCALAR);
+    n->unit = o.unit;
+    n->gain = faint ? 1 : o.gain;
+    n->masks = rule == KEEP ? from.all : rule == BOTH ? from.common : DM_GEN_NOTHING;
+    n->masks.depends &= ~o.risk;
+    n->masks.live &= dm_gen_kind_is_float(dm_gen_kind(n->type)) ? ~o.risk : 0;
+    n->masks.plus = o.plus;
+    n->masks.minus = o.minus;
 }

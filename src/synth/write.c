@@ -94,8 +94,54 @@ static void put_component(dm_gen *g, const dm_gen_node *n)
 
 static void put(dm_gen *g, int node, int level);
 
-static void put_other(dm_gen *g, const dm_gen_node *n)
+/* Can a * (b * c) be written without brackets? Not where the text then begins with another
+ * operator of the same level: a * (b % c * d). */
+static bool is_flat(const dm_gen *g, int op, int node)
 {
+    const dm_gen_node *n = &g->nodes[node];
+    bool same = n->op == op || (op == DM_GEN_OP_ADD && n->op == DM_GEN_OP_SUB);
+    if (!same)
+        return rows[n->op].level != rows[op].level;
+    return is_flat(g, op, n->kids[0]);
+}
+
+/* The level that the right operand needs. */
+static int right_level(const dm_gen *g, const dm_gen_node *n)
+{
+    int level = rows[n->op].level;
+    bool chain = n->op == DM_GEN_OP_ADD || n->op == DM_GEN_OP_MUL || n->op == DM_GEN_OP_AND ||
+                 n->op == DM_GEN_OP_OR;
+    return chain && is_flat(g, n->op, n->kids[1]) ? level : level + 1;
+}
+
+/* Operators and calls of functions: as their rows say. */
+static void put_by_form(dm_gen *g, const dm_gen_node *n, const row *r)
+{
+    if (r->form == CALL) {
+        dm_gen_put(g, &r->text);
+        dm_gen_puts(g, "(");
+        put_list(g, n->kids, n->count);
+        dm_gen_puts(g, ")");
+    } else if (r->form == PREFIX) {
+        dm_gen_put(g, &r->text);
+        put(g, n->kids[0], r->level);
+    } else {
+        bool comparison = r->level == rows[DM_GEN_OP_LESS].level;
+        bool power = n->op == DM_GEN_OP_POWER;
+        put(g, n->kids[0], comparison || power ? r->level + 1 : r->level);
+        dm_gen_put(g, &r->text);
+        put(g, n->kids[1], right_level(g, n));
+    }
+}
+
+static void put(dm_gen *g, int node, int level)
+{
+    const dm_gen_node *n = &g->nodes[node];
+    const row *r = &rows[n->op];
+    bool negative = n->op == DM_GEN_OP_CONSTANT && n->number < 0;
+    bool brackets = (negative ? rows[DM_GEN_OP_NEG].level : r->level) < level;
+    if (brackets)
+        dm_gen_puts(g, "(");
     switch (n->op) {
     case DM_GEN_OP_CONSTANT:
         put_number(g, n);
@@ -147,59 +193,7 @@ static void put_other(dm_gen *g, const dm_gen_node *n)
         dm_gen_puts(g, ")");
         break;
     default:
-        break;
-    }
-}
-
-/* Can a * (b * c) be written without brackets? Not where the text then begins with another
- * operator of the same level: a * (b % c * d). */
-static bool is_flat(const dm_gen *g, int op, int node)
-{
-    const dm_gen_node *n = &g->nodes[node];
-    bool same = n->op == op || (op == DM_GEN_OP_ADD && n->op == DM_GEN_OP_SUB);
-    if (!same)
-        return rows[n->op].level != rows[op].level;
-    return is_flat(g, op, n->kids[0]);
-}
-
-/* The level that the right operand needs. */
-static int right_level(const dm_gen *g, const dm_gen_node *n)
-{
-    int level = rows[n->op].level;
-    bool chain = n->op == DM_GEN_OP_ADD || n->op == DM_GEN_OP_MUL || n->op == DM_GEN_OP_AND ||
-                 n->op == DM_GEN_OP_OR;
-    return chain && is_flat(g, n->op, n->kids[1]) ? level : level + 1;
-}
-
-static void put(dm_gen *g, int node, int level)
-{
-    const dm_gen_node *n = &g->nodes[node];
-    const row *r = &rows[n->op];
-    bool negative = n->op == DM_GEN_OP_CONSTANT && n->number < 0;
-    bool brackets = (negative ? rows[DM_GEN_OP_NEG].level : r->level) < level;
-    if (brackets)
-        dm_gen_puts(g, "(");
-    switch (r->form) {
-    case INFIX: {
-        bool comparison = r->level == rows[DM_GEN_OP_LESS].level;
-        bool power = n->op == DM_GEN_OP_POWER;
-        put(g, n->kids[0], comparison || power ? r->level + 1 : r->level);
-        dm_gen_put(g, &r->text);
-        put(g, n->kids[1], right_level(g, n));
-        break;
-    }
-    case PREFIX:
-        dm_gen_put(g, &r->text);
-        put(g, n->kids[0], r->level);
-        break;
-    case CALL:
-        dm_gen_put(g, &r->text);
-        dm_gen_puts(g, "(");
-        put_list(g, n->kids, n->count);
-        dm_gen_puts(g, ")");
-        break;
-    default:
-        put_other(g, n);
+        put_by_form(g, n, r);
     }
     if (brackets)
         dm_gen_puts(g, ")");
