@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The canonical form: names, constants, comments and spacing do not count, everything else does. */
+#include "base/philox.h"
 #include "synth/canonical.h"
+#include "synth/generate.h"
 #include "tests/support/test.h"
 
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char kernel[] =
@@ -91,5 +95,251 @@ static void any_bytes_end(void **state)
     dm_buffer_deinit(&out);
 }
 
+/* ---- The form, byte by byte: slow and plain ---- */
+
+typedef struct plain {
+    const char *text;
+    size_t at, size;
+    dm_buffer out;
+    dm_buffer names[300];
+    int count, brackets;
+    bool line_begun;
+} plain;
+
+static char peek(const plain *p, size_t ahead)
+{
+    return p->at + ahead < p->size ? p->text[p->at + ahead] : '\0';
+}
+
+static bool is_name(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || (c & 0x80) != 0;
+}
+
+static bool has_end(const plain *p, const char *end)
+{
+    size_t length = strlen(end);
+    return p->out.size >= length && memcmp(p->out.data + p->out.size - length, end, length) == 0;
+}
+
+static void plain_name(plain *p)
+{
+    static const char kept[] =
+        " if in or as is wp def for and not int len abs min max elif else from bool pass ndim "
+        "class "
+        "while break range float print round dtype shape return import assert length continue ";
+    char name[256] = " ";
+    size_t length = 0;
+    for (; is_name(peek(p, 0)); p->at++)
+        name[1 + length++] = peek(p, 0);
+    name[1 + length] = '\0';
+    if (strcmp(name, " True") == 0 || strcmp(name, " False") == 0) {
+        dm_buffer_putc(&p->out, '#');
+        return;
+    }
+    bool component = length == 1 && strchr("xyzw", name[1]) != NULL && has_end(p, ".");
+    strcat(name, " ");
+    bool word = strstr(kept, name) != NULL;
+    name[1 + length] = '\0';
+    int number = 0;
+    while (number < p->count && strcmp(dm_buffer_text(&p->names[number]), name) != 0)
+        number++;
+    if (word || component || has_end(p, "wp.") || number == 256) {
+        if (p->out.size > 0 && is_name(p->out.data[p->out.size - 1]) &&
+            !isdigit(p->out.data[p->out.size - 1]))
+            dm_buffer_putc(&p->out, ' ');
+        dm_buffer_puts(&p->out, name + 1);
+        return;
+    }
+    if (number == p->count)
+        dm_buffer_puts(&p->names[p->count++], name);
+    dm_buffer_putc(&p->out, '$');
+    dm_buffer_putc(&p->out, (char)(0x40 + number / 64));
+    dm_buffer_putc(&p->out, (char)(0x40 + number % 64));
+}
+
+static void plain_string(plain *p)
+{
+    char quotes[4] = {peek(p, 0), peek(p, 1), peek(p, 2)};
+    bool triple = quotes[0] == quotes[1] && quotes[0] == quotes[2];
+    quotes[triple ? 3 : 1] = '\0';
+    for (p->at += strlen(quotes); p->at < p->size; p->at++) {
+        if (peek(p, 0) == '\\' && p->at + 1 < p->size)
+            p->at++;
+        else if (p->size - p->at >= strlen(quotes) &&
+                 memcmp(p->text + p->at, quotes, strlen(quotes)) == 0) {
+            p->at += strlen(quotes);
+            break;
+        }
+    }
+    if (p->line_begun)
+        dm_buffer_putc(&p->out, '#');
+}
+
+static void plain_line(plain *p)
+{
+    int columns = 0;
+    for (; peek(p, 0) == ' ' || peek(p, 0) == '\t'; p->at++)
+        columns++;
+    if (p->at == p->size || strchr("\n\r#\"'", peek(p, 0)) != NULL)
+        return;
+    dm_buffer_putc(&p->out, '\n');
+    if (columns > 0)
+        dm_buffer_putc(&p->out, (char)(columns < 100 ? columns : 100));
+    p->line_begun = true;
+}
+
+static void plain_token(plain *p)
+{
+    char c = peek(p, 0);
+    if (c == '\n') {
+        p->line_begun &= p->brackets > 0;
+        p->at++;
+    } else if (c == ' ' || c == '\t' || c == '\r' || c == '\\') {
+        p->at++;
+    } else if (isdigit(c) || (c == '.' && isdigit(peek(p, 1)))) {
+        do
+            p->at++;
+        while (is_name(peek(p, 0)) || peek(p, 0) == '.' ||
+               (p->at < p->size && strchr("+-", peek(p, 0)) != NULL &&
+                strchr("eE", p->text[p->at - 1]) != NULL));
+        dm_buffer_putc(&p->out, '#');
+    } else if (is_name(c)) {
+        plain_name(p);
+    } else if (c == '#') {
+        while (p->at < p->size && peek(p, 0) != '\n')
+            p->at++;
+    } else if (c == '"' || c == '\'') {
+        plain_string(p);
+    } else {
+        p->brackets += strchr("([{", c) != NULL;
+        if (strchr(")]}", c) != NULL) {
+            p->brackets--;
+            p->out.size -= has_end(p, ",");
+        }
+        dm_buffer_putc(&p->out, c);
+        p->at++;
+    }
+}
+
+static void expect_plain(const char *text, size_t size, dm_buffer *form)
+{
+    plain p = {.text = text, .size = size};
+    while (p.at < size) {
+        if (!p.line_begun && p.brackets <= 0)
+            plain_line(&p);
+        if (p.at < size)
+            plain_token(&p);
+    }
+    dm_buffer_clear(form);
+    dm_synth_canonical_form(text, size, form);
+    if (form->size != p.out.size ||
+        memcmp(dm_buffer_text(form), dm_buffer_text(&p.out), p.out.size) != 0)
+        fail_msg("'%.*s' has the form '%s' and not '%s'", (int)size, text, dm_buffer_text(form),
+                 dm_buffer_text(&p.out));
+    for (int i = 0; i < p.count; i++)
+        dm_buffer_deinit(&p.names[i]);
+    dm_buffer_deinit(&p.out);
+}
+
+static void kernels_have_the_plain_form(void **state)
+{
+    (void)state;
+    dm_synth_profile *profile;
+    dm_synth_generator *generator;
+    dm_synth_record record;
+    dm_buffer form = DM_BUFFER_EMPTY;
+    dm_synth_record_init(&record);
+    assert_ok(dm_synth_profile_create(NULL, &profile, err));
+    assert_ok(dm_synth_generator_create(profile, &generator, err));
+    for (uint64_t slot = 0; slot < 600; slot++) {
+        dm_synth_category category = (dm_synth_category)(slot % DM_SYNTH_CATEGORY_COUNT);
+        assert_ok(dm_synth_generate(generator, 5, slot, 0, category, &record, err));
+        expect_plain(record.python_source.data, record.python_source.size, &form);
+    }
+    dm_synth_record_deinit(&record);
+    dm_synth_generator_destroy(generator);
+    dm_synth_profile_destroy(profile);
+    dm_buffer_deinit(&form);
+}
+
+/* Pieces in any order, on memory that ends where the text ends. */
+static void any_text_has_the_plain_form(void **state)
+{
+    (void)state;
+    static const char *const pieces[] = {"wp",
+                                         ".",
+                                         "x",
+                                         "w",
+                                         "wp.",
+                                         "wp.sin",
+                                         "swp",
+                                         "True",
+                                         "False",
+                                         "if",
+                                         "return",
+                                         "a",
+                                         "b1",
+                                         "_",
+                                         "lengthy_name_of",
+                                         "lengthy_name_of_",
+                                         "lengthy_name_of_17",
+                                         "a_name_that_is_longer_than_two_keys_are",
+                                         " ",
+                                         "  ",
+                                         "    ",
+                                         "        ",
+                                         "\t",
+                                         "\n",
+                                         "\n",
+                                         "\r",
+                                         "\\",
+                                         "\"",
+                                         "'",
+                                         "'''",
+                                         "\"\"\"",
+                                         "#",
+                                         "(",
+                                         ")",
+                                         "[",
+                                         "]",
+                                         "{",
+                                         "}",
+                                         ",",
+                                         ",",
+                                         "1",
+                                         "2.5",
+                                         "e",
+                                         "E",
+                                         "+",
+                                         "-",
+                                         ":",
+                                         "=",
+                                         "\x80\xff",
+                                         "\x01",
+                                         "$",
+                                         "wp.True",
+                                         "wp.\n"};
+    dm_buffer text = DM_BUFFER_EMPTY, form = DM_BUFFER_EMPTY;
+    uint32_t count = sizeof pieces / sizeof pieces[0];
+    for (uint64_t i = 0; i < 6000; i++) {
+        dm_buffer_deinit(&text); /* a new block each time, so that reading beyond is found */
+        uint32_t length = dm_random_below(dm_random4(1, i, 0).v[0], 60);
+        for (uint32_t k = 0; k < length; k++)
+            dm_buffer_puts(&text, pieces[dm_random_below(dm_random4(1, i, k + 1).v[0], count)]);
+        char *exact = malloc(text.size + 1);
+        memcpy(exact, dm_buffer_text(&text), text.size);
+        expect_plain(exact, text.size, &form);
+        free(exact);
+    }
+    dm_buffer_clear(&text);
+    for (int i = 0; i < 700; i++) /* more names than are numbered, and again */
+        dm_buffer_printf(&text, "name%d if swp.x ", i % 290);
+    expect_plain(text.data, text.size, &form);
+    dm_buffer_deinit(&text);
+    dm_buffer_deinit(&form);
+}
+
 DM_TESTS("synth/canonical", DM_TEST(names_and_constants_do_not_count),
-         DM_TEST(everything_else_counts), DM_TEST(any_bytes_end))
+         DM_TEST(everything_else_counts), DM_TEST(any_bytes_end),
+         DM_TEST(kernels_have_the_plain_form), DM_TEST(any_text_has_the_plain_form))
