@@ -61,6 +61,12 @@ void dm_hasher_text(dm_hasher *hasher, const char *text)
     dm_hasher_part(hasher, text, strlen(text));
 }
 
+void dm_hasher_bytes(dm_hasher *hasher, const void *bytes, size_t size)
+{
+    if (size > 0)
+        XXH3_128bits_update(&hasher->state, bytes, size);
+}
+
 dm_hash128 dm_hasher_finish(const dm_hasher *hasher)
 {
     XXH128_hash_t h = XXH3_128bits_digest(&hasher->state);

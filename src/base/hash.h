@@ -25,6 +25,8 @@ dm_hasher *dm_hasher_create(void); /* NULL when there is no memory */
 void dm_hasher_destroy(dm_hasher *hasher);
 void dm_hasher_part(dm_hasher *hasher, const void *bytes, size_t size);
 void dm_hasher_text(dm_hasher *hasher, const char *text);
+/* Bytes without their length: of nothing but these the hash is dm_hash128_of them all together. */
+void dm_hasher_bytes(dm_hasher *hasher, const void *bytes, size_t size);
 dm_hash128 dm_hasher_finish(const dm_hasher *hasher);
 
 #endif

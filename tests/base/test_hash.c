@@ -71,6 +71,23 @@ static void hasher_equals_the_flat_hash(void **state)
     assert_memory_equal(&flat, &parts, sizeof flat);
 }
 
+static void bytes_do_run_together(void **state)
+{
+    (void)state;
+    char block[1500];
+    for (size_t i = 0; i < sizeof block; i++)
+        block[i] = (char)(i * 7);
+    dm_hash128 flat = dm_hash128_of(block, sizeof block);
+    for (size_t cut = 0; cut <= sizeof block; cut += 250) {
+        dm_hasher *hasher = dm_hasher_create();
+        dm_hasher_bytes(hasher, block, cut);
+        dm_hasher_bytes(hasher, block + cut, sizeof block - cut);
+        dm_hash128 pieces = dm_hasher_finish(hasher);
+        assert_memory_equal(&flat, &pieces, sizeof flat);
+        dm_hasher_destroy(hasher);
+    }
+}
+
 static void finish_can_be_asked_twice(void **state)
 {
     (void)state;
@@ -89,4 +106,5 @@ static void finish_can_be_asked_twice(void **state)
 
 DM_TESTS("base/hash", DM_TEST(known_answers), DM_TEST(hex_is_high_then_low_padded),
          DM_TEST(every_byte_counts), DM_TEST(parts_do_not_run_together),
-         DM_TEST(hasher_equals_the_flat_hash), DM_TEST(finish_can_be_asked_twice))
+         DM_TEST(hasher_equals_the_flat_hash), DM_TEST(bytes_do_run_together),
+         DM_TEST(finish_can_be_asked_twice))
