@@ -8,43 +8,137 @@
 
 #define LINES_STEP 8
 
-/* A feature is a piece of Python text. */
-static const struct {
-    const char *name, *text;
-} features[DM_SYNTH_TALLY_FEATURES] = {
-    {"if", "    if "},
-    {"else", "else:"},
-    {"for", "for "},
-    {"while", "while "},
-    {"break", "break\n"},
-    {"continue", "continue\n"},
-    {"early_return", "        return\n"},
-    {"ternary", " else "},
-    {"augmented", "= "},
-    {"function", "@wp.func\n"},
-    {"struct", "@wp.struct"},
-    {"constant", "wp.constant("},
-    {"array_1d", "wp.array(dtype"},
-    {"array_2d", "array2d"},
-    {"array_3d", "array3d"},
-    {"array_4d", "array4d"},
-    {"vector", "wp.vec"},
-    {"matrix", "wp.mat"},
-    {"quaternion", "wp.quat"},
-    {"float64", "wp.float64"},
-    {"float16", "wp.float16"},
-    {"atomic", "wp.atomic_"},
-    {"where", "wp.where("},
-    {"random", "wp.rand"},
+/* What is counted of Python texts. */
+enum {
+    IF,
+    ELSE,
+    FOR,
+    WHILE,
+    BREAK,
+    CONTINUE,
+    EARLY_RETURN,
+    TERNARY,
+    AUGMENTED,
+    FUNCTION,
+    STRUCT,
+    CONSTANT,
+    ARRAY_1D,
+    ARRAY_2D,
+    ARRAY_3D,
+    ARRAY_4D,
+    VECTOR,
+    MATRIX,
+    QUATERNION,
+    FLOAT64,
+    FLOAT16,
+    ATOMIC,
+    WHERE,
+    RANDOM,
+    FEATURE_COUNT
+};
+_Static_assert(FEATURE_COUNT == DM_SYNTH_TALLY_FEATURES && FEATURE_COUNT <= 32, "a bit for each");
+
+static const char *const feature_names[FEATURE_COUNT] = {
+    [IF] = "if",
+    [ELSE] = "else",
+    [FOR] = "for",
+    [WHILE] = "while",
+    [BREAK] = "break",
+    [CONTINUE] = "continue",
+    [EARLY_RETURN] = "early_return",
+    [TERNARY] = "ternary",
+    [AUGMENTED] = "augmented",
+    [FUNCTION] = "function",
+    [STRUCT] = "struct",
+    [CONSTANT] = "constant",
+    [ARRAY_1D] = "array_1d",
+    [ARRAY_2D] = "array_2d",
+    [ARRAY_3D] = "array_3d",
+    [ARRAY_4D] = "array_4d",
+    [VECTOR] = "vector",
+    [MATRIX] = "matrix",
+    [QUATERNION] = "quaternion",
+    [FLOAT64] = "float64",
+    [FLOAT16] = "float16",
+    [ATOMIC] = "atomic",
+    [WHERE] = "where",
+    [RANDOM] = "random",
 };
 
-/* "a += b" and its kin; "=" alone says nothing. */
-static bool has_augmented(const char *text)
+/* A feature's bit if a text begins like this. */
+static uint32_t bit_if(const char *at, const char *begin, int feature)
 {
-    for (const char *at = text; (at = strstr(at, "= ")) != NULL; at += 2)
-        if (at > text && strchr("+-*/%", at[-1]) != NULL)
-            return true;
-    return false;
+    return strncmp(at, begin, strlen(begin)) == 0 ? 1u << feature : 0;
+}
+
+/* What a line begins with, behind its indentation. */
+static uint32_t at_line(const char *at, size_t indent)
+{
+    switch (*at) {
+    case 'i':
+        return bit_if(at, "if ", IF);
+    case 'e':
+        return bit_if(at, "else:", ELSE);
+    case 'f':
+        return bit_if(at, "for ", FOR);
+    case 'w':
+        return bit_if(at, "while ", WHILE);
+    case 'b':
+        return bit_if(at, "break\n", BREAK);
+    case 'c':
+        return bit_if(at, "continue\n", CONTINUE);
+    case 'r':
+        return indent < 8 ? 0 : bit_if(at, "return\n", EARLY_RETURN);
+    case '@':
+        return bit_if(at, "@wp.func\n", FUNCTION) | bit_if(at, "@wp.struct", STRUCT);
+    default:
+        return 0;
+    }
+}
+
+/* What is said of wp. */
+static uint32_t at_builtin(const char *at)
+{
+    switch (*at) {
+    case 'a':
+        return bit_if(at, "array(dtype", ARRAY_1D) | bit_if(at, "array2d", ARRAY_2D) |
+               bit_if(at, "array3d", ARRAY_3D) | bit_if(at, "array4d", ARRAY_4D) |
+               bit_if(at, "atomic_", ATOMIC);
+    case 'c':
+        return bit_if(at, "constant(", CONSTANT);
+    case 'v':
+        return bit_if(at, "vec", VECTOR);
+    case 'm':
+        return bit_if(at, "mat", MATRIX);
+    case 'q':
+        return bit_if(at, "quat", QUATERNION);
+    case 'f':
+        return bit_if(at, "float64", FLOAT64) | bit_if(at, "float16", FLOAT16);
+    case 'w':
+        return bit_if(at, "where(", WHERE);
+    case 'r':
+        return bit_if(at, "rand", RANDOM);
+    default:
+        return 0;
+    }
+}
+
+/* What a text has, a bit for each feature. */
+static uint32_t features_of(const char *text)
+{
+    uint32_t found = 0;
+    for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        size_t indent = strspn(line, " ");
+        found |= at_line(line + indent, indent);
+    }
+    for (const char *dot = text; (dot = strchr(dot, '.')) != NULL; dot++)
+        if (dot - text >= 2 && dot[-1] == 'p' && dot[-2] == 'w')
+            found |= at_builtin(dot + 1);
+    for (const char *sign = text; (sign = strstr(sign, "= ")) != NULL; sign++)
+        if (sign > text && strchr("+-*/%", sign[-1]) != NULL)
+            found |= 1u << AUGMENTED;
+    return found | (strstr(text, " else ") != NULL ? 1u << TERNARY : 0);
 }
 
 static int error_step(double error)
@@ -66,7 +160,6 @@ void dm_synth_tally_add(dm_synth_tally *t, const dm_synth_record *record)
         t->rejected++;
         return;
     }
-    const char *text = dm_buffer_text(&record->python_source);
     int lines = dm_synth_lines(&record->python_source), step = lines / LINES_STEP;
     t->pairs++;
     t->with_backward += record->has_backward;
@@ -78,10 +171,9 @@ void dm_synth_tally_add(dm_synth_tally *t, const dm_synth_record *record)
     t->forward_lines += (uint64_t)record->forward_lines;
     t->backward_lines += (uint64_t)record->backward_lines;
     t->lengths[step < DM_SYNTH_TALLY_LINES ? step : DM_SYNTH_TALLY_LINES - 1]++;
+    uint32_t has = features_of(dm_buffer_text(&record->python_source));
     for (int i = 0; i < DM_SYNTH_TALLY_FEATURES; i++)
-        t->features[i] += strcmp(features[i].name, "augmented") == 0
-                              ? has_augmented(text)
-                              : strstr(text, features[i].text) != NULL;
+        t->features[i] += has >> i & 1;
     if (record->verification.compared > 0)
         t->errors[error_step(record->verification.gradient_error)]++;
 }
@@ -121,9 +213,6 @@ static void write_counts(dm_json *json, const char *key, const char *const *name
 
 void dm_synth_tally_write(const dm_synth_tally *t, dm_json *json)
 {
-    const char *names[DM_SYNTH_TALLY_FEATURES];
-    for (int i = 0; i < DM_SYNTH_TALLY_FEATURES; i++)
-        names[i] = features[i].name;
     dm_json_uint(json, "total_pairs", t->pairs);
     dm_json_uint(json, "rejected", t->rejected);
     dm_json_uint(json, "with_backward", t->with_backward);
@@ -136,7 +225,7 @@ void dm_synth_tally_write(const dm_synth_tally *t, dm_json *json)
     dm_json_uint(json, "forward_lines", t->forward_lines);
     dm_json_uint(json, "backward_lines", t->backward_lines);
     write_counts(json, "lengths", length_names, t->lengths, DM_SYNTH_TALLY_LINES);
-    write_counts(json, "features", names, t->features, DM_SYNTH_TALLY_FEATURES);
+    write_counts(json, "features", feature_names, t->features, DM_SYNTH_TALLY_FEATURES);
     write_counts(json, "gradient_errors", error_names, t->errors, DM_SYNTH_TALLY_ERRORS);
 }
 
@@ -159,9 +248,6 @@ static bool read_counts(json_t *object, const char *key, const char *const *name
 
 bool dm_synth_tally_read(dm_synth_tally *t, json_t *object)
 {
-    const char *names[DM_SYNTH_TALLY_FEATURES];
-    for (int i = 0; i < DM_SYNTH_TALLY_FEATURES; i++)
-        names[i] = features[i].name;
     bool good = read_count(object, "total_pairs", &t->pairs) &&
                 read_count(object, "rejected", &t->rejected) &&
                 read_count(object, "with_backward", &t->with_backward) &&
@@ -175,7 +261,7 @@ bool dm_synth_tally_read(dm_synth_tally *t, json_t *object)
            read_counts(object, "by_level", dm_synth_level_names, t->by_level,
                        DM_SYNTH_VERIFY_FULL + 1) &&
            read_counts(object, "lengths", length_names, t->lengths, DM_SYNTH_TALLY_LINES) &&
-           read_counts(object, "features", names, t->features, DM_SYNTH_TALLY_FEATURES) &&
+           read_counts(object, "features", feature_names, t->features, DM_SYNTH_TALLY_FEATURES) &&
            read_counts(object, "gradient_errors", error_names, t->errors, DM_SYNTH_TALLY_ERRORS) &&
            good;
 }
