@@ -7,7 +7,7 @@
  *   decide    in the order of slots: a form that is there already is made anew (plan.h)
  *   verify    in batches, on all threads (verify.h)
  *   replace   in the order of slots: what failed is set aside and another attempt takes its place
- *   write     lines on all threads, then one append */
+ *   write     lines and counts on all threads, then one append */
 #include "synth/produce.h"
 
 #include "base/file.h"
@@ -29,14 +29,16 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#define WAVE_SLOTS 256       /* of a thread, without verification */
+#define WAVE_SLOTS 32        /* of a thread, without verification: they stay in its cache */
+#define MAKE_SLOTS 16        /* that a thread takes at a time */
 #define REPLACE_TRIES 200000 /* of one slot; a shard of a thousand finds its own in a thousand */
 
 /* One slot of a wave. */
 typedef struct slot {
     dm_synth_record record, rejected;
     bool has_rejected;
-    bool fresh; /* the record is to be made: attempt `attempt` */
+    bool fresh;   /* the record is to be made: attempt `attempt` */
+    bool written; /* its line is of this record */
     int attempt;
     dm_synth_result result;
     dm_buffer line, rejected_line;
@@ -47,6 +49,7 @@ typedef struct worker {
     dm_synth_compiler *compiler;
     dm_synth_verifier *verifier;
     dm_buffer scratch;
+    dm_synth_tally pairs, rejected; /* of this wave */
     dm_status status;
     dm_error err;
 } worker;
@@ -59,8 +62,9 @@ typedef struct producer {
     worker *workers;
     int threads, batch;
     slot *slots;
-    int capacity;   /* of slots: a wave */
-    uint64_t first; /* slot of slots[0] */
+    const dm_buffer **lines; /* of the slots, for one append */
+    int capacity;            /* of slots: a wave */
+    uint64_t first;          /* slot of slots[0] */
     int count;
     dm_synth_shard pairs, rejected;
     dm_hash128 *replaced; /* forms that took the place of others in this shard */
@@ -71,12 +75,11 @@ typedef struct producer {
 
 /* ---- Making ---- */
 
-/* The texts of a slot. A kernel that the compiler refuses has not passed; that is no error here. */
-static dm_status make(producer *p, worker *w, slot *s, uint64_t number)
+/* The program of a slot and its form. */
+static dm_status generate(producer *p, worker *w, slot *s, uint64_t number)
 {
     const dm_synth_produce_options *o = p->options;
     uint64_t start = o->timing ? dm_time_ns() : 0;
-    dm_error why = {0};
     dm_status status =
         dm_synth_generate(w->generator, o->seed, number, s->attempt,
                           dm_synth_plan_category(p->plan, number), &s->record, &w->err);
@@ -84,7 +87,19 @@ static dm_status make(producer *p, worker *w, slot *s, uint64_t number)
         return status;
     s->record.canonical = dm_synth_canonical_hash(dm_buffer_text(&s->record.python_source),
                                                   s->record.python_source.size, &w->scratch);
-    status = dm_synth_compile(w->compiler, &s->record, o->texts, &why);
+    s->written = false;
+    if (o->timing)
+        s->record.generation_time_ms = (double)(dm_time_ns() - start) / 1e6;
+    return DM_OK;
+}
+
+/* Its other texts. A kernel that the compiler refuses has not passed; that is no error here. */
+static dm_status compile(producer *p, worker *w, slot *s)
+{
+    const dm_synth_produce_options *o = p->options;
+    uint64_t start = o->timing ? dm_time_ns() : 0;
+    dm_error why = {0};
+    dm_status status = dm_synth_compile(w->compiler, &s->record, o->texts, &why);
     s->result = (dm_synth_result){.passed = status == DM_OK};
     s->fresh = false;
     if (status != DM_OK && status != DM_ECOMPILE) {
@@ -97,17 +112,40 @@ static dm_status make(producer *p, worker *w, slot *s, uint64_t number)
     else if (o->refuse != NULL && o->refuse(&s->record))
         s->result = (dm_synth_result){.reason = "refused"};
     if (o->timing)
-        s->record.generation_time_ms = (double)(dm_time_ns() - start) / 1e6;
+        s->record.generation_time_ms += (double)(dm_time_ns() - start) / 1e6;
     return DM_OK;
 }
 
+static void write_line(slot *s)
+{
+    dm_buffer_clear(&s->line);
+    dm_synth_record_write(&s->record, &s->line);
+    s->written = true;
+}
+
+static dm_status make(producer *p, worker *w, slot *s, uint64_t number)
+{
+    dm_status status = generate(p, w, s, number);
+    return status == DM_OK ? compile(p, w, s) : status;
+}
+
+/* First all programs, then all texts: the generator and the compiler each find their code and their
+ * tables in the cache. Without verification nothing is added to a record any more, and its line is
+ * written while the texts are in the cache. */
 static void make_range(void *user, uint64_t begin, uint64_t end, int number)
 {
     producer *p = user;
     worker *w = &p->workers[number];
     for (uint64_t i = begin; i < end && w->status == DM_OK; i++)
         if (p->slots[i].fresh)
-            w->status = make(p, w, &p->slots[i], p->first + i);
+            w->status = generate(p, w, &p->slots[i], p->first + i);
+    for (uint64_t i = begin; i < end && w->status == DM_OK; i++) {
+        if (!p->slots[i].fresh)
+            continue;
+        w->status = compile(p, w, &p->slots[i]);
+        if (w->verifier == NULL)
+            write_line(&p->slots[i]);
+    }
 }
 
 /* The first thing that went wrong on a thread. */
@@ -267,57 +305,56 @@ static dm_status replace(producer *p, slot *s, uint64_t number, dm_error *err)
 
 /* ---- Writing ---- */
 
+static dm_status write_rejected(producer *p, worker *w, slot *s)
+{
+    s->has_rejected = false;
+    dm_status status =
+        dm_synth_reject(&s->record, p->options->seed, &s->rejected, &s->has_rejected, &w->err);
+    if (status != DM_OK || !s->has_rejected)
+        return status;
+    s->rejected.canonical = dm_synth_canonical_hash(dm_buffer_text(&s->rejected.python_source),
+                                                    s->rejected.python_source.size, &w->scratch);
+    dm_buffer_clear(&s->rejected_line);
+    dm_synth_record_write(&s->rejected, &s->rejected_line);
+    dm_synth_tally_add(&w->rejected, &s->rejected);
+    return dm_buffer_check(&s->rejected_line, &w->err);
+}
+
 static void write_range(void *user, uint64_t begin, uint64_t end, int number)
 {
     producer *p = user;
     worker *w = &p->workers[number];
     for (uint64_t i = begin; i < end && w->status == DM_OK; i++) {
         slot *s = &p->slots[i];
-        dm_buffer_clear(&s->line);
-        dm_buffer_clear(&s->rejected_line);
-        s->has_rejected = false;
-        dm_synth_record_write(&s->record, &s->line);
-        if (p->options->rejected)
-            w->status = dm_synth_reject(&s->record, p->options->seed, &s->rejected,
-                                        &s->has_rejected, &w->err);
-        if (w->status != DM_OK || !s->has_rejected)
-            continue;
-        s->rejected.canonical =
-            dm_synth_canonical_hash(dm_buffer_text(&s->rejected.python_source),
-                                    s->rejected.python_source.size, &w->scratch);
-        dm_synth_record_write(&s->rejected, &s->rejected_line);
+        if (!s->written)
+            write_line(s);
+        dm_synth_tally_add(&w->pairs, &s->record);
+        w->status = dm_buffer_check(&s->line, &w->err);
+        if (p->options->rejected && w->status == DM_OK)
+            w->status = write_rejected(p, w, s);
     }
 }
 
 /* Rejected ones first: after a kill they are never behind the pairs. */
 static dm_status append(producer *p, dm_error *err)
 {
-    dm_buffer all = DM_BUFFER_EMPTY;
-    uint64_t rejected = 0;
+    int count = 0;
     dm_status status = DM_OK;
-    if (p->options->rejected) {
-        for (int i = 0; i < p->count; i++) {
-            if (!p->slots[i].has_rejected)
-                continue;
-            dm_buffer_append(&all, p->slots[i].rejected_line.data, p->slots[i].rejected_line.size);
-            dm_synth_tally_add(&p->rejected.tally, &p->slots[i].rejected);
-            rejected++;
-        }
-        status = dm_buffer_check(&all, err);
-        if (status == DM_OK)
-            status = dm_synth_shard_append(&p->rejected, &all, rejected, err);
-        dm_buffer_clear(&all);
+    for (int i = 0; i < p->threads; i++) {
+        worker *w = &p->workers[i];
+        dm_synth_tally_merge(&p->rejected.tally, &w->rejected);
+        dm_synth_tally_merge(&p->pairs.tally, &w->pairs);
+        w->rejected = w->pairs = (dm_synth_tally){0};
     }
-    for (int i = 0; i < p->count && status == DM_OK; i++) {
-        status = dm_buffer_check(&p->slots[i].line, err);
-        dm_buffer_append(&all, p->slots[i].line.data, p->slots[i].line.size);
-        dm_synth_tally_add(&p->pairs.tally, &p->slots[i].record);
-    }
+    for (int i = 0; p->options->rejected && i < p->count; i++)
+        if (p->slots[i].has_rejected)
+            p->lines[count++] = &p->slots[i].rejected_line;
+    if (count > 0)
+        status = dm_synth_shard_append(&p->rejected, p->lines, count, err);
+    for (int i = 0; i < p->count; i++)
+        p->lines[i] = &p->slots[i].line;
     if (status == DM_OK)
-        status = dm_buffer_check(&all, err);
-    if (status == DM_OK)
-        status = dm_synth_shard_append(&p->pairs, &all, (uint64_t)p->count, err);
-    dm_buffer_deinit(&all);
+        status = dm_synth_shard_append(&p->pairs, p->lines, p->count, err);
     return status;
 }
 
@@ -334,7 +371,7 @@ static dm_status wave(producer *p, uint64_t first, int count, dm_error *err)
         p->slots[i].attempt =
             number < dm_synth_plan_decided(p->plan) ? dm_synth_plan_attempt(p->plan, number) : 0;
     }
-    dm_pool_run(p->pool, (uint64_t)count, 8, make_range, p);
+    dm_pool_run(p->pool, (uint64_t)count, MAKE_SLOTS, make_range, p);
     dm_status status = check_workers(p, err);
     if (status == DM_OK)
         status = decide(p, err);
@@ -346,7 +383,7 @@ static dm_status wave(producer *p, uint64_t first, int count, dm_error *err)
         if (!p->slots[i].result.passed)
             status = replace(p, &p->slots[i], first + (uint64_t)i, err);
     if (status == DM_OK) {
-        dm_pool_run(p->pool, (uint64_t)count, 8, write_range, p);
+        dm_pool_run(p->pool, (uint64_t)count, MAKE_SLOTS, write_range, p);
         status = check_workers(p, err);
     }
     if (status == DM_OK)
@@ -474,7 +511,8 @@ static dm_status set_up_workers(producer *p, dm_error *err)
     p->batch = p->workers[0].verifier == NULL ? 1 : dm_synth_verifier_batch(p->workers[0].verifier);
     p->capacity = p->threads * (p->workers[0].verifier == NULL ? WAVE_SLOTS : p->batch);
     p->slots = calloc((size_t)p->capacity, sizeof *p->slots);
-    if (p->slots == NULL)
+    p->lines = calloc((size_t)p->capacity, sizeof *p->lines);
+    if (p->slots == NULL || p->lines == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     for (int i = 0; i < p->capacity; i++) {
         dm_synth_record_init(&p->slots[i].record);
@@ -498,6 +536,7 @@ static void tear_down(producer *p)
         dm_buffer_deinit(&p->workers[i].scratch);
     }
     free(p->slots);
+    free(p->lines);
     free(p->workers);
     free(p->replaced);
     dm_synth_plan_destroy(p->plan);

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 void dm_synth_shard_name(char out[DM_SYNTH_SHARD_NAME_MAX], const char *kind, uint64_t number)
@@ -141,6 +143,9 @@ dm_status dm_synth_shard_open(dm_synth_shard *s, const char *folder, const char 
     char complete[DM_PATH_MAX], part[DM_PATH_MAX], *text = NULL;
     size_t size = 0;
     *s = (dm_synth_shard){.folder = folder, .kind = kind, .number = number, .file = -1};
+    s->hasher = dm_hasher_create();
+    if (s->hasher == NULL)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
     dm_status status = paths(folder, kind, number, complete, part, err);
     /* A complete one without a state: the kill came between the two. */
     if (status == DM_OK && dm_file_exists(complete) && rename(complete, part) != 0)
@@ -149,6 +154,8 @@ dm_status dm_synth_shard_open(dm_synth_shard *s, const char *folder, const char 
         status = dm_file_read(part, 0, &text, &size, err);
         if (status == DM_OK)
             status = take_stock(s, part, text, size, slot_limit, err);
+        if (status == DM_OK)
+            dm_hasher_bytes(s->hasher, text, s->bytes);
         free(text);
     }
     if (status != DM_OK)
@@ -166,45 +173,72 @@ void dm_synth_shard_close(dm_synth_shard *s)
     if (s->file >= 0)
         close(s->file);
     s->file = -1;
+    dm_hasher_destroy(s->hasher);
+    s->hasher = NULL;
 }
 
-dm_status dm_synth_shard_append(dm_synth_shard *s, const dm_buffer *lines, uint64_t count,
+/* All of several pieces; they are used up. */
+static dm_status write_all(int file, struct iovec *pieces, int count, const char *kind,
+                           dm_error *err)
+{
+    while (count > 0) {
+        ssize_t written = writev(file, pieces, count);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return system_fail(err, "write", kind);
+        size_t done = (size_t)written;
+        for (; count > 0 && done >= pieces->iov_len; count--)
+            done -= pieces++->iov_len;
+        if (count > 0) {
+            pieces->iov_base = (char *)pieces->iov_base + done;
+            pieces->iov_len -= done;
+        }
+    }
+    return DM_OK;
+}
+
+dm_status dm_synth_shard_append(dm_synth_shard *s, const dm_buffer *const *lines, int count,
                                 dm_error *err)
 {
-    const char *text = dm_buffer_text(lines);
-    for (size_t done = 0; done < lines->size;) {
-        ssize_t n = write(s->file, text + done, lines->size - done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return system_fail(err, "write", s->kind);
-        done += (size_t)n;
+    struct iovec pieces[64];
+    for (int at = 0, used; at < count; at += used) {
+        uint64_t bytes = 0;
+        for (used = 0; used < 64 && at + used < count; used++) {
+            const dm_buffer *line = lines[at + used];
+            pieces[used] = (struct iovec){.iov_base = line->data, .iov_len = line->size};
+            dm_hasher_bytes(s->hasher, line->data, line->size);
+            bytes += line->size;
+        }
+        dm_status status = write_all(s->file, pieces, used, s->kind, err);
+        if (status != DM_OK)
+            return status;
+        s->lines += (uint64_t)used;
+        s->bytes += bytes;
     }
-    s->lines += count;
-    s->bytes += lines->size;
     return DM_OK;
 }
 
 dm_status dm_synth_shard_finish(dm_synth_shard *s, double seconds, int rank, dm_error *err)
 {
-    char complete[DM_PATH_MAX], part[DM_PATH_MAX], *text = NULL;
-    size_t size = 0;
+    char complete[DM_PATH_MAX], part[DM_PATH_MAX];
+    struct stat file;
     dm_status status = paths(s->folder, s->kind, s->number, complete, part, err);
-    if (status == DM_OK && fsync(s->file) != 0)
+    if (status == DM_OK && (fsync(s->file) != 0 || fstat(s->file, &file) != 0))
         status = system_fail(err, "write", part);
-    dm_synth_shard_close(s);
-    if (status == DM_OK)
-        status = dm_file_read(part, 0, &text, &size, err);
-    if (status == DM_OK && size != s->bytes)
-        status = dm_fail(err, DM_EIO, "%s: %zu bytes, %llu were written", part, size,
-                         (unsigned long long)s->bytes);
-    dm_synth_shard_state state = {
-        .lines = s->lines, .bytes = s->bytes, .seconds = seconds, .rank = rank, .tally = s->tally};
+    if (status == DM_OK && (uint64_t)file.st_size != s->bytes)
+        status = dm_fail(err, DM_EIO, "%s: %lld bytes, %llu were written", part,
+                         (long long)file.st_size, (unsigned long long)s->bytes);
     if (status == DM_OK) {
-        state.checksum = dm_hash128_of(text, size);
+        dm_synth_shard_state state = {.lines = s->lines,
+                                      .bytes = s->bytes,
+                                      .checksum = dm_hasher_finish(s->hasher),
+                                      .seconds = seconds,
+                                      .rank = rank,
+                                      .tally = s->tally};
         status = write_state(s, &state, err);
     }
-    free(text);
+    dm_synth_shard_close(s);
     if (status == DM_OK && rename(part, complete) != 0)
         status = system_fail(err, "rename", part);
     return status;

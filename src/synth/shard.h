@@ -17,6 +17,7 @@ typedef struct dm_synth_shard {
     uint64_t number;
     int file; /* descriptor of the part; -1: not open */
     uint64_t lines, bytes;
+    dm_hasher *hasher; /* of these bytes */
     dm_synth_tally tally;
 } dm_synth_shard;
 
@@ -41,7 +42,7 @@ dm_status dm_synth_shard_open(dm_synth_shard *shard, const char *folder, const c
 /* Give it up: what was written stays as a part. */
 void dm_synth_shard_close(dm_synth_shard *shard);
 /* Append whole lines, `count` of them; the caller counts them in the tally. */
-dm_status dm_synth_shard_append(dm_synth_shard *shard, const dm_buffer *lines, uint64_t count,
+dm_status dm_synth_shard_append(dm_synth_shard *shard, const dm_buffer *const *lines, int count,
                                 dm_error *err);
 /* All lines are there: to disk, checksum, state, and the name of a complete one. Closes it. */
 dm_status dm_synth_shard_finish(dm_synth_shard *shard, double seconds, int rank, dm_error *err);
