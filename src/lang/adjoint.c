@@ -205,11 +205,11 @@ static void *per_value(dm_adjoint_state *a, size_t size)
 static dm_adjoint_state start(dm_module_unit *module, const dm_ir_function *f, dm_ir_function *made)
 {
     dm_adjoint_state a = {.module = module, .lang = module->lang, .f = f};
-    a.ret_name = dm_lang_intern_text(a.lang, "ret");
-    a.g_name = dm_lang_intern_text(a.lang, "g");
     a.temporary = dm_lang_intern_text(a.lang, "t");
     a.b =
         (dm_ir_builder){.lang = module->lang, .function = made, .block = made->body, .pos = f->pos};
+    dm_lower_start(&a.rows, module, module->root, made);
+    a.rows.weak = true;
     a.map = per_value(&a, sizeof *a.map);
     a.slot = per_value(&a, sizeof *a.slot);
     a.touched = per_value(&a, sizeof *a.touched);

@@ -45,7 +45,8 @@ typedef struct dm_adjoint_state {
     bool compat;                               /* gradients as Warp's; not in our own functions */
     const bool *active;                        /* value of f: see activity.c */
     const dm_val *known;                       /* value of f: see hazard.c; NULL: none */
-    const char *ret_name, *g_name, *temporary; /* "ret", "g" and "t", interned */
+    const char *temporary;                     /* "t", interned */
+    dm_lower rows;                             /* lowers the adjoints of rows */
 } dm_adjoint_state;
 
 static inline const dm_type *type_of(const dm_adjoint_state *a, dm_val v)
@@ -74,8 +75,8 @@ void dm_adjoint_add(dm_adjoint_state *a, dm_val to, dm_val value);
 /* To a field, or with field < 0 to the component `index`, of an adjoint. */
 void dm_adjoint_add_part(dm_adjoint_state *a, dm_val to, int field, dm_val index, dm_val value);
 /* A builtin's row on values of the backward function. */
-dm_val dm_adjoint_row(dm_adjoint_state *a, const char *name, const dm_val *args, int count);
-dm_val dm_adjoint_call(dm_adjoint_state *a, const char *name, dm_val x, dm_val y);
+dm_val dm_adjoint_row(dm_adjoint_state *a, dm_row_number row, const dm_val *args, int count);
+dm_val dm_adjoint_call(dm_adjoint_state *a, dm_row_number row, dm_val x, dm_val y);
 /* There is no backward pass; the first reason stays. */
 void dm_adjoint_fail(dm_adjoint_state *a, const dm_ir_op *op, const char *reason);
 void dm_adjoint_reverse_simple(dm_adjoint_state *a, const dm_ir_op *op);

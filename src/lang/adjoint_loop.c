@@ -193,7 +193,7 @@ static dm_val count_rounds(dm_adjoint_state *a, const loop *l)
     a->b.block = body;
     dm_val *next = dm_lang_alloc_array(a->lang, (size_t)count + 1, sizeof *next);
     memcpy(next, end->args, (size_t)count * sizeof *next);
-    next[count] = dm_adjoint_call(a, "add", counter, constant(a, 1));
+    next[count] = dm_adjoint_call(a, DM_ROW_ADD, counter, constant(a, 1));
     dm_ir_op_new(&a->b, DM_IR_YIELD, next, count + 1, NULL);
     a->b.block = before;
     dm_ir_op *op = dm_ir_op_new(&a->b, DM_IR_WHILE, args, count + 1, NULL);
@@ -216,7 +216,7 @@ static dm_val trip_count(dm_adjoint_state *a, const loop *l)
         return count_rounds(a, l);
     dm_val args[] = {dm_adjoint_use(a, l->op->args[0]), dm_adjoint_use(a, l->op->args[1]),
                      dm_adjoint_use(a, l->op->args[2])};
-    return dm_adjoint_row(a, "_range_length", args, 3);
+    return dm_adjoint_row(a, DM_ROW_RANGE_LENGTH, args, 3);
 }
 
 /* The FOR's counter in round `round`. */
@@ -224,8 +224,8 @@ static dm_val counter_at(dm_adjoint_state *a, const loop *l, dm_val round)
 {
     if (l->op->kind == DM_IR_WHILE)
         return DM_VAL_NONE;
-    dm_val offset = dm_adjoint_call(a, "mul", round, dm_adjoint_use(a, l->op->args[2]));
-    return dm_adjoint_call(a, "add", dm_adjoint_use(a, l->op->args[0]), offset);
+    dm_val offset = dm_adjoint_call(a, DM_ROW_MUL, round, dm_adjoint_use(a, l->op->args[2]));
+    return dm_adjoint_call(a, DM_ROW_ADD, dm_adjoint_use(a, l->op->args[0]), offset);
 }
 
 /* The carried adjoints become those of the values that the round yielded; then the round goes back.
@@ -298,16 +298,16 @@ static void plain_loop(dm_adjoint_state *a, loop *l, const dm_adjoint_scope *s)
     dm_val first = dm_adjoint_use(a, l->op->args[0]), last = dm_adjoint_use(a, l->op->args[1]),
            down, start, end;
     if (dm_ir_const_int(a->f, l->op->args[2], &step) && (step == 1 || step == -1)) {
-        start = dm_adjoint_call(a, "sub", last, constant(a, (int)step));
-        end = dm_adjoint_call(a, "sub", first, constant(a, (int)step));
+        start = dm_adjoint_call(a, DM_ROW_SUB, last, constant(a, (int)step));
+        end = dm_adjoint_call(a, DM_ROW_SUB, first, constant(a, (int)step));
         down = constant(a, (int)-step);
     } else {
         dm_val by = dm_adjoint_use(a, l->op->args[2]);
-        dm_val rounds = dm_adjoint_call(a, "sub", trip_count(a, l), constant(a, 1));
-        start = dm_adjoint_call(a, "add", first, dm_adjoint_call(a, "mul", rounds, by));
-        end = dm_adjoint_call(a, "sub", first, by);
+        dm_val rounds = dm_adjoint_call(a, DM_ROW_SUB, trip_count(a, l), constant(a, 1));
+        start = dm_adjoint_call(a, DM_ROW_ADD, first, dm_adjoint_call(a, DM_ROW_MUL, rounds, by));
+        end = dm_adjoint_call(a, DM_ROW_SUB, first, by);
         down = dm_ir_const_int(a->f, l->op->args[2], &step) ? constant(a, (int)-step)
-                                                            : dm_adjoint_row(a, "neg", &by, 1);
+                                                            : dm_adjoint_row(a, DM_ROW_NEG, &by, 1);
     }
     building made =
         begin_for(a, a->f->values[l->head->params[0]].name, start, end, down, NULL, NULL, 0);
@@ -331,11 +331,11 @@ static void warp_loop(dm_adjoint_state *a, const loop *l, const dm_adjoint_scope
         slots[i] = slot->result;
     }
     dm_val by = dm_adjoint_use(a, l->op->args[2]), first = dm_adjoint_use(a, l->op->args[0]);
-    dm_val rounds = dm_adjoint_call(a, "sub", trip_count(a, l), constant(a, 1));
-    dm_val start = dm_adjoint_call(a, "add", first, dm_adjoint_call(a, "mul", rounds, by));
+    dm_val rounds = dm_adjoint_call(a, DM_ROW_SUB, trip_count(a, l), constant(a, 1));
+    dm_val start = dm_adjoint_call(a, DM_ROW_ADD, first, dm_adjoint_call(a, DM_ROW_MUL, rounds, by));
     building made = begin_for(a, a->f->values[l->head->params[0]].name, start,
-                              dm_adjoint_call(a, "sub", first, by),
-                              dm_adjoint_row(a, "neg", &by, 1), NULL, NULL, 0);
+                              dm_adjoint_call(a, DM_ROW_SUB, first, by),
+                              dm_adjoint_row(a, DM_ROW_NEG, &by, 1), NULL, NULL, 0);
     dm_adjoint_clear_inside(a);
     dm_adjoint_set_inside(a, l->head->params[0], made.counter);
     for (int i = 0; i < count; i++)
@@ -378,7 +378,7 @@ static int tape_length(const dm_adjoint_state *a, const loop *l)
 static void counted_loop(dm_adjoint_state *a, loop *l, const dm_adjoint_scope *s)
 {
     dm_val rounds = trip_count(a, l), one = constant(a, 1);
-    building made = begin_for(a, "it", dm_adjoint_call(a, "sub", rounds, one), constant(a, -1),
+    building made = begin_for(a, "it", dm_adjoint_call(a, DM_ROW_SUB, rounds, one), constant(a, -1),
                               constant(a, -1), NULL, NULL, 0);
     dm_adjoint_close(a, s, a->b.block);
     end_for(a, &made, NULL);
@@ -407,15 +407,15 @@ static void taped_loop(dm_adjoint_state *a, loop *l, const dm_adjoint_scope *s)
     /* Segments, the last one first. */
     dm_val k = constant(a, length), one = constant(a, 1), zero = constant(a, 0);
     dm_val top = dm_adjoint_call(
-        a, "mul", dm_adjoint_call(a, "div", dm_adjoint_call(a, "sub", rounds, one), k), k);
+        a, DM_ROW_MUL, dm_adjoint_call(a, DM_ROW_DIV, dm_adjoint_call(a, DM_ROW_SUB, rounds, one), k), k);
     building segment =
         begin_for(a, "start", top, constant(a, -1), constant(a, -length), NULL, NULL, 0);
     building skipped = begin_for(a, "it", zero, segment.counter, one, initial, names, count);
     replay_round(a, l, skipped.params, counter_at(a, l, skipped.counter), next);
     dm_ir_op *to_start = end_for(a, &skipped, next);
 
-    dm_val left = dm_adjoint_call(a, "sub", rounds, segment.counter);
-    dm_val length_here = dm_adjoint_call(a, "min", left, k);
+    dm_val left = dm_adjoint_call(a, DM_ROW_SUB, rounds, segment.counter);
+    dm_val length_here = dm_adjoint_call(a, DM_ROW_MIN, left, k);
     a->b.function->values[length_here].name = dm_lang_intern_text(a->lang, "length");
     dm_val *from = dm_lang_alloc_array(a->lang, (size_t)count + 1, sizeof *from);
     for (int i = 0; i < count; i++)
@@ -425,11 +425,11 @@ static void taped_loop(dm_adjoint_state *a, loop *l, const dm_adjoint_scope *s)
         dm_val args[] = {tapes[i], taped.counter, taped.params[i]};
         dm_ir_op_new(&a->b, DM_IR_RECORD, args, 3, NULL);
     }
-    dm_val here = dm_adjoint_call(a, "add", segment.counter, taped.counter);
+    dm_val here = dm_adjoint_call(a, DM_ROW_ADD, segment.counter, taped.counter);
     replay_round(a, l, taped.params, counter_at(a, l, here), next);
     end_for(a, &taped, next);
 
-    building back = begin_for(a, "it", dm_adjoint_call(a, "sub", length_here, one), constant(a, -1),
+    building back = begin_for(a, "it", dm_adjoint_call(a, DM_ROW_SUB, length_here, one), constant(a, -1),
                               constant(a, -1), NULL, NULL, 0);
     n = 0;
     for (int i = 0; i < l->op->result_count; i++) {
@@ -442,7 +442,7 @@ static void taped_loop(dm_adjoint_state *a, loop *l, const dm_adjoint_scope *s)
     }
     if (l->skip > 0)
         define(a, l->head->params[0],
-               counter_at(a, l, dm_adjoint_call(a, "add", segment.counter, back.counter)));
+               counter_at(a, l, dm_adjoint_call(a, DM_ROW_ADD, segment.counter, back.counter)));
     dm_adjoint_close(a, s, a->b.block);
     end_for(a, &back, NULL);
     end_for(a, &segment, NULL);

@@ -55,12 +55,12 @@ dm_val dm_adjoint_get(dm_adjoint_state *a, dm_val v)
     return dm_ir_simple(&a->b, DM_IR_GET, &slot, 1, type_of(a, v));
 }
 
-dm_val dm_adjoint_row(dm_adjoint_state *a, const char *name, const dm_val *args, int count)
+dm_val dm_adjoint_row(dm_adjoint_state *a, dm_row_number row, const dm_val *args, int count)
 {
     const dm_type *types[DM_BUILTIN_PARAMS_MAX];
     for (int i = 0; i < count; i++)
         types[i] = a->b.function->values[args[i]].type;
-    const dm_bind *bind = dm_builtin_bind(a->lang, dm_builtin_find(name), types, count);
+    const dm_bind *bind = dm_builtin_bind(a->lang, dm_builtin_row(row), types, count);
     assert(bind != NULL);
     dm_val folded;
     if (dm_fold(&a->b, bind, args, count, &folded))
@@ -71,10 +71,10 @@ dm_val dm_adjoint_row(dm_adjoint_state *a, const char *name, const dm_val *args,
     return op->result;
 }
 
-dm_val dm_adjoint_call(dm_adjoint_state *a, const char *name, dm_val x, dm_val y)
+dm_val dm_adjoint_call(dm_adjoint_state *a, dm_row_number row, dm_val x, dm_val y)
 {
     dm_val args[] = {x, y};
-    return dm_adjoint_row(a, name, args, 2);
+    return dm_adjoint_row(a, row, args, 2);
 }
 
 void dm_adjoint_fail(dm_adjoint_state *a, const dm_ir_op *op, const char *reason)
@@ -90,32 +90,25 @@ void dm_adjoint_fail(dm_adjoint_state *a, const dm_ir_op *op, const char *reason
 static void reverse_call(dm_adjoint_state *a, const dm_ir_op *op)
 {
     const dm_builtin *row = op->row;
-    const char *names[DM_BUILTIN_PARAMS_MAX + 2];
-    dm_val values[DM_BUILTIN_PARAMS_MAX + 2];
+    dm_pos outer = a->lang->library_call;
+    a->lang->library_call = op->pos;
     for (int i = 0; i < row->param_count; i++) {
         const dm_builtin_param *param = &row->params[i];
         if (param->adjoint == NULL || !carries(a, op->args[i]))
             continue;
-        int count = 0;
+        dm_adjoint_values values = {.ret = DM_VAL_NONE};
         for (int k = 0; k < row->param_count; k++)
-            if ((param->mentions >> k & 1) != 0) {
-                names[count] = row->params[k].name;
-                values[count++] = dm_adjoint_use(a, op->args[k]);
-            }
-        if ((param->mentions & DM_MENTIONS_RET) != 0) {
-            names[count] = a->ret_name;
-            values[count++] = dm_adjoint_use(a, op->result);
-        }
-        names[count] = a->g_name;
-        values[count++] = dm_adjoint_get(a, op->result);
+            values.params[k] =
+                (param->mentions >> k & 1) != 0 ? dm_adjoint_use(a, op->args[k]) : DM_VAL_NONE;
+        if ((param->mentions & DM_MENTIONS_RET) != 0)
+            values.ret = dm_adjoint_use(a, op->result);
+        values.g = dm_adjoint_get(a, op->result);
         dm_val value;
-        dm_pos outer = a->lang->library_call;
-        a->lang->library_call = op->pos;
-        if (dm_lower_adjoint_text(a->module, &a->b, param->adjoint_tree, names, values, count,
-                                  type_of(a, op->args[i]), &value))
+        a->rows.b = a->b;
+        if (dm_lower_adjoint(&a->rows, row, param, &values, type_of(a, op->args[i]), &value))
             dm_adjoint_add(a, op->args[i], value);
-        a->lang->library_call = outer;
     }
+    a->lang->library_call = outer;
 }
 
 static void reverse_make(dm_adjoint_state *a, const dm_ir_op *op)
@@ -229,7 +222,7 @@ static void reverse_extreme(dm_adjoint_state *a, const dm_ir_op *op, const dm_ty
     for (int i = 0; i < dm_type_components(type); i++) {
         dm_val value = dm_adjoint_use(a, source);
         dm_val condition =
-            dm_adjoint_call(a, "_eq", whole ? value : dm_ir_extract_at(&a->b, value, i),
+            dm_adjoint_call(a, DM_ROW_EQ, whole ? value : dm_ir_extract_at(&a->b, value, i),
                             whole ? now : dm_ir_extract_at(&a->b, now, i));
         dm_ir_block *before = a->b.block, *then = dm_ir_block_new(a->lang),
                     *other = dm_ir_block_new(a->lang);
@@ -269,7 +262,7 @@ void dm_adjoint_reverse_atomic(dm_adjoint_state *a, const dm_ir_op *op)
         if (type->kind == DM_TYPE_QUAT || type->kind == DM_TYPE_TRANSFORM)
             dm_adjoint_fail(a, op, "subtracting quaternions atomically has no gradient");
         else
-            dm_adjoint_add(a, value, dm_adjoint_row(a, "neg", &g, 1));
+            dm_adjoint_add(a, value, dm_adjoint_row(a, DM_ROW_NEG, &g, 1));
     } else if (strcmp(op->text, "min") == 0 || strcmp(op->text, "max") == 0) {
         if (op->path != NULL && op->path->count > 0)
             return;

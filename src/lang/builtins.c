@@ -21,6 +21,7 @@ static dm_builtin rows[] = {
 
 #define TABLE_SIZE 2048u
 static dm_builtin *table[TABLE_SIZE];
+static const dm_builtin *numbered[DM_ROW_COUNT];
 static char pool[1 << 16]; /* names and adjoint expressions */
 static size_t pool_used;
 
@@ -226,6 +227,14 @@ static uint32_t slot_of(const char *name)
     return hash & (TABLE_SIZE - 1);
 }
 
+static const dm_builtin *find_row(const char *name)
+{
+    for (uint32_t slot = slot_of(name); table[slot] != NULL; slot = (slot + 1) & (TABLE_SIZE - 1))
+        if (strcmp(table[slot]->name, name) == 0)
+            return table[slot];
+    return NULL;
+}
+
 static void read_rows(void)
 {
     for (int i = 0; i < ROW_COUNT; i++) {
@@ -242,6 +251,23 @@ static void read_rows(void)
             last->next = &rows[i];
         }
     }
+    static const char *const names[] = {
+#define X(number, name) [DM_ROW_##number] = name,
+        DM_ROWS(X)
+#undef X
+    };
+    for (int n = DM_ROW_OTHER + 1; n < DM_ROW_COUNT; n++) {
+        dm_builtin *row = (dm_builtin *)find_row(names[n]);
+        assert(row != NULL);
+        numbered[n] = row;
+        for (; row != NULL; row = row->next)
+            row->number = (dm_row_number)n;
+    }
+    for (int i = 0; i < ROW_COUNT; i++)
+        if (strncmp(rows[i].name, "_warp_", 6) == 0)
+            for (dm_builtin *row = (dm_builtin *)find_row(rows[i].name + 6); row != NULL;
+                 row = row->next)
+                row->compat = find_row(rows[i].name);
 }
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -256,11 +282,12 @@ const dm_builtin *dm_builtin_rows(int *count)
 const dm_builtin *dm_builtin_find(const char *name)
 {
     pthread_once(&once, read_rows);
-    uint32_t slot = slot_of(name);
-    for (; table[slot] != NULL; slot = (slot + 1) & (TABLE_SIZE - 1))
-        if (strcmp(table[slot]->name, name) == 0)
-            return table[slot];
-    return NULL;
+    return find_row(name);
+}
+
+const dm_builtin *dm_builtin_row(dm_row_number number)
+{
+    return numbered[number]; /* whoever compiles has asked for all rows before */
 }
 
 /* ---- Adjoints and defaults as trees ---- */
@@ -303,6 +330,7 @@ void dm_builtin_parse(dm_lang *lang)
             param->adjoint_tree = parse_text(lang, "adjoint", param->adjoint);
             param->mentions = find_mentions(row, param->adjoint_tree);
         }
+        dm_builtin_read_adjoints(lang, row);
     }
 }
 

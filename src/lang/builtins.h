@@ -41,6 +41,24 @@
 #define DM_BUILTIN_PARAMS_MAX 12
 #define DM_MENTIONS_RET (1u << DM_BUILTIN_PARAMS_MAX)
 
+/* Rows that the compiler itself asks for, by number. */
+/* clang-format off */
+#define DM_ROWS(X) \
+    X(ADD, "add") X(SUB, "sub") X(MUL, "mul") X(DIV, "div") X(FLOORDIV, "floordiv") X(MOD, "mod") \
+    X(POW, "pow") X(BIT_AND, "bit_and") X(BIT_OR, "bit_or") X(BIT_XOR, "bit_xor") \
+    X(LSHIFT, "lshift") X(RSHIFT, "rshift") X(LT, "_lt") X(LE, "_le") X(GT, "_gt") X(GE, "_ge") \
+    X(EQ, "_eq") X(NE, "_ne") X(AND, "_and") X(OR, "_or") X(NOT, "unot") X(NEG, "neg") \
+    X(POS, "pos") X(INVERT, "invert") X(WHERE, "where") X(MIN, "min") X(MAX, "max") X(ABS, "abs") \
+    X(RANGE_LENGTH, "_range_length")
+/* clang-format on */
+typedef enum dm_row_number {
+    DM_ROW_OTHER,
+#define X(number, name) DM_ROW_##number,
+    DM_ROWS(X)
+#undef X
+    DM_ROW_COUNT
+} dm_row_number;
+
 /* A parsed pattern. */
 typedef struct dm_pattern {
     uint8_t kind;              /* dm_type_kind; ANY for X */
@@ -59,8 +77,33 @@ typedef struct dm_builtin_param {
     const char *adjoint; /* NULL: no gradient */
     /* the same as trees, made by common.c */
     const struct dm_ast *initial_tree, *adjoint_tree;
+    const struct dm_adjoint_step *steps; /* of the adjoint (row_adjoint.c); NULL: use the tree */
+    int step_count;
     uint32_t mentions; /* a bit for each parameter that the adjoint reads, DM_MENTIONS_RET */
 } dm_builtin_param;
+
+/* An adjoint expression as steps on a stack of values, in the order of evaluation. */
+typedef enum dm_adjoint_step_kind {
+    DM_STEP_PARAM,   /* number: of the parameter */
+    DM_STEP_RET,     /* the result */
+    DM_STEP_G,       /* its adjoint */
+    DM_STEP_INT,     /* real: the literal's value */
+    DM_STEP_FLOAT,   /* real */
+    DM_STEP_ROW,     /* row: called with `number` values */
+    DM_STEP_COMPARE, /* number: a dm_token_kind */
+    DM_STEP_WHERE,
+    DM_STEP_ZERO_LIKE,
+} dm_adjoint_step_kind;
+
+typedef struct dm_adjoint_step {
+    uint8_t kind, number;
+    union {
+        double real;
+        const struct dm_builtin *row;
+    };
+} dm_adjoint_step;
+
+#define DM_STEPS_MAX 32
 
 /* C text in pieces: what stands there, and what is put in its place. */
 typedef enum dm_piece_kind {
@@ -88,7 +131,9 @@ typedef struct dm_builtin {
     int precedence;         /* of an expression text, 0: a primary, see print_expr.c */
     const dm_piece *pieces; /* of the text; a body's are laid out in lines (row_text.c) */
     int piece_count;
-    bool may_read;           /* takes an array, or anything */
+    bool may_read;        /* takes an array, or anything */
+    dm_row_number number; /* OTHER: the compiler never asks for it */
+    const struct dm_builtin *compat; /* "_warp_name", its gradient as Warp's; NULL: the same */
     struct dm_builtin *next; /* overload */
 } dm_builtin;
 
@@ -119,6 +164,10 @@ int dm_bind_number(const dm_bind *bind, char letter);
 void dm_builtin_read_text(dm_lang *lang, dm_builtin *row);
 /* The first row of a name (through `next` its overloads), or NULL. */
 const dm_builtin *dm_builtin_find(const char *name);
+/* The same for one that the compiler asks for. */
+const dm_builtin *dm_builtin_row(dm_row_number number);
+/* Fill in the steps of a row's adjoints (row_adjoint.c). */
+void dm_builtin_read_adjoints(dm_lang *lang, dm_builtin *row);
 /* All rows, for listings and tests. */
 const dm_builtin *dm_builtin_rows(int *count);
 /* The first row from `first` on that takes these arguments; NULL: none does. */

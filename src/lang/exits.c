@@ -128,11 +128,11 @@ static dm_val mapped(const pass *p, dm_val v)
     return v == DM_VAL_NONE ? v : p->map[v];
 }
 
-static dm_val call(pass *p, const char *name, dm_val x, dm_val y)
+static dm_val call(pass *p, dm_row_number row, dm_val x, dm_val y)
 {
     const dm_type *types[] = {p->b.function->values[x].type, p->b.function->values[y].type};
     dm_val args[] = {x, y};
-    const dm_bind *bind = dm_builtin_bind(p->b.lang, dm_builtin_find(name), types, 2);
+    const dm_bind *bind = dm_builtin_bind(p->b.lang, dm_builtin_row(row), types, 2);
     assert(bind != NULL);
     dm_ir_op *op = dm_ir_op_new(&p->b, DM_IR_CALL, args, 2, bind->result);
     op->row = bind->row;
@@ -226,7 +226,7 @@ static outcome guarded_rest(pass *p, const context *c, dm_val code, const outcom
 {
     dm_ir_block *before = p->b.block, *then = dm_ir_block_new(p->b.lang),
                 *other = dm_ir_block_new(p->b.lang);
-    dm_val condition = call(p, "_eq", code, dm_ir_int(&p->b, i32(p), GO_ON));
+    dm_val condition = call(p, DM_ROW_EQ, code, dm_ir_int(&p->b, i32(p), GO_ON));
     p->b.block = then;
     outcome a = convert_rest(p, c, block, from);
     p->b.block = other;
@@ -423,7 +423,7 @@ static dm_val convert_loop(pass *p, const dm_ir_op *op, dm_val *result)
         p->map[source->params[0]] = params[count - 1];
 
     p->b.block = head;
-    dm_val going = call(p, "_eq", params[0], dm_ir_int(&p->b, i32(p), GO_ON));
+    dm_val going = call(p, DM_ROW_EQ, params[0], dm_ir_int(&p->b, i32(p), GO_ON));
     dm_ir_block *ask = dm_ir_block_new(p->b.lang), *stop = dm_ir_block_new(p->b.lang);
     p->b.block = ask;
     dm_val more;
@@ -433,13 +433,13 @@ static dm_val convert_loop(pass *p, const dm_ir_op *op, dm_val *result)
         bool down = dm_ir_const_int(p->source, op->args[2], &step) && step < 0;
         bool known = dm_ir_const_int(p->source, op->args[2], &step);
         if (known) {
-            more = call(p, down ? "_gt" : "_lt", params[count - 1], last);
+            more = call(p, down ? DM_ROW_GT : DM_ROW_LT, params[count - 1], last);
         } else {
-            dm_val up = call(p, "_lt", params[count - 1], last);
-            dm_val under = call(p, "_gt", params[count - 1], last);
-            dm_val positive = call(p, "_gt", mapped(p, op->args[2]), dm_ir_int(&p->b, i32(p), 0));
-            dm_val negative = call(p, "_lt", mapped(p, op->args[2]), dm_ir_int(&p->b, i32(p), 0));
-            more = call(p, "_or", call(p, "_and", positive, up), call(p, "_and", negative, under));
+            dm_val up = call(p, DM_ROW_LT, params[count - 1], last);
+            dm_val under = call(p, DM_ROW_GT, params[count - 1], last);
+            dm_val positive = call(p, DM_ROW_GT, mapped(p, op->args[2]), dm_ir_int(&p->b, i32(p), 0));
+            dm_val negative = call(p, DM_ROW_LT, mapped(p, op->args[2]), dm_ir_int(&p->b, i32(p), 0));
+            more = call(p, DM_ROW_OR, call(p, DM_ROW_AND, positive, up), call(p, DM_ROW_AND, negative, under));
         }
     } else {
         const dm_ir_op *end = copy_plain(p, &(context){0}, source);
@@ -461,18 +461,18 @@ static dm_val convert_loop(pass *p, const dm_ir_op *op, dm_val *result)
     dm_val *next = dm_lang_alloc_array(p->b.lang, (size_t)count, sizeof *next);
     memcpy(next, o.values, (size_t)o.count * sizeof *next);
     /* NEXT ends a round, not the loop. */
-    dm_val leaves = call(p, "_ge", o.values[0], dm_ir_int(&p->b, i32(p), LEAVE));
+    dm_val leaves = call(p, DM_ROW_GE, o.values[0], dm_ir_int(&p->b, i32(p), LEAVE));
     dm_val cleared = dm_ir_int(&p->b, i32(p), GO_ON);
     dm_val where_args[] = {leaves, o.values[0], cleared};
     const dm_type *where_types[] = {dm_type_scalar(p->b.lang, DM_BOOL), i32(p), i32(p)};
-    const dm_bind *bind = dm_builtin_bind(p->b.lang, dm_builtin_find("where"), where_types, 3);
+    const dm_bind *bind = dm_builtin_bind(p->b.lang, dm_builtin_row(DM_ROW_WHERE), where_types, 3);
     assert(bind != NULL);
     dm_ir_op *select = dm_ir_op_new(&p->b, DM_IR_CALL, where_args, 3, i32(p));
     select->row = bind->row;
     select->bind = bind;
     next[0] = select->result;
     if (is_for)
-        next[count - 1] = call(p, "add", params[count - 1], mapped(p, op->args[2]));
+        next[count - 1] = call(p, DM_ROW_ADD, params[count - 1], mapped(p, op->args[2]));
     dm_ir_op_new(&p->b, DM_IR_YIELD, next, count, NULL);
     p->b.block = before;
     dm_ir_op *made = loop_op(p, op, DM_IR_WHILE, args, count, count, types);
@@ -518,9 +518,9 @@ static outcome convert_rest(pass *p, const context *c, const dm_ir_block *block,
         dm_val value, code = convert_loop(p, op, &value); /* with a return inside */
         outcome left = outcome_new(p, c);
         /* A break is over with its loop; a return goes on. */
-        dm_val finish = call(p, "_eq", code, dm_ir_int(&p->b, i32(p), FINISH));
+        dm_val finish = call(p, DM_ROW_EQ, code, dm_ir_int(&p->b, i32(p), FINISH));
         dm_val as_code = dm_ir_cast(&p->b, finish, i32(p));
-        left.values[c->output_count] = call(p, "mul", as_code, dm_ir_int(&p->b, i32(p), FINISH));
+        left.values[c->output_count] = call(p, DM_ROW_MUL, as_code, dm_ir_int(&p->b, i32(p), FINISH));
         if (value != DM_VAL_NONE)
             left.values[left.count - 1] = value;
         return guarded_rest(p, c, left.values[c->output_count], &left, block, i + 1);

@@ -125,10 +125,15 @@ void dm_lower_exit(dm_lower *lw, dm_loop *loop, dm_ir_kind kind);
 
 dm_operand dm_lower_expr(dm_lower *lw, const dm_ast *ast);
 /* Builtin rows: operators and functions. `at` is for messages; `shown` how it was written. */
-dm_operand dm_lower_builtin(dm_lower *lw, const dm_ast *at, const char *name, const dm_val *args,
-                            int count, const char *shown);
+dm_operand dm_lower_builtin(dm_lower *lw, const dm_ast *at, const dm_builtin *first,
+                            const dm_val *args, int count, const char *shown);
 dm_val dm_lower_row(dm_lower *lw, const dm_bind *bind, const dm_val *args, int count);
-const char *dm_lower_operator(dm_token_kind op); /* '+' -> "add" */
+/* Number literals, and two values compared after they have a common type. */
+dm_val dm_lower_int_literal(dm_lower *lw, int64_t number);
+dm_val dm_lower_real_literal(dm_lower *lw, double number);
+bool dm_lower_compare(dm_lower *lw, const dm_ast *at, dm_token_kind op, dm_val a, dm_val b,
+                      dm_val *out);
+const dm_builtin *dm_lower_operator(dm_token_kind op); /* '+' -> "add"; NULL: none */
 dm_operand dm_lower_binary(dm_lower *lw, const dm_ast *at, dm_token_kind op, dm_val a, dm_val b);
 dm_operand dm_lower_index(dm_lower *lw, const dm_ast *at, dm_val base, const dm_ast *const *indices,
                           int count);
@@ -173,10 +178,13 @@ dm_ir_op *dm_lower_place_op(dm_lower *lw, dm_ir_kind kind, const dm_place *place
 /* The value of a row on constants; false when it is not known. */
 bool dm_fold(dm_ir_builder *b, const dm_bind *bind, const dm_val *args, int count, dm_val *out);
 
-/* One expression of a builtin's adjoint, its names (interned) bound to values of the function being
- * built. */
-bool dm_lower_adjoint_text(dm_module_unit *module, dm_ir_builder *b, const dm_ast *ast,
-                           const char *const *names, const dm_val *values, int count,
-                           const dm_type *wanted, dm_val *out);
+/* One expression of a builtin's adjoint. `lw` is at the place where it goes; the values belong to
+ * the row's parameters (NONE: not mentioned), its result and the result's adjoint. */
+typedef struct dm_adjoint_values {
+    dm_val params[DM_BUILTIN_PARAMS_MAX];
+    dm_val ret, g;
+} dm_adjoint_values;
+bool dm_lower_adjoint(dm_lower *lw, const dm_builtin *row, const dm_builtin_param *param,
+                      const dm_adjoint_values *values, const dm_type *wanted, dm_val *out);
 
 #endif

@@ -271,7 +271,7 @@ static dm_operand call_row(dm_lower *lw, const dm_call *c, const dm_builtin *fir
         if (bind_row(lw, row, c, args) &&
             (row->next == NULL || row->param_count != row->next->param_count ||
              c->count == row->param_count))
-            return dm_lower_builtin(lw, c->ast, c->name, args, row->param_count, c->name);
+            return dm_lower_builtin(lw, c->ast, first, args, row->param_count, c->name);
     return dm_lower_error(lw, c->ast, first->signature, "'%s' does not take these arguments",
                           c->name);
 }

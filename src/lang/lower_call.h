@@ -33,6 +33,8 @@ const dm_type *dm_call_type(const dm_operand *operand);
 
 /* wp.vector(1.0, 2.0), wp.matrix(..., shape=(2, 2)): the type follows from the arguments. */
 dm_operand dm_lower_construct_generic(dm_lower *lw, const dm_call *c, const char *name);
+/* where(condition, a, b), with a literal among a and b fitted to the other. */
+dm_operand dm_lower_where(dm_lower *lw, const dm_ast *at, dm_val *args);
 /* The builtin with a handler of its own, by its number in the table. */
 dm_operand dm_lower_special_call(dm_lower *lw, const dm_call *c, int number);
 

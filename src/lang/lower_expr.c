@@ -68,10 +68,15 @@ static dm_val literal(dm_lower *lw, dm_val value)
     return value;
 }
 
-static dm_val int_literal(dm_lower *lw, int64_t number)
+dm_val dm_lower_int_literal(dm_lower *lw, int64_t number)
 {
     bool wide = number < INT32_MIN || number > (int64_t)UINT32_MAX;
     return literal(lw, dm_ir_int(&lw->b, dm_type_scalar(lw->lang, wide ? DM_I64 : DM_I32), number));
+}
+
+dm_val dm_lower_real_literal(dm_lower *lw, double number)
+{
+    return literal(lw, dm_ir_real(&lw->b, dm_type_scalar(lw->lang, DM_F32), number));
 }
 
 static bool known_value(dm_lower *lw, const dm_ast *at, const dm_value *known, dm_val *out)
@@ -82,10 +87,10 @@ static bool known_value(dm_lower *lw, const dm_ast *at, const dm_value *known, d
         *out = dm_ir_bool(b, known->integer != 0);
         return true;
     case DM_VALUE_INT:
-        *out = int_literal(lw, known->integer);
+        *out = dm_lower_int_literal(lw, known->integer);
         return true;
     case DM_VALUE_FLOAT:
-        *out = literal(lw, dm_ir_real(b, dm_type_scalar(lw->lang, DM_F32), known->real));
+        *out = dm_lower_real_literal(lw, known->real);
         return true;
     case DM_VALUE_SCALAR:
         *out = dm_type_is_float(known->type) ? dm_ir_real(b, known->type, known->real)
@@ -164,14 +169,14 @@ bool dm_lower_truth(dm_lower *lw, const dm_ast *at, dm_val value, dm_val *out)
                    : DM_VAL_NONE;
         if (*out == DM_VAL_NONE) {
             dm_val args[] = {value, dm_ir_zero(&lw->b, type)};
-            *out = dm_lower_builtin(lw, at, "_ne", args, 2, "!=").value;
+            *out = dm_lower_builtin(lw, at, dm_builtin_row(DM_ROW_NE), args, 2, "!=").value;
         }
         return true;
     }
     if (type->kind == DM_TYPE_ARRAY && !type->fixed) {
         dm_val null =
             dm_ir_simple(&lw->b, DM_IR_IS_NULL, &value, 1, dm_type_scalar(lw->lang, DM_BOOL));
-        *out = dm_lower_builtin(lw, at, "unot", &null, 1, "not").value;
+        *out = dm_lower_builtin(lw, at, dm_builtin_row(DM_ROW_NOT), &null, 1, "not").value;
         return true;
     }
     dm_lower_error(lw, at, NULL, "%s cannot be a condition", type->name);
@@ -233,22 +238,13 @@ static bool holds_half(const dm_type *type)
     return (type->kind == DM_TYPE_SCALAR || dm_type_is_numeric(type)) && type->scalar == DM_F16;
 }
 
-/* A row with the gradient that Warp has, where it differs. */
-static const dm_builtin *compat_row(const char *name)
+dm_operand dm_lower_builtin(dm_lower *lw, const dm_ast *at, const dm_builtin *first,
+                            const dm_val *args, int count, const char *shown)
 {
-    char text[64];
-    int length = snprintf(text, sizeof text, "_warp_%s", name);
-    return length < (int)sizeof text ? dm_builtin_find(text) : NULL;
-}
-
-dm_operand dm_lower_builtin(dm_lower *lw, const dm_ast *at, const char *name, const dm_val *args,
-                            int count, const char *shown)
-{
-    const dm_builtin *first = lw->module->options.warp_compat ? compat_row(name) : NULL;
-    if (first == NULL)
-        first = dm_builtin_find(name);
+    if (lw->module->options.warp_compat && first->compat != NULL)
+        first = first->compat; /* a row with the gradient that Warp has, where it differs */
     dm_val given[DM_BUILTIN_PARAMS_MAX];
-    if (first == NULL || count > DM_BUILTIN_PARAMS_MAX)
+    if (count > DM_BUILTIN_PARAMS_MAX)
         return dm_lower_error(lw, at, NULL, "'%s' is not supported", shown);
     bool half = false;
     for (int i = 0; i < count; i++) {
@@ -276,49 +272,54 @@ dm_operand dm_lower_builtin(dm_lower *lw, const dm_ast *at, const char *name, co
     return dm_lower_value_operand(result);
 }
 
-const char *dm_lower_operator(dm_token_kind op)
+static dm_row_number operator_row(dm_token_kind op)
 {
     switch (op) {
     case DM_TOK_PLUS:
-        return "add";
+        return DM_ROW_ADD;
     case DM_TOK_MINUS:
-        return "sub";
+        return DM_ROW_SUB;
     case DM_TOK_STAR:
     case DM_TOK_AT:
-        return "mul";
+        return DM_ROW_MUL;
     case DM_TOK_SLASH:
-        return "div";
+        return DM_ROW_DIV;
     case DM_TOK_DOUBLESLASH:
-        return "floordiv";
+        return DM_ROW_FLOORDIV;
     case DM_TOK_PERCENT:
-        return "mod";
+        return DM_ROW_MOD;
     case DM_TOK_DOUBLESTAR:
-        return "pow";
+        return DM_ROW_POW;
     case DM_TOK_AMPERSAND:
-        return "bit_and";
+        return DM_ROW_BIT_AND;
     case DM_TOK_PIPE:
-        return "bit_or";
+        return DM_ROW_BIT_OR;
     case DM_TOK_CARET:
-        return "bit_xor";
+        return DM_ROW_BIT_XOR;
     case DM_TOK_SHIFTLEFT:
-        return "lshift";
+        return DM_ROW_LSHIFT;
     case DM_TOK_SHIFTRIGHT:
-        return "rshift";
+        return DM_ROW_RSHIFT;
     case DM_TOK_LESS:
-        return "_lt";
+        return DM_ROW_LT;
     case DM_TOK_LESSEQUAL:
-        return "_le";
+        return DM_ROW_LE;
     case DM_TOK_GREATER:
-        return "_gt";
+        return DM_ROW_GT;
     case DM_TOK_GREATEREQUAL:
-        return "_ge";
+        return DM_ROW_GE;
     case DM_TOK_EQUAL:
-        return "_eq";
+        return DM_ROW_EQ;
     case DM_TOK_NOTEQUAL:
-        return "_ne";
+        return DM_ROW_NE;
     default:
-        return NULL;
+        return DM_ROW_OTHER;
     }
+}
+
+const dm_builtin *dm_lower_operator(dm_token_kind op)
+{
+    return dm_builtin_row(operator_row(op));
 }
 
 dm_operand dm_lower_binary(dm_lower *lw, const dm_ast *at, dm_token_kind op, dm_val a, dm_val b)
@@ -365,10 +366,12 @@ static dm_operand lower_unary(dm_lower *lw, const dm_ast *ast)
         dm_val truth;
         if (!dm_lower_truth(lw, ast->a, value, &truth))
             return DM_OPERAND_BAD;
-        return dm_lower_builtin(lw, ast, "unot", &truth, 1, "not");
+        return dm_lower_builtin(lw, ast, dm_builtin_row(DM_ROW_NOT), &truth, 1, "not");
     }
-    const char *name = ast->op == DM_TOK_MINUS ? "neg" : ast->op == DM_TOK_PLUS ? "pos" : "invert";
-    return dm_lower_builtin(lw, ast, name, &value, 1,
+    dm_row_number row = ast->op == DM_TOK_MINUS  ? DM_ROW_NEG
+                        : ast->op == DM_TOK_PLUS ? DM_ROW_POS
+                                                 : DM_ROW_INVERT;
+    return dm_lower_builtin(lw, ast, dm_builtin_row(row), &value, 1,
                             ast->op == DM_TOK_MINUS  ? "-"
                             : ast->op == DM_TOK_PLUS ? "+"
                                                      : "~");
@@ -409,14 +412,14 @@ static dm_val compare_numeric(dm_lower *lw, const dm_ast *at, dm_token_kind op, 
         dm_val one = dm_lower_builtin(lw, at, dm_lower_operator(op), parts, 2, "==").value;
         dm_val both[] = {all, one};
         all = i == 0 ? one
-                     : dm_lower_builtin(lw, at, op == DM_TOK_EQUAL ? "_and" : "_or", both, 2, "==")
+                     : dm_lower_builtin(lw, at, dm_builtin_row(op == DM_TOK_EQUAL ? DM_ROW_AND : DM_ROW_OR), both, 2, "==")
                            .value;
     }
     return all;
 }
 
-static bool compare(dm_lower *lw, const dm_ast *at, dm_token_kind op, dm_val a, dm_val b,
-                    dm_val *out)
+bool dm_lower_compare(dm_lower *lw, const dm_ast *at, dm_token_kind op, dm_val a, dm_val b,
+                      dm_val *out)
 {
     const dm_type *type_a = dm_lower_type(lw, a), *type_b = dm_lower_type(lw, b);
     if (dm_type_is_scalar(type_a) && dm_type_is_scalar(type_b) && type_a != type_b) {
@@ -473,11 +476,11 @@ static dm_operand lower_compare(dm_lower *lw, const dm_ast *ast)
                                       dm_token_name(op));
             if (!dm_lower_materialize(lw, ast->items[i], &first, &left) ||
                 !dm_lower_materialize(lw, ast->items[i + 1], &second, &right) ||
-                !compare(lw, ast, op, left, right, &one))
+                !dm_lower_compare(lw, ast, op, left, right, &one))
                 return DM_OPERAND_BAD;
         }
         dm_val both[] = {all, one};
-        all = i == 0 ? one : dm_lower_builtin(lw, ast, "_and", both, 2, "and").value;
+        all = i == 0 ? one : dm_lower_builtin(lw, ast, dm_builtin_row(DM_ROW_AND), both, 2, "and").value;
         first = second;
     }
     return dm_lower_value_operand(all);
@@ -490,8 +493,8 @@ static bool only_pure(const dm_ir_block *block)
     for (int i = 0; i < block->count; i++) {
         const dm_ir_op *op = block->ops[i];
         bool traps = op->kind == DM_IR_CALL &&
-                     (strcmp(op->row->name, "div") == 0 || strcmp(op->row->name, "mod") == 0 ||
-                      strcmp(op->row->name, "floordiv") == 0) &&
+                     (op->row->number == DM_ROW_DIV || op->row->number == DM_ROW_MOD ||
+                      op->row->number == DM_ROW_FLOORDIV) &&
                      dm_type_is_int(op->bind->result);
         if (dm_ir_infos[op->kind].effect != DM_IR_PURE || traps)
             return false;
@@ -546,7 +549,7 @@ static dm_operand lower_boolean(dm_lower *lw, const dm_ast *ast)
         if (only_pure(inner)) {
             append_all(lw, inner);
             dm_val both[] = {all, next};
-            all = dm_lower_builtin(lw, ast, is_or ? "_or" : "_and", both, 2, "and").value;
+            all = dm_lower_builtin(lw, ast, dm_builtin_row(is_or ? DM_ROW_OR : DM_ROW_AND), both, 2, "and").value;
         } else {
             dm_ir_block *shortcut = dm_ir_block_new(lw->lang);
             lw->b.block = shortcut;
@@ -606,11 +609,10 @@ dm_operand dm_lower_expr(dm_lower *lw, const dm_ast *ast)
         result = lower_name(lw, ast);
         break;
     case DM_AST_INT:
-        result = dm_lower_value_operand(int_literal(lw, (int64_t)ast->integer));
+        result = dm_lower_value_operand(dm_lower_int_literal(lw, (int64_t)ast->integer));
         break;
     case DM_AST_FLOAT:
-        result = dm_lower_value_operand(
-            literal(lw, dm_ir_real(&lw->b, dm_type_scalar(lw->lang, DM_F32), ast->real)));
+        result = dm_lower_value_operand(dm_lower_real_literal(lw, ast->real));
         break;
     case DM_AST_BOOL:
     case DM_AST_STRING:

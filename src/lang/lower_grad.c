@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* lower_grad.c - what is said about gradients in the dialect: @wp.func_grad and @wp.func_replay of
  * the program, and the adjoint expressions of builtins. See lower.h. */
-#include "lang/lower.h"
+#include "lang/lower_call.h"
 
 #include <assert.h>
 #include <string.h>
@@ -113,22 +113,96 @@ void dm_lower_custom_grad(dm_module_unit *module, const dm_ir_function *f, const
 
 /* ---- Adjoint expressions of builtins ---- */
 
-bool dm_lower_adjoint_text(dm_module_unit *module, dm_ir_builder *b, const dm_ast *ast,
-                           const char *const *names, const dm_val *values, int count,
-                           const dm_type *wanted, dm_val *out)
+/* From the tree, for what steps cannot say. */
+static bool lower_tree(dm_lower *lw, const dm_builtin *row, const dm_builtin_param *param,
+                       const dm_adjoint_values *values, dm_val *out)
 {
-    dm_lower state, *lw = &state;
-    dm_lower_start(lw, module, module->root, b->function);
-    lw->b = *b;
-    lw->weak = true;
+    const char *names[DM_BUILTIN_PARAMS_MAX + 2];
+    dm_val bound[DM_BUILTIN_PARAMS_MAX + 2];
+    int count = 0;
+    for (int i = 0; i < row->param_count; i++)
+        if (values->params[i] != DM_VAL_NONE) {
+            names[count] = row->params[i].name;
+            bound[count++] = values->params[i];
+        }
+    if (values->ret != DM_VAL_NONE) {
+        names[count] = dm_lang_intern_text(lw->lang, "ret");
+        bound[count++] = values->ret;
+    }
+    names[count] = dm_lang_intern_text(lw->lang, "g");
+    bound[count++] = values->g;
     lw->bound_names = names;
-    lw->bound = values;
+    lw->bound = bound;
     lw->bound_count = count;
-    if (!dm_lower_value(lw, ast, out))
+    bool fine = dm_lower_value(lw, param->adjoint_tree, out);
+    lw->bound_count = 0;
+    return fine;
+}
+
+static bool lower_steps(dm_lower *lw, const dm_builtin_param *param,
+                        const dm_adjoint_values *values, dm_val *out)
+{
+    const dm_ast *at = param->adjoint_tree; /* for messages */
+    dm_val stack[DM_STEPS_MAX];
+    int top = 0;
+    for (const dm_adjoint_step *step = param->steps; step < param->steps + param->step_count;
+         step++) {
+        int taken = 0;
+        dm_operand made = {.kind = DM_OPERAND_VALUE};
+        switch ((dm_adjoint_step_kind)step->kind) {
+        case DM_STEP_PARAM:
+            made.value = values->params[step->number];
+            break;
+        case DM_STEP_RET:
+            made.value = values->ret;
+            break;
+        case DM_STEP_G:
+            made.value = values->g;
+            break;
+        case DM_STEP_INT:
+            made.value = dm_lower_int_literal(lw, (int64_t)step->real);
+            break;
+        case DM_STEP_FLOAT:
+            made.value = dm_lower_real_literal(lw, step->real);
+            break;
+        case DM_STEP_ROW:
+            taken = step->number;
+            made = dm_lower_builtin(lw, at, step->row, stack + top - taken, taken, step->row->name);
+            break;
+        case DM_STEP_COMPARE:
+            taken = 2;
+            if (!dm_lower_compare(lw, at, step->number, stack[top - 2], stack[top - 1],
+                                  &made.value))
+                return false;
+            break;
+        case DM_STEP_WHERE:
+            taken = 3;
+            made = dm_lower_where(lw, at, stack + top - taken);
+            break;
+        case DM_STEP_ZERO_LIKE:
+            taken = 1;
+            made.value = dm_ir_zero(&lw->b, dm_lower_type(lw, stack[top - 1]));
+            break;
+        }
+        if (made.kind != DM_OPERAND_VALUE || made.value == DM_VAL_NONE)
+            return false;
+        top -= taken;
+        stack[top++] = made.value;
+    }
+    assert(top == 1);
+    *out = stack[0];
+    return true;
+}
+
+bool dm_lower_adjoint(dm_lower *lw, const dm_builtin *row, const dm_builtin_param *param,
+                      const dm_adjoint_values *values, const dm_type *wanted, dm_val *out)
+{
+    bool fine = param->steps != NULL ? lower_steps(lw, param, values, out)
+                                     : lower_tree(lw, row, param, values, out);
+    if (!fine)
         return false;
-    const dm_ir_op *c = dm_ir_const(b->function, *out);
-    if (c != NULL && dm_type_is_scalar(wanted))
-        *out = dm_ir_cast(b, *out, wanted);
-    assert(b->function->values[*out].type == wanted);
-    return b->function->values[*out].type == wanted;
+    if (dm_ir_const(lw->function, *out) != NULL && dm_type_is_scalar(wanted))
+        *out = dm_ir_cast(&lw->b, *out, wanted);
+    assert(dm_lower_type(lw, *out) == wanted);
+    return dm_lower_type(lw, *out) == wanted;
 }

@@ -230,16 +230,16 @@ static dm_operand special_expect(dm_lower *lw, const dm_call *c)
         dm_val y = dm_type_is_scalar(type) ? b : dm_ir_extract_at(&lw->b, b, i);
         dm_val pair[] = {x, y}, one;
         if (near) {
-            dm_val difference = dm_lower_builtin(lw, c->ast, "sub", pair, 2, "-").value;
-            dm_val size = dm_lower_builtin(lw, c->ast, "abs", &difference, 1, "abs").value;
+            dm_val difference = dm_lower_builtin(lw, c->ast, dm_builtin_row(DM_ROW_SUB), pair, 2, "-").value;
+            dm_val size = dm_lower_builtin(lw, c->ast, dm_builtin_row(DM_ROW_ABS), &difference, 1, "abs").value;
             dm_val bound[] = {size, tolerance};
-            one = dm_lower_builtin(lw, c->ast, "_le", bound, 2, "<=").value;
+            one = dm_lower_builtin(lw, c->ast, dm_builtin_row(DM_ROW_LE), bound, 2, "<=").value;
         } else {
-            one = dm_lower_builtin(lw, c->ast, unequal ? "_ne" : "_eq", pair, 2, "==").value;
+            one = dm_lower_builtin(lw, c->ast, dm_builtin_row(unequal ? DM_ROW_NE : DM_ROW_EQ), pair, 2, "==").value;
         }
         dm_val both[] = {all, one};
         all = i == 0 ? one
-                     : dm_lower_builtin(lw, c->ast, unequal ? "_or" : "_and", both, 2, "and").value;
+                     : dm_lower_builtin(lw, c->ast, dm_builtin_row(unequal ? DM_ROW_OR : DM_ROW_AND), both, 2, "and").value;
     }
     dm_ir_op *op = dm_ir_op_new(&lw->b, DM_IR_CHECK, &all, 1, NULL);
     op->text = c->name;
@@ -261,7 +261,17 @@ static dm_operand special_select(dm_lower *lw, const dm_call *c)
     if (!dm_call_value(lw, c, 0, &args[0]) || !dm_call_value(lw, c, 1, &args[2]) ||
         !dm_call_value(lw, c, 2, &args[1]))
         return DM_OPERAND_BAD;
-    return dm_lower_builtin(lw, c->ast, "where", args, 3, "select");
+    return dm_lower_builtin(lw, c->ast, dm_builtin_row(DM_ROW_WHERE), args, 3, "select");
+}
+
+dm_operand dm_lower_where(dm_lower *lw, const dm_ast *at, dm_val *args)
+{
+    if (dm_lower_type(lw, args[0])->kind == DM_TYPE_ARRAY &&
+        !dm_lower_truth(lw, at, args[0], &args[0]))
+        return DM_OPERAND_BAD;
+    if (!dm_call_fit(lw, dm_lower_type(lw, args[1]), &args[2]))
+        dm_call_fit(lw, dm_lower_type(lw, args[2]), &args[1]);
+    return dm_lower_builtin(lw, at, dm_builtin_row(DM_ROW_WHERE), args, 3, "where");
 }
 
 static dm_operand special_where(dm_lower *lw, const dm_call *c)
@@ -272,12 +282,7 @@ static dm_operand special_where(dm_lower *lw, const dm_call *c)
     for (int i = 0; i < 3; i++)
         if (!dm_call_value(lw, c, i, &args[i]))
             return DM_OPERAND_BAD;
-    if (dm_lower_type(lw, args[0])->kind == DM_TYPE_ARRAY &&
-        !dm_lower_truth(lw, c->ast, args[0], &args[0]))
-        return DM_OPERAND_BAD;
-    if (!dm_call_fit(lw, dm_lower_type(lw, args[1]), &args[2]))
-        dm_call_fit(lw, dm_lower_type(lw, args[2]), &args[1]);
-    return dm_lower_builtin(lw, c->ast, "where", args, 3, "where");
+    return dm_lower_where(lw, c->ast, args);
 }
 
 static dm_operand special_zero_like(dm_lower *lw, const dm_call *c)

@@ -199,7 +199,6 @@ static bool reads(const dm_printer *pr, dm_val v, const char *name)
 /* x = x + y is written x += y */
 static bool is_update(const dm_printer *pr, const char *target, dm_val v, const dm_ir_op **op)
 {
-    static const char *const simple[] = {"add", "sub", "mul", "div"};
     const dm_ir_op *def = pr->f->values[v].def;
     if (pr->plan[v].name != NULL || def == NULL || def->kind != DM_IR_CALL || def->arg_count != 2 ||
         def->row->text == NULL || def->row->text[0] == '{' ||
@@ -207,10 +206,7 @@ static bool is_update(const dm_printer *pr, const char *target, dm_val v, const 
         dm_scalar_bytes((dm_scalar)def->bind->result->scalar) < 4)
         return false;
     *op = def;
-    for (size_t i = 0; i < sizeof simple / sizeof simple[0]; i++)
-        if (strcmp(simple[i], def->row->name) == 0)
-            return true;
-    return false;
+    return def->row->number >= DM_ROW_ADD && def->row->number <= DM_ROW_DIV;
 }
 
 static void assign(dm_printer *pr, const char *target, dm_val v)
@@ -221,11 +217,9 @@ static void assign(dm_printer *pr, const char *target, dm_val v)
     start_line(pr);
     dm_put_name(pr->out, target);
     if (is_update(pr, target, v, &op)) {
-        char sign = op->row->name[0] == 'a'   ? '+'
-                    : op->row->name[0] == 's' ? '-'
-                    : op->row->name[0] == 'm' ? '*'
-                                              : '/';
-        dm_emit(pr->out, " %c= ", sign);
+        dm_buffer_putc(pr->out, ' ');
+        dm_buffer_putc(pr->out, "+-*/"[op->row->number - DM_ROW_ADD]);
+        dm_buffer_puts(pr->out, "= ");
         v = op->args[1];
     } else {
         dm_buffer_puts(pr->out, " = ");
