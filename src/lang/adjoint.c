@@ -212,13 +212,28 @@ static dm_adjoint_state start(dm_module_unit *module, const dm_ir_function *f, d
     a.rows.weak = true;
     a.map = per_value(&a, sizeof *a.map);
     a.slot = per_value(&a, sizeof *a.slot);
+    a.direct = per_value(&a, sizeof *a.direct);
+    a.uses = per_value(&a, sizeof *a.uses);
     a.touched = per_value(&a, sizeof *a.touched);
     a.home = per_value(&a, sizeof(void *));
     a.inside = per_value(&a, sizeof *a.inside);
     a.seen = per_value(&a, sizeof *a.seen);
     for (int i = 0; i < f->value_count; i++)
-        a.map[i] = a.slot[i] = a.inside[i] = DM_VAL_NONE;
+        a.map[i] = a.slot[i] = a.direct[i] = a.inside[i] = DM_VAL_NONE;
     return a;
+}
+
+static void count_uses(dm_adjoint_state *a, const dm_ir_block *block)
+{
+    for (int i = 0; i < block->count; i++) {
+        const dm_ir_op *op = block->ops[i];
+        for (int k = 0; k < op->arg_count; k++)
+            if (op->args[k] != DM_VAL_NONE)
+                a->uses[op->args[k]] = a->uses[op->args[k]] == 0 ? 1 : 2;
+        for (int k = 0; k < 2; k++)
+            if (op->blocks[k] != NULL)
+                count_uses(a, op->blocks[k]);
+    }
 }
 
 /* The parameters of the backward function: those of f, an adjoint for each that carries one, by
@@ -288,6 +303,7 @@ dm_ir_function *dm_adjoint(dm_module_unit *module, dm_ir_function *f)
         f->no_backward = f->backward == NULL ? "its custom gradient has errors" : NULL;
         return f->backward;
     }
+    count_uses(&a, plain->body);
     dm_adjoint_scope *s = dm_adjoint_open(&a, plain->body, NULL);
     const dm_ir_op *end = dm_ir_terminator(plain->body);
     if (given != DM_VAL_NONE)

@@ -30,6 +30,8 @@ typedef struct dm_adjoint_state {
     dm_ir_builder b;
     dm_val *map;             /* value of f -> its replayed value */
     dm_val *slot;            /* value of f -> its adjoint's variable */
+    dm_val *direct;          /* value of f -> its adjoint, where that is one value */
+    uint8_t *uses;           /* value of f: how often it is used; 2: more than once */
     bool *touched;           /* value of f: something was added to its adjoint */
     dm_adjoint_scope **home; /* value of f -> the scope of its block */
     dm_val *inside;          /* value of f -> its copy, while blocks are copied; NONE otherwise */

@@ -8,28 +8,44 @@
 
 /* ---- Values and adjoints ---- */
 
+static dm_ir_op *new_slot(dm_adjoint_state *a, dm_val v, const dm_val *initial, int count)
+{
+    dm_ir_op *op = dm_ir_op_new(&a->b, DM_IR_SLOT, initial, count, type_of(a, v));
+    const char *name = a->f->values[v].name;
+    a->b.function->values[op->result].name =
+        dm_lang_adjoint_name(a->lang, name == NULL ? a->temporary : name);
+    a->slot[v] = op->result;
+    return op;
+}
+
 dm_val dm_adjoint_slot(dm_adjoint_state *a, dm_val v)
 {
+    assert(a->direct[v] == DM_VAL_NONE);
     if (a->slot[v] != DM_VAL_NONE)
         return a->slot[v];
     dm_ir_block *before = a->b.block;
     a->b.block = a->home[v]->slots;
-    dm_ir_op *op = dm_ir_op_new(&a->b, DM_IR_SLOT, NULL, 0, type_of(a, v));
-    const char *name = a->f->values[v].name;
-    a->b.function->values[op->result].name =
-        dm_lang_adjoint_name(a->lang, name == NULL ? a->temporary : name);
+    new_slot(a, v, NULL, 0);
     a->b.block = before;
-    a->slot[v] = op->result;
-    return op->result;
+    return a->slot[v];
 }
 
+/* What is added first in the block of the value itself needs no variable that is zero before: it is
+ * the adjoint, or the variable starts with it. */
 void dm_adjoint_add(dm_adjoint_state *a, dm_val to, dm_val value)
 {
     if (!carries(a, to))
         return;
-    dm_val args[] = {dm_adjoint_slot(a, to), value};
-    dm_ir_op_new(&a->b, DM_IR_ADD, args, 2, NULL);
+    bool first = a->slot[to] == DM_VAL_NONE && a->b.block == a->home[to]->reverse;
     a->touched[to] = true;
+    if (first && a->uses[to] == 1) {
+        a->direct[to] = value;
+    } else if (first) {
+        new_slot(a, to, &value, 1)->adds = true;
+    } else {
+        dm_val args[] = {dm_adjoint_slot(a, to), value};
+        dm_ir_op_new(&a->b, DM_IR_ADD, args, 2, NULL);
+    }
 }
 
 /* To a field (index < 0: none) or component of an adjoint. */
@@ -51,6 +67,8 @@ void dm_adjoint_add_part(dm_adjoint_state *a, dm_val to, int field, dm_val index
 
 dm_val dm_adjoint_get(dm_adjoint_state *a, dm_val v)
 {
+    if (a->direct[v] != DM_VAL_NONE)
+        return a->direct[v];
     dm_val slot = dm_adjoint_slot(a, v);
     return dm_ir_simple(&a->b, DM_IR_GET, &slot, 1, type_of(a, v));
 }

@@ -61,7 +61,7 @@ struct dm_ir_op {
     uint8_t kind;
     bool is_literal; /* CONST: written as a literal, which may become a component of any type */
     bool no_break;   /* FOR, WHILE: neither BREAK nor RETURN inside */
-    bool adds;       /* INSERT: by += or -= */
+    bool adds;       /* INSERT: by += or -=; SLOT: starts with what is first added to it */
     uint8_t hazard;  /* reads: what is read is also written, dm_hazard; set by hazard.c */
     bool stays;      /* must stay even when its results are not used; set by dm_ir_dce */
     int arg_count, result_count;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* tidy.c - fewer variables in backward functions. An adjoint that is added to once, in the block
  * that declares it, is that value; one whose first use adds to it starts with that instead of zero.
- * Requires adjoint.c's form: nothing reads an adjoint before all that is added to it. */
+ * Most are made so by adjoint_op.c; the rest shows when all uses are known. Requires adjoint.c's
+ * form: nothing reads an adjoint before all that is added to it. */
 #include "lang/ir.h"
 
 #include <string.h>
@@ -28,9 +29,15 @@ static void find_uses(tidy *t, const dm_ir_block *block)
 {
     for (int i = 0; i < block->count; i++) {
         dm_ir_op *op = block->ops[i];
-        if (op->kind == DM_IR_SLOT && op->arg_count == 0) {
-            t->uses[op->result].decl = op;
-            t->uses[op->result].home = block;
+        if (op->kind == DM_IR_SLOT && (op->arg_count == 0 || op->adds)) {
+            use *u = &t->uses[op->result];
+            u->decl = op;
+            u->home = block;
+            if (op->adds) {
+                u->adds = 1;
+                u->first = op;
+                u->first_block = block;
+            }
         }
         for (int a = 0; a < op->arg_count; a++) {
             if (!is_slot(t, op->args[a]))
@@ -54,7 +61,7 @@ static void find_uses(tidy *t, const dm_ir_block *block)
 static bool is_single(const use *u)
 {
     return u->decl != NULL && u->adds == 1 && u->others == 0 && u->first_block == u->home &&
-           u->first->kind == DM_IR_ADD;
+           (u->first->kind == DM_IR_ADD || u->first == u->decl);
 }
 
 static bool starts_with_add(const use *u)
@@ -81,8 +88,8 @@ static void rewrite(tidy *t, dm_ir_block *block)
         use *u = is_slot(t, slot) ? &t->uses[slot] : NULL;
         for (int a = 0; a < op->arg_count; a++)
             op->args[a] = current(t, op->args[a]);
-        if (u != NULL && is_single(u) && op->kind == DM_IR_ADD) {
-            t->moved[slot] = op->args[1];
+        if (u != NULL && is_single(u) && op == u->first) {
+            t->moved[slot] = op->args[op->arg_count - 1];
             continue;
         }
         if (u != NULL && is_single(u) && op->kind == DM_IR_GET) {
