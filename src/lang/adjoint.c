@@ -314,7 +314,8 @@ dm_ir_function *dm_adjoint(dm_module_unit *module, dm_ir_function *f)
     dm_ir_op_new(&a.b, DM_IR_RETURN, NULL, 0, NULL);
     apply_aliases(&a);
     dm_ir_dce(made);
-    dm_ir_tidy(made);
+    if ((made->kinds & DM_IR_BIT(SLOT)) != 0)
+        dm_ir_tidy(made);
     if (a.failure != NULL) {
         f->no_backward = a.failure;
         dm_lang_warning(lang, a.failure_pos, a.failure_pos,

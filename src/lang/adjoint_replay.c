@@ -134,6 +134,7 @@ dm_ir_block *dm_adjoint_copy_block(dm_adjoint_state *a, const dm_ir_block *block
         dm_adjoint_check(a, op);
         dm_ir_op *copy = dm_lang_alloc(a->lang, sizeof *copy);
         *copy = *op;
+        to->kinds |= (uint64_t)1 << op->kind;
         copy->args = dm_lang_alloc_array(a->lang, (size_t)op->arg_count + 1, sizeof *copy->args);
         for (int k = 0; k < op->arg_count; k++)
             copy->args[k] = inside[op->args[k]] != DM_VAL_NONE ? inside[op->args[k]]
@@ -175,6 +176,7 @@ static void replay_op(dm_adjoint_state *a, dm_ir_block *out, const dm_ir_op *op)
     dm_ir_op *copy = dm_lang_alloc(a->lang, sizeof *copy);
     dm_adjoint_check(a, op);
     *copy = *op;
+    to->kinds |= (uint64_t)1 << op->kind;
     copy->args = dm_lang_alloc_array(a->lang, (size_t)op->arg_count + 1, sizeof *copy->args);
     for (int i = 0; i < op->arg_count; i++)
         copy->args[i] = dm_adjoint_use(a, op->args[i]);

@@ -73,6 +73,7 @@ dm_ir_op *dm_ir_op_new(dm_ir_builder *b, dm_ir_kind kind, const dm_val *args, in
     if (b->function->value_count > VALUES_MAX)
         dm_lang_bail(b->lang, "a function grows too large (unrolled loops?)");
     op->kind = (uint8_t)kind;
+    b->function->kinds |= (uint64_t)1 << kind;
     op->pos = b->pos;
     op->arg_count = arg_count;
     op->result = DM_VAL_NONE;
@@ -248,12 +249,6 @@ bool dm_ir_const_int(const dm_ir_function *f, dm_val v, int64_t *out)
         return false;
     *out = def->integer;
     return true;
-}
-
-bool dm_ir_is_terminator(dm_ir_kind kind)
-{
-    return kind == DM_IR_YIELD || kind == DM_IR_BREAK || kind == DM_IR_CONTINUE ||
-           kind == DM_IR_RETURN || kind == DM_IR_COND;
 }
 
 dm_ir_op *dm_ir_terminator(const dm_ir_block *block)
@@ -509,6 +504,73 @@ static void map_values(dm_ir_block *block, const dm_val *moved)
     }
 }
 
+/* Without loops all uses of a value stand behind it, so that one walk from the end marks and drops.
+ * On the way: which parameters' arrays are read and written. */
+static void note_memory(dm_ir_function *f, const dm_ir_op *op)
+{
+    dm_val array = op->args[0];
+    bool param = f->values[array].def == NULL && array < f->body->param_count;
+    uint64_t bit = param && array < 64 ? (uint64_t)1 << array : ~(uint64_t)0;
+    if (op->kind == DM_IR_LOAD)
+        f->reads |= bit;
+    else
+        f->writes |= bit;
+}
+
+#define SLOT_WRITES (DM_IR_BIT(SET) | DM_IR_BIT(ADD) | DM_IR_BIT(RECORD))
+#define MEMORY (DM_IR_BIT(LOAD) | DM_IR_BIT(STORE) | DM_IR_BIT(ATOMIC))
+/* What stays whether its results are used or not. */
+#define STAYS                                                                                      \
+    (DM_IR_BIT(STORE) | DM_IR_BIT(ATOMIC) | DM_IR_BIT(PRINT) | DM_IR_BIT(CHECK) |                  \
+     DM_IR_BIT(ZERO_GRAD) | DM_IR_BIT(ADD_GRAD) | DM_IR_BIT(REVERSE) | DM_IR_BIT(RETURN))
+
+static bool reduce_block(dce *d, dm_ir_block *block, const dm_ir_op *owner);
+
+/* Does the operation stay? */
+static bool reduce_op(dce *d, dm_ir_op *op, const dm_ir_op *owner)
+{
+    bool live = false;
+    for (int r = 0; r < op->result_count; r++)
+        live |= d->live[op->result + r];
+    if (dm_ir_is_in(STAYS, op->kind) || (op->kind == DM_IR_INVOKE && op->callee->has_effects))
+        live = true;
+    if (dm_ir_is_in(SLOT_WRITES, op->kind))
+        live = d->live[op->args[0]];
+    if (op->kind == DM_IR_YIELD) {
+        live = true;
+        if (owner != NULL)
+            trim_args(d, op, owner, 0);
+    }
+    if (op->kind == DM_IR_IF) {
+        live |= reduce_block(d, op->blocks[0], op);
+        live |= reduce_block(d, op->blocks[1], op);
+        for (int r = 0; live && r < op->result_count; r++)
+            d->trimmed |= !d->live[op->result + r];
+    }
+    if (!live)
+        return false;
+    if (dm_ir_is_in(MEMORY, op->kind))
+        note_memory(d->f, op);
+    else if (op->kind == DM_IR_INVOKE || (op->kind == DM_IR_CALL && op->row->may_read))
+        d->f->reads = d->f->writes = ~(uint64_t)0;
+    for (int a = 0; a < op->arg_count; a++)
+        d->live[op->args[a]] = true;
+    return true;
+}
+
+/* Does anything stay but the block's YIELD? */
+static bool reduce_block(dce *d, dm_ir_block *block, const dm_ir_op *owner)
+{
+    int first = block->count;
+    for (int i = block->count - 1; i >= 0; i--)
+        if (reduce_op(d, block->ops[i], owner))
+            block->ops[--first] = block->ops[i];
+    block->count -= first;
+    if (first > 0)
+        memmove(block->ops, block->ops + first, (size_t)block->count * sizeof *block->ops);
+    return block->count > 1 || (block->count == 1 && block->ops[0]->kind != DM_IR_YIELD);
+}
+
 void dm_ir_dce(dm_ir_function *f)
 {
     dce d = {.f = f};
@@ -517,12 +579,17 @@ void dm_ir_dce(dm_ir_function *f)
     /* Adjoints that the caller keeps are wanted. */
     for (int i = 0; f->adjoint_params != NULL && i < f->body->param_count; i++)
         d.live[f->body->params[i]] = f->adjoint_params[i];
-    note_effects(f->body);
-    do {
-        d.changed = false;
-        mark_block(&d, f->body, NULL, NULL);
-    } while (d.changed);
-    sweep_block(&d, f->body, NULL, NULL);
+    if ((f->kinds & DM_IR_LOOPS) == 0) {
+        f->knows_memory = true;
+        reduce_block(&d, f->body, NULL);
+    } else {
+        note_effects(f->body);
+        do {
+            d.changed = false;
+            mark_block(&d, f->body, NULL, NULL);
+        } while (d.changed);
+        sweep_block(&d, f->body, NULL, NULL);
+    }
     if (!d.trimmed)
         return; /* no operation lost some of its results */
     dm_val *moved = dm_lang_alloc_array(f->lang, (size_t)f->value_count + 1, sizeof *moved);
@@ -563,6 +630,7 @@ void dm_ir_clone_op(dm_ir_builder *b, const dm_ir_function *source, const dm_ir_
         return;
     dm_ir_op *copy = dm_lang_alloc(b->lang, sizeof *copy);
     *copy = *op;
+    b->function->kinds |= (uint64_t)1 << op->kind;
     if (op->arg_count > 0) {
         copy->args = dm_lang_alloc_array(b->lang, (size_t)op->arg_count, sizeof *copy->args);
         for (int i = 0; i < op->arg_count; i++)

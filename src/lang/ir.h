@@ -25,6 +25,20 @@ typedef enum dm_ir_kind {
     DM_IR_KIND_COUNT
 } dm_ir_kind;
 
+/* Sets of kinds: one test where a switch would be several guesses of the processor's. */
+#define DM_IR_BIT(name) ((uint64_t)1 << DM_IR_##name)
+_Static_assert(DM_IR_KIND_COUNT <= 64, "a set of kinds is 64 bits");
+#define DM_IR_LOOPS (DM_IR_BIT(FOR) | DM_IR_BIT(WHILE))
+#define DM_IR_NESTS (DM_IR_BIT(IF) | DM_IR_LOOPS)
+#define DM_IR_ENDS                                                                                 \
+    (DM_IR_BIT(YIELD) | DM_IR_BIT(BREAK) | DM_IR_BIT(CONTINUE) | DM_IR_BIT(RETURN) |               \
+     DM_IR_BIT(COND))
+#define DM_IR_CALLS (DM_IR_BIT(INVOKE) | DM_IR_BIT(REVERSE))
+static inline bool dm_ir_is_in(uint64_t set, int kind)
+{
+    return (set >> kind & 1) != 0;
+}
+
 typedef enum dm_ir_effect { DM_IR_PURE, DM_IR_READS, DM_IR_WRITES, DM_IR_CONTROL } dm_ir_effect;
 
 typedef struct dm_ir_info {
@@ -109,6 +123,11 @@ struct dm_ir_function {
     bool is_backward;
     bool is_library;
     bool has_effects; /* writes memory, itself or what it calls */
+    uint64_t kinds;   /* of the operations that were ever put into it */
+    /* The parameters whose arrays it reads and writes, a bit each; known only to dm_ir_dce's short
+     * way, and used by hazard.c. */
+    bool knows_memory;
+    uint64_t reads, writes;
     bool uses_atomics_value;
     bool tid_used[4];
     bool *adjoint_params; /* backward FUNCTION: which parameters are adjoints, passed by address */
@@ -181,7 +200,10 @@ static inline const dm_type *dm_ir_type(const dm_ir_function *f, dm_val v)
 const dm_ir_op *dm_ir_const(const dm_ir_function *f, dm_val v);
 bool dm_ir_const_int(const dm_ir_function *f, dm_val v, int64_t *out);
 dm_ir_op *dm_ir_terminator(const dm_ir_block *block); /* NULL in an unfinished one */
-bool dm_ir_is_terminator(dm_ir_kind kind);
+static inline bool dm_ir_is_terminator(int kind)
+{
+    return dm_ir_is_in(DM_IR_ENDS, kind);
+}
 
 /* ---- Passes ---- */
 

@@ -197,13 +197,12 @@ static void add_param(dm_lower *lw, const char *name, const dm_type *type)
     dm_lower_set(lw, dm_lower_variable(lw, name), dm_lower_value_operand(v));
 }
 
+/* Of what it calls. */
 static void find_effects(dm_ir_function *f, const dm_ir_block *block)
 {
     for (int i = 0; i < block->count; i++) {
         const dm_ir_op *op = block->ops[i];
-        if (op->kind == DM_IR_STORE || op->kind == DM_IR_ATOMIC || op->kind == DM_IR_PRINT ||
-            op->kind == DM_IR_CHECK || (op->kind == DM_IR_INVOKE && op->callee->has_effects))
-            f->has_effects = true;
+        f->has_effects |= op->kind == DM_IR_INVOKE && op->callee->has_effects;
         for (int k = 0; k < 2; k++)
             if (op->blocks[k] != NULL)
                 find_effects(f, op->blocks[k]);
@@ -219,7 +218,10 @@ static void finish(dm_lower *lw)
             value = dm_ir_zero(&lw->b, f->result);
         dm_ir_op_new(&lw->b, DM_IR_RETURN, &value, value == DM_VAL_NONE ? 0 : 1, NULL);
     }
-    find_effects(f, f->body);
+    f->has_effects = (f->kinds & (DM_IR_BIT(STORE) | DM_IR_BIT(ATOMIC) | DM_IR_BIT(PRINT) |
+                                  DM_IR_BIT(CHECK))) != 0;
+    if ((f->kinds & DM_IR_BIT(INVOKE)) != 0)
+        find_effects(f, f->body);
     dm_ir_dce(f);
 }
 

@@ -65,7 +65,8 @@ static void print_callee(dm_printer *pr, dm_ir_function *f)
     if (is_printed(pr, f))
         return;
     DM_LANG_PUSH_POINTER(pr->lang, pr->printed, pr->printed_count, pr->printed_capacity, f);
-    print_callees(pr, f->body);
+    if ((f->kinds & DM_IR_CALLS) != 0)
+        print_callees(pr, f->body);
     f->c_name = dm_print_global(pr, f->base_name);
     print_function(pr, f, f->c_name);
 }
@@ -191,7 +192,8 @@ void dm_print_kernel(dm_lang *lang, const dm_ir_function *forward, const dm_ir_f
         const char *task = dm_lang_format(lang, "%s_%s_task", kernel, pass);
         task = dm_print_global(pr, dm_lang_intern_text(lang, task));
         memset(f->tid_used, 0, sizeof f->tid_used);
-        print_callees(pr, f->body);
+        if ((f->kinds & DM_IR_CALLS) != 0)
+            print_callees(pr, f->body);
         print_function(pr, f, task);
         for (int i = 0; i < f->body->param_count; i++)
             f->values[f->body->params[i]].c_name = pr->plan[f->body->params[i]].name;

@@ -425,6 +425,12 @@ static bool reads_memory(const dm_ir_op *op)
 
 static void count_block(planner *p, const dm_ir_block *block, const dm_ir_op *loop);
 
+/* The kinds that count_kind has something to do for. */
+#define COUNTED                                                                                    \
+    (DM_IR_NESTS | DM_IR_BIT(INSERT) | DM_IR_BIT(SETFIELD) | DM_IR_BIT(TID) | DM_IR_BIT(SET) |     \
+     DM_IR_BIT(ADD) | DM_IR_BIT(RECORD) | DM_IR_BIT(INVOKE) | DM_IR_BIT(STORE) |                   \
+     DM_IR_BIT(ATOMIC))
+
 static void change(planner *p, const dm_val *values, int count)
 {
     for (int i = 0; i < count; i++)
@@ -506,8 +512,11 @@ static void count_block(planner *p, const dm_ir_block *block, const dm_ir_op *lo
             plan->uses++;
             plan->last = at;
         }
-        count_kind(p, op, loop, at);
-        op->inside = p->op_count - at - 1;
+        op->inside = 0;
+        if (dm_ir_is_in(COUNTED, op->kind)) {
+            count_kind(p, op, loop, at);
+            op->inside = p->op_count - at - 1;
+        }
     }
     const dm_ir_op *end = block->count > 0 ? block->ops[block->count - 1] : NULL;
     if (end != NULL && end->arg_count > 0 && dm_ir_is_terminator(end->kind))
@@ -543,18 +552,10 @@ static bool written_between(const planner *p, const dm_ir_op *op, int from, int 
     return false;
 }
 
-static bool is_cheap(const dm_ir_op *op)
-{
-    switch (op->kind) {
-    case DM_IR_CONST:
-    case DM_IR_TEXT:
-    case DM_IR_DIM:
-    case DM_IR_SHAPE:
-        return true;
-    default:
-        return false;
-    }
-}
+/* Written wherever they are used, and never. */
+#define CHEAP (DM_IR_BIT(CONST) | DM_IR_BIT(TEXT) | DM_IR_BIT(DIM) | DM_IR_BIT(SHAPE))
+#define VARIABLES                                                                                  \
+    (DM_IR_BIT(ZERO) | DM_IR_BIT(GRAD) | DM_IR_BIT(INSERT) | DM_IR_BIT(SETFIELD))
 
 /* Second walk, backwards: users are decided before what they use. */
 static void decide_block(planner *p, const dm_ir_block *block, int *number);
@@ -580,12 +581,11 @@ static bool is_expression_if(const planner *p, const dm_ir_op *op)
 /* Is the operation part of the expression that uses its result? */
 static bool is_inlined(const planner *p, const dm_ir_op *op, const dm_plan *plan, int end)
 {
-    if (is_cheap(op))
+    if (dm_ir_is_in(CHEAP, op->kind))
         return true;
     bool once = plan->uses == 1 && plan->use_block == plan->def_block;
     dm_ir_effect effect = dm_ir_infos[op->kind].effect;
-    if (!once || op->kind == DM_IR_ZERO || op->kind == DM_IR_GRAD || op->kind == DM_IR_INSERT ||
-        op->kind == DM_IR_SETFIELD)
+    if (!once || dm_ir_is_in(VARIABLES, op->kind))
         return false;
     if (p->f->values[op->result].name != NULL && !(p->f->is_backward && effect == DM_IR_PURE))
         return false;
