@@ -320,6 +320,9 @@ const dm_lang_name *dm_lang_intern_hashed(dm_lang *lang, const char *text, size_
     dm_lang_name *name = dm_lang_keep(lang, sizeof *name + length + DM_NAME_PADDING);
     name->hash = hash;
     name->length = (uint32_t)length;
+    name->number = kept->name_count;
+    if (lang->common != NULL)
+        name->number += lang->common->lang.kept->name_count;
     memcpy(name->text, text, length);
     kept->names[slot] = name;
     kept->name_count++;

@@ -78,6 +78,7 @@ typedef struct dm_diag {
 /* An interned name. What a name means everywhere is known to the common ones (common.h). */
 typedef struct dm_lang_name {
     uint32_t hash, length;
+    uint32_t number;                   /* the common ones first, then those of the workspace */
     const struct dm_known_name *known; /* what it is in Warp's namespace; NULL: nothing there */
     const char *adjoint;               /* "adj_" and the name, once it was asked for */
     uint8_t token;                     /* a keyword's dm_token_kind; 0: no keyword */
@@ -118,9 +119,12 @@ typedef struct dm_kept {
     unsigned char *room, *room_end; /* zeroed bytes of the arena that are free */
     dm_lang_name **names;           /* hash table of interned names */
     uint32_t name_capacity, name_count;
+    struct dm_name_mark *marks; /* by a name's number, see print_name.c */
+    uint32_t mark_capacity;
     struct dm_type_table *types;
     struct dm_bind **binds;       /* hash table of calls of builtins, see builtins.h */
-    uint32_t compilations, texts; /* so far: stamps of what was seen in each */
+    uint32_t compilations;        /* so far: the stamp of what was seen in one */
+    uint32_t texts;               /* texts and functions printed so far, likewise */
 } dm_kept;
 
 /* Memory that one compilation leaves to the next; for one at a time. */

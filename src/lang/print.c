@@ -175,7 +175,6 @@ void dm_print_kernel(dm_lang *lang, const dm_ir_function *forward, const dm_ir_f
     pr->types = dm_text_open(lang);
     pr->helpers = dm_text_open(lang);
     pr->functions = dm_text_open(lang);
-    pr->globals = dm_print_names(lang);
     pr->temporary = dm_lang_intern_text(lang, "t");
     bool cuda = options->target == DM_TARGET_CUDA;
     const dm_ir_function *passes[2] = {forward, backward};

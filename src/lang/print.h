@@ -4,7 +4,8 @@
  *
  *   print.c        order of the text, functions, the entry points
  *   print_stmt.c   statements
- *   print_plan.c   which values become part of an expression and which get a variable, and its name
+ *   print_plan.c   which values become part of an expression and which get a variable
+ *   print_name.c   names of variables, functions and types
  *   print_expr.c   expressions
  *   print_help.c   types and helper functions, made when first used
  *
@@ -92,13 +93,11 @@ typedef struct dm_printer {
     dm_plan *plan;
     const dm_ir_op *loop; /* the innermost one being printed */
     int number;           /* of the operation being printed, as print_plan.c counts */
-    struct dm_name_set *locals, *globals;
     const dm_ir_function **printed;
     int printed_count, printed_capacity;
     const char *temporary; /* "t", interned */
-    const char **helper_names;
-    int helper_count, helper_capacity;
-    uint32_t stamp;    /* number of this text */
+    uint32_t stamp;          /* number of this text */
+    uint32_t function_stamp; /* of the function being printed */
     dm_making *making; /* the innermost helper being made */
     bool uses_math, uses_stdio, uses_half;
     dm_pos last_line;
@@ -113,8 +112,10 @@ void dm_print_kernel(dm_lang *lang, const dm_ir_function *forward, const dm_ir_f
 void dm_print_plan(dm_printer *pr, const dm_ir_function *f);
 /* A name that neither C, CUDA nor this function uses already; `wanted` is interned. */
 const char *dm_print_fresh(dm_printer *pr, const char *wanted);
-struct dm_name_set *dm_print_names(dm_lang *lang);
 const char *dm_print_global(dm_printer *pr, const char *wanted);
+/* Helpers are named apart from that: is there one of this name? There is, from now on. */
+bool dm_print_is_helper(dm_printer *pr, const char *name);
+void dm_print_note_helper(dm_printer *pr, const char *name);
 
 /* One line at the current depth, ended. */
 void dm_print_line(dm_printer *pr, const char *format, ...) DM_PRINTF(2, 3);

@@ -138,20 +138,12 @@ static dm_helper *add(dm_printer *pr, dm_helper **list, bool own, int which, con
     return made;
 }
 
-static bool is_taken(const dm_printer *pr, const char *name)
-{
-    for (int i = 0; i < pr->helper_count; i++)
-        if (pr->helper_names[i] == name)
-            return true;
-    return false;
-}
-
 /* The helper is in the text from here on, under this name. */
 static void enter(dm_printer *pr, dm_helper *h, const char *name)
 {
     h->printed = pr->stamp;
     h->name = name;
-    DM_LANG_PUSH_POINTER(pr->lang, pr->helper_names, pr->helper_count, pr->helper_capacity, name);
+    dm_print_note_helper(pr, name);
 }
 
 /* Is the helper in the text? Where it is not and its text is known, that is copied now. When this
@@ -162,7 +154,7 @@ static bool is_there(dm_printer *pr, dm_helper *h)
         need(pr, NULL, h);
     if (h->printed == pr->stamp)
         return true;
-    if (is_taken(pr, h->usual)) { /* by one for a type of the same name */
+    if (dm_print_is_helper(pr, h->usual)) { /* by one for a type of the same name */
         h->printed = pr->stamp;
         h->name = h->usual;
         return true;
@@ -281,12 +273,12 @@ const char *dm_help_row(dm_printer *pr, const dm_bind *bind)
     if (h == NULL)
         h = add(pr, &((dm_bind *)bind)->helpers, bind->own, HELP_ROW, NULL, row_name(pr, bind),
                 NULL);
-    if (!is_taken(pr, h->usual)) {
+    if (!dm_print_is_helper(pr, h->usual)) {
         if (is_there(pr, h))
             return h->name;
     } else { /* max(v) and max(v, v) would have one name */
         const char *name = h->usual;
-        for (int n = 2; is_taken(pr, name); n++)
+        for (int n = 2; dm_print_is_helper(pr, name); n++)
             name = dm_lang_intern_text(pr->lang, dm_lang_format(pr->lang, "%s_%d", h->usual, n));
         enter(pr, h, name);
     }
@@ -872,9 +864,8 @@ const char *dm_help_accumulate(dm_printer *pr, const dm_type *type)
 const char *dm_help_length(dm_printer *pr)
 {
     const char *name = dm_lang_intern_text(pr->lang, "range_length");
-    if (!is_taken(pr, name)) {
-        DM_LANG_PUSH_POINTER(pr->lang, pr->helper_names, pr->helper_count, pr->helper_capacity,
-                             name);
+    if (!dm_print_is_helper(pr, name)) {
+        dm_print_note_helper(pr, name);
         dm_emit(pr->helpers,
                 "%s int range_length(int first, int last, int step)\n{\n"
                 "    if (step > 0)\n"
