@@ -277,7 +277,7 @@ dm_ir_function *dm_adjoint(dm_module_unit *module, dm_ir_function *f)
     int errors = lang->error_count;
     const dm_ir_function *plain = dm_ir_without_exits(lang, f);
     dm_ir_function *made = dm_ir_function_new(lang, f->name);
-    dm_ir_reserve(made, 4 * plain->value_count + 8);
+    dm_ir_reserve(made, 2 * plain->value_count + 8);
     made->role = f->role;
     made->is_backward = made->has_effects = true;
     made->tid_count = f->tid_count;

@@ -221,10 +221,7 @@ static void read_row(dm_builtin *row)
 
 static uint32_t slot_of(const char *name)
 {
-    uint32_t hash = DM_NAME_HASH;
-    for (; *name != '\0'; name++)
-        hash = dm_lang_hash(hash, *name);
-    return hash & (TABLE_SIZE - 1);
+    return dm_lang_hash(name, strlen(name)) & (TABLE_SIZE - 1);
 }
 
 static const dm_builtin *find_row(const char *name)

@@ -50,6 +50,7 @@ void dm_lang_init_in(dm_lang *lang, dm_workspace *workspace)
     lang->scratch = workspace->scratch;
     lang->texts = workspace->texts;
     lang->text_count = workspace->text_count;
+    lang->tokens = workspace->tokens;
 }
 
 static void free_texts(dm_buffer **texts, int count)
@@ -70,9 +71,11 @@ void dm_lang_deinit(dm_lang *lang)
         workspace->scratch = lang->scratch;
         workspace->texts = lang->texts;
         workspace->text_count = lang->text_count;
+        workspace->tokens = lang->tokens;
         workspace->busy = false;
     } else {
         dm_arena_deinit(&lang->own_kept.arena);
+        dm_buffer_deinit(&lang->tokens);
         dm_buffer_deinit(&lang->scratch);
         free_texts(lang->texts, lang->text_count);
         dm_arena_deinit(&lang->arena);
@@ -91,6 +94,7 @@ void dm_workspace_deinit(dm_workspace *workspace)
 {
     assert(!workspace->busy);
     dm_buffer_deinit(&workspace->scratch);
+    dm_buffer_deinit(&workspace->tokens);
     free_texts(workspace->texts, workspace->text_count);
     dm_arena_deinit(&workspace->arena);
     dm_arena_deinit(&workspace->kept.arena);
@@ -302,10 +306,10 @@ static uint32_t find_name(const dm_kept *kept, const char *text, size_t length, 
     return slot;
 }
 
-const dm_lang_name *dm_lang_intern_hashed(dm_lang *lang, const char *text, size_t length,
-                                          uint32_t hash)
+const dm_lang_name *dm_lang_intern_name(dm_lang *lang, const char *text, size_t length)
 {
     dm_kept *kept = lang->kept;
+    uint32_t hash = dm_lang_hash(text, length);
     if (lang->common != NULL) {
         const dm_kept *shared = lang->common->lang.kept;
         const dm_lang_name *known = shared->names[find_name(shared, text, length, hash)];
@@ -331,10 +335,7 @@ const dm_lang_name *dm_lang_intern_hashed(dm_lang *lang, const char *text, size_
 
 const char *dm_lang_intern(dm_lang *lang, const char *text, size_t length)
 {
-    uint32_t hash = DM_NAME_HASH;
-    for (size_t i = 0; i < length; i++)
-        hash = dm_lang_hash(hash, text[i]);
-    return dm_lang_intern_hashed(lang, text, length, hash)->text;
+    return dm_lang_intern_name(lang, text, length)->text;
 }
 
 const char *dm_lang_intern_text(dm_lang *lang, const char *text)

@@ -57,7 +57,6 @@ typedef struct dm_ir_function dm_ir_function;
 typedef struct dm_ir_value {
     const dm_type *type;
     const char *name;   /* of the source; NULL: a temporary */
-    const char *c_name; /* a kernel's parameter in its argument block */
     dm_ir_op *def;      /* NULL: a parameter */
 } dm_ir_value;
 
@@ -116,6 +115,7 @@ struct dm_ir_function {
     dm_lang *lang;
     const char *name;       /* of the source */
     const char *base_name;  /* what it wants to be called in C */
+    const char **block_names; /* KERNEL: its parameters in the argument block being printed */
     const char *entry_name; /* KERNEL: its entry points are entry_name_forward and _backward */
     const char *c_name;     /* what it is called in the text being printed */
     dm_ir_role role;

@@ -134,6 +134,7 @@ typedef struct dm_workspace {
     dm_buffer scratch;
     dm_buffer **texts;
     int text_count;
+    dm_buffer tokens;
     bool busy;
 } dm_workspace;
 
@@ -161,6 +162,7 @@ typedef struct dm_lang {
     dm_buffer scratch;          /* of dm_lang_format */
     dm_buffer **texts;          /* pieces of text being made, the last opened last */
     int text_count, text_open;
+    dm_buffer tokens; /* of the source being parsed */
     jmp_buf bail;
     const char *bail_reason;
 } dm_lang;
@@ -191,14 +193,25 @@ const char *dm_lang_intern(dm_lang *lang, const char *text, size_t length);
 const char *dm_lang_intern_text(dm_lang *lang, const char *text);
 /* "adj_x" for an interned "x", interned. */
 const char *dm_lang_adjoint_name(dm_lang *lang, const char *name);
-/* With the hash worked out: start with DM_NAME_HASH, take in each byte. */
-#define DM_NAME_HASH 2166136261u
-static inline uint32_t dm_lang_hash(uint32_t hash, char c)
+const dm_lang_name *dm_lang_intern_name(dm_lang *lang, const char *text, size_t length);
+/* Of a name: its first and last eight bytes, and how long it is. Each byte by itself would cost a
+ * multiplication after the other. */
+static inline uint32_t dm_lang_hash(const char *text, size_t length)
 {
-    return (hash ^ (unsigned char)c) * 16777619u;
+    uint64_t first = 0, last = 0;
+    if (length >= 8) {
+        memcpy(&first, text, 8);
+        memcpy(&last, text + length - 8, 8);
+    } else if (length >= 4) {
+        memcpy(&first, text, 4);
+        memcpy(&last, text + length - 4, 4);
+    } else if (length > 0) {
+        first = (unsigned char)text[0];
+        last = (uint64_t)(unsigned char)text[length / 2] << 8 | (unsigned char)text[length - 1];
+    }
+    uint64_t hash = (first ^ length) * 0x9E3779B97F4A7C15u ^ last * 0xC2B2AE3D27D4EB4Fu;
+    return (uint32_t)(hash ^ hash >> 32);
 }
-const dm_lang_name *dm_lang_intern_hashed(dm_lang *lang, const char *text, size_t length,
-                                          uint32_t hash);
 /* printf for the few conversions that texts are made of (%s %d %u %c %lld %llu %%; others go the
  * long way): most of a compilation's time is writing text. */
 void dm_emit(dm_buffer *out, const char *format, ...) DM_PRINTF(2, 3);

@@ -14,7 +14,7 @@ typedef struct lexer {
     dm_lang *lang;
     const dm_lang_source *source;
     const char *at, *end;
-    dm_token *tokens;
+    dm_token *tokens; /* in the buffer of the compilation */
     int count, capacity;
     int indents[INDENTS_MAX]; /* columns of the open blocks */
     int indent_count;
@@ -76,11 +76,24 @@ static dm_pos place(const lexer *lx, const char *at)
     return lx->source->base + (dm_pos)(at - lx->source->text);
 }
 
+static void make_room(lexer *lx)
+{
+    dm_buffer *buffer = &lx->lang->tokens;
+    buffer->size = (size_t)lx->count * sizeof *lx->tokens;
+    size_t more = buffer->size / 2 + lx->source->size / 3 * sizeof *lx->tokens + 1024;
+    if (buffer->size + more > DM_LANG_MEMORY_MAX || !dm_buffer_reserve(buffer, more))
+        dm_lang_bail(lx->lang, "out of memory");
+    lx->tokens = (dm_token *)(void *)buffer->data;
+    lx->capacity = (int)(buffer->capacity / sizeof *lx->tokens);
+}
+
 static dm_token *add(lexer *lx, dm_token_kind kind, const char *start)
 {
-    dm_token token = {.kind = (uint8_t)kind, .pos = place(lx, start), .end = place(lx, lx->at)};
-    DM_LANG_PUSH(lx->lang, lx->tokens, lx->count, lx->capacity, token);
-    return &lx->tokens[lx->count - 1];
+    if (lx->count == lx->capacity)
+        make_room(lx);
+    dm_token *token = &lx->tokens[lx->count++];
+    *token = (dm_token){.kind = (uint8_t)kind, .pos = place(lx, start), .end = place(lx, lx->at)};
+    return token;
 }
 
 static void complain(lexer *lx, const char *start, const char *hint, const char *message)
@@ -175,9 +188,35 @@ static void lex_integer(lexer *lx, const char *start, uint64_t base)
     add(lx, DM_TOK_INT, start)->integer = value;
 }
 
+/* 0.25, 12.5: digits that fit a double exactly, over a power of ten that does too, so that one
+ * division rounds as strtod would. False, and nothing taken: it is another kind of number. */
+static bool lex_short_real(lexer *lx, const char *start)
+{
+    static const double powers[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
+    uint64_t digits = 0;
+    const char *p = start, *point = NULL;
+    for (; p < lx->end && p - start <= 15; p++) {
+        if (is_digit(*p))
+            digits = digits * 10 + (uint64_t)(*p - '0');
+        else if (*p == '.' && point == NULL)
+            point = p;
+        else
+            break;
+    }
+    size_t places = point == NULL ? 99 : (size_t)(p - point) - 1;
+    bool ends = p == lx->end || (classes[(unsigned char)*p] == 0 && *p != '.');
+    if (places > 9 || !ends || p - start > 15)
+        return false;
+    lx->at = p;
+    add(lx, DM_TOK_FLOAT, start)->real = (double)digits / powers[places];
+    return true;
+}
+
 /* Digits, '.', exponent; '_' between digits is allowed and dropped. */
 static void lex_real(lexer *lx, const char *start)
 {
+    if (lex_short_real(lx, start))
+        return;
     char text[128];
     size_t length = 0;
     bool cut = false;
@@ -320,29 +359,30 @@ static size_t utf8_length(const char *at, const char *end)
     return length;
 }
 
+/* Past the bytes of UTF-8 that are no letters of ours, and what follows. */
+static void lex_wide_name(lexer *lx)
+{
+    while (lx->at < lx->end && classes[(unsigned char)*lx->at] != 0) {
+        size_t bytes = 1;
+        if (classes[(unsigned char)*lx->at] == WIDE) {
+            bytes = utf8_length(lx->at, lx->end);
+            if (bytes == 0) {
+                lx->at++;
+                complain(lx, lx->at - 1, "the text must be UTF-8", "this byte is not UTF-8");
+            }
+        }
+        lx->at += bytes;
+    }
+}
+
 static void lex_name(lexer *lx)
 {
-    const char *start = lx->at;
-    uint32_t hash = DM_NAME_HASH;
-    for (;;) {
-        uint8_t class = lx->at < lx->end ? classes[(unsigned char)*lx->at] : 0;
-        if (class == 0)
-            break;
-        if (class != WIDE) {
-            hash = dm_lang_hash(hash, *lx->at++);
-            continue;
-        }
-        size_t bytes = utf8_length(lx->at, lx->end);
-        if (bytes == 0) {
-            lx->at++;
-            complain(lx, lx->at - 1, "the text must be UTF-8", "this byte is not UTF-8");
-            bytes = 1;
-        } else {
-            lx->at += bytes;
-        }
-        for (; bytes > 0; bytes--)
-            hash = dm_lang_hash(hash, lx->at[-(ptrdiff_t)bytes]);
-    }
+    const char *start = lx->at, *p = start;
+    while (p < lx->end && (classes[(unsigned char)*p] & (NAME | DIGIT)) != 0)
+        p++;
+    lx->at = p;
+    if (p < lx->end && classes[(unsigned char)*p] == WIDE)
+        lex_wide_name(lx);
     size_t length = (size_t)(lx->at - start);
     bool raw, format;
     if (lx->at < lx->end && (*lx->at == '"' || *lx->at == '\'') &&
@@ -350,7 +390,7 @@ static void lex_name(lexer *lx)
         lex_string(lx, start, raw, format);
         return;
     }
-    const dm_lang_name *name = dm_lang_intern_hashed(lx->lang, start, length, hash);
+    const dm_lang_name *name = dm_lang_intern_name(lx->lang, start, length);
     add(lx, name->token != 0 ? (dm_token_kind)name->token : DM_TOK_NAME, start)->name = name->text;
 }
 
@@ -480,9 +520,8 @@ dm_token *dm_lang_lex(dm_lang *lang, const dm_lang_source *source, int *count)
                     .at = source->text,
                     .end = source->text + source->size,
                     .indent_count = 1};
-    /* Most texts have fewer tokens than a third of their bytes. */
-    lx->capacity = (int)(source->size / 3) + 8;
-    lx->tokens = dm_lang_alloc_array(lang, (size_t)lx->capacity, sizeof *lx->tokens);
+    dm_buffer_clear(&lang->tokens);
+    make_room(lx);
     if (source->size >= 3 && memcmp(source->text, "\xEF\xBB\xBF", 3) == 0)
         lx->at += 3;
     lex_indentation(lx);

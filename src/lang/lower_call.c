@@ -204,8 +204,8 @@ dm_operand dm_lower_call_user(dm_lower *lw, const dm_ast *at, const dm_value *ca
                               const dm_operand *args, const char *const *names, int count)
 {
     const dm_value *first = callee;
-    dm_operand *bound = dm_lang_alloc_array(lw->lang, ARGS_MAX, sizeof *bound);
-    dm_val *values = dm_lang_alloc_array(lw->lang, ARGS_MAX, sizeof *values);
+    dm_operand bound[ARGS_MAX];
+    dm_val values[ARGS_MAX];
     for (; callee != NULL; callee = callee->next) {
         dm_function_decl *decl = callee->function;
         if (!bind_args(decl, args, names, count, bound))

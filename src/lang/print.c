@@ -17,33 +17,41 @@ static bool is_printed(const dm_printer *pr, const dm_ir_function *f)
     return false;
 }
 
+/* "int tid0, array1_f32 x, float *adj_y" */
+static void print_head(dm_printer *pr, const dm_ir_function *f, dm_buffer *head)
+{
+    const dm_ir_block *body = f->body;
+    for (int i = 0; f->role == DM_IR_KERNEL && i < f->tid_count; i++) {
+        dm_buffer_puts(head, head->size > 0 ? ", int tid" : "int tid");
+        dm_put_number(head, i);
+    }
+    for (int i = 0; i < body->param_count; i++) {
+        dm_val v = body->params[i];
+        bool pointer = f->is_backward && f->adjoint_params != NULL && f->adjoint_params[i];
+        if (head->size > 0)
+            dm_buffer_puts(head, ", ");
+        dm_put_name(head, dm_print_type(pr, f->values[v].type));
+        dm_buffer_puts(head, pointer ? " *" : " ");
+        dm_put_name(head, dm_print_name(pr, v));
+        if (pointer) { /* an adjoint that the caller keeps */
+            pr->plan[v].name = dm_lang_intern_text(
+                pr->lang, dm_lang_format(pr->lang, "(*%s)", pr->plan[v].name));
+            pr->plan[v].fixed = true;
+        }
+    }
+    if (head->size == 0)
+        dm_buffer_puts(head, "void");
+}
+
 static void print_function(dm_printer *pr, const dm_ir_function *f, const char *name)
 {
-    dm_buffer *text = dm_text_open(pr->lang);
+    dm_buffer *text = dm_text_open(pr->lang), *head = dm_text_open(pr->lang);
     const dm_ir_block *body = f->body;
     pr->depth = 1;
     pr->number = 0;
     pr->last_line = 0;
     dm_print_plan(pr, f);
-    dm_buffer *head = dm_text_open(pr->lang);
-    bool first = true;
-    for (int i = 0; f->role == DM_IR_KERNEL && i < f->tid_count; i++) {
-        dm_emit(head, "%sint tid%d", first ? "" : ", ", i);
-        first = false;
-    }
-    for (int i = 0; i < body->param_count; i++) {
-        dm_val v = body->params[i];
-        const char *type = dm_print_type(pr, pr->f->values[v].type);
-        bool pointer = f->is_backward && f->adjoint_params != NULL && f->adjoint_params[i];
-        dm_emit(head, "%s%s %s%s", first ? "" : ", ", type, pointer ? "*" : "",
-                dm_print_name(pr, v));
-        if (pointer) { /* an adjoint that the caller keeps */
-            pr->plan[v].name =
-                dm_lang_intern_text(pr->lang, dm_lang_format(pr->lang, "(*%s)", pr->plan[v].name));
-            pr->plan[v].fixed = true;
-        }
-        first = false;
-    }
+    print_head(pr, f, head);
     pr->out = text;
     for (int i = 0; i < body->param_count; i++)
         if (pr->plan[body->params[i]].uses == 0)
@@ -52,12 +60,18 @@ static void print_function(dm_printer *pr, const dm_ir_function *f, const char *
         if (!f->tid_used[i])
             dm_print_line(pr, "(void)tid%d;", i);
     dm_print_block(pr, body, NULL, NULL);
-    dm_emit(pr->functions, "%s %s %s(%s)\n{\n%s}\n\n", dm_print_qualifier(pr),
-            dm_print_type(pr, f->result), name, first ? "void" : dm_buffer_text(head),
-            dm_buffer_text(text));
+    dm_buffer_puts(pr->functions, dm_print_qualifier(pr));
+    dm_buffer_putc(pr->functions, ' ');
+    dm_put_name(pr->functions, dm_print_type(pr, f->result));
+    dm_buffer_putc(pr->functions, ' ');
+    dm_put_name(pr->functions, name);
+    dm_buffer_putc(pr->functions, '(');
+    dm_buffer_append(pr->functions, head->data, head->size);
+    dm_buffer_puts(pr->functions, ")\n{\n");
+    dm_buffer_append(pr->functions, dm_buffer_text(text), text->size);
+    dm_buffer_puts(pr->functions, "}\n\n");
     pr->out = NULL;
-    dm_text_close(pr->lang, 1);
-    dm_text_close(pr->lang, 1);
+    dm_text_close(pr->lang, 2);
 }
 
 static void print_callee(dm_printer *pr, dm_ir_function *f)
@@ -85,47 +99,64 @@ static void print_callees(dm_printer *pr, const dm_ir_block *block)
 
 /* ---- Entry points ---- */
 
+static void print_dim(dm_buffer *out, int i)
+{
+    dm_buffer_puts(out, "args.dim[");
+    dm_put_number(out, i);
+    dm_buffer_putc(out, ']');
+}
+
 /* task -> tid0, tid1 ...: the last one runs fastest */
-static void print_task_call(const dm_ir_function *f, const char *task, const char *args,
-                            dm_buffer *out)
+static void print_task_call(const dm_ir_function *f, const char *task, dm_buffer *out)
 {
     int count = f->tid_count;
-    dm_emit(out, "%s(", task);
+    dm_put_name(out, task);
+    dm_buffer_putc(out, '(');
     for (int i = 0; i < count; i++) {
         dm_buffer_puts(out, i > 0 ? ", (int)(task" : "(int)(task");
-        for (int k = i + 1; k < count; k++)
-            dm_emit(out, " / %s.dim[%d]", args, k);
-        if (i > 0)
-            dm_emit(out, " %% %s.dim[%d]", args, i);
+        for (int k = i + 1; k < count; k++) {
+            dm_buffer_puts(out, " / ");
+            print_dim(out, k);
+        }
+        if (i > 0) {
+            dm_buffer_puts(out, " % ");
+            print_dim(out, i);
+        }
         dm_buffer_putc(out, ')');
     }
-    for (int i = 0; i < f->body->param_count; i++)
-        dm_emit(out, "%s%s.%s", count + i > 0 ? ", " : "", args,
-                f->values[f->body->params[i]].c_name);
+    for (int i = 0; i < f->body->param_count; i++) {
+        dm_buffer_puts(out, count + i > 0 ? ", args." : "args.");
+        dm_put_name(out, f->block_names[i]);
+    }
     dm_buffer_puts(out, ");\n");
 }
 
-static void print_size(const dm_ir_function *f, const char *args, dm_buffer *out)
+static void print_size(const dm_ir_function *f, dm_buffer *out)
 {
-    dm_emit(out, "(long long)%s.dim[0]", args);
-    for (int i = 1; i < f->tid_count; i++)
-        dm_emit(out, " * %s.dim[%d]", args, i);
+    dm_buffer_puts(out, "(long long)args.dim[0]");
+    for (int i = 1; i < f->tid_count; i++) {
+        dm_buffer_puts(out, " * ");
+        print_dim(out, i);
+    }
 }
 
 static void print_entry(dm_printer *pr, const dm_ir_function *f, const char *kernel,
                         const char *pass, const char *task, dm_buffer *out)
 {
     if (pr->options.target == DM_TARGET_CUDA) {
-        dm_emit(out,
-                "extern \"C\" __global__ void %s_%s(const %s_args args)\n{\n"
-                "    const long long size = ",
-                kernel, pass, kernel);
-        print_size(f, "args", out);
+        dm_buffer_puts(out, "extern \"C\" __global__ void ");
+        dm_put_name(out, kernel);
+        dm_buffer_putc(out, '_');
+        dm_buffer_puts(out, pass);
+        dm_buffer_puts(out, "(const ");
+        dm_put_name(out, kernel);
+        dm_buffer_puts(out, "_args args)\n{\n    const long long size = ");
+        print_size(f, out);
         dm_buffer_puts(out, ", threads = (long long)gridDim.x * blockDim.x;\n"
                             "    for (long long task = (long long)blockIdx.x * blockDim.x + "
                             "threadIdx.x; task < size;\n"
                             "         task += threads)\n        ");
-        print_task_call(f, task, "args", out);
+        print_task_call(f, task, out);
         dm_buffer_puts(out, "}\n");
         return;
     }
@@ -138,26 +169,33 @@ static void print_entry(dm_printer *pr, const dm_ir_function *f, const char *ker
             "    const long long size = ",
             "__attribute__((visibility(\"default\")))", kernel, pass, kernel, pass, kernel,
             "__attribute__((visibility(\"default\")))", kernel, pass, kernel, pass, kernel, kernel);
-    print_size(f, "args", out);
+    print_size(f, out);
     dm_buffer_puts(
         out,
         ";\n    for (uint64_t thread = first; thread < last; thread++)\n"
         "        for (long long task = (long long)thread; task < size; task += (long long)count)\n"
         "            ");
-    print_task_call(f, task, "args", out);
+    print_task_call(f, task, out);
     dm_buffer_puts(out, "}\n");
 }
 
 static void print_args(dm_printer *pr, const dm_ir_function *f, const char *kernel, dm_buffer *out)
 {
-    int dims = f->tid_count < 1 ? 1 : f->tid_count;
-    dm_emit(out, "typedef struct %s_args {\n    int dim[%d]; /* size of the launch */\n", kernel,
-            dims);
+    dm_buffer_puts(out, "typedef struct ");
+    dm_put_name(out, kernel);
+    dm_buffer_puts(out, "_args {\n    int dim[");
+    dm_put_number(out, f->tid_count < 1 ? 1 : f->tid_count);
+    dm_buffer_puts(out, "]; /* size of the launch */\n");
     for (int i = 0; i < f->body->param_count; i++) {
-        const dm_ir_value *value = &f->values[f->body->params[i]];
-        dm_emit(out, "    %s %s;\n", dm_print_type(pr, value->type), value->c_name);
+        dm_buffer_puts(out, "    ");
+        dm_put_name(out, dm_print_type(pr, f->values[f->body->params[i]].type));
+        dm_buffer_putc(out, ' ');
+        dm_put_name(out, f->block_names[i]);
+        dm_buffer_puts(out, ";\n");
     }
-    dm_emit(out, "} %s_args;\n\n", kernel);
+    dm_buffer_puts(out, "} ");
+    dm_put_name(out, kernel);
+    dm_buffer_puts(out, "_args;\n\n");
 }
 
 static void reserve_names(dm_printer *pr)
@@ -194,15 +232,16 @@ void dm_print_kernel(dm_lang *lang, const dm_ir_function *forward, const dm_ir_f
         if ((f->kinds & DM_IR_CALLS) != 0)
             print_callees(pr, f->body);
         print_function(pr, f, task);
-        for (int i = 0; i < f->body->param_count; i++)
-            f->values[f->body->params[i]].c_name = pr->plan[f->body->params[i]].name;
-        if (first == NULL)
+        if (first == NULL) {
+            int count = f->body->param_count;
+            f->block_names = dm_lang_alloc_array(lang, (size_t)count + 1, sizeof *f->block_names);
+            for (int i = 0; i < count; i++)
+                f->block_names[i] = pr->plan[f->body->params[i]].name;
             print_args(pr, first = f, kernel, entries);
-        else
+        } else { /* the block's fields have the names that the first pass gave them */
+            f->block_names = first->block_names;
             dm_buffer_putc(entries, '\n');
-        /* The block's fields have the names that the first pass gave them. */
-        for (int i = 0; i < f->body->param_count; i++)
-            f->values[f->body->params[i]].c_name = first->values[first->body->params[i]].c_name;
+        }
         print_entry(pr, f, kernel, pass, task, entries);
     }
     dm_emit(out, "/* Kernel %s, %s by dotmatrix. */\n", forward->name, cuda ? "CUDA C++" : "C");
