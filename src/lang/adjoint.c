@@ -214,6 +214,8 @@ static dm_adjoint_state start(dm_module_unit *module, const dm_ir_function *f, d
     a.slot = per_value(&a, sizeof *a.slot);
     a.direct = per_value(&a, sizeof *a.direct);
     a.uses = per_value(&a, sizeof *a.uses);
+    a.uses++; /* NONE may be counted, too */
+    a.adds = per_value(&a, sizeof *a.adds);
     a.touched = per_value(&a, sizeof *a.touched);
     a.home = per_value(&a, sizeof(void *));
     a.inside = per_value(&a, sizeof *a.inside);
@@ -223,13 +225,17 @@ static dm_adjoint_state start(dm_module_unit *module, const dm_ir_function *f, d
     return a;
 }
 
+/* How often the adjoint of each value may be added to: once for each use that has a gradient. */
 static void count_uses(dm_adjoint_state *a, const dm_ir_block *block)
 {
     for (int i = 0; i < block->count; i++) {
         const dm_ir_op *op = block->ops[i];
-        for (int k = 0; k < op->arg_count; k++)
-            if (op->args[k] != DM_VAL_NONE)
-                a->uses[op->args[k]] = a->uses[op->args[k]] == 0 ? 1 : 2;
+        const dm_builtin_param *params = op->kind == DM_IR_CALL ? op->row->params : NULL;
+        for (int k = 0; k < op->arg_count; k++) {
+            uint8_t *uses = &a->uses[op->args[k]];
+            bool counts = params == NULL || params[k].adjoint != NULL;
+            *uses = (uint8_t)(*uses + (counts & (*uses < 2)));
+        }
         for (int k = 0; k < 2; k++)
             if (op->blocks[k] != NULL)
                 count_uses(a, op->blocks[k]);
@@ -314,7 +320,7 @@ dm_ir_function *dm_adjoint(dm_module_unit *module, dm_ir_function *f)
     dm_ir_op_new(&a.b, DM_IR_RETURN, NULL, 0, NULL);
     apply_aliases(&a);
     dm_ir_dce(made);
-    if ((made->kinds & DM_IR_BIT(SLOT)) != 0)
+    if (a.singles > 0)
         dm_ir_tidy(made);
     if (a.failure != NULL) {
         f->no_backward = a.failure;

@@ -31,7 +31,9 @@ typedef struct dm_adjoint_state {
     dm_val *map;             /* value of f -> its replayed value */
     dm_val *slot;            /* value of f -> its adjoint's variable */
     dm_val *direct;          /* value of f -> its adjoint, where that is one value */
-    uint8_t *uses;           /* value of f: how often it is used; 2: more than once */
+    uint8_t *uses;           /* value of f: how often its adjoint may be added to; 2: often */
+    uint8_t *adds;           /* value of f: how often its variable was; 2: often, or in parts */
+    int singles;             /* variables that were added to once */
     bool *touched;           /* value of f: something was added to its adjoint */
     dm_adjoint_scope **home; /* value of f -> the scope of its block */
     dm_val *inside;          /* value of f -> its copy, while blocks are copied; NONE otherwise */
@@ -44,11 +46,11 @@ typedef struct dm_adjoint_state {
     dm_adjoint_alias *alias;
     int alias_count, alias_capacity;
     const char *failure_hint;
-    bool compat;                               /* gradients as Warp's; not in our own functions */
-    const bool *active;                        /* value of f: see activity.c */
-    const dm_val *known;                       /* value of f: see hazard.c; NULL: none */
-    const char *temporary;                     /* "t", interned */
-    dm_lower rows;                             /* lowers the adjoints of rows */
+    bool compat;           /* gradients as Warp's; not in our own functions */
+    const bool *active;    /* value of f: see activity.c */
+    const dm_val *known;   /* value of f: see hazard.c; NULL: none */
+    const char *temporary; /* "t", interned */
+    dm_lower rows;         /* lowers the adjoints of rows */
 } dm_adjoint_state;
 
 static inline const dm_type *type_of(const dm_adjoint_state *a, dm_val v)

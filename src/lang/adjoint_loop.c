@@ -332,7 +332,8 @@ static void warp_loop(dm_adjoint_state *a, const loop *l, const dm_adjoint_scope
     }
     dm_val by = dm_adjoint_use(a, l->op->args[2]), first = dm_adjoint_use(a, l->op->args[0]);
     dm_val rounds = dm_adjoint_call(a, DM_ROW_SUB, trip_count(a, l), constant(a, 1));
-    dm_val start = dm_adjoint_call(a, DM_ROW_ADD, first, dm_adjoint_call(a, DM_ROW_MUL, rounds, by));
+    dm_val start =
+        dm_adjoint_call(a, DM_ROW_ADD, first, dm_adjoint_call(a, DM_ROW_MUL, rounds, by));
     building made = begin_for(a, a->f->values[l->head->params[0]].name, start,
                               dm_adjoint_call(a, DM_ROW_SUB, first, by),
                               dm_adjoint_row(a, DM_ROW_NEG, &by, 1), NULL, NULL, 0);
@@ -407,7 +408,8 @@ static void taped_loop(dm_adjoint_state *a, loop *l, const dm_adjoint_scope *s)
     /* Segments, the last one first. */
     dm_val k = constant(a, length), one = constant(a, 1), zero = constant(a, 0);
     dm_val top = dm_adjoint_call(
-        a, DM_ROW_MUL, dm_adjoint_call(a, DM_ROW_DIV, dm_adjoint_call(a, DM_ROW_SUB, rounds, one), k), k);
+        a, DM_ROW_MUL,
+        dm_adjoint_call(a, DM_ROW_DIV, dm_adjoint_call(a, DM_ROW_SUB, rounds, one), k), k);
     building segment =
         begin_for(a, "start", top, constant(a, -1), constant(a, -length), NULL, NULL, 0);
     building skipped = begin_for(a, "it", zero, segment.counter, one, initial, names, count);
@@ -429,8 +431,8 @@ static void taped_loop(dm_adjoint_state *a, loop *l, const dm_adjoint_scope *s)
     replay_round(a, l, taped.params, counter_at(a, l, here), next);
     end_for(a, &taped, next);
 
-    building back = begin_for(a, "it", dm_adjoint_call(a, DM_ROW_SUB, length_here, one), constant(a, -1),
-                              constant(a, -1), NULL, NULL, 0);
+    building back = begin_for(a, "it", dm_adjoint_call(a, DM_ROW_SUB, length_here, one),
+                              constant(a, -1), constant(a, -1), NULL, NULL, 0);
     n = 0;
     for (int i = 0; i < l->op->result_count; i++) {
         if (!l->needed[i])

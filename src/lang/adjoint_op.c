@@ -30,6 +30,13 @@ dm_val dm_adjoint_slot(dm_adjoint_state *a, dm_val v)
     return a->slot[v];
 }
 
+/* The variable of an adjoint was added to, beyond what it started with. */
+static void note_add(dm_adjoint_state *a, dm_val v)
+{
+    a->singles -= a->adds[v] == 1;
+    a->adds[v] = 2;
+}
+
 /* What is added first in the block of the value itself needs no variable that is zero before: it is
  * the adjoint, or the variable starts with it. */
 void dm_adjoint_add(dm_adjoint_state *a, dm_val to, dm_val value)
@@ -39,12 +46,16 @@ void dm_adjoint_add(dm_adjoint_state *a, dm_val to, dm_val value)
     bool first = a->slot[to] == DM_VAL_NONE && a->b.block == a->home[to]->reverse;
     a->touched[to] = true;
     if (first && a->uses[to] == 1) {
+        assert(a->direct[to] == DM_VAL_NONE);
         a->direct[to] = value;
     } else if (first) {
         new_slot(a, to, &value, 1)->adds = true;
+        a->adds[to] = 1;
+        a->singles++;
     } else {
         dm_val args[] = {dm_adjoint_slot(a, to), value};
         dm_ir_op_new(&a->b, DM_IR_ADD, args, 2, NULL);
+        note_add(a, to);
     }
 }
 
@@ -63,6 +74,7 @@ void dm_adjoint_add_part(dm_adjoint_state *a, dm_val to, int field, dm_val index
     path->type = a->b.function->values[value].type;
     op->path = path;
     a->touched[to] = true;
+    note_add(a, to);
 }
 
 dm_val dm_adjoint_get(dm_adjoint_state *a, dm_val v)
@@ -321,6 +333,7 @@ void dm_adjoint_reverse_invoke(dm_adjoint_state *a, const dm_ir_op *op)
     for (int i = 0; i < op->arg_count; i++)
         if (holds_floats(a, op->args[i])) { /* all that the function asks for */
             args[count++] = dm_adjoint_slot(a, op->args[i]);
+            note_add(a, op->args[i]);
             a->touched[op->args[i]] |= carries(a, op->args[i]);
         }
     if (op->result_count > 0 && holds_floats(a, op->result))

@@ -56,7 +56,7 @@ typedef enum dm_row_number {
 #define X(number, name) DM_ROW_##number,
     DM_ROWS(X)
 #undef X
-    DM_ROW_COUNT
+        DM_ROW_COUNT
 } dm_row_number;
 
 /* A parsed pattern. */
@@ -131,10 +131,10 @@ typedef struct dm_builtin {
     int precedence;         /* of an expression text, 0: a primary, see print_expr.c */
     const dm_piece *pieces; /* of the text; a body's are laid out in lines (row_text.c) */
     int piece_count;
-    bool may_read;        /* takes an array, or anything */
-    dm_row_number number; /* OTHER: the compiler never asks for it */
+    bool may_read;                   /* takes an array, or anything */
+    dm_row_number number;            /* OTHER: the compiler never asks for it */
     const struct dm_builtin *compat; /* "_warp_name", its gradient as Warp's; NULL: the same */
-    struct dm_builtin *next; /* overload */
+    struct dm_builtin *next;         /* overload */
 } dm_builtin;
 
 #define DM_BIND_TYPES 6   /* F I S B X Y */

@@ -437,9 +437,12 @@ static dm_val convert_loop(pass *p, const dm_ir_op *op, dm_val *result)
         } else {
             dm_val up = call(p, DM_ROW_LT, params[count - 1], last);
             dm_val under = call(p, DM_ROW_GT, params[count - 1], last);
-            dm_val positive = call(p, DM_ROW_GT, mapped(p, op->args[2]), dm_ir_int(&p->b, i32(p), 0));
-            dm_val negative = call(p, DM_ROW_LT, mapped(p, op->args[2]), dm_ir_int(&p->b, i32(p), 0));
-            more = call(p, DM_ROW_OR, call(p, DM_ROW_AND, positive, up), call(p, DM_ROW_AND, negative, under));
+            dm_val positive =
+                call(p, DM_ROW_GT, mapped(p, op->args[2]), dm_ir_int(&p->b, i32(p), 0));
+            dm_val negative =
+                call(p, DM_ROW_LT, mapped(p, op->args[2]), dm_ir_int(&p->b, i32(p), 0));
+            more = call(p, DM_ROW_OR, call(p, DM_ROW_AND, positive, up),
+                        call(p, DM_ROW_AND, negative, under));
         }
     } else {
         const dm_ir_op *end = copy_plain(p, &(context){0}, source);
@@ -520,7 +523,8 @@ static outcome convert_rest(pass *p, const context *c, const dm_ir_block *block,
         /* A break is over with its loop; a return goes on. */
         dm_val finish = call(p, DM_ROW_EQ, code, dm_ir_int(&p->b, i32(p), FINISH));
         dm_val as_code = dm_ir_cast(&p->b, finish, i32(p));
-        left.values[c->output_count] = call(p, DM_ROW_MUL, as_code, dm_ir_int(&p->b, i32(p), FINISH));
+        left.values[c->output_count] =
+            call(p, DM_ROW_MUL, as_code, dm_ir_int(&p->b, i32(p), FINISH));
         if (value != DM_VAL_NONE)
             left.values[left.count - 1] = value;
         return guarded_rest(p, c, left.values[c->output_count], &left, block, i + 1);

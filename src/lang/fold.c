@@ -24,9 +24,7 @@ static bool fold_int(dm_row_number row, dm_scalar scalar, int64_t a, int64_t b, 
         *out = a ^ b;
     else if (row == DM_ROW_LSHIFT && b >= 0 && b < dm_scalar_bytes(scalar) * 8)
         *out = (int64_t)(x << y);
-    else if ((row == DM_ROW_DIV || row == DM_ROW_FLOORDIV ||
-              row == DM_ROW_MOD) &&
-             b > 0 && a >= 0)
+    else if ((row == DM_ROW_DIV || row == DM_ROW_FLOORDIV || row == DM_ROW_MOD) && b > 0 && a >= 0)
         *out = row == DM_ROW_MOD ? a % b : a / b;
     else if (row == DM_ROW_MIN && scalar != DM_U64)
         *out = a < b ? a : b;

@@ -412,6 +412,30 @@ static void mark_block(dce *d, dm_ir_block *block, const dm_ir_op *owner, const 
     }
 }
 
+#define MEMORY (DM_IR_BIT(LOAD) | DM_IR_BIT(STORE) | DM_IR_BIT(ATOMIC))
+
+/* Note which parameters' arrays an operation that stays reads and writes. */
+static void note_memory(dm_ir_function *f, const dm_ir_op *op)
+{
+    if (op->kind == DM_IR_INVOKE || (op->kind == DM_IR_CALL && op->row->may_read)) {
+        for (int i = 0; i < op->arg_count; i++) {
+            dm_type_kind kind = f->values[op->args[i]].type->kind;
+            if (kind == DM_TYPE_ARRAY || kind == DM_TYPE_STRUCT || kind == DM_TYPE_TUPLE)
+                f->reads = f->writes = ~(uint64_t)0;
+        }
+        return;
+    }
+    if (!dm_ir_is_in(MEMORY, op->kind))
+        return;
+    dm_val array = op->args[0];
+    bool param = f->values[array].def == NULL && array < f->body->param_count;
+    uint64_t bit = param && array < 64 ? (uint64_t)1 << array : ~(uint64_t)0;
+    if (op->kind == DM_IR_LOAD)
+        f->reads |= bit;
+    else
+        f->writes |= bit;
+}
+
 /* Drop arguments of `op` whose result (of `owner`) is dead. */
 static void trim_args(const dce *d, dm_ir_op *op, const dm_ir_op *owner, int fixed)
 {
@@ -462,6 +486,7 @@ static void sweep_block(dce *d, dm_ir_block *block, const dm_ir_op *owner, const
             sweep_op(d, op, loop);
         for (int r = 0; op->blocks[0] != NULL && r < op->result_count; r++)
             d->trimmed |= !d->live[op->result + r];
+        note_memory(d->f, op);
         block->ops[kept++] = op;
     }
     block->count = kept;
@@ -505,20 +530,8 @@ static void map_values(dm_ir_block *block, const dm_val *moved)
 }
 
 /* Without loops all uses of a value stand behind it, so that one walk from the end marks and drops.
- * On the way: which parameters' arrays are read and written. */
-static void note_memory(dm_ir_function *f, const dm_ir_op *op)
-{
-    dm_val array = op->args[0];
-    bool param = f->values[array].def == NULL && array < f->body->param_count;
-    uint64_t bit = param && array < 64 ? (uint64_t)1 << array : ~(uint64_t)0;
-    if (op->kind == DM_IR_LOAD)
-        f->reads |= bit;
-    else
-        f->writes |= bit;
-}
-
+ */
 #define SLOT_WRITES (DM_IR_BIT(SET) | DM_IR_BIT(ADD) | DM_IR_BIT(RECORD))
-#define MEMORY (DM_IR_BIT(LOAD) | DM_IR_BIT(STORE) | DM_IR_BIT(ATOMIC))
 /* What stays whether its results are used or not. */
 #define STAYS                                                                                      \
     (DM_IR_BIT(STORE) | DM_IR_BIT(ATOMIC) | DM_IR_BIT(PRINT) | DM_IR_BIT(CHECK) |                  \
@@ -549,10 +562,7 @@ static bool reduce_op(dce *d, dm_ir_op *op, const dm_ir_op *owner)
     }
     if (!live)
         return false;
-    if (dm_ir_is_in(MEMORY, op->kind))
-        note_memory(d->f, op);
-    else if (op->kind == DM_IR_INVOKE || (op->kind == DM_IR_CALL && op->row->may_read))
-        d->f->reads = d->f->writes = ~(uint64_t)0;
+    note_memory(d->f, op);
     for (int a = 0; a < op->arg_count; a++)
         d->live[op->args[a]] = true;
     return true;
@@ -574,13 +584,14 @@ static bool reduce_block(dce *d, dm_ir_block *block, const dm_ir_op *owner)
 void dm_ir_dce(dm_ir_function *f)
 {
     dce d = {.f = f};
-    d.live = dm_lang_alloc_array(f->lang, 2 * (size_t)f->value_count + 2, sizeof *d.live);
+    d.live = dm_lang_alloc_array(f->lang, 2 * (size_t)f->value_count + 3, sizeof *d.live);
+    d.live++; /* NONE may be marked, too */
     d.passed = d.live + f->value_count + 1;
     /* Adjoints that the caller keeps are wanted. */
     for (int i = 0; f->adjoint_params != NULL && i < f->body->param_count; i++)
         d.live[f->body->params[i]] = f->adjoint_params[i];
+    f->knows_memory = true;
     if ((f->kinds & DM_IR_LOOPS) == 0) {
-        f->knows_memory = true;
         reduce_block(&d, f->body, NULL);
     } else {
         note_effects(f->body);

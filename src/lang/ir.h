@@ -56,8 +56,8 @@ typedef struct dm_ir_function dm_ir_function;
 
 typedef struct dm_ir_value {
     const dm_type *type;
-    const char *name;   /* of the source; NULL: a temporary */
-    dm_ir_op *def;      /* NULL: a parameter */
+    const char *name; /* of the source; NULL: a temporary */
+    dm_ir_op *def;    /* NULL: a parameter */
 } dm_ir_value;
 
 /* A way into an array's element: `element.field`, `element[index]`, at most this deep. */
@@ -113,19 +113,18 @@ typedef struct dm_call_arg {
 
 struct dm_ir_function {
     dm_lang *lang;
-    const char *name;       /* of the source */
-    const char *base_name;  /* what it wants to be called in C */
+    const char *name;         /* of the source */
+    const char *base_name;    /* what it wants to be called in C */
     const char **block_names; /* KERNEL: its parameters in the argument block being printed */
-    const char *entry_name; /* KERNEL: its entry points are entry_name_forward and _backward */
-    const char *c_name;     /* what it is called in the text being printed */
+    const char *entry_name;   /* KERNEL: its entry points are entry_name_forward and _backward */
+    const char *c_name;       /* what it is called in the text being printed */
     dm_ir_role role;
     dm_pos pos;
     bool is_backward;
     bool is_library;
     bool has_effects; /* writes memory, itself or what it calls */
     uint64_t kinds;   /* of the operations that were ever put into it */
-    /* The parameters whose arrays it reads and writes, a bit each; known only to dm_ir_dce's short
-     * way, and used by hazard.c. */
+    /* The parameters whose arrays it reads and writes, a bit each, once dm_ir_dce has looked. */
     bool knows_memory;
     uint64_t reads, writes;
     bool uses_atomics_value;

@@ -218,8 +218,9 @@ static void finish(dm_lower *lw)
             value = dm_ir_zero(&lw->b, f->result);
         dm_ir_op_new(&lw->b, DM_IR_RETURN, &value, value == DM_VAL_NONE ? 0 : 1, NULL);
     }
-    f->has_effects = (f->kinds & (DM_IR_BIT(STORE) | DM_IR_BIT(ATOMIC) | DM_IR_BIT(PRINT) |
-                                  DM_IR_BIT(CHECK))) != 0;
+    f->has_effects =
+        (f->kinds & (DM_IR_BIT(STORE) | DM_IR_BIT(ATOMIC) | DM_IR_BIT(PRINT) | DM_IR_BIT(CHECK))) !=
+        0;
     if ((f->kinds & DM_IR_BIT(INVOKE)) != 0)
         find_effects(f, f->body);
     dm_ir_dce(f);

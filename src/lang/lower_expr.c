@@ -412,7 +412,9 @@ static dm_val compare_numeric(dm_lower *lw, const dm_ast *at, dm_token_kind op, 
         dm_val one = dm_lower_builtin(lw, at, dm_lower_operator(op), parts, 2, "==").value;
         dm_val both[] = {all, one};
         all = i == 0 ? one
-                     : dm_lower_builtin(lw, at, dm_builtin_row(op == DM_TOK_EQUAL ? DM_ROW_AND : DM_ROW_OR), both, 2, "==")
+                     : dm_lower_builtin(lw, at,
+                                        dm_builtin_row(op == DM_TOK_EQUAL ? DM_ROW_AND : DM_ROW_OR),
+                                        both, 2, "==")
                            .value;
     }
     return all;
@@ -480,7 +482,8 @@ static dm_operand lower_compare(dm_lower *lw, const dm_ast *ast)
                 return DM_OPERAND_BAD;
         }
         dm_val both[] = {all, one};
-        all = i == 0 ? one : dm_lower_builtin(lw, ast, dm_builtin_row(DM_ROW_AND), both, 2, "and").value;
+        all = i == 0 ? one
+                     : dm_lower_builtin(lw, ast, dm_builtin_row(DM_ROW_AND), both, 2, "and").value;
         first = second;
     }
     return dm_lower_value_operand(all);
@@ -549,7 +552,9 @@ static dm_operand lower_boolean(dm_lower *lw, const dm_ast *ast)
         if (only_pure(inner)) {
             append_all(lw, inner);
             dm_val both[] = {all, next};
-            all = dm_lower_builtin(lw, ast, dm_builtin_row(is_or ? DM_ROW_OR : DM_ROW_AND), both, 2, "and").value;
+            all = dm_lower_builtin(lw, ast, dm_builtin_row(is_or ? DM_ROW_OR : DM_ROW_AND), both, 2,
+                                   "and")
+                      .value;
         } else {
             dm_ir_block *shortcut = dm_ir_block_new(lw->lang);
             lw->b.block = shortcut;

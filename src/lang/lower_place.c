@@ -209,7 +209,9 @@ static dm_val insert_many(dm_lower *lw, dm_val base, dm_val first, int step, int
     for (int i = 0; i < count; i++) {
         dm_val offset = dm_ir_int(&lw->b, i32, (int64_t)i * step), args[] = {first, offset};
         dm_val index =
-            i == 0 ? first : dm_lower_builtin(lw, &(dm_ast){0}, dm_builtin_row(DM_ROW_ADD), args, 2, "+").value;
+            i == 0 ? first
+                   : dm_lower_builtin(lw, &(dm_ast){0}, dm_builtin_row(DM_ROW_ADD), args, 2, "+")
+                         .value;
         base = insert(lw, base, index, scalar ? from : dm_ir_extract_at(&lw->b, from, i));
     }
     return base;

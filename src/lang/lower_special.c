@@ -230,16 +230,24 @@ static dm_operand special_expect(dm_lower *lw, const dm_call *c)
         dm_val y = dm_type_is_scalar(type) ? b : dm_ir_extract_at(&lw->b, b, i);
         dm_val pair[] = {x, y}, one;
         if (near) {
-            dm_val difference = dm_lower_builtin(lw, c->ast, dm_builtin_row(DM_ROW_SUB), pair, 2, "-").value;
-            dm_val size = dm_lower_builtin(lw, c->ast, dm_builtin_row(DM_ROW_ABS), &difference, 1, "abs").value;
+            dm_val difference =
+                dm_lower_builtin(lw, c->ast, dm_builtin_row(DM_ROW_SUB), pair, 2, "-").value;
+            dm_val size =
+                dm_lower_builtin(lw, c->ast, dm_builtin_row(DM_ROW_ABS), &difference, 1, "abs")
+                    .value;
             dm_val bound[] = {size, tolerance};
             one = dm_lower_builtin(lw, c->ast, dm_builtin_row(DM_ROW_LE), bound, 2, "<=").value;
         } else {
-            one = dm_lower_builtin(lw, c->ast, dm_builtin_row(unequal ? DM_ROW_NE : DM_ROW_EQ), pair, 2, "==").value;
+            one = dm_lower_builtin(lw, c->ast, dm_builtin_row(unequal ? DM_ROW_NE : DM_ROW_EQ),
+                                   pair, 2, "==")
+                      .value;
         }
         dm_val both[] = {all, one};
-        all = i == 0 ? one
-                     : dm_lower_builtin(lw, c->ast, dm_builtin_row(unequal ? DM_ROW_OR : DM_ROW_AND), both, 2, "and").value;
+        all = i == 0
+                  ? one
+                  : dm_lower_builtin(lw, c->ast, dm_builtin_row(unequal ? DM_ROW_OR : DM_ROW_AND),
+                                     both, 2, "and")
+                        .value;
     }
     dm_ir_op *op = dm_ir_op_new(&lw->b, DM_IR_CHECK, &all, 1, NULL);
     op->text = c->name;

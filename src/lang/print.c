@@ -34,8 +34,8 @@ static void print_head(dm_printer *pr, const dm_ir_function *f, dm_buffer *head)
         dm_buffer_puts(head, pointer ? " *" : " ");
         dm_put_name(head, dm_print_name(pr, v));
         if (pointer) { /* an adjoint that the caller keeps */
-            pr->plan[v].name = dm_lang_intern_text(
-                pr->lang, dm_lang_format(pr->lang, "(*%s)", pr->plan[v].name));
+            pr->plan[v].name =
+                dm_lang_intern_text(pr->lang, dm_lang_format(pr->lang, "(*%s)", pr->plan[v].name));
             pr->plan[v].fixed = true;
         }
     }

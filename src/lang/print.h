@@ -95,10 +95,10 @@ typedef struct dm_printer {
     int number;           /* of the operation being printed, as print_plan.c counts */
     const dm_ir_function **printed;
     int printed_count, printed_capacity;
-    const char *temporary; /* "t", interned */
+    const char *temporary;   /* "t", interned */
     uint32_t stamp;          /* number of this text */
     uint32_t function_stamp; /* of the function being printed */
-    dm_making *making; /* the innermost helper being made */
+    dm_making *making;       /* the innermost helper being made */
     bool uses_math, uses_stdio, uses_half;
     dm_pos last_line;
 } dm_printer;

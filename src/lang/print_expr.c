@@ -50,9 +50,49 @@ static bool put_short(dm_buffer *out, double value, bool narrow)
     return false;
 }
 
-static void print_real(dm_buffer *out, double value, bool narrow)
+/* Texts of the numbers that were searched for last: a few constants of adjoints and of programs
+ * come again and again. */
+#define NUMBERS 256u
+struct dm_number_text {
+    uint64_t bits;
+    bool narrow, set;
+    char text[46];
+};
+
+/* The shortest text that reads back equal. */
+static void search_shortest(char *text, size_t size, double value, bool narrow)
 {
-    char text[64];
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, size, "%.*g", digits, value);
+        double back = strtod(text, NULL);
+        if (narrow ? (float)back == (float)value : back == value)
+            break;
+    }
+    if (strchr(text, 'e') != NULL && fabs(value) >= 1 && fabs(value) < 1e10)
+        snprintf(text, size, "%.0f", value); /* 100, not 1e+02 */
+}
+
+static void put_shortest(dm_printer *pr, dm_buffer *out, double value, bool narrow)
+{
+    dm_kept *kept = pr->lang->kept;
+    if (kept->numbers == NULL)
+        kept->numbers = dm_lang_keep(pr->lang, NUMBERS * sizeof *kept->numbers);
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    struct dm_number_text *number = &kept->numbers[(bits * 0x9E3779B97F4A7C15u >> 32) % NUMBERS];
+    if (!number->set || number->bits != bits || number->narrow != narrow) {
+        *number = (struct dm_number_text){.bits = bits, .narrow = narrow, .set = true};
+        search_shortest(number->text, sizeof number->text, value, narrow);
+    }
+    dm_buffer_puts(out, number->text);
+    if (strpbrk(number->text, ".e") == NULL)
+        dm_buffer_puts(out, ".0");
+    if (narrow)
+        dm_buffer_putc(out, 'f');
+}
+
+static void print_real(dm_printer *pr, dm_buffer *out, double value, bool narrow)
+{
     if (isnan(value)) {
         dm_buffer_puts(out, narrow ? "(0.0f / 0.0f)" : "(0.0 / 0.0)");
         return;
@@ -66,20 +106,7 @@ static void print_real(dm_buffer *out, double value, bool narrow)
     }
     if (put_short(out, value, narrow))
         return;
-    /* The shortest that reads back equal. */
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        double back = strtod(text, NULL);
-        if (narrow ? (float)back == (float)value : back == value)
-            break;
-    }
-    if (strchr(text, 'e') != NULL && fabs(value) >= 1 && fabs(value) < 1e10)
-        snprintf(text, sizeof text, "%.0f", value); /* 100, not 1e+02 */
-    dm_buffer_puts(out, text);
-    if (strpbrk(text, ".e") == NULL)
-        dm_buffer_puts(out, ".0");
-    if (narrow)
-        dm_buffer_putc(out, 'f');
+    put_shortest(pr, out, value, narrow);
 }
 
 void dm_print_number(dm_printer *pr, dm_buffer *out, const dm_type *type, const dm_ir_op *op)
@@ -88,12 +115,12 @@ void dm_print_number(dm_printer *pr, dm_buffer *out, const dm_type *type, const 
     switch (type->scalar) {
     case DM_F16:
         dm_emit(out, "%s(", dm_help_cast(pr, dm_type_scalar(pr->lang, DM_F32), type));
-        print_real(out, op->real, true);
+        print_real(pr, out, op->real, true);
         dm_buffer_putc(out, ')');
         break;
     case DM_F32:
     case DM_F64:
-        print_real(out, op->real, type->scalar == DM_F32);
+        print_real(pr, out, op->real, type->scalar == DM_F32);
         break;
     case DM_BOOL:
         dm_buffer_putc(out, value != 0 ? '1' : '0');

@@ -7,8 +7,6 @@
 #include "lang/builtins.h"
 #include "lang/print.h"
 
-#include <assert.h>
-
 /* An operation that writes memory or a slot. */
 typedef struct written {
     int number;
@@ -118,10 +116,8 @@ static void count_block(planner *p, const dm_ir_block *block, const dm_ir_op *lo
             plan->loop = loop;
         }
         for (int a = 0; a < op->arg_count; a++) {
-            if (op->args[a] == DM_VAL_NONE)
-                continue;
             dm_plan *plan = &p->plan[op->args[a]];
-            plan->use_block = plan->uses == 0 || plan->use_block == number ? number : 0;
+            plan->use_block = (plan->uses == 0) | (plan->use_block == number) ? number : 0;
             plan->uses++;
             plan->last = at;
         }
@@ -165,10 +161,15 @@ static bool written_between(const planner *p, const dm_ir_op *op, int from, int 
     return false;
 }
 
-/* Written wherever they are used, and never. */
+/* Written wherever they are used; where they are used once; and those of them that read nothing. */
 #define CHEAP (DM_IR_BIT(CONST) | DM_IR_BIT(TEXT) | DM_IR_BIT(DIM) | DM_IR_BIT(SHAPE))
-#define VARIABLES                                                                                  \
-    (DM_IR_BIT(ZERO) | DM_IR_BIT(GRAD) | DM_IR_BIT(INSERT) | DM_IR_BIT(SETFIELD))
+#define PURE_ONES                                                                                  \
+    (CHEAP | DM_IR_BIT(CAST) | DM_IR_BIT(MAKE) | DM_IR_BIT(EXTRACT) | DM_IR_BIT(FIELD) |           \
+     DM_IR_BIT(TID) | DM_IR_BIT(VIEW) | DM_IR_BIT(SLICE) | DM_IR_BIT(ADJOINT) |                    \
+     DM_IR_BIT(IS_NULL))
+#define EXPRESSIONS                                                                                \
+    (PURE_ONES | DM_IR_BIT(CALL) | DM_IR_BIT(INVOKE) | DM_IR_BIT(LOAD) | DM_IR_BIT(GET) |          \
+     DM_IR_BIT(RECALL) | DM_IR_BIT(IF))
 
 /* Second walk, backwards: users are decided before what they use. */
 static void decide_block(planner *p, const dm_ir_block *block, int *number);
@@ -191,25 +192,27 @@ static bool is_expression_if(const planner *p, const dm_ir_op *op)
     return true;
 }
 
-/* Is the operation part of the expression that uses its result? */
+/* Is what the operation reads the same where its result is used? */
+static bool is_steady(const planner *p, const dm_ir_op *op, const dm_plan *plan, int end)
+{
+    static const dm_ir_op load = {.kind = DM_IR_LOAD};
+    if (op->kind == DM_IR_IF)
+        return is_expression_if(p, op) && !written_between(p, &load, end, plan->last);
+    return !reads_memory(op) || !written_between(p, op, end, plan->last);
+}
+
+/* Is the operation part of the expression that uses its result? The conditions are worked out
+ * without branches: each is as often true as false. */
 static bool is_inlined(const planner *p, const dm_ir_op *op, const dm_plan *plan, int end)
 {
-    if (dm_ir_is_in(CHEAP, op->kind))
+    bool once = (plan->uses == 1) & (plan->use_block == plan->def_block);
+    bool named = (p->f->values[op->result].name != NULL) &
+                 !(p->f->is_backward & (dm_ir_infos[op->kind].effect == DM_IR_PURE));
+    if (!(once & !named & dm_ir_is_in(EXPRESSIONS, op->kind)))
+        return dm_ir_is_in(CHEAP, op->kind);
+    if (dm_ir_is_in(PURE_ONES, op->kind))
         return true;
-    bool once = plan->uses == 1 && plan->use_block == plan->def_block;
-    dm_ir_effect effect = dm_ir_infos[op->kind].effect;
-    if (!once || dm_ir_is_in(VARIABLES, op->kind))
-        return false;
-    if (p->f->values[op->result].name != NULL && !(p->f->is_backward && effect == DM_IR_PURE))
-        return false;
-    if (op->kind == DM_IR_IF) {
-        static const dm_ir_op load = {.kind = DM_IR_LOAD};
-        return is_expression_if(p, op) && !written_between(p, &load, end, plan->last);
-    }
-    if (effect != DM_IR_PURE && effect != DM_IR_READS &&
-        !(op->kind == DM_IR_INVOKE && !op->callee->has_effects))
-        return false;
-    return !reads_memory(op) || !written_between(p, op, end, plan->last);
+    return !(op->kind == DM_IR_INVOKE && op->callee->has_effects) && is_steady(p, op, plan, end);
 }
 
 static void decide_op(planner *p, const dm_ir_op *op, int at, int end)
@@ -221,7 +224,6 @@ static void decide_op(planner *p, const dm_ir_op *op, int at, int end)
         if (plan->inlined)
             last = plan->last;
     }
-    assert(op->arg_count == 0 || op->args != NULL);
     if (last == at && op->kind != DM_IR_FOR)
         return; /* as count_block has it */
     /* A loop's bounds are asked for in each round. */
@@ -286,7 +288,9 @@ void dm_print_plan(dm_printer *pr, const dm_ir_function *f)
 {
     dm_lang *lang = pr->lang;
     planner p = {.pr = pr, .f = f};
+    /* From -1 on: NONE may be counted, too. */
     p.plan = dm_lang_alloc_array(lang, (size_t)f->value_count + 1, sizeof *p.plan);
+    p.plan++;
     count_block(&p, f->body, NULL);
     int number = p.op_count;
     decide_block(&p, f->body, &number);

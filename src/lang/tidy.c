@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* tidy.c - fewer variables in backward functions. An adjoint that is added to once, in the block
  * that declares it, is that value; one whose first use adds to it starts with that instead of zero.
- * Most are made so by adjoint_op.c; the rest shows when all uses are known. Requires adjoint.c's
- * form: nothing reads an adjoint before all that is added to it. */
+ * Most are made so by adjoint_op.c, which counts; this is for what only shows when all is there.
+ * Requires adjoint.c's form: nothing reads an adjoint before all that is added to it. */
 #include "lang/ir.h"
 
 #include <string.h>
