@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -452,11 +453,15 @@ static void work(const dm_examine_job *jobs, int count, board *shared)
 static dm_status run_process(const dm_examine_job *jobs, int count, board *shared, dm_error *err)
 {
     int status;
-    pid_t pid = fork();
+    pid_t parent = getpid(), pid = fork();
     if (pid < 0)
         return dm_fail(err, DM_EIO, "no process to run kernels in: %s", strerror(errno));
-    if (pid == 0)
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody would read the results */
+        if (getppid() != parent)
+            _exit(0);
         work(jobs, count, shared);
+    }
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR)
             return dm_fail(err, DM_EIO, "waiting for kernels: %s", strerror(errno));

@@ -26,7 +26,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #define WAVE_SLOTS 32        /* of a thread, without verification: they stay in its cache */
@@ -546,7 +545,8 @@ static void tear_down(producer *p)
         close(p->lock);
 }
 
-/* Two processes may not write the same shards. The lock goes with the process. */
+/* Two processes may not write the same shards. The lock goes with the process: a child that runs
+ * kernels does not have it, and may outlive a killed parent for a moment. */
 static dm_status take_lock(producer *p, dm_error *err)
 {
     char name[64], path[DM_PATH_MAX];
@@ -557,7 +557,8 @@ static dm_status take_lock(producer *p, dm_error *err)
     p->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (p->lock < 0)
         return dm_fail(err, DM_EIO, "cannot open %s: %s", path, strerror(errno));
-    if (flock(p->lock, LOCK_EX | LOCK_NB) != 0)
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fcntl(p->lock, F_SETLK, &whole) != 0)
         return dm_fail(err, DM_EINVAL, "%s is being produced by another process",
                        p->options->folder);
     return DM_OK;

@@ -8,6 +8,9 @@
 #include "tests/support/random.h"
 #include "tests/support/tmpdir.h"
 
+#include <dotmatrix/device.h>
+
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,40 +131,90 @@ static void ranks_make_no_difference(void **state)
     assert_same_data(alone, shared);
 }
 
-/* A child that makes the dataset is killed at a random moment, again and again. */
+/* One that makes the dataset is killed at a random moment, and again until `kills` have hit; the
+ * last one is left alone. Moments are up to `longest` microseconds after the start. */
+static void produce_with_kills(dm_synth_produce_options *o, int kills, uint32_t longest)
+{
+    dm_synth_produced made;
+    dm_test_random random = {.seed = 77};
+    int hits = 0, status = 0;
+    for (int turn = 0; turn < 200; turn++) {
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            o->jobs = 1 + turn % 2;
+            _exit(dm_synth_produce(o, &made, NULL) == DM_OK ? 0 : 1);
+        }
+        if (hits < kills) {
+            usleep(dm_random_below(dm_test_random_word(&random), longest));
+            kill(child, SIGKILL);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (WIFEXITED(status))
+            break;
+        hits++;
+    }
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_int_equal(hits, kills);
+}
+
 static void kills_make_no_difference(void **state)
 {
     dm_synth_produced made;
     const char *calm = dm_test_path(state, "calm"), *rough = dm_test_path(state, "rough");
     dm_synth_produce_options o = options_for(calm, 400);
-    dm_test_random random = {.seed = 77};
-    int kills = 0;
     o.rejected = true;
     o.refuse = one_in_five;
     produce(&o, &made);
-    uint32_t longest = (uint32_t)(made.seconds * 1e6 / 14) + 1000; /* ten take half of the time */
     o.folder = rough;
-    for (int turn = 0; turn < 200; turn++) {
-        pid_t child = fork();
-        assert_true(child >= 0);
-        if (child == 0) {
-            o.jobs = 1 + turn % 2;
-            _exit(dm_synth_produce(&o, &made, NULL) == DM_OK ? 0 : 1);
-        }
-        int status = 0;
-        if (kills < 10) {
-            usleep(dm_random_below(dm_test_random_word(&random), longest));
-            kill(child, SIGKILL);
-        }
-        assert_int_equal(waitpid(child, &status, 0), child);
-        if (WIFEXITED(status)) {
-            assert_int_equal(WEXITSTATUS(status), 0);
-            break;
-        }
-        kills++;
-    }
-    assert_int_equal(kills, 10);
+    /* Ten take half of the time. */
+    produce_with_kills(&o, 10, (uint32_t)(made.seconds * 1e6 / 14) + 1000);
     assert_same_data(calm, rough);
+}
+
+/* The same while compilers run and kernels are tried out: what they leave behind, figures and pairs
+ * that failed make no difference either. Small shards, so that each of the lives gets somewhere. */
+static void kills_of_the_verifier_make_no_difference(void **state)
+{
+    dm_synth_produced made;
+    dm_device_tools tools;
+    const char *calm = dm_test_path(state, "calm"), *rough = dm_test_path(state, "rough");
+    dm_synth_produce_options o = options_for(calm, 20);
+    dm_device_tools_find(&tools);
+    if (!tools.cc)
+        dm_test_skip("%s", tools.cc_reason);
+    o.texts = DM_SYNTH_TEXT_C | (tools.nvrtc ? DM_SYNTH_TEXT_CUDA : 0);
+    o.level = DM_SYNTH_VERIFY_FULL;
+    o.shard_lines = 4;
+    o.refuse = one_in_five;
+    assert_ok(dm_dir_create(dm_test_path(state, "tmp"), err));
+    setenv("TMPDIR", dm_test_path(state, "tmp"), 1); /* what is killed does not clean up */
+    produce(&o, &made);
+    assert_true(made.failed > 1);
+    o.folder = rough;
+    produce_with_kills(&o, 10, (uint32_t)(made.seconds * 1e6 / 5));
+    assert_same_data(calm, rough);
+    unsetenv("TMPDIR");
+}
+
+static void two_processes_do_not_write_one_folder(void **state)
+{
+    dm_synth_produced made;
+    dm_error err = {0};
+    dm_synth_produce_options o = options_for(dm_test_path(state, "set"), 20);
+    produce(&o, &made);
+    int status, file = open(dm_test_path(state, "set/state/lock-0-of-1"), O_RDWR);
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    assert_int_equal(fcntl(file, F_SETLK, &whole), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        bool refused = dm_synth_produce(&o, &made, &err) == DM_EINVAL;
+        _exit(refused && strstr(err.message, "another process") != NULL ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    close(file);
+    produce(&o, &made);
 }
 
 static void cut_lines_are_mended(void **state)
@@ -295,6 +348,8 @@ static void the_command_says_what_is_wrong(void **state)
 
 DM_TESTS("synth/produce", DM_TEST_IN_DIR(threads_make_no_difference),
          DM_TEST_IN_DIR(ranks_make_no_difference), DM_TEST_IN_DIR(kills_make_no_difference),
+         DM_TEST_IN_DIR(kills_of_the_verifier_make_no_difference),
+         DM_TEST_IN_DIR(two_processes_do_not_write_one_folder),
          DM_TEST_IN_DIR(cut_lines_are_mended), DM_TEST_IN_DIR(another_run_is_refused),
          DM_TEST_IN_DIR(stats_add_up), DM_TEST(ranks_come_from_the_environment),
          DM_TEST_IN_DIR(the_command_says_what_is_wrong))
