@@ -3,10 +3,10 @@
  *
  *   dm-bench-synth [--count N] [--warp PYTHON]
  *
- * Each of N (20000) kernels is generated, brought to its canonical form, compiled to CUDA C++ with
- * both passes, and written as a line of JSON; processor time by step, and how many forms are
- * distinct. With --warp the first 200 kernels also go through Warp's code generation for CUDA, by
- * bench/synth_warp.py and the Python that is named. */
+ * N (20000) kernels are generated, brought to their canonical form, compiled to CUDA C++ with both
+ * passes, and written as lines of JSON, sixteen at a time as the producer does it; processor time
+ * by step, and how many forms are distinct. With --warp the first 200 kernels also go through
+ * Warp's code generation for CUDA, by bench/synth_warp.py and the Python that is named. */
 #include "base/buffer.h"
 #include "base/file.h"
 #include "device/cc.h"
@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #define WARP_KERNELS 200
+#define BATCH 16
 
 enum { GENERATE, CANONICAL, COMPILE, WRITE, STEPS };
 
@@ -28,7 +29,7 @@ typedef struct bench {
     dm_synth_profile *profile;
     dm_synth_generator *generator;
     dm_synth_compiler *compiler;
-    dm_synth_record record;
+    dm_synth_record records[BATCH];
     dm_buffer scratch, line;
     dm_hash128 *forms;
     double seconds[STEPS];
@@ -43,30 +44,38 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-static dm_status make(bench *b, int slot, dm_error *err)
+/* Slots from `first` on, BATCH at most. */
+static dm_status make(bench *b, int first, int count, dm_error *err)
 {
+    dm_status status = DM_OK;
     double start = now();
-    dm_status status =
-        dm_synth_generate(b->generator, 1, (uint64_t)slot, 0,
-                          (dm_synth_category)(slot % DM_SYNTH_CATEGORY_COUNT), &b->record, err);
+    for (int i = 0; i < count && status == DM_OK; i++)
+        status = dm_synth_generate(b->generator, 1, (uint64_t)(first + i), 0,
+                                   (dm_synth_category)((first + i) % DM_SYNTH_CATEGORY_COUNT),
+                                   &b->records[i], err);
     double generated = now();
-    if (status != DM_OK)
-        return status;
-    b->record.canonical = dm_synth_canonical_hash(dm_buffer_text(&b->record.python_source),
-                                                  b->record.python_source.size, &b->scratch);
-    b->forms[slot] = b->record.canonical;
+    for (int i = 0; i < count; i++) {
+        const dm_buffer *text = &b->records[i].python_source;
+        b->records[i].canonical =
+            dm_synth_canonical_hash(dm_buffer_text(text), text->size, &b->scratch);
+        b->forms[first + i] = b->records[i].canonical;
+    }
     double canonical = now();
-    status = dm_synth_compile(b->compiler, &b->record, DM_SYNTH_TEXT_CUDA, err);
-    double compiled = now();
-    dm_buffer_clear(&b->line);
-    dm_synth_record_write(&b->record, &b->line);
     b->seconds[GENERATE] += generated - start;
     b->seconds[CANONICAL] += canonical - generated;
-    b->seconds[COMPILE] += compiled - canonical;
-    b->seconds[WRITE] += now() - compiled;
-    b->python_bytes += (double)b->record.python_source.size;
-    b->lines += dm_synth_lines(&b->record.python_source);
-    b->text_bytes += (double)(b->record.cuda_forward.size + b->record.cuda_backward.size);
+    for (int i = 0; i < count && status == DM_OK; i++) {
+        dm_synth_record *record = &b->records[i];
+        double begun = now();
+        status = dm_synth_compile(b->compiler, record, DM_SYNTH_TEXT_CUDA, err);
+        double compiled = now();
+        dm_buffer_clear(&b->line);
+        dm_synth_record_write(record, &b->line);
+        b->seconds[COMPILE] += compiled - begun;
+        b->seconds[WRITE] += now() - compiled;
+        b->python_bytes += (double)record->python_source.size;
+        b->lines += dm_synth_lines(&record->python_source);
+        b->text_bytes += (double)(record->cuda_forward.size + record->cuda_backward.size);
+    }
     return status;
 }
 
@@ -103,13 +112,13 @@ static dm_status run_warp(bench *b, const char *python, dm_error *err)
     if (status != DM_OK)
         return status;
     for (int i = 0; i < WARP_KERNELS && status == DM_OK; i++) {
-        status =
-            dm_synth_generate(b->generator, 1, (uint64_t)i, 0,
-                              (dm_synth_category)(i % DM_SYNTH_CATEGORY_COUNT), &b->record, err);
+        status = dm_synth_generate(b->generator, 1, (uint64_t)i, 0,
+                                   (dm_synth_category)(i % DM_SYNTH_CATEGORY_COUNT), &b->records[0],
+                                   err);
         snprintf(path, sizeof path, "%s/bench_%03d.py", folder, i);
         if (status == DM_OK)
-            status = dm_file_write(path, dm_buffer_text(&b->record.python_source),
-                                   b->record.python_source.size, err);
+            status = dm_file_write(path, dm_buffer_text(&b->records[0].python_source),
+                                   b->records[0].python_source.size, err);
     }
     snprintf(command, sizeof command, "%s %s/bench/synth_warp.py %s", python, DM_BENCH_SOURCE_ROOT,
              folder);
@@ -122,7 +131,8 @@ static dm_status run_warp(bench *b, const char *python, dm_error *err)
 
 static dm_status run(bench *b, int count, const char *python, dm_error *err)
 {
-    dm_synth_record_init(&b->record);
+    for (int i = 0; i < BATCH; i++)
+        dm_synth_record_init(&b->records[i]);
     b->forms = calloc((size_t)count, sizeof *b->forms);
     if (b->forms == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
@@ -131,8 +141,8 @@ static dm_status run(bench *b, int count, const char *python, dm_error *err)
         status = dm_synth_generator_create(b->profile, &b->generator, err);
     if (status == DM_OK)
         status = dm_synth_compiler_create(&b->compiler, err);
-    for (int i = 0; i < count && status == DM_OK; i++)
-        status = make(b, i, err);
+    for (int i = 0; i < count && status == DM_OK; i += BATCH)
+        status = make(b, i, count - i < BATCH ? count - i : BATCH, err);
     if (status == DM_OK) {
         printf("%d kernels, one thread:\n", count);
         report(b, count);
@@ -157,7 +167,8 @@ int main(int argc, char **argv)
     dm_status status = run(&b, count > 0 ? count : 1, python, &err);
     if (status != DM_OK)
         fprintf(stderr, "%s\n", err.message);
-    dm_synth_record_deinit(&b.record);
+    for (int i = 0; i < BATCH; i++)
+        dm_synth_record_deinit(&b.records[i]);
     dm_synth_generator_destroy(b.generator);
     dm_synth_compiler_destroy(b.compiler);
     dm_synth_profile_destroy(b.profile);
