@@ -36,7 +36,7 @@ static int from_scalar(dm_gen *g, int node, dm_gen_type type)
     if (dm_gen_is_mat(type))
         return dm_gen_product(g, type, dm_gen_identity(g, type), node);
     if (dm_gen_shape(type) == DM_GEN_QUAT || dm_gen_chance(g, 60)) {
-        dm_gen_variable *v = dm_gen_some_variable(g, type, false);
+        dm_gen_variable *v = dm_gen_some_variable(g, type);
         if (v != NULL && !v->stuck)
             return dm_gen_product(g, type, dm_gen_name(g, v), node);
     }

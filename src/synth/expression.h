@@ -48,7 +48,7 @@ int dm_gen_combined(dm_gen *g, dm_gen_op op, int a, int b);
 /* ---- leaf.c ---- */
 
 int dm_gen_some_leaf(dm_gen *g, dm_gen_type type, bool constant);
-dm_gen_variable *dm_gen_some_variable(dm_gen *g, dm_gen_type type, bool unused);
+dm_gen_variable *dm_gen_some_variable(dm_gen *g, dm_gen_type type);
 
 /* ---- expression.c ---- */
 

@@ -23,13 +23,6 @@ void dm_gen_refill(dm_gen *g)
     g->words_left = DM_GEN_RANDOM_WORDS;
 }
 
-dm_gen_variable *dm_gen_one_of(dm_gen *g, const dm_gen_list *list)
-{
-    if (list->count < 2)
-        return list->count == 0 ? NULL : list->items[0];
-    return list->items[dm_gen_below(g, list->count)];
-}
-
 const dm_gen_text *dm_gen_join(dm_gen *g, const dm_gen_text *first, char between,
                                const dm_gen_text *second)
 {

@@ -281,7 +281,12 @@ typedef struct dm_gen_list {
     dm_gen_variable *items[DM_GEN_VARIABLES_MAX];
     int count;
 } dm_gen_list;
-dm_gen_variable *dm_gen_one_of(dm_gen *g, const dm_gen_list *list);
+static inline dm_gen_variable *dm_gen_one_of(dm_gen *g, const dm_gen_list *list)
+{
+    if (list->count < 2)
+        return list->count == 0 ? NULL : list->items[0];
+    return list->items[dm_gen_below(g, list->count)];
+}
 /* List it if it fits; without a branch, since nobody can guess which ones fit. */
 static inline void dm_gen_list_add(dm_gen_list *list, dm_gen_variable *variable, bool fits)
 {

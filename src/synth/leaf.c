@@ -6,15 +6,27 @@ static const dm_gen_type int32 = DM_GEN_SCALAR << 4 | DM_GEN_I32;
 
 /* ---- Leaves ---- */
 
-dm_gen_variable *dm_gen_some_variable(dm_gen *g, dm_gen_type type, bool unused)
+/* Variables of a type that can be read, and those of them that nothing has used yet. */
+typedef struct readable {
+    dm_gen_list all, unused;
+} readable;
+
+static void list_readable(dm_gen *g, dm_gen_type type, readable *r)
 {
-    dm_gen_list list;
-    list.count = 0;
+    r->all.count = r->unused.count = 0;
     for (int i = dm_gen_last(g->frame); i >= 0; i = dm_gen_before(g->frame, i)) {
         dm_gen_variable *v = &g->frame->variables[i];
-        dm_gen_list_add(&list, v, (v->type == type) & !(v->hidden | v->state | (unused & v->used)));
+        bool fits = (v->type == type) & !(v->hidden | v->state);
+        dm_gen_list_add(&r->all, v, fits);
+        dm_gen_list_add(&r->unused, v, fits & !v->used);
     }
-    return dm_gen_one_of(g, &list);
+}
+
+dm_gen_variable *dm_gen_some_variable(dm_gen *g, dm_gen_type type)
+{
+    readable r;
+    list_readable(g, type, &r);
+    return dm_gen_one_of(g, &r.all);
 }
 
 /* A component of something larger that is there. */
@@ -99,15 +111,15 @@ enum {
     LEAF_KINDS
 };
 
-static int leaf_of_kind(dm_gen *g, dm_gen_type type, int kind)
+static int leaf_of_kind(dm_gen *g, dm_gen_type type, const readable *r, int kind)
 {
     dm_gen_variable *v;
     switch (kind) {
     case LEAF_UNUSED:
-        v = dm_gen_some_variable(g, type, true);
+        v = dm_gen_one_of(g, &r->unused);
         return v == NULL ? -1 : dm_gen_name(g, v);
     case LEAF_VARIABLE:
-        v = dm_gen_some_variable(g, type, false);
+        v = dm_gen_one_of(g, &r->all);
         return v == NULL ? -1 : dm_gen_name(g, v);
     case LEAF_NEW_ARRAY:
         return dm_gen_element(g, type, true);
@@ -139,11 +151,13 @@ int dm_gen_some_leaf(dm_gen *g, dm_gen_type type, bool constant)
         [LEAF_COUNTED] = scalar && dm_gen_kind_is_float(dm_gen_kind(type)) ? 3 : 0,
         [LEAF_CONSTANT] = constant ? 6 : 0,
     };
+    readable r;
+    list_readable(g, type, &r);
     for (;;) {
         int kind = dm_gen_pick(g, weights, LEAF_KINDS);
         if (kind < 0)
             break;
-        int node = leaf_of_kind(g, type, kind);
+        int node = leaf_of_kind(g, type, &r, kind);
         if (node >= 0)
             return node;
         weights[kind] = 0;

@@ -6,16 +6,21 @@
 
 enum { INFIX, PREFIX, CALL, OTHER };
 
-typedef struct row {
-    dm_gen_text text;
-    uint8_t form, level;
-} row;
-
-static const row rows[] = {
-#define OP(name, form, text, level, masks) {DM_GEN_TEXT(text), form, level},
+#define OP(name, form, text, level, masks) DM_GEN_TEXT(text),
+static const dm_gen_text texts[] = {
 #include "synth/ops.def"
-#undef OP
 };
+#undef OP
+#define OP(name, form, text, level, masks) form,
+static const uint8_t forms[] = {
+#include "synth/ops.def"
+};
+#undef OP
+#define OP(name, form, text, level, masks) level,
+static const uint8_t levels[] = {
+#include "synth/ops.def"
+};
+#undef OP
 
 void dm_gen_indent(dm_gen *g)
 {
@@ -92,7 +97,17 @@ static void put_component(dm_gen *g, const dm_gen_node *n)
     dm_gen_append(g, text, size);
 }
 
-static void put(dm_gen *g, int node, int level);
+static void put_more(dm_gen *g, const dm_gen_node *n, int level);
+
+/* An expression whose text binds at least as tightly as `level`. Names are the commonest. */
+static inline void put(dm_gen *g, int node, int level)
+{
+    const dm_gen_node *n = &g->nodes[node];
+    if (n->op == DM_GEN_OP_NAME)
+        dm_gen_put(g, n->name);
+    else
+        put_more(g, n, level);
+}
 
 /* Can a * (b * c) be written without brackets? Not where the text then begins with another
  * operator of the same level: a * (b % c * d). */
@@ -101,53 +116,49 @@ static bool is_flat(const dm_gen *g, int op, int node)
     const dm_gen_node *n = &g->nodes[node];
     bool same = n->op == op || (op == DM_GEN_OP_ADD && n->op == DM_GEN_OP_SUB);
     if (!same)
-        return rows[n->op].level != rows[op].level;
+        return levels[n->op] != levels[op];
     return is_flat(g, op, n->kids[0]);
 }
 
 /* The level that the right operand needs. */
 static int right_level(const dm_gen *g, const dm_gen_node *n)
 {
-    int level = rows[n->op].level;
+    int level = levels[n->op];
     bool chain = n->op == DM_GEN_OP_ADD || n->op == DM_GEN_OP_MUL || n->op == DM_GEN_OP_AND ||
                  n->op == DM_GEN_OP_OR;
     return chain && is_flat(g, n->op, n->kids[1]) ? level : level + 1;
 }
 
 /* Operators and calls of functions: as their rows say. */
-static void put_by_form(dm_gen *g, const dm_gen_node *n, const row *r)
+static void put_by_form(dm_gen *g, const dm_gen_node *n)
 {
-    if (r->form == CALL) {
-        dm_gen_put(g, &r->text);
+    int form = forms[n->op], level = levels[n->op];
+    if (form == CALL) {
+        dm_gen_put(g, &texts[n->op]);
         dm_gen_puts(g, "(");
         put_list(g, n->kids, n->count);
         dm_gen_puts(g, ")");
-    } else if (r->form == PREFIX) {
-        dm_gen_put(g, &r->text);
-        put(g, n->kids[0], r->level);
+    } else if (form == PREFIX) {
+        dm_gen_put(g, &texts[n->op]);
+        put(g, n->kids[0], level);
     } else {
-        bool comparison = r->level == rows[DM_GEN_OP_LESS].level;
+        bool comparison = level == levels[DM_GEN_OP_LESS];
         bool power = n->op == DM_GEN_OP_POWER;
-        put(g, n->kids[0], comparison || power ? r->level + 1 : r->level);
-        dm_gen_put(g, &r->text);
+        put(g, n->kids[0], comparison || power ? level + 1 : level);
+        dm_gen_put(g, &texts[n->op]);
         put(g, n->kids[1], right_level(g, n));
     }
 }
 
-static void put(dm_gen *g, int node, int level)
+static void put_more(dm_gen *g, const dm_gen_node *n, int level)
 {
-    const dm_gen_node *n = &g->nodes[node];
-    const row *r = &rows[n->op];
     bool negative = n->op == DM_GEN_OP_CONSTANT && n->number < 0;
-    bool brackets = (negative ? rows[DM_GEN_OP_NEG].level : r->level) < level;
+    bool brackets = levels[negative ? DM_GEN_OP_NEG : n->op] < level;
     if (brackets)
         dm_gen_puts(g, "(");
     switch (n->op) {
     case DM_GEN_OP_CONSTANT:
         put_number(g, n);
-        break;
-    case DM_GEN_OP_NAME:
-        dm_gen_put(g, n->name);
         break;
     case DM_GEN_OP_LOAD:
         dm_gen_put(g, n->name);
@@ -193,7 +204,7 @@ static void put(dm_gen *g, int node, int level)
         dm_gen_puts(g, ")");
         break;
     default:
-        put_by_form(g, n, r);
+        put_by_form(g, n);
     }
     if (brackets)
         dm_gen_puts(g, ")");
