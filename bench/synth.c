@@ -45,16 +45,16 @@ static double now(void)
 }
 
 /* Slots from `first` on, BATCH at most. */
-static dm_status make(bench *b, int first, int count, dm_error *err)
+static dm_status make(bench *b, uint64_t first, uint64_t count, dm_error *err)
 {
     dm_status status = DM_OK;
     double start = now();
-    for (int i = 0; i < count && status == DM_OK; i++)
-        status = dm_synth_generate(b->generator, 1, (uint64_t)(first + i), 0,
+    for (uint64_t i = 0; i < count && status == DM_OK; i++)
+        status = dm_synth_generate(b->generator, 1, first + i, 0,
                                    (dm_synth_category)((first + i) % DM_SYNTH_CATEGORY_COUNT),
                                    &b->records[i], err);
     double generated = now();
-    for (int i = 0; i < count; i++) {
+    for (uint64_t i = 0; i < count; i++) {
         const dm_buffer *text = &b->records[i].python_source;
         b->records[i].canonical =
             dm_synth_canonical_hash(dm_buffer_text(text), text->size, &b->scratch);
@@ -63,7 +63,7 @@ static dm_status make(bench *b, int first, int count, dm_error *err)
     double canonical = now();
     b->seconds[GENERATE] += generated - start;
     b->seconds[CANONICAL] += canonical - generated;
-    for (int i = 0; i < count && status == DM_OK; i++) {
+    for (uint64_t i = 0; i < count && status == DM_OK; i++) {
         dm_synth_record *record = &b->records[i];
         double begun = now();
         status = dm_synth_compile(b->compiler, record, DM_SYNTH_TEXT_CUDA, err);
@@ -142,7 +142,7 @@ static dm_status run(bench *b, int count, const char *python, dm_error *err)
     if (status == DM_OK)
         status = dm_synth_compiler_create(&b->compiler, err);
     for (int i = 0; i < count && status == DM_OK; i += BATCH)
-        status = make(b, i, count - i < BATCH ? count - i : BATCH, err);
+        status = make(b, (uint64_t)i, (uint64_t)(count - i < BATCH ? count - i : BATCH), err);
     if (status == DM_OK) {
         printf("%d kernels, one thread:\n", count);
         report(b, count);

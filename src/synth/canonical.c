@@ -283,7 +283,7 @@ static bool is_said(const char *at, const char *end)
 /* The form of a text that ROOM bytes can be read behind, from `to` on; returns its end. */
 static char *walk(names *n, const char *at, const char *end, char *to)
 {
-    static const int8_t nesting[128] = {
+    static const int nesting[128] = {
         ['('] = 1, ['['] = 1, ['{'] = 1, [')'] = -1, [']'] = -1, ['}'] = -1};
     int brackets = 0;
     bool line_begun = false; /* something of this line was written */

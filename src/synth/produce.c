@@ -510,7 +510,7 @@ static dm_status set_up_workers(producer *p, dm_error *err)
     p->batch = p->workers[0].verifier == NULL ? 1 : dm_synth_verifier_batch(p->workers[0].verifier);
     p->capacity = p->threads * (p->workers[0].verifier == NULL ? WAVE_SLOTS : p->batch);
     p->slots = calloc((size_t)p->capacity, sizeof *p->slots);
-    p->lines = calloc((size_t)p->capacity, sizeof *p->lines);
+    p->lines = calloc((size_t)p->capacity, sizeof(const dm_buffer *));
     if (p->slots == NULL || p->lines == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     for (int i = 0; i < p->capacity; i++) {

@@ -127,11 +127,12 @@ static uint32_t at_builtin(const char *at)
 static uint32_t features_of(const char *text)
 {
     uint32_t found = 0;
-    for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+    const char *line = text;
+    do {
         line += *line == '\n';
         size_t indent = strspn(line, " ");
         found |= at_line(line + indent, indent);
-    }
+    } while ((line = strchr(line, '\n')) != NULL);
     for (const char *dot = text; (dot = strchr(dot, '.')) != NULL; dot++)
         if (dot - text >= 2 && dot[-1] == 'p' && dot[-2] == 'w')
             found |= at_builtin(dot + 1);
