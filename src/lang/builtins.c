@@ -221,7 +221,10 @@ static void read_row(dm_builtin *row)
 
 static uint32_t slot_of(const char *name)
 {
-    return dm_lang_hash(name, strlen(name)) & (TABLE_SIZE - 1);
+    uint32_t hash = 2166136261u;
+    for (; *name != '\0'; name++)
+        hash = (hash ^ (unsigned char)*name) * 16777619u;
+    return hash & (TABLE_SIZE - 1);
 }
 
 static const dm_builtin *find_row(const char *name)

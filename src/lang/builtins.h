@@ -119,7 +119,21 @@ typedef struct dm_piece {
     uint8_t level; /* PARAM of an expression: in brackets when it binds less, see print_expr.c */
     uint16_t length;
     const char *text;
+    char start[DM_NAME_PADDING]; /* of the text: most are no longer */
 } dm_piece;
+
+/* Append a piece of text; like dm_put_name. */
+static inline void dm_put_piece(dm_buffer *out, const dm_piece *piece)
+{
+    if (piece->length > sizeof piece->start ||
+        out->capacity - out->size <= sizeof piece->start || out->failed) {
+        dm_buffer_append(out, piece->text, piece->length);
+        return;
+    }
+    memcpy(out->data + out->size, piece->start, sizeof piece->start);
+    out->size += piece->length;
+    out->data[out->size] = 0;
+}
 
 typedef struct dm_builtin {
     const char *signature, *text, *adjoint;

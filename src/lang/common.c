@@ -95,14 +95,14 @@ static void make(void)
     for (size_t i = 0; i < dm_library_text_count; i++)
         add_library(&dm_library_texts[i]);
     uint32_t capacity = lang->kept->name_capacity;
-    dm_lang_name **names = dm_lang_alloc_array(lang, capacity, sizeof(dm_lang_name *));
-    memcpy(names, lang->kept->names, capacity * sizeof(dm_lang_name *));
+    dm_name_slot *names = dm_lang_alloc_array(lang, capacity, sizeof *names);
+    memcpy(names, lang->kept->names, capacity * sizeof *names);
     for (uint32_t i = 0; i < capacity; i++)
-        if (names[i] != NULL && names[i]->token == 0)
-            dm_lang_adjoint_name(lang, names[i]->text);
+        if (names[i].name != NULL && names[i].name->token == 0)
+            dm_lang_adjoint_name(lang, names[i].name->text);
     for (uint32_t i = 0; i < lang->kept->name_capacity; i++)
-        if (lang->kept->names[i] != NULL)
-            dm_print_name_in_c(lang->kept->names[i]);
+        if (lang->kept->names[i].name != NULL)
+            dm_print_name_in_c(lang->kept->names[i].name);
     /* Later nothing may be changed, line tables included. */
     for (dm_lang_source *s = lang->sources; s != NULL; s = s->next)
         dm_lang_find_lines(lang, s);

@@ -51,6 +51,7 @@ void dm_lang_init_in(dm_lang *lang, dm_workspace *workspace)
     lang->texts = workspace->texts;
     lang->text_count = workspace->text_count;
     lang->tokens = workspace->tokens;
+    lang->copy = workspace->copy;
 }
 
 static void free_texts(dm_buffer **texts, int count)
@@ -72,10 +73,12 @@ void dm_lang_deinit(dm_lang *lang)
         workspace->texts = lang->texts;
         workspace->text_count = lang->text_count;
         workspace->tokens = lang->tokens;
+        workspace->copy = lang->copy;
         workspace->busy = false;
     } else {
         dm_arena_deinit(&lang->own_kept.arena);
         dm_buffer_deinit(&lang->tokens);
+        dm_buffer_deinit(&lang->copy);
         dm_buffer_deinit(&lang->scratch);
         free_texts(lang->texts, lang->text_count);
         dm_arena_deinit(&lang->arena);
@@ -95,6 +98,7 @@ void dm_workspace_deinit(dm_workspace *workspace)
     assert(!workspace->busy);
     dm_buffer_deinit(&workspace->scratch);
     dm_buffer_deinit(&workspace->tokens);
+    dm_buffer_deinit(&workspace->copy);
     free_texts(workspace->texts, workspace->text_count);
     dm_arena_deinit(&workspace->arena);
     dm_arena_deinit(&workspace->kept.arena);
@@ -279,63 +283,85 @@ void dm_text_close(dm_lang *lang, int count)
 static void grow_names(dm_lang *lang)
 {
     dm_kept *kept = lang->kept;
+    if (kept->names == NULL && lang->common != NULL) { /* begin with the common ones */
+        const dm_kept *common = lang->common->lang.kept;
+        kept->names = dm_lang_keep(lang, common->name_capacity * sizeof *kept->names);
+        memcpy(kept->names, common->names, common->name_capacity * sizeof *kept->names);
+        kept->name_capacity = common->name_capacity;
+        kept->name_count = common->name_count;
+    }
+    if (kept->name_count * 2 < kept->name_capacity)
+        return;
     uint32_t capacity = kept->name_capacity == 0 ? NAMES_INITIAL : kept->name_capacity * 2;
-    dm_lang_name **table = dm_lang_keep(lang, capacity * sizeof(dm_lang_name *));
+    dm_name_slot *table = dm_lang_keep(lang, capacity * sizeof *table);
     for (uint32_t i = 0; i < kept->name_capacity; i++) {
-        dm_lang_name *name = kept->names[i];
-        if (name == NULL)
+        if (kept->names[i].name == NULL)
             continue;
-        uint32_t slot = name->hash & (capacity - 1);
-        while (table[slot] != NULL)
+        uint32_t slot = kept->names[i].hash & (capacity - 1);
+        while (table[slot].name != NULL)
             slot = (slot + 1) & (capacity - 1);
-        table[slot] = name;
+        table[slot] = kept->names[i];
     }
     kept->names = table;
     kept->name_capacity = capacity;
 }
 
-/* Where the name is, or the free slot for it. */
-static uint32_t find_name(const dm_kept *kept, const char *text, size_t length, uint32_t hash)
+/* The first n of eight bytes, the others zero; 8 and more: all. */
+static uint64_t cut(uint64_t bytes, size_t n)
 {
-    uint32_t mask = kept->name_capacity - 1, slot = hash & mask;
-    for (; kept->names[slot] != NULL; slot = (slot + 1) & mask) {
-        const dm_lang_name *name = kept->names[slot];
-        if (name->hash == hash && name->length == length && memcmp(name->text, text, length) == 0)
-            break;
-    }
-    return slot;
+    if (n >= 8)
+        return bytes;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    return bytes & (((uint64_t)1 << 8 * n) - 1);
+#else
+    return bytes & ~(~(uint64_t)0 >> 8 * n);
+#endif
 }
 
-const dm_lang_name *dm_lang_intern_name(dm_lang *lang, const char *text, size_t length)
+/* Short names are hashed and compared as two words: no loop over bytes whose end is a guess. */
+const dm_lang_name *dm_lang_intern_padded(dm_lang *lang, const char *text, size_t length)
 {
     dm_kept *kept = lang->kept;
-    uint32_t hash = dm_lang_hash(text, length);
-    if (lang->common != NULL) {
-        const dm_kept *shared = lang->common->lang.kept;
-        const dm_lang_name *known = shared->names[find_name(shared, text, length, hash)];
-        if (known != NULL)
-            return known;
-    }
     if (kept->name_count * 2 >= kept->name_capacity)
         grow_names(lang);
-    uint32_t slot = find_name(kept, text, length, hash);
-    if (kept->names[slot] != NULL)
-        return kept->names[slot];
+    uint64_t words[2], last = 0, known[2];
+    _Static_assert(sizeof words == DM_NAME_PADDING, "so much is read");
+    memcpy(words, text, sizeof words);
+    words[0] = cut(words[0], length);
+    words[1] = cut(words[1], length > 8 ? length - 8 : 0);
+    if (length > sizeof words)
+        memcpy(&last, text + length - 8, 8);
+    uint64_t mixed = (words[0] ^ length) * 0x9E3779B97F4A7C15u ^
+                     (words[1] + last) * 0xC2B2AE3D27D4EB4Fu;
+    uint32_t hash = (uint32_t)(mixed ^ mixed >> 32), mask = kept->name_capacity - 1,
+             slot = hash & mask;
+    for (; kept->names[slot].name != NULL; slot = (slot + 1) & mask) {
+        const dm_lang_name *name = kept->names[slot].name;
+        if (kept->names[slot].hash != hash)
+            continue;
+        memcpy(known, name->text, sizeof known);
+        if (known[0] == words[0] && cut(known[1], length > 8 ? length - 8 : 0) == words[1] &&
+            name->length == length &&
+            (length <= sizeof words || memcmp(name->text, text, length) == 0))
+            return name;
+    }
     dm_lang_name *name = dm_lang_keep(lang, sizeof *name + length + DM_NAME_PADDING);
-    name->hash = hash;
     name->length = (uint32_t)length;
-    name->number = kept->name_count;
-    if (lang->common != NULL)
-        name->number += lang->common->lang.kept->name_count;
+    name->number = kept->name_count++;
     memcpy(name->text, text, length);
-    kept->names[slot] = name;
-    kept->name_count++;
+    kept->names[slot] = (dm_name_slot){.hash = hash, .name = name};
     return name;
 }
 
 const char *dm_lang_intern(dm_lang *lang, const char *text, size_t length)
 {
-    return dm_lang_intern_name(lang, text, length)->text;
+    char padded[DM_NAME_PADDING] = {0};
+    if (length < sizeof padded) {
+        if (length > 0)
+            memcpy(padded, text, length);
+        text = padded;
+    }
+    return dm_lang_intern_padded(lang, text, length)->text;
 }
 
 const char *dm_lang_intern_text(dm_lang *lang, const char *text)
@@ -349,10 +375,8 @@ const char *dm_lang_adjoint_name(dm_lang *lang, const char *name)
     if (known->adjoint != NULL)
         return known->adjoint;
     const char *made = dm_lang_intern_text(lang, dm_lang_format(lang, "adj_%s", name));
-    const dm_kept *common = lang->common == NULL ? NULL : lang->common->lang.kept;
-    bool shared = common != NULL &&
-                  common->names[find_name(common, name, known->length, known->hash)] == known;
-    if (!shared) /* the common ones are not changed; nearly all of them have it */
+    /* The common ones are not changed; nearly all of them have it. */
+    if (lang->common == NULL || known->number >= lang->common->lang.kept->name_count)
         known->adjoint = made;
     return made;
 }

@@ -75,9 +75,15 @@ typedef struct dm_diag {
 #define DM_LANG_SOURCE_MAX ((size_t)16 << 20)
 #define DM_LANG_MEMORY_MAX ((size_t)512 << 20)
 
+/* A place in the table of names. */
+typedef struct dm_name_slot {
+    uint32_t hash;
+    struct dm_lang_name *name; /* NULL: free */
+} dm_name_slot;
+
 /* An interned name. What a name means everywhere is known to the common ones (common.h). */
 typedef struct dm_lang_name {
-    uint32_t hash, length;
+    uint32_t length;
     uint32_t number;                   /* the common ones first, then those of the workspace */
     const struct dm_known_name *known; /* what it is in Warp's namespace; NULL: nothing there */
     const char *adjoint;               /* "adj_" and the name, once it was asked for */
@@ -117,7 +123,7 @@ typedef struct dm_common dm_common;
 typedef struct dm_kept {
     dm_arena arena;
     unsigned char *room, *room_end; /* zeroed bytes of the arena that are free */
-    dm_lang_name **names;           /* hash table of interned names */
+    dm_name_slot *names;            /* hash table of interned names, the common ones included */
     uint32_t name_capacity, name_count;
     struct dm_name_mark *marks; /* by a name's number, see print_name.c */
     uint32_t mark_capacity;
@@ -135,7 +141,7 @@ typedef struct dm_workspace {
     dm_buffer scratch;
     dm_buffer **texts;
     int text_count;
-    dm_buffer tokens;
+    dm_buffer tokens, copy;
     bool busy;
 } dm_workspace;
 
@@ -163,7 +169,7 @@ typedef struct dm_lang {
     dm_buffer scratch;          /* of dm_lang_format */
     dm_buffer **texts;          /* pieces of text being made, the last opened last */
     int text_count, text_open;
-    dm_buffer tokens; /* of the source being parsed */
+    dm_buffer tokens, copy; /* of the source being parsed: see lex.c */
     jmp_buf bail;
     const char *bail_reason;
 } dm_lang;
@@ -194,25 +200,8 @@ const char *dm_lang_intern(dm_lang *lang, const char *text, size_t length);
 const char *dm_lang_intern_text(dm_lang *lang, const char *text);
 /* "adj_x" for an interned "x", interned. */
 const char *dm_lang_adjoint_name(dm_lang *lang, const char *name);
-const dm_lang_name *dm_lang_intern_name(dm_lang *lang, const char *text, size_t length);
-/* Of a name: its first and last eight bytes, and how long it is. Each byte by itself would cost a
- * multiplication after the other. */
-static inline uint32_t dm_lang_hash(const char *text, size_t length)
-{
-    uint64_t first = 0, last = 0;
-    if (length >= 8) {
-        memcpy(&first, text, 8);
-        memcpy(&last, text + length - 8, 8);
-    } else if (length >= 4) {
-        memcpy(&first, text, 4);
-        memcpy(&last, text + length - 4, 4);
-    } else if (length > 0) {
-        first = (unsigned char)text[0];
-        last = (uint64_t)(unsigned char)text[length / 2] << 8 | (unsigned char)text[length - 1];
-    }
-    uint64_t hash = (first ^ length) * 0x9E3779B97F4A7C15u ^ last * 0xC2B2AE3D27D4EB4Fu;
-    return (uint32_t)(hash ^ hash >> 32);
-}
+/* The same where DM_NAME_PADDING bytes may be read from `text` on, however short it is. */
+const dm_lang_name *dm_lang_intern_padded(dm_lang *lang, const char *text, size_t length);
 /* printf for the few conversions that texts are made of (%s %d %u %c %lld %llu %%; others go the
  * long way): most of a compilation's time is writing text. */
 void dm_emit(dm_buffer *out, const char *format, ...) DM_PRINTF(2, 3);

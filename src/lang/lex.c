@@ -13,6 +13,7 @@
 typedef struct lexer {
     dm_lang *lang;
     const dm_lang_source *source;
+    const char *text; /* a copy of the source, with zeros behind it that may be read */
     const char *at, *end;
     dm_token *tokens; /* in the buffer of the compilation */
     int count, capacity;
@@ -22,11 +23,70 @@ typedef struct lexer {
     int depth;
 } lexer;
 
+#define COPY_PADDING 32
+
 /* Bytes of names; digits cannot start one. Bytes of UTF-8 are looked at more closely. */
 enum { NAME = 1, DIGIT = 2, WIDE = 4 };
 static const uint8_t classes[256] = {
     ['0' ... '9'] = DIGIT, ['A' ... 'Z'] = NAME,   ['_'] = NAME,
     ['a' ... 'z'] = NAME,  [0x80 ... 0xFF] = WIDE,
+};
+
+/* What a token begins with. */
+typedef enum token_start {
+    START_OTHER, /* nothing begins with it */
+    START_NAME,
+    START_NUMBER,
+    START_STRING,
+    START_OPERATOR,
+    START_OPEN,  /* a bracket */
+    START_CLOSE,
+    START_COMMA,
+    START_DOT, /* of a number or an operator */
+    START_LINE,
+    START_SPACE,
+    START_COMMENT,
+    START_BACKSLASH,
+} token_start;
+static const uint8_t starts[256] = {
+    ['0' ... '9'] = START_NUMBER,
+    ['A' ... 'Z'] = START_NAME,
+    ['_'] = START_NAME,
+    ['a' ... 'z'] = START_NAME,
+    [0x80 ... 0xFF] = START_NAME,
+    ['"'] = START_STRING,
+    ['\''] = START_STRING,
+    ['\n'] = START_LINE,
+    [' '] = START_SPACE,
+    ['\t'] = START_SPACE,
+    ['\r'] = START_SPACE,
+    ['\f'] = START_SPACE,
+    ['#'] = START_COMMENT,
+    ['\\'] = START_BACKSLASH,
+    ['.'] = START_DOT,
+    ['('] = START_OPEN,
+    [')'] = START_CLOSE,
+    ['['] = START_OPEN,
+    [']'] = START_CLOSE,
+    ['{'] = START_OPEN,
+    ['}'] = START_CLOSE,
+    [','] = START_COMMA,
+    [';'] = START_OPERATOR,
+    ['~'] = START_OPERATOR,
+    [':'] = START_OPERATOR,
+    ['+'] = START_OPERATOR,
+    ['-'] = START_OPERATOR,
+    ['*'] = START_OPERATOR,
+    ['/'] = START_OPERATOR,
+    ['%'] = START_OPERATOR,
+    ['@'] = START_OPERATOR,
+    ['&'] = START_OPERATOR,
+    ['|'] = START_OPERATOR,
+    ['^'] = START_OPERATOR,
+    ['<'] = START_OPERATOR,
+    ['>'] = START_OPERATOR,
+    ['='] = START_OPERATOR,
+    ['!'] = START_OPERATOR,
 };
 
 const char *dm_token_name(dm_token_kind kind)
@@ -73,7 +133,7 @@ const char *dm_token_spelling(dm_token_kind kind)
 
 static dm_pos place(const lexer *lx, const char *at)
 {
-    return lx->source->base + (dm_pos)(at - lx->source->text);
+    return lx->source->base + (dm_pos)(at - lx->text);
 }
 
 static void make_room(lexer *lx)
@@ -188,35 +248,33 @@ static void lex_integer(lexer *lx, const char *start, uint64_t base)
     add(lx, DM_TOK_INT, start)->integer = value;
 }
 
-/* 0.25, 12.5: digits that fit a double exactly, over a power of ten that does too, so that one
+/* 12, 0.25: digits that fit a double exactly, over a power of ten that does too, so that one
  * division rounds as strtod would. False, and nothing taken: it is another kind of number. */
-static bool lex_short_real(lexer *lx, const char *start)
+static bool lex_short_number(lexer *lx, const char *start)
 {
     static const double powers[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
     uint64_t digits = 0;
-    const char *p = start, *point = NULL;
-    for (; p < lx->end && p - start <= 15; p++) {
-        if (is_digit(*p))
+    const char *p = start; /* the zeros behind the text end all loops */
+    for (; is_digit(*p); p++)
+        digits = digits * 10 + (uint64_t)(*p - '0');
+    const char *point = p;
+    if (*p == '.')
+        for (p++; is_digit(*p); p++)
             digits = digits * 10 + (uint64_t)(*p - '0');
-        else if (*p == '.' && point == NULL)
-            point = p;
-        else
-            break;
-    }
-    size_t places = point == NULL ? 99 : (size_t)(p - point) - 1;
-    bool ends = p == lx->end || (classes[(unsigned char)*p] == 0 && *p != '.');
-    if (places > 9 || !ends || p - start > 15)
+    size_t places = p == point ? 0 : (size_t)(p - point) - 1;
+    if (p - start > 15 || places > 9 || classes[(unsigned char)*p] != 0 || *p == '.')
         return false;
     lx->at = p;
-    add(lx, DM_TOK_FLOAT, start)->real = (double)digits / powers[places];
+    if (p == point)
+        add(lx, DM_TOK_INT, start)->integer = digits;
+    else
+        add(lx, DM_TOK_FLOAT, start)->real = (double)digits / powers[places];
     return true;
 }
 
 /* Digits, '.', exponent; '_' between digits is allowed and dropped. */
 static void lex_real(lexer *lx, const char *start)
 {
-    if (lex_short_real(lx, start))
-        return;
     char text[128];
     size_t length = 0;
     bool cut = false;
@@ -243,6 +301,8 @@ static void lex_real(lexer *lx, const char *start)
 static void lex_number(lexer *lx)
 {
     const char *start = lx->at;
+    if (lex_short_number(lx, start))
+        return;
     char second = lx->at + 1 < lx->end ? (char)(lx->at[1] | 0x20) : 0;
     if (*start == '0' && (second == 'x' || second == 'o' || second == 'b')) {
         lx->at += 2;
@@ -375,37 +435,55 @@ static void lex_wide_name(lexer *lx)
     }
 }
 
+/* Letters and digits from `text` on, eight at a time: a loop that ends at each of them is guessed
+ * wrong for nearly every name. */
+static size_t name_length(const char *text)
+{
+    for (size_t length = 0;; length += 8) {
+        unsigned others = 0;
+        for (unsigned i = 0; i < 8; i++)
+            others |= (unsigned)((classes[(unsigned char)text[length + i]] & (NAME | DIGIT)) == 0)
+                      << i;
+        if (others != 0)
+            return length + (size_t)__builtin_ctz(others);
+    }
+}
+
 static void lex_name(lexer *lx)
 {
-    const char *start = lx->at, *p = start;
-    while (p < lx->end && (classes[(unsigned char)*p] & (NAME | DIGIT)) != 0)
-        p++;
-    lx->at = p;
-    if (p < lx->end && classes[(unsigned char)*p] == WIDE)
+    const char *start = lx->at;
+    size_t length = name_length(start);
+    lx->at += length;
+    if (classes[(unsigned char)*lx->at] == WIDE) {
         lex_wide_name(lx);
-    size_t length = (size_t)(lx->at - start);
+        length = (size_t)(lx->at - start);
+    }
     bool raw, format;
-    if (lx->at < lx->end && (*lx->at == '"' || *lx->at == '\'') &&
-        is_string_prefix(start, length, &raw, &format)) {
+    if ((*lx->at == '"' || *lx->at == '\'') && is_string_prefix(start, length, &raw, &format)) {
         lex_string(lx, start, raw, format);
         return;
     }
-    const dm_lang_name *name = dm_lang_intern_name(lx->lang, start, length);
+    const dm_lang_name *name = dm_lang_intern_padded(lx->lang, start, length);
     add(lx, name->token != 0 ? (dm_token_kind)name->token : DM_TOK_NAME, start)->name = name->text;
 }
 
-static void track_bracket(lexer *lx, char c)
+static void lex_open(lexer *lx)
 {
-    if (c == '(' || c == '[' || c == '{') {
-        if (lx->depth == BRACKETS_MAX)
-            dm_lang_bail(lx->lang, "too many nested brackets");
-        lx->brackets[lx->depth++] = c == '(' ? ')' : c == '[' ? ']' : '}';
-    } else if (c == ')' || c == ']' || c == '}') {
-        if (lx->depth > 0 && lx->brackets[lx->depth - 1] == c)
-            lx->depth--;
-        else
-            complain(lx, lx->at - 1, NULL, "this bracket closes nothing");
-    }
+    char c = *lx->at++;
+    if (lx->depth == BRACKETS_MAX)
+        dm_lang_bail(lx->lang, "too many nested brackets");
+    lx->brackets[lx->depth++] = (char)(c == '(' ? ')' : c + 2);
+    add(lx, c == '(' ? DM_TOK_LPAREN : c == '[' ? DM_TOK_LBRACKET : DM_TOK_LBRACE, lx->at - 1);
+}
+
+static void lex_close(lexer *lx)
+{
+    char c = *lx->at++;
+    if (lx->depth > 0 && lx->brackets[lx->depth - 1] == c)
+        lx->depth--;
+    else
+        complain(lx, lx->at - 1, NULL, "this bracket closes nothing");
+    add(lx, c == ')' ? DM_TOK_RPAREN : c == ']' ? DM_TOK_RBRACKET : DM_TOK_RBRACE, lx->at - 1);
 }
 
 /* `op`, or `assign` where '=' follows. */
@@ -425,24 +503,10 @@ static bool take(lexer *lx, char c)
     return true;
 }
 
-/* The longest spelling that matches; END: none does. */
+/* The longest spelling that matches. */
 static dm_token_kind operator_kind(lexer *lx)
 {
     switch (*lx->at++) {
-    case '(':
-        return DM_TOK_LPAREN;
-    case ')':
-        return DM_TOK_RPAREN;
-    case '[':
-        return DM_TOK_LBRACKET;
-    case ']':
-        return DM_TOK_RBRACKET;
-    case '{':
-        return DM_TOK_LBRACE;
-    case '}':
-        return DM_TOK_RBRACE;
-    case ',':
-        return DM_TOK_COMMA;
     case ';':
         return DM_TOK_SEMICOLON;
     case '~':
@@ -493,12 +557,6 @@ static void lex_operator(lexer *lx)
 {
     const char *start = lx->at;
     dm_token_kind kind = operator_kind(lx);
-    if (kind == DM_TOK_END) {
-        complain(lx, start, NULL,
-                 *start == '\0' ? "a NUL byte is not text" : "this character has no meaning here");
-        return;
-    }
-    track_bracket(lx, *start);
     add(lx, kind, start);
 }
 
@@ -512,40 +570,89 @@ static void lex_line_end(lexer *lx)
     lex_indentation(lx);
 }
 
+/* False at the end of the text. */
+static bool lex_token(lexer *lx)
+{
+    lx->at += *lx->at == ' '; /* there is one between most tokens */
+    switch ((token_start)starts[(unsigned char)*lx->at]) {
+    case START_NAME:
+        lex_name(lx);
+        break;
+    case START_DOT:
+        if (is_digit(lx->at[1]))
+            lex_number(lx);
+        else
+            lex_operator(lx);
+        break;
+    case START_OPERATOR:
+        lex_operator(lx);
+        break;
+    case START_OPEN:
+        lex_open(lx);
+        break;
+    case START_CLOSE:
+        lex_close(lx);
+        break;
+    case START_COMMA:
+        lx->at++;
+        add(lx, DM_TOK_COMMA, lx->at - 1);
+        break;
+    case START_NUMBER:
+        lex_number(lx);
+        break;
+    case START_STRING:
+        lex_string(lx, lx->at, false, false);
+        break;
+    case START_LINE:
+        lex_line_end(lx);
+        break;
+    case START_SPACE:
+        lx->at++;
+        break;
+    case START_COMMENT:
+        while (lx->at < lx->end && *lx->at != '\n')
+            lx->at++;
+        break;
+    case START_BACKSLASH:
+        if (lx->at[1] == '\n' || lx->at[1] == '\r') {
+            lx->at += lx->at[1] == '\r' && lx->at + 2 < lx->end ? 3 : 2;
+            break;
+        } /* fall through */
+    default:
+        if (lx->at >= lx->end)
+            return false;
+        lx->at++;
+        complain(lx, lx->at - 1, NULL,
+                 lx->at[-1] == '\0' ? "a NUL byte is not text" : "this character has no meaning here");
+        break;
+    }
+    return true;
+}
+
 dm_token *dm_lang_lex(dm_lang *lang, const dm_lang_source *source, int *count)
 {
+    static const char zeros[COPY_PADDING];
     lexer state, *lx = &state;
-    state = (lexer){.lang = lang,
-                    .source = source,
-                    .at = source->text,
-                    .end = source->text + source->size,
-                    .indent_count = 1};
+    dm_buffer_clear(&lang->copy);
+    dm_buffer_append(&lang->copy, source->text, source->size);
+    dm_buffer_append(&lang->copy, zeros, sizeof zeros);
+    if (lang->copy.failed)
+        dm_lang_bail(lang, "out of memory");
+    /* Field by field: the arrays need no clearing. */
+    lx->lang = lang;
+    lx->source = source;
+    lx->text = lx->at = lang->copy.data;
+    lx->end = lx->text + source->size;
+    lx->count = lx->depth = 0;
+    lx->indents[0] = 0;
+    lx->indent_count = 1;
     dm_buffer_clear(&lang->tokens);
     make_room(lx);
     if (source->size >= 3 && memcmp(source->text, "\xEF\xBB\xBF", 3) == 0)
         lx->at += 3;
     lex_indentation(lx);
-    while (lx->at < lx->end) {
-        char c = *lx->at;
-        if (c == '\n') {
-            lex_line_end(lx);
-        } else if (c == ' ' || c == '\t' || c == '\r' || c == '\f') {
-            lx->at++;
-        } else if (c == '#') {
-            while (lx->at < lx->end && *lx->at != '\n')
-                lx->at++;
-        } else if (c == '\\' && lx->at + 1 < lx->end && (lx->at[1] == '\n' || lx->at[1] == '\r')) {
-            lx->at += lx->at[1] == '\r' && lx->at + 2 < lx->end ? 3 : 2;
-        } else if (is_digit(c) || (c == '.' && lx->at + 1 < lx->end && is_digit(lx->at[1]))) {
-            lex_number(lx);
-        } else if (starts_name(c)) {
-            lex_name(lx);
-        } else if (c == '"' || c == '\'') {
-            lex_string(lx, lx->at, false, false);
-        } else {
-            lex_operator(lx);
-        }
-    }
+    while (lex_token(lx))
+        ;
     if (lx->depth > 0)
         complain(lx, lx->at, NULL, "a bracket is not closed");
     if (lx->count > 0 && lx->tokens[lx->count - 1].kind != DM_TOK_NEWLINE)

@@ -174,7 +174,7 @@ static void print_row_text(dm_printer *pr, dm_buffer *out, const dm_ir_op *op)
     for (const dm_piece *piece = row->pieces; piece < row->pieces + row->piece_count; piece++) {
         switch (piece->kind) {
         case DM_PIECE_TEXT:
-            dm_buffer_append(out, piece->text, piece->length);
+            dm_put_piece(out, piece);
             break;
         case DM_PIECE_PARAM:
             dm_print_value(pr, out, op->args[piece->index], piece->level);

@@ -12,6 +12,11 @@ const char *dm_print_qualifier(const dm_printer *pr)
     return pr->options.target == DM_TARGET_CUDA ? "static __device__ inline" : "static inline";
 }
 
+static void *allocate(dm_printer *pr, bool own, size_t size)
+{
+    return own ? dm_lang_alloc(pr->lang, size) : dm_lang_keep(pr->lang, size);
+}
+
 /* ---- Types ---- */
 
 static void declare_type(dm_printer *pr, const dm_type *type)
@@ -63,6 +68,30 @@ static void declare_type(dm_printer *pr, const dm_type *type)
     }
 }
 
+/* The text of a declaration is made once for a type; what it is made of is declared before it. */
+static void declare(dm_printer *pr, dm_type *type)
+{
+    for (int i = 0; i < type->field_count; i++)
+        dm_print_type(pr, type->fields[i].type);
+    if (type->kind == DM_TYPE_ARRAY)
+        dm_print_type(pr, type->element);
+    if (dm_type_is_numeric(type))
+        dm_print_type(pr, dm_type_scalar(pr->lang, (dm_scalar)type->scalar));
+    if (type->declaration == NULL) {
+        dm_buffer *all = pr->types, *text = dm_text_open(pr->lang);
+        pr->types = text;
+        declare_type(pr, type);
+        pr->types = all;
+        char *kept = allocate(pr, type->own, text->size + 1);
+        if (text->size > 0)
+            memcpy(kept, text->data, text->size);
+        type->declaration = kept;
+        type->declaration_length = text->size;
+        dm_text_close(pr->lang, 1);
+    }
+    dm_buffer_append(pr->types, type->declaration, type->declaration_length);
+}
+
 /* A helper that is being made cannot do without it. */
 static void need(dm_printer *pr, const dm_type *type, dm_helper *helper)
 {
@@ -78,7 +107,7 @@ const char *dm_print_type(dm_printer *pr, const dm_type *type)
 {
     if (type->declared != pr->stamp) {
         ((dm_type *)type)->declared = pr->stamp;
-        declare_type(pr, type);
+        declare(pr, (dm_type *)type);
     }
     if (pr->making != NULL)
         need(pr, type, NULL);
@@ -116,11 +145,6 @@ static dm_helper *find(const dm_printer *pr, dm_helper *list, int which, const v
     while (list != NULL && (list->key != key || list->other != other))
         list = list->next;
     return list;
-}
-
-static void *allocate(dm_printer *pr, bool own, size_t size)
-{
-    return own ? dm_lang_alloc(pr->lang, size) : dm_lang_keep(pr->lang, size);
 }
 
 /* A new one in a list; its usual name is `first`_`second`. */

@@ -140,6 +140,9 @@ void dm_builtin_read_text(dm_lang *lang, dm_builtin *row)
     }
     dm_piece *kept = dm_lang_alloc_array(lang, (size_t)count + 1, sizeof *kept);
     memcpy(kept, pieces, (size_t)count * sizeof *kept);
+    for (int i = 0; i < count; i++)
+        if (kept[i].length <= sizeof kept[i].start && kept[i].length > 0)
+            memcpy(kept[i].start, kept[i].text, kept[i].length);
     row->pieces = kept;
     row->piece_count = count;
 }

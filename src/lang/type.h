@@ -77,6 +77,8 @@ struct dm_type {
     bool own;                     /* of this compilation: a struct, a tuple, or made of one */
     uint32_t seen;                /* the last compilation that asked for it (numeric ones) */
     uint32_t declared;            /* the last text that declares it, see print_help.c */
+    const char *declaration;      /* its text; NULL: not made yet, or none */
+    size_t declaration_length;
     struct dm_helper *helpers;    /* functions for it, see print_help.c */
     dm_type *arrays[5];           /* ARRAYs of it, by ndim */
     dm_type *next;                /* in its table or list */
