@@ -13,10 +13,10 @@ static void walk(pass *p, const dm_ir_block *block);
 
 static bool any_active(const pass *p, const dm_ir_op *op)
 {
-    for (int i = 0; i < op->arg_count; i++)
-        if (op->args[i] != DM_VAL_NONE && p->active[op->args[i]])
-            return true;
-    return false;
+    bool any = p->active[op->args[0]] | p->active[op->args[1]];
+    for (int i = 2; i < op->arg_count; i++)
+        any |= p->active[op->args[i]];
+    return any;
 }
 
 static bool reads_floats(const dm_ir_function *f, const dm_ir_op *op)
@@ -75,11 +75,14 @@ static void walk(pass *p, const dm_ir_block *block)
         case DM_IR_WHILE:
             walk_loop(p, op);
             break;
-        default: {
-            bool active = op->kind == DM_IR_LOAD || op->kind == DM_IR_ATOMIC ||
-                          (op->kind == DM_IR_INVOKE && reads_floats(p->f, op)) || any_active(p, op);
-            for (int r = 0; r < op->result_count; r++)
-                p->active[op->result + r] = active && p->f->values[op->result + r].type->floats;
+        default: { /* one result at most */
+            if (op->result_count == 0)
+                break;
+            bool active = dm_ir_is_in(DM_IR_BIT(LOAD) | DM_IR_BIT(ATOMIC), op->kind) |
+                          any_active(p, op);
+            if (op->kind == DM_IR_INVOKE)
+                active |= reads_floats(p->f, op);
+            p->active[op->result] = active & p->f->values[op->result].type->floats;
             break;
         }
         }
@@ -90,6 +93,7 @@ bool *dm_ir_find_active(dm_lang *lang, const dm_ir_function *f)
 {
     pass p = {.f = f};
     p.active = dm_lang_alloc_array(lang, (size_t)f->value_count + 1, sizeof *p.active);
+    p.active++; /* NONE is not active */
     for (int i = 0; f->role == DM_IR_FUNCTION && i < f->body->param_count; i++)
         p.active[f->body->params[i]] = f->values[f->body->params[i]].type->floats;
     walk(&p, f->body);

@@ -225,16 +225,27 @@ static dm_adjoint_state start(dm_module_unit *module, const dm_ir_function *f, d
     return a;
 }
 
+static void count_use(dm_adjoint_state *a, dm_val v, bool counts)
+{
+    a->uses[v] = (uint8_t)(a->uses[v] + (counts & (a->uses[v] < 2)));
+}
+
 /* How often the adjoint of each value may be added to: once for each use that has a gradient. */
 static void count_uses(dm_adjoint_state *a, const dm_ir_block *block)
 {
     for (int i = 0; i < block->count; i++) {
         const dm_ir_op *op = block->ops[i];
         const dm_builtin_param *params = op->kind == DM_IR_CALL ? op->row->params : NULL;
-        for (int k = 0; k < op->arg_count; k++) {
-            uint8_t *uses = &a->uses[op->args[k]];
-            bool counts = params == NULL || params[k].adjoint != NULL;
-            *uses = (uint8_t)(*uses + (counts & (*uses < 2)));
+        if (params == NULL) {
+            count_use(a, op->args[0], true);
+            count_use(a, op->args[1], true);
+            for (int k = 2; k < op->arg_count; k++)
+                count_use(a, op->args[k], true);
+        } else {
+            count_use(a, op->args[0], params[0].adjoint != NULL);
+            count_use(a, op->args[1], params[1].adjoint != NULL);
+            for (int k = 2; k < op->arg_count; k++)
+                count_use(a, op->args[k], params[k].adjoint != NULL);
         }
         for (int k = 0; k < 2; k++)
             if (op->blocks[k] != NULL)

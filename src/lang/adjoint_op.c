@@ -95,10 +95,7 @@ dm_val dm_adjoint_row(dm_adjoint_state *a, dm_row_number row, const dm_val *args
     dm_val folded;
     if (dm_fold(&a->b, bind, args, count, &folded))
         return folded;
-    dm_ir_op *op = dm_ir_op_new(&a->b, DM_IR_CALL, args, count, bind->result);
-    op->row = bind->row;
-    op->bind = bind;
-    return op->result;
+    return dm_ir_call(&a->b, bind, args, count)->result;
 }
 
 dm_val dm_adjoint_call(dm_adjoint_state *a, dm_row_number row, dm_val x, dm_val y)

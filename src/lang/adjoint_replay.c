@@ -24,8 +24,11 @@ dm_val dm_adjoint_known(const dm_adjoint_state *a, dm_val v)
 /* The replayed value; its operation is placed later, by replay_block. */
 dm_val dm_adjoint_use(dm_adjoint_state *a, dm_val v)
 {
-    for (dm_val known = v; known != DM_VAL_NONE; known = dm_adjoint_known(a, v))
-        v = known;
+    if (a->map[v] != DM_VAL_NONE)
+        return a->map[v];
+    if (a->known != NULL)
+        for (dm_val known = v; known != DM_VAL_NONE; known = dm_adjoint_known(a, v))
+            v = known;
     const dm_ir_op *c = dm_ir_const(a->f, v);
     if (c != NULL) { /* has no place: it is printed where it is used */
         const dm_type *type = type_of(a, v);
@@ -135,7 +138,7 @@ dm_ir_block *dm_adjoint_copy_block(dm_adjoint_state *a, const dm_ir_block *block
         dm_ir_op *copy = dm_lang_alloc(a->lang, sizeof *copy);
         *copy = *op;
         to->kinds |= (uint64_t)1 << op->kind;
-        copy->args = dm_lang_alloc_array(a->lang, (size_t)op->arg_count + 1, sizeof *copy->args);
+        copy->args = dm_ir_args(a->lang, op->arg_count);
         for (int k = 0; k < op->arg_count; k++)
             copy->args[k] = inside[op->args[k]] != DM_VAL_NONE ? inside[op->args[k]]
                                                                : dm_adjoint_use(a, op->args[k]);
@@ -155,6 +158,7 @@ dm_ir_block *dm_adjoint_copy_block(dm_adjoint_state *a, const dm_ir_block *block
         if (op->kind == DM_IR_ATOMIC) { /* its value is not to be had: zero */
             copy->kind = DM_IR_ZERO;
             copy->arg_count = 0;
+            copy->args = dm_ir_args(a->lang, 0);
         }
         dm_ir_append(a->lang, made, copy);
     }
@@ -177,7 +181,7 @@ static void replay_op(dm_adjoint_state *a, dm_ir_block *out, const dm_ir_op *op)
     dm_adjoint_check(a, op);
     *copy = *op;
     to->kinds |= (uint64_t)1 << op->kind;
-    copy->args = dm_lang_alloc_array(a->lang, (size_t)op->arg_count + 1, sizeof *copy->args);
+    copy->args = dm_ir_args(a->lang, op->arg_count);
     for (int i = 0; i < op->arg_count; i++)
         copy->args[i] = dm_adjoint_use(a, op->args[i]);
     if (op->blocks[0] != NULL) {
@@ -191,6 +195,7 @@ static void replay_op(dm_adjoint_state *a, dm_ir_block *out, const dm_ir_op *op)
     if (op->kind == DM_IR_ATOMIC) {
         copy->kind = DM_IR_ZERO;
         copy->arg_count = 0;
+        copy->args = dm_ir_args(a->lang, 0);
     }
     if (op->result_count == 1) {
         copy->result = dm_adjoint_use(a, op->result);

@@ -134,9 +134,7 @@ static dm_val call(pass *p, dm_row_number row, dm_val x, dm_val y)
     dm_val args[] = {x, y};
     const dm_bind *bind = dm_builtin_bind(p->b.lang, dm_builtin_row(row), types, 2);
     assert(bind != NULL);
-    dm_ir_op *op = dm_ir_op_new(&p->b, DM_IR_CALL, args, 2, bind->result);
-    op->row = bind->row;
-    op->bind = bind;
+    dm_ir_op *op = dm_ir_call(&p->b, bind, args, 2);
     return op->result;
 }
 
@@ -470,9 +468,7 @@ static dm_val convert_loop(pass *p, const dm_ir_op *op, dm_val *result)
     const dm_type *where_types[] = {dm_type_scalar(p->b.lang, DM_BOOL), i32(p), i32(p)};
     const dm_bind *bind = dm_builtin_bind(p->b.lang, dm_builtin_row(DM_ROW_WHERE), where_types, 3);
     assert(bind != NULL);
-    dm_ir_op *select = dm_ir_op_new(&p->b, DM_IR_CALL, where_args, 3, i32(p));
-    select->row = bind->row;
-    select->bind = bind;
+    dm_ir_op *select = dm_ir_call(&p->b, bind, where_args, 3);
     next[0] = select->result;
     if (is_for)
         next[count - 1] = call(p, DM_ROW_ADD, params[count - 1], mapped(p, op->args[2]));
@@ -556,6 +552,8 @@ const dm_ir_function *dm_ir_without_exits(dm_lang *lang, const dm_ir_function *f
     made->pos = f->pos;
     made->result = f->result;
     made->tid_count = f->tid_count;
+    made->reads = f->reads;
+    made->writes = f->writes;
     made->has_effects = f->has_effects;
     made->decl = f->decl;
     pass p = {.b = {.lang = lang, .function = made, .block = made->body, .pos = f->pos},

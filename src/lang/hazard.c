@@ -268,7 +268,7 @@ dm_val *dm_ir_find_hazards(dm_lang *lang, const dm_ir_function *f)
 {
     pass p = {.lang = lang, .f = f};
     size_t values = (size_t)f->value_count + 1;
-    if (f->knows_memory && (f->reads & f->writes) == 0)
+    if ((f->reads & f->writes) == 0)
         return NULL;
     p.number = dm_lang_alloc_array(lang, values, sizeof *p.number);
     roots written = touched_in(&p, f->body, WRITES);

@@ -66,10 +66,45 @@ void dm_ir_append(dm_lang *lang, dm_ir_block *block, dm_ir_op *op)
     DM_LANG_PUSH_POINTER(lang, block->ops, block->count, block->capacity, op);
 }
 
+/* ---- What is read and written ---- */
+
+#define MEMORY (DM_IR_BIT(LOAD) | DM_IR_BIT(STORE) | DM_IR_BIT(ATOMIC))
+
+static void note_memory(dm_ir_function *f, const dm_ir_op *op)
+{
+    dm_val array = op->args[0];
+    bool param = f->values[array].def == NULL && array < f->body->param_count;
+    uint64_t bit = param && array < 64 ? (uint64_t)1 << array : ~(uint64_t)0;
+    if (op->kind == DM_IR_LOAD)
+        f->reads |= bit;
+    else
+        f->writes |= bit;
+}
+
+void dm_ir_note_array(dm_ir_function *f, dm_val value)
+{
+    dm_type_kind kind = (dm_type_kind)f->values[value].type->kind;
+    if (kind == DM_TYPE_ARRAY || kind == DM_TYPE_STRUCT || kind == DM_TYPE_TUPLE)
+        f->reads = f->writes = ~(uint64_t)0;
+}
+
+/* ---- Operations ---- */
+
+dm_val *dm_ir_args(dm_lang *lang, int count)
+{
+    dm_val *args = dm_lang_alloc_array(lang, (size_t)(count < 2 ? 2 : count), sizeof *args);
+    if (count < 2)
+        args[1] = DM_VAL_NONE;
+    if (count < 1)
+        args[0] = DM_VAL_NONE;
+    return args;
+}
+
 dm_ir_op *dm_ir_op_new(dm_ir_builder *b, dm_ir_kind kind, const dm_val *args, int arg_count,
                        const dm_type *result)
 {
-    dm_ir_op *op = dm_lang_alloc(b->lang, sizeof *op + (size_t)arg_count * sizeof *args);
+    size_t room = (size_t)(arg_count < 2 ? 2 : arg_count) * sizeof *args;
+    dm_ir_op *op = dm_lang_alloc(b->lang, sizeof *op + room);
     if (b->function->value_count > VALUES_MAX)
         dm_lang_bail(b->lang, "a function grows too large (unrolled loops?)");
     op->kind = (uint8_t)kind;
@@ -77,17 +112,29 @@ dm_ir_op *dm_ir_op_new(dm_ir_builder *b, dm_ir_kind kind, const dm_val *args, in
     op->pos = b->pos;
     op->arg_count = arg_count;
     op->result = DM_VAL_NONE;
-    if (arg_count > 0) {
-        op->args = (dm_val *)(op + 1); /* behind it */
-        for (int i = 0; i < arg_count; i++)
-            op->args[i] = args[i];
-    }
+    op->args = (dm_val *)(op + 1); /* behind it */
+    op->args[0] = op->args[1] = DM_VAL_NONE;
+    for (int i = 0; i < arg_count; i++)
+        op->args[i] = args[i];
+    if (dm_ir_is_in(MEMORY, (int)kind))
+        note_memory(b->function, op);
     if (result != NULL && result->kind != DM_TYPE_NONE) {
         op->result = dm_ir_value_new(b->function, result, NULL);
         op->result_count = 1;
         b->function->values[op->result].def = op;
     }
     dm_ir_append(b->lang, b->block, op);
+    return op;
+}
+
+dm_ir_op *dm_ir_call(dm_ir_builder *b, const dm_bind *bind, const dm_val *args, int count)
+{
+    dm_ir_op *op = dm_ir_op_new(b, DM_IR_CALL, args, count, bind->result);
+    op->row = bind->row;
+    op->bind = bind;
+    op->may_read = bind->row->may_read;
+    for (int i = 0; op->may_read && i < count; i++)
+        dm_ir_note_array(b->function, args[i]);
     return op;
 }
 
@@ -412,30 +459,6 @@ static void mark_block(dce *d, dm_ir_block *block, const dm_ir_op *owner, const 
     }
 }
 
-#define MEMORY (DM_IR_BIT(LOAD) | DM_IR_BIT(STORE) | DM_IR_BIT(ATOMIC))
-
-/* Note which parameters' arrays an operation that stays reads and writes. */
-static void note_memory(dm_ir_function *f, const dm_ir_op *op)
-{
-    if (op->kind == DM_IR_INVOKE || (op->kind == DM_IR_CALL && op->row->may_read)) {
-        for (int i = 0; i < op->arg_count; i++) {
-            dm_type_kind kind = f->values[op->args[i]].type->kind;
-            if (kind == DM_TYPE_ARRAY || kind == DM_TYPE_STRUCT || kind == DM_TYPE_TUPLE)
-                f->reads = f->writes = ~(uint64_t)0;
-        }
-        return;
-    }
-    if (!dm_ir_is_in(MEMORY, op->kind))
-        return;
-    dm_val array = op->args[0];
-    bool param = f->values[array].def == NULL && array < f->body->param_count;
-    uint64_t bit = param && array < 64 ? (uint64_t)1 << array : ~(uint64_t)0;
-    if (op->kind == DM_IR_LOAD)
-        f->reads |= bit;
-    else
-        f->writes |= bit;
-}
-
 /* Drop arguments of `op` whose result (of `owner`) is dead. */
 static void trim_args(const dce *d, dm_ir_op *op, const dm_ir_op *owner, int fixed)
 {
@@ -443,6 +466,8 @@ static void trim_args(const dce *d, dm_ir_op *op, const dm_ir_op *owner, int fix
     for (int i = fixed; i < op->arg_count; i++)
         if (d->live[owner->result + (i - fixed)])
             op->args[kept++] = op->args[i];
+    for (int i = kept; i < 2; i++)
+        op->args[i] = DM_VAL_NONE;
     op->arg_count = kept;
 }
 
@@ -486,7 +511,6 @@ static void sweep_block(dce *d, dm_ir_block *block, const dm_ir_op *owner, const
             sweep_op(d, op, loop);
         for (int r = 0; op->blocks[0] != NULL && r < op->result_count; r++)
             d->trimmed |= !d->live[op->result + r];
-        note_memory(d->f, op);
         block->ops[kept++] = op;
     }
     block->count = kept;
@@ -542,8 +566,8 @@ static bool reduce_block(dce *d, dm_ir_block *block, const dm_ir_op *owner);
 /* Does the operation stay? */
 static bool reduce_op(dce *d, dm_ir_op *op, const dm_ir_op *owner)
 {
-    bool live = false;
-    for (int r = 0; r < op->result_count; r++)
+    bool live = d->live[op->result] & (op->result_count > 0);
+    for (int r = 1; r < op->result_count; r++)
         live |= d->live[op->result + r];
     if (dm_ir_is_in(STAYS, op->kind) || (op->kind == DM_IR_INVOKE && op->callee->has_effects))
         live = true;
@@ -562,8 +586,8 @@ static bool reduce_op(dce *d, dm_ir_op *op, const dm_ir_op *owner)
     }
     if (!live)
         return false;
-    note_memory(d->f, op);
-    for (int a = 0; a < op->arg_count; a++)
+    d->live[op->args[0]] = d->live[op->args[1]] = true;
+    for (int a = 2; a < op->arg_count; a++)
         d->live[op->args[a]] = true;
     return true;
 }
@@ -590,7 +614,6 @@ void dm_ir_dce(dm_ir_function *f)
     /* Adjoints that the caller keeps are wanted. */
     for (int i = 0; f->adjoint_params != NULL && i < f->body->param_count; i++)
         d.live[f->body->params[i]] = f->adjoint_params[i];
-    f->knows_memory = true;
     if ((f->kinds & DM_IR_LOOPS) == 0) {
         reduce_block(&d, f->body, NULL);
     } else {
@@ -642,11 +665,9 @@ void dm_ir_clone_op(dm_ir_builder *b, const dm_ir_function *source, const dm_ir_
     dm_ir_op *copy = dm_lang_alloc(b->lang, sizeof *copy);
     *copy = *op;
     b->function->kinds |= (uint64_t)1 << op->kind;
-    if (op->arg_count > 0) {
-        copy->args = dm_lang_alloc_array(b->lang, (size_t)op->arg_count, sizeof *copy->args);
-        for (int i = 0; i < op->arg_count; i++)
-            copy->args[i] = copied(map, op->args[i]);
-    }
+    copy->args = dm_ir_args(b->lang, op->arg_count);
+    for (int i = 0; i < op->arg_count; i++)
+        copy->args[i] = copied(map, op->args[i]);
     for (int k = 0; k < 2; k++)
         if (op->blocks[k] != NULL)
             copy->blocks[k] = clone_block(b, source, op->blocks[k], map, pure_only);

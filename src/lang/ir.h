@@ -74,11 +74,15 @@ struct dm_ir_op {
     uint8_t kind;
     bool is_literal; /* CONST: written as a literal, which may become a component of any type */
     bool no_break;   /* FOR, WHILE: neither BREAK nor RETURN inside */
+    bool may_read;   /* CALL: its row does, see builtins.h */
     bool adds;       /* INSERT: by += or -=; SLOT: starts with what is first added to it */
     uint8_t hazard;  /* reads: what is read is also written, dm_hazard; set by hazard.c */
     bool stays;      /* must stay even when its results are not used; set by dm_ir_dce */
     int arg_count, result_count;
     int inside; /* operations in its blocks; set by print_plan.c */
+    /* There are at least two, NONE beyond arg_count: walks take two without asking, since a loop
+     * that ends after none, one or two is guessed wrong half of the time. Tables that are looked
+     * up by argument start at -1 for that. */
     dm_val *args;
     dm_val result; /* the first; results are consecutive */
     dm_ir_block *blocks[2];
@@ -124,8 +128,7 @@ struct dm_ir_function {
     bool is_library;
     bool has_effects; /* writes memory, itself or what it calls */
     uint64_t kinds;   /* of the operations that were ever put into it */
-    /* The parameters whose arrays it reads and writes, a bit each, once dm_ir_dce has looked. */
-    bool knows_memory;
+    /* The parameters whose arrays it reads and writes, a bit each; all: it cannot be told. */
     uint64_t reads, writes;
     bool uses_atomics_value;
     bool tid_used[4];
@@ -167,12 +170,17 @@ typedef struct dm_ir_builder {
 dm_ir_function *dm_ir_function_new(dm_lang *lang, const char *name);
 void dm_ir_reserve(dm_ir_function *function, int values); /* room for so many, in a new one */
 dm_ir_block *dm_ir_block_new(dm_lang *lang);
+/* A call that is given this value may read or write what arrays it holds. */
+void dm_ir_note_array(dm_ir_function *function, dm_val value);
 dm_val dm_ir_value_new(dm_ir_function *function, const dm_type *type, const char *name);
 dm_val dm_ir_param(dm_ir_function *function, dm_ir_block *block, const dm_type *type,
                    const char *name);
 dm_ir_op *dm_ir_op_new(dm_ir_builder *b, dm_ir_kind kind, const dm_val *args, int arg_count,
                        const dm_type *result);
-/* Give an op `count` results of these types, before it is used. */
+/* A builtin's row. */
+dm_ir_op *dm_ir_call(dm_ir_builder *b, const struct dm_bind *bind, const dm_val *args, int count);
+/* Room for the arguments of an op. */
+dm_val *dm_ir_args(dm_lang *lang, int count);
 void dm_ir_append(dm_lang *lang, dm_ir_block *block, dm_ir_op *op);
 
 dm_val dm_ir_int(dm_ir_builder *b, const dm_type *type, int64_t value);

@@ -196,6 +196,8 @@ static dm_operand invoke(dm_lower *lw, const dm_ast *at, dm_function_decl *decl,
         return DM_OPERAND_BAD;
     }
     dm_ir_op *op = dm_ir_op_new(&lw->b, DM_IR_INVOKE, passed, used, f->result);
+    for (int i = 0; i < used; i++)
+        dm_ir_note_array(lw->function, passed[i]);
     op->callee = f;
     return dm_lower_value_operand(op->result);
 }

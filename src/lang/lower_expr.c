@@ -199,10 +199,7 @@ dm_val dm_lower_row(dm_lower *lw, const dm_bind *bind, const dm_val *args, int c
     dm_val folded;
     if (dm_fold(&lw->b, bind, args, count, &folded))
         return folded;
-    dm_ir_op *op = dm_ir_op_new(&lw->b, DM_IR_CALL, args, count, bind->result);
-    op->row = bind->row;
-    op->bind = bind;
-    return op->result;
+    return dm_ir_call(&lw->b, bind, args, count)->result;
 }
 
 /* The row that takes these arguments; weak literals are given the others' scalar. */

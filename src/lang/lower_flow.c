@@ -308,7 +308,7 @@ void dm_lower_exit(dm_lower *lw, dm_loop *loop, dm_ir_kind kind)
 
 static void add_arg(dm_lang *lang, dm_ir_op *op, dm_val value)
 {
-    dm_val *larger = dm_lang_alloc_array(lang, (size_t)op->arg_count + 1, sizeof *larger);
+    dm_val *larger = dm_ir_args(lang, op->arg_count + 1);
     if (op->arg_count > 0)
         memcpy(larger, op->args, (size_t)op->arg_count * sizeof *larger);
     larger[op->arg_count++] = value;

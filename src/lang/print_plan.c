@@ -24,11 +24,10 @@ typedef struct planner {
     int end_count, end_capacity;
 } planner;
 
-static bool reads_memory(const dm_ir_op *op)
+/* Does a CALL that may read really do so? */
+static bool reads_arrays(const dm_ir_op *op)
 {
-    if (op->kind != DM_IR_CALL)
-        return op->kind == DM_IR_INVOKE || dm_ir_infos[op->kind].effect == DM_IR_READS;
-    for (int i = 0; op->row->may_read && i < op->row->param_count; i++)
+    for (int i = 0; i < op->row->param_count; i++)
         if (op->bind->args[i]->kind == DM_TYPE_ARRAY)
             return true;
     return false;
@@ -97,6 +96,20 @@ static void count_kind(planner *p, dm_ir_op *op, const dm_ir_op *loop, int at)
     DM_LANG_PUSH(p->pr->lang, p->writes, p->write_count, p->write_capacity, made);
 }
 
+static inline void count_result(dm_plan *plan, const dm_ir_op *loop, int block, int at)
+{
+    plan->def_block = block;
+    plan->def_number = at;
+    plan->loop = loop;
+}
+
+static inline void count_use(dm_plan *plan, int block, int at)
+{
+    plan->use_block = (plan->uses == 0) | (plan->use_block == block) ? block : 0;
+    plan->uses++;
+    plan->last = at;
+}
+
 /* First walk: number the operations, count uses, note writes and variables that change. */
 static void count_block(planner *p, const dm_ir_block *block, const dm_ir_op *loop)
 {
@@ -109,18 +122,13 @@ static void count_block(planner *p, const dm_ir_block *block, const dm_ir_op *lo
     for (int i = 0; i < block->count; i++) {
         dm_ir_op *op = block->ops[i];
         int at = p->op_count++;
-        for (int r = 0; r < op->result_count; r++) {
-            dm_plan *plan = &p->plan[op->result + r];
-            plan->def_block = number;
-            plan->def_number = at;
-            plan->loop = loop;
-        }
-        for (int a = 0; a < op->arg_count; a++) {
-            dm_plan *plan = &p->plan[op->args[a]];
-            plan->use_block = (plan->uses == 0) | (plan->use_block == number) ? number : 0;
-            plan->uses++;
-            plan->last = at;
-        }
+        count_result(&p->plan[op->result], loop, number, at);
+        for (int r = 1; r < op->result_count; r++)
+            count_result(&p->plan[op->result + r], loop, number, at);
+        count_use(&p->plan[op->args[0]], number, at);
+        count_use(&p->plan[op->args[1]], number, at);
+        for (int a = 2; a < op->arg_count; a++)
+            count_use(&p->plan[op->args[a]], number, at);
         op->inside = 0;
         if (dm_ir_is_in(COUNTED, op->kind)) {
             count_kind(p, op, loop, at);
@@ -167,9 +175,9 @@ static bool written_between(const planner *p, const dm_ir_op *op, int from, int 
     (CHEAP | DM_IR_BIT(CAST) | DM_IR_BIT(MAKE) | DM_IR_BIT(EXTRACT) | DM_IR_BIT(FIELD) |           \
      DM_IR_BIT(TID) | DM_IR_BIT(VIEW) | DM_IR_BIT(SLICE) | DM_IR_BIT(ADJOINT) |                    \
      DM_IR_BIT(IS_NULL))
-#define EXPRESSIONS                                                                                \
-    (PURE_ONES | DM_IR_BIT(CALL) | DM_IR_BIT(INVOKE) | DM_IR_BIT(LOAD) | DM_IR_BIT(GET) |          \
-     DM_IR_BIT(RECALL) | DM_IR_BIT(IF))
+#define READING                                                                                    \
+    (DM_IR_BIT(INVOKE) | DM_IR_BIT(LOAD) | DM_IR_BIT(GET) | DM_IR_BIT(RECALL) | DM_IR_BIT(IF))
+#define EXPRESSIONS (PURE_ONES | DM_IR_BIT(CALL) | READING)
 
 /* Second walk, backwards: users are decided before what they use. */
 static void decide_block(planner *p, const dm_ir_block *block, int *number);
@@ -198,21 +206,29 @@ static bool is_steady(const planner *p, const dm_ir_op *op, const dm_plan *plan,
     static const dm_ir_op load = {.kind = DM_IR_LOAD};
     if (op->kind == DM_IR_IF)
         return is_expression_if(p, op) && !written_between(p, &load, end, plan->last);
-    return !reads_memory(op) || !written_between(p, op, end, plan->last);
+    if (op->kind == DM_IR_INVOKE && op->callee->has_effects)
+        return false;
+    if (op->kind == DM_IR_CALL && !reads_arrays(op))
+        return true;
+    return !written_between(p, op, end, plan->last);
 }
 
 /* Is the operation part of the expression that uses its result? The conditions are worked out
  * without branches: each is as often true as false. */
-static bool is_inlined(const planner *p, const dm_ir_op *op, const dm_plan *plan, int end)
+static inline bool is_inlined(const planner *p, const dm_ir_op *op, const dm_plan *plan, int end)
 {
     bool once = (plan->uses == 1) & (plan->use_block == plan->def_block);
     bool named = (p->f->values[op->result].name != NULL) &
-                 !(p->f->is_backward & (dm_ir_infos[op->kind].effect == DM_IR_PURE));
-    if (!(once & !named & dm_ir_is_in(EXPRESSIONS, op->kind)))
-        return dm_ir_is_in(CHEAP, op->kind);
-    if (dm_ir_is_in(PURE_ONES, op->kind))
-        return true;
-    return !(op->kind == DM_IR_INVOKE && op->callee->has_effects) && is_steady(p, op, plan, end);
+                 !(p->f->is_backward & dm_ir_is_in(PURE_ONES | DM_IR_BIT(CALL), op->kind));
+    bool inlined = once & !named & dm_ir_is_in(EXPRESSIONS, op->kind);
+    if (inlined & (dm_ir_is_in(READING, op->kind) | op->may_read))
+        inlined = is_steady(p, op, plan, end);
+    return inlined | dm_ir_is_in(CHEAP, op->kind);
+}
+
+static inline void need_until(dm_plan *plan, int until)
+{
+    plan->last = plan->last < until ? until : plan->last;
 }
 
 static void decide_op(planner *p, const dm_ir_op *op, int at, int end)
@@ -221,18 +237,14 @@ static void decide_op(planner *p, const dm_ir_op *op, int at, int end)
     if (op->result_count == 1) {
         dm_plan *plan = &p->plan[op->result];
         plan->inlined = is_inlined(p, op, plan, end);
-        if (plan->inlined)
-            last = plan->last;
+        last = plan->inlined ? plan->last : at;
     }
-    if (last == at && op->kind != DM_IR_FOR)
-        return; /* as count_block has it */
-    /* A loop's bounds are asked for in each round. */
-    for (int a = 0; a < op->arg_count; a++) {
-        dm_val v = op->args[a];
-        int until = op->kind == DM_IR_FOR && a < 3 ? end : last;
-        if (v != DM_VAL_NONE && p->plan[v].last < until)
-            p->plan[v].last = until;
-    }
+    need_until(&p->plan[op->args[0]], last);
+    need_until(&p->plan[op->args[1]], last);
+    for (int a = 2; a < op->arg_count; a++)
+        need_until(&p->plan[op->args[a]], last);
+    for (int a = 0; op->kind == DM_IR_FOR && a < 3; a++) /* bounds are asked for in each round */
+        need_until(&p->plan[op->args[a]], end);
 }
 
 static void decide_block(planner *p, const dm_ir_block *block, int *number)

@@ -101,7 +101,7 @@ static void rewrite(tidy *t, dm_ir_block *block)
         if (u != NULL && op == u->first && starts_with_add(u)) {
             dm_val value = op->args[1];
             *op = *u->decl;
-            op->args = dm_lang_alloc_array(t->f->lang, 1, sizeof *op->args);
+            op->args = dm_ir_args(t->f->lang, 1);
             op->args[0] = value;
             op->arg_count = 1;
             t->f->values[op->result].def = op;
