@@ -18,6 +18,8 @@
  * written since (hazard.c); with the option from_inputs, what it had written before. */
 #include "lang/adjoint.h"
 
+#include <string.h>
+
 /* ---- Scopes ---- */
 
 dm_adjoint_scope *dm_adjoint_open(dm_adjoint_state *a, const dm_ir_block *source,
@@ -39,8 +41,10 @@ dm_adjoint_scope *dm_adjoint_open(dm_adjoint_state *a, const dm_ir_block *source
 
 void dm_adjoint_append(dm_adjoint_state *a, dm_ir_block *to, const dm_ir_block *from)
 {
-    for (int i = 0; i < from->count; i++)
-        dm_ir_append(a->lang, to, from->ops[i]);
+    dm_ir_reserve_ops(a->lang, to, from->count);
+    if (from->count > 0)
+        memcpy(to->ops + to->count, from->ops, (size_t)from->count * sizeof *to->ops);
+    to->count += from->count;
 }
 
 /* Replay, slots and reverse one after the other in `to`. Replayed values of this block are
@@ -48,6 +52,8 @@ void dm_adjoint_append(dm_adjoint_state *a, dm_ir_block *to, const dm_ir_block *
 void dm_adjoint_close(dm_adjoint_state *a, const dm_adjoint_scope *s, dm_ir_block *to)
 {
     dm_ir_block *replay = dm_adjoint_replay_block(a, s->source);
+    /* The end of the block follows. */
+    dm_ir_reserve_ops(a->lang, to, replay->count + s->slots->count + s->reverse->count + 1);
     dm_adjoint_append(a, to, replay);
     dm_adjoint_append(a, to, s->slots);
     dm_adjoint_append(a, to, s->reverse);

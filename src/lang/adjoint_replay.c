@@ -240,15 +240,18 @@ void dm_adjoint_reserve_aliases(dm_adjoint_state *a, int count)
 /* From the end: what is asked for, then what that asks for. The operations come out in order. */
 dm_ir_block *dm_adjoint_replay_block(dm_adjoint_state *a, const dm_ir_block *source)
 {
-    dm_ir_block *backwards = dm_ir_block_new(a->lang), *out = dm_ir_block_new(a->lang);
+    dm_ir_block *out = dm_ir_block_new(a->lang);
     for (int i = source->count - 1; i >= 0; i--) {
         const dm_ir_op *op = source->ops[i];
         if (dm_ir_is_terminator(op->kind) || !is_needed(a, op))
             continue;
         dm_adjoint_reserve_aliases(a, op->result_count);
-        replay_op(a, backwards, op);
+        replay_op(a, out, op);
     }
-    for (int i = backwards->count - 1; i >= 0; i--)
-        dm_ir_append(a->lang, out, backwards->ops[i]);
+    for (int i = 0, k = out->count - 1; i < k; i++, k--) {
+        dm_ir_op *op = out->ops[i];
+        out->ops[i] = out->ops[k];
+        out->ops[k] = op;
+    }
     return out;
 }

@@ -497,12 +497,15 @@ const dm_bind *dm_builtin_bind(dm_lang *lang, const dm_builtin *first, const dm_
         lang->kept->binds = dm_lang_keep(lang, BIND_SLOTS * sizeof(void *));
     dm_bind **slot =
         own ? &lang->own_binds : &lang->kept->binds[(hash ^ hash >> 8) & (BIND_SLOTS - 1)];
-    for (const dm_bind *b = *slot; b != NULL; b = b->next)
-        if (b->first == first && b->count == count &&
-            (count == 0 || memcmp(b->args, args, bytes) == 0)) {
+    for (const dm_bind *b = *slot; b != NULL; b = b->next) {
+        bool same = (b->first == first) & (b->count == count);
+        for (int i = 0; same && i < count; i++)
+            same = b->args[i] == args[i];
+        if (same) {
             dm_type_see(lang, b->result);
             return b;
         }
+    }
     dm_bind found = {.first = first, .count = count, .own = own, .next = *slot};
     for (const dm_builtin *row = first; row != NULL; row = row->next) {
         if (!match_row(lang, row, args, count, &found))

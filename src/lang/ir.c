@@ -61,6 +61,18 @@ dm_val dm_ir_param(dm_ir_function *f, dm_ir_block *block, const dm_type *type, c
     return v;
 }
 
+void dm_ir_reserve_ops(dm_lang *lang, dm_ir_block *block, int count)
+{
+    int capacity = block->count + count;
+    if (capacity <= block->capacity)
+        return;
+    dm_ir_op **larger = dm_lang_alloc_array(lang, (size_t)capacity, sizeof(dm_ir_op *));
+    if (block->count > 0)
+        memcpy(larger, block->ops, (size_t)block->count * sizeof *larger);
+    block->ops = larger;
+    block->capacity = capacity;
+}
+
 void dm_ir_append(dm_lang *lang, dm_ir_block *block, dm_ir_op *op)
 {
     DM_LANG_PUSH_POINTER(lang, block->ops, block->count, block->capacity, op);

@@ -79,14 +79,14 @@ struct dm_ir_op {
     uint8_t hazard;  /* reads: what is read is also written, dm_hazard; set by hazard.c */
     bool stays;      /* must stay even when its results are not used; set by dm_ir_dce */
     int arg_count, result_count;
-    int inside; /* operations in its blocks; set by print_plan.c */
+    dm_val result; /* the first; results are consecutive */
+    int inside;    /* operations in its blocks; set by print_plan.c */
+    dm_pos pos;
     /* There are at least two, NONE beyond arg_count: walks take two without asking, since a loop
      * that ends after none, one or two is guessed wrong half of the time. Tables that are looked
      * up by argument start at -1 for that. */
     dm_val *args;
-    dm_val result; /* the first; results are consecutive */
     dm_ir_block *blocks[2];
-    dm_pos pos;
     union {
         int64_t integer; /* CONST of an integer type */
         double real;     /* CONST of a float type */
@@ -182,6 +182,8 @@ dm_ir_op *dm_ir_call(dm_ir_builder *b, const struct dm_bind *bind, const dm_val 
 /* Room for the arguments of an op. */
 dm_val *dm_ir_args(dm_lang *lang, int count);
 void dm_ir_append(dm_lang *lang, dm_ir_block *block, dm_ir_op *op);
+/* Room for so many more. */
+void dm_ir_reserve_ops(dm_lang *lang, dm_ir_block *block, int count);
 
 dm_val dm_ir_int(dm_ir_builder *b, const dm_type *type, int64_t value);
 dm_val dm_ir_real(dm_ir_builder *b, const dm_type *type, double value);

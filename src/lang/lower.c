@@ -332,7 +332,7 @@ dm_ir_function *dm_lower_kernel(dm_module_unit *module, dm_function_decl *decl)
     f->pos = ast->pos;
     f->decl = decl;
     f->ast = ast;
-    dm_ir_reserve(f, 60);
+    dm_ir_reserve(f, 120);
     dm_lower *lw = dm_lang_alloc(lang, sizeof *lw);
     dm_lower_start(lw, module, decl->scope, f);
     int errors = lang->error_count;

@@ -319,32 +319,12 @@ static dm_ast *parse_unary(parser *p)
     return finish(p, made);
 }
 
-/* Left-associative operators by level, the loosest first. */
-static int level_of(dm_token_kind kind)
-{
-    switch (kind) {
-    case DM_TOK_PIPE:
-        return 0;
-    case DM_TOK_CARET:
-        return 1;
-    case DM_TOK_AMPERSAND:
-        return 2;
-    case DM_TOK_SHIFTLEFT:
-    case DM_TOK_SHIFTRIGHT:
-        return 3;
-    case DM_TOK_PLUS:
-    case DM_TOK_MINUS:
-        return 4;
-    case DM_TOK_STAR:
-    case DM_TOK_SLASH:
-    case DM_TOK_DOUBLESLASH:
-    case DM_TOK_PERCENT:
-    case DM_TOK_AT:
-        return 5;
-    default:
-        return -1;
-    }
-}
+/* Left-associative operators by level + 1, the loosest first; 0: no such operator. */
+static const uint8_t levels[256] = {
+    [DM_TOK_PIPE] = 1,      [DM_TOK_CARET] = 2,       [DM_TOK_AMPERSAND] = 3,
+    [DM_TOK_SHIFTLEFT] = 4, [DM_TOK_SHIFTRIGHT] = 4,  [DM_TOK_PLUS] = 5,
+    [DM_TOK_MINUS] = 5,     [DM_TOK_STAR] = 6,        [DM_TOK_SLASH] = 6,
+    [DM_TOK_PERCENT] = 6,   [DM_TOK_DOUBLESLASH] = 6, [DM_TOK_AT] = 6};
 
 /* arithmetic(level): arithmetic(level + 1) (operator arithmetic(level + 1))* */
 static dm_ast *parse_arithmetic(parser *p, int level)
@@ -352,7 +332,7 @@ static dm_ast *parse_arithmetic(parser *p, int level)
     dm_ast *left = parse_unary(p);
     for (int length = 0;; length++) { /* a + b + c ... nests to the left */
         dm_token_kind op = peek(p)->kind;
-        int found = level_of(op);
+        int found = levels[op] - 1;
         dm_parse_limit(p, length, DM_LANG_CHAIN_MAX);
         if (found < level || p->panic)
             return left;
@@ -364,23 +344,24 @@ static dm_ast *parse_arithmetic(parser *p, int level)
     }
 }
 
-/* comparison: arithmetic (("<" | "==" | ... | "in" | "not" "in" | "is" ["not"]) arithmetic)* */
-static dm_ast *parse_comparison(parser *p)
+static bool compares(const parser *p)
 {
-    dm_pos pos = peek(p)->pos;
-    dm_ast *left = parse_arithmetic(p, 0);
+    dm_token_kind op = peek(p)->kind;
+    return op == DM_TOK_LESS || op == DM_TOK_GREATER || op == DM_TOK_LESSEQUAL ||
+           op == DM_TOK_GREATEREQUAL || op == DM_TOK_EQUAL || op == DM_TOK_NOTEQUAL ||
+           op == DM_TOK_IN || op == DM_TOK_IS ||
+           (op == DM_TOK_NOT && p->tokens[p->at + 1].kind == DM_TOK_IN);
+}
+
+/* comparison: arithmetic (("<" | "==" | ... | "in" | "not" "in" | "is" ["not"]) arithmetic)*
+ * The first arithmetic is parsed already. */
+static dm_ast *parse_comparison(parser *p, dm_pos pos, dm_ast *left)
+{
     node_list list = {0};
     uint8_t *ops = NULL;
     int op_count = 0, op_capacity = 0;
-    for (;;) {
-        dm_token_kind op = peek(p)->kind;
-        bool compares = op == DM_TOK_LESS || op == DM_TOK_GREATER || op == DM_TOK_LESSEQUAL ||
-                        op == DM_TOK_GREATEREQUAL || op == DM_TOK_EQUAL || op == DM_TOK_NOTEQUAL ||
-                        op == DM_TOK_IN || op == DM_TOK_IS ||
-                        (op == DM_TOK_NOT && p->tokens[p->at + 1].kind == DM_TOK_IN);
-        if (!compares || p->panic)
-            break;
-        next(p);
+    while (compares(p) && !p->panic) {
+        dm_token_kind op = next(p)->kind;
         if (op == DM_TOK_NOT)
             next(p); /* NOT stands for "not in" */
         if (op == DM_TOK_IS && accept(p, DM_TOK_NOT))
@@ -403,7 +384,7 @@ static dm_ast *parse_inversion(parser *p)
 {
     const dm_token *token = peek(p);
     if (token->kind != DM_TOK_NOT)
-        return parse_comparison(p);
+        return parse_comparison(p, token->pos, parse_arithmetic(p, 0));
     next(p);
     dm_parse_enter(p);
     dm_ast *made = node(p, DM_AST_UNARY, token->pos);
@@ -413,17 +394,21 @@ static dm_ast *parse_inversion(parser *p)
     return finish(p, made);
 }
 
-/* conjunction: inversion ("and" inversion)*;  disjunction: conjunction ("or" conjunction)* */
-static dm_ast *parse_boolean(parser *p, dm_token_kind op)
+/* conjunction: inversion ("and" inversion)*;  disjunction: conjunction ("or" conjunction)*
+ * The first inversion is parsed already. */
+static dm_ast *parse_boolean(parser *p, dm_token_kind op, dm_pos pos, dm_ast *left)
 {
-    dm_pos pos = peek(p)->pos;
-    dm_ast *left = op == DM_TOK_OR ? parse_boolean(p, DM_TOK_AND) : parse_inversion(p);
+    if (op == DM_TOK_OR)
+        left = parse_boolean(p, DM_TOK_AND, pos, left);
     if (!is(p, op))
         return left;
     node_list list = {0};
     push(p, &list, left);
-    while (accept(p, op) && !p->panic)
-        push(p, &list, op == DM_TOK_OR ? parse_boolean(p, DM_TOK_AND) : parse_inversion(p));
+    while (accept(p, op) && !p->panic) {
+        dm_pos next_pos = peek(p)->pos;
+        dm_ast *right = parse_inversion(p);
+        push(p, &list, op == DM_TOK_OR ? parse_boolean(p, DM_TOK_AND, next_pos, right) : right);
+    }
     dm_ast *made = node(p, DM_AST_BOOLEAN, pos);
     made->op = (uint8_t)op;
     set_items(made, &list);
@@ -438,8 +423,24 @@ static bool is_simple(dm_token_kind kind)
 
 static bool ends_expression(dm_token_kind kind)
 {
-    return kind == DM_TOK_COMMA || kind == DM_TOK_RPAREN || kind == DM_TOK_RBRACKET ||
-           kind == DM_TOK_NEWLINE || kind == DM_TOK_ASSIGN;
+    static const bool ends[256] = {[DM_TOK_COMMA] = true,
+                                   [DM_TOK_RPAREN] = true,
+                                   [DM_TOK_RBRACKET] = true,
+                                   [DM_TOK_NEWLINE] = true,
+                                   [DM_TOK_ASSIGN] = true};
+    return ends[kind];
+}
+
+/* Most expressions are arithmetic, and what follows says so at once. */
+static dm_ast *parse_disjunction(parser *p)
+{
+    dm_pos pos = peek(p)->pos;
+    if (is(p, DM_TOK_NOT))
+        return parse_boolean(p, DM_TOK_OR, pos, parse_inversion(p));
+    dm_ast *left = parse_arithmetic(p, 0);
+    if (ends_expression(peek(p)->kind))
+        return left;
+    return parse_boolean(p, DM_TOK_OR, pos, parse_comparison(p, pos, left));
 }
 
 /* expression: lambda | disjunction ["if" disjunction "else" expression] | name ":=" expression */
@@ -460,11 +461,11 @@ dm_ast *dm_parse_expression(parser *p)
             dm_parse_star_expressions(p);
         made = dm_parse_opaque(p, pos, "yield");
     } else {
-        made = parse_boolean(p, DM_TOK_OR);
+        made = parse_disjunction(p);
         if (accept(p, DM_TOK_IF)) {
             dm_ast *ternary = node(p, DM_AST_TERNARY, pos);
             ternary->a = made;
-            ternary->b = parse_boolean(p, DM_TOK_OR);
+            ternary->b = parse_disjunction(p);
             dm_parse_expect(p, DM_TOK_ELSE);
             ternary->c = dm_parse_expression(p);
             made = finish(p, ternary);

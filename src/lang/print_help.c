@@ -82,6 +82,8 @@ static void declare(dm_printer *pr, dm_type *type)
         pr->types = text;
         declare_type(pr, type);
         pr->types = all;
+        if (text->failed)
+            dm_lang_bail(pr->lang, "out of memory");
         char *kept = allocate(pr, type->own, text->size + 1);
         if (text->size > 0)
             memcpy(kept, text->data, text->size);
