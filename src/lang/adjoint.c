@@ -162,9 +162,12 @@ static void reverse_op(dm_adjoint_state *a, dm_adjoint_scope *s, const dm_ir_op 
 
 void dm_adjoint_reverse_block(dm_adjoint_state *a, dm_adjoint_scope *s)
 {
+    dm_adjoint_scope *outer = a->scope;
+    a->scope = s;
     for (int i = s->source->count - 1; i >= 0; i--)
         if (!dm_ir_is_terminator(s->source->ops[i]->kind))
             reverse_op(a, s, s->source->ops[i]);
+    a->scope = outer;
 }
 
 /* ---- Functions ---- */

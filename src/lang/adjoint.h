@@ -35,7 +35,8 @@ typedef struct dm_adjoint_state {
     uint8_t *adds;           /* value of f: how often its variable was; 2: often, or in parts */
     int singles;             /* variables that were added to once */
     bool *touched;           /* value of f: something was added to its adjoint */
-    dm_adjoint_scope **home; /* value of f -> the scope of its block */
+    dm_adjoint_scope **home; /* value of f -> the scope of its block; NULL: a constant */
+    dm_adjoint_scope *scope; /* of the block being reversed */
     dm_val *inside;          /* value of f -> its copy, while blocks are copied; NONE otherwise */
     dm_val *copied;          /* which of them are set */
     int copied_count, copied_capacity;

@@ -23,11 +23,14 @@ dm_val dm_adjoint_slot(dm_adjoint_state *a, dm_val v)
     assert(a->direct[v] == DM_VAL_NONE);
     if (a->slot[v] != DM_VAL_NONE)
         return a->slot[v];
+    bool constant = a->home[v] == NULL; /* it has no block: a variable for each use, never read */
     dm_ir_block *before = a->b.block;
-    a->b.block = a->home[v]->slots;
-    new_slot(a, v, NULL, 0);
+    a->b.block = constant ? a->scope->slots : a->home[v]->slots;
+    dm_val made = new_slot(a, v, NULL, 0)->result;
     a->b.block = before;
-    return a->slot[v];
+    if (constant)
+        a->slot[v] = DM_VAL_NONE;
+    return made;
 }
 
 /* The variable of an adjoint was added to, beyond what it started with. */

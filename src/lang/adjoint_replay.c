@@ -30,11 +30,8 @@ dm_val dm_adjoint_use(dm_adjoint_state *a, dm_val v)
         for (dm_val known = v; known != DM_VAL_NONE; known = dm_adjoint_known(a, v))
             v = known;
     const dm_ir_op *c = dm_ir_const(a->f, v);
-    if (c != NULL) { /* has no place: it is printed where it is used */
-        const dm_type *type = type_of(a, v);
-        return dm_type_is_float(type) ? dm_ir_real(&a->b, type, c->real)
-                                      : dm_ir_int(&a->b, type, c->integer);
-    }
+    if (c != NULL)
+        return a->map[v] = dm_ir_const_copy(a->b.function, type_of(a, v), c);
     if (a->map[v] == DM_VAL_NONE)
         a->map[v] = dm_ir_value_new(a->b.function, type_of(a, v), a->f->values[v].name);
     return a->map[v];

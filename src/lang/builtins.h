@@ -125,8 +125,8 @@ typedef struct dm_piece {
 /* Append a piece of text; like dm_put_name. */
 static inline void dm_put_piece(dm_buffer *out, const dm_piece *piece)
 {
-    if (piece->length > sizeof piece->start ||
-        out->capacity - out->size <= sizeof piece->start || out->failed) {
+    if (piece->length > sizeof piece->start || out->capacity - out->size <= sizeof piece->start ||
+        out->failed) {
         dm_buffer_append(out, piece->text, piece->length);
         return;
     }

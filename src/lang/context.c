@@ -331,8 +331,8 @@ const dm_lang_name *dm_lang_intern_padded(dm_lang *lang, const char *text, size_
     words[1] = cut(words[1], length > 8 ? length - 8 : 0);
     if (length > sizeof words)
         memcpy(&last, text + length - 8, 8);
-    uint64_t mixed = (words[0] ^ length) * 0x9E3779B97F4A7C15u ^
-                     (words[1] + last) * 0xC2B2AE3D27D4EB4Fu;
+    uint64_t mixed =
+        (words[0] ^ length) * 0x9E3779B97F4A7C15u ^ (words[1] + last) * 0xC2B2AE3D27D4EB4Fu;
     uint32_t hash = (uint32_t)(mixed ^ mixed >> 32), mask = kept->name_capacity - 1,
              slot = hash & mask;
     for (; kept->names[slot].name != NULL; slot = (slot + 1) & mask) {

@@ -122,10 +122,15 @@ static const dm_type *i32(pass *p)
     return dm_type_scalar(p->b.lang, DM_I32);
 }
 
-static dm_val mapped(const pass *p, dm_val v)
+static dm_val mapped(pass *p, dm_val v)
 {
-    assert(v == DM_VAL_NONE || p->map[v] != DM_VAL_NONE);
-    return v == DM_VAL_NONE ? v : p->map[v];
+    if (v == DM_VAL_NONE)
+        return v;
+    const dm_ir_op *c = p->map[v] == DM_VAL_NONE ? dm_ir_const(p->source, v) : NULL;
+    if (c != NULL)
+        p->map[v] = dm_ir_const_copy(p->b.function, p->source->values[v].type, c);
+    assert(p->map[v] != DM_VAL_NONE);
+    return p->map[v];
 }
 
 static dm_val call(pass *p, dm_row_number row, dm_val x, dm_val y)

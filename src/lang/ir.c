@@ -179,18 +179,36 @@ static int64_t wrap(dm_scalar scalar, int64_t value)
     }
 }
 
+/* A constant stands in no block: it is written where it is used, and walks never meet it. */
+static dm_ir_op *new_const(dm_ir_function *f, const dm_type *type)
+{
+    dm_ir_op *op = dm_lang_alloc(f->lang, sizeof *op);
+    op->kind = DM_IR_CONST;
+    op->result_count = 1;
+    op->result = dm_ir_value_new(f, type, NULL);
+    f->values[op->result].def = op;
+    return op;
+}
+
+dm_val dm_ir_const_copy(dm_ir_function *f, const dm_type *type, const dm_ir_op *from)
+{
+    dm_ir_op *op = new_const(f, type);
+    op->integer = from->integer; /* or the real: they share their place */
+    return op->result;
+}
+
 dm_val dm_ir_int(dm_ir_builder *b, const dm_type *type, int64_t value)
 {
     if (dm_type_is_float(type))
         return dm_ir_real(b, type, (double)value);
-    dm_ir_op *op = dm_ir_op_new(b, DM_IR_CONST, NULL, 0, type);
+    dm_ir_op *op = new_const(b->function, type);
     op->integer = wrap((dm_scalar)type->scalar, value);
     return op->result;
 }
 
 dm_val dm_ir_real(dm_ir_builder *b, const dm_type *type, double value)
 {
-    dm_ir_op *op = dm_ir_op_new(b, DM_IR_CONST, NULL, 0, type);
+    dm_ir_op *op = new_const(b->function, type);
     op->real = value;
     return op->result;
 }
@@ -647,9 +665,14 @@ void dm_ir_dce(dm_ir_function *f)
 
 /* ---- Copying ---- */
 
-static dm_val copied(dm_val *map, dm_val v)
+static dm_val copied(dm_ir_builder *b, const dm_ir_function *source, dm_val *map, dm_val v)
 {
-    return v == DM_VAL_NONE || map[v] == DM_VAL_NONE ? v : map[v];
+    if (v == DM_VAL_NONE)
+        return v;
+    const dm_ir_op *c = map[v] == DM_VAL_NONE ? dm_ir_const(source, v) : NULL;
+    if (c != NULL)
+        map[v] = dm_ir_const_copy(b->function, source->values[v].type, c);
+    return map[v] == DM_VAL_NONE ? v : map[v];
 }
 
 static dm_ir_block *clone_block(dm_ir_builder *b, const dm_ir_function *source,
@@ -679,7 +702,7 @@ void dm_ir_clone_op(dm_ir_builder *b, const dm_ir_function *source, const dm_ir_
     b->function->kinds |= (uint64_t)1 << op->kind;
     copy->args = dm_ir_args(b->lang, op->arg_count);
     for (int i = 0; i < op->arg_count; i++)
-        copy->args[i] = copied(map, op->args[i]);
+        copy->args[i] = copied(b, source, map, op->args[i]);
     for (int k = 0; k < 2; k++)
         if (op->blocks[k] != NULL)
             copy->blocks[k] = clone_block(b, source, op->blocks[k], map, pure_only);
@@ -701,23 +724,22 @@ static void list_block(const dm_ir_function *f, const dm_ir_block *block, dm_buf
 
 static void list_value(const dm_ir_function *f, dm_val v, dm_buffer *out)
 {
+    const dm_ir_op *c = v == DM_VAL_NONE ? NULL : dm_ir_const(f, v);
     if (v == DM_VAL_NONE)
         dm_buffer_puts(out, "_");
+    else if (c != NULL && dm_type_is_float(f->values[v].type))
+        dm_buffer_printf(out, "%.9g:%s", c->real, f->values[v].type->name);
+    else if (c != NULL)
+        dm_buffer_printf(out, "%lld:%s", (long long)c->integer, f->values[v].type->name);
     else if (f->values[v].name != NULL)
         dm_buffer_printf(out, "%%%s.%d", f->values[v].name, v);
     else
         dm_buffer_printf(out, "%%%d", v);
 }
 
-static void list_attributes(const dm_ir_function *f, const dm_ir_op *op, dm_buffer *out)
+static void list_attributes(const dm_ir_op *op, dm_buffer *out)
 {
     switch (op->kind) {
-    case DM_IR_CONST:
-        if (dm_type_is_float(f->values[op->result].type))
-            dm_buffer_printf(out, " %.9g", op->real);
-        else
-            dm_buffer_printf(out, " %lld", (long long)op->integer);
-        break;
     case DM_IR_CALL:
         dm_buffer_printf(out, " %s", op->row->name);
         break;
@@ -750,7 +772,7 @@ static void list_op(const dm_ir_function *f, const dm_ir_op *op, dm_buffer *out,
     if (op->result_count > 0)
         dm_buffer_printf(out, ": %s = ", f->values[op->result].type->name);
     dm_buffer_puts(out, dm_ir_infos[op->kind].text);
-    list_attributes(f, op, out);
+    list_attributes(op, out);
     for (int i = 0; i < op->arg_count; i++) {
         dm_buffer_putc(out, ' ');
         list_value(f, op->args[i], out);

@@ -187,6 +187,8 @@ void dm_ir_reserve_ops(dm_lang *lang, dm_ir_block *block, int count);
 
 dm_val dm_ir_int(dm_ir_builder *b, const dm_type *type, int64_t value);
 dm_val dm_ir_real(dm_ir_builder *b, const dm_type *type, double value);
+/* The same constant in another function, or again in this one. */
+dm_val dm_ir_const_copy(dm_ir_function *function, const dm_type *type, const dm_ir_op *from);
 dm_val dm_ir_bool(dm_ir_builder *b, bool value);
 dm_val dm_ir_zero(dm_ir_builder *b, const dm_type *type);
 dm_val dm_ir_cast(dm_ir_builder *b, dm_val value, const dm_type *type);

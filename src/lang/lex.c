@@ -39,7 +39,7 @@ typedef enum token_start {
     START_NUMBER,
     START_STRING,
     START_OPERATOR,
-    START_OPEN,  /* a bracket */
+    START_OPEN, /* a bracket */
     START_CLOSE,
     START_COMMA,
     START_DOT, /* of a number or an operator */
@@ -49,44 +49,19 @@ typedef enum token_start {
     START_BACKSLASH,
 } token_start;
 static const uint8_t starts[256] = {
-    ['0' ... '9'] = START_NUMBER,
-    ['A' ... 'Z'] = START_NAME,
-    ['_'] = START_NAME,
-    ['a' ... 'z'] = START_NAME,
-    [0x80 ... 0xFF] = START_NAME,
-    ['"'] = START_STRING,
-    ['\''] = START_STRING,
-    ['\n'] = START_LINE,
-    [' '] = START_SPACE,
-    ['\t'] = START_SPACE,
-    ['\r'] = START_SPACE,
-    ['\f'] = START_SPACE,
-    ['#'] = START_COMMENT,
-    ['\\'] = START_BACKSLASH,
-    ['.'] = START_DOT,
-    ['('] = START_OPEN,
-    [')'] = START_CLOSE,
-    ['['] = START_OPEN,
-    [']'] = START_CLOSE,
-    ['{'] = START_OPEN,
-    ['}'] = START_CLOSE,
-    [','] = START_COMMA,
-    [';'] = START_OPERATOR,
-    ['~'] = START_OPERATOR,
-    [':'] = START_OPERATOR,
-    ['+'] = START_OPERATOR,
-    ['-'] = START_OPERATOR,
-    ['*'] = START_OPERATOR,
-    ['/'] = START_OPERATOR,
-    ['%'] = START_OPERATOR,
-    ['@'] = START_OPERATOR,
-    ['&'] = START_OPERATOR,
-    ['|'] = START_OPERATOR,
-    ['^'] = START_OPERATOR,
-    ['<'] = START_OPERATOR,
-    ['>'] = START_OPERATOR,
-    ['='] = START_OPERATOR,
-    ['!'] = START_OPERATOR,
+    ['0' ... '9'] = START_NUMBER, ['A' ... 'Z'] = START_NAME,   ['_'] = START_NAME,
+    ['a' ... 'z'] = START_NAME,   [0x80 ... 0xFF] = START_NAME, ['"'] = START_STRING,
+    ['\''] = START_STRING,        ['\n'] = START_LINE,          [' '] = START_SPACE,
+    ['\t'] = START_SPACE,         ['\r'] = START_SPACE,         ['\f'] = START_SPACE,
+    ['#'] = START_COMMENT,        ['\\'] = START_BACKSLASH,     ['.'] = START_DOT,
+    ['('] = START_OPEN,           [')'] = START_CLOSE,          ['['] = START_OPEN,
+    [']'] = START_CLOSE,          ['{'] = START_OPEN,           ['}'] = START_CLOSE,
+    [','] = START_COMMA,          [';'] = START_OPERATOR,       ['~'] = START_OPERATOR,
+    [':'] = START_OPERATOR,       ['+'] = START_OPERATOR,       ['-'] = START_OPERATOR,
+    ['*'] = START_OPERATOR,       ['/'] = START_OPERATOR,       ['%'] = START_OPERATOR,
+    ['@'] = START_OPERATOR,       ['&'] = START_OPERATOR,       ['|'] = START_OPERATOR,
+    ['^'] = START_OPERATOR,       ['<'] = START_OPERATOR,       ['>'] = START_OPERATOR,
+    ['='] = START_OPERATOR,       ['!'] = START_OPERATOR,
 };
 
 const char *dm_token_name(dm_token_kind kind)
@@ -623,7 +598,8 @@ static bool lex_token(lexer *lx)
             return false;
         lx->at++;
         complain(lx, lx->at - 1, NULL,
-                 lx->at[-1] == '\0' ? "a NUL byte is not text" : "this character has no meaning here");
+                 lx->at[-1] == '\0' ? "a NUL byte is not text"
+                                    : "this character has no meaning here");
         break;
     }
     return true;

@@ -10,7 +10,7 @@
 
 static int slot_of(const dm_lower *lw, const char *name)
 {
-    int mask = lw->slot_capacity - 1, slot = (int)(((uintptr_t)name >> 4) & (uintptr_t)mask);
+    int mask = lw->slot_capacity - 1, slot = (int)dm_lang_name_of(name)->number & mask;
     while (lw->slots[slot] != 0 && lw->variables[lw->slots[slot] - 1].name != name)
         slot = (slot + 1) & mask;
     return slot;

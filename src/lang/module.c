@@ -65,7 +65,7 @@ dm_scope *dm_scope_new(dm_lang *lang, dm_module_unit *module, dm_scope *parent)
 
 static size_t slot_of(const dm_scope *scope, const char *name)
 {
-    size_t mask = (size_t)scope->capacity - 1, slot = ((uintptr_t)name >> 4) & mask;
+    size_t mask = (size_t)scope->capacity - 1, slot = dm_lang_name_of(name)->number & mask;
     while (scope->bindings[slot] != NULL && scope->bindings[slot]->name != name)
         slot = (slot + 1) & mask;
     return slot;

@@ -321,10 +321,9 @@ static dm_ast *parse_unary(parser *p)
 
 /* Left-associative operators by level + 1, the loosest first; 0: no such operator. */
 static const uint8_t levels[256] = {
-    [DM_TOK_PIPE] = 1,      [DM_TOK_CARET] = 2,       [DM_TOK_AMPERSAND] = 3,
-    [DM_TOK_SHIFTLEFT] = 4, [DM_TOK_SHIFTRIGHT] = 4,  [DM_TOK_PLUS] = 5,
-    [DM_TOK_MINUS] = 5,     [DM_TOK_STAR] = 6,        [DM_TOK_SLASH] = 6,
-    [DM_TOK_PERCENT] = 6,   [DM_TOK_DOUBLESLASH] = 6, [DM_TOK_AT] = 6};
+    [DM_TOK_PIPE] = 1,       [DM_TOK_CARET] = 2,   [DM_TOK_AMPERSAND] = 3,   [DM_TOK_SHIFTLEFT] = 4,
+    [DM_TOK_SHIFTRIGHT] = 4, [DM_TOK_PLUS] = 5,    [DM_TOK_MINUS] = 5,       [DM_TOK_STAR] = 6,
+    [DM_TOK_SLASH] = 6,      [DM_TOK_PERCENT] = 6, [DM_TOK_DOUBLESLASH] = 6, [DM_TOK_AT] = 6};
 
 /* arithmetic(level): arithmetic(level + 1) (operator arithmetic(level + 1))* */
 static dm_ast *parse_arithmetic(parser *p, int level)

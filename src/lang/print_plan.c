@@ -105,7 +105,7 @@ static inline void count_result(dm_plan *plan, const dm_ir_op *loop, int block, 
 
 static inline void count_use(dm_plan *plan, int block, int at)
 {
-    plan->use_block = (plan->uses == 0) | (plan->use_block == block) ? block : 0;
+    plan->use_block = block & -((plan->uses == 0) | (plan->use_block == block));
     plan->uses++;
     plan->last = at;
 }

@@ -79,10 +79,10 @@ struct dm_type {
     uint32_t declared;            /* the last text that declares it, see print_help.c */
     const char *declaration;      /* its text; NULL: not made yet, or none */
     size_t declaration_length;
-    struct dm_helper *helpers;    /* functions for it, see print_help.c */
-    dm_type *arrays[5];           /* ARRAYs of it, by ndim */
-    dm_type *next;                /* in its table or list */
-    dm_type *next_seen;           /* in dm_lang.seen_types */
+    struct dm_helper *helpers; /* functions for it, see print_help.c */
+    dm_type *arrays[5];        /* ARRAYs of it, by ndim */
+    dm_type *next;             /* in its table or list */
+    dm_type *next_seen;        /* in dm_lang.seen_types */
 };
 
 #define DM_TYPE_SLOTS 64
