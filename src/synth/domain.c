@@ -137,7 +137,8 @@ static void list_terms(dm_gen *g, int node, bool product, bool negative, terms *
 bool dm_gen_cancels(dm_gen *g, dm_gen_op op, int a, int b)
 {
     bool product = op == DM_GEN_OP_MUL || op == DM_GEN_OP_DIV;
-    terms left = {.count = 0}, right = {.count = 0};
+    terms left, right;
+    left.count = right.count = 0;
     list_terms(g, a, product, false, &left);
     list_terms(g, b, product, op == DM_GEN_OP_SUB || op == DM_GEN_OP_DIV, &right);
     for (int i = 0; i < left.count; i++)

@@ -348,14 +348,25 @@ static inline void dm_gen_put(dm_gen *g, const dm_gen_text *text)
 {
     dm_gen_text_put(g->out, text);
 }
+/* Where `bytes` can be written, for dm_gen_wrote to count; NULL when there is no memory. */
+static inline char *dm_gen_room(dm_gen *g, size_t bytes)
+{
+    dm_buffer *out = g->out;
+    bool fits = out->capacity - out->size >= bytes || dm_buffer_reserve(out, bytes);
+    return fits ? out->data + out->size : NULL;
+}
+static inline void dm_gen_wrote(dm_gen *g, const char *end)
+{
+    g->out->size = (size_t)(end - g->out->data);
+}
 /* Text as it is; the length of a literal is known while compiling. No NUL behind it. */
 static inline void dm_gen_append(dm_gen *g, const char *text, size_t length)
 {
-    dm_buffer *out = g->out;
-    if (out->capacity - out->size < length && !dm_buffer_reserve(out, length))
+    char *to = dm_gen_room(g, length);
+    if (to == NULL)
         return;
-    memcpy(out->data + out->size, text, length);
-    out->size += length;
+    memcpy(to, text, length);
+    g->out->size += length;
 }
 
 static inline void dm_gen_puts(dm_gen *g, const char *text)

@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+#define T DM_GEN_TEXT
+#define NUMBER_MAX 24 /* bytes of one */
+
 enum { INFIX, PREFIX, CALL, OTHER };
 
 #define OP(name, form, text, level, masks) DM_GEN_TEXT(text),
@@ -24,10 +27,14 @@ static const uint8_t levels[] = {
 
 void dm_gen_indent(dm_gen *g)
 {
-    static const char spaces[] = "                                                ";
+    static const char spaces[48] = "                                                ";
     int depth = g->frame->block_depth + 1;
+    char *to = dm_gen_room(g, sizeof spaces);
     g->budget--;
-    dm_gen_append(g, spaces, (size_t)(depth < 12 ? depth : 12) * 4);
+    if (to == NULL)
+        return;
+    memcpy(to, spaces, sizeof spaces); /* what is too much is written over */
+    dm_gen_wrote(g, to + (depth < 12 ? depth : 12) * 4);
 }
 
 static void put_digit(dm_gen *g, int digit)
@@ -36,40 +43,50 @@ static void put_digit(dm_gen *g, int digit)
     dm_gen_append(g, &text, 1);
 }
 
-static char *put_digits(char *end, unsigned value)
+static char *put_digits(char *to, unsigned value)
 {
+    char digits[12];
+    int count = 0;
     do
-        *--end = (char)('0' + value % 10);
+        digits[count++] = (char)('0' + value % 10);
     while ((value /= 10) > 0);
-    return end;
+    while (count > 0)
+        *to++ = digits[--count];
+    return to;
 }
 
-/* Thousandths as a decimal fraction without needless zeros: 1.0, 0.25, -3.125. */
+/* Thousandths as a decimal fraction without needless zeros: 1.0, 0.25, -3.125. How many digits
+ * there are nobody can guess, so all are written, and those that count are counted. */
+static char *put_decimal(char *to, unsigned value)
+{
+    unsigned whole = value / 1000, tenths = value / 100 % 10, rest = value % 100;
+    if (whole < 10)
+        *to++ = (char)('0' + whole);
+    else
+        to = put_digits(to, whole);
+    to[0] = '.';
+    to[1] = (char)('0' + tenths);
+    to[2] = (char)('0' + rest / 10);
+    to[3] = (char)('0' + rest % 10);
+    return to + 2 + (rest != 0) + (rest % 10 != 0);
+}
+
 static void put_number(dm_gen *g, const dm_gen_node *n)
 {
-    char text[24], *end = text + sizeof text, *at = end;
     unsigned value = (unsigned)(n->number < 0 ? -n->number : n->number);
     int kind = dm_gen_kind(n->type);
     bool plain = kind == DM_GEN_F32 || kind == DM_GEN_I32 || kind == DM_GEN_BOOLEAN;
-    if (dm_gen_kind_is_float(kind)) {
-        int digits = 3;
-        unsigned fraction = value % 1000;
-        for (; digits > 1 && fraction % 10 == 0; digits--)
-            fraction /= 10;
-        for (int i = 0; i < digits; i++, fraction /= 10)
-            *--at = (char)('0' + fraction % 10);
-        *--at = '.';
-        at = put_digits(at, value / 1000);
-    } else {
-        at = put_digits(at, value);
-    }
-    if (n->number < 0)
-        *--at = '-';
     if (!plain) {
         dm_gen_put(g, dm_gen_type_text(n->type));
         dm_gen_puts(g, "(");
     }
-    dm_gen_append(g, at, (size_t)(end - at));
+    char *to = dm_gen_room(g, NUMBER_MAX);
+    if (to == NULL)
+        return;
+    *to = '-';
+    to += n->number < 0;
+    to = dm_gen_kind_is_float(kind) ? put_decimal(to, value) : put_digits(to, value);
+    dm_gen_wrote(g, to);
     if (!plain)
         dm_gen_puts(g, ")");
 }
@@ -78,23 +95,18 @@ static void put_list(dm_gen *g, const int16_t *kids, int count);
 
 static void put_component(dm_gen *g, const dm_gen_node *n)
 {
-    static const char letters[] = "xyzw";
+    static const dm_gen_text letters[] = {T(".x"), T(".y"), T(".z"), T(".w")};
+    static const dm_gen_text places[] = {T("[0]"), T("[1]"), T("[2]"), T("[3]")};
+    static const dm_gen_text cells[4][4] = {{T("[0, 0]"), T("[0, 1]"), T("[0, 2]"), T("[0, 3]")},
+                                            {T("[1, 0]"), T("[1, 1]"), T("[1, 2]"), T("[1, 3]")},
+                                            {T("[2, 0]"), T("[2, 1]"), T("[2, 2]"), T("[2, 3]")},
+                                            {T("[3, 0]"), T("[3, 1]"), T("[3, 2]"), T("[3, 3]")}};
     dm_gen_type type = g->nodes[n->kids[0]].type;
-    char text[8];
-    size_t size;
-    if (dm_gen_is_mat(type)) {
-        int rows_of = dm_gen_rows(type);
-        memcpy(text, "[0, 0]", size = 6);
-        text[1] = (char)('0' + n->style / rows_of);
-        text[4] = (char)('0' + n->style % rows_of);
-    } else if (n->number != 0) {
-        memcpy(text, ".x", size = 2);
-        text[1] = letters[n->style];
-    } else {
-        memcpy(text, "[0]", size = 3);
-        text[1] = (char)('0' + n->style);
-    }
-    dm_gen_append(g, text, size);
+    int rows = dm_gen_rows(type);
+    if (dm_gen_is_mat(type))
+        dm_gen_put(g, &cells[n->style / rows][n->style % rows]);
+    else
+        dm_gen_put(g, n->number != 0 ? &letters[n->style] : &places[n->style]);
 }
 
 static void put_more(dm_gen *g, const dm_gen_node *n, int level);
