@@ -137,8 +137,10 @@ static uint32_t features_of(const char *text)
         if (dot - text >= 2 && dot[-1] == 'p' && dot[-2] == 'w')
             found |= at_builtin(dot + 1);
     for (const char *sign = text; (sign = strstr(sign, "= ")) != NULL; sign++)
-        if (sign > text && strchr("+-*/%", sign[-1]) != NULL)
+        if (sign > text && strchr("+-*/%", sign[-1]) != NULL) {
             found |= 1u << AUGMENTED;
+            break;
+        }
     return found | (strstr(text, " else ") != NULL ? 1u << TERNARY : 0);
 }
 
