@@ -180,6 +180,43 @@ static void functions_are_called(void **state)
     tear_down(&t);
 }
 
+/* Whoever changes what a seed gives raises DM_SYNTH_GENERATOR, and this hash. */
+static void kernels_stay_what_they_are(void **state)
+{
+    (void)state;
+    tools t;
+    char hash[DM_HASH_HEX_SIZE];
+    set_up(&t);
+    dm_hasher *hasher = dm_hasher_create();
+    for (uint64_t slot = 0; slot < 240; slot++) {
+        generate(&t, 11, slot, (int)(slot % 3));
+        dm_hasher_text(hasher, dm_buffer_text(&t.record.python_source));
+    }
+    dm_hash128_hex(dm_hasher_finish(hasher), hash);
+    assert_int_equal(DM_SYNTH_GENERATOR, 1);
+    assert_string_equal(hash, "74069b8b2b8f2c68c576679ded1adf4d");
+    dm_hasher_destroy(hasher);
+    tear_down(&t);
+}
+
+/* The generator has its own form of it. */
+static void random_numbers_are_those_of_philox(void **state)
+{
+    (void)state;
+    tools t;
+    uint64_t seed = 0xFEDCBA9876543210u, slot = 0x123456789ABCDEFu;
+    set_up(&t);
+    for (int attempt = 0; attempt < 3; attempt++) {
+        dm_gen_seed(t.generator, seed, slot, attempt);
+        for (uint64_t i = 0; i < 20; i++) {
+            dm_philox4 block = dm_random4(seed, slot, ((uint64_t)attempt << 32) + i);
+            for (int k = 3; k >= 0; k--)
+                assert_int_equal(dm_gen_word(t.generator), block.v[k]);
+        }
+    }
+    tear_down(&t);
+}
+
 /* Names are compared by address. */
 static void words_have_one_role(void **state)
 {
@@ -315,7 +352,8 @@ static void plan_takes_a_form_once(void **state)
 
 DM_TESTS("synth/generate", DM_TEST(depends_on_its_arguments_alone), DM_TEST(forms_are_distinct),
          DM_TEST(everything_compiles_with_gradients), DM_TEST(categories_keep_their_word),
-         DM_TEST(functions_are_called), DM_TEST(words_have_one_role),
+         DM_TEST(functions_are_called), DM_TEST(kernels_stay_what_they_are),
+         DM_TEST(random_numbers_are_those_of_philox), DM_TEST(words_have_one_role),
          DM_TEST(names_that_are_put_together_fit),
          DM_TEST_IN_DIR(another_profile_gives_other_kernels), DM_TEST(plan_is_the_same_in_pieces),
          DM_TEST(plan_takes_a_form_once))
