@@ -67,8 +67,8 @@ void dm_gen_declare_function(dm_gen *g)
 {
     dm_gen_frame *frame = &g->function;
     dm_gen_begin(frame, false);
-    dm_gen_function f = {.name = dm_gen_fresh(g, DM_GEN_ROLE_FUNCTION),
-                         .result = dm_gen_some_type(g)};
+    dm_gen_function f = {.name = dm_gen_fresh(g, DM_GEN_ROLE_FUNCTION)};
+    f.result = dm_gen_some_type(g);
     const dm_gen_text *names[4];
     bool instance = g->structure.name != NULL && dm_gen_chance(g, 60);
     f.param_count = dm_gen_between(g, 1, 3);

@@ -72,12 +72,14 @@ static int parity(dm_gen *g, bool *certain)
     bool again = g->has_parity;
     g->has_parity = true;
     *certain = !g->guarded && !again; /* two conditions may exclude each other */
-    if (dm_gen_chance(g, 40))
-        return dm_gen_binary(g, some_comparison(g), boolean, i,
-                             dm_gen_constant(g, DM_GEN_I32, (float)dm_gen_between(g, 1, 2)));
+    if (dm_gen_chance(g, 40)) {
+        int limit = dm_gen_constant(g, DM_GEN_I32, (float)dm_gen_between(g, 1, 2));
+        return dm_gen_binary(g, some_comparison(g), boolean, i, limit);
+    }
     int rest = dm_gen_binary(g, DM_GEN_OP_MOD, int32, i, dm_gen_constant(g, DM_GEN_I32, (float)n));
+    int which = dm_gen_constant(g, DM_GEN_I32, (float)dm_gen_below(g, n));
     return dm_gen_binary(g, dm_gen_chance(g, 75) ? DM_GEN_OP_EQUAL : DM_GEN_OP_UNEQUAL, boolean,
-                         rest, dm_gen_constant(g, DM_GEN_I32, (float)dm_gen_below(g, n)));
+                         rest, which);
 }
 
 static int comparison(dm_gen *g, int size, bool *certain)

@@ -85,8 +85,9 @@ static int assembled(dm_gen *g, dm_gen_type type)
         dm_gen_type vector = dm_gen_type_of(DM_GEN_VEC2 + rows - 2, dm_gen_kind(type));
         switch (dm_gen_below(g, 3)) {
         case 0:
-            return dm_gen_binary(g, DM_GEN_OP_OUTER, type, dm_gen_some_leaf(g, vector, false),
-                                 dm_gen_some_leaf(g, vector, false));
+            kids[1] = dm_gen_some_leaf(g, vector, false);
+            kids[0] = dm_gen_some_leaf(g, vector, false);
+            return dm_gen_binary(g, DM_GEN_OP_OUTER, type, kids[0], kids[1]);
         case 1:
             return dm_gen_unary(g, DM_GEN_OP_DIAG, type, dm_gen_some_leaf(g, vector, false));
         default:

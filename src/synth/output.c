@@ -28,9 +28,9 @@ static int shared_slot(dm_gen *g, int param, int dimension)
     }
     if (dm_gen_chance(g, 50))
         return dm_gen_index(g, param, dimension);
+    int by = dm_gen_constant(g, DM_GEN_I32, (float)dm_gen_between(g, 2, 4));
     return dm_gen_binary(g, dm_gen_chance(g, 50) ? DM_GEN_OP_FLOORDIV : DM_GEN_OP_MOD, int32,
-                         dm_gen_coordinate(g, i),
-                         dm_gen_constant(g, DM_GEN_I32, (float)dm_gen_between(g, 2, 4)));
+                         dm_gen_coordinate(g, i), by);
 }
 
 static int ready(dm_gen *g, dm_gen_type type, int size, bool all)
