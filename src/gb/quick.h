@@ -10,6 +10,7 @@
  *   plain memory             ROM, WRAM, HRAM, cartridge RAM that is mapped
  *   VRAM                     while nobody else looks at it (hot.vram_until)
  *   the register read last   while it cannot change (hot.io_until)
+ *   some registers           whose answer follows from what is known (quick_look.h)
  *
  * An instruction with one access of another kind stops before anything has changed; when a read
  * has been made for it, it is begun again and goes through; a write is all that was left of it.
@@ -21,10 +22,16 @@
 #define DM_GB_QUICK_H
 
 #include "gb/poll.h"
-#include "gb/quick_rows.h"
+#include "gb/quick_kinds.h"
+#include "gb/quick_look.h"
 #include "gb/sm83.h"
 
 #if DM_GB_GPU_FORM
+
+/* A road for each kind of instruction (quick_kinds.h), or one for all? */
+#ifndef DM_GB_QUICK_BY_KIND
+#define DM_GB_QUICK_BY_KIND (!DM_ON_CUDA)
+#endif
 
 /* The map: slots 0 and 1 are 16 KiB of ROM each, 2..5 8 KiB of addresses each, 6 is FF80..FFFF. A
  * slot is where address 0 would be; NULL: not plain. Slots 7 and 8 are for instructions in 16 KiB
@@ -177,7 +184,7 @@ DM_FN void dm_gb_quick_map(const dm_gb_lane *lane, const dm_gb_quick_place *plac
     dm_gb_quick_set_slot(place, DM_GB_QUICK_CART,
                          ram ? lane->ram + DM_GB_CART_RAM + cart->ram_window - 0xA000 : 0);
     dm_gb_quick_set_slot(place, DM_GB_QUICK_WRAM, plain ? lane->ram + DM_GB_WRAM - 0xC000 : 0);
-    dm_gb_quick_set_slot(place, DM_GB_QUICK_ECHO, 0);
+    dm_gb_quick_set_slot(place, DM_GB_QUICK_ECHO, plain ? lane->ram + DM_GB_WRAM - 0xE000 : 0);
     dm_gb_quick_set_slot(place, DM_GB_QUICK_HRAM, lane->ram + DM_GB_HRAM - 0xFF80);
     dm_gb_quick_set_slot(place, DM_GB_QUICK_CODE, words ? lane->rom_words + cart->rom_low : 0);
     dm_gb_quick_set_slot(place, DM_GB_QUICK_CODE + 1u,
@@ -202,7 +209,7 @@ DM_FN bool dm_gb_quick_fetch(const dm_gb_quick_place *place, uint32_t pc, uint32
         }
     }
     const uint8_t *at = dm_gb_quick_memory(place, pc);
-    if (at == 0 || pc >> 13 == 4u || (pc & 0x1FFFu) >= 0x1FFEu)
+    if (at == 0 || pc >> 13 == 4u || (pc & 0x1FFFu) >= 0x1FFEu || pc - 0xFDFEu < 0x182u)
         return false;
     at += pc;
     *word =
@@ -331,45 +338,30 @@ DM_FN void dm_gb_quick_written(dm_gb_hot *hot)
     hot->granted = 0;
 }
 
-/* P1 needs no device: it reads as the keys are, and a write matters to nobody unless it asks for
- * the joypad's interrupt, and that has not been asked for. */
-DM_FN bool dm_gb_quick_joypad(dm_gb_machine *m, bool writes, uint32_t *value)
+/* A write that chooses another ROM bank; false: not that, and nothing happened. */
+DM_FN bool dm_gb_quick_bank(dm_gb_machine *m, const dm_gb_quick_place *place, uint32_t address,
+                            uint32_t value)
 {
-    dm_gb_joypad joypad = m->joypad;
-    uint32_t before = dm_gb_joypad_lines(&joypad);
-    if (!writes) {
-        *value = 0xC0u | joypad.select | before;
-        return true;
-    }
-    joypad.select = *value & 0x30u;
-    if ((before & ~dm_gb_joypad_lines(&joypad)) != 0 && (m->int_flags & DM_GB_INT_JOYPAD) == 0)
+    dm_gb_cart *cart = &m->cart;
+    const uint8_t *low = dm_gb_quick_slot(place, DM_GB_QUICK_ROM);
+    const uint8_t *words = dm_gb_quick_slot(place, DM_GB_QUICK_CODE);
+    if (address >> 13 != 1u || low == 0)
         return false;
-    m->joypad.select = joypad.select;
+    uint32_t bank = dm_gb_look_bank(cart, address, value);
+    if (bank == DM_GB_LOOK_NO_BANK)
+        return false;
+    cart->rom_high = (bank << 14) & cart->rom_mask;
+    const int64_t by = (int64_t)cart->rom_high - 0x4000 - (int64_t)cart->rom_low;
+    dm_gb_quick_set_slot(place, DM_GB_QUICK_ROM + 1u, low + by);
+    dm_gb_quick_set_slot(place, DM_GB_QUICK_CODE + 1u, words != 0 ? words + 4 * by : 0);
     return true;
 }
 
-/* Registers of the PPU that read as they were written: all of FF40..FF4B but STAT, LY and DMA. */
-DM_FN bool dm_gb_quick_register(const dm_gb_machine *m, uint32_t address, uint32_t *value)
+/* Execute the instruction of `word` and `row`, which is at PC. */
+DM_FN enum dm_gb_need dm_gb_quick_execute(dm_gb_machine *m, dm_gb_hot *hot,
+                                          const dm_gb_quick_place *place, uint32_t word,
+                                          dm_gb_quick_row row)
 {
-    const uint32_t number = address - 0xFF40u;
-    if (number >= 12u || (0xFADu >> number & 1u) == 0)
-        return false;
-    /* Where in dm_gb_ppu, whose first ten bytes they are with STAT. */
-    *value = ((const uint8_t *)&m->ppu)[0x987650403200ull >> (number * 4u) & 15u];
-    return true;
-}
-
-/* Execute the instruction at PC, if it is of the plain kind. One that waited for a read (its answer
- * is in hot.io_value now, and hot.granted is set) goes through. */
-DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_quick_place *place)
-{
-    uint32_t word = hot->word;
-    hot->word = DM_GB_NO_WORD;
-    if (DM_UNLIKELY(word == DM_GB_NO_WORD) && !dm_gb_quick_fetch(place, hot->pc, &word))
-        return DM_GB_NEED_LONG;
-    uint32_t opcode = word & 0xFFu;
-    const dm_gb_quick_row row =
-        dm_gb_quick_row_of(place, opcode == 0xCBu ? 256u + (word >> 8 & 0xFFu) : opcode);
     const uint32_t flags = row.flags;
     const uint32_t pc = hot->pc + DM_GB_Q_LENGTH(row);
 
@@ -412,9 +404,13 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
         const bool writes = (flags & DM_GB_Q_WRITES) != 0;
         const uint32_t both = DM_GB_Q_READS | DM_GB_Q_WRITES;
         at = dm_gb_quick_memory(place, address);
-        bool plain = at != 0 && (address & 0x1FFFu) + two < 0x2000u;
-        if (address >> 13 == 4u)
-            plain = plain && dm_gb_before(hot->clock + 24u, hot->vram_until);
+        /* Not from FDFF on: what follows the echo is OAM and registers. */
+        bool plain =
+            at != 0 && (address & 0x1FFFu) + two < 0x2000u && address - 0xFDFFu >= 0x181u;
+        if (address >> 13 == 4u && !dm_gb_before(hot->clock + 24u, hot->vram_until)) {
+            plain = plain && dm_gb_look_vram(m, hot->clock, &hot->vram_until);
+            hot->poll_pc = DM_GB_NO_POLL; /* nobody notes how long that holds */
+        }
         if (writes)
             plain = plain && address >= 0x8000u && address + two < 0xFFFFu;
         plain = plain && hot->granted == 0;
@@ -427,10 +423,15 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
         if (!plain) {
             bool known = address == hot->io_address &&
                          dm_gb_before(hot->clock + 24u, hot->io_until) && !writes && two == 0;
-            bool answered =
-                two == 0 && (flags & both) != both && hot->granted == 0 &&
-                (address == 0xFF00u ? dm_gb_quick_joypad(m, writes, &value)
-                                    : !writes && dm_gb_quick_register(m, address, &value));
+            uint32_t datum = (flags & DM_GB_Q_CALLS) != 0 ? pc : value;
+            bool answered = (flags & both) != both && hot->granted == 0 &&
+                            dm_gb_look_access(m, hot, hot->clock + DM_GB_Q_CYCLES(row) - 4u,
+                                              address, writes, two, &datum);
+            if (writes && !answered && two == 0 && (flags & both) != both && hot->granted == 0 &&
+                dm_gb_quick_bank(m, place, address, datum)) {
+                answered = true;
+                ahead = DM_GB_NO_WORD; /* it may have come from the other bank */
+            }
             if (hot->granted == 0 && !known && !answered) {
                 if (two != 0 || (flags & both) == both)
                     return DM_GB_NEED_LONG;
@@ -442,7 +443,8 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
                 hot->granted = (pc & 0xFFFFu) | (row.numbers & 0xC0000000u);
                 return DM_GB_NEED_WRITE;
             }
-            value = answered ? value : hot->io_value;
+            if (!writes)
+                value = answered ? datum : hot->io_value;
             hot->granted = 0;
         }
     }
@@ -484,7 +486,7 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
         uint32_t stored = (flags & DM_GB_Q_CALLS) != 0 ? pc : result;
         if (at != 0)
             dm_gb_quick_store(at, stored);
-        if ((flags & DM_GB_Q_TWO) != 0)
+        if (at != 0 && (flags & DM_GB_Q_TWO) != 0)
             dm_gb_quick_store(at + 1, stored >> 8);
         hot->poll_pc = DM_GB_NO_POLL;
     }
@@ -500,11 +502,44 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
     if (jumps && (flags & DM_GB_Q_LOOPS) != 0 && next < pc && dm_gb_quick_loop(hot, place, word))
         return DM_GB_NEED_POLL;
     if ((row.address & DM_GB_Q_CONTROL) != 0) {
+        const uint8_t *high_ram = dm_gb_quick_slot(place, DM_GB_QUICK_HRAM);
+        if (dm_gb_look_control(m, hot, DM_GB_Q_OPERATION(row),
+                               dm_gb_quick_load(high_ram + 0xFFFF)))
+            return DM_GB_NEED_NOTHING;
         hot->io_value = DM_GB_Q_OPERATION(row);
         hot->io_address = DM_GB_NO_ADDRESS;
         return DM_GB_NEED_CONTROL;
     }
     return DM_GB_NEED_NOTHING;
+}
+
+/* Execute the instruction at PC, if it is of the plain kind. One that waited for a read (its answer
+ * is in hot.io_value now, and hot.granted is set) goes through. */
+DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_quick_place *place)
+{
+    uint32_t word = hot->word;
+    hot->word = DM_GB_NO_WORD;
+    if (DM_UNLIKELY(word == DM_GB_NO_WORD) && !dm_gb_quick_fetch(place, hot->pc, &word))
+        return DM_GB_NEED_LONG;
+    uint32_t opcode = word & 0xFFu;
+    const dm_gb_quick_row row =
+        dm_gb_quick_row_of(place, opcode == 0xCBu ? 256u + (word >> 8 & 0xFFu) : opcode);
+#if DM_GB_QUICK_BY_KIND
+#define DM_GB_QUICK_CASE(kind)                                                                     \
+    case kind: return dm_gb_quick_execute(m, hot, place, word, dm_gb_quick_as(row, kind))
+    switch (DM_GB_Q_KIND(row)) {
+        DM_GB_QUICK_CASE(DM_GB_KIND_MOVE);
+        DM_GB_QUICK_CASE(DM_GB_KIND_ALU);
+        DM_GB_QUICK_CASE(DM_GB_KIND_READ);
+        DM_GB_QUICK_CASE(DM_GB_KIND_WRITE);
+        DM_GB_QUICK_CASE(DM_GB_KIND_JUMP);
+        DM_GB_QUICK_CASE(DM_GB_KIND_POP);
+        DM_GB_QUICK_CASE(DM_GB_KIND_PUSH);
+    default: break;
+    }
+#undef DM_GB_QUICK_CASE
+#endif
+    return dm_gb_quick_execute(m, hot, place, word, row);
 }
 
 #endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* quick_look.h - what devices say and take without being brought up to date; kernel text.
+ *
+ * The short road (quick.h) stops where it meets a device. Often that is not needed: the picture
+ * unit goes on as it must, so where it is now follows from where it was when somebody last looked,
+ * and a mapper that is told what it knows changes nothing. Each of these answers only what is
+ * certain; what it leaves takes a turn, with the same result. */
+#ifndef DM_GB_QUICK_LOOK_H
+#define DM_GB_QUICK_LOOK_H
+
+#include "gb/bus.h"
+
+#if DM_GB_GPU_FORM
+
+/* P1 needs no device: it reads as the keys are, and a write matters to nobody unless it asks for
+ * the joypad's interrupt, and that has not been asked for. */
+DM_FN bool dm_gb_look_joypad(dm_gb_machine *m, bool writes, uint32_t *value)
+{
+    dm_gb_joypad joypad = m->joypad;
+    uint32_t before = dm_gb_joypad_lines(&joypad);
+    if (!writes) {
+        *value = 0xC0u | joypad.select | before;
+        return true;
+    }
+    joypad.select = *value & 0x30u;
+    if ((before & ~dm_gb_joypad_lines(&joypad)) != 0 && (m->int_flags & DM_GB_INT_JOYPAD) == 0)
+        return false;
+    m->joypad.select = joypad.select;
+    return true;
+}
+
+/* Registers of the PPU that read as they were written: all of FF40..FF4B but STAT, LY and DMA. */
+DM_FN bool dm_gb_look_register(const dm_gb_machine *m, uint32_t address, uint32_t *value)
+{
+    const uint32_t number = address - 0xFF40u;
+    if (number >= 12u || (0xFADu >> number & 1u) == 0)
+        return false;
+    /* Where in dm_gb_ppu, whose first ten bytes they are with STAT. */
+    *value = ((const uint8_t *)&m->ppu)[0x987650403200ull >> (number * 4u) & 15u];
+    return true;
+}
+
+/* Where the picture unit is at T-cycle `now`. */
+typedef struct dm_gb_look {
+    uint32_t line, dot; /* line: not more than one frame on, 154 and up are of the next frame */
+    uint32_t start;     /* T-cycle of its dot 0 */
+    uint32_t mode0_dot; /* when mode 3 of it ends; 0: not known */
+    bool certain;       /* it is on and on an ordinary line */
+} dm_gb_look;
+
+DM_FN dm_gb_look dm_gb_look_at(const dm_gb_machine *m, uint32_t now)
+{
+    const dm_gb_ppu *ppu = &m->ppu;
+    dm_gb_look look;
+    const uint32_t lines = (now - ppu->line_start) / DM_GB_LINE_CYCLES;
+    look.line = ppu->line + lines;
+    look.start = ppu->line_start + lines * DM_GB_LINE_CYCLES;
+    look.dot = now - look.start;
+    look.mode0_dot = lines == 0 ? ppu->mode0_dot : 0u;
+    /* Lines that are made dot by dot, and those that begin in the window, are not ordinary. */
+    look.certain = dm_gb_lcd_on(m) && lines < 154u && (lines != 0 || !ppu->first_line) &&
+                   ppu->fifo.dot == 0 && !ppu->window_carry && ppu->wx != 166u;
+    return look;
+}
+
+#define DM_GB_LOOK_MODE3 250u /* mode 3 lasts until this dot at least */
+
+/* The mode of a visible line at a dot above 12; 4: not certain. */
+DM_FN uint32_t dm_gb_look_mode(const dm_gb_look *look)
+{
+    if (look->dot <= 84u)
+        return 2;
+    if (look->mode0_dot != 0)
+        return look->dot <= look->mode0_dot ? 3u : 0u;
+    return look->dot <= DM_GB_LOOK_MODE3 ? 3u : look->dot > DM_GB_MODE0_LATEST ? 0u : 4u;
+}
+
+/* STAT in the visible lines, whose modes are short: elsewhere waiting for it is better skipped
+ * (poll.h). */
+DM_FN bool dm_gb_look_stat(const dm_gb_machine *m, uint32_t now, uint32_t *value)
+{
+    const dm_gb_look look = dm_gb_look_at(m, now);
+    const uint32_t line = look.line < 154u ? look.line : look.line - 154u;
+    const uint32_t mode = dm_gb_look_mode(&look);
+    if (!look.certain || line >= DM_GB_VBLANK_LINE || look.dot <= 12u || mode > 3u)
+        return false;
+    *value = 0x80u | m->ppu.stat | (line == m->ppu.lyc ? 4u : 0u) | mode;
+    return true;
+}
+
+/* May VRAM be used as plain memory from `now` on, since nobody else does? Then `until` is moved to
+ * the end of that. */
+DM_FN bool dm_gb_look_vram(const dm_gb_machine *m, uint32_t now, uint32_t *until)
+{
+    const dm_gb_look look = dm_gb_look_at(m, now);
+    if (!look.certain || m->ppu.drawing || look.line >= 154u)
+        return false;
+    uint32_t end = look.start + 80u;
+    if (look.line >= DM_GB_VBLANK_LINE)
+        end += (154u - look.line) * DM_GB_LINE_CYCLES;
+    else if (look.dot > 84u && dm_gb_look_mode(&look) == 0)
+        end += DM_GB_LINE_CYCLES;
+    if (!dm_gb_before(now + 24u, end))
+        return false;
+    *until = end;
+    return true;
+}
+
+/* Is VRAM shut during the whole instruction, since mode 3 reads it? */
+DM_FN bool dm_gb_look_shut(const dm_gb_machine *m, uint32_t now)
+{
+    const dm_gb_look look = dm_gb_look_at(m, now);
+    const uint32_t line = look.line < 154u ? look.line : look.line - 154u;
+    const uint32_t end = look.mode0_dot != 0 ? look.mode0_dot : DM_GB_LOOK_MODE3;
+    return look.certain && line < DM_GB_VBLANK_LINE && look.dot > 84u && look.dot + 24u <= end;
+}
+
+/* Does a write to the cartridge change nothing? */
+DM_FN bool dm_gb_look_cart(const dm_gb_cart *cart, uint32_t address, uint32_t value)
+{
+    const uint32_t area = address >> 13;
+    if (area == 5u) /* only what is switched on can be written to */
+        return !cart->ram_enabled;
+    if (area > 3u)
+        return false;
+    switch (cart->mapper) {
+    case DM_GB_MAPPER_NONE:
+        return true;
+    case DM_GB_MAPPER_MBC1:
+    case DM_GB_MAPPER_MBC1_MULTI:
+        return area == 0   ? cart->ram_enabled == ((value & 0x0Fu) == 0x0Au)
+               : area == 1 ? cart->rom_bank == ((value & 0x1Fu) == 0 ? 1u : value & 0x1Fu)
+               : area == 2 ? cart->ram_bank == (value & 3u)
+                           : cart->mode == (value & 1u);
+    case DM_GB_MAPPER_MBC3:
+        return area == 0   ? cart->ram_enabled == ((value & 0x0Fu) == 0x0Au)
+               : area == 1 ? cart->rom_bank == (value & 0xFFu)
+               : area == 2 ? cart->ram_bank == (value & 0x0Fu)
+                           : !cart->has_rtc;
+    case DM_GB_MAPPER_MBC5:
+        return area == 0   ? cart->ram_enabled == ((value & 0xFFu) == 0x0Au)
+               : area == 1 ? ((address & 0x1000u) == 0 ? (cart->rom_bank & 0xFFu) == (value & 0xFFu)
+                                                       : cart->rom_bank >> 8 == (value & 1u))
+               : area == 2 ? !cart->has_rumble && cart->ram_bank == (value & 0x0Fu)
+                           : true;
+    default:
+        return false;
+    }
+}
+
+/* A write to 2000..3FFF that chooses a ROM bank: cart takes it, but for rom_high. Returns the bank
+ * that 4000..7FFF shows from now on; DM_GB_LOOK_NO_BANK: none of it happened. */
+#define DM_GB_LOOK_NO_BANK 0xFFFFFFFFu
+DM_FN uint32_t dm_gb_look_bank(dm_gb_cart *cart, uint32_t address, uint32_t value)
+{
+    uint32_t bank = value & 0xFFu, high;
+    switch (cart->mapper) {
+    case DM_GB_MAPPER_MBC1:
+        bank = (value & 0x1Fu) == 0 ? 1u : value & 0x1Fu;
+        high = ((uint32_t)cart->ram_bank << 5) | bank;
+        break;
+    case DM_GB_MAPPER_MBC3:
+        high = dm_gb_cart_is_mbc30(cart) ? bank : bank & 0x7Fu;
+        high = high == 0 ? 1u : high;
+        break;
+    case DM_GB_MAPPER_MBC5:
+        bank = (address & 0x1000u) == 0 ? (cart->rom_bank & 0x100u) | bank
+                                        : (cart->rom_bank & 0xFFu) | ((bank & 1u) << 8);
+        high = bank;
+        break;
+    default:
+        return DM_GB_LOOK_NO_BANK;
+    }
+    cart->rom_bank = (uint16_t)bank;
+    return high;
+}
+
+/* Does a write below C000 change nothing? One byte, or the two of a PUSH: the high one comes first
+ * and is overwritten when both go to the same register. */
+DM_FN bool dm_gb_look_ignored(const dm_gb_machine *m, uint32_t begin, uint32_t address,
+                              uint32_t value, uint32_t two)
+{
+    if (m->dma.active || (two != 0 && (address & 0xFFu) == 0xFFu))
+        return false;
+    return address >> 13 == 4u ? dm_gb_look_shut(m, begin)
+                               : dm_gb_look_cart(&m->cart, address, value);
+}
+
+/* DI, EI or RETI has been executed. True: that is all, since no interrupt is waiting. Whatever IE
+ * lets through would have been an event, so what m says of requests is true until the next one. EI
+ * counts one instruction late, which makes no difference where no event is due before that. */
+DM_FN bool dm_gb_look_control(dm_gb_machine *m, dm_gb_hot *hot, uint32_t operation,
+                              uint32_t enabled)
+{
+    const bool off = operation == DM_GB_DO_DI;
+    if (operation == DM_GB_DO_HALT)
+        return false;
+    if (!off && ((m->int_flags & enabled & 0x1Fu) != 0 || m->cpu.ei_delay ||
+                 !dm_gb_before(hot->clock, hot->next_event)))
+        return false;
+    m->cpu.ime = off ? 0 : 1;
+    m->cpu.ei_delay = 0;
+    hot->poll_pc = DM_GB_NO_POLL;
+    return true;
+}
+
+/* Can the access be made without a turn? A read's answer is `value` then. */
+DM_FN bool dm_gb_look_access(dm_gb_machine *m, dm_gb_hot *hot, uint32_t now, uint32_t address,
+                             bool writes, uint32_t two, uint32_t *value)
+{
+    if (writes && address < 0xC000u)
+        return dm_gb_look_ignored(m, hot->clock, address, *value, two);
+    if (two != 0)
+        return false;
+    if (address == 0xFF00u)
+        return dm_gb_look_joypad(m, writes, value);
+    if (writes)
+        return false;
+    if (address != 0xFF41u)
+        return dm_gb_look_register(m, address, value);
+    if (!dm_gb_look_stat(m, now, value))
+        return false;
+    hot->poll_pc = DM_GB_NO_POLL; /* nobody notes how long the answer holds */
+    return true;
+}
+
+#endif
+#endif
