@@ -43,8 +43,8 @@ dm_hash128 dm_swarm_variant_key(const dm_device *device, const dm_swarm_variant 
     char hex[DM_HASH_HEX_SIZE];
     dm_hash128_hex(hash, hex);
     int length =
-        snprintf(head, sizeof head, "%d %u %s %s %u %u", (int)variant->stage, variant->vector_size,
-                 hex, p->arch, tuning->block_threads, tuning->blocks);
+        snprintf(head, sizeof head, "%d %u %s %s %u %u %u", (int)variant->stage, variant->vector_size,
+                 hex, p->arch, tuning->block_threads, tuning->blocks, tuning->lanes);
     return dm_hash128_of(head, (size_t)length);
 }
 
@@ -52,16 +52,19 @@ static dm_status load(dm_device *device, const dm_swarm_variant *variant,
                       const dm_swarm_tuning *tuning, const char *text, dm_module **out,
                       dm_error *err)
 {
-    char block[40], blocks[40], name[64];
-    const char *defines[3] = {NULL};
+    char block[40], blocks[40], lanes[40], name[64];
+    const char *defines[4] = {NULL};
     size_t count = 0;
     snprintf(block, sizeof block, "DM_SWARM_BLOCK=%u", tuning->block_threads);
     snprintf(blocks, sizeof blocks, "DM_SWARM_BLOCKS=%u", tuning->blocks);
     snprintf(name, sizeof name, "swarm/%s", dm_swarm_stage_text((int)variant->stage));
+    snprintf(lanes, sizeof lanes, "DM_SWARM_LANES=%u", tuning->lanes);
     if (tuning->block_threads != 0)
         defines[count++] = block;
     if (tuning->blocks != 0)
         defines[count++] = blocks;
+    if (tuning->lanes != 0)
+        defines[count++] = lanes;
     dm_module_desc desc = {.name = name, .text = text, .defines = defines};
     if (variant->epilog == NULL && variant->vector_size == DM_SWARM_VECTOR_DEFAULT) {
         desc.builtins = dm_swarm_builtins;

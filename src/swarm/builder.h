@@ -16,6 +16,7 @@ extern const dm_builtin_kernel dm_swarm_builtins[DM_SWARM_BUILTINS];
 /* Settings of the CUDA compiler that change speed only. 0: the skeleton's. */
 typedef struct dm_swarm_tuning {
     uint32_t block_threads, blocks;
+    uint32_t lanes; /* machines per warp */
 } dm_swarm_tuning;
 
 typedef struct dm_swarm_kernels {

@@ -59,7 +59,7 @@ DM_SWARM_KERNEL(DM_SWARM_NAME(step), DM_SWARM_BLOCK, DM_SWARM_BLOCKS)
         /* clang-format on */
     }
     if (place.valid && args.loads != 0) {
-        args.loads[place.machine] = cost.instructions;
+        args.loads[place.machine] = cost.instructions + DM_SWARM_TURN_ROUNDS * cost.turns;
         args.turns[place.machine] = cost.turns;
     }
     DM_SWARM_NAME(post)(&args, &place, &turn);

@@ -104,16 +104,10 @@ static uint32_t lanes_for(uint64_t count)
     return lanes;
 }
 
-/* Large blocks share one table of rows and take turns together (desk.h), but larger ones leave more
- * of a multiprocessor idle when the busiest machines are all that is left of them. */
-static uint32_t block_for(uint64_t count, uint32_t lanes, int multiprocessors)
-{
-    uint64_t threads = (count + lanes - 1) / lanes * 32u;
-    uint32_t block = BLOCK_THREADS / 4u;
-    while (block > 64u && threads / block < 2u * (uint64_t)multiprocessors)
-        block /= 2u;
-    return block;
-}
+/* A block of four warps: one for each quarter of a multiprocessor, which share one table of rows and
+ * take turns together (desk.h). Smaller ones leave quarters without work, larger ones more of it when
+ * the busiest machines are all that is left of them. */
+#define BLOCK_CHOSEN 128u
 
 /* How machines are spread over threads, where the caller does not say; the kernel is compiled for
  * that. */
@@ -128,7 +122,7 @@ static void choose_threads(const dm_device *device, dm_swarm_desc *d)
     if (d->lanes_per_warp == 0)
         d->lanes_per_warp = lanes_for(d->count);
     if (d->block_threads == 0)
-        d->block_threads = block_for(d->count, d->lanes_per_warp, properties->multiprocessors);
+        d->block_threads = BLOCK_CHOSEN;
 }
 
 /* ---- ROMs ---- */
@@ -413,9 +407,9 @@ static dm_status build(dm_device *device, const dm_swarm_desc *d, dm_swarm_kerne
                        dm_error *err)
 {
     dm_swarm_variant variant = {d->stage, d->observation_size, d->epilog};
-    dm_swarm_tuning tuning = {d->block_threads, d->blocks_per_multiprocessor};
+    dm_swarm_tuning tuning = {d->block_threads, d->blocks_per_multiprocessor, d->lanes_per_warp};
     if (dm_device_get_properties(device)->kind == DM_DEVICE_CPU)
-        tuning = (dm_swarm_tuning){0, 0};
+        tuning = (dm_swarm_tuning){0, 0, 0};
     return dm_swarm_build(device, &variant, &tuning, out, err);
 }
 

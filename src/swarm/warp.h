@@ -27,16 +27,28 @@
 #define DM_SWARM_ROUNDS 4
 #endif
 
+/* A turn takes as long as this many rounds, about. */
+#define DM_SWARM_TURN_ROUNDS 8u
+
 /* A block takes turns together (desk.h) when most of its machines executed fewer instructions a
  * frame than this in the last step (0: never), and none took more turns a frame than that. Those
  * that execute more lose more by waiting for the slowest warp of the block than they gain, and who
  * takes many turns wants each of them soon. */
+#if DM_SWARM_LANES < 16
+#undef DM_SWARM_TOGETHER
+#define DM_SWARM_TOGETHER 0 /* a few machines are served sooner by their own warps */
+#endif
 #ifndef DM_SWARM_TOGETHER
 #define DM_SWARM_TOGETHER 3000
 #endif
 #ifndef DM_SWARM_TOGETHER_TURNS
 #define DM_SWARM_TOGETHER_TURNS 100
 #endif
+
+/* What a step has cost so far (CUDA): instructions, by rounds, and turns. */
+typedef struct dm_swarm_cost {
+    uint32_t instructions, turns;
+} dm_swarm_cost;
 
 /* The lane of a machine, ready for dm_gb_map: at its desk, or `spare`. */
 DM_FN dm_gb_lane *dm_swarm_lane(const dm_swarm_args *args, uint32_t machine, dm_gb_lane *spare)
@@ -52,23 +64,38 @@ DM_FN dm_gb_lane *dm_swarm_lane(const dm_swarm_args *args, uint32_t machine, dm_
 
 #if DM_ON_CUDA
 
-/* Some instructions by the short road for every lane that can; returns what this one needs now. */
+/* Some instructions by the short road for every lane of `members` that can; returns what this one
+ * needs now. A machine alone in its warp goes on until it needs something. */
 DM_FN enum dm_gb_need dm_swarm_rounds(dm_gb_machine *m, dm_gb_hot *hot,
                                       const dm_gb_quick_place *place, bool running,
-                                      enum dm_gb_need need, uint32_t *executed)
+                                      enum dm_gb_need need, uint32_t members, uint32_t *executed)
 {
+#if DM_SWARM_LANES == 1
+    uint32_t count = 0;
+    (void)members;
+    if (!running)
+        return need;
+    while (dm_gb_before(hot->clock, hot->next_event) || hot->granted != 0) {
+        need = dm_gb_quick(m, hot, place);
+        count++;
+        if (need != DM_GB_NEED_NOTHING)
+            break;
+    }
+    *executed += count;
+    return need != DM_GB_NEED_NOTHING ? need : DM_GB_NEED_EVENT;
+#else
+    *executed += running && need == DM_GB_NEED_NOTHING ? DM_SWARM_ROUNDS : 0u;
     DM_NO_UNROLL
     for (uint32_t round = 0; round < DM_SWARM_ROUNDS; round++) {
         if (running && need == DM_GB_NEED_NOTHING) {
             need = DM_GB_NEED_EVENT;
-            if (dm_gb_before(hot->clock, hot->next_event) || hot->granted != 0) {
+            if (dm_gb_before(hot->clock, hot->next_event) || hot->granted != 0)
                 need = dm_gb_quick(m, hot, place);
-                ++*executed;
-            }
         }
-        __syncwarp();
+        __syncwarp(members);
     }
     return need;
+#endif
 }
 
 /* A turn of this lane's machine. */
@@ -83,8 +110,6 @@ DM_FN_SLOW bool dm_swarm_own_turn(dm_gb_lane *lane, dm_gb_hot *hot, enum dm_gb_n
 DM_FN bool dm_swarm_together(const dm_swarm_args *args, uint32_t machine, bool valid)
 {
 #if DM_SWARM_TOGETHER != 0
-    if (args->lanes_per_warp < 16u) /* a few machines are served sooner by their own warps */
-        return false;
     const uint32_t frames = (args->cycles[0] + args->cycles[1]) / DM_GB_FRAME_CYCLES;
     const bool light = valid && args->loads[machine] / DM_SWARM_TOGETHER < frames;
     const bool hasty = valid && args->turns[machine] / DM_SWARM_TOGETHER_TURNS >= frames;
@@ -98,45 +123,19 @@ DM_FN bool dm_swarm_together(const dm_swarm_args *args, uint32_t machine, bool v
 #endif
 }
 
-/* Returns the number of instructions that were executed, and counts turns. */
-DM_FN uint32_t dm_swarm_loop(const dm_swarm_args *args, uint32_t machine, dm_gb_lane *lane,
-                             const dm_gb_quick_place *place, bool running, bool together,
-                             uint32_t *turns)
+/* Each warp takes its own turns. Only lanes with a machine come here. */
+DM_FN void dm_swarm_loop_apart(dm_gb_lane *lane, dm_gb_hot *first, const dm_gb_quick_place *place,
+                               uint32_t members, dm_swarm_cost *cost)
 {
-    uint32_t executed = 0;
     dm_gb_machine *m = lane->m;
-    dm_gb_hot hot = {0};
+    dm_gb_hot hot = *first;
     enum dm_gb_need need = DM_GB_NEED_NOTHING;
-    if (running) {
-        m->next_event = m->clock;
-        dm_gb_hot_load(&hot, m, lane);
-        lane->place = *place;
-        dm_gb_quick_map(lane, place);
-    }
-    int alive = together ? __syncthreads_count(running) : 0;
+    bool running = true;
     for (;;) {
-        need = dm_swarm_rounds(m, &hot, place, running, need, &executed);
+        need = dm_swarm_rounds(m, &hot, place, running, need, members, &cost->instructions);
         const bool waits = running && need != DM_GB_NEED_NOTHING;
-#if DM_SWARM_TOGETHER != 0
-        if (together) {
-            const int waiting = __syncthreads_count(waits);
-            if (alive == 0)
-                break;
-            if (waiting * DM_SWARM_PATIENCE_TOGETHER < alive - waiting)
-                continue;
-            dm_gb_hot kept = hot;
-            const bool goes_on =
-                dm_swarm_serve(args, machine, &kept, waits ? need : DM_GB_NEED_NOTHING);
-            hot = kept;
-            *turns += waits ? 1u : 0u;
-            running = running && goes_on;
-            need = DM_GB_NEED_NOTHING;
-            alive = __syncthreads_count(running);
-            continue;
-        }
-#endif
-        const uint32_t waiting = dm_ballot(waits);
-        const uint32_t able = dm_ballot(running && !waits);
+        const uint32_t waiting = __ballot_sync(members, waits);
+        const uint32_t able = __ballot_sync(members, running && !waits);
         if ((able | waiting) == 0)
             break;
         if (waiting != 0 && dm_popcount_u32(waiting) * DM_SWARM_PATIENCE >= dm_popcount_u32(able)) {
@@ -145,12 +144,69 @@ DM_FN uint32_t dm_swarm_loop(const dm_swarm_args *args, uint32_t machine, dm_gb_
                 running = dm_swarm_own_turn(lane, &kept, need);
                 hot = kept;
                 need = DM_GB_NEED_NOTHING;
-                ++*turns;
+                cost->turns++;
             }
-            __syncwarp();
+            __syncwarp(members);
         }
     }
-    return executed;
+}
+
+#if DM_SWARM_TOGETHER != 0
+
+/* All threads of the block are here, `running` or not. */
+DM_FN void dm_swarm_loop_together(const dm_swarm_args *args, uint32_t machine, dm_gb_lane *lane,
+                                  dm_gb_hot *first, const dm_gb_quick_place *place, bool running,
+                                  dm_swarm_cost *cost)
+{
+    dm_gb_machine *m = lane->m;
+    dm_gb_hot hot = *first;
+    enum dm_gb_need need = DM_GB_NEED_NOTHING;
+    int alive = __syncthreads_count(running);
+    while (alive != 0) {
+        need = dm_swarm_rounds(m, &hot, place, running, need, 0xFFFFFFFFu, &cost->instructions);
+        const bool waits = running && need != DM_GB_NEED_NOTHING;
+        const int waiting = __syncthreads_count(waits);
+        if (waiting * DM_SWARM_PATIENCE_TOGETHER < alive - waiting)
+            continue;
+        dm_gb_hot kept = hot;
+        const bool goes_on =
+            dm_swarm_serve(args, machine, &kept, waits ? need : DM_GB_NEED_NOTHING);
+        hot = kept;
+        cost->turns += waits ? 1u : 0u;
+        running = running && goes_on;
+        need = DM_GB_NEED_NOTHING;
+        alive = __syncthreads_count(running);
+    }
+}
+
+#endif
+
+DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t machine, dm_gb_lane *lane,
+                         const dm_gb_quick_place *place, bool running, bool together,
+                         dm_swarm_cost *cost)
+{
+    dm_gb_hot hot = {0};
+    if (running) {
+        lane->m->next_event = lane->m->clock;
+        dm_gb_hot_load(&hot, lane->m, lane);
+        lane->place = *place;
+        dm_gb_quick_map(lane, place);
+    }
+#if DM_SWARM_TOGETHER != 0
+    if (together) {
+        dm_swarm_loop_together(args, machine, lane, &hot, place, running, cost);
+        return;
+    }
+#else
+    (void)args;
+    (void)machine;
+    (void)together;
+#endif
+    /* Lanes without a machine wait at the end, so that branches of the others are no forks. */
+    const uint32_t members = dm_ballot(running);
+    if (running)
+        dm_swarm_loop_apart(lane, &hot, place, members, cost);
+    __syncwarp();
 }
 
 DM_FN dm_gb_quick_place dm_swarm_quick(void)
@@ -168,18 +224,17 @@ DM_FN bool dm_swarm_together(const dm_swarm_args *args, uint32_t machine, bool v
     return false;
 }
 
-DM_FN uint32_t dm_swarm_loop(const dm_swarm_args *args, uint32_t machine, dm_gb_lane *lane,
-                             const dm_gb_quick_place *place, bool running, bool together,
-                             uint32_t *turns)
+DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t machine, dm_gb_lane *lane,
+                         const dm_gb_quick_place *place, bool running, bool together,
+                         dm_swarm_cost *cost)
 {
     (void)args;
     (void)machine;
     (void)place;
     (void)together;
-    (void)turns;
+    (void)cost;
     if (running)
         dm_gb_loop(lane);
-    return 0;
 }
 
 DM_FN dm_gb_quick_place dm_swarm_quick(void)
@@ -190,11 +245,6 @@ DM_FN dm_gb_quick_place dm_swarm_quick(void)
 
 #endif
 
-/* What a step has cost so far (CUDA). */
-typedef struct dm_swarm_cost {
-    uint32_t instructions, turns;
-} dm_swarm_cost;
-
 /* Run `cycles` T-cycles past the last target. Every thread of the block calls this; one without a
  * machine has `valid` false. */
 DM_FN void dm_swarm_run(const dm_swarm_args *args, uint32_t machine, dm_gb_lane *lane,
@@ -203,7 +253,7 @@ DM_FN void dm_swarm_run(const dm_swarm_args *args, uint32_t machine, dm_gb_lane 
 {
     if (valid)
         lane->m->target += cycles;
-    cost->instructions += dm_swarm_loop(args, machine, lane, place, valid, together, &cost->turns);
+    dm_swarm_loop(args, machine, lane, place, valid, together, cost);
     if (valid)
         dm_gb_settle(lane);
 }

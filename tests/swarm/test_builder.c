@@ -88,7 +88,7 @@ static void keys_differ(void **state)
     dm_hash128 keys[COUNT + 1];
     for (int i = 0; i <= COUNT; i++) {
         const dm_swarm_variant *v = &variants[i < COUNT ? i : 0];
-        const dm_swarm_tuning tuning = {i < COUNT ? 0 : 64, 0};
+        const dm_swarm_tuning tuning = {i < COUNT ? 0 : 64, 0, 0};
         char *text = NULL;
         assert_ok(dm_swarm_variant_text(v, &text, err));
         keys[i] = dm_swarm_variant_key(device, v, &tuning, text);
