@@ -22,16 +22,11 @@
 #define DM_GB_QUICK_H
 
 #include "gb/poll.h"
-#include "gb/quick_kinds.h"
 #include "gb/quick_look.h"
+#include "gb/quick_rows.h"
 #include "gb/sm83.h"
 
 #if DM_GB_GPU_FORM
-
-/* A road for each kind of instruction (quick_kinds.h), or one for all? */
-#ifndef DM_GB_QUICK_BY_KIND
-#define DM_GB_QUICK_BY_KIND (!DM_ON_CUDA)
-#endif
 
 /* The map: slots 0 and 1 are 16 KiB of ROM each, 2..5 8 KiB of addresses each, 6 is FF80..FFFF. A
  * slot is where address 0 would be; NULL: not plain. Slots 7 and 8 are for instructions in 16 KiB
@@ -106,9 +101,22 @@ DM_FN uint32_t dm_gb_quick_load(const uint8_t *at)
     return value;
 }
 
-DM_FN void dm_gb_quick_store(const uint8_t *at, uint32_t value)
+/* The byte there if `wanted`, else 0; without a branch. */
+DM_FN uint32_t dm_gb_quick_load_if(bool wanted, const uint8_t *at)
 {
-    asm volatile("st.global.u8 [%0], %1;" ::"l"(at), "r"(value) : "memory");
+    uint32_t value = 0;
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %1, 0; @p ld.global.u8 %0, [%2]; }"
+                 : "+r"(value)
+                 : "r"((uint32_t)wanted), "l"(at));
+    return value;
+}
+
+DM_FN void dm_gb_quick_store_if(bool wanted, const uint8_t *at, uint32_t value)
+{
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %0, 0; @p st.global.u8 [%1], %2; }" ::"r"(
+                     (uint32_t)wanted),
+                 "l"(at), "r"(value)
+                 : "memory");
 }
 
 DM_FN uint32_t dm_gb_quick_code(const uint8_t *words, uint32_t pc)
@@ -151,9 +159,15 @@ DM_FN uint32_t dm_gb_quick_load(const uint8_t *at)
     return *at;
 }
 
-DM_FN void dm_gb_quick_store(const uint8_t *at, uint32_t value)
+DM_FN uint32_t dm_gb_quick_load_if(bool wanted, const uint8_t *at)
 {
-    *(uint8_t *)(uintptr_t)at = (uint8_t)value;
+    return wanted ? *at : 0u;
+}
+
+DM_FN void dm_gb_quick_store_if(bool wanted, const uint8_t *at, uint32_t value)
+{
+    if (wanted)
+        *(uint8_t *)(uintptr_t)at = (uint8_t)value;
 }
 
 DM_FN uint32_t dm_gb_quick_code(const uint8_t *words, uint32_t pc)
@@ -197,24 +211,23 @@ DM_FN const uint8_t *dm_gb_quick_memory(const dm_gb_quick_place *place, uint32_t
     return dm_gb_quick_slot(place, address >= 0xFF80u ? DM_GB_QUICK_HRAM : slot);
 }
 
-/* The opcode at `pc` and the two bytes after it, as one word; false: not from plain memory. */
-DM_FN bool dm_gb_quick_fetch(const dm_gb_quick_place *place, uint32_t pc, uint32_t *word)
+/* The opcode at `pc` and the two bytes after it, as one word; DM_GB_NO_WORD: not from plain memory.
+ */
+DM_FN_SLOW uint32_t dm_gb_quick_fetch(dm_gb_quick_place where, uint32_t pc)
 {
+    const dm_gb_quick_place *place = &where;
     /* What follows the last two bytes of a bank depends on the map. */
     if (pc < 0x8000u && (pc & 0x3FFFu) < 0x3FFEu) {
         const uint8_t *words = dm_gb_quick_slot(place, DM_GB_QUICK_CODE + (pc >> 14));
-        if (DM_LIKELY(words != 0)) {
-            *word = dm_gb_quick_code(words, pc);
-            return true;
-        }
+        if (DM_LIKELY(words != 0))
+            return dm_gb_quick_code(words, pc);
     }
     const uint8_t *at = dm_gb_quick_memory(place, pc);
     if (at == 0 || pc >> 13 == 4u || (pc & 0x1FFFu) >= 0x1FFEu || pc - 0xFDFEu < 0x182u)
-        return false;
+        return DM_GB_NO_WORD;
     at += pc;
-    *word =
-        dm_gb_quick_load(at) | (dm_gb_quick_load(at + 1) << 8) | (dm_gb_quick_load(at + 2) << 16);
-    return true;
+    return dm_gb_quick_load(at) | (dm_gb_quick_load(at + 1) << 8) |
+           (dm_gb_quick_load(at + 2) << 16);
 }
 
 /* The instruction at `pc` ahead of time, so that the next round need not wait for it; only from
@@ -226,11 +239,14 @@ DM_FN uint32_t dm_gb_quick_ahead(const dm_gb_quick_place *place, uint32_t pc)
     return dm_gb_quick_code_if(plain, words, pc);
 }
 
+/* What is seldom needed of the road is called, not inlined: the road is one piece then, which the
+ * GPU fetches ahead. What is called gets those of the registers that it needs in memory. */
+
 /* `dec r / jr nz` at PC, about to be repeated: all passes but the last, up to the next event. */
-DM_FN void dm_gb_quick_count_down(dm_gb_hot *hot, const dm_gb_quick_place *place)
+DM_FN_SLOW void dm_gb_quick_count_down(dm_gb_hot *hot, dm_gb_quick_place place)
 {
-    uint32_t word;
-    if (!dm_gb_quick_fetch(place, hot->pc, &word) || (word & 0xFFFFC7u) != 0xFD2005u)
+    uint32_t word = dm_gb_quick_fetch(place, hot->pc);
+    if ((word & 0xFFFFC7u) != 0xFD2005u || word == DM_GB_NO_WORD)
         return;
     uint32_t number = word >> 3 & 7u;
     if (number == DM_GB_ARG_MEM)
@@ -262,8 +278,24 @@ DM_FN bool dm_gb_quick_loop(dm_gb_hot *hot, const dm_gb_quick_place *place, uint
     } else {
         hot->poll_pc = hot->pc;
     }
-    if ((word & 0xFFFFu) == 0xFD20u)
-        dm_gb_quick_count_down(hot, place);
+    if ((word & 0xFFFFu) == 0xFD20u) {
+        dm_gb_hot part;
+        part.pc = hot->pc;
+        part.low = hot->low;
+        part.high = hot->high;
+        part.zc = hot->zc;
+        part.hn = hot->hn;
+        part.clock = hot->clock;
+        part.count = hot->count;
+        part.next_event = hot->next_event;
+        dm_gb_quick_count_down(&part, *place);
+        hot->low = part.low;
+        hot->high = part.high;
+        hot->zc = part.zc;
+        hot->hn = part.hn;
+        hot->clock = part.clock;
+        hot->count = part.count;
+    }
     return polling;
 }
 
@@ -298,9 +330,9 @@ DM_FN uint32_t dm_gb_quick_rotate(dm_gb_hot *hot, uint32_t operation, uint32_t v
 }
 
 /* Operations that the adder cannot do. */
-DM_FN uint32_t dm_gb_quick_odd_result(dm_gb_hot *hot, const dm_gb_quick_row *row, uint32_t value)
+DM_FN_SLOW uint32_t dm_gb_quick_odd_operation(dm_gb_hot *hot, uint32_t operation, uint32_t extra,
+                                              uint32_t value)
 {
-    uint32_t operation = DM_GB_Q_OPERATION(*row), extra = DM_GB_Q_EXTRA(*row);
     if (operation == DM_GB_DO_LD16) {
         dm_gb_set_reg16(hot, DM_GB_ARG_AF, value);
         return value;
@@ -310,6 +342,21 @@ DM_FN uint32_t dm_gb_quick_odd_result(dm_gb_hot *hot, const dm_gb_quick_row *row
     if (operation <= DM_GB_DO_SRL)
         return dm_gb_quick_rotate(hot, operation, value, extra);
     return dm_gb_alu_one(hot, operation, value, extra);
+}
+
+DM_FN uint32_t dm_gb_quick_odd_result(dm_gb_hot *hot, const dm_gb_quick_row *row, uint32_t value)
+{
+    dm_gb_hot part;
+    part.high = hot->high;
+    part.zc = hot->zc;
+    part.hn = hot->hn;
+    part.sp = hot->sp;
+    uint32_t result = dm_gb_quick_odd_operation(&part, DM_GB_Q_OPERATION(*row),
+                                                DM_GB_Q_EXTRA(*row), value);
+    hot->high = part.high;
+    hot->zc = part.zc;
+    hot->hn = part.hn;
+    return result;
 }
 
 /* What a machine needs next. */
@@ -357,11 +404,79 @@ DM_FN bool dm_gb_quick_bank(dm_gb_machine *m, const dm_gb_quick_place *place, ui
     return true;
 }
 
-/* Execute the instruction of `word` and `row`, which is at PC. */
-DM_FN enum dm_gb_need dm_gb_quick_execute(dm_gb_machine *m, dm_gb_hot *hot,
-                                          const dm_gb_quick_place *place, uint32_t word,
-                                          dm_gb_quick_row row)
+/* An access to what does not look like plain memory, which waits for hot's fields of these names. */
+typedef struct dm_gb_quick_access {
+    uint32_t flags, numbers; /* of the row */
+    uint32_t address, pc;    /* pc: of the next instruction */
+    uint32_t value;          /* to be written, then: read */
+    const uint8_t *at;       /* then: the place, if it is plain memory, else NULL */
+    bool moved;              /* then: another ROM bank is shown */
+    uint32_t clock, granted, io_address, io_value, io_until, vram_until, poll_pc;
+} dm_gb_quick_access;
+
+/* Anything but DM_GB_NEED_NOTHING: nothing has changed yet, and the instruction waits. */
+DM_FN_SLOW enum dm_gb_need dm_gb_quick_strange(dm_gb_machine *m, dm_gb_quick_place place,
+                                               dm_gb_quick_access *access)
 {
+    const uint32_t both = DM_GB_Q_READS | DM_GB_Q_WRITES, flags = access->flags;
+    const uint32_t two = (flags & DM_GB_Q_TWO) != 0 ? 1u : 0u, address = access->address;
+    const bool writes = (flags & DM_GB_Q_WRITES) != 0, one = (flags & both) != both;
+    const uint32_t clock = access->clock, now = clock + (access->numbers >> 9 & 31u) - 4u;
+    if (access->granted != 0) {
+        access->value = access->io_value;
+        access->granted = 0;
+        return DM_GB_NEED_NOTHING;
+    }
+    if (address >> 13 == 4u && (address & 0x1FFFu) + two < 0x2000u) {
+        const uint8_t *at = dm_gb_quick_memory(&place, address);
+        access->poll_pc = DM_GB_NO_POLL; /* nobody notes how long that holds */
+        if (at != 0 && dm_gb_look_vram(m, clock, &access->vram_until)) {
+            access->at = at + address;
+            access->value = dm_gb_quick_load(access->at) |
+                            dm_gb_quick_load_if(two != 0, access->at + two) << 8;
+            return DM_GB_NEED_NOTHING;
+        }
+    }
+    if (one && dm_gb_look_access(m, clock, now, address, writes, two, &access->value)) {
+        if (address == 0xFF41u)
+            access->poll_pc = DM_GB_NO_POLL;
+        return DM_GB_NEED_NOTHING;
+    }
+    if (one && writes && two == 0 && dm_gb_quick_bank(m, &place, address, access->value)) {
+        access->moved = true;
+        return DM_GB_NEED_NOTHING;
+    }
+    if (!writes && two == 0 && address == access->io_address &&
+        dm_gb_before(clock + 24u, access->io_until)) {
+        access->value = access->io_value;
+        return DM_GB_NEED_NOTHING;
+    }
+    if (two != 0 || !one)
+        return DM_GB_NEED_LONG;
+    access->io_address = address;
+    access->io_value = access->value;
+    access->io_until = now;
+    if (!writes)
+        return DM_GB_NEED_READ;
+    access->granted = (access->pc & 0xFFFFu) | (access->numbers & 0xC0000000u);
+    return DM_GB_NEED_WRITE;
+}
+
+/* Execute the instruction at PC, if it is of the plain kind. One that waited for a read (its answer
+ * is in hot.io_value now, and hot.granted is set) goes through. What most instructions do is done
+ * for all without a branch: a branch costs more than what it would save. */
+DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_quick_place *place)
+{
+    uint32_t word = hot->word;
+    hot->word = DM_GB_NO_WORD;
+    if (DM_UNLIKELY(word == DM_GB_NO_WORD)) {
+        word = dm_gb_quick_fetch(*place, hot->pc);
+        if (word == DM_GB_NO_WORD)
+            return DM_GB_NEED_LONG;
+    }
+    uint32_t opcode = word & 0xFFu;
+    const dm_gb_quick_row row =
+        dm_gb_quick_row_of(place, opcode == 0xCBu ? 256u + (word >> 8 & 0xFFu) : opcode);
     const uint32_t flags = row.flags;
     const uint32_t pc = hot->pc + DM_GB_Q_LENGTH(row);
 
@@ -369,85 +484,75 @@ DM_FN enum dm_gb_need dm_gb_quick_execute(dm_gb_machine *m, dm_gb_hot *hot,
     uint32_t value = dm_byte_pick((flags & DM_GB_Q_SOURCE_IMM) != 0 ? word : hot->low,
                                   (flags & DM_GB_Q_SOURCE_IMM) != 0 ? 0u : hot->high,
                                   (row.registers & 0xFFu) | 0x7700u);
-    if ((flags & DM_GB_Q_ODD_SOURCE) != 0)
+    if (DM_UNLIKELY((flags & DM_GB_Q_ODD_SOURCE) != 0))
         value = dm_gb_quick_odd_source(hot, &row);
     uint32_t address = dm_byte_pick((flags & DM_GB_Q_ADDRESS_IMM) != 0 ? word : hot->low,
                                     (flags & DM_GB_Q_ADDRESS_IMM) != 0 ? 0u : hot->high,
                                     row.address >> 16 & 0x77u) &
                        0xFFFFu;
-    if ((flags & DM_GB_Q_HIGH) != 0)
-        address = 0xFF00u | (address & 0xFFu);
-    if ((flags & DM_GB_Q_STACK) != 0)
-        address = ((flags & DM_GB_Q_WRITES) != 0 ? hot->sp - 2u : hot->sp) & 0xFFFFu;
+    const bool reads = (flags & DM_GB_Q_READS) != 0, writes = (flags & DM_GB_Q_WRITES) != 0;
+    address = (flags & DM_GB_Q_HIGH) != 0 ? 0xFF00u | (address & 0xFFu) : address;
+    address = (flags & DM_GB_Q_STACK) != 0 ? (hot->sp - (writes ? 2u : 0u)) & 0xFFFFu : address;
 
     const uint32_t met = ((hot->zc & 0xFFu) != 0 ? DM_GB_Q_IF_NONZERO : 0u) |
                          ((hot->zc & DM_GB_CARRY) != 0 ? DM_GB_Q_IF_CARRY : 0u);
     const bool taken = ((flags & met) != 0) != ((row.address & DM_GB_Q_UNLESS) != 0);
 
-    /* Only plain memory, or what was granted. */
-    if ((flags & DM_GB_Q_LONG) != 0 ||
-        ((flags & DM_GB_Q_ADJUST) != 0 && (value & 0xFF00u) == 0xFE00u))
-        return DM_GB_NEED_LONG;
-
     /* What comes next is known now, unless it is a return: on its way while memory is waited for.
      */
     const bool jumps = (flags & DM_GB_Q_JUMPS) != 0 && taken;
-    uint32_t next = pc;
-    if (jumps)
-        next = (flags & DM_GB_Q_RELATIVE) != 0 ? pc + ((value ^ 0x80u) - 0x80u) : value;
-    next &= 0xFFFFu;
+    uint32_t next = (flags & DM_GB_Q_RELATIVE) != 0 ? pc + ((value ^ 0x80u) - 0x80u) : value;
+    next = (jumps ? next : pc) & 0xFFFFu;
     uint32_t ahead = dm_gb_quick_ahead(place, next);
 
-    const uint8_t *at = 0;
-    if ((flags & (DM_GB_Q_READS | DM_GB_Q_WRITES)) != 0 && taken) {
-        const uint32_t two = (flags & DM_GB_Q_TWO) != 0 ? 1u : 0u;
-        const bool writes = (flags & DM_GB_Q_WRITES) != 0;
-        const uint32_t both = DM_GB_Q_READS | DM_GB_Q_WRITES;
-        at = dm_gb_quick_memory(place, address);
-        /* Not from FDFF on: what follows the echo is OAM and registers. */
-        bool plain =
-            at != 0 && (address & 0x1FFFu) + two < 0x2000u && address - 0xFDFFu >= 0x181u;
-        if (address >> 13 == 4u && !dm_gb_before(hot->clock + 24u, hot->vram_until)) {
-            plain = plain && dm_gb_look_vram(m, hot->clock, &hot->vram_until);
-            hot->poll_pc = DM_GB_NO_POLL; /* nobody notes how long that holds */
-        }
-        if (writes)
-            plain = plain && address >= 0x8000u && address + two < 0xFFFFu;
-        plain = plain && hot->granted == 0;
-        at = plain ? at + address : 0;
-        if (plain && (flags & DM_GB_Q_READS) != 0) {
-            value = dm_gb_quick_load(at);
-            if (two != 0)
-                value |= dm_gb_quick_load(at + 1) << 8;
-        }
-        if (!plain) {
-            bool known = address == hot->io_address &&
-                         dm_gb_before(hot->clock + 24u, hot->io_until) && !writes && two == 0;
-            uint32_t datum = (flags & DM_GB_Q_CALLS) != 0 ? pc : value;
-            bool answered = (flags & both) != both && hot->granted == 0 &&
-                            dm_gb_look_access(m, hot, hot->clock + DM_GB_Q_CYCLES(row) - 4u,
-                                              address, writes, two, &datum);
-            if (writes && !answered && two == 0 && (flags & both) != both && hot->granted == 0 &&
-                dm_gb_quick_bank(m, place, address, datum)) {
-                answered = true;
-                ahead = DM_GB_NO_WORD; /* it may have come from the other bank */
-            }
-            if (hot->granted == 0 && !known && !answered) {
-                if (two != 0 || (flags & both) == both)
-                    return DM_GB_NEED_LONG;
-                hot->io_address = address;
-                hot->io_value = value;
-                hot->io_until = hot->clock + DM_GB_Q_CYCLES(row) - 4u;
-                if (!writes)
-                    return DM_GB_NEED_READ;
-                hot->granted = (pc & 0xFFFFu) | (row.numbers & 0xC0000000u);
-                return DM_GB_NEED_WRITE;
-            }
-            if (!writes)
-                value = answered ? datum : hot->io_value;
-            hot->granted = 0;
-        }
+    /* Only plain memory, or what was granted. Not from FDFF on: what follows the echo is OAM and
+     * registers. (Single conditions without && and ||, which would be branches.) */
+    const uint32_t two = (flags & DM_GB_Q_TWO) != 0 ? 1u : 0u;
+    const bool touches = (reads | writes) & taken;
+    const uint8_t *at = dm_gb_quick_memory(place, address);
+    bool plain = (at != 0) & (hot->granted == 0) & ((address & 0x1FFFu) + two < 0x2000u) &
+                 (address - 0xFDFFu >= 0x181u);
+    plain &= (address >> 13 != 4u) | dm_gb_before(hot->clock + 24u, hot->vram_until);
+    plain &= (!writes) | ((address >= 0x8000u) & (address + two < 0xFFFFu));
+    const bool stores = writes & plain & taken, loads = reads & plain & taken;
+    at += address;
+    uint32_t loaded = dm_gb_quick_load_if(loads, at);
+    loaded |= dm_gb_quick_load_if(loads & (two != 0), at + 1) << 8;
+    if (DM_UNLIKELY(((flags & DM_GB_Q_LONG) != 0) |
+                    (((flags & DM_GB_Q_ADJUST) != 0) & ((value & 0xFF00u) == 0xFE00u))))
+        return DM_GB_NEED_LONG;
+    bool also_stores = false, moved = false;
+    if (DM_UNLIKELY(touches & !plain)) {
+        dm_gb_quick_access access;
+        access.flags = flags;
+        access.numbers = row.numbers;
+        access.address = address;
+        access.pc = pc;
+        access.value = (flags & DM_GB_Q_CALLS) != 0 ? pc : value;
+        access.at = 0;
+        access.moved = false;
+        access.clock = hot->clock;
+        access.granted = hot->granted;
+        access.io_address = hot->io_address;
+        access.io_value = hot->io_value;
+        access.io_until = hot->io_until;
+        access.vram_until = hot->vram_until;
+        access.poll_pc = hot->poll_pc;
+        const enum dm_gb_need need = dm_gb_quick_strange(m, *place, &access);
+        hot->granted = access.granted;
+        hot->io_address = access.io_address;
+        hot->io_value = access.io_value;
+        hot->io_until = access.io_until;
+        hot->vram_until = access.vram_until;
+        hot->poll_pc = access.poll_pc;
+        if (need != DM_GB_NEED_NOTHING)
+            return need;
+        loaded = access.value;
+        at = access.at;
+        also_stores = writes & (at != 0);
+        moved = access.moved;
     }
+    value = reads & taken ? loaded : value;
 
     /* The adder: x + y, x - y; and, or, exclusive or come with it. */
     uint32_t x = (flags & DM_GB_Q_X_A) != 0 ? hot->high >> 16 : 0u;
@@ -458,18 +563,16 @@ DM_FN enum dm_gb_need dm_gb_quick_execute(dm_gb_machine *m, dm_gb_hot *hot,
     uint32_t result = (flags & DM_GB_Q_SUBTRACT) != 0 ? x + ~y + (carry ^ 1u) : x + y + carry;
     const uint32_t logic =
         ((flags & DM_GB_Q_AND) != 0 ? x & y : 0u) ^ ((flags & DM_GB_Q_XOR) != 0 ? x ^ y : 0u);
-    if ((flags & (DM_GB_Q_AND | DM_GB_Q_XOR)) != 0)
-        result = logic;
+    result = (flags & (DM_GB_Q_AND | DM_GB_Q_XOR)) != 0 ? logic : result;
     const uint32_t shift = (flags & DM_GB_Q_WIDE) != 0 ? 8u : 0u;
     const uint32_t changes = row.numbers & 0x1FFu;
-    if ((flags & DM_GB_Q_SETS_HN) != 0) {
-        uint32_t half = (flags & DM_GB_Q_H_ADDER) != 0 ? (x ^ y ^ result) >> shift & DM_GB_H : 0u;
-        hot->hn = half | (flags & (DM_GB_Q_SETS_H | DM_GB_Q_SETS_N));
-    }
-    hot->zc = (hot->zc & ~changes) | (result >> shift & changes);
-    if ((row.address & DM_GB_Q_CLEAR_Z) != 0)
-        hot->zc |= 1u;
-    if ((flags & DM_GB_Q_ODD_RESULT) != 0)
+    const uint32_t half =
+        (flags & DM_GB_Q_H_ADDER) != 0 ? (x ^ y ^ result) >> shift & DM_GB_H : 0u;
+    hot->hn = (flags & DM_GB_Q_SETS_HN) != 0 ? half | (flags & (DM_GB_Q_SETS_H | DM_GB_Q_SETS_N))
+                                             : hot->hn;
+    hot->zc = (hot->zc & ~changes) | (result >> shift & changes) |
+              ((row.address & DM_GB_Q_CLEAR_Z) != 0 ? 1u : 0u);
+    if (DM_UNLIKELY((flags & DM_GB_Q_ODD_RESULT) != 0))
         result = dm_gb_quick_odd_result(hot, &row, value);
 
     /* Put it where it goes. */
@@ -477,23 +580,17 @@ DM_FN enum dm_gb_need dm_gb_quick_execute(dm_gb_machine *m, dm_gb_hot *hot,
     high = dm_byte_pick(high, hot->high, 0x7610);
     hot->low = dm_byte_pick(hot->low, result, row.registers >> 16);
     hot->high = dm_byte_pick(high, result, row.address & 0x7777u);
-    const uint32_t moved = hot->sp + (uint32_t)((int32_t)(flags & 0xC0000000u) >> 29);
-    if ((flags & DM_GB_Q_TO_SP) != 0)
-        hot->sp = result & 0xFFFFu;
-    else if (taken)
-        hot->sp = moved & 0xFFFFu;
-    if ((flags & DM_GB_Q_WRITES) != 0 && taken) {
-        uint32_t stored = (flags & DM_GB_Q_CALLS) != 0 ? pc : result;
-        if (at != 0)
-            dm_gb_quick_store(at, stored);
-        if (at != 0 && (flags & DM_GB_Q_TWO) != 0)
-            dm_gb_quick_store(at + 1, stored >> 8);
-        hot->poll_pc = DM_GB_NO_POLL;
-    }
+    uint32_t sp = hot->sp + (taken ? (uint32_t)((int32_t)(flags & 0xC0000000u) >> 29) : 0u);
+    sp = (flags & DM_GB_Q_TO_SP) != 0 ? result : sp;
+    hot->sp = sp & 0xFFFFu;
+    const uint32_t stored = (flags & DM_GB_Q_CALLS) != 0 ? pc : result;
+    dm_gb_quick_store_if(stores | also_stores, at, stored);
+    dm_gb_quick_store_if((stores | also_stores) & (two != 0), at + 1, stored >> 8);
+    hot->poll_pc = writes & taken ? DM_GB_NO_POLL : hot->poll_pc;
 
     hot->count++;
     hot->clock += DM_GB_Q_CYCLES(row) + (taken ? DM_GB_Q_CYCLES_TAKEN(row) : 0u);
-    if (jumps && (flags & DM_GB_Q_READS) != 0) {
+    if (jumps && reads) {
         next = value & 0xFFFFu;
         ahead = dm_gb_quick_ahead(place, next);
     }
@@ -501,45 +598,22 @@ DM_FN enum dm_gb_need dm_gb_quick_execute(dm_gb_machine *m, dm_gb_hot *hot,
     hot->word = ahead;
     if (jumps && (flags & DM_GB_Q_LOOPS) != 0 && next < pc && dm_gb_quick_loop(hot, place, word))
         return DM_GB_NEED_POLL;
-    if ((row.address & DM_GB_Q_CONTROL) != 0) {
-        const uint8_t *high_ram = dm_gb_quick_slot(place, DM_GB_QUICK_HRAM);
-        if (dm_gb_look_control(m, hot, DM_GB_Q_OPERATION(row),
-                               dm_gb_quick_load(high_ram + 0xFFFF)))
+    if (DM_UNLIKELY(((row.address & DM_GB_Q_CONTROL) != 0) | moved)) {
+        if (moved) { /* the next instruction may have come from the other bank */
+            hot->word = DM_GB_NO_WORD;
             return DM_GB_NEED_NOTHING;
+        }
+        const uint8_t *high_ram = dm_gb_quick_slot(place, DM_GB_QUICK_HRAM);
+        if (dm_gb_look_control(m, DM_GB_Q_OPERATION(row), dm_gb_quick_load(high_ram + 0xFFFF),
+                               dm_gb_before(hot->clock, hot->next_event))) {
+            hot->poll_pc = DM_GB_NO_POLL;
+            return DM_GB_NEED_NOTHING;
+        }
         hot->io_value = DM_GB_Q_OPERATION(row);
         hot->io_address = DM_GB_NO_ADDRESS;
         return DM_GB_NEED_CONTROL;
     }
     return DM_GB_NEED_NOTHING;
-}
-
-/* Execute the instruction at PC, if it is of the plain kind. One that waited for a read (its answer
- * is in hot.io_value now, and hot.granted is set) goes through. */
-DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_quick_place *place)
-{
-    uint32_t word = hot->word;
-    hot->word = DM_GB_NO_WORD;
-    if (DM_UNLIKELY(word == DM_GB_NO_WORD) && !dm_gb_quick_fetch(place, hot->pc, &word))
-        return DM_GB_NEED_LONG;
-    uint32_t opcode = word & 0xFFu;
-    const dm_gb_quick_row row =
-        dm_gb_quick_row_of(place, opcode == 0xCBu ? 256u + (word >> 8 & 0xFFu) : opcode);
-#if DM_GB_QUICK_BY_KIND
-#define DM_GB_QUICK_CASE(kind)                                                                     \
-    case kind: return dm_gb_quick_execute(m, hot, place, word, dm_gb_quick_as(row, kind))
-    switch (DM_GB_Q_KIND(row)) {
-        DM_GB_QUICK_CASE(DM_GB_KIND_MOVE);
-        DM_GB_QUICK_CASE(DM_GB_KIND_ALU);
-        DM_GB_QUICK_CASE(DM_GB_KIND_READ);
-        DM_GB_QUICK_CASE(DM_GB_KIND_WRITE);
-        DM_GB_QUICK_CASE(DM_GB_KIND_JUMP);
-        DM_GB_QUICK_CASE(DM_GB_KIND_POP);
-        DM_GB_QUICK_CASE(DM_GB_KIND_PUSH);
-    default: break;
-    }
-#undef DM_GB_QUICK_CASE
-#endif
-    return dm_gb_quick_execute(m, hot, place, word, row);
 }
 
 #endif

@@ -189,27 +189,27 @@ DM_FN bool dm_gb_look_ignored(const dm_gb_machine *m, uint32_t begin, uint32_t a
 /* DI, EI or RETI has been executed. True: that is all, since no interrupt is waiting. Whatever IE
  * lets through would have been an event, so what m says of requests is true until the next one. EI
  * counts one instruction late, which makes no difference where no event is due before that. */
-DM_FN bool dm_gb_look_control(dm_gb_machine *m, dm_gb_hot *hot, uint32_t operation,
-                              uint32_t enabled)
+DM_FN_SLOW bool dm_gb_look_control(dm_gb_machine *m, uint32_t operation, uint32_t enabled,
+                                   bool event_later)
 {
     const bool off = operation == DM_GB_DO_DI;
     if (operation == DM_GB_DO_HALT)
         return false;
     if (!off && ((m->int_flags & enabled & 0x1Fu) != 0 || m->cpu.ei_delay ||
-                 !dm_gb_before(hot->clock, hot->next_event)))
+                 !event_later))
         return false;
     m->cpu.ime = off ? 0 : 1;
     m->cpu.ei_delay = 0;
-    hot->poll_pc = DM_GB_NO_POLL;
     return true;
 }
 
-/* Can the access be made without a turn? A read's answer is `value` then. */
-DM_FN bool dm_gb_look_access(dm_gb_machine *m, dm_gb_hot *hot, uint32_t now, uint32_t address,
+/* Can an access at `now`, of an instruction that begins at `begin`, be made without a turn? A
+ * read's answer is `value` then; nobody notes how long STAT's holds. */
+DM_FN bool dm_gb_look_access(dm_gb_machine *m, uint32_t begin, uint32_t now, uint32_t address,
                              bool writes, uint32_t two, uint32_t *value)
 {
     if (writes && address < 0xC000u)
-        return dm_gb_look_ignored(m, hot->clock, address, *value, two);
+        return dm_gb_look_ignored(m, begin, address, *value, two);
     if (two != 0)
         return false;
     if (address == 0xFF00u)
@@ -218,10 +218,7 @@ DM_FN bool dm_gb_look_access(dm_gb_machine *m, dm_gb_hot *hot, uint32_t now, uin
         return false;
     if (address != 0xFF41u)
         return dm_gb_look_register(m, address, value);
-    if (!dm_gb_look_stat(m, now, value))
-        return false;
-    hot->poll_pc = DM_GB_NO_POLL; /* nobody notes how long the answer holds */
-    return true;
+    return dm_gb_look_stat(m, now, value);
 }
 
 #endif

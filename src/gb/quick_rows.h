@@ -8,7 +8,7 @@
  *   registers   0..7 which bytes are the source, 8..15 a constant, 16..31 where the result goes
  *               among B C D E
  *   address     0..15 where the result goes among H L A, 16..23 which bytes are the address, then
- *               the length, three more flags and the kind
+ *               the length and three more flags
  *   flags       DM_GB_Q_*, and the change of SP in its top two bits, signed, in words
  *   numbers     0..8 which bits of zc change, 9..13 T-cycles, 14..17 more of them when a jump is
  *               taken, 18..23 operation, 24..29 extra, and the change of HL in its top two bits
@@ -54,18 +54,6 @@ typedef struct dm_gb_quick_row {
 #define DM_GB_Q_RELATIVE (1u << 27)
 #define DM_GB_Q_JUMPS (1u << 28)
 #define DM_GB_Q_AND (1u << 29)
-
-/* Kinds of instructions, for quick_kinds.h. */
-enum dm_gb_kind {
-    DM_GB_KIND_OTHER,
-    DM_GB_KIND_MOVE, /* between registers, or a constant */
-    DM_GB_KIND_ALU,  /* the adder, on registers and constants */
-    DM_GB_KIND_READ, /* a byte, which the adder may take */
-    DM_GB_KIND_WRITE,
-    DM_GB_KIND_JUMP,
-    DM_GB_KIND_POP, /* and RET */
-    DM_GB_KIND_PUSH /* and CALL */
-};
 
 /* ---- From a row's columns; all of them constants ---- */
 
@@ -182,48 +170,25 @@ enum dm_gb_kind {
      DM_GB_Q_BIT((a) == DM_GB_ADDR_AT_HLI, 1u << 30) |                                             \
      DM_GB_Q_BIT((a) == DM_GB_ADDR_AT_HLD, 3u << 30))
 
-#define DM_GB_Q_KIND_OF(flags, changes, control)                                                   \
-    ((((flags) & (DM_GB_Q_LONG | DM_GB_Q_ODD_SOURCE | DM_GB_Q_ODD_RESULT)) != 0 || (control))      \
-         ? DM_GB_KIND_OTHER                                                                        \
-     : ((flags)&DM_GB_Q_STACK) != 0                                                                \
-         ? (((flags)&DM_GB_Q_READS) != 0 ? DM_GB_KIND_POP : DM_GB_KIND_PUSH)                       \
-     : ((flags) & (DM_GB_Q_READS | DM_GB_Q_WRITES)) == DM_GB_Q_READS  ? DM_GB_KIND_READ            \
-     : ((flags) & (DM_GB_Q_READS | DM_GB_Q_WRITES)) == DM_GB_Q_WRITES &&                           \
-             ((flags)&DM_GB_Q_TWO) == 0                                                            \
-         ? DM_GB_KIND_WRITE                                                                        \
-     : ((flags) & (DM_GB_Q_READS | DM_GB_Q_WRITES)) != 0 ? DM_GB_KIND_OTHER                        \
-     : ((flags)&DM_GB_Q_JUMPS) != 0                      ? DM_GB_KIND_JUMP                         \
-     : ((flags) & ~DM_GB_Q_SOURCE_IMM) == 0 && (changes) == 0 ? DM_GB_KIND_MOVE                    \
-                                                              : DM_GB_KIND_ALU)
-
 #define DM_GB_Q_LENGTH(row) ((row).address >> 24 & 3u)
 #define DM_GB_Q_UNLESS (1u << 26)  /* in `address`: the condition is negated, */
 #define DM_GB_Q_CONTROL (1u << 27) /* and: HALT, DI, EI or RETI, */
 #define DM_GB_Q_CLEAR_Z (1u << 28) /* and: RLA */
-#define DM_GB_Q_KIND_SHIFT 29u
-#define DM_GB_Q_KIND(row) ((row).address >> DM_GB_Q_KIND_SHIFT)
 #define DM_GB_Q_CYCLES(row) ((row).numbers >> 9 & 31u)
 #define DM_GB_Q_CYCLES_TAKEN(row) ((row).numbers >> 14 & 15u)
 #define DM_GB_Q_OPERATION(row) ((row).numbers >> 18 & 63u)
 #define DM_GB_Q_EXTRA(row) ((row).numbers >> 24 & 63u)
-
-#define DM_GB_Q_CONTROLS(o)                                                                        \
-    ((o) == DM_GB_DO_RETI || (o) == DM_GB_DO_HALT || DM_GB_Q_IS(o, DI, EI))
-
-#define DM_GB_Q_FLAGS(o, s, d, a, extra)                                                           \
-    (DM_GB_Q_FLAGS_OPERATION(o) | DM_GB_Q_FLAGS_OPERANDS(s, d, a) | DM_GB_Q_CONDITION(o, extra))
 
 #define DM_GB_Q_ROW(o, s, d, a, length, extra, cycles, taken)                                      \
     {                                                                                              \
         DM_GB_Q_PICK(s) | (DM_GB_Q_CONSTANT(o, extra) << 8) | (DM_GB_Q_TO_LOW(d) << 16),           \
             DM_GB_Q_TO_HIGH(d) | (DM_GB_Q_PAIR(a) << 16) | ((uint32_t)(length) << 24) |            \
                 DM_GB_Q_BIT(DM_GB_Q_NEGATED(o, extra), DM_GB_Q_UNLESS) |                           \
-                DM_GB_Q_BIT(DM_GB_Q_CONTROLS(o), DM_GB_Q_CONTROL) |                                \
-                DM_GB_Q_BIT((o) == DM_GB_DO_RL && (extra) == DM_GB_CLEAR_Z, DM_GB_Q_CLEAR_Z) |     \
-                ((uint32_t)DM_GB_Q_KIND_OF(DM_GB_Q_FLAGS(o, s, d, a, extra), DM_GB_Q_CHANGES(o),   \
-                                           DM_GB_Q_CONTROLS(o))                                    \
-                 << DM_GB_Q_KIND_SHIFT),                                                           \
-            DM_GB_Q_FLAGS(o, s, d, a, extra),                                                      \
+                DM_GB_Q_BIT((o) == DM_GB_DO_RETI || (o) == DM_GB_DO_HALT || DM_GB_Q_IS(o, DI, EI), \
+                            DM_GB_Q_CONTROL) |                                                     \
+                DM_GB_Q_BIT((o) == DM_GB_DO_RL && (extra) == DM_GB_CLEAR_Z, DM_GB_Q_CLEAR_Z),      \
+            DM_GB_Q_FLAGS_OPERATION(o) | DM_GB_Q_FLAGS_OPERANDS(s, d, a) |                         \
+                DM_GB_Q_CONDITION(o, extra),                                                       \
             DM_GB_Q_NUMBERS(o, a, extra, cycles, taken)                                            \
     }
 

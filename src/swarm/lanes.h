@@ -14,10 +14,6 @@
 #ifndef DM_SWARM_LANES
 #define DM_SWARM_LANES 32 /* machines per warp; dm_swarm_args.lanes_per_warp on CUDA */
 #endif
-/* Few lanes want a short road each, many the same one. */
-#if !defined(DM_GB_QUICK_BY_KIND) && DM_SWARM_LANES <= 2
-#define DM_GB_QUICK_BY_KIND 1
-#endif
 
 #include "gb/run.h"
 #include "swarm/args.h"
