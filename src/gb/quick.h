@@ -463,8 +463,7 @@ DM_FN_SLOW enum dm_gb_need dm_gb_quick_strange(dm_gb_machine *m, dm_gb_quick_pla
 }
 
 /* Execute the instruction at PC, if it is of the plain kind. One that waited for a read (its answer
- * is in hot.io_value now, and hot.granted is set) goes through. What most instructions do is done
- * for all without a branch: a branch costs more than what it would save. */
+ * is in hot.io_value now, and hot.granted is set) goes through. */
 DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_quick_place *place)
 {
     uint32_t word = hot->word;
@@ -505,54 +504,56 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
     next = (jumps ? next : pc) & 0xFFFFu;
     uint32_t ahead = dm_gb_quick_ahead(place, next);
 
-    /* Only plain memory, or what was granted. Not from FDFF on: what follows the echo is OAM and
-     * registers. (Single conditions without && and ||, which would be branches.) */
-    const uint32_t two = (flags & DM_GB_Q_TWO) != 0 ? 1u : 0u;
-    const bool touches = (reads | writes) & taken;
-    const uint8_t *at = dm_gb_quick_memory(place, address);
-    bool plain = (at != 0) & (hot->granted == 0) & ((address & 0x1FFFu) + two < 0x2000u) &
-                 (address - 0xFDFFu >= 0x181u);
-    plain &= (address >> 13 != 4u) | dm_gb_before(hot->clock + 24u, hot->vram_until);
-    plain &= (!writes) | ((address >= 0x8000u) & (address + two < 0xFFFFu));
-    const bool stores = writes & plain & taken, loads = reads & plain & taken;
-    at += address;
-    uint32_t loaded = dm_gb_quick_load_if(loads, at);
-    loaded |= dm_gb_quick_load_if(loads & (two != 0), at + 1) << 8;
     if (DM_UNLIKELY(((flags & DM_GB_Q_LONG) != 0) |
                     (((flags & DM_GB_Q_ADJUST) != 0) & ((value & 0xFF00u) == 0xFE00u))))
         return DM_GB_NEED_LONG;
-    bool also_stores = false, moved = false;
-    if (DM_UNLIKELY(touches & !plain)) {
-        dm_gb_quick_access access;
-        access.flags = flags;
-        access.numbers = row.numbers;
-        access.address = address;
-        access.pc = pc;
-        access.value = (flags & DM_GB_Q_CALLS) != 0 ? pc : value;
-        access.at = 0;
-        access.moved = false;
-        access.clock = hot->clock;
-        access.granted = hot->granted;
-        access.io_address = hot->io_address;
-        access.io_value = hot->io_value;
-        access.io_until = hot->io_until;
-        access.vram_until = hot->vram_until;
-        access.poll_pc = hot->poll_pc;
-        const enum dm_gb_need need = dm_gb_quick_strange(m, *place, &access);
-        hot->granted = access.granted;
-        hot->io_address = access.io_address;
-        hot->io_value = access.io_value;
-        hot->io_until = access.io_until;
-        hot->vram_until = access.vram_until;
-        hot->poll_pc = access.poll_pc;
-        if (need != DM_GB_NEED_NOTHING)
-            return need;
-        loaded = access.value;
-        at = access.at;
-        also_stores = writes & (at != 0);
-        moved = access.moved;
+
+    /* Only plain memory, or what was granted. Not from FDFF on: what follows the echo is OAM and
+     * registers. (Conditions are joined by & and |: && and || would be branches.) */
+    const uint8_t *at = 0;
+    bool moved = false;
+    if ((reads | writes) & taken) {
+        const uint32_t two = (flags & DM_GB_Q_TWO) != 0 ? 1u : 0u;
+        at = dm_gb_quick_memory(place, address);
+        bool plain = (at != 0) & (hot->granted == 0) & ((address & 0x1FFFu) + two < 0x2000u) &
+                     (address - 0xFDFFu >= 0x181u);
+        plain &= (address >> 13 != 4u) | dm_gb_before(hot->clock + 24u, hot->vram_until);
+        plain &= (!writes) | ((address >= 0x8000u) & (address + two < 0xFFFFu));
+        at += address;
+        const uint32_t loaded =
+            dm_gb_quick_load_if(reads & plain, at) |
+            dm_gb_quick_load_if(reads & plain & (two != 0), at + 1) << 8;
+        value = reads ? loaded : value;
+        if (DM_UNLIKELY(!plain)) {
+            dm_gb_quick_access access;
+            access.flags = flags;
+            access.numbers = row.numbers;
+            access.address = address;
+            access.pc = pc;
+            access.value = (flags & DM_GB_Q_CALLS) != 0 ? pc : value;
+            access.at = 0;
+            access.moved = false;
+            access.clock = hot->clock;
+            access.granted = hot->granted;
+            access.io_address = hot->io_address;
+            access.io_value = hot->io_value;
+            access.io_until = hot->io_until;
+            access.vram_until = hot->vram_until;
+            access.poll_pc = hot->poll_pc;
+            const enum dm_gb_need need = dm_gb_quick_strange(m, *place, &access);
+            hot->granted = access.granted;
+            hot->io_address = access.io_address;
+            hot->io_value = access.io_value;
+            hot->io_until = access.io_until;
+            hot->vram_until = access.vram_until;
+            hot->poll_pc = access.poll_pc;
+            if (need != DM_GB_NEED_NOTHING)
+                return need;
+            value = reads ? access.value : value;
+            at = access.at;
+            moved = access.moved;
+        }
     }
-    value = reads & taken ? loaded : value;
 
     /* The adder: x + y, x - y; and, or, exclusive or come with it. */
     uint32_t x = (flags & DM_GB_Q_X_A) != 0 ? hot->high >> 16 : 0u;
@@ -583,10 +584,12 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
     uint32_t sp = hot->sp + (taken ? (uint32_t)((int32_t)(flags & 0xC0000000u) >> 29) : 0u);
     sp = (flags & DM_GB_Q_TO_SP) != 0 ? result : sp;
     hot->sp = sp & 0xFFFFu;
-    const uint32_t stored = (flags & DM_GB_Q_CALLS) != 0 ? pc : result;
-    dm_gb_quick_store_if(stores | also_stores, at, stored);
-    dm_gb_quick_store_if((stores | also_stores) & (two != 0), at + 1, stored >> 8);
-    hot->poll_pc = writes & taken ? DM_GB_NO_POLL : hot->poll_pc;
+    if (writes & taken) {
+        const uint32_t stored = (flags & DM_GB_Q_CALLS) != 0 ? pc : result;
+        dm_gb_quick_store_if(at != 0, at, stored);
+        dm_gb_quick_store_if((at != 0) & ((flags & DM_GB_Q_TWO) != 0), at + 1, stored >> 8);
+        hot->poll_pc = DM_GB_NO_POLL;
+    }
 
     hot->count++;
     hot->clock += DM_GB_Q_CYCLES(row) + (taken ? DM_GB_Q_CYCLES_TAKEN(row) : 0u);

@@ -204,8 +204,11 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t machine, dm_gb_lane
 #endif
     /* Lanes without a machine wait at the end, so that branches of the others are no forks. */
     const uint32_t members = dm_ballot(running);
-    if (running)
-        dm_swarm_loop_apart(lane, &hot, place, members, cost);
+    if (running) {
+        dm_gb_lane own = *lane; /* beside those of the other lanes, unlike desks */
+        dm_swarm_loop_apart(&own, &hot, place, members, cost);
+        *lane = own;
+    }
     __syncwarp();
 }
 
