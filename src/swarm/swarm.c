@@ -109,6 +109,17 @@ static uint32_t lanes_for(uint64_t count)
  * the busiest machines are all that is left of them. */
 #define BLOCK_CHOSEN 128u
 
+/* Threads of a multiprocessor at a time. Where there are more, twice as many hide each other's
+ * waiting for memory better than more registers would avoid it. */
+#define THREADS_AT_ONCE 512u
+
+static uint32_t blocks_for(const dm_swarm_desc *d, int multiprocessors)
+{
+    uint64_t threads = (d->count + d->lanes_per_warp - 1) / d->lanes_per_warp * 32u;
+    uint32_t blocks = THREADS_AT_ONCE / d->block_threads;
+    return threads > (uint64_t)multiprocessors * THREADS_AT_ONCE ? 2u * blocks : blocks;
+}
+
 /* How machines are spread over threads, where the caller does not say; the kernel is compiled for
  * that. */
 static void choose_threads(const dm_device *device, dm_swarm_desc *d)
@@ -123,6 +134,8 @@ static void choose_threads(const dm_device *device, dm_swarm_desc *d)
         d->lanes_per_warp = lanes_for(d->count);
     if (d->block_threads == 0)
         d->block_threads = BLOCK_CHOSEN;
+    if (d->blocks_per_multiprocessor == 0)
+        d->blocks_per_multiprocessor = blocks_for(d, properties->multiprocessors);
 }
 
 /* ---- ROMs ---- */

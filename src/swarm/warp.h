@@ -13,11 +13,13 @@
 
 #include "swarm/desk.h"
 
-/* Who waits is served when one waits for this many that can still execute: lanes of a warp, or
- * machines of a block that takes turns together. */
+/* A turn holds up the lanes that could go on, waiting holds up those that need it. So they are
+ * served when they have waited, all together, this many rounds for each lane that could go on. */
 #ifndef DM_SWARM_PATIENCE
-#define DM_SWARM_PATIENCE 2
+#define DM_SWARM_PATIENCE 4
 #endif
+
+/* In a block that takes turns together: when one waits for this many that can go on. */
 #ifndef DM_SWARM_PATIENCE_TOGETHER
 #define DM_SWARM_PATIENCE_TOGETHER 2
 #endif
@@ -130,6 +132,7 @@ DM_FN void dm_swarm_loop_apart(dm_gb_lane *lane, dm_gb_hot *first, const dm_gb_q
     dm_gb_machine *m = lane->m;
     dm_gb_hot hot = *first;
     enum dm_gb_need need = DM_GB_NEED_NOTHING;
+    uint32_t waited = 0; /* rounds, of all lanes since the last turn */
     bool running = true;
     for (;;) {
         need = dm_swarm_rounds(m, &hot, place, running, need, members, &cost->instructions);
@@ -138,7 +141,9 @@ DM_FN void dm_swarm_loop_apart(dm_gb_lane *lane, dm_gb_hot *first, const dm_gb_q
         const uint32_t able = __ballot_sync(members, running && !waits);
         if ((able | waiting) == 0)
             break;
-        if (waiting != 0 && dm_popcount_u32(waiting) * DM_SWARM_PATIENCE >= dm_popcount_u32(able)) {
+        waited += dm_popcount_u32(waiting) * DM_SWARM_ROUNDS;
+        if (waiting != 0 && waited >= dm_popcount_u32(able) * DM_SWARM_PATIENCE) {
+            waited = 0;
             if (waits) {
                 dm_gb_hot kept = hot;
                 running = dm_swarm_own_turn(lane, &kept, need);
