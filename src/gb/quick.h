@@ -113,10 +113,10 @@ DM_FN uint32_t dm_gb_quick_load_if(bool wanted, const uint8_t *at)
 
 DM_FN void dm_gb_quick_store_if(bool wanted, const uint8_t *at, uint32_t value)
 {
-    asm volatile("{ .reg .pred p; setp.ne.u32 p, %0, 0; @p st.global.u8 [%1], %2; }" ::"r"(
-                     (uint32_t)wanted),
-                 "l"(at), "r"(value)
-                 : "memory");
+    asm volatile(
+        "{ .reg .pred p; setp.ne.u32 p, %0, 0; @p st.global.u8 [%1], %2; }" ::"r"((uint32_t)wanted),
+        "l"(at), "r"(value)
+        : "memory");
 }
 
 DM_FN uint32_t dm_gb_quick_code(const uint8_t *words, uint32_t pc)
@@ -239,13 +239,10 @@ DM_FN uint32_t dm_gb_quick_ahead(const dm_gb_quick_place *place, uint32_t pc)
     return dm_gb_quick_code_if(plain, words, pc);
 }
 
-/* What is seldom needed of the road is called, not inlined: the road is one piece then, which the
- * GPU fetches ahead. What is called gets those of the registers that it needs in memory. */
-
 /* `dec r / jr nz` at PC, about to be repeated: all passes but the last, up to the next event. */
-DM_FN_SLOW void dm_gb_quick_count_down(dm_gb_hot *hot, dm_gb_quick_place place)
+DM_FN void dm_gb_quick_count_down(dm_gb_hot *hot, const dm_gb_quick_place *place)
 {
-    uint32_t word = dm_gb_quick_fetch(place, hot->pc);
+    uint32_t word = dm_gb_quick_fetch(*place, hot->pc);
     if ((word & 0xFFFFC7u) != 0xFD2005u || word == DM_GB_NO_WORD)
         return;
     uint32_t number = word >> 3 & 7u;
@@ -278,24 +275,8 @@ DM_FN bool dm_gb_quick_loop(dm_gb_hot *hot, const dm_gb_quick_place *place, uint
     } else {
         hot->poll_pc = hot->pc;
     }
-    if ((word & 0xFFFFu) == 0xFD20u) {
-        dm_gb_hot part;
-        part.pc = hot->pc;
-        part.low = hot->low;
-        part.high = hot->high;
-        part.zc = hot->zc;
-        part.hn = hot->hn;
-        part.clock = hot->clock;
-        part.count = hot->count;
-        part.next_event = hot->next_event;
-        dm_gb_quick_count_down(&part, *place);
-        hot->low = part.low;
-        hot->high = part.high;
-        hot->zc = part.zc;
-        hot->hn = part.hn;
-        hot->clock = part.clock;
-        hot->count = part.count;
-    }
+    if ((word & 0xFFFFu) == 0xFD20u)
+        dm_gb_quick_count_down(hot, place);
     return polling;
 }
 
@@ -330,9 +311,9 @@ DM_FN uint32_t dm_gb_quick_rotate(dm_gb_hot *hot, uint32_t operation, uint32_t v
 }
 
 /* Operations that the adder cannot do. */
-DM_FN_SLOW uint32_t dm_gb_quick_odd_operation(dm_gb_hot *hot, uint32_t operation, uint32_t extra,
-                                              uint32_t value)
+DM_FN uint32_t dm_gb_quick_odd_result(dm_gb_hot *hot, const dm_gb_quick_row *row, uint32_t value)
 {
+    uint32_t operation = DM_GB_Q_OPERATION(*row), extra = DM_GB_Q_EXTRA(*row);
     if (operation == DM_GB_DO_LD16) {
         dm_gb_set_reg16(hot, DM_GB_ARG_AF, value);
         return value;
@@ -342,21 +323,6 @@ DM_FN_SLOW uint32_t dm_gb_quick_odd_operation(dm_gb_hot *hot, uint32_t operation
     if (operation <= DM_GB_DO_SRL)
         return dm_gb_quick_rotate(hot, operation, value, extra);
     return dm_gb_alu_one(hot, operation, value, extra);
-}
-
-DM_FN uint32_t dm_gb_quick_odd_result(dm_gb_hot *hot, const dm_gb_quick_row *row, uint32_t value)
-{
-    dm_gb_hot part;
-    part.high = hot->high;
-    part.zc = hot->zc;
-    part.hn = hot->hn;
-    part.sp = hot->sp;
-    uint32_t result = dm_gb_quick_odd_operation(&part, DM_GB_Q_OPERATION(*row),
-                                                DM_GB_Q_EXTRA(*row), value);
-    hot->high = part.high;
-    hot->zc = part.zc;
-    hot->hn = part.hn;
-    return result;
 }
 
 /* What a machine needs next. */
@@ -404,61 +370,61 @@ DM_FN bool dm_gb_quick_bank(dm_gb_machine *m, const dm_gb_quick_place *place, ui
     return true;
 }
 
-/* An access to what does not look like plain memory, which waits for hot's fields of these names. */
+/* An access that does not look like one to plain memory. */
 typedef struct dm_gb_quick_access {
-    uint32_t flags, numbers; /* of the row */
-    uint32_t address, pc;    /* pc: of the next instruction */
-    uint32_t value;          /* to be written, then: read */
-    const uint8_t *at;       /* then: the place, if it is plain memory, else NULL */
-    bool moved;              /* then: another ROM bank is shown */
-    uint32_t clock, granted, io_address, io_value, io_until, vram_until, poll_pc;
+    uint32_t address;
+    uint32_t value;    /* to be written, then: read */
+    const uint8_t *at; /* then: the place, if it is plain memory, else NULL */
+    bool moved;        /* then: another ROM bank is shown */
 } dm_gb_quick_access;
 
-/* Anything but DM_GB_NEED_NOTHING: nothing has changed yet, and the instruction waits. */
-DM_FN_SLOW enum dm_gb_need dm_gb_quick_strange(dm_gb_machine *m, dm_gb_quick_place place,
-                                               dm_gb_quick_access *access)
+/* Anything but DM_GB_NEED_NOTHING: nothing has changed yet, and the instruction, which is followed
+ * by that at `pc`, waits. */
+DM_FN enum dm_gb_need dm_gb_quick_strange(dm_gb_machine *m, dm_gb_hot *hot,
+                                          const dm_gb_quick_place *place, dm_gb_quick_row row,
+                                          uint32_t pc, dm_gb_quick_access *access)
 {
-    const uint32_t both = DM_GB_Q_READS | DM_GB_Q_WRITES, flags = access->flags;
-    const uint32_t two = (flags & DM_GB_Q_TWO) != 0 ? 1u : 0u, address = access->address;
-    const bool writes = (flags & DM_GB_Q_WRITES) != 0, one = (flags & both) != both;
-    const uint32_t clock = access->clock, now = clock + (access->numbers >> 9 & 31u) - 4u;
-    if (access->granted != 0) {
-        access->value = access->io_value;
-        access->granted = 0;
+    const uint32_t both = DM_GB_Q_READS | DM_GB_Q_WRITES, address = access->address;
+    const uint32_t two = (row.flags & DM_GB_Q_TWO) != 0 ? 1u : 0u;
+    const bool writes = (row.flags & DM_GB_Q_WRITES) != 0, one = (row.flags & both) != both;
+    const uint32_t now = hot->clock + DM_GB_Q_CYCLES(row) - 4u;
+    if (hot->granted != 0) {
+        access->value = hot->io_value;
+        hot->granted = 0;
         return DM_GB_NEED_NOTHING;
     }
     if (address >> 13 == 4u && (address & 0x1FFFu) + two < 0x2000u) {
-        const uint8_t *at = dm_gb_quick_memory(&place, address);
-        access->poll_pc = DM_GB_NO_POLL; /* nobody notes how long that holds */
-        if (at != 0 && dm_gb_look_vram(m, clock, &access->vram_until)) {
+        const uint8_t *at = dm_gb_quick_memory(place, address);
+        hot->poll_pc = DM_GB_NO_POLL; /* nobody notes how long that holds */
+        if (at != 0 && dm_gb_look_vram(m, hot->clock, &hot->vram_until)) {
             access->at = at + address;
-            access->value = dm_gb_quick_load(access->at) |
-                            dm_gb_quick_load_if(two != 0, access->at + two) << 8;
+            access->value =
+                dm_gb_quick_load(access->at) | dm_gb_quick_load_if(two != 0, access->at + two) << 8;
             return DM_GB_NEED_NOTHING;
         }
     }
-    if (one && dm_gb_look_access(m, clock, now, address, writes, two, &access->value)) {
+    if (one && dm_gb_look_access(m, hot->clock, now, address, writes, two, &access->value)) {
         if (address == 0xFF41u)
-            access->poll_pc = DM_GB_NO_POLL;
+            hot->poll_pc = DM_GB_NO_POLL;
         return DM_GB_NEED_NOTHING;
     }
-    if (one && writes && two == 0 && dm_gb_quick_bank(m, &place, address, access->value)) {
+    if (one && writes && two == 0 && dm_gb_quick_bank(m, place, address, access->value)) {
         access->moved = true;
         return DM_GB_NEED_NOTHING;
     }
-    if (!writes && two == 0 && address == access->io_address &&
-        dm_gb_before(clock + 24u, access->io_until)) {
-        access->value = access->io_value;
+    if (!writes && two == 0 && address == hot->io_address &&
+        dm_gb_before(hot->clock + 24u, hot->io_until)) {
+        access->value = hot->io_value;
         return DM_GB_NEED_NOTHING;
     }
     if (two != 0 || !one)
         return DM_GB_NEED_LONG;
-    access->io_address = address;
-    access->io_value = access->value;
-    access->io_until = now;
+    hot->io_address = address;
+    hot->io_value = access->value;
+    hot->io_until = now;
     if (!writes)
         return DM_GB_NEED_READ;
-    access->granted = (access->pc & 0xFFFFu) | (access->numbers & 0xC0000000u);
+    hot->granted = (pc & 0xFFFFu) | (row.numbers & 0xC0000000u);
     return DM_GB_NEED_WRITE;
 }
 
@@ -520,33 +486,13 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
         plain &= (address >> 13 != 4u) | dm_gb_before(hot->clock + 24u, hot->vram_until);
         plain &= (!writes) | ((address >= 0x8000u) & (address + two < 0xFFFFu));
         at += address;
-        const uint32_t loaded =
-            dm_gb_quick_load_if(reads & plain, at) |
-            dm_gb_quick_load_if(reads & plain & (two != 0), at + 1) << 8;
+        const uint32_t loaded = dm_gb_quick_load_if(reads & plain, at) |
+                                dm_gb_quick_load_if(reads & plain & (two != 0), at + 1) << 8;
         value = reads ? loaded : value;
         if (DM_UNLIKELY(!plain)) {
-            dm_gb_quick_access access;
-            access.flags = flags;
-            access.numbers = row.numbers;
-            access.address = address;
-            access.pc = pc;
-            access.value = (flags & DM_GB_Q_CALLS) != 0 ? pc : value;
-            access.at = 0;
-            access.moved = false;
-            access.clock = hot->clock;
-            access.granted = hot->granted;
-            access.io_address = hot->io_address;
-            access.io_value = hot->io_value;
-            access.io_until = hot->io_until;
-            access.vram_until = hot->vram_until;
-            access.poll_pc = hot->poll_pc;
-            const enum dm_gb_need need = dm_gb_quick_strange(m, *place, &access);
-            hot->granted = access.granted;
-            hot->io_address = access.io_address;
-            hot->io_value = access.io_value;
-            hot->io_until = access.io_until;
-            hot->vram_until = access.vram_until;
-            hot->poll_pc = access.poll_pc;
+            dm_gb_quick_access access = {address, (flags & DM_GB_Q_CALLS) != 0 ? pc : value, 0,
+                                         false};
+            const enum dm_gb_need need = dm_gb_quick_strange(m, hot, place, row, pc, &access);
             if (need != DM_GB_NEED_NOTHING)
                 return need;
             value = reads ? access.value : value;
@@ -567,8 +513,7 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
     result = (flags & (DM_GB_Q_AND | DM_GB_Q_XOR)) != 0 ? logic : result;
     const uint32_t shift = (flags & DM_GB_Q_WIDE) != 0 ? 8u : 0u;
     const uint32_t changes = row.numbers & 0x1FFu;
-    const uint32_t half =
-        (flags & DM_GB_Q_H_ADDER) != 0 ? (x ^ y ^ result) >> shift & DM_GB_H : 0u;
+    const uint32_t half = (flags & DM_GB_Q_H_ADDER) != 0 ? (x ^ y ^ result) >> shift & DM_GB_H : 0u;
     hot->hn = (flags & DM_GB_Q_SETS_HN) != 0 ? half | (flags & (DM_GB_Q_SETS_H | DM_GB_Q_SETS_N))
                                              : hot->hn;
     hot->zc = (hot->zc & ~changes) | (result >> shift & changes) |

@@ -195,8 +195,7 @@ DM_FN_SLOW bool dm_gb_look_control(dm_gb_machine *m, uint32_t operation, uint32_
     const bool off = operation == DM_GB_DO_DI;
     if (operation == DM_GB_DO_HALT)
         return false;
-    if (!off && ((m->int_flags & enabled & 0x1Fu) != 0 || m->cpu.ei_delay ||
-                 !event_later))
+    if (!off && ((m->int_flags & enabled & 0x1Fu) != 0 || m->cpu.ei_delay || !event_later))
         return false;
     m->cpu.ime = off ? 0 : 1;
     m->cpu.ei_delay = 0;

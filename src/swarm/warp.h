@@ -13,13 +13,11 @@
 
 #include "swarm/desk.h"
 
-/* A turn holds up the lanes that could go on, waiting holds up those that need it. So they are
- * served when they have waited, all together, this many rounds for each lane that could go on. */
+/* Who waits is served when one waits for this many that can still execute: lanes of a warp, or
+ * machines of a block that takes turns together. */
 #ifndef DM_SWARM_PATIENCE
-#define DM_SWARM_PATIENCE 4
+#define DM_SWARM_PATIENCE 2
 #endif
-
-/* In a block that takes turns together: when one waits for this many that can go on. */
 #ifndef DM_SWARM_PATIENCE_TOGETHER
 #define DM_SWARM_PATIENCE_TOGETHER 2
 #endif
@@ -28,20 +26,24 @@
 #ifndef DM_SWARM_ROUNDS
 #define DM_SWARM_ROUNDS 4
 #endif
+#ifndef DM_SWARM_ROUNDS_TOGETHER
+#define DM_SWARM_ROUNDS_TOGETHER 4
+#endif
 
 /* A turn takes as long as this many rounds, about. */
 #define DM_SWARM_TURN_ROUNDS 8u
 
-/* A block takes turns together (desk.h) when most of its machines executed fewer instructions a
- * frame than this in the last step (0: never), and none took more turns a frame than that. Those
- * that execute more lose more by waiting for the slowest warp of the block than they gain, and who
- * takes many turns wants each of them soon. */
+/* Blocks take turns together (desk.h) when nearly all machines of the swarm executed fewer
+ * instructions a frame than this in the last step (0: never), and none of the block took more turns
+ * a frame than that. Those that execute more lose more by waiting for the slowest warp of the
+ * block, or of others on their multiprocessor, than they gain, and who takes many turns wants each
+ * of them soon. */
 #if DM_SWARM_LANES < 16
 #undef DM_SWARM_TOGETHER
 #define DM_SWARM_TOGETHER 0 /* a few machines are served sooner by their own warps */
 #endif
 #ifndef DM_SWARM_TOGETHER
-#define DM_SWARM_TOGETHER 3000
+#define DM_SWARM_TOGETHER 4500
 #endif
 #ifndef DM_SWARM_TOGETHER_TURNS
 #define DM_SWARM_TOGETHER_TURNS 100
@@ -70,11 +72,13 @@ DM_FN dm_gb_lane *dm_swarm_lane(const dm_swarm_args *args, uint32_t machine, dm_
  * needs now. A machine alone in its warp goes on until it needs something. */
 DM_FN enum dm_gb_need dm_swarm_rounds(dm_gb_machine *m, dm_gb_hot *hot,
                                       const dm_gb_quick_place *place, bool running,
-                                      enum dm_gb_need need, uint32_t members, uint32_t *executed)
+                                      enum dm_gb_need need, uint32_t members, uint32_t rounds,
+                                      uint32_t *executed)
 {
 #if DM_SWARM_LANES == 1
     uint32_t count = 0;
     (void)members;
+    (void)rounds;
     if (!running)
         return need;
     while (dm_gb_before(hot->clock, hot->next_event) || hot->granted != 0) {
@@ -86,16 +90,18 @@ DM_FN enum dm_gb_need dm_swarm_rounds(dm_gb_machine *m, dm_gb_hot *hot,
     *executed += count;
     return need != DM_GB_NEED_NOTHING ? need : DM_GB_NEED_EVENT;
 #else
-    *executed += running && need == DM_GB_NEED_NOTHING ? DM_SWARM_ROUNDS : 0u;
+    uint32_t count = 0;
     DM_NO_UNROLL
-    for (uint32_t round = 0; round < DM_SWARM_ROUNDS; round++) {
+    for (uint32_t round = 0; round < rounds; round++) {
         if (running && need == DM_GB_NEED_NOTHING) {
             need = DM_GB_NEED_EVENT;
             if (dm_gb_before(hot->clock, hot->next_event) || hot->granted != 0)
                 need = dm_gb_quick(m, hot, place);
+            count++;
         }
         __syncwarp(members);
     }
+    *executed += count;
     return need;
 #endif
 }
@@ -113,10 +119,12 @@ DM_FN bool dm_swarm_together(const dm_swarm_args *args, uint32_t machine, bool v
 {
 #if DM_SWARM_TOGETHER != 0
     const uint32_t frames = (args->cycles[0] + args->cycles[1]) / DM_GB_FRAME_CYCLES;
-    const bool light = valid && args->loads[machine] / DM_SWARM_TOGETHER < frames;
+    /* The busiest come first, and there may be a few that are always busy. Other blocks may be
+     * writing there already: threads need not read the same, but they agree. */
+    const uint32_t busy = args->order[args->count / 64u];
+    const bool heavy = args->loads[busy] / DM_SWARM_TOGETHER >= frames;
     const bool hasty = valid && args->turns[machine] / DM_SWARM_TOGETHER_TURNS >= frames;
-    const int most = __syncthreads_count(light) * 2 > __syncthreads_count(valid);
-    return most && __syncthreads_count(hasty) == 0;
+    return __syncthreads_count(heavy || hasty) == 0;
 #else
     (void)args;
     (void)machine;
@@ -125,25 +133,63 @@ DM_FN bool dm_swarm_together(const dm_swarm_args *args, uint32_t machine, bool v
 #endif
 }
 
-/* Each warp takes its own turns. Only lanes with a machine come here. */
-DM_FN void dm_swarm_loop_apart(dm_gb_lane *lane, dm_gb_hot *first, const dm_gb_quick_place *place,
-                               uint32_t members, dm_swarm_cost *cost)
+/* One loop for both ways to take turns, by the warp or together with the block: a second copy of
+ * the road would not fit the instruction cache beside the first. */
+DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t machine, dm_gb_lane *lane,
+                         const dm_gb_quick_place *place, bool running, bool together,
+                         dm_swarm_cost *cost)
 {
     dm_gb_machine *m = lane->m;
-    dm_gb_hot hot = *first;
+    dm_gb_hot hot = {0};
     enum dm_gb_need need = DM_GB_NEED_NOTHING;
-    uint32_t waited = 0; /* rounds, of all lanes since the last turn */
-    bool running = true;
-    for (;;) {
-        need = dm_swarm_rounds(m, &hot, place, running, need, members, &cost->instructions);
+    if (running) {
+        m->next_event = m->clock;
+        dm_gb_hot_load(&hot, m, lane);
+        lane->place = *place;
+        dm_gb_quick_map(lane, place);
+    }
+    /* Lanes without a machine wait at the end, so that branches of the others are no forks; when
+     * the block takes turns together they help. */
+    const uint32_t members = together ? 0xFFFFFFFFu : dm_ballot(running);
+#if DM_SWARM_TOGETHER != 0
+    const uint32_t rounds = together ? DM_SWARM_ROUNDS_TOGETHER : DM_SWARM_ROUNDS;
+    int alive = together ? __syncthreads_count(running) : 0;
+    /* A lane of one's own lies beside those of the other lanes, unlike desks. */
+    dm_gb_lane own = {0}, *desk = lane;
+    if (running && !together) {
+        own = *desk;
+        lane = &own;
+    }
+#else
+    const uint32_t rounds = DM_SWARM_ROUNDS;
+    (void)args;
+    (void)machine;
+#endif
+    for (bool on = running || together; on;) {
+        need = dm_swarm_rounds(m, &hot, place, running, need, members, rounds, &cost->instructions);
         const bool waits = running && need != DM_GB_NEED_NOTHING;
+#if DM_SWARM_TOGETHER != 0
+        if (together) {
+            const int waiting = __syncthreads_count(waits);
+            if (alive == 0)
+                break;
+            if (waiting * DM_SWARM_PATIENCE_TOGETHER < alive - waiting)
+                continue;
+            dm_gb_hot kept = hot;
+            const bool goes_on =
+                dm_swarm_serve(args, machine, &kept, waits ? need : DM_GB_NEED_NOTHING);
+            hot = kept;
+            cost->turns += waits ? 1u : 0u;
+            running = running && goes_on;
+            need = DM_GB_NEED_NOTHING;
+            alive = __syncthreads_count(running);
+            continue;
+        }
+#endif
         const uint32_t waiting = __ballot_sync(members, waits);
         const uint32_t able = __ballot_sync(members, running && !waits);
-        if ((able | waiting) == 0)
-            break;
-        waited += dm_popcount_u32(waiting) * DM_SWARM_ROUNDS;
-        if (waiting != 0 && waited >= dm_popcount_u32(able) * DM_SWARM_PATIENCE) {
-            waited = 0;
+        on = (able | waiting) != 0;
+        if (waiting != 0 && dm_popcount_u32(waiting) * DM_SWARM_PATIENCE >= dm_popcount_u32(able)) {
             if (waits) {
                 dm_gb_hot kept = hot;
                 running = dm_swarm_own_turn(lane, &kept, need);
@@ -154,66 +200,10 @@ DM_FN void dm_swarm_loop_apart(dm_gb_lane *lane, dm_gb_hot *first, const dm_gb_q
             __syncwarp(members);
         }
     }
-}
-
 #if DM_SWARM_TOGETHER != 0
-
-/* All threads of the block are here, `running` or not. */
-DM_FN void dm_swarm_loop_together(const dm_swarm_args *args, uint32_t machine, dm_gb_lane *lane,
-                                  dm_gb_hot *first, const dm_gb_quick_place *place, bool running,
-                                  dm_swarm_cost *cost)
-{
-    dm_gb_machine *m = lane->m;
-    dm_gb_hot hot = *first;
-    enum dm_gb_need need = DM_GB_NEED_NOTHING;
-    int alive = __syncthreads_count(running);
-    while (alive != 0) {
-        need = dm_swarm_rounds(m, &hot, place, running, need, 0xFFFFFFFFu, &cost->instructions);
-        const bool waits = running && need != DM_GB_NEED_NOTHING;
-        const int waiting = __syncthreads_count(waits);
-        if (waiting * DM_SWARM_PATIENCE_TOGETHER < alive - waiting)
-            continue;
-        dm_gb_hot kept = hot;
-        const bool goes_on =
-            dm_swarm_serve(args, machine, &kept, waits ? need : DM_GB_NEED_NOTHING);
-        hot = kept;
-        cost->turns += waits ? 1u : 0u;
-        running = running && goes_on;
-        need = DM_GB_NEED_NOTHING;
-        alive = __syncthreads_count(running);
-    }
-}
-
+    if (lane == &own)
+        *desk = own;
 #endif
-
-DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t machine, dm_gb_lane *lane,
-                         const dm_gb_quick_place *place, bool running, bool together,
-                         dm_swarm_cost *cost)
-{
-    dm_gb_hot hot = {0};
-    if (running) {
-        lane->m->next_event = lane->m->clock;
-        dm_gb_hot_load(&hot, lane->m, lane);
-        lane->place = *place;
-        dm_gb_quick_map(lane, place);
-    }
-#if DM_SWARM_TOGETHER != 0
-    if (together) {
-        dm_swarm_loop_together(args, machine, lane, &hot, place, running, cost);
-        return;
-    }
-#else
-    (void)args;
-    (void)machine;
-    (void)together;
-#endif
-    /* Lanes without a machine wait at the end, so that branches of the others are no forks. */
-    const uint32_t members = dm_ballot(running);
-    if (running) {
-        dm_gb_lane own = *lane; /* beside those of the other lanes, unlike desks */
-        dm_swarm_loop_apart(&own, &hot, place, members, cost);
-        *lane = own;
-    }
     __syncwarp();
 }
 
