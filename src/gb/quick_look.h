@@ -29,14 +29,20 @@ DM_FN bool dm_gb_look_joypad(dm_gb_machine *m, bool writes, uint32_t *value)
     return true;
 }
 
+/* Which of dm_gb_ppu's bytes is a register of FF40..FF4B, for those that are one of its first ten.
+ */
+DM_FN uint8_t *dm_gb_look_byte(dm_gb_machine *m, uint32_t number)
+{
+    return (uint8_t *)&m->ppu + (0x987650403200ull >> (number * 4u) & 15u);
+}
+
 /* Registers of the PPU that read as they were written: all of FF40..FF4B but STAT, LY and DMA. */
-DM_FN bool dm_gb_look_register(const dm_gb_machine *m, uint32_t address, uint32_t *value)
+DM_FN bool dm_gb_look_register(dm_gb_machine *m, uint32_t address, uint32_t *value)
 {
     const uint32_t number = address - 0xFF40u;
     if (number >= 12u || (0xFADu >> number & 1u) == 0)
         return false;
-    /* Where in dm_gb_ppu, whose first ten bytes they are with STAT. */
-    *value = ((const uint8_t *)&m->ppu)[0x987650403200ull >> (number * 4u) & 15u];
+    *value = *dm_gb_look_byte(m, number);
     return true;
 }
 
@@ -57,6 +63,8 @@ DM_FN dm_gb_look dm_gb_look_at(const dm_gb_machine *m, uint32_t now)
     look.start = ppu->line_start + lines * DM_GB_LINE_CYCLES;
     look.dot = now - look.start;
     look.mode0_dot = lines == 0 ? ppu->mode0_dot : 0u;
+    if (look.mode0_dot == 0 && (ppu->lcdc & 0x22u) == 0) /* neither sprites nor window */
+        look.mode0_dot = DM_GB_MODE0_BASE + (ppu->scx & 7u);
     /* Lines that are made dot by dot, and those that begin in the window, are not ordinary. */
     look.certain = dm_gb_lcd_on(m) && lines < 154u && (lines != 0 || !ppu->first_line) &&
                    ppu->fifo.dot == 0 && !ppu->window_carry && ppu->wx != 166u;
@@ -75,16 +83,33 @@ DM_FN uint32_t dm_gb_look_mode(const dm_gb_look *look)
     return look->dot <= DM_GB_LOOK_MODE3 ? 3u : look->dot > DM_GB_MODE0_LATEST ? 0u : 4u;
 }
 
-/* STAT in the visible lines, whose modes are short: elsewhere waiting for it is better skipped
- * (poll.h). */
+/* STAT, after the first dots of a line, where it changes its mind. */
 DM_FN bool dm_gb_look_stat(const dm_gb_machine *m, uint32_t now, uint32_t *value)
 {
     const dm_gb_look look = dm_gb_look_at(m, now);
     const uint32_t line = look.line < 154u ? look.line : look.line - 154u;
-    const uint32_t mode = dm_gb_look_mode(&look);
-    if (!look.certain || line >= DM_GB_VBLANK_LINE || look.dot <= 12u || mode > 3u)
+    const uint32_t compared = line == DM_GB_LAST_LINE ? 0u : line;
+    const uint32_t mode = line >= DM_GB_VBLANK_LINE ? 1u : dm_gb_look_mode(&look);
+    if (!look.certain || look.dot <= 12u || mode > 3u)
         return false;
-    *value = 0x80u | m->ppu.stat | (line == m->ppu.lyc ? 4u : 0u) | mode;
+    *value = 0x80u | m->ppu.stat | (compared == m->ppu.lyc ? 4u : 0u) | mode;
+    return true;
+}
+
+/* A write to SCY, SCX, a palette, WY or WX that matters to nobody before the next picture: in
+ * VBlank, when the unit has been there since. And one of what SCY or a palette is already. */
+DM_FN bool dm_gb_look_write(dm_gb_machine *m, uint32_t now, uint32_t address, uint32_t value)
+{
+    const uint32_t number = address - 0xFF40u;
+    if (number >= 12u || (0xF8Cu >> number & 1u) == 0)
+        return false;
+    uint8_t *byte = dm_gb_look_byte(m, number);
+    const dm_gb_look look = dm_gb_look_at(m, now);
+    const bool same = *byte == (uint8_t)value && (0x384u >> number & 1u) != 0;
+    if (!same && (!look.certain || m->ppu.line < DM_GB_VBLANK_LINE || look.line >= 154u ||
+                  look.dot <= 12u || look.dot >= DM_GB_LINE_CYCLES - 12u))
+        return false;
+    *byte = (uint8_t)value;
     return true;
 }
 
@@ -93,6 +118,10 @@ DM_FN bool dm_gb_look_stat(const dm_gb_machine *m, uint32_t now, uint32_t *value
 DM_FN bool dm_gb_look_vram(const dm_gb_machine *m, uint32_t now, uint32_t *until)
 {
     const dm_gb_look look = dm_gb_look_at(m, now);
+    if (!dm_gb_lcd_on(m)) {
+        *until = dm_gb_never(now);
+        return true;
+    }
     if (!look.certain || m->ppu.drawing || look.line >= 154u)
         return false;
     uint32_t end = look.start + 80u;
@@ -214,7 +243,7 @@ DM_FN bool dm_gb_look_access(dm_gb_machine *m, uint32_t begin, uint32_t now, uin
     if (address == 0xFF00u)
         return dm_gb_look_joypad(m, writes, value);
     if (writes)
-        return false;
+        return dm_gb_look_write(m, now, address, *value);
     if (address != 0xFF41u)
         return dm_gb_look_register(m, address, value);
     return dm_gb_look_stat(m, now, value);
