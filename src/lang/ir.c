@@ -583,8 +583,8 @@ static void map_values(dm_ir_block *block, const dm_val *moved)
     }
 }
 
-/* Without loops all uses of a value stand behind it, so that one walk from the end marks and drops.
- */
+/* Outside of loops all uses of a value stand behind it, so that one walk from the end marks and
+ * drops. A loop is marked until nothing changes any more, then swept. */
 #define SLOT_WRITES (DM_IR_BIT(SET) | DM_IR_BIT(ADD) | DM_IR_BIT(RECORD))
 /* What stays whether its results are used or not. */
 #define STAYS                                                                                      \
@@ -592,6 +592,24 @@ static void map_values(dm_ir_block *block, const dm_val *moved)
      DM_IR_BIT(ZERO_GRAD) | DM_IR_BIT(ADD_GRAD) | DM_IR_BIT(REVERSE) | DM_IR_BIT(RETURN))
 
 static bool reduce_block(dce *d, dm_ir_block *block, const dm_ir_op *owner);
+
+static bool reduce_loop(dce *d, dm_ir_op *op)
+{
+    int effects = 0;
+    for (int k = 0; k < 2; k++)
+        if (op->blocks[k] != NULL)
+            effects |= note_effects(op->blocks[k]);
+    if (!result_live(d, op) && (effects & WRITES_OR_RETURNS) == 0)
+        return false; /* may not end: it stays only for what it does */
+    do {
+        d->changed = false;
+        mark_loop(d, op);
+    } while (d->changed);
+    sweep_op(d, op, NULL);
+    for (int r = 0; r < op->result_count; r++)
+        d->trimmed |= !d->live[op->result + r];
+    return true;
+}
 
 /* Does the operation stay? */
 static bool reduce_op(dce *d, dm_ir_op *op, const dm_ir_op *owner)
@@ -608,6 +626,8 @@ static bool reduce_op(dce *d, dm_ir_op *op, const dm_ir_op *owner)
         if (owner != NULL)
             trim_args(d, op, owner, 0);
     }
+    if (dm_ir_is_in(DM_IR_LOOPS, op->kind))
+        return reduce_loop(d, op);
     if (op->kind == DM_IR_IF) {
         live |= reduce_block(d, op->blocks[0], op);
         live |= reduce_block(d, op->blocks[1], op);
@@ -644,16 +664,7 @@ void dm_ir_dce(dm_ir_function *f)
     /* Adjoints that the caller keeps are wanted. */
     for (int i = 0; f->adjoint_params != NULL && i < f->body->param_count; i++)
         d.live[f->body->params[i]] = f->adjoint_params[i];
-    if ((f->kinds & DM_IR_LOOPS) == 0) {
-        reduce_block(&d, f->body, NULL);
-    } else {
-        note_effects(f->body);
-        do {
-            d.changed = false;
-            mark_block(&d, f->body, NULL, NULL);
-        } while (d.changed);
-        sweep_block(&d, f->body, NULL, NULL);
-    }
+    reduce_block(&d, f->body, NULL);
     if (!d.trimmed)
         return; /* no operation lost some of its results */
     dm_val *moved = dm_lang_alloc_array(f->lang, (size_t)f->value_count + 1, sizeof *moved);

@@ -127,7 +127,8 @@ typedef struct dm_kept {
     uint32_t name_capacity, name_count;
     struct dm_name_mark *marks; /* by a name's number, see print_name.c */
     uint32_t mark_capacity;
-    struct dm_number_text *numbers; /* see print_expr.c */
+    struct dm_number_text *numbers;      /* see print_expr.c */
+    const struct dm_value **warp_values; /* by a common name's number, see namespace.c */
     struct dm_type_table *types;
     struct dm_bind **binds; /* hash table of calls of builtins, see builtins.h */
     uint32_t compilations;  /* so far: the stamp of what was seen in one */

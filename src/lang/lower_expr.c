@@ -640,6 +640,12 @@ dm_operand dm_lower_expr(dm_lower *lw, const dm_ast *ast)
         result = dm_lower_call(lw, ast);
         break;
     case DM_AST_ATTRIBUTE: {
+        if (ast->a->kind == DM_AST_NAME && ast->a->name == lw->module->warp &&
+            lw->scope == lw->module->root && lw->bound_count == 0 &&
+            dm_lower_find_variable(lw, ast->a->name) < 0) { /* wp.something */
+            result = dm_lower_known(dm_namespace_warp(lw->lang, ast->name));
+            break;
+        }
         dm_operand base = dm_lower_expr(lw, ast->a);
         result = dm_lower_attribute(lw, ast, &base, ast->name);
         break;

@@ -98,6 +98,8 @@ static dm_binding *bind_name(dm_scope *scope, const char *name, const dm_ast *as
         while (last->next != NULL)
             last = last->next;
         last->next = made;
+        if (name == scope->module->warp)
+            scope->module->warp = NULL; /* it stands for several things */
     }
     return made;
 }
@@ -186,7 +188,10 @@ static void fill_statement(dm_scope *scope, const dm_ast *at)
         const char *name = dot == NULL ? at->other_name
                                        : dm_lang_intern(scope->lang, at->other_name,
                                                         (size_t)(dot - at->other_name));
-        bind_name(scope, name, at, NULL, -1);
+        dm_binding *made = bind_name(scope, name, at, NULL, -1);
+        if (scope == scope->module->root && strcmp(at->name, "warp") == 0 &&
+            scope->bindings[slot_of(scope, name)] == made)
+            scope->module->warp = name;
         break;
     }
     case DM_AST_FROM:

@@ -60,6 +60,7 @@ typedef struct dm_lang_module {
     dm_library_found *library_found;
     dm_scope *library; /* our own functions in the dialect; NULL until one is needed */
     const dm_value *unknown;
+    const char *warp; /* the name that the file gives Warp's module, and nothing else; or NULL */
 } dm_module_unit;
 
 /* Find the scopes and kernels of a tree. */

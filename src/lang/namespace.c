@@ -171,26 +171,47 @@ static const dm_value *type_value(dm_lang *lang, const dm_known_name *known)
                                                             : dm_type_transform(lang, scalar));
 }
 
+static dm_value *keep_value(dm_lang *lang, dm_value value)
+{
+    dm_value *kept = dm_lang_keep(lang, sizeof *kept);
+    *kept = value;
+    return kept;
+}
+
+static const dm_value *make_value(dm_lang *lang, const char *name, const dm_known_name *known)
+{
+    switch ((dm_known_kind)known->kind) {
+    case DM_KNOWN_SCALAR:
+    case DM_KNOWN_NUMERIC:
+        return keep_value(lang, *type_value(lang, known));
+    case DM_KNOWN_NUMBER:
+        return keep_value(lang, (dm_value){.kind = DM_VALUE_FLOAT, .real = known->real});
+    case DM_KNOWN_MODULE:
+        return keep_value(lang, (dm_value){.kind = DM_VALUE_MODULE, .text = "warp"});
+    case DM_KNOWN_GENERIC:
+        return keep_value(lang, (dm_value){.kind = DM_VALUE_GENERIC_CLASS, .text = name});
+    default:
+        return keep_value(lang, (dm_value){.kind = DM_VALUE_BUILTIN, .text = name, .known = known});
+    }
+}
+
+/* What the names that are known mean stays in the workspace. */
 const dm_value *dm_namespace_warp(dm_lang *lang, const char *name)
 {
     const dm_known_name *known = dm_lang_name_of(name)->known;
-    switch (known == NULL ? DM_KNOWN_BUILTIN : (dm_known_kind)known->kind) {
-    case DM_KNOWN_SCALAR:
-    case DM_KNOWN_NUMERIC:
-        return type_value(lang, known);
-    case DM_KNOWN_NUMBER:
-        return dm_value_real(lang, known->real);
-    case DM_KNOWN_MODULE:
-        return dm_value_text(lang, DM_VALUE_MODULE, "warp");
-    case DM_KNOWN_GENERIC:
-        return dm_value_text(lang, DM_VALUE_GENERIC_CLASS, name);
-    default: {
-        dm_value *value = dm_value_new(lang, DM_VALUE_BUILTIN);
-        value->text = name;
-        value->known = known;
-        return value;
-    }
-    }
+    if (known == NULL)
+        return dm_value_text(lang, DM_VALUE_BUILTIN, name);
+    dm_kept *kept = lang->kept;
+    uint32_t number = dm_lang_name_of(name)->number; /* a common one: only they are known */
+    if (kept->warp_values == NULL)
+        kept->warp_values =
+            dm_lang_keep(lang, lang->common->lang.kept->name_count * sizeof(dm_value *));
+    if (kept->warp_values[number] == NULL)
+        kept->warp_values[number] = make_value(lang, name, known);
+    const dm_value *value = kept->warp_values[number];
+    if (value->kind == DM_VALUE_TYPE)
+        dm_type_see(lang, value->type);
+    return value;
 }
 
 const dm_value *dm_namespace_python(dm_lang *lang, const char *name)

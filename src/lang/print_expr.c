@@ -50,63 +50,68 @@ static bool put_short(dm_buffer *out, double value, bool narrow)
     return false;
 }
 
-/* Texts of the numbers that were searched for last: a few constants of adjoints and of programs
- * come again and again. */
-#define NUMBERS 256u
-struct dm_number_text {
-    uint64_t bits;
-    bool narrow, set;
-    char text[46];
-};
-
 /* The shortest text that reads back equal. */
-static void search_shortest(char *text, size_t size, double value, bool narrow)
+static void put_shortest(dm_buffer *out, double value, bool narrow)
 {
+    char text[64];
     for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, size, "%.*g", digits, value);
+        snprintf(text, sizeof text, "%.*g", digits, value);
         double back = strtod(text, NULL);
         if (narrow ? (float)back == (float)value : back == value)
             break;
     }
     if (strchr(text, 'e') != NULL && fabs(value) >= 1 && fabs(value) < 1e10)
-        snprintf(text, size, "%.0f", value); /* 100, not 1e+02 */
-}
-
-static void put_shortest(dm_printer *pr, dm_buffer *out, double value, bool narrow)
-{
-    dm_kept *kept = pr->lang->kept;
-    if (kept->numbers == NULL)
-        kept->numbers = dm_lang_keep(pr->lang, NUMBERS * sizeof *kept->numbers);
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    struct dm_number_text *number = &kept->numbers[(bits * 0x9E3779B97F4A7C15u >> 32) % NUMBERS];
-    if (!number->set || number->bits != bits || number->narrow != narrow) {
-        *number = (struct dm_number_text){.bits = bits, .narrow = narrow, .set = true};
-        search_shortest(number->text, sizeof number->text, value, narrow);
-    }
-    dm_buffer_puts(out, number->text);
-    if (strpbrk(number->text, ".e") == NULL)
+        snprintf(text, sizeof text, "%.0f", value); /* 100, not 1e+02 */
+    dm_buffer_puts(out, text);
+    if (strpbrk(text, ".e") == NULL)
         dm_buffer_puts(out, ".0");
     if (narrow)
         dm_buffer_putc(out, 'f');
 }
 
-static void print_real(dm_printer *pr, dm_buffer *out, double value, bool narrow)
+static void make_real(dm_buffer *out, double value, bool narrow)
 {
-    if (isnan(value)) {
+    if (isnan(value))
         dm_buffer_puts(out, narrow ? "(0.0f / 0.0f)" : "(0.0 / 0.0)");
-        return;
-    }
-    if (narrow)
-        value = (float)value;
-    if (isinf(value)) {
+    else if (isinf(value))
         dm_buffer_puts(out, narrow ? (value > 0 ? "(1.0f / 0.0f)" : "(-1.0f / 0.0f)")
                                    : (value > 0 ? "(1.0 / 0.0)" : "(-1.0 / 0.0)"));
+    else if (!put_short(out, value, narrow))
+        put_shortest(out, value, narrow);
+}
+
+/* Texts of the last numbers: constants of adjoints and of programs come again and again. */
+#define NUMBERS 1024u
+struct dm_number_text {
+    uint64_t bits;
+    uint8_t length; /* 0: none yet */
+    bool narrow;
+    char text[46];
+};
+
+static void print_real(dm_printer *pr, dm_buffer *out, double value, bool narrow)
+{
+    dm_kept *kept = pr->lang->kept;
+    uint64_t bits;
+    if (narrow)
+        value = (float)value;
+    memcpy(&bits, &value, sizeof bits);
+    if (kept->numbers == NULL)
+        kept->numbers = dm_lang_keep(pr->lang, NUMBERS * sizeof *kept->numbers);
+    struct dm_number_text *number = &kept->numbers[bits * 0x9E3779B97F4A7C15u >> 54];
+    _Static_assert(NUMBERS == 1u << (64 - 54), "the table's size is in the shift");
+    if (number->length > 0 && number->bits == bits && number->narrow == narrow) {
+        dm_buffer_append(out, number->text, number->length);
         return;
     }
-    if (put_short(out, value, narrow))
-        return;
-    put_shortest(pr, out, value, narrow);
+    size_t start = out->size;
+    make_real(out, value, narrow);
+    size_t length = out->size - start;
+    if (length < sizeof number->text) {
+        *number =
+            (struct dm_number_text){.bits = bits, .narrow = narrow, .length = (uint8_t)length};
+        memcpy(number->text, out->data + start, length);
+    }
 }
 
 void dm_print_number(dm_printer *pr, dm_buffer *out, const dm_type *type, const dm_ir_op *op)
