@@ -15,6 +15,7 @@ typedef struct lexer {
     const dm_lang_source *source;
     const char *text; /* a copy of the source, with zeros behind it that may be read */
     const char *at, *end;
+    dm_pos shift;     /* from the lower half of an address in the text to its place */
     dm_token *tokens; /* in the buffer of the compilation */
     int count, capacity;
     int indents[INDENTS_MAX]; /* columns of the open blocks */
@@ -108,7 +109,7 @@ const char *dm_token_spelling(dm_token_kind kind)
 
 static dm_pos place(const lexer *lx, const char *at)
 {
-    return lx->source->base + (dm_pos)(at - lx->text);
+    return lx->shift + (dm_pos)(uintptr_t)at;
 }
 
 static void make_room(lexer *lx)
@@ -122,12 +123,15 @@ static void make_room(lexer *lx)
     lx->capacity = (int)(buffer->capacity / sizeof *lx->tokens);
 }
 
-static dm_token *add(lexer *lx, dm_token_kind kind, const char *start)
+static inline dm_token *add(lexer *lx, dm_token_kind kind, const char *start)
 {
     if (lx->count == lx->capacity)
         make_room(lx);
     dm_token *token = &lx->tokens[lx->count++];
-    *token = (dm_token){.kind = (uint8_t)kind, .pos = place(lx, start), .end = place(lx, lx->at)};
+    token->kind = (uint8_t)kind;
+    token->is_format = false;
+    token->pos = place(lx, start);
+    token->end = place(lx, lx->at);
     return token;
 }
 
@@ -619,6 +623,7 @@ dm_token *dm_lang_lex(dm_lang *lang, const dm_lang_source *source, int *count)
     lx->source = source;
     lx->text = lx->at = lang->copy.data;
     lx->end = lx->text + source->size;
+    lx->shift = source->base - (dm_pos)(uintptr_t)lx->text;
     lx->count = lx->depth = 0;
     lx->indents[0] = 0;
     lx->indent_count = 1;
