@@ -202,15 +202,10 @@ dm_val dm_lower_row(dm_lower *lw, const dm_bind *bind, const dm_val *args, int c
     return dm_ir_call(&lw->b, bind, args, count)->result;
 }
 
-/* The row that takes these arguments; weak literals are given the others' scalar. */
-static const dm_bind *find_row(dm_lower *lw, const dm_builtin *first, dm_val *args, int count)
+/* The row that takes these arguments once weak literals are given the others' scalar. */
+static const dm_bind *find_weak_row(dm_lower *lw, const dm_builtin *first, const dm_type **types,
+                                    dm_val *args, int count)
 {
-    const dm_type *types[DM_BUILTIN_PARAMS_MAX];
-    for (int i = 0; i < count; i++)
-        types[i] = dm_lower_type(lw, args[i]);
-    const dm_bind *bind = dm_builtin_bind(lw->lang, first, types, count);
-    if (bind != NULL || !lw->weak)
-        return bind;
     int scalar = -1;
     for (int i = 0; i < count; i++) {
         const dm_ir_op *c = dm_ir_const(lw->function, args[i]);
@@ -232,7 +227,20 @@ static const dm_bind *find_row(dm_lower *lw, const dm_builtin *first, dm_val *ar
 
 static bool holds_half(const dm_type *type)
 {
-    return (type->kind == DM_TYPE_SCALAR || dm_type_is_numeric(type)) && type->scalar == DM_F16;
+    return (type->scalar == DM_F16) &
+           ((type->kind == DM_TYPE_SCALAR) | dm_type_is_numeric(type));
+}
+
+static dm_operand refuse(dm_lower *lw, const dm_ast *at, const dm_val *args, int count,
+                         const char *shown)
+{
+    const char *hint = NULL;
+    if (count == 2 && dm_type_is_scalar(dm_lower_type(lw, args[0])) &&
+        dm_type_is_scalar(dm_lower_type(lw, args[1])))
+        hint = dm_lang_format(lw->lang, "convert one of them, for instance with wp.%s(...)",
+                              dm_lower_type(lw, args[0])->name);
+    return dm_lower_error(lw, at, hint, "'%s' does not take (%s)", shown,
+                          describe_types(lw, args, count));
 }
 
 dm_operand dm_lower_builtin(dm_lower *lw, const dm_ast *at, const dm_builtin *first,
@@ -240,28 +248,26 @@ dm_operand dm_lower_builtin(dm_lower *lw, const dm_ast *at, const dm_builtin *fi
 {
     if (lw->module->options.warp_compat && first->compat != NULL)
         first = first->compat; /* a row with the gradient that Warp has, where it differs */
+    const dm_type *types[DM_BUILTIN_PARAMS_MAX];
     dm_val given[DM_BUILTIN_PARAMS_MAX];
     if (count > DM_BUILTIN_PARAMS_MAX)
         return dm_lower_error(lw, at, NULL, "'%s' is not supported", shown);
     bool half = false;
     for (int i = 0; i < count; i++) {
         given[i] = args[i];
-        const dm_type *type = dm_lower_type(lw, args[i]);
-        if (holds_half(type)) {
-            half = true;
-            given[i] = dm_ir_cast(&lw->b, args[i], dm_type_with_scalar(lw->lang, type, DM_F32));
+        types[i] = dm_lower_type(lw, args[i]);
+        half |= holds_half(types[i]);
+    }
+    for (int i = 0; half && i < count; i++) /* rows never see them */
+        if (holds_half(types[i])) {
+            types[i] = dm_type_with_scalar(lw->lang, types[i], DM_F32);
+            given[i] = dm_ir_cast(&lw->b, args[i], types[i]);
         }
-    }
-    const dm_bind *bind = find_row(lw, first, given, count);
-    if (bind == NULL) {
-        const char *hint = NULL;
-        if (count == 2 && dm_type_is_scalar(dm_lower_type(lw, args[0])) &&
-            dm_type_is_scalar(dm_lower_type(lw, args[1])))
-            hint = dm_lang_format(lw->lang, "convert one of them, for instance with wp.%s(...)",
-                                  dm_lower_type(lw, args[0])->name);
-        return dm_lower_error(lw, at, hint, "'%s' does not take (%s)", shown,
-                              describe_types(lw, args, count));
-    }
+    const dm_bind *bind = dm_builtin_bind(lw->lang, first, types, count);
+    if (bind == NULL && lw->weak)
+        bind = find_weak_row(lw, first, types, given, count);
+    if (bind == NULL)
+        return refuse(lw, at, args, count, shown);
     dm_val result = dm_lower_row(lw, bind, given, count);
     if (half && holds_half(dm_type_with_scalar(lw->lang, bind->result, DM_F16)) &&
         bind->result->scalar == DM_F32)
