@@ -78,8 +78,8 @@ static void walk(pass *p, const dm_ir_block *block)
         default: { /* one result at most */
             if (op->result_count == 0)
                 break;
-            bool active =
-                dm_ir_is_in(DM_IR_BIT(LOAD) | DM_IR_BIT(ATOMIC), op->kind) | any_active(p, op);
+            bool active = any_active(p, op);
+            active |= dm_ir_is_in(DM_IR_BIT(LOAD) | DM_IR_BIT(ATOMIC), op->kind);
             if (op->kind == DM_IR_INVOKE)
                 active |= reads_floats(p->f, op);
             p->active[op->result] = active & p->f->values[op->result].type->floats;

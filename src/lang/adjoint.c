@@ -43,7 +43,7 @@ void dm_adjoint_append(dm_adjoint_state *a, dm_ir_block *to, const dm_ir_block *
 {
     dm_ir_reserve_ops(a->lang, to, from->count);
     if (from->count > 0)
-        memcpy(to->ops + to->count, from->ops, (size_t)from->count * sizeof *to->ops);
+        memcpy(to->ops + to->count, from->ops, (size_t)from->count * sizeof(void *));
     to->count += from->count;
 }
 

@@ -294,7 +294,7 @@ static void grow_names(dm_lang *lang)
         return;
     uint32_t capacity = kept->name_capacity == 0 ? NAMES_INITIAL : kept->name_capacity * 2;
     dm_name_slot *table = dm_lang_keep(lang, capacity * sizeof *table);
-    for (uint32_t i = 0; i < kept->name_capacity; i++) {
+    for (uint32_t i = 0; kept->names != NULL && i < kept->name_capacity; i++) {
         if (kept->names[i].name == NULL)
             continue;
         uint32_t slot = kept->names[i].hash & (capacity - 1);

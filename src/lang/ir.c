@@ -66,9 +66,9 @@ void dm_ir_reserve_ops(dm_lang *lang, dm_ir_block *block, int count)
     int capacity = block->count + count;
     if (capacity <= block->capacity)
         return;
-    dm_ir_op **larger = dm_lang_alloc_array(lang, (size_t)capacity, sizeof(dm_ir_op *));
+    dm_ir_op **larger = dm_lang_alloc_array(lang, (size_t)capacity, sizeof(void *));
     if (block->count > 0)
-        memcpy(larger, block->ops, (size_t)block->count * sizeof *larger);
+        memcpy(larger, block->ops, (size_t)block->count * sizeof(void *));
     block->ops = larger;
     block->capacity = capacity;
 }
@@ -651,7 +651,7 @@ static bool reduce_block(dce *d, dm_ir_block *block, const dm_ir_op *owner)
             block->ops[--first] = block->ops[i];
     block->count -= first;
     if (first > 0)
-        memmove(block->ops, block->ops + first, (size_t)block->count * sizeof *block->ops);
+        memmove(block->ops, block->ops + first, (size_t)block->count * sizeof(void *));
     return block->count > 1 || (block->count == 1 && block->ops[0]->kind != DM_IR_YIELD);
 }
 

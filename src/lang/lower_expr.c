@@ -227,8 +227,7 @@ static const dm_bind *find_weak_row(dm_lower *lw, const dm_builtin *first, const
 
 static bool holds_half(const dm_type *type)
 {
-    return (type->scalar == DM_F16) &
-           ((type->kind == DM_TYPE_SCALAR) | dm_type_is_numeric(type));
+    return (type->scalar == DM_F16) & ((type->kind == DM_TYPE_SCALAR) | dm_type_is_numeric(type));
 }
 
 static dm_operand refuse(dm_lower *lw, const dm_ast *at, const dm_val *args, int count,

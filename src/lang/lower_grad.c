@@ -143,7 +143,7 @@ static bool lower_steps(dm_lower *lw, const dm_builtin_param *param,
                         const dm_adjoint_values *values, dm_val *out)
 {
     const dm_ast *at = param->adjoint_tree; /* for messages */
-    dm_val stack[DM_STEPS_MAX];
+    dm_val stack[DM_STEPS_MAX] = {0};
     int top = 0;
     for (const dm_adjoint_step *step = param->steps; step < param->steps + param->step_count;
          step++) {

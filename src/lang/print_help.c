@@ -118,7 +118,9 @@ const char *dm_print_type(dm_printer *pr, const dm_type *type)
 
 /* ---- Making a helper ---- */
 
-typedef enum help {
+/* Which helper of a list; a view for each number of indices, a slice for each mask, an atomic for
+ * each kind. */
+enum {
     HELP_ROW,
     HELP_MAKE,
     HELP_ZERO,
@@ -132,7 +134,7 @@ typedef enum help {
     HELP_VIEW,
     HELP_SLICE = HELP_VIEW + 8,
     HELP_ATOMIC = HELP_SLICE + 16,
-} help;
+};
 
 /* Texts of the two languages are kept side by side. */
 static int key_of(const dm_printer *pr, int which)
@@ -237,12 +239,12 @@ static const char *end(dm_printer *pr)
 }
 
 /* The helper of a type, made an entry of the type's list when new. */
-static dm_helper *of_type(dm_printer *pr, const dm_type *type, help which, const char *word)
+static dm_helper *of_type(dm_printer *pr, const dm_type *type, int which, const char *word)
 {
-    dm_helper *h = find(pr, type->helpers, (int)which, NULL);
-    return h != NULL ? h
-                     : add(pr, &((dm_type *)type)->helpers, type->own, (int)which, NULL,
-                           type->suffix, word);
+    dm_helper *h = find(pr, type->helpers, which, NULL);
+    return h != NULL
+               ? h
+               : add(pr, &((dm_type *)type)->helpers, type->own, which, NULL, type->suffix, word);
 }
 
 /* ---- Rows ---- */
