@@ -85,7 +85,7 @@ void dm_ir_append(dm_lang *lang, dm_ir_block *block, dm_ir_op *op)
 static void note_memory(dm_ir_function *f, const dm_ir_op *op)
 {
     dm_val array = op->args[0];
-    bool param = f->values[array].def == NULL && array < f->body->param_count;
+    bool param = array < f->body->param_count && f->values[array].def == NULL;
     uint64_t bit = param && array < 64 ? (uint64_t)1 << array : ~(uint64_t)0;
     if (op->kind == DM_IR_LOAD)
         f->reads |= bit;
