@@ -170,7 +170,7 @@ static void numbers_are_read_as_strtod_reads_them(void **state)
             dm_lang_parse_expression(&lang, dm_lang_add_source(&lang, "n", text, strlen(text)));
         assert_int_equal(tree->kind, DM_AST_FLOAT);
         double expected = strtod(text, NULL);
-        if (memcmp(&tree->real, &expected, sizeof expected) != 0)
+        if (tree->real != expected)
             fail_msg("%s is read as %.17g", text, tree->real);
         dm_lang_deinit(&lang);
     }
