@@ -21,7 +21,7 @@
  *   dm_atomic_add_f32            relaxed; return the old value
  *   dm_load_u64, dm_store_u64, dm_bswap_u64      eight bytes at any address
  *   dm_byte_perm, dm_byte_pick, dm_popcount_u32, dm_ffs_u32, dm_clz_u32, dm_mulhi_u32, dm_rotl_u32,
- * dm_fmaf, dm_f32_bits, dm_bits_f32     one instruction each where the machine has it
+ * dm_reverse_u32, dm_fmaf, dm_f32_bits, dm_bits_f32     one instruction each where the machine has it
  *
  * A kernel:
  *
@@ -401,6 +401,19 @@ DM_FN uint32_t dm_ffs_u32(uint32_t x)
     return (uint32_t)__ffs((int)x);
 #else
     return (uint32_t)__builtin_ffs((int)x);
+#endif
+}
+
+/* Bit 0 becomes bit 31. */
+DM_FN uint32_t dm_reverse_u32(uint32_t x)
+{
+#if DM_ON_CUDA
+    return __brev(x);
+#else
+    x = (x >> 1 & 0x55555555u) | (x & 0x55555555u) << 1;
+    x = (x >> 2 & 0x33333333u) | (x & 0x33333333u) << 2;
+    x = (x >> 4 & 0x0F0F0F0Fu) | (x & 0x0F0F0F0Fu) << 4;
+    return __builtin_bswap32(x);
 #endif
 }
 

@@ -103,18 +103,10 @@ DM_FN uint32_t dm_gb_mode0_dot(dm_gb_lane *lane)
 /* ---- Spans ----
  * Eight pixels at a time, one per byte of a 64-bit word, the leftmost in the lowest byte. A line is
  * put together in a buffer with eight bytes to spare on either side, so that whole tiles can be
- * stored. tests/gb/test_draw.c has the same picture pixel by pixel. */
+ * stored (on GPUs otherwise, see draw_words.h). tests/gb/test_draw.c has the same picture pixel by
+ * pixel. */
 
 #define DM_GB_ONES 0x0101010101010101u
-#define DM_GB_MARGIN 8u
-
-typedef struct dm_gb_line {
-    uint8_t shade[DM_GB_SCREEN_W + 2u * DM_GB_MARGIN];
-    uint8_t
-        opaque[DM_GB_SCREEN_W + 2u * DM_GB_MARGIN];    /* FF where the background is not colour 0 */
-    uint8_t taken[DM_GB_SCREEN_W + 2u * DM_GB_MARGIN]; /* FF where a sprite has been */
-} dm_gb_line;
-
 #if DM_GB_GPU_FORM
 /* One bit plane of a tile row: byte i is bit 7 - i. */
 DM_FN uint64_t dm_gb_spread(uint32_t plane)
@@ -167,6 +159,19 @@ DM_FN uint64_t dm_gb_shades(const dm_gb_palette *palette, uint64_t low, uint64_t
 {
     return palette->base + low * palette->low + high * palette->high + (low & high) * palette->both;
 }
+
+#if DM_GB_GPU_FORM
+#include "gb/draw_words.h"
+#else
+
+#define DM_GB_MARGIN 8u
+
+typedef struct dm_gb_line {
+    uint8_t shade[DM_GB_SCREEN_W + 2u * DM_GB_MARGIN];
+    uint8_t
+        opaque[DM_GB_SCREEN_W + 2u * DM_GB_MARGIN];    /* FF where the background is not colour 0 */
+    uint8_t taken[DM_GB_SCREEN_W + 2u * DM_GB_MARGIN]; /* FF where a sprite has been */
+} dm_gb_line;
 
 /* Tiles of a map under pixels x0..x1-1: pixel x shows map column x + shift. Whole tiles are stored,
  * so up to seven bytes on either side change too. */
@@ -229,19 +234,10 @@ DM_FN void dm_gb_sprite_span(dm_gb_lane *lane, dm_gb_line *line)
     }
 }
 
-/* Draw the present line with the registers as they are. */
-DM_FN_SLOW void dm_gb_draw_line(dm_gb_lane *lane)
+/* The present line without what fifo.h is needed for, with the registers as they are. */
+DM_FN void dm_gb_draw_plain(dm_gb_lane *lane)
 {
-    dm_gb_ppu *ppu = &lane->m->ppu;
-    ppu->drawn = DM_GB_SCREEN_W;
-    /* With WX = 0 the window moves with SCX mod 8. */
-    if (dm_gb_fifo_pixel_slips_in(ppu) ||
-        (dm_gb_window_shown(ppu) && ppu->wx == 0 && (ppu->scx & 7u) != 0)) {
-        dm_gb_fifo fifo;
-        dm_gb_fifo_begin(ppu, &fifo);
-        dm_gb_fifo_run(lane, &fifo, DM_GB_LINE_CYCLES, dm_gb_back_line(lane));
-        return;
-    }
+    const dm_gb_ppu *ppu = &lane->m->ppu;
     bool sprites = (ppu->lcdc & 2u) != 0 && dm_gb_sprite_count(lane) != 0;
     dm_gb_line line;
     if ((ppu->lcdc & 1u) != 0) {
@@ -267,6 +263,24 @@ DM_FN_SLOW void dm_gb_draw_line(dm_gb_lane *lane)
     uint8_t *out = dm_gb_back_line(lane);
     for (uint32_t x = 0; x < DM_GB_SCREEN_W; x += 8u)
         dm_store_u64(out + x, dm_load_u64(line.shade + x + DM_GB_MARGIN));
+}
+
+#endif
+
+/* Draw the present line with the registers as they are. */
+DM_FN_SLOW void dm_gb_draw_line(dm_gb_lane *lane)
+{
+    dm_gb_ppu *ppu = &lane->m->ppu;
+    ppu->drawn = DM_GB_SCREEN_W;
+    /* With WX = 0 the window moves with SCX mod 8. */
+    if (dm_gb_fifo_pixel_slips_in(ppu) ||
+        (dm_gb_window_shown(ppu) && ppu->wx == 0 && (ppu->scx & 7u) != 0)) {
+        dm_gb_fifo fifo;
+        dm_gb_fifo_begin(ppu, &fifo);
+        dm_gb_fifo_run(lane, &fifo, DM_GB_LINE_CYCLES, dm_gb_back_line(lane));
+        return;
+    }
+    dm_gb_draw_plain(lane);
 }
 
 /* ---- Changes ---- */

@@ -44,6 +44,19 @@ DM_FN const uint8_t *dm_swarm_square_at(const uint8_t *picture, uint32_t pixel)
     return picture + y * 2u * DM_GB_SCREEN_W + x * 2u;
 }
 
+/* Four squares side by side, packed; `at` is the upper left pixel and, as eight pixels from the
+ * left edge are eight bytes, begins a word. */
+DM_FN uint8_t dm_swarm_pack_squares(const uint8_t *at)
+{
+    const uint64_t bytes = 0x00FF00FF00FF00FFu;
+    const uint64_t *upper = (const uint64_t *)(const void *)at;
+    const uint64_t *lower = (const uint64_t *)(const void *)(at + DM_GB_SCREEN_W);
+    uint64_t sums = *upper + *lower; /* of columns, at most 6 each */
+    sums = (sums & bytes) + (sums >> 8 & bytes);
+    sums = (sums + 0x0002000200020002u) >> 2 & 0x0003000300030003u;
+    return (uint8_t)(sums | sums >> 14 | sums >> 28 | sums >> 42);
+}
+
 /* One machine's picture into every kind that is wanted. A blank screen has all pixels 0. */
 DM_FN void dm_swarm_picture(const dm_swarm_args *args, uint64_t machine, bool fresh)
 {
@@ -77,13 +90,9 @@ DM_FN void dm_swarm_picture(const dm_swarm_args *args, uint64_t machine, bool fr
     if (args->packed != 0) {
         uint8_t *stack = args->packed + machine * depth * DM_SWARM_PACKED;
         uint8_t *out = dm_swarm_push(stack, DM_SWARM_PACKED, depth);
-        for (uint32_t i = dm_lane(); i < DM_SWARM_PACKED; i += DM_LANES) {
-            const uint8_t *at = dm_swarm_square_at(picture, i * 4u);
-            uint32_t byte = 0;
-            for (uint32_t pixel = 0; pixel < 4u && !blank; pixel++)
-                byte |= ((dm_swarm_square(at + 2u * pixel) + 2u) / 4u) << (2u * pixel);
-            out[i] = (uint8_t)byte;
-        }
+        for (uint32_t i = dm_lane(); i < DM_SWARM_PACKED; i += DM_LANES)
+            out[i] =
+                blank ? (uint8_t)0 : dm_swarm_pack_squares(dm_swarm_square_at(picture, i * 4u));
         if (fresh)
             dm_swarm_spread(stack, DM_SWARM_PACKED, depth);
     }
