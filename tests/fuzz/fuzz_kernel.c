@@ -63,7 +63,8 @@ static bool cc_takes(const dm_buffer *text)
     return pclose(pipe) == 0;
 }
 
-static bool run_kernel(dm_compilation *c, int kernel, bool cc, totals *total, const char **why)
+static bool run_kernel(dm_compilation *c, int kernel, bool cc, totals *total, dm_buffer *texts,
+                       const char **why)
 {
     dm_error err = {0};
     dm_buffer out = DM_BUFFER_EMPTY;
@@ -80,6 +81,7 @@ static bool run_kernel(dm_compilation *c, int kernel, bool cc, totals *total, co
                                     &err) == DM_OK ||
                reason_is_good(&err);
         *why = "a kernel is not printed, without a good reason";
+        dm_buffer_append(texts, dm_buffer_text(&out), out.size);
         if (good && target == 0 && cc && !cc_takes(&out)) {
             *why = "the C compiler refuses the text";
             good = false;
@@ -89,15 +91,14 @@ static bool run_kernel(dm_compilation *c, int kernel, bool cc, totals *total, co
     return good;
 }
 
-/* False with a reason when something is wrong. */
-static bool run_text(const char *text, size_t size, bool cc, totals *total, const char **why)
+/* What comes out goes to `texts`, diagnostics last. */
+static bool compile_text(const char *text, size_t size, bool cc, dm_workspace *workspace,
+                         totals *total, dm_buffer *texts, const char **why)
 {
     dm_compilation c;
     dm_error err = {0};
-    dm_compile_options options = {0};
+    dm_compile_options options = {.workspace = workspace};
     bool good = true;
-    total->cases++;
-    total->bytes += size;
     if (dm_compilation_init(&c, "case.py", text, size, &options, &err) != DM_OK) {
         total->refused++;
         *why = "refused without a good reason";
@@ -105,12 +106,35 @@ static bool run_text(const char *text, size_t size, bool cc, totals *total, cons
     } else {
         int count = c.kernel_count < KERNELS_MAX ? c.kernel_count : KERNELS_MAX;
         for (int k = 0; good && k < count; k++)
-            good = run_kernel(&c, k, cc, total, why);
+            good = run_kernel(&c, k, cc, total, texts, why);
     }
-    dm_buffer diags = DM_BUFFER_EMPTY;
-    dm_lang_print_diags(&c.lang, &diags);
-    dm_buffer_deinit(&diags);
+    dm_lang_print_diags(&c.lang, texts);
     dm_compilation_deinit(&c);
+    return good;
+}
+
+/* False with a reason when something is wrong. The text is also compiled with the memory of all
+ * texts before it, of which nothing may show. */
+static bool run_text(const char *text, size_t size, bool cc, totals *total, const char **why)
+{
+    static dm_workspace workspace;
+    static bool started;
+    if (!started)
+        dm_workspace_init(&workspace);
+    started = true;
+    dm_buffer alone = DM_BUFFER_EMPTY, after = DM_BUFFER_EMPTY;
+    totals ignored = {0};
+    total->cases++;
+    total->bytes += size;
+    bool good = compile_text(text, size, cc, NULL, total, &alone, why) &&
+                compile_text(text, size, false, &workspace, &ignored, &after, why);
+    if (good && (alone.size != after.size ||
+                 memcmp(dm_buffer_text(&alone), dm_buffer_text(&after), alone.size) != 0)) {
+        *why = "what was compiled before shows";
+        good = false;
+    }
+    dm_buffer_deinit(&alone);
+    dm_buffer_deinit(&after);
     return good;
 }
 
