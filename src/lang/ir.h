@@ -218,7 +218,7 @@ static inline bool dm_ir_is_terminator(int kind)
 
 /* ---- Passes ---- */
 
-/* Remove what nothing needs: pure operations, carried values, branches' results. */
+/* Remove what nothing needs (dce.c). */
 void dm_ir_dce(dm_ir_function *f);
 /* Fewer variables for adjoints (tidy.c); after dm_ir_dce. */
 void dm_ir_tidy(dm_ir_function *f);

@@ -16,6 +16,7 @@
  *   library/    builtins written in the dialect itself; their gradients are derived like anyone's
  *   activity.c  which values a gradient can flow through
  *   hazard.c    which reads the backward pass cannot repeat
+ *   dce.c       removes what nothing needs
  *   exits.c     break, continue and return become plain data flow (before adjoint.c)
  *   compile.c   the list of passes: start reading there
  *

@@ -7,7 +7,7 @@
  *   print_plan.c   which values become part of an expression and which get a variable
  *   print_name.c   names of variables, functions and types
  *   print_expr.c   expressions
- *   print_help.c   types and helper functions, made when first used
+ *   print_help.c   types and helper functions, made when first used; print_atomic.c: for atomics
  *
  * The text of a kernel k, forward and backward:
  *

@@ -2,8 +2,8 @@
 /* print_help.c - types and helper functions of the text, written when first used, each once. A
  * helper's name holds the types that it is for, so that the name tells whether it is there already.
  */
+#include "lang/print_help.h"
 #include "lang/builtins.h"
-#include "lang/print.h"
 
 #include <string.h>
 
@@ -118,24 +118,6 @@ const char *dm_print_type(dm_printer *pr, const dm_type *type)
 
 /* ---- Making a helper ---- */
 
-/* Which helper of a list; a view for each number of indices, a slice for each mask, an atomic for
- * each kind. */
-enum {
-    HELP_ROW,
-    HELP_MAKE,
-    HELP_ZERO,
-    HELP_AT,
-    HELP_GRAD_AT,
-    HELP_ACCUMULATE,
-    HELP_CAST,
-    HELP_GET,
-    HELP_WITH,
-    HELP_ADJOINT,
-    HELP_VIEW,
-    HELP_SLICE = HELP_VIEW + 8,
-    HELP_ATOMIC = HELP_SLICE + 16,
-};
-
 /* Texts of the two languages are kept side by side. */
 static int key_of(const dm_printer *pr, int which)
 {
@@ -143,7 +125,7 @@ static int key_of(const dm_printer *pr, int which)
 }
 
 /* The helper in a list; NULL: it was never made. */
-static dm_helper *find(const dm_printer *pr, dm_helper *list, int which, const void *other)
+dm_helper *dm_helper_find(const dm_printer *pr, dm_helper *list, int which, const void *other)
 {
     int key = key_of(pr, which);
     while (list != NULL && (list->key != key || list->other != other))
@@ -152,8 +134,8 @@ static dm_helper *find(const dm_printer *pr, dm_helper *list, int which, const v
 }
 
 /* A new one in a list; its usual name is `first`_`second`. */
-static dm_helper *add(dm_printer *pr, dm_helper **list, bool own, int which, const void *other,
-                      const char *first, const char *second)
+dm_helper *dm_helper_add(dm_printer *pr, dm_helper **list, bool own, int which, const void *other,
+                         const char *first, const char *second)
 {
     dm_helper *made = allocate(pr, own, sizeof *made);
     const char *name = second == NULL ? first : dm_lang_format(pr->lang, "%s_%s", first, second);
@@ -176,7 +158,7 @@ static void enter(dm_printer *pr, dm_helper *h, const char *name)
 
 /* Is the helper in the text? Where it is not and its text is known, that is copied now. When this
  * is false the caller writes the text, under the helper's name, between `begin` and `end`. */
-static bool is_there(dm_printer *pr, dm_helper *h)
+bool dm_helper_is_there(dm_printer *pr, dm_helper *h)
 {
     if (pr->making != NULL)
         need(pr, NULL, h);
@@ -196,7 +178,7 @@ static bool is_there(dm_printer *pr, dm_helper *h)
         if (h->needs[i].type != NULL)
             dm_print_type(pr, h->needs[i].type);
         else
-            is_there(pr, h->needs[i].helper); /* its text is known, too */
+            dm_helper_is_there(pr, h->needs[i].helper); /* its text is known, too */
     }
     pr->making = outer;
     dm_buffer_append(pr->helpers, h->text, h->length);
@@ -205,14 +187,14 @@ static bool is_there(dm_printer *pr, dm_helper *h)
     return true;
 }
 
-static void begin(dm_printer *pr, dm_making *making, dm_helper *h)
+void dm_helper_begin(dm_printer *pr, dm_making *making, dm_helper *h)
 {
     *making = (dm_making){.helper = h, .start = pr->helpers->size, .outer = pr->making};
     pr->making = making;
 }
 
 /* The text is written: keep it where it has its usual name. */
-static const char *end(dm_printer *pr)
+const char *dm_helper_end(dm_printer *pr)
 {
     dm_making *making = pr->making;
     dm_helper *h = making->helper;
@@ -239,12 +221,12 @@ static const char *end(dm_printer *pr)
 }
 
 /* The helper of a type, made an entry of the type's list when new. */
-static dm_helper *of_type(dm_printer *pr, const dm_type *type, int which, const char *word)
+dm_helper *dm_helper_of_type(dm_printer *pr, const dm_type *type, int which, const char *word)
 {
-    dm_helper *h = find(pr, type->helpers, which, NULL);
-    return h != NULL
-               ? h
-               : add(pr, &((dm_type *)type)->helpers, type->own, which, NULL, type->suffix, word);
+    dm_helper *h = dm_helper_find(pr, type->helpers, which, NULL);
+    return h != NULL ? h
+                     : dm_helper_add(pr, &((dm_type *)type)->helpers, type->own, which, NULL,
+                                     type->suffix, word);
 }
 
 /* ---- Rows ---- */
@@ -295,14 +277,14 @@ static const char *row_name(dm_printer *pr, const dm_bind *bind)
 const char *dm_help_row(dm_printer *pr, const dm_bind *bind)
 {
     const dm_builtin *row = bind->row;
-    dm_helper *h = find(pr, bind->helpers, HELP_ROW, NULL);
+    dm_helper *h = dm_helper_find(pr, bind->helpers, HELP_ROW, NULL);
     if (h != NULL && h->printed == pr->stamp)
         return h->name;
     if (h == NULL)
-        h = add(pr, &((dm_bind *)bind)->helpers, bind->own, HELP_ROW, NULL, row_name(pr, bind),
-                NULL);
+        h = dm_helper_add(pr, &((dm_bind *)bind)->helpers, bind->own, HELP_ROW, NULL,
+                          row_name(pr, bind), NULL);
     if (!dm_print_is_helper(pr, h->usual)) {
-        if (is_there(pr, h))
+        if (dm_helper_is_there(pr, h))
             return h->name;
     } else { /* max(v) and max(v, v) would have one name */
         const char *name = h->usual;
@@ -311,7 +293,7 @@ const char *dm_help_row(dm_printer *pr, const dm_bind *bind)
         enter(pr, h, name);
     }
     dm_making making;
-    begin(pr, &making, h);
+    dm_helper_begin(pr, &making, h);
     dm_buffer *body = dm_text_open(pr->lang);
     expand(pr, body, bind);
     dm_buffer *head = dm_text_open(pr->lang);
@@ -324,18 +306,18 @@ const char *dm_help_row(dm_printer *pr, const dm_bind *bind)
     dm_buffer_putc(pr->helpers, '\n');
     dm_text_close(pr->lang, 1);
     dm_text_close(pr->lang, 1);
-    return end(pr);
+    return dm_helper_end(pr);
 }
 
 /* ---- Values of composite types ---- */
 
 const char *dm_help_make(dm_printer *pr, const dm_type *type)
 {
-    dm_helper *h = of_type(pr, type, HELP_MAKE, "make");
+    dm_helper *h = dm_helper_of_type(pr, type, HELP_MAKE, "make");
     dm_making making;
-    if (is_there(pr, h))
+    if (dm_helper_is_there(pr, h))
         return h->name;
-    begin(pr, &making, h);
+    dm_helper_begin(pr, &making, h);
     const char *name = h->name;
     bool fields = type->kind == DM_TYPE_STRUCT || type->kind == DM_TYPE_TUPLE;
     int count = fields ? type->field_count : dm_type_components(type);
@@ -355,21 +337,21 @@ const char *dm_help_make(dm_printer *pr, const dm_type *type)
             dm_emit(out, "    r.c[%d] = x%d;\n", i, i);
     }
     dm_buffer_puts(out, "    return r;\n}\n\n");
-    return end(pr);
+    return dm_helper_end(pr);
 }
 
 const char *dm_help_zero(dm_printer *pr, const dm_type *type)
 {
-    dm_helper *h = of_type(pr, type, HELP_ZERO, "zero");
+    dm_helper *h = dm_helper_of_type(pr, type, HELP_ZERO, "zero");
     dm_making making;
-    if (is_there(pr, h))
+    if (dm_helper_is_there(pr, h))
         return h->name;
-    begin(pr, &making, h);
+    dm_helper_begin(pr, &making, h);
     const char *name = h->name;
     const char *type_name = dm_print_type(pr, type);
     dm_emit(pr->helpers, "%s %s %s(void)\n{\n    %s r = {0};\n    return r;\n}\n\n",
             dm_print_qualifier(pr), type_name, name, type_name);
-    return end(pr);
+    return dm_helper_end(pr);
 }
 
 static const char half_to_float_c[] =
@@ -428,53 +410,54 @@ static const char half_from_float_cuda[] =
     "    return r;\n"
     "}\n\n";
 
-static const char *half_cast(dm_printer *pr, bool to_half)
+const char *dm_help_half(dm_printer *pr, bool to_half)
 {
     bool cuda = pr->options.target == DM_TARGET_CUDA;
     const dm_type *half = dm_type_scalar(pr->lang, DM_F16),
                   *full = dm_type_scalar(pr->lang, DM_F32);
     const dm_type *from = to_half ? full : half, *to = to_half ? half : full;
-    dm_helper *h = find(pr, to->helpers, HELP_CAST, from);
+    dm_helper *h = dm_helper_find(pr, to->helpers, HELP_CAST, from);
     if (h == NULL)
-        h = add(pr, &((dm_type *)to)->helpers, false, HELP_CAST, from,
-                to_half ? "half_from_f32" : "f32_from_half", NULL);
+        h = dm_helper_add(pr, &((dm_type *)to)->helpers, false, HELP_CAST, from,
+                          to_half ? "half_from_f32" : "f32_from_half", NULL);
     dm_making making;
-    if (is_there(pr, h))
+    if (dm_helper_is_there(pr, h))
         return h->name;
-    begin(pr, &making, h);
+    dm_helper_begin(pr, &making, h);
     dm_print_type(pr, half);
     dm_buffer_puts(pr->helpers, to_half ? (cuda ? half_from_float_cuda : half_from_float_c)
                                         : (cuda ? half_to_float_cuda : half_to_float_c));
-    return end(pr);
+    return dm_helper_end(pr);
 }
 
 /* The helper that makes one type of another, an entry of the list of the first. */
 static dm_helper *of_cast(dm_printer *pr, const dm_type *from, const dm_type *to)
 {
-    dm_helper *h = find(pr, to->helpers, HELP_CAST, from);
-    return h != NULL ? h
-                     : add(pr, &((dm_type *)to)->helpers, to->own || from->own, HELP_CAST, from,
-                           dm_lang_format(pr->lang, "%s_from", to->suffix), from->suffix);
+    dm_helper *h = dm_helper_find(pr, to->helpers, HELP_CAST, from);
+    return h != NULL
+               ? h
+               : dm_helper_add(pr, &((dm_type *)to)->helpers, to->own || from->own, HELP_CAST, from,
+                               dm_lang_format(pr->lang, "%s_from", to->suffix), from->suffix);
 }
 
 const char *dm_help_cast(dm_printer *pr, const dm_type *from, const dm_type *to)
 {
     bool scalar = dm_type_is_scalar(to);
     if (scalar && to->scalar == DM_F16 && from->scalar == DM_F32)
-        return half_cast(pr, true);
+        return dm_help_half(pr, true);
     if (scalar && from->scalar == DM_F16 && to->scalar == DM_F32)
-        return half_cast(pr, false);
+        return dm_help_half(pr, false);
     dm_helper *h = of_cast(pr, from, to);
     dm_making making;
-    if (is_there(pr, h))
+    if (dm_helper_is_there(pr, h))
         return h->name;
-    begin(pr, &making, h);
+    dm_helper_begin(pr, &making, h);
     const char *name = h->name;
     const char *to_name = dm_print_type(pr, to), *from_name = dm_print_type(pr, from);
     const dm_type *to_scalar = dm_type_scalar(pr->lang, (dm_scalar)to->scalar);
     const char *in = scalar ? "x" : "x.c[i]", *open = "", *close = "";
     if (from->scalar == DM_F16) {
-        open = dm_lang_format(pr->lang, "%s%s(", open, half_cast(pr, false));
+        open = dm_lang_format(pr->lang, "%s%s(", open, dm_help_half(pr, false));
         close = ")";
     }
     const char *convert =
@@ -483,7 +466,7 @@ const char *dm_help_cast(dm_printer *pr, const dm_type *from, const dm_type *to)
     if (to->scalar == DM_BOOL)
         convert = dm_lang_format(pr->lang, "%s%s%s != 0", open, in, close);
     if (to->scalar == DM_F16)
-        convert = dm_lang_format(pr->lang, "%s(%s)", half_cast(pr, true), convert);
+        convert = dm_lang_format(pr->lang, "%s(%s)", dm_help_half(pr, true), convert);
     dm_buffer *out = pr->helpers;
     if (scalar)
         dm_emit(out, "%s %s %s(%s x)\n{\n    return %s;\n}\n\n", dm_print_qualifier(pr), to_name,
@@ -494,32 +477,32 @@ const char *dm_help_cast(dm_printer *pr, const dm_type *from, const dm_type *to)
                 "        r.c[i] = %s;\n    return r;\n}\n\n",
                 dm_print_qualifier(pr), to_name, name, from_name, to_name, dm_type_components(to),
                 convert);
-    return end(pr);
+    return dm_helper_end(pr);
 }
 
 /* Negative indices count from the end. */
 const char *dm_help_extract(dm_printer *pr, const dm_type *type)
 {
-    dm_helper *h = of_type(pr, type, HELP_GET, "get");
+    dm_helper *h = dm_helper_of_type(pr, type, HELP_GET, "get");
     dm_making making;
-    if (is_there(pr, h))
+    if (dm_helper_is_there(pr, h))
         return h->name;
-    begin(pr, &making, h);
+    dm_helper_begin(pr, &making, h);
     const char *name = h->name;
     const char *scalar = dm_print_type(pr, dm_type_scalar(pr->lang, (dm_scalar)type->scalar));
     int count = dm_type_components(type);
     dm_emit(pr->helpers, "%s %s %s(%s v, int i)\n{\n    return v.c[i < 0 ? i + %d : i];\n}\n\n",
             dm_print_qualifier(pr), scalar, name, dm_print_type(pr, type), count);
-    return end(pr);
+    return dm_helper_end(pr);
 }
 
 const char *dm_help_insert(dm_printer *pr, const dm_type *type)
 {
-    dm_helper *h = of_type(pr, type, HELP_WITH, "with");
+    dm_helper *h = dm_helper_of_type(pr, type, HELP_WITH, "with");
     dm_making making;
-    if (is_there(pr, h))
+    if (dm_helper_is_there(pr, h))
         return h->name;
-    begin(pr, &making, h);
+    dm_helper_begin(pr, &making, h);
     const char *name = h->name;
     const char *scalar = dm_print_type(pr, dm_type_scalar(pr->lang, (dm_scalar)type->scalar));
     const char *type_name = dm_print_type(pr, type);
@@ -527,7 +510,7 @@ const char *dm_help_insert(dm_printer *pr, const dm_type *type)
             "%s %s %s(%s v, int i, %s x)\n{\n    v.c[i < 0 ? i + %d : i] = x;\n"
             "    return v;\n}\n\n",
             dm_print_qualifier(pr), type_name, name, type_name, scalar, dm_type_components(type));
-    return end(pr);
+    return dm_helper_end(pr);
 }
 
 /* ---- Arrays ---- */
@@ -536,12 +519,12 @@ static const char indices_text[] = "ijkl";
 
 const char *dm_help_at(dm_printer *pr, const dm_type *array, bool gradient)
 {
-    dm_helper *h =
-        of_type(pr, array, gradient ? HELP_GRAD_AT : HELP_AT, gradient ? "grad_at" : "at");
+    dm_helper *h = dm_helper_of_type(pr, array, gradient ? HELP_GRAD_AT : HELP_AT,
+                                     gradient ? "grad_at" : "at");
     dm_making making;
-    if (is_there(pr, h))
+    if (dm_helper_is_there(pr, h))
         return h->name;
-    begin(pr, &making, h);
+    dm_helper_begin(pr, &making, h);
     const char *name = h->name, *member = gradient ? "grad" : "data";
     const char *element = dm_print_type(pr, array->element), *type = dm_print_type(pr, array);
     dm_buffer *out = pr->helpers;
@@ -551,7 +534,7 @@ const char *dm_help_at(dm_printer *pr, const dm_type *array, bool gradient)
                 "    i += i < 0 ? a.shape[0] : 0;\n"
                 "    return (%s *)((char *)a.%s + i * a.stride[0]);\n}\n\n",
                 dm_print_qualifier(pr), element, name, type, element, member);
-        return end(pr);
+        return dm_helper_end(pr);
     }
     dm_emit(out, "%s %s *%s(%s a", dm_print_qualifier(pr), element, name, type);
     for (int i = 0; i < array->ndim; i++)
@@ -563,18 +546,18 @@ const char *dm_help_at(dm_printer *pr, const dm_type *array, bool gradient)
     for (int i = 0; i < array->ndim; i++)
         dm_emit(out, " + %c * a.stride[%d]", indices_text[i], i);
     dm_buffer_puts(out, ");\n}\n\n");
-    return end(pr);
+    return dm_helper_end(pr);
 }
 
 const char *dm_help_view(dm_printer *pr, const dm_type *array, int indices)
 {
     static const char *const views[] = {"view0", "view1", "view2", "view3", "view4"};
     const dm_type *result = dm_type_array(pr->lang, array->ndim - indices, array->element);
-    dm_helper *h = of_type(pr, array, HELP_VIEW + indices, views[indices]);
+    dm_helper *h = dm_helper_of_type(pr, array, HELP_VIEW + indices, views[indices]);
     dm_making making;
-    if (is_there(pr, h))
+    if (dm_helper_is_there(pr, h))
         return h->name;
-    begin(pr, &making, h);
+    dm_helper_begin(pr, &making, h);
     const char *name = h->name;
     const char *type = dm_print_type(pr, array), *result_name = dm_print_type(pr, result);
     const char *element = dm_print_type(pr, array->element);
@@ -594,20 +577,20 @@ const char *dm_help_view(dm_printer *pr, const dm_type *array, int indices)
         dm_emit(out, "    r.shape[%d] = a.shape[%d];\n    r.stride[%d] = a.stride[%d];\n", i,
                 i + indices, i, i + indices);
     dm_buffer_puts(out, "    return r;\n}\n\n");
-    return end(pr);
+    return dm_helper_end(pr);
 }
 
 const char *dm_help_adjoint(dm_printer *pr, const dm_type *array)
 {
-    dm_helper *h = of_type(pr, array, HELP_ADJOINT, "adjoint");
+    dm_helper *h = dm_helper_of_type(pr, array, HELP_ADJOINT, "adjoint");
     dm_making making;
-    if (is_there(pr, h))
+    if (dm_helper_is_there(pr, h))
         return h->name;
-    begin(pr, &making, h);
+    dm_helper_begin(pr, &making, h);
     const char *type = dm_print_type(pr, array);
     dm_emit(pr->helpers, "%s %s %s(%s a)\n{\n    a.data = a.grad;\n    return a;\n}\n\n",
             dm_print_qualifier(pr), type, h->name, type);
-    return end(pr);
+    return dm_helper_end(pr);
 }
 
 /* Bounds that leave the array are cut to it; `mask` has a bit for each plain index. */
@@ -617,11 +600,12 @@ const char *dm_help_slice(dm_printer *pr, const dm_type *array, int mask)
     for (int i = 0; i < array->ndim; i++)
         stays += (mask >> i & 1) == 0;
     const dm_type *result = dm_type_array(pr->lang, stays, array->element);
-    dm_helper *h = of_type(pr, array, HELP_SLICE + mask, dm_lang_format(pr->lang, "slice%d", mask));
+    dm_helper *h =
+        dm_helper_of_type(pr, array, HELP_SLICE + mask, dm_lang_format(pr->lang, "slice%d", mask));
     dm_making making;
-    if (is_there(pr, h))
+    if (dm_helper_is_there(pr, h))
         return h->name;
-    begin(pr, &making, h);
+    dm_helper_begin(pr, &making, h);
     const char *name = h->name;
     const char *type = dm_print_type(pr, array), *result_name = dm_print_type(pr, result);
     const char *element = dm_print_type(pr, array->element);
@@ -651,214 +635,17 @@ const char *dm_help_slice(dm_printer *pr, const dm_type *array, int mask)
             "    r.grad = a.grad ? (%s *)((char *)a.grad + offset) : 0;\n"
             "    return r;\n}\n\n",
             element, element);
-    return end(pr);
-}
-
-/* ---- Atomics: each returns what was there before ---- */
-
-/* What the new value is, for the kinds that have no instruction everywhere. */
-static const char *new_value(const char *kind, bool is_float, bool narrow)
-{
-    if (strcmp(kind, "add") == 0)
-        return "old + x";
-    if (strcmp(kind, "sub") == 0)
-        return "old - x";
-    if (strcmp(kind, "min") == 0)
-        return is_float ? (narrow ? "fminf(old, x)" : "fmin(old, x)") : "old < x ? old : x";
-    if (strcmp(kind, "max") == 0)
-        return is_float ? (narrow ? "fmaxf(old, x)" : "fmax(old, x)") : "old > x ? old : x";
-    if (strcmp(kind, "and") == 0)
-        return "old & x";
-    if (strcmp(kind, "or") == 0)
-        return "old | x";
-    if (strcmp(kind, "xor") == 0)
-        return "old ^ x";
-    return "x"; /* exch */
-}
-
-static void atomic_loop(dm_printer *pr, const char *name, const char *kind, const dm_type *type)
-{
-    bool cuda = pr->options.target == DM_TARGET_CUDA,
-         wide = dm_scalar_bytes((dm_scalar)type->scalar) == 8;
-    bool is_float = dm_type_is_float(type);
-    const char *c = type->c_name;
-    dm_buffer *out = pr->helpers;
-    const char *word = wide ? "unsigned long long" : "unsigned int";
-    const char *value = new_value(kind, is_float, !wide);
-    if (!cuda) {
-        dm_emit(out,
-                "static inline %s %s(%s *at, %s x)\n{\n"
-                "    union { %s value; %s bits; } before, after;\n"
-                "    %s *word = (%s *)(void *)at;\n"
-                "    before.bits = __atomic_load_n(word, __ATOMIC_RELAXED);\n"
-                "    do {\n"
-                "        const %s old = before.value;\n"
-                "        %safter.value = %s;\n"
-                "    } while (!__atomic_compare_exchange_n(word, &before.bits, after.bits, 1,\n"
-                "                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED));\n"
-                "    return before.value;\n}\n\n",
-                c, name, c, c, c, word, word, word, c,
-                strcmp(value, "x") == 0 ? "(void)old;\n        " : "", value);
-        return;
-    }
-    dm_emit(out,
-            "static __device__ inline %s %s(%s *at, %s x)\n{\n"
-            "    union { %s value; %s bits; } before, after;\n"
-            "    %s *word = (%s *)at, seen;\n"
-            "    before.bits = *(volatile %s *)word;\n"
-            "    for (;;) {\n"
-            "        const %s old = before.value;\n"
-            "        after.value = %s;\n"
-            "        seen = atomicCAS(word, before.bits, after.bits);\n"
-            "        if (seen == before.bits)\n"
-            "            return old;\n"
-            "        before.bits = seen;\n"
-            "    }\n}\n\n",
-            c, name, c, c, c, word, word, word, word, c, value);
-}
-
-static void atomic_half(dm_printer *pr, const char *name, const char *kind)
-{
-    /* Half words have no exchange of their own on every device: the word around them is exchanged.
-     */
-    bool cuda = pr->options.target == DM_TARGET_CUDA;
-    const char *from = half_cast(pr, false), *to = half_cast(pr, true);
-    dm_emit(
-        pr->helpers,
-        "%s half %s(half *at, half y)\n{\n"
-        "    unsigned int *word = (unsigned int *)((unsigned long long)at & ~3ull);\n"
-        "    const unsigned int shift = ((unsigned long long)at & 2ull) != 0 ? 16 : 0;\n"
-        "    const float x = %s(y);\n"
-        "    unsigned int before = *word;\n"
-        "    for (;;) {\n"
-        "        half here, next;\n"
-        "        here.bits = (unsigned short)(before >> shift);\n"
-        "        const float old = %s(here);\n"
-        "        (void)old;\n"
-        "        next = %s(%s);\n"
-        "        const unsigned int after = (before & ~(0xFFFFu << shift)) | (unsigned "
-        "int)next.bits << shift;\n"
-        "%s"
-        "    }\n}\n\n",
-        dm_print_qualifier(pr), name, from, from, to, new_value(kind, true, true),
-        cuda ? "        const unsigned int seen = atomicCAS(word, before, after);\n"
-               "        if (seen == before)\n            return here;\n        before = seen;\n"
-             : "        if (__atomic_compare_exchange_n(word, &before, after, 1, __ATOMIC_RELAXED, "
-               "__ATOMIC_RELAXED))\n            return here;\n");
-}
-
-/* One instruction where there is one. */
-static bool atomic_simple(dm_printer *pr, const char *name, const char *kind, const dm_type *type)
-{
-    bool cuda = pr->options.target == DM_TARGET_CUDA, is_float = dm_type_is_float(type);
-    const char *c = type->c_name;
-    dm_buffer *out = pr->helpers;
-    if (cuda && strcmp(kind, "add") == 0) {
-        bool plain = type->scalar != DM_I64;
-        dm_emit(out, "static __device__ inline %s %s(%s *at, %s x)\n{\n    return ", c, name, c, c);
-        if (plain)
-            dm_buffer_puts(out, "atomicAdd(at, x);\n}\n\n");
-        else
-            dm_buffer_puts(
-                out,
-                "(long long)atomicAdd((unsigned long long *)at, (unsigned long long)x);\n}\n\n");
-        return true;
-    }
-    if (!cuda && !is_float &&
-        (strcmp(kind, "add") == 0 || strcmp(kind, "sub") == 0 || strcmp(kind, "and") == 0 ||
-         strcmp(kind, "or") == 0 || strcmp(kind, "xor") == 0 || strcmp(kind, "exch") == 0)) {
-        dm_emit(out,
-                "static inline %s %s(%s *at, %s x)\n{\n    return __atomic_%s%s(at, x, "
-                "__ATOMIC_RELAXED);\n}\n\n",
-                c, name, c, c, kind[0] == 'e' ? "exchange" : "fetch_",
-                kind[0] == 'e' ? "_n" : kind);
-        return true;
-    }
-    return false;
-}
-
-static void atomic_cas(dm_printer *pr, const char *name, const dm_type *type)
-{
-    bool cuda = pr->options.target == DM_TARGET_CUDA,
-         wide = dm_scalar_bytes((dm_scalar)type->scalar) == 8;
-    const char *c = type->c_name, *word = wide ? "unsigned long long" : "unsigned int";
-    dm_emit(
-        pr->helpers,
-        "%s %s %s(%s *at, %s expected, %s x)\n{\n"
-        "    union { %s value; %s bits; } before, after;\n"
-        "    before.value = expected;\n    after.value = x;\n%s    return before.value;\n}\n\n",
-        dm_print_qualifier(pr), c, name, c, c, c, c, word,
-        cuda
-            ? dm_lang_format(pr->lang,
-                             "    before.bits = atomicCAS((%s *)at, before.bits, after.bits);\n",
-                             word)
-            : dm_lang_format(
-                  pr->lang,
-                  "    __atomic_compare_exchange_n((%s *)(void *)at, &before.bits, after.bits, 0,\n"
-                  "                                __ATOMIC_RELAXED, __ATOMIC_RELAXED);\n",
-                  word));
-}
-
-const char *dm_help_atomic(dm_printer *pr, const char *kind, const dm_type *type)
-{
-    static const char *const names[] = {"atomic_add", "atomic_sub",  "atomic_min",
-                                        "atomic_max", "atomic_and",  "atomic_or",
-                                        "atomic_xor", "atomic_exch", "atomic_cas"};
-    int number = 0;
-    while (strcmp(names[number] + 7, kind) != 0)
-        number++;
-    dm_helper *h = find(pr, type->helpers, HELP_ATOMIC + number, NULL);
-    if (h == NULL)
-        h = add(pr, &((dm_type *)type)->helpers, type->own, HELP_ATOMIC + number, NULL,
-                names[number], type->suffix);
-    dm_making making;
-    pr->uses_math = true;
-    if (is_there(pr, h))
-        return h->name;
-    begin(pr, &making, h);
-    const char *name = h->name, *c = dm_print_type(pr, type);
-    if (type->kind == DM_TYPE_STRUCT || type->kind == DM_TYPE_TUPLE) {
-        /* Only adding gradients: the fields that hold floats. */
-        dm_buffer *text = dm_text_open(pr->lang);
-        for (int i = 0; i < type->field_count; i++)
-            if (type->fields[i].type->floats)
-                dm_emit(text, "    %s(&at->%s, x.%s);\n",
-                        dm_help_atomic(pr, kind, type->fields[i].type), type->fields[i].name,
-                        type->fields[i].name);
-        dm_emit(pr->helpers, "%s void %s(%s *at, %s x)\n{\n%s}\n\n", dm_print_qualifier(pr), name,
-                c, c, dm_buffer_text(text));
-        dm_text_close(pr->lang, 1);
-        return end(pr);
-    }
-    if (dm_type_is_numeric(type)) {
-        const char *part =
-            dm_help_atomic(pr, kind, dm_type_scalar(pr->lang, (dm_scalar)type->scalar));
-        bool cas = strcmp(kind, "cas") == 0;
-        dm_emit(pr->helpers,
-                "%s %s %s(%s *at, %s%s x)\n{\n    %s r;\n    for (int i = 0; i < %d; i++)\n"
-                "        r.c[i] = %s(&at->c[i], %sx.c[i]);\n    return r;\n}\n\n",
-                dm_print_qualifier(pr), c, name, c,
-                cas ? dm_lang_format(pr->lang, "%s expected, ", c) : "", c, c,
-                dm_type_components(type), part, cas ? "expected.c[i], " : "");
-        return end(pr);
-    }
-    if (strcmp(kind, "cas") == 0)
-        atomic_cas(pr, name, type);
-    else if (type->scalar == DM_F16)
-        atomic_half(pr, name, kind);
-    else if (!atomic_simple(pr, name, kind, type))
-        atomic_loop(pr, name, kind, type);
-    return end(pr);
+    return dm_helper_end(pr);
 }
 
 /* to += x, for the parts that hold floats */
 const char *dm_help_accumulate(dm_printer *pr, const dm_type *type)
 {
-    dm_helper *h = of_type(pr, type, HELP_ACCUMULATE, "accumulate");
+    dm_helper *h = dm_helper_of_type(pr, type, HELP_ACCUMULATE, "accumulate");
     dm_making making;
-    if (is_there(pr, h))
+    if (dm_helper_is_there(pr, h))
         return h->name;
-    begin(pr, &making, h);
+    dm_helper_begin(pr, &making, h);
     const char *name = h->name;
     const char *c = dm_print_type(pr, type);
     dm_buffer *text = dm_text_open(pr->lang);
@@ -880,13 +667,13 @@ const char *dm_help_accumulate(dm_printer *pr, const dm_type *type)
         dm_emit(text, "    for (int i = 0; i < %d; i++)\n        %s(&to->c[i], x.c[i]);\n",
                 dm_type_components(type), dm_help_accumulate(pr, dm_type_scalar(pr->lang, DM_F16)));
     } else {
-        dm_emit(text, "    *to = %s(%s(*to) + %s(x));\n", half_cast(pr, true), half_cast(pr, false),
-                half_cast(pr, false));
+        dm_emit(text, "    *to = %s(%s(*to) + %s(x));\n", dm_help_half(pr, true),
+                dm_help_half(pr, false), dm_help_half(pr, false));
     }
     dm_emit(pr->helpers, "%s void %s(%s *to, %s x)\n{\n%s}\n\n", dm_print_qualifier(pr), name, c, c,
             dm_buffer_text(text));
     dm_text_close(pr->lang, 1);
-    return end(pr);
+    return dm_helper_end(pr);
 }
 
 const char *dm_help_length(dm_printer *pr)
