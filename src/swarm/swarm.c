@@ -95,11 +95,16 @@ static dm_status take_desc(dm_swarm *swarm, const dm_swarm_desc *given, dm_error
     return check_regions(swarm, d, err);
 }
 
-/* Few machines want few lanes a warp, so that all multiprocessors have work. */
-static uint32_t lanes_for(uint64_t count)
+/* About one warp for each quarter of a multiprocessor, which issues its instructions: more warps with
+ * fewer lanes each only push each other's code out of the cache. Up to two of them a machine has a
+ * warp of its own. */
+static uint32_t lanes_for(uint64_t count, int multiprocessors)
 {
+    const uint64_t quarters = 4u * (uint64_t)multiprocessors;
     uint32_t lanes = 1;
-    while (lanes < 32 && lanes * 4096u <= count)
+    if (count <= 2u * quarters)
+        return 1;
+    while (lanes < 32 && lanes * quarters < count)
         lanes *= 2;
     return lanes;
 }
@@ -131,7 +136,7 @@ static void choose_threads(const dm_device *device, dm_swarm_desc *d)
         return;
     }
     if (d->lanes_per_warp == 0)
-        d->lanes_per_warp = lanes_for(d->count);
+        d->lanes_per_warp = lanes_for(d->count, properties->multiprocessors);
     if (d->block_threads == 0)
         d->block_threads = BLOCK_CHOSEN;
     if (d->blocks_per_multiprocessor == 0)
