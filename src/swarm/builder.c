@@ -42,9 +42,9 @@ dm_hash128 dm_swarm_variant_key(const dm_device *device, const dm_swarm_variant 
     dm_hash128 hash = dm_hash128_of(text, strlen(text));
     char hex[DM_HASH_HEX_SIZE];
     dm_hash128_hex(hash, hex);
-    int length =
-        snprintf(head, sizeof head, "%d %u %s %s %u %u %u", (int)variant->stage, variant->vector_size,
-                 hex, p->arch, tuning->block_threads, tuning->blocks, tuning->lanes);
+    int length = snprintf(head, sizeof head, "%d %u %s %s %u %u %u", (int)variant->stage,
+                          variant->vector_size, hex, p->arch, tuning->block_threads, tuning->blocks,
+                          tuning->lanes);
     return dm_hash128_of(head, (size_t)length);
 }
 

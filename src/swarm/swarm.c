@@ -95,9 +95,9 @@ static dm_status take_desc(dm_swarm *swarm, const dm_swarm_desc *given, dm_error
     return check_regions(swarm, d, err);
 }
 
-/* About one warp for each quarter of a multiprocessor, which issues its instructions: more warps with
- * fewer lanes each only push each other's code out of the cache. Up to two of them a machine has a
- * warp of its own. */
+/* About one warp for each quarter of a multiprocessor, which issues its instructions: more warps
+ * with fewer lanes each only push each other's code out of the cache. Up to two of them a machine
+ * has a warp of its own. */
 static uint32_t lanes_for(uint64_t count, int multiprocessors)
 {
     const uint64_t quarters = 4u * (uint64_t)multiprocessors;
@@ -109,9 +109,9 @@ static uint32_t lanes_for(uint64_t count, int multiprocessors)
     return lanes;
 }
 
-/* A block of four warps: one for each quarter of a multiprocessor, which share one table of rows and
- * take turns together (desk.h). Smaller ones leave quarters without work, larger ones more of it when
- * the busiest machines are all that is left of them. */
+/* A block of four warps: one for each quarter of a multiprocessor, which share one table of rows
+ * and take turns together (desk.h). Smaller ones leave quarters without work, larger ones more of
+ * it when the busiest machines are all that is left of them. */
 #define BLOCK_CHOSEN 128u
 
 /* Threads of a multiprocessor at a time. Where there are more, twice as many hide each other's
