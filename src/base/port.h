@@ -20,9 +20,9 @@
  *   dm_atomic_<add|min|max|cas|exch|and|or|xor>_u32, dm_atomic_<add|cas|max>_u64,
  *   dm_atomic_add_f32            relaxed; return the old value
  *   dm_load_u64, dm_store_u64, dm_bswap_u64      eight bytes at any address
- *   dm_byte_perm, dm_byte_pick, dm_popcount_u32, dm_ffs_u32, dm_clz_u32, dm_mulhi_u32, dm_rotl_u32,
- * dm_reverse_u32, dm_fmaf, dm_f32_bits, dm_bits_f32     one instruction each where the machine has
- * it
+ *   dm_byte_perm, dm_byte_pick, dm_popcount_u32, dm_ffs_u32, dm_clz_u32, dm_reverse_u32,
+ *   dm_mulhi_u32, dm_rotl_u32, dm_fmaf, dm_f32_bits, dm_bits_f32
+ *                                one instruction each where the machine has it
  *
  * A kernel:
  *
