@@ -26,11 +26,8 @@
 #ifndef DM_SWARM_ROUNDS
 #define DM_SWARM_ROUNDS 4
 #endif
-#ifndef DM_SWARM_ROUNDS_TOGETHER
-#define DM_SWARM_ROUNDS_TOGETHER 4
-#endif
 
-/* A turn takes as long as this many rounds, about. */
+/* A turn counts as this many rounds where machines are sorted by what they cost. */
 #define DM_SWARM_TURN_ROUNDS 8u
 
 /* Blocks take turns together (desk.h) when nearly all machines of the swarm executed fewer
@@ -72,13 +69,11 @@ DM_FN dm_gb_lane *dm_swarm_lane(const dm_swarm_args *args, uint32_t machine, dm_
  * needs now. A machine alone in its warp goes on until it needs something. */
 DM_FN enum dm_gb_need dm_swarm_rounds(dm_gb_machine *m, dm_gb_hot *hot,
                                       const dm_gb_quick_place *place, bool running,
-                                      enum dm_gb_need need, uint32_t members, uint32_t rounds,
-                                      uint32_t *executed)
+                                      enum dm_gb_need need, uint32_t members, uint32_t *executed)
 {
 #if DM_SWARM_LANES == 1
     uint32_t count = 0;
     (void)members;
-    (void)rounds;
     if (!running)
         return need;
     while (dm_gb_before(hot->clock, hot->next_event) || hot->granted != 0) {
@@ -92,7 +87,7 @@ DM_FN enum dm_gb_need dm_swarm_rounds(dm_gb_machine *m, dm_gb_hot *hot,
 #else
     uint32_t count = 0;
     DM_NO_UNROLL
-    for (uint32_t round = 0; round < rounds; round++) {
+    for (uint32_t round = 0; round < DM_SWARM_ROUNDS; round++) {
         if (running && need == DM_GB_NEED_NOTHING) {
             need = DM_GB_NEED_EVENT;
             if (dm_gb_before(hot->clock, hot->next_event) || hot->granted != 0)
@@ -152,7 +147,6 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t machine, dm_gb_lane
      * the block takes turns together they help. */
     const uint32_t members = together ? 0xFFFFFFFFu : dm_ballot(running);
 #if DM_SWARM_TOGETHER != 0
-    const uint32_t rounds = together ? DM_SWARM_ROUNDS_TOGETHER : DM_SWARM_ROUNDS;
     int alive = together ? __syncthreads_count(running) : 0;
     /* A lane of one's own lies beside those of the other lanes, unlike desks. */
     dm_gb_lane own = {0}, *desk = lane;
@@ -161,12 +155,11 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t machine, dm_gb_lane
         lane = &own;
     }
 #else
-    const uint32_t rounds = DM_SWARM_ROUNDS;
     (void)args;
     (void)machine;
 #endif
     for (bool on = running || together; on;) {
-        need = dm_swarm_rounds(m, &hot, place, running, need, members, rounds, &cost->instructions);
+        need = dm_swarm_rounds(m, &hot, place, running, need, members, &cost->instructions);
         const bool waits = running && need != DM_GB_NEED_NOTHING;
 #if DM_SWARM_TOGETHER != 0
         if (together) {
