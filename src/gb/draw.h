@@ -160,35 +160,71 @@ DM_FN uint64_t dm_gb_shades(const dm_gb_palette *palette, uint64_t low, uint64_t
     return palette->base + low * palette->low + high * palette->high + (low & high) * palette->both;
 }
 
+/* Where the rows of a map's tiles lie that line `y` of the map shows. */
+typedef struct dm_gb_tiles {
+    uint32_t map_row, data_row, flip;
+} dm_gb_tiles;
+
+DM_FN dm_gb_tiles dm_gb_tiles_of(const dm_gb_ppu *ppu, uint32_t map, uint32_t y)
+{
+    dm_gb_tiles tiles;
+    /* Tile numbers are signed around 9000 when LCDC bit 4 is off. */
+    tiles.flip = (ppu->lcdc & 0x10u) != 0 ? 0u : 0x80u;
+    tiles.map_row = DM_GB_VRAM + map + ((y >> 3) & 31u) * 32u;
+    tiles.data_row = DM_GB_VRAM + (tiles.flip != 0 ? 0x800u : 0u) + (y & 7u) * 2u;
+    return tiles;
+}
+
+/* The two planes of the tile row in a column. */
+DM_FN uint32_t dm_gb_tile_data(const dm_gb_lane *lane, const dm_gb_tiles *tiles, uint32_t column)
+{
+    uint32_t tile = dm_gb_ram_load(lane, tiles->map_row + (column & 31u)) ^ tiles->flip;
+    return tiles->data_row + tile * 16u;
+}
+
+/* Those of the row that a sprite of this line shows; `i` counts the line's sprites. */
+DM_FN uint32_t dm_gb_sprite_data(const dm_gb_lane *lane, uint32_t i, uint32_t attributes)
+{
+    const dm_gb_ppu *ppu = &lane->m->ppu;
+    const uint32_t height = (ppu->lcdc & 4u) != 0 ? 16u : 8u;
+    uint32_t row = (ppu->line + 16u - ppu->sprite_y[i]) & (height - 1u);
+    if ((attributes & 0x40u) != 0)
+        row = height - 1u - row;
+    uint32_t tile = dm_gb_oam_byte(lane, ppu->sprite[i], 2) & (height == 16u ? 0xFEu : 0xFFu);
+    return DM_GB_VRAM + tile * 16u + row * 2u;
+}
+
+/* A form's dm_gb_canvas is where it makes a line: dm_gb_canvas_begin, then parts of it by
+ * dm_gb_canvas_map or all of it by dm_gb_canvas_clear, dm_gb_canvas_sprites, dm_gb_canvas_end. */
 #if DM_GB_GPU_FORM
 #include "gb/draw_words.h"
 #else
 
 #define DM_GB_MARGIN 8u
 
-typedef struct dm_gb_line {
+typedef struct dm_gb_canvas {
     uint8_t shade[DM_GB_SCREEN_W + 2u * DM_GB_MARGIN];
     uint8_t
         opaque[DM_GB_SCREEN_W + 2u * DM_GB_MARGIN];    /* FF where the background is not colour 0 */
     uint8_t taken[DM_GB_SCREEN_W + 2u * DM_GB_MARGIN]; /* FF where a sprite has been */
-} dm_gb_line;
+} dm_gb_canvas;
+
+DM_FN void dm_gb_canvas_begin(const dm_gb_lane *lane, dm_gb_canvas *line)
+{
+    (void)lane;
+    (void)line;
+}
 
 /* Tiles of a map under pixels x0..x1-1: pixel x shows map column x + shift. Whole tiles are stored,
  * so up to seven bytes on either side change too. */
-DM_FN void dm_gb_map_span(const dm_gb_lane *lane, dm_gb_line *line, uint32_t x0, uint32_t x1,
-                          uint32_t map, uint32_t shift, uint32_t y, bool sprites)
+DM_FN void dm_gb_canvas_map(const dm_gb_lane *lane, dm_gb_canvas *line, uint32_t x0, uint32_t x1,
+                            const dm_gb_tiles *tiles, uint32_t shift, bool sprites)
 {
-    const dm_gb_ppu *ppu = &lane->m->ppu;
-    const dm_gb_palette palette = dm_gb_palette_of(ppu->bgp);
-    uint32_t map_row = DM_GB_VRAM + map + ((y >> 3) & 31u) * 32u;
-    /* Tile numbers are signed around 9000 when LCDC bit 4 is off. */
-    uint32_t flip = (ppu->lcdc & 0x10u) != 0 ? 0u : 0x80u;
-    uint32_t data_row = DM_GB_VRAM + (flip != 0 ? 0x800u : 0u) + (y & 7u) * 2u;
+    const dm_gb_palette palette = dm_gb_palette_of(lane->m->ppu.bgp);
     uint32_t column = (x0 + shift) >> 3;
     uint32_t end = x1 + DM_GB_MARGIN;
     for (uint32_t at = x0 + DM_GB_MARGIN - ((x0 + shift) & 7u); at < end; at += 8u) {
-        uint32_t tile = dm_gb_ram_load(lane, map_row + (column++ & 31u)) ^ flip;
-        uint32_t data = data_row + tile * 16u;
+        uint32_t data = dm_gb_tile_data(lane, tiles, column++);
         uint64_t low = dm_gb_spread(dm_gb_ram_load(lane, data));
         uint64_t high = dm_gb_spread(dm_gb_ram_load(lane, data + 1u));
         dm_store_u64(line->shade + at, dm_gb_shades(&palette, low, high));
@@ -197,24 +233,26 @@ DM_FN void dm_gb_map_span(const dm_gb_lane *lane, dm_gb_line *line, uint32_t x0,
     }
 }
 
+DM_FN void dm_gb_canvas_clear(dm_gb_canvas *line, uint32_t shade)
+{
+    for (uint32_t i = 0; i < sizeof line->shade; i += 8u) {
+        dm_store_u64(line->shade + i, shade * DM_GB_ONES);
+        dm_store_u64(line->opaque + i, 0);
+    }
+}
+
 /* Lay the line's sprites over it, those of higher priority first. */
-DM_FN void dm_gb_sprite_span(dm_gb_lane *lane, dm_gb_line *line)
+DM_FN void dm_gb_canvas_sprites(const dm_gb_lane *lane, dm_gb_canvas *line)
 {
     const dm_gb_ppu *ppu = &lane->m->ppu;
-    uint32_t height = (ppu->lcdc & 4u) != 0 ? 16u : 8u;
     for (uint32_t i = 0; i < sizeof line->taken; i += 8u)
         dm_store_u64(line->taken + i, 0);
     for (uint32_t i = 0; i < ppu->sprites; i++) {
-        uint32_t sprite = ppu->sprite[i];
         uint32_t left = ppu->sprite_x[i];
         if (left >= DM_GB_SCREEN_W + DM_GB_MARGIN)
             continue;
-        uint32_t attributes = dm_gb_oam_byte(lane, sprite, 3);
-        uint32_t row = (ppu->line + 16u - ppu->sprite_y[i]) & (height - 1u);
-        if ((attributes & 0x40u) != 0)
-            row = height - 1u - row;
-        uint32_t tile = dm_gb_oam_byte(lane, sprite, 2) & (height == 16u ? 0xFEu : 0xFFu);
-        uint32_t data = DM_GB_VRAM + tile * 16u + row * 2u;
+        uint32_t attributes = dm_gb_oam_byte(lane, ppu->sprite[i], 3);
+        uint32_t data = dm_gb_sprite_data(lane, i, attributes);
         uint64_t low = dm_gb_spread(dm_gb_ram_load(lane, data));
         uint64_t high = dm_gb_spread(dm_gb_ram_load(lane, data + 1u));
         if ((attributes & 0x20u) != 0) {
@@ -234,35 +272,11 @@ DM_FN void dm_gb_sprite_span(dm_gb_lane *lane, dm_gb_line *line)
     }
 }
 
-/* The present line without what fifo.h is needed for, with the registers as they are. */
-DM_FN void dm_gb_draw_plain(dm_gb_lane *lane)
+DM_FN void dm_gb_canvas_end(const dm_gb_lane *lane, const dm_gb_canvas *line)
 {
-    const dm_gb_ppu *ppu = &lane->m->ppu;
-    bool sprites = (ppu->lcdc & 2u) != 0 && dm_gb_sprite_count(lane) != 0;
-    dm_gb_line line;
-    if ((ppu->lcdc & 1u) != 0) {
-        uint32_t window_x = DM_GB_SCREEN_W;
-        if (dm_gb_window_shown(ppu))
-            window_x = ppu->wx < 7u ? 0u : ppu->wx - 7u;
-        if (window_x > 0)
-            dm_gb_map_span(lane, &line, 0, window_x, (ppu->lcdc & 8u) != 0 ? 0x1C00u : 0x1800u,
-                           ppu->scx, ppu->line + (uint32_t)ppu->scy, sprites);
-        if (window_x < DM_GB_SCREEN_W)
-            dm_gb_map_span(lane, &line, window_x, DM_GB_SCREEN_W,
-                           (ppu->lcdc & 0x40u) != 0 ? 0x1C00u : 0x1800u, 256u + 7u - ppu->wx,
-                           ppu->window_line, sprites);
-    } else {
-        /* Without background everything is colour 0. */
-        for (uint32_t i = 0; i < sizeof line.shade; i += 8u) {
-            dm_store_u64(line.shade + i, (ppu->bgp & 3u) * DM_GB_ONES);
-            dm_store_u64(line.opaque + i, 0);
-        }
-    }
-    if (sprites)
-        dm_gb_sprite_span(lane, &line);
     uint8_t *out = dm_gb_back_line(lane);
     for (uint32_t x = 0; x < DM_GB_SCREEN_W; x += 8u)
-        dm_store_u64(out + x, dm_load_u64(line.shade + x + DM_GB_MARGIN));
+        dm_store_u64(out + x, dm_load_u64(line->shade + x + DM_GB_MARGIN));
 }
 
 #endif
@@ -280,7 +294,30 @@ DM_FN_SLOW void dm_gb_draw_line(dm_gb_lane *lane)
         dm_gb_fifo_run(lane, &fifo, DM_GB_LINE_CYCLES, dm_gb_back_line(lane));
         return;
     }
-    dm_gb_draw_plain(lane);
+    const bool sprites = (ppu->lcdc & 2u) != 0 && dm_gb_sprite_count(lane) != 0;
+    dm_gb_canvas line;
+    dm_gb_canvas_begin(lane, &line);
+    if ((ppu->lcdc & 1u) != 0) {
+        uint32_t window_x = DM_GB_SCREEN_W;
+        if (dm_gb_window_shown(ppu))
+            window_x = ppu->wx < 7u ? 0u : ppu->wx - 7u;
+        if (window_x > 0) {
+            const dm_gb_tiles tiles = dm_gb_tiles_of(ppu, (ppu->lcdc & 8u) != 0 ? 0x1C00u : 0x1800u,
+                                                     ppu->line + (uint32_t)ppu->scy);
+            dm_gb_canvas_map(lane, &line, 0, window_x, &tiles, ppu->scx, sprites);
+        }
+        if (window_x < DM_GB_SCREEN_W) {
+            const dm_gb_tiles tiles =
+                dm_gb_tiles_of(ppu, (ppu->lcdc & 0x40u) != 0 ? 0x1C00u : 0x1800u, ppu->window_line);
+            dm_gb_canvas_map(lane, &line, window_x, DM_GB_SCREEN_W, &tiles, 256u + 7u - ppu->wx,
+                             sprites);
+        }
+    } else {
+        dm_gb_canvas_clear(&line, ppu->bgp & 3u); /* everything is colour 0 */
+    }
+    if (sprites)
+        dm_gb_canvas_sprites(lane, &line);
+    dm_gb_canvas_end(lane, &line);
 }
 
 /* ---- Changes ---- */
