@@ -125,6 +125,10 @@ const char *dm_print_name(dm_printer *pr, dm_val v);
 void dm_print_block(dm_printer *pr, const dm_ir_block *block, const dm_ir_op *owner,
                     const dm_ir_op *loop);
 
+/* The statement of an operation that changes memory or belongs to the backward pass alone; false:
+ * it is another. */
+bool dm_print_effect(dm_printer *pr, const dm_ir_op *op);
+
 /* An expression for a value, in brackets when it binds less tightly than `level`. */
 void dm_print_value(dm_printer *pr, dm_buffer *out, dm_val v, int level);
 void dm_print_op(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int level);
