@@ -22,18 +22,19 @@ static const char *const words[] = {"t",  "it",   "n",    "start",  "length", "l
                                     "x",  "y",    "z",    "p",      "q",      "s",    "idx",
                                     "f",  "w",    "data", "result", "total",  "value"};
 
-static void add_keywords(void)
+/* Operators are names to the lexer. */
+static void add_tokens(void)
 {
     static const struct {
         const char *spelling;
         uint8_t kind;
-    } keywords[] = {
+    } tokens[] = {
 #define X(name, spelling) {spelling, DM_TOK_##name},
-        DM_TOKEN_KEYWORDS(X)
+        DM_TOKEN_KEYWORDS(X) DM_TOKEN_OPERATORS(X)
 #undef X
     };
-    for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++)
-        ((dm_lang_name *)name_of(keywords[i].spelling))->token = keywords[i].kind;
+    for (size_t i = 0; i < sizeof tokens / sizeof tokens[0]; i++)
+        ((dm_lang_name *)name_of(tokens[i].spelling))->token = tokens[i].kind;
 }
 
 /* What the name means, in the name; made when new. */
@@ -81,7 +82,7 @@ static void make(void)
         dm_lang_deinit(lang);
         return;
     }
-    add_keywords();
+    add_tokens();
     int count;
     const dm_builtin *rows = dm_builtin_rows(&count);
     for (int i = 0; i < count; i++)

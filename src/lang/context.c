@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* context.c - memory, interned names, sources and diagnostics of one compilation; see lang.h. */
 #include "lang/common.h"
+#include "lang/intern.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -306,50 +307,20 @@ static void grow_names(dm_lang *lang)
     kept->name_capacity = capacity;
 }
 
-/* The first n of eight bytes, the others zero; 8 and more: all. */
-static uint64_t cut(uint64_t bytes, size_t n)
-{
-    if (n >= 8)
-        return bytes;
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    return bytes & (((uint64_t)1 << 8 * n) - 1);
-#else
-    return bytes & ~(~(uint64_t)0 >> 8 * n);
-#endif
-}
-
-/* Short names are hashed and compared as two words: no loop over bytes whose end is a guess. */
 const dm_lang_name *dm_lang_intern_padded(dm_lang *lang, const char *text, size_t length)
 {
     dm_kept *kept = lang->kept;
     if (kept->name_count * 2 >= kept->name_capacity)
         grow_names(lang);
-    uint64_t words[2], last = 0, known[2];
-    _Static_assert(sizeof words == DM_NAME_PADDING, "so much is read");
-    memcpy(words, text, sizeof words);
-    words[0] = cut(words[0], length);
-    words[1] = cut(words[1], length > 8 ? length - 8 : 0);
-    if (length > sizeof words)
-        memcpy(&last, text + length - 8, 8);
-    uint64_t mixed =
-        (words[0] ^ length) * 0x9E3779B97F4A7C15u ^ (words[1] + last) * 0xC2B2AE3D27D4EB4Fu;
-    uint32_t hash = (uint32_t)(mixed ^ mixed >> 32), mask = kept->name_capacity - 1,
-             slot = hash & mask;
-    for (; kept->names[slot].name != NULL; slot = (slot + 1) & mask) {
-        const dm_lang_name *name = kept->names[slot].name;
-        if (kept->names[slot].hash != hash)
-            continue;
-        memcpy(known, name->text, sizeof known);
-        if (known[0] == words[0] && cut(known[1], length > 8 ? length - 8 : 0) == words[1] &&
-            name->length == length &&
-            (length <= sizeof words || memcmp(name->text, text, length) == 0))
-            return name;
-    }
+    dm_name_key key = dm_name_key_of(text, length);
+    uint32_t slot = dm_name_slot_of(kept, text, length, &key);
+    if (kept->names[slot].name != NULL)
+        return kept->names[slot].name;
     dm_lang_name *name = dm_lang_keep(lang, sizeof *name + length + DM_NAME_PADDING);
     name->length = (uint32_t)length;
     name->number = kept->name_count++;
     memcpy(name->text, text, length);
-    kept->names[slot] = (dm_name_slot){.hash = hash, .name = name};
+    kept->names[slot] = (dm_name_slot){.hash = key.hash, .name = name};
     return name;
 }
 

@@ -126,6 +126,7 @@ typedef struct dm_kept {
     unsigned char *room, *room_end; /* zeroed bytes of the arena that are free */
     dm_name_slot *names;            /* hash table of interned names, the common ones included */
     uint32_t name_capacity, name_count;
+    void *recent;               /* tokens that were found lately, see lex.c */
     struct dm_name_mark *marks; /* by a name's number, see print_name.c */
     uint32_t mark_capacity;
     struct dm_number_text *numbers;      /* see print_expr.c */

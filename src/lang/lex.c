@@ -2,33 +2,12 @@
 /* lex.c - text to tokens: names, numbers, strings, operators, and the block structure that Python
  * writes as indentation (INDENT, DEDENT, NEWLINE). Lines inside brackets and after a backslash
  * continue; a tab moves to the next multiple of eight columns, as in Python. */
-#include "lang/token.h"
+#include "lang/lex.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define INDENTS_MAX 200
-#define BRACKETS_MAX 1000
-
-typedef struct lexer {
-    dm_lang *lang;
-    const dm_lang_source *source;
-    const char *text; /* a copy of the source, with zeros behind it that may be read */
-    const char *at, *end;
-    dm_pos shift;     /* from the lower half of an address in the text to its place */
-    dm_token *tokens; /* in the buffer of the compilation */
-    int count, capacity;
-    int indents[INDENTS_MAX]; /* columns of the open blocks */
-    int indent_count;
-    char brackets[BRACKETS_MAX]; /* the closing ones that are awaited */
-    int depth;
-} lexer;
-
-#define COPY_PADDING 32
-
-/* Bytes of names; digits cannot start one. Bytes of UTF-8 are looked at more closely. */
-enum { NAME = 1, DIGIT = 2, WIDE = 4 };
-static const uint8_t classes[256] = {
+const uint8_t dm_lex_classes[256] = {
     ['0' ... '9'] = DIGIT, ['A' ... 'Z'] = NAME,   ['_'] = NAME,
     ['a' ... 'z'] = NAME,  [0x80 ... 0xFF] = WIDE,
 };
@@ -65,54 +44,7 @@ static const uint8_t starts[256] = {
     ['='] = START_OPERATOR,       ['!'] = START_OPERATOR,
 };
 
-const char *dm_token_name(dm_token_kind kind)
-{
-    switch (kind) {
-    case DM_TOK_END:
-        return "the end of the file";
-    case DM_TOK_NEWLINE:
-        return "the end of the line";
-    case DM_TOK_INDENT:
-        return "an indented block";
-    case DM_TOK_DEDENT:
-        return "the end of a block";
-    case DM_TOK_NAME:
-        return "a name";
-    case DM_TOK_INT:
-    case DM_TOK_FLOAT:
-        return "a number";
-    case DM_TOK_STRING:
-        return "a string";
-#define X(name, spelling)                                                                          \
-    case DM_TOK_##name:                                                                            \
-        return "'" spelling "'";
-        DM_TOKEN_OPERATORS(X)
-        DM_TOKEN_KEYWORDS(X)
-#undef X
-    }
-    return "?";
-}
-
-const char *dm_token_spelling(dm_token_kind kind)
-{
-    switch (kind) {
-#define X(name, spelling)                                                                          \
-    case DM_TOK_##name:                                                                            \
-        return spelling;
-        DM_TOKEN_OPERATORS(X)
-        DM_TOKEN_KEYWORDS(X)
-#undef X
-    default:
-        return "?";
-    }
-}
-
-static dm_pos place(const lexer *lx, const char *at)
-{
-    return lx->shift + (dm_pos)(uintptr_t)at;
-}
-
-static void make_room(lexer *lx)
+void dm_lex_make_room(lexer *lx)
 {
     dm_buffer *buffer = &lx->lang->tokens;
     buffer->size = (size_t)lx->count * sizeof *lx->tokens;
@@ -123,31 +55,14 @@ static void make_room(lexer *lx)
     lx->capacity = (int)(buffer->capacity / sizeof *lx->tokens);
 }
 
-static inline dm_token *add(lexer *lx, dm_token_kind kind, const char *start)
-{
-    if (lx->count == lx->capacity)
-        make_room(lx);
-    dm_token *token = &lx->tokens[lx->count++];
-    token->kind = (uint8_t)kind;
-    token->is_format = false;
-    token->pos = place(lx, start);
-    token->end = place(lx, lx->at);
-    return token;
-}
-
 static void complain(lexer *lx, const char *start, const char *hint, const char *message)
 {
     dm_lang_error(lx->lang, place(lx, start), place(lx, lx->at), hint, "%s", message);
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool starts_name(char c)
 {
-    return (classes[(unsigned char)c] & (NAME | WIDE)) != 0;
+    return (dm_lex_classes[(unsigned char)c] & (NAME | WIDE)) != 0;
 }
 
 /* ---- Indentation ---- */
@@ -157,6 +72,8 @@ static void lex_indentation(lexer *lx)
 {
     for (;;) {
         int column = 0;
+        for (; memcmp(lx->at, "    ", 4) == 0; column += 4)
+            lx->at += 4;
         while (lx->at < lx->end && (*lx->at == ' ' || *lx->at == '\t' || *lx->at == '\f')) {
             column = *lx->at == '\t' ? (column / 8 + 1) * 8 : *lx->at == '\f' ? 0 : column + 1;
             lx->at++;
@@ -227,30 +144,6 @@ static void lex_integer(lexer *lx, const char *start, uint64_t base)
     add(lx, DM_TOK_INT, start)->integer = value;
 }
 
-/* 12, 0.25: digits that fit a double exactly, over a power of ten that does too, so that one
- * division rounds as strtod would. False, and nothing taken: it is another kind of number. */
-static bool lex_short_number(lexer *lx, const char *start)
-{
-    static const double powers[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
-    uint64_t digits = 0;
-    const char *p = start; /* the zeros behind the text end all loops */
-    for (; is_digit(*p); p++)
-        digits = digits * 10 + (uint64_t)(*p - '0');
-    const char *point = p;
-    if (*p == '.')
-        for (p++; is_digit(*p); p++)
-            digits = digits * 10 + (uint64_t)(*p - '0');
-    size_t places = p == point ? 0 : (size_t)(p - point) - 1;
-    if (p - start > 15 || places > 9 || classes[(unsigned char)*p] != 0 || *p == '.')
-        return false;
-    lx->at = p;
-    if (p == point)
-        add(lx, DM_TOK_INT, start)->integer = digits;
-    else
-        add(lx, DM_TOK_FLOAT, start)->real = (double)digits / powers[places];
-    return true;
-}
-
 /* Digits, '.', exponent; '_' between digits is allowed and dropped. */
 static void lex_real(lexer *lx, const char *start)
 {
@@ -280,8 +173,13 @@ static void lex_real(lexer *lx, const char *start)
 static void lex_number(lexer *lx)
 {
     const char *start = lx->at;
-    if (lex_short_number(lx, start))
+    dm_token number;
+    const char *end = dm_lex_short_number(start, &number);
+    if (end != NULL) {
+        lx->at = end;
+        add(lx, number.kind, start)->integer = number.integer; /* or the bits of a float */
         return;
+    }
     char second = lx->at + 1 < lx->end ? (char)(lx->at[1] | 0x20) : 0;
     if (*start == '0' && (second == 'x' || second == 'o' || second == 'b')) {
         lx->at += 2;
@@ -401,9 +299,9 @@ static size_t utf8_length(const char *at, const char *end)
 /* Past the bytes of UTF-8 that are no letters of ours, and what follows. */
 static void lex_wide_name(lexer *lx)
 {
-    while (lx->at < lx->end && classes[(unsigned char)*lx->at] != 0) {
+    while (lx->at < lx->end && dm_lex_classes[(unsigned char)*lx->at] != 0) {
         size_t bytes = 1;
-        if (classes[(unsigned char)*lx->at] == WIDE) {
+        if (dm_lex_classes[(unsigned char)*lx->at] == WIDE) {
             bytes = utf8_length(lx->at, lx->end);
             if (bytes == 0) {
                 lx->at++;
@@ -421,8 +319,9 @@ static size_t name_length(const char *text)
     for (size_t length = 0;; length += 8) {
         unsigned others = 0;
         for (unsigned i = 0; i < 8; i++)
-            others |= (unsigned)((classes[(unsigned char)text[length + i]] & (NAME | DIGIT)) == 0)
-                      << i;
+            others |=
+                (unsigned)((dm_lex_classes[(unsigned char)text[length + i]] & (NAME | DIGIT)) == 0)
+                << i;
         if (others != 0)
             return length + (size_t)__builtin_ctz(others);
     }
@@ -433,7 +332,7 @@ static void lex_name(lexer *lx)
     const char *start = lx->at;
     size_t length = name_length(start);
     lx->at += length;
-    if (classes[(unsigned char)*lx->at] == WIDE) {
+    if (dm_lex_classes[(unsigned char)*lx->at] == WIDE) {
         lex_wide_name(lx);
         length = (size_t)(lx->at - start);
     }
@@ -451,14 +350,14 @@ static void lex_open(lexer *lx)
     char c = *lx->at++;
     if (lx->depth == BRACKETS_MAX)
         dm_lang_bail(lx->lang, "too many nested brackets");
-    lx->brackets[lx->depth++] = (char)(c == '(' ? ')' : c + 2);
+    lx->brackets[++lx->depth] = (char)(c == '(' ? ')' : c + 2);
     add(lx, c == '(' ? DM_TOK_LPAREN : c == '[' ? DM_TOK_LBRACKET : DM_TOK_LBRACE, lx->at - 1);
 }
 
 static void lex_close(lexer *lx)
 {
     char c = *lx->at++;
-    if (lx->depth > 0 && lx->brackets[lx->depth - 1] == c)
+    if (lx->brackets[lx->depth] == c)
         lx->depth--;
     else
         complain(lx, lx->at - 1, NULL, "this bracket closes nothing");
@@ -625,15 +524,17 @@ dm_token *dm_lang_lex(dm_lang *lang, const dm_lang_source *source, int *count)
     lx->end = lx->text + source->size;
     lx->shift = source->base - (dm_pos)(uintptr_t)lx->text;
     lx->count = lx->depth = 0;
+    lx->brackets[0] = '\0'; /* closes nothing */
     lx->indents[0] = 0;
     lx->indent_count = 1;
     dm_buffer_clear(&lang->tokens);
-    make_room(lx);
+    dm_lex_make_room(lx);
     if (source->size >= 3 && memcmp(source->text, "\xEF\xBB\xBF", 3) == 0)
         lx->at += 3;
     lex_indentation(lx);
-    while (lex_token(lx))
-        ;
+    do
+        dm_lex_plain(lx);
+    while (lex_token(lx));
     if (lx->depth > 0)
         complain(lx, lx->at, NULL, "a bracket is not closed");
     if (lx->count > 0 && lx->tokens[lx->count - 1].kind != DM_TOK_NEWLINE)

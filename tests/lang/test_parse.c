@@ -241,6 +241,61 @@ static void bad_text_is_refused(void **state)
     EXPECT_ERROR("@wp.kernel\nx = 1\n", "expected 'def' or 'class' after a decorator");
 }
 
+/* The tokens of a text; the compilation is left to the caller. */
+static const dm_token *lex(dm_lang *lang, const dm_buffer *text, int *count)
+{
+    dm_lang_init(lang);
+    assert_int_equal(setjmp(lang->bail), 0);
+    return dm_lang_lex(lang, dm_lang_add_source(lang, "t.py", text->data, text->size), count);
+}
+
+/* Two lists of the same tokens, the second `shift` bytes later. */
+static void expect_shifted(const dm_token *a, const dm_token *b, int count, int shift,
+                           const char *text)
+{
+    for (int i = 1; i < count; i++) {
+        assert_int_equal(b[i].kind, a[i].kind);
+        assert_int_equal(b[i].pos, a[i].pos + (unsigned)shift);
+        assert_int_equal(b[i].end, a[i].end + (unsigned)shift);
+        if (b[i].kind == DM_TOK_INT || b[i].kind == DM_TOK_FLOAT)
+            assert_true(b[i].integer == a[i].integer);
+        if (b[i].kind == DM_TOK_NAME) { /* the place says which name it must be */
+            size_t length = b[i].end - b[i].pos;
+            assert_int_equal(strlen(b[i].name), length);
+            assert_memory_equal(b[i].name, text + b[i].pos, length);
+        }
+    }
+}
+
+/* The lexer looks at stretches of bytes at once: what a token is may not depend on where in a
+ * stretch it stands, nor on what is beside it. */
+static void tokens_do_not_depend_on_their_place(void **state)
+{
+    (void)state;
+    static const char body[] =
+        "a sixteen_letters_ seventeen_letters a_name_that_is_much_longer_than_any_stretch_of_bytes_"
+        "that_is_looked_at_once x.y x .y 1 12.5 .5 1. 1e3 0x1F 1_000 123456789012345678 1..real "
+        "a+=b a-=b a*=b a/=b a//=b a%=b a**=b a@=b a&=b a|=b a^=b a<<=b a>>=b a:=b a!=b a==b a<=b "
+        "a>=b a<b a>b a=b a->b a-b a*b a**b a/b a//b a%b a@b a&b a|b a^b ~a a<<b a>>b "
+        "[a](b){c},d;e "
+        "... f'x' r\"y\" 'a' b'' \xC3\xA9 n\xC3\xA9 if is not in\tdef\rx#c\n (y) \\\n z a[-1:2]";
+    for (int shift = 1; shift < 80; shift++) {
+        dm_lang first, second;
+        dm_buffer text = DM_BUFFER_EMPTY, shifted = DM_BUFFER_EMPTY;
+        int count, shifted_count;
+        dm_buffer_printf(&text, "(%s)\n", body);
+        dm_buffer_printf(&shifted, "(%*s%s)\n", shift, "", body);
+        const dm_token *tokens = lex(&first, &text, &count);
+        const dm_token *others = lex(&second, &shifted, &shifted_count);
+        assert_int_equal(shifted_count, count);
+        expect_shifted(tokens, others, count, shift, shifted.data);
+        dm_lang_deinit(&first);
+        dm_lang_deinit(&second);
+        dm_buffer_deinit(&text);
+        dm_buffer_deinit(&shifted);
+    }
+}
+
 /* Deep nesting and long lines end with an error or a tree, never with a full stack. */
 static void depth_is_bounded(void **state)
 {
@@ -274,4 +329,5 @@ static void errors_are_bounded(void **state)
 
 DM_TESTS("lang/parse", DM_TEST(precedence), DM_TEST(blocks_and_decorators),
          DM_TEST(rest_of_python_is_passed_over), DM_TEST(errors_show_the_place),
-         DM_TEST(bad_text_is_refused), DM_TEST(depth_is_bounded), DM_TEST(errors_are_bounded))
+         DM_TEST(bad_text_is_refused), DM_TEST(tokens_do_not_depend_on_their_place),
+         DM_TEST(depth_is_bounded), DM_TEST(errors_are_bounded))
