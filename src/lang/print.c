@@ -204,6 +204,16 @@ static void reserve_names(dm_printer *pr)
         dm_print_global(pr, t->c_name);
 }
 
+/* What one thread does is a function of this name. Hardly any program has a name like it. */
+static const char *task_name(dm_printer *pr, const char *kernel, const char *pass)
+{
+    const char *text = dm_lang_format(pr->lang, "%s_%s_task", kernel, pass);
+    bool plain = kernel[dm_lang_name_of(kernel)->length - 1] != '_';
+    if (plain && !dm_lang_is_name(pr->lang, text))
+        return dm_lang_lone_name(pr->lang, text);
+    return dm_print_global(pr, dm_lang_intern_text(pr->lang, text));
+}
+
 void dm_print_kernel(dm_lang *lang, const dm_ir_function *forward, const dm_ir_function *backward,
                      const dm_print_options *options, dm_buffer *out)
 {
@@ -226,8 +236,7 @@ void dm_print_kernel(dm_lang *lang, const dm_ir_function *forward, const dm_ir_f
         if (f == NULL || options->passes == (p == 0 ? DM_PASS_BACKWARD : DM_PASS_FORWARD))
             continue;
         const char *pass = p == 0 ? "forward" : "backward";
-        const char *task = dm_lang_format(lang, "%s_%s_task", kernel, pass);
-        task = dm_print_global(pr, dm_lang_intern_text(lang, task));
+        const char *task = task_name(pr, kernel, pass);
         memset(f->tid_used, 0, sizeof f->tid_used);
         if ((f->kinds & DM_IR_CALLS) != 0)
             print_callees(pr, f->body);
