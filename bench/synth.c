@@ -3,14 +3,14 @@
  *
  *   dm-bench-synth [--count N] [--warp PYTHON]
  *
- * N (20000) kernels are generated, brought to their canonical form, compiled to CUDA C++ with both
- * passes, and written as lines of JSON, sixteen at a time as the producer does it; processor time
- * by step, and how many forms are distinct. With --warp the first 200 kernels also go through
- * Warp's code generation for CUDA, by bench/synth_warp.py and the Python that is named. */
+ * N (20000) kernels are generated, compiled to CUDA C++ with both passes and brought to their
+ * canonical form on the way, and written as lines of JSON, sixteen at a time as the producer does
+ * it; processor time by step, and how many forms are distinct. With --warp the first 200 kernels
+ * also go through Warp's code generation for CUDA, by bench/synth_warp.py and the Python that is
+ * named. */
 #include "base/buffer.h"
 #include "base/file.h"
 #include "device/cc.h"
-#include "synth/canonical.h"
 #include "synth/compile.h"
 #include "synth/generate.h"
 
@@ -23,14 +23,14 @@
 #define WARP_KERNELS 200
 #define BATCH 16
 
-enum { GENERATE, CANONICAL, COMPILE, WRITE, STEPS };
+enum { GENERATE, COMPILE, WRITE, STEPS };
 
 typedef struct bench {
     dm_synth_profile *profile;
     dm_synth_generator *generator;
     dm_synth_compiler *compiler;
     dm_synth_record records[BATCH];
-    dm_buffer scratch, line;
+    dm_buffer line;
     dm_hash128 *forms;
     double seconds[STEPS];
     double python_bytes, lines, text_bytes;
@@ -53,25 +53,17 @@ static dm_status make(bench *b, uint64_t first, uint64_t count, dm_error *err)
         status = dm_synth_generate(b->generator, 1, first + i, 0,
                                    (dm_synth_category)((first + i) % DM_SYNTH_CATEGORY_COUNT),
                                    &b->records[i], err);
-    double generated = now();
-    for (uint64_t i = 0; i < count; i++) {
-        const dm_buffer *text = &b->records[i].python_source;
-        b->records[i].canonical =
-            dm_synth_canonical_hash(dm_buffer_text(text), text->size, &b->scratch);
-        b->forms[first + i] = b->records[i].canonical;
-    }
-    double canonical = now();
-    b->seconds[GENERATE] += generated - start;
-    b->seconds[CANONICAL] += canonical - generated;
+    b->seconds[GENERATE] += now() - start;
     for (uint64_t i = 0; i < count && status == DM_OK; i++) {
         dm_synth_record *record = &b->records[i];
         double begun = now();
-        status = dm_synth_compile(b->compiler, record, DM_SYNTH_TEXT_CUDA, err);
+        status = dm_synth_compile(b->compiler, record, DM_SYNTH_TEXT_CUDA | DM_SYNTH_FORM, err);
         double compiled = now();
         dm_buffer_clear(&b->line);
         dm_synth_record_write(record, &b->line);
         b->seconds[COMPILE] += compiled - begun;
         b->seconds[WRITE] += now() - compiled;
+        b->forms[first + i] = record->canonical;
         b->python_bytes += (double)record->python_source.size;
         b->lines += dm_synth_lines(&record->python_source);
         b->text_bytes += (double)(record->cuda_forward.size + record->cuda_backward.size);
@@ -86,8 +78,8 @@ static int compare(const void *a, const void *b)
 
 static void report(bench *b, int count)
 {
-    static const char *const names[] = {"generate", "canonical form",
-                                        "compile to CUDA, both passes", "line of JSON"};
+    static const char *const names[] = {"generate", "compile, both passes, and form",
+                                        "line of JSON"};
     double total = 0;
     int distinct = 1;
     for (int i = 0; i < STEPS; i++) {
@@ -172,7 +164,6 @@ int main(int argc, char **argv)
     dm_synth_generator_destroy(b.generator);
     dm_synth_compiler_destroy(b.compiler);
     dm_synth_profile_destroy(b.profile);
-    dm_buffer_deinit(&b.scratch);
     dm_buffer_deinit(&b.line);
     free(b.forms);
     return status == DM_OK ? 0 : 1;

@@ -342,7 +342,17 @@ static void lex_name(lexer *lx)
         return;
     }
     const dm_lang_name *name = dm_lang_intern_padded(lx->lang, start, length);
-    add(lx, name->token != 0 ? (dm_token_kind)name->token : DM_TOK_NAME, start)->name = name->text;
+    dm_token *token = add(lx, name->token != 0 ? (dm_token_kind)name->token : DM_TOK_NAME, start);
+    token->name = name->text;
+    token->number = name->number;
+}
+
+/* All operators are among the names. */
+static void add_operator(lexer *lx, dm_token_kind kind, const char *start)
+{
+    dm_token *token = add(lx, kind, start);
+    token->name = dm_lang_intern_text(lx->lang, dm_token_spelling(kind));
+    token->number = dm_lang_name_of(token->name)->number;
 }
 
 static void lex_open(lexer *lx)
@@ -351,7 +361,11 @@ static void lex_open(lexer *lx)
     if (lx->depth == BRACKETS_MAX)
         dm_lang_bail(lx->lang, "too many nested brackets");
     lx->brackets[++lx->depth] = (char)(c == '(' ? ')' : c + 2);
-    add(lx, c == '(' ? DM_TOK_LPAREN : c == '[' ? DM_TOK_LBRACKET : DM_TOK_LBRACE, lx->at - 1);
+    add_operator(lx,
+                 c == '('   ? DM_TOK_LPAREN
+                 : c == '[' ? DM_TOK_LBRACKET
+                            : DM_TOK_LBRACE,
+                 lx->at - 1);
 }
 
 static void lex_close(lexer *lx)
@@ -361,7 +375,11 @@ static void lex_close(lexer *lx)
         lx->depth--;
     else
         complain(lx, lx->at - 1, NULL, "this bracket closes nothing");
-    add(lx, c == ')' ? DM_TOK_RPAREN : c == ']' ? DM_TOK_RBRACKET : DM_TOK_RBRACE, lx->at - 1);
+    add_operator(lx,
+                 c == ')'   ? DM_TOK_RPAREN
+                 : c == ']' ? DM_TOK_RBRACKET
+                            : DM_TOK_RBRACE,
+                 lx->at - 1);
 }
 
 /* `op`, or `assign` where '=' follows. */
@@ -435,7 +453,7 @@ static void lex_operator(lexer *lx)
 {
     const char *start = lx->at;
     dm_token_kind kind = operator_kind(lx);
-    add(lx, kind, start);
+    add_operator(lx, kind, start);
 }
 
 static void lex_line_end(lexer *lx)
@@ -473,7 +491,7 @@ static bool lex_token(lexer *lx)
         break;
     case START_COMMA:
         lx->at++;
-        add(lx, DM_TOK_COMMA, lx->at - 1);
+        add_operator(lx, DM_TOK_COMMA, lx->at - 1);
         break;
     case START_NUMBER:
         lex_number(lx);

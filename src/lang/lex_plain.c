@@ -88,7 +88,8 @@ static const uint8_t follows[256] = {
 /* A token that was found lately. */
 typedef struct memo {
     uint64_t words[2]; /* its bytes, zeros behind its end */
-    const dm_lang_name *name;
+    const char *name;
+    uint32_t number;
     uint8_t kind;
 } memo;
 #define MEMO_BITS 10
@@ -107,8 +108,10 @@ static inline const memo *recall(lexer *lx, const char *start, size_t length)
     memo *found = (memo *)lx->lang->kept->recent + (mixed >> (64 - MEMO_BITS));
     if (found->words[0] != words[0] || found->words[1] != words[1]) {
         const dm_lang_name *name = dm_lang_intern_padded(lx->lang, start, length);
-        *found = (memo){
-            {words[0], words[1]}, name, name->token != 0 ? name->token : (uint8_t)DM_TOK_NAME};
+        *found = (memo){{words[0], words[1]},
+                        name->text,
+                        name->number,
+                        name->token != 0 ? name->token : (uint8_t)DM_TOK_NAME};
     }
     return found;
 }
@@ -167,7 +170,8 @@ void dm_lex_plain(lexer *lx)
             at += length;
             token->kind = found->kind;
             token->end = place(lx, at);
-            token->name = found->name->text;
+            token->name = found->name;
+            token->number = found->number;
             token++;
         }
         lx->count = (int)(token - lx->tokens);

@@ -48,6 +48,7 @@ typedef struct dm_token {
     uint8_t kind;
     bool is_format; /* STRING: an f-string, whose value is not known */
     dm_pos pos, end;
+    uint32_t number; /* NAME, keywords and operators: of the interned name that is their text */
     union {
         const char *name; /* NAME, interned; STRING, its unescaped text */
         uint64_t integer; /* INT */

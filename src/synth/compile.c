@@ -3,12 +3,15 @@
 #include "synth/compile.h"
 
 #include "lang/compile.h"
+#include "synth/canonical.h"
+#include "synth/form.h"
 
 #include <stdlib.h>
 
 struct dm_synth_compiler {
     dm_compilation compilation;
     dm_workspace workspace;
+    dm_synth_forms forms;
 };
 
 dm_status dm_synth_compiler_create(dm_synth_compiler **out, dm_error *err)
@@ -22,8 +25,10 @@ dm_status dm_synth_compiler_create(dm_synth_compiler **out, dm_error *err)
 
 void dm_synth_compiler_destroy(dm_synth_compiler *compiler)
 {
-    if (compiler != NULL)
-        dm_workspace_deinit(&compiler->workspace);
+    if (compiler == NULL)
+        return;
+    dm_workspace_deinit(&compiler->workspace);
+    dm_synth_forms_deinit(&compiler->forms);
     free(compiler);
 }
 
@@ -73,8 +78,14 @@ dm_status dm_synth_compile(dm_synth_compiler *compiler, dm_synth_record *record,
         dm_buffer_clear(made[i]);
     dm_status status = dm_compilation_init(c, "kernel.py", dm_buffer_text(&record->python_source),
                                            record->python_source.size, &options, err);
-    if (status == DM_OK)
+    bool parsed = status == DM_OK;
+    if (parsed)
         status = compile(c, record, texts, err);
+    if ((texts & DM_SYNTH_FORM) != 0 &&
+        !(parsed && dm_synth_form_hash(&compiler->forms, &c->lang, &record->canonical)))
+        record->canonical =
+            dm_synth_canonical_hash(dm_buffer_text(&record->python_source),
+                                    record->python_source.size, &compiler->forms.form);
     dm_compilation_deinit(c);
     bool cuda = (texts & DM_SYNTH_TEXT_CUDA) != 0;
     record->forward_lines = dm_synth_lines(cuda ? &record->cuda_forward : &record->c_forward);

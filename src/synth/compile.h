@@ -15,6 +15,7 @@ enum {
     DM_SYNTH_TEXT_CUDA = 1,
     DM_SYNTH_TEXT_C = 2,
     DM_SYNTH_TEXT_IR = 4,
+    DM_SYNTH_FORM = 8, /* the hash of the canonical form as well */
 };
 
 dm_status dm_synth_compiler_create(dm_synth_compiler **out, dm_error *err);

@@ -74,7 +74,7 @@ typedef struct producer {
 
 /* ---- Making ---- */
 
-/* The program of a slot and its form. */
+/* The program of a slot. */
 static dm_status generate(producer *p, worker *w, slot *s, uint64_t number)
 {
     const dm_synth_produce_options *o = p->options;
@@ -84,21 +84,20 @@ static dm_status generate(producer *p, worker *w, slot *s, uint64_t number)
                           dm_synth_plan_category(p->plan, number), &s->record, &w->err);
     if (status != DM_OK)
         return status;
-    s->record.canonical = dm_synth_canonical_hash(dm_buffer_text(&s->record.python_source),
-                                                  s->record.python_source.size, &w->scratch);
     s->written = false;
     if (o->timing)
         s->record.generation_time_ms = (double)(dm_time_ns() - start) / 1e6;
     return DM_OK;
 }
 
-/* Its other texts. A kernel that the compiler refuses has not passed; that is no error here. */
+/* Its other texts and its form. A kernel that the compiler refuses has not passed; that is no error
+ * here. */
 static dm_status compile(producer *p, worker *w, slot *s)
 {
     const dm_synth_produce_options *o = p->options;
     uint64_t start = o->timing ? dm_time_ns() : 0;
     dm_error why = {0};
-    dm_status status = dm_synth_compile(w->compiler, &s->record, o->texts, &why);
+    dm_status status = dm_synth_compile(w->compiler, &s->record, o->texts | DM_SYNTH_FORM, &why);
     s->result = (dm_synth_result){.passed = status == DM_OK};
     s->fresh = false;
     if (status != DM_OK && status != DM_ECOMPILE) {

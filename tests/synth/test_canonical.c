@@ -2,6 +2,7 @@
 /* The canonical form: names, constants, comments and spacing do not count, everything else does. */
 #include "base/philox.h"
 #include "synth/canonical.h"
+#include "synth/compile.h"
 #include "synth/generate.h"
 #include "tests/support/test.h"
 
@@ -340,6 +341,96 @@ static void any_text_has_the_plain_form(void **state)
     dm_buffer_deinit(&form);
 }
 
+/* The form that a compiler gives, from tokens, is that of the text. */
+static void expect_same_form(dm_synth_compiler *compiler, dm_synth_record *record)
+{
+    dm_buffer form = DM_BUFFER_EMPTY;
+    const dm_buffer *text = &record->python_source;
+    record->canonical = (dm_hash128){0};
+    dm_synth_compile(compiler, record, DM_SYNTH_FORM, NULL);
+    dm_hash128 expected = dm_synth_canonical_hash(dm_buffer_text(text), text->size, &form);
+    if (memcmp(&expected, &record->canonical, sizeof expected) != 0)
+        fail_msg("'%s' has another form after compiling", dm_buffer_text(text));
+    dm_buffer_deinit(&form);
+}
+
+static void expect_same_form_of_text(dm_synth_compiler *compiler, dm_synth_record *record,
+                                     const char *text)
+{
+    dm_buffer_clear(&record->python_source);
+    dm_buffer_puts(&record->python_source, text);
+    expect_same_form(compiler, record);
+}
+
+/* More names than are numbered, blocks deeper than are counted, and so many names that the compiler
+ * forgets them and begins anew. */
+static void expect_same_form_of_large(dm_synth_compiler *compiler, dm_synth_record *record)
+{
+    dm_buffer *text = &record->python_source;
+    for (int names = 250; names < 263; names++) {
+        dm_buffer_clear(text);
+        for (int i = 0; i < 2 * names; i++)
+            dm_buffer_printf(text, "name%d = 1\n", i % names);
+        expect_same_form(compiler, record);
+    }
+    dm_buffer_clear(text);
+    for (int i = 0; i < 80; i++)
+        dm_buffer_printf(text, "%*sif x:\n", i, "");
+    dm_buffer_printf(text, "%80sy = 1\n", "");
+    expect_same_form(compiler, record);
+    for (int round = 0; round < 6; round++) {
+        dm_buffer_clear(text);
+        for (int i = 0; i < 20000; i++)
+            dm_buffer_printf(text, "name_%d_%d = 1\n", round, i);
+        expect_same_form(compiler, record);
+        expect_same_form_of_text(compiler, record, "x = wp.sin(y) + name_0_1 + name_1_1 + x\n");
+    }
+}
+
+static void compilers_give_the_same_form(void **state)
+{
+    (void)state;
+    static const char *const odd[] = {
+        "",
+        "\n\n",
+        "x = 1",
+        "if x:\n\ty = 2\n\tif y:\n\t\tz = 3\nw = 4\n",
+        "if x: # why\n  # because\n    y = (1,\n2, )\n",
+        "x = 1 + \\\n  2\n",
+        "'''doc'''\nx = 'a'\n",
+        "@wp.func\ndef f(a: float, b: wp.vec3,):\n    \"\"\"doc\"\"\"\n    return a,\n",
+        "x = wp . sin(True) + wp.True + swp.x.y + v.x + v.xy + None\n",
+        "x = a_name_of_more_than_sixteen_bytes + wp.a_name_of_more_than_sixteen_bytes\n",
+        "x = n\xC3\xA9 + 1.5e-3 + .5 + 0x1F + 1..real + ...\n",
+        "x **= 2; y //= 3; z = a <= b != c\n",
+        "x = [lambda a: a, {1: 2}, not b, a if b else c]\n",
+        "def f(:\n",
+        "  x = 1\n",
+        "$ ? !\n",
+    };
+    dm_synth_profile *profile;
+    dm_synth_generator *generator;
+    dm_synth_compiler *compiler;
+    dm_synth_record record;
+    dm_synth_record_init(&record);
+    assert_ok(dm_synth_profile_create(NULL, &profile, err));
+    assert_ok(dm_synth_generator_create(profile, &generator, err));
+    assert_ok(dm_synth_compiler_create(&compiler, err));
+    for (uint64_t slot = 0; slot < 3000; slot++) {
+        dm_synth_category category = (dm_synth_category)(slot % DM_SYNTH_CATEGORY_COUNT);
+        assert_ok(dm_synth_generate(generator, 6, slot, 0, category, &record, err));
+        expect_same_form(compiler, &record);
+    }
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++)
+        expect_same_form_of_text(compiler, &record, odd[i]);
+    expect_same_form_of_large(compiler, &record);
+    dm_synth_record_deinit(&record);
+    dm_synth_compiler_destroy(compiler);
+    dm_synth_generator_destroy(generator);
+    dm_synth_profile_destroy(profile);
+}
+
 DM_TESTS("synth/canonical", DM_TEST(names_and_constants_do_not_count),
          DM_TEST(everything_else_counts), DM_TEST(any_bytes_end),
-         DM_TEST(kernels_have_the_plain_form), DM_TEST(any_text_has_the_plain_form))
+         DM_TEST(kernels_have_the_plain_form), DM_TEST(any_text_has_the_plain_form),
+         DM_TEST(compilers_give_the_same_form))
