@@ -28,8 +28,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WAVE_SLOTS 32        /* of a thread, without verification: they stay in its cache */
-#define MAKE_SLOTS 16        /* that a thread takes at a time */
+#define WAVE_SLOTS                                                                                 \
+    192 /* that a thread takes at a time: without verification sixteen of a category */
+#define MAKE_SLOTS 16 /* the same with verification, which takes so long that this is nothing */
 #define REPLACE_TRIES 200000 /* of one slot; a shard of a thousand finds its own in a thousand */
 
 /* One slot of a wave. */
@@ -47,6 +48,7 @@ typedef struct worker {
     dm_synth_generator *generator;
     dm_synth_compiler *compiler;
     dm_synth_verifier *verifier;
+    dm_synth_record texts; /* lends its buffers to one record after the other */
     dm_buffer scratch;
     dm_synth_tally pairs, rejected; /* of this wave */
     dm_status status;
@@ -127,23 +129,34 @@ static dm_status make(producer *p, worker *w, slot *s, uint64_t number)
     return status == DM_OK ? compile(p, w, s) : status;
 }
 
-/* First all programs, then all texts: the generator and the compiler each find their code and their
- * tables in the cache. Without verification nothing is added to a record any more, and its line is
- * written while the texts are in the cache. */
+/* Without verification nothing is added to a record any more, and nothing is read but its line:
+ * that is written at once, and the next record's texts go to the same memory, which is in the
+ * cache. */
+static dm_status compile_to_line(producer *p, worker *w, slot *s)
+{
+    dm_synth_record_swap_texts(&s->record, &w->texts);
+    dm_status status = compile(p, w, s);
+    write_line(s);
+    dm_synth_record_swap_texts(&s->record, &w->texts);
+    return status;
+}
+
+/* First all programs, then all texts, and each category's after the other: kernels that are alike
+ * find the code and the tables for them in the cache, and their branches guessed. */
 static void make_range(void *user, uint64_t begin, uint64_t end, int number)
 {
     producer *p = user;
     worker *w = &p->workers[number];
-    for (uint64_t i = begin; i < end && w->status == DM_OK; i++)
-        if (p->slots[i].fresh)
-            w->status = generate(p, w, &p->slots[i], p->first + i);
-    for (uint64_t i = begin; i < end && w->status == DM_OK; i++) {
-        if (!p->slots[i].fresh)
-            continue;
-        w->status = compile(p, w, &p->slots[i]);
-        if (w->verifier == NULL)
-            write_line(&p->slots[i]);
-    }
+    uint64_t step = (uint64_t)p->options->category_count; /* they take turns, see plan.h */
+    for (uint64_t first = begin; first < begin + step; first++)
+        for (uint64_t i = first; i < end && w->status == DM_OK; i += step)
+            if (p->slots[i].fresh)
+                w->status = generate(p, w, &p->slots[i], p->first + i);
+    for (uint64_t first = begin; first < begin + step; first++)
+        for (uint64_t i = first; i < end && w->status == DM_OK; i += step)
+            if (p->slots[i].fresh)
+                w->status = w->verifier == NULL ? compile_to_line(p, w, &p->slots[i])
+                                                : compile(p, w, &p->slots[i]);
 }
 
 /* The first thing that went wrong on a thread. */
@@ -369,7 +382,7 @@ static dm_status wave(producer *p, uint64_t first, int count, dm_error *err)
         p->slots[i].attempt =
             number < dm_synth_plan_decided(p->plan) ? dm_synth_plan_attempt(p->plan, number) : 0;
     }
-    dm_pool_run(p->pool, (uint64_t)count, MAKE_SLOTS, make_range, p);
+    dm_pool_run(p->pool, (uint64_t)count, verify ? MAKE_SLOTS : WAVE_SLOTS, make_range, p);
     dm_status status = check_workers(p, err);
     if (status == DM_OK)
         status = decide(p, err);
@@ -498,6 +511,7 @@ static dm_status set_up_workers(producer *p, dm_error *err)
     dm_synth_verify_options verify = {.level = o->level, .seed = o->seed};
     for (int i = 0; i < p->threads && status == DM_OK; i++) {
         worker *w = &p->workers[i];
+        dm_synth_record_init(&w->texts);
         status = dm_synth_generator_create(p->profile, &w->generator, err);
         if (status == DM_OK)
             status = dm_synth_compiler_create(&w->compiler, err);
@@ -531,6 +545,7 @@ static void tear_down(producer *p)
         dm_synth_generator_destroy(p->workers[i].generator);
         dm_synth_compiler_destroy(p->workers[i].compiler);
         dm_synth_verifier_destroy(p->workers[i].verifier);
+        dm_synth_record_deinit(&p->workers[i].texts);
         dm_buffer_deinit(&p->workers[i].scratch);
     }
     free(p->slots);

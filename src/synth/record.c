@@ -69,6 +69,18 @@ void dm_synth_record_clear(dm_synth_record *record)
     }
 }
 
+void dm_synth_record_swap_texts(dm_synth_record *a, dm_synth_record *b)
+{
+    dm_buffer *first[TEXT_COUNT], *second[TEXT_COUNT];
+    list_texts(a, first);
+    list_texts(b, second);
+    for (int i = 1; i < TEXT_COUNT; i++) { /* all but python_source */
+        dm_buffer kept = *first[i];
+        *first[i] = *second[i];
+        *second[i] = kept;
+    }
+}
+
 int dm_synth_lines(const dm_buffer *text)
 {
     const char *at = dm_buffer_text(text), *end = at + text->size;

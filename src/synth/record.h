@@ -93,6 +93,8 @@ void dm_synth_record_init(dm_synth_record *record);
 void dm_synth_record_deinit(dm_synth_record *record);
 /* Empty it, keeping its memory. */
 void dm_synth_record_clear(dm_synth_record *record);
+/* Exchange what was made of their Python texts: all buffers but python_source. */
+void dm_synth_record_swap_texts(dm_synth_record *a, dm_synth_record *b);
 
 /* Append one line of JSON, with its newline. Equal records give equal bytes. */
 void dm_synth_record_write(const dm_synth_record *record, dm_buffer *out);
