@@ -20,7 +20,7 @@ typedef struct kernel_options {
     int device;
     int emit;
     const char *arch;
-    bool no_backward, warp_compat, from_inputs, lines, json;
+    bool no_backward, warp_compat, from_inputs, keep_loops, lines, json;
     dm_strings defines, args, grads;
     const char *out, *dim;
     int64_t seed, size;
@@ -40,6 +40,8 @@ static const dm_option rows[] = {
                    "gradients as Warp's where they differ"),
     DM_OPTION_FLAG(kernel_options, from_inputs, "from-inputs",
                    "the backward pass gets the arrays as they were before the kernel"),
+    DM_OPTION_FLAG(kernel_options, keep_loops, "keep-loops",
+                   "compile: short ranges of known length stay loops, as in datasets"),
     DM_OPTION_FLAG(kernel_options, lines, "lines", "compile: comments with the source's lines"),
     DM_OPTION_STRINGS(kernel_options, defines, "define", "NAME=VALUE",
                       "the value of a captured name; repeatable"),
@@ -110,6 +112,7 @@ static dm_status open_session(session *s, const kernel_options *o, const char *p
     dm_compile_options options = {.no_backward = o->no_backward, .lines = o->lines};
     options.module.warp_compat = o->warp_compat;
     options.module.from_inputs = o->from_inputs;
+    options.module.keep_loops = o->keep_loops;
     options.module.imports = true;
     memset(s, 0, sizeof *s);
     dm_status status = dm_file_read(path, DM_LANG_SOURCE_MAX, &s->text, &s->size, err);

@@ -230,7 +230,7 @@ static dm_val counter_at(dm_adjoint_state *a, const loop *l, dm_val round)
 
 /* The carried adjoints become those of the values that the round yielded; then the round goes back.
  */
-static void reverse_round(dm_adjoint_state *a, const loop *l)
+static dm_val *reverse_round(dm_adjoint_state *a, const loop *l)
 {
     int count = l->op->result_count;
     dm_val *given = dm_lang_alloc_array(a->lang, (size_t)count + 1, sizeof *given);
@@ -246,6 +246,43 @@ static void reverse_round(dm_adjoint_state *a, const loop *l)
     for (int i = 0; i < count; i++)
         if (l->adjoints[i] != DM_VAL_NONE && l->end->args[i] != l->head->params[l->skip + i])
             dm_adjoint_add(a, l->end->args[i], given[i]);
+    return given;
+}
+
+static bool mentions(const dm_ir_op *op, dm_val v)
+{
+    for (int i = 0; i < op->arg_count; i++)
+        if (op->args[i] == v)
+            return true;
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; op->blocks[k] != NULL && i < op->blocks[k]->count; i++)
+            if (mentions(op->blocks[k]->ops[i], v))
+                return true;
+    return false;
+}
+
+/* A carried adjoint that is set to zero and first added to is set to that instead, and stays what
+ * it is where that is its own value: x += y goes back through the loop without a word about x. */
+static void settle(dm_ir_block *block, dm_val adjoint, dm_val given)
+{
+    int set = 0, add;
+    while (set < block->count &&
+           (block->ops[set]->kind != DM_IR_SET || block->ops[set]->args[0] != adjoint))
+        set++;
+    for (add = set + 1; add < block->count && !mentions(block->ops[add], adjoint);)
+        add++;
+    if (add >= block->count)
+        return;
+    dm_ir_op *op = block->ops[add];
+    if (op->kind != DM_IR_ADD || op->args[0] != adjoint || op->path != NULL)
+        return;
+    op->kind = DM_IR_SET;
+    bool same = op->args[1] == given;
+    int kept = set;
+    for (int i = set + 1; i < block->count; i++)
+        if (i != add || !same)
+            block->ops[kept++] = block->ops[i];
+    block->count = kept;
 }
 
 /* Make the reversed round once, to see which carried values it needs; it is used once, too. */
@@ -259,8 +296,11 @@ static dm_adjoint_scope *make_round(dm_adjoint_state *a, loop *l, dm_adjoint_sco
         a->slot[param] = l->adjoints[i];
         a->touched[param] = l->adjoints[i] != DM_VAL_NONE;
     }
-    reverse_round(a, l);
+    const dm_val *given = reverse_round(a, l);
     dm_adjoint_reverse_block(a, s);
+    for (int i = 0; i < l->op->result_count; i++)
+        if (l->adjoints[i] != DM_VAL_NONE)
+            settle(a->b.block, l->adjoints[i], given[i]);
     return s;
 }
 

@@ -485,6 +485,8 @@ static bool lower_range(dm_lower *lw, const dm_ast *call, dm_val bounds[3])
 static bool unroll(dm_lower *lw, const dm_ast *ast, const dm_val bounds[3])
 {
     int64_t first, last, step;
+    if (lw->module->options.keep_loops && !lw->function->is_library)
+        return false;
     if (!dm_ir_const_int(lw->function, bounds[0], &first) ||
         !dm_ir_const_int(lw->function, bounds[1], &last) ||
         !dm_ir_const_int(lw->function, bounds[2], &step) || step == 0 || has_jump(ast->body))

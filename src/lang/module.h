@@ -14,6 +14,7 @@ typedef struct dm_define {
 typedef struct dm_module_options {
     bool imports;             /* look for imported modules in files beside this one */
     bool warp_compat;         /* gradients as Warp's where they differ */
+    bool keep_loops;          /* short ranges of known length stay loops, as they were written */
     bool from_inputs;         /* the backward pass gets the arrays as they were before */
     const dm_define *defines; /* for captured names that cannot be worked out */
     int define_count;

@@ -71,7 +71,8 @@ dm_status dm_synth_compile(dm_synth_compiler *compiler, dm_synth_record *record,
                            dm_error *err)
 {
     dm_compilation *c = &compiler->compilation;
-    dm_compile_options options = {.workspace = &compiler->workspace};
+    /* A loop is shown as a loop. */
+    dm_compile_options options = {.workspace = &compiler->workspace, .module.keep_loops = true};
     dm_buffer *made[] = {&record->cuda_forward, &record->cuda_backward, &record->c_forward,
                          &record->c_backward, &record->ir};
     for (size_t i = 0; i < sizeof made / sizeof made[0]; i++)

@@ -348,7 +348,7 @@ static dm_status prepare(const dm_synth_verifier *v, item *it, dm_error *err)
     for (int width = 0; width < widths && status == DM_OK; width++) {
         dm_compilation c;
         dm_error message = {0};
-        dm_compile_options options = {.all_double = width == WIDE};
+        dm_compile_options options = {.all_double = width == WIDE, .module.keep_loops = true};
         status = dm_compilation_init(&c, "python_source", dm_buffer_text(text), text->size,
                                      &options, &message);
         if (status == DM_OK)

@@ -128,5 +128,39 @@ static void names_do_not_clash(void **state)
     dm_compilation_deinit(&c);
 }
 
+static char *text_of(const char *source, bool keep_loops)
+{
+    dm_compilation c;
+    dm_compile_options options = {.module.keep_loops = keep_loops};
+    dm_buffer out = DM_BUFFER_EMPTY;
+    assert_ok(dm_compilation_init(&c, "k.py", source, strlen(source), &options, err));
+    assert_ok(dm_compilation_kernel(&c, 0, err));
+    assert_ok(dm_compilation_print(&c, 0, DM_TARGET_CUDA, &out, err));
+    dm_compilation_deinit(&c);
+    return dm_buffer_take(&out);
+}
+
+/* Short ranges of known length are written out, or stay; then a sum goes back without a word. */
+static void loops_stay_where_asked(void **state)
+{
+    (void)state;
+    const char *source = "import warp as wp\n"
+                         "@wp.kernel\n"
+                         "def k(x: wp.array(dtype=wp.vec3), y: wp.array(dtype=float)):\n"
+                         "    i = wp.tid()\n"
+                         "    total = float(0.0)\n"
+                         "    for n in range(3):\n"
+                         "        total += x[i][n] * float(n)\n"
+                         "    y[i] = total\n";
+    char *plain = text_of(source, false), *kept = text_of(source, true);
+    assert_null(strstr(plain, "for (int n"));
+    assert_non_null(strstr(kept, "for (int n = 0; n < 3; n++)"));
+    assert_non_null(strstr(kept, "for (int n = 2; n > -1; n--)"));
+    assert_null(strstr(kept, "adj_total +="));
+    assert_null(strstr(kept, "adj_total = 0"));
+    free(plain);
+    free(kept);
+}
+
 DM_TESTS("lang/text", DM_TEST(scale_text), DM_TEST(horner_text), DM_TEST(output_is_deterministic),
-         DM_TEST(names_do_not_clash))
+         DM_TEST(names_do_not_clash), DM_TEST(loops_stay_where_asked))
