@@ -88,6 +88,8 @@ static dm_ast *parse_assignment(parser *p)
 /* dotted: "."* name ("." name)* */
 static const char *parse_dotted(parser *p)
 {
+    if (is(p, DM_TOK_NAME) && p->tokens[p->at + 1].kind != DM_TOK_DOT)
+        return next(p)->name;
     const char *text = "";
     while (is(p, DM_TOK_DOT) || is(p, DM_TOK_ELLIPSIS))
         text = dm_lang_format(p->lang, "%s%s", text, next(p)->kind == DM_TOK_DOT ? "." : "...");

@@ -483,6 +483,13 @@ dm_ast *dm_parse_star_expressions(parser *p)
     dm_pos pos = peek(p)->pos;
     node_list list = {0};
     bool comma = false;
+    if (!is(p, DM_TOK_STAR)) { /* mostly there is one, and no list */
+        dm_ast *only = dm_parse_expression(p);
+        if (!accept(p, DM_TOK_COMMA) || p->panic)
+            return only;
+        push(p, &list, only);
+        comma = true;
+    }
     do {
         if (comma && (is(p, DM_TOK_NEWLINE) || is(p, DM_TOK_ASSIGN) || is(p, DM_TOK_IN) ||
                       is(p, DM_TOK_COLON) || is(p, DM_TOK_RPAREN)))

@@ -11,25 +11,24 @@
 #include <string.h>
 
 #define NAMES_MAX 256 /* as in canonical.c */
-#define BYTES 16      /* of a name that are kept */
+#define BYTES 16      /* that are copied at least */
 
 enum {
-    SEEN = 1,
-    NUMBERED = 2, /* a name of the program's own */
-    WORD = 4,     /* starts with a letter */
-
-    COMPONENT = 16, /* x, y, z, w */
-    ENDS_WP = 32,
-    CLOSES = 64, /* a bracket */
+    NUMBERED = 1,  /* a name of the program's own */
+    WORD = 2,      /* starts with a letter */
+    COMPONENT = 4, /* x, y, z, w */
+    ENDS_WP = 8,
+    CLOSES = 16, /* a bracket */
+    DOT = 32,
+    LONG = 64, /* longer than is counted here */
+    SEEN = 128,
 };
 
+/* Small, since all names of a workspace have one. */
 struct dm_form_name {
-    uint64_t bytes[BYTES / 8]; /* the first of it, or all */
-    uint32_t stamp;            /* of the last text that it has a number in */
-    uint32_t length;
+    uint32_t stamp; /* of the last text that it has a number in */
     uint16_t number;
-    uint8_t facts;
-    char last; /* byte of it */
+    uint8_t facts, length;
 };
 
 /* Words that mean something by themselves; canonical.c has the same. */
@@ -56,14 +55,12 @@ static void look_at(struct dm_form_name *known, const char *text)
 {
     size_t length = dm_lang_name_of(text)->length;
     bool word = is_letter(text[0]);
-    memcpy(known->bytes, text, BYTES); /* so much can be read of any name */
-    known->length = (uint32_t)length;
-    known->last = text[length - 1];
+    known->length = (uint8_t)length;
     known->facts = (uint8_t)(SEEN | (word ? WORD : 0) | (word && !is_kept(text) ? NUMBERED : 0) |
-
                              (length == 1 && text[0] >= 'w' && text[0] <= 'z' ? COMPONENT : 0) |
                              (length >= 2 && strcmp(text + length - 2, "wp") == 0 ? ENDS_WP : 0) |
-                             (length == 1 && strchr(")]}", text[0]) != NULL ? CLOSES : 0));
+                             (length == 1 && strchr(")]}", text[0]) != NULL ? CLOSES : 0) |
+                             (strcmp(text, ".") == 0 ? DOT : 0) | (length > UINT8_MAX ? LONG : 0));
 }
 
 void dm_synth_forms_deinit(dm_synth_forms *forms)
@@ -166,23 +163,30 @@ static char *write_form(dm_synth_forms *forms, const dm_lang *lang, char *to)
         if (known->facts == 0)
             look_at(known, t->name);
         unsigned facts = known->facts, number = known->stamp == stamp ? known->number : names;
-        bool dot = last == '.', kept_here = dot & (((facts & COMPONENT) != 0) | module);
+        bool kept_here = (last == '.') & (((facts & COMPONENT) != 0) | module);
         bool numbered = ((facts & NUMBERED) != 0) & !kept_here;
         names += numbered & (known->stamp != stamp);
         known->number = (uint16_t)(numbered ? number : known->number);
         known->stamp = numbered ? stamp : known->stamp;
-        uint64_t mark = '$' | (0x40 + number / 64) << 8 | (0x40 + number % 64) << 16;
         to -= ((facts & CLOSES) != 0) & (last == ','); /* a last comma says nothing */
         *to = ' ';
         to += ((facts & WORD) != 0) & !numbered & is_letter(last); /* words are apart */
-        uint64_t bytes[2] = {numbered ? little(mark) : known->bytes[0], known->bytes[1]};
-        memcpy(to, bytes, sizeof bytes);
-        if (known->length > BYTES && !numbered)
-            memcpy(to, t->name, known->length);
-        to += numbered ? 3 : known->length;
-        module &= (last == 'p') & (known->last == '.');
-        last = numbered ? (char)(mark >> 16) : known->last;
+        module &= (last == 'p') & ((facts & DOT) != 0);
+        if (numbered) {
+            uint64_t mark = '$' | (0x40 + number / 64) << 8 | (0x40 + number % 64) << 16;
+            mark = little(mark);
+            memcpy(to, &mark, sizeof mark);
+            to += 3;
+        } else {
+            memcpy(to, t->name, BYTES); /* so much can be read of any name */
+            if (known->length > BYTES)
+                memcpy(to, t->name, known->length);
+            to += known->length;
+        }
+        last = to[-1];
         module |= ((facts & ENDS_WP) != 0) & (last == 'p');
+        if ((facts & LONG) != 0)
+            return NULL;
         t++;
     }
     return t == NULL || t->kind != DM_TOK_END || names > NAMES_MAX ? NULL : to;

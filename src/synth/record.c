@@ -83,16 +83,18 @@ void dm_synth_record_swap_texts(dm_synth_record *a, dm_synth_record *b)
 
 int dm_synth_lines(const dm_buffer *text)
 {
-    const char *at = dm_buffer_text(text), *end = at + text->size;
-    int lines = text->size > 0 && end[-1] != '\n';
-    while (at != end) { /* a byte counts up to 255, so that 16 bytes are compared at once */
-        size_t count = end - at < 240 ? (size_t)(end - at) : 240;
+    enum { TOGETHER = 128 }; /* a byte counts that far, so that 16 bytes are compared at once */
+    const char *at = dm_buffer_text(text);
+    size_t left = text->size;
+    int lines = left > 0 && at[left - 1] != '\n';
+    for (; left >= TOGETHER; at += TOGETHER, left -= TOGETHER) {
         uint8_t found = 0;
-        for (size_t i = 0; i < count; i++)
+        for (int i = 0; i < TOGETHER; i++)
             found = (uint8_t)(found + (at[i] == '\n'));
         lines += found;
-        at += count;
     }
+    for (size_t i = 0; i < left; i++)
+        lines += at[i] == '\n';
     return lines;
 }
 
