@@ -118,7 +118,7 @@ static inline const memo *recall(lexer *lx, const char *start, size_t length)
 
 void dm_lex_plain(lexer *lx)
 {
-    static const int8_t nesting[256] = {['('] = 1, ['['] = 1, [')'] = -1, [']'] = -1};
+    static const int16_t nesting[256] = {['('] = 1, ['['] = 1, [')'] = -1, [']'] = -1};
     const char *at = lx->at;
     int depth = lx->depth;
     bool more = true;

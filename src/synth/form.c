@@ -70,12 +70,18 @@ void dm_synth_forms_deinit(dm_synth_forms *forms)
     *forms = (dm_synth_forms){0};
 }
 
+static void forget(dm_synth_forms *forms)
+{
+    if (forms->names != NULL)
+        memset(forms->names, 0, forms->capacity * sizeof *forms->names);
+}
+
 /* Room for all names of the workspace; what is known is forgotten when the workspace has begun
  * anew. */
 static bool prepare(dm_synth_forms *forms, const dm_kept *kept, size_t size)
 {
-    if (kept->compilations <= forms->compilations && forms->names != NULL)
-        memset(forms->names, 0, forms->capacity * sizeof *forms->names);
+    if (kept->compilations <= forms->compilations)
+        forget(forms);
     forms->compilations = kept->compilations;
     if (kept->name_count > forms->capacity) {
         uint32_t capacity = kept->name_count * 2;
@@ -89,7 +95,7 @@ static bool prepare(dm_synth_forms *forms, const dm_kept *kept, size_t size)
         forms->capacity = capacity;
     }
     if (++forms->stamp == 0) { /* all stamps were used */
-        memset(forms->names, 0, forms->capacity * sizeof *forms->names);
+        forget(forms);
         forms->stamp = 1;
     }
     dm_buffer_clear(&forms->form);
