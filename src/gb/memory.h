@@ -80,6 +80,7 @@ typedef struct dm_gb_lane {
     uint32_t poll_regs[7];
 #if DM_GB_GPU_FORM
     uint32_t poll_clock, poll_count;
+    uint32_t poll_written[2];
 #else
     uint64_t poll_time;
     uint32_t poll_pc;    /* head of that loop; DM_GB_NO_POLL: none */

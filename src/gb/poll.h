@@ -9,6 +9,10 @@
  * count move on, nothing else would have changed. The CPU passes loops that only count likewise.
  * tests/gb/test_poll.c runs programs with and without and compares every state.
  *
+ * Games of some compilers wait in their main loop, which calls functions, looks at keys and so
+ * writes a lot. A GPU notes what a pass writes, to plain memory or to P1 (hot.written); when the
+ * next pass writes the same again, it has changed nothing, and such loops are left out too.
+ *
  * Waiting for a line, `ldh a,[rLY] / cp N / jr nz` or `jr c`, would end at every line. A and the
  * flags are made anew by every pass of it, so passes can be left out up to line N as long as one
  * more is executed before anybody could see them. */
@@ -29,12 +33,22 @@ DM_FN bool dm_gb_poll_same(const dm_gb_lane *lane, const dm_gb_hot *hot)
     return differ == 0;
 }
 
+#if DM_GB_GPU_FORM
+/* Did the last two passes write the same? Then the second changed nothing. */
+DM_FN bool dm_gb_poll_wrote_same(const dm_gb_lane *lane, const dm_gb_hot *hot)
+{
+    return ((lane->poll_written[0] ^ hot->written[0]) |
+            (lane->poll_written[1] ^ hot->written[1])) == 0;
+}
+#endif
+
 /* PC may be the head of a polling loop. */
 DM_FN void dm_gb_poll_begin(dm_gb_lane *lane, dm_gb_hot *hot)
 {
 #if DM_GB_GPU_FORM
     (void)lane;
     hot->poll_pc = hot->pc;
+    hot->written[0] = hot->written[1] = 0;
 #else
     lane->poll_pc = hot->pc;
     lane->poll_passes = 0;
@@ -62,7 +76,10 @@ DM_FN void dm_gb_poll_remember(dm_gb_lane *lane, dm_gb_hot *hot)
 #if DM_GB_GPU_FORM
     lane->poll_clock = hot->clock;
     lane->poll_count = hot->count;
-    hot->poll_pc |= DM_GB_POLL_KNOWN;
+    hot->poll_pc = hot->pc | DM_GB_POLL_KNOWN;
+    lane->poll_written[0] = hot->written[0];
+    lane->poll_written[1] = hot->written[1];
+    hot->written[0] = hot->written[1] = 0;
 #else
     lane->poll_time = hot->time;
     lane->poll_passes = 1;
@@ -213,8 +230,8 @@ DM_FN void dm_gb_poll_count(dm_gb_lane *lane, dm_gb_hot *hot)
 DM_FN void dm_gb_bus_loop(dm_gb_lane *lane, dm_gb_hot *hot)
 {
 #if DM_GB_GPU_FORM
-    const uint32_t poll_pc = hot->poll_pc & ~DM_GB_POLL_KNOWN, next_event = hot->next_event;
-    const bool known = hot->poll_pc != poll_pc;
+    const uint32_t poll_pc = hot->poll_pc & ~DM_GB_POLL_NOTES, next_event = hot->next_event;
+    const bool known = (hot->poll_pc & DM_GB_POLL_KNOWN) != 0;
 #else
     const uint32_t poll_pc = lane->poll_pc, next_event = lane->m->next_event;
     const bool known = lane->poll_passes != 0;
@@ -225,6 +242,12 @@ DM_FN void dm_gb_bus_loop(dm_gb_lane *lane, dm_gb_hot *hot)
     }
     if (!lane->skip_polls)
         return;
+#if DM_GB_GPU_FORM
+    if (known && dm_gb_poll_same(lane, hot) && !dm_gb_poll_wrote_same(lane, hot)) {
+        hot->poll_pc = poll_pc | DM_GB_POLL_VAIN;
+        return;
+    }
+#endif
     if (!known || !dm_gb_poll_same(lane, hot)) {
 #if !DM_GB_GPU_FORM
         if (known && dm_gb_may_count(lane, hot)) {

@@ -263,18 +263,28 @@ DM_FN void dm_gb_quick_count_down(dm_gb_hot *hot, const dm_gb_quick_place *place
     hot->count += passes * 2u;
 }
 
-/* A jump backwards was taken, PC is its target. True: it looks like a polling loop. */
+/* `value` is written to `address`, or there and to the next. What a pass of a loop writes is mixed
+ * into two words, which are the same when it writes the same again, and but for one chance in 2^64
+ * only then. */
+DM_FN void dm_gb_quick_written_to(dm_gb_hot *hot, uint32_t address, uint32_t value)
+{
+    const uint32_t both = (address << 16) | (value & 0xFFFFu);
+    hot->written[0] = hot->written[0] * 0x9E3779B1u + both;
+    hot->written[1] = hot->written[1] * 0x85EBCA77u + both;
+}
+
+/* A jump backwards was taken, PC is its target. True: it looks like a polling loop: the registers
+ * are as they were when it was here last. */
 DM_FN bool dm_gb_quick_loop(dm_gb_hot *hot, const dm_gb_quick_place *place, uint32_t word)
 {
-    bool polling = false;
-    if ((hot->poll_pc & ~DM_GB_POLL_KNOWN) == hot->pc) {
-        uint32_t sum = (hot->low * 0x9E3779B1u) ^ (hot->high * 0x85EBCA77u) ^ hot->zc ^ hot->hn ^
-                       (hot->sp << 16);
-        polling = hot->poll_sum == sum;
-        hot->poll_sum = sum;
-    } else {
-        hot->poll_pc = hot->pc;
-    }
+    const uint32_t sum =
+        (hot->low * 0x9E3779B1u) ^ (hot->high * 0x85EBCA77u) ^ hot->zc ^ hot->hn ^ (hot->sp << 16);
+    const bool here = (hot->poll_pc & ~DM_GB_POLL_NOTES) == hot->pc;
+    const bool polling = here & (hot->poll_sum == sum) & ((hot->poll_pc & DM_GB_POLL_VAIN) == 0);
+    hot->poll_pc = here ? hot->poll_pc : hot->pc;
+    hot->poll_sum = sum;
+    if (!polling)
+        hot->written[0] = hot->written[1] = 0;
     if ((word & 0xFFFFu) == 0xFD20u)
         dm_gb_quick_count_down(hot, place);
     return polling;
@@ -318,8 +328,6 @@ DM_FN uint32_t dm_gb_quick_odd_result(dm_gb_hot *hot, const dm_gb_quick_row *row
         dm_gb_set_reg16(hot, DM_GB_ARG_AF, value);
         return value;
     }
-    if (operation == DM_GB_DO_ADD_SP)
-        return dm_gb_alu16(hot, operation, value);
     if (operation <= DM_GB_DO_SRL)
         return dm_gb_quick_rotate(hot, operation, value, extra);
     return dm_gb_alu_one(hot, operation, value, extra);
@@ -406,15 +414,18 @@ DM_FN enum dm_gb_need dm_gb_quick_strange(dm_gb_machine *m, dm_gb_hot *hot,
     if (one && dm_gb_look_access(m, hot->clock, now, address, writes, two, &access->value)) {
         if (address == 0xFF41u)
             hot->poll_pc = DM_GB_NO_POLL;
+        if (writes && address != 0xFF00u)
+            hot->poll_pc = DM_GB_NO_POLL;
+        if (address == 0xFF00u) { /* keys stay as they are until the run is over */
+            hot->io_address = writes ? DM_GB_NO_ADDRESS : address;
+            hot->io_value = access->value;
+            hot->io_until = dm_gb_never(now);
+        }
         return DM_GB_NEED_NOTHING;
     }
     if (one && writes && two == 0 && dm_gb_quick_bank(m, place, address, access->value)) {
         access->moved = true;
-        return DM_GB_NEED_NOTHING;
-    }
-    if (!writes && two == 0 && address == hot->io_address &&
-        dm_gb_before(hot->clock + 24u, hot->io_until)) {
-        access->value = hot->io_value;
+        hot->poll_pc = DM_GB_NO_POLL;
         return DM_GB_NEED_NOTHING;
     }
     if (two != 0 || !one)
@@ -466,12 +477,15 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
     /* What comes next is known now, unless it is a return: on its way while memory is waited for.
      */
     const bool jumps = (flags & DM_GB_Q_JUMPS) != 0 && taken;
-    uint32_t next = (flags & DM_GB_Q_RELATIVE) != 0 ? pc + ((value ^ 0x80u) - 0x80u) : value;
+    const uint32_t offset = (value ^ 0x80u) - 0x80u;
+    uint32_t next = (flags & DM_GB_Q_RELATIVE) != 0 ? pc + offset : value;
     next = (jumps ? next : pc) & 0xFFFFu;
     uint32_t ahead = dm_gb_quick_ahead(place, next);
 
+    const bool from_sp = (row.address & DM_GB_Q_X_SP) != 0;
+    const uint32_t adjusted = from_sp ? hot->sp : value;
     if (DM_UNLIKELY(((flags & DM_GB_Q_LONG) != 0) |
-                    (((flags & DM_GB_Q_ADJUST) != 0) & ((value & 0xFF00u) == 0xFE00u))))
+                    (((flags & DM_GB_Q_ADJUST) != 0) & ((adjusted & 0xFF00u) == 0xFE00u))))
         return DM_GB_NEED_LONG;
 
     /* Only plain memory, or what was granted. Not from FDFF on: what follows the echo is OAM and
@@ -488,8 +502,11 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
         at += address;
         const uint32_t loaded = dm_gb_quick_load_if(reads & plain, at) |
                                 dm_gb_quick_load_if(reads & plain & (two != 0), at + 1) << 8;
-        value = reads ? loaded : value;
-        if (DM_UNLIKELY(!plain)) {
+        const bool known = (address == hot->io_address) & (hot->granted == 0) &
+                           ((flags & (DM_GB_Q_WRITES | DM_GB_Q_TWO)) == 0) &
+                           dm_gb_before(hot->clock + 24u, hot->io_until);
+        value = known ? hot->io_value : reads ? loaded : value;
+        if (DM_UNLIKELY(!(plain | known))) {
             dm_gb_quick_access access = {address, (flags & DM_GB_Q_CALLS) != 0 ? pc : value, 0,
                                          false};
             const enum dm_gb_need need = dm_gb_quick_strange(m, hot, place, row, pc, &access);
@@ -505,7 +522,9 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
     uint32_t x = (flags & DM_GB_Q_X_A) != 0 ? hot->high >> 16 : 0u;
     x = (flags & DM_GB_Q_X_V) != 0 ? value : x;
     x = (flags & DM_GB_Q_WIDE) != 0 ? hot->high & 0xFFFFu : x;
-    const uint32_t y = (flags & DM_GB_Q_Y_CONST) != 0 ? row.registers >> 8 & 0xFFu : value;
+    x = from_sp ? hot->sp : x;
+    uint32_t y = (flags & DM_GB_Q_Y_CONST) != 0 ? row.registers >> 8 & 0xFFu : value;
+    y = (flags & DM_GB_Q_RELATIVE) != 0 ? offset : y;
     const uint32_t carry = (flags & DM_GB_Q_CARRY_IN) != 0 ? hot->zc >> 8 & 1u : 0u;
     uint32_t result = (flags & DM_GB_Q_SUBTRACT) != 0 ? x + ~y + (carry ^ 1u) : x + y + carry;
     const uint32_t logic =
@@ -513,10 +532,12 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
     result = (flags & (DM_GB_Q_AND | DM_GB_Q_XOR)) != 0 ? logic : result;
     const uint32_t shift = (flags & DM_GB_Q_WIDE) != 0 ? 8u : 0u;
     const uint32_t changes = row.numbers & 0x1FFu;
-    const uint32_t half = (flags & DM_GB_Q_H_ADDER) != 0 ? (x ^ y ^ result) >> shift & DM_GB_H : 0u;
+    const uint32_t carries = x ^ y ^ result; /* into each bit, whatever x and y are */
+    const uint32_t half = (flags & DM_GB_Q_H_ADDER) != 0 ? carries >> shift & DM_GB_H : 0u;
     hot->hn = (flags & DM_GB_Q_SETS_HN) != 0 ? half | (flags & (DM_GB_Q_SETS_H | DM_GB_Q_SETS_N))
                                              : hot->hn;
-    hot->zc = (hot->zc & ~changes) | (result >> shift & changes) |
+    const uint32_t zc = (result & ~0x10100u) | (carries & 0x10100u);
+    hot->zc = (hot->zc & ~changes) | (zc >> shift & changes) |
               ((row.address & DM_GB_Q_CLEAR_Z) != 0 ? 1u : 0u);
     if (DM_UNLIKELY((flags & DM_GB_Q_ODD_RESULT) != 0))
         result = dm_gb_quick_odd_result(hot, &row, value);
@@ -531,9 +552,10 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
     hot->sp = sp & 0xFFFFu;
     if (writes & taken) {
         const uint32_t stored = (flags & DM_GB_Q_CALLS) != 0 ? pc : result;
+        const bool two = (flags & DM_GB_Q_TWO) != 0;
         dm_gb_quick_store_if(at != 0, at, stored);
-        dm_gb_quick_store_if((at != 0) & ((flags & DM_GB_Q_TWO) != 0), at + 1, stored >> 8);
-        hot->poll_pc = DM_GB_NO_POLL;
+        dm_gb_quick_store_if((at != 0) & two, at + 1, stored >> 8);
+        dm_gb_quick_written_to(hot, address, two ? stored : stored & 0xFFu);
     }
 
     hot->count++;

@@ -8,7 +8,7 @@
  *   registers   0..7 which bytes are the source, 8..15 a constant, 16..31 where the result goes
  *               among B C D E
  *   address     0..15 where the result goes among H L A, 16..23 which bytes are the address, then
- *               the length and three more flags
+ *               the length and four more flags
  *   flags       DM_GB_Q_*, and the change of SP in its top two bits, signed, in words
  *   numbers     0..8 which bits of zc change, 9..13 T-cycles, 14..17 more of them when a jump is
  *               taken, 18..23 operation, 24..29 extra, and the change of HL in its top two bits
@@ -112,7 +112,7 @@ typedef struct dm_gb_quick_row {
 
 #define DM_GB_Q_FLAGS_OPERATION(o)                                                                 \
     (DM_GB_Q_BIT(DM_GB_Q_IS(o, JR, JP), DM_GB_Q_LOOPS) |                                           \
-     DM_GB_Q_BIT((o) == DM_GB_DO_JR, DM_GB_Q_RELATIVE) |                                           \
+     DM_GB_Q_BIT((o) == DM_GB_DO_JR || (o) == DM_GB_DO_ADD_SP, DM_GB_Q_RELATIVE) |                 \
      DM_GB_Q_BIT(DM_GB_Q_IS(o, RST, JP) || (o) == DM_GB_DO_JP_HL, DM_GB_Q_JUMPS) |                 \
      DM_GB_Q_BIT((o) == DM_GB_DO_CALL || (o) == DM_GB_DO_RST, DM_GB_Q_CALLS) |                     \
      DM_GB_Q_BIT((o) == DM_GB_DO_AND, DM_GB_Q_SETS_H | DM_GB_Q_AND) |                              \
@@ -121,6 +121,7 @@ typedef struct dm_gb_quick_row {
      DM_GB_Q_BIT(DM_GB_Q_IS(o, ADD, OR), DM_GB_Q_X_A | DM_GB_Q_SETS_HN) |                          \
      DM_GB_Q_BIT(DM_GB_Q_IS(o, INC, DEC), DM_GB_Q_SETS_HN) |                                       \
      DM_GB_Q_BIT((o) == DM_GB_DO_ADD16, DM_GB_Q_SETS_HN | DM_GB_Q_WIDE | DM_GB_Q_H_ADDER) |        \
+     DM_GB_Q_BIT((o) == DM_GB_DO_ADD_SP, DM_GB_Q_SETS_HN | DM_GB_Q_H_ADDER) |                      \
      DM_GB_Q_BIT(DM_GB_Q_IS(o, ADD, CP) || DM_GB_Q_IS(o, INC, DEC), DM_GB_Q_H_ADDER) |             \
      DM_GB_Q_BIT(DM_GB_Q_IS(o, INC, DEC) || DM_GB_Q_IS(o, INC16, DEC16) || DM_GB_Q_BITWISE(o),     \
                  DM_GB_Q_X_V | DM_GB_Q_Y_CONST) |                                                  \
@@ -137,13 +138,15 @@ typedef struct dm_gb_quick_row {
      DM_GB_Q_BIT((o) == DM_GB_DO_ADC || (o) == DM_GB_DO_SBC, DM_GB_Q_CARRY_IN) |                   \
      DM_GB_Q_BIT(DM_GB_Q_IS(o, INC16, LD_SP_HL), DM_GB_Q_ADJUST) |                                 \
      DM_GB_Q_BIT((o) == DM_GB_DO_RST, DM_GB_Q_ODD_SOURCE) |                                        \
-     DM_GB_Q_BIT((DM_GB_Q_IS(o, RLC, CCF) && !DM_GB_Q_BITWISE(o) && (o) != DM_GB_DO_SLA &&         \
-                  (o) != DM_GB_DO_RL) ||                                                           \
-                     (o) == DM_GB_DO_ADD_SP,                                                       \
+     DM_GB_Q_BIT(DM_GB_Q_IS(o, RLC, CCF) && !DM_GB_Q_BITWISE(o) && (o) != DM_GB_DO_SLA &&          \
+                     (o) != DM_GB_DO_RL,                                                           \
                  DM_GB_Q_ODD_RESULT) |                                                             \
      DM_GB_Q_BIT((o) == DM_GB_DO_STOP || DM_GB_Q_IS(o, ILLEGAL, PREFIX), DM_GB_Q_LONG))
 
-#define DM_GB_Q_FLAGS_OPERANDS(s, d, a)                                                            \
+/* INC SP and DEC SP. */
+#define DM_GB_Q_STEPS_SP(o, s) (DM_GB_Q_IS(o, INC16, DEC16) && (s) == DM_GB_ARG_SP)
+
+#define DM_GB_Q_FLAGS_OPERANDS(o, s, d, a)                                                         \
     (DM_GB_Q_BIT((s) == DM_GB_ARG_IMM8 || (s) == DM_GB_ARG_IMM16, DM_GB_Q_SOURCE_IMM) |            \
      DM_GB_Q_BIT((a) == DM_GB_ADDR_AT_A16 || (a) == DM_GB_ADDR_AT_A8, DM_GB_Q_ADDRESS_IMM) |       \
      DM_GB_Q_BIT((a) == DM_GB_ADDR_AT_A8 || (a) == DM_GB_ADDR_AT_C, DM_GB_Q_HIGH) |                \
@@ -155,13 +158,14 @@ typedef struct dm_gb_quick_row {
      DM_GB_Q_BIT((d) == DM_GB_ARG_STACK,                                                           \
                  DM_GB_Q_WRITES | DM_GB_Q_TWO | DM_GB_Q_STACK | (3u << 30)) |                      \
      DM_GB_Q_BIT((d) == DM_GB_ARG_SP, DM_GB_Q_TO_SP) |                                             \
-     DM_GB_Q_BIT((s) == DM_GB_ARG_SP || (s) == DM_GB_ARG_AF, DM_GB_Q_ODD_SOURCE) |                 \
+     DM_GB_Q_BIT(((s) == DM_GB_ARG_SP && !DM_GB_Q_STEPS_SP(o, s)) || (s) == DM_GB_ARG_AF,          \
+                 DM_GB_Q_ODD_SOURCE) |                                                             \
      DM_GB_Q_BIT((d) == DM_GB_ARG_AF, DM_GB_Q_ODD_RESULT))
 
 #define DM_GB_Q_CHANGES(o)                                                                         \
     (DM_GB_Q_IS(o, ADD, OR) || (o) == DM_GB_DO_SLA || (o) == DM_GB_DO_RL ? 0x1FFu                  \
      : DM_GB_Q_IS(o, INC, DEC) || (o) == DM_GB_DO_BIT                    ? 0xFFu                   \
-     : (o) == DM_GB_DO_ADD16                                             ? 0x100u                  \
+     : (o) == DM_GB_DO_ADD16 || (o) == DM_GB_DO_ADD_SP                   ? 0x100u                  \
                                                                          : 0u)
 
 #define DM_GB_Q_NUMBERS(o, a, extra, cycles, taken)                                                \
@@ -173,7 +177,8 @@ typedef struct dm_gb_quick_row {
 #define DM_GB_Q_LENGTH(row) ((row).address >> 24 & 3u)
 #define DM_GB_Q_UNLESS (1u << 26)  /* in `address`: the condition is negated, */
 #define DM_GB_Q_CONTROL (1u << 27) /* and: HALT, DI, EI or RETI, */
-#define DM_GB_Q_CLEAR_Z (1u << 28) /* and: RLA */
+#define DM_GB_Q_CLEAR_Z (1u << 28) /* and: RLA, SP + e */
+#define DM_GB_Q_X_SP (1u << 29)    /* and: the adder's first operand is SP */
 #define DM_GB_Q_CYCLES(row) ((row).numbers >> 9 & 31u)
 #define DM_GB_Q_CYCLES_TAKEN(row) ((row).numbers >> 14 & 15u)
 #define DM_GB_Q_OPERATION(row) ((row).numbers >> 18 & 63u)
@@ -186,8 +191,11 @@ typedef struct dm_gb_quick_row {
                 DM_GB_Q_BIT(DM_GB_Q_NEGATED(o, extra), DM_GB_Q_UNLESS) |                           \
                 DM_GB_Q_BIT((o) == DM_GB_DO_RETI || (o) == DM_GB_DO_HALT || DM_GB_Q_IS(o, DI, EI), \
                             DM_GB_Q_CONTROL) |                                                     \
-                DM_GB_Q_BIT((o) == DM_GB_DO_RL && (extra) == DM_GB_CLEAR_Z, DM_GB_Q_CLEAR_Z),      \
-            DM_GB_Q_FLAGS_OPERATION(o) | DM_GB_Q_FLAGS_OPERANDS(s, d, a) |                         \
+                DM_GB_Q_BIT(((o) == DM_GB_DO_RL && (extra) == DM_GB_CLEAR_Z) ||                    \
+                                (o) == DM_GB_DO_ADD_SP,                                            \
+                            DM_GB_Q_CLEAR_Z) |                                                     \
+                DM_GB_Q_BIT((o) == DM_GB_DO_ADD_SP || DM_GB_Q_STEPS_SP(o, s), DM_GB_Q_X_SP),       \
+            DM_GB_Q_FLAGS_OPERATION(o) | DM_GB_Q_FLAGS_OPERANDS(o, s, d, a) |                      \
                 DM_GB_Q_CONDITION(o, extra),                                                       \
             DM_GB_Q_NUMBERS(o, a, extra, cycles, taken)                                            \
     }

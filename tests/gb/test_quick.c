@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The short road (gb/quick.h) beside the CPU's loop, in slices of any length: on our ROMs, on
- * generated programs, some of which do little else than meet devices, and on the games of the
- * folder $DM_TEST_GAMES (or $DM_TEST_ROMS/games) where there is one. Every byte of state and memory
- * and every picture is the same. */
+ * generated programs, some of which do little else than meet devices or wait, and on the games of
+ * the folder $DM_TEST_GAMES (or $DM_TEST_ROMS/games) where there is one. Every byte of state and
+ * memory and every picture is the same. */
 #include "gb/core.h"
 #include "gb/quick_rows.h"
 #include "tests/gb/gpu_form.h"
@@ -225,6 +225,127 @@ static void devices(void **state)
     free(rom);
 }
 
+/* ---- Programs that go round and round ---- */
+
+#define IDLE_SEEDS 300
+#define IDLE_FRAMES 10
+#define IDLE_HELPERS 0x60u /* where small functions are */
+
+/* One thing that a loop does which waits for an interrupt; most leave all as it was. */
+static void put_idle_snippet(writer *w)
+{
+    const uint8_t byte = dm_test_random_byte(&w->random);
+    const uint8_t low = (uint8_t)(0x80u | (byte & 7)), page = byte & 0x80 ? 0xC1 : 0xD1;
+    switch (dm_test_random_below(&w->random, 24)) {
+    case 0:
+    case 1: /* keys, by a function and a stack that is written to */
+        PUT(w, 0xC5, 0xCD, IDLE_HELPERS, 0x00, 0xC1);
+        break;
+    case 2: /* a byte, the same again and again */
+        PUT(w, 0x3E, byte, 0xEA, low, page);
+        break;
+    case 3: /* two bytes that change places and back */
+        PUT(w, 0x21, low, page, 0x2A, 0x46, 0x77, 0x2B, 0x70, 0x46, 0x23, 0x7E, 0x70, 0x2B, 0x77);
+        break;
+    case 4: /* two that only change places */
+        PUT(w, 0x21, low, page, 0x2A, 0x46, 0x77, 0x2B, 0x70);
+        break;
+    case 5: /* one counts up, the next one down */
+        if (byte < 100)
+            PUT(w, 0x21, low, page, 0x34, 0x23, 0x35);
+        break;
+    case 6: /* up and down again */
+        PUT(w, 0x21, low, page, 0x34, 0x35);
+        break;
+    case 7: /* arguments on the stack, as compilers pass them */
+        PUT(w, 0x3E, byte, 0xF5, 0x33, 0xF8, 0x00, 0x7E, 0xE8, 0x01);
+        break;
+    case 8:
+        PUT(w, 0x21, 0x34, byte, 0xE5, 0xF8, byte & 3, 0x4E, 0xE8, 0x02);
+        break;
+    case 9: /* what interrupts have counted */
+        PUT(w, 0xFA, 0x00, 0xC1, 0xE6, 0x07, 0xEA, low, page);
+        break;
+    case 10: /* and now and then something happens */
+        PUT(w, 0xFA, 0x00, 0xC1, 0xE6, 0x0F, 0x20, 0x04, 0x21, low, page, 0x34);
+        break;
+    case 11:
+        PUT(w, 0xF0, byte & 1 ? 0x44 : 0x42, 0xFE, byte & 0x7F, 0x20, 0x01, 0x04);
+        break;
+    case 12:
+        PUT(w, 0xF5, 0xCB, 0x37, 0xF1);
+        break;
+    case 13: /* keys without a function */
+        PUT(w, 0x3E, byte & 0x30, 0xE0, 0x00, 0xF0, 0x00, 0xF0, 0x00, 0x2F, 0xE6, 0x0F);
+        break;
+    case 14: /* in high memory, cartridge RAM, or where nothing is */
+        PUT(w, 0x3E, byte & 0x0F, 0xE0, 0x80 | (byte & 0x3F));
+        break;
+    case 15:
+        PUT(w, 0x3E, byte, 0xEA, low, byte & 1 ? 0xA1 : 0xFE);
+        break;
+    case 16:
+        if (byte < 60)
+            PUT(w, 0xF0, 0x04, 0xEA, low, page); /* DIV */
+        break;
+    case 17: /* which keys are asked for changes, and nothing else */
+        PUT(w, 0xF0, 0x00, 0xEE, 0x30, 0xE0, 0x00, 0xAF);
+        break;
+    case 18: /* the picture, where the same is already, or another byte */
+        PUT(w, 0x3E, byte & 1, 0xEA, low, 0x98);
+        break;
+    case 19: /* one counts on the stack, in a high byte */
+        if (byte < 100)
+            PUT(w, 0xF1, 0x3C, 0xF5, 0xAF);
+        break;
+    case 20: /* the picture scrolls to and fro */
+        PUT(w, 0x3E, byte, 0xE0, 0x43, 0xAF, 0xE0, 0x43);
+        break;
+    default: /* a switch that does nothing */
+        PUT(w, 0x21, low, page, 0x7E, 0xFE, byte, 0xC2, (uint8_t)(w->at + 10u),
+            (uint8_t)((w->at + 10u) >> 8));
+        break;
+    }
+}
+
+static void make_idle_program(uint8_t *rom, uint64_t seed)
+{
+    static const uint8_t count_up[] = {0xF5, 0xE5, 0x21, 0x00, 0xC1, 0x34, 0xE1, 0xF1, 0xD9};
+    static const uint8_t keys[] = {0x3E, 0x20, 0xE0, 0x00, 0xF0, 0x00, 0xF0, 0x00, 0x2F,
+                                   0xE6, 0x0F, 0xCB, 0x37, 0x47, 0x3E, 0x10, 0xE0, 0x00,
+                                   0xF0, 0x00, 0xF0, 0x00, 0x2F, 0xE6, 0x0F, 0xB0, 0x47,
+                                   0x3E, 0x30, 0xE0, 0x00, 0x78, 0xC9};
+    writer w = {rom, DEVICE_BODY, dm_test_random_make(seed, 13)};
+    memset(rom, 0, 0x8000);
+    for (uint32_t vector = 0x40; vector <= 0x58; vector += 8)
+        memcpy(rom + vector, (const uint8_t[]){0xC3, 0xA0, 0x00}, 3);
+    memcpy(rom + IDLE_HELPERS, keys, sizeof keys);
+    memcpy(rom + 0xA0, count_up, sizeof count_up);
+    memcpy(rom + 0x100, (const uint8_t[]){0x00, 0xC3, 0x50, 0x01}, 4);
+    rom[0x147] = 0x08; /* with RAM */
+    rom[0x149] = 2;
+    PUT(&w, 0x31, 0xFE, 0xDF, 0x3E, (uint8_t)(seed % 8), 0xE0, 0xFF, 0x3E, 0x04 | (seed & 3), 0xE0,
+        0x07, 0x3E, 0x40, 0xE0, 0x41, 0xFB);
+    const uint32_t start = w.at, count = near(&w, 1, 12);
+    for (uint32_t i = 0; i < count; i++)
+        put_idle_snippet(&w);
+    PUT(&w, 0xC3, (uint8_t)start, (uint8_t)(start >> 8));
+}
+
+static void idle(void **state)
+{
+    (void)state;
+    uint8_t *rom = malloc(0x8000);
+    assert_non_null(rom);
+    for (uint64_t seed = 0; seed < IDLE_SEEDS; seed++) {
+        char name[32];
+        snprintf(name, sizeof name, "idle, seed %u", (unsigned)seed);
+        make_idle_program(rom, seed);
+        compare(name, rom, 0x8000, IDLE_FRAMES, seed);
+    }
+    free(rom);
+}
+
 static void games(void **state)
 {
     (void)state;
@@ -254,4 +375,5 @@ static void rows_agree(void **state)
 }
 
 DM_TESTS("gb/quick", cmocka_unit_test(rows_agree), cmocka_unit_test(our_roms),
-         cmocka_unit_test(programs), cmocka_unit_test(devices), cmocka_unit_test(games))
+         cmocka_unit_test(programs), cmocka_unit_test(devices), cmocka_unit_test(idle),
+         cmocka_unit_test(games))
