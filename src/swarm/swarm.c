@@ -95,16 +95,13 @@ static dm_status take_desc(dm_swarm *swarm, const dm_swarm_desc *given, dm_error
     return check_regions(swarm, d, err);
 }
 
-/* About one warp for each quarter of a multiprocessor, which issues its instructions: more warps
- * with fewer lanes each only push each other's code out of the cache. Up to two of them a machine
- * has a warp of its own. */
+/* About two warps for each quarter of a multiprocessor, which issues its instructions: more warps
+ * with fewer lanes each only push each other's code out of the cache. */
 static uint32_t lanes_for(uint64_t count, int multiprocessors)
 {
-    const uint64_t quarters = 4u * (uint64_t)multiprocessors;
+    const uint64_t warps = 8u * (uint64_t)multiprocessors;
     uint32_t lanes = 1;
-    if (count <= 2u * quarters)
-        return 1;
-    while (lanes < 32 && lanes * quarters < count)
+    while (lanes < 32 && lanes * warps < count)
         lanes *= 2;
     return lanes;
 }

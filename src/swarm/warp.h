@@ -30,18 +30,13 @@
 /* A turn counts as this many rounds where machines are sorted by what they cost. */
 #define DM_SWARM_TURN_ROUNDS 8u
 
-/* Blocks take turns together (desk.h) when nearly all machines of the swarm executed fewer
- * instructions a frame than this in the last step (0: never), and none of the block took more turns
- * a frame than that. Those that execute more lose more by waiting for the slowest warp of the
- * block, or of others on their multiprocessor, than they gain, and who takes many turns wants each
- * of them soon. */
-#if DM_SWARM_LANES < 16
-#undef DM_SWARM_TOGETHER
-#define DM_SWARM_TOGETHER 0 /* a few machines are served sooner by their own warps */
+/* Blocks of warps with at least so many lanes take turns together (desk.h), unless one of their
+ * machines took this many a frame in the last step: who takes many turns wants each of them soon,
+ * and a few machines are served sooner by their own warps. */
+#ifndef DM_SWARM_TOGETHER_LANES
+#define DM_SWARM_TOGETHER_LANES 16
 #endif
-#ifndef DM_SWARM_TOGETHER
-#define DM_SWARM_TOGETHER 4500
-#endif
+#define DM_SWARM_TOGETHER (DM_SWARM_LANES >= DM_SWARM_TOGETHER_LANES)
 #ifndef DM_SWARM_TOGETHER_TURNS
 #define DM_SWARM_TOGETHER_TURNS 100
 #endif
@@ -55,7 +50,7 @@ typedef struct dm_swarm_cost {
 DM_FN dm_gb_lane *dm_swarm_lane(const dm_swarm_args *args, uint32_t machine, dm_gb_lane *spare)
 {
     dm_gb_lane *lane = spare;
-#if DM_ON_CUDA && DM_SWARM_TOGETHER != 0
+#if DM_ON_CUDA && DM_SWARM_TOGETHER
     lane = &dm_swarm_desk_of(args, machine)->lane;
     *lane = *spare;
 #endif
@@ -112,14 +107,10 @@ DM_FN_SLOW bool dm_swarm_own_turn(dm_gb_lane *lane, dm_gb_hot *hot, enum dm_gb_n
 /* Does the block take turns together? All its threads ask. */
 DM_FN bool dm_swarm_together(const dm_swarm_args *args, uint32_t machine, bool valid)
 {
-#if DM_SWARM_TOGETHER != 0
+#if DM_SWARM_TOGETHER
     const uint32_t frames = (args->cycles[0] + args->cycles[1]) / DM_GB_FRAME_CYCLES;
-    /* The busiest come first, and there may be a few that are always busy. Other blocks may be
-     * writing there already: threads need not read the same, but they agree. */
-    const uint32_t busy = args->order[args->count / 64u];
-    const bool heavy = args->loads[busy] / DM_SWARM_TOGETHER >= frames;
-    const bool hasty = valid && args->turns[machine] / DM_SWARM_TOGETHER_TURNS >= frames;
-    return __syncthreads_count(heavy || hasty) == 0;
+    return __syncthreads_count(valid && args->turns[machine] / DM_SWARM_TOGETHER_TURNS >= frames) ==
+           0;
 #else
     (void)args;
     (void)machine;
@@ -146,7 +137,7 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t machine, dm_gb_lane
     /* Lanes without a machine wait at the end, so that branches of the others are no forks; when
      * the block takes turns together they help. */
     const uint32_t members = together ? 0xFFFFFFFFu : dm_ballot(running);
-#if DM_SWARM_TOGETHER != 0
+#if DM_SWARM_TOGETHER
     int alive = together ? __syncthreads_count(running) : 0;
     /* A lane of one's own lies beside those of the other lanes, unlike desks. */
     dm_gb_lane own = {0}, *desk = lane;
@@ -161,7 +152,7 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t machine, dm_gb_lane
     for (bool on = running || together; on;) {
         need = dm_swarm_rounds(m, &hot, place, running, need, members, &cost->instructions);
         const bool waits = running && need != DM_GB_NEED_NOTHING;
-#if DM_SWARM_TOGETHER != 0
+#if DM_SWARM_TOGETHER
         if (together) {
             const int waiting = __syncthreads_count(waits);
             if (alive == 0)
@@ -193,7 +184,7 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t machine, dm_gb_lane
             __syncwarp(members);
         }
     }
-#if DM_SWARM_TOGETHER != 0
+#if DM_SWARM_TOGETHER
     if (lane == &own)
         *desk = own;
 #endif
