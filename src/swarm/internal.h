@@ -2,7 +2,7 @@
 /* internal.h - what stands behind the public dm_swarm.
  *
  *   swarm.c      creating, stepping, resetting, outputs
- *   layout.c     how much memory each array takes
+ *   layout.c     how much memory each array takes;  spread.c  how many threads take them
  *   read.c       registers, memory and pictures of chosen machines
  *   snapshot.c   start states;  save.c  the whole swarm as a file;  names.c  stages, codecs ...
  *   builder.c compose.c skeleton.h  the kernels;  args.h  what they are given
@@ -76,6 +76,9 @@ struct dm_swarm {
 void dm_swarm_layout_of(const dm_swarm *swarm, dm_swarm_layout *out);
 /* DM_ENOMEM with how many would fit when there is not room for all of it. */
 dm_status dm_swarm_check_room(const dm_swarm *swarm, dm_error *err);
+
+/* spread.c: where the caller does not say; the kernel is compiled for that. */
+void dm_swarm_choose_threads(const dm_device *device, dm_swarm_desc *desc);
 
 /* read.c: a machine on the host, in the view of its ROM, and back. */
 dm_status dm_swarm_fetch(dm_swarm *swarm, uint32_t machine, dm_gb **view, dm_error *err);

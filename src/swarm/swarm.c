@@ -95,51 +95,6 @@ static dm_status take_desc(dm_swarm *swarm, const dm_swarm_desc *given, dm_error
     return check_regions(swarm, d, err);
 }
 
-/* About two warps for each quarter of a multiprocessor, which issues its instructions: more warps
- * with fewer lanes each only push each other's code out of the cache. */
-static uint32_t lanes_for(uint64_t count, int multiprocessors)
-{
-    const uint64_t warps = 8u * (uint64_t)multiprocessors;
-    uint32_t lanes = 1;
-    while (lanes < 32 && lanes * warps < count)
-        lanes *= 2;
-    return lanes;
-}
-
-/* A block of four warps: one for each quarter of a multiprocessor, which share one table of rows
- * and take turns together (desk.h). Smaller ones leave quarters without work, larger ones more of
- * it when the busiest machines are all that is left of them. */
-#define BLOCK_CHOSEN 128u
-
-/* Threads of a multiprocessor at a time. Where there are more, twice as many hide each other's
- * waiting for memory better than more registers would avoid it. */
-#define THREADS_AT_ONCE 512u
-
-static uint32_t blocks_for(const dm_swarm_desc *d, int multiprocessors)
-{
-    uint64_t threads = (d->count + d->lanes_per_warp - 1) / d->lanes_per_warp * 32u;
-    uint32_t blocks = THREADS_AT_ONCE / d->block_threads;
-    return threads > (uint64_t)multiprocessors * THREADS_AT_ONCE ? 2u * blocks : blocks;
-}
-
-/* How machines are spread over threads, where the caller does not say; the kernel is compiled for
- * that. */
-static void choose_threads(const dm_device *device, dm_swarm_desc *d)
-{
-    const dm_device_properties *properties = dm_device_get_properties(device);
-    if (properties->kind == DM_DEVICE_CPU) {
-        d->lanes_per_warp = 1;
-        d->block_threads = 1;
-        return;
-    }
-    if (d->lanes_per_warp == 0)
-        d->lanes_per_warp = lanes_for(d->count, properties->multiprocessors);
-    if (d->block_threads == 0)
-        d->block_threads = BLOCK_CHOSEN;
-    if (d->blocks_per_multiprocessor == 0)
-        d->blocks_per_multiprocessor = blocks_for(d, properties->multiprocessors);
-}
-
 /* ---- ROMs ---- */
 
 static dm_status open_rom(const dm_swarm_desc *d, const dm_swarm_rom_source *source, dm_gb **out,
@@ -435,7 +390,7 @@ static dm_status setup(dm_swarm *swarm, const dm_swarm_desc *desc, dm_error *err
         status = open_roms(swarm, err);
     if (status != DM_OK)
         return status;
-    choose_threads(swarm->device, &swarm->desc);
+    dm_swarm_choose_threads(swarm->device, &swarm->desc);
     swarm->snapshot_count = (uint32_t)swarm->desc.rom_count + swarm->desc.snapshots;
     dm_swarm_layout_of(swarm, &swarm->layout);
     status = dm_swarm_check_room(swarm, err);
@@ -496,7 +451,7 @@ dm_status dm_swarm_warm_up(dm_device *device, const dm_swarm_desc *desc, dm_erro
     if (d.observation_size == 0)
         d.observation_size = DM_SWARM_VECTOR_DEFAULT;
     dm_status status = check_choices(&d, err);
-    choose_threads(device, &d);
+    dm_swarm_choose_threads(device, &d);
     if (status == DM_OK)
         status = build(device, &d, &kernels, err);
     if (status == DM_OK)
