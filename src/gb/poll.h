@@ -97,7 +97,9 @@ DM_FN uint32_t dm_gb_poll_period(const dm_gb_lane *lane, const dm_gb_hot *hot)
 #endif
 }
 
-/* Up to when the loop at PC waits for a line, if it is that one; else `until` as it was. */
+/* Up to when the loop at PC waits for a line, if it is that one; else `until` as it was. A loop
+ * that only begins like it takes longer. */
+#define DM_GB_LINE_LOOP 32u /* T-cycles of a pass */
 DM_FN uint32_t dm_gb_poll_line(const dm_gb_lane *lane, const dm_gb_hot *hot, uint32_t next_event,
                                uint32_t until)
 {
@@ -108,7 +110,7 @@ DM_FN uint32_t dm_gb_poll_line(const dm_gb_lane *lane, const dm_gb_hot *hot, uin
         lane->rom + (hot->pc < 0x4000u ? m->cart.rom_low : m->cart.rom_high) + (hot->pc & 0x3FFFu);
     uint32_t line = at[3];
     if (at[0] != 0xF0u || at[1] != 0x44u || at[2] != 0xFEu || (at[4] != 0x20u && at[4] != 0x38u) ||
-        at[5] != 0xFAu)
+        at[5] != 0xFAu || dm_gb_poll_period(lane, hot) != DM_GB_LINE_LOOP)
         return until;
     if (!dm_gb_lcd_on(m) || line > DM_GB_LAST_LINE || line == m->ppu.line || line < 2u)
         return until;

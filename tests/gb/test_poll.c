@@ -9,6 +9,7 @@
 #include "tests/support/same_machine.h"
 #include "tests/support/test.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define PROGRAM_SEEDS 60
@@ -220,6 +221,28 @@ static void waiting_for_a_key_is_left_out(void **state)
     }
 }
 
+/* A loop that begins with waiting for a line and goes on from there is not only waiting for it. */
+static void waiting_for_a_line_and_more(void **state)
+{
+    static const uint8_t kinds[][2] = {{0x38, 10}, {0x38, 100}, {0x20, 10}, {0x20, 143}};
+    (void)state;
+    uint8_t *rom = calloc(1, 0x8000);
+    assert_non_null(rom);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        for (uint8_t more = 0; more < 6; more++) {
+            memset(rom, 0, 0x8000);
+            memcpy(rom + 0x100, (const uint8_t[]){0x00, 0xC3, 0x50, 0x01}, 4);
+            /* the wait, some NOPs, and back */
+            size_t at = put(rom, 0x150,
+                            (const uint8_t[]){0xF0, 0x44, 0xFE, kinds[i][1], kinds[i][0], 0xFA}, 6);
+            at += more;
+            put(rom, at, (const uint8_t[]){0xC3, 0x50, 0x01}, 3);
+            compare("waiting for a line and more", rom, 0x8000, 12, i * 8u + more);
+        }
+    }
+    free(rom);
+}
+
 static void games_run_the_same(void **state)
 {
     (void)state;
@@ -241,5 +264,5 @@ static void fuzzed_roms_run_the_same(void **state)
 
 DM_TESTS("gb/poll", DM_TEST(our_roms_run_the_same), DM_TEST(programs_run_the_same),
          DM_TEST(counting_loops_run_the_same), DM_TEST(waiting_for_a_key_runs_the_same),
-         DM_TEST(waiting_for_a_key_is_left_out), DM_TEST(games_run_the_same),
-         DM_TEST(fuzzed_roms_run_the_same));
+         DM_TEST(waiting_for_a_key_is_left_out), DM_TEST(waiting_for_a_line_and_more),
+         DM_TEST(games_run_the_same), DM_TEST(fuzzed_roms_run_the_same));
