@@ -2,7 +2,7 @@
 /* The short road (gb/quick.h) beside the CPU's loop, in slices of any length: on our ROMs, on
  * generated programs, some of which do little else than meet devices or wait, and on the games of
  * the folder $DM_TEST_GAMES (or $DM_TEST_ROMS/games) where there is one. Every byte of state and
- * memory and every picture is the same. */
+ * memory and every picture is the same, also when the CPU leaves no polling loop out. */
 #include "gb/core.h"
 #include "gb/quick_rows.h"
 #include "tests/gb/gpu_form.h"
@@ -34,7 +34,8 @@ static void compare(const char *name, const void *rom, size_t size, uint32_t fra
     dm_test_random random = dm_test_random_make(seed, 11);
     const size_t picture = sizeof gb->frames;
     const bool draws = dm_test_random_chance(&random, 50);
-    assert_ok(dm_gb_create(rom, size, NULL, &gb, err));
+    const dm_gb_options options = {.keep_polling = dm_test_random_chance(&random, 50)};
+    assert_ok(dm_gb_create(rom, size, &options, &gb, err));
     dm_gb_machine m = gb->machine;
     uint8_t *ram = malloc(gb->ram_size), *pictures = calloc(1, picture);
     assert_non_null(ram);
