@@ -340,19 +340,17 @@ const char *dm_lang_intern_text(dm_lang *lang, const char *text)
     return dm_lang_intern(lang, text, strlen(text));
 }
 
-const char *dm_lang_lone_name(dm_lang *lang, const char *text)
+const char *dm_lang_lone_name(dm_lang *lang, const char *text, size_t length)
 {
-    size_t length = strlen(text);
     dm_lang_name *name = dm_lang_alloc(lang, sizeof *name + length + DM_NAME_PADDING);
     name->length = (uint32_t)length;
     memcpy(name->text, text, length);
     return name->text;
 }
 
-bool dm_lang_is_name(const dm_lang *lang, const char *text)
+bool dm_lang_is_name(const dm_lang *lang, const char *text, size_t length)
 {
     char padded[DM_NAME_PADDING] = {0};
-    size_t length = strlen(text);
     const char *readable = length < sizeof padded ? memcpy(padded, text, length) : text;
     dm_name_key key = dm_name_key_of(readable, length);
     return lang->kept->names != NULL &&

@@ -201,11 +201,11 @@ void *dm_lang_keep(dm_lang *lang, size_t size);
 /* One pointer per distinct spelling: names are compared by address. */
 const char *dm_lang_intern(dm_lang *lang, const char *text, size_t length);
 const char *dm_lang_intern_text(dm_lang *lang, const char *text);
-/* The same for a text that no other name of this compilation is or will be: it is not kept for later
- * ones, so that names which come once do not crowd out those that come again. */
-const char *dm_lang_lone_name(dm_lang *lang, const char *text);
+/* The same for a text that no other name of this compilation is or will be: it is not kept for
+ * later ones, so that names which come once do not crowd out those that come again. */
+const char *dm_lang_lone_name(dm_lang *lang, const char *text, size_t length);
 /* Is there a name with this text? */
-bool dm_lang_is_name(const dm_lang *lang, const char *text);
+bool dm_lang_is_name(const dm_lang *lang, const char *text, size_t length);
 /* "adj_x" for an interned "x", interned. */
 const char *dm_lang_adjoint_name(dm_lang *lang, const char *name);
 /* The same where DM_NAME_PADDING bytes may be read from `text` on, however short it is. */

@@ -207,11 +207,17 @@ static void reserve_names(dm_printer *pr)
 /* What one thread does is a function of this name. Hardly any program has a name like it. */
 static const char *task_name(dm_printer *pr, const char *kernel, const char *pass)
 {
-    const char *text = dm_lang_format(pr->lang, "%s_%s_task", kernel, pass);
+    dm_buffer *text = dm_text_open(pr->lang);
+    dm_put_name(text, kernel);
+    dm_buffer_putc(text, '_');
+    dm_buffer_puts(text, pass);
+    dm_buffer_puts(text, "_task");
     bool plain = kernel[dm_lang_name_of(kernel)->length - 1] != '_';
-    if (plain && !dm_lang_is_name(pr->lang, text))
-        return dm_lang_lone_name(pr->lang, text);
-    return dm_print_global(pr, dm_lang_intern_text(pr->lang, text));
+    const char *name = plain && !dm_lang_is_name(pr->lang, text->data, text->size)
+                           ? dm_lang_lone_name(pr->lang, text->data, text->size)
+                           : dm_print_global(pr, dm_lang_intern(pr->lang, text->data, text->size));
+    dm_text_close(pr->lang, 1);
+    return name;
 }
 
 void dm_print_kernel(dm_lang *lang, const dm_ir_function *forward, const dm_ir_function *backward,
@@ -253,7 +259,9 @@ void dm_print_kernel(dm_lang *lang, const dm_ir_function *forward, const dm_ir_f
         }
         print_entry(pr, f, kernel, pass, task, entries);
     }
-    dm_emit(out, "/* Kernel %s, %s by dotmatrix. */\n", forward->name, cuda ? "CUDA C++" : "C");
+    dm_buffer_puts(out, "/* Kernel ");
+    dm_put_name(out, forward->name);
+    dm_buffer_puts(out, cuda ? ", CUDA C++ by dotmatrix. */\n" : ", C by dotmatrix. */\n");
     if (!cuda) {
         dm_buffer_puts(out, "#include <stdint.h>\n#include <stdbool.h>\n");
         if (pr->uses_math)
