@@ -28,9 +28,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WAVE_SLOTS                                                                                 \
-    192 /* that a thread takes at a time: without verification sixteen of a category */
-#define MAKE_SLOTS 16 /* the same with verification, which takes so long that this is nothing */
+/* Slots that a thread takes at a time: without verification sixteen of a category; with it the
+ * making takes no time worth speaking of. */
+#define WAVE_SLOTS 192
+#define MAKE_SLOTS 16
 #define REPLACE_TRIES 200000 /* of one slot; a shard of a thousand finds its own in a thousand */
 
 /* One slot of a wave. */
