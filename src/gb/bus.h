@@ -645,6 +645,8 @@ DM_FN_SLOW uint32_t dm_gb_control(dm_gb_lane *lane, uint32_t now, uint32_t opera
             }
         } else {
             cpu->mode = DM_GB_STOPPED;
+            dm_gb_ppu_sync(lane, now);
+            dm_gb_screen_off(m);
             dm_gb_apu_div_reset(&m->apu, now, (uint16_t)dm_gb_div(m, now));
             dm_gb_serial_div_reset(lane, now);
             dm_gb_timer_write(m, now, 0xFF04, 0);

@@ -508,6 +508,16 @@ DM_FN void dm_gb_lcd_start(dm_gb_lane *lane, uint32_t now)
     dm_gb_stat_update(m);
 }
 
+/* STOP turns the screen off; what is shown then is the second picture after it, as after switching
+ * on. (So no picture is needed of which nobody knew, when it began, that it would be the last.) */
+DM_FN void dm_gb_screen_off(dm_gb_machine *m)
+{
+    m->ppu.blank = 1;
+    m->ppu.drawing = 0;
+    if (dm_gb_lcd_on(m))
+        m->ppu.new_screen = 1;
+}
+
 DM_FN void dm_gb_lcd_stop(dm_gb_machine *m)
 {
     dm_gb_ppu *ppu = &m->ppu;

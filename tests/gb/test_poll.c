@@ -7,12 +7,15 @@
 #include "tests/support/random.h"
 #include "tests/support/rom_cases.h"
 #include "tests/support/same_machine.h"
+#include "tests/support/snippets.h"
 #include "tests/support/test.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define PROGRAM_SEEDS 60
+#define SNIPPET_SEEDS 200
+#define SNIPPET_FRAMES 10
 #define OWN_FRAMES 120
 #define GAME_FRAMES 600
 
@@ -53,6 +56,13 @@ static void programs_run_the_same(void **state)
 {
     (void)state;
     dm_each_program(compare, 12, PROGRAM_SEEDS);
+}
+
+static void devices_and_waiting_run_the_same(void **state)
+{
+    (void)state;
+    dm_each_device_program(compare, SNIPPET_FRAMES, SNIPPET_SEEDS);
+    dm_each_waiting_program(compare, SNIPPET_FRAMES, SNIPPET_SEEDS);
 }
 
 static size_t put(uint8_t *rom, size_t at, const uint8_t *bytes, size_t size)
@@ -263,6 +273,7 @@ static void fuzzed_roms_run_the_same(void **state)
 }
 
 DM_TESTS("gb/poll", DM_TEST(our_roms_run_the_same), DM_TEST(programs_run_the_same),
-         DM_TEST(counting_loops_run_the_same), DM_TEST(waiting_for_a_key_runs_the_same),
-         DM_TEST(waiting_for_a_key_is_left_out), DM_TEST(waiting_for_a_line_and_more),
-         DM_TEST(games_run_the_same), DM_TEST(fuzzed_roms_run_the_same));
+         DM_TEST(devices_and_waiting_run_the_same), DM_TEST(counting_loops_run_the_same),
+         DM_TEST(waiting_for_a_key_runs_the_same), DM_TEST(waiting_for_a_key_is_left_out),
+         DM_TEST(waiting_for_a_line_and_more), DM_TEST(games_run_the_same),
+         DM_TEST(fuzzed_roms_run_the_same));

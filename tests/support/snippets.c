@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/* snippets.c - two kinds of programs, put together from small pieces of machine code. */
+#include "tests/support/snippets.h"
+
+#include "tests/support/random.h"
+#include "tests/support/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Writing code ---- */
+
+#define DEVICE_ROM (128u * 1024u)
+#define WAITING_ROM 0x8000u
+#define BODY 0x150u
+#define DEVICE_END 0x3E00u
+
+typedef struct writer {
+    uint8_t *rom;
+    uint32_t at;
+    dm_test_random random;
+} writer;
+
+static void put(writer *w, const uint8_t *bytes, uint32_t count)
+{
+    memcpy(w->rom + w->at, bytes, count);
+    w->at += count;
+}
+#define PUT(w, ...) put((w), (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
+
+/* Somewhere among `count` addresses from `first`. */
+static uint32_t near(writer *w, uint32_t first, uint32_t count)
+{
+    return first + dm_test_random_below(&w->random, count);
+}
+
+/* One thing that programs do with STAT, VRAM, the mapper, the stack or interrupts. */
+static void put_device_snippet(writer *w)
+{
+    static const uint8_t registers[] = {0x42, 0x43, 0x45, 0x47, 0x4A, 0x4B, 0x41, 0x0F};
+    const uint8_t byte = dm_test_random_byte(&w->random);
+    const uint32_t vram = near(w, 0x8000, 0x2000), any = near(w, 0, 0x10000);
+    const uint32_t control = near(w, 0, 0x8000), other = near(w, 0xA000, 0x2000);
+    const uint32_t echo = near(w, 0xDFF0, 0x1E20); /* and a little before and behind */
+    switch (dm_test_random_below(&w->random, 20)) {
+    case 0: /* wait until the PPU leaves VRAM alone, then write there */
+        PUT(w, 0xF0, 0x41, 0xE6, 0x02, 0x20, 0xFA, 0x21, (uint8_t)vram, (uint8_t)(vram >> 8), 0x22);
+        break;
+    case 1: /* wait for another mode, at most until it comes */
+        PUT(w, 0xF0, 0x41, 0xE6, 0x03, 0xFE, byte & 3, 0x28, 0xF8);
+        break;
+    case 2:
+        PUT(w, 0xF0, 0x41, 0x47, 0xF0, 0x44, 0x4F);
+        break;
+    case 3:
+        PUT(w, 0x21, (uint8_t)vram, (uint8_t)(vram >> 8), 0x7E, 0x34, 0x77);
+        break;
+    case 4: /* a stack in VRAM */
+        PUT(w, 0x31, (uint8_t)vram, (uint8_t)(vram >> 8), 0xC5, 0xD1, 0x31, 0xFE, 0xDF);
+        break;
+    case 5: /* a stack anywhere: in ROM, where it writes to the mapper, in the echo, in OAM */
+        PUT(w, 0x31, (uint8_t)any, (uint8_t)(any >> 8), 0xC5, 0xF5, 0x31, 0xFE, 0xDF);
+        break;
+    case 6:
+    case 7: /* a bank, often the one that is there */
+        PUT(w, 0x3E, byte & 7, 0xEA, 0x00, 0x20 | (byte >> 3 & 0x1F), 0xCD, 0x00, 0x40);
+        break;
+    case 8:
+        PUT(w, 0x3E, byte & 1 ? 0x0A : byte, 0xEA, (uint8_t)control, (uint8_t)(control >> 8));
+        break;
+    case 9:
+        PUT(w, 0xFA, (uint8_t)other, (uint8_t)(other >> 8), 0x3C, 0xEA, (uint8_t)other,
+            (uint8_t)(other >> 8));
+        break;
+    case 10:
+        PUT(w, 0xFA, (uint8_t)echo, (uint8_t)(echo >> 8), 0x3C, 0xEA, (uint8_t)echo,
+            (uint8_t)(echo >> 8));
+        break;
+    case 11:
+        PUT(w, 0xFB);
+        break;
+    case 12:
+        PUT(w, 0xF3, 0x00, 0xFB, 0x00, 0x00);
+        break;
+    case 13:
+        PUT(w, 0xF3);
+        break;
+    case 14: /* some time */
+        PUT(w, 0x06, byte, 0x05, 0x20, 0xFD);
+        break;
+    case 15:
+        PUT(w, 0x3E, byte, 0xE0, registers[byte & 7]);
+        break;
+    case 16:
+        PUT(w, 0x3E, 0x80 | byte, 0xE0, 0x40);
+        break;
+    case 17:
+        if (byte < 40)
+            PUT(w, 0x3E, 0xC0, 0xE0, 0x46);
+        else if (byte < 60)
+            PUT(w, 0x3E, 0x11, 0xE0, 0x40); /* the LCD off */
+        break;
+    case 18: /* interrupts that come one by one */
+        PUT(w, 0x3E, byte & 0x1F, 0xE0, 0xFF, 0xF0, 0x0F);
+        break;
+    default:
+        PUT(w, 0xFF, 0x7E, 0x2A, 0x12, 0x0B);
+        break;
+    }
+}
+
+static void make_device_program(uint8_t *rom, uint64_t seed)
+{
+    static const uint8_t mappers[] = {0x00, 0x02, 0x03, 0x06, 0x10, 0x13, 0x1A, 0x1E};
+    writer w = {rom, BODY, dm_test_random_make(seed, 12)};
+    memset(rom, 0, DEVICE_ROM);
+    for (uint32_t bank = 0; bank < DEVICE_ROM; bank += 0x4000u)
+        memcpy(rom + bank, (const uint8_t[]){0x3E, (uint8_t)(bank >> 14), 0xF0, 0x41, 0xC9}, 5);
+    memset(rom, 0, 0x100);
+    for (uint32_t vector = 0; vector <= 0x60; vector += 8)
+        rom[vector] = vector < 0x40 ? 0xC9 : 0xD9;
+    memcpy(rom + 0x100, (const uint8_t[]){0x00, 0xC3, 0x50, 0x01}, 4);
+    rom[0x147] = mappers[seed % sizeof mappers];
+    rom[0x148] = rom[0x147] == 0x00 ? 0 : 2;
+    rom[0x149] = rom[0x147] == 0x06 ? 0 : 3;
+    PUT(&w, 0x31, 0xFE, 0xDF, 0x3E, (uint8_t)(seed & 3), 0xE0, 0xFF, 0x3E, 0x48, 0xE0, 0x41, 0xFB);
+    const uint32_t start = w.at;
+    while (w.at < DEVICE_END)
+        put_device_snippet(&w);
+    PUT(&w, 0xC3, (uint8_t)start, (uint8_t)(start >> 8));
+}
+
+void dm_each_device_program(dm_rom_case *check, uint32_t frames, uint64_t seeds)
+{
+    uint8_t *rom = malloc(DEVICE_ROM);
+    assert_non_null(rom);
+    for (uint64_t seed = 0; seed < seeds; seed++) {
+        char name[32];
+        snprintf(name, sizeof name, "devices, seed %u", (unsigned)seed);
+        make_device_program(rom, seed);
+        check(name, rom, rom[0x148] == 0 ? WAITING_ROM : DEVICE_ROM, frames, seed);
+    }
+    free(rom);
+}
+
+/* ---- Programs that wait ---- */
+
+#define HELPERS 0x60u /* where small functions are */
+
+/* One thing that a loop does which waits for an interrupt; most leave all as it was. */
+static void put_waiting_snippet(writer *w)
+{
+    const uint8_t byte = dm_test_random_byte(&w->random);
+    const uint8_t low = (uint8_t)(0x80u | (byte & 7)), page = byte & 0x80 ? 0xC1 : 0xD1;
+    switch (dm_test_random_below(&w->random, 24)) {
+    case 0:
+    case 1: /* keys, by a function and a stack that is written to */
+        PUT(w, 0xC5, 0xCD, HELPERS, 0x00, 0xC1);
+        break;
+    case 2: /* a byte, the same again and again */
+        PUT(w, 0x3E, byte, 0xEA, low, page);
+        break;
+    case 3: /* two bytes that change places and back */
+        PUT(w, 0x21, low, page, 0x2A, 0x46, 0x77, 0x2B, 0x70, 0x46, 0x23, 0x7E, 0x70, 0x2B, 0x77);
+        break;
+    case 4: /* two that only change places */
+        PUT(w, 0x21, low, page, 0x2A, 0x46, 0x77, 0x2B, 0x70);
+        break;
+    case 5: /* one counts up, the next one down */
+        if (byte < 100)
+            PUT(w, 0x21, low, page, 0x34, 0x23, 0x35);
+        break;
+    case 6: /* up and down again */
+        PUT(w, 0x21, low, page, 0x34, 0x35);
+        break;
+    case 7: /* arguments on the stack, as compilers pass them */
+        PUT(w, 0x3E, byte, 0xF5, 0x33, 0xF8, 0x00, 0x7E, 0xE8, 0x01);
+        break;
+    case 8:
+        PUT(w, 0x21, 0x34, byte, 0xE5, 0xF8, byte & 3, 0x4E, 0xE8, 0x02);
+        break;
+    case 9: /* what interrupts have counted */
+        PUT(w, 0xFA, 0x00, 0xC1, 0xE6, 0x07, 0xEA, low, page);
+        break;
+    case 10: /* and now and then something happens */
+        PUT(w, 0xFA, 0x00, 0xC1, 0xE6, 0x0F, 0x20, 0x04, 0x21, low, page, 0x34);
+        break;
+    case 11:
+        PUT(w, 0xF0, byte & 1 ? 0x44 : 0x42, 0xFE, byte & 0x7F, 0x20, 0x01, 0x04);
+        break;
+    case 12:
+        PUT(w, 0xF5, 0xCB, 0x37, 0xF1);
+        break;
+    case 13: /* keys without a function */
+        PUT(w, 0x3E, byte & 0x30, 0xE0, 0x00, 0xF0, 0x00, 0xF0, 0x00, 0x2F, 0xE6, 0x0F);
+        break;
+    case 14: /* in high memory, cartridge RAM, or where nothing is */
+        PUT(w, 0x3E, byte & 0x0F, 0xE0, 0x80 | (byte & 0x3F));
+        break;
+    case 15:
+        PUT(w, 0x3E, byte, 0xEA, low, byte & 1 ? 0xA1 : 0xFE);
+        break;
+    case 16:
+        if (byte < 60)
+            PUT(w, 0xF0, 0x04, 0xEA, low, page); /* DIV */
+        break;
+    case 17: /* which keys are asked for changes, and nothing else */
+        PUT(w, 0xF0, 0x00, 0xEE, 0x30, 0xE0, 0x00, 0xAF);
+        break;
+    case 18: /* the picture, where the same is already, or another byte */
+        PUT(w, 0x3E, byte & 1, 0xEA, low, 0x98);
+        break;
+    case 19: /* one counts on the stack, in a high byte */
+        if (byte < 100)
+            PUT(w, 0xF1, 0x3C, 0xF5, 0xAF);
+        break;
+    case 20: /* the picture scrolls to and fro */
+        PUT(w, 0x3E, byte, 0xE0, 0x43, 0xAF, 0xE0, 0x43);
+        break;
+    default: /* a switch that does nothing */
+        PUT(w, 0x21, low, page, 0x7E, 0xFE, byte, 0xC2, (uint8_t)(w->at + 10u),
+            (uint8_t)((w->at + 10u) >> 8));
+        break;
+    }
+}
+
+static void make_waiting_program(uint8_t *rom, uint64_t seed)
+{
+    static const uint8_t count_up[] = {0xF5, 0xE5, 0x21, 0x00, 0xC1, 0x34, 0xE1, 0xF1, 0xD9};
+    static const uint8_t keys[] = {0x3E, 0x20, 0xE0, 0x00, 0xF0, 0x00, 0xF0, 0x00, 0x2F,
+                                   0xE6, 0x0F, 0xCB, 0x37, 0x47, 0x3E, 0x10, 0xE0, 0x00,
+                                   0xF0, 0x00, 0xF0, 0x00, 0x2F, 0xE6, 0x0F, 0xB0, 0x47,
+                                   0x3E, 0x30, 0xE0, 0x00, 0x78, 0xC9};
+    writer w = {rom, BODY, dm_test_random_make(seed, 13)};
+    memset(rom, 0, WAITING_ROM);
+    for (uint32_t vector = 0x40; vector <= 0x58; vector += 8)
+        memcpy(rom + vector, (const uint8_t[]){0xC3, 0xA0, 0x00}, 3);
+    memcpy(rom + HELPERS, keys, sizeof keys);
+    memcpy(rom + 0xA0, count_up, sizeof count_up);
+    memcpy(rom + 0x100, (const uint8_t[]){0x00, 0xC3, 0x50, 0x01}, 4);
+    rom[0x147] = 0x08; /* with RAM */
+    rom[0x149] = 2;
+    PUT(&w, 0x31, 0xFE, 0xDF, 0x3E, (uint8_t)(seed % 8), 0xE0, 0xFF, 0x3E, 0x04 | (seed & 3), 0xE0,
+        0x07, 0x3E, 0x40, 0xE0, 0x41, 0xFB);
+    const uint32_t start = w.at, count = near(&w, 1, 12);
+    for (uint32_t i = 0; i < count; i++)
+        put_waiting_snippet(&w);
+    PUT(&w, 0xC3, (uint8_t)start, (uint8_t)(start >> 8));
+}
+
+void dm_each_waiting_program(dm_rom_case *check, uint32_t frames, uint64_t seeds)
+{
+    uint8_t *rom = malloc(WAITING_ROM);
+    assert_non_null(rom);
+    for (uint64_t seed = 0; seed < seeds; seed++) {
+        char name[32];
+        snprintf(name, sizeof name, "waiting, seed %u", (unsigned)seed);
+        make_waiting_program(rom, seed);
+        check(name, rom, WAITING_ROM, frames, seed);
+    }
+    free(rom);
+}
