@@ -411,7 +411,11 @@ DM_FN enum dm_gb_need dm_gb_quick_strange(dm_gb_machine *m, dm_gb_hot *hot,
             return DM_GB_NEED_NOTHING;
         }
     }
-    if (one && dm_gb_look_access(m, hot->clock, now, address, writes, two, &access->value)) {
+    /* Of two bytes the last one counts: PUSH writes the low one last, LD [n16],SP the high one. */
+    const bool high_last = writes && two != 0 && (row.flags & DM_GB_Q_STACK) == 0;
+    uint32_t value = high_last ? access->value >> 8 : access->value;
+    if (one && dm_gb_look_access(m, hot->clock, now, address, writes, two, &value)) {
+        access->value = value;
         if (address == 0xFF41u)
             hot->poll_pc = DM_GB_NO_POLL;
         if (writes && address != 0xFF00u)

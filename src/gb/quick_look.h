@@ -204,8 +204,8 @@ DM_FN uint32_t dm_gb_look_bank(dm_gb_cart *cart, uint32_t address, uint32_t valu
     return high;
 }
 
-/* Does a write below C000 change nothing? One byte, or the two of a PUSH: the high one comes first
- * and is overwritten when both go to the same register. */
+/* Does a write below C000 change nothing? Of one byte, or of two of which `value` is the last,
+ * which counts when both go to the same register. */
 DM_FN bool dm_gb_look_ignored(const dm_gb_machine *m, uint32_t begin, uint32_t address,
                               uint32_t value, uint32_t two)
 {

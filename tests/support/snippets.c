@@ -61,6 +61,9 @@ static void put_device_snippet(writer *w)
         break;
     case 5: /* a stack anywhere: in ROM, where it writes to the mapper, in the echo, in OAM */
         PUT(w, 0x31, (uint8_t)any, (uint8_t)(any >> 8), 0xC5, 0xF5, 0x31, 0xFE, 0xDF);
+        if (byte & 1) /* and LD [n16],SP, which writes its bytes in the other order */
+            PUT(w, 0x31, byte, (uint8_t)any, 0x08, (uint8_t)control, (uint8_t)(control >> 8), 0x31,
+                0xFE, 0xDF);
         break;
     case 6:
     case 7: /* a bank, often the one that is there */
