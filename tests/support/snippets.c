@@ -35,6 +35,23 @@ static uint32_t near(writer *w, uint32_t first, uint32_t count)
     return first + dm_test_random_below(&w->random, count);
 }
 
+/* Makes a program in room for DEVICE_ROM bytes; returns how many of them it is. */
+typedef size_t make_program(uint8_t *rom, uint64_t seed);
+
+static void each(dm_rom_case *check, uint32_t frames, uint64_t seeds, const char *kind,
+                 make_program *make)
+{
+    uint8_t *rom = malloc(DEVICE_ROM);
+    assert_non_null(rom);
+    for (uint64_t seed = 0; seed < seeds; seed++) {
+        char name[32];
+        const size_t size = make(rom, seed);
+        snprintf(name, sizeof name, "%s, seed %u", kind, (unsigned)seed);
+        check(name, rom, size, frames, seed);
+    }
+    free(rom);
+}
+
 /* One thing that programs do with STAT, VRAM, the mapper, the stack or interrupts. */
 static void put_device_snippet(writer *w)
 {
@@ -113,7 +130,7 @@ static void put_device_snippet(writer *w)
     }
 }
 
-static void make_device_program(uint8_t *rom, uint64_t seed)
+static size_t make_device_program(uint8_t *rom, uint64_t seed)
 {
     static const uint8_t mappers[] = {0x00, 0x02, 0x03, 0x06, 0x10, 0x13, 0x1A, 0x1E};
     writer w = {rom, BODY, dm_test_random_make(seed, 12)};
@@ -132,19 +149,12 @@ static void make_device_program(uint8_t *rom, uint64_t seed)
     while (w.at < DEVICE_END)
         put_device_snippet(&w);
     PUT(&w, 0xC3, (uint8_t)start, (uint8_t)(start >> 8));
+    return rom[0x148] == 0 ? WAITING_ROM : DEVICE_ROM;
 }
 
 void dm_each_device_program(dm_rom_case *check, uint32_t frames, uint64_t seeds)
 {
-    uint8_t *rom = malloc(DEVICE_ROM);
-    assert_non_null(rom);
-    for (uint64_t seed = 0; seed < seeds; seed++) {
-        char name[32];
-        snprintf(name, sizeof name, "devices, seed %u", (unsigned)seed);
-        make_device_program(rom, seed);
-        check(name, rom, rom[0x148] == 0 ? WAITING_ROM : DEVICE_ROM, frames, seed);
-    }
-    free(rom);
+    each(check, frames, seeds, "devices", make_device_program);
 }
 
 /* ---- Programs that wait ---- */
@@ -228,7 +238,7 @@ static void put_waiting_snippet(writer *w)
     }
 }
 
-static void make_waiting_program(uint8_t *rom, uint64_t seed)
+static size_t make_waiting_program(uint8_t *rom, uint64_t seed)
 {
     static const uint8_t count_up[] = {0xF5, 0xE5, 0x21, 0x00, 0xC1, 0x34, 0xE1, 0xF1, 0xD9};
     static const uint8_t keys[] = {0x3E, 0x20, 0xE0, 0x00, 0xF0, 0x00, 0xF0, 0x00, 0x2F,
@@ -250,17 +260,10 @@ static void make_waiting_program(uint8_t *rom, uint64_t seed)
     for (uint32_t i = 0; i < count; i++)
         put_waiting_snippet(&w);
     PUT(&w, 0xC3, (uint8_t)start, (uint8_t)(start >> 8));
+    return WAITING_ROM;
 }
 
 void dm_each_waiting_program(dm_rom_case *check, uint32_t frames, uint64_t seeds)
 {
-    uint8_t *rom = malloc(WAITING_ROM);
-    assert_non_null(rom);
-    for (uint64_t seed = 0; seed < seeds; seed++) {
-        char name[32];
-        snprintf(name, sizeof name, "waiting, seed %u", (unsigned)seed);
-        make_waiting_program(rom, seed);
-        check(name, rom, WAITING_ROM, frames, seed);
-    }
-    free(rom);
+    each(check, frames, seeds, "waiting", make_waiting_program);
 }
