@@ -244,13 +244,14 @@ DM_FN void dm_gb_bus_loop(dm_gb_lane *lane, dm_gb_hot *hot)
     }
     if (!lane->skip_polls)
         return;
+    const bool same = known && dm_gb_poll_same(lane, hot);
 #if DM_GB_GPU_FORM
-    if (known && dm_gb_poll_same(lane, hot) && !dm_gb_poll_wrote_same(lane, hot)) {
+    if (same && !dm_gb_poll_wrote_same(lane, hot)) {
         hot->poll_pc = poll_pc | DM_GB_POLL_VAIN;
         return;
     }
 #endif
-    if (!known || !dm_gb_poll_same(lane, hot)) {
+    if (!same) {
 #if !DM_GB_GPU_FORM
         if (known && dm_gb_may_count(lane, hot)) {
             lane->poll_counts = true;

@@ -266,7 +266,7 @@ DM_FN void dm_gb_quick_count_down(dm_gb_hot *hot, const dm_gb_quick_place *place
 /* `value` is written to `address`, or there and to the next. What a pass of a loop writes is mixed
  * into two words, which are the same when it writes the same again, and but for one chance in 2^64
  * only then. */
-DM_FN void dm_gb_quick_written_to(dm_gb_hot *hot, uint32_t address, uint32_t value)
+DM_FN void dm_gb_quick_note_write(dm_gb_hot *hot, uint32_t address, uint32_t value)
 {
     const uint32_t both = (address << 16) | (value & 0xFFFFu);
     hot->written[0] = hot->written[0] * 0x9E3779B1u + both;
@@ -559,7 +559,7 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
         const bool two = (flags & DM_GB_Q_TWO) != 0;
         dm_gb_quick_store_if(at != 0, at, stored);
         dm_gb_quick_store_if((at != 0) & two, at + 1, stored >> 8);
-        dm_gb_quick_written_to(hot, address, two ? stored : stored & 0xFFu);
+        dm_gb_quick_note_write(hot, address, two ? stored : stored & 0xFFu);
     }
 
     hot->count++;

@@ -62,7 +62,7 @@ typedef struct dm_swarm_args {
     dm_swarm_fault_counts *faults;
     /* CUDA only. */
     uint32_t *order; /* the machine of each place (regroup.h) */
-    uint32_t *loads; /* instructions that a machine executed in its last step */
+    uint32_t *loads; /* what a machine's last step cost, in instructions (regroup.h) */
     uint32_t *turns; /* and turns that it took (run.h) */
     uint8_t *desks;  /* DM_SWARM_DESK_BYTES each (desk.h) */
     /* Snapshots: the same three arrays, and of which ROM each is. */

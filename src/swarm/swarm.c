@@ -332,10 +332,6 @@ static dm_status first_states(dm_swarm *swarm, dm_error *err)
     dm_stream *stream = swarm->stream;
     dm_device_buffer **arrays = swarm->arrays;
     dm_status status = first_order(swarm, err);
-    /* Nobody knows yet: as if all were busy. */
-    if (status == DM_OK && arrays[DM_SWARM_A_LOADS] != NULL)
-        status = dm_stream_fill(stream, arrays[DM_SWARM_A_LOADS], 0, 0xFF, count * sizeof(uint32_t),
-                                err);
     if (status == DM_OK && arrays[DM_SWARM_A_TURNS] != NULL)
         status =
             dm_stream_fill(stream, arrays[DM_SWARM_A_TURNS], 0, 0, count * sizeof(uint32_t), err);
