@@ -141,6 +141,8 @@ static void lex_integer(lexer *lx, const char *start, uint64_t base)
         complain(lx, start, NULL, "this number has no digits");
     if (overflow)
         complain(lx, start, NULL, "this integer does not fit 64 bits");
+    if (base == 10 && *digits == '0' && value != 0)
+        complain(lx, start, "octal numbers begin with 0o", "an integer cannot begin with 0");
     add(lx, DM_TOK_INT, start)->integer = value;
 }
 

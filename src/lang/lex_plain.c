@@ -20,7 +20,9 @@ const char *dm_lex_short_number(const char *start, dm_token *token)
         for (p++; is_digit(*p); p++)
             digits = digits * 10 + (uint64_t)(*p - '0');
     size_t places = p == point ? 0 : (size_t)(p - point) - 1;
-    if (p - start > 15 || places > 9 || dm_lex_classes[(unsigned char)*p] != 0 || *p == '.')
+    const bool zero_first = p == point && *start == '0' && digits != 0; /* an error */
+    if (p - start > 15 || places > 9 || zero_first || dm_lex_classes[(unsigned char)*p] != 0 ||
+        *p == '.')
         return NULL;
     token->kind = (uint8_t)(p == point ? DM_TOK_INT : DM_TOK_FLOAT);
     if (p == point)

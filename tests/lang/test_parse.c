@@ -231,6 +231,8 @@ static void bad_text_is_refused(void **state)
     EXPECT_ERROR("x = 12ab\n", "a name cannot follow a number");
     EXPECT_ERROR("x = 99999999999999999999\n", "does not fit 64 bits");
     EXPECT_ERROR("x = 1.5.2\n", "malformed number");
+    EXPECT_ERROR("x = 012\n", "an integer cannot begin with 0");
+    EXPECT_ERROR("x = 0_00_7\n", "an integer cannot begin with 0");
     EXPECT_ERROR("x = ?\n", "no meaning here");
     EXPECT_ERROR("x = )\n", "closes nothing");
     EXPECT_ERROR("x = (1\n", "a bracket is not closed");
