@@ -168,10 +168,19 @@ static int as_new_term(dm_gen *g, int node, int term)
     return dm_gen_binary(g, DM_GEN_OP_MUL, type, term, by);
 }
 
+/* An element of an input, for a kernel that has taken none so far; -1 when there is no place. */
+static int first_input(dm_gen *g, dm_gen_type type)
+{
+    return g->frame->kernel && g->frame->inputs == 0 ? dm_gen_element(g, type, true) : -1;
+}
+
 int dm_gen_complete(dm_gen *g, int node)
 {
     dm_gen_type type = dm_gen_type_at(g, node);
     uint32_t given_up = 0;
+    int first = first_input(g, type);
+    if (first >= 0)
+        node = dm_gen_binary(g, DM_GEN_OP_ADD, type, node, first);
     for (int tries = 0; tries < 2 * DM_GEN_PARAMS_MAX; tries++) {
         dm_gen_masks has = dm_gen_at(g, node)->masks;
         has.depends |= given_up;

@@ -213,11 +213,9 @@ void dm_gen_use_struct(dm_gen *g)
     add_fields(g, frame, name, input_span(g), masks);
 }
 
-bool dm_gen_store_struct(dm_gen *g)
+void dm_gen_store_struct(dm_gen *g)
 {
     dm_gen_masks masks;
-    if (g->structure.name == NULL)
-        return false;
     const dm_gen_text *name = make_instance(g, true, &masks);
     int param = dm_gen_new_array(g, dm_gen_type_of(DM_GEN_STRUCT, g->scalar), g->kernel.rank, true);
     dm_gen_indent(g);
@@ -225,5 +223,4 @@ bool dm_gen_store_struct(dm_gen *g)
     dm_gen_puts(g, " = ");
     dm_gen_put(g, name);
     dm_gen_puts(g, "\n");
-    return true;
 }

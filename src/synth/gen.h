@@ -181,7 +181,8 @@ typedef enum dm_gen_operations {
 
 struct dm_synth_generator {
     const dm_synth_profile *profile;
-    dm_gen_odds operations[DM_GEN_OPERATIONS], scalars, lines; /* of the profile */
+    dm_gen_odds operations[DM_GEN_OPERATIONS], scalars, lines, parameters,
+        sizes; /* the profile's */
     const dm_gen_recipe *recipe;
     dm_synth_category category;
 
@@ -204,7 +205,9 @@ struct dm_synth_generator {
     int function_count;
     dm_gen_struct structure;
     int scalar;         /* the kernel's own kind of float, DM_GEN_F32 mostly, or DM_GEN_I32 */
-    int budget;         /* lines that the body may still have, about */
+    int budget;         /* lines that the body may still have, its outputs not counted */
+    int output_count;   /* that there will be */
+    bool output_struct; /* the first of them is a struct */
     bool structured;    /* the next statement is a loop or a branch */
     float cap;          /* values stay below this */
     int call_depth;     /* of calls in arguments of calls */
@@ -322,6 +325,9 @@ extern const int dm_gen_vocabulary_count[DM_GEN_ROLE_KINDS];
 /* Once, when the profile is known. */
 void dm_gen_prepare(dm_gen *g);
 int dm_gen_draw_from(dm_gen *g, const dm_gen_odds *odds);
+/* For dm_gen_value: an operation more than values in the profile have, where many are mere copies.
+ */
+int dm_gen_some_size(dm_gen *g);
 dm_gen_op dm_gen_some_operation(dm_gen *g, dm_gen_operations list);
 
 /* ---- node.c: making nodes; range.c, facts.c: what is known of them; write.c: their text ---- */
@@ -451,9 +457,8 @@ void dm_gen_declare_function(dm_gen *g);
 void dm_gen_declare_struct(dm_gen *g);
 /* The kernel gets an instance of the struct: a parameter, an array's element or a local. */
 void dm_gen_use_struct(dm_gen *g);
-/* Store a struct that was made here to an output of its type; false when the kernel has no struct.
- */
-bool dm_gen_store_struct(dm_gen *g);
+/* Store a struct that was made here to an output of its type. */
+void dm_gen_store_struct(dm_gen *g);
 
 /* ---- category.c ---- */
 
@@ -461,6 +466,8 @@ extern const dm_gen_recipe dm_gen_recipes[DM_SYNTH_CATEGORY_COUNT];
 
 /* ---- output.c: how a kernel ends ---- */
 
+/* How many there will be in a body of so many lines; returns those that are left for the rest. */
+int dm_gen_choose_outputs(dm_gen *g, int lines);
 void dm_gen_outputs(dm_gen *g);
 
 #endif

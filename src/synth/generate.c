@@ -46,12 +46,23 @@ static void choose_scalar(dm_gen *g)
     g->cap = g->scalar == DM_GEN_F16 ? 60 : 1000;
 }
 
+/* As many inputs as kernels of the profile have parameters, at most: arrays, and numbers in the
+ * share that the category has them. Outputs come besides. */
+static void choose_inputs(dm_gen *g)
+{
+    int arrays = g->recipe->arrays, both = arrays + g->recipe->scalars;
+    int count = 1 + dm_gen_draw_from(g, &g->parameters);
+    int share = (count * arrays + dm_gen_below(g, both)) / both;
+    g->array_limit = share > 1 ? share : 1;
+    g->scalar_limit = count - g->array_limit;
+}
+
 static void reset(dm_gen *g)
 {
     dm_gen_begin(&g->kernel, true);
     g->frame = &g->kernel;
     g->out = &g->body;
-    g->param_count = g->array_count = g->scalar_count = g->function_count = 0;
+    g->param_count = g->array_count = g->scalar_count = g->function_count = g->output_count = 0;
     g->structure = (dm_gen_struct){0};
     g->call_depth = 0;
     g->has_parity = g->guarded = g->has_neighbour = false;
@@ -102,11 +113,13 @@ static void guard(dm_gen *g)
     n->used = g->guarded = true;
     for (int i = 0; i < g->kernel.fixed_count; i++) /* thread 0 may be the only one */
         g->kernel.variables[i].stuck |= g->kernel.variables[i].index;
-    dm_gen_puts(g, "    if ");
+    dm_gen_indent(g);
+    dm_gen_puts(g, "if ");
     dm_gen_put(g, g->coordinates[0]);
     dm_gen_puts(g, " >= ");
     dm_gen_put(g, n->name);
     dm_gen_puts(g, ":\n        return\n");
+    g->budget--;
 }
 
 static void random_state(dm_gen *g)
@@ -118,7 +131,7 @@ static void random_state(dm_gen *g)
     const dm_gen_text *name = &names[dm_gen_below(g, 3)];
     g->scalar_count--;
     seed->used = true;
-    dm_gen_puts(g, "    ");
+    dm_gen_indent(g);
     dm_gen_put(g, name);
     dm_gen_puts(g, " = wp.rand_init(");
     dm_gen_put(g, seed->name);
@@ -199,13 +212,12 @@ static void write_kernel(dm_gen *g, const dm_gen_text *name)
     dm_buffer_append(out, dm_buffer_text(&g->body), g->body.size);
 }
 
-/* What stands before the outputs: as long as real bodies are. */
+/* What stands before the outputs, until the body is as long as it should be. */
 static void statements(dm_gen *g)
 {
-    g->budget = dm_gen_draw_from(g, &g->lines) - 1;
     g->structured = g->category == DM_SYNTH_CONTROL_FLOW || g->category == DM_SYNTH_REDUCTION;
-    for (int n = 0; n < g->recipe->least || (g->budget > 0 && n < 12); n++)
-        dm_gen_statement(g, dm_gen_between(g, 2, 6));
+    for (int n = 0; n < g->recipe->least || (g->budget > 0 && n < DM_SYNTH_LINES_MAX); n++)
+        dm_gen_statement(g, dm_gen_some_size(g));
 }
 
 /* Functions that nothing has called yet are called now; those that they call are in use then. */
@@ -241,6 +253,7 @@ static void grow(dm_gen *g)
         for (int i = 0; i < count; i++)
             dm_gen_declare_function(g);
     }
+    g->budget = dm_gen_choose_outputs(g, 1 + dm_gen_draw_from(g, &g->lines));
     coordinates(g);
     if (dm_gen_chance(g, g->category == DM_SYNTH_CONTROL_FLOW ? 20 : 4))
         guard(g);
@@ -288,8 +301,7 @@ dm_status dm_synth_generate(dm_synth_generator *generator, uint64_t seed, uint64
     g->recipe = &dm_gen_recipes[category];
     reset(g);
     choose_scalar(g);
-    g->array_limit = dm_gen_between(g, 1, g->recipe->arrays);
-    g->scalar_limit = dm_gen_between(g, 0, g->recipe->scalars);
+    choose_inputs(g);
     const dm_gen_text *verb = dm_gen_fresh(g, DM_GEN_ROLE_VERB);
     const dm_gen_text *name = dm_gen_join(g, verb, '_', dm_gen_fresh(g, DM_GEN_ROLE_NOUN));
     grow(g);

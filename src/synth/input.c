@@ -27,9 +27,15 @@ static int new_param(dm_gen *g, const dm_gen_text *name, dm_gen_type type, int d
     return at;
 }
 
+/* May there be one more? Outputs need their places. */
+static bool has_place(const dm_gen *g)
+{
+    return g->param_count + g->output_count < DM_GEN_PARAMS_MAX;
+}
+
 int dm_gen_new_array(dm_gen *g, dm_gen_type type, int dimensions, bool output)
 {
-    if (g->param_count == DM_GEN_PARAMS_MAX)
+    if (!output && !has_place(g))
         return -1;
     if (!output)
         g->array_count++;
@@ -50,7 +56,7 @@ dm_gen_variable *dm_gen_new_fixed(dm_gen_frame *frame, const dm_gen_text *name, 
 dm_gen_variable *dm_gen_new_scalar(dm_gen *g, dm_gen_type type)
 {
     bool real = dm_gen_kind_is_float(dm_gen_kind(type));
-    if (g->param_count == DM_GEN_PARAMS_MAX || g->kernel.fixed_count == DM_GEN_FIXED_MAX)
+    if (!has_place(g) || g->kernel.fixed_count == DM_GEN_FIXED_MAX)
         return NULL;
     const dm_gen_text *name = dm_gen_fresh(g, real ? DM_GEN_ROLE_SCALAR : DM_GEN_ROLE_COUNT);
     int param = new_param(g, name, type, 0, false);
@@ -138,8 +144,7 @@ static int indirect(dm_gen *g)
     for (int i = 0; i < g->param_count; i++)
         if (g->params[i].dimensions == 1 && g->params[i].type == int32 && !g->params[i].output)
             param = i;
-    if (param < 0 && g->array_count < g->array_limit + 1 &&
-        g->param_count < DM_GEN_PARAMS_MAX - 4) {
+    if (param < 0 && g->array_count < g->array_limit + 1 && has_place(g)) {
         g->array_count++;
         param = new_param(g, dm_gen_fresh(g, DM_GEN_ROLE_INDICES), int32, 1, false);
     }

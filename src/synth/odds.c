@@ -51,6 +51,8 @@ void dm_gen_prepare(dm_gen *g)
     }
     add_up(&g->scalars, profile->scalars, 3);
     add_up(&g->lines, profile->lines, DM_SYNTH_LINES_MAX);
+    add_up(&g->parameters, profile->parameters, DM_SYNTH_PARAMETERS_MAX);
+    add_up(&g->sizes, profile->operations, DM_SYNTH_OPERATIONS_MAX);
 }
 
 int dm_gen_draw_from(dm_gen *g, const dm_gen_odds *odds)
@@ -59,6 +61,11 @@ int dm_gen_draw_from(dm_gen *g, const dm_gen_odds *odds)
     for (int i = 0; i < DM_GEN_ODDS_MAX; i++)
         chosen += odds->sums[i] <= drawn;
     return chosen;
+}
+
+int dm_gen_some_size(dm_gen *g)
+{
+    return 3 + dm_gen_draw_from(g, &g->sizes);
 }
 
 dm_gen_op dm_gen_some_operation(dm_gen *g, dm_gen_operations list)

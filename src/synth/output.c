@@ -108,17 +108,24 @@ static void store(dm_gen *g, dm_gen_type type, int size, bool all)
     dm_gen_next(g);
 }
 
-void dm_gen_outputs(dm_gen *g)
+int dm_gen_choose_outputs(dm_gen *g, int lines)
 {
     static const uint8_t counts[] = {74, 21, 5};
     int count = 1 + dm_gen_pick(g, counts, 3);
+    g->output_count = count < lines ? count : lines > 2 ? lines - 1 : 1;
+    g->output_struct = g->structure.name != NULL && dm_gen_chance(g, 25);
+    return lines - g->output_count - (g->output_struct ? 1 + g->structure.count : 0);
+}
+
+void dm_gen_outputs(dm_gen *g)
+{
     bool atomics = dm_gen_chance(g, g->recipe->atomics);
-    for (int i = 0; i < count && g->param_count < DM_GEN_PARAMS_MAX; i++) {
+    for (int i = 0; i < g->output_count; i++) {
         dm_gen_type type = dm_gen_some_type(g);
-        int size = dm_gen_between(g, i == 0 ? 3 : 2, i == 0 ? 7 : 4);
-        if (i == 0 && dm_gen_chance(g, 25) && dm_gen_store_struct(g))
-            continue;
-        if (atomics && (i == 0 || dm_gen_chance(g, 40)))
+        int size = dm_gen_some_size(g);
+        if (i == 0 && g->output_struct)
+            dm_gen_store_struct(g);
+        else if (atomics && (i == 0 || dm_gen_chance(g, 40)))
             atomic(g, type, size, i == 0);
         else
             store(g, type, size, i == 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* profile.c - from counts in real kernels to weights.
  *
- * A share of the counts, so that files of any size do, and a least weight for each, so that what is
- * rare in the world is seen at all. */
+ * A share of the counts, so that files of any size do, and a least weight for each operation, so
+ * that what is rare in the world is seen at all. */
 #include "synth/profile.h"
 
 #include "base/file.h"
@@ -94,24 +94,27 @@ static dm_status read_builtins(dm_synth_profile *p, json_t *root, const char *fi
     return status;
 }
 
-static dm_status read_lines(dm_synth_profile *p, json_t *root, const char *file, dm_error *err)
+/* How many have the size 1, 2 ... `size`; a size that does not occur has no weight. */
+static dm_status read_sizes(json_t *root, const char *key, size_t size, uint16_t *weights,
+                            const char *file, dm_error *err)
 {
-    json_t *list = json_object_get(root, "lines");
-    if (!json_is_array(list) || json_array_size(list) != DM_SYNTH_LINES_MAX)
-        return dm_fail_at(err, DM_EFORMAT, file, 0, "'lines' is not a list of %d counts",
-                          DM_SYNTH_LINES_MAX);
+    json_t *list = json_object_get(root, key);
+    if (!json_is_array(list) || json_array_size(list) != size)
+        return dm_fail_at(err, DM_EFORMAT, file, 0, "'%s' is not a list of %zu counts", key, size);
     long long total = 0;
     for (int pass = 0; pass < 2; pass++)
-        for (size_t i = 0; i < DM_SYNTH_LINES_MAX; i++) {
+        for (size_t i = 0; i < size; i++) {
             json_t *value = json_array_get(list, i);
             long long count = (long long)json_integer_value(value);
             if (!json_is_integer(value) || count < 0 || count > 1000000000)
-                return dm_fail_at(err, DM_EFORMAT, file, 0, "'lines' has what is not a count");
+                return dm_fail_at(err, DM_EFORMAT, file, 0, "'%s' has what is not a count", key);
             if (pass == 0)
                 total += count;
             else
-                p->lines[i] = weight_of(count, total, 1);
+                weights[i] = weight_of(count, total, 0);
         }
+    if (total == 0)
+        return dm_fail_at(err, DM_EFORMAT, file, 0, "'%s' has no counts", key);
     return DM_OK;
 }
 
@@ -141,7 +144,11 @@ static dm_status read_profile(dm_synth_profile *p, const char *text, size_t size
     if (status == DM_OK)
         status = read_builtins(p, root, file, err);
     if (status == DM_OK)
-        status = read_lines(p, root, file, err);
+        status = read_sizes(root, "lines", DM_SYNTH_LINES_MAX, p->lines, file, err);
+    if (status == DM_OK)
+        status = read_sizes(root, "parameters", DM_SYNTH_PARAMETERS_MAX, p->parameters, file, err);
+    if (status == DM_OK)
+        status = read_sizes(root, "operations", DM_SYNTH_OPERATIONS_MAX, p->operations, file, err);
     if (status == DM_OK)
         status = read_scalars(p, root, file, err);
     json_decref(root);

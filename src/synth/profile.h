@@ -10,13 +10,18 @@
 #include <dotmatrix/base.h>
 
 #define DM_SYNTH_LINES_MAX 32
+#define DM_SYNTH_PARAMETERS_MAX 16
+#define DM_SYNTH_OPERATIONS_MAX 16
 #define DM_SYNTH_WEIGHTS_MAX 128
 
 typedef struct dm_synth_profile {
-    dm_hash128 hash;                        /* of the file's bytes; a manifest has it */
-    uint16_t weights[DM_SYNTH_WEIGHTS_MAX]; /* of operations, by dm_gen_op */
-    uint16_t lines[DM_SYNTH_LINES_MAX];     /* bodies of 1, 2 ... lines; the last: or more */
-    uint16_t scalars[3];                    /* float32, float64, float16 */
+    dm_hash128 hash;                              /* of the file's bytes; a manifest has it */
+    uint16_t weights[DM_SYNTH_WEIGHTS_MAX];       /* of operations, by dm_gen_op */
+    uint16_t lines[DM_SYNTH_LINES_MAX];           /* bodies of 1, 2 ... lines; the last: or more */
+    uint16_t parameters[DM_SYNTH_PARAMETERS_MAX]; /* kernels with 1, 2 ... of them */
+    uint16_t
+        operations[DM_SYNTH_OPERATIONS_MAX]; /* values of 1, 2 ... of them; the first: or none */
+    uint16_t scalars[3];                     /* float32, float64, float16 */
 } dm_synth_profile;
 
 /* `path` NULL: the built-in profile. DM_EFORMAT when the file is none. */

@@ -108,11 +108,18 @@ static void close_block(dm_gen *g, block b)
     g->frame->block_depth--;
 }
 
+/* Is there room for so many lines, and the last one of every block that is open? Functions are
+ * short anyway. */
+static bool has_room(const dm_gen *g, int lines)
+{
+    return !g->frame->kernel || g->budget >= lines + g->frame->block_depth;
+}
+
 /* Statements of a block, before its last one. */
 static void fill_block(dm_gen *g, int size)
 {
     int depth = g->frame->block_depth;
-    int most = depth >= 3 || g->budget < 1 ? 0 : depth == 2 ? 1 : 2;
+    int most = depth >= 3 || !has_room(g, 1) ? 0 : depth == 2 || !has_room(g, 2) ? 1 : 2;
     for (int n = dm_gen_below(g, most + 1); n > 0 && !is_full(g); n--)
         dm_gen_statement(g, size / 2 > 2 ? size / 2 : 2);
 }
@@ -598,13 +605,13 @@ enum {
 void dm_gen_statement(dm_gen *g, int size)
 {
     const dm_gen_recipe *r = g->recipe;
-    bool deep = g->frame->block_depth >= 3;
-    bool nested = g->frame->loop_depth >= 2 || (g->frame->block_depth > 0 && g->budget < 3);
+    bool deep = g->frame->block_depth >= 3, nested = deep || g->frame->loop_depth >= 2;
     bool real = dm_gen_kind_is_float(g->scalar);
+    bool three = g->structured || has_room(g, 3), five = g->structured || has_room(g, 5);
     uint8_t weights[STATEMENT_KINDS] = {r->assign,
-                                        deep || nested ? 0 : r->loop,
-                                        deep || nested || !real ? 0 : r->while_,
-                                        deep ? 0 : r->branch,
+                                        three && !nested ? r->loop : 0,
+                                        five && !nested && real ? r->while_ : 0,
+                                        three && !deep ? r->branch : 0,
                                         r->augment,
                                         r->component,
                                         g->frame->kernel ? r->draw : 0};

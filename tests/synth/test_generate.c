@@ -193,8 +193,8 @@ static void kernels_stay_what_they_are(void **state)
         dm_hasher_text(hasher, dm_buffer_text(&t.record.python_source));
     }
     dm_hash128_hex(dm_hasher_finish(hasher), hash);
-    assert_int_equal(DM_SYNTH_GENERATOR, 1);
-    assert_string_equal(hash, "74069b8b2b8f2c68c576679ded1adf4d");
+    assert_int_equal(DM_SYNTH_GENERATOR, 2);
+    assert_string_equal(hash, "b166687289ed91160af5393e188b5217");
     dm_hasher_destroy(hasher);
     tear_down(&t);
 }
@@ -253,23 +253,41 @@ static void names_that_are_put_together_fit(void **state)
     }
 }
 
+/* `, "key": [0, 0, 5, 0 ...]`: all have one size. */
+static void put_sizes(dm_buffer *text, const char *key, int count, int size)
+{
+    dm_buffer_printf(text, ", \"%s\": [", key);
+    for (int i = 1; i <= count; i++)
+        dm_buffer_printf(text, "%s%d", i > 1 ? ", " : "", i == size ? 5 : 0);
+    dm_buffer_puts(text, "]");
+}
+
+static void write_profile(const char *path, int lines, int parameters, int operations)
+{
+    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_buffer_puts(&text, "{\"operators\": {\"Add\": 1}, \"builtins\": {\"sin\": 100}, "
+                          "\"scalars\": {\"float64\": 1}");
+    put_sizes(&text, "lines", DM_SYNTH_LINES_MAX, lines);
+    put_sizes(&text, "parameters", DM_SYNTH_PARAMETERS_MAX, parameters);
+    put_sizes(&text, "operations", DM_SYNTH_OPERATIONS_MAX, operations);
+    dm_buffer_puts(&text, "}");
+    assert_ok(dm_file_write(path, text.data, text.size, err));
+    dm_buffer_deinit(&text);
+}
+
 static void another_profile_gives_other_kernels(void **state)
 {
     const char *path = dm_test_path(state, "profile.json");
-    dm_buffer text = DM_BUFFER_EMPTY;
     dm_synth_profile *profile;
     tools t;
     set_up(&t);
-    dm_buffer_puts(&text, "{\"operators\": {\"Add\": 1}, \"builtins\": {\"sin\": 100}, "
-                          "\"scalars\": {\"float64\": 1}, \"lines\": [0");
-    for (int i = 1; i < DM_SYNTH_LINES_MAX; i++)
-        dm_buffer_puts(&text, i == 9 ? ", 5" : ", 0");
-    dm_buffer_puts(&text, "]}");
-    assert_ok(dm_file_write(path, text.data, text.size, err));
+    write_profile(path, 10, 3, 1);
     assert_ok(dm_synth_profile_create(path, &profile, err));
     assert_true(profile->hash.low != t.profile->hash.low);
     assert_true(profile->scalars[1] > 10 * profile->scalars[0]);
     dm_synth_profile_destroy(profile);
+    write_profile(path, 10, 3, 0); /* no size at all */
+    assert_int_equal(dm_synth_profile_create(path, &profile, NULL), DM_EFORMAT);
     static const char *const bad[] = {
         "{}",
         "[]",
@@ -285,7 +303,83 @@ static void another_profile_gives_other_kernels(void **state)
         assert_null(profile);
     }
     assert_int_equal(dm_synth_profile_create("/no/such/file", &profile, NULL), DM_ENOENT);
-    dm_buffer_deinit(&text);
+    tear_down(&t);
+}
+
+/* Lines of the kernel's body: the indented ones at the end of the text. */
+static int body_lines(const dm_synth_record *record)
+{
+    const char *body = strstr(dm_buffer_text(&record->python_source), "@wp.kernel");
+    int lines = 0;
+    for (body = strstr(body, "):\n") + 2; body != NULL; body = strchr(body + 1, '\n'))
+        lines += strncmp(body, "\n    ", 5) == 0;
+    return lines;
+}
+
+/* What a category must have may take more lines: a loop, a struct, a function that is called. */
+static void bodies_are_as_long_as_the_profile_says(void **state)
+{
+    const char *path = dm_test_path(state, "profile.json");
+    static const int wanted[] = {2, 6, 20};
+    tools t;
+    set_up(&t);
+    for (size_t k = 0; k < sizeof wanted / sizeof wanted[0]; k++) {
+        dm_synth_profile *profile;
+        dm_synth_generator *generator;
+        int exact = 0;
+        write_profile(path, wanted[k], 2, 1);
+        assert_ok(dm_synth_profile_create(path, &profile, err));
+        assert_ok(dm_synth_generator_create(profile, &generator, err));
+        for (uint64_t slot = 0; slot < 100; slot++) {
+            assert_ok(dm_synth_generate(generator, 1, slot, 0, DM_SYNTH_STENCIL, &t.record, err));
+            int lines = body_lines(&t.record);
+            assert_true(lines >= wanted[k] && lines <= wanted[k] + 6);
+            exact += lines == wanted[k];
+        }
+        assert_true(exact >= 70);
+        dm_synth_generator_destroy(generator);
+        dm_synth_profile_destroy(profile);
+    }
+    tear_down(&t);
+}
+
+/* Names in the kernel's head that an array or a number is declared with. */
+static int parameters(const dm_synth_record *record)
+{
+    const char *head = strstr(dm_buffer_text(&record->python_source), "@wp.kernel");
+    const char *end = strstr(head, "):\n");
+    int count = 0;
+    for (; head < end; head++)
+        count += *head == ':';
+    return count;
+}
+
+/* As many inputs as there, at most; then indices, a seed or a number of threads, and outputs. */
+static void parameters_are_as_many_as_the_profile_says(void **state)
+{
+    const char *path = dm_test_path(state, "profile.json");
+    tools t;
+    set_up(&t);
+    for (int wanted = 1; wanted <= DM_SYNTH_PARAMETERS_MAX; wanted += 5) {
+        dm_synth_profile *profile;
+        dm_synth_generator *generator;
+        int most = 0;
+        write_profile(path, 24, wanted, 3);
+        assert_ok(dm_synth_profile_create(path, &profile, err));
+        assert_ok(dm_synth_generator_create(profile, &generator, err));
+        for (uint64_t slot = 0; slot < 240; slot++) {
+            int category = (int)(slot % DM_SYNTH_CATEGORY_COUNT);
+            assert_ok(dm_synth_generate(generator, 1, slot, 0, (dm_synth_category)category,
+                                        &t.record, err));
+            int found = parameters(&t.record);
+            assert_true(found >= 2 && found <= wanted + 6 && found <= DM_GEN_PARAMS_MAX);
+            most = found > most ? found : most;
+            assert_ok(dm_synth_compile(t.compiler, &t.record, DM_SYNTH_TEXT_CUDA, err));
+        }
+        assert_true(most > wanted || most == DM_GEN_PARAMS_MAX);
+        dm_synth_generator_destroy(generator);
+        dm_synth_profile_destroy(profile);
+    }
     tear_down(&t);
 }
 
@@ -355,5 +449,7 @@ DM_TESTS("synth/generate", DM_TEST(depends_on_its_arguments_alone), DM_TEST(form
          DM_TEST(functions_are_called), DM_TEST(kernels_stay_what_they_are),
          DM_TEST(random_numbers_are_those_of_philox), DM_TEST(words_have_one_role),
          DM_TEST(names_that_are_put_together_fit),
-         DM_TEST_IN_DIR(another_profile_gives_other_kernels), DM_TEST(plan_is_the_same_in_pieces),
-         DM_TEST(plan_takes_a_form_once))
+         DM_TEST_IN_DIR(another_profile_gives_other_kernels),
+         DM_TEST_IN_DIR(bodies_are_as_long_as_the_profile_says),
+         DM_TEST_IN_DIR(parameters_are_as_many_as_the_profile_says),
+         DM_TEST(plan_is_the_same_in_pieces), DM_TEST(plan_takes_a_form_once))
