@@ -316,7 +316,7 @@ const dm_lang_name *dm_lang_intern_padded(dm_lang *lang, const char *text, size_
     uint32_t slot = dm_name_slot_of(kept, text, length, &key);
     if (kept->names[slot].name != NULL)
         return kept->names[slot].name;
-    dm_lang_name *name = dm_lang_keep(lang, sizeof *name + length + DM_NAME_PADDING);
+    dm_lang_name *name = dm_lang_keep(lang, sizeof *name + length + DM_NAME_ROOM);
     name->length = (uint32_t)length;
     name->number = kept->name_count++;
     memcpy(name->text, text, length);
@@ -342,7 +342,7 @@ const char *dm_lang_intern_text(dm_lang *lang, const char *text)
 
 const char *dm_lang_lone_name(dm_lang *lang, const char *text, size_t length)
 {
-    dm_lang_name *name = dm_lang_alloc(lang, sizeof *name + length + DM_NAME_PADDING);
+    dm_lang_name *name = dm_lang_alloc(lang, sizeof *name + length + DM_NAME_ROOM);
     name->length = (uint32_t)length;
     memcpy(name->text, text, length);
     return name->text;

@@ -98,18 +98,20 @@ static inline const dm_lang_name *dm_lang_name_of(const char *interned)
     return (const dm_lang_name *)(const void *)(interned - offsetof(dm_lang_name, text));
 }
 
-/* Bytes behind the text of a name that may be read: dm_put_name copies so many at once. */
+/* Bytes that may be read from a text on that is looked up as a name, however short it is, and from
+ * the text of an interned name on: dm_put_name copies so many at once. */
 #define DM_NAME_PADDING 16
+#define DM_NAME_ROOM 32
 
 /* Append an interned name. Nearly all are short: one copy of a fixed size, and no call. */
 static inline void dm_put_name(dm_buffer *out, const char *interned)
 {
     size_t length = dm_lang_name_of(interned)->length;
-    if (length > DM_NAME_PADDING || out->capacity - out->size <= DM_NAME_PADDING || out->failed) {
+    if (length > DM_NAME_ROOM || out->capacity - out->size <= DM_NAME_ROOM || out->failed) {
         dm_buffer_append(out, interned, length);
         return;
     }
-    memcpy(out->data + out->size, interned, DM_NAME_PADDING);
+    memcpy(out->data + out->size, interned, DM_NAME_ROOM);
     out->size += length;
     out->data[out->size] = 0;
 }
