@@ -89,7 +89,7 @@ void dm_gen_declare_function(dm_gen *g)
     write_head(g, &f, names);
     bool early = dm_gen_chance(g, 20);
     for (int n = dm_gen_below(g, 3); n > 0; n--)
-        dm_gen_statement(g, dm_gen_between(g, 2, 4));
+        dm_gen_statement(g, dm_gen_some_size(g));
     if (early) { /* what the rest uses is complete by itself */
         bool certain;
         int condition = dm_gen_condition(g, 2, &certain);
@@ -103,7 +103,7 @@ void dm_gen_declare_function(dm_gen *g)
                      true);
         frame->block_depth--;
     }
-    int node = dm_gen_value(g, f.result, dm_gen_between(g, 3, 6));
+    int node = dm_gen_value(g, f.result, dm_gen_some_size(g) + 1);
     node = dm_gen_complete(g, dm_gen_use_all(g, node, DM_GEN_FIXED_MAX));
     write_return(g, &f, dm_gen_fit(g, node, 50), !early);
     g->functions[g->function_count++] = f;

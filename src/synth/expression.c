@@ -122,6 +122,8 @@ static int function_call(dm_gen *g, dm_gen_type type, int size)
         return dm_gen_binary(g, op, type, a, b);
     case DM_GEN_OP_ATAN2:
         dm_gen_operands(g, type, type, size, &a, &b);
+        if (dm_gen_same(g, a, b)) /* the angle would be one for all */
+            b = dm_gen_some_constant(g, dm_gen_kind(type), 0.5f, 2.5f);
         return dm_gen_binary(g, op, type, a, dm_gen_positive(g, b, 0.2f));
     case DM_GEN_OP_POW:
         a = dm_gen_positive(g, dm_gen_fit(g, dm_gen_value(g, type, size - 1), 5), 0.2f);

@@ -325,8 +325,7 @@ extern const int dm_gen_vocabulary_count[DM_GEN_ROLE_KINDS];
 /* Once, when the profile is known. */
 void dm_gen_prepare(dm_gen *g);
 int dm_gen_draw_from(dm_gen *g, const dm_gen_odds *odds);
-/* For dm_gen_value: an operation more than values in the profile have, where many are mere copies.
- */
+/* For dm_gen_value: as many operations as values in the profile have, one at least. */
 int dm_gen_some_size(dm_gen *g);
 dm_gen_op dm_gen_some_operation(dm_gen *g, dm_gen_operations list);
 

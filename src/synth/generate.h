@@ -23,7 +23,7 @@
 #include "synth/record.h"
 
 /* Bump when the same seed gives another kernel. */
-#define DM_SYNTH_GENERATOR 2
+#define DM_SYNTH_GENERATOR 3
 
 /* What inputs the kernels are made for: floats in this range, integer array elements in
  * 0 .. size - 1, integer scalars in 1 .. size, all arrays of `size` elements in each dimension, at

@@ -65,7 +65,7 @@ int dm_gen_draw_from(dm_gen *g, const dm_gen_odds *odds)
 
 int dm_gen_some_size(dm_gen *g)
 {
-    return 3 + dm_gen_draw_from(g, &g->sizes);
+    return 2 + dm_gen_draw_from(g, &g->sizes);
 }
 
 dm_gen_op dm_gen_some_operation(dm_gen *g, dm_gen_operations list)
