@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define WARP_KERNELS 200
-#define BATCH 192       /* as produce.c has it: sixteen kernels of each category */
+#define BATCH 120       /* as produce.c has it: ten kernels of each category */
 #define WRITE_SAMPLE 13 /* the line of every so manieth kernel is timed by itself */
 
 enum { GENERATE, COMPILE, WRITE, STEPS };
