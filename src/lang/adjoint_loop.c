@@ -343,7 +343,8 @@ static void plain_loop(dm_adjoint_state *a, loop *l, const dm_adjoint_scope *s)
         down = constant(a, (int)-step);
     } else {
         dm_val by = dm_adjoint_use(a, l->op->args[2]);
-        dm_val rounds = dm_adjoint_call(a, DM_ROW_SUB, trip_count(a, l), constant(a, 1));
+        dm_val one = constant(a, 1);
+        dm_val rounds = dm_adjoint_call(a, DM_ROW_SUB, trip_count(a, l), one);
         start = dm_adjoint_call(a, DM_ROW_ADD, first, dm_adjoint_call(a, DM_ROW_MUL, rounds, by));
         end = dm_adjoint_call(a, DM_ROW_SUB, first, by);
         down = dm_ir_const_int(a->f, l->op->args[2], &step) ? constant(a, (int)-step)
@@ -371,12 +372,14 @@ static void warp_loop(dm_adjoint_state *a, const loop *l, const dm_adjoint_scope
         slots[i] = slot->result;
     }
     dm_val by = dm_adjoint_use(a, l->op->args[2]), first = dm_adjoint_use(a, l->op->args[0]);
-    dm_val rounds = dm_adjoint_call(a, DM_ROW_SUB, trip_count(a, l), constant(a, 1));
+    dm_val one = constant(a, 1);
+    dm_val rounds = dm_adjoint_call(a, DM_ROW_SUB, trip_count(a, l), one);
     dm_val start =
         dm_adjoint_call(a, DM_ROW_ADD, first, dm_adjoint_call(a, DM_ROW_MUL, rounds, by));
-    building made = begin_for(a, a->f->values[l->head->params[0]].name, start,
-                              dm_adjoint_call(a, DM_ROW_SUB, first, by),
-                              dm_adjoint_row(a, DM_ROW_NEG, &by, 1), NULL, NULL, 0);
+    dm_val down = dm_adjoint_row(a, DM_ROW_NEG, &by, 1);
+    dm_val before = dm_adjoint_call(a, DM_ROW_SUB, first, by);
+    building made =
+        begin_for(a, a->f->values[l->head->params[0]].name, start, before, down, NULL, NULL, 0);
     dm_adjoint_clear_inside(a);
     dm_adjoint_set_inside(a, l->head->params[0], made.counter);
     for (int i = 0; i < count; i++)
@@ -419,8 +422,9 @@ static int tape_length(const dm_adjoint_state *a, const loop *l)
 static void counted_loop(dm_adjoint_state *a, loop *l, const dm_adjoint_scope *s)
 {
     dm_val rounds = trip_count(a, l), one = constant(a, 1);
-    building made = begin_for(a, "it", dm_adjoint_call(a, DM_ROW_SUB, rounds, one), constant(a, -1),
-                              constant(a, -1), NULL, NULL, 0);
+    dm_val down = constant(a, -1), end = constant(a, -1);
+    dm_val last = dm_adjoint_call(a, DM_ROW_SUB, rounds, one);
+    building made = begin_for(a, "it", last, end, down, NULL, NULL, 0);
     dm_adjoint_close(a, s, a->b.block);
     end_for(a, &made, NULL);
 }
@@ -450,8 +454,8 @@ static void taped_loop(dm_adjoint_state *a, loop *l, const dm_adjoint_scope *s)
     dm_val top = dm_adjoint_call(
         a, DM_ROW_MUL,
         dm_adjoint_call(a, DM_ROW_DIV, dm_adjoint_call(a, DM_ROW_SUB, rounds, one), k), k);
-    building segment =
-        begin_for(a, "start", top, constant(a, -1), constant(a, -length), NULL, NULL, 0);
+    dm_val by = constant(a, -length), end = constant(a, -1);
+    building segment = begin_for(a, "start", top, end, by, NULL, NULL, 0);
     building skipped = begin_for(a, "it", zero, segment.counter, one, initial, names, count);
     replay_round(a, l, skipped.params, counter_at(a, l, skipped.counter), next);
     dm_ir_op *to_start = end_for(a, &skipped, next);
@@ -471,8 +475,9 @@ static void taped_loop(dm_adjoint_state *a, loop *l, const dm_adjoint_scope *s)
     replay_round(a, l, taped.params, counter_at(a, l, here), next);
     end_for(a, &taped, next);
 
-    building back = begin_for(a, "it", dm_adjoint_call(a, DM_ROW_SUB, length_here, one),
-                              constant(a, -1), constant(a, -1), NULL, NULL, 0);
+    dm_val down = constant(a, -1), before = constant(a, -1);
+    dm_val last = dm_adjoint_call(a, DM_ROW_SUB, length_here, one);
+    building back = begin_for(a, "it", last, before, down, NULL, NULL, 0);
     n = 0;
     for (int i = 0; i < l->op->result_count; i++) {
         if (!l->needed[i])

@@ -251,9 +251,9 @@ static void reverse_extreme(dm_adjoint_state *a, const dm_ir_op *op, const dm_ty
     bool whole = dm_type_is_scalar(type);
     for (int i = 0; i < dm_type_components(type); i++) {
         dm_val value = dm_adjoint_use(a, source);
-        dm_val condition =
-            dm_adjoint_call(a, DM_ROW_EQ, whole ? value : dm_ir_extract_at(&a->b, value, i),
-                            whole ? now : dm_ir_extract_at(&a->b, now, i));
+        dm_val held = whole ? now : dm_ir_extract_at(&a->b, now, i);
+        dm_val stored = whole ? value : dm_ir_extract_at(&a->b, value, i);
+        dm_val condition = dm_adjoint_call(a, DM_ROW_EQ, stored, held);
         dm_ir_block *before = a->b.block, *then = dm_ir_block_new(a->lang),
                     *other = dm_ir_block_new(a->lang);
         a->b.block = then;
@@ -357,11 +357,12 @@ void dm_adjoint_reverse_simple(dm_adjoint_state *a, const dm_ir_op *op)
     case DM_IR_MAKE:
         reverse_make(a, op);
         break;
-    case DM_IR_EXTRACT:
-        dm_adjoint_add_part(a, op->args[0], -1,
-                            plain_index(a, op->args[1], type_of(a, op->args[0])),
-                            dm_adjoint_get(a, op->result));
+    case DM_IR_EXTRACT: {
+        dm_val g = dm_adjoint_get(a, op->result);
+        dm_val index = plain_index(a, op->args[1], type_of(a, op->args[0]));
+        dm_adjoint_add_part(a, op->args[0], -1, index, g);
         break;
+    }
     case DM_IR_INSERT:
         reverse_insert(a, op);
         break;
