@@ -336,7 +336,7 @@ void dm_builtin_parse(dm_lang *lang)
 
 /* ---- Matching a call ---- */
 
-#define BIND_SLOTS 512u
+#define BIND_SLOTS 2048u
 
 static bool class_holds(char letter, dm_scalar scalar)
 {
