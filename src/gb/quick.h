@@ -492,15 +492,16 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
                     (((flags & DM_GB_Q_ADJUST) != 0) & ((adjusted & 0xFF00u) == 0xFE00u))))
         return DM_GB_NEED_LONG;
 
-    /* Only plain memory, or what was granted. Not from FDFF on: what follows the echo is OAM and
-     * registers. (Conditions are joined by & and |: && and || would be branches.) */
+    /* Only plain memory, or what was granted. Not from FDFE on: what follows the echo is OAM and
+     * registers, and a push that ends there begins with SP in OAM (oam_bug.h). (Conditions are
+     * joined by & and |: && and || would be branches.) */
     const uint8_t *at = 0;
     bool moved = false;
     if ((reads | writes) & taken) {
         const uint32_t two = (flags & DM_GB_Q_TWO) != 0 ? 1u : 0u;
         at = dm_gb_quick_memory(place, address);
         bool plain = (at != 0) & (hot->granted == 0) & ((address & 0x1FFFu) + two < 0x2000u) &
-                     (address - 0xFDFFu >= 0x181u);
+                     (address - 0xFDFEu >= 0x182u);
         plain &= (address >> 13 != 4u) | dm_gb_before(hot->clock + 24u, hot->vram_until);
         plain &= (!writes) | ((address >= 0x8000u) & (address + two < 0xFFFFu));
         at += address;

@@ -21,6 +21,8 @@
 #define DEVICE_FRAMES 8
 #define WAITING_SEEDS 300
 #define WAITING_FRAMES 10
+#define PICTURE_SEEDS 250
+#define PICTURE_FRAMES 12
 
 static uint32_t *words_of(const dm_gb_rom *rom)
 {
@@ -106,6 +108,12 @@ static void waiting(void **state)
     dm_each_waiting_program(compare, WAITING_FRAMES, WAITING_SEEDS);
 }
 
+static void pictures(void **state)
+{
+    (void)state;
+    dm_each_picture_program(compare, PICTURE_FRAMES, PICTURE_SEEDS);
+}
+
 static void games(void **state)
 {
     (void)state;
@@ -136,4 +144,4 @@ static void rows_agree(void **state)
 
 DM_TESTS("gb/quick", cmocka_unit_test(rows_agree), cmocka_unit_test(our_roms),
          cmocka_unit_test(programs), cmocka_unit_test(devices), cmocka_unit_test(waiting),
-         cmocka_unit_test(games))
+         cmocka_unit_test(pictures), cmocka_unit_test(games))

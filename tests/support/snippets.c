@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* snippets.c - two kinds of programs, put together from small pieces of machine code. */
+/* snippets.c - three kinds of programs, put together from small pieces of machine code. */
 #include "tests/support/snippets.h"
 
 #include "tests/support/random.h"
@@ -266,4 +266,137 @@ static size_t make_waiting_program(uint8_t *rom, uint64_t seed)
 void dm_each_waiting_program(dm_rom_case *check, uint32_t frames, uint64_t seeds)
 {
     each(check, frames, seeds, "waiting", make_waiting_program);
+}
+
+/* ---- Programs that disturb pictures ---- */
+
+#define HIGH_CODE 0x3F00u /* what is copied to FF80: OAM DMA of page A and a wait for its end */
+#define PICTURE_END 0x1000u
+
+/* Wait for a mode of the picture unit. */
+static void put_mode(writer *w, uint8_t mode)
+{
+    PUT(w, 0xF0, 0x41, 0xE6, 0x03, 0xFE, mode, 0x20, 0xF8);
+}
+
+/* Some time, nearly always lines without a disturbance, then one. */
+static void put_picture_snippet(writer *w)
+{
+    static const uint8_t registers[] = {0x42, 0x43, 0x47, 0x48, 0x49, 0x4A, 0x4B, 0x4B};
+    const uint8_t byte = dm_test_random_byte(&w->random), low = dm_test_random_byte(&w->random);
+    const uint32_t vram = near(w, 0x8000, 0x2000);
+    const uint8_t lcdc = (uint8_t)(0x80u | (low & 0x7Fu) | (byte & 6 ? 3 : 0));
+    if (byte & 1)
+        PUT(w, 0x06, low, 0x05, 0x20, 0xFD);
+    else if (byte & 2)
+        PUT(w, 0x01, 0x00, low & 0x07, 0x0B, 0x78, 0xB1, 0x20, 0xFB);
+    switch (dm_test_random_below(&w->random, 20)) {
+    case 0: /* VRAM, when it is open */
+    case 1:
+        put_mode(w, byte & 4 ? 0 : 2);
+        PUT(w, 0x3E, low, 0x21, (uint8_t)vram, (uint8_t)(vram >> 8), 0x22, 0x22, 0x22, 0x22);
+        break;
+    case 2: /* all of tile 0, read and then written to; perhaps twice on a line */
+        if (byte & 16) {
+            put_mode(w, 2);
+            PUT(w, 0x21, (uint8_t)vram, (uint8_t)(vram >> 8), 0x7E, 0x2F, 0x77, 0x2C, 0x34);
+        }
+        PUT(w, 0x21, 0x00, byte & 8 ? 0x80 : 0x90);
+        put_mode(w, byte & 4 ? 0 : 2);
+        if (byte & 32) /* first with what is there */
+            PUT(w, 0x7E, 0x77, 0x2F);
+        else
+            PUT(w, 0x46);
+        for (uint32_t i = 0; i < 16; i++)
+            PUT(w, 0x22);
+        break;
+    case 3: /* by a stack */
+        PUT(w, 0x31, (uint8_t)vram, (uint8_t)(vram >> 8), 0xC5, 0xE5, 0x31, 0xFE, 0xDF);
+        break;
+    case 4: /* OAM, in mode 0 or whenever */
+    case 5:
+        if (byte & 4)
+            put_mode(w, 0);
+        PUT(w, 0x3E, low, 0x21, byte % 160, 0xFE, 0x22, 0x22, 0x22, 0x22);
+        break;
+    case 6: /* OAM damaged in mode 2 */
+        put_mode(w, 2);
+        if (byte & 4)
+            PUT(w, 0x11, low, 0xFE, 0x13, 0x13);
+        else
+            PUT(w, 0x31, low & 3, 0xFE, 0xC5, 0x31, 0xFE, 0xDF);
+        break;
+    case 7:
+        put_mode(w, 2);
+        PUT(w, 0x21, low, 0xFE, 0x7E, 0x7E);
+        break;
+    case 8: /* OAM DMA from VRAM, which leaves the program its ROM */
+        PUT(w, 0x3E, 0x80 | (low & 0x1F), 0xE0, 0x46);
+        break;
+    case 9: /* and from elsewhere; with ROM back comes the old screen */
+    case 10:
+        PUT(w, 0x3E, low & 0x3F, 0xCD, 0x80, 0xFF);
+        break;
+    case 11:
+        if (byte & 4)
+            PUT(w, 0x3E, 0x13, 0xE0, 0x40, 0x06, low, 0x05, 0x20, 0xFD, 0x3E, lcdc, 0xE0, 0x40);
+        break;
+    case 12: /* STOP, until some key is down */
+        if (byte & 4)
+            PUT(w, 0xAF, 0xE0, 0x00, 0x10, 0x00);
+        break;
+    case 13:
+        PUT(w, 0x3E, lcdc, 0xE0, 0x40);
+        break;
+    case 14: /* in mode 0, which disturbs no line */
+        put_mode(w, 0);
+        PUT(w, 0x3E, lcdc, 0xE0, 0x40);
+        break;
+    case 15:
+        PUT(w, 0xF0, 0x41, 0xE6, 0x03);
+        break;
+    case 16:
+        put_mode(w, byte & 4 ? 0 : 2);
+        PUT(w, 0x3E, low, 0xE0, registers[byte & 7]);
+        break;
+    case 17: /* the whole of a frame without any */
+        PUT(w, 0x01, 0x00, 0x0A, 0x0B, 0x78, 0xB1, 0x20, 0xFB);
+        break;
+    default:
+        PUT(w, 0x3E, low, 0xE0, registers[byte & 7]);
+        break;
+    }
+}
+
+static size_t make_picture_program(uint8_t *rom, uint64_t seed)
+{
+    static const uint8_t transfer[] = {0xE0, 0x46, 0x3E, 0x29, 0x3D, 0x20, 0xFD, 0xC9};
+    writer w = {rom, BODY, dm_test_random_make(seed, 14)};
+    for (uint32_t i = 0; i < WAITING_ROM; i++)
+        rom[i] = i < PICTURE_END ? 0 : dm_test_random_byte(&w.random);
+    for (uint32_t i = PICTURE_END; i < HIGH_CODE; i += 4) /* as sprites: on the screen */
+        rom[i] %= 160, rom[i + 1] %= 176;
+    if (seed & 1) /* both maps, when that is in VRAM: tile 0 everywhere */
+        memset(rom + PICTURE_END + 0x1800, 0, 0x800);
+    for (uint32_t vector = 0; vector <= 0x60; vector += 8)
+        rom[vector] = vector < 0x40 ? 0xC9 : 0xD9;
+    memcpy(rom + HIGH_CODE, transfer, sizeof transfer);
+    memcpy(rom + 0x100, (const uint8_t[]){0x00, 0xC3, 0x50, 0x01}, 4);
+    rom[0x147] = rom[0x148] = rom[0x149] = 0;
+    /* The LCD off, FF80 and VRAM filled, sprites, the LCD on. */
+    PUT(&w, 0x31, 0xFE, 0xDF, 0x3E, 0x11, 0xE0, 0x40, 0x21, 0x00, HIGH_CODE >> 8, 0x0E, 0x80, 0x2A,
+        0xE2, 0x0C, 0x79, 0xFE, 0x90, 0x20, 0xF8);
+    PUT(&w, 0x21, 0x00, 0x80, 0x11, 0x00, 0x10, 0x1A, 0x22, 0x13, 0x7C, 0xFE, 0xA0, 0x20, 0xF8);
+    PUT(&w, 0x3E, 0x20, 0xCD, 0x80, 0xFF, 0x3E, (uint8_t)(0x83 | (seed << 4)), 0xE0, 0x40, 0x3E,
+        (uint8_t)(seed & 3), 0xE0, 0xFF, 0x3E, 0x48, 0xE0, 0x41, 0xFB);
+    const uint32_t start = w.at, count = near(&w, 2, 60);
+    for (uint32_t i = 0; i < count; i++)
+        put_picture_snippet(&w);
+    PUT(&w, 0xC3, (uint8_t)start, (uint8_t)(start >> 8));
+    return WAITING_ROM;
+}
+
+void dm_each_picture_program(dm_rom_case *check, uint32_t frames, uint64_t seeds)
+{
+    each(check, frames, seeds, "pictures", make_picture_program);
 }

@@ -12,5 +12,8 @@ void dm_each_device_program(dm_rom_case *check, uint32_t frames, uint64_t seeds)
 /* Programs that go round in a loop and wait for an interrupt, and write while they do; some leave
  * all as it was in each pass, others nearly. */
 void dm_each_waiting_program(dm_rom_case *check, uint32_t frames, uint64_t seeds);
+/* Programs that leave pictures alone for some lines and then change what they show: VRAM, OAM in
+ * every way there is, registers, the LCD off, STOP. */
+void dm_each_picture_program(dm_rom_case *check, uint32_t frames, uint64_t seeds);
 
 #endif
