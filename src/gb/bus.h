@@ -329,6 +329,8 @@ DM_FN_SLOW void dm_gb_slow_write(dm_gb_lane *lane, uint32_t now, uint32_t addres
         if (dm_gb_vram_blocked(lane, now, true))
             return;
         dm_gb_draw_until(lane, now);
+        if (dm_gb_ram_load(lane, DM_GB_VRAM + (address & 0x1FFFu)) != value)
+            dm_gb_draw_kept(lane);
         dm_gb_ram_store(lane, DM_GB_VRAM + (address & 0x1FFFu), value);
     } else if (address < 0xC000u) {
         dm_gb_cart_ram_write(lane, now, address, value);
@@ -343,6 +345,7 @@ DM_FN_SLOW void dm_gb_slow_write(dm_gb_lane *lane, uint32_t now, uint32_t addres
             return;
         dm_gb_draw_settle(lane, now);
         dm_gb_scan_until(lane, now);
+        dm_gb_draw_kept(lane);
         dm_gb_ram_store(lane, DM_GB_OAM + (address & 0xFFu), value);
     }
 }
@@ -367,15 +370,18 @@ DM_FN uint32_t dm_gb_vram_steady(dm_gb_lane *lane, uint32_t now)
     const dm_gb_ppu *ppu = &m->ppu;
     if (!dm_gb_lcd_on(m))
         return dm_gb_never(now);
+    if (lane->kept_end != 0) /* lines wait to be drawn */
+        return now;
     if (ppu->line >= DM_GB_VBLANK_LINE)
         return dm_gb_line_time(ppu, 0, 80, 0);
-    if (ppu->drawing || ppu->fifo.dot != 0)
+    if (ppu->fifo.dot != 0)
         return now;
     uint32_t dot = dm_gb_ppu_dot(m, now);
     if (dot <= 80u)
         return ppu->line_start + 80u;
     /* Reads are shut out at dot 80, writes later: what is let through after that is in mode 0. */
-    return dot > 86u && dot < DM_GB_LINE_CYCLES && ppu->line + 1u < DM_GB_VBLANK_LINE
+    return dot > 86u && dot < DM_GB_LINE_CYCLES && ppu->line + 1u < DM_GB_VBLANK_LINE &&
+                   (!ppu->drawing || ppu->drawn != 0)
                ? ppu->line_start + DM_GB_LINE_CYCLES + 80u
                : now;
 }

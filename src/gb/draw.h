@@ -18,9 +18,9 @@
 #define DM_GB_TANGLED_WX 8u
 #define DM_GB_TANGLED_X 16u
 
-DM_FN uint8_t *dm_gb_back_line(const dm_gb_lane *lane)
+/* Where line ppu.line is drawn. */
+DM_FN uint8_t *dm_gb_back_line(const dm_gb_lane *lane, const dm_gb_ppu *ppu)
 {
-    const dm_gb_ppu *ppu = &lane->m->ppu;
     return lane->frames + (ppu->front ^ 1u) * (DM_GB_SCREEN_W * DM_GB_SCREEN_H) +
            (uint32_t)ppu->line * DM_GB_SCREEN_W;
 }
@@ -183,9 +183,9 @@ DM_FN uint32_t dm_gb_tile_data(const dm_gb_lane *lane, const dm_gb_tiles *tiles,
 }
 
 /* Those of the row that a sprite of this line shows; `i` counts the line's sprites. */
-DM_FN uint32_t dm_gb_sprite_data(const dm_gb_lane *lane, uint32_t i, uint32_t attributes)
+DM_FN uint32_t dm_gb_sprite_data(const dm_gb_lane *lane, const dm_gb_ppu *ppu, uint32_t i,
+                                 uint32_t attributes)
 {
-    const dm_gb_ppu *ppu = &lane->m->ppu;
     const uint32_t height = (ppu->lcdc & 4u) != 0 ? 16u : 8u;
     uint32_t row = (ppu->line + 16u - ppu->sprite_y[i]) & (height - 1u);
     if ((attributes & 0x40u) != 0)
@@ -209,18 +209,20 @@ typedef struct dm_gb_canvas {
     uint8_t taken[DM_GB_SCREEN_W + 2u * DM_GB_MARGIN]; /* FF where a sprite has been */
 } dm_gb_canvas;
 
-DM_FN void dm_gb_canvas_begin(const dm_gb_lane *lane, dm_gb_canvas *line)
+DM_FN void dm_gb_canvas_begin(const dm_gb_lane *lane, const dm_gb_ppu *ppu, dm_gb_canvas *line)
 {
     (void)lane;
+    (void)ppu;
     (void)line;
 }
 
 /* Tiles of a map under pixels x0..x1-1: pixel x shows map column x + shift. Whole tiles are stored,
  * so up to seven bytes on either side change too. */
-DM_FN void dm_gb_canvas_map(const dm_gb_lane *lane, dm_gb_canvas *line, uint32_t x0, uint32_t x1,
-                            const dm_gb_tiles *tiles, uint32_t shift, bool sprites)
+DM_FN void dm_gb_canvas_map(const dm_gb_lane *lane, const dm_gb_ppu *ppu, dm_gb_canvas *line,
+                            uint32_t x0, uint32_t x1, const dm_gb_tiles *tiles, uint32_t shift,
+                            bool sprites)
 {
-    const dm_gb_palette palette = dm_gb_palette_of(lane->m->ppu.bgp);
+    const dm_gb_palette palette = dm_gb_palette_of(ppu->bgp);
     uint32_t column = (x0 + shift) >> 3;
     uint32_t end = x1 + DM_GB_MARGIN;
     for (uint32_t at = x0 + DM_GB_MARGIN - ((x0 + shift) & 7u); at < end; at += 8u) {
@@ -242,9 +244,8 @@ DM_FN void dm_gb_canvas_clear(dm_gb_canvas *line, uint32_t shade)
 }
 
 /* Lay the line's sprites over it, those of higher priority first. */
-DM_FN void dm_gb_canvas_sprites(const dm_gb_lane *lane, dm_gb_canvas *line)
+DM_FN void dm_gb_canvas_sprites(const dm_gb_lane *lane, const dm_gb_ppu *ppu, dm_gb_canvas *line)
 {
-    const dm_gb_ppu *ppu = &lane->m->ppu;
     for (uint32_t i = 0; i < sizeof line->taken; i += 8u)
         dm_store_u64(line->taken + i, 0);
     for (uint32_t i = 0; i < ppu->sprites; i++) {
@@ -252,7 +253,7 @@ DM_FN void dm_gb_canvas_sprites(const dm_gb_lane *lane, dm_gb_canvas *line)
         if (left >= DM_GB_SCREEN_W + DM_GB_MARGIN)
             continue;
         uint32_t attributes = dm_gb_oam_byte(lane, ppu->sprite[i], 3);
-        uint32_t data = dm_gb_sprite_data(lane, i, attributes);
+        uint32_t data = dm_gb_sprite_data(lane, ppu, i, attributes);
         uint64_t low = dm_gb_spread(dm_gb_ram_load(lane, data));
         uint64_t high = dm_gb_spread(dm_gb_ram_load(lane, data + 1u));
         if ((attributes & 0x20u) != 0) {
@@ -272,31 +273,21 @@ DM_FN void dm_gb_canvas_sprites(const dm_gb_lane *lane, dm_gb_canvas *line)
     }
 }
 
-DM_FN void dm_gb_canvas_end(const dm_gb_lane *lane, const dm_gb_canvas *line)
+DM_FN void dm_gb_canvas_end(const dm_gb_lane *lane, const dm_gb_ppu *ppu, const dm_gb_canvas *line)
 {
-    uint8_t *out = dm_gb_back_line(lane);
+    uint8_t *out = dm_gb_back_line(lane, ppu);
     for (uint32_t x = 0; x < DM_GB_SCREEN_W; x += 8u)
         dm_store_u64(out + x, dm_load_u64(line->shade + x + DM_GB_MARGIN));
 }
 
 #endif
 
-/* Draw the present line with the registers as they are. */
-DM_FN_SLOW void dm_gb_draw_line(dm_gb_lane *lane)
+/* Draw line ppu.line, whose sprites are known, with the registers as they are there. */
+DM_FN void dm_gb_draw_spans(const dm_gb_lane *lane, const dm_gb_ppu *ppu)
 {
-    dm_gb_ppu *ppu = &lane->m->ppu;
-    ppu->drawn = DM_GB_SCREEN_W;
-    /* With WX = 0 the window moves with SCX mod 8. */
-    if (dm_gb_fifo_pixel_slips_in(ppu) ||
-        (dm_gb_window_shown(ppu) && ppu->wx == 0 && (ppu->scx & 7u) != 0)) {
-        dm_gb_fifo fifo;
-        dm_gb_fifo_begin(ppu, &fifo);
-        dm_gb_fifo_run(lane, &fifo, DM_GB_LINE_CYCLES, dm_gb_back_line(lane));
-        return;
-    }
-    const bool sprites = (ppu->lcdc & 2u) != 0 && dm_gb_sprite_count(lane) != 0;
+    const bool sprites = (ppu->lcdc & 2u) != 0 && ppu->sprites != 0;
     dm_gb_canvas line;
-    dm_gb_canvas_begin(lane, &line);
+    dm_gb_canvas_begin(lane, ppu, &line);
     if ((ppu->lcdc & 1u) != 0) {
         uint32_t window_x = DM_GB_SCREEN_W;
         if (dm_gb_window_shown(ppu))
@@ -304,20 +295,49 @@ DM_FN_SLOW void dm_gb_draw_line(dm_gb_lane *lane)
         if (window_x > 0) {
             const dm_gb_tiles tiles = dm_gb_tiles_of(ppu, (ppu->lcdc & 8u) != 0 ? 0x1C00u : 0x1800u,
                                                      ppu->line + (uint32_t)ppu->scy);
-            dm_gb_canvas_map(lane, &line, 0, window_x, &tiles, ppu->scx, sprites);
+            dm_gb_canvas_map(lane, ppu, &line, 0, window_x, &tiles, ppu->scx, sprites);
         }
         if (window_x < DM_GB_SCREEN_W) {
             const dm_gb_tiles tiles =
                 dm_gb_tiles_of(ppu, (ppu->lcdc & 0x40u) != 0 ? 0x1C00u : 0x1800u, ppu->window_line);
-            dm_gb_canvas_map(lane, &line, window_x, DM_GB_SCREEN_W, &tiles, 256u + 7u - ppu->wx,
-                             sprites);
+            dm_gb_canvas_map(lane, ppu, &line, window_x, DM_GB_SCREEN_W, &tiles,
+                             256u + 7u - ppu->wx, sprites);
         }
     } else {
         dm_gb_canvas_clear(&line, ppu->bgp & 3u); /* everything is colour 0 */
     }
     if (sprites)
-        dm_gb_canvas_sprites(lane, &line);
-    dm_gb_canvas_end(lane, &line);
+        dm_gb_canvas_sprites(lane, ppu, &line);
+    dm_gb_canvas_end(lane, ppu, &line);
+}
+
+/* Must a line be made dot by dot, although nothing happens on it? With WX = 0 the window moves with
+ * SCX mod 8. */
+DM_FN bool dm_gb_only_by_dots(const dm_gb_ppu *ppu)
+{
+    return dm_gb_fifo_pixel_slips_in(ppu) ||
+           (dm_gb_window_shown(ppu) && ppu->wx == 0 && (ppu->scx & 7u) != 0);
+}
+
+#include "gb/draw_later.h"
+
+/* Draw the present line with the registers as they are. A GPU draws nearly all lines later, and the
+ * few that it cannot by the road that takes them all. */
+DM_FN_SLOW void dm_gb_draw_line(dm_gb_lane *lane)
+{
+    dm_gb_ppu *ppu = &lane->m->ppu;
+    ppu->drawn = DM_GB_SCREEN_W;
+    if (dm_gb_draw_later(lane))
+        return;
+    if (DM_GB_GPU_FORM || dm_gb_only_by_dots(ppu)) {
+        dm_gb_fifo fifo;
+        dm_gb_fifo_begin(ppu, &fifo);
+        dm_gb_fifo_run(lane, &fifo, DM_GB_LINE_CYCLES, dm_gb_back_line(lane, ppu));
+        return;
+    }
+    if ((ppu->lcdc & 2u) != 0)
+        dm_gb_sprite_count(lane);
+    dm_gb_draw_spans(lane, ppu);
 }
 
 /* ---- Changes ---- */
@@ -325,7 +345,8 @@ DM_FN_SLOW void dm_gb_draw_line(dm_gb_lane *lane)
 /* Where the dots of a disturbed line are drawn. */
 DM_FN uint8_t *dm_gb_fifo_line(const dm_gb_lane *lane)
 {
-    return lane->m->ppu.drawing ? dm_gb_back_line(lane) : 0;
+    const dm_gb_ppu *ppu = &lane->m->ppu;
+    return ppu->drawing ? dm_gb_back_line(lane, ppu) : 0;
 }
 
 /* Mode 3 is over: draw the line, if it is wanted. */

@@ -16,9 +16,9 @@ typedef struct dm_gb_canvas {
     uint8_t taken[DM_GB_GROUPS];  /* where a sprite has been */
 } dm_gb_canvas;
 
-DM_FN void dm_gb_canvas_begin(const dm_gb_lane *lane, dm_gb_canvas *line)
+DM_FN void dm_gb_canvas_begin(const dm_gb_lane *lane, const dm_gb_ppu *ppu, dm_gb_canvas *line)
 {
-    line->out = (uint64_t *)(void *)dm_gb_back_line(lane);
+    line->out = (uint64_t *)(void *)dm_gb_back_line(lane, ppu);
 }
 
 /* FF in the bytes of the pixels of `bits`. */
@@ -34,10 +34,11 @@ DM_FN uint32_t dm_gb_planes(const dm_gb_lane *lane, uint32_t data)
 }
 
 /* Pixels x0..x1-1 from a map: pixel x shows map column x + shift. */
-DM_FN void dm_gb_canvas_map(const dm_gb_lane *lane, dm_gb_canvas *line, uint32_t x0, uint32_t x1,
-                            const dm_gb_tiles *tiles, uint32_t shift, bool sprites)
+DM_FN void dm_gb_canvas_map(const dm_gb_lane *lane, const dm_gb_ppu *ppu, dm_gb_canvas *line,
+                            uint32_t x0, uint32_t x1, const dm_gb_tiles *tiles, uint32_t shift,
+                            bool sprites)
 {
-    const dm_gb_palette palette = dm_gb_palette_of(lane->m->ppu.bgp);
+    const dm_gb_palette palette = dm_gb_palette_of(ppu->bgp);
     const uint32_t first = x0 / 8u, end = (x1 + 7u) / 8u, across = 8u - (shift & 7u);
     uint32_t column = first + (shift >> 3);
     uint32_t left = dm_gb_planes(lane, dm_gb_tile_data(lane, tiles, column));
@@ -85,16 +86,15 @@ DM_FN void dm_gb_sprite_group(dm_gb_canvas *line, uint32_t group, uint32_t low, 
 }
 
 /* Lay the line's sprites over it, those of higher priority first. */
-DM_FN void dm_gb_canvas_sprites(const dm_gb_lane *lane, dm_gb_canvas *line)
+DM_FN void dm_gb_canvas_sprites(const dm_gb_lane *lane, const dm_gb_ppu *ppu, dm_gb_canvas *line)
 {
-    const dm_gb_ppu *ppu = &lane->m->ppu;
     for (uint32_t i = 0; i < DM_GB_GROUPS; i++)
         line->taken[i] = 0;
     DM_NO_UNROLL
     for (uint32_t i = 0; i < ppu->sprites; i++) {
         const uint32_t x = ppu->sprite_x[i]; /* the screen's plus 8 */
         const uint32_t attributes = dm_gb_oam_byte(lane, ppu->sprite[i], 3);
-        const uint32_t planes = dm_gb_planes(lane, dm_gb_sprite_data(lane, i, attributes));
+        const uint32_t planes = dm_gb_planes(lane, dm_gb_sprite_data(lane, ppu, i, attributes));
         uint32_t low = planes & 0xFFu, high = planes >> 8;
         if ((attributes & 0x20u) != 0) {
             low = dm_reverse_u32(low) >> 24;
@@ -111,9 +111,10 @@ DM_FN void dm_gb_canvas_sprites(const dm_gb_lane *lane, dm_gb_canvas *line)
     }
 }
 
-DM_FN void dm_gb_canvas_end(const dm_gb_lane *lane, const dm_gb_canvas *line)
+DM_FN void dm_gb_canvas_end(const dm_gb_lane *lane, const dm_gb_ppu *ppu, const dm_gb_canvas *line)
 {
     (void)lane;
+    (void)ppu;
     (void)line;
 }
 

@@ -163,6 +163,7 @@ DM_FN_SLOW void dm_gb_dma_start(dm_gb_lane *lane, uint32_t now, uint8_t value)
     dm_gb_draw_settle(lane, now);
     dm_gb_scan_until(lane, now);
     dm_gb_draw_sprites_late(lane);
+    dm_gb_draw_kept(lane);
     uint32_t done = dma->active ? dm_gb_dma_done(lane->m, now) : 0u;
     dma->reg = value;
     dma->source = (uint16_t)(value << 8);
@@ -255,6 +256,7 @@ DM_FN void dm_gb_lcdc_write(dm_gb_lane *lane, uint32_t now, uint8_t value)
         dm_gb_scan_until(lane, now);
     ppu->lcdc = value;
     if (((before ^ value) & DM_GB_LCD_ON) != 0) {
+        dm_gb_draw_kept(lane);
         if ((value & DM_GB_LCD_ON) != 0)
             dm_gb_lcd_start(lane, now);
         else

@@ -64,6 +64,11 @@ typedef struct dm_gb_lane {
 #if DM_GB_GPU_FORM
     uint32_t steady; /* until when the register read last stays the same */
     dm_gb_quick_place place;
+    uint32_t run_end; /* where the run stops: m.target may be on the way there */
+    /* Lines that may be kept for later (draw_later.h); end 0: none. */
+    uint8_t kept_next, kept_step, kept_end;
+    uint8_t
+        scan_height; /* of sprites when OAM was searched for ppu.line all at once; 0: it was not */
 #else
     /* Pages of 4 KiB that are plain memory now, indexed by full address; NULL: ask the slow path.
      */
@@ -77,11 +82,12 @@ typedef struct dm_gb_lane {
 #endif
     /* The polling loop being watched (poll.h). */
     uint32_t poll_limit; /* everything read in it stays the same for accesses up to this time */
-    uint32_t poll_regs[7];
 #if DM_GB_GPU_FORM
+    uint32_t poll_regs[5];
     uint32_t poll_clock, poll_count;
     uint32_t poll_written[2];
 #else
+    uint32_t poll_regs[7];
     uint64_t poll_time;
     uint32_t poll_pc;    /* head of that loop; DM_GB_NO_POLL: none */
     bool poll_counts;    /* it may be one that only counts */
@@ -145,6 +151,25 @@ DM_FN bool dm_gb_before(uint32_t a, uint32_t b)
 DM_FN uint32_t dm_gb_earlier(uint32_t a, uint32_t b)
 {
     return dm_gb_before(a, b) ? a : b;
+}
+
+/* The lane's machine will run `cycles` T-cycles past its last target. */
+DM_FN void dm_gb_move_target(dm_gb_lane *lane, uint32_t cycles)
+{
+    lane->m->target += cycles;
+#if DM_GB_GPU_FORM
+    lane->run_end = lane->m->target;
+#endif
+}
+
+/* Where that ends. */
+DM_FN uint32_t dm_gb_run_end(const dm_gb_lane *lane)
+{
+#if DM_GB_GPU_FORM
+    return lane->run_end;
+#else
+    return lane->m->target;
+#endif
 }
 
 /* Further away than any event; rescheduled long before it is reached. */

@@ -54,6 +54,7 @@ DM_FN_SLOW void dm_gb_oam_bug_write(dm_gb_lane *lane, uint32_t now)
     if (row == 0)
         return;
     dm_gb_scan_until(lane, now);
+    dm_gb_draw_kept(lane);
     uint32_t here = dm_gb_oam_word(lane, row);
     uint32_t above = dm_gb_oam_word(lane, row - 8u);
     uint32_t third = dm_gb_oam_word(lane, row - 4u);
@@ -97,6 +98,7 @@ DM_FN_SLOW void dm_gb_oam_bug_read(dm_gb_lane *lane, uint32_t now)
     if (row == 0)
         return;
     dm_gb_scan_until(lane, now);
+    dm_gb_draw_kept(lane);
     if ((row & 8u) == 0) {
         if (row < DM_GB_OAM_LAST_ROW)
             dm_gb_oam_mix_back(lane, row);

@@ -62,9 +62,9 @@ DM_FN bool dm_gb_frame_wanted(const dm_gb_lane *lane)
     if (lane->draw == DM_GB_DRAW_ALWAYS)
         return true;
     uint32_t vblank = m->ppu.line_start + DM_GB_VBLANK_LINE * DM_GB_LINE_CYCLES + 6u;
-    if (dm_gb_before(m->target, vblank))
+    if (dm_gb_before(dm_gb_run_end(lane), vblank))
         return lane->single_frame != 0;
-    return dm_gb_before(m->target, vblank + DM_GB_FRAME_CYCLES);
+    return dm_gb_before(dm_gb_run_end(lane), vblank + DM_GB_FRAME_CYCLES);
 }
 
 DM_FN void dm_gb_start_frame(dm_gb_lane *lane)
@@ -79,6 +79,7 @@ DM_FN void dm_gb_enter_vblank(dm_gb_lane *lane)
 {
     dm_gb_machine *m = lane->m;
     dm_gb_ppu *ppu = &m->ppu;
+    dm_gb_draw_kept(lane);
     m->int_flags |= DM_GB_INT_VBLANK;
     ppu->frames++;
     if (ppu->new_screen != 0) {
@@ -237,7 +238,7 @@ DM_FN void dm_gb_pass_lines(dm_gb_lane *lane, uint32_t now)
     dm_gb_ppu *ppu = &lane->m->ppu;
     uint32_t first = ppu->line;
     uint32_t end = first < DM_GB_VBLANK_LINE ? DM_GB_VBLANK_LINE : DM_GB_LAST_LINE;
-    if (ppu->drawing || first == DM_GB_VBLANK_LINE)
+    if ((ppu->drawing && !dm_gb_can_draw_later(lane)) || first == DM_GB_VBLANK_LINE)
         return;
     if (first < DM_GB_VBLANK_LINE && (ppu->window_carry || ppu->wx == 166u))
         return;
@@ -248,13 +249,16 @@ DM_FN void dm_gb_pass_lines(dm_gb_lane *lane, uint32_t now)
         end = ppu->lyc;
     if (end <= first)
         return;
-    if (first < DM_GB_VBLANK_LINE && (ppu->lcdc & 0x20u) != 0) {
-        uint32_t shown_from = ppu->window_on ? first : ppu->wy < first ? end : ppu->wy;
-        if (shown_from < end) {
-            ppu->window_on = 1;
-            if (ppu->wx < 166u)
-                ppu->window_line = (uint8_t)(ppu->window_line + end - shown_from);
-        }
+    uint32_t shown_from = (ppu->lcdc & 0x20u) == 0 ? end
+                          : ppu->window_on         ? first
+                          : ppu->wy < first        ? end
+                                                   : ppu->wy;
+    if (ppu->drawing)
+        dm_gb_draw_all_later(lane, end, shown_from);
+    if (first < DM_GB_VBLANK_LINE && shown_from < end) {
+        ppu->window_on = 1;
+        if (ppu->wx < 166u)
+            ppu->window_line = (uint8_t)(ppu->window_line + end - shown_from);
     }
     if (first < DM_GB_VBLANK_LINE)
         ppu->mode_int = 0;
@@ -324,6 +328,19 @@ DM_FN uint32_t dm_gb_line_time(const dm_gb_ppu *ppu, uint32_t line, uint32_t dot
         lines = 154u;
     return ppu->line_start + lines * DM_GB_LINE_CYCLES + dot;
 }
+
+#if DM_GB_GPU_FORM
+/* When the last picture of the run that is about to begin will be complete, but not on the screen
+ * yet; the end of the run where that is not known. */
+DM_FN uint32_t dm_gb_last_picture(const dm_gb_lane *lane)
+{
+    const uint32_t end = lane->run_end;
+    const uint32_t complete = dm_gb_line_time(&lane->m->ppu, DM_GB_VBLANK_LINE, 4, 3);
+    if (!dm_gb_lcd_on(lane->m) || dm_gb_before(end, complete))
+        return end;
+    return end - (end - complete) % DM_GB_FRAME_CYCLES;
+}
+#endif
 
 /* A run of `cycles` is about to begin. The picture under way was begun in case that run ends with
  * it on the screen; if another comes after it, it need not be finished. */

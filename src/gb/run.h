@@ -429,6 +429,7 @@ DM_FN void dm_gb_settle(dm_gb_lane *lane)
     dm_gb_machine *m = lane->m;
     uint32_t now = m->clock;
     dm_gb_sync_all(lane, now);
+    dm_gb_draw_kept(lane);
     dm_gb_apu_sync(&m->apu, now, (uint16_t)dm_gb_div(m, now));
     dm_gb_cart_sync(&m->cart, now);
     if (dm_gb_in_picture(m) && dm_gb_ppu_dot(m, now) > 84u) {
@@ -451,7 +452,7 @@ DM_FN void dm_gb_settle(dm_gb_lane *lane)
  * its machine was last changed from outside. */
 DM_FN void dm_gb_run(dm_gb_lane *lane, uint32_t cycles)
 {
-    lane->m->target += cycles;
+    dm_gb_move_target(lane, cycles);
     dm_gb_loop(lane);
     dm_gb_settle(lane);
 }

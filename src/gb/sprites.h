@@ -36,11 +36,11 @@ DM_FN bool dm_gb_any_sprite(const dm_gb_lane *lane, uint32_t bottom, uint32_t he
 }
 
 /* Look at the sprites up to number `end` for the first ten on the line, sorted by x (then by
- * number): that is their priority. */
-DM_FN_SLOW void dm_gb_scan_sprites(dm_gb_lane *lane, uint32_t end)
+ * number): that is their priority. `ppu` is the machine's, or says of an earlier line what it was
+ * (draw_later.h). */
+DM_FN_SLOW void dm_gb_scan_sprites(const dm_gb_lane *lane, dm_gb_ppu *ppu, uint32_t end)
 {
-    dm_gb_machine *m = lane->m;
-    dm_gb_ppu *ppu = &m->ppu;
+    const dm_gb_machine *m = lane->m;
     uint32_t height = (ppu->lcdc & 4u) != 0 ? 16u : 8u;
     uint32_t bottom = ppu->line + 16u; /* a sprite's y of this shows its row 0 here */
     uint32_t count = ppu->sprites;
@@ -68,6 +68,17 @@ DM_FN_SLOW void dm_gb_scan_sprites(dm_gb_lane *lane, uint32_t end)
     ppu->sprites = (uint8_t)count;
 }
 
+/* The same for the present line. */
+DM_FN void dm_gb_scan_line(dm_gb_lane *lane, uint32_t end)
+{
+#if DM_GB_GPU_FORM
+    const dm_gb_ppu *ppu = &lane->m->ppu;
+    const bool whole = ppu->scanned == 0 && end == DM_GB_SPRITES && !lane->m->dma.active;
+    lane->scan_height = !whole ? 0 : (ppu->lcdc & 4u) != 0 ? 16 : 8;
+#endif
+    dm_gb_scan_sprites(lane, &lane->m->ppu, end);
+}
+
 /* Before something changes at T-cycle `when` that the search for sprites depends on: look at those
  * whose turn was earlier. */
 DM_FN void dm_gb_scan_until(dm_gb_lane *lane, uint32_t when)
@@ -79,13 +90,13 @@ DM_FN void dm_gb_scan_until(dm_gb_lane *lane, uint32_t when)
         return;
     uint32_t end = (dot - DM_GB_SCAN_DOT + DM_GB_SCAN_STEP - 1u) / DM_GB_SCAN_STEP;
     if (end > ppu->scanned)
-        dm_gb_scan_sprites(lane, end < DM_GB_SPRITES ? end : DM_GB_SPRITES);
+        dm_gb_scan_line(lane, end < DM_GB_SPRITES ? end : DM_GB_SPRITES);
 }
 
 DM_FN uint32_t dm_gb_sprite_count(dm_gb_lane *lane)
 {
     if (lane->m->ppu.scanned < DM_GB_SPRITES)
-        dm_gb_scan_sprites(lane, DM_GB_SPRITES);
+        dm_gb_scan_line(lane, DM_GB_SPRITES);
     return lane->m->ppu.sprites;
 }
 

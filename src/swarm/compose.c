@@ -32,7 +32,7 @@ const char *dm_swarm_stage_text(int stage)
 static void put_dispatch(dm_buffer *out)
 {
     dm_buffer_puts(out, "dm_swarm_run(&args, place.machine, lane, &quick, cycles, running,"
-                        " together, &cost);");
+                        " together, args.draw[part] != DM_GB_DRAW_NEVER, &cost);");
 }
 
 /* The epilog runs twice in a stage that observes: to judge the step, and to observe the machine,

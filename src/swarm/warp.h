@@ -191,6 +191,35 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t machine, dm_gb_lane
     __syncwarp();
 }
 
+/* The first half of a run ends when the last picture is complete (dm_gb_last_picture), on all
+ * machines, so that warps can draw it. Where no picture is wanted there is only the second half. */
+DM_FN uint32_t dm_swarm_halves(dm_gb_lane *lane, bool valid, bool draws)
+{
+    if (valid && draws)
+        lane->m->target = dm_gb_last_picture(lane);
+    return draws ? 2u : 1u;
+}
+
+/* Draw the lines that the warp's machines have kept (gb/draw_later.h) up to their targets, one
+ * machine after the other, with all lanes. */
+DM_FN_SLOW void dm_swarm_draw(const dm_swarm_args *args, uint32_t machine, dm_gb_lane *lane,
+                              bool valid)
+{
+    if (valid && !lane->m->dma.active)
+        dm_gb_ppu_sync(lane, lane->m->target);
+    uint32_t lanes = dm_ballot(valid && lane->kept_end != 0);
+    dm_warp_sync();
+    for (; lanes != 0; lanes &= lanes - 1u) {
+        dm_gb_lane other = {0};
+        dm_swarm_lane_init(&other, args, dm_from_lane(machine, dm_ffs_u32(lanes) - 1u));
+        dm_gb_draw_part(&other, dm_lane(), DM_LANES);
+    }
+    dm_warp_sync();
+    lane->kept_end = 0;
+    if (valid)
+        lane->m->target = lane->run_end;
+}
+
 DM_FN dm_gb_quick_place dm_swarm_quick(void)
 {
     return dm_gb_quick_open();
@@ -219,6 +248,22 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t machine, dm_gb_lane
         dm_gb_loop(lane);
 }
 
+DM_FN uint32_t dm_swarm_halves(dm_gb_lane *lane, bool valid, bool draws)
+{
+    (void)lane;
+    (void)valid;
+    (void)draws;
+    return 1;
+}
+
+DM_FN void dm_swarm_draw(const dm_swarm_args *args, uint32_t machine, dm_gb_lane *lane, bool valid)
+{
+    (void)args;
+    (void)machine;
+    (void)lane;
+    (void)valid;
+}
+
 DM_FN dm_gb_quick_place dm_swarm_quick(void)
 {
     dm_gb_quick_place place = {0};
@@ -228,14 +273,19 @@ DM_FN dm_gb_quick_place dm_swarm_quick(void)
 #endif
 
 /* Run `cycles` T-cycles past the last target. Every thread of the block calls this; one without a
- * machine has `valid` false. */
+ * machine has `valid` false. `draws`: some picture of the run is wanted. */
 DM_FN void dm_swarm_run(const dm_swarm_args *args, uint32_t machine, dm_gb_lane *lane,
                         const dm_gb_quick_place *place, uint32_t cycles, bool valid, bool together,
-                        dm_swarm_cost *cost)
+                        bool draws, dm_swarm_cost *cost)
 {
     if (valid)
-        lane->m->target += cycles;
-    dm_swarm_loop(args, machine, lane, place, valid, together, cost);
+        dm_gb_move_target(lane, cycles);
+    DM_NO_UNROLL
+    for (uint32_t halves = dm_swarm_halves(lane, valid, draws); halves != 0; halves--) {
+        dm_swarm_loop(args, machine, lane, place, valid, together, cost);
+        if (draws)
+            dm_swarm_draw(args, machine, lane, valid);
+    }
     if (valid)
         dm_gb_settle(lane);
 }

@@ -14,9 +14,11 @@ typedef struct dm_test_gpu_form {
     const uint32_t *rom_words; /* NULL: instructions are read by bytes */
     uint8_t *frames;           /* two pictures; NULL: nothing is drawn */
     bool skip_polls;
+    uint8_t draw; /* enum dm_gb_draw */
+    bool halves;  /* stop when the last picture is complete and draw it, as warps do */
 } dm_test_gpu_form;
 
-/* As dm_gb_run_cycles, drawing every frame or none. */
+/* As dm_gb_run_cycles. */
 void dm_test_gpu_form_run(const dm_test_gpu_form *form, uint32_t cycles);
 
 #endif

@@ -67,7 +67,7 @@ static void undisturbed_lines_are_alike(void **state)
         uint8_t at_once[W], by_dot[W];
         uint32_t end = dm_gb_mode0_dot(&gb->lane);
         dm_gb_draw_line(&gb->lane);
-        memcpy(at_once, dm_gb_back_line(&gb->lane), W);
+        memcpy(at_once, dm_gb_back_line(&gb->lane, ppu), W);
         dm_gb_fifo_begin(ppu, &ppu->fifo);
         dm_gb_fifo_run(&gb->lane, &ppu->fifo, DM_GB_LINE_CYCLES, by_dot);
         if (ppu->fifo.dot != end || memcmp(at_once, by_dot, W) != 0) {

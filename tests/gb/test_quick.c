@@ -34,13 +34,25 @@ static uint32_t *words_of(const dm_gb_rom *rom)
     return words;
 }
 
+static uint32_t run_length(dm_test_random *random)
+{
+    static const uint32_t steps[] = {1, 2, 24};
+    if (dm_test_random_chance(random, 10))
+        return steps[dm_test_random_below(random, 3)] * DM_GB_FRAME_CYCLES;
+    return 1u + dm_test_random_below(
+                    random, dm_test_random_chance(random, 20) ? 400 : 3 * DM_GB_FRAME_CYCLES);
+}
+
 /* Two machines side by side; ends the test at the first difference. */
 static void compare(const char *name, const void *rom, size_t size, uint32_t frames, uint64_t seed)
 {
     dm_gb *gb;
     dm_test_random random = dm_test_random_make(seed, 11);
     const size_t picture = sizeof gb->frames;
-    const bool draws = dm_test_random_chance(&random, 50);
+    const uint8_t draw = dm_test_random_chance(&random, 40)   ? DM_GB_DRAW_NEVER
+                         : dm_test_random_chance(&random, 50) ? DM_GB_DRAW_ALWAYS
+                                                              : DM_GB_DRAW_LAST;
+    const bool draws = draw != DM_GB_DRAW_NEVER;
     const dm_gb_options options = {.keep_polling = dm_test_random_chance(&random, 50)};
     assert_ok(dm_gb_create(rom, size, &options, &gb, err));
     dm_gb_machine m = gb->machine;
@@ -49,16 +61,21 @@ static void compare(const char *name, const void *rom, size_t size, uint32_t fra
     assert_non_null(pictures);
     memcpy(ram, gb->ram, gb->ram_size);
     uint32_t *words = dm_test_random_chance(&random, 80) ? words_of(&gb->rom) : NULL;
-    dm_test_gpu_form form = {&m, ram, gb->rom.bytes, words, draws ? pictures : NULL, true};
+    dm_test_gpu_form form = {.m = &m,
+                             .ram = ram,
+                             .rom = gb->rom.bytes,
+                             .rom_words = words,
+                             .frames = draws ? pictures : NULL,
+                             .skip_polls = true,
+                             .draw = draw,
+                             .halves = dm_test_random_chance(&random, 50)};
     for (uint64_t done = 0, end = (uint64_t)frames * DM_GB_FRAME_CYCLES; done < end;) {
-        const uint32_t cycles = dm_test_random_chance(&random, 20)
-                                    ? 1u + dm_test_random_below(&random, 400)
-                                    : 1u + dm_test_random_below(&random, 3 * DM_GB_FRAME_CYCLES);
+        const uint32_t cycles = run_length(&random);
         uint8_t keys = dm_test_random_chance(&random, 50) ? 0 : dm_test_random_byte(&random);
         dm_gb_set_keys(gb, keys);
         m.joypad = gb->machine.joypad;
         m.int_flags = gb->machine.int_flags;
-        dm_gb_run_cycles(gb, cycles, draws ? DM_GB_DRAW_ALWAYS : DM_GB_DRAW_NEVER);
+        dm_gb_run_cycles(gb, cycles, (enum dm_gb_draw)draw);
         dm_test_gpu_form_run(&form, cycles);
         done += cycles;
         const unsigned at = (unsigned)(done / DM_GB_FRAME_CYCLES);
