@@ -44,6 +44,24 @@ typedef struct dm_gb_journal {
     uint8_t was[DM_GB_JOURNAL];
 } dm_gb_journal;
 
+#if DM_GB_GPU_FORM
+/* What the short road (quick.h) and turns tell each other past the hot registers; both are seldom
+ * here. */
+#define DM_GB_LATER 20u
+typedef struct dm_gb_slate {
+    /* The polling loop being watched (poll.h). */
+    uint32_t skip_polls; /* the lane's */
+    uint32_t poll_limit; /* everything read in it stays the same for accesses up to this time */
+    uint32_t poll_regs[5];
+    uint32_t poll_clock, poll_count;
+    uint32_t poll_written[2];
+    /* Writes to devices that are still to be made (later.h). */
+    uint32_t later;       /* how many */
+    uint32_t later_kinds; /* DM_GB_LATER_* */
+    uint32_t when[DM_GB_LATER], what[DM_GB_LATER];
+} dm_gb_slate;
+#endif
+
 enum dm_gb_watch { DM_GB_NOT_WATCHING, DM_GB_WATCHING, DM_GB_WATCH_OVER };
 
 typedef struct dm_gb_lane {
@@ -62,8 +80,10 @@ typedef struct dm_gb_lane {
     uint8_t skip_polls;   /* polling loops may be skipped */
     uint8_t trace;        /* stop after each instruction */
 #if DM_GB_GPU_FORM
-    uint32_t steady; /* until when the register read last stays the same */
+    uint32_t steady;     /* until when the register read last stays the same */
+    uint32_t poll_limit; /* of what was read in this turn */
     dm_gb_quick_place place;
+    dm_gb_slate *slate;
     uint32_t run_end; /* where the run stops: m.target may be on the way there */
     /* Lines that may be kept for later (draw_later.h); end 0: none. */
     uint8_t kept_next, kept_step, kept_end;
@@ -79,14 +99,8 @@ typedef struct dm_gb_lane {
     uint16_t code_end[16];
     uint32_t
         code_limit; /* code_end for hot.code; here it does not take one of the host's registers */
-#endif
     /* The polling loop being watched (poll.h). */
     uint32_t poll_limit; /* everything read in it stays the same for accesses up to this time */
-#if DM_GB_GPU_FORM
-    uint32_t poll_regs[5];
-    uint32_t poll_clock, poll_count;
-    uint32_t poll_written[2];
-#else
     uint32_t poll_regs[7];
     uint64_t poll_time;
     uint32_t poll_pc;    /* head of that loop; DM_GB_NO_POLL: none */

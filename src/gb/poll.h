@@ -21,87 +21,99 @@
 
 #include "gb/bus.h"
 
+#if DM_GB_GPU_FORM
+
+DM_FN bool dm_gb_poll_same(const dm_gb_slate *slate, const dm_gb_hot *hot)
+{
+    const uint32_t *r = slate->poll_regs;
+    return ((r[0] ^ hot->sp) | (r[1] ^ hot->zc) | (r[2] ^ hot->hn) | (r[3] ^ hot->low) |
+            (r[4] ^ hot->high)) == 0;
+}
+
+/* Did the last two passes write the same? Then the second changed nothing. */
+DM_FN bool dm_gb_poll_wrote_same(const dm_gb_slate *slate, const dm_gb_hot *hot)
+{
+    return ((slate->poll_written[0] ^ hot->written[0]) |
+            (slate->poll_written[1] ^ hot->written[1])) == 0;
+}
+
+/* PC may be the head of a polling loop. */
+DM_FN void dm_gb_poll_begin(dm_gb_hot *hot)
+{
+    hot->poll_pc = hot->pc;
+    hot->written[0] = hot->written[1] = 0;
+}
+
+DM_FN void dm_gb_poll_remember(dm_gb_slate *slate, dm_gb_hot *hot)
+{
+    uint32_t *r = slate->poll_regs;
+    r[0] = hot->sp;
+    r[1] = hot->zc;
+    r[2] = hot->hn;
+    r[3] = hot->low;
+    r[4] = hot->high;
+    slate->poll_limit = dm_gb_never(hot->clock);
+    slate->poll_clock = hot->clock;
+    slate->poll_count = hot->count;
+    slate->poll_written[0] = hot->written[0];
+    slate->poll_written[1] = hot->written[1];
+    dm_gb_poll_begin(hot);
+    hot->poll_pc |= DM_GB_POLL_KNOWN;
+    /* What is read from now on has to be asked for, so that its limit is noted. */
+    hot->io_address = DM_GB_NO_ADDRESS;
+    hot->vram_until = hot->clock;
+}
+
+/* How long a pass takes, in T-cycles. */
+DM_FN uint32_t dm_gb_poll_period(const dm_gb_slate *slate, const dm_gb_hot *hot)
+{
+    return hot->clock - slate->poll_clock;
+}
+
+#else
+
 DM_FN bool dm_gb_poll_same(const dm_gb_lane *lane, const dm_gb_hot *hot)
 {
     const uint32_t *r = lane->poll_regs;
-    uint32_t differ = (r[0] ^ hot->sp) | (r[1] ^ hot->zc) | (r[2] ^ hot->hn);
-#if DM_GB_GPU_FORM
-    differ |= (r[3] ^ hot->low) | (r[4] ^ hot->high);
-#else
-    differ |= (r[3] ^ hot->bc) | (r[4] ^ hot->de) | (r[5] ^ hot->hl) | (r[6] ^ hot->a);
-#endif
-    return differ == 0;
+    return ((r[0] ^ hot->sp) | (r[1] ^ hot->zc) | (r[2] ^ hot->hn) | (r[3] ^ hot->bc) |
+            (r[4] ^ hot->de) | (r[5] ^ hot->hl) | (r[6] ^ hot->a)) == 0;
 }
-
-#if DM_GB_GPU_FORM
-/* Did the last two passes write the same? Then the second changed nothing. */
-DM_FN bool dm_gb_poll_wrote_same(const dm_gb_lane *lane, const dm_gb_hot *hot)
-{
-    return ((lane->poll_written[0] ^ hot->written[0]) |
-            (lane->poll_written[1] ^ hot->written[1])) == 0;
-}
-#endif
 
 /* PC may be the head of a polling loop. */
-DM_FN void dm_gb_poll_begin(dm_gb_lane *lane, dm_gb_hot *hot)
+DM_FN void dm_gb_poll_begin(dm_gb_lane *lane, const dm_gb_hot *hot)
 {
-#if DM_GB_GPU_FORM
-    (void)lane;
-    hot->poll_pc = hot->pc;
-    hot->written[0] = hot->written[1] = 0;
-#else
     lane->poll_pc = hot->pc;
     lane->poll_passes = 0;
-#endif
 }
 
-DM_FN void dm_gb_poll_remember(dm_gb_lane *lane, dm_gb_hot *hot)
+DM_FN void dm_gb_poll_remember(dm_gb_lane *lane, const dm_gb_hot *hot)
 {
     uint32_t *r = lane->poll_regs;
     r[0] = hot->sp;
     r[1] = hot->zc;
     r[2] = hot->hn;
-#if DM_GB_GPU_FORM
-    r[3] = hot->low;
-    r[4] = hot->high;
-    /* What is read from now on has to be asked for, so that its limit is noted. */
-    hot->io_address = DM_GB_NO_ADDRESS;
-    hot->vram_until = hot->clock;
-#else
     r[3] = hot->bc;
     r[4] = hot->de;
     r[5] = hot->hl;
     r[6] = hot->a;
-#endif
-#if DM_GB_GPU_FORM
-    lane->poll_clock = hot->clock;
-    lane->poll_count = hot->count;
-    hot->poll_pc = hot->pc | DM_GB_POLL_KNOWN;
-    lane->poll_written[0] = hot->written[0];
-    lane->poll_written[1] = hot->written[1];
-    hot->written[0] = hot->written[1] = 0;
-#else
     lane->poll_time = hot->time;
     lane->poll_passes = 1;
-#endif
     lane->poll_limit = dm_gb_never(dm_gb_hot_clock(hot, lane->m));
 }
 
 /* How long a pass takes, in T-cycles. */
 DM_FN uint32_t dm_gb_poll_period(const dm_gb_lane *lane, const dm_gb_hot *hot)
 {
-#if DM_GB_GPU_FORM
-    return hot->clock - lane->poll_clock;
-#else
     return 4u * (uint32_t)((hot->time - lane->poll_time) >> 28);
-#endif
 }
+
+#endif
 
 /* Up to when the loop at PC waits for a line, if it is that one; else `until` as it was. A loop
  * that only begins like it takes longer. */
 #define DM_GB_LINE_LOOP 32u /* T-cycles of a pass */
-DM_FN uint32_t dm_gb_poll_line(const dm_gb_lane *lane, const dm_gb_hot *hot, uint32_t next_event,
-                               uint32_t until)
+DM_FN uint32_t dm_gb_poll_line(const dm_gb_lane *lane, const dm_gb_hot *hot, uint32_t period,
+                               uint32_t next_event, uint32_t until)
 {
     const dm_gb_machine *m = lane->m;
     if (hot->pc > 0x7FF0u || (hot->pc & 0x3FFFu) > 0x3FF0u || m->boot_mapped || m->dma.active)
@@ -110,26 +122,13 @@ DM_FN uint32_t dm_gb_poll_line(const dm_gb_lane *lane, const dm_gb_hot *hot, uin
         lane->rom + (hot->pc < 0x4000u ? m->cart.rom_low : m->cart.rom_high) + (hot->pc & 0x3FFFu);
     uint32_t line = at[3];
     if (at[0] != 0xF0u || at[1] != 0x44u || at[2] != 0xFEu || (at[4] != 0x20u && at[4] != 0x38u) ||
-        at[5] != 0xFAu || dm_gb_poll_period(lane, hot) != DM_GB_LINE_LOOP)
+        at[5] != 0xFAu || period != DM_GB_LINE_LOOP)
         return until;
     if (!dm_gb_lcd_on(m) || line > DM_GB_LAST_LINE || line == m->ppu.line || line < 2u)
         return until;
     uint32_t shown = dm_gb_line_time(&m->ppu, line, 0, 0);
-    uint32_t last = dm_gb_earlier(shown, next_event) - 2u * dm_gb_poll_period(lane, hot);
+    uint32_t last = dm_gb_earlier(shown, next_event) - 2u * period;
     return dm_gb_before(until, last) ? last : until;
-}
-
-/* As many whole passes as end by `until`. */
-DM_FN void dm_gb_poll_skip(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t until)
-{
-    uint32_t left = until - dm_gb_hot_clock(hot, lane->m);
-    uint32_t passes = left / dm_gb_poll_period(lane, hot);
-#if DM_GB_GPU_FORM
-    hot->clock += passes * (hot->clock - lane->poll_clock);
-    hot->count += passes * (hot->count - lane->poll_count);
-#else
-    hot->time += passes * (hot->time - lane->poll_time);
-#endif
 }
 
 #if !DM_GB_GPU_FORM
@@ -226,47 +225,82 @@ DM_FN void dm_gb_poll_count(dm_gb_lane *lane, dm_gb_hot *hot)
     }
 }
 
-#endif
-
 /* A backward jump was taken; PC is the head of the loop. Writes forget poll_pc. */
 DM_FN void dm_gb_bus_loop(dm_gb_lane *lane, dm_gb_hot *hot)
 {
-#if DM_GB_GPU_FORM
-    const uint32_t poll_pc = hot->poll_pc & ~DM_GB_POLL_NOTES, next_event = hot->next_event;
-    const bool known = (hot->poll_pc & DM_GB_POLL_KNOWN) != 0;
-#else
-    const uint32_t poll_pc = lane->poll_pc, next_event = lane->m->next_event;
     const bool known = lane->poll_passes != 0;
-#endif
-    if (DM_LIKELY(poll_pc != hot->pc)) {
+    if (DM_LIKELY(lane->poll_pc != hot->pc)) {
         dm_gb_poll_begin(lane, hot);
         return;
     }
     if (!lane->skip_polls)
         return;
-    const bool same = known && dm_gb_poll_same(lane, hot);
-#if DM_GB_GPU_FORM
-    if (same && !dm_gb_poll_wrote_same(lane, hot)) {
-        hot->poll_pc = poll_pc | DM_GB_POLL_VAIN;
-        return;
-    }
-#endif
-    if (!same) {
-#if !DM_GB_GPU_FORM
+    if (!known || !dm_gb_poll_same(lane, hot)) {
         if (known && dm_gb_may_count(lane, hot)) {
             lane->poll_counts = true;
             lane->code_limit = 0;
             return;
         }
-#endif
         dm_gb_poll_remember(lane, hot);
         return;
     }
+    const uint32_t now = dm_gb_hot_clock(hot, lane->m), next_event = lane->m->next_event;
+    const uint32_t period = dm_gb_poll_period(lane, hot);
     uint32_t until = dm_gb_earlier(lane->poll_limit, next_event);
-    until = dm_gb_poll_line(lane, hot, next_event, until);
-    if (dm_gb_before(dm_gb_hot_clock(hot, lane->m), until))
-        dm_gb_poll_skip(lane, hot, until);
+    until = dm_gb_poll_line(lane, hot, period, next_event, until);
+    if (dm_gb_before(now, until))
+        hot->time += (until - now) / period * (hot->time - lane->poll_time);
     dm_gb_poll_begin(lane, hot);
 }
+
+#else
+
+/* Leave out as many whole passes as end by `until`. */
+DM_FN void dm_gb_poll_skip(const dm_gb_slate *slate, dm_gb_hot *hot, uint32_t until)
+{
+    if (dm_gb_before(hot->clock, until)) {
+        const uint32_t period = dm_gb_poll_period(slate, hot);
+        const uint32_t passes = (until - hot->clock) / period;
+        hot->count += passes * (hot->count - slate->poll_count);
+        hot->clock += passes * period;
+    }
+    dm_gb_poll_begin(hot);
+}
+
+/* The head of the watched loop has been reached again. True: the last pass changed nothing, so the
+ * next will not either. */
+DM_FN bool dm_gb_poll_again(dm_gb_slate *slate, dm_gb_hot *hot)
+{
+    if (slate->skip_polls == 0)
+        return false;
+    if ((hot->poll_pc & DM_GB_POLL_KNOWN) == 0 || !dm_gb_poll_same(slate, hot)) {
+        dm_gb_poll_remember(slate, hot);
+        return false;
+    }
+    if (!dm_gb_poll_wrote_same(slate, hot)) {
+        hot->poll_pc = hot->pc | DM_GB_POLL_VAIN;
+        return false;
+    }
+    return true;
+}
+
+/* The same in a turn: a backward jump was taken by the long road, or the short one found that the
+ * loop waits for a line. */
+DM_FN void dm_gb_bus_loop(dm_gb_lane *lane, dm_gb_hot *hot)
+{
+    dm_gb_slate *slate = lane->slate;
+    if ((hot->poll_pc & ~DM_GB_POLL_NOTES) != hot->pc) {
+        dm_gb_poll_begin(hot);
+        return;
+    }
+    if (!dm_gb_poll_again(slate, hot))
+        return;
+    uint32_t until = dm_gb_earlier(slate->poll_limit, lane->poll_limit);
+    until = dm_gb_earlier(until, hot->next_event);
+    until = dm_gb_poll_line(lane, hot, dm_gb_poll_period(slate, hot), hot->next_event, until);
+    dm_gb_poll_skip(slate, hot, until);
+}
+
+#endif
 
 #endif

@@ -30,7 +30,7 @@
 
 /* The map: slots 0 and 1 are 16 KiB of ROM each, 2..5 8 KiB of addresses each, 6 is FF80..FFFF. A
  * slot is where address 0 would be; NULL: not plain. Slots 7 and 8 are for instructions in 16 KiB
- * of ROM each: where the word of address 0 would be (lane.rom_words). */
+ * of ROM each: where the word of address 0 would be (lane.rom_words). Slot 9 is the slate. */
 enum dm_gb_quick_slot {
     DM_GB_QUICK_ROM,
     DM_GB_QUICK_VRAM = 2,
@@ -39,7 +39,8 @@ enum dm_gb_quick_slot {
     DM_GB_QUICK_ECHO,
     DM_GB_QUICK_HRAM,
     DM_GB_QUICK_CODE,
-    DM_GB_QUICK_SLOTS = DM_GB_QUICK_CODE + 2
+    DM_GB_QUICK_SLATE = DM_GB_QUICK_CODE + 2,
+    DM_GB_QUICK_SLOTS
 };
 
 /* ---- Where map and rows are: on a GPU in shared memory, with slots of a block's lanes side by
@@ -203,6 +204,12 @@ DM_FN void dm_gb_quick_map(const dm_gb_lane *lane, const dm_gb_quick_place *plac
     dm_gb_quick_set_slot(place, DM_GB_QUICK_CODE, words ? lane->rom_words + cart->rom_low : 0);
     dm_gb_quick_set_slot(place, DM_GB_QUICK_CODE + 1u,
                          words ? lane->rom_words + cart->rom_high - 0x4000 : 0);
+    dm_gb_quick_set_slot(place, DM_GB_QUICK_SLATE, lane->slate);
+}
+
+DM_FN dm_gb_slate *dm_gb_quick_slate(const dm_gb_quick_place *place)
+{
+    return (dm_gb_slate *)(uintptr_t)dm_gb_quick_slot(place, DM_GB_QUICK_SLATE);
 }
 
 DM_FN const uint8_t *dm_gb_quick_memory(const dm_gb_quick_place *place, uint32_t address)
@@ -273,8 +280,9 @@ DM_FN void dm_gb_quick_note_write(dm_gb_hot *hot, uint32_t address, uint32_t val
     hot->written[1] = hot->written[1] * 0x85EBCA77u + both;
 }
 
-/* A jump backwards was taken, PC is its target. True: it looks like a polling loop: the registers
- * are as they were when it was here last. */
+/* A jump backwards was taken, PC is its target. When the registers are as they were when it was
+ * here last, it looks like a polling loop. True: it is one, and waits for a line. */
+#define DM_GB_LDH_LY 0x44F0u
 DM_FN bool dm_gb_quick_loop(dm_gb_hot *hot, const dm_gb_quick_place *place, uint32_t word)
 {
     const uint32_t sum =
@@ -287,7 +295,15 @@ DM_FN bool dm_gb_quick_loop(dm_gb_hot *hot, const dm_gb_quick_place *place, uint
         hot->written[0] = hot->written[1] = 0;
     if ((word & 0xFFFFu) == 0xFD20u)
         dm_gb_quick_count_down(hot, place);
-    return polling;
+    if (DM_LIKELY(!polling))
+        return false;
+    dm_gb_slate *slate = dm_gb_quick_slate(place);
+    if (!dm_gb_poll_again(slate, hot))
+        return false;
+    if ((dm_gb_quick_fetch(*place, hot->pc) & 0xFFFFu) == DM_GB_LDH_LY)
+        return true;
+    dm_gb_poll_skip(slate, hot, dm_gb_earlier(slate->poll_limit, hot->next_event));
+    return false;
 }
 
 /* Sources that the selectors cannot name. */
@@ -343,7 +359,7 @@ enum dm_gb_need {
     DM_GB_NEED_LONG,  /* the long road */
     /* The instruction is done but for: */
     DM_GB_NEED_CONTROL, /* what HALT, EI and the like do */
-    DM_GB_NEED_POLL     /* it may be a polling loop: dm_gb_bus_loop */
+    DM_GB_NEED_POLL     /* it may wait for a line: dm_gb_bus_loop */
 };
 
 /* The rest of an instruction whose write was made: it may have changed what is at PC. */
@@ -401,10 +417,12 @@ DM_FN enum dm_gb_need dm_gb_quick_strange(dm_gb_machine *m, dm_gb_hot *hot,
         hot->granted = 0;
         return DM_GB_NEED_NOTHING;
     }
+    dm_gb_slate *slate = dm_gb_quick_slate(place);
     if (address >> 13 == 4u && (address & 0x1FFFu) + two < 0x2000u) {
         const uint8_t *at = dm_gb_quick_memory(place, address);
         hot->poll_pc = DM_GB_NO_POLL; /* nobody notes how long that holds */
-        if (at != 0 && dm_gb_look_vram(m, hot->clock, &hot->vram_until)) {
+        if (at != 0 && dm_gb_later_settled(slate) &&
+            dm_gb_look_vram(m, hot->clock, &hot->vram_until)) {
             access->at = at + address;
             access->value =
                 dm_gb_quick_load(access->at) | dm_gb_quick_load_if(two != 0, access->at + two) << 8;
@@ -414,7 +432,7 @@ DM_FN enum dm_gb_need dm_gb_quick_strange(dm_gb_machine *m, dm_gb_hot *hot,
     /* Of two bytes the last one counts: PUSH writes the low one last, LD [n16],SP the high one. */
     const bool high_last = writes && two != 0 && (row.flags & DM_GB_Q_STACK) == 0;
     uint32_t value = high_last ? access->value >> 8 : access->value;
-    if (one && dm_gb_look_access(m, hot->clock, now, address, writes, two, &value)) {
+    if (one && dm_gb_look_access(m, slate, hot->clock, now, address, writes, two, &value)) {
         access->value = value;
         if (address == 0xFF41u)
             hot->poll_pc = DM_GB_NO_POLL;
@@ -434,6 +452,12 @@ DM_FN enum dm_gb_need dm_gb_quick_strange(dm_gb_machine *m, dm_gb_hot *hot,
     }
     if (two != 0 || !one)
         return DM_GB_NEED_LONG;
+    if (writes && dm_gb_later_write(m, slate, now, address, access->value)) {
+        hot->poll_pc = DM_GB_NO_POLL;
+        hot->io_address = DM_GB_NO_ADDRESS;
+        hot->vram_until = hot->clock;
+        return DM_GB_NEED_NOTHING;
+    }
     hot->io_address = address;
     hot->io_value = access->value;
     hot->io_until = now;
@@ -579,7 +603,8 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
             return DM_GB_NEED_NOTHING;
         }
         const uint8_t *high_ram = dm_gb_quick_slot(place, DM_GB_QUICK_HRAM);
-        if (dm_gb_look_control(m, DM_GB_Q_OPERATION(row), dm_gb_quick_load(high_ram + 0xFFFF),
+        if ((dm_gb_quick_slate(place)->later_kinds & DM_GB_LATER_URGENT) == 0 &&
+            dm_gb_look_control(m, DM_GB_Q_OPERATION(row), dm_gb_quick_load(high_ram + 0xFFFF),
                                dm_gb_before(hot->clock, hot->next_event))) {
             hot->poll_pc = DM_GB_NO_POLL;
             return DM_GB_NEED_NOTHING;

@@ -8,7 +8,7 @@
 #ifndef DM_GB_QUICK_LOOK_H
 #define DM_GB_QUICK_LOOK_H
 
-#include "gb/bus.h"
+#include "gb/later.h"
 
 #if DM_GB_GPU_FORM
 
@@ -36,13 +36,12 @@ DM_FN uint8_t *dm_gb_look_byte(dm_gb_machine *m, uint32_t number)
     return (uint8_t *)&m->ppu + (0x987650403200ull >> (number * 4u) & 15u);
 }
 
-/* Registers of the PPU that read as they were written: all of FF40..FF4B but STAT, LY and DMA. */
-DM_FN bool dm_gb_look_register(dm_gb_machine *m, uint32_t address, uint32_t *value)
+DM_FN bool dm_gb_look_register(dm_gb_machine *m, const dm_gb_slate *slate, uint32_t address,
+                               uint32_t *value)
 {
-    const uint32_t number = address - 0xFF40u;
-    if (number >= 12u || (0xFADu >> number & 1u) == 0)
+    if (!dm_gb_later_picture(address))
         return false;
-    *value = *dm_gb_look_byte(m, number);
+    *value = dm_gb_later_read(slate, address, *dm_gb_look_byte(m, address - 0xFF40u));
     return true;
 }
 
@@ -233,20 +232,23 @@ DM_FN_SLOW bool dm_gb_look_control(dm_gb_machine *m, uint32_t operation, uint32_
 
 /* Can an access at `now`, of an instruction that begins at `begin`, be made without a turn? A
  * read's answer is `value` then; nobody notes how long STAT's holds. */
-DM_FN bool dm_gb_look_access(dm_gb_machine *m, uint32_t begin, uint32_t now, uint32_t address,
-                             bool writes, uint32_t two, uint32_t *value)
+DM_FN bool dm_gb_look_access(dm_gb_machine *m, const dm_gb_slate *slate, uint32_t begin,
+                             uint32_t now, uint32_t address, bool writes, uint32_t two,
+                             uint32_t *value)
 {
+    const bool settled = dm_gb_later_settled(slate);
     if (writes && address < 0xC000u)
-        return dm_gb_look_ignored(m, begin, address, *value, two);
+        return (settled || address >> 13 != 4u) &&
+               dm_gb_look_ignored(m, begin, address, *value, two);
     if (two != 0)
         return false;
     if (address == 0xFF00u)
         return dm_gb_look_joypad(m, writes, value);
     if (writes)
-        return dm_gb_look_write(m, now, address, *value);
+        return settled && dm_gb_look_write(m, now, address, *value);
     if (address != 0xFF41u)
-        return dm_gb_look_register(m, address, value);
-    return dm_gb_look_stat(m, now, value);
+        return dm_gb_look_register(m, slate, address, value);
+    return settled && dm_gb_look_stat(m, now, value);
 }
 
 #endif

@@ -227,6 +227,8 @@ DM_FN_SLOW bool dm_gb_turn(dm_gb_lane *lane, dm_gb_hot *hot, enum dm_gb_need nee
 {
     dm_gb_machine *m = lane->m;
     bool by_long_road = need == DM_GB_NEED_LONG, twice = false;
+    lane->poll_limit = dm_gb_never(hot->clock);
+    dm_gb_later_make(lane, hot);
     if (need == DM_GB_NEED_READ || need == DM_GB_NEED_WRITE) {
         uint32_t now = hot->io_until, address = hot->io_address;
         if (need == DM_GB_NEED_READ) {
@@ -264,25 +266,35 @@ DM_FN_SLOW bool dm_gb_turn(dm_gb_lane *lane, dm_gb_hot *hot, enum dm_gb_need nee
     }
     if (by_long_road)
         dm_gb_long_turn(lane, hot, twice);
+    lane->slate->poll_limit = dm_gb_earlier(lane->slate->poll_limit, lane->poll_limit);
     hot->word = DM_GB_NO_WORD;
     return true;
+}
+
+/* A run begins. */
+DM_FN void dm_gb_turns_begin(dm_gb_lane *lane, dm_gb_hot *hot)
+{
+    lane->slate->skip_polls = lane->skip_polls;
+    lane->slate->later = lane->slate->later_kinds = 0;
+    lane->m->next_event = lane->m->clock;
+    dm_gb_hot_load(hot, lane->m, lane);
+    dm_gb_quick_map(lane, &lane->place);
 }
 
 /* Run until the first instruction boundary at or after m->target. */
 DM_FN_SLOW void dm_gb_loop(dm_gb_lane *lane)
 {
     dm_gb_machine *m = lane->m;
-#if DM_ON_CUDA
-    const dm_gb_quick_place place = lane->place;
-#else
+#if !DM_ON_CUDA
     const uint8_t *slots[DM_GB_QUICK_SLOTS];
-    const dm_gb_quick_place place = {slots};
+    lane->place.slots = slots;
 #endif
+    const dm_gb_quick_place place = lane->place;
+    dm_gb_slate slate;
     dm_gb_hot hot;
     bool running = true;
-    m->next_event = m->clock;
-    dm_gb_hot_load(&hot, m, lane);
-    dm_gb_quick_map(lane, &place);
+    lane->slate = &slate;
+    dm_gb_turns_begin(lane, &hot);
     while (running) {
         enum dm_gb_need need = DM_GB_NEED_EVENT;
         if (dm_gb_before(hot.clock, hot.next_event) || hot.granted)
@@ -294,6 +306,7 @@ DM_FN_SLOW void dm_gb_loop(dm_gb_lane *lane)
         hot = kept;
         dm_gb_quick_map(lane, &place);
     }
+    lane->slate = 0;
 }
 
 #else

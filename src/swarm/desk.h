@@ -21,6 +21,7 @@ typedef struct dm_swarm_desk {
     dm_gb_lane lane;
     dm_gb_hot hot;
     uint32_t running; /* after a turn: the run is not over */
+    dm_gb_slate slate;
 } dm_swarm_desk;
 
 DM_STATIC_ASSERT(sizeof(dm_swarm_desk) <= DM_SWARM_DESK_BYTES, "the host makes room for desks");

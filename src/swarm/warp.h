@@ -19,7 +19,7 @@
 #define DM_SWARM_PATIENCE 2
 #endif
 #ifndef DM_SWARM_PATIENCE_TOGETHER
-#define DM_SWARM_PATIENCE_TOGETHER 2
+#define DM_SWARM_PATIENCE_TOGETHER 8
 #endif
 
 /* Rounds between looking who waits. */
@@ -55,6 +55,9 @@ DM_FN dm_gb_lane *dm_swarm_lane(const dm_swarm_args *args, uint32_t machine, dm_
     *lane = *spare;
 #endif
     dm_swarm_lane_init(lane, args, machine);
+#if DM_ON_CUDA
+    lane->slate = &dm_swarm_desk_of(args, machine)->slate;
+#endif
     return lane;
 }
 
@@ -129,10 +132,8 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t machine, dm_gb_lane
     dm_gb_hot hot = {0};
     enum dm_gb_need need = DM_GB_NEED_NOTHING;
     if (running) {
-        m->next_event = m->clock;
-        dm_gb_hot_load(&hot, m, lane);
         lane->place = *place;
-        dm_gb_quick_map(lane, place);
+        dm_gb_turns_begin(lane, &hot);
     }
     /* Lanes without a machine wait at the end, so that branches of the others are no forks; when
      * the block takes turns together they help. */
@@ -157,7 +158,7 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t machine, dm_gb_lane
             const int waiting = __syncthreads_count(waits);
             if (alive == 0)
                 break;
-            if (waiting * DM_SWARM_PATIENCE_TOGETHER < alive - waiting)
+            if (waiting * DM_SWARM_PATIENCE_TOGETHER < 4 * (alive - waiting))
                 continue;
             dm_gb_hot kept = hot;
             const bool goes_on =

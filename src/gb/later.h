@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* later.h - writes to devices that can be made later; kernel text of the GPU's form.
+ *
+ * Nobody hears the sound, and nobody looks at a picture before it is complete: a register of either
+ * that is written matters when a device is asked next, which is in a turn. So the short road
+ * (quick.h) only notes what is written and when (the lane's slate), and the next turn makes those
+ * writes, in order and each at its own time, before it does anything else. Who writes seven
+ * registers in a handler takes one turn for them, mostly one that comes anyway.
+ *
+ * That is the same as long as nothing happens in between that would have been different:
+ *
+ *   reading a device          takes a turn, but for a register of the picture unit that reads as it
+ *                             was written; what else quick_look.h knows of that unit is not asked
+ *                             while one of its registers waits here
+ *   VRAM as plain memory      likewise
+ *   the next event            may be an interrupt that such a write brings nearer. So LYC, and with
+ *                             an interrupt at mode 0 everything that mode 3's length depends on,
+ *                             wait only while interrupts are off, and EI and RETI take a turn then
+ *   memory's map              is changed by DMA and by LCDC's top bit: those are not for later */
+#ifndef DM_GB_LATER_H
+#define DM_GB_LATER_H
+
+#include "gb/bus.h"
+
+#if DM_GB_GPU_FORM
+
+#define DM_GB_LATER_PICTURE 1u /* some are to the picture unit, */
+#define DM_GB_LATER_URGENT 2u  /* and the next interrupt may depend on one of them */
+
+/* Registers of the picture unit that read as they were written: all but STAT, LY and DMA. */
+DM_FN bool dm_gb_later_picture(uint32_t address)
+{
+    const uint32_t number = address - 0xFF40u;
+    return number < 12u && (0xFADu >> number & 1u) != 0;
+}
+
+/* Is none of its registers waiting? */
+DM_FN bool dm_gb_later_settled(const dm_gb_slate *slate)
+{
+    return (slate->later_kinds & DM_GB_LATER_PICTURE) == 0;
+}
+
+/* What such a register reads as: `value`, unless another waits. */
+DM_FN uint32_t dm_gb_later_read(const dm_gb_slate *slate, uint32_t address, uint32_t value)
+{
+    const uint32_t count = slate->later;
+    DM_NO_UNROLL
+    for (uint32_t i = 0; i < count; i++)
+        value = slate->what[i] >> 8 == address ? slate->what[i] & 0xFFu : value;
+    return value;
+}
+
+/* May this write wait? If not, nothing happened. */
+DM_FN bool dm_gb_later_write(const dm_gb_machine *m, dm_gb_slate *slate, uint32_t now,
+                             uint32_t address, uint32_t value)
+{
+    const uint32_t number = address - 0xFF40u;
+    const dm_gb_ppu *ppu = &m->ppu;
+    uint32_t kinds = 0;
+    if (address - 0xFF10u >= 0x30u) {
+        if (!dm_gb_later_picture(address) ||
+            (number == 0 && ((value ^ ppu->lcdc) & DM_GB_LCD_ON) != 0))
+            return false;
+        kinds = DM_GB_LATER_PICTURE;
+        if ((ppu->stat & (number == 5u ? 0x48u : 0x08u)) != 0)
+            kinds |= DM_GB_LATER_URGENT;
+        if ((kinds & DM_GB_LATER_URGENT) != 0 && (m->cpu.ime | m->cpu.ei_delay) != 0)
+            return false;
+    }
+    const uint32_t count = slate->later;
+    if (m->dma.active || count == DM_GB_LATER)
+        return false;
+    slate->when[count] = now;
+    slate->what[count] = (address << 8) | (value & 0xFFu);
+    slate->later = count + 1u;
+    slate->later_kinds |= kinds;
+    return true;
+}
+
+/* Make them, at the beginning of a turn. */
+DM_FN void dm_gb_later_make(dm_gb_lane *lane, dm_gb_hot *hot)
+{
+    dm_gb_slate *slate = lane->slate;
+    const uint32_t count = slate->later;
+    if (count == 0)
+        return;
+    DM_NO_UNROLL
+    for (uint32_t i = 0; i < count; i++)
+        dm_gb_slow_write(lane, slate->when[i], slate->what[i] >> 8, slate->what[i] & 0xFFu);
+    slate->later = slate->later_kinds = 0;
+    hot->next_event = lane->m->next_event;
+}
+
+#endif
+#endif
