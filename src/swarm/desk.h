@@ -8,19 +8,28 @@
  * then each warp serves 32 of the queue, whoever's they are, and the owners take their registers
  * back.
  *
- * All threads of the block call dm_swarm_serve together; what happens to a machine does not depend
- * on who serves it or when. */
+ * As machines reach the end of their runs, warps would go on with a lane here and a lane there. So
+ * when those that are left fit into fewer warps they move together, by way of their desks.
+ *
+ * All threads of the block call dm_swarm_serve and dm_swarm_reseat together; what happens to a
+ * machine does not depend on who serves or runs it, or when. */
 #ifndef DM_SWARM_DESK_H
 #define DM_SWARM_DESK_H
 
 #include "swarm/lanes.h"
+
+/* What a step has cost so far (CUDA): instructions, by rounds, and turns. */
+typedef struct dm_swarm_cost {
+    uint32_t instructions, turns;
+} dm_swarm_cost;
 
 #if DM_ON_CUDA
 
 typedef struct dm_swarm_desk {
     dm_gb_lane lane;
     dm_gb_hot hot;
-    uint32_t running; /* after a turn: the run is not over */
+    uint32_t running;   /* after a turn: the run is not over */
+    dm_swarm_cost cost; /* when the machine has no thread */
     dm_gb_slate slate;
 } dm_swarm_desk;
 
@@ -111,6 +120,48 @@ DM_FN_SLOW bool dm_swarm_serve(const dm_swarm_args *args, uint32_t machine, dm_g
         return true;
     *hot = desk->hot;
     return desk->running != 0;
+}
+
+/* Do `left` machines need fewer warps than `before`? */
+DM_FN bool dm_swarm_fewer_warps(int before, int left)
+{
+    return (left + DM_SWARM_LANES - 1) / DM_SWARM_LANES <
+           (before + DM_SWARM_LANES - 1) / DM_SWARM_LANES;
+}
+
+/* The `left` machines that are still running move to the first threads of the block. Returns
+ * whether this thread has one now; then the others are that machine's. */
+DM_FN_SLOW bool dm_swarm_reseat(const dm_swarm_args *args, uint32_t *machine,
+                                const dm_gb_quick_place *place, dm_gb_hot *hot, dm_swarm_cost *cost,
+                                bool running, int left)
+{
+    __shared__ uint32_t roster[DM_SWARM_BLOCK];
+    __shared__ uint32_t length;
+    if (threadIdx.x == 0)
+        length = 0;
+    __syncthreads();
+    const uint32_t here = __ballot_sync(0xFFFFFFFFu, running);
+    uint32_t first = 0;
+    if (dm_lane() == 0 && here != 0)
+        first = atomicAdd(&length, (uint32_t)__popc(here));
+    first = __shfl_sync(0xFFFFFFFFu, first, 0);
+    if (running) {
+        dm_swarm_desk *desk = dm_swarm_desk_of(args, *machine);
+        desk->hot = *hot;
+        desk->cost = *cost;
+        roster[first + (uint32_t)__popc(here & ((1u << dm_lane()) - 1u))] = *machine;
+    }
+    __syncthreads();
+    const uint32_t seat = threadIdx.x / DM_LANES * DM_SWARM_LANES + dm_lane();
+    if (dm_lane() >= DM_SWARM_LANES || seat >= (uint32_t)left)
+        return false;
+    *machine = roster[seat];
+    dm_swarm_desk *desk = dm_swarm_desk_of(args, *machine);
+    *hot = desk->hot;
+    *cost = desk->cost;
+    desk->lane.place = *place;
+    dm_gb_quick_map(&desk->lane, place);
+    return true;
 }
 
 #endif

@@ -41,11 +41,6 @@
 #define DM_SWARM_TOGETHER_TURNS 100
 #endif
 
-/* What a step has cost so far (CUDA): instructions, by rounds, and turns. */
-typedef struct dm_swarm_cost {
-    uint32_t instructions, turns;
-} dm_swarm_cost;
-
 /* The lane of a machine, ready for dm_gb_map: at its desk, or `spare`. */
 DM_FN dm_gb_lane *dm_swarm_lane(const dm_swarm_args *args, uint32_t machine, dm_gb_lane *spare)
 {
@@ -123,14 +118,17 @@ DM_FN bool dm_swarm_together(const dm_swarm_args *args, uint32_t machine, bool v
 }
 
 /* One loop for both ways to take turns, by the warp or together with the block: a second copy of
- * the road would not fit the instruction cache beside the first. */
-DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t machine, dm_gb_lane *lane,
-                         const dm_gb_quick_place *place, bool running, bool together,
-                         dm_swarm_cost *cost)
+ * the road would not fit the instruction cache beside the first. Blocks that take turns together
+ * also move their machines together as others finish (dm_swarm_reseat). */
+DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t own, dm_gb_lane *lane,
+                         const dm_gb_quick_place *place, const bool valid, bool together,
+                         dm_swarm_cost *total)
 {
     dm_gb_machine *m = lane->m;
     dm_gb_hot hot = {0};
+    dm_swarm_cost cost = *total;
     enum dm_gb_need need = DM_GB_NEED_NOTHING;
+    bool running = valid;
     if (running) {
         lane->place = *place;
         dm_gb_turns_begin(lane, &hot);
@@ -139,19 +137,20 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t machine, dm_gb_lane
      * the block takes turns together they help. */
     const uint32_t members = together ? 0xFFFFFFFFu : dm_ballot(running);
 #if DM_SWARM_TOGETHER
+    uint32_t machine = own;
     int alive = together ? __syncthreads_count(running) : 0;
     /* A lane of one's own lies beside those of the other lanes, unlike desks. */
-    dm_gb_lane own = {0}, *desk = lane;
+    dm_gb_lane spare = {0}, *desk = lane;
     if (running && !together) {
-        own = *desk;
-        lane = &own;
+        spare = *desk;
+        lane = &spare;
     }
 #else
     (void)args;
-    (void)machine;
+    (void)own;
 #endif
     for (bool on = running || together; on;) {
-        need = dm_swarm_rounds(m, &hot, place, running, need, members, &cost->instructions);
+        need = dm_swarm_rounds(m, &hot, place, running, need, members, &cost.instructions);
         const bool waits = running && need != DM_GB_NEED_NOTHING;
 #if DM_SWARM_TOGETHER
         if (together) {
@@ -163,11 +162,18 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t machine, dm_gb_lane
             dm_gb_hot kept = hot;
             const bool goes_on =
                 dm_swarm_serve(args, machine, &kept, waits ? need : DM_GB_NEED_NOTHING);
-            hot = kept;
-            cost->turns += waits ? 1u : 0u;
+            cost.turns += waits ? 1u : 0u;
+            if (running && !goes_on)
+                dm_swarm_desk_of(args, machine)->cost = cost;
             running = running && goes_on;
+            const int left = __syncthreads_count(running);
+            if (dm_swarm_fewer_warps(alive, left)) {
+                running = dm_swarm_reseat(args, &machine, place, &kept, &cost, running, left);
+                m = dm_swarm_machine(args, machine);
+            }
+            hot = kept;
             need = DM_GB_NEED_NOTHING;
-            alive = __syncthreads_count(running);
+            alive = left;
             continue;
         }
 #endif
@@ -180,15 +186,18 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t machine, dm_gb_lane
                 running = dm_swarm_own_turn(lane, &kept, need);
                 hot = kept;
                 need = DM_GB_NEED_NOTHING;
-                cost->turns++;
+                cost.turns++;
             }
             __syncwarp(members);
         }
     }
 #if DM_SWARM_TOGETHER
-    if (lane == &own)
-        *desk = own;
+    if (lane == &spare)
+        *desk = spare;
+    if (together && valid)
+        cost = dm_swarm_desk_of(args, own)->cost;
 #endif
+    *total = cost;
     __syncwarp();
 }
 
@@ -236,16 +245,16 @@ DM_FN bool dm_swarm_together(const dm_swarm_args *args, uint32_t machine, bool v
     return false;
 }
 
-DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t machine, dm_gb_lane *lane,
-                         const dm_gb_quick_place *place, bool running, bool together,
-                         dm_swarm_cost *cost)
+DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t own, dm_gb_lane *lane,
+                         const dm_gb_quick_place *place, bool valid, bool together,
+                         dm_swarm_cost *total)
 {
     (void)args;
-    (void)machine;
+    (void)own;
     (void)place;
     (void)together;
-    (void)cost;
-    if (running)
+    (void)total;
+    if (valid)
         dm_gb_loop(lane);
 }
 
