@@ -207,6 +207,12 @@ DM_FN void dm_gb_quick_map(const dm_gb_lane *lane, const dm_gb_quick_place *plac
     dm_gb_quick_set_slot(place, DM_GB_QUICK_SLATE, lane->slate);
 }
 
+/* The machine's memory. */
+DM_FN const uint8_t *dm_gb_quick_ram(const dm_gb_quick_place *place)
+{
+    return dm_gb_quick_slot(place, DM_GB_QUICK_HRAM) + (0xFF80 - DM_GB_HRAM);
+}
+
 DM_FN dm_gb_slate *dm_gb_quick_slate(const dm_gb_quick_place *place)
 {
     return (dm_gb_slate *)(uintptr_t)dm_gb_quick_slot(place, DM_GB_QUICK_SLATE);
@@ -280,10 +286,33 @@ DM_FN void dm_gb_quick_note_write(dm_gb_hot *hot, uint32_t address, uint32_t val
     hot->written[1] = hot->written[1] * 0x85EBCA77u + both;
 }
 
+/* `ldh a,[rSTAT] / and n / jr nz` (or `jr z`) is at PC and about to be repeated, as it waits for a
+ * mode. A and the flags are made anew by every pass, so passes can be left out as long as one more
+ * is executed before the mode changes or anybody could see them. */
+#define DM_GB_STAT_LOOP 0xE641F0u /* the first three bytes */
+#define DM_GB_STAT_PASS 32u       /* T-cycles */
+#define DM_GB_STAT_READ 8u        /* of them before the access */
+DM_FN_SLOW uint32_t dm_gb_quick_stat_passes(dm_gb_machine *m, dm_gb_quick_place where,
+                                            uint32_t clock, uint32_t next_event, uint32_t pc,
+                                            bool while_zero)
+{
+    const dm_gb_slate *slate = dm_gb_quick_slate(&where);
+    const uint32_t mask = dm_gb_quick_fetch(where, pc + 1u) >> 16 & 0xFFu;
+    if (slate->skip_polls == 0 || !dm_gb_later_settled(slate))
+        return 0;
+    /* What is left out reads up to `until`. An executed pass comes before the next event. */
+    const uint32_t until =
+        dm_gb_look_mode_until(m, dm_gb_quick_ram(&where), clock, mask, while_zero);
+    const uint32_t reads = until + DM_GB_STAT_PASS - DM_GB_STAT_READ;
+    const uint32_t end = dm_gb_earlier(reads, next_event - 2u * DM_GB_STAT_PASS);
+    return until != clock && dm_gb_before(clock, end) ? (end - clock) / DM_GB_STAT_PASS : 0u;
+}
+
 /* A jump backwards was taken, PC is its target. When the registers are as they were when it was
  * here last, it looks like a polling loop. True: it is one, and waits for a line. */
 #define DM_GB_LDH_LY 0x44F0u
-DM_FN bool dm_gb_quick_loop(dm_gb_hot *hot, const dm_gb_quick_place *place, uint32_t word)
+DM_FN bool dm_gb_quick_loop(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_quick_place *place,
+                            uint32_t word)
 {
     const uint32_t sum =
         (hot->low * 0x9E3779B1u) ^ (hot->high * 0x85EBCA77u) ^ hot->zc ^ hot->hn ^ (hot->sp << 16);
@@ -295,8 +324,16 @@ DM_FN bool dm_gb_quick_loop(dm_gb_hot *hot, const dm_gb_quick_place *place, uint
         hot->written[0] = hot->written[1] = 0;
     if ((word & 0xFFFFu) == 0xFD20u)
         dm_gb_quick_count_down(hot, place);
-    if (DM_LIKELY(!polling))
+    if (DM_LIKELY(!polling)) {
+        /* Not yet: once for each wait is enough. */
+        if (DM_UNLIKELY(hot->word == DM_GB_STAT_LOOP && (word & 0xFFF7u) == 0xFA20u)) {
+            const uint32_t passes = dm_gb_quick_stat_passes(m, *place, hot->clock, hot->next_event,
+                                                            hot->pc, (word & 8u) != 0);
+            hot->clock += passes * DM_GB_STAT_PASS;
+            hot->count += passes * 3u;
+        }
         return false;
+    }
     dm_gb_slate *slate = dm_gb_quick_slate(place);
     if (!dm_gb_poll_again(slate, hot))
         return false;
@@ -422,7 +459,7 @@ DM_FN enum dm_gb_need dm_gb_quick_strange(dm_gb_machine *m, dm_gb_hot *hot,
         const uint8_t *at = dm_gb_quick_memory(place, address);
         hot->poll_pc = DM_GB_NO_POLL; /* nobody notes how long that holds */
         if (at != 0 && dm_gb_later_settled(slate) &&
-            dm_gb_look_vram(m, hot->clock, &hot->vram_until)) {
+            dm_gb_look_vram(m, dm_gb_quick_ram(place), hot->clock, &hot->vram_until)) {
             access->at = at + address;
             access->value =
                 dm_gb_quick_load(access->at) | dm_gb_quick_load_if(two != 0, access->at + two) << 8;
@@ -432,16 +469,18 @@ DM_FN enum dm_gb_need dm_gb_quick_strange(dm_gb_machine *m, dm_gb_hot *hot,
     /* Of two bytes the last one counts: PUSH writes the low one last, LD [n16],SP the high one. */
     const bool high_last = writes && two != 0 && (row.flags & DM_GB_Q_STACK) == 0;
     uint32_t value = high_last ? access->value >> 8 : access->value;
-    if (one && dm_gb_look_access(m, slate, hot->clock, now, address, writes, two, &value)) {
+    uint32_t until = dm_gb_never(now); /* keys stay as they are until the run is over */
+    if (one && dm_gb_look_access(m, slate, dm_gb_quick_ram(place), hot->clock, now, address, writes,
+                                 two, &value, &until)) {
         access->value = value;
-        if (address == 0xFF41u)
-            hot->poll_pc = DM_GB_NO_POLL;
         if (writes && address != 0xFF00u)
             hot->poll_pc = DM_GB_NO_POLL;
-        if (address == 0xFF00u) { /* keys stay as they are until the run is over */
+        if (address == 0xFF41u)
+            slate->poll_limit = dm_gb_earlier(slate->poll_limit, until);
+        if (address == 0xFF00u || address == 0xFF41u) {
             hot->io_address = writes ? DM_GB_NO_ADDRESS : address;
             hot->io_value = access->value;
-            hot->io_until = dm_gb_never(now);
+            hot->io_until = until;
         }
         return DM_GB_NEED_NOTHING;
     }
@@ -595,7 +634,7 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
     }
     hot->pc = next;
     hot->word = ahead;
-    if (jumps && (flags & DM_GB_Q_LOOPS) != 0 && next < pc && dm_gb_quick_loop(hot, place, word))
+    if (jumps && (flags & DM_GB_Q_LOOPS) != 0 && next < pc && dm_gb_quick_loop(m, hot, place, word))
         return DM_GB_NEED_POLL;
     if (DM_UNLIKELY(((row.address & DM_GB_Q_CONTROL) != 0) | moved)) {
         if (moved) { /* the next instruction may have come from the other bank */

@@ -70,6 +70,27 @@ DM_FN dm_gb_look dm_gb_look_at(const dm_gb_machine *m, uint32_t now)
     return look;
 }
 
+/* When mode 3 of a visible line ends, if there is neither a sprite nor the window on it; else 0: to
+ * be asked for in a turn. OAM is what mode 2 of that line saw or will see: it changes only in
+ * turns, which note how far mode 2 was. */
+DM_FN_SLOW uint32_t dm_gb_look_mode0(const dm_gb_machine *m, const uint8_t *ram,
+                                     const dm_gb_look *look)
+{
+    const dm_gb_ppu *ppu = &m->ppu;
+    const bool ahead = look->line >= 154u; /* in the next frame */
+    const uint32_t line = ahead ? look->line - 154u : look->line;
+    const bool window = ahead || ppu->window_on || (ppu->wy >= ppu->line && ppu->wy <= line);
+    if (m->dma.active || (look->line == ppu->line && ppu->scanned != 0) ||
+        ((ppu->lcdc & 0x20u) != 0 && window))
+        return 0;
+    dm_gb_lane lane;
+    lane.ram = (uint8_t *)(uintptr_t)ram;
+    if ((ppu->lcdc & 2u) != 0 &&
+        dm_gb_any_sprite(&lane, line + 16u, (ppu->lcdc & 4u) != 0 ? 16u : 8u))
+        return 0;
+    return DM_GB_MODE0_BASE + (ppu->scx & 7u);
+}
+
 #define DM_GB_LOOK_MODE3 250u /* mode 3 lasts until this dot at least */
 
 /* The mode of a visible line at a dot above 12; 4: not certain. */
@@ -82,16 +103,48 @@ DM_FN uint32_t dm_gb_look_mode(const dm_gb_look *look)
     return look->dot <= DM_GB_LOOK_MODE3 ? 3u : look->dot > DM_GB_MODE0_LATEST ? 0u : 4u;
 }
 
-/* STAT, after the first dots of a line, where it changes its mind. */
-DM_FN bool dm_gb_look_stat(const dm_gb_machine *m, uint32_t now, uint32_t *value)
+/* A program reads STAT again and again while bits `mask` of it are not all zero, or with
+ * `while_zero` while they are, and has just read that. Up to when it will go on at least, if only
+ * the mode matters; else `now`. */
+DM_FN uint32_t dm_gb_look_mode_until(const dm_gb_machine *m, const uint8_t *ram, uint32_t now,
+                                     uint32_t mask, bool while_zero)
 {
-    const dm_gb_look look = dm_gb_look_at(m, now);
+    dm_gb_look look = dm_gb_look_at(m, now);
+    const uint32_t line = look.line < 154u ? look.line : look.line - 154u;
+    if (!look.certain || look.dot <= 12u || line >= DM_GB_VBLANK_LINE || (mask & ~3u) != 0)
+        return now;
+    if (look.mode0_dot == 0)
+        look.mode0_dot = dm_gb_look_mode0(m, ram, &look);
+    const uint32_t mode = dm_gb_look_mode(&look);
+    if (while_zero)
+        return mode == 0 ? look.start + DM_GB_LINE_CYCLES : now;
+    if ((mode != 2u && mode != 3u) || (mask & 2u) == 0) /* what both have in common */
+        return now;
+    return look.start + (look.mode0_dot != 0 ? look.mode0_dot : DM_GB_LOOK_MODE3);
+}
+
+/* STAT, after the first dots of a line, where it changes its mind; it stays the same for accesses
+ * up to `until`. */
+DM_FN bool dm_gb_look_stat(const dm_gb_machine *m, const uint8_t *ram, uint32_t now,
+                           uint32_t *value, uint32_t *until)
+{
+    dm_gb_look look = dm_gb_look_at(m, now);
     const uint32_t line = look.line < 154u ? look.line : look.line - 154u;
     const uint32_t compared = line == DM_GB_LAST_LINE ? 0u : line;
-    const uint32_t mode = line >= DM_GB_VBLANK_LINE ? 1u : dm_gb_look_mode(&look);
-    if (!look.certain || look.dot <= 12u || mode > 3u)
+    uint32_t mode = line >= DM_GB_VBLANK_LINE ? 1u : dm_gb_look_mode(&look);
+    if (!look.certain || look.dot <= 12u)
         return false;
+    if (mode > 3u) {
+        look.mode0_dot = dm_gb_look_mode0(m, ram, &look);
+        mode = dm_gb_look_mode(&look);
+        if (mode > 3u)
+            return false;
+    }
     *value = 0x80u | m->ppu.stat | (compared == m->ppu.lyc ? 4u : 0u) | mode;
+    const uint32_t mode3 = look.mode0_dot != 0 ? look.mode0_dot : DM_GB_LOOK_MODE3;
+    *until = look.start + (mode < 2u    ? DM_GB_LINE_CYCLES
+                           : mode == 3u ? mode3
+                                        : (look.dot <= 80u ? 80u : 84u));
     return true;
 }
 
@@ -114,9 +167,10 @@ DM_FN bool dm_gb_look_write(dm_gb_machine *m, uint32_t now, uint32_t address, ui
 
 /* May VRAM be used as plain memory from `now` on, since nobody else does? Then `until` is moved to
  * the end of that. */
-DM_FN bool dm_gb_look_vram(const dm_gb_machine *m, uint32_t now, uint32_t *until)
+DM_FN bool dm_gb_look_vram(const dm_gb_machine *m, const uint8_t *ram, uint32_t now,
+                           uint32_t *until)
 {
-    const dm_gb_look look = dm_gb_look_at(m, now);
+    dm_gb_look look = dm_gb_look_at(m, now);
     if (!dm_gb_lcd_on(m)) {
         *until = dm_gb_never(now);
         return true;
@@ -124,6 +178,8 @@ DM_FN bool dm_gb_look_vram(const dm_gb_machine *m, uint32_t now, uint32_t *until
     if (!look.certain || m->ppu.drawing || look.line >= 154u)
         return false;
     uint32_t end = look.start + 80u;
+    if (look.line < DM_GB_VBLANK_LINE && dm_gb_look_mode(&look) > 3u)
+        look.mode0_dot = dm_gb_look_mode0(m, ram, &look);
     if (look.line >= DM_GB_VBLANK_LINE)
         end += (154u - look.line) * DM_GB_LINE_CYCLES;
     else if (look.dot > 84u && dm_gb_look_mode(&look) == 0)
@@ -231,10 +287,10 @@ DM_FN_SLOW bool dm_gb_look_control(dm_gb_machine *m, uint32_t operation, uint32_
 }
 
 /* Can an access at `now`, of an instruction that begins at `begin`, be made without a turn? A
- * read's answer is `value` then; nobody notes how long STAT's holds. */
-DM_FN bool dm_gb_look_access(dm_gb_machine *m, const dm_gb_slate *slate, uint32_t begin,
-                             uint32_t now, uint32_t address, bool writes, uint32_t two,
-                             uint32_t *value)
+ * read's answer is `value` then, and holds for accesses up to `until`. */
+DM_FN bool dm_gb_look_access(dm_gb_machine *m, const dm_gb_slate *slate, const uint8_t *ram,
+                             uint32_t begin, uint32_t now, uint32_t address, bool writes,
+                             uint32_t two, uint32_t *value, uint32_t *until)
 {
     const bool settled = dm_gb_later_settled(slate);
     if (writes && address < 0xC000u)
@@ -248,7 +304,7 @@ DM_FN bool dm_gb_look_access(dm_gb_machine *m, const dm_gb_slate *slate, uint32_
         return settled && dm_gb_look_write(m, now, address, *value);
     if (address != 0xFF41u)
         return dm_gb_look_register(m, slate, address, value);
-    return settled && dm_gb_look_stat(m, now, value);
+    return settled && dm_gb_look_stat(m, ram, now, value, until);
 }
 
 #endif
