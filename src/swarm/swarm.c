@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_THREADS 512u /* at most */
+#define BLOCK_THREADS 256u /* at most: shared memory has room for so many maps (quick.h) */
 
 /* ---- The description ---- */
 

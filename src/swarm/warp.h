@@ -19,12 +19,12 @@
 #define DM_SWARM_PATIENCE 2
 #endif
 #ifndef DM_SWARM_PATIENCE_TOGETHER
-#define DM_SWARM_PATIENCE_TOGETHER 8
+#define DM_SWARM_PATIENCE_TOGETHER 2
 #endif
 
-/* Rounds between looking who waits. */
+/* Rounds between looking who waits: a block has to meet for it. */
 #ifndef DM_SWARM_ROUNDS
-#define DM_SWARM_ROUNDS 4
+#define DM_SWARM_ROUNDS (DM_SWARM_TOGETHER ? 8 : 4)
 #endif
 
 /* A turn counts as this many rounds where machines are sorted by what they cost. */
@@ -157,7 +157,7 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t own, dm_gb_lane *la
             const int waiting = __syncthreads_count(waits);
             if (alive == 0)
                 break;
-            if (waiting * DM_SWARM_PATIENCE_TOGETHER < 4 * (alive - waiting))
+            if (waiting * DM_SWARM_PATIENCE_TOGETHER < alive - waiting)
                 continue;
             dm_gb_hot kept = hot;
             const bool goes_on =
