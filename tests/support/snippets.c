@@ -60,7 +60,8 @@ static void put_device_snippet(writer *w)
     const uint32_t vram = near(w, 0x8000, 0x2000), any = near(w, 0, 0x10000);
     const uint32_t control = near(w, 0, 0x8000), other = near(w, 0xA000, 0x2000);
     const uint32_t echo = near(w, 0xDFF0, 0x1E20); /* and a little before and behind */
-    switch (dm_test_random_below(&w->random, 20)) {
+    const uint8_t sound = (uint8_t)near(w, 0x10, 0x30);
+    switch (dm_test_random_below(&w->random, 24)) {
     case 0: /* wait until the PPU leaves VRAM alone, then write there */
         PUT(w, 0xF0, 0x41, 0xE6, 0x02, 0x20, 0xFA, 0x21, (uint8_t)vram, (uint8_t)(vram >> 8), 0x22);
         break;
@@ -123,6 +124,22 @@ static void put_device_snippet(writer *w)
         break;
     case 18: /* interrupts that come one by one */
         PUT(w, 0x3E, byte & 0x1F, 0xE0, 0xFF, 0xF0, 0x0F);
+        break;
+    case 19: /* wait for a mode, or for not that one */
+        PUT(w, 0xF0, 0x41, 0xE6, 1 + byte % 3, byte & 8 ? 0x28 : 0x20, 0xFA);
+        break;
+    case 20: /* sound, read back now and then */
+        PUT(w, 0x3E, byte, 0xE0, sound, 0x2F, 0xE0, sound ^ 3);
+        if (byte & 2)
+            PUT(w, 0xF0, byte & 4 ? 0x26 : sound);
+        break;
+    case 21: /* registers of the picture one after the other, and what they are then */
+        PUT(w, 0x3E, byte, 0xE0, 0x45, 0xE0, registers[byte & 3], 0xE0, registers[2 + (byte >> 6)]);
+        if (byte & 1)
+            PUT(w, 0xF0, 0x40, 0xEE, byte & 0x7F, 0xE0, 0x40, 0xF0, registers[byte >> 4 & 7]);
+        break;
+    case 22: /* LYC is written and interrupts go on at once */
+        PUT(w, 0xF3, 0xF0, 0x44, 0xC6, byte & 3, 0xE0, 0x45, byte & 4 ? 0xFB : 0x00, 0x04);
         break;
     default:
         PUT(w, 0xFF, 0x7E, 0x2A, 0x12, 0x0B);
@@ -200,7 +217,7 @@ static void put_waiting_snippet(writer *w)
         PUT(w, 0xFA, 0x00, 0xC1, 0xE6, 0x0F, 0x20, 0x04, 0x21, low, page, 0x34);
         break;
     case 11:
-        PUT(w, 0xF0, byte & 1 ? 0x44 : 0x42, 0xFE, byte & 0x7F, 0x20, 0x01, 0x04);
+        PUT(w, 0xF0, byte & 1 ? 0x44 : byte & 2 ? 0x41 : 0x42, 0xFE, byte & 0x7F, 0x20, 0x01, 0x04);
         break;
     case 12:
         PUT(w, 0xF5, 0xCB, 0x37, 0xF1);
