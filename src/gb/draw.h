@@ -107,16 +107,25 @@ DM_FN uint32_t dm_gb_mode0_dot(dm_gb_lane *lane)
  * pixel. */
 
 #define DM_GB_ONES 0x0101010101010101u
-#if DM_GB_GPU_FORM
-/* One bit plane of a tile row: byte i is bit 7 - i. */
-DM_FN uint64_t dm_gb_spread(uint32_t plane)
+
+/* A palette as the coefficients of shade = base + low * l + high * h + both * (l & h), which holds
+ * for each byte alone and so for eight of them in one word, modulo 2^64. */
+typedef struct dm_gb_palette {
+    uint64_t base, low, high, both;
+} dm_gb_palette;
+
+DM_FN dm_gb_palette dm_gb_palette_of(uint32_t reg)
 {
-    /* Multiplying puts a copy of the plane under every byte, the mask keeps one bit of each, and
-     * the sum carries it to bit 7. */
-    uint64_t bits = ((uint64_t)plane * DM_GB_ONES) & 0x0102040810204080u;
-    return ((bits + 0x7F7E7C7870604000u) >> 7) & DM_GB_ONES;
+    uint64_t p0 = reg & 3u, p1 = (reg >> 2) & 3u, p2 = (reg >> 4) & 3u, p3 = (reg >> 6) & 3u;
+    dm_gb_palette palette;
+    palette.base = p0 * DM_GB_ONES;
+    palette.low = p1 - p0;
+    palette.high = p2 - p0;
+    palette.both = p3 - p2 - p1 + p0;
+    return palette;
 }
-#else
+
+#if !DM_GB_GPU_FORM
 #define DM_GB_SPREAD_1(n)                                                                          \
     ((((n) >> 7) & 1ull) | (((n) >> 6) & 1ull) << 8 | (((n) >> 5) & 1ull) << 16 |                  \
      (((n) >> 4) & 1ull) << 24 | (((n) >> 3) & 1ull) << 32 | (((n) >> 2) & 1ull) << 40 |           \
@@ -136,29 +145,12 @@ DM_FN uint64_t dm_gb_spread(uint32_t plane)
 {
     return dm_gb_spread_table[plane];
 }
-#endif
-
-/* A palette as the coefficients of shade = base + low * l + high * h + both * (l & h), which holds
- * for each byte alone and so for eight of them in one word, modulo 2^64. */
-typedef struct dm_gb_palette {
-    uint64_t base, low, high, both;
-} dm_gb_palette;
-
-DM_FN dm_gb_palette dm_gb_palette_of(uint32_t reg)
-{
-    uint64_t p0 = reg & 3u, p1 = (reg >> 2) & 3u, p2 = (reg >> 4) & 3u, p3 = (reg >> 6) & 3u;
-    dm_gb_palette palette;
-    palette.base = p0 * DM_GB_ONES;
-    palette.low = p1 - p0;
-    palette.high = p2 - p0;
-    palette.both = p3 - p2 - p1 + p0;
-    return palette;
-}
 
 DM_FN uint64_t dm_gb_shades(const dm_gb_palette *palette, uint64_t low, uint64_t high)
 {
     return palette->base + low * palette->low + high * palette->high + (low & high) * palette->both;
 }
+#endif
 
 /* Where the rows of a map's tiles lie that line `y` of the map shows. */
 typedef struct dm_gb_tiles {
