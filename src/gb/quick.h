@@ -318,10 +318,12 @@ DM_FN bool dm_gb_quick_loop(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_quick_
         (hot->low * 0x9E3779B1u) ^ (hot->high * 0x85EBCA77u) ^ hot->zc ^ hot->hn ^ (hot->sp << 16);
     const bool here = (hot->poll_pc & ~DM_GB_POLL_NOTES) == hot->pc;
     const bool polling = here & (hot->poll_sum == sum) & ((hot->poll_pc & DM_GB_POLL_VAIN) == 0);
-    hot->poll_pc = here ? hot->poll_pc : hot->pc;
     hot->poll_sum = sum;
-    if (!polling)
+    if (!polling) {
+        /* What is remembered is not of the last pass: another one lies between. */
+        hot->poll_pc = hot->pc | (here ? hot->poll_pc & DM_GB_POLL_VAIN : 0u);
         hot->written[0] = hot->written[1] = 0;
+    }
     if ((word & 0xFFFFu) == 0xFD20u)
         dm_gb_quick_count_down(hot, place);
     if (DM_LIKELY(!polling)) {
