@@ -278,12 +278,13 @@ DM_FN void dm_gb_quick_count_down(dm_gb_hot *hot, const dm_gb_quick_place *place
 
 /* `value` is written to `address`, or there and to the next. What a pass of a loop writes is mixed
  * into two words, which are the same when it writes the same again, and but for one chance in 2^64
- * only then. */
+ * only then. (They are turned since a product carries a difference only upwards, and addresses are
+ * at the top.) */
 DM_FN void dm_gb_quick_note_write(dm_gb_hot *hot, uint32_t address, uint32_t value)
 {
     const uint32_t both = (address << 16) | (value & 0xFFFFu);
-    hot->written[0] = hot->written[0] * 0x9E3779B1u + both;
-    hot->written[1] = hot->written[1] * 0x85EBCA77u + both;
+    hot->written[0] = dm_rotl_u32(hot->written[0], 7) * 0x9E3779B1u + both;
+    hot->written[1] = dm_rotl_u32(hot->written[1], 19) * 0x85EBCA77u + both;
 }
 
 /* `ldh a,[rSTAT] / and n / jr nz` (or `jr z`) is at PC and about to be repeated, as it waits for a
