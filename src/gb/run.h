@@ -293,6 +293,7 @@ DM_FN_SLOW void dm_gb_loop(dm_gb_lane *lane)
     dm_gb_slate slate;
     dm_gb_hot hot;
     bool running = true;
+    /* cppcheck-suppress autoVariables ; it is taken back at the end */
     lane->slate = &slate;
     dm_gb_turns_begin(lane, &hot);
     while (running) {
