@@ -35,6 +35,15 @@ static uint32_t near(writer *w, uint32_t first, uint32_t count)
     return first + dm_test_random_below(&w->random, count);
 }
 
+/* So many snippets, again and again. */
+static void put_loop(writer *w, uint32_t count, void (*put_snippet)(writer *w))
+{
+    const uint32_t start = w->at;
+    for (uint32_t i = 0; i < count; i++)
+        put_snippet(w);
+    PUT(w, 0xC3, (uint8_t)start, (uint8_t)(start >> 8));
+}
+
 /* Makes a program in room for DEVICE_ROM bytes; returns how many of them it is. */
 typedef size_t make_program(uint8_t *rom, uint64_t seed);
 
@@ -273,10 +282,7 @@ static size_t make_waiting_program(uint8_t *rom, uint64_t seed)
     rom[0x149] = 2;
     PUT(&w, 0x31, 0xFE, 0xDF, 0x3E, (uint8_t)(seed % 8), 0xE0, 0xFF, 0x3E, 0x04 | (seed & 3), 0xE0,
         0x07, 0x3E, 0x40, 0xE0, 0x41, 0xFB);
-    const uint32_t start = w.at, count = near(&w, 1, 12);
-    for (uint32_t i = 0; i < count; i++)
-        put_waiting_snippet(&w);
-    PUT(&w, 0xC3, (uint8_t)start, (uint8_t)(start >> 8));
+    put_loop(&w, near(&w, 1, 12), put_waiting_snippet);
     return WAITING_ROM;
 }
 
@@ -406,10 +412,7 @@ static size_t make_picture_program(uint8_t *rom, uint64_t seed)
     PUT(&w, 0x21, 0x00, 0x80, 0x11, 0x00, 0x10, 0x1A, 0x22, 0x13, 0x7C, 0xFE, 0xA0, 0x20, 0xF8);
     PUT(&w, 0x3E, 0x20, 0xCD, 0x80, 0xFF, 0x3E, (uint8_t)(0x83 | (seed << 4)), 0xE0, 0x40, 0x3E,
         (uint8_t)(seed & 3), 0xE0, 0xFF, 0x3E, 0x48, 0xE0, 0x41, 0xFB);
-    const uint32_t start = w.at, count = near(&w, 2, 60);
-    for (uint32_t i = 0; i < count; i++)
-        put_picture_snippet(&w);
-    PUT(&w, 0xC3, (uint8_t)start, (uint8_t)(start >> 8));
+    put_loop(&w, near(&w, 2, 60), put_picture_snippet);
     return WAITING_ROM;
 }
 
