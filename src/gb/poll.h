@@ -15,7 +15,8 @@
  *
  * Waiting for a line, `ldh a,[rLY] / cp N / jr nz` or `jr c`, would end at every line. A and the
  * flags are made anew by every pass of it, so passes can be left out up to line N as long as one
- * more is executed before anybody could see them. */
+ * more is executed before anybody could see them. A GPU passes waiting for a mode likewise
+ * (dm_gb_quick_stat_passes). */
 #ifndef DM_GB_POLL_H
 #define DM_GB_POLL_H
 

@@ -328,7 +328,7 @@ DM_FN bool dm_gb_quick_loop(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_quick_
     if ((word & 0xFFFFu) == 0xFD20u)
         dm_gb_quick_count_down(hot, place);
     if (DM_LIKELY(!polling)) {
-        /* Not yet: once for each wait is enough. */
+        /* In later passes of the same wait this comes as polling. */
         if (DM_UNLIKELY(hot->word == DM_GB_STAT_LOOP && (word & 0xFFF7u) == 0xFA20u)) {
             const uint32_t passes = dm_gb_quick_stat_passes(m, *place, hot->clock, hot->next_event,
                                                             hot->pc, (word & 8u) != 0);
