@@ -15,8 +15,8 @@
  *
  * Waiting for a line, `ldh a,[rLY] / cp N / jr nz` or `jr c`, would end at every line. A and the
  * flags are made anew by every pass of it, so passes can be left out up to line N as long as one
- * more is executed before anybody could see them. A GPU passes waiting for a mode likewise
- * (dm_gb_quick_stat_passes). */
+ * more is executed before anybody could see them. A GPU does that on its short road, and passes
+ * waiting for a mode likewise (dm_gb_quick_wait_passes). */
 #ifndef DM_GB_POLL_H
 #define DM_GB_POLL_H
 
@@ -110,6 +110,8 @@ DM_FN uint32_t dm_gb_poll_period(const dm_gb_lane *lane, const dm_gb_hot *hot)
 
 #endif
 
+#if !DM_GB_GPU_FORM
+
 /* Up to when the loop at PC waits for a line, if it is that one; else `until` as it was. A loop
  * that only begins like it takes longer. */
 #define DM_GB_LINE_LOOP 32u /* T-cycles of a pass */
@@ -131,8 +133,6 @@ DM_FN uint32_t dm_gb_poll_line(const dm_gb_lane *lane, const dm_gb_hot *hot, uin
     uint32_t last = dm_gb_earlier(shown, next_event) - 2u * period;
     return dm_gb_before(until, last) ? last : until;
 }
-
-#if !DM_GB_GPU_FORM
 
 /* Can this be the head of a loop that only counts? Then run.h, at its next dispatch, calls
  * dm_gb_poll_count: in one place, since it is long. */
@@ -285,8 +285,7 @@ DM_FN bool dm_gb_poll_again(dm_gb_slate *slate, dm_gb_hot *hot)
     return true;
 }
 
-/* The same in a turn: a backward jump was taken by the long road, or the short one found that the
- * loop waits for a line. */
+/* The same in a turn: a backward jump was taken by the long road. */
 DM_FN void dm_gb_bus_loop(dm_gb_lane *lane, dm_gb_hot *hot)
 {
     dm_gb_slate *slate = lane->slate;
@@ -297,9 +296,7 @@ DM_FN void dm_gb_bus_loop(dm_gb_lane *lane, dm_gb_hot *hot)
     if (!dm_gb_poll_again(slate, hot))
         return;
     uint32_t until = dm_gb_earlier(slate->poll_limit, lane->poll_limit);
-    until = dm_gb_earlier(until, hot->next_event);
-    until = dm_gb_poll_line(lane, hot, dm_gb_poll_period(slate, hot), hot->next_event, until);
-    dm_gb_poll_skip(slate, hot, until);
+    dm_gb_poll_skip(slate, hot, dm_gb_earlier(until, hot->next_event));
 }
 
 #endif

@@ -425,18 +425,18 @@ DM_FN uint32_t dm_gb_ppu_mode(dm_gb_lane *lane, uint32_t now)
     return dot <= dm_gb_mode0_dot(lane) ? 3u : 0u;
 }
 
+/* LY at a dot of a line. */
+DM_FN uint32_t dm_gb_line_ly(uint32_t line, uint32_t dot)
+{
+    uint32_t late = line < DM_GB_VBLANK_LINE ? 3u : 2u;
+    if (line == 0 || (line == DM_GB_LAST_LINE && dot > 6))
+        return 0;
+    return dot <= late ? line - 1u : line;
+}
+
 DM_FN uint32_t dm_gb_ppu_ly(const dm_gb_machine *m, uint32_t now)
 {
-    const dm_gb_ppu *ppu = &m->ppu;
-    if (!dm_gb_lcd_on(m) || ppu->line == 0)
-        return 0;
-    uint32_t dot = dm_gb_ppu_dot(m, now);
-    uint32_t late = ppu->line < DM_GB_VBLANK_LINE ? 3u : 2u;
-    if (dot <= late)
-        return ppu->line - 1u;
-    if (ppu->line == DM_GB_LAST_LINE && dot > 6)
-        return 0;
-    return ppu->line;
+    return dm_gb_lcd_on(m) ? dm_gb_line_ly(m->ppu.line, dm_gb_ppu_dot(m, now)) : 0u;
 }
 
 /* Until when (access time) LY and STAT read the same, at least. */

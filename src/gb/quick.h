@@ -287,32 +287,38 @@ DM_FN void dm_gb_quick_note_write(dm_gb_hot *hot, uint32_t address, uint32_t val
     hot->written[1] = dm_rotl_u32(hot->written[1], 19) * 0x85EBCA77u + both;
 }
 
-/* `ldh a,[rSTAT] / and n / jr nz` (or `jr z`) is at PC and about to be repeated, as it waits for a
- * mode. A and the flags are made anew by every pass, so passes can be left out as long as one more
- * is executed before the mode changes or anybody could see them. */
-#define DM_GB_STAT_LOOP 0xE641F0u /* the first three bytes */
-#define DM_GB_STAT_PASS 32u       /* T-cycles */
-#define DM_GB_STAT_READ 8u        /* of them before the access */
-DM_FN_SLOW uint32_t dm_gb_quick_stat_passes(dm_gb_machine *m, dm_gb_quick_place where,
+/* `ldh a,[rSTAT] / and n / jr cc` or `ldh a,[rLY] / cp n / jr cc` is at PC and about to be
+ * repeated, as it waits for a mode or a line. A and the flags are made anew by every pass, so
+ * passes can be left out as long as one more is executed before the wait is over or anybody could
+ * see them. */
+#define DM_GB_WAIT_STAT 0xE641F0u /* the first three bytes, */
+#define DM_GB_WAIT_LY 0xFE44F0u
+#define DM_GB_WAIT_BOTH(word) (((word)&0xE7FAFFu) == 0xE640F0u) /* what they have in common */
+#define DM_GB_WAIT_PASS 32u                                     /* T-cycles, */
+#define DM_GB_WAIT_READ 8u                                      /* of them before the access */
+DM_FN_SLOW uint32_t dm_gb_quick_wait_passes(dm_gb_machine *m, dm_gb_quick_place where,
                                             uint32_t clock, uint32_t next_event, uint32_t pc,
-                                            bool while_zero)
+                                            uint32_t jump)
 {
     const dm_gb_slate *slate = dm_gb_quick_slate(&where);
-    const uint32_t mask = dm_gb_quick_fetch(where, pc + 1u) >> 16 & 0xFFu;
-    if (slate->skip_polls == 0 || !dm_gb_later_settled(slate))
+    const uint32_t word = dm_gb_quick_fetch(where, pc);
+    const uint32_t number = dm_gb_quick_fetch(where, pc + 1u) >> 16 & 0xFFu;
+    uint32_t until = clock; /* what is left out reads up to here */
+    if (slate->skip_polls == 0)
         return 0;
-    /* What is left out reads up to `until`. An executed pass comes before the next event. */
-    const uint32_t until =
-        dm_gb_look_mode_until(m, dm_gb_quick_ram(&where), clock, mask, while_zero);
-    const uint32_t reads = until + DM_GB_STAT_PASS - DM_GB_STAT_READ;
-    const uint32_t end = dm_gb_earlier(reads, next_event - 2u * DM_GB_STAT_PASS);
-    return until != clock && dm_gb_before(clock, end) ? (end - clock) / DM_GB_STAT_PASS : 0u;
+    if (word == DM_GB_WAIT_LY)
+        until = dm_gb_look_line_until(m, clock, number, jump);
+    else if (word == DM_GB_WAIT_STAT && (jump & 0x10u) == 0 && dm_gb_later_settled(slate))
+        until = dm_gb_look_mode_until(m, dm_gb_quick_ram(&where), clock, number, jump == 0x28u);
+    /* An executed pass comes before the next event. */
+    const uint32_t reads = until + DM_GB_WAIT_PASS - DM_GB_WAIT_READ;
+    const uint32_t end = dm_gb_earlier(reads, next_event - 2u * DM_GB_WAIT_PASS);
+    return until != clock && dm_gb_before(clock, end) ? (end - clock) / DM_GB_WAIT_PASS : 0u;
 }
 
 /* A jump backwards was taken, PC is its target. When the registers are as they were when it was
- * here last, it looks like a polling loop. True: it is one, and waits for a line. */
-#define DM_GB_LDH_LY 0x44F0u
-DM_FN bool dm_gb_quick_loop(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_quick_place *place,
+ * here last, it looks like a polling loop. */
+DM_FN void dm_gb_quick_loop(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_quick_place *place,
                             uint32_t word)
 {
     const uint32_t sum =
@@ -329,21 +335,17 @@ DM_FN bool dm_gb_quick_loop(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_quick_
         dm_gb_quick_count_down(hot, place);
     if (DM_LIKELY(!polling)) {
         /* In later passes of the same wait this comes as polling. */
-        if (DM_UNLIKELY(hot->word == DM_GB_STAT_LOOP && (word & 0xFFF7u) == 0xFA20u)) {
-            const uint32_t passes = dm_gb_quick_stat_passes(m, *place, hot->clock, hot->next_event,
-                                                            hot->pc, (word & 8u) != 0);
-            hot->clock += passes * DM_GB_STAT_PASS;
+        if (DM_UNLIKELY(DM_GB_WAIT_BOTH(hot->word) && (word & 0xFFE7u) == 0xFA20u)) {
+            const uint32_t passes = dm_gb_quick_wait_passes(m, *place, hot->clock, hot->next_event,
+                                                            hot->pc, word & 0xFFu);
+            hot->clock += passes * DM_GB_WAIT_PASS;
             hot->count += passes * 3u;
         }
-        return false;
+        return;
     }
     dm_gb_slate *slate = dm_gb_quick_slate(place);
-    if (!dm_gb_poll_again(slate, hot))
-        return false;
-    if ((dm_gb_quick_fetch(*place, hot->pc) & 0xFFFFu) == DM_GB_LDH_LY)
-        return true;
-    dm_gb_poll_skip(slate, hot, dm_gb_earlier(slate->poll_limit, hot->next_event));
-    return false;
+    if (dm_gb_poll_again(slate, hot))
+        dm_gb_poll_skip(slate, hot, dm_gb_earlier(slate->poll_limit, hot->next_event));
 }
 
 /* Sources that the selectors cannot name. */
@@ -394,12 +396,10 @@ enum dm_gb_need {
     DM_GB_NEED_NOTHING, /* the instruction is done, the next one can follow */
     DM_GB_NEED_EVENT,   /* something is due first */
     /* The instruction waits, nothing has changed yet: */
-    DM_GB_NEED_READ,  /* of hot.io_address at time hot.io_until, by dm_gb_slow_read */
-    DM_GB_NEED_WRITE, /* of hot.io_value there, by dm_gb_slow_write */
-    DM_GB_NEED_LONG,  /* the long road */
-    /* The instruction is done but for: */
-    DM_GB_NEED_CONTROL, /* what HALT, EI and the like do */
-    DM_GB_NEED_POLL     /* it may wait for a line: dm_gb_bus_loop */
+    DM_GB_NEED_READ,   /* of hot.io_address at time hot.io_until, by dm_gb_slow_read */
+    DM_GB_NEED_WRITE,  /* of hot.io_value there, by dm_gb_slow_write */
+    DM_GB_NEED_LONG,   /* the long road */
+    DM_GB_NEED_CONTROL /* the instruction is done but for what HALT, EI and the like do */
 };
 
 /* The rest of an instruction whose write was made: it may have changed what is at PC. */
@@ -472,19 +472,16 @@ DM_FN enum dm_gb_need dm_gb_quick_strange(dm_gb_machine *m, dm_gb_hot *hot,
     /* Of two bytes the last one counts: PUSH writes the low one last, LD [n16],SP the high one. */
     const bool high_last = writes && two != 0 && (row.flags & DM_GB_Q_STACK) == 0;
     uint32_t value = high_last ? access->value >> 8 : access->value;
-    uint32_t until = dm_gb_never(now); /* keys stay as they are until the run is over */
+    uint32_t until = dm_gb_never(now); /* keys and most registers stay as they are */
     if (one && dm_gb_look_access(m, slate, dm_gb_quick_ram(place), hot->clock, now, address, writes,
                                  two, &value, &until)) {
         access->value = value;
         if (writes && address != 0xFF00u)
             hot->poll_pc = DM_GB_NO_POLL;
-        if (address == 0xFF41u)
-            slate->poll_limit = dm_gb_earlier(slate->poll_limit, until);
-        if (address == 0xFF00u || address == 0xFF41u) {
-            hot->io_address = writes ? DM_GB_NO_ADDRESS : address;
-            hot->io_value = access->value;
-            hot->io_until = until;
-        }
+        slate->poll_limit = dm_gb_earlier(slate->poll_limit, until);
+        hot->io_address = writes ? DM_GB_NO_ADDRESS : address;
+        hot->io_value = value;
+        hot->io_until = until;
         return DM_GB_NEED_NOTHING;
     }
     if (one && writes && two == 0 && dm_gb_quick_bank(m, place, address, access->value)) {
@@ -637,8 +634,8 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
     }
     hot->pc = next;
     hot->word = ahead;
-    if (jumps && (flags & DM_GB_Q_LOOPS) != 0 && next < pc && dm_gb_quick_loop(m, hot, place, word))
-        return DM_GB_NEED_POLL;
+    if (jumps && (flags & DM_GB_Q_LOOPS) != 0 && next < pc)
+        dm_gb_quick_loop(m, hot, place, word);
     if (DM_UNLIKELY(((row.address & DM_GB_Q_CONTROL) != 0) | moved)) {
         if (moved) { /* the next instruction may have come from the other bank */
             hot->word = DM_GB_NO_WORD;

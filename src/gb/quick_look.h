@@ -123,6 +123,38 @@ DM_FN uint32_t dm_gb_look_mode_until(const dm_gb_machine *m, const uint8_t *ram,
     return look.start + (look.mode0_dot != 0 ? look.mode0_dot : DM_GB_LOOK_MODE3);
 }
 
+/* LY, which depends on nothing but time while the LCD stays on or off; it stays the same for
+ * accesses up to `until`. */
+DM_FN uint32_t dm_gb_look_ly(const dm_gb_machine *m, uint32_t now, uint32_t *until)
+{
+    const dm_gb_look look = dm_gb_look_at(m, now);
+    if (!dm_gb_lcd_on(m))
+        return 0;
+    *until = look.dot > 6u ? look.start + DM_GB_LINE_CYCLES : now;
+    return dm_gb_line_ly(look.line % 154u, look.dot);
+}
+
+/* A program is about to read LY again and again, from the next M-cycle but one on, until `jump`
+ * (the opcode of a JR) is not taken after CP `line`. Up to when it will go on at least; else `now`.
+ */
+DM_FN uint32_t dm_gb_look_line_until(const dm_gb_machine *m, uint32_t now, uint32_t line,
+                                     uint32_t jump)
+{
+    const dm_gb_look look = dm_gb_look_at(m, now);
+    const uint32_t at = look.line % 154u;
+    uint32_t end = at;
+    if (!dm_gb_lcd_on(m) || line > DM_GB_LAST_LINE)
+        return now;
+    if (jump == 0x20u) /* NZ; line 0 shows early, in line 153 */
+        end = line == 0 && at != 0 ? DM_GB_LAST_LINE : line;
+    if (jump == 0x38u && line != 0 && (at < line || at == DM_GB_LAST_LINE)) /* C */
+        end = line;
+    if (jump == 0x30u && line != 0 && at >= line) /* NC */
+        end = DM_GB_LAST_LINE;
+    const uint32_t lines = end >= at ? end - at : end + 154u - at;
+    return lines != 0 ? look.start + lines * DM_GB_LINE_CYCLES : now;
+}
+
 /* STAT, after the first dots of a line, where it changes its mind; it stays the same for accesses
  * up to `until`. */
 DM_FN bool dm_gb_look_stat(const dm_gb_machine *m, const uint8_t *ram, uint32_t now,
@@ -302,6 +334,10 @@ DM_FN bool dm_gb_look_access(dm_gb_machine *m, const dm_gb_slate *slate, const u
         return dm_gb_look_joypad(m, writes, value);
     if (writes)
         return settled && dm_gb_look_write(m, now, address, *value);
+    if (address == 0xFF44u) {
+        *value = dm_gb_look_ly(m, now, until);
+        return true;
+    }
     if (address != 0xFF41u)
         return dm_gb_look_register(m, slate, address, value);
     return settled && dm_gb_look_stat(m, ram, now, value, until);

@@ -252,8 +252,6 @@ DM_FN_SLOW bool dm_gb_turn(dm_gb_lane *lane, dm_gb_hot *hot, enum dm_gb_need nee
         hot->pc = (hot->pc + dm_gb_control(lane, hot->clock, hot->io_value)) & 0xFFFFu;
         dm_gb_hot_reload(lane, hot);
     }
-    if (need == DM_GB_NEED_POLL)
-        dm_gb_bus_loop(lane, hot);
     /* What was done may have made something due: better now than by a turn of its own. */
     if (need == DM_GB_NEED_EVENT ||
         (!by_long_road && !hot->granted && !dm_gb_before(hot->clock, hot->next_event))) {

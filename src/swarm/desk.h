@@ -40,7 +40,7 @@ DM_FN dm_swarm_desk *dm_swarm_desk_of(const dm_swarm_args *args, uint32_t machin
     return (dm_swarm_desk *)(void *)(args->desks + (uint64_t)machine * DM_SWARM_DESK_BYTES);
 }
 
-#define DM_SWARM_NEEDS 7u /* enum dm_gb_need, 0 is none */
+#define DM_SWARM_NEEDS 6u /* enum dm_gb_need, 0 is none */
 #define DM_SWARM_NOBODY 0xFFFFFFFFu
 #define DM_SWARM_NEED_SHIFT 28u /* above the machine's number */
 

@@ -161,6 +161,42 @@ static void places(void **state)
         compare("places", rom, sizeof rom, 4, seed);
 }
 
+/* Every line is waited for in each way, from some other time of a line each time, and now and then
+ * by who jumps into the loop with flags that say nothing of LY. */
+static void lines(void **state)
+{
+    (void)state;
+    static const uint8_t jumps[] = {0x20, 0x38, 0x30, 0x30}; /* JR NZ, C, NC */
+    static uint8_t rom[0x8000];
+    for (uint32_t i = 0; i < 4; i++) {
+        const bool off = i == 3; /* then only what does not wait for ever */
+        memset(rom, 0, sizeof rom);
+        memcpy(rom + 0x100, (const uint8_t[]){0x00, 0xC3, 0x50, 0x01}, 4);
+        memcpy(rom + 0x150, (const uint8_t[]){0x21, 0x00, 0xC0, 0x3E, off ? 0x11 : 0x91}, 5);
+        memcpy(rom + 0x155, (const uint8_t[]){0xE0, 0x40}, 2);
+        uint8_t *at = rom + 0x157;
+        for (uint32_t k = 0; k < 153; k++) { /* LY is 153 too shortly */
+            const uint8_t line = (uint8_t)(k * 37u % 153u);
+            const uint8_t jump = line == 0 ? 0x20 : jumps[i];
+            at += line % 9; /* so many NOPs */
+            if (off || k % 3 == 0) {
+                const uint8_t carry[] = {0x00, 0x37, 0x18, 0x04}, none[] = {0xF6, 0x01, 0x18, 0x04};
+                memcpy(at, jump == 0x38 ? carry : none, 4);
+                at += 4;
+            } else if (jump == 0x30) { /* a time at which NC waits */
+                memcpy(at, (const uint8_t[]){0xF0, 0x44, 0xFE, line, 0x38, 0xFA}, 6);
+                at += 6;
+            }
+            memcpy(at, (const uint8_t[]){0xF0, 0x44, 0xFE, line, jump, 0xFA}, 6);
+            memcpy(at + 6, (const uint8_t[]){0xF0, 0x44, 0x22, 0xF0, 0x04, 0x22}, 6); /* when? */
+            at += 12;
+        }
+        memcpy(at, (const uint8_t[]){0xC3, 0x57, 0x01}, 3);
+        for (uint64_t seed = 0; seed < 6; seed++)
+            compare("lines", rom, sizeof rom, off ? 2 : 80, seed);
+    }
+}
+
 /* LCDC is written on a line with ten sprites, which changes when its mode 3 ends, and VRAM some
  * time after it: whether that is let through depends on a write that is still to be made (later.h).
  */
@@ -230,5 +266,5 @@ static void rows_agree(void **state)
 
 DM_TESTS("gb/quick", cmocka_unit_test(rows_agree), cmocka_unit_test(our_roms),
          cmocka_unit_test(programs), cmocka_unit_test(devices), cmocka_unit_test(waiting),
-         cmocka_unit_test(rounds), cmocka_unit_test(places), cmocka_unit_test(blocked),
-         cmocka_unit_test(pictures), cmocka_unit_test(games))
+         cmocka_unit_test(rounds), cmocka_unit_test(places), cmocka_unit_test(lines),
+         cmocka_unit_test(blocked), cmocka_unit_test(pictures), cmocka_unit_test(games))

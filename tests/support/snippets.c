@@ -70,7 +70,7 @@ static void put_device_snippet(writer *w)
     const uint32_t control = near(w, 0, 0x8000), other = near(w, 0xA000, 0x2000);
     const uint32_t echo = near(w, 0xDFF0, 0x1E20); /* and a little before and behind */
     const uint8_t sound = (uint8_t)near(w, 0x10, 0x30);
-    switch (dm_test_random_below(&w->random, 24)) {
+    switch (dm_test_random_below(&w->random, 26)) {
     case 0: /* wait until the PPU leaves VRAM alone, then write there */
         PUT(w, 0xF0, 0x41, 0xE6, 0x02, 0x20, 0xFA, 0x21, (uint8_t)vram, (uint8_t)(vram >> 8), 0x22);
         break;
@@ -149,6 +149,16 @@ static void put_device_snippet(writer *w)
         break;
     case 22: /* LYC is written and interrupts go on at once */
         PUT(w, 0xF3, 0xF0, 0x44, 0xC6, byte & 3, 0xE0, 0x45, byte & 4 ? 0xFB : 0x00, 0x04);
+        break;
+    case 23: /* wait for a line, perhaps with flags from elsewhere; only what comes */
+    case 24:
+        PUT(w, 0xF0, 0x40, 0xCB, 0xFF, 0xE0, 0x40);
+        if (byte & 1)
+            PUT(w, 0x18, 0x04);
+        PUT(w, 0xF0, 0x44, 0xFE, byte & 2 ? 1 + byte % 153 : 140 + byte % 14,
+            0x20 | (byte >> 2 & 0x18), 0xFA);
+        if (byte & 4)
+            PUT(w, 0xF0, 0x44, 0x47);
         break;
     default:
         PUT(w, 0xFF, 0x7E, 0x2A, 0x12, 0x0B);
