@@ -16,7 +16,11 @@
  *   the next event            may be an interrupt that such a write brings nearer. So LYC, and with
  *                             an interrupt at mode 0 everything that mode 3's length depends on,
  *                             wait only while interrupts are off, and EI and RETI take a turn then
- *   memory's map              is changed by DMA and by LCDC's top bit: those are not for later */
+ *   memory's map              LCDC's top bit, which changes it, is not for later. A transfer to OAM
+ *                             takes the map away at once: then only HRAM, P1 and LY are known
+ *                             without a turn, and nothing that it copies from can change. The next
+ *                             event is where it ends at the latest, so it takes one turn, not two
+ */
 #ifndef DM_GB_LATER_H
 #define DM_GB_LATER_H
 
@@ -25,7 +29,9 @@
 #if DM_GB_GPU_FORM
 
 #define DM_GB_LATER_PICTURE 1u /* some are to the picture unit, */
-#define DM_GB_LATER_URGENT 2u  /* and the next interrupt may depend on one of them */
+#define DM_GB_LATER_URGENT 2u  /* and the next interrupt may depend on one of them; */
+#define DM_GB_LATER_DMA 4u     /* one begins a transfer to OAM */
+#define DM_GB_LATER_DMA_ADDRESS 0xFF46u
 
 /* Registers of the picture unit that read as they were written: all but STAT, LY and DMA. */
 DM_FN bool dm_gb_later_picture(uint32_t address)
@@ -38,6 +44,12 @@ DM_FN bool dm_gb_later_picture(uint32_t address)
 DM_FN bool dm_gb_later_settled(const dm_gb_slate *slate)
 {
     return (slate->later_kinds & DM_GB_LATER_PICTURE) == 0;
+}
+
+/* Does a transfer to OAM wait? */
+DM_FN bool dm_gb_later_dma(const dm_gb_slate *slate)
+{
+    return (slate->later_kinds & DM_GB_LATER_DMA) != 0;
 }
 
 /* What such a register reads as: `value`, unless another waits. */
@@ -57,7 +69,9 @@ DM_FN bool dm_gb_later_write(const dm_gb_machine *m, dm_gb_slate *slate, uint32_
     const uint32_t number = address - 0xFF40u;
     const dm_gb_ppu *ppu = &m->ppu;
     uint32_t kinds = 0;
-    if (address - 0xFF10u >= 0x30u) {
+    if (address == DM_GB_LATER_DMA_ADDRESS) {
+        kinds = DM_GB_LATER_PICTURE | DM_GB_LATER_DMA;
+    } else if (address - 0xFF10u >= 0x30u) {
         if (!dm_gb_later_picture(address) ||
             (number == 0 && ((value ^ ppu->lcdc) & DM_GB_LCD_ON) != 0))
             return false;
@@ -68,7 +82,7 @@ DM_FN bool dm_gb_later_write(const dm_gb_machine *m, dm_gb_slate *slate, uint32_
             return false;
     }
     const uint32_t count = slate->later;
-    if (m->dma.active || count == DM_GB_LATER)
+    if (count == DM_GB_LATER)
         return false;
     slate->when[count] = now;
     slate->what[count] = (address << 8) | (value & 0xFFu);

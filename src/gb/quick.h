@@ -183,12 +183,21 @@ DM_FN uint32_t dm_gb_quick_code_if(bool plain, const uint8_t *words, uint32_t pc
 
 #endif
 
+/* A transfer to OAM begins, but waits (later.h): only HRAM is plain memory from now on. */
+DM_FN void dm_gb_quick_unmap(const dm_gb_quick_place *place)
+{
+    DM_NO_UNROLL
+    for (uint32_t slot = 0; slot < DM_GB_QUICK_SLATE; slot++)
+        if (slot != DM_GB_QUICK_HRAM)
+            dm_gb_quick_set_slot(place, slot, 0);
+}
+
 /* After something may have changed the memory map. */
 DM_FN void dm_gb_quick_map(const dm_gb_lane *lane, const dm_gb_quick_place *place)
 {
     const dm_gb_machine *m = lane->m;
     const dm_gb_cart *cart = &m->cart;
-    const bool plain = !m->dma.active && !m->boot_mapped;
+    const bool plain = !m->dma.active && !m->boot_mapped && !dm_gb_later_dma(lane->slate);
     const bool words = plain && lane->rom_words != 0;
     const uint8_t *low = plain ? lane->rom + cart->rom_low : 0;
     const uint8_t *high = plain ? lane->rom + cart->rom_high - 0x4000 : 0;
@@ -439,7 +448,7 @@ typedef struct dm_gb_quick_access {
     uint32_t address;
     uint32_t value;    /* to be written, then: read */
     const uint8_t *at; /* then: the place, if it is plain memory, else NULL */
-    bool moved;        /* then: another ROM bank is shown */
+    bool moved;        /* then: the map has changed */
 } dm_gb_quick_access;
 
 /* Anything but DM_GB_NEED_NOTHING: nothing has changed yet, and the instruction, which is followed
@@ -492,6 +501,11 @@ DM_FN enum dm_gb_need dm_gb_quick_strange(dm_gb_machine *m, dm_gb_hot *hot,
     if (two != 0 || !one)
         return DM_GB_NEED_LONG;
     if (writes && dm_gb_later_write(m, slate, now, address, access->value)) {
+        if (address == DM_GB_LATER_DMA_ADDRESS) {
+            dm_gb_quick_unmap(place);
+            access->moved = true;
+            hot->next_event = dm_gb_earlier(hot->next_event, now + DM_GB_DMA_CYCLES);
+        }
         hot->poll_pc = DM_GB_NO_POLL;
         hot->io_address = DM_GB_NO_ADDRESS;
         hot->vram_until = hot->clock;
@@ -637,7 +651,7 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
     if (jumps && (flags & DM_GB_Q_LOOPS) != 0 && next < pc)
         dm_gb_quick_loop(m, hot, place, word);
     if (DM_UNLIKELY(((row.address & DM_GB_Q_CONTROL) != 0) | moved)) {
-        if (moved) { /* the next instruction may have come from the other bank */
+        if (moved) { /* the next instruction may have come from elsewhere */
             hot->word = DM_GB_NO_WORD;
             return DM_GB_NEED_NOTHING;
         }

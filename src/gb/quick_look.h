@@ -326,7 +326,7 @@ DM_FN bool dm_gb_look_access(dm_gb_machine *m, const dm_gb_slate *slate, const u
 {
     const bool settled = dm_gb_later_settled(slate);
     if (writes && address < 0xC000u)
-        return (settled || address >> 13 != 4u) &&
+        return (settled || (address >> 13 != 4u && !dm_gb_later_dma(slate))) &&
                dm_gb_look_ignored(m, begin, address, *value, two);
     if (two != 0)
         return false;

@@ -3,13 +3,43 @@
 #include "tests/gb/gpu_form.h"
 #include "gb/run.h"
 
+/* dm_gb_loop, for one that gets another place again and again (swarm/desk.h). */
+static void moving_loop(dm_gb_lane *lane)
+{
+    const uint8_t *slots[2][DM_GB_QUICK_SLOTS];
+    dm_gb_slate slate;
+    dm_gb_hot hot;
+    lane->place.slots = slots[0];
+    lane->slate = &slate;
+    dm_gb_turns_begin(lane, &hot);
+    for (bool running = true; running;) {
+        enum dm_gb_need need = DM_GB_NEED_EVENT;
+        lane->place.slots = slots[lane->place.slots == slots[0]];
+        dm_gb_quick_map(lane, &lane->place);
+        if (dm_gb_before(hot.clock, hot.next_event) || hot.granted)
+            need = dm_gb_quick(lane->m, &hot, &lane->place);
+        if (need != DM_GB_NEED_NOTHING)
+            running = dm_gb_turn(lane, &hot, need);
+    }
+    lane->slate = 0;
+    lane->place.slots = 0;
+}
+
+static void loop(dm_gb_lane *lane, bool moves)
+{
+    if (moves)
+        moving_loop(lane);
+    else
+        dm_gb_loop(lane);
+}
+
 /* What swarm/warp.h does, with the lanes of a warp one after the other. */
-static void first_half(dm_gb_lane *lane)
+static void first_half(dm_gb_lane *lane, bool moves)
 {
     dm_gb_machine *m = lane->m;
     const uint32_t lanes = 32;
     m->target = dm_gb_last_picture(lane);
-    dm_gb_loop(lane);
+    loop(lane, moves);
     if (!m->dma.active)
         dm_gb_ppu_sync(lane, m->target);
     for (uint32_t i = 0; lane->kept_end != 0 && i < lanes; i++) {
@@ -33,7 +63,7 @@ void dm_test_gpu_form_run(const dm_test_gpu_form *form, uint32_t cycles)
     dm_gb_drop_picture(&lane, cycles);
     dm_gb_move_target(&lane, cycles);
     if (form->halves)
-        first_half(&lane);
-    dm_gb_loop(&lane);
+        first_half(&lane, form->moves);
+    loop(&lane, form->moves);
     dm_gb_settle(&lane);
 }

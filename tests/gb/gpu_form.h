@@ -16,6 +16,7 @@ typedef struct dm_test_gpu_form {
     bool skip_polls;
     uint8_t draw; /* enum dm_gb_draw */
     bool halves;  /* stop when the last picture is complete and draw it, as warps do */
+    bool moves;   /* the map is made again before each instruction, as for who gets another place */
 } dm_test_gpu_form;
 
 /* As dm_gb_run_cycles. */

@@ -23,6 +23,8 @@
 #define WAITING_FRAMES 10
 #define PICTURE_SEEDS 250
 #define PICTURE_FRAMES 12
+#define TRANSFER_SEEDS 300
+#define TRANSFER_FRAMES 6
 
 static uint32_t *words_of(const dm_gb_rom *rom)
 {
@@ -68,7 +70,8 @@ static void compare(const char *name, const void *rom, size_t size, uint32_t fra
                              .frames = draws ? pictures : NULL,
                              .skip_polls = true,
                              .draw = draw,
-                             .halves = dm_test_random_chance(&random, 50)};
+                             .halves = dm_test_random_chance(&random, 50),
+                             .moves = dm_test_random_chance(&random, 30)};
     for (uint64_t done = 0, end = (uint64_t)frames * DM_GB_FRAME_CYCLES; done < end;) {
         const uint32_t cycles = run_length(&random);
         uint8_t keys = dm_test_random_chance(&random, 50) ? 0 : dm_test_random_byte(&random);
@@ -236,6 +239,12 @@ static void pictures(void **state)
     dm_each_picture_program(compare, PICTURE_FRAMES, PICTURE_SEEDS);
 }
 
+static void transfers(void **state)
+{
+    (void)state;
+    dm_each_transfer_program(compare, TRANSFER_FRAMES, TRANSFER_SEEDS);
+}
+
 static void games(void **state)
 {
     (void)state;
@@ -267,4 +276,5 @@ static void rows_agree(void **state)
 DM_TESTS("gb/quick", cmocka_unit_test(rows_agree), cmocka_unit_test(our_roms),
          cmocka_unit_test(programs), cmocka_unit_test(devices), cmocka_unit_test(waiting),
          cmocka_unit_test(rounds), cmocka_unit_test(places), cmocka_unit_test(lines),
-         cmocka_unit_test(blocked), cmocka_unit_test(pictures), cmocka_unit_test(games))
+         cmocka_unit_test(blocked), cmocka_unit_test(pictures), cmocka_unit_test(transfers),
+         cmocka_unit_test(games))

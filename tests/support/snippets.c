@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* snippets.c - three kinds of programs, put together from small pieces of machine code. */
+/* snippets.c - four kinds of programs, put together from small pieces of machine code. */
 #include "tests/support/snippets.h"
 
 #include "tests/support/random.h"
@@ -429,4 +429,128 @@ static size_t make_picture_program(uint8_t *rom, uint64_t seed)
 void dm_each_picture_program(dm_rom_case *check, uint32_t frames, uint64_t seeds)
 {
     each(check, frames, seeds, "pictures", make_picture_program);
+}
+
+/* ---- Programs that copy to OAM ---- */
+
+#define TRANSFER_END 0xC00u
+#define TRANSFER_ROUTINE 0x5Cu /* bytes of it, at most; above them is memory */
+
+/* One thing that a routine in HRAM does while it waits for a transfer. */
+static void put_transfer_step(writer *w)
+{
+    static const uint8_t reads[] = {0x44, 0x44, 0x41, 0x00, 0x46, 0x0F, 0x04, 0x45, 0xF0};
+    static const uint8_t writes[] = {0x42, 0x43, 0x45, 0x47, 0x4B, 0x25, 0x00, 0x41, 0xF0};
+    const uint8_t byte = dm_test_random_byte(&w->random);
+    const uint32_t any = near(w, 0, 0xFF00), control = near(w, 0, 0x8000);
+    switch (dm_test_random_below(&w->random, 14)) {
+    case 0:
+        PUT(w, 0xF0, reads[byte % 9], 0xE0, 0xF0 | (byte >> 5));
+        break;
+    case 1:
+    case 2:
+        PUT(w, 0x3E, byte, 0xE0, writes[byte % 9]);
+        break;
+    case 3:
+        PUT(w, 0xFA, (uint8_t)any, (uint8_t)(any >> 8), 0xE0, 0xF1);
+        break;
+    case 4:
+        PUT(w, 0xEA, (uint8_t)any, (uint8_t)(any >> 8));
+        break;
+    case 5: /* to a mapper, often what it knows */
+        PUT(w, 0x3E, byte & 3, 0xEA, (uint8_t)control, byte & 4 ? 0x20 : (uint8_t)(control >> 8));
+        break;
+    case 6:
+        PUT(w, byte & 1 ? 0xFB : 0xF3, 0x00);
+        break;
+    case 7: /* the transfer stands still meanwhile; VBlank ends that */
+        if (byte < 60)
+            PUT(w, 0x3E, 0x01, 0xE0, 0xFF, 0xF0, 0x40, 0xCB, 0xFF, 0xE0, 0x40, 0x76, 0x00);
+        break;
+    case 8: /* another one */
+        if (byte < 80)
+            PUT(w, 0x3E, (uint8_t)(byte << 1), 0xE0, 0x46);
+        break;
+    case 9:
+        PUT(w, 0xC5, 0xC1);
+        break;
+    case 10:
+        PUT(w, 0x11, byte, 0xFE, 0x13);
+        break;
+    case 11: /* wait until LY changes */
+        PUT(w, 0xF0, 0x44, 0x47, 0xF0, 0x44, 0xB8, 0x28, 0xFB);
+        break;
+    default: /* some time */
+        PUT(w, 0x3E, 1 + byte % 24, 0x3D, 0x20, 0xFD);
+        break;
+    }
+}
+
+/* Code and data for FF80, which waits long enough for one transfer. */
+static void put_transfer_routine(writer *w)
+{
+    static const uint8_t begin[][4] = {{0xE0, 0x46}, {0x0E, 0x46, 0xE2}, {0x21, 0x46, 0xFF, 0x77}};
+    const uint32_t start = w->at, kind = dm_test_random_below(&w->random, 3);
+    if (dm_test_random_chance(&w->random, 70)) /* handlers are in ROM, so they do not do well */
+        PUT(w, 0xF3);
+    put(w, begin[kind], 2 + kind);
+    for (uint32_t steps = dm_test_random_below(&w->random, 4); steps != 0; steps--)
+        put_transfer_step(w);
+    assert_true(w->at - start < TRANSFER_ROUTINE);
+    PUT(w, 0x3E, 0x28, 0x3D, 0x20, 0xFD, 0xC9);
+}
+
+static void put_transfer_snippet(writer *w)
+{
+    const uint8_t byte = dm_test_random_byte(&w->random), low = dm_test_random_byte(&w->random);
+    const uint8_t pages[] = {0xC0, 0xC1, 0xDF, 0xE1, 0xFE, 0x80 | (byte & 31), 0xA0, byte};
+    switch (dm_test_random_below(&w->random, 8)) {
+    case 0: /* what may be copied */
+        PUT(w, 0x3E, byte, 0x21, low, 0xC0 | (byte & 1), 0x22, 0x2F, 0x22, 0x3C, 0x22);
+        break;
+    case 1:
+        PUT(w, 0x06, low, 0x05, 0x20, 0xFD);
+        break;
+    case 2:
+        PUT(w, 0x3E, byte & 0x1F, 0xE0, byte & 32 ? 0xFF : 0x0F, 0xFB);
+        break;
+    case 3:
+        PUT(w, 0x3E, 0x80 | low, 0xE0, 0x40);
+        break;
+    case 4: /* not from HRAM */
+        if (byte < 100)
+            PUT(w, 0x3E, pages[low & 7], 0xE0, 0x46);
+        break;
+    case 5:
+        PUT(w, 0x3E, 0x08 | byte, 0xE0, 0x41, 0x3E, low & 3, 0xEA, 0x00, 0x20);
+        break;
+    default:
+        PUT(w, 0x3E, pages[low & 7], 0xCD, 0x80, 0xFF);
+        break;
+    }
+}
+
+static size_t make_transfer_program(uint8_t *rom, uint64_t seed)
+{
+    writer w = {rom, HIGH_CODE, dm_test_random_make(seed, 15)};
+    for (uint32_t i = 0; i < DEVICE_ROM; i++)
+        rom[i] = i < TRANSFER_END ? 0 : dm_test_random_byte(&w.random) % 176;
+    for (uint32_t vector = 0; vector <= 0x60; vector += 8)
+        rom[vector] = vector < 0x40 ? 0xC9 : 0xD9;
+    memcpy(rom + 0x100, (const uint8_t[]){0x00, 0xC3, 0x50, 0x01}, 4);
+    rom[0x147] = seed & 1 ? 0x1A : 0x02; /* with RAM */
+    rom[0x148] = 2;
+    rom[0x149] = 2;
+    put_transfer_routine(&w);
+    w.at = BODY;
+    PUT(&w, 0x31, 0xFE, 0xDF, 0x3E, 0x0A, 0xEA, 0x00, 0x00, 0x21, 0x00, HIGH_CODE >> 8, 0x0E, 0x80,
+        0x2A, 0xE2, 0x0C, 0x79, 0xFE, 0x80 + TRANSFER_ROUTINE + 6, 0x20, 0xF8);
+    put_loop(&w, near(&w, 8, 120), put_transfer_snippet);
+    assert_true(w.at < TRANSFER_END);
+    return DEVICE_ROM;
+}
+
+void dm_each_transfer_program(dm_rom_case *check, uint32_t frames, uint64_t seeds)
+{
+    each(check, frames, seeds, "transfers", make_transfer_program);
 }

@@ -15,5 +15,7 @@ void dm_each_waiting_program(dm_rom_case *check, uint32_t frames, uint64_t seeds
 /* Programs that leave pictures alone for some lines and then change what they show: VRAM, OAM in
  * every way there is, registers, the LCD off, STOP. */
 void dm_each_picture_program(dm_rom_case *check, uint32_t frames, uint64_t seeds);
+/* Programs that copy to OAM, mostly from HRAM, and do something else before that is over. */
+void dm_each_transfer_program(dm_rom_case *check, uint32_t frames, uint64_t seeds);
 
 #endif
