@@ -15,7 +15,8 @@
  *   VRAM as plain memory      likewise
  *   the next event            may be an interrupt that such a write brings nearer. So LYC, and with
  *                             an interrupt at mode 0 everything that mode 3's length depends on,
- *                             wait only while interrupts are off, and EI and RETI take a turn then
+ *                             wait only while interrupts are off. EI and RETI take a turn then, or
+ *                             bring the next event forward (dm_gb_look_urgent)
  *   memory's map              LCDC's top bit, which changes it, is not for later. A transfer to OAM
  *                             takes the map away at once: then only HRAM, P1 and LY are known
  *                             without a turn, and nothing that it copies from can change. The next

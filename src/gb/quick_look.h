@@ -302,6 +302,32 @@ DM_FN bool dm_gb_look_ignored(const dm_gb_machine *m, uint32_t begin, uint32_t a
                                : dm_gb_look_cart(&m->cart, address, value);
 }
 
+/* When the first interrupt can come that a write which waits brings (DM_GB_LATER_URGENT): as
+ * dm_gb_schedule would say, or a time that has passed; `now`: that is not known. Only those by LYC
+ * are foreseen. */
+DM_FN_SLOW uint32_t dm_gb_look_urgent(const dm_gb_machine *m, const dm_gb_slate *slate,
+                                      uint32_t now)
+{
+    const uint32_t count = slate->later;
+    uint32_t first = dm_gb_never(now);
+    if ((m->ppu.stat & 0x08u) != 0)
+        return now;
+    DM_NO_UNROLL
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t lyc = slate->what[i] & 0xFFu;
+        if (slate->what[i] >> 8 != 0xFF45u || lyc > DM_GB_LAST_LINE)
+            continue;
+        const dm_gb_look look = dm_gb_look_at(m, slate->when[i]);
+        const uint32_t line = lyc == 0 ? DM_GB_LAST_LINE : lyc; /* 0 is compared early */
+        const uint32_t lines = (line + 154u - look.line % 154u) % 154u;
+        if (lines == 153u) /* in a line's first dots the one before is still compared */
+            return now;
+        const uint32_t dot = lyc == 0 ? 12u : lyc == DM_GB_LAST_LINE ? 6u : 4u;
+        first = dm_gb_earlier(first, look.start + lines * DM_GB_LINE_CYCLES + dot + 1u);
+    }
+    return first;
+}
+
 /* DI, EI or RETI has been executed. True: that is all, since no interrupt is waiting. Whatever IE
  * lets through would have been an event, so what m says of requests is true until the next one. EI
  * counts one instruction late, which makes no difference where no event is due before that. */

@@ -147,8 +147,13 @@ static void put_device_snippet(writer *w)
         if (byte & 1)
             PUT(w, 0xF0, 0x40, 0xEE, byte & 0x7F, 0xE0, 0x40, 0xF0, registers[byte >> 4 & 7]);
         break;
-    case 22: /* LYC is written and interrupts go on at once */
-        PUT(w, 0xF3, 0xF0, 0x44, 0xC6, byte & 3, 0xE0, 0x45, byte & 4 ? 0xFB : 0x00, 0x04);
+    case 22: /* LYC is written, a line before or after this one, and interrupts go on at once */
+        PUT(w, 0xF3, 0xF0, 0x44, 0xC6, (uint8_t)((byte & 3) - 1), 0xE0, 0x45);
+        if (byte & 8) /* or one of those that are compared at another time */
+            PUT(w, 0x3E, byte & 16 ? 0 : 144 + byte % 11, 0xE0, 0x45);
+        if (byte & 32)
+            PUT(w, 0x06, byte, 0x05, 0x20, 0xFD);
+        PUT(w, byte & 4 ? 0xFB : 0x00, 0x04);
         break;
     case 23: /* wait for a line, perhaps with flags from elsewhere; only what comes */
     case 24:
@@ -176,11 +181,20 @@ static size_t make_device_program(uint8_t *rom, uint64_t seed)
     memset(rom, 0, 0x100);
     for (uint32_t vector = 0; vector <= 0x60; vector += 8)
         rom[vector] = vector < 0x40 ? 0xC9 : 0xD9;
+    if (seed & 4) { /* LYC goes on from line to line */
+        const uint8_t step = (uint8_t)near(&w, 1, 40);
+        memcpy(rom + 0x48, (const uint8_t[]){0xC3, 0x70, 0x00}, 3);
+        memcpy(rom + 0x70,
+               (const uint8_t[]){0xF5, 0xF0, 0x45, 0xC6, step, 0xFE, 0x9A, 0x38, 0x01, 0xAF, 0xE0,
+                                 0x45, 0xF1, 0xD9},
+               14);
+    }
     memcpy(rom + 0x100, (const uint8_t[]){0x00, 0xC3, 0x50, 0x01}, 4);
     rom[0x147] = mappers[seed % sizeof mappers];
     rom[0x148] = rom[0x147] == 0x00 ? 0 : 2;
     rom[0x149] = rom[0x147] == 0x06 ? 0 : 3;
-    PUT(&w, 0x31, 0xFE, 0xDF, 0x3E, (uint8_t)(seed & 3), 0xE0, 0xFF, 0x3E, 0x48, 0xE0, 0x41, 0xFB);
+    PUT(&w, 0x31, 0xFE, 0xDF, 0x3E, (uint8_t)(seed & 3), 0xE0, 0xFF, 0x3E, seed & 8 ? 0x48 : 0x40,
+        0xE0, 0x41, 0xFB);
     const uint32_t start = w.at;
     while (w.at < DEVICE_END)
         put_device_snippet(&w);
