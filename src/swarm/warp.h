@@ -41,6 +41,11 @@
 #define DM_SWARM_TOGETHER_TURNS 100
 #endif
 
+/* Lanes that take part in the loop: those that machines are given to, or all when they help. (A
+ * constant, since __syncwarp with another mask is fourteen instructions.) */
+#define DM_SWARM_MEMBERS                                                                           \
+    (DM_SWARM_TOGETHER || DM_SWARM_LANES == 32 ? 0xFFFFFFFFu : (1u << DM_SWARM_LANES % 32) - 1u)
+
 /* The lane of a machine, ready for dm_gb_map: at its desk, or `spare`. */
 DM_FN dm_gb_lane *dm_swarm_lane(const dm_swarm_args *args, uint32_t machine, dm_gb_lane *spare)
 {
@@ -58,15 +63,13 @@ DM_FN dm_gb_lane *dm_swarm_lane(const dm_swarm_args *args, uint32_t machine, dm_
 
 #if DM_ON_CUDA
 
-/* Some instructions by the short road for every lane of `members` that can; returns what this one
- * needs now. A machine alone in its warp goes on until it needs something. */
+/* Some instructions by the short road for every lane that can; returns what this one needs now. A machine alone in its warp goes on until it needs something. */
 DM_FN enum dm_gb_need dm_swarm_rounds(dm_gb_machine *m, dm_gb_hot *hot,
                                       const dm_gb_quick_place *place, bool running,
-                                      enum dm_gb_need need, uint32_t members, uint32_t *executed)
+                                      enum dm_gb_need need, uint32_t *executed)
 {
 #if DM_SWARM_LANES == 1
     uint32_t count = 0;
-    (void)members;
     if (!running)
         return need;
     while (dm_gb_before(hot->clock, hot->next_event) || hot->granted != 0) {
@@ -87,7 +90,7 @@ DM_FN enum dm_gb_need dm_swarm_rounds(dm_gb_machine *m, dm_gb_hot *hot,
                 need = dm_gb_quick(m, hot, place);
             count++;
         }
-        __syncwarp(members);
+        __syncwarp(DM_SWARM_MEMBERS);
     }
     *executed += count;
     return need;
@@ -133,9 +136,6 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t own, dm_gb_lane *la
         lane->place = *place;
         dm_gb_turns_begin(lane, &hot);
     }
-    /* Lanes without a machine wait at the end, so that branches of the others are no forks; when
-     * the block takes turns together they help. */
-    const uint32_t members = together ? 0xFFFFFFFFu : dm_ballot(running);
 #if DM_SWARM_TOGETHER
     uint32_t machine = own;
     int alive = together ? __syncthreads_count(running) : 0;
@@ -149,8 +149,10 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t own, dm_gb_lane *la
     (void)args;
     (void)own;
 #endif
-    for (bool on = running || together; on;) {
-        need = dm_swarm_rounds(m, &hot, place, running, need, members, &cost.instructions);
+    /* Lanes that no machine is given to wait at the end, so that branches of the others are no
+     * forks. */
+    for (bool on = (DM_SWARM_MEMBERS >> dm_lane() & 1u) != 0; on;) {
+        need = dm_swarm_rounds(m, &hot, place, running, need, &cost.instructions);
         const bool waits = running && need != DM_GB_NEED_NOTHING;
 #if DM_SWARM_TOGETHER
         if (together) {
@@ -177,8 +179,8 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t own, dm_gb_lane *la
             continue;
         }
 #endif
-        const uint32_t waiting = __ballot_sync(members, waits);
-        const uint32_t able = __ballot_sync(members, running && !waits);
+        const uint32_t waiting = __ballot_sync(DM_SWARM_MEMBERS, waits);
+        const uint32_t able = __ballot_sync(DM_SWARM_MEMBERS, running && !waits);
         on = (able | waiting) != 0;
         if (waiting != 0 && dm_popcount_u32(waiting) * DM_SWARM_PATIENCE >= dm_popcount_u32(able)) {
             if (waits) {
@@ -188,7 +190,7 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t own, dm_gb_lane *la
                 need = DM_GB_NEED_NOTHING;
                 cost.turns++;
             }
-            __syncwarp(members);
+            __syncwarp(DM_SWARM_MEMBERS);
         }
     }
 #if DM_SWARM_TOGETHER
