@@ -520,6 +520,87 @@ DM_FN enum dm_gb_need dm_gb_quick_strange(dm_gb_machine *m, dm_gb_hot *hot,
     return DM_GB_NEED_WRITE;
 }
 
+/* The row of the instruction that `word` begins with. */
+DM_FN dm_gb_quick_row dm_gb_quick_row_at(const dm_gb_quick_place *place, uint32_t word)
+{
+    const uint32_t opcode = word & 0xFFu;
+    return dm_gb_quick_row_of(place, opcode == 0xCBu ? 256u + (word >> 8 & 0xFFu) : opcode);
+}
+
+/* The source, if it is not in memory. */
+DM_FN uint32_t dm_gb_quick_source(const dm_gb_hot *hot, const dm_gb_quick_row *row, uint32_t word)
+{
+    const bool immediate = (row->flags & DM_GB_Q_SOURCE_IMM) != 0;
+    return dm_byte_pick(immediate ? word : hot->low, immediate ? 0u : hot->high,
+                        (row->registers & 0xFFu) | 0x7700u);
+}
+
+/* The adder: x + y, x - y; and, or, exclusive or come with it. Sets the flags. What is not `simple`
+ * may have SP for x and a jump's offset for y. */
+DM_FN uint32_t dm_gb_quick_add(dm_gb_hot *hot, const dm_gb_quick_row *row, uint32_t value,
+                               uint32_t offset, const bool simple)
+{
+    const uint32_t flags = row->flags;
+    uint32_t x = (flags & DM_GB_Q_X_A) != 0 ? hot->high >> 16 : 0u;
+    x = (flags & DM_GB_Q_X_V) != 0 ? value : x;
+    x = (flags & DM_GB_Q_WIDE) != 0 ? hot->high & 0xFFFFu : x;
+    x = !simple && (row->address & DM_GB_Q_X_SP) != 0 ? hot->sp : x;
+    uint32_t y = (flags & DM_GB_Q_Y_CONST) != 0 ? row->registers >> 8 & 0xFFu : value;
+    y = !simple && (flags & DM_GB_Q_RELATIVE) != 0 ? offset : y;
+    const uint32_t carry = (flags & DM_GB_Q_CARRY_IN) != 0 ? hot->zc >> 8 & 1u : 0u;
+    uint32_t result = (flags & DM_GB_Q_SUBTRACT) != 0 ? x + ~y + (carry ^ 1u) : x + y + carry;
+    const uint32_t logic =
+        ((flags & DM_GB_Q_AND) != 0 ? x & y : 0u) ^ ((flags & DM_GB_Q_XOR) != 0 ? x ^ y : 0u);
+    result = (flags & (DM_GB_Q_AND | DM_GB_Q_XOR)) != 0 ? logic : result;
+    const uint32_t shift = (flags & DM_GB_Q_WIDE) != 0 ? 8u : 0u;
+    const uint32_t changes = row->numbers & 0x1FFu;
+    const uint32_t carries = x ^ y ^ result; /* into each bit, whatever x and y are */
+    const uint32_t half = (flags & DM_GB_Q_H_ADDER) != 0 ? carries >> shift & DM_GB_H : 0u;
+    hot->hn = (flags & DM_GB_Q_SETS_HN) != 0 ? half | (flags & (DM_GB_Q_SETS_H | DM_GB_Q_SETS_N))
+                                             : hot->hn;
+    const uint32_t zc = (result & ~0x10100u) | (carries & 0x10100u);
+    hot->zc = (hot->zc & ~changes) | (zc >> shift & changes) |
+              (!simple && (row->address & DM_GB_Q_CLEAR_Z) != 0 ? 1u : 0u);
+    return result;
+}
+
+/* Put it where it goes among the registers but SP; what is not `simple` may move HL. */
+DM_FN void dm_gb_quick_put(dm_gb_hot *hot, const dm_gb_quick_row *row, uint32_t result,
+                           const bool simple)
+{
+    uint32_t high = hot->high;
+    if (!simple)
+        high = dm_byte_pick(high + (uint32_t)((int32_t)row->numbers >> 30), high, 0x7610);
+    hot->low = dm_byte_pick(hot->low, result, row->registers >> 16);
+    hot->high = dm_byte_pick(high, result, row->address & 0x7777u);
+}
+
+/* So many simple instructions may follow another one in the same round. */
+#ifndef DM_GB_QUICK_MORE
+#define DM_GB_QUICK_MORE 2
+#endif
+
+/* One of them, if the instruction at PC is one and no event is due. */
+DM_FN bool dm_gb_quick_simple(dm_gb_hot *hot, const dm_gb_quick_place *place)
+{
+    const uint32_t word = hot->word;
+    const dm_gb_quick_row row = dm_gb_quick_row_at(place, word);
+    const uint32_t value = dm_gb_quick_source(hot, &row, word);
+    const bool damages =
+        ((row.flags & DM_GB_Q_ADJUST) != 0) & ((value & 0xFF00u) == 0xFE00u); /* oam_bug.h */
+    /* (DM_GB_NO_WORD begins with RST 38, which is not.) */
+    if (((row.address & DM_GB_Q_SIMPLE) == 0) | damages |
+        !dm_gb_before(hot->clock, hot->next_event))
+        return false;
+    hot->pc = (hot->pc + DM_GB_Q_LENGTH(row)) & 0xFFFFu;
+    hot->word = dm_gb_quick_ahead(place, hot->pc);
+    const uint32_t result = dm_gb_quick_add(hot, &row, value, 0, true);
+    dm_gb_quick_put(hot, &row, result, true);
+    hot->clock += DM_GB_Q_CYCLES(row);
+    hot->count++;
+    return true;
+}
+
 /* Execute the instruction at PC, if it is of the plain kind. One that waited for a read (its answer
  * is in hot.io_value now, and hot.granted is set) goes through. */
 DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_quick_place *place)
@@ -531,16 +612,12 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
         if (word == DM_GB_NO_WORD)
             return DM_GB_NEED_LONG;
     }
-    uint32_t opcode = word & 0xFFu;
-    const dm_gb_quick_row row =
-        dm_gb_quick_row_of(place, opcode == 0xCBu ? 256u + (word >> 8 & 0xFFu) : opcode);
+    const dm_gb_quick_row row = dm_gb_quick_row_at(place, word);
     const uint32_t flags = row.flags;
     const uint32_t pc = hot->pc + DM_GB_Q_LENGTH(row);
 
     /* The source, if it is not in memory, and the address, if there is one. */
-    uint32_t value = dm_byte_pick((flags & DM_GB_Q_SOURCE_IMM) != 0 ? word : hot->low,
-                                  (flags & DM_GB_Q_SOURCE_IMM) != 0 ? 0u : hot->high,
-                                  (row.registers & 0xFFu) | 0x7700u);
+    uint32_t value = dm_gb_quick_source(hot, &row, word);
     if (DM_UNLIKELY((flags & DM_GB_Q_ODD_SOURCE) != 0))
         value = dm_gb_quick_odd_source(hot, &row);
     uint32_t address = dm_byte_pick((flags & DM_GB_Q_ADDRESS_IMM) != 0 ? word : hot->low,
@@ -600,35 +677,11 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
         }
     }
 
-    /* The adder: x + y, x - y; and, or, exclusive or come with it. */
-    uint32_t x = (flags & DM_GB_Q_X_A) != 0 ? hot->high >> 16 : 0u;
-    x = (flags & DM_GB_Q_X_V) != 0 ? value : x;
-    x = (flags & DM_GB_Q_WIDE) != 0 ? hot->high & 0xFFFFu : x;
-    x = from_sp ? hot->sp : x;
-    uint32_t y = (flags & DM_GB_Q_Y_CONST) != 0 ? row.registers >> 8 & 0xFFu : value;
-    y = (flags & DM_GB_Q_RELATIVE) != 0 ? offset : y;
-    const uint32_t carry = (flags & DM_GB_Q_CARRY_IN) != 0 ? hot->zc >> 8 & 1u : 0u;
-    uint32_t result = (flags & DM_GB_Q_SUBTRACT) != 0 ? x + ~y + (carry ^ 1u) : x + y + carry;
-    const uint32_t logic =
-        ((flags & DM_GB_Q_AND) != 0 ? x & y : 0u) ^ ((flags & DM_GB_Q_XOR) != 0 ? x ^ y : 0u);
-    result = (flags & (DM_GB_Q_AND | DM_GB_Q_XOR)) != 0 ? logic : result;
-    const uint32_t shift = (flags & DM_GB_Q_WIDE) != 0 ? 8u : 0u;
-    const uint32_t changes = row.numbers & 0x1FFu;
-    const uint32_t carries = x ^ y ^ result; /* into each bit, whatever x and y are */
-    const uint32_t half = (flags & DM_GB_Q_H_ADDER) != 0 ? carries >> shift & DM_GB_H : 0u;
-    hot->hn = (flags & DM_GB_Q_SETS_HN) != 0 ? half | (flags & (DM_GB_Q_SETS_H | DM_GB_Q_SETS_N))
-                                             : hot->hn;
-    const uint32_t zc = (result & ~0x10100u) | (carries & 0x10100u);
-    hot->zc = (hot->zc & ~changes) | (zc >> shift & changes) |
-              ((row.address & DM_GB_Q_CLEAR_Z) != 0 ? 1u : 0u);
+    uint32_t result = dm_gb_quick_add(hot, &row, value, offset, false);
     if (DM_UNLIKELY((flags & DM_GB_Q_ODD_RESULT) != 0))
         result = dm_gb_quick_odd_result(hot, &row, value);
 
-    /* Put it where it goes. */
-    uint32_t high = hot->high + (uint32_t)((int32_t)row.numbers >> 30);
-    high = dm_byte_pick(high, hot->high, 0x7610);
-    hot->low = dm_byte_pick(hot->low, result, row.registers >> 16);
-    hot->high = dm_byte_pick(high, result, row.address & 0x7777u);
+    dm_gb_quick_put(hot, &row, result, false);
     uint32_t sp = hot->sp + (taken ? (uint32_t)((int32_t)(flags & 0xC0000000u) >> 29) : 0u);
     sp = (flags & DM_GB_Q_TO_SP) != 0 ? result : sp;
     hot->sp = sp & 0xFFFFu;
@@ -668,6 +721,9 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
         hot->io_value = DM_GB_Q_OPERATION(row);
         hot->io_address = DM_GB_NO_ADDRESS;
         return DM_GB_NEED_CONTROL;
+    }
+    DM_NO_UNROLL
+    for (int i = 0; i < DM_GB_QUICK_MORE && dm_gb_quick_simple(hot, place); i++) {
     }
     return DM_GB_NEED_NOTHING;
 }

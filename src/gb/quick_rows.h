@@ -8,7 +8,7 @@
  *   registers   0..7 which bytes are the source, 8..15 a constant, 16..31 where the result goes
  *               among B C D E
  *   address     0..15 where the result goes among H L A, 16..23 which bytes are the address, then
- *               the length and four more flags
+ *               the length and five more flags
  *   flags       DM_GB_Q_*, and the change of SP in its top two bits, signed, in words
  *   numbers     0..8 which bits of zc change, 9..13 T-cycles, 14..17 more of them when a jump is
  *               taken, 18..23 operation, 24..29 extra, and the change of HL in its top two bits
@@ -143,6 +143,11 @@ typedef struct dm_gb_quick_row {
                  DM_GB_Q_ODD_RESULT) |                                                             \
      DM_GB_Q_BIT((o) == DM_GB_DO_STOP || DM_GB_Q_IS(o, ILLEGAL, PREFIX), DM_GB_Q_LONG))
 
+#define DM_GB_Q_IS_CONTROL(o)                                                                      \
+    ((o) == DM_GB_DO_RETI || (o) == DM_GB_DO_HALT || DM_GB_Q_IS(o, DI, EI))
+
+#define DM_GB_Q_IS_RLA(o, extra) ((o) == DM_GB_DO_RL && (extra) == DM_GB_CLEAR_Z)
+
 /* INC SP and DEC SP. */
 #define DM_GB_Q_STEPS_SP(o, s) (DM_GB_Q_IS(o, INC16, DEC16) && (s) == DM_GB_ARG_SP)
 
@@ -174,11 +179,19 @@ typedef struct dm_gb_quick_row {
      DM_GB_Q_BIT((a) == DM_GB_ADDR_AT_HLI, 1u << 30) |                                             \
      DM_GB_Q_BIT((a) == DM_GB_ADDR_AT_HLD, 3u << 30))
 
+/* Nothing but the adder, and registers in and out of it. */
+#define DM_GB_Q_IS_SIMPLE(o, s, d, a, extra)                                                       \
+    (((DM_GB_Q_FLAGS_OPERATION(o) | DM_GB_Q_FLAGS_OPERANDS(o, s, d, a)) &                          \
+      (DM_GB_Q_READS | DM_GB_Q_WRITES | DM_GB_Q_LONG | DM_GB_Q_ODD_SOURCE | DM_GB_Q_ODD_RESULT |   \
+       DM_GB_Q_JUMPS | DM_GB_Q_RELATIVE | DM_GB_Q_TO_SP)) == 0 &&                                  \
+     !DM_GB_Q_STEPS_SP(o, s) && !DM_GB_Q_IS_CONTROL(o) && !DM_GB_Q_IS_RLA(o, extra))
+
 #define DM_GB_Q_LENGTH(row) ((row).address >> 24 & 3u)
 #define DM_GB_Q_UNLESS (1u << 26)  /* in `address`: the condition is negated, */
 #define DM_GB_Q_CONTROL (1u << 27) /* and: HALT, DI, EI or RETI, */
 #define DM_GB_Q_CLEAR_Z (1u << 28) /* and: RLA, SP + e */
-#define DM_GB_Q_X_SP (1u << 29)    /* and: the adder's first operand is SP */
+#define DM_GB_Q_X_SP (1u << 29)    /* and: the adder's first operand is SP, */
+#define DM_GB_Q_SIMPLE (1u << 31)  /* and: may follow another one in the same round */
 #define DM_GB_Q_CYCLES(row) ((row).numbers >> 9 & 31u)
 #define DM_GB_Q_CYCLES_TAKEN(row) ((row).numbers >> 14 & 15u)
 #define DM_GB_Q_OPERATION(row) ((row).numbers >> 18 & 63u)
@@ -189,11 +202,9 @@ typedef struct dm_gb_quick_row {
         DM_GB_Q_PICK(s) | (DM_GB_Q_CONSTANT(o, extra) << 8) | (DM_GB_Q_TO_LOW(d) << 16),           \
             DM_GB_Q_TO_HIGH(d) | (DM_GB_Q_PAIR(a) << 16) | ((uint32_t)(length) << 24) |            \
                 DM_GB_Q_BIT(DM_GB_Q_NEGATED(o, extra), DM_GB_Q_UNLESS) |                           \
-                DM_GB_Q_BIT((o) == DM_GB_DO_RETI || (o) == DM_GB_DO_HALT || DM_GB_Q_IS(o, DI, EI), \
-                            DM_GB_Q_CONTROL) |                                                     \
-                DM_GB_Q_BIT(((o) == DM_GB_DO_RL && (extra) == DM_GB_CLEAR_Z) ||                    \
-                                (o) == DM_GB_DO_ADD_SP,                                            \
-                            DM_GB_Q_CLEAR_Z) |                                                     \
+                DM_GB_Q_BIT(DM_GB_Q_IS_CONTROL(o), DM_GB_Q_CONTROL) |                              \
+                DM_GB_Q_BIT(DM_GB_Q_IS_SIMPLE(o, s, d, a, extra), DM_GB_Q_SIMPLE) |                \
+                DM_GB_Q_BIT(DM_GB_Q_IS_RLA(o, extra) || (o) == DM_GB_DO_ADD_SP, DM_GB_Q_CLEAR_Z) | \
                 DM_GB_Q_BIT((o) == DM_GB_DO_ADD_SP || DM_GB_Q_STEPS_SP(o, s), DM_GB_Q_X_SP),       \
             DM_GB_Q_FLAGS_OPERATION(o) | DM_GB_Q_FLAGS_OPERANDS(o, s, d, a) |                      \
                 DM_GB_Q_CONDITION(o, extra),                                                       \

@@ -15,6 +15,12 @@
 #define DM_SWARM_LANES 32 /* machines per warp; dm_swarm_args.lanes_per_warp on CUDA */
 #endif
 
+/* A warp with one machine may execute simple instructions together with others (gb/quick.h); where
+ * lanes have to wait for each other it does not pay. */
+#ifndef DM_GB_QUICK_MORE
+#define DM_GB_QUICK_MORE (DM_SWARM_LANES == 1 ? 2 : 0)
+#endif
+
 #include "gb/run.h"
 #include "swarm/args.h"
 

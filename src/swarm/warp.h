@@ -63,7 +63,8 @@ DM_FN dm_gb_lane *dm_swarm_lane(const dm_swarm_args *args, uint32_t machine, dm_
 
 #if DM_ON_CUDA
 
-/* Some instructions by the short road for every lane that can; returns what this one needs now. A machine alone in its warp goes on until it needs something. */
+/* Some instructions by the short road for every lane that can; returns what this one needs now. A
+ * machine alone in its warp goes on until it needs something. */
 DM_FN enum dm_gb_need dm_swarm_rounds(dm_gb_machine *m, dm_gb_hot *hot,
                                       const dm_gb_quick_place *place, bool running,
                                       enum dm_gb_need need, uint32_t *executed)
