@@ -1,50 +1,79 @@
 /* SPDX-License-Identifier: MIT */
-/* regroup.h - put machines with equal work into the same warps; kernel text.
+/* regroup.h - put machines that will do the same into the same warps; kernel text.
  *
- * A warp is as slow as its busiest machine. How many instructions a machine executed in the last
- * step says well how many it will execute in the next, so after each step the machines are sorted
- * by that, the busiest first, so that the long warps begin early. `order` holds the machine of each
- * place; nothing else knows about places, so that results do not depend on it. */
+ * A warp is as slow as its busiest machine, and a block that takes turns together (desk.h) is fast
+ * when its machines come to the same places at the same time: after a turn for a VBlank, say, they
+ * go on side by side. How many instructions a machine executed in the last step says well how many
+ * it will execute in the next, and machines that get the same action do more alike. So before each
+ * step the machines are sorted by both, the busiest first, so that the long warps begin early.
+ * `order` holds the machine of each place; nothing else knows about places, so that results do not
+ * depend on it. */
 #ifndef DM_SWARM_REGROUP_H
 #define DM_SWARM_REGROUP_H
 
-#include "swarm/args.h"
+#include "swarm/actions.h"
 
-#define DM_SWARM_BUCKETS 1024u
+#define DM_SWARM_SORTERS 1024u /* threads of the one block that sorts */
 
 #if DM_ON_CUDA
 
-#define DM_SWARM_BUCKET_SHIFT 9u /* instructions of one bucket, as a power of two */
+/* Classes of loads, a power of two apart, and in each so many; and of actions. */
+#define DM_SWARM_OCTAVES 8u
+#define DM_SWARM_LOADS_LOG2 6u
+#define DM_SWARM_ACTIONS 16u
+#define DM_SWARM_LEAST_LOAD 2048.0f
+#define DM_SWARM_BUCKETS ((DM_SWARM_OCTAVES << DM_SWARM_LOADS_LOG2) * DM_SWARM_ACTIONS)
+#define DM_SWARM_BUCKETS_EACH (DM_SWARM_BUCKETS / DM_SWARM_SORTERS)
 
-DM_FN uint32_t dm_swarm_bucket(uint32_t load)
+/* The logarithm of a number, as far as its exponent and first bits say. */
+DM_FN uint32_t dm_swarm_load_class(uint32_t load)
 {
-    uint32_t bucket = load >> DM_SWARM_BUCKET_SHIFT;
-    return DM_SWARM_BUCKETS - 1u - (bucket < DM_SWARM_BUCKETS ? bucket : DM_SWARM_BUCKETS - 1u);
+    const uint32_t bits = __float_as_uint((float)load);
+    const uint32_t least = __float_as_uint(DM_SWARM_LEAST_LOAD);
+    return bits < least ? 0u : (bits - least) >> (23u - DM_SWARM_LOADS_LOG2);
 }
 
-/* One block with a thread for each bucket sorts all machines. */
+DM_FN uint32_t dm_swarm_bucket(const dm_swarm_args *args, uint32_t machine)
+{
+    const uint32_t last = (DM_SWARM_OCTAVES << DM_SWARM_LOADS_LOG2) - 1u;
+    const uint32_t load = dm_swarm_load_class(args->loads[machine]);
+    const uint32_t action = dm_swarm_action(args, machine, args->progress[machine].steps);
+    return (last - (load < last ? load : last)) * DM_SWARM_ACTIONS + action % DM_SWARM_ACTIONS;
+}
+
+/* One block sorts all machines. */
 DM_FN void dm_swarm_sort(const dm_swarm_args *args)
 {
     __shared__ uint32_t next[DM_SWARM_BUCKETS];
+    __shared__ uint32_t sums[DM_SWARM_SORTERS];
     const uint32_t t = threadIdx.x;
-    next[t] = 0;
+    for (uint32_t i = t; i < DM_SWARM_BUCKETS; i += DM_SWARM_SORTERS)
+        next[i] = 0;
     __syncthreads();
-    for (uint32_t i = t; i < args->count; i += DM_SWARM_BUCKETS)
-        atomicAdd(&next[dm_swarm_bucket(args->loads[i])], 1u);
+    for (uint32_t i = t; i < args->count; i += DM_SWARM_SORTERS)
+        atomicAdd(&next[dm_swarm_bucket(args, i)], 1u);
     __syncthreads();
-    uint32_t mine = next[t];
-    for (uint32_t step = 1; step < DM_SWARM_BUCKETS; step *= 2u) {
-        uint32_t before = t >= step ? next[t - step] : 0u;
+    /* Where each bucket begins: this thread's buckets, after those of all threads before it. */
+    uint32_t *mine = next + t * DM_SWARM_BUCKETS_EACH, sum = 0;
+    for (uint32_t i = 0; i < DM_SWARM_BUCKETS_EACH; i++)
+        sum += mine[i];
+    sums[t] = sum;
+    __syncthreads();
+    for (uint32_t step = 1; step < DM_SWARM_SORTERS; step *= 2u) {
+        uint32_t before = t >= step ? sums[t - step] : 0u;
         __syncthreads();
-        next[t] += before;
+        sums[t] += before;
         __syncthreads();
     }
-    uint32_t first = next[t] - mine;
+    uint32_t first = sums[t] - sum;
+    for (uint32_t i = 0; i < DM_SWARM_BUCKETS_EACH; i++) {
+        uint32_t count = mine[i];
+        mine[i] = first;
+        first += count;
+    }
     __syncthreads();
-    next[t] = first;
-    __syncthreads();
-    for (uint32_t i = t; i < args->count; i += DM_SWARM_BUCKETS)
-        args->order[atomicAdd(&next[dm_swarm_bucket(args->loads[i])], 1u)] = i;
+    for (uint32_t i = t; i < args->count; i += DM_SWARM_SORTERS)
+        args->order[atomicAdd(&next[dm_swarm_bucket(args, i)], 1u)] = i;
 }
 
 #else

@@ -65,8 +65,8 @@ DM_SWARM_KERNEL(DM_SWARM_NAME(step), DM_SWARM_BLOCK, DM_SWARM_BLOCKS)
     DM_SWARM_NAME(post)(&args, &place, &turn);
 }
 
-/* CUDA, after each step: one block of DM_SWARM_BUCKETS threads. */
-DM_SWARM_KERNEL(DM_SWARM_NAME(regroup), DM_SWARM_BUCKETS, 1)
+/* CUDA, before each step: one block. */
+DM_SWARM_KERNEL(DM_SWARM_NAME(regroup), DM_SWARM_SORTERS, 1)
 {
     (void)dm_thread_index();
     dm_swarm_sort(&args);

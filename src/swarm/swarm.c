@@ -306,7 +306,7 @@ static void fill_args(dm_swarm *swarm)
 
 /* ---- Creating ---- */
 
-/* Every machine in its own place, until the first step has shown how busy each is. */
+/* Every machine in its own place, until the first step. */
 static dm_status first_order(dm_swarm *swarm, dm_error *err)
 {
     dm_device_buffer *order = swarm->arrays[DM_SWARM_A_ORDER];
@@ -332,9 +332,10 @@ static dm_status first_states(dm_swarm *swarm, dm_error *err)
     dm_stream *stream = swarm->stream;
     dm_device_buffer **arrays = swarm->arrays;
     dm_status status = first_order(swarm, err);
-    if (status == DM_OK && arrays[DM_SWARM_A_TURNS] != NULL)
-        status =
-            dm_stream_fill(stream, arrays[DM_SWARM_A_TURNS], 0, 0, count * sizeof(uint32_t), err);
+    const int costs[] = {DM_SWARM_A_LOADS, DM_SWARM_A_TURNS};
+    for (size_t i = 0; i < 2; i++)
+        if (status == DM_OK && arrays[costs[i]] != NULL)
+            status = dm_stream_fill(stream, arrays[costs[i]], 0, 0, count * sizeof(uint32_t), err);
     if (status == DM_OK)
         status = dm_stream_fill(stream, arrays[DM_SWARM_A_FAULTS], 0, 0,
                                 sizeof(dm_swarm_fault_counts), err);
@@ -506,12 +507,14 @@ static dm_status launch(dm_swarm *swarm, const dm_function *function, dm_error *
 
 dm_status dm_swarm_step(dm_swarm *swarm, const uint8_t *actions, dm_error *err)
 {
+    dm_status status = DM_OK;
     swarm->args.actions = actions;
-    dm_status status = launch(swarm, swarm->kernels.step, err);
-    if (status == DM_OK && swarm->kernels.regroup != NULL)
+    if (swarm->kernels.regroup != NULL)
         status = dm_function_launch(swarm->kernels.regroup, swarm->stream,
-                                    (dm_grid){1, DM_SWARM_BUCKETS, 0}, &swarm->args,
+                                    (dm_grid){1, DM_SWARM_SORTERS, 0}, &swarm->args,
                                     sizeof swarm->args, err);
+    if (status == DM_OK)
+        status = launch(swarm, swarm->kernels.step, err);
     return status;
 }
 
