@@ -11,12 +11,12 @@
  *
  *   reading a device          takes a turn, but for a register of the picture unit that reads as it
  *                             was written; what else quick_look.h knows of that unit is not asked
- *                             while one of its registers waits here
+ *                             where it depends on a register that waits here
  *   VRAM as plain memory      likewise
- *   the next event            may be an interrupt that such a write brings nearer. So LYC, and with
- *                             an interrupt at mode 0 everything that mode 3's length depends on,
- *                             wait only while interrupts are off. EI and RETI take a turn then, or
- *                             bring the next event forward (dm_gb_look_urgent)
+ *   the next event            may be an interrupt that such a write brings nearer. So IF, LYC, and
+ *                             with an interrupt at mode 0 everything that mode 3's length depends
+ *                             on, wait only while interrupts are off. EI and RETI take a turn then,
+ *                             or bring the next event forward (dm_gb_look_urgent)
  *   memory's map              LCDC's top bit, which changes it, is not for later. A transfer to OAM
  *                             takes the map away at once: then only HRAM, P1 and LY are known
  *                             without a turn, and nothing that it copies from can change. The next
@@ -32,6 +32,7 @@
 #define DM_GB_LATER_PICTURE 1u /* some are to the picture unit, */
 #define DM_GB_LATER_URGENT 2u  /* and the next interrupt may depend on one of them; */
 #define DM_GB_LATER_DMA 4u     /* one begins a transfer to OAM */
+#define DM_GB_LATER_IF 8u      /* or is to IF */
 #define DM_GB_LATER_DMA_ADDRESS 0xFF46u
 
 /* Registers of the picture unit that read as they were written: all but STAT, LY and DMA. */
@@ -41,7 +42,7 @@ DM_FN bool dm_gb_later_picture(uint32_t address)
     return number < 12u && (0xFADu >> number & 1u) != 0;
 }
 
-/* Is none of its registers waiting? */
+/* Is none of its registers waiting that decides what is shown or how long mode 3 is? */
 DM_FN bool dm_gb_later_settled(const dm_gb_slate *slate)
 {
     return (slate->later_kinds & DM_GB_LATER_PICTURE) == 0;
@@ -72,16 +73,18 @@ DM_FN bool dm_gb_later_write(const dm_gb_machine *m, dm_gb_slate *slate, uint32_
     uint32_t kinds = 0;
     if (address == DM_GB_LATER_DMA_ADDRESS) {
         kinds = DM_GB_LATER_PICTURE | DM_GB_LATER_DMA;
+    } else if (address == 0xFF0Fu) {
+        kinds = DM_GB_LATER_URGENT | DM_GB_LATER_IF;
     } else if (address - 0xFF10u >= 0x30u) {
         if (!dm_gb_later_picture(address) ||
             (number == 0 && ((value ^ ppu->lcdc) & DM_GB_LCD_ON) != 0))
             return false;
-        kinds = DM_GB_LATER_PICTURE;
+        kinds = number != 5u ? DM_GB_LATER_PICTURE : 0u; /* what LYC is, is known (quick_look.h) */
         if ((ppu->stat & (number == 5u ? 0x48u : 0x08u)) != 0)
             kinds |= DM_GB_LATER_URGENT;
-        if ((kinds & DM_GB_LATER_URGENT) != 0 && (m->cpu.ime | m->cpu.ei_delay) != 0)
-            return false;
     }
+    if ((kinds & DM_GB_LATER_URGENT) != 0 && (m->cpu.ime | m->cpu.ei_delay) != 0)
+        return false;
     const uint32_t count = slate->later;
     if (count == DM_GB_LATER)
         return false;

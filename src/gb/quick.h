@@ -713,7 +713,8 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
         if ((slate->later_kinds & DM_GB_LATER_URGENT) != 0)
             hot->next_event =
                 dm_gb_earlier(hot->next_event, dm_gb_look_urgent(m, slate, hot->clock));
-        if (dm_gb_look_control(m, DM_GB_Q_OPERATION(row), dm_gb_quick_load(high_ram + 0xFFFF),
+        if (dm_gb_look_control(m, slate, DM_GB_Q_OPERATION(row),
+                               dm_gb_quick_load(high_ram + 0xFFFF),
                                dm_gb_before(hot->clock, hot->next_event))) {
             hot->poll_pc = DM_GB_NO_POLL;
             return DM_GB_NEED_NOTHING;

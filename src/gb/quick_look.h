@@ -13,8 +13,9 @@
 #if DM_GB_GPU_FORM
 
 /* P1 needs no device: it reads as the keys are, and a write matters to nobody unless it asks for
- * the joypad's interrupt, and that has not been asked for. */
-DM_FN bool dm_gb_look_joypad(dm_gb_machine *m, bool writes, uint32_t *value)
+ * the joypad's interrupt, which IE lets through. (A write to IF that waits would forget it.) */
+DM_FN bool dm_gb_look_joypad(dm_gb_machine *m, const dm_gb_slate *slate, const uint8_t *ram,
+                             bool writes, uint32_t *value)
 {
     dm_gb_joypad joypad = m->joypad;
     uint32_t before = dm_gb_joypad_lines(&joypad);
@@ -23,8 +24,12 @@ DM_FN bool dm_gb_look_joypad(dm_gb_machine *m, bool writes, uint32_t *value)
         return true;
     }
     joypad.select = *value & 0x30u;
-    if ((before & ~dm_gb_joypad_lines(&joypad)) != 0 && (m->int_flags & DM_GB_INT_JOYPAD) == 0)
-        return false;
+    if ((before & ~dm_gb_joypad_lines(&joypad)) != 0) {
+        if ((slate->later_kinds & DM_GB_LATER_IF) != 0 ||
+            (ram[DM_GB_IE] & ~(uint32_t)m->int_flags & DM_GB_INT_JOYPAD) != 0)
+            return false;
+        m->int_flags |= DM_GB_INT_JOYPAD;
+    }
     m->joypad.select = joypad.select;
     return true;
 }
@@ -155,37 +160,78 @@ DM_FN uint32_t dm_gb_look_line_until(const dm_gb_machine *m, uint32_t now, uint3
     return lines != 0 ? look.start + lines * DM_GB_LINE_CYCLES : now;
 }
 
-/* STAT, after the first dots of a line, where it changes its mind; it stays the same for accesses
- * up to `until`. */
-DM_FN bool dm_gb_look_stat(const dm_gb_machine *m, const uint8_t *ram, uint32_t now,
-                           uint32_t *value, uint32_t *until)
+/* In the first dots of a line, up to 12: the mode, and what LYC is compared with. */
+DM_FN_SLOW uint32_t dm_gb_look_first_dots(uint32_t line, uint32_t dot, uint32_t *compared)
+{
+    const bool hidden = line >= DM_GB_VBLANK_LINE;
+    const uint32_t before = hidden ? 0u : 3u; /* until then it is the line before */
+    const uint32_t from = line == DM_GB_LAST_LINE ? 6u : 4u;
+    if (line != 0 && (dot <= from || (line == DM_GB_LAST_LINE && dot > 8u)))
+        *compared = dot <= before ? line - 1u : DM_GB_NONE;
+    else
+        *compared = line;
+    if (line == DM_GB_VBLANK_LINE)
+        return dot > 5u ? 1u : 0u;
+    if (hidden)
+        return 1;
+    return dot > 4u ? 2u : line == 0 && dot <= 3u ? 1u : 0u;
+}
+
+/* Were all writes to the picture unit that wait made in mode 0 of the line that begins at `start`?
+ * Then they do not change that it is in mode 0. */
+DM_FN_SLOW bool dm_gb_look_quiet(const dm_gb_machine *m, const dm_gb_slate *slate, uint32_t start)
+{
+    const uint32_t count = slate->later;
+    bool quiet = true;
+    DM_NO_UNROLL
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t address = slate->what[i] >> 8;
+        const dm_gb_look look = dm_gb_look_at(m, slate->when[i]);
+        if (address >= 0xFF40u && address != 0xFF45u)
+            quiet &= look.start == start && look.dot > 84u && dm_gb_look_mode(&look) == 0;
+    }
+    return quiet;
+}
+
+/* STAT; it stays the same for accesses up to `until`. Registers that wait matter from the dot on at
+ * which mode 3 begins. */
+DM_FN bool dm_gb_look_stat(const dm_gb_machine *m, const dm_gb_slate *slate, const uint8_t *ram,
+                           uint32_t now, uint32_t *value, uint32_t *until)
 {
     dm_gb_look look = dm_gb_look_at(m, now);
     const uint32_t line = look.line < 154u ? look.line : look.line - 154u;
-    const uint32_t compared = line == DM_GB_LAST_LINE ? 0u : line;
+    uint32_t compared = line == DM_GB_LAST_LINE ? 0u : line;
     uint32_t mode = line >= DM_GB_VBLANK_LINE ? 1u : dm_gb_look_mode(&look);
-    if (!look.certain || look.dot <= 12u)
+    if (!look.certain)
         return false;
-    if (mode > 3u) {
-        look.mode0_dot = dm_gb_look_mode0(m, ram, &look);
-        mode = dm_gb_look_mode(&look);
-        if (mode > 3u)
+    if (look.dot <= 12u) {
+        mode = dm_gb_look_first_dots(line, look.dot, &compared);
+    } else if (mode != 1u && look.dot > 84u) {
+        const bool settled = dm_gb_later_settled(slate);
+        if (mode > 3u && settled) {
+            look.mode0_dot = dm_gb_look_mode0(m, ram, &look);
+            mode = dm_gb_look_mode(&look);
+        }
+        if (mode > 3u || (!settled && (mode != 0 || !dm_gb_look_quiet(m, slate, look.start))))
             return false;
     }
-    *value = 0x80u | m->ppu.stat | (compared == m->ppu.lyc ? 4u : 0u) | mode;
+    const uint32_t lyc = dm_gb_later_read(slate, 0xFF45u, m->ppu.lyc);
+    *value = 0x80u | m->ppu.stat | (compared == lyc ? 4u : 0u) | mode;
     const uint32_t mode3 = look.mode0_dot != 0 ? look.mode0_dot : DM_GB_LOOK_MODE3;
-    *until = look.start + (mode < 2u    ? DM_GB_LINE_CYCLES
-                           : mode == 3u ? mode3
-                                        : (look.dot <= 80u ? 80u : 84u));
+    *until = look.dot <= 12u ? now
+                             : look.start + (mode < 2u    ? DM_GB_LINE_CYCLES
+                                             : mode == 3u ? mode3
+                                                          : (look.dot <= 80u ? 80u : 84u));
     return true;
 }
 
-/* A write to SCY, SCX, a palette, WY or WX that matters to nobody before the next picture: in
+/* A write to LCDC, SCY, SCX, a palette, WY or WX that matters to nobody before the next picture: in
  * VBlank, when the unit has been there since. And one of what SCY or a palette is already. */
 DM_FN bool dm_gb_look_write(dm_gb_machine *m, uint32_t now, uint32_t address, uint32_t value)
 {
     const uint32_t number = address - 0xFF40u;
-    if (number >= 12u || (0xF8Cu >> number & 1u) == 0)
+    if (number >= 12u || (0xF8Du >> number & 1u) == 0 ||
+        (number == 0 && ((value ^ m->ppu.lcdc) & DM_GB_LCD_ON) != 0))
         return false;
     uint8_t *byte = dm_gb_look_byte(m, number);
     const dm_gb_look look = dm_gb_look_at(m, now);
@@ -331,13 +377,14 @@ DM_FN_SLOW uint32_t dm_gb_look_urgent(const dm_gb_machine *m, const dm_gb_slate 
 /* DI, EI or RETI has been executed. True: that is all, since no interrupt is waiting. Whatever IE
  * lets through would have been an event, so what m says of requests is true until the next one. EI
  * counts one instruction late, which makes no difference where no event is due before that. */
-DM_FN_SLOW bool dm_gb_look_control(dm_gb_machine *m, uint32_t operation, uint32_t enabled,
-                                   bool event_later)
+DM_FN_SLOW bool dm_gb_look_control(dm_gb_machine *m, const dm_gb_slate *slate, uint32_t operation,
+                                   uint32_t enabled, bool event_later)
 {
     const bool off = operation == DM_GB_DO_DI;
     if (operation == DM_GB_DO_HALT)
         return false;
-    if (!off && ((m->int_flags & enabled & 0x1Fu) != 0 || m->cpu.ei_delay || !event_later))
+    const uint32_t requests = dm_gb_later_read(slate, 0xFF0Fu, m->int_flags);
+    if (!off && ((requests & enabled & 0x1Fu) != 0 || m->cpu.ei_delay || !event_later))
         return false;
     m->cpu.ime = off ? 0 : 1;
     m->cpu.ei_delay = 0;
@@ -357,7 +404,7 @@ DM_FN bool dm_gb_look_access(dm_gb_machine *m, const dm_gb_slate *slate, const u
     if (two != 0)
         return false;
     if (address == 0xFF00u)
-        return dm_gb_look_joypad(m, writes, value);
+        return dm_gb_look_joypad(m, slate, ram, writes, value);
     if (writes)
         return settled && dm_gb_look_write(m, now, address, *value);
     if (address == 0xFF44u) {
@@ -366,7 +413,7 @@ DM_FN bool dm_gb_look_access(dm_gb_machine *m, const dm_gb_slate *slate, const u
     }
     if (address != 0xFF41u)
         return dm_gb_look_register(m, slate, address, value);
-    return settled && dm_gb_look_stat(m, ram, now, value, until);
+    return dm_gb_look_stat(m, slate, ram, now, value, until);
 }
 
 #endif

@@ -243,6 +243,53 @@ static void moved(void **state)
     }
 }
 
+/* STAT is read at every dot of every line there is, with LYC where it is compared at odd times. */
+static void every_dot(void **state)
+{
+    (void)state;
+    static const uint8_t compared[] = {0, 1, 77, 143, 144, 145, 152, 153, 255};
+    static const uint8_t loop[] = {0xF0, 0x41, 0x22, 0xCB, 0xA4, 0x00, 0x00, 0x00, 0x18, 0xF6};
+    static uint8_t rom[0x8000];
+    memcpy(rom + 0x100, (const uint8_t[]){0x00, 0xC3, 0x50, 0x01}, 4);
+    for (uint64_t i = 0; i < sizeof compared; i++) {
+        memcpy(rom + 0x150, (const uint8_t[]){0x3E, compared[i], 0xE0, 0x45, 0x21, 0x00, 0xC0}, 7);
+        memcpy(rom + 0x157, loop, sizeof loop); /* 52 T-cycles: 24 before or after, a frame later */
+        compare("every dot", rom, sizeof rom, 42, i);
+    }
+}
+
+/* On a line with ten sprites LCDC is written, which shows them or not, and then STAT is read from
+ * time to time, on that line and the next. */
+static void asked(void **state)
+{
+    (void)state;
+    static uint8_t rom[0x8000];
+    for (uint32_t before = 0x91; before <= 0x93; before += 2) {
+        memset(rom, 0, sizeof rom);
+        memcpy(rom + 0x100, (const uint8_t[]){0x00, 0xC3, 0x50, 0x01}, 4);
+        memcpy(rom + 0x150, ten_sprites, sizeof ten_sprites);
+        uint8_t *at = rom + 0x150 + sizeof ten_sprites;
+        memcpy(at, (const uint8_t[]){0x21, 0x00, 0xC0}, 3);
+        at += 3;
+        const uint32_t loop = (uint32_t)(at - rom);
+        for (uint32_t k = 0; k < 90; k++) {
+            const uint8_t lcdc = (uint8_t)before, other = lcdc ^ 2;
+            memcpy(at, (const uint8_t[]){0x3E, lcdc, 0xE0, 0x40, 0xF0, 0x44}, 6);
+            memcpy(at + 6, (const uint8_t[]){0xFE, 0x3A, 0x20, 0xFA, 0xF0, 0x41}, 6);
+            at += 12 + k; /* and NOPs */
+            memcpy(at, (const uint8_t[]){0x3E, other, 0xE0, 0x40}, 4);
+            at += 4 + (k < 45 ? k % 5 : 70 + k * 7 % 45);        /* also not before the next line */
+            for (uint32_t read = 0; read < 14; read++, at += 10) /* and NOPs */
+                memcpy(at, (const uint8_t[]){0xF0, 0x41, 0x22}, 3);
+            memcpy(at, (const uint8_t[]){0xCB, 0xA4}, 2);
+            at += 2;
+        }
+        memcpy(at, (const uint8_t[]){0xC3, (uint8_t)loop, (uint8_t)(loop >> 8)}, 3);
+        for (uint64_t seed = 0; seed < 4; seed++)
+            compare("asked", rom, sizeof rom, 95, seed);
+    }
+}
+
 /* LCDC is written on a line with ten sprites, which changes when its mode 3 ends, and VRAM some
  * time after it: whether that is let through depends on a write that is still to be made (later.h).
  */
@@ -316,5 +363,6 @@ static void rows_agree(void **state)
 DM_TESTS("gb/quick", cmocka_unit_test(rows_agree), cmocka_unit_test(our_roms),
          cmocka_unit_test(programs), cmocka_unit_test(devices), cmocka_unit_test(waiting),
          cmocka_unit_test(rounds), cmocka_unit_test(places), cmocka_unit_test(lines),
-         cmocka_unit_test(moved), cmocka_unit_test(blocked), cmocka_unit_test(pictures),
-         cmocka_unit_test(transfers), cmocka_unit_test(games))
+         cmocka_unit_test(moved), cmocka_unit_test(every_dot), cmocka_unit_test(asked),
+         cmocka_unit_test(blocked), cmocka_unit_test(pictures), cmocka_unit_test(transfers),
+         cmocka_unit_test(games))

@@ -70,7 +70,7 @@ static void put_device_snippet(writer *w)
     const uint32_t control = near(w, 0, 0x8000), other = near(w, 0xA000, 0x2000);
     const uint32_t echo = near(w, 0xDFF0, 0x1E20); /* and a little before and behind */
     const uint8_t sound = (uint8_t)near(w, 0x10, 0x30);
-    switch (dm_test_random_below(&w->random, 26)) {
+    switch (dm_test_random_below(&w->random, 28)) {
     case 0: /* wait until the PPU leaves VRAM alone, then write there */
         PUT(w, 0xF0, 0x41, 0xE6, 0x02, 0x20, 0xFA, 0x21, (uint8_t)vram, (uint8_t)(vram >> 8), 0x22);
         break;
@@ -164,6 +164,18 @@ static void put_device_snippet(writer *w)
             0x20 | (byte >> 2 & 0x18), 0xFA);
         if (byte & 4)
             PUT(w, 0xF0, 0x44, 0x47);
+        break;
+    case 25: /* requests are forgotten or made up, keys asked for, interrupts on again */
+        PUT(w, byte & 1 ? 0xF3 : 0x00, 0x3E, byte & 2 ? 0 : byte >> 3, 0xE0, 0x0F);
+        if (byte & 4)
+            PUT(w, 0x3E, 0x30, 0xE0, 0x00, 0x3E, byte & 0x30, 0xE0, 0x00);
+        if (byte & 64)
+            PUT(w, 0xF0, 0x0F, 0x47);
+        PUT(w, byte & 128 ? 0xFB : 0x00, 0x00, 0x04);
+        break;
+    case 26: /* keys alone, and what they ask for */
+        PUT(w, 0x3E, 0x30, 0xE0, 0x00, 0x3E, byte & 0x30, 0xE0, 0x00, 0xF0, byte & 1 ? 0x0F : 0x00,
+            0x57);
         break;
     default:
         PUT(w, 0xFF, 0x7E, 0x2A, 0x12, 0x0B);
