@@ -374,7 +374,8 @@ DM_FN_SLOW uint32_t dm_gb_ppu_next(dm_gb_lane *lane, uint32_t enabled)
         else if (lyc < DM_GB_LAST_LINE)
             when = dm_gb_line_time(ppu, lyc, 4, lyc == DM_GB_VBLANK_LINE ? 2 : 1);
         next = dm_gb_earlier(next, when);
-        if (lyc == 0) /* also compared at the start of line 0 */
+        /* Also compared at the start of line 0, where the STAT line is mostly up since line 153. */
+        if (lyc == 0 && !(ppu->stat_line && (ppu->line == DM_GB_LAST_LINE || ppu->line == 0)))
             next = dm_gb_earlier(next, dm_gb_line_time(ppu, 0, 3, 0));
     }
     if ((ppu->stat & 0x20u) != 0) {

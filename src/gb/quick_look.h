@@ -84,7 +84,8 @@ DM_FN_SLOW uint32_t dm_gb_look_mode0(const dm_gb_machine *m, const uint8_t *ram,
     const dm_gb_ppu *ppu = &m->ppu;
     const bool ahead = look->line >= 154u; /* in the next frame */
     const uint32_t line = ahead ? look->line - 154u : look->line;
-    const bool window = ahead || ppu->window_on || (ppu->wy >= ppu->line && ppu->wy <= line);
+    const bool window =
+        (!ahead && ppu->window_on) || (ppu->wy <= line && (ahead || ppu->wy >= ppu->line));
     if (m->dma.active || (look->line == ppu->line && ppu->scanned != 0) ||
         ((ppu->lcdc & 0x20u) != 0 && window))
         return 0;

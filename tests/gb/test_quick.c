@@ -243,7 +243,8 @@ static void moved(void **state)
     }
 }
 
-/* STAT is read at every dot of every line there is, with LYC where it is compared at odd times. */
+/* STAT is read at every dot of every line there is, with LYC where it is compared at odd times, and
+ * mostly with the window somewhere. */
 static void every_dot(void **state)
 {
     (void)state;
@@ -252,8 +253,11 @@ static void every_dot(void **state)
     static uint8_t rom[0x8000];
     memcpy(rom + 0x100, (const uint8_t[]){0x00, 0xC3, 0x50, 0x01}, 4);
     for (uint64_t i = 0; i < sizeof compared; i++) {
+        const uint8_t lcdc = i % 3 == 0 ? 0x91 : 0xB1, wy = (uint8_t)(i * 97 % 160);
         memcpy(rom + 0x150, (const uint8_t[]){0x3E, compared[i], 0xE0, 0x45, 0x21, 0x00, 0xC0}, 7);
-        memcpy(rom + 0x157, loop, sizeof loop); /* 52 T-cycles: 24 before or after, a frame later */
+        memcpy(rom + 0x157, (const uint8_t[]){0x3E, wy, 0xE0, 0x4A, 0x3E, 50, 0xE0, 0x4B}, 8);
+        memcpy(rom + 0x15F, (const uint8_t[]){0x3E, lcdc, 0xE0, 0x40}, 4);
+        memcpy(rom + 0x163, loop, sizeof loop); /* 52 T-cycles: 24 before or after, a frame later */
         compare("every dot", rom, sizeof rom, 42, i);
     }
 }
