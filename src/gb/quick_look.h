@@ -367,7 +367,8 @@ DM_FN_SLOW uint32_t dm_gb_look_urgent(const dm_gb_machine *m, const dm_gb_slate 
         const dm_gb_look look = dm_gb_look_at(m, slate->when[i]);
         const uint32_t line = lyc == 0 ? DM_GB_LAST_LINE : lyc; /* 0 is compared early */
         const uint32_t lines = (line + 154u - look.line % 154u) % 154u;
-        if (lines == 153u) /* in a line's first dots the one before is still compared */
+        /* In a line's first dots the one before is still compared. */
+        if (lines == 153u || (lyc == 0 && lines == 152u))
             return now;
         const uint32_t dot = lyc == 0 ? 12u : lyc == DM_GB_LAST_LINE ? 6u : 4u;
         first = dm_gb_earlier(first, look.start + lines * DM_GB_LINE_CYCLES + dot + 1u);

@@ -205,6 +205,37 @@ static const uint8_t ten_sprites[] = {0x3E, 0x11, 0xE0, 0x40, 0x21, 0x00, 0xFE, 
                                       0x3E, 0x48, 0x22, 0x78, 0x22, 0xAF, 0x22, 0x22, 0x78,
                                       0xC6, 0x05, 0x47, 0xFE, 0xA0, 0x20, 0xF0};
 
+/* LYC is written near the end of that line, at each M-cycle, and interrupts go on while that is
+ * still to be made: in the first dots of the next line it is an interrupt still. */
+static void still_compared(void **state)
+{
+    (void)state;
+    static const uint8_t handler[] = {0xC1, 0xC5, 0x79, 0x22, 0xCB, 0xA4, 0xD9};
+    static const uint8_t lines[] = {0, 1, 100, 143, 152};
+    static uint8_t rom[0x8000];
+    for (uint32_t i = 0; i < sizeof lines; i++) {
+        memset(rom, 0, sizeof rom);
+        memcpy(rom + 0x48, (const uint8_t[]){0xC3, 0x70, 0x00}, 3);
+        memcpy(rom + 0x70, handler, sizeof handler);
+        memcpy(rom + 0x100, (const uint8_t[]){0x00, 0xC3, 0x50, 0x01}, 4);
+        memcpy(rom + 0x150, (const uint8_t[]){0x31, 0xFE, 0xDF, 0x21, 0x00, 0xC0}, 6);
+        memcpy(rom + 0x156, (const uint8_t[]){0x3E, 0x02, 0xE0, 0xFF, 0x3E, 0x40, 0xE0, 0x41}, 8);
+        uint8_t *at = rom + 0x15E;
+        for (uint32_t nops = 80; nops < 125; nops++) {
+            memcpy(at, (const uint8_t[]){0xF3, 0xF0, 0x44, 0xFE, lines[i], 0x20, 0xFA}, 7);
+            at += 7 + nops + (lines[i] == 0 ? 114 : 0); /* LY is 0 from line 153 on */
+            memcpy(at, (const uint8_t[]){0xAF, 0xE0, 0x0F, 0x3E, lines[i], 0xE0, 0x45}, 7);
+            memcpy(at + 7, (const uint8_t[]){0x00, 0x00, 0xFB}, 3);
+            at += 10 + 30;
+            memcpy(at, (const uint8_t[]){0x3E, 0xC8, 0xE0, 0x45}, 4);
+            at += 4;
+        }
+        memcpy(at, (const uint8_t[]){0xC3, 0x5E, 0x01}, 3);
+        for (uint64_t seed = 0; seed < 4; seed++)
+            compare("still compared", rom, sizeof rom, 50, seed);
+    }
+}
+
 /* A register is written that moves the next interrupt, and interrupts go on while that write is
  * still to be made (later.h). The handler notes where it came from. */
 static void moved(void **state)
@@ -367,6 +398,6 @@ static void rows_agree(void **state)
 DM_TESTS("gb/quick", cmocka_unit_test(rows_agree), cmocka_unit_test(our_roms),
          cmocka_unit_test(programs), cmocka_unit_test(devices), cmocka_unit_test(waiting),
          cmocka_unit_test(rounds), cmocka_unit_test(places), cmocka_unit_test(lines),
-         cmocka_unit_test(moved), cmocka_unit_test(every_dot), cmocka_unit_test(asked),
-         cmocka_unit_test(blocked), cmocka_unit_test(pictures), cmocka_unit_test(transfers),
-         cmocka_unit_test(games))
+         cmocka_unit_test(moved), cmocka_unit_test(still_compared), cmocka_unit_test(every_dot),
+         cmocka_unit_test(asked), cmocka_unit_test(blocked), cmocka_unit_test(pictures),
+         cmocka_unit_test(transfers), cmocka_unit_test(games))
