@@ -205,12 +205,14 @@ static const uint8_t ten_sprites[] = {0x3E, 0x11, 0xE0, 0x40, 0x21, 0x00, 0xFE, 
                                       0x3E, 0x48, 0x22, 0x78, 0x22, 0xAF, 0x22, 0x22, 0x78,
                                       0xC6, 0x05, 0x47, 0xFE, 0xA0, 0x20, 0xF0};
 
+/* An interrupt handler that notes where it came from. */
+static const uint8_t handler[] = {0xC1, 0xC5, 0x79, 0x22, 0xCB, 0xA4, 0xD9};
+
 /* LYC is written near the end of that line, at each M-cycle, and interrupts go on while that is
  * still to be made: in the first dots of the next line it is an interrupt still. */
 static void still_compared(void **state)
 {
     (void)state;
-    static const uint8_t handler[] = {0xC1, 0xC5, 0x79, 0x22, 0xCB, 0xA4, 0xD9};
     static const uint8_t lines[] = {0, 1, 100, 143, 152};
     static uint8_t rom[0x8000];
     for (uint32_t i = 0; i < sizeof lines; i++) {
@@ -241,7 +243,6 @@ static void still_compared(void **state)
 static void moved(void **state)
 {
     (void)state;
-    static const uint8_t handler[] = {0xC1, 0xC5, 0x79, 0x22, 0xCB, 0xA4, 0xD9};
     static const uint8_t stat[] = {0x40, 0x60, 0x50, 0x08};
     static uint8_t rom[0x8000];
     for (uint32_t i = 0; i < 4; i++) {
