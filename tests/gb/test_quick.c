@@ -128,6 +128,17 @@ static void waiting(void **state)
     dm_each_waiting_program(compare, WAITING_FRAMES, WAITING_SEEDS);
 }
 
+/* A loop at 0150. */
+static void compare_code(const char *name, const uint8_t *code, size_t size)
+{
+    static uint8_t rom[0x8000];
+    memset(rom, 0, sizeof rom);
+    memcpy(rom + 0x100, (const uint8_t[]){0x00, 0xC3, 0x50, 0x01}, 4);
+    memcpy(rom + 0x150, code, size);
+    for (uint64_t seed = 0; seed < 8; seed++)
+        compare(name, rom, sizeof rom, 4, seed);
+}
+
 /* Three passes make a round, two of which begin with the same registers; what the third writes
  * counts, although the pass before the skip wrote what it had written a round ago. */
 static void rounds(void **state)
@@ -138,11 +149,7 @@ static void rounds(void **state)
         0xFE, 0x01, 0x20, 0x04, 0x21, 0x00, 0xC1, 0x34,             /* at 1 C100 goes up */
         0xF0, 0x80, 0xE6, 0x01, 0x18, 0xE8,                         /* A: 0, 1, 0, 0 ... */
     };
-    static uint8_t rom[0x8000];
-    memcpy(rom + 0x100, (const uint8_t[]){0x00, 0xC3, 0x50, 0x01}, 4);
-    memcpy(rom + 0x150, code, sizeof code);
-    for (uint64_t seed = 0; seed < 8; seed++)
-        compare("rounds", rom, sizeof rom, 4, seed);
+    compare_code("rounds", code, sizeof code);
 }
 
 /* Two passes take turns that write the same values to other places: 9 bytes further on, 9 back, 679
@@ -157,11 +164,7 @@ static void places(void **state)
         0x3E, 0x01, 0xEA, 0x09, 0xC1, 0xAF, 0xEA, 0x00, 0xC1, 0x3E,
         0x01, 0xEA, 0xA7, 0xC4, 0xEA, 0x59, 0xCA, 0x18, 0xD4, /* C109, C100, C4A7, CA59 */
     };
-    static uint8_t rom[0x8000];
-    memcpy(rom + 0x100, (const uint8_t[]){0x00, 0xC3, 0x50, 0x01}, 4);
-    memcpy(rom + 0x150, code, sizeof code);
-    for (uint64_t seed = 0; seed < 8; seed++)
-        compare("places", rom, sizeof rom, 4, seed);
+    compare_code("places", code, sizeof code);
 }
 
 /* Every line is waited for in each way, from some other time of a line each time, and now and then
