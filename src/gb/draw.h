@@ -78,10 +78,32 @@ DM_FN bool dm_gb_no_formula(dm_gb_lane *lane)
     return dm_gb_fifo_pixel_slips_in(ppu);
 }
 
+/* OAM DMA starts, or runs. If this line has sprites and they are still to be fetched, that is done
+ * dot by dot. */
+DM_FN void dm_gb_draw_sprites_late(dm_gb_lane *lane)
+{
+    dm_gb_ppu *ppu = &lane->m->ppu;
+    if ((ppu->lcdc & 0x80u) != 0 && ppu->line < DM_GB_SCREEN_H && ppu->sprites != 0 &&
+        ppu->fifo.dot == 0 && !ppu->closed)
+        dm_gb_fifo_begin(ppu, &ppu->fifo);
+}
+
+/* The same, before the line is measured or drawn: OAM stays open for one M-cycle after DMA has
+ * started, in which mode 2 may have found more. */
+DM_FN void dm_gb_draw_sprites_in_dma(dm_gb_lane *lane)
+{
+    const dm_gb_ppu *ppu = &lane->m->ppu;
+    if (DM_LIKELY(!lane->m->dma.active) || ppu->line >= DM_GB_SCREEN_H || ppu->closed)
+        return;
+    dm_gb_sprite_count(lane);
+    dm_gb_draw_sprites_late(lane);
+}
+
 /* Work out ppu.mode0_dot. */
 DM_FN_SLOW void dm_gb_find_mode0(dm_gb_lane *lane)
 {
     dm_gb_ppu *ppu = &lane->m->ppu;
+    dm_gb_draw_sprites_in_dma(lane);
     if (ppu->fifo.dot != 0 || dm_gb_no_formula(lane)) {
         ppu->mode0_dot = (uint16_t)dm_gb_fifo_end(lane);
         return;
@@ -345,6 +367,7 @@ DM_FN uint8_t *dm_gb_fifo_line(const dm_gb_lane *lane)
 DM_FN void dm_gb_draw_now(dm_gb_lane *lane)
 {
     dm_gb_ppu *ppu = &lane->m->ppu;
+    dm_gb_draw_sprites_in_dma(lane);
     if (ppu->fifo.dot != 0)
         dm_gb_fifo_run(lane, &ppu->fifo, DM_GB_LINE_CYCLES, dm_gb_fifo_line(lane));
     else if (ppu->drawing && ppu->drawn == 0)
@@ -389,16 +412,6 @@ DM_FN void dm_gb_draw_advance(dm_gb_lane *lane, uint32_t when)
     uint32_t dot = when - ppu->line_start;
     if (ppu->fifo.dot != 0 && dot <= DM_GB_LINE_CYCLES && dot > ppu->fifo.dot)
         dm_gb_fifo_run(lane, &ppu->fifo, dot, dm_gb_fifo_line(lane));
-}
-
-/* OAM DMA starts. If this line has sprites and they are still to be fetched, that is done dot by
- * dot. */
-DM_FN void dm_gb_draw_sprites_late(dm_gb_lane *lane)
-{
-    dm_gb_ppu *ppu = &lane->m->ppu;
-    if ((ppu->lcdc & 0x80u) != 0 && ppu->line < DM_GB_SCREEN_H && ppu->sprites != 0 &&
-        ppu->fifo.dot == 0 && !ppu->closed)
-        dm_gb_fifo_begin(ppu, &ppu->fifo);
 }
 
 /* Before something changes at T-cycle `when` that the present line depends on: in mode 3 the line
