@@ -78,8 +78,8 @@ DM_FN bool dm_gb_no_formula(dm_gb_lane *lane)
     return dm_gb_fifo_pixel_slips_in(ppu);
 }
 
-/* OAM DMA starts, or runs. If this line has sprites and they are still to be fetched, that is done
- * dot by dot. */
+/* OAM DMA starts. If this line has sprites and they are still to be fetched, that is done dot by
+ * dot. */
 DM_FN void dm_gb_draw_sprites_late(dm_gb_lane *lane)
 {
     dm_gb_ppu *ppu = &lane->m->ppu;

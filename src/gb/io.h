@@ -135,7 +135,6 @@ DM_FN_SLOW bool dm_gb_dma_sync(dm_gb_lane *lane, uint32_t now)
     uint32_t until = over ? dma->start + DM_GB_DMA_CYCLES : now;
     dm_gb_ppu_sync(lane, until);
     dm_gb_scan_until(lane, until);
-    dm_gb_draw_sprites_late(lane);
     dm_gb_draw_advance(lane, until);
     dm_gb_dma_copy(lane, now);
     if (!over)

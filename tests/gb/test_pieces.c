@@ -9,7 +9,6 @@
 #include "tests/support/snippets.h"
 #include "tests/support/test.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define SEEDS 100
