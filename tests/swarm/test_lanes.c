@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Where the memory of a machine of a large swarm is (swarm/lanes.h). */
+#include "swarm/lanes.h"
+#include "tests/support/test.h"
+
+static void memory_of_the_last_machines(void **state)
+{
+    (void)state;
+    enum { MACHINES = 1 << 20, BASE = 1 << 12 };
+    static const dm_swarm_rom rom;
+    /* Nothing is read there. */
+    const dm_swarm_args args = {.machines = (uint8_t *)(uintptr_t)BASE,
+                                .memory = (uint8_t *)(uintptr_t)BASE,
+                                .frames = (uint8_t *)(uintptr_t)BASE,
+                                .roms = &rom,
+                                .rom_count = 1,
+                                .machine_stride = 1024,
+                                .memory_stride = 65536};
+    for (uint64_t machine = 1; machine < MACHINES; machine = machine * 3 + 1) {
+        dm_gb_lane lane = {0};
+        dm_swarm_lane_init(&lane, &args, (uint32_t)machine);
+        assert_int_equal((uintptr_t)lane.m, BASE + machine * args.machine_stride);
+        assert_int_equal((uintptr_t)lane.ram, BASE + machine * args.memory_stride);
+        assert_int_equal((uintptr_t)lane.frames, BASE + machine * DM_SWARM_FRAMES);
+    }
+}
+
+DM_TESTS("swarm/lanes", cmocka_unit_test(memory_of_the_last_machines));
