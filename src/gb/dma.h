@@ -70,12 +70,30 @@ DM_FN uint8_t dm_gb_dma_source(dm_gb_lane *lane, uint32_t address)
     return lane->rom[cart->rom_low + address];
 }
 
+/* A whole transfer from a page of WRAM. A GPU waits long for each access, so it makes few, many of
+ * them at a time. */
+DM_FN void dm_gb_dma_copy_all(uint8_t *to, const uint8_t *from)
+{
+    uint64_t *out = (uint64_t *)(void *)to;
+    const uint64_t *in = (const uint64_t *)(const void *)from;
+    DM_NO_UNROLL
+    for (uint32_t half = 0; half < 2u; half++, in += 10, out += 10) {
+        uint64_t words[10];
+        for (uint32_t i = 0; i < 10u; i++)
+            words[i] = in[i];
+        for (uint32_t i = 0; i < 10u; i++)
+            out[i] = words[i];
+    }
+}
+
 /* Copy the bytes that are due before an access at `now`. */
 DM_FN void dm_gb_dma_copy(dm_gb_lane *lane, uint32_t now)
 {
     dm_gb_dma *dma = &lane->m->dma;
     uint32_t done = dm_gb_dma_done(lane->m, now);
-    if ((dma->source & 0xE000u) == 0xC000u) {
+    if (DM_GB_GPU_FORM && (dma->source & 0xE000u) == 0xC000u && dma->next == 0 && done == 160u) {
+        dm_gb_dma_copy_all(lane->ram + DM_GB_OAM, lane->ram + DM_GB_WRAM + (dma->source & 0x1FFFu));
+    } else if ((dma->source & 0xE000u) == 0xC000u) {
         /* Nearly always WRAM. */
         uint32_t from = DM_GB_WRAM + (dma->source & 0x1FFFu);
         for (uint32_t i = dma->next; i < done; i++)

@@ -30,8 +30,18 @@ DM_FN bool dm_gb_scan_blocked(const dm_gb_machine *m, uint32_t when)
 DM_FN bool dm_gb_any_sprite(const dm_gb_lane *lane, uint32_t bottom, uint32_t height)
 {
     uint32_t any = 0;
+#if DM_GB_GPU_FORM
+    /* A GPU pays for each access: two sprites in a word. */
+    const uint64_t *words = (const uint64_t *)(const void *)(lane->ram + DM_GB_OAM);
+    for (uint32_t i = 0; i < DM_GB_SPRITES / 2u; i++) {
+        const uint32_t even = (uint32_t)words[i] & 0xFFu;
+        const uint32_t odd = (uint32_t)(words[i] >> 32) & 0xFFu;
+        any |= (uint32_t)(bottom - even < height) | (uint32_t)(bottom - odd < height);
+    }
+#else
     for (uint32_t i = 0; i < DM_GB_SPRITES; i++)
         any |= (uint32_t)(bottom - dm_gb_oam_byte(lane, i, 0) < height);
+#endif
     return any != 0;
 }
 

@@ -118,6 +118,33 @@ static void shapes(void **state)
     }
 }
 
+/* So many machines that the last one's memory lies more than 4 GiB behind the first one's: each has
+ * the picture that its action makes. */
+static void pictures_of_many(void **state)
+{
+    (void)state;
+    dm_test_gpu();
+    enum { COUNT = 100000, ACTIONS = 9 };
+    dm_swarm_rom_source rom = dm_case_rom("STARFALL");
+    dm_swarm_desc desc = {
+        .roms = &rom, .rom_count = 1, .count = COUNT, .observations = DM_SWARM_OBS_PACKED};
+    dm_swarm *swarm = dm_case_swarm(dm_test_gpu_device, &desc);
+    uint8_t *actions = malloc(COUNT);
+    for (uint32_t i = 0; i < COUNT; i++)
+        actions[i] = (uint8_t)(i % ACTIONS);
+    for (int step = 0; step < 3; step++)
+        assert_ok(dm_swarm_step_host(swarm, actions, COUNT, err));
+    const size_t each = dm_swarm_output_size(swarm, DM_SWARM_PACKEDS);
+    uint8_t *packed = malloc(COUNT * each);
+    assert_ok(dm_swarm_download(swarm, DM_SWARM_PACKEDS, packed, COUNT * each, err));
+    for (size_t i = 0; i < COUNT; i++)
+        if (memcmp(packed + i * each, packed + i % ACTIONS * each, each) != 0)
+            fail_msg("machine %zu has another picture than machine %zu", i, i % ACTIONS);
+    free(packed);
+    free(actions);
+    dm_swarm_destroy(swarm);
+}
+
 static void masked_reset(void **state)
 {
     (void)state;
@@ -208,5 +235,6 @@ static void too_many(void **state)
     assert_non_null(strstr(err.message, "enough for"));
 }
 
-DM_TESTS("gpu/swarm", DM_TEST(shapes), DM_TEST(all_roms), DM_TEST(the_game), DM_TEST(masked_reset),
+DM_TESTS("gpu/swarm", DM_TEST(shapes), DM_TEST(all_roms), DM_TEST(the_game),
+         DM_TEST(pictures_of_many), DM_TEST(masked_reset),
          DM_TEST(step_returns_before_the_work_is_done), DM_TEST(graph_replays), DM_TEST(too_many));
