@@ -190,9 +190,9 @@ DM_FN dm_gb_tiles dm_gb_tiles_of(const dm_gb_ppu *ppu, uint32_t map, uint32_t y)
 }
 
 /* The two planes of the tile row in a column. */
-DM_FN uint32_t dm_gb_tile_data(const dm_gb_lane *lane, const dm_gb_tiles *tiles, uint32_t column)
+DM_FN uint32_t dm_gb_tile_data(const uint8_t *ram, const dm_gb_tiles *tiles, uint32_t column)
 {
-    uint32_t tile = dm_gb_ram_load(lane, tiles->map_row + (column & 31u)) ^ tiles->flip;
+    uint32_t tile = (uint32_t)ram[tiles->map_row + (column & 31u)] ^ tiles->flip;
     return tiles->data_row + tile * 16u;
 }
 
@@ -240,7 +240,7 @@ DM_FN void dm_gb_canvas_map(const dm_gb_lane *lane, const dm_gb_ppu *ppu, dm_gb_
     uint32_t column = (x0 + shift) >> 3;
     uint32_t end = x1 + DM_GB_MARGIN;
     for (uint32_t at = x0 + DM_GB_MARGIN - ((x0 + shift) & 7u); at < end; at += 8u) {
-        uint32_t data = dm_gb_tile_data(lane, tiles, column++);
+        uint32_t data = dm_gb_tile_data(lane->ram, tiles, column++);
         uint64_t low = dm_gb_spread(dm_gb_ram_load(lane, data));
         uint64_t high = dm_gb_spread(dm_gb_ram_load(lane, data + 1u));
         dm_store_u64(line->shade + at, dm_gb_shades(&palette, low, high));

@@ -36,7 +36,6 @@ DM_FN void dm_gb_note_lines(dm_gb_lane *lane, uint32_t first, uint32_t end)
 {
     if (lane->kept_end == 0)
         lane->kept_next = (uint8_t)first;
-    lane->kept_step = 1;
     lane->kept_end = (uint8_t)end;
 }
 
@@ -79,32 +78,45 @@ DM_FN_SLOW void dm_gb_draw_all_later(dm_gb_lane *lane, uint32_t end, uint32_t wi
     }
 }
 
-/* Draw the lines that are kept of kept_next, kept_next + kept_step and so on. (Where that is, is in
- * the lane and not in registers, which are dear under a turn.) */
-DM_FN_SLOW void dm_gb_draw_lines(dm_gb_lane *lane)
+/* The note of a line, or its first pixels. */
+DM_FN uint64_t dm_gb_note_at(const dm_gb_lane *lane, uint32_t line)
 {
     dm_gb_ppu then;
+    then.front = lane->m->ppu.front;
+    then.line = (uint8_t)line;
+    return *(const uint64_t *)(const void *)dm_gb_back_line(lane, &then);
+}
+
+/* Draw the lane's part of a line, if that is one of those kept. */
+DM_FN_SLOW void dm_gb_draw_noted(dm_gb_lane *lane, uint32_t line, uint64_t note)
+{
+    dm_gb_ppu then;
+    if ((note & DM_GB_NOTE_LCDC) == 0)
+        return;
+    then.front = lane->m->ppu.front;
+    then.line = (uint8_t)line;
+    then.lcdc = (uint8_t)note;
+    then.scy = (uint8_t)(note >> 8);
+    then.scx = (uint8_t)(note >> 16);
+    then.bgp = (uint8_t)(note >> 24);
+    then.obp0 = (uint8_t)(note >> 32);
+    then.obp1 = (uint8_t)(note >> 40);
+    then.wx = (uint8_t)(note >> 48);
+    then.window_line = (uint8_t)(note >> 56);
+    then.window_on = (note & DM_GB_NOTE_WINDOW) != 0;
+    then.sprites = then.scanned = 0;
+    if ((then.lcdc & 2u) != 0)
+        dm_gb_scan_sprites(lane, &then, DM_GB_SPRITES);
+    dm_gb_draw_spans(lane, &then);
+}
+
+/* Draw the lines that are kept. (Where that is, is in the lane and not in registers, which are dear
+ * under a turn.) */
+DM_FN_SLOW void dm_gb_draw_lines(dm_gb_lane *lane)
+{
     DM_NO_UNROLL
-    for (; lane->kept_next < lane->kept_end; lane->kept_next += lane->kept_step) {
-        then.front = lane->m->ppu.front;
-        then.line = lane->kept_next;
-        const uint64_t note = *(const uint64_t *)(const void *)dm_gb_back_line(lane, &then);
-        if ((note & DM_GB_NOTE_LCDC) == 0)
-            continue;
-        then.lcdc = (uint8_t)note;
-        then.scy = (uint8_t)(note >> 8);
-        then.scx = (uint8_t)(note >> 16);
-        then.bgp = (uint8_t)(note >> 24);
-        then.obp0 = (uint8_t)(note >> 32);
-        then.obp1 = (uint8_t)(note >> 40);
-        then.wx = (uint8_t)(note >> 48);
-        then.window_line = (uint8_t)(note >> 56);
-        then.window_on = (note & DM_GB_NOTE_WINDOW) != 0;
-        then.sprites = then.scanned = 0;
-        if ((then.lcdc & 2u) != 0)
-            dm_gb_scan_sprites(lane, &then, DM_GB_SPRITES);
-        dm_gb_draw_spans(lane, &then);
-    }
+    for (; lane->kept_next < lane->kept_end; lane->kept_next++)
+        dm_gb_draw_noted(lane, lane->kept_next, dm_gb_note_at(lane, lane->kept_next));
     lane->kept_end = 0;
 }
 
@@ -115,14 +127,24 @@ DM_FN void dm_gb_draw_kept(dm_gb_lane *lane)
         dm_gb_draw_lines(lane);
 }
 
-/* Draw every `step`th of the lines, from `first` on, that this or another lane of the machine
- * keeps: lanes of a warp share the work. */
-DM_FN void dm_gb_draw_part(dm_gb_lane *lane, uint32_t first, uint32_t step)
+/* Lanes that share a line: four groups side by side are what memory takes at a time. */
+#define DM_GB_DRAW_PARTS 4u
+DM_STATIC_ASSERT(DM_GB_SCREEN_H % (32u / DM_GB_DRAW_PARTS) == 0, "lanes of a warp stay together");
+
+/* Draw all lines that this or another lane of the machine keeps: `lanes` lanes, of which this is
+ * number `number`, share the work. All of a warp call this together; where they are played one
+ * after the other, the last comes first, since the first part of a line takes the note's place. */
+DM_FN void dm_gb_draw_part(dm_gb_lane *lane, uint32_t number, uint32_t lanes)
 {
-    lane->kept_next = (uint8_t)first;
-    lane->kept_step = (uint8_t)step;
-    lane->kept_end = DM_GB_SCREEN_H;
-    dm_gb_draw_lines(lane);
+    lane->part = (uint8_t)(number % DM_GB_DRAW_PARTS);
+    lane->parts_mask = DM_GB_DRAW_PARTS - 1u;
+    DM_NO_UNROLL
+    for (uint32_t line = number / DM_GB_DRAW_PARTS; line < DM_GB_SCREEN_H;
+         line += lanes / DM_GB_DRAW_PARTS) {
+        const uint64_t note = dm_gb_note_at(lane, line);
+        dm_warp_sync(); /* before it is overwritten */
+        dm_gb_draw_noted(lane, line, note);
+    }
 }
 
 #else

@@ -42,7 +42,7 @@ static void first_half(dm_gb_lane *lane, bool moves)
     loop(lane, moves);
     if (!m->dma.active)
         dm_gb_ppu_sync(lane, m->target);
-    for (uint32_t i = 0; lane->kept_end != 0 && i < lanes; i++) {
+    for (uint32_t i = lanes; lane->kept_end != 0 && i-- != 0;) {
         dm_gb_lane other = {.m = m, .ram = lane->ram, .frames = lane->frames};
         dm_gb_draw_part(&other, i, lanes);
     }
