@@ -15,10 +15,15 @@
 #define DM_SWARM_LANES 32 /* machines per warp; dm_swarm_args.lanes_per_warp on CUDA */
 #endif
 
-/* A warp with one machine may execute simple instructions together with others (gb/quick.h); where
- * lanes have to wait for each other it does not pay. */
+/* A warp may execute simple instructions together with others (gb/quick.h): two of them with one
+ * machine, one with many in blocks that are all on the GPU at once (spread.c), where a step takes
+ * as long as its busiest machine. Elsewhere lanes would only wait for each other. */
 #ifndef DM_GB_QUICK_MORE
-#define DM_GB_QUICK_MORE (DM_SWARM_LANES == 1 ? 2 : 0)
+#if DM_SWARM_LANES == 1
+#define DM_GB_QUICK_MORE 2
+#else
+#define DM_GB_QUICK_MORE (DM_SWARM_LANES >= 16 && DM_SWARM_BLOCK <= 128 ? 1 : 0)
+#endif
 #endif
 
 #include "gb/run.h"
