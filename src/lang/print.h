@@ -155,7 +155,6 @@ const char *dm_help_atomic(dm_printer *pr, const char *kind, const dm_type *type
 const char *dm_help_accumulate(dm_printer *pr, const dm_type *type);
 const char *dm_help_insert(dm_printer *pr, const dm_type *type);
 const char *dm_help_extract(dm_printer *pr, const dm_type *type);
-const char *dm_help_length(dm_printer *pr); /* of a range */
 /* "static inline" or "static __device__ inline" */
 const char *dm_print_qualifier(const dm_printer *pr);
 

@@ -616,6 +616,8 @@ const char *dm_help_slice(dm_printer *pr, const dm_type *array, int mask)
     dm_emit(out, ")\n{\n    %s r;\n    long long offset = 0;\n", result_name);
     for (int i = 0, to = 0; i < array->ndim; i++) {
         dm_emit(out, "    first%d += first%d < 0 ? a.shape[%d] : 0;\n", i, i, i);
+        if ((mask >> i & 1) == 0) /* a slice may begin before the first */
+            dm_emit(out, "    first%d = first%d > 0 ? first%d : 0;\n", i, i, i);
         dm_emit(out, "    offset += first%d * a.stride[%d];\n", i, i);
         if ((mask >> i & 1) != 0) {
             dm_emit(out, "    (void)last%d;\n    (void)step%d;\n", i, i);
@@ -624,10 +626,9 @@ const char *dm_help_slice(dm_printer *pr, const dm_type *array, int mask)
         dm_emit(out,
                 "    last%d += last%d < 0 ? a.shape[%d] : 0;\n"
                 "    last%d = last%d < a.shape[%d] ? last%d : a.shape[%d];\n"
-                "    r.shape[%d] = last%d > first%d ? (last%d - first%d + step%d - 1) / "
-                "step%d : 0;\n"
+                "    r.shape[%d] = last%d > first%d ? (last%d - first%d - 1) / step%d + 1 : 0;\n"
                 "    r.stride[%d] = step%d * a.stride[%d];\n",
-                i, i, i, i, i, i, i, i, to, i, i, i, i, i, i, to, i, i);
+                i, i, i, i, i, i, i, i, to, i, i, i, i, i, to, i, i);
         to++;
     }
     dm_emit(out,
@@ -674,19 +675,4 @@ const char *dm_help_accumulate(dm_printer *pr, const dm_type *type)
             dm_buffer_text(text));
     dm_text_close(pr->lang, 1);
     return dm_helper_end(pr);
-}
-
-const char *dm_help_length(dm_printer *pr)
-{
-    const char *name = dm_lang_intern_text(pr->lang, "range_length");
-    if (!dm_print_is_helper(pr, name)) {
-        dm_print_note_helper(pr, name);
-        dm_emit(pr->helpers,
-                "%s int range_length(int first, int last, int step)\n{\n"
-                "    if (step > 0)\n"
-                "        return first < last ? (last - first + step - 1) / step : 0;\n"
-                "    return first > last ? (first - last - step - 1) / -step : 0;\n}\n\n",
-                dm_print_qualifier(pr));
-    }
-    return name;
 }

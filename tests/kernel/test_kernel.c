@@ -21,7 +21,17 @@ static const char text[] = "import warp as wp\n"
                            "    wp.atomic_add(n, i, 1)\n"
                            "@wp.kernel\n"
                            "def broken(n: wp.array(dtype=int)):\n"
-                           "    n[0] = 1.0\n";
+                           "    n[0] = 1.0\n"
+                           "@wp.kernel\n"
+                           "def slices(x: wp.array(dtype=int), out: wp.array(dtype=int)):\n"
+                           "    far = x[::2147483647]\n"
+                           "    early = x[-100:2]\n"
+                           "    third = x[1::3]\n"
+                           "    out[0] = far.shape[0]\n"
+                           "    out[1] = early.shape[0]\n"
+                           "    out[2] = early[0] + 10 * early[1]\n"
+                           "    out[3] = third.shape[0]\n"
+                           "    out[4] = third[-1]\n";
 
 typedef struct opened {
     dm_kernel_file *file;
@@ -93,6 +103,24 @@ static void launches_have_leading_coordinates(void **state)
                                (const int[]){0}, 1, o.args, err));
     for (int i = 0; i < 5; i++)
         assert_int_equal(n[i], 6);
+    close_kernel(&o);
+}
+
+/* Slices that begin before the array, and that step over its end. */
+static void slices_stay_within(void **state)
+{
+    (void)state;
+    opened o;
+    int x[6] = {3, 1, 4, 1, 5, 9}, out[5] = {0};
+    const int expected[5] = {1, 2, 13, 2, 5};
+    open_kernel(&o, "slices");
+    dm_kernel_array from = {.data = x, .shape = {6}}, to = {.data = out, .shape = {5}};
+    assert_ok(dm_kernel_args_array(o.args, "x", &from, err));
+    assert_ok(dm_kernel_args_array(o.args, "out", &to, err));
+    assert_ok(dm_kernel_launch(o.program, dm_device_stream(o.device), DM_KERNEL_FORWARD,
+                               (const int[]){1}, 1, o.args, err));
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(out[i], expected[i]);
     close_kernel(&o);
 }
 
@@ -223,6 +251,6 @@ static void example_runs(void **state)
 }
 
 DM_TESTS("kernel/kernel", DM_TEST(arguments_reach_the_kernel),
-         DM_TEST(launches_have_leading_coordinates), DM_TEST(mistakes_are_told),
-         DM_TEST_IN_DIR(npy_files_round_trip), DM_TEST_IN_DIR(modules_beside_the_file),
-         DM_TEST(example_runs))
+         DM_TEST(launches_have_leading_coordinates), DM_TEST(slices_stay_within),
+         DM_TEST(mistakes_are_told), DM_TEST_IN_DIR(npy_files_round_trip),
+         DM_TEST_IN_DIR(modules_beside_the_file), DM_TEST(example_runs))

@@ -34,6 +34,12 @@ const dm_gradient_case dm_gradient_cases[] = {
                    "    for j in range(n, n):\n"
                    "        v = v * v * v\n"
                    "    y[i] = v\n"},
+    {"far_steps", "@wp.kernel\ndef far_steps(" X ", " Y "):\n" /* beyond 32 bits */
+                  "    i = wp.tid()\n"
+                  "    s = float(0.0)\n"
+                  "    for j in range(0, x.shape[0], 2147483647):\n"
+                  "        s += x[j] * x[i]\n"
+                  "    y[i] = s\n"},
     {"newton", "@wp.kernel\ndef newton(" X ", " Y "):\n"
                "    i = wp.tid()\n"
                "    v = x[i] + 3.0\n"
