@@ -5,6 +5,7 @@
  * tiles, where the weights are used most often per read; what neither takes goes block by block. */
 #include "dynamics/device.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,6 +47,19 @@ static dm_dyn_road choose_road(const dm_dynamics_device *on, uint32_t rollouts, 
 
 /* ---- Launches ---- */
 
+/* A cluster for each member of each rollout. */
+static dm_status set_clusters(dm_dyn_rollout *r, uint32_t members, uint32_t blocks,
+                              uint32_t threads, uint32_t shared, dm_error *err)
+{
+    const uint64_t all = (uint64_t)r->args.rollouts * members * blocks;
+    if (all > INT32_MAX)
+        return dm_fail(err, DM_EINVAL, "rollout: %u rollouts of %u members; at most %" PRIu64,
+                       r->args.rollouts, members, (uint64_t)INT32_MAX / blocks / members);
+    r->launch.grid = (dm_grid){(uint32_t)all, threads, shared};
+    r->launch.cluster_blocks = blocks;
+    return DM_OK;
+}
+
 /* U is read again in every step. */
 static dm_status prepare_cluster_stream(dm_dynamics_device *on, dm_dyn_rollout *r, dm_error *err)
 {
@@ -60,9 +74,7 @@ static dm_status prepare_cluster_stream(dm_dynamics_device *on, dm_dyn_rollout *
     if (status == DM_OK)
         status = dm_dyn_kernel_get(on, "dynamics/kernel_cluster_stream.h", defines,
                                    "dm_rollout_cluster_stream", &r->launch.function, err);
-    r->launch.grid = (dm_grid){r->args.rollouts * c->members * 16, 288, 0};
-    r->launch.cluster_blocks = 16;
-    return status;
+    return status == DM_OK ? set_clusters(r, c->members, 16, 288, 0, err) : status;
 }
 
 static dm_status prepare_cluster(dm_dynamics_device *on, dm_dyn_rollout *r, dm_error *err)
@@ -88,9 +100,9 @@ static dm_status prepare_cluster(dm_dynamics_device *on, dm_dyn_rollout *r, dm_e
         status = dm_dyn_reserve(on, &on->scratch, r->args.steps * 16 * sizeof(uint32_t), err);
     if (status == DM_OK && on->profile)
         r->args.scratch = dm_device_buffer_address(on->scratch);
-    r->launch.grid = (dm_grid){r->args.rollouts * c->members * C, (units / 4 + !on->head_each) * 32,
-                               in_shared ? units * P * (uint32_t)sizeof(float) : 0};
-    r->launch.cluster_blocks = C;
+    const uint32_t shared = in_shared ? units * P * (uint32_t)sizeof(float) : 0;
+    if (status == DM_OK)
+        status = set_clusters(r, c->members, C, (units / 4 + !on->head_each) * 32, shared, err);
     return status;
 }
 

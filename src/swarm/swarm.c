@@ -87,6 +87,8 @@ static dm_status take_desc(dm_swarm *swarm, const dm_swarm_desc *given, dm_error
                        DM_SWARM_VECTOR_DEFAULT);
     if (d->observation_size == 0)
         d->observation_size = DM_SWARM_VECTOR_DEFAULT;
+    if (d->snapshots > UINT32_MAX - d->rom_count)
+        return dm_fail(err, DM_EINVAL, "swarm: %u snapshots are too many", d->snapshots);
     if (d->lanes_per_warp > 32)
         return dm_fail(err, DM_EINVAL, "swarm: a warp has 32 lanes, not %u", d->lanes_per_warp);
     if (d->block_threads % 32 != 0 || d->block_threads > BLOCK_THREADS)

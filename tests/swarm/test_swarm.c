@@ -541,6 +541,7 @@ static void bad_descriptions(void **state)
         {GAME(.count = 1, .frames_per_step = 4, .release_after_frames = 5), DM_EINVAL,
          "5 frames of 4"},
         {GAME(.count = 1, .frame_stack = 1000), DM_EINVAL, "at most 64"},
+        {GAME(.count = 1, .snapshots = UINT32_MAX), DM_EINVAL, "too many"},
         {GAME(.count = 1, .observation_size = 8), DM_EINVAL, "needs an epilog"},
         {GAME(.count = 1, .observations = DM_SWARM_OBS_REGIONS), DM_EINVAL, "go together"},
         {GAME(.count = 1, .observations = DM_SWARM_OBS_REGIONS, .regions = &io, .region_count = 1),
