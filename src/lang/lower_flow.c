@@ -449,7 +449,7 @@ void dm_lower_while(dm_lower *lw, const dm_ast *ast)
 static bool lower_range(dm_lower *lw, const dm_ast *call, dm_val bounds[3])
 {
     dm_val given[3];
-    const dm_type *type = NULL;
+    const dm_type *type = dm_type_scalar(lw->lang, DM_I32); /* as Warp's range */
     if (call->count < 1 || call->count > 3) {
         dm_lower_error(lw, call, NULL, "range takes one to three arguments");
         return false;
@@ -458,21 +458,15 @@ static bool lower_range(dm_lower *lw, const dm_ast *call, dm_val bounds[3])
         if (!dm_lower_value(lw, call->items[i], &given[i]))
             return false;
         const dm_type *found = dm_lower_type(lw, given[i]);
-        if (!dm_type_is_int(found)) {
+        if (found != type) {
             dm_lower_error(lw, call->items[i], "convert it with int(...)",
-                           "range takes integers, not %s", found->name);
+                           "range takes int32, not %s", found->name);
             return false;
         }
-        const dm_ir_op *c = dm_ir_const(lw->function, given[i]);
-        if (type == NULL || c == NULL || !c->is_literal)
-            type = type == NULL || found->scalar > type->scalar ? found : type;
     }
-    type = dm_type_scalar(lw->lang, DM_I32); /* as Warp's range */
     bounds[0] = call->count == 1 ? dm_ir_int(&lw->b, type, 0) : given[0];
     bounds[1] = call->count == 1 ? given[0] : given[1];
     bounds[2] = call->count == 3 ? given[2] : dm_ir_int(&lw->b, type, 1);
-    for (int i = 0; i < 3; i++)
-        bounds[i] = dm_ir_cast(&lw->b, bounds[i], type);
     int64_t step;
     if (dm_ir_const_int(lw->function, bounds[2], &step) && step == 0) {
         dm_lower_error(lw, call, NULL, "range with step 0 never ends");

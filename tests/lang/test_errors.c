@@ -63,7 +63,8 @@ static const struct {
     {"    if n > 0:\n        a = 1.0\n    y[i] = a\n", ""}, /* zero where it is not set */
     {"    y[i] = a\n    a = 1.0\n", "nothing is called 'a' here"},
     {"    for j in x:\n        pass\n", "a kernel can only loop over a range"},
-    {"    for j in range(1.5):\n        pass\n", "range takes integers, not float32"},
+    {"    for j in range(1.5):\n        pass\n", "range takes int32, not float32"},
+    {"    for j in range(wp.int64(5)):\n        pass\n", "range takes int32, not int64"},
     {"    for j in range(0, 4, 0):\n        pass\n", "step 0 never ends"},
     {"    for in range(3):\n        pass\n", "expected"},
     {"  y[i] = 1.0\ny[i] = 2.0\n", "matches no outer block"},
