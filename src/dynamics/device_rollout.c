@@ -53,7 +53,8 @@ static dm_status set_clusters(dm_dyn_rollout *r, uint32_t members, uint32_t bloc
 {
     const uint64_t all = (uint64_t)r->args.rollouts * members * blocks;
     if (all > INT32_MAX)
-        return dm_fail(err, DM_EINVAL, "rollout: %u rollouts of %u members; at most %" PRIu64,
+        return dm_fail(err, DM_EINVAL,
+                       "rollout: %u rollouts of %u members; at most %" PRIu64 " rollouts",
                        r->args.rollouts, members, (uint64_t)INT32_MAX / blocks / members);
     r->launch.grid = (dm_grid){(uint32_t)all, threads, shared};
     r->launch.cluster_blocks = blocks;

@@ -91,10 +91,10 @@ DM_FN void dm_gb_dma_copy(dm_gb_lane *lane, uint32_t now)
 {
     dm_gb_dma *dma = &lane->m->dma;
     uint32_t done = dm_gb_dma_done(lane->m, now);
-    if (DM_GB_GPU_FORM && (dma->source & 0xE000u) == 0xC000u && dma->next == 0 && done == 160u) {
+    const bool from_wram = (dma->source & 0xE000u) == 0xC000u; /* nearly always */
+    if (DM_GB_GPU_FORM && from_wram && dma->next == 0 && done == 160u) {
         dm_gb_dma_copy_all(lane->ram + DM_GB_OAM, lane->ram + DM_GB_WRAM + (dma->source & 0x1FFFu));
-    } else if ((dma->source & 0xE000u) == 0xC000u) {
-        /* Nearly always WRAM. */
+    } else if (from_wram) {
         uint32_t from = DM_GB_WRAM + (dma->source & 0x1FFFu);
         for (uint32_t i = dma->next; i < done; i++)
             dm_gb_ram_store(lane, DM_GB_OAM + i, dm_gb_ram_load(lane, from + i));

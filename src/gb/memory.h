@@ -87,7 +87,8 @@ typedef struct dm_gb_lane {
     uint32_t run_end; /* where the run stops: m.target may be on the way there */
     /* Lines that may be kept for later (draw_later.h); end 0: none. */
     uint8_t kept_next, kept_end;
-    uint8_t part, parts_mask; /* this lane draws every 1, 2 or 4th group of a line (draw_words.h) */
+    uint8_t part,
+        parts_mask; /* of a line it draws groups with g & parts_mask == part (draw_words.h) */
     uint8_t
         scan_height; /* of sprites when OAM was searched for ppu.line all at once; 0: it was not */
 #else

@@ -72,9 +72,10 @@ static void put_post_step(dm_buffer *out, const dm_swarm_variant *variant)
                        "    if (place->valid && args->vectors != 0) {\n"
                        "        float reward = 0.0f;\n"
                        "        bool terminated = false;\n"
-                       "        DM_SWARM_NAME(epilog)(&turn->view, &reward,\n"
-                       "                 args->vectors + turn->view.machine * DM_SWARM_VECTOR,\n"
-                       "                              &terminated);\n"
+                       "        DM_SWARM_NAME(epilog)(\n"
+                       "            &turn->view, &reward,\n"
+                       "            args->vectors + turn->view.machine * DM_SWARM_VECTOR,\n"
+                       "            &terminated);\n"
                        "    }\n"
                        "    dm_swarm_observe_pixels(args, place, &turn->view, turn->fresh);\n");
     dm_buffer_puts(out, "}");

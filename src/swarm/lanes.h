@@ -52,16 +52,15 @@ DM_FN dm_swarm_place dm_swarm_place_of(const dm_swarm_args *args, uint64_t threa
     return place;
 }
 
-DM_FN void dm_swarm_lane_init(dm_gb_lane *lane, const dm_swarm_args *args, uint64_t machine)
+DM_FN void dm_swarm_lane_init(dm_gb_lane *lane, const dm_swarm_args *args, uint32_t machine)
 {
-    const dm_swarm_rom *rom =
-        args->roms + (args->rom_count == 1u ? 0u : (uint32_t)(machine % args->rom_count));
+    const dm_swarm_rom *rom = args->roms + (args->rom_count == 1u ? 0u : machine % args->rom_count);
     lane->m = dm_swarm_machine(args, machine);
     lane->ram = args->memory + machine * args->memory_stride;
     lane->rom = rom->bytes;
     lane->rom_words = rom->words;
     lane->boot = args->boot;
-    lane->frames = args->frames == 0 ? 0 : args->frames + machine * DM_SWARM_FRAMES;
+    lane->frames = args->frames == 0 ? 0 : args->frames + (uint64_t)machine * DM_SWARM_FRAMES;
     lane->skip_polls = args->skip_polls;
 }
 

@@ -87,7 +87,7 @@ static dm_status take_desc(dm_swarm *swarm, const dm_swarm_desc *given, dm_error
                        DM_SWARM_VECTOR_DEFAULT);
     if (d->observation_size == 0)
         d->observation_size = DM_SWARM_VECTOR_DEFAULT;
-    if (d->snapshots > UINT32_MAX - d->rom_count)
+    if ((uint64_t)d->rom_count + d->snapshots > UINT32_MAX)
         return dm_fail(err, DM_EINVAL, "swarm: %u snapshots are too many", d->snapshots);
     if (d->lanes_per_warp > 32)
         return dm_fail(err, DM_EINVAL, "swarm: a warp has 32 lanes, not %u", d->lanes_per_warp);
