@@ -154,7 +154,7 @@ typedef struct dm_swarm_desc {
     uint64_t first_machine;
     /* Speed only, on CUDA; 0: chosen by the number of machines. */
     uint32_t lanes_per_warp;            /* 1 to 32 */
-    uint32_t block_threads;             /* a multiple of 32, up to 256 */
+    uint32_t block_threads;             /* a multiple of 32, up to 256; 1,024 with one lane */
     uint32_t blocks_per_multiprocessor; /* a promise to the compiler */
 } dm_swarm_desc;
 

@@ -301,6 +301,37 @@ DM_FN uint32_t dm_gb_quick_source(const dm_gb_hot *hot, const dm_gb_quick_row *r
                         (row->registers & 0xFFu) | 0x7700u);
 }
 
+/* Where in memory, if the instruction has an access. */
+DM_FN uint32_t dm_gb_quick_address(const dm_gb_hot *hot, const dm_gb_quick_row *row, uint32_t word)
+{
+    const bool immediate = (row->flags & DM_GB_Q_ADDRESS_IMM) != 0;
+    const uint32_t down = (row->flags & DM_GB_Q_WRITES) != 0 ? 2u : 0u;
+    uint32_t address = dm_byte_pick(immediate ? word : hot->low, immediate ? 0u : hot->high,
+                                    row->address >> 16 & 0x77u) &
+                       0xFFFFu;
+    address = (row->flags & DM_GB_Q_HIGH) != 0 ? 0xFF00u | (address & 0xFFu) : address;
+    return (row->flags & DM_GB_Q_STACK) != 0 ? (hot->sp - down) & 0xFFFFu : address;
+}
+
+/* Does it jump, call or return, if it is one that may? Others are always "taken". */
+DM_FN bool dm_gb_quick_taken(const dm_gb_hot *hot, const dm_gb_quick_row *row)
+{
+    const uint32_t met = ((hot->zc & 0xFFu) != 0 ? DM_GB_Q_IF_NONZERO : 0u) |
+                         ((hot->zc & DM_GB_CARRY) != 0 ? DM_GB_Q_IF_CARRY : 0u);
+    return ((row->flags & met) != 0) != ((row->address & DM_GB_Q_UNLESS) != 0);
+}
+
+/* Is the access to plain memory? `at` is its slot. Not from FDFE on: what follows the echo is OAM
+ * and registers, and a push that ends there begins with SP in OAM (oam_bug.h). (Conditions are
+ * joined by & and |: && and || would be branches.) */
+DM_FN bool dm_gb_quick_plain(const dm_gb_hot *hot, const uint8_t *at, uint32_t address,
+                             uint32_t two, bool writes)
+{
+    bool plain = (at != 0) & ((address & 0x1FFFu) + two < 0x2000u) & (address - 0xFDFEu >= 0x182u);
+    plain &= (address >> 13 != 4u) | dm_gb_before(hot->clock + 24u, hot->vram_until);
+    return plain & ((!writes) | ((address >= 0x8000u) & (address + two < 0xFFFFu)));
+}
+
 /* The adder: x + y, x - y; and, or, exclusive or come with it. Sets the flags. What is not `simple`
  * may have SP for x and a jump's offset for y. */
 DM_FN uint32_t dm_gb_quick_add(dm_gb_hot *hot, const dm_gb_quick_row *row, uint32_t value,
@@ -386,17 +417,9 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
     uint32_t value = dm_gb_quick_source(hot, &row, word);
     if (DM_UNLIKELY((flags & DM_GB_Q_ODD_SOURCE) != 0))
         value = dm_gb_quick_odd_source(hot, &row);
-    uint32_t address = dm_byte_pick((flags & DM_GB_Q_ADDRESS_IMM) != 0 ? word : hot->low,
-                                    (flags & DM_GB_Q_ADDRESS_IMM) != 0 ? 0u : hot->high,
-                                    row.address >> 16 & 0x77u) &
-                       0xFFFFu;
+    const uint32_t address = dm_gb_quick_address(hot, &row, word);
     const bool reads = (flags & DM_GB_Q_READS) != 0, writes = (flags & DM_GB_Q_WRITES) != 0;
-    address = (flags & DM_GB_Q_HIGH) != 0 ? 0xFF00u | (address & 0xFFu) : address;
-    address = (flags & DM_GB_Q_STACK) != 0 ? (hot->sp - (writes ? 2u : 0u)) & 0xFFFFu : address;
-
-    const uint32_t met = ((hot->zc & 0xFFu) != 0 ? DM_GB_Q_IF_NONZERO : 0u) |
-                         ((hot->zc & DM_GB_CARRY) != 0 ? DM_GB_Q_IF_CARRY : 0u);
-    const bool taken = ((flags & met) != 0) != ((row.address & DM_GB_Q_UNLESS) != 0);
+    const bool taken = dm_gb_quick_taken(hot, &row);
 
     /* What comes next is known now, unless it is a return: on its way while memory is waited for.
      */
@@ -412,18 +435,13 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
                     (((flags & DM_GB_Q_ADJUST) != 0) & ((adjusted & 0xFF00u) == 0xFE00u))))
         return DM_GB_NEED_LONG;
 
-    /* Only plain memory, or what was granted. Not from FDFE on: what follows the echo is OAM and
-     * registers, and a push that ends there begins with SP in OAM (oam_bug.h). (Conditions are
-     * joined by & and |: && and || would be branches.) */
+    /* Only plain memory, or what was granted. */
     const uint8_t *at = 0;
     bool moved = false;
     if ((reads | writes) & taken) {
         const uint32_t two = (flags & DM_GB_Q_TWO) != 0 ? 1u : 0u;
         at = dm_gb_quick_memory(place, address);
-        bool plain = (at != 0) & (hot->granted == 0) & ((address & 0x1FFFu) + two < 0x2000u) &
-                     (address - 0xFDFEu >= 0x182u);
-        plain &= (address >> 13 != 4u) | dm_gb_before(hot->clock + 24u, hot->vram_until);
-        plain &= (!writes) | ((address >= 0x8000u) & (address + two < 0xFFFFu));
+        const bool plain = dm_gb_quick_plain(hot, at, address, two, writes) & (hot->granted == 0);
         at += address;
         const uint32_t loaded = dm_gb_quick_load_if(reads & plain, at) |
                                 dm_gb_quick_load_if(reads & plain & (two != 0), at + 1) << 8;

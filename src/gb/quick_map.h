@@ -33,7 +33,10 @@ enum dm_gb_quick_slot {
 #if DM_ON_CUDA
 
 #ifndef DM_GB_QUICK_LANES
-#define DM_GB_QUICK_LANES 256 /* threads of a block at most */
+#define DM_GB_QUICK_LANES 256 /* machines of a block at most */
+#endif
+#ifndef DM_GB_QUICK_SEAT
+#define DM_GB_QUICK_SEAT threadIdx.x /* this thread's number among them */
 #endif
 
 /* Make room in shared memory and fill in the rows; all threads of the block call this first. */
@@ -48,7 +51,7 @@ DM_FN dm_gb_quick_place dm_gb_quick_open(void)
     /* By assembly, so that the compiler keeps them and does not work them out again and again. */
     asm volatile("mov.u32 %0, %1;"
                  : "=r"(place.slots)
-                 : "r"((uint32_t)__cvta_generic_to_shared(slots + threadIdx.x)));
+                 : "r"((uint32_t)__cvta_generic_to_shared(slots + DM_GB_QUICK_SEAT)));
     asm volatile("mov.u32 %0, %1;"
                  : "=r"(place.rows)
                  : "r"((uint32_t)__cvta_generic_to_shared(rows)));

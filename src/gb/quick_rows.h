@@ -55,6 +55,13 @@ typedef struct dm_gb_quick_row {
 #define DM_GB_Q_JUMPS (1u << 28)
 #define DM_GB_Q_AND (1u << 29)
 
+/* A result that is not the source, or flags. */
+#define DM_GB_Q_ADDS                                                                               \
+    (DM_GB_Q_X_A | DM_GB_Q_X_V | DM_GB_Q_SETS_HN | DM_GB_Q_WIDE | DM_GB_Q_AND | DM_GB_Q_XOR)
+/* What no kind of quick_alone.h knows. */
+#define DM_GB_Q_UNKIND                                                                             \
+    (DM_GB_Q_LONG | DM_GB_Q_ADJUST | DM_GB_Q_ODD_SOURCE | DM_GB_Q_ODD_RESULT | DM_GB_Q_TO_SP)
+
 /* ---- From a row's columns; all of them constants ---- */
 
 #define DM_GB_Q_IS(operation, first, last)                                                         \

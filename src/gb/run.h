@@ -12,7 +12,7 @@
 #define DM_GB_RUN_H
 
 #include "gb/probe.h"
-#include "gb/quick.h"
+#include "gb/quick_alone.h"
 
 #ifndef DM_GB_SMALL_LOOP
 #define DM_GB_SMALL_LOOP 0
@@ -295,11 +295,8 @@ DM_FN_SLOW void dm_gb_loop(dm_gb_lane *lane)
     lane->slate = &slate;
     dm_gb_turns_begin(lane, &hot);
     while (running) {
-        enum dm_gb_need need = DM_GB_NEED_EVENT;
-        if (dm_gb_before(hot.clock, hot.next_event) || hot.granted)
-            need = dm_gb_quick(m, &hot, &place);
-        if (need == DM_GB_NEED_NOTHING)
-            continue;
+        uint32_t executed = 0;
+        const enum dm_gb_need need = dm_gb_quick_alone(m, &hot, &place, &executed);
         dm_gb_hot kept = hot;
         running = dm_gb_turn(lane, &kept, need);
         hot = kept;

@@ -10,20 +10,23 @@
 #ifndef DM_SWARM_BLOCK
 #define DM_SWARM_BLOCK 256 /* threads per block at most */
 #endif
-#define DM_GB_QUICK_LANES DM_SWARM_BLOCK
 #ifndef DM_SWARM_LANES
 #define DM_SWARM_LANES 32 /* machines per warp; dm_swarm_args.lanes_per_warp on CUDA */
 #endif
 
-/* A warp may execute simple instructions together with others (gb/quick.h): two of them with one
- * machine, one with many in blocks that are all on the GPU at once (spread.c), where a step takes
- * as long as its busiest machine. Elsewhere lanes would only wait for each other. */
-#ifndef DM_GB_QUICK_MORE
+/* Machines of a block, and their numbers in it (gb/quick_map.h). */
 #if DM_SWARM_LANES == 1
-#define DM_GB_QUICK_MORE 2
+#define DM_GB_QUICK_LANES (DM_SWARM_BLOCK / 32)
+#define DM_GB_QUICK_SEAT (threadIdx.x / 32u)
 #else
-#define DM_GB_QUICK_MORE (DM_SWARM_LANES >= 16 && DM_SWARM_BLOCK <= 128 ? 1 : 0)
+#define DM_GB_QUICK_LANES DM_SWARM_BLOCK
 #endif
+
+/* A warp may execute a simple instruction together with another (gb/quick.h) where its block has
+ * many machines and all blocks are on the GPU at once (spread.c), so that a step takes as long as
+ * its busiest machine. Elsewhere lanes would only wait for each other. */
+#ifndef DM_GB_QUICK_MORE
+#define DM_GB_QUICK_MORE (DM_SWARM_LANES >= 16 && DM_SWARM_BLOCK <= 128 ? 1 : 0)
 #endif
 
 #include "gb/run.h"

@@ -13,7 +13,8 @@
 #include "swarm/warp.h"
 
 #ifndef DM_SWARM_BLOCKS
-#define DM_SWARM_BLOCKS (512 / DM_SWARM_BLOCK) /* per multiprocessor at least: limits registers */
+/* Per multiprocessor at least: limits registers. */
+#define DM_SWARM_BLOCKS (DM_SWARM_BLOCK < 512 ? 512 / DM_SWARM_BLOCK : 1)
 #endif
 
 /* clang-format off */

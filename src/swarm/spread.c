@@ -3,12 +3,20 @@
  * are in docs/performance.md. */
 #include "swarm/internal.h"
 
-/* About two warps for each quarter of a multiprocessor, which issues its instructions: more warps
- * with fewer lanes each only push each other's code out of the cache. */
+/* Warps of a multiprocessor at a time. */
+#define WARPS_AT_MOST 32u
+
+/* A warp for each machine as long as all are on the GPU at once: it goes its own way
+ * (gb/quick_alone.h). Machines that share a warp have to take the same road, so there should be
+ * many of them: then as many as leave two warps for each quarter of a multiprocessor, which issues
+ * its instructions. More warps with fewer lanes each only push each other's code out of the cache.
+ */
 static uint32_t lanes_for(uint64_t count, int multiprocessors)
 {
     const uint64_t warps = 8u * (uint64_t)multiprocessors;
     uint32_t lanes = 1;
+    if (count <= WARPS_AT_MOST * (uint64_t)multiprocessors)
+        return 1;
     while (lanes < 32 && lanes * warps < count)
         lanes *= 2;
     return lanes;
@@ -28,16 +36,20 @@ static bool come_in_waves(const dm_swarm_desc *d, int multiprocessors)
 /* A block of four warps: one for each quarter of a multiprocessor, which share one table of rows
  * and take turns together (desk.h). Smaller ones leave quarters without work; larger ones take
  * turns with fuller warps, but leave more without work when the busiest machines are all that is
- * left of them, unless there is a next block. */
+ * left of them, unless there is a next block. Machines with warps of their own do not wait for each
+ * other, but those that do the same (regroup.h) are better on the same multiprocessor. */
 static uint32_t block_for(const dm_swarm_desc *d, int multiprocessors)
 {
-    return come_in_waves(d, multiprocessors) ? 256u : 128u;
+    if (!come_in_waves(d, multiprocessors))
+        return 128;
+    return d->lanes_per_warp == 1 ? 32u * WARPS_AT_MOST : 256u;
 }
 
 static uint32_t blocks_for(const dm_swarm_desc *d, int multiprocessors)
 {
-    uint32_t blocks = THREADS_AT_ONCE / d->block_threads;
-    return come_in_waves(d, multiprocessors) ? 2u * blocks : blocks;
+    const uint32_t threads =
+        come_in_waves(d, multiprocessors) ? 2u * THREADS_AT_ONCE : THREADS_AT_ONCE;
+    return d->block_threads < threads ? threads / d->block_threads : 1u;
 }
 
 void dm_swarm_choose_threads(const dm_device *device, dm_swarm_desc *d)

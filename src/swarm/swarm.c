@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_THREADS 256u /* at most: shared memory has room for so many maps (quick.h) */
+/* Threads of a block at most: shared memory has room for so many maps (gb/quick_map.h), which are
+ * fewer where each warp has one machine. */
+#define BLOCK_THREADS 256u
+#define BLOCK_THREADS_ALONE 1024u
 
 /* ---- The description ---- */
 
@@ -91,9 +94,11 @@ static dm_status take_desc(dm_swarm *swarm, const dm_swarm_desc *given, dm_error
         return dm_fail(err, DM_EINVAL, "swarm: %u snapshots are too many", d->snapshots);
     if (d->lanes_per_warp > 32)
         return dm_fail(err, DM_EINVAL, "swarm: a warp has 32 lanes, not %u", d->lanes_per_warp);
-    if (d->block_threads % 32 != 0 || d->block_threads > BLOCK_THREADS)
-        return dm_fail(err, DM_EINVAL, "swarm: %u threads a block: a multiple of 32 up to %u",
-                       d->block_threads, BLOCK_THREADS);
+    const uint32_t most = d->lanes_per_warp == 1 ? BLOCK_THREADS_ALONE : BLOCK_THREADS;
+    if (d->block_threads % 32 != 0 || d->block_threads > most)
+        return dm_fail(err, DM_EINVAL, "swarm: %u threads a block: a multiple of 32 up to %u%s",
+                       d->block_threads, most,
+                       d->lanes_per_warp == 1 ? "" : ", or to 1024 with one lane a warp");
     return check_regions(swarm, d, err);
 }
 

@@ -70,17 +70,7 @@ DM_FN enum dm_gb_need dm_swarm_rounds(dm_gb_machine *m, dm_gb_hot *hot,
                                       enum dm_gb_need need, uint32_t *executed)
 {
 #if DM_SWARM_LANES == 1
-    uint32_t count = 0;
-    if (!running)
-        return need;
-    while (dm_gb_before(hot->clock, hot->next_event) || hot->granted != 0) {
-        need = dm_gb_quick(m, hot, place);
-        count++;
-        if (need != DM_GB_NEED_NOTHING)
-            break;
-    }
-    *executed += count;
-    return need != DM_GB_NEED_NOTHING ? need : DM_GB_NEED_EVENT;
+    return running ? dm_gb_quick_alone(m, hot, place, executed) : need;
 #else
     uint32_t count = 0;
     DM_NO_UNROLL

@@ -71,7 +71,7 @@ static void compare(const char *name, const void *rom, size_t size, uint32_t fra
                              .skip_polls = true,
                              .draw = draw,
                              .halves = dm_test_random_chance(&random, 50),
-                             .moves = dm_test_random_chance(&random, 30)};
+                             .moves = dm_test_random_chance(&random, 50)};
     for (uint64_t done = 0, end = (uint64_t)frames * DM_GB_FRAME_CYCLES; done < end;) {
         const uint32_t cycles = run_length(&random);
         uint8_t keys = dm_test_random_chance(&random, 50) ? 0 : dm_test_random_byte(&random);

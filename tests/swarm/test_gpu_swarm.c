@@ -94,16 +94,16 @@ static void the_game(void **state)
 /* Lanes, blocks and stages do not show in the machines. */
 static void shapes(void **state)
 {
-    static const uint32_t lanes[] = {1, 3, 8, 32}, blocks[] = {32, 64, 128, 128};
+    static const uint32_t lanes[] = {1, 3, 8, 32, 1}, blocks[] = {32, 64, 128, 128, 1024};
     (void)state;
     dm_test_gpu();
     dm_swarm_rom_source roms[] = {dm_case_rom("STARFALL"), dm_case_rom("JOY_DIVERGE_PERSIST")};
     uint64_t first = 0;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         dm_swarm_desc desc = {.roms = roms,
                               .rom_count = 2,
                               .count = 333,
-                              .stage = (dm_swarm_stage)i,
+                              .stage = (dm_swarm_stage)(i % 4),
                               .generator = DM_SWARM_SEEDED_RANDOM,
                               .observations = i == 2 ? DM_SWARM_OBS_PACKED : 0,
                               .step_limit = 7,

@@ -554,6 +554,8 @@ static void bad_descriptions(void **state)
          DM_EINVAL, "0 bytes"},
         {GAME(.count = 1, .start = DM_GB_START_BOOT_ROM), DM_EINVAL, "256 bytes"},
         {GAME(.count = 1, .block_threads = 33), DM_EINVAL, "multiple of 32"},
+        {GAME(.count = 1, .block_threads = 288), DM_EINVAL, "up to 256, or to 1024 with one lane"},
+        {GAME(.count = 1, .lanes_per_warp = 1, .block_threads = 1056), DM_EINVAL, "up to 1024"},
         {GAME(.count = 1000000000), DM_ENOMEM, "enough for"},
         {GAME(.count = UINT64_MAX), DM_ENOMEM, "enough for"},
     };
