@@ -208,8 +208,14 @@ DM_FN uint32_t dm_gb_sprite_data(const dm_gb_lane *lane, const dm_gb_ppu *ppu, u
     return DM_GB_VRAM + tile * 16u + row * 2u;
 }
 
-/* A form's dm_gb_canvas is where it makes a line: dm_gb_canvas_begin, then parts of it by
- * dm_gb_canvas_map or all of it by dm_gb_canvas_clear, dm_gb_canvas_sprites, dm_gb_canvas_end. */
+/* The first pixel of the window, or 160. */
+DM_FN uint32_t dm_gb_window_left(const dm_gb_ppu *ppu)
+{
+    if (!dm_gb_window_shown(ppu))
+        return DM_GB_SCREEN_W;
+    return ppu->wx < 7u ? 0u : ppu->wx - 7u;
+}
+
 #if DM_GB_GPU_FORM
 #include "gb/draw_words.h"
 #else
@@ -222,13 +228,6 @@ typedef struct dm_gb_canvas {
         opaque[DM_GB_SCREEN_W + 2u * DM_GB_MARGIN];    /* FF where the background is not colour 0 */
     uint8_t taken[DM_GB_SCREEN_W + 2u * DM_GB_MARGIN]; /* FF where a sprite has been */
 } dm_gb_canvas;
-
-DM_FN void dm_gb_canvas_begin(const dm_gb_lane *lane, const dm_gb_ppu *ppu, dm_gb_canvas *line)
-{
-    (void)lane;
-    (void)ppu;
-    (void)line;
-}
 
 /* Tiles of a map under pixels x0..x1-1: pixel x shows map column x + shift. Whole tiles are stored,
  * so up to seven bytes on either side change too. */
@@ -294,18 +293,13 @@ DM_FN void dm_gb_canvas_end(const dm_gb_lane *lane, const dm_gb_ppu *ppu, const 
         dm_store_u64(out + x, dm_load_u64(line->shade + x + DM_GB_MARGIN));
 }
 
-#endif
-
 /* Draw line ppu.line, whose sprites are known, with the registers as they are there. */
 DM_FN void dm_gb_draw_spans(const dm_gb_lane *lane, const dm_gb_ppu *ppu)
 {
     const bool sprites = (ppu->lcdc & 2u) != 0 && ppu->sprites != 0;
     dm_gb_canvas line;
-    dm_gb_canvas_begin(lane, ppu, &line);
     if ((ppu->lcdc & 1u) != 0) {
-        uint32_t window_x = DM_GB_SCREEN_W;
-        if (dm_gb_window_shown(ppu))
-            window_x = ppu->wx < 7u ? 0u : ppu->wx - 7u;
+        const uint32_t window_x = dm_gb_window_left(ppu);
         if (window_x > 0) {
             const dm_gb_tiles tiles = dm_gb_tiles_of(ppu, (ppu->lcdc & 8u) != 0 ? 0x1C00u : 0x1800u,
                                                      ppu->line + (uint32_t)ppu->scy);
@@ -324,6 +318,8 @@ DM_FN void dm_gb_draw_spans(const dm_gb_lane *lane, const dm_gb_ppu *ppu)
         dm_gb_canvas_sprites(lane, ppu, &line);
     dm_gb_canvas_end(lane, ppu, &line);
 }
+
+#endif
 
 /* Must a line be made dot by dot, although nothing happens on it? With WX = 0 the window moves with
  * SCX mod 8. */

@@ -104,9 +104,6 @@ DM_FN_SLOW void dm_gb_draw_noted(dm_gb_lane *lane, uint32_t line, uint64_t note)
     then.wx = (uint8_t)(note >> 48);
     then.window_line = (uint8_t)(note >> 56);
     then.window_on = (note & DM_GB_NOTE_WINDOW) != 0;
-    then.sprites = then.scanned = 0;
-    if ((then.lcdc & 2u) != 0)
-        dm_gb_scan_sprites(lane, &then, DM_GB_SPRITES);
     dm_gb_draw_spans(lane, &then);
 }
 
@@ -127,8 +124,6 @@ DM_FN void dm_gb_draw_kept(dm_gb_lane *lane)
         dm_gb_draw_lines(lane);
 }
 
-/* Lanes that share a line: four groups side by side are what memory takes at a time. */
-#define DM_GB_DRAW_PARTS 4u
 DM_STATIC_ASSERT(DM_GB_SCREEN_H % (32u / DM_GB_DRAW_PARTS) == 0, "lanes of a warp stay together");
 
 /* Draw all lines that this or another lane of the machine keeps: `lanes` lanes, of which this is
