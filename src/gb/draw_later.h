@@ -124,22 +124,33 @@ DM_FN void dm_gb_draw_kept(dm_gb_lane *lane)
         dm_gb_draw_lines(lane);
 }
 
-DM_STATIC_ASSERT(DM_GB_SCREEN_H % (32u / DM_GB_DRAW_PARTS) == 0, "lanes of a warp stay together");
+/* Lanes share the work on a picture: pairs of lines, four lanes to each. */
+#define DM_GB_PAIRS (DM_GB_SCREEN_H / 2u)
+DM_STATIC_ASSERT(DM_GB_PAIRS % (32u / DM_GB_DRAW_PARTS) == 0, "lanes of a warp stay together");
 
-/* Draw all lines that this or another lane of the machine keeps: `lanes` lanes, of which this is
- * number `number`, share the work. All of a warp call this together; where they are played one
- * after the other, the last comes first, since the first part of a line takes the note's place. */
-DM_FN void dm_gb_draw_part(dm_gb_lane *lane, uint32_t number, uint32_t lanes)
+DM_FN void dm_gb_draw_share(dm_gb_lane *lane, uint32_t number)
 {
     lane->part = (uint8_t)(number % DM_GB_DRAW_PARTS);
-    lane->parts_mask = DM_GB_DRAW_PARTS - 1u;
-    DM_NO_UNROLL
-    for (uint32_t line = number / DM_GB_DRAW_PARTS; line < DM_GB_SCREEN_H;
-         line += lanes / DM_GB_DRAW_PARTS) {
-        const uint64_t note = dm_gb_note_at(lane, line);
-        dm_warp_sync(); /* before it is overwritten */
-        dm_gb_draw_noted(lane, line, note);
-    }
+    lane->shares = 1;
+}
+
+/* Draw the lane's part of lines 2 * pair and the next, as far as this or another lane of the
+ * machine keeps them. All of a warp call this together; where they are played one after the other,
+ * the last comes first, since the first part of a line takes the note's place. */
+DM_FN void dm_gb_draw_pair(dm_gb_lane *lane, uint32_t pair)
+{
+    const uint64_t upper = dm_gb_note_at(lane, 2u * pair);
+    const uint64_t lower = dm_gb_note_at(lane, 2u * pair + 1u);
+    dm_warp_sync(); /* before they are overwritten */
+    dm_gb_draw_noted(lane, 2u * pair, upper);
+    dm_gb_draw_noted(lane, 2u * pair + 1u, lower);
+}
+
+/* Which picture is on the screen after `frames` VBlanks if `front` is: tells it from all others
+ * that a machine shows in a run. */
+DM_FN uint32_t dm_gb_picture_key(uint32_t frames, uint32_t front)
+{
+    return (frames << 1 | front) + 1u;
 }
 
 #else

@@ -160,7 +160,7 @@ DM_FN uint64_t dm_gb_sprites_here(const dm_gb_lane *lane, uint32_t bottom, uint3
     uint32_t first = 0, step = 1;
     uint64_t here = 0;
 #if DM_ON_CUDA
-    if (lane->parts_mask != 0) {
+    if (lane->shares != 0) {
         first = lane->part;
         step = DM_GB_DRAW_PARTS;
     }
@@ -173,7 +173,7 @@ DM_FN uint64_t dm_gb_sprites_here(const dm_gb_lane *lane, uint32_t bottom, uint3
         here |= (uint64_t)both << 2u * i;
     }
 #if DM_ON_CUDA
-    if (lane->parts_mask != 0) {
+    if (lane->shares != 0) {
         const uint32_t four = 15u << (dm_lane() & 28u);
         here |= __shfl_xor_sync(four, here, 1);
         here |= __shfl_xor_sync(four, here, 2);
@@ -278,9 +278,9 @@ DM_FN void dm_gb_quarter_sprites(const dm_gb_lane *lane, dm_gb_quarter *q, const
 DM_FN void dm_gb_draw_spans(const dm_gb_lane *lane, const dm_gb_ppu *ppu)
 {
     uint64_t *out = (uint64_t *)(void *)dm_gb_back_line(lane, ppu);
-    const uint32_t end = lane->parts_mask != 0 ? lane->part + 1u : DM_GB_DRAW_PARTS;
+    const uint32_t end = lane->shares != 0 ? lane->part + 1u : DM_GB_DRAW_PARTS;
     DM_NO_UNROLL
-    for (uint32_t part = lane->parts_mask != 0 ? lane->part : 0u; part < end; part++) {
+    for (uint32_t part = lane->shares != 0 ? lane->part : 0u; part < end; part++) {
         dm_gb_quarter q;
         q.part = part;
         dm_gb_quarter_background(lane->ram, &q, ppu);

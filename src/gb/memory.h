@@ -84,11 +84,12 @@ typedef struct dm_gb_lane {
     uint32_t poll_limit; /* of what was read in this turn */
     dm_gb_quick_place place;
     dm_gb_slate *slate;
-    uint32_t run_end; /* where the run stops: m.target may be on the way there */
+    uint32_t run_end;  /* where the run stops: m.target may be on the way there */
+    uint32_t complete; /* the last picture that was complete when it was drawn, by
+                          dm_gb_picture_key; 0: none */
     /* Lines that may be kept for later (draw_later.h); end 0: none. */
     uint8_t kept_next, kept_end;
-    uint8_t part,
-        parts_mask; /* of a line it draws groups with g & parts_mask == part (draw_words.h) */
+    uint8_t part, shares; /* `shares`: of a line it draws only quarter `part` (draw_words.h) */
     uint8_t
         scan_height; /* of sprites when OAM was searched for ppu.line all at once; 0: it was not */
 #else

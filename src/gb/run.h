@@ -295,8 +295,16 @@ DM_FN_SLOW void dm_gb_loop(dm_gb_lane *lane)
     lane->slate = &slate;
     dm_gb_turns_begin(lane, &hot);
     while (running) {
+#if DM_ON_CUDA /* lanes of a warp share the road */
+        enum dm_gb_need need = DM_GB_NEED_EVENT;
+        if (dm_gb_before(hot.clock, hot.next_event) || hot.granted)
+            need = dm_gb_quick(m, &hot, &place);
+        if (need == DM_GB_NEED_NOTHING)
+            continue;
+#else
         uint32_t executed = 0;
         const enum dm_gb_need need = dm_gb_quick_alone(m, &hot, &place, &executed);
+#endif
         dm_gb_hot kept = hot;
         running = dm_gb_turn(lane, &kept, need);
         hot = kept;

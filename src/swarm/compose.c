@@ -29,10 +29,12 @@ const char *dm_swarm_stage_text(int stage)
     return stage >= 0 && stage < DM_SWARM_STAGES ? stages[stage].name : NULL;
 }
 
-static void put_dispatch(dm_buffer *out)
+static void put_dispatch(dm_buffer *out, const dm_swarm_variant *variant)
 {
-    dm_buffer_puts(out, "dm_swarm_run(&args, place.machine, lane, &quick, cycles, running,"
-                        " together, args.draw[part] != DM_GB_DRAW_NEVER, &cost);");
+    dm_buffer_printf(out,
+                     "dm_swarm_run(&args, place.machine, lane, &quick, cycles, running,"
+                     " together, args.draw[part] != DM_GB_DRAW_NEVER, %s, &cost);",
+                     stages[variant->stage].observes ? "true" : "false");
 }
 
 /* The epilog runs twice in a stage that observes: to judge the step, and to observe the machine,
@@ -113,7 +115,7 @@ dm_status dm_swarm_compose(const char *skeleton, const dm_swarm_variant *variant
          skeleton = site + length) {
         dm_buffer_append(out, skeleton, (size_t)(site - skeleton));
         if (length == strlen(dispatch_site) && memcmp(site, dispatch_site, length) == 0) {
-            put_dispatch(out);
+            put_dispatch(out, variant);
             dispatches++;
         } else if (length == strlen(post_site) && memcmp(site, post_site, length) == 0) {
             put_post_step(out, variant);

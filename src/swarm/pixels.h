@@ -66,8 +66,22 @@ DM_FN uint8_t dm_swarm_pack_squares(uint64_t sums)
 #define DM_SWARM_AT_ONCE 5u
 DM_STATIC_ASSERT(DM_SWARM_PACKED % (DM_SWARM_AT_ONCE * 32u) == 0, "packed pixels come out even");
 
-/* One machine's picture into every kind that is wanted. A blank screen has all pixels 0. */
-DM_FN void dm_swarm_picture(const dm_swarm_args *args, uint64_t machine, bool fresh)
+/* Were the packed pixels of what is on the screen now made when it was drawn (dm_swarm_draw)? */
+DM_FN bool dm_swarm_packed_already(const dm_gb_lane *lane)
+{
+#if DM_ON_CUDA
+    const dm_gb_ppu *ppu = &lane->m->ppu;
+    return lane->complete != 0 && ppu->blank == 0 &&
+           lane->complete == dm_gb_picture_key(ppu->frames, ppu->front);
+#else
+    (void)lane;
+    return false;
+#endif
+}
+
+/* One machine's picture into every kind that is wanted, but packed pixels only if `packs`. A blank
+ * screen has all pixels 0. */
+DM_FN void dm_swarm_picture(const dm_swarm_args *args, uint64_t machine, bool fresh, bool packs)
 {
     const dm_gb_ppu *ppu = &dm_swarm_machine(args, machine)->ppu;
     const uint8_t *picture =
@@ -96,7 +110,7 @@ DM_FN void dm_swarm_picture(const dm_swarm_args *args, uint64_t machine, bool fr
         if (fresh)
             dm_swarm_spread(stack, DM_SWARM_SMALL, depth);
     }
-    if (args->packed != 0) {
+    if (packs) {
         uint8_t *stack = args->packed + machine * depth * DM_SWARM_PACKED;
         uint8_t *out = dm_swarm_push(stack, DM_SWARM_PACKED, depth);
         for (uint32_t i = dm_lane(); i < DM_SWARM_PACKED; i += DM_SWARM_AT_ONCE * DM_LANES) {
@@ -129,11 +143,13 @@ DM_FN void dm_swarm_observe_pixels(const dm_swarm_args *args, const dm_swarm_pla
     if (args->shades == 0 && args->small == 0 && args->packed == 0)
         return;
     uint32_t lanes = dm_ballot(place->valid), fresh_lanes = dm_ballot(fresh);
+    const bool packs = place->valid && (fresh || !dm_swarm_packed_already(view->lane));
+    const uint32_t pack_lanes = args->packed != 0 ? dm_ballot(packs) : 0u;
     dm_warp_sync();
     for (; lanes != 0; lanes &= lanes - 1u) {
         uint32_t lane = dm_ffs_u32(lanes) - 1u;
         dm_swarm_picture(args, dm_from_lane(place->machine, lane),
-                         ((fresh_lanes >> lane) & 1u) != 0);
+                         ((fresh_lanes >> lane) & 1u) != 0, ((pack_lanes >> lane) & 1u) != 0);
     }
 }
 

@@ -12,6 +12,7 @@
 #define DM_SWARM_WARP_H
 
 #include "swarm/desk.h"
+#include "swarm/pixels.h"
 
 /* Who waits is served when one waits for this many that can still execute: lanes of a warp, or
  * machines of a block that takes turns together. */
@@ -203,22 +204,51 @@ DM_FN uint32_t dm_swarm_halves(dm_gb_lane *lane, bool valid, bool draws)
     return draws ? 2u : 1u;
 }
 
+/* The packed pixels of two lines that the lane has just drawn its part of. */
+DM_FN void dm_swarm_pack_pair(const dm_swarm_args *args, const dm_gb_lane *lane, uint64_t machine,
+                              uint32_t pair)
+{
+    uint8_t *out = args->packed + machine * DM_SWARM_PACKED + pair * DM_GB_GROUPS + lane->part;
+    const uint8_t *upper =
+        lane->frames + (lane->m->ppu.front ^ 1u) * DM_SWARM_PICTURE + pair * 2u * DM_GB_SCREEN_W;
+    uint64_t sums[DM_GB_PART_GROUPS];
+    for (uint32_t k = 0; k < DM_GB_PART_GROUPS; k++)
+        sums[k] = dm_swarm_columns(upper + (lane->part + k * DM_GB_DRAW_PARTS) * 8u);
+    for (uint32_t k = 0; k < DM_GB_PART_GROUPS; k++)
+        out[k * DM_GB_DRAW_PARTS] = dm_swarm_pack_squares(sums[k]);
+}
+
 /* Draw the lines that the warp's machines have kept (gb/draw_later.h) up to their targets, one
- * machine after the other, with all lanes. */
+ * machine after the other, with all lanes. Where the picture is complete and `packs`, its packed
+ * pixels come with it, which saves reading it again (dm_swarm_packed_already). */
 DM_FN_SLOW void dm_swarm_draw(const dm_swarm_args *args, uint32_t machine, dm_gb_lane *lane,
-                              bool valid)
+                              bool valid, bool packs)
 {
     if (valid && !lane->m->dma.active)
         dm_gb_ppu_sync(lane, lane->m->target);
-    uint32_t lanes = dm_ballot(valid && lane->kept_end != 0);
+    const bool draws = valid && lane->kept_end != 0;
+    const bool complete = packs && draws && lane->m->target != lane->run_end;
+    uint32_t lanes = dm_ballot(draws);
+    const uint32_t packed = dm_ballot(complete);
     dm_warp_sync();
     for (; lanes != 0; lanes &= lanes - 1u) {
+        const uint32_t number = dm_ffs_u32(lanes) - 1u;
+        const uint32_t others = dm_from_lane(machine, number);
         dm_gb_lane other = {0};
-        dm_swarm_lane_init(&other, args, dm_from_lane(machine, dm_ffs_u32(lanes) - 1u));
-        dm_gb_draw_part(&other, dm_lane(), DM_LANES);
+        dm_swarm_lane_init(&other, args, others);
+        dm_gb_draw_share(&other, dm_lane());
+        DM_NO_UNROLL
+        for (uint32_t pair = dm_lane() / DM_GB_DRAW_PARTS; pair < DM_GB_PAIRS;
+             pair += DM_LANES / DM_GB_DRAW_PARTS) {
+            dm_gb_draw_pair(&other, pair);
+            if ((packed >> number & 1u) != 0)
+                dm_swarm_pack_pair(args, &other, others, pair);
+        }
     }
     dm_warp_sync();
     lane->kept_end = 0;
+    if (complete)
+        lane->complete = dm_gb_picture_key(lane->m->ppu.frames + 1u, lane->m->ppu.front ^ 1u);
     if (valid)
         lane->m->target = lane->run_end;
 }
@@ -259,12 +289,14 @@ DM_FN uint32_t dm_swarm_halves(dm_gb_lane *lane, bool valid, bool draws)
     return 1;
 }
 
-DM_FN void dm_swarm_draw(const dm_swarm_args *args, uint32_t machine, dm_gb_lane *lane, bool valid)
+DM_FN void dm_swarm_draw(const dm_swarm_args *args, uint32_t machine, dm_gb_lane *lane, bool valid,
+                         bool packs)
 {
     (void)args;
     (void)machine;
     (void)lane;
     (void)valid;
+    (void)packs;
 }
 
 DM_FN dm_gb_quick_place dm_swarm_quick(void)
@@ -276,18 +308,20 @@ DM_FN dm_gb_quick_place dm_swarm_quick(void)
 #endif
 
 /* Run `cycles` T-cycles past the last target. Every thread of the block calls this; one without a
- * machine has `valid` false. `draws`: some picture of the run is wanted. */
+ * machine has `valid` false. `draws`: some picture of the run is wanted; `observes`: the stage
+ * writes observations. */
 DM_FN void dm_swarm_run(const dm_swarm_args *args, uint32_t machine, dm_gb_lane *lane,
                         const dm_gb_quick_place *place, uint32_t cycles, bool valid, bool together,
-                        bool draws, dm_swarm_cost *cost)
+                        bool draws, bool observes, dm_swarm_cost *cost)
 {
+    const bool packs = observes && args->packed != 0 && args->stack == 1u;
     if (valid)
         dm_gb_move_target(lane, cycles);
     DM_NO_UNROLL
     for (uint32_t halves = dm_swarm_halves(lane, valid, draws); halves != 0; halves--) {
         dm_swarm_loop(args, machine, lane, place, valid, together, cost);
         if (draws)
-            dm_swarm_draw(args, machine, lane, valid);
+            dm_swarm_draw(args, machine, lane, valid, packs);
     }
     if (valid)
         dm_gb_settle(lane);

@@ -44,7 +44,10 @@ static void first_half(dm_gb_lane *lane, bool moves)
         dm_gb_ppu_sync(lane, m->target);
     for (uint32_t i = lanes; lane->kept_end != 0 && i-- != 0;) {
         dm_gb_lane other = {.m = m, .ram = lane->ram, .frames = lane->frames};
-        dm_gb_draw_part(&other, i, lanes);
+        dm_gb_draw_share(&other, i);
+        for (uint32_t pair = i / DM_GB_DRAW_PARTS; pair < DM_GB_PAIRS;
+             pair += lanes / DM_GB_DRAW_PARTS)
+            dm_gb_draw_pair(&other, pair);
     }
     lane->kept_end = 0;
     m->target = lane->run_end;
