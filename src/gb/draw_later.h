@@ -153,6 +153,22 @@ DM_FN uint32_t dm_gb_picture_key(uint32_t frames, uint32_t front)
     return (frames << 1 | front) + 1u;
 }
 
+/* Of the picture whose lines are kept, if the last of them is among those: then nothing of it will
+ * change any more, and it will be on the screen after the next VBlank, if that comes before the LCD
+ * is switched off; else 0. */
+DM_FN uint32_t dm_gb_complete_key(const dm_gb_lane *lane)
+{
+    const dm_gb_ppu *ppu = &lane->m->ppu;
+    return lane->kept_end == DM_GB_SCREEN_H ? dm_gb_picture_key(ppu->frames + 1u, ppu->front ^ 1u)
+                                            : 0u;
+}
+
+/* Is that picture, whose key was kept, on the screen? */
+DM_FN bool dm_gb_shows(const dm_gb_ppu *ppu, uint32_t key)
+{
+    return key != 0 && ppu->blank == 0 && key == dm_gb_picture_key(ppu->frames, ppu->front);
+}
+
 #else
 
 /* The CPU draws a line when it ends. */

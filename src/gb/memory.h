@@ -85,8 +85,7 @@ typedef struct dm_gb_lane {
     dm_gb_quick_place place;
     dm_gb_slate *slate;
     uint32_t run_end;  /* where the run stops: m.target may be on the way there */
-    uint32_t complete; /* the last picture that was complete when it was drawn, by
-                          dm_gb_picture_key; 0: none */
+    uint32_t complete; /* dm_gb_complete_key of the last picture that a warp drew to its end */
     /* Lines that may be kept for later (draw_later.h); end 0: none. */
     uint8_t kept_next, kept_end;
     uint8_t part, shares; /* `shares`: of a line it draws only quarter `part` (draw_words.h) */

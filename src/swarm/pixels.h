@@ -70,9 +70,7 @@ DM_STATIC_ASSERT(DM_SWARM_PACKED % (DM_SWARM_AT_ONCE * 32u) == 0, "packed pixels
 DM_FN bool dm_swarm_packed_already(const dm_gb_lane *lane)
 {
 #if DM_ON_CUDA
-    const dm_gb_ppu *ppu = &lane->m->ppu;
-    return lane->complete != 0 && ppu->blank == 0 &&
-           lane->complete == dm_gb_picture_key(ppu->frames, ppu->front);
+    return dm_gb_shows(&lane->m->ppu, lane->complete);
 #else
     (void)lane;
     return false;

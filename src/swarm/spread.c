@@ -42,7 +42,11 @@ static uint32_t block_for(const dm_swarm_desc *d, int multiprocessors)
 {
     if (!come_in_waves(d, multiprocessors))
         return 128;
-    return d->lanes_per_warp == 1 ? 32u * WARPS_AT_MOST : 256u;
+    if (d->lanes_per_warp != 1)
+        return 256;
+    /* One for each multiprocessor. */
+    const uint64_t warps = (d->count + (uint64_t)multiprocessors - 1) / (uint64_t)multiprocessors;
+    return warps < WARPS_AT_MOST ? ((uint32_t)warps + 3u) / 4u * 128u : 32u * WARPS_AT_MOST;
 }
 
 static uint32_t blocks_for(const dm_swarm_desc *d, int multiprocessors)

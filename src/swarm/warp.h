@@ -227,9 +227,9 @@ DM_FN_SLOW void dm_swarm_draw(const dm_swarm_args *args, uint32_t machine, dm_gb
     if (valid && !lane->m->dma.active)
         dm_gb_ppu_sync(lane, lane->m->target);
     const bool draws = valid && lane->kept_end != 0;
-    const bool complete = packs && draws && lane->m->target != lane->run_end;
+    const uint32_t complete = packs && draws ? dm_gb_complete_key(lane) : 0u;
     uint32_t lanes = dm_ballot(draws);
-    const uint32_t packed = dm_ballot(complete);
+    const uint32_t packed = dm_ballot(complete != 0);
     dm_warp_sync();
     for (; lanes != 0; lanes &= lanes - 1u) {
         const uint32_t number = dm_ffs_u32(lanes) - 1u;
@@ -247,8 +247,8 @@ DM_FN_SLOW void dm_swarm_draw(const dm_swarm_args *args, uint32_t machine, dm_gb
     }
     dm_warp_sync();
     lane->kept_end = 0;
-    if (complete)
-        lane->complete = dm_gb_picture_key(lane->m->ppu.frames + 1u, lane->m->ppu.front ^ 1u);
+    if (complete != 0)
+        lane->complete = complete;
     if (valid)
         lane->m->target = lane->run_end;
 }

@@ -3,6 +3,10 @@
 #include "tests/gb/gpu_form.h"
 #include "gb/run.h"
 
+#include <string.h>
+
+#define PICTURE (DM_GB_SCREEN_W * DM_GB_SCREEN_H)
+
 /* dm_gb_loop, for one that gets another place again and again (swarm/desk.h). */
 static void moving_loop(dm_gb_lane *lane)
 {
@@ -33,8 +37,9 @@ static void loop(dm_gb_lane *lane, bool moves)
         dm_gb_loop(lane);
 }
 
-/* What swarm/warp.h does, with the lanes of a warp one after the other. */
-static void first_half(dm_gb_lane *lane, bool moves)
+/* What swarm/warp.h does, with the lanes of a warp one after the other. `picture` is what it made
+ * of the picture, in place of packed pixels. */
+static void first_half(dm_gb_lane *lane, bool moves, uint8_t *picture)
 {
     dm_gb_machine *m = lane->m;
     const uint32_t lanes = 32;
@@ -42,6 +47,7 @@ static void first_half(dm_gb_lane *lane, bool moves)
     loop(lane, moves);
     if (!m->dma.active)
         dm_gb_ppu_sync(lane, m->target);
+    lane->complete = dm_gb_complete_key(lane);
     for (uint32_t i = lanes; lane->kept_end != 0 && i-- != 0;) {
         dm_gb_lane other = {.m = m, .ram = lane->ram, .frames = lane->frames};
         dm_gb_draw_share(&other, i);
@@ -50,11 +56,14 @@ static void first_half(dm_gb_lane *lane, bool moves)
             dm_gb_draw_pair(&other, pair);
     }
     lane->kept_end = 0;
+    if (lane->complete != 0)
+        memcpy(picture, lane->frames + (m->ppu.front ^ 1u) * PICTURE, PICTURE);
     m->target = lane->run_end;
 }
 
-void dm_test_gpu_form_run(const dm_test_gpu_form *form, uint32_t cycles)
+enum dm_test_shown dm_test_gpu_form_run(const dm_test_gpu_form *form, uint32_t cycles)
 {
+    static uint8_t picture[PICTURE];
     dm_gb_lane lane = {.m = form->m,
                        .ram = form->ram,
                        .rom = form->rom,
@@ -66,7 +75,12 @@ void dm_test_gpu_form_run(const dm_test_gpu_form *form, uint32_t cycles)
     dm_gb_drop_picture(&lane, cycles);
     dm_gb_move_target(&lane, cycles);
     if (form->halves)
-        first_half(&lane, form->moves);
+        first_half(&lane, form->moves, picture);
     loop(&lane, form->moves);
     dm_gb_settle(&lane);
+    if (!dm_gb_shows(&form->m->ppu, lane.complete))
+        return DM_TEST_NOT_SHOWN;
+    return memcmp(picture, form->frames + form->m->ppu.front * PICTURE, PICTURE) == 0
+               ? DM_TEST_SHOWN
+               : DM_TEST_SHOWN_STALE;
 }

@@ -19,7 +19,11 @@ typedef struct dm_test_gpu_form {
     bool moves;   /* the map is made again before each instruction, as for who gets another place */
 } dm_test_gpu_form;
 
+/* What became of the picture that was drawn at the end of the first half: it was complete and is on
+ * the screen, it is there but was not complete, or neither. */
+enum dm_test_shown { DM_TEST_NOT_SHOWN, DM_TEST_SHOWN, DM_TEST_SHOWN_STALE };
+
 /* As dm_gb_run_cycles. */
-void dm_test_gpu_form_run(const dm_test_gpu_form *form, uint32_t cycles);
+enum dm_test_shown dm_test_gpu_form_run(const dm_test_gpu_form *form, uint32_t cycles);
 
 #endif

@@ -45,6 +45,9 @@ static uint32_t run_length(dm_test_random *random)
                     random, dm_test_random_chance(random, 20) ? 400 : 3 * DM_GB_FRAME_CYCLES);
 }
 
+/* Pictures that were complete when they were drawn and are on the screen (gpu_form.h). */
+static unsigned shown_pictures;
+
 /* Two machines side by side; ends the test at the first difference. */
 static void compare(const char *name, const void *rom, size_t size, uint32_t frames, uint64_t seed)
 {
@@ -79,7 +82,8 @@ static void compare(const char *name, const void *rom, size_t size, uint32_t fra
         m.joypad = gb->machine.joypad;
         m.int_flags = gb->machine.int_flags;
         dm_gb_run_cycles(gb, cycles, (enum dm_gb_draw)draw);
-        dm_test_gpu_form_run(&form, cycles);
+        const enum dm_test_shown shown = dm_test_gpu_form_run(&form, cycles);
+        shown_pictures += shown == DM_TEST_SHOWN ? 1u : 0u;
         done += cycles;
         const unsigned at = (unsigned)(done / DM_GB_FRAME_CYCLES);
         if (memcmp(&m, &gb->machine, sizeof m) != 0)
@@ -89,6 +93,8 @@ static void compare(const char *name, const void *rom, size_t size, uint32_t fra
             fail_msg("%s, frame %u: memory differs; PC %04X", name, at, m.cpu.pc);
         if (draws && memcmp(pictures, gb->frames, picture) != 0)
             fail_msg("%s, frame %u: the pictures differ", name, at);
+        if (shown == DM_TEST_SHOWN_STALE)
+            fail_msg("%s, frame %u: a picture was thought complete and was not", name, at);
     }
     free(words);
     free(ram);
@@ -362,7 +368,9 @@ static void blocked(void **state)
 static void pictures(void **state)
 {
     (void)state;
+    shown_pictures = 0;
     dm_each_picture_program(compare, PICTURE_FRAMES, PICTURE_SEEDS);
+    assert_true(shown_pictures > PICTURE_SEEDS / 10);
 }
 
 static void transfers(void **state)
