@@ -46,8 +46,7 @@ DM_FN bool dm_gb_any_sprite(const dm_gb_lane *lane, uint32_t bottom, uint32_t he
 }
 
 /* Look at the sprites up to number `end` for the first ten on the line, sorted by x (then by
- * number): that is their priority. `ppu` is the machine's, or says of an earlier line what it was
- * (draw_later.h). */
+ * number): that is their priority. */
 DM_FN_SLOW void dm_gb_scan_sprites(const dm_gb_lane *lane, dm_gb_ppu *ppu, uint32_t end)
 {
     const dm_gb_machine *m = lane->m;
