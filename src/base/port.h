@@ -10,7 +10,6 @@
  *   DM_RESTRICT    restrict
  *   DM_NOINLINE    after DM_FN: keep a slow path out of line
  *   DM_LIKELY/DM_UNLIKELY, DM_NO_UNROLL
- *   DM_ASSUME_GLOBAL(pointer)    what it points to is none of the thread's own or of the block's
  *   DM_STATIC_ASSERT(condition, "text")
  *   DM_KERNEL(name, args_type)   the head of a kernel that takes one argument block by value
  *   dm_thread_index()            this thread's index in the grid; only inside a kernel
@@ -89,10 +88,8 @@ typedef unsigned long long uintptr_t;
  * than the loop. The CPU's compiler sees constant bounds and unrolls as it likes. */
 #if DM_ON_CUDA
 #define DM_NO_UNROLL _Pragma("unroll 1")
-#define DM_ASSUME_GLOBAL(pointer) __builtin_assume(__isGlobal(pointer))
 #else
 #define DM_NO_UNROLL
-#define DM_ASSUME_GLOBAL(pointer) ((void)(pointer))
 #endif
 
 #define DM_LIKELY(x) __builtin_expect(!!(x), 1)

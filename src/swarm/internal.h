@@ -79,6 +79,8 @@ dm_status dm_swarm_check_room(const dm_swarm *swarm, dm_error *err);
 
 /* spread.c: where the caller does not say; the kernel is compiled for that. */
 void dm_swarm_choose_threads(const dm_device *device, dm_swarm_desc *desc);
+/* The same for a GPU with so many multiprocessors. */
+void dm_swarm_spread_over(int multiprocessors, dm_swarm_desc *desc);
 
 /* read.c: a machine on the host, in the view of its ROM, and back. */
 dm_status dm_swarm_fetch(dm_swarm *swarm, uint32_t machine, dm_gb **view, dm_error *err);

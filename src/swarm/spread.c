@@ -56,6 +56,16 @@ static uint32_t blocks_for(const dm_swarm_desc *d, int multiprocessors)
     return d->block_threads < threads ? threads / d->block_threads : 1u;
 }
 
+void dm_swarm_spread_over(int multiprocessors, dm_swarm_desc *d)
+{
+    if (d->lanes_per_warp == 0)
+        d->lanes_per_warp = lanes_for(d->count, multiprocessors);
+    if (d->block_threads == 0)
+        d->block_threads = block_for(d, multiprocessors);
+    if (d->blocks_per_multiprocessor == 0)
+        d->blocks_per_multiprocessor = blocks_for(d, multiprocessors);
+}
+
 void dm_swarm_choose_threads(const dm_device *device, dm_swarm_desc *d)
 {
     const dm_device_properties *properties = dm_device_get_properties(device);
@@ -64,10 +74,5 @@ void dm_swarm_choose_threads(const dm_device *device, dm_swarm_desc *d)
         d->block_threads = 1;
         return;
     }
-    if (d->lanes_per_warp == 0)
-        d->lanes_per_warp = lanes_for(d->count, properties->multiprocessors);
-    if (d->block_threads == 0)
-        d->block_threads = block_for(d, properties->multiprocessors);
-    if (d->blocks_per_multiprocessor == 0)
-        d->blocks_per_multiprocessor = blocks_for(d, properties->multiprocessors);
+    dm_swarm_spread_over(properties->multiprocessors, d);
 }

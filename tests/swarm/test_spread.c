@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* How machines are spread over the threads of a GPU (swarm/spread.c). */
+#include "swarm/internal.h"
+#include "tests/support/test.h"
+
+/* What docs/performance.md's figures are of. */
+static void sizes_that_were_measured(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t count;
+        uint32_t lanes, block, blocks;
+    } cases[] = {{1, 1, 128, 4},       {1024, 1, 128, 4},   {4096, 1, 1024, 1},
+                 {16384, 16, 128, 4},  {65536, 32, 128, 4}, {262144, 32, 256, 4},
+                 {1 << 30, 32, 256, 4}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        dm_swarm_desc d = {.count = cases[i].count};
+        dm_swarm_spread_over(132, &d);
+        assert_int_equal(d.lanes_per_warp, cases[i].lanes);
+        assert_int_equal(d.block_threads, cases[i].block);
+        assert_int_equal(d.blocks_per_multiprocessor, cases[i].blocks);
+    }
+}
+
+/* Any number of machines on any GPU: shapes that the kernels can have; and where machines have
+ * warps of their own, all are on the GPU at once, on nearly all of its multiprocessors. */
+static void all_multiprocessors_work(void **state)
+{
+    (void)state;
+    static const uint64_t gpus[] = {1, 16, 132};
+    for (int i = 0; i < 3; i++) {
+        for (uint64_t count = 1; count < 100000; count += count / 50 + 1) {
+            dm_swarm_desc d = {.count = count};
+            dm_swarm_spread_over((int)gpus[i], &d);
+            const uint32_t most = d.lanes_per_warp == 1 ? 1024 : 256;
+            assert_true(d.lanes_per_warp >= 1 && d.lanes_per_warp <= 32);
+            assert_true(d.block_threads >= 32 && d.block_threads % 32 == 0);
+            assert_true(d.block_threads <= most);
+            assert_in_range(d.blocks_per_multiprocessor * d.block_threads, 128, 1024);
+            if (d.lanes_per_warp != 1)
+                continue;
+            const uint64_t each = d.block_threads / 32, blocks = (count + each - 1) / each;
+            const uint64_t used = blocks < gpus[i] ? blocks : gpus[i];
+            const uint64_t needed = count / 4 < gpus[i] ? count / 4 : gpus[i];
+            assert_true(blocks <= gpus[i] * d.blocks_per_multiprocessor);
+            assert_true(4 * used >= 3 * needed);
+        }
+    }
+}
+
+/* What the caller has chosen stays. */
+static void choices_stay(void **state)
+{
+    (void)state;
+    dm_swarm_desc d = {.count = 10, .lanes_per_warp = 1, .block_threads = 1024};
+    dm_swarm_spread_over(132, &d);
+    assert_int_equal(d.block_threads, 1024);
+    assert_int_equal(d.blocks_per_multiprocessor, 1);
+}
+
+DM_TESTS("swarm/spread", cmocka_unit_test(sizes_that_were_measured),
+         cmocka_unit_test(all_multiprocessors_work), cmocka_unit_test(choices_stay));
