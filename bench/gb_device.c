@@ -11,6 +11,7 @@
 #include "base/thread.h"
 #include "gb/core.h"
 #include "gb/kernel_args.h"
+#include "gb/words.h"
 
 #include <dotmatrix/device.h>
 
@@ -46,7 +47,8 @@ static dm_status create_buffers(bench *b, const dm_gb_rom *rom, dm_error *err)
 {
     dm_status status = dm_device_buffer_create(b->device, rom->size, &b->rom, err);
     if (status == DM_OK)
-        status = dm_device_buffer_create(b->device, rom->size * sizeof(uint32_t), &b->words, err);
+        status = dm_device_buffer_create(b->device, dm_gb_rom_words(rom->size) * sizeof(uint32_t),
+                                         &b->words, err);
     if (status == DM_OK)
         status =
             dm_device_buffer_create(b->device, b->count * sizeof(dm_gb_machine), &b->machines, err);

@@ -336,8 +336,8 @@ DM_FN uint32_t dm_byte_perm(uint32_t x, uint32_t y, uint32_t selector)
 #endif
 }
 
-/* The same in one instruction on a GPU: every nibble of `selector` must be below 8; bits from 16 up
- * are ignored. */
+/* The same in one instruction on a GPU: bits of `selector` from 16 up are ignored, and a nibble
+ * with 8 added picks the byte's sign eight times. */
 DM_FN uint32_t dm_byte_pick(uint32_t x, uint32_t y, uint32_t selector)
 {
 #if DM_ON_CUDA
@@ -345,7 +345,12 @@ DM_FN uint32_t dm_byte_pick(uint32_t x, uint32_t y, uint32_t selector)
     asm("prmt.b32 %0, %1, %2, %3;" : "=r"(picked) : "r"(x), "r"(y), "r"(selector));
     return picked;
 #else
-    return dm_byte_perm(x, y, selector);
+    uint32_t picked = dm_byte_perm(x, y, selector);
+    for (uint32_t i = 0; i < 4u; i++)
+        if ((selector >> (4u * i) & 8u) != 0)
+            picked = (picked & ~(0xFFu << 8u * i)) |
+                     ((picked >> (8u * i + 7u) & 1u) != 0 ? 0xFFu << 8u * i : 0u);
+    return picked;
 #endif
 }
 

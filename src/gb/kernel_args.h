@@ -15,7 +15,7 @@ typedef struct dm_gb_run_args {
     dm_gb_machine *machines;
     uint8_t *memory;
     const uint8_t *rom;        /* padded to a power of two (rom.h) */
-    const uint32_t *rom_words; /* of dm_gb_make_rom_words; NULL: instructions are read by bytes */
+    const uint32_t *rom_words; /* of dm_gb_make_rom_words */
     uint8_t *frames;           /* NULL: nothing is drawn */
     const uint8_t *keys; /* one mask per machine, held during the whole run; NULL: as they were */
     uint64_t memory_stride;
@@ -27,7 +27,7 @@ typedef struct dm_gb_run_args {
 
 typedef struct dm_gb_rom_words_args {
     const uint8_t *rom;
-    uint32_t *words; /* `size` of them */
+    uint32_t *words; /* `size` of them, and DM_GB_SPARE_WORDS */
     uint64_t size;   /* of the ROM */
 } dm_gb_rom_words_args;
 

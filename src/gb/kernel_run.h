@@ -11,7 +11,9 @@
 DM_KERNEL_BOUNDS(dm_gb_run_machines, dm_gb_run_args, 128, 1)
 {
 #if DM_ON_CUDA
-    const dm_gb_quick_place place = dm_gb_quick_open();
+    const uint64_t memory = (uint64_t)args.memory, rom = (uint64_t)args.rom;
+    const uint64_t words = (uint64_t)args.rom_words, least = memory < rom ? memory : rom;
+    const dm_gb_quick_place place = dm_gb_quick_open(least < words ? least : words);
 #endif
     for (uint64_t i = dm_thread_index(); i < args.count; i += dm_thread_count()) {
         dm_gb_lane lane = {0};
@@ -34,17 +36,11 @@ DM_KERNEL_BOUNDS(dm_gb_run_machines, dm_gb_run_args, 128, 1)
     }
 }
 
-/* For every byte of a ROM a word with it and the next two: an instruction in one load. */
+/* The instructions of a ROM as words (words.h). */
 DM_KERNEL(dm_gb_make_rom_words, dm_gb_rom_words_args)
 {
-    for (uint64_t i = dm_thread_index(); i < args.size; i += dm_thread_count()) {
-        uint32_t word = args.rom[i];
-        if (i + 1 < args.size)
-            word |= (uint32_t)args.rom[i + 1] << 8;
-        if (i + 2 < args.size)
-            word |= (uint32_t)args.rom[i + 2] << 16;
-        args.words[i] = word;
-    }
+    for (uint64_t i = dm_thread_index(); i < dm_gb_rom_words(args.size); i += dm_thread_count())
+        args.words[i] = dm_gb_rom_word(args.rom, args.size, i);
 }
 
 #endif

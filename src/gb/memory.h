@@ -21,11 +21,12 @@ enum dm_gb_draw { DM_GB_DRAW_NEVER, DM_GB_DRAW_LAST, DM_GB_DRAW_ALWAYS };
 #include <dotmatrix/gb.h>
 #endif
 
-/* Where the short road (quick.h) keeps its map and its rows: a GPU's shared memory has addresses of
- * 32 bits. */
+/* Where the short road (quick.h) keeps its map and its tables: a GPU's shared memory has addresses
+ * of 32 bits. There slots count from `base`, the same for all machines. */
 typedef struct dm_gb_quick_place {
 #if DM_ON_CUDA
-    uint32_t slots, rows;
+    uint64_t base;
+    uint32_t slots, tables;
 #else
     const uint8_t **slots;
 #endif
@@ -55,6 +56,7 @@ typedef struct dm_gb_slate {
     uint32_t poll_regs[5];
     uint32_t poll_clock, poll_count;
     uint32_t poll_written[2];
+    uint32_t io_next; /* what follows a write that is waited for: PC, and the change of HL on top */
     /* Writes to devices that are still to be made (later.h). */
     uint32_t later;       /* how many */
     uint32_t later_kinds; /* DM_GB_LATER_* */
@@ -66,11 +68,10 @@ enum dm_gb_watch { DM_GB_NOT_WATCHING, DM_GB_WATCHING, DM_GB_WATCH_OVER };
 
 typedef struct dm_gb_lane {
     dm_gb_machine *m;
-    uint8_t *ram;       /* lane memory */
-    const uint8_t *rom; /* a power of two in size */
-    /* The GPU's form: for each byte of ROM a word with that byte and the next two; may be NULL */
-    const uint32_t *rom_words;
-    const uint8_t *boot; /* 256 bytes while a boot ROM may be mapped, else NULL */
+    uint8_t *ram;              /* lane memory */
+    const uint8_t *rom;        /* a power of two in size */
+    const uint32_t *rom_words; /* the GPU's form: its instructions (words.h) */
+    const uint8_t *boot;       /* 256 bytes while a boot ROM may be mapped, else NULL */
     uint8_t
         *frames; /* two pictures of 160 x 144 shades (ppu.front is complete); NULL: none wanted */
     dm_gb_serial_log *serial;

@@ -31,7 +31,7 @@
 DM_FN void dm_gb_quick_count_down(dm_gb_hot *hot, const dm_gb_quick_place *place)
 {
     uint32_t word = dm_gb_quick_fetch(*place, hot->pc);
-    if ((word & 0xFFFFC7u) != 0xFD2005u || word == DM_GB_NO_WORD)
+    if ((word & 0xFFFFC7u) != 0xFD2005u)
         return;
     uint32_t number = word >> 3 & 7u;
     if (number == DM_GB_ARG_MEM)
@@ -66,8 +66,8 @@ DM_FN void dm_gb_quick_note_write(dm_gb_hot *hot, uint32_t address, uint32_t val
  * repeated, as it waits for a mode or a line. A and the flags are made anew by every pass, so
  * passes can be left out as long as one more is executed before the wait is over or anybody could
  * see them. */
-#define DM_GB_WAIT_STAT 0xE641F0u /* the first three bytes, */
-#define DM_GB_WAIT_LY 0xFE44F0u
+#define DM_GB_WAIT_STAT 0xFFE641F0u /* the first three bytes, */
+#define DM_GB_WAIT_LY 0xFFFE44F0u
 #define DM_GB_WAIT_BOTH(word) (((word)&0xE7FAFFu) == 0xE640F0u) /* what they have in common */
 #define DM_GB_WAIT_PASS 32u                                     /* T-cycles, */
 #define DM_GB_WAIT_READ 8u                                      /* of them before the access */
@@ -124,70 +124,94 @@ DM_FN void dm_gb_quick_loop(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_quick_
 }
 
 /* Sources that the selectors cannot name. */
-DM_FN uint32_t dm_gb_quick_odd_source(const dm_gb_hot *hot, const dm_gb_quick_row *row)
+DM_FN uint32_t dm_gb_quick_odd_source(const dm_gb_hot *hot, const dm_gb_quick_row *row,
+                                      uint32_t value)
 {
+    if ((row->flags & DM_GB_Q_ODD) == 0)
+        return value;
     if (DM_GB_Q_OPERATION(*row) == DM_GB_DO_RST)
-        return DM_GB_Q_EXTRA(*row);
+        return row->numbers >> 16 & 0xFFu;
     if (DM_GB_Q_OPERATION(*row) == DM_GB_DO_PUSH)
         return dm_gb_reg16(hot, DM_GB_ARG_AF);
     return hot->sp;
 }
 
 /* Rotates and shifts but SLA and RL: a window of eight bits over the value, twice or with a bit
- * before it. */
-DM_FN uint32_t dm_gb_quick_rotate(dm_gb_hot *hot, uint32_t operation, uint32_t value,
-                                  uint32_t extra)
+ * before it. Those of A clear Z. */
+DM_FN uint32_t dm_gb_quick_rotate(dm_gb_hot *hot, uint32_t operation, uint32_t value, bool clear_z)
 {
     const uint32_t carry = hot->zc >> 8 & 1u;
     uint32_t top = value, shift = 1, out = value & 1u;
     top = operation == DM_GB_DO_RR ? carry : top;
     top = operation == DM_GB_DO_SRA ? value >> 7 : top;
     top = operation == DM_GB_DO_SRL ? 0u : top;
-    shift = operation == DM_GB_DO_RLC ? 7u : shift;
+    const bool left = operation == DM_GB_DO_RLC || operation == DM_GB_DO_RL;
+    shift = left ? 7u : shift;
     shift = operation == DM_GB_DO_SWAP ? 4u : shift;
-    out = operation == DM_GB_DO_RLC ? value >> 7 : out;
+    out = left ? value >> 7 : out;
     out = operation == DM_GB_DO_SWAP ? 0u : out;
-    const uint32_t result = (value | (top << 8)) >> shift & 0xFFu;
-    hot->zc = (out << 8) | (extra == DM_GB_CLEAR_Z ? 1u : result);
+    uint32_t result = (value | (top << 8)) >> shift & 0xFFu;
+    result = operation == DM_GB_DO_RL ? (result & 0xFEu) | carry : result; /* RLA */
+    hot->zc = (out << 8) | (clear_z ? 1u : result);
     hot->hn = 0;
     return result;
 }
 
-/* Operations that the adder cannot do. */
-DM_FN uint32_t dm_gb_quick_odd_result(dm_gb_hot *hot, const dm_gb_quick_row *row, uint32_t value)
+/* Operations that the adder cannot do, and results that go where the selectors cannot put them;
+ * `sum` is the adder's. */
+DM_FN uint32_t dm_gb_quick_odd_result(dm_gb_hot *hot, const dm_gb_quick_row *row, uint32_t value,
+                                      uint32_t sum)
 {
-    uint32_t operation = DM_GB_Q_OPERATION(*row), extra = DM_GB_Q_EXTRA(*row);
+    const uint32_t operation = DM_GB_Q_OPERATION(*row);
+    if ((row->flags & DM_GB_Q_TO_SP) != 0) {
+        hot->sp = sum & 0xFFFFu;
+        return sum;
+    }
     if (operation == DM_GB_DO_LD16) {
         dm_gb_set_reg16(hot, DM_GB_ARG_AF, value);
         return value;
     }
     if (operation <= DM_GB_DO_SRL)
-        return dm_gb_quick_rotate(hot, operation, value, extra);
-    return dm_gb_alu_one(hot, operation, value, extra);
+        return dm_gb_quick_rotate(hot, operation, value, (row->mask & DM_GB_Q_CLEAR_Z) != 0);
+    return dm_gb_alu_one(hot, operation, value, 0);
 }
 
 /* What a machine needs next. */
 enum dm_gb_need {
     DM_GB_NEED_NOTHING, /* the instruction is done, the next one can follow */
-    DM_GB_NEED_EVENT,   /* something is due first */
+    DM_GB_NEED_GRANTED, /* nothing; the read that the instruction at PC waited for was made */
+    /* Turns: */
+    DM_GB_NEED_EVENT, /* something is due first */
     /* The instruction waits, nothing has changed yet: */
-    DM_GB_NEED_READ,   /* of hot.io_address at time hot.io_until, by dm_gb_slow_read */
-    DM_GB_NEED_WRITE,  /* of hot.io_value there, by dm_gb_slow_write */
-    DM_GB_NEED_LONG,   /* the long road */
-    DM_GB_NEED_CONTROL /* the instruction is done but for what HALT, EI and the like do */
+    DM_GB_NEED_READ,    /* of hot.io_address at time hot.io_until, by dm_gb_slow_read */
+    DM_GB_NEED_WRITE,   /* of hot.io_value there, by dm_gb_slow_write */
+    DM_GB_NEED_LONG,    /* the long road */
+    DM_GB_NEED_CONTROL, /* the instruction is done but for what HALT, EI and the like do */
+    DM_GB_NEED_OVER     /* nothing any more: the run is over */
 };
 
-/* The rest of an instruction whose write was made: it may have changed what is at PC. */
-DM_FN void dm_gb_quick_written(dm_gb_hot *hot)
+/* Can it execute an instruction? */
+DM_FN bool dm_gb_need_none(enum dm_gb_need need)
 {
-    uint32_t high = hot->high + (uint32_t)((int32_t)hot->granted >> 30);
+    return (uint32_t)need <= (uint32_t)DM_GB_NEED_GRANTED;
+}
+
+/* Does it wait for a turn? */
+DM_FN bool dm_gb_need_turn(enum dm_gb_need need)
+{
+    return (uint32_t)need - DM_GB_NEED_EVENT <= (uint32_t)DM_GB_NEED_CONTROL - DM_GB_NEED_EVENT;
+}
+
+/* The rest of an instruction whose write was made: it may have changed what is at PC. */
+DM_FN void dm_gb_quick_written(dm_gb_slate *slate, dm_gb_hot *hot)
+{
+    uint32_t high = hot->high + (uint32_t)((int32_t)slate->io_next >> 30);
     hot->high = dm_byte_pick(high, hot->high, 0x7610);
-    hot->pc = hot->granted & 0xFFFFu;
+    hot->pc = slate->io_next & 0xFFFFu;
     hot->clock = hot->io_until + 4u;
     hot->count++;
     hot->poll_pc = DM_GB_NO_POLL;
     hot->io_address = DM_GB_NO_ADDRESS;
-    hot->granted = 0;
 }
 
 /* A write that chooses another ROM bank; false: not that, and nothing happened. */
@@ -205,7 +229,7 @@ DM_FN bool dm_gb_quick_bank(dm_gb_machine *m, const dm_gb_quick_place *place, ui
     cart->rom_high = (bank << 14) & cart->rom_mask;
     const int64_t by = (int64_t)cart->rom_high - 0x4000 - (int64_t)cart->rom_low;
     dm_gb_quick_set_slot(place, DM_GB_QUICK_ROM + 1u, low + by);
-    dm_gb_quick_set_slot(place, DM_GB_QUICK_CODE + 1u, words != 0 ? words + 4 * by : 0);
+    dm_gb_quick_set_slot(place, DM_GB_QUICK_CODE + 1u, words + 4 * by);
     return true;
 }
 
@@ -214,7 +238,8 @@ typedef struct dm_gb_quick_access {
     uint32_t address;
     uint32_t value;    /* to be written, then: read */
     const uint8_t *at; /* then: the place, if it is plain memory, else NULL */
-    bool moved;        /* then: the map has changed */
+    bool granted;      /* it has been made */
+    bool moved;        /* then: the map has changed, and the next instruction may be another */
 } dm_gb_quick_access;
 
 /* Anything but DM_GB_NEED_NOTHING: nothing has changed yet, and the instruction, which is followed
@@ -227,14 +252,14 @@ DM_FN enum dm_gb_need dm_gb_quick_strange(dm_gb_machine *m, dm_gb_hot *hot,
     const uint32_t two = (row.flags & DM_GB_Q_TWO) != 0 ? 1u : 0u;
     const bool writes = (row.flags & DM_GB_Q_WRITES) != 0, one = (row.flags & both) != both;
     const uint32_t now = hot->clock + DM_GB_Q_CYCLES(row) - 4u;
-    if (hot->granted != 0) {
+    if (access->granted || (!writes && two == 0 && address == hot->io_address &&
+                            dm_gb_before(hot->clock + 24u, hot->io_until))) {
         access->value = hot->io_value;
-        hot->granted = 0;
         return DM_GB_NEED_NOTHING;
     }
     dm_gb_slate *slate = dm_gb_quick_slate(place);
     if (address >> 13 == 4u && (address & 0x1FFFu) + two < 0x2000u) {
-        const uint8_t *at = dm_gb_quick_memory(place, address);
+        const uint8_t *at = dm_gb_quick_slot(place, DM_GB_QUICK_VRAM);
         hot->poll_pc = DM_GB_NO_POLL; /* nobody notes how long that holds */
         if (at != 0 && dm_gb_later_settled(slate) &&
             dm_gb_look_vram(m, dm_gb_quick_ram(place), hot->clock, &hot->vram_until)) {
@@ -282,82 +307,72 @@ DM_FN enum dm_gb_need dm_gb_quick_strange(dm_gb_machine *m, dm_gb_hot *hot,
     hot->io_until = now;
     if (!writes)
         return DM_GB_NEED_READ;
-    hot->granted = (pc & 0xFFFFu) | (row.numbers & 0xC0000000u);
+    slate->io_next = (pc & 0xFFFFu) | (row.put & 0xC0000000u);
     return DM_GB_NEED_WRITE;
 }
 
-/* The row of the instruction that `word` begins with. */
-DM_FN dm_gb_quick_row dm_gb_quick_row_at(const dm_gb_quick_place *place, uint32_t word)
-{
-    const uint32_t opcode = word & 0xFFu;
-    return dm_gb_quick_row_of(place, opcode == 0xCBu ? 256u + (word >> 8 & 0xFFu) : opcode);
-}
-
-/* The source, if it is not in memory. */
+/* The source, if it is not in memory; of a short jump with its sign in 16 bits. */
 DM_FN uint32_t dm_gb_quick_source(const dm_gb_hot *hot, const dm_gb_quick_row *row, uint32_t word)
 {
-    const bool immediate = (row->flags & DM_GB_Q_SOURCE_IMM) != 0;
-    return dm_byte_pick(immediate ? word : hot->low, immediate ? 0u : hot->high,
-                        (row->registers & 0xFFu) | 0x7700u);
+    const uint32_t registers = dm_byte_pick(hot->low, hot->high, row->source);
+    return dm_byte_pick(registers, word, row->source >> 16);
 }
 
-/* Where in memory, if the instruction has an access. */
+/* Where in memory, if the instruction has an access. A push writes where SP will be. */
 DM_FN uint32_t dm_gb_quick_address(const dm_gb_hot *hot, const dm_gb_quick_row *row, uint32_t word)
 {
-    const bool immediate = (row->flags & DM_GB_Q_ADDRESS_IMM) != 0;
-    const uint32_t down = (row->flags & DM_GB_Q_WRITES) != 0 ? 2u : 0u;
-    uint32_t address = dm_byte_pick(immediate ? word : hot->low, immediate ? 0u : hot->high,
-                                    row->address >> 16 & 0x77u) &
-                       0xFFFFu;
-    address = (row->flags & DM_GB_Q_HIGH) != 0 ? 0xFF00u | (address & 0xFFu) : address;
-    return (row->flags & DM_GB_Q_STACK) != 0 ? (hot->sp - down) & 0xFFFFu : address;
+    const uint32_t registers = dm_byte_pick(hot->low, hot->high, row->address);
+    const uint32_t address = dm_byte_pick(registers, word, row->address >> 16);
+    const uint32_t change = (row->flags & DM_GB_Q_WRITES) != 0 ? DM_GB_Q_SP_CHANGE(*row) : 0u;
+    return (row->flags & DM_GB_Q_STACK) != 0 ? (hot->sp + change) & 0xFFFFu : address;
 }
 
 /* Does it jump, call or return, if it is one that may? Others are always "taken". */
 DM_FN bool dm_gb_quick_taken(const dm_gb_hot *hot, const dm_gb_quick_row *row)
 {
-    const uint32_t met = ((hot->zc & 0xFFu) != 0 ? DM_GB_Q_IF_NONZERO : 0u) |
-                         ((hot->zc & DM_GB_CARRY) != 0 ? DM_GB_Q_IF_CARRY : 0u);
-    return ((row->flags & met) != 0) != ((row->address & DM_GB_Q_UNLESS) != 0);
+    const uint32_t nonzero = (hot->zc & 0xFFu) != 0 ? DM_GB_Q_IF_NONZERO : 0u;
+    const uint32_t met = ((hot->zc & DM_GB_CARRY) | nonzero) ^ row->mask;
+    return (met & DM_GB_Q_CONDITIONS & row->flags) != 0;
 }
 
-/* Is the access to plain memory? `at` is its slot. Not from FDFE on: what follows the echo is OAM
- * and registers, and a push that ends there begins with SP in OAM (oam_bug.h). (Conditions are
- * joined by & and |: && and || would be branches.) */
-DM_FN bool dm_gb_quick_plain(const dm_gb_hot *hot, const uint8_t *at, uint32_t address,
-                             uint32_t two, bool writes)
+/* Is the access to plain memory of kind `kind`, in `slot`? VRAM is while nobody else looks at
+ * it; the last byte, IE, is read like memory but not written. (Conditions are joined by & and |:
+ * && and || would be branches.) */
+DM_FN bool dm_gb_quick_plain(const dm_gb_hot *hot, const dm_gb_quick_row *row, uint32_t kind,
+                             dm_gb_quick_unit slot, uint32_t address)
 {
-    bool plain = (at != 0) & ((address & 0x1FFFu) + two < 0x2000u) & (address - 0xFDFEu >= 0x182u);
-    plain &= (address >> 13 != 4u) | dm_gb_before(hot->clock + 24u, hot->vram_until);
-    return plain & ((!writes) | ((address >= 0x8000u) & (address + two < 0xFFFFu)));
+    const uint32_t last = address + ((row->flags & DM_GB_Q_TWO) != 0 ? 1u : 0u);
+    const uint32_t shut = dm_gb_before(hot->clock + 24u, hot->vram_until) ? 0u : DM_GB_KIND_VRAM;
+    const bool to_ie = ((row->flags & DM_GB_Q_WRITES) != 0) & (last >= 0xFFFFu);
+    return (slot != 0) & ((kind & (row->mask | shut)) == 0) & (((last ^ address) & 0x2000u) == 0) &
+           !to_ie;
 }
 
 /* The adder: x + y, x - y; and, or, exclusive or come with it. Sets the flags. What is not `simple`
- * may have SP for x and a jump's offset for y. */
+ * may have SP for x. */
 DM_FN uint32_t dm_gb_quick_add(dm_gb_hot *hot, const dm_gb_quick_row *row, uint32_t value,
-                               uint32_t offset, const bool simple)
+                               const bool simple)
 {
     const uint32_t flags = row->flags;
-    uint32_t x = (flags & DM_GB_Q_X_A) != 0 ? hot->high >> 16 : 0u;
-    x = (flags & DM_GB_Q_X_V) != 0 ? value : x;
-    x = (flags & DM_GB_Q_WIDE) != 0 ? hot->high & 0xFFFFu : x;
-    x = !simple && (row->address & DM_GB_Q_X_SP) != 0 ? hot->sp : x;
-    uint32_t y = (flags & DM_GB_Q_Y_CONST) != 0 ? row->registers >> 8 & 0xFFu : value;
-    y = !simple && (flags & DM_GB_Q_RELATIVE) != 0 ? offset : y;
-    const uint32_t carry = (flags & DM_GB_Q_CARRY_IN) != 0 ? hot->zc >> 8 & 1u : 0u;
-    uint32_t result = (flags & DM_GB_Q_SUBTRACT) != 0 ? x + ~y + (carry ^ 1u) : x + y + carry;
-    const uint32_t logic =
-        ((flags & DM_GB_Q_AND) != 0 ? x & y : 0u) ^ ((flags & DM_GB_Q_XOR) != 0 ? x ^ y : 0u);
-    result = (flags & (DM_GB_Q_AND | DM_GB_Q_XOR)) != 0 ? logic : result;
-    const uint32_t shift = (flags & DM_GB_Q_WIDE) != 0 ? 8u : 0u;
-    const uint32_t changes = row->numbers & 0x1FFu;
-    const uint32_t carries = x ^ y ^ result; /* into each bit, whatever x and y are */
-    const uint32_t half = (flags & DM_GB_Q_H_ADDER) != 0 ? carries >> shift & DM_GB_H : 0u;
-    hot->hn = (flags & DM_GB_Q_SETS_HN) != 0 ? half | (flags & (DM_GB_Q_SETS_H | DM_GB_Q_SETS_N))
-                                             : hot->hn;
-    const uint32_t zc = (result & ~0x10100u) | (carries & 0x10100u);
-    hot->zc = (hot->zc & ~changes) | (zc >> shift & changes) |
-              (!simple && (row->address & DM_GB_Q_CLEAR_Z) != 0 ? 1u : 0u);
+    uint32_t x = dm_byte_pick(hot->high, value, row->adder);
+    x = !simple && (flags & DM_GB_Q_X_SP) != 0 ? hot->sp : x;
+    const uint32_t y = dm_byte_pick(value, row->numbers, row->adder >> 16);
+    /* All ones or none, from the tops of bytes. */
+    const uint32_t subtracts = dm_byte_pick(flags, 0, 0x8888u);
+    const uint32_t exclusive = dm_byte_pick(flags, 0, 0x9999u);
+    const uint32_t both = dm_byte_pick(flags, 0, 0xAAAAu);
+    const uint32_t carry = hot->zc >> 8 & flags >> 21 & 1u;
+    const uint32_t sum = x + (y ^ subtracts) + (carry ^ (subtracts & 1u));
+    const uint32_t differ = x ^ y;
+    const uint32_t result = (sum & ~exclusive & ~both) | ((x & y & both) ^ (differ & exclusive));
+    const uint32_t carries = differ ^ result; /* into each bit, whatever x and y are */
+    const uint32_t shift = flags & DM_GB_Q_WIDE;
+    const uint32_t half = flags | (flags >> 21 & carries >> shift);
+    hot->hn = (flags & DM_GB_Q_SETS_HN) != 0 ? half & (DM_GB_Q_SETS_H | DM_GB_Q_SETS_N) : hot->hn;
+    const uint32_t zc = ((result & ~0x10100u) | (carries & 0x10100u)) >> shift;
+    hot->zc = (hot->zc & ~row->changes) | (zc & row->changes);
+    if (!simple)
+        hot->zc |= row->mask & DM_GB_Q_CLEAR_Z;
     return result;
 }
 
@@ -367,9 +382,9 @@ DM_FN void dm_gb_quick_put(dm_gb_hot *hot, const dm_gb_quick_row *row, uint32_t 
 {
     uint32_t high = hot->high;
     if (!simple)
-        high = dm_byte_pick(high + (uint32_t)((int32_t)row->numbers >> 30), high, 0x7610);
-    hot->low = dm_byte_pick(hot->low, result, row->registers >> 16);
-    hot->high = dm_byte_pick(high, result, row->address & 0x7777u);
+        high = dm_byte_pick(high + DM_GB_Q_HL_CHANGE(*row), high, 0x7610);
+    hot->low = dm_byte_pick(hot->low, result, row->put);
+    hot->high = dm_byte_pick(high, result, row->put >> 16);
 }
 
 /* So many simple instructions may follow another one in the same round. */
@@ -385,90 +400,82 @@ DM_FN bool dm_gb_quick_simple(dm_gb_hot *hot, const dm_gb_quick_place *place)
     const uint32_t value = dm_gb_quick_source(hot, &row, word);
     const bool damages =
         ((row.flags & DM_GB_Q_ADJUST) != 0) & ((value & 0xFF00u) == 0xFE00u); /* oam_bug.h */
-    /* (DM_GB_NO_WORD begins with RST 38, which is not.) */
-    if (((row.address & DM_GB_Q_SIMPLE) == 0) | damages |
-        !dm_gb_before(hot->clock, hot->next_event))
+    /* (DM_GB_NO_WORD is not.) */
+    if (((row.flags & DM_GB_Q_SIMPLE) == 0) | damages | !dm_gb_before(hot->clock, hot->next_event))
         return false;
     hot->pc = (hot->pc + DM_GB_Q_LENGTH(row)) & 0xFFFFu;
     hot->word = dm_gb_quick_ahead(place, hot->pc);
-    const uint32_t result = dm_gb_quick_add(hot, &row, value, 0, true);
+    const uint32_t result = dm_gb_quick_add(hot, &row, value, true);
     dm_gb_quick_put(hot, &row, result, true);
     hot->clock += DM_GB_Q_CYCLES(row);
     hot->count++;
     return true;
 }
 
-/* Execute the instruction at PC, if it is of the plain kind. One that waited for a read (its answer
- * is in hot.io_value now, and hot.granted is set) goes through. */
-DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_quick_place *place)
+/* Execute the instruction at PC, if it is of the plain kind; if it was not fetched, fetch it. One
+ * that waited for a read, which was `granted` (its answer is in hot.io_value), goes through. */
+DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_quick_place *place,
+                                  const bool granted)
 {
-    uint32_t word = hot->word;
-    hot->word = DM_GB_NO_WORD;
-    if (DM_UNLIKELY(word == DM_GB_NO_WORD)) {
-        word = dm_gb_quick_fetch(*place, hot->pc);
-        if (word == DM_GB_NO_WORD)
-            return DM_GB_NEED_LONG;
-    }
+    const uint32_t word = hot->word;
     const dm_gb_quick_row row = dm_gb_quick_row_at(place, word);
     const uint32_t flags = row.flags;
     const uint32_t pc = hot->pc + DM_GB_Q_LENGTH(row);
 
-    /* The source, if it is not in memory, and the address, if there is one. */
+    /* The source, if it is not in memory. */
     uint32_t value = dm_gb_quick_source(hot, &row, word);
-    if (DM_UNLIKELY((flags & DM_GB_Q_ODD_SOURCE) != 0))
-        value = dm_gb_quick_odd_source(hot, &row);
-    const uint32_t address = dm_gb_quick_address(hot, &row, word);
-    const bool reads = (flags & DM_GB_Q_READS) != 0, writes = (flags & DM_GB_Q_WRITES) != 0;
-    const bool taken = dm_gb_quick_taken(hot, &row);
+    const uint32_t odd = (value & 0xFF00u) == 0xFE00u ? DM_GB_Q_ODD | DM_GB_Q_ADJUST : DM_GB_Q_ODD;
+    if (DM_UNLIKELY((flags & odd) != 0)) {
+        if (word == DM_GB_NO_WORD) {
+            hot->word = dm_gb_quick_fetch(*place, hot->pc);
+            return hot->word == DM_GB_NO_WORD ? DM_GB_NEED_LONG
+                   : granted                  ? DM_GB_NEED_GRANTED
+                                              : DM_GB_NEED_NOTHING;
+        }
+        value = dm_gb_quick_odd_source(hot, &row, value);
+        if ((flags & DM_GB_Q_LONG) != 0 ||
+            ((flags & DM_GB_Q_ADJUST) != 0 && (value & 0xFF00u) == 0xFE00u))
+            return DM_GB_NEED_LONG;
+    }
 
     /* What comes next is known now, unless it is a return: on its way while memory is waited for.
      */
-    const bool jumps = (flags & DM_GB_Q_JUMPS) != 0 && taken;
-    const uint32_t offset = (value ^ 0x80u) - 0x80u;
-    uint32_t next = (flags & DM_GB_Q_RELATIVE) != 0 ? pc + offset : value;
-    next = (jumps ? next : pc) & 0xFFFFu;
+    const bool taken = dm_gb_quick_taken(hot, &row);
+    uint32_t next = ((flags & DM_GB_Q_RELATIVE) != 0 ? pc : 0u) + value;
+    next = (flags & DM_GB_Q_JUMPS) != 0 ? next : pc;
+    next = (taken ? next : pc) & 0xFFFFu;
     uint32_t ahead = dm_gb_quick_ahead(place, next);
 
-    const bool from_sp = (row.address & DM_GB_Q_X_SP) != 0;
-    const uint32_t adjusted = from_sp ? hot->sp : value;
-    if (DM_UNLIKELY(((flags & DM_GB_Q_LONG) != 0) |
-                    (((flags & DM_GB_Q_ADJUST) != 0) & ((adjusted & 0xFF00u) == 0xFE00u))))
-        return DM_GB_NEED_LONG;
-
     /* Only plain memory, or what was granted. */
+    const bool reads = (flags & DM_GB_Q_READS) != 0, writes = (flags & DM_GB_Q_WRITES) != 0;
+    const uint32_t address = dm_gb_quick_address(hot, &row, word);
     const uint8_t *at = 0;
-    bool moved = false;
     if ((reads | writes) & taken) {
-        const uint32_t two = (flags & DM_GB_Q_TWO) != 0 ? 1u : 0u;
-        at = dm_gb_quick_memory(place, address);
-        const bool plain = dm_gb_quick_plain(hot, at, address, two, writes) & (hot->granted == 0);
-        at += address;
-        const uint32_t loaded = dm_gb_quick_load_if(reads & plain, at) |
-                                dm_gb_quick_load_if(reads & plain & (two != 0), at + 1) << 8;
-        const bool known = (address == hot->io_address) & (hot->granted == 0) &
-                           ((flags & (DM_GB_Q_WRITES | DM_GB_Q_TWO)) == 0) &
-                           dm_gb_before(hot->clock + 24u, hot->io_until);
-        value = known ? hot->io_value : reads ? loaded : value;
-        if (DM_UNLIKELY(!(plain | known))) {
+        const uint32_t kind = dm_gb_quick_kind(place, address);
+        const dm_gb_quick_unit slot = dm_gb_quick_unit_of(place, kind);
+        const bool plain = dm_gb_quick_plain(hot, &row, kind, slot, address) & !granted;
+        at = dm_gb_quick_at(place, slot, address);
+        const bool two = (flags & DM_GB_Q_TWO) != 0;
+        /* (The source of one that reads was 0.) */
+        value |= dm_gb_quick_load_if(reads & plain, at) |
+                 dm_gb_quick_load_if(reads & plain & two, at + 1) << 8;
+        if (DM_UNLIKELY(!plain)) {
             dm_gb_quick_access access = {address, (flags & DM_GB_Q_CALLS) != 0 ? pc : value, 0,
-                                         false};
+                                         granted, false};
             const enum dm_gb_need need = dm_gb_quick_strange(m, hot, place, row, pc, &access);
             if (need != DM_GB_NEED_NOTHING)
                 return need;
             value = reads ? access.value : value;
             at = access.at;
-            moved = access.moved;
+            ahead = access.moved ? DM_GB_NO_WORD : ahead;
         }
     }
 
-    uint32_t result = dm_gb_quick_add(hot, &row, value, offset, false);
+    uint32_t result = dm_gb_quick_add(hot, &row, value, false);
+    hot->sp = taken ? (hot->sp + DM_GB_Q_SP_CHANGE(row)) & 0xFFFFu : hot->sp;
     if (DM_UNLIKELY((flags & DM_GB_Q_ODD_RESULT) != 0))
-        result = dm_gb_quick_odd_result(hot, &row, value);
-
+        result = dm_gb_quick_odd_result(hot, &row, value, result);
     dm_gb_quick_put(hot, &row, result, false);
-    uint32_t sp = hot->sp + (taken ? (uint32_t)((int32_t)(flags & 0xC0000000u) >> 29) : 0u);
-    sp = (flags & DM_GB_Q_TO_SP) != 0 ? result : sp;
-    hot->sp = sp & 0xFFFFu;
     if (writes & taken) {
         const uint32_t stored = (flags & DM_GB_Q_CALLS) != 0 ? pc : result;
         const bool two = (flags & DM_GB_Q_TWO) != 0;
@@ -477,23 +484,20 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
         dm_gb_quick_note_write(hot, address, two ? stored : stored & 0xFFu);
     }
 
+    const bool jumps = ((flags & DM_GB_Q_JUMPS) != 0) & taken;
     hot->count++;
-    hot->clock += DM_GB_Q_CYCLES(row) + (taken ? DM_GB_Q_CYCLES_TAKEN(row) : 0u);
-    if (jumps && reads) {
-        next = value & 0xFFFFu;
+    hot->clock += dm_byte_pick(row.numbers, 0, taken ? 0x4441u : 0x4440u);
+    if (jumps & reads) {
+        next = value;
         ahead = dm_gb_quick_ahead(place, next);
     }
     hot->pc = next;
     hot->word = ahead;
-    if (jumps && (flags & DM_GB_Q_LOOPS) != 0 && next < pc)
+    if (jumps & ((flags & DM_GB_Q_LOOPS) != 0) & (next < pc))
         dm_gb_quick_loop(m, hot, place, word);
-    if (DM_UNLIKELY(((row.address & DM_GB_Q_CONTROL) != 0) | moved)) {
-        if (moved) { /* the next instruction may have come from elsewhere */
-            hot->word = DM_GB_NO_WORD;
-            return DM_GB_NEED_NOTHING;
-        }
+    if (DM_UNLIKELY((flags & DM_GB_Q_CONTROL) != 0)) {
         const uint8_t *high_ram = dm_gb_quick_slot(place, DM_GB_QUICK_HRAM);
-        const dm_gb_slate *slate = dm_gb_quick_slate(place);
+        dm_gb_slate *slate = dm_gb_quick_slate(place);
         if ((slate->later_kinds & DM_GB_LATER_URGENT) != 0)
             hot->next_event =
                 dm_gb_earlier(hot->next_event, dm_gb_look_urgent(m, slate, hot->clock));
@@ -511,6 +515,16 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
     for (int i = 0; i < DM_GB_QUICK_MORE && dm_gb_quick_simple(hot, place); i++) {
     }
     return DM_GB_NEED_NOTHING;
+}
+
+/* The next instruction of a machine that needs nothing, unless an event is due. */
+DM_FN enum dm_gb_need dm_gb_quick_next(dm_gb_machine *m, dm_gb_hot *hot,
+                                       const dm_gb_quick_place *place, enum dm_gb_need need)
+{
+    const bool granted = need == DM_GB_NEED_GRANTED;
+    if (!dm_gb_before(hot->clock, hot->next_event) & !granted)
+        return DM_GB_NEED_EVENT;
+    return dm_gb_quick(m, hot, place, granted);
 }
 
 #endif

@@ -36,11 +36,10 @@ DM_FN void dm_gb_alone_jump(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_quick_
     const uint32_t after = hot->pc + DM_GB_Q_LENGTH(*row);
     const uint32_t value = dm_gb_quick_source(hot, row, word);
     const bool taken = dm_gb_quick_taken(hot, row);
-    uint32_t next = (row->flags & DM_GB_Q_RELATIVE) != 0 ? after + (value ^ 0x80u) - 0x80u : value;
+    uint32_t next = ((row->flags & DM_GB_Q_RELATIVE) != 0 ? after : 0u) + value;
     next = (taken ? next : after) & 0xFFFFu;
     const uint32_t ahead = dm_gb_quick_ahead(place, next);
-    dm_gb_alone_done(hot, next, ahead,
-                     DM_GB_Q_CYCLES(*row) + (taken ? DM_GB_Q_CYCLES_TAKEN(*row) : 0u));
+    dm_gb_alone_done(hot, next, ahead, taken ? DM_GB_Q_CYCLES_TAKEN(*row) : DM_GB_Q_CYCLES(*row));
     if (taken && (row->flags & DM_GB_Q_LOOPS) != 0 && next < after)
         dm_gb_quick_loop(m, hot, place, word);
 }
@@ -49,13 +48,15 @@ DM_FN bool dm_gb_alone_load(dm_gb_hot *hot, const dm_gb_quick_place *place,
                             const dm_gb_quick_row *row, uint32_t word)
 {
     const uint32_t address = dm_gb_quick_address(hot, row, word);
-    const uint8_t *at = dm_gb_quick_memory(place, address);
-    if (!dm_gb_quick_plain(hot, at, address, 0, false))
+    const uint32_t kind = dm_gb_quick_kind(place, address);
+    const dm_gb_quick_unit slot = dm_gb_quick_unit_of(place, kind);
+    if (!dm_gb_quick_plain(hot, row, kind, slot, address))
         return false;
-    const uint32_t value = dm_gb_quick_load(at + address);
+    const uint8_t *at = dm_gb_quick_at(place, slot, address);
+    const uint32_t value = dm_gb_quick_load(at);
     const uint32_t after = (hot->pc + DM_GB_Q_LENGTH(*row)) & 0xFFFFu;
     const uint32_t ahead = dm_gb_quick_ahead(place, after);
-    const uint32_t result = dm_gb_quick_add(hot, row, value, 0, true);
+    const uint32_t result = dm_gb_quick_add(hot, row, value, true);
     dm_gb_quick_put(hot, row, result, false);
     dm_gb_alone_done(hot, after, ahead, DM_GB_Q_CYCLES(*row));
     return true;
@@ -65,13 +66,15 @@ DM_FN bool dm_gb_alone_store(dm_gb_hot *hot, const dm_gb_quick_place *place,
                              const dm_gb_quick_row *row, uint32_t word)
 {
     const uint32_t address = dm_gb_quick_address(hot, row, word);
-    const uint8_t *at = dm_gb_quick_memory(place, address);
-    if (!dm_gb_quick_plain(hot, at, address, 0, true))
+    const uint32_t kind = dm_gb_quick_kind(place, address);
+    const dm_gb_quick_unit slot = dm_gb_quick_unit_of(place, kind);
+    if (!dm_gb_quick_plain(hot, row, kind, slot, address))
         return false;
+    const uint8_t *at = dm_gb_quick_at(place, slot, address);
     const uint32_t after = (hot->pc + DM_GB_Q_LENGTH(*row)) & 0xFFFFu;
     const uint32_t ahead = dm_gb_quick_ahead(place, after);
     const uint32_t value = dm_gb_quick_source(hot, row, word);
-    dm_gb_quick_store_if(true, at + address, value);
+    dm_gb_quick_store_if(true, at, value);
     dm_gb_quick_note_write(hot, address, value & 0xFFu);
     dm_gb_quick_put(hot, row, 0, false);
     dm_gb_alone_done(hot, after, ahead, DM_GB_Q_CYCLES(*row));
@@ -88,11 +91,13 @@ DM_FN bool dm_gb_alone_stack(dm_gb_hot *hot, const dm_gb_quick_place *place,
         return true;
     }
     const bool writes = (flags & DM_GB_Q_WRITES) != 0, jumps = (flags & DM_GB_Q_JUMPS) != 0;
-    const uint32_t address = (hot->sp - (writes ? 2u : 0u)) & 0xFFFFu;
-    const uint8_t *at = dm_gb_quick_memory(place, address);
-    if (!dm_gb_quick_plain(hot, at, address, 1, writes))
+    const uint32_t moved = (hot->sp + DM_GB_Q_SP_CHANGE(*row)) & 0xFFFFu;
+    const uint32_t address = writes ? moved : hot->sp;
+    const uint32_t kind = dm_gb_quick_kind(place, address);
+    const dm_gb_quick_unit slot = dm_gb_quick_unit_of(place, kind);
+    if (!dm_gb_quick_plain(hot, row, kind, slot, address))
         return false;
-    at += address;
+    const uint8_t *at = dm_gb_quick_at(place, slot, address);
     uint32_t value = dm_gb_quick_source(hot, row, word);
     if (writes) {
         const uint32_t stored = (flags & DM_GB_Q_CALLS) != 0 ? after : value;
@@ -105,8 +110,8 @@ DM_FN bool dm_gb_alone_stack(dm_gb_hot *hot, const dm_gb_quick_place *place,
     const uint32_t next = jumps ? value : after;
     const uint32_t ahead = dm_gb_quick_ahead(place, next);
     dm_gb_quick_put(hot, row, value, true);
-    hot->sp = (hot->sp + (uint32_t)((int32_t)(flags & 0xC0000000u) >> 29)) & 0xFFFFu;
-    dm_gb_alone_done(hot, next, ahead, DM_GB_Q_CYCLES(*row) + DM_GB_Q_CYCLES_TAKEN(*row));
+    hot->sp = moved;
+    dm_gb_alone_done(hot, next, ahead, DM_GB_Q_CYCLES_TAKEN(*row));
     return true;
 }
 
@@ -117,7 +122,7 @@ DM_FN bool dm_gb_alone(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_quick_place
     const uint32_t word = hot->word;
     const dm_gb_quick_row row = dm_gb_quick_row_at(place, word);
     const uint32_t flags = row.flags;
-    if ((row.address & DM_GB_Q_SIMPLE) != 0) {
+    if ((flags & DM_GB_Q_SIMPLE) != 0) {
         const uint32_t value = dm_gb_quick_source(hot, &row, word);
         if (DM_UNLIKELY(((flags & DM_GB_Q_ADJUST) != 0) & ((value & 0xFF00u) == 0xFE00u)))
             return false;
@@ -125,12 +130,12 @@ DM_FN bool dm_gb_alone(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_quick_place
         const uint32_t ahead = dm_gb_quick_ahead(place, after);
         uint32_t result = value;
         if ((flags & DM_GB_Q_ADDS) != 0)
-            result = dm_gb_quick_add(hot, &row, value, 0, true);
+            result = dm_gb_quick_add(hot, &row, value, true);
         dm_gb_quick_put(hot, &row, result, true);
         dm_gb_alone_done(hot, after, ahead, DM_GB_Q_CYCLES(row));
         return true;
     }
-    if ((flags & DM_GB_Q_UNKIND) != 0 || (row.address & DM_GB_Q_CONTROL) != 0)
+    if ((flags & DM_GB_Q_UNKIND) != 0)
         return false;
     if ((flags & DM_GB_Q_STACK) != 0)
         return dm_gb_alone_stack(hot, place, &row, word);
@@ -150,18 +155,19 @@ DM_FN bool dm_gb_alone(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_quick_place
 
 /* Execute instructions until something is needed; `*executed` counts them. */
 DM_FN enum dm_gb_need dm_gb_quick_alone(dm_gb_machine *m, dm_gb_hot *hot,
-                                        const dm_gb_quick_place *place, uint32_t *executed)
+                                        const dm_gb_quick_place *place, enum dm_gb_need need,
+                                        uint32_t *executed)
 {
-    enum dm_gb_need need = DM_GB_NEED_NOTHING;
     uint32_t count = 0;
-    while (need == DM_GB_NEED_NOTHING) {
-        const bool granted = hot->granted != 0; /* which only the road knows */
+    while (dm_gb_need_none(need)) {
+        const bool granted = need == DM_GB_NEED_GRANTED; /* which only the road knows */
+        need = DM_GB_NEED_NOTHING;
         if (!granted && !dm_gb_before(hot->clock, hot->next_event)) {
             need = DM_GB_NEED_EVENT;
         } else {
             count++;
             if (granted || !dm_gb_alone(m, hot, place))
-                need = dm_gb_quick(m, hot, place);
+                need = dm_gb_quick(m, hot, place, granted);
         }
     }
     *executed += count;

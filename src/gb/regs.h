@@ -24,6 +24,7 @@
 
 #include "gb/decode.h"
 #include "gb/memory.h"
+#include "gb/words.h"
 
 #define DM_GB_N 0x10000u
 #define DM_GB_H 0x10u
@@ -39,10 +40,9 @@ typedef struct dm_gb_hot {
     /* What quick.h may do without asking a device: */
     uint32_t io_address, io_value, io_until; /* the register read last, while it cannot change */
     uint32_t vram_until;                     /* VRAM is plain memory before this time */
-    uint32_t granted;    /* the access that the instruction at PC waited for was made */
-    uint32_t poll_sum;   /* of the registers at poll_pc */
-    uint32_t written[2]; /* what was written since then, mixed (quick.h) */
-    uint32_t word;       /* the instruction at PC, fetched ahead; DM_GB_NO_WORD: not */
+    uint32_t poll_sum;                       /* of the registers at poll_pc */
+    uint32_t written[2];                     /* what was written since then, mixed (quick.h) */
+    uint32_t word; /* the instruction at PC, fetched ahead (words.h); DM_GB_NO_WORD: not */
 #else
     uint64_t time;
     uint32_t bc, de, hl, a;
@@ -59,7 +59,6 @@ typedef struct dm_gb_hot {
 #define DM_GB_POLL_VAIN 0x20000u
 #define DM_GB_POLL_NOTES (DM_GB_POLL_KNOWN | DM_GB_POLL_VAIN)
 #define DM_GB_NO_ADDRESS 0xFFFFFFFFu
-#define DM_GB_NO_WORD 0xFFFFFFFFu
 #define DM_GB_FAR 0xFFFFu /* in place of the address that a short jump came from */
 
 /* ---- Time ---- */
@@ -273,7 +272,6 @@ DM_FN void dm_gb_hot_load(dm_gb_hot *hot, dm_gb_machine *m, dm_gb_lane *lane)
     hot->io_address = DM_GB_NO_ADDRESS;
     hot->io_value = 0;
     hot->io_until = hot->vram_until = m->clock;
-    hot->granted = 0;
     hot->poll_sum = 0;
     hot->written[0] = hot->written[1] = 0;
     hot->word = DM_GB_NO_WORD;

@@ -221,26 +221,27 @@ DM_FN_SLOW void dm_gb_long_turn(dm_gb_lane *lane, dm_gb_hot *kept, bool twice)
     *kept = hot;
 }
 
-/* Give a machine what it needs to go on by the short road; false: the run is over, and m is up to
- * date. Callers hand in a copy of their registers, so that those themselves need not be memory. */
-DM_FN_SLOW bool dm_gb_turn(dm_gb_lane *lane, dm_gb_hot *hot, enum dm_gb_need need)
+/* Give a machine what it needs to go on by the short road; DM_GB_NEED_OVER: m is up to date.
+ * Callers hand in a copy of their registers, so that those themselves need not be memory. */
+DM_FN_SLOW enum dm_gb_need dm_gb_turn(dm_gb_lane *lane, dm_gb_hot *hot, enum dm_gb_need need)
 {
     dm_gb_machine *m = lane->m;
+    dm_gb_slate *slate = lane->slate;
     bool by_long_road = need == DM_GB_NEED_LONG, twice = false;
+    const bool granted = need == DM_GB_NEED_READ;
     lane->poll_limit = dm_gb_never(hot->clock);
     dm_gb_later_make(lane, hot);
     if (need == DM_GB_NEED_READ || need == DM_GB_NEED_WRITE) {
-        uint32_t now = hot->io_until, address = hot->io_address;
+        const uint32_t now = hot->io_until, address = hot->io_address;
         if (need == DM_GB_NEED_READ) {
             hot->io_value = dm_gb_slow_read(lane, now, address);
-            hot->granted = 1;
             if (address >= 0xFF00u)
                 hot->io_until = lane->steady;
         } else {
             dm_gb_slow_write(lane, now, address, hot->io_value);
             hot->next_event = m->next_event;
             hot->vram_until = now;
-            dm_gb_quick_written(hot);
+            dm_gb_quick_written(slate, hot);
         }
         if (address >> 13 == 4u && !dm_gb_vram_blocked(lane, now, need == DM_GB_NEED_WRITE)) {
             hot->vram_until = dm_gb_vram_steady(lane, now);
@@ -254,19 +255,19 @@ DM_FN_SLOW bool dm_gb_turn(dm_gb_lane *lane, dm_gb_hot *hot, enum dm_gb_need nee
     }
     /* What was done may have made something due: better now than by a turn of its own. */
     if (need == DM_GB_NEED_EVENT ||
-        (!by_long_road && !hot->granted && !dm_gb_before(hot->clock, hot->next_event))) {
+        (!by_long_road && !granted && !dm_gb_before(hot->clock, hot->next_event))) {
         dm_gb_hot_store(hot, m);
         enum dm_gb_next next = dm_gb_event(lane);
         dm_gb_hot_load(hot, m, lane);
         if (next == DM_GB_NEXT_STOP)
-            return false;
+            return DM_GB_NEED_OVER;
         by_long_road = twice = next == DM_GB_NEXT_HALT_BUG;
     }
     if (by_long_road)
         dm_gb_long_turn(lane, hot, twice);
-    lane->slate->poll_limit = dm_gb_earlier(lane->slate->poll_limit, lane->poll_limit);
+    slate->poll_limit = dm_gb_earlier(slate->poll_limit, lane->poll_limit);
     hot->word = DM_GB_NO_WORD;
-    return true;
+    return granted ? DM_GB_NEED_GRANTED : DM_GB_NEED_NOTHING;
 }
 
 /* A run begins. */
@@ -284,29 +285,27 @@ DM_FN_SLOW void dm_gb_loop(dm_gb_lane *lane)
 {
     dm_gb_machine *m = lane->m;
 #if !DM_ON_CUDA
-    const uint8_t *slots[DM_GB_QUICK_SLOTS];
+    const uint8_t *slots[DM_GB_QUICK_SLOTS + 1u];
     lane->place.slots = slots;
 #endif
     const dm_gb_quick_place place = lane->place;
     dm_gb_slate slate;
     dm_gb_hot hot;
-    bool running = true;
+    enum dm_gb_need need = DM_GB_NEED_NOTHING;
     /* cppcheck-suppress autoVariables ; it is taken back at the end */
     lane->slate = &slate;
     dm_gb_turns_begin(lane, &hot);
-    while (running) {
+    while (need != DM_GB_NEED_OVER) {
 #if DM_ON_CUDA /* lanes of a warp share the road */
-        enum dm_gb_need need = DM_GB_NEED_EVENT;
-        if (dm_gb_before(hot.clock, hot.next_event) || hot.granted)
-            need = dm_gb_quick(m, &hot, &place);
-        if (need == DM_GB_NEED_NOTHING)
+        need = dm_gb_quick_next(m, &hot, &place, need);
+        if (dm_gb_need_none(need))
             continue;
 #else
         uint32_t executed = 0;
-        const enum dm_gb_need need = dm_gb_quick_alone(m, &hot, &place, &executed);
+        need = dm_gb_quick_alone(m, &hot, &place, need, &executed);
 #endif
         dm_gb_hot kept = hot;
-        running = dm_gb_turn(lane, &kept, need);
+        need = dm_gb_turn(lane, &kept, need);
         hot = kept;
         dm_gb_quick_map(lane, &place);
     }

@@ -22,7 +22,7 @@
 
 typedef struct dm_swarm_rom {
     const uint8_t *bytes;
-    const uint32_t *words; /* CUDA: each byte with the two after it (memory.h) */
+    const uint32_t *words; /* CUDA: its instructions (gb/words.h) */
 } dm_swarm_rom;
 
 /* Where a machine stands among its steps. */
@@ -65,6 +65,7 @@ typedef struct dm_swarm_args {
     uint32_t *loads; /* what a machine's last step cost, in instructions (regroup.h) */
     uint32_t *turns; /* and turns that it took (run.h) */
     uint8_t *desks;  /* DM_SWARM_DESK_BYTES each (desk.h) */
+    uint64_t lowest; /* address of memory, ROMs and their words (gb/quick_map.h) */
     /* Snapshots: the same three arrays, and of which ROM each is. */
     uint8_t *snapshot_machines, *snapshot_memory, *snapshot_frames;
     const uint32_t *snapshot_roms; /* DM_SWARM_NO_SNAPSHOT: empty */

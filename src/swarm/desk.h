@@ -28,7 +28,7 @@ typedef struct dm_swarm_cost {
 typedef struct dm_swarm_desk {
     dm_gb_lane lane;
     dm_gb_hot hot;
-    uint32_t running;   /* after a turn: the run is not over */
+    uint32_t need;      /* after a turn: enum dm_gb_need */
     dm_swarm_cost cost; /* when the machine has no thread */
     dm_gb_slate slate;
 } dm_swarm_desk;
@@ -40,18 +40,25 @@ DM_FN dm_swarm_desk *dm_swarm_desk_of(const dm_swarm_args *args, uint32_t machin
     return (dm_swarm_desk *)(void *)(args->desks + (uint64_t)machine * DM_SWARM_DESK_BYTES);
 }
 
-#define DM_SWARM_NEEDS 6u /* enum dm_gb_need, 0 is none */
+#define DM_SWARM_NEEDS 7u /* enum dm_gb_need: from DM_GB_NEED_EVENT on turns */
 #define DM_SWARM_NOBODY 0xFFFFFFFFu
 #define DM_SWARM_NEED_SHIFT 28u /* above the machine's number */
 
 /* Each need's part of the queue begins with a new warp. */
 #define DM_SWARM_QUEUE (DM_SWARM_BLOCK + DM_SWARM_NEEDS * 32u)
 
+/* Shared memory for who is served, or moves. */
+DM_FN uint32_t *dm_swarm_list(void)
+{
+    __shared__ uint32_t list[DM_SWARM_QUEUE];
+    return list;
+}
+
 /* This thread's place among those of the same need; `counts` grow. */
 DM_FN uint32_t dm_swarm_rank(uint32_t *counts, uint32_t need)
 {
     uint32_t rank = 0;
-    for (uint32_t kind = 1; kind < DM_SWARM_NEEDS; kind++) {
+    for (uint32_t kind = DM_GB_NEED_EVENT; kind < DM_SWARM_NEEDS; kind++) {
         uint32_t same = __ballot_sync(0xFFFFFFFFu, need == kind);
         if (same == 0)
             continue;
@@ -78,8 +85,8 @@ DM_FN_SLOW void dm_swarm_serve_queue(const dm_swarm_args *args, const uint32_t *
             /* Copies of one's own lie side by side with those of the other lanes. */
             dm_gb_lane lane = other->lane;
             dm_gb_hot kept = other->hot;
-            other->running =
-                dm_gb_turn(&lane, &kept, (enum dm_gb_need)(entry >> DM_SWARM_NEED_SHIFT));
+            other->need =
+                (uint32_t)dm_gb_turn(&lane, &kept, (enum dm_gb_need)(entry >> DM_SWARM_NEED_SHIFT));
             dm_gb_quick_map(&lane, &lane.place);
             other->lane = lane;
             other->hot = kept;
@@ -88,38 +95,38 @@ DM_FN_SLOW void dm_swarm_serve_queue(const dm_swarm_args *args, const uint32_t *
     }
 }
 
-/* Serve every machine of the block that needs something. `need` is DM_GB_NEED_NOTHING for one that
- * does not, or has no thread to be served. Returns whether this thread's machine is still running,
- * which one that needed nothing is not asked. */
-DM_FN_SLOW bool dm_swarm_serve(const dm_swarm_args *args, uint32_t machine, dm_gb_hot *hot,
-                               enum dm_gb_need need)
+/* Serve every machine of the block that waits for a turn. Returns what this thread's machine needs
+ * after that. */
+DM_FN_SLOW enum dm_gb_need dm_swarm_serve(const dm_swarm_args *args, uint32_t machine,
+                                          dm_gb_hot *hot, enum dm_gb_need need)
 {
     __shared__ uint32_t counts[DM_SWARM_NEEDS];
-    __shared__ uint32_t queue[DM_SWARM_QUEUE];
+    uint32_t *queue = dm_swarm_list();
     dm_swarm_desk *desk = dm_swarm_desk_of(args, machine);
     if (threadIdx.x < DM_SWARM_NEEDS)
         counts[threadIdx.x] = 0;
     for (uint32_t i = threadIdx.x; i < DM_SWARM_QUEUE; i += DM_SWARM_BLOCK)
         queue[i] = DM_SWARM_NOBODY;
     __syncthreads();
+    const bool waits = dm_gb_need_turn(need);
     const uint32_t rank = dm_swarm_rank(counts, (uint32_t)need);
-    if (need != DM_GB_NEED_NOTHING)
+    if (waits)
         desk->hot = *hot;
     __syncthreads();
     uint32_t length = 0, at = 0;
-    for (uint32_t kind = 1; kind < DM_SWARM_NEEDS; kind++) {
+    for (uint32_t kind = DM_GB_NEED_EVENT; kind < DM_SWARM_NEEDS; kind++) {
         at = kind == (uint32_t)need ? length + rank : at;
         length += (counts[kind] + 31u) & ~31u;
     }
-    if (need != DM_GB_NEED_NOTHING)
+    if (waits)
         queue[at] = machine | ((uint32_t)need << DM_SWARM_NEED_SHIFT);
     __syncthreads();
     dm_swarm_serve_queue(args, queue, length);
     __syncthreads();
-    if (need == DM_GB_NEED_NOTHING)
-        return true;
+    if (!waits)
+        return need;
     *hot = desk->hot;
-    return desk->running != 0;
+    return (enum dm_gb_need)desk->need;
 }
 
 /* Do `left` machines need fewer warps than `before`? */
@@ -129,17 +136,18 @@ DM_FN bool dm_swarm_fewer_warps(int before, int left)
            (before + DM_SWARM_LANES - 1) / DM_SWARM_LANES;
 }
 
-/* The `left` machines that are still running move to the first threads of the block. Returns
- * whether this thread has one now; then the others are that machine's. */
-DM_FN_SLOW bool dm_swarm_reseat(const dm_swarm_args *args, uint32_t *machine,
-                                const dm_gb_quick_place *place, dm_gb_hot *hot, dm_swarm_cost *cost,
-                                bool running, int left)
+/* The `left` machines that are still running move to the first threads of the block. Returns what
+ * this thread's needs now, DM_GB_NEED_OVER if it has none; the others are that machine's. */
+DM_FN_SLOW enum dm_gb_need dm_swarm_reseat(const dm_swarm_args *args, uint32_t *machine,
+                                           dm_gb_quick_place place, dm_gb_hot *hot,
+                                           dm_swarm_cost *cost, enum dm_gb_need need, int left)
 {
-    __shared__ uint32_t roster[DM_SWARM_BLOCK];
+    uint32_t *roster = dm_swarm_list();
     __shared__ uint32_t length;
     if (threadIdx.x == 0)
         length = 0;
     __syncthreads();
+    const bool running = need != DM_GB_NEED_OVER;
     const uint32_t here = __ballot_sync(0xFFFFFFFFu, running);
     uint32_t first = 0;
     if (dm_lane() == 0 && here != 0)
@@ -148,20 +156,21 @@ DM_FN_SLOW bool dm_swarm_reseat(const dm_swarm_args *args, uint32_t *machine,
     if (running) {
         dm_swarm_desk *desk = dm_swarm_desk_of(args, *machine);
         desk->hot = *hot;
+        desk->need = (uint32_t)need;
         desk->cost = *cost;
         roster[first + (uint32_t)__popc(here & ((1u << dm_lane()) - 1u))] = *machine;
     }
     __syncthreads();
     const uint32_t seat = threadIdx.x / DM_LANES * DM_SWARM_LANES + dm_lane();
     if (dm_lane() >= DM_SWARM_LANES || seat >= (uint32_t)left)
-        return false;
+        return DM_GB_NEED_OVER;
     *machine = roster[seat];
     dm_swarm_desk *desk = dm_swarm_desk_of(args, *machine);
     *hot = desk->hot;
     *cost = desk->cost;
-    desk->lane.place = *place;
-    dm_gb_quick_map(&desk->lane, place);
-    return true;
+    desk->lane.place = place;
+    dm_gb_quick_map(&desk->lane, &place);
+    return (enum dm_gb_need)desk->need;
 }
 
 #endif

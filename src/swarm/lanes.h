@@ -22,11 +22,10 @@
 #define DM_GB_QUICK_LANES DM_SWARM_BLOCK
 #endif
 
-/* A warp may execute a simple instruction together with another (gb/quick.h) where its block has
- * many machines and all blocks are on the GPU at once (spread.c), so that a step takes as long as
- * its busiest machine. Elsewhere lanes would only wait for each other. */
+/* A warp may execute a simple instruction together with another (gb/quick.h) where it has many
+ * machines. */
 #ifndef DM_GB_QUICK_MORE
-#define DM_GB_QUICK_MORE (DM_SWARM_LANES >= 16 && DM_SWARM_BLOCK <= 128 ? 1 : 0)
+#define DM_GB_QUICK_MORE (DM_SWARM_LANES >= 16 ? 1 : 0)
 #endif
 
 #include "gb/run.h"

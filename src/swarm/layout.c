@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* layout.c - how much device memory a swarm takes, array by array. */
+#include "gb/words.h"
 #include "swarm/internal.h"
 
 #include <inttypes.h>
@@ -39,11 +40,12 @@ void dm_swarm_layout_of(const dm_swarm *swarm, dm_swarm_layout *out)
 {
     dm_swarm_layout l = {0};
     bool cuda = dm_device_get_properties(swarm->device)->kind == DM_DEVICE_CUDA;
-    uint64_t rom_bytes = 0;
+    uint64_t rom_bytes = 0, rom_words = 0;
     uint32_t ram_most = 0;
     for (size_t i = 0; i < swarm->desc.rom_count; i++) {
         const dm_gb_rom *rom = &swarm->views[i]->rom;
         rom_bytes += rom->size;
+        rom_words += dm_gb_rom_words(rom->size);
         ram_most = rom->ram_size > ram_most ? rom->ram_size : ram_most;
     }
     l.machine_stride = round_up(sizeof(dm_gb_machine));
@@ -63,7 +65,7 @@ void dm_swarm_layout_of(const dm_swarm *swarm, dm_swarm_layout *out)
     l.per_machine[DM_SWARM_A_MASK] = 1;
     l.per_machine[DM_SWARM_A_SLOTS] = sizeof(uint32_t);
     l.shared[DM_SWARM_A_ROM_BYTES] = rom_bytes;
-    l.shared[DM_SWARM_A_ROM_WORDS] = cuda ? rom_bytes * sizeof(uint32_t) : 0;
+    l.shared[DM_SWARM_A_ROM_WORDS] = cuda ? rom_words * sizeof(uint32_t) : 0;
     l.shared[DM_SWARM_A_ROMS] = swarm->desc.rom_count * sizeof(dm_swarm_rom);
     l.shared[DM_SWARM_A_BOOT] = 256;
     l.shared[DM_SWARM_A_FAULTS] = sizeof(dm_swarm_fault_counts);

@@ -24,7 +24,7 @@
 DM_SWARM_KERNEL(DM_SWARM_NAME(step), DM_SWARM_BLOCK, DM_SWARM_BLOCKS)
 /* clang-format on */
 {
-    const dm_gb_quick_place quick = dm_swarm_quick(); /* first: the whole block fills it */
+    const dm_gb_quick_place quick = dm_swarm_quick(&args);
     dm_swarm_place place = dm_swarm_place_of(&args, dm_thread_index());
     dm_swarm_turn turn = {0};
     dm_gb_lane none = {0}, *lane = place.valid ? dm_swarm_lane(&args, place.machine, &none) : &none;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* swarm.c - creating, stepping and resetting a swarm, and its outputs (dotmatrix/swarm.h). */
+#include "gb/quick_place.h"
+#include "gb/words.h"
 #include "swarm/internal.h"
 #include "swarm/regroup.h"
 
@@ -138,20 +140,17 @@ static dm_status open_roms(dm_swarm *swarm, dm_error *err)
     return status;
 }
 
-/* Each byte of a ROM with the two after it; past the end there is FF. */
+/* The instructions of a ROM as words (gb/words.h). */
 static dm_status upload_words(dm_swarm *swarm, const dm_gb_rom *rom, size_t offset, dm_error *err)
 {
-    uint32_t *words = malloc(rom->size * sizeof *words);
+    const size_t count = dm_gb_rom_words(rom->size);
+    uint32_t *words = malloc(count * sizeof *words);
     if (words == NULL)
         return dm_fail(err, DM_ENOMEM, "swarm: out of memory");
-    uint32_t word = 0xFFFFu;
-    for (uint32_t i = rom->size; i-- > 0;) {
-        word = (word << 8 | rom->bytes[i]) & 0xFFFFFFu;
-        words[i] = word;
-    }
-    dm_status status =
-        dm_stream_upload(swarm->stream, swarm->arrays[DM_SWARM_A_ROM_WORDS], offset * sizeof *words,
-                         words, rom->size * sizeof *words, err);
+    for (size_t i = 0; i < count; i++)
+        words[i] = dm_gb_rom_word(rom->bytes, rom->size, i);
+    dm_status status = dm_stream_upload(swarm->stream, swarm->arrays[DM_SWARM_A_ROM_WORDS],
+                                        offset * sizeof *words, words, count * sizeof *words, err);
     if (status == DM_OK)
         status = dm_stream_synchronize(swarm->stream, err);
     free(words);
@@ -160,7 +159,7 @@ static dm_status upload_words(dm_swarm *swarm, const dm_gb_rom *rom, size_t offs
 
 static dm_status upload_roms(dm_swarm *swarm, dm_error *err)
 {
-    size_t count = swarm->desc.rom_count, offset = 0;
+    size_t count = swarm->desc.rom_count, offset = 0, word = 0;
     dm_device_buffer *words = swarm->arrays[DM_SWARM_A_ROM_WORDS];
     const uint8_t *bytes_at = dm_device_buffer_address(swarm->arrays[DM_SWARM_A_ROM_BYTES]);
     const uint32_t *words_at = words == NULL ? NULL : dm_device_buffer_address(words);
@@ -171,12 +170,13 @@ static dm_status upload_roms(dm_swarm *swarm, dm_error *err)
     for (size_t i = 0; i < count && status == DM_OK; i++) {
         const dm_gb_rom *rom = &swarm->views[i]->rom;
         table[i].bytes = bytes_at + offset;
-        table[i].words = words == NULL ? NULL : words_at + offset;
+        table[i].words = words == NULL ? NULL : words_at + word;
         status = dm_stream_upload(swarm->stream, swarm->arrays[DM_SWARM_A_ROM_BYTES], offset,
                                   rom->bytes, rom->size, err);
         if (status == DM_OK && words != NULL)
-            status = upload_words(swarm, rom, offset, err);
+            status = upload_words(swarm, rom, word, err);
         offset += rom->size;
+        word += dm_gb_rom_words(rom->size);
     }
     if (status == DM_OK)
         status = dm_stream_upload(swarm->stream, swarm->arrays[DM_SWARM_A_ROMS], 0, table,
@@ -313,6 +313,31 @@ static void fill_args(dm_swarm *swarm)
 
 /* ---- Creating ---- */
 
+/* Where plain memory begins, whose places kernels on a GPU may count in 32 bits. */
+static dm_status find_lowest(dm_swarm *swarm, dm_error *err)
+{
+    static const int plain[] = {DM_SWARM_A_MEMORY, DM_SWARM_A_ROM_BYTES, DM_SWARM_A_ROM_WORDS};
+    uint64_t lowest = UINT64_MAX, end = 0;
+    if (dm_device_get_properties(swarm->device)->kind == DM_DEVICE_CPU)
+        return DM_OK;
+    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
+        dm_device_buffer *array = swarm->arrays[plain[i]];
+        if (array == NULL)
+            continue;
+        const uint64_t at = (uint64_t)(uintptr_t)dm_device_buffer_address(array);
+        const uint64_t after = at + dm_device_buffer_size(array);
+        lowest = at < lowest ? at : lowest;
+        end = after > end ? after : end;
+    }
+    swarm->args.lowest = lowest;
+    if (end - lowest > DM_GB_QUICK_SPAN)
+        return dm_fail(err, DM_ENOMEM,
+                       "swarm: the memory of %" PRIu64
+                       " machines lies too far apart; use two swarms",
+                       (uint64_t)swarm->desc.count);
+    return DM_OK;
+}
+
 /* Every machine in its own place, until the first step. */
 static dm_status first_order(dm_swarm *swarm, dm_error *err)
 {
@@ -407,7 +432,9 @@ static dm_status setup(dm_swarm *swarm, const dm_swarm_desc *desc, dm_error *err
     if (status != DM_OK)
         return status;
     fill_args(swarm);
-    status = upload_roms(swarm, err);
+    status = find_lowest(swarm, err);
+    if (status == DM_OK)
+        status = upload_roms(swarm, err);
     return status == DM_OK ? first_states(swarm, err) : status;
 }
 

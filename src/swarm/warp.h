@@ -23,9 +23,9 @@
 #define DM_SWARM_PATIENCE_TOGETHER 2
 #endif
 
-/* Rounds between looking who waits: a block has to meet for it. */
+/* Rounds between looking who waits: a block has to meet for it, and a large one waits longer. */
 #ifndef DM_SWARM_ROUNDS
-#define DM_SWARM_ROUNDS (DM_SWARM_TOGETHER ? 8 : 4)
+#define DM_SWARM_ROUNDS (!DM_SWARM_TOGETHER ? 4 : DM_SWARM_BLOCK > 128 ? 32 : 8)
 #endif
 
 /* A turn counts as this many rounds where machines are sorted by what they cost. */
@@ -67,19 +67,17 @@ DM_FN dm_gb_lane *dm_swarm_lane(const dm_swarm_args *args, uint32_t machine, dm_
 /* Some instructions by the short road for every lane that can; returns what this one needs now. A
  * machine alone in its warp goes on until it needs something. */
 DM_FN enum dm_gb_need dm_swarm_rounds(dm_gb_machine *m, dm_gb_hot *hot,
-                                      const dm_gb_quick_place *place, bool running,
-                                      enum dm_gb_need need, uint32_t *executed)
+                                      const dm_gb_quick_place *place, enum dm_gb_need need,
+                                      uint32_t *executed)
 {
 #if DM_SWARM_LANES == 1
-    return running ? dm_gb_quick_alone(m, hot, place, executed) : need;
+    return dm_gb_quick_alone(m, hot, place, need, executed);
 #else
     uint32_t count = 0;
     DM_NO_UNROLL
     for (uint32_t round = 0; round < DM_SWARM_ROUNDS; round++) {
-        if (running && need == DM_GB_NEED_NOTHING) {
-            need = DM_GB_NEED_EVENT;
-            if (dm_gb_before(hot->clock, hot->next_event) || hot->granted != 0)
-                need = dm_gb_quick(m, hot, place);
+        if (dm_gb_need_none(need)) {
+            need = dm_gb_quick_next(m, hot, place, need);
             count++;
         }
         __syncwarp(DM_SWARM_MEMBERS);
@@ -90,11 +88,11 @@ DM_FN enum dm_gb_need dm_swarm_rounds(dm_gb_machine *m, dm_gb_hot *hot,
 }
 
 /* A turn of this lane's machine. */
-DM_FN_SLOW bool dm_swarm_own_turn(dm_gb_lane *lane, dm_gb_hot *hot, enum dm_gb_need need)
+DM_FN_SLOW enum dm_gb_need dm_swarm_own_turn(dm_gb_lane *lane, dm_gb_hot *hot, enum dm_gb_need need)
 {
-    bool running = dm_gb_turn(lane, hot, need);
+    need = dm_gb_turn(lane, hot, need);
     dm_gb_quick_map(lane, &lane->place);
-    return running;
+    return need;
 }
 
 /* Does the block take turns together? All its threads ask. */
@@ -122,18 +120,17 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t own, dm_gb_lane *la
     dm_gb_machine *m = lane->m;
     dm_gb_hot hot = {0};
     dm_swarm_cost cost = *total;
-    enum dm_gb_need need = DM_GB_NEED_NOTHING;
-    bool running = valid;
-    if (running) {
+    enum dm_gb_need need = valid ? DM_GB_NEED_NOTHING : DM_GB_NEED_OVER;
+    if (valid) {
         lane->place = *place;
         dm_gb_turns_begin(lane, &hot);
     }
 #if DM_SWARM_TOGETHER
     uint32_t machine = own;
-    int alive = together ? __syncthreads_count(running) : 0;
+    int alive = together ? __syncthreads_count(valid) : 0;
     /* A lane of one's own lies beside those of the other lanes, unlike desks. */
     dm_gb_lane spare = {0}, *desk = lane;
-    if (running && !together) {
+    if (valid && !together) {
         spare = *desk;
         lane = &spare;
     }
@@ -144,8 +141,8 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t own, dm_gb_lane *la
     /* Lanes that no machine is given to wait at the end, so that branches of the others are no
      * forks. */
     for (bool on = (DM_SWARM_MEMBERS >> dm_lane() & 1u) != 0; on;) {
-        need = dm_swarm_rounds(m, &hot, place, running, need, &cost.instructions);
-        const bool waits = running && need != DM_GB_NEED_NOTHING;
+        need = dm_swarm_rounds(m, &hot, place, need, &cost.instructions);
+        const bool waits = dm_gb_need_turn(need);
 #if DM_SWARM_TOGETHER
         if (together) {
             const int waiting = __syncthreads_count(waits);
@@ -154,32 +151,28 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t own, dm_gb_lane *la
             if (waiting * DM_SWARM_PATIENCE_TOGETHER < alive - waiting)
                 continue;
             dm_gb_hot kept = hot;
-            const bool goes_on =
-                dm_swarm_serve(args, machine, &kept, waits ? need : DM_GB_NEED_NOTHING);
+            need = dm_swarm_serve(args, machine, &kept, need);
             cost.turns += waits ? 1u : 0u;
-            if (running && !goes_on)
+            if (waits && need == DM_GB_NEED_OVER)
                 dm_swarm_desk_of(args, machine)->cost = cost;
-            running = running && goes_on;
-            const int left = __syncthreads_count(running);
+            const int left = __syncthreads_count(need != DM_GB_NEED_OVER);
             if (dm_swarm_fewer_warps(alive, left)) {
-                running = dm_swarm_reseat(args, &machine, place, &kept, &cost, running, left);
+                need = dm_swarm_reseat(args, &machine, *place, &kept, &cost, need, left);
                 m = dm_swarm_machine(args, machine);
             }
             hot = kept;
-            need = DM_GB_NEED_NOTHING;
             alive = left;
             continue;
         }
 #endif
         const uint32_t waiting = __ballot_sync(DM_SWARM_MEMBERS, waits);
-        const uint32_t able = __ballot_sync(DM_SWARM_MEMBERS, running && !waits);
+        const uint32_t able = __ballot_sync(DM_SWARM_MEMBERS, dm_gb_need_none(need));
         on = (able | waiting) != 0;
         if (waiting != 0 && dm_popcount_u32(waiting) * DM_SWARM_PATIENCE >= dm_popcount_u32(able)) {
             if (waits) {
                 dm_gb_hot kept = hot;
-                running = dm_swarm_own_turn(lane, &kept, need);
+                need = dm_swarm_own_turn(lane, &kept, need);
                 hot = kept;
-                need = DM_GB_NEED_NOTHING;
                 cost.turns++;
             }
             __syncwarp(DM_SWARM_MEMBERS);
@@ -253,9 +246,9 @@ DM_FN_SLOW void dm_swarm_draw(const dm_swarm_args *args, uint32_t machine, dm_gb
         lane->m->target = lane->run_end;
 }
 
-DM_FN dm_gb_quick_place dm_swarm_quick(void)
+DM_FN dm_gb_quick_place dm_swarm_quick(const dm_swarm_args *args)
 {
-    return dm_gb_quick_open();
+    return dm_gb_quick_open(args->lowest);
 }
 
 #else
@@ -299,9 +292,10 @@ DM_FN void dm_swarm_draw(const dm_swarm_args *args, uint32_t machine, dm_gb_lane
     (void)packs;
 }
 
-DM_FN dm_gb_quick_place dm_swarm_quick(void)
+DM_FN dm_gb_quick_place dm_swarm_quick(const dm_swarm_args *args)
 {
     dm_gb_quick_place place = {0};
+    (void)args;
     return place;
 }
 

@@ -187,7 +187,7 @@ static void start_device(comparison *c)
     const dm_gb_rom *rom = &c->host[0]->rom;
     c->rom = dm_case_buffer(c->device, rom->size);
     dm_case_upload(c->device, c->rom, rom->bytes, rom->size);
-    c->words = dm_case_buffer(c->device, rom->size * sizeof(uint32_t));
+    c->words = dm_case_buffer(c->device, dm_gb_rom_words(rom->size) * sizeof(uint32_t));
     dm_gb_rom_words_args args = {dm_device_buffer_address(c->rom),
                                  dm_device_buffer_address(c->words), rom->size};
     assert_ok(dm_function_launch(c->make_words, dm_device_stream(c->device),
@@ -228,7 +228,7 @@ static void run_device(comparison *c, device_side *side, uint32_t cycles, uint32
         .memory = dm_device_buffer_address(side->memory),
         .rom = dm_device_buffer_address(c->rom),
         /* Each side reads instructions in one of the two ways. */
-        .rom_words = side->skip_polls ? dm_device_buffer_address(c->words) : NULL,
+        .rom_words = dm_device_buffer_address(c->words),
         .frames = dm_device_buffer_address(side->frames),
         .keys = dm_device_buffer_address(c->keys),
         .memory_stride = c->stride,

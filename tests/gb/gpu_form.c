@@ -10,20 +10,18 @@
 /* dm_gb_loop, for one that gets another place again and again (swarm/desk.h). */
 static void moving_loop(dm_gb_lane *lane)
 {
-    const uint8_t *slots[2][DM_GB_QUICK_SLOTS];
+    const uint8_t *slots[2][DM_GB_QUICK_SLOTS + 1u];
     dm_gb_slate slate;
     dm_gb_hot hot;
     lane->place.slots = slots[0];
     lane->slate = &slate;
     dm_gb_turns_begin(lane, &hot);
-    for (bool running = true; running;) {
-        enum dm_gb_need need = DM_GB_NEED_EVENT;
+    for (enum dm_gb_need need = DM_GB_NEED_NOTHING; need != DM_GB_NEED_OVER;) {
         lane->place.slots = slots[lane->place.slots == slots[0]];
         dm_gb_quick_map(lane, &lane->place);
-        if (dm_gb_before(hot.clock, hot.next_event) || hot.granted)
-            need = dm_gb_quick(lane->m, &hot, &lane->place);
-        if (need != DM_GB_NEED_NOTHING)
-            running = dm_gb_turn(lane, &hot, need);
+        need = dm_gb_quick_next(lane->m, &hot, &lane->place, need);
+        if (dm_gb_need_turn(need))
+            need = dm_gb_turn(lane, &hot, need);
     }
     lane->slate = 0;
     lane->place.slots = 0;

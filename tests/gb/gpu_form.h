@@ -11,7 +11,7 @@ typedef struct dm_test_gpu_form {
     dm_gb_machine *m;
     uint8_t *ram;
     const uint8_t *rom;
-    const uint32_t *rom_words; /* NULL: instructions are read by bytes */
+    const uint32_t *rom_words; /* gb/words.h */
     uint8_t *frames;           /* two pictures; NULL: nothing is drawn */
     bool skip_polls;
     uint8_t draw; /* enum dm_gb_draw */

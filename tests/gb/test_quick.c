@@ -5,6 +5,7 @@
  * memory and every picture is the same, also when the CPU leaves no polling loop out. */
 #include "gb/core.h"
 #include "gb/quick_rows.h"
+#include "gb/words.h"
 #include "tests/gb/gpu_form.h"
 #include "tests/support/random.h"
 #include "tests/support/rom_cases.h"
@@ -26,13 +27,13 @@
 #define TRANSFER_SEEDS 300
 #define TRANSFER_FRAMES 6
 
-static uint32_t *words_of(const dm_gb_rom *rom)
+static uint32_t *words_of(const dm_gb_rom *rom, bool known)
 {
-    uint32_t *words = calloc(rom->size, sizeof *words);
+    const uint64_t count = dm_gb_rom_words(rom->size);
+    uint32_t *words = malloc(count * sizeof *words);
     assert_non_null(words);
-    for (size_t i = 0; i < rom->size; i++)
-        for (size_t k = 0; k < 3 && i + k < rom->size; k++)
-            words[i] |= (uint32_t)rom->bytes[i + k] << (8 * k);
+    for (uint64_t i = 0; i < count; i++)
+        words[i] = known ? dm_gb_rom_word(rom->bytes, rom->size, i) : DM_GB_NO_WORD;
     return words;
 }
 
@@ -65,7 +66,7 @@ static void compare(const char *name, const void *rom, size_t size, uint32_t fra
     assert_non_null(ram);
     assert_non_null(pictures);
     memcpy(ram, gb->ram, gb->ram_size);
-    uint32_t *words = dm_test_random_chance(&random, 80) ? words_of(&gb->rom) : NULL;
+    uint32_t *words = words_of(&gb->rom, dm_test_random_chance(&random, 80));
     dm_test_gpu_form form = {.m = &m,
                              .ram = ram,
                              .rom = gb->rom.bytes,
@@ -390,26 +391,62 @@ static void rows_agree(void **state)
 {
     (void)state;
     for (uint32_t i = 0; i < 512; i++) {
-        const dm_gb_quick_row row = dm_gb_quick_rows[i];
+        const uint32_t word = dm_gb_word(i < 256 ? i : 0xCBu, i & 0xFFu, 0x55u);
+        const uint32_t number = dm_byte_pick(word, 0, 0x4430u) - DM_GB_QUICK_FIRST_ROW;
+        if (i == 0xCBu) /* not a word by itself */
+            continue;
+        assert_in_range(number, 1, DM_GB_QUICK_ROWS - 1);
+        const dm_gb_quick_row row = dm_gb_quick_rows[number];
         const uint32_t plain = dm_gb_rows[i];
         assert_int_equal(DM_GB_Q_OPERATION(row), DM_GB_ROW_OPERATION(plain));
-        assert_int_equal(DM_GB_Q_EXTRA(row), DM_GB_ROW_EXTRA(plain));
         assert_int_equal(DM_GB_Q_LENGTH(row), DM_GB_ROW_LENGTH(plain));
-        for (uint32_t nibble = 0; nibble < 4; nibble++) {
-            /* Selectors name one of eight bytes. */
-            assert_true(nibble >= 2 || (row.registers >> (4 * nibble) & 8u) == 0);
-            assert_true((row.registers >> (16 + 4 * nibble) & 8u) == 0);
-            assert_true((row.address >> (4 * nibble) & 8u) == 0);
-        }
         const bool reads =
             DM_GB_ROW_SOURCE(plain) == DM_GB_ARG_MEM || DM_GB_ROW_SOURCE(plain) == DM_GB_ARG_STACK;
         assert_int_equal((row.flags & DM_GB_Q_READS) != 0, reads);
+        /* What is read is put where the source has zeros. */
+        assert_true(!reads || dm_byte_pick(0xFFFFFFFFu, 0x00FFFFFFu, row.source) == 0);
+        /* The halves of `mask` are for conditions and memory. */
+        assert_int_equal(row.mask >> 16, 0);
+        assert_int_equal(row.changes >> 9, 0);
+    }
+    assert_true((dm_gb_quick_rows[0].flags & DM_GB_Q_ODD) != 0);
+}
+
+/* Bytes by selectors: a nibble names one of eight, with 8 added its sign. */
+static void picks(void **state)
+{
+    (void)state;
+    const uint32_t x = 0x847F01FFu, y = 0x8000007Eu;
+    assert_int_equal(dm_byte_pick(x, y, 0x3210u), x);
+    assert_int_equal(dm_byte_pick(x, y, 0xAB7654u), y);
+    assert_int_equal(dm_byte_pick(x, y, 0x4073u), 0x7EFF8084u);
+    assert_int_equal(dm_byte_pick(x, y, 0xBA98u), 0xFF0000FFu);
+    assert_int_equal(dm_byte_pick(x, y, 0xFC5Du), 0xFF000000u);
+}
+
+/* A ROM's words: an instruction each, but where a bank ends, and behind the ROM. */
+static void rom_words(void **state)
+{
+    (void)state;
+    static uint8_t rom[0x8000];
+    for (size_t i = 0; i < sizeof rom; i++)
+        rom[i] = (uint8_t)(i * 7u);
+    rom[0x100] = 0xCB;
+    for (uint64_t i = 0; i < dm_gb_rom_words(sizeof rom); i++) {
+        const uint32_t word = dm_gb_rom_word(rom, sizeof rom, i);
+        const bool none = i >= sizeof rom || (i & 0x3FFFu) > 0x3FFDu;
+        assert_int_equal(word == DM_GB_NO_WORD, none);
+        if (none)
+            continue;
+        const uint32_t plain = (uint32_t)(rom[i + 2] << 16 | rom[i + 1] << 8 | rom[i]);
+        assert_int_equal(word, rom[i] == 0xCB ? 0xFE000000u | rom[i + 1] : 0xFF000000u | plain);
     }
 }
 
-DM_TESTS("gb/quick", cmocka_unit_test(rows_agree), cmocka_unit_test(our_roms),
-         cmocka_unit_test(programs), cmocka_unit_test(devices), cmocka_unit_test(waiting),
-         cmocka_unit_test(rounds), cmocka_unit_test(places), cmocka_unit_test(lines),
-         cmocka_unit_test(moved), cmocka_unit_test(still_compared), cmocka_unit_test(every_dot),
-         cmocka_unit_test(asked), cmocka_unit_test(blocked), cmocka_unit_test(pictures),
-         cmocka_unit_test(transfers), cmocka_unit_test(games))
+DM_TESTS("gb/quick", cmocka_unit_test(picks), cmocka_unit_test(rom_words),
+         cmocka_unit_test(rows_agree), cmocka_unit_test(our_roms), cmocka_unit_test(programs),
+         cmocka_unit_test(devices), cmocka_unit_test(waiting), cmocka_unit_test(rounds),
+         cmocka_unit_test(places), cmocka_unit_test(lines), cmocka_unit_test(moved),
+         cmocka_unit_test(still_compared), cmocka_unit_test(every_dot), cmocka_unit_test(asked),
+         cmocka_unit_test(blocked), cmocka_unit_test(pictures), cmocka_unit_test(transfers),
+         cmocka_unit_test(games))
