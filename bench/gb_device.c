@@ -227,10 +227,10 @@ int main(int argc, char **argv)
         else
             good = false;
     }
-    if (!good || frames < 1 || frames > 100000 || count == 0 || block_threads < 1 ||
-        block_threads > 128) {
+    if (!good || frames < 1 || frames > 100000 || count == 0 || block_threads < 32 ||
+        block_threads > 128 || block_threads % 32 != 0) {
         fprintf(stderr, "usage: dm-bench-gb-device [--device ID] [--roms DIR] [--frames N] "
-                        "[--machines N,...] [--block 1..128]\n");
+                        "[--machines N,...] [--block 32|64|96|128]\n");
         return 2;
     }
     frames = (frames + (int)STEP_FRAMES - 1) / (int)STEP_FRAMES * (int)STEP_FRAMES;

@@ -5,15 +5,17 @@
 #ifndef DM_GB_KERNEL_RUN_H
 #define DM_GB_KERNEL_RUN_H
 
+/* Machines of a block at most, so few that slots are of 64 bits (quick_place.h). */
+#define DM_GB_QUICK_LANES 128
+
 #include "gb/kernel_args.h"
 #include "gb/run.h"
 
-DM_KERNEL_BOUNDS(dm_gb_run_machines, dm_gb_run_args, 128, 1)
+/* Blocks are of whole warps. */
+DM_KERNEL_BOUNDS(dm_gb_run_machines, dm_gb_run_args, DM_GB_QUICK_LANES, 1)
 {
 #if DM_ON_CUDA
-    const uint64_t memory = (uint64_t)args.memory, rom = (uint64_t)args.rom;
-    const uint64_t words = (uint64_t)args.rom_words, least = memory < rom ? memory : rom;
-    const dm_gb_quick_place place = dm_gb_quick_open(least < words ? least : words);
+    const dm_gb_quick_place place = dm_gb_quick_open(0);
 #endif
     for (uint64_t i = dm_thread_index(); i < args.count; i += dm_thread_count()) {
         dm_gb_lane lane = {0};

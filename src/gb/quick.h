@@ -77,9 +77,9 @@ DM_FN_SLOW uint32_t dm_gb_quick_wait_passes(dm_gb_machine *m, dm_gb_quick_place 
 {
     const dm_gb_slate *slate = dm_gb_quick_slate(&where);
     const uint32_t word = dm_gb_quick_fetch(where, pc);
-    const uint32_t number = dm_gb_quick_fetch(where, pc + 1u) >> 16 & 0xFFu;
+    const uint32_t operand = dm_gb_quick_fetch(where, pc + 1u), number = operand >> 16 & 0xFFu;
     uint32_t until = clock; /* what is left out reads up to here */
-    if (slate->skip_polls == 0)
+    if (slate->skip_polls == 0 || operand == DM_GB_NO_WORD)
         return 0;
     if (word == DM_GB_WAIT_LY)
         until = dm_gb_look_line_until(m, clock, number, jump);
@@ -239,7 +239,6 @@ typedef struct dm_gb_quick_access {
     uint32_t value;    /* to be written, then: read */
     const uint8_t *at; /* then: the place, if it is plain memory, else NULL */
     bool granted;      /* it has been made */
-    bool moved;        /* then: the map has changed, and the next instruction may be another */
 } dm_gb_quick_access;
 
 /* Anything but DM_GB_NEED_NOTHING: nothing has changed yet, and the instruction, which is followed
@@ -285,7 +284,6 @@ DM_FN enum dm_gb_need dm_gb_quick_strange(dm_gb_machine *m, dm_gb_hot *hot,
         return DM_GB_NEED_NOTHING;
     }
     if (one && writes && two == 0 && dm_gb_quick_bank(m, place, address, access->value)) {
-        access->moved = true;
         hot->poll_pc = DM_GB_NO_POLL;
         return DM_GB_NEED_NOTHING;
     }
@@ -294,7 +292,6 @@ DM_FN enum dm_gb_need dm_gb_quick_strange(dm_gb_machine *m, dm_gb_hot *hot,
     if (writes && dm_gb_later_write(m, slate, now, address, access->value)) {
         if (address == DM_GB_LATER_DMA_ADDRESS) {
             dm_gb_quick_unmap(place);
-            access->moved = true;
             hot->next_event = dm_gb_earlier(hot->next_event, now + DM_GB_DMA_CYCLES);
         }
         hot->poll_pc = DM_GB_NO_POLL;
@@ -438,13 +435,7 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
             return DM_GB_NEED_LONG;
     }
 
-    /* What comes next is known now, unless it is a return: on its way while memory is waited for.
-     */
     const bool taken = dm_gb_quick_taken(hot, &row);
-    uint32_t next = ((flags & DM_GB_Q_RELATIVE) != 0 ? pc : 0u) + value;
-    next = (flags & DM_GB_Q_JUMPS) != 0 ? next : pc;
-    next = (taken ? next : pc) & 0xFFFFu;
-    uint32_t ahead = dm_gb_quick_ahead(place, next);
 
     /* Only plain memory, or what was granted. */
     const bool reads = (flags & DM_GB_Q_READS) != 0, writes = (flags & DM_GB_Q_WRITES) != 0;
@@ -461,15 +452,21 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
                  dm_gb_quick_load_if(reads & plain & two, at + 1) << 8;
         if (DM_UNLIKELY(!plain)) {
             dm_gb_quick_access access = {address, (flags & DM_GB_Q_CALLS) != 0 ? pc : value, 0,
-                                         granted, false};
+                                         granted};
             const enum dm_gb_need need = dm_gb_quick_strange(m, hot, place, row, pc, &access);
             if (need != DM_GB_NEED_NOTHING)
                 return need;
             value = reads ? access.value : value;
             at = access.at;
-            ahead = access.moved ? DM_GB_NO_WORD : ahead;
         }
     }
+
+    /* What comes next, on its way while the rest is done. */
+    const bool jumps = ((flags & DM_GB_Q_JUMPS) != 0) & taken;
+    const uint32_t to = ((flags & DM_GB_Q_RELATIVE) != 0 ? pc : 0u) + value;
+    const uint32_t next = (jumps ? to : pc) & 0xFFFFu;
+    hot->pc = next;
+    hot->word = dm_gb_quick_ahead(place, next);
 
     uint32_t result = dm_gb_quick_add(hot, &row, value, false);
     hot->sp = taken ? (hot->sp + DM_GB_Q_SP_CHANGE(row)) & 0xFFFFu : hot->sp;
@@ -484,15 +481,8 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
         dm_gb_quick_note_write(hot, address, two ? stored : stored & 0xFFu);
     }
 
-    const bool jumps = ((flags & DM_GB_Q_JUMPS) != 0) & taken;
     hot->count++;
     hot->clock += dm_byte_pick(row.numbers, 0, taken ? 0x4441u : 0x4440u);
-    if (jumps & reads) {
-        next = value;
-        ahead = dm_gb_quick_ahead(place, next);
-    }
-    hot->pc = next;
-    hot->word = ahead;
     if (jumps & ((flags & DM_GB_Q_LOOPS) != 0) & (next < pc))
         dm_gb_quick_loop(m, hot, place, word);
     if (DM_UNLIKELY((flags & DM_GB_Q_CONTROL) != 0)) {

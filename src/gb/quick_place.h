@@ -11,7 +11,11 @@
 #include "gb/memory.h"
 #include "gb/quick_rows.h"
 
-/* Slots of 32 bits count in these, from so far below the lowest address of plain memory, since they
+/* Blocks of more machines than this have slots of 32 bits. */
+#define DM_GB_QUICK_WIDE_LANES 128u
+#define DM_GB_QUICK_NARROW_FOR(lanes) ((lanes) > DM_GB_QUICK_WIDE_LANES)
+
+/* They count in these, from so far below the lowest address of plain memory, since they
  * are where address 0 would be (0 is NULL): so that memory has to lie in so many bytes. */
 #define DM_GB_QUICK_UNIT 32u
 #define DM_GB_QUICK_BELOW 0x40000u
@@ -45,7 +49,7 @@ enum dm_gb_quick_slot {
 #endif
 
 /* A slot as it stands there; 0: not plain. */
-#define DM_GB_QUICK_NARROW (DM_GB_QUICK_LANES > 128)
+#define DM_GB_QUICK_NARROW DM_GB_QUICK_NARROW_FOR(DM_GB_QUICK_LANES)
 #if DM_GB_QUICK_NARROW
 typedef uint32_t dm_gb_quick_unit;
 #else
@@ -92,7 +96,14 @@ typedef struct dm_gb_quick_shared {
 } dm_gb_quick_shared;
 #define DM_GB_QUICK_ROWS_AT ((int)sizeof(uint32_t[DM_GB_KINDS]))
 #define DM_GB_QUICK_SLATES_AT (DM_GB_QUICK_ROWS_AT + (int)sizeof(dm_gb_quick_row[DM_GB_QUICK_ROWS]))
+#define DM_GB_QUICK_SLOTS_SIZE ((int)DM_GB_QUICK_SLOTS * (int)DM_GB_QUICK_STRIDE)
 #define DM_GB_QUICK_SLOTS_AT (DM_GB_QUICK_SLATES_AT + (int)sizeof(uint64_t[DM_GB_QUICK_LANES]))
+
+DM_STATIC_ASSERT(sizeof(dm_gb_quick_shared) == DM_GB_QUICK_SLOTS_AT + DM_GB_QUICK_SLOTS_SIZE,
+                 "its parts follow one another");
+DM_STATIC_ASSERT(DM_GB_QUICK_SLOTS_SIZE <= 0x10000u, "a kind has half a word for it");
+DM_STATIC_ASSERT((DM_GB_VRAM | DM_GB_WRAM | DM_GB_HRAM | DM_GB_CART_RAM) % DM_GB_QUICK_UNIT == 0,
+                 "memory begins at units");
 
 /* Make room in shared memory and fill in rows and kinds; all threads of the block call this first.
  * `lowest`: of all addresses of ROMs, words and lane memory. */

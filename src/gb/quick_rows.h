@@ -16,8 +16,10 @@
  *             become those. In its top two bits the change of HL, signed: where there is one the
  *             result is a byte, so that the selector which they are part of still picks a zero
  *   numbers   bytes: T-cycles; T-cycles when a jump is taken; a constant; then the operation, and
- * in the top two bits the length changes   which bits of zc change mask      bit 0: Z is cleared; 1
- * and 3: what memory has to be like (quick_map.h); 8..10: the condition of a jump */
+ *             in the top two bits the length
+ *   changes   which bits of zc change
+ *   mask      bit 0: Z is cleared; 1 and 3: what memory has to be like (quick_place.h); 8..10: the
+ *             condition of a jump */
 #ifndef DM_GB_QUICK_ROWS_H
 #define DM_GB_QUICK_ROWS_H
 
@@ -30,9 +32,8 @@ typedef struct dm_gb_quick_row {
 
 #define DM_GB_Q_READS (1u << 0)
 #define DM_GB_Q_WRITES (1u << 1)
-#define DM_GB_Q_TWO (1u << 2)  /* bytes of memory, not one */
-#define DM_GB_Q_WIDE (1u << 3) /* ADD HL: flags are those of the high byte, eight bits further up  \
-                                */
+#define DM_GB_Q_TWO (1u << 2)    /* bytes of memory, not one */
+#define DM_GB_Q_WIDE (1u << 3)   /* ADD HL: flags are those of the high byte, 8 bits further up */
 #define DM_GB_Q_SETS_H (1u << 4) /* bit 4, as in hn */
 #define DM_GB_Q_STACK (1u << 5)  /* the address is SP's */
 #define DM_GB_Q_ODD (1u << 6)    /* the selectors cannot name the source, or LONG */
@@ -72,8 +73,7 @@ typedef struct dm_gb_quick_row {
 #define DM_GB_Q_HL_CHANGE(row) ((uint32_t)((int32_t)(row).put >> 30))
 
 /* What no kind of quick_alone.h knows. */
-#define DM_GB_Q_UNKIND                                                                             \
-    (DM_GB_Q_ADJUST | DM_GB_Q_ODD | DM_GB_Q_ODD_RESULT | DM_GB_Q_TO_SP | DM_GB_Q_CONTROL)
+#define DM_GB_Q_UNKIND (DM_GB_Q_ADJUST | DM_GB_Q_ODD | DM_GB_Q_ODD_RESULT | DM_GB_Q_CONTROL)
 
 /* ---- From a row's columns; all of them constants ---- */
 

@@ -65,7 +65,7 @@ typedef struct dm_swarm_args {
     uint32_t *loads; /* what a machine's last step cost, in instructions (regroup.h) */
     uint32_t *turns; /* and turns that it took (run.h) */
     uint8_t *desks;  /* DM_SWARM_DESK_BYTES each (desk.h) */
-    uint64_t lowest; /* address of memory, ROMs and their words (gb/quick_map.h) */
+    uint64_t lowest; /* of the addresses of memory, ROMs and words (gb/quick_place.h) */
     /* Snapshots: the same three arrays, and of which ROM each is. */
     uint8_t *snapshot_machines, *snapshot_memory, *snapshot_frames;
     const uint32_t *snapshot_roms; /* DM_SWARM_NO_SNAPSHOT: empty */

@@ -28,7 +28,7 @@ typedef struct dm_swarm_cost {
 typedef struct dm_swarm_desk {
     dm_gb_lane lane;
     dm_gb_hot hot;
-    uint32_t need;      /* after a turn: enum dm_gb_need */
+    uint32_t need;      /* enum dm_gb_need, after a turn or while it moves */
     dm_swarm_cost cost; /* when the machine has no thread */
     dm_gb_slate slate;
 } dm_swarm_desk;

@@ -14,7 +14,7 @@
 #define DM_SWARM_LANES 32 /* machines per warp; dm_swarm_args.lanes_per_warp on CUDA */
 #endif
 
-/* Machines of a block, and their numbers in it (gb/quick_map.h). */
+/* Machines of a block, and their numbers in it (gb/quick_place.h). */
 #if DM_SWARM_LANES == 1
 #define DM_GB_QUICK_LANES (DM_SWARM_BLOCK / 32)
 #define DM_GB_QUICK_SEAT (threadIdx.x / 32u)

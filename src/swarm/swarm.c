@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Threads of a block at most: shared memory has room for so many maps (gb/quick_map.h), which are
+/* Threads of a block at most: shared memory has room for so many maps (gb/quick_place.h), which are
  * fewer where each warp has one machine. */
 #define BLOCK_THREADS 256u
 #define BLOCK_THREADS_ALONE 1024u
@@ -313,9 +313,10 @@ static void fill_args(dm_swarm *swarm)
 
 /* ---- Creating ---- */
 
-/* Where plain memory begins, whose places kernels on a GPU may count in 32 bits. */
+/* Where plain memory begins: kernels with large blocks count its places in 32 bits. */
 static dm_status find_lowest(dm_swarm *swarm, dm_error *err)
 {
+    const dm_swarm_desc *d = &swarm->desc;
     static const int plain[] = {DM_SWARM_A_MEMORY, DM_SWARM_A_ROM_BYTES, DM_SWARM_A_ROM_WORDS};
     uint64_t lowest = UINT64_MAX, end = 0;
     if (dm_device_get_properties(swarm->device)->kind == DM_DEVICE_CPU)
@@ -330,11 +331,12 @@ static dm_status find_lowest(dm_swarm *swarm, dm_error *err)
         end = after > end ? after : end;
     }
     swarm->args.lowest = lowest;
-    if (end - lowest > DM_GB_QUICK_SPAN)
+    const uint32_t block_machines = d->block_threads / 32u * d->lanes_per_warp;
+    if (DM_GB_QUICK_NARROW_FOR(block_machines) && end - lowest > DM_GB_QUICK_SPAN)
         return dm_fail(err, DM_ENOMEM,
-                       "swarm: the memory of %" PRIu64
-                       " machines lies too far apart; use two swarms",
-                       (uint64_t)swarm->desc.count);
+                       "swarm: memory and ROMs lie %" PRIu64
+                       " bytes apart, too far for blocks of %u machines; use blocks of up to %u",
+                       end - lowest, block_machines, DM_GB_QUICK_WIDE_LANES);
     return DM_OK;
 }
 

@@ -110,7 +110,7 @@ typedef struct comparison {
     const char *rom_name;
     uint32_t count, stride;
     dm_gb **host;
-    dm_device_buffer *rom, *words, *keys;
+    dm_device_buffer *rom, *words, *no_words, *keys;
     uint8_t *key_masks;
     device_side sides[2];
     uint8_t *bytes; /* room for any of the buffers */
@@ -192,6 +192,14 @@ static void start_device(comparison *c)
                                  dm_device_buffer_address(c->words), rom->size};
     assert_ok(dm_function_launch(c->make_words, dm_device_stream(c->device),
                                  dm_grid_for(rom->size, 256), &args, sizeof args, err));
+    const size_t count = dm_gb_rom_words(rom->size);
+    uint32_t *none = malloc(count * sizeof *none);
+    assert_non_null(none);
+    for (size_t i = 0; i < count; i++)
+        none[i] = DM_GB_NO_WORD;
+    c->no_words = dm_case_buffer(c->device, count * sizeof *none);
+    dm_case_upload(c->device, c->no_words, none, count * sizeof *none);
+    free(none);
     c->keys = dm_case_buffer(c->device, c->count);
     for (int s = 0; s < 2; s++) {
         device_side *side = &c->sides[s];
@@ -215,6 +223,7 @@ static void stop(comparison *c)
     }
     dm_device_buffer_destroy(c->rom);
     dm_device_buffer_destroy(c->words);
+    dm_device_buffer_destroy(c->no_words);
     dm_device_buffer_destroy(c->keys);
     free(c->host);
     free(c->key_masks);
@@ -228,7 +237,7 @@ static void run_device(comparison *c, device_side *side, uint32_t cycles, uint32
         .memory = dm_device_buffer_address(side->memory),
         .rom = dm_device_buffer_address(c->rom),
         /* Each side reads instructions in one of the two ways. */
-        .rom_words = dm_device_buffer_address(c->words),
+        .rom_words = dm_device_buffer_address(side->skip_polls ? c->words : c->no_words),
         .frames = dm_device_buffer_address(side->frames),
         .keys = dm_device_buffer_address(c->keys),
         .memory_stride = c->stride,

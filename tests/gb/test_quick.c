@@ -210,10 +210,62 @@ static void lines(void **state)
     }
 }
 
+/* A program that goes on at `base` with `code` and then, over and over, notes LY and DIV. */
+static void place_loop(uint8_t *rom, uint32_t base, const uint8_t *code, size_t size)
+{
+    static const uint8_t note[] = {0xF0, 0x44, 0x22, 0xF0, 0x04, 0x22, 0xCB, 0xA4};
+    const uint8_t low = (uint8_t)base, high = (uint8_t)(base >> 8);
+    memset(rom, 0, 0x8000);
+    memcpy(rom + 0x100, (const uint8_t[]){0x00, 0xC3, 0x50, 0x01}, 4);
+    memcpy(rom + 0x150, (const uint8_t[]){0x21, 0x00, 0xC0, 0x31, 0xFE, 0xDF, 0xC3, low, high}, 9);
+    memcpy(rom + base, code, size);
+    memcpy(rom + base + size, note, sizeof note);
+    memcpy(rom + base + size + sizeof note, (const uint8_t[]){0xC3, low, high}, 3);
+}
+
+/* Loops that wait or count stand across the end of a bank, at each of their bytes. */
+static void borders(void **state)
+{
+    (void)state;
+    static const uint8_t loops[][6] = {{0xF0, 0x44, 0xFE, 0x90, 0x20, 0xFA},
+                                       {0xF0, 0x41, 0xE6, 0x03, 0x20, 0xFA},
+                                       {0x06, 0x90, 0x05, 0x20, 0xFD, 0x00}};
+    static uint8_t rom[0x8000];
+    for (uint32_t i = 0; i < 3; i++)
+        for (uint32_t base = 0x3FF6; base < 0x4002; base++) {
+            place_loop(rom, base, loops[i], sizeof loops[i]);
+            for (uint64_t seed = 0; seed < 4; seed++)
+                compare("borders", rom, sizeof rom, 8, seed);
+        }
+}
+
 /* With the LCD off: ten sprites on lines 56 to 63, x from 110 on. */
 static const uint8_t ten_sprites[] = {0x3E, 0x11, 0xE0, 0x40, 0x21, 0x00, 0xFE, 0x06, 0x6E,
                                       0x3E, 0x48, 0x22, 0x78, 0x22, 0xAF, 0x22, 0x22, 0x78,
                                       0xC6, 0x05, 0x47, 0xFE, 0xA0, 0x20, 0xF0};
+
+/* Loops that leave all registers as they were but damage OAM (oam_bug.h) are not polling. */
+static void damages(void **state)
+{
+    (void)state;
+    static const uint8_t loops[][5] = {{0x23, 0x2B, 0x18, 0xFC},
+                                       {0xF9, 0x18, 0xFD},
+                                       {0xF9, 0x00, 0x7B, 0x18, 0xFB},
+                                       {0x33, 0x3B, 0x18, 0xFC},
+                                       {0x46, 0x00, 0x18, 0xFC}};
+    static uint8_t rom[0x8000];
+    for (uint32_t i = 0; i < 5; i++) {
+        memset(rom, 0, sizeof rom);
+        memcpy(rom + 0x100, (const uint8_t[]){0x00, 0xC3, 0x50, 0x01}, 4);
+        memcpy(rom + 0x150, ten_sprites, sizeof ten_sprites);
+        uint8_t *at = rom + 0x150 + sizeof ten_sprites;
+        memcpy(at, (const uint8_t[]){0x21, 0x20, 0xFE, 0x31, 0x30, 0xFE, 0x3E, 0x91}, 8);
+        memcpy(at + 8, (const uint8_t[]){0xE0, 0x40}, 2);
+        memcpy(at + 10, loops[i], sizeof loops[i]);
+        for (uint64_t seed = 0; seed < 8; seed++) /* the CPU skips polls in some */
+            compare("damages", rom, sizeof rom, 6, seed);
+    }
+}
 
 /* An interrupt handler that notes where it came from. */
 static const uint8_t handler[] = {0xC1, 0xC5, 0x79, 0x22, 0xCB, 0xA4, 0xD9};
@@ -446,7 +498,7 @@ static void rom_words(void **state)
 DM_TESTS("gb/quick", cmocka_unit_test(picks), cmocka_unit_test(rom_words),
          cmocka_unit_test(rows_agree), cmocka_unit_test(our_roms), cmocka_unit_test(programs),
          cmocka_unit_test(devices), cmocka_unit_test(waiting), cmocka_unit_test(rounds),
-         cmocka_unit_test(places), cmocka_unit_test(lines), cmocka_unit_test(moved),
-         cmocka_unit_test(still_compared), cmocka_unit_test(every_dot), cmocka_unit_test(asked),
-         cmocka_unit_test(blocked), cmocka_unit_test(pictures), cmocka_unit_test(transfers),
-         cmocka_unit_test(games))
+         cmocka_unit_test(places), cmocka_unit_test(lines), cmocka_unit_test(borders),
+         cmocka_unit_test(damages), cmocka_unit_test(moved), cmocka_unit_test(still_compared),
+         cmocka_unit_test(every_dot), cmocka_unit_test(asked), cmocka_unit_test(blocked),
+         cmocka_unit_test(pictures), cmocka_unit_test(transfers), cmocka_unit_test(games))
