@@ -24,11 +24,8 @@
 #endif
 
 /* Rounds between looking who waits: a block has to meet for it, and a large one waits longer. */
-#ifndef DM_SWARM_ROUNDS_LARGE
-#define DM_SWARM_ROUNDS_LARGE 32
-#endif
 #ifndef DM_SWARM_ROUNDS
-#define DM_SWARM_ROUNDS (!DM_SWARM_TOGETHER ? 4 : DM_SWARM_BLOCK > 128 ? DM_SWARM_ROUNDS_LARGE : 8)
+#define DM_SWARM_ROUNDS (!DM_SWARM_TOGETHER ? 4 : DM_SWARM_BLOCK > 128 ? 32 : 8)
 #endif
 
 /* A turn counts as this many rounds where machines are sorted by what they cost. */
