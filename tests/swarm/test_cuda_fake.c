@@ -52,7 +52,8 @@ static void a_step_is_two_launches(void **state)
     dm_device *device = NULL;
     dm_swarm *swarm = NULL;
     dm_swarm_rom_source rom = dm_case_rom("STARFALL");
-    /* One machine per warp: what the CPU's kernels make of a warp's lanes. */
+    /* One machine per warp: what the CPU's kernels make of a warp's lanes. And one warp per block:
+     * no kernel has less room in shared memory. */
     dm_swarm_desc desc = {.roms = &rom,
                           .rom_count = 1,
                           .count = 20,
@@ -61,7 +62,8 @@ static void a_step_is_two_launches(void **state)
                           .frame_stack = 2,
                           .step_limit = 4,
                           .autoreset = DM_SWARM_SAME_STEP,
-                          .lanes_per_warp = 1};
+                          .lanes_per_warp = 1,
+                          .block_threads = 32};
     assert_ok(dm_device_open("cuda:0", &device, err));
     assert_ok(dm_swarm_create(device, &desc, &swarm, err));
 
