@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* gb_device.c - how many frames a second many machines make on a device.
  *
- *   dm-bench-gb-device [--device cuda:0|cpu] [--roms DIR] [--frames N] [--machines N,...] [--block
- * N]
+ *   dm-bench-gb-device [--device cuda:0|cpu] [--roms DIR] [--frames N] [--machines N,...]
+ *                      [--block 32|64|96|128]
  *
  * One thread per machine, each with other keys that change at every step of ten frames; nothing is
  * drawn in the first figure and every tenth frame in the second. Memory is laid out machine after
