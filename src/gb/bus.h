@@ -593,16 +593,12 @@ DM_FN void dm_gb_bus_idle(dm_gb_lane *lane, dm_gb_hot *hot)
 
 DM_FN void dm_gb_bus_adjust(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t value)
 {
-    if (DM_LIKELY((value & 0xFF00u) != 0xFE00u))
-        return;
-    dm_gb_oam_bug_write(lane, dm_gb_hot_clock(hot, lane->m));
-    /* A loop that does this is not one that only waits. */
+    if (DM_UNLIKELY((value & 0xFF00u) == 0xFE00u)) {
+        dm_gb_oam_bug_write(lane, dm_gb_hot_clock(hot, lane->m));
 #if DM_GB_GPU_FORM
-    hot->poll_pc = DM_GB_NO_POLL;
-#else
-    lane->poll_pc = DM_GB_NO_POLL;
-    dm_gb_watch_over(lane);
+        hot->poll_pc = DM_GB_NO_POLL; /* a loop that does this is not one that only waits */
 #endif
+    }
 }
 
 /* HALT, STOP, DI, EI, RETI and illegal opcodes; `now` is the end of the opcode's M-cycle. Returns

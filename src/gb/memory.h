@@ -64,6 +64,8 @@ typedef struct dm_gb_slate {
 } dm_gb_slate;
 #endif
 
+#define DM_GB_NO_POLL 0xFFFFFFFFu /* for poll_pc */
+
 enum dm_gb_watch { DM_GB_NOT_WATCHING, DM_GB_WATCHING, DM_GB_WATCH_OVER };
 
 typedef struct dm_gb_lane {

@@ -49,6 +49,9 @@ DM_FN void dm_gb_oam_copy_row(dm_gb_lane *lane, uint32_t to, uint32_t from, uint
 DM_FN_SLOW void dm_gb_oam_bug_write(dm_gb_lane *lane, uint32_t now)
 {
     dm_gb_watch_over(lane);
+#if !DM_GB_GPU_FORM
+    lane->poll_pc = DM_GB_NO_POLL; /* a loop that does this is not one that only waits */
+#endif
     dm_gb_ppu_sync(lane, now);
     uint32_t row = dm_gb_oam_row(lane->m, now);
     if (row == 0)

@@ -52,7 +52,6 @@ typedef struct dm_gb_hot {
     uint32_t zc, hn;
 } dm_gb_hot;
 
-#define DM_GB_NO_POLL 0xFFFFFFFFu
 /* In the GPU's poll_pc: the lane remembers the registers there; or they are the same each time, but
  * what is written is not. */
 #define DM_GB_POLL_KNOWN 0x10000u
