@@ -22,7 +22,7 @@ enum dm_gb_draw { DM_GB_DRAW_NEVER, DM_GB_DRAW_LAST, DM_GB_DRAW_ALWAYS };
 #endif
 
 /* Where the short road (quick.h) keeps its map and its tables: a GPU's shared memory has addresses
- * of 32 bits. There slots count from `base`, the same for all machines. */
+ * of 32 bits. In large blocks slots count from `base`, the same for all machines. */
 typedef struct dm_gb_quick_place {
 #if DM_ON_CUDA
     uint64_t base;

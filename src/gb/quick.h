@@ -482,12 +482,13 @@ DM_FN enum dm_gb_need dm_gb_quick(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_
     }
 
     hot->count++;
+    /* DM_GB_Q_CYCLES_TAKEN or DM_GB_Q_CYCLES: its second byte or its first */
     hot->clock += dm_byte_pick(row.numbers, 0, taken ? 0x4441u : 0x4440u);
     if (jumps & ((flags & DM_GB_Q_LOOPS) != 0) & (next < pc))
         dm_gb_quick_loop(m, hot, place, word);
     if (DM_UNLIKELY((flags & DM_GB_Q_CONTROL) != 0)) {
         const uint8_t *high_ram = dm_gb_quick_slot(place, DM_GB_QUICK_HRAM);
-        dm_gb_slate *slate = dm_gb_quick_slate(place);
+        const dm_gb_slate *slate = dm_gb_quick_slate(place);
         if ((slate->later_kinds & DM_GB_LATER_URGENT) != 0)
             hot->next_event =
                 dm_gb_earlier(hot->next_event, dm_gb_look_urgent(m, slate, hot->clock));

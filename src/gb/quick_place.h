@@ -15,8 +15,8 @@
 #define DM_GB_QUICK_WIDE_LANES 128u
 #define DM_GB_QUICK_NARROW_FOR(lanes) ((lanes) > DM_GB_QUICK_WIDE_LANES)
 
-/* They count in these, from so far below the lowest address of plain memory, since they
- * are where address 0 would be (0 is NULL): so that memory has to lie in so many bytes. */
+/* They count in these, from so far below the lowest address of plain memory, since they are where
+ * address 0 would be (0 is NULL). So memory has to lie in so many bytes. */
 #define DM_GB_QUICK_UNIT 32u
 #define DM_GB_QUICK_BELOW 0x40000u
 #define DM_GB_QUICK_SPAN ((1ull << 32) * DM_GB_QUICK_UNIT - DM_GB_QUICK_BELOW)

@@ -54,7 +54,7 @@ typedef struct dm_gb_quick_row {
 #define DM_GB_Q_CONTROL (1u << 18)  /* HALT, DI, EI or RETI */
 #define DM_GB_Q_SIMPLE (1u << 19)   /* may follow another one in the same round */
 #define DM_GB_Q_ADJUST (1u << 20)   /* damages OAM if the source points there (oam_bug.h) */
-#define DM_GB_Q_CARRY_IN (1u << 21) /* 21 bits above */
+#define DM_GB_Q_CARRY_IN (1u << 21) /* 21 bits above the carry that is added */
 #define DM_GB_Q_X_SP (1u << 22)     /* the adder's first operand is SP */
 #define DM_GB_Q_AND (1u << 23)
 #define DM_GB_Q_SETS_HN (1u << 24)
