@@ -72,6 +72,28 @@ DM_FN uint32_t dm_swarm_rank(uint32_t *counts, uint32_t need)
     return rank;
 }
 
+/* A copy of a machine, in words that are as large as can be. */
+typedef struct dm_swarm_copy {
+    uint4 words[(sizeof(dm_gb_machine) + sizeof(uint4) - 1u) / sizeof(uint4)];
+} dm_swarm_copy;
+
+/* A turn of the machine at that desk. It works on copies: memory of one's own lies side by side
+ * with that of the other lanes, so that what is one access for each machine out there is one for
+ * all of the warp here. */
+DM_FN void dm_swarm_turn_at(dm_swarm_desk *desk, enum dm_gb_need need)
+{
+    dm_gb_lane lane = desk->lane;
+    dm_gb_hot hot = desk->hot;
+    dm_swarm_copy *home = (dm_swarm_copy *)(void *)lane.m, copy = *home;
+    lane.m = (dm_gb_machine *)(void *)&copy;
+    desk->need = (uint32_t)dm_gb_turn(&lane, &hot, need);
+    dm_gb_quick_map(&lane, &lane.place);
+    *home = copy;
+    lane.m = (dm_gb_machine *)(void *)home;
+    desk->lane = lane;
+    desk->hot = hot;
+}
+
 /* Turns for the machines in the queue, by all threads of the block. */
 DM_FN_SLOW void dm_swarm_serve_queue(const dm_swarm_args *args, const uint32_t *queue,
                                      uint32_t length)
@@ -79,18 +101,9 @@ DM_FN_SLOW void dm_swarm_serve_queue(const dm_swarm_args *args, const uint32_t *
     DM_NO_UNROLL
     for (uint32_t i = threadIdx.x; i < length; i += DM_SWARM_BLOCK) {
         const uint32_t entry = queue[i];
-        if (entry != DM_SWARM_NOBODY) {
-            dm_swarm_desk *other =
-                dm_swarm_desk_of(args, entry & ((1u << DM_SWARM_NEED_SHIFT) - 1u));
-            /* Copies of one's own lie side by side with those of the other lanes. */
-            dm_gb_lane lane = other->lane;
-            dm_gb_hot kept = other->hot;
-            other->need =
-                (uint32_t)dm_gb_turn(&lane, &kept, (enum dm_gb_need)(entry >> DM_SWARM_NEED_SHIFT));
-            dm_gb_quick_map(&lane, &lane.place);
-            other->lane = lane;
-            other->hot = kept;
-        }
+        if (entry != DM_SWARM_NOBODY)
+            dm_swarm_turn_at(dm_swarm_desk_of(args, entry & ((1u << DM_SWARM_NEED_SHIFT) - 1u)),
+                             (enum dm_gb_need)(entry >> DM_SWARM_NEED_SHIFT));
         __syncwarp();
     }
 }
