@@ -62,8 +62,9 @@ typedef struct dm_swarm_args {
     dm_swarm_fault_counts *faults;
     /* CUDA only. */
     uint32_t *order; /* the machine of each place (regroup.h) */
-    uint32_t *loads; /* what a machine's last step cost, in instructions (regroup.h) */
-    uint32_t *turns; /* and turns that it took (run.h) */
+    /* What a machine's last launch cost, as if it had been a whole step. */
+    uint32_t *loads; /* in instructions (regroup.h) */
+    uint32_t *turns; /* that it took (run.h) */
     uint8_t *desks;  /* DM_SWARM_DESK_BYTES each (desk.h) */
     uint64_t lowest; /* of the addresses of memory, ROMs and words (gb/quick_place.h) */
     /* Snapshots: the same three arrays, and of which ROM each is. */
@@ -90,9 +91,10 @@ typedef struct dm_swarm_args {
     uint8_t keys[16]; /* of each action; meaningless for raw masks */
     uint8_t raw_keys, generator, autoreset, skip_polls;
     /* This call. */
-    const uint8_t *actions;      /* NULL: the generator's */
-    const uint8_t *reset_mask;   /* NULL: every machine */
-    const uint32_t *reset_slots; /* NULL: each to its own start */
+    uint32_t part_begin, part_end; /* which of the two parts of a step it makes */
+    const uint8_t *actions;        /* NULL: the generator's */
+    const uint8_t *reset_mask;     /* NULL: every machine */
+    const uint32_t *reset_slots;   /* NULL: each to its own start */
 } dm_swarm_args;
 
 DM_FN dm_gb_machine *dm_swarm_machine(const dm_swarm_args *args, uint64_t machine)

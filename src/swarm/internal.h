@@ -62,6 +62,7 @@ struct dm_swarm {
     dm_swarm_layout layout;
     dm_swarm_kernels kernels;
     dm_swarm_args args;
+    bool by_parts; /* a step is a launch for each of its parts */
     dm_device_buffer *arrays[DM_SWARM_ARRAYS];
     dm_device_buffer *own[DM_SWARM_OUTPUTS]; /* NULL where the caller's is used from the start */
     dm_device_buffer *bound[DM_SWARM_OUTPUTS];
@@ -81,6 +82,8 @@ dm_status dm_swarm_check_room(const dm_swarm *swarm, dm_error *err);
 void dm_swarm_choose_threads(const dm_device *device, dm_swarm_desc *desc);
 /* The same for a GPU with so many multiprocessors. */
 void dm_swarm_spread_over(int multiprocessors, dm_swarm_desc *desc);
+/* With threads chosen: is it better to sort machines again within a step? */
+bool dm_swarm_sorts_often(const dm_swarm_desc *desc);
 
 /* read.c: a machine on the host, in the view of its ROM, and back. */
 dm_status dm_swarm_fetch(dm_swarm *swarm, uint32_t machine, dm_gb **view, dm_error *err);

@@ -20,7 +20,7 @@
 /* clang-format off */
 @POST_STEP_DISPATCH@
 
-/* One step of every machine. */
+/* One step of every machine, or one of the two parts of a step. */
 DM_SWARM_KERNEL(DM_SWARM_NAME(step), DM_SWARM_BLOCK, DM_SWARM_BLOCKS)
 /* clang-format on */
 {
@@ -36,10 +36,12 @@ DM_SWARM_KERNEL(DM_SWARM_NAME(step), DM_SWARM_BLOCK, DM_SWARM_BLOCKS)
         turn.fresh = args.autoreset == DM_SWARM_RESET_NEXT_STEP && progress->done != 0;
         turn.view.action = dm_swarm_action(&args, place.machine, progress->steps);
     }
-    if (args.autoreset == DM_SWARM_RESET_NEXT_STEP)
+    if (args.autoreset == DM_SWARM_RESET_NEXT_STEP && args.part_begin == 0)
         dm_swarm_restore(&args, &place, turn.fresh);
     bool running = place.valid && !turn.fresh;
-    uint32_t keys = running ? dm_swarm_keys(&args, turn.view.action) : 0u;
+    uint32_t keys = 0;
+    if (running && args.part_begin == 0)
+        keys = dm_swarm_keys(&args, turn.view.action);
     const bool together = dm_swarm_together(&args, place.machine, place.valid);
     dm_swarm_cost cost = {0, 0};
     if (running)
@@ -47,7 +49,7 @@ DM_SWARM_KERNEL(DM_SWARM_NAME(step), DM_SWARM_BLOCK, DM_SWARM_BLOCKS)
 #if DM_ON_CUDA
 #pragma unroll 1
 #endif
-    for (uint32_t part = 0; part < 2u; part++) {
+    for (uint32_t part = args.part_begin; part < args.part_end; part++) {
         uint32_t cycles = args.cycles[part];
         if (cycles == 0)
             continue;
@@ -60,13 +62,16 @@ DM_SWARM_KERNEL(DM_SWARM_NAME(step), DM_SWARM_BLOCK, DM_SWARM_BLOCKS)
         /* clang-format on */
     }
     if (place.valid && args.loads != 0) {
-        args.loads[place.machine] = cost.instructions + DM_SWARM_TURN_ROUNDS * cost.turns;
-        args.turns[place.machine] = cost.turns;
+        const float whole = dm_swarm_whole(&args);
+        const uint32_t load = cost.instructions + DM_SWARM_TURN_ROUNDS * cost.turns;
+        args.loads[place.machine] = (uint32_t)((float)load * whole);
+        args.turns[place.machine] = (uint32_t)((float)cost.turns * whole);
     }
-    DM_SWARM_NAME(post)(&args, &place, &turn);
+    if (args.part_end == 2u)
+        DM_SWARM_NAME(post)(&args, &place, &turn);
 }
 
-/* CUDA, before each step: one block. */
+/* CUDA, before each launch: one block. */
 DM_SWARM_KERNEL(DM_SWARM_NAME(regroup), DM_SWARM_SORTERS, 1)
 {
     (void)dm_thread_index();

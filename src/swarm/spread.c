@@ -38,12 +38,14 @@ static bool come_in_waves(const dm_swarm_desc *d, int multiprocessors)
  * turns with fuller warps, but leave more without work when the busiest machines are all that is
  * left of them, unless there is a next block. Machines with warps of their own do not wait for each
  * other, but those that do the same (regroup.h) are better on the same multiprocessor. */
+#define BLOCK_AT_ONCE 128u
+#define BLOCK_IN_WAVES 256u
 static uint32_t block_for(const dm_swarm_desc *d, int multiprocessors)
 {
     if (!come_in_waves(d, multiprocessors))
-        return 128;
+        return BLOCK_AT_ONCE;
     if (d->lanes_per_warp != 1)
-        return 256;
+        return BLOCK_IN_WAVES;
     /* One for each multiprocessor. */
     const uint64_t warps = (d->count + (uint64_t)multiprocessors - 1) / (uint64_t)multiprocessors;
     return warps < WARPS_AT_MOST ? ((uint32_t)warps + 3u) / 4u * 128u : 32u * WARPS_AT_MOST;
@@ -64,6 +66,15 @@ void dm_swarm_spread_over(int multiprocessors, dm_swarm_desc *d)
         d->block_threads = block_for(d, multiprocessors);
     if (d->blocks_per_multiprocessor == 0)
         d->blocks_per_multiprocessor = blocks_for(d, multiprocessors);
+}
+
+/* Where blocks come in waves the last ones should be short. What a machine will cost is told best
+ * by what it cost just before, so the parts of a step are launches of their own, and the machines
+ * are sorted before each. Where all blocks are on the GPU at once they would wait for the slowest
+ * of them between parts. */
+bool dm_swarm_sorts_often(const dm_swarm_desc *d)
+{
+    return d->lanes_per_warp > 1 && d->block_threads > BLOCK_AT_ONCE;
 }
 
 void dm_swarm_choose_threads(const dm_device *device, dm_swarm_desc *d)

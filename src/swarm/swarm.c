@@ -434,6 +434,8 @@ static dm_status setup(dm_swarm *swarm, const dm_swarm_desc *desc, dm_error *err
     if (status != DM_OK)
         return status;
     fill_args(swarm);
+    swarm->by_parts = dm_swarm_sorts_often(&swarm->desc) && swarm->args.cycles[0] != 0 &&
+                      swarm->args.cycles[1] != 0;
     status = find_lowest(swarm, err);
     if (status == DM_OK)
         status = upload_roms(swarm, err);
@@ -544,13 +546,18 @@ static dm_status launch(dm_swarm *swarm, const dm_function *function, dm_error *
 dm_status dm_swarm_step(dm_swarm *swarm, const uint8_t *actions, dm_error *err)
 {
     dm_status status = DM_OK;
-    swarm->args.actions = actions;
-    if (swarm->kernels.regroup != NULL)
-        status = dm_function_launch(swarm->kernels.regroup, swarm->stream,
-                                    (dm_grid){1, DM_SWARM_SORTERS, 0}, &swarm->args,
-                                    sizeof swarm->args, err);
-    if (status == DM_OK)
-        status = launch(swarm, swarm->kernels.step, err);
+    dm_swarm_args *args = &swarm->args;
+    const uint32_t parts = swarm->by_parts ? 1u : 2u; /* of one launch */
+    args->actions = actions;
+    for (uint32_t part = 0; part < 2u && status == DM_OK; part += parts) {
+        args->part_begin = part;
+        args->part_end = part + parts;
+        if (swarm->kernels.regroup != NULL)
+            status = dm_function_launch(swarm->kernels.regroup, swarm->stream,
+                                        (dm_grid){1, DM_SWARM_SORTERS, 0}, args, sizeof *args, err);
+        if (status == DM_OK)
+            status = launch(swarm, swarm->kernels.step, err);
+    }
     return status;
 }
 

@@ -25,7 +25,7 @@
 
 /* Rounds between looking who waits: a block has to meet for it, and a large one waits longer. */
 #ifndef DM_SWARM_ROUNDS
-#define DM_SWARM_ROUNDS (!DM_SWARM_TOGETHER ? 4 : DM_SWARM_BLOCK > 128 ? 32 : 8)
+#define DM_SWARM_ROUNDS (!DM_SWARM_TOGETHER ? 4 : DM_SWARM_BLOCK > 128 ? 128 : 8)
 #endif
 
 /* A turn counts as this many rounds where machines are sorted by what they cost. */
@@ -46,6 +46,15 @@
  * constant, since __syncwarp with another mask is fourteen instructions.) */
 #define DM_SWARM_MEMBERS                                                                           \
     (DM_SWARM_TOGETHER || DM_SWARM_LANES == 32 ? 0xFFFFFFFFu : (1u << DM_SWARM_LANES % 32) - 1u)
+
+/* How many times as long as the parts of this launch the whole step is. */
+DM_FN float dm_swarm_whole(const dm_swarm_args *args)
+{
+    uint32_t cycles = 0;
+    for (uint32_t part = args->part_begin; part < args->part_end; part++)
+        cycles += args->cycles[part];
+    return (float)(args->cycles[0] + args->cycles[1]) / (float)cycles;
+}
 
 /* The lane of a machine, ready for dm_gb_map: at its desk, or `spare`. */
 DM_FN dm_gb_lane *dm_swarm_lane(const dm_swarm_args *args, uint32_t machine, dm_gb_lane *spare)

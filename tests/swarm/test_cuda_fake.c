@@ -3,6 +3,7 @@
  * launches and nothing else, a captured one can be replayed. The stand-in runs the CPU's kernels,
  * so that the machines move too; it says nothing about GPUs (test_gpu_swarm.c does). */
 #include "base/file.h"
+#include "base/hash.h"
 #include "device/nvrtc.h"
 #include "tests/device/fake_cuda.h"
 #include "tests/swarm/swarm_case.h"
@@ -42,28 +43,46 @@ static int allowed_calls(void)
            fake->calls("cuCtxPopCurrent_v2");
 }
 
-static void a_step_is_two_launches(void **state)
+/* One machine per warp: what the CPU's kernels make of a warp's lanes. And one warp per block: no
+ * kernel has less room in shared memory. */
+static dm_swarm_desc small_swarm(const dm_swarm_rom_source *rom)
+{
+    return (dm_swarm_desc){.roms = rom,
+                           .rom_count = 1,
+                           .count = 20,
+                           .generator = DM_SWARM_SEEDED_RANDOM,
+                           .observations = DM_SWARM_OBS_PACKED,
+                           .frame_stack = 2,
+                           .step_limit = 4,
+                           .autoreset = DM_SWARM_SAME_STEP,
+                           .lanes_per_warp = 1,
+                           .block_threads = 32};
+}
+
+static void needs_nvrtc(void)
 {
     char path[DM_PATH_MAX];
     dm_error err = {0};
-    (void)state;
     if (dm_nvrtc_find(path, &err) != DM_OK)
         dm_test_skip("%s", err.message);
+}
+
+static void no_leaks(void)
+{
+    assert_int_equal(fake->live(), 0);
+    assert_int_equal(fake->errors(), 0);
+    assert_int_equal(fake->retained(), 0);
+}
+
+static void a_step_is_two_launches(void **state)
+{
+    dm_error err = {0};
+    (void)state;
+    needs_nvrtc();
     dm_device *device = NULL;
     dm_swarm *swarm = NULL;
     dm_swarm_rom_source rom = dm_case_rom("STARFALL");
-    /* One machine per warp: what the CPU's kernels make of a warp's lanes. And one warp per block:
-     * no kernel has less room in shared memory. */
-    dm_swarm_desc desc = {.roms = &rom,
-                          .rom_count = 1,
-                          .count = 20,
-                          .generator = DM_SWARM_SEEDED_RANDOM,
-                          .observations = DM_SWARM_OBS_PACKED,
-                          .frame_stack = 2,
-                          .step_limit = 4,
-                          .autoreset = DM_SWARM_SAME_STEP,
-                          .lanes_per_warp = 1,
-                          .block_threads = 32};
+    dm_swarm_desc desc = small_swarm(&rom);
     assert_ok(dm_device_open("cuda:0", &device, err));
     assert_ok(dm_swarm_create(device, &desc, &swarm, err));
 
@@ -98,9 +117,53 @@ static void a_step_is_two_launches(void **state)
     assert_int_equal(dm_swarm_create(device, &desc, &swarm, &err), DM_ENOMEM);
     assert_non_null(strstr(err.message, "3145728 are free on cuda:0, enough for"));
     dm_device_close(device);
-    assert_int_equal(fake->live(), 0);
-    assert_int_equal(fake->errors(), 0);
-    assert_int_equal(fake->retained(), 0);
+    no_leaks();
 }
 
-DM_TESTS("swarm/cuda_fake", cmocka_unit_test_setup(a_step_is_two_launches, setup));
+/* What is left of a few steps, the last with an action out of range: machines, rewards, packed
+ * pixels and the count of bad actions. */
+static uint64_t after_steps(const dm_swarm_desc *desc, bool by_parts)
+{
+    enum { STEPS = 6, COUNT = 20 };
+    dm_device *device = NULL;
+    dm_swarm *swarm = NULL;
+    dm_swarm_faults faults = {0};
+    uint8_t actions[COUNT] = {0, 1, 2, 3, 99};
+    float rewards[COUNT];
+    static uint8_t packed[COUNT * 2 * DM_SWARM_PACKED];
+    assert_int_equal(desc->count, COUNT);
+    assert_ok(dm_device_open("cuda:0", &device, err));
+    assert_ok(dm_swarm_create(device, desc, &swarm, err));
+    swarm->by_parts = by_parts;
+    const int launches = fake->calls("cuLaunchKernel");
+    dm_case_step(swarm, STEPS);
+    assert_ok(dm_swarm_step(swarm, actions, err));
+    assert_int_equal(fake->calls("cuLaunchKernel") - launches, (STEPS + 1) * (by_parts ? 4 : 2));
+    assert_ok(dm_swarm_get_faults(swarm, &faults, err));
+    assert_int_equal(faults.actions, 1);
+    assert_ok(dm_swarm_download(swarm, DM_SWARM_REWARDS, rewards, sizeof rewards, err));
+    assert_ok(dm_swarm_download(swarm, DM_SWARM_PACKEDS, packed, sizeof packed, err));
+    uint64_t hash = dm_case_fingerprint(swarm);
+    hash = hash * 31 + dm_hash64(rewards, sizeof rewards);
+    hash = hash * 31 + dm_hash64(packed, sizeof packed);
+    dm_swarm_destroy(swarm);
+    dm_device_close(device);
+    return hash;
+}
+
+/* A step whose parts are launches of their own, with a sort before each, does the same. */
+static void parts_are_launches(void **state)
+{
+    (void)state;
+    needs_nvrtc();
+    dm_swarm_rom_source rom = dm_case_rom("STARFALL");
+    dm_swarm_desc desc = small_swarm(&rom);
+    for (int mode = DM_SWARM_NEXT_STEP; mode <= DM_SWARM_SAME_STEP; mode++) {
+        desc.autoreset = (dm_swarm_autoreset)mode;
+        assert_true(after_steps(&desc, false) == after_steps(&desc, true));
+    }
+    no_leaks();
+}
+
+DM_TESTS("swarm/cuda_fake", cmocka_unit_test_setup(a_step_is_two_launches, setup),
+         cmocka_unit_test_setup(parts_are_launches, setup));

@@ -94,12 +94,13 @@ static void the_game(void **state)
 /* Lanes, blocks and stages do not show in the machines. */
 static void shapes(void **state)
 {
-    static const uint32_t lanes[] = {1, 3, 8, 32, 1}, blocks[] = {32, 64, 128, 128, 1024};
+    static const uint32_t lanes[] = {1, 3, 8, 32, 1, 32};
+    static const uint32_t blocks[] = {32, 64, 128, 128, 1024, 256};
     (void)state;
     dm_test_gpu();
     dm_swarm_rom_source roms[] = {dm_case_rom("STARFALL"), dm_case_rom("JOY_DIVERGE_PERSIST")};
     uint64_t first = 0;
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 6; i++) {
         dm_swarm_desc desc = {.roms = roms,
                               .rom_count = 2,
                               .count = 333,

@@ -10,15 +10,18 @@ static void sizes_that_were_measured(void **state)
     static const struct {
         uint64_t count;
         uint32_t lanes, block, blocks;
-    } cases[] = {{1, 1, 128, 4},       {1024, 1, 128, 4},   {4096, 1, 1024, 1},
-                 {16384, 16, 128, 4},  {65536, 32, 128, 4}, {262144, 32, 256, 4},
-                 {1 << 30, 32, 256, 4}};
+        bool sorts_often;
+    } cases[] = {{1, 1, 128, 4, false},      {1024, 1, 128, 4, false},
+                 {4096, 1, 1024, 1, false},  {16384, 16, 128, 4, false},
+                 {65536, 32, 128, 4, false}, {262144, 32, 256, 4, true},
+                 {1 << 30, 32, 256, 4, true}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         dm_swarm_desc d = {.count = cases[i].count};
         dm_swarm_spread_over(132, &d);
         assert_int_equal(d.lanes_per_warp, cases[i].lanes);
         assert_int_equal(d.block_threads, cases[i].block);
         assert_int_equal(d.blocks_per_multiprocessor, cases[i].blocks);
+        assert_int_equal(dm_swarm_sorts_often(&d), cases[i].sorts_often);
     }
 }
 
