@@ -11,9 +11,8 @@ static void sizes_that_were_measured(void **state)
         uint64_t count;
         uint32_t lanes, block, blocks;
         bool sorts_often;
-    } cases[] = {{1, 1, 128, 4, false},      {1024, 1, 128, 4, false},
-                 {4096, 1, 1024, 1, false},  {16384, 16, 128, 4, false},
-                 {65536, 32, 128, 4, false}, {262144, 32, 256, 4, true},
+    } cases[] = {{1, 1, 128, 4, false},      {1024, 1, 128, 4, false},   {4096, 1, 1024, 1, false},
+                 {16384, 16, 128, 4, false}, {65536, 32, 128, 4, false}, {262144, 32, 256, 4, true},
                  {1 << 30, 32, 256, 4, true}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         dm_swarm_desc d = {.count = cases[i].count};
