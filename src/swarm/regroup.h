@@ -5,7 +5,7 @@
  * when its machines come to the same places at the same time: after a turn for a VBlank, say, they
  * go on side by side. How many instructions a machine executed in the last step says well how many
  * it will execute in the next, and machines that get the same action do more alike. So before each
- * step the machines are sorted by both, the busiest first, so that the long warps begin early.
+ * launch the machines are sorted by both, the busiest first, so that the long warps begin early.
  * `order` holds the machine of each place; nothing else knows about places, so that results do not
  * depend on it. */
 #ifndef DM_SWARM_REGROUP_H

@@ -23,9 +23,10 @@
 #define DM_SWARM_PATIENCE_TOGETHER 2
 #endif
 
-/* Rounds between looking who waits: a block has to meet for it, and a large one waits longer. */
+/* Rounds between looking who waits. A block has to meet for it; where a step takes as long as its
+ * slowest block, that is dearer than machines that wait. */
 #ifndef DM_SWARM_ROUNDS
-#define DM_SWARM_ROUNDS (!DM_SWARM_TOGETHER ? 4 : DM_SWARM_BLOCK > 128 ? 128 : 8)
+#define DM_SWARM_ROUNDS (!DM_SWARM_TOGETHER ? 4 : DM_SWARM_BLOCK > 128 ? 128 : 256)
 #endif
 
 /* A turn counts as this many rounds where machines are sorted by what they cost. */
