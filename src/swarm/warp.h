@@ -198,6 +198,33 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t own, dm_gb_lane *la
     __syncwarp();
 }
 
+/* What follows is for lanes at desks, which are visited. */
+
+DM_FN_SLOW void dm_swarm_settle(dm_gb_lane *lane)
+{
+#if DM_SWARM_TOGETHER
+    dm_swarm_visit visit;
+    dm_swarm_visit_begin(&visit, lane);
+    dm_gb_settle(&visit.lane);
+    dm_swarm_visit_end(&visit, lane);
+#else
+    dm_gb_settle(lane);
+#endif
+}
+
+/* Up to the machine's target. */
+DM_FN void dm_swarm_ppu_sync(dm_gb_lane *lane)
+{
+#if DM_SWARM_TOGETHER
+    dm_swarm_visit visit;
+    dm_swarm_visit_begin(&visit, lane);
+    dm_gb_ppu_sync(&visit.lane, visit.lane.m->target);
+    dm_swarm_visit_end(&visit, lane);
+#else
+    dm_gb_ppu_sync(lane, lane->m->target);
+#endif
+}
+
 /* The first half of a run ends when the last picture is complete (dm_gb_last_picture), on all
  * machines, so that warps can draw it. Where no picture is wanted there is only the second half. */
 DM_FN uint32_t dm_swarm_halves(dm_gb_lane *lane, bool valid, bool draws)
@@ -228,7 +255,7 @@ DM_FN_SLOW void dm_swarm_draw(const dm_swarm_args *args, uint32_t machine, dm_gb
                               bool valid, bool packs)
 {
     if (valid && !lane->m->dma.active)
-        dm_gb_ppu_sync(lane, lane->m->target);
+        dm_swarm_ppu_sync(lane);
     const bool draws = valid && lane->kept_end != 0;
     const uint32_t complete = packs && draws ? dm_gb_complete_key(lane) : 0u;
     uint32_t lanes = dm_ballot(draws);
@@ -292,6 +319,11 @@ DM_FN uint32_t dm_swarm_halves(dm_gb_lane *lane, bool valid, bool draws)
     return 1;
 }
 
+DM_FN void dm_swarm_settle(dm_gb_lane *lane)
+{
+    dm_gb_settle(lane);
+}
+
 DM_FN void dm_swarm_draw(const dm_swarm_args *args, uint32_t machine, dm_gb_lane *lane, bool valid,
                          bool packs)
 {
@@ -328,7 +360,7 @@ DM_FN void dm_swarm_run(const dm_swarm_args *args, uint32_t machine, dm_gb_lane 
             dm_swarm_draw(args, machine, lane, valid, packs);
     }
     if (valid)
-        dm_gb_settle(lane);
+        dm_swarm_settle(lane);
 }
 
 #endif
