@@ -20,8 +20,10 @@
  *   dm_atomic_<add|min|max|cas|exch|and|or|xor>_u32, dm_atomic_<add|cas|max>_u64,
  *   dm_atomic_add_f32            relaxed; return the old value
  *   dm_load_u64, dm_store_u64, dm_bswap_u64      eight bytes at any address
+ *   dm_store_u32x4                               sixteen, from a multiple of sixteen on
  *   dm_byte_perm, dm_byte_pick, dm_popcount_u32, dm_ffs_u32, dm_clz_u32, dm_reverse_u32,
- *   dm_mulhi_u32, dm_rotl_u32, dm_fmaf, dm_f32_bits, dm_bits_f32
+ *   dm_mulhi_u32, dm_rotl_u32, dm_funnel_u32, dm_choose_u32, dm_element, dm_fmaf, dm_f32_bits,
+ *   dm_bits_f32
  *                                one instruction each where the machine has it
  *
  * A kernel:
@@ -379,6 +381,17 @@ DM_FN void dm_store_u64(uint8_t *at, uint64_t value)
 #endif
 }
 
+/* Sixteen bytes at once, the first word's first; `at` is a multiple of 16 on CUDA. */
+DM_FN void dm_store_u32x4(uint8_t *at, uint32_t w0, uint32_t w1, uint32_t w2, uint32_t w3)
+{
+#if DM_ON_CUDA
+    *(uint4 *)at = make_uint4(w0, w1, w2, w3);
+#else
+    const uint32_t words[4] = {w0, w1, w2, w3};
+    __builtin_memcpy(at, words, sizeof words);
+#endif
+}
+
 /* The bytes in reverse order. */
 DM_FN uint64_t dm_bswap_u64(uint64_t value)
 {
@@ -441,6 +454,40 @@ DM_FN uint32_t dm_mulhi_u32(uint32_t x, uint32_t y)
 DM_FN uint32_t dm_rotl_u32(uint32_t x, uint32_t n)
 {
     return (x << (n & 31u)) | (x >> ((32u - n) & 31u));
+}
+
+/* `high` moved left by n, 0..31, with the upper bits of `low` behind it. */
+DM_FN uint32_t dm_funnel_u32(uint32_t high, uint32_t low, uint32_t n)
+{
+#if DM_ON_CUDA
+    return __funnelshift_l(low, high, n);
+#else
+    return (uint32_t)((((uint64_t)high << 32 | low) << (n & 31u)) >> 32);
+#endif
+}
+
+/* Bit by bit: `yes` where `which` is set, else `no`. */
+DM_FN uint32_t dm_choose_u32(uint32_t which, uint32_t yes, uint32_t no)
+{
+#if DM_ON_CUDA
+    uint32_t chosen; /* the compiler takes two where `which` is constant */
+    asm("lop3.b32 %0, %1, %2, %3, 0xCA;" : "=r"(chosen) : "r"(which), "r"(yes), "r"(no));
+    return chosen;
+#else
+    return (yes & which) | (no & ~which);
+#endif
+}
+
+/* Where the element of this number lies, if all are of `size` bytes. */
+DM_FN const void *dm_element(const void *first, uint32_t number, uint32_t size)
+{
+#if DM_ON_CUDA
+    const void *at; /* the compiler would add up offsets first, and then in 64 bits */
+    asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(at) : "r"(number), "r"(size), "l"(first));
+    return at;
+#else
+    return (const uint8_t *)first + (uint64_t)number * size;
+#endif
 }
 
 /* a * b + c, rounded once. */

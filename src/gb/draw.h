@@ -128,6 +128,10 @@ DM_FN uint32_t dm_gb_mode0_dot(dm_gb_lane *lane)
  * stored (on GPUs otherwise, see draw_words.h). tests/gb/test_draw.c has the same picture pixel by
  * pixel. */
 
+#if DM_GB_GPU_FORM
+#include "gb/draw_words.h"
+#else
+
 #define DM_GB_ONES 0x0101010101010101u
 
 /* A palette as the coefficients of shade = base + low * l + high * h + both * (l & h), which holds
@@ -147,7 +151,6 @@ DM_FN dm_gb_palette dm_gb_palette_of(uint32_t reg)
     return palette;
 }
 
-#if !DM_GB_GPU_FORM
 #define DM_GB_SPREAD_1(n)                                                                          \
     ((((n) >> 7) & 1ull) | (((n) >> 6) & 1ull) << 8 | (((n) >> 5) & 1ull) << 16 |                  \
      (((n) >> 4) & 1ull) << 24 | (((n) >> 3) & 1ull) << 32 | (((n) >> 2) & 1ull) << 40 |           \
@@ -172,7 +175,6 @@ DM_FN uint64_t dm_gb_shades(const dm_gb_palette *palette, uint64_t low, uint64_t
 {
     return palette->base + low * palette->low + high * palette->high + (low & high) * palette->both;
 }
-#endif
 
 /* Where the rows of a map's tiles lie that line `y` of the map shows. */
 typedef struct dm_gb_tiles {
@@ -215,10 +217,6 @@ DM_FN uint32_t dm_gb_window_left(const dm_gb_ppu *ppu)
         return DM_GB_SCREEN_W;
     return ppu->wx < 7u ? 0u : ppu->wx - 7u;
 }
-
-#if DM_GB_GPU_FORM
-#include "gb/draw_words.h"
-#else
 
 #define DM_GB_MARGIN 8u
 
@@ -345,9 +343,11 @@ DM_FN_SLOW void dm_gb_draw_line(dm_gb_lane *lane)
         dm_gb_fifo_run(lane, &fifo, DM_GB_LINE_CYCLES, dm_gb_back_line(lane, ppu));
         return;
     }
+#if !DM_GB_GPU_FORM
     if ((ppu->lcdc & 2u) != 0)
         dm_gb_sprite_count(lane);
     dm_gb_draw_spans(lane, ppu);
+#endif
 }
 
 /* ---- Changes ---- */

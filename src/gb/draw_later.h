@@ -3,14 +3,10 @@
  *
  * A line is drawn in 160 pixels' worth of work by one lane, and lanes of a warp come to the ends of
  * their lines at different times. So a line is not drawn when it ends but kept: its place in the
- * back picture holds, instead of the first eight pixels, a note of the registers that it shows. Of
- * a picture that nothing disturbs all 144 lines are kept until it is complete, and then a warp
- * draws it with all its lanes (swarm/warp.h).
+ * back picture holds, instead of the first eight pixels, a note of the registers that it shows
+ * (draw_words.h). Of a picture that nothing disturbs all 144 lines are kept until it is complete,
+ * and then a warp draws it with all its lanes (swarm/warp.h).
  *
- *   byte of a note  0     1    2    3    4     5     6   7
- *                   LCDC  SCY  SCX  BGP  OBP0  OBP1  WX  line of the window
- *
- * LCDC bit 7 tells a note from pixels, which are 0..3; bit 5 is set where the window is on.
  * What else a line depends on, VRAM and OAM, must not change while it is kept: whoever is about to
  * change them, or the state of the picture, calls dm_gb_draw_kept first, and so does the end of a
  * run; STOP lasts until then. While OAM DMA is active nothing is kept. The machine's own state is
@@ -19,10 +15,6 @@
 #define DM_GB_DRAW_LATER_H
 
 #if DM_GB_GPU_FORM
-
-#define DM_GB_NOTE_LCDC 0x80u
-#define DM_GB_NOTE_WINDOW 0x20u
-#define DM_GB_NOTE_NEXT (1ull << 56) /* the window's next line */
 
 DM_FN uint64_t dm_gb_note_of(const dm_gb_ppu *ppu)
 {
@@ -74,37 +66,26 @@ DM_FN_SLOW void dm_gb_draw_all_later(dm_gb_lane *lane, uint32_t end, uint32_t wi
     for (uint32_t line = ppu->line; line < end; line++) {
         *out = note | (line >= window ? DM_GB_NOTE_WINDOW : 0u);
         note += line >= window ? DM_GB_NOTE_NEXT : 0u;
-        out += DM_GB_GROUPS;
+        out += DM_GB_SCREEN_W / 8u;
     }
 }
 
-/* The note of a line, or its first pixels. */
-DM_FN uint64_t dm_gb_note_at(const dm_gb_lane *lane, uint32_t line)
+/* The picture that is being drawn. */
+DM_FN uint8_t *dm_gb_back_picture(const dm_gb_lane *lane)
 {
-    dm_gb_ppu then;
-    then.front = lane->m->ppu.front;
-    then.line = (uint8_t)line;
-    return *(const uint64_t *)(const void *)dm_gb_back_line(lane, &then);
+    return lane->frames + (lane->m->ppu.front ^ 1u) * (DM_GB_SCREEN_W * DM_GB_SCREEN_H);
 }
 
-/* Draw the lane's part of a line, if that is one of those kept. */
-DM_FN_SLOW void dm_gb_draw_noted(dm_gb_lane *lane, uint32_t line, uint64_t note)
+/* Draw the lines of a pair that are kept, alone. */
+DM_FN_SLOW void dm_gb_draw_pair(const dm_gb_lane *lane, uint32_t pair)
 {
-    dm_gb_ppu then;
-    if ((note & DM_GB_NOTE_LCDC) == 0)
-        return;
-    then.front = lane->m->ppu.front;
-    then.line = (uint8_t)line;
-    then.lcdc = (uint8_t)note;
-    then.scy = (uint8_t)(note >> 8);
-    then.scx = (uint8_t)(note >> 16);
-    then.bgp = (uint8_t)(note >> 24);
-    then.obp0 = (uint8_t)(note >> 32);
-    then.obp1 = (uint8_t)(note >> 40);
-    then.wx = (uint8_t)(note >> 48);
-    then.window_line = (uint8_t)(note >> 56);
-    then.window_on = (note & DM_GB_NOTE_WINDOW) != 0;
-    dm_gb_draw_spans(lane, &then);
+    uint8_t *at = dm_gb_back_picture(lane) + pair * DM_GB_PAIR_BYTES;
+    const dm_gb_both notes = dm_gb_notes_at(at);
+    const dm_gb_both sprites = dm_gb_sprites_on(lane->ram, pair, notes);
+    DM_NO_UNROLL
+    for (uint32_t word = 0; word < DM_GB_LINE_WORDS; word++)
+        dm_gb_store_noted(at + word * 32u, notes,
+                          dm_gb_word_shades(lane->ram, pair, word, notes, sprites));
 }
 
 /* Draw the lines that are kept. (Where that is, is in the lane and not in registers, which are dear
@@ -112,8 +93,9 @@ DM_FN_SLOW void dm_gb_draw_noted(dm_gb_lane *lane, uint32_t line, uint64_t note)
 DM_FN_SLOW void dm_gb_draw_lines(dm_gb_lane *lane)
 {
     DM_NO_UNROLL
-    for (; lane->kept_next < lane->kept_end; lane->kept_next++)
-        dm_gb_draw_noted(lane, lane->kept_next, dm_gb_note_at(lane, lane->kept_next));
+    for (; lane->kept_next < lane->kept_end;
+         lane->kept_next = (uint8_t)((lane->kept_next | 1u) + 1u))
+        dm_gb_draw_pair(lane, lane->kept_next / 2u);
     lane->kept_end = 0;
 }
 
@@ -124,26 +106,129 @@ DM_FN void dm_gb_draw_kept(dm_gb_lane *lane)
         dm_gb_draw_lines(lane);
 }
 
-/* Lanes share the work on a picture: pairs of lines, four lanes to each. */
-#define DM_GB_PAIRS (DM_GB_SCREEN_H / 2u)
-DM_STATIC_ASSERT(DM_GB_PAIRS % (32u / DM_GB_DRAW_PARTS) == 0, "lanes of a warp stay together");
+/* ---- The lanes of a warp share a picture ----
+ * Five to a pair, a word each, six pairs at a time; two lanes only help to find sprites. A pair's
+ * notes are asked for while the one before it is stored. All lanes of a warp call these together;
+ * where they are played one after the other, the last comes first, since the first word of a line
+ * takes the note's place. */
 
-DM_FN void dm_gb_draw_share(dm_gb_lane *lane, uint32_t number)
+#define DM_GB_SHARED_PAIRS (32u / DM_GB_LINE_WORDS)
+#define DM_GB_SHARED_LINES (2u * DM_GB_SHARED_PAIRS)
+DM_STATIC_ASSERT(DM_GB_PAIRS % DM_GB_SHARED_PAIRS == 0, "lanes of a warp stay together");
+
+typedef struct dm_gb_share {
+    const uint8_t *ram;
+    uint8_t *at;         /* the lane's word of the upper line in hand */
+    uint32_t pair, word; /* DM_GB_PAIRS or more: none */
+    dm_gb_both notes;    /* of the pair; 0: it has none */
+#if DM_LANES > 1
+    /* Of sprites number `lane` and 32 + `lane`: how far the last line in hand lies below their
+     * first; and which of those of all lanes touch the lane's word. */
+    uint32_t below[2], touches[2];
+#endif
+} dm_gb_share;
+
+DM_FN dm_gb_both dm_gb_share_notes(const dm_gb_share *share)
 {
-    lane->part = (uint8_t)(number % DM_GB_DRAW_PARTS);
-    lane->shares = 1;
+    dm_gb_both notes = {0, 0};
+    if (share->pair < DM_GB_PAIRS)
+        notes = dm_gb_notes_at(share->at - share->word * 32u);
+    return notes;
 }
 
-/* Draw the lane's part of lines 2 * pair and the next, as far as this or another lane of the
- * machine keeps them. All of a warp call this together; where they are played one after the other,
- * the last comes first, since the first part of a line takes the note's place. */
-DM_FN void dm_gb_draw_pair(dm_gb_lane *lane, uint32_t pair)
+/* Lane `number` of a warp begins. */
+DM_FN dm_gb_share dm_gb_share_begin(const uint8_t *ram, uint8_t *picture, uint32_t number)
 {
-    const uint64_t upper = dm_gb_note_at(lane, 2u * pair);
-    const uint64_t lower = dm_gb_note_at(lane, 2u * pair + 1u);
-    dm_warp_sync(); /* before they are overwritten */
-    dm_gb_draw_noted(lane, 2u * pair, upper);
-    dm_gb_draw_noted(lane, 2u * pair + 1u, lower);
+    dm_gb_share share;
+    share.ram = ram;
+    share.pair = number / DM_GB_LINE_WORDS;
+    share.word = number % DM_GB_LINE_WORDS;
+    share.at = picture + share.pair * DM_GB_PAIR_BYTES + share.word * 32u;
+    if (share.pair >= DM_GB_SHARED_PAIRS)
+        share.pair = DM_GB_PAIRS;
+    share.notes = dm_gb_share_notes(&share);
+#if DM_LANES > 1
+    const uint32_t *entries = (const uint32_t *)(const void *)(ram + DM_GB_OAM);
+    const uint32_t entry[2] = {entries[number],
+                               number < DM_GB_SPRITES - 32u ? entries[32u + number] : 0u};
+    for (uint32_t i = 0; i < 2u; i++) {
+        share.below[i] = DM_GB_SHARED_LINES - 1u + 16u - (entry[i] & 0xFFu);
+        share.touches[i] = 0;
+    }
+    DM_NO_UNROLL
+    for (uint32_t word = 0; word < DM_GB_LINE_WORDS; word++)
+        for (uint32_t i = 0; i < 2u; i++) {
+            const uint32_t touches = dm_ballot(dm_gb_entry_touches(entry[i], word));
+            share.touches[i] = share.word == word ? touches : share.touches[i];
+        }
+#endif
+    return share;
+}
+
+#if DM_LANES > 1
+/* Of those in `near`, numbers of lanes, the ones on the lane's lines, which show `upper` and
+ * `lower` rows of sprites. */
+DM_FN void dm_gb_share_search(uint32_t near, uint32_t below, uint32_t upper, uint32_t lower,
+                              uint32_t *on_upper, uint32_t *on_lower)
+{
+    /* Lines from the lane's upper one to the last in hand. */
+    const uint32_t more = DM_GB_SHARED_LINES - 1u - dm_lane() / DM_GB_LINE_WORDS * 2u;
+    *on_upper = *on_lower = 0;
+    DM_NO_UNROLL
+    for (; near != 0; near &= near - 1u) {
+        const uint32_t bit = near & (0u - near);
+        const uint32_t row = dm_from_lane(below, dm_ffs_u32(near) - 1u) - more;
+        *on_upper |= row < upper ? bit : 0u;
+        *on_lower |= row + 1u < lower ? bit : 0u;
+    }
+}
+#endif
+
+/* The sprites that touch the lane's word, as dm_gb_sprites_on. */
+DM_FN dm_gb_both dm_gb_share_sprites(const dm_gb_share *share, dm_gb_both notes)
+{
+#if DM_LANES > 1
+    /* Those that are on any line in hand: usually none or a few. */
+    const bool tall = dm_any(dm_gb_notes_have(notes, DM_GB_NOTE_TALL));
+    const uint32_t reach = DM_GB_SHARED_LINES - 1u + (tall ? 16u : 8u);
+    const uint32_t first = dm_ballot(share->below[0] < reach);
+    const uint32_t second = dm_ballot(share->below[1] < reach);
+    dm_gb_both sprites = {0, 0};
+    if ((first | second) == 0)
+        return sprites;
+    const uint32_t upper = dm_gb_noted_height(notes.upper), lower = dm_gb_noted_height(notes.lower);
+    uint32_t above[2], under[2];
+    dm_gb_share_search(first, share->below[0], upper, lower, &above[0], &under[0]);
+    dm_gb_share_search(second, share->below[1], upper, lower, &above[1], &under[1]);
+    sprites.upper = above[0] | (uint64_t)above[1] << 32;
+    sprites.lower = under[0] | (uint64_t)under[1] << 32;
+    sprites = dm_gb_ten_each(sprites);
+    const uint64_t touches = share->touches[0] | (uint64_t)share->touches[1] << 32;
+    sprites.upper &= touches;
+    sprites.lower &= touches;
+    return sprites;
+#else
+    return dm_gb_sprites_on(share->ram, share->pair, notes);
+#endif
+}
+
+/* The shades of the lane's word of the pair in hand, as far as its lines are kept, and where they
+ * have to be stored; the lane then takes the next pair. `notes` were the pair's. */
+DM_FN uint8_t *dm_gb_share_next(dm_gb_share *share, dm_gb_both *notes, dm_gb_two_planes *two)
+{
+    *notes = share->notes;
+    dm_warp_sync(); /* all have read the notes before they are overwritten */
+    const dm_gb_both sprites = dm_gb_share_sprites(share, *notes);
+    *two = dm_gb_word_shades(share->ram, share->pair, share->word, *notes, sprites);
+    uint8_t *out = share->at;
+    share->pair += DM_GB_SHARED_PAIRS;
+    share->at += DM_GB_SHARED_PAIRS * DM_GB_PAIR_BYTES;
+#if DM_LANES > 1
+    share->below[0] += DM_GB_SHARED_LINES;
+    share->below[1] += DM_GB_SHARED_LINES;
+#endif
+    share->notes = dm_gb_share_notes(share);
+    return out;
 }
 
 /* Which picture is on the screen after `frames` VBlanks if `front` is: tells it from all others

@@ -91,7 +91,6 @@ typedef struct dm_gb_lane {
     uint32_t complete; /* dm_gb_complete_key of the last picture that a warp drew to its end */
     /* Lines that may be kept for later (draw_later.h); end 0: none. */
     uint8_t kept_next, kept_end;
-    uint8_t part, shares; /* `shares`: of a line it draws only quarter `part` (draw_words.h) */
     uint8_t
         scan_height; /* of sprites when OAM was searched for ppu.line all at once; 0: it was not */
 #else

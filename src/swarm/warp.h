@@ -234,20 +234,6 @@ DM_FN uint32_t dm_swarm_halves(dm_gb_lane *lane, bool valid, bool draws)
     return draws ? 2u : 1u;
 }
 
-/* The packed pixels of two lines that the lane has just drawn its part of. */
-DM_FN void dm_swarm_pack_pair(const dm_swarm_args *args, const dm_gb_lane *lane, uint64_t machine,
-                              uint32_t pair)
-{
-    uint8_t *out = args->packed + machine * DM_SWARM_PACKED + pair * DM_GB_GROUPS + lane->part;
-    const uint8_t *upper =
-        lane->frames + (lane->m->ppu.front ^ 1u) * DM_SWARM_PICTURE + pair * 2u * DM_GB_SCREEN_W;
-    uint64_t sums[DM_GB_PART_GROUPS];
-    for (uint32_t k = 0; k < DM_GB_PART_GROUPS; k++)
-        sums[k] = dm_swarm_columns(upper + (lane->part + k * DM_GB_DRAW_PARTS) * 8u);
-    for (uint32_t k = 0; k < DM_GB_PART_GROUPS; k++)
-        out[k * DM_GB_DRAW_PARTS] = dm_swarm_pack_squares(sums[k]);
-}
-
 /* Draw the lines that the warp's machines have kept (gb/draw_later.h) up to their targets, one
  * machine after the other, with all lanes. Where the picture is complete and `packs`, its packed
  * pixels come with it, which saves reading it again (dm_swarm_packed_already). */
@@ -260,20 +246,16 @@ DM_FN_SLOW void dm_swarm_draw(const dm_swarm_args *args, uint32_t machine, dm_gb
     const uint32_t complete = packs && draws ? dm_gb_complete_key(lane) : 0u;
     uint32_t lanes = dm_ballot(draws);
     const uint32_t packed = dm_ballot(complete != 0);
+    const uint32_t fronts = dm_ballot(draws && lane->m->ppu.front != 0);
     dm_warp_sync();
     for (; lanes != 0; lanes &= lanes - 1u) {
         const uint32_t number = dm_ffs_u32(lanes) - 1u;
         const uint32_t others = dm_from_lane(machine, number);
-        dm_gb_lane other = {0};
+        dm_gb_lane other;
         dm_swarm_lane_init(&other, args, others);
-        dm_gb_draw_share(&other, dm_lane());
-        DM_NO_UNROLL
-        for (uint32_t pair = dm_lane() / DM_GB_DRAW_PARTS; pair < DM_GB_PAIRS;
-             pair += DM_LANES / DM_GB_DRAW_PARTS) {
-            dm_gb_draw_pair(&other, pair);
-            if ((packed >> number & 1u) != 0)
-                dm_swarm_pack_pair(args, &other, others, pair);
-        }
+        dm_swarm_draw_picture(
+            other.ram, other.frames + ((fronts >> number & 1u) != 0 ? 0u : DM_SWARM_PICTURE),
+            (packed >> number & 1u) != 0 ? args->packed + (uint64_t)others * DM_SWARM_PACKED : 0);
     }
     dm_warp_sync();
     lane->kept_end = 0;
@@ -350,7 +332,9 @@ DM_FN void dm_swarm_run(const dm_swarm_args *args, uint32_t machine, dm_gb_lane 
                         const dm_gb_quick_place *place, uint32_t cycles, bool valid, bool together,
                         bool draws, bool observes, dm_swarm_cost *cost)
 {
-    const bool packs = observes && args->packed != 0 && args->stack == 1u;
+    /* By words, while somebody else's buffer may begin at any byte. */
+    const bool packs = observes && args->packed != 0 && args->stack == 1u &&
+                       (uintptr_t)args->packed % sizeof(uint32_t) == 0;
     if (valid)
         dm_gb_move_target(lane, cycles);
     DM_NO_UNROLL

@@ -208,6 +208,8 @@ static const char port_text[] =
     "    o[k++] = dm_mulhi_u32(0xFFFFFFFFu, 0xFFFFFFFFu);\n"
     "    o[k++] = dm_rotl_u32(0x80000001u, 4); o[k++] = dm_rotl_u32(0x12345678u, 0);\n"
     "    o[k++] = dm_reverse_u32(0x12345678u);\n"
+    "    o[k++] = dm_funnel_u32(0x12345678u, 0x9ABCDEF0u, 0);\n"
+    "    o[k++] = dm_funnel_u32(0x12345678u, 0x9ABCDEF0u, 4);\n"
     "    o[k++] = dm_f32_bits(dm_fmaf(3.0f, 5.0f, -15.5f));\n"
     "    o[k++] = dm_f32_bits(dm_bits_f32(0x7F800000u));\n"
     "    uint32_t w = 10;\n"
@@ -240,10 +242,12 @@ static const char port_text[] =
 void dm_case_port(dm_device *device)
 {
     static const uint32_t expected[] = {
-        0x77553311u, 0x77004400u, 17,          0,           32,          2,  32, 31, 0, 0xFFFFFFFEu,
-        0x00000018u, 0x12345678u, 0x1E6A2C48u, 0xBF000000u, 0x7F800000u, 10, 15, 15, 3, 3,
-        0xF0,        0x30,        0x33,        0xCC,        7,           7,  9,  0,  1, 0,
-        1,           77,          0x3FC00000u, 0x40600000u};
+        0x77553311u, 0x77004400u, 17,          0,           32,          2,
+        32,          31,          0,           0xFFFFFFFEu, 0x00000018u, 0x12345678u,
+        0x1E6A2C48u, 0x12345678u, 0x23456789u, 0xBF000000u, 0x7F800000u, 10,
+        15,          15,          3,           3,           0xF0,        0x30,
+        0x33,        0xCC,        7,           7,           9,           0,
+        1,           0,           1,           77,          0x3FC00000u, 0x40600000u};
     uint32_t got[64];
     size_t count = sizeof expected / sizeof expected[0];
     dm_module *module;

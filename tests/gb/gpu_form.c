@@ -47,11 +47,13 @@ static void first_half(dm_gb_lane *lane, bool moves, uint8_t *picture)
         dm_gb_ppu_sync(lane, m->target);
     lane->complete = dm_gb_complete_key(lane);
     for (uint32_t i = lanes; lane->kept_end != 0 && i-- != 0;) {
-        dm_gb_lane other = {.m = m, .ram = lane->ram, .frames = lane->frames};
-        dm_gb_draw_share(&other, i);
-        for (uint32_t pair = i / DM_GB_DRAW_PARTS; pair < DM_GB_PAIRS;
-             pair += lanes / DM_GB_DRAW_PARTS)
-            dm_gb_draw_pair(&other, pair);
+        dm_gb_share share = dm_gb_share_begin(lane->ram, dm_gb_back_picture(lane), i);
+        dm_gb_both notes;
+        dm_gb_two_planes two;
+        for (uint32_t k = 0; k < DM_GB_PAIRS / DM_GB_SHARED_PAIRS; k++) {
+            uint8_t *out = dm_gb_share_next(&share, &notes, &two);
+            dm_gb_store_noted(out, notes, two);
+        }
     }
     lane->kept_end = 0;
     if (lane->complete != 0)
