@@ -190,7 +190,8 @@ DM_API dm_stream *dm_swarm_stream(const dm_swarm *swarm);
 /* ---- Stepping ---- */
 
 /* One step of every machine. `actions` is device memory, one byte per machine; NULL: the
- * generator's. An action out of range is taken as NOOP and counted (dm_swarm_get_faults). */
+ * generator's. An action out of range is taken as NOOP and counted (dm_swarm_get_faults). When it
+ * fails, which the driver decides, machines may be within the step: reset them. */
 DM_API dm_status dm_swarm_step(dm_swarm *swarm, const uint8_t *actions, dm_error *err);
 /* The same with actions in host memory, which must stay until the stream has passed; one out of
  * range is DM_EINVAL and nothing is stepped. */

@@ -210,11 +210,17 @@ static const char port_text[] =
     "    o[k++] = dm_reverse_u32(0x12345678u);\n"
     "    o[k++] = dm_funnel_u32(0x12345678u, 0x9ABCDEF0u, 0);\n"
     "    o[k++] = dm_funnel_u32(0x12345678u, 0x9ABCDEF0u, 4);\n"
+    "    o[k++] = dm_choose_u32(0xF0u, 0xCCu, 0xAAu);\n"
+    "    o[k++] = dm_byte_pick(0x00800080u, 0, 0x8888u);\n" /* the byte's sign, */
+    "    o[k++] = dm_byte_pick(0x00800080u, 0, 0x9810u);\n"
+    "    o[k++] = *(const uint32_t *)dm_element(o, 1, 4);\n"
+    "    dm_store_u32x4((uint8_t *)&o[48], 1, 2, 3, 4);\n"
+    "    o[k++] = o[48] + 10 * o[49] + 100 * o[50] + 1000 * o[51];\n"
     "    o[k++] = dm_f32_bits(dm_fmaf(3.0f, 5.0f, -15.5f));\n"
     "    o[k++] = dm_f32_bits(dm_bits_f32(0x7F800000u));\n"
     "    uint32_t w = 10;\n"
-    "    o[40] = 10;\n"
-    "    uint32_t *m = &o[40];\n"
+    "    o[52] = 10;\n"
+    "    uint32_t *m = &o[52];\n"
     "    o[k++] = dm_atomic_add_u32(m, 5);\n"    /* 10 -> 15 */
     "    o[k++] = dm_atomic_min_u32(m, 20);\n"   /* 15 */
     "    o[k++] = dm_atomic_min_u32(m, 3);\n"    /* 15 -> 3 */
@@ -227,13 +233,13 @@ static const char port_text[] =
     "    o[k++] = dm_atomic_cas_u32(m, 8, 1);\n" /* 7, stays */
     "    o[k++] = dm_atomic_cas_u32(m, 7, 9);\n" /* 7 -> 9 */
     "    o[k++] = *m + w - 10;\n"
-    "    uint64_t *l = (uint64_t *)(void *)&o[42]; *l = 0xFFFFFFFFull;\n"
+    "    uint64_t *l = (uint64_t *)(void *)&o[54]; *l = 0xFFFFFFFFull;\n"
     "    o[k++] = (uint32_t)(dm_atomic_add_u64(l, 1) >> 32);\n"
     "    o[k++] = (uint32_t)(*l >> 32);\n"
     "    o[k++] = (uint32_t)dm_atomic_max_u64(l, 5);\n"
     "    o[k++] = (uint32_t)(dm_atomic_cas_u64(l, 0x100000000ull, 77) >> 32);\n"
     "    o[k++] = (uint32_t)*l;\n"
-    "    float *f = (float *)(void *)&o[44]; *f = 1.5f;\n"
+    "    float *f = (float *)(void *)&o[56]; *f = 1.5f;\n"
     "    o[k++] = dm_f32_bits(dm_atomic_add_f32(f, 2.0f));\n"
     "    o[k++] = dm_f32_bits(*f);\n"
     "    o[k++] = (uint32_t)k;\n"
@@ -242,11 +248,11 @@ static const char port_text[] =
 void dm_case_port(dm_device *device)
 {
     static const uint32_t expected[] = {
-        0x77553311u, 0x77004400u, 17,          0,           32,          2,
-        32,          31,          0,           0xFFFFFFFEu, 0x00000018u, 0x12345678u,
-        0x1E6A2C48u, 0x12345678u, 0x23456789u, 0xBF000000u, 0x7F800000u, 10,
-        15,          15,          3,           3,           0xF0,        0x30,
-        0x33,        0xCC,        7,           7,           9,           0,
+        0x77553311u, 0x77004400u, 17,          0,           32,          2,           32,
+        31,          0,           0xFFFFFFFEu, 0x00000018u, 0x12345678u, 0x1E6A2C48u, 0x12345678u,
+        0x23456789u, 0xCA,        0xFFFFFFFFu, 0x00FF0080u, 0x77004400u, 4321,        0xBF000000u,
+        0x7F800000u, 10,          15,          15,          3,           3,           0xF0,
+        0x30,        0x33,        0xCC,        7,           7,           9,           0,
         1,           0,           1,           77,          0x3FC00000u, 0x40600000u};
     uint32_t got[64];
     size_t count = sizeof expected / sizeof expected[0];

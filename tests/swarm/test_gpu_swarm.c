@@ -91,6 +91,34 @@ static void the_game(void **state)
     }
 }
 
+/* Packed pixels made while pictures are drawn, which is where only one is kept, by warps of every
+ * shape: all machines of a warp, half of them, one; steps of one launch and of two, and those whose
+ * first part draws as well. */
+static void packed_pixels(void **state)
+{
+    static const uint32_t lanes[] = {32, 16, 1, 32, 32}, blocks[] = {128, 128, 128, 256, 256};
+    (void)state;
+    dm_test_gpu();
+    dm_swarm_rom_source roms[32];
+    for (size_t i = 0; i < dm_case_rom_count; i++)
+        roms[i] = dm_case_rom(dm_case_rom_names[i]);
+    for (int i = 0; i < 5; i++) {
+        dm_swarm_desc desc = {.roms = roms,
+                              .rom_count = dm_case_rom_count,
+                              .count = 300,
+                              .generator = DM_SWARM_SEEDED_RANDOM,
+                              .seed = (uint64_t)i,
+                              .observations = DM_SWARM_OBS_PACKED | DM_SWARM_OBS_SHADES,
+                              .frame_stack = 1,
+                              .frames_per_step = i == 4 ? 3 : 8,
+                              .release_after_frames = 2,
+                              .step_limit = 13,
+                              .lanes_per_warp = lanes[i],
+                              .block_threads = blocks[i]};
+        as_on_the_cpu(&desc, 40);
+    }
+}
+
 /* Lanes, blocks and stages do not show in the machines. */
 static void shapes(void **state)
 {
@@ -241,6 +269,6 @@ static void too_many(void **state)
     assert_non_null(strstr(err.message, "enough for"));
 }
 
-DM_TESTS("gpu/swarm", DM_TEST(shapes), DM_TEST(all_roms), DM_TEST(the_game),
+DM_TESTS("gpu/swarm", DM_TEST(shapes), DM_TEST(all_roms), DM_TEST(the_game), DM_TEST(packed_pixels),
          DM_TEST(pictures_of_many), DM_TEST(masked_reset),
          DM_TEST(step_returns_before_the_work_is_done), DM_TEST(graph_replays), DM_TEST(too_many));
