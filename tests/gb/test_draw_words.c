@@ -5,6 +5,7 @@
  * what they show. */
 #include "swarm/pixels.h"
 #include "tests/gb/draw_form.h"
+#include "tests/support/random.h"
 #include "tests/support/test.h"
 
 #include <string.h>
@@ -12,17 +13,16 @@
 #define W DM_GB_SCREEN_W
 #define H DM_GB_SCREEN_H
 
-static uint32_t seed;
+static dm_test_random numbers;
 
 static unsigned below(unsigned bound)
 {
-    seed = seed * 1664525u + 1013904223u;
-    return (unsigned)(((uint64_t)seed * bound) >> 32);
+    return dm_test_random_below(&numbers, bound);
 }
 
 static uint8_t byte(void)
 {
-    return (uint8_t)below(256);
+    return dm_test_random_byte(&numbers);
 }
 
 typedef struct scene {
@@ -127,7 +127,7 @@ static const unsigned how_often[] = {0, 3, 40};
 static void lines_are_drawn_alone(void **state)
 {
     (void)state;
-    seed = 1;
+    numbers = dm_test_random_make(1, 0);
     for (unsigned i = 0; i < 300; i++) {
         make_scene(how_often[i % 3]);
         memcpy(s.drawn, s.noted, sizeof s.drawn);
@@ -141,7 +141,7 @@ static void lines_are_drawn_alone(void **state)
 static void pictures_are_drawn_by_a_warp(void **state)
 {
     (void)state;
-    seed = 2;
+    numbers = dm_test_random_make(2, 0);
     for (unsigned i = 0; i < 300; i++) {
         make_scene(how_often[i % 3]);
         memcpy(s.drawn, s.noted, sizeof s.drawn);
@@ -155,7 +155,7 @@ static void pictures_are_drawn_by_a_warp(void **state)
 static void packed_pixels_are_made_on_request(void **state)
 {
     (void)state;
-    seed = 3;
+    numbers = dm_test_random_make(3, 0);
     make_scene(3);
     memcpy(s.drawn, s.noted, sizeof s.drawn);
     dm_test_draw_warp(s.ram, s.drawn, NULL);
