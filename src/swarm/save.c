@@ -190,6 +190,16 @@ static dm_status get(reader *r, void *to, size_t size, dm_error *err)
     return DM_OK;
 }
 
+/* Pictures: shades are 0..3 whatever the file says, since kernels take others for notes of lines
+ * that are still to be drawn (gb/draw_words.h). */
+static dm_status get_pictures(reader *r, uint8_t *to, size_t size, dm_error *err)
+{
+    dm_status status = get(r, to, size, err);
+    for (size_t i = 0; i < size && status == DM_OK; i++)
+        to[i] &= 3u;
+    return status;
+}
+
 static dm_status get_state(reader *r, dm_gb_machine *m, uint8_t *ram, const dm_gb_rom *rom,
                            bool pictures, dm_error *err)
 {
@@ -256,8 +266,9 @@ static dm_status get_snapshots(const dm_swarm *swarm, staging *s, reader *r, dm_
                            memory_at(swarm, s, DM_SWARM_A_SNAP_MEMORY, i), &swarm->views[rom]->rom,
                            s->arrays[DM_SWARM_A_SNAP_FRAMES] != NULL, err);
         if (status == DM_OK && s->arrays[DM_SWARM_A_SNAP_FRAMES] != NULL)
-            status = get(r, s->arrays[DM_SWARM_A_SNAP_FRAMES] + (size_t)i * DM_SWARM_FRAMES,
-                         DM_SWARM_FRAMES, err);
+            status =
+                get_pictures(r, s->arrays[DM_SWARM_A_SNAP_FRAMES] + (size_t)i * DM_SWARM_FRAMES,
+                             DM_SWARM_FRAMES, err);
     }
     return status;
 }
@@ -292,7 +303,7 @@ static dm_status get_all(const dm_swarm *swarm, staging *s, reader *r, dm_error 
                                s->arrays[DM_SWARM_A_FRAMES] != NULL, err);
     }
     if (status == DM_OK && s->arrays[DM_SWARM_A_FRAMES] != NULL)
-        status = get(r, s->arrays[DM_SWARM_A_FRAMES], count * DM_SWARM_FRAMES, err);
+        status = get_pictures(r, s->arrays[DM_SWARM_A_FRAMES], count * DM_SWARM_FRAMES, err);
     for (int i = 0; i < DM_SWARM_OUTPUTS && status == DM_OK; i++)
         if (s->outputs[i] != NULL)
             status = get(r, s->outputs[i], dm_device_buffer_size(swarm->bound[i]), err);

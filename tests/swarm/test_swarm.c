@@ -446,6 +446,31 @@ static void poke_and_read(void **state)
 
 /* ---- Files ---- */
 
+/* A byte of a picture that is no shade: such a file says that it is whole, and is loaded without
+ * it. */
+static void load_takes_only_shades(void **state)
+{
+    static const int pictures[] = {DM_SWARM_A_FRAMES, DM_SWARM_A_SNAP_FRAMES};
+    const size_t at = 5 * DM_GB_SCREEN_W;
+    char path[DM_PATH_MAX];
+    assert_ok(dm_path_join(path, dm_test_dir(state), "forged", err));
+    dm_swarm_desc desc = {
+        .roms = &game, .rom_count = 1, .count = 2, .observations = DM_SWARM_OBS_PACKED};
+    dm_swarm *swarm = dm_case_swarm(device, &desc), *again = dm_case_swarm(device, &desc);
+    for (int i = 0; i < 2; i++) {
+        uint8_t byte = 0x91;
+        assert_ok(dm_stream_upload(swarm->stream, swarm->arrays[pictures[i]], at, &byte, 1, err));
+        assert_ok(dm_stream_synchronize(swarm->stream, err));
+        assert_ok(dm_swarm_save(swarm, path, err));
+        assert_ok(dm_swarm_load(again, path, err));
+        assert_ok(dm_stream_download(again->stream, again->arrays[pictures[i]], at, &byte, 1, err));
+        assert_ok(dm_stream_synchronize(again->stream, err));
+        assert_int_equal(byte, 1);
+    }
+    dm_swarm_destroy(swarm);
+    dm_swarm_destroy(again);
+}
+
 static void save_and_load(void **state)
 {
     char path[DM_PATH_MAX];
@@ -588,4 +613,5 @@ DM_TESTS("swarm/swarm", SWARM_TEST(stages_write_only_what_they_own), SWARM_TEST(
          SWARM_TEST(actions_from_the_host), SWARM_TEST(autoreset_modes),
          SWARM_TEST(masked_reset_touches_only_its_machines), SWARM_TEST(reset_repeats),
          SWARM_TEST(states_in_and_out), SWARM_TEST(poke_and_read), SWARM_TEST(save_and_load),
-         SWARM_TEST(bad_descriptions), SWARM_TEST(bytes_per_machine));
+         SWARM_TEST(load_takes_only_shades), SWARM_TEST(bad_descriptions),
+         SWARM_TEST(bytes_per_machine));
