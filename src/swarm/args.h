@@ -63,8 +63,8 @@ typedef struct dm_swarm_args {
     /* CUDA only. */
     uint32_t *order; /* the machine of each place (regroup.h) */
     /* What a machine's last launch cost, as if it had been a whole step. */
-    uint32_t *loads; /* in instructions (regroup.h) */
-    uint32_t *turns; /* that it took (run.h) */
+    uint32_t *loads; /* in instructions (regroup.h), */
+    uint32_t *turns; /* in turns (gb/run.h) */
     uint8_t *desks;  /* DM_SWARM_DESK_BYTES each (desk.h) */
     uint64_t lowest; /* of the addresses of memory, ROMs and words (gb/quick_place.h) */
     /* Snapshots: the same three arrays, and of which ROM each is. */

@@ -5,8 +5,8 @@
  * lanes are busy in it at a time, and four warps on a scheduler that are all somewhere else wait
  * for instructions most of the time. So the block takes turns together: a waiting machine leaves
  * its registers at its desk in global memory and its number in a queue, sorted by what it needs;
- * then each warp serves 32 of the queue, whoever's they are, and the owners take their registers
- * back.
+ * then each warp serves 32 of the queue, whoever's they are, on copies that lie side by side, and
+ * the owners take their registers back.
  *
  * As machines reach the end of their runs, warps would go on with a lane here and a lane there. So
  * when those that are left fit into fewer warps they move together, by way of their desks.

@@ -198,8 +198,8 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t own, dm_gb_lane *la
     __syncwarp();
 }
 
-/* What follows is for lanes at desks, which are visited. */
-
+/* The end of a run: like a turn it goes over all devices, so it works on copies too where lanes are
+ * at desks. */
 DM_FN_SLOW void dm_swarm_settle(dm_gb_lane *lane)
 {
 #if DM_SWARM_TOGETHER
@@ -212,7 +212,7 @@ DM_FN_SLOW void dm_swarm_settle(dm_gb_lane *lane)
 #endif
 }
 
-/* Up to the machine's target. */
+/* The picture unit up to the machine's target, likewise. */
 DM_FN void dm_swarm_ppu_sync(dm_gb_lane *lane)
 {
 #if DM_SWARM_TOGETHER

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The swarm's CUDA path against the stand-in driver: its text compiles for a GPU, a step is two
- * launches and nothing else, a captured one can be replayed. The stand-in runs the CPU's kernels,
- * so that the machines move too; it says nothing about GPUs (test_gpu_swarm.c does). */
+ * launches, or two for each of its parts, and nothing else, a captured one can be replayed. The
+ * stand-in runs the CPU's kernels, so that the machines move too; it says nothing about GPUs
+ * (test_gpu_swarm.c does). */
 #include "base/file.h"
 #include "base/hash.h"
 #include "device/nvrtc.h"
