@@ -255,6 +255,15 @@ DM_FN void dm_gb_probe_soon(dm_gb_lane *lane, uint32_t now, uint32_t address)
 
 #endif
 
+DM_FN void dm_gb_flags_write(dm_gb_lane *lane, uint32_t now, uint8_t value)
+{
+    dm_gb_machine *m = lane->m;
+    dm_gb_ppu_sync(lane, now);
+    dm_gb_timer_sync(m, now);
+    dm_gb_serial_sync(lane, now);
+    m->int_flags = value & 0x1Fu;
+}
+
 DM_FN void dm_gb_io_write(dm_gb_lane *lane, uint32_t now, uint32_t address, uint8_t value)
 {
     dm_gb_machine *m = lane->m;
@@ -272,10 +281,7 @@ DM_FN void dm_gb_io_write(dm_gb_lane *lane, uint32_t now, uint32_t address, uint
         }
         dm_gb_timer_write(m, now, address, value);
     } else if (address == 0xFF0Fu) {
-        dm_gb_ppu_sync(lane, now);
-        dm_gb_timer_sync(m, now);
-        dm_gb_serial_sync(lane, now);
-        m->int_flags = value & 0x1Fu;
+        dm_gb_flags_write(lane, now, value);
     } else if (address == 0xFF00u) {
         dm_gb_joypad_set(m, value & 0x30u, m->joypad.keys);
     } else if (address == 0xFF01u) {

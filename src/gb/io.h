@@ -124,12 +124,9 @@ DM_FN void dm_gb_serial_div_reset(dm_gb_lane *lane, uint32_t now)
 
 /* ---- OAM DMA (dma.h) ---- */
 
-/* Copy what is due. True when the transfer ended and memory is mapped as usual again. */
-DM_FN_SLOW bool dm_gb_dma_sync(dm_gb_lane *lane, uint32_t now)
+DM_FN_SLOW bool dm_gb_dma_advance(dm_gb_lane *lane, uint32_t now)
 {
     dm_gb_dma *dma = &lane->m->dma;
-    if (!dma->active)
-        return false;
     /* A CPU that is locked up comes here once a run: lines after the end see what was copied. */
     bool over = dm_gb_dma_elapsed(lane->m, now) >= DM_GB_DMA_CYCLES;
     uint32_t until = over ? dma->start + DM_GB_DMA_CYCLES : now;
@@ -141,6 +138,12 @@ DM_FN_SLOW bool dm_gb_dma_sync(dm_gb_lane *lane, uint32_t now)
         return false;
     dma->active = 0;
     return true;
+}
+
+/* Copy what is due. True when the transfer ended and memory is mapped as usual again. */
+DM_FN bool dm_gb_dma_sync(dm_gb_lane *lane, uint32_t now)
+{
+    return lane->m->dma.active != 0 && dm_gb_dma_advance(lane, now);
 }
 
 DM_FN uint32_t dm_gb_dma_next(const dm_gb_machine *m, uint32_t now)
@@ -231,9 +234,8 @@ DM_FN void dm_gb_mode3_changed(dm_gb_lane *lane)
     if (!dm_gb_fifo_live(ppu))
         return;
     ppu->mode0_dot = 0;
-    if (ppu->edge == 3) /* looking ahead takes time: only if an interrupt hangs on it */
-        ppu->next_dot =
-            (uint16_t)((ppu->stat & 8u) != 0 ? dm_gb_edge_dot(lane, 3) : DM_GB_LOOK_AHEAD);
+    if (ppu->edge == 3)
+        ppu->next_dot = (uint16_t)dm_gb_mode0_edge(lane);
 }
 
 /* WY or LCDC was written: WY is compared again, two dots later (gambatte's window/arg/late_wy). */
@@ -254,6 +256,8 @@ DM_FN void dm_gb_lcdc_write(dm_gb_lane *lane, uint32_t now, uint8_t value)
     uint8_t before = ppu->lcdc;
     if (((before ^ value) & 4u) != 0)
         dm_gb_scan_until(lane, now);
+    if ((before & ~(uint32_t)value & DM_GB_LCD_ON) != 0)
+        dm_gb_mode0_look(lane, now);
     ppu->lcdc = value;
     if (((before ^ value) & DM_GB_LCD_ON) != 0) {
         dm_gb_draw_kept(lane);
@@ -288,6 +292,7 @@ DM_FN_SLOW void dm_gb_ppu_write(dm_gb_lane *lane, uint32_t now, uint32_t address
         /* The DMG writes FF for one T-cycle first: enabled or not, a mode that would interrupt
          * does. */
         if (dm_gb_lcd_on(m)) {
+            dm_gb_mode0_look(lane, now);
             ppu->stat = 0x78;
             dm_gb_stat_update(m);
             dm_gb_ppu_sync(lane, now + 1u);

@@ -95,8 +95,22 @@ DM_FN bool dm_gb_later_write(const dm_gb_machine *m, dm_gb_slate *slate, uint32_
     return true;
 }
 
-/* Make them, at the beginning of a turn. */
-DM_FN void dm_gb_later_make(dm_gb_lane *lane, dm_gb_hot *hot)
+/* Make one, as dm_gb_slow_write does, but when the next event comes is not worked out. */
+DM_FN void dm_gb_later_make_one(dm_gb_lane *lane, uint32_t now, uint32_t address, uint8_t value)
+{
+    dm_gb_machine *m = lane->m;
+    if (dm_gb_dma_sync(lane, now))
+        dm_gb_map(lane);
+    if (address >= 0xFF40u)
+        dm_gb_ppu_write(lane, now, address, value);
+    else if (address >= 0xFF10u)
+        dm_gb_apu_write(&m->apu, now, (uint16_t)dm_gb_div(m, now), address, value);
+    else
+        dm_gb_flags_write(lane, now, value);
+}
+
+/* Make them, at the beginning of a turn; `scheduled`: the turn works out the next event anyway. */
+DM_FN void dm_gb_later_make(dm_gb_lane *lane, dm_gb_hot *hot, bool scheduled)
 {
     dm_gb_slate *slate = lane->slate;
     const uint32_t count = slate->later;
@@ -104,8 +118,12 @@ DM_FN void dm_gb_later_make(dm_gb_lane *lane, dm_gb_hot *hot)
         return;
     DM_NO_UNROLL
     for (uint32_t i = 0; i < count; i++)
-        dm_gb_slow_write(lane, slate->when[i], slate->what[i] >> 8, slate->what[i] & 0xFFu);
+        dm_gb_later_make_one(lane, slate->when[i], slate->what[i] >> 8, (uint8_t)slate->what[i]);
+    const bool heard = slate->later_kinds == 0; /* sound, or what nothing hangs on */
     slate->later = slate->later_kinds = 0;
+    if (scheduled || heard)
+        return;
+    dm_gb_schedule(lane, slate->when[count - 1u]);
     hot->next_event = lane->m->next_event;
 }
 

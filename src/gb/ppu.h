@@ -26,7 +26,9 @@
 #define DM_GB_VBLANK_LINE 144u
 #define DM_GB_LAST_LINE 153u
 #define DM_GB_LCD_ON 0x80u
-#define DM_GB_LOOK_AHEAD 1u /* as next_dot: the end of mode 3 has to be found again */
+/* As next_dot after edge 2: nothing hangs on the end of mode 3, so it is not looked for and the next
+ * thing to happen is the end of the line. */
+#define DM_GB_NO_LOOK DM_GB_LINE_CYCLES
 
 DM_FN bool dm_gb_lcd_on(const dm_gb_machine *m)
 {
@@ -125,6 +127,14 @@ DM_FN uint32_t dm_gb_edge_dot(dm_gb_lane *lane, uint32_t edge)
     return edge == 0 ? 0u : edge == 1 ? 4u : DM_GB_LINE_CYCLES;
 }
 
+/* The dot of edge 3, as far as it is needed: interrupts at mode 0 hang on it, and sprites that are
+ * looked for while OAM DMA goes on. */
+DM_FN uint32_t dm_gb_mode0_edge(dm_gb_lane *lane)
+{
+    const dm_gb_machine *m = lane->m;
+    return (m->ppu.stat & 8u) != 0 || m->dma.active ? dm_gb_edge_dot(lane, 3) : DM_GB_NO_LOOK;
+}
+
 DM_FN void dm_gb_next_line(dm_gb_lane *lane)
 {
     dm_gb_ppu *ppu = &lane->m->ppu;
@@ -200,6 +210,37 @@ DM_FN void dm_gb_hidden_edge(dm_gb_lane *lane)
         ppu->compare = edge == 0 ? (uint8_t)DM_GB_NONE : ppu->line;
     }
     dm_gb_stat_update(m);
+}
+
+/* The first edges of a line that come before `dot`, at once, where only the last of them can change
+ * the STAT line: no interrupt hangs on modes that come and go. False: one after the other. */
+DM_FN bool dm_gb_first_edges(dm_gb_lane *lane, uint32_t dot)
+{
+    dm_gb_machine *m = lane->m;
+    dm_gb_ppu *ppu = &m->ppu;
+    uint32_t next = DM_GB_LINE_CYCLES;
+    if (ppu->line < DM_GB_VBLANK_LINE) {
+        if (dot <= 4u || (ppu->stat & 0x28u) != 0)
+            return false;
+        dm_gb_window_check(ppu);
+        ppu->mode_int = DM_GB_NONE;
+        ppu->edge = 2;
+        next = 84;
+    } else if (ppu->line == DM_GB_VBLANK_LINE) {
+        if (dot <= 5u || (ppu->stat & 0x38u) != 0)
+            return false;
+        dm_gb_enter_vblank(lane);
+        ppu->mode_int = 1;
+        ppu->edge = 4;
+    } else {
+        if (dot <= 4u || ppu->line == DM_GB_LAST_LINE)
+            return false;
+        ppu->edge = 2;
+    }
+    ppu->next_dot = (uint16_t)next;
+    ppu->compare = ppu->line;
+    dm_gb_stat_update(m);
+    return true;
 }
 
 /* Can an edge of `line` request the STAT interrupt, and would anybody notice? If not, the line can
@@ -294,20 +335,20 @@ DM_FN_SLOW void dm_gb_ppu_advance(dm_gb_lane *lane, uint32_t now)
         }
         if (dot <= ppu->next_dot)
             return;
-        if (ppu->next_dot == DM_GB_LOOK_AHEAD) {
-            ppu->next_dot = (uint16_t)dm_gb_edge_dot(lane, 3);
-            continue;
-        }
         if (ppu->next_dot == DM_GB_LINE_CYCLES) {
             dm_gb_next_line(lane);
             continue;
         }
-        if (ppu->line < DM_GB_VBLANK_LINE)
+        if (ppu->edge == 0 && dm_gb_first_edges(lane, dot))
+            continue;
+        const bool visible = ppu->line < DM_GB_VBLANK_LINE;
+        if (visible)
             dm_gb_visible_edge(lane);
         else
             dm_gb_hidden_edge(lane);
         ppu->edge++;
-        ppu->next_dot = (uint16_t)dm_gb_edge_dot(lane, ppu->edge);
+        ppu->next_dot = (uint16_t)(visible && ppu->edge == 3 ? dm_gb_mode0_edge(lane)
+                                                             : dm_gb_edge_dot(lane, ppu->edge));
     }
 }
 
@@ -317,6 +358,18 @@ DM_FN void dm_gb_ppu_sync(dm_gb_lane *lane, uint32_t now)
     if ((ppu->lcdc & DM_GB_LCD_ON) != 0 &&
         (int32_t)(now - ppu->line_start) > (int32_t)ppu->next_dot)
         dm_gb_ppu_advance(lane, now);
+}
+
+/* Look for the end of mode 3 of the present line if that was not done, and pass it if it was before
+ * `now`; the unit is synced up to there. */
+DM_FN void dm_gb_mode0_look(dm_gb_lane *lane, uint32_t now)
+{
+    dm_gb_ppu *ppu = &lane->m->ppu;
+    if (!dm_gb_lcd_on(lane->m) || ppu->line >= DM_GB_VBLANK_LINE || ppu->edge != 3 ||
+        ppu->next_dot != DM_GB_NO_LOOK)
+        return;
+    ppu->next_dot = (uint16_t)dm_gb_edge_dot(lane, 3);
+    dm_gb_ppu_sync(lane, now);
 }
 
 /* T-cycle of dot `dot` of the next `line`, strictly after edge `edge` of the present one was

@@ -247,56 +247,12 @@ DM_FN void dm_gb_set_reg16(dm_gb_hot *hot, uint32_t number, uint32_t value)
     }
 }
 
-DM_FN void dm_gb_hot_load(dm_gb_hot *hot, dm_gb_machine *m, dm_gb_lane *lane)
-{
-    const dm_gb_cpu *cpu = &m->cpu;
-    hot->pc = cpu->pc;
-    hot->sp = cpu->sp;
-#if DM_GB_GPU_FORM
-    hot->clock = m->clock;
-    hot->next_event = m->next_event;
-    hot->count = 0;
-    hot->poll_pc = DM_GB_NO_POLL;
-    hot->low =
-        cpu->c | ((uint32_t)cpu->b << 8) | ((uint32_t)cpu->e << 16) | ((uint32_t)cpu->d << 24);
-    hot->high = cpu->l | ((uint32_t)cpu->h << 8) | ((uint32_t)cpu->a << 16);
-#else
-    hot->bc = ((uint32_t)cpu->b << 8) | cpu->c;
-    hot->de = ((uint32_t)cpu->d << 8) | cpu->e;
-    hot->hl = ((uint32_t)cpu->h << 8) | cpu->l;
-    hot->a = cpu->a;
-#endif
-    dm_gb_set_flags(hot, cpu->f);
-#if DM_GB_GPU_FORM
-    hot->io_address = DM_GB_NO_ADDRESS;
-    hot->io_value = 0;
-    hot->io_until = hot->vram_until = m->clock;
-    hot->poll_sum = 0;
-    hot->written[0] = hot->written[1] = 0;
-    hot->word = DM_GB_NO_WORD;
-#else
-    hot->time = dm_gb_time_make(m->clock, 0, m);
-    hot->code = 0;
-    hot->careful = false;
-    lane->code_limit = 0;
-    lane->poll_pc = DM_GB_NO_POLL;
-    lane->poll_counts = false;
-#endif
-    (void)lane;
-}
+/* ---- Between the two forms ---- */
 
-DM_FN void dm_gb_hot_store(const dm_gb_hot *hot, dm_gb_machine *m)
+/* The registers that only instructions know. */
+DM_FN void dm_gb_hot_keep(const dm_gb_hot *hot, dm_gb_machine *m)
 {
     dm_gb_cpu *cpu = &m->cpu;
-    m->clock = dm_gb_hot_clock(hot, m);
-#if DM_GB_GPU_FORM
-    m->next_event = hot->next_event;
-    uint32_t count = hot->count;
-#else
-    uint32_t count = (uint32_t)(hot->time & DM_GB_TIME_COUNT);
-#endif
-    cpu->pc = (uint16_t)hot->pc;
-    cpu->sp = (uint16_t)hot->sp;
     cpu->b = (uint8_t)dm_gb_reg8(hot, DM_GB_ARG_B);
     cpu->c = (uint8_t)dm_gb_reg8(hot, DM_GB_ARG_C);
     cpu->d = (uint8_t)dm_gb_reg8(hot, DM_GB_ARG_D);
@@ -305,9 +261,75 @@ DM_FN void dm_gb_hot_store(const dm_gb_hot *hot, dm_gb_machine *m)
     cpu->l = (uint8_t)dm_gb_reg8(hot, DM_GB_ARG_L);
     cpu->a = (uint8_t)dm_gb_reg8(hot, DM_GB_ARG_A);
     cpu->f = (uint8_t)dm_gb_flags(hot);
+}
+
+/* Those that interrupts change, time, and the count of instructions: what the machine has to know
+ * while instructions pause. */
+DM_FN void dm_gb_hot_pause(const dm_gb_hot *hot, dm_gb_machine *m)
+{
+    m->clock = dm_gb_hot_clock(hot, m);
+#if DM_GB_GPU_FORM
+    m->next_event = hot->next_event;
+    uint32_t count = hot->count;
+#else
+    uint32_t count = (uint32_t)(hot->time & DM_GB_TIME_COUNT);
+#endif
+    m->cpu.pc = (uint16_t)hot->pc;
+    m->cpu.sp = (uint16_t)hot->sp;
     uint32_t low = m->instructions_low + count;
     m->instructions_high += low < count ? 1u : 0u;
     m->instructions_low = low;
+}
+
+DM_FN void dm_gb_hot_store(const dm_gb_hot *hot, dm_gb_machine *m)
+{
+    dm_gb_hot_pause(hot, m);
+    dm_gb_hot_keep(hot, m);
+}
+
+#if DM_GB_GPU_FORM
+/* After dm_gb_hot_pause and what came then; the other registers are still in `hot`. */
+DM_FN void dm_gb_hot_resume(dm_gb_hot *hot, const dm_gb_machine *m)
+{
+    hot->pc = m->cpu.pc;
+    hot->sp = m->cpu.sp;
+    hot->clock = m->clock;
+    hot->next_event = m->next_event;
+    hot->count = 0;
+    hot->poll_pc = DM_GB_NO_POLL;
+    hot->io_address = DM_GB_NO_ADDRESS;
+    hot->io_value = 0;
+    hot->io_until = hot->vram_until = m->clock;
+    hot->poll_sum = 0;
+    hot->written[0] = hot->written[1] = 0;
+    hot->word = DM_GB_NO_WORD;
+}
+#endif
+
+DM_FN void dm_gb_hot_load(dm_gb_hot *hot, dm_gb_machine *m, dm_gb_lane *lane)
+{
+    const dm_gb_cpu *cpu = &m->cpu;
+#if DM_GB_GPU_FORM
+    dm_gb_hot_resume(hot, m);
+    hot->low =
+        cpu->c | ((uint32_t)cpu->b << 8) | ((uint32_t)cpu->e << 16) | ((uint32_t)cpu->d << 24);
+    hot->high = cpu->l | ((uint32_t)cpu->h << 8) | ((uint32_t)cpu->a << 16);
+    (void)lane;
+#else
+    hot->pc = cpu->pc;
+    hot->sp = cpu->sp;
+    hot->bc = ((uint32_t)cpu->b << 8) | cpu->c;
+    hot->de = ((uint32_t)cpu->d << 8) | cpu->e;
+    hot->hl = ((uint32_t)cpu->h << 8) | cpu->l;
+    hot->a = cpu->a;
+    hot->time = dm_gb_time_make(m->clock, 0, m);
+    hot->code = 0;
+    hot->careful = false;
+    lane->code_limit = 0;
+    lane->poll_pc = DM_GB_NO_POLL;
+    lane->poll_counts = false;
+#endif
+    dm_gb_set_flags(hot, cpu->f);
 }
 
 #endif

@@ -41,6 +41,8 @@ DM_FN void dm_gb_push_byte(dm_gb_lane *lane, uint32_t now, uint32_t address, uin
 {
     if (address - 0xFF80u < 0x7Fu)
         dm_gb_ram_store(lane, DM_GB_HRAM + address - 0xFF80u, value);
+    else if (DM_GB_GPU_FORM && address - 0xC000u < 0x3E00u && !lane->m->dma.active)
+        dm_gb_ram_store(lane, DM_GB_WRAM + (address & 0x1FFFu), value);
     else
         dm_gb_slow_write(lane, now, address, value);
 }
@@ -229,8 +231,9 @@ DM_FN_SLOW enum dm_gb_need dm_gb_turn(dm_gb_lane *lane, dm_gb_hot *hot, enum dm_
     dm_gb_slate *slate = lane->slate;
     bool by_long_road = need == DM_GB_NEED_LONG, twice = false;
     const bool granted = need == DM_GB_NEED_READ;
+    const bool halts = need == DM_GB_NEED_CONTROL && hot->io_value == DM_GB_DO_HALT;
     lane->poll_limit = dm_gb_never(hot->clock);
-    dm_gb_later_make(lane, hot);
+    dm_gb_later_make(lane, hot, halts || need == DM_GB_NEED_EVENT);
     if (need == DM_GB_NEED_READ || need == DM_GB_NEED_WRITE) {
         const uint32_t now = hot->io_until, address = hot->io_address;
         if (need == DM_GB_NEED_READ) {
@@ -256,11 +259,13 @@ DM_FN_SLOW enum dm_gb_need dm_gb_turn(dm_gb_lane *lane, dm_gb_hot *hot, enum dm_
     /* What was done may have made something due: better now than by a turn of its own. */
     if (need == DM_GB_NEED_EVENT ||
         (!by_long_road && !granted && !dm_gb_before(hot->clock, hot->next_event))) {
-        dm_gb_hot_store(hot, m);
+        dm_gb_hot_pause(hot, m);
         enum dm_gb_next next = dm_gb_event(lane);
-        dm_gb_hot_load(hot, m, lane);
-        if (next == DM_GB_NEXT_STOP)
+        if (next == DM_GB_NEXT_STOP) {
+            dm_gb_hot_keep(hot, m);
             return DM_GB_NEED_OVER;
+        }
+        dm_gb_hot_resume(hot, m);
         by_long_road = twice = next == DM_GB_NEXT_HALT_BUG;
     }
     if (by_long_road)
@@ -451,8 +456,7 @@ DM_FN void dm_gb_settle(dm_gb_lane *lane)
     if (dm_gb_in_picture(m) && dm_gb_ppu_dot(m, now) > 84u) {
         dm_gb_mode0_dot(lane);
         dm_gb_sprite_count(lane);
-        if (m->ppu.next_dot == DM_GB_LOOK_AHEAD)
-            m->ppu.next_dot = (uint16_t)dm_gb_edge_dot(lane, 3);
+        dm_gb_mode0_look(lane, now);
     }
     dm_gb_scan_until(lane, now);
     dm_gb_draw_advance(lane, now);

@@ -305,7 +305,7 @@ static bool edge_fits(dm_gb_machine *m)
     const dm_gb_ppu *ppu = &m->ppu;
     dm_gb_lane lane = {.m = m};
     if (ppu->edge == 3 && ppu->line < DM_GB_VBLANK_LINE)
-        return ppu->next_dot > 84 || ppu->next_dot == DM_GB_LOOK_AHEAD;
+        return ppu->next_dot > 84;
     if (ppu->first_line)
         return ppu->line == 0 && (ppu->edge == 2 ? ppu->next_dot == 86 : ppu->edge == 4);
     return ppu->next_dot == dm_gb_edge_dot(&lane, ppu->edge);
