@@ -352,11 +352,16 @@ DM_FN_SLOW void dm_gb_ppu_advance(dm_gb_lane *lane, uint32_t now)
     }
 }
 
+/* Has something happened that the unit does not know of yet? */
+DM_FN bool dm_gb_ppu_behind(const dm_gb_ppu *ppu, uint32_t now)
+{
+    return (ppu->lcdc & DM_GB_LCD_ON) != 0 &&
+           (int32_t)(now - ppu->line_start) > (int32_t)ppu->next_dot;
+}
+
 DM_FN void dm_gb_ppu_sync(dm_gb_lane *lane, uint32_t now)
 {
-    const dm_gb_ppu *ppu = &lane->m->ppu;
-    if ((ppu->lcdc & DM_GB_LCD_ON) != 0 &&
-        (int32_t)(now - ppu->line_start) > (int32_t)ppu->next_dot)
+    if (dm_gb_ppu_behind(&lane->m->ppu, now))
         dm_gb_ppu_advance(lane, now);
 }
 

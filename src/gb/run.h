@@ -263,6 +263,9 @@ DM_FN_SLOW enum dm_gb_need dm_gb_turn(dm_gb_lane *lane, dm_gb_hot *hot, enum dm_
         enum dm_gb_next next = dm_gb_event(lane);
         if (next == DM_GB_NEXT_STOP) {
             dm_gb_hot_keep(hot, m);
+            /* On the way to the end of the run: for a picture, whose last lines are kept now. */
+            if (m->target != lane->run_end && !m->dma.active)
+                dm_gb_ppu_sync(lane, m->target);
             return DM_GB_NEED_OVER;
         }
         dm_gb_hot_resume(hot, m);

@@ -212,9 +212,11 @@ DM_FN_SLOW void dm_swarm_settle(dm_gb_lane *lane)
 #endif
 }
 
-/* The picture unit up to the machine's target, likewise. */
+/* The picture unit up to the machine's target, likewise. Mostly the last turn has done it. */
 DM_FN void dm_swarm_ppu_sync(dm_gb_lane *lane)
 {
+    if (!dm_gb_ppu_behind(&lane->m->ppu, lane->m->target))
+        return;
 #if DM_SWARM_TOGETHER
     dm_swarm_visit visit;
     dm_swarm_visit_begin(&visit, lane);
