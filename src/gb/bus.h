@@ -133,7 +133,7 @@ DM_FN uint32_t dm_gb_io_read(dm_gb_lane *lane, uint32_t now, uint32_t address)
         else
             steady = dm_gb_never(now);
     } else if (address >= 0xFF10u && address < 0xFF40u) {
-        value = dm_gb_apu_read(&m->apu, now, (uint16_t)dm_gb_div(m, now), address);
+        value = dm_gb_apu_read(dm_gb_apu_of(lane), now, (uint16_t)dm_gb_div(m, now), address);
     } else if (address >= 0xFF04u && address <= 0xFF07u) {
         value = dm_gb_timer_read(m, now, address);
     } else if (address == 0xFF0Fu) {
@@ -177,8 +177,8 @@ DM_FN_SLOW uint32_t dm_gb_slow_read(dm_gb_lane *lane, uint32_t now, uint32_t add
     if (address < 0x8000u) {
         if (m->boot_mapped && address < 0x100u)
             return lane->boot[address];
-        return lane
-            ->rom[(address < 0x4000u ? m->cart.rom_low : m->cart.rom_high) + (address & 0x3FFFu)];
+        const dm_gb_cart *cart = dm_gb_cart_of(lane);
+        return lane->rom[(address < 0x4000u ? cart->rom_low : cart->rom_high) + (address & 0x3FFFu)];
     }
     if (address - 0xC000u < 0x3E00u)
         return dm_gb_ram_load(lane, DM_GB_WRAM + (address & 0x1FFFu));
@@ -273,10 +273,10 @@ DM_FN void dm_gb_io_write(dm_gb_lane *lane, uint32_t now, uint32_t address, uint
         if (address == 0xFF46u || ((lcdc ^ m->ppu.lcdc) & DM_GB_LCD_ON) != 0)
             dm_gb_map(lane);
     } else if (address >= 0xFF10u && address < 0xFF40u) {
-        dm_gb_apu_write(&m->apu, now, (uint16_t)dm_gb_div(m, now), address, value);
+        dm_gb_apu_write(dm_gb_apu_of(lane), now, (uint16_t)dm_gb_div(m, now), address, value);
     } else if (address >= 0xFF04u && address <= 0xFF07u) {
         if (address == 0xFF04u) {
-            dm_gb_apu_div_reset(&m->apu, now, (uint16_t)dm_gb_div(m, now));
+            dm_gb_apu_div_reset(dm_gb_apu_of(lane), now, (uint16_t)dm_gb_div(m, now));
             dm_gb_serial_div_reset(lane, now);
         }
         dm_gb_timer_write(m, now, address, value);
@@ -328,7 +328,7 @@ DM_FN_SLOW void dm_gb_slow_write(dm_gb_lane *lane, uint32_t now, uint32_t addres
         return;
     }
     if (address < 0x8000u) {
-        if (dm_gb_cart_write(&m->cart, now, address, value))
+        if (dm_gb_cart_write(dm_gb_cart_of(lane), now, address, value))
             dm_gb_map(lane);
     } else if (address < 0xA000u) {
         dm_gb_ppu_sync(lane, now);
@@ -663,7 +663,7 @@ DM_FN_SLOW uint32_t dm_gb_control(dm_gb_lane *lane, uint32_t now, uint32_t opera
             cpu->mode = DM_GB_STOPPED;
             dm_gb_ppu_sync(lane, now);
             dm_gb_screen_off(m);
-            dm_gb_apu_div_reset(&m->apu, now, (uint16_t)dm_gb_div(m, now));
+            dm_gb_apu_div_reset(dm_gb_apu_of(lane), now, (uint16_t)dm_gb_div(m, now));
             dm_gb_serial_div_reset(lane, now);
             dm_gb_timer_write(m, now, 0xFF04, 0);
         }

@@ -56,7 +56,7 @@ DM_FN uint32_t dm_gb_dma_busy(const dm_gb_machine *m, uint32_t now)
 /* Where the DMA unit reads: memory as it is, without side effects. */
 DM_FN uint8_t dm_gb_dma_source(dm_gb_lane *lane, uint32_t address)
 {
-    const dm_gb_cart *cart = &lane->m->cart;
+    const dm_gb_cart *cart = dm_gb_cart_of(lane);
     if (address >= 0xE000u)
         address -= 0x2000u;
     if (address >= 0xC000u)

@@ -22,7 +22,7 @@ DM_KERNEL_BOUNDS(dm_gb_run_machines, dm_gb_run_args, DM_GB_QUICK_LANES, 1)
 #if DM_ON_CUDA
         lane.place = place;
 #endif
-        lane.m = args.machines + i;
+        dm_gb_lane_set(&lane, args.machines + i);
         lane.ram = args.memory + i * args.memory_stride;
         lane.rom = args.rom;
         lane.rom_words = args.rom_words;

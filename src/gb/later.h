@@ -104,7 +104,7 @@ DM_FN void dm_gb_later_make_one(dm_gb_lane *lane, uint32_t now, uint32_t address
     if (address >= 0xFF40u)
         dm_gb_ppu_write(lane, now, address, value);
     else if (address >= 0xFF10u)
-        dm_gb_apu_write(&m->apu, now, (uint16_t)dm_gb_div(m, now), address, value);
+        dm_gb_apu_write(dm_gb_apu_of(lane), now, (uint16_t)dm_gb_div(m, now), address, value);
     else
         dm_gb_flags_write(lane, now, value);
 }

@@ -83,6 +83,7 @@ typedef struct dm_gb_lane {
     uint8_t skip_polls;   /* polling loops may be skipped */
     uint8_t trace;        /* stop after each instruction */
 #if DM_GB_GPU_FORM
+    dm_gb_machine *home; /* the machine itself, where m is a copy of it (visit.h) */
     uint32_t steady;     /* until when the register read last stays the same */
     uint32_t poll_limit; /* of what was read in this turn */
     dm_gb_quick_place place;
@@ -119,6 +120,33 @@ typedef struct dm_gb_lane {
 #endif
 } dm_gb_lane;
 
+DM_FN void dm_gb_lane_set(dm_gb_lane *lane, dm_gb_machine *m)
+{
+    lane->m = m;
+#if DM_GB_GPU_FORM
+    lane->home = m;
+#endif
+}
+
+/* Sound and the cartridge, which are not copied. */
+DM_FN dm_gb_apu *dm_gb_apu_of(const dm_gb_lane *lane)
+{
+#if DM_GB_GPU_FORM
+    return &lane->home->apu;
+#else
+    return &lane->m->apu;
+#endif
+}
+
+DM_FN dm_gb_cart *dm_gb_cart_of(const dm_gb_lane *lane)
+{
+#if DM_GB_GPU_FORM
+    return &lane->home->cart;
+#else
+    return &lane->m->cart;
+#endif
+}
+
 /* Something happens that a loop that writes nothing new does not do (probe.h). */
 DM_FN void dm_gb_watch_over(dm_gb_lane *lane)
 {
@@ -143,7 +171,7 @@ DM_FN void dm_gb_ram_store(const dm_gb_lane *lane, uint32_t offset, uint32_t val
 /* Cartridge RAM and what else answers at A000..BFFF. */
 DM_FN uint8_t dm_gb_cart_ram_read(dm_gb_lane *lane, uint32_t address)
 {
-    dm_gb_cart *cart = &lane->m->cart;
+    dm_gb_cart *cart = dm_gb_cart_of(lane);
     uint32_t offset = dm_gb_cart_ram_offset(cart, address);
     if (offset == DM_GB_NO_RAM)
         return dm_gb_cart_special_read(cart, address);
@@ -152,7 +180,7 @@ DM_FN uint8_t dm_gb_cart_ram_read(dm_gb_lane *lane, uint32_t address)
 
 DM_FN void dm_gb_cart_ram_write(dm_gb_lane *lane, uint32_t now, uint32_t address, uint8_t value)
 {
-    dm_gb_cart *cart = &lane->m->cart;
+    dm_gb_cart *cart = dm_gb_cart_of(lane);
     uint32_t offset = dm_gb_cart_ram_offset(cart, address);
     if (offset == DM_GB_NO_RAM)
         dm_gb_cart_special_write(cart, now, address, value);

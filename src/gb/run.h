@@ -140,16 +140,17 @@ DM_FN void dm_gb_halted(dm_gb_lane *lane, uint32_t until)
 }
 
 /* Add `cycles` to every time a device remembers: the oscillator stood still. */
-DM_FN_SLOW void dm_gb_shift_time(dm_gb_machine *m, uint32_t cycles)
+DM_FN_SLOW void dm_gb_shift_time(dm_gb_lane *lane, uint32_t cycles)
 {
+    dm_gb_machine *m = lane->m;
     m->timer.div_base += cycles;
     m->timer.synced += cycles;
     m->timer.reload_at += cycles;
     m->serial.next_bit += cycles;
     m->dma.start += cycles;
     m->ppu.line_start += cycles;
-    dm_gb_apu_shift_time(&m->apu, cycles);
-    dm_gb_cart_sync(&m->cart, m->clock);
+    dm_gb_apu_shift_time(dm_gb_apu_of(lane), cycles);
+    dm_gb_cart_sync(dm_gb_cart_of(lane), m->clock);
 }
 
 /* STOP and lock-up: nothing moves until a selected key is down (STOP), or ever. */
@@ -162,7 +163,7 @@ DM_FN void dm_gb_stopped(dm_gb_lane *lane, uint32_t until)
     }
     uint32_t stop = (until + 3u) & ~3u;
     if (m->cpu.mode == DM_GB_STOPPED)
-        dm_gb_shift_time(m, stop - m->clock);
+        dm_gb_shift_time(lane, stop - m->clock);
     m->clock = stop;
 }
 
@@ -454,8 +455,8 @@ DM_FN void dm_gb_settle(dm_gb_lane *lane)
     uint32_t now = m->clock;
     dm_gb_sync_all(lane, now);
     dm_gb_draw_kept(lane);
-    dm_gb_apu_sync(&m->apu, now, (uint16_t)dm_gb_div(m, now));
-    dm_gb_cart_sync(&m->cart, now);
+    dm_gb_apu_sync(dm_gb_apu_of(lane), now, (uint16_t)dm_gb_div(m, now));
+    dm_gb_cart_sync(dm_gb_cart_of(lane), now);
     if (dm_gb_in_picture(m) && dm_gb_ppu_dot(m, now) > 84u) {
         dm_gb_mode0_dot(lane);
         dm_gb_sprite_count(lane);

@@ -16,6 +16,7 @@
 #ifndef DM_SWARM_DESK_H
 #define DM_SWARM_DESK_H
 
+#include "gb/visit.h"
 #include "swarm/lanes.h"
 
 /* What a step has cost so far (CUDA): instructions, by rounds, and turns. */
@@ -72,42 +73,15 @@ DM_FN uint32_t dm_swarm_rank(uint32_t *counts, uint32_t need)
     return rank;
 }
 
-/* A copy of a machine, in words that are as large as can be. */
-typedef struct dm_swarm_copy {
-    uint4 words[(sizeof(dm_gb_machine) + sizeof(uint4) - 1u) / sizeof(uint4)];
-} dm_swarm_copy;
-
-/* A machine and its lane while a thread works on their devices. The copies lie side by side with
- * those of the other lanes, so that what is one access for each machine out there is one for all of
- * the warp here. */
-typedef struct dm_swarm_visit {
-    dm_gb_lane lane;
-    dm_swarm_copy copy;
-} dm_swarm_visit;
-
-DM_FN void dm_swarm_visit_begin(dm_swarm_visit *visit, const dm_gb_lane *lane)
-{
-    visit->lane = *lane;
-    visit->copy = *(const dm_swarm_copy *)(const void *)lane->m;
-    visit->lane.m = (dm_gb_machine *)(void *)&visit->copy;
-}
-
-DM_FN void dm_swarm_visit_end(dm_swarm_visit *visit, dm_gb_lane *lane)
-{
-    visit->lane.m = lane->m;
-    *(dm_swarm_copy *)(void *)lane->m = visit->copy;
-    *lane = visit->lane;
-}
-
 /* A turn of the machine at that desk. */
 DM_FN void dm_swarm_turn_at(dm_swarm_desk *desk, enum dm_gb_need need)
 {
-    dm_swarm_visit visit;
+    dm_gb_visit visit;
     dm_gb_hot hot = desk->hot;
-    dm_swarm_visit_begin(&visit, &desk->lane);
+    dm_gb_visit_begin(&visit, &desk->lane);
     desk->need = (uint32_t)dm_gb_turn(&visit.lane, &hot, need);
     dm_gb_quick_map(&visit.lane, &visit.lane.place);
-    dm_swarm_visit_end(&visit, &desk->lane);
+    dm_gb_visit_end(&visit, &desk->lane);
     desk->hot = hot;
 }
 

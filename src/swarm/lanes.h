@@ -57,7 +57,7 @@ DM_FN dm_swarm_place dm_swarm_place_of(const dm_swarm_args *args, uint64_t threa
 DM_FN void dm_swarm_lane_init(dm_gb_lane *lane, const dm_swarm_args *args, uint32_t machine)
 {
     const dm_swarm_rom *rom = args->roms + (args->rom_count == 1u ? 0u : machine % args->rom_count);
-    lane->m = dm_swarm_machine(args, machine);
+    dm_gb_lane_set(lane, dm_swarm_machine(args, machine));
     lane->ram = args->memory + machine * args->memory_stride;
     lane->rom = rom->bytes;
     lane->rom_words = rom->words;

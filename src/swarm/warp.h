@@ -203,10 +203,10 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t own, dm_gb_lane *la
 DM_FN_SLOW void dm_swarm_settle(dm_gb_lane *lane)
 {
 #if DM_SWARM_TOGETHER
-    dm_swarm_visit visit;
-    dm_swarm_visit_begin(&visit, lane);
+    dm_gb_visit visit;
+    dm_gb_visit_begin(&visit, lane);
     dm_gb_settle(&visit.lane);
-    dm_swarm_visit_end(&visit, lane);
+    dm_gb_visit_end(&visit, lane);
 #else
     dm_gb_settle(lane);
 #endif
@@ -218,10 +218,10 @@ DM_FN void dm_swarm_ppu_sync(dm_gb_lane *lane)
     if (!dm_gb_ppu_behind(&lane->m->ppu, lane->m->target))
         return;
 #if DM_SWARM_TOGETHER
-    dm_swarm_visit visit;
-    dm_swarm_visit_begin(&visit, lane);
+    dm_gb_visit visit;
+    dm_gb_visit_begin(&visit, lane);
     dm_gb_ppu_sync(&visit.lane, visit.lane.m->target);
-    dm_swarm_visit_end(&visit, lane);
+    dm_gb_visit_end(&visit, lane);
 #else
     dm_gb_ppu_sync(lane, lane->m->target);
 #endif

@@ -2,6 +2,7 @@
 #define DM_GB_GPU_FORM 1
 #include "tests/gb/gpu_form.h"
 #include "gb/run.h"
+#include "gb/visit.h"
 
 #include <string.h>
 
@@ -20,8 +21,12 @@ static void moving_loop(dm_gb_lane *lane)
         lane->place.slots = slots[lane->place.slots == slots[0]];
         dm_gb_quick_map(lane, &lane->place);
         need = dm_gb_quick_next(lane->m, &hot, &lane->place, need);
-        if (dm_gb_need_turn(need))
-            need = dm_gb_turn(lane, &hot, need);
+        if (dm_gb_need_turn(need)) {
+            dm_gb_visit visit;
+            dm_gb_visit_begin(&visit, lane);
+            need = dm_gb_turn(&visit.lane, &hot, need);
+            dm_gb_visit_end(&visit, lane);
+        }
     }
     lane->slate = 0;
     lane->place.slots = 0;
@@ -65,6 +70,7 @@ enum dm_test_shown dm_test_gpu_form_run(const dm_test_gpu_form *form, uint32_t c
 {
     static uint8_t picture[PICTURE];
     dm_gb_lane lane = {.m = form->m,
+                       .home = form->m,
                        .ram = form->ram,
                        .rom = form->rom,
                        .rom_words = form->rom_words,
