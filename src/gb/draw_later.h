@@ -83,14 +83,9 @@ DM_FN_SLOW void dm_gb_draw_pair(const dm_gb_lane *lane, uint32_t pair)
     const dm_gb_both notes = dm_gb_notes_at(at);
     const dm_gb_both sprites = dm_gb_sprites_on(lane->ram, pair, notes);
     DM_NO_UNROLL
-    for (uint32_t word = 0; word < DM_GB_LINE_WORDS; word++) {
-        dm_gb_under under;
-        under.views = dm_gb_views_of(pair, word, notes);
-        dm_gb_tile_rows(lane->ram, under.views, dm_gb_numbers_at(lane->ram, under.views.upper),
-                        under.rows);
+    for (uint32_t word = 0; word < DM_GB_LINE_WORDS; word++)
         dm_gb_store_noted(at + word * 32u, notes,
-                          dm_gb_word_shades(lane->ram, pair, word, notes, sprites, &under));
-    }
+                          dm_gb_word_shades(lane->ram, pair, word, notes, sprites));
 }
 
 /* Draw the lines that are kept. (Where that is, is in the lane and not in registers, which are dear
@@ -112,10 +107,10 @@ DM_FN void dm_gb_draw_kept(dm_gb_lane *lane)
 }
 
 /* ---- The lanes of a warp share a picture ----
- * Five to a pair, a word each, six pairs at a time; two lanes only help to find sprites. While a
- * pair is made, the next one's tiles and the notes of that after it are on their way. All lanes of a
- * warp call these together; where they are played one after the other, the last comes first, since
- * the first word of a line takes the note's place. */
+ * Five to a pair, a word each, six pairs at a time; two lanes only help to find sprites. A pair's
+ * notes are asked for while the one before it is stored. All lanes of a warp call these together;
+ * where they are played one after the other, the last comes first, since the first word of a line
+ * takes the note's place. */
 
 #define DM_GB_SHARED_PAIRS (32u / DM_GB_LINE_WORDS)
 #define DM_GB_SHARED_LINES (2u * DM_GB_SHARED_PAIRS)
@@ -124,9 +119,8 @@ DM_STATIC_ASSERT(DM_GB_PAIRS % DM_GB_SHARED_PAIRS == 0, "lanes of a warp stay to
 typedef struct dm_gb_share {
     const uint8_t *ram;
     uint8_t *at;         /* the lane's word of the upper line in hand */
-    uint32_t pair, word;     /* DM_GB_PAIRS or more: none */
-    dm_gb_both notes, ahead; /* of the pair and of the lane's next one; 0: it has none */
-    dm_gb_under under;       /* of the pair */
+    uint32_t pair, word; /* DM_GB_PAIRS or more: none */
+    dm_gb_both notes;    /* of the pair; 0: it has none */
 #if DM_LANES > 1
     /* Of sprites number `lane` and 32 + `lane`: how far the last line in hand lies below their
      * first; and which of those of all lanes touch the lane's word. */
@@ -134,12 +128,11 @@ typedef struct dm_gb_share {
 #endif
 } dm_gb_share;
 
-/* The notes of the lane's pair, or with `on` of another so many pairs further on. */
-DM_FN dm_gb_both dm_gb_share_notes(const dm_gb_share *share, uint32_t on)
+DM_FN dm_gb_both dm_gb_share_notes(const dm_gb_share *share)
 {
     dm_gb_both notes = {0, 0};
-    if (share->pair + on < DM_GB_PAIRS)
-        notes = dm_gb_notes_at(share->at - share->word * 32u + on * DM_GB_PAIR_BYTES);
+    if (share->pair < DM_GB_PAIRS)
+        notes = dm_gb_notes_at(share->at - share->word * 32u);
     return notes;
 }
 
@@ -153,10 +146,7 @@ DM_FN dm_gb_share dm_gb_share_begin(const uint8_t *ram, uint8_t *picture, uint32
     share.at = picture + share.pair * DM_GB_PAIR_BYTES + share.word * 32u;
     if (share.pair >= DM_GB_SHARED_PAIRS)
         share.pair = DM_GB_PAIRS;
-    share.notes = dm_gb_share_notes(&share, 0);
-    share.ahead = dm_gb_share_notes(&share, DM_GB_SHARED_PAIRS);
-    share.under.views = dm_gb_views_of(share.pair, share.word, share.notes);
-    const dm_gb_numbers numbers = dm_gb_numbers_at(ram, share.under.views.upper);
+    share.notes = dm_gb_share_notes(&share);
 #if DM_LANES > 1
     const uint32_t *entries = (const uint32_t *)(const void *)(ram + DM_GB_OAM);
     const uint32_t entry[2] = {entries[number],
@@ -172,7 +162,6 @@ DM_FN dm_gb_share dm_gb_share_begin(const uint8_t *ram, uint8_t *picture, uint32
             share.touches[i] = share.word == word ? touches : share.touches[i];
         }
 #endif
-    dm_gb_tile_rows(ram, share.under.views, numbers, share.under.rows);
     return share;
 }
 
@@ -227,15 +216,10 @@ DM_FN dm_gb_both dm_gb_share_sprites(const dm_gb_share *share, dm_gb_both notes)
  * have to be stored; the lane then takes the next pair. `notes` were the pair's. */
 DM_FN uint8_t *dm_gb_share_next(dm_gb_share *share, dm_gb_both *notes, dm_gb_two_planes *two)
 {
-    const dm_gb_views views =
-        dm_gb_views_of(share->pair + DM_GB_SHARED_PAIRS, share->word, share->ahead);
-    const dm_gb_numbers numbers = dm_gb_numbers_at(share->ram, views.upper);
     *notes = share->notes;
-    share->notes = share->ahead;
-    share->ahead = dm_gb_share_notes(share, 2u * DM_GB_SHARED_PAIRS);
     dm_warp_sync(); /* all have read the notes before they are overwritten */
     const dm_gb_both sprites = dm_gb_share_sprites(share, *notes);
-    *two = dm_gb_word_shades(share->ram, share->pair, share->word, *notes, sprites, &share->under);
+    *two = dm_gb_word_shades(share->ram, share->pair, share->word, *notes, sprites);
     uint8_t *out = share->at;
     share->pair += DM_GB_SHARED_PAIRS;
     share->at += DM_GB_SHARED_PAIRS * DM_GB_PAIR_BYTES;
@@ -243,8 +227,7 @@ DM_FN uint8_t *dm_gb_share_next(dm_gb_share *share, dm_gb_both *notes, dm_gb_two
     share->below[0] += DM_GB_SHARED_LINES;
     share->below[1] += DM_GB_SHARED_LINES;
 #endif
-    share->under.views = views;
-    dm_gb_tile_rows(share->ram, views, numbers, share->under.rows);
+    share->notes = dm_gb_share_notes(share);
     return out;
 }
 

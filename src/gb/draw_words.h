@@ -130,21 +130,6 @@ DM_FN uint32_t dm_gb_noted_window(uint64_t note)
     return wx < 7u ? 0u : wx - 7u;
 }
 
-/* The words of a map that have the numbers of the tiles under a word, four each. */
-typedef struct dm_gb_numbers {
-    uint32_t left, right;
-} dm_gb_numbers;
-
-DM_FN dm_gb_numbers dm_gb_numbers_at(const uint8_t *ram, uint32_t view)
-{
-    const uint32_t map = DM_GB_VRAM + 0x1800u + ((view & 8u) << 7) + (view >> 27) * 32u;
-    const uint8_t *words = ram + map;
-    dm_gb_numbers numbers;
-    numbers.left = *(const uint32_t *)(const void *)(words + (view >> 11 & 0x1Cu));
-    numbers.right = *(const uint32_t *)(const void *)(words + (((view >> 11) + 4u) & 0x1Cu));
-    return numbers;
-}
-
 /* The five tiles under a word, the leftmost in the lowest byte, and where the rows of tile 0 lie
  * that it shows. */
 typedef struct dm_gb_five {
@@ -152,14 +137,18 @@ typedef struct dm_gb_five {
     const uint8_t *rows;
 } dm_gb_five;
 
-DM_FN dm_gb_five dm_gb_five_of(const uint8_t *ram, uint32_t view, dm_gb_numbers numbers)
+DM_FN dm_gb_five dm_gb_five_of(const uint8_t *ram, uint32_t view)
 {
+    const uint32_t map = DM_GB_VRAM + 0x1800u + ((view & 8u) << 7) + (view >> 27) * 32u;
+    const uint8_t *words = ram + map; /* four tiles each */
+    const uint32_t left = *(const uint32_t *)(const void *)(words + (view >> 11 & 0x1Cu));
+    const uint32_t right = *(const uint32_t *)(const void *)(words + (((view >> 11) + 4u) & 0x1Cu));
     const uint32_t shift = view >> 8 & 0x18u;
     /* Numbers are signed around 9000 when LCDC bit 4 is off. */
     const uint32_t flip = (view & 0x10u) != 0 ? 0u : 0x80808080u;
     dm_gb_five five;
-    five.four = (uint32_t)((numbers.left | (uint64_t)numbers.right << 32) >> shift) ^ flip;
-    five.fifth = numbers.right >> shift ^ flip;
+    five.four = (uint32_t)((left | (uint64_t)right << 32) >> shift) ^ flip;
+    five.fifth = right >> shift ^ flip;
     five.rows = ram + (DM_GB_VRAM + (view >> 23 & 14u) + (flip & 0x800000u) / 0x1000u);
     return five;
 }
@@ -171,38 +160,16 @@ DM_FN const void *dm_gb_five_row(const dm_gb_five *five, uint32_t i)
     return dm_element(five->rows, tile, 16);
 }
 
-/* What a word shows of maps on both lines of a pair. */
-typedef struct dm_gb_views {
-    uint32_t upper, lower;
-} dm_gb_views;
-
-DM_FN dm_gb_views dm_gb_views_of(uint32_t pair, uint32_t word, dm_gb_both notes)
-{
-    dm_gb_views views;
-    views.upper = dm_gb_view(notes.upper, 2u * pair, word);
-    views.lower = dm_gb_view(notes.lower, 2u * pair + 1u, word);
-    if (dm_gb_notes_have(notes, DM_GB_NOTE_WINDOW)) {
-        const uint32_t x = word * 32u;
-        if (dm_gb_noted_window(notes.upper) <= x)
-            views.upper = dm_gb_window_view(notes.upper, word);
-        if (dm_gb_noted_window(notes.lower) <= x)
-            views.lower = dm_gb_window_view(notes.lower, word);
-    }
-    return views;
-}
-
 /* The rows of both lines, five tiles each: bytes 0 and 1 are the planes of the upper line, 2 and 3
- * those of the lower. `numbers` are those of the upper line. */
-DM_FN void dm_gb_tile_rows(const uint8_t *ram, dm_gb_views views, dm_gb_numbers numbers,
-                           uint32_t rows[5])
+ * those of the lower. */
+DM_FN void dm_gb_tile_rows(const uint8_t *ram, uint32_t upper, uint32_t lower, uint32_t rows[5])
 {
-    const dm_gb_five five = dm_gb_five_of(ram, views.upper, numbers);
-    if ((views.upper & DM_GB_VIEW_NEXT) == 0 && views.upper + DM_GB_VIEW_NEXT == views.lower) {
+    const dm_gb_five five = dm_gb_five_of(ram, upper);
+    if ((upper & DM_GB_VIEW_NEXT) == 0 && upper + DM_GB_VIEW_NEXT == lower) {
         for (uint32_t i = 0; i < 5u; i++)
             rows[i] = *(const uint32_t *)dm_gb_five_row(&five, i);
     } else {
-        const dm_gb_five below =
-            dm_gb_five_of(ram, views.lower, dm_gb_numbers_at(ram, views.lower));
+        const dm_gb_five below = dm_gb_five_of(ram, lower);
         uint32_t more[5];
         for (uint32_t i = 0; i < 5u; i++) {
             rows[i] = *(const uint16_t *)dm_gb_five_row(&five, i);
@@ -215,13 +182,13 @@ DM_FN void dm_gb_tile_rows(const uint8_t *ram, dm_gb_views views, dm_gb_numbers 
 
 /* Those as planes: four tiles are a word, and of the fifth comes in what the first has lost on the
  * left. */
-DM_FN dm_gb_two_planes dm_gb_two_planes_of(const uint32_t rows[5], dm_gb_views views)
+DM_FN dm_gb_two_planes dm_gb_two_planes_of(const uint32_t rows[5], uint32_t upper, uint32_t lower)
 {
     const uint32_t left = dm_byte_perm(rows[1], rows[0], 0x5140u),
                    right = dm_byte_perm(rows[3], rows[2], 0x5140u),
                    lower_left = dm_byte_perm(rows[1], rows[0], 0x7362u),
                    lower_right = dm_byte_perm(rows[3], rows[2], 0x7362u);
-    const uint32_t upper_lost = views.upper >> 8 & 7u, lower_lost = views.lower >> 8 & 7u;
+    const uint32_t upper_lost = upper >> 8 & 7u, lower_lost = lower >> 8 & 7u;
     dm_gb_two_planes two;
     two.upper.low = dm_funnel_u32(dm_byte_perm(right, left, 0x5410u), rows[4] << 24, upper_lost);
     two.upper.high = dm_funnel_u32(dm_byte_perm(right, left, 0x7632u), rows[4] << 16, upper_lost);
@@ -235,12 +202,11 @@ DM_FN dm_gb_two_planes dm_gb_two_planes_of(const uint32_t rows[5], dm_gb_views v
 /* Those of one line alone, in 64 bits. */
 DM_FN_SLOW uint64_t dm_gb_one_line(const uint8_t *ram, uint32_t view)
 {
-    const dm_gb_five five = dm_gb_five_of(ram, view, dm_gb_numbers_at(ram, view));
-    const dm_gb_views views = {view, view};
+    const dm_gb_five five = dm_gb_five_of(ram, view);
     uint32_t rows[5];
     for (uint32_t i = 0; i < 5u; i++)
         rows[i] = *(const uint16_t *)dm_gb_five_row(&five, i);
-    const dm_gb_planes planes = dm_gb_two_planes_of(rows, views).upper;
+    const dm_gb_planes planes = dm_gb_two_planes_of(rows, view, view).upper;
     return planes.low | (uint64_t)planes.high << 32;
 }
 
@@ -255,26 +221,30 @@ DM_FN dm_gb_planes dm_gb_window_edge(const uint8_t *ram, uint64_t note, uint32_t
     return planes;
 }
 
-/* What the lines of a pair show under a word, apart from sprites: loaded in two steps, so that one
- * can ask for what comes next long before it is needed. */
-typedef struct dm_gb_under {
-    dm_gb_views views;
-    uint32_t rows[5];
-} dm_gb_under;
-
 /* Colours of background and window, as if they were on. */
-DM_FN dm_gb_two_planes dm_gb_ground(const uint8_t *ram, uint32_t word, dm_gb_both notes,
-                                    const dm_gb_under *under)
+DM_FN dm_gb_two_planes dm_gb_ground(const uint8_t *ram, uint32_t pair, uint32_t word,
+                                    dm_gb_both notes)
 {
-    dm_gb_two_planes two = dm_gb_two_planes_of(under->rows, under->views);
+    uint32_t upper = dm_gb_view(notes.upper, 2u * pair, word);
+    uint32_t lower = dm_gb_view(notes.lower, 2u * pair + 1u, word);
+    uint32_t upper_left = 0, lower_left = 0; /* where the window begins within the word, or 0 */
     if (dm_gb_notes_have(notes, DM_GB_NOTE_WINDOW)) {
-        /* Where the window begins within the word. */
-        const uint32_t x = word * 32u, upper = dm_gb_noted_window(notes.upper) - x,
-                       lower = dm_gb_noted_window(notes.lower) - x;
-        if (upper - 1u < 31u)
-            two.upper = dm_gb_window_edge(ram, notes.upper, word, upper, two.upper);
-        if (lower - 1u < 31u)
-            two.lower = dm_gb_window_edge(ram, notes.lower, word, lower, two.lower);
+        const uint32_t x = word * 32u;
+        upper_left = dm_gb_noted_window(notes.upper);
+        lower_left = dm_gb_noted_window(notes.lower);
+        upper = upper_left <= x ? dm_gb_window_view(notes.upper, word) : upper;
+        lower = lower_left <= x ? dm_gb_window_view(notes.lower, word) : lower;
+        upper_left = upper_left - x < 32u ? upper_left - x : 0u;
+        lower_left = lower_left - x < 32u ? lower_left - x : 0u;
+    }
+    uint32_t rows[5];
+    dm_gb_tile_rows(ram, upper, lower, rows);
+    dm_gb_two_planes two = dm_gb_two_planes_of(rows, upper, lower);
+    if (DM_UNLIKELY((upper_left | lower_left) != 0)) {
+        if (upper_left != 0)
+            two.upper = dm_gb_window_edge(ram, notes.upper, word, upper_left, two.upper);
+        if (lower_left != 0)
+            two.lower = dm_gb_window_edge(ram, notes.lower, word, lower_left, two.lower);
     }
     return two;
 }
@@ -522,10 +492,9 @@ DM_FN dm_gb_both dm_gb_notes_at(const uint8_t *at)
 /* The shades of a word of the lines of a pair, as far as those are noted, with those of `sprites`
  * that touch it. */
 DM_FN dm_gb_two_planes dm_gb_word_shades(const uint8_t *ram, uint32_t pair, uint32_t word,
-                                         dm_gb_both notes, dm_gb_both sprites,
-                                         const dm_gb_under *under)
+                                         dm_gb_both notes, dm_gb_both sprites)
 {
-    const dm_gb_two_planes ground = dm_gb_ground(ram, word, notes, under);
+    const dm_gb_two_planes ground = dm_gb_ground(ram, pair, word, notes);
     const uint32_t upper = dm_gb_ground_palette(notes.upper),
                    lower = dm_gb_ground_palette(notes.lower);
     dm_gb_two_planes two;
