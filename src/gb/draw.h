@@ -129,7 +129,7 @@ DM_FN uint32_t dm_gb_mode0_dot(dm_gb_lane *lane)
  * pixel. */
 
 #if DM_GB_GPU_FORM
-#include "gb/draw_words.h"
+#include "gb/kept.h"
 #else
 
 #define DM_GB_ONES 0x0101010101010101u

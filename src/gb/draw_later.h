@@ -2,10 +2,9 @@
 /* draw_later.h - lines that a GPU draws later, many at a time; kernel text.
  *
  * A line is drawn in 160 pixels' worth of work by one lane, and lanes of a warp come to the ends of
- * their lines at different times. So a line is not drawn when it ends but kept: its place in the
- * back picture holds, instead of the first eight pixels, a note of the registers that it shows
- * (draw_words.h). Of a picture that nothing disturbs all 144 lines are kept until it is complete,
- * and then a warp draws it with all its lanes (swarm/warp.h).
+ * their lines at different times. So a line is not drawn when it ends but kept, with a note of the
+ * registers that it shows (kept.h). Of a picture that nothing disturbs all 144 lines are kept until
+ * it is complete, and then a warp draws it with all its lanes (swarm/warp.h).
  *
  * What else a line depends on, VRAM and OAM, must not change while it is kept: whoever is about to
  * change them, or the state of the picture, calls dm_gb_draw_kept first, and so does the end of a
@@ -24,11 +23,24 @@ DM_FN uint64_t dm_gb_note_of(const dm_gb_ppu *ppu)
            (uint64_t)ppu->window_line * DM_GB_NOTE_NEXT;
 }
 
-DM_FN void dm_gb_note_lines(dm_gb_lane *lane, uint32_t first, uint32_t end)
+/* The picture that is being drawn. */
+DM_FN uint8_t *dm_gb_back_picture(const dm_gb_lane *lane)
 {
-    if (lane->kept_end == 0)
-        lane->kept_next = (uint8_t)first;
+    return lane->frames + (lane->m->ppu.front ^ 1u) * (DM_GB_SCREEN_W * DM_GB_SCREEN_H);
+}
+
+/* Keep lines from the present one to the one before `end`, of which nothing happens on any; the
+ * window is on from line `window` on. */
+DM_FN_SLOW void dm_gb_draw_all_later(dm_gb_lane *lane, uint32_t end, uint32_t window)
+{
+    const dm_gb_ppu *ppu = &lane->m->ppu;
+    dm_gb_kept *kept = lane->kept;
+    if (lane->kept_end == 0) {
+        lane->kept_next = ppu->line;
+        kept->count = kept->spilled = 0;
+    }
     lane->kept_end = (uint8_t)end;
+    dm_gb_keep(kept, dm_gb_back_picture(lane), dm_gb_note_of(ppu), ppu->line, end, window);
 }
 
 /* Keep the present line, whose mode 3 is over; false: it has to be drawn now. */
@@ -41,9 +53,7 @@ DM_FN bool dm_gb_draw_later(dm_gb_lane *lane)
         (ppu->scanned == DM_GB_SPRITES && lane->scan_height == ((ppu->lcdc & 4u) != 0 ? 16u : 8u));
     if (!sprites_known || ppu->first_line || lane->m->dma.active || dm_gb_only_by_dots(ppu))
         return false;
-    *(uint64_t *)(void *)dm_gb_back_line(lane, ppu) =
-        dm_gb_note_of(ppu) | (dm_gb_window_shown(ppu) ? DM_GB_NOTE_WINDOW : 0u);
-    dm_gb_note_lines(lane, ppu->line, ppu->line + 1u);
+    dm_gb_draw_all_later(lane, ppu->line + 1u, ppu->line + (dm_gb_window_shown(ppu) ? 0u : 1u));
     return true;
 }
 
@@ -55,32 +65,12 @@ DM_FN bool dm_gb_can_draw_later(const dm_gb_lane *lane)
            ((ppu->lcdc & 0x20u) == 0 || ppu->wx != 0 || (ppu->scx & 7u) == 0);
 }
 
-/* Then keep those before `end`; the window is on from line `window` on. */
-DM_FN_SLOW void dm_gb_draw_all_later(dm_gb_lane *lane, uint32_t end, uint32_t window)
-{
-    const dm_gb_ppu *ppu = &lane->m->ppu;
-    uint64_t *out = (uint64_t *)(void *)dm_gb_back_line(lane, ppu);
-    uint64_t note = dm_gb_note_of(ppu);
-    dm_gb_note_lines(lane, ppu->line, end);
-    DM_NO_UNROLL
-    for (uint32_t line = ppu->line; line < end; line++) {
-        *out = note | (line >= window ? DM_GB_NOTE_WINDOW : 0u);
-        note += line >= window ? DM_GB_NOTE_NEXT : 0u;
-        out += DM_GB_SCREEN_W / 8u;
-    }
-}
-
-/* The picture that is being drawn. */
-DM_FN uint8_t *dm_gb_back_picture(const dm_gb_lane *lane)
-{
-    return lane->frames + (lane->m->ppu.front ^ 1u) * (DM_GB_SCREEN_W * DM_GB_SCREEN_H);
-}
-
 /* Draw the lines of a pair that are kept, alone. */
 DM_FN_SLOW void dm_gb_draw_pair(const dm_gb_lane *lane, uint32_t pair)
 {
-    uint8_t *at = dm_gb_back_picture(lane) + pair * DM_GB_PAIR_BYTES;
-    const dm_gb_both notes = dm_gb_notes_at(at);
+    uint8_t *picture = dm_gb_back_picture(lane), *at = picture + pair * DM_GB_PAIR_BYTES;
+    dm_gb_walk walk = dm_gb_walk_begin(lane->kept);
+    const dm_gb_both notes = dm_gb_walk_pair(&walk, picture, pair);
     const dm_gb_both sprites = dm_gb_sprites_on(lane->ram, pair, notes);
     DM_NO_UNROLL
     for (uint32_t word = 0; word < DM_GB_LINE_WORDS; word++)
@@ -107,10 +97,9 @@ DM_FN void dm_gb_draw_kept(dm_gb_lane *lane)
 }
 
 /* ---- The lanes of a warp share a picture ----
- * Five to a pair, a word each, six pairs at a time; two lanes only help to find sprites. A pair's
- * notes are asked for while the one before it is stored. All lanes of a warp call these together;
- * where they are played one after the other, the last comes first, since the first word of a line
- * takes the note's place. */
+ * Five to a pair, a word each, six pairs at a time; two lanes only help to find sprites. All lanes of
+ * a warp call these together; where they are played one after the other, the last comes first, since
+ * the first word of a line takes the place of a note of its own. */
 
 #define DM_GB_SHARED_PAIRS (32u / DM_GB_LINE_WORDS)
 #define DM_GB_SHARED_LINES (2u * DM_GB_SHARED_PAIRS)
@@ -118,9 +107,9 @@ DM_STATIC_ASSERT(DM_GB_PAIRS % DM_GB_SHARED_PAIRS == 0, "lanes of a warp stay to
 
 typedef struct dm_gb_share {
     const uint8_t *ram;
-    uint8_t *at;         /* the lane's word of the upper line in hand */
-    uint32_t pair, word; /* DM_GB_PAIRS or more: none */
-    dm_gb_both notes;    /* of the pair; 0: it has none */
+    uint8_t *picture;
+    uint32_t pair, word; /* in hand; DM_GB_PAIRS or more: none */
+    dm_gb_walk walk;
 #if DM_LANES > 1
     /* Of sprites number `lane` and 32 + `lane`: how far the last line in hand lies below their
      * first; and which of those of all lanes touch the lane's word. */
@@ -128,25 +117,18 @@ typedef struct dm_gb_share {
 #endif
 } dm_gb_share;
 
-DM_FN dm_gb_both dm_gb_share_notes(const dm_gb_share *share)
-{
-    dm_gb_both notes = {0, 0};
-    if (share->pair < DM_GB_PAIRS)
-        notes = dm_gb_notes_at(share->at - share->word * 32u);
-    return notes;
-}
-
 /* Lane `number` of a warp begins. */
-DM_FN dm_gb_share dm_gb_share_begin(const uint8_t *ram, uint8_t *picture, uint32_t number)
+DM_FN dm_gb_share dm_gb_share_begin(const uint8_t *ram, uint8_t *picture, const dm_gb_kept *kept,
+                                    uint32_t number)
 {
     dm_gb_share share;
     share.ram = ram;
     share.pair = number / DM_GB_LINE_WORDS;
     share.word = number % DM_GB_LINE_WORDS;
-    share.at = picture + share.pair * DM_GB_PAIR_BYTES + share.word * 32u;
+    share.picture = picture;
+    share.walk = dm_gb_walk_begin(kept);
     if (share.pair >= DM_GB_SHARED_PAIRS)
         share.pair = DM_GB_PAIRS;
-    share.notes = dm_gb_share_notes(&share);
 #if DM_LANES > 1
     const uint32_t *entries = (const uint32_t *)(const void *)(ram + DM_GB_OAM);
     const uint32_t entry[2] = {entries[number],
@@ -216,18 +198,16 @@ DM_FN dm_gb_both dm_gb_share_sprites(const dm_gb_share *share, dm_gb_both notes)
  * have to be stored; the lane then takes the next pair. `notes` were the pair's. */
 DM_FN uint8_t *dm_gb_share_next(dm_gb_share *share, dm_gb_both *notes, dm_gb_two_planes *two)
 {
-    *notes = share->notes;
+    *notes = dm_gb_walk_pair(&share->walk, share->picture, share->pair);
     dm_warp_sync(); /* all have read the notes before they are overwritten */
     const dm_gb_both sprites = dm_gb_share_sprites(share, *notes);
     *two = dm_gb_word_shades(share->ram, share->pair, share->word, *notes, sprites);
-    uint8_t *out = share->at;
+    uint8_t *out = share->picture + share->pair * DM_GB_PAIR_BYTES + share->word * 32u;
     share->pair += DM_GB_SHARED_PAIRS;
-    share->at += DM_GB_SHARED_PAIRS * DM_GB_PAIR_BYTES;
 #if DM_LANES > 1
     share->below[0] += DM_GB_SHARED_LINES;
     share->below[1] += DM_GB_SHARED_LINES;
 #endif
-    share->notes = dm_gb_share_notes(share);
     return out;
 }
 

@@ -480,15 +480,6 @@ DM_FN void dm_gb_store_word(uint8_t *out, dm_gb_planes shades)
     dm_gb_store_half(out + 16, dm_byte_perm(odd, even, 0x5140u));
 }
 
-/* The notes of a pair, or first pixels; `at` is where its lines begin in the picture. */
-DM_FN dm_gb_both dm_gb_notes_at(const uint8_t *at)
-{
-    dm_gb_both notes;
-    notes.upper = *(const uint64_t *)(const void *)at;
-    notes.lower = *(const uint64_t *)(const void *)(at + DM_GB_SCREEN_W);
-    return notes;
-}
-
 /* The shades of a word of the lines of a pair, as far as those are noted, with those of `sprites`
  * that touch it. */
 DM_FN dm_gb_two_planes dm_gb_word_shades(const uint8_t *ram, uint32_t pair, uint32_t word,

@@ -22,6 +22,10 @@ DM_KERNEL_BOUNDS(dm_gb_run_machines, dm_gb_run_args, DM_GB_QUICK_LANES, 1)
 #if DM_ON_CUDA
         lane.place = place;
 #endif
+#if DM_GB_GPU_FORM
+        dm_gb_kept kept;
+        lane.kept = &kept;
+#endif
         dm_gb_lane_set(&lane, args.machines + i);
         lane.ram = args.memory + i * args.memory_stride;
         lane.rom = args.rom;

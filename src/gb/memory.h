@@ -48,6 +48,7 @@ typedef struct dm_gb_journal {
 #if DM_GB_GPU_FORM
 /* What the short road (quick.h) and turns tell each other past the hot registers; both are seldom
  * here. */
+typedef struct dm_gb_kept dm_gb_kept; /* kept.h */
 #define DM_GB_LATER 20u
 typedef struct dm_gb_slate {
     /* The polling loop being watched (poll.h). */
@@ -90,7 +91,9 @@ typedef struct dm_gb_lane {
     dm_gb_slate *slate;
     uint32_t run_end;  /* where the run stops: m.target may be on the way there */
     uint32_t complete; /* dm_gb_complete_key of the last picture that a warp drew to its end */
-    /* Lines that may be kept for later (draw_later.h); end 0: none. */
+    /* Lines that are drawn later (draw_later.h): what is known of each, and between which they are;
+     * end 0: none. */
+    dm_gb_kept *kept;
     uint8_t kept_next, kept_end;
     uint8_t
         scan_height; /* of sprites when OAM was searched for ppu.line all at once; 0: it was not */

@@ -32,6 +32,7 @@ typedef struct dm_swarm_desk {
     uint32_t need;      /* enum dm_gb_need, after a turn or while it moves */
     dm_swarm_cost cost; /* when the machine has no thread */
     dm_gb_slate slate;
+    dm_gb_kept kept;
 } dm_swarm_desk;
 
 DM_STATIC_ASSERT(sizeof(dm_swarm_desk) <= DM_SWARM_DESK_BYTES, "the host makes room for desks");

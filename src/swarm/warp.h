@@ -68,6 +68,7 @@ DM_FN dm_gb_lane *dm_swarm_lane(const dm_swarm_args *args, uint32_t machine, dm_
     dm_swarm_lane_init(lane, args, machine);
 #if DM_ON_CUDA
     lane->slate = &dm_swarm_desk_of(args, machine)->slate;
+    lane->kept = &dm_swarm_desk_of(args, machine)->kept;
 #endif
     return lane;
 }
@@ -257,6 +258,7 @@ DM_FN_SLOW void dm_swarm_draw(const dm_swarm_args *args, uint32_t machine, dm_gb
         dm_swarm_lane_init(&other, args, others);
         dm_swarm_draw_picture(
             other.ram, other.frames + ((fronts >> number & 1u) != 0 ? 0u : DM_SWARM_PICTURE),
+            &dm_swarm_desk_of(args, others)->kept,
             (packed >> number & 1u) != 0 ? args->packed + (uint64_t)others * DM_SWARM_PACKED : 0);
     }
     dm_warp_sync();

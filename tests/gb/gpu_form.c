@@ -52,7 +52,7 @@ static void first_half(dm_gb_lane *lane, bool moves, uint8_t *picture)
         dm_gb_ppu_sync(lane, m->target);
     lane->complete = dm_gb_complete_key(lane);
     for (uint32_t i = lanes; lane->kept_end != 0 && i-- != 0;) {
-        dm_gb_share share = dm_gb_share_begin(lane->ram, dm_gb_back_picture(lane), i);
+        dm_gb_share share = dm_gb_share_begin(lane->ram, dm_gb_back_picture(lane), lane->kept, i);
         dm_gb_both notes;
         dm_gb_two_planes two;
         for (uint32_t k = 0; k < DM_GB_PAIRS / DM_GB_SHARED_PAIRS; k++) {
@@ -69,8 +69,10 @@ static void first_half(dm_gb_lane *lane, bool moves, uint8_t *picture)
 enum dm_test_shown dm_test_gpu_form_run(const dm_test_gpu_form *form, uint32_t cycles)
 {
     static uint8_t picture[PICTURE];
+    dm_gb_kept kept;
     dm_gb_lane lane = {.m = form->m,
                        .home = form->m,
+                       .kept = &kept,
                        .ram = form->ram,
                        .rom = form->rom,
                        .rom_words = form->rom_words,
