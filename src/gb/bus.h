@@ -53,10 +53,10 @@ DM_FN_SLOW void dm_gb_schedule(dm_gb_lane *lane, uint32_t now)
 
 #if DM_GB_GPU_FORM
 
-/* The map is quick.h's business. */
+/* The map is quick.h's business, after the turn. */
 DM_FN void dm_gb_map(dm_gb_lane *lane)
 {
-    (void)lane;
+    lane->remap = true;
 }
 
 #else

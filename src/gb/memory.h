@@ -85,6 +85,7 @@ typedef struct dm_gb_lane {
     uint8_t trace;        /* stop after each instruction */
 #if DM_GB_GPU_FORM
     dm_gb_machine *home; /* the machine itself, where m is a copy of it (visit.h) */
+    bool remap;          /* the memory map may have changed in this turn (quick_map.h) */
     uint32_t steady;     /* until when the register read last stays the same */
     uint32_t poll_limit; /* of what was read in this turn */
     dm_gb_quick_place place;

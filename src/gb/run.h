@@ -279,6 +279,16 @@ DM_FN_SLOW enum dm_gb_need dm_gb_turn(dm_gb_lane *lane, dm_gb_hot *hot, enum dm_
     return granted ? DM_GB_NEED_GRANTED : DM_GB_NEED_NOTHING;
 }
 
+/* The same, and the lane's place gets a new map if that has changed. */
+DM_FN enum dm_gb_need dm_gb_mapped_turn(dm_gb_lane *lane, dm_gb_hot *hot, enum dm_gb_need need)
+{
+    lane->remap = false;
+    need = dm_gb_turn(lane, hot, need);
+    if (lane->remap)
+        dm_gb_quick_map(lane, &lane->place);
+    return need;
+}
+
 /* A run begins. */
 DM_FN void dm_gb_turns_begin(dm_gb_lane *lane, dm_gb_hot *hot)
 {
@@ -314,9 +324,8 @@ DM_FN_SLOW void dm_gb_loop(dm_gb_lane *lane)
         need = dm_gb_quick_alone(m, &hot, &place, need, &executed);
 #endif
         dm_gb_hot kept = hot;
-        need = dm_gb_turn(lane, &kept, need);
+        need = dm_gb_mapped_turn(lane, &kept, need);
         hot = kept;
-        dm_gb_quick_map(lane, &place);
     }
     lane->slate = 0;
 }

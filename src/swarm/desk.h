@@ -80,8 +80,7 @@ DM_FN void dm_swarm_turn_at(dm_swarm_desk *desk, enum dm_gb_need need)
     dm_gb_visit visit;
     dm_gb_hot hot = desk->hot;
     dm_gb_visit_begin(&visit, &desk->lane);
-    desk->need = (uint32_t)dm_gb_turn(&visit.lane, &hot, need);
-    dm_gb_quick_map(&visit.lane, &visit.lane.place);
+    desk->need = (uint32_t)dm_gb_mapped_turn(&visit.lane, &hot, need);
     dm_gb_visit_end(&visit, &desk->lane);
     desk->hot = hot;
 }

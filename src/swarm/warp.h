@@ -101,9 +101,7 @@ DM_FN enum dm_gb_need dm_swarm_rounds(dm_gb_machine *m, dm_gb_hot *hot,
 /* A turn of this lane's machine. */
 DM_FN_SLOW enum dm_gb_need dm_swarm_own_turn(dm_gb_lane *lane, dm_gb_hot *hot, enum dm_gb_need need)
 {
-    need = dm_gb_turn(lane, hot, need);
-    dm_gb_quick_map(lane, &lane->place);
-    return need;
+    return dm_gb_mapped_turn(lane, hot, need);
 }
 
 /* Does the block take turns together? All its threads ask. */
