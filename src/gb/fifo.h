@@ -54,7 +54,7 @@ enum dm_gb_fifo_state {
 #define DM_GB_FIFO_KEEP_PIXELS 0x20u /* the window went off while its first tile was fetched */
 #define DM_GB_FIFO_CARRY 0x40u       /* WX = 166: the next line begins in the window */
 
-DM_FN void dm_gb_fifo_begin(const dm_gb_ppu *ppu, dm_gb_fifo *fifo)
+DM_FN_SLOW void dm_gb_fifo_begin(const dm_gb_ppu *ppu, dm_gb_fifo *fifo)
 {
     fifo->dot = (uint16_t)(DM_GB_FIFO_START + (ppu->first_line ? 2u : 0u));
     fifo->address = 0;

@@ -41,9 +41,8 @@ DM_FN void dm_gb_joypad_set(dm_gb_machine *m, uint8_t select, uint8_t keys)
 
 #define DM_GB_SERIAL_BIT 512u
 
-DM_FN void dm_gb_serial_sync(dm_gb_lane *lane, uint32_t now)
+DM_FN_SLOW void dm_gb_serial_advance(dm_gb_machine *m, uint32_t now)
 {
-    dm_gb_machine *m = lane->m;
     dm_gb_serial *serial = &m->serial;
     while (serial->bits_left != 0 && !dm_gb_before(now, serial->next_bit)) {
         serial->sb = (uint8_t)(serial->sb << 1 | 1);
@@ -53,6 +52,13 @@ DM_FN void dm_gb_serial_sync(dm_gb_lane *lane, uint32_t now)
             m->int_flags |= DM_GB_INT_SERIAL;
         }
     }
+}
+
+/* Bring a transfer up to accesses at `now`. */
+DM_FN void dm_gb_serial_sync(dm_gb_lane *lane, uint32_t now)
+{
+    if (DM_UNLIKELY(lane->m->serial.bits_left != 0))
+        dm_gb_serial_advance(lane->m, now);
 }
 
 /* T-cycle at which a running transfer ends. */
@@ -143,7 +149,7 @@ DM_FN_SLOW bool dm_gb_dma_advance(dm_gb_lane *lane, uint32_t now)
 /* Copy what is due. True when the transfer ended and memory is mapped as usual again. */
 DM_FN bool dm_gb_dma_sync(dm_gb_lane *lane, uint32_t now)
 {
-    return lane->m->dma.active != 0 && dm_gb_dma_advance(lane, now);
+    return DM_UNLIKELY(lane->m->dma.active != 0) && dm_gb_dma_advance(lane, now);
 }
 
 DM_FN uint32_t dm_gb_dma_next(const dm_gb_machine *m, uint32_t now)

@@ -158,7 +158,7 @@ DM_FN void dm_gb_next_line(dm_gb_lane *lane)
     }
     ppu->edge = 0;
     ppu->next_dot = ppu->line < DM_GB_VBLANK_LINE ? 3 : 0;
-    if (ppu->window_carry && ppu->line < DM_GB_VBLANK_LINE)
+    if (DM_UNLIKELY(ppu->window_carry != 0) && ppu->line < DM_GB_VBLANK_LINE)
         dm_gb_fifo_begin(ppu, &ppu->fifo);
 }
 

@@ -55,10 +55,10 @@ DM_FN_SLOW void dm_gb_dispatch(dm_gb_lane *lane)
     dm_gb_machine *m = lane->m;
     dm_gb_cpu *cpu = &m->cpu;
     uint32_t now = m->clock + 4u; /* the opcode at PC is fetched and dropped */
-    if ((cpu->pc & 0xFF00u) == 0xFE00u)
+    if (DM_UNLIKELY((cpu->pc & 0xFF00u) == 0xFE00u))
         dm_gb_oam_bug_write(lane, now);
     now += 4u;
-    if ((cpu->sp & 0xFF00u) == 0xFE00u)
+    if (DM_UNLIKELY((cpu->sp & 0xFF00u) == 0xFE00u))
         dm_gb_oam_bug_write(lane, now);
     now += 4u;
     dm_gb_push_byte(lane, now, --cpu->sp, cpu->pc >> 8);
@@ -179,12 +179,12 @@ DM_FN_SLOW enum dm_gb_next dm_gb_event(dm_gb_lane *lane)
             dm_gb_halted(lane, m->target);
             continue;
         }
-        if (cpu->mode != DM_GB_RUNNING) {
+        if (DM_UNLIKELY(cpu->mode != DM_GB_RUNNING)) {
             dm_gb_stopped(lane, m->target);
             continue;
         }
         dm_gb_sync_all(lane, m->clock);
-        if (cpu->ei_delay) {
+        if (DM_UNLIKELY(cpu->ei_delay != 0)) {
             /* One more instruction runs before an interrupt can. */
             cpu->ei_delay = 0;
             cpu->ime = 1;
