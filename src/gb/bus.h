@@ -178,7 +178,8 @@ DM_FN_SLOW uint32_t dm_gb_slow_read(dm_gb_lane *lane, uint32_t now, uint32_t add
         if (m->boot_mapped && address < 0x100u)
             return lane->boot[address];
         const dm_gb_cart *cart = dm_gb_cart_of(lane);
-        return lane->rom[(address < 0x4000u ? cart->rom_low : cart->rom_high) + (address & 0x3FFFu)];
+        return lane
+            ->rom[(address < 0x4000u ? cart->rom_low : cart->rom_high) + (address & 0x3FFFu)];
     }
     if (address - 0xC000u < 0x3E00u)
         return dm_gb_ram_load(lane, DM_GB_WRAM + (address & 0x1FFFu));

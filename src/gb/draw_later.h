@@ -97,9 +97,9 @@ DM_FN void dm_gb_draw_kept(dm_gb_lane *lane)
 }
 
 /* ---- The lanes of a warp share a picture ----
- * Five to a pair, a word each, six pairs at a time; two lanes only help to find sprites. All lanes of
- * a warp call these together; where they are played one after the other, the last comes first, since
- * the first word of a line takes the place of a note of its own. */
+ * Five to a pair, a word each, six pairs at a time; two lanes only help to find sprites. All lanes
+ * of a warp call these together; where they are played one after the other, the last comes first,
+ * since the first word of a line takes the place of a note of its own. */
 
 #define DM_GB_SHARED_PAIRS (32u / DM_GB_LINE_WORDS)
 #define DM_GB_SHARED_LINES (2u * DM_GB_SHARED_PAIRS)

@@ -55,8 +55,8 @@ DM_FN bool dm_gb_range_goes_on(const dm_gb_kept *kept, uint64_t note, uint32_t f
            (shown == 0 || window == first);
 }
 
-/* Keep lines first..end - 1 of `picture`, of which those from `window` on show the window. `note` is
- * that of the first, as if without. */
+/* Keep lines first..end - 1 of `picture`, of which those from `window` on show the window. `note`
+ * is that of the first, as if without. */
 DM_FN void dm_gb_keep(dm_gb_kept *kept, uint8_t *picture, uint64_t note, uint32_t first,
                       uint32_t end, uint32_t window)
 {

@@ -26,8 +26,8 @@
 #define DM_GB_VBLANK_LINE 144u
 #define DM_GB_LAST_LINE 153u
 #define DM_GB_LCD_ON 0x80u
-/* As next_dot after edge 2: nothing hangs on the end of mode 3, so it is not looked for and the next
- * thing to happen is the end of the line. */
+/* As next_dot after edge 2: nothing hangs on the end of mode 3, so it is not looked for and the
+ * next thing to happen is the end of the line. */
 #define DM_GB_NO_LOOK DM_GB_LINE_CYCLES
 
 DM_FN bool dm_gb_lcd_on(const dm_gb_machine *m)

@@ -81,7 +81,9 @@ typedef struct dm_swarm_args {
     uint64_t machine_stride, memory_stride;
     uint64_t seed, first_machine;
     uint32_t count, rom_count, snapshot_count;
-    uint32_t lanes_per_warp;          /* machines per warp; the CPU: 1 */
+    uint32_t lanes_per_warp; /* machines per warp; the CPU: 1 */
+    uint32_t block_machines; /* CUDA: of the first `short_blocks` blocks; then one more */
+    uint32_t short_blocks;
     uint32_t cycles[2];               /* with the key, then without; 0: that part is missing */
     uint8_t draw[2], single_frame[2]; /* of the lane, likewise */
     uint32_t step_limit;              /* 0: none */
@@ -100,6 +102,13 @@ typedef struct dm_swarm_args {
 DM_FN dm_gb_machine *dm_swarm_machine(const dm_swarm_args *args, uint64_t machine)
 {
     return (dm_gb_machine *)(void *)(args->machines + machine * args->machine_stride);
+}
+
+/* Of the places of machines (lanes.h), the first that a block has. */
+DM_FN uint32_t dm_swarm_first_place(const dm_swarm_args *args, uint32_t block)
+{
+    return block * args->block_machines +
+           (block > args->short_blocks ? block - args->short_blocks : 0u);
 }
 
 /* Names of the functions of one stage: dm_swarm_step_full_step ... */

@@ -62,7 +62,8 @@ struct dm_swarm {
     dm_swarm_layout layout;
     dm_swarm_kernels kernels;
     dm_swarm_args args;
-    bool by_parts; /* a step is a launch for each of its parts */
+    uint32_t blocks; /* of a launch */
+    bool by_parts;   /* a step is a launch for each of its parts */
     dm_device_buffer *arrays[DM_SWARM_ARRAYS];
     dm_device_buffer *own[DM_SWARM_OUTPUTS]; /* NULL where the caller's is used from the start */
     dm_device_buffer *bound[DM_SWARM_OUTPUTS];
@@ -82,6 +83,12 @@ dm_status dm_swarm_check_room(const dm_swarm *swarm, dm_error *err);
 void dm_swarm_choose_threads(const dm_device *device, dm_swarm_desc *desc);
 /* The same for a GPU with so many multiprocessors. */
 void dm_swarm_spread_over(int multiprocessors, dm_swarm_desc *desc);
+/* With threads chosen: the blocks of a launch there (dm_swarm_args: the first `short_blocks` of
+ * them have `block_machines` machines, the others one more). */
+typedef struct dm_swarm_blocks {
+    uint32_t count, block_machines, short_blocks;
+} dm_swarm_blocks;
+dm_swarm_blocks dm_swarm_blocks_over(int multiprocessors, const dm_swarm_desc *desc);
 /* With threads chosen: is it better to sort machines again within a step? */
 bool dm_swarm_sorts_often(const dm_swarm_desc *desc);
 

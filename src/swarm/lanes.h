@@ -36,21 +36,21 @@ typedef struct dm_swarm_place {
     bool valid;       /* there is one */
 } dm_swarm_place;
 
-/* The machine of a thread that has one. */
-DM_FN uint32_t dm_swarm_machine_at(const dm_swarm_args *args, uint64_t thread)
-{
-    uint32_t place =
-        (uint32_t)(thread / DM_LANES) * args->lanes_per_warp + (uint32_t)(thread % DM_LANES);
-    return args->order == 0 ? place : args->order[place];
-}
-
 DM_FN dm_swarm_place dm_swarm_place_of(const dm_swarm_args *args, uint64_t thread)
 {
     dm_swarm_place place = {0, false};
-    place.valid = dm_lane() < args->lanes_per_warp &&
-                  thread / DM_LANES * args->lanes_per_warp + dm_lane() < args->count;
+#if DM_ON_CUDA
+    const uint32_t block = (uint32_t)(thread / DM_SWARM_BLOCK);
+    const uint32_t warp = (uint32_t)(thread % DM_SWARM_BLOCK) / DM_LANES;
+    const uint32_t at = dm_swarm_first_place(args, block) + warp * args->lanes_per_warp + dm_lane();
+    const uint32_t end = dm_swarm_first_place(args, block + 1u);
+    place.valid = dm_lane() < args->lanes_per_warp && at < end && at < args->count;
+#else
+    const uint32_t at = (uint32_t)thread;
+    place.valid = thread < args->count;
+#endif
     if (place.valid)
-        place.machine = dm_swarm_machine_at(args, thread);
+        place.machine = args->order == 0 ? at : args->order[at];
     return place;
 }
 

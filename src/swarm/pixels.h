@@ -92,7 +92,7 @@ DM_FN_SLOW uint32_t dm_swarm_pack_word(const uint8_t *at)
 /* Draw the lines of a picture that are kept (gb/draw_later.h), with all lanes of the warp, and if
  * `packed` is not 0 its packed pixels with them. */
 DM_FN_SLOW void dm_swarm_draw_picture(const uint8_t *ram, uint8_t *picture, const dm_gb_kept *kept,
-                                 uint8_t *packed)
+                                      uint8_t *packed)
 {
     dm_gb_share share = dm_gb_share_begin(ram, picture, kept, dm_lane());
     const uint32_t bytes =

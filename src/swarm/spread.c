@@ -68,6 +68,25 @@ void dm_swarm_spread_over(int multiprocessors, dm_swarm_desc *d)
         d->blocks_per_multiprocessor = blocks_for(d, multiprocessors);
 }
 
+/* As many machines in all blocks but the last. Machines with warps of their own and a block for
+ * each multiprocessor are dealt out to all multiprocessors, as evenly as they can be; those with
+ * one more come last, where the machines are that cost least (regroup.h). */
+dm_swarm_blocks dm_swarm_blocks_over(int multiprocessors, const dm_swarm_desc *d)
+{
+    const uint64_t all = (uint64_t)multiprocessors;
+    const uint64_t machines =
+        d->block_threads == 1 ? 1u : (uint64_t)d->block_threads / 32u * d->lanes_per_warp;
+    dm_swarm_blocks blocks = {(uint32_t)((d->count + machines - 1u) / machines), (uint32_t)machines,
+                              UINT32_MAX};
+    if (d->lanes_per_warp == 1 && d->block_threads > BLOCK_AT_ONCE && blocks.count <= all &&
+        d->count >= all) {
+        blocks.count = (uint32_t)all;
+        blocks.block_machines = (uint32_t)(d->count / all);
+        blocks.short_blocks = (uint32_t)(all - d->count % all);
+    }
+    return blocks;
+}
+
 /* Where blocks come in waves the last ones should be short. What a machine will cost is told best
  * by what it cost just before, so the parts of a step are launches of their own, and the machines
  * are sorted before each. Where all blocks are on the GPU at once they would wait for the slowest

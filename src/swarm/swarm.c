@@ -298,6 +298,11 @@ static void fill_args(dm_swarm *swarm)
     a->rom_count = (uint32_t)d->rom_count;
     a->snapshot_count = swarm->snapshot_count;
     a->lanes_per_warp = d->lanes_per_warp;
+    const dm_swarm_blocks blocks =
+        dm_swarm_blocks_over(dm_device_get_properties(swarm->device)->multiprocessors, d);
+    a->block_machines = blocks.block_machines;
+    a->short_blocks = blocks.short_blocks;
+    swarm->blocks = blocks.count;
     plan_runs(swarm);
     a->step_limit = d->step_limit;
     a->vector_size = d->observation_size;
@@ -536,11 +541,8 @@ dm_stream *dm_swarm_stream(const dm_swarm *swarm)
 
 static dm_status launch(dm_swarm *swarm, const dm_function *function, dm_error *err)
 {
-    const dm_swarm_desc *d = &swarm->desc;
-    uint64_t warps = (d->count + d->lanes_per_warp - 1) / d->lanes_per_warp;
-    uint64_t threads = warps * (d->block_threads == 1 ? 1u : 32u);
-    return dm_function_launch(function, swarm->stream, dm_grid_for(threads, d->block_threads),
-                              &swarm->args, sizeof swarm->args, err);
+    const dm_grid grid = {swarm->blocks, swarm->desc.block_threads, 0};
+    return dm_function_launch(function, swarm->stream, grid, &swarm->args, sizeof swarm->args, err);
 }
 
 dm_status dm_swarm_step(dm_swarm *swarm, const uint8_t *actions, dm_error *err)

@@ -50,6 +50,36 @@ static void all_multiprocessors_work(void **state)
     }
 }
 
+/* Every machine is in one block, and blocks that are to be even have as many as they can. */
+static void blocks_have_all_machines(void **state)
+{
+    (void)state;
+    static const uint32_t gpus[] = {1, 16, 132};
+    for (int i = 0; i < 3; i++) {
+        for (uint64_t count = 1; count < 300000; count += count / 70 + 1) {
+            dm_swarm_desc d = {.count = count};
+            dm_swarm_spread_over((int)gpus[i], &d);
+            const dm_swarm_blocks blocks = dm_swarm_blocks_over((int)gpus[i], &d);
+            const dm_swarm_args args = {.block_machines = blocks.block_machines,
+                                        .short_blocks = blocks.short_blocks};
+            const uint32_t most = d.block_threads / 32u * d.lanes_per_warp;
+            assert_int_equal(dm_swarm_first_place(&args, 0), 0);
+            assert_true(dm_swarm_first_place(&args, blocks.count) >= count);
+            assert_true(dm_swarm_first_place(&args, blocks.count - 1u) < count);
+            for (uint32_t block = 0; block < blocks.count; block++)
+                assert_in_range(dm_swarm_first_place(&args, block + 1u) -
+                                    dm_swarm_first_place(&args, block),
+                                1, most);
+        }
+    }
+    dm_swarm_desc d = {.count = 4096};
+    dm_swarm_spread_over(132, &d);
+    const dm_swarm_blocks blocks = dm_swarm_blocks_over(132, &d);
+    assert_int_equal(blocks.count, 132);
+    assert_int_equal(blocks.block_machines, 31);
+    assert_int_equal(blocks.short_blocks, 128);
+}
+
 /* What the caller has chosen stays. */
 static void choices_stay(void **state)
 {
@@ -61,4 +91,5 @@ static void choices_stay(void **state)
 }
 
 DM_TESTS("swarm/spread", cmocka_unit_test(sizes_that_were_measured),
-         cmocka_unit_test(all_multiprocessors_work), cmocka_unit_test(choices_stay));
+         cmocka_unit_test(all_multiprocessors_work), cmocka_unit_test(blocks_have_all_machines),
+         cmocka_unit_test(choices_stay));
