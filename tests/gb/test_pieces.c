@@ -13,7 +13,7 @@
 
 #define SEEDS 100
 #define FRAMES 6
-#define TRANSFER_FRAMES 200
+#define TEXT_FRAMES 200
 
 /* Sprites on all lines, and transfers of two tables to OAM that begin everywhere in a frame, also
  * while mode 2 looks for sprites. */
@@ -83,6 +83,32 @@ static const char transfers[] = "HEADER \"TRANSFERS\", ROM\n"
                                 "    jr nz, .busy\n"
                                 "    ret\n";
 
+/* The LCD is switched off everywhere in a line, and stays off for a while. */
+static const char switches[] = "HEADER \"SWITCHES\", ROM\n"
+                               "SECTION \"entry\", ROM0[$100]\n"
+                               "    nop\n"
+                               "    jp Start\n"
+                               "SECTION \"main\", ROM0[$150]\n"
+                               "Start:\n"
+                               "    ld b, 1\n"
+                               ".loop\n"
+                               "    ld a, $91\n"
+                               "    ldh [$FF40], a\n"
+                               "    ld a, b\n"
+                               ".on\n"
+                               "    dec a\n"
+                               "    jr nz, .on\n"
+                               "    ld a, $11\n"
+                               "    ldh [$FF40], a\n"
+                               "    ld a, b\n"
+                               ".off\n"
+                               "    dec a\n"
+                               "    jr nz, .off\n"
+                               "    inc b\n"
+                               "    jr nz, .loop\n"
+                               "    inc b\n"
+                               "    jr .loop\n";
+
 static void compare_pictures(const char *name, unsigned frame, const dm_gb *whole,
                              const dm_gb *parts)
 {
@@ -145,13 +171,25 @@ static void programs(void **state)
     dm_each_transfer_program(compare, FRAMES, SEEDS);
 }
 
-static void transfers_begin_anywhere(void **state)
+static void compare_text(const char *name, const char *text)
 {
-    (void)state;
     dm_gb_asm_result result;
-    assert_ok(dm_gb_asm_text("transfers", transfers, strlen(transfers), NULL, &result, err));
-    compare("transfers", result.rom, result.rom_size, TRANSFER_FRAMES, 1);
+    assert_ok(dm_gb_asm_text(name, text, strlen(text), NULL, &result, err));
+    compare(name, result.rom, result.rom_size, TEXT_FRAMES, 1);
     dm_gb_asm_result_deinit(&result);
 }
 
-DM_TESTS("gb/pieces", DM_TEST(our_roms), DM_TEST(programs), DM_TEST(transfers_begin_anywhere))
+static void transfers_begin_anywhere(void **state)
+{
+    (void)state;
+    compare_text("transfers", transfers);
+}
+
+static void lcd_goes_off_anywhere(void **state)
+{
+    (void)state;
+    compare_text("switches", switches);
+}
+
+DM_TESTS("gb/pieces", DM_TEST(our_roms), DM_TEST(programs), DM_TEST(transfers_begin_anywhere),
+         DM_TEST(lcd_goes_off_anywhere))
