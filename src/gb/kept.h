@@ -13,7 +13,7 @@
 #define DM_GB_RANGES 7u
 
 /* A range: note_low and note_high of its first line, and in `lines` that line, in the next byte the
- * line after its last, and above that the first with the window (the line after its last: none). */
+ * line after its last, and above that the first with the window (after its last: none has). */
 struct dm_gb_kept {
     uint32_t count;
     uint32_t spilled; /* there are lines with notes of their own */

@@ -139,7 +139,7 @@ typedef struct dm_gb_ppu {
     uint8_t line;        /* 0..153, the line that line_start belongs to */
     uint8_t first_line;  /* this is the short line right after switching on */
     uint32_t line_start; /* time of dot 0 of `line`; meaningless while the LCD is off */
-    uint16_t next_dot;   /* dot of the next edge in this line (ppu.h) */
+    uint16_t next_dot;   /* dot of the next edge in this line that matters (ppu.h) */
     uint16_t mode0_dot;  /* when mode 3 of `line` ends; 0: not known yet */
     uint8_t edge;        /* number of the next edge in this line */
     uint8_t mode_int;    /* the mode that STAT interrupts look at; DM_GB_NONE: none */

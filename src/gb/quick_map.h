@@ -2,7 +2,7 @@
 /* quick_map.h - plain memory as the short road (quick.h) sees it; kernel text.
  *
  * A map of slots says where each region of addresses lies, or that it is not plain; turns make it
- * anew. Instructions come through it too. */
+ * anew where it may have changed. Instructions come through it too. */
 #ifndef DM_GB_QUICK_MAP_H
 #define DM_GB_QUICK_MAP_H
 

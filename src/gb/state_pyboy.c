@@ -169,7 +169,7 @@ static void read_lcd(import *in, reader *r)
     skip(r, 1 + 144 * 5 + 4); /* scroll registers by line, flags of the colour model */
     in->first_frame = get8(r) != 0;
     skip(r, 1 + 8);
-    in->frame_cycles = distance(get64(r), DM_GB_FRAME_CYCLES - 1u);
+    in->frame_cycles = distance(get64(r), DM_GB_FRAME_CYCLES - 1u) & ~3u; /* as accesses are */
     skip(r, 8 + 2);
 }
 
@@ -429,6 +429,7 @@ static void place_picture(import *in)
         ppu->blank = 0;
     }
     dm_gb_ppu_sync(&lane, m->clock);
+    dm_gb_mode0_look(&lane, m->clock);
     if (ppu->line < DM_GB_VBLANK_LINE)
         ppu->window_on = in->window_on;
     ppu->frames = 0;

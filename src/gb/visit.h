@@ -77,7 +77,7 @@ DM_FN void dm_gb_visit_begin(dm_gb_visit *visit, const dm_gb_lane *lane)
     visit->lane.m = (dm_gb_machine *)(void *)&visit->copy;
 }
 
-/* Of the lane only what it says of lines changes in a visit. */
+/* What else a visit changes of the lane, each turn sets anew. */
 DM_FN void dm_gb_visit_end(const dm_gb_visit *visit, dm_gb_lane *lane)
 {
     dm_gb_copy_words(lane->m, &visit->copy);

@@ -126,6 +126,19 @@ static void compare_pictures(const char *name, unsigned frame, const dm_gb *whol
         fail_msg("%s, frame %u: a line before %u differs", name, frame, ppu->line);
 }
 
+/* A machine that has stopped knows where mode 3 of its line ends, and whether it has. */
+static void check_mode3(const char *name, unsigned frame, const dm_gb_machine *m)
+{
+    const dm_gb_ppu *ppu = &m->ppu;
+    const uint32_t dot = m->clock - ppu->line_start;
+    if ((ppu->lcdc & 0x80u) == 0 || ppu->line >= DM_GB_SCREEN_H || dot <= 86u)
+        return;
+    const bool over = dot > ppu->mode0_dot + 1u;
+    if (ppu->mode0_dot == 0 || ppu->edge != (over ? 4 : 3) || (over && ppu->mode_int != 0))
+        fail_msg("%s, frame %u: mode 3 ends at %u, edge %u at dot %u", name, frame, ppu->mode0_dot,
+                 ppu->edge, dot);
+}
+
 static void compare(const char *name, const void *rom, size_t size, uint32_t frames, uint64_t seed)
 {
     dm_gb *whole, *parts;
@@ -150,6 +163,7 @@ static void compare(const char *name, const void *rom, size_t size, uint32_t fra
         if (memcmp(whole->ram, parts->ram, whole->ram_size) != 0)
             fail_msg("%s, frame %u: memory differs", name, i);
         compare_pictures(name, i, whole, parts);
+        check_mode3(name, i, &whole->machine);
     }
     dm_gb_destroy(whole);
     dm_gb_destroy(parts);
