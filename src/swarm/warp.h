@@ -197,10 +197,22 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t own, dm_gb_lane *la
     __syncwarp();
 }
 
+/* What only lanes with machines do. Where each warp has one machine the test is of the lane's
+ * number alone, and functions ask for `valid` themselves: then the compiler sees that everything
+ * called from here is for one lane, whose branches are no forks, and leaves out what joins them
+ * again. */
+#if DM_SWARM_LANES == 1
+#define DM_SWARM_HAS_MACHINE(valid) (dm_lane() == 0)
+#else
+#define DM_SWARM_HAS_MACHINE(valid) (valid)
+#endif
+
 /* The end of a run: like a turn it goes over all devices, so it works on copies too where lanes are
  * at desks. */
-DM_FN_SLOW void dm_swarm_settle(dm_gb_lane *lane)
+DM_FN_SLOW void dm_swarm_settle(dm_gb_lane *lane, bool valid)
 {
+    if (!valid)
+        return;
 #if DM_SWARM_TOGETHER
     dm_gb_visit visit;
     dm_gb_visit_begin(&visit, lane);
@@ -212,9 +224,9 @@ DM_FN_SLOW void dm_swarm_settle(dm_gb_lane *lane)
 }
 
 /* The picture unit up to the machine's target, likewise. Mostly the last turn has done it. */
-DM_FN void dm_swarm_ppu_sync(dm_gb_lane *lane)
+DM_FN_SLOW void dm_swarm_ppu_sync(dm_gb_lane *lane, bool valid)
 {
-    if (!dm_gb_ppu_behind(&lane->m->ppu, lane->m->target))
+    if (!valid || lane->m->dma.active || !dm_gb_ppu_behind(&lane->m->ppu, lane->m->target))
         return;
 #if DM_SWARM_TOGETHER
     dm_gb_visit visit;
@@ -241,8 +253,8 @@ DM_FN uint32_t dm_swarm_halves(dm_gb_lane *lane, bool valid, bool draws)
 DM_FN_SLOW void dm_swarm_draw(const dm_swarm_args *args, uint32_t machine, dm_gb_lane *lane,
                               bool valid, bool packs)
 {
-    if (valid && !lane->m->dma.active)
-        dm_swarm_ppu_sync(lane);
+    if (DM_SWARM_HAS_MACHINE(valid))
+        dm_swarm_ppu_sync(lane, valid);
     const bool draws = valid && lane->kept_end != 0;
     const uint32_t complete = packs && draws ? dm_gb_complete_key(lane) : 0u;
     uint32_t lanes = dm_ballot(draws);
@@ -303,8 +315,11 @@ DM_FN uint32_t dm_swarm_halves(dm_gb_lane *lane, bool valid, bool draws)
     return 1;
 }
 
-DM_FN void dm_swarm_settle(dm_gb_lane *lane)
+#define DM_SWARM_HAS_MACHINE(valid) (valid)
+
+DM_FN void dm_swarm_settle(dm_gb_lane *lane, bool valid)
 {
+    (void)valid;
     dm_gb_settle(lane);
 }
 
@@ -345,8 +360,8 @@ DM_FN void dm_swarm_run(const dm_swarm_args *args, uint32_t machine, dm_gb_lane 
         if (draws)
             dm_swarm_draw(args, machine, lane, valid, packs);
     }
-    if (valid)
-        dm_swarm_settle(lane);
+    if (DM_SWARM_HAS_MACHINE(valid))
+        dm_swarm_settle(lane, valid);
 }
 
 #endif
