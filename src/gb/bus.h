@@ -19,13 +19,13 @@ typedef dm_gb_lane dm_gb_bus;
 
 DM_FN bool dm_gb_pending(const dm_gb_lane *lane)
 {
-    return (lane->m->int_flags & dm_gb_ram_load(lane, DM_GB_IE) & 0x1Fu) != 0;
+    return (dm_gb_m(lane)->int_flags & dm_gb_ram_load(lane, DM_GB_IE) & 0x1Fu) != 0;
 }
 
 /* Is there anything to do before the next instruction? */
 DM_FN bool dm_gb_waiting(const dm_gb_lane *lane)
 {
-    const dm_gb_cpu *cpu = &lane->m->cpu;
+    const dm_gb_cpu *cpu = &dm_gb_m(lane)->cpu;
     return cpu->mode != DM_GB_RUNNING || cpu->ei_delay || cpu->halt_bug ||
            (cpu->ime && dm_gb_pending(lane));
 }
@@ -34,7 +34,7 @@ DM_FN bool dm_gb_waiting(const dm_gb_lane *lane)
  * waiting, else when the next one that IE lets through can come, or where the run stops. */
 DM_FN_SLOW void dm_gb_schedule(dm_gb_lane *lane, uint32_t now)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     if (dm_gb_waiting(lane)) {
         m->next_event = now;
         return;
@@ -64,7 +64,7 @@ DM_FN void dm_gb_map(dm_gb_lane *lane)
 /* Point every 4 KiB page at its memory. Called when a bank, the boot ROM or DMA changes the map. */
 DM_FN_SLOW void dm_gb_map(dm_gb_lane *lane)
 {
-    const dm_gb_machine *m = lane->m;
+    const dm_gb_machine *m = dm_gb_m(lane);
     const dm_gb_cart *cart = &m->cart;
     for (uint32_t page = 0; page < 16; page++) {
         lane->read_page[page] = 0;
@@ -116,14 +116,14 @@ DM_FN bool dm_gb_dma_conflict(const dm_gb_machine *m, uint32_t now, uint32_t add
 /* Everything that could make a read of IF differ later. */
 DM_FN uint32_t dm_gb_flags_steady(dm_gb_lane *lane, uint32_t now)
 {
-    const dm_gb_machine *m = lane->m;
+    const dm_gb_machine *m = dm_gb_m(lane);
     uint32_t until = dm_gb_earlier(dm_gb_ppu_next(lane, 0x1F), dm_gb_timer_next(m, now));
     return dm_gb_earlier(until, dm_gb_serial_next(m, now));
 }
 
 DM_FN uint32_t dm_gb_io_read(dm_gb_lane *lane, uint32_t now, uint32_t address)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     uint32_t steady = now; /* how long the answer stays the same */
     uint32_t value = 0xFF;
     if (address >= 0xFF40u && address <= 0xFF4Bu) {
@@ -161,7 +161,7 @@ DM_FN uint32_t dm_gb_io_read(dm_gb_lane *lane, uint32_t now, uint32_t address)
 
 DM_FN_SLOW uint32_t dm_gb_slow_read(dm_gb_lane *lane, uint32_t now, uint32_t address)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     if (address >= 0xFF80u)
         return dm_gb_ram_load(lane, DM_GB_HRAM + address - 0xFF80u);
     if (address >= 0xFF00u)
@@ -250,7 +250,7 @@ DM_FN void dm_gb_probe_soon(dm_gb_lane *lane, uint32_t now, uint32_t address)
         return;
     if (++lane->pad_writes >= DM_GB_PROBE_AFTER << lane->probe_level) {
         lane->probe = true;
-        lane->m->next_event = now;
+        dm_gb_m(lane)->next_event = now;
     }
 }
 
@@ -258,7 +258,7 @@ DM_FN void dm_gb_probe_soon(dm_gb_lane *lane, uint32_t now, uint32_t address)
 
 DM_FN void dm_gb_flags_write(dm_gb_lane *lane, uint32_t now, uint8_t value)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     dm_gb_ppu_sync(lane, now);
     dm_gb_timer_sync(m, now);
     dm_gb_serial_sync(lane, now);
@@ -267,7 +267,7 @@ DM_FN void dm_gb_flags_write(dm_gb_lane *lane, uint32_t now, uint8_t value)
 
 DM_FN void dm_gb_io_write(dm_gb_lane *lane, uint32_t now, uint32_t address, uint8_t value)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     if (address >= 0xFF40u && address <= 0xFF4Bu) {
         uint8_t lcdc = m->ppu.lcdc;
         dm_gb_ppu_write(lane, now, address, value);
@@ -298,7 +298,7 @@ DM_FN void dm_gb_io_write(dm_gb_lane *lane, uint32_t now, uint32_t address, uint
 
 DM_FN_SLOW void dm_gb_slow_write(dm_gb_lane *lane, uint32_t now, uint32_t address, uint32_t byte)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     uint8_t value = (uint8_t)byte;
     dm_gb_watch_write(lane, address);
     if (m->dma.active) {
@@ -364,7 +364,7 @@ DM_FN_SLOW void dm_gb_slow_write(dm_gb_lane *lane, uint32_t now, uint32_t addres
 /* A slow path may have moved the next event or changed the map. */
 DM_FN void dm_gb_hot_reload(const dm_gb_lane *lane, dm_gb_hot *hot)
 {
-    hot->next_event = lane->m->next_event;
+    hot->next_event = dm_gb_m(lane)->next_event;
     hot->io_address = DM_GB_NO_ADDRESS;
     hot->vram_until = hot->clock;
 }
@@ -373,7 +373,7 @@ DM_FN void dm_gb_hot_reload(const dm_gb_lane *lane, dm_gb_hot *hot)
  * for a picture and the access stays open. */
 DM_FN uint32_t dm_gb_vram_steady(dm_gb_lane *lane, uint32_t now)
 {
-    const dm_gb_machine *m = lane->m;
+    const dm_gb_machine *m = dm_gb_m(lane);
     const dm_gb_ppu *ppu = &m->ppu;
     if (!dm_gb_lcd_on(m))
         return dm_gb_never(now);
@@ -427,9 +427,9 @@ DM_FN void dm_gb_hot_remap(dm_gb_hot *hot, dm_gb_lane *lane)
 DM_FN_SLOW uint64_t dm_gb_timed_write(dm_gb_lane *lane, uint64_t time, uint32_t address,
                                       uint32_t value)
 {
-    uint32_t now = dm_gb_time_clock(time, lane->m);
+    uint32_t now = dm_gb_time_clock(time, dm_gb_m(lane));
     dm_gb_slow_write(lane, now, address, value);
-    return dm_gb_time_make(now, time, lane->m);
+    return dm_gb_time_make(now, time, dm_gb_m(lane));
 }
 
 /* Does the compiler know that this holds? LDH needs no look at the page. */
@@ -444,7 +444,7 @@ DM_FN uint32_t dm_gb_bus_read(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t address
     else if (address >= 0xFF80u)
         value = dm_gb_ram_load(lane, DM_GB_HRAM + address - 0xFF80u);
     else
-        value = dm_gb_slow_read(lane, dm_gb_hot_clock(hot, lane->m), address);
+        value = dm_gb_slow_read(lane, dm_gb_hot_clock(hot, dm_gb_m(lane)), address);
     dm_gb_hot_tick(hot);
     return value;
 }
@@ -601,7 +601,7 @@ DM_FN void dm_gb_bus_idle(dm_gb_lane *lane, dm_gb_hot *hot)
 DM_FN void dm_gb_bus_adjust(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t value)
 {
     if (DM_UNLIKELY((value & 0xFF00u) == 0xFE00u)) {
-        dm_gb_oam_bug_write(lane, dm_gb_hot_clock(hot, lane->m));
+        dm_gb_oam_bug_write(lane, dm_gb_hot_clock(hot, dm_gb_m(lane)));
 #if DM_GB_GPU_FORM
         hot->poll_pc = DM_GB_NO_POLL; /* a loop that does this is not one that only waits */
 #endif
@@ -612,7 +612,7 @@ DM_FN void dm_gb_bus_adjust(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t value)
  * what to add to PC. */
 DM_FN_SLOW uint32_t dm_gb_control(dm_gb_lane *lane, uint32_t now, uint32_t operation)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     dm_gb_cpu *cpu = &m->cpu;
     uint32_t move = 0;
     bool pending;
@@ -679,14 +679,14 @@ DM_FN_SLOW uint32_t dm_gb_control(dm_gb_lane *lane, uint32_t now, uint32_t opera
 
 DM_FN void dm_gb_bus_control(dm_gb_lane *lane, dm_gb_hot *hot, uint32_t operation)
 {
-    uint32_t now = dm_gb_hot_clock(hot, lane->m);
+    uint32_t now = dm_gb_hot_clock(hot, dm_gb_m(lane));
     hot->pc = (hot->pc + dm_gb_control(lane, now, operation)) & 0xFFFFu;
 #if DM_GB_GPU_FORM
     hot->poll_pc = DM_GB_NO_POLL;
     dm_gb_hot_reload(lane, hot);
 #else
     lane->poll_pc = DM_GB_NO_POLL;
-    hot->time = dm_gb_time_make(now, hot->time, lane->m);
+    hot->time = dm_gb_time_make(now, hot->time, dm_gb_m(lane));
     dm_gb_hot_remap(hot, lane);
 #endif
 }

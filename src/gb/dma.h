@@ -89,8 +89,8 @@ DM_FN void dm_gb_dma_copy_all(uint8_t *to, const uint8_t *from)
 /* Copy the bytes that are due before an access at `now`. */
 DM_FN void dm_gb_dma_copy(dm_gb_lane *lane, uint32_t now)
 {
-    dm_gb_dma *dma = &lane->m->dma;
-    uint32_t done = dm_gb_dma_done(lane->m, now);
+    dm_gb_dma *dma = &dm_gb_m(lane)->dma;
+    uint32_t done = dm_gb_dma_done(dm_gb_m(lane), now);
     const bool from_wram = (dma->source & 0xE000u) == 0xC000u; /* nearly always */
     if (DM_GB_GPU_FORM && from_wram && dma->next == 0 && done == 160u) {
         dm_gb_dma_copy_all(lane->ram + DM_GB_OAM, lane->ram + DM_GB_WRAM + (dma->source & 0x1FFFu));

@@ -36,7 +36,7 @@ DM_FN bool dm_gb_window_shown(const dm_gb_ppu *ppu)
  * and the wait for the background fetch under it, which sprites over the same tile share. */
 DM_FN_SLOW uint32_t dm_gb_delays(dm_gb_lane *lane, uint32_t x)
 {
-    dm_gb_ppu *ppu = &lane->m->ppu;
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
     uint32_t delay = 0;
     uint32_t window_x = DM_GB_SCREEN_W;
     if (dm_gb_window_shown(ppu)) {
@@ -70,7 +70,7 @@ DM_FN_SLOW uint32_t dm_gb_delays(dm_gb_lane *lane, uint32_t x)
  * switched-off window leaves behind moves the fetches after it: too tangled for dm_gb_delays. */
 DM_FN bool dm_gb_no_formula(dm_gb_lane *lane)
 {
-    const dm_gb_ppu *ppu = &lane->m->ppu;
+    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
     if (!ppu->window_on || (ppu->lcdc & 2u) == 0 || dm_gb_sprite_count(lane) == 0)
         return false;
     if (dm_gb_window_shown(ppu))
@@ -82,7 +82,7 @@ DM_FN bool dm_gb_no_formula(dm_gb_lane *lane)
  * dot. */
 DM_FN void dm_gb_draw_sprites_late(dm_gb_lane *lane)
 {
-    dm_gb_ppu *ppu = &lane->m->ppu;
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
     if ((ppu->lcdc & 0x80u) != 0 && ppu->line < DM_GB_SCREEN_H && ppu->sprites != 0 &&
         ppu->fifo.dot == 0 && !ppu->closed)
         dm_gb_fifo_begin(ppu, &ppu->fifo);
@@ -92,8 +92,8 @@ DM_FN void dm_gb_draw_sprites_late(dm_gb_lane *lane)
  * started, in which mode 2 may have found more. */
 DM_FN void dm_gb_draw_sprites_in_dma(dm_gb_lane *lane)
 {
-    const dm_gb_ppu *ppu = &lane->m->ppu;
-    if (DM_LIKELY(!lane->m->dma.active) || ppu->line >= DM_GB_SCREEN_H || ppu->closed)
+    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    if (DM_LIKELY(!dm_gb_m(lane)->dma.active) || ppu->line >= DM_GB_SCREEN_H || ppu->closed)
         return;
     dm_gb_sprite_count(lane);
     dm_gb_draw_sprites_late(lane);
@@ -102,7 +102,7 @@ DM_FN void dm_gb_draw_sprites_in_dma(dm_gb_lane *lane)
 /* Work out ppu.mode0_dot. */
 DM_FN_SLOW void dm_gb_find_mode0(dm_gb_lane *lane)
 {
-    dm_gb_ppu *ppu = &lane->m->ppu;
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
     dm_gb_draw_sprites_in_dma(lane);
     if (ppu->fifo.dot != 0 || dm_gb_no_formula(lane)) {
         ppu->mode0_dot = (uint16_t)dm_gb_fifo_end(lane);
@@ -117,9 +117,9 @@ DM_FN_SLOW void dm_gb_find_mode0(dm_gb_lane *lane)
 /* The dot at which mode 3 of this line ends. Only asked from dot 84 on. */
 DM_FN uint32_t dm_gb_mode0_dot(dm_gb_lane *lane)
 {
-    if (lane->m->ppu.mode0_dot == 0)
+    if (dm_gb_m(lane)->ppu.mode0_dot == 0)
         dm_gb_find_mode0(lane);
-    return lane->m->ppu.mode0_dot;
+    return dm_gb_m(lane)->ppu.mode0_dot;
 }
 
 /* ---- Spans ----
@@ -333,7 +333,7 @@ DM_FN bool dm_gb_only_by_dots(const dm_gb_ppu *ppu)
  * few that it cannot by the road that takes them all. */
 DM_FN_SLOW void dm_gb_draw_line(dm_gb_lane *lane)
 {
-    dm_gb_ppu *ppu = &lane->m->ppu;
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
     ppu->drawn = DM_GB_SCREEN_W;
     if (dm_gb_draw_later(lane))
         return;
@@ -355,14 +355,14 @@ DM_FN_SLOW void dm_gb_draw_line(dm_gb_lane *lane)
 /* Where the dots of a disturbed line are drawn. */
 DM_FN uint8_t *dm_gb_fifo_line(const dm_gb_lane *lane)
 {
-    const dm_gb_ppu *ppu = &lane->m->ppu;
+    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
     return ppu->drawing ? dm_gb_back_line(lane, ppu) : 0;
 }
 
 /* Mode 3 is over: draw the line, if it is wanted. */
 DM_FN void dm_gb_draw_now(dm_gb_lane *lane)
 {
-    dm_gb_ppu *ppu = &lane->m->ppu;
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
     dm_gb_draw_sprites_in_dma(lane);
     if (ppu->fifo.dot != 0)
         dm_gb_fifo_run(lane, &ppu->fifo, DM_GB_LINE_CYCLES, dm_gb_fifo_line(lane));
@@ -373,7 +373,7 @@ DM_FN void dm_gb_draw_now(dm_gb_lane *lane)
 /* ... and count the window's lines, once. */
 DM_FN void dm_gb_draw_close(dm_gb_lane *lane)
 {
-    dm_gb_ppu *ppu = &lane->m->ppu;
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
     if (ppu->closed)
         return;
     dm_gb_draw_now(lane);
@@ -394,7 +394,7 @@ DM_FN void dm_gb_draw_close(dm_gb_lane *lane)
 /* Before VRAM changes at T-cycle `when`, which cannot be in mode 3. */
 DM_FN void dm_gb_draw_until(dm_gb_lane *lane, uint32_t when)
 {
-    const dm_gb_ppu *ppu = &lane->m->ppu;
+    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
     uint32_t dot = when - ppu->line_start;
     if ((ppu->drawing || ppu->fifo.dot != 0) && ppu->line < DM_GB_SCREEN_H && dot > 84u &&
         dot <= DM_GB_LINE_CYCLES && dot > dm_gb_mode0_dot(lane))
@@ -404,7 +404,7 @@ DM_FN void dm_gb_draw_until(dm_gb_lane *lane, uint32_t when)
 /* Bring a line that is made dot by dot up to T-cycle `when`. */
 DM_FN void dm_gb_draw_advance(dm_gb_lane *lane, uint32_t when)
 {
-    dm_gb_ppu *ppu = &lane->m->ppu;
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
     uint32_t dot = when - ppu->line_start;
     if (ppu->fifo.dot != 0 && dot <= DM_GB_LINE_CYCLES && dot > ppu->fifo.dot)
         dm_gb_fifo_run(lane, &ppu->fifo, dot, dm_gb_fifo_line(lane));
@@ -414,7 +414,7 @@ DM_FN void dm_gb_draw_advance(dm_gb_lane *lane, uint32_t when)
  * goes on dot by dot, after it it is closed. */
 DM_FN_SLOW void dm_gb_draw_settle(dm_gb_lane *lane, uint32_t when)
 {
-    dm_gb_ppu *ppu = &lane->m->ppu;
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
     uint32_t dot = when - ppu->line_start;
     if ((ppu->lcdc & 0x80u) == 0 || ppu->line >= DM_GB_SCREEN_H || dot <= 84u ||
         dot > DM_GB_LINE_CYCLES || ppu->closed)

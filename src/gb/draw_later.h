@@ -26,14 +26,14 @@ DM_FN uint64_t dm_gb_note_of(const dm_gb_ppu *ppu)
 /* The picture that is being drawn. */
 DM_FN uint8_t *dm_gb_back_picture(const dm_gb_lane *lane)
 {
-    return lane->frames + (lane->m->ppu.front ^ 1u) * (DM_GB_SCREEN_W * DM_GB_SCREEN_H);
+    return lane->frames + (dm_gb_m(lane)->ppu.front ^ 1u) * (DM_GB_SCREEN_W * DM_GB_SCREEN_H);
 }
 
 /* Keep lines from the present one to the one before `end`, of which nothing happens on any; the
  * window is on from line `window` on. */
 DM_FN_SLOW void dm_gb_draw_all_later(dm_gb_lane *lane, uint32_t end, uint32_t window)
 {
-    const dm_gb_ppu *ppu = &lane->m->ppu;
+    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
     dm_gb_kept *kept = lane->kept;
     if (lane->kept_end == 0) {
         lane->kept_next = ppu->line;
@@ -46,12 +46,12 @@ DM_FN_SLOW void dm_gb_draw_all_later(dm_gb_lane *lane, uint32_t end, uint32_t wi
 /* Keep the present line, whose mode 3 is over; false: it has to be drawn now. */
 DM_FN bool dm_gb_draw_later(dm_gb_lane *lane)
 {
-    const dm_gb_ppu *ppu = &lane->m->ppu;
+    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
     /* OAM will be searched again, as a whole. */
     const bool sprites_known =
         (ppu->lcdc & 2u) == 0 || ppu->scanned == 0 ||
         (ppu->scanned == DM_GB_SPRITES && lane->scan_height == ((ppu->lcdc & 4u) != 0 ? 16u : 8u));
-    if (!sprites_known || ppu->first_line || lane->m->dma.active || dm_gb_only_by_dots(ppu))
+    if (!sprites_known || ppu->first_line || dm_gb_m(lane)->dma.active || dm_gb_only_by_dots(ppu))
         return false;
     dm_gb_draw_all_later(lane, ppu->line + 1u, ppu->line + (dm_gb_window_shown(ppu) ? 0u : 1u));
     return true;
@@ -60,8 +60,8 @@ DM_FN bool dm_gb_draw_later(dm_gb_lane *lane)
 /* At the start of a line: can that and others be kept of which nothing happens on any? */
 DM_FN bool dm_gb_can_draw_later(const dm_gb_lane *lane)
 {
-    const dm_gb_ppu *ppu = &lane->m->ppu;
-    return !lane->m->dma.active && !dm_gb_fifo_pixel_slips_in(ppu) &&
+    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    return !dm_gb_m(lane)->dma.active && !dm_gb_fifo_pixel_slips_in(ppu) &&
            ((ppu->lcdc & 0x20u) == 0 || ppu->wx != 0 || (ppu->scx & 7u) == 0);
 }
 
@@ -223,7 +223,7 @@ DM_FN uint32_t dm_gb_picture_key(uint32_t frames, uint32_t front)
  * is switched off; else 0. */
 DM_FN uint32_t dm_gb_complete_key(const dm_gb_lane *lane)
 {
-    const dm_gb_ppu *ppu = &lane->m->ppu;
+    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
     return lane->kept_end == DM_GB_SCREEN_H ? dm_gb_picture_key(ppu->frames + 1u, ppu->front ^ 1u)
                                             : 0u;
 }

@@ -118,7 +118,7 @@ DM_FN void dm_gb_fifo_push(const dm_gb_ppu *ppu, dm_gb_fifo *fifo)
 
 DM_FN void dm_gb_fifo_fetch(const dm_gb_lane *lane, dm_gb_fifo *fifo)
 {
-    const dm_gb_ppu *ppu = &lane->m->ppu;
+    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
     switch (fifo->step) {
     case DM_GB_FETCH_TILE: {
         if ((ppu->lcdc & 0x20u) == 0)
@@ -222,7 +222,7 @@ DM_FN bool dm_gb_fifo_sprite_here(const dm_gb_ppu *ppu, dm_gb_fifo *fifo)
 /* Tile and attributes. OAM DMA puts its own address on OAM meanwhile. */
 DM_FN void dm_gb_fifo_sprite_read(dm_gb_lane *lane, dm_gb_fifo *fifo)
 {
-    const dm_gb_machine *m = lane->m;
+    const dm_gb_machine *m = dm_gb_m(lane);
     uint32_t at = m->ppu.sprite[fifo->sprite] * 4u + 2u;
     uint32_t when = m->ppu.line_start + fifo->dot;
     /* A look ahead shows nothing and must not move the transfer. */
@@ -238,7 +238,7 @@ DM_FN void dm_gb_fifo_sprite_read(dm_gb_lane *lane, dm_gb_fifo *fifo)
 
 DM_FN uint8_t dm_gb_fifo_sprite_data(const dm_gb_lane *lane, const dm_gb_fifo *fifo, uint32_t plane)
 {
-    const dm_gb_ppu *ppu = &lane->m->ppu;
+    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
     uint32_t height = (ppu->lcdc & 4u) != 0 ? 16u : 8u;
     uint32_t row = (ppu->line + 16u - ppu->sprite_y[fifo->sprite]) & (height - 1u);
     if ((fifo->sprite_flags & 0x40u) != 0)
@@ -345,7 +345,7 @@ DM_FN void dm_gb_fifo_finish(const dm_gb_ppu *ppu, dm_gb_fifo *fifo, uint8_t *li
 /* The work of one dot. */
 DM_FN void dm_gb_fifo_dot(dm_gb_lane *lane, dm_gb_fifo *fifo, uint8_t *line)
 {
-    const dm_gb_ppu *ppu = &lane->m->ppu;
+    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
     if (fifo->wait != 0) {
         fifo->wait--;
         return;
@@ -428,7 +428,7 @@ DM_FN bool dm_gb_fifo_plain(const dm_gb_ppu *ppu, const dm_gb_fifo *fifo)
 
 DM_FN void dm_gb_fifo_tile(dm_gb_lane *lane, dm_gb_fifo *fifo, uint8_t *line)
 {
-    const dm_gb_ppu *ppu = &lane->m->ppu;
+    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
     uint32_t low = fifo->queue_low, high = fifo->queue_high;
     if (line == 0) {
         fifo->out = (uint8_t)(fifo->out + 8u);
@@ -462,7 +462,7 @@ DM_FN_SLOW void dm_gb_fifo_run(dm_gb_lane *lane, dm_gb_fifo *fifo, uint32_t end,
     dm_gb_sprite_count(lane);
     while (fifo->state != DM_GB_FIFO_FINISHED && fifo->dot < end) {
         if (fifo->dot + 8u < end && fifo->dot + 8u < DM_GB_FIFO_LATEST &&
-            dm_gb_fifo_plain(&lane->m->ppu, fifo)) {
+            dm_gb_fifo_plain(&dm_gb_m(lane)->ppu, fifo)) {
             fifo->flags &= (uint8_t)~DM_GB_FIFO_WX_CHANGED;
             dm_gb_fifo_tile(lane, fifo, line);
             continue;
@@ -472,7 +472,7 @@ DM_FN_SLOW void dm_gb_fifo_run(dm_gb_lane *lane, dm_gb_fifo *fifo, uint32_t end,
         if (fifo->state == DM_GB_FIFO_FINISHED)
             return;
         if (fifo->dot == DM_GB_FIFO_LATEST) {
-            dm_gb_fifo_finish(&lane->m->ppu, fifo, line);
+            dm_gb_fifo_finish(&dm_gb_m(lane)->ppu, fifo, line);
             return;
         }
         fifo->dot++;
@@ -525,9 +525,9 @@ DM_FN void dm_gb_fifo_lcdc_late(dm_gb_ppu *ppu, uint8_t value)
 /* The dot at which mode 3 will end if nothing changes any more. */
 DM_FN uint32_t dm_gb_fifo_end(dm_gb_lane *lane)
 {
-    dm_gb_fifo ahead = lane->m->ppu.fifo;
+    dm_gb_fifo ahead = dm_gb_m(lane)->ppu.fifo;
     if (ahead.dot == 0)
-        dm_gb_fifo_begin(&lane->m->ppu, &ahead);
+        dm_gb_fifo_begin(&dm_gb_m(lane)->ppu, &ahead);
     dm_gb_fifo_run(lane, &ahead, DM_GB_FIFO_LATEST + 1u, 0);
     return ahead.dot;
 }

@@ -57,8 +57,8 @@ DM_FN_SLOW void dm_gb_serial_advance(dm_gb_machine *m, uint32_t now)
 /* Bring a transfer up to accesses at `now`. */
 DM_FN void dm_gb_serial_sync(dm_gb_lane *lane, uint32_t now)
 {
-    if (DM_UNLIKELY(lane->m->serial.bits_left != 0))
-        dm_gb_serial_advance(lane->m, now);
+    if (DM_UNLIKELY(dm_gb_m(lane)->serial.bits_left != 0))
+        dm_gb_serial_advance(dm_gb_m(lane), now);
 }
 
 /* T-cycle at which a running transfer ends. */
@@ -78,7 +78,7 @@ DM_FN uint32_t dm_gb_serial_clock(const dm_gb_machine *m, uint32_t now)
 /* The clock goes down at `now`, out of its turn. */
 DM_FN void dm_gb_serial_down(dm_gb_lane *lane, uint32_t now)
 {
-    dm_gb_serial *serial = &lane->m->serial;
+    dm_gb_serial *serial = &dm_gb_m(lane)->serial;
     serial->turned ^= 1u;
     serial->next_bit = now;
     dm_gb_serial_sync(lane, now);
@@ -86,7 +86,7 @@ DM_FN void dm_gb_serial_down(dm_gb_lane *lane, uint32_t now)
 
 DM_FN void dm_gb_serial_control(dm_gb_lane *lane, uint32_t now, uint8_t value)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     dm_gb_serial *serial = &m->serial;
     dm_gb_serial_sync(lane, now);
     uint8_t sent = serial->sb, bits = 8;
@@ -114,7 +114,7 @@ DM_FN void dm_gb_serial_control(dm_gb_lane *lane, uint32_t now, uint8_t value)
 /* The divider is about to be cleared. */
 DM_FN void dm_gb_serial_div_reset(dm_gb_lane *lane, uint32_t now)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     dm_gb_serial *serial = &m->serial;
     dm_gb_serial_sync(lane, now);
     uint32_t clock = dm_gb_serial_clock(m, now);
@@ -132,9 +132,9 @@ DM_FN void dm_gb_serial_div_reset(dm_gb_lane *lane, uint32_t now)
 
 DM_FN_SLOW bool dm_gb_dma_advance(dm_gb_lane *lane, uint32_t now)
 {
-    dm_gb_dma *dma = &lane->m->dma;
+    dm_gb_dma *dma = &dm_gb_m(lane)->dma;
     /* A CPU that is locked up comes here once a run: lines after the end see what was copied. */
-    bool over = dm_gb_dma_elapsed(lane->m, now) >= DM_GB_DMA_CYCLES;
+    bool over = dm_gb_dma_elapsed(dm_gb_m(lane), now) >= DM_GB_DMA_CYCLES;
     uint32_t until = over ? dma->start + DM_GB_DMA_CYCLES : now;
     dm_gb_ppu_sync(lane, until);
     dm_gb_scan_until(lane, until);
@@ -149,7 +149,7 @@ DM_FN_SLOW bool dm_gb_dma_advance(dm_gb_lane *lane, uint32_t now)
 /* Copy what is due. True when the transfer ended and memory is mapped as usual again. */
 DM_FN bool dm_gb_dma_sync(dm_gb_lane *lane, uint32_t now)
 {
-    return DM_UNLIKELY(lane->m->dma.active != 0) && dm_gb_dma_advance(lane, now);
+    return DM_UNLIKELY(dm_gb_m(lane)->dma.active != 0) && dm_gb_dma_advance(lane, now);
 }
 
 DM_FN uint32_t dm_gb_dma_next(const dm_gb_machine *m, uint32_t now)
@@ -166,14 +166,14 @@ DM_FN bool dm_gb_dma_holds_oam(const dm_gb_machine *m, uint32_t now)
 
 DM_FN_SLOW void dm_gb_dma_start(dm_gb_lane *lane, uint32_t now, uint8_t value)
 {
-    dm_gb_dma *dma = &lane->m->dma;
+    dm_gb_dma *dma = &dm_gb_m(lane)->dma;
     dm_gb_dma_sync(lane, now);
     dm_gb_ppu_sync(lane, now);
     dm_gb_draw_settle(lane, now);
     dm_gb_scan_until(lane, now);
     dm_gb_draw_sprites_late(lane);
     dm_gb_draw_kept(lane);
-    uint32_t done = dma->active ? dm_gb_dma_done(lane->m, now) : 0u;
+    uint32_t done = dma->active ? dm_gb_dma_done(dm_gb_m(lane), now) : 0u;
     dma->reg = value;
     dma->source = (uint16_t)(value << 8);
     if (done != 0 && done < 160u) {
@@ -189,19 +189,19 @@ DM_FN_SLOW void dm_gb_dma_start(dm_gb_lane *lane, uint32_t now, uint8_t value)
 /* The CPU was halted for `cycles` up to `now`: so was the transfer. */
 DM_FN void dm_gb_dma_wake(dm_gb_lane *lane, uint32_t now, uint32_t cycles)
 {
-    if (!lane->m->dma.active)
+    if (!dm_gb_m(lane)->dma.active)
         return;
     dm_gb_ppu_sync(lane, now);
     dm_gb_scan_until(lane, now);
     dm_gb_draw_advance(lane, now);
-    lane->m->dma.start += cycles;
+    dm_gb_m(lane)->dma.start += cycles;
 }
 
 /* ---- PPU registers ---- */
 
 DM_FN uint8_t dm_gb_ppu_read(dm_gb_lane *lane, uint32_t now, uint32_t address)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     const dm_gb_ppu *ppu = &m->ppu;
     switch (address) {
     case 0xFF40:
@@ -236,7 +236,7 @@ DM_FN uint8_t dm_gb_ppu_read(dm_gb_lane *lane, uint32_t now, uint32_t address)
 /* A register changed that decides the length of mode 3. */
 DM_FN void dm_gb_mode3_changed(dm_gb_lane *lane)
 {
-    dm_gb_ppu *ppu = &lane->m->ppu;
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
     if (!dm_gb_fifo_live(ppu))
         return;
     ppu->mode0_dot = 0;
@@ -247,8 +247,8 @@ DM_FN void dm_gb_mode3_changed(dm_gb_lane *lane)
 /* WY or LCDC was written: WY is compared again, two dots later (gambatte's window/arg/late_wy). */
 DM_FN void dm_gb_window_written(dm_gb_lane *lane, uint32_t now)
 {
-    dm_gb_ppu *ppu = &lane->m->ppu;
-    if (!dm_gb_in_picture(lane->m) || ppu->window_on || (ppu->lcdc & 0x20u) == 0 ||
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    if (!dm_gb_in_picture(dm_gb_m(lane)) || ppu->window_on || (ppu->lcdc & 0x20u) == 0 ||
         ppu->wy != ppu->line)
         return;
     dm_gb_draw_settle(lane, now + 2u);
@@ -257,7 +257,7 @@ DM_FN void dm_gb_window_written(dm_gb_lane *lane, uint32_t now)
 
 DM_FN void dm_gb_lcdc_write(dm_gb_lane *lane, uint32_t now, uint8_t value)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     dm_gb_ppu *ppu = &m->ppu;
     uint8_t before = ppu->lcdc;
     if (((before ^ value) & 4u) != 0)
@@ -280,7 +280,7 @@ DM_FN void dm_gb_lcdc_write(dm_gb_lane *lane, uint32_t now, uint8_t value)
  * (mealybug-tearoom's m3 tests; SameBoy lists the offsets). */
 DM_FN_SLOW void dm_gb_ppu_write(dm_gb_lane *lane, uint32_t now, uint32_t address, uint8_t value)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     dm_gb_ppu *ppu = &m->ppu;
     dm_gb_ppu_sync(lane, now);
     switch (address) {

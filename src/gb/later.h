@@ -98,7 +98,7 @@ DM_FN bool dm_gb_later_write(const dm_gb_machine *m, dm_gb_slate *slate, uint32_
 /* Make one, as dm_gb_slow_write does, but when the next event comes is not worked out. */
 DM_FN void dm_gb_later_make_one(dm_gb_lane *lane, uint32_t now, uint32_t address, uint8_t value)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     if (dm_gb_dma_sync(lane, now))
         dm_gb_map(lane);
     if (address >= 0xFF40u)
@@ -124,7 +124,7 @@ DM_FN void dm_gb_later_make(dm_gb_lane *lane, dm_gb_hot *hot, bool scheduled)
     if (scheduled || heard)
         return;
     dm_gb_schedule(lane, slate->when[count - 1u]);
-    hot->next_event = lane->m->next_event;
+    hot->next_event = dm_gb_m(lane)->next_event;
 }
 
 #endif

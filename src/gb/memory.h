@@ -69,8 +69,17 @@ typedef struct dm_gb_slate {
 
 enum dm_gb_watch { DM_GB_NOT_WATCHING, DM_GB_WATCHING, DM_GB_WATCH_OVER };
 
+/* Do machines run as copies in shared memory (copies.h)? For kernels that have room for them. */
+#ifndef DM_GB_SHARED_COPIES
+#define DM_GB_SHARED_COPIES 0
+#endif
+
 typedef struct dm_gb_lane {
-    dm_gb_machine *m;
+#if DM_GB_SHARED_COPIES
+    uint32_t at; /* where in dm_gb_copies the machine's copy is */
+#else
+    dm_gb_machine *m; /* dm_gb_m is for reading this */
+#endif
     uint8_t *ram;              /* lane memory */
     const uint8_t *rom;        /* a power of two in size */
     const uint32_t *rom_words; /* the GPU's form: its instructions (words.h) */
@@ -124,32 +133,7 @@ typedef struct dm_gb_lane {
 #endif
 } dm_gb_lane;
 
-DM_FN void dm_gb_lane_set(dm_gb_lane *lane, dm_gb_machine *m)
-{
-    lane->m = m;
-#if DM_GB_GPU_FORM
-    lane->home = m;
-#endif
-}
-
-/* Sound and the cartridge, which are not copied. */
-DM_FN dm_gb_apu *dm_gb_apu_of(const dm_gb_lane *lane)
-{
-#if DM_GB_GPU_FORM
-    return &lane->home->apu;
-#else
-    return &lane->m->apu;
-#endif
-}
-
-DM_FN dm_gb_cart *dm_gb_cart_of(const dm_gb_lane *lane)
-{
-#if DM_GB_GPU_FORM
-    return &lane->home->cart;
-#else
-    return &lane->m->cart;
-#endif
-}
+#include "gb/copies.h"
 
 /* Something happens that a loop that writes nothing new does not do (probe.h). */
 DM_FN void dm_gb_watch_over(dm_gb_lane *lane)
@@ -206,9 +190,9 @@ DM_FN uint32_t dm_gb_earlier(uint32_t a, uint32_t b)
 /* The lane's machine will run `cycles` T-cycles past its last target. */
 DM_FN void dm_gb_move_target(dm_gb_lane *lane, uint32_t cycles)
 {
-    lane->m->target += cycles;
+    dm_gb_m(lane)->target += cycles;
 #if DM_GB_GPU_FORM
-    lane->run_end = lane->m->target;
+    lane->run_end = dm_gb_m(lane)->target;
 #endif
 }
 
@@ -218,7 +202,7 @@ DM_FN uint32_t dm_gb_run_end(const dm_gb_lane *lane)
 #if DM_GB_GPU_FORM
     return lane->run_end;
 #else
-    return lane->m->target;
+    return dm_gb_m(lane)->target;
 #endif
 }
 

@@ -53,7 +53,7 @@ DM_FN_SLOW void dm_gb_oam_bug_write(dm_gb_lane *lane, uint32_t now)
     lane->poll_pc = DM_GB_NO_POLL; /* a loop that does this is not one that only waits */
 #endif
     dm_gb_ppu_sync(lane, now);
-    uint32_t row = dm_gb_oam_row(lane->m, now);
+    uint32_t row = dm_gb_oam_row(dm_gb_m(lane), now);
     if (row == 0)
         return;
     dm_gb_scan_until(lane, now);
@@ -97,7 +97,7 @@ DM_FN void dm_gb_oam_mix_back(dm_gb_lane *lane, uint32_t row)
 
 DM_FN_SLOW void dm_gb_oam_bug_read(dm_gb_lane *lane, uint32_t now)
 {
-    uint32_t row = dm_gb_oam_row(lane->m, now);
+    uint32_t row = dm_gb_oam_row(dm_gb_m(lane), now);
     if (row == 0)
         return;
     dm_gb_scan_until(lane, now);

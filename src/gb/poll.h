@@ -99,7 +99,7 @@ DM_FN void dm_gb_poll_remember(dm_gb_lane *lane, const dm_gb_hot *hot)
     r[6] = hot->a;
     lane->poll_time = hot->time;
     lane->poll_passes = 1;
-    lane->poll_limit = dm_gb_never(dm_gb_hot_clock(hot, lane->m));
+    lane->poll_limit = dm_gb_never(dm_gb_hot_clock(hot, dm_gb_m(lane)));
 }
 
 /* How long a pass takes, in T-cycles. */
@@ -118,7 +118,7 @@ DM_FN uint32_t dm_gb_poll_period(const dm_gb_lane *lane, const dm_gb_hot *hot)
 DM_FN uint32_t dm_gb_poll_line(const dm_gb_lane *lane, const dm_gb_hot *hot, uint32_t period,
                                uint32_t next_event, uint32_t until)
 {
-    const dm_gb_machine *m = lane->m;
+    const dm_gb_machine *m = dm_gb_m(lane);
     if (hot->pc > 0x7FF0u || (hot->pc & 0x3FFFu) > 0x3FF0u || m->boot_mapped || m->dma.active)
         return until;
     const uint8_t *at =
@@ -245,7 +245,8 @@ DM_FN void dm_gb_bus_loop(dm_gb_lane *lane, dm_gb_hot *hot)
         dm_gb_poll_remember(lane, hot);
         return;
     }
-    const uint32_t now = dm_gb_hot_clock(hot, lane->m), next_event = lane->m->next_event;
+    const uint32_t now = dm_gb_hot_clock(hot, dm_gb_m(lane)),
+                   next_event = dm_gb_m(lane)->next_event;
     const uint32_t period = dm_gb_poll_period(lane, hot);
     uint32_t until = dm_gb_earlier(lane->poll_limit, next_event);
     until = dm_gb_poll_line(lane, hot, period, next_event, until);

@@ -58,7 +58,7 @@ DM_FN void dm_gb_window_check(dm_gb_ppu *ppu)
 /* Should the frame that starts at ppu.line_start be drawn? */
 DM_FN bool dm_gb_frame_wanted(const dm_gb_lane *lane)
 {
-    const dm_gb_machine *m = lane->m;
+    const dm_gb_machine *m = dm_gb_m(lane);
     if (lane->frames == 0 || lane->draw == DM_GB_DRAW_NEVER)
         return false;
     if (lane->draw == DM_GB_DRAW_ALWAYS)
@@ -71,7 +71,7 @@ DM_FN bool dm_gb_frame_wanted(const dm_gb_lane *lane)
 
 DM_FN void dm_gb_start_frame(dm_gb_lane *lane)
 {
-    dm_gb_ppu *ppu = &lane->m->ppu;
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
     ppu->window_on = 0;
     ppu->window_line = 0;
     ppu->drawing = dm_gb_frame_wanted(lane);
@@ -79,7 +79,7 @@ DM_FN void dm_gb_start_frame(dm_gb_lane *lane)
 
 DM_FN void dm_gb_enter_vblank(dm_gb_lane *lane)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     dm_gb_ppu *ppu = &m->ppu;
     dm_gb_draw_kept(lane);
     m->int_flags |= DM_GB_INT_VBLANK;
@@ -97,7 +97,7 @@ DM_FN void dm_gb_enter_vblank(dm_gb_lane *lane)
 /* The dot of an edge in the present line. */
 DM_FN uint32_t dm_gb_edge_dot(dm_gb_lane *lane, uint32_t edge)
 {
-    dm_gb_ppu *ppu = &lane->m->ppu;
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
     if (ppu->line < DM_GB_VBLANK_LINE) {
         switch (edge) {
         case 0:
@@ -131,13 +131,13 @@ DM_FN uint32_t dm_gb_edge_dot(dm_gb_lane *lane, uint32_t edge)
  * looked for while OAM DMA goes on. */
 DM_FN uint32_t dm_gb_mode0_edge(dm_gb_lane *lane)
 {
-    const dm_gb_machine *m = lane->m;
+    const dm_gb_machine *m = dm_gb_m(lane);
     return (m->ppu.stat & 8u) != 0 || m->dma.active ? dm_gb_edge_dot(lane, 3) : DM_GB_NO_LOOK;
 }
 
 DM_FN void dm_gb_next_line(dm_gb_lane *lane)
 {
-    dm_gb_ppu *ppu = &lane->m->ppu;
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
     if (ppu->line < DM_GB_VBLANK_LINE) {
         dm_gb_draw_finish_line(lane);
         ppu->mode_int = 0;
@@ -165,7 +165,7 @@ DM_FN void dm_gb_next_line(dm_gb_lane *lane)
 /* One edge of a visible line. */
 DM_FN void dm_gb_visible_edge(dm_gb_lane *lane)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     dm_gb_ppu *ppu = &m->ppu;
     switch (ppu->edge) {
     case 0:
@@ -193,7 +193,7 @@ DM_FN void dm_gb_visible_edge(dm_gb_lane *lane)
 
 DM_FN void dm_gb_hidden_edge(dm_gb_lane *lane)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     dm_gb_ppu *ppu = &m->ppu;
     uint32_t edge = ppu->edge;
     if (ppu->line == DM_GB_VBLANK_LINE && edge != 0 && edge != 2) {
@@ -216,7 +216,7 @@ DM_FN void dm_gb_hidden_edge(dm_gb_lane *lane)
  * the STAT line: no interrupt hangs on modes that come and go. False: one after the other. */
 DM_FN bool dm_gb_first_edges(dm_gb_lane *lane, uint32_t dot)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     dm_gb_ppu *ppu = &m->ppu;
     uint32_t next = DM_GB_LINE_CYCLES;
     if (ppu->line < DM_GB_VBLANK_LINE) {
@@ -261,7 +261,7 @@ DM_FN bool dm_gb_line_matters(const dm_gb_machine *m, uint32_t line)
 /* The rest of the present line. */
 DM_FN void dm_gb_pass_line(dm_gb_lane *lane)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     dm_gb_ppu *ppu = &m->ppu;
     if (ppu->line < DM_GB_VBLANK_LINE) {
         if (ppu->edge <= 1 && !ppu->first_line)
@@ -276,7 +276,7 @@ DM_FN void dm_gb_pass_line(dm_gb_lane *lane)
 /* At the start of a line: pass as many whole ones as end before `now` and are all alike. */
 DM_FN void dm_gb_pass_lines(dm_gb_lane *lane, uint32_t now)
 {
-    dm_gb_ppu *ppu = &lane->m->ppu;
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
     uint32_t first = ppu->line;
     uint32_t end = first < DM_GB_VBLANK_LINE ? DM_GB_VBLANK_LINE : DM_GB_LAST_LINE;
     if ((ppu->drawing && !dm_gb_can_draw_later(lane)) || first == DM_GB_VBLANK_LINE)
@@ -286,7 +286,7 @@ DM_FN void dm_gb_pass_lines(dm_gb_lane *lane, uint32_t now)
     uint32_t whole = (now - ppu->line_start - 1u) / DM_GB_LINE_CYCLES;
     if (first + whole < end)
         end = first + whole;
-    if (dm_gb_line_matters(lane->m, ppu->lyc) && ppu->lyc >= first && ppu->lyc < end)
+    if (dm_gb_line_matters(dm_gb_m(lane), ppu->lyc) && ppu->lyc >= first && ppu->lyc < end)
         end = ppu->lyc;
     if (end <= first)
         return;
@@ -322,7 +322,7 @@ DM_FN void dm_gb_after_passing(dm_gb_machine *m)
 /* Bring the unit up to accesses at `now`. */
 DM_FN_SLOW void dm_gb_ppu_advance(dm_gb_lane *lane, uint32_t now)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     dm_gb_ppu *ppu = &m->ppu;
     for (;;) {
         uint32_t dot = now - ppu->line_start;
@@ -361,7 +361,7 @@ DM_FN bool dm_gb_ppu_behind(const dm_gb_ppu *ppu, uint32_t now)
 
 DM_FN void dm_gb_ppu_sync(dm_gb_lane *lane, uint32_t now)
 {
-    if (dm_gb_ppu_behind(&lane->m->ppu, now))
+    if (dm_gb_ppu_behind(&dm_gb_m(lane)->ppu, now))
         dm_gb_ppu_advance(lane, now);
 }
 
@@ -369,8 +369,8 @@ DM_FN void dm_gb_ppu_sync(dm_gb_lane *lane, uint32_t now)
  * `now`; the unit is synced up to there. */
 DM_FN void dm_gb_mode0_look(dm_gb_lane *lane, uint32_t now)
 {
-    dm_gb_ppu *ppu = &lane->m->ppu;
-    if (!dm_gb_lcd_on(lane->m) || ppu->line >= DM_GB_VBLANK_LINE || ppu->edge != 3 ||
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    if (!dm_gb_lcd_on(dm_gb_m(lane)) || ppu->line >= DM_GB_VBLANK_LINE || ppu->edge != 3 ||
         ppu->next_dot != DM_GB_NO_LOOK)
         return;
     ppu->next_dot = (uint16_t)dm_gb_edge_dot(lane, 3);
@@ -393,8 +393,8 @@ DM_FN uint32_t dm_gb_line_time(const dm_gb_ppu *ppu, uint32_t line, uint32_t dot
 DM_FN uint32_t dm_gb_last_picture(const dm_gb_lane *lane)
 {
     const uint32_t end = lane->run_end;
-    const uint32_t complete = dm_gb_line_time(&lane->m->ppu, DM_GB_VBLANK_LINE, 4, 3);
-    if (!dm_gb_lcd_on(lane->m) || dm_gb_before(end, complete))
+    const uint32_t complete = dm_gb_line_time(&dm_gb_m(lane)->ppu, DM_GB_VBLANK_LINE, 4, 3);
+    if (!dm_gb_lcd_on(dm_gb_m(lane)) || dm_gb_before(end, complete))
         return end;
     return end - (end - complete) % DM_GB_FRAME_CYCLES;
 }
@@ -404,10 +404,10 @@ DM_FN uint32_t dm_gb_last_picture(const dm_gb_lane *lane)
  * it on the screen; if another comes after it, it need not be finished. */
 DM_FN void dm_gb_drop_picture(dm_gb_lane *lane, uint32_t cycles)
 {
-    dm_gb_ppu *ppu = &lane->m->ppu;
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
     uint32_t vblank = dm_gb_line_time(ppu, DM_GB_VBLANK_LINE, 6, 3);
     if (lane->draw == DM_GB_DRAW_LAST &&
-        !dm_gb_before(lane->m->target + cycles, vblank + DM_GB_FRAME_CYCLES))
+        !dm_gb_before(dm_gb_m(lane)->target + cycles, vblank + DM_GB_FRAME_CYCLES))
         ppu->drawing = 0;
 }
 
@@ -415,7 +415,7 @@ DM_FN void dm_gb_drop_picture(dm_gb_lane *lane, uint32_t cycles)
  */
 DM_FN_SLOW uint32_t dm_gb_ppu_next(dm_gb_lane *lane, uint32_t enabled)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     const dm_gb_ppu *ppu = &m->ppu;
     if (!dm_gb_lcd_on(m))
         return dm_gb_never(m->clock);
@@ -466,7 +466,7 @@ DM_FN uint32_t dm_gb_ppu_dot(const dm_gb_machine *m, uint32_t now)
 /* Mode bits of STAT at an access; the unit is synced. */
 DM_FN uint32_t dm_gb_ppu_mode(dm_gb_lane *lane, uint32_t now)
 {
-    const dm_gb_machine *m = lane->m;
+    const dm_gb_machine *m = dm_gb_m(lane);
     const dm_gb_ppu *ppu = &m->ppu;
     if (!dm_gb_lcd_on(m))
         return 0;
@@ -501,7 +501,7 @@ DM_FN uint32_t dm_gb_ppu_ly(const dm_gb_machine *m, uint32_t now)
 /* Until when (access time) LY and STAT read the same, at least. */
 DM_FN uint32_t dm_gb_ppu_steady(dm_gb_lane *lane, uint32_t now, bool only_ly)
 {
-    const dm_gb_machine *m = lane->m;
+    const dm_gb_machine *m = dm_gb_m(lane);
     const dm_gb_ppu *ppu = &m->ppu;
     if (!dm_gb_lcd_on(m))
         return dm_gb_never(now);
@@ -531,7 +531,7 @@ DM_FN bool dm_gb_in_picture(const dm_gb_machine *m)
 
 DM_FN bool dm_gb_vram_blocked(dm_gb_lane *lane, uint32_t now, bool write)
 {
-    const dm_gb_machine *m = lane->m;
+    const dm_gb_machine *m = dm_gb_m(lane);
     if (!dm_gb_in_picture(m))
         return false;
     uint32_t dot = dm_gb_ppu_dot(m, now);
@@ -542,7 +542,7 @@ DM_FN bool dm_gb_vram_blocked(dm_gb_lane *lane, uint32_t now, bool write)
 
 DM_FN bool dm_gb_oam_blocked(dm_gb_lane *lane, uint32_t now, bool write)
 {
-    const dm_gb_machine *m = lane->m;
+    const dm_gb_machine *m = dm_gb_m(lane);
     if (!dm_gb_in_picture(m))
         return false;
     uint32_t dot = dm_gb_ppu_dot(m, now);
@@ -562,7 +562,7 @@ DM_FN bool dm_gb_oam_blocked(dm_gb_lane *lane, uint32_t now, bool write)
 
 DM_FN void dm_gb_lcd_start(dm_gb_lane *lane, uint32_t now)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     dm_gb_ppu *ppu = &m->ppu;
     ppu->line = 0;
     ppu->first_line = 1;

@@ -61,7 +61,7 @@ DM_FN uint32_t dm_gb_probe_count(const dm_gb_hot *hot)
 /* Here a pass may begin. */
 DM_FN void dm_gb_probe_begin(dm_gb_probe *probe, dm_gb_lane *lane, const dm_gb_hot *hot)
 {
-    const dm_gb_machine *m = lane->m;
+    const dm_gb_machine *m = dm_gb_m(lane);
     probe->hot = *hot;
     probe->clock = dm_gb_hot_clock(hot, m);
     probe->count = dm_gb_probe_count(hot);
@@ -80,8 +80,8 @@ DM_FN bool dm_gb_probe_back(const dm_gb_probe *probe, const dm_gb_lane *lane, co
     uint32_t differ = (hot->sp ^ was->sp) | (hot->a ^ was->a) | (hot->bc ^ was->bc) |
                       (hot->de ^ was->de) | (hot->hl ^ was->hl) | (hot->zc ^ was->zc) |
                       (hot->hn ^ was->hn);
-    differ |= (uint32_t)(lane->m->int_flags ^ probe->int_flags) |
-              (uint32_t)(lane->m->joypad.select ^ probe->select);
+    differ |= (uint32_t)(dm_gb_m(lane)->int_flags ^ probe->int_flags) |
+              (uint32_t)(dm_gb_m(lane)->joypad.select ^ probe->select);
     for (uint32_t i = 0; i < DM_GB_PROBE_HRAM; i++)
         differ |= (uint32_t)(dm_gb_ram_load(lane, DM_GB_HRAM + i) ^ probe->hram[i]);
     for (uint32_t i = 0; i < probe->journal.count; i++)
@@ -94,7 +94,7 @@ DM_FN bool dm_gb_probe_back(const dm_gb_probe *probe, const dm_gb_lane *lane, co
  * in m, and nothing is due. True: there were some. */
 DM_FN_SLOW bool dm_gb_probe_run(dm_gb_lane *lane)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     dm_gb_hot hot;
     dm_gb_probe probe;
     bool found = false;
@@ -139,7 +139,7 @@ DM_FN_SLOW bool dm_gb_probe_run(dm_gb_lane *lane)
  */
 DM_FN bool dm_gb_probe_due(dm_gb_lane *lane)
 {
-    const dm_gb_machine *m = lane->m;
+    const dm_gb_machine *m = dm_gb_m(lane);
     if (DM_LIKELY(!lane->probe) || !dm_gb_before(m->clock, m->next_event) || m->dma.active)
         return false;
     const bool found = dm_gb_probe_run(lane);

@@ -218,7 +218,7 @@ DM_FN void dm_gb_quick_written(dm_gb_slate *slate, dm_gb_hot *hot)
 DM_FN bool dm_gb_quick_bank(dm_gb_machine *m, const dm_gb_quick_place *place, uint32_t address,
                             uint32_t value)
 {
-    dm_gb_cart *cart = &m->cart;
+    dm_gb_cart *cart = dm_gb_cart_by(m);
     const uint8_t *low = dm_gb_quick_slot(place, DM_GB_QUICK_ROM);
     const uint8_t *words = dm_gb_quick_slot(place, DM_GB_QUICK_CODE);
     if (address >> 13 != 1u || low == 0)

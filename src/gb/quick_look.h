@@ -340,13 +340,13 @@ DM_FN uint32_t dm_gb_look_bank(dm_gb_cart *cart, uint32_t address, uint32_t valu
 
 /* Does a write below C000 change nothing? Of one byte, or of two of which `value` is the last,
  * which counts when both go to the same register. */
-DM_FN bool dm_gb_look_ignored(const dm_gb_machine *m, uint32_t begin, uint32_t address,
-                              uint32_t value, uint32_t two)
+DM_FN bool dm_gb_look_ignored(dm_gb_machine *m, uint32_t begin, uint32_t address, uint32_t value,
+                              uint32_t two)
 {
     if (m->dma.active || (two != 0 && (address & 0xFFu) == 0xFFu))
         return false;
     return address >> 13 == 4u ? dm_gb_look_shut(m, begin)
-                               : dm_gb_look_cart(&m->cart, address, value);
+                               : dm_gb_look_cart(dm_gb_cart_by(m), address, value);
 }
 
 /* When the first interrupt can come that a write which waits brings (DM_GB_LATER_URGENT): as

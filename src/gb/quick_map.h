@@ -26,7 +26,7 @@ DM_FN void dm_gb_quick_unmap(const dm_gb_quick_place *place)
 /* After something may have changed the memory map. */
 DM_FN void dm_gb_quick_map(const dm_gb_lane *lane, const dm_gb_quick_place *place)
 {
-    const dm_gb_machine *m = lane->m;
+    const dm_gb_machine *m = dm_gb_m(lane);
     const dm_gb_cart *cart = dm_gb_cart_of(lane);
     const bool plain = !m->dma.active && !m->boot_mapped && !dm_gb_later_dma(lane->slate);
     const uint8_t *low = plain ? lane->rom + cart->rom_low : 0;

@@ -23,7 +23,7 @@ enum dm_gb_next { DM_GB_NEXT_STOP, DM_GB_NEXT_RUN, DM_GB_NEXT_HALT_BUG };
 /* Bring every device up to accesses at `now`. */
 DM_FN void dm_gb_sync_all(dm_gb_lane *lane, uint32_t now)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     if (dm_gb_dma_sync(lane, now))
         dm_gb_map(lane);
     dm_gb_ppu_sync(lane, now);
@@ -41,7 +41,7 @@ DM_FN void dm_gb_push_byte(dm_gb_lane *lane, uint32_t now, uint32_t address, uin
 {
     if (address - 0xFF80u < 0x7Fu)
         dm_gb_ram_store(lane, DM_GB_HRAM + address - 0xFF80u, value);
-    else if (DM_GB_GPU_FORM && address - 0xC000u < 0x3E00u && !lane->m->dma.active)
+    else if (DM_GB_GPU_FORM && address - 0xC000u < 0x3E00u && !dm_gb_m(lane)->dma.active)
         dm_gb_ram_store(lane, DM_GB_WRAM + (address & 0x1FFFu), value);
     else
         dm_gb_slow_write(lane, now, address, value);
@@ -52,7 +52,7 @@ DM_FN void dm_gb_push_byte(dm_gb_lane *lane, uint32_t now, uint32_t address, uin
  * interrupts/ie_push). */
 DM_FN_SLOW void dm_gb_dispatch(dm_gb_lane *lane)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     dm_gb_cpu *cpu = &m->cpu;
     uint32_t now = m->clock + 4u; /* the opcode at PC is fetched and dropped */
     if (DM_UNLIKELY((cpu->pc & 0xFF00u) == 0xFE00u))
@@ -84,7 +84,7 @@ DM_FN_SLOW void dm_gb_dispatch(dm_gb_lane *lane)
  * own. */
 DM_FN uint32_t dm_gb_next_request(dm_gb_lane *lane, uint32_t enabled)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     uint32_t next = dm_gb_earlier(dm_gb_ppu_next(lane, enabled), dm_gb_dma_next(m, m->clock));
     if ((enabled & DM_GB_INT_TIMER) != 0)
         next = dm_gb_earlier(next, dm_gb_timer_next(m, m->clock));
@@ -99,7 +99,7 @@ DM_FN uint32_t dm_gb_next_request(dm_gb_lane *lane, uint32_t enabled)
  * hblank_ly_scx_timing). */
 DM_FN void dm_gb_halted(dm_gb_lane *lane, uint32_t until)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     dm_gb_cpu *cpu = &m->cpu;
     uint32_t enabled = dm_gb_ram_load(lane, DM_GB_IE);
     uint32_t from = m->clock;
@@ -142,7 +142,7 @@ DM_FN void dm_gb_halted(dm_gb_lane *lane, uint32_t until)
 /* Add `cycles` to every time a device remembers: the oscillator stood still. */
 DM_FN_SLOW void dm_gb_shift_time(dm_gb_lane *lane, uint32_t cycles)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     m->timer.div_base += cycles;
     m->timer.synced += cycles;
     m->timer.reload_at += cycles;
@@ -156,7 +156,7 @@ DM_FN_SLOW void dm_gb_shift_time(dm_gb_lane *lane, uint32_t cycles)
 /* STOP and lock-up: nothing moves until a selected key is down (STOP), or ever. */
 DM_FN void dm_gb_stopped(dm_gb_lane *lane, uint32_t until)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     if (m->cpu.mode == DM_GB_STOPPED && dm_gb_joypad_lines(&m->joypad) != 0x0Fu) {
         m->cpu.mode = DM_GB_RUNNING;
         return;
@@ -170,7 +170,7 @@ DM_FN void dm_gb_stopped(dm_gb_lane *lane, uint32_t until)
 /* Everything that is not executing instructions. The CPU's registers are in m. */
 DM_FN_SLOW enum dm_gb_next dm_gb_event(dm_gb_lane *lane)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     dm_gb_cpu *cpu = &m->cpu;
     for (;;) {
         if (!dm_gb_before(m->clock, m->target))
@@ -228,7 +228,7 @@ DM_FN_SLOW void dm_gb_long_turn(dm_gb_lane *lane, dm_gb_hot *kept, bool twice)
  * Callers hand in a copy of their registers, so that those themselves need not be memory. */
 DM_FN_SLOW enum dm_gb_need dm_gb_turn(dm_gb_lane *lane, dm_gb_hot *hot, enum dm_gb_need need)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     dm_gb_slate *slate = lane->slate;
     bool by_long_road = need == DM_GB_NEED_LONG, twice = false;
     const bool granted = need == DM_GB_NEED_READ;
@@ -294,15 +294,15 @@ DM_FN void dm_gb_turns_begin(dm_gb_lane *lane, dm_gb_hot *hot)
 {
     lane->slate->skip_polls = lane->skip_polls;
     lane->slate->later = lane->slate->later_kinds = 0;
-    lane->m->next_event = lane->m->clock;
-    dm_gb_hot_load(hot, lane->m, lane);
+    dm_gb_m(lane)->next_event = dm_gb_m(lane)->clock;
+    dm_gb_hot_load(hot, dm_gb_m(lane), lane);
     dm_gb_quick_map(lane, &lane->place);
 }
 
 /* Run until the first instruction boundary at or after m->target. */
 DM_FN_SLOW void dm_gb_loop(dm_gb_lane *lane)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
 #if !DM_ON_CUDA
     const uint8_t *slots[DM_GB_QUICK_SLOTS + 1u];
     lane->place.slots = slots;
@@ -354,7 +354,7 @@ DM_FN bool dm_gb_find_code(dm_gb_lane *lane, dm_gb_hot *hot)
  * 512 copies of an instrumented road compile for minutes. */
 DM_FN_SLOW void dm_gb_loop(dm_gb_lane *lane)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     dm_gb_hot hot;
     m->next_event = m->clock;
     dm_gb_hot_load(&hot, m, lane);
@@ -377,9 +377,9 @@ DM_FN_SLOW void dm_gb_loop(dm_gb_lane *lane)
 DM_FN_SLOW void dm_gb_careful(dm_gb_lane *lane, bool halt_bug)
 {
     dm_gb_hot hot;
-    dm_gb_hot_load(&hot, lane->m, lane);
+    dm_gb_hot_load(&hot, dm_gb_m(lane), lane);
     dm_gb_careful_step(lane, &hot, halt_bug);
-    dm_gb_hot_store(&hot, lane->m);
+    dm_gb_hot_store(&hot, dm_gb_m(lane));
 }
 
 /* The same with a dispatch at the end of every instruction's code (labels as values, a GNU
@@ -400,7 +400,7 @@ DM_FN_SLOW void dm_gb_loop(dm_gb_lane *lane)
     };
 #undef OP
 #undef CB
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     dm_gb_hot hot;
     m->next_event = m->clock;
     dm_gb_hot_load(&hot, m, lane);
@@ -460,7 +460,7 @@ elsewhere:
  */
 DM_FN void dm_gb_settle(dm_gb_lane *lane)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     uint32_t now = m->clock;
     dm_gb_sync_all(lane, now);
     dm_gb_draw_kept(lane);

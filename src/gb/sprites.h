@@ -49,7 +49,7 @@ DM_FN bool dm_gb_any_sprite(const dm_gb_lane *lane, uint32_t bottom, uint32_t he
  * number): that is their priority. */
 DM_FN_SLOW void dm_gb_scan_sprites(const dm_gb_lane *lane, dm_gb_ppu *ppu, uint32_t end)
 {
-    const dm_gb_machine *m = lane->m;
+    const dm_gb_machine *m = dm_gb_m(lane);
     uint32_t height = (ppu->lcdc & 4u) != 0 ? 16u : 8u;
     uint32_t bottom = ppu->line + 16u; /* a sprite's y of this shows its row 0 here */
     uint32_t count = ppu->sprites;
@@ -81,18 +81,18 @@ DM_FN_SLOW void dm_gb_scan_sprites(const dm_gb_lane *lane, dm_gb_ppu *ppu, uint3
 DM_FN void dm_gb_scan_line(dm_gb_lane *lane, uint32_t end)
 {
 #if DM_GB_GPU_FORM
-    const dm_gb_ppu *ppu = &lane->m->ppu;
-    const bool whole = ppu->scanned == 0 && end == DM_GB_SPRITES && !lane->m->dma.active;
+    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    const bool whole = ppu->scanned == 0 && end == DM_GB_SPRITES && !dm_gb_m(lane)->dma.active;
     lane->scan_height = !whole ? 0 : (ppu->lcdc & 4u) != 0 ? 16 : 8;
 #endif
-    dm_gb_scan_sprites(lane, &lane->m->ppu, end);
+    dm_gb_scan_sprites(lane, &dm_gb_m(lane)->ppu, end);
 }
 
 /* Before something changes at T-cycle `when` that the search for sprites depends on: look at those
  * whose turn was earlier. */
 DM_FN void dm_gb_scan_until(dm_gb_lane *lane, uint32_t when)
 {
-    const dm_gb_ppu *ppu = &lane->m->ppu;
+    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
     uint32_t dot = when - ppu->line_start;
     if ((ppu->lcdc & 0x80u) == 0 || ppu->line >= DM_GB_SCREEN_H || ppu->scanned == DM_GB_SPRITES ||
         dot <= DM_GB_SCAN_DOT)
@@ -104,9 +104,9 @@ DM_FN void dm_gb_scan_until(dm_gb_lane *lane, uint32_t when)
 
 DM_FN uint32_t dm_gb_sprite_count(dm_gb_lane *lane)
 {
-    if (lane->m->ppu.scanned < DM_GB_SPRITES)
+    if (dm_gb_m(lane)->ppu.scanned < DM_GB_SPRITES)
         dm_gb_scan_line(lane, DM_GB_SPRITES);
-    return lane->m->ppu.sprites;
+    return dm_gb_m(lane)->ppu.sprites;
 }
 
 #endif

@@ -16,7 +16,6 @@
 #ifndef DM_SWARM_DESK_H
 #define DM_SWARM_DESK_H
 
-#include "gb/visit.h"
 #include "swarm/lanes.h"
 
 /* What a step has cost so far (CUDA): instructions, by rounds, and turns. */
@@ -41,6 +40,8 @@ DM_FN dm_swarm_desk *dm_swarm_desk_of(const dm_swarm_args *args, uint32_t machin
 {
     return (dm_swarm_desk *)(void *)(args->desks + (uint64_t)machine * DM_SWARM_DESK_BYTES);
 }
+
+#if DM_SWARM_LANES > 1
 
 #define DM_SWARM_NEEDS 7u /* enum dm_gb_need: from DM_GB_NEED_EVENT on turns */
 #define DM_SWARM_NOBODY 0xFFFFFFFFu
@@ -177,5 +178,6 @@ DM_FN_SLOW enum dm_gb_need dm_swarm_reseat(const dm_swarm_args *args, uint32_t *
     return (enum dm_gb_need)desk->need;
 }
 
+#endif
 #endif
 #endif

@@ -18,6 +18,7 @@
 #if DM_SWARM_LANES == 1
 #define DM_GB_QUICK_LANES (DM_SWARM_BLOCK / 32)
 #define DM_GB_QUICK_SEAT (threadIdx.x / 32u)
+#define DM_GB_SHARED_COPIES DM_ON_CUDA
 #else
 #define DM_GB_QUICK_LANES DM_SWARM_BLOCK
 #endif
@@ -29,6 +30,7 @@
 #endif
 
 #include "gb/run.h"
+#include "gb/visit.h"
 #include "swarm/args.h"
 
 typedef struct dm_swarm_place {

@@ -124,12 +124,12 @@ DM_FN_SLOW void dm_swarm_draw_picture(const uint8_t *ram, uint8_t *picture, cons
 DM_STATIC_ASSERT(DM_SWARM_PACKED % (DM_SWARM_AT_ONCE * 32u) == 0, "packed pixels come out even");
 
 /* Were the packed pixels of what is on the screen now made when it was drawn (dm_swarm_draw)? */
-DM_FN bool dm_swarm_packed_already(const dm_gb_lane *lane)
+DM_FN bool dm_swarm_packed_already(const dm_swarm_view *view)
 {
 #if DM_ON_CUDA
-    return dm_gb_shows(&lane->m->ppu, lane->complete);
+    return dm_gb_shows(&view->m->ppu, view->lane->complete);
 #else
-    (void)lane;
+    (void)view;
     return false;
 #endif
 }
@@ -198,7 +198,7 @@ DM_FN void dm_swarm_observe_pixels(const dm_swarm_args *args, const dm_swarm_pla
     if (args->shades == 0 && args->small == 0 && args->packed == 0)
         return;
     uint32_t lanes = dm_ballot(place->valid), fresh_lanes = dm_ballot(fresh);
-    const bool packs = place->valid && (fresh || !dm_swarm_packed_already(view->lane));
+    const bool packs = place->valid && (fresh || !dm_swarm_packed_already(view));
     const uint32_t pack_lanes = args->packed != 0 ? dm_ballot(packs) : 0u;
     dm_warp_sync();
     for (; lanes != 0; lanes &= lanes - 1u) {

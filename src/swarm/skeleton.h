@@ -31,7 +31,7 @@ DM_SWARM_KERNEL(DM_SWARM_NAME(step), DM_SWARM_BLOCK, DM_SWARM_BLOCKS)
     turn.view.lane = lane;
     turn.view.machine = place.machine;
     if (place.valid) {
-        turn.view.m = lane->m;
+        turn.view.m = dm_swarm_machine(&args, place.machine);
         const dm_swarm_progress *progress = args.progress + place.machine;
         turn.fresh = args.autoreset == DM_SWARM_RESET_NEXT_STEP && progress->done != 0;
         turn.view.action = dm_swarm_action(&args, place.machine, progress->steps);
@@ -44,8 +44,7 @@ DM_SWARM_KERNEL(DM_SWARM_NAME(step), DM_SWARM_BLOCK, DM_SWARM_BLOCKS)
         keys = dm_swarm_keys(&args, turn.view.action);
     const bool together = dm_swarm_together(&args, place.machine, place.valid);
     dm_swarm_cost cost = {0, 0};
-    if (running)
-        dm_gb_map(lane);
+    dm_swarm_enter(lane, running);
 #if DM_ON_CUDA
 #pragma unroll 1
 #endif
@@ -56,11 +55,14 @@ DM_SWARM_KERNEL(DM_SWARM_NAME(step), DM_SWARM_BLOCK, DM_SWARM_BLOCKS)
         lane->draw = args.draw[part];
         lane->single_frame = args.single_frame[part];
         if (running)
-            dm_gb_joypad_set(lane->m, lane->m->joypad.select, (uint8_t)(part == 0 ? keys : 0u));
+            dm_gb_joypad_set(dm_gb_m(lane), dm_gb_m(lane)->joypad.select,
+                             (uint8_t)(part == 0 ? keys : 0u));
         /* clang-format off */
         @INSTRUCTION_DISPATCH@
         /* clang-format on */
     }
+    if (running)
+        dm_swarm_leave(lane);
     if (place.valid && args.loads != 0) {
         const float whole = dm_swarm_whole(&args);
         const uint32_t load = cost.instructions + DM_SWARM_TURN_ROUNDS * cost.turns;
@@ -99,7 +101,7 @@ DM_SWARM_KERNEL(DM_SWARM_NAME(reset), DM_SWARM_BLOCK, 1)
                 args.progress[machine].steps = 0;
         }
         dm_swarm_lane_init(&lane, &args, machine);
-        turn.view.m = lane.m;
+        turn.view.m = dm_swarm_machine(&args, machine);
     }
     dm_swarm_restore(&args, &place, turn.fresh);
     place.valid = turn.fresh;

@@ -73,6 +73,27 @@ DM_FN dm_gb_lane *dm_swarm_lane(const dm_swarm_args *args, uint32_t machine, dm_
     return lane;
 }
 
+/* A machine is about to run, if `running`, where it is or as a copy, and has run. */
+DM_FN void dm_swarm_enter(dm_gb_lane *lane, bool running)
+{
+#if DM_GB_SHARED_COPIES
+    dm_gb_shared_seat(lane);
+    if (running)
+        dm_gb_shared_begin(lane);
+#endif
+    if (running)
+        dm_gb_map(lane);
+}
+
+DM_FN void dm_swarm_leave(dm_gb_lane *lane)
+{
+#if DM_GB_SHARED_COPIES
+    dm_gb_shared_end(lane);
+#else
+    (void)lane;
+#endif
+}
+
 #if DM_ON_CUDA
 
 /* Some instructions by the short road for every lane that can; returns what this one needs now. A
@@ -126,7 +147,7 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t own, dm_gb_lane *la
                          const dm_gb_quick_place *place, const bool valid, bool together,
                          dm_swarm_cost *total)
 {
-    dm_gb_machine *m = lane->m;
+    dm_gb_machine *m = dm_gb_m(lane);
     dm_gb_hot hot = {0};
     dm_swarm_cost cost = *total;
     enum dm_gb_need need = valid ? DM_GB_NEED_NOTHING : DM_GB_NEED_OVER;
@@ -226,15 +247,16 @@ DM_FN_SLOW void dm_swarm_settle(dm_gb_lane *lane, bool valid)
 /* The picture unit up to the machine's target, likewise. Mostly the last turn has done it. */
 DM_FN_SLOW void dm_swarm_ppu_sync(dm_gb_lane *lane, bool valid)
 {
-    if (!valid || lane->m->dma.active || !dm_gb_ppu_behind(&lane->m->ppu, lane->m->target))
+    if (!valid || dm_gb_m(lane)->dma.active ||
+        !dm_gb_ppu_behind(&dm_gb_m(lane)->ppu, dm_gb_m(lane)->target))
         return;
 #if DM_SWARM_TOGETHER
     dm_gb_visit visit;
     dm_gb_visit_begin(&visit, lane);
-    dm_gb_ppu_sync(&visit.lane, visit.lane.m->target);
+    dm_gb_ppu_sync(&visit.lane, dm_gb_m(&visit.lane)->target);
     dm_gb_visit_end(&visit, lane);
 #else
-    dm_gb_ppu_sync(lane, lane->m->target);
+    dm_gb_ppu_sync(lane, dm_gb_m(lane)->target);
 #endif
 }
 
@@ -243,7 +265,7 @@ DM_FN_SLOW void dm_swarm_ppu_sync(dm_gb_lane *lane, bool valid)
 DM_FN uint32_t dm_swarm_halves(dm_gb_lane *lane, bool valid, bool draws)
 {
     if (valid && draws)
-        lane->m->target = dm_gb_last_picture(lane);
+        dm_gb_m(lane)->target = dm_gb_last_picture(lane);
     return draws ? 2u : 1u;
 }
 
@@ -259,7 +281,7 @@ DM_FN_SLOW void dm_swarm_draw(const dm_swarm_args *args, uint32_t machine, dm_gb
     const uint32_t complete = packs && draws ? dm_gb_complete_key(lane) : 0u;
     uint32_t lanes = dm_ballot(draws);
     const uint32_t packed = dm_ballot(complete != 0);
-    const uint32_t fronts = dm_ballot(draws && lane->m->ppu.front != 0);
+    const uint32_t fronts = dm_ballot(draws && dm_gb_m(lane)->ppu.front != 0);
     dm_warp_sync();
     for (; lanes != 0; lanes &= lanes - 1u) {
         const uint32_t number = dm_ffs_u32(lanes) - 1u;
@@ -276,7 +298,7 @@ DM_FN_SLOW void dm_swarm_draw(const dm_swarm_args *args, uint32_t machine, dm_gb
     if (complete != 0)
         lane->complete = complete;
     if (valid)
-        lane->m->target = lane->run_end;
+        dm_gb_m(lane)->target = lane->run_end;
 }
 
 DM_FN dm_gb_quick_place dm_swarm_quick(const dm_swarm_args *args)

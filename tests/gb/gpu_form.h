@@ -26,4 +26,7 @@ enum dm_test_shown { DM_TEST_NOT_SHOWN, DM_TEST_SHOWN, DM_TEST_SHOWN_STALE };
 /* As dm_gb_run_cycles. */
 enum dm_test_shown dm_test_gpu_form_run(const dm_test_gpu_form *form, uint32_t cycles);
 
+/* The same for a machine that is a copy while it runs (gb/copies.h); without halves and moves. */
+void dm_test_gpu_shared_run(const dm_test_gpu_form *form, uint32_t cycles);
+
 #endif

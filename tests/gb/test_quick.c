@@ -76,6 +76,7 @@ static void compare(const char *name, const void *rom, size_t size, uint32_t fra
                              .draw = draw,
                              .halves = dm_test_random_chance(&random, 50),
                              .moves = dm_test_random_chance(&random, 50)};
+    const bool shared = dm_test_random_chance(&random, 30);
     for (uint64_t done = 0, end = (uint64_t)frames * DM_GB_FRAME_CYCLES; done < end;) {
         const uint32_t cycles = run_length(&random);
         uint8_t keys = dm_test_random_chance(&random, 50) ? 0 : dm_test_random_byte(&random);
@@ -83,7 +84,11 @@ static void compare(const char *name, const void *rom, size_t size, uint32_t fra
         m.joypad = gb->machine.joypad;
         m.int_flags = gb->machine.int_flags;
         dm_gb_run_cycles(gb, cycles, (enum dm_gb_draw)draw);
-        const enum dm_test_shown shown = dm_test_gpu_form_run(&form, cycles);
+        enum dm_test_shown shown = DM_TEST_NOT_SHOWN;
+        if (shared)
+            dm_test_gpu_shared_run(&form, cycles);
+        else
+            shown = dm_test_gpu_form_run(&form, cycles);
         shown_pictures += shown == DM_TEST_SHOWN ? 1u : 0u;
         done += cycles;
         const unsigned at = (unsigned)(done / DM_GB_FRAME_CYCLES);
