@@ -79,9 +79,14 @@ static dm_gb_shared_copy dm_gb_copies[DM_GB_QUICK_LANES]; /* for tests */
 
 #endif
 
+#if DM_GB_LOCAL_COPIES
+/* In a visit the copy follows the lane, which is memory of the thread's own for all to see. */
+#define DM_GB_VISIT_COPY ((sizeof(dm_gb_lane) + 15u) / 16u * 16u)
+#endif
+
 DM_FN void dm_gb_lane_set(dm_gb_lane *lane, dm_gb_machine *m)
 {
-#if !DM_GB_SHARED_COPIES
+#if !DM_GB_SHARED_COPIES && !DM_GB_LOCAL_COPIES
     lane->m = m;
 #endif
 #if DM_GB_GPU_FORM
@@ -94,6 +99,8 @@ DM_FN dm_gb_machine *dm_gb_m(const dm_gb_lane *lane)
 {
 #if DM_GB_SHARED_COPIES
     return (dm_gb_machine *)(void *)((uint8_t *)dm_gb_copies + lane->at);
+#elif DM_GB_LOCAL_COPIES
+    return (dm_gb_machine *)(void *)((uint8_t *)(void *)lane + DM_GB_VISIT_COPY);
 #else
     return lane->m;
 #endif

@@ -221,9 +221,8 @@ DM_FN uint32_t dm_gb_picture_key(uint32_t frames, uint32_t front)
 /* Of the picture whose lines are kept, if the last of them is among those: then nothing of it will
  * change any more, and it will be on the screen after the next VBlank, if that comes before the LCD
  * is switched off; else 0. */
-DM_FN uint32_t dm_gb_complete_key(const dm_gb_lane *lane)
+DM_FN uint32_t dm_gb_complete_key(const dm_gb_lane *lane, const dm_gb_ppu *ppu)
 {
-    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
     return lane->kept_end == DM_GB_SCREEN_H ? dm_gb_picture_key(ppu->frames + 1u, ppu->front ^ 1u)
                                             : 0u;
 }

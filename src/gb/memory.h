@@ -74,10 +74,15 @@ enum dm_gb_watch { DM_GB_NOT_WATCHING, DM_GB_WATCHING, DM_GB_WATCH_OVER };
 #define DM_GB_SHARED_COPIES 0
 #endif
 
+/* Or is everything done on copies in memory of the threads' own (visit.h)? */
+#ifndef DM_GB_LOCAL_COPIES
+#define DM_GB_LOCAL_COPIES 0
+#endif
+
 typedef struct dm_gb_lane {
 #if DM_GB_SHARED_COPIES
     uint32_t at; /* where in dm_gb_copies the machine's copy is */
-#else
+#elif !DM_GB_LOCAL_COPIES
     dm_gb_machine *m; /* dm_gb_m is for reading this */
 #endif
     uint8_t *ram;              /* lane memory */
@@ -188,11 +193,13 @@ DM_FN uint32_t dm_gb_earlier(uint32_t a, uint32_t b)
 }
 
 /* The lane's machine will run `cycles` T-cycles past its last target. */
-DM_FN void dm_gb_move_target(dm_gb_lane *lane, uint32_t cycles)
+DM_FN void dm_gb_move_target(dm_gb_lane *lane, dm_gb_machine *m, uint32_t cycles)
 {
-    dm_gb_m(lane)->target += cycles;
+    m->target += cycles;
 #if DM_GB_GPU_FORM
-    lane->run_end = dm_gb_m(lane)->target;
+    lane->run_end = m->target;
+#else
+    (void)lane;
 #endif
 }
 

@@ -390,11 +390,11 @@ DM_FN uint32_t dm_gb_line_time(const dm_gb_ppu *ppu, uint32_t line, uint32_t dot
 #if DM_GB_GPU_FORM
 /* When the last picture of the run that is about to begin will be complete, but not on the screen
  * yet; the end of the run where that is not known. */
-DM_FN uint32_t dm_gb_last_picture(const dm_gb_lane *lane)
+DM_FN uint32_t dm_gb_last_picture(const dm_gb_lane *lane, const dm_gb_machine *m)
 {
     const uint32_t end = lane->run_end;
-    const uint32_t complete = dm_gb_line_time(&dm_gb_m(lane)->ppu, DM_GB_VBLANK_LINE, 4, 3);
-    if (!dm_gb_lcd_on(dm_gb_m(lane)) || dm_gb_before(end, complete))
+    const uint32_t complete = dm_gb_line_time(&m->ppu, DM_GB_VBLANK_LINE, 4, 3);
+    if (!dm_gb_lcd_on(m) || dm_gb_before(end, complete))
         return end;
     return end - (end - complete) % DM_GB_FRAME_CYCLES;
 }

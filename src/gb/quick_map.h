@@ -23,10 +23,11 @@ DM_FN void dm_gb_quick_unmap(const dm_gb_quick_place *place)
     dm_gb_quick_set_slot(place, DM_GB_QUICK_CODE + 1u, spare - 0x10000);
 }
 
-/* After something may have changed the memory map. */
-DM_FN void dm_gb_quick_map(const dm_gb_lane *lane, const dm_gb_quick_place *place)
+/* After something may have changed the memory map of the lane's machine, `m` or what that is a copy
+ * of. */
+DM_FN void dm_gb_quick_map(const dm_gb_lane *lane, const dm_gb_machine *m,
+                           const dm_gb_quick_place *place)
 {
-    const dm_gb_machine *m = dm_gb_m(lane);
     const dm_gb_cart *cart = dm_gb_cart_of(lane);
     const bool plain = !m->dma.active && !m->boot_mapped && !dm_gb_later_dma(lane->slate);
     const uint8_t *low = plain ? lane->rom + cart->rom_low : 0;

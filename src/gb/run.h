@@ -285,18 +285,18 @@ DM_FN enum dm_gb_need dm_gb_mapped_turn(dm_gb_lane *lane, dm_gb_hot *hot, enum d
     lane->remap = false;
     need = dm_gb_turn(lane, hot, need);
     if (lane->remap)
-        dm_gb_quick_map(lane, &lane->place);
+        dm_gb_quick_map(lane, dm_gb_m(lane), &lane->place);
     return need;
 }
 
 /* A run begins. */
-DM_FN void dm_gb_turns_begin(dm_gb_lane *lane, dm_gb_hot *hot)
+DM_FN void dm_gb_turns_begin(dm_gb_lane *lane, dm_gb_machine *m, dm_gb_hot *hot)
 {
     lane->slate->skip_polls = lane->skip_polls;
     lane->slate->later = lane->slate->later_kinds = 0;
-    dm_gb_m(lane)->next_event = dm_gb_m(lane)->clock;
-    dm_gb_hot_load(hot, dm_gb_m(lane), lane);
-    dm_gb_quick_map(lane, &lane->place);
+    m->next_event = m->clock;
+    dm_gb_hot_load(hot, m, lane);
+    dm_gb_quick_map(lane, m, &lane->place);
 }
 
 /* Run until the first instruction boundary at or after m->target. */
@@ -313,7 +313,7 @@ DM_FN_SLOW void dm_gb_loop(dm_gb_lane *lane)
     enum dm_gb_need need = DM_GB_NEED_NOTHING;
     /* cppcheck-suppress autoVariables ; it is taken back at the end */
     lane->slate = &slate;
-    dm_gb_turns_begin(lane, &hot);
+    dm_gb_turns_begin(lane, m, &hot);
     while (need != DM_GB_NEED_OVER) {
 #if DM_ON_CUDA /* lanes of a warp share the road */
         need = dm_gb_quick_next(m, &hot, &place, need);
@@ -485,7 +485,7 @@ DM_FN void dm_gb_settle(dm_gb_lane *lane)
  * its machine was last changed from outside. */
 DM_FN void dm_gb_run(dm_gb_lane *lane, uint32_t cycles)
 {
-    dm_gb_move_target(lane, cycles);
+    dm_gb_move_target(lane, dm_gb_m(lane), cycles);
     dm_gb_loop(lane);
     dm_gb_settle(lane);
 }

@@ -75,14 +75,21 @@ DM_FN uint32_t dm_swarm_rank(uint32_t *counts, uint32_t need)
     return rank;
 }
 
+/* A turn of the lane's machine, on a copy. */
+DM_FN enum dm_gb_need dm_swarm_visit(dm_gb_lane *lane, dm_gb_hot *hot, enum dm_gb_need need)
+{
+    dm_gb_visit visit;
+    dm_gb_visit_begin(&visit, lane);
+    need = dm_gb_mapped_turn(&visit.lane, hot, need);
+    dm_gb_visit_end(&visit, lane);
+    return need;
+}
+
 /* A turn of the machine at that desk. */
 DM_FN void dm_swarm_turn_at(dm_swarm_desk *desk, enum dm_gb_need need)
 {
-    dm_gb_visit visit;
     dm_gb_hot hot = desk->hot;
-    dm_gb_visit_begin(&visit, &desk->lane);
-    desk->need = (uint32_t)dm_gb_mapped_turn(&visit.lane, &hot, need);
-    dm_gb_visit_end(&visit, &desk->lane);
+    desk->need = (uint32_t)dm_swarm_visit(&desk->lane, &hot, need);
     desk->hot = hot;
 }
 
@@ -174,7 +181,7 @@ DM_FN_SLOW enum dm_gb_need dm_swarm_reseat(const dm_swarm_args *args, uint32_t *
     *hot = desk->hot;
     *cost = desk->cost;
     desk->lane.place = place;
-    dm_gb_quick_map(&desk->lane, &place);
+    dm_gb_quick_map(&desk->lane, desk->lane.home, &place);
     return (enum dm_gb_need)desk->need;
 }
 

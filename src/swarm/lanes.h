@@ -21,6 +21,7 @@
 #define DM_GB_SHARED_COPIES DM_ON_CUDA
 #else
 #define DM_GB_QUICK_LANES DM_SWARM_BLOCK
+#define DM_GB_LOCAL_COPIES DM_ON_CUDA
 #endif
 
 /* A warp may execute a simple instruction together with another (gb/quick.h) where it has many

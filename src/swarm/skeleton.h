@@ -55,7 +55,7 @@ DM_SWARM_KERNEL(DM_SWARM_NAME(step), DM_SWARM_BLOCK, DM_SWARM_BLOCKS)
         lane->draw = args.draw[part];
         lane->single_frame = args.single_frame[part];
         if (running)
-            dm_gb_joypad_set(dm_gb_m(lane), dm_gb_m(lane)->joypad.select,
+            dm_gb_joypad_set(dm_swarm_m(lane), dm_swarm_m(lane)->joypad.select,
                              (uint8_t)(part == 0 ? keys : 0u));
         /* clang-format off */
         @INSTRUCTION_DISPATCH@

@@ -73,6 +73,16 @@ DM_FN dm_gb_lane *dm_swarm_lane(const dm_swarm_args *args, uint32_t machine, dm_
     return lane;
 }
 
+/* The lane's machine, or its copy where it runs as one; not in a visit. */
+DM_FN dm_gb_machine *dm_swarm_m(const dm_gb_lane *lane)
+{
+#if DM_GB_LOCAL_COPIES
+    return lane->home;
+#else
+    return dm_gb_m(lane);
+#endif
+}
+
 /* A machine is about to run, if `running`, where it is or as a copy, and has run. */
 DM_FN void dm_swarm_enter(dm_gb_lane *lane, bool running)
 {
@@ -122,7 +132,11 @@ DM_FN enum dm_gb_need dm_swarm_rounds(dm_gb_machine *m, dm_gb_hot *hot,
 /* A turn of this lane's machine. */
 DM_FN_SLOW enum dm_gb_need dm_swarm_own_turn(dm_gb_lane *lane, dm_gb_hot *hot, enum dm_gb_need need)
 {
+#if DM_GB_LOCAL_COPIES
+    return dm_swarm_visit(lane, hot, need);
+#else
     return dm_gb_mapped_turn(lane, hot, need);
+#endif
 }
 
 /* Does the block take turns together? All its threads ask. */
@@ -147,23 +161,17 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t own, dm_gb_lane *la
                          const dm_gb_quick_place *place, const bool valid, bool together,
                          dm_swarm_cost *total)
 {
-    dm_gb_machine *m = dm_gb_m(lane);
+    dm_gb_machine *m = dm_swarm_m(lane);
     dm_gb_hot hot = {0};
     dm_swarm_cost cost = *total;
     enum dm_gb_need need = valid ? DM_GB_NEED_NOTHING : DM_GB_NEED_OVER;
     if (valid) {
         lane->place = *place;
-        dm_gb_turns_begin(lane, &hot);
+        dm_gb_turns_begin(lane, m, &hot);
     }
 #if DM_SWARM_TOGETHER
     uint32_t machine = own;
     int alive = together ? __syncthreads_count(valid) : 0;
-    /* A lane of one's own lies beside those of the other lanes, unlike desks. */
-    dm_gb_lane spare = {0}, *desk = lane;
-    if (valid && !together) {
-        spare = *desk;
-        lane = &spare;
-    }
 #else
     (void)args;
     (void)own;
@@ -209,8 +217,6 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t own, dm_gb_lane *la
         }
     }
 #if DM_SWARM_TOGETHER
-    if (lane == &spare)
-        *desk = spare;
     if (together && valid)
         cost = dm_swarm_desk_of(args, own)->cost;
 #endif
@@ -228,13 +234,12 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t own, dm_gb_lane *la
 #define DM_SWARM_HAS_MACHINE(valid) (valid)
 #endif
 
-/* The end of a run: like a turn it goes over all devices, so it works on copies too where lanes are
- * at desks. */
+/* The end of a run: like a turn it goes over all devices, so it works on a copy where turns do. */
 DM_FN_SLOW void dm_swarm_settle(dm_gb_lane *lane, bool valid)
 {
     if (!valid)
         return;
-#if DM_SWARM_TOGETHER
+#if DM_GB_LOCAL_COPIES
     dm_gb_visit visit;
     dm_gb_visit_begin(&visit, lane);
     dm_gb_settle(&visit.lane);
@@ -247,10 +252,10 @@ DM_FN_SLOW void dm_swarm_settle(dm_gb_lane *lane, bool valid)
 /* The picture unit up to the machine's target, likewise. Mostly the last turn has done it. */
 DM_FN_SLOW void dm_swarm_ppu_sync(dm_gb_lane *lane, bool valid)
 {
-    if (!valid || dm_gb_m(lane)->dma.active ||
-        !dm_gb_ppu_behind(&dm_gb_m(lane)->ppu, dm_gb_m(lane)->target))
+    const dm_gb_machine *m = dm_swarm_m(lane);
+    if (!valid || m->dma.active || !dm_gb_ppu_behind(&m->ppu, m->target))
         return;
-#if DM_SWARM_TOGETHER
+#if DM_GB_LOCAL_COPIES
     dm_gb_visit visit;
     dm_gb_visit_begin(&visit, lane);
     dm_gb_ppu_sync(&visit.lane, dm_gb_m(&visit.lane)->target);
@@ -265,7 +270,7 @@ DM_FN_SLOW void dm_swarm_ppu_sync(dm_gb_lane *lane, bool valid)
 DM_FN uint32_t dm_swarm_halves(dm_gb_lane *lane, bool valid, bool draws)
 {
     if (valid && draws)
-        dm_gb_m(lane)->target = dm_gb_last_picture(lane);
+        dm_swarm_m(lane)->target = dm_gb_last_picture(lane, dm_swarm_m(lane));
     return draws ? 2u : 1u;
 }
 
@@ -278,10 +283,11 @@ DM_FN_SLOW void dm_swarm_draw(const dm_swarm_args *args, uint32_t machine, dm_gb
     if (DM_SWARM_HAS_MACHINE(valid))
         dm_swarm_ppu_sync(lane, valid);
     const bool draws = valid && lane->kept_end != 0;
-    const uint32_t complete = packs && draws ? dm_gb_complete_key(lane) : 0u;
+    const uint32_t complete =
+        packs && draws ? dm_gb_complete_key(lane, &dm_swarm_m(lane)->ppu) : 0u;
     uint32_t lanes = dm_ballot(draws);
     const uint32_t packed = dm_ballot(complete != 0);
-    const uint32_t fronts = dm_ballot(draws && dm_gb_m(lane)->ppu.front != 0);
+    const uint32_t fronts = dm_ballot(draws && dm_swarm_m(lane)->ppu.front != 0);
     dm_warp_sync();
     for (; lanes != 0; lanes &= lanes - 1u) {
         const uint32_t number = dm_ffs_u32(lanes) - 1u;
@@ -298,7 +304,7 @@ DM_FN_SLOW void dm_swarm_draw(const dm_swarm_args *args, uint32_t machine, dm_gb
     if (complete != 0)
         lane->complete = complete;
     if (valid)
-        dm_gb_m(lane)->target = lane->run_end;
+        dm_swarm_m(lane)->target = lane->run_end;
 }
 
 DM_FN dm_gb_quick_place dm_swarm_quick(const dm_swarm_args *args)
@@ -375,7 +381,7 @@ DM_FN void dm_swarm_run(const dm_swarm_args *args, uint32_t machine, dm_gb_lane 
     const bool packs = observes && args->packed != 0 && args->stack == 1u &&
                        (uintptr_t)args->packed % sizeof(uint32_t) == 0;
     if (valid)
-        dm_gb_move_target(lane, cycles);
+        dm_gb_move_target(lane, dm_swarm_m(lane), cycles);
     DM_NO_UNROLL
     for (uint32_t halves = dm_swarm_halves(lane, valid, draws); halves != 0; halves--) {
         dm_swarm_loop(args, machine, lane, place, valid, together, cost);

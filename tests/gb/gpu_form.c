@@ -17,7 +17,7 @@ static void moving_loop(dm_gb_lane *lane)
     dm_gb_hot hot;
     lane->place.slots = slots[0];
     lane->slate = &slate;
-    dm_gb_turns_begin(lane, &hot);
+    dm_gb_turns_begin(lane, lane->m, &hot);
     uint32_t turns = 0;
     for (enum dm_gb_need need = DM_GB_NEED_NOTHING; need != DM_GB_NEED_OVER;) {
         need = dm_gb_quick_next(lane->m, &hot, &lane->place, need);
@@ -28,7 +28,7 @@ static void moving_loop(dm_gb_lane *lane)
             dm_gb_visit_end(&visit, lane);
             if (++turns % 5u == 0) {
                 lane->place.slots = slots[lane->place.slots == slots[0]];
-                dm_gb_quick_map(lane, &lane->place);
+                dm_gb_quick_map(lane, lane->m, &lane->place);
             }
         }
     }
@@ -50,11 +50,11 @@ static void first_half(dm_gb_lane *lane, bool moves, uint8_t *picture)
 {
     dm_gb_machine *m = lane->m;
     const uint32_t lanes = 32;
-    m->target = dm_gb_last_picture(lane);
+    m->target = dm_gb_last_picture(lane, m);
     loop(lane, moves);
     if (!m->dma.active)
         dm_gb_ppu_sync(lane, m->target);
-    lane->complete = dm_gb_complete_key(lane);
+    lane->complete = dm_gb_complete_key(lane, &m->ppu);
     for (uint32_t i = lanes; lane->kept_end != 0 && i-- != 0;) {
         dm_gb_share share = dm_gb_share_begin(lane->ram, dm_gb_back_picture(lane), lane->kept, i);
         dm_gb_both notes;
@@ -85,7 +85,7 @@ enum dm_test_shown dm_test_gpu_form_run(const dm_test_gpu_form *form, uint32_t c
                        .single_frame = 1,
                        .skip_polls = form->skip_polls};
     dm_gb_drop_picture(&lane, cycles);
-    dm_gb_move_target(&lane, cycles);
+    dm_gb_move_target(&lane, lane.m, cycles);
     if (form->halves)
         first_half(&lane, form->moves, picture);
     loop(&lane, form->moves);

@@ -22,7 +22,7 @@ void dm_test_gpu_shared_run(const dm_test_gpu_form *form, uint32_t cycles)
     dm_gb_shared_seat(&lane);
     dm_gb_shared_begin(&lane);
     dm_gb_drop_picture(&lane, cycles);
-    dm_gb_move_target(&lane, cycles);
+    dm_gb_move_target(&lane, dm_gb_m(&lane), cycles);
     dm_gb_loop(&lane);
     dm_gb_settle(&lane);
     dm_gb_shared_end(&lane);
