@@ -332,6 +332,11 @@ static void start_carried(dm_printer *pr, const dm_ir_op *op, int fixed, int at)
     }
 }
 
+/* A GPU's assembler (ptxas 13.0) unrolls loops whose steps are so large that a few of them do not
+ * fit into 32 bits, and then makes passes too many. So those that may be larger are not unrolled.
+ */
+#define UNROLLED_STEP_MAX (INT64_C(1) << 24)
+
 static void print_for(dm_printer *pr, const dm_ir_op *op, int at)
 {
     start_carried(pr, op, 3, at);
@@ -344,6 +349,11 @@ static void print_for(dm_printer *pr, const dm_ir_op *op, int at)
     const char *i = dm_print_name(pr, op->blocks[0]->params[0]);
     int64_t by;
     bool known = dm_ir_const_int(pr->f, op->args[2], &by);
+    if (pr->options.target == DM_TARGET_CUDA &&
+        (!known || by > UNROLLED_STEP_MAX || by < -UNROLLED_STEP_MAX)) {
+        start_line(pr);
+        dm_buffer_puts(pr->out, "#pragma unroll 1\n");
+    }
     start_line(pr);
     dm_buffer_puts(pr->out, "for (");
     dm_put_name(pr->out, type);

@@ -162,5 +162,38 @@ static void loops_stay_where_asked(void **state)
     free(kept);
 }
 
+/* Loops with large steps, or steps that only a run knows, are not unrolled (print_stmt.c). */
+static void far_loops_stay(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *step;
+        bool stays;
+    } cases[] = {{"1", false},
+                 {"16777216", false},
+                 {"16777217", true},
+                 {"2147483647", true},
+                 {"x.shape[1]", true}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char source[512];
+        snprintf(source, sizeof source,
+                 "import warp as wp\n"
+                 "@wp.kernel\n"
+                 "def k(x: wp.array2d(dtype=float), y: wp.array(dtype=float)):\n"
+                 "    i = wp.tid()\n"
+                 "    total = float(0.0)\n"
+                 "    for n in range(0, x.shape[0], %s):\n"
+                 "        total += x[n, i] * x[i, n]\n"
+                 "    y[i] = total\n",
+                 cases[i].step);
+        char *text = text_of(source, false), *forward = strstr(text, "#pragma unroll 1\n");
+        assert_int_equal(forward != NULL, cases[i].stays);
+        /* and on the way back */
+        if (forward != NULL)
+            assert_non_null(strstr(forward + 1, "#pragma unroll 1\n"));
+        free(text);
+    }
+}
+
 DM_TESTS("lang/text", DM_TEST(scale_text), DM_TEST(horner_text), DM_TEST(output_is_deterministic),
-         DM_TEST(names_do_not_clash), DM_TEST(loops_stay_where_asked))
+         DM_TEST(names_do_not_clash), DM_TEST(loops_stay_where_asked), DM_TEST(far_loops_stay))
