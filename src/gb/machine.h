@@ -11,7 +11,7 @@
  *
  *   run.h     the loop: fetch, execute, and `if (clock passed next_event) ...`
  *   sm83.h    one instruction, driven by its row of opcodes.def (decode.h, regs.h)
- *   quick.h   the same in short, for a GPU and plain memory
+ *   quick.h   the same in short, for a GPU and plain memory; copies.h  machines there
  *   poll.h probe.h   loops that wait, passed without executing each pass
  *   bus.h     the memory map; every access costs one M-cycle (4 T-cycles)
  *   timer.h ppu.h draw.h apu.h cart.h serial and joypad in io.h: the devices

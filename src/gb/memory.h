@@ -98,7 +98,7 @@ typedef struct dm_gb_lane {
     uint8_t skip_polls;   /* polling loops may be skipped */
     uint8_t trace;        /* stop after each instruction */
 #if DM_GB_GPU_FORM
-    dm_gb_machine *home; /* the machine itself, where m is a copy of it (visit.h) */
+    dm_gb_machine *home; /* the machine itself, where another is a copy of it (copies.h) */
     bool remap;          /* the memory map may have changed in this turn (quick_map.h) */
     uint32_t steady;     /* until when the register read last stays the same */
     uint32_t poll_limit; /* of what was read in this turn */
