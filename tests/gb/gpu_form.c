@@ -74,16 +74,7 @@ enum dm_test_shown dm_test_gpu_form_run(const dm_test_gpu_form *form, uint32_t c
 {
     static uint8_t picture[PICTURE];
     dm_gb_kept kept;
-    dm_gb_lane lane = {.m = form->m,
-                       .home = form->m,
-                       .kept = &kept,
-                       .ram = form->ram,
-                       .rom = form->rom,
-                       .rom_words = form->rom_words,
-                       .frames = form->frames,
-                       .draw = form->draw,
-                       .single_frame = 1,
-                       .skip_polls = form->skip_polls};
+    dm_gb_lane lane = {DM_TEST_GPU_LANE(form), .m = form->m, .kept = &kept};
     dm_gb_drop_picture(&lane, cycles);
     dm_gb_move_target(&lane, lane.m, cycles);
     if (form->halves)

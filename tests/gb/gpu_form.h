@@ -19,6 +19,12 @@ typedef struct dm_test_gpu_form {
     bool moves;   /* the map is made again before each instruction, as for who gets another place */
 } dm_test_gpu_form;
 
+/* The fields of its dm_gb_lane. */
+#define DM_TEST_GPU_LANE(form)                                                                     \
+    .home = (form)->m, .ram = (form)->ram, .rom = (form)->rom, .rom_words = (form)->rom_words,     \
+    .frames = (form)->frames, .draw = (form)->draw, .single_frame = 1,                             \
+    .skip_polls = (form)->skip_polls
+
 /* What became of the picture that was drawn at the end of the first half: it was complete and is on
  * the screen, it is there but was not complete, or neither. */
 enum dm_test_shown { DM_TEST_NOT_SHOWN, DM_TEST_SHOWN, DM_TEST_SHOWN_STALE };

@@ -10,15 +10,7 @@
 void dm_test_gpu_shared_run(const dm_test_gpu_form *form, uint32_t cycles)
 {
     dm_gb_kept kept;
-    dm_gb_lane lane = {.home = form->m,
-                       .kept = &kept,
-                       .ram = form->ram,
-                       .rom = form->rom,
-                       .rom_words = form->rom_words,
-                       .frames = form->frames,
-                       .draw = form->draw,
-                       .single_frame = 1,
-                       .skip_polls = form->skip_polls};
+    dm_gb_lane lane = {DM_TEST_GPU_LANE(form), .kept = &kept};
     dm_gb_shared_seat(&lane);
     dm_gb_shared_begin(&lane);
     dm_gb_drop_picture(&lane, cycles);
