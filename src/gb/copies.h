@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* copies.h - where a lane's machine is: in its own place, or in a copy of it; kernel text.
  *
- * A GPU works on a copy of a machine in memory that is nearer: each thread's own, for the time of a
- * turn (visit.h), or the multiprocessor's shared memory, for a whole step, in kernels that have few
- * machines at a time. The compiler sees that those are there, so that it need not load a descriptor
- * for each access, as it does for pointers to just anywhere: a fifth of the instructions of a turn.
- * Sound and the cartridge, the last parts of a machine, are seldom asked and not copied. */
+ * Swarms on a GPU work on copies of machines in memory that is nearer: each thread's own, for the
+ * time of a turn (visit.h), or the multiprocessor's shared memory, for a whole step, in kernels
+ * that have few machines at a time. The compiler sees that those are there, so that it need not
+ * load a descriptor for each access, as it does for pointers to just anywhere: a fifth of the
+ * instructions of a turn. Sound and the cartridge, the last parts of a machine, are seldom asked
+ * and not copied.
+ */
 #ifndef DM_GB_COPIES_H
 #define DM_GB_COPIES_H
 

@@ -14,7 +14,7 @@
 #include "swarm/lanes.h"
 
 typedef struct dm_swarm_view {
-    const dm_gb_lane *lane;
+    const dm_gb_lane *lane; /* for dm_swarm_peek: on a GPU it may have no machine any more */
     const dm_gb_machine *m;
     uint64_t machine;       /* its number */
     uint32_t episode_steps; /* since its reset, this one included; 0: it was just reset */

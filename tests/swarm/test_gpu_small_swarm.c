@@ -3,10 +3,9 @@
 #include "tests/device/gpu.h"
 #include "tests/swarm/swarm_case.h"
 
-static void everything_once(void **state)
+static void everything_with(uint32_t lanes)
 {
     static const dm_swarm_region region = {0xC000, 100};
-    (void)state;
     dm_test_gpu();
     dm_swarm_rom_source roms[] = {dm_case_rom("STARFALL"), dm_case_rom("MBC1_RAM"),
                                   dm_case_rom("PPU_SPRITES")};
@@ -24,7 +23,7 @@ static void everything_once(void **state)
                           .regions = &region,
                           .region_count = 1,
                           .frame_stack = 2,
-                          .lanes_per_warp = 32};
+                          .lanes_per_warp = lanes};
     dm_swarm *swarm = dm_case_swarm(dm_test_gpu_device, &desc);
     dm_case_step(swarm, 1);
     assert_ok(dm_swarm_snapshot(swarm, 36, 3, err));
@@ -37,4 +36,17 @@ static void everything_once(void **state)
     dm_swarm_destroy(swarm);
 }
 
-DM_TESTS("gpu/small-swarm", DM_TEST(everything_once));
+static void everything_once(void **state)
+{
+    (void)state;
+    everything_with(32);
+}
+
+/* Machines are copies in shared memory then (gb/copies.h). */
+static void everything_alone(void **state)
+{
+    (void)state;
+    everything_with(1);
+}
+
+DM_TESTS("gpu/small-swarm", DM_TEST(everything_once), DM_TEST(everything_alone));
