@@ -2,6 +2,7 @@
 /* pyboy.c - a PyBoy worker process from the C side. */
 #include "lab/pyboy.h"
 #include "base/machine.h"
+#include "base/stop.h"
 #include "base/thread.h"
 #include "device/sources.h"
 
@@ -79,6 +80,7 @@ static void end_process(dm_pyboy *p, int *status)
         usleep(10000);
     }
     close(p->from);
+    dm_stop_child_remove(p->pid);
     p->pid = 0;
 }
 
@@ -170,8 +172,10 @@ static dm_status spawn(dm_pyboy *p, const char *python, dm_error *err)
             close(others[i]);
     p->to = in[1];
     p->from = out[0];
-    if (p->pid > 0)
+    if (p->pid > 0) {
+        dm_stop_child_add(p->pid);
         return DM_OK;
+    }
     p->pid = 0;
     if (p->to >= 0)
         close(p->to);

@@ -311,8 +311,8 @@ static void ctrl_c_ends_cleanly(void **state)
     const char *argv[] = {"sh", "-c", script, program, rom("MEM_RWB"), NULL};
     dm_test_result r;
     dm_test_run(&(dm_test_command){.argv = argv, .folder = dm_test_dir(state)}, &r);
-    dm_test_expect_exit(&r, DM_EXIT_IO);
-    assert_non_null(strstr(r.err, "interrupted after"));
+    dm_test_expect_exit(&r, DM_EXIT_INTERRUPTED);
+    assert_non_null(strstr(r.err, "dotmatrix verify: interrupted; "));
     dm_test_result_free(&r);
 }
 
