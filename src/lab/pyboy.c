@@ -25,8 +25,9 @@
 struct dm_pyboy {
     pid_t pid; /* 0: ended */
     int number;
-    int to, from; /* the pipe's ends */
-    int output;   /* what it writes to stderr */
+    char python[512]; /* the interpreter, for messages */
+    int to, from;     /* the pipe's ends */
+    int output;       /* what it writes to stderr */
     uint8_t *shared;
     size_t shared_size;
     char version[64];
@@ -130,6 +131,11 @@ static dm_status lost(dm_pyboy *p, bool hangs, dm_error *err)
     else
         snprintf(how, sizeof how, "ended with exit code %d", WEXITSTATUS(status));
     last_line(p, line, sizeof line);
+    if (!hangs && WIFEXITED(status) && WEXITSTATUS(status) == 127 && line[0] == 0)
+        return dm_fail(
+            err, DM_EUNAVAILABLE,
+            "pyboy: the Python interpreter %.400s cannot be run; DM_PYTHON names another",
+            p->python);
     return dm_fail(err, DM_EUNAVAILABLE, "pyboy worker %d (process %d) %s; its last words: %s",
                    number, (int)pid, how, line[0] != 0 ? line : "none");
 }
@@ -192,6 +198,7 @@ dm_status dm_pyboy_start(const char *python, int number, size_t shared, dm_pyboy
     if (p == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     p->number = number;
+    snprintf(p->python, sizeof p->python, "%s", python);
     p->output = -1;
     p->shared_size = shared > PICTURE ? shared : PICTURE;
     signal(SIGPIPE, SIG_IGN);

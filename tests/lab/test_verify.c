@@ -272,6 +272,7 @@ static void workers_that_fail_are_named(void **state)
 {
     pyboy_fails(state, "#!/bin/sh\necho I am broken >&2\nexit 3\n",
                 "ended with exit code 3; its last words: I am broken");
+    pyboy_fails(state, "#!/nowhere/sh\n", "cannot be run; DM_PYTHON names another");
     pyboy_fails(state, "#!/bin/sh\nkill -9 $$\n", "was ended by signal 9; its last words: none");
     pyboy_fails(state, "#!/bin/sh\necho thinking >&2\nexec sleep 100\n",
                 "did not answer in time and was ended; its last words: thinking");
