@@ -46,6 +46,9 @@ typedef struct dm_kernel_options {
     bool from_inputs; /* the backward pass is launched with the arrays as they were before the
                          forward pass, not as it left them: x[i] = x[i] * x[i] */
     bool lines;       /* comments with the source's lines in the text */
+    bool
+        bounds; /* indices are checked while the kernel runs: an access outside of an array ends the
+                   launch with DM_EINVAL. A launch then waits for its end; one thread at a time */
     bool imports;    /* functions of modules that are files beside `name`, a path; else not known */
     bool all_double; /* float16 and float32 become float64, for checks */
     const char *const *defines; /* "NAME=VALUE" for captured names, ended by NULL; may be NULL */

@@ -20,7 +20,7 @@ typedef struct kernel_options {
     int device;
     int emit;
     const char *arch;
-    bool no_backward, warp_compat, from_inputs, keep_loops, lines, json;
+    bool no_backward, warp_compat, from_inputs, keep_loops, lines, json, bounds, no_bounds;
     dm_strings defines, args, grads;
     const char *out, *dim;
     int64_t seed, size;
@@ -51,6 +51,9 @@ static const dm_option rows[] = {
                       "run: a number, a .npy file or zeros:NxM; repeatable"),
     DM_OPTION_STRINGS(kernel_options, grads, "grad", "NAME=FILE",
                       "run: the gradient of an array, a .npy file or 'ones'; runs backward too"),
+    DM_OPTION_FLAG(kernel_options, bounds, "bounds",
+                   "run: check indices on CUDA, too; on the CPU they are always checked"),
+    DM_OPTION_FLAG(kernel_options, no_bounds, "no-bounds", "run: do not check indices, for speed"),
     DM_OPTION_INT(kernel_options, seed, "seed", "S", 0, INT64_MAX, "1", "check: random arguments"),
     DM_OPTION_INT(kernel_options, size, "size", "N", 1, 1000, "6", "check: elements per dimension"),
     DM_OPTION_FLAG(kernel_options, json, "json", "list, check: write JSON for programs"),
@@ -357,7 +360,8 @@ static dm_status run_program(const kernel_options *o, const char *path, dm_error
                          .out = o->out,
                          .defines = defines,
                          .warp_compat = o->warp_compat,
-                         .from_inputs = o->from_inputs};
+                         .from_inputs = o->from_inputs,
+                         .bounds = !o->no_bounds && (o->bounds || o->device == DEVICE_CPU)};
     status = dm_cli_kernel_run(&run, err);
     free(defines);
     free(text);

@@ -346,6 +346,7 @@ static dm_status run_all(runner *r, dm_error *err)
     dm_kernel_options options = {.imports = true,
                                  .warp_compat = r->run->warp_compat,
                                  .from_inputs = r->run->from_inputs,
+                                 .bounds = r->run->bounds,
                                  .defines = r->run->defines};
     dm_status status = parse_ints(r->run->dim, ",x", sizes, 4, &ndim, err);
     if (status == DM_OK)

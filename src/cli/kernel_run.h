@@ -17,7 +17,7 @@ typedef struct dm_kernel_run {
     const dm_strings *grads; /* NAME=FILE.npy or NAME=ones: runs the backward pass too */
     const char *out;         /* folder for the arrays; NULL: only a summary */
     const char *const *defines;
-    bool warp_compat, from_inputs;
+    bool warp_compat, from_inputs, bounds;
 } dm_kernel_run;
 
 dm_status dm_cli_kernel_run(const dm_kernel_run *run, dm_error *err);

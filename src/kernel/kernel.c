@@ -43,7 +43,14 @@ struct dm_kernel_program {
     dm_function *functions[2]; /* backward may be NULL */
     size_t block_size;
     int dimensions;
+    dm_device_buffer *fault; /* NULL: indices are not checked */
 };
+
+/* What print_bounds.c declares in a text. */
+typedef struct bounds_fault {
+    int set, line, count, index[4], shape[4];
+    char array[64];
+} bounds_fault;
 
 typedef struct arg_param {
     char *name;
@@ -85,6 +92,8 @@ dm_status dm_kernel_file_create(const char *name, const char *text, size_t size,
                                 dm_error *err)
 {
     static const dm_kernel_options none;
+    if (out == NULL || name == NULL || (text == NULL && size > 0))
+        return dm_fail(err, DM_EINVAL, "kernel file: the name, text or result is NULL");
     if (options == NULL)
         options = &none;
     *out = NULL;
@@ -106,6 +115,7 @@ dm_status dm_kernel_file_create(const char *name, const char *text, size_t size,
     file->text[size] = '\0';
     dm_compile_options compile = {.no_backward = options->no_backward,
                                   .lines = options->lines,
+                                  .bounds = options->bounds,
                                   .all_double = options->all_double};
     compile.module.warp_compat = options->warp_compat;
     compile.module.from_inputs = options->from_inputs;
@@ -211,6 +221,10 @@ static void describe_params(dm_kernel *kernel, const dm_ir_function *f)
         };
         offset += (size_t)dm_type_bytes(type);
     }
+    if (kernel->file->c.options.bounds) { /* the address of the record stands last */
+        offset = align_up(offset, sizeof(void *)) + sizeof(void *);
+        align = align > sizeof(void *) ? align : sizeof(void *);
+    }
     kernel->block_size = align_up(offset, align);
 }
 
@@ -306,6 +320,8 @@ dm_lang *dm_kernel_lang(const dm_kernel *kernel)
 dm_status dm_kernel_program_create(dm_kernel *kernel, dm_device *device, dm_kernel_program **out,
                                    dm_error *err)
 {
+    if (out == NULL || kernel == NULL || device == NULL)
+        return dm_fail(err, DM_EINVAL, "program: the kernel, device or result is NULL");
     bool cuda = dm_device_get_properties(device)->kind == DM_DEVICE_CUDA;
     *out = NULL;
     dm_status status = dm_kernel_compile(kernel, err);
@@ -334,6 +350,8 @@ dm_status dm_kernel_program_create(dm_kernel *kernel, dm_device *device, dm_kern
         snprintf(entry, sizeof entry, "%.400s_%s", name, pass == 0 ? "forward" : "backward");
         status = dm_module_function(program->module, entry, &program->functions[pass], err);
     }
+    if (status == DM_OK && kernel->file->c.options.bounds)
+        status = dm_device_buffer_create(device, sizeof(bounds_fault), &program->fault, err);
     if (status != DM_OK) {
         dm_kernel_program_destroy(program);
         return status;
@@ -346,6 +364,7 @@ void dm_kernel_program_destroy(dm_kernel_program *program)
 {
     if (program == NULL)
         return;
+    dm_device_buffer_destroy(program->fault);
     dm_module_destroy(program->module);
     free(program->name);
     free(program);
@@ -355,6 +374,8 @@ void dm_kernel_program_destroy(dm_kernel_program *program)
 
 dm_status dm_kernel_args_create(const dm_kernel *kernel, dm_kernel_args **out, dm_error *err)
 {
+    if (out == NULL || kernel == NULL)
+        return dm_fail(err, DM_EINVAL, "arguments: the kernel or result is NULL");
     *out = NULL;
     if (!kernel->compiled)
         return dm_fail(err, DM_EINVAL, "%s: not compiled yet", dm_kernel_name(kernel));
@@ -394,6 +415,8 @@ void dm_kernel_args_destroy(dm_kernel_args *args)
 static dm_status find_param(dm_kernel_args *args, const char *name, const dm_kernel_param **out,
                             dm_error *err)
 {
+    if (args == NULL || name == NULL)
+        return dm_fail(err, DM_EINVAL, "arguments: they or the name are NULL");
     for (size_t i = 0; i < args->count; i++)
         if (strcmp(args->params[i].name, name) == 0) {
             *out = &args->params[i].param;
@@ -411,6 +434,8 @@ dm_status dm_kernel_args_array(dm_kernel_args *args, const char *name, const dm_
         return status;
     if (!param->is_array)
         return dm_fail(err, DM_EINVAL, "'%s' is no array", name);
+    if (array == NULL)
+        return dm_fail(err, DM_EINVAL, "'%s': the array is NULL", name);
     long long strides[4] = {0};
     int shape[4] = {0};
     bool contiguous = true;
@@ -594,9 +619,38 @@ dm_status dm_kernel_args_bytes(dm_kernel_args *args, const char *name, const voi
 
 /* ---- Launching ---- */
 
+static void put_list(char *out, size_t size, const int *numbers, int count)
+{
+    size_t used = 0;
+    for (int i = 0; i < count && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, i > 0 ? ", %d" : "%d", numbers[i]);
+}
+
+/* The launch of a program that checks its indices: did one leave its array? */
+static dm_status check_fault(const dm_kernel_program *program, dm_stream *stream, dm_error *err)
+{
+    bounds_fault fault;
+    char index[64], shape[64];
+    dm_status status = dm_stream_download(stream, program->fault, 0, &fault, sizeof fault, err);
+    if (status == DM_OK)
+        status = dm_stream_synchronize(stream, err);
+    if (status != DM_OK || fault.set == 0)
+        return status;
+    fault.array[sizeof fault.array - 1] = '\0';
+    put_list(index, sizeof index, fault.index, fault.count);
+    int ndim = 4;
+    while (ndim > fault.count && fault.shape[ndim - 1] == 0)
+        ndim--;
+    put_list(shape, sizeof shape, fault.shape, ndim);
+    return dm_fail(err, DM_EINVAL, "%s: line %d: %s[%s] is out of bounds, its shape is (%s)",
+                   program->name, fault.line, fault.array, index, shape);
+}
+
 dm_status dm_kernel_launch(const dm_kernel_program *program, dm_stream *stream, dm_kernel_pass pass,
                            const int *dim, int ndim, const dm_kernel_args *args, dm_error *err)
 {
+    if (program == NULL || stream == NULL || dim == NULL || args == NULL)
+        return dm_fail(err, DM_EINVAL, "launch: a program, stream, size or arguments are NULL");
     if (program->functions[pass] == NULL)
         return dm_fail(err, DM_EUNSUPPORTED, "%s has no backward pass", program->name);
     if (args->size != program->block_size || args->dimensions != program->dimensions)
@@ -618,11 +672,18 @@ dm_status dm_kernel_launch(const dm_kernel_program *program, dm_stream *stream, 
     if (tasks == 0 || again == 0)
         return DM_OK;
     memcpy(args->block, dim, sizeof(int) * (size_t)program->dimensions);
+    if (program->fault != NULL) {
+        void *address = dm_device_buffer_address(program->fault);
+        memcpy(args->block + args->size - sizeof address, &address, sizeof address);
+        dm_status filled = dm_stream_fill(stream, program->fault, 0, 0, sizeof(bounds_fault), err);
+        if (filled != DM_OK)
+            return filled;
+    }
     /* Tasks that differ only behind the leading coordinates do the same. */
     dm_status status = DM_OK;
     for (uint64_t i = 0; i < again && status == DM_OK; i++)
         status =
             dm_function_launch(program->functions[pass], stream, dm_grid_for(tasks, BLOCK_THREADS),
                                args->block, args->size, err);
-    return status;
+    return status == DM_OK && program->fault != NULL ? check_fault(program, stream, err) : status;
 }

@@ -79,7 +79,8 @@ dm_status dm_compilation_print_pass(dm_compilation *c, int kernel, dm_target tar
         return dm_fail(err, DM_EINVAL, "the kernel has no backward pass");
     if (setjmp(c->lang.bail) != 0)
         return dm_compilation_fail(c, err);
-    dm_print_options options = {.target = target, .passes = passes, .lines = c->options.lines};
+    dm_print_options options = {
+        .target = target, .passes = passes, .lines = c->options.lines, .bounds = c->options.bounds};
     /* What is printed was within the limit; a printer that stopped midway would leave its buffers.
      */
     c->lang.arena.limit = 0;

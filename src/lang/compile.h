@@ -10,6 +10,7 @@ typedef struct dm_compile_options {
     dm_module_options module;
     bool no_backward;
     bool lines;
+    bool bounds;             /* indices are checked while the kernel runs */
     bool all_double;         /* float16 and float32 are float64 */
     dm_workspace *workspace; /* memory of the last compilation; NULL: none is kept */
 } dm_compile_options;

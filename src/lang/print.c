@@ -152,7 +152,9 @@ static void print_entry(dm_printer *pr, const dm_ir_function *f, const char *ker
         dm_put_name(out, kernel);
         dm_buffer_puts(out, "_args args)\n{\n    const long long size = ");
         print_size(f, out);
-        dm_buffer_puts(out, ", threads = (long long)gridDim.x * blockDim.x;\n"
+        if (pr->options.bounds)
+            dm_buffer_puts(out, ";\n    bounds_record = args.fault");
+        dm_buffer_puts(out, ";\n    const long long threads = (long long)gridDim.x * blockDim.x;\n"
                             "    for (long long task = (long long)blockIdx.x * blockDim.x + "
                             "threadIdx.x; task < size;\n"
                             "         task += threads)\n        ");
@@ -170,6 +172,9 @@ static void print_entry(dm_printer *pr, const dm_ir_function *f, const char *ker
             "__attribute__((visibility(\"default\")))", kernel, pass, kernel, pass, kernel,
             "__attribute__((visibility(\"default\")))", kernel, pass, kernel, pass, kernel, kernel);
     print_size(f, out);
+    if (pr->options.bounds)
+        dm_buffer_puts(out, ";\n    bounds_record = args.fault;\n"
+                            "    if (setjmp(bounds_exit) != 0)\n        return");
     dm_buffer_puts(
         out,
         ";\n    for (uint64_t thread = first; thread < last; thread++)\n"
@@ -193,6 +198,8 @@ static void print_args(dm_printer *pr, const dm_ir_function *f, const char *kern
         dm_put_name(out, f->block_names[i]);
         dm_buffer_puts(out, ";\n");
     }
+    if (pr->options.bounds)
+        dm_buffer_puts(out, "    bounds_fault *fault;\n");
     dm_buffer_puts(out, "} ");
     dm_put_name(out, kernel);
     dm_buffer_puts(out, "_args;\n\n");
@@ -268,8 +275,12 @@ void dm_print_kernel(dm_lang *lang, const dm_ir_function *forward, const dm_ir_f
             dm_buffer_puts(out, "#include <math.h>\n");
         if (pr->uses_stdio)
             dm_buffer_puts(out, "#include <stdio.h>\n");
+        if (options->bounds)
+            dm_buffer_puts(out, "#include <setjmp.h>\n");
     }
     dm_buffer_putc(out, '\n');
+    if (options->bounds)
+        dm_print_bounds_head(pr, out);
     dm_buffer_append(out, dm_buffer_text(pr->types), pr->types->size);
     if (pr->types->size > 0)
         dm_buffer_putc(out, '\n');

@@ -7,6 +7,7 @@
  *   print_plan.c   which values become part of an expression and which get a variable
  *   print_name.c   names of variables, functions and types
  *   print_expr.c   expressions
+ *   print_bounds.c indices that are checked
  *   print_help.c   types and helper functions, made when first used; print_atomic.c: for atomics
  *
  * The text of a kernel k, forward and backward:
@@ -35,7 +36,8 @@ typedef enum dm_passes { DM_PASS_BOTH, DM_PASS_FORWARD, DM_PASS_BACKWARD } dm_pa
 typedef struct dm_print_options {
     dm_target target;
     dm_passes passes;
-    bool lines; /* comments with the source's lines */
+    bool lines;  /* comments with the source's lines */
+    bool bounds; /* indices are checked: see print_bounds.c */
 } dm_print_options;
 
 /* The plan for one value of the function being printed. */
@@ -155,6 +157,15 @@ const char *dm_help_atomic(dm_printer *pr, const char *kind, const dm_type *type
 const char *dm_help_accumulate(dm_printer *pr, const dm_type *type);
 const char *dm_help_insert(dm_printer *pr, const dm_type *type);
 const char *dm_help_extract(dm_printer *pr, const dm_type *type);
+/* The arguments that a checked access has behind its indices: the line and the array's name. */
+void dm_print_site(dm_printer *pr, dm_buffer *out, const dm_ir_op *op);
+/* A helper checks its index: `count` of them against the shape of `a`. */
+void dm_print_check_shape(dm_printer *pr, dm_buffer *out, int count, int ndim);
+/* An index of a vector's component, checked. */
+void dm_print_component(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, dm_val index,
+                        int count);
+/* The record of a fault and what fills it, before all helpers. */
+void dm_print_bounds_head(dm_printer *pr, dm_buffer *out);
 /* "static inline" or "static __device__ inline" */
 const char *dm_print_qualifier(const dm_printer *pr);
 

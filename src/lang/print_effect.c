@@ -144,6 +144,9 @@ static void print_add(dm_printer *pr, const dm_ir_op *op)
             if (dm_ir_const_int(pr->f, op->args[1], &number)) {
                 dm_put_number(target, number);
                 dm_buffer_putc(target, ']');
+            } else if (pr->options.bounds) {
+                dm_print_component(pr, target, op, op->args[1], dm_type_components(type));
+                dm_buffer_putc(target, ']');
             } else {
                 dm_print_value(pr, target, op->args[1], ANY_LEVEL);
                 dm_buffer_putc(target, ']');

@@ -245,6 +245,17 @@ static void print_args(dm_printer *pr, dm_buffer *out, const dm_val *args, int c
     dm_buffer_putc(out, ')');
 }
 
+/* The same for a helper that checks indices. */
+static void print_checked_args(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int count)
+{
+    print_args(pr, out, op->args, count);
+    if (pr->options.bounds) {
+        out->size--; /* the bracket */
+        dm_print_site(pr, out, op);
+        dm_buffer_putc(out, ')');
+    }
+}
+
 static void print_cast(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int level)
 {
     const dm_type *to = pr->f->values[op->result].type, *from = pr->f->values[op->args[0]].type;
@@ -280,6 +291,11 @@ static void print_extract(dm_printer *pr, dm_buffer *out, const dm_ir_op *op)
         dm_buffer_puts(out, ".c[");
         dm_put_number(out, index);
         dm_buffer_putc(out, ']');
+    } else if (pr->options.bounds) {
+        dm_print_value(pr, out, op->args[0], PRIMARY);
+        dm_buffer_puts(out, ".c[");
+        dm_print_component(pr, out, op, op->args[1], dm_type_components(type));
+        dm_buffer_putc(out, ']');
     } else {
         dm_put_name(out, dm_help_extract(pr, type));
         print_args(pr, out, op->args, 2);
@@ -298,7 +314,7 @@ void dm_print_place(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, const dm
 {
     int used = 1 + array->ndim;
     dm_put_name(out, dm_help_at(pr, array, gradient));
-    print_args(pr, out, op->args, used);
+    print_checked_args(pr, out, op, used);
     const dm_type *type = array->element;
     for (int i = 0; op->path != NULL && i < op->path->count; i++) {
         dm_buffer_puts(out, i == 0 ? "->" : ".");
@@ -308,7 +324,10 @@ void dm_print_place(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, const dm
             type = field->type;
         } else {
             dm_buffer_puts(out, "c[");
-            dm_print_value(pr, out, op->args[used++], TERNARY);
+            if (pr->options.bounds)
+                dm_print_component(pr, out, op, op->args[used++], dm_type_components(type));
+            else
+                dm_print_value(pr, out, op->args[used++], TERNARY);
             dm_buffer_putc(out, ']');
             type = dm_type_scalar(pr->lang, (dm_scalar)type->scalar);
         }
@@ -411,11 +430,11 @@ void dm_print_op(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int level)
         break;
     case DM_IR_VIEW:
         dm_put_name(out, dm_help_view(pr, pr->f->values[op->args[0]].type, op->arg_count - 1));
-        print_args(pr, out, op->args, op->arg_count);
+        print_checked_args(pr, out, op, op->arg_count);
         break;
     case DM_IR_SLICE:
         dm_put_name(out, dm_help_slice(pr, pr->f->values[op->args[0]].type, op->index));
-        print_args(pr, out, op->args, op->arg_count);
+        print_checked_args(pr, out, op, op->arg_count);
         break;
     case DM_IR_ADJOINT:
         dm_put_name(out, dm_help_adjoint(pr, type));

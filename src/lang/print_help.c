@@ -118,10 +118,10 @@ const char *dm_print_type(dm_printer *pr, const dm_type *type)
 
 /* ---- Making a helper ---- */
 
-/* Texts of the two languages are kept side by side. */
+/* Texts of the two languages, with checks and without, are kept side by side. */
 static int key_of(const dm_printer *pr, int which)
 {
-    return which * 2 + (pr->options.target == DM_TARGET_CUDA);
+    return which * 4 + (pr->options.target == DM_TARGET_CUDA) + 2 * pr->options.bounds;
 }
 
 /* The helper in a list; NULL: it was never made. */
@@ -528,7 +528,7 @@ const char *dm_help_at(dm_printer *pr, const dm_type *array, bool gradient)
     const char *name = h->name, *member = gradient ? "grad" : "data";
     const char *element = dm_print_type(pr, array->element), *type = dm_print_type(pr, array);
     dm_buffer *out = pr->helpers;
-    if (array->ndim == 1) { /* nearly always */
+    if (array->ndim == 1 && !pr->options.bounds) { /* nearly always */
         dm_emit(out,
                 "%s %s *%s(%s a, int i)\n{\n"
                 "    i += i < 0 ? a.shape[0] : 0;\n"
@@ -539,7 +539,9 @@ const char *dm_help_at(dm_printer *pr, const dm_type *array, bool gradient)
     dm_emit(out, "%s %s *%s(%s a", dm_print_qualifier(pr), element, name, type);
     for (int i = 0; i < array->ndim; i++)
         dm_emit(out, ", int %c", indices_text[i]);
-    dm_buffer_puts(out, ")\n{\n");
+    dm_buffer_puts(out, pr->options.bounds ? ", int line, const char *array)\n{\n" : ")\n{\n");
+    if (pr->options.bounds)
+        dm_print_check_shape(pr, out, array->ndim, array->ndim);
     for (int i = 0; i < array->ndim; i++)
         dm_emit(out, "    %c += %c < 0 ? a.shape[%d] : 0;\n", indices_text[i], indices_text[i], i);
     dm_emit(out, "    return (%s *)((char *)a.%s", element, member);
@@ -565,7 +567,10 @@ const char *dm_help_view(dm_printer *pr, const dm_type *array, int indices)
     dm_emit(out, "%s %s %s(%s a", dm_print_qualifier(pr), result_name, name, type);
     for (int i = 0; i < indices; i++)
         dm_emit(out, ", int %c", indices_text[i]);
-    dm_emit(out, ")\n{\n    %s r;\n    long long offset = 0;\n", result_name);
+    dm_buffer_puts(out, pr->options.bounds ? ", int line, const char *array)\n{\n" : ")\n{\n");
+    if (pr->options.bounds)
+        dm_print_check_shape(pr, out, indices, array->ndim);
+    dm_emit(out, "    %s r;\n    long long offset = 0;\n", result_name);
     for (int i = 0; i < indices; i++)
         dm_emit(out, "    offset += (%c < 0 ? %c + a.shape[%d] : %c) * a.stride[%d];\n",
                 indices_text[i], indices_text[i], i, indices_text[i], i);
@@ -613,12 +618,21 @@ const char *dm_help_slice(dm_printer *pr, const dm_type *array, int mask)
     dm_emit(out, "%s %s %s(%s a", dm_print_qualifier(pr), result_name, name, type);
     for (int i = 0; i < array->ndim; i++)
         dm_emit(out, ", int first%d, int last%d, int step%d", i, i, i);
-    dm_emit(out, ")\n{\n    %s r;\n    long long offset = 0;\n", result_name);
+    dm_buffer_puts(out, pr->options.bounds ? ", int line, const char *array)\n{\n" : ")\n{\n");
+    dm_emit(out, "    %s r;\n    long long offset = 0;\n", result_name);
+    if (pr->options.bounds)
+        dm_buffer_puts(out, "    (void)line;\n    (void)array;\n");
     for (int i = 0, to = 0; i < array->ndim; i++) {
         dm_emit(out, "    first%d += first%d < 0 ? a.shape[%d] : 0;\n", i, i, i);
         if ((mask >> i & 1) == 0) /* a slice may begin before the first */
             dm_emit(out, "    first%d = first%d > 0 ? first%d : 0;\n", i, i, i);
         dm_emit(out, "    offset += first%d * a.stride[%d];\n", i, i);
+        if ((mask >> i & 1) != 0 && pr->options.bounds)
+            dm_emit(
+                out,
+                "    if ((unsigned)first%d >= (unsigned)a.shape[%d])\n"
+                "        bounds_fail(line, array, 1, first%d, 0, 0, 0, a.shape[%d], 0, 0, 0);\n",
+                i, i, i, i);
         if ((mask >> i & 1) != 0) {
             dm_emit(out, "    (void)last%d;\n    (void)step%d;\n", i, i);
             continue;

@@ -233,6 +233,19 @@ static const char *const reserved[] = {
     "count",
     "uint64_t",
     "assert",
+    "fault",
+    "bounds_record",
+    "bounds_exit",
+    "bounds_fail",
+    "bounds_component",
+    "bounds_fault",
+    "setjmp",
+    "longjmp",
+    "jmp_buf",
+    "tid0",
+    "tid1",
+    "tid2",
+    "tid3",
 };
 
 #define RESERVED_SLOTS 1024u
