@@ -466,6 +466,8 @@ static void check_one(const dm_kernel_check_run *run, dm_kernel *kernel, dm_devi
         snprintf(result->reason, sizeof result->reason, "%.250s", err.message);
     else if (status != DM_OK)
         snprintf(problem, size, "%.500s", err.message);
+    else if (result->checked && result->compared == 0)
+        snprintf(problem, size, "no gradient was compared: all differences are infinite or NaN");
     else if (!(result->gradient_error < GRADIENT_TOLERANCE))
         snprintf(problem, size, "gradient off by %.3g at %s", result->gradient_error,
                  result->worst);
@@ -496,6 +498,10 @@ dm_status dm_cli_kernel_check(const dm_kernel_check_run *run, bool *failed, dm_e
     if (run->kernel != NULL && dm_kernel_file_find(file, run->kernel) == NULL) {
         dm_kernel_file_destroy(file);
         return dm_fail(err, DM_ENOENT, "no kernel is called '%s'", run->kernel);
+    }
+    if (dm_kernel_file_count(file) == 0) {
+        dm_kernel_file_destroy(file);
+        return dm_fail(err, DM_ENOENT, "the file has no kernels");
     }
     if (run->need_gpu || dm_device_count(DM_DEVICE_CUDA) > 0)
         status = dm_device_open("cuda:0", &gpu, err);

@@ -57,6 +57,25 @@ static void checks_gradients(void **state)
     dm_test_result_free(&r);
 }
 
+/* A check that compared nothing is no success. */
+static void empty_checks_fail(void **state)
+{
+    static const char infinite[] = "import warp as wp\n\n\n@wp.kernel\n"
+                                   "def f(x: wp.array(dtype=float), y: wp.array(dtype=float)):\n"
+                                   "    i = wp.tid()\n    y[i] = wp.log(x[i] - 100.0)\n";
+    dm_test_result r;
+    dm_test_dotmatrix(&r, "kernel", "check",
+                      put_file(state, "f.py", infinite, sizeof infinite - 1));
+    dm_test_expect_exit(&r, DM_EXIT_NEGATIVE);
+    assert_non_null(strstr(r.out, "FAIL f"));
+    assert_non_null(strstr(r.out, "no gradient was compared"));
+    dm_test_result_free(&r);
+    dm_test_dotmatrix(&r, "kernel", "check", put_file(state, "e.py", "import warp as wp\n", 18));
+    dm_test_expect_exit(&r, DM_EXIT_INPUT);
+    assert_non_null(strstr(r.err, "the file has no kernels"));
+    dm_test_result_free(&r);
+}
+
 static void bad_files_get_a_reason(void **state)
 {
     const char *empty = put_file(state, "empty.py", "", 0);
@@ -111,4 +130,5 @@ static void run_from_inputs(void **state)
 }
 
 DM_TESTS("cli/kernel", DM_TEST_IN_DIR(run_from_inputs), DM_TEST_IN_DIR(compiles_to_a_file),
-         DM_TEST_IN_DIR(checks_gradients), DM_TEST_IN_DIR(bad_files_get_a_reason));
+         DM_TEST_IN_DIR(checks_gradients), DM_TEST_IN_DIR(empty_checks_fail),
+         DM_TEST_IN_DIR(bad_files_get_a_reason));
