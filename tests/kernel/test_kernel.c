@@ -31,7 +31,16 @@ static const char text[] = "import warp as wp\n"
                            "    out[1] = early.shape[0]\n"
                            "    out[2] = early[0] + 10 * early[1]\n"
                            "    out[3] = third.shape[0]\n"
-                           "    out[4] = third[-1]\n";
+                           "    out[4] = third[-1]\n"
+                           "@wp.kernel\n"
+                           "def quotients(a: wp.array(dtype=int), out: wp.array2d(dtype=int)):\n"
+                           "    i = wp.tid()\n"
+                           "    out[i, 0] = a[i] // 3\n"
+                           "    out[i, 1] = a[i] // -3\n"
+                           "    out[i, 2] = int(wp.int64(a[i]) // wp.int64(3))\n"
+                           "    out[i, 3] = int(wp.uint32(a[i] + 8) // wp.uint32(3))\n"
+                           "    out[i, 4] = a[i] / 3\n"
+                           "    out[i, 5] = -7 // 2 + 10 * (7 // -2) + 100 * (-7 // -2)\n";
 
 typedef struct opened {
     dm_kernel_file *file;
@@ -121,6 +130,31 @@ static void slices_stay_within(void **state)
                                (const int[]){1}, 1, o.args, err));
     for (int i = 0; i < 5; i++)
         assert_int_equal(out[i], expected[i]);
+    close_kernel(&o);
+}
+
+/* // rounds down, whatever the signs; / towards 0. */
+static void floor_division(void **state)
+{
+    (void)state;
+    enum { COUNT = 5, KINDS = 6 };
+    static const int expected[COUNT][KINDS] = {{-3, 2, -3, 0, -2, 256},
+                                               {-1, 0, -1, 2, 0, 256},
+                                               {0, 0, 0, 2, 0, 256},
+                                               {0, -1, 0, 3, 0, 256},
+                                               {2, -3, 2, 5, 2, 256}};
+    opened o;
+    int a[COUNT] = {-8, -1, 0, 1, 8}, out[COUNT][KINDS] = {{0}};
+    open_kernel(&o, "quotients");
+    assert_ok(
+        dm_kernel_args_array(o.args, "a", &(dm_kernel_array){.data = a, .shape = {COUNT}}, err));
+    assert_ok(dm_kernel_args_array(o.args, "out",
+                                   &(dm_kernel_array){.data = out, .shape = {COUNT, KINDS}}, err));
+    assert_ok(dm_kernel_launch(o.program, dm_device_stream(o.device), DM_KERNEL_FORWARD,
+                               (const int[]){COUNT}, 1, o.args, err));
+    for (int i = 0; i < COUNT; i++)
+        for (int j = 0; j < KINDS; j++)
+            assert_int_equal(out[i][j], expected[i][j]);
     close_kernel(&o);
 }
 
@@ -252,5 +286,5 @@ static void example_runs(void **state)
 
 DM_TESTS("kernel/kernel", DM_TEST(arguments_reach_the_kernel),
          DM_TEST(launches_have_leading_coordinates), DM_TEST(slices_stay_within),
-         DM_TEST(mistakes_are_told), DM_TEST_IN_DIR(npy_files_round_trip),
+         DM_TEST(floor_division), DM_TEST(mistakes_are_told), DM_TEST_IN_DIR(npy_files_round_trip),
          DM_TEST_IN_DIR(modules_beside_the_file), DM_TEST(example_runs))
