@@ -152,10 +152,10 @@ static void print_entry(dm_printer *pr, const dm_ir_function *f, const char *ker
         dm_put_name(out, kernel);
         dm_buffer_puts(out, "_args args)\n{\n    const long long size = ");
         print_size(f, out);
+        dm_buffer_puts(out, ", threads = (long long)gridDim.x * blockDim.x;\n");
         if (pr->options.bounds)
-            dm_buffer_puts(out, ";\n    bounds_record = args.fault");
-        dm_buffer_puts(out, ";\n    const long long threads = (long long)gridDim.x * blockDim.x;\n"
-                            "    for (long long task = (long long)blockIdx.x * blockDim.x + "
+            dm_buffer_puts(out, "    bounds_record = args.fault;\n");
+        dm_buffer_puts(out, "    for (long long task = (long long)blockIdx.x * blockDim.x + "
                             "threadIdx.x; task < size;\n"
                             "         task += threads)\n        ");
         print_task_call(f, task, out);
