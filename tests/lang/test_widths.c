@@ -153,6 +153,7 @@ INT(add, a + b)
 INT(sub, a - b)
 INT(mul, a *b)
 INT(div, a / b)
+INT(floordiv, a / b - (a % b != 0 && (a % b < 0) != (b < 0)))
 INT(mod, a % b)
 INT(neg, -a)
 INT(same, a)
@@ -206,7 +207,7 @@ static const struct {
     {"a - b", int_sub},
     {"a * b", int_mul},
     {"a / b", int_div},
-    {"a // b", int_div},
+    {"a // b", int_floordiv},
     {"a % b", int_mod},
     {"-a", int_neg},
     {"+a", int_same},
