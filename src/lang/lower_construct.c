@@ -152,6 +152,12 @@ dm_operand dm_lower_construct(dm_lower *lw, const dm_ast *at, const dm_type *typ
     if (!dm_type_is_scalar(dm_lower_type(lw, value)))
         return dm_lower_error(lw, at, NULL, "%s cannot be converted to %s",
                               dm_lower_type(lw, value)->name, type->name);
+    /* A literal is converted as it is written, not as the int32 that it would be alone. */
+    const dm_ast *written = at->kind == DM_AST_CALL && at->count == 1 ? at->items[0] : NULL;
+    bool wide = written != NULL && written->kind == DM_AST_INT && written->integer > INT32_MAX &&
+                written->integer <= INT64_MAX && type->scalar != DM_BOOL;
+    if (wide)
+        return dm_lower_value_operand(dm_ir_int(&lw->b, type, (int64_t)written->integer));
     dm_val made = dm_ir_cast(&lw->b, value, type);
     /* float(0.0) is a variable's first value, no literal any more. */
     if (made == value && dm_ir_const(lw->function, value) != NULL)

@@ -40,7 +40,14 @@ static const char text[] = "import warp as wp\n"
                            "    out[i, 2] = int(wp.int64(a[i]) // wp.int64(3))\n"
                            "    out[i, 3] = int(wp.uint32(a[i] + 8) // wp.uint32(3))\n"
                            "    out[i, 4] = a[i] / 3\n"
-                           "    out[i, 5] = -7 // 2 + 10 * (7 // -2) + 100 * (-7 // -2)\n";
+                           "    out[i, 5] = -7 // 2 + 10 * (7 // -2) + 100 * (-7 // -2)\n"
+                           "@wp.kernel\n"
+                           "def wide(out: wp.array(dtype=wp.int64)):\n"
+                           "    out[0] = wp.int64(0xFFFFFFFF)\n"
+                           "    out[1] = wp.int64(wp.uint64(2147483648))\n"
+                           "    out[2] = wp.int64(wp.float64(4294967295))\n"
+                           "    out[3] = wp.int64(wp.uint32(0xFFFFFFFF))\n"
+                           "    out[4] = wp.int64(int(0xFFFFFFFF))\n";
 
 typedef struct opened {
     dm_kernel_file *file;
@@ -155,6 +162,22 @@ static void floor_division(void **state)
     for (int i = 0; i < COUNT; i++)
         for (int j = 0; j < KINDS; j++)
             assert_int_equal(out[i][j], expected[i][j]);
+    close_kernel(&o);
+}
+
+/* A literal beyond int32 inside of a cast is the number that is written. */
+static void wide_literals(void **state)
+{
+    (void)state;
+    opened o;
+    int64_t out[5] = {0};
+    open_kernel(&o, "wide");
+    assert_ok(
+        dm_kernel_args_array(o.args, "out", &(dm_kernel_array){.data = out, .shape = {5}}, err));
+    assert_ok(dm_kernel_launch(o.program, dm_device_stream(o.device), DM_KERNEL_FORWARD,
+                               (const int[]){1}, 1, o.args, err));
+    assert_true(out[0] == 4294967295 && out[1] == 2147483648 && out[2] == 4294967295);
+    assert_true(out[3] == 4294967295 && out[4] == -1);
     close_kernel(&o);
 }
 
@@ -286,5 +309,6 @@ static void example_runs(void **state)
 
 DM_TESTS("kernel/kernel", DM_TEST(arguments_reach_the_kernel),
          DM_TEST(launches_have_leading_coordinates), DM_TEST(slices_stay_within),
-         DM_TEST(floor_division), DM_TEST(mistakes_are_told), DM_TEST_IN_DIR(npy_files_round_trip),
-         DM_TEST_IN_DIR(modules_beside_the_file), DM_TEST(example_runs))
+         DM_TEST(floor_division), DM_TEST(wide_literals), DM_TEST(mistakes_are_told),
+         DM_TEST_IN_DIR(npy_files_round_trip), DM_TEST_IN_DIR(modules_beside_the_file),
+         DM_TEST(example_runs))
