@@ -174,6 +174,19 @@ static bool accepts(dm_lower *lw, const dm_function_decl *decl, const dm_operand
     return true;
 }
 
+/* Is one of the parameters of any type? Such an overload gives way to one that names the types. */
+static bool is_generic(const dm_function_decl *decl)
+{
+    for (int i = 0; !decl->is_library && i < decl->ast->count; i++) {
+        const dm_ast *annotation = decl->ast->items[i]->a;
+        const dm_value *type = annotation == NULL ? NULL : dm_scope_eval(decl->scope, annotation);
+        if (type == NULL || type->kind == DM_VALUE_GENERIC_CLASS ||
+            (type->kind == DM_VALUE_TYPE && type->type->generic))
+            return true;
+    }
+    return false;
+}
+
 static dm_operand invoke(dm_lower *lw, const dm_ast *at, dm_function_decl *decl,
                          const dm_operand *args, const dm_val *values)
 {
@@ -208,20 +221,25 @@ dm_operand dm_lower_call_user(dm_lower *lw, const dm_ast *at, const dm_value *ca
     const dm_value *first = callee;
     dm_operand bound[ARGS_MAX];
     dm_val values[ARGS_MAX];
-    for (; callee != NULL; callee = callee->next) {
-        dm_function_decl *decl = callee->function;
-        if (!bind_args(decl, args, names, count, bound))
-            continue;
-        bool fine = true;
-        for (int i = 0; i < decl->ast->count && fine; i++) {
-            values[i] = DM_VAL_NONE;
-            if (is_number(&bound[i]))
-                fine = dm_lower_materialize(lw, at, &bound[i], &values[i]);
-            else if (bound[i].kind == DM_OPERAND_ERROR)
-                return DM_OPERAND_BAD;
+    for (int pass = 0; pass < 2;
+         pass++) { /* overloads that name all types, then the generic ones */
+        for (callee = first; callee != NULL; callee = callee->next) {
+            dm_function_decl *decl = callee->function;
+            if (is_generic(decl) != (pass == 1))
+                continue;
+            if (!bind_args(decl, args, names, count, bound))
+                continue;
+            bool fine = true;
+            for (int i = 0; i < decl->ast->count && fine; i++) {
+                values[i] = DM_VAL_NONE;
+                if (is_number(&bound[i]))
+                    fine = dm_lower_materialize(lw, at, &bound[i], &values[i]);
+                else if (bound[i].kind == DM_OPERAND_ERROR)
+                    return DM_OPERAND_BAD;
+            }
+            if (fine && accepts(lw, decl, bound, values))
+                return invoke(lw, at, decl, bound, values);
         }
-        if (fine && accepts(lw, decl, bound, values))
-            return invoke(lw, at, decl, bound, values);
     }
     const char *text = "";
     for (int i = 0; i < count; i++)

@@ -41,6 +41,17 @@ static const char text[] = "import warp as wp\n"
                            "    out[i, 3] = int(wp.uint32(a[i] + 8) // wp.uint32(3))\n"
                            "    out[i, 4] = a[i] / 3\n"
                            "    out[i, 5] = -7 // 2 + 10 * (7 // -2) + 100 * (-7 // -2)\n"
+                           "from typing import Any\n"
+                           "@wp.func\n"
+                           "def which(a: float):\n"
+                           "    return 1\n"
+                           "@wp.func\n"
+                           "def which(a: Any):\n"
+                           "    return 2\n"
+                           "@wp.kernel\n"
+                           "def overloads(out: wp.array(dtype=int)):\n"
+                           "    out[0] = which(1.0)\n"
+                           "    out[1] = which(1)\n"
                            "@wp.kernel\n"
                            "def wide(out: wp.array(dtype=wp.int64)):\n"
                            "    out[0] = wp.int64(0xFFFFFFFF)\n"
@@ -181,6 +192,22 @@ static void wide_literals(void **state)
     close_kernel(&o);
 }
 
+/* An overload that names the types wins, wherever it stands. */
+static void exact_overloads_win(void **state)
+{
+    (void)state;
+    opened o;
+    int out[2] = {0};
+    open_kernel(&o, "overloads");
+    assert_ok(
+        dm_kernel_args_array(o.args, "out", &(dm_kernel_array){.data = out, .shape = {2}}, err));
+    assert_ok(dm_kernel_launch(o.program, dm_device_stream(o.device), DM_KERNEL_FORWARD,
+                               (const int[]){1}, 1, o.args, err));
+    assert_int_equal(out[0], 1);
+    assert_int_equal(out[1], 2);
+    close_kernel(&o);
+}
+
 static void mistakes_are_told(void **state)
 {
     (void)state;
@@ -309,6 +336,6 @@ static void example_runs(void **state)
 
 DM_TESTS("kernel/kernel", DM_TEST(arguments_reach_the_kernel),
          DM_TEST(launches_have_leading_coordinates), DM_TEST(slices_stay_within),
-         DM_TEST(floor_division), DM_TEST(wide_literals), DM_TEST(mistakes_are_told),
-         DM_TEST_IN_DIR(npy_files_round_trip), DM_TEST_IN_DIR(modules_beside_the_file),
-         DM_TEST(example_runs))
+         DM_TEST(floor_division), DM_TEST(wide_literals), DM_TEST(exact_overloads_win),
+         DM_TEST(mistakes_are_told), DM_TEST_IN_DIR(npy_files_round_trip),
+         DM_TEST_IN_DIR(modules_beside_the_file), DM_TEST(example_runs))
