@@ -282,7 +282,9 @@ static dm_status run_bench(const dynamics_options *o, const char *parts, bool *n
     dm_buffer text = DM_BUFFER_EMPTY;
     char path[DM_PATH_MAX];
     json_t *artifact = NULL;
-    dm_status status = o->out != NULL ? dm_dir_create(o->out, err) : DM_OK;
+    dm_status status = dm_dyn_bench_check_parts(parts, err);
+    if (status == DM_OK && o->out != NULL)
+        status = dm_dir_create(o->out, err);
     if (status == DM_OK)
         status = dm_dyn_bench_run(&bench, &text, err);
     if (status == DM_OK && o->out != NULL)

@@ -83,6 +83,22 @@ static void wrong_inputs(void **state)
     dm_test_result_free(&r);
 }
 
+/* A bench of nothing is no success. */
+static void unknown_parts_are_refused(void **state)
+{
+    static const char *const lists[] = {"foo",        "",      ",",      "memory,",
+                                        "memory,foo", "memor", "memoryy"};
+    const char *out = dm_test_path(state, "none");
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        dm_test_result r;
+        dm_test_dotmatrix(&r, "dynamics", "bench", "--only", lists[i], "--out", out);
+        dm_test_expect_exit(&r, DM_EXIT_USAGE);
+        assert_non_null(strstr(r.err, "no part is called"));
+        assert_false(dm_dir_exists(out));
+        dm_test_result_free(&r);
+    }
+}
+
 static void bench_leaves_an_artifact_and_plots(void **state)
 {
     char path[DM_PATH_MAX];
@@ -111,4 +127,5 @@ static void bench_leaves_an_artifact_and_plots(void **state)
 }
 
 DM_TESTS("dynamics/command", DM_TEST_IN_DIR(rollout_as_json), DM_TEST_IN_DIR(wrong_inputs),
+         DM_TEST_IN_DIR(unknown_parts_are_refused),
          DM_TEST_IN_DIR(bench_leaves_an_artifact_and_plots))
