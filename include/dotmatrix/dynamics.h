@@ -172,10 +172,12 @@ DM_API void dm_encoder_destroy(dm_encoder *encoder);
 /* Forget everything. */
 DM_API void dm_encoder_reset(dm_encoder *encoder);
 /* Take one sample in and give the features of the run so far; the time does not depend on the
- * length of the run or of the windows. A loss or norm that is not finite makes the statistics of
- * its window NaN until it has left. */
+ * length of the run or of the windows. All features are finite: a value that is not is passed over,
+ * the last one that was stands in its place, and values are limited to +-1e30. */
 DM_API void dm_encoder_update(dm_encoder *encoder, const dm_train_sample *sample,
                               float features[DM_ENCODER_FEATURES]);
+/* How many samples had a value that is not finite. */
+DM_API uint64_t dm_encoder_passed(const dm_encoder *encoder);
 
 /* Set a model's shift and scale so that features[count][input] come out with mean 0 and standard
  * deviation 1; a feature that never changes gets scale 1. Rows that are not finite are passed over.
@@ -220,9 +222,12 @@ DM_API dm_status dm_trainer_sequence(dm_trainer *trainer, const float *features,
 
 /* Follow a run: call it with the features after every step of the run. The first call only begins;
  * each later one teaches the members that feature 0 is what they should have predicted, through the
- * last `window` steps, and moves their hidden states on. */
+ * last `window` steps, and moves their hidden states on. Features that are not finite, or that the
+ * model's scale makes so, are skipped: nothing changes but their count, and the objective is 0. */
 DM_API dm_status dm_trainer_observe(dm_trainer *trainer, const float *features, float *objective,
                                     dm_error *err);
+/* How many features dm_trainer_observe has skipped. */
+DM_API uint64_t dm_trainer_skipped(const dm_trainer *trainer);
 /* The hidden states [E][hidden] before the last features: what a rollout from those begins with. */
 DM_API const float *dm_trainer_hidden(const dm_trainer *trainer);
 /* Begin another run; weights and the optimiser's state stay. */

@@ -105,6 +105,8 @@ typedef struct forecast {
     dm_trainer *trainer;
     dm_rollout *rollout;
     run_losses losses;
+    size_t skipped;  /* losses of the file that are not finite */
+    size_t count;    /* the others */
     float *features; /* [count][64] */
     double objective;
 } forecast;
@@ -141,16 +143,23 @@ static dm_status make_model(forecast *f, dm_error *err)
 /* Encode the losses, learn from them, and leave the trainer where the run stands. */
 static dm_status follow(forecast *f, dm_error *err)
 {
-    size_t count = f->losses.count;
-    f->features = calloc(count, DM_ENCODER_FEATURES * sizeof *f->features);
+    size_t all = f->losses.count, count = 0;
+    f->features = calloc(all, DM_ENCODER_FEATURES * sizeof *f->features);
     if (f->features == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     dm_status status = dm_encoder_create(DM_ENCODER_LOSSES, DM_ENCODER_NORMS, &f->encoder, err);
-    for (size_t i = 0; i < count && status == DM_OK; i++) {
+    for (size_t i = 0; i < all && status == DM_OK; i++) {
         dm_train_sample sample = {
             .step = i + 1, .loss = f->losses.values[i], .phase = 1, .phase_step = (uint32_t)i};
-        dm_encoder_update(f->encoder, &sample, f->features + i * DM_ENCODER_FEATURES);
+        if (!isfinite(sample.loss))
+            continue;
+        dm_encoder_update(f->encoder, &sample, f->features + count++ * DM_ENCODER_FEATURES);
     }
+    f->count = count;
+    f->skipped = all - count;
+    if (status == DM_OK && count < 2)
+        status = dm_fail_at(err, DM_EFORMAT, f->options->losses, 0,
+                            "%zu of %zu losses are finite; at least 2 are needed", count, all);
     if (status == DM_OK && f->options->model == NULL)
         status = dm_dynamics_fit_scaling(f->model, f->features, count, err);
     if (status == DM_OK)
@@ -196,7 +205,8 @@ static dm_status print_json(const forecast *f, dm_error *err)
     dm_json_uint(&json, "members", r->members);
     dm_json_uint(&json, "hidden", r->hidden);
     dm_json_uint(&json, "steps", r->steps);
-    dm_json_uint(&json, "losses_seen", f->losses.count);
+    dm_json_uint(&json, "losses_seen", f->count);
+    dm_json_uint(&json, "losses_skipped", f->skipped);
     write_array(&json, "mean", r->mean, Y);
     write_array(&json, "deviation", r->deviation, Y);
     write_array(&json, "total", r->total, Y);
@@ -229,8 +239,10 @@ static void print_text(const forecast *f)
     const dm_rollout *r = f->rollout;
     printf("%u members of %u units, %u steps ahead", r->members, r->hidden, r->steps);
     if (f->losses.count > 0)
-        printf(", after %zu losses (mean error of log loss %.4f)", f->losses.count,
+        printf(", after %zu losses (mean error of log loss %.4f)", f->count,
                sqrt(2 * f->objective));
+    if (f->skipped > 0)
+        printf("; %zu that %s not finite skipped", f->skipped, f->skipped == 1 ? "is" : "are");
     printf("\n  step        mean       total  confidence\n");
     for (uint32_t t = 0; t < r->steps; t++)
         if (t < 3 || (t + 1) % 10 == 0 || t + 1 == r->steps)
@@ -239,6 +251,18 @@ static void print_text(const forecast *f)
     printf("loss variance %.5g, smoothness %.5g, mean step %.5g\n",
            (double)r->metrics[0].loss_variance, (double)r->metrics[0].trajectory_smoothness,
            (double)r->metrics[0].step_delta_mean);
+}
+
+static dm_status check_finite(const dm_rollout *r, dm_error *err)
+{
+    for (uint32_t t = 0; t < r->steps; t++)
+        if (!isfinite(r->mean[t]) || !isfinite(r->total[t]))
+            return dm_fail(
+                err, DM_EFORMAT,
+                "the forecast of step %u is not finite: the model's weights or scale are "
+                "too large for this run",
+                t + 1);
+    return DM_OK;
 }
 
 static dm_status run_forecast(forecast *f, dm_error *err)
@@ -259,9 +283,10 @@ static dm_status run_forecast(forecast *f, dm_error *err)
     if (status == DM_OK)
         status = dm_dynamics_device_rollout(
             f->on,
-            f->features == NULL ? nothing
-                                : f->features + (f->losses.count - 1) * DM_ENCODER_FEATURES,
+            f->features == NULL ? nothing : f->features + (f->count - 1) * DM_ENCODER_FEATURES,
             f->trainer == NULL ? NULL : dm_trainer_hidden(f->trainer), f->rollout, err);
+    if (status == DM_OK)
+        status = check_finite(f->rollout, err);
     if (status == DM_OK && o->save != NULL)
         status = dm_dynamics_save(f->model, o->save, err);
     if (status == DM_OK && o->plot != NULL)
@@ -282,7 +307,9 @@ static dm_status run_bench(const dynamics_options *o, const char *parts, bool *n
     dm_buffer text = DM_BUFFER_EMPTY;
     char path[DM_PATH_MAX];
     json_t *artifact = NULL;
-    dm_status status = o->out != NULL ? dm_dir_create(o->out, err) : DM_OK;
+    dm_status status = dm_dyn_bench_check_parts(parts, err);
+    if (status == DM_OK && o->out != NULL)
+        status = dm_dir_create(o->out, err);
     if (status == DM_OK)
         status = dm_dyn_bench_run(&bench, &text, err);
     if (status == DM_OK && o->out != NULL)

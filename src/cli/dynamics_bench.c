@@ -198,23 +198,46 @@ static bool wanted(const char *only, const char *part)
     return only == NULL;
 }
 
+typedef struct bench_part {
+    const char *name;
+    dm_status (*run)(dm_dyn_bench *, dm_error *);
+} bench_part;
+
+static const bench_part parts[] = {{"check_gru", dm_bench_check_gru},
+                                   {"check_batch", dm_bench_check_batch},
+                                   {"check_cluster", dm_bench_check_cluster},
+                                   {"check_train", dm_bench_check_train},
+                                   {"profile", dm_bench_part_profile},
+                                   {"rollout", dm_bench_part_rollout},
+                                   {"batch", dm_bench_part_batch},
+                                   {"gru", dm_bench_part_gru},
+                                   {"train", dm_bench_part_train},
+                                   {"encoder", dm_bench_part_encoder},
+                                   {"memory", dm_bench_part_memory}};
+
+dm_status dm_dyn_bench_check_parts(const char *only, dm_error *err)
+{
+    for (const char *p = only; p != NULL;) {
+        size_t length = strcspn(p, ",");
+        bool known = false;
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+            known |= strlen(parts[i].name) == length && strncmp(p, parts[i].name, length) == 0;
+        if (!known)
+            return dm_fail(err, DM_EINVAL,
+                           "no part is called '%.*s' (there are: rollout, batch, gru, train, "
+                           "encoder, memory, profile, check_gru, check_batch, check_cluster, "
+                           "check_train)",
+                           (int)length, p);
+        p = p[length] == ',' ? p + length + 1 : NULL;
+    }
+    return DM_OK;
+}
+
 dm_status dm_dyn_bench_run(dm_dyn_bench *b, dm_buffer *out, dm_error *err)
 {
-    static const struct {
-        const char *name;
-        dm_status (*run)(dm_dyn_bench *, dm_error *);
-    } parts[] = {{"check_gru", dm_bench_check_gru},
-                 {"check_batch", dm_bench_check_batch},
-                 {"check_cluster", dm_bench_check_cluster},
-                 {"check_train", dm_bench_check_train},
-                 {"profile", dm_bench_part_profile},
-                 {"rollout", dm_bench_part_rollout},
-                 {"batch", dm_bench_part_batch},
-                 {"gru", dm_bench_part_gru},
-                 {"train", dm_bench_part_train},
-                 {"encoder", dm_bench_part_encoder},
-                 {"memory", dm_bench_part_memory}};
-    dm_status status = dm_device_open(b->device_id, &b->device, err);
+    dm_status status = dm_dyn_bench_check_parts(b->only, err);
+    if (status == DM_OK)
+        status = dm_device_open(b->device_id, &b->device, err);
     if (status != DM_OK)
         return status;
     const dm_device_properties *p = dm_device_get_properties(b->device);

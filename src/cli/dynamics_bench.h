@@ -30,6 +30,8 @@ typedef struct dm_dyn_bench {
     double many_us;             /* one of 1,024 such, on the device */
 } dm_dyn_bench;
 
+/* Every name of `only` is a part's, and there is one; NULL: all. */
+dm_status dm_dyn_bench_check_parts(const char *only, dm_error *err);
 /* Prints tables to stdout and puts everything as JSON into `out`. */
 dm_status dm_dyn_bench_run(dm_dyn_bench *bench, dm_buffer *out, dm_error *err);
 

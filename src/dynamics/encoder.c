@@ -38,6 +38,11 @@ void dm_encoder_update(dm_encoder *encoder, const dm_train_sample *sample,
     dm_enc_update(&encoder->state, sample, features);
 }
 
+uint64_t dm_encoder_passed(const dm_encoder *encoder)
+{
+    return encoder->state.passed;
+}
+
 dm_status dm_dynamics_fit_scaling(dm_dynamics *model, const float *features, size_t count,
                                   dm_error *err)
 {

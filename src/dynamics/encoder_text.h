@@ -4,10 +4,14 @@
  * The state of an encoder holds no pointers, so that many of them are an array on either.
  * Everything is updated in constant time:
  *
- *   mean, deviation   sums of differences from a centre, in float64; summed anew whenever the
- * window has been replaced once, or when something large has left it min, max          monotone
- * queues: the candidates for the time when those before them have left trends            sums of
- * the last 16 and 32 losses; exponential averages of logarithms
+ *   mean, deviation   sums of differences from a centre, in float64, made anew whenever the window
+ *                     has been replaced once, or when something large has left it
+ *   min, max          monotone queues: the candidates for the time when those before have left
+ *   trends            the last 32 losses, summed anew; exponential averages of logarithms
+ *
+ * A value of a sample that is not finite is passed over: windows and averages stay as they were,
+ * and the last finite one (0 where there is none) stands in its place. Values and features are
+ * limited to +-1e30, so that every feature is finite whatever comes.
  *
  * The formulas of all features are in docs/dynamics.md and, from scratch, in encoder_plain.c. */
 #ifndef DM_DYNAMICS_ENCODER_TEXT_H
@@ -20,7 +24,8 @@
 #endif
 
 #define DM_ENC_WINDOW_MAX 256
-#define DM_ENC_LAGS 8
+#define DM_ENC_LAGS 16 /* the longest lag is 8 */
+#define DM_ENC_LIMIT 1e30f
 
 /* A queue of positions in a ring whose values only rise (or only fall). Positions and counts are
  * those of a ring of the window's size. */
@@ -31,20 +36,20 @@ typedef struct dm_enc_queue {
 
 /* The last values of one quantity. */
 typedef struct dm_enc_window {
-    double centre, sum, squares; /* of (value - centre), finite values only */
+    double centre, sum, squares; /* of (value - centre) */
     uint32_t size;               /* of the window */
     uint32_t count;              /* values in it */
     uint32_t next;               /* where the next one goes */
-    uint32_t bad;                /* values in it that are not finite */
     dm_enc_queue low, high;
     float values[DM_ENC_WINDOW_MAX];
 } dm_enc_window;
 
 typedef struct dm_enc_state {
     uint64_t samples;
+    uint64_t passed;       /* samples with a value that is not finite */
+    uint64_t finite;       /* losses that were finite */
+    dm_train_sample taken; /* the last finite values, within the limit */
     dm_enc_window losses, norms;
-    double sum16, sum32;        /* of the last losses, those that are not finite as 0 */
-    uint64_t bad_sample;        /* number of the last sample with such a loss; 0: none */
     float loss_ema[4];          /* of log10 loss, spans 4, 16, 64, 256 */
     float norm_ema[3];          /* of log10 norm, spans 4, 16, 64 */
     float deviation;            /* of log10 loss around its average: mean square, span 16 */
@@ -53,7 +58,7 @@ typedef struct dm_enc_state {
     float norm_change;          /* |change| of log10 norm, span 16 */
     float previous_loss, previous_norm_log, previous_rate;
     float best;           /* least loss so far */
-    uint64_t best_sample; /* its number */
+    uint64_t best_number; /* its number among the finite ones */
     float rate_max;
     float lags[DM_ENC_LAGS]; /* log10 of the last losses */
     uint32_t has_loss, has_norm, has_change;
@@ -70,7 +75,7 @@ DM_FN void dm_enc_window_init(dm_enc_window *w, uint32_t size)
 {
     w->centre = w->sum = w->squares = 0;
     w->size = size;
-    w->count = w->next = w->bad = 0;
+    w->count = w->next = 0;
     w->low.first = w->low.count = w->high.first = w->high.count = 0;
 }
 
@@ -78,21 +83,14 @@ DM_FN void dm_enc_window_init(dm_enc_window *w, uint32_t size)
 DM_FN void dm_enc_window_resum(dm_enc_window *w)
 {
     double sum = 0;
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < w->count; i++) {
-        if (dm_enc_finite(w->values[i])) {
-            sum += (double)w->values[i];
-            n++;
-        }
-    }
-    w->centre = n > 0 ? sum / n : 0;
+    for (uint32_t i = 0; i < w->count; i++)
+        sum += (double)w->values[i];
+    w->centre = w->count > 0 ? sum / w->count : 0;
     w->sum = w->squares = 0;
     for (uint32_t i = 0; i < w->count; i++) {
-        if (dm_enc_finite(w->values[i])) {
-            double d = (double)w->values[i] - w->centre;
-            w->sum += d;
-            w->squares += d * d;
-        }
+        double d = (double)w->values[i] - w->centre;
+        w->sum += d;
+        w->squares += d * d;
     }
 }
 
@@ -124,12 +122,10 @@ DM_FN void dm_enc_window_push(dm_enc_window *w, float value)
     uint32_t position = w->next;
     bool full = w->count == w->size, resum = false;
     float old = full ? w->values[position] : 0.0f;
-    if (full && !dm_enc_finite(old)) {
-        w->bad--;
-    } else if (full) {
-        double d = (double)old - w->centre, share = d * d / (w->squares + 1e-300);
-        w->sum -= d;
-        w->squares -= d * d;
+    if (full) {
+        double gone = (double)old - w->centre, share = gone * gone / (w->squares + 1e-300);
+        w->sum -= gone;
+        w->squares -= gone * gone;
         resum = share > 0.5; /* what is left may be rounding */
         dm_enc_queue_leave(&w->low, position);
         dm_enc_queue_leave(&w->high, position);
@@ -137,25 +133,21 @@ DM_FN void dm_enc_window_push(dm_enc_window *w, float value)
     w->values[position] = value;
     w->count += !full;
     w->next = position + 1u == w->size ? 0u : position + 1u;
-    if (dm_enc_finite(value)) {
-        double d = (double)value - w->centre;
-        w->sum += d;
-        w->squares += d * d;
-        dm_enc_queue_add(&w->low, w->values, position, 1.0f);
-        dm_enc_queue_add(&w->high, w->values, position, -1.0f);
-    } else {
-        w->bad++;
-    }
+    double d = (double)value - w->centre;
+    w->sum += d;
+    w->squares += d * d;
+    dm_enc_queue_add(&w->low, w->values, position, 1.0f);
+    dm_enc_queue_add(&w->high, w->values, position, -1.0f);
     if (resum || w->next == 0)
         dm_enc_window_resum(w);
 }
 
-/* mean, standard deviation, min, max. */
+/* mean, standard deviation, min, max; 0 of nothing. */
 DM_FN void dm_enc_window_stats(const dm_enc_window *w, float out[4])
 {
-    if (w->bad > 0) {
+    if (w->count == 0) {
         for (int i = 0; i < 4; i++)
-            out[i] = dm_bits_f32(0x7FC00000u);
+            out[i] = 0.0f;
         return;
     }
     double mean = w->sum / w->count, variance = w->squares / w->count - mean * mean;
@@ -165,10 +157,16 @@ DM_FN void dm_enc_window_stats(const dm_enc_window *w, float out[4])
     out[3] = w->values[w->high.at[w->high.first]];
 }
 
-/* The value `back` pushes before the last. */
-DM_FN float dm_enc_window_back(const dm_enc_window *w, uint32_t back)
+/* The mean of 16 values: those after the last `skip`. */
+DM_FN double dm_enc_window_mean16(const dm_enc_window *w, uint32_t skip)
 {
-    return w->values[(w->next + 2u * w->size - 1u - back) % w->size];
+    double sum = 0;
+    uint32_t at = (w->next + 2u * w->size - 16u - skip) % w->size;
+    for (int i = 0; i < 16; i++) {
+        sum += (double)w->values[at];
+        at = at + 1u == w->size ? 0u : at + 1u;
+    }
+    return sum / 16;
 }
 
 /* ---- Small functions ---- */
@@ -197,7 +195,10 @@ DM_FN float dm_enc_average(float average, float x, float span, bool started)
 /* beta^t for the step's number. */
 DM_FN float dm_enc_power(float beta, uint64_t t)
 {
-    return beta == 0.0f ? (t == 0 ? 1.0f : 0.0f) : (float)exp((double)t * log((double)beta));
+    if (beta == 0.0f)
+        return t == 0 ? 1.0f : 0.0f;
+    double size = exp((double)t * log(fabs((double)beta)));
+    return (float)(beta < 0 && t % 2 == 1 ? -size : size);
 }
 
 DM_FN void dm_enc_init(dm_enc_state *s, uint32_t losses, uint32_t norms)
@@ -213,30 +214,11 @@ DM_FN void dm_enc_init(dm_enc_state *s, uint32_t losses, uint32_t norms)
 
 DM_FN void dm_enc_push_loss(dm_enc_state *s, float loss)
 {
-    uint32_t size = s->losses.size, had = s->losses.count;
-    bool finite = dm_enc_finite(loss);
-    float value = finite ? loss : 0.0f;
-    if (size >= 32) {
-        float left16 = had >= 16 ? dm_enc_window_back(&s->losses, 15) : 0.0f;
-        float left32 = had >= 32 ? dm_enc_window_back(&s->losses, 31) : 0.0f;
-        s->sum16 += (double)value - (dm_enc_finite(left16) ? (double)left16 : 0);
-        s->sum32 += (double)value - (dm_enc_finite(left32) ? (double)left32 : 0);
-    }
     dm_enc_window_push(&s->losses, loss);
-    if (s->losses.next == 0 && size >= 32) { /* once per window: no drift */
-        s->sum16 = s->sum32 = 0;
-        for (uint32_t i = 0; i < 32 && i < s->losses.count; i++) {
-            float x = dm_enc_window_back(&s->losses, i);
-            s->sum32 += dm_enc_finite(x) ? (double)x : 0;
-            s->sum16 += i < 16 && dm_enc_finite(x) ? (double)x : 0;
-        }
-    }
-    if (!finite) {
-        s->bad_sample = s->samples;
-        return;
-    }
+    s->finite++;
     float log = dm_enc_log(loss), spans[4] = {4, 16, 64, 256};
     bool started = s->has_loss != 0;
+    s->lags[(s->finite - 1) % DM_ENC_LAGS] = log;
     if (started) {
         float delta = loss - s->previous_loss, fell = delta < 0 ? 1.0f : 0.0f;
         float away = log - s->loss_ema[1];
@@ -252,7 +234,7 @@ DM_FN void dm_enc_push_loss(dm_enc_state *s, float loss)
         s->loss_ema[i] = dm_enc_average(s->loss_ema[i], log, spans[i], started);
     if (!started || loss < s->best) {
         s->best = loss;
-        s->best_sample = s->samples;
+        s->best_number = s->finite;
     }
     s->previous_loss = loss;
     s->has_loss = 1;
@@ -261,8 +243,6 @@ DM_FN void dm_enc_push_loss(dm_enc_state *s, float loss)
 DM_FN void dm_enc_push_norm(dm_enc_state *s, float norm)
 {
     dm_enc_window_push(&s->norms, norm);
-    if (!dm_enc_finite(norm))
-        return;
     float log = dm_enc_log(norm), spans[3] = {4, 16, 64};
     bool started = s->has_norm != 0;
     if (started)
@@ -281,10 +261,10 @@ DM_FN void dm_enc_features_loss(const dm_enc_state *s, const dm_train_sample *sa
     f[5] = 0;
     f[6] = 1;
     if (s->losses.count >= 32) {
-        bool bad = s->bad_sample != 0 && s->samples - s->bad_sample < 32;
-        float last = (float)(s->sum16 / 16), before = (float)((s->sum32 - s->sum16) / 16);
-        f[5] = bad ? dm_bits_f32(0x7FC00000u) : last - before;
-        f[6] = bad ? f[5] : before == 0.0f ? 1.0f : last / before;
+        double last = dm_enc_window_mean16(&s->losses, 0);
+        double before = dm_enc_window_mean16(&s->losses, 16);
+        f[5] = (float)(last - before);
+        f[6] = before == 0 ? 1.0f : (float)(last / before);
     }
     f[7] = (float)((double)sample->step / 10000);
     f[23] = log10f(1.0f + (float)sample->step);
@@ -302,17 +282,16 @@ DM_FN void dm_enc_features_loss(const dm_enc_state *s, const dm_train_sample *sa
     f[39] = s->falling64;
     f[40] = dm_enc_quotient(sample->loss - f[3], range);
     f[41] = dm_enc_clamp(dm_enc_quotient(sample->loss - f[1], f[2]), -10.0f, 10.0f);
-    f[42] = dm_enc_clamp((float)(s->samples - s->best_sample) / 256.0f, 0.0f, 1.0f);
+    f[42] = dm_enc_clamp((float)(s->finite - s->best_number) / 256.0f, 0.0f, 1.0f);
     f[43] = s->has_loss ? dm_enc_log(s->best) : 0.0f;
     f[59] = (float)s->losses.count / (float)s->losses.size;
 }
 
-/* Differences of log10 loss to 1, 2, 4 and 8 samples ago; takes the sample's in. */
-DM_FN void dm_enc_features_lags(dm_enc_state *s, float log, float *f)
+/* Differences of log10 loss to 1, 2, 4 and 8 losses before. */
+DM_FN void dm_enc_features_lags(const dm_enc_state *s, float log, float *f)
 {
     for (uint32_t i = 0, lag = 1; i < 4; i++, lag *= 2)
-        f[44 + i] = s->samples > lag ? log - s->lags[(s->samples - 1 - lag) % DM_ENC_LAGS] : 0.0f;
-    s->lags[(s->samples - 1) % DM_ENC_LAGS] = log;
+        f[44 + i] = s->finite > lag ? log - s->lags[(s->finite - 1 - lag) % DM_ENC_LAGS] : 0.0f;
 }
 
 DM_FN void dm_enc_features_norm(const dm_enc_state *s, const dm_train_sample *sample, float *f)
@@ -354,15 +333,42 @@ DM_FN void dm_enc_features_rest(dm_enc_state *s, const dm_train_sample *x, float
         f[60 + i] = x->phase == i ? 1.0f : 0.0f;
 }
 
+/* Take a value over when it is finite. */
+DM_FN bool dm_enc_take(float *taken, float x)
+{
+    if (!dm_enc_finite(x))
+        return false;
+    *taken = dm_enc_clamp(x, -DM_ENC_LIMIT, DM_ENC_LIMIT);
+    return true;
+}
+
 DM_FN void dm_enc_update(dm_enc_state *s, const dm_train_sample *sample, float *f)
 {
+    dm_train_sample *x = &s->taken;
+    x->step = sample->step;
+    x->phase = sample->phase;
+    x->phase_step = sample->phase_step;
+    bool loss = dm_enc_take(&x->loss, sample->loss);
+    bool norm = dm_enc_take(&x->gradient_norm, sample->gradient_norm), rest = true;
+    rest &= dm_enc_take(&x->first_mean, sample->first_mean);
+    rest &= dm_enc_take(&x->first_std, sample->first_std);
+    rest &= dm_enc_take(&x->second_mean, sample->second_mean);
+    rest &= dm_enc_take(&x->second_std, sample->second_std);
+    rest &= dm_enc_take(&x->learning_rate, sample->learning_rate);
+    rest &= dm_enc_take(&x->beta1, sample->beta1);
+    rest &= dm_enc_take(&x->beta2, sample->beta2);
     s->samples++;
-    dm_enc_push_loss(s, sample->loss);
-    dm_enc_push_norm(s, sample->gradient_norm);
-    dm_enc_features_loss(s, sample, f);
+    s->passed += !(loss && norm && rest);
+    if (loss)
+        dm_enc_push_loss(s, x->loss);
+    if (norm)
+        dm_enc_push_norm(s, x->gradient_norm);
+    dm_enc_features_loss(s, x, f);
     dm_enc_features_lags(s, f[26], f);
-    dm_enc_features_norm(s, sample, f);
-    dm_enc_features_rest(s, sample, f);
+    dm_enc_features_norm(s, x, f);
+    dm_enc_features_rest(s, x, f);
+    for (int i = 0; i < 64; i++) /* quotients */
+        f[i] = dm_enc_clamp(f[i], -DM_ENC_LIMIT, DM_ENC_LIMIT);
 }
 
 #endif

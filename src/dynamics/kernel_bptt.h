@@ -166,9 +166,9 @@ DM_KERNEL(dm_bptt_objective, dm_bptt_args)
         double sum = 0;
         for (uint64_t t = 0; t < args.steps; t++) {
             uint64_t at = bptt_row(&args, e, t, r, 1);
-            double loss = (double)args.loss[at],
-                   target = log((double)args.targets[r * args.steps + t]);
             const double most = (double)BPTT_LOG_MAX;
+            double loss = (double)args.loss[at], value = (double)args.targets[r * args.steps + t];
+            double target = value <= 0 ? -most : log(value);
             target = target < -most ? -most : target > most ? most : target;
             double away = log(loss) - target;
             args.dloss[at] = t < args.from ? 0.0f : (float)(away / (loss * count));

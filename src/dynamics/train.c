@@ -7,11 +7,13 @@
 #include <string.h>
 
 #define TARGET_LOG_MAX 10 /* what the head can say */
+#define SCALED_MAX 1e30f  /* of a feature: its products with weights have a finite sum */
 
 struct dm_trainer {
     dm_dynamics *model;
     dm_trainer_config config;
     uint64_t updates;
+    uint64_t skipped;      /* features that were not finite */
     float *first, *second; /* moments [E][stride] */
     float *grad;           /* [stride] */
     dm_tape tape;
@@ -123,7 +125,8 @@ static double objective_of(dm_trainer *t, const float *targets, size_t target_st
 {
     double sum = 0, count = steps - from;
     for (uint32_t i = 0; i < steps; i++) {
-        double target = log((double)targets[i * target_stride]);
+        double value = (double)targets[i * target_stride],
+               target = value <= 0 ? -TARGET_LOG_MAX : log(value);
         target = target < -TARGET_LOG_MAX  ? -TARGET_LOG_MAX
                  : target > TARGET_LOG_MAX ? TARGET_LOG_MAX
                                            : target;
@@ -210,6 +213,15 @@ dm_status dm_trainer_sequence(dm_trainer *t, const float *features, uint32_t for
 
 /* ---- Following a run ---- */
 
+/* Would these features, scaled, leave the hidden states finite? */
+static bool usable(const dm_dynamics *model, const float *features)
+{
+    for (size_t i = 0; i < model->config.input; i++)
+        if (!(fabsf((features[i] - model->shift[i]) * model->scale[i]) <= SCALED_MAX))
+            return false;
+    return true;
+}
+
 dm_status dm_trainer_observe(dm_trainer *t, const float *features, float *objective, dm_error *err)
 {
     size_t I = t->model->config.input, E = t->model->config.members, H = t->model->config.hidden;
@@ -217,6 +229,10 @@ dm_status dm_trainer_observe(dm_trainer *t, const float *features, float *object
     (void)err;
     if (objective != NULL)
         *objective = 0;
+    if (!usable(t->model, features)) {
+        t->skipped++;
+        return DM_OK;
+    }
     if (count == window + 1) { /* the oldest goes */
         memmove(t->features, t->features + I, window * I * sizeof(float));
         memmove(t->hidden, t->hidden + E * H, window * E * H * sizeof(float));
@@ -239,6 +255,11 @@ dm_status dm_trainer_observe(dm_trainer *t, const float *features, float *object
     if (objective != NULL)
         *objective = (float)(sum / (double)E);
     return DM_OK;
+}
+
+uint64_t dm_trainer_skipped(const dm_trainer *t)
+{
+    return t->skipped;
 }
 
 const float *dm_trainer_hidden(const dm_trainer *t)

@@ -410,6 +410,8 @@ dm_status dm_synth_validate(const dm_synth_validate_options *options, dm_synth_r
         status = report->ours ? check_ours(&v, err)
                               : dm_synth_validate_others(options, &v.dataset, report, err);
     }
+    if (status == DM_OK && report->records == 0 && report->problem_count == 0)
+        status = dm_fail(err, DM_EFORMAT, "%s: no records: nothing was checked", options->path);
     drop(&v);
     return status;
 }

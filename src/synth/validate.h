@@ -39,7 +39,8 @@ typedef struct dm_synth_report {
     dm_buffer notes;                       /* lines: what was not checked, and why */
 } dm_synth_report;
 
-/* DM_OK when the check could be made, whatever it found. The report must be freed in any case. */
+/* DM_OK when the check could be made, whatever it found; DM_EFORMAT without a record. The report
+ * must be freed in any case. */
 dm_status dm_synth_validate(const dm_synth_validate_options *options, dm_synth_report *report,
                             dm_error *err);
 void dm_synth_report_free(dm_synth_report *report);

@@ -83,6 +83,51 @@ static void wrong_inputs(void **state)
     dm_test_result_free(&r);
 }
 
+/* Losses that are no numbers are skipped, and said to be. */
+static void losses_that_are_not_finite_are_skipped(void **state)
+{
+    const char *path = dm_test_path(state, "nan.txt");
+    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_test_result r;
+    for (int i = 0; i < 60; i++)
+        dm_buffer_printf(&text,
+                         i == 0 || i == 30 ? "nan\n"
+                         : i == 59         ? "inf\n"
+                                           : "%.6f\n",
+                         2 * pow(i + 1, -0.5) + 0.5);
+    assert_ok(dm_file_write(path, text.data, text.size, err));
+    dm_buffer_deinit(&text);
+    dm_test_dotmatrix(&r, "dynamics", "rollout", "--losses", path, "--hidden", "16", "--members",
+                      "2", "--passes", "3");
+    dm_test_expect_exit(&r, DM_EXIT_OK);
+    assert_non_null(strstr(r.out, "after 57 losses"));
+    assert_non_null(strstr(r.out, "3 that are not finite skipped"));
+    assert_null(strstr(r.out, "nan "));
+    assert_null(strstr(r.out, "-nan"));
+    dm_test_result_free(&r);
+    assert_ok(dm_file_write(path, "nan\n1\ninf\n", 10, err));
+    dm_test_dotmatrix(&r, "dynamics", "rollout", "--losses", path);
+    dm_test_expect_exit(&r, DM_EXIT_INPUT);
+    assert_non_null(strstr(r.err, "1 of 3 losses are finite"));
+    dm_test_result_free(&r);
+}
+
+/* A bench of nothing is no success. */
+static void unknown_parts_are_refused(void **state)
+{
+    static const char *const lists[] = {"foo",        "",      ",",      "memory,",
+                                        "memory,foo", "memor", "memoryy"};
+    const char *out = dm_test_path(state, "none");
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        dm_test_result r;
+        dm_test_dotmatrix(&r, "dynamics", "bench", "--only", lists[i], "--out", out);
+        dm_test_expect_exit(&r, DM_EXIT_USAGE);
+        assert_non_null(strstr(r.err, "no part is called"));
+        assert_false(dm_dir_exists(out));
+        dm_test_result_free(&r);
+    }
+}
+
 static void bench_leaves_an_artifact_and_plots(void **state)
 {
     char path[DM_PATH_MAX];
@@ -111,4 +156,6 @@ static void bench_leaves_an_artifact_and_plots(void **state)
 }
 
 DM_TESTS("dynamics/command", DM_TEST_IN_DIR(rollout_as_json), DM_TEST_IN_DIR(wrong_inputs),
+         DM_TEST_IN_DIR(losses_that_are_not_finite_are_skipped),
+         DM_TEST_IN_DIR(unknown_parts_are_refused),
          DM_TEST_IN_DIR(bench_leaves_an_artifact_and_plots))

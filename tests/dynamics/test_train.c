@@ -384,7 +384,45 @@ static void forecasts_beat_simple_ones(void **state)
     free(rows);
 }
 
-DM_TESTS("dynamics/train", DM_TEST(gradients_follow_the_reference),
-         DM_TEST(adam_begins_with_the_learning_rate), DM_TEST(gradients_are_clipped),
-         DM_TEST(wrong_configurations_are_refused), DM_TEST(observing_learns_a_repeating_curve),
-         DM_TEST(hidden_states_move_on), DM_TEST(forecasts_beat_simple_ones))
+/* One sample that is not finite does not blind the trainer. */
+static void bad_samples_are_skipped(void **state)
+{
+    (void)state;
+    dm_trainer_config how = DM_TRAINER_DEFAULT;
+    how.window = 4;
+    dm_dynamics *model = dyn_model((dm_dynamics_config){2, 8, 4, 64, DM_GRU_RESET_FIRST, false}, 1);
+    dm_trainer *trainer = NULL;
+    dm_encoder *encoder = NULL;
+    float features[64], objective = 0;
+    assert_ok(dm_trainer_create(model, &how, &trainer, err));
+    assert_ok(dm_encoder_create(256, 64, &encoder, err));
+    for (uint64_t i = 0; i < 200; i++) {
+        dm_train_sample sample = dyn_sample(7, i);
+        if (i == 20)
+            sample.loss = NAN;
+        if (i == 40)
+            sample.gradient_norm = INFINITY;
+        if (i == 60)
+            sample.loss = -1;
+        dm_encoder_update(encoder, &sample, features);
+        if (i == 80)
+            features[9] = NAN; /* of another encoder */
+        if (i == 90)
+            features[9] = INFINITY;
+        assert_ok(dm_trainer_observe(trainer, features, &objective, err));
+        assert_true(isfinite(objective));
+        for (int k = 0; k < 16; k++)
+            assert_true(isfinite(dm_trainer_hidden(trainer)[k]));
+    }
+    assert_int_equal(dm_encoder_passed(encoder), 2);
+    assert_int_equal(dm_trainer_skipped(trainer), 2);
+    dm_encoder_destroy(encoder);
+    dm_trainer_destroy(trainer);
+    dm_dynamics_destroy(model);
+}
+
+DM_TESTS("dynamics/train", DM_TEST(bad_samples_are_skipped),
+         DM_TEST(gradients_follow_the_reference), DM_TEST(adam_begins_with_the_learning_rate),
+         DM_TEST(gradients_are_clipped), DM_TEST(wrong_configurations_are_refused),
+         DM_TEST(observing_learns_a_repeating_curve), DM_TEST(hidden_states_move_on),
+         DM_TEST(forecasts_beat_simple_ones))

@@ -43,6 +43,27 @@ static void validate_says_yes_and_no(void **state)
     dm_test_result_free(&r);
 }
 
+/* A check of nothing is no success. */
+static void validate_of_nothing_fails(void **state)
+{
+    static const char *const texts[] = {"", "\n\n", "[]"};
+    const char *file = dm_test_path(state, "none.json");
+    for (size_t i = 0; i < 3; i++) {
+        dm_test_result r;
+        assert_ok(dm_file_write(file, texts[i], strlen(texts[i]), err));
+        dm_test_dotmatrix(&r, "synth", "validate", file, "--level", "none");
+        assert_int_not_equal(r.exit_code, 0);
+        dm_test_result_free(&r);
+    }
+    file = dm_test_path(state, "none.jsonl");
+    assert_ok(dm_file_write(file, "", 0, err));
+    dm_test_result r;
+    dm_test_dotmatrix(&r, "synth", "validate", file, "--level", "none");
+    dm_test_expect_exit(&r, 4);
+    assert_non_null(strstr(r.err, "none.jsonl: no records: nothing was checked"));
+    dm_test_result_free(&r);
+}
+
 static void show_and_stats(void **state)
 {
     const char *folder = dm_test_path(state, "set");
@@ -92,5 +113,6 @@ static void wrong_arguments(void **state)
     }
 }
 
-DM_TESTS("synth/command", DM_TEST_IN_DIR(validate_says_yes_and_no), DM_TEST_IN_DIR(show_and_stats),
+DM_TESTS("synth/command", DM_TEST_IN_DIR(validate_says_yes_and_no),
+         DM_TEST_IN_DIR(validate_of_nothing_fails), DM_TEST_IN_DIR(show_and_stats),
          DM_TEST(wrong_arguments))
