@@ -60,8 +60,12 @@ typedef struct dm_gb_options {
     const void *boot_rom; /* 256 bytes, copied */
     size_t boot_rom_size;
     bool keep_polling; /* execute polling loops pass by pass; only slower */
+    bool force_dmg;    /* run a ROM for the Game Boy Color only as if it were for a DMG */
 } dm_gb_options;
 
+/* DM_EFORMAT: not a ROM; DM_EUNSUPPORTED: a cartridge that is not emulated, or one for the Game Boy
+ * Color only that is not forced. A ROM shorter than its header says gets FF for the rest and a
+ * warning in the log. */
 DM_API dm_status dm_gb_create(const void *rom, size_t size, const dm_gb_options *options,
                               dm_gb **out, dm_error *err);
 DM_API dm_status dm_gb_create_file(const char *path, const dm_gb_options *options, dm_gb **out,

@@ -146,6 +146,7 @@ typedef struct dm_swarm_desc {
     size_t boot_rom_size;
     uint32_t snapshots;        /* room for so many besides the start of each ROM */
     bool keep_polling;         /* see dm_gb_options */
+    bool force_dmg;            /* likewise */
     const char *epilog;        /* body of a function, docs/swarm.md; NULL: reward_v0 and obs_v0 */
     uint32_t observation_size; /* floats that the epilog observes; 0: 32 */
     /* Buffers of the caller for some outputs; NULL: the swarm makes its own. */

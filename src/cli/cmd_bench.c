@@ -16,7 +16,7 @@ typedef struct bench_options {
     int64_t frames_per_step, release, sync_every, steps, warmup, rounds, diverge, few, seed,
         workers;
     double seconds;
-    bool json;
+    bool json, force_dmg;
 } bench_options;
 
 static const dm_option rows[] = {
@@ -52,6 +52,8 @@ static const dm_option rows[] = {
     DM_OPTION_INT(bench_options, seed, "seed", "N", 0, INT64_MAX, "1", "of the random actions"),
     DM_OPTION_INT(bench_options, workers, "workers", "N", 0, 256, "0",
                   "threads or processes (0: one per CPU)"),
+    DM_OPTION_FLAG(bench_options, force_dmg, "force-dmg",
+                   "run a ROM for the Game Boy Color only as on a DMG"),
     DM_OPTION_STRING(bench_options, out, "out", "FILE", NULL, "write the artifact there"),
     DM_OPTION_FLAG(bench_options, json, "json", "write the artifact to standard output instead"),
 };
@@ -134,7 +136,8 @@ static dm_status read_options(const bench_options *o, dm_lab_bench *b, char buil
                         .diverge_frames = (uint64_t)o->diverge,
                         .few = (uint64_t)o->few,
                         .seed = (uint64_t)o->seed,
-                        .workers = (int)o->workers};
+                        .workers = (int)o->workers,
+                        .force_dmg = o->force_dmg};
     if (b->release_after_frames == 0)
         b->release_after_frames = b->frames_per_step < 8 ? b->frames_per_step : 8;
     if (b->release_after_frames > b->frames_per_step)

@@ -25,7 +25,7 @@ typedef struct run_options {
     const char *rom, *input, *png, *gif, *save, *load, *boot_rom, *battery;
     int64_t frames, scale, every, trace_limit;
     int start;
-    bool trace, serial, json;
+    bool trace, serial, json, force_dmg;
     dm_strings breakpoints, peeks, pokes;
     /* A swarm's. */
     int backend;
@@ -62,6 +62,8 @@ static const dm_option rows[] = {
                      "how the machine starts"),
     DM_OPTION_STRING(run_options, boot_rom, "boot-rom", "FILE", NULL,
                      "a boot ROM of 256 bytes; implies --start boot-rom"),
+    DM_OPTION_FLAG(run_options, force_dmg, "force-dmg",
+                   "run a ROM for the Game Boy Color only as on a DMG"),
     DM_OPTION_STRINGS(run_options, breakpoints, "break", "ADDR",
                       "stop when PC gets there (hexadecimal); repeatable"),
     DM_OPTION_STRINGS(run_options, peeks, "peek", "LO:HI",
@@ -283,7 +285,7 @@ static dm_status read_options(session *s, dm_error *err)
 static dm_status create(session *s, dm_error *err)
 {
     const run_options *o = s->options;
-    dm_gb_options options = {.start = (enum dm_gb_start)o->start};
+    dm_gb_options options = {.start = (enum dm_gb_start)o->start, .force_dmg = o->force_dmg};
     char *boot = NULL;
     dm_status status = dm_gb_rom_load(&s->rom, o->rom, err);
     if (status == DM_OK && o->boot_rom != NULL)
@@ -526,7 +528,8 @@ static dm_status run_swarm(const run_options *o, dm_error *err)
                                 .obs = o->obs,
                                 .action_gen = o->action_gen,
                                 .record = o->record,
-                                .json = o->json};
+                                .json = o->json,
+                                .force_dmg = o->force_dmg};
     return dm_run_swarm_run(&swarm, err);
 }
 

@@ -24,7 +24,7 @@ typedef struct verify_options {
     int64_t envs, frames_per_step, release, steps, compare_every, settle, slack, seed;
     dm_strings regions;
     int start, by;
-    bool compare_frame, json;
+    bool compare_frame, json, force_dmg;
 } verify_options;
 
 static const char *const by_names[] = {"frame", "instruction", NULL};
@@ -62,6 +62,8 @@ static const dm_option rows[] = {
                      "leave out: registers such as f, or cycles"),
     DM_OPTION_INT(verify_options, slack, "slack", "CYCLES", 0, 70224, "0",
                   "where they differ one side may get to the other's place so much later"),
+    DM_OPTION_FLAG(verify_options, force_dmg, "force-dmg",
+                   "run a ROM for the Game Boy Color only as on a DMG"),
     DM_OPTION_STRING(verify_options, bundle, "bundle", "DIR", NULL,
                      "where a mismatch goes (default: a new folder in " BUNDLES
                      "; with --suite the folder that holds them)"),
@@ -108,6 +110,7 @@ static dm_status read_options(const verify_options *o, dm_lab_verify *v, dm_erro
     v->settle = (uint64_t)o->settle;
     v->slack = (uint32_t)o->slack;
     v->start = (dm_lab_start)o->start;
+    v->force_dmg = o->force_dmg;
     v->compare_frame = o->compare_frame;
     v->by_instruction = o->by == 1;
     v->actions.seed = (uint64_t)o->seed;
@@ -228,6 +231,8 @@ static dm_status run(const void *values, const dm_strings *arguments, bool *nega
                              .bundles = o->bundle != NULL ? o->bundle : BUNDLES};
     if (o->rom != NULL)
         return dm_fail(err, DM_EINVAL, "--rom and --suite: one of them");
+    if (o->force_dmg)
+        return dm_fail(err, DM_EINVAL, "--force-dmg is for --rom, and --suite has ROMs of its own");
     dm_status status = dm_lab_kind_find(o->dut, &suite.dut, err);
     return status != DM_OK ? status : dm_verify_suite_run(&suite, negative, err);
 }

@@ -188,6 +188,7 @@ dm_status dm_run_swarm_run(const dm_run_swarm *options, dm_error *err)
     const dm_swarm_rom_source rom = {.path = options->rom};
     s.desc.roms = &rom;
     s.desc.rom_count = 1;
+    s.desc.force_dmg = options->force_dmg;
     dm_status status = read_options(&s, err);
     if (status == DM_OK)
         status = dm_device_open(options->cuda ? "cuda" : "cpu", &s.device, err);

@@ -15,7 +15,7 @@ typedef struct dm_run_swarm {
     const char *stage, *obs, *action_gen;
     const char *record; /* a .gif or .png of the first machines; NULL: none */
     const char *mosaic; /* which ones, see mosaic.h */
-    bool json;
+    bool json, force_dmg;
 } dm_run_swarm;
 
 dm_status dm_run_swarm_run(const dm_run_swarm *options, dm_error *err);

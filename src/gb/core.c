@@ -3,6 +3,8 @@
 #include "gb/core.h"
 #include "gb/run.h"
 
+#include "base/log.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,10 +42,25 @@ static dm_status start(dm_gb *gb, const dm_gb_options *options, dm_error *err)
     return DM_OK;
 }
 
+/* May this ROM run here? */
+static dm_status check_rom(const dm_gb_rom *rom, const dm_gb_options *options, dm_error *err)
+{
+    if ((rom->warnings & DM_GB_ROM_CGB_ONLY) && (options == NULL || !options->force_dmg))
+        return dm_fail(err, DM_EUNSUPPORTED,
+                       "rom: made for the Game Boy Color only; runs as on a DMG when forced "
+                       "(--force-dmg, force_dmg)");
+    if (rom->warnings & DM_GB_ROM_SHORTER)
+        dm_log(DM_LOG_WARN, "rom: %s: %s", rom->title[0] != '\0' ? rom->title : "(no title)",
+               dm_gb_rom_warning_text(DM_GB_ROM_SHORTER));
+    return DM_OK;
+}
+
 /* Take over `status` of loading the ROM, then start. */
 static dm_status finish_create(dm_gb *gb, dm_status status, const dm_gb_options *options,
                                dm_gb **out, dm_error *err)
 {
+    if (status == DM_OK)
+        status = check_rom(&gb->rom, options, err);
     if (status == DM_OK)
         status = start(gb, options, err);
     if (status != DM_OK) {
@@ -71,7 +88,11 @@ dm_status dm_gb_create_file(const char *path, const dm_gb_options *options, dm_g
     dm_gb *gb = calloc(1, sizeof *gb);
     if (gb == NULL)
         return dm_fail(err, DM_ENOMEM, "gb: no memory for a machine");
-    return finish_create(gb, dm_gb_rom_load(&gb->rom, path, err), options, out, err);
+    const dm_status loaded = dm_gb_rom_load(&gb->rom, path, err);
+    const dm_status status = finish_create(gb, loaded, options, out, err);
+    if (loaded == DM_OK && status != DM_OK)
+        dm_error_prefix(err, "%s", path);
+    return status;
 }
 
 void dm_gb_destroy(dm_gb *gb)

@@ -26,6 +26,7 @@ enum {
 /* Of the 48 bytes that the boot ROM compares; the bytes themselves are not ours to hold. */
 static const uint64_t LOGO_HASH = 0x01e880b4f33a8eb0;
 
+#define COLOR_ONLY 0xC0 /* of the CGB flag; 80 is a game for both */
 #define BANK_SIZE 0x4000u
 #define MULTICART_SIZE 0x100000u
 #define MULTICART_BANK 0x10u
@@ -111,7 +112,9 @@ const char *dm_gb_rom_warning_text(enum dm_gb_rom_warning warning)
     case DM_GB_ROM_BAD_GLOBAL_SUM:
         return "the global checksum is wrong";
     case DM_GB_ROM_CGB_ONLY:
-        return "made for the Game Boy Color only; it runs as on a DMG";
+        return "made for the Game Boy Color only; it runs only when forced, as on a DMG";
+    case DM_GB_ROM_SHORTER:
+        return "the file is shorter than the header says; the rest reads as FF";
     case DM_GB_ROM_WARNINGS:
         break;
     }
@@ -215,7 +218,6 @@ static void read_ram_size(dm_gb_rom *rom, bool has_ram)
 
 static dm_status read_header(dm_gb_rom *rom, dm_error *err)
 {
-    char header_text[32], file_text[32];
     rom->type = rom->bytes[TYPE];
     rom->cgb_flag = rom->bytes[CGB_FLAG];
     rom->sgb_flag = rom->bytes[SGB_FLAG];
@@ -235,8 +237,7 @@ static dm_status read_header(dm_gb_rom *rom, dm_error *err)
     if (header_size == 0)
         rom->warnings |= DM_GB_ROM_SIZE_UNKNOWN;
     else if (header_size > rom->file_size)
-        return dm_fail(err, DM_EFORMAT, "rom: header says %s, file has %s",
-                       size_text(header_text, header_size), size_text(file_text, rom->file_size));
+        rom->warnings |= DM_GB_ROM_SHORTER;
     else if (header_size < rom->file_size)
         rom->warnings |= DM_GB_ROM_LARGER;
 
@@ -249,24 +250,49 @@ static dm_status read_header(dm_gb_rom *rom, dm_error *err)
     read_checksums(rom);
     if (!logo_right(rom->bytes))
         rom->warnings |= DM_GB_ROM_BAD_LOGO;
-    if ((rom->cgb_flag & 0xC0) == 0xC0)
+    if (rom->cgb_flag == COLOR_ONLY)
         rom->warnings |= DM_GB_ROM_CGB_ONLY;
     if (rom->mapper == DM_GB_MAPPER_MBC1 && is_multicart(rom))
         rom->mapper = DM_GB_MAPPER_MBC1_MULTI;
     return DM_OK;
 }
 
+/* What kind of archive begins like this, NULL for none. A ROM may begin with any bytes, but then
+ * has the logo. */
+static const char *archive_name(const uint8_t *bytes, size_t size)
+{
+    static const struct {
+        const char *magic;
+        size_t size;
+        const char *name;
+    } archives[] = {
+        {"PK\x03\x04", 4, "ZIP"}, {"PK\x05\x06", 4, "ZIP"},        {"\x1F\x8B", 2, "gzip"},
+        {"7z\xBC\xAF", 4, "7z"},  {"\xFD\x37zXZ", 5, "xz"},        {"BZh", 3, "bzip2"},
+        {"Rar!", 4, "RAR"},       {"\x28\xB5\x2F\xFD", 4, "zstd"},
+    };
+    if (size >= DM_GB_ROM_SIZE_MIN && logo_right(bytes))
+        return NULL;
+    for (size_t i = 0; i < sizeof archives / sizeof archives[0]; i++)
+        if (size >= archives[i].size && memcmp(bytes, archives[i].magic, archives[i].size) == 0)
+            return archives[i].name;
+    return NULL;
+}
+
 dm_status dm_gb_rom_init(dm_gb_rom *rom, const void *bytes, size_t size, dm_error *err)
 {
     *rom = (dm_gb_rom){0};
+    const char *archive = archive_name(bytes, size);
+    if (archive != NULL)
+        return dm_fail(err, DM_EFORMAT, "rom: a %s archive, not a ROM: unpack it first", archive);
     if (size < DM_GB_ROM_SIZE_MIN)
         return dm_fail(err, DM_EFORMAT, "rom: %zu bytes are too few, the header alone ends at %u",
                        size, DM_GB_ROM_SIZE_MIN);
     if (size > DM_GB_ROM_SIZE_MAX)
         return dm_fail(err, DM_EFORMAT, "rom: %zu bytes are too many, the largest ROM has 8 MiB",
                        size);
+    const uint32_t header_size = rom_size_of(((const uint8_t *)bytes)[ROM_SIZE]);
     uint32_t padded = 2 * BANK_SIZE;
-    while (padded < size)
+    while (padded < size || padded < header_size)
         padded *= 2;
     rom->bytes = malloc(padded);
     if (rom->bytes == NULL)
@@ -320,7 +346,7 @@ void dm_gb_rom_report(const dm_gb_rom *rom, dm_buffer *out)
 {
     char rom_text[32], ram_text[32], hex[DM_HASH_HEX_SIZE];
     dm_hash128_hex(rom->hash, hex);
-    const char *cgb = (rom->cgb_flag & 0xC0) == 0xC0 ? "only" : rom->cgb_flag & 0x80 ? "yes" : "no";
+    const char *cgb = rom->cgb_flag == COLOR_ONLY ? "only" : rom->cgb_flag & 0x80 ? "yes" : "no";
     dm_buffer_printf(out, "title            %s\n", rom->title[0] ? rom->title : "(none)");
     dm_buffer_printf(out, "type             0x%02X %s (mapper: %s)\n", rom->type, rom->type_name,
                      dm_gb_mapper_name((enum dm_gb_mapper)rom->mapper));

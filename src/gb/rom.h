@@ -28,7 +28,8 @@ enum dm_gb_rom_warning {
     DM_GB_ROM_BAD_CHECKSUM = 1 << 6,   /* header checksum; likewise */
     DM_GB_ROM_BAD_GLOBAL_SUM = 1 << 7, /* nothing checks it */
     DM_GB_ROM_CGB_ONLY = 1 << 8,       /* asks for a Game Boy Color */
-    DM_GB_ROM_WARNINGS = 9
+    DM_GB_ROM_SHORTER = 1 << 9,        /* than the header says; the rest reads as FF */
+    DM_GB_ROM_WARNINGS = 10
 };
 
 typedef struct dm_gb_rom {
@@ -52,7 +53,8 @@ typedef struct dm_gb_rom {
     uint32_t warnings; /* enum dm_gb_rom_warning */
 } dm_gb_rom;
 
-/* Both leave `rom` empty when they fail. */
+/* Both leave `rom` empty when they fail. A ROM for the Color only is read, with its warning:
+ * whether it may run is decided where a machine is made (force_dmg of dm_gb_options). */
 dm_status dm_gb_rom_init(dm_gb_rom *rom, const void *bytes, size_t size, dm_error *err);
 dm_status dm_gb_rom_load(dm_gb_rom *rom, const char *path, dm_error *err);
 void dm_gb_rom_deinit(dm_gb_rom *rom);

@@ -71,13 +71,13 @@ dm_status dm_lab_backend_synchronize(dm_lab_backend *backend, dm_error *err)
     return backend->kind->synchronize(backend->self, err);
 }
 
-dm_status dm_lab_start_machine(const uint8_t *rom, size_t size, dm_lab_start start, dm_gb **out,
-                               dm_error *err)
+dm_status dm_lab_start_machine(const dm_lab_desc *desc, dm_gb **out, dm_error *err)
 {
-    dm_gb_options options = {.start = start == DM_LAB_START_ZERO ? DM_GB_START_ZERO
-                                                                 : DM_GB_START_POST_BOOT};
-    dm_status status = dm_gb_create(rom, size, &options, out, err);
-    if (status != DM_OK || start != DM_LAB_START_POST_BOOT)
+    dm_gb_options options = {.start = desc->start == DM_LAB_START_ZERO ? DM_GB_START_ZERO
+                                                                       : DM_GB_START_POST_BOOT,
+                             .force_dmg = desc->force_dmg};
+    dm_status status = dm_gb_create(desc->rom, desc->rom_size, &options, out, err);
+    if (status != DM_OK || desc->start != DM_LAB_START_POST_BOOT)
         return status;
     /* References are somewhere else in the picture and in DIV's count: both begin anew. */
     static const struct {

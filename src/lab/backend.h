@@ -41,7 +41,8 @@ typedef struct dm_lab_desc {
     uint32_t frames_per_step;
     uint32_t release_after_frames; /* the keys are up after so many; at most frames_per_step */
     dm_lab_start start;
-    bool draw;  /* a picture is wanted after each step */
+    bool force_dmg; /* as in dm_gb_options */
+    bool draw;      /* a picture is wanted after each step */
     bool exact; /* stop at the instruction boundary that ours stops at; false: as fast as it goes */
     /* Memory that will be read after each step; a hint. At most DM_LAB_REGIONS_MAX. */
     const dm_swarm_region *regions;
@@ -119,9 +120,8 @@ void dm_lab_backend_destroy(dm_lab_backend *backend);
 dm_status dm_lab_backend_step(dm_lab_backend *backend, const uint8_t *keys, dm_error *err);
 dm_status dm_lab_backend_synchronize(dm_lab_backend *backend, dm_error *err);
 
-/* A machine of ours in the state that `start` names; other backends are made equal to it. */
-dm_status dm_lab_start_machine(const uint8_t *rom, size_t size, dm_lab_start start, dm_gb **out,
-                               dm_error *err);
+/* A machine of ours in the state that `desc->start` names; other backends are made equal to it. */
+dm_status dm_lab_start_machine(const dm_lab_desc *desc, dm_gb **out, dm_error *err);
 
 extern const dm_lab_kind dm_lab_single, dm_lab_wrong, dm_lab_vec_cpu, dm_lab_vec_cuda,
     dm_lab_mgba_single, dm_lab_mgba_vec, dm_lab_pyboy_single, dm_lab_pyboy_vec, dm_lab_recorded;

@@ -76,7 +76,7 @@ static dm_status create(const dm_lab_desc *desc, void **self, dm_error *err)
     if (status == DM_OK)
         status = dm_pool_create(desc->count == 1 ? 1 : desc->workers, &m->pool, err);
     if (status == DM_OK)
-        status = dm_lab_start_machine(desc->rom, desc->rom_size, desc->start, &like, err);
+        status = dm_lab_start_machine(desc, &like, err);
     for (uint64_t i = 0; i < desc->count && status == DM_OK; i++)
         status = create_machine(m, &m->machines[i], like, err);
     dm_gb_destroy(like);

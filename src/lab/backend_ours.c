@@ -38,7 +38,7 @@ static dm_status single_create(const dm_lab_desc *desc, void **self, dm_error *e
     single *s = calloc(1, sizeof *s);
     if (s == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
-    dm_status status = dm_lab_start_machine(desc->rom, desc->rom_size, desc->start, &s->gb, err);
+    dm_status status = dm_lab_start_machine(desc, &s->gb, err);
     if (status != DM_OK) {
         free(s);
         return status;
@@ -317,7 +317,7 @@ static dm_status write_start(const dm_lab_desc *desc, char *path, size_t size, d
     dm_gb *gb = NULL;
     dm_status status = make_file(path, size, err);
     if (status == DM_OK)
-        status = dm_lab_start_machine(desc->rom, desc->rom_size, desc->start, &gb, err);
+        status = dm_lab_start_machine(desc, &gb, err);
     if (status == DM_OK)
         status = dm_gb_save_state(gb, path, err);
     dm_gb_destroy(gb);
@@ -358,6 +358,7 @@ static dm_status create_swarm(vec *v, const dm_lab_desc *desc, dm_error *err)
     /* Made-up actions are buttons, as those that references are given (actions.h). */
     if (desc->generator != DM_SWARM_NOOP)
         d.codec = DM_SWARM_BUTTONS_V1;
+    d.force_dmg = desc->force_dmg;
     dm_status status = gather_regions(v, desc, err);
     if (v->region_count > 0) {
         d.observations |= DM_SWARM_OBS_REGIONS;

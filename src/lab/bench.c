@@ -72,6 +72,7 @@ static dm_lab_desc describe(const point *p, const dm_lab_kind *kind, uint64_t co
                          .frames_per_step = b->frames_per_step,
                          .release_after_frames = b->release_after_frames,
                          .start = DM_LAB_START_GAME,
+                         .force_dmg = b->force_dmg,
                          .draw = kind->copy_from == NULL && observes(p->stage),
                          .workers = b->workers,
                          .stage = p->stage,

@@ -40,6 +40,7 @@ typedef struct dm_lab_bench {
     uint64_t diverge_frames, few;
     uint64_t seed;
     int workers;
+    bool force_dmg; /* as in dm_gb_options */
 } dm_lab_bench;
 
 typedef struct dm_lab_bench_row {

@@ -29,6 +29,7 @@ void dm_lab_profile_write(dm_json *json, const char *key, const dm_lab_verify *v
     dm_json_uint(json, "compare_every", v->compare_every);
     dm_json_uint(json, "settle", v->settle);
     dm_json_string(json, "start", dm_lab_start_names[v->start]);
+    dm_json_bool(json, "force_dmg", v->force_dmg);
     dm_json_begin_array(json, "regions");
     for (size_t i = 0; i < v->region_count; i++) {
         char text[16];
@@ -139,6 +140,10 @@ static dm_status read_member(const char *key, const json_t *value, dm_lab_verify
     }
     if (strcmp(key, "compare_frame") == 0 && json_is_boolean(value)) {
         v->compare_frame = json_is_true(value);
+        return DM_OK;
+    }
+    if (strcmp(key, "force_dmg") == 0 && json_is_boolean(value)) {
+        v->force_dmg = json_is_true(value);
         return DM_OK;
     }
     if (strcmp(key, "regions") == 0 && json_is_array(value))

@@ -3,6 +3,7 @@
  *
  *   {"reference": "mgba_single", "dut": "vec_cpu", "envs": 1, "frames_per_step": 1,
  *    "release_after_frames": 1, "steps": 1024, "compare_every": 1, "settle": 0, "start": "zero",
+ *    "force_dmg": false,
  *    "regions": ["C000:C100"], "compare_frame": false, "by": "frame", "ignore": "cycles", "slack":
  * 0, "action_gen": "noop", "actions_seed": 0}
  *

@@ -372,6 +372,7 @@ static dm_status create(run *r, dm_error *err)
                         .frames_per_step = v->frames_per_step,
                         .release_after_frames = v->release_after_frames,
                         .start = v->start,
+                        .force_dmg = v->force_dmg,
                         .draw = v->compare_frame,
                         .exact = true,
                         .regions = v->regions,

@@ -49,6 +49,7 @@ typedef struct dm_lab_verify {
     uint64_t steps, compare_every;
     uint64_t settle; /* steps before the first comparison */
     dm_lab_start start;
+    bool force_dmg; /* as in dm_gb_options */
     dm_swarm_region regions[DM_LAB_REGIONS_MAX];
     size_t region_count;
     bool compare_frame;

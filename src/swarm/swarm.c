@@ -112,7 +112,8 @@ static dm_status open_rom(const dm_swarm_desc *d, const dm_swarm_rom_source *sou
     dm_gb_options options = {.start = d->start,
                              .boot_rom = d->boot_rom,
                              .boot_rom_size = d->boot_rom_size,
-                             .keep_polling = d->keep_polling};
+                             .keep_polling = d->keep_polling,
+                             .force_dmg = d->force_dmg};
     dm_status status;
     if (source->path != NULL)
         status = dm_gb_create_file(source->path, &options, out, err);

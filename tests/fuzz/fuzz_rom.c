@@ -144,7 +144,7 @@ static bool run_case(fuzz_case *c, totals *total, char *why, size_t why_size)
     enum dm_gb_start start = starts[dm_test_random_below(&c->random, 3)];
     bool good = true;
     for (unsigned i = 0; i < 2; i++) {
-        dm_gb_options options = {.start = start, .keep_polling = i == 1};
+        dm_gb_options options = {.start = start, .keep_polling = i == 1, .force_dmg = true};
         dm_status status = dm_gb_create(c->rom, c->size, &options, &gb[i], &err);
         if (status != DM_OK) {
             total->refused++;

@@ -405,7 +405,8 @@ void dm_rom_judge(const dm_rom_plan *plan, const void *rom, size_t size, dm_rom_
     }
     dm_gb *gb = NULL;
     dm_error err;
-    if (dm_gb_create(rom, size, NULL, &gb, &err) != DM_OK) {
+    const dm_gb_options options = {.force_dmg = plan->runs_cgb};
+    if (dm_gb_create(rom, size, &options, &gb, &err) != DM_OK) {
         decide(result, DM_ROM_FAIL, "%.120s", err.message);
         return;
     }
