@@ -196,8 +196,10 @@ DM_FN_SLOW uint32_t dm_gb_slow_read(dm_gb_lane *lane, uint32_t now, uint32_t add
     if (dm_gb_dma_holds_oam(m, now))
         return 0xFF;
     dm_gb_oam_bug_read(lane, now);
-    if (dm_gb_oam_blocked(lane, now, false))
+    if (dm_gb_oam_blocked(lane, now, false)) {
+        dm_gb_oam_touch(lane, now, address & 0xFFu);
         return 0xFF;
+    }
     return address < 0xFEA0u ? dm_gb_ram_load(lane, DM_GB_OAM + (address & 0xFFu)) : 0u;
 }
 
@@ -348,12 +350,12 @@ DM_FN_SLOW void dm_gb_slow_write(dm_gb_lane *lane, uint32_t now, uint32_t addres
         if (dm_gb_dma_holds_oam(m, now))
             return;
         dm_gb_oam_bug_write(lane, now);
-        if (dm_gb_oam_blocked(lane, now, true) || address >= 0xFEA0u)
+        if (dm_gb_oam_blocked(lane, now, true))
             return;
         dm_gb_draw_settle(lane, now);
         dm_gb_scan_until(lane, now);
         dm_gb_draw_kept(lane);
-        dm_gb_ram_store(lane, DM_GB_OAM + (address & 0xFFu), value);
+        dm_gb_oam_store(lane, now, address & 0xFFu, value);
     }
 }
 

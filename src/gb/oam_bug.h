@@ -6,7 +6,11 @@
  * being read: its first word becomes a mix of words of this row and of earlier ones, the rest is
  * copied from the row before (Pan Docs, "OAM Corruption Bug"; blargg's oam_bug). Reads reach
  * further back on some rows, as SameBoy's author measured; where units differ, this is a common
- * DMG. */
+ * DMG.
+ *
+ * In the M-cycle before the first row and in the one after the last, OAM still listens to the CPU's
+ * address: the row at that address is open together with row 0 or with the last one. Writes get
+ * through then, reads do not; both mix the two rows. */
 #ifndef DM_GB_OAM_BUG_H
 #define DM_GB_OAM_BUG_H
 
@@ -114,6 +118,85 @@ DM_FN_SLOW void dm_gb_oam_bug_read(dm_gb_lane *lane, uint32_t now)
     dm_gb_oam_copy_row(lane, row, row - 8u, 0);
     if (row == 0x80u)
         dm_gb_oam_copy_row(lane, 0, row, 0);
+}
+
+/* ---- The M-cycles before and after the rows ---- */
+
+DM_FN bool dm_gb_oam_before_rows(const dm_gb_machine *m, uint32_t now)
+{
+    uint32_t dot = dm_gb_ppu_dot(m, now);
+    return dm_gb_in_picture(m) && !m->ppu.first_line && dot > 0 && dot <= 4u;
+}
+
+DM_FN bool dm_gb_oam_after_rows(const dm_gb_machine *m, uint32_t now)
+{
+    uint32_t dot = dm_gb_ppu_dot(m, now);
+    return dm_gb_in_picture(m) && !m->ppu.first_line && dot > 80u && dot <= 84u;
+}
+
+/* Each bit as most of the three have it. */
+DM_FN uint32_t dm_gb_oam_most(uint32_t a, uint32_t b, uint32_t c)
+{
+    return (a & b) | (a & c) | (b & c);
+}
+
+/* A write that is let through at `now`; `offset` is the address's low byte. */
+DM_FN_SLOW void dm_gb_oam_store(dm_gb_lane *lane, uint32_t now, uint32_t offset, uint32_t value)
+{
+    const dm_gb_machine *m = dm_gb_m(lane);
+    uint32_t row = offset & 0xF8u;
+    bool before = dm_gb_oam_before_rows(m, now);
+    if (offset >= DM_GB_SPRITES * 4u) {
+        if (before) /* only row 0 is there to take it */
+            dm_gb_ram_store(lane, DM_GB_OAM + (offset & 7u), value);
+        return;
+    }
+    if (dm_gb_oam_after_rows(m, now)) {
+        uint32_t third = dm_gb_ram_load(lane, DM_GB_OAM + DM_GB_OAM_LAST_ROW + 4u);
+        for (uint32_t i = 0; i < DM_GB_OAM_ROW; i++) {
+            uint32_t last = dm_gb_ram_load(lane, DM_GB_OAM + DM_GB_OAM_LAST_ROW + i);
+            uint32_t here = dm_gb_ram_load(lane, DM_GB_OAM + row + i);
+            dm_gb_ram_store(lane, DM_GB_OAM + row + i,
+                            (i & 6u) == (offset & 6u) ? dm_gb_oam_most(here, third, last) : last);
+        }
+    }
+    dm_gb_ram_store(lane, DM_GB_OAM + offset, value);
+    if (before) {
+        dm_gb_oam_set_word(lane, 0,
+                           dm_gb_oam_most(dm_gb_oam_word(lane, 0), dm_gb_oam_word(lane, row),
+                                          dm_gb_oam_word(lane, offset & 0xFEu)));
+        dm_gb_oam_copy_row(lane, 0, row, 2);
+    }
+}
+
+/* A read of `offset` at `now`, which is shut out. */
+DM_FN_SLOW void dm_gb_oam_touch(dm_gb_lane *lane, uint32_t now, uint32_t offset)
+{
+    const dm_gb_machine *m = dm_gb_m(lane);
+    uint32_t row = offset & 0xF8u;
+    bool before = dm_gb_oam_before_rows(m, now);
+    if (offset >= DM_GB_SPRITES * 4u || (!before && !dm_gb_oam_after_rows(m, now)))
+        return;
+    dm_gb_scan_until(lane, now);
+    dm_gb_draw_kept(lane);
+    if (before) {
+        uint32_t mixed = dm_gb_oam_word(lane, row) |
+                         (dm_gb_oam_word(lane, 0) & dm_gb_oam_word(lane, offset & 0xFEu));
+        dm_gb_oam_set_word(lane, row, mixed);
+        dm_gb_oam_set_word(lane, 0, mixed);
+        dm_gb_oam_copy_row(lane, 0, row, 2);
+        return;
+    }
+    uint32_t word = offset & 6u;
+    uint32_t target = DM_GB_OAM_LAST_ROW + word;
+    uint32_t a = dm_gb_oam_word(lane, DM_GB_OAM_LAST_ROW + 4u);
+    uint32_t b = dm_gb_oam_word(lane, target);
+    if (word < 4u)
+        dm_gb_oam_set_word(lane, target,
+                           dm_gb_oam_most(a, b, dm_gb_oam_word(lane, offset & 0xFEu)));
+    else if (word == 6u)
+        dm_gb_oam_set_word(lane, target, b | (a & dm_gb_oam_word(lane, row)));
+    dm_gb_oam_copy_row(lane, row, DM_GB_OAM_LAST_ROW, 0);
 }
 
 #endif

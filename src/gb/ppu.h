@@ -73,7 +73,7 @@ DM_FN void dm_gb_start_frame(dm_gb_lane *lane)
 {
     dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
     ppu->window_on = 0;
-    ppu->window_line = 0;
+    ppu->window_line = ppu->window_carry; /* WX = 166 on line 143: line 0 shows the first one */
     ppu->drawing = dm_gb_frame_wanted(lane);
 }
 

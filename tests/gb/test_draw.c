@@ -233,6 +233,7 @@ static reference start(dm_gb *gb)
     reference r = {.vram = gb->ram + DM_GB_VRAM,
                    .oam = gb->ram + DM_GB_OAM,
                    .carried = gb->machine.ppu.window_carry != 0};
+    r.window_lines = r.carried; /* line 0 begins in the window's first line */
     for (size_t i = 0; i < REGISTERS; i++) {
         uint8_t value = value_for(registers[i], (int)below(144));
         dm_gb_poke(gb, registers[i], value);
