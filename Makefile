@@ -8,7 +8,7 @@ comma := ,
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-roms verify verify-gpu record bench bench-gpu bench-swarm bench-dynamics bench-machine report \
-	fuzz fuzz-kernel check check-gpu lint fmt install clean
+	test-hostile fuzz fuzz-kernel check check-gpu lint fmt install clean
 DOTMATRIX = $(BUILD)/src/cli/dotmatrix
 ENVS ?= 1,8,64,512,2048,8192
 SWEEP = --env-counts $(ENVS) --stages emulate_only,full_step \
@@ -63,6 +63,9 @@ bench-machine: build ## one machine beside libmgba, gambatte and PyBoy; ROMS= fi
 
 test-roms: build ## run the public test ROMs in the folder DM_TEST_ROMS=
 	@$(BUILD)/tests/dm-test-roms --expect tests/roms/expected.txt
+
+test-hostile: build ## wrong numbers, files and disks given to every subcommand; ONLY= rows with this text in their name
+	@python3 -B tests/hostile/hostile.py $(DOTMATRIX) --jobs $(JOBS) $(if $(ONLY),--only '$(ONLY)') $(ARGS)
 
 fuzz: ## random ROMs under ASan and UBSan; FRAMES= how many, SEED=, ROMS= files to change
 	@tools/bootstrap

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""The folder in which every hostile call starts: some good files of each kind, and bad ones."""
+import os
+import shutil
+import struct
+import subprocess
+
+KERNEL = '''import warp as wp
+
+
+@wp.kernel
+def scale(a: float, x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    out[i] = a * x[i]
+'''
+
+
+def write(folder, name, content):
+    with open(os.path.join(folder, name), "wb") as file:
+        file.write(content if isinstance(content, bytes) else content.encode())
+
+
+def npy(values):
+    """A .npy file of float32."""
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({len(values)},), }}"
+    header += " " * (63 - (len(header) + 10) % 64) + "\n"
+    return (b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() +
+            struct.pack(f"<{len(values)}f", *values))
+
+
+def make_good(program, folder, roms):
+    def run(*args, code=0):
+        done = subprocess.run([program, *args], cwd=folder, capture_output=True, text=True, check=False,
+                              env={**os.environ, "DM_PROGRESS": "off", "DM_ROMS": roms})
+        if done.returncode != code:
+            raise SystemExit(f"hostile: {' '.join(args)} gave exit code {done.returncode}: {done.stderr}")
+
+    write(folder, "k.py", KERNEL)
+    write(folder, "x.npy", npy([1.0, 2.0, 3.0, 4.0]))
+    write(folder, "losses.txt", "".join(f"{2.0 / (n + 1)}\n" for n in range(8)))
+    write(folder, "keys.txt", "0 A\n1 -\n")
+    write(folder, "actions.txt", "A\nNOOP\n" * 4)
+    write(folder, "foreign.txt", "not yours\n")
+    run("roms", "build", "ALU_LOOP")
+    os.rename(os.path.join(folder, "ALU_LOOP.gb"), os.path.join(folder, "game.gb"))
+    run("run", "--rom", "game.gb", "--frames", "2", "--save", "good.state")
+    run("run", "--rom", "game.gb", "--backend", "vec_cpu", "--envs", "2", "--steps", "1")
+    run("verify", "--rom", "game.gb", "--ref-backend", "single", "--dut-backend", "wrong_single", "--verify-steps", "9",
+        "--bundle", "bundle", code=1)
+    run("verify", "--rom", "game.gb", "--ref-backend", "single", "--verify-steps", "4", "--record", "good.recorded")
+    run("bench", "--backends", "vec_cpu", "--rom", "game.gb", "--env-counts", "1", "--seconds", "0.01", "--repeat", "1",
+        "--warmup-steps", "0", "--diverge-frames", "0", "--out", "bench.json")
+    run("synth", "produce", "--count", "2", "--out", "dataset", "--verify", "none", "--jobs", "1")
+    run("dynamics", "rollout", "--hidden", "8", "--members", "1", "--stochastic", "1", "--steps", "2", "--save",
+        "model.safetensors")
+    run("kernel", "run", "k.py", "--dim", "4", "--arg", "a=2", "--arg", "x=x.npy", "--arg", "out=zeros:4")
+
+
+def make_bad(folder):
+    write(folder, "empty", b"")
+    write(folder, "garbage", bytes((n * 167 + n // 7) & 255 for n in range(3000)))
+    write(folder, "nul", b"\0" * 5000)
+    write(folder, "long-line", b"9" * 200000)
+    write(folder, "huge-numbers", "99999999999999999999 1e999 -1e999 nan\n" * 3)
+    write(folder, "deep.json", "[" * 100000)
+    write(folder, "wrong.json", '{"schema": "other-7", "results": 5, "steps": -1, "tests": {}}\n')
+    write(folder, "number.json", "1e99\n")
+    for name in ("game.gb", "k.py", "x.npy", "good.state", "good.recorded", "bench.json", "model.safetensors"):
+        with open(os.path.join(folder, name), "rb") as file:
+            content = file.read()
+        write(folder, "truncated-" + name, content[:len(content) * 2 // 3])
+    os.mkdir(os.path.join(folder, "folder"))
+    write(folder, "folder/foreign.txt", "not yours either\n")
+    os.symlink("loop", os.path.join(folder, "loop"))
+    os.symlink("nowhere/at/all", os.path.join(folder, "dangling"))
+    for name in ("full", "full.png", "full.svg", "full.gif", "full.npy"):
+        os.symlink("/dev/full", os.path.join(folder, name))
+    shutil.copytree(os.path.join(folder, "bundle"), os.path.join(folder, "bundle-broken"))
+    write(folder, "bundle-broken/meta.json", b"{\"rom\": 7")
+    shutil.copytree(os.path.join(folder, "bundle"), os.path.join(folder, "bundle-no-rom"))
+    os.remove(os.path.join(folder, "bundle-no-rom", "rom.gb"))
+    shutil.copytree(os.path.join(folder, "bundle"), os.path.join(folder, "bundle-no-actions"))
+    write(folder, "bundle-no-actions/actions.txt", b"")
+    shutil.copytree(os.path.join(folder, "dataset"), os.path.join(folder, "dataset-cut"))
+    path = os.path.join(folder, "dataset-cut", "pairs-00000.jsonl")
+    os.truncate(path, os.path.getsize(path) // 2)
+    shutil.copytree(os.path.join(folder, "dataset"), os.path.join(folder, "dataset-no-manifest"))
+    os.remove(os.path.join(folder, "dataset-no-manifest", "manifest.json"))
+
+
+def make_template(program, folder, roms):
+    os.makedirs(folder)
+    make_good(program, folder, roms)
+    make_bad(folder)

@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: MIT
+"""The table of hostile calls: made from the option rows of --help, and by hand."""
+import dataclasses
+import re
+import signal
+import subprocess
+
+ROMS = ""  # the folder of the ROMs' sources; set by hostile.py
+
+NOT_NUMBERS = ["nan", "", "seven", "1e99", "99999999999999999999", "-99999999999999999999", "1 2", "0x", "--", "1;2"]
+LONG_NAME = "n" * 5000
+BAD_INPUTS = ["missing", "missing/inside", "empty", "garbage", "nul", "long-line", "folder", "loop", "dangling", "",
+              "game.gb/inside", "/dev/zero", LONG_NAME]
+BAD_OUTPUTS = ["missing/inside", "folder", "loop", "full", "", "foreign.txt/inside", "/proc/nothing", LONG_NAME]
+OUTPUT_NAMES = {"out", "save", "png", "gif", "record", "plot", "bundle", "battery"}
+# What a wrong input may be called: wrong use where the command line alone shows it, else 4 or 5. Text that must
+# compile is 7.
+INPUT_CODES = {2, 4, 5}
+
+_SWARM = ["--rom", "game.gb", "--backend", "vec_cpu", "--envs", "2", "--steps", "2", "--frames-per-step", "2"]
+# A call that works, of every command and action: (name, arguments). A row adds to it or changes it.
+BASE = {
+    "run": ["run", "--rom", "game.gb", "--frames", "2"],
+    "run swarm": ["run", *_SWARM],
+    "verify": ["verify", "--rom", "game.gb", "--ref-backend", "single", "--verify-steps", "4"],
+    "replay": ["replay", "bundle"],
+    "bench": ["bench", "--backends", "vec_cpu", "--rom", "game.gb", "--env-counts", "1", "--seconds", "0.01", "--repeat",
+              "1", "--warmup-steps", "0", "--diverge-frames", "0"],
+    "report": ["report", "bench.json", "--out", "report"],
+    "info": ["info"],
+    "roms build": ["roms", "build", "ALU_LOOP"],
+    "roms list": ["roms", "list"],
+    "roms check": ["roms", "check", "ALU_LOOP"],
+    "roms info": ["roms", "info", "game.gb"],
+    "kernel compile": ["kernel", "compile", "k.py"],
+    "kernel list": ["kernel", "list", "k.py"],
+    "kernel check": ["kernel", "check", "k.py", "--size", "2"],
+    "kernel run": ["kernel", "run", "k.py", "--dim", "4", "--arg", "a=2", "--arg", "x=x.npy", "--arg", "out=zeros:4"],
+    "synth produce": ["synth", "produce", "--count", "1", "--out", "made", "--verify", "none", "--jobs", "1"],
+    "synth validate": ["synth", "validate", "--in", "dataset", "--level", "none"],
+    "synth show": ["synth", "show", "dataset", "k000000"],
+    "synth stats": ["synth", "stats", "dataset"],
+    "dynamics rollout": ["dynamics", "rollout", "--hidden", "8", "--members", "1", "--stochastic", "1", "--steps", "2"],
+    "dynamics check": ["dynamics", "check"],
+    "dynamics bench": ["dynamics", "bench", "--quick", "--only", "encoder"],
+}
+# Numbers for which -1 or 0 is a value like any other.
+NEGATIVE_IS_FINE = {"seed", "actions-seed", "sync-every", "rank"}
+# Options whose value is a list or a text that only looks like a number's place.
+SLOW_ACTIONS = {"dynamics check", "dynamics bench"}
+
+KNOWN = {}  # part of a row's name: why it still fails
+
+
+@dataclasses.dataclass
+class Row:
+    name: str
+    args: list
+    codes: set
+    message: str = ""
+    env: dict = dataclasses.field(default_factory=dict)
+    stdout: str = ""
+    interrupt: float = 0.0  # seconds after which a signal is sent
+    signal: int = signal.SIGINT
+    diagnostics: bool = False  # several lines are fine: each error of a source has one
+    may_leave: tuple = ()
+    may_change: tuple = ()
+
+
+@dataclasses.dataclass
+class Option:
+    name: str
+    value: str  # what --help calls it; "" for a flag
+    text: str
+
+
+def known(name):
+    return next((reason for part, reason in KNOWN.items() if part in name), "")
+
+
+def options_of(program, command):
+    """The option rows of a command's help."""
+    text = subprocess.run([program, command, "--help"], capture_output=True, text=True, check=True).stdout
+    found = []
+    for line in text.split("options:\n", 1)[1].splitlines():
+        start = re.match(r"  --([a-z-]+)(?: (\S+))?(?:\s{2,}(.*))?$", line)
+        if start:
+            found.append(Option(start[1], start[2] or "", start[3] or ""))
+        elif found:
+            found[-1].text += " " + line.strip()
+    return [option for option in found if option.name != "help"]
+
+
+def applies(option, key):
+    """Whether an option is one of this action, as the words before the colon in its help say."""
+    words = key.split()
+    if len(words) < 2 or words[0] == "run":
+        return True
+    said = re.match(r"\s*([a-z, ]+):", option.text)
+    actions = {name.split()[1] for name in BASE if name.startswith(words[0] + " ")}
+    listed = set(re.findall(r"[a-z]+", said[1])) & actions if said else set()
+    return not listed or words[1] in listed
+
+
+def with_option(base, name, value):
+    """The base call with one option set; a value that it had is replaced."""
+    flag, args, result = "--" + name, list(base), []
+    while args:
+        word = args.pop(0)
+        if word == flag and args:
+            args.pop(0)
+        elif not word.startswith(flag + "="):
+            result.append(word)
+    return result + [flag + "=" + value]
+
+
+def short(text):
+    return text if len(text) < 40 else f"{text[:3]}...{len(text)}"
+
+
+def rows_of_values(key, base, option):
+    """Wrong values of one option."""
+    sources = key.startswith(("kernel", "roms"))
+    def row(value, codes, **more):
+        yield Row(f"{key} --{option.name}={short(value)}", with_option(base, option.name, value), codes, **more)
+
+    if re.fullmatch(r"N|K|S|SM|R|J|CYCLES", option.value):
+        for value in NOT_NUMBERS:
+            yield from row(value, {2}, message=option.name)
+        yield from row("-1", {0, 2} if option.name in NEGATIVE_IS_FINE else {2})
+        if key not in SLOW_ACTIONS:
+            yield from row("0", {0, 2})
+    elif "|" in option.value:
+        for value in ("", "bogus", option.value, option.value.split("|")[0] + " ", "-1"):
+            yield from row(value, {2}, message=option.name)
+    elif option.value in ("FILE", "DIR") and option.name in OUTPUT_NAMES:
+        suffix = {"gif": ".gif", "png": ".png", "plot": ".png", "record": ".png"}.get(option.name, "")
+        for value in BAD_OUTPUTS:
+            if value == "full" and option.value == "FILE" and not key.startswith("verify"):
+                value += suffix
+            # A folder that is there is what these take: they write into it
+            fine = value == "folder" and key in ("kernel run", "roms build", "synth produce", "dynamics bench")
+            yield from row(value, {0} if fine else {2, 4, 5}, diagnostics=False)
+    elif option.value in ("FILE", "DIR"):
+        for value in BAD_INPUTS:
+            codes = set(INPUT_CODES)
+            if sources:
+                codes.add(7)
+            if option.name in ("include", "source"):
+                codes |= {0}  # a folder with nothing in it that is wanted
+            yield from row(value, codes, diagnostics=sources)
+    elif option.value:
+        for value in ("", ",", "bogus,", ",,,", "\x01\x02", "-1", "x" * 10000):
+            yield from row(value, {2, 3, 4, 7}, diagnostics=key == "kernel compile" and option.name == "define")
+    else:
+        yield from row("yes", {2}, message=option.name)
+
+
+def rows_of_use(key, base, options):
+    """Wrong use of the command itself."""
+    yield Row(f"{key}: unknown option", base + ["--nothing-like-it"], {2}, "unknown option")
+    for option in options[:3]:
+        wrong = option.name[:-1] + "qq" if len(option.name) > 4 else option.name + "q"
+        yield Row(f"{key}: misspelt --{option.name}", base + ["--" + wrong], {2}, "unknown option")
+    for option in [option for option in options if option.value][:3]:
+        yield Row(f"{key}: --{option.name} without a value", base + ["--" + option.name], {2}, option.name)
+    yield Row(f"{key}: unknown short option", base + ["-Z"], {2})
+    yield Row(f"{key}: log level", base + ["--log-level", "loud"], {2}, "log-level")
+    yield Row(f"{key}: empty argument", base + [""], {2, 4, 7})
+    yield Row(f"{key}: many arguments", base + ["surplus"] * 300, {2, 4}, diagnostics=key.startswith("roms"))
+    yield Row(f"{key}: binary argument", base + ["\x01\x7f\x1b[31m"], {2, 4})
+    yield Row(f"{key}: doubled option", base + ["--log-level", "error", "--log-level", "warn", "--bogus"], {2})
+    if key not in SLOW_ACTIONS and key not in ("synth produce", "report", "roms build", "kernel check"):
+        yield Row(f"{key}: standard output full", list(base), {5} if key != "replay" else {1, 5}, stdout="/dev/full")
+
+
+def rows_of_positionals(key, base):
+    """Bad files in the place of a positional argument."""
+    places = {"replay": 1, "report": 1, "roms info": 2, "roms build": 2, "roms check": 2, "kernel compile": 2,
+              "kernel list": 2, "kernel check": 2, "kernel run": 2, "synth show": 2, "synth stats": 2}
+    if key not in places:
+        return
+    at = places[key]
+    for value in BAD_INPUTS:
+        args = list(base)
+        args[at] = value if not key.startswith("roms") or key == "roms info" or not value else value + ".asm"
+        yield Row(f"{key} of {short(value)}", args, {2, 4, 5, 7}, diagnostics=key.startswith(("kernel", "roms")))
+    args = list(base)
+    del args[at]
+    if key not in ("roms build", "roms check"):
+        yield Row(f"{key} of nothing", args, {2})
+
+
+def rows_by_hand():
+    def row(text, codes, message="", **more):
+        args = text.split(" ") if text else []
+        return Row(text or "nothing at all", args, codes if isinstance(codes, set) else {codes}, message, **more)
+
+    swarm = " ".join(_SWARM)
+    yield row("", {0, 2})
+    yield row("bogus", 2, "unknown command")
+    yield row("rum", 2, "run")
+    yield row("help bogus", 2)
+    yield row("help run verify surplus", {0, 2})
+    yield row("--bogus", 2)
+    yield row("--log-level", 2)
+    yield row("--log-level loud info", 2)
+    yield Row("a bad level in DM_LOG", ["info"], {0, 2}, "DM_LOG", env={"DM_LOG": "loud"})
+    yield Row("DM_THREADS=-1", ["run", *_SWARM], {0, 2}, env={"DM_THREADS": "-1"})
+    yield Row("DM_THREADS of a word", ["run", *_SWARM], {0, 2}, env={"DM_THREADS": "many"})
+    yield Row("DM_THREADS far too many", ["run", *_SWARM], {0, 2, 6}, env={"DM_THREADS": "99999999999999999999"})
+    yield Row("a compiler that is missing", BASE["kernel check"], {1, 3}, env={"CC": "no-such-compiler"}, diagnostics=True)
+    yield Row("a compiler that fails", BASE["kernel run"], {3, 7, 8},
+              env={"CC": "false", "DM_CACHE_DIR": "/proc/nothing"}, diagnostics=True)
+    yield Row("a Python that is missing", ["verify", "--rom", "game.gb", "--ref-backend", "pyboy_single"], {3},
+              env={"DM_PYTHON": "/no/such/python"})
+    yield Row("a Python that fails", ["verify", "--rom", "game.gb", "--ref-backend", "pyboy_single"], {3},
+              env={"DM_PYTHON": "/bin/false"})
+    for command in ("roms", "kernel", "synth", "dynamics"):
+        yield row(command, 2)
+        yield row(f"{command} bogus", 2, "bogus")
+    for name in ("truncated-game.gb", "k.py", "x.npy", "good.state"):
+        yield row(f"run --rom {name}", 4)
+    for name in ("truncated-good.state", "game.gb", "k.py", "wrong.json"):
+        yield row(f"run --rom game.gb --load {name}", 4)
+    for name in ("huge-numbers", "garbage", "k.py", "losses.txt"):
+        yield row(f"run --rom game.gb --input {name}", 4)
+    yield row("run --rom game.gb --boot-rom game.gb", 4)
+    for text in ("--peek 10:5", "--peek 99999", "--peek :", "--peek 0:10001", "--poke C000", "--poke C000=100",
+                 "--poke =1", "--break G", "--break 10000", "--start zero --boot-rom game.gb", "--scale 2", "--every 2",
+                 "--png one.png --save one.png", "--save game.gb", "--png game.gb", "--envs 2", "--steps 2",
+                 "--record a.gif", "--trace --json", "--mosaic 2", "--obs small", "--gif a.gif --frames 0 --every 0"):
+        yield row(f"run --rom game.gb --frames 2 {text}", {2, 4})
+    for text in ("--gif a.gif", "--save a", "--frames 5", "--mosaic 9x9", "--mosaic 0", "--mosaic 2x", "--mosaic x",
+                 "--mosaic 65", "--record a.bmp", "--record a", "--stage bogus", "--obs bogus", "--action-gen bogus",
+                 "--trace", "--break 150", "--peek 0:1", "--mosaic 8x8 --record a.png", "--load good.state"):
+        yield row(f"run {swarm} {text}", {2, 4})
+    yield row("run --rom game.gb --backend vec_cpu --envs 999999999 --steps 1", {2, 6})
+    yield row("run --rom game.gb --backend vec_cuda --envs 1 --steps 1", {0, 3})
+    for text in ("--ref-backend bogus", "--dut-backend bogus", "--mem-region 10:5", "--mem-region 5", "--ignore bogus",
+                 "--ref-backend single --envs 4 --dut-backend single", "--by instruction --dut-backend vec_cpu",
+                 "--only X", "--bundle folder", "--actions-file garbage", "--actions-file empty", "--recorded game.gb",
+                 "--recorded truncated-good.recorded", "--record a --recorded good.recorded", "--roms folder",
+                 "--release-after-frames 9 --frames-per-step 2", "--actions-file actions.txt --action-gen noop"):
+        yield row(f"verify --rom game.gb --verify-steps 4 --ref-backend single {text}", {2, 4})
+    yield row("verify", 2, "--rom")
+    for name in ("wrong.json", "deep.json", "number.json", "garbage", "bench.json"):
+        yield row(f"verify --suite {name} --roms folder", 4)
+    yield row("verify --suite wrong.json --rom game.gb", {2, 4})
+    for name in ("bundle-broken", "bundle-no-rom", "bundle-no-actions", "dataset", "bundle/meta.json"):
+        yield row(f"replay {name}", {2, 4, 5})
+    yield row("replay bundle bundle", 2)
+    yield row("replay bundle --dut-backend bogus", 2)
+    base = " ".join(BASE["bench"])
+    for text in ("--backends bogus", "--backends vec_cpu,vec_cpu,bogus", "--env-counts 0", "--env-counts 1,,2",
+                 "--env-counts -1", "--env-counts 99999999999999999999", "--stages bogus", "--obs bogus",
+                 "--seconds 0 --steps 0", "--seconds -1", "--seconds inf", "--rom missing", "--json --out a.json"):
+        yield row(f"{base} {text}", {2, 4})
+    for name in ("wrong.json", "deep.json", "number.json", "truncated-bench.json", "dataset/manifest.json"):
+        yield row(f"report {name} --out report", 4)
+    yield row("report bench.json", 2, "--out")
+    yield row("report bench.json --out folder", {2, 4, 5})
+    yield row("report bench.json missing.json --out report", 4)
+    yield row("info surplus", 2)
+    yield Row("info with a cache that is a file", ["info"], {0}, env={"DM_CACHE_DIR": "foreign.txt"})
+    yield Row("info --json to a full disk", ["info", "--json"], {5}, stdout="/dev/full")
+    yield row("roms list NOTHING", 4)
+    yield row("roms build ALU_LOOP NOTHING", 4)
+    yield row("roms info game.gb truncated-game.gb", 4)
+    yield row("roms build k.py", {2, 4, 7}, diagnostics=True)
+    yield row("roms build ALU_LOOP --source folder", 4)
+    yield row("roms build ALU_LOOP --source missing", 4)
+    run = "kernel run k.py"
+    for text in ("", "--dim 0", "--dim -1", "--dim 4,", "--dim x", "--dim 1,1,1,1,1", "--dim 99999999999",
+                 "--dim 4 --arg a=x --arg x=x.npy --arg out=zeros:4", "--dim 4 --arg a=2",
+                 "--dim 5 --arg a=2 --arg x=x.npy --arg out=zeros:4", "--dim 4 --arg a=2 --arg x=x.npy --arg out=zeros:0",
+                 "--dim 4 --arg a=2 --arg x=x.npy --arg out=zeros:-1", "--dim 4 --arg a=2 --arg x=x.npy --arg out=zeros:",
+                 "--dim 4 --arg a=2 --arg x=x.npy --arg out=zeros:99999999999999", "--dim 4 --arg a --arg x=x.npy",
+                 "--dim 4 --arg a=2 --arg a=3 --arg x=x.npy --arg out=zeros:4", "--dim 4 --arg b=1",
+                 "--dim 4 --arg a=2 --arg x=truncated-x.npy --arg out=zeros:4", "--kernel bogus --dim 4",
+                 "--dim 4 --arg a=2 --arg x=k.py --arg out=zeros:4", "--dim 4 --arg a=2 --arg x=folder --arg out=zeros:4",
+                 "--dim 4 --arg a=2 --arg x=x.npy --arg out=zeros:2x2"):
+        yield row(f"{run} {text}".strip(), {2, 4, 5, 6, 8})
+    grad = f"{run} --dim 4 --arg a=2 --arg x=x.npy --arg out=zeros:4"
+    for text in ("--grad bogus=ones", "--grad out", "--grad out=missing", "--grad out=truncated-x.npy", "--grad a=ones",
+                 "--no-backward --grad out=ones", "--emit ir", "--arch 90"):
+        yield row(f"{grad} {text}", {2, 4})
+    for text in ("--arg a=1", "--dim 4", "--grad x=ones", "--kernel bogus", "--define", "--define =", "--define X",
+                 "--emit ptx --device cpu", "--emit cubin --arch 1", "--size 4", "--out k.py"):
+        yield row(f"kernel compile k.py {text}", {2, 3, 4, 7, 8})
+    yield row("kernel check truncated-k.py", {4, 7}, diagnostics=True)
+    yield row("kernel compile empty", {2, 4, 7}, diagnostics=True)
+    made = " ".join(BASE["synth produce"])
+    for text in ("--categories bogus", "--categories ,", "--kinds bogus", "--kinds c,c", "--rank 5 --ranks 2", "--rank 1",
+                 "--profile garbage", "--profile deep.json", "--profile wrong.json", "--png a.png", "--in dataset",
+                 "--sample 3"):
+        yield row(f"{made} {text}", {2, 4})
+    yield row("synth produce --count 2 --verify none --out dataset --seed 7", {2, 4})
+    yield row("synth produce --count 2 --verify none --out dataset-cut --jobs 1", {0, 1, 4}, may_change=("dataset-cut",))
+    yield row("synth produce --count 2 --verify none --out bundle --jobs 1", {2, 4})
+    for name in ("dataset-cut", "dataset-no-manifest"):
+        yield row(f"synth validate --in {name} --level none", {1, 4})
+    for name in ("bundle", "folder", "k.py", "losses.txt"):
+        yield row(f"synth validate --in {name} --level none", {1, 2, 4})
+    for text in ("show dataset bogus", "show dataset", "show dataset a b", "show bundle k000000", "stats bundle",
+                 "stats dataset-no-manifest", "stats dataset surplus", "stats dataset --count 3",
+                 "stats dataset --png missing/a.png", "validate", "validate --in dataset surplus",
+                 "validate --in dataset --count 3", "validate --in dataset --out x"):
+        yield row(f"synth {text}", {2, 4, 5})
+    yield row("synth stats dataset --png full.png", {2, 4, 5})
+    roll = " ".join(BASE["dynamics rollout"])
+    for text in ("--model truncated-model.safetensors", "--model game.gb", "--model wrong.json", "--model deep.json",
+                 "--losses huge-numbers", "--losses k.py", "--losses game.gb", "--kind bogus", "--device bogus",
+                 "--device cpu:0", "--device cpu:-1", "--device cuda:99", "--device cuda:", "--plot a.bmp", "--plot a",
+                 "--only encoder", "--quick", "--out x", "--passes 3", "--save x --plot x",
+                 "--hidden 999999999", "--members 999999999", "--steps 999999999999"):
+        yield row(f"{roll} {text}", {2, 3, 4, 6})
+    yield row(f"{roll} --plot full.png", {2, 4, 5})
+    for text in ("check surplus", "check --losses losses.txt", "check --device bogus", "bench --only bogus",
+                 "bench --only ,", "bench --out foreign.txt --quick --only encoder", "bench --steps 3"):
+        yield row(f"dynamics {text}", {2, 3, 4, 5})
+    for name, text in (("run", "run --rom game.gb --frames 1000000000"),
+                       ("swarm", "run --rom game.gb --backend vec_cpu --envs 64 --steps 100000000"),
+                       ("verify", "verify --rom game.gb --ref-backend single --verify-steps 100000000"),
+                       ("produce", "synth produce --count 1000000 --out made --verify none --jobs 1"),
+                       ("bench", "bench --backends vec_cpu --rom game.gb --env-counts 8 --repeat 1000")):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            yield Row(f"{name} stopped by {number.name}", text.split(), {130}, interrupt=0.7, signal=number)
+
+
+def make(program):
+    """All rows, without doubles."""
+    table, seen = [], set()
+    for key, base in BASE.items():
+        options = options_of(program, key.split()[0])
+        fresh = list(rows_of_use(key, base, options)) + list(rows_of_positionals(key, base))
+        for option in options:
+            if option.name != "log-level" and applies(option, key):
+                fresh += rows_of_values(key, base, option)
+        table += fresh
+    table += rows_by_hand()
+    kept = []
+    for row in table:
+        if "\0".join(row.args) + row.stdout + str(row.env) + str(row.signal) not in seen:
+            seen.add("\0".join(row.args) + row.stdout + str(row.env) + str(row.signal))
+            kept.append(row)
+    return kept
