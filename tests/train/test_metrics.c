@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* metrics.jsonl and TensorBoard's event files. */
 #include "base/file.h"
+#include "base/gnuplot.h"
 #include "tests/support/tmpdir.h"
 #include "train/metrics.h"
+#include "train/plot.h"
 #include "train/tensorboard.h"
 
 #include <math.h>
@@ -120,6 +122,23 @@ static void event_files_hold_the_scalars(void **state)
     free(file);
 }
 
+static void losses_are_drawn(void **state)
+{
+    const char *metrics = dm_test_path(state, "m.jsonl"), *picture = dm_test_path(state, "l.svg");
+    dm_error err = {0};
+    if (dm_gnuplot_check(&err) != DM_OK)
+        dm_test_skip("%s", err.message);
+    assert_ok(dm_file_write(metrics, "{\"step\":1,\"lr\":1.0}\n", 20, err));
+    assert_int_equal(dm_plot_losses(metrics, picture, &err), DM_EFORMAT);
+    write_steps(metrics, 0, 1, 20);
+    assert_ok(dm_plot_losses(metrics, picture, err));
+    size_t size = 0;
+    char *text = text_of(picture, &size);
+    assert_non_null(strstr(text, "training"));
+    assert_null(strstr(text, "validation"));
+    free(text);
+}
+
 DM_TESTS("train/metrics", DM_TEST_IN_DIR(resumed_metrics_equal_uninterrupted_ones),
          DM_TEST_IN_DIR(files_that_are_no_metrics_are_refused), DM_TEST(crc32c_known_answers),
-         DM_TEST_IN_DIR(event_files_hold_the_scalars))
+         DM_TEST_IN_DIR(event_files_hold_the_scalars), DM_TEST_IN_DIR(losses_are_drawn))
