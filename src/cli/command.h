@@ -53,6 +53,7 @@ extern const dm_command dm_command_report;
 extern const dm_command dm_command_roms;
 extern const dm_command dm_command_run;
 extern const dm_command dm_command_synth;
+extern const dm_command dm_command_train;
 extern const dm_command dm_command_verify;
 
 #endif
