@@ -5,6 +5,7 @@
  * neither a link nor a rename by somebody else can lead a removal out of its tree. */
 #include "base/file.h"
 #include "base/buffer.h"
+#include "base/stop.h"
 #include "base/thread.h"
 
 #include <dirent.h>
@@ -197,7 +198,9 @@ dm_status dm_file_write(const char *path, const void *bytes, size_t size, dm_err
         if (fd < 0) {
             error = errno;
         } else {
+            dm_stop_hold(); /* the temporary file must not stay behind */
             error = replace_file(fd, name, bytes, size);
+            dm_stop_release();
             close(fd);
         }
     }
@@ -327,6 +330,8 @@ dm_status dm_dir_remove(const char *path, dm_error *err)
             status = dm_fail(err, DM_ENOMEM, "out of memory");
         else
             status = remove_tree(AT_FDCWD, copy, &name, err);
+        if (copy != NULL)
+            dm_stop_folder_remove(copy);
         free(copy);
     }
     dm_buffer_deinit(&name);

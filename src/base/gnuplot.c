@@ -4,7 +4,10 @@
 #include "base/machine.h"
 
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 dm_status dm_gnuplot_check(dm_error *err)
 {
@@ -39,4 +42,22 @@ dm_status dm_gnuplot_run(const dm_buffer *script, const char *what, dm_error *er
         return dm_fail(err, DM_EIO, "gnuplot failed (exit code %d) on %s",
                        WIFEXITED(code) ? WEXITSTATUS(code) : -1, what);
     return DM_OK;
+}
+
+dm_status dm_gnuplot_check_file(const char *path, dm_error *err)
+{
+    struct stat file;
+    char tail[65] = "";
+    if (stat(path, &file) != 0 || !S_ISREG(file.st_mode))
+        return dm_fail(err, DM_EIO, "%s: gnuplot could not write it", path);
+    FILE *f = fopen(path, "rb");
+    size_t size = 0;
+    if (f != NULL && fseek(f, file.st_size < 64 ? 0 : -64, SEEK_END) == 0)
+        size = fread(tail, 1, 64, f);
+    if (f != NULL)
+        fclose(f);
+    if (memmem(tail, size, "IEND", 4) != NULL || memmem(tail, size, "</svg>", 6) != NULL)
+        return DM_OK;
+    unlink(path);
+    return dm_fail(err, DM_EIO, "%s: gnuplot could not write all of it (is the disk full?)", path);
 }

@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "cli/command.h"
 #include "lab/bench.h"
-#include "lab/interrupt.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -231,24 +230,26 @@ static dm_status run(const void *values, const dm_strings *arguments, bool *nega
     dm_lab_bench_results results = {0};
     char built[DM_PATH_MAX];
     (void)arguments;
+    (void)negative;
     dm_status status = read_options(o, &b, built, err);
     if (status == DM_OK && o->out != NULL)
         status = check_out(o->out, err);
     if (status != DM_OK)
         return status;
-    dm_lab_interrupt_watch();
     table out = {.to = o->json ? stderr : stdout};
+    dm_stop_hold(); /* a window may take longer than the clock gives; its figures are written below
+                     */
     status = dm_lab_bench_run(&b, &results, print_row, &out, err);
     /* What was measured before a failure or Ctrl-C is kept. */
     if (results.count > 0) {
         dm_status written = write_artifact(o, &b, &results, status == DM_OK ? err : NULL);
         status = status == DM_OK ? written : status;
     }
-    if (results.partial && results.count > 0) {
-        *negative = true;
-        fprintf(stderr, "dotmatrix bench: interrupted; the %zu figures until then are %s\n",
-                results.count, o->out != NULL ? "in the artifact, marked as partial" : "above");
+    if (dm_stop_requested() && results.count > 0) {
+        dm_stop_kept("the %zu figures until then are %s", results.count,
+                     o->out != NULL ? "in the artifact, marked as partial" : "above");
     }
+    dm_stop_release();
     dm_lab_bench_results_deinit(&results);
     return status;
 }

@@ -3,7 +3,6 @@
 #include "cli/command.h"
 #include "cli/verify_suite.h"
 #include "lab/bundle.h"
-#include "lab/interrupt.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,7 +23,6 @@ static dm_status run(const void *values, const dm_strings *arguments, bool *nega
     const replay_options *o = values;
     dm_lab_bundle bundle;
     dm_lab_verdict verdict = {0};
-    dm_lab_interrupt_watch();
     dm_status status = dm_lab_bundle_load(arguments->items[0], &bundle, err);
     if (status != DM_OK)
         return status;
@@ -37,7 +35,7 @@ static dm_status run(const void *values, const dm_strings *arguments, bool *nega
     if (status == DM_OK)
         status = dm_lab_verify_run(&bundle.v, "replay", &verdict, err);
     if (status == DM_OK && verdict.interrupted) {
-        status = dm_fail(err, DM_EIO, "interrupted");
+        dm_stop_kept("%" PRIu64 " steps until then agree", verdict.steps_done);
     } else if (status == DM_OK && verdict.matched) {
         printf("no mismatch: %s agrees with %s for %" PRIu64 " steps\n", bundle.v.dut->name,
                bundle.v.reference->name, verdict.steps_done);

@@ -119,10 +119,14 @@ static dm_status find_sources(source_list *list, const roms_options *options,
         if (status == DM_OK)
             status = dm_dir_walk(folder, add_source, list, err);
         if (status == DM_OK && list->paths.size == before)
-            status = dm_fail(err, DM_ENOENT,
-                             "there is no ROM called %.200s; dotmatrix roms list "
-                             "shows them",
-                             argument ? argument : "anything");
+            status = argument ? dm_fail(err, DM_ENOENT,
+                                        "there is no ROM called %.200s in %.400s; dotmatrix roms "
+                                        "list shows them",
+                                        argument, folder)
+                              : dm_fail(err, DM_ENOENT,
+                                        "there is no source (.asm) in the folder %.400s; --source "
+                                        "names another",
+                                        folder);
     }
     return status == DM_OK ? dm_buffer_check(&list->paths, err) : status;
 }

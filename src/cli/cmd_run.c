@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/command.h"
+#include "cli/outputs.h"
 #include "cli/play.h"
 #include "cli/run_swarm.h"
 #include "gb/rom.h"
@@ -28,8 +29,9 @@ typedef struct run_options {
     dm_strings breakpoints, peeks, pokes;
     /* A swarm's. */
     int backend;
-    int64_t envs, steps, seed, frames_per_step, mosaic;
-    const char *stage, *obs, *action_gen, *record;
+    int64_t envs, steps, seed, frames_per_step;
+    const char *stage, *obs, *action_gen, *record, *mosaic;
+    dm_strings given;
 } run_options;
 
 enum { SINGLE, VEC_CPU, VEC_CUDA };
@@ -82,8 +84,9 @@ static const dm_option rows[] = {
     DM_OPTION_INT(run_options, seed, "seed", "N", 0, INT64_MAX, "0", "of the random actions"),
     DM_OPTION_STRING(run_options, record, "record", "FILE", NULL,
                      "a .gif of all steps or a .png of the last"),
-    DM_OPTION_INT(run_options, mosaic, "mosaic", "N", 1, 16, "1",
-                  "machines in the recorded picture: 1, 4 or 16"),
+    DM_OPTION_STRING(run_options, mosaic, "mosaic", "N|CxR", "1",
+                     "machines in the recorded picture, or a grid of columns and rows, up to 8x8"),
+    DM_OPTION_GIVEN(run_options, given),
 };
 
 typedef struct range {
@@ -176,23 +179,79 @@ static dm_status parse_each(session *s, const dm_strings *texts,
     return status;
 }
 
-/* A run may be long: see before it that its files have a folder to go to. */
-static dm_status check_output(const char *path, dm_error *err)
+/* ---- Options that do not apply ---- */
+
+enum applies { TO_ONE = 1, TO_MANY = 2, TO_BOTH = 3 };
+
+/* `needs` is another option without which this one does nothing, and `instead` one that does the
+ * like for the other kind of run; NULL: none. */
+static const struct applicable {
+    const char *name;
+    enum applies to;
+    const char *needs, *instead;
+} applicables[] = {
+    {"frames", TO_ONE, NULL, "--steps and --frames-per-step"},
+    {"input", TO_ONE, NULL, "--action-gen"},
+    {"png", TO_ONE, NULL, "--record FILE.png"},
+    {"gif", TO_ONE, NULL, "--record FILE.gif"},
+    {"every", TO_ONE, "gif", NULL},
+    {"trace", TO_ONE, NULL, NULL},
+    {"trace-limit", TO_ONE, "trace", NULL},
+    {"serial", TO_ONE, NULL, NULL},
+    {"save", TO_ONE, NULL, NULL},
+    {"load", TO_ONE, NULL, NULL},
+    {"battery", TO_ONE, NULL, NULL},
+    {"start", TO_ONE, NULL, NULL},
+    {"boot-rom", TO_ONE, NULL, NULL},
+    {"break", TO_ONE, NULL, NULL},
+    {"peek", TO_ONE, NULL, NULL},
+    {"poke", TO_ONE, NULL, NULL},
+    {"envs", TO_MANY, NULL, NULL},
+    {"steps", TO_MANY, NULL, "--frames"},
+    {"frames-per-step", TO_MANY, NULL, "--frames"},
+    {"stage", TO_MANY, NULL, NULL},
+    {"obs", TO_MANY, NULL, NULL},
+    {"action-gen", TO_MANY, NULL, "--input"},
+    {"seed", TO_MANY, NULL, NULL},
+    {"record", TO_MANY, NULL, "--gif or --png"},
+    {"mosaic", TO_MANY, "record", NULL},
+};
+
+static bool is_given(const run_options *o, const char *name)
 {
-    if (path == NULL)
-        return DM_OK;
-    char folder[DM_PATH_MAX];
-    snprintf(folder, sizeof folder, "%s", path);
-    char *slash = strrchr(folder, '/');
-    if (slash == NULL)
-        snprintf(folder, sizeof folder, ".");
-    else
-        slash[slash == folder ? 1 : 0] = 0;
-    if (!dm_dir_exists(folder))
-        return dm_fail(err, DM_EIO, "%s: there is no folder %s", path, folder);
-    if (path[0] == 0 || dm_dir_exists(path))
-        return dm_fail(err, DM_EIO, "%s: a folder cannot be written to", path);
-    return DM_OK;
+    for (size_t i = 0; i < o->given.count; i++)
+        if (strcmp(o->given.items[i], name) == 0)
+            return true;
+    return false;
+}
+
+static dm_status check_applicable(const run_options *o, dm_error *err)
+{
+    bool many = o->backend != SINGLE;
+    for (size_t i = 0; i < sizeof applicables / sizeof applicables[0]; i++) {
+        const struct applicable *a = &applicables[i];
+        if (!is_given(o, a->name))
+            continue;
+        if (!(a->to & (many ? TO_MANY : TO_ONE)))
+            return dm_fail(err, DM_EINVAL, "--%s is for %s, and --backend %s runs %s%s%s", a->name,
+                           many ? "one machine" : "a swarm", backend_names[o->backend],
+                           many ? "a swarm" : "one machine",
+                           a->instead != NULL ? "; there is " : "",
+                           a->instead != NULL ? a->instead : "");
+        if (a->needs != NULL && !is_given(o, a->needs))
+            return dm_fail(err, DM_EINVAL, "--%s does nothing without --%s", a->name, a->needs);
+    }
+    if (is_given(o, "scale") && o->png == NULL && o->gif == NULL && o->record == NULL)
+        return dm_fail(err, DM_EINVAL, "--scale does nothing without %s",
+                       many ? "--record" : "--png or --gif");
+    if (o->boot_rom != NULL && is_given(o, "start") && o->start != DM_GB_START_BOOT_ROM)
+        return dm_fail(err, DM_EINVAL, "--boot-rom starts with the boot ROM, --start %s without",
+                       start_names[o->start]);
+    const dm_output files[] = {{"rom", o->rom, true},           {"input", o->input, true},
+                               {"boot-rom", o->boot_rom, true}, {"png", o->png, false},
+                               {"gif", o->gif, false},          {"save", o->save, false},
+                               {"battery", o->battery, false},  {"record", o->record, false}};
+    return dm_outputs_check(files, sizeof files / sizeof files[0], err);
 }
 
 static dm_status read_options(session *s, dm_error *err)
@@ -209,14 +268,11 @@ static dm_status read_options(session *s, dm_error *err)
     s->pokes = calloc(o->pokes.count + 1, sizeof *s->pokes);
     if (s->breakpoints == NULL || s->peeks == NULL || s->pokes == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
-    const char *const outputs[] = {o->png, o->gif, o->save, o->battery};
     dm_status status = parse_each(s, &o->breakpoints, parse_breakpoint, err);
     if (status == DM_OK)
         status = parse_each(s, &o->peeks, parse_peek, err);
     if (status == DM_OK)
         status = parse_each(s, &o->pokes, parse_poke, err);
-    for (size_t i = 0; i < sizeof outputs / sizeof outputs[0] && status == DM_OK; i++)
-        status = check_output(outputs[i], err);
     if (status == DM_OK && o->input != NULL)
         status = dm_gb_script_load(&s->script, o->input, err);
     return status;
@@ -471,8 +527,7 @@ static dm_status run_swarm(const run_options *o, dm_error *err)
                                 .action_gen = o->action_gen,
                                 .record = o->record,
                                 .json = o->json};
-    dm_status status = check_output(o->record, err);
-    return status == DM_OK ? dm_run_swarm_run(&swarm, err) : status;
+    return dm_run_swarm_run(&swarm, err);
 }
 
 static dm_status run(const void *values, const dm_strings *arguments, bool *negative, dm_error *err)
@@ -480,11 +535,13 @@ static dm_status run(const void *values, const dm_strings *arguments, bool *nega
     (void)arguments;
     (void)negative;
     const run_options *o = values;
-    if (o->backend != SINGLE)
+    dm_status status = check_applicable(o, err);
+    if (status == DM_OK && o->backend != SINGLE)
         return run_swarm(o, err);
     session s = {.options = o};
     dm_gb_counters before = {0};
-    dm_status status = read_options(&s, err);
+    if (status == DM_OK)
+        status = read_options(&s, err);
     if (status == DM_OK)
         status = prepare(&s, err);
     if (status == DM_OK) {

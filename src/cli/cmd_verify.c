@@ -5,7 +5,6 @@
 #include "cli/command.h"
 #include "cli/verify_suite.h"
 #include "lab/bundle.h"
-#include "lab/interrupt.h"
 #include "lab/profile.h"
 #include "lab/provenance.h"
 #include "lab/trace.h"
@@ -203,9 +202,8 @@ static dm_status run_one(const verify_options *o, bool *negative, dm_error *err)
     if (status == DM_OK)
         status = dm_lab_verify_run(&v, "verify", &verdict, err);
     if (status == DM_OK && verdict.interrupted)
-        status = dm_fail(err, DM_EIO, "interrupted after %" PRIu64 " steps that agree",
-                         verdict.steps_done);
-    if (status == DM_OK) {
+        dm_stop_kept("%" PRIu64 " steps until then agree", verdict.steps_done);
+    else if (status == DM_OK) {
         *negative = !verdict.matched;
         status = answer(o, &v, &verdict, bundle, err);
     }
@@ -219,7 +217,6 @@ static dm_status run(const void *values, const dm_strings *arguments, bool *nega
 {
     const verify_options *o = values;
     (void)arguments;
-    dm_lab_interrupt_watch();
     if (o->suite == NULL)
         return run_one(o, negative, err);
     dm_verify_suite suite = {.file = o->suite,

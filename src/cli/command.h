@@ -7,6 +7,7 @@
 #ifndef DM_CLI_COMMAND_H
 #define DM_CLI_COMMAND_H
 
+#include "base/stop.h"
 #include "cli/options.h"
 
 /* Exit codes (docs/cli.md). Errors get theirs from dm_cli_exit_code. */
@@ -21,6 +22,7 @@ enum {
     DM_EXIT_COMPILE = 7,
     DM_EXIT_DEVICE = 8,
     DM_EXIT_INTERNAL = 70,
+    DM_EXIT_INTERRUPTED = DM_STOP_EXIT_CODE,
 };
 
 int dm_cli_exit_code(dm_status status);

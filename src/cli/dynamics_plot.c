@@ -14,9 +14,7 @@
 static dm_status run_script(const dm_buffer *script, const char *path, dm_error *err)
 {
     dm_status status = dm_gnuplot_run(script, path, err);
-    if (status == DM_OK && !dm_file_exists(path))
-        status = dm_fail(err, DM_EIO, "%s: gnuplot could not make it", path);
-    return status;
+    return status == DM_OK ? dm_gnuplot_check_file(path, err) : status;
 }
 
 static dm_status begin(dm_buffer *script, const char *path, dm_error *err)

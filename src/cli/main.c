@@ -6,6 +6,7 @@
  * Answers go to stdout, everything else to stderr; an error is one line, then the exit code of
  * docs/cli.md. */
 #include "base/log.h"
+#include "base/stop.h"
 #include "cli/command.h"
 
 #include <errno.h>
@@ -55,6 +56,14 @@ static int report(const char *command, const dm_error *err)
         length--;
     fprintf(stderr, "%.*s\n", length, err->message);
     return dm_cli_exit_code(err->status);
+}
+
+/* After Ctrl-C the command's own error is a consequence (a child was killed) and is not shown. */
+static int report_interruption(const char *command)
+{
+    const char *kept = dm_stop_kept_text();
+    fprintf(stderr, "dotmatrix %s: interrupted%s%s\n", command, kept[0] ? "; " : "", kept);
+    return DM_EXIT_INTERRUPTED;
 }
 
 static int out_of_memory(void)
@@ -147,7 +156,10 @@ static int run_command(const dm_command *command, common_options *common, int ar
         if (status == DM_OK)
             status = command->run(values, &arguments, &negative, &err);
         code = negative ? DM_EXIT_NEGATIVE : DM_EXIT_OK;
-        if (status != DM_OK) {
+        if (dm_stop_requested()) {
+            fflush(stdout);
+            code = report_interruption(command->name);
+        } else if (status != DM_OK) {
             fflush(stdout); /* what was answered before comes first */
             code = report(command->name, &err);
         }
@@ -237,5 +249,6 @@ int main(int argc, char **argv)
 {
     occupy_standard_streams();
     signal(SIGPIPE, SIG_IGN);
+    dm_stop_install();
     return finish_output(dispatch(argc, argv));
 }

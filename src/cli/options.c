@@ -87,6 +87,7 @@ static dm_status set_value(const dm_option_set *set, const dm_option *row, const
         *(const char **)value = text;
         return DM_OK;
     case DM_OPTION_TYPE_STRINGS:
+    case DM_OPTION_TYPE_GIVEN:
         return add_string(value, capacity, text, err);
     case DM_OPTION_TYPE_INT:
         return parse_int(row, text, value, err);
@@ -112,6 +113,17 @@ static dm_status set_defaults(const dm_option_set *sets, size_t set_count, dm_er
     return DM_OK;
 }
 
+/* Add the name of an option to the list of those that were given, where its table has one. */
+static dm_status note_given(const dm_option_set *set, const dm_option *row, size_t capacity,
+                            dm_error *err)
+{
+    dm_status status = DM_OK;
+    for (size_t i = 0; i < set->count && status == DM_OK; i++)
+        if (set->rows[i].type == DM_OPTION_TYPE_GIVEN)
+            status = set_value(set, &set->rows[i], row->name, capacity, err);
+    return status;
+}
+
 /* The row whose name is the first `length` characters of `name`. */
 static const dm_option *find(const dm_option_set *sets, size_t set_count, const char *name,
                              size_t length, const dm_option_set **set)
@@ -119,7 +131,7 @@ static const dm_option *find(const dm_option_set *sets, size_t set_count, const 
     for (size_t s = 0; s < set_count; s++) {
         for (size_t i = 0; i < sets[s].count; i++) {
             const char *candidate = sets[s].rows[i].name;
-            if (strlen(candidate) == length && memcmp(candidate, name, length) == 0) {
+            if (length > 0 && strlen(candidate) == length && memcmp(candidate, name, length) == 0) {
                 *set = &sets[s];
                 return &sets[s].rows[i];
             }
@@ -187,6 +199,8 @@ dm_status dm_options_parse(const dm_option_set *sets, size_t set_count, int argc
         } else {
             status = dm_fail(err, DM_EINVAL, "--%s needs a value", row->name);
         }
+        if (status == DM_OK)
+            status = note_given(set, row, capacity, err);
     }
     return status;
 }
@@ -195,7 +209,8 @@ void dm_options_deinit(const dm_option_set *sets, size_t set_count, dm_strings *
 {
     for (size_t s = 0; s < set_count; s++) {
         for (size_t i = 0; i < sets[s].count; i++) {
-            if (sets[s].rows[i].type == DM_OPTION_TYPE_STRINGS) {
+            dm_option_type type = sets[s].rows[i].type;
+            if (type == DM_OPTION_TYPE_STRINGS || type == DM_OPTION_TYPE_GIVEN) {
                 dm_strings *list = value_of(&sets[s], &sets[s].rows[i]);
                 free(list->items);
                 *list = (dm_strings){0};
@@ -213,7 +228,7 @@ static void append_name(dm_buffer *out, const dm_option *row)
     if (row->type == DM_OPTION_TYPE_CHOICE) {
         for (int i = 0; row->choices[i] != NULL; i++)
             dm_buffer_printf(out, "%s%s", i > 0 ? "|" : " ", row->choices[i]);
-    } else if (row->type != DM_OPTION_TYPE_FLAG) {
+    } else if (row->type != DM_OPTION_TYPE_FLAG && row->type != DM_OPTION_TYPE_GIVEN) {
         dm_buffer_printf(out, " %s", row->metavar);
     }
 }
@@ -250,6 +265,8 @@ void dm_options_help(dm_buffer *out, const dm_option_set *sets, size_t set_count
     for (size_t s = 0; s < set_count; s++) {
         for (size_t i = 0; i < sets[s].count; i++) {
             const dm_option *row = &sets[s].rows[i];
+            if (row->type == DM_OPTION_TYPE_GIVEN)
+                continue;
             dm_buffer_clear(&name);
             append_name(&name, row);
             int padding = (int)name.size <= width ? width - (int)name.size + 2 : -1;

@@ -31,6 +31,7 @@ typedef enum dm_option_type {
     DM_OPTION_TYPE_INT,     /* int64_t, decimal or 0x..., within [low, high] */
     DM_OPTION_TYPE_DOUBLE,  /* double, finite */
     DM_OPTION_TYPE_CHOICE,  /* int, the index in `choices` */
+    DM_OPTION_TYPE_GIVEN,   /* no option: dm_strings, the names that stood on the command line */
 } dm_option_type;
 
 typedef struct dm_strings {
@@ -78,6 +79,11 @@ typedef struct dm_option {
     {                                                                                              \
         .name = name_, .type = DM_OPTION_TYPE_CHOICE, .offset = offsetof(type_, field),            \
         .choices = choices_, .initial = initial_, .help = help_                                    \
+    }
+
+#define DM_OPTION_GIVEN(type_, field)                                                              \
+    {                                                                                              \
+        .name = "", .type = DM_OPTION_TYPE_GIVEN, .offset = offsetof(type_, field)                 \
     }
 
 /* A table with the struct that its values go to. */

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/progress.h"
 #include "base/thread.h"
+#include "cli/mosaic.h"
 #include "gb/picture.h"
 
 #include <dotmatrix/swarm.h>
@@ -15,7 +16,6 @@
 #include <string.h>
 
 #define STEPS_QUEUED 16 /* between waits, so that the bar tells the truth */
-#define PICTURE (DM_GB_SCREEN_W * DM_GB_SCREEN_H)
 
 typedef struct session {
     const dm_run_swarm *options;
@@ -23,7 +23,8 @@ typedef struct session {
     dm_swarm *swarm;
     dm_swarm_desc desc;
     dm_gb_gif *gif;
-    int tiles; /* pictures in a row and in a column of the mosaic */
+    dm_mosaic mosaic;
+    uint8_t *picture; /* of the mosaic; NULL: nothing is recorded */
     double seconds;
 } session;
 
@@ -60,10 +61,13 @@ static dm_status read_options(session *s, dm_error *err)
         return dm_fail(err, DM_EINVAL, "--rom is missing: which game?");
     if (o->record != NULL && !ends_with(o->record, ".gif") && !ends_with(o->record, ".png"))
         return dm_fail(err, DM_EINVAL, "--record: '%s' is neither .gif nor .png", o->record);
-    s->tiles = o->mosaic == 1 ? 1 : o->mosaic == 4 ? 2 : o->mosaic == 16 ? 4 : 0;
-    if (s->tiles == 0 || o->mosaic > o->envs)
-        return dm_fail(err, DM_EINVAL, "--mosaic: 1, 4 or 16 machines, and no more than --envs");
-    dm_status status = dm_swarm_stage_parse(o->stage, &d->stage, err);
+    dm_status status = dm_mosaic_parse(o->mosaic, &s->mosaic, err);
+    if (status == DM_OK && s->mosaic.count > o->envs)
+        status =
+            dm_fail(err, DM_EINVAL, "--mosaic: %u machines, and there are %" PRId64 " (--envs)",
+                    s->mosaic.count, o->envs);
+    if (status == DM_OK)
+        status = dm_swarm_stage_parse(o->stage, &d->stage, err);
     if (status == DM_OK)
         status = dm_swarm_generator_parse(o->action_gen, &d->generator, err);
     if (status == DM_OK)
@@ -76,27 +80,34 @@ static dm_status read_options(session *s, dm_error *err)
     return status;
 }
 
-/* The first machines side by side, every `tiles`-th pixel of each. */
-static dm_status mosaic(session *s, uint8_t *out, dm_error *err)
+static dm_status look(session *s, dm_error *err)
 {
-    uint8_t one[PICTURE];
-    uint32_t n = (uint32_t)s->tiles, w = DM_GB_SCREEN_W / n, h = DM_GB_SCREEN_H / n;
-    for (uint32_t i = 0; i < n * n; i++) {
-        dm_status status = dm_swarm_get_picture(s->swarm, i, one, err);
-        if (status != DM_OK)
-            return status;
-        for (uint32_t y = 0; y < h; y++)
-            for (uint32_t x = 0; x < w; x++)
-                out[((i / n) * h + y) * DM_GB_SCREEN_W + (i % n) * w + x] =
-                    one[y * n * DM_GB_SCREEN_W + x * n];
+    uint8_t screen[DM_GB_SCREEN_W * DM_GB_SCREEN_H];
+    dm_status status = DM_OK;
+    for (uint32_t i = 0; i < s->mosaic.count && status == DM_OK; i++) {
+        status = dm_swarm_get_picture(s->swarm, i, screen, err);
+        if (status == DM_OK)
+            dm_mosaic_place(&s->mosaic, i, screen, s->picture);
     }
-    return DM_OK;
+    return status;
+}
+
+static dm_status start_record(session *s, dm_error *err)
+{
+    const dm_run_swarm *o = s->options;
+    s->picture = malloc((size_t)s->mosaic.width * s->mosaic.height);
+    if (s->picture == NULL)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
+    dm_mosaic_clear(&s->mosaic, s->picture);
+    if (!ends_with(o->record, ".gif"))
+        return DM_OK;
+    return dm_gb_gif_create_sized(s->mosaic.width, s->mosaic.height, (unsigned)o->scale, &s->gif,
+                                  err);
 }
 
 static dm_status steps(session *s, dm_error *err)
 {
     const dm_run_swarm *o = s->options;
-    uint8_t picture[PICTURE];
     uint64_t frames = (uint64_t)o->envs * (uint64_t)o->frames_per_step;
     dm_progress *bar = dm_progress_start("run", "frames", frames * (uint64_t)o->steps);
     dm_status status = DM_OK;
@@ -105,9 +116,9 @@ static dm_status steps(session *s, dm_error *err)
         status = dm_swarm_step(s->swarm, NULL, err);
         queued++;
         if (status == DM_OK && s->gif != NULL) {
-            status = mosaic(s, picture, err);
+            status = look(s, err);
             if (status == DM_OK)
-                status = dm_gb_gif_add(s->gif, picture, (uint32_t)o->frames_per_step, err);
+                status = dm_gb_gif_add(s->gif, s->picture, (uint32_t)o->frames_per_step, err);
         }
         if (status == DM_OK && (queued == STEPS_QUEUED || i + 1 == o->steps)) {
             status = dm_stream_synchronize(dm_swarm_stream(s->swarm), err);
@@ -123,12 +134,11 @@ static dm_status steps(session *s, dm_error *err)
 static dm_status write_record(session *s, dm_error *err)
 {
     const dm_run_swarm *o = s->options;
-    uint8_t picture[PICTURE];
     dm_buffer bytes = DM_BUFFER_EMPTY;
-    dm_status status =
-        s->gif != NULL ? dm_gb_gif_finish(s->gif, &bytes, err) : mosaic(s, picture, err);
+    dm_status status = s->gif != NULL ? dm_gb_gif_finish(s->gif, &bytes, err) : look(s, err);
     if (status == DM_OK && s->gif == NULL)
-        status = dm_gb_picture_png(picture, (unsigned)o->scale, &bytes, err);
+        status = dm_gb_picture_png_sized(s->picture, s->mosaic.width, s->mosaic.height,
+                                         (unsigned)o->scale, &bytes, err);
     if (status == DM_OK)
         status = dm_file_write(o->record, bytes.data, bytes.size, err);
     dm_buffer_deinit(&bytes);
@@ -183,8 +193,8 @@ dm_status dm_run_swarm_run(const dm_run_swarm *options, dm_error *err)
         status = dm_device_open(options->cuda ? "cuda" : "cpu", &s.device, err);
     if (status == DM_OK)
         status = dm_swarm_create(s.device, &s.desc, &s.swarm, err);
-    if (status == DM_OK && options->record != NULL && ends_with(options->record, ".gif"))
-        status = dm_gb_gif_create((unsigned)options->scale, &s.gif, err);
+    if (status == DM_OK && options->record != NULL)
+        status = start_record(&s, err);
     if (status == DM_OK)
         status = steps(&s, err);
     if (status == DM_OK && options->record != NULL)
@@ -192,6 +202,7 @@ dm_status dm_run_swarm_run(const dm_run_swarm *options, dm_error *err)
     if (status == DM_OK)
         status = report(&s, err);
     dm_gb_gif_destroy(s.gif);
+    free(s.picture);
     dm_swarm_destroy(s.swarm);
     dm_device_close(s.device);
     return status;

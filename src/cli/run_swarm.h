@@ -11,9 +11,10 @@
 typedef struct dm_run_swarm {
     const char *rom;
     bool cuda;
-    int64_t envs, steps, frames_per_step, seed, mosaic, scale;
+    int64_t envs, steps, frames_per_step, seed, scale;
     const char *stage, *obs, *action_gen;
-    const char *record; /* a .gif or .png of the first `mosaic` machines; NULL: none */
+    const char *record; /* a .gif or .png of the first machines; NULL: none */
+    const char *mosaic; /* which ones, see mosaic.h */
     bool json;
 } dm_run_swarm;
 

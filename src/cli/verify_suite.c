@@ -10,8 +10,8 @@
 #include "cli/verify_suite.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/stop.h"
 #include "lab/bundle.h"
-#include "lab/interrupt.h"
 #include "lab/profile.h"
 #include "lab/trace.h"
 
@@ -112,7 +112,7 @@ static dm_status run_row(suite_run *s, const char *rom, const char *name, const 
         snprintf(left_out + used, sizeof left_out - used, "%spicture not compared",
                  used > 0 ? "; " : "");
     if (verdict.interrupted)
-        status = dm_fail(err, DM_EIO, "interrupted in %s", rom);
+        dm_stop_kept("%" PRIu64 " verifications were finished", s->agreed + s->differ);
     else
         printf("%-22s %-18s %-8s %" PRIu64 " steps of %" PRIu32 ", %" PRIu64
                " comparisons%s%s%s%s\n",
@@ -120,12 +120,12 @@ static dm_status run_row(suite_run *s, const char *rom, const char *name, const 
                v->frames_per_step, verdict.compared, left_out[0] != 0 ? "; " : "", left_out,
                why != NULL ? ": " : "", why != NULL ? why : "");
     fflush(stdout);
-    if (status == DM_OK && !verdict.matched) {
+    if (status == DM_OK && !verdict.interrupted && !verdict.matched) {
         char path[DM_PATH_MAX];
         dm_verify_bundle_name(path, sizeof path, s->suite->bundles, rom);
         status = dm_verify_tell(v, &verdict, path, err);
         s->differ++;
-    } else if (status == DM_OK) {
+    } else if (status == DM_OK && !verdict.interrupted) {
         s->agreed++;
     }
     dm_lab_verdict_deinit(&verdict);
@@ -226,6 +226,8 @@ static dm_status run_all(suite_run *s, const json_t *root, dm_error *err)
     size_t i;
     json_array_foreach(roms, i, entry)
     {
+        if (dm_stop_requested())
+            return DM_OK;
         status = run_rom(s, entry, err);
         if (status != DM_OK)
             return status;

@@ -3,6 +3,7 @@
 #include "device/cc.h"
 
 #include "base/buffer.h"
+#include "base/stop.h"
 #include "device/cache.h"
 #include "device/sources.h"
 
@@ -119,15 +120,24 @@ static dm_status run(const char *program, char *const argv[], const char *folder
     if (folder != NULL)
         posix_spawn_file_actions_addchdir_np(&actions, folder);
     pid_t pid;
-    int code = posix_spawn(&pid, program, &actions, NULL, argv, env);
+    posix_spawnattr_t attributes; /* a group of its own, so that cc1 and as end with it */
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    int code = posix_spawn(&pid, program, &actions, &attributes, argv, env);
+    posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     free(env);
     if (code != 0)
         return dm_fail(err, DM_EUNAVAILABLE, "cannot run %s: %s", program, strerror(code));
-    int status;
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return dm_fail(err, DM_EIO, "waiting for %s: %s", program, strerror(errno));
+    dm_stop_child_add(pid);
+    int status, waited;
+    do {
+        waited = waitpid(pid, &status, 0);
+    } while (waited < 0 && errno == EINTR);
+    dm_stop_child_remove(pid);
+    if (waited < 0)
+        return dm_fail(err, DM_EIO, "waiting for %s: %s", program, strerror(errno));
     *exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     return DM_OK;
 }
@@ -141,6 +151,7 @@ dm_status dm_cc_folder(char out[DM_PATH_MAX], dm_error *err)
         mkdtemp(out) == NULL)
         return dm_fail(err, DM_EIO, "cannot make a temporary folder in %s: %s", root,
                        strerror(errno));
+    dm_stop_folder_add(out);
     return DM_OK;
 }
 

@@ -11,6 +11,7 @@
 #include "dynamics/internal.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,9 +165,10 @@ static dm_status read_config(const json_t *header, const char *path, dm_dynamics
     return status;
 }
 
-/* Read one tensor of the model from the file's data. */
+/* Read one tensor of the model from the file's data. `taken` has a byte for each of the
+ * data, 1 where a tensor lies; `*bytes` is how many those are. */
 static dm_status read_tensor(const json_t *header, const tensor *t, const char *data, size_t size,
-                             const char *path, dm_error *err)
+                             const char *path, char *taken, uint64_t *bytes, dm_error *err)
 {
     const json_t *entry = json_object_get(header, t->name);
     const json_t *shape = json_object_get(entry, "shape");
@@ -176,7 +178,8 @@ static dm_status read_tensor(const json_t *header, const tensor *t, const char *
     json_int_t last = json_integer_value(json_array_get(offsets, 1));
     bool good = type != NULL && strcmp(type, "F32") == 0 && first >= 0 && last >= first &&
                 (uint64_t)last <= size && (uint64_t)(last - first) == t->count * sizeof(float) &&
-                json_array_size(shape) == (size_t)t->dimensions;
+                json_array_size(shape) == (size_t)t->dimensions && json_array_size(offsets) == 2 &&
+                json_is_integer(json_array_get(offsets, 0));
     for (int d = 0; d < t->dimensions && good; d++)
         good = json_integer_value(json_array_get(shape, (size_t)d)) == (json_int_t)t->shape[d];
     if (!good)
@@ -184,6 +187,15 @@ static dm_status read_tensor(const json_t *header, const tensor *t, const char *
                           "%s: tensor %s is missing, of another shape, or outside the file", path,
                           t->name);
     memcpy(t->data, data + first, t->count * sizeof(float));
+    for (size_t i = 0; i < t->count; i++)
+        if (!isfinite(t->data[i]))
+            return dm_fail_at(err, DM_EFORMAT, path, 0, "%s: tensor %s: weight %zu is not finite",
+                              path, t->name, i);
+    if (memchr(taken + first, 1, (size_t)(last - first)) != NULL)
+        return dm_fail_at(err, DM_EFORMAT, path, 0, "%s: tensor %s overlaps another", path,
+                          t->name);
+    memset(taken + first, 1, (size_t)(last - first));
+    *bytes += (uint64_t)(last - first);
     return DM_OK;
 }
 
@@ -216,8 +228,12 @@ static dm_status read_model(const char *bytes, size_t size, const char *path, dm
     dm_dynamics *model = NULL;
     const char *data = bytes + 8 + length;
     size_t data_size = size - 8 - (size_t)length;
+    uint64_t used = 0;
+    char *taken = calloc(data_size + 1, 1);
     tensor t;
-    dm_status status = dm_json_parse(bytes + 8, (size_t)length, path, &header, err);
+    dm_status status = taken == NULL ? dm_fail(err, DM_ENOMEM, "out of memory") : DM_OK;
+    if (status == DM_OK)
+        status = dm_json_parse(bytes + 8, (size_t)length, path, &header, err);
     if (status == DM_OK)
         status = read_config(header, path, &config, err);
     if (status == DM_OK)
@@ -226,8 +242,12 @@ static dm_status read_model(const char *bytes, size_t size, const char *path, dm
         status = dm_dynamics_create(&config, 0, &model, err);
     for (size_t i = 0; status == DM_OK && tensor_at(model, i, &t); i++)
         if (t.count > 0)
-            status = read_tensor(header, &t, data, data_size, path, err);
+            status = read_tensor(header, &t, data, data_size, path, taken, &used, err);
+    if (status == DM_OK && used != data_size)
+        status = dm_fail_at(err, DM_EFORMAT, path, 0, "%s: %zu bytes that belong to no tensor",
+                            path, data_size - (size_t)used);
     json_decref(header);
+    free(taken);
     if (status != DM_OK)
         dm_dynamics_destroy(model);
     else

@@ -2,7 +2,7 @@
 /* simd_text.h - the loops of simd.h, for the vectors of simd_vec.h. The file that includes this
  * defines SIMD_NAME, the name of the table. */
 #include "dynamics/simd.h"
-#include "dynamics/simd_vec.h"
+#include "base/simd_vec.h"
 
 #include <math.h>
 

@@ -45,17 +45,18 @@ static void png_say_nothing(png_structp png, png_const_charp text)
 }
 
 /* libpng leaves by longjmp; no local changes between setjmp and that. */
-static bool write_png(png_structp png, png_infop info, const uint8_t *shades, unsigned scale,
-                      uint8_t *row)
+static bool write_png(png_structp png, png_infop info, const uint8_t *shades, unsigned width,
+                      unsigned height, unsigned scale, uint8_t *row)
 {
     if (setjmp(png_jmpbuf(png)) != 0)
         return false;
-    png_set_IHDR(png, info, W * scale, H * scale, 2, PNG_COLOR_TYPE_GRAY, PNG_INTERLACE_NONE,
-                 PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_set_IHDR(png, info, width * scale, height * scale, 2, PNG_COLOR_TYPE_GRAY,
+                 PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_write_info(png, info);
     png_set_packing(png);
-    for (unsigned y = 0; y < H * scale; y++) {
-        widen(row, shades + (size_t)(y / scale) * W, W, scale, 3); /* in a grey PNG 3 is white */
+    for (unsigned y = 0; y < height * scale; y++) {
+        widen(row, shades + (size_t)(y / scale) * width, (int)width, scale,
+              3); /* in a grey PNG 3 is white */
         png_write_row(png, row);
     }
     png_write_end(png, info);
@@ -64,17 +65,23 @@ static bool write_png(png_structp png, png_infop info, const uint8_t *shades, un
 
 dm_status dm_gb_picture_png(const uint8_t *shades, unsigned scale, dm_buffer *out, dm_error *err)
 {
+    return dm_gb_picture_png_sized(shades, W, H, scale, out, err);
+}
+
+dm_status dm_gb_picture_png_sized(const uint8_t *shades, unsigned width, unsigned height,
+                                  unsigned scale, dm_buffer *out, dm_error *err)
+{
     dm_status status = check_scale(scale, err);
     if (status != DM_OK)
         return status;
-    uint8_t *row = malloc((size_t)W * scale);
+    uint8_t *row = malloc((size_t)width * scale);
     png_structp png =
         png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, png_say_nothing, png_say_nothing);
     png_infop info = png != NULL ? png_create_info_struct(png) : NULL;
     bool done = false;
     if (row != NULL && info != NULL) {
         png_set_write_fn(png, out, png_append, png_flush_nothing);
-        done = write_png(png, info, shades, scale, row);
+        done = write_png(png, info, shades, width, height, scale, row);
     }
     png_destroy_write_struct(&png, &info);
     free(row);
@@ -89,13 +96,14 @@ struct dm_gb_gif {
     GifFileType *file;
     dm_buffer bytes;
     unsigned scale;
+    int width, height; /* of a picture as it is given */
     uint8_t *row;
-    bool any;               /* `pending` holds a picture, not written yet */
-    bool first;             /* nothing was written yet */
-    uint8_t pending[W * H]; /* the newest picture */
-    uint8_t written[W * H]; /* the one before it */
-    uint64_t cycles;        /* T-cycles that all pictures together are to be seen */
-    uint64_t shown;         /* centiseconds given out so far */
+    bool any;         /* `pending` holds a picture, not written yet */
+    bool first;       /* nothing was written yet */
+    uint8_t *pending; /* the newest picture */
+    uint8_t *written; /* the one before it */
+    uint64_t cycles;  /* T-cycles that all pictures together are to be seen */
+    uint64_t shown;   /* centiseconds given out so far */
 };
 
 typedef struct rectangle {
@@ -111,13 +119,20 @@ static int gif_append(GifFileType *file, const GifByteType *bytes, int size)
     return gif->bytes.failed ? 0 : size;
 }
 
-/* The smallest rectangle that holds all differences. */
-static rectangle changed(const uint8_t *a, const uint8_t *b)
+static size_t picture_size(const dm_gb_gif *gif)
 {
-    rectangle r = {W, H, 0, 0};
-    for (int y = 0; y < H; y++) {
-        for (int x = 0; x < W; x++) {
-            if (a[y * W + x] == b[y * W + x])
+    return (size_t)gif->width * (size_t)gif->height;
+}
+
+/* The smallest rectangle that holds all differences. */
+static rectangle changed(const dm_gb_gif *gif)
+{
+    const uint8_t *a = gif->pending, *b = gif->written;
+    int width = gif->width, height = gif->height;
+    rectangle r = {width, height, 0, 0};
+    for (int y = 0; y < height; y++) {
+        for (int x = 0; x < width; x++) {
+            if (a[y * width + x] == b[y * width + x])
                 continue;
             if (x < r.left)
                 r.left = x;
@@ -149,8 +164,8 @@ static bool put_header(dm_gb_gif *gif)
     if (map == NULL)
         return false;
     EGifSetGifVersion(gif->file, true);
-    bool ok = EGifPutScreenDesc(gif->file, W * (int)gif->scale, H * (int)gif->scale, 2, 0, map) ==
-                  GIF_OK &&
+    bool ok = EGifPutScreenDesc(gif->file, gif->width * (int)gif->scale,
+                                gif->height * (int)gif->scale, 2, 0, map) == GIF_OK &&
               EGifPutExtensionLeader(gif->file, APPLICATION_EXT_FUNC_CODE) == GIF_OK &&
               EGifPutExtensionBlock(gif->file, 11, "NETSCAPE2.0") == GIF_OK &&
               EGifPutExtensionBlock(gif->file, 3, for_ever) == GIF_OK &&
@@ -172,7 +187,8 @@ static bool put_picture(dm_gb_gif *gif, const uint8_t *shades, rectangle r, int 
                          (r.bottom - r.top) * scale, false, NULL) != GIF_OK)
         return false;
     for (int y = r.top * scale; y < r.bottom * scale; y++) {
-        widen(gif->row, shades + (y / scale) * W + r.left, r.right - r.left, gif->scale, 0);
+        widen(gif->row, shades + (y / scale) * gif->width + r.left, r.right - r.left, gif->scale,
+              0);
         if (EGifPutLine(gif->file, gif->row, (r.right - r.left) * scale) != GIF_OK)
             return false;
     }
@@ -185,8 +201,8 @@ static bool put_pending(dm_gb_gif *gif)
     /* A T-cycle is 1/4194304 s. */
     uint64_t end = (gif->cycles * 100 + (1u << 21)) >> 22;
     uint64_t delay = end > gif->shown + 2 ? end - gif->shown : 2;
-    rectangle all = {0, 0, W, H};
-    rectangle part = gif->first ? all : changed(gif->pending, gif->written);
+    rectangle all = {0, 0, gif->width, gif->height};
+    rectangle part = gif->first ? all : changed(gif);
     for (gif->shown += delay; delay > 0;) { /* longer than the field can say: again, one pixel */
         int now = delay > 60000 ? 60000 : (int)delay;
         if (!put_picture(gif, gif->pending, part, now))
@@ -194,26 +210,40 @@ static bool put_pending(dm_gb_gif *gif)
         delay -= (uint64_t)now;
         part = (rectangle){0, 0, 1, 1};
     }
-    memcpy(gif->written, gif->pending, sizeof gif->written);
+    memcpy(gif->written, gif->pending, picture_size(gif));
     gif->first = false;
     return true;
 }
 
 dm_status dm_gb_gif_create(unsigned scale, dm_gb_gif **out, dm_error *err)
 {
+    return dm_gb_gif_create_sized(W, H, scale, out, err);
+}
+
+dm_status dm_gb_gif_create_sized(unsigned width, unsigned height, unsigned scale, dm_gb_gif **out,
+                                 dm_error *err)
+{
     *out = NULL;
     dm_status status = check_scale(scale, err);
     if (status != DM_OK)
         return status;
+    if (width == 0 || height == 0 || width > 65535 / scale || height > 65535 / scale)
+        return dm_fail(err, DM_EINVAL, "gif: %u x %u pixels, enlarged %u times, do not fit", width,
+                       height, scale);
     dm_gb_gif *gif = calloc(1, sizeof *gif);
     if (gif == NULL)
         return dm_fail(err, DM_ENOMEM, "gif: out of memory");
     int code = 0;
     gif->scale = scale;
     gif->first = true;
-    gif->row = malloc((size_t)W * scale);
+    gif->width = (int)width;
+    gif->height = (int)height;
+    gif->row = malloc((size_t)width * scale);
+    gif->pending = malloc(picture_size(gif));
+    gif->written = malloc(picture_size(gif));
     gif->file = EGifOpen(gif, gif_append, &code);
-    if (gif->row == NULL || gif->file == NULL || !put_header(gif)) {
+    if (gif->row == NULL || gif->pending == NULL || gif->written == NULL || gif->file == NULL ||
+        !put_header(gif)) {
         dm_gb_gif_destroy(gif);
         return dm_fail(err, DM_ENOMEM, "gif: out of memory");
     }
@@ -223,9 +253,9 @@ dm_status dm_gb_gif_create(unsigned scale, dm_gb_gif **out, dm_error *err)
 
 dm_status dm_gb_gif_add(dm_gb_gif *gif, const uint8_t *shades, uint32_t frames, dm_error *err)
 {
-    if (gif->any && memcmp(gif->pending, shades, sizeof gif->pending) != 0 && !put_pending(gif))
+    if (gif->any && memcmp(gif->pending, shades, picture_size(gif)) != 0 && !put_pending(gif))
         return gif_failed(gif, err);
-    memcpy(gif->pending, shades, sizeof gif->pending);
+    memcpy(gif->pending, shades, picture_size(gif));
     gif->any = true;
     gif->cycles += (uint64_t)frames * DM_GB_FRAME_CYCLES;
     return DM_OK;
@@ -255,5 +285,7 @@ void dm_gb_gif_destroy(dm_gb_gif *gif)
         EGifCloseFile(gif->file, &code);
     dm_buffer_deinit(&gif->bytes);
     free(gif->row);
+    free(gif->pending);
+    free(gif->written);
     free(gif);
 }

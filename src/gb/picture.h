@@ -14,6 +14,9 @@
 
 /* A PNG of two bits per pixel. DM_ENOMEM, or DM_EINVAL for a scale that is not 1 to 16. */
 dm_status dm_gb_picture_png(const uint8_t *shades, unsigned scale, dm_buffer *out, dm_error *err);
+/* The same of `width` x `height` shades. */
+dm_status dm_gb_picture_png_sized(const uint8_t *shades, unsigned width, unsigned height,
+                                  unsigned scale, dm_buffer *out, dm_error *err);
 
 /* An endless animation. Pictures that equal the one before only make it last longer; of the others
  * only the rectangle that changed is stored. GIF counts in centiseconds, of which a frame
@@ -22,6 +25,9 @@ dm_status dm_gb_picture_png(const uint8_t *shades, unsigned scale, dm_buffer *ou
 typedef struct dm_gb_gif dm_gb_gif;
 
 dm_status dm_gb_gif_create(unsigned scale, dm_gb_gif **out, dm_error *err);
+/* Of pictures of another size; enlarged they may have at most 65,535 pixels a side. */
+dm_status dm_gb_gif_create_sized(unsigned width, unsigned height, unsigned scale, dm_gb_gif **out,
+                                 dm_error *err);
 /* `shades` is on the screen for `frames` frames. */
 dm_status dm_gb_gif_add(dm_gb_gif *gif, const uint8_t *shades, uint32_t frames, dm_error *err);
 /* Complete it and append its bytes; at least one picture must have been added. */

@@ -2,9 +2,9 @@
 /* bench.c - backends take turns. */
 #include "lab/bench.h"
 #include "base/file.h"
+#include "base/stop.h"
 #include "base/thread.h"
 #include "lab/actions.h"
-#include "lab/interrupt.h"
 #include "lab/provenance.h"
 
 #include <assert.h>
@@ -248,7 +248,7 @@ static void skip(subject *s, const dm_error *why)
 static dm_status run_rounds(point *p, dm_error *err)
 {
     const dm_lab_bench *b = p->bench;
-    for (uint32_t round = 0; round < b->rounds && !dm_lab_interrupted(); round++) {
+    for (uint32_t round = 0; round < b->rounds && !dm_stop_requested(); round++) {
         for (size_t k = 0; k < b->kind_count; k++) {
             /* Who goes first changes from round to round. */
             subject *s = &p->subjects[(k + round) % b->kind_count];
@@ -273,7 +273,7 @@ static dm_status run_point(point *p, dm_lab_bench_results *out, dm_lab_bench_lis
     const dm_lab_bench *b = p->bench;
     const char *slash = strrchr(p->rom_path, '/');
     dm_status status = DM_OK;
-    for (size_t k = 0; k < b->kind_count && status == DM_OK && !dm_lab_interrupted(); k++) {
+    for (size_t k = 0; k < b->kind_count && status == DM_OK && !dm_stop_requested(); k++) {
         subject *s = &p->subjects[k];
         dm_error why;
         *s = (subject){.row = {.kind = b->kinds[k], .stage = p->stage, .envs = p->envs}};
@@ -330,13 +330,13 @@ dm_status dm_lab_bench_run(const dm_lab_bench *b, dm_lab_bench_results *out,
         for (size_t i = 0; i < b->stage_count * b->env_count && status == DM_OK; i++) {
             p->stage = b->stages[i / b->env_count];
             p->envs = b->envs[i % b->env_count];
-            if (!dm_lab_interrupted())
+            if (!dm_stop_requested())
                 status = run_point(p, out, listener, user, &first, err);
         }
         free(rom);
     }
     free(p);
-    out->partial = dm_lab_interrupted() || status != DM_OK;
+    out->partial = dm_stop_requested() || status != DM_OK;
     size_t measured = 0;
     for (size_t i = 0; i < out->count; i++)
         measured += out->rows[i].skipped[0] == 0;

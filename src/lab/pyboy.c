@@ -2,6 +2,7 @@
 /* pyboy.c - a PyBoy worker process from the C side. */
 #include "lab/pyboy.h"
 #include "base/machine.h"
+#include "base/stop.h"
 #include "base/thread.h"
 #include "device/sources.h"
 
@@ -24,8 +25,9 @@
 struct dm_pyboy {
     pid_t pid; /* 0: ended */
     int number;
-    int to, from; /* the pipe's ends */
-    int output;   /* what it writes to stderr */
+    char python[512]; /* the interpreter, for messages */
+    int to, from;     /* the pipe's ends */
+    int output;       /* what it writes to stderr */
     uint8_t *shared;
     size_t shared_size;
     char version[64];
@@ -79,6 +81,7 @@ static void end_process(dm_pyboy *p, int *status)
         usleep(10000);
     }
     close(p->from);
+    dm_stop_child_remove(p->pid);
     p->pid = 0;
 }
 
@@ -128,6 +131,11 @@ static dm_status lost(dm_pyboy *p, bool hangs, dm_error *err)
     else
         snprintf(how, sizeof how, "ended with exit code %d", WEXITSTATUS(status));
     last_line(p, line, sizeof line);
+    if (!hangs && WIFEXITED(status) && WEXITSTATUS(status) == 127 && line[0] == 0)
+        return dm_fail(
+            err, DM_EUNAVAILABLE,
+            "pyboy: the Python interpreter %.400s cannot be run; DM_PYTHON names another",
+            p->python);
     return dm_fail(err, DM_EUNAVAILABLE, "pyboy worker %d (process %d) %s; its last words: %s",
                    number, (int)pid, how, line[0] != 0 ? line : "none");
 }
@@ -170,8 +178,10 @@ static dm_status spawn(dm_pyboy *p, const char *python, dm_error *err)
             close(others[i]);
     p->to = in[1];
     p->from = out[0];
-    if (p->pid > 0)
+    if (p->pid > 0) {
+        dm_stop_child_add(p->pid);
         return DM_OK;
+    }
     p->pid = 0;
     if (p->to >= 0)
         close(p->to);
@@ -188,6 +198,7 @@ dm_status dm_pyboy_start(const char *python, int number, size_t shared, dm_pyboy
     if (p == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     p->number = number;
+    snprintf(p->python, sizeof p->python, "%s", python);
     p->output = -1;
     p->shared_size = shared > PICTURE ? shared : PICTURE;
     signal(SIGPIPE, SIG_IGN);

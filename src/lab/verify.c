@@ -3,7 +3,7 @@
 #include "lab/verify.h"
 #include "base/hash.h"
 #include "base/progress.h"
-#include "lab/interrupt.h"
+#include "base/stop.h"
 #include "lab/recording.h"
 #include "lab/trace.h"
 
@@ -396,7 +396,7 @@ static dm_status run_steps(run *r, dm_progress *bar, dm_error *err)
     dm_lab_verdict *out = r->out;
     dm_status status = v->settle == 0 ? compare(r, 0, err) : DM_OK;
     for (uint64_t step = 0; step < v->steps && out->matched && status == DM_OK; step++) {
-        if (dm_lab_interrupted()) {
+        if (dm_stop_requested()) {
             out->interrupted = true;
             break;
         }
@@ -430,7 +430,7 @@ static dm_status run_instructions(run *r, dm_progress *bar, dm_error *err)
                          "--by instruction needs two machines that can: single, mgba_single, "
                          "wrong_single");
     for (uint64_t step = 0; step < v->steps && same && status == DM_OK; step++) {
-        if (dm_lab_interrupted()) {
+        if (dm_stop_requested()) {
             out->interrupted = true;
             break;
         }

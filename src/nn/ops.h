@@ -7,20 +7,22 @@
  *     cuda/   <operation>.h   kernels; the host side that launches them is in <operation>.c
  *
  * An operation is the same call on every device. It gets an `exec` (where and with which scratch
- * memory it runs), its sizes, and addresses of contiguous row-major arrays. Nothing is allocated and
- * nothing is checked: sizes are checked once, when a model is made (plan.c). Calls on CUDA are queued
- * on the exec's stream. On the CPU a call runs in the caller's thread: a batch is cut into shards
- * and threads take shards, so results do not depend on the number of threads.
+ * memory it runs), its sizes, and addresses of contiguous row-major arrays. Nothing is allocated
+ * and nothing is checked: sizes are checked once, when a model is made (plan.c). Calls on CUDA are
+ * queued on the exec's stream. On the CPU a call runs in the caller's thread: a batch is cut into
+ * shards and threads take shards, so results do not depend on the number of threads.
  *
  * Letters: B batch, T time, C channels, H heads, V vocabulary, N = rows of a matrix (often B * T).
  *
  * Types: activations (x, y, dy ...) and parameters (w, b) have the exec's type: float, bfloat16
  * (CUDA) or double (plain, for finite differences). What is said to be float below stays float
- * with bfloat16 (and becomes double with double): gradients of parameters (dw, db), losses, statistics.
+ * with bfloat16 (and becomes double with double): gradients of parameters (dw, db), losses,
+ * statistics.
  *
  * Gradients: those of parameters are added to what is there. Those of activations (dx) are written,
- * or added when the sizes say `add_dx`; a NULL dx is not wanted. `dy` is scratch for the call unless
- * said otherwise: its contents are undefined afterwards where the comment says "overwritten". */
+ * or added when the sizes say `add_dx`; a NULL dx is not wanted. `dy` is scratch for the call
+ * unless said otherwise: its contents are undefined afterwards where the comment says
+ * "overwritten". */
 #ifndef DM_NN_OPS_H
 #define DM_NN_OPS_H
 
@@ -63,7 +65,8 @@ typedef struct dm_nn_conv {
     bool add_dx;
 } dm_nn_conv;
 
-/* y[B][C][H/K][W/K]: the largest of each K x K square; rows and columns that are left over are dropped. */
+/* y[B][C][H/K][W/K]: the largest of each K x K square; rows and columns that are left over are
+ * dropped. */
 typedef struct dm_nn_pool {
     uint32_t B, C, H, W, K;
     bool add_dx;
@@ -86,27 +89,29 @@ typedef struct dm_nn_attention {
     uint32_t B, T, C, H;
 } dm_nn_attention;
 
-/* The recurrent part of a GRU over T steps: a[B][T][3H] = W x + b is given (a linear layer makes it),
- * z = sigmoid(a_z + Uz h), r = sigmoid(a_r + Ur h), n = tanh(a_n + Un (r h)), h' = (1-z) h + z n.
- * u[3H][H]. h0[B][H] may be NULL (zeros). starts[B][T] (bytes, may be NULL): where it is not 0, the state
- * before that step is zero: an episode begins. */
+/* The recurrent part of a GRU over T steps: a[B][T][3H] = W x + b is given (a linear layer makes
+ * it), z = sigmoid(a_z + Uz h), r = sigmoid(a_r + Ur h), n = tanh(a_n + Un (r h)), h' = (1-z) h + z
+ * n. u[3H][H]. h0[B][H] may be NULL (zeros). starts[B][T] (bytes, may be NULL): where it is not 0,
+ * the state before that step is zero: an episode begins. */
 typedef struct dm_nn_gru {
     uint32_t B, T, H;
 } dm_nn_gru;
 
-/* MinGRU: a[B][T][2H] gives z = sigmoid(a_z) and n = a_n; h' = (1-z) h + z n. No weights of its own. */
+/* MinGRU: a[B][T][2H] gives z = sigmoid(a_z) and n = a_n; h' = (1-z) h + z n. No weights of its
+ * own. */
 typedef dm_nn_gru dm_nn_mingru;
 
-/* Softmax cross-entropy of logits[N][P], of whose P columns the first V count; target[N] (int32; -1: the
- * row does not count). losses[N] are float. With `scale` != 0 the logits become their gradient times
- * scale: (softmax - onehot) * scale, columns from V on 0. */
+/* Softmax cross-entropy of logits[N][P], of whose P columns the first V count; target[N] (int32;
+ * -1: the row does not count). losses[N] are float. With `scale` != 0 the logits become their
+ * gradient times scale: (softmax - onehot) * scale, columns from V on 0. */
 typedef struct dm_nn_softmax_loss {
     uint32_t N, V, P;
     float scale;
 } dm_nn_softmax_loss;
 
-/* losses[N]: the mean over C of (y - target)^2; or of the cross-entropy of sigmoid(y) with target. y is
- * overwritten with the gradient of the loss times scale when scale != 0. target[N][C] is float. */
+/* losses[N]: the mean over C of (y - target)^2; or of the cross-entropy of sigmoid(y) with target.
+ * y is overwritten with the gradient of the loss times scale when scale != 0. target[N][C] is
+ * float. */
 typedef struct dm_nn_value_loss {
     uint32_t N, C;
     float scale;
@@ -138,7 +143,8 @@ typedef struct dm_nn_ops {
                                const void *y, void *dy, void *dx, void *dw, void *db,
                                dm_error *err);
 
-    /* from[B][C][H/K][W/K] (uint8): which element of its square was the largest, the first among equals. */
+    /* from[B][C][H/K][W/K] (uint8): which element of its square was the largest, the first among
+     * equals. */
     dm_status (*pool)(dm_nn_exec *, const dm_nn_pool *, const void *x, void *y, uint8_t *from,
                       dm_error *err);
     dm_status (*pool_backward)(dm_nn_exec *, const dm_nn_pool *, const uint8_t *from,
@@ -189,7 +195,8 @@ typedef struct dm_nn_ops {
                               void *losses, dm_error *err);
 
     /* y[n] = a[n] + b[n]; y may be a or b. */
-    dm_status (*add)(dm_nn_exec *, uint64_t n, const void *a, const void *b, void *y, dm_error *err);
+    dm_status (*add)(dm_nn_exec *, uint64_t n, const void *a, const void *b, void *y,
+                     dm_error *err);
     /* y[i][C] = x[index[i]][C] for N rows. */
     dm_status (*gather)(dm_nn_exec *, uint32_t N, uint32_t C, const void *x, const int32_t *index,
                         void *y, dm_error *err);
@@ -201,7 +208,8 @@ typedef struct dm_nn_ops {
 extern const dm_nn_ops dm_nn_plain_f32, dm_nn_plain_f64;
 /* The best for this machine, or the one that $DM_SIMD names. */
 const dm_nn_ops *dm_nn_cpu(void);
-const dm_nn_ops *dm_nn_cpu_named(const char *name); /* "portable", "avx2", "avx512"; NULL: not here */
+const dm_nn_ops *
+dm_nn_cpu_named(const char *name); /* "portable", "avx2", "avx512"; NULL: not here */
 /* CUDA: compiles the kernels (cached on disk), opens cuBLASLt where it is there. */
 dm_status dm_nn_cuda_create(dm_device *device, dm_nn_type type, dm_nn_exec *out, dm_error *err);
 void dm_nn_cuda_destroy(dm_nn_exec *exec);

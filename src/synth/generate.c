@@ -283,7 +283,7 @@ static char *put_decimal(char *to, uint64_t value, int least)
 }
 
 /* "<seed>-<slot>", the slot with eight digits at least. */
-static void write_id(char id[DM_SYNTH_ID_MAX], uint64_t seed, uint64_t slot)
+void dm_synth_id(char id[DM_SYNTH_ID_MAX], uint64_t seed, uint64_t slot)
 {
     char *to = put_decimal(id, seed, 1);
     *to++ = '-';
@@ -309,7 +309,7 @@ dm_status dm_synth_generate(dm_synth_generator *generator, uint64_t seed, uint64
     dm_buffer_append(&record->python_source, dm_buffer_text(&g->head), g->head.size);
     g->out = &record->python_source;
     write_kernel(g, name);
-    write_id(record->id, seed, slot);
+    dm_synth_id(record->id, seed, slot);
     memcpy(record->kernel_name, name->bytes, name->length);
     record->kernel_name[name->length] = '\0';
     record->category = (int)category;

@@ -40,6 +40,8 @@ dm_status dm_synth_generator_create(const dm_synth_profile *profile, dm_synth_ge
                                     dm_error *err);
 void dm_synth_generator_destroy(dm_synth_generator *generator);
 
+/* The id of a slot's record. */
+void dm_synth_id(char id[DM_SYNTH_ID_MAX], uint64_t seed, uint64_t slot);
 /* Fill python_source, kernel_name, category, id and attempt; the rest of the record is cleared. */
 dm_status dm_synth_generate(dm_synth_generator *generator, uint64_t seed, uint64_t slot,
                             int attempt, dm_synth_category category, dm_synth_record *record,

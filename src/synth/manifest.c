@@ -80,14 +80,11 @@ static dm_status compare(json_t *there, json_t *asked, const char *path, dm_erro
     return DM_OK;
 }
 
-dm_status dm_synth_manifest_begin(const dm_synth_produce_options *o,
-                                  const dm_synth_profile *profile, dm_error *err)
+static void write_begun(dm_buffer *text, const dm_synth_produce_options *o,
+                        const dm_synth_profile *profile)
 {
-    char path[DM_PATH_MAX];
-    dm_buffer text = DM_BUFFER_EMPTY;
-    json_t *there = NULL, *asked = NULL;
     dm_json json;
-    dm_json_init(&json, &text, DM_JSON_PRETTY);
+    dm_json_init(&json, text, DM_JSON_PRETTY);
     dm_json_begin_object(&json, NULL);
     write_settings(&json, o, profile);
     dm_json_bool(&json, "complete", false);
@@ -95,18 +92,39 @@ dm_status dm_synth_manifest_begin(const dm_synth_produce_options *o,
     dm_json_end_array(&json);
     dm_json_end_object(&json);
     dm_json_finish(&json);
+}
+
+dm_status dm_synth_manifest_compare(const dm_synth_produce_options *o,
+                                    const dm_synth_profile *profile, dm_error *err)
+{
+    char path[DM_PATH_MAX];
+    dm_buffer text = DM_BUFFER_EMPTY;
+    json_t *there = NULL, *asked = NULL;
     dm_status status = dm_path_join(path, o->folder, "manifest.json", err);
-    if (status == DM_OK && dm_file_exists(path)) {
-        status = dm_json_load(path, &there, err);
-        if (status == DM_OK)
-            status = dm_json_parse(dm_buffer_text(&text), text.size, NULL, &asked, err);
-        if (status == DM_OK)
-            status = compare(there, asked, o->folder, err);
-    } else if (status == DM_OK) {
-        status = write_file(o, "manifest.json", &text, err);
-    }
+    if (status != DM_OK || !dm_file_exists(path))
+        return status;
+    write_begun(&text, o, profile);
+    status = dm_json_load(path, &there, err);
+    if (status == DM_OK)
+        status = dm_json_parse(dm_buffer_text(&text), text.size, NULL, &asked, err);
+    if (status == DM_OK)
+        status = compare(there, asked, o->folder, err);
     json_decref(there);
     json_decref(asked);
+    dm_buffer_deinit(&text);
+    return status;
+}
+
+dm_status dm_synth_manifest_begin(const dm_synth_produce_options *o,
+                                  const dm_synth_profile *profile, dm_error *err)
+{
+    char path[DM_PATH_MAX];
+    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_status status = dm_path_join(path, o->folder, "manifest.json", err);
+    if (status != DM_OK || dm_file_exists(path))
+        return status == DM_OK ? dm_synth_manifest_compare(o, profile, err) : status;
+    write_begun(&text, o, profile);
+    status = write_file(o, "manifest.json", &text, err);
     dm_buffer_deinit(&text);
     return status;
 }
@@ -226,6 +244,9 @@ dm_status dm_synth_manifest_finish(const dm_synth_produce_options *o,
     dm_json json;
     produced->shards = dm_synth_shard_count(o);
     produced->missing = 0;
+    bool *missing = calloc(produced->shards + 1, sizeof *missing); /* pairs or rejected programs */
+    if (missing == NULL)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
     dm_json_init(&json, &text, DM_JSON_PRETTY);
     dm_json_begin_object(&json, NULL);
     write_settings(&json, o, profile);
@@ -236,7 +257,8 @@ dm_status dm_synth_manifest_finish(const dm_synth_produce_options *o,
         for (uint64_t i = 0; i < produced->shards && status == DM_OK; i++) {
             bool complete;
             status = add_shard(o, &json, kinds[k], i, &sum, &complete, err);
-            produced->missing += k == 0 && !complete;
+            produced->missing += !complete && !missing[i];
+            missing[i] |= !complete;
         }
     dm_json_end_array(&json);
     seal(&json, &text);
@@ -247,6 +269,7 @@ dm_status dm_synth_manifest_finish(const dm_synth_produce_options *o,
         if (status == DM_OK)
             status = write_file(o, "manifest.json", &text, err);
     }
+    free(missing);
     free(sum.seconds);
     dm_buffer_deinit(&text);
     return status;

@@ -6,8 +6,10 @@
 #include "synth/produce.h"
 #include "synth/profile.h"
 
-/* Write the manifest of a dataset that is begun, or see that the one that is there fits:
- * DM_EINVAL names what differs. */
+/* If a manifest is there, does it fit the options? DM_EINVAL names what differs. */
+dm_status dm_synth_manifest_compare(const dm_synth_produce_options *options,
+                                    const dm_synth_profile *profile, dm_error *err);
+/* Write the manifest of a dataset that is begun, or compare the one that is there. */
 dm_status dm_synth_manifest_begin(const dm_synth_produce_options *options,
                                   const dm_synth_profile *profile, dm_error *err);
 /* When all shards are complete: the manifest with their checksums, and stats.json. Fills what

@@ -11,10 +11,12 @@
 #include "synth/produce.h"
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/progress.h"
 #include "base/thread.h"
 #include "synth/canonical.h"
 #include "synth/compile.h"
+#include "synth/folder.h"
 #include "synth/manifest.h"
 #include "synth/plan.h"
 #include "synth/reject.h"
@@ -348,7 +350,6 @@ static void write_range(void *user, uint64_t begin, uint64_t end, int number)
     }
 }
 
-/* Rejected ones first: after a kill they are never behind the pairs. */
 static dm_status append(producer *p, dm_error *err)
 {
     int count = 0;
@@ -406,64 +407,107 @@ static dm_status wave(producer *p, uint64_t first, int count, dm_error *err)
     return status;
 }
 
-/* Forms of replacements that the part of a shard already has. */
-static dm_status recall(producer *p, dm_error *err)
+/* ---- Resuming ---- */
+
+/* A line that an earlier run wrote: everything but what was measured is made again and compared.
+ * The rejected program of a pair follows from it and is written anew. */
+static dm_status check_line(void *user, const dm_synth_record *record, const char *line,
+                            size_t size, dm_error *err)
 {
-    char name[DM_SYNTH_SHARD_NAME_MAX + 8], path[DM_PATH_MAX], *text = NULL;
-    size_t size = 0;
-    p->replaced_count = 0;
-    if (p->pairs.tally.replaced == 0)
-        return DM_OK;
-    dm_synth_shard_name(name, "pairs", p->pairs.number);
-    strcat(name, ".part");
-    dm_synth_record record;
-    dm_synth_record_init(&record);
-    dm_status status = dm_path_join(path, p->options->folder, name, err);
+    producer *p = user;
+    const dm_synth_produce_options *o = p->options;
+    worker *w = &p->workers[0];
+    slot *s = &p->slots[0];
+    const dm_buffer *rejected = &s->rejected_line;
+    if (record->kind != DM_SYNTH_PAIR || record->attempt < 0 ||
+        record->attempt >= DM_SYNTH_ATTEMPT_SPARE + REPLACE_TRIES ||
+        record->verification.level != o->level || (record->generation_time_ms >= 0) != o->timing)
+        return dm_fail(err, DM_EFORMAT, "no record of this dataset");
+    s->attempt = record->attempt;
+    dm_status status = make(p, w, s, p->first + p->pairs.lines);
+    s->record.verification = record->verification;
+    s->record.generation_time_ms = record->generation_time_ms;
+    write_line(s);
     if (status == DM_OK)
-        status = dm_file_read(path, 0, &text, &size, err);
-    for (size_t at = 0; at < size && status == DM_OK;) {
-        const char *end = memchr(text + at, '\n', size - at);
-        size_t length = (size_t)(end + 1 - (text + at));
-        status = dm_synth_record_read(&record, text + at, length, name, 0, err);
-        if (status == DM_OK && record.attempt >= DM_SYNTH_ATTEMPT_SPARE)
-            status = remember(p, record.canonical, err);
-        at += length;
+        status = dm_buffer_check(&s->line, &w->err);
+    if (status == DM_OK && (s->line.size != size || memcmp(s->line.data, line, size) != 0))
+        return dm_fail(err, DM_EFORMAT, "not what its seed, slot and attempt give");
+    if (status == DM_OK && o->rejected)
+        status = write_rejected(p, w, s);
+    if (status != DM_OK) {
+        *err = w->err;
+        return status;
     }
-    free(text);
-    dm_synth_record_deinit(&record);
+    if (o->rejected && s->has_rejected)
+        status = dm_synth_shard_append(&p->rejected, &rejected, 1, err);
+    if (status == DM_OK && record->attempt >= DM_SYNTH_ATTEMPT_SPARE)
+        status = remember(p, record->canonical, err);
+    dm_progress_add(p->progress, 1);
     return status;
 }
 
 static dm_status open_shard(producer *p, uint64_t number, uint64_t begin, dm_error *err)
 {
     const dm_synth_produce_options *o = p->options;
-    dm_status status = dm_synth_shard_open(&p->pairs, o->folder, "pairs", number, UINT64_MAX, err);
-    p->rejected.file = -1;
-    if (status == DM_OK && o->rejected)
-        status = dm_synth_shard_open(&p->rejected, o->folder, "rejected", number,
-                                     begin + p->pairs.lines, err);
+    dm_synth_shard_lines lines = {.seed = o->seed, .first = begin, .check = check_line, .user = p};
+    dm_status status = DM_OK;
+    p->first = begin;
+    p->replaced_count = 0;
+    p->pairs.file = p->rejected.file = -1;
+    if (o->rejected)
+        status =
+            dm_synth_shard_open_anew(&p->rejected, o->folder, "rejected", number, o->seed, err);
     if (status == DM_OK)
-        status = recall(p, err);
+        status = dm_synth_shard_open(&p->pairs, o->folder, "pairs", number, &lines, err);
+    dm_synth_tally_merge(&p->rejected.tally, &p->workers[0].rejected);
+    p->workers[0].rejected = (dm_synth_tally){0};
     if (status == DM_OK)
         status = dm_synth_plan_extend(p->plan, begin + p->pairs.lines, p->pool, err);
     return status;
 }
 
-static dm_status produce_shard(producer *p, uint64_t number, uint64_t *shipped, dm_error *err)
+/* Is a shard there as its state says, with its rejected programs? `*seconds` that it took so far.
+ */
+static dm_status find_shard(producer *p, uint64_t number, bool *whole, double *seconds,
+                            dm_error *err)
+{
+    static const char *const kinds[] = {"pairs", "rejected"};
+    const dm_synth_produce_options *o = p->options;
+    dm_status status = DM_OK;
+    *whole = true;
+    *seconds = 0;
+    for (int k = 0; k < (o->rejected ? 2 : 1) && status == DM_OK; k++) {
+        dm_synth_shard_state state;
+        dm_synth_shard_condition condition;
+        char name[DM_SYNTH_SHARD_NAME_MAX];
+        status = dm_synth_shard_check(o->folder, kinds[k], number, &state, &condition, err);
+        if (status != DM_OK)
+            break;
+        *whole = *whole && condition == DM_SYNTH_SHARD_WHOLE;
+        *seconds += condition != DM_SYNTH_SHARD_NONE ? state.seconds : 0;
+        dm_synth_shard_name(name, kinds[k], number);
+        if (condition == DM_SYNTH_SHARD_CUT)
+            dm_log(DM_LOG_WARN, "%s/%s is shorter than it was made; what is missing is made again",
+                   o->folder, name);
+    }
+    return status;
+}
+
+static dm_status produce_shard(producer *p, uint64_t number, double seconds, uint64_t *shipped,
+                               dm_error *err)
 {
     const dm_synth_produce_options *o = p->options;
     uint64_t begin = number * (uint64_t)o->shard_lines, end = begin + (uint64_t)o->shard_lines;
     uint64_t start = dm_time_ns();
     end = end < o->count ? end : o->count;
     dm_status status = open_shard(p, number, begin, err);
-    dm_progress_add(p->progress, p->pairs.lines);
     while (status == DM_OK && begin + p->pairs.lines < end) {
         uint64_t first = begin + p->pairs.lines, left = end - first;
         int count = left < (uint64_t)p->capacity ? (int)left : p->capacity;
         status = wave(p, first, count, err);
         *shipped += status == DM_OK ? (uint64_t)count : 0;
     }
-    double seconds = (double)(dm_time_ns() - start) / 1e9;
+    seconds += (double)(dm_time_ns() - start) / 1e9;
     if (status == DM_OK && o->rejected)
         status = dm_synth_shard_finish(&p->rejected, 0, o->rank, err);
     if (status == DM_OK)
@@ -473,25 +517,29 @@ static dm_status produce_shard(producer *p, uint64_t number, uint64_t *shipped, 
     return status;
 }
 
+static uint64_t slots_of(const dm_synth_produce_options *o, uint64_t shard)
+{
+    uint64_t left = o->count - shard * (uint64_t)o->shard_lines;
+    return left < (uint64_t)o->shard_lines ? left : (uint64_t)o->shard_lines;
+}
+
 static dm_status produce_all(producer *p, dm_synth_produced *produced, dm_error *err)
 {
     const dm_synth_produce_options *o = p->options;
     uint64_t shards = dm_synth_shard_count(o), own = 0, start = dm_time_ns();
     dm_status status = DM_OK;
-    for (uint64_t i = (uint64_t)o->rank; i < shards; i += (uint64_t)o->ranks) {
-        uint64_t left = o->count - i * (uint64_t)o->shard_lines;
-        own += left < (uint64_t)o->shard_lines ? left : (uint64_t)o->shard_lines;
-    }
+    for (uint64_t i = (uint64_t)o->rank; i < shards; i += (uint64_t)o->ranks)
+        own += slots_of(o, i);
     if (!o->quiet)
         p->progress = dm_progress_start("produce", "pairs", own);
     for (uint64_t i = (uint64_t)o->rank; i < shards && status == DM_OK; i += (uint64_t)o->ranks) {
-        dm_synth_shard_state state;
-        bool complete;
-        status = dm_synth_shard_load(o->folder, "pairs", i, &state, &complete, err);
-        if (status == DM_OK && complete)
-            dm_progress_add(p->progress, state.lines);
+        bool whole;
+        double seconds;
+        status = find_shard(p, i, &whole, &seconds, err);
+        if (status == DM_OK && whole)
+            dm_progress_add(p->progress, slots_of(o, i));
         else if (status == DM_OK)
-            status = produce_shard(p, i, &produced->shipped, err);
+            status = produce_shard(p, i, seconds, &produced->shipped, err);
     }
     dm_progress_finish(p->progress);
     produced->seconds = (double)(dm_time_ns() - start) / 1e9;
@@ -580,21 +628,6 @@ static dm_status take_lock(producer *p, dm_error *err)
     return DM_OK;
 }
 
-/* What a killed process had begun to write besides its shards: base/file.c's temporary names. */
-static dm_status sweep(const char *root, const dm_dir_entry *entry, void *user, dm_error *err)
-{
-    char path[DM_PATH_MAX];
-    const char *slash = strrchr(entry->path, '/'), *name = slash == NULL ? entry->path : slash + 1;
-    size_t size = strlen(name);
-    (void)user;
-    if (entry->is_dir || strncmp(name, ".dm-", 4) != 0 || strcmp(name + size - 4, ".tmp") != 0)
-        return DM_OK;
-    dm_status status = dm_path_join(path, root, entry->path, err);
-    if (status == DM_OK)
-        unlink(path);
-    return status;
-}
-
 static dm_status check_options(const dm_synth_produce_options *o, dm_error *err)
 {
     if (o->count == 0 || o->shard_lines <= 0 || o->category_count <= 0)
@@ -618,11 +651,15 @@ dm_status dm_synth_produce(const dm_synth_produce_options *options, dm_synth_pro
     if (status == DM_OK)
         status = dm_synth_profile_create(options->profile, &p.profile, err);
     if (status == DM_OK)
+        status = dm_synth_folder_check(options->folder, err);
+    if (status == DM_OK)
+        status = dm_synth_manifest_compare(options, p.profile, err);
+    if (status == DM_OK)
         status = dm_dir_create(state, err);
     if (status == DM_OK)
         status = take_lock(&p, err);
     if (status == DM_OK && options->ranks == 1) /* else another rank may be writing */
-        status = dm_dir_walk(options->folder, sweep, NULL, err);
+        status = dm_synth_folder_sweep(options->folder, err);
     if (status == DM_OK)
         status = dm_synth_manifest_begin(options, p.profile, err);
     if (status == DM_OK)

@@ -176,6 +176,8 @@ dm_status dm_synth_summary_plot(const dm_synth_summary *s, const char *png, dm_e
     put_histogram(&script, &s->backward, 3);
     dm_buffer_puts(&script, "unset multiplot\nunset output\n");
     dm_status status = dm_gnuplot_run(&script, png, err);
+    if (status == DM_OK)
+        status = dm_gnuplot_check_file(png, err);
     dm_buffer_deinit(&script);
     return status;
 }

@@ -570,6 +570,44 @@ static void outputs_without_a_folder_are_refused_before_the_run(void **state)
     fails(DM_EXIT_IO, "there is no folder a.gb", "--rom", "a.gb", "--png", "a.gb/b.png");
 }
 
+/* Exit code 0 and no file would be a lie. */
+static void options_of_a_swarm_are_refused_for_one_machine(void **state)
+{
+    assemble(state, "a.gb", program);
+    static const char *const cases[][3] = {
+        {"--record", "x.gif",
+         "--record is for a swarm, and --backend single runs one machine; there "
+         "is --gif or --png"},
+        {"--envs", "64", "--envs is for a swarm"},
+        {"--steps", "100", "there is --frames"},
+        {"--frames-per-step", "24", "--frames-per-step is for a swarm"},
+        {"--stage", "full_step", "--stage is for a swarm"},
+        {"--obs", "none", "--obs is for a swarm"},
+        {"--action-gen", "noop", "there is --input"},
+        {"--seed", "0", "--seed is for a swarm"},
+        {"--mosaic", "4", "--mosaic is for a swarm"},
+        {"--every", "2", "--every does nothing without --gif"},
+        {"--trace-limit", "3", "--trace-limit does nothing without --trace"},
+        {"--scale", "1", "--scale does nothing without --png or --gif"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        fails(DM_EXIT_USAGE, cases[i][2], "--rom", "a.gb", cases[i][0], cases[i][1]);
+    assert_false(dm_file_exists(dm_test_path(state, "x.gif")));
+}
+
+static void one_file_for_two_outputs_is_refused(void **state)
+{
+    assemble(state, "a.gb", program);
+    fails(DM_EXIT_USAGE, "--png and --gif both write x", "--rom", "a.gb", "--png", "x", "--gif",
+          "x");
+    fails(DM_EXIT_USAGE, "--gif and --save both write", "--rom", "a.gb", "--gif", "x", "--save",
+          "./x");
+    fails(DM_EXIT_USAGE, "--save would overwrite the file of --rom", "--rom", "a.gb", "--save",
+          ".//a.gb");
+    fails(DM_EXIT_USAGE, "--record would overwrite the file of --rom", "--rom", "a.gb", "--backend",
+          "vec_cpu", "--record", "a.gb");
+    assert_false(dm_file_exists(dm_test_path(state, "x")));
+}
+
 static void a_full_disk_is_told(void **state)
 {
     assemble(state, "a.gb", program);
@@ -652,5 +690,7 @@ DM_TESTS("cli/run", DM_TEST_IN_DIR(answers_in_one_line),
          DM_TEST_IN_DIR(wrong_use_is_refused), DM_TEST_IN_DIR(bad_roms_are_refused),
          DM_TEST_IN_DIR(bad_scripts_are_refused_by_line),
          DM_TEST_IN_DIR(outputs_without_a_folder_are_refused_before_the_run),
-         DM_TEST_IN_DIR(a_full_disk_is_told), DM_TEST_IN_DIR(damaged_states_and_saves_are_refused),
+         DM_TEST_IN_DIR(options_of_a_swarm_are_refused_for_one_machine),
+         DM_TEST_IN_DIR(one_file_for_two_outputs_is_refused), DM_TEST_IN_DIR(a_full_disk_is_told),
+         DM_TEST_IN_DIR(damaged_states_and_saves_are_refused),
          DM_TEST_IN_DIR(the_readmes_picture_can_be_made_again))

@@ -135,6 +135,18 @@ static void damaged_files_are_refused(void **state)
         assert_non_null(strstr(err.message, "damaged.safetensors"));
         free(copy);
     }
+    /* A weight that is no number, bytes behind the last tensor. */
+    float nan_weight = NAN;
+    char *longer = malloc(size + 4);
+    assert_non_null(longer);
+    memcpy(longer, bytes, size);
+    memcpy(longer + size, bytes, 4);
+    assert_ok(dm_file_write(path, longer, size + 4, err));
+    assert_int_equal(dm_dynamics_load(path, &loaded, NULL), DM_EFORMAT);
+    memcpy(longer + size - 4, &nan_weight, 4);
+    assert_ok(dm_file_write(path, longer, size, err));
+    assert_int_equal(dm_dynamics_load(path, &loaded, NULL), DM_EFORMAT);
+    free(longer);
     assert_null(loaded);
     free(bytes);
     dm_dynamics_destroy(model);

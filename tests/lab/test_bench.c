@@ -151,7 +151,7 @@ static void ctrl_c_keeps_what_was_measured(void **state)
     const char *argv[] = {"sh", "-c", script, program, game, NULL};
     dm_test_result r;
     dm_test_run(&(dm_test_command){.argv = argv, .folder = dm_test_dir(state)}, &r);
-    dm_test_expect_exit(&r, DM_EXIT_NEGATIVE);
+    dm_test_expect_exit(&r, DM_EXIT_INTERRUPTED);
     assert_non_null(strstr(r.err, "marked as partial"));
     dm_test_result_free(&r);
     json_t *root = load(state, "a.json");

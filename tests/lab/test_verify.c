@@ -272,6 +272,7 @@ static void workers_that_fail_are_named(void **state)
 {
     pyboy_fails(state, "#!/bin/sh\necho I am broken >&2\nexit 3\n",
                 "ended with exit code 3; its last words: I am broken");
+    pyboy_fails(state, "#!/nowhere/sh\n", "cannot be run; DM_PYTHON names another");
     pyboy_fails(state, "#!/bin/sh\nkill -9 $$\n", "was ended by signal 9; its last words: none");
     pyboy_fails(state, "#!/bin/sh\necho thinking >&2\nexec sleep 100\n",
                 "did not answer in time and was ended; its last words: thinking");
@@ -311,8 +312,8 @@ static void ctrl_c_ends_cleanly(void **state)
     const char *argv[] = {"sh", "-c", script, program, rom("MEM_RWB"), NULL};
     dm_test_result r;
     dm_test_run(&(dm_test_command){.argv = argv, .folder = dm_test_dir(state)}, &r);
-    dm_test_expect_exit(&r, DM_EXIT_IO);
-    assert_non_null(strstr(r.err, "interrupted after"));
+    dm_test_expect_exit(&r, DM_EXIT_INTERRUPTED);
+    assert_non_null(strstr(r.err, "dotmatrix verify: interrupted; "));
     dm_test_result_free(&r);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `dotmatrix run --backend vec_cpu`: figures, pictures, and what it refuses. */
 #include "base/file.h"
+#include "cli/mosaic.h"
 #include "tests/support/command.h"
 #include "tests/support/tmpdir.h"
 #include "tests/swarm/swarm_case.h"
@@ -27,7 +28,7 @@ static void figures_and_pictures(void **state)
         assert_ok(dm_path_join(picture, dm_test_dir(state), names[i], err));
         dm_test_dotmatrix(&r, "run", "--backend", "vec_cpu", "--rom", rom, "--envs", "5", "--steps",
                           "3", "--frames-per-step", "6", "--record", picture, "--mosaic", "4",
-                          "--json");
+                          "--scale", "2", "--json");
         dm_test_expect_exit(&r, 0);
         assert_non_null(strstr(r.out, "\"backend\": \"vec_cpu\""));
         assert_non_null(strstr(r.out, "\"fps\""));
@@ -36,6 +37,10 @@ static void figures_and_pictures(void **state)
         size_t size = 0;
         assert_ok(dm_file_read(picture, 0, &bytes, &size, err));
         assert_memory_equal(bytes, heads[i], strlen(heads[i]));
+        /* Two by two screens with borders, twice as large: 652 x 588. */
+        const uint8_t *u = (const uint8_t *)bytes;
+        assert_int_equal(i == 0 ? u[18] << 8 | u[19] : u[7] << 8 | u[6], 652);
+        assert_int_equal(i == 0 ? u[22] << 8 | u[23] : u[9] << 8 | u[8], 588);
         free(bytes);
     }
 }
@@ -47,15 +52,26 @@ static void refusals(void **state)
     } cases[] = {{"--stage", "half_step", "there are full_step, emulate_only"},
                  {"--action-gen", "monkey", "seeded_random"},
                  {"--obs", "smell", "none, vector"},
-                 {"--mosaic", "3", "1, 4 or 16"},
+                 {"--mosaic", "9x1", "8x8"},
                  {"--envs", "0", "--envs"},
-                 {"--record", "x.jpg", "neither .gif nor .png"}};
+                 {"--record", "x.jpg", "neither .gif nor .png"},
+                 {"--mosaic", "65", "8x8"},
+                 {"--mosaic", "2x", "8x8"},
+                 {"--mosaic", "0", "8x8"},
+                 {"--scale", "2", "--scale does nothing without --record"},
+                 {"--gif", "x.gif",
+                  "--gif is for one machine, and --backend vec_cpu runs a swarm; "
+                  "there is --record FILE.gif"},
+                 {"--save", "x.state", "--save is for one machine"},
+                 {"--battery", "x.sav", "--battery is for one machine"},
+                 {"--frames", "60", "there is --steps and --frames-per-step"}};
     char rom[DM_PATH_MAX];
     rom_file(state, rom);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         dm_test_result r;
+        bool mosaic = strcmp(cases[i].option, "--mosaic") == 0;
         dm_test_dotmatrix(&r, "run", "--backend", "vec_cpu", "--rom", rom, cases[i].option,
-                          cases[i].value);
+                          cases[i].value, mosaic ? "--record" : "--envs", mosaic ? "x.gif" : "4");
         dm_test_expect_exit(&r, 2);
         if (strstr(r.err, cases[i].message) == NULL)
             fail_msg("%s: %s", cases[i].option, r.err);
@@ -63,6 +79,51 @@ static void refusals(void **state)
     }
 }
 
+/* Every pixel of every machine is in the picture, between borders of one shade. */
+static void mosaics_are_whole(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint32_t columns, rows, count;
+    } cases[] = {{"1", 1, 1, 1},   {"2", 2, 1, 2},   {"3", 2, 2, 3},   {"4", 2, 2, 4},
+                 {"12", 4, 3, 12}, {"8x1", 8, 1, 8}, {"64", 8, 8, 64}, {"8x8", 8, 8, 64}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        dm_mosaic m;
+        assert_ok(dm_mosaic_parse(cases[i].text, &m, err));
+        assert_int_equal(m.columns, cases[i].columns);
+        assert_int_equal(m.rows, cases[i].rows);
+        assert_int_equal(m.count, cases[i].count);
+        uint32_t edge = i == 0 ? 0 : DM_MOSAIC_BORDER;
+        assert_int_equal(m.width, m.columns * (160 + edge) + edge);
+        assert_int_equal(m.height, m.rows * (144 + edge) + edge);
+        uint8_t *picture = calloc(m.width, m.height), screen[160 * 144];
+        dm_mosaic_clear(&m, picture);
+        for (uint32_t k = 0; k < m.count; k++) {
+            for (uint32_t p = 0; p < sizeof screen; p++)
+                screen[p] = (uint8_t)(100 + k + p % 7);
+            dm_mosaic_place(&m, k, screen, picture);
+        }
+        uint32_t inside = 0;
+        for (uint32_t y = 0; y < m.height; y++) {
+            for (uint32_t x = 0; x < m.width; x++) {
+                uint8_t pixel = picture[y * m.width + x];
+                uint32_t column = x / (160 + edge), row = y / (144 + edge);
+                uint32_t px = x - column * (160 + edge) - edge, py = y - row * (144 + edge) - edge;
+                if (px >= 160 || py >= 144 || row * m.columns + column >= m.count) {
+                    assert_int_equal(pixel, DM_MOSAIC_BORDER_SHADE);
+                } else {
+                    assert_int_equal(pixel, 100 + row * m.columns + column + (py * 160 + px) % 7);
+                    inside++;
+                }
+            }
+        }
+        assert_int_equal(inside, m.count * 160 * 144);
+        free(picture);
+    }
+}
+
 #define RUN_TEST(function)                                                                         \
     cmocka_unit_test_setup_teardown(function, dm_test_dir_setup, dm_test_dir_teardown)
-DM_TESTS("swarm/run", RUN_TEST(figures_and_pictures), RUN_TEST(refusals));
+DM_TESTS("swarm/run", RUN_TEST(figures_and_pictures), RUN_TEST(refusals),
+         cmocka_unit_test(mosaics_are_whole));

@@ -57,6 +57,9 @@ static void show_and_stats(void **state)
     dm_test_expect_exit(&r, 0);
     assert_non_null(strstr(r.out, "control_flow"));
     dm_test_result_free(&r);
+    dm_test_dotmatrix(&r, "synth", "stats", folder, "--png", "/dev/full");
+    assert_int_not_equal(r.exit_code, 0);
+    dm_test_result_free(&r);
 }
 
 typedef struct wrong {

@@ -240,6 +240,98 @@ static void cut_lines_are_mended(void **state)
     assert_same_data(whole, cut);
 }
 
+/* A file as it is, to see that nobody touched it. */
+static void expect_text(const char *path, const char *text)
+{
+    char *bytes = NULL;
+    size_t size;
+    assert_ok(dm_file_read(path, 0, &bytes, &size, err));
+    assert_string_equal(bytes, text);
+    free(bytes);
+}
+
+static void damaged_shards_are_seen(void **state)
+{
+    dm_synth_produced made;
+    dm_error err = {0};
+    char *text = NULL;
+    size_t size;
+    const char *whole = dm_test_path(state, "whole"), *cut = dm_test_path(state, "cut");
+    const char *pairs = dm_test_path(state, "cut/pairs-00000.jsonl");
+    const char *rejected = dm_test_path(state, "cut/rejected-00001.jsonl");
+    dm_synth_produce_options o = options_for(whole, 60);
+    o.rejected = true;
+    produce(&o, &made);
+    o.folder = cut;
+    produce(&o, &made);
+    /* Shorter: what is missing is made again. */
+    assert_ok(dm_file_read(pairs, 0, &text, &size, err));
+    assert_int_equal(truncate(pairs, (off_t)size / 2), 0);
+    assert_int_equal(truncate(rejected, 10), 0);
+    produce(&o, &made);
+    assert_true(made.shipped > 0 && made.shipped < 50);
+    assert_same_data(whole, cut);
+    /* Without a state, lines are compared with what they should be. */
+    assert_int_equal(unlink(dm_test_path(state, "cut/state/pairs-00000.json")), 0);
+    produce(&o, &made);
+    assert_int_equal(made.shipped, 0);
+    assert_same_data(whole, cut);
+    /* Changed: refused, and left as it is. */
+    text[size / 2] ^= 1;
+    assert_ok(dm_file_write(pairs, text, size, err));
+    assert_int_equal(dm_synth_produce(&o, &made, &err), DM_EFORMAT);
+    assert_non_null(strstr(err.message, "pairs-00000.jsonl was changed"));
+    assert_int_equal(unlink(dm_test_path(state, "cut/state/pairs-00000.json")), 0);
+    assert_int_equal(dm_synth_produce(&o, &made, &err), DM_EFORMAT);
+    assert_non_null(strstr(err.message, "pairs-00000.jsonl: line"));
+    expect_text(pairs, text);
+    assert_int_equal(unlink(pairs), 0);
+    produce(&o, &made);
+    assert_same_data(whole, cut);
+    free(text);
+}
+
+static void foreign_files_are_left_alone(void **state)
+{
+    static const char *const names[] = {
+        "pairs-00000.jsonl", "pairs-00000.jsonl.part", "rejected-00000.jsonl",
+        "stats.json",        "manifest.json",          "failed/mine",
+        "state/mine"};
+    dm_synth_produced made;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char folder[32], name[64];
+        dm_error err = {0};
+        snprintf(folder, sizeof folder, "set%zu", i);
+        snprintf(name, sizeof name, "%s/%s", folder, names[i]);
+        dm_synth_produce_options o = options_for(dm_test_path(state, folder), 20);
+        o.rejected = true;
+        const char *slash = strchr(names[i], '/');
+        snprintf(name, sizeof name, "%s/%.*s", folder, slash == NULL ? 0 : (int)(slash - names[i]),
+                 names[i]);
+        assert_ok(dm_dir_create(dm_test_path(state, name), err));
+        snprintf(name, sizeof name, "%s/%s", folder, names[i]);
+        assert_ok(dm_file_write(dm_test_path(state, name), "{}\n", 3, err));
+        assert_int_equal(dm_synth_produce(&o, &made, &err), DM_EINVAL);
+        snprintf(name, sizeof name, "%.*s", slash == NULL ? 64 : (int)(slash - names[i]), names[i]);
+        if (strstr(err.message, name) == NULL)
+            fail_msg("no '%s' in: %s", name, err.message);
+        snprintf(name, sizeof name, "%s/%s", folder, names[i]);
+        expect_text(dm_test_path(state, name), "{}\n");
+        snprintf(name, sizeof name, "%s/state/lock-0-of-1", folder);
+        assert_false(dm_file_exists(dm_test_path(state, name)));
+    }
+    /* Also in the folder of a dataset. */
+    dm_error err = {0};
+    dm_synth_produce_options o = options_for(dm_test_path(state, "own"), 60);
+    const char *second = dm_test_path(state, "own/pairs-00001.jsonl");
+    produce(&o, &made);
+    assert_int_equal(unlink(dm_test_path(state, "own/state/pairs-00001.json")), 0);
+    assert_ok(dm_file_write(second, "mine\n", 5, err));
+    assert_int_equal(dm_synth_produce(&o, &made, &err), DM_EINVAL);
+    assert_non_null(strstr(err.message, "pairs-00001.jsonl: line 1 is not of this dataset"));
+    expect_text(second, "mine\n");
+}
+
 static void another_run_is_refused(void **state)
 {
     dm_synth_produced made;
@@ -351,6 +443,7 @@ DM_TESTS("synth/produce", DM_TEST_IN_DIR(threads_make_no_difference),
          DM_TEST_IN_DIR(ranks_make_no_difference), DM_TEST_IN_DIR(kills_make_no_difference),
          DM_TEST_IN_DIR(kills_of_the_verifier_make_no_difference),
          DM_TEST_IN_DIR(two_processes_do_not_write_one_folder),
-         DM_TEST_IN_DIR(cut_lines_are_mended), DM_TEST_IN_DIR(another_run_is_refused),
+         DM_TEST_IN_DIR(cut_lines_are_mended), DM_TEST_IN_DIR(damaged_shards_are_seen),
+         DM_TEST_IN_DIR(foreign_files_are_left_alone), DM_TEST_IN_DIR(another_run_is_refused),
          DM_TEST_IN_DIR(stats_add_up), DM_TEST(ranks_come_from_the_environment),
          DM_TEST_IN_DIR(the_command_says_what_is_wrong))

@@ -3,8 +3,8 @@
  *
  * `vec` has LANES floats; + - * / are the compiler's. Only what those cannot say is written with
  * intrinsics. */
-#ifndef DM_DYNAMICS_SIMD_VEC_H
-#define DM_DYNAMICS_SIMD_VEC_H
+#ifndef DM_BASE_SIMD_VEC_H
+#define DM_BASE_SIMD_VEC_H
 
 #include <stdint.h>
 #include <string.h>

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/outputs.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void folder_of(const char *path, char folder[DM_PATH_MAX])
+{
+    snprintf(folder, DM_PATH_MAX, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash == NULL)
+        snprintf(folder, DM_PATH_MAX, ".");
+    else
+        slash[slash == folder ? 1 : 0] = 0;
+}
+
+static dm_status check_place(const char *path, dm_error *err)
+{
+    char folder[DM_PATH_MAX];
+    folder_of(path, folder);
+    if (!dm_dir_exists(folder))
+        return dm_fail(err, DM_EIO, "%s: there is no folder %s", path, folder);
+    if (path[0] == 0 || dm_dir_exists(path))
+        return dm_fail(err, DM_EIO, "%s: a folder cannot be written to", path);
+    return DM_OK;
+}
+
+/* The one name of a file, also of one that does not exist yet: its folder's, then its own. */
+static bool true_name(const char *path, char out[DM_PATH_MAX])
+{
+    char folder[DM_PATH_MAX], real[PATH_MAX];
+    const char *name = strrchr(path, '/');
+    folder_of(path, folder);
+    if (realpath(path, real) != NULL)
+        return snprintf(out, DM_PATH_MAX, "%s", real) < DM_PATH_MAX;
+    return realpath(folder, real) != NULL &&
+           snprintf(out, DM_PATH_MAX, "%s/%s", real, name != NULL ? name + 1 : path) < DM_PATH_MAX;
+}
+
+static bool is_same(const char *a, const char *b)
+{
+    char name[2][DM_PATH_MAX];
+    return strcmp(a, b) == 0 ||
+           (true_name(a, name[0]) && true_name(b, name[1]) && strcmp(name[0], name[1]) == 0);
+}
+
+dm_status dm_outputs_check(const dm_output *outputs, size_t count, dm_error *err)
+{
+    dm_status status = DM_OK;
+    for (size_t i = 0; i < count && status == DM_OK; i++)
+        if (outputs[i].path != NULL && !outputs[i].is_read)
+            status = check_place(outputs[i].path, err);
+    for (size_t i = 0; i < count && status == DM_OK; i++) {
+        for (size_t j = 0; j < i && status == DM_OK; j++) {
+            const dm_output *a = &outputs[j], *b = &outputs[i];
+            if (a->path == NULL || b->path == NULL || (a->is_read && b->is_read) ||
+                !is_same(a->path, b->path))
+                continue;
+            if (a->is_read || b->is_read)
+                status = dm_fail(err, DM_EINVAL, "--%s would overwrite the file of --%s, %s",
+                                 a->is_read ? b->option : a->option,
+                                 a->is_read ? a->option : b->option, a->path);
+            else
+                status = dm_fail(err, DM_EINVAL, "--%s and --%s both write %s", a->option,
+                                 b->option, a->path);
+        }
+    }
+    return status;
+}
