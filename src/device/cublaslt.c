@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/* cublaslt.c - find, open and use cuBLASLt; see cublaslt.h. Reference: NVIDIA, "cuBLAS", the part
+ * on cublasLt; enumerations have the values of its interface. */
+#include "device/cublaslt.h"
+
+#include "base/file.h"
+#include "device/cuda_api.h"
+#include "device/internal.h"
+
+#include <dlfcn.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { R_32F = 0, R_16BF = 14, COMPUTE_32F = 68 };
+enum {
+    DESC_TRANSA = 3,
+    DESC_TRANSB = 4,
+    DESC_EPILOGUE = 7,
+    DESC_BIAS = 8,
+    DESC_AUX = 11,
+    DESC_AUX_LD = 12
+};
+enum { PREF_WORKSPACE = 1, PREF_ALIGN_A = 5, PREF_ALIGN_D = 8 };
+enum { EPILOGUE_NONE = 1, EPILOGUE_RELU = 2, EPILOGUE_BIAS = 4, EPILOGUE_GELU_AUX = 32 | 128 };
+#define ALIGNMENT 16u
+
+typedef struct algorithm {
+    uint64_t data[8];
+} algorithm;
+
+typedef struct heuristic {
+    algorithm algo;
+    size_t workspace;
+    int state;
+    float waves;
+    int reserved[4];
+} heuristic;
+
+#define LT_FUNCTIONS(F)                                                                            \
+    F(create, "cublasLtCreate", (void **handle))                                                   \
+    F(destroy, "cublasLtDestroy", (void *handle))                                                  \
+    F(desc_create, "cublasLtMatmulDescCreate", (void **desc, int compute, int scale))              \
+    F(desc_destroy, "cublasLtMatmulDescDestroy", (void *desc))                                     \
+    F(desc_set, "cublasLtMatmulDescSetAttribute",                                                  \
+      (void *desc, int which, const void *v, size_t n))                                            \
+    F(layout_create, "cublasLtMatrixLayoutCreate",                                                 \
+      (void **layout, int type, uint64_t rows, uint64_t columns, int64_t ld))                      \
+    F(layout_destroy, "cublasLtMatrixLayoutDestroy", (void *layout))                               \
+    F(pref_create, "cublasLtMatmulPreferenceCreate", (void **pref))                                \
+    F(pref_destroy, "cublasLtMatmulPreferenceDestroy", (void *pref))                               \
+    F(pref_set, "cublasLtMatmulPreferenceSetAttribute",                                            \
+      (void *pref, int which, const void *v, size_t n))                                            \
+    F(choose, "cublasLtMatmulAlgoGetHeuristic",                                                    \
+      (void *handle, void *desc, void *a, void *b, void *c, void *d, void *pref, int wanted,       \
+       heuristic *out, int *count))                                                                \
+    F(matmul, "cublasLtMatmul",                                                                    \
+      (void *handle, void *desc, const void *alpha, const void *a, void *a_layout, const void *b,  \
+       void *b_layout, const void *beta, const void *c, void *c_layout, void *d, void *d_layout,   \
+       const algorithm *algo, void *workspace, size_t workspace_size, void *stream))
+
+/* What is kept of a shape. */
+typedef struct plan {
+    dm_cublaslt_product key; /* without addresses; of bias and gelu_aux whether they are there */
+    void *desc, *a, *b, *d;
+    algorithm algo;
+    bool usable;
+    struct plan *next;
+} plan;
+
+struct dm_cublaslt {
+    dm_device *device;
+    const dm_cuda_api *cuda;
+    void *library, *handle;
+    plan *plans;
+    char name[600];
+#define LT_FIELD(field, symbol, parameters) int(*field) parameters;
+    LT_FUNCTIONS(LT_FIELD)
+#undef LT_FIELD
+};
+
+/* ---- Finding it ---- */
+
+static void *try_pattern(const char *pattern)
+{
+    glob_t matches;
+    void *library = NULL;
+    if (glob(pattern, 0, NULL, &matches) == 0)
+        for (size_t i = matches.gl_pathc; i > 0 && library == NULL; i--)
+            library = dlopen(matches.gl_pathv[i - 1], RTLD_NOW | RTLD_LOCAL);
+    globfree(&matches);
+    return library;
+}
+
+static void *find_library(int driver_major)
+{
+    const char *chosen = getenv("DM_CUBLASLT"), *home = getenv("CUDA_HOME"),
+               *venv = getenv("VIRTUAL_ENV");
+    char pattern[DM_PATH_MAX];
+    if (chosen != NULL)
+        return dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
+    for (int major = driver_major; major >= 12; major--) {
+        static const char *const roots[] = {"/usr/local/cuda", "/usr/local/cuda-*", "/opt/cuda"};
+        static const char *const pythons[] = {"/usr/local", "/usr", "/opt/*"};
+        void *library;
+        snprintf(pattern, sizeof pattern, "libcublasLt.so.%d", major);
+        if ((library = dlopen(pattern, RTLD_NOW | RTLD_LOCAL)) != NULL)
+            return library;
+        for (size_t i = 0; i < 4; i++) {
+            const char *root = i == 0 ? home : roots[i - 1];
+            snprintf(pattern, sizeof pattern, "%s/lib*/libcublasLt.so.%d",
+                     root == NULL ? "." : root, major);
+            if (root != NULL && (library = try_pattern(pattern)) != NULL)
+                return library;
+        }
+        for (size_t i = 0; i < 5; i++) {
+            const char *root = i == 0 ? venv : i == 1 ? ".venv" : pythons[i - 2];
+            snprintf(pattern, sizeof pattern,
+                     "%s/lib/python3*/*-packages/nvidia/*/lib/libcublasLt.so.%d",
+                     root == NULL ? "." : root, major);
+            if (root != NULL && (library = try_pattern(pattern)) != NULL)
+                return library;
+        }
+    }
+    return NULL;
+}
+
+/* cuBLASLt works in the calling thread's context. */
+static void *enter(const dm_cublaslt *lt)
+{
+    void *previous = NULL;
+    lt->cuda->context_get(&previous);
+    if (previous != lt->device->state)
+        lt->cuda->context_set(lt->device->state);
+    return previous;
+}
+
+static void leave(const dm_cublaslt *lt, void *previous)
+{
+    if (previous != NULL && previous != lt->device->state)
+        lt->cuda->context_set(previous);
+}
+
+dm_status dm_cublaslt_create(dm_device *device, dm_cublaslt **out, dm_error *err)
+{
+    const dm_cuda_api *cuda;
+    *out = NULL;
+    dm_status status = dm_cuda_api_get(&cuda, err);
+    if (status != DM_OK)
+        return status;
+    void *library = find_library(cuda->version / 1000);
+    if (library == NULL)
+        return dm_fail(err, DM_EUNAVAILABLE, "libcublasLt.so.%d is not found",
+                       cuda->version / 1000);
+    dm_cublaslt *lt = calloc(1, sizeof *lt);
+    if (lt == NULL)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
+    lt->device = device;
+    lt->cuda = cuda;
+    lt->library = library;
+    void *symbol = library;
+#define LT_FIND(field, text, parameters)                                                           \
+    if (symbol != NULL) {                                                                          \
+        symbol = dlsym(library, text);                                                             \
+        memcpy(&lt->field, &symbol, sizeof symbol);                                                \
+    }
+    LT_FUNCTIONS(LT_FIND)
+#undef LT_FIND
+    size_t (*version)(void) = NULL;
+    void *version_symbol = dlsym(library, "cublasLtGetVersion");
+    memcpy(&version, &version_symbol, sizeof version_symbol);
+    int code = -1;
+    if (symbol != NULL && version != NULL) {
+        void *previous = enter(lt);
+        code = lt->create(&lt->handle);
+        leave(lt, previous);
+    }
+    if (code != 0) {
+        lt->handle = NULL;
+        dm_cublaslt_destroy(lt);
+        return dm_fail(err, DM_EUNAVAILABLE, "cublasLt does not start: status %d", code);
+    }
+    Dl_info info = {0};
+    dladdr(symbol, &info);
+    size_t number = version(); /* 130100 for 13.1 */
+    snprintf(lt->name, sizeof lt->name, "cublasLt %zu.%zu (%s)", number / 10000, number / 100 % 100,
+             info.dli_fname == NULL ? "?" : info.dli_fname);
+    *out = lt;
+    return DM_OK;
+}
+
+static void plan_destroy(dm_cublaslt *lt, plan *p)
+{
+    void *layouts[] = {p->a, p->b, p->d};
+    for (size_t i = 0; i < 3; i++)
+        if (layouts[i] != NULL)
+            lt->layout_destroy(layouts[i]);
+    if (p->desc != NULL)
+        lt->desc_destroy(p->desc);
+    free(p);
+}
+
+void dm_cublaslt_destroy(dm_cublaslt *lt)
+{
+    if (lt == NULL)
+        return;
+    for (plan *p = lt->plans; p != NULL;) {
+        plan *next = p->next;
+        plan_destroy(lt, p);
+        p = next;
+    }
+    if (lt->handle != NULL) {
+        void *previous = enter(lt);
+        lt->destroy(lt->handle);
+        leave(lt, previous);
+    }
+    free(lt); /* the library stays open: it keeps state of the context */
+}
+
+const char *dm_cublaslt_name(const dm_cublaslt *lt)
+{
+    return lt->name;
+}
+
+/* ---- Products ---- */
+
+static int describe(dm_cublaslt *lt, plan *p, const dm_cublaslt_product *s)
+{
+    int type = s->bf16 ? R_16BF : R_32F, d_type = s->bf16 && !s->d_float ? R_16BF : R_32F,
+        count = 0;
+    int transpose_a = s->transpose_a, transpose_b = s->transpose_b, epilogue = 0;
+    epilogue |= s->bias != NULL ? EPILOGUE_BIAS : 0;
+    epilogue |= s->relu ? EPILOGUE_RELU : 0;
+    epilogue |= s->gelu_aux != NULL ? EPILOGUE_GELU_AUX : 0;
+    epilogue = epilogue == 0 ? EPILOGUE_NONE : epilogue;
+    int64_t aux_ld = s->m;
+    int code = lt->desc_create(&p->desc, COMPUTE_32F, R_32F);
+    code = code != 0 ? code : lt->desc_set(p->desc, DESC_TRANSA, &transpose_a, sizeof transpose_a);
+    code = code != 0 ? code : lt->desc_set(p->desc, DESC_TRANSB, &transpose_b, sizeof transpose_b);
+    code = code != 0 ? code : lt->desc_set(p->desc, DESC_EPILOGUE, &epilogue, sizeof epilogue);
+    if (code == 0 && s->bias != NULL)
+        code = lt->desc_set(p->desc, DESC_BIAS, &s->bias, sizeof s->bias);
+    if (code == 0 && s->gelu_aux != NULL)
+        code = lt->desc_set(p->desc, DESC_AUX, &s->gelu_aux, sizeof s->gelu_aux);
+    if (code == 0 && s->gelu_aux != NULL)
+        code = lt->desc_set(p->desc, DESC_AUX_LD, &aux_ld, sizeof aux_ld);
+    uint32_t a_rows = s->transpose_a ? s->k : s->m, a_columns = s->transpose_a ? s->m : s->k;
+    uint32_t b_rows = s->transpose_b ? s->n : s->k, b_columns = s->transpose_b ? s->k : s->n;
+    code = code != 0 ? code : lt->layout_create(&p->a, type, a_rows, a_columns, s->lda);
+    code = code != 0 ? code : lt->layout_create(&p->b, type, b_rows, b_columns, s->ldb);
+    code = code != 0 ? code : lt->layout_create(&p->d, d_type, s->m, s->n, s->m);
+    void *pref = NULL;
+    code = code != 0 ? code : lt->pref_create(&pref);
+    size_t workspace = DM_CUBLASLT_WORKSPACE;
+    uint32_t alignment = ALIGNMENT;
+    code = code != 0 ? code : lt->pref_set(pref, PREF_WORKSPACE, &workspace, sizeof workspace);
+    for (int which = PREF_ALIGN_A; which <= PREF_ALIGN_D && code == 0; which++)
+        code = lt->pref_set(pref, which, &alignment, sizeof alignment);
+    heuristic best = {0};
+    code = code != 0
+               ? code
+               : lt->choose(lt->handle, p->desc, p->a, p->b, p->d, p->d, pref, 1, &best, &count);
+    if (pref != NULL)
+        lt->pref_destroy(pref);
+    p->algo = best.algo;
+    return code != 0 ? code : count == 0 ? -1 : best.state;
+}
+
+static bool same(const dm_cublaslt_product *x, const dm_cublaslt_product *y)
+{
+    return x->bf16 == y->bf16 && x->d_float == y->d_float && x->transpose_a == y->transpose_a &&
+           x->transpose_b == y->transpose_b && x->relu == y->relu && x->m == y->m && x->n == y->n &&
+           x->k == y->k && (x->bias != NULL) == (y->bias != NULL) &&
+           (x->gelu_aux != NULL) == (y->gelu_aux != NULL);
+}
+
+static plan *find_plan(dm_cublaslt *lt, const dm_cublaslt_product *product)
+{
+    plan *p = lt->plans;
+    while (p != NULL && !same(&p->key, product))
+        p = p->next;
+    if (p != NULL || (p = calloc(1, sizeof *p)) == NULL)
+        return p;
+    p->key = *product;
+    p->usable = describe(lt, p, product) == 0;
+    p->next = lt->plans;
+    lt->plans = p;
+    return p;
+}
+
+dm_status dm_cublaslt_run(dm_cublaslt *lt, dm_stream *stream, const dm_cublaslt_product *s,
+                          void *workspace, size_t workspace_size, dm_error *err)
+{
+    uint32_t step = s->bf16 ? 8 : 4;
+    uintptr_t addresses = (uintptr_t)s->a | (uintptr_t)s->b | (uintptr_t)s->d | (uintptr_t)s->bias |
+                          (uintptr_t)s->gelu_aux | (uintptr_t)workspace;
+    if ((addresses & (ALIGNMENT - 1)) != 0 || s->m % step != 0 || s->lda % step != 0 ||
+        s->ldb % step != 0 || workspace_size < DM_CUBLASLT_WORKSPACE)
+        return dm_fail(err, DM_EUNSUPPORTED, "cublasLt: not in pieces of 16 bytes");
+    void *previous = enter(lt);
+    plan *p = find_plan(lt, s);
+    int code = p == NULL || !p->usable ? -1 : 0;
+    if (code == 0 && s->bias != NULL)
+        code = lt->desc_set(p->desc, DESC_BIAS, &s->bias, sizeof s->bias);
+    if (code == 0 && s->gelu_aux != NULL)
+        code = lt->desc_set(p->desc, DESC_AUX, &s->gelu_aux, sizeof s->gelu_aux);
+    const float one = 1, beta = s->add ? 1 : 0;
+    if (code == 0)
+        code = lt->matmul(lt->handle, p->desc, &one, s->a, p->a, s->b, p->b, &beta, s->d, p->d,
+                          s->d, p->d, &p->algo, workspace, DM_CUBLASLT_WORKSPACE, stream->native);
+    leave(lt, previous);
+    return code == 0 ? DM_OK : dm_fail(err, DM_EUNSUPPORTED, "cublasLt: status %d", code);
+}

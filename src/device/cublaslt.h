@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* cublaslt.h - large matrix products by NVIDIA's cuBLASLt, opened at run time where it is
+ * installed.
+ *
+ * Matrices are column-major, as cuBLAS has them: d[m][n] = op(a)[m][k] op(b)[k][n]. Descriptors and
+ * the chosen algorithm are kept per shape, so that a later call only queues the product. */
+#ifndef DM_DEVICE_CUBLASLT_H
+#define DM_DEVICE_CUBLASLT_H
+
+#include <dotmatrix/device.h>
+
+typedef struct dm_cublaslt dm_cublaslt;
+
+#define DM_CUBLASLT_WORKSPACE ((size_t)32 << 20)
+
+typedef struct dm_cublaslt_product {
+    bool bf16; /* a, b (and d unless d_float); else float */
+    bool d_float;
+    bool transpose_a, transpose_b;
+    bool add;  /* d += */
+    bool relu; /* after the bias */
+    uint32_t m, n, k, lda, ldb;
+    const void *a, *b;
+    void *d;          /* leading dimension m */
+    const void *bias; /* [m], of d's type; may be NULL */
+    void *gelu_aux;   /* not NULL: GELU; the sum before it goes here, with d's layout */
+} dm_cublaslt_product;
+
+/* $DM_CUBLASLT names the library file. DM_EUNAVAILABLE with the reason when there is none. */
+dm_status dm_cublaslt_create(dm_device *device, dm_cublaslt **out, dm_error *err);
+void dm_cublaslt_destroy(dm_cublaslt *lt);
+/* "cublasLt 13.0 (path)" */
+const char *dm_cublaslt_name(const dm_cublaslt *lt);
+/* Queue one product. DM_EUNSUPPORTED, with nothing queued, for a shape that the library does not
+ * take (or addresses that are not multiples of 16). */
+dm_status dm_cublaslt_run(dm_cublaslt *lt, dm_stream *stream, const dm_cublaslt_product *product,
+                          void *workspace, size_t workspace_size, dm_error *err);
+
+#endif

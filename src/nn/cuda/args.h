@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* args.h - the argument blocks of the CUDA kernels; both the host and the kernels include it.
+ * `void *` is the exec's type, float or bfloat16. */
+#ifndef DM_NN_CUDA_ARGS_H
+#define DM_NN_CUDA_ARGS_H
+
+#include "base/port.h"
+
+/* c[M][N] = act(sum over k of a(m, k) b(n, k) + bias[N]); element (i, k) lies at i * row + k *
+ * column. */
+typedef struct nn_product_args {
+    const void *a, *b, *bias;
+    void *c, *pre;
+    uint64_t a_row, a_column, b_row, b_column;
+    uint32_t M, N, K, activation;
+    uint32_t c_float, add; /* c is float; add to it */
+} nn_product_args;
+
+/* dy[N][O] *= act'; partial[chunks][O] = the sums of columns over each chunk of rows. */
+typedef struct nn_columns_args {
+    const void *y, *pre, *mean, *rstd;
+    void *dy;
+    float *partial, *partial2;
+    uint32_t N, O, chunks, chunk_rows, activation;
+} nn_columns_args;
+
+typedef struct nn_partials_args {
+    const float *partial;
+    float *out;
+    uint32_t chunks, O;
+} nn_partials_args;
+
+typedef struct nn_conv_args {
+    const void *x, *w, *b, *y;
+    void *out; /* y, dx */
+    float *dw, *db;
+    uint32_t B, I, H, W, O, K, stride, OH, OW, activation, add_dx;
+} nn_conv_args;
+
+typedef struct nn_pool_args {
+    const void *x;
+    void *y;
+    uint8_t *from;
+    uint32_t B, C, H, W, K, add_dx;
+} nn_pool_args;
+
+typedef struct nn_embed_args {
+    const int32_t *ids;
+    const void *token, *position, *dy;
+    void *y;
+    float *dtoken, *dposition;
+    uint32_t *start, *cursor, *list, *sorted; /* [V+1], [V], [N], [N] */
+    uint32_t B, T, C, V;
+} nn_embed_args;
+
+typedef struct nn_norm_args {
+    const void *x, *residual, *gain, *bias, *dy;
+    void *sum, *y;
+    float *mean, *rstd;
+    uint32_t N, C, add_dx;
+} nn_norm_args;
+
+typedef struct nn_attention_args {
+    const void *qkv, *y, *dy;
+    void *out; /* y, dqkv */
+    float *lse, *delta;
+    uint32_t B, T, H, D;
+} nn_attention_args;
+
+typedef struct nn_gru_args {
+    const void *a, *u, *h0;
+    const uint8_t *starts;
+    void *h, *tape, *dh, *da, *dh0;
+    float *du;
+    uint32_t B, T, H;
+} nn_gru_args;
+
+typedef struct nn_loss_args {
+    void *y;
+    const void *target;
+    float *losses;
+    float scale;
+    uint32_t N, V, P;
+} nn_loss_args;
+
+typedef struct nn_rows_args {
+    const void *a, *b;
+    void *y;
+    const int32_t *index;
+    uint64_t n;
+    uint32_t C;
+} nn_rows_args;
+
+#endif

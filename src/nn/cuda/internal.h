@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* internal.h - the CUDA table's own: its kernels, and who makes which function of the table. */
+#ifndef DM_NN_CUDA_INTERNAL_H
+#define DM_NN_CUDA_INTERNAL_H
+
+#include "device/cublaslt.h"
+#include "nn/cuda/args.h"
+#include "nn/ops.h"
+
+/* K(text, kernel) */
+#define NN_KERNELS(K)                                                                              \
+    K(linear, product)                                                                             \
+    K(linear, columns)                                                                             \
+    K(linear, columns_vec)                                                                         \
+    K(linear, partials)                                                                            \
+    K(linear, bias)                                                                                \
+    K(norm, norm)                                                                                  \
+    K(norm, norm_vec)                                                                              \
+    K(norm, norm_backward)                                                                         \
+    K(norm, norm_backward_vec)                                                                     \
+    K(norm, norm_columns)                                                                          \
+    K(norm, norm_columns_vec)                                                                      \
+    K(embed, embed)                                                                                \
+    K(embed, embed_clear)                                                                          \
+    K(embed, embed_count)                                                                          \
+    K(embed, embed_scan)                                                                           \
+    K(embed, embed_fill)                                                                           \
+    K(embed, embed_order)                                                                          \
+    K(embed, embed_tokens)                                                                         \
+    K(embed, embed_positions)                                                                      \
+    K(loss, softmax_loss)                                                                          \
+    K(loss, softmax_loss_vec)                                                                      \
+    K(loss, square_loss)                                                                           \
+    K(loss, sigmoid_loss)                                                                          \
+    K(loss, add)                                                                                   \
+    K(loss, gather)                                                                                \
+    K(loss, sums)                                                                                  \
+    K(loss, sums_parts)                                                                            \
+    K(loss, sums_end)                                                                              \
+    K(attention, attention)                                                                        \
+    K(attention, attention_delta)                                                                  \
+    K(attention, attention_dq)                                                                     \
+    K(attention, attention_dkv)                                                                    \
+    K(gru, gru)                                                                                    \
+    K(gru, gru_backward)                                                                           \
+    K(gru, gru_weights)                                                                            \
+    K(gru, mingru)                                                                                 \
+    K(gru, mingru_backward)                                                                        \
+    K(conv, conv)                                                                                  \
+    K(conv, conv_slope)                                                                            \
+    K(conv, conv_dx)                                                                               \
+    K(conv, conv_dw)                                                                               \
+    K(conv, pool)                                                                                  \
+    K(conv, pool_backward)
+
+enum {
+#define NN_KERNEL_ID(text, name) NN_K_##name,
+    NN_KERNELS(NN_KERNEL_ID)
+#undef NN_KERNEL_ID
+        NN_K_COUNT
+};
+
+enum { NN_TEXT_COUNT = 7, NN_SUMS_BLOCKS = 256 };
+
+typedef struct dm_nn_cuda {
+    dm_device *device;
+    dm_module *modules[NN_TEXT_COUNT];
+    dm_function *kernels[NN_K_COUNT];
+    dm_device_buffer *parts; /* of nn_sums */
+    dm_cublaslt *products;   /* NULL: our own kernels */
+    char products_text[1100];
+} dm_nn_cuda;
+
+/* Queue one kernel on the exec's stream. */
+dm_status dm_nn_cuda_launch(dm_nn_exec *e, int kernel, dm_grid grid, const void *args, size_t size,
+                            dm_error *err);
+/* The blocks of a loop over n items with 256 threads each, at most 4,096. */
+dm_grid dm_nn_cuda_loop(uint64_t n);
+/* True when rows of `columns` numbers at these addresses can be read in pieces of 16 bytes; NULL is
+ * fine. */
+bool dm_nn_cuda_vectors(const dm_nn_exec *e, uint64_t columns, const void *const *p, size_t count);
+
+#define NN_LAUNCH(e, kernel, grid, args, err)                                                      \
+    dm_nn_cuda_launch(e, NN_K_##kernel, grid, args, sizeof *(args), err)
+
+/* Chunks of rows whose columns are summed side by side. */
+#define NN_CHUNKS_MAX 128u
+static inline uint32_t nn_chunk_rows(uint32_t N)
+{
+    uint32_t rows = (N + NN_CHUNKS_MAX - 1) / NN_CHUNKS_MAX;
+    return rows < 64 ? 64 : rows;
+}
+static inline uint32_t nn_chunks(uint32_t N)
+{
+    return (N + nn_chunk_rows(N) - 1) / nn_chunk_rows(N);
+}
+
+/* Each file fills in its functions. */
+void dm_nn_cuda_linear_fill(dm_nn_ops *ops);
+void dm_nn_cuda_norm_fill(dm_nn_ops *ops);
+void dm_nn_cuda_embed_fill(dm_nn_ops *ops);
+void dm_nn_cuda_attention_fill(dm_nn_ops *ops);
+void dm_nn_cuda_gru_fill(dm_nn_ops *ops);
+void dm_nn_cuda_loss_fill(dm_nn_ops *ops);
+void dm_nn_cuda_conv_fill(dm_nn_ops *ops);
+
+#endif

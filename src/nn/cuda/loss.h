@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* loss.h - losses and their gradients, written in place; sums; rows. */
+#include "nn/cuda/common.h"
+
+/* A block of 512 threads per row: one pass for maximum and sum, one for the gradient. */
+template <int W> DM_FN void softmax_loss(const nn_loss_args &args)
+{
+    __shared__ float maxima[32], sums[32];
+    uint64_t row = (uint64_t)blockIdx.x * args.P;
+    int32_t target = ((const int32_t *)args.target)[blockIdx.x];
+    float high = -NN_INFINITY, sum = 0, x[W];
+    uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    for (uint32_t c = threadIdx.x * W; c < args.V; c += blockDim.x * W) {
+        nn_load<W>(x, args.y, row + c);
+        float top = high;
+        for (int w = 0; w < W; w++)
+            if (c + w < args.V)
+                top = fmaxf(top, x[w]);
+        if (top == -NN_INFINITY)
+            continue;
+        sum *= __expf(high - top);
+        high = top;
+        for (int w = 0; w < W; w++)
+            if (c + w < args.V)
+                sum += __expf(x[w] - high);
+    }
+    float top = high;
+    for (int mask = 16; mask > 0; mask >>= 1)
+        top = fmaxf(top, __shfl_xor_sync(0xFFFFFFFFu, top, mask));
+    if (lane == 0)
+        maxima[warp] = top;
+    __syncthreads();
+    for (uint32_t w = 0; w < blockDim.x / 32; w++)
+        top = fmaxf(top, maxima[w]);
+    sum = nn_block_sum(high == -NN_INFINITY ? 0.0f : sum * __expf(high - top), sums);
+    if (threadIdx.x == 0)
+        args.losses[blockIdx.x] =
+            target < 0 ? 0.0f : logf(sum) + top - nn_get(args.y, row + target);
+    if (args.scale == 0)
+        return;
+    __syncthreads(); /* the target's logit was read */
+    float factor = target < 0 ? 0.0f : args.scale / sum;
+    for (uint32_t c = threadIdx.x * W; c < args.P; c += blockDim.x * W) {
+        nn_load<W>(x, args.y, row + c);
+        for (int w = 0; w < W; w++) {
+            x[w] = c + w < args.V && target >= 0 ? __expf(x[w] - top) * factor : 0.0f;
+            if ((int32_t)(c + w) == target)
+                x[w] -= args.scale;
+        }
+        nn_store<W>(args.y, row + c, x);
+    }
+}
+
+DM_KERNEL_BOUNDS(nn_softmax_loss, nn_loss_args, 512, 2)
+{
+    softmax_loss<1>(args);
+}
+DM_KERNEL_BOUNDS(nn_softmax_loss_vec, nn_loss_args, 512, 2)
+{
+    softmax_loss<NN_VEC>(args);
+}
+
+/* A warp per row of V numbers. */
+DM_FN void value_loss(const nn_loss_args &args, bool sigmoid)
+{
+    uint32_t n = blockIdx.x * 8 + (threadIdx.x >> 5);
+    if (n >= args.N)
+        return;
+    float total = 0;
+    for (uint32_t c = threadIdx.x & 31; c < args.V; c += 32) {
+        uint64_t at = (uint64_t)n * args.V + c;
+        float y = nn_get(args.y, at), t = ((const float *)args.target)[at], d;
+        if (sigmoid) {
+            total += fmaxf(y, 0.0f) - y * t + log1pf(expf(-fabsf(y)));
+            d = nn_sigmoid(y) - t;
+        } else {
+            total += (y - t) * (y - t);
+            d = 2.0f * (y - t);
+        }
+        if (args.scale != 0)
+            nn_put(args.y, at, d * args.scale / (float)args.V);
+    }
+    total = nn_warp_sum(total);
+    if ((threadIdx.x & 31) == 0)
+        args.losses[n] = total / (float)args.V;
+}
+
+DM_KERNEL(nn_square_loss, nn_loss_args)
+{
+    value_loss(args, false);
+}
+DM_KERNEL(nn_sigmoid_loss, nn_loss_args)
+{
+    value_loss(args, true);
+}
+
+DM_KERNEL(nn_add, nn_rows_args)
+{
+    uint64_t n = args.n / NN_VEC * NN_VEC, first = dm_thread_index();
+    if (!nn_aligned(args.a) || !nn_aligned(args.b) || !nn_aligned(args.y))
+        n = 0;
+    for (uint64_t i = first * NN_VEC; i < n; i += dm_thread_count() * NN_VEC) {
+        float a[NN_VEC], b[NN_VEC];
+        nn_load<NN_VEC>(a, args.a, i);
+        nn_load<NN_VEC>(b, args.b, i);
+        for (int v = 0; v < NN_VEC; v++)
+            a[v] += b[v];
+        nn_store<NN_VEC>(args.y, i, a);
+    }
+    for (uint64_t i = n + first; i < args.n; i += dm_thread_count())
+        nn_put(args.y, i, nn_get(args.a, i) + nn_get(args.b, i));
+}
+
+DM_KERNEL(nn_gather, nn_rows_args)
+{
+    for (uint64_t i = dm_thread_index(); i < args.n * args.C; i += dm_thread_count())
+        ((real *)args.y)[i] =
+            ((const real *)args.a)[(uint64_t)args.index[i / args.C] * args.C + i % args.C];
+}
+
+/* One block of 1,024 threads over floats: two numbers. */
+DM_KERNEL_BOUNDS(nn_sums, nn_rows_args, 1024, 1)
+{
+    __shared__ float room[32];
+    const float *x = (const float *)args.a;
+    float sum = 0, squares = 0;
+#pragma unroll 4
+    for (uint64_t i = threadIdx.x; i < args.n; i += 1024) {
+        sum += x[i];
+        squares += x[i] * x[i];
+    }
+    sum = nn_block_sum(sum, room);
+    squares = nn_block_sum(squares, room);
+    if (threadIdx.x == 0) {
+        ((float *)args.y)[0] = sum;
+        ((float *)args.y)[1] = squares;
+    }
+}
+
+/* Large n: a pair per block, summed by nn_sums_end in the order of the blocks. */
+DM_KERNEL(nn_sums_parts, nn_rows_args)
+{
+    __shared__ float room[32];
+    const float *x = (const float *)args.a;
+    float sum = 0, squares = 0;
+    for (uint64_t i = dm_thread_index(); i < args.n; i += dm_thread_count()) {
+        sum += x[i];
+        squares += x[i] * x[i];
+    }
+    sum = nn_block_sum(sum, room);
+    squares = nn_block_sum(squares, room);
+    if (threadIdx.x == 0) {
+        ((float *)args.y)[2 * blockIdx.x] = sum;
+        ((float *)args.y)[2 * blockIdx.x + 1] = squares;
+    }
+}
+
+DM_KERNEL(nn_sums_end, nn_rows_args)
+{
+    float total = 0;
+    if (threadIdx.x < 2 && blockIdx.x == 0) {
+        for (uint64_t i = 0; i < args.n; i++)
+            total += ((const float *)args.a)[2 * i + threadIdx.x];
+        ((float *)args.y)[threadIdx.x] = total;
+    }
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* norm.c - residual and layer norm on CUDA. */
+#include "nn/cuda/internal.h"
+
+static size_t norm_scratch(const dm_nn_exec *e, const dm_nn_norm *s)
+{
+    (void)e;
+    return (size_t)2 * nn_chunks(s->N) * s->C * sizeof(float);
+}
+
+static dm_status norm(dm_nn_exec *e, const dm_nn_norm *s, const void *x, const void *residual,
+                      const void *gain, const void *bias, void *sum, void *y, void *mean,
+                      void *rstd, dm_error *err)
+{
+    nn_norm_args args = {.x = x,
+                         .residual = residual,
+                         .gain = gain,
+                         .bias = bias,
+                         .sum = sum,
+                         .y = y,
+                         .mean = mean,
+                         .rstd = rstd,
+                         .N = s->N,
+                         .C = s->C};
+    dm_grid grid = {(s->N + 7) / 8, 256, 0};
+    if (dm_nn_cuda_vectors(e, s->C, (const void *[]){x, residual, gain, bias, sum, y}, 6))
+        return NN_LAUNCH(e, norm_vec, grid, &args, err);
+    return NN_LAUNCH(e, norm, grid, &args, err);
+}
+
+static dm_status norm_backward(dm_nn_exec *e, const dm_nn_norm *s, const void *sum,
+                               const void *gain, const void *mean, const void *rstd, const void *dy,
+                               void *dx, void *dgain, void *dbias, dm_error *err)
+{
+    uint32_t chunks = nn_chunks(s->N);
+    float *partial = e->scratch, *partial2 = partial + (size_t)chunks * s->C;
+    nn_columns_args columns = {.y = sum,
+                               .mean = mean,
+                               .rstd = rstd,
+                               .dy = (void *)dy,
+                               .partial = partial,
+                               .partial2 = partial2,
+                               .N = s->N,
+                               .O = s->C,
+                               .chunks = chunks,
+                               .chunk_rows = nn_chunk_rows(s->N)};
+    nn_norm_args args = {.x = sum,
+                         .gain = gain,
+                         .dy = dy,
+                         .y = dx,
+                         .mean = (float *)mean,
+                         .rstd = (float *)rstd,
+                         .N = s->N,
+                         .C = s->C,
+                         .add_dx = s->add_dx};
+    bool vectors = dm_nn_cuda_vectors(e, s->C, (const void *[]){sum, gain, dy, dx}, 4);
+    uint32_t wide = vectors ? (e->type == DM_NN_BF16 ? 256 : 128) : 32;
+    dm_grid grid = {(s->C + wide - 1) / wide * chunks, 256, 0}, rows = {(s->N + 7) / 8, 256, 0};
+    dm_status status = vectors ? NN_LAUNCH(e, norm_columns_vec, grid, &columns, err)
+                               : NN_LAUNCH(e, norm_columns, grid, &columns, err);
+    nn_partials_args to_gain = {.partial = partial, .out = dgain, .chunks = chunks, .O = s->C};
+    nn_partials_args to_bias = {.partial = partial2, .out = dbias, .chunks = chunks, .O = s->C};
+    if (status == DM_OK && dgain != NULL)
+        status = NN_LAUNCH(e, partials, dm_grid_for(s->C, 64), &to_gain, err);
+    if (status == DM_OK && dbias != NULL)
+        status = NN_LAUNCH(e, partials, dm_grid_for(s->C, 64), &to_bias, err);
+    if (status == DM_OK && dx != NULL)
+        status = vectors ? NN_LAUNCH(e, norm_backward_vec, rows, &args, err)
+                         : NN_LAUNCH(e, norm_backward, rows, &args, err);
+    return status;
+}
+
+void dm_nn_cuda_norm_fill(dm_nn_ops *ops)
+{
+    ops->norm_scratch = norm_scratch;
+    ops->norm = norm;
+    ops->norm_backward = norm_backward;
+}
