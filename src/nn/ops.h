@@ -26,17 +26,9 @@
 #ifndef DM_NN_OPS_H
 #define DM_NN_OPS_H
 
-#include <dotmatrix/device.h>
+#include <dotmatrix/nn.h>
 
 typedef enum dm_nn_type { DM_NN_F32, DM_NN_BF16, DM_NN_F64 } dm_nn_type;
-
-typedef enum dm_nn_activation {
-    DM_NN_LINEAR, /* none */
-    DM_NN_RELU,
-    DM_NN_TANH,
-    DM_NN_SIGMOID,
-    DM_NN_GELU, /* GPT-2's: x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
-} dm_nn_activation;
 
 struct dm_nn_ops;
 

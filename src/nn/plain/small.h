@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* small.h - sums of two arrays, rows by index, sums of an array, plain. */
+/* small.h - sums of two arrays, rows by index, plain. */
 
 static dm_status PLAIN(add)(dm_nn_exec *exec, uint64_t n, const void *a, const void *b, void *y,
                             dm_error *err)
@@ -17,18 +17,5 @@ static dm_status PLAIN(gather)(dm_nn_exec *exec, uint32_t N, uint32_t C, const v
     for (size_t i = 0; i < N; i++)
         for (size_t c = 0; c < C; c++)
             ((REAL *)y)[i * C + c] = ((const REAL *)x)[(size_t)index[i] * C + c];
-    return DM_OK;
-}
-
-static dm_status PLAIN(sums)(dm_nn_exec *exec, uint64_t n, const void *x, void *out, dm_error *err)
-{
-    (void)exec, (void)err;
-    REAL sum = 0, squares = 0;
-    for (uint64_t i = 0; i < n; i++) {
-        sum += ((const REAL *)x)[i];
-        squares += ((const REAL *)x)[i] * ((const REAL *)x)[i];
-    }
-    ((REAL *)out)[0] = sum;
-    ((REAL *)out)[1] = squares;
     return DM_OK;
 }

@@ -17,6 +17,7 @@
 #include "nn/plain/norm.h"
 #include "nn/plain/pool.h"
 #include "nn/plain/small.h"
+#include "nn/plain/sums.h"
 #include "nn/plain/value_loss.h"
 
 const dm_nn_ops PLAIN(dm_nn_plain) = {
