@@ -3,6 +3,7 @@
 #include "device/sources.h"
 #include "tests/support/test.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,10 +32,13 @@ static void embedded_texts_are_the_files(void **state)
     if (!dm_file_exists(path))
         dm_test_skip("the source tree is not at %s", dm_test_source_root());
     for (size_t i = 0; i < dm_embedded_source_count; i++) {
-        char folder[DM_PATH_MAX];
-        bool is_public = strncmp(dm_embedded_sources[i].name, "dotmatrix/", 10) == 0;
-        assert_ok(dm_path_join(folder, dm_test_source_root(), is_public ? "include" : "src", err));
-        assert_ok(dm_path_join(path, folder, dm_embedded_sources[i].name, err));
+        const char *name = dm_embedded_sources[i].name;
+        const char *folder = strncmp(name, "dotmatrix/", 10) == 0 ? "include/"
+                             : strncmp(name, "kernels/", 8) == 0  ? ""
+                                                                  : "src/";
+        char inside[DM_PATH_MAX];
+        snprintf(inside, sizeof(inside), "%s%s", folder, name);
+        assert_ok(dm_path_join(path, dm_test_source_root(), inside, err));
         assert_ok(dm_file_read(path, 0, &bytes, &size, err));
         assert_string_equal(bytes, dm_embedded_sources[i].text);
         free(bytes);
