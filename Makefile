@@ -8,7 +8,7 @@ comma := ,
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-roms verify verify-gpu record bench bench-gpu bench-swarm bench-dynamics bench-machine report \
-	test-hostile fuzz fuzz-kernel check check-gpu lint fmt install clean
+	test-hostile fuzz fuzz-kernel check check-gpu lint fmt install dist clean
 DOTMATRIX = $(BUILD)/src/cli/dotmatrix
 ENVS ?= 1,8,64,512,2048,8192
 SWEEP = --env-counts $(ENVS) --stages emulate_only,full_step \
@@ -98,6 +98,13 @@ install: build ## install under PREFIX= (default /usr/local), inside DESTDIR= if
 	@meson configure $(BUILD) --prefix "$(abspath $(PREFIX))"
 	@tools/build $(BUILD)
 	@DESTDIR="$(DESTDIR)" meson install -C $(BUILD) --no-rebuild --quiet
+
+VERSION = $(shell sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
+dist: ## a tarball of the commit that is checked out, into dist/
+	@mkdir -p dist
+	@git archive --prefix=dotmatrix-$(VERSION)/ HEAD >dist/dotmatrix.tar
+	@gzip -n <dist/dotmatrix.tar >dist/dotmatrix-$(VERSION).tar.gz && rm dist/dotmatrix.tar
+	@echo dist/dotmatrix-$(VERSION).tar.gz
 
 clean: ## remove what was built
 	rm -rf build build-*

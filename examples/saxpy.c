@@ -34,19 +34,21 @@ int main(int argc, char **argv)
     dm_module *module;
     dm_function *saxpy;
     dm_device_buffer *x, *y;
+    const dm_module_desc desc = {.name = "saxpy", .text = text};
     float host[N], last;
     for (int i = 0; i < N; i++)
         host[i] = (float)i;
 
     TRY(dm_device_open(argc > 1 ? argv[1] : "cpu", &device, err));
-    TRY(dm_module_create(device, &(dm_module_desc){.name = "saxpy", .text = text}, &module, err));
+    TRY(dm_module_create(device, &desc, &module, err));
     TRY(dm_module_function(module, "saxpy", &saxpy, err));
     TRY(dm_device_buffer_create(device, sizeof host, &x, err));
     TRY(dm_device_buffer_create(device, sizeof host, &y, err));
     dm_stream *stream = dm_device_stream(device);
     TRY(dm_stream_upload(stream, x, 0, host, sizeof host, err));
     TRY(dm_stream_upload(stream, y, 0, host, sizeof host, err));
-    saxpy_args args = {N, 2.0f, dm_device_buffer_address(x), dm_device_buffer_address(y)};
+    saxpy_args args = {N, 2.0f, (const float *)dm_device_buffer_address(x),
+                       (float *)dm_device_buffer_address(y)};
     TRY(dm_function_launch(saxpy, stream, dm_grid_for(N, 256), &args, sizeof args, err));
     TRY(dm_stream_download(stream, y, (N - 1) * sizeof last, &last, sizeof last, err));
     TRY(dm_stream_synchronize(stream, err));

@@ -31,7 +31,7 @@ extern "C" {
 #endif
 
 #define DM_VERSION_MAJOR 0
-#define DM_VERSION_MINOR 1
+#define DM_VERSION_MINOR 2
 #define DM_VERSION_PATCH 0
 
 /* The library's version, `major << 16 | minor << 8 | patch`. The ABI is stable within one minor

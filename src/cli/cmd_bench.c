@@ -2,6 +2,7 @@
 /* cmd_bench.c - `dotmatrix bench`: frames per second of backends over numbers of machines. */
 #include "base/file.h"
 #include "cli/command.h"
+#include "cli/places.h"
 #include "lab/bench.h"
 
 #include <inttypes.h>
@@ -109,18 +110,13 @@ static dm_status add_obs(dm_lab_bench *b, const char *word, dm_error *err)
                    word);
 }
 
-/* BUILD/src/cli/dotmatrix: BUILD/roms/STARFALL.gb. */
+/* Of the build folder, or of the installation. */
 static dm_status find_built_rom(char out[DM_PATH_MAX], dm_error *err)
 {
-    ssize_t length = readlink("/proc/self/exe", out, DM_PATH_MAX - 32);
-    for (int up = 0; up < 3 && length > 0; up++)
-        while (length > 0 && out[--length] != '/') {
-        }
-    if (length > 0)
-        snprintf(out + length, DM_PATH_MAX - (size_t)length, "/roms/STARFALL.gb");
-    if (length <= 0 || access(out, R_OK) != 0)
-        return dm_fail(err, DM_EINVAL, "--rom is missing: which game?");
-    return DM_OK;
+    static const char *const names[] = {"roms/STARFALL.gb", "share/dotmatrix/roms/STARFALL.gb",
+                                        NULL};
+    return dm_place_find(out, names) ? DM_OK
+                                     : dm_fail(err, DM_EINVAL, "--rom is missing: which game?");
 }
 
 static dm_status read_options(const bench_options *o, dm_lab_bench *b, char built[DM_PATH_MAX],

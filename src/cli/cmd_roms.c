@@ -5,6 +5,7 @@
  * A name stands for the source of that name in one of the folders under roms/. */
 #include "base/file.h"
 #include "cli/command.h"
+#include "cli/places.h"
 #include "cli/report.h"
 #include "gb/asm.h"
 #include "gb/notes.h"
@@ -85,18 +86,10 @@ static dm_status find_folder(char out[DM_PATH_MAX], const roms_options *options,
     }
     if (dm_dir_exists("roms/micro"))
         return dm_path_join(out, "", "roms", err);
-    char folder[DM_PATH_MAX] = "";
-    ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
-    folder[length > 0 ? length : 0] = 0;
-    static const char *const places[] = {"roms", "share/dotmatrix/roms"};
-    for (char *slash; (slash = strrchr(folder, '/')) != NULL && slash != folder;) {
-        *slash = 0;
-        for (size_t i = 0; i < 2; i++) {
-            char probe[DM_PATH_MAX];
-            if (dm_path_join(out, folder, places[i], NULL) == DM_OK &&
-                dm_path_join(probe, out, "micro", NULL) == DM_OK && dm_dir_exists(probe))
-                return DM_OK;
-        }
+    static const char *const names[] = {"roms/micro", "share/dotmatrix/roms/micro", NULL};
+    if (dm_place_find(out, names)) {
+        *strrchr(out, '/') = 0;
+        return DM_OK;
     }
     return dm_fail(err, DM_ENOENT, "cannot find the folder roms; --source names it");
 }

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "cli/command.h"
+#include "cli/man.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -107,6 +108,14 @@ static int print_command_help(const dm_command *command)
     return print_and_free(&text);
 }
 
+/* Not among the options that the help shows: for the build. */
+static int print_made(void (*make)(dm_buffer *out, const dm_option *common, size_t common_count))
+{
+    dm_buffer text = DM_BUFFER_EMPTY;
+    make(&text, common_rows, COMMON_COUNT);
+    return print_and_free(&text);
+}
+
 static int fail_unknown_command(const char *name)
 {
     const char *names[64] = {"help"};
@@ -194,6 +203,10 @@ static int dispatch(int argc, char **argv)
     dm_option_set set = {common_rows, COMMON_COUNT, &common};
     dm_strings none;
     dm_error err = {0};
+    if (argc == 2 && strcmp(argv[1], "--man") == 0)
+        return print_made(dm_man_page);
+    if (argc == 2 && strcmp(argv[1], "--completion") == 0)
+        return print_made(dm_man_completion);
     int at = find_subcommand(argc, argv);
     dm_status status = dm_options_parse(&set, 1, at - 1, argv + 1, &none, &err);
     dm_options_deinit(&set, 1, &none);

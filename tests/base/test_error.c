@@ -65,7 +65,7 @@ static void version_agrees_with_its_text(void **state)
 {
     (void)state;
     assert_int_equal(dm_version(), DM_VERSION);
-    assert_string_equal(dm_version_string(), "0.1.0");
+    assert_string_equal(dm_version_string(), "0.2.0");
 }
 
 DM_TESTS("base/error", DM_TEST(fail_fills_and_returns), DM_TEST(fail_accepts_no_error),

@@ -35,33 +35,120 @@ static bool have(void **state, const char *program)
     return found;
 }
 
-static void a_program_builds_against_the_installed_library(void **state)
+/* Installed in $d/tree and moved to $d/moved: what follows sees no path of the build. */
+static const char installed[] =
+    "meson install -C \"$build\" --no-rebuild --quiet --destdir \"$d/tree\" >/dev/null\n"
+    "bin=$(find \"$d/tree\" -type f -path '*/bin/dotmatrix')\n"
+    "mv \"${bin%/bin/dotmatrix}\" \"$d/moved\"\n"
+    "pc=$(find \"$d/moved\" -name dotmatrix.pc)\n"
+    "export PKG_CONFIG_PATH=${pc%/*} LD_LIBRARY_PATH=${pc%/pkgconfig/*}\n"
+    "share=$d/moved/share doc=$d/moved/share/doc/dotmatrix\n"
+    "cd /\n";
+
+static void installed_shell(void **state, dm_test_result *result, const char *script)
 {
+    char text[8192];
     if (!have(state, "meson") || !have(state, "cc") || !have(state, "pkg-config"))
         dm_test_skip("the sources, meson, cc or pkg-config are not here");
+    int length = snprintf(text, sizeof text, "%s%s", installed, script);
+    assert_in_range(length, 1, sizeof text - 1);
+    shell(state, result, text);
+}
+
+static void a_program_builds_against_the_installed_library(void **state)
+{
     dm_test_result r;
-    shell(state, &r,
-          "meson install -C \"$build\" --no-rebuild --quiet --destdir \"$d/tree\" >/dev/null\n"
-          "pc=$(find \"$d/tree\" -name dotmatrix.pc)\n"
-          "export PKG_CONFIG_PATH=${pc%/*} PKG_CONFIG_SYSROOT_DIR=\"$d/tree\"\n"
-          "lib=${pc%/pkgconfig/*}\n"
-          "export LD_LIBRARY_PATH=$lib\n"
-          "for example in \"$root\"/examples/*.c; do\n"
-          "  cc -Wall -Wextra -Werror $sanitize \"$example\" "
-          "$(pkg-config --cflags --libs dotmatrix) -lm -o \"$d/${example##*/}.exe\"\n"
-          "  set --\n"
-          "  case $example in */swarm.c) set -- \"$build/roms/STARFALL.gb\" cpu 8 2 ;; esac\n"
-          "  \"$d/${example##*/}.exe\" \"$@\" >/dev/null\n"
-          "done\n"
-          "\"$d/version.c.exe\"\n"
-          "pkg-config --modversion dotmatrix\n"
-          "test -f $lib/libdotmatrix.a\n"
-          "$(find \"$d/tree\" -type f -name dotmatrix) --version\n");
+    installed_shell(
+        state, &r,
+        "for example in $doc/examples/*.c; do\n"
+        "  name=$d/${example##*/}.exe\n"
+        "  set --\n"
+        "  case $example in */swarm.c) set -- $share/dotmatrix/roms/STARFALL.gb cpu 8 2 ;; esac\n"
+        "  cc -Wall -Wextra -Werror $sanitize $example "
+        "$(pkg-config --cflags --libs dotmatrix) -lm -o $name\n"
+        "  $name \"$@\" >/dev/null\n"
+        "  if command -v c++ >/dev/null; then\n"
+        "    c++ -std=c++17 $sanitize -x c++ $example -x none "
+        "$(pkg-config --cflags --libs dotmatrix) -lm -o $name\n"
+        "    $name \"$@\" >/dev/null\n"
+        "  fi\n"
+        "done\n"
+        "$d/version.c.exe\n"
+        "pkg-config --modversion dotmatrix\n"
+        "$d/moved/bin/dotmatrix --version\n");
     dm_test_expect_exit(&r, 0);
     char expected[128];
     snprintf(expected, sizeof expected, "dotmatrix %s\n%s\ndotmatrix %s\n", dm_version_string(),
              dm_version_string(), dm_version_string());
     assert_string_equal(r.out, expected);
+    dm_test_result_free(&r);
+}
+
+/* Without the shared library the linker takes the archive; what that needs comes from --static. */
+static void a_program_links_the_archive(void **state)
+{
+    dm_test_result r;
+    installed_shell(state, &r,
+                    "rm $LD_LIBRARY_PATH/libdotmatrix.so*\n"
+                    "cc $sanitize $doc/examples/swarm.c "
+                    "$(pkg-config --static --cflags --libs dotmatrix) -o $d/swarm\n"
+                    "$d/swarm $share/dotmatrix/roms/STARFALL.gb cpu 8 2 >/dev/null\n"
+                    "! grep -nE '(^|[ =]|-[IL])/|\\.so' $pc\n");
+    dm_test_expect_exit(&r, 0);
+    dm_test_result_free(&r);
+}
+
+static void the_installed_command_finds_its_roms(void **state)
+{
+    dm_test_result r;
+    installed_shell(state, &r,
+                    "$d/moved/bin/dotmatrix roms list | grep -c STARFALL\n"
+                    "$d/moved/bin/dotmatrix bench --backends vec_cpu --env-counts 1 --repeat 1 "
+                    "--steps 1 --diverge-frames 1 | grep -c STARFALL\n"
+                    "cmp $build/roms/ALU_LOOP.gb $share/dotmatrix/roms/ALU_LOOP.gb\n"
+                    "test -f $doc/docs/cli.md && test -f $doc/CHANGELOG.md\n"
+                    "test -f $doc/kernels/saxpy.py\n");
+    dm_test_expect_exit(&r, 0);
+    assert_string_equal(r.out, "1\n1\n");
+    dm_test_result_free(&r);
+}
+
+/* The headers of docs/swarm.md's epilog, as C and as C++, without the sources. */
+static void an_epilog_compiles_against_the_installed_headers(void **state)
+{
+    dm_test_result r;
+    installed_shell(state, &r,
+                    "printf '%s\\n' '#include \"swarm/epilog.h\"' "
+                    "'void epilog(const dm_swarm_view *view, float *reward);' "
+                    "'void epilog(const dm_swarm_view *view, float *reward)' "
+                    "'{ *reward = (float)dm_swarm_peek(view, 0xC001); }' >$d/epilog.c\n"
+                    "flags=\"-I$(pkg-config --variable=epilogdir dotmatrix) "
+                    "$(pkg-config --cflags dotmatrix)\"\n"
+                    "cc -std=c17 $flags -fsyntax-only $d/epilog.c\n"
+                    "! command -v c++ >/dev/null || c++ $flags -fsyntax-only -x c++ $d/epilog.c\n");
+    dm_test_expect_exit(&r, 0);
+    dm_test_result_free(&r);
+}
+
+/* Every option of `run --help` stands in the page, and completes. */
+static void the_man_page_and_the_completion_have_the_options(void **state)
+{
+    dm_test_result r;
+    installed_shell(
+        state, &r,
+        "page=$share/man/man1/dotmatrix.1 words=$share/bash-completion/completions/dotmatrix\n"
+        "for option in $($d/moved/bin/dotmatrix run --help | grep -oE '^  --[a-z-]+'); do\n"
+        "  grep -q -e \"$option\" $words || { echo \"no $option in $words\"; exit 1; }\n"
+        "  roff=$(echo $option | sed 's/-/\\\\\\\\-/g')\n"
+        "  grep -q -e \"fB$roff\\\\\\\\fR\" $page || { echo \"no $option in $page\"; exit 1; }\n"
+        "done\n"
+        "! grep 'words=.*--[ \"]' $words\n" /* rows that are no option have no name */
+        "! grep -nF 'fB\\-\\-\\fR' $page\n"
+        "if command -v groff >/dev/null; then groff -man -Tascii -ww $page 2>&1 >/dev/null; fi\n"
+        "bash -c '. '$words'; COMP_WORDS=(dotmatrix run --fra) COMP_CWORD=2; _dotmatrix; "
+        "echo $COMPREPLY; COMP_WORDS=(dotmatrix ver) COMP_CWORD=1; _dotmatrix; echo $COMPREPLY'\n");
+    dm_test_expect_exit(&r, 0);
+    assert_string_equal(r.out, "--frames\nverify\n");
     dm_test_result_free(&r);
 }
 
@@ -104,4 +191,8 @@ static void only_our_names_are_exported(void **state)
 }
 
 DM_TESTS("tools/install", DM_TEST_IN_DIR(a_program_builds_against_the_installed_library),
+         DM_TEST_IN_DIR(a_program_links_the_archive),
+         DM_TEST_IN_DIR(the_installed_command_finds_its_roms),
+         DM_TEST_IN_DIR(an_epilog_compiles_against_the_installed_headers),
+         DM_TEST_IN_DIR(the_man_page_and_the_completion_have_the_options),
          DM_TEST_IN_DIR(public_headers_stand_alone), DM_TEST_IN_DIR(only_our_names_are_exported))
