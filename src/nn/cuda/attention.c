@@ -1,8 +1,44 @@
 /* SPDX-License-Identifier: MIT */
-/* attention.c - causal attention on CUDA. */
+/* attention.c - causal attention on CUDA: flash.h where it fits, else attention.h. */
 #include "nn/cuda/internal.h"
 
 #define HEAD_MAX 256 /* numbers of a head: 8 for each lane of a warp */
+
+/* The instances of flash.h: FLASH(D, MT, KEYS) there. */
+typedef struct flash_kind {
+    uint32_t D, rows, keys; /* of a head; of a block's tile; of a streamed tile */
+    int forward, dq, dkv;
+} flash_kind;
+
+static const flash_kind flash_kinds[] = {
+    {32, 128, 64, NN_K_flash_32, NN_K_flash_dq_32, NN_K_flash_dkv_32},
+    {64, 128, 64, NN_K_flash_64, NN_K_flash_dq_64, NN_K_flash_dkv_64},
+    {128, 64, 32, NN_K_flash_128, NN_K_flash_dq_128, NN_K_flash_dkv_128},
+};
+
+/* The instance that fits, NULL: attention.h does it. */
+static const flash_kind *flash_of(const dm_nn_exec *e, const dm_nn_attention *s,
+                                  const void *const *addresses, size_t count)
+{
+    if (e->type != DM_NN_BF16 || !dm_nn_cuda_vectors(e, s->C, addresses, count))
+        return NULL;
+    for (size_t i = 0; i < sizeof flash_kinds / sizeof *flash_kinds; i++)
+        if (flash_kinds[i].D * s->H == s->C)
+            return &flash_kinds[i];
+    return NULL;
+}
+
+/* A block per tile of each head, with so many rows of shared memory. */
+static dm_grid flash_grid(const flash_kind *kind, const dm_nn_attention *s, uint32_t shared_rows)
+{
+    uint32_t tiles = (s->T + kind->rows - 1) / kind->rows;
+    return (dm_grid){s->B * s->H * tiles, 128, shared_rows * (kind->D + 8) * 2};
+}
+
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
 
 static size_t attention_scratch(const dm_nn_exec *e, const dm_nn_attention *s)
 {
@@ -29,6 +65,11 @@ static dm_status attention(dm_nn_exec *e, const dm_nn_attention *s, const void *
 {
     nn_attention_args args = {
         .qkv = qkv, .out = y, .lse = lse, .B = s->B, .T = s->T, .H = s->H, .D = s->C / s->H};
+    const flash_kind *kind = flash_of(e, s, (const void *[]){qkv, y}, 2);
+    if (kind)
+        return dm_nn_cuda_launch(e, kind->forward,
+                                 flash_grid(kind, s, larger(kind->rows, 4 * kind->keys)), &args,
+                                 sizeof args, err);
     dm_status status = check(s, err);
     return status != DM_OK ? status : NN_LAUNCH(e, attention, rows(s), &args, err);
 }
@@ -47,6 +88,16 @@ static dm_status attention_backward(dm_nn_exec *e, const dm_nn_attention *s, con
                               .T = s->T,
                               .H = s->H,
                               .D = s->C / s->H};
+    const flash_kind *kind = flash_of(e, s, (const void *[]){qkv, y, dy, dqkv}, 4);
+    if (kind) {
+        uint32_t shared = larger(2 * kind->rows, 4 * kind->keys);
+        dm_status first =
+            dm_nn_cuda_launch(e, kind->dq, flash_grid(kind, s, shared), &args, sizeof args, err);
+        shared = 2 * kind->rows + 4 * kind->keys;
+        return first != DM_OK ? first
+                              : dm_nn_cuda_launch(e, kind->dkv, flash_grid(kind, s, shared), &args,
+                                                  sizeof args, err);
+    }
     dm_status status = check(s, err);
     if (status == DM_OK)
         status = NN_LAUNCH(e, attention_delta, rows(s), &args, err);

@@ -41,6 +41,15 @@
     K(attention, attention_delta)                                                                  \
     K(attention, attention_dq)                                                                     \
     K(attention, attention_dkv)                                                                    \
+    K(flash, flash_32)                                                                             \
+    K(flash, flash_dq_32)                                                                          \
+    K(flash, flash_dkv_32)                                                                         \
+    K(flash, flash_64)                                                                             \
+    K(flash, flash_dq_64)                                                                          \
+    K(flash, flash_dkv_64)                                                                         \
+    K(flash, flash_128)                                                                            \
+    K(flash, flash_dq_128)                                                                         \
+    K(flash, flash_dkv_128)                                                                        \
     K(gru, gru)                                                                                    \
     K(gru, gru_backward)                                                                           \
     K(gru, gru_weights)                                                                            \
@@ -60,7 +69,7 @@ enum {
         NN_K_COUNT
 };
 
-enum { NN_TEXT_COUNT = 7, NN_SUMS_BLOCKS = 256 };
+enum { NN_TEXT_COUNT = 8, NN_SUMS_BLOCKS = 256 };
 
 typedef struct dm_nn_cuda {
     dm_device *device;

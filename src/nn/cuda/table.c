@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const texts[NN_TEXT_COUNT] = {"linear",    "norm", "embed", "loss",
-                                                 "attention", "gru",  "conv"};
+static const char *const texts[NN_TEXT_COUNT] = {"linear",    "norm",  "embed", "loss",
+                                                 "attention", "flash", "gru",   "conv"};
 
 static const struct {
     const char *text, *name;
@@ -62,6 +62,8 @@ static dm_status load(dm_nn_cuda *state, dm_nn_type type, dm_error *err)
     dm_status status = DM_OK;
     for (size_t i = 0; i < NN_TEXT_COUNT && status == DM_OK; i++) {
         char name[64];
+        if (strcmp(texts[i], "flash") == 0 && type != DM_NN_BF16)
+            continue;
         snprintf(name, sizeof name, "nn/cuda/%s.h", texts[i]);
         dm_module_desc desc = {
             .name = name, .defines = type == DM_NN_BF16 ? bf16 : f32, .cuda_options = options};
