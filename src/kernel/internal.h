@@ -7,7 +7,7 @@
 #ifndef DM_KERNEL_INTERNAL_H
 #define DM_KERNEL_INTERNAL_H
 
-#include "lang/type.h"
+#include "lang/sema/type.h"
 
 #include <dotmatrix/kernel.h>
 

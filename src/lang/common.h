@@ -11,8 +11,8 @@
 #ifndef DM_LANG_COMMON_H
 #define DM_LANG_COMMON_H
 
-#include "lang/ast.h"
-#include "lang/builtins.h"
+#include "lang/front/ast.h"
+#include "lang/sema/builtins.h"
 
 typedef struct dm_library_function {
     const dm_ast *ast;

@@ -4,7 +4,7 @@
 #ifndef DM_LANG_COMPILE_H
 #define DM_LANG_COMPILE_H
 
-#include "lang/print.h"
+#include "lang/emit/print.h"
 
 typedef struct dm_compile_options {
     dm_module_options module;

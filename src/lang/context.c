@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* context.c - memory, interned names, sources and diagnostics of one compilation; see lang.h. */
 #include "lang/common.h"
-#include "lang/intern.h"
+#include "lang/front/intern.h"
 
 #include <assert.h>
 #include <stdarg.h>

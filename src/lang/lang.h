@@ -3,22 +3,25 @@
  *
  *   text ──► tokens ──► tree ──► names ──► IR ──► backward IR ──► C, CUDA C
  *        lex        parse    module    lower   adjoint        print
+ *        front/     front/   sema/     ir/     adjoint/       emit/
  *
  * A pass is a file, or a few that begin with its name (lower_call.c, adjoint_loop.c) and share a
- * header of that name.
+ * header of that name. compile.c is the list of passes: start reading there.
  *
  *   context.c   memory, interned names, diagnostics: what every pass shares (this header)
  *   common.h    what every compilation shares: known names, our own texts parsed
- *   ast.h       the syntax tree: one row per kind of node
- *   type.h      interned types          value.h    what is known while compiling
- *   ir.h        the IR: SSA values, structured control flow; ops.def has one row per operation
- *   builtins.h  how a builtin is a row: signature, C text, adjoint; builtins.def are the rows
  *   library/    builtins written in the dialect itself; their gradients are derived like anyone's
- *   activity.c  which values a gradient can flow through
- *   hazard.c    which reads the backward pass cannot repeat
- *   dce.c       removes what nothing needs
- *   exits.c     break, continue and return become plain data flow (before adjoint.c)
- *   compile.c   the list of passes: start reading there
+ *
+ *   front/      text to tree: lex.c, parse.c; ast.h has the tree, one row per kind of node
+ *   sema/       what names stand for: module.c (scopes), namespace.c (Warp's own names), import.c;
+ *               type.h: interned types; value.h, eval.c: what is known while compiling;
+ *               builtins.h: a builtin is a row (signature, C text, adjoint) of builtins.def
+ *   ir/         ir.h: SSA values, structured control flow; ops.def: one row per operation;
+ *               lower.h: tree to IR, with types found on the way; exits.c: break, continue, return
+ *               become plain data flow; dce.c removes what nothing needs
+ *   adjoint/    adjoint.h: IR to backward IR; activity.c: which values a gradient can flow through;
+ *               hazard.c: which reads the backward pass cannot repeat; tidy.c: fewer variables
+ *   emit/       print.h: IR to text
  *
  * One compilation is one dm_lang: one arena, one thread; what is shared never changes. Passes
  * report what is wrong with dm_lang_error and go on; memory that runs out, or too many errors,

@@ -5,7 +5,7 @@
  * matters about a name is looked up in one place. */
 #include "synth/form.h"
 
-#include "lang/token.h"
+#include "lang/front/token.h"
 
 #include <stdlib.h>
 #include <string.h>

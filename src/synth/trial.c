@@ -128,7 +128,7 @@ static dm_status lay_out_param(dm_trial *t, dm_trial_param *p, const dm_type *ty
     return DM_OK;
 }
 
-/* The block is as lang/print.h describes it: int dim[n], then the parameters as C lays them out. */
+/* The block is as lang/emit/print.h describes it: int dim[n], then the parameters as C lays them out. */
 static dm_status lay_out(dm_trial *t, const dm_ir_function *f, dm_error *err)
 {
     uint8_t roles[ROLE_PARAMS_MAX] = {0};

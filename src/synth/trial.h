@@ -15,7 +15,7 @@
 #define DM_SYNTH_TRIAL_H
 
 #include "base/arena.h"
-#include "lang/ir.h"
+#include "lang/ir/ir.h"
 
 #include <dotmatrix/kernel.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tokens and syntax trees: Python's block structure and expressions, and what is no Python. */
-#include "lang/ast.h"
+#include "lang/front/ast.h"
 #include "tests/support/test.h"
 
 #include <stdlib.h>
