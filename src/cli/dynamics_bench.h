@@ -13,7 +13,7 @@
 #define DM_CLI_DYNAMICS_BENCH_H
 
 #include "base/json.h"
-#include "dynamics/device.h"
+#include "dynamics/device/model.h"
 #include "dynamics/reference_model.h"
 
 typedef struct dm_dyn_bench {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* dynamics_check.c - values of the dynamics kernels against the float64 reference. */
 #include "cli/dynamics_bench.h"
-#include "dynamics/device_bptt.h"
+#include "dynamics/device/bptt.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,14 +21,14 @@ static void report_distance(dm_dyn_bench *b, const char *what, double distance)
 typedef struct rollout_case {
     dm_dynamics_config config;
     uint32_t rollouts, steps;
-    dm_dyn_road road;
+    dm_dyn_variant variant;
     uint32_t cluster_blocks;
     uint32_t tile; /* rollouts per thread; clusters: 1 for the head in every warp */
 } rollout_case;
 
 static dm_status check_rollout(dm_dyn_bench *b, const rollout_case *k, dm_error *err)
 {
-    static const char *const roads[] = {"auto", "cluster", "batch", "stream"};
+    static const char *const variants[] = {"auto", "cluster", "batch", "stream"};
     dm_bench_model s;
     dm_reference_results want = {0};
     char what[128];
@@ -36,10 +36,10 @@ static dm_status check_rollout(dm_dyn_bench *b, const rollout_case *k, dm_error 
     if (status == DM_OK)
         status = dm_bench_model_rollout(&s, k->rollouts, k->steps, err);
     if (status == DM_OK) {
-        s.on->road = k->road;
+        s.on->variant = k->variant;
         s.on->cluster_blocks = k->cluster_blocks;
         s.on->tile_rollouts = k->tile;
-        s.on->head_each = k->road == DM_DYN_ROAD_CLUSTER && k->tile != 0;
+        s.on->head_each = k->variant == DM_DYN_VARIANT_CLUSTER && k->tile != 0;
         status = dm_bench_rollout(&s, err);
     }
     if (status == DM_OK)
@@ -48,7 +48,7 @@ static dm_status check_rollout(dm_dyn_bench *b, const rollout_case *k, dm_error 
     snprintf(what, sizeof what, "rollout %ux%ux%u h%u s%u i%u %s%s %s %u/%u", k->rollouts,
              k->config.members, k->steps, k->config.hidden, k->config.stochastic, k->config.input,
              k->config.kind == DM_GRU_RESET_LAST ? "last" : "first",
-             k->config.projection ? "+proj" : "", roads[k->road], k->cluster_blocks, k->tile);
+             k->config.projection ? "+proj" : "", variants[k->variant], k->cluster_blocks, k->tile);
     if (status == DM_OK)
         report_distance(b, what, dm_reference_rollout_distance(s.rollout, &want));
     else
@@ -119,20 +119,20 @@ static dm_status check_rollouts(dm_dyn_bench *b, const char *key, const rollout_
 dm_status dm_bench_check_cluster(dm_dyn_bench *b, dm_error *err)
 {
     static const rollout_case cases[] = {
-        {{5, 256, 32, 64, FIRST, false}, 1, 50, DM_DYN_ROAD_CLUSTER, 8, 0},
-        {{5, 256, 32, 64, FIRST, false}, 1, 50, DM_DYN_ROAD_CLUSTER, 16, 0},
-        {{5, 256, 32, 64, LAST, false}, 1, 50, DM_DYN_ROAD_CLUSTER, 8, 0},
-        {{3, 100, 40, 70, FIRST, false}, 3, 21, DM_DYN_ROAD_CLUSTER, 8, 0},
-        {{2, 300, 7, 5, LAST, false}, 2, 20, DM_DYN_ROAD_CLUSTER, 16, 0},
-        {{2, 512, 32, 1100, FIRST, false}, 2, 20, DM_DYN_ROAD_CLUSTER, 16, 0},
-        {{5, 256, 32, 64, FIRST, false}, 1, 50, DM_DYN_ROAD_CLUSTER, 8, 1},
-        {{5, 256, 32, 64, FIRST, false}, 1, 50, DM_DYN_ROAD_CLUSTER, 16, 1},
-        {{5, 256, 32, 64, LAST, false}, 1, 50, DM_DYN_ROAD_CLUSTER, 8, 1},
-        {{3, 512, 40, 70, LAST, false}, 3, 21, DM_DYN_ROAD_CLUSTER, 16, 1},
-        {{2, 1000, 32, 64, FIRST, false}, 2, 15, DM_DYN_ROAD_CLUSTER, 0, 0},
-        {{1, 2048, 40, 70, LAST, false}, 2, 8, DM_DYN_ROAD_CLUSTER, 0, 0},
-        {{1, 1, 1, 1, FIRST, false}, 1, 1, DM_DYN_ROAD_CLUSTER, 8, 0},
-        {{5, 256, 32, 64, FIRST, false}, 20, 50, DM_DYN_ROAD_CLUSTER, 8, 0},
+        {{5, 256, 32, 64, FIRST, false}, 1, 50, DM_DYN_VARIANT_CLUSTER, 8, 0},
+        {{5, 256, 32, 64, FIRST, false}, 1, 50, DM_DYN_VARIANT_CLUSTER, 16, 0},
+        {{5, 256, 32, 64, LAST, false}, 1, 50, DM_DYN_VARIANT_CLUSTER, 8, 0},
+        {{3, 100, 40, 70, FIRST, false}, 3, 21, DM_DYN_VARIANT_CLUSTER, 8, 0},
+        {{2, 300, 7, 5, LAST, false}, 2, 20, DM_DYN_VARIANT_CLUSTER, 16, 0},
+        {{2, 512, 32, 1100, FIRST, false}, 2, 20, DM_DYN_VARIANT_CLUSTER, 16, 0},
+        {{5, 256, 32, 64, FIRST, false}, 1, 50, DM_DYN_VARIANT_CLUSTER, 8, 1},
+        {{5, 256, 32, 64, FIRST, false}, 1, 50, DM_DYN_VARIANT_CLUSTER, 16, 1},
+        {{5, 256, 32, 64, LAST, false}, 1, 50, DM_DYN_VARIANT_CLUSTER, 8, 1},
+        {{3, 512, 40, 70, LAST, false}, 3, 21, DM_DYN_VARIANT_CLUSTER, 16, 1},
+        {{2, 1000, 32, 64, FIRST, false}, 2, 15, DM_DYN_VARIANT_CLUSTER, 0, 0},
+        {{1, 2048, 40, 70, LAST, false}, 2, 8, DM_DYN_VARIANT_CLUSTER, 0, 0},
+        {{1, 1, 1, 1, FIRST, false}, 1, 1, DM_DYN_VARIANT_CLUSTER, 8, 0},
+        {{5, 256, 32, 64, FIRST, false}, 20, 50, DM_DYN_VARIANT_CLUSTER, 8, 0},
     };
     return check_rollouts(b, "check_cluster", cases, sizeof cases / sizeof cases[0], err);
 }
@@ -140,17 +140,17 @@ dm_status dm_bench_check_cluster(dm_dyn_bench *b, dm_error *err)
 dm_status dm_bench_check_batch(dm_dyn_bench *b, dm_error *err)
 {
     static const rollout_case cases[] = {
-        {{5, 256, 32, 64, FIRST, false}, 45, 20, DM_DYN_ROAD_BATCH, 0, 10},
-        {{5, 256, 32, 64, LAST, false}, 45, 20, DM_DYN_ROAD_BATCH, 0, 10},
-        {{2, 256, 32, 64, FIRST, false}, 9, 20, DM_DYN_ROAD_BATCH, 0, 2},
-        {{2, 200, 19, 3, FIRST, false}, 23, 20, DM_DYN_ROAD_BATCH, 0, 5},
-        {{2, 50, 9, 64, FIRST, false}, 41, 20, DM_DYN_ROAD_BATCH, 0, 10},
-        {{1, 500, 32, 64, FIRST, false}, 21, 10, DM_DYN_ROAD_BATCH, 0, 5},
-        {{1, 500, 32, 64, LAST, false}, 21, 10, DM_DYN_ROAD_BATCH, 0, 5},
-        {{2, 256, 32, 64, FIRST, true}, 2, 20, DM_DYN_ROAD_STREAM, 0, 0},
-        {{2, 130, 32, 64, LAST, true}, 2, 20, DM_DYN_ROAD_STREAM, 0, 0},
-        {{1, 1500, 32, 64, FIRST, false}, 1, 10, DM_DYN_ROAD_AUTO, 0, 0},
-        {{5, 256, 32, 64, FIRST, false}, 300, 5, DM_DYN_ROAD_AUTO, 0, 0},
+        {{5, 256, 32, 64, FIRST, false}, 45, 20, DM_DYN_VARIANT_BATCH, 0, 10},
+        {{5, 256, 32, 64, LAST, false}, 45, 20, DM_DYN_VARIANT_BATCH, 0, 10},
+        {{2, 256, 32, 64, FIRST, false}, 9, 20, DM_DYN_VARIANT_BATCH, 0, 2},
+        {{2, 200, 19, 3, FIRST, false}, 23, 20, DM_DYN_VARIANT_BATCH, 0, 5},
+        {{2, 50, 9, 64, FIRST, false}, 41, 20, DM_DYN_VARIANT_BATCH, 0, 10},
+        {{1, 500, 32, 64, FIRST, false}, 21, 10, DM_DYN_VARIANT_BATCH, 0, 5},
+        {{1, 500, 32, 64, LAST, false}, 21, 10, DM_DYN_VARIANT_BATCH, 0, 5},
+        {{2, 256, 32, 64, FIRST, true}, 2, 20, DM_DYN_VARIANT_STREAM, 0, 0},
+        {{2, 130, 32, 64, LAST, true}, 2, 20, DM_DYN_VARIANT_STREAM, 0, 0},
+        {{1, 1500, 32, 64, FIRST, false}, 1, 10, DM_DYN_VARIANT_AUTO, 0, 0},
+        {{5, 256, 32, 64, FIRST, false}, 300, 5, DM_DYN_VARIANT_AUTO, 0, 0},
     };
     return check_rollouts(b, "check_batch", cases, sizeof cases / sizeof cases[0], err);
 }

@@ -41,17 +41,17 @@ static dm_status launch_gru(void *user, dm_error *err)
 /* ---- Few rollouts ---- */
 
 static dm_status measure_rollout(dm_dyn_bench *b, dm_dynamics_config config, uint32_t rollouts,
-                                 uint32_t steps, dm_dyn_road road, uint32_t cluster_blocks,
+                                 uint32_t steps, dm_dyn_variant variant, uint32_t cluster_blocks,
                                  uint32_t tile, bool plain, dm_error *err)
 {
-    static const char *const roads[] = {"cpu", "cluster", "batch", "stream"};
+    static const char *const variants[] = {"cpu", "cluster", "batch", "stream"};
     dm_bench_model s;
     double wall = 0, device = 0, reference = 0;
     dm_status status = dm_bench_model_init(b, &s, config, err);
     if (status == DM_OK)
         status = dm_bench_model_rollout(&s, rollouts, steps, err);
     if (status == DM_OK) {
-        s.on->road = road;
+        s.on->variant = variant;
         s.on->cluster_blocks = cluster_blocks;
         s.on->tile_rollouts = tile;
         status = dm_bench_time_host(dm_bench_rollout, &s, 5000, &wall, err);
@@ -64,7 +64,7 @@ static dm_status measure_rollout(dm_dyn_bench *b, dm_dynamics_config config, uin
     }
     if (status == DM_OK && plain)
         status = dm_bench_time_host(run_plain_rollout, &s, 5000, &reference, err);
-    const char *name = status == DM_OK ? roads[b->cuda ? s.staged.road : 0] : "";
+    const char *name = status == DM_OK ? variants[b->cuda ? s.staged.variant : 0] : "";
     if (status == DM_OK) {
         printf("  %5u x %u x %3u h%-4u %-8s %2u %10.1f us", rollouts, config.members, steps,
                config.hidden, name, b->cuda ? s.staged.launch.cluster_blocks : 1, wall);
@@ -74,7 +74,7 @@ static dm_status measure_rollout(dm_dyn_bench *b, dm_dynamics_config config, uin
             printf("  plain %10.1f us  %5.1fx", reference, reference / wall);
         printf("\n");
         if (steps == 50 && config.hidden == 256 && config.members == 5 &&
-            road == DM_DYN_ROAD_AUTO && config.kind == DM_GRU_RESET_FIRST) {
+            variant == DM_DYN_VARIANT_AUTO && config.kind == DM_GRU_RESET_FIRST) {
             if (rollouts == 1) {
                 b->few_us = device;
                 b->few_wall_us = wall;
@@ -86,7 +86,7 @@ static dm_status measure_rollout(dm_dyn_bench *b, dm_dynamics_config config, uin
         dm_json_uint(&b->json, "members", config.members);
         dm_json_uint(&b->json, "steps", steps);
         dm_json_uint(&b->json, "hidden", config.hidden);
-        dm_json_string(&b->json, "road", name);
+        dm_json_string(&b->json, "variant", name);
         dm_json_uint(&b->json, "cluster_blocks", b->cuda ? s.staged.launch.cluster_blocks : 1);
         dm_json_double(&b->json, "wall_us", wall);
         if (b->cuda)
@@ -107,30 +107,30 @@ dm_status dm_bench_part_rollout(dm_dyn_bench *b, dm_error *err)
     printf("rollouts: rollouts x members x steps\n");
     dm_json_begin_array(&b->json, "rollout");
     for (size_t i = 0; i < 4 && status == DM_OK; i++)
-        status = measure_rollout(b, config, 1, steps[i], DM_DYN_ROAD_AUTO, 0, 0, !b->cuda, err);
+        status = measure_rollout(b, config, 1, steps[i], DM_DYN_VARIANT_AUTO, 0, 0, !b->cuda, err);
     if (b->cuda && status == DM_OK)
-        status = measure_rollout(b, config, 1, 50, DM_DYN_ROAD_CLUSTER, 8, 0, false, err);
+        status = measure_rollout(b, config, 1, 50, DM_DYN_VARIANT_CLUSTER, 8, 0, false, err);
     if (b->cuda && status == DM_OK)
-        status = measure_rollout(b, config, 1, 50, DM_DYN_ROAD_STREAM, 0, 0, false, err);
+        status = measure_rollout(b, config, 1, 50, DM_DYN_VARIANT_STREAM, 0, 0, false, err);
     static const uint32_t hidden[] = {64, 128, 512, 1024, 2048};
     for (size_t i = 0; i < (b->cuda ? 5 : 4) && status == DM_OK; i++) {
         config.hidden = hidden[i];
-        status = measure_rollout(b, config, 1, 50, DM_DYN_ROAD_AUTO, 0, 0,
+        status = measure_rollout(b, config, 1, 50, DM_DYN_VARIANT_AUTO, 0, 0,
                                  !b->cuda && hidden[i] <= 512, err);
     }
     config.hidden = 1024;
     if (b->cuda && status == DM_OK)
-        status = measure_rollout(b, config, 1, 50, DM_DYN_ROAD_STREAM, 0, 0, false, err);
+        status = measure_rollout(b, config, 1, 50, DM_DYN_VARIANT_STREAM, 0, 0, false, err);
     if (b->cuda && status == DM_OK)
-        status = measure_rollout(b, config, 16, 50, DM_DYN_ROAD_AUTO, 0, 0, false, err);
+        status = measure_rollout(b, config, 16, 50, DM_DYN_VARIANT_AUTO, 0, 0, false, err);
     config.hidden = 256;
     config.kind = DM_GRU_RESET_LAST;
     if (status == DM_OK)
-        status = measure_rollout(b, config, 1, 50, DM_DYN_ROAD_AUTO, 0, 0, false, err);
+        status = measure_rollout(b, config, 1, 50, DM_DYN_VARIANT_AUTO, 0, 0, false, err);
     config.kind = DM_GRU_RESET_FIRST;
     config.members = 10;
     if (status == DM_OK)
-        status = measure_rollout(b, config, 1, 50, DM_DYN_ROAD_AUTO, 0, 0, false, err);
+        status = measure_rollout(b, config, 1, 50, DM_DYN_VARIANT_AUTO, 0, 0, false, err);
     dm_json_end_array(&b->json);
     return status;
 }
@@ -151,7 +151,7 @@ static dm_status profile_cluster(dm_dyn_bench *b, uint32_t blocks, bool head_eac
     if (status == DM_OK)
         status = dm_bench_model_rollout(&s, 1, STEPS, err);
     if (status == DM_OK) {
-        s.on->road = DM_DYN_ROAD_CLUSTER;
+        s.on->variant = DM_DYN_VARIANT_CLUSTER;
         s.on->cluster_blocks = blocks;
         s.on->head_each = head_each;
         status = dm_dyn_rollout_stage(s.on, s.features, NULL, s.hidden, s.rollout, &s.staged, err);
@@ -208,16 +208,16 @@ dm_status dm_bench_part_batch(dm_dyn_bench *b, dm_error *err)
     printf("many rollouts\n");
     dm_json_begin_array(&b->json, "batch");
     for (size_t i = 0; i < most && status == DM_OK; i++)
-        status = measure_rollout(b, config, counts[i], 50, DM_DYN_ROAD_AUTO, 0, 0, false, err);
+        status = measure_rollout(b, config, counts[i], 50, DM_DYN_VARIANT_AUTO, 0, 0, false, err);
     if (b->cuda) {
         static const uint32_t tiles[] = {10, 5, 2};
         for (size_t i = 0; i < 3 && status == DM_OK; i++)
             status =
-                measure_rollout(b, config, 1024, 50, DM_DYN_ROAD_BATCH, 0, tiles[i], false, err);
+                measure_rollout(b, config, 1024, 50, DM_DYN_VARIANT_BATCH, 0, tiles[i], false, err);
         if (status == DM_OK)
-            status = measure_rollout(b, config, 64, 50, DM_DYN_ROAD_BATCH, 0, 2, false, err);
+            status = measure_rollout(b, config, 64, 50, DM_DYN_VARIANT_BATCH, 0, 2, false, err);
         if (status == DM_OK)
-            status = measure_rollout(b, config, 64, 50, DM_DYN_ROAD_CLUSTER, 8, 0, false, err);
+            status = measure_rollout(b, config, 64, 50, DM_DYN_VARIANT_CLUSTER, 8, 0, false, err);
     }
     dm_json_end_array(&b->json);
     return status;

@@ -2,8 +2,8 @@
 /* encoder.c - one encoder on the CPU, and features of mean 0 and deviation 1. */
 #include "dynamics/encoder.h"
 
+#include "dynamics/device/kernel_encode.h"
 #include "dynamics/internal.h"
-#include "dynamics/kernel_encode.h"
 
 #include <stdlib.h>
 

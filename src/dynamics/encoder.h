@@ -5,7 +5,7 @@
 
 #include <dotmatrix/dynamics.h>
 
-#include "dynamics/encode_args.h"
+#include "dynamics/device/encode_args.h"
 
 /* The kernel as compiled into the library, for the CPU. */
 void dm_encode_batch(const void *args, uint64_t first, uint64_t last, uint64_t count);

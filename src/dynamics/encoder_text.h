@@ -18,7 +18,7 @@
 #define DM_DYNAMICS_ENCODER_TEXT_H
 
 #include "base/port.h"
-#include "dynamics/encoder_sample.h"
+#include "dynamics/device/encoder_sample.h"
 #if !DM_ON_CUDA
 #include <math.h>
 #endif

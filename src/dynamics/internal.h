@@ -6,8 +6,8 @@
  *   simd.c        picks the vectorised loops: simd_text.h for portable vectors, AVX2 and AVX-512
  *   rollout.c     rollouts on the CPU; results over members and steps
  *   train.c       learning on the CPU, with the gradients of backward.c
- *   device.h      a model on a device                 device_bptt.h, device_train.c   learning
- * there
+ *   device/       a model on a device (model.h): rollouts, steps of the cell, encoders, learning,
+ * and the kernels' texts
  *
  * Letters: B batch, E members, R rollouts, Y steps of a rollout, I inputs, H hidden units, S
  * stochastic values. Start with reference_text.h: it is the definition, the rest is speed. */

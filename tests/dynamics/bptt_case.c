@@ -2,7 +2,7 @@
 /* bptt_case.c - see bptt_case.h. */
 #include "tests/dynamics/bptt_case.h"
 
-#include "dynamics/device_bptt.h"
+#include "dynamics/device/bptt.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* test_choice.c - the choice of kernels by size, against what was measured. */
 #include "tests/support/test.h"
 
-#include "dynamics/choice.h"
+#include "dynamics/device/choice.h"
 
 #define KB 1024u
 
@@ -133,35 +133,35 @@ static void other_gpus_get_what_they_have(void **state)
     assert_int_equal(choice_of(&a100, DM_GRU_RESET_LAST, 4096, 4096), 1);
 }
 
-static void roads_by_size(void **state)
+static void variants_by_size(void **state)
 {
     (void)state;
     static const struct {
         const dm_dyn_gpu *gpu;
         uint32_t hidden, rollouts;
         bool projection, tame;
-        dm_dyn_road road;
+        dm_dyn_variant variant;
     } cases[] = {
-        {&h200, 256, 1, false, true, DM_DYN_ROAD_CLUSTER},
-        {&h200, 256, 64, false, true, DM_DYN_ROAD_CLUSTER}, /* 1,265 us, 1,712 by batch */
-        {&h200, 256, 256, false, true, DM_DYN_ROAD_BATCH},
-        {&h200, 256, 256, false, false, DM_DYN_ROAD_CLUSTER},
-        {&h200, 512, 1, false, true, DM_DYN_ROAD_CLUSTER},
-        {&h200, 513, 1, false, true, DM_DYN_ROAD_CLUSTER},
-        {&h200, 4096, 5000, false, true, DM_DYN_ROAD_CLUSTER},
-        {&h200, 4097, 1, false, true, DM_DYN_ROAD_STREAM},
-        {&h200, 256, 1, true, true, DM_DYN_ROAD_STREAM},
-        {&a100, 256, 1, false, true, DM_DYN_ROAD_STREAM},
-        {&a100, 256, 1024, false, true, DM_DYN_ROAD_BATCH},
-        {&a100, 1024, 1024, false, true, DM_DYN_ROAD_STREAM},
+        {&h200, 256, 1, false, true, DM_DYN_VARIANT_CLUSTER},
+        {&h200, 256, 64, false, true, DM_DYN_VARIANT_CLUSTER}, /* 1,265 us, 1,712 by batch */
+        {&h200, 256, 256, false, true, DM_DYN_VARIANT_BATCH},
+        {&h200, 256, 256, false, false, DM_DYN_VARIANT_CLUSTER},
+        {&h200, 512, 1, false, true, DM_DYN_VARIANT_CLUSTER},
+        {&h200, 513, 1, false, true, DM_DYN_VARIANT_CLUSTER},
+        {&h200, 4096, 5000, false, true, DM_DYN_VARIANT_CLUSTER},
+        {&h200, 4097, 1, false, true, DM_DYN_VARIANT_STREAM},
+        {&h200, 256, 1, true, true, DM_DYN_VARIANT_STREAM},
+        {&a100, 256, 1, false, true, DM_DYN_VARIANT_STREAM},
+        {&a100, 256, 1024, false, true, DM_DYN_VARIANT_BATCH},
+        {&a100, 1024, 1024, false, true, DM_DYN_VARIANT_STREAM},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         dm_dynamics_config config = {5,  cases[i].hidden,    32,
                                      64, DM_GRU_RESET_FIRST, cases[i].projection};
-        dm_dyn_road road =
-            dm_dyn_choose_road(cases[i].gpu, &config, cases[i].rollouts, cases[i].tame);
-        if (road != cases[i].road)
-            fail_msg("case %zu: road %d instead of %d", i, (int)road, (int)cases[i].road);
+        dm_dyn_variant variant =
+            dm_dyn_choose_variant(cases[i].gpu, &config, cases[i].rollouts, cases[i].tame);
+        if (variant != cases[i].variant)
+            fail_msg("case %zu: variant %d instead of %d", i, (int)variant, (int)cases[i].variant);
     }
     dm_dynamics_config config = DM_DYNAMICS_DEFAULT;
     assert_int_equal(dm_dyn_choose_tile(&h200, &config, 1024), 10);
@@ -183,4 +183,4 @@ static void roads_by_size(void **state)
 
 DM_TESTS("dynamics/choice", DM_TEST(steps_take_the_fastest_kernel_seen),
          DM_TEST(reset_first_has_its_own_costs), DM_TEST(other_gpus_get_what_they_have),
-         DM_TEST(roads_by_size))
+         DM_TEST(variants_by_size))

@@ -3,7 +3,7 @@
  * that a GPU runs. */
 #include "tests/dynamics/bptt_case.h"
 
-#include "dynamics/device_bptt.h"
+#include "dynamics/device/bptt.h"
 
 #include <math.h>
 #include <stdlib.h>

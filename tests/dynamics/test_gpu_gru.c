@@ -3,7 +3,7 @@
 #include "tests/device/gpu.h"
 #include "tests/dynamics/dynamics_case.h"
 
-#include "dynamics/device.h"
+#include "dynamics/device/model.h"
 
 #include <math.h>
 #include <stdlib.h>

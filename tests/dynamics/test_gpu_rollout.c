@@ -1,47 +1,47 @@
 /* SPDX-License-Identifier: MIT */
-/* test_gpu_rollout.c - rollouts on a GPU against the float64 reference, on every road, small enough
- * for compute-sanitizer. */
+/* test_gpu_rollout.c - rollouts on a GPU against the float64 reference, on every variant, small
+ * enough for compute-sanitizer. */
 #include "tests/device/gpu.h"
 #include "tests/dynamics/dynamics_case.h"
 
-#include "dynamics/device.h"
+#include "dynamics/device/model.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct road_case {
+typedef struct variant_case {
     dm_dynamics_config config;
     uint32_t rollouts, steps;
-    dm_dyn_road road;
+    dm_dyn_variant variant;
     uint32_t cluster_blocks, tile;
-} road_case;
+} variant_case;
 
 #define FIRST DM_GRU_RESET_FIRST
 #define LAST DM_GRU_RESET_LAST
 
-static const road_case cases[] = {
-    {{2, 256, 32, 64, FIRST, false}, 1, 10, DM_DYN_ROAD_CLUSTER, 8, 0},
-    {{2, 256, 32, 64, FIRST, false}, 1, 10, DM_DYN_ROAD_CLUSTER, 16, 0},
-    {{2, 256, 32, 64, LAST, false}, 1, 11, DM_DYN_ROAD_CLUSTER, 8, 0},
-    {{2, 100, 40, 70, FIRST, false}, 2, 5, DM_DYN_ROAD_CLUSTER, 8, 0},
-    {{1, 300, 7, 5, LAST, false}, 1, 5, DM_DYN_ROAD_CLUSTER, 16, 0},
-    {{1, 512, 32, 1100, FIRST, false}, 1, 5, DM_DYN_ROAD_CLUSTER, 16, 0},
-    {{1, 600, 32, 20, FIRST, false}, 2, 3, DM_DYN_ROAD_CLUSTER, 0, 0},
-    {{1, 1024, 7, 5, LAST, false}, 1, 4, DM_DYN_ROAD_CLUSTER, 0, 0},
-    {{1, 1, 1, 1, FIRST, false}, 1, 1, DM_DYN_ROAD_CLUSTER, 8, 0},
-    {{1, 1, 1, 1, FIRST, false}, 20, 2, DM_DYN_ROAD_CLUSTER, 8, 0},
-    {{1, 1, 1, 1, FIRST, false}, 20, 2, DM_DYN_ROAD_BATCH, 0, 2},
-    {{2, 256, 32, 64, FIRST, false}, 43, 4, DM_DYN_ROAD_BATCH, 0, 10},
-    {{1, 200, 19, 3, LAST, false}, 23, 4, DM_DYN_ROAD_BATCH, 0, 5},
-    {{2, 50, 9, 64, FIRST, false}, 9, 4, DM_DYN_ROAD_BATCH, 0, 2},
-    {{1, 500, 32, 7, FIRST, false}, 5, 3, DM_DYN_ROAD_BATCH, 0, 5},
-    {{2, 60, 32, 64, FIRST, true}, 2, 5, DM_DYN_ROAD_STREAM, 0, 0},
-    {{2, 130, 32, 64, LAST, true}, 2, 5, DM_DYN_ROAD_STREAM, 0, 0},
-    {{2, 256, 32, 64, FIRST, false}, 3, 5, DM_DYN_ROAD_AUTO, 0, 0},
+static const variant_case cases[] = {
+    {{2, 256, 32, 64, FIRST, false}, 1, 10, DM_DYN_VARIANT_CLUSTER, 8, 0},
+    {{2, 256, 32, 64, FIRST, false}, 1, 10, DM_DYN_VARIANT_CLUSTER, 16, 0},
+    {{2, 256, 32, 64, LAST, false}, 1, 11, DM_DYN_VARIANT_CLUSTER, 8, 0},
+    {{2, 100, 40, 70, FIRST, false}, 2, 5, DM_DYN_VARIANT_CLUSTER, 8, 0},
+    {{1, 300, 7, 5, LAST, false}, 1, 5, DM_DYN_VARIANT_CLUSTER, 16, 0},
+    {{1, 512, 32, 1100, FIRST, false}, 1, 5, DM_DYN_VARIANT_CLUSTER, 16, 0},
+    {{1, 600, 32, 20, FIRST, false}, 2, 3, DM_DYN_VARIANT_CLUSTER, 0, 0},
+    {{1, 1024, 7, 5, LAST, false}, 1, 4, DM_DYN_VARIANT_CLUSTER, 0, 0},
+    {{1, 1, 1, 1, FIRST, false}, 1, 1, DM_DYN_VARIANT_CLUSTER, 8, 0},
+    {{1, 1, 1, 1, FIRST, false}, 20, 2, DM_DYN_VARIANT_CLUSTER, 8, 0},
+    {{1, 1, 1, 1, FIRST, false}, 20, 2, DM_DYN_VARIANT_BATCH, 0, 2},
+    {{2, 256, 32, 64, FIRST, false}, 43, 4, DM_DYN_VARIANT_BATCH, 0, 10},
+    {{1, 200, 19, 3, LAST, false}, 23, 4, DM_DYN_VARIANT_BATCH, 0, 5},
+    {{2, 50, 9, 64, FIRST, false}, 9, 4, DM_DYN_VARIANT_BATCH, 0, 2},
+    {{1, 500, 32, 7, FIRST, false}, 5, 3, DM_DYN_VARIANT_BATCH, 0, 5},
+    {{2, 60, 32, 64, FIRST, true}, 2, 5, DM_DYN_VARIANT_STREAM, 0, 0},
+    {{2, 130, 32, 64, LAST, true}, 2, 5, DM_DYN_VARIANT_STREAM, 0, 0},
+    {{2, 256, 32, 64, FIRST, false}, 3, 5, DM_DYN_VARIANT_AUTO, 0, 0},
 };
 
-static void check_case(const road_case *k)
+static void check_case(const variant_case *k)
 {
     dm_dynamics *model = dyn_model(k->config, 5);
     dm_dynamics_device *on = NULL;
@@ -54,7 +54,7 @@ static void check_case(const road_case *k)
     model->scale[0] = 0.5f;
     assert_ok(dm_dynamics_device_create(dm_test_gpu_device, model, &on, err));
     assert_ok(dm_rollout_create(model, k->rollouts, k->steps, &got, err));
-    on->road = k->road;
+    on->variant = k->variant;
     on->cluster_blocks = k->cluster_blocks;
     on->tile_rollouts = k->tile;
     /* Under compute-sanitizer a launch takes seconds: one of each is enough. */
@@ -82,7 +82,7 @@ static void check_case(const road_case *k)
     dm_dynamics_destroy(model);
 }
 
-static void rollouts_on_every_road(void **state)
+static void rollouts_on_every_variant(void **state)
 {
     (void)state;
     dm_test_gpu();
@@ -113,4 +113,4 @@ static void wide_hidden_states(void **state)
     dm_dynamics_destroy(model);
 }
 
-DM_TESTS("gpu/rollout", DM_TEST(rollouts_on_every_road), DM_TEST(wide_hidden_states))
+DM_TESTS("gpu/rollout", DM_TEST(rollouts_on_every_variant), DM_TEST(wide_hidden_states))

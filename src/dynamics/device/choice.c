@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* choice.c - see choice.h. Estimates are rough microseconds on an H200: enough to choose by. What
  * scales with the GPU is how many blocks run at once. */
-#include "dynamics/choice.h"
+#include "dynamics/device/choice.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -82,21 +82,21 @@ uint32_t dm_dyn_choose_tile(const dm_dyn_gpu *gpu, const dm_dynamics_config *c, 
     return best;
 }
 
-dm_dyn_road dm_dyn_choose_road(const dm_dyn_gpu *gpu, const dm_dynamics_config *c,
-                               uint32_t rollouts, bool tame)
+dm_dyn_variant dm_dyn_choose_variant(const dm_dyn_gpu *gpu, const dm_dynamics_config *c,
+                                     uint32_t rollouts, bool tame)
 {
     if (c->projection)
-        return DM_DYN_ROAD_STREAM;
+        return DM_DYN_VARIANT_STREAM;
     bool cluster = gpu->clusters && c->hidden <= DM_DYN_CLUSTER_MAX;
     uint32_t M = c->hidden <= DM_DYN_RESIDENT_MAX ? dm_dyn_choose_tile(gpu, c, rollouts) : 0;
     bool batch = M > 0 && rollouts > 1 && tame;
     if (cluster && batch)
         return cluster_cost(gpu, c, rollouts) <= batch_cost(gpu, c, rollouts, M)
-                   ? DM_DYN_ROAD_CLUSTER
-                   : DM_DYN_ROAD_BATCH;
-    return cluster                  ? DM_DYN_ROAD_CLUSTER
-           : batch && rollouts > 32 ? DM_DYN_ROAD_BATCH
-                                    : DM_DYN_ROAD_STREAM;
+                   ? DM_DYN_VARIANT_CLUSTER
+                   : DM_DYN_VARIANT_BATCH;
+    return cluster                  ? DM_DYN_VARIANT_CLUSTER
+           : batch && rollouts > 32 ? DM_DYN_VARIANT_BATCH
+                                    : DM_DYN_VARIANT_STREAM;
 }
 
 /* ---- One step of a batch ---- */

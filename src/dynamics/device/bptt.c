@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* device_bptt.c - see device_bptt.h. Everything is queued on one stream; the kernels are those of
+/* bptt.c - see bptt.h. Everything is queued on one stream; the kernels are those of
  * kernel_bptt.h, the products those of kernel_product.h. */
-#include "dynamics/device_bptt.h"
+#include "dynamics/device/bptt.h"
 
-#include "dynamics/kernel_bptt.h"
-#include "dynamics/kernel_product.h"
+#include "dynamics/device/kernel_bptt.h"
+#include "dynamics/device/kernel_product.h"
 
 #include <string.h>
 
@@ -39,10 +39,12 @@ static const dm_builtin_kernel product_builtins[] = {KERNEL(product, dm_product_
 
 static dm_status load_kernels(dm_bptt *b, dm_error *err)
 {
-    dm_module_desc desc = {
-        .name = "dynamics/kernel_bptt.h", .builtins = builtins, .builtin_count = DM_BPTT_KERNELS};
-    dm_module_desc product = {
-        .name = "dynamics/kernel_product.h", .builtins = product_builtins, .builtin_count = 2};
+    dm_module_desc desc = {.name = "dynamics/device/kernel_bptt.h",
+                           .builtins = builtins,
+                           .builtin_count = DM_BPTT_KERNELS};
+    dm_module_desc product = {.name = "dynamics/device/kernel_product.h",
+                              .builtins = product_builtins,
+                              .builtin_count = 2};
     dm_status status = dm_module_create(b->device, &desc, &b->module, err);
     if (status == DM_OK)
         status = dm_module_create(b->device, &product, &b->product_module, err);

@@ -26,8 +26,8 @@
  *
  * Defines: DYN_P (hidden units, a multiple of 128), DYN_C (blocks of a cluster), DYN_N_SHARED (1:
  * Un lies in shared memory instead of registers), DYN_RESET_LAST. */
-#include "dynamics/cluster_common.h"
-#include "dynamics/rollout_args.h"
+#include "dynamics/device/cluster_common.h"
+#include "dynamics/device/rollout_args.h"
 
 #ifndef DYN_P
 #define DYN_P 256

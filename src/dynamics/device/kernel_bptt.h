@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* kernel_bptt.h - sequences of a batch forward with a tape, and backward through all steps; for the
  * CPU and for CUDA. The same as sequence_forward and sequence_backward of reference_text.h, for all
- * members and sequences at once; device_bptt.c says in which order these run, with the products of
+ * members and sequences at once; bptt.c says in which order these run, with the products of
  * kernel_product.h in between.
  *
  * One thread per element, or one warp per cell (a member and a sequence) where there are sums. No
@@ -9,7 +9,7 @@
 #ifndef DM_DYNAMICS_KERNEL_BPTT_H
 #define DM_DYNAMICS_KERNEL_BPTT_H
 
-#include "dynamics/bptt_args.h"
+#include "dynamics/device/bptt_args.h"
 #if !DM_ON_CUDA
 #include <math.h>
 #endif

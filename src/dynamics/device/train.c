@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* device_train.c - learning from many sequences at a time, on a device: gradients by device_bptt.c,
+/* train.c - learning from many sequences at a time, on a device: gradients by bptt.c,
  * then clipping and the optimiser, without a copy of the weights to the host. */
-#include "dynamics/device_bptt.h"
+#include "dynamics/device/bptt.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  *
  * A warp owns G groups of four units: those from (g * WARPS + warp) * 4 on.
  * Defines: DYN_P (hidden units, a multiple of 512, at most 4,096), DYN_RESET_LAST. */
-#include "dynamics/cluster_common.h"
+#include "dynamics/device/cluster_common.h"
 
 #ifndef DYN_P
 #define DYN_P 1024

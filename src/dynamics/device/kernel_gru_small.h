@@ -5,8 +5,8 @@
  *
  * DM_GRU_RESET_FIRST takes two kernels, since every r must be known before the first n: _gates
  * writes z and q = r * h, _candidate the rest. DM_GRU_RESET_LAST is one, _whole. */
-#include "dynamics/cuda_math.h"
-#include "dynamics/gru_args.h"
+#include "dynamics/device/cuda_math.h"
+#include "dynamics/device/gru_args.h"
 
 #define SMALL_WARPS 8
 

@@ -13,8 +13,8 @@
  *
  * Columns come in chunks of 32, first those of W, then those of U. G = 3: DM_GRU_RESET_LAST, one
  * kernel. G = 2: z and q = r * h; then G = 1: n from q, and the result. */
-#include "dynamics/cuda_math.h"
-#include "dynamics/gru_args.h"
+#include "dynamics/device/cuda_math.h"
+#include "dynamics/device/gru_args.h"
 
 #define CHUNK 32 /* columns */
 #define PITCH 40 /* of a row in shared memory: 80 bytes, so that 8 rows touch all banks once */
@@ -83,7 +83,7 @@ DM_FN float4 load_vector(const float *from, uint32_t batch, uint32_t n, uint32_t
 template <int WM, int WN, int MT, int G> struct matrix_gru {
     static const int THREADS = WM * WN * 32, BM = WM * MT * 16;
     static const int WARP_UNITS = WARP_ROWS / G, UNITS = WN * WARP_UNITS;
-    static const int STAGES = BM >= 128 ? 3 : BM >= 64 ? 4 : 5; /* as in device_gru.c */
+    static const int STAGES = BM >= 128 ? 3 : BM >= 64 ? 4 : 5; /* as in gru.c */
     static const int LOADS = BM * CHUNK / 4 / THREADS; /* float4s of x or h per thread and chunk */
     typedef matrix_stage<WM, WN, MT> stage_type;
 

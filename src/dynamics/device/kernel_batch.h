@@ -17,8 +17,8 @@
  *
  * |h0| must be below 60, since the softmax takes no maximum (the host looks); no projection.
  * Defines: DYN_P = 64, 128, 256 or 512; DYN_M, rollouts per thread; DYN_RESET_LAST. */
-#include "dynamics/cuda_math.h"
-#include "dynamics/rollout_args.h"
+#include "dynamics/device/cuda_math.h"
+#include "dynamics/device/rollout_args.h"
 
 #ifndef DYN_P
 #define DYN_P 256

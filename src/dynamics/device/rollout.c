@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* device_rollout.c - rollouts on CUDA: which kernel, and its launch.
+/* rollout.c - rollouts on CUDA: which kernel, and its launch.
  *
- * Three roads: a few rollouts go through clusters of blocks, where latency is least; many through
- * tiles, where the weights are used most often per read; what neither takes goes block by block. */
-#include "dynamics/device.h"
+ * Three variants: a few rollouts go through clusters of blocks, where latency is least; many
+ * through tiles, where the weights are used most often per read; what neither takes goes block by
+ * block. */
+#include "dynamics/device/model.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -35,14 +36,15 @@ static uint32_t choose_cluster(const dm_dynamics_device *on, uint32_t rollouts)
                                    : dm_dyn_choose_cluster(&gpu, &on->model->config, rollouts);
 }
 
-static dm_dyn_road choose_road(const dm_dynamics_device *on, uint32_t rollouts, const float *hidden)
+static dm_dyn_variant choose_variant(const dm_dynamics_device *on, uint32_t rollouts,
+                                     const float *hidden)
 {
     const dm_dynamics_config *c = &on->model->config;
     dm_dyn_gpu gpu = dm_dyn_gpu_of(dm_device_get_properties(on->device));
-    return on->road != DM_DYN_ROAD_AUTO
-               ? on->road
-               : dm_dyn_choose_road(&gpu, c, rollouts,
-                                    tame(hidden, (size_t)rollouts * c->members * c->hidden));
+    return on->variant != DM_DYN_VARIANT_AUTO
+               ? on->variant
+               : dm_dyn_choose_variant(&gpu, c, rollouts,
+                                       tame(hidden, (size_t)rollouts * c->members * c->hidden));
 }
 
 /* ---- Launches ---- */
@@ -73,7 +75,7 @@ static dm_status prepare_cluster_stream(dm_dynamics_device *on, dm_dyn_rollout *
     dm_status status = dm_dyn_form_get(on, DM_DYN_FORM_ROWS, P, &packed, err);
     r->args.packed = packed;
     if (status == DM_OK)
-        status = dm_dyn_kernel_get(on, "dynamics/kernel_cluster_stream.h", defines,
+        status = dm_dyn_kernel_get(on, "dynamics/device/kernel_cluster_stream.h", defines,
                                    "dm_rollout_cluster_stream", &r->launch.function, err);
     return status == DM_OK ? set_clusters(r, c->members, 16, 288, 0, err) : status;
 }
@@ -95,8 +97,8 @@ static dm_status prepare_cluster(dm_dynamics_device *on, dm_dyn_rollout *r, dm_e
     dm_status status = dm_dyn_form_get(on, DM_DYN_FORM_ROWS, P, &packed, err);
     r->args.packed = packed;
     if (status == DM_OK)
-        status = dm_dyn_kernel_get(on, "dynamics/kernel_cluster.h", defines, "dm_rollout_cluster",
-                                   &r->launch.function, err);
+        status = dm_dyn_kernel_get(on, "dynamics/device/kernel_cluster.h", defines,
+                                   "dm_rollout_cluster", &r->launch.function, err);
     if (status == DM_OK && on->profile)
         status = dm_dyn_reserve(on, &on->scratch, r->args.steps * 16 * sizeof(uint32_t), err);
     if (status == DM_OK && on->profile)
@@ -122,8 +124,8 @@ static dm_status prepare_batch(dm_dynamics_device *on, dm_dyn_rollout *r, dm_err
     dm_status status = dm_dyn_form_get(on, DM_DYN_FORM_COLUMNS, P, &packed, err);
     r->args.packed = packed;
     if (status == DM_OK)
-        status = dm_dyn_kernel_get(on, "dynamics/kernel_batch.h", defines, "dm_rollout_batch",
-                                   &r->launch.function, err);
+        status = dm_dyn_kernel_get(on, "dynamics/device/kernel_batch.h", defines,
+                                   "dm_rollout_batch", &r->launch.function, err);
     if (status == DM_OK)
         status =
             dm_dyn_reserve(on, &on->scratch, (size_t)blocks * 3 * P * 4 * M * sizeof(float), err);
@@ -144,7 +146,7 @@ static dm_status prepare_stream(dm_dynamics_device *on, dm_dyn_rollout *r, dm_er
                        c->hidden, (unsigned long long)shared,
                        dm_device_get_properties(on->device)->id, (unsigned long long)room);
     r->launch.grid = (dm_grid){r->args.rollouts * c->members, 1024, (uint32_t)shared};
-    return dm_dyn_kernel_get(on, "dynamics/kernel_stream.h", "", "dm_rollout_stream",
+    return dm_dyn_kernel_get(on, "dynamics/device/kernel_stream.h", "", "dm_rollout_stream",
                              &r->launch.function, err);
 }
 
@@ -175,9 +177,9 @@ static void set_addresses(dm_dynamics_device *on, dm_dyn_rollout *r, bool has_hi
 
 static dm_status prepare(dm_dynamics_device *on, dm_dyn_rollout *r, dm_error *err)
 {
-    return r->road == DM_DYN_ROAD_CLUSTER ? prepare_cluster(on, r, err)
-           : r->road == DM_DYN_ROAD_BATCH ? prepare_batch(on, r, err)
-                                          : prepare_stream(on, r, err);
+    return r->variant == DM_DYN_VARIANT_CLUSTER ? prepare_cluster(on, r, err)
+           : r->variant == DM_DYN_VARIANT_BATCH ? prepare_batch(on, r, err)
+                                                : prepare_stream(on, r, err);
 }
 
 dm_status dm_dyn_rollout_stage(dm_dynamics_device *on, const float *features,
@@ -190,7 +192,7 @@ dm_status dm_dyn_rollout_stage(dm_dynamics_device *on, const float *features,
     size_t hidden_bytes = hidden != NULL ? cells * c->hidden * sizeof(float) : 0;
     size_t input_bytes = feature_bytes + hidden_bytes;
     size_t result_bytes = cells * (3 * (size_t)shape->steps + c->hidden) * sizeof(float);
-    *r = (dm_dyn_rollout){.road = choose_road(on, shape->rollouts, hidden)};
+    *r = (dm_dyn_rollout){.variant = choose_variant(on, shape->rollouts, hidden)};
     r->launch.cluster_blocks = 1;
     r->args = (dm_rollout_args){.rollouts = shape->rollouts,
                                 .members = c->members,

@@ -4,8 +4,8 @@
 #ifndef DM_DYNAMICS_CLUSTER_COMMON_H
 #define DM_DYNAMICS_CLUSTER_COMMON_H
 
-#include "dynamics/cuda_math.h"
-#include "dynamics/rollout_args.h"
+#include "dynamics/device/cuda_math.h"
+#include "dynamics/device/rollout_args.h"
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* device_bptt.h - gradients of sequences on a device: forward with a tape, then backward through
+/* bptt.h - gradients of sequences on a device: forward with a tape, then backward through
  * all steps, for all members and a batch of sequences at once. */
 #ifndef DM_DYNAMICS_DEVICE_BPTT_H
 #define DM_DYNAMICS_DEVICE_BPTT_H
 
-#include "dynamics/bptt_args.h"
+#include "dynamics/device/bptt_args.h"
 #include "dynamics/internal.h"
 
 typedef enum dm_bptt_kernel {

@@ -19,12 +19,12 @@ dm_dyn_gpu dm_dyn_gpu_of(const dm_device_properties *properties);
 
 /* ---- Rollouts ---- */
 
-typedef enum dm_dyn_road {
-    DM_DYN_ROAD_AUTO,
-    DM_DYN_ROAD_CLUSTER, /* a cluster of blocks per rollout and member */
-    DM_DYN_ROAD_BATCH,   /* a block per tile of rollouts */
-    DM_DYN_ROAD_STREAM,  /* a block per rollout and member */
-} dm_dyn_road;
+typedef enum dm_dyn_variant {
+    DM_DYN_VARIANT_AUTO,
+    DM_DYN_VARIANT_CLUSTER, /* a cluster of blocks per rollout and member */
+    DM_DYN_VARIANT_BATCH,   /* a block per tile of rollouts */
+    DM_DYN_VARIANT_STREAM,  /* a block per rollout and member */
+} dm_dyn_variant;
 
 #define DM_DYN_RESIDENT_MAX 512 /* hidden units whose weights fit into a cluster's registers */
 #define DM_DYN_CLUSTER_MAX 4096 /* whose states fit into the shared memory of its blocks */
@@ -36,8 +36,8 @@ uint32_t dm_dyn_choose_cluster(const dm_dyn_gpu *gpu, const dm_dynamics_config *
 uint32_t dm_dyn_choose_tile(const dm_dyn_gpu *gpu, const dm_dynamics_config *config,
                             uint32_t rollouts);
 /* `tame`: no hidden state is so large that its softmax needs the maximum. */
-dm_dyn_road dm_dyn_choose_road(const dm_dyn_gpu *gpu, const dm_dynamics_config *config,
-                               uint32_t rollouts, bool tame);
+dm_dyn_variant dm_dyn_choose_variant(const dm_dyn_gpu *gpu, const dm_dynamics_config *config,
+                                     uint32_t rollouts, bool tame);
 
 /* P of kernel_batch.h, and the shared memory of its blocks for M rollouts a thread. */
 uint32_t dm_dyn_batch_padding(uint32_t hidden);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* kernel_encode.h - many encoders take a sample each: one thread per encoder. */
-#include "dynamics/encode_args.h"
+#include "dynamics/device/encode_args.h"
 
 DM_KERNEL(dm_encode_batch, dm_encode_args)
 {

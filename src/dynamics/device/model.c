@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* device.c - what a model needs on a device; see device.h. */
-#include "dynamics/device.h"
+/* model.c - what a model needs on a device; see model.h. */
+#include "dynamics/device/model.h"
 
 #include <stdio.h>
 #include <stdlib.h>

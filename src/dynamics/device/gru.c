@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* device_gru.c - one step of the cell for a batch, on CUDA: which kernels, and their launch. */
-#include "dynamics/device.h"
+/* gru.c - one step of the cell for a batch, on CUDA: which kernels, and their launch. */
+#include "dynamics/device/model.h"
 
 #include <stdio.h>
 
@@ -17,7 +17,7 @@ static dm_status prepare_small(dm_dynamics_device *on, dm_dyn_gru *g, dm_error *
     for (int i = 0; i < count && status == DM_OK; i++) {
         char name[32];
         snprintf(name, sizeof name, "dm_gru_%s_%u", names[whole ? 0 : i + 1], vectors);
-        status = dm_dyn_kernel_get(on, "dynamics/kernel_gru_small.h", "", name,
+        status = dm_dyn_kernel_get(on, "dynamics/device/kernel_gru_small.h", "", name,
                                    &g->launches[i].function, err);
         g->launches[i].grid = (dm_grid){(g->args.hidden + DM_DYN_SMALL_WARPS - 1) /
                                             DM_DYN_SMALL_WARPS * ((batch + vectors - 1) / vectors),
@@ -42,7 +42,7 @@ static dm_status prepare_matrix(dm_dynamics_device *on, const dm_dyn_shape *shap
         uint32_t gates = whole ? 3 : i == 0 ? 2 : 1;
         char name[48];
         snprintf(name, sizeof name, "dm_gru_matrix_%u_%u", shape->vectors, gates);
-        status = dm_dyn_kernel_get(on, "dynamics/kernel_gru_matrix.h", "", name,
+        status = dm_dyn_kernel_get(on, "dynamics/device/kernel_gru_matrix.h", "", name,
                                    &g->launches[i].function, err);
         g->launches[i].grid =
             (dm_grid){dm_dyn_shape_blocks(shape, g->args.batch, g->args.hidden, gates),

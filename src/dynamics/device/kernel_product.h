@@ -8,7 +8,7 @@
 #ifndef DM_DYNAMICS_KERNEL_PRODUCT_H
 #define DM_DYNAMICS_KERNEL_PRODUCT_H
 
-#include "dynamics/bptt_args.h"
+#include "dynamics/device/bptt_args.h"
 
 #define PRODUCT_CHUNK 16
 #define PRODUCT_ROW (DM_PRODUCT_TILE + 4) /* padded: columns fall into different banks */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* device_encode.c - many encoders on a device, and rollouts from their features. */
-#include "dynamics/device.h"
+/* encode.c - many encoders on a device, and rollouts from their features. */
+#include "dynamics/device/model.h"
 #include "dynamics/encoder.h"
 
 #include <stdlib.h>
@@ -53,7 +53,7 @@ dm_status dm_encoders_create(dm_device *device, size_t count, uint32_t losses, u
     e->stream = dm_device_stream(device);
     e->count = count;
     dm_module_desc desc = {
-        .name = "dynamics/kernel_encode.h", .builtins = builtins, .builtin_count = 1};
+        .name = "dynamics/device/kernel_encode.h", .builtins = builtins, .builtin_count = 1};
     status = dm_module_create(device, &desc, &e->module, err);
     if (status == DM_OK)
         status = dm_module_function(e->module, "dm_encode_batch", &e->function, err);

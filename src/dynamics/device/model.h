@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* device.h - a model on a device.
+/* model.h - a model on a device.
  *
- *   device.c          weights, in the forms that kernels want; kernels; memory
- *   choice.c          which kernel takes what
- *   device_rollout.c  rollouts: their memory and launch
- *   device_gru.c      the same for one step of a batch
+ *   model.c     weights, in the forms that kernels want; kernels; memory
+ *   choice.c    which kernel takes what
+ *   rollout.c   rollouts: their memory and launch
+ *   gru.c       the same for one step of a batch
  *
  * A call is: stage the inputs (one copy), launch, fetch the results (one copy, into page-locked
  * memory). Staging and launching are apart so that benchmarks can time the launch alone. */
-#ifndef DM_DYNAMICS_DEVICE_H
-#define DM_DYNAMICS_DEVICE_H
+#ifndef DM_DYNAMICS_DEVICE_MODEL_H
+#define DM_DYNAMICS_DEVICE_MODEL_H
 
-#include "dynamics/choice.h"
-#include "dynamics/gru_args.h"
+#include "dynamics/device/choice.h"
+#include "dynamics/device/gru_args.h"
+#include "dynamics/device/rollout_args.h"
 #include "dynamics/internal.h"
-#include "dynamics/rollout_args.h"
 
 /* Forms of the weights; made when a kernel first asks for one. */
 typedef enum dm_dyn_form {
@@ -47,7 +47,7 @@ struct dm_dynamics_device {
     dm_dyn_kernel kernels[DM_DYN_KERNELS_MAX];
     size_t kernel_count;
     /* Choices that tests and benchmarks may force; 0: by size. */
-    dm_dyn_road road;
+    dm_dyn_variant variant;
     uint32_t cluster_blocks, tile_rollouts;
     bool head_each; /* every warp of a cluster computes the loss, instead of one warp per block */
     bool profile;   /* of the cluster kernel, to `scratch` */
@@ -77,7 +77,7 @@ dm_status dm_dyn_reserve_host(dm_dynamics_device *on, void **memory, size_t *cap
 typedef struct dm_dyn_rollout {
     dm_dyn_launch launch;
     dm_rollout_args args;
-    dm_dyn_road road;
+    dm_dyn_variant variant;
 } dm_dyn_rollout;
 /* `features` are the host's, or NULL when `on_device` is where they are already. */
 dm_status dm_dyn_rollout_stage(dm_dynamics_device *on, const float *features,
