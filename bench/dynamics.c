@@ -10,7 +10,7 @@
  * over the grid of sizes), train (updates of the weights), encoder, memory. bench/dynamics_torch.py
  * runs this and puts PyTorch beside it. Exit code 1 when a value is wrong or something failed. */
 #include "base/file.h"
-#include "cli/dynamics_bench.h"
+#include "cli/dynamics/dynamics_bench.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,8 +2,16 @@
 /* command.h - what a subcommand is.
  *
  * A subcommand is one file, cmd_<name>.c, that defines one `const dm_command`, and one row of the
- * table in main.c. main.c parses the options, calls `run` with the filled struct, prints the error
- * and picks the exit code; a command writes its answer to stdout and returns. */
+ * table in commands.c. main.c parses the options, calls `run` with the filled struct, prints the
+ * error and picks the exit code; a command writes its answer to stdout and returns.
+ *
+ *   cli/           what every command shares: option rows, help, man page, outputs, reports, places
+ *   cli/game/      Game Boys: run (one machine, a swarm, pictures), roms
+ *   cli/kernel/    kernels: compile, run, check
+ *   cli/synth/     datasets of kernels
+ *   cli/dynamics/  world models: bench, rollout, plots
+ *   cli/train/     training and its data
+ *   cli/lab/       what is measured and proved: info, bench, verify, replay, report */
 #ifndef DM_CLI_COMMAND_H
 #define DM_CLI_COMMAND_H
 

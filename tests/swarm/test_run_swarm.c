@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `dotmatrix run --backend vec_cpu`: figures, pictures, and what it refuses. */
 #include "base/file.h"
-#include "cli/mosaic.h"
+#include "cli/game/mosaic.h"
 #include "tests/support/command.h"
 #include "tests/support/tmpdir.h"
 #include "tests/swarm/swarm_case.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* dynamics_plot.c - see dynamics_plot.h. A script with its data goes to gnuplot's standard input.
  */
-#include "cli/dynamics_plot.h"
+#include "cli/dynamics/dynamics_plot.h"
 
 #include "base/file.h"
 #include "base/gnuplot.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_replay.c - `dotmatrix replay`: show a mismatch again, from its bundle. */
 #include "cli/command.h"
-#include "cli/verify_suite.h"
+#include "cli/lab/verify_suite.h"
 #include "lab/bundle.h"
 
 #include <inttypes.h>

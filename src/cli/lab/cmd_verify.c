@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/command.h"
-#include "cli/verify_suite.h"
+#include "cli/lab/verify_suite.h"
 #include "lab/bundle.h"
 #include "lab/profile.h"
 #include "lab/provenance.h"

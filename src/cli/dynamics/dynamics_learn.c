@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* dynamics_learn.c - times of updates: a batch of sequences on the device, beside one sequence with
  * the CPU's vectorised loops. */
-#include "cli/dynamics_bench.h"
+#include "cli/dynamics/dynamics_bench.h"
 
 #include "base/philox.h"
 

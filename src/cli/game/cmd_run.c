@@ -5,8 +5,8 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/outputs.h"
-#include "cli/play.h"
-#include "cli/run_swarm.h"
+#include "cli/game/play.h"
+#include "cli/game/run_swarm.h"
 #include "gb/rom.h"
 
 #include <dotmatrix/gb.h>

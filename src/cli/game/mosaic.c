@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/mosaic.h"
+#include "cli/game/mosaic.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_synth.c - `dotmatrix synth`: datasets of kernels. */
 #include "cli/command.h"
-#include "cli/synth_read.h"
+#include "cli/synth/synth_read.h"
 #include "synth/compile.h"
 #include "synth/produce.h"
 

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/command.h"
-#include "cli/kernel_run.h"
+#include "cli/kernel/kernel_run.h"
 #include "device/nvrtc.h"
 #include "lang/compile.h"
 

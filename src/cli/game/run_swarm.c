@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* run_swarm.c - run a swarm from the command line, with a progress bar and a mosaic of pictures. */
-#include "cli/run_swarm.h"
+#include "cli/game/run_swarm.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/progress.h"
 #include "base/thread.h"
-#include "cli/mosaic.h"
+#include "cli/game/mosaic.h"
 #include "gb/picture.h"
 
 #include <dotmatrix/swarm.h>

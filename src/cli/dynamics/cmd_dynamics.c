@@ -8,8 +8,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/command.h"
-#include "cli/dynamics_bench.h"
-#include "cli/dynamics_plot.h"
+#include "cli/dynamics/dynamics_bench.h"
+#include "cli/dynamics/dynamics_plot.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* dynamics_bench.c - see dynamics_bench.h. */
-#include "cli/dynamics_bench.h"
+#include "cli/dynamics/dynamics_bench.h"
 
 #include "base/machine.h"
 #include "base/philox.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* dynamics_time.c - times of the dynamics kernels over the grids of sizes; on the CPU beside those
  * of the plain loops. */
-#include "cli/dynamics_bench.h"
+#include "cli/dynamics/dynamics_bench.h"
 
 #include "base/file.h"
 #include "dynamics/encoder.h"

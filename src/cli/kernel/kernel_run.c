@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* kernel_run.c - run a kernel on arrays from files, check kernels; see kernel_run.h. */
-#include "cli/kernel_run.h"
+#include "cli/kernel/kernel_run.h"
 
 #include "base/file.h"
 #include "base/json.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/play.h"
+#include "cli/game/play.h"
 
 #include "gb/disasm.h"
 

@@ -7,7 +7,7 @@
  *
  * A reference's object changes the profile (lab/profile.h) for it. Whatever is left out (`ignore`,
  * `settle`), and a reference that is left out as a whole (`skip`), has its reason beside it. */
-#include "cli/verify_suite.h"
+#include "cli/lab/verify_suite.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/stop.h"

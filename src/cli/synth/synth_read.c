@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* synth_read.c - validate, show and stats of `dotmatrix synth`. */
-#include "cli/synth_read.h"
+#include "cli/synth/synth_read.h"
 
 #include "base/json.h"
 #include "synth/dataset.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* dynamics_check.c - values of the dynamics kernels against the float64 reference. */
-#include "cli/dynamics_bench.h"
+#include "cli/dynamics/dynamics_bench.h"
 #include "dynamics/device/bptt.h"
 
 #include <stdio.h>
