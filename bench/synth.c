@@ -10,8 +10,8 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "device/cc.h"
-#include "synth/compile.h"
-#include "synth/generate.h"
+#include "synth/check/compile.h"
+#include "synth/gen/generate.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,14 +14,14 @@
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/thread.h"
-#include "synth/canonical.h"
-#include "synth/compile.h"
-#include "synth/folder.h"
-#include "synth/manifest.h"
-#include "synth/plan.h"
-#include "synth/reject.h"
-#include "synth/shard.h"
-#include "synth/verify.h"
+#include "synth/check/compile.h"
+#include "synth/check/reject.h"
+#include "synth/check/verify.h"
+#include "synth/store/canonical.h"
+#include "synth/store/folder.h"
+#include "synth/store/manifest.h"
+#include "synth/store/plan.h"
+#include "synth/store/shard.h"
 
 #include <errno.h>
 #include <fcntl.h>

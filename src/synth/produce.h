@@ -12,11 +12,16 @@
  *   failed/<id>-<attempt>.json  pairs that failed their verification: reports for the compiler
  *   state/                    of the complete shards, for resuming
  *
- * A folder that has been begun is continued, by the same options only. */
+ * A folder that has been begun is continued, by the same options only.
+ *
+ *     gen/    kernels: a seed, a slot and an attempt give a text
+ *     check/  what a text compiles to, runs of it, gradients against finite differences
+ *     store/  records, shards, the manifest, what is distinct, what has been counted
+ *     audit/  a dataset that somebody hands over: is it what it says? What does it look like? */
 #ifndef DM_SYNTH_PRODUCE_H
 #define DM_SYNTH_PRODUCE_H
 
-#include "synth/record.h"
+#include "synth/store/record.h"
 
 #define DM_SYNTH_FORMAT "dotmatrix-kernels-1"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Many kernel texts as one compilation unit: what is shared, what is renamed, what is refused. */
-#include "synth/bundle.h"
+#include "synth/check/bundle.h"
 #include "tests/support/test.h"
 
 #include <string.h>

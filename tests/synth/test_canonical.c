@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The canonical form: names, constants, comments and spacing do not count, everything else does. */
 #include "base/philox.h"
-#include "synth/canonical.h"
-#include "synth/compile.h"
-#include "synth/generate.h"
+#include "synth/check/compile.h"
+#include "synth/gen/generate.h"
+#include "synth/store/canonical.h"
 #include "tests/support/test.h"
 
 #include <ctype.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The generator: the same for ever, all distinct, and all of it compiles. */
 #include "base/file.h"
-#include "synth/canonical.h"
-#include "synth/compile.h"
-#include "synth/gen.h"
-#include "synth/plan.h"
+#include "synth/check/compile.h"
+#include "synth/gen/gen.h"
+#include "synth/store/canonical.h"
+#include "synth/store/plan.h"
 #include "tests/support/tmpdir.h"
 
 #include <stdio.h>

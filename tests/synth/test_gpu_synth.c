@@ -3,11 +3,11 @@
 #include "base/thread.h"
 #include "device/nvrtc.h"
 #include "lang/compile.h"
-#include "synth/bundle.h"
-#include "synth/compile.h"
-#include "synth/generate.h"
-#include "synth/trial.h"
-#include "synth/verify.h"
+#include "synth/check/bundle.h"
+#include "synth/check/compile.h"
+#include "synth/check/trial.h"
+#include "synth/check/verify.h"
+#include "synth/gen/generate.h"
 #include "tests/device/gpu.h"
 
 #include <math.h>

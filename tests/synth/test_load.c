@@ -2,7 +2,7 @@
 /* test_load.c - a dataset in pandas, datasets and DuckDB, where they are installed: for python3, or
  * for the one that $DM_DATA_PYTHON names (tools/requirements-data.txt). */
 #include "base/file.h"
-#include "synth/compile.h"
+#include "synth/check/compile.h"
 #include "synth/produce.h"
 #include "tests/support/command.h"
 #include "tests/support/tmpdir.h"

@@ -2,7 +2,7 @@
 /* The producer: the same bytes whatever the threads, the processes and the kills. */
 #include "base/file.h"
 #include "base/json.h"
-#include "synth/compile.h"
+#include "synth/check/compile.h"
 #include "synth/produce.h"
 #include "tests/support/command.h"
 #include "tests/support/random.h"

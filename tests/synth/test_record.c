@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Records: what is written reads back, and lines that are no records are refused at their place. */
 #include "base/json.h"
-#include "synth/record.h"
+#include "synth/store/record.h"
 #include "tests/support/test.h"
 
 #include <stdio.h>

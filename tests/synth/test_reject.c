@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Programs broken on purpose: every way finds a place, the compiler refuses the result. */
-#include "synth/reject.h"
+#include "synth/check/reject.h"
 #include "tests/support/test.h"
 
 #include <stdio.h>

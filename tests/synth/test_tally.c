@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tallies: what is counted of a text, and that counts add up and are read back. */
-#include "synth/tally.h"
+#include "synth/store/tally.h"
 #include "tests/support/test.h"
 
 #include <string.h>

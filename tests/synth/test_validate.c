@@ -2,12 +2,12 @@
 /* The validator: a dataset as it was made passes, any byte that is changed does not. */
 #include "base/file.h"
 #include "base/json.h"
-#include "synth/compile.h"
-#include "synth/dataset.h"
+#include "synth/audit/show.h"
+#include "synth/audit/summary.h"
+#include "synth/audit/validate.h"
+#include "synth/check/compile.h"
 #include "synth/produce.h"
-#include "synth/show.h"
-#include "synth/summary.h"
-#include "synth/validate.h"
+#include "synth/store/dataset.h"
 #include "tests/support/random.h"
 #include "tests/support/tmpdir.h"
 

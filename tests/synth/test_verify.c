@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The verifier: good kernels pass, each kind of bad one fails at its level and alone. */
 #include "base/file.h"
-#include "synth/compile.h"
-#include "synth/verify.h"
+#include "synth/check/compile.h"
+#include "synth/check/verify.h"
 #include "tests/support/test.h"
 #include "tests/support/tmpdir.h"
 

@@ -2,7 +2,7 @@
 /* cmd_synth.c - `dotmatrix synth`: datasets of kernels. */
 #include "cli/command.h"
 #include "cli/synth/synth_read.h"
-#include "synth/compile.h"
+#include "synth/check/compile.h"
 #include "synth/produce.h"
 
 #include <stdio.h>

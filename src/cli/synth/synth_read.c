@@ -3,10 +3,10 @@
 #include "cli/synth/synth_read.h"
 
 #include "base/json.h"
-#include "synth/dataset.h"
-#include "synth/show.h"
-#include "synth/summary.h"
-#include "synth/validate.h"
+#include "synth/audit/show.h"
+#include "synth/audit/summary.h"
+#include "synth/audit/validate.h"
+#include "synth/store/dataset.h"
 
 #include <inttypes.h>
 #include <stdio.h>

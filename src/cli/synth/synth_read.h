@@ -3,7 +3,7 @@
 #ifndef DM_CLI_SYNTH_READ_H
 #define DM_CLI_SYNTH_READ_H
 
-#include "synth/record.h"
+#include "synth/store/record.h"
 
 typedef struct dm_synth_read_options {
     const char *in;  /* the dataset */

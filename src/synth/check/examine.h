@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* examine.h - run compiled kernels on made-up arguments, and judge what comes out.
+ *
+ * A kernel that is wrong may crash, write where it should not, or never end. So they run in a
+ * process of their own, many in a row; when one takes the process down it is noted, and the rest go
+ * on in the next. */
+#ifndef DM_SYNTH_EXAMINE_H
+#define DM_SYNTH_EXAMINE_H
+
+#include "synth/check/trial.h"
+#include "synth/store/record.h"
+
+/* An entry point of the C text: threads first .. last - 1 of `count`. */
+typedef void (*dm_examine_entry)(const void *block, uint64_t first, uint64_t last, uint64_t count);
+
+typedef struct dm_examine_pass {
+    dm_trial *trial;
+    dm_examine_entry forward, backward; /* backward may be NULL */
+} dm_examine_pass;
+
+typedef struct dm_examine_job {
+    dm_synth_level level;   /* run, grad or full */
+    dm_examine_pass single; /* as written */
+    dm_examine_pass wide;   /* in float64; from level grad on */
+} dm_examine_job;
+
+typedef struct dm_examine_outcome {
+    bool passed;
+    dm_synth_level failed_at;
+    char reason[256];
+    int compared;
+    double gradient_error, output_magnitude;
+} dm_examine_outcome;
+
+/* Differences and gradients may be this far apart, relative to max(1, |difference|). */
+#define DM_EXAMINE_TOLERANCE 1e-5
+
+/* An error is the machine's (no process, no memory). */
+dm_status dm_examine(const dm_examine_job *jobs, int count, dm_examine_outcome *outcomes,
+                     dm_error *err);
+
+#endif

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/* trial.c - made-up arguments for one kernel; see trial.h. */
+#include "synth/check/trial.h"
+
+#include "kernel/internal.h"
+#include "synth/gen/generate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LEAVES_MAX 4096
+
+/* ---- What a kernel does with its arrays ---- */
+
+enum { READS = 1, WRITES = 2 };
+#define ROLE_PARAMS_MAX 256
+#define ROLE_DEPTH_MAX 16
+
+static void find_roles(const dm_ir_function *f, uint8_t roles[ROLE_PARAMS_MAX], int depth);
+
+/* The parameter that an array is a view of; -1: none that we see. */
+static int root_of(const dm_ir_function *f, dm_val v)
+{
+    const dm_ir_op *def = f->values[v].def;
+    while (def != NULL && (def->kind == DM_IR_VIEW || def->kind == DM_IR_SLICE)) {
+        v = def->args[0];
+        def = f->values[v].def;
+    }
+    for (int i = 0; def == NULL && i < f->body->param_count && i < ROLE_PARAMS_MAX; i++)
+        if (f->body->params[i] == v)
+            return i;
+    return -1;
+}
+
+static void add_role(const dm_ir_function *f, dm_val array, uint8_t roles[ROLE_PARAMS_MAX],
+                     uint8_t role)
+{
+    int root = root_of(f, array);
+    if (root >= 0)
+        roles[root] |= role;
+}
+
+static void find_roles_of_call(const dm_ir_function *f, const dm_ir_op *op,
+                               uint8_t roles[ROLE_PARAMS_MAX], int depth)
+{
+    uint8_t inner[ROLE_PARAMS_MAX] = {0};
+    if (depth == ROLE_DEPTH_MAX)
+        return;
+    find_roles(op->callee, inner, depth + 1);
+    for (int i = 0; i < op->arg_count && i < ROLE_PARAMS_MAX; i++)
+        add_role(f, op->args[i], roles, inner[i]);
+}
+
+static void find_roles_in(const dm_ir_function *f, const dm_ir_block *block,
+                          uint8_t roles[ROLE_PARAMS_MAX], int depth)
+{
+    for (int i = 0; block != NULL && i < block->count; i++) {
+        const dm_ir_op *op = block->ops[i];
+        if (op->kind == DM_IR_LOAD)
+            add_role(f, op->args[0], roles, READS);
+        else if (op->kind == DM_IR_STORE || op->kind == DM_IR_ATOMIC)
+            add_role(f, op->args[0], roles, WRITES);
+        else if (op->kind == DM_IR_INVOKE)
+            find_roles_of_call(f, op, roles, depth);
+        find_roles_in(f, op->blocks[0], roles, depth);
+        find_roles_in(f, op->blocks[1], roles, depth);
+    }
+}
+
+static void find_roles(const dm_ir_function *f, uint8_t roles[ROLE_PARAMS_MAX], int depth)
+{
+    find_roles_in(f, f->body, roles, depth);
+}
+
+/* ---- Layout ---- */
+
+static size_t align_up(size_t offset, size_t align)
+{
+    return (offset + align - 1) / align * align;
+}
+
+/* The numbers of a type, in the order of memory; false for types that hold none. */
+static bool list_leaves(const dm_type *type, size_t at, dm_trial_leaf *leaves, int *count)
+{
+    if (dm_type_is_scalar(type) || dm_type_is_numeric(type)) {
+        dm_scalar scalar = (dm_scalar)type->scalar;
+        for (int i = 0; i < dm_type_components(type); i++) {
+            if (*count == LEAVES_MAX)
+                return false;
+            leaves[(*count)++] =
+                (dm_trial_leaf){.offset = at + (size_t)i * (size_t)dm_scalar_bytes(scalar),
+                                .scalar = (dm_kernel_scalar)scalar,
+                                .is_float = dm_scalar_is_float(scalar)};
+        }
+        return true;
+    }
+    bool fine = type->kind == DM_TYPE_STRUCT;
+    size_t offset = 0;
+    for (int i = 0; fine && i < type->field_count; i++) {
+        const dm_type *field = type->fields[i].type;
+        offset = align_up(offset, (size_t)dm_type_align(field));
+        fine = list_leaves(field, at + offset, leaves, count);
+        offset += (size_t)dm_type_bytes(field);
+    }
+    return fine;
+}
+
+static dm_status lay_out_param(dm_trial *t, dm_trial_param *p, const dm_type *type,
+                               const char *name, dm_error *err)
+{
+    dm_trial_leaf leaves[LEAVES_MAX];
+    const dm_type *element = type->kind == DM_TYPE_ARRAY ? type->element : type;
+    p->is_array = type->kind == DM_TYPE_ARRAY;
+    p->ndim = p->is_array ? type->ndim : 0;
+    p->floats = element->floats;
+    p->step = (size_t)dm_type_bytes(element);
+    p->count = 1;
+    for (int i = 0; i < p->ndim; i++)
+        p->count *= (size_t)t->size;
+    if ((p->is_array && type->fixed) || !list_leaves(element, 0, leaves, &p->leaf_count))
+        return dm_fail(err, DM_EUNSUPPORTED, "no values can be made up for the parameter '%s'",
+                       name);
+    p->name = dm_arena_strndup(&t->arena, name, strlen(name));
+    p->leaves = dm_arena_alloc_array(&t->arena, (size_t)p->leaf_count + 1, sizeof(dm_trial_leaf));
+    if (p->name == NULL || p->leaves == NULL)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
+    memcpy(p->leaves, leaves, (size_t)p->leaf_count * sizeof leaves[0]);
+    return DM_OK;
+}
+
+/* The block is as lang/emit/print.h describes it: int dim[n], then the parameters as C lays them out. */
+static dm_status lay_out(dm_trial *t, const dm_ir_function *f, dm_error *err)
+{
+    uint8_t roles[ROLE_PARAMS_MAX] = {0};
+    size_t offset = sizeof(int) * (size_t)t->dimensions, align = sizeof(int);
+    t->image_size = DM_TRIAL_GUARD;
+    t->param_count = f->body->param_count;
+    if (t->param_count > ROLE_PARAMS_MAX)
+        return dm_fail(err, DM_EUNSUPPORTED, "more than %d parameters", ROLE_PARAMS_MAX);
+    t->params = dm_arena_alloc_array(&t->arena, (size_t)t->param_count + 1, sizeof *t->params);
+    t->guards = dm_arena_alloc_array(&t->arena, (size_t)t->param_count + 1, sizeof *t->guards);
+    if (t->params == NULL || t->guards == NULL)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
+    find_roles(f, roles, 0);
+    for (int i = 0; i < t->param_count; i++) {
+        const dm_ir_value *value = &f->values[f->body->params[i]];
+        dm_trial_param *p = &t->params[i];
+        dm_status status =
+            lay_out_param(t, p, value->type, value->name == NULL ? "" : value->name, err);
+        if (status != DM_OK)
+            return status;
+        size_t own = (size_t)dm_type_align(value->type);
+        offset = align_up(offset, own);
+        align = own > align ? own : align;
+        p->block_offset = offset;
+        p->reads = (roles[i] & READS) != 0;
+        p->writes = (roles[i] & WRITES) != 0;
+        offset += (size_t)dm_type_bytes(value->type);
+        if (p->is_array) {
+            p->offset = t->image_size;
+            t->guards[t->guard_count].size = p->offset - t->guards[t->guard_count].offset;
+            t->guards[++t->guard_count].offset = p->offset + p->step * p->count;
+            t->image_size += align_up(p->step * p->count, 64) + DM_TRIAL_GUARD;
+        }
+    }
+    t->guards[t->guard_count].size = t->image_size - t->guards[t->guard_count].offset;
+    t->guard_count++;
+    t->block_size = align_up(offset, align);
+    return DM_OK;
+}
+
+/* ---- Contents ---- */
+
+double dm_trial_number(const uint8_t *image, const dm_trial_param *p, size_t element, int leaf)
+{
+    return dm_kernel_load_number(image + dm_trial_at(p, element, leaf), p->leaves[leaf].scalar);
+}
+
+static double draw(const dm_trial *t, const dm_trial_param *p, const dm_trial_leaf *leaf,
+                   dm_test_stream *random)
+{
+    uint64_t word = dm_test_stream_next(random);
+    if (leaf->is_float)
+        return DM_SYNTH_INPUT_LOW +
+               (DM_SYNTH_INPUT_HIGH - DM_SYNTH_INPUT_LOW) * (double)(word >> 11) * 0x1p-53;
+    if (leaf->scalar == DM_KERNEL_BOOL)
+        return (double)(word & 1);
+    return (double)(word % (uint64_t)t->size) + (p->is_array ? 0 : 1);
+}
+
+static uint64_t param_seed(int param)
+{
+    const uint64_t apart = 0x100000001B3u;
+    return apart * (uint32_t)param;
+}
+
+void dm_trial_draw(dm_trial *t, int param, uint64_t seed)
+{
+    const dm_trial_param *p = &t->params[param];
+    uint8_t *memory = p->is_array ? t->before : t->block;
+    dm_test_stream random;
+    dm_test_stream_seed(&random, seed + param_seed(param));
+    for (size_t e = 0; e < p->count; e++)
+        for (int i = 0; i < p->leaf_count; i++)
+            dm_kernel_store_number(memory + dm_trial_at(p, e, i), p->leaves[i].scalar,
+                                   draw(t, p, &p->leaves[i], &random));
+}
+
+/* Between -1 and 1, and not near 0: every output counts. */
+static void draw_weights(dm_trial *t, int param, uint64_t seed)
+{
+    const dm_trial_param *p = &t->params[param];
+    dm_test_stream random;
+    dm_test_stream_seed(&random, ~(seed + param_seed(param)));
+    for (size_t e = 0; e < p->count; e++)
+        for (int i = 0; i < p->leaf_count; i++) {
+            uint64_t word = dm_test_stream_next(&random);
+            double weight = 0.25 + 0.75 * (double)(word >> 11) * 0x1p-53;
+            if (p->leaves[i].is_float)
+                dm_kernel_store_number(t->weights + dm_trial_at(p, e, i), p->leaves[i].scalar,
+                                       (word & 1) != 0 ? weight : -weight);
+        }
+}
+
+void dm_trial_bind(const dm_trial *t, uint8_t *block, void *now, void *grad)
+{
+    memcpy(block, t->block, t->block_size);
+    for (int i = 0; i < t->param_count; i++) {
+        const dm_trial_param *p = &t->params[i];
+        if (!p->is_array)
+            continue;
+        uint8_t *to = block + p->block_offset;
+        uint8_t *data = (uint8_t *)now + p->offset;
+        uint8_t *gradient = p->floats ? (uint8_t *)grad + p->offset : NULL;
+        long long stride = (long long)p->step;
+        memcpy(to, &data, sizeof data);
+        memcpy(to + 8, &gradient, sizeof gradient);
+        for (int d = p->ndim - 1; d >= 0; d--) {
+            memcpy(to + 16 + 8 * d, &stride, sizeof stride);
+            memcpy(to + 16 + 8 * p->ndim + 4 * d, &t->size, sizeof t->size);
+            stride *= t->size;
+        }
+    }
+}
+
+void dm_trial_fill_guards(const dm_trial *t, uint8_t *image, uint8_t byte)
+{
+    for (int i = 0; i < t->guard_count; i++)
+        memset(image + t->guards[i].offset, byte, t->guards[i].size);
+}
+
+bool dm_trial_guards_hold(const dm_trial *t, const uint8_t *image, uint8_t byte)
+{
+    bool hold = true;
+    for (int i = 0; i < t->guard_count; i++) {
+        const uint8_t *guard = image + t->guards[i].offset;
+        hold &= guard[0] == byte && memcmp(guard, guard + 1, t->guards[i].size - 1) == 0;
+    }
+    return hold;
+}
+
+/* ---- The whole ---- */
+
+static dm_status make(dm_trial *t, const dm_ir_function *f, uint64_t seed, dm_error *err)
+{
+    dm_status status = lay_out(t, f, err);
+    if (status != DM_OK)
+        return status;
+    uint8_t **images[] = {&t->before, &t->now, &t->grad, &t->weights};
+    bool fine = true;
+    for (int i = 0; i < 4; i++)
+        fine &= (*images[i] = dm_arena_alloc(&t->arena, t->image_size)) != NULL;
+    fine &= (t->block = dm_arena_alloc(&t->arena, t->block_size + 8)) != NULL;
+    if (!fine)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
+    for (int i = 0; i < t->dimensions; i++)
+        memcpy(t->block + sizeof(int) * (size_t)i, &t->size, sizeof(int));
+    for (int i = 0; i < t->param_count; i++) {
+        if (!t->params[i].is_array || t->params[i].reads)
+            dm_trial_draw(t, i, seed);
+        if (t->params[i].writes)
+            draw_weights(t, i, seed);
+    }
+    dm_trial_bind(t, t->block, t->now, t->grad);
+    return DM_OK;
+}
+
+dm_status dm_trial_create(const dm_ir_function *forward, int size, uint64_t seed, dm_trial **out,
+                          dm_error *err)
+{
+    dm_trial *t = *out = calloc(1, sizeof *t);
+    if (t == NULL)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
+    dm_arena_init(&t->arena, 0);
+    t->size = size;
+    t->dimensions = forward->tid_count < 1 ? 1 : forward->tid_count;
+    dm_status status = make(t, forward, seed, err);
+    if (status != DM_OK) {
+        dm_trial_destroy(t);
+        *out = NULL;
+    }
+    return status;
+}
+
+void dm_trial_destroy(dm_trial *t)
+{
+    if (t == NULL)
+        return;
+    dm_arena_deinit(&t->arena);
+    free(t);
+}

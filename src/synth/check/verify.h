@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* verify.h - do records hold what they say? Many at a time, so that the start-up of the compilers
+ * does not dominate.
+ *
+ *     dm_synth_verifier *verifier;
+ *     dm_synth_verify_options options = {.level = DM_SYNTH_VERIFY_FULL};
+ *     dm_synth_verifier_create(&options, &verifier, err);
+ *     dm_synth_verify_batch(verifier, records, count, results, err);
+ *     dm_synth_verifier_destroy(verifier);
+ *
+ *   bundle.c    the texts of many records as one unit for a compiler
+ *   trial.c     made-up arguments for a kernel
+ *   examine.c   runs kernels, in a process of their own, and judges
+ *   verify.c    the stages in their order; finds the record that breaks a unit
+ *
+ * What is found for a record depends on the record alone: not on the others of its batch, nor on
+ * threads. One verifier serves one thread; several can be used at once. */
+#ifndef DM_SYNTH_VERIFY_H
+#define DM_SYNTH_VERIFY_H
+
+#include "synth/store/record.h"
+
+typedef struct dm_synth_verifier dm_synth_verifier;
+
+typedef struct dm_synth_verify_options {
+    dm_synth_level level;
+    uint64_t seed; /* of the random arguments */
+} dm_synth_verify_options;
+
+typedef struct dm_synth_result {
+    bool passed;
+    dm_synth_level failed_at; /* the level that was not passed */
+    char reason[512];         /* one line, "" when passed */
+} dm_synth_result;
+
+/* DM_EUNAVAILABLE when the level needs a C compiler and there is none. */
+dm_status dm_synth_verifier_create(const dm_synth_verify_options *options, dm_synth_verifier **out,
+                                   dm_error *err);
+void dm_synth_verifier_destroy(dm_synth_verifier *verifier);
+
+/* How many records a batch should have, about: where more no longer makes it faster. */
+int dm_synth_verifier_batch(const dm_synth_verifier *verifier);
+
+/* Check `count` pairs, fill their `verification` and `results`. An error is one of the machine's
+ * (no disk, no memory, no NVRTC for records with CUDA texts), never of a record. */
+dm_status dm_synth_verify_batch(dm_synth_verifier *verifier, dm_synth_record *const *records,
+                                int count, dm_synth_result *results, dm_error *err);
+
+#endif

@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: MIT */
+/* record.c - a dataset's record as a line of JSON, and back.
+ *
+ * Writing is on the producer's fast path, so lines are put together here without the general
+ * writer: the texts are ours, and hold no bytes that need more than an escape. */
+#include "synth/store/record.h"
+
+#include "base/json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+const char *const dm_synth_category_names[] = {
+    "arithmetic", "vector", "matrix",   "control_flow", "math",   "atomic", "reduction",
+    "stencil",    "struct", "function", "multi_dim",    "random", NULL};
+const char *const dm_synth_level_names[] = {"none", "compile", "run", "grad", "full", NULL};
+const char *const dm_synth_kind_names[] = {"pair", "rejected", NULL};
+
+static int find_name(const char *const *names, const char *name)
+{
+    for (int i = 0; names[i] != NULL; i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    return -1;
+}
+
+int dm_synth_category_find(const char *name)
+{
+    return find_name(dm_synth_category_names, name);
+}
+
+/* The buffers, so that each is named once. */
+#define TEXT_COUNT 7
+static void list_texts(dm_synth_record *r, dm_buffer *texts[TEXT_COUNT])
+{
+    dm_buffer *all[TEXT_COUNT] = {&r->python_source, &r->cuda_forward, &r->cuda_backward,
+                                  &r->c_forward,     &r->c_backward,   &r->ir,
+                                  &r->diagnostics};
+    memcpy(texts, all, sizeof all);
+}
+
+void dm_synth_record_init(dm_synth_record *record)
+{
+    *record = (dm_synth_record){.generation_time_ms = -1};
+}
+
+void dm_synth_record_deinit(dm_synth_record *record)
+{
+    dm_buffer *texts[TEXT_COUNT];
+    list_texts(record, texts);
+    for (int i = 0; i < TEXT_COUNT; i++)
+        dm_buffer_deinit(texts[i]);
+}
+
+void dm_synth_record_clear(dm_synth_record *record)
+{
+    dm_buffer *texts[TEXT_COUNT], kept[TEXT_COUNT];
+    list_texts(record, texts);
+    for (int i = 0; i < TEXT_COUNT; i++)
+        kept[i] = *texts[i];
+    dm_synth_record_init(record);
+    for (int i = 0; i < TEXT_COUNT; i++) {
+        *texts[i] = kept[i];
+        dm_buffer_clear(texts[i]);
+    }
+}
+
+void dm_synth_record_swap_texts(dm_synth_record *a, dm_synth_record *b)
+{
+    dm_buffer *first[TEXT_COUNT], *second[TEXT_COUNT];
+    list_texts(a, first);
+    list_texts(b, second);
+    for (int i = 1; i < TEXT_COUNT; i++) { /* all but python_source */
+        dm_buffer kept = *first[i];
+        *first[i] = *second[i];
+        *second[i] = kept;
+    }
+}
+
+int dm_synth_lines(const dm_buffer *text)
+{
+    enum { TOGETHER = 128 }; /* a byte counts that far, so that 16 bytes are compared at once */
+    const char *at = dm_buffer_text(text);
+    size_t left = text->size;
+    int lines = left > 0 && at[left - 1] != '\n';
+    for (; left >= TOGETHER; at += TOGETHER, left -= TOGETHER) {
+        uint8_t found = 0;
+        for (int i = 0; i < TOGETHER; i++)
+            found = (uint8_t)(found + (at[i] == '\n'));
+        lines += found;
+    }
+    for (size_t i = 0; i < left; i++)
+        lines += at[i] == '\n';
+    return lines;
+}
+
+/* ---- Writing ---- */
+
+#define BLOCK 64 /* bytes that are looked at together */
+
+/* Bytes that JSON cannot have in a string as they are, a bit for each of a block. On a processor
+ * without SSE2 eight bytes at a time: a byte of zeros(x) has its top bit set where that of x is
+ * zero, and the product gathers the eight bits in its top byte. */
+#ifdef __SSE2__
+static uint64_t special_bits(const char *block)
+{
+    const __m128i below = _mm_set1_epi8(0x1F), quote = _mm_set1_epi8('"'),
+                  slash = _mm_set1_epi8('\\');
+    uint64_t bits = 0;
+    for (int i = 0; i < BLOCK / 16; i++) {
+        __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(block + 16 * i));
+        __m128i found = _mm_or_si128(_mm_cmpeq_epi8(x, quote), _mm_cmpeq_epi8(x, slash));
+        found = _mm_or_si128(found, _mm_cmpeq_epi8(_mm_min_epu8(x, below), x));
+        bits |= (uint64_t)(unsigned)_mm_movemask_epi8(found) << (16 * i);
+    }
+    return bits;
+}
+#else
+static uint64_t zeros(uint64_t x)
+{
+    const uint64_t all = 0x7F7F7F7F7F7F7F7Fu;
+    return ~(((x & all) + all) | x | all);
+}
+
+static uint64_t special_bits(const char *block)
+{
+    const uint64_t ones = 0x0101010101010101u;
+    uint64_t bits = 0;
+    for (int i = 0; i < BLOCK / 8; i++) {
+        uint64_t x;
+        memcpy(&x, block + 8 * i, 8);
+        if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
+            x = __builtin_bswap64(x);
+        uint64_t found = zeros(x & ones * 0xE0) | zeros(x ^ ones * '"') | zeros(x ^ ones * '\\');
+        bits |= (found >> 7) * 0x0102040810204080u >> 56 << (8 * i);
+    }
+    return bits;
+}
+#endif
+
+static char *put_escape(char *to, unsigned char c)
+{
+    static const char letters[0x20] = {['\t'] = 't', ['\r'] = 'r'}, digits[] = "0123456789abcdef";
+    *to++ = '\\';
+    if (c == '\n') { /* nearly always */
+        *to++ = 'n';
+        return to;
+    }
+    if (c >= 0x20 || letters[c] != 0) {
+        *to++ = c >= 0x20 ? (char)c : letters[c];
+        return to;
+    }
+    const char code[5] = {'u', '0', '0', digits[c >> 4], digits[c & 15]};
+    memcpy(to, code, sizeof code);
+    return to + sizeof code;
+}
+
+/* `size` bytes of a block as JSON has them. Runs of plain bytes, which are short, are copied
+ * without asking how short: BLOCK bytes behind the block can be read, and written behind what is
+ * returned. */
+static char *put_block(char *to, const char *block, size_t size)
+{
+    uint64_t bits = special_bits(block);
+    size_t done = 0;
+    if (size < BLOCK)
+        bits &= ((uint64_t)1 << size) - 1;
+    for (; bits != 0; bits &= bits - 1) {
+        size_t at = (size_t)__builtin_ctzll(bits);
+        memcpy(to, block + done, BLOCK);
+        to = put_escape(to + (at - done), (unsigned char)block[at]);
+        done = at + 1;
+    }
+    memcpy(to, block + done, BLOCK);
+    return to + (size - done);
+}
+
+/* Text that BLOCK more bytes can be read behind. */
+static void put_blocks(dm_buffer *out, const char *text, size_t size)
+{
+    const size_t most = 6 * BLOCK + BLOCK; /* of a block: every byte is \u00XX */
+    for (size_t i = 0; i < size; i += BLOCK) {
+        size_t count = size - i < BLOCK ? size - i : BLOCK;
+        if (out->capacity - out->size <= most && !dm_buffer_reserve(out, most))
+            return;
+        out->size = (size_t)(put_block(out->data + out->size, text + i, count) - out->data);
+    }
+}
+
+static void put_quoted(dm_buffer *out, const char *text, size_t size)
+{
+    char tail[3 * BLOCK] = {0};
+    size_t whole = size < 2 * BLOCK ? 0 : size / BLOCK * BLOCK - BLOCK;
+    memcpy(tail, text + whole, size - whole);
+    dm_buffer_putc(out, '"');
+    put_blocks(out, text, whole);
+    put_blocks(out, tail, size - whole);
+    dm_buffer_putc(out, '"');
+}
+
+/* An empty text is null: it is not there. */
+static void put_text(dm_buffer *out, const dm_buffer *text)
+{
+    if (text->size == 0)
+        dm_buffer_puts(out, "null");
+    else
+        put_quoted(out, text->data, text->size);
+}
+
+static void put_bool(dm_buffer *out, bool value)
+{
+    if (value)
+        dm_buffer_puts(out, "true");
+    else
+        dm_buffer_puts(out, "false");
+}
+
+static void put_int(dm_buffer *out, int value)
+{
+    char digits[16], *at = digits + sizeof digits;
+    unsigned left = value < 0 ? 0 : (unsigned)value; /* counts are never negative */
+    do
+        *--at = (char)('0' + left % 10);
+    while ((left /= 10) > 0);
+    dm_buffer_append(out, at, (size_t)(digits + sizeof digits - at));
+}
+
+/* A number of three digits: what is measured has no more. Negative: null. */
+static void put_figure(dm_buffer *out, double value)
+{
+    if (value >= 0 && isfinite(value))
+        dm_buffer_printf(out, "%.2e", value);
+    else
+        dm_buffer_puts(out, "null");
+}
+
+static const char *device_of(const dm_synth_record *record)
+{
+    bool c = record->c_forward.size > 0;
+    return record->cuda_forward.size == 0 ? "cpu" : c ? "both" : "cuda";
+}
+
+static void put_metadata(dm_buffer *out, const dm_synth_record *record)
+{
+    dm_buffer_puts(out, ", \"metadata\": {\"device\": \"");
+    dm_buffer_puts(out, device_of(record));
+    dm_buffer_puts(out, "\", \"has_backward\": ");
+    put_bool(out, record->has_backward);
+    dm_buffer_puts(out, ", \"forward_lines\": ");
+    put_int(out, record->forward_lines);
+    dm_buffer_puts(out, ", \"backward_lines\": ");
+    put_int(out, record->backward_lines);
+    dm_buffer_puts(out, ", \"generation_time_ms\": ");
+    put_figure(out, record->generation_time_ms);
+    dm_buffer_puts(out, ", \"attempt\": ");
+    put_int(out, record->attempt);
+    dm_buffer_putc(out, '}');
+}
+
+static void put_verification(dm_buffer *out, const dm_synth_verification *v)
+{
+    dm_buffer_puts(out, ", \"verification\": {\"level\": \"");
+    dm_buffer_puts(out, dm_synth_level_names[v->level]);
+    dm_buffer_puts(out, "\", \"c_compiled\": ");
+    put_bool(out, v->c_compiled);
+    dm_buffer_puts(out, ", \"cuda_compiled\": ");
+    put_bool(out, v->cuda_compiled);
+    dm_buffer_puts(out, ", \"ran\": ");
+    put_bool(out, v->ran);
+    dm_buffer_puts(out, ", \"compared\": ");
+    put_int(out, v->compared);
+    dm_buffer_puts(out, ", \"gradient_error\": ");
+    put_figure(out, v->compared > 0 ? v->gradient_error : -1);
+    dm_buffer_puts(out, ", \"output_magnitude\": ");
+    put_figure(out, v->ran ? v->output_magnitude : -1);
+    dm_buffer_putc(out, '}');
+}
+
+static void put_texts(dm_buffer *out, const dm_synth_record *record)
+{
+    dm_buffer_puts(out, ", \"cuda_forward\": ");
+    put_text(out, &record->cuda_forward);
+    dm_buffer_puts(out, ", \"cuda_backward\": ");
+    put_text(out, &record->cuda_backward);
+    if (record->c_forward.size > 0) {
+        dm_buffer_puts(out, ", \"c_forward\": ");
+        put_text(out, &record->c_forward);
+        dm_buffer_puts(out, ", \"c_backward\": ");
+        put_text(out, &record->c_backward);
+    }
+    if (record->ir.size > 0) {
+        dm_buffer_puts(out, ", \"ir\": ");
+        put_text(out, &record->ir);
+    }
+}
+
+void dm_synth_record_write(const dm_synth_record *record, dm_buffer *out)
+{
+    char hash[DM_HASH_HEX_SIZE];
+    dm_hash128_hex(record->canonical, hash);
+    dm_buffer_puts(out, "{\"id\": ");
+    put_quoted(out, record->id, strlen(record->id));
+    dm_buffer_puts(out, ", \"kind\": \"");
+    dm_buffer_puts(out, dm_synth_kind_names[record->kind]);
+    dm_buffer_puts(out, "\", \"kernel_name\": ");
+    put_quoted(out, record->kernel_name, strlen(record->kernel_name));
+    dm_buffer_puts(out, ", \"category\": \"");
+    if (record->category >= 0)
+        dm_buffer_puts(out, dm_synth_category_names[record->category]);
+    dm_buffer_puts(out, "\", \"python_source\": ");
+    put_text(out, &record->python_source);
+    if (record->kind == DM_SYNTH_PAIR) {
+        put_texts(out, record);
+        put_metadata(out, record);
+        put_verification(out, &record->verification);
+    } else {
+        dm_buffer_puts(out, ", \"diagnostics\": ");
+        put_text(out, &record->diagnostics);
+    }
+    dm_buffer_puts(out, ", \"canonical\": \"");
+    dm_buffer_append(out, hash, DM_HASH_HEX_SIZE - 1);
+    dm_buffer_puts(out, "\"}\n");
+}
+
+/* ---- Reading ---- */
+
+/* One object being taken apart: every field is asked for once, and none may be left. */
+typedef struct reader {
+    json_t *object;
+    size_t taken;
+    const char *file;
+    int number;
+    dm_status status;
+    dm_error *err;
+} reader;
+
+static void complain(reader *r, const char *key, const char *what)
+{
+    if (r->status == DM_OK)
+        r->status = dm_fail_at(r->err, DM_EFORMAT, r->file, r->number, "%s: %s", key, what);
+}
+
+static json_t *take(reader *r, const char *key, bool needed)
+{
+    json_t *value = json_object_get(r->object, key);
+    if (value != NULL)
+        r->taken++;
+    else if (needed)
+        complain(r, key, "missing");
+    return value;
+}
+
+static const char *take_string(reader *r, const char *key)
+{
+    json_t *value = take(r, key, true);
+    if (value != NULL && !json_is_string(value))
+        complain(r, key, "not a string");
+    return json_is_string(value) ? json_string_value(value) : "";
+}
+
+static void take_text(reader *r, const char *key, dm_buffer *out, bool needed)
+{
+    json_t *value = take(r, key, needed);
+    if (json_is_string(value) && json_string_length(value) > 0)
+        dm_buffer_append(out, json_string_value(value), json_string_length(value));
+    else if (value != NULL && !json_is_null(value))
+        complain(r, key, "not a text");
+}
+
+static bool take_bool(reader *r, const char *key)
+{
+    json_t *value = take(r, key, true);
+    if (value != NULL && !json_is_boolean(value))
+        complain(r, key, "not true or false");
+    return json_is_true(value);
+}
+
+static int take_int(reader *r, const char *key)
+{
+    json_t *value = take(r, key, true);
+    json_int_t number = json_is_integer(value) ? json_integer_value(value) : -1;
+    if (value != NULL && (number < 0 || number > INT32_MAX))
+        complain(r, key, "not a count");
+    return (int)number;
+}
+
+static double take_figure(reader *r, const char *key)
+{
+    json_t *value = take(r, key, true);
+    if (value != NULL && !json_is_null(value) &&
+        !(json_is_number(value) && json_number_value(value) >= 0))
+        complain(r, key, "not a figure");
+    return json_is_number(value) ? json_number_value(value) : -1;
+}
+
+static void take_name(reader *r, const char *key, char *out, size_t size)
+{
+    const char *text = take_string(r, key);
+    if (strlen(text) >= size)
+        complain(r, key, "too long");
+    else
+        memcpy(out, text, strlen(text) + 1);
+}
+
+static int take_choice(reader *r, const char *key, const char *const *names)
+{
+    int found = find_name(names, take_string(r, key));
+    if (found < 0)
+        complain(r, key, "not one of the values that there are");
+    return found < 0 ? 0 : found;
+}
+
+static void take_hash(reader *r, const char *key, dm_hash128 *out)
+{
+    const char *text = take_string(r, key);
+    char again[DM_HASH_HEX_SIZE] = "";
+    unsigned long long high, low;
+    if (strlen(text) == DM_HASH_HEX_SIZE - 1 && sscanf(text, "%16llx%16llx", &high, &low) == 2) {
+        *out = (dm_hash128){.low = low, .high = high};
+        dm_hash128_hex(*out, again);
+    }
+    if (strcmp(text, again) != 0)
+        complain(r, key, "not a hash");
+}
+
+static reader enter(reader *r, const char *key)
+{
+    reader inner = *r;
+    inner.object = take(r, key, true);
+    inner.taken = 0;
+    if (inner.object != NULL && !json_is_object(inner.object))
+        complain(&inner, key, "not an object");
+    return inner;
+}
+
+static void leave(reader *r, const char *name)
+{
+    if (json_is_object(r->object) && r->taken != json_object_size(r->object))
+        complain(r, name, "fields that are not known");
+}
+
+static void read_metadata(reader *outer, dm_synth_record *record)
+{
+    reader r = enter(outer, "metadata");
+    const char *device = take_string(&r, "device");
+    if (strcmp(device, device_of(record)) != 0)
+        complain(&r, "device", "does not fit the texts");
+    record->has_backward = take_bool(&r, "has_backward");
+    record->forward_lines = take_int(&r, "forward_lines");
+    record->backward_lines = take_int(&r, "backward_lines");
+    record->generation_time_ms = take_figure(&r, "generation_time_ms");
+    record->attempt = take_int(&r, "attempt");
+    leave(&r, "metadata");
+    outer->status = r.status;
+}
+
+static void read_verification(reader *outer, dm_synth_verification *v)
+{
+    reader r = enter(outer, "verification");
+    v->level = (dm_synth_level)take_choice(&r, "level", dm_synth_level_names);
+    v->c_compiled = take_bool(&r, "c_compiled");
+    v->cuda_compiled = take_bool(&r, "cuda_compiled");
+    v->ran = take_bool(&r, "ran");
+    v->compared = take_int(&r, "compared");
+    v->gradient_error = take_figure(&r, "gradient_error");
+    v->output_magnitude = take_figure(&r, "output_magnitude");
+    leave(&r, "verification");
+    outer->status = r.status;
+}
+
+dm_status dm_synth_record_read(dm_synth_record *record, const char *line, size_t size,
+                               const char *file, int number, dm_error *err)
+{
+    reader r = {.file = file, .number = number, .err = err};
+    dm_synth_record_clear(record);
+    dm_status status = dm_json_parse(line, size, file, &r.object, err);
+    if (status != DM_OK) {
+        if (err != NULL)
+            err->line = number;
+        return status;
+    }
+    if (!json_is_object(r.object))
+        complain(&r, "record", "not an object");
+    take_name(&r, "id", record->id, sizeof record->id);
+    record->kind = (dm_synth_kind)take_choice(&r, "kind", dm_synth_kind_names);
+    take_name(&r, "kernel_name", record->kernel_name, sizeof record->kernel_name);
+    record->category = take_choice(&r, "category", dm_synth_category_names);
+    take_text(&r, "python_source", &record->python_source, true);
+    if (record->kind == DM_SYNTH_PAIR) {
+        take_text(&r, "cuda_forward", &record->cuda_forward, true);
+        take_text(&r, "cuda_backward", &record->cuda_backward, true);
+        take_text(&r, "c_forward", &record->c_forward, false);
+        take_text(&r, "c_backward", &record->c_backward, record->c_forward.size > 0);
+        take_text(&r, "ir", &record->ir, false);
+        read_metadata(&r, record);
+        read_verification(&r, &record->verification);
+    } else {
+        take_text(&r, "diagnostics", &record->diagnostics, true);
+    }
+    take_hash(&r, "canonical", &record->canonical);
+    leave(&r, "record");
+    json_decref(r.object);
+    if (r.status != DM_OK)
+        return r.status;
+    dm_buffer *texts[TEXT_COUNT];
+    list_texts(record, texts);
+    for (int i = 0; i < TEXT_COUNT && status == DM_OK; i++)
+        status = dm_buffer_check(texts[i], err);
+    return status;
+}
