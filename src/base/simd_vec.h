@@ -40,11 +40,22 @@ VEC_FN vec vec_all(float x)
     return x - (vec){0};
 }
 
-/* The first n < LANES elements; the rest is 0. */
+#if LANES == 8
+/* All bits of the first n lanes. */
+VEC_FN __m256i vec_first(size_t n)
+{
+    __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), lane);
+}
+#endif
+
+/* The first n <= LANES elements; the rest is 0 and is not read. */
 VEC_FN vec vec_load_some(const float *p, size_t n)
 {
 #if LANES == 16
     return _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p);
+#elif LANES == 8
+    return _mm256_maskload_ps(p, vec_first(n));
 #else
     vec v = {0};
     memcpy(&v, p, n * sizeof(float));
@@ -56,6 +67,8 @@ VEC_FN void vec_store_some(float *p, vec v, size_t n)
 {
 #if LANES == 16
     _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), v);
+#elif LANES == 8
+    _mm256_maskstore_ps(p, vec_first(n), v);
 #else
     memcpy(p, &v, n * sizeof(float));
 #endif
@@ -111,6 +124,24 @@ VEC_FN vec vec_sqrt(vec x)
 #endif
 }
 
+/* x where the mask's lanes are all ones, y where they are 0. */
+VEC_FN vec vec_pick(ivec mask, vec x, vec y)
+{
+    return (vec)((mask & (ivec)x) | (~mask & (ivec)y));
+}
+
+VEC_FN float vec_most(vec x)
+{
+#if LANES == 16
+    return _mm512_reduce_max_ps(x);
+#else
+    float most = x[0];
+    for (int i = 1; i < LANES; i++)
+        most = x[i] > most ? x[i] : most;
+    return most;
+#endif
+}
+
 VEC_FN float vec_sum(vec x)
 {
 #if LANES == 16
@@ -122,6 +153,38 @@ VEC_FN float vec_sum(vec x)
 #else
     return (x[0] + x[2]) + (x[1] + x[3]);
 #endif
+}
+
+/* The two halves of a0 b0 a1 b1 a2 b2 ... */
+VEC_FN void vec_interleave(vec a, vec b, vec *low, vec *high)
+{
+#if LANES == 16
+    *low = __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    *high =
+        __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+#elif LANES == 8
+    *low = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+    *high = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+#else
+    *low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+    *high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+#endif
+}
+
+/* Rows become columns: each round interleaves row i with row i + LANES / 2, which rotates the
+ * number of an element (row, column) by one bit; after log2(LANES) rounds they are exchanged. */
+VEC_FN void vec_transpose(vec x[LANES])
+{
+#pragma GCC unroll 4
+    for (int round = 1; round < LANES; round *= 2) {
+        vec y[LANES];
+#pragma GCC unroll 16
+        for (int i = 0; i < LANES / 2; i++)
+            vec_interleave(x[i], x[i + LANES / 2], &y[2 * i], &y[2 * i + 1]);
+#pragma GCC unroll 16
+        for (int i = 0; i < LANES; i++)
+            x[i] = y[i];
+    }
 }
 
 /* to[i] += sum of x[i], eight at a time. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* activation.h - activations on arrays, in vectors. kernels/nn has them as texts of the kernel
- * dialect. */
+/* activation.h - activations on arrays, in vectors. kernels/nn/activations.py has them as texts of
+ * the kernel dialect, which tests/nn/test_texts.c compares with these. */
 
-VEC_FN vec vec_gelu_inner(vec x)
+/* GELU's x/2 (1 + tanh(u)) is x sigmoid(2u): one exponential and one division. */
+VEC_FN vec vec_gelu_gate(vec x)
 {
-    vec cube = x * x * x;
-    return vec_tanh(vec_all(0.79788456f) * vec_fma(vec_all(0.044715f), cube, x));
+    vec inner = vec_fma(x * x, vec_all(2 * 0.79788456f * 0.044715f), vec_all(2 * 0.79788456f));
+    return vec_sigmoid(x * inner);
 }
 
 VEC_FN vec activate_vec(dm_nn_activation activation, vec x)
@@ -18,7 +19,7 @@ VEC_FN vec activate_vec(dm_nn_activation activation, vec x)
     case DM_NN_SIGMOID:
         return vec_sigmoid(x);
     case DM_NN_GELU:
-        return vec_all(0.5f) * x * (vec_all(1) + vec_gelu_inner(x));
+        return x * vec_gelu_gate(x);
     case DM_NN_LINEAR:
     default:
         return x;
@@ -36,10 +37,10 @@ VEC_FN vec slope_vec(dm_nn_activation activation, vec d, vec y, vec pre)
     case DM_NN_SIGMOID:
         return d * y * (vec_all(1) - y);
     case DM_NN_GELU: {
-        vec t = vec_gelu_inner(pre);
-        vec inner = vec_all(0.79788456f) * vec_fma(vec_all(3 * 0.044715f), pre * pre, vec_all(1));
-        return d * (vec_all(0.5f) * (vec_all(1) + t) +
-                    vec_all(0.5f) * pre * (vec_all(1) - t * t) * inner);
+        vec s = vec_gelu_gate(pre);
+        vec inner = vec_fma(pre * pre, vec_all(6 * 0.79788456f * 0.044715f),
+                            vec_all(2 * 0.79788456f)); /* the derivative of 2u */
+        return d * vec_fma(pre * inner, s * (vec_all(1) - s), s);
     }
     case DM_NN_LINEAR:
     default:
@@ -47,39 +48,51 @@ VEC_FN vec slope_vec(dm_nn_activation activation, vec d, vec y, vec pre)
     }
 }
 
-/* y = act(x); y may be x. */
-static void activate_all(dm_nn_activation activation, const float *x, float *y, size_t n)
-{
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        vec_store(y + i, activate_vec(activation, vec_load(x + i)));
-    if (i < n)
-        vec_store_some(y + i, activate_vec(activation, vec_load_some(x + i, n - i)), n - i);
-}
-
-/* dy *= act'; pre is NULL but for GELU. */
-static void slope_all(dm_nn_activation activation, const float *y, const float *pre, float *dy,
-                      size_t n)
-{
-    if (activation == DM_NN_LINEAR)
-        return;
-    if (!pre)
-        pre = y;
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        vec_store(dy + i,
-                  slope_vec(activation, vec_load(dy + i), vec_load(y + i), vec_load(pre + i)));
-    if (i < n)
-        vec_store_some(dy + i,
-                       slope_vec(activation, vec_load_some(dy + i, n - i),
-                                 vec_load_some(y + i, n - i), vec_load_some(pre + i, n - i)),
-                       n - i);
-}
-
-/* sums[j] += the sum over rows of x[rows][n], row after row. */
-static void add_column_sums(const float *x, size_t rows, size_t n, float *sums)
+/* The rows of dy *= act', and sums[j] += the sum over rows of that, row after row. Either may be
+ * missing: LINEAR, or NULL sums. pre is NULL but for GELU. */
+VEC_FN void slope_rows_of(dm_nn_activation activation, const float *y, const float *pre, float *dy,
+                          size_t rows, size_t n, float *sums)
 {
     for (size_t r = 0; r < rows; r++)
-        for (size_t j = 0; j < n; j++)
-            sums[j] += x[r * n + j];
+        for (size_t j = 0; j < n; j += LANES) {
+            size_t at = r * n + j, some = n - j < LANES ? n - j : LANES;
+            bool whole = some == LANES;
+            vec d = whole ? vec_load(dy + at) : vec_load_some(dy + at, some);
+            if (activation != DM_NN_LINEAR) {
+                const float *from = activation == DM_NN_GELU ? pre : y;
+                vec v = whole ? vec_load(from + at) : vec_load_some(from + at, some);
+                d = slope_vec(activation, d, v, v);
+                if (whole)
+                    vec_store(dy + at, d);
+                else
+                    vec_store_some(dy + at, d, some);
+            }
+            if (sums && whole)
+                vec_store(sums + j, vec_load(sums + j) + d);
+            else if (sums)
+                vec_store_some(sums + j, vec_load_some(sums + j, some) + d, some);
+        }
+}
+
+static void slope_rows(dm_nn_activation activation, const float *y, const float *pre, float *dy,
+                       size_t rows, size_t n, float *sums)
+{
+    switch (activation) { /* one loop for each */
+    case DM_NN_RELU:
+        slope_rows_of(DM_NN_RELU, y, pre, dy, rows, n, sums);
+        break;
+    case DM_NN_TANH:
+        slope_rows_of(DM_NN_TANH, y, pre, dy, rows, n, sums);
+        break;
+    case DM_NN_SIGMOID:
+        slope_rows_of(DM_NN_SIGMOID, y, pre, dy, rows, n, sums);
+        break;
+    case DM_NN_GELU:
+        slope_rows_of(DM_NN_GELU, y, pre, dy, rows, n, sums);
+        break;
+    case DM_NN_LINEAR:
+    default:
+        if (sums)
+            slope_rows_of(DM_NN_LINEAR, y, pre, dy, rows, n, sums);
+    }
 }

@@ -44,12 +44,8 @@ static dm_status conv(dm_nn_exec *exec, const dm_nn_conv *op, const void *x, con
         /* Reading only: the image is not changed with back = false. */
         image_columns(op, (float *)(uintptr_t)x + n * op->I * op->H * op->W, columns, false);
         float *out = (float *)y + n * op->O * places;
-        for (size_t o = 0; b && o < op->O; o++)
-            for (size_t q = 0; q < places; q++)
-                out[o * places + q] = ((const float *)b)[o];
         product(exec, op->O, places, rows, (strided){w, rows, 1}, (strided){columns, places, 1},
-                out, places, b != NULL);
-        activate_all(op->activation, out, out, op->O * places);
+                out, places, (product_end){.row_bias = b, .activation = op->activation});
     }
     return DM_OK;
 }
@@ -61,7 +57,7 @@ static dm_status conv_backward(dm_nn_exec *exec, const dm_nn_conv *op, const voi
     size_t rows = (size_t)op->I * op->K * op->K, places = conv_columns(op) / rows;
     size_t image = (size_t)op->I * op->H * op->W;
     float *columns = scratch_after_product(exec);
-    slope_all(op->activation, y, NULL, dy, op->B * op->O * places);
+    slope_rows(op->activation, y, NULL, dy, op->B, op->O * places, NULL);
     if (dx && !op->add_dx)
         memset(dx, 0, op->B * image * sizeof(float));
     for (size_t n = 0; n < op->B; n++) {
@@ -71,10 +67,10 @@ static dm_status conv_backward(dm_nn_exec *exec, const dm_nn_conv *op, const voi
                 ((float *)db)[o] += d[o * places + q];
         image_columns(op, (float *)(uintptr_t)x + n * image, columns, false);
         product(exec, op->O, rows, places, (strided){d, places, 1}, (strided){columns, 1, places},
-                dw, rows, true);
+                dw, rows, (product_end){.add = true});
         if (dx) {
             product(exec, rows, places, op->O, (strided){w, 1, rows}, (strided){d, places, 1},
-                    columns, places, false);
+                    columns, places, (product_end){0});
             image_columns(op, (float *)dx + n * image, columns, true);
         }
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* linear.h - y = act(x w^T + b) in vectors. */
+/* linear.h - y = act(x w^T + b): a product that adds the bias and applies the activation to sums
+ * as it stores them. */
 
 static size_t linear_scratch(const dm_nn_exec *exec, const dm_nn_linear *op)
 {
@@ -12,13 +13,8 @@ static dm_status linear(dm_nn_exec *exec, const dm_nn_linear *op, const void *x,
 {
     (void)err;
     size_t N = op->N, C = op->C, O = op->O;
-    float *sum = pre ? pre : y;
-    if (b)
-        for (size_t n = 0; n < N; n++)
-            memcpy(sum + n * O, b, O * sizeof(float));
-    product(exec, N, O, C, (strided){x, C, 1}, (strided){w, 1, C}, sum, O, b != NULL);
-    if (op->activation != DM_NN_LINEAR || pre)
-        activate_all(op->activation, sum, y, N * O);
+    product(exec, N, O, C, (strided){x, C, 1}, (strided){w, 1, C}, y, O,
+            (product_end){.bias = b, .activation = op->activation, .pre = pre});
     return DM_OK;
 }
 
@@ -28,11 +24,11 @@ static dm_status linear_backward(dm_nn_exec *exec, const dm_nn_linear *op, const
 {
     (void)err;
     size_t N = op->N, C = op->C, O = op->O;
-    slope_all(op->activation, y, pre, dy, N * O);
-    if (db)
-        add_column_sums(dy, N, O, db);
-    product(exec, O, C, N, (strided){dy, 1, O}, (strided){x, C, 1}, dw, C, true);
+    slope_rows(op->activation, y, pre, dy, N, O, db);
+    product(exec, O, C, N, (strided){dy, 1, O}, (strided){x, C, 1}, dw, C,
+            (product_end){.add = true});
     if (dx)
-        product(exec, N, C, O, (strided){dy, O, 1}, (strided){w, C, 1}, dx, C, op->add_dx);
+        product(exec, N, C, O, (strided){dy, O, 1}, (strided){w, C, 1}, dx, C,
+                (product_end){.add = op->add_dx});
     return DM_OK;
 }

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* elementwise.h - loops over arrays in vectors: sums of two, rows by index, exponentials. */
+
+/* x[i] = exp(scale * x[i] - shift) for n of them; gives their sum. */
+static float exp_all(float *x, size_t n, float scale, float shift)
+{
+    vec total = vec_all(0);
+    for (size_t i = 0; i < n; i += LANES) {
+        size_t some = n - i < LANES ? n - i : LANES;
+        if (some == LANES) {
+            vec e = vec_exp(vec_fma(vec_load(x + i), vec_all(scale), vec_all(-shift)));
+            vec_store(x + i, e);
+            total += e;
+        } else {
+            vec e = vec_exp(vec_fma(vec_load_some(x + i, some), vec_all(scale), vec_all(-shift)));
+            vec_store_some(x + i, e, some);
+            total += vec_load_some(x + i, some);
+        }
+    }
+    return vec_sum(total);
+}
+
+static void scale_all(float *x, size_t n, float by)
+{
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        vec_store(x + i, vec_load(x + i) * vec_all(by));
+    for (; i < n; i++)
+        x[i] *= by;
+}
+
+/* The largest of n numbers; one that is none may be passed over. */
+static float most_of(const float *x, size_t n)
+{
+    vec most = vec_all(-INFINITY);
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        most = vec_max(most, vec_load(x + i));
+    float out = vec_most(most);
+    for (; i < n; i++)
+        out = x[i] > out ? x[i] : out;
+    return out;
+}
+
+static void add_all(const float *a, const float *b, float *y, size_t n)
+{
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        vec_store(y + i, vec_load(a + i) + vec_load(b + i));
+    for (; i < n; i++)
+        y[i] = a[i] + b[i];
+}
+
+static dm_status add(dm_nn_exec *exec, uint64_t n, const void *a, const void *b, void *y,
+                     dm_error *err)
+{
+    (void)exec, (void)err;
+    add_all(a, b, y, n);
+    return DM_OK;
+}
+
+static dm_status gather(dm_nn_exec *exec, uint32_t N, uint32_t C, const void *x,
+                        const int32_t *index, void *y, dm_error *err)
+{
+    (void)exec, (void)err;
+    for (size_t i = 0; i < N; i++)
+        memcpy((float *)y + i * C, (const float *)x + (size_t)index[i] * C, C * sizeof(float));
+    return DM_OK;
+}
