@@ -38,7 +38,7 @@ struct dm_progress {
     atomic_uint_fast64_t done;
     bool terminal;
     bool has_thread;
-    bool finished; /* under the mutex */
+    bool finished; /* under the mutex, as the label is */
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t wake;
@@ -264,6 +264,15 @@ void dm_progress_add(dm_progress *progress, uint64_t amount)
 {
     if (progress != NULL)
         atomic_fetch_add_explicit(&progress->done, amount, memory_order_relaxed);
+}
+
+void dm_progress_label(dm_progress *progress, const char *label)
+{
+    if (progress == NULL)
+        return;
+    pthread_mutex_lock(&progress->mutex);
+    snprintf(progress->label, sizeof progress->label, "%s", label);
+    pthread_mutex_unlock(&progress->mutex);
 }
 
 void dm_progress_finish(dm_progress *progress)

@@ -17,6 +17,8 @@ typedef struct dm_progress dm_progress;
  * silenced, which every call accepts. Label and unit are copied. */
 dm_progress *dm_progress_start(const char *label, const char *unit, uint64_t total);
 void dm_progress_add(dm_progress *progress, uint64_t amount);
+/* Another label from the next line on: "step 120, loss 2.31". */
+void dm_progress_label(dm_progress *progress, const char *label);
 /* Draw the final state, end the line, free. */
 void dm_progress_finish(dm_progress *progress);
 

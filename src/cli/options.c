@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* options.c - parsing by table, help text, and guessing what a misspelt word meant. */
+/* options.c - parsing by table, and help text. */
 #include "cli/options.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #define HELP_WIDTH 80
 #define HELP_NAME_WIDTH_MAX 28 /* a longer name has its text on the next line */
-#define WORD_MAX 64            /* longer words get no suggestion */
+#define WORD_MAX 64            /* of a misspelt option that is quoted */
 
 static void *value_of(const dm_option_set *set, const dm_option *row)
 {
@@ -282,55 +282,4 @@ void dm_options_help(dm_buffer *out, const dm_option_set *sets, size_t set_count
         }
     }
     dm_buffer_deinit(&name);
-}
-
-static size_t min3(size_t a, size_t b, size_t c)
-{
-    size_t m = a < b ? a : b;
-    return m < c ? m : c;
-}
-
-/* Edits (insert, delete, replace, swap of neighbours) between two words shorter than WORD_MAX. */
-static size_t edit_distance(const char *a, const char *b)
-{
-    size_t rows[3][WORD_MAX + 1];
-    size_t *before = rows[0], *last = rows[1], *now = rows[2];
-    size_t length = strlen(b);
-    for (size_t j = 0; j <= length; j++)
-        last[j] = j;
-    for (size_t i = 1; a[i - 1] != 0; i++) {
-        now[0] = i;
-        for (size_t j = 1; j <= length; j++) {
-            now[j] = min3(last[j] + 1, now[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1]));
-            bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-            if (swapped && before[j - 2] + 1 < now[j])
-                now[j] = before[j - 2] + 1;
-        }
-        size_t *free_row = before;
-        before = last;
-        last = now;
-        now = free_row;
-    }
-    return last[length];
-}
-
-const char *dm_closest(const char *word, const char *const *candidates)
-{
-    size_t length = strlen(word);
-    if (length < 2 || length >= WORD_MAX)
-        return NULL;
-    const char *best = NULL;
-    size_t best_distance = 1 + length / 3; /* two typing errors in a word of six */
-    for (; *candidates != NULL; candidates++) {
-        if (strlen(*candidates) >= WORD_MAX)
-            continue;
-        size_t distance = edit_distance(word, *candidates);
-        if (strncmp(word, *candidates, length) == 0)
-            distance = 1; /* cut short */
-        if (distance < best_distance || (distance == best_distance && best == NULL)) {
-            best = *candidates;
-            best_distance = distance;
-        }
-    }
-    return best;
 }

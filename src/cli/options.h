@@ -19,6 +19,7 @@
 #define DM_CLI_OPTIONS_H
 
 #include "base/buffer.h"
+#include "base/closest.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -103,9 +104,5 @@ void dm_options_deinit(const dm_option_set *sets, size_t set_count, dm_strings *
 /* Append one entry per row, aligned, at most 80 columns wide: "  --frames N   frames to run [60]".
  */
 void dm_options_help(dm_buffer *out, const dm_option_set *sets, size_t set_count);
-
-/* The candidate (a NULL-terminated list) that `word` was probably meant to be, or NULL when none is
- * near. */
-const char *dm_closest(const char *word, const char *const *candidates);
 
 #endif

@@ -318,8 +318,25 @@ static void adds_of_threads_all_count(void **state)
     assert_non_null(strstr(piped(add_from_threads), "100%  400k/400k adds"));
 }
 
+static void relabelled(void)
+{
+    dm_progress_label(NULL, "silenced");
+    dm_progress *p = dm_progress_start("step 0", "steps", 2);
+    dm_progress_add(p, 2);
+    dm_progress_label(p, "step 2, loss 0.5");
+    dm_progress_finish(p);
+}
+
+static void the_last_label_is_shown(void **state)
+{
+    (void)state;
+    static const char head[] = "step 2, loss 0.5  100%  2/2 steps";
+    assert_memory_equal(piped(relabelled), head, sizeof head - 1);
+}
+
 DM_TESTS("base/progress", DM_TEST(lines_are_formatted), DM_TEST(without_a_unit),
          DM_TEST(every_width_fits), DM_TEST(small_buffers_are_not_overrun),
          DM_TEST(terminal_shows_one_line_below_messages), DM_TEST(a_pipe_gets_only_the_last_line),
          DM_TEST(a_dumb_terminal_is_no_terminal), DM_TEST(a_pipe_gets_a_line_every_period),
-         DM_TEST(off_is_silent), DM_TEST(adds_of_threads_all_count))
+         DM_TEST(off_is_silent), DM_TEST(adds_of_threads_all_count),
+         DM_TEST(the_last_label_is_shown))
