@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/philox.h"
 #include "tests/support/test.h"
-#include "train/bpe.h"
+#include "train/data/bpe.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,11 +3,11 @@
  * file and the place. */
 #include "base/file.h"
 #include "tests/support/tmpdir.h"
-#include "train/csv.h"
-#include "train/gz.h"
-#include "train/idx.h"
-#include "train/order.h"
-#include "train/tokens.h"
+#include "train/data/csv.h"
+#include "train/data/gz.h"
+#include "train/data/idx.h"
+#include "train/data/order.h"
+#include "train/data/tokens.h"
 
 #include <stdio.h>
 #include <stdlib.h>

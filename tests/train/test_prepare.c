@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "tests/support/command.h"
 #include "tests/support/tmpdir.h"
-#include "train/prepare.h"
+#include "train/data/prepare.h"
 
 #include <stdlib.h>
 #include <string.h>

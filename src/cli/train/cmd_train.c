@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_train.c - dotmatrix train data: data sets, and checks of a user's own files. */
 #include "cli/command.h"
-#include "train/bpe.h"
-#include "train/gz.h"
-#include "train/idx.h"
-#include "train/prepare.h"
-#include "train/tokens.h"
+#include "train/data/bpe.h"
+#include "train/data/gz.h"
+#include "train/data/idx.h"
+#include "train/data/prepare.h"
+#include "train/data/tokens.h"
 
 #include <stdio.h>
 #include <stdlib.h>
