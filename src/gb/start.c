@@ -42,6 +42,17 @@ static void start_post_boot(dm_gb_machine *m)
     m->ppu.blank = 0;
 }
 
+/* What SameBoy has at power-on too: DIV has counted 8 cycles before the first fetch, and these
+ * registers, which no reset clears, mostly come up as FF on a DMG. */
+static void start_power_on(dm_gb_machine *m)
+{
+    m->boot_mapped = 1;
+    m->timer.div_base = m->clock - 8u;
+    m->dma.reg = 0xFF;
+    m->ppu.obp0 = 0xFF;
+    m->ppu.obp1 = 0xFF;
+}
+
 /* The boot ROM shows the 48 bytes at 0104 of the cartridge: each bit twice as wide and twice as
  * high, as tiles 1 to 24 in two rows of the map. It shows a small trademark sign of its own behind
  * them, tile 25; that tile is blank here, since only the boot ROM has it. */
@@ -78,7 +89,7 @@ void dm_gb_start_machine(dm_gb_machine *m, const dm_gb_rom *rom, enum dm_gb_star
     if (start == DM_GB_START_POST_BOOT)
         start_post_boot(m);
     else if (start == DM_GB_START_BOOT_ROM)
-        m->boot_mapped = 1;
+        start_power_on(m);
     else
         m->cpu.pc = 0x0100;
 }

@@ -97,6 +97,42 @@ static void a_boot_rom_runs_first(void **state)
     dm_gb_destroy(gb);
 }
 
+/* A boot ROM of so many NOPs that then reads a register into A. */
+static uint8_t read_at_power_on(uint32_t nops, uint8_t reg)
+{
+    uint8_t boot[256] = {0};
+    const uint8_t read[] = {0xF0, reg, 0x18, 0xFE}; /* ldh a,[reg]; jr @ */
+    memcpy(boot + nops, read, sizeof read);
+    dm_gb *gb = make_text(counting, &(dm_gb_options){.start = DM_GB_START_BOOT_ROM,
+                                                     .boot_rom = boot,
+                                                     .boot_rom_size = sizeof boot});
+    for (uint32_t i = 0; i < nops + 1; i++)
+        dm_gb_step(gb);
+    uint8_t value = dm_gb_get_registers(gb).a;
+    dm_gb_destroy(gb);
+    return value;
+}
+
+/* The values are SameBoy's: it counts DIV from 8. The read is the third M-cycle of its LDH. */
+static void a_boot_rom_finds_the_registers_of_power_on(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t nops;
+        uint8_t reg, value;
+    } cases[] = {
+        {0, 0x04, 0},    {59, 0x04, 0},   {60, 0x04, 1},   {123, 0x04, 1},
+        {124, 0x04, 2},  {187, 0x04, 2},  {188, 0x04, 3},  {0, 0x46, 0xFF},
+        {0, 0x48, 0xFF}, {0, 0x49, 0xFF}, {0, 0x47, 0x00}, {0, 0x40, 0x00},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint8_t value = read_at_power_on(cases[i].nops, cases[i].reg);
+        if (value != cases[i].value)
+            fail_msg("FF%02X after %u NOPs: %02X, expected %02X", cases[i].reg, cases[i].nops,
+                     value, cases[i].value);
+    }
+}
+
 static void reset_keeps_only_the_battery(void **state)
 {
     (void)state;
@@ -336,8 +372,9 @@ static void without_lcd_the_screen_is_blank(void **state)
 }
 
 DM_TESTS("gb/core", DM_TEST(creation_errors_say_why), DM_TEST(a_boot_rom_runs_first),
-         DM_TEST(reset_keeps_only_the_battery), DM_TEST(two_frames_are_one_and_one),
-         DM_TEST(run_cycles_goes_on_from_its_last_end), DM_TEST(run_to_stops_at_addresses),
-         DM_TEST(peek_and_poke_reach_everything), DM_TEST(serial_output_is_kept),
-         DM_TEST(the_last_picture_is_the_same), DM_TEST(the_last_picture_after_any_call),
-         DM_TEST(not_drawing_leaves_the_picture), DM_TEST(without_lcd_the_screen_is_blank))
+         DM_TEST(a_boot_rom_finds_the_registers_of_power_on), DM_TEST(reset_keeps_only_the_battery),
+         DM_TEST(two_frames_are_one_and_one), DM_TEST(run_cycles_goes_on_from_its_last_end),
+         DM_TEST(run_to_stops_at_addresses), DM_TEST(peek_and_poke_reach_everything),
+         DM_TEST(serial_output_is_kept), DM_TEST(the_last_picture_is_the_same),
+         DM_TEST(the_last_picture_after_any_call), DM_TEST(not_drawing_leaves_the_picture),
+         DM_TEST(without_lcd_the_screen_is_blank))
