@@ -10,34 +10,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct dm_nn_stepper {
-    dm_nn_optimiser_kind kind;
-    dm_device *device;
+typedef struct compiled {
     dm_kernel_program *program;
     dm_kernel_args *args;
+} compiled;
+
+struct dm_nn_stepper {
+    dm_device *device;
+    compiled step, average;
 };
 
-dm_status dm_nn_stepper_create(dm_device *device, dm_nn_optimiser_kind kind, dm_nn_stepper **out,
+static dm_status compile(dm_kernel_file *file, const char *name, dm_device *device, compiled *out,
+                         dm_error *err)
+{
+    dm_kernel *kernel = dm_kernel_file_find(file, name);
+    dm_status status = dm_kernel_compile(kernel, err);
+    if (status == DM_OK)
+        status = dm_kernel_program_create(kernel, device, &out->program, err);
+    return status != DM_OK ? status : dm_kernel_args_create(kernel, &out->args, err);
+}
+
+dm_status dm_nn_stepper_create(dm_device *device, const dm_nn_optimiser *o, dm_nn_stepper **out,
                                dm_error *err)
 {
+    static const char *const names[] = {
+        [DM_NN_SGD] = "sgd", [DM_NN_ADAM] = "adam", [DM_NN_ADAMW] = "adamw"};
     const char *text = dm_embedded_text("kernels/nn/optimisers.py");
+    if ((int)o->kind < 0 || o->kind > DM_NN_ADAM)
+        return dm_fail(err, DM_EUNSUPPORTED, "nn: there is no optimiser %d", (int)o->kind);
     dm_nn_stepper *stepper = calloc(1, sizeof *stepper);
     dm_kernel_file *file = NULL;
     if (!stepper)
         return dm_fail(err, DM_ENOMEM, "nn: no memory for an optimiser");
-    stepper->kind = kind;
     stepper->device = device;
     dm_kernel_options options = {.no_backward = true};
     dm_status status =
         dm_kernel_file_create("optimisers.py", text, strlen(text), &options, &file, err);
-    dm_kernel *kernel =
-        status == DM_OK ? dm_kernel_file_find(file, kind == DM_NN_SGD ? "sgd" : "adamw") : NULL;
     if (status == DM_OK)
-        status = dm_kernel_compile(kernel, err);
-    if (status == DM_OK)
-        status = dm_kernel_program_create(kernel, device, &stepper->program, err);
-    if (status == DM_OK)
-        status = dm_kernel_args_create(kernel, &stepper->args, err);
+        status = compile(file, names[o->kind], device, &stepper->step, err);
+    if (status == DM_OK && o->average > 0)
+        status = compile(file, "average", device, &stepper->average, err);
     dm_kernel_file_destroy(file);
     if (status != DM_OK) {
         dm_nn_stepper_destroy(stepper);
@@ -51,44 +63,84 @@ void dm_nn_stepper_destroy(dm_nn_stepper *stepper)
 {
     if (!stepper)
         return;
-    dm_kernel_args_destroy(stepper->args);
-    dm_kernel_program_destroy(stepper->program);
+    dm_kernel_args_destroy(stepper->step.args);
+    dm_kernel_program_destroy(stepper->step.program);
+    dm_kernel_args_destroy(stepper->average.args);
+    dm_kernel_program_destroy(stepper->average.program);
     free(stepper);
 }
 
 typedef struct argument {
-    const char *name;
+    const char *name; /* NULL: the last */
     double value;
+    float *array; /* NULL: a number */
 } argument;
 
-dm_status dm_nn_stepper_step(dm_nn_stepper *stepper, const dm_nn_optimiser *o,
-                             const dm_nn_parameter *p, float *gradient, float scale, uint64_t step,
-                             dm_error *err)
+static dm_status launch(dm_nn_stepper *stepper, const compiled *kernel, const argument *arguments,
+                        const dm_nn_range *range, dm_error *err)
 {
-    bool sgd = stepper->kind == DM_NN_SGD;
-    double beta1 = o->beta1 > 0 ? o->beta1 : 0.9, beta2 = o->beta2 > 0 ? o->beta2 : 0.999;
-    double decay = p->shape[1] != 0 ? o->decay : 0; /* biases and gains have one dimension */
-    argument numbers[] = {{"scale", scale},
-                          {"rate", o->rate},
-                          {"decay", decay},
-                          {"momentum", o->momentum},
-                          {"beta1", beta1},
-                          {"beta2", beta2},
-                          {"epsilon", o->epsilon > 0 ? o->epsilon : 1e-8},
-                          {"correct1", 1 - pow(beta1, (double)step)},
-                          {"correct2", 1 - pow(beta2, (double)step)}};
-    const char *names[] = {"w", "g", sgd ? "velocity" : "m", "v"};
-    float *arrays[] = {p->value, gradient, p->first, p->second};
     dm_status status = DM_OK;
-    for (int i = 0; i < (sgd ? 3 : 4) && status == DM_OK; i++)
-        status = dm_kernel_args_array(
-            stepper->args, names[i],
-            &(dm_kernel_array){.data = arrays[i], .shape = {(int64_t)p->count}}, err);
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] && status == DM_OK; i++)
-        if (sgd ? i < 4 : i != 3)
-            status = dm_kernel_args_number(stepper->args, numbers[i].name, numbers[i].value, err);
+    for (const argument *a = arguments; a->name && status == DM_OK; a++) {
+        int64_t count = a->array == range->control ? 2 : (int64_t)range->count;
+        status =
+            a->array
+                ? dm_kernel_args_array(kernel->args, a->name,
+                                       &(dm_kernel_array){.data = a->array, .shape = {count}}, err)
+                : dm_kernel_args_number(kernel->args, a->name, a->value, err);
+    }
     if (status != DM_OK)
         return status;
-    return dm_kernel_launch(stepper->program, dm_device_stream(stepper->device), DM_KERNEL_FORWARD,
-                            (int[]){(int)p->count}, 1, stepper->args, err);
+    return dm_kernel_launch(kernel->program, dm_device_stream(stepper->device), DM_KERNEL_FORWARD,
+                            (int[]){(int)range->count}, 1, kernel->args, err);
+}
+
+static dm_status sgd(dm_nn_stepper *stepper, const dm_nn_optimiser *o, const dm_nn_range *r,
+                     dm_error *err)
+{
+    const argument arguments[] = {{"w", 0, r->value},
+                                  {"g", 0, r->gradient},
+                                  {"velocity", 0, r->first},
+                                  {"control", 0, r->control},
+                                  {"rate", o->rate, NULL},
+                                  {"momentum", o->momentum, NULL},
+                                  {"decay", r->decays ? o->decay : 0, NULL},
+                                  {NULL, 0, NULL}};
+    return launch(stepper, &stepper->step, arguments, r, err);
+}
+
+static dm_status adam(dm_nn_stepper *stepper, const dm_nn_optimiser *o, const dm_nn_range *r,
+                      uint64_t step, dm_error *err)
+{
+    double beta1 = o->beta1 > 0 ? o->beta1 : 0.9, beta2 = o->beta2 > 0 ? o->beta2 : 0.999;
+    const argument arguments[] = {{"w", 0, r->value},
+                                  {"g", 0, r->gradient},
+                                  {"m", 0, r->first},
+                                  {"v", 0, r->second},
+                                  {"control", 0, r->control},
+                                  {"rate", o->rate, NULL},
+                                  {"beta1", beta1, NULL},
+                                  {"beta2", beta2, NULL},
+                                  {"epsilon", o->epsilon > 0 ? o->epsilon : 1e-8, NULL},
+                                  {"decay", r->decays ? o->decay : 0, NULL},
+                                  {"correct1", 1 - pow(beta1, (double)step), NULL},
+                                  {"correct2", 1 - pow(beta2, (double)step), NULL},
+                                  {NULL, 0, NULL}};
+    return launch(stepper, &stepper->step, arguments, r, err);
+}
+
+dm_status dm_nn_stepper_step(dm_nn_stepper *stepper, const dm_nn_optimiser *o,
+                             const dm_nn_range *range, uint64_t step, dm_error *err)
+{
+    if (range->count == 0)
+        return DM_OK;
+    dm_status status =
+        o->kind == DM_NN_SGD ? sgd(stepper, o, range, err) : adam(stepper, o, range, step, err);
+    if (status != DM_OK || !range->average)
+        return status;
+    const argument arguments[] = {{"mean", 0, range->average},
+                                  {"w", 0, range->value},
+                                  {"control", 0, range->control},
+                                  {"keep", o->average, NULL},
+                                  {NULL, 0, NULL}};
+    return launch(stepper, &stepper->average, arguments, range, err);
 }

@@ -7,13 +7,20 @@
 
 typedef struct dm_nn_stepper dm_nn_stepper;
 
-/* Compiles the optimiser's kernel for the device (cached on disk). */
-dm_status dm_nn_stepper_create(dm_device *device, dm_nn_optimiser_kind kind, dm_nn_stepper **out,
-                               dm_error *err);
+/* A range of the arrays of parameters, in the device's memory. */
+typedef struct dm_nn_range {
+    float *value, *gradient, *first, *second, *average; /* average: NULL for none */
+    float *control;                                     /* see optimisers.py */
+    size_t count;
+    bool decays;
+} dm_nn_range;
+
+/* Compiles the optimiser's kernels for the device (cached on disk). */
+dm_status dm_nn_stepper_create(dm_device *device, const dm_nn_optimiser *optimiser,
+                               dm_nn_stepper **out, dm_error *err);
 void dm_nn_stepper_destroy(dm_nn_stepper *stepper);
-/* Step number `step` (from 1 on) of one parameter; its gradient is multiplied by `scale` first. */
+/* Queue step number `step` (from 1 on) of a range. */
 dm_status dm_nn_stepper_step(dm_nn_stepper *stepper, const dm_nn_optimiser *optimiser,
-                             const dm_nn_parameter *parameter, float *gradient, float scale,
-                             uint64_t step, dm_error *err);
+                             const dm_nn_range *range, uint64_t step, dm_error *err);
 
 #endif

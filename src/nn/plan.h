@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* plan.h - a list of layers with all sizes known: what plan.c makes and model.c runs.
+/* plan.h - a list of layers with all sizes known: what plan.c makes and run.c runs.
  *
- * A value is the output of a layer for one shard (value 0 is the input, value i + 1 that of layer
- * i). Each layer reads the value before it. Offsets are in floats: of values, their gradients and
- * what layers keep for the backward pass in a shard's memory; of parameters in one array. */
+ * A value is the output of a layer for one shard. Each layer reads the value before it. Offsets of
+ * values, their gradients and what layers keep for the backward pass are bytes in a shard's memory;
+ * those of parameters are elements, the same in every array of parameters.
+ *
+ * Memory that is shared:
+ *   - a residual's sum lies where its input lay, when nothing else needs that;
+ *   - the gradient of a sum is that of both its terms, and lies in one place while nobody changes
+ * it;
+ *   - other gradients take the place of those that are used up;
+ *   - the last output becomes its gradient where the loss is computed. */
 #ifndef DM_NN_PLAN_H
 #define DM_NN_PLAN_H
 
@@ -17,27 +24,36 @@ typedef struct dm_nn_shape {
     uint32_t C, H, W; /* H = W = 1 unless it is an image */
 } dm_nn_shape;
 
+/* What becomes of a residual's gradient for one of its terms. */
+typedef enum dm_nn_pass_on { DM_NN_SAME_PLACE, DM_NN_COPY, DM_NN_ADD } dm_nn_pass_on;
+
 typedef struct dm_nn_planned {
     dm_nn_layer layer;
     dm_nn_shape in, out;
+    uint32_t pitch;     /* numbers in a row of the output: out.C, or more when it is padded */
     size_t value, grad; /* of the output */
-    size_t
-        kept[2]; /* floats that the backward pass needs: GELU's sums; mean and rstd; log-sum-exp; */
-    size_t bytes;     /* pooling's bytes */
-    int weight, bias; /* indices of parameters; DM_NN_NONE */
+    size_t kept[2];     /* GELU's sums; mean and rstd; log-sum-exp; pooling's choice; GRU's tape */
+    int weight, bias;   /* indices of parameters; DM_NN_NONE */
+    bool add_dx;        /* the gradient of the input has something in it already */
+    bool in_norm;       /* RESIDUAL: the norm that follows makes the sum */
+    dm_nn_pass_on before, from; /* RESIDUAL */
 } dm_nn_planned;
 
 typedef struct dm_nn_plan {
     dm_nn_planned *layers;
     size_t layer_count;
-    dm_nn_parameter *parameters; /* `value` and the moments are set by the model */
+    dm_nn_parameter *parameters; /* the addresses are set by the model */
+    size_t *offsets;             /* of parameters, in elements */
     size_t parameter_count;
-    size_t parameter_floats;
+    size_t parameter_room;     /* elements of an array of parameters */
+    size_t decayed_room;       /* the first so many are those that decay */
     dm_nn_shape input, output; /* of a shard */
-    size_t shard_floats;       /* memory of a shard, without parameters' gradients */
-    size_t shard_bytes;
+    size_t element;            /* bytes of an activation */
+    size_t shard_bytes;        /* memory of a shard, without parameters' gradients */
     size_t scratch_bytes;
-    uint32_t shards;
+    uint32_t microbatches, shards;
+    bool pads;     /* large vocabularies */
+    bool in_place; /* the last output becomes its gradient */
 } dm_nn_plan;
 
 static inline size_t dm_nn_shape_count(dm_nn_shape s)
@@ -50,7 +66,8 @@ static inline size_t dm_nn_shape_rows(dm_nn_shape s)
     return (size_t)s.B * s.rows;
 }
 
-/* Check the description and size everything; DM_EINVAL names the layer that does not fit. */
+/* Check the description and size everything for the exec's device and type; DM_EINVAL names the
+ * layer that does not fit. */
 dm_status dm_nn_plan_init(const dm_nn_model_desc *desc, const dm_nn_exec *exec, dm_nn_plan *out,
                           dm_error *err);
 void dm_nn_plan_deinit(dm_nn_plan *plan);

@@ -219,6 +219,191 @@ static void wrong_tokens_are_refused(void **state)
     dm_nn_model_destroy(model);
 }
 
+/* A batch in parts is the same batch: gradients differ by rounding only. */
+static void microbatches_are_one_batch(void **state)
+{
+    (void)state;
+    int32_t ids[BATCH * T], next[BATCH * T];
+    text(ids, next);
+    dm_nn_optimiser sgd = {.kind = DM_NN_SGD, .rate = 0.1f};
+    dm_nn_model_desc desc = gpt_desc(2, sgd), parts = gpt_desc(2, sgd);
+    parts.microbatches = 4;
+    dm_nn_model *whole = model_on("cpu:1", &desc), *cut = model_on("cpu:2", &parts);
+    float loss[2], out[2][BATCH * T * V];
+    for (int i = 0; i < 3; i++) {
+        assert_ok(dm_nn_model_step(whole, ids, next, &loss[0], err));
+        assert_ok(dm_nn_model_step(cut, ids, next, &loss[1], err));
+        assert_true(fabsf(loss[0] - loss[1]) < 1e-5f);
+    }
+    float norm[2];
+    assert_ok(dm_nn_model_loss(whole, NULL, &norm[0], err));
+    assert_ok(dm_nn_model_loss(cut, NULL, &norm[1], err));
+    assert_true(norm[0] > 0 && fabsf(norm[0] - norm[1]) < 1e-4f * norm[0]);
+    assert_ok(dm_nn_model_evaluate(whole, ids, NULL, out[0], NULL, err));
+    assert_ok(dm_nn_model_evaluate(cut, ids, NULL, out[1], NULL, err));
+    for (int i = 0; i < BATCH * T * V; i++)
+        assert_true(fabsf(out[0][i] - out[1][i]) < 1e-4f);
+    dm_nn_memory all[2];
+    dm_device *device = NULL;
+    assert_ok(dm_device_open("cpu:1", &device, err));
+    assert_ok(dm_nn_model_memory(device, &desc, &all[0], err));
+    assert_ok(dm_nn_model_memory(device, &parts, &all[1], err));
+    assert_true(all[1].activations < all[0].activations);
+    assert_true(all[0].total == all[0].parameters + all[0].activations + all[0].scratch);
+    dm_device_close(device);
+    dm_nn_model_destroy(whole);
+    dm_nn_model_destroy(cut);
+}
+
+/* One step from the same weights: each optimiser changes them as its formula says. */
+static void optimisers_follow_their_formulas(void **state)
+{
+    (void)state;
+    int32_t ids[BATCH * T], next[BATCH * T];
+    text(ids, next);
+    for (int kind = DM_NN_SGD; kind <= DM_NN_ADAM; kind++) {
+        dm_nn_optimiser o = {.kind = (dm_nn_optimiser_kind)kind,
+                             .rate = 0.01f,
+                             .momentum = 0.9f,
+                             .decay = 0.5f,
+                             .average = 0.75f};
+        dm_nn_model_desc desc = gpt_desc(2, o);
+        dm_nn_model *model = model_on("cpu:1", &desc), *before = model_on("cpu:1", &desc);
+        float norm;
+        double squares = 0;
+        assert_ok(dm_nn_model_step(model, ids, next, NULL, err));
+        assert_ok(dm_nn_model_loss(model, NULL, &norm, err));
+        for (size_t k = 0; k < dm_nn_model_parameter_count(model); k++) {
+            const dm_nn_parameter *p = dm_nn_model_parameter(model, k);
+            float g[3 * C * C + 4 * C * C], m[7 * C * C], v[7 * C * C], w[7 * C * C],
+                average[7 * C * C], was[7 * C * C];
+            assert_true(p->count <= 7 * C * C);
+            assert_ok(dm_nn_model_read(before, k, DM_NN_VALUE, was, err));
+            assert_ok(dm_nn_model_read(model, k, DM_NN_VALUE, w, err));
+            assert_ok(dm_nn_model_read(model, k, DM_NN_FIRST, m, err));
+            assert_ok(dm_nn_model_read(model, k, DM_NN_SECOND, v, err));
+            assert_ok(dm_nn_model_read(model, k, DM_NN_GRADIENT, g, err));
+            assert_ok(dm_nn_model_read(model, k, DM_NN_AVERAGE, average, err));
+            for (size_t i = 0; i < p->count; i++) {
+                double decay = p->shape[1] ? 0.5 : 0, d = g[i], want;
+                squares += d * d;
+                if (kind != DM_NN_ADAMW)
+                    d += decay * was[i];
+                if (kind == DM_NN_SGD) {
+                    want = was[i] - 0.01 * d;
+                } else { /* the first step: m / correct1 is d, v / correct2 its square */
+                    want = was[i] - 0.01 * d / (fabs(d) + 1e-8);
+                    want -= kind == DM_NN_ADAMW ? 0.01 * decay * was[i] : 0;
+                    assert_true(fabs(m[i] - 0.1 * d) <= 1e-6 * fabs(d) + 1e-12);
+                    assert_true(fabs(v[i] - 0.001 * d * d) <= 1e-4 * d * d + 1e-12);
+                }
+                /* Next to zero the quotient of an Adam step is rounding. */
+                if (kind == DM_NN_SGD || fabs(d) > 1e-6)
+                    assert_true(fabs(w[i] - want) <= 1e-5);
+                assert_true(fabs(average[i] - (0.75 * was[i] + 0.25 * w[i])) <= 1e-6);
+            }
+            assert_ok(dm_nn_model_write(model, k, DM_NN_FIRST, was, err));
+            assert_memory_equal(p->first, was, p->count * sizeof(float));
+        }
+        assert_true(fabs(sqrt(squares) - (double)norm) <= 1e-4 * (double)norm);
+        dm_nn_model_destroy(model);
+        dm_nn_model_destroy(before);
+    }
+}
+
+static void averages_take_the_place_of_weights(void **state)
+{
+    (void)state;
+    dm_nn_model_desc desc = xor_desc(1);
+    desc.optimiser.average = 0.9f;
+    dm_nn_model *model = model_on("cpu:1", &desc);
+    float w[8], average[8], now[8], loss[3];
+    for (int i = 0; i < 100; i++)
+        assert_ok(dm_nn_model_step(model, xor_input, xor_target, NULL, err));
+    assert_ok(dm_nn_model_evaluate(model, xor_input, xor_target, NULL, &loss[0], err));
+    assert_ok(dm_nn_model_read(model, 0, DM_NN_VALUE, w, err));
+    assert_ok(dm_nn_model_read(model, 0, DM_NN_AVERAGE, average, err));
+    assert_true(memcmp(w, average, sizeof w) != 0);
+    assert_ok(dm_nn_model_swap_average(model, err));
+    assert_ok(dm_nn_model_read(model, 0, DM_NN_VALUE, now, err));
+    assert_memory_equal(now, average, sizeof now);
+    assert_ok(dm_nn_model_evaluate(model, xor_input, xor_target, NULL, &loss[1], err));
+    assert_true(loss[1] != loss[0]);
+    assert_ok(dm_nn_model_swap_average(model, err));
+    assert_ok(dm_nn_model_evaluate(model, xor_input, xor_target, NULL, &loss[2], err));
+    assert_true(loss[2] == loss[0]);
+    dm_nn_model_destroy(model);
+    dm_error err;
+    desc.optimiser.average = 0;
+    model = model_on("cpu:1", &desc);
+    assert_int_equal(dm_nn_model_swap_average(model, &err), DM_EINVAL);
+    assert_int_equal(dm_nn_model_read(model, 0, DM_NN_AVERAGE, w, &err), DM_EINVAL);
+    assert_int_equal(dm_nn_model_read(model, 99, DM_NN_VALUE, w, &err), DM_EINVAL);
+    assert_int_equal(dm_nn_model_write(model, 0, DM_NN_GRADIENT, w, &err), DM_EINVAL);
+    dm_nn_model_destroy(model);
+}
+
+static void schedules_rise_and_fall(void **state)
+{
+    (void)state;
+    dm_nn_schedule s = {
+        .kind = DM_NN_SCHEDULE_COSINE, .rate = 2, .last = 1, .warmup = 4, .steps = 104};
+    static const struct {
+        dm_nn_schedule_kind kind;
+        uint64_t step;
+        float rate;
+    } rows[] = {
+        {DM_NN_SCHEDULE_COSINE, 0, 0.5f},   {DM_NN_SCHEDULE_COSINE, 3, 2},
+        {DM_NN_SCHEDULE_COSINE, 4, 2},      {DM_NN_SCHEDULE_COSINE, 54, 1.5f},
+        {DM_NN_SCHEDULE_COSINE, 104, 1},    {DM_NN_SCHEDULE_COSINE, 9999, 1},
+        {DM_NN_SCHEDULE_LINEAR, 29, 1.75f}, {DM_NN_SCHEDULE_LINEAR, 79, 1.25f},
+        {DM_NN_SCHEDULE_CONSTANT, 79, 2},   {DM_NN_SCHEDULE_CONSTANT, 9999, 2},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        s.kind = rows[i].kind;
+        assert_true(fabsf(dm_nn_schedule_rate(&s, rows[i].step) - rows[i].rate) < 1e-6f);
+    }
+    assert_true(dm_nn_schedule_rate(&(dm_nn_schedule){.rate = 3}, 0) == 3);
+}
+
+/* Remember a sign over six rows: what came first is asked for at the end. */
+static void recurrent_layers_learn(void **state)
+{
+    (void)state;
+    enum { ROWS = 6, SAMPLES = 16 };
+    for (int kind = 0; kind < 2; kind++) {
+        dm_nn_layer layers[] = {
+            {.kind = DM_NN_LAYER_LINEAR, .size = kind == 0 ? 24 : 16},
+            {.kind = kind == 0 ? DM_NN_LAYER_GRU : DM_NN_LAYER_MINGRU, .size = 8},
+            {.kind = DM_NN_LAYER_LINEAR, .size = 2}};
+        dm_nn_model_desc desc = {.layers = layers,
+                                 .layer_count = 3,
+                                 .input = {2, ROWS},
+                                 .batch = SAMPLES,
+                                 .loss = DM_NN_LOSS_SOFTMAX,
+                                 .seed = 5,
+                                 .optimiser = {.kind = DM_NN_ADAM, .rate = 0.02f}};
+        dm_nn_model *model = model_on("cpu:2", &desc);
+        assert_int_equal(dm_nn_model_rows(model), SAMPLES * ROWS);
+        float x[SAMPLES][ROWS][2], loss = 0;
+        int32_t y[SAMPLES][ROWS];
+        for (int s = 0; s < SAMPLES; s++)
+            for (int r = 0; r < ROWS; r++) {
+                x[s][r][0] = r == 0 ? (s & 1 ? 1.0f : -1.0f) : 0;
+                x[s][r][1] = (float)((s * 7 + r * 3) % 5) - 2;
+                y[s][r] = r == ROWS - 1 ? s & 1 : -1;
+            }
+        for (int i = 0; i < 400; i++)
+            assert_ok(dm_nn_model_step(model, x, y, &loss, err));
+        if (!(loss < 0.05f))
+            fail_msg("kind %d: the loss is %g", kind, (double)loss);
+        dm_nn_model_destroy(model);
+    }
+}
+
 DM_TESTS("nn/model", DM_TEST(xor_is_solved), DM_TEST(gradients_of_a_model_equal_differences),
          DM_TEST(bits_do_not_depend_on_threads), DM_TEST(wrong_descriptions_are_refused),
-         DM_TEST(a_loss_that_is_no_number_stops_the_step), DM_TEST(wrong_tokens_are_refused));
+         DM_TEST(a_loss_that_is_no_number_stops_the_step), DM_TEST(wrong_tokens_are_refused),
+         DM_TEST(microbatches_are_one_batch), DM_TEST(optimisers_follow_their_formulas),
+         DM_TEST(averages_take_the_place_of_weights), DM_TEST(schedules_rise_and_fall),
+         DM_TEST(recurrent_layers_learn));

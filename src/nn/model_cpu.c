@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/* model_cpu.c - a model on the CPU: threads take shards, gradients are summed in the shards' order,
+ * the optimiser steps.
+ *
+ *     batch ──► shard 0 ─► forward, loss, backward ─► gradients 0 ─┐
+ *          ├──► shard 1 ─► forward, loss, backward ─► gradients 1 ─┼─► sum ─► clip ─► optimiser
+ *          └──► ...                                                ┘ */
+#include "base/thread.h"
+#include "nn/model.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ARRAYS = 4 }; /* value, first, second, average */
+
+typedef struct cpu_state {
+    dm_pool *pool;
+    float *arrays[ARRAYS]; /* in one piece of memory; the last NULL when there are no averages */
+    char *memory;          /* of all shards */
+    dm_nn_shard *shards;
+    dm_nn_exec *execs; /* one per thread */
+    float scale;       /* of the gradient in this pass; 0: evaluate */
+    bool first_pass;
+    double total; /* of the rows' losses */
+    float loss, norm, control[2];
+} cpu_state;
+
+static size_t arrays_of(const dm_nn_model *m)
+{
+    return m->optimiser.average > 0 ? ARRAYS : ARRAYS - 1;
+}
+
+static size_t losses_bytes(const dm_nn_plan *plan)
+{
+    return (dm_nn_shape_rows(plan->output) * sizeof(float) + 255) / 256 * 256;
+}
+
+static size_t bytes_of_shard(const dm_nn_plan *plan)
+{
+    return plan->shard_bytes + plan->parameter_room * sizeof(float) + losses_bytes(plan);
+}
+
+static void cpu_memory(const dm_nn_model *m, dm_nn_memory *out)
+{
+    const dm_nn_plan *plan = &m->plan;
+    uint64_t threads = (uint64_t)dm_device_get_properties(m->device)->multiprocessors;
+    uint64_t array = plan->parameter_room * sizeof(float);
+    *out = (dm_nn_memory){.parameters = (arrays_of(m) + plan->shards) * array,
+                          .activations = plan->shards * (bytes_of_shard(plan) - array),
+                          .scratch = threads * plan->scratch_bytes};
+    out->total = out->parameters + out->activations + out->scratch;
+}
+
+static void *aligned(size_t bytes)
+{
+    size_t whole = (bytes + 255) / 256 * 256 + 256;
+    void *memory = aligned_alloc(256, whole);
+    if (memory)
+        memset(memory, 0, whole);
+    return memory;
+}
+
+static dm_status cpu_create(dm_nn_model *m, dm_error *err)
+{
+    const dm_nn_plan *plan = &m->plan;
+    cpu_state *s = m->state = calloc(1, sizeof *s);
+    if (!s)
+        return dm_fail(err, DM_ENOMEM, "nn: no memory");
+    dm_status status =
+        dm_pool_create(dm_device_get_properties(m->device)->multiprocessors, &s->pool, err);
+    if (status != DM_OK)
+        return status;
+    int threads = dm_pool_threads(s->pool);
+    s->arrays[0] = aligned(arrays_of(m) * plan->parameter_room * sizeof(float));
+    for (size_t k = 1; s->arrays[0] && k < arrays_of(m); k++)
+        s->arrays[k] = s->arrays[k - 1] + plan->parameter_room;
+    s->memory = aligned(plan->shards * bytes_of_shard(plan));
+    s->shards = calloc(plan->shards, sizeof *s->shards);
+    s->execs = calloc((size_t)threads, sizeof *s->execs);
+    bool whole = s->arrays[0] && s->memory && s->shards && s->execs;
+    for (int t = 0; whole && t < threads; t++) {
+        s->execs[t] = (dm_nn_exec){.ops = m->exec.ops, .scratch_size = plan->scratch_bytes};
+        whole = (s->execs[t].scratch = aligned(plan->scratch_bytes)) != NULL;
+    }
+    if (!whole)
+        return dm_fail(err, DM_ENOMEM, "nn: no memory");
+    for (size_t n = 0; n < plan->shards; n++) {
+        char *memory = s->memory + n * bytes_of_shard(plan);
+        float *gradients = (float *)(void *)(memory + plan->shard_bytes);
+        s->shards[n] = (dm_nn_shard){.memory = memory,
+                                     .gradients = gradients,
+                                     .losses = gradients + plan->parameter_room,
+                                     .weights = s->arrays[0]};
+    }
+    for (size_t k = 0; k < plan->parameter_count; k++) {
+        dm_nn_parameter *p = &plan->parameters[k];
+        p->value = s->arrays[0] + plan->offsets[k];
+        p->first = s->arrays[1] + plan->offsets[k];
+        p->second = s->arrays[2] + plan->offsets[k];
+    }
+    return DM_OK;
+}
+
+static void cpu_destroy(dm_nn_model *m)
+{
+    cpu_state *s = m->state;
+    for (int t = 0; s->execs && t < dm_pool_threads(s->pool); t++)
+        free(s->execs[t].scratch);
+    free(s->execs);
+    free(s->shards);
+    free(s->memory);
+    free(s->arrays[0]);
+    dm_pool_destroy(s->pool);
+    free(s);
+}
+
+/* ---- A step ---- */
+
+static void run_shards(void *user, uint64_t begin, uint64_t end, int worker)
+{
+    const dm_nn_model *m = user;
+    const cpu_state *s = m->state;
+    dm_nn_exec *exec = &s->execs[worker];
+    for (uint64_t n = begin; n < end; n++) {
+        dm_nn_shard *shard = &s->shards[n];
+        /* Operations on the CPU cannot fail. */
+        (void)dm_nn_shard_forward(&m->plan, exec, shard, NULL);
+        if (shard->target)
+            (void)dm_nn_shard_loss(&m->plan, exec, m->loss, shard, s->scale, NULL);
+        if (s->scale == 0)
+            continue;
+        if (s->first_pass)
+            memset(shard->gradients, 0, m->plan.parameter_room * sizeof(float));
+        (void)dm_nn_shard_backward(&m->plan, exec, shard, NULL);
+    }
+}
+
+static void sum_gradients(void *user, uint64_t begin, uint64_t end, int worker)
+{
+    (void)worker;
+    const dm_nn_model *m = user;
+    const cpu_state *s = m->state;
+    float *sum = s->shards[0].gradients;
+    for (uint32_t n = 1; n < m->plan.shards; n++)
+        for (uint64_t i = begin; i < end; i++)
+            sum[i] += s->shards[n].gradients[i];
+}
+
+static dm_status cpu_pass(dm_nn_model *m, uint32_t number, const void *input, const void *target,
+                          bool learn, dm_error *err)
+{
+    (void)err;
+    cpu_state *s = m->state;
+    const dm_nn_plan *plan = &m->plan;
+    size_t rows = dm_nn_shape_rows(plan->output);
+    size_t targets = m->loss == DM_NN_LOSS_SOFTMAX ? rows : dm_nn_shape_count(plan->output);
+    for (size_t n = 0; n < plan->shards; n++) {
+        s->shards[n].input = (const float *)input + n * dm_nn_shape_count(plan->input);
+        s->shards[n].target = target ? (const float *)target + n * targets : NULL;
+    }
+    s->scale = learn ? 1 / (float)m->counted : 0;
+    s->first_pass = number == 0;
+    dm_pool_run(s->pool, plan->shards, 1, run_shards, m);
+    s->total = number == 0 ? 0 : s->total;
+    for (size_t n = 0; target && n < plan->shards; n++)
+        for (size_t i = 0; i < rows; i++)
+            s->total += s->shards[n].losses[i];
+    return DM_OK;
+}
+
+static dm_status cpu_finish(dm_nn_model *m, bool learn, dm_error *err)
+{
+    cpu_state *s = m->state;
+    const dm_nn_plan *plan = &m->plan;
+    s->loss = m->counted > 0 ? (float)(s->total / (double)m->counted) : 0;
+    s->norm = 0;
+    if (!learn)
+        return DM_OK;
+    dm_pool_run(s->pool, plan->parameter_room, 4096, sum_gradients, m);
+    float *gradients = s->shards[0].gradients, sums[2] = {0, 0}, clip = m->optimiser.clip;
+    s->execs[0].ops->sums(&s->execs[0], plan->parameter_room, gradients, sums, NULL);
+    s->norm = sqrtf(sums[1]);
+    if (!isfinite(s->loss) || !isfinite(s->norm))
+        return DM_OK; /* results says so */
+    s->control[0] = clip > 0 && s->norm > clip ? clip / s->norm : 1;
+    s->control[1] = 1;
+    m->steps++;
+    dm_status status = DM_OK;
+    for (int decays = 1; decays >= 0 && status == DM_OK; decays--) {
+        size_t at = decays ? 0 : plan->decayed_room;
+        dm_nn_range range = {.value = s->arrays[0] + at,
+                             .gradient = gradients + at,
+                             .first = s->arrays[1] + at,
+                             .second = s->arrays[2] + at,
+                             .average = s->arrays[3] ? s->arrays[3] + at : NULL,
+                             .control = s->control,
+                             .count = decays ? plan->decayed_room : plan->parameter_room - at,
+                             .decays = decays == 1};
+        status = dm_nn_stepper_step(m->stepper, &m->optimiser, &range, m->steps, err);
+    }
+    return status;
+}
+
+static dm_status cpu_results(dm_nn_model *m, float *loss, float *norm, dm_error *err)
+{
+    (void)err;
+    const cpu_state *s = m->state;
+    *loss = s->loss;
+    *norm = s->norm;
+    return DM_OK;
+}
+
+static dm_status cpu_output(dm_nn_model *m, float *to, dm_error *err)
+{
+    (void)err;
+    const cpu_state *s = m->state;
+    size_t count = dm_nn_shape_count(m->plan.output);
+    size_t value = m->plan.layers[m->plan.layer_count - 1].value;
+    for (size_t n = 0; n < m->plan.shards; n++)
+        memcpy(to + n * count, s->shards[n].memory + value, count * sizeof(float));
+    return DM_OK;
+}
+
+static dm_status cpu_is_finite(dm_nn_model *m, size_t layer, bool *finite, dm_error *err)
+{
+    (void)err;
+    const cpu_state *s = m->state;
+    const dm_nn_planned *p = &m->plan.layers[layer];
+    *finite = true;
+    for (uint32_t n = 0; n < m->plan.shards; n++) {
+        const float *values = (const float *)(const void *)(s->shards[n].memory + p->value);
+        for (size_t k = 0; k < dm_nn_shape_count(p->out); k++)
+            *finite = *finite && isfinite(values[k]);
+    }
+    return DM_OK;
+}
+
+/* ---- Parameters ---- */
+
+static float *part_of(const dm_nn_model *m, size_t index, dm_nn_part part)
+{
+    const cpu_state *s = m->state;
+    float *array = part == DM_NN_GRADIENT ? s->shards[0].gradients : s->arrays[part];
+    return array + m->plan.offsets[index];
+}
+
+static dm_status cpu_read(dm_nn_model *m, size_t index, dm_nn_part part, float *to, dm_error *err)
+{
+    (void)err;
+    memcpy(to, part_of(m, index, part), m->plan.parameters[index].count * sizeof(float));
+    return DM_OK;
+}
+
+static dm_status cpu_write(dm_nn_model *m, size_t index, dm_nn_part part, const float *from,
+                           dm_error *err)
+{
+    (void)err;
+    memcpy(part_of(m, index, part), from, m->plan.parameters[index].count * sizeof(float));
+    return DM_OK;
+}
+
+static dm_status cpu_swap(dm_nn_model *m, dm_error *err)
+{
+    (void)err;
+    const cpu_state *s = m->state;
+    for (size_t i = 0; i < m->plan.parameter_room; i++) {
+        float value = s->arrays[DM_NN_VALUE][i];
+        s->arrays[DM_NN_VALUE][i] = s->arrays[DM_NN_AVERAGE][i];
+        s->arrays[DM_NN_AVERAGE][i] = value;
+    }
+    return DM_OK;
+}
+
+const dm_nn_runner dm_nn_runner_cpu = {
+    .memory = cpu_memory,
+    .create = cpu_create,
+    .destroy = cpu_destroy,
+    .pass = cpu_pass,
+    .finish = cpu_finish,
+    .results = cpu_results,
+    .output = cpu_output,
+    .is_finite = cpu_is_finite,
+    .read = cpu_read,
+    .write = cpu_write,
+    .swap = cpu_swap,
+};
