@@ -9,9 +9,9 @@
  * machine, the plainest way there is: these are the figures that other layouts have to beat. */
 #include "base/philox.h"
 #include "base/thread.h"
-#include "gb/core.h"
-#include "gb/kernel_args.h"
-#include "gb/words.h"
+#include "gb/host/core.h"
+#include "gb/simt/kernel_args.h"
+#include "gb/simt/predecode.h"
 
 #include <dotmatrix/device.h>
 
@@ -166,7 +166,7 @@ static dm_status run(bench *b, const char *id, const char *folder, uint32_t fram
         return status;
     b->stream = dm_device_stream(b->device);
     status =
-        dm_module_create(b->device, &(dm_module_desc){.name = "gb/kernel_run.h"}, &module, err);
+        dm_module_create(b->device, &(dm_module_desc){.name = "gb/simt/kernel_run.h"}, &module, err);
     if (status == DM_OK)
         status = dm_module_function(module, "dm_gb_run_machines", &b->run, err);
     if (status == DM_OK)

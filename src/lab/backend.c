@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* backend.c - the table of backends, and the state in which they start. */
 #include "lab/backend.h"
-#include "gb/core.h"
+#include "gb/host/core.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * frame in T-cycles, which is where ours stops. Otherwise it is mGBA's own runFrame, which ends
  * with a VBlank and is faster. */
 #include "base/thread.h"
-#include "gb/core.h"
+#include "gb/host/core.h"
 #include "lab/backend.h"
 #include "lab/ref_mgba.h"
 

@@ -4,9 +4,9 @@
  *
  * The bug: SWAP leaves its operand as it was. */
 #include "base/file.h"
-#include "gb/core.h"
-#include "gb/run.h"
-#include "gb/state.h"
+#include "gb/host/core.h"
+#include "gb/cpu/run.h"
+#include "gb/host/state.h"
 #include "lab/backend.h"
 #include "swarm/internal.h"
 

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "gb/picture.h"
+#include "gb/host/picture.h"
 #include "lab/profile.h"
 #include "lab/provenance.h"
 

@@ -14,7 +14,7 @@
 
 #include "lab/ref_mgba.h"
 
-#include "gb/core.h"
+#include "gb/host/core.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* trace.c - two machines side by side, instruction by instruction. */
 #include "lab/trace.h"
-#include "gb/disasm.h"
+#include "romtools/disasm.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #ifndef DM_SWARM_ARGS_H
 #define DM_SWARM_ARGS_H
 
-#include "gb/machine.h"
+#include "gb/machine/machine.h"
 
 #define DM_SWARM_PICTURE (DM_GB_SCREEN_W * DM_GB_SCREEN_H) /* bytes, one shade each */
 #define DM_SWARM_FRAMES (2u * DM_SWARM_PICTURE)            /* the two that a machine draws to */
@@ -22,7 +22,7 @@
 
 typedef struct dm_swarm_rom {
     const uint8_t *bytes;
-    const uint32_t *words; /* CUDA: its instructions (gb/words.h) */
+    const uint32_t *words; /* CUDA: its instructions (gb/simt/predecode.h) */
 } dm_swarm_rom;
 
 /* Where a machine stands among its steps. */
@@ -61,12 +61,12 @@ typedef struct dm_swarm_args {
     const uint8_t *boot;
     dm_swarm_fault_counts *faults;
     /* CUDA only. */
-    uint32_t *order; /* the machine of each place (regroup.h) */
+    uint32_t *order; /* the machine of each place (rebalance.h) */
     /* What a machine's last launch cost, as if it had been a whole step. */
-    uint32_t *loads; /* in instructions (regroup.h), */
-    uint32_t *turns; /* in turns (gb/run.h) */
-    uint8_t *desks;  /* DM_SWARM_DESK_BYTES each (desk.h) */
-    uint64_t lowest; /* of the addresses of memory, ROMs and words (gb/quick_place.h) */
+    uint32_t *loads; /* in instructions (rebalance.h), */
+    uint32_t *turns; /* in turns (gb/cpu/run.h) */
+    uint8_t *desks;  /* DM_SWARM_DESK_BYTES each (service.h) */
+    uint64_t lowest; /* of the addresses of memory, ROMs and words (gb/simt/smem.h) */
     /* Snapshots: the same three arrays, and of which ROM each is. */
     uint8_t *snapshot_machines, *snapshot_memory, *snapshot_frames;
     const uint32_t *snapshot_roms; /* DM_SWARM_NO_SNAPSHOT: empty */

@@ -11,7 +11,7 @@
 #ifndef DM_SWARM_EPILOG_H
 #define DM_SWARM_EPILOG_H
 
-#include "swarm/lanes.h"
+#include "gb/simt/lanes.h"
 
 typedef struct dm_swarm_view {
     const dm_gb_lane *lane; /* for dm_swarm_peek: on a GPU it may have no machine any more */

@@ -2,7 +2,7 @@
 /* internal.h - what stands behind the public dm_swarm.
  *
  *   swarm.c      creating, stepping, resetting, outputs
- *   layout.c     how much memory each array takes;  spread.c  how many threads take them
+ *   layout.c     how much memory each array takes;  launch_config.c  how many threads take them
  *   read.c       registers, memory and pictures of chosen machines
  *   snapshot.c   start states;  save.c  the whole swarm as a file;  names.c  stages, codecs ...
  *   builder.c compose.c skeleton.h  the kernels;  args.h  what they are given
@@ -12,7 +12,7 @@
 #ifndef DM_SWARM_INTERNAL_H
 #define DM_SWARM_INTERNAL_H
 
-#include "gb/core.h"
+#include "gb/host/core.h"
 #include "swarm/args.h"
 #include "swarm/builder.h"
 
@@ -79,7 +79,7 @@ void dm_swarm_layout_of(const dm_swarm *swarm, dm_swarm_layout *out);
 /* DM_ENOMEM with how many would fit when there is not room for all of it. */
 dm_status dm_swarm_check_room(const dm_swarm *swarm, dm_error *err);
 
-/* spread.c: where the caller does not say; the kernel is compiled for that. */
+/* launch_config.c: where the caller does not say; the kernel is compiled for that. */
 void dm_swarm_choose_threads(const dm_device *device, dm_swarm_desc *desc);
 /* The same for a GPU with so many multiprocessors. */
 void dm_swarm_spread_over(int multiprocessors, dm_swarm_desc *desc);

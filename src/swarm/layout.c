@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* layout.c - how much device memory a swarm takes, array by array. */
-#include "gb/words.h"
+#include "gb/simt/predecode.h"
 #include "swarm/internal.h"
 
 #include <inttypes.h>

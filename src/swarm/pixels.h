@@ -89,7 +89,7 @@ DM_FN_SLOW uint32_t dm_swarm_pack_word(const uint8_t *at)
     return packed;
 }
 
-/* Draw the lines of a picture that are kept (gb/draw_later.h), with all lanes of the warp, and if
+/* Draw the lines of a picture that are kept (gb/simt/render.h), with all lanes of the warp, and if
  * `packed` is not 0 its packed pixels with them. */
 DM_FN_SLOW void dm_swarm_draw_picture(const uint8_t *ram, uint8_t *picture, const dm_gb_kept *kept,
                                       uint8_t *packed)

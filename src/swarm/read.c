@@ -3,7 +3,7 @@
  *
  * A machine that is looked into is copied to the host, into the dm_gb that the swarm keeps for its
  * ROM, so that one implementation answers for single machines and swarms. */
-#include "gb/run.h"
+#include "gb/cpu/run.h"
 #include "swarm/internal.h"
 
 #include <inttypes.h>

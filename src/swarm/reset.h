@@ -3,7 +3,7 @@
 #ifndef DM_SWARM_RESET_H
 #define DM_SWARM_RESET_H
 
-#include "swarm/lanes.h"
+#include "gb/simt/lanes.h"
 
 /* May this machine be reset to that snapshot? */
 DM_FN bool dm_swarm_reset_check(const dm_swarm_args *args, uint64_t machine, uint32_t slot)

@@ -2,7 +2,7 @@
 /* save.c - the whole swarm as one file.
  *
  *   head        magic, version, what the swarm is, the hash of each ROM
- *   machines    progress, start, and the machine as a save state (gb/state.h), one after the other
+ *   machines    progress, start, and the machine as a save state (gb/host/state.h), one after the other
  *   pictures    both of each machine, where the swarm draws
  *   outputs     each array that the swarm has, as it stands: stacks go on where they were
  *   snapshots   ROM, save state and pictures, or the mark of an empty one
@@ -11,7 +11,7 @@
  * Numbers are little-endian. Loading takes everything apart on the host first, and touches the
  * device only when all of it is good. */
 #include "base/file.h"
-#include "gb/state.h"
+#include "gb/host/state.h"
 #include "swarm/internal.h"
 
 #include <assert.h>
@@ -191,7 +191,7 @@ static dm_status get(reader *r, void *to, size_t size, dm_error *err)
 }
 
 /* Pictures: shades are 0..3 whatever the file says, since kernels take others for notes of lines
- * that are still to be drawn (gb/draw_words.h). */
+ * that are still to be drawn (gb/simt/render_words.h). */
 static dm_status get_pictures(reader *r, uint8_t *to, size_t size, dm_error *err)
 {
     dm_status status = get(r, to, size, err);

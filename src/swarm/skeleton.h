@@ -9,8 +9,8 @@
 #include "swarm/actions.h"
 #include "swarm/finish.h"
 #include "swarm/pixels.h"
-#include "swarm/regroup.h"
-#include "swarm/warp.h"
+#include "gb/simt/rebalance.h"
+#include "gb/simt/warp.h"
 
 #ifndef DM_SWARM_BLOCKS
 /* Per multiprocessor at least: limits registers. */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* swarm.c - creating, stepping and resetting a swarm, and its outputs (dotmatrix/swarm.h). */
-#include "gb/quick_place.h"
-#include "gb/words.h"
+#include "gb/simt/smem.h"
+#include "gb/simt/predecode.h"
 #include "swarm/internal.h"
-#include "swarm/regroup.h"
+#include "gb/simt/rebalance.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Threads of a block at most: shared memory has room for so many maps (gb/quick_place.h), which are
+/* Threads of a block at most: shared memory has room for so many maps (gb/simt/smem.h), which are
  * fewer where each warp has one machine. */
 #define BLOCK_THREADS 256u
 #define BLOCK_THREADS_ALONE 1024u
@@ -141,7 +141,7 @@ static dm_status open_roms(dm_swarm *swarm, dm_error *err)
     return status;
 }
 
-/* The instructions of a ROM as words (gb/words.h). */
+/* The instructions of a ROM as words (gb/simt/predecode.h). */
 static dm_status upload_words(dm_swarm *swarm, const dm_gb_rom *rom, size_t offset, dm_error *err)
 {
     const size_t count = dm_gb_rom_words(rom->size);

@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/command.h"
-#include "gb/asm.h"
+#include "romtools/asm.h"
 #include "tests/support/command.h"
 #include "tests/support/tmpdir.h"
 

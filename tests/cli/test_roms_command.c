@@ -2,7 +2,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/command.h"
-#include "gb/rom.h"
+#include "gb/host/rom.h"
 #include "tests/support/command.h"
 #include "tests/support/tmpdir.h"
 

@@ -5,8 +5,8 @@
 #include "base/file.h"
 #include "base/philox.h"
 #include "base/thread.h"
-#include "gb/core.h"
-#include "gb/kernel_run.h"
+#include "gb/host/core.h"
+#include "gb/simt/kernel_run.h"
 #include "tests/device/cases.h"
 
 #include <stdio.h>
@@ -296,10 +296,10 @@ void dm_case_gb_roms(dm_device *device, const dm_gb_case *gb_case)
     dm_module *module;
     dm_function *run, *make_words;
     find_roms(&list, gb_case->only);
-    dm_module_desc desc = {.name = "gb/kernel_run.h", .defines = gb_case->defines};
+    dm_module_desc desc = {.name = "gb/simt/kernel_run.h", .defines = gb_case->defines};
     uint64_t start = dm_time_ns();
     assert_ok(dm_module_create(device, &desc, &module, err));
-    print_message("gb/kernel_run.h: %.1f s to compile\n", 1e-9 * (double)(dm_time_ns() - start));
+    print_message("gb/simt/kernel_run.h: %.1f s to compile\n", 1e-9 * (double)(dm_time_ns() - start));
     assert_ok(dm_module_function(module, "dm_gb_run_machines", &run, err));
     assert_ok(dm_module_function(module, "dm_gb_make_rom_words", &make_words, err));
     for (size_t i = 0; i < list.count; i++) {
@@ -316,8 +316,8 @@ void dm_case_gb_resources(dm_device *device)
     static const struct {
         const char *text, *kernel;
         uint64_t local_bytes_max; /* a picture's line is put together in half a KiB */
-    } kernels[] = {{"gb/kernel_run.h", "dm_gb_run_machines", 2048},
-                   {"gb/kernel_vectors.h", "dm_gb_vectors", 256}};
+    } kernels[] = {{"gb/simt/kernel_run.h", "dm_gb_run_machines", 2048},
+                   {"gb/machine/kernel_vectors.h", "dm_gb_vectors", 256}};
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
         dm_module *module;
         dm_function *function;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #define DM_GB_GPU_FORM 1
 #include "tests/gb/gpu_form.h"
-#include "gb/run.h"
-#include "gb/visit.h"
+#include "gb/cpu/run.h"
+#include "gb/simt/staging_local.h"
 
 #include <string.h>
 
 #define PICTURE (DM_GB_SCREEN_W * DM_GB_SCREEN_H)
 
 /* dm_gb_loop, for one whose turns are made on copies and that gets another place now and then
- * (swarm/desk.h). */
+ * (gb/simt/service.h). */
 static void moving_loop(dm_gb_lane *lane)
 {
     const uint8_t *slots[2][DM_GB_QUICK_SLOTS + 1u];
@@ -44,7 +44,7 @@ static void loop(dm_gb_lane *lane, bool moves)
         dm_gb_loop(lane);
 }
 
-/* What swarm/warp.h does, with the lanes of a warp one after the other. `picture` is what it made
+/* What gb/simt/warp.h does, with the lanes of a warp one after the other. `picture` is what it made
  * of the picture, in place of packed pixels. */
 static void first_half(dm_gb_lane *lane, bool moves, uint8_t *picture)
 {

@@ -3,7 +3,7 @@
 #ifndef DM_TESTS_GB_GPU_FORM_H
 #define DM_TESTS_GB_GPU_FORM_H
 
-#include "gb/machine.h"
+#include "gb/machine/machine.h"
 
 #include <stdbool.h>
 
@@ -11,7 +11,7 @@ typedef struct dm_test_gpu_form {
     dm_gb_machine *m;
     uint8_t *ram;
     const uint8_t *rom;
-    const uint32_t *rom_words; /* gb/words.h */
+    const uint32_t *rom_words; /* gb/simt/predecode.h */
     uint8_t *frames;           /* two pictures; NULL: nothing is drawn */
     bool skip_polls;
     uint8_t draw; /* enum dm_gb_draw */
@@ -32,7 +32,7 @@ enum dm_test_shown { DM_TEST_NOT_SHOWN, DM_TEST_SHOWN, DM_TEST_SHOWN_STALE };
 /* As dm_gb_run_cycles. */
 enum dm_test_shown dm_test_gpu_form_run(const dm_test_gpu_form *form, uint32_t cycles);
 
-/* The same for a machine that is a copy while it runs (gb/copies.h); without halves and moves. */
+/* The same for a machine that is a copy while it runs (gb/simt/staging.h); without halves and moves. */
 void dm_test_gpu_shared_run(const dm_test_gpu_form *form, uint32_t cycles);
 
 #endif

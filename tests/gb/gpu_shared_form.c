@@ -4,7 +4,7 @@
 #define DM_GB_SHARED_COPIES 1
 #define DM_GB_QUICK_LANES 2
 #define DM_GB_QUICK_SEAT 1u
-#include "gb/run.h"
+#include "gb/cpu/run.h"
 #include "tests/gb/gpu_form.h"
 
 void dm_test_gpu_shared_run(const dm_test_gpu_form *form, uint32_t cycles)

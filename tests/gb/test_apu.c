@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "gb/apu.h"
+#include "gb/machine/apu.h"
 #include "tests/support/test.h"
 
 #include <string.h>

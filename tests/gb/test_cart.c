@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "gb/cart.h"
+#include "gb/machine/cart.h"
 #include "tests/support/test.h"
 
 #define KIB 0x400u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The public face of one machine (dotmatrix/gb.h). */
-#include "gb/asm.h"
+#include "romtools/asm.h"
 #include "tests/support/test.h"
 
 #include <dotmatrix/gb.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The GPU's way to draw (gb/draw_words.h, gb/draw_later.h) against the CPU's (gb/draw.h), and the
+/* The GPU's way to draw (gb/simt/render_words.h, gb/simt/render.h) against the CPU's (gb/machine/draw.h), and the
  * packed pixels that come with it against those of the picture (swarm/pixels.h): memory and
  * registers of each line at random, by a lane alone and by a warp. Lines that are not noted keep
  * what they show. */

@@ -2,8 +2,8 @@
 /* Lines made dot by dot (fifo.h) against lines made at once (draw.h): with no write in mode 3 both
  * must give the same pixels and the same length. And that a line in pieces is the line in one go.
  */
-#include "gb/core.h"
-#include "gb/run.h"
+#include "gb/host/core.h"
+#include "gb/cpu/run.h"
 #include "support/test.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* STARFALL as an agent sees it: through the buttons and the addresses that docs/game.md lists. */
 #include "base/hash.h"
-#include "gb/asm.h"
+#include "romtools/asm.h"
 #include "tests/support/test.h"
 
 #include <dotmatrix/gb.h>

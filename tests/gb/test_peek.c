@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Looking at memory changes nothing: a machine that is peeked at every address at many moments does
  * the same as one that never is. */
-#include "gb/core.h"
+#include "gb/host/core.h"
 #include "tests/support/program_gen.h"
 #include "tests/support/random.h"
 #include "tests/support/same_machine.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Every file that is written is read again by libpng or giflib and compared pixel by pixel. */
-#include "gb/picture.h"
+#include "gb/host/picture.h"
 
 #include "tests/support/test.h"
 

@@ -2,7 +2,7 @@
 /* Skipping polling loops, drawing or not, and how many frames a call runs change nothing that a
  * program can see: on our ROMs, on generated programs, and on the games of the folder
  * $DM_TEST_GAMES (or $DM_TEST_ROMS/games) where there is one. */
-#include "gb/core.h"
+#include "gb/host/core.h"
 #include "tests/support/command.h"
 #include "tests/support/random.h"
 #include "tests/support/rom_cases.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The short road (gb/quick.h) beside the CPU's loop, in slices of any length: on our ROMs, on
+/* The short road (gb/simt/fast.h) beside the CPU's loop, in slices of any length: on our ROMs, on
  * generated programs, some of which do little else than meet devices or wait, and on the games of
  * the folder $DM_TEST_GAMES (or $DM_TEST_ROMS/games) where there is one. Every byte of state and
  * memory and every picture is the same, also when the CPU leaves no polling loop out. */
-#include "gb/core.h"
-#include "gb/quick_rows.h"
-#include "gb/words.h"
+#include "gb/host/core.h"
+#include "gb/simt/uop.h"
+#include "gb/simt/predecode.h"
 #include "tests/gb/gpu_form.h"
 #include "tests/support/random.h"
 #include "tests/support/rom_cases.h"
@@ -306,7 +306,7 @@ static void still_compared(void **state)
 }
 
 /* A register is written that moves the next interrupt, and interrupts go on while that write is
- * still to be made (later.h). The handler notes where it came from. */
+ * still to be made (write_queue.h). The handler notes where it came from. */
 static void moved(void **state)
 {
     (void)state;
@@ -394,7 +394,7 @@ static void asked(void **state)
 }
 
 /* LCDC is written on a line with ten sprites, which changes when its mode 3 ends, and VRAM some
- * time after it: whether that is let through depends on a write that is still to be made (later.h).
+ * time after it: whether that is let through depends on a write that is still to be made (write_queue.h).
  */
 static void blocked(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/file.h"
-#include "gb/rom.h"
+#include "gb/host/rom.h"
 #include "tests/support/tmpdir.h"
 
 #include <dotmatrix/gb.h>

@@ -2,8 +2,8 @@
 /* Our own ROMs: every source assembles without a word, and every run ends as the source says,
  * however the machine was started. */
 #include "base/file.h"
-#include "gb/asm.h"
-#include "gb/notes.h"
+#include "romtools/asm.h"
+#include "romtools/notes.h"
 #include "tests/support/test.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The verdicts on public test ROMs (tests/roms), tried on small programs that say their result in
  * each of the ways those ROMs do, rightly, wrongly or not at all. */
-#include "gb/asm.h"
+#include "romtools/asm.h"
 #include "tests/roms/verdict.h"
 #include "tests/support/test.h"
 #include "tests/support/tmpdir.h"

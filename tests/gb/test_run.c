@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Where a run stops changes nothing: whole frames, single steps and odd pieces end in the same
  * state, also when HALT, its wake-up and polling loops lie across the stops. */
-#include "gb/asm.h"
+#include "romtools/asm.h"
 #include "tests/support/test.h"
 
 #include <dotmatrix/gb.h>

@@ -5,7 +5,7 @@
  * $DM_SM83_VECTORS names the file; without it ../shared/data/sm83-vectors.bin beside the project is
  * tried. kernel_vectors.h has the bus on which they run. */
 #include "base/file.h"
-#include "gb/kernel_vectors.h"
+#include "gb/machine/kernel_vectors.h"
 #include "tests/device/cases.h"
 #include "tests/gb/device_cases.h"
 
@@ -166,7 +166,7 @@ static void step_by_switch(dm_gb_bus *bus, dm_gb_hot *hot)
         dm_gb_exec(bus, hot, DM_GB_ROW(operation, source, destination, address, length, extra));   \
         return;
 #define CB(...)
-#include "gb/opcodes.def"
+#include "gb/machine/opcodes.def"
 #undef OP
 #undef CB
     }
@@ -177,7 +177,7 @@ prefix:
     case code:                                                                                     \
         dm_gb_exec(bus, hot, DM_GB_ROW(operation, source, destination, address, length, extra));   \
         return;
-#include "gb/opcodes.def"
+#include "gb/machine/opcodes.def"
 #undef OP
 #undef CB
     }
@@ -255,7 +255,7 @@ void dm_case_gb_vectors(dm_device *device, const char *const *defines)
     size_t size = set.count * sizeof(dm_gb_vector);
     dm_module *module;
     dm_function *function;
-    dm_module_desc desc = {.name = "gb/kernel_vectors.h", .defines = defines};
+    dm_module_desc desc = {.name = "gb/machine/kernel_vectors.h", .defines = defines};
     assert_ok(dm_module_create(device, &desc, &module, err));
     assert_ok(dm_module_function(module, "dm_gb_vectors", &function, err));
     dm_device_buffer *buffer = dm_case_buffer(device, size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/file.h"
-#include "gb/core.h"
-#include "gb/state.h"
+#include "gb/host/core.h"
+#include "gb/host/state.h"
 #include "tests/support/tmpdir.h"
 
 #include <stdio.h>

@@ -2,8 +2,8 @@
 /* Save states whose hash is right but which no machine wrote: each is refused with one line, or
  * does no harm. A machine that took one runs its frames in their time, and the sanitizers see the
  * rest. DM_STATE_SEEDS=N tries N of them. */
-#include "gb/core.h"
-#include "gb/state.h"
+#include "gb/host/core.h"
+#include "gb/host/state.h"
 #include "tests/support/program_gen.h"
 #include "tests/support/random.h"
 #include "tests/support/test.h"

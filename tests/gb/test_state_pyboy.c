@@ -3,10 +3,10 @@
  * layout is right are files of the real thing (pyboy_state.py, where .venv has PyBoy): registers
  * and all memory right after loading, then both go on. */
 #include "base/file.h"
-#include "gb/asm.h"
-#include "gb/core.h"
-#include "gb/state.h"
-#include "gb/state_pyboy.h"
+#include "romtools/asm.h"
+#include "gb/host/core.h"
+#include "gb/host/state.h"
+#include "gb/host/state_pyboy.h"
 #include "tests/support/command.h"
 #include "tests/support/tmpdir.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Facts about time, one small program or table each, that otherwise only public test ROMs check:
  * mooneye's acceptance set found them on hardware; the programs here are our own. */
-#include "gb/asm.h"
-#include "gb/core.h"
-#include "gb/decode.h"
+#include "romtools/asm.h"
+#include "gb/host/core.h"
+#include "gb/machine/decode.h"
 #include "tests/support/test.h"
 
 #include <stdio.h>
@@ -422,7 +422,7 @@ static const columns table[] = {
     {mnemonic, code, cycles, taken, DM_GB_DO_##operation, extra, false},
 #define CB(code, mnemonic, length, cycles, taken, operation, source, destination, address, extra)  \
     {mnemonic, code, cycles, taken, DM_GB_DO_##operation, extra, true},
-#include "gb/opcodes.def"
+#include "gb/machine/opcodes.def"
 #undef OP
 #undef CB
 };

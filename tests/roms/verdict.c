@@ -6,7 +6,7 @@
  * "LD B,B" breakpoint, gbmicrotest's three bytes of HRAM. */
 #include "tests/roms/verdict.h"
 
-#include "gb/core.h"
+#include "gb/host/core.h"
 
 #include <stdarg.h>
 #include <stdio.h>

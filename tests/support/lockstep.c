@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/support/lockstep.h"
-#include "gb/disasm.h"
+#include "romtools/disasm.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #ifndef DM_TESTS_SUPPORT_LOCKSTEP_H
 #define DM_TESTS_SUPPORT_LOCKSTEP_H
 
-#include "gb/core.h"
+#include "gb/host/core.h"
 #include "lab/ref_mgba.h"
 
 typedef struct dm_lockstep {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/support/program_gen.h"
-#include "gb/decode.h"
+#include "gb/machine/decode.h"
 #include "tests/support/random.h"
 
 #include <assert.h>

@@ -6,7 +6,7 @@
 #ifndef DM_TESTS_SUPPORT_SAME_MACHINE_H
 #define DM_TESTS_SUPPORT_SAME_MACHINE_H
 
-#include "gb/core.h"
+#include "gb/host/core.h"
 
 #include <stddef.h>
 

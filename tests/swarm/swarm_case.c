@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/swarm/swarm_case.h"
 #include "base/philox.h"
-#include "gb/asm.h"
+#include "romtools/asm.h"
 #include "tests/support/same_machine.h"
 
 #include <stdio.h>

@@ -42,7 +42,7 @@ static void everything_once(void **state)
     everything_with(32);
 }
 
-/* Machines are copies in shared memory then (gb/copies.h). */
+/* Machines are copies in shared memory then (gb/simt/staging.h). */
 static void everything_alone(void **state)
 {
     (void)state;

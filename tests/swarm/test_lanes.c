@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the memory of a machine of a large swarm is (swarm/lanes.h). */
-#include "swarm/lanes.h"
+/* Where the memory of a machine of a large swarm is (gb/simt/lanes.h). */
+#include "gb/simt/lanes.h"
 #include "tests/support/test.h"
 
 static void memory_of_the_last_machines(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How machines are spread over the threads of a GPU (swarm/spread.c). */
+/* How machines are spread over the threads of a GPU (swarm/launch_config.c). */
 #include "swarm/internal.h"
 #include "tests/support/test.h"
 

@@ -7,9 +7,9 @@
 #include "cli/command.h"
 #include "cli/places.h"
 #include "cli/report.h"
-#include "gb/asm.h"
-#include "gb/notes.h"
-#include "gb/rom.h"
+#include "romtools/asm.h"
+#include "romtools/notes.h"
+#include "gb/host/rom.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "cli/outputs.h"
 #include "cli/game/play.h"
 #include "cli/game/run_swarm.h"
-#include "gb/rom.h"
+#include "gb/host/rom.h"
 
 #include <dotmatrix/gb.h>
 

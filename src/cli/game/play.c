@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/game/play.h"
 
-#include "gb/disasm.h"
+#include "romtools/disasm.h"
 
 #include <inttypes.h>
 

@@ -9,8 +9,8 @@
 
 #include "base/buffer.h"
 #include "base/progress.h"
-#include "gb/picture.h"
-#include "gb/script.h"
+#include "gb/host/picture.h"
+#include "romtools/script.h"
 
 #include <dotmatrix/gb.h>
 

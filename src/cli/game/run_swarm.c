@@ -6,7 +6,7 @@
 #include "base/progress.h"
 #include "base/thread.h"
 #include "cli/game/mosaic.h"
-#include "gb/picture.h"
+#include "gb/host/picture.h"
 
 #include <dotmatrix/swarm.h>
 

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* core_state.c - saving and loading behind the public face (dotmatrix/gb.h). */
+#include "base/file.h"
+#include "gb/host/core.h"
+#include "gb/cpu/run.h"
+#include "gb/host/state.h"
+#include "gb/host/state_pyboy.h"
+
+#include <stdlib.h>
+
+dm_status dm_gb_save_state(dm_gb *gb, const char *path, dm_error *err)
+{
+    return dm_gb_state_save_file(&gb->machine, gb->ram, &gb->rom, path, err);
+}
+
+dm_status dm_gb_load_state(dm_gb *gb, const char *path, dm_error *err)
+{
+    char *bytes = NULL;
+    size_t size = 0;
+    dm_status status = dm_file_read(path, 1u << 20, &bytes, &size, err);
+    if (status != DM_OK)
+        return status;
+    if (dm_gb_is_pyboy_state(bytes, size))
+        status = dm_gb_load_pyboy_state(gb, bytes, size, err);
+    else
+        status = dm_gb_state_load(&gb->machine, gb->ram, &gb->rom, bytes, size, err);
+    if (status != DM_OK)
+        dm_error_prefix(err, "%s", path);
+    else
+        dm_gb_map(&gb->lane);
+    free(bytes);
+    return status;
+}
+
+dm_status dm_gb_save_battery(dm_gb *gb, const char *path, int64_t unix_time, dm_error *err)
+{
+    if (dm_gb_battery_size(&gb->rom) == 0)
+        return dm_fail(err, DM_EINVAL, "battery: \"%s\" (%s) has no battery", gb->rom.title,
+                       gb->rom.type_name);
+    dm_buffer out = DM_BUFFER_EMPTY;
+    dm_gb_battery_save(&gb->machine, gb->ram, &gb->rom, unix_time, &out);
+    dm_status status = dm_buffer_check(&out, err);
+    if (status == DM_OK)
+        status = dm_file_write(path, out.data, out.size, err);
+    dm_buffer_deinit(&out);
+    return status;
+}
+
+dm_status dm_gb_load_battery(dm_gb *gb, const char *path, int64_t unix_time, dm_error *err)
+{
+    char *bytes = NULL;
+    size_t size = 0;
+    dm_status status = dm_file_read(path, 1u << 20, &bytes, &size, err);
+    if (status != DM_OK)
+        return status;
+    status = dm_gb_battery_load(&gb->machine, gb->ram, &gb->rom, bytes, size, unix_time, err);
+    if (status != DM_OK)
+        dm_error_prefix(err, "%s", path);
+    free(bytes);
+    return status;
+}

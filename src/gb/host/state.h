@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* state.h - save states and battery saves.
+ *
+ * A save state is everything of a machine that its future depends on: dm_gb_machine field by field
+ * and lane memory, in little-endian order whatever the host; docs/save-state.md has the offsets.
+ * The ROM is not in it but named by hash and title. A file that is damaged, truncated, of another
+ * version or of another ROM is refused with the reason, and nothing has been changed then.
+ *
+ * A battery save (.sav) is the cartridge's RAM as it is, followed by 48 bytes for a cartridge with
+ * a clock, as other emulators write it. */
+#ifndef DM_GB_STATE_H
+#define DM_GB_STATE_H
+
+#include <dotmatrix/gb.h>
+
+#include "base/buffer.h"
+#include "gb/machine/machine.h"
+#include "gb/host/rom.h"
+
+/* Raised whenever a field is added, removed or changes its meaning. */
+#define DM_GB_STATE_VERSION 3u
+
+/* Bytes of a state of a machine with this ROM. */
+size_t dm_gb_state_size(const dm_gb_rom *rom);
+
+/* `ram` is lane memory: DM_GB_CART_RAM bytes and the cartridge's RAM after them. */
+void dm_gb_state_save(const dm_gb_machine *m, const uint8_t *ram, const dm_gb_rom *rom,
+                      dm_buffer *out);
+dm_status dm_gb_state_load(dm_gb_machine *m, uint8_t *ram, const dm_gb_rom *rom, const void *bytes,
+                           size_t size, dm_error *err);
+dm_status dm_gb_state_save_file(const dm_gb_machine *m, const uint8_t *ram, const dm_gb_rom *rom,
+                                const char *path, dm_error *err);
+dm_status dm_gb_state_load_file(dm_gb_machine *m, uint8_t *ram, const dm_gb_rom *rom,
+                                const char *path, dm_error *err);
+
+/* The table of docs/save-state.md, made from what the code does. */
+void dm_gb_state_layout(dm_buffer *out);
+
+/* Which bytes of dm_gb_machine the format knows: 1 where a field is saved, 2 where it follows from
+ * the ROM or is padding, 0 where it was forgotten; for the test that finds such. */
+void dm_gb_state_coverage(uint8_t covered[sizeof(dm_gb_machine)]);
+
+/* ---- Battery saves ---- */
+
+/* Bytes of a battery save; 0 when the cartridge has no battery. */
+size_t dm_gb_battery_size(const dm_gb_rom *rom);
+
+/* `unix_time` goes into the file for a cartridge with a clock. When loading, the clock is advanced
+ * by the seconds from the file's time to `unix_time`; with DM_GB_NO_TIME it stays as it was saved,
+ * so that a run can be repeated. */
+void dm_gb_battery_save(dm_gb_machine *m, const uint8_t *ram, const dm_gb_rom *rom,
+                        int64_t unix_time, dm_buffer *out);
+dm_status dm_gb_battery_load(dm_gb_machine *m, uint8_t *ram, const dm_gb_rom *rom,
+                             const void *bytes, size_t size, int64_t unix_time, dm_error *err);
+
+#endif

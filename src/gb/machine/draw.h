@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: MIT */
+/* draw.h - a line at once: the length of mode 3, background, window, sprites; kernel text.
+ *
+ * A line is drawn when something changes that it depends on, or when it ends. If that something is
+ * a register and the change comes in mode 3, the line is handed to fifo.h, which goes dot by dot;
+ * all other lines are drawn here, 160 pixels in one go. Which way a line goes never depends on
+ * whether anybody wants the picture. */
+#ifndef DM_GB_DRAW_H
+#define DM_GB_DRAW_H
+
+#include "gb/machine/fifo.h"
+
+#define DM_GB_MODE0_BASE 256u
+/* No line is longer: 7 for SCX, 7 for the window, 11 for each of ten sprites, 2 on the first line.
+ */
+#define DM_GB_MODE0_LATEST (DM_GB_MODE0_BASE + 7u + 7u + 110u + 2u)
+
+#define DM_GB_TANGLED_WX 8u
+#define DM_GB_TANGLED_X 16u
+
+/* Where line ppu.line is drawn. */
+DM_FN uint8_t *dm_gb_back_line(const dm_gb_lane *lane, const dm_gb_ppu *ppu)
+{
+    return lane->frames + (ppu->front ^ 1u) * (DM_GB_SCREEN_W * DM_GB_SCREEN_H) +
+           (uint32_t)ppu->line * DM_GB_SCREEN_W;
+}
+
+/* ---- The length of mode 3 ---- */
+
+DM_FN bool dm_gb_window_shown(const dm_gb_ppu *ppu)
+{
+    return ppu->window_on && (ppu->lcdc & 0x20u) != 0 && ppu->wx < 166u;
+}
+
+/* Delays that happen before pixel `x` leaves: 6 for the window, and for each sprite the fetch (6)
+ * and the wait for the background fetch under it, which sprites over the same tile share. */
+DM_FN_SLOW uint32_t dm_gb_delays(dm_gb_lane *lane, uint32_t x)
+{
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    uint32_t delay = 0;
+    uint32_t window_x = DM_GB_SCREEN_W;
+    if (dm_gb_window_shown(ppu)) {
+        window_x = ppu->wx < 7u ? 0u : ppu->wx - 7u;
+        if (x >= window_x)
+            delay += 6u + (ppu->wx == 0 && (ppu->scx & 7u) != 0 ? 1u : 0u);
+    }
+    if ((ppu->lcdc & 2u) == 0)
+        return delay;
+    uint32_t count = dm_gb_sprite_count(lane);
+    uint32_t last_tile = 0xFFFFu;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t sprite_x = ppu->sprite_x[i];
+        if (sprite_x >= 168u || (sprite_x >= 8u && sprite_x - 8u > x))
+            break;
+        /* The background column under the sprite's left edge; the window starts its own count. */
+        bool in_window = sprite_x >= window_x + 8u;
+        uint32_t column = in_window ? sprite_x + 255u - ppu->wx : sprite_x + (ppu->scx & 7u);
+        uint32_t tile = (column >> 3) + (in_window ? 0x100u : 0u);
+        delay += 6u;
+        if (tile != last_tile) {
+            uint32_t wait = sprite_x == 0 ? 0u : column & 7u;
+            delay += wait < 5u ? 5u - wait : 0u;
+            last_tile = tile;
+        }
+    }
+    return delay;
+}
+
+/* Sprites at the left edge of a window that begins there meet its first fetch, and a pixel that a
+ * switched-off window leaves behind moves the fetches after it: too tangled for dm_gb_delays. */
+DM_FN bool dm_gb_no_formula(dm_gb_lane *lane)
+{
+    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    if (!ppu->window_on || (ppu->lcdc & 2u) == 0 || dm_gb_sprite_count(lane) == 0)
+        return false;
+    if (dm_gb_window_shown(ppu))
+        return ppu->wx == 0 || (ppu->wx < DM_GB_TANGLED_WX && ppu->sprite_x[0] < DM_GB_TANGLED_X);
+    return dm_gb_fifo_pixel_slips_in(ppu);
+}
+
+/* OAM DMA starts. If this line has sprites and they are still to be fetched, that is done dot by
+ * dot. */
+DM_FN void dm_gb_draw_sprites_late(dm_gb_lane *lane)
+{
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    if ((ppu->lcdc & 0x80u) != 0 && ppu->line < DM_GB_SCREEN_H && ppu->sprites != 0 &&
+        ppu->fifo.dot == 0 && !ppu->closed)
+        dm_gb_fifo_begin(ppu, &ppu->fifo);
+}
+
+/* The same, before the line is measured or drawn: OAM stays open for one M-cycle after DMA has
+ * started, in which mode 2 may have found more. */
+DM_FN void dm_gb_draw_sprites_in_dma(dm_gb_lane *lane)
+{
+    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    if (DM_LIKELY(!dm_gb_m(lane)->dma.active) || ppu->line >= DM_GB_SCREEN_H || ppu->closed)
+        return;
+    dm_gb_sprite_count(lane);
+    dm_gb_draw_sprites_late(lane);
+}
+
+/* Work out ppu.mode0_dot. */
+DM_FN_SLOW void dm_gb_find_mode0(dm_gb_lane *lane)
+{
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    dm_gb_draw_sprites_in_dma(lane);
+    if (ppu->fifo.dot != 0 || dm_gb_no_formula(lane)) {
+        ppu->mode0_dot = (uint16_t)dm_gb_fifo_end(lane);
+        return;
+    }
+    uint32_t dot = DM_GB_MODE0_BASE + (ppu->scx & 7u) + (ppu->first_line ? 2u : 0u);
+    if (ppu->window_on || (ppu->lcdc & 2u) != 0)
+        dot += dm_gb_delays(lane, DM_GB_SCREEN_W - 1u);
+    ppu->mode0_dot = (uint16_t)dot;
+}
+
+/* The dot at which mode 3 of this line ends. Only asked from dot 84 on. */
+DM_FN uint32_t dm_gb_mode0_dot(dm_gb_lane *lane)
+{
+    if (dm_gb_m(lane)->ppu.mode0_dot == 0)
+        dm_gb_find_mode0(lane);
+    return dm_gb_m(lane)->ppu.mode0_dot;
+}
+
+/* ---- Spans ----
+ * Eight pixels at a time, one per byte of a 64-bit word, the leftmost in the lowest byte. A line is
+ * put together in a buffer with eight bytes to spare on either side, so that whole tiles can be
+ * stored (on GPUs otherwise, see render_words.h). tests/gb/test_draw.c has the same picture pixel by
+ * pixel. */
+
+#if DM_GB_GPU_FORM
+#include "gb/simt/line_log.h"
+#else
+
+#define DM_GB_ONES 0x0101010101010101u
+
+/* A palette as the coefficients of shade = base + low * l + high * h + both * (l & h), which holds
+ * for each byte alone and so for eight of them in one word, modulo 2^64. */
+typedef struct dm_gb_palette {
+    uint64_t base, low, high, both;
+} dm_gb_palette;
+
+DM_FN dm_gb_palette dm_gb_palette_of(uint32_t reg)
+{
+    uint64_t p0 = reg & 3u, p1 = (reg >> 2) & 3u, p2 = (reg >> 4) & 3u, p3 = (reg >> 6) & 3u;
+    dm_gb_palette palette;
+    palette.base = p0 * DM_GB_ONES;
+    palette.low = p1 - p0;
+    palette.high = p2 - p0;
+    palette.both = p3 - p2 - p1 + p0;
+    return palette;
+}
+
+#define DM_GB_SPREAD_1(n)                                                                          \
+    ((((n) >> 7) & 1ull) | (((n) >> 6) & 1ull) << 8 | (((n) >> 5) & 1ull) << 16 |                  \
+     (((n) >> 4) & 1ull) << 24 | (((n) >> 3) & 1ull) << 32 | (((n) >> 2) & 1ull) << 40 |           \
+     (((n) >> 1) & 1ull) << 48 | ((n)&1ull) << 56)
+#define DM_GB_SPREAD_4(n)                                                                          \
+    DM_GB_SPREAD_1(n), DM_GB_SPREAD_1((n) + 1), DM_GB_SPREAD_1((n) + 2), DM_GB_SPREAD_1((n) + 3)
+#define DM_GB_SPREAD_16(n)                                                                         \
+    DM_GB_SPREAD_4(n), DM_GB_SPREAD_4((n) + 4), DM_GB_SPREAD_4((n) + 8), DM_GB_SPREAD_4((n) + 12)
+#define DM_GB_SPREAD_64(n)                                                                         \
+    DM_GB_SPREAD_16(n), DM_GB_SPREAD_16((n) + 16), DM_GB_SPREAD_16((n) + 32),                      \
+        DM_GB_SPREAD_16((n) + 48)
+static const uint64_t dm_gb_spread_table[256] = {DM_GB_SPREAD_64(0), DM_GB_SPREAD_64(64),
+                                                 DM_GB_SPREAD_64(128), DM_GB_SPREAD_64(192)};
+
+/* One bit plane of a tile row: byte i is bit 7 - i. */
+DM_FN uint64_t dm_gb_spread(uint32_t plane)
+{
+    return dm_gb_spread_table[plane];
+}
+
+DM_FN uint64_t dm_gb_shades(const dm_gb_palette *palette, uint64_t low, uint64_t high)
+{
+    return palette->base + low * palette->low + high * palette->high + (low & high) * palette->both;
+}
+
+/* Where the rows of a map's tiles lie that line `y` of the map shows. */
+typedef struct dm_gb_tiles {
+    uint32_t map_row, data_row, flip;
+} dm_gb_tiles;
+
+DM_FN dm_gb_tiles dm_gb_tiles_of(const dm_gb_ppu *ppu, uint32_t map, uint32_t y)
+{
+    dm_gb_tiles tiles;
+    /* Tile numbers are signed around 9000 when LCDC bit 4 is off. */
+    tiles.flip = (ppu->lcdc & 0x10u) != 0 ? 0u : 0x80u;
+    tiles.map_row = DM_GB_VRAM + map + ((y >> 3) & 31u) * 32u;
+    tiles.data_row = DM_GB_VRAM + (tiles.flip != 0 ? 0x800u : 0u) + (y & 7u) * 2u;
+    return tiles;
+}
+
+/* The two planes of the tile row in a column. */
+DM_FN uint32_t dm_gb_tile_data(const uint8_t *ram, const dm_gb_tiles *tiles, uint32_t column)
+{
+    uint32_t tile = (uint32_t)ram[tiles->map_row + (column & 31u)] ^ tiles->flip;
+    return tiles->data_row + tile * 16u;
+}
+
+/* Those of the row that a sprite of this line shows; `i` counts the line's sprites. */
+DM_FN uint32_t dm_gb_sprite_data(const dm_gb_lane *lane, const dm_gb_ppu *ppu, uint32_t i,
+                                 uint32_t attributes)
+{
+    const uint32_t height = (ppu->lcdc & 4u) != 0 ? 16u : 8u;
+    uint32_t row = (ppu->line + 16u - ppu->sprite_y[i]) & (height - 1u);
+    if ((attributes & 0x40u) != 0)
+        row = height - 1u - row;
+    uint32_t tile = dm_gb_oam_byte(lane, ppu->sprite[i], 2) & (height == 16u ? 0xFEu : 0xFFu);
+    return DM_GB_VRAM + tile * 16u + row * 2u;
+}
+
+/* The first pixel of the window, or 160. */
+DM_FN uint32_t dm_gb_window_left(const dm_gb_ppu *ppu)
+{
+    if (!dm_gb_window_shown(ppu))
+        return DM_GB_SCREEN_W;
+    return ppu->wx < 7u ? 0u : ppu->wx - 7u;
+}
+
+#define DM_GB_MARGIN 8u
+
+typedef struct dm_gb_canvas {
+    uint8_t shade[DM_GB_SCREEN_W + 2u * DM_GB_MARGIN];
+    uint8_t
+        opaque[DM_GB_SCREEN_W + 2u * DM_GB_MARGIN];    /* FF where the background is not colour 0 */
+    uint8_t taken[DM_GB_SCREEN_W + 2u * DM_GB_MARGIN]; /* FF where a sprite has been */
+} dm_gb_canvas;
+
+/* Tiles of a map under pixels x0..x1-1: pixel x shows map column x + shift. Whole tiles are stored,
+ * so up to seven bytes on either side change too. */
+DM_FN void dm_gb_canvas_map(const dm_gb_lane *lane, const dm_gb_ppu *ppu, dm_gb_canvas *line,
+                            uint32_t x0, uint32_t x1, const dm_gb_tiles *tiles, uint32_t shift,
+                            bool sprites)
+{
+    const dm_gb_palette palette = dm_gb_palette_of(ppu->bgp);
+    uint32_t column = (x0 + shift) >> 3;
+    uint32_t end = x1 + DM_GB_MARGIN;
+    for (uint32_t at = x0 + DM_GB_MARGIN - ((x0 + shift) & 7u); at < end; at += 8u) {
+        uint32_t data = dm_gb_tile_data(lane->ram, tiles, column++);
+        uint64_t low = dm_gb_spread(dm_gb_ram_load(lane, data));
+        uint64_t high = dm_gb_spread(dm_gb_ram_load(lane, data + 1u));
+        dm_store_u64(line->shade + at, dm_gb_shades(&palette, low, high));
+        if (sprites)
+            dm_store_u64(line->opaque + at, (low | high) * 0xFFu);
+    }
+}
+
+DM_FN void dm_gb_canvas_clear(dm_gb_canvas *line, uint32_t shade)
+{
+    for (uint32_t i = 0; i < sizeof line->shade; i += 8u) {
+        dm_store_u64(line->shade + i, shade * DM_GB_ONES);
+        dm_store_u64(line->opaque + i, 0);
+    }
+}
+
+/* Lay the line's sprites over it, those of higher priority first. */
+DM_FN void dm_gb_canvas_sprites(const dm_gb_lane *lane, const dm_gb_ppu *ppu, dm_gb_canvas *line)
+{
+    for (uint32_t i = 0; i < sizeof line->taken; i += 8u)
+        dm_store_u64(line->taken + i, 0);
+    for (uint32_t i = 0; i < ppu->sprites; i++) {
+        uint32_t left = ppu->sprite_x[i];
+        if (left >= DM_GB_SCREEN_W + DM_GB_MARGIN)
+            continue;
+        uint32_t attributes = dm_gb_oam_byte(lane, ppu->sprite[i], 3);
+        uint32_t data = dm_gb_sprite_data(lane, ppu, i, attributes);
+        uint64_t low = dm_gb_spread(dm_gb_ram_load(lane, data));
+        uint64_t high = dm_gb_spread(dm_gb_ram_load(lane, data + 1u));
+        if ((attributes & 0x20u) != 0) {
+            low = dm_bswap_u64(low);
+            high = dm_bswap_u64(high);
+        }
+        dm_gb_palette palette = dm_gb_palette_of((attributes & 0x10u) != 0 ? ppu->obp1 : ppu->obp0);
+        /* OAM's x is the screen's plus 8, which is the margin. A sprite that lies behind the
+         * background still hides the ones after it. */
+        uint64_t mask = (low | high) * 0xFFu & ~dm_load_u64(line->taken + left);
+        dm_store_u64(line->taken + left, dm_load_u64(line->taken + left) | mask);
+        if ((attributes & 0x80u) != 0)
+            mask &= ~dm_load_u64(line->opaque + left);
+        uint64_t under = dm_load_u64(line->shade + left);
+        uint64_t over = dm_gb_shades(&palette, low, high);
+        dm_store_u64(line->shade + left, (under & ~mask) | (over & mask));
+    }
+}
+
+DM_FN void dm_gb_canvas_end(const dm_gb_lane *lane, const dm_gb_ppu *ppu, const dm_gb_canvas *line)
+{
+    uint8_t *out = dm_gb_back_line(lane, ppu);
+    for (uint32_t x = 0; x < DM_GB_SCREEN_W; x += 8u)
+        dm_store_u64(out + x, dm_load_u64(line->shade + x + DM_GB_MARGIN));
+}
+
+/* Draw line ppu.line, whose sprites are known, with the registers as they are there. */
+DM_FN void dm_gb_draw_spans(const dm_gb_lane *lane, const dm_gb_ppu *ppu)
+{
+    const bool sprites = (ppu->lcdc & 2u) != 0 && ppu->sprites != 0;
+    dm_gb_canvas line;
+    if ((ppu->lcdc & 1u) != 0) {
+        const uint32_t window_x = dm_gb_window_left(ppu);
+        if (window_x > 0) {
+            const dm_gb_tiles tiles = dm_gb_tiles_of(ppu, (ppu->lcdc & 8u) != 0 ? 0x1C00u : 0x1800u,
+                                                     ppu->line + (uint32_t)ppu->scy);
+            dm_gb_canvas_map(lane, ppu, &line, 0, window_x, &tiles, ppu->scx, sprites);
+        }
+        if (window_x < DM_GB_SCREEN_W) {
+            const dm_gb_tiles tiles =
+                dm_gb_tiles_of(ppu, (ppu->lcdc & 0x40u) != 0 ? 0x1C00u : 0x1800u, ppu->window_line);
+            dm_gb_canvas_map(lane, ppu, &line, window_x, DM_GB_SCREEN_W, &tiles,
+                             256u + 7u - ppu->wx, sprites);
+        }
+    } else {
+        dm_gb_canvas_clear(&line, ppu->bgp & 3u); /* everything is colour 0 */
+    }
+    if (sprites)
+        dm_gb_canvas_sprites(lane, ppu, &line);
+    dm_gb_canvas_end(lane, ppu, &line);
+}
+
+#endif
+
+/* Must a line be made dot by dot, although nothing happens on it? With WX = 0 the window moves with
+ * SCX mod 8. */
+DM_FN bool dm_gb_only_by_dots(const dm_gb_ppu *ppu)
+{
+    return dm_gb_fifo_pixel_slips_in(ppu) ||
+           (dm_gb_window_shown(ppu) && ppu->wx == 0 && (ppu->scx & 7u) != 0);
+}
+
+#include "gb/simt/render.h"
+
+/* Draw the present line with the registers as they are. A GPU draws nearly all lines later, and the
+ * few that it cannot by the road that takes them all. */
+DM_FN_SLOW void dm_gb_draw_line(dm_gb_lane *lane)
+{
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    ppu->drawn = DM_GB_SCREEN_W;
+    if (dm_gb_draw_later(lane))
+        return;
+    if (DM_GB_GPU_FORM || dm_gb_only_by_dots(ppu)) {
+        dm_gb_fifo fifo;
+        dm_gb_fifo_begin(ppu, &fifo);
+        dm_gb_fifo_run(lane, &fifo, DM_GB_LINE_CYCLES, dm_gb_back_line(lane, ppu));
+        return;
+    }
+#if !DM_GB_GPU_FORM
+    if ((ppu->lcdc & 2u) != 0)
+        dm_gb_sprite_count(lane);
+    dm_gb_draw_spans(lane, ppu);
+#endif
+}
+
+/* ---- Changes ---- */
+
+/* Where the dots of a disturbed line are drawn. */
+DM_FN uint8_t *dm_gb_fifo_line(const dm_gb_lane *lane)
+{
+    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    return ppu->drawing ? dm_gb_back_line(lane, ppu) : 0;
+}
+
+/* Mode 3 is over: draw the line, if it is wanted. */
+DM_FN void dm_gb_draw_now(dm_gb_lane *lane)
+{
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    dm_gb_draw_sprites_in_dma(lane);
+    if (ppu->fifo.dot != 0)
+        dm_gb_fifo_run(lane, &ppu->fifo, DM_GB_LINE_CYCLES, dm_gb_fifo_line(lane));
+    else if (ppu->drawing && ppu->drawn == 0)
+        dm_gb_draw_line(lane);
+}
+
+/* ... and count the window's lines, once. */
+DM_FN void dm_gb_draw_close(dm_gb_lane *lane)
+{
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    if (ppu->closed)
+        return;
+    dm_gb_draw_now(lane);
+    ppu->closed = 1;
+    if (ppu->fifo.dot != 0) {
+        ppu->window_line = (uint8_t)(ppu->window_line + ppu->fifo.windows);
+        ppu->window_carry = (ppu->fifo.flags & DM_GB_FIFO_CARRY) != 0;
+        return;
+    }
+    bool last_pixel = ppu->window_on && (ppu->lcdc & 0x20u) != 0 && ppu->wx == 166u;
+    ppu->window_carry = last_pixel;
+    if (last_pixel)
+        ppu->window_line = (uint8_t)(ppu->window_line + 2u);
+    else if (dm_gb_window_shown(ppu))
+        ppu->window_line++;
+}
+
+/* Before VRAM changes at T-cycle `when`, which cannot be in mode 3. */
+DM_FN void dm_gb_draw_until(dm_gb_lane *lane, uint32_t when)
+{
+    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    uint32_t dot = when - ppu->line_start;
+    if ((ppu->drawing || ppu->fifo.dot != 0) && ppu->line < DM_GB_SCREEN_H && dot > 84u &&
+        dot <= DM_GB_LINE_CYCLES && dot > dm_gb_mode0_dot(lane))
+        dm_gb_draw_now(lane);
+}
+
+/* Bring a line that is made dot by dot up to T-cycle `when`. */
+DM_FN void dm_gb_draw_advance(dm_gb_lane *lane, uint32_t when)
+{
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    uint32_t dot = when - ppu->line_start;
+    if (ppu->fifo.dot != 0 && dot <= DM_GB_LINE_CYCLES && dot > ppu->fifo.dot)
+        dm_gb_fifo_run(lane, &ppu->fifo, dot, dm_gb_fifo_line(lane));
+}
+
+/* Before something changes at T-cycle `when` that the present line depends on: in mode 3 the line
+ * goes on dot by dot, after it it is closed. */
+DM_FN_SLOW void dm_gb_draw_settle(dm_gb_lane *lane, uint32_t when)
+{
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    uint32_t dot = when - ppu->line_start;
+    if ((ppu->lcdc & 0x80u) == 0 || ppu->line >= DM_GB_SCREEN_H || dot <= 84u ||
+        dot > DM_GB_LINE_CYCLES || ppu->closed)
+        return;
+    if (dot > dm_gb_mode0_dot(lane)) {
+        dm_gb_draw_close(lane);
+        return;
+    }
+    if (ppu->fifo.dot == 0)
+        dm_gb_fifo_begin(ppu, &ppu->fifo);
+    dm_gb_fifo_run(lane, &ppu->fifo, dot, dm_gb_fifo_line(lane));
+}
+
+/* The line is over. */
+DM_FN void dm_gb_draw_finish_line(dm_gb_lane *lane)
+{
+    dm_gb_draw_close(lane);
+}
+
+#endif

@@ -1,0 +1,617 @@
+/* SPDX-License-Identifier: MIT */
+/* ppu.h - the picture unit's time: lines, modes, interrupts, who may touch VRAM and OAM; kernel
+ * text.
+ *
+ * A line is 456 dots (T-cycles). What happens on it, by dot ("edges"; an access at dot t sees what
+ * happened at dots < t):
+ *
+ *   lines 0..143   3 LY shows the line, mode-2 interrupt (4 on line 0)   4 mode 2, LYC compared
+ *                  80 VRAM no longer readable   84 mode 3   256 + delays mode 0, one later its
+ * interrupt line 144       0 LYC comparison pauses   2 LY   4 LYC compared   5 mode 1, VBlank
+ * interrupt 145..152       0 LYC comparison pauses   2 LY   4 LYC compared line 153       0 pause
+ * 2 LY = 153   6 LY = 0, LYC compared with 153   8 pause   12 compared with 0
+ *
+ * Switching the LCD on starts line 0 at its dot 8, without mode 2 and with mode 3 two dots late.
+ * Mode 3 is longer by SCX mod 8, by 6 for the window, and by what each sprite costs. Times as
+ * measured on hardware by mooneye's acceptance/ppu tests and described by Pan Docs ("Rendering")
+ * and SameBoy.
+ *
+ * None of this runs by itself: dm_gb_ppu_sync brings it forward when somebody looks, and
+ * dm_gb_ppu_next says when an interrupt would be missed otherwise. */
+#ifndef DM_GB_PPU_H
+#define DM_GB_PPU_H
+
+#include "gb/machine/draw.h"
+
+#define DM_GB_VBLANK_LINE 144u
+#define DM_GB_LAST_LINE 153u
+#define DM_GB_LCD_ON 0x80u
+/* As next_dot after edge 2: nothing hangs on the end of mode 3, so it is not looked for and the
+ * next thing to happen is the end of the line. */
+#define DM_GB_NO_LOOK DM_GB_LINE_CYCLES
+
+DM_FN bool dm_gb_lcd_on(const dm_gb_machine *m)
+{
+    return (m->ppu.lcdc & DM_GB_LCD_ON) != 0;
+}
+
+/* Compare LYC, then raise the interrupt if the STAT line goes up. */
+DM_FN void dm_gb_stat_update(dm_gb_machine *m)
+{
+    dm_gb_ppu *ppu = &m->ppu;
+    ppu->lyc_bit = ppu->compare == ppu->lyc;
+    if (ppu->compare != DM_GB_NONE)
+        ppu->lyc_line = ppu->lyc_bit;
+    bool level = (ppu->mode_int < 3u && (ppu->stat & (8u << ppu->mode_int)) != 0) ||
+                 ((ppu->stat & 0x40u) != 0 && ppu->lyc_line != 0);
+    if (level && !ppu->stat_line)
+        m->int_flags |= DM_GB_INT_STAT;
+    ppu->stat_line = level;
+}
+
+DM_FN void dm_gb_window_check(dm_gb_ppu *ppu)
+{
+    if ((ppu->lcdc & 0x20u) != 0 && ppu->wy == ppu->line)
+        ppu->window_on = 1;
+}
+
+/* Should the frame that starts at ppu.line_start be drawn? */
+DM_FN bool dm_gb_frame_wanted(const dm_gb_lane *lane)
+{
+    const dm_gb_machine *m = dm_gb_m(lane);
+    if (lane->frames == 0 || lane->draw == DM_GB_DRAW_NEVER)
+        return false;
+    if (lane->draw == DM_GB_DRAW_ALWAYS)
+        return true;
+    uint32_t vblank = m->ppu.line_start + DM_GB_VBLANK_LINE * DM_GB_LINE_CYCLES + 6u;
+    if (dm_gb_before(dm_gb_run_end(lane), vblank))
+        return lane->single_frame != 0;
+    return dm_gb_before(dm_gb_run_end(lane), vblank + DM_GB_FRAME_CYCLES);
+}
+
+DM_FN void dm_gb_start_frame(dm_gb_lane *lane)
+{
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    ppu->window_on = 0;
+    ppu->window_line = ppu->window_carry; /* WX = 166 on line 143: line 0 shows the first one */
+    ppu->drawing = dm_gb_frame_wanted(lane);
+}
+
+DM_FN void dm_gb_enter_vblank(dm_gb_lane *lane)
+{
+    dm_gb_machine *m = dm_gb_m(lane);
+    dm_gb_ppu *ppu = &m->ppu;
+    dm_gb_draw_kept(lane);
+    m->int_flags |= DM_GB_INT_VBLANK;
+    ppu->frames++;
+    if (ppu->new_screen != 0) {
+        ppu->new_screen = 0;
+    } else {
+        ppu->blank = 0;
+        if (ppu->drawing)
+            ppu->front ^= 1u;
+    }
+    ppu->drawing = 0;
+}
+
+/* The dot of an edge in the present line. */
+DM_FN uint32_t dm_gb_edge_dot(dm_gb_lane *lane, uint32_t edge)
+{
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    if (ppu->line < DM_GB_VBLANK_LINE) {
+        switch (edge) {
+        case 0:
+            return 3;
+        case 1:
+            return 4;
+        case 2:
+            return 84;
+        case 3:
+            return dm_gb_mode0_dot(lane) + 1u;
+        default:
+            return DM_GB_LINE_CYCLES;
+        }
+    }
+    if (ppu->line == DM_GB_VBLANK_LINE)
+        return edge == 0   ? 0u
+               : edge == 1 ? 2u
+               : edge == 2 ? 4u
+               : edge == 3 ? 5u
+                           : DM_GB_LINE_CYCLES;
+    if (ppu->line == DM_GB_LAST_LINE)
+        return edge == 0   ? 0u
+               : edge == 1 ? 6u
+               : edge == 2 ? 8u
+               : edge == 3 ? 12u
+                           : DM_GB_LINE_CYCLES;
+    return edge == 0 ? 0u : edge == 1 ? 4u : DM_GB_LINE_CYCLES;
+}
+
+/* The dot of edge 3, as far as it is needed: interrupts at mode 0 hang on it, and sprites that are
+ * looked for while OAM DMA goes on. */
+DM_FN uint32_t dm_gb_mode0_edge(dm_gb_lane *lane)
+{
+    const dm_gb_machine *m = dm_gb_m(lane);
+    return (m->ppu.stat & 8u) != 0 || m->dma.active ? dm_gb_edge_dot(lane, 3) : DM_GB_NO_LOOK;
+}
+
+DM_FN void dm_gb_next_line(dm_gb_lane *lane)
+{
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    if (ppu->line < DM_GB_VBLANK_LINE) {
+        dm_gb_draw_finish_line(lane);
+        ppu->mode_int = 0;
+    }
+    ppu->line_start += DM_GB_LINE_CYCLES;
+    ppu->first_line = 0;
+    ppu->mode0_dot = 0;
+    ppu->drawn = 0;
+    ppu->closed = 0;
+    ppu->sprites = 0;
+    ppu->scanned = 0;
+    ppu->fifo.dot = 0;
+    if (ppu->line == DM_GB_LAST_LINE) {
+        ppu->line = 0;
+        dm_gb_start_frame(lane);
+    } else {
+        ppu->line++;
+    }
+    ppu->edge = 0;
+    ppu->next_dot = ppu->line < DM_GB_VBLANK_LINE ? 3 : 0;
+    if (DM_UNLIKELY(ppu->window_carry != 0) && ppu->line < DM_GB_VBLANK_LINE)
+        dm_gb_fifo_begin(ppu, &ppu->fifo);
+}
+
+/* One edge of a visible line. */
+DM_FN void dm_gb_visible_edge(dm_gb_lane *lane)
+{
+    dm_gb_machine *m = dm_gb_m(lane);
+    dm_gb_ppu *ppu = &m->ppu;
+    switch (ppu->edge) {
+    case 0:
+        ppu->compare = ppu->line != 0 ? DM_GB_NONE : 0;
+        if (ppu->line != 0)
+            ppu->mode_int = 2;
+        dm_gb_stat_update(m);
+        break;
+    case 1:
+        ppu->compare = ppu->line;
+        dm_gb_window_check(ppu);
+        ppu->mode_int = 2;
+        dm_gb_stat_update(m);
+        ppu->mode_int = DM_GB_NONE;
+        dm_gb_stat_update(m);
+        break;
+    case 3:
+        ppu->mode_int = 0;
+        dm_gb_stat_update(m);
+        break;
+    default:
+        break;
+    }
+}
+
+DM_FN void dm_gb_hidden_edge(dm_gb_lane *lane)
+{
+    dm_gb_machine *m = dm_gb_m(lane);
+    dm_gb_ppu *ppu = &m->ppu;
+    uint32_t edge = ppu->edge;
+    if (ppu->line == DM_GB_VBLANK_LINE && edge != 0 && edge != 2) {
+        /* Entering VBlank also looks like mode 2 to the STAT interrupt. */
+        if (!ppu->stat_line && (ppu->stat & 0x20u) != 0)
+            m->int_flags |= DM_GB_INT_STAT;
+        if (edge == 1)
+            return;
+        dm_gb_enter_vblank(lane);
+        ppu->mode_int = 1;
+    } else if (ppu->line == DM_GB_LAST_LINE) {
+        ppu->compare = edge == 1 ? (uint8_t)DM_GB_LAST_LINE : edge == 3 ? 0 : DM_GB_NONE;
+    } else {
+        ppu->compare = edge == 0 ? (uint8_t)DM_GB_NONE : ppu->line;
+    }
+    dm_gb_stat_update(m);
+}
+
+/* The first edges of a line that come before `dot`, at once, where only the last of them can change
+ * the STAT line: no interrupt hangs on modes that come and go. False: one after the other. */
+DM_FN bool dm_gb_first_edges(dm_gb_lane *lane, uint32_t dot)
+{
+    dm_gb_machine *m = dm_gb_m(lane);
+    dm_gb_ppu *ppu = &m->ppu;
+    uint32_t next = DM_GB_LINE_CYCLES;
+    if (ppu->line < DM_GB_VBLANK_LINE) {
+        if (dot <= 4u || (ppu->stat & 0x28u) != 0)
+            return false;
+        dm_gb_window_check(ppu);
+        ppu->mode_int = DM_GB_NONE;
+        ppu->edge = 2;
+        next = 84;
+    } else if (ppu->line == DM_GB_VBLANK_LINE) {
+        if (dot <= 5u || (ppu->stat & 0x38u) != 0)
+            return false;
+        dm_gb_enter_vblank(lane);
+        ppu->mode_int = 1;
+        ppu->edge = 4;
+    } else {
+        if (dot <= 4u || ppu->line == DM_GB_LAST_LINE)
+            return false;
+        ppu->edge = 2;
+    }
+    ppu->next_dot = (uint16_t)next;
+    ppu->compare = ppu->line;
+    dm_gb_stat_update(m);
+    return true;
+}
+
+/* Can an edge of `line` request the STAT interrupt, and would anybody notice? If not, the line can
+ * be passed as a whole. */
+DM_FN bool dm_gb_line_matters(const dm_gb_machine *m, uint32_t line)
+{
+    const dm_gb_ppu *ppu = &m->ppu;
+    if ((ppu->stat & 0x78u) == 0 || (m->int_flags & DM_GB_INT_STAT) != 0)
+        return false;
+    if ((ppu->stat & 0x28u) != 0)
+        return true;
+    if ((ppu->stat & 0x10u) != 0 && line == DM_GB_VBLANK_LINE)
+        return true;
+    return (ppu->stat & 0x40u) != 0 &&
+           (line == ppu->lyc || (line == DM_GB_LAST_LINE && ppu->lyc == 0));
+}
+
+/* The rest of the present line. */
+DM_FN void dm_gb_pass_line(dm_gb_lane *lane)
+{
+    dm_gb_machine *m = dm_gb_m(lane);
+    dm_gb_ppu *ppu = &m->ppu;
+    if (ppu->line < DM_GB_VBLANK_LINE) {
+        if (ppu->edge <= 1 && !ppu->first_line)
+            dm_gb_window_check(ppu);
+    } else if (ppu->line == DM_GB_VBLANK_LINE && ppu->edge <= 3) {
+        dm_gb_enter_vblank(lane);
+        ppu->mode_int = 1;
+    }
+    dm_gb_next_line(lane);
+}
+
+/* At the start of a line: pass as many whole ones as end before `now` and are all alike. */
+DM_FN void dm_gb_pass_lines(dm_gb_lane *lane, uint32_t now)
+{
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    uint32_t first = ppu->line;
+    uint32_t end = first < DM_GB_VBLANK_LINE ? DM_GB_VBLANK_LINE : DM_GB_LAST_LINE;
+    if ((ppu->drawing && !dm_gb_can_draw_later(lane)) || first == DM_GB_VBLANK_LINE)
+        return;
+    if (first < DM_GB_VBLANK_LINE && (ppu->window_carry || ppu->wx == 166u))
+        return;
+    uint32_t whole = (now - ppu->line_start - 1u) / DM_GB_LINE_CYCLES;
+    if (first + whole < end)
+        end = first + whole;
+    if (dm_gb_line_matters(dm_gb_m(lane), ppu->lyc) && ppu->lyc >= first && ppu->lyc < end)
+        end = ppu->lyc;
+    if (end <= first)
+        return;
+    uint32_t shown_from = (ppu->lcdc & 0x20u) == 0 ? end
+                          : ppu->window_on         ? first
+                          : ppu->wy < first        ? end
+                                                   : ppu->wy;
+    if (ppu->drawing)
+        dm_gb_draw_all_later(lane, end, shown_from);
+    if (first < DM_GB_VBLANK_LINE && shown_from < end) {
+        ppu->window_on = 1;
+        if (ppu->wx < 166u)
+            ppu->window_line = (uint8_t)(ppu->window_line + end - shown_from);
+    }
+    if (first < DM_GB_VBLANK_LINE)
+        ppu->mode_int = 0;
+    ppu->line_start += (end - first) * DM_GB_LINE_CYCLES;
+    ppu->line = (uint8_t)end;
+    ppu->next_dot = end < DM_GB_VBLANK_LINE ? 3 : 0;
+}
+
+/* After passing lines: what the comparison and the STAT line are at the start of the present one.
+ */
+DM_FN void dm_gb_after_passing(dm_gb_machine *m)
+{
+    dm_gb_ppu *ppu = &m->ppu;
+    uint8_t requests = m->int_flags;
+    ppu->compare = ppu->line == 0 ? 0 : (uint8_t)(ppu->line - 1u);
+    dm_gb_stat_update(m);
+    m->int_flags = requests;
+}
+
+/* Bring the unit up to accesses at `now`. */
+DM_FN_SLOW void dm_gb_ppu_advance(dm_gb_lane *lane, uint32_t now)
+{
+    dm_gb_machine *m = dm_gb_m(lane);
+    dm_gb_ppu *ppu = &m->ppu;
+    for (;;) {
+        uint32_t dot = now - ppu->line_start;
+        if (dot > DM_GB_LINE_CYCLES && !dm_gb_line_matters(m, ppu->line)) {
+            dm_gb_pass_line(lane);
+            if ((ppu->stat & 0x28u) == 0 || (m->int_flags & DM_GB_INT_STAT) != 0)
+                dm_gb_pass_lines(lane, now);
+            dm_gb_after_passing(m);
+            continue;
+        }
+        if (dot <= ppu->next_dot)
+            return;
+        if (ppu->next_dot == DM_GB_LINE_CYCLES) {
+            dm_gb_next_line(lane);
+            continue;
+        }
+        if (ppu->edge == 0 && dm_gb_first_edges(lane, dot))
+            continue;
+        const bool visible = ppu->line < DM_GB_VBLANK_LINE;
+        if (visible)
+            dm_gb_visible_edge(lane);
+        else
+            dm_gb_hidden_edge(lane);
+        ppu->edge++;
+        ppu->next_dot = (uint16_t)(visible && ppu->edge == 3 ? dm_gb_mode0_edge(lane)
+                                                             : dm_gb_edge_dot(lane, ppu->edge));
+    }
+}
+
+/* Has something happened that the unit does not know of yet? */
+DM_FN bool dm_gb_ppu_behind(const dm_gb_ppu *ppu, uint32_t now)
+{
+    return (ppu->lcdc & DM_GB_LCD_ON) != 0 &&
+           (int32_t)(now - ppu->line_start) > (int32_t)ppu->next_dot;
+}
+
+DM_FN void dm_gb_ppu_sync(dm_gb_lane *lane, uint32_t now)
+{
+    if (dm_gb_ppu_behind(&dm_gb_m(lane)->ppu, now))
+        dm_gb_ppu_advance(lane, now);
+}
+
+/* Look for the end of mode 3 of the present line if that was not done, and pass it if it was before
+ * `now`; the unit is synced up to there. */
+DM_FN void dm_gb_mode0_look(dm_gb_lane *lane, uint32_t now)
+{
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    if (!dm_gb_lcd_on(dm_gb_m(lane)) || ppu->line >= DM_GB_VBLANK_LINE || ppu->edge != 3 ||
+        ppu->next_dot != DM_GB_NO_LOOK)
+        return;
+    ppu->next_dot = (uint16_t)dm_gb_edge_dot(lane, 3);
+    dm_gb_ppu_sync(lane, now);
+}
+
+/* T-cycle of dot `dot` of the next `line`, strictly after edge `edge` of the present one was
+ * passed. */
+DM_FN uint32_t dm_gb_line_time(const dm_gb_ppu *ppu, uint32_t line, uint32_t dot, uint32_t edge)
+{
+    uint32_t lines = line >= ppu->line ? line - ppu->line : line + 154u - ppu->line;
+    if (line == ppu->line && ppu->edge > edge)
+        lines = 154u;
+    return ppu->line_start + lines * DM_GB_LINE_CYCLES + dot;
+}
+
+#if DM_GB_GPU_FORM
+/* When the last picture of the run that is about to begin will be complete, but not on the screen
+ * yet; the end of the run where that is not known. */
+DM_FN uint32_t dm_gb_last_picture(const dm_gb_lane *lane, const dm_gb_machine *m)
+{
+    const uint32_t end = lane->run_end;
+    const uint32_t complete = dm_gb_line_time(&m->ppu, DM_GB_VBLANK_LINE, 4, 3);
+    if (!dm_gb_lcd_on(m) || dm_gb_before(end, complete))
+        return end;
+    return end - (end - complete) % DM_GB_FRAME_CYCLES;
+}
+#endif
+
+/* A run of `cycles` is about to begin. The picture under way was begun in case that run ends with
+ * it on the screen; if another comes after it, it need not be finished. */
+DM_FN void dm_gb_drop_picture(dm_gb_lane *lane, uint32_t cycles)
+{
+    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    uint32_t vblank = dm_gb_line_time(ppu, DM_GB_VBLANK_LINE, 6, 3);
+    if (lane->draw == DM_GB_DRAW_LAST &&
+        !dm_gb_before(dm_gb_m(lane)->target + cycles, vblank + DM_GB_FRAME_CYCLES))
+        ppu->drawing = 0;
+}
+
+/* T-cycle of the next interrupt that `enabled` (IE) would let through, or of VBlank at the latest.
+ */
+DM_FN_SLOW uint32_t dm_gb_ppu_next(dm_gb_lane *lane, uint32_t enabled)
+{
+    dm_gb_machine *m = dm_gb_m(lane);
+    const dm_gb_ppu *ppu = &m->ppu;
+    if (!dm_gb_lcd_on(m))
+        return dm_gb_never(m->clock);
+    uint32_t next = dm_gb_line_time(ppu, DM_GB_VBLANK_LINE, 5, 3);
+    if ((enabled & DM_GB_INT_STAT) == 0 || (ppu->stat & 0x78u) == 0)
+        return next;
+    if ((ppu->stat & 0x40u) != 0) {
+        uint32_t lyc = ppu->lyc;
+        uint32_t when = next;
+        if (lyc == 0)
+            when = dm_gb_line_time(ppu, DM_GB_LAST_LINE, 12, 3);
+        else if (lyc == DM_GB_LAST_LINE)
+            when = dm_gb_line_time(ppu, DM_GB_LAST_LINE, 6, 1);
+        else if (lyc < DM_GB_LAST_LINE)
+            when = dm_gb_line_time(ppu, lyc, 4, lyc == DM_GB_VBLANK_LINE ? 2 : 1);
+        next = dm_gb_earlier(next, when);
+        /* Also compared at the start of line 0, where the STAT line is mostly up since line 153. */
+        if (lyc == 0 && !(ppu->stat_line && (ppu->line == DM_GB_LAST_LINE || ppu->line == 0)))
+            next = dm_gb_earlier(next, dm_gb_line_time(ppu, 0, 3, 0));
+    }
+    if ((ppu->stat & 0x20u) != 0) {
+        uint32_t line = ppu->line < 143u    ? ppu->line + 1u
+                        : ppu->line == 143u ? DM_GB_VBLANK_LINE
+                                            : 0u;
+        uint32_t dot = line == 0 ? 4u : line == DM_GB_VBLANK_LINE ? 2u : 3u;
+        if (ppu->line < DM_GB_VBLANK_LINE && !ppu->first_line && ppu->edge <= 1)
+            next = dm_gb_earlier(next, ppu->line_start + ppu->next_dot);
+        next = dm_gb_earlier(next, dm_gb_line_time(ppu, line, dot, line == 0 ? 1 : 0));
+    }
+    if ((ppu->stat & 0x08u) != 0) {
+        if (ppu->line < DM_GB_VBLANK_LINE && ppu->edge <= 3)
+            /* At dot 84 the end of mode 3 becomes known. */
+            next = dm_gb_earlier(next, ppu->line_start + (ppu->edge < 2 ? 84u : ppu->next_dot));
+        else
+            next = dm_gb_earlier(
+                next, dm_gb_line_time(ppu, ppu->line < 143u ? ppu->line + 1u : 0u, 84, 2));
+    }
+    return next;
+}
+
+/* ---- What the CPU sees ---- */
+
+DM_FN uint32_t dm_gb_ppu_dot(const dm_gb_machine *m, uint32_t now)
+{
+    return now - m->ppu.line_start;
+}
+
+/* Mode bits of STAT at an access; the unit is synced. */
+DM_FN uint32_t dm_gb_ppu_mode(dm_gb_lane *lane, uint32_t now)
+{
+    const dm_gb_machine *m = dm_gb_m(lane);
+    const dm_gb_ppu *ppu = &m->ppu;
+    if (!dm_gb_lcd_on(m))
+        return 0;
+    uint32_t dot = dm_gb_ppu_dot(m, now);
+    if (ppu->line > DM_GB_VBLANK_LINE)
+        return 1;
+    if (ppu->line == DM_GB_VBLANK_LINE)
+        return dot > 5 ? 1u : 0u;
+    if (ppu->first_line)
+        return dot <= 86 ? 0u : dot <= dm_gb_mode0_dot(lane) ? 3u : 0u;
+    if (dot <= 4)
+        return ppu->line == 0 && dot <= 3 ? 1u : 0u;
+    if (dot <= 84)
+        return 2;
+    return dot <= dm_gb_mode0_dot(lane) ? 3u : 0u;
+}
+
+/* LY at a dot of a line. */
+DM_FN uint32_t dm_gb_line_ly(uint32_t line, uint32_t dot)
+{
+    uint32_t late = line < DM_GB_VBLANK_LINE ? 3u : 2u;
+    if (line == 0 || (line == DM_GB_LAST_LINE && dot > 6))
+        return 0;
+    return dot <= late ? line - 1u : line;
+}
+
+DM_FN uint32_t dm_gb_ppu_ly(const dm_gb_machine *m, uint32_t now)
+{
+    return dm_gb_lcd_on(m) ? dm_gb_line_ly(m->ppu.line, dm_gb_ppu_dot(m, now)) : 0u;
+}
+
+/* Until when (access time) LY and STAT read the same, at least. */
+DM_FN uint32_t dm_gb_ppu_steady(dm_gb_lane *lane, uint32_t now, bool only_ly)
+{
+    const dm_gb_machine *m = dm_gb_m(lane);
+    const dm_gb_ppu *ppu = &m->ppu;
+    if (!dm_gb_lcd_on(m))
+        return dm_gb_never(now);
+    uint32_t dot = dm_gb_ppu_dot(m, now);
+    if (dot <= 12)
+        return now;
+    if (ppu->line < DM_GB_VBLANK_LINE && !only_ly) {
+        uint32_t edges[3];
+        edges[0] = ppu->first_line ? 86u : 80u;
+        edges[1] = 84u;
+        if (dot <= edges[0])
+            return ppu->line_start + edges[0];
+        if (dot <= edges[1])
+            return ppu->line_start + edges[1];
+        edges[2] = dm_gb_mode0_dot(lane);
+        if (dot <= edges[2])
+            return ppu->line_start + edges[2];
+    }
+    /* The next line begins to show at its dot 0 at the earliest. */
+    return ppu->line_start + DM_GB_LINE_CYCLES;
+}
+
+DM_FN bool dm_gb_in_picture(const dm_gb_machine *m)
+{
+    return dm_gb_lcd_on(m) && m->ppu.line < DM_GB_VBLANK_LINE;
+}
+
+DM_FN bool dm_gb_vram_blocked(dm_gb_lane *lane, uint32_t now, bool write)
+{
+    const dm_gb_machine *m = dm_gb_m(lane);
+    if (!dm_gb_in_picture(m))
+        return false;
+    uint32_t dot = dm_gb_ppu_dot(m, now);
+    uint32_t from = m->ppu.first_line ? 86u : write ? 84u : 80u;
+    return dot > from && (m->ppu.fifo.dot != 0 || dot < DM_GB_MODE0_LATEST) &&
+           dot <= dm_gb_mode0_dot(lane);
+}
+
+DM_FN bool dm_gb_oam_blocked(dm_gb_lane *lane, uint32_t now, bool write)
+{
+    const dm_gb_machine *m = dm_gb_m(lane);
+    if (!dm_gb_in_picture(m))
+        return false;
+    uint32_t dot = dm_gb_ppu_dot(m, now);
+    if (m->ppu.first_line) {
+        if (dot <= (write ? 84u : 86u))
+            return false;
+    } else {
+        if (dot <= (write ? 4u : 3u) || (write && dot > 80 && dot <= 84))
+            return false;
+        if (dot <= 84)
+            return true;
+    }
+    return (m->ppu.fifo.dot != 0 || dot < DM_GB_MODE0_LATEST) && dot <= dm_gb_mode0_dot(lane);
+}
+
+/* ---- Switching on and off ---- */
+
+DM_FN void dm_gb_lcd_start(dm_gb_lane *lane, uint32_t now)
+{
+    dm_gb_machine *m = dm_gb_m(lane);
+    dm_gb_ppu *ppu = &m->ppu;
+    ppu->line = 0;
+    ppu->first_line = 1;
+    ppu->line_start = now - 8u;
+    ppu->mode0_dot = 0;
+    ppu->drawn = 0;
+    ppu->closed = 0;
+    ppu->window_carry = 0;
+    ppu->fifo.dot = 0;
+    ppu->sprites = 0;
+    ppu->scanned = DM_GB_SPRITES; /* mode 2 does not happen */
+    ppu->new_screen = 1;
+    ppu->compare = 0;
+    ppu->mode_int = DM_GB_NONE;
+    ppu->edge = 2;
+    ppu->next_dot = 86;
+    dm_gb_start_frame(lane);
+    dm_gb_window_check(ppu);
+    dm_gb_stat_update(m);
+}
+
+/* STOP turns the screen off; what is shown then is the second picture after it, as after switching
+ * on. (So no picture is needed of which nobody knew, when it began, that it would be the last.) */
+DM_FN void dm_gb_screen_off(dm_gb_machine *m)
+{
+    m->ppu.blank = 1;
+    m->ppu.drawing = 0;
+    if (dm_gb_lcd_on(m))
+        m->ppu.new_screen = 1;
+}
+
+DM_FN void dm_gb_lcd_stop(dm_gb_machine *m)
+{
+    dm_gb_ppu *ppu = &m->ppu;
+    ppu->line = 0;
+    ppu->first_line = 0;
+    ppu->compare = 0;
+    ppu->window_on = 0;
+    ppu->drawing = 0;
+    ppu->blank = 1;
+    ppu->sprites = 0;
+    ppu->scanned = 0;
+    ppu->fifo.dot = 0;
+    ppu->window_carry = 0;
+    ppu->mode0_dot = 0;
+    ppu->drawn = 0;
+    ppu->edge = 0;
+    ppu->next_dot = 0;
+    ppu->line_start = 0;
+}
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* line_log.h - which lines of a picture are kept, and what they show; kernel text of the GPU's form.
+ *
+ * A line that is drawn later (render.h) has a note of the registers that it shows
+ * (render_words.h). Lines that follow each other mostly have the same note, but that the window goes
+ * on: they are a range. Where a picture needs more ranges than there are, the lines of the others
+ * have their notes in place of their first eight pixels, which costs a lane an access each. */
+#ifndef DM_SIMT_LINE_LOG_H
+#define DM_SIMT_LINE_LOG_H
+
+#include "gb/simt/render_words.h"
+
+#define DM_GB_RANGES 7u
+
+/* A range: note_low and note_high of its first line, and in `lines` that line, in the next byte the
+ * line after its last, and above that the first with the window (after its last: none has). */
+struct dm_gb_kept {
+    uint32_t count;
+    uint32_t spilled; /* there are lines with notes of their own */
+    uint32_t lines[DM_GB_RANGES], note_low[DM_GB_RANGES], note_high[DM_GB_RANGES];
+};
+
+#define DM_GB_HIGH_NEXT (uint32_t)(DM_GB_NOTE_NEXT >> 32)
+
+DM_FN uint32_t dm_gb_range_first(uint32_t lines)
+{
+    return lines & 0xFFu;
+}
+
+DM_FN uint32_t dm_gb_range_end(uint32_t lines)
+{
+    return lines >> 8 & 0xFFu;
+}
+
+DM_FN uint32_t dm_gb_range_window(uint32_t lines)
+{
+    return lines >> 16;
+}
+
+/* Lines with the window before `line`. */
+DM_FN uint32_t dm_gb_range_shown(uint32_t lines, uint32_t line)
+{
+    const uint32_t window = dm_gb_range_window(lines);
+    return line > window ? line - window : 0u;
+}
+
+/* Lines first..end - 1 go on from the last range. */
+DM_FN bool dm_gb_range_goes_on(const dm_gb_kept *kept, uint64_t note, uint32_t first,
+                               uint32_t window)
+{
+    const uint32_t last = kept->count - 1u, lines = kept->lines[last];
+    const uint32_t shown = dm_gb_range_shown(lines, first);
+    return dm_gb_range_end(lines) == first && kept->note_low[last] == (uint32_t)note &&
+           kept->note_high[last] + shown * DM_GB_HIGH_NEXT == (uint32_t)(note >> 32) &&
+           (shown == 0 || window == first);
+}
+
+/* Keep lines first..end - 1 of `picture`, of which those from `window` on show the window. `note`
+ * is that of the first, as if without. */
+DM_FN void dm_gb_keep(dm_gb_kept *kept, uint8_t *picture, uint64_t note, uint32_t first,
+                      uint32_t end, uint32_t window)
+{
+    uint32_t range = kept->count;
+    if (range != 0 && dm_gb_range_goes_on(kept, note, first, window)) {
+        const uint32_t before = kept->lines[--range];
+        if (dm_gb_range_shown(before, first) != 0)
+            window = dm_gb_range_window(before);
+        first = dm_gb_range_first(before);
+    } else if (range < DM_GB_RANGES) {
+        kept->count = range + 1u;
+        kept->note_low[range] = (uint32_t)note;
+        kept->note_high[range] = (uint32_t)(note >> 32);
+    }
+    if (range < DM_GB_RANGES) {
+        kept->lines[range] = first | end << 8 | window << 16;
+        return;
+    }
+    kept->spilled = 1;
+    DM_NO_UNROLL
+    for (uint32_t line = first; line < end; line++) {
+        *(uint64_t *)(void *)(picture + line * DM_GB_SCREEN_W) =
+            note | (line >= window ? DM_GB_NOTE_WINDOW : 0u);
+        note += line >= window ? DM_GB_NOTE_NEXT : 0u;
+    }
+}
+
+/* ---- Asking for notes, line by line ---- */
+
+/* A walk down the picture. */
+typedef struct dm_gb_walk {
+    const dm_gb_kept *kept;
+    uint32_t next, count;                /* ranges */
+    uint32_t lines, note_low, note_high; /* the one that the walk has come to */
+    bool spilled;
+} dm_gb_walk;
+
+DM_FN dm_gb_walk dm_gb_walk_begin(const dm_gb_kept *kept)
+{
+    dm_gb_walk walk = {kept, 0, kept->count, 0, 0, 0, kept->spilled != 0};
+    return walk;
+}
+
+/* The note of `line`, which is not above the one before; or else its first pixels, or 0. */
+DM_FN uint64_t dm_gb_walk_to(dm_gb_walk *walk, const uint8_t *picture, uint32_t line)
+{
+    DM_NO_UNROLL
+    while (line >= dm_gb_range_end(walk->lines) && walk->next < walk->count) {
+        walk->lines = walk->kept->lines[walk->next];
+        walk->note_low = walk->kept->note_low[walk->next];
+        walk->note_high = walk->kept->note_high[walk->next++];
+    }
+    const uint32_t lines = walk->lines;
+    if (line >= dm_gb_range_first(lines) && line < dm_gb_range_end(lines)) {
+        const uint32_t window = line >= dm_gb_range_window(lines) ? DM_GB_NOTE_WINDOW : 0u;
+        const uint32_t high = walk->note_high + dm_gb_range_shown(lines, line) * DM_GB_HIGH_NEXT;
+        return (walk->note_low | window) | (uint64_t)high << 32;
+    }
+    return walk->spilled ? *(const uint64_t *)(const void *)(picture + line * DM_GB_SCREEN_W) : 0u;
+}
+
+DM_FN dm_gb_both dm_gb_walk_pair(dm_gb_walk *walk, const uint8_t *picture, uint32_t pair)
+{
+    dm_gb_both notes = {0, 0};
+    if (pair < DM_GB_PAIRS) {
+        notes.upper = dm_gb_walk_to(walk, picture, 2u * pair);
+        notes.lower = dm_gb_walk_to(walk, picture, 2u * pair + 1u);
+    }
+    return notes;
+}
+
+#endif

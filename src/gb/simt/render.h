@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/* render.h - lines that a GPU draws later, many at a time; kernel text.
+ *
+ * A line is drawn in 160 pixels' worth of work by one lane, and lanes of a warp come to the ends of
+ * their lines at different times. So a line is not drawn when it ends but kept, with a note of the
+ * registers that it shows (line_log.h). Of a picture that nothing disturbs all 144 lines are kept until
+ * it is complete, and then a warp draws it with all its lanes (gb/simt/warp.h).
+ *
+ * What else a line depends on, VRAM and OAM, must not change while it is kept: whoever is about to
+ * change them, or the state of the picture, calls dm_gb_draw_kept first, and so does the end of a
+ * run; STOP lasts until then. While OAM DMA is active nothing is kept. The machine's own state is
+ * the same as if the line had been drawn; tests/gb/test_quick.c compares that, and the pictures. */
+#ifndef DM_SIMT_RENDER_H
+#define DM_SIMT_RENDER_H
+
+#if DM_GB_GPU_FORM
+
+DM_FN uint64_t dm_gb_note_of(const dm_gb_ppu *ppu)
+{
+    return (uint64_t)(ppu->lcdc & ~DM_GB_NOTE_WINDOW) | (uint64_t)ppu->scy << 8 |
+           (uint64_t)ppu->scx << 16 | (uint64_t)ppu->bgp << 24 | (uint64_t)ppu->obp0 << 32 |
+           (uint64_t)ppu->obp1 << 40 | (uint64_t)ppu->wx << 48 |
+           (uint64_t)ppu->window_line * DM_GB_NOTE_NEXT;
+}
+
+/* The picture that is being drawn. */
+DM_FN uint8_t *dm_gb_back_picture(const dm_gb_lane *lane)
+{
+    return lane->frames + (dm_gb_m(lane)->ppu.front ^ 1u) * (DM_GB_SCREEN_W * DM_GB_SCREEN_H);
+}
+
+/* Keep lines from the present one to the one before `end`, of which nothing happens on any; the
+ * window is on from line `window` on. */
+DM_FN_SLOW void dm_gb_draw_all_later(dm_gb_lane *lane, uint32_t end, uint32_t window)
+{
+    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    dm_gb_kept *kept = lane->kept;
+    if (lane->kept_end == 0) {
+        lane->kept_next = ppu->line;
+        kept->count = kept->spilled = 0;
+    }
+    lane->kept_end = (uint8_t)end;
+    dm_gb_keep(kept, dm_gb_back_picture(lane), dm_gb_note_of(ppu), ppu->line, end, window);
+}
+
+/* Keep the present line, whose mode 3 is over; false: it has to be drawn now. */
+DM_FN bool dm_gb_draw_later(dm_gb_lane *lane)
+{
+    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    /* OAM will be searched again, as a whole. */
+    const bool sprites_known =
+        (ppu->lcdc & 2u) == 0 || ppu->scanned == 0 ||
+        (ppu->scanned == DM_GB_SPRITES && lane->scan_height == ((ppu->lcdc & 4u) != 0 ? 16u : 8u));
+    if (!sprites_known || ppu->first_line || dm_gb_m(lane)->dma.active || dm_gb_only_by_dots(ppu))
+        return false;
+    dm_gb_draw_all_later(lane, ppu->line + 1u, ppu->line + (dm_gb_window_shown(ppu) ? 0u : 1u));
+    return true;
+}
+
+/* At the start of a line: can that and others be kept of which nothing happens on any? */
+DM_FN bool dm_gb_can_draw_later(const dm_gb_lane *lane)
+{
+    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    return !dm_gb_m(lane)->dma.active && !dm_gb_fifo_pixel_slips_in(ppu) &&
+           ((ppu->lcdc & 0x20u) == 0 || ppu->wx != 0 || (ppu->scx & 7u) == 0);
+}
+
+/* Draw the lines of a pair that are kept, alone. */
+DM_FN_SLOW void dm_gb_draw_pair(const dm_gb_lane *lane, uint32_t pair)
+{
+    uint8_t *picture = dm_gb_back_picture(lane), *at = picture + pair * DM_GB_PAIR_BYTES;
+    dm_gb_walk walk = dm_gb_walk_begin(lane->kept);
+    const dm_gb_both notes = dm_gb_walk_pair(&walk, picture, pair);
+    const dm_gb_both sprites = dm_gb_sprites_on(lane->ram, pair, notes);
+    DM_NO_UNROLL
+    for (uint32_t word = 0; word < DM_GB_LINE_WORDS; word++)
+        dm_gb_store_noted(at + word * 32u, notes,
+                          dm_gb_word_shades(lane->ram, pair, word, notes, sprites));
+}
+
+/* Draw the lines that are kept. (Where that is, is in the lane and not in registers, which are dear
+ * under a turn.) */
+DM_FN_SLOW void dm_gb_draw_lines(dm_gb_lane *lane)
+{
+    DM_NO_UNROLL
+    for (; lane->kept_next < lane->kept_end;
+         lane->kept_next = (uint8_t)((lane->kept_next | 1u) + 1u))
+        dm_gb_draw_pair(lane, lane->kept_next / 2u);
+    lane->kept_end = 0;
+}
+
+/* Draw every line that is kept: something is about to change that they depend on. */
+DM_FN void dm_gb_draw_kept(dm_gb_lane *lane)
+{
+    if (lane->kept_end != 0)
+        dm_gb_draw_lines(lane);
+}
+
+/* ---- The lanes of a warp share a picture ----
+ * Five to a pair, a word each, six pairs at a time; two lanes only help to find sprites. All lanes
+ * of a warp call these together; where they are played one after the other, the last comes first,
+ * since the first word of a line takes the place of a note of its own. */
+
+#define DM_GB_SHARED_PAIRS (32u / DM_GB_LINE_WORDS)
+#define DM_GB_SHARED_LINES (2u * DM_GB_SHARED_PAIRS)
+DM_STATIC_ASSERT(DM_GB_PAIRS % DM_GB_SHARED_PAIRS == 0, "lanes of a warp stay together");
+
+typedef struct dm_gb_share {
+    const uint8_t *ram;
+    uint8_t *picture;
+    uint32_t pair, word; /* in hand; DM_GB_PAIRS or more: none */
+    dm_gb_walk walk;
+#if DM_LANES > 1
+    /* Of sprites number `lane` and 32 + `lane`: how far the last line in hand lies below their
+     * first; and which of those of all lanes touch the lane's word. */
+    uint32_t below[2], touches[2];
+#endif
+} dm_gb_share;
+
+/* Lane `number` of a warp begins. */
+DM_FN dm_gb_share dm_gb_share_begin(const uint8_t *ram, uint8_t *picture, const dm_gb_kept *kept,
+                                    uint32_t number)
+{
+    dm_gb_share share;
+    share.ram = ram;
+    share.pair = number / DM_GB_LINE_WORDS;
+    share.word = number % DM_GB_LINE_WORDS;
+    share.picture = picture;
+    share.walk = dm_gb_walk_begin(kept);
+    if (share.pair >= DM_GB_SHARED_PAIRS)
+        share.pair = DM_GB_PAIRS;
+#if DM_LANES > 1
+    const uint32_t *entries = (const uint32_t *)(const void *)(ram + DM_GB_OAM);
+    const uint32_t entry[2] = {entries[number],
+                               number < DM_GB_SPRITES - 32u ? entries[32u + number] : 0u};
+    for (uint32_t i = 0; i < 2u; i++) {
+        share.below[i] = DM_GB_SHARED_LINES - 1u + 16u - (entry[i] & 0xFFu);
+        share.touches[i] = 0;
+    }
+    DM_NO_UNROLL
+    for (uint32_t word = 0; word < DM_GB_LINE_WORDS; word++)
+        for (uint32_t i = 0; i < 2u; i++) {
+            const uint32_t touches = dm_ballot(dm_gb_entry_touches(entry[i], word));
+            share.touches[i] = share.word == word ? touches : share.touches[i];
+        }
+#endif
+    return share;
+}
+
+#if DM_LANES > 1
+/* Of those in `near`, numbers of lanes, the ones on the lane's lines, which show `upper` and
+ * `lower` rows of sprites. */
+DM_FN void dm_gb_share_search(uint32_t near, uint32_t below, uint32_t upper, uint32_t lower,
+                              uint32_t *on_upper, uint32_t *on_lower)
+{
+    /* Lines from the lane's upper one to the last in hand. */
+    const uint32_t more = DM_GB_SHARED_LINES - 1u - dm_lane() / DM_GB_LINE_WORDS * 2u;
+    *on_upper = *on_lower = 0;
+    DM_NO_UNROLL
+    for (; near != 0; near &= near - 1u) {
+        const uint32_t bit = near & (0u - near);
+        const uint32_t row = dm_from_lane(below, dm_ffs_u32(near) - 1u) - more;
+        *on_upper |= row < upper ? bit : 0u;
+        *on_lower |= row + 1u < lower ? bit : 0u;
+    }
+}
+#endif
+
+/* The sprites that touch the lane's word, as dm_gb_sprites_on. */
+DM_FN dm_gb_both dm_gb_share_sprites(const dm_gb_share *share, dm_gb_both notes)
+{
+#if DM_LANES > 1
+    /* Those that are on any line in hand: usually none or a few. */
+    const bool tall = dm_any(dm_gb_notes_have(notes, DM_GB_NOTE_TALL));
+    const uint32_t reach = DM_GB_SHARED_LINES - 1u + (tall ? 16u : 8u);
+    const uint32_t first = dm_ballot(share->below[0] < reach);
+    const uint32_t second = dm_ballot(share->below[1] < reach);
+    dm_gb_both sprites = {0, 0};
+    if ((first | second) == 0)
+        return sprites;
+    const uint32_t upper = dm_gb_noted_height(notes.upper), lower = dm_gb_noted_height(notes.lower);
+    uint32_t above[2], under[2];
+    dm_gb_share_search(first, share->below[0], upper, lower, &above[0], &under[0]);
+    dm_gb_share_search(second, share->below[1], upper, lower, &above[1], &under[1]);
+    sprites.upper = above[0] | (uint64_t)above[1] << 32;
+    sprites.lower = under[0] | (uint64_t)under[1] << 32;
+    sprites = dm_gb_ten_each(sprites);
+    const uint64_t touches = share->touches[0] | (uint64_t)share->touches[1] << 32;
+    sprites.upper &= touches;
+    sprites.lower &= touches;
+    return sprites;
+#else
+    return dm_gb_sprites_on(share->ram, share->pair, notes);
+#endif
+}
+
+/* The shades of the lane's word of the pair in hand, as far as its lines are kept, and where they
+ * have to be stored; the lane then takes the next pair. `notes` were the pair's. */
+DM_FN uint8_t *dm_gb_share_next(dm_gb_share *share, dm_gb_both *notes, dm_gb_two_planes *two)
+{
+    *notes = dm_gb_walk_pair(&share->walk, share->picture, share->pair);
+    dm_warp_sync(); /* all have read the notes before they are overwritten */
+    const dm_gb_both sprites = dm_gb_share_sprites(share, *notes);
+    *two = dm_gb_word_shades(share->ram, share->pair, share->word, *notes, sprites);
+    uint8_t *out = share->picture + share->pair * DM_GB_PAIR_BYTES + share->word * 32u;
+    share->pair += DM_GB_SHARED_PAIRS;
+#if DM_LANES > 1
+    share->below[0] += DM_GB_SHARED_LINES;
+    share->below[1] += DM_GB_SHARED_LINES;
+#endif
+    return out;
+}
+
+/* Which picture is on the screen after `frames` VBlanks if `front` is: tells it from all others
+ * that a machine shows in a run. */
+DM_FN uint32_t dm_gb_picture_key(uint32_t frames, uint32_t front)
+{
+    return (frames << 1 | front) + 1u;
+}
+
+/* Of the picture whose lines are kept, if the last of them is among those: then nothing of it will
+ * change any more, and it will be on the screen after the next VBlank, if that comes before the LCD
+ * is switched off; else 0. */
+DM_FN uint32_t dm_gb_complete_key(const dm_gb_lane *lane, const dm_gb_ppu *ppu)
+{
+    return lane->kept_end == DM_GB_SCREEN_H ? dm_gb_picture_key(ppu->frames + 1u, ppu->front ^ 1u)
+                                            : 0u;
+}
+
+/* Is that picture, whose key was kept, on the screen? */
+DM_FN bool dm_gb_shows(const dm_gb_ppu *ppu, uint32_t key)
+{
+    return key != 0 && ppu->blank == 0 && key == dm_gb_picture_key(ppu->frames, ppu->front);
+}
+
+#else
+
+/* The CPU draws a line when it ends. */
+
+DM_FN bool dm_gb_draw_later(dm_gb_lane *lane)
+{
+    (void)lane;
+    return false;
+}
+
+DM_FN bool dm_gb_can_draw_later(const dm_gb_lane *lane)
+{
+    (void)lane;
+    return false;
+}
+
+DM_FN void dm_gb_draw_all_later(dm_gb_lane *lane, uint32_t end, uint32_t window)
+{
+    (void)lane;
+    (void)end;
+    (void)window;
+}
+
+DM_FN void dm_gb_draw_kept(dm_gb_lane *lane)
+{
+    (void)lane;
+}
+
+#endif
+#endif
