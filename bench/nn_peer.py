@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""Training steps of our models on the CPU beside JAX's, in turns in one run, from the same weights and batch.
+
+    python3 bench/nn_peer.py cnn batch=64
+    python3 bench/nn_peer.py gpt batch=8 time=128 --rounds 8 --json gpt.json
+
+The interpreter needs jax (DM_PEER_PYTHON names another for `make bench`). Each round times some steps of one, then of
+the other; the best round of each counts, and the median is shown beside it. Both begin with the same weights, so that
+their losses are the same too."""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(ROOT, "tests", "nn"))
+
+
+class Ours:
+    """dm-bench-nn, which waits for numbers of steps."""
+
+    def __init__(self, program, model, sizes, folder, device):
+        words = [f"{k}={v}" for k, v in sizes.items()]
+        self.process = subprocess.Popen([program, model, *words, "--dir", folder, "--device", device],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def run(self, steps):
+        self.process.stdin.write(f"{steps}\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline().split()
+        if not line:
+            sys.exit("nn_peer: dm-bench-nn ended")
+        return float(line[0]), float(line[1])
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Jax:
+    def __init__(self, model, sizes, weights, x, target):
+        import jax.numpy as jnp
+        import peer_models
+        self.step = peer_models.make_step(model, sizes)
+        self.state = peer_models.first_state(weights)
+        self.x, self.target = jnp.array(x), jnp.array(target)
+
+    def run(self, steps):
+        began = time.perf_counter()
+        for _ in range(steps):
+            loss, self.state = self.step(self.state, self.x, self.target)
+        loss = float(loss)  # waits
+        return time.perf_counter() - began, loss
+
+    def close(self):
+        pass
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", choices=["xor", "cnn", "gpt", "gru"])
+    parser.add_argument("sizes", nargs="*", help="batch=8, time=128, ..., shards=8")
+    parser.add_argument("--program", default=os.path.join(ROOT, "build", "bench", "dm-bench-nn"))
+    parser.add_argument("--device", default="cpu", help="cpu:2 for two threads; JAX takes all that it may use")
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--seconds", type=float, default=2.0, help="of a round, for each")
+    parser.add_argument("--json", help="write the result here")
+    args = parser.parse_args()
+    try:
+        import jax
+        import peer_models
+    except ImportError as error:
+        sys.exit(f"nn_peer: {error}: install jax, or run this with an interpreter that has it")
+    sizes = peer_models.sizes_of(args.model, args.sizes)
+    shards = sizes.pop("shards", 0)
+    samples = sizes["batch"] * sizes.get("time", 1)
+    with tempfile.TemporaryDirectory() as folder:
+        weights, x, target = peer_models.write_case(args.model, sizes, folder)
+        peers = {"ours": Ours(args.program, args.model, sizes | {"shards": shards}, folder, args.device),
+                 "jax": Jax(args.model, sizes, weights, x, target)}
+        rates, losses, steps = {n: [] for n in peers}, {}, {}
+        for name, peer in peers.items():  # compile, warm up, and see how many steps a round has
+            peer.run(1)
+            steps[name] = max(1, int(args.seconds / peer.run(1)[0]))
+        for _ in range(args.rounds):
+            for name, peer in peers.items():
+                seconds, losses[name] = peer.run(steps[name])
+                rates[name].append(samples * steps[name] / seconds)
+        for peer in peers.values():
+            peer.close()
+    unit = "tokens/s" if args.model in ("gpt", "gru") else "samples/s"
+    result = {"model": args.model, "sizes": sizes, "shards": shards, "jax": jax.__version__, "cores": os.cpu_count(),
+              "unit": unit, "best": {n: max(r) for n, r in rates.items()},
+              "median": {n: statistics.median(r) for n, r in rates.items()}, "rounds": rates}
+    result["ratio"] = result["best"]["ours"] / result["best"]["jax"]
+    for name in peers:
+        print(f"{name:5s} best {result['best'][name]:10.0f} {unit}, median {result['median'][name]:10.0f}")
+    print(f"{args.model} {sizes}: ours / JAX {jax.__version__} = {result['ratio']:.2f} (medians "
+          f"{result['median']['ours'] / result['median']['jax']:.2f})")
+    if args.json:
+        with open(args.json, "w") as out:
+            json.dump(result, out, indent=1)
+
+
+if __name__ == "__main__":
+    main()
