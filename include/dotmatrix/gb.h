@@ -123,6 +123,18 @@ DM_API void dm_gb_serial_clear(dm_gb *gb);
 DM_API dm_status dm_gb_save_state(dm_gb *gb, const char *path, dm_error *err);
 DM_API dm_status dm_gb_load_state(dm_gb *gb, const char *path, dm_error *err);
 
+/* The same in memory: a state has dm_gb_state_bytes bytes, always as many for one ROM, and `size`
+ * must be just that when saving. Loading takes what loading a file takes.
+ *
+ *     size_t size = dm_gb_state_bytes(gb);
+ *     void *before = malloc(size);
+ *     dm_gb_save_state_bytes(gb, before, size, &err);
+ *     dm_gb_run_frames(gb, 60, DM_GB_DRAW_NEVER);       // try something
+ *     dm_gb_load_state_bytes(gb, before, size, &err);   // and go back */
+DM_API size_t dm_gb_state_bytes(const dm_gb *gb);
+DM_API dm_status dm_gb_save_state_bytes(const dm_gb *gb, void *to, size_t size, dm_error *err);
+DM_API dm_status dm_gb_load_state_bytes(dm_gb *gb, const void *bytes, size_t size, dm_error *err);
+
 /* Cartridge RAM that a battery keeps, as .sav files hold it, with the clock's 48 bytes where there
  * is one. Loading advances the clock by the time since the file was saved; with DM_GB_NO_TIME it
  * goes on where it stood, so that a run can be repeated. */

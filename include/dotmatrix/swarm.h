@@ -248,6 +248,23 @@ DM_API dm_status dm_swarm_get_picture(dm_swarm *swarm, uint32_t machine, uint8_t
 /* One machine as a file that dm_gb_load_state reads. */
 DM_API dm_status dm_swarm_save_machine(dm_swarm *swarm, uint32_t machine, const char *path,
                                        dm_error *err);
+/* Chosen machines to and from memory of count x dm_swarm_state_bytes bytes: the state of machines[i]
+ * begins at i times that, as dm_gb_load_state_bytes reads it, with zeros behind those of ROMs whose
+ * states are shorter. Loading puts each machine in the state given for it, with a blank screen until
+ * it has drawn a picture; episode and stacks go on. All states are checked before one machine
+ * changes.
+ *
+ *     const uint32_t best = 7, others[2] = {3, 4};       // 3 and 4 go on from where 7 is
+ *     size_t size = dm_swarm_state_bytes(swarm);
+ *     uint8_t *states = malloc(2 * size);
+ *     dm_swarm_save_states(swarm, &best, 1, states, size, &err);
+ *     memcpy(states + size, states, size);
+ *     dm_swarm_load_states(swarm, others, 2, states, 2 * size, &err); */
+DM_API size_t dm_swarm_state_bytes(const dm_swarm *swarm);
+DM_API dm_status dm_swarm_save_states(dm_swarm *swarm, const uint32_t *machines, size_t count,
+                                      void *to, size_t size, dm_error *err);
+DM_API dm_status dm_swarm_load_states(dm_swarm *swarm, const uint32_t *machines, size_t count,
+                                      const void *states, size_t size, dm_error *err);
 
 /* ---- Snapshots ----
  * Numbers 0 .. rom_count-1 are the starts of the ROMs; `desc.snapshots` more follow, empty. */

@@ -431,6 +431,57 @@ static void a_loaded_machine_goes_on_alike(void **state)
     assert_true(lively > 20); /* else this proves little */
 }
 
+static void states_in_memory_are_those_in_files(void **state)
+{
+    const char *path = dm_test_path(state, "memory.state");
+    dm_gb *a = random_machine(4), *b = random_machine(4);
+    size_t size = dm_gb_state_bytes(a), length = 0;
+    uint8_t *bytes = malloc(size + 1), *before = malloc(size);
+    assert_true(bytes != NULL && before != NULL);
+    dm_gb_run_cycles(a, 123456, DM_GB_DRAW_NEVER);
+    assert_ok(dm_gb_save_state_bytes(a, bytes, size, err));
+    assert_ok(dm_gb_save_state(a, path, err));
+    char *file = NULL;
+    assert_ok(dm_file_read(path, 0, &file, &length, err));
+    assert_int_equal(length, size);
+    assert_memory_equal(file, bytes, size);
+    free(file);
+
+    /* Refused at every length and with a change every so often; b stays as it is. */
+    dm_error error = {0};
+    assert_int_equal(dm_gb_save_state_bytes(b, before, size - 1, &error), DM_EINVAL);
+    assert_int_equal(dm_gb_save_state_bytes(b, before, size + 1, &error), DM_EINVAL);
+    assert_ok(dm_gb_save_state_bytes(b, before, size, err));
+    for (size_t at = 0; at <= size; at += at < 400 ? 1 : 997) {
+        error.message[0] = '\0';
+        assert_int_not_equal(dm_gb_load_state_bytes(b, bytes, at == size ? size + 1 : at, &error),
+                             DM_OK);
+        assert_true(error.message[0] != '\0');
+        if (at == size)
+            break;
+        bytes[at] ^= 0x40;
+        assert_int_not_equal(dm_gb_load_state_bytes(b, bytes, size, &error), DM_OK);
+        bytes[at] ^= 0x40;
+    }
+    assert_int_equal(dm_gb_load_state_bytes(b, bytes, size + 1, &error), DM_EFORMAT);
+    uint8_t *after = malloc(size);
+    assert_non_null(after);
+    assert_ok(dm_gb_save_state_bytes(b, after, size, err));
+    assert_memory_equal(after, before, size);
+
+    assert_ok(dm_gb_load_state_bytes(b, bytes, size, err));
+    dm_gb_run_cycles(a, 200000, DM_GB_DRAW_NEVER);
+    dm_gb_run_cycles(b, 200000, DM_GB_DRAW_NEVER);
+    assert_ok(dm_gb_save_state_bytes(a, before, size, err));
+    assert_ok(dm_gb_save_state_bytes(b, after, size, err));
+    assert_memory_equal(after, before, size);
+    free(bytes);
+    free(before);
+    free(after);
+    dm_gb_destroy(a);
+    dm_gb_destroy(b);
+}
+
 static void battery_files_work(void **state)
 {
     const char *path = dm_test_path(state, "a.sav");
@@ -562,6 +613,7 @@ DM_TESTS("gb/state", DM_TEST(every_byte_is_accounted_for), DM_TEST(document_show
          DM_TEST(truncation_is_refused_at_every_length), DM_TEST(damage_is_refused_at_every_byte),
          DM_TEST(reasons_are_named), DM_TEST(values_out_of_range_are_refused),
          DM_TEST(random_contents_are_safe), DM_TEST_IN_DIR(files_work),
-         DM_TEST_IN_DIR(a_loaded_machine_goes_on_alike), DM_TEST_IN_DIR(battery_files_work),
+         DM_TEST_IN_DIR(a_loaded_machine_goes_on_alike),
+         DM_TEST_IN_DIR(states_in_memory_are_those_in_files), DM_TEST_IN_DIR(battery_files_work),
          DM_TEST(battery_round_trips), DM_TEST(clock_runs_while_away),
          DM_TEST(battery_of_another_size_is_refused))

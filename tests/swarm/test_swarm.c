@@ -425,6 +425,82 @@ static void states_in_and_out(void **state)
     dm_swarm_destroy(other);
 }
 
+/* Two machines go on from where a third is, and do the same as it from there; one bad state among
+ * them changes none. */
+static void states_in_memory(void **state)
+{
+    (void)state;
+    dm_swarm_rom_source roms[] = {game, joy};
+    dm_swarm_desc desc = {.roms = roms,
+                          .rom_count = 2,
+                          .count = 8,
+                          .generator = DM_SWARM_NOOP,
+                          .observations = DM_SWARM_OBS_SHADES};
+    dm_swarm *swarm = dm_case_swarm(device, &desc);
+    uint8_t actions[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    for (int i = 0; i < 12; i++)
+        assert_ok(dm_swarm_step_host(swarm, actions, 8, err));
+    const uint32_t from[] = {4, 3}, to[] = {0, 1};
+    size_t size = dm_swarm_state_bytes(swarm);
+    uint8_t *states = malloc(2 * size);
+    assert_non_null(states);
+    assert_ok(dm_swarm_save_states(swarm, from, 2, states, 2 * size, err));
+
+    /* What a swarm gives, a single machine takes, and the other way round. */
+    dm_gb *alone = NULL;
+    assert_ok(dm_gb_create(game.bytes, game.size, NULL, &alone, err));
+    uint8_t *again = malloc(dm_gb_state_bytes(alone));
+    assert_non_null(again);
+    assert_true(dm_gb_state_bytes(alone) <= size);
+    assert_ok(dm_gb_load_state_bytes(alone, states, dm_gb_state_bytes(alone), err));
+    assert_ok(dm_gb_save_state_bytes(alone, again, dm_gb_state_bytes(alone), err));
+    assert_memory_equal(again, states, dm_gb_state_bytes(alone));
+    dm_gb_counters mine = dm_gb_get_counters(alone), theirs;
+    assert_ok(dm_swarm_get_counters(swarm, from, 1, &theirs, err));
+    assert_memory_equal(&mine, &theirs, sizeof mine);
+
+    /* Refused whole: the second state is damaged, cut off, or of another machine's ROM. */
+    uint64_t before = dm_case_fingerprint(swarm);
+    dm_error err = {0};
+    states[size + 200] ^= 1;
+    assert_int_equal(dm_swarm_load_states(swarm, to, 2, states, 2 * size, &err), DM_EFORMAT);
+    assert_non_null(strstr(err.message, "the state for machine 1: "));
+    assert_non_null(strstr(err.message, "damaged"));
+    states[size + 200] ^= 1;
+    const uint32_t swapped[] = {1, 0}, missing[] = {0, 8};
+    assert_int_equal(dm_swarm_load_states(swarm, to, 2, states, 2 * size - 1, &err), DM_EINVAL);
+    assert_int_equal(dm_swarm_load_states(swarm, to, 2, states, size, &err), DM_EINVAL);
+    assert_int_not_equal(dm_swarm_load_states(swarm, swapped, 2, states, 2 * size, &err), DM_OK);
+    assert_int_equal(dm_swarm_load_states(swarm, missing, 2, states, 2 * size, &err), DM_EINVAL);
+    assert_int_equal(dm_swarm_save_states(swarm, missing, 2, states, 2 * size, &err), DM_EINVAL);
+    assert_int_equal(dm_swarm_save_states(swarm, to, 2, states, size, &err), DM_EINVAL);
+    assert_true(dm_case_fingerprint(swarm) == before);
+
+    assert_ok(dm_swarm_load_states(swarm, NULL, 0, NULL, 0, err));
+    assert_ok(dm_swarm_load_states(swarm, to, 2, states, 2 * size, err));
+    memset(actions, 1, sizeof actions);
+    for (int i = 0; i < 5; i++)
+        assert_ok(dm_swarm_step_host(swarm, actions, 8, err));
+    static uint8_t pictures[2][DM_SWARM_PICTURE];
+    for (int i = 0; i < 2; i++) {
+        dm_gb_counters other;
+        assert_ok(dm_swarm_get_counters(swarm, &from[i], 1, &mine, err));
+        assert_ok(dm_swarm_get_counters(swarm, &to[i], 1, &other, err));
+        assert_memory_equal(&mine, &other, sizeof mine);
+        assert_ok(dm_swarm_get_picture(swarm, from[i], pictures[0], err));
+        assert_ok(dm_swarm_get_picture(swarm, to[i], pictures[1], err));
+        assert_memory_equal(pictures[0], pictures[1], sizeof pictures[0]);
+        uint8_t memory[2][0x2000];
+        assert_ok(dm_swarm_read(swarm, from[i], 0xC000, memory[0], sizeof memory[0], err));
+        assert_ok(dm_swarm_read(swarm, to[i], 0xC000, memory[1], sizeof memory[1], err));
+        assert_memory_equal(memory[0], memory[1], sizeof memory[0]);
+    }
+    dm_gb_destroy(alone);
+    free(again);
+    free(states);
+    dm_swarm_destroy(swarm);
+}
+
 static void poke_and_read(void **state)
 {
     (void)state;
@@ -612,6 +688,6 @@ DM_TESTS("swarm/swarm", SWARM_TEST(stages_write_only_what_they_own), SWARM_TEST(
          SWARM_TEST(pictures_and_regions), SWARM_TEST(callers_buffers), SWARM_TEST(codecs),
          SWARM_TEST(actions_from_the_host), SWARM_TEST(autoreset_modes),
          SWARM_TEST(masked_reset_touches_only_its_machines), SWARM_TEST(reset_repeats),
-         SWARM_TEST(states_in_and_out), SWARM_TEST(poke_and_read), SWARM_TEST(save_and_load),
-         SWARM_TEST(load_takes_only_shades), SWARM_TEST(bad_descriptions),
-         SWARM_TEST(bytes_per_machine));
+         SWARM_TEST(states_in_and_out), SWARM_TEST(states_in_memory), SWARM_TEST(poke_and_read),
+         SWARM_TEST(save_and_load), SWARM_TEST(load_takes_only_shades),
+         SWARM_TEST(bad_descriptions), SWARM_TEST(bytes_per_machine));

@@ -20,15 +20,34 @@ dm_status dm_gb_load_state(dm_gb *gb, const char *path, dm_error *err)
     dm_status status = dm_file_read(path, 1u << 20, &bytes, &size, err);
     if (status != DM_OK)
         return status;
-    if (dm_gb_is_pyboy_state(bytes, size))
-        status = dm_gb_load_pyboy_state(gb, bytes, size, err);
-    else
-        status = dm_gb_state_load(&gb->machine, gb->ram, &gb->rom, bytes, size, err);
+    status = dm_gb_load_state_bytes(gb, bytes, size, err);
     if (status != DM_OK)
         dm_error_prefix(err, "%s", path);
-    else
-        dm_gb_map(&gb->lane);
     free(bytes);
+    return status;
+}
+
+size_t dm_gb_state_bytes(const dm_gb *gb)
+{
+    return dm_gb_state_size(&gb->rom);
+}
+
+dm_status dm_gb_save_state_bytes(const dm_gb *gb, void *to, size_t size, dm_error *err)
+{
+    if (size != dm_gb_state_size(&gb->rom))
+        return dm_fail(err, DM_EINVAL, "state: room for %zu bytes; a state of this machine has %zu",
+                       size, dm_gb_state_size(&gb->rom));
+    dm_gb_state_write(&gb->machine, gb->ram, &gb->rom, to);
+    return DM_OK;
+}
+
+dm_status dm_gb_load_state_bytes(dm_gb *gb, const void *bytes, size_t size, dm_error *err)
+{
+    if (dm_gb_is_pyboy_state(bytes, size))
+        return dm_gb_load_pyboy_state(gb, bytes, size, err);
+    dm_status status = dm_gb_state_load(&gb->machine, gb->ram, &gb->rom, bytes, size, err);
+    if (status == DM_OK)
+        dm_gb_map(&gb->lane);
     return status;
 }
 

@@ -412,15 +412,11 @@ size_t dm_gb_state_size(const dm_gb_rom *rom)
     return AT_FIELDS + fields_size() + DM_GB_CART_RAM + rom->ram_size;
 }
 
-void dm_gb_state_save(const dm_gb_machine *m, const uint8_t *ram, const dm_gb_rom *rom,
-                      dm_buffer *out)
+void dm_gb_state_write(const dm_gb_machine *m, const uint8_t *ram, const dm_gb_rom *rom,
+                       uint8_t *bytes)
 {
     size_t size = dm_gb_state_size(rom);
-    uint8_t *bytes = calloc(1, size);
-    if (bytes == NULL) {
-        out->failed = true;
-        return;
-    }
+    memset(bytes, 0, AT_FIELDS);
     memcpy(bytes + AT_MAGIC, MAGIC, sizeof MAGIC);
     put(bytes + AT_VERSION, DM_GB_STATE_VERSION, 4);
     put(bytes + AT_SIZE, size, 4);
@@ -432,6 +428,18 @@ void dm_gb_state_save(const dm_gb_machine *m, const uint8_t *ram, const dm_gb_ro
     save_fields(m, bytes + AT_FIELDS);
     memcpy(bytes + AT_FIELDS + fields_size(), ram, DM_GB_CART_RAM + rom->ram_size);
     put(bytes + AT_HASH, dm_hash64(bytes + AT_ROM_HASH, size - AT_ROM_HASH), 8);
+}
+
+void dm_gb_state_save(const dm_gb_machine *m, const uint8_t *ram, const dm_gb_rom *rom,
+                      dm_buffer *out)
+{
+    size_t size = dm_gb_state_size(rom);
+    uint8_t *bytes = malloc(size);
+    if (bytes == NULL) {
+        out->failed = true;
+        return;
+    }
+    dm_gb_state_write(m, ram, rom, bytes);
     dm_buffer_append(out, bytes, size);
     free(bytes);
 }

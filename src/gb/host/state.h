@@ -23,7 +23,10 @@
 /* Bytes of a state of a machine with this ROM. */
 size_t dm_gb_state_size(const dm_gb_rom *rom);
 
-/* `ram` is lane memory: DM_GB_CART_RAM bytes and the cartridge's RAM after them. */
+/* `ram` is lane memory: DM_GB_CART_RAM bytes and the cartridge's RAM after them; `bytes` has room
+ * for dm_gb_state_size. */
+void dm_gb_state_write(const dm_gb_machine *m, const uint8_t *ram, const dm_gb_rom *rom,
+                       uint8_t *bytes);
 void dm_gb_state_save(const dm_gb_machine *m, const uint8_t *ram, const dm_gb_rom *rom,
                       dm_buffer *out);
 dm_status dm_gb_state_load(dm_gb_machine *m, uint8_t *ram, const dm_gb_rom *rom, const void *bytes,

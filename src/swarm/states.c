@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* states.c - save states of chosen machines in the caller's memory, and back.
+ *
+ * States are checked and taken apart on the host; the device is touched when all of them are good.
+ */
+#include "gb/host/state.h"
+#include "swarm/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+size_t dm_swarm_state_bytes(const dm_swarm *swarm)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < swarm->desc.rom_count; i++) {
+        size_t size = dm_gb_state_size(&swarm->views[i]->rom);
+        most = size > most ? size : most;
+    }
+    return most;
+}
+
+static dm_status check_request(const dm_swarm *swarm, const uint32_t *machines, size_t count,
+                               size_t size, dm_error *err)
+{
+    size_t each = dm_swarm_state_bytes(swarm);
+    dm_status status = DM_OK;
+    if (size / each != count || size % each != 0)
+        return dm_fail(err, DM_EINVAL, "swarm: %zu bytes for %zu states of %zu bytes", size, count,
+                       each);
+    for (size_t i = 0; i < count && status == DM_OK; i++)
+        status = dm_swarm_check_machine(swarm, machines[i], err);
+    return status;
+}
+
+dm_status dm_swarm_save_states(dm_swarm *swarm, const uint32_t *machines, size_t count, void *to,
+                               size_t size, dm_error *err)
+{
+    size_t each = dm_swarm_state_bytes(swarm);
+    uint8_t *at = to;
+    dm_status status = check_request(swarm, machines, count, size, err);
+    for (size_t i = 0; i < count && status == DM_OK; i++) {
+        dm_gb *view = NULL;
+        status = dm_swarm_fetch(swarm, machines[i], &view, err);
+        if (status != DM_OK)
+            break;
+        size_t own = dm_gb_state_size(&view->rom);
+        dm_gb_state_write(&view->machine, view->ram, &view->rom, at);
+        memset(at + own, 0, each - own);
+        at += each;
+    }
+    return status;
+}
+
+/* Machines on the host, each with its memory behind it. */
+typedef struct staged {
+    dm_gb_machine machine;
+    uint8_t memory[];
+} staged;
+
+static dm_status put_machine(dm_swarm *swarm, uint32_t machine, const staged *from, dm_error *err)
+{
+    const dm_swarm_layout *l = &swarm->layout;
+    dm_device_buffer **arrays = swarm->arrays;
+    dm_stream *stream = swarm->stream;
+    dm_status status =
+        dm_stream_upload(stream, arrays[DM_SWARM_A_MACHINES], machine * l->machine_stride,
+                         &from->machine, sizeof from->machine, err);
+    if (status == DM_OK)
+        status = dm_stream_upload(stream, arrays[DM_SWARM_A_MEMORY], machine * l->memory_stride,
+                                  from->memory, l->memory_stride, err);
+    /* Shades of 0, and no lines that are still to be drawn. */
+    if (status == DM_OK && arrays[DM_SWARM_A_FRAMES] != NULL)
+        status = dm_stream_fill(stream, arrays[DM_SWARM_A_FRAMES],
+                                (size_t)machine * DM_SWARM_FRAMES, 0, DM_SWARM_FRAMES, err);
+    return status;
+}
+
+dm_status dm_swarm_load_states(dm_swarm *swarm, const uint32_t *machines, size_t count,
+                               const void *states, size_t size, dm_error *err)
+{
+    size_t each = dm_swarm_state_bytes(swarm);
+    size_t stride = (sizeof(staged) + swarm->layout.memory_stride + 15) / 16 * 16;
+    dm_status status = check_request(swarm, machines, count, size, err);
+    if (status != DM_OK || count == 0)
+        return status;
+    uint8_t *host = calloc(count, stride);
+    if (host == NULL)
+        return dm_fail(err, DM_ENOMEM, "swarm: no host memory for %zu machines", count);
+    for (size_t i = 0; i < count && status == DM_OK; i++) {
+        const dm_gb_rom *rom = &swarm->views[machines[i] % swarm->desc.rom_count]->rom;
+        staged *to = (staged *)(void *)(host + i * stride);
+        status = dm_gb_state_load(&to->machine, to->memory, rom, (const uint8_t *)states + i * each,
+                                  dm_gb_state_size(rom), err);
+        if (status != DM_OK)
+            dm_error_prefix(err, "swarm: the state for machine %u", machines[i]);
+        to->machine.ppu.drawing = 0; /* the picture under way is not in the state */
+    }
+    for (size_t i = 0; i < count && status == DM_OK; i++)
+        status = put_machine(swarm, machines[i], (staged *)(void *)(host + i * stride), err);
+    if (status == DM_OK)
+        status = dm_stream_synchronize(swarm->stream, err);
+    free(host);
+    return status;
+}
