@@ -80,18 +80,25 @@ static dm_status prepare(dm_device *device, const dm_nn_model_desc *desc, dm_nn_
                        .device = device,
                        .loss = desc->loss,
                        .optimiser = desc->optimiser};
-    if (cuda)
-        return dm_fail(err, DM_EUNSUPPORTED, "nn: models run on the CPU, not on %s",
-                       properties->id);
-    if (desc->precision != DM_NN_FLOAT32)
+    bool bf16 = desc->precision == DM_NN_BFLOAT16;
+    if (cuda) {
+        m->runner = &dm_nn_runner_cuda;
+        dm_status status = dm_nn_cuda_create(device, bf16 ? DM_NN_BF16 : DM_NN_F32, &m->exec, err);
+        if (status != DM_OK)
+            return status;
+    } else if (bf16) {
         return dm_fail(err, DM_EUNSUPPORTED, "nn: models on the CPU compute in float32");
-    m->exec = (dm_nn_exec){.ops = dm_nn_cpu()};
+    } else {
+        m->exec = (dm_nn_exec){.ops = dm_nn_cpu()};
+    }
     return dm_nn_plan_init(desc, &m->exec, &m->plan, err);
 }
 
 static void unprepare(dm_nn_model *m)
 {
     dm_nn_plan_deinit(&m->plan);
+    if (m->exec.stream)
+        dm_nn_cuda_destroy(&m->exec);
 }
 
 dm_status dm_nn_model_memory(dm_device *device, const dm_nn_model_desc *desc, dm_nn_memory *out,

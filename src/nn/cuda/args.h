@@ -91,4 +91,22 @@ typedef struct nn_rows_args {
     uint32_t C;
 } nn_rows_args;
 
+/* What a step comes to. The first two are read by the optimisers (kernels/nn/optimisers.py). */
+typedef struct nn_control {
+    float scale, ok; /* of the gradients; 0: nothing changes */
+    float loss, norm;
+    float bad_loss, bad_norm; /* of the first step that came to no number, from 1 on; 0: none did */
+    uint64_t bad_step;
+    uint32_t not_finite, unused;
+} nn_control;
+
+typedef struct nn_control_args {
+    nn_control *control;
+    const float *losses;    /* [microbatches][2] */
+    const float *gradients; /* [2] */
+    float clip, counted;
+    uint64_t step;
+    uint32_t microbatches, learn;
+} nn_control_args;
+
 #endif

@@ -51,8 +51,7 @@ DM_FN void tile_load(uint16_t *tile, const void *p, uint64_t stride, uint32_t fi
     for (int i = 0; i < R * PARTS / THREADS; i++) {
         uint32_t k = (uint32_t)i * THREADS + threadIdx.x, row = k / PARTS, part = k % PARTS;
         bool there = first + row < T;
-        const uint16_t *from =
-            (const uint16_t *)p + (there ? first + row : 0) * stride + part * 8;
+        const uint16_t *from = (const uint16_t *)p + (there ? first + row : 0) * stride + part * 8;
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
                          nn_shared(tile + row * PITCH + part * 8)),
                      "l"(from), "r"(there ? 16 : 0));

@@ -37,6 +37,10 @@
     K(loss, sums)                                                                                  \
     K(loss, sums_parts)                                                                            \
     K(loss, sums_end)                                                                              \
+    K(loss, step_control)                                                                          \
+    K(loss, convert)                                                                               \
+    K(loss, finite)                                                                                \
+    K(loss, swap)                                                                                  \
     K(attention, attention)                                                                        \
     K(attention, attention_delta)                                                                  \
     K(attention, attention_dq)                                                                     \

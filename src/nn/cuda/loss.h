@@ -164,3 +164,52 @@ DM_KERNEL(nn_sums_end, nn_rows_args)
         ((float *)args.y)[threadIdx.x] = total;
     }
 }
+
+/* Means over the rows that count, and by what gradients are multiplied. One thread. */
+DM_KERNEL(nn_step_control, nn_control_args)
+{
+    if (dm_thread_index() != 0)
+        return;
+    nn_control *c = args.control;
+    float loss = 0, norm = args.learn ? sqrtf(args.gradients[1]) / args.counted : 0.0f;
+    for (uint32_t i = 0; i < args.microbatches; i++)
+        loss += args.losses[2 * i];
+    loss /= args.counted;
+    c->loss = loss;
+    c->norm = norm;
+    if (!args.learn)
+        return;
+    if (c->bad_step == 0 && !(fabsf(loss) < NN_INFINITY && norm < NN_INFINITY)) {
+        c->bad_step = args.step;
+        c->bad_loss = loss;
+        c->bad_norm = norm;
+    }
+    c->ok = c->bad_step == 0 ? 1.0f : 0.0f;
+    c->scale = (args.clip > 0 && norm > args.clip ? args.clip / norm : 1.0f) / args.counted;
+}
+
+/* y = a, from float to the exec's type. */
+DM_KERNEL(nn_convert, nn_rows_args)
+{
+    for (uint64_t i = dm_thread_index(); i < args.n; i += dm_thread_count())
+        nn_put(args.y, i, ((const float *)args.a)[i]);
+}
+
+/* y = 1 when one of a's numbers is none. */
+DM_KERNEL(nn_finite, nn_rows_args)
+{
+    for (uint64_t i = dm_thread_index(); i < args.n; i += dm_thread_count())
+        if (!(fabsf(nn_get(args.a, i)) < NN_INFINITY))
+            *(uint32_t *)args.y = 1;
+}
+
+/* Exchange floats. */
+DM_KERNEL(nn_swap, nn_rows_args)
+{
+    float *a = (float *)args.a, *y = (float *)args.y;
+    for (uint64_t i = dm_thread_index(); i < args.n; i += dm_thread_count()) {
+        float x = a[i];
+        a[i] = y[i];
+        y[i] = x;
+    }
+}
