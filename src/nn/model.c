@@ -113,12 +113,14 @@ dm_status dm_nn_model_memory(dm_device *device, const dm_nn_model_desc *desc, dm
 }
 
 /* "...; it would fit with 8 microbatches" */
-static dm_status does_not_fit(dm_device *device, const dm_nn_model_desc *desc, const dm_nn_model *m,
+static dm_status does_not_fit(dm_device *device, const dm_nn_model_desc *desc, dm_nn_model *m,
                               dm_error *err)
 {
     dm_nn_memory all;
     uint64_t available = 0;
     m->runner->memory(m, &all);
+    m->runner->destroy(m); /* what it did get is free again */
+    m->state = NULL;
     (void)dm_device_memory_free(device, &available, NULL);
     uint32_t now = m->plan.microbatches, fits = 0;
     uint64_t fixed = all.parameters + all.scratch;

@@ -174,8 +174,7 @@ double op_result_loss(const op_case *c, const op_result *result, uint64_t seed)
     return sum;
 }
 
-void op_case_compare(const op_case *c, dm_nn_exec *exec, dm_device *device, uint64_t seed,
-                     double tolerance)
+op_distance op_case_distance(const op_case *c, dm_nn_exec *exec, dm_device *device, uint64_t seed)
 {
     op_result want = {{NULL}}, got = {{NULL}};
     dm_nn_exec plain = {.ops = &dm_nn_plain_f64, .type = DM_NN_F64};
@@ -184,7 +183,7 @@ void op_case_compare(const op_case *c, dm_nn_exec *exec, dm_device *device, uint
     run.exec = exec;
     run.device = device;
     op_case_run(c, &run, &got);
-    int compared = 0;
+    op_distance worst = {-1, -1};
     for (int k = 0; k < c->count; k++) {
         const op_array *a = &c->arrays[k];
         bool written = a->role == ROLE_OUTPUT || a->role == ROLE_SAVED || a->role == ROLE_BYTES ||
@@ -196,13 +195,21 @@ void op_case_compare(const op_case *c, dm_nn_exec *exec, dm_device *device, uint
             off += (got.value[k][i] - want.value[k][i]) * (got.value[k][i] - want.value[k][i]);
             norm += want.value[k][i] * want.value[k][i];
         }
-        compared++;
-        if (!(sqrt(off) <=
-              tolerance * (sqrt(norm) + 0.02 * sqrt((double)a->count)))) /* NaN fails */
-            fail_msg("%s: %s, array %d: off by %g of %g", exec->ops->name, c->name, k, sqrt(off),
-                     sqrt(norm));
+        double distance = sqrt(off) / (sqrt(norm) + 0.02 * sqrt((double)a->count));
+        if (!(distance <= worst.distance)) /* also when it is no number */
+            worst = (op_distance){k, isnan(distance) ? INFINITY : distance};
     }
-    assert_true(compared > 0);
+    assert_true(worst.array >= 0);
     op_result_free(&want);
     op_result_free(&got);
+    return worst;
+}
+
+void op_case_compare(const op_case *c, dm_nn_exec *exec, dm_device *device, uint64_t seed,
+                     double tolerance)
+{
+    op_distance worst = op_case_distance(c, exec, device, seed);
+    if (worst.distance > tolerance)
+        fail_msg("%s: %s, array %d: off by %g", exec->ops->name, c->name, worst.array,
+                 worst.distance);
 }

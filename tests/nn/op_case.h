@@ -81,8 +81,15 @@ void op_result_free(op_result *result);
 /* The loss that is differentiated. */
 double op_result_loss(const op_case *c, const op_result *result, uint64_t seed);
 
-/* Compare all outputs and gradients of `exec` with the plain ones in double, relative to the size
- * of the array; fails the test with the case's name. */
+/* All outputs and gradients of `exec` beside the plain ones in double: the array that is off most,
+ * relative to its norm. */
+typedef struct op_distance {
+    int array;
+    double distance; /* infinite when there is something that is no number */
+} op_distance;
+op_distance op_case_distance(const op_case *c, dm_nn_exec *exec, dm_device *device, uint64_t seed);
+
+/* Fails the test with the case's name when it is off by more than `tolerance`. */
 void op_case_compare(const op_case *c, dm_nn_exec *exec, dm_device *device, uint64_t seed,
                      double tolerance);
 

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* test_model_fake.c - a model's host side on a stand-in driver whose kernels do nothing: what a step
+ * calls, and that nothing is left behind. */
+#include "device/nvrtc.h"
+#include "nn/cuda/internal.h"
+#include "tests/device/fake_cuda.h"
+#include "tests/nn/model_case.h"
+#include "tests/support/test.h"
+#include "tests/support/tmpdir.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void nothing(const void *args, uint64_t first, uint64_t last, uint64_t count)
+{
+    (void)args, (void)first, (void)last, (void)count;
+}
+
+static const fake_cuda *fake_with_kernels(void)
+{
+    static const char *const names[] = {
+#define NAME(text, name) "nn_" #name,
+        NN_KERNELS(NAME)
+#undef NAME
+            "adamw_forward",
+        "average_forward"};
+    const fake_cuda *fake = dm_test_fake_cuda();
+    dm_error err = {0};
+    char path[DM_PATH_MAX];
+    assert_non_null(fake);
+    if (dm_nvrtc_find(path, &err) != DM_OK)
+        dm_test_skip("%s", err.message);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        fake->add_kernel(names[i], nothing, 0);
+    fake->set_free((size_t)1 << 30);
+    setenv("DM_CUBLASLT", "/nonexistent", 1);
+    return fake;
+}
+
+static void a_step_allocates_nothing(void **state)
+{
+    (void)state;
+    const fake_cuda *fake = fake_with_kernels();
+    dm_device *device = NULL;
+    dm_nn_model *model = NULL;
+    dm_error err;
+    int32_t ids[BATCH * T], next[BATCH * T];
+    float room[V * C], loss = 1;
+    text(ids, next);
+    dm_nn_optimiser adamw = {.kind = DM_NN_ADAMW, .rate = 0.1f, .average = 0.5f};
+    assert_ok(dm_device_open("cuda:0", &device, err));
+    dm_nn_model_desc desc = gpt_desc(0, adamw);
+    desc.precision = DM_NN_BFLOAT16;
+    desc.microbatches = 2;
+    assert_ok(dm_nn_model_create(device, &desc, &model, err));
+    for (int i = 0; i < 4; i++) {
+        int launches = fake->calls("cuLaunchKernel"), graphs = fake->calls("cuGraphLaunch"),
+            memory = fake->calls("cuMemAlloc_v2") + fake->calls("cuMemHostAlloc");
+        assert_ok(dm_nn_model_step(model, ids, next, &loss, err));
+        assert_int_equal(fake->calls("cuMemAlloc_v2") + fake->calls("cuMemHostAlloc"), memory);
+        if (i == 0) /* the first pass goes call by call, the second is recorded */
+            continue;
+        assert_int_equal(fake->calls("cuGraphLaunch") - graphs, 2);
+        assert_true(fake->calls("cuLaunchKernel") - launches < 12);
+    }
+    assert_int_equal(dm_nn_model_steps(model), 4);
+    assert_ok(dm_nn_model_read(model, 0, DM_NN_AVERAGE, room, err));
+    assert_ok(dm_nn_model_swap_average(model, err));
+    assert_ok(dm_nn_model_evaluate(model, ids, NULL, NULL, NULL, err));
+    dm_nn_model_destroy(model);
+    dm_device_close(device);
+    assert_int_equal(fake->live(), 0);
+    assert_int_equal(fake->errors(), 0);
+    assert_int_equal(fake->retained(), 0);
+}
+
+DM_TESTS("nn/model-fake", DM_TEST(a_step_allocates_nothing));
