@@ -43,7 +43,6 @@ static void a_step_allocates_nothing(void **state)
     const fake_cuda *fake = fake_with_kernels();
     dm_device *device = NULL;
     dm_nn_model *model = NULL;
-    dm_error err;
     int32_t ids[BATCH * T], next[BATCH * T];
     float room[V * C], loss = 1;
     text(ids, next);
