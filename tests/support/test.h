@@ -69,4 +69,12 @@ const char *dm_test_source_root(void);
         _Pragma("GCC diagnostic pop");                                                             \
     } while (0)
 
+/* Two numbers no further apart than a tolerance; float64, which cmocka's own has not. */
+#define assert_near(a, b, tolerance)                                                               \
+    do {                                                                                           \
+        double near_a_ = (a), near_b_ = (b);                                                       \
+        if (!(near_a_ - near_b_ <= (tolerance) && near_b_ - near_a_ <= (tolerance)))               \
+            fail_msg("%s is %.17g, %s is %.17g", #a, near_a_, #b, near_b_);                        \
+    } while (0)
+
 #endif
