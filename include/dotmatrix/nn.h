@@ -65,6 +65,7 @@ typedef struct dm_nn_layer {
     uint32_t from;               /* RESIDUAL */
     bool tied;                   /* LINEAR: weights are those of the embedding, no bias */
     float init; /* standard deviation of the first weights; 0: 1 / sqrt(inputs), uniform */
+    const char *name; /* for messages, living as long as the model; NULL: its number alone */
 } dm_nn_layer;
 
 typedef enum dm_nn_loss {
@@ -137,6 +138,7 @@ typedef struct dm_nn_memory {
     uint64_t activations; /* of a microbatch, with their gradients */
     uint64_t scratch;
     uint64_t total;
+    uint64_t numbers; /* no bytes: how many weights there are */
 } dm_nn_memory;
 
 /* What a model would take, without making it. */

@@ -106,8 +106,10 @@ dm_status dm_nn_model_memory(dm_device *device, const dm_nn_model_desc *desc, dm
 {
     dm_nn_model m = {0};
     dm_status status = prepare(device, desc, &m, err);
-    if (status == DM_OK)
+    if (status == DM_OK) {
         m.runner->memory(&m, out);
+        out->numbers = dm_nn_model_size(&m);
+    }
     unprepare(&m);
     return status;
 }
@@ -226,11 +228,12 @@ static dm_status not_a_number(dm_nn_model *m, float loss, dm_error *err)
         dm_status status = m->runner->is_finite(m, i, &finite, err);
         if (status != DM_OK)
             return status;
+        const char *name = m->plan.layers[i].layer.name;
         if (!finite)
             return dm_fail(err, DM_EINVAL,
                            "nn: the loss of step %llu is not a number; the first such output is "
-                           "layer %zu's",
-                           step, i);
+                           "layer %zu's%s%s%s",
+                           step, i, name ? " (" : "", name ? name : "", name ? ")" : "");
     }
     return dm_fail(err, DM_EINVAL, "nn: the loss of step %llu is not a number", step);
 }

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* train.h - the options of dotmatrix train, and its actions, a file each. */
+#ifndef DM_CLI_TRAIN_TRAIN_H
+#define DM_CLI_TRAIN_TRAIN_H
+
+#include "cli/command.h"
+#include "train/trainer.h"
+
+typedef struct dm_train_options {
+    const char *folder, *wheels, *images, *labels, *text;         /* data */
+    const char *device, *config, *out, *resume, *import, *prompt; /* the others */
+    dm_strings set, data, given;
+    int64_t classes, steps, seed, seeds, tokens, top_k;
+    double temperature;
+    bool fields, plan, average, twice, json;
+} dm_train_options;
+
+bool dm_train_given(const dm_train_options *o, const char *name);
+/* The configuration of a task: preset, --config, --set, --steps, --seed, in this order. */
+dm_status dm_train_read_config(const dm_train_options *o, dm_train_task task, dm_train_config *out,
+                               dm_error *err);
+dm_status dm_train_data(const dm_train_options *o, dm_error *err);
+dm_status dm_train_run(const dm_train_options *o, dm_train_task task, dm_error *err);
+dm_status dm_train_eval(const dm_train_options *o, const char *folder, dm_error *err);
+dm_status dm_train_sample(const dm_train_options *o, const char *folder, dm_error *err);
+dm_status dm_train_export(const dm_train_options *o, const char *folder, dm_error *err);
+/* Several seeds of one task: figures of each and of all; with --twice whether bits repeat. */
+dm_status dm_train_report(const dm_train_options *o, const char *task, bool *negative,
+                          dm_error *err);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* trainer.h - one run of training, of any task: steps, measures, files; from the beginning or from
+ * a checkpoint.
+ *
+ *     configuration + data ─► task ─► model
+ *     each step: samples at `step * batch + i` in the order of the data ─► nn's step
+ *     now and then: metrics.jsonl, TensorBoard's events, an evaluation, a checkpoint
+ *
+ * Nothing that a step does depends on anything but the checkpoint, so a run that was killed and
+ * resumed, with any number of threads, writes the same metrics.jsonl and the same weights.
+ *
+ * A run's folder:
+ *     checkpoint.safetensors   weights, optimiser state, where the run is; replaced atomically
+ *     metrics.jsonl            loss, rate, gradient norm, evaluations; the same bits every time
+ *     events.out.tfevents.*    the same and the speed, for TensorBoard
+ *     model.safetensors        at the end: the weights alone
+ *     loss.png                 where gnuplot is installed */
+#ifndef DM_TRAIN_TRAINER_H
+#define DM_TRAIN_TRAINER_H
+
+#include "base/safetensors.h"
+#include "train/task.h"
+
+#define DM_TRAINING_CHECKPOINT "checkpoint.safetensors"
+
+/* Where a run is, for whoever watches. */
+typedef struct dm_training_state {
+    uint64_t step, steps; /* done; in all */
+    uint64_t units;       /* images or tokens of the steps done by this process */
+    double seconds;       /* that these steps took, evaluations and files not counted */
+    double loss;          /* of the step */
+    double rate, norm;
+    const dm_metric *metrics; /* of an evaluation after this step; */
+    size_t metric_count;      /* 0: there was none */
+    bool saved;               /* a checkpoint of this step is in the folder */
+} dm_training_state;
+
+typedef struct dm_training_options {
+    const char *device;
+    const char *const *data; /* the user's files or folders */
+    size_t data_count;
+    const char *folder; /* for the run's files; NULL: none are written */
+    const char *import; /* weights to begin with; NULL: by the seed */
+    /* After each step; NULL: nobody watches. */
+    void (*watch)(void *user, const dm_training_state *state);
+    void *user;
+} dm_training_options;
+
+typedef struct dm_training dm_training;
+
+/* A new run. A folder that has a checkpoint already is DM_EINVAL. */
+dm_status dm_training_create(const dm_train_config *config, const dm_training_options *options,
+                             dm_training **out, dm_error *err);
+/* Go on where the folder's checkpoint is, with the configuration and data that it names (or
+ * `options->data`, which must hold the same). `task` < 0: whichever it is. `steps` 0: as many as
+ * were planned; another number changes schedules that end with the last step. */
+dm_status dm_training_resume(const dm_training_options *options, int task, uint64_t steps,
+                             dm_training **out, dm_error *err);
+/* To the last step, or until dm_stop_requested: then it saves, says so with dm_stop_kept, and
+ * returns DM_OK. */
+dm_status dm_training_run(dm_training *training, dm_error *err);
+void dm_training_destroy(dm_training *training);
+
+const dm_task *dm_training_task(const dm_training *training);
+dm_nn_model *dm_training_model(dm_training *training);
+/* Of the last step that was done, with its evaluation at the end. */
+const dm_training_state *dm_training_where(const dm_training *training);
+/* Evaluate now; the averaged weights where there are some. */
+dm_status dm_training_evaluate(dm_training *training, dm_metric *metrics, size_t *count,
+                               dm_error *err);
+
+/* A checkpoint's task, described, but without data: to make a model of another batch from. The
+ * caller closes `*file`. */
+dm_status dm_training_open(const char *folder, dm_task *task, dm_safetensors **file, uint64_t *step,
+                           dm_error *err);
+
+#endif
