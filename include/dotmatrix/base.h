@@ -11,6 +11,9 @@
  *         fprintf(stderr, "%s\n", err.message);
  *     }
  *
+ * An argument that is NULL and may not be is DM_EINVAL, with the names of the function and the argument; a function
+ * that returns no status then does nothing and gives 0 or NULL.
+ *
  * Everything here is thread-safe: there is no global error state. */
 #ifndef DOTMATRIX_BASE_H
 #define DOTMATRIX_BASE_H

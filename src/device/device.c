@@ -4,6 +4,7 @@
  * Each checks its arguments, so that the operations of cpu.c and cuda.c need not, and dispatches.
  * Objects are reference-counted through their device: closing a device that still has buffers only
  * drops the opener's reference. */
+#include "base/require.h"
 #include "device/internal.h"
 
 #include <limits.h>
@@ -45,6 +46,8 @@ static bool parse_id(const char *id, const char *kind, int *number)
 
 dm_status dm_device_open(const char *id, dm_device **out, dm_error *err)
 {
+    DM_REQUIRE(err, id);
+    DM_REQUIRE(err, out);
     *out = NULL;
     int number;
     dm_status (*open)(dm_device *, int, dm_error *);
@@ -77,11 +80,15 @@ void dm_device_close(dm_device *device)
 
 const dm_device_properties *dm_device_get_properties(const dm_device *device)
 {
+    if (device == NULL)
+        return NULL;
     return &device->properties;
 }
 
 dm_status dm_device_memory_free(dm_device *device, uint64_t *out, dm_error *err)
 {
+    DM_REQUIRE(err, device);
+    DM_REQUIRE(err, out);
     return device->ops->memory_free(device, out, err);
 }
 
@@ -92,6 +99,8 @@ size_t dm_device_count(dm_device_kind kind)
 
 size_t dm_device_list(dm_device_properties *out, size_t capacity)
 {
+    if (out == NULL)
+        capacity = 0;
     size_t count = 1;
     if (capacity > 0)
         dm_cpu_describe(&out[0]);
@@ -137,6 +146,8 @@ static dm_status buffer_wrap(dm_device *device, void *address, size_t size, bool
 dm_status dm_device_buffer_create(dm_device *device, size_t size, dm_device_buffer **out,
                                   dm_error *err)
 {
+    DM_REQUIRE(err, device);
+    DM_REQUIRE(err, out);
     void *address = NULL;
     *out = NULL;
     if (size == 0)
@@ -153,6 +164,8 @@ dm_status dm_device_buffer_create(dm_device *device, size_t size, dm_device_buff
 dm_status dm_device_buffer_import(dm_device *device, void *address, size_t size,
                                   dm_device_buffer **out, dm_error *err)
 {
+    DM_REQUIRE(err, device);
+    DM_REQUIRE(err, out);
     *out = NULL;
     if (address == NULL || size == 0)
         return dm_fail(err, DM_EINVAL, "cannot import a null pointer or no bytes");
@@ -171,16 +184,22 @@ void dm_device_buffer_destroy(dm_device_buffer *buffer)
 
 size_t dm_device_buffer_size(const dm_device_buffer *buffer)
 {
+    if (buffer == NULL)
+        return 0;
     return buffer->size;
 }
 
 void *dm_device_buffer_address(const dm_device_buffer *buffer)
 {
+    if (buffer == NULL)
+        return NULL;
     return buffer->address;
 }
 
 dm_status dm_device_host_alloc(dm_device *device, size_t size, void **out, dm_error *err)
 {
+    DM_REQUIRE(err, device);
+    DM_REQUIRE(err, out);
     *out = NULL;
     if (size == 0)
         return dm_fail(err, DM_EINVAL, "host memory: needs at least one byte");
@@ -189,6 +208,8 @@ dm_status dm_device_host_alloc(dm_device *device, size_t size, void **out, dm_er
 
 void dm_device_host_free(dm_device *device, void *memory)
 {
+    if (device == NULL)
+        return;
     if (memory != NULL)
         device->ops->host_free(device, memory);
 }
@@ -210,6 +231,9 @@ static char *at(const dm_device_buffer *buffer, size_t offset)
 dm_status dm_stream_upload(dm_stream *stream, dm_device_buffer *to, size_t to_offset,
                            const void *from, size_t size, dm_error *err)
 {
+    DM_REQUIRE(err, stream);
+    DM_REQUIRE(err, to);
+    DM_REQUIRE_SOME(err, from, size);
     dm_status status = check_range(to, to_offset, size, stream, "upload", err);
     if (status != DM_OK || size == 0)
         return status;
@@ -219,6 +243,9 @@ dm_status dm_stream_upload(dm_stream *stream, dm_device_buffer *to, size_t to_of
 dm_status dm_stream_download(dm_stream *stream, const dm_device_buffer *from, size_t from_offset,
                              void *to, size_t size, dm_error *err)
 {
+    DM_REQUIRE(err, stream);
+    DM_REQUIRE(err, from);
+    DM_REQUIRE_SOME(err, to, size);
     dm_status status = check_range(from, from_offset, size, stream, "download", err);
     if (status != DM_OK || size == 0)
         return status;
@@ -229,6 +256,9 @@ dm_status dm_stream_copy(dm_stream *stream, dm_device_buffer *to, size_t to_offs
                          const dm_device_buffer *from, size_t from_offset, size_t size,
                          dm_error *err)
 {
+    DM_REQUIRE(err, stream);
+    DM_REQUIRE(err, to);
+    DM_REQUIRE(err, from);
     dm_status status = check_range(to, to_offset, size, stream, "copy to", err);
     if (status == DM_OK)
         status = check_range(from, from_offset, size, stream, "copy from", err);
@@ -243,6 +273,8 @@ dm_status dm_stream_copy(dm_stream *stream, dm_device_buffer *to, size_t to_offs
 dm_status dm_stream_fill(dm_stream *stream, dm_device_buffer *to, size_t to_offset, uint8_t value,
                          size_t size, dm_error *err)
 {
+    DM_REQUIRE(err, stream);
+    DM_REQUIRE(err, to);
     dm_status status = check_range(to, to_offset, size, stream, "fill", err);
     if (status != DM_OK || size == 0)
         return status;
@@ -253,6 +285,8 @@ dm_status dm_stream_fill(dm_stream *stream, dm_device_buffer *to, size_t to_offs
 
 dm_stream *dm_device_stream(dm_device *device)
 {
+    if (device == NULL)
+        return NULL;
     return &device->stream;
 }
 
@@ -271,6 +305,8 @@ static dm_status stream_wrap(dm_device *device, void *native, bool owned, dm_str
 
 dm_status dm_stream_create(dm_device *device, dm_stream **out, dm_error *err)
 {
+    DM_REQUIRE(err, device);
+    DM_REQUIRE(err, out);
     void *native = NULL;
     *out = NULL;
     dm_status status = device->ops->stream_create(device, &native, err);
@@ -284,6 +320,8 @@ dm_status dm_stream_create(dm_device *device, dm_stream **out, dm_error *err)
 
 dm_status dm_stream_import(dm_device *device, void *native, dm_stream **out, dm_error *err)
 {
+    DM_REQUIRE(err, device);
+    DM_REQUIRE(err, out);
     *out = NULL;
     if (device->properties.kind == DM_DEVICE_CPU && native != NULL)
         return dm_fail(err, DM_EINVAL, "the CPU has no native streams to import");
@@ -302,22 +340,29 @@ void dm_stream_destroy(dm_stream *stream)
 
 void *dm_stream_native(const dm_stream *stream)
 {
+    if (stream == NULL)
+        return NULL;
     return stream->native;
 }
 
 dm_status dm_stream_synchronize(dm_stream *stream, dm_error *err)
 {
+    DM_REQUIRE(err, stream);
     return stream->device->ops->stream_synchronize(stream, err);
 }
 
 dm_status dm_stream_wait(dm_stream *stream, const dm_event *event, dm_error *err)
 {
+    DM_REQUIRE(err, stream);
+    DM_REQUIRE(err, event);
     dm_status status = check_device(event->device, stream, "the event", err);
     return status != DM_OK ? status : stream->device->ops->stream_wait(stream, event, err);
 }
 
 dm_status dm_event_create(dm_device *device, dm_event **out, dm_error *err)
 {
+    DM_REQUIRE(err, device);
+    DM_REQUIRE(err, out);
     *out = NULL;
     dm_event *event = calloc(1, sizeof *event);
     if (event == NULL)
@@ -344,17 +389,23 @@ void dm_event_destroy(dm_event *event)
 
 dm_status dm_event_record(dm_event *event, dm_stream *stream, dm_error *err)
 {
+    DM_REQUIRE(err, event);
+    DM_REQUIRE(err, stream);
     dm_status status = check_device(event->device, stream, "the event", err);
     return status != DM_OK ? status : event->device->ops->event_record(event, stream, err);
 }
 
 dm_status dm_event_synchronize(dm_event *event, dm_error *err)
 {
+    DM_REQUIRE(err, event);
     return event->device->ops->event_synchronize(event, err);
 }
 
 dm_status dm_event_elapsed(const dm_event *begin, const dm_event *end, double *ms, dm_error *err)
 {
+    DM_REQUIRE(err, begin);
+    DM_REQUIRE(err, end);
+    DM_REQUIRE(err, ms);
     if (!same_device(begin->device, end->device))
         return dm_fail(err, DM_EINVAL, "events of two devices cannot be compared");
     return begin->device->ops->event_elapsed(begin, end, ms, err);
@@ -391,6 +442,9 @@ static void module_free(dm_module *module)
 dm_status dm_module_create(dm_device *device, const dm_module_desc *desc, dm_module **out,
                            dm_error *err)
 {
+    DM_REQUIRE(err, device);
+    DM_REQUIRE(err, desc);
+    DM_REQUIRE(err, out);
     *out = NULL;
     if (desc->log != NULL)
         *desc->log = NULL;
@@ -432,6 +486,8 @@ void dm_module_destroy(dm_module *module)
 
 bool dm_module_was_cached(const dm_module *module)
 {
+    if (module == NULL)
+        return false;
     return module->was_cached;
 }
 
@@ -466,6 +522,9 @@ static dm_status find_function(dm_module *module, const char *name, dm_function 
 
 dm_status dm_module_function(dm_module *module, const char *name, dm_function **out, dm_error *err)
 {
+    DM_REQUIRE(err, module);
+    DM_REQUIRE(err, name);
+    DM_REQUIRE(err, out);
     *out = NULL;
     pthread_mutex_lock(&module->lock);
     dm_status status = find_function(module, name, out, err);
@@ -476,6 +535,8 @@ dm_status dm_module_function(dm_module *module, const char *name, dm_function **
 dm_status dm_function_get_properties(const dm_function *function, dm_function_properties *out,
                                      dm_error *err)
 {
+    DM_REQUIRE(err, function);
+    DM_REQUIRE(err, out);
     memset(out, 0, sizeof *out);
     out->args_size = function->args_size;
     return function->module->device->ops->function_properties(function, out, err);
@@ -509,6 +570,8 @@ static dm_status check_launch(const dm_function *function, dm_stream *stream, dm
 dm_status dm_function_launch(const dm_function *function, dm_stream *stream, dm_grid grid,
                              const void *args, size_t args_size, dm_error *err)
 {
+    DM_REQUIRE(err, function);
+    DM_REQUIRE(err, stream);
     dm_status status = check_launch(function, stream, grid, args, args_size, err);
     if (status != DM_OK)
         return status;
@@ -519,6 +582,8 @@ dm_status dm_function_launch_clusters(const dm_function *function, dm_stream *st
                                       uint32_t cluster_blocks, const void *args, size_t args_size,
                                       dm_error *err)
 {
+    DM_REQUIRE(err, function);
+    DM_REQUIRE(err, stream);
     dm_status status = check_launch(function, stream, grid, args, args_size, err);
     if (status == DM_OK && (cluster_blocks == 0 || grid.blocks % cluster_blocks != 0))
         status = dm_fail(err, DM_EINVAL, "%s: %u blocks do not divide into clusters of %u",
@@ -531,11 +596,14 @@ dm_status dm_function_launch_clusters(const dm_function *function, dm_stream *st
 
 dm_status dm_graph_capture_begin(dm_stream *stream, dm_error *err)
 {
+    DM_REQUIRE(err, stream);
     return stream->device->ops->capture_begin(stream, err);
 }
 
 dm_status dm_graph_capture_end(dm_stream *stream, dm_graph **out, dm_error *err)
 {
+    DM_REQUIRE(err, stream);
+    DM_REQUIRE(err, out);
     *out = calloc(1, sizeof **out);
     if (*out == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
@@ -552,6 +620,8 @@ dm_status dm_graph_capture_end(dm_stream *stream, dm_graph **out, dm_error *err)
 
 dm_status dm_graph_launch(dm_graph *graph, dm_stream *stream, dm_error *err)
 {
+    DM_REQUIRE(err, graph);
+    DM_REQUIRE(err, stream);
     dm_status status = check_device(graph->device, stream, "the graph", err);
     return status != DM_OK ? status : graph->device->ops->graph_launch(graph, stream, err);
 }

@@ -3,6 +3,7 @@
  * plain C. Odd sizes, so that the last block is not full. */
 #include "device/selftest.h"
 #include "base/port.h"
+#include "base/require.h"
 #include "device/internal.h"
 #include "device/selftest_kernels.h"
 
@@ -226,6 +227,7 @@ dm_status dm_selftest_run(dm_device *device, const dm_module_desc *desc, dm_self
 
 dm_status dm_device_selftest(dm_device *device, dm_selftest_report *report, dm_error *err)
 {
+    DM_REQUIRE(err, device);
     dm_module_desc desc = {.name = DM_SELFTEST_TEXT};
     dm_error cause;
     dm_status status = dm_selftest_run(device, &desc, report, &cause);

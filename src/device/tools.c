@@ -75,6 +75,8 @@ static void find_cc(dm_device_tools *out)
 
 void dm_device_tools_find(dm_device_tools *out)
 {
+    if (out == NULL)
+        return;
     char cache[DM_PATH_MAX] = "";
     memset(out, 0, sizeof *out);
     find_cuda(out);

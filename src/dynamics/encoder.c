@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* encoder.c - one encoder on the CPU, and features of mean 0 and deviation 1. */
 #include "dynamics/encoder.h"
+#include "base/require.h"
 
 #include "dynamics/device/kernel_encode.h"
 #include "dynamics/internal.h"
@@ -9,6 +10,7 @@
 
 dm_status dm_encoder_create(uint32_t losses, uint32_t norms, dm_encoder **out, dm_error *err)
 {
+    DM_REQUIRE(err, out);
     if (losses < 1 || losses > DM_ENCODER_LOSSES || norms < 1 || norms > DM_ENCODER_NORMS)
         return dm_fail(
             err, DM_EINVAL,
@@ -29,23 +31,31 @@ void dm_encoder_destroy(dm_encoder *encoder)
 
 void dm_encoder_reset(dm_encoder *encoder)
 {
+    if (encoder == NULL)
+        return;
     dm_enc_init(&encoder->state, encoder->state.losses.size, encoder->state.norms.size);
 }
 
 void dm_encoder_update(dm_encoder *encoder, const dm_train_sample *sample,
                        float features[DM_ENCODER_FEATURES])
 {
+    if (encoder == NULL || sample == NULL || features == NULL)
+        return;
     dm_enc_update(&encoder->state, sample, features);
 }
 
 uint64_t dm_encoder_passed(const dm_encoder *encoder)
 {
+    if (encoder == NULL)
+        return 0;
     return encoder->state.passed;
 }
 
 dm_status dm_dynamics_fit_scaling(dm_dynamics *model, const float *features, size_t count,
                                   dm_error *err)
 {
+    DM_REQUIRE(err, model);
+    DM_REQUIRE_SOME(err, features, count);
     size_t I = model->config.input, rows = 0;
     double *sums = calloc(2 * I, sizeof *sums);
     if (sums == NULL)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* model.c - configuration and weights of an ensemble. */
 #include "base/philox.h"
+#include "base/require.h"
 #include "dynamics/internal.h"
 
 #include <math.h>
@@ -99,6 +100,8 @@ static void initialise(dm_dynamics *model, uint64_t seed)
 dm_status dm_dynamics_create(const dm_dynamics_config *config, uint64_t seed, dm_dynamics **out,
                              dm_error *err)
 {
+    DM_REQUIRE(err, config);
+    DM_REQUIRE(err, out);
     dm_dynamics_layout layout;
     dm_status status = dm_dynamics_layout_make(config, &layout, err);
     if (status != DM_OK)
@@ -133,12 +136,16 @@ void dm_dynamics_destroy(dm_dynamics *model)
 
 const dm_dynamics_config *dm_dynamics_get_config(const dm_dynamics *model)
 {
+    if (model == NULL)
+        return NULL;
     return &model->config;
 }
 
 float *dm_dynamics_weights(dm_dynamics *model, uint32_t member, dm_dynamics_part part,
                            size_t *count)
 {
+    if (model == NULL)
+        return NULL;
     bool there = member < model->config.members && (unsigned)part < DM_DYNAMICS_PART_COUNT &&
                  model->layout.count[part] > 0;
     if (count != NULL)
@@ -149,11 +156,15 @@ float *dm_dynamics_weights(dm_dynamics *model, uint32_t member, dm_dynamics_part
 
 float *dm_dynamics_shift(dm_dynamics *model)
 {
+    if (model == NULL)
+        return NULL;
     return model->shift;
 }
 
 float *dm_dynamics_scale(dm_dynamics *model)
 {
+    if (model == NULL)
+        return NULL;
     return model->scale;
 }
 
@@ -161,6 +172,9 @@ dm_status dm_dynamics_import_torch(dm_dynamics *model, uint32_t member, const fl
                                    const float *weight_hh, const float *bias_ih,
                                    const float *bias_hh, dm_error *err)
 {
+    DM_REQUIRE(err, model);
+    DM_REQUIRE(err, weight_ih);
+    DM_REQUIRE(err, weight_hh);
     static const size_t theirs[3] = {1, 0, 2}; /* our z, r, n in their order r, z, n */
     if (model->config.kind != DM_GRU_RESET_LAST)
         return dm_fail(err, DM_EINVAL, "dynamics: PyTorch's GRU is of the kind DM_GRU_RESET_LAST");

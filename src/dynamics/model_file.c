@@ -8,6 +8,7 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/require.h"
 #include "dynamics/internal.h"
 
 #include <inttypes.h>
@@ -106,6 +107,8 @@ static void write_header(dm_buffer *header, const dm_dynamics *model)
 
 dm_status dm_dynamics_save(const dm_dynamics *model, const char *path, dm_error *err)
 {
+    DM_REQUIRE(err, model);
+    DM_REQUIRE(err, path);
     dm_buffer header = DM_BUFFER_EMPTY, file = DM_BUFFER_EMPTY;
     tensor t;
     write_header(&header, model);
@@ -257,6 +260,8 @@ static dm_status read_model(const char *bytes, size_t size, const char *path, dm
 
 dm_status dm_dynamics_load(const char *path, dm_dynamics **out, dm_error *err)
 {
+    DM_REQUIRE(err, path);
+    DM_REQUIRE(err, out);
     char *bytes = NULL;
     size_t size = 0;
     dm_status status = dm_file_read(path, 0, &bytes, &size, err);

@@ -4,6 +4,7 @@
  * The features other than the fed-back loss stay, so W x is computed once; each step adds column 0
  * of W times the new loss. A member's weights are used for a tile of rollouts and all steps before
  * the next member's, so that they stay in the cache. */
+#include "base/require.h"
 #include "dynamics/cell.h"
 
 #include <math.h>
@@ -17,6 +18,8 @@
 dm_status dm_rollout_create(const dm_dynamics *model, uint32_t rollouts, uint32_t steps,
                             dm_rollout **out, dm_error *err)
 {
+    DM_REQUIRE(err, model);
+    DM_REQUIRE(err, out);
     uint64_t E = model->config.members, H = model->config.hidden, R = rollouts, Y = steps;
     if (rollouts < 1 || rollouts > 1u << 20 || steps < 1 || steps > 1u << 20)
         return dm_fail(err, DM_EINVAL,
@@ -199,6 +202,9 @@ static void run_tile(workspace *w, const dm_dynamics *model, const dm_cell *cell
 dm_status dm_dynamics_rollout(const dm_dynamics *model, const float *features, const float *hidden,
                               dm_rollout *out, dm_error *err)
 {
+    DM_REQUIRE(err, model);
+    DM_REQUIRE(err, features);
+    DM_REQUIRE(err, out);
     size_t H = model->config.hidden, I = model->config.input, E = model->config.members;
     if (out->members != E || out->hidden != H)
         return dm_fail(err, DM_EINVAL, "rollout: the results were made for another model");
@@ -227,6 +233,10 @@ dm_status dm_dynamics_rollout(const dm_dynamics *model, const float *features, c
 dm_status dm_dynamics_gru(const dm_dynamics *model, uint32_t member, size_t batch, const float *x,
                           const float *h, float *out, dm_error *err)
 {
+    DM_REQUIRE(err, model);
+    DM_REQUIRE_SOME(err, x, batch);
+    DM_REQUIRE_SOME(err, h, batch);
+    DM_REQUIRE_SOME(err, out, batch);
     size_t H = model->config.hidden, I = model->config.input;
     if (member >= model->config.members || batch == 0)
         return dm_fail(err, DM_EINVAL, "gru: member %u of %u, batch %zu", member,

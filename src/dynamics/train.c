@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* train.c - learning: an objective over a sequence, gradient clipping, Adam and SGD. */
+#include "base/require.h"
 #include "dynamics/backward.h"
 
 #include <math.h>
@@ -63,6 +64,9 @@ static dm_status reserve(dm_trainer *t, uint32_t steps, dm_error *err)
 dm_status dm_trainer_create(dm_dynamics *model, const dm_trainer_config *config, dm_trainer **out,
                             dm_error *err)
 {
+    DM_REQUIRE(err, model);
+    DM_REQUIRE(err, config);
+    DM_REQUIRE(err, out);
     dm_status status = dm_trainer_config_check(config, err);
     if (status != DM_OK)
         return status;
@@ -109,6 +113,7 @@ void dm_trainer_destroy(dm_trainer *t)
 
 dm_status dm_trainer_set_learning_rate(dm_trainer *t, float rate, dm_error *err)
 {
+    DM_REQUIRE(err, t);
     dm_trainer_config changed = t->config;
     changed.learning_rate = rate;
     dm_status status = dm_trainer_config_check(&changed, err);
@@ -194,6 +199,9 @@ static double teach(dm_trainer *t, uint32_t member, uint32_t forced, uint32_t st
 dm_status dm_trainer_sequence(dm_trainer *t, const float *features, uint32_t forced, uint32_t steps,
                               uint32_t from, const float *targets, float *objective, dm_error *err)
 {
+    DM_REQUIRE(err, t);
+    DM_REQUIRE(err, features);
+    DM_REQUIRE(err, targets);
     if (forced < 1 || forced > steps || from >= steps)
         return dm_fail(err, DM_EINVAL,
                        "trainer: %u steps, %u of them with given features, scored from %u", steps,
@@ -224,6 +232,8 @@ static bool usable(const dm_dynamics *model, const float *features)
 
 dm_status dm_trainer_observe(dm_trainer *t, const float *features, float *objective, dm_error *err)
 {
+    DM_REQUIRE(err, t);
+    DM_REQUIRE(err, features);
     size_t I = t->model->config.input, E = t->model->config.members, H = t->model->config.hidden;
     uint32_t window = t->config.window, count = t->filled;
     (void)err;
@@ -259,17 +269,23 @@ dm_status dm_trainer_observe(dm_trainer *t, const float *features, float *object
 
 uint64_t dm_trainer_skipped(const dm_trainer *t)
 {
+    if (t == NULL)
+        return 0;
     return t->skipped;
 }
 
 const float *dm_trainer_hidden(const dm_trainer *t)
 {
+    if (t == NULL)
+        return NULL;
     size_t last = t->filled > 0 ? t->filled - 1 : 0;
     return t->hidden + last * t->model->config.members * t->model->config.hidden;
 }
 
 void dm_trainer_restart(dm_trainer *t)
 {
+    if (t == NULL)
+        return;
     t->filled = 0;
     memset(t->hidden, 0,
            t->model->config.members * (size_t)t->model->config.hidden * sizeof(float));

@@ -2,6 +2,7 @@
 /* kernel.c - include/dotmatrix/kernel.h: the compiler (src/lang) and the devices (src/device)
  * together. */
 #include "base/buffer.h"
+#include "base/require.h"
 #include "kernel/internal.h"
 #include "lang/compile.h"
 
@@ -91,6 +92,8 @@ dm_status dm_kernel_file_create(const char *name, const char *text, size_t size,
                                 const dm_kernel_options *options, dm_kernel_file **out,
                                 dm_error *err)
 {
+    DM_REQUIRE_SOME(err, text, size);
+    DM_REQUIRE(err, out);
     static const dm_kernel_options none;
     if (out == NULL || name == NULL || (text == NULL && size > 0))
         return dm_fail(err, DM_EINVAL, "kernel file: the name, text or result is NULL");
@@ -161,6 +164,8 @@ void dm_kernel_file_destroy(dm_kernel_file *file)
 
 const char *dm_kernel_file_messages(dm_kernel_file *file)
 {
+    if (file == NULL)
+        return NULL;
     dm_buffer text = DM_BUFFER_EMPTY;
     dm_lang_print_diags(&file->c.lang, &text);
     free(file->messages);
@@ -170,16 +175,22 @@ const char *dm_kernel_file_messages(dm_kernel_file *file)
 
 size_t dm_kernel_file_count(const dm_kernel_file *file)
 {
+    if (file == NULL)
+        return 0;
     return file->count;
 }
 
 dm_kernel *dm_kernel_file_get(dm_kernel_file *file, size_t index)
 {
+    if (file == NULL)
+        return NULL;
     return index < file->count ? &file->kernels[index] : NULL;
 }
 
 dm_kernel *dm_kernel_file_find(dm_kernel_file *file, const char *name)
 {
+    if (file == NULL)
+        return NULL;
     int index = dm_compilation_find(&file->c, name);
     return index < 0 ? NULL : &file->kernels[index];
 }
@@ -230,6 +241,7 @@ static void describe_params(dm_kernel *kernel, const dm_ir_function *f)
 
 dm_status dm_kernel_compile(dm_kernel *kernel, dm_error *err)
 {
+    DM_REQUIRE(err, kernel);
     if (kernel->compiled)
         return DM_OK;
     dm_status status = dm_compilation_kernel(&kernel->file->c, kernel->index, err);
@@ -248,11 +260,15 @@ dm_status dm_kernel_compile(dm_kernel *kernel, dm_error *err)
 
 const char *dm_kernel_name(const dm_kernel *kernel)
 {
+    if (kernel == NULL)
+        return NULL;
     return compiled(kernel)->decl->name;
 }
 
 int dm_kernel_line(const dm_kernel *kernel)
 {
+    if (kernel == NULL)
+        return 0;
     const dm_lang_source *source;
     int line, column;
     dm_lang_locate(&kernel->file->c.lang, compiled(kernel)->decl->ast->pos, &source, &line,
@@ -262,17 +278,23 @@ int dm_kernel_line(const dm_kernel *kernel)
 
 bool dm_kernel_has_backward(const dm_kernel *kernel)
 {
+    if (kernel == NULL)
+        return false;
     return compiled(kernel)->backward != NULL;
 }
 
 const char *dm_kernel_no_backward(const dm_kernel *kernel)
 {
+    if (kernel == NULL)
+        return NULL;
     const dm_compile_kernel *k = compiled(kernel);
     return k->forward == NULL || k->backward != NULL ? NULL : k->forward->no_backward;
 }
 
 const char *dm_kernel_source(dm_kernel *kernel, dm_kernel_target target, dm_error *err)
 {
+    if (kernel == NULL)
+        return NULL;
     if (!kernel->compiled) {
         dm_fail(err, DM_EINVAL, "%s: not compiled yet", dm_kernel_name(kernel));
         return NULL;
@@ -291,16 +313,22 @@ const char *dm_kernel_source(dm_kernel *kernel, dm_kernel_target target, dm_erro
 
 int dm_kernel_dimensions(const dm_kernel *kernel)
 {
+    if (kernel == NULL)
+        return 0;
     return kernel->dimensions;
 }
 
 size_t dm_kernel_param_count(const dm_kernel *kernel)
 {
+    if (kernel == NULL)
+        return 0;
     return kernel->param_count;
 }
 
 const dm_kernel_param *dm_kernel_param_get(const dm_kernel *kernel, size_t index)
 {
+    if (kernel == NULL)
+        return NULL;
     return index < kernel->param_count ? &kernel->params[index] : NULL;
 }
 
@@ -320,6 +348,9 @@ dm_lang *dm_kernel_lang(const dm_kernel *kernel)
 dm_status dm_kernel_program_create(dm_kernel *kernel, dm_device *device, dm_kernel_program **out,
                                    dm_error *err)
 {
+    DM_REQUIRE(err, kernel);
+    DM_REQUIRE(err, device);
+    DM_REQUIRE(err, out);
     if (out == NULL || kernel == NULL || device == NULL)
         return dm_fail(err, DM_EINVAL, "program: the kernel, device or result is NULL");
     bool cuda = dm_device_get_properties(device)->kind == DM_DEVICE_CUDA;
@@ -374,6 +405,8 @@ void dm_kernel_program_destroy(dm_kernel_program *program)
 
 dm_status dm_kernel_args_create(const dm_kernel *kernel, dm_kernel_args **out, dm_error *err)
 {
+    DM_REQUIRE(err, kernel);
+    DM_REQUIRE(err, out);
     if (out == NULL || kernel == NULL)
         return dm_fail(err, DM_EINVAL, "arguments: the kernel or result is NULL");
     *out = NULL;
@@ -428,6 +461,9 @@ static dm_status find_param(dm_kernel_args *args, const char *name, const dm_ker
 dm_status dm_kernel_args_array(dm_kernel_args *args, const char *name, const dm_kernel_array *array,
                                dm_error *err)
 {
+    DM_REQUIRE(err, args);
+    DM_REQUIRE(err, name);
+    DM_REQUIRE(err, array);
     const dm_kernel_param *param = NULL;
     dm_status status = find_param(args, name, &param, err);
     if (status != DM_OK)
@@ -579,6 +615,8 @@ double dm_kernel_load_number(const void *from, dm_kernel_scalar scalar)
 
 dm_status dm_kernel_args_number(dm_kernel_args *args, const char *name, double value, dm_error *err)
 {
+    DM_REQUIRE(err, args);
+    DM_REQUIRE(err, name);
     static const double lowest[] = {0, -128, 0, -32768, 0, -2147483648.0, 0, -9.2233720368547758e18,
                                     0};
     static const double highest[] = {1,
@@ -606,6 +644,9 @@ dm_status dm_kernel_args_number(dm_kernel_args *args, const char *name, double v
 dm_status dm_kernel_args_bytes(dm_kernel_args *args, const char *name, const void *bytes,
                                size_t size, dm_error *err)
 {
+    DM_REQUIRE(err, args);
+    DM_REQUIRE(err, name);
+    DM_REQUIRE_SOME(err, bytes, size);
     const dm_kernel_param *param = NULL;
     dm_status status = find_param(args, name, &param, err);
     if (status != DM_OK)
@@ -649,6 +690,7 @@ static dm_status check_fault(const dm_kernel_program *program, dm_stream *stream
 dm_status dm_kernel_launch(const dm_kernel_program *program, dm_stream *stream, dm_kernel_pass pass,
                            const int *dim, int ndim, const dm_kernel_args *args, dm_error *err)
 {
+    DM_REQUIRE(err, program);
     if (program == NULL || stream == NULL || dim == NULL || args == NULL)
         return dm_fail(err, DM_EINVAL, "launch: a program, stream, size or arguments are NULL");
     if (program->functions[pass] == NULL)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* names.c - stages, codecs, generators and autoreset modes by name; what the actions press. */
+#include "base/require.h"
 #include "swarm/internal.h"
 
 #include <string.h>
@@ -50,6 +51,8 @@ static const char *name_of(int value, const char *const *names, int count)
     }                                                                                              \
     dm_status dm_swarm_##type##_parse(const char *name, dm_swarm_##type *out, dm_error *err)       \
     {                                                                                              \
+        DM_REQUIRE(err, name);                                                                     \
+        DM_REQUIRE(err, out);                                                                      \
         int value = 0;                                                                             \
         dm_status status = parse(#type, name, table, count, &value, err);                          \
         if (status == DM_OK)                                                                       \

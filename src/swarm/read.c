@@ -3,6 +3,7 @@
  *
  * A machine that is looked into is copied to the host, into the dm_gb that the swarm keeps for its
  * ROM, so that one implementation answers for single machines and swarms. */
+#include "base/require.h"
 #include "gb/cpu/run.h"
 #include "swarm/internal.h"
 
@@ -60,6 +61,9 @@ static dm_status fetch_machine(dm_swarm *swarm, uint32_t machine, dm_gb **view, 
 dm_status dm_swarm_get_registers(dm_swarm *swarm, const uint32_t *machines, size_t count,
                                  dm_gb_registers *out, dm_error *err)
 {
+    DM_REQUIRE(err, swarm);
+    DM_REQUIRE_SOME(err, machines, count);
+    DM_REQUIRE_SOME(err, out, count);
     dm_status status = DM_OK;
     for (size_t i = 0; i < count && status == DM_OK; i++) {
         dm_gb *view = NULL;
@@ -73,6 +77,9 @@ dm_status dm_swarm_get_registers(dm_swarm *swarm, const uint32_t *machines, size
 dm_status dm_swarm_get_counters(dm_swarm *swarm, const uint32_t *machines, size_t count,
                                 dm_gb_counters *out, dm_error *err)
 {
+    DM_REQUIRE(err, swarm);
+    DM_REQUIRE_SOME(err, machines, count);
+    DM_REQUIRE_SOME(err, out, count);
     dm_status status = DM_OK;
     for (size_t i = 0; i < count && status == DM_OK; i++) {
         dm_gb *view = NULL;
@@ -86,6 +93,8 @@ dm_status dm_swarm_get_counters(dm_swarm *swarm, const uint32_t *machines, size_
 dm_status dm_swarm_read(dm_swarm *swarm, uint32_t machine, uint16_t address, void *to, size_t size,
                         dm_error *err)
 {
+    DM_REQUIRE(err, swarm);
+    DM_REQUIRE_SOME(err, to, size);
     dm_gb *view;
     if (address + size > 0x10000u)
         return dm_fail(err, DM_EINVAL, "swarm: %zu bytes from %04X end beyond FFFF", size, address);
@@ -98,6 +107,7 @@ dm_status dm_swarm_read(dm_swarm *swarm, uint32_t machine, uint16_t address, voi
 dm_status dm_swarm_poke(dm_swarm *swarm, uint32_t machine, uint16_t address, uint8_t value,
                         dm_error *err)
 {
+    DM_REQUIRE(err, swarm);
     dm_gb *view;
     dm_status status = dm_swarm_fetch(swarm, machine, &view, err);
     if (status != DM_OK)
@@ -115,6 +125,8 @@ dm_status dm_swarm_poke(dm_swarm *swarm, uint32_t machine, uint16_t address, uin
 
 dm_status dm_swarm_get_picture(dm_swarm *swarm, uint32_t machine, uint8_t *shades, dm_error *err)
 {
+    DM_REQUIRE(err, swarm);
+    DM_REQUIRE(err, shades);
     const dm_device_buffer *frames = swarm->arrays[DM_SWARM_A_FRAMES];
     if (frames == NULL)
         return dm_fail(err, DM_EINVAL, "swarm: no pictures were asked for");
@@ -133,6 +145,8 @@ dm_status dm_swarm_get_picture(dm_swarm *swarm, uint32_t machine, uint8_t *shade
 
 dm_status dm_swarm_save_machine(dm_swarm *swarm, uint32_t machine, const char *path, dm_error *err)
 {
+    DM_REQUIRE(err, swarm);
+    DM_REQUIRE(err, path);
     dm_gb *view;
     dm_status status = dm_swarm_fetch(swarm, machine, &view, err);
     return status != DM_OK ? status : dm_gb_save_state(view, path, err);

@@ -11,6 +11,7 @@
  * Numbers are little-endian. Loading takes everything apart on the host first, and touches the
  * device only when all of it is good. */
 #include "base/file.h"
+#include "base/require.h"
 #include "gb/host/state.h"
 #include "swarm/internal.h"
 
@@ -157,6 +158,8 @@ static void put_all(const dm_swarm *swarm, const staging *s, dm_buffer *out)
 
 dm_status dm_swarm_save(dm_swarm *swarm, const char *path, dm_error *err)
 {
+    DM_REQUIRE(err, swarm);
+    DM_REQUIRE(err, path);
     staging s;
     dm_buffer out = DM_BUFFER_EMPTY;
     dm_status status = staging_init(&s, swarm, err);
@@ -328,6 +331,8 @@ static dm_status check_hash(const char *bytes, size_t size, dm_error *err)
 
 dm_status dm_swarm_load(dm_swarm *swarm, const char *path, dm_error *err)
 {
+    DM_REQUIRE(err, swarm);
+    DM_REQUIRE(err, path);
     staging s;
     char *bytes = NULL;
     size_t size = 0;

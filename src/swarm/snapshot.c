@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* snapshot.c - start states on the device: from a machine, from a file, and the ROMs' own. */
+#include "base/require.h"
 #include "swarm/internal.h"
 
 #include <string.h>
@@ -49,6 +50,7 @@ dm_status dm_swarm_snapshot_put(dm_swarm *swarm, uint32_t rom, uint32_t snapshot
 
 dm_status dm_swarm_snapshot(dm_swarm *swarm, uint32_t machine, uint32_t snapshot, dm_error *err)
 {
+    DM_REQUIRE(err, swarm);
     const dm_swarm_layout *l = &swarm->layout;
     dm_device_buffer **arrays = swarm->arrays;
     dm_stream *stream = swarm->stream;
@@ -75,6 +77,8 @@ dm_status dm_swarm_snapshot(dm_swarm *swarm, uint32_t machine, uint32_t snapshot
 dm_status dm_swarm_snapshot_load(dm_swarm *swarm, uint32_t rom, const char *path, uint32_t snapshot,
                                  dm_error *err)
 {
+    DM_REQUIRE(err, swarm);
+    DM_REQUIRE(err, path);
     dm_status status = check_slot(swarm, snapshot, err);
     if (status == DM_OK && rom >= swarm->desc.rom_count)
         status = dm_fail(err, DM_EINVAL, "swarm: ROM %u; there are 0 to %zu", rom,

@@ -3,6 +3,7 @@
  *
  * States are checked and taken apart on the host; the device is touched when all of them are good.
  */
+#include "base/require.h"
 #include "gb/host/state.h"
 #include "swarm/internal.h"
 
@@ -11,6 +12,8 @@
 
 size_t dm_swarm_state_bytes(const dm_swarm *swarm)
 {
+    if (swarm == NULL)
+        return 0;
     size_t most = 0;
     for (size_t i = 0; i < swarm->desc.rom_count; i++) {
         size_t size = dm_gb_state_size(&swarm->views[i]->rom);
@@ -35,6 +38,9 @@ static dm_status check_request(const dm_swarm *swarm, const uint32_t *machines, 
 dm_status dm_swarm_save_states(dm_swarm *swarm, const uint32_t *machines, size_t count, void *to,
                                size_t size, dm_error *err)
 {
+    DM_REQUIRE(err, swarm);
+    DM_REQUIRE_SOME(err, machines, count);
+    DM_REQUIRE_SOME(err, to, count);
     size_t each = dm_swarm_state_bytes(swarm);
     uint8_t *at = to;
     dm_status status = check_request(swarm, machines, count, size, err);
@@ -78,6 +84,9 @@ static dm_status put_machine(dm_swarm *swarm, uint32_t machine, const staged *fr
 dm_status dm_swarm_load_states(dm_swarm *swarm, const uint32_t *machines, size_t count,
                                const void *states, size_t size, dm_error *err)
 {
+    DM_REQUIRE(err, swarm);
+    DM_REQUIRE_SOME(err, machines, count);
+    DM_REQUIRE_SOME(err, states, count);
     size_t each = dm_swarm_state_bytes(swarm);
     size_t stride = (sizeof(staged) + swarm->layout.memory_stride + 15) / 16 * 16;
     dm_status status = check_request(swarm, machines, count, size, err);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* swarm.c - creating, stepping and resetting a swarm, and its outputs (dotmatrix/swarm.h). */
-#include "gb/simt/smem.h"
+#include "base/require.h"
 #include "gb/simt/predecode.h"
-#include "swarm/internal.h"
 #include "gb/simt/rebalance.h"
+#include "gb/simt/smem.h"
+#include "swarm/internal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -451,6 +452,9 @@ static dm_status setup(dm_swarm *swarm, const dm_swarm_desc *desc, dm_error *err
 dm_status dm_swarm_create(dm_device *device, const dm_swarm_desc *desc, dm_swarm **out,
                           dm_error *err)
 {
+    DM_REQUIRE(err, device);
+    DM_REQUIRE(err, desc);
+    DM_REQUIRE(err, out);
     *out = NULL;
     dm_swarm *swarm = calloc(1, sizeof *swarm);
     if (swarm == NULL)
@@ -487,6 +491,8 @@ void dm_swarm_destroy(dm_swarm *swarm)
 
 dm_status dm_swarm_warm_up(dm_device *device, const dm_swarm_desc *desc, dm_error *err)
 {
+    DM_REQUIRE(err, device);
+    DM_REQUIRE(err, desc);
     dm_swarm_desc d = *desc;
     dm_swarm_kernels kernels;
     if (d.observation_size == 0)
@@ -502,6 +508,8 @@ dm_status dm_swarm_warm_up(dm_device *device, const dm_swarm_desc *desc, dm_erro
 
 dm_swarm_info dm_swarm_get_info(const dm_swarm *swarm)
 {
+    if (swarm == NULL)
+        return (dm_swarm_info){0};
     const dm_swarm_desc *d = &swarm->desc;
     dm_swarm_info info = {.count = d->count,
                           .rom_count = (uint32_t)d->rom_count,
@@ -523,11 +531,14 @@ dm_swarm_info dm_swarm_get_info(const dm_swarm *swarm)
 dm_status dm_swarm_kernel_properties(const dm_swarm *swarm, dm_function_properties *out,
                                      dm_error *err)
 {
+    DM_REQUIRE(err, swarm);
+    DM_REQUIRE(err, out);
     return dm_function_get_properties(swarm->kernels.step, out, err);
 }
 
 dm_status dm_swarm_set_stream(dm_swarm *swarm, dm_stream *stream, dm_error *err)
 {
+    DM_REQUIRE(err, swarm);
     (void)err;
     swarm->stream = stream != NULL ? stream : dm_device_stream(swarm->device);
     return DM_OK;
@@ -535,6 +546,8 @@ dm_status dm_swarm_set_stream(dm_swarm *swarm, dm_stream *stream, dm_error *err)
 
 dm_stream *dm_swarm_stream(const dm_swarm *swarm)
 {
+    if (swarm == NULL)
+        return NULL;
     return swarm->stream;
 }
 
@@ -548,6 +561,7 @@ static dm_status launch(dm_swarm *swarm, const dm_function *function, dm_error *
 
 dm_status dm_swarm_step(dm_swarm *swarm, const uint8_t *actions, dm_error *err)
 {
+    DM_REQUIRE(err, swarm);
     dm_status status = DM_OK;
     dm_swarm_args *args = &swarm->args;
     const uint32_t parts = swarm->by_parts ? 1u : 2u; /* of one launch */
@@ -566,6 +580,8 @@ dm_status dm_swarm_step(dm_swarm *swarm, const uint8_t *actions, dm_error *err)
 
 dm_status dm_swarm_step_host(dm_swarm *swarm, const uint8_t *actions, size_t count, dm_error *err)
 {
+    DM_REQUIRE(err, swarm);
+    DM_REQUIRE_SOME(err, actions, count);
     if (count != swarm->desc.count)
         return dm_fail(err, DM_EINVAL, "swarm: %zu actions for %" PRIu64 " machines", count,
                        swarm->desc.count);
@@ -582,6 +598,7 @@ dm_status dm_swarm_step_host(dm_swarm *swarm, const uint8_t *actions, size_t cou
 dm_status dm_swarm_reset(dm_swarm *swarm, const uint8_t *mask, const uint32_t *snapshots,
                          dm_error *err)
 {
+    DM_REQUIRE(err, swarm);
     swarm->args.reset_mask = mask;
     swarm->args.reset_slots = snapshots;
     return launch(swarm, swarm->kernels.reset, err);
@@ -613,6 +630,8 @@ static dm_status check_resets(const dm_swarm *swarm, const uint32_t *machines,
 dm_status dm_swarm_reset_host(dm_swarm *swarm, const uint32_t *machines, const uint32_t *snapshots,
                               size_t count, dm_error *err)
 {
+    DM_REQUIRE(err, swarm);
+    DM_REQUIRE_SOME(err, machines, count);
     dm_status status = check_resets(swarm, machines, snapshots, count, err);
     if (status != DM_OK)
         return status;
@@ -640,6 +659,8 @@ dm_status dm_swarm_reset_host(dm_swarm *swarm, const uint32_t *machines, const u
 
 dm_status dm_swarm_get_faults(dm_swarm *swarm, dm_swarm_faults *out, dm_error *err)
 {
+    DM_REQUIRE(err, swarm);
+    DM_REQUIRE(err, out);
     dm_swarm_fault_counts counts = {0};
     dm_status status = dm_stream_download(swarm->stream, swarm->arrays[DM_SWARM_A_FAULTS], 0,
                                           &counts, sizeof counts, err);
@@ -654,17 +675,22 @@ dm_status dm_swarm_get_faults(dm_swarm *swarm, dm_swarm_faults *out, dm_error *e
 
 size_t dm_swarm_output_size(const dm_swarm *swarm, dm_swarm_output_kind kind)
 {
+    if (swarm == NULL)
+        return 0;
     return (unsigned)kind < DM_SWARM_OUTPUTS ? (size_t)swarm->layout.output[kind] : 0;
 }
 
 dm_device_buffer *dm_swarm_output(const dm_swarm *swarm, dm_swarm_output_kind kind)
 {
+    if (swarm == NULL)
+        return NULL;
     return (unsigned)kind < DM_SWARM_OUTPUTS ? swarm->bound[kind] : NULL;
 }
 
 dm_status dm_swarm_bind(dm_swarm *swarm, dm_swarm_output_kind kind, dm_device_buffer *buffer,
                         dm_error *err)
 {
+    DM_REQUIRE(err, swarm);
     if ((unsigned)kind >= DM_SWARM_OUTPUTS)
         return dm_fail(err, DM_EINVAL, "swarm: there is no output %d", (int)kind);
     if (buffer == NULL)
@@ -682,6 +708,8 @@ dm_status dm_swarm_bind(dm_swarm *swarm, dm_swarm_output_kind kind, dm_device_bu
 dm_status dm_swarm_download(dm_swarm *swarm, dm_swarm_output_kind kind, void *to, size_t size,
                             dm_error *err)
 {
+    DM_REQUIRE(err, swarm);
+    DM_REQUIRE_SOME(err, to, size);
     const dm_device_buffer *buffer = dm_swarm_output(swarm, kind);
     if (buffer == NULL)
         return dm_fail(err, DM_EINVAL, "swarm: output %d was not asked for", (int)kind);

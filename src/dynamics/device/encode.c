@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* encode.c - many encoders on a device, and rollouts from their features. */
+#include "base/require.h"
 #include "dynamics/device/model.h"
 #include "dynamics/encoder.h"
 
@@ -36,6 +37,8 @@ static dm_status init_states(dm_encoders *e, uint32_t losses, uint32_t norms, dm
 dm_status dm_encoders_create(dm_device *device, size_t count, uint32_t losses, uint32_t norms,
                              dm_encoders **out, dm_error *err)
 {
+    DM_REQUIRE(err, device);
+    DM_REQUIRE(err, out);
     dm_encoder *probe = NULL; /* checks the windows */
     dm_status status = dm_encoder_create(losses, norms, &probe, err);
     dm_encoder_destroy(probe);
@@ -106,6 +109,8 @@ static dm_status queue_update(dm_encoders *e, const dm_train_sample *samples, dm
 dm_status dm_encoders_update(dm_encoders *e, const dm_train_sample *samples, float *features,
                              dm_error *err)
 {
+    DM_REQUIRE(err, e);
+    DM_REQUIRE(err, samples);
     dm_status status = queue_update(e, samples, err);
     if (status == DM_OK && features != NULL)
         status = dm_stream_download(e->stream, e->features, 0, features,
@@ -118,6 +123,10 @@ dm_status dm_dynamics_device_forecast(dm_dynamics_device *on, dm_encoders *e,
                                       const dm_train_sample *samples, const float *hidden,
                                       dm_rollout *out, dm_error *err)
 {
+    DM_REQUIRE(err, on);
+    DM_REQUIRE(err, e);
+    DM_REQUIRE(err, samples);
+    DM_REQUIRE(err, out);
     const dm_dynamics_config *c = &on->model->config;
     if (c->input != DM_ENCODER_FEATURES || out->rollouts != e->count ||
         out->members != c->members || out->hidden != c->hidden || e->stream != on->stream)

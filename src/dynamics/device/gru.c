@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* gru.c - one step of the cell for a batch, on CUDA: which kernels, and their launch. */
+#include "base/require.h"
 #include "dynamics/device/model.h"
 
 #include <stdio.h>
@@ -120,6 +121,10 @@ dm_status dm_dyn_gru_fetch(dm_dynamics_device *on, const dm_dyn_gru *g, float *o
 dm_status dm_dynamics_device_gru(dm_dynamics_device *on, uint32_t member, size_t batch,
                                  const float *x, const float *h, float *out, dm_error *err)
 {
+    DM_REQUIRE(err, on);
+    DM_REQUIRE_SOME(err, x, batch);
+    DM_REQUIRE_SOME(err, h, batch);
+    DM_REQUIRE_SOME(err, out, batch);
     if (dm_device_get_properties(on->device)->kind == DM_DEVICE_CPU)
         return dm_dynamics_gru(on->model, member, batch, x, h, out, err);
     dm_dyn_gru g;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* model.c - what a model needs on a device; see model.h. */
 #include "dynamics/device/model.h"
+#include "base/require.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,9 @@
 dm_status dm_dynamics_device_create(dm_device *device, const dm_dynamics *model,
                                     dm_dynamics_device **out, dm_error *err)
 {
+    DM_REQUIRE(err, device);
+    DM_REQUIRE(err, model);
+    DM_REQUIRE(err, out);
     dm_dynamics_device *on = calloc(1, sizeof *on);
     if (on == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
@@ -206,6 +210,7 @@ dm_status dm_dyn_form_get(dm_dynamics_device *on, dm_dyn_form form, uint32_t pad
 
 dm_status dm_dynamics_device_upload(dm_dynamics_device *on, dm_error *err)
 {
+    DM_REQUIRE(err, on);
     size_t I = on->model->config.input;
     float *scaling = malloc(2 * I * sizeof *scaling);
     if (scaling == NULL)

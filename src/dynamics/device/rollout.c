@@ -4,6 +4,7 @@
  * Three variants: a few rollouts go through clusters of blocks, where latency is least; many
  * through tiles, where the weights are used most often per read; what neither takes goes block by
  * block. */
+#include "base/require.h"
 #include "dynamics/device/model.h"
 
 #include <inttypes.h>
@@ -257,6 +258,9 @@ dm_status dm_dyn_rollout_fetch(dm_dynamics_device *on, const dm_dyn_rollout *r, 
 dm_status dm_dynamics_device_rollout(dm_dynamics_device *on, const float *features,
                                      const float *hidden, dm_rollout *out, dm_error *err)
 {
+    DM_REQUIRE(err, on);
+    DM_REQUIRE(err, features);
+    DM_REQUIRE(err, out);
     const dm_dynamics_config *c = &on->model->config;
     if (dm_device_get_properties(on->device)->kind == DM_DEVICE_CPU)
         return dm_dynamics_rollout(on->model, features, hidden, out, err);

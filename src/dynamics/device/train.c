@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* train.c - learning from many sequences at a time, on a device: gradients by bptt.c,
  * then clipping and the optimiser, without a copy of the weights to the host. */
+#include "base/require.h"
 #include "dynamics/device/bptt.h"
 
 #include <math.h>
@@ -22,6 +23,10 @@ dm_status dm_batch_trainer_create(dm_device *device, dm_dynamics *model,
                                   const dm_trainer_config *config, dm_batch_trainer **out,
                                   dm_error *err)
 {
+    DM_REQUIRE(err, device);
+    DM_REQUIRE(err, model);
+    DM_REQUIRE(err, config);
+    DM_REQUIRE(err, out);
     dm_status status = dm_trainer_config_check(config, err);
     if (status != DM_OK)
         return status;
@@ -64,6 +69,7 @@ void dm_batch_trainer_destroy(dm_batch_trainer *t)
 
 dm_status dm_batch_trainer_set_learning_rate(dm_batch_trainer *t, float rate, dm_error *err)
 {
+    DM_REQUIRE(err, t);
     dm_trainer_config changed = t->config;
     changed.learning_rate = rate;
     dm_status status = dm_trainer_config_check(&changed, err);
@@ -135,6 +141,9 @@ dm_status dm_batch_trainer_sequences(dm_batch_trainer *t, uint32_t sequences, co
                                      const float *targets, const float *hidden, float *objective,
                                      dm_error *err)
 {
+    DM_REQUIRE(err, t);
+    DM_REQUIRE(err, features);
+    DM_REQUIRE(err, targets);
     dm_bptt *b = &t->bptt;
     if (from >= steps)
         return dm_fail(err, DM_EINVAL, "trainer: %u steps, scored from %u", steps, from);
@@ -156,6 +165,8 @@ dm_status dm_batch_trainer_sequences(dm_batch_trainer *t, uint32_t sequences, co
 
 dm_status dm_batch_trainer_hidden(dm_batch_trainer *t, uint32_t steps, float *hidden, dm_error *err)
 {
+    DM_REQUIRE(err, t);
+    DM_REQUIRE(err, hidden);
     const dm_bptt_args *a = &t->bptt.args;
     size_t E = a->members, R = a->sequences, H = a->hidden;
     if (R == 0 || steps > a->steps)
@@ -177,6 +188,7 @@ dm_status dm_batch_trainer_hidden(dm_batch_trainer *t, uint32_t steps, float *hi
 
 dm_status dm_batch_trainer_fetch(dm_batch_trainer *t, dm_error *err)
 {
+    DM_REQUIRE(err, t);
     size_t size = t->model->config.members * t->model->layout.stride * sizeof(float);
     dm_status status =
         dm_stream_download(t->bptt.stream, t->bptt.weights, 0, t->model->weights, size, err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* core.c - the public face of one machine (dotmatrix/gb.h). */
 #include "gb/host/core.h"
+#include "base/require.h"
 #include "gb/cpu/run.h"
 
 #include "base/log.h"
@@ -74,6 +75,8 @@ static dm_status finish_create(dm_gb *gb, dm_status status, const dm_gb_options 
 dm_status dm_gb_create(const void *rom, size_t size, const dm_gb_options *options, dm_gb **out,
                        dm_error *err)
 {
+    DM_REQUIRE_SOME(err, rom, size);
+    DM_REQUIRE(err, out);
     *out = NULL;
     dm_gb *gb = calloc(1, sizeof *gb);
     if (gb == NULL)
@@ -84,6 +87,8 @@ dm_status dm_gb_create(const void *rom, size_t size, const dm_gb_options *option
 dm_status dm_gb_create_file(const char *path, const dm_gb_options *options, dm_gb **out,
                             dm_error *err)
 {
+    DM_REQUIRE(err, path);
+    DM_REQUIRE(err, out);
     *out = NULL;
     dm_gb *gb = calloc(1, sizeof *gb);
     if (gb == NULL)
@@ -106,6 +111,8 @@ void dm_gb_destroy(dm_gb *gb)
 
 void dm_gb_reset(dm_gb *gb)
 {
+    if (gb == NULL)
+        return;
     memset(gb->ram, 0, gb->rom.has_battery ? DM_GB_CART_RAM : gb->ram_size);
     gb->serial.size = 0;
     dm_gb_start_memory(gb->ram, &gb->rom, gb->options.start);
@@ -115,11 +122,15 @@ void dm_gb_reset(dm_gb *gb)
 
 void dm_gb_set_keys(dm_gb *gb, uint8_t keys)
 {
+    if (gb == NULL)
+        return;
     dm_gb_joypad_set(&gb->machine, gb->machine.joypad.select, keys);
 }
 
 void dm_gb_run_cycles(dm_gb *gb, uint32_t cycles, enum dm_gb_draw draw)
 {
+    if (gb == NULL)
+        return;
     gb->lane.draw = (uint8_t)draw;
     gb->lane.single_frame = 1;
     dm_gb_drop_picture(&gb->lane, cycles);
@@ -128,6 +139,8 @@ void dm_gb_run_cycles(dm_gb *gb, uint32_t cycles, enum dm_gb_draw draw)
 
 void dm_gb_run_frames(dm_gb *gb, uint32_t frames, enum dm_gb_draw draw)
 {
+    if (gb == NULL)
+        return;
     /* A run is at most a few thousand frames of clock. */
     const uint32_t most = 1024;
     while (frames > 0) {
@@ -143,6 +156,8 @@ void dm_gb_run_frames(dm_gb *gb, uint32_t frames, enum dm_gb_draw draw)
 
 void dm_gb_step(dm_gb *gb)
 {
+    if (gb == NULL)
+        return;
     uint32_t target = gb->machine.target;
     gb->lane.draw = DM_GB_DRAW_ALWAYS;
     gb->machine.target = gb->machine.clock;
@@ -152,6 +167,8 @@ void dm_gb_step(dm_gb *gb)
 
 bool dm_gb_run_to(dm_gb *gb, const uint16_t *addresses, size_t count, uint64_t cycles)
 {
+    if (gb == NULL || (addresses == NULL && count != 0))
+        return false;
     uint64_t end = dm_gb_get_counters(gb).cycles + cycles;
     do {
         dm_gb_step(gb);
@@ -164,11 +181,15 @@ bool dm_gb_run_to(dm_gb *gb, const uint16_t *addresses, size_t count, uint64_t c
 
 const uint8_t *dm_gb_frame(dm_gb *gb)
 {
+    if (gb == NULL)
+        return NULL;
     return gb->machine.ppu.blank ? gb->blank : gb->frames[gb->machine.ppu.front];
 }
 
 dm_gb_registers dm_gb_get_registers(const dm_gb *gb)
 {
+    if (gb == NULL)
+        return (dm_gb_registers){0};
     const dm_gb_cpu *cpu = &gb->machine.cpu;
     return (dm_gb_registers){.a = cpu->a,
                              .f = cpu->f,
@@ -193,6 +214,8 @@ static uint64_t wide(uint32_t low, uint32_t high)
 
 dm_gb_counters dm_gb_get_counters(const dm_gb *gb)
 {
+    if (gb == NULL)
+        return (dm_gb_counters){0};
     const dm_gb_machine *m = &gb->machine;
     return (dm_gb_counters){.cycles = wide(m->cycles_low, m->cycles_high),
                             .instructions = wide(m->instructions_low, m->instructions_high),
@@ -202,6 +225,8 @@ dm_gb_counters dm_gb_get_counters(const dm_gb *gb)
 
 uint8_t dm_gb_peek(dm_gb *gb, uint16_t address)
 {
+    if (gb == NULL)
+        return 0;
     if (address < 0x100 && gb->machine.boot_mapped)
         return gb->boot[address];
     if (address < 0xFE00)
@@ -222,6 +247,8 @@ uint8_t dm_gb_peek(dm_gb *gb, uint16_t address)
 
 void dm_gb_poke(dm_gb *gb, uint16_t address, uint8_t value)
 {
+    if (gb == NULL)
+        return;
     dm_gb_lane *lane = &gb->lane;
     if (address >= 0x8000 && address < 0xA000)
         dm_gb_ram_store(lane, DM_GB_VRAM + (address & 0x1FFFu), value);
@@ -237,11 +264,15 @@ void dm_gb_poke(dm_gb *gb, uint16_t address, uint8_t value)
 
 const uint8_t *dm_gb_serial_output(const dm_gb *gb, size_t *size)
 {
+    if (gb == NULL)
+        return NULL;
     *size = gb->serial.size < gb->serial.capacity ? gb->serial.size : gb->serial.capacity;
     return gb->serial_bytes;
 }
 
 void dm_gb_serial_clear(dm_gb *gb)
 {
+    if (gb == NULL)
+        return;
     gb->serial.size = 0;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* core_state.c - saving and loading behind the public face (dotmatrix/gb.h). */
 #include "base/file.h"
-#include "gb/host/core.h"
+#include "base/require.h"
 #include "gb/cpu/run.h"
+#include "gb/host/core.h"
 #include "gb/host/state.h"
 #include "gb/host/state_pyboy.h"
 
@@ -10,11 +11,15 @@
 
 dm_status dm_gb_save_state(dm_gb *gb, const char *path, dm_error *err)
 {
+    DM_REQUIRE(err, gb);
+    DM_REQUIRE(err, path);
     return dm_gb_state_save_file(&gb->machine, gb->ram, &gb->rom, path, err);
 }
 
 dm_status dm_gb_load_state(dm_gb *gb, const char *path, dm_error *err)
 {
+    DM_REQUIRE(err, gb);
+    DM_REQUIRE(err, path);
     char *bytes = NULL;
     size_t size = 0;
     dm_status status = dm_file_read(path, 1u << 20, &bytes, &size, err);
@@ -29,11 +34,15 @@ dm_status dm_gb_load_state(dm_gb *gb, const char *path, dm_error *err)
 
 size_t dm_gb_state_bytes(const dm_gb *gb)
 {
+    if (gb == NULL)
+        return 0;
     return dm_gb_state_size(&gb->rom);
 }
 
 dm_status dm_gb_save_state_bytes(const dm_gb *gb, void *to, size_t size, dm_error *err)
 {
+    DM_REQUIRE(err, gb);
+    DM_REQUIRE(err, to);
     if (size != dm_gb_state_size(&gb->rom))
         return dm_fail(err, DM_EINVAL, "state: room for %zu bytes; a state of this machine has %zu",
                        size, dm_gb_state_size(&gb->rom));
@@ -43,6 +52,8 @@ dm_status dm_gb_save_state_bytes(const dm_gb *gb, void *to, size_t size, dm_erro
 
 dm_status dm_gb_load_state_bytes(dm_gb *gb, const void *bytes, size_t size, dm_error *err)
 {
+    DM_REQUIRE(err, gb);
+    DM_REQUIRE_SOME(err, bytes, size);
     if (dm_gb_is_pyboy_state(bytes, size))
         return dm_gb_load_pyboy_state(gb, bytes, size, err);
     dm_status status = dm_gb_state_load(&gb->machine, gb->ram, &gb->rom, bytes, size, err);
@@ -53,6 +64,8 @@ dm_status dm_gb_load_state_bytes(dm_gb *gb, const void *bytes, size_t size, dm_e
 
 dm_status dm_gb_save_battery(dm_gb *gb, const char *path, int64_t unix_time, dm_error *err)
 {
+    DM_REQUIRE(err, gb);
+    DM_REQUIRE(err, path);
     if (dm_gb_battery_size(&gb->rom) == 0)
         return dm_fail(err, DM_EINVAL, "battery: \"%s\" (%s) has no battery", gb->rom.title,
                        gb->rom.type_name);
@@ -67,6 +80,8 @@ dm_status dm_gb_save_battery(dm_gb *gb, const char *path, int64_t unix_time, dm_
 
 dm_status dm_gb_load_battery(dm_gb *gb, const char *path, int64_t unix_time, dm_error *err)
 {
+    DM_REQUIRE(err, gb);
+    DM_REQUIRE(err, path);
     char *bytes = NULL;
     size_t size = 0;
     dm_status status = dm_file_read(path, 1u << 20, &bytes, &size, err);
