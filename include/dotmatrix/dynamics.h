@@ -178,6 +178,12 @@ DM_API void dm_encoder_update(dm_encoder *encoder, const dm_train_sample *sample
                               float features[DM_ENCODER_FEATURES]);
 /* How many samples had a value that is not finite. */
 DM_API uint64_t dm_encoder_passed(const dm_encoder *encoder);
+/* All that an encoder knows, for checkpoints: bytes that an encoder of the same windows and the same
+ * version of the library goes on from to the same bits. Others are DM_EFORMAT and change nothing. */
+DM_API size_t dm_encoder_state_size(const dm_encoder *encoder);
+DM_API void dm_encoder_state_get(const dm_encoder *encoder, void *bytes);
+DM_API dm_status dm_encoder_state_set(dm_encoder *encoder, const void *bytes, size_t size,
+                                      dm_error *err);
 
 /* Set a model's shift and scale so that features[count][input] come out with mean 0 and standard
  * deviation 1; a feature that never changes gets scale 1. Rows that are not finite are passed over.
@@ -230,6 +236,12 @@ DM_API dm_status dm_trainer_observe(dm_trainer *trainer, const float *features, 
 DM_API uint64_t dm_trainer_skipped(const dm_trainer *trainer);
 /* The hidden states [E][hidden] before the last features: what a rollout from those begins with. */
 DM_API const float *dm_trainer_hidden(const dm_trainer *trainer);
+/* All that a trainer knows besides the model's weights, as dm_encoder_state_get has it: moments,
+ * hidden states, the features it looks back on. */
+DM_API size_t dm_trainer_state_size(const dm_trainer *trainer);
+DM_API void dm_trainer_state_get(const dm_trainer *trainer, void *bytes);
+DM_API dm_status dm_trainer_state_set(dm_trainer *trainer, const void *bytes, size_t size,
+                                      dm_error *err);
 /* Begin another run; weights and the optimiser's state stay. */
 DM_API void dm_trainer_restart(dm_trainer *trainer);
 

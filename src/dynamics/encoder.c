@@ -7,6 +7,7 @@
 #include "dynamics/internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 dm_status dm_encoder_create(uint32_t losses, uint32_t norms, dm_encoder **out, dm_error *err)
 {
@@ -49,6 +50,45 @@ uint64_t dm_encoder_passed(const dm_encoder *encoder)
     if (encoder == NULL)
         return 0;
     return encoder->state.passed;
+}
+
+size_t dm_encoder_state_size(const dm_encoder *encoder)
+{
+    return sizeof encoder->state;
+}
+
+void dm_encoder_state_get(const dm_encoder *encoder, void *bytes)
+{
+    memcpy(bytes, &encoder->state, sizeof encoder->state);
+}
+
+/* Positions in a ring of the window's size: a queue that points elsewhere would be read as memory. */
+static bool queue_fits(const dm_enc_queue *q, uint32_t size)
+{
+    bool fits = q->first < DM_ENC_WINDOW_MAX && q->count <= DM_ENC_WINDOW_MAX;
+    for (uint32_t i = 0; fits && i < q->count; i++)
+        fits = q->at[(q->first + i) % DM_ENC_WINDOW_MAX] < size;
+    return fits;
+}
+
+static bool window_fits(const dm_enc_window *w, uint32_t size)
+{
+    return w->size == size && w->count <= size && w->next < size && queue_fits(&w->low, size) &&
+           queue_fits(&w->high, size);
+}
+
+dm_status dm_encoder_state_set(dm_encoder *encoder, const void *bytes, size_t size, dm_error *err)
+{
+    dm_enc_state state;
+    if (size != sizeof state)
+        return dm_fail(err, DM_EFORMAT, "encoder: a state of %zu bytes, not %zu", size,
+                       sizeof state);
+    memcpy(&state, bytes, sizeof state);
+    if (!window_fits(&state.losses, encoder->state.losses.size) ||
+        !window_fits(&state.norms, encoder->state.norms.size))
+        return dm_fail(err, DM_EFORMAT, "encoder: a state of other windows, or a damaged one");
+    encoder->state = state;
+    return DM_OK;
 }
 
 dm_status dm_dynamics_fit_scaling(dm_dynamics *model, const float *features, size_t count,

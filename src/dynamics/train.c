@@ -290,3 +290,85 @@ void dm_trainer_restart(dm_trainer *t)
     memset(t->hidden, 0,
            t->model->config.members * (size_t)t->model->config.hidden * sizeof(float));
 }
+
+/* ---- State, for checkpoints ---- */
+
+typedef struct state_head {
+    uint64_t updates, skipped, filled;
+    uint64_t window, members, input, hidden, stride; /* of whom it is */
+} state_head;
+
+/* The arrays behind the head, in their order. */
+typedef struct state_part {
+    float *at;
+    size_t count;
+} state_part;
+
+enum { STATE_PARTS = 4 };
+
+static void state_parts(const dm_trainer *t, state_part parts[STATE_PARTS])
+{
+    const dm_dynamics_config *c = &t->model->config;
+    size_t weights = c->members * t->model->layout.stride, kept = (size_t)t->config.window + 1;
+    parts[0] = (state_part){t->first, weights};
+    parts[1] = (state_part){t->second, weights};
+    parts[2] = (state_part){t->features, kept * c->input};
+    parts[3] = (state_part){t->hidden, kept * c->members * c->hidden};
+}
+
+static state_head state_head_of(const dm_trainer *t)
+{
+    const dm_dynamics_config *c = &t->model->config;
+    return (state_head){t->updates, t->skipped, t->filled, t->config.window,
+                        c->members, c->input,   c->hidden, t->model->layout.stride};
+}
+
+size_t dm_trainer_state_size(const dm_trainer *trainer)
+{
+    state_part parts[STATE_PARTS];
+    size_t size = sizeof(state_head);
+    state_parts(trainer, parts);
+    for (size_t i = 0; i < STATE_PARTS; i++)
+        size += parts[i].count * sizeof(float);
+    return size;
+}
+
+void dm_trainer_state_get(const dm_trainer *trainer, void *bytes)
+{
+    state_part parts[STATE_PARTS];
+    state_head head = state_head_of(trainer);
+    char *to = bytes;
+    memcpy(to, &head, sizeof head);
+    to += sizeof head;
+    state_parts(trainer, parts);
+    for (size_t i = 0; i < STATE_PARTS; i++) {
+        memcpy(to, parts[i].at, parts[i].count * sizeof(float));
+        to += parts[i].count * sizeof(float);
+    }
+}
+
+dm_status dm_trainer_state_set(dm_trainer *trainer, const void *bytes, size_t size, dm_error *err)
+{
+    state_part parts[STATE_PARTS];
+    state_head head, own = state_head_of(trainer);
+    const char *from = bytes;
+    if (size != dm_trainer_state_size(trainer))
+        return dm_fail(err, DM_EFORMAT, "trainer: a state of %zu bytes, not %zu", size,
+                       dm_trainer_state_size(trainer));
+    memcpy(&head, from, sizeof head);
+    from += sizeof head;
+    own.updates = head.updates;
+    own.skipped = head.skipped;
+    own.filled = head.filled;
+    if (memcmp(&head, &own, sizeof head) != 0 || head.filled > head.window + 1)
+        return dm_fail(err, DM_EFORMAT, "trainer: a state of another model or window");
+    trainer->updates = head.updates;
+    trainer->skipped = head.skipped;
+    trainer->filled = (uint32_t)head.filled;
+    state_parts(trainer, parts);
+    for (size_t i = 0; i < STATE_PARTS; i++) {
+        memcpy(parts[i].at, from, parts[i].count * sizeof(float));
+        from += parts[i].count * sizeof(float);
+    }
+    return DM_OK;
+}

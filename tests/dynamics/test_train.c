@@ -421,7 +421,74 @@ static void bad_samples_are_skipped(void **state)
     dm_dynamics_destroy(model);
 }
 
-DM_TESTS("dynamics/train", DM_TEST(bad_samples_are_skipped),
+/* A trainer and an encoder that go on from their states give the same bits as without a stop. */
+static void states_go_on_to_the_same_bits(void **state)
+{
+    (void)state;
+    dm_dynamics_config config = {2, 16, 4, DM_ENCODER_FEATURES, DM_GRU_RESET_FIRST, false};
+    dm_trainer_config how = DM_TRAINER_DEFAULT;
+    how.window = 3;
+    dm_dynamics *models[2] = {dyn_model(config, 3), dyn_model(config, 4)};
+    dm_trainer *trainers[2];
+    dm_encoder *encoders[2];
+    float features[DM_ENCODER_FEATURES], objective, seen[2][60];
+    dm_error err = {0};
+    for (int k = 0; k < 2; k++) {
+        assert_ok(dm_trainer_create(models[k], &how, &trainers[k], err));
+        assert_ok(dm_encoder_create(32, 16, &encoders[k], err));
+    }
+    for (uint64_t i = 0; i < 160; i++) {
+        if (i == 100) { /* the second takes over */
+            size_t size = dm_trainer_state_size(trainers[0]),
+                   es = dm_encoder_state_size(encoders[0]);
+            void *bytes = malloc(size), *encoder = malloc(es);
+            dm_trainer_state_get(trainers[0], bytes);
+            dm_encoder_state_get(encoders[0], encoder);
+            memcpy(models[1]->weights, models[0]->weights,
+                   config.members * models[0]->layout.stride * sizeof(float));
+            assert_int_equal(dm_trainer_state_set(trainers[1], bytes, size - 1, &err), DM_EFORMAT);
+            assert_int_equal(dm_encoder_state_set(encoders[1], encoder, es + 1, &err), DM_EFORMAT);
+            assert_ok(dm_trainer_state_set(trainers[1], bytes, size, err));
+            assert_ok(dm_encoder_state_set(encoders[1], encoder, es, err));
+            free(bytes);
+            free(encoder);
+        }
+        for (int k = 0; k < (i < 100 ? 1 : 2); k++) {
+            dm_train_sample sample = dyn_sample(7, i);
+            dm_encoder_update(encoders[k], &sample, features);
+            assert_ok(dm_trainer_observe(trainers[k], features, &objective, err));
+            if (i >= 100)
+                seen[k][i - 100] = objective;
+        }
+    }
+    assert_memory_equal(seen[0], seen[1], sizeof seen[0]);
+    for (int k = 0; k < 2; k++) {
+        dm_trainer_destroy(trainers[k]);
+        dm_encoder_destroy(encoders[k]);
+        dm_dynamics_destroy(models[k]);
+    }
+}
+
+static void foreign_states_are_refused(void **state)
+{
+    (void)state;
+    dm_error err = {0};
+    dm_encoder *wide, *narrow;
+    assert_ok(dm_encoder_create(32, 16, &wide, err));
+    assert_ok(dm_encoder_create(31, 16, &narrow, err));
+    size_t size = dm_encoder_state_size(wide);
+    unsigned char *bytes = malloc(size);
+    dm_encoder_state_get(narrow, bytes);
+    assert_int_equal(dm_encoder_state_set(wide, bytes, size, &err), DM_EFORMAT);
+    memset(bytes, 0xff, size); /* queues that point anywhere */
+    assert_int_equal(dm_encoder_state_set(wide, bytes, size, &err), DM_EFORMAT);
+    free(bytes);
+    dm_encoder_destroy(wide);
+    dm_encoder_destroy(narrow);
+}
+
+DM_TESTS("dynamics/train", DM_TEST(states_go_on_to_the_same_bits),
+         DM_TEST(foreign_states_are_refused), DM_TEST(bad_samples_are_skipped),
          DM_TEST(gradients_follow_the_reference), DM_TEST(adam_begins_with_the_learning_rate),
          DM_TEST(gradients_are_clipped), DM_TEST(wrong_configurations_are_refused),
          DM_TEST(observing_learns_a_repeating_curve), DM_TEST(hidden_states_move_on),
