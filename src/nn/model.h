@@ -46,8 +46,9 @@ struct dm_nn_model {
     dm_nn_optimiser optimiser;
     dm_nn_stepper *stepper;
     uint64_t steps;
-    size_t counted; /* rows of this batch that have a target */
-    void *state;    /* the runner's */
+    size_t counted;    /* rows of this batch that have a target */
+    bool call_by_call; /* CUDA: without graphs, to measure kernels */
+    void *state;       /* of the runner */
 };
 
 #endif

@@ -263,9 +263,9 @@ static dm_status cuda_pass(dm_nn_model *m, uint32_t number, const void *input, c
         status =
             dm_stream_fill(m->exec.stream, s->parameters, s->room[DM_NN_GRADIENT] * sizeof(float),
                            0, m->plan.parameter_room * sizeof(float), err);
-    if (learn && s->warm && !s->graph && !s->no_graph)
+    if (learn && s->warm && !s->graph && !s->no_graph && !m->call_by_call)
         record(m);
-    if (status == DM_OK && learn && s->graph)
+    if (status == DM_OK && learn && s->graph && !m->call_by_call)
         status = dm_graph_launch(s->graph, m->exec.stream, err);
     else if (status == DM_OK)
         status = queue_pass(m, target != NULL, learn, err);

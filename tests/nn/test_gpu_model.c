@@ -199,9 +199,11 @@ static void xor_is_solved(void **state)
 {
     (void)state;
     dm_test_gpu();
-    int solved = 0;
-    for (uint64_t seed = 1; seed <= 20; seed++) {
-        dm_nn_model_desc desc = xor_desc(seed);
+    int solved = 0, seeds = 20;
+    if (getenv("DM_TEST_NO_TIMING")) /* under compute-sanitizer */
+        seeds = 1;
+    for (int seed = 1; seed <= seeds; seed++) {
+        dm_nn_model_desc desc = xor_desc((uint64_t)seed);
         dm_nn_model *model = model_on(dm_test_gpu_device, &desc);
         for (int i = 0; i < 500; i++)
             assert_ok(dm_nn_model_step(model, xor_input, xor_target, NULL, err));
@@ -213,8 +215,8 @@ static void xor_is_solved(void **state)
         solved += right == 4;
         dm_nn_model_destroy(model);
     }
-    if (solved < 19)
-        fail_msg("XOR was solved with %d of 20 seeds", solved);
+    if (solved < seeds - 1 || solved == 0)
+        fail_msg("XOR was solved with %d of %d seeds", solved, seeds);
 }
 
 static void same_bits_in_two_runs(void **state)

@@ -5,6 +5,7 @@
 
 #include "device/cublaslt.h"
 #include "nn/cuda/args.h"
+#include "nn/cuda/profile.h"
 #include "nn/ops.h"
 
 /* K(text, kernel) */
@@ -81,6 +82,7 @@ typedef struct dm_nn_cuda {
     dm_function *kernels[NN_K_COUNT];
     dm_device_buffer *parts; /* of nn_sums */
     dm_cublaslt *products;   /* NULL: our own kernels */
+    dm_nn_profile *profile;  /* NULL: off */
     char products_text[1100];
 } dm_nn_cuda;
 

@@ -4,7 +4,7 @@
  *     y  = x w^T      dx = dy w      dw += dy^T x      db += the sums of dy's columns */
 #include "nn/cuda/internal.h"
 
-#include <math.h>
+#include <stdio.h>
 
 static size_t partials_size(const dm_nn_linear *s)
 {
@@ -27,12 +27,36 @@ static dm_status own(dm_nn_exec *e, nn_product_args *args, dm_error *err)
     return NN_LAUNCH(e, product, ((dm_grid){(uint32_t)blocks, 256, 0}), args, err);
 }
 
+/* Before a product is measured: its sizes and what it does besides. */
+static void measure(const dm_nn_cuda *state, const dm_cublaslt_product *p)
+{
+    char name[80];
+    double m = p->m, n = p->n, k = p->k, element = p->bf16 ? 2 : 4, out = p->d_float ? 4 : element;
+    if (state->profile == NULL)
+        return;
+    snprintf(name, sizeof name, "product %u x %u x %u%s%s%s%s", p->m, p->n, p->k,
+             p->d_float       ? " dw"
+             : p->transpose_a ? " y"
+                              : " dx",
+             p->bias != NULL ? " +bias" : "", p->gelu_aux != NULL ? " +gelu" : "",
+             p->add ? " +=" : "");
+    dm_nn_profile_begin(state->profile, name, 2 * m * n * k,
+                        element * (m * k + k * n) + out * m * n * (p->add ? 2 : 1) +
+                            (p->gelu_aux != NULL ? element * m * n : 0));
+}
+
 /* One product by cuBLASLt; false when it does not take it and nothing was queued. */
 static bool by_library(dm_nn_exec *e, const dm_cublaslt_product *product)
 {
     const dm_nn_cuda *state = e->state;
-    return state->products != NULL && dm_cublaslt_run(state->products, e->stream, product,
-                                                      e->scratch, e->scratch_size, NULL) == DM_OK;
+    if (state->products == NULL)
+        return false;
+    measure(state, product);
+    dm_status status =
+        dm_cublaslt_run(state->products, e->stream, product, e->scratch, e->scratch_size, NULL);
+    if (status == DM_OK)
+        dm_nn_profile_end(state->profile);
+    return status == DM_OK;
 }
 
 static dm_status linear(dm_nn_exec *e, const dm_nn_linear *s, const void *x, const void *w,

@@ -37,7 +37,10 @@ dm_status dm_nn_cuda_launch(dm_nn_exec *e, int kernel, dm_grid grid, const void 
                             dm_error *err)
 {
     const dm_nn_cuda *state = e->state;
-    return dm_function_launch(state->kernels[kernel], e->stream, grid, args, size, err);
+    dm_nn_profile_begin(state->profile, kernels[kernel].name, 0, 0);
+    dm_status status = dm_function_launch(state->kernels[kernel], e->stream, grid, args, size, err);
+    dm_nn_profile_end(state->profile);
+    return status;
 }
 
 dm_grid dm_nn_cuda_loop(uint64_t n)
