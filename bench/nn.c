@@ -5,7 +5,8 @@
  *     dm-bench-nn gpt batch=8 --steps 50       steps of a model (xor, cnn, gpt, gru) on a batch of
  *                                              its own; bench/nn_peer.py puts JAX beside it
  *     dm-bench-nn gpt batch=8 --dir DIR        weights and batch from DIR; for each line "n" of the
- *                                              input n steps, answered by "seconds loss"
+ *                                              input n steps, answered by "seconds loss
+ *                                              samples/s samples/CPU-second"
  *
  * Times of products are the thread's own, so that other programs disturb them less. */
 #include "base/file.h"
@@ -159,13 +160,19 @@ static dm_status run_steps(dm_nn_model *model, const peer_case *c, const void *i
                            const void *target, int steps, dm_error *err)
 {
     float loss = 0;
+    struct timespec cpu[2];
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu[0]);
     uint64_t began = dm_time_ns();
     dm_status status = DM_OK;
     for (int i = 0; i < steps && status == DM_OK; i++)
         status = dm_nn_model_step(model, input, target, &loss, err);
     double seconds = (double)(dm_time_ns() - began) * 1e-9;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu[1]);
+    double busy =
+        (double)(cpu[1].tv_sec - cpu[0].tv_sec) + 1e-9 * (double)(cpu[1].tv_nsec - cpu[0].tv_nsec);
+    double samples = (double)c->samples * steps;
     if (status == DM_OK)
-        printf("%.6f %.7g %.0f\n", seconds, loss, (double)c->samples * steps / seconds);
+        printf("%.6f %.7g %.0f %.0f\n", seconds, loss, samples / seconds, samples / busy);
     fflush(stdout);
     return status;
 }

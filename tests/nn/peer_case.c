@@ -12,8 +12,13 @@ static dm_status read_words(peer_case *c, const char *const *words, int count, d
     struct {
         const char *name;
         uint32_t *value;
-    } sizes[] = {{"batch", &c->batch},  {"time", &c->time},     {"width", &c->width},
-                 {"heads", &c->heads},  {"layers", &c->layers}, {"vocabulary", &c->vocabulary},
+    } sizes[] = {{"batch", &c->batch},
+                 {"time", &c->time},
+                 {"width", &c->width},
+                 {"heads", &c->heads},
+                 {"layers", &c->layers},
+                 {"vocabulary", &c->vocabulary},
+                 {"microbatches", &c->microbatches},
                  {"shards", &c->shards}};
     for (int i = 0; i < count; i++) {
         const char *equals = strchr(words[i], '=');
@@ -131,6 +136,7 @@ dm_status peer_case_init(peer_case *c, const char *name, const char *const *word
             return dm_fail(err, DM_EINVAL, "peer: %u layers are too many", c->layers);
         c->desc.layers = c->layer;
         c->desc.batch = c->batch;
+        c->desc.microbatches = c->microbatches;
         c->desc.shards = c->shards;
         c->desc.seed = 1;
         kinds[k].make(c);

@@ -9,10 +9,10 @@
 enum { PEER_LAYERS = 160 };
 
 /* Sizes that the words of a case change: "batch=8", "time=128", "width=128", "heads=4", "layers=4",
- * "vocabulary=65", "shards=8". */
+ * "vocabulary=65", "microbatches=1", "shards=8". */
 typedef struct peer_case {
     const char *name; /* "xor", "cnn", "gpt", "gru" */
-    uint32_t batch, time, width, heads, layers, vocabulary, shards;
+    uint32_t batch, time, width, heads, layers, vocabulary, microbatches, shards;
     dm_nn_layer layer[PEER_LAYERS];
     dm_nn_model_desc desc;          /* its layers are those above */
     size_t input_size, target_size; /* bytes of a batch */

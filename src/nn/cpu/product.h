@@ -131,9 +131,11 @@ static void pack_a(strided a, size_t rows, size_t k, float *to)
     }
 }
 
-/* tile[rows][vecs * LANES] = the product of rows of A and a panel of B. */
+/* to[rows][vecs * LANES], rows `step` apart, = (to +) the product of rows of A and a panel of B
+ * (+ bias[vecs * LANES], which may be NULL). */
 VEC_FN void product_tile(const size_t rows, const size_t vecs, const float *a, size_t row,
-                         size_t column, const float *b, size_t k, float *tile)
+                         size_t column, const float *b, size_t k, float *to, size_t step, bool add,
+                         const float *bias)
 {
     vec sum[MR][2];
 #pragma GCC unroll 16
@@ -151,11 +153,28 @@ VEC_FN void product_tile(const size_t rows, const size_t vecs, const float *a, s
         a += column;
         b += vecs * LANES;
     }
+    if (add) {
+#pragma GCC unroll 16
+        for (size_t r = 0; r < rows; r++) {
+            sum[r][0] += vec_load(to + r * step);
+            if (vecs > 1)
+                sum[r][1] += vec_load(to + r * step + LANES);
+        }
+    }
+    if (bias) {
+        vec b0 = vec_load(bias), b1 = vecs > 1 ? vec_load(bias + LANES) : b0;
+#pragma GCC unroll 16
+        for (size_t r = 0; r < rows; r++) {
+            sum[r][0] += b0;
+            if (vecs > 1)
+                sum[r][1] += b1;
+        }
+    }
 #pragma GCC unroll 16
     for (size_t r = 0; r < rows; r++) {
-        vec_store(tile + r * vecs * LANES, sum[r][0]);
+        vec_store(to + r * step, sum[r][0]);
         if (vecs > 1)
-            vec_store(tile + r * vecs * LANES + LANES, sum[r][1]);
+            vec_store(to + r * step + LANES, sum[r][1]);
     }
 }
 
@@ -199,16 +218,16 @@ static void put_tile(const float *tile, size_t rows, size_t n, size_t width, flo
 
 #define TILE(rows)                                                                                 \
     static void tile_##rows(const float *a, size_t row, const float *b, size_t k, size_t width,    \
-                            float *tile)                                                           \
+                            float *to, size_t step, bool add, const float *bias)                   \
     {                                                                                              \
         if (width == NR && row == 0)                                                               \
-            product_tile(rows, 2, a, 1, rows, b, k, tile);                                         \
+            product_tile(rows, 2, a, 1, rows, b, k, to, step, add, bias);                          \
         else if (width == NR)                                                                      \
-            product_tile(rows, 2, a, row, 1, b, k, tile);                                          \
+            product_tile(rows, 2, a, row, 1, b, k, to, step, add, bias);                           \
         else if (row == 0)                                                                         \
-            product_tile(rows, 1, a, 1, rows, b, k, tile);                                         \
+            product_tile(rows, 1, a, 1, rows, b, k, to, step, add, bias);                          \
         else                                                                                       \
-            product_tile(rows, 1, a, row, 1, b, k, tile);                                          \
+            product_tile(rows, 1, a, row, 1, b, k, to, step, add, bias);                           \
     }
 #if LANES == 16
 TILE(12)
@@ -230,29 +249,29 @@ static size_t tile_rows(size_t m)
 
 /* row == 0: a is packed. */
 static void tile_of(size_t rows, const float *a, size_t row, const float *b, size_t k, size_t width,
-                    float *tile)
+                    float *to, size_t step, bool add, const float *bias)
 {
     switch (rows) {
 #if LANES == 16
     case 12:
-        tile_12(a, row, b, k, width, tile);
+        tile_12(a, row, b, k, width, to, step, add, bias);
         break;
     case 8:
-        tile_8(a, row, b, k, width, tile);
+        tile_8(a, row, b, k, width, to, step, add, bias);
         break;
 #elif LANES == 8
     case 6:
-        tile_6(a, row, b, k, width, tile);
+        tile_6(a, row, b, k, width, to, step, add, bias);
         break;
 #endif
     case 4:
-        tile_4(a, row, b, k, width, tile);
+        tile_4(a, row, b, k, width, to, step, add, bias);
         break;
     case 2:
-        tile_2(a, row, b, k, width, tile);
+        tile_2(a, row, b, k, width, to, step, add, bias);
         break;
     default:
-        tile_1(a, row, b, k, width, tile);
+        tile_1(a, row, b, k, width, to, step, add, bias);
     }
 }
 
@@ -263,6 +282,7 @@ static void product_block(dm_nn_exec *exec, size_t m, size_t N, size_t k, stride
 {
     float *room = exec->scratch, tile[MR * NR];
     bool in_place = a.column == 1;
+    bool ends = end->row_bias || end->pre || end->activation != DM_NN_LINEAR;
     for (size_t i = 0, rows; !in_place && i < m; i += rows) {
         rows = tile_rows(m - i);
         pack_a((strided){a.at + i * a.row, a.row, a.column}, rows, k, room + i * k);
@@ -271,17 +291,23 @@ static void product_block(dm_nn_exec *exec, size_t m, size_t N, size_t k, stride
         width = panel_width(b->N, j);
         const float *panel = panels + j * packed_k + b->first * width;
         size_t n = N - j < width ? N - j : width;
+        bool direct = n == width && !(last && ends); /* from registers to C */
+        const float *bias = last && end->bias ? end->bias + j : NULL;
         for (size_t i = 0, rows; i < m; i += rows) {
-            product_end here = *end;
             rows = tile_rows(m - i);
-            here.bias = end->bias ? end->bias + j : NULL;
+            const float *from = in_place ? a.at + i * a.row : room + i * k;
+            size_t step = in_place ? a.row : 0;
+            float *to = c + i * ldc + j;
+            if (direct) {
+                tile_of(rows, from, step, panel, k, width, to, ldc, add, bias);
+                continue;
+            }
+            product_end here = *end;
+            here.bias = bias;
             here.row_bias = end->row_bias ? end->row_bias + i : NULL;
             here.pre = end->pre ? end->pre + i * ldc + j : NULL;
-            if (in_place)
-                tile_of(rows, a.at + i * a.row, a.row, panel, k, width, tile);
-            else
-                tile_of(rows, room + i * k, 0, panel, k, width, tile);
-            put_tile(tile, rows, n, width, c + i * ldc + j, ldc, add, last, &here);
+            tile_of(rows, from, step, panel, k, width, tile, width, false, NULL);
+            put_tile(tile, rows, n, width, to, ldc, add, last, &here);
         }
     }
 }
