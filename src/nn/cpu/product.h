@@ -117,17 +117,30 @@ static packed pack_b(strided b, size_t K, size_t N, float *to)
     return out;
 }
 
-/* One panel of `rows` rows, 12 numbers and more at a time: to[k][rows]. */
-static void pack_a(strided a, size_t rows, size_t k, float *to)
+/* As many rows as one tile takes of m that are left. */
+static size_t tile_rows(size_t m)
 {
-    for (size_t p = 0; p < k; p++, to += rows) {
+    if (m >= MR)
+        return MR;
+    return m >= 8 ? 8 : m >= 4 ? 4 : m >= 2 ? 2 : 1;
+}
+
+/* m rows as panels of what a tile takes: to[k][rows] each. A's columns may be far apart, so each is
+ * read once and in order. */
+static void pack_a(strided a, size_t m, size_t k, float *to)
+{
+    for (size_t p = 0; p < k; p++) {
         const float *from = a.at + p * a.column;
-        if (rows == MR && a.row == 1)
-            for (size_t r = 0; r < MR; r++)
-                to[r] = from[r];
-        else
+        size_t i = 0;
+        for (; a.row == 1 && i + MR <= m; i += MR) {
+            vec x = vec_load_some(from + i, MR); /* MR <= LANES */
+            vec_store_some(to + i * k + p * MR, x, MR);
+        }
+        for (size_t rows; i < m; i += rows) {
+            rows = tile_rows(m - i);
             for (size_t r = 0; r < rows; r++)
-                to[r] = from[r * a.row];
+                to[i * k + p * rows + r] = from[(i + r) * a.row];
+        }
     }
 }
 
@@ -239,14 +252,6 @@ TILE(4)
 TILE(2)
 TILE(1)
 
-/* As many rows as one tile takes of m that are left. */
-static size_t tile_rows(size_t m)
-{
-    if (m >= MR)
-        return MR;
-    return m >= 8 ? 8 : m >= 4 ? 4 : m >= 2 ? 2 : 1;
-}
-
 /* row == 0: a is packed. */
 static void tile_of(size_t rows, const float *a, size_t row, const float *b, size_t k, size_t width,
                     float *to, size_t step, bool add, const float *bias)
@@ -283,10 +288,8 @@ static void product_block(dm_nn_exec *exec, size_t m, size_t N, size_t k, stride
     float *room = exec->scratch, tile[MR * NR];
     bool in_place = a.column == 1;
     bool ends = end->row_bias || end->pre || end->activation != DM_NN_LINEAR;
-    for (size_t i = 0, rows; !in_place && i < m; i += rows) {
-        rows = tile_rows(m - i);
-        pack_a((strided){a.at + i * a.row, a.row, a.column}, rows, k, room + i * k);
-    }
+    if (!in_place)
+        pack_a(a, m, k, room);
     for (size_t j = 0, width; j < N; j += width) {
         width = panel_width(b->N, j);
         const float *panel = panels + j * packed_k + b->first * width;
