@@ -124,6 +124,35 @@ VEC_FN vec vec_sqrt(vec x)
 #endif
 }
 
+/* LANES bytes as integers, and back. */
+VEC_FN ivec ivec_load_bytes(const uint8_t *p)
+{
+#if LANES == 16
+    return (ivec)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+#elif LANES == 8
+    return (ivec)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
+#else
+    ivec v;
+    for (int i = 0; i < LANES; i++)
+        v[i] = p[i];
+    return v;
+#endif
+}
+
+VEC_FN void ivec_store_bytes(uint8_t *p, ivec v)
+{
+#if LANES == 16
+    _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8((__m512i)v));
+#elif LANES == 8
+    __m128i half = _mm_packus_epi32(_mm256_castsi256_si128((__m256i)v),
+                                    _mm256_extracti128_si256((__m256i)v, 1));
+    _mm_storel_epi64((__m128i *)(void *)p, _mm_packus_epi16(half, half));
+#else
+    for (int i = 0; i < LANES; i++)
+        p[i] = (uint8_t)v[i];
+#endif
+}
+
 /* x where the mask's lanes are all ones, y where they are 0. */
 VEC_FN vec vec_pick(ivec mask, vec x, vec y)
 {

@@ -42,6 +42,17 @@ static float most_of(const float *x, size_t n)
     return out;
 }
 
+static float sum_of(const float *x, size_t n)
+{
+    vec total = vec_all(0);
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        total += vec_load(x + i);
+    if (i < n)
+        total += vec_load_some(x + i, n - i);
+    return vec_sum(total);
+}
+
 static void add_all(const float *a, const float *b, float *y, size_t n)
 {
     size_t i = 0;

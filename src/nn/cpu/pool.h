@@ -11,10 +11,11 @@
 #define EVEN_LANES 0, 2, 4, 6
 #define ODD_LANES 1, 3, 5, 7
 #endif
-typedef uint8_t bvec __attribute__((vector_size(LANES), may_alias));
 
-/* `some` places of a row: 2 * some numbers of two rows below each other. */
-VEC_FN void pool_places(const float *top, const float *bottom, size_t some, float *y, uint8_t *from)
+/* `some` places of a row: 2 * some numbers of two rows below each other. With `room`, bytes behind
+ * those places may be written: the next places overwrite them. */
+VEC_FN void pool_places(const float *top, const float *bottom, size_t some, bool room, float *y,
+                        uint8_t *from)
 {
     size_t first = some < LANES / 2 ? 2 * some : LANES, second = 2 * some - first;
     vec a = vec_load_some(top, first), b = vec_load_some(top + first, second);
@@ -29,9 +30,14 @@ VEC_FN void pool_places(const float *top, const float *bottom, size_t some, floa
         best = vec_pick(above, value[k], best);
         which = (above & k) | (~above & which);
     }
-    bvec bytes = __builtin_convertvector(which, bvec);
     vec_store_some(y, best, some);
-    memcpy(from, &bytes, some);
+    if (room) {
+        ivec_store_bytes(from, which);
+    } else {
+        uint8_t bytes[LANES];
+        ivec_store_bytes(bytes, which);
+        memcpy(from, bytes, some);
+    }
 }
 
 static dm_status pool(dm_nn_exec *exec, const dm_nn_pool *op, const void *x, void *y, uint8_t *from,
@@ -39,14 +45,14 @@ static dm_status pool(dm_nn_exec *exec, const dm_nn_pool *op, const void *x, voi
 {
     if (op->K != 2)
         return pool_plain(exec, op, x, y, from, err);
-    size_t W = op->W, P = op->H / 2, Q = W / 2;
+    size_t W = op->W, P = op->H / 2, Q = W / 2, all = (size_t)op->B * op->C * P * Q;
     for (size_t n = 0; n < (size_t)op->B * op->C; n++)
         for (size_t p = 0; p < P; p++) {
             const float *top = (const float *)x + (n * op->H + 2 * p) * W;
             size_t to = (n * P + p) * Q;
             for (size_t q = 0; q < Q; q += LANES)
                 pool_places(top + 2 * q, top + W + 2 * q, Q - q < LANES ? Q - q : LANES,
-                            (float *)y + to + q, from + to + q);
+                            to + q + LANES <= all, (float *)y + to + q, from + to + q);
         }
     return DM_OK;
 }
@@ -63,7 +69,7 @@ static dm_status pool_backward(dm_nn_exec *exec, const dm_nn_pool *op, const uin
 {
     if (op->K != 2)
         return pool_backward_plain(exec, op, from, dy, dx, err);
-    size_t W = op->W, P = op->H / 2, Q = W / 2;
+    size_t W = op->W, P = op->H / 2, Q = W / 2, all = (size_t)op->B * op->C * P * Q;
     if (!op->add_dx && (op->H % 2 != 0 || W % 2 != 0)) /* else every element is in a square */
         memset(dx, 0, (size_t)op->B * op->C * op->H * W * sizeof(float));
     for (size_t n = 0; n < (size_t)op->B * op->C; n++)
@@ -72,9 +78,14 @@ static dm_status pool_backward(dm_nn_exec *exec, const dm_nn_pool *op, const uin
                 size_t some = Q - q < LANES ? Q - q : LANES, at = (n * P + p) * Q + q;
                 size_t first = some < LANES / 2 ? 2 * some : LANES, second = 2 * some - first;
                 float *to = (float *)dx + (n * op->H + 2 * p) * W + 2 * q;
-                bvec bytes = {0};
-                memcpy(&bytes, from + at, some);
-                ivec which = __builtin_convertvector(bytes, ivec);
+                ivec which;
+                if (at + LANES <= all) {
+                    which = ivec_load_bytes(from + at);
+                } else {
+                    uint8_t bytes[LANES] = {0};
+                    memcpy(bytes, from + at, some);
+                    which = ivec_load_bytes(bytes);
+                }
                 vec d = vec_load_some((const float *)dy + at, some), row[2];
                 for (int32_t k = 0; k < 4; k += 2) {
                     vec_interleave((vec)((ivec)d & (which == k)), (vec)((ivec)d & (which == k + 1)),
