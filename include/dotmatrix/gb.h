@@ -119,7 +119,7 @@ DM_API void dm_gb_serial_clear(dm_gb *gb);
 /* Save states: the whole machine in one file (docs/save-state.md), without its pictures: the one
  * under way when a state is loaded begins where the beam stands. A file that is damaged, truncated,
  * of another version or of another ROM is refused with the reason, and the machine is as it was.
- * States of PyBoy 2.8.1 can be loaded too. */
+ * States of PyBoy 1.4.1 to 2.4.1 and of 2.8.1 can be loaded too. */
 DM_API dm_status dm_gb_save_state(dm_gb *gb, const char *path, dm_error *err);
 DM_API dm_status dm_gb_load_state(dm_gb *gb, const char *path, dm_error *err);
 

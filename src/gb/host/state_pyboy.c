@@ -3,7 +3,7 @@
  *
  * The file is a stream of little-endian integers without names or tags, in the order in which the
  * parts are read below; only the sound buffer and cartridge RAM vary in length. The layout was
- * learnt by reading PyBoy 2.8.1 and from files it wrote.
+ * learnt by reading PyBoy's public sources and from files it wrote.
  *
  * Both emulators stand between two instructions when they save, so time is easy to carry over:
  * every device is placed by how far it is from its next event. Our picture unit keeps more than
@@ -40,8 +40,17 @@ enum {
                  TONE_SIZE + WAVE_SIZE + NOISE_SIZE + SCREEN_SIZE + RAM_SIZE + TIMER_SIZE +
                  CART_SIZE + JOYPAD_SIZE + SERIAL_SIZE + SGB_SIZE,
     /* Sound samples in a frame, from which follows the length of the buffer. */
-    SAMPLES_AT = HEADER_SIZE + CPU_SIZE + DMA_SIZE + LCD_SIZE + 8
+    SAMPLES_AT = HEADER_SIZE + CPU_SIZE + DMA_SIZE + LCD_SIZE + 8,
+    /* Versions 7 to 12: parts that all of them have. */
+    OLD_LINES_SIZE = 144 * 5,
+    OLD_PIXELS = 144 * 160,
+    OLD_RAM_SIZE = 0x2000 + 0x60 + 0x4C + 0x7F + 0x34,
+    OLD_SIZE = 2 + 16 + 0x2000 + 160 + 11 + OLD_LINES_SIZE + 4 * OLD_PIXELS + OLD_RAM_SIZE + 8 +
+               CART_SIZE + JOYPAD_SIZE,
+    OLD_CLOCK_SIZE = 6
 };
+#define OLDEST 7u
+#define OLD_NEWEST 12u
 #define SAMPLES_MOST 0x10000u /* a frame of 3.9 MHz sound */
 
 /* ---- Reading; the size was checked before ---- */
@@ -345,7 +354,18 @@ static void read_clock(dm_gb_cart *cart, reader *r, uint32_t now)
     skip(r, 8);
 }
 
-static void read_cart(import *in, reader *r)
+/* Old files have the time of day at which the clock stood at 0, to 128 seconds: nothing to go by,
+ * so that the clock begins at 0. */
+static void read_old_clock(dm_gb_cart *cart, reader *r, uint32_t now)
+{
+    skip(r, 4);
+    cart->rtc[DM_GB_RTC_DAYS_HIGH] = get8(r) != 0 ? DM_GB_RTC_HALT : 0;
+    cart->rtc[DM_GB_RTC_DAYS_HIGH] |= get8(r) != 0 ? DM_GB_RTC_CARRY : 0;
+    cart->rtc_synced = now;
+    memcpy(cart->rtc_latched, cart->rtc, sizeof cart->rtc_latched);
+}
+
+static void read_cart(import *in, reader *r, bool old)
 {
     const dm_gb_rom *rom = &in->gb->rom;
     dm_gb_cart *cart = &in->m->cart;
@@ -357,13 +377,15 @@ static void read_cart(import *in, reader *r)
     for (uint32_t i = 0; i < rom->ram_size; i++)
         in->ram[DM_GB_CART_RAM + i] |= dm_gb_cart_open_bits(cart);
     skip(r, (size_t)ram_banks(rom) * 0x2000);
-    if (rom->has_rtc)
+    if (rom->has_rtc && old)
+        read_old_clock(cart, r, now);
+    else if (rom->has_rtc)
         read_clock(cart, r, now);
     bool mbc1 = rom->mapper == DM_GB_MAPPER_MBC1 || rom->mapper == DM_GB_MAPPER_MBC1_MULTI;
     if (mbc1) {
         rom_bank = get8(r);
         ram_bank = get8(r);
-    } else if (rom->mapper == DM_GB_MAPPER_MBC5 && get8(r) != 0) {
+    } else if (!old && rom->mapper == DM_GB_MAPPER_MBC5 && get8(r) != 0) {
         ram_bank |= get8(r) != 0 ? 8 : 0;
     }
     /* As a program would have set them. */
@@ -393,6 +415,159 @@ static void read_joypad_and_serial(import *in, reader *r)
         serial->bits_left = (uint8_t)(1u + (wait > 0 ? wait - 1u : 0u) / DM_GB_SERIAL_BIT);
         serial->next_bit = in->m->clock + wait - (serial->bits_left - 1u) * DM_GB_SERIAL_BIT;
     }
+}
+
+/* ---- Versions 7 to 12 ----
+ *
+ * PyBoy 1.4.1 (7) to 2.4.1 (12). Version 8 brought what a Game Boy Color needs, IF and the picture
+ * unit's clocks, 10 a byte to each pixel, 11 another place for the scroll registers by line, 12
+ * counts of cycles. None has the sound. */
+
+static size_t old_size(unsigned version)
+{
+    size_t size = OLD_SIZE;
+    if (version >= 8)
+        size += 3 + 2 + 2 + 8 + 8 + 1;
+    if (version >= 10)
+        size += OLD_PIXELS;
+    if (version >= 12)
+        size += 3 * 8;
+    return size;
+}
+
+static void read_old_cpu(import *in, reader *r, unsigned version)
+{
+    dm_gb_machine *m = in->m;
+    dm_gb_cpu *cpu = &m->cpu;
+    cpu->a = get8(r);
+    cpu->f = get8(r) & 0xF0;
+    cpu->b = get8(r);
+    cpu->c = get8(r);
+    cpu->d = get8(r);
+    cpu->e = get8(r);
+    uint16_t hl = get16(r);
+    cpu->h = (uint8_t)(hl >> 8);
+    cpu->l = (uint8_t)hl;
+    cpu->sp = get16(r);
+    cpu->pc = get16(r);
+    cpu->ime = get8(r) != 0;
+    if (get8(r) != 0) {
+        cpu->mode = DM_GB_HALTED;
+        cpu->pc++;
+        cpu->halted_at = m->clock - 4u;
+    }
+    skip(r, 1); /* STOP is never in effect */
+    in->ram[DM_GB_IE] = get8(r);
+    if (version >= 8) {
+        skip(r, 1);
+        m->int_flags = get8(r) & 0x1F;
+    }
+    if (version >= 12)
+        in->cycles = get64(r);
+    m->cycles_low = (uint32_t)in->cycles;
+    m->cycles_high = (uint32_t)(in->cycles >> 32);
+    m->counted_at = m->clock;
+}
+
+/* Where a frame stands whose line is `ly`, in a mode that ends after `left` cycles. */
+static uint32_t old_frame_cycles(uint8_t ly, uint8_t mode, uint64_t left)
+{
+    static const uint16_t ends[] = {DM_GB_LINE_CYCLES, DM_GB_LINE_CYCLES, 80, 250};
+    uint32_t line = ly < 154u ? ly : 153u;
+    uint32_t into = ends[mode] - distance(left, ends[mode]);
+    into = into < DM_GB_LINE_CYCLES ? into : DM_GB_LINE_CYCLES - 4u;
+    return line * DM_GB_LINE_CYCLES + (into & ~3u);
+}
+
+static void read_old_lcd(import *in, reader *r, unsigned version)
+{
+    dm_gb_ppu *ppu = &in->m->ppu;
+    get_bytes(r, in->ram + DM_GB_VRAM, 0x2000);
+    get_bytes(r, in->ram + DM_GB_OAM, 160);
+    ppu->lcdc = get8(r);
+    ppu->bgp = get8(r);
+    ppu->obp0 = get8(r);
+    ppu->obp1 = get8(r);
+    uint8_t stat = get8(r), mode = stat & 3;
+    ppu->stat = stat & 0x78;
+    ppu->lyc_bit = (stat & 4) != 0;
+    in->ly = get8(r);
+    ppu->lyc = get8(r);
+    ppu->scy = get8(r);
+    ppu->scx = get8(r);
+    ppu->wy = get8(r);
+    ppu->wx = get8(r);
+    uint64_t left = mode == 2 ? 80u : mode == 3 ? 170u : mode == 0 ? 206u : DM_GB_LINE_CYCLES;
+    if (version >= 11)
+        skip(r, OLD_LINES_SIZE);
+    if (version >= 8) {
+        skip(r, version >= 12 ? 2 + 8 : 2);
+        uint64_t clock = get64(r);
+        left = get64(r) - clock;
+        skip(r, 1);
+    } else if (mode == 1 && in->ly > DM_GB_VBLANK_LINE) {
+        /* LY was already raised when the frame ended, and the request that ended it is not in the
+         * file. */
+        in->m->int_flags |= in->ly-- == DM_GB_VBLANK_LINE + 1u ? DM_GB_INT_VBLANK : 0;
+    }
+    in->frame_cycles = old_frame_cycles(in->ly, mode, left);
+    in->first_frame = left > DM_GB_LINE_CYCLES; /* LCD on, and no line before the next frame */
+    if (in->first_frame)
+        in->frame_cycles = (DM_GB_FRAME_CYCLES - distance(left, DM_GB_FRAME_CYCLES)) & ~3u;
+    in->window_on = (ppu->lcdc & 0x20) != 0 && ppu->wy <= in->ly;
+    if (version < 11)
+        skip(r, OLD_LINES_SIZE);
+    skip(r, (version >= 10 ? 5u : 4u) * OLD_PIXELS);
+}
+
+static void read_old_ram(import *in, reader *r)
+{
+    dm_gb_machine *m = in->m;
+    uint8_t io[0x4C];
+    get_bytes(r, in->ram + DM_GB_WRAM, 0x2000);
+    skip(r, 0x60);
+    get_bytes(r, io, sizeof io);
+    get_bytes(r, in->ram + DM_GB_HRAM, 0x7F);
+    skip(r, 0x34);
+    m->joypad.select = (io[0] | 0x0F) == 0xCF ? 0x30 : io[0] & 0x30;
+    m->serial.sb = io[1];
+    m->serial.sc = io[2] & 1; /* transfers are not timed there */
+    m->dma.reg = io[0x46];
+    m->dma.source = (uint16_t)(m->dma.reg << 8);
+}
+
+/* DIV and TIMA count apart there. DIV as it reads is kept; where the cycles to TIMA's next count
+ * lie within one of DIV, they are TIMA's. */
+static void read_old_timer(import *in, reader *r, unsigned version)
+{
+    static const uint16_t dividers[] = {1024, 16, 64, 256};
+    dm_gb_timer *timer = &in->m->timer;
+    uint8_t div = get8(r);
+    timer->tima = get8(r);
+    uint32_t low = get16(r) & 0xFFu, counted = get16(r);
+    timer->tma = get8(r);
+    timer->tac = get8(r) & 7;
+    uint32_t divider = dividers[timer->tac & 3];
+    if ((timer->tac & 4) != 0 && divider <= 256)
+        low = (low & ~(divider - 1u)) | (counted & (divider - 1u));
+    timer->div_base = in->m->clock - ((uint32_t)div << 8 | low);
+    timer->synced = in->m->clock;
+    timer->reload_at = in->m->clock + 1u; /* no access happens then */
+    if (version >= 12)
+        skip(r, 8);
+}
+
+static void read_old(import *in, reader *r, unsigned version)
+{
+    skip(r, version >= 8 ? 5 : 2);
+    read_old_cpu(in, r, version);
+    read_old_lcd(in, r, version);
+    dm_gb_apu_reset(&in->m->apu, in->m->clock, true);
+    read_old_ram(in, r);
+    read_old_timer(in, r, version);
+    read_cart(in, r, true);
+    uint8_t directions = get8(r), buttons = get8(r); /* a pressed key is 0 */
+    in->m->joypad.keys = (uint8_t)((~directions & 0x0F) | (~buttons & 0x0F) << 4);
 }
 
 /* ---- Together ---- */
@@ -441,16 +616,41 @@ bool dm_gb_is_pyboy_state(const void *bytes, size_t size)
     const uint8_t *at = bytes;
     if (size < FIXED_SIZE / 2 || at[0] < 2 || at[0] >= ' ')
         return false;
+    if (at[0] >= OLDEST && at[0] <= OLD_NEWEST)
+        return at[1] <= 1 && (at[0] == OLDEST || at[4] <= 1);
     return at[1] <= 1 && at[5] <= 1; /* the boot ROM is on, it is a Game Boy Color */
+}
+
+static dm_status check_old(const dm_gb *gb, const uint8_t *bytes, size_t size, dm_error *err)
+{
+    const dm_gb_rom *rom = &gb->rom;
+    unsigned version = bytes[0];
+    uint32_t ram = ram_banks(rom) * 0x2000u;
+    size_t wanted = old_size(version) + ram + (rom->has_rtc ? OLD_CLOCK_SIZE : 0);
+    if (rom->mapper == DM_GB_MAPPER_MBC1 || rom->mapper == DM_GB_MAPPER_MBC1_MULTI)
+        wanted += 2;
+    if (size > 4 && version >= 8 && bytes[4] != 0)
+        return dm_fail(err, DM_EINVAL, "PyBoy state: of a Game Boy Color, this machine is a DMG");
+    if (size > 1 && bytes[1] != 0)
+        return dm_fail(err, DM_EINVAL, "PyBoy state: saved while the boot ROM was running");
+    if (size != wanted || rom->ram_size > ram)
+        return dm_fail(err, DM_EINVAL,
+                       "PyBoy state: %zu bytes, but a version %u has %zu for \"%s\" (%s, %u KiB of "
+                       "RAM): of another ROM, or damaged",
+                       size, version, wanted, rom->title, rom->type_name, rom->ram_size / 1024u);
+    return DM_OK;
 }
 
 static dm_status check(const dm_gb *gb, const uint8_t *bytes, size_t size, dm_error *err)
 {
     const dm_gb_rom *rom = &gb->rom;
+    if (size > 0 && bytes[0] >= OLDEST && bytes[0] <= OLD_NEWEST)
+        return check_old(gb, bytes, size, err);
     if (size < 1 || bytes[0] != DM_GB_PYBOY_VERSION)
         return dm_fail(err, DM_EINVAL,
-                       "PyBoy state: version %u, only version %u (PyBoy 2.8.1) can be read",
-                       size < 1 ? 0u : (unsigned)bytes[0], DM_GB_PYBOY_VERSION);
+                       "PyBoy state: version %u; versions %u to %u (PyBoy 1.4.1 to 2.4.1) and %u "
+                       "(PyBoy 2.8.1) can be read",
+                       size < 1 ? 0u : (unsigned)bytes[0], OLDEST, OLD_NEWEST, DM_GB_PYBOY_VERSION);
     if (size < FIXED_SIZE)
         return dm_fail(err, DM_EINVAL, "PyBoy state: truncated: %zu bytes of at least %d", size,
                        FIXED_SIZE);
@@ -492,17 +692,23 @@ dm_status dm_gb_load_pyboy_state(dm_gb *gb, const void *bytes, size_t size, dm_e
     m.target = m.clock;
     m.next_event = m.clock;
 import in = {.gb = gb, .m = & m, .ram = ram };
-    reader r = {(const uint8_t *)bytes + SAMPLES_AT};
-    uint32_t buffer = 2u * ((uint32_t)get64(&r) + 1u);
-    r.at = (const uint8_t *)bytes + HEADER_SIZE;
-    read_cpu(&in, &r);
-    read_dma(&in, &r);
-    read_lcd(&in, &r);
-    read_sound(&in, &r, buffer);
-    read_ram(&in, &r);
-    read_timer(&in, &r);
-    read_cart(&in, &r);
-    read_joypad_and_serial(&in, &r);
+    unsigned version = *(const uint8_t *)bytes;
+    reader r = {bytes};
+    if (version <= OLD_NEWEST) {
+        read_old(&in, &r, version);
+    } else {
+        r.at += SAMPLES_AT;
+        uint32_t buffer = 2u * ((uint32_t)get64(&r) + 1u);
+        r.at = (const uint8_t *)bytes + HEADER_SIZE;
+        read_cpu(&in, &r);
+        read_dma(&in, &r);
+        read_lcd(&in, &r);
+        read_sound(&in, &r, buffer);
+        read_ram(&in, &r);
+        read_timer(&in, &r);
+        read_cart(&in, &r, false);
+        read_joypad_and_serial(&in, &r);
+    }
     place_picture(&in);
     gb->machine = m;
     memcpy(gb->ram, ram, gb->ram_size);
