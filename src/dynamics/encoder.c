@@ -54,11 +54,15 @@ uint64_t dm_encoder_passed(const dm_encoder *encoder)
 
 size_t dm_encoder_state_size(const dm_encoder *encoder)
 {
+    if (encoder == NULL)
+        return 0;
     return sizeof encoder->state;
 }
 
 void dm_encoder_state_get(const dm_encoder *encoder, void *bytes)
 {
+    if (encoder == NULL || bytes == NULL)
+        return;
     memcpy(bytes, &encoder->state, sizeof encoder->state);
 }
 
@@ -79,6 +83,8 @@ static bool window_fits(const dm_enc_window *w, uint32_t size)
 
 dm_status dm_encoder_state_set(dm_encoder *encoder, const void *bytes, size_t size, dm_error *err)
 {
+    DM_REQUIRE(err, encoder);
+    DM_REQUIRE(err, bytes);
     dm_enc_state state;
     if (size != sizeof state)
         return dm_fail(err, DM_EFORMAT, "encoder: a state of %zu bytes, not %zu", size,

@@ -325,6 +325,8 @@ static state_head state_head_of(const dm_trainer *t)
 
 size_t dm_trainer_state_size(const dm_trainer *trainer)
 {
+    if (trainer == NULL)
+        return 0;
     state_part parts[STATE_PARTS];
     size_t size = sizeof(state_head);
     state_parts(trainer, parts);
@@ -335,6 +337,8 @@ size_t dm_trainer_state_size(const dm_trainer *trainer)
 
 void dm_trainer_state_get(const dm_trainer *trainer, void *bytes)
 {
+    if (trainer == NULL || bytes == NULL)
+        return;
     state_part parts[STATE_PARTS];
     state_head head = state_head_of(trainer);
     char *to = bytes;
@@ -349,6 +353,8 @@ void dm_trainer_state_get(const dm_trainer *trainer, void *bytes)
 
 dm_status dm_trainer_state_set(dm_trainer *trainer, const void *bytes, size_t size, dm_error *err)
 {
+    DM_REQUIRE(err, trainer);
+    DM_REQUIRE(err, bytes);
     state_part parts[STATE_PARTS];
     state_head head, own = state_head_of(trainer);
     const char *from = bytes;

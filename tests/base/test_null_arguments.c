@@ -370,6 +370,14 @@ static void null_is_refused_everywhere(void **state)
     REFUSES(dm_dynamics_device_forecast(any, NULL, any, any, any, &e));
     REFUSES(dm_dynamics_device_forecast(any, any, NULL, any, any, &e));
     REFUSES(dm_dynamics_device_forecast(any, any, any, any, NULL, &e));
+    SURVIVES(dm_encoder_state_size(NULL));
+    SURVIVES(dm_encoder_state_get(NULL, NULL));
+    REFUSES(dm_encoder_state_set(NULL, any, 1, &e));
+    REFUSES(dm_encoder_state_set(any, NULL, 1, &e));
+    SURVIVES(dm_trainer_state_size(NULL));
+    SURVIVES(dm_trainer_state_get(NULL, NULL));
+    REFUSES(dm_trainer_state_set(NULL, any, 1, &e));
+    REFUSES(dm_trainer_state_set(any, NULL, 1, &e));
     static const char *const headers[] = {"gb.h", "swarm.h", "device.h", "kernel.h", "dynamics.h"};
     for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++)
         header_is_covered(headers[i]);
