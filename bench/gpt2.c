@@ -6,9 +6,10 @@
  *
  * Batch i is the file's next batch x time tokens, from the beginning again at its end. */
 #include "base/file.h"
+#include "base/philox.h"
 #include "base/safetensors.h"
 #include "base/thread.h"
-#include "nn/cuda/profile.h"
+#include "nn/cuda/internal.h"
 #include "nn/model.h"
 #include "train/data/tokens.h"
 
@@ -21,7 +22,7 @@
 typedef struct options {
     const char *device, *precision, *tokens, *json, *read_weights, *write_weights;
     long layers, heads, width, vocabulary, time, batch, microbatches, steps, every, seed, warmup,
-        profile;
+        profile, products;
     double rate, decay, clip;
 } options;
 
@@ -34,7 +35,7 @@ static int usage(const char *wrong)
             "  [--width 768] [--vocabulary 50257] [--time 1024] [--batch 64] [--microbatches 1] "
             "[--steps 20] [--every 1]\n"
             "  [--rate 3e-4] [--warmup 0] [--decay 0.1] [--clip 1] [--seed 1] [--profile 1] "
-            "[--json FILE]\n"
+            "[--products 1] [--json FILE]\n"
             "  [--read-weights FILE] [--write-weights FILE]\n"
             "every: steps between two looks at the loss; each look is a measurement of speed\n",
             wrong);
@@ -66,6 +67,7 @@ static bool parse(options *o, int argc, char **argv)
                 {"--seed", 0, &o->seed, 0},
                 {"--warmup", 0, &o->warmup, 0},
                 {"--profile", 0, &o->profile, 0},
+                {"--products", 0, &o->products, 0},
                 {"--rate", 0, 0, &o->rate},
                 {"--decay", 0, 0, &o->decay},
                 {"--clip", 0, 0, &o->clip}};
@@ -244,6 +246,94 @@ static dm_status profile(dm_nn_model *model, batches *b, json_t *report, dm_erro
     return status;
 }
 
+/* A buffer of random bfloat16 numbers between -1 and 1, the same 32 MiB again and again. */
+static dm_status random_buffer(dm_device *device, size_t size, dm_device_buffer **out,
+                               dm_error *err)
+{
+    enum { PIECE = 32 << 20 };
+    dm_stream *stream = dm_device_stream(device);
+    uint16_t *piece = malloc(PIECE);
+    dm_status status = piece ? dm_device_buffer_create(device, size, out, err)
+                             : dm_fail(err, DM_ENOMEM, "no memory");
+    for (size_t i = 0; piece && i < PIECE / 2; i++) {
+        uint32_t r = dm_random4(7, 0, i).v[0];
+        piece[i] = (uint16_t)((r & 0x807F) | (0x3F00 - (r >> 16 & 3) * 0x80));
+    }
+    for (size_t at = 0; at < size && status == DM_OK; at += PIECE)
+        status =
+            dm_stream_upload(stream, *out, at, piece, size - at < PIECE ? size - at : PIECE, err);
+    if (status == DM_OK)
+        status = dm_stream_synchronize(stream, err);
+    free(piece);
+    return status;
+}
+
+/* Each product of a step by each algorithm that the library proposes. */
+static dm_status products(const options *o, dm_nn_model *model, json_t *report, dm_error *err)
+{
+    enum { ALGORITHMS = 24 };
+    const dm_nn_cuda *state = model->exec.state;
+    uint32_t N = (uint32_t)(o->batch * o->time), C = (uint32_t)o->width,
+             V = ((uint32_t)o->vocabulary + 127) / 128 * 128;
+    const uint32_t linear[5][3] = {
+        {3 * C, C, 0}, {C, C, 0}, {4 * C, C, 1}, {C, 4 * C, 2}, {V, C, 3}}; /* outputs, inputs */
+    dm_device_buffer *x = NULL, *y = NULL, *aux = NULL, *w = NULL;
+    size_t wide = (size_t)N * (V > 4 * C ? V : 4 * C) * 2;
+    json_t *all = json_array();
+    json_object_set_new(report, "algorithms", all);
+    if (!state->products)
+        return dm_fail(err, DM_EUNAVAILABLE, "there is no cuBLASLt");
+    dm_status status = random_buffer(model->device, wide, &x, err);
+    if (status == DM_OK)
+        status = random_buffer(model->device, wide, &y, err);
+    if (status == DM_OK)
+        status = random_buffer(model->device, (size_t)N * 4 * C * 2, &aux, err);
+    if (status == DM_OK)
+        status = random_buffer(model->device, (size_t)V * C * 4, &w, err);
+    for (int i = 0; i < 15 && status == DM_OK; i++) {
+        uint32_t O = linear[i / 3][0], K = linear[i / 3][1], kind = linear[i / 3][2];
+        void *px = dm_device_buffer_address(x), *py = dm_device_buffer_address(y),
+             *pw = dm_device_buffer_address(w), *pa = dm_device_buffer_address(aux);
+        dm_cublaslt_product p = {.bf16 = true, .lda = K, .ldb = K};
+        if (i % 3 == 0) { /* y = x w^T */
+            p.transpose_a = true, p.m = O, p.n = N, p.k = K, p.a = pw, p.b = px, p.d = py;
+            p.bias = kind == 3 ? NULL : pa;
+            p.gelu_aux = kind == 1 ? pa : NULL;
+        } else if (i % 3 == 1) { /* dx = dy w */
+            p.m = K, p.n = N, p.k = O, p.ldb = O, p.a = pw, p.b = px, p.d = py;
+            p.dgelu_aux = kind == 2 ? pa : NULL;
+        } else { /* dw += dy^T x */
+            p.transpose_b = true, p.m = K, p.n = O, p.k = N, p.ldb = O, p.a = py, p.b = px;
+            p.d = pw, p.add = p.d_float = true;
+        }
+        double ms[ALGORITHMS];
+        int count = 0, best = 0;
+        status = dm_cublaslt_candidates(state->products, model->exec.stream, &p,
+                                        model->exec.scratch, ms, ALGORITHMS, &count, err);
+        json_t *times = json_array();
+        for (int k = 0; k < count; k++) {
+            best = ms[k] > 0 && (ms[k] < ms[best] || ms[best] <= 0) ? k : best;
+            json_array_append_new(times, json_real(ms[k]));
+        }
+        if (count > 0)
+            printf("%5u x %5u x %5u %-2s: first %.4f ms, %.0f TFLOP/s; best is number %d of %d: "
+                   "%.4f ms, %.0f TFLOP/s\n",
+                   p.m, p.n, p.k,
+                   i % 3 == 0   ? "y"
+                   : i % 3 == 1 ? "dx"
+                                : "dw",
+                   ms[0], 2e-9 * p.m * p.n * p.k / ms[0], best, count, ms[best],
+                   2e-9 * p.m * p.n * p.k / ms[best]);
+        json_array_append_new(all, json_pack("{s:i, s:i, s:i, s:o}", "m", (int)p.m, "n", (int)p.n,
+                                             "k", (int)p.k, "ms", times));
+    }
+    dm_device_buffer_destroy(x);
+    dm_device_buffer_destroy(y);
+    dm_device_buffer_destroy(aux);
+    dm_device_buffer_destroy(w);
+    return status;
+}
+
 static dm_status run(const options *o, json_t *report, dm_error *err)
 {
     dm_device *device = NULL;
@@ -298,6 +388,8 @@ static dm_status run(const options *o, json_t *report, dm_error *err)
     }
     if (status == DM_OK && o->profile && model->exec.stream)
         status = profile(model, &b, report, err);
+    if (status == DM_OK && o->products && model->exec.stream)
+        status = products(o, model, report, err);
     dm_nn_model_destroy(model);
     dm_device_close(device);
     dm_tokens_deinit(&b.tokens);

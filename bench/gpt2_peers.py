@@ -196,6 +196,12 @@ def ours(args, name, **options):
         return json.load(file)
 
 
+def mine_log(args, name):
+    """What it said of each product's algorithms."""
+    with open(os.path.join(args.out, f"ours-{name}.log")) as file:
+        return "".join(line for line in file if "best is number" in line)
+
+
 def build_llmc(folder, out):
     """The binary that is there when it runs here, else one built now. CUDA 13 changed a call that only advises."""
     binary = os.path.join(folder, "train_gpt2cu")
@@ -303,7 +309,8 @@ def speed(args, report):
 
 def profile(args, report):
     """Each kernel's time beside its bound: bytes at the memory's rate or products at the matrix units'."""
-    mine = ours(args, "profile", steps=5, every=5, precision="bf16", profile=1)
+    mine = ours(args, "profile", steps=5, every=5, precision="bf16", profile=1, products=1)
+    print(mine_log(args, "profile"))
     n, element = 64 * TIME, 2
     rows = n * WIDTH * element  # an activation of 768 columns
     logits = n * 50304 * element

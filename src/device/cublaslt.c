@@ -24,7 +24,13 @@ enum {
     DESC_AUX_LD = 12
 };
 enum { PREF_WORKSPACE = 1, PREF_ALIGN_A = 5, PREF_ALIGN_D = 8 };
-enum { EPILOGUE_NONE = 1, EPILOGUE_RELU = 2, EPILOGUE_BIAS = 4, EPILOGUE_GELU_AUX = 32 | 128 };
+enum {
+    EPILOGUE_NONE = 1,
+    EPILOGUE_RELU = 2,
+    EPILOGUE_BIAS = 4,
+    EPILOGUE_GELU_AUX = 32 | 128,
+    EPILOGUE_DGELU = 64 | 128
+};
 #define ALIGNMENT 16u
 
 typedef struct algorithm {
@@ -226,14 +232,22 @@ const char *dm_cublaslt_name(const dm_cublaslt *lt)
 
 /* ---- Products ---- */
 
-static int describe(dm_cublaslt *lt, plan *p, const dm_cublaslt_product *s)
+static const void *aux_of(const dm_cublaslt_product *s)
 {
-    int type = s->bf16 ? R_16BF : R_32F, d_type = s->bf16 && !s->d_float ? R_16BF : R_32F,
-        count = 0;
+    return s->gelu_aux != NULL ? s->gelu_aux : s->dgelu_aux;
+}
+
+/* Makes what is kept of a shape, and asks for the library's best algorithms, at most `room`. */
+static int describe(dm_cublaslt *lt, plan *p, const dm_cublaslt_product *s, heuristic *best,
+                    int room, int *count)
+{
+    const void *aux = aux_of(s);
+    int type = s->bf16 ? R_16BF : R_32F, d_type = s->bf16 && !s->d_float ? R_16BF : R_32F;
     int transpose_a = s->transpose_a, transpose_b = s->transpose_b, epilogue = 0;
     epilogue |= s->bias != NULL ? EPILOGUE_BIAS : 0;
     epilogue |= s->relu ? EPILOGUE_RELU : 0;
     epilogue |= s->gelu_aux != NULL ? EPILOGUE_GELU_AUX : 0;
+    epilogue |= s->dgelu_aux != NULL ? EPILOGUE_DGELU : 0;
     epilogue = epilogue == 0 ? EPILOGUE_NONE : epilogue;
     int64_t aux_ld = s->m;
     int code = lt->desc_create(&p->desc, COMPUTE_32F, R_32F);
@@ -242,9 +256,9 @@ static int describe(dm_cublaslt *lt, plan *p, const dm_cublaslt_product *s)
     code = code != 0 ? code : lt->desc_set(p->desc, DESC_EPILOGUE, &epilogue, sizeof epilogue);
     if (code == 0 && s->bias != NULL)
         code = lt->desc_set(p->desc, DESC_BIAS, &s->bias, sizeof s->bias);
-    if (code == 0 && s->gelu_aux != NULL)
-        code = lt->desc_set(p->desc, DESC_AUX, &s->gelu_aux, sizeof s->gelu_aux);
-    if (code == 0 && s->gelu_aux != NULL)
+    if (code == 0 && aux != NULL)
+        code = lt->desc_set(p->desc, DESC_AUX, &aux, sizeof aux);
+    if (code == 0 && aux != NULL)
         code = lt->desc_set(p->desc, DESC_AUX_LD, &aux_ld, sizeof aux_ld);
     uint32_t a_rows = s->transpose_a ? s->k : s->m, a_columns = s->transpose_a ? s->m : s->k;
     uint32_t b_rows = s->transpose_b ? s->n : s->k, b_columns = s->transpose_b ? s->k : s->n;
@@ -258,14 +272,13 @@ static int describe(dm_cublaslt *lt, plan *p, const dm_cublaslt_product *s)
     code = code != 0 ? code : lt->pref_set(pref, PREF_WORKSPACE, &workspace, sizeof workspace);
     for (int which = PREF_ALIGN_A; which <= PREF_ALIGN_D && code == 0; which++)
         code = lt->pref_set(pref, which, &alignment, sizeof alignment);
-    heuristic best = {0};
+    *count = 0;
     code = code != 0
                ? code
-               : lt->choose(lt->handle, p->desc, p->a, p->b, p->d, p->d, pref, 1, &best, &count);
+               : lt->choose(lt->handle, p->desc, p->a, p->b, p->d, p->d, pref, room, best, count);
     if (pref != NULL)
         lt->pref_destroy(pref);
-    p->algo = best.algo;
-    return code != 0 ? code : count == 0 ? -1 : best.state;
+    return code != 0 ? code : *count == 0 ? -1 : best[0].state;
 }
 
 static bool same(const dm_cublaslt_product *x, const dm_cublaslt_product *y)
@@ -273,7 +286,8 @@ static bool same(const dm_cublaslt_product *x, const dm_cublaslt_product *y)
     return x->bf16 == y->bf16 && x->d_float == y->d_float && x->transpose_a == y->transpose_a &&
            x->transpose_b == y->transpose_b && x->relu == y->relu && x->m == y->m && x->n == y->n &&
            x->k == y->k && (x->bias != NULL) == (y->bias != NULL) &&
-           (x->gelu_aux != NULL) == (y->gelu_aux != NULL);
+           (x->gelu_aux != NULL) == (y->gelu_aux != NULL) &&
+           (x->dgelu_aux != NULL) == (y->dgelu_aux != NULL);
 }
 
 static plan *find_plan(dm_cublaslt *lt, const dm_cublaslt_product *product)
@@ -284,10 +298,29 @@ static plan *find_plan(dm_cublaslt *lt, const dm_cublaslt_product *product)
     if (p != NULL || (p = calloc(1, sizeof *p)) == NULL)
         return p;
     p->key = *product;
-    p->usable = describe(lt, p, product) == 0;
+    heuristic best = {0};
+    int count;
+    p->usable = describe(lt, p, product, &best, 1, &count) == 0;
+    p->algo = best.algo;
     p->next = lt->plans;
     lt->plans = p;
     return p;
+}
+
+static int multiply(dm_cublaslt *lt, dm_stream *stream, const dm_cublaslt_product *s, plan *p,
+                    const algorithm *algo, void *workspace)
+{
+    const void *aux = aux_of(s);
+    const float one = 1, beta = s->add ? 1 : 0;
+    int code = 0;
+    if (s->bias != NULL)
+        code = lt->desc_set(p->desc, DESC_BIAS, &s->bias, sizeof s->bias);
+    if (code == 0 && aux != NULL)
+        code = lt->desc_set(p->desc, DESC_AUX, &aux, sizeof aux);
+    return code != 0
+               ? code
+               : lt->matmul(lt->handle, p->desc, &one, s->a, p->a, s->b, p->b, &beta, s->d, p->d,
+                            s->d, p->d, algo, workspace, DM_CUBLASLT_WORKSPACE, stream->native);
 }
 
 dm_status dm_cublaslt_run(dm_cublaslt *lt, dm_stream *stream, const dm_cublaslt_product *s,
@@ -295,21 +328,55 @@ dm_status dm_cublaslt_run(dm_cublaslt *lt, dm_stream *stream, const dm_cublaslt_
 {
     uint32_t step = s->bf16 ? 8 : 4;
     uintptr_t addresses = (uintptr_t)s->a | (uintptr_t)s->b | (uintptr_t)s->d | (uintptr_t)s->bias |
-                          (uintptr_t)s->gelu_aux | (uintptr_t)workspace;
+                          (uintptr_t)s->gelu_aux | (uintptr_t)s->dgelu_aux | (uintptr_t)workspace;
     if ((addresses & (ALIGNMENT - 1)) != 0 || s->m % step != 0 || s->lda % step != 0 ||
         s->ldb % step != 0 || workspace_size < DM_CUBLASLT_WORKSPACE)
         return dm_fail(err, DM_EUNSUPPORTED, "cublasLt: not in pieces of 16 bytes");
     void *previous = enter(lt);
     plan *p = find_plan(lt, s);
     int code = p == NULL || !p->usable ? -1 : 0;
-    if (code == 0 && s->bias != NULL)
-        code = lt->desc_set(p->desc, DESC_BIAS, &s->bias, sizeof s->bias);
-    if (code == 0 && s->gelu_aux != NULL)
-        code = lt->desc_set(p->desc, DESC_AUX, &s->gelu_aux, sizeof s->gelu_aux);
-    const float one = 1, beta = s->add ? 1 : 0;
     if (code == 0)
-        code = lt->matmul(lt->handle, p->desc, &one, s->a, p->a, s->b, p->b, &beta, s->d, p->d,
-                          s->d, p->d, &p->algo, workspace, DM_CUBLASLT_WORKSPACE, stream->native);
+        code = multiply(lt, stream, s, p, &p->algo, workspace);
     leave(lt, previous);
     return code == 0 ? DM_OK : dm_fail(err, DM_EUNSUPPORTED, "cublasLt: status %d", code);
+}
+
+dm_status dm_cublaslt_candidates(dm_cublaslt *lt, dm_stream *stream, const dm_cublaslt_product *s,
+                                 void *workspace, double *ms, int room, int *count, dm_error *err)
+{
+    enum { ROOM = 32, TIMES = 5 };
+    heuristic all[ROOM];
+    dm_event *begin = NULL, *end = NULL;
+    plan *p = calloc(1, sizeof *p);
+    *count = 0;
+    if (p == NULL)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
+    void *previous = enter(lt);
+    int code = describe(lt, p, s, all, room < ROOM ? room : ROOM, count);
+    dm_status status =
+        code == 0 ? DM_OK : dm_fail(err, DM_EUNSUPPORTED, "cublasLt: status %d", code);
+    if (status == DM_OK)
+        status = dm_event_create(lt->device, &begin, err);
+    if (status == DM_OK)
+        status = dm_event_create(lt->device, &end, err);
+    for (int i = 0; i < *count && status == DM_OK; i++) {
+        ms[i] = 0;
+        if (all[i].state != 0 || multiply(lt, stream, s, p, &all[i].algo, workspace) != 0)
+            continue;
+        status = dm_event_record(begin, stream, err);
+        for (int k = 0; k < TIMES; k++)
+            (void)multiply(lt, stream, s, p, &all[i].algo, workspace);
+        if (status == DM_OK)
+            status = dm_event_record(end, stream, err);
+        if (status == DM_OK)
+            status = dm_event_synchronize(end, err);
+        if (status == DM_OK)
+            status = dm_event_elapsed(begin, end, &ms[i], err);
+        ms[i] /= TIMES;
+    }
+    leave(lt, previous);
+    plan_destroy(lt, p);
+    dm_event_destroy(begin);
+    dm_event_destroy(end);
+    return status;
 }

@@ -21,9 +21,10 @@ typedef struct dm_cublaslt_product {
     bool relu; /* after the bias */
     uint32_t m, n, k, lda, ldb;
     const void *a, *b;
-    void *d;          /* leading dimension m */
-    const void *bias; /* [m], of d's type; may be NULL */
-    void *gelu_aux;   /* not NULL: GELU; the sum before it goes here, with d's layout */
+    void *d;               /* leading dimension m */
+    const void *bias;      /* [m], of d's type; may be NULL */
+    void *gelu_aux;        /* not NULL: GELU; the sum before it goes here, with d's layout */
+    const void *dgelu_aux; /* not NULL: d is multiplied with GELU's slope at these sums */
 } dm_cublaslt_product;
 
 /* $DM_CUBLASLT names the library file. DM_EUNAVAILABLE with the reason when there is none. */
@@ -35,5 +36,11 @@ const char *dm_cublaslt_name(const dm_cublaslt *lt);
  * take (or addresses that are not multiples of 16). */
 dm_status dm_cublaslt_run(dm_cublaslt *lt, dm_stream *stream, const dm_cublaslt_product *product,
                           void *workspace, size_t workspace_size, dm_error *err);
+
+/* Milliseconds of each of the library's first `room` algorithms for a shape, in its order: the first
+ * is the one that dm_cublaslt_run uses. 0: it cannot. */
+dm_status dm_cublaslt_candidates(dm_cublaslt *lt, dm_stream *stream,
+                                 const dm_cublaslt_product *product, void *workspace, double *ms,
+                                 int room, int *count, dm_error *err);
 
 #endif

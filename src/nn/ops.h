@@ -47,6 +47,9 @@ typedef struct dm_nn_linear {
     uint32_t N, C, O;
     dm_nn_activation activation;
     bool add_dx;
+    /* CUDA: x is GELU of this [N][C], and dx becomes the gradient of this; NULL: dx is x's. Not with
+     * add_dx. */
+    const void *dx_pre;
 } dm_nn_linear;
 
 /* y[B][O][H-K+1][W-K+1] = act(w[O][I][K][K] * x[B][I][H][W] + b[O]): no padding, step 1. */

@@ -411,6 +411,12 @@ dm_status dm_nn_plan_init(const dm_nn_model_desc *desc, const dm_nn_exec *exec, 
         return dm_fail(err, DM_EINVAL, "nn: softmax is of rows: end with a linear layer");
     place_parameters(plan);
     place_values(plan);
+    for (size_t i = 0; exec->stream && i + 1 < plan->layer_count; i++) {
+        const dm_nn_layer *l = &plan->layers[i].layer;
+        plan->layers[i].slope_after = l->kind == DM_NN_LAYER_LINEAR &&
+                                      l->activation == DM_NN_GELU && !is_source(plan, i) &&
+                                      plan->layers[i + 1].layer.kind == DM_NN_LAYER_LINEAR;
+    }
     return place_gradients(plan, err);
 }
 

@@ -35,6 +35,7 @@ typedef struct dm_nn_planned {
     size_t kept[2];     /* GELU's sums; mean and rstd; log-sum-exp; pooling's choice; GRU's tape */
     int weight, bias;   /* indices of parameters; DM_NN_NONE */
     bool add_dx;        /* the gradient of the input has something in it already */
+    bool slope_after;   /* LINEAR with GELU, CUDA: the next layer's backward pass makes its slope */
     bool in_norm;       /* RESIDUAL: the norm that follows makes the sum */
     dm_nn_pass_on before, from; /* RESIDUAL */
 } dm_nn_planned;

@@ -195,9 +195,13 @@ static dm_status layer_backward(const dm_nn_plan *plan, dm_nn_exec *exec, dm_nn_
     switch (p->layer.kind) {
     case DM_NN_LAYER_LINEAR: {
         dm_nn_linear op = linear_of(p, p->add_dx);
+        if (i > 0 && plan->layers[i - 1].slope_after)
+            op.dx_pre = m + plan->layers[i - 1].kept[0];
+        if (p->slope_after)
+            op.activation = DM_NN_LINEAR;
         return ops->linear_backward(exec, &op, x, w, y,
-                                    p->layer.activation == DM_NN_GELU ? m + p->kept[0] : NULL, dy,
-                                    dx, dw, db, err);
+                                    op.activation == DM_NN_GELU ? m + p->kept[0] : NULL, dy, dx, dw,
+                                    db, err);
     }
     case DM_NN_LAYER_CONV: {
         dm_nn_conv op = conv_of(p, p->add_dx);

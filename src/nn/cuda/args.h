@@ -25,8 +25,8 @@ typedef struct nn_columns_args {
 } nn_columns_args;
 
 typedef struct nn_partials_args {
-    const float *partial;
-    float *out;
+    const float *partial, *partial2;
+    float *out, *out2;
     uint32_t chunks, O;
 } nn_partials_args;
 

@@ -15,6 +15,7 @@
     K(linear, columns_vec)                                                                         \
     K(linear, partials)                                                                            \
     K(linear, bias)                                                                                \
+    K(linear, gelu_slope)                                                                          \
     K(norm, norm)                                                                                  \
     K(norm, norm_vec)                                                                              \
     K(norm, norm_backward)                                                                         \
@@ -109,6 +110,9 @@ static inline uint32_t nn_chunks(uint32_t N)
 {
     return (N + nn_chunk_rows(N) - 1) / nn_chunk_rows(N);
 }
+
+/* out[O] += the sums of partial[chunks][O], and likewise the second pair unless `out2` is NULL. */
+dm_status dm_nn_cuda_partials(dm_nn_exec *e, const nn_partials_args *args, dm_error *err);
 
 /* Each file fills in its functions. */
 void dm_nn_cuda_linear_fill(dm_nn_ops *ops);

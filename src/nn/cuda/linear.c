@@ -18,6 +18,13 @@ static size_t linear_scratch(const dm_nn_exec *e, const dm_nn_linear *s)
     return partials > work ? partials : work;
 }
 
+dm_status dm_nn_cuda_partials(dm_nn_exec *e, const nn_partials_args *args, dm_error *err)
+{
+    uint32_t across = (args->O + 31) / 32;
+    dm_grid grid = {args->out2 == NULL ? across : 2 * across, 256, 0};
+    return NN_LAUNCH(e, partials, grid, args, err);
+}
+
 static dm_status own(dm_nn_exec *e, nn_product_args *args, dm_error *err)
 {
     uint64_t blocks = (uint64_t)((args->M + 63) / 64) * ((args->N + 63) / 64);
@@ -32,17 +39,18 @@ static void measure(const dm_nn_cuda *state, const dm_cublaslt_product *p)
 {
     char name[80];
     double m = p->m, n = p->n, k = p->k, element = p->bf16 ? 2 : 4, out = p->d_float ? 4 : element;
+    const char *what = p->d_float ? "dw" : p->transpose_a ? "y" : "dx";
+    const char *bias = p->bias != NULL ? " + bias" : "", *add = p->add ? " +=" : "";
+    const char *gelu = p->gelu_aux != NULL    ? ", GELU"
+                       : p->dgelu_aux != NULL ? ", GELU's slope"
+                                              : "";
     if (state->profile == NULL)
         return;
-    snprintf(name, sizeof name, "product %u x %u x %u%s%s%s%s", p->m, p->n, p->k,
-             p->d_float       ? " dw"
-             : p->transpose_a ? " y"
-                              : " dx",
-             p->bias != NULL ? " +bias" : "", p->gelu_aux != NULL ? " +gelu" : "",
-             p->add ? " +=" : "");
+    snprintf(name, sizeof name, "product %u x %u x %u %s%s%s%s", p->m, p->n, p->k, what, bias, gelu,
+             add);
     dm_nn_profile_begin(state->profile, name, 2 * m * n * k,
                         element * (m * k + k * n) + out * m * n * (p->add ? 2 : 1) +
-                            (p->gelu_aux != NULL ? element * m * n : 0));
+                            (gelu[0] != '\0' ? element * m * n : 0));
 }
 
 /* One product by cuBLASLt; false when it does not take it and nothing was queued. */
@@ -121,7 +129,7 @@ static dm_status linear_backward(dm_nn_exec *e, const dm_nn_linear *s, const voi
                          : NN_LAUNCH(e, columns, grid, &args, err);
         nn_partials_args sum = {.partial = e->scratch, .out = db, .chunks = args.chunks, .O = s->O};
         if (status == DM_OK && db != NULL)
-            status = NN_LAUNCH(e, partials, dm_grid_for(s->O, 64), &sum, err);
+            status = dm_nn_cuda_partials(e, &sum, err);
     }
     if (status == DM_OK && dx != NULL) {
         dm_cublaslt_product product = {.bf16 = bf16,
@@ -133,6 +141,7 @@ static dm_status linear_backward(dm_nn_exec *e, const dm_nn_linear *s, const voi
                                        .a = w,
                                        .b = dy,
                                        .d = dx,
+                                       .dgelu_aux = s->dx_pre,
                                        .add = s->add_dx};
         nn_product_args args = {.a = dy,
                                 .b = w,
@@ -145,8 +154,13 @@ static dm_status linear_backward(dm_nn_exec *e, const dm_nn_linear *s, const voi
                                 .N = s->C,
                                 .K = s->O,
                                 .add = s->add_dx};
-        if (!by_library(e, &product))
+        if (!by_library(e, &product)) {
+            nn_columns_args slope = {.pre = s->dx_pre, .dy = dx, .N = s->N, .O = s->C};
             status = own(e, &args, err);
+            if (status == DM_OK && s->dx_pre != NULL)
+                status =
+                    NN_LAUNCH(e, gelu_slope, dm_nn_cuda_loop((uint64_t)s->N * s->C), &slope, err);
+        }
     }
     if (status == DM_OK && dw != NULL) {
         dm_cublaslt_product product = {.bf16 = bf16,

@@ -143,16 +143,34 @@ DM_KERNEL_BOUNDS(nn_columns_vec, nn_columns_args, 256, 2)
     columns<NN_VEC>(args);
 }
 
-/* out[O] += the sum of partial[chunks][O]. */
-DM_KERNEL(nn_partials, nn_partials_args)
+/* out[O] += the sum of partial[chunks][O]; blocks from `across` on do the same with the second pair.
+ * A block of 256: 32 columns, of which 8 threads each take every eighth chunk. */
+DM_KERNEL_BOUNDS(nn_partials, nn_partials_args, 256, 4)
 {
-    uint64_t c = dm_thread_index();
-    if (c >= args.O)
+    __shared__ float room[8][32];
+    uint32_t across = (args.O + 31) / 32, lane = threadIdx.x & 31, part = threadIdx.x >> 5;
+    uint32_t c = blockIdx.x % across * 32 + lane;
+    const float *from = blockIdx.x < across ? args.partial : args.partial2;
+    float *out = blockIdx.x < across ? args.out : args.out2, total = 0;
+    if (c < args.O)
+#pragma unroll 8
+        for (uint32_t i = part; i < args.chunks; i += 8)
+            total += from[(uint64_t)i * args.O + c];
+    room[part][lane] = total;
+    __syncthreads();
+    if (part != 0 || c >= args.O)
         return;
-    float total = 0;
-    for (uint32_t i = 0; i < args.chunks; i++)
-        total += args.partial[(uint64_t)i * args.O + c];
-    args.out[c] += total;
+#pragma unroll
+    for (int i = 1; i < 8; i++)
+        total += room[i][lane];
+    out[c] += total;
+}
+
+/* dy *= the slope of GELU at pre. */
+DM_KERNEL(nn_gelu_slope, nn_columns_args)
+{
+    for (uint64_t i = dm_thread_index(); i < (uint64_t)args.N * args.O; i += dm_thread_count())
+        nn_put(args.dy, i, nn_get(args.dy, i) * nn_slope(NN_GELU, 0.0f, nn_get(args.pre, i)));
 }
 
 /* In place, where bias and activation were not made by the product: y = act(y + b), pre = y + b. */

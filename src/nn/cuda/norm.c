@@ -58,12 +58,19 @@ static dm_status norm_backward(dm_nn_exec *e, const dm_nn_norm *s, const void *s
     dm_grid grid = {(s->C + wide - 1) / wide * chunks, 256, 0}, rows = {(s->N + 7) / 8, 256, 0};
     dm_status status = vectors ? NN_LAUNCH(e, norm_columns_vec, grid, &columns, err)
                                : NN_LAUNCH(e, norm_columns, grid, &columns, err);
-    nn_partials_args to_gain = {.partial = partial, .out = dgain, .chunks = chunks, .O = s->C};
-    nn_partials_args to_bias = {.partial = partial2, .out = dbias, .chunks = chunks, .O = s->C};
-    if (status == DM_OK && dgain != NULL)
-        status = NN_LAUNCH(e, partials, dm_grid_for(s->C, 64), &to_gain, err);
-    if (status == DM_OK && dbias != NULL)
-        status = NN_LAUNCH(e, partials, dm_grid_for(s->C, 64), &to_bias, err);
+    nn_partials_args sums = {.partial = partial,
+                             .partial2 = partial2,
+                             .out = dgain,
+                             .out2 = dbias,
+                             .chunks = chunks,
+                             .O = s->C};
+    if (dgain == NULL) {
+        sums.partial = partial2;
+        sums.out = dbias;
+        sums.out2 = NULL;
+    }
+    if (status == DM_OK && sums.out != NULL)
+        status = dm_nn_cuda_partials(e, &sums, err);
     if (status == DM_OK && dx != NULL)
         status = vectors ? NN_LAUNCH(e, norm_backward_vec, rows, &args, err)
                          : NN_LAUNCH(e, norm_backward, rows, &args, err);
