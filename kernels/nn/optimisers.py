@@ -5,6 +5,9 @@
 of a batch, less when they are clipped by their norm); when control[1] is 0, the loss or the norm is no number, and
 nothing changes.
 
+On the CPU Adam and AdamW are stepped by src/nn/cpu/optimiser.h, which is several times as fast and gives the bits of
+these texts (tests/nn/test_texts.c).
+
 dotmatrix kernel compile kernels/nn/optimisers.py"""
 import warp as wp
 

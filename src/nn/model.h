@@ -51,4 +51,11 @@ struct dm_nn_model {
     void *state;       /* of the runner */
 };
 
+/* Whether the device has its own Adam, so that no text is compiled for it. */
+static inline bool dm_nn_steps_by_hand(const dm_nn_model *m)
+{
+    return m->exec.ops->adam &&
+           (m->optimiser.kind == DM_NN_ADAM || m->optimiser.kind == DM_NN_ADAMW);
+}
+
 #endif

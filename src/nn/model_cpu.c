@@ -22,9 +22,19 @@ typedef struct cpu_state {
     dm_nn_exec *execs; /* one per thread */
     float scale;       /* of the gradient in this pass; 0: evaluate */
     bool first_pass;
-    double total; /* of the rows' losses */
+    double total;   /* of the rows' losses */
+    float *squares; /* of the gradients, for each chunk of parameters */
     float loss, norm, control[2];
 } cpu_state;
+
+/* Chunks of parameters: their number and size depend on nothing else, so that sums over chunks are
+ * the same for any number of threads. */
+enum { CHUNK = 4096 };
+
+static size_t chunks_of(const dm_nn_plan *plan)
+{
+    return (plan->parameter_room + CHUNK - 1) / CHUNK;
+}
 
 static size_t arrays_of(const dm_nn_model *m)
 {
@@ -78,7 +88,8 @@ static dm_status cpu_create(dm_nn_model *m, dm_error *err)
     s->memory = aligned(plan->shards * bytes_of_shard(plan));
     s->shards = calloc(plan->shards, sizeof *s->shards);
     s->execs = calloc((size_t)threads, sizeof *s->execs);
-    bool whole = s->arrays[0] && s->memory && s->shards && s->execs;
+    s->squares = calloc(chunks_of(plan), sizeof *s->squares);
+    bool whole = s->arrays[0] && s->memory && s->shards && s->execs && s->squares;
     for (int t = 0; whole && t < threads; t++) {
         s->execs[t] = (dm_nn_exec){.ops = m->exec.ops, .scratch_size = plan->scratch_bytes};
         whole = (s->execs[t].scratch = aligned(plan->scratch_bytes)) != NULL;
@@ -108,6 +119,7 @@ static void cpu_destroy(dm_nn_model *m)
     for (int t = 0; s->execs && t < dm_pool_threads(s->pool); t++)
         free(s->execs[t].scratch);
     free(s->execs);
+    free(s->squares);
     free(s->shards);
     free(s->memory);
     free(s->arrays[0]);
@@ -136,15 +148,47 @@ static void run_shards(void *user, uint64_t begin, uint64_t end, int worker)
     }
 }
 
+/* The gradients of all shards into those of the first, and the squares of each chunk. */
 static void sum_gradients(void *user, uint64_t begin, uint64_t end, int worker)
+{
+    const dm_nn_model *m = user;
+    const cpu_state *s = m->state;
+    dm_nn_exec *exec = &s->execs[worker];
+    for (uint64_t i = begin; i < end; i += CHUNK) {
+        uint64_t count = end - i < CHUNK ? end - i : CHUNK;
+        float *sum = s->shards[0].gradients + i, sums[2];
+        for (uint32_t n = 1; n < m->plan.shards; n++)
+            (void)exec->ops->add(exec, count, sum, s->shards[n].gradients + i, sum, NULL);
+        (void)exec->ops->sums(exec, count, sum, sums, NULL);
+        s->squares[i / CHUNK] = sums[1];
+    }
+}
+
+/* Parameters begin .. end, of which those before decayed_room decay. */
+static void step_parameters(void *user, uint64_t begin, uint64_t end, int worker)
 {
     (void)worker;
     const dm_nn_model *m = user;
     const cpu_state *s = m->state;
-    float *sum = s->shards[0].gradients;
-    for (uint32_t n = 1; n < m->plan.shards; n++)
-        for (uint64_t i = begin; i < end; i++)
-            sum[i] += s->shards[n].gradients[i];
+    const dm_nn_optimiser *o = &m->optimiser;
+    double beta1 = o->beta1 > 0 ? o->beta1 : 0.9, beta2 = o->beta2 > 0 ? o->beta2 : 0.999;
+    dm_nn_adam adam = {.scale = s->control[0],
+                       .rate = o->rate,
+                       .beta1 = (float)beta1,
+                       .beta2 = (float)beta2,
+                       .epsilon = o->epsilon > 0 ? o->epsilon : 1e-8f,
+                       .correct1 = (float)(1 - pow(beta1, (double)m->steps)),
+                       .correct2 = (float)(1 - pow(beta2, (double)m->steps)),
+                       .keep = o->average,
+                       .shrinks = o->kind == DM_NN_ADAMW};
+    for (uint64_t i = begin, to; i < end; i = to) {
+        bool decays = i < m->plan.decayed_room;
+        to = decays && end > m->plan.decayed_room ? m->plan.decayed_room : end;
+        adam.decay = decays ? o->decay : 0;
+        m->exec.ops->adam(&adam, to - i, s->arrays[0] + i, s->shards[0].gradients + i,
+                          s->arrays[1] + i, s->arrays[2] + i,
+                          s->arrays[3] ? s->arrays[3] + i : NULL);
+    }
 }
 
 static dm_status cpu_pass(dm_nn_model *m, uint32_t number, const void *input, const void *target,
@@ -177,16 +221,22 @@ static dm_status cpu_finish(dm_nn_model *m, bool learn, dm_error *err)
     s->norm = 0;
     if (!learn)
         return DM_OK;
-    dm_pool_run(s->pool, plan->parameter_room, 4096, sum_gradients, m);
-    float *gradients = s->shards[0].gradients, sums[2] = {0, 0}, clip = m->optimiser.clip;
-    s->execs[0].ops->sums(&s->execs[0], plan->parameter_room, gradients, sums, NULL);
-    s->norm = sqrtf(sums[1]);
+    dm_pool_run(s->pool, plan->parameter_room, CHUNK, sum_gradients, m);
+    float *gradients = s->shards[0].gradients, clip = m->optimiser.clip;
+    double squares = 0;
+    for (size_t i = 0; i < chunks_of(plan); i++)
+        squares += s->squares[i];
+    s->norm = (float)sqrt(squares);
     if (!isfinite(s->loss) || !isfinite(s->norm))
         return DM_OK; /* results says so */
     s->control[0] = clip > 0 && s->norm > clip ? clip / s->norm : 1;
     s->control[1] = 1;
     m->steps++;
     dm_status status = DM_OK;
+    if (dm_nn_steps_by_hand(m)) {
+        dm_pool_run(s->pool, plan->parameter_room, CHUNK, step_parameters, m);
+        return DM_OK;
+    }
     for (int decays = 1; decays >= 0 && status == DM_OK; decays--) {
         size_t at = decays ? 0 : plan->decayed_room;
         dm_nn_range range = {.value = s->arrays[0] + at,

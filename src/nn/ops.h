@@ -112,6 +112,13 @@ typedef struct dm_nn_value_loss {
     float scale;
 } dm_nn_value_loss;
 
+/* A step of Adam, or of AdamW when the weights shrink by rate * decay; correct1 and correct2 are 1 -
+ * beta ^ step. Gradients are multiplied by `scale` first. `keep` is of the averages. */
+typedef struct dm_nn_adam {
+    float scale, rate, beta1, beta2, epsilon, decay, correct1, correct2, keep;
+    bool shrinks;
+} dm_nn_adam;
+
 typedef struct dm_nn_ops {
     const char *name; /* "plain", "cpu-avx2", "cuda" */
 
@@ -197,6 +204,11 @@ typedef struct dm_nn_ops {
                         void *y, dm_error *err);
     /* out[0] = the sum, out[1] = the sum of squares of n floats; in a fixed order. */
     dm_status (*sums)(dm_nn_exec *, uint64_t n, const void *x, void *out, dm_error *err);
+
+    /* The CPU's: weights, gradients, moments and averages (or NULL) of n parameters. NULL: there is
+     * only the text of kernels/nn/optimisers.py, which gives the same bits. */
+    void (*adam)(const dm_nn_adam *, uint64_t n, float *w, const float *g, float *m, float *v,
+                 float *average);
 } dm_nn_ops;
 
 /* The tables. The plain ones take F32 and F64; the CPU's F32. */

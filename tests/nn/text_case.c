@@ -57,7 +57,7 @@ typedef struct program {
     dm_kernel_args *args;
 } program;
 
-static program compile(dm_device *device, const char *path, const char *name)
+static program compile(dm_device *device, const char *path, const char *name, bool backward)
 {
     char full[DM_PATH_MAX], *text = NULL;
     size_t size = 0;
@@ -69,12 +69,18 @@ static program compile(dm_device *device, const char *path, const char *name)
     dm_kernel *kernel = dm_kernel_file_find(file, name);
     assert_non_null(kernel);
     assert_ok(dm_kernel_compile(kernel, err));
-    assert_true(dm_kernel_has_backward(kernel));
+    assert_true(!backward || dm_kernel_has_backward(kernel));
     assert_ok(dm_kernel_program_create(kernel, device, &out.program, err));
     assert_ok(dm_kernel_args_create(kernel, &out.args, err));
     dm_kernel_file_destroy(file);
     free(text);
     return out;
+}
+
+static void leave_program(program *p)
+{
+    dm_kernel_args_destroy(p->args);
+    dm_kernel_program_destroy(p->program);
 }
 
 static void run_text(dm_device *device, program *p, int count)
@@ -83,8 +89,7 @@ static void run_text(dm_device *device, program *p, int count)
     for (int i = 0; i < 2; i++)
         assert_ok(dm_kernel_launch(p->program, dm_device_stream(device), passes[i], &count, 1,
                                    p->args, err));
-    dm_kernel_args_destroy(p->args);
-    dm_kernel_program_destroy(p->program);
+    leave_program(p);
 }
 
 static void expect_near(const dm_nn_exec *exec, const char *what, const char *which,
@@ -115,7 +120,7 @@ static void activation_case(dm_device *device, dm_nn_exec *exec, dm_nn_activatio
     x[0] = 40; /* far out, where exponentials overflow or vanish */
     x[1] = -40;
 
-    program p = compile(device, "kernels/nn/activations.py", name);
+    program p = compile(device, "kernels/nn/activations.py", name, true);
     void *px = put(&r, x, sizeof x), *py = put(&r, zero, sizeof zero);
     void *dx = put(&r, zero, sizeof zero), *dy = put(&r, d, sizeof d);
     assert_ok(dm_kernel_args_array(
@@ -172,7 +177,7 @@ static void loss_case(dm_device *device, dm_nn_exec *exec, const char *name, int
         classes[i] = i % 9 == 4 ? -1 : i * 7 % CLASSES;
     }
 
-    program p = compile(device, "kernels/nn/losses.py", name);
+    program p = compile(device, "kernels/nn/losses.py", name, true);
     void *py = put(&r, y, count * sizeof *y), *dy = put(&r, zero, count * sizeof *y);
     void *losses = put(&r, zero, sizeof ones), *dlosses = put(&r, ones, sizeof ones);
     void *target =
@@ -211,4 +216,79 @@ void text_case_losses(dm_device *device, dm_nn_exec *exec)
     loss_case(device, exec, "sigmoid", 19);
     loss_case(device, exec, "softmax", CLASSES);
     loss_case(device, exec, "softmax", PITCH);
+}
+
+/* ---- Optimisers ---- */
+
+static void step_text(dm_device *device, const char *name, const dm_nn_adam *o, void *const p[5],
+                      void *control)
+{
+    static const char *const arrays[] = {"w", "g", "m", "v"};
+    const struct {
+        const char *name;
+        float value;
+    } numbers[] = {{"rate", o->rate},        {"beta1", o->beta1}, {"beta2", o->beta2},
+                   {"epsilon", o->epsilon},  {"decay", o->decay}, {"correct1", o->correct1},
+                   {"correct2", o->correct2}};
+    int count = NUMBERS;
+    dm_kernel_array two = {.data = control, .shape = {2}};
+    program step = compile(device, "kernels/nn/optimisers.py", name, false);
+    for (int i = 0; i < 4; i++)
+        assert_ok(dm_kernel_args_array(step.args, arrays[i],
+                                       &(dm_kernel_array){.data = p[i], .shape = {NUMBERS}}, err));
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        assert_ok(dm_kernel_args_number(step.args, numbers[i].name, (double)numbers[i].value, err));
+    assert_ok(dm_kernel_args_array(step.args, "control", &two, err));
+    assert_ok(dm_kernel_launch(step.program, dm_device_stream(device), DM_KERNEL_FORWARD, &count, 1,
+                               step.args, err));
+    program mean = compile(device, "kernels/nn/optimisers.py", "average", false);
+    assert_ok(dm_kernel_args_array(mean.args, "mean",
+                                   &(dm_kernel_array){.data = p[4], .shape = {NUMBERS}}, err));
+    assert_ok(dm_kernel_args_array(mean.args, "w",
+                                   &(dm_kernel_array){.data = p[0], .shape = {NUMBERS}}, err));
+    assert_ok(dm_kernel_args_array(mean.args, "control", &two, err));
+    assert_ok(dm_kernel_args_number(mean.args, "keep", (double)o->keep, err));
+    assert_ok(dm_kernel_launch(mean.program, dm_device_stream(device), DM_KERNEL_FORWARD, &count, 1,
+                               mean.args, err));
+    leave_program(&step);
+    leave_program(&mean);
+}
+
+void text_case_adam(dm_device *device, dm_nn_exec *exec)
+{
+    assert_non_null(exec->ops->adam);
+    for (int shrinks = 0; shrinks < 2; shrinks++) {
+        float start[5][NUMBERS], want[NUMBERS], got[NUMBERS];
+        void *text[5], *hand[5];
+        room r = {.device = device};
+        for (int i = 0; i < 5; i++) { /* second moments are not negative */
+            random_floats(start[i], NUMBERS, 10 + (uint64_t)i, i == 3 ? 0 : -1, 1);
+            text[i] = put(&r, start[i], sizeof start[i]);
+            hand[i] = put(&r, start[i], sizeof start[i]);
+        }
+        void *control = put(&r, (float[]){0.7f, 1}, 2 * sizeof(float));
+        for (int step = 1; step <= 2; step++) {
+            dm_nn_adam o = {.scale = 0.7f,
+                            .rate = 0.01f,
+                            .beta1 = 0.9f,
+                            .beta2 = 0.999f,
+                            .epsilon = 1e-8f,
+                            .decay = 0.1f,
+                            .correct1 = step == 1 ? 0.1f : 0.19f,
+                            .correct2 = step == 1 ? 0.001f : 0.001999f,
+                            .keep = 0.99f,
+                            .shrinks = shrinks == 1};
+            step_text(device, shrinks ? "adamw" : "adam", &o, text, control);
+            exec->ops->adam(&o, NUMBERS, hand[0], hand[1], hand[2], hand[3], hand[4]);
+        }
+        for (int i = 0; i < 5; i++) {
+            take(&r, text[i], want, NUMBERS);
+            take(&r, hand[i], got, NUMBERS);
+            if (memcmp(want, got, sizeof want) != 0)
+                fail_msg("%s: %s: other bits than the text's in array %d", exec->ops->name,
+                         shrinks ? "adamw" : "adam", i);
+            assert_true(i == 1 || memcmp(want, start[i], sizeof want) != 0);
+        }
+        leave(&r);
+    }
 }

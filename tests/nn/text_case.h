@@ -10,5 +10,7 @@
  * what differs. */
 void text_case_activations(dm_device *device, dm_nn_exec *exec);
 void text_case_losses(dm_device *device, dm_nn_exec *exec);
+/* Adam and AdamW with averages, two steps: the same bits. For tables that have it. */
+void text_case_adam(dm_device *device, dm_nn_exec *exec);
 
 #endif

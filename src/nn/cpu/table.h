@@ -25,6 +25,7 @@
 #include "nn/cpu/linear.h"
 #include "nn/cpu/loss.h"
 #include "nn/cpu/norm.h"
+#include "nn/cpu/optimiser.h"
 #include "nn/cpu/pool.h"
 #include "nn/cpu/sums.h"
 
@@ -58,4 +59,5 @@ const dm_nn_ops CPU_TABLE = {
     .add = add,
     .gather = gather,
     .sums = sums,
+    .adam = adam,
 };
