@@ -67,7 +67,8 @@ static void judge_loss(const dm_monitor *m, const dm_predict_rules *r, double lo
         raise(v, DM_MONITOR_CAUTION, "the loss is above its average");
 }
 
-static void judge_norm(const dm_monitor *m, const dm_predict_rules *r, double norm,
+/* A run that has converged has small gradients by right: they vanish only where the loss stays. */
+static void judge_norm(const dm_monitor *m, const dm_predict_rules *r, double norm, double loss,
                        dm_monitor_verdict *v)
 {
     if (norm < 0 || m->norms < r->monitor_baseline || !(m->baseline > 0))
@@ -77,7 +78,7 @@ static void judge_norm(const dm_monitor *m, const dm_predict_rules *r, double no
         raise(v, DM_MONITOR_CRITICAL, "the gradient explodes");
     else if (ratio >= r->monitor_norm_warning)
         raise(v, DM_MONITOR_WARNING, "the gradient grows");
-    else if (ratio < r->monitor_norm_vanished)
+    else if (ratio < r->monitor_norm_vanished && loss > 0.5 * m->baseline_loss)
         raise(v, DM_MONITOR_WARNING, "the gradient vanishes");
 }
 
@@ -110,8 +111,10 @@ static void take(dm_monitor *m, const dm_predict_rules *r, const dm_monitor_samp
     if (s->norm < 0)
         return;
     m->norm_average = m->norms == 0 ? s->norm : keep * m->norm_average + (1 - keep) * s->norm;
-    if (m->norms < r->monitor_baseline) /* a running mean; fixed afterwards */
+    if (m->norms < r->monitor_baseline) { /* running means; fixed afterwards */
         m->baseline += (s->norm - m->baseline) / (double)(m->norms + 1);
+        m->baseline_loss += (s->loss - m->baseline_loss) / (double)(m->norms + 1);
+    }
     m->norms++;
 }
 
@@ -123,7 +126,7 @@ dm_monitor_verdict dm_monitor_step(dm_monitor *m, const dm_predict_rules *rules,
         raise(&verdict, DM_MONITOR_CRITICAL, "a loss or norm that is no number");
     } else {
         judge_loss(m, rules, sample->loss, &verdict);
-        judge_norm(m, rules, sample->norm, &verdict);
+        judge_norm(m, rules, sample->norm, sample->loss, &verdict);
         judge_prediction(rules, sample, &verdict);
         judge_turns(m, rules, &verdict);
     }

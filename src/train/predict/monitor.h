@@ -5,7 +5,7 @@
  *     what is looked at                            caution    warning    critical
  *     (loss - average) / deviation of the window     2.1        3          6
  *     norm / mean of the first 50 norms                         100        1000
- *     the same, when it vanishes                                0.01
+ *     the same, below it, while the loss has not halved         0.01
  *     |loss - predicted| / |loss|                    0.2        0.5
  *     share of turns of the loss in the window       0.5        0.8
  *     a loss or norm that is no number                                     always
@@ -35,7 +35,8 @@ typedef struct dm_monitor {
     double window[DM_MONITOR_WINDOW]; /* a ring of losses */
     uint64_t losses;                  /* so far */
     double loss_average, norm_average;
-    double baseline; /* the sum, then the mean of the first norms */
+    double baseline;      /* the mean of the first norms */
+    double baseline_loss; /* and of the losses beside them */
     uint64_t norms;
     uint64_t warnings; /* in a row */
     uint64_t counts[DM_MONITOR_LEVELS];

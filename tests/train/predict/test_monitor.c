@@ -119,6 +119,14 @@ static void gradient_norm_over_its_baseline(void **state)
     }
 }
 
+static void small_gradients_of_a_converged_run_are_fine(void **state)
+{
+    (void)state;
+    dm_monitor m = quiet();
+    assert_int_equal(step(&m, 0.4, 0.001).level, DM_MONITOR_FINE);
+    assert_int_equal(step(&m, 0.9, 0.001).level, DM_MONITOR_WARNING);
+}
+
 static void the_baseline_is_of_the_first_fifty_norms(void **state)
 {
     (void)state;
@@ -232,6 +240,7 @@ DM_TESTS("train/predict/monitor", DM_TEST(confidence_is_a_weighted_sum),
          DM_TEST(history_counts_from_ten_errors_on_and_the_last_fifty),
          DM_TEST(stability_compares_two_averages), DM_TEST(loss_above_its_average),
          DM_TEST(a_short_window_has_no_deviation), DM_TEST(gradient_norm_over_its_baseline),
+         DM_TEST(small_gradients_of_a_converged_run_are_fine),
          DM_TEST(the_baseline_is_of_the_first_fifty_norms),
          DM_TEST(what_is_no_number_is_critical_and_not_taken_in), DM_TEST(error_of_a_prediction),
          DM_TEST(share_of_turns), DM_TEST(three_warnings_in_a_row_are_critical),

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* forecaster.c - see forecaster.h. */
+#include "train/predict/forecaster.h"
+#include "base/thread.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FEATURES = DM_ENCODER_FEATURES };
+
+struct dm_forecaster {
+    dm_dynamics *model;
+    dm_trainer *trainer;
+    dm_encoder *encoder;
+    dm_rollout *rollout; /* of `rollout_steps` */
+    uint32_t rollout_steps;
+    uint64_t fit;      /* features to be gathered before the ensemble is scaled; 0: it is */
+    uint64_t gathered; /* so far */
+    float *first;      /* [fit][64] */
+    float last[FEATURES];
+    double seconds;
+};
+
+static dm_status create_parts(dm_forecaster *f, const dm_predict_rules *rules, const char *model,
+                              uint64_t seed, dm_error *err)
+{
+    dm_dynamics_config config = DM_DYNAMICS_DEFAULT;
+    dm_trainer_config how = DM_TRAINER_DEFAULT;
+    config.members = (uint32_t)rules->ensemble_members;
+    config.hidden = (uint32_t)rules->ensemble_hidden;
+    config.stochastic = config.hidden < config.stochastic ? config.hidden : config.stochastic;
+    how.learning_rate = (float)rules->ensemble_rate;
+    dm_status status = model != NULL ? dm_dynamics_load(model, &f->model, err)
+                                     : dm_dynamics_create(&config, seed, &f->model, err);
+    if (status == DM_OK && dm_dynamics_get_config(f->model)->input != FEATURES)
+        return dm_fail(err, DM_EINVAL, "%.400s: a model of %u inputs, not of the 64 features",
+                       model, dm_dynamics_get_config(f->model)->input);
+    if (status == DM_OK)
+        status = dm_trainer_create(f->model, &how, &f->trainer, err);
+    if (status == DM_OK)
+        status = dm_encoder_create(DM_ENCODER_LOSSES, DM_ENCODER_NORMS, &f->encoder, err);
+    f->fit = model != NULL ? 0 : rules->ensemble_fit;
+    f->first = calloc(f->fit + 1, FEATURES * sizeof *f->first);
+    if (status == DM_OK && f->first == NULL)
+        status =
+            dm_fail(err, DM_ENOMEM, "out of memory for %llu features", (unsigned long long)f->fit);
+    return status;
+}
+
+dm_status dm_forecaster_create(const dm_predict_rules *rules, const char *model, uint64_t seed,
+                               dm_forecaster **out, dm_error *err)
+{
+    dm_forecaster *f = calloc(1, sizeof *f);
+    if (f == NULL)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
+    dm_status status = create_parts(f, rules, model, seed, err);
+    if (status != DM_OK)
+        dm_forecaster_destroy(f);
+    else
+        *out = f;
+    return status;
+}
+
+void dm_forecaster_destroy(dm_forecaster *f)
+{
+    if (f == NULL)
+        return;
+    dm_rollout_destroy(f->rollout);
+    dm_encoder_destroy(f->encoder);
+    dm_trainer_destroy(f->trainer);
+    dm_dynamics_destroy(f->model);
+    free(f->first);
+    free(f);
+}
+
+bool dm_forecaster_ready(const dm_forecaster *f)
+{
+    return f->fit == 0 || f->gathered >= f->fit;
+}
+
+/* Scale by the first features, then learn from each of them in its order. */
+static dm_status begin(dm_forecaster *f, dm_error *err)
+{
+    dm_status status = dm_dynamics_fit_scaling(f->model, f->first, (size_t)f->fit, err);
+    for (uint64_t i = 0; i < f->fit && status == DM_OK; i++)
+        status = dm_trainer_observe(f->trainer, f->first + i * FEATURES, NULL, err);
+    return status;
+}
+
+dm_status dm_forecaster_observe(dm_forecaster *f, const dm_train_sample *sample, float *features,
+                                dm_error *err)
+{
+    uint64_t begun = dm_time_ns();
+    dm_status status = DM_OK;
+    dm_encoder_update(f->encoder, sample, f->last);
+    memcpy(features, f->last, sizeof f->last);
+    if (dm_forecaster_ready(f)) {
+        status = dm_trainer_observe(f->trainer, f->last, NULL, err);
+    } else {
+        memcpy(f->first + f->gathered++ * FEATURES, f->last, sizeof f->last);
+        if (f->gathered == f->fit)
+            status = begin(f, err);
+    }
+    f->seconds += (double)(dm_time_ns() - begun) * 1e-9;
+    return status;
+}
+
+dm_status dm_forecaster_forecast(dm_forecaster *f, uint32_t steps, dm_forecast *out, dm_error *err)
+{
+    uint64_t begun = dm_time_ns();
+    dm_status status = DM_OK;
+    if (!dm_forecaster_ready(f) || steps == 0 || steps > DM_FORECAST_MAX)
+        return dm_fail(err, DM_EINVAL, "predict: a forecast of %u steps%s", steps,
+                       dm_forecaster_ready(f) ? "" : " before the ensemble is ready");
+    if (f->rollout_steps != steps) {
+        dm_rollout_destroy(f->rollout);
+        f->rollout = NULL;
+        f->rollout_steps = 0;
+        status = dm_rollout_create(f->model, 1, steps, &f->rollout, err);
+    }
+    if (status != DM_OK)
+        return status;
+    f->rollout_steps = steps;
+    status = dm_dynamics_rollout(f->model, f->last, dm_trainer_hidden(f->trainer), f->rollout, err);
+    out->steps = steps;
+    memcpy(out->mean, f->rollout->mean, steps * sizeof(float));
+    memcpy(out->total, f->rollout->total, steps * sizeof(float));
+    f->seconds += (double)(dm_time_ns() - begun) * 1e-9;
+    return status;
+}
+
+double dm_forecaster_seconds(const dm_forecaster *f)
+{
+    return f->seconds;
+}
+
+/* ---- State ---- */
+
+/* Parts one after the other: counts, last features, first features, weights, shift, scale, encoder,
+ * trainer. The walk is the same for reading and writing. */
+typedef struct walk {
+    char *to;         /* get */
+    const char *from; /* set */
+    size_t size;      /* passed so far */
+} walk;
+
+static void part(walk *w, void *at, size_t size)
+{
+    if (w->to != NULL)
+        memcpy(w->to + w->size, at, size);
+    if (w->from != NULL)
+        memcpy(at, w->from + w->size, size);
+    w->size += size;
+}
+
+static void walk_plain(dm_forecaster *f, walk *w)
+{
+    const dm_dynamics_config *c = dm_dynamics_get_config(f->model);
+    part(w, &f->gathered, sizeof f->gathered);
+    part(w, f->last, sizeof f->last);
+    part(w, f->first, f->fit * FEATURES * sizeof(float));
+    for (uint32_t m = 0; m < c->members; m++)
+        for (int p = 0; p < DM_DYNAMICS_PART_COUNT; p++) {
+            size_t count;
+            float *weights = dm_dynamics_weights(f->model, m, (dm_dynamics_part)p, &count);
+            if (count > 0)
+                part(w, weights, count * sizeof(float));
+        }
+    part(w, dm_dynamics_shift(f->model), c->input * sizeof(float));
+    part(w, dm_dynamics_scale(f->model), c->input * sizeof(float));
+}
+
+size_t dm_forecaster_state_size(const dm_forecaster *f)
+{
+    walk w = {0};
+    walk_plain((dm_forecaster *)(uintptr_t)f, &w); /* changes nothing: there is nothing to read */
+    return w.size + dm_encoder_state_size(f->encoder) + dm_trainer_state_size(f->trainer);
+}
+
+void dm_forecaster_state_get(const dm_forecaster *f, void *bytes)
+{
+    walk w = {.to = bytes};
+    walk_plain((dm_forecaster *)(uintptr_t)f, &w);
+    dm_encoder_state_get(f->encoder, w.to + w.size);
+    dm_trainer_state_get(f->trainer, w.to + w.size + dm_encoder_state_size(f->encoder));
+}
+
+dm_status dm_forecaster_state_set(dm_forecaster *f, const void *bytes, size_t size, dm_error *err)
+{
+    walk w = {.from = bytes};
+    uint64_t gathered;
+    if (size != dm_forecaster_state_size(f))
+        return dm_fail(err, DM_EFORMAT, "predict: a forecaster's state of %zu bytes, not %zu", size,
+                       dm_forecaster_state_size(f));
+    memcpy(&gathered, bytes, sizeof gathered);
+    if (gathered > f->fit)
+        return dm_fail(err, DM_EFORMAT, "predict: a damaged state of the forecaster");
+    size_t encoder = dm_encoder_state_size(f->encoder), trainer = dm_trainer_state_size(f->trainer);
+    const char *tail = (const char *)bytes + size - encoder - trainer;
+    dm_status status = dm_encoder_state_set(f->encoder, tail, encoder, err);
+    if (status == DM_OK)
+        status = dm_trainer_state_set(f->trainer, tail + encoder, trainer, err);
+    if (status == DM_OK)
+        walk_plain(f, &w);
+    return status;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* forecaster.h - the ensemble that watches a run and says how its loss would go on.
+ *
+ *     sample ─► encoder ─► 64 features ─► one step of learning for each member
+ *                                    └──► rollout: losses of the next steps, and their spread
+ *
+ * A new ensemble gathers its first features, is scaled by them and taught them once; from then on
+ * it is ready. One that is loaded from a file is ready at once. */
+#ifndef DM_TRAIN_PREDICT_FORECASTER_H
+#define DM_TRAIN_PREDICT_FORECASTER_H
+
+#include "train/predict/rules.h"
+
+#include <dotmatrix/dynamics.h>
+
+enum { DM_FORECAST_MAX = 256 }; /* steps ahead */
+
+typedef struct dm_forecast {
+    uint32_t steps;
+    float mean[DM_FORECAST_MAX];  /* of the losses over the members, 1 .. steps ahead */
+    float total[DM_FORECAST_MAX]; /* their spread */
+} dm_forecast;
+
+typedef struct dm_forecaster dm_forecaster;
+
+/* `model`: a file of `dotmatrix dynamics`, or NULL for a new ensemble. */
+dm_status dm_forecaster_create(const dm_predict_rules *rules, const char *model, uint64_t seed,
+                               dm_forecaster **out, dm_error *err);
+void dm_forecaster_destroy(dm_forecaster *forecaster);
+/* A step of the run: its features go to features[64], and the ensemble learns from it. */
+dm_status dm_forecaster_observe(dm_forecaster *forecaster, const dm_train_sample *sample,
+                                float *features, dm_error *err);
+bool dm_forecaster_ready(const dm_forecaster *forecaster);
+/* From the last features on. steps: 1 .. DM_FORECAST_MAX. */
+dm_status dm_forecaster_forecast(dm_forecaster *forecaster, uint32_t steps, dm_forecast *out,
+                                 dm_error *err);
+/* Seconds that observing and forecasting took so far in this process. */
+double dm_forecaster_seconds(const dm_forecaster *forecaster);
+
+/* All of it as bytes, for checkpoints. */
+size_t dm_forecaster_state_size(const dm_forecaster *forecaster);
+void dm_forecaster_state_get(const dm_forecaster *forecaster, void *bytes);
+dm_status dm_forecaster_state_set(dm_forecaster *forecaster, const void *bytes, size_t size,
+                                  dm_error *err);
+
+#endif
