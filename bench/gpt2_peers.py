@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """GPT-2 small on a GPU beside PyTorch and llm.c: losses from the same weights, then speed in turns.
 
-bench/gpt2_peers.py --binary build/bench/dm-bench-gpt2 --tokens FILE [--parts losses32,losses16,speed,profile]
+bench/gpt2_peers.py --binary build/bench/dm-bench-gpt2 --tokens FILE [--parts losses32,profile,speed,losses16]
                     [--llmc DIR] [--out DIR]
 
 PyTorch: float32 without TF32 for the losses; for speed torch.compile, bfloat16 autocast, its flash attention and fused
@@ -341,9 +341,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", required=True)
     parser.add_argument("--tokens", required=True)
-    parser.add_argument("--parts", default="losses32,losses16,profile,speed")
+    parser.add_argument("--parts", default="losses32,profile,speed,losses16")
     parser.add_argument("--llmc")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--out", default="runs/gpt2")
     parser.add_argument("--scratch", default="/tmp/gpt2-peers", help="for weights and what is built")
     args = parser.parse_args()
