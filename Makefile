@@ -8,7 +8,7 @@ comma := ,
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-roms verify verify-gpu record bench bench-gpu bench-swarm bench-dynamics bench-machine report \
-	test-hostile fuzz fuzz-kernel check check-gpu lint fmt install dist clean
+	test-hostile fuzz fuzz-kernel fuzz-parsers check check-gpu lint fmt install dist clean
 DOTMATRIX = $(BUILD)/src/cli/dotmatrix
 ENVS ?= 1,8,64,512,2048,8192
 SWEEP = --env-counts $(ENVS) --stages emulate_only,full_step \
@@ -78,6 +78,14 @@ fuzz-kernel: ## texts of all kinds against the kernel compiler under ASan and UB
 	@test -d build-fuzz || meson setup build-fuzz -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false >/dev/null
 	@ninja -C build-fuzz --quiet tests/dm-fuzz-kernel
 	@build-fuzz/tests/dm-fuzz-kernel --seconds $(or $(SECONDS),60) --seed $(or $(SEED),1) kernels/*.py
+
+FUZZER = build-fuzz-libfuzzer
+fuzz-parsers: ## every parser of files under ASan and UBSan, guided by coverage (clang): SECONDS= each, TARGET= one
+	@tools/bootstrap --check
+	@test -d $(FUZZER) || CC=clang meson setup $(FUZZER) -Dfuzzer=true -Dportable=true -Dbuildtype=debugoptimized \
+		-Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false >/dev/null
+	@ninja -C $(FUZZER) --quiet tests/dm-fuzz
+	@tools/fuzz-all --seconds $(or $(SECONDS),60) --jobs $(JOBS) $(if $(TARGET),--only $(TARGET)) --out runs/fuzz
 
 check: ## format, warnings as errors (gcc and clang), lint, all tests under ASan and UBSan
 	@tools/bootstrap --check

@@ -69,7 +69,7 @@ typedef struct dm_error {
     dm_status status;
     int line;                     /* line of the input, 1-based; 0 when there is none */
     char file[DM_ERROR_FILE_MAX]; /* name of the input; empty when there is none */
-    char message[DM_ERROR_MESSAGE_MAX];
+    char message[DM_ERROR_MESSAGE_MAX]; /* one line, without control characters */
 } dm_error;
 
 /* Fill `err` (which may be NULL) and return `status`, so that a failure is one statement:

@@ -42,6 +42,15 @@ const char *dm_status_name(dm_status status)
     return (unsigned)status < DM_STATUS_COUNT ? status_names[status] : "unknown status";
 }
 
+/* A message is one line and safe to print: names and texts in it come from files, and may hold
+ * line breaks or a terminal's control sequences. */
+static void make_one_line(char *message)
+{
+    for (char *c = message; *c != '\0'; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7F)
+            *c = *c == '\n' || *c == '\t' ? ' ' : '?';
+}
+
 static dm_status fill(dm_error *err, dm_status status, const char *file, int line,
                       const char *format, va_list args)
 {
@@ -51,6 +60,7 @@ static dm_status fill(dm_error *err, dm_status status, const char *file, int lin
     err->line = line;
     snprintf(err->file, sizeof err->file, "%s", file);
     vsnprintf(err->message, sizeof err->message, format, args);
+    make_one_line(err->message);
     return status;
 }
 
@@ -85,4 +95,5 @@ void dm_error_prefix(dm_error *err, const char *format, ...)
     va_end(args);
     if (length >= 0 && (size_t)length < sizeof err->message)
         snprintf(err->message + length, sizeof err->message - (size_t)length, ": %s", message);
+    make_one_line(err->message);
 }

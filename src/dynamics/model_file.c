@@ -207,11 +207,9 @@ static dm_status check_total(const dm_dynamics_config *config, size_t size, cons
                              dm_error *err)
 {
     dm_dynamics_layout layout;
-    dm_status status = dm_dynamics_layout_make(config, &layout, err);
-    if (status != DM_OK) {
-        dm_error_prefix(err, "%s", path);
-        return DM_EFORMAT;
-    }
+    dm_error inner = {0};
+    if (dm_dynamics_layout_make(config, &layout, &inner) != DM_OK)
+        return dm_fail_at(err, DM_EFORMAT, path, 0, "%s: %s", path, inner.message);
     if (layout.total > size / sizeof(float) / config->members)
         return dm_fail_at(err, DM_EFORMAT, path, 0, "%s: too short for its %u members", path,
                           config->members);

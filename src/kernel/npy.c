@@ -75,8 +75,9 @@ static dm_status read_header(const char *header, const char *path, dm_npy *out, 
     if (descr == NULL || order == NULL || shape == NULL)
         return dm_fail(err, DM_EFORMAT, "%s: the header is damaged", path);
     size_t found = 0;
+    bool quoted = descr[0] == '\'' || descr[0] == '"'; /* else the header may end there */
     while (found < DM_KERNEL_STRUCT &&
-           !(strncmp(descr + 1, scalars[found].descr, 3) == 0 && descr[4] == descr[0]))
+           !(quoted && strncmp(descr + 1, scalars[found].descr, 3) == 0 && descr[4] == descr[0]))
         found++;
     if (found == DM_KERNEL_STRUCT)
         return dm_fail(err, DM_EUNSUPPORTED, "%s: numbers of type %.12s are not supported", path,

@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #define FILE_MAX (256u << 20)
+#define GIVEN_MAX ((uint64_t)1 << 30)
 
 static const char *const names[] = {"NOOP", "A",    "B",    "START", "SELECT",
                                     "UP",   "DOWN", "LEFT", "RIGHT"};
@@ -76,8 +77,14 @@ dm_status dm_lab_actions_load(dm_lab_actions *a, const char *path, uint64_t step
     if (status != DM_OK)
         return status;
     *a = (dm_lab_actions){.steps = steps, .machines = machines};
-    a->given = calloc(steps + 1, machines); /* a line too many is still parsed */
-    if (a->given == NULL)
+    /* A step takes two bytes at least: a short file asks for no more memory than it can fill. */
+    uint64_t rows = steps < size / 2 + 1 ? steps : size / 2 + 1;
+    if (machines > GIVEN_MAX / (rows + 1))
+        status = dm_fail(err, DM_EINVAL, "%s: more than 1 GiB of actions for %llu machines", path,
+                         (unsigned long long)machines);
+    else
+        a->given = calloc(rows + 1, machines); /* a line too many is still parsed */
+    if (status == DM_OK && a->given == NULL)
         status = dm_fail(err, DM_ENOMEM, "%s: no memory for its actions", path);
     if (status == DM_OK && memchr(text, 0, size) != NULL)
         status = dm_fail(err, DM_EFORMAT, "%s: not a text", path);

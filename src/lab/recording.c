@@ -177,7 +177,7 @@ static dm_status open_recording(const char *path, recording *r, dm_error *err)
     if (status == DM_OK && hash != dm_hash64(r->file, size - sizeof hash))
         status = dm_fail(err, DM_EFORMAT, "%s: damaged or cut off", path);
     char *line = r->file + head;
-    char *newline = status == DM_OK ? memchr(line, '\n', size - head) : NULL;
+    char *newline = status == DM_OK ? memchr(line, '\n', size - head - sizeof hash) : NULL;
     if (status == DM_OK && newline == NULL)
         status = dm_fail(err, DM_EFORMAT, "%s: without a head", path);
     if (status == DM_OK)

@@ -53,6 +53,17 @@ static void long_messages_are_cut(void **state)
     assert_int_equal(strlen(err.message), DM_ERROR_MESSAGE_MAX - 1);
 }
 
+/* Names and texts come from files: what would move a terminal's cursor is not repeated. */
+static void messages_are_one_line(void **state)
+{
+    (void)state;
+    dm_error err;
+    dm_fail(&err, DM_EFORMAT, "'%s' is no\tword", "a\nb\033[2J\x7F\xC3\xA9");
+    assert_string_equal(err.message, "'a b?[2J?\xC3\xA9' is no word");
+    dm_error_prefix(&err, "%s", "x\ry");
+    assert_string_equal(err.message, "x?y: 'a b?[2J?\xC3\xA9' is no word");
+}
+
 static void every_status_has_a_name(void **state)
 {
     (void)state;
@@ -70,5 +81,5 @@ static void version_agrees_with_its_text(void **state)
 
 DM_TESTS("base/error", DM_TEST(fail_fills_and_returns), DM_TEST(fail_accepts_no_error),
          DM_TEST(fail_at_keeps_the_place), DM_TEST(prefix_goes_before),
-         DM_TEST(long_messages_are_cut), DM_TEST(every_status_has_a_name),
-         DM_TEST(version_agrees_with_its_text))
+         DM_TEST(long_messages_are_cut), DM_TEST(messages_are_one_line),
+         DM_TEST(every_status_has_a_name), DM_TEST(version_agrees_with_its_text))

@@ -119,6 +119,7 @@ static void damaged_files_are_refused(void **state)
                                              {"\"hidden\":\"4\"", "\"hidden\":\"0\""},
                                              {"\"members\":\"1\"", "\"members\":\"9\""},
                                              {"\"members\":\"1\"", "\"members\":\"x\""},
+                                             {"\"kind\":\"0\"", "\"kind\":\"5\""},
                                              {"dotmatrix-dynamics-1", "dotmatrix-dynamics-2"},
                                              {"member.0.U", "member.0.u"},
                                              {"\"shape\":[3,4,3]", "\"shape\":[4,3,3]"}};
@@ -132,6 +133,7 @@ static void damaged_files_are_refused(void **state)
         assert_ok(dm_file_write(path, copy, size, err));
         dm_error err = {0};
         assert_int_equal(dm_dynamics_load(path, &loaded, &err), DM_EFORMAT);
+        assert_int_equal(err.status, DM_EFORMAT);
         assert_non_null(strstr(err.message, "damaged.safetensors"));
         free(copy);
     }

@@ -66,6 +66,21 @@ static void damaged_action_files(void **state)
     assert_true(read > 0 && read < ROUNDS);
 }
 
+/* What a bundle asks for beside a short file takes no memory: 2^40 steps, 2^32 machines. */
+static void short_action_files_take_little_memory(void **state)
+{
+    const char *path = dm_test_path(state, "a.txt");
+    dm_lab_actions actions = {0};
+    dm_error err = {0};
+    assert_ok(dm_file_write(path, "A\nB\n", 4, err));
+    assert_int_equal(dm_lab_actions_load(&actions, path, UINT64_MAX, 2, &err), DM_EFORMAT);
+    assert_non_null(strstr(err.message, "actions for 2 steps"));
+    assert_int_equal(dm_lab_actions_load(&actions, path, (uint64_t)1 << 40, 1, &err), DM_EFORMAT);
+    assert_int_equal(dm_lab_actions_load(&actions, path, 2, UINT32_MAX, &err), DM_EINVAL);
+    assert_non_null(strstr(err.message, "more than 1 GiB of actions"));
+    assert_null(actions.given);
+}
+
 static dm_lab_verify make_profile(const uint8_t *rom, size_t size)
 {
     dm_lab_verify v = dm_lab_profile_default();
@@ -122,6 +137,29 @@ static void damaged_bundles(void **state)
     free(rom);
 }
 
+/* The first line break of a file whose hash is right may lie in the hash. */
+static void a_recording_without_a_head(void **state)
+{
+    const char *path = dm_test_path(state, "a.rec"), *head = DM_LAB_RECORDING_SCHEMA "\n";
+    uint8_t rom[0x8000] = {0};
+    dm_lab_verify v = make_profile(rom, sizeof rom);
+    char file[256], name[64];
+    unsigned tried = 0;
+    for (int i = 0; tried < 3 && i < 100000; i++) {
+        size_t size = (size_t)snprintf(file, sizeof file, "%s{\"a\":%d}", head, i);
+        uint64_t hash = dm_hash64(file, size);
+        memcpy(file + size, &hash, sizeof hash);
+        if (memchr(file + size, '\n', sizeof hash) == NULL)
+            continue;
+        dm_error err = {0};
+        assert_ok(dm_file_write(path, file, size + sizeof hash, err));
+        assert_int_equal(dm_lab_recording_check(path, &v, name, sizeof name, &err), DM_EFORMAT);
+        assert_non_null(strstr(err.message, "without a head"));
+        tried++;
+    }
+    assert_int_equal(tried, 3);
+}
+
 /* With a right hash, too: what is inside is checked. */
 static void damaged_recordings(void **state)
 {
@@ -163,5 +201,7 @@ static void damaged_recordings(void **state)
     free(rom);
 }
 
-DM_TESTS("lab/damage", DM_TEST_IN_DIR(damaged_action_files), DM_TEST_IN_DIR(damaged_bundles),
+DM_TESTS("lab/damage", DM_TEST_IN_DIR(damaged_action_files),
+         DM_TEST_IN_DIR(short_action_files_take_little_memory),
+         DM_TEST_IN_DIR(a_recording_without_a_head), DM_TEST_IN_DIR(damaged_bundles),
          DM_TEST_IN_DIR(damaged_recordings));
