@@ -47,8 +47,8 @@ static dm_status create_buffers(bench *b, const dm_gb_rom *rom, dm_error *err)
 {
     dm_status status = dm_device_buffer_create(b->device, rom->size, &b->rom, err);
     if (status == DM_OK)
-        status = dm_device_buffer_create(b->device, dm_gb_rom_words(rom->size) * sizeof(uint32_t),
-                                         &b->words, err);
+        status = dm_device_buffer_create(
+            b->device, dm_gb_predecoded_size(rom->size) * sizeof(uint32_t), &b->words, err);
     if (status == DM_OK)
         status =
             dm_device_buffer_create(b->device, b->count * sizeof(dm_gb_machine), &b->machines, err);
@@ -76,7 +76,7 @@ static dm_status start(bench *b, const dm_gb_rom *rom, dm_error *err)
         status = dm_stream_upload(b->stream, b->rom, 0, rom->bytes, rom->size, err);
     if (status == DM_OK)
         status = dm_stream_fill(b->stream, b->memory, 0, 0, (size_t)b->count * b->stride, err);
-    dm_gb_rom_words_args args = {dm_device_buffer_address(b->rom),
+    dm_gb_predecode_args args = {dm_device_buffer_address(b->rom),
                                  dm_device_buffer_address(b->words), rom->size};
     if (status == DM_OK)
         status = dm_function_launch(b->make_words, b->stream, dm_grid_for(rom->size, 256), &args,
@@ -94,14 +94,14 @@ static dm_status measure(bench *b, uint32_t frames, bool draw, double *seconds, 
         .machines = dm_device_buffer_address(b->machines),
         .memory = dm_device_buffer_address(b->memory),
         .rom = dm_device_buffer_address(b->rom),
-        .rom_words = dm_device_buffer_address(b->words),
+        .predecoded = dm_device_buffer_address(b->words),
         .frames = draw ? dm_device_buffer_address(b->frames) : NULL,
         .keys = dm_device_buffer_address(b->keys),
         .memory_stride = b->stride,
         .count = b->count,
         .cycles = STEP_FRAMES * DM_GB_FRAME_CYCLES,
         .draw = DM_GB_DRAW_LAST,
-        .skip_polls = 1,
+        .skip_idle = 1,
     };
     uint8_t *keys = malloc(b->count);
     if (keys == NULL)
@@ -137,7 +137,7 @@ static dm_status bench_rom(bench *b, const char *folder, const char *name, uint3
     dm_status status = dm_gb_rom_load(&rom, path, err);
     if (status != DM_OK)
         return status;
-    b->stride = (dm_gb_lane_size(rom.ram_size) + 15u) & ~15u;
+    b->stride = (dm_gb_memory_size(rom.ram_size) + 15u) & ~15u;
     status = create_buffers(b, &rom, err);
     for (int draw = 0; draw < 2 && status == DM_OK; draw++) {
         status = start(b, &rom, err);
@@ -165,12 +165,12 @@ static dm_status run(bench *b, const char *id, const char *folder, uint32_t fram
     if (status != DM_OK)
         return status;
     b->stream = dm_device_stream(b->device);
-    status =
-        dm_module_create(b->device, &(dm_module_desc){.name = "gb/simt/kernel_run.h"}, &module, err);
+    status = dm_module_create(b->device, &(dm_module_desc){.name = "gb/simt/kernel_run.h"}, &module,
+                              err);
     if (status == DM_OK)
         status = dm_module_function(module, "dm_gb_run_machines", &b->run, err);
     if (status == DM_OK)
-        status = dm_module_function(module, "dm_gb_make_rom_words", &b->make_words, err);
+        status = dm_module_function(module, "dm_gb_predecode_rom", &b->make_words, err);
     dm_function_properties p = {0};
     if (status == DM_OK)
         status = dm_function_get_properties(b->run, &p, err);

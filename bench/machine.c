@@ -40,7 +40,7 @@ typedef struct settings {
     int64_t frames, warmup, rounds, seed;
     double sample;
     int draw;
-    bool quick, keep_polling, help;
+    bool quick, keep_idle_loops, help;
     const char *json, *python;
 } settings;
 
@@ -60,7 +60,7 @@ static const dm_option rows[] = {
                      "quick 0.1)"),
     DM_OPTION_INT(settings, seed, "seed", "N", 0, INT64_MAX, "1", "of the keys pressed"),
     DM_OPTION_FLAG(settings, quick, "quick", "a first impression"),
-    DM_OPTION_FLAG(settings, keep_polling, "keep-polling",
+    DM_OPTION_FLAG(settings, keep_idle_loops, "keep-idle-loops",
                    "ours executes polling loops pass by pass instead of skipping ahead"),
     DM_OPTION_STRING(settings, json, "json", "FILE", NULL, "write all figures there"),
     DM_OPTION_STRING(settings, python, "python", "PROGRAM", NULL,
@@ -388,7 +388,8 @@ static void print_means(const bench *b)
     }
     print_number(summarise(b, &targets[2]).mean, 8, 2);
     printf("\n\nInstructions count those of polling passes that ours skips%s.\n",
-           b->set.keep_polling ? "; none are skipped now" : " (--keep-polling executes them)");
+           b->set.keep_idle_loops ? "; none are skipped now"
+                                  : " (--keep-idle-loops executes them)");
 }
 
 static void print_targets(const bench *b)
@@ -430,7 +431,7 @@ static void write_setting(const bench *b, dm_json *json)
     dm_json_int(json, "rounds", b->set.rounds);
     dm_json_double(json, "sample_seconds", b->set.sample);
     dm_json_int(json, "seed", b->set.seed);
-    dm_json_bool(json, "keep_polling", b->set.keep_polling);
+    dm_json_bool(json, "keep_idle_loops", b->set.keep_idle_loops);
     dm_json_int(json, "frames_per_key", DM_BENCH_KEY_FRAMES);
     dm_json_end_object(json);
     dm_json_begin_array(json, "emulators");
@@ -533,7 +534,7 @@ static dm_status run(bench *b, const dm_strings *arguments, dm_error *err)
         b->set.frames = quick ? 600 : 1800;
     if (b->set.sample <= 0)
         b->set.sample = quick ? 0.1 : 0.3;
-    dm_bench_keep_polling = b->set.keep_polling;
+    dm_bench_keep_idle_loops = b->set.keep_idle_loops;
     b->set.frames -= b->set.frames % DM_BENCH_KEY_FRAMES;
     b->set.warmup -= b->set.warmup % DM_BENCH_KEY_FRAMES;
     dm_status status = gather(b, arguments, err);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-bool dm_bench_keep_polling;
+bool dm_bench_keep_idle_loops;
 
 double dm_bench_cpu_seconds(void)
 {
@@ -33,7 +33,7 @@ static void play(dm_gb *gb, const uint8_t *keys, uint32_t frames, bool draw)
 static dm_status pass(const dm_bench_job *job, dm_bench_pass *out, dm_error *err)
 {
     dm_gb *gb = NULL;
-    dm_gb_options options = {.keep_polling = dm_bench_keep_polling};
+    dm_gb_options options = {.keep_idle_loops = dm_bench_keep_idle_loops};
     dm_status status = dm_gb_create(job->rom, job->rom_size, &options, &gb, err);
     if (status != DM_OK)
         return status;

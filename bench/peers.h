@@ -51,7 +51,7 @@ extern const dm_bench_peer dm_bench_ours, dm_bench_mgba, dm_bench_gambatte, dm_b
 extern const char *dm_bench_python;
 
 /* Make peer_ours.c execute polling loops. */
-extern bool dm_bench_keep_polling;
+extern bool dm_bench_keep_idle_loops;
 
 /* Processor time of this thread, in seconds. */
 double dm_bench_cpu_seconds(void);

@@ -145,7 +145,7 @@ typedef struct dm_swarm_desc {
     const void *boot_rom; /* 256 bytes, for DM_GB_START_BOOT_ROM */
     size_t boot_rom_size;
     uint32_t snapshots;        /* room for so many besides the start of each ROM */
-    bool keep_polling;         /* see dm_gb_options */
+    bool keep_idle_loops;      /* see dm_gb_options */
     bool force_dmg;            /* likewise */
     const char *epilog;        /* body of a function, docs/swarm.md; NULL: reward_v0 and obs_v0 */
     uint32_t observation_size; /* floats that the epilog observes; 0: 32 */

@@ -4,8 +4,8 @@
  *
  * The bug: SWAP leaves its operand as it was. */
 #include "base/file.h"
-#include "gb/host/core.h"
 #include "gb/cpu/run.h"
+#include "gb/host/core.h"
 #include "gb/host/state.h"
 #include "lab/backend.h"
 #include "swarm/internal.h"
@@ -149,7 +149,7 @@ static dm_status fork_machine(const dm_gb *gb, const dm_lab_desc *desc, uint64_t
     single *s = out->self;
     s->gb->machine = gb->machine;
     memcpy(s->gb->ram, gb->ram, gb->ram_size);
-    dm_gb_map(&s->gb->lane);
+    dm_gb_map(&s->gb->context);
     s->cycles = cycles;
     return DM_OK;
 }

@@ -16,7 +16,7 @@
 #define DM_SWARM_SMALL_H 72u
 #define DM_SWARM_SMALL (DM_SWARM_SMALL_W * DM_SWARM_SMALL_H)
 #define DM_SWARM_PACKED (DM_SWARM_SMALL / 4u)
-#define DM_SWARM_DESK_BYTES 528u
+#define DM_SIMT_LANE_CONTEXT_BYTES 528u
 #define DM_SWARM_REGIONS 16u
 #define DM_SWARM_NO_SNAPSHOT 0xFFFFFFFFu
 
@@ -53,7 +53,7 @@ typedef struct dm_swarm_span {
 typedef struct dm_swarm_args {
     /* Machines. */
     uint8_t *machines; /* dm_gb_machine at machine_stride */
-    uint8_t *memory;   /* lane memory at memory_stride */
+    uint8_t *memory;   /* machine memory at memory_stride */
     uint8_t *frames;   /* DM_SWARM_FRAMES each */
     dm_swarm_progress *progress;
     uint32_t *starts; /* the snapshot that a machine was last reset to */
@@ -61,12 +61,12 @@ typedef struct dm_swarm_args {
     const uint8_t *boot;
     dm_swarm_fault_counts *faults;
     /* CUDA only. */
-    uint32_t *order; /* the machine of each place (rebalance.h) */
+    uint32_t *order; /* the machine of each slot (rebalance.h) */
     /* What a machine's last launch cost, as if it had been a whole step. */
-    uint32_t *loads; /* in instructions (rebalance.h), */
-    uint32_t *turns; /* in turns (gb/cpu/run.h) */
-    uint8_t *desks;  /* DM_SWARM_DESK_BYTES each (service.h) */
-    uint64_t lowest; /* of the addresses of memory, ROMs and words (gb/simt/smem.h) */
+    uint32_t *loads;        /* in instructions (rebalance.h), */
+    uint32_t *services;     /* in services (gb/cpu/run.h) */
+    uint8_t *lane_contexts; /* DM_SIMT_LANE_CONTEXT_BYTES each (service.h) */
+    uint64_t lowest;        /* of the addresses of memory, ROMs and words (gb/simt/smem.h) */
     /* Snapshots: the same three arrays, and of which ROM each is. */
     uint8_t *snapshot_machines, *snapshot_memory, *snapshot_frames;
     const uint32_t *snapshot_roms; /* DM_SWARM_NO_SNAPSHOT: empty */
@@ -91,12 +91,12 @@ typedef struct dm_swarm_args {
     dm_swarm_span spans[DM_SWARM_REGIONS];
     uint32_t action_count;
     uint8_t keys[16]; /* of each action; meaningless for raw masks */
-    uint8_t raw_keys, generator, autoreset, skip_polls;
+    uint8_t raw_keys, generator, autoreset, skip_idle;
     /* This call. */
-    uint32_t part_begin, part_end; /* which of the two parts of a step it makes */
-    const uint8_t *actions;        /* NULL: the generator's */
-    const uint8_t *reset_mask;     /* NULL: every machine */
-    const uint32_t *reset_slots;   /* NULL: each to its own start */
+    uint32_t part_begin, part_end;   /* which of the two parts of a step it makes */
+    const uint8_t *actions;          /* NULL: the generator's */
+    const uint8_t *reset_mask;       /* NULL: every machine */
+    const uint32_t *reset_snapshots; /* NULL: each to its own start */
 } dm_swarm_args;
 
 DM_FN dm_gb_machine *dm_swarm_machine(const dm_swarm_args *args, uint64_t machine)
@@ -104,8 +104,8 @@ DM_FN dm_gb_machine *dm_swarm_machine(const dm_swarm_args *args, uint64_t machin
     return (dm_gb_machine *)(void *)(args->machines + machine * args->machine_stride);
 }
 
-/* Of the places of machines (lanes.h), the first that a block has. */
-DM_FN uint32_t dm_swarm_first_place(const dm_swarm_args *args, uint32_t block)
+/* Of the slots of machines (lanes.h), the first that a block has. */
+DM_FN uint32_t dm_simt_first_slot(const dm_swarm_args *args, uint32_t block)
 {
     return block * args->block_machines +
            (block > args->short_blocks ? block - args->short_blocks : 0u);

@@ -21,7 +21,7 @@ typedef struct dm_swarm_tuning {
 
 typedef struct dm_swarm_kernels {
     dm_function *step, *reset;
-    dm_function *regroup; /* CUDA, else NULL */
+    dm_function *rebalance; /* CUDA, else NULL */
     dm_hash128 key;
     bool was_cached; /* nothing was compiled */
     struct dm_swarm_entry *entry;

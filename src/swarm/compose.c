@@ -32,8 +32,8 @@ const char *dm_swarm_stage_text(int stage)
 static void put_dispatch(dm_buffer *out, const dm_swarm_variant *variant)
 {
     dm_buffer_printf(out,
-                     "dm_swarm_run(&args, place.machine, lane, &quick, cycles, running,"
-                     " together, args.draw[part] != DM_GB_DRAW_NEVER, %s, &cost);",
+                     "dm_simt_run(&args, slot.machine, context, &smem, cycles, running,"
+                     " block_service, args.draw[part] != DM_GB_DRAW_NEVER, %s, &cost);",
                      stages[variant->stage].observes ? "true" : "false");
 }
 
@@ -54,32 +54,32 @@ static void put_post_step(dm_buffer *out, const dm_swarm_variant *variant)
         dm_buffer_puts(out, default_epilog);
     dm_buffer_puts(out, "}\n\n"
                         "DM_FN void DM_SWARM_NAME(post)(const dm_swarm_args *args,\n"
-                        "                               const dm_swarm_place *place,\n"
-                        "                               dm_swarm_turn *turn)\n"
+                        "                               const dm_simt_slot *slot,\n"
+                        "                               dm_swarm_outcome *outcome)\n"
                         "{\n"
-                        "    if (place->valid && !turn->fresh) {\n"
+                        "    if (slot->valid && !outcome->fresh) {\n"
                         "        float obs[DM_SWARM_VECTOR];\n"
-                        "        turn->view.episode_steps =\n"
-                        "            args->progress[place->machine].episode_steps + 1u;\n"
-                        "        DM_SWARM_NAME(epilog)(&turn->view, &turn->reward, obs,\n"
-                        "                              &turn->terminated);\n"
+                        "        outcome->view.episode_steps =\n"
+                        "            args->progress[slot->machine].episode_steps + 1u;\n"
+                        "        DM_SWARM_NAME(epilog)(&outcome->view, &outcome->reward, obs,\n"
+                        "                              &outcome->terminated);\n"
                         "    }\n"
-                        "    dm_swarm_finish(args, place, turn);\n");
+                        "    dm_swarm_finish(args, slot, outcome);\n");
     if (stages[variant->stage].signals)
-        dm_buffer_puts(out, "    dm_swarm_signal(args, place, turn);\n");
+        dm_buffer_puts(out, "    dm_swarm_signal(args, slot, outcome);\n");
     if (stages[variant->stage].observes)
-        dm_buffer_puts(out,
-                       "    if (turn->fresh)\n"
-                       "        turn->view.episode_steps = 0;\n"
-                       "    if (place->valid && args->vectors != 0) {\n"
-                       "        float reward = 0.0f;\n"
-                       "        bool terminated = false;\n"
-                       "        DM_SWARM_NAME(epilog)(\n"
-                       "            &turn->view, &reward,\n"
-                       "            args->vectors + turn->view.machine * DM_SWARM_VECTOR,\n"
-                       "            &terminated);\n"
-                       "    }\n"
-                       "    dm_swarm_observe_pixels(args, place, &turn->view, turn->fresh);\n");
+        dm_buffer_puts(
+            out, "    if (outcome->fresh)\n"
+                 "        outcome->view.episode_steps = 0;\n"
+                 "    if (slot->valid && args->vectors != 0) {\n"
+                 "        float reward = 0.0f;\n"
+                 "        bool terminated = false;\n"
+                 "        DM_SWARM_NAME(epilog)(\n"
+                 "            &outcome->view, &reward,\n"
+                 "            args->vectors + outcome->view.machine * DM_SWARM_VECTOR,\n"
+                 "            &terminated);\n"
+                 "    }\n"
+                 "    dm_swarm_observe_pixels(args, slot, &outcome->view, outcome->fresh);\n");
     dm_buffer_puts(out, "}");
 }
 

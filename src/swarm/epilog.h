@@ -14,7 +14,7 @@
 #include "gb/simt/lanes.h"
 
 typedef struct dm_swarm_view {
-    const dm_gb_lane *lane; /* for dm_swarm_peek: on a GPU it may have no machine any more */
+    const dm_gb_context *context; /* for dm_swarm_peek: on a GPU it may have no machine any more */
     const dm_gb_machine *m;
     uint64_t machine;       /* its number */
     uint32_t episode_steps; /* since its reset, this one included; 0: it was just reset */
@@ -24,26 +24,26 @@ typedef struct dm_swarm_view {
 /* Memory as the CPU would read it, never blocked; I/O registers read FF. */
 DM_FN uint32_t dm_swarm_peek(const dm_swarm_view *view, uint32_t address)
 {
-    const dm_gb_lane *lane = view->lane;
+    const dm_gb_context *context = view->context;
     const dm_gb_cart *cart = &view->m->cart;
     address &= 0xFFFFu;
     if (address < 0x8000u)
-        return lane
+        return context
             ->rom[(address < 0x4000u ? cart->rom_low : cart->rom_high) + (address & 0x3FFFu)];
     if (address < 0xA000u)
-        return dm_gb_ram_load(lane, DM_GB_VRAM + (address & 0x1FFFu));
+        return dm_gb_ram_load(context, DM_GB_VRAM + (address & 0x1FFFu));
     if (address < 0xC000u) {
         uint32_t offset = dm_gb_cart_ram_offset(cart, address);
         if (offset == DM_GB_NO_RAM)
             return 0xFFu;
-        return (uint32_t)(dm_gb_ram_load(lane, DM_GB_CART_RAM + offset) |
+        return (uint32_t)(dm_gb_ram_load(context, DM_GB_CART_RAM + offset) |
                           dm_gb_cart_open_bits(cart));
     }
     if (address < 0xFE00u)
-        return dm_gb_ram_load(lane, DM_GB_WRAM + (address & 0x1FFFu));
+        return dm_gb_ram_load(context, DM_GB_WRAM + (address & 0x1FFFu));
     if (address < 0xFEA0u)
-        return dm_gb_ram_load(lane, DM_GB_OAM + (address & 0xFFu));
-    return address < 0xFF80u ? 0xFFu : dm_gb_ram_load(lane, DM_GB_HRAM + address - 0xFF80u);
+        return dm_gb_ram_load(context, DM_GB_OAM + (address & 0xFFu));
+    return address < 0xFF80u ? 0xFFu : dm_gb_ram_load(context, DM_GB_HRAM + address - 0xFF80u);
 }
 
 /* Integers divided by their largest value: one rounded division, the same on both devices. */

@@ -13,50 +13,50 @@
 #include "swarm/reset.h"
 
 /* One step of one machine, as it goes through the kernel. */
-typedef struct dm_swarm_turn {
+typedef struct dm_swarm_outcome {
     dm_swarm_view view;
     float reward;
     bool terminated;
     uint32_t done;
     bool fresh;   /* the machine was reset and not stepped, or is about to be observed anew */
     bool by_hand; /* in the reset kernel: no step was made */
-} dm_swarm_turn;
+} dm_swarm_outcome;
 
 /* Count the step and say whether the episode is over; with same-step autoreset begin the next. */
-DM_FN void dm_swarm_finish(const dm_swarm_args *args, const dm_swarm_place *place,
-                           dm_swarm_turn *turn)
+DM_FN void dm_swarm_finish(const dm_swarm_args *args, const dm_simt_slot *slot,
+                           dm_swarm_outcome *outcome)
 {
     bool over = false;
-    if (place->valid) {
-        dm_swarm_progress *progress = args->progress + place->machine;
-        if (!turn->by_hand)
+    if (slot->valid) {
+        dm_swarm_progress *progress = args->progress + slot->machine;
+        if (!outcome->by_hand)
             progress->steps++;
-        progress->episode_steps = turn->fresh ? 0u : progress->episode_steps + 1u;
-        turn->done = 0;
-        if (!turn->fresh) {
-            turn->done = turn->terminated ? DM_SWARM_WAS_TERMINATED : 0u;
+        progress->episode_steps = outcome->fresh ? 0u : progress->episode_steps + 1u;
+        outcome->done = 0;
+        if (!outcome->fresh) {
+            outcome->done = outcome->terminated ? DM_SWARM_WAS_TERMINATED : 0u;
             if (args->step_limit != 0 && progress->episode_steps >= args->step_limit)
-                turn->done |= DM_SWARM_WAS_TRUNCATED;
+                outcome->done |= DM_SWARM_WAS_TRUNCATED;
         }
-        progress->done = turn->done;
-        over = turn->done != 0 && args->autoreset == DM_SWARM_RESET_SAME_STEP;
+        progress->done = outcome->done;
+        over = outcome->done != 0 && args->autoreset == DM_SWARM_RESET_SAME_STEP;
         if (over)
             progress->episode_steps = 0;
     }
     if (args->autoreset == DM_SWARM_RESET_SAME_STEP) {
-        dm_swarm_restore(args, place, over);
-        turn->fresh = turn->fresh || over;
+        dm_swarm_restore(args, slot, over);
+        outcome->fresh = outcome->fresh || over;
     }
 }
 
-DM_FN void dm_swarm_signal(const dm_swarm_args *args, const dm_swarm_place *place,
-                           const dm_swarm_turn *turn)
+DM_FN void dm_swarm_signal(const dm_swarm_args *args, const dm_simt_slot *slot,
+                           const dm_swarm_outcome *outcome)
 {
-    if (!place->valid)
+    if (!slot->valid)
         return;
-    args->rewards[place->machine] = turn->reward;
-    args->terminated[place->machine] = (turn->done & DM_SWARM_WAS_TERMINATED) != 0;
-    args->truncated[place->machine] = (turn->done & DM_SWARM_WAS_TRUNCATED) != 0;
+    args->rewards[slot->machine] = outcome->reward;
+    args->terminated[slot->machine] = (outcome->done & DM_SWARM_WAS_TERMINATED) != 0;
+    args->truncated[slot->machine] = (outcome->done & DM_SWARM_WAS_TRUNCATED) != 0;
 }
 
 #endif

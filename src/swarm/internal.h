@@ -30,13 +30,13 @@ enum dm_swarm_array {
     DM_SWARM_A_STARTS,
     DM_SWARM_A_ORDER, /* CUDA, like the next three */
     DM_SWARM_A_LOADS,
-    DM_SWARM_A_TURNS,
-    DM_SWARM_A_DESKS,
-    DM_SWARM_A_ACTIONS, /* given from host memory */
-    DM_SWARM_A_MASK,    /* likewise */
-    DM_SWARM_A_SLOTS,   /* likewise */
+    DM_SWARM_A_SERVICES,
+    DM_SWARM_A_LANE_CONTEXTS,
+    DM_SWARM_A_ACTIONS,         /* given from host memory */
+    DM_SWARM_A_MASK,            /* likewise */
+    DM_SWARM_A_RESET_SNAPSHOTS, /* likewise */
     DM_SWARM_A_ROM_BYTES,
-    DM_SWARM_A_ROM_WORDS,
+    DM_SWARM_A_PREDECODED,
     DM_SWARM_A_ROMS,
     DM_SWARM_A_BOOT,
     DM_SWARM_A_FAULTS,
@@ -71,7 +71,7 @@ struct dm_swarm {
     uint32_t snapshot_count;
     uint32_t *snapshot_roms; /* the host's copy */
     uint8_t *host_mask;      /* for dm_swarm_reset_host */
-    uint32_t *host_slots;
+    uint32_t *host_snapshots;
 };
 
 /* layout.c */
@@ -82,7 +82,7 @@ dm_status dm_swarm_check_room(const dm_swarm *swarm, dm_error *err);
 /* launch_config.c: where the caller does not say; the kernel is compiled for that. */
 void dm_swarm_choose_threads(const dm_device *device, dm_swarm_desc *desc);
 /* The same for a GPU with so many multiprocessors. */
-void dm_swarm_spread_over(int multiprocessors, dm_swarm_desc *desc);
+void dm_swarm_launch_config_for(int multiprocessors, dm_swarm_desc *desc);
 /* With threads chosen: the blocks of a launch there (dm_swarm_args: the first `short_blocks` of
  * them have `block_machines` machines, the others one more). */
 typedef struct dm_swarm_blocks {

@@ -7,7 +7,7 @@
 #define WARPS_AT_MOST 32u
 
 /* A warp for each machine as long as all are on the GPU at once: it goes its own way
- * (gb/simt/fast_scalar.h). Machines that share a warp have to take the same road, so there should be
+ * (gb/simt/fast_scalar.h). Machines that share a warp have to take the same path, so there should be
  * many of them: then as many as leave two warps for each quarter of a multiprocessor, which issues
  * its instructions. More warps with fewer lanes each only push each other's code out of the cache.
  */
@@ -34,8 +34,8 @@ static bool come_in_waves(const dm_swarm_desc *d, int multiprocessors)
 }
 
 /* A block of four warps: one for each quarter of a multiprocessor, which share one table of rows
- * and take turns together (service.h). Smaller ones leave quarters without work; larger ones take
- * turns with fuller warps, but leave more without work when the busiest machines are all that is
+ * and are serviced together (service.h). Smaller ones leave quarters without work; larger ones take
+ * services with fuller warps, but leave more without work when the busiest machines are all that is
  * left of them, unless there is a next block. Machines with warps of their own do not wait for each
  * other, but those that do the same (rebalance.h) are better on the same multiprocessor. */
 #define BLOCK_AT_ONCE 128u
@@ -58,7 +58,7 @@ static uint32_t blocks_for(const dm_swarm_desc *d, int multiprocessors)
     return d->block_threads < threads ? threads / d->block_threads : 1u;
 }
 
-void dm_swarm_spread_over(int multiprocessors, dm_swarm_desc *d)
+void dm_swarm_launch_config_for(int multiprocessors, dm_swarm_desc *d)
 {
     if (d->lanes_per_warp == 0)
         d->lanes_per_warp = lanes_for(d->count, multiprocessors);
@@ -104,5 +104,5 @@ void dm_swarm_choose_threads(const dm_device *device, dm_swarm_desc *d)
         d->block_threads = 1;
         return;
     }
-    dm_swarm_spread_over(properties->multiprocessors, d);
+    dm_swarm_launch_config_for(properties->multiprocessors, d);
 }

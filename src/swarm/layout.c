@@ -40,16 +40,16 @@ void dm_swarm_layout_of(const dm_swarm *swarm, dm_swarm_layout *out)
 {
     dm_swarm_layout l = {0};
     bool cuda = dm_device_get_properties(swarm->device)->kind == DM_DEVICE_CUDA;
-    uint64_t rom_bytes = 0, rom_words = 0;
+    uint64_t rom_bytes = 0, predecoded = 0;
     uint32_t ram_most = 0;
     for (size_t i = 0; i < swarm->desc.rom_count; i++) {
         const dm_gb_rom *rom = &swarm->views[i]->rom;
         rom_bytes += rom->size;
-        rom_words += dm_gb_rom_words(rom->size);
+        predecoded += dm_gb_predecoded_size(rom->size);
         ram_most = rom->ram_size > ram_most ? rom->ram_size : ram_most;
     }
     l.machine_stride = round_up(sizeof(dm_gb_machine));
-    l.memory_stride = round_up(dm_gb_lane_size(ram_most));
+    l.memory_stride = round_up(dm_gb_memory_size(ram_most));
     l.per_machine[DM_SWARM_A_MACHINES] = l.machine_stride;
     l.per_machine[DM_SWARM_A_MEMORY] = l.memory_stride;
     l.per_machine[DM_SWARM_A_FRAMES] = wants(swarm, DM_SWARM_OBS_PIXELS) ? DM_SWARM_FRAMES : 0;
@@ -58,14 +58,14 @@ void dm_swarm_layout_of(const dm_swarm *swarm, dm_swarm_layout *out)
     if (cuda) {
         l.per_machine[DM_SWARM_A_ORDER] = sizeof(uint32_t);
         l.per_machine[DM_SWARM_A_LOADS] = sizeof(uint32_t);
-        l.per_machine[DM_SWARM_A_TURNS] = sizeof(uint32_t);
-        l.per_machine[DM_SWARM_A_DESKS] = DM_SWARM_DESK_BYTES;
+        l.per_machine[DM_SWARM_A_SERVICES] = sizeof(uint32_t);
+        l.per_machine[DM_SWARM_A_LANE_CONTEXTS] = DM_SIMT_LANE_CONTEXT_BYTES;
     }
     l.per_machine[DM_SWARM_A_ACTIONS] = 1;
     l.per_machine[DM_SWARM_A_MASK] = 1;
-    l.per_machine[DM_SWARM_A_SLOTS] = sizeof(uint32_t);
+    l.per_machine[DM_SWARM_A_RESET_SNAPSHOTS] = sizeof(uint32_t);
     l.shared[DM_SWARM_A_ROM_BYTES] = rom_bytes;
-    l.shared[DM_SWARM_A_ROM_WORDS] = cuda ? rom_words * sizeof(uint32_t) : 0;
+    l.shared[DM_SWARM_A_PREDECODED] = cuda ? predecoded * sizeof(uint32_t) : 0;
     l.shared[DM_SWARM_A_ROMS] = swarm->desc.rom_count * sizeof(dm_swarm_rom);
     l.shared[DM_SWARM_A_BOOT] = 256;
     l.shared[DM_SWARM_A_FAULTS] = sizeof(dm_swarm_fault_counts);

@@ -25,7 +25,7 @@ DM_FN uint8_t *dm_swarm_push(uint8_t *stack, uint32_t size, uint32_t depth)
 }
 
 /* After a reset: the newest over all the others. */
-DM_FN void dm_swarm_spread(uint8_t *stack, uint32_t size, uint32_t depth)
+DM_FN void dm_swarm_fill_stack(uint8_t *stack, uint32_t size, uint32_t depth)
 {
     dm_warp_sync();
     for (uint32_t k = 0; k + 1u < depth; k++)
@@ -91,26 +91,26 @@ DM_FN_SLOW uint32_t dm_swarm_pack_word(const uint8_t *at)
 
 /* Draw the lines of a picture that are kept (gb/simt/render.h), with all lanes of the warp, and if
  * `packed` is not 0 its packed pixels with them. */
-DM_FN_SLOW void dm_swarm_draw_picture(const uint8_t *ram, uint8_t *picture, const dm_gb_kept *kept,
-                                      uint8_t *packed)
+DM_FN_SLOW void dm_simt_render_picture(const uint8_t *ram, uint8_t *picture,
+                                       const dm_gb_line_log *log, uint8_t *packed)
 {
-    dm_gb_share share = dm_gb_share_begin(ram, picture, kept, dm_lane());
+    dm_gb_share share = dm_gb_share_begin(ram, picture, log, dm_lane());
     const uint32_t bytes =
         DM_GB_SHARED_PAIRS * DM_GB_LINE_WORDS * 4u; /* that lanes pack together */
     if (packed != 0)
         packed = share.pair < DM_GB_PAIRS ? packed + dm_lane() * 4u : 0;
     DM_NO_UNROLL
     for (uint32_t i = 0; i < DM_GB_PAIRS / DM_GB_SHARED_PAIRS; i++) {
-        dm_gb_both notes;
+        dm_gb_both registers;
         dm_gb_two_planes two;
-        uint8_t *out = dm_gb_share_next(&share, &notes, &two);
-        if (DM_LIKELY(dm_gb_noted(notes.upper & notes.lower))) {
+        uint8_t *out = dm_gb_share_next(&share, &registers, &two);
+        if (DM_LIKELY(dm_gb_logged(registers.upper & registers.lower))) {
             dm_gb_store_word(out, two.upper);
             dm_gb_store_word(out + DM_GB_SCREEN_W, two.lower);
             if (packed != 0)
                 *(uint32_t *)(void *)(packed + i * bytes) = dm_swarm_pack_planes(two);
         } else {
-            dm_gb_store_noted(out, notes, two);
+            dm_gb_store_logged(out, registers, two);
             if (packed != 0)
                 *(uint32_t *)(void *)(packed + i * bytes) = dm_swarm_pack_word(out);
         }
@@ -123,11 +123,11 @@ DM_FN_SLOW void dm_swarm_draw_picture(const uint8_t *ram, uint8_t *picture, cons
 #define DM_SWARM_AT_ONCE 5u
 DM_STATIC_ASSERT(DM_SWARM_PACKED % (DM_SWARM_AT_ONCE * 32u) == 0, "packed pixels come out even");
 
-/* Were the packed pixels of what is on the screen now made when it was drawn (dm_swarm_draw)? */
+/* Were the packed pixels of what is on the screen now made when it was drawn (dm_simt_render)? */
 DM_FN bool dm_swarm_packed_already(const dm_swarm_view *view)
 {
 #if DM_ON_CUDA
-    return dm_gb_shows(&view->m->ppu, view->lane->complete);
+    return dm_gb_shows(&view->m->ppu, view->context->complete);
 #else
     (void)view;
     return false;
@@ -152,7 +152,7 @@ DM_FN void dm_swarm_picture(const dm_swarm_args *args, uint64_t machine, bool fr
         else
             dm_warp_copy(out, picture, DM_SWARM_PICTURE);
         if (fresh)
-            dm_swarm_spread(stack, DM_SWARM_PICTURE, depth);
+            dm_swarm_fill_stack(stack, DM_SWARM_PICTURE, depth);
     }
     if (args->small != 0) {
         uint8_t *stack = args->small + machine * depth * DM_SWARM_SMALL;
@@ -163,7 +163,7 @@ DM_FN void dm_swarm_picture(const dm_swarm_args *args, uint64_t machine, bool fr
                     ? (uint8_t)0
                     : (uint8_t)((85u * dm_swarm_square(dm_swarm_square_at(picture, i)) + 2u) / 4u);
         if (fresh)
-            dm_swarm_spread(stack, DM_SWARM_SMALL, depth);
+            dm_swarm_fill_stack(stack, DM_SWARM_SMALL, depth);
     }
     if (packs) {
         uint8_t *stack = args->packed + machine * depth * DM_SWARM_PACKED;
@@ -176,7 +176,7 @@ DM_FN void dm_swarm_picture(const dm_swarm_args *args, uint64_t machine, bool fr
                 out[i + k * DM_LANES] = blank ? (uint8_t)0 : dm_swarm_pack_squares(sums[k]);
         }
         if (fresh)
-            dm_swarm_spread(stack, DM_SWARM_PACKED, depth);
+            dm_swarm_fill_stack(stack, DM_SWARM_PACKED, depth);
     }
 }
 
@@ -190,21 +190,21 @@ DM_FN void dm_swarm_copy_regions(const dm_swarm_args *args, const dm_swarm_view 
 }
 
 /* Everything but the vector, which is the epilog's. */
-DM_FN void dm_swarm_observe_pixels(const dm_swarm_args *args, const dm_swarm_place *place,
+DM_FN void dm_swarm_observe_pixels(const dm_swarm_args *args, const dm_simt_slot *slot,
                                    const dm_swarm_view *view, bool fresh)
 {
-    if (args->regions != 0 && place->valid)
+    if (args->regions != 0 && slot->valid)
         dm_swarm_copy_regions(args, view);
     if (args->shades == 0 && args->small == 0 && args->packed == 0)
         return;
-    uint32_t lanes = dm_ballot(place->valid), fresh_lanes = dm_ballot(fresh);
-    const bool packs = place->valid && (fresh || !dm_swarm_packed_already(view));
+    uint32_t lanes = dm_ballot(slot->valid), fresh_lanes = dm_ballot(fresh);
+    const bool packs = slot->valid && (fresh || !dm_swarm_packed_already(view));
     const uint32_t pack_lanes = args->packed != 0 ? dm_ballot(packs) : 0u;
     dm_warp_sync();
     for (; lanes != 0; lanes &= lanes - 1u) {
         uint32_t lane = dm_ffs_u32(lanes) - 1u;
-        dm_swarm_picture(args, dm_from_lane(place->machine, lane),
-                         ((fresh_lanes >> lane) & 1u) != 0, ((pack_lanes >> lane) & 1u) != 0);
+        dm_swarm_picture(args, dm_from_lane(slot->machine, lane), ((fresh_lanes >> lane) & 1u) != 0,
+                         ((pack_lanes >> lane) & 1u) != 0);
     }
 }
 

@@ -41,7 +41,7 @@ dm_status dm_swarm_fetch(dm_swarm *swarm, uint32_t machine, dm_gb **view, dm_err
     if (status == DM_OK)
         status = dm_stream_synchronize(swarm->stream, err);
     if (status == DM_OK) {
-        dm_gb_map(&gb->lane);
+        dm_gb_map(&gb->context);
         *view = gb;
     }
     return status;

@@ -280,12 +280,13 @@ static dm_status get_snapshots(const dm_swarm *swarm, staging *s, reader *r, dm_
 static dm_status check_starts(const dm_swarm *swarm, const staging *s, dm_error *err)
 {
     for (uint64_t i = 0; i < swarm->desc.count; i++) {
-        uint32_t slot, rom = DM_SWARM_NO_SNAPSHOT;
-        memcpy(&slot, s->arrays[DM_SWARM_A_STARTS] + i * sizeof slot, sizeof slot);
-        if (slot < swarm->snapshot_count)
-            memcpy(&rom, s->arrays[DM_SWARM_A_SNAP_ROMS] + slot * sizeof rom, sizeof rom);
+        uint32_t snapshot, rom = DM_SWARM_NO_SNAPSHOT;
+        memcpy(&snapshot, s->arrays[DM_SWARM_A_STARTS] + i * sizeof snapshot, sizeof snapshot);
+        if (snapshot < swarm->snapshot_count)
+            memcpy(&rom, s->arrays[DM_SWARM_A_SNAP_ROMS] + snapshot * sizeof rom, sizeof rom);
         if (rom != i % swarm->desc.rom_count)
-            return dm_fail(err, DM_EFORMAT, "machine %" PRIu64 " starts from snapshot %u", i, slot);
+            return dm_fail(err, DM_EFORMAT, "machine %" PRIu64 " starts from snapshot %u", i,
+                           snapshot);
     }
     return DM_OK;
 }

@@ -2,15 +2,15 @@
 /* skeleton.h - the template of the stage kernels. Not C as it stands: compose.c replaces its two
  * sites, marked by words between at signs, and defines DM_SWARM_STAGE.
  *
- *   instruction dispatch   one part of a step of the lane's machine, if `running`
+ *   instruction dispatch   one part of a step of the machine, if `running`
  *   post-step dispatch     dm_swarm_post_<stage>, which ends a step: reward, termination, reset,
  *                          observation, as far as the stage owns them, and the epilog that it calls
  */
+#include "gb/simt/rebalance.h"
+#include "gb/simt/warp.h"
 #include "swarm/actions.h"
 #include "swarm/finish.h"
 #include "swarm/pixels.h"
-#include "gb/simt/rebalance.h"
-#include "gb/simt/warp.h"
 
 #ifndef DM_SWARM_BLOCKS
 /* Per multiprocessor at least: limits registers. */
@@ -24,27 +24,28 @@
 DM_SWARM_KERNEL(DM_SWARM_NAME(step), DM_SWARM_BLOCK, DM_SWARM_BLOCKS)
 /* clang-format on */
 {
-    const dm_gb_quick_place quick = dm_swarm_quick(&args);
-    dm_swarm_place place = dm_swarm_place_of(&args, dm_thread_index());
-    dm_swarm_turn turn = {0};
-    dm_gb_lane none = {0}, *lane = place.valid ? dm_swarm_lane(&args, place.machine, &none) : &none;
-    turn.view.lane = lane;
-    turn.view.machine = place.machine;
-    if (place.valid) {
-        turn.view.m = dm_swarm_machine(&args, place.machine);
-        const dm_swarm_progress *progress = args.progress + place.machine;
-        turn.fresh = args.autoreset == DM_SWARM_RESET_NEXT_STEP && progress->done != 0;
-        turn.view.action = dm_swarm_action(&args, place.machine, progress->steps);
+    const dm_gb_smem smem = dm_simt_smem(&args);
+    dm_simt_slot slot = dm_simt_slot_of(&args, dm_thread_index());
+    dm_swarm_outcome outcome = {0};
+    dm_gb_context none = {0},
+                  *context = slot.valid ? dm_simt_context(&args, slot.machine, &none) : &none;
+    outcome.view.context = context;
+    outcome.view.machine = slot.machine;
+    if (slot.valid) {
+        outcome.view.m = dm_swarm_machine(&args, slot.machine);
+        const dm_swarm_progress *progress = args.progress + slot.machine;
+        outcome.fresh = args.autoreset == DM_SWARM_RESET_NEXT_STEP && progress->done != 0;
+        outcome.view.action = dm_swarm_action(&args, slot.machine, progress->steps);
     }
     if (args.autoreset == DM_SWARM_RESET_NEXT_STEP && args.part_begin == 0)
-        dm_swarm_restore(&args, &place, turn.fresh);
-    bool running = place.valid && !turn.fresh;
+        dm_swarm_restore(&args, &slot, outcome.fresh);
+    bool running = slot.valid && !outcome.fresh;
     uint32_t keys = 0;
     if (running && args.part_begin == 0)
-        keys = dm_swarm_keys(&args, turn.view.action);
-    const bool together = dm_swarm_together(&args, place.machine, place.valid);
-    dm_swarm_cost cost = {0, 0};
-    dm_swarm_enter(lane, running);
+        keys = dm_swarm_keys(&args, outcome.view.action);
+    const bool block_service = dm_simt_block_service(&args, slot.machine, slot.valid);
+    dm_simt_cost cost = {0, 0};
+    dm_simt_stage_in(context, running);
 #if DM_ON_CUDA
 #pragma unroll 1
 #endif
@@ -52,59 +53,59 @@ DM_SWARM_KERNEL(DM_SWARM_NAME(step), DM_SWARM_BLOCK, DM_SWARM_BLOCKS)
         uint32_t cycles = args.cycles[part];
         if (cycles == 0)
             continue;
-        lane->draw = args.draw[part];
-        lane->single_frame = args.single_frame[part];
+        context->draw = args.draw[part];
+        context->single_frame = args.single_frame[part];
         if (running)
-            dm_gb_joypad_set(dm_swarm_m(lane), dm_swarm_m(lane)->joypad.select,
+            dm_gb_joypad_set(dm_simt_machine(context), dm_simt_machine(context)->joypad.select,
                              (uint8_t)(part == 0 ? keys : 0u));
         /* clang-format off */
         @INSTRUCTION_DISPATCH@
         /* clang-format on */
     }
     if (running)
-        dm_swarm_leave(lane);
-    if (place.valid && args.loads != 0) {
-        const float whole = dm_swarm_whole(&args);
-        const uint32_t load = cost.instructions + DM_SWARM_TURN_ROUNDS * cost.turns;
-        args.loads[place.machine] = (uint32_t)((float)load * whole);
-        args.turns[place.machine] = (uint32_t)((float)cost.turns * whole);
+        dm_simt_stage_out(context);
+    if (slot.valid && args.loads != 0) {
+        const float whole = dm_simt_whole(&args);
+        const uint32_t load = cost.instructions + DM_SIMT_SERVICE_ROUNDS * cost.services;
+        args.loads[slot.machine] = (uint32_t)((float)load * whole);
+        args.services[slot.machine] = (uint32_t)((float)cost.services * whole);
     }
     if (args.part_end == 2u)
-        DM_SWARM_NAME(post)(&args, &place, &turn);
+        DM_SWARM_NAME(post)(&args, &slot, &outcome);
 }
 
 /* CUDA, before each launch: one block. */
-DM_SWARM_KERNEL(DM_SWARM_NAME(regroup), DM_SWARM_SORTERS, 1)
+DM_SWARM_KERNEL(DM_SWARM_NAME(rebalance), DM_SIMT_SORTERS, 1)
 {
     (void)dm_thread_index();
-    dm_swarm_sort(&args);
+    dm_simt_sort(&args);
 }
 
 /* Machines chosen by reset_mask back to a snapshot, with their first observation. */
 DM_SWARM_KERNEL(DM_SWARM_NAME(reset), DM_SWARM_BLOCK, 1)
 {
-    dm_swarm_place place = dm_swarm_place_of(&args, dm_thread_index());
-    dm_swarm_turn turn = {0};
-    dm_gb_lane lane = {0};
-    turn.view.lane = &lane;
-    turn.view.machine = place.machine;
-    if (place.valid) {
-        uint32_t machine = place.machine;
-        turn.fresh = args.reset_mask == 0 || args.reset_mask[machine] != 0;
-        if (turn.fresh) {
-            uint32_t slot =
-                args.reset_slots == 0 ? args.starts[machine] : args.reset_slots[machine];
-            turn.fresh = dm_swarm_reset_check(&args, machine, slot);
-            if (turn.fresh)
-                args.starts[machine] = slot;
-            if (turn.fresh && args.reset_mask == 0)
+    dm_simt_slot slot = dm_simt_slot_of(&args, dm_thread_index());
+    dm_swarm_outcome outcome = {0};
+    dm_gb_context context = {0};
+    outcome.view.context = &context;
+    outcome.view.machine = slot.machine;
+    if (slot.valid) {
+        uint32_t machine = slot.machine;
+        outcome.fresh = args.reset_mask == 0 || args.reset_mask[machine] != 0;
+        if (outcome.fresh) {
+            uint32_t snapshot =
+                args.reset_snapshots == 0 ? args.starts[machine] : args.reset_snapshots[machine];
+            outcome.fresh = dm_swarm_reset_check(&args, machine, snapshot);
+            if (outcome.fresh)
+                args.starts[machine] = snapshot;
+            if (outcome.fresh && args.reset_mask == 0)
                 args.progress[machine].steps = 0;
         }
-        dm_swarm_lane_init(&lane, &args, machine);
-        turn.view.m = dm_swarm_machine(&args, machine);
+        dm_simt_context_init(&context, &args, machine);
+        outcome.view.m = dm_swarm_machine(&args, machine);
     }
-    dm_swarm_restore(&args, &place, turn.fresh);
-    place.valid = turn.fresh;
-    turn.by_hand = true;
-    DM_SWARM_NAME(post)(&args, &place, &turn);
+    dm_swarm_restore(&args, &slot, outcome.fresh);
+    slot.valid = outcome.fresh;
+    outcome.by_hand = true;
+    DM_SWARM_NAME(post)(&args, &slot, &outcome);
 }

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static dm_status check_slot(const dm_swarm *swarm, uint32_t snapshot, dm_error *err)
+static dm_status check_snapshot(const dm_swarm *swarm, uint32_t snapshot, dm_error *err)
 {
     if (snapshot < swarm->snapshot_count)
         return DM_OK;
@@ -13,8 +13,8 @@ static dm_status check_slot(const dm_swarm *swarm, uint32_t snapshot, dm_error *
                    swarm->snapshot_count - 1);
 }
 
-/* The slot's ROM, on the host and on the device. */
-static dm_status name_slot(dm_swarm *swarm, uint32_t snapshot, uint32_t rom, dm_error *err)
+/* The snapshot's ROM, on the host and on the device. */
+static dm_status name_snapshot(dm_swarm *swarm, uint32_t snapshot, uint32_t rom, dm_error *err)
 {
     swarm->snapshot_roms[snapshot] = rom;
     return dm_stream_upload(swarm->stream, swarm->arrays[DM_SWARM_A_SNAP_ROMS],
@@ -42,7 +42,7 @@ dm_status dm_swarm_snapshot_put(dm_swarm *swarm, uint32_t rom, uint32_t snapshot
         status = dm_stream_fill(stream, arrays[DM_SWARM_A_SNAP_FRAMES],
                                 (size_t)snapshot * DM_SWARM_FRAMES, 0, DM_SWARM_FRAMES, err);
     if (status == DM_OK)
-        status = name_slot(swarm, snapshot, rom, err);
+        status = name_snapshot(swarm, snapshot, rom, err);
     if (status == DM_OK) /* the view is used again */
         status = dm_stream_synchronize(stream, err);
     return status;
@@ -56,7 +56,7 @@ dm_status dm_swarm_snapshot(dm_swarm *swarm, uint32_t machine, uint32_t snapshot
     dm_stream *stream = swarm->stream;
     dm_status status = dm_swarm_check_machine(swarm, machine, err);
     if (status == DM_OK)
-        status = check_slot(swarm, snapshot, err);
+        status = check_snapshot(swarm, snapshot, err);
     if (status == DM_OK)
         status = dm_stream_copy(stream, arrays[DM_SWARM_A_SNAP_MACHINES],
                                 snapshot * l->machine_stride, arrays[DM_SWARM_A_MACHINES],
@@ -70,7 +70,7 @@ dm_status dm_swarm_snapshot(dm_swarm *swarm, uint32_t machine, uint32_t snapshot
                                 (size_t)snapshot * DM_SWARM_FRAMES, arrays[DM_SWARM_A_FRAMES],
                                 (size_t)machine * DM_SWARM_FRAMES, DM_SWARM_FRAMES, err);
     if (status == DM_OK)
-        status = name_slot(swarm, snapshot, machine % (uint32_t)swarm->desc.rom_count, err);
+        status = name_snapshot(swarm, snapshot, machine % (uint32_t)swarm->desc.rom_count, err);
     return status;
 }
 
@@ -79,7 +79,7 @@ dm_status dm_swarm_snapshot_load(dm_swarm *swarm, uint32_t rom, const char *path
 {
     DM_REQUIRE(err, swarm);
     DM_REQUIRE(err, path);
-    dm_status status = check_slot(swarm, snapshot, err);
+    dm_status status = check_snapshot(swarm, snapshot, err);
     if (status == DM_OK && rom >= swarm->desc.rom_count)
         status = dm_fail(err, DM_EINVAL, "swarm: ROM %u; there are 0 to %zu", rom,
                          swarm->desc.rom_count - 1);

@@ -113,7 +113,7 @@ static dm_status open_rom(const dm_swarm_desc *d, const dm_swarm_rom_source *sou
     dm_gb_options options = {.start = d->start,
                              .boot_rom = d->boot_rom,
                              .boot_rom_size = d->boot_rom_size,
-                             .keep_polling = d->keep_polling,
+                             .keep_idle_loops = d->keep_idle_loops,
                              .force_dmg = d->force_dmg};
     dm_status status;
     if (source->path != NULL)
@@ -145,13 +145,13 @@ static dm_status open_roms(dm_swarm *swarm, dm_error *err)
 /* The instructions of a ROM as words (gb/simt/predecode.h). */
 static dm_status upload_words(dm_swarm *swarm, const dm_gb_rom *rom, size_t offset, dm_error *err)
 {
-    const size_t count = dm_gb_rom_words(rom->size);
+    const size_t count = dm_gb_predecoded_size(rom->size);
     uint32_t *words = malloc(count * sizeof *words);
     if (words == NULL)
         return dm_fail(err, DM_ENOMEM, "swarm: out of memory");
     for (size_t i = 0; i < count; i++)
-        words[i] = dm_gb_rom_word(rom->bytes, rom->size, i);
-    dm_status status = dm_stream_upload(swarm->stream, swarm->arrays[DM_SWARM_A_ROM_WORDS],
+        words[i] = dm_gb_predecode_at(rom->bytes, rom->size, i);
+    dm_status status = dm_stream_upload(swarm->stream, swarm->arrays[DM_SWARM_A_PREDECODED],
                                         offset * sizeof *words, words, count * sizeof *words, err);
     if (status == DM_OK)
         status = dm_stream_synchronize(swarm->stream, err);
@@ -162,7 +162,7 @@ static dm_status upload_words(dm_swarm *swarm, const dm_gb_rom *rom, size_t offs
 static dm_status upload_roms(dm_swarm *swarm, dm_error *err)
 {
     size_t count = swarm->desc.rom_count, offset = 0, word = 0;
-    dm_device_buffer *words = swarm->arrays[DM_SWARM_A_ROM_WORDS];
+    dm_device_buffer *words = swarm->arrays[DM_SWARM_A_PREDECODED];
     const uint8_t *bytes_at = dm_device_buffer_address(swarm->arrays[DM_SWARM_A_ROM_BYTES]);
     const uint32_t *words_at = words == NULL ? NULL : dm_device_buffer_address(words);
     dm_swarm_rom *table = calloc(count, sizeof *table);
@@ -178,7 +178,7 @@ static dm_status upload_roms(dm_swarm *swarm, dm_error *err)
         if (status == DM_OK && words != NULL)
             status = upload_words(swarm, rom, word, err);
         offset += rom->size;
-        word += dm_gb_rom_words(rom->size);
+        word += dm_gb_predecoded_size(rom->size);
     }
     if (status == DM_OK)
         status = dm_stream_upload(swarm->stream, swarm->arrays[DM_SWARM_A_ROMS], 0, table,
@@ -282,8 +282,8 @@ static void fill_args(dm_swarm *swarm)
     a->starts = address(arrays[DM_SWARM_A_STARTS]);
     a->order = address(arrays[DM_SWARM_A_ORDER]);
     a->loads = address(arrays[DM_SWARM_A_LOADS]);
-    a->turns = address(arrays[DM_SWARM_A_TURNS]);
-    a->desks = address(arrays[DM_SWARM_A_DESKS]);
+    a->services = address(arrays[DM_SWARM_A_SERVICES]);
+    a->lane_contexts = address(arrays[DM_SWARM_A_LANE_CONTEXTS]);
     a->roms = address(arrays[DM_SWARM_A_ROMS]);
     a->boot = address(arrays[DM_SWARM_A_BOOT]);
     a->faults = address(arrays[DM_SWARM_A_FAULTS]);
@@ -315,7 +315,7 @@ static void fill_args(dm_swarm *swarm)
         a->keys[i] = dm_swarm_codec_keys(d->codec, i);
     a->generator = (uint8_t)d->generator;
     a->autoreset = (uint8_t)d->autoreset;
-    a->skip_polls = !d->keep_polling;
+    a->skip_idle = !d->keep_idle_loops;
 }
 
 /* ---- Creating ---- */
@@ -324,7 +324,7 @@ static void fill_args(dm_swarm *swarm)
 static dm_status find_lowest(dm_swarm *swarm, dm_error *err)
 {
     const dm_swarm_desc *d = &swarm->desc;
-    static const int plain[] = {DM_SWARM_A_MEMORY, DM_SWARM_A_ROM_BYTES, DM_SWARM_A_ROM_WORDS};
+    static const int plain[] = {DM_SWARM_A_MEMORY, DM_SWARM_A_ROM_BYTES, DM_SWARM_A_PREDECODED};
     uint64_t lowest = UINT64_MAX, end = 0;
     if (dm_device_get_properties(swarm->device)->kind == DM_DEVICE_CPU)
         return DM_OK;
@@ -339,11 +339,11 @@ static dm_status find_lowest(dm_swarm *swarm, dm_error *err)
     }
     swarm->args.lowest = lowest;
     const uint32_t block_machines = d->block_threads / 32u * d->lanes_per_warp;
-    if (DM_GB_QUICK_NARROW_FOR(block_machines) && end - lowest > DM_GB_QUICK_SPAN)
+    if (DM_GB_PAGE_NARROW_FOR(block_machines) && end - lowest > DM_GB_PAGE_SPAN)
         return dm_fail(err, DM_ENOMEM,
                        "swarm: memory and ROMs lie %" PRIu64
                        " bytes apart, too far for blocks of %u machines; use blocks of up to %u",
-                       end - lowest, block_machines, DM_GB_QUICK_WIDE_LANES);
+                       end - lowest, block_machines, DM_GB_PAGE_WIDE_MACHINES);
     return DM_OK;
 }
 
@@ -373,7 +373,7 @@ static dm_status first_states(dm_swarm *swarm, dm_error *err)
     dm_stream *stream = swarm->stream;
     dm_device_buffer **arrays = swarm->arrays;
     dm_status status = first_order(swarm, err);
-    const int costs[] = {DM_SWARM_A_LOADS, DM_SWARM_A_TURNS};
+    const int costs[] = {DM_SWARM_A_LOADS, DM_SWARM_A_SERVICES};
     for (size_t i = 0; i < 2; i++)
         if (status == DM_OK && arrays[costs[i]] != NULL)
             status = dm_stream_fill(stream, arrays[costs[i]], 0, 0, count * sizeof(uint32_t), err);
@@ -387,9 +387,9 @@ static dm_status first_states(dm_swarm *swarm, dm_error *err)
         status = dm_stream_upload(stream, arrays[DM_SWARM_A_SNAP_ROMS], 0, swarm->snapshot_roms,
                                   swarm->snapshot_count * sizeof(uint32_t), err);
     for (uint64_t i = 0; i < count; i++)
-        swarm->host_slots[i] = (uint32_t)(i % swarm->desc.rom_count);
+        swarm->host_snapshots[i] = (uint32_t)(i % swarm->desc.rom_count);
     if (status == DM_OK)
-        status = dm_stream_upload(stream, arrays[DM_SWARM_A_STARTS], 0, swarm->host_slots,
+        status = dm_stream_upload(stream, arrays[DM_SWARM_A_STARTS], 0, swarm->host_snapshots,
                                   count * sizeof(uint32_t), err);
     for (uint32_t i = 0; i < swarm->desc.rom_count && status == DM_OK; i++)
         status = dm_swarm_snapshot_put(swarm, i, i, err);
@@ -404,8 +404,8 @@ static dm_status host_memory(dm_swarm *swarm, dm_error *err)
 {
     swarm->snapshot_roms = malloc(swarm->snapshot_count * sizeof *swarm->snapshot_roms);
     swarm->host_mask = malloc(swarm->desc.count);
-    swarm->host_slots = malloc(swarm->desc.count * sizeof *swarm->host_slots);
-    if (swarm->snapshot_roms == NULL || swarm->host_mask == NULL || swarm->host_slots == NULL)
+    swarm->host_snapshots = malloc(swarm->desc.count * sizeof *swarm->host_snapshots);
+    if (swarm->snapshot_roms == NULL || swarm->host_mask == NULL || swarm->host_snapshots == NULL)
         return dm_fail(err, DM_ENOMEM, "swarm: out of memory");
     memset(swarm->snapshot_roms, 0xFF, swarm->snapshot_count * sizeof *swarm->snapshot_roms);
     return DM_OK;
@@ -484,7 +484,7 @@ void dm_swarm_destroy(dm_swarm *swarm)
     free(swarm->views);
     free(swarm->snapshot_roms);
     free(swarm->host_mask);
-    free(swarm->host_slots);
+    free(swarm->host_snapshots);
     dm_swarm_kernels_release(&swarm->kernels);
     free(swarm);
 }
@@ -569,9 +569,9 @@ dm_status dm_swarm_step(dm_swarm *swarm, const uint8_t *actions, dm_error *err)
     for (uint32_t part = 0; part < 2u && status == DM_OK; part += parts) {
         args->part_begin = part;
         args->part_end = part + parts;
-        if (swarm->kernels.regroup != NULL)
-            status = dm_function_launch(swarm->kernels.regroup, swarm->stream,
-                                        (dm_grid){1, DM_SWARM_SORTERS, 0}, args, sizeof *args, err);
+        if (swarm->kernels.rebalance != NULL)
+            status = dm_function_launch(swarm->kernels.rebalance, swarm->stream,
+                                        (dm_grid){1, DM_SIMT_SORTERS, 0}, args, sizeof *args, err);
         if (status == DM_OK)
             status = launch(swarm, swarm->kernels.step, err);
     }
@@ -600,7 +600,7 @@ dm_status dm_swarm_reset(dm_swarm *swarm, const uint8_t *mask, const uint32_t *s
 {
     DM_REQUIRE(err, swarm);
     swarm->args.reset_mask = mask;
-    swarm->args.reset_slots = snapshots;
+    swarm->args.reset_snapshots = snapshots;
     return launch(swarm, swarm->kernels.reset, err);
 }
 
@@ -643,13 +643,13 @@ dm_status dm_swarm_reset_host(dm_swarm *swarm, const uint32_t *machines, const u
     for (size_t i = 0; i < count; i++) {
         swarm->host_mask[machines[i]] = 1;
         if (snapshots != NULL)
-            swarm->host_slots[machines[i]] = snapshots[i];
+            swarm->host_snapshots[machines[i]] = snapshots[i];
     }
     dm_device_buffer *mask = swarm->arrays[DM_SWARM_A_MASK];
-    dm_device_buffer *slots = swarm->arrays[DM_SWARM_A_SLOTS];
+    dm_device_buffer *slots = swarm->arrays[DM_SWARM_A_RESET_SNAPSHOTS];
     status = dm_stream_upload(swarm->stream, mask, 0, swarm->host_mask, swarm->desc.count, err);
     if (status == DM_OK && snapshots != NULL)
-        status = dm_stream_upload(swarm->stream, slots, 0, swarm->host_slots,
+        status = dm_stream_upload(swarm->stream, slots, 0, swarm->host_snapshots,
                                   swarm->desc.count * sizeof(uint32_t), err);
     if (status == DM_OK)
         status =

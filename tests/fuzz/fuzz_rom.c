@@ -16,9 +16,9 @@
  * Built with -fsanitize=address,undefined it also finds what those find (make fuzz). With
  * -DDM_LIBFUZZER -fsanitize=fuzzer the same file is a libFuzzer target. */
 #include "base/file.h"
-#include "gb/machine/bus.h"
 #include "gb/host/core.h"
 #include "gb/host/state.h"
+#include "gb/machine/bus.h"
 #include "tests/support/program_gen.h"
 #include "tests/support/random.h"
 #include "tests/support/same_machine.h"
@@ -115,7 +115,7 @@ static bool states_hold(dm_test_random *random, dm_gb *gb[2], char *why, size_t 
         dm_buffer_deinit(&state);
         return false;
     }
-    dm_gb_map(&gb[1]->lane);
+    dm_gb_map(&gb[1]->context);
     gb[1]->serial.size = gb[0]->serial.size;
     dm_gb_run_frames(gb[0], 1, DM_GB_DRAW_NEVER);
     dm_gb_run_frames(gb[1], 1, DM_GB_DRAW_ALWAYS);
@@ -126,8 +126,8 @@ static bool states_hold(dm_test_random *random, dm_gb *gb[2], char *why, size_t 
     if (good && status != DM_OK) {
         good = reason_is_good(&err) && dm_same_machine(gb[0], gb[1], why, why_size);
     } else if (good) {
-        dm_gb_map(&gb[1]->lane);
-        gb[1]->lane.skip_polls = 1;
+        dm_gb_map(&gb[1]->context);
+        gb[1]->context.skip_idle = 1;
         dm_gb_run_frames(gb[1], 2, DM_GB_DRAW_ALWAYS);
     }
     dm_buffer_deinit(&state);
@@ -144,7 +144,7 @@ static bool run_case(fuzz_case *c, totals *total, char *why, size_t why_size)
     enum dm_gb_start start = starts[dm_test_random_below(&c->random, 3)];
     bool good = true;
     for (unsigned i = 0; i < 2; i++) {
-        dm_gb_options options = {.start = start, .keep_polling = i == 1, .force_dmg = true};
+        dm_gb_options options = {.start = start, .keep_idle_loops = i == 1, .force_dmg = true};
         dm_status status = dm_gb_create(c->rom, c->size, &options, &gb[i], &err);
         if (status != DM_OK) {
             total->refused++;

@@ -19,7 +19,7 @@
 
 const dm_builtin_kernel dm_gb_run_builtins[2] = {
     {"dm_gb_run_machines", dm_gb_run_machines, sizeof(dm_gb_run_args)},
-    {"dm_gb_make_rom_words", dm_gb_make_rom_words, sizeof(dm_gb_rom_words_args)}};
+    {"dm_gb_predecode_rom", dm_gb_predecode_rom, sizeof(dm_gb_predecode_args)}};
 
 /* ---- The ROMs ---- */
 
@@ -96,11 +96,11 @@ static const uint32_t step_cycles[] = {F,     7 * F,  12346,  20 * F,     3 * F,
 static const uint8_t step_draw[] = {DM_GB_DRAW_ALWAYS, DM_GB_DRAW_LAST, DM_GB_DRAW_NEVER,
                                     DM_GB_DRAW_LAST, DM_GB_DRAW_LAST};
 
-/* The machines on the device, once with polling loops skipped and once without. */
+/* The machines on the device, once with idle loop skipped and once without. */
 typedef struct device_side {
     dm_device_buffer *machines, *memory, *frames;
     const char *name;
-    bool skip_polls;
+    bool skip_idle;
     double seconds;
 } device_side;
 
@@ -187,12 +187,12 @@ static void start_device(comparison *c)
     const dm_gb_rom *rom = &c->host[0]->rom;
     c->rom = dm_case_buffer(c->device, rom->size);
     dm_case_upload(c->device, c->rom, rom->bytes, rom->size);
-    c->words = dm_case_buffer(c->device, dm_gb_rom_words(rom->size) * sizeof(uint32_t));
-    dm_gb_rom_words_args args = {dm_device_buffer_address(c->rom),
+    c->words = dm_case_buffer(c->device, dm_gb_predecoded_size(rom->size) * sizeof(uint32_t));
+    dm_gb_predecode_args args = {dm_device_buffer_address(c->rom),
                                  dm_device_buffer_address(c->words), rom->size};
     assert_ok(dm_function_launch(c->make_words, dm_device_stream(c->device),
                                  dm_grid_for(rom->size, 256), &args, sizeof args, err));
-    const size_t count = dm_gb_rom_words(rom->size);
+    const size_t count = dm_gb_predecoded_size(rom->size);
     uint32_t *none = malloc(count * sizeof *none);
     assert_non_null(none);
     for (size_t i = 0; i < count; i++)
@@ -203,7 +203,7 @@ static void start_device(comparison *c)
     c->keys = dm_case_buffer(c->device, c->count);
     for (int s = 0; s < 2; s++) {
         device_side *side = &c->sides[s];
-        side->skip_polls = s == 0;
+        side->skip_idle = s == 0;
         side->name = s == 0 ? "polls skipped" : "polls run";
         side->machines =
             upload_parts(c, sizeof(dm_gb_machine), sizeof(dm_gb_machine), machine_part);
@@ -237,14 +237,14 @@ static void run_device(comparison *c, device_side *side, uint32_t cycles, uint32
         .memory = dm_device_buffer_address(side->memory),
         .rom = dm_device_buffer_address(c->rom),
         /* Each side reads instructions in one of the two ways. */
-        .rom_words = dm_device_buffer_address(side->skip_polls ? c->words : c->no_words),
+        .predecoded = dm_device_buffer_address(side->skip_idle ? c->words : c->no_words),
         .frames = dm_device_buffer_address(side->frames),
         .keys = dm_device_buffer_address(c->keys),
         .memory_stride = c->stride,
         .count = c->count,
         .cycles = cycles,
         .draw = draw,
-        .skip_polls = side->skip_polls,
+        .skip_idle = side->skip_idle,
     };
     dm_stream *stream = dm_device_stream(c->device);
     uint64_t start = dm_time_ns();
@@ -299,9 +299,10 @@ void dm_case_gb_roms(dm_device *device, const dm_gb_case *gb_case)
     dm_module_desc desc = {.name = "gb/simt/kernel_run.h", .defines = gb_case->defines};
     uint64_t start = dm_time_ns();
     assert_ok(dm_module_create(device, &desc, &module, err));
-    print_message("gb/simt/kernel_run.h: %.1f s to compile\n", 1e-9 * (double)(dm_time_ns() - start));
+    print_message("gb/simt/kernel_run.h: %.1f s to compile\n",
+                  1e-9 * (double)(dm_time_ns() - start));
     assert_ok(dm_module_function(module, "dm_gb_run_machines", &run, err));
-    assert_ok(dm_module_function(module, "dm_gb_make_rom_words", &make_words, err));
+    assert_ok(dm_module_function(module, "dm_gb_predecode_rom", &make_words, err));
     for (size_t i = 0; i < list.count; i++) {
         comparison c = {
             .device = device, .run = run, .make_words = make_words, .count = gb_case->machines};

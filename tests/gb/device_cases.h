@@ -18,7 +18,7 @@ typedef struct dm_gb_case {
     uint32_t machines, steps;   /* a step is a run of one to twenty frames */
 } dm_gb_case;
 
-/* Every ROM of ours on the device, polling loops skipped and not, against the core on the host:
+/* Every ROM of ours on the device, idle loop skipped and not, against the core on the host:
  * machines, memory and pictures are equal byte for byte after every step. The ROMs are those of the
  * folder $DM_TEST_BUILT_ROMS, else of the build folder that the test program lies in. */
 void dm_case_gb_roms(dm_device *device, const dm_gb_case *gb_case);

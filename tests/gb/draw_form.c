@@ -17,7 +17,7 @@ static struct warp {
     uint32_t lane, met, values[LANES], earlier[LANES];
     const uint8_t *ram;
     uint8_t *picture, *packed;
-    const struct dm_gb_kept *kept;
+    const struct dm_gb_line_log *kept;
 } warp;
 
 /* The values of all lanes. */
@@ -56,7 +56,7 @@ static uint32_t warp_from_lane(uint32_t value, uint32_t lane)
 
 static void run_lane(void)
 {
-    dm_swarm_draw_picture(warp.ram, warp.picture, warp.kept, warp.packed);
+    dm_simt_render_picture(warp.ram, warp.picture, warp.kept, warp.packed);
 }
 
 static __attribute__((noinline)) void begin_lane(ucontext_t *lane, char *stack)
@@ -69,24 +69,24 @@ static __attribute__((noinline)) void begin_lane(ucontext_t *lane, char *stack)
 }
 
 /* Take the notes of lines first..end-1 out of the picture. */
-static void keep_noted(dm_gb_kept *kept, uint8_t *picture, uint32_t first, uint32_t end)
+static void log_pictured(dm_gb_line_log *kept, uint8_t *picture, uint32_t first, uint32_t end)
 {
     kept->count = kept->spilled = 0;
     for (uint32_t line = first; line < end; line++) {
         uint8_t *at = picture + line * DM_GB_SCREEN_W;
-        const uint64_t note = dm_load_u64(at);
-        if (!dm_gb_noted(note))
+        const uint64_t registers = dm_load_u64(at);
+        if (!dm_gb_logged(registers))
             continue;
-        memset(at, 1, sizeof note);
-        dm_gb_keep(kept, picture, note & ~(uint64_t)DM_GB_NOTE_WINDOW, line, line + 1u,
-                   line + (dm_gb_note_has(note, DM_GB_NOTE_WINDOW) ? 0u : 1u));
+        memset(at, 1, sizeof registers);
+        dm_gb_log_lines(kept, picture, registers & ~(uint64_t)DM_GB_LINE_WINDOW, line, line + 1u,
+                        line + (dm_gb_registers_have(registers, DM_GB_LINE_WINDOW) ? 0u : 1u));
     }
 }
 
 void dm_test_draw_warp(uint8_t *ram, uint8_t *picture, uint8_t *packed)
 {
-    dm_gb_kept kept;
-    keep_noted(&kept, picture, 0, DM_GB_SCREEN_H);
+    dm_gb_line_log kept;
+    log_pictured(&kept, picture, 0, DM_GB_SCREEN_H);
     warp.kept = &kept;
     warp.ram = ram;
     warp.picture = picture;
@@ -110,14 +110,14 @@ void dm_test_draw_warp(uint8_t *ram, uint8_t *picture, uint8_t *packed)
 void dm_test_draw_alone(uint8_t *ram, uint8_t *picture, uint32_t first, uint32_t end)
 {
     dm_gb_machine machine = {0};
-    dm_gb_kept kept;
-    dm_gb_lane lane = {.m = &machine,
-                       .ram = ram,
-                       .kept = &kept,
-                       .frames = picture,
-                       .kept_next = (uint8_t)first,
-                       .kept_end = (uint8_t)end};
+    dm_gb_line_log kept;
+    dm_gb_context context = {.m = &machine,
+                             .ram = ram,
+                             .line_log = &kept,
+                             .frames = picture,
+                             .log_next = (uint8_t)first,
+                             .log_end = (uint8_t)end};
     machine.ppu.front = 1; /* the other one is drawn to */
-    keep_noted(&kept, picture, first, end);
-    dm_gb_draw_kept(&lane);
+    log_pictured(&kept, picture, first, end);
+    dm_gb_render_logged(&context);
 }

@@ -11,19 +11,19 @@ typedef struct dm_test_gpu_form {
     dm_gb_machine *m;
     uint8_t *ram;
     const uint8_t *rom;
-    const uint32_t *rom_words; /* gb/simt/predecode.h */
-    uint8_t *frames;           /* two pictures; NULL: nothing is drawn */
-    bool skip_polls;
+    const uint32_t *predecoded; /* gb/simt/predecode.h */
+    uint8_t *frames;            /* two pictures; NULL: nothing is drawn */
+    bool skip_idle;
     uint8_t draw; /* enum dm_gb_draw */
     bool halves;  /* stop when the last picture is complete and draw it, as warps do */
     bool moves;   /* the map is made again before each instruction, as for who gets another place */
 } dm_test_gpu_form;
 
-/* The fields of its dm_gb_lane. */
+/* The fields of its dm_gb_context. */
 #define DM_TEST_GPU_LANE(form)                                                                     \
-    .home = (form)->m, .ram = (form)->ram, .rom = (form)->rom, .rom_words = (form)->rom_words,     \
+    .home = (form)->m, .ram = (form)->ram, .rom = (form)->rom, .predecoded = (form)->predecoded,   \
     .frames = (form)->frames, .draw = (form)->draw, .single_frame = 1,                             \
-    .skip_polls = (form)->skip_polls
+    .skip_idle = (form)->skip_idle
 
 /* What became of the picture that was drawn at the end of the first half: it was complete and is on
  * the screen, it is there but was not complete, or neither. */

@@ -2,8 +2,8 @@
 /* Lines made dot by dot (fifo.h) against lines made at once (draw.h): with no write in mode 3 both
  * must give the same pixels and the same length. And that a line in pieces is the line in one go.
  */
-#include "gb/host/core.h"
 #include "gb/cpu/run.h"
+#include "gb/host/core.h"
 #include "support/test.h"
 
 #include <string.h>
@@ -65,11 +65,11 @@ static void undisturbed_lines_are_alike(void **state)
     for (unsigned n = 0; n < 20000; n++) {
         random_line(gb);
         uint8_t at_once[W], by_dot[W];
-        uint32_t end = dm_gb_mode0_dot(&gb->lane);
-        dm_gb_draw_line(&gb->lane);
-        memcpy(at_once, dm_gb_back_line(&gb->lane, ppu), W);
+        uint32_t end = dm_gb_mode0_dot(&gb->context);
+        dm_gb_draw_line(&gb->context);
+        memcpy(at_once, dm_gb_back_line(&gb->context, ppu), W);
         dm_gb_fifo_begin(ppu, &ppu->fifo);
-        dm_gb_fifo_run(&gb->lane, &ppu->fifo, DM_GB_LINE_CYCLES, by_dot);
+        dm_gb_fifo_run(&gb->context, &ppu->fifo, DM_GB_LINE_CYCLES, by_dot);
         if (ppu->fifo.dot != end || memcmp(at_once, by_dot, W) != 0) {
             unsigned x = 0;
             while (x < W && at_once[x] == by_dot[x])
@@ -101,13 +101,13 @@ static void pieces_make_the_same_line(void **state)
             *ppu = before;
             dm_gb_fifo_begin(ppu, &ppu->fifo);
             for (unsigned dot = 80; cut == 1 && dot < change; dot += 1 + below(9)) {
-                dm_gb_fifo_run(&gb->lane, &ppu->fifo, dot, lines[cut]);
-                dm_gb_fifo_end(&gb->lane); /* looking ahead changes nothing */
+                dm_gb_fifo_run(&gb->context, &ppu->fifo, dot, lines[cut]);
+                dm_gb_fifo_end(&gb->context); /* looking ahead changes nothing */
             }
-            dm_gb_fifo_run(&gb->lane, &ppu->fifo, change, lines[cut]);
+            dm_gb_fifo_run(&gb->context, &ppu->fifo, change, lines[cut]);
             ppu->lcdc = lcdc, ppu->scx = scx;
-            uint32_t end = dm_gb_fifo_end(&gb->lane);
-            dm_gb_fifo_run(&gb->lane, &ppu->fifo, DM_GB_LINE_CYCLES, lines[cut]);
+            uint32_t end = dm_gb_fifo_end(&gb->context);
+            dm_gb_fifo_run(&gb->context, &ppu->fifo, DM_GB_LINE_CYCLES, lines[cut]);
             assert_int_equal(end, ppu->fifo.dot);
             results[cut] = ppu->fifo;
         }
@@ -128,8 +128,8 @@ static uint32_t end_after_write(dm_gb *gb, uint8_t scx, uint16_t address, uint8_
     ppu->line = 2, ppu->edge = 2, ppu->next_dot = 84;
     ppu->scanned = DM_GB_SPRITES;
     ppu->line_start = gb->machine.clock - dot;
-    dm_gb_ppu_write(&gb->lane, gb->machine.clock, address, value);
-    return dm_gb_mode0_dot(&gb->lane);
+    dm_gb_ppu_write(&gb->context, gb->machine.clock, address, value);
+    return dm_gb_mode0_dot(&gb->context);
 }
 
 /* The last dot in which a write still makes mode 3 longer, as gambatte's window/arg/late_wy,

@@ -20,7 +20,7 @@ static uint32_t peek_all(dm_gb *gb)
     return sum;
 }
 
-/* What the CPU sees of plain memory is not blocked for us: it is what stands in lane memory. */
+/* What the CPU sees of plain memory is not blocked for us: it is what stands in machine memory. */
 static void check_memory(const char *name, dm_gb *gb)
 {
     static const struct {

@@ -14,7 +14,7 @@
 
 static const dm_gb_options ways[] = {
     {.start = DM_GB_START_POST_BOOT},
-    {.start = DM_GB_START_POST_BOOT, .keep_polling = true},
+    {.start = DM_GB_START_POST_BOOT, .keep_idle_loops = true},
     {.start = DM_GB_START_ZERO},
 };
 static const char *const way_names[] = {"post-boot", "keep-polling", "zero"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Where a run stops changes nothing: whole frames, single steps and odd pieces end in the same
- * state, also when HALT, its wake-up and polling loops lie across the stops. */
+ * state, also when HALT, its wake-up and idle loop lie across the stops. */
 #include "romtools/asm.h"
 #include "tests/support/test.h"
 

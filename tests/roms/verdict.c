@@ -310,7 +310,7 @@ static uint32_t count_different(dm_gb *gb, const uint8_t *bytes, size_t size)
 {
     uint32_t different = 0;
     for (uint32_t i = 0; i < size; i++)
-        different += dm_gb_ram_load(&gb->lane, DM_GB_CART_RAM + i) != bytes[i];
+        different += dm_gb_ram_load(&gb->context, DM_GB_CART_RAM + i) != bytes[i];
     return different;
 }
 

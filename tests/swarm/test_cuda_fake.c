@@ -15,7 +15,7 @@
 static const fake_cuda *fake;
 
 /* Machines stay in their places. */
-static void no_regroup(const void *args, uint64_t first, uint64_t last, uint64_t count)
+static void no_rebalance(const void *args, uint64_t first, uint64_t last, uint64_t count)
 {
     (void)args, (void)first, (void)last, (void)count;
 }
@@ -32,7 +32,7 @@ static int setup(void **state)
     for (int i = 0; i < DM_SWARM_BUILTINS; i++)
         fake->add_kernel(dm_swarm_builtins[i].name, dm_swarm_builtins[i].loop,
                          dm_swarm_builtins[i].args_size);
-    fake->add_kernel("dm_swarm_regroup_full_step", no_regroup, sizeof(dm_swarm_args));
+    fake->add_kernel("dm_swarm_rebalance_full_step", no_rebalance, sizeof(dm_swarm_args));
     return 0;
 }
 

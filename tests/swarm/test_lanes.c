@@ -17,11 +17,11 @@ static void memory_of_the_last_machines(void **state)
                                 .machine_stride = 1024,
                                 .memory_stride = 65536};
     for (uint64_t machine = 1; machine < MACHINES; machine = machine * 3 + 1) {
-        dm_gb_lane lane = {0};
-        dm_swarm_lane_init(&lane, &args, (uint32_t)machine);
-        assert_int_equal((uintptr_t)lane.m, BASE + machine * args.machine_stride);
-        assert_int_equal((uintptr_t)lane.ram, BASE + machine * args.memory_stride);
-        assert_int_equal((uintptr_t)lane.frames, BASE + machine * DM_SWARM_FRAMES);
+        dm_gb_context context = {0};
+        dm_simt_context_init(&context, &args, (uint32_t)machine);
+        assert_int_equal((uintptr_t)context.m, BASE + machine * args.machine_stride);
+        assert_int_equal((uintptr_t)context.ram, BASE + machine * args.memory_stride);
+        assert_int_equal((uintptr_t)context.frames, BASE + machine * DM_SWARM_FRAMES);
     }
 }
 

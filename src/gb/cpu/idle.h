@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* idle.h - skip polling loops; kernel text.
+/* idle.h - skip idle loop; kernel text.
  *
  * Many games wait for the next frame in a loop such as `ldh a,[rLY] / cp 144 / jr nz`. When a loop
  * comes back to its head with the same registers, having written nothing, the next pass can only
  * differ if something it reads differs. The slow read path notes for how long each answer holds
- * (lane.poll_limit), plain memory holds as long as nothing is written, and an interrupt cannot come
+ * (context.idle_limit), plain memory holds as long as nothing is written, and an interrupt cannot come
  * before next_event. So whole passes up to there are accounted for at once: clock and instruction
  * count move on, nothing else would have changed. The CPU passes loops that only count likewise.
- * tests/gb/test_poll.c runs programs with and without and compares every state.
+ * tests/gb/test_idle.c runs programs with and without and compares every state.
  *
  * Games of some compilers wait in their main loop, which calls functions, looks at keys and so
  * writes a lot. A GPU notes what a pass writes, to plain memory or to P1 (hot.written); when the
@@ -15,8 +15,8 @@
  *
  * Waiting for a line, `ldh a,[rLY] / cp N / jr nz` or `jr c`, would end at every line. A and the
  * flags are made anew by every pass of it, so passes can be left out up to line N as long as one
- * more is executed before anybody could see them. A GPU does that on its short road, and passes
- * waiting for a mode likewise (dm_gb_quick_wait_passes). */
+ * more is executed before anybody could see them. A GPU does that on its fast path, and passes
+ * waiting for a mode likewise (dm_gb_fast_wait_passes). */
 #ifndef DM_GB_CPU_IDLE_H
 #define DM_GB_CPU_IDLE_H
 
@@ -24,72 +24,72 @@
 
 #if DM_GB_GPU_FORM
 
-DM_FN bool dm_gb_poll_same(const dm_gb_slate *slate, const dm_gb_hot *hot)
+DM_FN bool dm_gb_idle_same(const dm_gb_cold *cold, const dm_gb_hot *hot)
 {
-    const uint32_t *r = slate->poll_regs;
+    const uint32_t *r = cold->idle_regs;
     return ((r[0] ^ hot->sp) | (r[1] ^ hot->zc) | (r[2] ^ hot->hn) | (r[3] ^ hot->low) |
             (r[4] ^ hot->high)) == 0;
 }
 
 /* Did the last two passes write the same? Then the second changed nothing. */
-DM_FN bool dm_gb_poll_wrote_same(const dm_gb_slate *slate, const dm_gb_hot *hot)
+DM_FN bool dm_gb_idle_wrote_same(const dm_gb_cold *cold, const dm_gb_hot *hot)
 {
-    return ((slate->poll_written[0] ^ hot->written[0]) |
-            (slate->poll_written[1] ^ hot->written[1])) == 0;
+    return ((cold->idle_written[0] ^ hot->written[0]) |
+            (cold->idle_written[1] ^ hot->written[1])) == 0;
 }
 
-/* PC may be the head of a polling loop. */
-DM_FN void dm_gb_poll_begin(dm_gb_hot *hot)
+/* PC may be the head of an idle loop. */
+DM_FN void dm_gb_idle_begin(dm_gb_hot *hot)
 {
-    hot->poll_pc = hot->pc;
+    hot->idle_pc = hot->pc;
     hot->written[0] = hot->written[1] = 0;
 }
 
-DM_FN void dm_gb_poll_remember(dm_gb_slate *slate, dm_gb_hot *hot)
+DM_FN void dm_gb_idle_remember(dm_gb_cold *cold, dm_gb_hot *hot)
 {
-    uint32_t *r = slate->poll_regs;
+    uint32_t *r = cold->idle_regs;
     r[0] = hot->sp;
     r[1] = hot->zc;
     r[2] = hot->hn;
     r[3] = hot->low;
     r[4] = hot->high;
-    slate->poll_limit = dm_gb_never(hot->clock);
-    slate->poll_clock = hot->clock;
-    slate->poll_count = hot->count;
-    slate->poll_written[0] = hot->written[0];
-    slate->poll_written[1] = hot->written[1];
-    dm_gb_poll_begin(hot);
-    hot->poll_pc |= DM_GB_POLL_KNOWN;
+    cold->idle_limit = dm_gb_never(hot->clock);
+    cold->idle_clock = hot->clock;
+    cold->idle_count = hot->count;
+    cold->idle_written[0] = hot->written[0];
+    cold->idle_written[1] = hot->written[1];
+    dm_gb_idle_begin(hot);
+    hot->idle_pc |= DM_GB_IDLE_KNOWN;
     /* What is read from now on has to be asked for, so that its limit is noted. */
     hot->io_address = DM_GB_NO_ADDRESS;
     hot->vram_until = hot->clock;
 }
 
 /* How long a pass takes, in T-cycles. */
-DM_FN uint32_t dm_gb_poll_period(const dm_gb_slate *slate, const dm_gb_hot *hot)
+DM_FN uint32_t dm_gb_idle_period(const dm_gb_cold *cold, const dm_gb_hot *hot)
 {
-    return hot->clock - slate->poll_clock;
+    return hot->clock - cold->idle_clock;
 }
 
 #else
 
-DM_FN bool dm_gb_poll_same(const dm_gb_lane *lane, const dm_gb_hot *hot)
+DM_FN bool dm_gb_idle_same(const dm_gb_context *context, const dm_gb_hot *hot)
 {
-    const uint32_t *r = lane->poll_regs;
+    const uint32_t *r = context->idle_regs;
     return ((r[0] ^ hot->sp) | (r[1] ^ hot->zc) | (r[2] ^ hot->hn) | (r[3] ^ hot->bc) |
             (r[4] ^ hot->de) | (r[5] ^ hot->hl) | (r[6] ^ hot->a)) == 0;
 }
 
-/* PC may be the head of a polling loop. */
-DM_FN void dm_gb_poll_begin(dm_gb_lane *lane, const dm_gb_hot *hot)
+/* PC may be the head of an idle loop. */
+DM_FN void dm_gb_idle_begin(dm_gb_context *context, const dm_gb_hot *hot)
 {
-    lane->poll_pc = hot->pc;
-    lane->poll_passes = 0;
+    context->idle_pc = hot->pc;
+    context->idle_passes = 0;
 }
 
-DM_FN void dm_gb_poll_remember(dm_gb_lane *lane, const dm_gb_hot *hot)
+DM_FN void dm_gb_idle_remember(dm_gb_context *context, const dm_gb_hot *hot)
 {
-    uint32_t *r = lane->poll_regs;
+    uint32_t *r = context->idle_regs;
     r[0] = hot->sp;
     r[1] = hot->zc;
     r[2] = hot->hn;
@@ -97,15 +97,15 @@ DM_FN void dm_gb_poll_remember(dm_gb_lane *lane, const dm_gb_hot *hot)
     r[4] = hot->de;
     r[5] = hot->hl;
     r[6] = hot->a;
-    lane->poll_time = hot->time;
-    lane->poll_passes = 1;
-    lane->poll_limit = dm_gb_never(dm_gb_hot_clock(hot, dm_gb_m(lane)));
+    context->idle_time = hot->time;
+    context->idle_passes = 1;
+    context->idle_limit = dm_gb_never(dm_gb_hot_clock(hot, dm_gb_m(context)));
 }
 
 /* How long a pass takes, in T-cycles. */
-DM_FN uint32_t dm_gb_poll_period(const dm_gb_lane *lane, const dm_gb_hot *hot)
+DM_FN uint32_t dm_gb_idle_period(const dm_gb_context *context, const dm_gb_hot *hot)
 {
-    return 4u * (uint32_t)((hot->time - lane->poll_time) >> 28);
+    return 4u * (uint32_t)((hot->time - context->idle_time) >> 28);
 }
 
 #endif
@@ -115,14 +115,14 @@ DM_FN uint32_t dm_gb_poll_period(const dm_gb_lane *lane, const dm_gb_hot *hot)
 /* Up to when the loop at PC waits for a line, if it is that one; else `until` as it was. A loop
  * that only begins like it takes longer. */
 #define DM_GB_LINE_LOOP 32u /* T-cycles of a pass */
-DM_FN uint32_t dm_gb_poll_line(const dm_gb_lane *lane, const dm_gb_hot *hot, uint32_t period,
+DM_FN uint32_t dm_gb_idle_line(const dm_gb_context *context, const dm_gb_hot *hot, uint32_t period,
                                uint32_t next_event, uint32_t until)
 {
-    const dm_gb_machine *m = dm_gb_m(lane);
+    const dm_gb_machine *m = dm_gb_m(context);
     if (hot->pc > 0x7FF0u || (hot->pc & 0x3FFFu) > 0x3FF0u || m->boot_mapped || m->dma.active)
         return until;
-    const uint8_t *at =
-        lane->rom + (hot->pc < 0x4000u ? m->cart.rom_low : m->cart.rom_high) + (hot->pc & 0x3FFFu);
+    const uint8_t *at = context->rom + (hot->pc < 0x4000u ? m->cart.rom_low : m->cart.rom_high) +
+                        (hot->pc & 0x3FFFu);
     uint32_t line = at[3];
     if (at[0] != 0xF0u || at[1] != 0x44u || at[2] != 0xFEu || (at[4] != 0x20u && at[4] != 0x38u) ||
         at[5] != 0xFAu || period != DM_GB_LINE_LOOP)
@@ -135,10 +135,10 @@ DM_FN uint32_t dm_gb_poll_line(const dm_gb_lane *lane, const dm_gb_hot *hot, uin
 }
 
 /* Can this be the head of a loop that only counts? Then run.h, at its next dispatch, calls
- * dm_gb_poll_count: in one place, since it is long. */
-DM_FN bool dm_gb_may_count(const dm_gb_lane *lane, const dm_gb_hot *hot)
+ * dm_gb_idle_count: in one place, since it is long. */
+DM_FN bool dm_gb_may_count(const dm_gb_context *context, const dm_gb_hot *hot)
 {
-    if (hot->pc >= lane->code_limit)
+    if (hot->pc >= context->code_limit)
         return true;
     uint32_t opcode = hot->code[hot->pc];
     return opcode < 64u && (0x2000202029202821u >> opcode & 1u) != 0;
@@ -149,7 +149,7 @@ DM_FN bool dm_gb_may_count(const dm_gb_lane *lane, const dm_gb_hot *hot)
  *
  *   NOP and JR to the next instruction; once DEC r8, or DEC BC (DE), LD A,B (D), OR A,C (E);
  *   at the end JR NZ or JP NZ to the head */
-DM_FN_SLOW uint64_t dm_gb_poll_counter(const uint8_t *code, uint32_t head, uint32_t *counter)
+DM_FN_SLOW uint64_t dm_gb_idle_counter(const uint8_t *code, uint32_t head, uint32_t *counter)
 {
     const uint8_t *at = code + head;
     uint64_t period = 0;
@@ -189,15 +189,15 @@ DM_FN_SLOW uint64_t dm_gb_poll_counter(const uint8_t *code, uint32_t head, uint3
     return 0;
 }
 
-#define DM_GB_COUNTER_BYTES 32u /* more than dm_gb_poll_counter looks at */
+#define DM_GB_COUNTER_BYTES 32u /* more than dm_gb_idle_counter looks at */
 
 /* Pass as many rounds of a loop that counts as are left before the event, but for the last. */
-DM_FN void dm_gb_poll_count(dm_gb_lane *lane, dm_gb_hot *hot)
+DM_FN void dm_gb_idle_count(dm_gb_context *context, dm_gb_hot *hot)
 {
-    if (hot->pc + DM_GB_COUNTER_BYTES >= lane->code_limit || (int64_t)hot->time >= 0)
+    if (hot->pc + DM_GB_COUNTER_BYTES >= context->code_limit || (int64_t)hot->time >= 0)
         return;
     uint32_t counter;
-    uint64_t period = dm_gb_poll_counter(hot->code, hot->pc, &counter);
+    uint64_t period = dm_gb_idle_counter(hot->code, hot->pc, &counter);
     if (period == 0)
         return;
     bool wide = counter >= DM_GB_ARG_BC;
@@ -226,78 +226,78 @@ DM_FN void dm_gb_poll_count(dm_gb_lane *lane, dm_gb_hot *hot)
     }
 }
 
-/* A backward jump was taken; PC is the head of the loop. Writes forget poll_pc. */
-DM_FN void dm_gb_bus_loop(dm_gb_lane *lane, dm_gb_hot *hot)
+/* A backward jump was taken; PC is the head of the loop. Writes forget idle_pc. */
+DM_FN void dm_gb_bus_loop(dm_gb_context *context, dm_gb_hot *hot)
 {
-    const bool known = lane->poll_passes != 0;
-    if (DM_LIKELY(lane->poll_pc != hot->pc)) {
-        dm_gb_poll_begin(lane, hot);
+    const bool known = context->idle_passes != 0;
+    if (DM_LIKELY(context->idle_pc != hot->pc)) {
+        dm_gb_idle_begin(context, hot);
         return;
     }
-    if (!lane->skip_polls)
+    if (!context->skip_idle)
         return;
-    if (!known || !dm_gb_poll_same(lane, hot)) {
-        if (known && dm_gb_may_count(lane, hot)) {
-            lane->poll_counts = true;
-            lane->code_limit = 0;
+    if (!known || !dm_gb_idle_same(context, hot)) {
+        if (known && dm_gb_may_count(context, hot)) {
+            context->idle_counts = true;
+            context->code_limit = 0;
             return;
         }
-        dm_gb_poll_remember(lane, hot);
+        dm_gb_idle_remember(context, hot);
         return;
     }
-    const uint32_t now = dm_gb_hot_clock(hot, dm_gb_m(lane)),
-                   next_event = dm_gb_m(lane)->next_event;
-    const uint32_t period = dm_gb_poll_period(lane, hot);
-    uint32_t until = dm_gb_earlier(lane->poll_limit, next_event);
-    until = dm_gb_poll_line(lane, hot, period, next_event, until);
+    const uint32_t now = dm_gb_hot_clock(hot, dm_gb_m(context)),
+                   next_event = dm_gb_m(context)->next_event;
+    const uint32_t period = dm_gb_idle_period(context, hot);
+    uint32_t until = dm_gb_earlier(context->idle_limit, next_event);
+    until = dm_gb_idle_line(context, hot, period, next_event, until);
     if (dm_gb_before(now, until))
-        hot->time += (until - now) / period * (hot->time - lane->poll_time);
-    dm_gb_poll_begin(lane, hot);
+        hot->time += (until - now) / period * (hot->time - context->idle_time);
+    dm_gb_idle_begin(context, hot);
 }
 
 #else
 
 /* Leave out as many whole passes as end by `until`. */
-DM_FN void dm_gb_poll_skip(const dm_gb_slate *slate, dm_gb_hot *hot, uint32_t until)
+DM_FN void dm_gb_idle_skip(const dm_gb_cold *cold, dm_gb_hot *hot, uint32_t until)
 {
     if (dm_gb_before(hot->clock, until)) {
-        const uint32_t period = dm_gb_poll_period(slate, hot);
+        const uint32_t period = dm_gb_idle_period(cold, hot);
         const uint32_t passes = (until - hot->clock) / period;
-        hot->count += passes * (hot->count - slate->poll_count);
+        hot->count += passes * (hot->count - cold->idle_count);
         hot->clock += passes * period;
     }
-    dm_gb_poll_begin(hot);
+    dm_gb_idle_begin(hot);
 }
 
 /* The head of the watched loop has been reached again. True: the last pass changed nothing, so the
  * next will not either. */
-DM_FN bool dm_gb_poll_again(dm_gb_slate *slate, dm_gb_hot *hot)
+DM_FN bool dm_gb_idle_again(dm_gb_cold *cold, dm_gb_hot *hot)
 {
-    if (slate->skip_polls == 0)
+    if (cold->skip_idle == 0)
         return false;
-    if ((hot->poll_pc & DM_GB_POLL_KNOWN) == 0 || !dm_gb_poll_same(slate, hot)) {
-        dm_gb_poll_remember(slate, hot);
+    if ((hot->idle_pc & DM_GB_IDLE_KNOWN) == 0 || !dm_gb_idle_same(cold, hot)) {
+        dm_gb_idle_remember(cold, hot);
         return false;
     }
-    if (!dm_gb_poll_wrote_same(slate, hot)) {
-        hot->poll_pc = hot->pc | DM_GB_POLL_VAIN;
+    if (!dm_gb_idle_wrote_same(cold, hot)) {
+        hot->idle_pc = hot->pc | DM_GB_IDLE_VAIN;
         return false;
     }
     return true;
 }
 
-/* The same in a turn: a backward jump was taken by the long road. */
-DM_FN void dm_gb_bus_loop(dm_gb_lane *lane, dm_gb_hot *hot)
+/* The same in a service: a backward jump was taken by the slow path. */
+DM_FN void dm_gb_bus_loop(dm_gb_context *context, dm_gb_hot *hot)
 {
-    dm_gb_slate *slate = lane->slate;
-    if ((hot->poll_pc & ~DM_GB_POLL_NOTES) != hot->pc) {
-        dm_gb_poll_begin(hot);
+    dm_gb_cold *cold = context->cold;
+    if ((hot->idle_pc & ~DM_GB_IDLE_MARKS) != hot->pc) {
+        dm_gb_idle_begin(hot);
         return;
     }
-    if (!dm_gb_poll_again(slate, hot))
+    if (!dm_gb_idle_again(cold, hot))
         return;
-    uint32_t until = dm_gb_earlier(slate->poll_limit, lane->poll_limit);
-    dm_gb_poll_skip(slate, hot, dm_gb_earlier(until, hot->next_event));
+    uint32_t until = dm_gb_earlier(cold->idle_limit, context->idle_limit);
+    dm_gb_idle_skip(cold, hot, dm_gb_earlier(until, hot->next_event));
 }
 
 #endif

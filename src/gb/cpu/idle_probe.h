@@ -6,9 +6,9 @@
  * written on the slow path, and there it costs nothing to count. After many of those writes run.h
  * executes the next instructions here, one by one and watched. Coming back to the same PC with the
  * same registers and memory, having stored nowhere but to RAM and P1, the machine will do all of
- * that again until something it reads changes (lane.poll_limit) or an event comes. So whole passes
+ * that again until something it reads changes (context.idle_limit) or an event comes. So whole passes
  * up to there are accounted for at once. What is watched is executed like everything else; a probe
- * that finds nothing costs a little time and makes the next one later. tests/gb/test_poll.c
+ * that finds nothing costs a little time and makes the next one later. tests/gb/test_idle.c
  * compares every state with and without. */
 #ifndef DM_GB_CPU_IDLE_PROBE_H
 #define DM_GB_CPU_IDLE_PROBE_H
@@ -18,9 +18,9 @@
 
 #if DM_GB_GPU_FORM
 
-DM_FN bool dm_gb_probe_due(dm_gb_lane *lane)
+DM_FN bool dm_gb_idle_probe_due(dm_gb_context *context)
 {
-    (void)lane;
+    (void)context;
     return false;
 }
 
@@ -28,101 +28,103 @@ DM_FN bool dm_gb_probe_due(dm_gb_lane *lane)
 
 /* Execute one instruction whose bytes come one by one over the bus: they are not all plain memory,
  * or the first is read twice. */
-DM_FN_SLOW void dm_gb_careful_step(dm_gb_lane *lane, dm_gb_hot *hot, bool halt_bug)
+DM_FN_SLOW void dm_gb_careful_step(dm_gb_context *context, dm_gb_hot *hot, bool halt_bug)
 {
     hot->careful = true;
-    uint32_t row = dm_gb_rows[dm_gb_fetch(lane, hot)];
+    uint32_t row = dm_gb_rows[dm_gb_fetch(context, hot)];
     if (halt_bug)
         hot->pc = (hot->pc - 1u) & 0xFFFFu;
     hot->time++;
     if (DM_GB_ROW_OPERATION(row) == DM_GB_DO_PREFIX)
-        row = dm_gb_rows[256u + dm_gb_fetch(lane, hot)];
-    dm_gb_exec(lane, hot, row);
+        row = dm_gb_rows[256u + dm_gb_fetch(context, hot)];
+    dm_gb_exec(context, hot, row);
 }
 
-#define DM_GB_PROBE_STEPS 256u /* instructions of a pass at most */
+#define DM_GB_IDLE_PROBE_STEPS 256u /* instructions of a pass at most */
 
 /* Bytes of HRAM, which is written past the slow path. */
-#define DM_GB_PROBE_HRAM 0x7Fu
+#define DM_GB_IDLE_PROBE_HRAM 0x7Fu
 
-typedef struct dm_gb_probe {
+typedef struct dm_gb_idle_probe {
     dm_gb_hot hot;
     uint32_t clock, count;
     uint8_t int_flags, select;
-    uint8_t hram[DM_GB_PROBE_HRAM];
+    uint8_t hram[DM_GB_IDLE_PROBE_HRAM];
     dm_gb_journal journal;
-} dm_gb_probe;
+} dm_gb_idle_probe;
 
-DM_FN uint32_t dm_gb_probe_count(const dm_gb_hot *hot)
+DM_FN uint32_t dm_gb_idle_probe_count(const dm_gb_hot *hot)
 {
     return (uint32_t)(hot->time & DM_GB_TIME_COUNT);
 }
 
 /* Here a pass may begin. */
-DM_FN void dm_gb_probe_begin(dm_gb_probe *probe, dm_gb_lane *lane, const dm_gb_hot *hot)
+DM_FN void dm_gb_idle_probe_begin(dm_gb_idle_probe *probe, dm_gb_context *context,
+                                  const dm_gb_hot *hot)
 {
-    const dm_gb_machine *m = dm_gb_m(lane);
+    const dm_gb_machine *m = dm_gb_m(context);
     probe->hot = *hot;
     probe->clock = dm_gb_hot_clock(hot, m);
-    probe->count = dm_gb_probe_count(hot);
+    probe->count = dm_gb_idle_probe_count(hot);
     probe->int_flags = m->int_flags;
     probe->select = m->joypad.select;
-    for (uint32_t i = 0; i < DM_GB_PROBE_HRAM; i++)
-        probe->hram[i] = dm_gb_ram_load(lane, DM_GB_HRAM + i);
+    for (uint32_t i = 0; i < DM_GB_IDLE_PROBE_HRAM; i++)
+        probe->hram[i] = dm_gb_ram_load(context, DM_GB_HRAM + i);
     probe->journal.count = 0;
-    lane->poll_limit = dm_gb_never(probe->clock);
+    context->idle_limit = dm_gb_never(probe->clock);
 }
 
 /* Is the machine where it was when the pass began, but for the time? */
-DM_FN bool dm_gb_probe_back(const dm_gb_probe *probe, const dm_gb_lane *lane, const dm_gb_hot *hot)
+DM_FN bool dm_gb_idle_probe_back(const dm_gb_idle_probe *probe, const dm_gb_context *context,
+                                 const dm_gb_hot *hot)
 {
     const dm_gb_hot *was = &probe->hot;
     uint32_t differ = (hot->sp ^ was->sp) | (hot->a ^ was->a) | (hot->bc ^ was->bc) |
                       (hot->de ^ was->de) | (hot->hl ^ was->hl) | (hot->zc ^ was->zc) |
                       (hot->hn ^ was->hn);
-    differ |= (uint32_t)(dm_gb_m(lane)->int_flags ^ probe->int_flags) |
-              (uint32_t)(dm_gb_m(lane)->joypad.select ^ probe->select);
-    for (uint32_t i = 0; i < DM_GB_PROBE_HRAM; i++)
-        differ |= (uint32_t)(dm_gb_ram_load(lane, DM_GB_HRAM + i) ^ probe->hram[i]);
+    differ |= (uint32_t)(dm_gb_m(context)->int_flags ^ probe->int_flags) |
+              (uint32_t)(dm_gb_m(context)->joypad.select ^ probe->select);
+    for (uint32_t i = 0; i < DM_GB_IDLE_PROBE_HRAM; i++)
+        differ |= (uint32_t)(dm_gb_ram_load(context, DM_GB_HRAM + i) ^ probe->hram[i]);
     for (uint32_t i = 0; i < probe->journal.count; i++)
-        differ |= (uint32_t)(dm_gb_ram_load(lane, DM_GB_WRAM + probe->journal.at[i]) ^
+        differ |= (uint32_t)(dm_gb_ram_load(context, DM_GB_WRAM + probe->journal.at[i]) ^
                              probe->journal.was[i]);
     return differ == 0;
 }
 
 /* Execute up to one pass of a loop and leave out those that would follow. The CPU's registers are
  * in m, and nothing is due. True: there were some. */
-DM_FN_SLOW bool dm_gb_probe_run(dm_gb_lane *lane)
+DM_FN_SLOW bool dm_gb_idle_probe_run(dm_gb_context *context)
 {
-    dm_gb_machine *m = dm_gb_m(lane);
+    dm_gb_machine *m = dm_gb_m(context);
     dm_gb_hot hot;
-    dm_gb_probe probe;
+    dm_gb_idle_probe probe;
     bool found = false;
-    dm_gb_hot_load(&hot, m, lane);
+    dm_gb_hot_load(&hot, m, context);
     for (uint32_t i = 0; i < 16; i++)
-        lane->write_page[i] = 0;
-    const uint8_t skip_polls = lane->skip_polls;
-    lane->skip_polls = 0;
-    lane->watch = DM_GB_WATCHING;
-    lane->journal = &probe.journal;
-    dm_gb_probe_begin(&probe, lane, &hot);
-    for (uint32_t i = 0;
-         i < DM_GB_PROBE_STEPS && lane->watch == DM_GB_WATCHING && !found && (int64_t)hot.time < 0;
+        context->write_page[i] = 0;
+    const uint8_t skip_idle = context->skip_idle;
+    context->skip_idle = 0;
+    context->watch = DM_GB_WATCHING;
+    context->journal = &probe.journal;
+    dm_gb_idle_probe_begin(&probe, context, &hot);
+    for (uint32_t i = 0; i < DM_GB_IDLE_PROBE_STEPS && context->watch == DM_GB_WATCHING && !found &&
+                         (int64_t)hot.time < 0;
          i++) {
-        dm_gb_careful_step(lane, &hot, false);
+        dm_gb_careful_step(context, &hot, false);
         if (hot.pc != probe.hot.pc)
             continue;
-        found = dm_gb_probe_back(&probe, lane, &hot);
+        found = dm_gb_idle_probe_back(&probe, context, &hot);
         if (!found) /* what is left from before the loop is gone by now */
-            dm_gb_probe_begin(&probe, lane, &hot);
+            dm_gb_idle_probe_begin(&probe, context, &hot);
     }
-    found = found && lane->watch == DM_GB_WATCHING;
-    lane->watch = DM_GB_NOT_WATCHING;
-    lane->journal = 0;
-    lane->skip_polls = skip_polls;
-    dm_gb_map(lane);
-    uint32_t clock = dm_gb_hot_clock(&hot, m), count = dm_gb_probe_count(&hot);
-    const uint32_t until = dm_gb_earlier(lane->poll_limit, m->next_event);
+    found = found && context->watch == DM_GB_WATCHING;
+    context->watch = DM_GB_NOT_WATCHING;
+    context->journal = 0;
+    context->skip_idle = skip_idle;
+    dm_gb_map(context);
+    uint32_t clock = dm_gb_hot_clock(&hot, m), count = dm_gb_idle_probe_count(&hot);
+    const uint32_t until = dm_gb_earlier(context->idle_limit, m->next_event);
     uint32_t passes = 0;
     if (found && dm_gb_before(clock, until)) {
         const uint32_t period = clock - probe.clock;
@@ -135,21 +137,21 @@ DM_FN_SLOW bool dm_gb_probe_run(dm_gb_lane *lane)
     return passes != 0;
 }
 
-/* The probe that dm_gb_probe_soon asked for, if it did and nothing is due. True: time has passed.
+/* The probe that dm_gb_idle_probe_soon asked for, if it did and nothing is due. True: time has passed.
  */
-DM_FN bool dm_gb_probe_due(dm_gb_lane *lane)
+DM_FN bool dm_gb_idle_probe_due(dm_gb_context *context)
 {
-    const dm_gb_machine *m = dm_gb_m(lane);
-    if (DM_LIKELY(!lane->probe) || !dm_gb_before(m->clock, m->next_event) || m->dma.active)
+    const dm_gb_machine *m = dm_gb_m(context);
+    if (DM_LIKELY(!context->probe) || !dm_gb_before(m->clock, m->next_event) || m->dma.active)
         return false;
-    const bool found = dm_gb_probe_run(lane);
-    lane->probe = false;
+    const bool found = dm_gb_idle_probe_run(context);
+    context->probe = false;
     /* Found once, it will likely be there after the next event. */
-    lane->pad_writes = found ? DM_GB_PROBE_AFTER * 3u / 4u : 0u;
+    context->pad_writes = found ? DM_GB_IDLE_PROBE_AFTER * 3u / 4u : 0u;
     if (found)
-        lane->probe_level = 0;
-    else if (lane->probe_level < DM_GB_PROBE_LEVELS)
-        lane->probe_level++;
+        context->probe_level = 0;
+    else if (context->probe_level < DM_GB_IDLE_PROBE_LEVELS)
+        context->probe_level++;
     return true;
 }
 

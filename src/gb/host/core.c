@@ -24,22 +24,22 @@ static dm_status start(dm_gb *gb, const dm_gb_options *options, dm_error *err)
         memcpy(gb->boot, gb->options.boot_rom, sizeof gb->boot);
     }
     gb->options.boot_rom = NULL; /* the caller's memory may go */
-    gb->ram_size = dm_gb_lane_size(gb->rom.ram_size);
+    gb->ram_size = dm_gb_memory_size(gb->rom.ram_size);
     gb->ram = calloc(1, gb->ram_size);
     if (gb->ram == NULL)
         return dm_fail(err, DM_ENOMEM, "gb: no memory for %u bytes of RAM", gb->ram_size);
     gb->serial.bytes = gb->serial_bytes;
     gb->serial.capacity = sizeof gb->serial_bytes;
-    gb->lane.m = &gb->machine;
-    gb->lane.ram = gb->ram;
-    gb->lane.rom = gb->rom.bytes;
-    gb->lane.boot = gb->boot;
-    gb->lane.frames = gb->frames[0];
-    gb->lane.serial = &gb->serial;
-    gb->lane.skip_polls = !gb->options.keep_polling;
+    gb->context.m = &gb->machine;
+    gb->context.ram = gb->ram;
+    gb->context.rom = gb->rom.bytes;
+    gb->context.boot = gb->boot;
+    gb->context.frames = gb->frames[0];
+    gb->context.serial = &gb->serial;
+    gb->context.skip_idle = !gb->options.keep_idle_loops;
     dm_gb_start_memory(gb->ram, &gb->rom, gb->options.start);
     dm_gb_start_machine(&gb->machine, &gb->rom, gb->options.start);
-    dm_gb_map(&gb->lane);
+    dm_gb_map(&gb->context);
     return DM_OK;
 }
 
@@ -117,7 +117,7 @@ void dm_gb_reset(dm_gb *gb)
     gb->serial.size = 0;
     dm_gb_start_memory(gb->ram, &gb->rom, gb->options.start);
     dm_gb_start_machine(&gb->machine, &gb->rom, gb->options.start);
-    dm_gb_map(&gb->lane);
+    dm_gb_map(&gb->context);
 }
 
 void dm_gb_set_keys(dm_gb *gb, uint8_t keys)
@@ -131,10 +131,10 @@ void dm_gb_run_cycles(dm_gb *gb, uint32_t cycles, enum dm_gb_draw draw)
 {
     if (gb == NULL)
         return;
-    gb->lane.draw = (uint8_t)draw;
-    gb->lane.single_frame = 1;
-    dm_gb_drop_picture(&gb->lane, cycles);
-    dm_gb_run(&gb->lane, cycles);
+    gb->context.draw = (uint8_t)draw;
+    gb->context.single_frame = 1;
+    dm_gb_drop_picture(&gb->context, cycles);
+    dm_gb_run(&gb->context, cycles);
 }
 
 void dm_gb_run_frames(dm_gb *gb, uint32_t frames, enum dm_gb_draw draw)
@@ -159,9 +159,9 @@ void dm_gb_step(dm_gb *gb)
     if (gb == NULL)
         return;
     uint32_t target = gb->machine.target;
-    gb->lane.draw = DM_GB_DRAW_ALWAYS;
+    gb->context.draw = DM_GB_DRAW_ALWAYS;
     gb->machine.target = gb->machine.clock;
-    dm_gb_run(&gb->lane, 1);
+    dm_gb_run(&gb->context, 1);
     gb->machine.target = dm_gb_before(target, gb->machine.clock) ? gb->machine.clock : target;
 }
 
@@ -230,36 +230,36 @@ uint8_t dm_gb_peek(dm_gb *gb, uint16_t address)
     if (address < 0x100 && gb->machine.boot_mapped)
         return gb->boot[address];
     if (address < 0xFE00)
-        return dm_gb_dma_source(&gb->lane, address);
+        return dm_gb_dma_source(&gb->context, address);
     if (address < 0xFEA0)
-        return dm_gb_ram_load(&gb->lane, DM_GB_OAM + (address & 0xFFu));
+        return dm_gb_ram_load(&gb->context, DM_GB_OAM + (address & 0xFFu));
     if (address < 0xFF00)
         return 0;
     if (address >= 0xFF80)
-        return dm_gb_ram_load(&gb->lane, DM_GB_HRAM + address - 0xFF80u);
+        return dm_gb_ram_load(&gb->context, DM_GB_HRAM + address - 0xFF80u);
     /* Reading a register brings its device up to date: a copy is asked. */
     dm_gb_machine copy = gb->machine;
-    dm_gb_lane lane = gb->lane;
-    lane.m = &copy;
+    dm_gb_context context = gb->context;
+    context.m = &copy;
     copy.ppu.drawing = 0;
-    return (uint8_t)dm_gb_io_read(&lane, copy.clock, address);
+    return (uint8_t)dm_gb_io_read(&context, copy.clock, address);
 }
 
 void dm_gb_poke(dm_gb *gb, uint16_t address, uint8_t value)
 {
     if (gb == NULL)
         return;
-    dm_gb_lane *lane = &gb->lane;
+    dm_gb_context *context = &gb->context;
     if (address >= 0x8000 && address < 0xA000)
-        dm_gb_ram_store(lane, DM_GB_VRAM + (address & 0x1FFFu), value);
+        dm_gb_ram_store(context, DM_GB_VRAM + (address & 0x1FFFu), value);
     else if (address >= 0xFE00 && address < 0xFEA0)
-        dm_gb_ram_store(lane, DM_GB_OAM + (address & 0xFFu), value);
+        dm_gb_ram_store(context, DM_GB_OAM + (address & 0xFFu), value);
     else if (address >= 0xC000 && address < 0xFE00)
-        dm_gb_ram_store(lane, DM_GB_WRAM + (address & 0x1FFFu), value);
+        dm_gb_ram_store(context, DM_GB_WRAM + (address & 0x1FFFu), value);
     else if (address >= 0xFF80 && address < 0xFFFF)
-        dm_gb_ram_store(lane, DM_GB_HRAM + address - 0xFF80u, value);
+        dm_gb_ram_store(context, DM_GB_HRAM + address - 0xFF80u, value);
     else
-        dm_gb_slow_write(lane, gb->machine.clock, address, value);
+        dm_gb_slow_write(context, gb->machine.clock, address, value);
 }
 
 const uint8_t *dm_gb_serial_output(const dm_gb *gb, size_t *size)

@@ -58,7 +58,7 @@ dm_status dm_gb_load_state_bytes(dm_gb *gb, const void *bytes, size_t size, dm_e
         return dm_gb_load_pyboy_state(gb, bytes, size, err);
     dm_status status = dm_gb_state_load(&gb->machine, gb->ram, &gb->rom, bytes, size, err);
     if (status == DM_OK)
-        dm_gb_map(&gb->lane);
+        dm_gb_map(&gb->context);
     return status;
 }
 

@@ -3,12 +3,12 @@
  *
  * Post-boot values of a DMG as mooneye's boot_regs, boot_hwio and boot_div tests (dmgABC) find
  * them, and the place in the frame as gbmicrotest's poweron tests find it. */
-#include "gb/host/core.h"
 #include "gb/cpu/run.h"
+#include "gb/host/core.h"
 
 #include <string.h>
 
-uint32_t dm_gb_lane_size(uint32_t cart_ram)
+uint32_t dm_gb_memory_size(uint32_t cart_ram)
 {
     return DM_GB_CART_RAM + cart_ram;
 }

@@ -303,12 +303,12 @@ static dm_status check_fifo(const dm_gb_ppu *ppu, dm_error *err)
 static bool edge_fits(dm_gb_machine *m)
 {
     const dm_gb_ppu *ppu = &m->ppu;
-    dm_gb_lane lane = {.m = m};
+    dm_gb_context context = {.m = m};
     if (ppu->edge == 3 && ppu->line < DM_GB_VBLANK_LINE)
         return ppu->next_dot > 84;
     if (ppu->first_line)
         return ppu->line == 0 && (ppu->edge == 2 ? ppu->next_dot == 86 : ppu->edge == 4);
-    return ppu->next_dot == dm_gb_edge_dot(&lane, ppu->edge);
+    return ppu->next_dot == dm_gb_edge_dot(&context, ppu->edge);
 }
 
 static dm_status check_ppu(dm_gb_machine *m, dm_error *err)

@@ -2,7 +2,7 @@
 /* state.h - save states and battery saves.
  *
  * A save state is everything of a machine that its future depends on: dm_gb_machine field by field
- * and lane memory, in little-endian order whatever the host; docs/save-state.md has the offsets.
+ * and machine memory, in little-endian order whatever the host; docs/save-state.md has the offsets.
  * The ROM is not in it but named by hash and title. A file that is damaged, truncated, of another
  * version or of another ROM is refused with the reason, and nothing has been changed then.
  *
@@ -14,8 +14,8 @@
 #include <dotmatrix/gb.h>
 
 #include "base/buffer.h"
-#include "gb/machine/machine.h"
 #include "gb/host/rom.h"
+#include "gb/machine/machine.h"
 
 /* Raised whenever a field is added, removed or changes its meaning. */
 #define DM_GB_STATE_VERSION 3u
@@ -23,7 +23,7 @@
 /* Bytes of a state of a machine with this ROM. */
 size_t dm_gb_state_size(const dm_gb_rom *rom);
 
-/* `ram` is lane memory: DM_GB_CART_RAM bytes and the cartridge's RAM after them; `bytes` has room
+/* `ram` is machine memory: DM_GB_CART_RAM bytes and the cartridge's RAM after them; `bytes` has room
  * for dm_gb_state_size. */
 void dm_gb_state_write(const dm_gb_machine *m, const uint8_t *ram, const dm_gb_rom *rom,
                        uint8_t *bytes);

@@ -12,8 +12,8 @@
  */
 #include "gb/host/state_pyboy.h"
 
-#include "gb/host/core.h"
 #include "gb/cpu/run.h"
+#include "gb/host/core.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -586,25 +586,25 @@ static void place_picture(import *in)
         ppu->lyc_line = ppu->lyc_bit = lyc_bit;
         return;
     }
-    dm_gb_lane lane = in->gb->lane;
-    lane.m = m;
-    lane.ram = in->ram;
-    lane.frames = NULL;
-    lane.draw = DM_GB_DRAW_NEVER;
+    dm_gb_context context = in->gb->context;
+    context.m = m;
+    context.ram = in->ram;
+    context.frames = NULL;
+    context.draw = DM_GB_DRAW_NEVER;
     uint32_t into_frame = in->frame_cycles + 8u;
     if (in->first_frame) {
         into_frame += in->ly >= DM_GB_VBLANK_LINE ? 8u : 4u;
-        dm_gb_lcd_start(&lane, m->clock - into_frame + 8u);
+        dm_gb_lcd_start(&context, m->clock - into_frame + 8u);
     } else {
         ppu->line_start = m->clock - into_frame;
         ppu->next_dot = 3;
         ppu->mode_int = 1;
-        dm_gb_start_frame(&lane);
+        dm_gb_start_frame(&context);
         dm_gb_stat_update(m);
         ppu->blank = 0;
     }
-    dm_gb_ppu_sync(&lane, m->clock);
-    dm_gb_mode0_look(&lane, m->clock);
+    dm_gb_ppu_sync(&context, m->clock);
+    dm_gb_mode0_settle(&context, m->clock);
     if (ppu->line < DM_GB_VBLANK_LINE)
         ppu->window_on = in->window_on;
     ppu->frames = 0;
@@ -713,6 +713,6 @@ import in = {.gb = gb, .m = & m, .ram = ram };
     gb->machine = m;
     memcpy(gb->ram, ram, gb->ram_size);
     free(ram);
-    dm_gb_map(&gb->lane);
+    dm_gb_map(&gb->context);
     return DM_OK;
 }

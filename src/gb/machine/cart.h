@@ -8,7 +8,7 @@
  *   A000..BFFF  cartridge RAM at ram_window + (address & 1FFF), unless ram_window is DM_GB_NO_RAM
  *
  * All three are already masked to the sizes, so the fast path is one addition. When ram_window is
- * DM_GB_NO_RAM the bus goes the slow way. Neither way keeps lane memory here: this file gives
+ * DM_GB_NO_RAM the bus goes the slow way. Neither way keeps machine memory here: this file gives
  * offsets, the bus owns the bytes.
  *
  *   read                                            write

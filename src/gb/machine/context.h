@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* context.h - a lane: everything a machine needs while it runs; kernel text.
+/* context.h - a machine context: everything a machine needs while it runs; kernel text.
  *
- * The lane is made for a run and never saved. Lane memory is reached only through the two accessors
+ * The context is made for a run and never saved. Machine memory is reached only through the two accessors
  * here, so that its layout can change in one place. */
 #ifndef DM_GB_CONTEXT_H
 #define DM_GB_CONTEXT_H
@@ -21,21 +21,21 @@ enum dm_gb_draw { DM_GB_DRAW_NEVER, DM_GB_DRAW_LAST, DM_GB_DRAW_ALWAYS };
 #include <dotmatrix/gb.h>
 #endif
 
-/* Where the short road (fast.h) keeps its map and its tables: a GPU's shared memory has addresses
+/* Where the fast path (fast.h) keeps its map and its tables: a GPU's shared memory has addresses
  * of 32 bits. In large blocks slots count from `base`, the same for all machines. */
-typedef struct dm_gb_quick_place {
+typedef struct dm_gb_smem {
 #if DM_ON_CUDA
     uint64_t base;
-    uint32_t slots, tables;
+    uint32_t pages, tables;
 #else
-    const uint8_t **slots;
+    const uint8_t **pages;
 #endif
-} dm_gb_quick_place;
+} dm_gb_smem;
 
 /* Writes to P1 before a first probe, and how often that number is doubled after probes that found
  * nothing (idle_probe.h). */
-#define DM_GB_PROBE_AFTER 64u
-#define DM_GB_PROBE_LEVELS 5u
+#define DM_GB_IDLE_PROBE_AFTER 64u
+#define DM_GB_IDLE_PROBE_LEVELS 5u
 
 /* Bytes of WRAM that a watched pass has stored to, as they were. */
 #define DM_GB_JOURNAL 32u
@@ -46,70 +46,70 @@ typedef struct dm_gb_journal {
 } dm_gb_journal;
 
 #if DM_GB_GPU_FORM
-/* What the short road (fast.h) and turns tell each other past the hot registers; both are seldom
+/* What the fast path (fast.h) and services tell each other past the hot registers; both are seldom
  * here. */
-typedef struct dm_gb_kept dm_gb_kept; /* line_log.h */
-#define DM_GB_LATER 20u
-typedef struct dm_gb_slate {
-    /* The polling loop being watched (idle.h). */
-    uint32_t skip_polls; /* the lane's */
-    uint32_t poll_limit; /* everything read in it stays the same for accesses up to this time */
-    uint32_t poll_regs[5];
-    uint32_t poll_clock, poll_count;
-    uint32_t poll_written[2];
+typedef struct dm_gb_line_log dm_gb_line_log; /* line_log.h */
+#define DM_GB_QUEUE_SIZE 20u
+typedef struct dm_gb_cold {
+    /* The idle loop being watched (idle.h). */
+    uint32_t skip_idle;  /* the context's */
+    uint32_t idle_limit; /* everything read in it stays the same for accesses up to this time */
+    uint32_t idle_regs[5];
+    uint32_t idle_clock, idle_count;
+    uint32_t idle_written[2];
     uint32_t io_next; /* what follows a write that is waited for: PC, and the change of HL on top */
     /* Writes to devices that are still to be made (write_queue.h). */
-    uint32_t later;       /* how many */
-    uint32_t later_kinds; /* DM_GB_LATER_* */
-    uint32_t when[DM_GB_LATER], what[DM_GB_LATER];
-} dm_gb_slate;
+    uint32_t queued;       /* how many */
+    uint32_t queued_kinds; /* DM_GB_LATER_* */
+    uint32_t when[DM_GB_QUEUE_SIZE], what[DM_GB_QUEUE_SIZE];
+} dm_gb_cold;
 #endif
 
-#define DM_GB_NO_POLL 0xFFFFFFFFu /* for poll_pc */
+#define DM_GB_NO_IDLE 0xFFFFFFFFu /* for idle_pc */
 
 enum dm_gb_watch { DM_GB_NOT_WATCHING, DM_GB_WATCHING, DM_GB_WATCH_OVER };
 
 /* Do machines run as copies in shared memory (staging.h)? For kernels that have room for them. */
-#ifndef DM_GB_SHARED_COPIES
-#define DM_GB_SHARED_COPIES 0
+#ifndef DM_GB_STAGE_SHARED
+#define DM_GB_STAGE_SHARED 0
 #endif
 
 /* Or is everything done on copies in memory of the threads' own (staging_local.h)? */
-#ifndef DM_GB_LOCAL_COPIES
-#define DM_GB_LOCAL_COPIES 0
+#ifndef DM_GB_STAGE_LOCAL
+#define DM_GB_STAGE_LOCAL 0
 #endif
 
-typedef struct dm_gb_lane {
-#if DM_GB_SHARED_COPIES
-    uint32_t at; /* where in dm_gb_copies the machine's copy is */
-#elif !DM_GB_LOCAL_COPIES
+typedef struct dm_gb_context {
+#if DM_GB_STAGE_SHARED
+    uint32_t at; /* where in dm_gb_stages the machine's copy is */
+#elif !DM_GB_STAGE_LOCAL
     dm_gb_machine *m; /* dm_gb_m is for reading this */
 #endif
-    uint8_t *ram;              /* lane memory */
-    const uint8_t *rom;        /* a power of two in size */
-    const uint32_t *rom_words; /* the GPU's form: its instructions (predecode.h) */
-    const uint8_t *boot;       /* 256 bytes while a boot ROM may be mapped, else NULL */
+    uint8_t *ram;               /* machine memory */
+    const uint8_t *rom;         /* a power of two in size */
+    const uint32_t *predecoded; /* the GPU's form: its instructions (predecode.h) */
+    const uint8_t *boot;        /* 256 bytes while a boot ROM may be mapped, else NULL */
     uint8_t
         *frames; /* two pictures of 160 x 144 shades (ppu.front is complete); NULL: none wanted */
     dm_gb_serial_log *serial;
     uint8_t draw;         /* enum dm_gb_draw */
     uint8_t single_frame; /* DM_GB_DRAW_LAST: the next run may be of one frame, so the picture that
                              is under way at the end of this one is drawn too */
-    uint8_t skip_polls;   /* polling loops may be skipped */
+    uint8_t skip_idle;    /* idle loop may be skipped */
     uint8_t trace;        /* stop after each instruction */
 #if DM_GB_GPU_FORM
     dm_gb_machine *home; /* the machine itself, where another is a copy of it (staging.h) */
-    bool remap;          /* the memory map may have changed in this turn (page_table.h) */
+    bool remap;          /* the memory map may have changed in this service (page_table.h) */
     uint32_t steady;     /* until when the register read last stays the same */
-    uint32_t poll_limit; /* of what was read in this turn */
-    dm_gb_quick_place place;
-    dm_gb_slate *slate;
+    uint32_t idle_limit; /* of what was read in this service */
+    dm_gb_smem smem;
+    dm_gb_cold *cold;
     uint32_t run_end;  /* where the run stops: m.target may be on the way there */
     uint32_t complete; /* dm_gb_complete_key of the last picture that a warp drew to its end */
     /* Lines that are drawn later (render.h): what is known of each, and between which they are;
      * end 0: none. */
-    dm_gb_kept *kept;
-    uint8_t kept_next, kept_end;
+    dm_gb_line_log *line_log;
+    uint8_t log_next, log_end;
     uint8_t
         scan_height; /* of sprites when OAM was searched for ppu.line all at once; 0: it was not */
 #else
@@ -122,63 +122,64 @@ typedef struct dm_gb_lane {
     uint16_t code_end[16];
     uint32_t
         code_limit; /* code_end for hot.code; here it does not take one of the host's registers */
-    /* The polling loop being watched (idle.h). */
-    uint32_t poll_limit; /* everything read in it stays the same for accesses up to this time */
-    uint32_t poll_regs[7];
-    uint64_t poll_time;
-    uint32_t poll_pc;    /* head of that loop; DM_GB_NO_POLL: none */
-    bool poll_counts;    /* it may be one that only counts */
-    uint8_t poll_passes; /* 1: the registers at its head are known */
+    /* The idle loop being watched (idle.h). */
+    uint32_t idle_limit; /* everything read in it stays the same for accesses up to this time */
+    uint32_t idle_regs[7];
+    uint64_t idle_time;
+    uint32_t idle_pc;    /* head of that loop; DM_GB_NO_IDLE: none */
+    bool idle_counts;    /* it may be one that only counts */
+    uint8_t idle_passes; /* 1: the registers at its head are known */
     /* Loops that write nothing new (idle_probe.h). */
     uint8_t watch;          /* enum dm_gb_watch */
     bool probe;             /* watch the instructions that come next */
-    uint8_t probe_level;    /* probes that found nothing, up to DM_GB_PROBE_LEVELS */
+    uint8_t probe_level;    /* probes that found nothing, up to DM_GB_IDLE_PROBE_LEVELS */
     uint32_t pad_writes;    /* writes to P1 since the last probe */
     dm_gb_journal *journal; /* while watching */
 #endif
-} dm_gb_lane;
+} dm_gb_context;
 
 #include "gb/simt/staging.h"
 
 /* Something happens that a loop that writes nothing new does not do (idle_probe.h). */
-DM_FN void dm_gb_watch_over(dm_gb_lane *lane)
+DM_FN void dm_gb_watch_over(dm_gb_context *context)
 {
 #if DM_GB_GPU_FORM
-    (void)lane;
+    (void)context;
 #else
-    if (lane->watch == DM_GB_WATCHING)
-        lane->watch = DM_GB_WATCH_OVER;
+    if (context->watch == DM_GB_WATCHING)
+        context->watch = DM_GB_WATCH_OVER;
 #endif
 }
 
-DM_FN uint8_t dm_gb_ram_load(const dm_gb_lane *lane, uint32_t offset)
+DM_FN uint8_t dm_gb_ram_load(const dm_gb_context *context, uint32_t offset)
 {
-    return lane->ram[offset];
+    return context->ram[offset];
 }
 
-DM_FN void dm_gb_ram_store(const dm_gb_lane *lane, uint32_t offset, uint32_t value)
+DM_FN void dm_gb_ram_store(const dm_gb_context *context, uint32_t offset, uint32_t value)
 {
-    lane->ram[offset] = (uint8_t)value;
+    context->ram[offset] = (uint8_t)value;
 }
 
 /* Cartridge RAM and what else answers at A000..BFFF. */
-DM_FN uint8_t dm_gb_cart_ram_read(dm_gb_lane *lane, uint32_t address)
+DM_FN uint8_t dm_gb_cart_ram_read(dm_gb_context *context, uint32_t address)
 {
-    dm_gb_cart *cart = dm_gb_cart_of(lane);
+    dm_gb_cart *cart = dm_gb_cart_of(context);
     uint32_t offset = dm_gb_cart_ram_offset(cart, address);
     if (offset == DM_GB_NO_RAM)
         return dm_gb_cart_special_read(cart, address);
-    return (uint8_t)(dm_gb_ram_load(lane, DM_GB_CART_RAM + offset) | dm_gb_cart_open_bits(cart));
+    return (uint8_t)(dm_gb_ram_load(context, DM_GB_CART_RAM + offset) | dm_gb_cart_open_bits(cart));
 }
 
-DM_FN void dm_gb_cart_ram_write(dm_gb_lane *lane, uint32_t now, uint32_t address, uint8_t value)
+DM_FN void dm_gb_cart_ram_write(dm_gb_context *context, uint32_t now, uint32_t address,
+                                uint8_t value)
 {
-    dm_gb_cart *cart = dm_gb_cart_of(lane);
+    dm_gb_cart *cart = dm_gb_cart_of(context);
     uint32_t offset = dm_gb_cart_ram_offset(cart, address);
     if (offset == DM_GB_NO_RAM)
         dm_gb_cart_special_write(cart, now, address, value);
     else
-        dm_gb_ram_store(lane, DM_GB_CART_RAM + offset, value | dm_gb_cart_open_bits(cart));
+        dm_gb_ram_store(context, DM_GB_CART_RAM + offset, value | dm_gb_cart_open_bits(cart));
 }
 
 /* Is time a before time b? */
@@ -192,24 +193,24 @@ DM_FN uint32_t dm_gb_earlier(uint32_t a, uint32_t b)
     return dm_gb_before(a, b) ? a : b;
 }
 
-/* The lane's machine will run `cycles` T-cycles past its last target. */
-DM_FN void dm_gb_move_target(dm_gb_lane *lane, dm_gb_machine *m, uint32_t cycles)
+/* The machine will run `cycles` T-cycles past its last target. */
+DM_FN void dm_gb_move_target(dm_gb_context *context, dm_gb_machine *m, uint32_t cycles)
 {
     m->target += cycles;
 #if DM_GB_GPU_FORM
-    lane->run_end = m->target;
+    context->run_end = m->target;
 #else
-    (void)lane;
+    (void)context;
 #endif
 }
 
 /* Where that ends. */
-DM_FN uint32_t dm_gb_run_end(const dm_gb_lane *lane)
+DM_FN uint32_t dm_gb_run_end(const dm_gb_context *context)
 {
 #if DM_GB_GPU_FORM
-    return lane->run_end;
+    return context->run_end;
 #else
-    return dm_gb_m(lane)->target;
+    return dm_gb_m(context)->target;
 #endif
 }
 

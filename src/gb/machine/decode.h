@@ -6,8 +6,8 @@
  *       11..15  destination     22..27  extra: condition, bit number, RST target or CLEAR_Z
  *
  * A CPU dispatches by opcode and hands each row to exec as a constant, which folds it to
- * specialised code; a GPU indexes the table, so that lanes on different opcodes share one road.
- * uop.h has the same rows in the form that the GPU's short road wants. */
+ * specialised code; a GPU indexes the table, so that lanes on different opcodes share one path.
+ * uop.h has the same rows in the form that the GPU's fast path wants. */
 #ifndef DM_GB_DECODE_H
 #define DM_GB_DECODE_H
 

@@ -54,20 +54,20 @@ DM_FN uint32_t dm_gb_dma_busy(const dm_gb_machine *m, uint32_t now)
 }
 
 /* Where the DMA unit reads: memory as it is, without side effects. */
-DM_FN uint8_t dm_gb_dma_source(dm_gb_lane *lane, uint32_t address)
+DM_FN uint8_t dm_gb_dma_source(dm_gb_context *context, uint32_t address)
 {
-    const dm_gb_cart *cart = dm_gb_cart_of(lane);
+    const dm_gb_cart *cart = dm_gb_cart_of(context);
     if (address >= 0xE000u)
         address -= 0x2000u;
     if (address >= 0xC000u)
-        return dm_gb_ram_load(lane, DM_GB_WRAM + (address & 0x1FFFu));
+        return dm_gb_ram_load(context, DM_GB_WRAM + (address & 0x1FFFu));
     if (address >= 0xA000u)
-        return dm_gb_cart_ram_read(lane, address);
+        return dm_gb_cart_ram_read(context, address);
     if (address >= 0x8000u)
-        return dm_gb_ram_load(lane, DM_GB_VRAM + (address & 0x1FFFu));
+        return dm_gb_ram_load(context, DM_GB_VRAM + (address & 0x1FFFu));
     if (address >= 0x4000u)
-        return lane->rom[cart->rom_high + (address & 0x3FFFu)];
-    return lane->rom[cart->rom_low + address];
+        return context->rom[cart->rom_high + (address & 0x3FFFu)];
+    return context->rom[cart->rom_low + address];
 }
 
 /* A whole transfer from a page of WRAM. A GPU waits long for each access, so it makes few, many of
@@ -87,20 +87,21 @@ DM_FN void dm_gb_dma_copy_all(uint8_t *to, const uint8_t *from)
 }
 
 /* Copy the bytes that are due before an access at `now`. */
-DM_FN void dm_gb_dma_copy(dm_gb_lane *lane, uint32_t now)
+DM_FN void dm_gb_dma_copy(dm_gb_context *context, uint32_t now)
 {
-    dm_gb_dma *dma = &dm_gb_m(lane)->dma;
-    uint32_t done = dm_gb_dma_done(dm_gb_m(lane), now);
+    dm_gb_dma *dma = &dm_gb_m(context)->dma;
+    uint32_t done = dm_gb_dma_done(dm_gb_m(context), now);
     const bool from_wram = (dma->source & 0xE000u) == 0xC000u; /* nearly always */
     if (DM_GB_GPU_FORM && from_wram && dma->next == 0 && done == 160u) {
-        dm_gb_dma_copy_all(lane->ram + DM_GB_OAM, lane->ram + DM_GB_WRAM + (dma->source & 0x1FFFu));
+        dm_gb_dma_copy_all(context->ram + DM_GB_OAM,
+                           context->ram + DM_GB_WRAM + (dma->source & 0x1FFFu));
     } else if (from_wram) {
         uint32_t from = DM_GB_WRAM + (dma->source & 0x1FFFu);
         for (uint32_t i = dma->next; i < done; i++)
-            dm_gb_ram_store(lane, DM_GB_OAM + i, dm_gb_ram_load(lane, from + i));
+            dm_gb_ram_store(context, DM_GB_OAM + i, dm_gb_ram_load(context, from + i));
     } else {
         for (uint32_t i = dma->next; i < done; i++)
-            dm_gb_ram_store(lane, DM_GB_OAM + i, dm_gb_dma_source(lane, dma->source + i));
+            dm_gb_ram_store(context, DM_GB_OAM + i, dm_gb_dma_source(context, dma->source + i));
     }
     if (done > dma->next)
         dma->next = (uint8_t)done;

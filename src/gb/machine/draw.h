@@ -19,9 +19,9 @@
 #define DM_GB_TANGLED_X 16u
 
 /* Where line ppu.line is drawn. */
-DM_FN uint8_t *dm_gb_back_line(const dm_gb_lane *lane, const dm_gb_ppu *ppu)
+DM_FN uint8_t *dm_gb_back_line(const dm_gb_context *context, const dm_gb_ppu *ppu)
 {
-    return lane->frames + (ppu->front ^ 1u) * (DM_GB_SCREEN_W * DM_GB_SCREEN_H) +
+    return context->frames + (ppu->front ^ 1u) * (DM_GB_SCREEN_W * DM_GB_SCREEN_H) +
            (uint32_t)ppu->line * DM_GB_SCREEN_W;
 }
 
@@ -34,9 +34,9 @@ DM_FN bool dm_gb_window_shown(const dm_gb_ppu *ppu)
 
 /* Delays that happen before pixel `x` leaves: 6 for the window, and for each sprite the fetch (6)
  * and the wait for the background fetch under it, which sprites over the same tile share. */
-DM_FN_SLOW uint32_t dm_gb_delays(dm_gb_lane *lane, uint32_t x)
+DM_FN_SLOW uint32_t dm_gb_delays(dm_gb_context *context, uint32_t x)
 {
-    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
     uint32_t delay = 0;
     uint32_t window_x = DM_GB_SCREEN_W;
     if (dm_gb_window_shown(ppu)) {
@@ -46,7 +46,7 @@ DM_FN_SLOW uint32_t dm_gb_delays(dm_gb_lane *lane, uint32_t x)
     }
     if ((ppu->lcdc & 2u) == 0)
         return delay;
-    uint32_t count = dm_gb_sprite_count(lane);
+    uint32_t count = dm_gb_sprite_count(context);
     uint32_t last_tile = 0xFFFFu;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t sprite_x = ppu->sprite_x[i];
@@ -68,10 +68,10 @@ DM_FN_SLOW uint32_t dm_gb_delays(dm_gb_lane *lane, uint32_t x)
 
 /* Sprites at the left edge of a window that begins there meet its first fetch, and a pixel that a
  * switched-off window leaves behind moves the fetches after it: too tangled for dm_gb_delays. */
-DM_FN bool dm_gb_no_formula(dm_gb_lane *lane)
+DM_FN bool dm_gb_no_formula(dm_gb_context *context)
 {
-    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
-    if (!ppu->window_on || (ppu->lcdc & 2u) == 0 || dm_gb_sprite_count(lane) == 0)
+    const dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
+    if (!ppu->window_on || (ppu->lcdc & 2u) == 0 || dm_gb_sprite_count(context) == 0)
         return false;
     if (dm_gb_window_shown(ppu))
         return ppu->wx == 0 || (ppu->wx < DM_GB_TANGLED_WX && ppu->sprite_x[0] < DM_GB_TANGLED_X);
@@ -80,9 +80,9 @@ DM_FN bool dm_gb_no_formula(dm_gb_lane *lane)
 
 /* OAM DMA starts. If this line has sprites and they are still to be fetched, that is done dot by
  * dot. */
-DM_FN void dm_gb_draw_sprites_late(dm_gb_lane *lane)
+DM_FN void dm_gb_draw_sprites_late(dm_gb_context *context)
 {
-    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
     if ((ppu->lcdc & 0x80u) != 0 && ppu->line < DM_GB_SCREEN_H && ppu->sprites != 0 &&
         ppu->fifo.dot == 0 && !ppu->closed)
         dm_gb_fifo_begin(ppu, &ppu->fifo);
@@ -90,36 +90,36 @@ DM_FN void dm_gb_draw_sprites_late(dm_gb_lane *lane)
 
 /* The same, before the line is measured or drawn: OAM stays open for one M-cycle after DMA has
  * started, in which mode 2 may have found more. */
-DM_FN void dm_gb_draw_sprites_in_dma(dm_gb_lane *lane)
+DM_FN void dm_gb_draw_sprites_in_dma(dm_gb_context *context)
 {
-    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
-    if (DM_LIKELY(!dm_gb_m(lane)->dma.active) || ppu->line >= DM_GB_SCREEN_H || ppu->closed)
+    const dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
+    if (DM_LIKELY(!dm_gb_m(context)->dma.active) || ppu->line >= DM_GB_SCREEN_H || ppu->closed)
         return;
-    dm_gb_sprite_count(lane);
-    dm_gb_draw_sprites_late(lane);
+    dm_gb_sprite_count(context);
+    dm_gb_draw_sprites_late(context);
 }
 
 /* Work out ppu.mode0_dot. */
-DM_FN_SLOW void dm_gb_find_mode0(dm_gb_lane *lane)
+DM_FN_SLOW void dm_gb_find_mode0(dm_gb_context *context)
 {
-    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
-    dm_gb_draw_sprites_in_dma(lane);
-    if (ppu->fifo.dot != 0 || dm_gb_no_formula(lane)) {
-        ppu->mode0_dot = (uint16_t)dm_gb_fifo_end(lane);
+    dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
+    dm_gb_draw_sprites_in_dma(context);
+    if (ppu->fifo.dot != 0 || dm_gb_no_formula(context)) {
+        ppu->mode0_dot = (uint16_t)dm_gb_fifo_end(context);
         return;
     }
     uint32_t dot = DM_GB_MODE0_BASE + (ppu->scx & 7u) + (ppu->first_line ? 2u : 0u);
     if (ppu->window_on || (ppu->lcdc & 2u) != 0)
-        dot += dm_gb_delays(lane, DM_GB_SCREEN_W - 1u);
+        dot += dm_gb_delays(context, DM_GB_SCREEN_W - 1u);
     ppu->mode0_dot = (uint16_t)dot;
 }
 
 /* The dot at which mode 3 of this line ends. Only asked from dot 84 on. */
-DM_FN uint32_t dm_gb_mode0_dot(dm_gb_lane *lane)
+DM_FN uint32_t dm_gb_mode0_dot(dm_gb_context *context)
 {
-    if (dm_gb_m(lane)->ppu.mode0_dot == 0)
-        dm_gb_find_mode0(lane);
-    return dm_gb_m(lane)->ppu.mode0_dot;
+    if (dm_gb_m(context)->ppu.mode0_dot == 0)
+        dm_gb_find_mode0(context);
+    return dm_gb_m(context)->ppu.mode0_dot;
 }
 
 /* ---- Spans ----
@@ -199,14 +199,14 @@ DM_FN uint32_t dm_gb_tile_data(const uint8_t *ram, const dm_gb_tiles *tiles, uin
 }
 
 /* Those of the row that a sprite of this line shows; `i` counts the line's sprites. */
-DM_FN uint32_t dm_gb_sprite_data(const dm_gb_lane *lane, const dm_gb_ppu *ppu, uint32_t i,
+DM_FN uint32_t dm_gb_sprite_data(const dm_gb_context *context, const dm_gb_ppu *ppu, uint32_t i,
                                  uint32_t attributes)
 {
     const uint32_t height = (ppu->lcdc & 4u) != 0 ? 16u : 8u;
     uint32_t row = (ppu->line + 16u - ppu->sprite_y[i]) & (height - 1u);
     if ((attributes & 0x40u) != 0)
         row = height - 1u - row;
-    uint32_t tile = dm_gb_oam_byte(lane, ppu->sprite[i], 2) & (height == 16u ? 0xFEu : 0xFFu);
+    uint32_t tile = dm_gb_oam_byte(context, ppu->sprite[i], 2) & (height == 16u ? 0xFEu : 0xFFu);
     return DM_GB_VRAM + tile * 16u + row * 2u;
 }
 
@@ -229,7 +229,7 @@ typedef struct dm_gb_canvas {
 
 /* Tiles of a map under pixels x0..x1-1: pixel x shows map column x + shift. Whole tiles are stored,
  * so up to seven bytes on either side change too. */
-DM_FN void dm_gb_canvas_map(const dm_gb_lane *lane, const dm_gb_ppu *ppu, dm_gb_canvas *line,
+DM_FN void dm_gb_canvas_map(const dm_gb_context *context, const dm_gb_ppu *ppu, dm_gb_canvas *line,
                             uint32_t x0, uint32_t x1, const dm_gb_tiles *tiles, uint32_t shift,
                             bool sprites)
 {
@@ -237,9 +237,9 @@ DM_FN void dm_gb_canvas_map(const dm_gb_lane *lane, const dm_gb_ppu *ppu, dm_gb_
     uint32_t column = (x0 + shift) >> 3;
     uint32_t end = x1 + DM_GB_MARGIN;
     for (uint32_t at = x0 + DM_GB_MARGIN - ((x0 + shift) & 7u); at < end; at += 8u) {
-        uint32_t data = dm_gb_tile_data(lane->ram, tiles, column++);
-        uint64_t low = dm_gb_spread(dm_gb_ram_load(lane, data));
-        uint64_t high = dm_gb_spread(dm_gb_ram_load(lane, data + 1u));
+        uint32_t data = dm_gb_tile_data(context->ram, tiles, column++);
+        uint64_t low = dm_gb_spread(dm_gb_ram_load(context, data));
+        uint64_t high = dm_gb_spread(dm_gb_ram_load(context, data + 1u));
         dm_store_u64(line->shade + at, dm_gb_shades(&palette, low, high));
         if (sprites)
             dm_store_u64(line->opaque + at, (low | high) * 0xFFu);
@@ -255,7 +255,8 @@ DM_FN void dm_gb_canvas_clear(dm_gb_canvas *line, uint32_t shade)
 }
 
 /* Lay the line's sprites over it, those of higher priority first. */
-DM_FN void dm_gb_canvas_sprites(const dm_gb_lane *lane, const dm_gb_ppu *ppu, dm_gb_canvas *line)
+DM_FN void dm_gb_canvas_sprites(const dm_gb_context *context, const dm_gb_ppu *ppu,
+                                dm_gb_canvas *line)
 {
     for (uint32_t i = 0; i < sizeof line->taken; i += 8u)
         dm_store_u64(line->taken + i, 0);
@@ -263,10 +264,10 @@ DM_FN void dm_gb_canvas_sprites(const dm_gb_lane *lane, const dm_gb_ppu *ppu, dm
         uint32_t left = ppu->sprite_x[i];
         if (left >= DM_GB_SCREEN_W + DM_GB_MARGIN)
             continue;
-        uint32_t attributes = dm_gb_oam_byte(lane, ppu->sprite[i], 3);
-        uint32_t data = dm_gb_sprite_data(lane, ppu, i, attributes);
-        uint64_t low = dm_gb_spread(dm_gb_ram_load(lane, data));
-        uint64_t high = dm_gb_spread(dm_gb_ram_load(lane, data + 1u));
+        uint32_t attributes = dm_gb_oam_byte(context, ppu->sprite[i], 3);
+        uint32_t data = dm_gb_sprite_data(context, ppu, i, attributes);
+        uint64_t low = dm_gb_spread(dm_gb_ram_load(context, data));
+        uint64_t high = dm_gb_spread(dm_gb_ram_load(context, data + 1u));
         if ((attributes & 0x20u) != 0) {
             low = dm_bswap_u64(low);
             high = dm_bswap_u64(high);
@@ -284,15 +285,16 @@ DM_FN void dm_gb_canvas_sprites(const dm_gb_lane *lane, const dm_gb_ppu *ppu, dm
     }
 }
 
-DM_FN void dm_gb_canvas_end(const dm_gb_lane *lane, const dm_gb_ppu *ppu, const dm_gb_canvas *line)
+DM_FN void dm_gb_canvas_end(const dm_gb_context *context, const dm_gb_ppu *ppu,
+                            const dm_gb_canvas *line)
 {
-    uint8_t *out = dm_gb_back_line(lane, ppu);
+    uint8_t *out = dm_gb_back_line(context, ppu);
     for (uint32_t x = 0; x < DM_GB_SCREEN_W; x += 8u)
         dm_store_u64(out + x, dm_load_u64(line->shade + x + DM_GB_MARGIN));
 }
 
 /* Draw line ppu.line, whose sprites are known, with the registers as they are there. */
-DM_FN void dm_gb_draw_spans(const dm_gb_lane *lane, const dm_gb_ppu *ppu)
+DM_FN void dm_gb_draw_spans(const dm_gb_context *context, const dm_gb_ppu *ppu)
 {
     const bool sprites = (ppu->lcdc & 2u) != 0 && ppu->sprites != 0;
     dm_gb_canvas line;
@@ -301,20 +303,20 @@ DM_FN void dm_gb_draw_spans(const dm_gb_lane *lane, const dm_gb_ppu *ppu)
         if (window_x > 0) {
             const dm_gb_tiles tiles = dm_gb_tiles_of(ppu, (ppu->lcdc & 8u) != 0 ? 0x1C00u : 0x1800u,
                                                      ppu->line + (uint32_t)ppu->scy);
-            dm_gb_canvas_map(lane, ppu, &line, 0, window_x, &tiles, ppu->scx, sprites);
+            dm_gb_canvas_map(context, ppu, &line, 0, window_x, &tiles, ppu->scx, sprites);
         }
         if (window_x < DM_GB_SCREEN_W) {
             const dm_gb_tiles tiles =
                 dm_gb_tiles_of(ppu, (ppu->lcdc & 0x40u) != 0 ? 0x1C00u : 0x1800u, ppu->window_line);
-            dm_gb_canvas_map(lane, ppu, &line, window_x, DM_GB_SCREEN_W, &tiles,
+            dm_gb_canvas_map(context, ppu, &line, window_x, DM_GB_SCREEN_W, &tiles,
                              256u + 7u - ppu->wx, sprites);
         }
     } else {
         dm_gb_canvas_clear(&line, ppu->bgp & 3u); /* everything is colour 0 */
     }
     if (sprites)
-        dm_gb_canvas_sprites(lane, ppu, &line);
-    dm_gb_canvas_end(lane, ppu, &line);
+        dm_gb_canvas_sprites(context, ppu, &line);
+    dm_gb_canvas_end(context, ppu, &line);
 }
 
 #endif
@@ -330,53 +332,53 @@ DM_FN bool dm_gb_only_by_dots(const dm_gb_ppu *ppu)
 #include "gb/simt/render.h"
 
 /* Draw the present line with the registers as they are. A GPU draws nearly all lines later, and the
- * few that it cannot by the road that takes them all. */
-DM_FN_SLOW void dm_gb_draw_line(dm_gb_lane *lane)
+ * few that it cannot by the fast path that takes them all. */
+DM_FN_SLOW void dm_gb_draw_line(dm_gb_context *context)
 {
-    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
     ppu->drawn = DM_GB_SCREEN_W;
-    if (dm_gb_draw_later(lane))
+    if (dm_gb_log_line(context))
         return;
     if (DM_GB_GPU_FORM || dm_gb_only_by_dots(ppu)) {
         dm_gb_fifo fifo;
         dm_gb_fifo_begin(ppu, &fifo);
-        dm_gb_fifo_run(lane, &fifo, DM_GB_LINE_CYCLES, dm_gb_back_line(lane, ppu));
+        dm_gb_fifo_run(context, &fifo, DM_GB_LINE_CYCLES, dm_gb_back_line(context, ppu));
         return;
     }
 #if !DM_GB_GPU_FORM
     if ((ppu->lcdc & 2u) != 0)
-        dm_gb_sprite_count(lane);
-    dm_gb_draw_spans(lane, ppu);
+        dm_gb_sprite_count(context);
+    dm_gb_draw_spans(context, ppu);
 #endif
 }
 
 /* ---- Changes ---- */
 
 /* Where the dots of a disturbed line are drawn. */
-DM_FN uint8_t *dm_gb_fifo_line(const dm_gb_lane *lane)
+DM_FN uint8_t *dm_gb_fifo_line(const dm_gb_context *context)
 {
-    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
-    return ppu->drawing ? dm_gb_back_line(lane, ppu) : 0;
+    const dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
+    return ppu->drawing ? dm_gb_back_line(context, ppu) : 0;
 }
 
 /* Mode 3 is over: draw the line, if it is wanted. */
-DM_FN void dm_gb_draw_now(dm_gb_lane *lane)
+DM_FN void dm_gb_draw_now(dm_gb_context *context)
 {
-    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
-    dm_gb_draw_sprites_in_dma(lane);
+    dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
+    dm_gb_draw_sprites_in_dma(context);
     if (ppu->fifo.dot != 0)
-        dm_gb_fifo_run(lane, &ppu->fifo, DM_GB_LINE_CYCLES, dm_gb_fifo_line(lane));
+        dm_gb_fifo_run(context, &ppu->fifo, DM_GB_LINE_CYCLES, dm_gb_fifo_line(context));
     else if (ppu->drawing && ppu->drawn == 0)
-        dm_gb_draw_line(lane);
+        dm_gb_draw_line(context);
 }
 
 /* ... and count the window's lines, once. */
-DM_FN void dm_gb_draw_close(dm_gb_lane *lane)
+DM_FN void dm_gb_draw_close(dm_gb_context *context)
 {
-    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
     if (ppu->closed)
         return;
-    dm_gb_draw_now(lane);
+    dm_gb_draw_now(context);
     ppu->closed = 1;
     if (ppu->fifo.dot != 0) {
         ppu->window_line = (uint8_t)(ppu->window_line + ppu->fifo.windows);
@@ -392,46 +394,46 @@ DM_FN void dm_gb_draw_close(dm_gb_lane *lane)
 }
 
 /* Before VRAM changes at T-cycle `when`, which cannot be in mode 3. */
-DM_FN void dm_gb_draw_until(dm_gb_lane *lane, uint32_t when)
+DM_FN void dm_gb_draw_until(dm_gb_context *context, uint32_t when)
 {
-    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    const dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
     uint32_t dot = when - ppu->line_start;
     if ((ppu->drawing || ppu->fifo.dot != 0) && ppu->line < DM_GB_SCREEN_H && dot > 84u &&
-        dot <= DM_GB_LINE_CYCLES && dot > dm_gb_mode0_dot(lane))
-        dm_gb_draw_now(lane);
+        dot <= DM_GB_LINE_CYCLES && dot > dm_gb_mode0_dot(context))
+        dm_gb_draw_now(context);
 }
 
 /* Bring a line that is made dot by dot up to T-cycle `when`. */
-DM_FN void dm_gb_draw_advance(dm_gb_lane *lane, uint32_t when)
+DM_FN void dm_gb_draw_advance(dm_gb_context *context, uint32_t when)
 {
-    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
     uint32_t dot = when - ppu->line_start;
     if (ppu->fifo.dot != 0 && dot <= DM_GB_LINE_CYCLES && dot > ppu->fifo.dot)
-        dm_gb_fifo_run(lane, &ppu->fifo, dot, dm_gb_fifo_line(lane));
+        dm_gb_fifo_run(context, &ppu->fifo, dot, dm_gb_fifo_line(context));
 }
 
 /* Before something changes at T-cycle `when` that the present line depends on: in mode 3 the line
  * goes on dot by dot, after it it is closed. */
-DM_FN_SLOW void dm_gb_draw_settle(dm_gb_lane *lane, uint32_t when)
+DM_FN_SLOW void dm_gb_draw_sync(dm_gb_context *context, uint32_t when)
 {
-    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
     uint32_t dot = when - ppu->line_start;
     if ((ppu->lcdc & 0x80u) == 0 || ppu->line >= DM_GB_SCREEN_H || dot <= 84u ||
         dot > DM_GB_LINE_CYCLES || ppu->closed)
         return;
-    if (dot > dm_gb_mode0_dot(lane)) {
-        dm_gb_draw_close(lane);
+    if (dot > dm_gb_mode0_dot(context)) {
+        dm_gb_draw_close(context);
         return;
     }
     if (ppu->fifo.dot == 0)
         dm_gb_fifo_begin(ppu, &ppu->fifo);
-    dm_gb_fifo_run(lane, &ppu->fifo, dot, dm_gb_fifo_line(lane));
+    dm_gb_fifo_run(context, &ppu->fifo, dot, dm_gb_fifo_line(context));
 }
 
 /* The line is over. */
-DM_FN void dm_gb_draw_finish_line(dm_gb_lane *lane)
+DM_FN void dm_gb_draw_finish_line(dm_gb_context *context)
 {
-    dm_gb_draw_close(lane);
+    dm_gb_draw_close(context);
 }
 
 #endif

@@ -116,9 +116,9 @@ DM_FN void dm_gb_fifo_push(const dm_gb_ppu *ppu, dm_gb_fifo *fifo)
     fifo->step = DM_GB_FETCH_TILE;
 }
 
-DM_FN void dm_gb_fifo_fetch(const dm_gb_lane *lane, dm_gb_fifo *fifo)
+DM_FN void dm_gb_fifo_fetch(const dm_gb_context *context, dm_gb_fifo *fifo)
 {
-    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    const dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
     switch (fifo->step) {
     case DM_GB_FETCH_TILE: {
         if ((ppu->lcdc & 0x20u) == 0)
@@ -134,7 +134,7 @@ DM_FN void dm_gb_fifo_fetch(const dm_gb_lane *lane, dm_gb_fifo *fifo)
         break;
     }
     case DM_GB_FETCH_TILE_2:
-        fifo->tile = dm_gb_ram_load(lane, DM_GB_VRAM + fifo->address);
+        fifo->tile = dm_gb_ram_load(context, DM_GB_VRAM + fifo->address);
         fifo->step++;
         break;
     case DM_GB_FETCH_LOW:
@@ -142,7 +142,7 @@ DM_FN void dm_gb_fifo_fetch(const dm_gb_lane *lane, dm_gb_fifo *fifo)
         fifo->step++;
         break;
     case DM_GB_FETCH_LOW_2:
-        fifo->low = dm_gb_ram_load(lane, DM_GB_VRAM + fifo->address);
+        fifo->low = dm_gb_ram_load(context, DM_GB_VRAM + fifo->address);
         fifo->step++;
         break;
     case DM_GB_FETCH_HIGH:
@@ -150,7 +150,7 @@ DM_FN void dm_gb_fifo_fetch(const dm_gb_lane *lane, dm_gb_fifo *fifo)
         fifo->step++;
         break;
     case DM_GB_FETCH_HIGH_2:
-        fifo->high = dm_gb_ram_load(lane, DM_GB_VRAM + fifo->address);
+        fifo->high = dm_gb_ram_load(context, DM_GB_VRAM + fifo->address);
         if ((fifo->flags & DM_GB_FIFO_IN_WINDOW) != 0)
             fifo->window_tile = (fifo->window_tile + 1u) & 31u;
         dm_gb_fifo_push(ppu, fifo);
@@ -220,31 +220,32 @@ DM_FN bool dm_gb_fifo_sprite_here(const dm_gb_ppu *ppu, dm_gb_fifo *fifo)
 }
 
 /* Tile and attributes. OAM DMA puts its own address on OAM meanwhile. */
-DM_FN void dm_gb_fifo_sprite_read(dm_gb_lane *lane, dm_gb_fifo *fifo)
+DM_FN void dm_gb_fifo_sprite_read(dm_gb_context *context, dm_gb_fifo *fifo)
 {
-    const dm_gb_machine *m = dm_gb_m(lane);
+    const dm_gb_machine *m = dm_gb_m(context);
     uint32_t at = m->ppu.sprite[fifo->sprite] * 4u + 2u;
     uint32_t when = m->ppu.line_start + fifo->dot;
     /* A look ahead shows nothing and must not move the transfer. */
     if (m->dma.active && fifo == &m->ppu.fifo && dm_gb_scan_blocked(m, when)) {
-        dm_gb_dma_copy(lane, when);
+        dm_gb_dma_copy(context, when);
         uint32_t busy = dm_gb_dma_busy(m, when);
         if (busy < 160u)
             at = busy & ~1u;
     }
-    fifo->sprite_tile = dm_gb_ram_load(lane, DM_GB_OAM + at);
-    fifo->sprite_flags = dm_gb_ram_load(lane, DM_GB_OAM + at + 1u);
+    fifo->sprite_tile = dm_gb_ram_load(context, DM_GB_OAM + at);
+    fifo->sprite_flags = dm_gb_ram_load(context, DM_GB_OAM + at + 1u);
 }
 
-DM_FN uint8_t dm_gb_fifo_sprite_data(const dm_gb_lane *lane, const dm_gb_fifo *fifo, uint32_t plane)
+DM_FN uint8_t dm_gb_fifo_sprite_data(const dm_gb_context *context, const dm_gb_fifo *fifo,
+                                     uint32_t plane)
 {
-    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    const dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
     uint32_t height = (ppu->lcdc & 4u) != 0 ? 16u : 8u;
     uint32_t row = (ppu->line + 16u - ppu->sprite_y[fifo->sprite]) & (height - 1u);
     if ((fifo->sprite_flags & 0x40u) != 0)
         row ^= height - 1u;
     uint32_t tile = fifo->sprite_tile & (height == 16u ? 0xFEu : 0xFFu);
-    return dm_gb_ram_load(lane, DM_GB_VRAM + tile * 16u + row * 2u + plane);
+    return dm_gb_ram_load(context, DM_GB_VRAM + tile * 16u + row * 2u + plane);
 }
 
 DM_FN uint32_t dm_gb_mirrored(uint32_t byte)
@@ -343,9 +344,9 @@ DM_FN void dm_gb_fifo_finish(const dm_gb_ppu *ppu, dm_gb_fifo *fifo, uint8_t *li
 }
 
 /* The work of one dot. */
-DM_FN void dm_gb_fifo_dot(dm_gb_lane *lane, dm_gb_fifo *fifo, uint8_t *line)
+DM_FN void dm_gb_fifo_dot(dm_gb_context *context, dm_gb_fifo *fifo, uint8_t *line)
 {
-    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    const dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
     if (fifo->wait != 0) {
         fifo->wait--;
         return;
@@ -369,18 +370,18 @@ DM_FN void dm_gb_fifo_dot(dm_gb_lane *lane, dm_gb_fifo *fifo, uint8_t *line)
     case DM_GB_FIFO_SPRITE_WAIT:
         goto wait;
     case DM_GB_FIFO_SPRITE_TILE:
-        dm_gb_fifo_fetch(lane, fifo);
-        dm_gb_fifo_sprite_read(lane, fifo);
+        dm_gb_fifo_fetch(context, fifo);
+        dm_gb_fifo_sprite_read(context, fifo);
         fifo->state = DM_GB_FIFO_SPRITE_LOW;
         fifo->wait = 1;
         return;
     case DM_GB_FIFO_SPRITE_LOW:
-        fifo->sprite_data = dm_gb_fifo_sprite_data(lane, fifo, 0);
+        fifo->sprite_data = dm_gb_fifo_sprite_data(context, fifo, 0);
         fifo->state = DM_GB_FIFO_SPRITE_HIGH;
         fifo->wait = 1;
         return;
     case DM_GB_FIFO_SPRITE_HIGH:
-        fifo->sprite_tile = dm_gb_fifo_sprite_data(lane, fifo, 1);
+        fifo->sprite_tile = dm_gb_fifo_sprite_data(context, fifo, 1);
         fifo->state = DM_GB_FIFO_SPRITE_DONE;
         return;
     default: /* DM_GB_FIFO_SPRITE_DONE */
@@ -399,14 +400,14 @@ match:
     }
 out:
     dm_gb_fifo_pixel(ppu, fifo, line);
-    dm_gb_fifo_fetch(lane, fifo);
+    dm_gb_fifo_fetch(context, fifo);
     if (fifo->x == DM_GB_SCREEN_W)
         dm_gb_fifo_finish(ppu, fifo, line);
     return;
 wait:
     if (fifo->step >= DM_GB_FETCH_HIGH_2 && fifo->queue != 0)
         fifo->state = DM_GB_FIFO_SPRITE_TILE;
-    dm_gb_fifo_fetch(lane, fifo);
+    dm_gb_fifo_fetch(context, fifo);
 }
 
 /* Will the next eight dots only fetch a tile and show the one before it? */
@@ -426,9 +427,9 @@ DM_FN bool dm_gb_fifo_plain(const dm_gb_ppu *ppu, const dm_gb_fifo *fifo)
     return !ppu->window_on || (ppu->wx != 0 && !near_window);
 }
 
-DM_FN void dm_gb_fifo_tile(dm_gb_lane *lane, dm_gb_fifo *fifo, uint8_t *line)
+DM_FN void dm_gb_fifo_tile(dm_gb_context *context, dm_gb_fifo *fifo, uint8_t *line)
 {
-    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    const dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
     uint32_t low = fifo->queue_low, high = fifo->queue_high;
     if (line == 0) {
         fifo->out = (uint8_t)(fifo->out + 8u);
@@ -449,30 +450,31 @@ DM_FN void dm_gb_fifo_tile(dm_gb_lane *lane, dm_gb_fifo *fifo, uint8_t *line)
     }
     fifo->x++; /* the tile's column is worked out after the first pixel left */
     for (uint32_t i = DM_GB_FETCH_TILE; i < DM_GB_FETCH_HIGH_2; i++)
-        dm_gb_fifo_fetch(lane, fifo);
+        dm_gb_fifo_fetch(context, fifo);
     fifo->x = (uint8_t)(fifo->x + 7u);
     fifo->queue = 0;
-    dm_gb_fifo_fetch(lane, fifo);
+    dm_gb_fifo_fetch(context, fifo);
     fifo->dot = (uint16_t)(fifo->dot + 8u);
 }
 
 /* Do the dots before `end`; fifo.dot stays at the one that finished the line. */
-DM_FN_SLOW void dm_gb_fifo_run(dm_gb_lane *lane, dm_gb_fifo *fifo, uint32_t end, uint8_t *line)
+DM_FN_SLOW void dm_gb_fifo_run(dm_gb_context *context, dm_gb_fifo *fifo, uint32_t end,
+                               uint8_t *line)
 {
-    dm_gb_sprite_count(lane);
+    dm_gb_sprite_count(context);
     while (fifo->state != DM_GB_FIFO_FINISHED && fifo->dot < end) {
         if (fifo->dot + 8u < end && fifo->dot + 8u < DM_GB_FIFO_LATEST &&
-            dm_gb_fifo_plain(&dm_gb_m(lane)->ppu, fifo)) {
+            dm_gb_fifo_plain(&dm_gb_m(context)->ppu, fifo)) {
             fifo->flags &= (uint8_t)~DM_GB_FIFO_WX_CHANGED;
-            dm_gb_fifo_tile(lane, fifo, line);
+            dm_gb_fifo_tile(context, fifo, line);
             continue;
         }
-        dm_gb_fifo_dot(lane, fifo, line);
+        dm_gb_fifo_dot(context, fifo, line);
         fifo->flags &= (uint8_t)~DM_GB_FIFO_WX_CHANGED;
         if (fifo->state == DM_GB_FIFO_FINISHED)
             return;
         if (fifo->dot == DM_GB_FIFO_LATEST) {
-            dm_gb_fifo_finish(&dm_gb_m(lane)->ppu, fifo, line);
+            dm_gb_fifo_finish(&dm_gb_m(context)->ppu, fifo, line);
             return;
         }
         fifo->dot++;
@@ -523,12 +525,12 @@ DM_FN void dm_gb_fifo_lcdc_late(dm_gb_ppu *ppu, uint8_t value)
 }
 
 /* The dot at which mode 3 will end if nothing changes any more. */
-DM_FN uint32_t dm_gb_fifo_end(dm_gb_lane *lane)
+DM_FN uint32_t dm_gb_fifo_end(dm_gb_context *context)
 {
-    dm_gb_fifo ahead = dm_gb_m(lane)->ppu.fifo;
+    dm_gb_fifo ahead = dm_gb_m(context)->ppu.fifo;
     if (ahead.dot == 0)
-        dm_gb_fifo_begin(&dm_gb_m(lane)->ppu, &ahead);
-    dm_gb_fifo_run(lane, &ahead, DM_GB_FIFO_LATEST + 1u, 0);
+        dm_gb_fifo_begin(&dm_gb_m(context)->ppu, &ahead);
+    dm_gb_fifo_run(context, &ahead, DM_GB_FIFO_LATEST + 1u, 0);
     return ahead.dot;
 }
 

@@ -55,10 +55,10 @@ DM_FN_SLOW void dm_gb_serial_advance(dm_gb_machine *m, uint32_t now)
 }
 
 /* Bring a transfer up to accesses at `now`. */
-DM_FN void dm_gb_serial_sync(dm_gb_lane *lane, uint32_t now)
+DM_FN void dm_gb_serial_sync(dm_gb_context *context, uint32_t now)
 {
-    if (DM_UNLIKELY(dm_gb_m(lane)->serial.bits_left != 0))
-        dm_gb_serial_advance(dm_gb_m(lane), now);
+    if (DM_UNLIKELY(dm_gb_m(context)->serial.bits_left != 0))
+        dm_gb_serial_advance(dm_gb_m(context), now);
 }
 
 /* T-cycle at which a running transfer ends. */
@@ -76,25 +76,25 @@ DM_FN uint32_t dm_gb_serial_clock(const dm_gb_machine *m, uint32_t now)
 }
 
 /* The clock goes down at `now`, out of its turn. */
-DM_FN void dm_gb_serial_down(dm_gb_lane *lane, uint32_t now)
+DM_FN void dm_gb_serial_down(dm_gb_context *context, uint32_t now)
 {
-    dm_gb_serial *serial = &dm_gb_m(lane)->serial;
+    dm_gb_serial *serial = &dm_gb_m(context)->serial;
     serial->turned ^= 1u;
     serial->next_bit = now;
-    dm_gb_serial_sync(lane, now);
+    dm_gb_serial_sync(context, now);
 }
 
-DM_FN void dm_gb_serial_control(dm_gb_lane *lane, uint32_t now, uint8_t value)
+DM_FN void dm_gb_serial_control(dm_gb_context *context, uint32_t now, uint8_t value)
 {
-    dm_gb_machine *m = dm_gb_m(lane);
+    dm_gb_machine *m = dm_gb_m(context);
     dm_gb_serial *serial = &m->serial;
-    dm_gb_serial_sync(lane, now);
+    dm_gb_serial_sync(context, now);
     uint8_t sent = serial->sb, bits = 8;
     bool running = serial->bits_left != 0;
     if (running)
         serial->bits_left = bits; /* so that the edge does not end it */
     if (dm_gb_serial_clock(m, now) != 0)
-        dm_gb_serial_down(lane, now);
+        dm_gb_serial_down(context, now);
     if (running)
         bits = serial->bits_left;
     serial->sc = value & 0x81u;
@@ -103,8 +103,8 @@ DM_FN void dm_gb_serial_control(dm_gb_lane *lane, uint32_t now, uint8_t value)
         return;
     serial->bits_left = bits;
     serial->next_bit = now + DM_GB_SERIAL_BIT - (dm_gb_div(m, now) & (DM_GB_SERIAL_BIT / 2u - 1u));
-    if (lane->serial != 0) {
-        dm_gb_serial_log *log = lane->serial;
+    if (context->serial != 0) {
+        dm_gb_serial_log *log = context->serial;
         if (log->size < log->capacity)
             log->bytes[log->size] = sent;
         log->size++;
@@ -112,15 +112,15 @@ DM_FN void dm_gb_serial_control(dm_gb_lane *lane, uint32_t now, uint8_t value)
 }
 
 /* The divider is about to be cleared. */
-DM_FN void dm_gb_serial_div_reset(dm_gb_lane *lane, uint32_t now)
+DM_FN void dm_gb_serial_div_reset(dm_gb_context *context, uint32_t now)
 {
-    dm_gb_machine *m = dm_gb_m(lane);
+    dm_gb_machine *m = dm_gb_m(context);
     dm_gb_serial *serial = &m->serial;
-    dm_gb_serial_sync(lane, now);
+    dm_gb_serial_sync(context, now);
     uint32_t clock = dm_gb_serial_clock(m, now);
     if ((dm_gb_div(m, now) & 0x80u) != 0) {
         if (clock != 0)
-            dm_gb_serial_down(lane, now);
+            dm_gb_serial_down(context, now);
         clock ^= 1u;
     }
     serial->turned = (uint8_t)clock;
@@ -130,16 +130,16 @@ DM_FN void dm_gb_serial_div_reset(dm_gb_lane *lane, uint32_t now)
 
 /* ---- OAM DMA (dma.h) ---- */
 
-DM_FN_SLOW bool dm_gb_dma_advance(dm_gb_lane *lane, uint32_t now)
+DM_FN_SLOW bool dm_gb_dma_advance(dm_gb_context *context, uint32_t now)
 {
-    dm_gb_dma *dma = &dm_gb_m(lane)->dma;
+    dm_gb_dma *dma = &dm_gb_m(context)->dma;
     /* A CPU that is locked up comes here once a run: lines after the end see what was copied. */
-    bool over = dm_gb_dma_elapsed(dm_gb_m(lane), now) >= DM_GB_DMA_CYCLES;
+    bool over = dm_gb_dma_elapsed(dm_gb_m(context), now) >= DM_GB_DMA_CYCLES;
     uint32_t until = over ? dma->start + DM_GB_DMA_CYCLES : now;
-    dm_gb_ppu_sync(lane, until);
-    dm_gb_scan_until(lane, until);
-    dm_gb_draw_advance(lane, until);
-    dm_gb_dma_copy(lane, now);
+    dm_gb_ppu_sync(context, until);
+    dm_gb_scan_until(context, until);
+    dm_gb_draw_advance(context, until);
+    dm_gb_dma_copy(context, now);
     if (!over)
         return false;
     dma->active = 0;
@@ -147,9 +147,9 @@ DM_FN_SLOW bool dm_gb_dma_advance(dm_gb_lane *lane, uint32_t now)
 }
 
 /* Copy what is due. True when the transfer ended and memory is mapped as usual again. */
-DM_FN bool dm_gb_dma_sync(dm_gb_lane *lane, uint32_t now)
+DM_FN bool dm_gb_dma_sync(dm_gb_context *context, uint32_t now)
 {
-    return DM_UNLIKELY(dm_gb_m(lane)->dma.active != 0) && dm_gb_dma_advance(lane, now);
+    return DM_UNLIKELY(dm_gb_m(context)->dma.active != 0) && dm_gb_dma_advance(context, now);
 }
 
 DM_FN uint32_t dm_gb_dma_next(const dm_gb_machine *m, uint32_t now)
@@ -164,20 +164,20 @@ DM_FN bool dm_gb_dma_holds_oam(const dm_gb_machine *m, uint32_t now)
     return m->dma.active && (m->dma.restarted || dm_gb_dma_elapsed(m, now) >= 8u);
 }
 
-DM_FN_SLOW void dm_gb_dma_start(dm_gb_lane *lane, uint32_t now, uint8_t value)
+DM_FN_SLOW void dm_gb_dma_start(dm_gb_context *context, uint32_t now, uint8_t value)
 {
-    dm_gb_dma *dma = &dm_gb_m(lane)->dma;
-    dm_gb_dma_sync(lane, now);
-    dm_gb_ppu_sync(lane, now);
-    dm_gb_draw_settle(lane, now);
-    dm_gb_scan_until(lane, now);
-    dm_gb_draw_sprites_late(lane);
-    dm_gb_draw_kept(lane);
-    uint32_t done = dma->active ? dm_gb_dma_done(dm_gb_m(lane), now) : 0u;
+    dm_gb_dma *dma = &dm_gb_m(context)->dma;
+    dm_gb_dma_sync(context, now);
+    dm_gb_ppu_sync(context, now);
+    dm_gb_draw_sync(context, now);
+    dm_gb_scan_until(context, now);
+    dm_gb_draw_sprites_late(context);
+    dm_gb_render_logged(context);
+    uint32_t done = dma->active ? dm_gb_dma_done(dm_gb_m(context), now) : 0u;
     dma->reg = value;
     dma->source = (uint16_t)(value << 8);
     if (done != 0 && done < 160u) {
-        dm_gb_ram_store(lane, DM_GB_OAM + done, dm_gb_dma_source(lane, dma->source + done));
+        dm_gb_ram_store(context, DM_GB_OAM + done, dm_gb_dma_source(context, dma->source + done));
         done++;
     }
     dma->restarted = (uint8_t)done;
@@ -187,34 +187,35 @@ DM_FN_SLOW void dm_gb_dma_start(dm_gb_lane *lane, uint32_t now, uint8_t value)
 }
 
 /* The CPU was halted for `cycles` up to `now`: so was the transfer. */
-DM_FN void dm_gb_dma_wake(dm_gb_lane *lane, uint32_t now, uint32_t cycles)
+DM_FN void dm_gb_dma_wake(dm_gb_context *context, uint32_t now, uint32_t cycles)
 {
-    if (!dm_gb_m(lane)->dma.active)
+    if (!dm_gb_m(context)->dma.active)
         return;
-    dm_gb_ppu_sync(lane, now);
-    dm_gb_scan_until(lane, now);
-    dm_gb_draw_advance(lane, now);
-    dm_gb_m(lane)->dma.start += cycles;
+    dm_gb_ppu_sync(context, now);
+    dm_gb_scan_until(context, now);
+    dm_gb_draw_advance(context, now);
+    dm_gb_m(context)->dma.start += cycles;
 }
 
 /* ---- PPU registers ---- */
 
-DM_FN uint8_t dm_gb_ppu_read(dm_gb_lane *lane, uint32_t now, uint32_t address)
+DM_FN uint8_t dm_gb_ppu_read(dm_gb_context *context, uint32_t now, uint32_t address)
 {
-    dm_gb_machine *m = dm_gb_m(lane);
+    dm_gb_machine *m = dm_gb_m(context);
     const dm_gb_ppu *ppu = &m->ppu;
     switch (address) {
     case 0xFF40:
         return ppu->lcdc;
     case 0xFF41:
-        dm_gb_ppu_sync(lane, now);
-        return (uint8_t)(0x80u | ppu->stat | (ppu->lyc_bit ? 4u : 0u) | dm_gb_ppu_mode(lane, now));
+        dm_gb_ppu_sync(context, now);
+        return (uint8_t)(0x80u | ppu->stat | (ppu->lyc_bit ? 4u : 0u) |
+                         dm_gb_ppu_mode(context, now));
     case 0xFF42:
         return ppu->scy;
     case 0xFF43:
         return ppu->scx;
     case 0xFF44:
-        dm_gb_ppu_sync(lane, now);
+        dm_gb_ppu_sync(context, now);
         return (uint8_t)dm_gb_ppu_ly(m, now);
     case 0xFF45:
         return ppu->lyc;
@@ -234,74 +235,75 @@ DM_FN uint8_t dm_gb_ppu_read(dm_gb_lane *lane, uint32_t now, uint32_t address)
 }
 
 /* A register changed that decides the length of mode 3. */
-DM_FN void dm_gb_mode3_changed(dm_gb_lane *lane)
+DM_FN void dm_gb_mode3_changed(dm_gb_context *context)
 {
-    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
     if (!dm_gb_fifo_live(ppu))
         return;
     ppu->mode0_dot = 0;
     if (ppu->edge == 3)
-        ppu->next_dot = (uint16_t)dm_gb_mode0_edge(lane);
+        ppu->next_dot = (uint16_t)dm_gb_mode0_edge(context);
 }
 
 /* WY or LCDC was written: WY is compared again, two dots later (gambatte's window/arg/late_wy). */
-DM_FN void dm_gb_window_written(dm_gb_lane *lane, uint32_t now)
+DM_FN void dm_gb_window_written(dm_gb_context *context, uint32_t now)
 {
-    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
-    if (!dm_gb_in_picture(dm_gb_m(lane)) || ppu->window_on || (ppu->lcdc & 0x20u) == 0 ||
+    dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
+    if (!dm_gb_in_picture(dm_gb_m(context)) || ppu->window_on || (ppu->lcdc & 0x20u) == 0 ||
         ppu->wy != ppu->line)
         return;
-    dm_gb_draw_settle(lane, now + 2u);
+    dm_gb_draw_sync(context, now + 2u);
     ppu->window_on = 1;
 }
 
-DM_FN void dm_gb_lcdc_write(dm_gb_lane *lane, uint32_t now, uint8_t value)
+DM_FN void dm_gb_lcdc_write(dm_gb_context *context, uint32_t now, uint8_t value)
 {
-    dm_gb_machine *m = dm_gb_m(lane);
+    dm_gb_machine *m = dm_gb_m(context);
     dm_gb_ppu *ppu = &m->ppu;
     uint8_t before = ppu->lcdc;
     if (((before ^ value) & 4u) != 0)
-        dm_gb_scan_until(lane, now);
+        dm_gb_scan_until(context, now);
     if ((before & ~(uint32_t)value & DM_GB_LCD_ON) != 0)
-        dm_gb_mode0_look(lane, now);
+        dm_gb_mode0_settle(context, now);
     ppu->lcdc = value;
     if (((before ^ value) & DM_GB_LCD_ON) != 0) {
-        dm_gb_draw_kept(lane);
+        dm_gb_render_logged(context);
         if ((value & DM_GB_LCD_ON) != 0)
-            dm_gb_lcd_start(lane, now);
+            dm_gb_lcd_start(context, now);
         else
             dm_gb_lcd_stop(m);
         return;
     }
-    dm_gb_window_written(lane, now);
+    dm_gb_window_written(context, now);
 }
 
 /* Registers act a little before or after the access that writes them: by dot, as seen on hardware
  * (mealybug-tearoom's m3 tests; SameBoy lists the offsets). */
-DM_FN_SLOW void dm_gb_ppu_write(dm_gb_lane *lane, uint32_t now, uint32_t address, uint8_t value)
+DM_FN_SLOW void dm_gb_ppu_write(dm_gb_context *context, uint32_t now, uint32_t address,
+                                uint8_t value)
 {
-    dm_gb_machine *m = dm_gb_m(lane);
+    dm_gb_machine *m = dm_gb_m(context);
     dm_gb_ppu *ppu = &m->ppu;
-    dm_gb_ppu_sync(lane, now);
+    dm_gb_ppu_sync(context, now);
     switch (address) {
     case 0xFF40:
         if (value != ppu->lcdc) {
-            dm_gb_draw_settle(lane, now - 2u);
+            dm_gb_draw_sync(context, now - 2u);
             dm_gb_fifo_lcdc(ppu, value);
-            dm_gb_draw_settle(lane, now - 1u);
+            dm_gb_draw_sync(context, now - 1u);
             dm_gb_fifo_lcdc_late(ppu, value);
         }
-        dm_gb_lcdc_write(lane, now, value);
-        dm_gb_mode3_changed(lane);
+        dm_gb_lcdc_write(context, now, value);
+        dm_gb_mode3_changed(context);
         break;
     case 0xFF41:
         /* The DMG writes FF for one T-cycle first: enabled or not, a mode that would interrupt
          * does. */
         if (dm_gb_lcd_on(m)) {
-            dm_gb_mode0_look(lane, now);
+            dm_gb_mode0_settle(context, now);
             ppu->stat = 0x78;
             dm_gb_stat_update(m);
-            dm_gb_ppu_sync(lane, now + 1u);
+            dm_gb_ppu_sync(context, now + 1u);
         }
         ppu->stat = value & 0x78u;
         if (dm_gb_lcd_on(m))
@@ -309,19 +311,19 @@ DM_FN_SLOW void dm_gb_ppu_write(dm_gb_lane *lane, uint32_t now, uint32_t address
         break;
     case 0xFF42:
         if (value != ppu->scy)
-            dm_gb_draw_settle(lane, now - 2u);
+            dm_gb_draw_sync(context, now - 2u);
         ppu->scy = value;
         break;
     case 0xFF43:
         if (value != ppu->scx) {
             /* The fetcher sees the column one dot before the fine scroll changes (mealybug's
              * m3_scx_high_5_bits, gambatte's scx_m3_extend and ly0_late_scx7). */
-            dm_gb_draw_settle(lane, now - 2u);
+            dm_gb_draw_sync(context, now - 2u);
             ppu->scx = (uint8_t)((value & 0xF8u) | (ppu->scx & 7u));
-            dm_gb_draw_settle(lane, now - 1u);
+            dm_gb_draw_sync(context, now - 1u);
         }
         ppu->scx = value;
-        dm_gb_mode3_changed(lane);
+        dm_gb_mode3_changed(context);
         break;
     case 0xFF45:
         ppu->lyc = value;
@@ -329,7 +331,7 @@ DM_FN_SLOW void dm_gb_ppu_write(dm_gb_lane *lane, uint32_t now, uint32_t address
             dm_gb_stat_update(m);
         break;
     case 0xFF46:
-        dm_gb_dma_start(lane, now, value);
+        dm_gb_dma_start(context, now, value);
         break;
     case 0xFF47:
     case 0xFF48:
@@ -340,24 +342,24 @@ DM_FN_SLOW void dm_gb_ppu_write(dm_gb_lane *lane, uint32_t now, uint32_t address
         if (value == *palette)
             break;
         /* For one dot the palette is old and new together. */
-        dm_gb_draw_settle(lane, now - 2u);
+        dm_gb_draw_sync(context, now - 2u);
         *palette |= value;
-        dm_gb_draw_settle(lane, now - 1u);
+        dm_gb_draw_sync(context, now - 1u);
         *palette = value;
         break;
     }
     case 0xFF4A:
         ppu->wy = value;
-        dm_gb_window_written(lane, now);
-        dm_gb_mode3_changed(lane);
+        dm_gb_window_written(context, now);
+        dm_gb_mode3_changed(context);
         break;
     case 0xFF4B:
         if (value != ppu->wx) {
-            dm_gb_draw_settle(lane, now);
+            dm_gb_draw_sync(context, now);
             ppu->fifo.flags |= ppu->fifo.dot != 0 ? DM_GB_FIFO_WX_CHANGED : 0;
         }
         ppu->wx = value;
-        dm_gb_mode3_changed(lane);
+        dm_gb_mode3_changed(context);
         break;
     default: /* LY is read-only */
         break;

@@ -148,7 +148,7 @@ DM_FN void dm_gb_bus_control(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t operation)
 DM_FN void dm_gb_vector_load(const dm_gb_vector *v, dm_gb_hot *hot)
 {
     dm_gb_machine m;
-    dm_gb_lane lane = {0};
+    dm_gb_context context = {0};
     m.clock = 0;
     m.next_event = 0;
     m.dma.active = 0;
@@ -166,7 +166,7 @@ DM_FN void dm_gb_vector_load(const dm_gb_vector *v, dm_gb_hot *hot)
     m.cpu.l = v->l;
     m.cpu.pc = v->pc;
     m.cpu.sp = v->sp;
-    dm_gb_hot_load(hot, &m, &lane);
+    dm_gb_hot_load(hot, &m, &context);
 }
 
 DM_FN void dm_gb_vector_store(dm_gb_vector *v, const dm_gb_hot *hot)

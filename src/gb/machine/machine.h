@@ -5,7 +5,7 @@
  * and tens of thousands of them can stand side by side on a GPU:
  *
  *   dm_gb_machine   registers of the CPU and of the devices, below
- *   lane memory     VRAM, WRAM, OAM, HRAM and cartridge RAM, reached only through context.h
+ *   machine memory     VRAM, WRAM, OAM, HRAM and cartridge RAM, reached only through context.h
  *
  * The ROM is shared by all machines and read-only. How a machine moves:
  *
@@ -28,7 +28,7 @@
 #include "gb/machine/apu.h"
 #include "gb/machine/cart.h"
 
-/* The GPU's form of the text: registers picked by number, one road for all instructions, no table
+/* The GPU's form of the text: registers picked by number, one path for all instructions, no table
  * of pages. It is plain C all the same, so it is tested on the CPU too (tests/gb/test_device.c). */
 #ifndef DM_GB_GPU_FORM
 #define DM_GB_GPU_FORM DM_ON_CUDA
@@ -41,7 +41,7 @@
 #define DM_GB_FRAME_CYCLES 70224u
 #define DM_GB_LINE_CYCLES 456u
 
-/* Lane memory, by offset. */
+/* Machine memory, by offset. */
 #define DM_GB_VRAM 0x0000u
 #define DM_GB_WRAM 0x2000u
 #define DM_GB_OAM 0x4000u

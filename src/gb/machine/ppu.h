@@ -56,32 +56,32 @@ DM_FN void dm_gb_window_check(dm_gb_ppu *ppu)
 }
 
 /* Should the frame that starts at ppu.line_start be drawn? */
-DM_FN bool dm_gb_frame_wanted(const dm_gb_lane *lane)
+DM_FN bool dm_gb_frame_wanted(const dm_gb_context *context)
 {
-    const dm_gb_machine *m = dm_gb_m(lane);
-    if (lane->frames == 0 || lane->draw == DM_GB_DRAW_NEVER)
+    const dm_gb_machine *m = dm_gb_m(context);
+    if (context->frames == 0 || context->draw == DM_GB_DRAW_NEVER)
         return false;
-    if (lane->draw == DM_GB_DRAW_ALWAYS)
+    if (context->draw == DM_GB_DRAW_ALWAYS)
         return true;
     uint32_t vblank = m->ppu.line_start + DM_GB_VBLANK_LINE * DM_GB_LINE_CYCLES + 6u;
-    if (dm_gb_before(dm_gb_run_end(lane), vblank))
-        return lane->single_frame != 0;
-    return dm_gb_before(dm_gb_run_end(lane), vblank + DM_GB_FRAME_CYCLES);
+    if (dm_gb_before(dm_gb_run_end(context), vblank))
+        return context->single_frame != 0;
+    return dm_gb_before(dm_gb_run_end(context), vblank + DM_GB_FRAME_CYCLES);
 }
 
-DM_FN void dm_gb_start_frame(dm_gb_lane *lane)
+DM_FN void dm_gb_start_frame(dm_gb_context *context)
 {
-    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
     ppu->window_on = 0;
     ppu->window_line = ppu->window_carry; /* WX = 166 on line 143: line 0 shows the first one */
-    ppu->drawing = dm_gb_frame_wanted(lane);
+    ppu->drawing = dm_gb_frame_wanted(context);
 }
 
-DM_FN void dm_gb_enter_vblank(dm_gb_lane *lane)
+DM_FN void dm_gb_enter_vblank(dm_gb_context *context)
 {
-    dm_gb_machine *m = dm_gb_m(lane);
+    dm_gb_machine *m = dm_gb_m(context);
     dm_gb_ppu *ppu = &m->ppu;
-    dm_gb_draw_kept(lane);
+    dm_gb_render_logged(context);
     m->int_flags |= DM_GB_INT_VBLANK;
     ppu->frames++;
     if (ppu->new_screen != 0) {
@@ -95,9 +95,9 @@ DM_FN void dm_gb_enter_vblank(dm_gb_lane *lane)
 }
 
 /* The dot of an edge in the present line. */
-DM_FN uint32_t dm_gb_edge_dot(dm_gb_lane *lane, uint32_t edge)
+DM_FN uint32_t dm_gb_edge_dot(dm_gb_context *context, uint32_t edge)
 {
-    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
     if (ppu->line < DM_GB_VBLANK_LINE) {
         switch (edge) {
         case 0:
@@ -107,7 +107,7 @@ DM_FN uint32_t dm_gb_edge_dot(dm_gb_lane *lane, uint32_t edge)
         case 2:
             return 84;
         case 3:
-            return dm_gb_mode0_dot(lane) + 1u;
+            return dm_gb_mode0_dot(context) + 1u;
         default:
             return DM_GB_LINE_CYCLES;
         }
@@ -129,17 +129,17 @@ DM_FN uint32_t dm_gb_edge_dot(dm_gb_lane *lane, uint32_t edge)
 
 /* The dot of edge 3, as far as it is needed: interrupts at mode 0 hang on it, and sprites that are
  * looked for while OAM DMA goes on. */
-DM_FN uint32_t dm_gb_mode0_edge(dm_gb_lane *lane)
+DM_FN uint32_t dm_gb_mode0_edge(dm_gb_context *context)
 {
-    const dm_gb_machine *m = dm_gb_m(lane);
-    return (m->ppu.stat & 8u) != 0 || m->dma.active ? dm_gb_edge_dot(lane, 3) : DM_GB_NO_LOOK;
+    const dm_gb_machine *m = dm_gb_m(context);
+    return (m->ppu.stat & 8u) != 0 || m->dma.active ? dm_gb_edge_dot(context, 3) : DM_GB_NO_LOOK;
 }
 
-DM_FN void dm_gb_next_line(dm_gb_lane *lane)
+DM_FN void dm_gb_next_line(dm_gb_context *context)
 {
-    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
     if (ppu->line < DM_GB_VBLANK_LINE) {
-        dm_gb_draw_finish_line(lane);
+        dm_gb_draw_finish_line(context);
         ppu->mode_int = 0;
     }
     ppu->line_start += DM_GB_LINE_CYCLES;
@@ -152,7 +152,7 @@ DM_FN void dm_gb_next_line(dm_gb_lane *lane)
     ppu->fifo.dot = 0;
     if (ppu->line == DM_GB_LAST_LINE) {
         ppu->line = 0;
-        dm_gb_start_frame(lane);
+        dm_gb_start_frame(context);
     } else {
         ppu->line++;
     }
@@ -163,9 +163,9 @@ DM_FN void dm_gb_next_line(dm_gb_lane *lane)
 }
 
 /* One edge of a visible line. */
-DM_FN void dm_gb_visible_edge(dm_gb_lane *lane)
+DM_FN void dm_gb_visible_edge(dm_gb_context *context)
 {
-    dm_gb_machine *m = dm_gb_m(lane);
+    dm_gb_machine *m = dm_gb_m(context);
     dm_gb_ppu *ppu = &m->ppu;
     switch (ppu->edge) {
     case 0:
@@ -191,9 +191,9 @@ DM_FN void dm_gb_visible_edge(dm_gb_lane *lane)
     }
 }
 
-DM_FN void dm_gb_hidden_edge(dm_gb_lane *lane)
+DM_FN void dm_gb_hidden_edge(dm_gb_context *context)
 {
-    dm_gb_machine *m = dm_gb_m(lane);
+    dm_gb_machine *m = dm_gb_m(context);
     dm_gb_ppu *ppu = &m->ppu;
     uint32_t edge = ppu->edge;
     if (ppu->line == DM_GB_VBLANK_LINE && edge != 0 && edge != 2) {
@@ -202,7 +202,7 @@ DM_FN void dm_gb_hidden_edge(dm_gb_lane *lane)
             m->int_flags |= DM_GB_INT_STAT;
         if (edge == 1)
             return;
-        dm_gb_enter_vblank(lane);
+        dm_gb_enter_vblank(context);
         ppu->mode_int = 1;
     } else if (ppu->line == DM_GB_LAST_LINE) {
         ppu->compare = edge == 1 ? (uint8_t)DM_GB_LAST_LINE : edge == 3 ? 0 : DM_GB_NONE;
@@ -214,9 +214,9 @@ DM_FN void dm_gb_hidden_edge(dm_gb_lane *lane)
 
 /* The first edges of a line that come before `dot`, at once, where only the last of them can change
  * the STAT line: no interrupt hangs on modes that come and go. False: one after the other. */
-DM_FN bool dm_gb_first_edges(dm_gb_lane *lane, uint32_t dot)
+DM_FN bool dm_gb_first_edges(dm_gb_context *context, uint32_t dot)
 {
-    dm_gb_machine *m = dm_gb_m(lane);
+    dm_gb_machine *m = dm_gb_m(context);
     dm_gb_ppu *ppu = &m->ppu;
     uint32_t next = DM_GB_LINE_CYCLES;
     if (ppu->line < DM_GB_VBLANK_LINE) {
@@ -229,7 +229,7 @@ DM_FN bool dm_gb_first_edges(dm_gb_lane *lane, uint32_t dot)
     } else if (ppu->line == DM_GB_VBLANK_LINE) {
         if (dot <= 5u || (ppu->stat & 0x38u) != 0)
             return false;
-        dm_gb_enter_vblank(lane);
+        dm_gb_enter_vblank(context);
         ppu->mode_int = 1;
         ppu->edge = 4;
     } else {
@@ -259,34 +259,34 @@ DM_FN bool dm_gb_line_matters(const dm_gb_machine *m, uint32_t line)
 }
 
 /* The rest of the present line. */
-DM_FN void dm_gb_pass_line(dm_gb_lane *lane)
+DM_FN void dm_gb_pass_line(dm_gb_context *context)
 {
-    dm_gb_machine *m = dm_gb_m(lane);
+    dm_gb_machine *m = dm_gb_m(context);
     dm_gb_ppu *ppu = &m->ppu;
     if (ppu->line < DM_GB_VBLANK_LINE) {
         if (ppu->edge <= 1 && !ppu->first_line)
             dm_gb_window_check(ppu);
     } else if (ppu->line == DM_GB_VBLANK_LINE && ppu->edge <= 3) {
-        dm_gb_enter_vblank(lane);
+        dm_gb_enter_vblank(context);
         ppu->mode_int = 1;
     }
-    dm_gb_next_line(lane);
+    dm_gb_next_line(context);
 }
 
 /* At the start of a line: pass as many whole ones as end before `now` and are all alike. */
-DM_FN void dm_gb_pass_lines(dm_gb_lane *lane, uint32_t now)
+DM_FN void dm_gb_pass_lines(dm_gb_context *context, uint32_t now)
 {
-    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
     uint32_t first = ppu->line;
     uint32_t end = first < DM_GB_VBLANK_LINE ? DM_GB_VBLANK_LINE : DM_GB_LAST_LINE;
-    if ((ppu->drawing && !dm_gb_can_draw_later(lane)) || first == DM_GB_VBLANK_LINE)
+    if ((ppu->drawing && !dm_gb_can_log_lines(context)) || first == DM_GB_VBLANK_LINE)
         return;
     if (first < DM_GB_VBLANK_LINE && (ppu->window_carry || ppu->wx == 166u))
         return;
     uint32_t whole = (now - ppu->line_start - 1u) / DM_GB_LINE_CYCLES;
     if (first + whole < end)
         end = first + whole;
-    if (dm_gb_line_matters(dm_gb_m(lane), ppu->lyc) && ppu->lyc >= first && ppu->lyc < end)
+    if (dm_gb_line_matters(dm_gb_m(context), ppu->lyc) && ppu->lyc >= first && ppu->lyc < end)
         end = ppu->lyc;
     if (end <= first)
         return;
@@ -295,7 +295,7 @@ DM_FN void dm_gb_pass_lines(dm_gb_lane *lane, uint32_t now)
                           : ppu->wy < first        ? end
                                                    : ppu->wy;
     if (ppu->drawing)
-        dm_gb_draw_all_later(lane, end, shown_from);
+        dm_gb_log_all_lines(context, end, shown_from);
     if (first < DM_GB_VBLANK_LINE && shown_from < end) {
         ppu->window_on = 1;
         if (ppu->wx < 166u)
@@ -320,35 +320,35 @@ DM_FN void dm_gb_after_passing(dm_gb_machine *m)
 }
 
 /* Bring the unit up to accesses at `now`. */
-DM_FN_SLOW void dm_gb_ppu_advance(dm_gb_lane *lane, uint32_t now)
+DM_FN_SLOW void dm_gb_ppu_advance(dm_gb_context *context, uint32_t now)
 {
-    dm_gb_machine *m = dm_gb_m(lane);
+    dm_gb_machine *m = dm_gb_m(context);
     dm_gb_ppu *ppu = &m->ppu;
     for (;;) {
         uint32_t dot = now - ppu->line_start;
         if (dot > DM_GB_LINE_CYCLES && !dm_gb_line_matters(m, ppu->line)) {
-            dm_gb_pass_line(lane);
+            dm_gb_pass_line(context);
             if ((ppu->stat & 0x28u) == 0 || (m->int_flags & DM_GB_INT_STAT) != 0)
-                dm_gb_pass_lines(lane, now);
+                dm_gb_pass_lines(context, now);
             dm_gb_after_passing(m);
             continue;
         }
         if (dot <= ppu->next_dot)
             return;
         if (ppu->next_dot == DM_GB_LINE_CYCLES) {
-            dm_gb_next_line(lane);
+            dm_gb_next_line(context);
             continue;
         }
-        if (ppu->edge == 0 && dm_gb_first_edges(lane, dot))
+        if (ppu->edge == 0 && dm_gb_first_edges(context, dot))
             continue;
         const bool visible = ppu->line < DM_GB_VBLANK_LINE;
         if (visible)
-            dm_gb_visible_edge(lane);
+            dm_gb_visible_edge(context);
         else
-            dm_gb_hidden_edge(lane);
+            dm_gb_hidden_edge(context);
         ppu->edge++;
-        ppu->next_dot = (uint16_t)(visible && ppu->edge == 3 ? dm_gb_mode0_edge(lane)
-                                                             : dm_gb_edge_dot(lane, ppu->edge));
+        ppu->next_dot = (uint16_t)(visible && ppu->edge == 3 ? dm_gb_mode0_edge(context)
+                                                             : dm_gb_edge_dot(context, ppu->edge));
     }
 }
 
@@ -359,22 +359,22 @@ DM_FN bool dm_gb_ppu_behind(const dm_gb_ppu *ppu, uint32_t now)
            (int32_t)(now - ppu->line_start) > (int32_t)ppu->next_dot;
 }
 
-DM_FN void dm_gb_ppu_sync(dm_gb_lane *lane, uint32_t now)
+DM_FN void dm_gb_ppu_sync(dm_gb_context *context, uint32_t now)
 {
-    if (dm_gb_ppu_behind(&dm_gb_m(lane)->ppu, now))
-        dm_gb_ppu_advance(lane, now);
+    if (dm_gb_ppu_behind(&dm_gb_m(context)->ppu, now))
+        dm_gb_ppu_advance(context, now);
 }
 
 /* Look for the end of mode 3 of the present line if that was not done, and pass it if it was before
  * `now`; the unit is synced up to there. */
-DM_FN void dm_gb_mode0_look(dm_gb_lane *lane, uint32_t now)
+DM_FN void dm_gb_mode0_settle(dm_gb_context *context, uint32_t now)
 {
-    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
-    if (!dm_gb_lcd_on(dm_gb_m(lane)) || ppu->line >= DM_GB_VBLANK_LINE || ppu->edge != 3 ||
+    dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
+    if (!dm_gb_lcd_on(dm_gb_m(context)) || ppu->line >= DM_GB_VBLANK_LINE || ppu->edge != 3 ||
         ppu->next_dot != DM_GB_NO_LOOK)
         return;
-    ppu->next_dot = (uint16_t)dm_gb_edge_dot(lane, 3);
-    dm_gb_ppu_sync(lane, now);
+    ppu->next_dot = (uint16_t)dm_gb_edge_dot(context, 3);
+    dm_gb_ppu_sync(context, now);
 }
 
 /* T-cycle of dot `dot` of the next `line`, strictly after edge `edge` of the present one was
@@ -390,9 +390,9 @@ DM_FN uint32_t dm_gb_line_time(const dm_gb_ppu *ppu, uint32_t line, uint32_t dot
 #if DM_GB_GPU_FORM
 /* When the last picture of the run that is about to begin will be complete, but not on the screen
  * yet; the end of the run where that is not known. */
-DM_FN uint32_t dm_gb_last_picture(const dm_gb_lane *lane, const dm_gb_machine *m)
+DM_FN uint32_t dm_gb_last_picture(const dm_gb_context *context, const dm_gb_machine *m)
 {
-    const uint32_t end = lane->run_end;
+    const uint32_t end = context->run_end;
     const uint32_t complete = dm_gb_line_time(&m->ppu, DM_GB_VBLANK_LINE, 4, 3);
     if (!dm_gb_lcd_on(m) || dm_gb_before(end, complete))
         return end;
@@ -402,20 +402,20 @@ DM_FN uint32_t dm_gb_last_picture(const dm_gb_lane *lane, const dm_gb_machine *m
 
 /* A run of `cycles` is about to begin. The picture under way was begun in case that run ends with
  * it on the screen; if another comes after it, it need not be finished. */
-DM_FN void dm_gb_drop_picture(dm_gb_lane *lane, uint32_t cycles)
+DM_FN void dm_gb_drop_picture(dm_gb_context *context, uint32_t cycles)
 {
-    dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
     uint32_t vblank = dm_gb_line_time(ppu, DM_GB_VBLANK_LINE, 6, 3);
-    if (lane->draw == DM_GB_DRAW_LAST &&
-        !dm_gb_before(dm_gb_m(lane)->target + cycles, vblank + DM_GB_FRAME_CYCLES))
+    if (context->draw == DM_GB_DRAW_LAST &&
+        !dm_gb_before(dm_gb_m(context)->target + cycles, vblank + DM_GB_FRAME_CYCLES))
         ppu->drawing = 0;
 }
 
 /* T-cycle of the next interrupt that `enabled` (IE) would let through, or of VBlank at the latest.
  */
-DM_FN_SLOW uint32_t dm_gb_ppu_next(dm_gb_lane *lane, uint32_t enabled)
+DM_FN_SLOW uint32_t dm_gb_ppu_next(dm_gb_context *context, uint32_t enabled)
 {
-    dm_gb_machine *m = dm_gb_m(lane);
+    dm_gb_machine *m = dm_gb_m(context);
     const dm_gb_ppu *ppu = &m->ppu;
     if (!dm_gb_lcd_on(m))
         return dm_gb_never(m->clock);
@@ -464,9 +464,9 @@ DM_FN uint32_t dm_gb_ppu_dot(const dm_gb_machine *m, uint32_t now)
 }
 
 /* Mode bits of STAT at an access; the unit is synced. */
-DM_FN uint32_t dm_gb_ppu_mode(dm_gb_lane *lane, uint32_t now)
+DM_FN uint32_t dm_gb_ppu_mode(dm_gb_context *context, uint32_t now)
 {
-    const dm_gb_machine *m = dm_gb_m(lane);
+    const dm_gb_machine *m = dm_gb_m(context);
     const dm_gb_ppu *ppu = &m->ppu;
     if (!dm_gb_lcd_on(m))
         return 0;
@@ -476,12 +476,12 @@ DM_FN uint32_t dm_gb_ppu_mode(dm_gb_lane *lane, uint32_t now)
     if (ppu->line == DM_GB_VBLANK_LINE)
         return dot > 5 ? 1u : 0u;
     if (ppu->first_line)
-        return dot <= 86 ? 0u : dot <= dm_gb_mode0_dot(lane) ? 3u : 0u;
+        return dot <= 86 ? 0u : dot <= dm_gb_mode0_dot(context) ? 3u : 0u;
     if (dot <= 4)
         return ppu->line == 0 && dot <= 3 ? 1u : 0u;
     if (dot <= 84)
         return 2;
-    return dot <= dm_gb_mode0_dot(lane) ? 3u : 0u;
+    return dot <= dm_gb_mode0_dot(context) ? 3u : 0u;
 }
 
 /* LY at a dot of a line. */
@@ -499,9 +499,9 @@ DM_FN uint32_t dm_gb_ppu_ly(const dm_gb_machine *m, uint32_t now)
 }
 
 /* Until when (access time) LY and STAT read the same, at least. */
-DM_FN uint32_t dm_gb_ppu_steady(dm_gb_lane *lane, uint32_t now, bool only_ly)
+DM_FN uint32_t dm_gb_ppu_steady(dm_gb_context *context, uint32_t now, bool only_ly)
 {
-    const dm_gb_machine *m = dm_gb_m(lane);
+    const dm_gb_machine *m = dm_gb_m(context);
     const dm_gb_ppu *ppu = &m->ppu;
     if (!dm_gb_lcd_on(m))
         return dm_gb_never(now);
@@ -516,7 +516,7 @@ DM_FN uint32_t dm_gb_ppu_steady(dm_gb_lane *lane, uint32_t now, bool only_ly)
             return ppu->line_start + edges[0];
         if (dot <= edges[1])
             return ppu->line_start + edges[1];
-        edges[2] = dm_gb_mode0_dot(lane);
+        edges[2] = dm_gb_mode0_dot(context);
         if (dot <= edges[2])
             return ppu->line_start + edges[2];
     }
@@ -529,20 +529,20 @@ DM_FN bool dm_gb_in_picture(const dm_gb_machine *m)
     return dm_gb_lcd_on(m) && m->ppu.line < DM_GB_VBLANK_LINE;
 }
 
-DM_FN bool dm_gb_vram_blocked(dm_gb_lane *lane, uint32_t now, bool write)
+DM_FN bool dm_gb_vram_blocked(dm_gb_context *context, uint32_t now, bool write)
 {
-    const dm_gb_machine *m = dm_gb_m(lane);
+    const dm_gb_machine *m = dm_gb_m(context);
     if (!dm_gb_in_picture(m))
         return false;
     uint32_t dot = dm_gb_ppu_dot(m, now);
     uint32_t from = m->ppu.first_line ? 86u : write ? 84u : 80u;
     return dot > from && (m->ppu.fifo.dot != 0 || dot < DM_GB_MODE0_LATEST) &&
-           dot <= dm_gb_mode0_dot(lane);
+           dot <= dm_gb_mode0_dot(context);
 }
 
-DM_FN bool dm_gb_oam_blocked(dm_gb_lane *lane, uint32_t now, bool write)
+DM_FN bool dm_gb_oam_blocked(dm_gb_context *context, uint32_t now, bool write)
 {
-    const dm_gb_machine *m = dm_gb_m(lane);
+    const dm_gb_machine *m = dm_gb_m(context);
     if (!dm_gb_in_picture(m))
         return false;
     uint32_t dot = dm_gb_ppu_dot(m, now);
@@ -555,14 +555,14 @@ DM_FN bool dm_gb_oam_blocked(dm_gb_lane *lane, uint32_t now, bool write)
         if (dot <= 84)
             return true;
     }
-    return (m->ppu.fifo.dot != 0 || dot < DM_GB_MODE0_LATEST) && dot <= dm_gb_mode0_dot(lane);
+    return (m->ppu.fifo.dot != 0 || dot < DM_GB_MODE0_LATEST) && dot <= dm_gb_mode0_dot(context);
 }
 
 /* ---- Switching on and off ---- */
 
-DM_FN void dm_gb_lcd_start(dm_gb_lane *lane, uint32_t now)
+DM_FN void dm_gb_lcd_start(dm_gb_context *context, uint32_t now)
 {
-    dm_gb_machine *m = dm_gb_m(lane);
+    dm_gb_machine *m = dm_gb_m(context);
     dm_gb_ppu *ppu = &m->ppu;
     ppu->line = 0;
     ppu->first_line = 1;
@@ -579,12 +579,12 @@ DM_FN void dm_gb_lcd_start(dm_gb_lane *lane, uint32_t now)
     ppu->mode_int = DM_GB_NONE;
     ppu->edge = 2;
     ppu->next_dot = 86;
-    dm_gb_start_frame(lane);
+    dm_gb_start_frame(context);
     dm_gb_window_check(ppu);
     dm_gb_stat_update(m);
 }
 
-/* STOP turns the screen off; what is shown then is the second picture after it, as after switching
+/* STOP services the screen off; what is shown then is the second picture after it, as after switching
  * on. (So no picture is needed of which nobody knew, when it began, that it would be the last.) */
 DM_FN void dm_gb_screen_off(dm_gb_machine *m)
 {

@@ -22,8 +22,8 @@
 #ifndef DM_GB_REGS_H
 #define DM_GB_REGS_H
 
-#include "gb/machine/decode.h"
 #include "gb/machine/context.h"
+#include "gb/machine/decode.h"
 #include "gb/simt/predecode.h"
 
 #define DM_GB_N 0x10000u
@@ -35,12 +35,12 @@ typedef struct dm_gb_hot {
 #if DM_GB_GPU_FORM
     uint32_t clock, next_event;
     uint32_t count;   /* instructions since the hot registers were loaded */
-    uint32_t poll_pc; /* head of the loop that is being watched (idle.h); DM_GB_NO_POLL: none */
+    uint32_t idle_pc; /* head of the loop that is being watched (idle.h); DM_GB_NO_IDLE: none */
     uint32_t low, high;
     /* What fast.h may do without asking a device: */
     uint32_t io_address, io_value, io_until; /* the register read last, while it cannot change */
     uint32_t vram_until;                     /* VRAM is plain memory before this time */
-    uint32_t poll_sum;                       /* of the registers at poll_pc */
+    uint32_t idle_sum;                       /* of the registers at idle_pc */
     uint32_t written[2];                     /* what was written since then, mixed (fast.h) */
     uint32_t word; /* the instruction at PC, fetched ahead (predecode.h); DM_GB_NO_WORD: not */
 #else
@@ -52,11 +52,11 @@ typedef struct dm_gb_hot {
     uint32_t zc, hn;
 } dm_gb_hot;
 
-/* In the GPU's poll_pc: the lane remembers the registers there; or they are the same each time, but
+/* In the GPU's idle_pc: the context remembers the registers there; or they are the same each time, but
  * what is written is not. */
-#define DM_GB_POLL_KNOWN 0x10000u
-#define DM_GB_POLL_VAIN 0x20000u
-#define DM_GB_POLL_NOTES (DM_GB_POLL_KNOWN | DM_GB_POLL_VAIN)
+#define DM_GB_IDLE_KNOWN 0x10000u
+#define DM_GB_IDLE_VAIN 0x20000u
+#define DM_GB_IDLE_MARKS (DM_GB_IDLE_KNOWN | DM_GB_IDLE_VAIN)
 #define DM_GB_NO_ADDRESS 0xFFFFFFFFu
 #define DM_GB_FAR 0xFFFFu /* in place of the address that a short jump came from */
 
@@ -250,7 +250,7 @@ DM_FN void dm_gb_set_reg16(dm_gb_hot *hot, uint32_t number, uint32_t value)
 /* ---- Between the two forms ---- */
 
 /* The registers that only instructions know. */
-DM_FN void dm_gb_hot_keep(const dm_gb_hot *hot, dm_gb_machine *m)
+DM_FN void dm_gb_hot_save(const dm_gb_hot *hot, dm_gb_machine *m)
 {
     dm_gb_cpu *cpu = &m->cpu;
     cpu->b = (uint8_t)dm_gb_reg8(hot, DM_GB_ARG_B);
@@ -284,7 +284,7 @@ DM_FN void dm_gb_hot_pause(const dm_gb_hot *hot, dm_gb_machine *m)
 DM_FN void dm_gb_hot_store(const dm_gb_hot *hot, dm_gb_machine *m)
 {
     dm_gb_hot_pause(hot, m);
-    dm_gb_hot_keep(hot, m);
+    dm_gb_hot_save(hot, m);
 }
 
 #if DM_GB_GPU_FORM
@@ -296,17 +296,17 @@ DM_FN void dm_gb_hot_resume(dm_gb_hot *hot, const dm_gb_machine *m)
     hot->clock = m->clock;
     hot->next_event = m->next_event;
     hot->count = 0;
-    hot->poll_pc = DM_GB_NO_POLL;
+    hot->idle_pc = DM_GB_NO_IDLE;
     hot->io_address = DM_GB_NO_ADDRESS;
     hot->io_value = 0;
     hot->io_until = hot->vram_until = m->clock;
-    hot->poll_sum = 0;
+    hot->idle_sum = 0;
     hot->written[0] = hot->written[1] = 0;
     hot->word = DM_GB_NO_WORD;
 }
 #endif
 
-DM_FN void dm_gb_hot_load(dm_gb_hot *hot, dm_gb_machine *m, dm_gb_lane *lane)
+DM_FN void dm_gb_hot_load(dm_gb_hot *hot, dm_gb_machine *m, dm_gb_context *context)
 {
     const dm_gb_cpu *cpu = &m->cpu;
 #if DM_GB_GPU_FORM
@@ -314,7 +314,7 @@ DM_FN void dm_gb_hot_load(dm_gb_hot *hot, dm_gb_machine *m, dm_gb_lane *lane)
     hot->low =
         cpu->c | ((uint32_t)cpu->b << 8) | ((uint32_t)cpu->e << 16) | ((uint32_t)cpu->d << 24);
     hot->high = cpu->l | ((uint32_t)cpu->h << 8) | ((uint32_t)cpu->a << 16);
-    (void)lane;
+    (void)context;
 #else
     hot->pc = cpu->pc;
     hot->sp = cpu->sp;
@@ -325,9 +325,9 @@ DM_FN void dm_gb_hot_load(dm_gb_hot *hot, dm_gb_machine *m, dm_gb_lane *lane)
     hot->time = dm_gb_time_make(m->clock, 0, m);
     hot->code = 0;
     hot->careful = false;
-    lane->code_limit = 0;
-    lane->poll_pc = DM_GB_NO_POLL;
-    lane->poll_counts = false;
+    context->code_limit = 0;
+    context->idle_pc = DM_GB_NO_IDLE;
+    context->idle_counts = false;
 #endif
     dm_gb_set_flags(hot, cpu->f);
 }

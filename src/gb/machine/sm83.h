@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sm83.h - one instruction of the SM83, as a datapath; kernel text.
  *
- * Every instruction takes the same road, and its row (decode.h) says which parts of it:
+ * Every instruction takes the same path, and its row (decode.h) says which parts of it:
  *
  *   operand bytes -> condition -> idle -> read (0..2) -> operation -> write (0..2) -> idle (0..2)
  *

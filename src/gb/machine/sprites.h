@@ -14,9 +14,9 @@
 #define DM_GB_SCAN_STEP 2u
 #define DM_GB_SPRITES 40u
 
-DM_FN uint32_t dm_gb_oam_byte(const dm_gb_lane *lane, uint32_t sprite, uint32_t byte)
+DM_FN uint32_t dm_gb_oam_byte(const dm_gb_context *context, uint32_t sprite, uint32_t byte)
 {
-    return dm_gb_ram_load(lane, DM_GB_OAM + sprite * 4u + byte);
+    return dm_gb_ram_load(context, DM_GB_OAM + sprite * 4u + byte);
 }
 
 /* Does OAM DMA keep the PPU from seeing OAM at T-cycle `when`? */
@@ -27,12 +27,12 @@ DM_FN bool dm_gb_scan_blocked(const dm_gb_machine *m, uint32_t when)
 }
 
 /* Is any of the 40 sprites on the line? Most lines have none. */
-DM_FN bool dm_gb_any_sprite(const dm_gb_lane *lane, uint32_t bottom, uint32_t height)
+DM_FN bool dm_gb_any_sprite(const dm_gb_context *context, uint32_t bottom, uint32_t height)
 {
     uint32_t any = 0;
 #if DM_GB_GPU_FORM
     /* A GPU pays for each access: two sprites in a word. */
-    const uint64_t *words = (const uint64_t *)(const void *)(lane->ram + DM_GB_OAM);
+    const uint64_t *words = (const uint64_t *)(const void *)(context->ram + DM_GB_OAM);
     for (uint32_t i = 0; i < DM_GB_SPRITES / 2u; i++) {
         const uint32_t even = (uint32_t)words[i] & 0xFFu;
         const uint32_t odd = (uint32_t)(words[i] >> 32) & 0xFFu;
@@ -40,30 +40,30 @@ DM_FN bool dm_gb_any_sprite(const dm_gb_lane *lane, uint32_t bottom, uint32_t he
     }
 #else
     for (uint32_t i = 0; i < DM_GB_SPRITES; i++)
-        any |= (uint32_t)(bottom - dm_gb_oam_byte(lane, i, 0) < height);
+        any |= (uint32_t)(bottom - dm_gb_oam_byte(context, i, 0) < height);
 #endif
     return any != 0;
 }
 
 /* Look at the sprites up to number `end` for the first ten on the line, sorted by x (then by
  * number): that is their priority. */
-DM_FN_SLOW void dm_gb_scan_sprites(const dm_gb_lane *lane, dm_gb_ppu *ppu, uint32_t end)
+DM_FN_SLOW void dm_gb_scan_sprites(const dm_gb_context *context, dm_gb_ppu *ppu, uint32_t end)
 {
-    const dm_gb_machine *m = dm_gb_m(lane);
+    const dm_gb_machine *m = dm_gb_m(context);
     uint32_t height = (ppu->lcdc & 4u) != 0 ? 16u : 8u;
     uint32_t bottom = ppu->line + 16u; /* a sprite's y of this shows its row 0 here */
     uint32_t count = ppu->sprites;
     uint32_t i = ppu->scanned;
     ppu->scanned = (uint8_t)end;
-    if (i == 0 && !m->dma.active && !dm_gb_any_sprite(lane, bottom, height))
+    if (i == 0 && !m->dma.active && !dm_gb_any_sprite(context, bottom, height))
         return;
     for (; i < end && count < 10; i++) {
         if (m->dma.active &&
             dm_gb_scan_blocked(m, ppu->line_start + DM_GB_SCAN_DOT + i * DM_GB_SCAN_STEP))
             continue;
-        if (bottom - dm_gb_oam_byte(lane, i, 0) >= height)
+        if (bottom - dm_gb_oam_byte(context, i, 0) >= height)
             continue;
-        uint32_t x = dm_gb_oam_byte(lane, i, 1);
+        uint32_t x = dm_gb_oam_byte(context, i, 1);
         uint32_t at = count++;
         for (; at > 0 && ppu->sprite_x[at - 1] > x; at--) {
             ppu->sprite[at] = ppu->sprite[at - 1];
@@ -72,41 +72,41 @@ DM_FN_SLOW void dm_gb_scan_sprites(const dm_gb_lane *lane, dm_gb_ppu *ppu, uint3
         }
         ppu->sprite[at] = (uint8_t)i;
         ppu->sprite_x[at] = (uint8_t)x;
-        ppu->sprite_y[at] = (uint8_t)dm_gb_oam_byte(lane, i, 0);
+        ppu->sprite_y[at] = (uint8_t)dm_gb_oam_byte(context, i, 0);
     }
     ppu->sprites = (uint8_t)count;
 }
 
 /* The same for the present line. */
-DM_FN void dm_gb_scan_line(dm_gb_lane *lane, uint32_t end)
+DM_FN void dm_gb_scan_line(dm_gb_context *context, uint32_t end)
 {
 #if DM_GB_GPU_FORM
-    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
-    const bool whole = ppu->scanned == 0 && end == DM_GB_SPRITES && !dm_gb_m(lane)->dma.active;
-    lane->scan_height = !whole ? 0 : (ppu->lcdc & 4u) != 0 ? 16 : 8;
+    const dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
+    const bool whole = ppu->scanned == 0 && end == DM_GB_SPRITES && !dm_gb_m(context)->dma.active;
+    context->scan_height = !whole ? 0 : (ppu->lcdc & 4u) != 0 ? 16 : 8;
 #endif
-    dm_gb_scan_sprites(lane, &dm_gb_m(lane)->ppu, end);
+    dm_gb_scan_sprites(context, &dm_gb_m(context)->ppu, end);
 }
 
 /* Before something changes at T-cycle `when` that the search for sprites depends on: look at those
- * whose turn was earlier. */
-DM_FN void dm_gb_scan_until(dm_gb_lane *lane, uint32_t when)
+ * whose service was earlier. */
+DM_FN void dm_gb_scan_until(dm_gb_context *context, uint32_t when)
 {
-    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    const dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
     uint32_t dot = when - ppu->line_start;
     if ((ppu->lcdc & 0x80u) == 0 || ppu->line >= DM_GB_SCREEN_H || ppu->scanned == DM_GB_SPRITES ||
         dot <= DM_GB_SCAN_DOT)
         return;
     uint32_t end = (dot - DM_GB_SCAN_DOT + DM_GB_SCAN_STEP - 1u) / DM_GB_SCAN_STEP;
     if (end > ppu->scanned)
-        dm_gb_scan_line(lane, end < DM_GB_SPRITES ? end : DM_GB_SPRITES);
+        dm_gb_scan_line(context, end < DM_GB_SPRITES ? end : DM_GB_SPRITES);
 }
 
-DM_FN uint32_t dm_gb_sprite_count(dm_gb_lane *lane)
+DM_FN uint32_t dm_gb_sprite_count(dm_gb_context *context)
 {
-    if (dm_gb_m(lane)->ppu.scanned < DM_GB_SPRITES)
-        dm_gb_scan_line(lane, DM_GB_SPRITES);
-    return dm_gb_m(lane)->ppu.sprites;
+    if (dm_gb_m(context)->ppu.scanned < DM_GB_SPRITES)
+        dm_gb_scan_line(context, DM_GB_SPRITES);
+    return dm_gb_m(context)->ppu.sprites;
 }
 
 #endif

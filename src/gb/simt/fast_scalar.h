@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* fast_scalar.h - the short road for a machine that is alone in its warp; kernel text.
+/* fast_scalar.h - the fast path for a machine that is alone in its warp; kernel text.
  *
- * Where lanes execute different instructions, one road for all is what they can share (fast.h). A
+ * Where lanes execute different instructions, one path for all is what they can share (fast.h). A
  * lane of its own does better by going only where its instruction leads, as long as that is not
  * far: jumps to code that is not at hand cost more than they save. So there are a few kinds, each
- * with the part of the road that it needs, all together not longer than the road itself:
+ * with the part of the fast path that it needs, all together not longer than the fast path itself:
  *
  *   moves     from registers and constants into registers
  *   simple    with the adder, from registers to registers
@@ -13,7 +13,7 @@
  *   stores    of one byte to plain memory
  *   stacks    PUSH, POP, CALL and RET
  *
- * Everything else, and whatever meets a condition that its kind does not know, takes the road. */
+ * Everything else, and whatever meets a condition that its kind does not know, takes the fast path. */
 #ifndef DM_SIMT_FAST_SCALAR_H
 #define DM_SIMT_FAST_SCALAR_H
 
@@ -22,7 +22,7 @@
 #if DM_GB_GPU_FORM
 
 /* The instruction is done and that at `pc` follows; it has the word `ahead`. */
-DM_FN void dm_gb_alone_done(dm_gb_hot *hot, uint32_t pc, uint32_t ahead, uint32_t cycles)
+DM_FN void dm_gb_scalar_done(dm_gb_hot *hot, uint32_t pc, uint32_t ahead, uint32_t cycles)
 {
     hot->pc = pc;
     hot->word = ahead;
@@ -30,148 +30,148 @@ DM_FN void dm_gb_alone_done(dm_gb_hot *hot, uint32_t pc, uint32_t ahead, uint32_
     hot->count++;
 }
 
-DM_FN void dm_gb_alone_jump(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_quick_place *place,
-                            const dm_gb_quick_row *row, uint32_t word)
+DM_FN void dm_gb_scalar_jump(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_smem *smem,
+                             const dm_gb_uop *uop, uint32_t word)
 {
-    const uint32_t after = hot->pc + DM_GB_Q_LENGTH(*row);
-    const uint32_t value = dm_gb_quick_source(hot, row, word);
-    const bool taken = dm_gb_quick_taken(hot, row);
-    uint32_t next = ((row->flags & DM_GB_Q_RELATIVE) != 0 ? after : 0u) + value;
+    const uint32_t after = hot->pc + DM_GB_UOP_LENGTH(*uop);
+    const uint32_t value = dm_gb_fast_source(hot, uop, word);
+    const bool taken = dm_gb_fast_taken(hot, uop);
+    uint32_t next = ((uop->flags & DM_GB_UOP_RELATIVE) != 0 ? after : 0u) + value;
     next = (taken ? next : after) & 0xFFFFu;
-    const uint32_t ahead = dm_gb_quick_ahead(place, next);
-    dm_gb_alone_done(hot, next, ahead, taken ? DM_GB_Q_CYCLES_TAKEN(*row) : DM_GB_Q_CYCLES(*row));
-    if (taken && (row->flags & DM_GB_Q_LOOPS) != 0 && next < after)
-        dm_gb_quick_loop(m, hot, place, word);
+    const uint32_t ahead = dm_gb_fetch_ahead(smem, next);
+    dm_gb_scalar_done(hot, next, ahead,
+                      taken ? DM_GB_UOP_CYCLES_TAKEN(*uop) : DM_GB_UOP_CYCLES(*uop));
+    if (taken && (uop->flags & DM_GB_UOP_LOOPS) != 0 && next < after)
+        dm_gb_fast_loop(m, hot, smem, word);
 }
 
-DM_FN bool dm_gb_alone_load(dm_gb_hot *hot, const dm_gb_quick_place *place,
-                            const dm_gb_quick_row *row, uint32_t word)
+DM_FN bool dm_gb_scalar_load(dm_gb_hot *hot, const dm_gb_smem *smem, const dm_gb_uop *uop,
+                             uint32_t word)
 {
-    const uint32_t address = dm_gb_quick_address(hot, row, word);
-    const uint32_t kind = dm_gb_quick_kind(place, address);
-    const dm_gb_quick_unit slot = dm_gb_quick_unit_of(place, kind);
-    if (!dm_gb_quick_plain(hot, row, kind, slot, address))
+    const uint32_t address = dm_gb_fast_address(hot, uop, word);
+    const uint32_t attributes = dm_gb_page_attributes(smem, address);
+    const dm_gb_page_entry entry = dm_gb_page_entry_of(smem, attributes);
+    if (!dm_gb_fast_plain(hot, uop, attributes, entry, address))
         return false;
-    const uint8_t *at = dm_gb_quick_at(place, slot, address);
-    const uint32_t value = dm_gb_quick_load(at);
-    const uint32_t after = (hot->pc + DM_GB_Q_LENGTH(*row)) & 0xFFFFu;
-    const uint32_t ahead = dm_gb_quick_ahead(place, after);
-    const uint32_t result = dm_gb_quick_add(hot, row, value, true);
-    dm_gb_quick_put(hot, row, result, false);
-    dm_gb_alone_done(hot, after, ahead, DM_GB_Q_CYCLES(*row));
+    const uint8_t *at = dm_gb_page_byte(smem, entry, address);
+    const uint32_t value = dm_gb_byte_load(at);
+    const uint32_t after = (hot->pc + DM_GB_UOP_LENGTH(*uop)) & 0xFFFFu;
+    const uint32_t ahead = dm_gb_fetch_ahead(smem, after);
+    const uint32_t result = dm_gb_fast_add(hot, uop, value, true);
+    dm_gb_fast_put(hot, uop, result, false);
+    dm_gb_scalar_done(hot, after, ahead, DM_GB_UOP_CYCLES(*uop));
     return true;
 }
 
-DM_FN bool dm_gb_alone_store(dm_gb_hot *hot, const dm_gb_quick_place *place,
-                             const dm_gb_quick_row *row, uint32_t word)
+DM_FN bool dm_gb_scalar_store(dm_gb_hot *hot, const dm_gb_smem *smem, const dm_gb_uop *uop,
+                              uint32_t word)
 {
-    const uint32_t address = dm_gb_quick_address(hot, row, word);
-    const uint32_t kind = dm_gb_quick_kind(place, address);
-    const dm_gb_quick_unit slot = dm_gb_quick_unit_of(place, kind);
-    if (!dm_gb_quick_plain(hot, row, kind, slot, address))
+    const uint32_t address = dm_gb_fast_address(hot, uop, word);
+    const uint32_t attributes = dm_gb_page_attributes(smem, address);
+    const dm_gb_page_entry entry = dm_gb_page_entry_of(smem, attributes);
+    if (!dm_gb_fast_plain(hot, uop, attributes, entry, address))
         return false;
-    const uint8_t *at = dm_gb_quick_at(place, slot, address);
-    const uint32_t after = (hot->pc + DM_GB_Q_LENGTH(*row)) & 0xFFFFu;
-    const uint32_t ahead = dm_gb_quick_ahead(place, after);
-    const uint32_t value = dm_gb_quick_source(hot, row, word);
-    dm_gb_quick_store_if(true, at, value);
-    dm_gb_quick_note_write(hot, address, value & 0xFFu);
-    dm_gb_quick_put(hot, row, 0, false);
-    dm_gb_alone_done(hot, after, ahead, DM_GB_Q_CYCLES(*row));
+    const uint8_t *at = dm_gb_page_byte(smem, entry, address);
+    const uint32_t after = (hot->pc + DM_GB_UOP_LENGTH(*uop)) & 0xFFFFu;
+    const uint32_t ahead = dm_gb_fetch_ahead(smem, after);
+    const uint32_t value = dm_gb_fast_source(hot, uop, word);
+    dm_gb_byte_store_if(true, at, value);
+    dm_gb_fast_mix_write(hot, address, value & 0xFFu);
+    dm_gb_fast_put(hot, uop, 0, false);
+    dm_gb_scalar_done(hot, after, ahead, DM_GB_UOP_CYCLES(*uop));
     return true;
 }
 
-DM_FN bool dm_gb_alone_stack(dm_gb_hot *hot, const dm_gb_quick_place *place,
-                             const dm_gb_quick_row *row, uint32_t word)
+DM_FN bool dm_gb_scalar_stack(dm_gb_hot *hot, const dm_gb_smem *smem, const dm_gb_uop *uop,
+                              uint32_t word)
 {
-    const uint32_t flags = row->flags;
-    const uint32_t after = (hot->pc + DM_GB_Q_LENGTH(*row)) & 0xFFFFu;
-    if (!dm_gb_quick_taken(hot, row)) {
-        dm_gb_alone_done(hot, after, dm_gb_quick_ahead(place, after), DM_GB_Q_CYCLES(*row));
+    const uint32_t flags = uop->flags;
+    const uint32_t after = (hot->pc + DM_GB_UOP_LENGTH(*uop)) & 0xFFFFu;
+    if (!dm_gb_fast_taken(hot, uop)) {
+        dm_gb_scalar_done(hot, after, dm_gb_fetch_ahead(smem, after), DM_GB_UOP_CYCLES(*uop));
         return true;
     }
-    const bool writes = (flags & DM_GB_Q_WRITES) != 0, jumps = (flags & DM_GB_Q_JUMPS) != 0;
-    const uint32_t moved = (hot->sp + DM_GB_Q_SP_CHANGE(*row)) & 0xFFFFu;
+    const bool writes = (flags & DM_GB_UOP_WRITES) != 0, jumps = (flags & DM_GB_UOP_JUMPS) != 0;
+    const uint32_t moved = (hot->sp + DM_GB_UOP_SP_CHANGE(*uop)) & 0xFFFFu;
     const uint32_t address = writes ? moved : hot->sp;
-    const uint32_t kind = dm_gb_quick_kind(place, address);
-    const dm_gb_quick_unit slot = dm_gb_quick_unit_of(place, kind);
-    if (!dm_gb_quick_plain(hot, row, kind, slot, address))
+    const uint32_t attributes = dm_gb_page_attributes(smem, address);
+    const dm_gb_page_entry entry = dm_gb_page_entry_of(smem, attributes);
+    if (!dm_gb_fast_plain(hot, uop, attributes, entry, address))
         return false;
-    const uint8_t *at = dm_gb_quick_at(place, slot, address);
-    uint32_t value = dm_gb_quick_source(hot, row, word);
+    const uint8_t *at = dm_gb_page_byte(smem, entry, address);
+    uint32_t value = dm_gb_fast_source(hot, uop, word);
     if (writes) {
-        const uint32_t stored = (flags & DM_GB_Q_CALLS) != 0 ? after : value;
-        dm_gb_quick_store_if(true, at, stored);
-        dm_gb_quick_store_if(true, at + 1, stored >> 8);
-        dm_gb_quick_note_write(hot, address, stored);
+        const uint32_t stored = (flags & DM_GB_UOP_CALLS) != 0 ? after : value;
+        dm_gb_byte_store_if(true, at, stored);
+        dm_gb_byte_store_if(true, at + 1, stored >> 8);
+        dm_gb_fast_mix_write(hot, address, stored);
     } else {
-        value = dm_gb_quick_load(at) | dm_gb_quick_load(at + 1) << 8;
+        value = dm_gb_byte_load(at) | dm_gb_byte_load(at + 1) << 8;
     }
     const uint32_t next = jumps ? value : after;
-    const uint32_t ahead = dm_gb_quick_ahead(place, next);
-    dm_gb_quick_put(hot, row, value, true);
+    const uint32_t ahead = dm_gb_fetch_ahead(smem, next);
+    dm_gb_fast_put(hot, uop, value, true);
     hot->sp = moved;
-    dm_gb_alone_done(hot, next, ahead, DM_GB_Q_CYCLES_TAKEN(*row));
+    dm_gb_scalar_done(hot, next, ahead, DM_GB_UOP_CYCLES_TAKEN(*uop));
     return true;
 }
 
 /* The instruction at PC, if it is one of these kinds and no event is due; false: nothing has
  * changed. */
-DM_FN bool dm_gb_alone(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_quick_place *place)
+DM_FN bool dm_gb_scalar(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_smem *smem)
 {
     const uint32_t word = hot->word;
-    const dm_gb_quick_row row = dm_gb_quick_row_at(place, word);
-    const uint32_t flags = row.flags;
-    if ((flags & DM_GB_Q_SIMPLE) != 0) {
-        const uint32_t value = dm_gb_quick_source(hot, &row, word);
-        if (DM_UNLIKELY(((flags & DM_GB_Q_ADJUST) != 0) & ((value & 0xFF00u) == 0xFE00u)))
+    const dm_gb_uop uop = dm_gb_uop_at(smem, word);
+    const uint32_t flags = uop.flags;
+    if ((flags & DM_GB_UOP_SIMPLE) != 0) {
+        const uint32_t value = dm_gb_fast_source(hot, &uop, word);
+        if (DM_UNLIKELY(((flags & DM_GB_UOP_ADJUST) != 0) & ((value & 0xFF00u) == 0xFE00u)))
             return false;
-        const uint32_t after = (hot->pc + DM_GB_Q_LENGTH(row)) & 0xFFFFu;
-        const uint32_t ahead = dm_gb_quick_ahead(place, after);
+        const uint32_t after = (hot->pc + DM_GB_UOP_LENGTH(uop)) & 0xFFFFu;
+        const uint32_t ahead = dm_gb_fetch_ahead(smem, after);
         uint32_t result = value;
-        if ((flags & DM_GB_Q_ADDS) != 0)
-            result = dm_gb_quick_add(hot, &row, value, true);
-        dm_gb_quick_put(hot, &row, result, true);
-        dm_gb_alone_done(hot, after, ahead, DM_GB_Q_CYCLES(row));
+        if ((flags & DM_GB_UOP_ADDS) != 0)
+            result = dm_gb_fast_add(hot, &uop, value, true);
+        dm_gb_fast_put(hot, &uop, result, true);
+        dm_gb_scalar_done(hot, after, ahead, DM_GB_UOP_CYCLES(uop));
         return true;
     }
-    if ((flags & DM_GB_Q_UNKIND) != 0)
+    if ((flags & DM_GB_UOP_NOT_SCALAR) != 0)
         return false;
-    if ((flags & DM_GB_Q_STACK) != 0)
-        return dm_gb_alone_stack(hot, place, &row, word);
-    if ((flags & DM_GB_Q_JUMPS) != 0) {
-        dm_gb_alone_jump(m, hot, place, &row, word);
+    if ((flags & DM_GB_UOP_STACK) != 0)
+        return dm_gb_scalar_stack(hot, smem, &uop, word);
+    if ((flags & DM_GB_UOP_JUMPS) != 0) {
+        dm_gb_scalar_jump(m, hot, smem, &uop, word);
         return true;
     }
-    switch (flags & (DM_GB_Q_READS | DM_GB_Q_WRITES | DM_GB_Q_TWO)) {
-    case DM_GB_Q_READS:
-        return dm_gb_alone_load(hot, place, &row, word);
-    case DM_GB_Q_WRITES:
-        return dm_gb_alone_store(hot, place, &row, word);
+    switch (flags & (DM_GB_UOP_READS | DM_GB_UOP_WRITES | DM_GB_UOP_TWO)) {
+    case DM_GB_UOP_READS:
+        return dm_gb_scalar_load(hot, smem, &uop, word);
+    case DM_GB_UOP_WRITES:
+        return dm_gb_scalar_store(hot, smem, &uop, word);
     default:
         return false;
     }
 }
 
 /* Execute instructions until something is needed; `*executed` counts them. */
-DM_FN enum dm_gb_need dm_gb_quick_alone(dm_gb_machine *m, dm_gb_hot *hot,
-                                        const dm_gb_quick_place *place, enum dm_gb_need need,
-                                        uint32_t *executed)
+DM_FN enum dm_gb_trap dm_gb_fast_scalar(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_smem *smem,
+                                        enum dm_gb_trap trap, uint32_t *executed)
 {
     uint32_t count = 0;
-    while (dm_gb_need_none(need)) {
-        const bool granted = need == DM_GB_NEED_GRANTED; /* which only the road knows */
-        need = DM_GB_NEED_NOTHING;
-        if (!granted && !dm_gb_before(hot->clock, hot->next_event)) {
-            need = DM_GB_NEED_EVENT;
+    while (dm_gb_trap_runs(trap)) {
+        const bool replayed = trap == DM_GB_TRAP_REPLAY; /* which only the fast path knows */
+        trap = DM_GB_TRAP_NONE;
+        if (!replayed && !dm_gb_before(hot->clock, hot->next_event)) {
+            trap = DM_GB_TRAP_EVENT;
         } else {
             count++;
-            if (granted || !dm_gb_alone(m, hot, place))
-                need = dm_gb_quick(m, hot, place, granted);
+            if (replayed || !dm_gb_scalar(m, hot, smem))
+                trap = dm_gb_fast(m, hot, smem, replayed);
         }
     }
     *executed += count;
-    return need;
+    return trap;
 }
 
 #endif

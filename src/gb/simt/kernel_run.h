@@ -6,47 +6,48 @@
 #define DM_SIMT_KERNEL_RUN_H
 
 /* Machines of a block at most, so few that slots are of 64 bits (smem.h). */
-#define DM_GB_QUICK_LANES 128
+#define DM_GB_BLOCK_MACHINES 128
 
-#include "gb/simt/kernel_args.h"
 #include "gb/cpu/run.h"
+#include "gb/simt/kernel_args.h"
 
 /* Blocks are of whole warps. */
-DM_KERNEL_BOUNDS(dm_gb_run_machines, dm_gb_run_args, DM_GB_QUICK_LANES, 1)
+DM_KERNEL_BOUNDS(dm_gb_run_machines, dm_gb_run_args, DM_GB_BLOCK_MACHINES, 1)
 {
 #if DM_ON_CUDA
-    const dm_gb_quick_place place = dm_gb_quick_open(0);
+    const dm_gb_smem smem = dm_gb_smem_open(0);
 #endif
     for (uint64_t i = dm_thread_index(); i < args.count; i += dm_thread_count()) {
-        dm_gb_lane lane = {0};
+        dm_gb_context context = {0};
 #if DM_ON_CUDA
-        lane.place = place;
+        context.smem = smem;
 #endif
 #if DM_GB_GPU_FORM
-        dm_gb_kept kept;
-        lane.kept = &kept;
+        dm_gb_line_log line_log;
+        context.line_log = &line_log;
 #endif
-        dm_gb_lane_set(&lane, args.machines + i);
-        lane.ram = args.memory + i * args.memory_stride;
-        lane.rom = args.rom;
-        lane.rom_words = args.rom_words;
-        lane.frames = args.frames == 0 ? 0 : args.frames + i * DM_GB_FRAMES_SIZE;
-        lane.draw = (uint8_t)(args.frames == 0 ? (uint32_t)DM_GB_DRAW_NEVER : args.draw);
-        lane.single_frame = 1;
-        lane.skip_polls = args.skip_polls != 0;
+        dm_gb_context_set(&context, args.machines + i);
+        context.ram = args.memory + i * args.memory_stride;
+        context.rom = args.rom;
+        context.predecoded = args.predecoded;
+        context.frames = args.frames == 0 ? 0 : args.frames + i * DM_GB_FRAMES_SIZE;
+        context.draw = (uint8_t)(args.frames == 0 ? (uint32_t)DM_GB_DRAW_NEVER : args.draw);
+        context.single_frame = 1;
+        context.skip_idle = args.skip_idle != 0;
         if (args.keys != 0)
-            dm_gb_joypad_set(lane.m, lane.m->joypad.select, args.keys[i]);
-        dm_gb_map(&lane);
-        dm_gb_drop_picture(&lane, args.cycles);
-        dm_gb_run(&lane, args.cycles);
+            dm_gb_joypad_set(context.m, context.m->joypad.select, args.keys[i]);
+        dm_gb_map(&context);
+        dm_gb_drop_picture(&context, args.cycles);
+        dm_gb_run(&context, args.cycles);
     }
 }
 
 /* The instructions of a ROM as words (predecode.h). */
-DM_KERNEL(dm_gb_make_rom_words, dm_gb_rom_words_args)
+DM_KERNEL(dm_gb_predecode_rom, dm_gb_predecode_args)
 {
-    for (uint64_t i = dm_thread_index(); i < dm_gb_rom_words(args.size); i += dm_thread_count())
-        args.words[i] = dm_gb_rom_word(args.rom, args.size, i);
+    for (uint64_t i = dm_thread_index(); i < dm_gb_predecoded_size(args.size);
+         i += dm_thread_count())
+        args.words[i] = dm_gb_predecode_at(args.rom, args.size, i);
 }
 
 #endif

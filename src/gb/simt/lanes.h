@@ -16,57 +16,57 @@
 
 /* Machines of a block, and their numbers in it (gb/simt/smem.h). */
 #if DM_SWARM_LANES == 1
-#define DM_GB_QUICK_LANES (DM_SWARM_BLOCK / 32)
-#define DM_GB_QUICK_SEAT (threadIdx.x / 32u)
-#define DM_GB_SHARED_COPIES DM_ON_CUDA
+#define DM_GB_BLOCK_MACHINES (DM_SWARM_BLOCK / 32)
+#define DM_GB_BLOCK_SLOT (threadIdx.x / 32u)
+#define DM_GB_STAGE_SHARED DM_ON_CUDA
 #else
-#define DM_GB_QUICK_LANES DM_SWARM_BLOCK
-#define DM_GB_LOCAL_COPIES DM_ON_CUDA
+#define DM_GB_BLOCK_MACHINES DM_SWARM_BLOCK
+#define DM_GB_STAGE_LOCAL DM_ON_CUDA
 #endif
 
 /* A warp may execute a simple instruction together with another (gb/simt/fast.h) where it has many
  * machines. */
-#ifndef DM_GB_QUICK_MORE
-#define DM_GB_QUICK_MORE (DM_SWARM_LANES >= 16 ? 1 : 0)
+#ifndef DM_GB_FAST_MORE
+#define DM_GB_FAST_MORE (DM_SWARM_LANES >= 16 ? 1 : 0)
 #endif
 
 #include "gb/cpu/run.h"
 #include "gb/simt/staging_local.h"
 #include "swarm/args.h"
 
-typedef struct dm_swarm_place {
+typedef struct dm_simt_slot {
     uint32_t machine; /* this lane's */
     bool valid;       /* there is one */
-} dm_swarm_place;
+} dm_simt_slot;
 
-DM_FN dm_swarm_place dm_swarm_place_of(const dm_swarm_args *args, uint64_t thread)
+DM_FN dm_simt_slot dm_simt_slot_of(const dm_swarm_args *args, uint64_t thread)
 {
-    dm_swarm_place place = {0, false};
+    dm_simt_slot slot = {0, false};
 #if DM_ON_CUDA
     const uint32_t block = (uint32_t)(thread / DM_SWARM_BLOCK);
     const uint32_t warp = (uint32_t)(thread % DM_SWARM_BLOCK) / DM_LANES;
-    const uint32_t at = dm_swarm_first_place(args, block) + warp * args->lanes_per_warp + dm_lane();
-    const uint32_t end = dm_swarm_first_place(args, block + 1u);
-    place.valid = dm_lane() < args->lanes_per_warp && at < end && at < args->count;
+    const uint32_t at = dm_simt_first_slot(args, block) + warp * args->lanes_per_warp + dm_lane();
+    const uint32_t end = dm_simt_first_slot(args, block + 1u);
+    slot.valid = dm_lane() < args->lanes_per_warp && at < end && at < args->count;
 #else
     const uint32_t at = (uint32_t)thread;
-    place.valid = thread < args->count;
+    slot.valid = thread < args->count;
 #endif
-    if (place.valid)
-        place.machine = args->order == 0 ? at : args->order[at];
-    return place;
+    if (slot.valid)
+        slot.machine = args->order == 0 ? at : args->order[at];
+    return slot;
 }
 
-DM_FN void dm_swarm_lane_init(dm_gb_lane *lane, const dm_swarm_args *args, uint32_t machine)
+DM_FN void dm_simt_context_init(dm_gb_context *context, const dm_swarm_args *args, uint32_t machine)
 {
     const dm_swarm_rom *rom = args->roms + (args->rom_count == 1u ? 0u : machine % args->rom_count);
-    dm_gb_lane_set(lane, dm_swarm_machine(args, machine));
-    lane->ram = args->memory + machine * args->memory_stride;
-    lane->rom = rom->bytes;
-    lane->rom_words = rom->words;
-    lane->boot = args->boot;
-    lane->frames = args->frames == 0 ? 0 : args->frames + (uint64_t)machine * DM_SWARM_FRAMES;
-    lane->skip_polls = args->skip_polls;
+    dm_gb_context_set(context, dm_swarm_machine(args, machine));
+    context->ram = args->memory + machine * args->memory_stride;
+    context->rom = rom->bytes;
+    context->predecoded = rom->words;
+    context->boot = args->boot;
+    context->frames = args->frames == 0 ? 0 : args->frames + (uint64_t)machine * DM_SWARM_FRAMES;
+    context->skip_idle = args->skip_idle;
 }
 
 #endif

@@ -12,15 +12,15 @@
 
 #define DM_GB_RANGES 7u
 
-/* A range: note_low and note_high of its first line, and in `lines` that line, in the next byte the
+/* A range: registers_low and registers_high of its first line, and in `lines` that line, in the next byte the
  * line after its last, and above that the first with the window (after its last: none has). */
-struct dm_gb_kept {
+struct dm_gb_line_log {
     uint32_t count;
-    uint32_t spilled; /* there are lines with notes of their own */
-    uint32_t lines[DM_GB_RANGES], note_low[DM_GB_RANGES], note_high[DM_GB_RANGES];
+    uint32_t spilled; /* there are lines with registers of their own */
+    uint32_t lines[DM_GB_RANGES], registers_low[DM_GB_RANGES], registers_high[DM_GB_RANGES];
 };
 
-#define DM_GB_HIGH_NEXT (uint32_t)(DM_GB_NOTE_NEXT >> 32)
+#define DM_GB_LINE_HIGH_NEXT (uint32_t)(DM_GB_LINE_NEXT >> 32)
 
 DM_FN uint32_t dm_gb_range_first(uint32_t lines)
 {
@@ -45,42 +45,43 @@ DM_FN uint32_t dm_gb_range_shown(uint32_t lines, uint32_t line)
 }
 
 /* Lines first..end - 1 go on from the last range. */
-DM_FN bool dm_gb_range_goes_on(const dm_gb_kept *kept, uint64_t note, uint32_t first,
+DM_FN bool dm_gb_range_goes_on(const dm_gb_line_log *log, uint64_t registers, uint32_t first,
                                uint32_t window)
 {
-    const uint32_t last = kept->count - 1u, lines = kept->lines[last];
+    const uint32_t last = log->count - 1u, lines = log->lines[last];
     const uint32_t shown = dm_gb_range_shown(lines, first);
-    return dm_gb_range_end(lines) == first && kept->note_low[last] == (uint32_t)note &&
-           kept->note_high[last] + shown * DM_GB_HIGH_NEXT == (uint32_t)(note >> 32) &&
+    return dm_gb_range_end(lines) == first && log->registers_low[last] == (uint32_t)registers &&
+           log->registers_high[last] + shown * DM_GB_LINE_HIGH_NEXT ==
+               (uint32_t)(registers >> 32) &&
            (shown == 0 || window == first);
 }
 
 /* Keep lines first..end - 1 of `picture`, of which those from `window` on show the window. `note`
  * is that of the first, as if without. */
-DM_FN void dm_gb_keep(dm_gb_kept *kept, uint8_t *picture, uint64_t note, uint32_t first,
-                      uint32_t end, uint32_t window)
+DM_FN void dm_gb_log_lines(dm_gb_line_log *log, uint8_t *picture, uint64_t registers,
+                           uint32_t first, uint32_t end, uint32_t window)
 {
-    uint32_t range = kept->count;
-    if (range != 0 && dm_gb_range_goes_on(kept, note, first, window)) {
-        const uint32_t before = kept->lines[--range];
+    uint32_t range = log->count;
+    if (range != 0 && dm_gb_range_goes_on(log, registers, first, window)) {
+        const uint32_t before = log->lines[--range];
         if (dm_gb_range_shown(before, first) != 0)
             window = dm_gb_range_window(before);
         first = dm_gb_range_first(before);
     } else if (range < DM_GB_RANGES) {
-        kept->count = range + 1u;
-        kept->note_low[range] = (uint32_t)note;
-        kept->note_high[range] = (uint32_t)(note >> 32);
+        log->count = range + 1u;
+        log->registers_low[range] = (uint32_t)registers;
+        log->registers_high[range] = (uint32_t)(registers >> 32);
     }
     if (range < DM_GB_RANGES) {
-        kept->lines[range] = first | end << 8 | window << 16;
+        log->lines[range] = first | end << 8 | window << 16;
         return;
     }
-    kept->spilled = 1;
+    log->spilled = 1;
     DM_NO_UNROLL
     for (uint32_t line = first; line < end; line++) {
         *(uint64_t *)(void *)(picture + line * DM_GB_SCREEN_W) =
-            note | (line >= window ? DM_GB_NOTE_WINDOW : 0u);
-        note += line >= window ? DM_GB_NOTE_NEXT : 0u;
+            registers | (line >= window ? DM_GB_LINE_WINDOW : 0u);
+        registers += line >= window ? DM_GB_LINE_NEXT : 0u;
     }
 }
 
@@ -88,15 +89,15 @@ DM_FN void dm_gb_keep(dm_gb_kept *kept, uint8_t *picture, uint64_t note, uint32_
 
 /* A walk down the picture. */
 typedef struct dm_gb_walk {
-    const dm_gb_kept *kept;
-    uint32_t next, count;                /* ranges */
-    uint32_t lines, note_low, note_high; /* the one that the walk has come to */
+    const dm_gb_line_log *log;
+    uint32_t next, count;                          /* ranges */
+    uint32_t lines, registers_low, registers_high; /* the one that the walk has come to */
     bool spilled;
 } dm_gb_walk;
 
-DM_FN dm_gb_walk dm_gb_walk_begin(const dm_gb_kept *kept)
+DM_FN dm_gb_walk dm_gb_walk_begin(const dm_gb_line_log *log)
 {
-    dm_gb_walk walk = {kept, 0, kept->count, 0, 0, 0, kept->spilled != 0};
+    dm_gb_walk walk = {log, 0, log->count, 0, 0, 0, log->spilled != 0};
     return walk;
 }
 
@@ -105,27 +106,28 @@ DM_FN uint64_t dm_gb_walk_to(dm_gb_walk *walk, const uint8_t *picture, uint32_t 
 {
     DM_NO_UNROLL
     while (line >= dm_gb_range_end(walk->lines) && walk->next < walk->count) {
-        walk->lines = walk->kept->lines[walk->next];
-        walk->note_low = walk->kept->note_low[walk->next];
-        walk->note_high = walk->kept->note_high[walk->next++];
+        walk->lines = walk->log->lines[walk->next];
+        walk->registers_low = walk->log->registers_low[walk->next];
+        walk->registers_high = walk->log->registers_high[walk->next++];
     }
     const uint32_t lines = walk->lines;
     if (line >= dm_gb_range_first(lines) && line < dm_gb_range_end(lines)) {
-        const uint32_t window = line >= dm_gb_range_window(lines) ? DM_GB_NOTE_WINDOW : 0u;
-        const uint32_t high = walk->note_high + dm_gb_range_shown(lines, line) * DM_GB_HIGH_NEXT;
-        return (walk->note_low | window) | (uint64_t)high << 32;
+        const uint32_t window = line >= dm_gb_range_window(lines) ? DM_GB_LINE_WINDOW : 0u;
+        const uint32_t high =
+            walk->registers_high + dm_gb_range_shown(lines, line) * DM_GB_LINE_HIGH_NEXT;
+        return (walk->registers_low | window) | (uint64_t)high << 32;
     }
     return walk->spilled ? *(const uint64_t *)(const void *)(picture + line * DM_GB_SCREEN_W) : 0u;
 }
 
 DM_FN dm_gb_both dm_gb_walk_pair(dm_gb_walk *walk, const uint8_t *picture, uint32_t pair)
 {
-    dm_gb_both notes = {0, 0};
+    dm_gb_both registers = {0, 0};
     if (pair < DM_GB_PAIRS) {
-        notes.upper = dm_gb_walk_to(walk, picture, 2u * pair);
-        notes.lower = dm_gb_walk_to(walk, picture, 2u * pair + 1u);
+        registers.upper = dm_gb_walk_to(walk, picture, 2u * pair);
+        registers.lower = dm_gb_walk_to(walk, picture, 2u * pair + 1u);
     }
-    return notes;
+    return registers;
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* predecode.h - instructions as words, for the GPU's short road (fast.h); kernel text.
+/* predecode.h - instructions as words, for the GPU's fast path (fast.h); kernel text.
  *
  * An instruction comes in one load: its opcode, then the two bytes after it, and on top what makes
  * the number of its row (uop.h) when the lowest byte follows: FF, or FE where the opcode is
@@ -13,24 +13,24 @@
 #define DM_GB_NO_WORD 0xFD0000FFu /* unlike any instruction */
 #define DM_GB_SPARE_WORDS 0x4000u
 
-DM_FN uint32_t dm_gb_word(uint32_t opcode, uint32_t second, uint32_t third)
+DM_FN uint32_t dm_gb_predecode(uint32_t opcode, uint32_t second, uint32_t third)
 {
     return opcode == 0xCBu ? 0xFE000000u | second
                            : 0xFF000000u | (third << 16) | (second << 8) | opcode;
 }
 
 /* How many words a ROM has, with those behind. */
-DM_FN uint64_t dm_gb_rom_words(uint64_t size)
+DM_FN uint64_t dm_gb_predecoded_size(uint64_t size)
 {
     return size + DM_GB_SPARE_WORDS;
 }
 
 /* Number `index` of them. What follows the last two bytes of a bank depends on the map. */
-DM_FN uint32_t dm_gb_rom_word(const uint8_t *rom, uint64_t size, uint64_t index)
+DM_FN uint32_t dm_gb_predecode_at(const uint8_t *rom, uint64_t size, uint64_t index)
 {
     return index >= size || (index & 0x3FFFu) >= 0x3FFEu
                ? DM_GB_NO_WORD
-               : dm_gb_word(rom[index], rom[index + 1u], rom[index + 2u]);
+               : dm_gb_predecode(rom[index], rom[index + 1u], rom[index + 2u]);
 }
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* predict.h - what devices say and take without being brought up to date; kernel text.
  *
- * The short road (fast.h) stops where it meets a device. Often that is not needed: the picture
+ * The fast path (fast.h) stops where it meets a device. Often that is not needed: the picture
  * unit goes on as it must, so where it is now follows from where it was when somebody last looked,
  * and a mapper that is told what it knows changes nothing. Each of these answers only what is
- * certain; what it leaves takes a turn, with the same result. */
+ * certain; what it leaves traps, with the same result. */
 #ifndef DM_SIMT_PREDICT_H
 #define DM_SIMT_PREDICT_H
 
@@ -14,8 +14,8 @@
 
 /* P1 needs no device: it reads as the keys are, and a write matters to nobody unless it asks for
  * the joypad's interrupt, which IE lets through. (A write to IF that waits would forget it.) */
-DM_FN bool dm_gb_look_joypad(dm_gb_machine *m, const dm_gb_slate *slate, const uint8_t *ram,
-                             bool writes, uint32_t *value)
+DM_FN bool dm_gb_predict_joypad(dm_gb_machine *m, const dm_gb_cold *cold, const uint8_t *ram,
+                                bool writes, uint32_t *value)
 {
     dm_gb_joypad joypad = m->joypad;
     uint32_t before = dm_gb_joypad_lines(&joypad);
@@ -25,7 +25,7 @@ DM_FN bool dm_gb_look_joypad(dm_gb_machine *m, const dm_gb_slate *slate, const u
     }
     joypad.select = *value & 0x30u;
     if ((before & ~dm_gb_joypad_lines(&joypad)) != 0) {
-        if ((slate->later_kinds & DM_GB_LATER_IF) != 0 ||
+        if ((cold->queued_kinds & DM_GB_QUEUE_IF) != 0 ||
             (ram[DM_GB_IE] & ~(uint32_t)m->int_flags & DM_GB_INT_JOYPAD) != 0)
             return false;
         m->int_flags |= DM_GB_INT_JOYPAD;
@@ -36,133 +36,133 @@ DM_FN bool dm_gb_look_joypad(dm_gb_machine *m, const dm_gb_slate *slate, const u
 
 /* Which of dm_gb_ppu's bytes is a register of FF40..FF4B, for those that are one of its first ten.
  */
-DM_FN uint8_t *dm_gb_look_byte(dm_gb_machine *m, uint32_t number)
+DM_FN uint8_t *dm_gb_predict_byte(dm_gb_machine *m, uint32_t number)
 {
     return (uint8_t *)&m->ppu + (0x987650403200ull >> (number * 4u) & 15u);
 }
 
-DM_FN bool dm_gb_look_register(dm_gb_machine *m, const dm_gb_slate *slate, uint32_t address,
-                               uint32_t *value)
+DM_FN bool dm_gb_predict_register(dm_gb_machine *m, const dm_gb_cold *cold, uint32_t address,
+                                  uint32_t *value)
 {
-    if (!dm_gb_later_picture(address))
+    if (!dm_gb_queue_reads_back(address))
         return false;
-    *value = dm_gb_later_read(slate, address, *dm_gb_look_byte(m, address - 0xFF40u));
+    *value = dm_gb_queue_read(cold, address, *dm_gb_predict_byte(m, address - 0xFF40u));
     return true;
 }
 
 /* Where the picture unit is at T-cycle `now`. */
-typedef struct dm_gb_look {
+typedef struct dm_gb_prediction {
     uint32_t line, dot; /* line: not more than one frame on, 154 and up are of the next frame */
     uint32_t start;     /* T-cycle of its dot 0 */
     uint32_t mode0_dot; /* when mode 3 of it ends; 0: not known */
     bool certain;       /* it is on and on an ordinary line */
-} dm_gb_look;
+} dm_gb_prediction;
 
-DM_FN dm_gb_look dm_gb_look_at(const dm_gb_machine *m, uint32_t now)
+DM_FN dm_gb_prediction dm_gb_predict_at(const dm_gb_machine *m, uint32_t now)
 {
     const dm_gb_ppu *ppu = &m->ppu;
-    dm_gb_look look;
+    dm_gb_prediction at;
     const uint32_t lines = (now - ppu->line_start) / DM_GB_LINE_CYCLES;
-    look.line = ppu->line + lines;
-    look.start = ppu->line_start + lines * DM_GB_LINE_CYCLES;
-    look.dot = now - look.start;
-    look.mode0_dot = lines == 0 ? ppu->mode0_dot : 0u;
-    if (look.mode0_dot == 0 && (ppu->lcdc & 0x22u) == 0) /* neither sprites nor window */
-        look.mode0_dot = DM_GB_MODE0_BASE + (ppu->scx & 7u);
+    at.line = ppu->line + lines;
+    at.start = ppu->line_start + lines * DM_GB_LINE_CYCLES;
+    at.dot = now - at.start;
+    at.mode0_dot = lines == 0 ? ppu->mode0_dot : 0u;
+    if (at.mode0_dot == 0 && (ppu->lcdc & 0x22u) == 0) /* neither sprites nor window */
+        at.mode0_dot = DM_GB_MODE0_BASE + (ppu->scx & 7u);
     /* Lines that are made dot by dot, and those that begin in the window, are not ordinary. */
-    look.certain = dm_gb_lcd_on(m) && lines < 154u && (lines != 0 || !ppu->first_line) &&
-                   ppu->fifo.dot == 0 && !ppu->window_carry && ppu->wx != 166u;
-    return look;
+    at.certain = dm_gb_lcd_on(m) && lines < 154u && (lines != 0 || !ppu->first_line) &&
+                 ppu->fifo.dot == 0 && !ppu->window_carry && ppu->wx != 166u;
+    return at;
 }
 
 /* When mode 3 of a visible line ends, if there is neither a sprite nor the window on it; else 0: to
- * be asked for in a turn. OAM is what mode 2 of that line saw or will see: it changes only in
- * turns, which note how far mode 2 was. */
-DM_FN_SLOW uint32_t dm_gb_look_mode0(const dm_gb_machine *m, const uint8_t *ram,
-                                     const dm_gb_look *look)
+ * be asked for in a service. OAM is what mode 2 of that line saw or will see: it changes only in
+ * services, which note how far mode 2 was. */
+DM_FN_SLOW uint32_t dm_gb_predict_mode0(const dm_gb_machine *m, const uint8_t *ram,
+                                        const dm_gb_prediction *at)
 {
     const dm_gb_ppu *ppu = &m->ppu;
-    const bool ahead = look->line >= 154u; /* in the next frame */
-    const uint32_t line = ahead ? look->line - 154u : look->line;
+    const bool ahead = at->line >= 154u; /* in the next frame */
+    const uint32_t line = ahead ? at->line - 154u : at->line;
     const bool window =
         (!ahead && ppu->window_on) || (ppu->wy <= line && (ahead || ppu->wy >= ppu->line));
-    if (m->dma.active || (look->line == ppu->line && ppu->scanned != 0) ||
+    if (m->dma.active || (at->line == ppu->line && ppu->scanned != 0) ||
         ((ppu->lcdc & 0x20u) != 0 && window))
         return 0;
-    dm_gb_lane lane;
-    lane.ram = (uint8_t *)(uintptr_t)ram;
+    dm_gb_context context;
+    context.ram = (uint8_t *)(uintptr_t)ram;
     if ((ppu->lcdc & 2u) != 0 &&
-        dm_gb_any_sprite(&lane, line + 16u, (ppu->lcdc & 4u) != 0 ? 16u : 8u))
+        dm_gb_any_sprite(&context, line + 16u, (ppu->lcdc & 4u) != 0 ? 16u : 8u))
         return 0;
     return DM_GB_MODE0_BASE + (ppu->scx & 7u);
 }
 
-#define DM_GB_LOOK_MODE3 250u /* mode 3 lasts until this dot at least */
+#define DM_GB_PREDICT_MODE3 250u /* mode 3 lasts until this dot at least */
 
 /* The mode of a visible line at a dot above 12; 4: not certain. */
-DM_FN uint32_t dm_gb_look_mode(const dm_gb_look *look)
+DM_FN uint32_t dm_gb_predict_mode(const dm_gb_prediction *at)
 {
-    if (look->dot <= 84u)
+    if (at->dot <= 84u)
         return 2;
-    if (look->mode0_dot != 0)
-        return look->dot <= look->mode0_dot ? 3u : 0u;
-    return look->dot <= DM_GB_LOOK_MODE3 ? 3u : look->dot > DM_GB_MODE0_LATEST ? 0u : 4u;
+    if (at->mode0_dot != 0)
+        return at->dot <= at->mode0_dot ? 3u : 0u;
+    return at->dot <= DM_GB_PREDICT_MODE3 ? 3u : at->dot > DM_GB_MODE0_LATEST ? 0u : 4u;
 }
 
 /* A program reads STAT again and again while bits `mask` of it are not all zero, or with
  * `while_zero` while they are, and has just read that. Up to when it will go on at least, if only
  * the mode matters; else `now`. */
-DM_FN uint32_t dm_gb_look_mode_until(const dm_gb_machine *m, const uint8_t *ram, uint32_t now,
-                                     uint32_t mask, bool while_zero)
+DM_FN uint32_t dm_gb_predict_mode_until(const dm_gb_machine *m, const uint8_t *ram, uint32_t now,
+                                        uint32_t mask, bool while_zero)
 {
-    dm_gb_look look = dm_gb_look_at(m, now);
-    const uint32_t line = look.line < 154u ? look.line : look.line - 154u;
-    if (!look.certain || look.dot <= 12u || line >= DM_GB_VBLANK_LINE || (mask & ~3u) != 0)
+    dm_gb_prediction at = dm_gb_predict_at(m, now);
+    const uint32_t line = at.line < 154u ? at.line : at.line - 154u;
+    if (!at.certain || at.dot <= 12u || line >= DM_GB_VBLANK_LINE || (mask & ~3u) != 0)
         return now;
-    if (look.mode0_dot == 0)
-        look.mode0_dot = dm_gb_look_mode0(m, ram, &look);
-    const uint32_t mode = dm_gb_look_mode(&look);
+    if (at.mode0_dot == 0)
+        at.mode0_dot = dm_gb_predict_mode0(m, ram, &at);
+    const uint32_t mode = dm_gb_predict_mode(&at);
     if (while_zero)
-        return mode == 0 ? look.start + DM_GB_LINE_CYCLES : now;
+        return mode == 0 ? at.start + DM_GB_LINE_CYCLES : now;
     if ((mode != 2u && mode != 3u) || (mask & 2u) == 0) /* what both have in common */
         return now;
-    return look.start + (look.mode0_dot != 0 ? look.mode0_dot : DM_GB_LOOK_MODE3);
+    return at.start + (at.mode0_dot != 0 ? at.mode0_dot : DM_GB_PREDICT_MODE3);
 }
 
 /* LY, which depends on nothing but time while the LCD stays on or off; it stays the same for
  * accesses up to `until`. */
-DM_FN uint32_t dm_gb_look_ly(const dm_gb_machine *m, uint32_t now, uint32_t *until)
+DM_FN uint32_t dm_gb_predict_ly(const dm_gb_machine *m, uint32_t now, uint32_t *until)
 {
-    const dm_gb_look look = dm_gb_look_at(m, now);
+    const dm_gb_prediction at = dm_gb_predict_at(m, now);
     if (!dm_gb_lcd_on(m))
         return 0;
-    *until = look.dot > 6u ? look.start + DM_GB_LINE_CYCLES : now;
-    return dm_gb_line_ly(look.line % 154u, look.dot);
+    *until = at.dot > 6u ? at.start + DM_GB_LINE_CYCLES : now;
+    return dm_gb_line_ly(at.line % 154u, at.dot);
 }
 
 /* A program is about to read LY again and again, from the next M-cycle but one on, until `jump`
  * (the opcode of a JR) is not taken after CP `line`. Up to when it will go on at least; else `now`.
  */
-DM_FN uint32_t dm_gb_look_line_until(const dm_gb_machine *m, uint32_t now, uint32_t line,
-                                     uint32_t jump)
+DM_FN uint32_t dm_gb_predict_line_until(const dm_gb_machine *m, uint32_t now, uint32_t line,
+                                        uint32_t jump)
 {
-    const dm_gb_look look = dm_gb_look_at(m, now);
-    const uint32_t at = look.line % 154u;
-    uint32_t end = at;
+    const dm_gb_prediction at = dm_gb_predict_at(m, now);
+    const uint32_t first = at.line % 154u;
+    uint32_t end = first;
     if (!dm_gb_lcd_on(m) || line > DM_GB_LAST_LINE)
         return now;
     if (jump == 0x20u) /* NZ; line 0 shows early, in line 153 */
-        end = line == 0 && at != 0 ? DM_GB_LAST_LINE : line;
-    if (jump == 0x38u && line != 0 && (at < line || at == DM_GB_LAST_LINE)) /* C */
+        end = line == 0 && first != 0 ? DM_GB_LAST_LINE : line;
+    if (jump == 0x38u && line != 0 && (first < line || first == DM_GB_LAST_LINE)) /* C */
         end = line;
-    if (jump == 0x30u && line != 0 && at >= line) /* NC */
+    if (jump == 0x30u && line != 0 && first >= line) /* NC */
         end = DM_GB_LAST_LINE;
-    const uint32_t lines = end >= at ? end - at : end + 154u - at;
-    return lines != 0 ? look.start + lines * DM_GB_LINE_CYCLES : now;
+    const uint32_t lines = end >= first ? end - first : end + 154u - first;
+    return lines != 0 ? at.start + lines * DM_GB_LINE_CYCLES : now;
 }
 
 /* In the first dots of a line, up to 12: the mode, and what LYC is compared with. */
-DM_FN_SLOW uint32_t dm_gb_look_first_dots(uint32_t line, uint32_t dot, uint32_t *compared)
+DM_FN_SLOW uint32_t dm_gb_predict_first_dots(uint32_t line, uint32_t dot, uint32_t *compared)
 {
     const bool hidden = line >= DM_GB_VBLANK_LINE;
     const uint32_t before = hidden ? 0u : 3u; /* until then it is the line before */
@@ -180,65 +180,65 @@ DM_FN_SLOW uint32_t dm_gb_look_first_dots(uint32_t line, uint32_t dot, uint32_t 
 
 /* Were all writes to the picture unit that wait made in mode 0 of the line that begins at `start`?
  * Then they do not change that it is in mode 0. */
-DM_FN_SLOW bool dm_gb_look_quiet(const dm_gb_machine *m, const dm_gb_slate *slate, uint32_t start)
+DM_FN_SLOW bool dm_gb_predict_quiet(const dm_gb_machine *m, const dm_gb_cold *cold, uint32_t start)
 {
-    const uint32_t count = slate->later;
+    const uint32_t count = cold->queued;
     bool quiet = true;
     DM_NO_UNROLL
     for (uint32_t i = 0; i < count; i++) {
-        const uint32_t address = slate->what[i] >> 8;
-        const dm_gb_look look = dm_gb_look_at(m, slate->when[i]);
+        const uint32_t address = cold->what[i] >> 8;
+        const dm_gb_prediction at = dm_gb_predict_at(m, cold->when[i]);
         if (address >= 0xFF40u && address != 0xFF45u)
-            quiet &= look.start == start && look.dot > 84u && dm_gb_look_mode(&look) == 0;
+            quiet &= at.start == start && at.dot > 84u && dm_gb_predict_mode(&at) == 0;
     }
     return quiet;
 }
 
 /* STAT; it stays the same for accesses up to `until`. Registers that wait matter from the dot on at
  * which mode 3 begins. */
-DM_FN bool dm_gb_look_stat(const dm_gb_machine *m, const dm_gb_slate *slate, const uint8_t *ram,
-                           uint32_t now, uint32_t *value, uint32_t *until)
+DM_FN bool dm_gb_predict_stat(const dm_gb_machine *m, const dm_gb_cold *cold, const uint8_t *ram,
+                              uint32_t now, uint32_t *value, uint32_t *until)
 {
-    dm_gb_look look = dm_gb_look_at(m, now);
-    const uint32_t line = look.line < 154u ? look.line : look.line - 154u;
+    dm_gb_prediction at = dm_gb_predict_at(m, now);
+    const uint32_t line = at.line < 154u ? at.line : at.line - 154u;
     uint32_t compared = line == DM_GB_LAST_LINE ? 0u : line;
-    uint32_t mode = line >= DM_GB_VBLANK_LINE ? 1u : dm_gb_look_mode(&look);
-    if (!look.certain)
+    uint32_t mode = line >= DM_GB_VBLANK_LINE ? 1u : dm_gb_predict_mode(&at);
+    if (!at.certain)
         return false;
-    if (look.dot <= 12u) {
-        mode = dm_gb_look_first_dots(line, look.dot, &compared);
-    } else if (mode != 1u && look.dot > 84u) {
-        const bool settled = dm_gb_later_settled(slate);
+    if (at.dot <= 12u) {
+        mode = dm_gb_predict_first_dots(line, at.dot, &compared);
+    } else if (mode != 1u && at.dot > 84u) {
+        const bool settled = dm_gb_queue_has_no_picture(cold);
         if (mode > 3u && settled) {
-            look.mode0_dot = dm_gb_look_mode0(m, ram, &look);
-            mode = dm_gb_look_mode(&look);
+            at.mode0_dot = dm_gb_predict_mode0(m, ram, &at);
+            mode = dm_gb_predict_mode(&at);
         }
-        if (mode > 3u || (!settled && (mode != 0 || !dm_gb_look_quiet(m, slate, look.start))))
+        if (mode > 3u || (!settled && (mode != 0 || !dm_gb_predict_quiet(m, cold, at.start))))
             return false;
     }
-    const uint32_t lyc = dm_gb_later_read(slate, 0xFF45u, m->ppu.lyc);
+    const uint32_t lyc = dm_gb_queue_read(cold, 0xFF45u, m->ppu.lyc);
     *value = 0x80u | m->ppu.stat | (compared == lyc ? 4u : 0u) | mode;
-    const uint32_t mode3 = look.mode0_dot != 0 ? look.mode0_dot : DM_GB_LOOK_MODE3;
-    *until = look.dot <= 12u ? now
-                             : look.start + (mode < 2u    ? DM_GB_LINE_CYCLES
-                                             : mode == 3u ? mode3
-                                                          : (look.dot <= 80u ? 80u : 84u));
+    const uint32_t mode3 = at.mode0_dot != 0 ? at.mode0_dot : DM_GB_PREDICT_MODE3;
+    *until = at.dot <= 12u ? now
+                           : at.start + (mode < 2u    ? DM_GB_LINE_CYCLES
+                                         : mode == 3u ? mode3
+                                                      : (at.dot <= 80u ? 80u : 84u));
     return true;
 }
 
 /* A write to LCDC, SCY, SCX, a palette, WY or WX that matters to nobody before the next picture: in
  * VBlank, when the unit has been there since. And one of what SCY or a palette is already. */
-DM_FN bool dm_gb_look_write(dm_gb_machine *m, uint32_t now, uint32_t address, uint32_t value)
+DM_FN bool dm_gb_predict_write(dm_gb_machine *m, uint32_t now, uint32_t address, uint32_t value)
 {
     const uint32_t number = address - 0xFF40u;
     if (number >= 12u || (0xF8Du >> number & 1u) == 0 ||
         (number == 0 && ((value ^ m->ppu.lcdc) & DM_GB_LCD_ON) != 0))
         return false;
-    uint8_t *byte = dm_gb_look_byte(m, number);
-    const dm_gb_look look = dm_gb_look_at(m, now);
+    uint8_t *byte = dm_gb_predict_byte(m, number);
+    const dm_gb_prediction at = dm_gb_predict_at(m, now);
     const bool same = *byte == (uint8_t)value && (0x384u >> number & 1u) != 0;
-    if (!same && (!look.certain || m->ppu.line < DM_GB_VBLANK_LINE || look.line >= 154u ||
-                  look.dot <= 12u || look.dot >= DM_GB_LINE_CYCLES - 12u))
+    if (!same && (!at.certain || m->ppu.line < DM_GB_VBLANK_LINE || at.line >= 154u ||
+                  at.dot <= 12u || at.dot >= DM_GB_LINE_CYCLES - 12u))
         return false;
     *byte = (uint8_t)value;
     return true;
@@ -246,22 +246,22 @@ DM_FN bool dm_gb_look_write(dm_gb_machine *m, uint32_t now, uint32_t address, ui
 
 /* May VRAM be used as plain memory from `now` on, since nobody else does? Then `until` is moved to
  * the end of that. */
-DM_FN bool dm_gb_look_vram(const dm_gb_machine *m, const uint8_t *ram, uint32_t now,
-                           uint32_t *until)
+DM_FN bool dm_gb_predict_vram(const dm_gb_machine *m, const uint8_t *ram, uint32_t now,
+                              uint32_t *until)
 {
-    dm_gb_look look = dm_gb_look_at(m, now);
+    dm_gb_prediction at = dm_gb_predict_at(m, now);
     if (!dm_gb_lcd_on(m)) {
         *until = dm_gb_never(now);
         return true;
     }
-    if (!look.certain || m->ppu.drawing || look.line >= 154u)
+    if (!at.certain || m->ppu.drawing || at.line >= 154u)
         return false;
-    uint32_t end = look.start + 80u;
-    if (look.line < DM_GB_VBLANK_LINE && dm_gb_look_mode(&look) > 3u)
-        look.mode0_dot = dm_gb_look_mode0(m, ram, &look);
-    if (look.line >= DM_GB_VBLANK_LINE)
-        end += (154u - look.line) * DM_GB_LINE_CYCLES;
-    else if (look.dot > 84u && dm_gb_look_mode(&look) == 0)
+    uint32_t end = at.start + 80u;
+    if (at.line < DM_GB_VBLANK_LINE && dm_gb_predict_mode(&at) > 3u)
+        at.mode0_dot = dm_gb_predict_mode0(m, ram, &at);
+    if (at.line >= DM_GB_VBLANK_LINE)
+        end += (154u - at.line) * DM_GB_LINE_CYCLES;
+    else if (at.dot > 84u && dm_gb_predict_mode(&at) == 0)
         end += DM_GB_LINE_CYCLES;
     if (!dm_gb_before(now + 24u, end))
         return false;
@@ -270,16 +270,16 @@ DM_FN bool dm_gb_look_vram(const dm_gb_machine *m, const uint8_t *ram, uint32_t 
 }
 
 /* Is VRAM shut during the whole instruction, since mode 3 reads it? */
-DM_FN bool dm_gb_look_shut(const dm_gb_machine *m, uint32_t now)
+DM_FN bool dm_gb_predict_shut(const dm_gb_machine *m, uint32_t now)
 {
-    const dm_gb_look look = dm_gb_look_at(m, now);
-    const uint32_t line = look.line < 154u ? look.line : look.line - 154u;
-    const uint32_t end = look.mode0_dot != 0 ? look.mode0_dot : DM_GB_LOOK_MODE3;
-    return look.certain && line < DM_GB_VBLANK_LINE && look.dot > 84u && look.dot + 24u <= end;
+    const dm_gb_prediction at = dm_gb_predict_at(m, now);
+    const uint32_t line = at.line < 154u ? at.line : at.line - 154u;
+    const uint32_t end = at.mode0_dot != 0 ? at.mode0_dot : DM_GB_PREDICT_MODE3;
+    return at.certain && line < DM_GB_VBLANK_LINE && at.dot > 84u && at.dot + 24u <= end;
 }
 
 /* Does a write to the cartridge change nothing? */
-DM_FN bool dm_gb_look_cart(const dm_gb_cart *cart, uint32_t address, uint32_t value)
+DM_FN bool dm_gb_predict_cart(const dm_gb_cart *cart, uint32_t address, uint32_t value)
 {
     const uint32_t area = address >> 13;
     if (area == 5u) /* only what is switched on can be written to */
@@ -312,9 +312,9 @@ DM_FN bool dm_gb_look_cart(const dm_gb_cart *cart, uint32_t address, uint32_t va
 }
 
 /* A write to 2000..3FFF that chooses a ROM bank: cart takes it, but for rom_high. Returns the bank
- * that 4000..7FFF shows from now on; DM_GB_LOOK_NO_BANK: none of it happened. */
-#define DM_GB_LOOK_NO_BANK 0xFFFFFFFFu
-DM_FN uint32_t dm_gb_look_bank(dm_gb_cart *cart, uint32_t address, uint32_t value)
+ * that 4000..7FFF shows from now on; DM_GB_PREDICT_NO_BANK: none of it happened. */
+#define DM_GB_PREDICT_NO_BANK 0xFFFFFFFFu
+DM_FN uint32_t dm_gb_predict_bank(dm_gb_cart *cart, uint32_t address, uint32_t value)
 {
     uint32_t bank = value & 0xFFu, high;
     switch (cart->mapper) {
@@ -332,7 +332,7 @@ DM_FN uint32_t dm_gb_look_bank(dm_gb_cart *cart, uint32_t address, uint32_t valu
         high = bank;
         break;
     default:
-        return DM_GB_LOOK_NO_BANK;
+        return DM_GB_PREDICT_NO_BANK;
     }
     cart->rom_bank = (uint16_t)bank;
     return high;
@@ -340,38 +340,38 @@ DM_FN uint32_t dm_gb_look_bank(dm_gb_cart *cart, uint32_t address, uint32_t valu
 
 /* Does a write below C000 change nothing? Of one byte, or of two of which `value` is the last,
  * which counts when both go to the same register. */
-DM_FN bool dm_gb_look_ignored(dm_gb_machine *m, uint32_t begin, uint32_t address, uint32_t value,
-                              uint32_t two)
+DM_FN bool dm_gb_predict_ignored(dm_gb_machine *m, uint32_t begin, uint32_t address, uint32_t value,
+                                 uint32_t two)
 {
     if (m->dma.active || (two != 0 && (address & 0xFFu) == 0xFFu))
         return false;
-    return address >> 13 == 4u ? dm_gb_look_shut(m, begin)
-                               : dm_gb_look_cart(dm_gb_cart_by(m), address, value);
+    return address >> 13 == 4u ? dm_gb_predict_shut(m, begin)
+                               : dm_gb_predict_cart(dm_gb_cart_by(m), address, value);
 }
 
-/* When the first interrupt can come that a write which waits brings (DM_GB_LATER_URGENT): as
+/* When the first interrupt can come that a write which waits brings (DM_GB_QUEUE_URGENT): as
  * dm_gb_schedule would say, or a time that has passed; `now`: that is not known. Only those by LYC
  * are foreseen. */
-DM_FN_SLOW uint32_t dm_gb_look_urgent(const dm_gb_machine *m, const dm_gb_slate *slate,
-                                      uint32_t now)
+DM_FN_SLOW uint32_t dm_gb_predict_urgent(const dm_gb_machine *m, const dm_gb_cold *cold,
+                                         uint32_t now)
 {
-    const uint32_t count = slate->later;
+    const uint32_t count = cold->queued;
     uint32_t first = dm_gb_never(now);
     if ((m->ppu.stat & 0x08u) != 0)
         return now;
     DM_NO_UNROLL
     for (uint32_t i = 0; i < count; i++) {
-        const uint32_t lyc = slate->what[i] & 0xFFu;
-        if (slate->what[i] >> 8 != 0xFF45u || lyc > DM_GB_LAST_LINE)
+        const uint32_t lyc = cold->what[i] & 0xFFu;
+        if (cold->what[i] >> 8 != 0xFF45u || lyc > DM_GB_LAST_LINE)
             continue;
-        const dm_gb_look look = dm_gb_look_at(m, slate->when[i]);
+        const dm_gb_prediction at = dm_gb_predict_at(m, cold->when[i]);
         const uint32_t line = lyc == 0 ? DM_GB_LAST_LINE : lyc; /* 0 is compared early */
-        const uint32_t lines = (line + 154u - look.line % 154u) % 154u;
+        const uint32_t lines = (line + 154u - at.line % 154u) % 154u;
         /* In a line's first dots the one before is still compared. */
         if (lines == 153u || (lyc == 0 && lines == 152u))
             return now;
         const uint32_t dot = lyc == 0 ? 12u : lyc == DM_GB_LAST_LINE ? 6u : 4u;
-        first = dm_gb_earlier(first, look.start + lines * DM_GB_LINE_CYCLES + dot + 1u);
+        first = dm_gb_earlier(first, at.start + lines * DM_GB_LINE_CYCLES + dot + 1u);
     }
     return first;
 }
@@ -379,13 +379,13 @@ DM_FN_SLOW uint32_t dm_gb_look_urgent(const dm_gb_machine *m, const dm_gb_slate 
 /* DI, EI or RETI has been executed. True: that is all, since no interrupt is waiting. Whatever IE
  * lets through would have been an event, so what m says of requests is true until the next one. EI
  * counts one instruction late, which makes no difference where no event is due before that. */
-DM_FN_SLOW bool dm_gb_look_control(dm_gb_machine *m, const dm_gb_slate *slate, uint32_t operation,
-                                   uint32_t enabled, bool event_later)
+DM_FN_SLOW bool dm_gb_predict_control(dm_gb_machine *m, const dm_gb_cold *cold, uint32_t operation,
+                                      uint32_t enabled, bool event_later)
 {
     const bool off = operation == DM_GB_DO_DI;
     if (operation == DM_GB_DO_HALT)
         return false;
-    const uint32_t requests = dm_gb_later_read(slate, 0xFF0Fu, m->int_flags);
+    const uint32_t requests = dm_gb_queue_read(cold, 0xFF0Fu, m->int_flags);
     if (!off && ((requests & enabled & 0x1Fu) != 0 || m->cpu.ei_delay || !event_later))
         return false;
     m->cpu.ime = off ? 0 : 1;
@@ -393,29 +393,29 @@ DM_FN_SLOW bool dm_gb_look_control(dm_gb_machine *m, const dm_gb_slate *slate, u
     return true;
 }
 
-/* Can an access at `now`, of an instruction that begins at `begin`, be made without a turn? A
+/* Can an access at `now`, of an instruction that begins at `begin`, be made without a service? A
  * read's answer is `value` then, and holds for accesses up to `until`. */
-DM_FN bool dm_gb_look_access(dm_gb_machine *m, const dm_gb_slate *slate, const uint8_t *ram,
-                             uint32_t begin, uint32_t now, uint32_t address, bool writes,
-                             uint32_t two, uint32_t *value, uint32_t *until)
+DM_FN bool dm_gb_predict_access(dm_gb_machine *m, const dm_gb_cold *cold, const uint8_t *ram,
+                                uint32_t begin, uint32_t now, uint32_t address, bool writes,
+                                uint32_t two, uint32_t *value, uint32_t *until)
 {
-    const bool settled = dm_gb_later_settled(slate);
+    const bool settled = dm_gb_queue_has_no_picture(cold);
     if (writes && address < 0xC000u)
-        return (settled || (address >> 13 != 4u && !dm_gb_later_dma(slate))) &&
-               dm_gb_look_ignored(m, begin, address, *value, two);
+        return (settled || (address >> 13 != 4u && !dm_gb_queue_has_dma(cold))) &&
+               dm_gb_predict_ignored(m, begin, address, *value, two);
     if (two != 0)
         return false;
     if (address == 0xFF00u)
-        return dm_gb_look_joypad(m, slate, ram, writes, value);
+        return dm_gb_predict_joypad(m, cold, ram, writes, value);
     if (writes)
-        return settled && dm_gb_look_write(m, now, address, *value);
+        return settled && dm_gb_predict_write(m, now, address, *value);
     if (address == 0xFF44u) {
-        *value = dm_gb_look_ly(m, now, until);
+        *value = dm_gb_predict_ly(m, now, until);
         return true;
     }
     if (address != 0xFF41u)
-        return dm_gb_look_register(m, slate, address, value);
-    return dm_gb_look_stat(m, slate, ram, now, value, until);
+        return dm_gb_predict_register(m, cold, address, value);
+    return dm_gb_predict_stat(m, cold, ram, now, value, until);
 }
 
 #endif

@@ -1,84 +1,84 @@
 /* SPDX-License-Identifier: MIT */
 /* rebalance.h - put machines that will do the same into the same warps; kernel text.
  *
- * A warp is as slow as its busiest machine, and a block that takes turns together (service.h) is fast
- * when its machines come to the same places at the same time: after a turn for a VBlank, say, they
+ * A warp is as slow as its busiest machine, and a block that is serviced together (service.h) is fast
+ * when its machines come to the same places at the same time: after a service for a VBlank, say, they
  * go on side by side. How many instructions a machine executed in the last step says well how many
  * it will execute in the next, and machines that get the same action do more alike. So before each
  * launch the machines are sorted by both, the busiest first, so that the long warps begin early.
- * `order` holds the machine of each place; nothing else knows about places, so that results do not
+ * `order` holds the machine of each slot; nothing else knows about places, so that results do not
  * depend on it. */
 #ifndef DM_SIMT_REBALANCE_H
 #define DM_SIMT_REBALANCE_H
 
 #include "swarm/actions.h"
 
-#define DM_SWARM_SORTERS 1024u /* threads of the one block that sorts */
+#define DM_SIMT_SORTERS 1024u /* threads of the one block that sorts */
 
 #if DM_ON_CUDA
 
 /* Classes of loads, a power of two apart, and in each so many; and of actions. */
-#define DM_SWARM_OCTAVES 8u
-#define DM_SWARM_LOADS_LOG2 6u
-#define DM_SWARM_ACTIONS 16u
-#define DM_SWARM_LEAST_LOAD 2048.0f
-#define DM_SWARM_BUCKETS ((DM_SWARM_OCTAVES << DM_SWARM_LOADS_LOG2) * DM_SWARM_ACTIONS)
-#define DM_SWARM_BUCKETS_EACH (DM_SWARM_BUCKETS / DM_SWARM_SORTERS)
+#define DM_SIMT_OCTAVES 8u
+#define DM_SIMT_LOADS_LOG2 6u
+#define DM_SIMT_ACTIONS 16u
+#define DM_SIMT_LEAST_LOAD 2048.0f
+#define DM_SIMT_BUCKETS ((DM_SIMT_OCTAVES << DM_SIMT_LOADS_LOG2) * DM_SIMT_ACTIONS)
+#define DM_SIMT_BUCKETS_EACH (DM_SIMT_BUCKETS / DM_SIMT_SORTERS)
 
 /* The logarithm of a number, as far as its exponent and first bits say. */
-DM_FN uint32_t dm_swarm_load_class(uint32_t load)
+DM_FN uint32_t dm_simt_load_class(uint32_t load)
 {
     const uint32_t bits = __float_as_uint((float)load);
-    const uint32_t least = __float_as_uint(DM_SWARM_LEAST_LOAD);
-    return bits < least ? 0u : (bits - least) >> (23u - DM_SWARM_LOADS_LOG2);
+    const uint32_t least = __float_as_uint(DM_SIMT_LEAST_LOAD);
+    return bits < least ? 0u : (bits - least) >> (23u - DM_SIMT_LOADS_LOG2);
 }
 
-DM_FN uint32_t dm_swarm_bucket(const dm_swarm_args *args, uint32_t machine)
+DM_FN uint32_t dm_simt_bucket(const dm_swarm_args *args, uint32_t machine)
 {
-    const uint32_t last = (DM_SWARM_OCTAVES << DM_SWARM_LOADS_LOG2) - 1u;
-    const uint32_t load = dm_swarm_load_class(args->loads[machine]);
+    const uint32_t last = (DM_SIMT_OCTAVES << DM_SIMT_LOADS_LOG2) - 1u;
+    const uint32_t load = dm_simt_load_class(args->loads[machine]);
     const uint32_t action = dm_swarm_action(args, machine, args->progress[machine].steps);
-    return (last - (load < last ? load : last)) * DM_SWARM_ACTIONS + action % DM_SWARM_ACTIONS;
+    return (last - (load < last ? load : last)) * DM_SIMT_ACTIONS + action % DM_SIMT_ACTIONS;
 }
 
 /* One block sorts all machines. */
-DM_FN void dm_swarm_sort(const dm_swarm_args *args)
+DM_FN void dm_simt_sort(const dm_swarm_args *args)
 {
-    __shared__ uint32_t next[DM_SWARM_BUCKETS];
-    __shared__ uint32_t sums[DM_SWARM_SORTERS];
+    __shared__ uint32_t next[DM_SIMT_BUCKETS];
+    __shared__ uint32_t sums[DM_SIMT_SORTERS];
     const uint32_t t = threadIdx.x;
-    for (uint32_t i = t; i < DM_SWARM_BUCKETS; i += DM_SWARM_SORTERS)
+    for (uint32_t i = t; i < DM_SIMT_BUCKETS; i += DM_SIMT_SORTERS)
         next[i] = 0;
     __syncthreads();
-    for (uint32_t i = t; i < args->count; i += DM_SWARM_SORTERS)
-        atomicAdd(&next[dm_swarm_bucket(args, i)], 1u);
+    for (uint32_t i = t; i < args->count; i += DM_SIMT_SORTERS)
+        atomicAdd(&next[dm_simt_bucket(args, i)], 1u);
     __syncthreads();
     /* Where each bucket begins: this thread's buckets, after those of all threads before it. */
-    uint32_t *mine = next + t * DM_SWARM_BUCKETS_EACH, sum = 0;
-    for (uint32_t i = 0; i < DM_SWARM_BUCKETS_EACH; i++)
+    uint32_t *mine = next + t * DM_SIMT_BUCKETS_EACH, sum = 0;
+    for (uint32_t i = 0; i < DM_SIMT_BUCKETS_EACH; i++)
         sum += mine[i];
     sums[t] = sum;
     __syncthreads();
-    for (uint32_t step = 1; step < DM_SWARM_SORTERS; step *= 2u) {
+    for (uint32_t step = 1; step < DM_SIMT_SORTERS; step *= 2u) {
         uint32_t before = t >= step ? sums[t - step] : 0u;
         __syncthreads();
         sums[t] += before;
         __syncthreads();
     }
     uint32_t first = sums[t] - sum;
-    for (uint32_t i = 0; i < DM_SWARM_BUCKETS_EACH; i++) {
+    for (uint32_t i = 0; i < DM_SIMT_BUCKETS_EACH; i++) {
         uint32_t count = mine[i];
         mine[i] = first;
         first += count;
     }
     __syncthreads();
-    for (uint32_t i = t; i < args->count; i += DM_SWARM_SORTERS)
-        args->order[atomicAdd(&next[dm_swarm_bucket(args, i)], 1u)] = i;
+    for (uint32_t i = t; i < args->count; i += DM_SIMT_SORTERS)
+        args->order[atomicAdd(&next[dm_simt_bucket(args, i)], 1u)] = i;
 }
 
 #else
 
-DM_FN void dm_swarm_sort(const dm_swarm_args *args)
+DM_FN void dm_simt_sort(const dm_swarm_args *args)
 {
     (void)args;
 }

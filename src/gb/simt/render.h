@@ -7,99 +7,101 @@
  * it is complete, and then a warp draws it with all its lanes (gb/simt/warp.h).
  *
  * What else a line depends on, VRAM and OAM, must not change while it is kept: whoever is about to
- * change them, or the state of the picture, calls dm_gb_draw_kept first, and so does the end of a
+ * change them, or the state of the picture, calls dm_gb_render_logged first, and so does the end of a
  * run; STOP lasts until then. While OAM DMA is active nothing is kept. The machine's own state is
- * the same as if the line had been drawn; tests/gb/test_quick.c compares that, and the pictures. */
+ * the same as if the line had been drawn; tests/gb/test_fast.c compares that, and the pictures. */
 #ifndef DM_SIMT_RENDER_H
 #define DM_SIMT_RENDER_H
 
 #if DM_GB_GPU_FORM
 
-DM_FN uint64_t dm_gb_note_of(const dm_gb_ppu *ppu)
+DM_FN uint64_t dm_gb_line_registers(const dm_gb_ppu *ppu)
 {
-    return (uint64_t)(ppu->lcdc & ~DM_GB_NOTE_WINDOW) | (uint64_t)ppu->scy << 8 |
+    return (uint64_t)(ppu->lcdc & ~DM_GB_LINE_WINDOW) | (uint64_t)ppu->scy << 8 |
            (uint64_t)ppu->scx << 16 | (uint64_t)ppu->bgp << 24 | (uint64_t)ppu->obp0 << 32 |
            (uint64_t)ppu->obp1 << 40 | (uint64_t)ppu->wx << 48 |
-           (uint64_t)ppu->window_line * DM_GB_NOTE_NEXT;
+           (uint64_t)ppu->window_line * DM_GB_LINE_NEXT;
 }
 
 /* The picture that is being drawn. */
-DM_FN uint8_t *dm_gb_back_picture(const dm_gb_lane *lane)
+DM_FN uint8_t *dm_gb_back_picture(const dm_gb_context *context)
 {
-    return lane->frames + (dm_gb_m(lane)->ppu.front ^ 1u) * (DM_GB_SCREEN_W * DM_GB_SCREEN_H);
+    return context->frames + (dm_gb_m(context)->ppu.front ^ 1u) * (DM_GB_SCREEN_W * DM_GB_SCREEN_H);
 }
 
 /* Keep lines from the present one to the one before `end`, of which nothing happens on any; the
  * window is on from line `window` on. */
-DM_FN_SLOW void dm_gb_draw_all_later(dm_gb_lane *lane, uint32_t end, uint32_t window)
+DM_FN_SLOW void dm_gb_log_all_lines(dm_gb_context *context, uint32_t end, uint32_t window)
 {
-    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
-    dm_gb_kept *kept = lane->kept;
-    if (lane->kept_end == 0) {
-        lane->kept_next = ppu->line;
-        kept->count = kept->spilled = 0;
+    const dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
+    dm_gb_line_log *log = context->line_log;
+    if (context->log_end == 0) {
+        context->log_next = ppu->line;
+        log->count = log->spilled = 0;
     }
-    lane->kept_end = (uint8_t)end;
-    dm_gb_keep(kept, dm_gb_back_picture(lane), dm_gb_note_of(ppu), ppu->line, end, window);
+    context->log_end = (uint8_t)end;
+    dm_gb_log_lines(log, dm_gb_back_picture(context), dm_gb_line_registers(ppu), ppu->line, end,
+                    window);
 }
 
 /* Keep the present line, whose mode 3 is over; false: it has to be drawn now. */
-DM_FN bool dm_gb_draw_later(dm_gb_lane *lane)
+DM_FN bool dm_gb_log_line(dm_gb_context *context)
 {
-    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
+    const dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
     /* OAM will be searched again, as a whole. */
-    const bool sprites_known =
-        (ppu->lcdc & 2u) == 0 || ppu->scanned == 0 ||
-        (ppu->scanned == DM_GB_SPRITES && lane->scan_height == ((ppu->lcdc & 4u) != 0 ? 16u : 8u));
-    if (!sprites_known || ppu->first_line || dm_gb_m(lane)->dma.active || dm_gb_only_by_dots(ppu))
+    const bool sprites_known = (ppu->lcdc & 2u) == 0 || ppu->scanned == 0 ||
+                               (ppu->scanned == DM_GB_SPRITES &&
+                                context->scan_height == ((ppu->lcdc & 4u) != 0 ? 16u : 8u));
+    if (!sprites_known || ppu->first_line || dm_gb_m(context)->dma.active ||
+        dm_gb_only_by_dots(ppu))
         return false;
-    dm_gb_draw_all_later(lane, ppu->line + 1u, ppu->line + (dm_gb_window_shown(ppu) ? 0u : 1u));
+    dm_gb_log_all_lines(context, ppu->line + 1u, ppu->line + (dm_gb_window_shown(ppu) ? 0u : 1u));
     return true;
 }
 
 /* At the start of a line: can that and others be kept of which nothing happens on any? */
-DM_FN bool dm_gb_can_draw_later(const dm_gb_lane *lane)
+DM_FN bool dm_gb_can_log_lines(const dm_gb_context *context)
 {
-    const dm_gb_ppu *ppu = &dm_gb_m(lane)->ppu;
-    return !dm_gb_m(lane)->dma.active && !dm_gb_fifo_pixel_slips_in(ppu) &&
+    const dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
+    return !dm_gb_m(context)->dma.active && !dm_gb_fifo_pixel_slips_in(ppu) &&
            ((ppu->lcdc & 0x20u) == 0 || ppu->wx != 0 || (ppu->scx & 7u) == 0);
 }
 
 /* Draw the lines of a pair that are kept, alone. */
-DM_FN_SLOW void dm_gb_draw_pair(const dm_gb_lane *lane, uint32_t pair)
+DM_FN_SLOW void dm_gb_render_pair(const dm_gb_context *context, uint32_t pair)
 {
-    uint8_t *picture = dm_gb_back_picture(lane), *at = picture + pair * DM_GB_PAIR_BYTES;
-    dm_gb_walk walk = dm_gb_walk_begin(lane->kept);
-    const dm_gb_both notes = dm_gb_walk_pair(&walk, picture, pair);
-    const dm_gb_both sprites = dm_gb_sprites_on(lane->ram, pair, notes);
+    uint8_t *picture = dm_gb_back_picture(context), *at = picture + pair * DM_GB_PAIR_BYTES;
+    dm_gb_walk walk = dm_gb_walk_begin(context->line_log);
+    const dm_gb_both registers = dm_gb_walk_pair(&walk, picture, pair);
+    const dm_gb_both sprites = dm_gb_sprites_on(context->ram, pair, registers);
     DM_NO_UNROLL
     for (uint32_t word = 0; word < DM_GB_LINE_WORDS; word++)
-        dm_gb_store_noted(at + word * 32u, notes,
-                          dm_gb_word_shades(lane->ram, pair, word, notes, sprites));
+        dm_gb_store_logged(at + word * 32u, registers,
+                           dm_gb_word_shades(context->ram, pair, word, registers, sprites));
 }
 
 /* Draw the lines that are kept. (Where that is, is in the lane and not in registers, which are dear
- * under a turn.) */
-DM_FN_SLOW void dm_gb_draw_lines(dm_gb_lane *lane)
+ * under a service.) */
+DM_FN_SLOW void dm_gb_render_lines(dm_gb_context *context)
 {
     DM_NO_UNROLL
-    for (; lane->kept_next < lane->kept_end;
-         lane->kept_next = (uint8_t)((lane->kept_next | 1u) + 1u))
-        dm_gb_draw_pair(lane, lane->kept_next / 2u);
-    lane->kept_end = 0;
+    for (; context->log_next < context->log_end;
+         context->log_next = (uint8_t)((context->log_next | 1u) + 1u))
+        dm_gb_render_pair(context, context->log_next / 2u);
+    context->log_end = 0;
 }
 
 /* Draw every line that is kept: something is about to change that they depend on. */
-DM_FN void dm_gb_draw_kept(dm_gb_lane *lane)
+DM_FN void dm_gb_render_logged(dm_gb_context *context)
 {
-    if (lane->kept_end != 0)
-        dm_gb_draw_lines(lane);
+    if (context->log_end != 0)
+        dm_gb_render_lines(context);
 }
 
 /* ---- The lanes of a warp share a picture ----
  * Five to a pair, a word each, six pairs at a time; two lanes only help to find sprites. All lanes
  * of a warp call these together; where they are played one after the other, the last comes first,
- * since the first word of a line takes the place of a note of its own. */
+ * since the first word of a line takes the place of registers of its own. */
 
 #define DM_GB_SHARED_PAIRS (32u / DM_GB_LINE_WORDS)
 #define DM_GB_SHARED_LINES (2u * DM_GB_SHARED_PAIRS)
@@ -118,7 +120,7 @@ typedef struct dm_gb_share {
 } dm_gb_share;
 
 /* Lane `number` of a warp begins. */
-DM_FN dm_gb_share dm_gb_share_begin(const uint8_t *ram, uint8_t *picture, const dm_gb_kept *kept,
+DM_FN dm_gb_share dm_gb_share_begin(const uint8_t *ram, uint8_t *picture, const dm_gb_line_log *log,
                                     uint32_t number)
 {
     dm_gb_share share;
@@ -126,7 +128,7 @@ DM_FN dm_gb_share dm_gb_share_begin(const uint8_t *ram, uint8_t *picture, const 
     share.pair = number / DM_GB_LINE_WORDS;
     share.word = number % DM_GB_LINE_WORDS;
     share.picture = picture;
-    share.walk = dm_gb_walk_begin(kept);
+    share.walk = dm_gb_walk_begin(log);
     if (share.pair >= DM_GB_SHARED_PAIRS)
         share.pair = DM_GB_PAIRS;
 #if DM_LANES > 1
@@ -167,18 +169,19 @@ DM_FN void dm_gb_share_search(uint32_t near, uint32_t below, uint32_t upper, uin
 #endif
 
 /* The sprites that touch the lane's word, as dm_gb_sprites_on. */
-DM_FN dm_gb_both dm_gb_share_sprites(const dm_gb_share *share, dm_gb_both notes)
+DM_FN dm_gb_both dm_gb_share_sprites(const dm_gb_share *share, dm_gb_both registers)
 {
 #if DM_LANES > 1
     /* Those that are on any line in hand: usually none or a few. */
-    const bool tall = dm_any(dm_gb_notes_have(notes, DM_GB_NOTE_TALL));
+    const bool tall = dm_any(dm_gb_either_has(registers, DM_GB_LINE_TALL));
     const uint32_t reach = DM_GB_SHARED_LINES - 1u + (tall ? 16u : 8u);
     const uint32_t first = dm_ballot(share->below[0] < reach);
     const uint32_t second = dm_ballot(share->below[1] < reach);
     dm_gb_both sprites = {0, 0};
     if ((first | second) == 0)
         return sprites;
-    const uint32_t upper = dm_gb_noted_height(notes.upper), lower = dm_gb_noted_height(notes.lower);
+    const uint32_t upper = dm_gb_logged_height(registers.upper),
+                   lower = dm_gb_logged_height(registers.lower);
     uint32_t above[2], under[2];
     dm_gb_share_search(first, share->below[0], upper, lower, &above[0], &under[0]);
     dm_gb_share_search(second, share->below[1], upper, lower, &above[1], &under[1]);
@@ -190,18 +193,18 @@ DM_FN dm_gb_both dm_gb_share_sprites(const dm_gb_share *share, dm_gb_both notes)
     sprites.lower &= touches;
     return sprites;
 #else
-    return dm_gb_sprites_on(share->ram, share->pair, notes);
+    return dm_gb_sprites_on(share->ram, share->pair, registers);
 #endif
 }
 
 /* The shades of the lane's word of the pair in hand, as far as its lines are kept, and where they
  * have to be stored; the lane then takes the next pair. `notes` were the pair's. */
-DM_FN uint8_t *dm_gb_share_next(dm_gb_share *share, dm_gb_both *notes, dm_gb_two_planes *two)
+DM_FN uint8_t *dm_gb_share_next(dm_gb_share *share, dm_gb_both *registers, dm_gb_two_planes *two)
 {
-    *notes = dm_gb_walk_pair(&share->walk, share->picture, share->pair);
+    *registers = dm_gb_walk_pair(&share->walk, share->picture, share->pair);
     dm_warp_sync(); /* all have read the notes before they are overwritten */
-    const dm_gb_both sprites = dm_gb_share_sprites(share, *notes);
-    *two = dm_gb_word_shades(share->ram, share->pair, share->word, *notes, sprites);
+    const dm_gb_both sprites = dm_gb_share_sprites(share, *registers);
+    *two = dm_gb_word_shades(share->ram, share->pair, share->word, *registers, sprites);
     uint8_t *out = share->picture + share->pair * DM_GB_PAIR_BYTES + share->word * 32u;
     share->pair += DM_GB_SHARED_PAIRS;
 #if DM_LANES > 1
@@ -221,10 +224,10 @@ DM_FN uint32_t dm_gb_picture_key(uint32_t frames, uint32_t front)
 /* Of the picture whose lines are kept, if the last of them is among those: then nothing of it will
  * change any more, and it will be on the screen after the next VBlank, if that comes before the LCD
  * is switched off; else 0. */
-DM_FN uint32_t dm_gb_complete_key(const dm_gb_lane *lane, const dm_gb_ppu *ppu)
+DM_FN uint32_t dm_gb_complete_key(const dm_gb_context *context, const dm_gb_ppu *ppu)
 {
-    return lane->kept_end == DM_GB_SCREEN_H ? dm_gb_picture_key(ppu->frames + 1u, ppu->front ^ 1u)
-                                            : 0u;
+    return context->log_end == DM_GB_SCREEN_H ? dm_gb_picture_key(ppu->frames + 1u, ppu->front ^ 1u)
+                                              : 0u;
 }
 
 /* Is that picture, whose key was kept, on the screen? */
@@ -237,28 +240,28 @@ DM_FN bool dm_gb_shows(const dm_gb_ppu *ppu, uint32_t key)
 
 /* The CPU draws a line when it ends. */
 
-DM_FN bool dm_gb_draw_later(dm_gb_lane *lane)
+DM_FN bool dm_gb_log_line(dm_gb_context *context)
 {
-    (void)lane;
+    (void)context;
     return false;
 }
 
-DM_FN bool dm_gb_can_draw_later(const dm_gb_lane *lane)
+DM_FN bool dm_gb_can_log_lines(const dm_gb_context *context)
 {
-    (void)lane;
+    (void)context;
     return false;
 }
 
-DM_FN void dm_gb_draw_all_later(dm_gb_lane *lane, uint32_t end, uint32_t window)
+DM_FN void dm_gb_log_all_lines(dm_gb_context *context, uint32_t end, uint32_t window)
 {
-    (void)lane;
+    (void)context;
     (void)end;
     (void)window;
 }
 
-DM_FN void dm_gb_draw_kept(dm_gb_lane *lane)
+DM_FN void dm_gb_render_logged(dm_gb_context *context)
 {
-    (void)lane;
+    (void)context;
 }
 
 #endif

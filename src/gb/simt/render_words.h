@@ -14,7 +14,7 @@
  *                   LCDC  SCY  SCX  BGP  OBP0  OBP1  WX  line of the window
  *
  * LCDC bit 7 tells a note from pixels, which are 0..3; bit 5 is set where the window is on.
- * tests/gb/test_draw_words.c compares words with lines that the CPU draws. */
+ * tests/gb/test_render.c compares words with lines that the CPU draws. */
 #ifndef DM_SIMT_RENDER_WORDS_H
 #define DM_SIMT_RENDER_WORDS_H
 
@@ -22,12 +22,12 @@
 #define DM_GB_PAIRS (DM_GB_SCREEN_H / 2u)
 #define DM_GB_PAIR_BYTES (2u * DM_GB_SCREEN_W)
 
-#define DM_GB_NOTE_LCDC 0x80u
-#define DM_GB_NOTE_WINDOW 0x20u
-#define DM_GB_NOTE_TALL 4u
-#define DM_GB_NOTE_SPRITES 2u
-#define DM_GB_NOTE_GROUND 1u
-#define DM_GB_NOTE_NEXT (1ull << 56) /* the window's next line */
+#define DM_GB_LINE_LOGGED 0x80u
+#define DM_GB_LINE_WINDOW 0x20u
+#define DM_GB_LINE_TALL 4u
+#define DM_GB_LINE_SPRITES 2u
+#define DM_GB_LINE_GROUND 1u
+#define DM_GB_LINE_NEXT (1ull << 56) /* the window's next line */
 
 /* Something of each line of a pair: notes, or sprites, one bit each. */
 typedef struct dm_gb_both {
@@ -44,20 +44,20 @@ typedef struct dm_gb_two_planes {
 } dm_gb_two_planes;
 
 /* Is this bit of LCDC set? */
-DM_FN bool dm_gb_note_has(uint64_t note, uint32_t bit)
+DM_FN bool dm_gb_registers_have(uint64_t registers, uint32_t bit)
 {
-    return ((uint32_t)note & bit) != 0;
+    return ((uint32_t)registers & bit) != 0;
 }
 
 /* ... or that of either? */
-DM_FN bool dm_gb_notes_have(dm_gb_both notes, uint32_t bit)
+DM_FN bool dm_gb_either_has(dm_gb_both registers, uint32_t bit)
 {
-    return (((uint32_t)notes.upper | (uint32_t)notes.lower) & bit) != 0;
+    return (((uint32_t)registers.upper | (uint32_t)registers.lower) & bit) != 0;
 }
 
-DM_FN bool dm_gb_noted(uint64_t note)
+DM_FN bool dm_gb_logged(uint64_t registers)
 {
-    return dm_gb_note_has(note, DM_GB_NOTE_LCDC);
+    return dm_gb_registers_have(registers, DM_GB_LINE_LOGGED);
 }
 
 /* ---- Palettes ---- */
@@ -82,10 +82,10 @@ DM_FN dm_gb_shader dm_gb_shader_of(uint32_t palette)
 }
 
 /* That of the background. Where it is off everything is colour 0. */
-DM_FN uint32_t dm_gb_ground_palette(uint64_t note)
+DM_FN uint32_t dm_gb_ground_palette(uint64_t registers)
 {
-    const uint32_t palette = (uint32_t)note >> 24;
-    return dm_gb_note_has(note, DM_GB_NOTE_GROUND) ? palette : (palette & 3u) * 0x55u;
+    const uint32_t palette = (uint32_t)registers >> 24;
+    return dm_gb_registers_have(registers, DM_GB_LINE_GROUND) ? palette : (palette & 3u) * 0x55u;
 }
 
 DM_FN uint32_t dm_gb_shade_bits(const uint32_t masks[4], dm_gb_planes colours)
@@ -109,23 +109,24 @@ DM_FN dm_gb_planes dm_gb_shades_of(const dm_gb_shader *shader, dm_gb_planes colo
  * 24..31 the map's line. Others do not matter. */
 #define DM_GB_VIEW_NEXT (1u << 24) /* the line below */
 
-DM_FN uint32_t dm_gb_view(uint64_t note, uint32_t line, uint32_t word)
+DM_FN uint32_t dm_gb_view(uint64_t registers, uint32_t line, uint32_t word)
 {
-    return dm_byte_perm((uint32_t)note, 0, 0x1420u) + line * DM_GB_VIEW_NEXT + (word * 32u << 8);
+    return dm_byte_perm((uint32_t)registers, 0, 0x1420u) + line * DM_GB_VIEW_NEXT +
+           (word * 32u << 8);
 }
 
-DM_FN uint32_t dm_gb_window_view(uint64_t note, uint32_t word)
+DM_FN uint32_t dm_gb_window_view(uint64_t registers, uint32_t word)
 {
-    const uint32_t column = word * 32u + 7u - ((uint32_t)(note >> 48) & 0xFFu);
-    return ((uint32_t)note & 0x10u) | ((uint32_t)note >> 3 & 8u) | (column & 0xFFu) << 8 |
-           (uint32_t)(note >> 56) * DM_GB_VIEW_NEXT;
+    const uint32_t column = word * 32u + 7u - ((uint32_t)(registers >> 48) & 0xFFu);
+    return ((uint32_t)registers & 0x10u) | ((uint32_t)registers >> 3 & 8u) | (column & 0xFFu) << 8 |
+           (uint32_t)(registers >> 56) * DM_GB_VIEW_NEXT;
 }
 
 /* Pixels of the line left of the window; 160 if it does not show. */
-DM_FN uint32_t dm_gb_noted_window(uint64_t note)
+DM_FN uint32_t dm_gb_logged_window(uint64_t registers)
 {
-    const uint32_t wx = (uint32_t)(note >> 48) & 0xFFu;
-    if (!dm_gb_note_has(note, DM_GB_NOTE_WINDOW) || wx >= 166u)
+    const uint32_t wx = (uint32_t)(registers >> 48) & 0xFFu;
+    if (!dm_gb_registers_have(registers, DM_GB_LINE_WINDOW) || wx >= 166u)
         return DM_GB_SCREEN_W;
     return wx < 7u ? 0u : wx - 7u;
 }
@@ -211,10 +212,10 @@ DM_FN_SLOW uint64_t dm_gb_one_line(const uint8_t *ram, uint32_t view)
 }
 
 /* The window begins `left` pixels from the left edge of the word, within it: lay it over. */
-DM_FN dm_gb_planes dm_gb_window_edge(const uint8_t *ram, uint64_t note, uint32_t word,
+DM_FN dm_gb_planes dm_gb_window_edge(const uint8_t *ram, uint64_t registers, uint32_t word,
                                      uint32_t left, dm_gb_planes planes)
 {
-    const uint64_t window = dm_gb_one_line(ram, dm_gb_window_view(note, word));
+    const uint64_t window = dm_gb_one_line(ram, dm_gb_window_view(registers, word));
     const uint32_t mask = 0xFFFFFFFFu >> left;
     planes.low = dm_choose_u32(mask, (uint32_t)window, planes.low);
     planes.high = dm_choose_u32(mask, (uint32_t)(window >> 32), planes.high);
@@ -223,17 +224,17 @@ DM_FN dm_gb_planes dm_gb_window_edge(const uint8_t *ram, uint64_t note, uint32_t
 
 /* Colours of background and window, as if they were on. */
 DM_FN dm_gb_two_planes dm_gb_ground(const uint8_t *ram, uint32_t pair, uint32_t word,
-                                    dm_gb_both notes)
+                                    dm_gb_both registers)
 {
-    uint32_t upper = dm_gb_view(notes.upper, 2u * pair, word);
-    uint32_t lower = dm_gb_view(notes.lower, 2u * pair + 1u, word);
+    uint32_t upper = dm_gb_view(registers.upper, 2u * pair, word);
+    uint32_t lower = dm_gb_view(registers.lower, 2u * pair + 1u, word);
     uint32_t upper_left = 0, lower_left = 0; /* where the window begins within the word, or 0 */
-    if (dm_gb_notes_have(notes, DM_GB_NOTE_WINDOW)) {
+    if (dm_gb_either_has(registers, DM_GB_LINE_WINDOW)) {
         const uint32_t x = word * 32u;
-        upper_left = dm_gb_noted_window(notes.upper);
-        lower_left = dm_gb_noted_window(notes.lower);
-        upper = upper_left <= x ? dm_gb_window_view(notes.upper, word) : upper;
-        lower = lower_left <= x ? dm_gb_window_view(notes.lower, word) : lower;
+        upper_left = dm_gb_logged_window(registers.upper);
+        lower_left = dm_gb_logged_window(registers.lower);
+        upper = upper_left <= x ? dm_gb_window_view(registers.upper, word) : upper;
+        lower = lower_left <= x ? dm_gb_window_view(registers.lower, word) : lower;
         upper_left = upper_left - x < 32u ? upper_left - x : 0u;
         lower_left = lower_left - x < 32u ? lower_left - x : 0u;
     }
@@ -242,9 +243,9 @@ DM_FN dm_gb_two_planes dm_gb_ground(const uint8_t *ram, uint32_t pair, uint32_t 
     dm_gb_two_planes two = dm_gb_two_planes_of(rows, upper, lower);
     if (DM_UNLIKELY((upper_left | lower_left) != 0)) {
         if (upper_left != 0)
-            two.upper = dm_gb_window_edge(ram, notes.upper, word, upper_left, two.upper);
+            two.upper = dm_gb_window_edge(ram, registers.upper, word, upper_left, two.upper);
         if (lower_left != 0)
-            two.lower = dm_gb_window_edge(ram, notes.lower, word, lower_left, two.lower);
+            two.lower = dm_gb_window_edge(ram, registers.lower, word, lower_left, two.lower);
     }
     return two;
 }
@@ -265,11 +266,11 @@ DM_FN bool dm_gb_entry_touches(uint32_t entry, uint32_t word)
 }
 
 /* Rows of sprites on a line; 0: it shows none. */
-DM_FN uint32_t dm_gb_noted_height(uint64_t note)
+DM_FN uint32_t dm_gb_logged_height(uint64_t registers)
 {
-    if (!dm_gb_noted(note) || !dm_gb_note_has(note, DM_GB_NOTE_SPRITES))
+    if (!dm_gb_logged(registers) || !dm_gb_registers_have(registers, DM_GB_LINE_SPRITES))
         return 0;
-    return dm_gb_note_has(note, DM_GB_NOTE_TALL) ? 16u : 8u;
+    return dm_gb_registers_have(registers, DM_GB_LINE_TALL) ? 16u : 8u;
 }
 
 /* Is a sprite on the line whose number plus 16 is `bottom`? */
@@ -310,11 +311,12 @@ DM_FN dm_gb_both dm_gb_ten_each(dm_gb_both sprites)
 }
 
 /* The sprites that the lines show, found by a lane alone. */
-DM_FN dm_gb_both dm_gb_sprites_on(const uint8_t *ram, uint32_t pair, dm_gb_both notes)
+DM_FN dm_gb_both dm_gb_sprites_on(const uint8_t *ram, uint32_t pair, dm_gb_both registers)
 {
     const uint32_t *entries = (const uint32_t *)(const void *)(ram + DM_GB_OAM);
     const uint32_t bottom = 2u * pair + 16u;
-    const uint32_t upper = dm_gb_noted_height(notes.upper), lower = dm_gb_noted_height(notes.lower);
+    const uint32_t upper = dm_gb_logged_height(registers.upper),
+                   lower = dm_gb_logged_height(registers.lower);
     dm_gb_both on = {0, 0};
     if ((upper | lower) == 0)
         return on;
@@ -374,9 +376,10 @@ DM_FN void dm_gb_layer_lay(const dm_gb_layer *layer, uint32_t opaque, dm_gb_plan
 
 /* Rows of it that a line shows whose number plus 16 is `bottom`, and the one below: both planes of
  * each, the upper line's in bits 0..15. */
-DM_FN uint32_t dm_gb_entry_rows(const uint8_t *ram, uint32_t entry, uint32_t bottom, uint64_t note)
+DM_FN uint32_t dm_gb_entry_rows(const uint8_t *ram, uint32_t entry, uint32_t bottom,
+                                uint64_t registers)
 {
-    const uint32_t last = dm_gb_note_has(note, DM_GB_NOTE_TALL) ? 15u : 7u;
+    const uint32_t last = dm_gb_registers_have(registers, DM_GB_LINE_TALL) ? 15u : 7u;
     const uint32_t tile = entry >> 16 & 0xFFu & ~(last >> 3);
     const uint32_t flip = (entry >> 30 & 1u) != 0 ? last : 0u, row = bottom - entry;
     const void *rows = dm_element(ram + DM_GB_VRAM, tile, 16);
@@ -393,13 +396,13 @@ DM_FN uint32_t dm_gb_entry_place(uint32_t byte, uint32_t right)
 }
 
 /* Where background and window are not colour 0. */
-DM_FN uint32_t dm_gb_opaque(uint64_t note, dm_gb_planes ground)
+DM_FN uint32_t dm_gb_opaque(uint64_t registers, dm_gb_planes ground)
 {
-    return (ground.low | ground.high) & (0u - ((uint32_t)note & DM_GB_NOTE_GROUND));
+    return (ground.low | ground.high) & (0u - ((uint32_t)registers & DM_GB_LINE_GROUND));
 }
 
 /* Those of one pass: with the height and the palettes of `note`. */
-DM_FN void dm_gb_lay_pass(const uint8_t *ram, uint32_t bottom, uint32_t word, uint64_t note,
+DM_FN void dm_gb_lay_pass(const uint8_t *ram, uint32_t bottom, uint32_t word, uint64_t registers,
                           dm_gb_both sprites, dm_gb_layer *upper, dm_gb_layer *lower)
 {
     const uint32_t *entries = (const uint32_t *)(const void *)(ram + DM_GB_OAM);
@@ -409,7 +412,7 @@ DM_FN void dm_gb_lay_pass(const uint8_t *ram, uint32_t bottom, uint32_t word, ui
         const uint32_t right = dm_gb_entry_right(entry, word);
         if (right - 1u >= 39u)
             continue;
-        uint32_t rows = dm_gb_entry_rows(ram, entry, bottom, note);
+        uint32_t rows = dm_gb_entry_rows(ram, entry, bottom, registers);
         rows &= (sprites.upper >> number & 1u) != 0 ? 0xFFFFFFFFu : 0xFFFF0000u;
         rows &= (sprites.lower >> number & 1u) != 0 ? 0xFFFFFFFFu : 0x0000FFFFu;
         if ((entry >> 29 & 1u) != 0)
@@ -418,7 +421,8 @@ DM_FN void dm_gb_lay_pass(const uint8_t *ram, uint32_t bottom, uint32_t word, ui
                                     dm_gb_entry_place(0x33u, right),
                                     dm_gb_entry_place(0x0Fu, right)};
         const uint32_t behind = (entry >> 31) != 0 ? 0xFFFFFFFFu : 0u;
-        const dm_gb_shader shader = dm_gb_shader_of((uint32_t)(note >> 32) >> (entry >> 25 & 8u));
+        const dm_gb_shader shader =
+            dm_gb_shader_of((uint32_t)(registers >> 32) >> (entry >> 25 & 8u));
         dm_gb_planes colours;
         colours.low = dm_gb_entry_place(rows & 0xFFu, right);
         colours.high = dm_gb_entry_place(rows >> 8 & 0xFFu, right);
@@ -431,30 +435,31 @@ DM_FN void dm_gb_lay_pass(const uint8_t *ram, uint32_t bottom, uint32_t word, ui
 
 /* Lay sprites over the shades of background and window, whose colours `ground` has. Lines that
  * differ in what matters to sprites take two passes. */
-DM_FN void dm_gb_lay_sprites(const uint8_t *ram, uint32_t pair, uint32_t word, dm_gb_both notes,
+DM_FN void dm_gb_lay_sprites(const uint8_t *ram, uint32_t pair, uint32_t word, dm_gb_both registers,
                              dm_gb_both sprites, const dm_gb_two_planes *ground,
                              dm_gb_two_planes *two)
 {
-    const uint64_t differ = (notes.upper ^ notes.lower) & (0xFFFFull << 32 | DM_GB_NOTE_TALL);
+    const uint64_t differ =
+        (registers.upper ^ registers.lower) & (0xFFFFull << 32 | DM_GB_LINE_TALL);
     dm_gb_layer upper = {{0, 0}, 0, 0, {0, 0, 0}}, lower = {{0, 0}, 0, 0, {0, 0, 0}};
     dm_gb_both now = sprites;
-    uint64_t note = notes.upper, later = 0;
+    uint64_t shown = registers.upper, later = 0;
     if (DM_UNLIKELY(differ != 0)) {
         now.lower = 0;
         later = sprites.lower;
     }
     DM_NO_UNROLL
     for (;;) {
-        dm_gb_lay_pass(ram, 2u * pair + 16u, word, note, now, &upper, &lower);
+        dm_gb_lay_pass(ram, 2u * pair + 16u, word, shown, now, &upper, &lower);
         if (DM_LIKELY(later == 0))
             break;
         now.upper = 0;
         now.lower = later;
-        note = notes.lower;
+        shown = registers.lower;
         later = 0;
     }
-    dm_gb_layer_lay(&upper, dm_gb_opaque(notes.upper, ground->upper), &two->upper);
-    dm_gb_layer_lay(&lower, dm_gb_opaque(notes.lower, ground->lower), &two->lower);
+    dm_gb_layer_lay(&upper, dm_gb_opaque(registers.upper, ground->upper), &two->upper);
+    dm_gb_layer_lay(&lower, dm_gb_opaque(registers.lower, ground->lower), &two->lower);
 }
 
 /* ---- Words ---- */
@@ -483,11 +488,11 @@ DM_FN void dm_gb_store_word(uint8_t *out, dm_gb_planes shades)
 /* The shades of a word of the lines of a pair, as far as those are noted, with those of `sprites`
  * that touch it. */
 DM_FN dm_gb_two_planes dm_gb_word_shades(const uint8_t *ram, uint32_t pair, uint32_t word,
-                                         dm_gb_both notes, dm_gb_both sprites)
+                                         dm_gb_both registers, dm_gb_both sprites)
 {
-    const dm_gb_two_planes ground = dm_gb_ground(ram, pair, word, notes);
-    const uint32_t upper = dm_gb_ground_palette(notes.upper),
-                   lower = dm_gb_ground_palette(notes.lower);
+    const dm_gb_two_planes ground = dm_gb_ground(ram, pair, word, registers);
+    const uint32_t upper = dm_gb_ground_palette(registers.upper),
+                   lower = dm_gb_ground_palette(registers.lower);
     dm_gb_two_planes two;
     dm_gb_shader shader = dm_gb_shader_of(upper);
     two.upper = dm_gb_shades_of(&shader, ground.upper);
@@ -495,16 +500,16 @@ DM_FN dm_gb_two_planes dm_gb_word_shades(const uint8_t *ram, uint32_t pair, uint
         shader = dm_gb_shader_of(lower);
     two.lower = dm_gb_shades_of(&shader, ground.lower);
     if ((sprites.upper | sprites.lower) != 0)
-        dm_gb_lay_sprites(ram, pair, word, notes, sprites, &ground, &two);
+        dm_gb_lay_sprites(ram, pair, word, registers, sprites, &ground, &two);
     return two;
 }
 
 /* Store a word of the lines that are noted, to `out` and the line below. */
-DM_FN_SLOW void dm_gb_store_noted(uint8_t *out, dm_gb_both notes, dm_gb_two_planes two)
+DM_FN_SLOW void dm_gb_store_logged(uint8_t *out, dm_gb_both registers, dm_gb_two_planes two)
 {
-    if (dm_gb_noted(notes.upper))
+    if (dm_gb_logged(registers.upper))
         dm_gb_store_word(out, two.upper);
-    if (dm_gb_noted(notes.lower))
+    if (dm_gb_logged(registers.lower))
         dm_gb_store_word(out + DM_GB_SCREEN_W, two.lower);
 }
 

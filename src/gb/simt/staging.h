@@ -2,10 +2,10 @@
 /* staging.h - where a lane's machine is: in its own place, or in a copy of it; kernel text.
  *
  * Swarms on a GPU work on copies of machines in memory that is nearer: each thread's own, for the
- * time of a turn (staging_local.h), or the multiprocessor's shared memory, for a whole step, in kernels
+ * time of a service (staging_local.h), or the multiprocessor's shared memory, for a whole step, in kernels
  * that have few machines at a time. The compiler sees that those are there, so that it need not
  * load a descriptor for each access, as it does for pointers to just anywhere: a fifth of the
- * instructions of a turn. Sound and the cartridge, the last parts of a machine, are seldom asked
+ * instructions of a service. Sound and the cartridge, the last parts of a machine, are seldom asked
  * and not copied.
  */
 #ifndef DM_SIMT_STAGING_H
@@ -16,25 +16,25 @@
 #if DM_GB_GPU_FORM
 
 /* What is copied; the kernels' compiler does not know offsetof. */
-#define DM_GB_COPIED (sizeof(dm_gb_machine) - sizeof(dm_gb_apu) - sizeof(dm_gb_cart))
+#define DM_GB_STAGE_SIZE (sizeof(dm_gb_machine) - sizeof(dm_gb_apu) - sizeof(dm_gb_cart))
 
 #if DM_ON_CUDA
 
 /* In words that are as large as can be, and the few bytes that they leave. */
-typedef struct dm_gb_copy {
-    uint4 words[DM_GB_COPIED / sizeof(uint4)];
-    uint32_t rest[DM_GB_COPIED % sizeof(uint4) / sizeof(uint32_t)];
-} dm_gb_copy;
+typedef struct dm_gb_stage {
+    uint4 words[DM_GB_STAGE_SIZE / sizeof(uint4)];
+    uint32_t rest[DM_GB_STAGE_SIZE % sizeof(uint4) / sizeof(uint32_t)];
+} dm_gb_stage;
 
-DM_STATIC_ASSERT(DM_GB_COPIED % sizeof(uint32_t) == 0 && DM_GB_COPIED % sizeof(uint4) != 0,
+DM_STATIC_ASSERT(DM_GB_STAGE_SIZE % sizeof(uint32_t) == 0 && DM_GB_STAGE_SIZE % sizeof(uint4) != 0,
                  "what is copied are words");
 
 /* Not by assignment, which may take what follows the last word with it. */
-DM_FN void dm_gb_copy_words(void *to, const void *from)
+DM_FN void dm_gb_stage_words(void *to, const void *from)
 {
-    dm_gb_copy *out = (dm_gb_copy *)to;
-    const dm_gb_copy *in = (const dm_gb_copy *)from;
-    dm_gb_copy words;
+    dm_gb_stage *out = (dm_gb_stage *)to;
+    const dm_gb_stage *in = (const dm_gb_stage *)from;
+    dm_gb_stage words;
     for (uint32_t i = 0; i < sizeof words.words / sizeof words.words[0]; i++)
         words.words[i] = in->words[i];
     for (uint32_t i = 0; i < sizeof words.rest / sizeof words.rest[0]; i++)
@@ -50,115 +50,115 @@ DM_FN void dm_gb_copy_words(void *to, const void *from)
 #include <stddef.h>
 #include <string.h>
 
-DM_STATIC_ASSERT(DM_GB_COPIED == offsetof(dm_gb_machine, apu), "the rest is not copied");
+DM_STATIC_ASSERT(DM_GB_STAGE_SIZE == offsetof(dm_gb_machine, apu), "the rest is not copied");
 
 /* For tests: what is not copied is noise. */
-typedef struct dm_gb_copy {
+typedef struct dm_gb_stage {
     dm_gb_machine m;
-} dm_gb_copy;
+} dm_gb_stage;
 
-DM_FN void dm_gb_copy_words(void *to, const void *from)
+DM_FN void dm_gb_stage_words(void *to, const void *from)
 {
-    memcpy(to, from, DM_GB_COPIED);
+    memcpy(to, from, DM_GB_STAGE_SIZE);
 }
 
 #endif
 #endif
 
-#if DM_GB_SHARED_COPIES
+#if DM_GB_STAGE_SHARED
 
-typedef struct dm_gb_shared_copy {
-    dm_gb_copy copy;
+typedef struct dm_gb_stage_shared {
+    dm_gb_stage copy;
     dm_gb_cart *cart; /* the machine's */
-} dm_gb_shared_copy;
+} dm_gb_stage_shared;
 
-/* One for each machine of a block; DM_GB_QUICK_SEAT says which is whose. */
+/* One for each machine of a block; DM_GB_BLOCK_SLOT says which is whose. */
 #if DM_ON_CUDA
-static __shared__ dm_gb_shared_copy dm_gb_copies[DM_GB_QUICK_LANES];
+static __shared__ dm_gb_stage_shared dm_gb_stages[DM_GB_BLOCK_MACHINES];
 #else
-static dm_gb_shared_copy dm_gb_copies[DM_GB_QUICK_LANES]; /* for tests */
+static dm_gb_stage_shared dm_gb_stages[DM_GB_BLOCK_MACHINES]; /* for tests */
 #endif
 
 #endif
 
-#if DM_GB_LOCAL_COPIES
-/* In a visit the copy follows the lane, which is memory of the thread's own for all to see. */
-#define DM_GB_VISIT_COPY ((sizeof(dm_gb_lane) + 15u) / 16u * 16u)
+#if DM_GB_STAGE_LOCAL
+/* In a service the copy follows the lane, which is memory of the thread's own for all to see. */
+#define DM_GB_STAGED_AT ((sizeof(dm_gb_context) + 15u) / 16u * 16u)
 #endif
 
-DM_FN void dm_gb_lane_set(dm_gb_lane *lane, dm_gb_machine *m)
+DM_FN void dm_gb_context_set(dm_gb_context *context, dm_gb_machine *m)
 {
-#if !DM_GB_SHARED_COPIES && !DM_GB_LOCAL_COPIES
-    lane->m = m;
+#if !DM_GB_STAGE_SHARED && !DM_GB_STAGE_LOCAL
+    context->m = m;
 #endif
 #if DM_GB_GPU_FORM
-    lane->home = m;
+    context->home = m;
 #endif
 }
 
-/* The lane's machine, or the copy of it that is worked on. */
-DM_FN dm_gb_machine *dm_gb_m(const dm_gb_lane *lane)
+/* The machine, or the copy of it that is worked on. */
+DM_FN dm_gb_machine *dm_gb_m(const dm_gb_context *context)
 {
-#if DM_GB_SHARED_COPIES
-    return (dm_gb_machine *)(void *)((uint8_t *)dm_gb_copies + lane->at);
-#elif DM_GB_LOCAL_COPIES
-    return (dm_gb_machine *)(void *)((uint8_t *)(void *)lane + DM_GB_VISIT_COPY);
+#if DM_GB_STAGE_SHARED
+    return (dm_gb_machine *)(void *)((uint8_t *)dm_gb_stages + context->at);
+#elif DM_GB_STAGE_LOCAL
+    return (dm_gb_machine *)(void *)((uint8_t *)(void *)context + DM_GB_STAGED_AT);
 #else
-    return lane->m;
+    return context->m;
 #endif
 }
 
 /* Sound and the cartridge, which are not copied. */
-DM_FN dm_gb_apu *dm_gb_apu_of(const dm_gb_lane *lane)
+DM_FN dm_gb_apu *dm_gb_apu_of(const dm_gb_context *context)
 {
 #if DM_GB_GPU_FORM
-    return &lane->home->apu;
+    return &context->home->apu;
 #else
-    return &lane->m->apu;
+    return &context->m->apu;
 #endif
 }
 
-DM_FN dm_gb_cart *dm_gb_cart_of(const dm_gb_lane *lane)
+DM_FN dm_gb_cart *dm_gb_cart_of(const dm_gb_context *context)
 {
 #if DM_GB_GPU_FORM
-    return &lane->home->cart;
+    return &context->home->cart;
 #else
-    return &lane->m->cart;
+    return &context->m->cart;
 #endif
 }
 
-/* The cartridge, for who has only what dm_gb_m said before a turn began. */
+/* The cartridge, for who has only what dm_gb_m said before a service began. */
 DM_FN dm_gb_cart *dm_gb_cart_by(dm_gb_machine *m)
 {
-#if DM_GB_SHARED_COPIES
-    return ((dm_gb_shared_copy *)(void *)m)->cart;
+#if DM_GB_STAGE_SHARED
+    return ((dm_gb_stage_shared *)(void *)m)->cart;
 #else
     return &m->cart;
 #endif
 }
 
-#if DM_GB_SHARED_COPIES
+#if DM_GB_STAGE_SHARED
 
 /* The thread's copy, whether there is a machine for it or not. */
-DM_FN void dm_gb_shared_seat(dm_gb_lane *lane)
+DM_FN void dm_gb_stage_slot(dm_gb_context *context)
 {
-    lane->at = DM_GB_QUICK_SEAT * (uint32_t)sizeof(dm_gb_shared_copy);
+    context->at = DM_GB_BLOCK_SLOT * (uint32_t)sizeof(dm_gb_stage_shared);
 }
 
 /* The machine is worked on there from now on; and it is up to date again. */
-DM_FN void dm_gb_shared_begin(dm_gb_lane *lane)
+DM_FN void dm_gb_stage_begin(dm_gb_context *context)
 {
-    dm_gb_shared_copy *copy = (dm_gb_shared_copy *)(void *)dm_gb_m(lane);
+    dm_gb_stage_shared *copy = (dm_gb_stage_shared *)(void *)dm_gb_m(context);
 #if !DM_ON_CUDA /* for tests: what is not copied looks right, but what is written to it is lost */
-    copy->copy.m = *lane->home;
+    copy->copy.m = *context->home;
 #endif
-    dm_gb_copy_words(copy, lane->home);
-    copy->cart = dm_gb_cart_of(lane);
+    dm_gb_stage_words(copy, context->home);
+    copy->cart = dm_gb_cart_of(context);
 }
 
-DM_FN void dm_gb_shared_end(dm_gb_lane *lane)
+DM_FN void dm_gb_stage_end(dm_gb_context *context)
 {
-    dm_gb_copy_words(lane->home, dm_gb_m(lane));
+    dm_gb_stage_words(context->home, dm_gb_m(context));
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* staging_local.h - a copy of a machine for a turn; kernel text of the GPU's form.
+/* staging_local.h - a copy of a machine for a service; kernel text of the GPU's form.
  *
- * A turn goes over most of a machine, a few bytes at a time, and the machines of a warp lie far
+ * A service goes over most of a machine, a few bytes at a time, and the machines of a warp lie far
  * apart: each access is one for every lane. Copies in memory of the threads' own lie side by side,
  * so that an access is one for the warp. */
 #ifndef DM_SIMT_STAGING_LOCAL_H
@@ -9,41 +9,42 @@
 
 #include "gb/machine/context.h"
 
-#if DM_GB_GPU_FORM && !DM_GB_SHARED_COPIES
+#if DM_GB_GPU_FORM && !DM_GB_STAGE_SHARED
 
 #if !DM_ON_CUDA
 #include <string.h>
 #endif
 
 /* A machine and its lane while a thread works on its devices. */
-typedef struct dm_gb_visit {
-    dm_gb_lane lane;
-    dm_gb_copy copy;
-} dm_gb_visit;
+typedef struct dm_gb_staged {
+    dm_gb_context context;
+    dm_gb_stage copy;
+} dm_gb_staged;
 
-#if DM_GB_LOCAL_COPIES
-DM_STATIC_ASSERT(sizeof(dm_gb_visit) == DM_GB_VISIT_COPY + sizeof(dm_gb_copy), "it is found there");
+#if DM_GB_STAGE_LOCAL
+DM_STATIC_ASSERT(sizeof(dm_gb_staged) == DM_GB_STAGED_AT + sizeof(dm_gb_stage),
+                 "it is found there");
 #endif
 
-DM_FN void dm_gb_visit_begin(dm_gb_visit *visit, const dm_gb_lane *lane)
+DM_FN void dm_gb_staged_begin(dm_gb_staged *staged, const dm_gb_context *context)
 {
 #if !DM_ON_CUDA
-    memset(&visit->copy, 0xA5, sizeof visit->copy);
+    memset(&staged->copy, 0xA5, sizeof staged->copy);
 #endif
-    visit->lane = *lane;
-    dm_gb_copy_words(&visit->copy, lane->home);
-#if !DM_GB_LOCAL_COPIES
-    visit->lane.m = (dm_gb_machine *)(void *)&visit->copy;
+    staged->context = *context;
+    dm_gb_stage_words(&staged->copy, context->home);
+#if !DM_GB_STAGE_LOCAL
+    staged->context.m = (dm_gb_machine *)(void *)&staged->copy;
 #endif
 }
 
-/* What else a visit changes of the lane, each turn sets anew. */
-DM_FN void dm_gb_visit_end(const dm_gb_visit *visit, dm_gb_lane *lane)
+/* What else a service changes of the lane, each service sets anew. */
+DM_FN void dm_gb_staged_end(const dm_gb_staged *staged, dm_gb_context *context)
 {
-    dm_gb_copy_words(lane->home, &visit->copy);
-    lane->kept_next = visit->lane.kept_next;
-    lane->kept_end = visit->lane.kept_end;
-    lane->scan_height = visit->lane.scan_height;
+    dm_gb_stage_words(context->home, &staged->copy);
+    context->log_next = staged->context.log_next;
+    context->log_end = staged->context.log_end;
+    context->scan_height = staged->context.scan_height;
 }
 
 #endif

@@ -2,9 +2,9 @@
 /* warp.h - the loop of gb/cpu/run.h for 32 machines at once; kernel text.
  *
  * The lanes of a warp run one machine each, all in different places of their programs. What decides
- * the speed is how much of the road they share, so the loop is flat: one instruction by the short
- * road (gb/simt/fast.h) per round for every lane that can, then all meet again. A lane that needs the
- * long road, for an event or an access to a device, waits until some others need it too, since it
+ * the speed is how much of the fast path they share, so the loop is flat: one instruction by the short
+ * path (gb/simt/fast.h) per round for every lane that can, then all meet again. A lane that needs the
+ * slow path, for an event or an access to a device, waits until some others need it too, since it
  * is long; who waits loses nothing, machines do not see each other's time.
  *
  * On the CPU a warp is one lane and this is dm_gb_run. */
@@ -15,41 +15,41 @@
 #include "swarm/pixels.h"
 
 /* Who waits is served when one waits for this many that can still execute: lanes of a warp, or
- * machines of a block that takes turns together. */
-#ifndef DM_SWARM_PATIENCE
-#define DM_SWARM_PATIENCE 2
+ * machines of a block that is serviced together. */
+#ifndef DM_SIMT_PATIENCE
+#define DM_SIMT_PATIENCE 2
 #endif
-#ifndef DM_SWARM_PATIENCE_TOGETHER
-#define DM_SWARM_PATIENCE_TOGETHER 2
+#ifndef DM_SIMT_PATIENCE_BLOCK
+#define DM_SIMT_PATIENCE_BLOCK 2
 #endif
 
 /* Rounds between looking who waits. A block has to meet for it; where a step takes as long as its
  * slowest block, that is dearer than machines that wait. */
-#ifndef DM_SWARM_ROUNDS
-#define DM_SWARM_ROUNDS (!DM_SWARM_TOGETHER ? 4 : DM_SWARM_BLOCK > 128 ? 128 : 256)
+#ifndef DM_SIMT_ROUNDS
+#define DM_SIMT_ROUNDS (!DM_SIMT_BLOCK_SERVICE ? 4 : DM_SWARM_BLOCK > 128 ? 128 : 256)
 #endif
 
-/* A turn counts as this many rounds where machines are sorted by what they cost. */
-#define DM_SWARM_TURN_ROUNDS 8u
+/* A service counts as this many rounds where machines are sorted by what they cost. */
+#define DM_SIMT_SERVICE_ROUNDS 8u
 
-/* Blocks of warps with at least so many lanes take turns together (service.h), unless one of their
- * machines took this many a frame in the last step: who takes many turns wants each of them soon,
+/* Blocks of warps with at least so many lanes are serviced together (service.h), unless one of their
+ * machines took this many a frame in the last step: who takes many services wants each of them soon,
  * and a few machines are served sooner by their own warps. */
-#ifndef DM_SWARM_TOGETHER_LANES
-#define DM_SWARM_TOGETHER_LANES 16
+#ifndef DM_SIMT_BLOCK_SERVICE_LANES
+#define DM_SIMT_BLOCK_SERVICE_LANES 16
 #endif
-#define DM_SWARM_TOGETHER (DM_SWARM_LANES >= DM_SWARM_TOGETHER_LANES)
-#ifndef DM_SWARM_TOGETHER_TURNS
-#define DM_SWARM_TOGETHER_TURNS 100
+#define DM_SIMT_BLOCK_SERVICE (DM_SWARM_LANES >= DM_SIMT_BLOCK_SERVICE_LANES)
+#ifndef DM_SIMT_BLOCK_SERVICE_MOST
+#define DM_SIMT_BLOCK_SERVICE_MOST 100
 #endif
 
 /* Lanes that take part in the loop: those that machines are given to, or all when they help. (A
  * constant, since __syncwarp with another mask is fourteen instructions.) */
-#define DM_SWARM_MEMBERS                                                                           \
-    (DM_SWARM_TOGETHER || DM_SWARM_LANES == 32 ? 0xFFFFFFFFu : (1u << DM_SWARM_LANES % 32) - 1u)
+#define DM_SIMT_MEMBERS                                                                            \
+    (DM_SIMT_BLOCK_SERVICE || DM_SWARM_LANES == 32 ? 0xFFFFFFFFu : (1u << DM_SWARM_LANES % 32) - 1u)
 
 /* How many times as long as the parts of this launch the whole step is. */
-DM_FN float dm_swarm_whole(const dm_swarm_args *args)
+DM_FN float dm_simt_whole(const dm_swarm_args *args)
 {
     uint32_t cycles = 0;
     for (uint32_t part = args->part_begin; part < args->part_end; part++)
@@ -57,95 +57,96 @@ DM_FN float dm_swarm_whole(const dm_swarm_args *args)
     return (float)(args->cycles[0] + args->cycles[1]) / (float)cycles;
 }
 
-/* The lane of a machine, ready for dm_gb_map: at its desk, or `spare`. */
-DM_FN dm_gb_lane *dm_swarm_lane(const dm_swarm_args *args, uint32_t machine, dm_gb_lane *spare)
+/* The lane of a machine, ready for dm_gb_map: in its lane context, or `spare`. */
+DM_FN dm_gb_context *dm_simt_context(const dm_swarm_args *args, uint32_t machine,
+                                     dm_gb_context *spare)
 {
-    dm_gb_lane *lane = spare;
-#if DM_ON_CUDA && DM_SWARM_TOGETHER
-    lane = &dm_swarm_desk_of(args, machine)->lane;
-    *lane = *spare;
+    dm_gb_context *context = spare;
+#if DM_ON_CUDA && DM_SIMT_BLOCK_SERVICE
+    context = &dm_simt_lane_context_of(args, machine)->context;
+    *context = *spare;
 #endif
-    dm_swarm_lane_init(lane, args, machine);
+    dm_simt_context_init(context, args, machine);
 #if DM_ON_CUDA
-    lane->slate = &dm_swarm_desk_of(args, machine)->slate;
-    lane->kept = &dm_swarm_desk_of(args, machine)->kept;
+    context->cold = &dm_simt_lane_context_of(args, machine)->cold;
+    context->line_log = &dm_simt_lane_context_of(args, machine)->line_log;
 #endif
-    return lane;
+    return context;
 }
 
-/* The lane's machine, or its copy where it runs as one; not in a visit. */
-DM_FN dm_gb_machine *dm_swarm_m(const dm_gb_lane *lane)
+/* The machine, or its copy where it runs as one; not in a service. */
+DM_FN dm_gb_machine *dm_simt_machine(const dm_gb_context *context)
 {
-#if DM_GB_LOCAL_COPIES
-    return lane->home;
+#if DM_GB_STAGE_LOCAL
+    return context->home;
 #else
-    return dm_gb_m(lane);
+    return dm_gb_m(context);
 #endif
 }
 
 /* A machine is about to run, if `running`, where it is or as a copy, and has run. */
-DM_FN void dm_swarm_enter(dm_gb_lane *lane, bool running)
+DM_FN void dm_simt_stage_in(dm_gb_context *context, bool running)
 {
-#if DM_GB_SHARED_COPIES
-    dm_gb_shared_seat(lane);
+#if DM_GB_STAGE_SHARED
+    dm_gb_stage_slot(context);
     if (running)
-        dm_gb_shared_begin(lane);
+        dm_gb_stage_begin(context);
 #endif
     if (running)
-        dm_gb_map(lane);
+        dm_gb_map(context);
 }
 
-DM_FN void dm_swarm_leave(dm_gb_lane *lane)
+DM_FN void dm_simt_stage_out(dm_gb_context *context)
 {
-#if DM_GB_SHARED_COPIES
-    dm_gb_shared_end(lane);
+#if DM_GB_STAGE_SHARED
+    dm_gb_stage_end(context);
 #else
-    (void)lane;
+    (void)context;
 #endif
 }
 
 #if DM_ON_CUDA
 
-/* Some instructions by the short road for every lane that can; returns what this one needs now. A
+/* Some instructions by the fast path for every lane that can; returns what this one needs now. A
  * machine alone in its warp goes on until it needs something. */
-DM_FN enum dm_gb_need dm_swarm_rounds(dm_gb_machine *m, dm_gb_hot *hot,
-                                      const dm_gb_quick_place *place, enum dm_gb_need need,
-                                      uint32_t *executed)
+DM_FN enum dm_gb_trap dm_simt_rounds(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_smem *smem,
+                                     enum dm_gb_trap trap, uint32_t *executed)
 {
 #if DM_SWARM_LANES == 1
-    return dm_gb_quick_alone(m, hot, place, need, executed);
+    return dm_gb_fast_scalar(m, hot, smem, trap, executed);
 #else
     uint32_t count = 0;
     DM_NO_UNROLL
-    for (uint32_t round = 0; round < DM_SWARM_ROUNDS; round++) {
-        if (dm_gb_need_none(need)) {
-            need = dm_gb_quick_next(m, hot, place, need);
+    for (uint32_t round = 0; round < DM_SIMT_ROUNDS; round++) {
+        if (dm_gb_trap_runs(trap)) {
+            trap = dm_gb_fast_next(m, hot, smem, trap);
             count++;
         }
-        __syncwarp(DM_SWARM_MEMBERS);
+        __syncwarp(DM_SIMT_MEMBERS);
     }
     *executed += count;
-    return need;
+    return trap;
 #endif
 }
 
-/* A turn of this lane's machine. */
-DM_FN_SLOW enum dm_gb_need dm_swarm_own_turn(dm_gb_lane *lane, dm_gb_hot *hot, enum dm_gb_need need)
+/* A service of this lane's machine. */
+DM_FN_SLOW enum dm_gb_trap dm_simt_service_own(dm_gb_context *context, dm_gb_hot *hot,
+                                               enum dm_gb_trap trap)
 {
-#if DM_GB_LOCAL_COPIES
-    return dm_swarm_visit(lane, hot, need);
+#if DM_GB_STAGE_LOCAL
+    return dm_simt_service_staged(context, hot, trap);
 #else
-    return dm_gb_mapped_turn(lane, hot, need);
+    return dm_gb_service_mapped(context, hot, trap);
 #endif
 }
 
-/* Does the block take turns together? All its threads ask. */
-DM_FN bool dm_swarm_together(const dm_swarm_args *args, uint32_t machine, bool valid)
+/* Does the block are serviced together? All its threads ask. */
+DM_FN bool dm_simt_block_service(const dm_swarm_args *args, uint32_t machine, bool valid)
 {
-#if DM_SWARM_TOGETHER
+#if DM_SIMT_BLOCK_SERVICE
     const uint32_t frames = (args->cycles[0] + args->cycles[1]) / DM_GB_FRAME_CYCLES;
-    return __syncthreads_count(valid && args->turns[machine] / DM_SWARM_TOGETHER_TURNS >= frames) ==
-           0;
+    return __syncthreads_count(valid &&
+                               args->services[machine] / DM_SIMT_BLOCK_SERVICE_MOST >= frames) == 0;
 #else
     (void)args;
     (void)machine;
@@ -154,71 +155,71 @@ DM_FN bool dm_swarm_together(const dm_swarm_args *args, uint32_t machine, bool v
 #endif
 }
 
-/* One loop for both ways to take turns, by the warp or together with the block: a second copy of
- * the road would not fit the instruction cache beside the first. Blocks that take turns together
- * also move their machines together as others finish (dm_swarm_reseat). */
-DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t own, dm_gb_lane *lane,
-                         const dm_gb_quick_place *place, const bool valid, bool together,
-                         dm_swarm_cost *total)
+/* One loop for both ways to are serviced, by the warp or together with the block: a second copy of
+ * the fast path would not fit the instruction cache beside the first. Blocks that are serviced together
+ * also move their machines together as others finish (dm_simt_compact). */
+DM_FN void dm_simt_loop(const dm_swarm_args *args, uint32_t own, dm_gb_context *context,
+                        const dm_gb_smem *smem, const bool valid, bool block_service,
+                        dm_simt_cost *total)
 {
-    dm_gb_machine *m = dm_swarm_m(lane);
+    dm_gb_machine *m = dm_simt_machine(context);
     dm_gb_hot hot = {0};
-    dm_swarm_cost cost = *total;
-    enum dm_gb_need need = valid ? DM_GB_NEED_NOTHING : DM_GB_NEED_OVER;
+    dm_simt_cost cost = *total;
+    enum dm_gb_trap trap = valid ? DM_GB_TRAP_NONE : DM_GB_TRAP_OVER;
     if (valid) {
-        lane->place = *place;
-        dm_gb_turns_begin(lane, m, &hot);
+        context->smem = *smem;
+        dm_gb_service_begin(context, m, &hot);
     }
-#if DM_SWARM_TOGETHER
+#if DM_SIMT_BLOCK_SERVICE
     uint32_t machine = own;
-    int alive = together ? __syncthreads_count(valid) : 0;
+    int alive = block_service ? __syncthreads_count(valid) : 0;
 #else
     (void)args;
     (void)own;
 #endif
     /* Lanes that no machine is given to wait at the end, so that branches of the others are no
      * forks. */
-    for (bool on = (DM_SWARM_MEMBERS >> dm_lane() & 1u) != 0; on;) {
-        need = dm_swarm_rounds(m, &hot, place, need, &cost.instructions);
-        const bool waits = dm_gb_need_turn(need);
-#if DM_SWARM_TOGETHER
-        if (together) {
+    for (bool on = (DM_SIMT_MEMBERS >> dm_lane() & 1u) != 0; on;) {
+        trap = dm_simt_rounds(m, &hot, smem, trap, &cost.instructions);
+        const bool waits = dm_gb_trap_waits(trap);
+#if DM_SIMT_BLOCK_SERVICE
+        if (block_service) {
             const int waiting = __syncthreads_count(waits);
             if (alive == 0)
                 break;
-            if (waiting * DM_SWARM_PATIENCE_TOGETHER < alive - waiting)
+            if (waiting * DM_SIMT_PATIENCE_BLOCK < alive - waiting)
                 continue;
-            dm_gb_hot kept = hot;
-            need = dm_swarm_serve(args, machine, &kept, need);
-            cost.turns += waits ? 1u : 0u;
-            if (waits && need == DM_GB_NEED_OVER)
-                dm_swarm_desk_of(args, machine)->cost = cost;
-            const int left = __syncthreads_count(need != DM_GB_NEED_OVER);
-            if (dm_swarm_fewer_warps(alive, left)) {
-                need = dm_swarm_reseat(args, &machine, *place, &kept, &cost, need, left);
+            dm_gb_hot copy = hot;
+            trap = dm_simt_service_block(args, machine, &copy, trap);
+            cost.services += waits ? 1u : 0u;
+            if (waits && trap == DM_GB_TRAP_OVER)
+                dm_simt_lane_context_of(args, machine)->cost = cost;
+            const int left = __syncthreads_count(trap != DM_GB_TRAP_OVER);
+            if (dm_simt_fewer_warps(alive, left)) {
+                trap = dm_simt_compact(args, &machine, *smem, &copy, &cost, trap, left);
                 m = dm_swarm_machine(args, machine);
             }
-            hot = kept;
+            hot = copy;
             alive = left;
             continue;
         }
 #endif
-        const uint32_t waiting = __ballot_sync(DM_SWARM_MEMBERS, waits);
-        const uint32_t able = __ballot_sync(DM_SWARM_MEMBERS, dm_gb_need_none(need));
+        const uint32_t waiting = __ballot_sync(DM_SIMT_MEMBERS, waits);
+        const uint32_t able = __ballot_sync(DM_SIMT_MEMBERS, dm_gb_trap_runs(trap));
         on = (able | waiting) != 0;
-        if (waiting != 0 && dm_popcount_u32(waiting) * DM_SWARM_PATIENCE >= dm_popcount_u32(able)) {
+        if (waiting != 0 && dm_popcount_u32(waiting) * DM_SIMT_PATIENCE >= dm_popcount_u32(able)) {
             if (waits) {
-                dm_gb_hot kept = hot;
-                need = dm_swarm_own_turn(lane, &kept, need);
-                hot = kept;
-                cost.turns++;
+                dm_gb_hot copy = hot;
+                trap = dm_simt_service_own(context, &copy, trap);
+                hot = copy;
+                cost.services++;
             }
-            __syncwarp(DM_SWARM_MEMBERS);
+            __syncwarp(DM_SIMT_MEMBERS);
         }
     }
-#if DM_SWARM_TOGETHER
-    if (together && valid)
-        cost = dm_swarm_desk_of(args, own)->cost;
+#if DM_SIMT_BLOCK_SERVICE
+    if (block_service && valid)
+        cost = dm_simt_lane_context_of(args, own)->cost;
 #endif
     *total = cost;
     __syncwarp();
@@ -229,92 +230,92 @@ DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t own, dm_gb_lane *la
  * called from here is for one lane, whose branches are no forks, and leaves out what joins them
  * again. */
 #if DM_SWARM_LANES == 1
-#define DM_SWARM_HAS_MACHINE(valid) (dm_lane() == 0)
+#define DM_SIMT_HAS_MACHINE(valid) (dm_lane() == 0)
 #else
-#define DM_SWARM_HAS_MACHINE(valid) (valid)
+#define DM_SIMT_HAS_MACHINE(valid) (valid)
 #endif
 
-/* The end of a run: like a turn it goes over all devices, so it works on a copy where turns do. */
-DM_FN_SLOW void dm_swarm_settle(dm_gb_lane *lane, bool valid)
+/* The end of a run: like a service it goes over all devices, so it works on a copy where services do. */
+DM_FN_SLOW void dm_simt_sync_end(dm_gb_context *context, bool valid)
 {
     if (!valid)
         return;
-#if DM_GB_LOCAL_COPIES
-    dm_gb_visit visit;
-    dm_gb_visit_begin(&visit, lane);
-    dm_gb_settle(&visit.lane);
-    dm_gb_visit_end(&visit, lane);
+#if DM_GB_STAGE_LOCAL
+    dm_gb_staged staged;
+    dm_gb_staged_begin(&staged, context);
+    dm_gb_sync_end(&staged.context);
+    dm_gb_staged_end(&staged, context);
 #else
-    dm_gb_settle(lane);
+    dm_gb_sync_end(context);
 #endif
 }
 
-/* The picture unit up to the machine's target, likewise. Mostly the last turn has done it. */
-DM_FN_SLOW void dm_swarm_ppu_sync(dm_gb_lane *lane, bool valid)
+/* The picture unit up to the machine's target, likewise. Mostly the last service has done it. */
+DM_FN_SLOW void dm_simt_ppu_sync(dm_gb_context *context, bool valid)
 {
-    const dm_gb_machine *m = dm_swarm_m(lane);
+    const dm_gb_machine *m = dm_simt_machine(context);
     if (!valid || m->dma.active || !dm_gb_ppu_behind(&m->ppu, m->target))
         return;
-#if DM_GB_LOCAL_COPIES
-    dm_gb_visit visit;
-    dm_gb_visit_begin(&visit, lane);
-    dm_gb_ppu_sync(&visit.lane, dm_gb_m(&visit.lane)->target);
-    dm_gb_visit_end(&visit, lane);
+#if DM_GB_STAGE_LOCAL
+    dm_gb_staged staged;
+    dm_gb_staged_begin(&staged, context);
+    dm_gb_ppu_sync(&staged.context, dm_gb_m(&staged.context)->target);
+    dm_gb_staged_end(&staged, context);
 #else
-    dm_gb_ppu_sync(lane, dm_gb_m(lane)->target);
+    dm_gb_ppu_sync(context, dm_gb_m(context)->target);
 #endif
 }
 
 /* The first half of a run ends when the last picture is complete (dm_gb_last_picture), on all
  * machines, so that warps can draw it. Where no picture is wanted there is only the second half. */
-DM_FN uint32_t dm_swarm_halves(dm_gb_lane *lane, bool valid, bool draws)
+DM_FN uint32_t dm_simt_halves(dm_gb_context *context, bool valid, bool draws)
 {
     if (valid && draws)
-        dm_swarm_m(lane)->target = dm_gb_last_picture(lane, dm_swarm_m(lane));
+        dm_simt_machine(context)->target = dm_gb_last_picture(context, dm_simt_machine(context));
     return draws ? 2u : 1u;
 }
 
 /* Draw the lines that the warp's machines have kept (gb/simt/render.h) up to their targets, one
  * machine after the other, with all lanes. Where the picture is complete and `packs`, its packed
  * pixels come with it, which saves reading it again (dm_swarm_packed_already). */
-DM_FN_SLOW void dm_swarm_draw(const dm_swarm_args *args, uint32_t machine, dm_gb_lane *lane,
-                              bool valid, bool packs)
+DM_FN_SLOW void dm_simt_render(const dm_swarm_args *args, uint32_t machine, dm_gb_context *context,
+                               bool valid, bool packs)
 {
-    if (DM_SWARM_HAS_MACHINE(valid))
-        dm_swarm_ppu_sync(lane, valid);
-    const bool draws = valid && lane->kept_end != 0;
+    if (DM_SIMT_HAS_MACHINE(valid))
+        dm_simt_ppu_sync(context, valid);
+    const bool draws = valid && context->log_end != 0;
     const uint32_t complete =
-        packs && draws ? dm_gb_complete_key(lane, &dm_swarm_m(lane)->ppu) : 0u;
+        packs && draws ? dm_gb_complete_key(context, &dm_simt_machine(context)->ppu) : 0u;
     uint32_t lanes = dm_ballot(draws);
     const uint32_t packed = dm_ballot(complete != 0);
-    const uint32_t fronts = dm_ballot(draws && dm_swarm_m(lane)->ppu.front != 0);
+    const uint32_t fronts = dm_ballot(draws && dm_simt_machine(context)->ppu.front != 0);
     dm_warp_sync();
     for (; lanes != 0; lanes &= lanes - 1u) {
         const uint32_t number = dm_ffs_u32(lanes) - 1u;
         const uint32_t others = dm_from_lane(machine, number);
-        dm_gb_lane other;
-        dm_swarm_lane_init(&other, args, others);
-        dm_swarm_draw_picture(
+        dm_gb_context other;
+        dm_simt_context_init(&other, args, others);
+        dm_simt_render_picture(
             other.ram, other.frames + ((fronts >> number & 1u) != 0 ? 0u : DM_SWARM_PICTURE),
-            &dm_swarm_desk_of(args, others)->kept,
+            &dm_simt_lane_context_of(args, others)->line_log,
             (packed >> number & 1u) != 0 ? args->packed + (uint64_t)others * DM_SWARM_PACKED : 0);
     }
     dm_warp_sync();
-    lane->kept_end = 0;
+    context->log_end = 0;
     if (complete != 0)
-        lane->complete = complete;
+        context->complete = complete;
     if (valid)
-        dm_swarm_m(lane)->target = lane->run_end;
+        dm_simt_machine(context)->target = context->run_end;
 }
 
-DM_FN dm_gb_quick_place dm_swarm_quick(const dm_swarm_args *args)
+DM_FN dm_gb_smem dm_simt_smem(const dm_swarm_args *args)
 {
-    return dm_gb_quick_open(args->lowest);
+    return dm_gb_smem_open(args->lowest);
 }
 
 #else
 
-DM_FN bool dm_swarm_together(const dm_swarm_args *args, uint32_t machine, bool valid)
+DM_FN bool dm_simt_block_service(const dm_swarm_args *args, uint32_t machine, bool valid)
 {
     (void)args;
     (void)machine;
@@ -322,50 +323,49 @@ DM_FN bool dm_swarm_together(const dm_swarm_args *args, uint32_t machine, bool v
     return false;
 }
 
-DM_FN void dm_swarm_loop(const dm_swarm_args *args, uint32_t own, dm_gb_lane *lane,
-                         const dm_gb_quick_place *place, bool valid, bool together,
-                         dm_swarm_cost *total)
+DM_FN void dm_simt_loop(const dm_swarm_args *args, uint32_t own, dm_gb_context *context,
+                        const dm_gb_smem *smem, bool valid, bool block_service, dm_simt_cost *total)
 {
     (void)args;
     (void)own;
-    (void)place;
-    (void)together;
+    (void)smem;
+    (void)block_service;
     (void)total;
     if (valid)
-        dm_gb_loop(lane);
+        dm_gb_loop(context);
 }
 
-DM_FN uint32_t dm_swarm_halves(dm_gb_lane *lane, bool valid, bool draws)
+DM_FN uint32_t dm_simt_halves(dm_gb_context *context, bool valid, bool draws)
 {
-    (void)lane;
+    (void)context;
     (void)valid;
     (void)draws;
     return 1;
 }
 
-#define DM_SWARM_HAS_MACHINE(valid) (valid)
+#define DM_SIMT_HAS_MACHINE(valid) (valid)
 
-DM_FN void dm_swarm_settle(dm_gb_lane *lane, bool valid)
+DM_FN void dm_simt_sync_end(dm_gb_context *context, bool valid)
 {
     (void)valid;
-    dm_gb_settle(lane);
+    dm_gb_sync_end(context);
 }
 
-DM_FN void dm_swarm_draw(const dm_swarm_args *args, uint32_t machine, dm_gb_lane *lane, bool valid,
-                         bool packs)
+DM_FN void dm_simt_render(const dm_swarm_args *args, uint32_t machine, dm_gb_context *context,
+                          bool valid, bool packs)
 {
     (void)args;
     (void)machine;
-    (void)lane;
+    (void)context;
     (void)valid;
     (void)packs;
 }
 
-DM_FN dm_gb_quick_place dm_swarm_quick(const dm_swarm_args *args)
+DM_FN dm_gb_smem dm_simt_smem(const dm_swarm_args *args)
 {
-    dm_gb_quick_place place = {0};
+    dm_gb_smem smem = {0};
     (void)args;
-    return place;
+    return smem;
 }
 
 #endif
@@ -373,23 +373,23 @@ DM_FN dm_gb_quick_place dm_swarm_quick(const dm_swarm_args *args)
 /* Run `cycles` T-cycles past the last target. Every thread of the block calls this; one without a
  * machine has `valid` false. `draws`: some picture of the run is wanted; `observes`: the stage
  * writes observations. */
-DM_FN void dm_swarm_run(const dm_swarm_args *args, uint32_t machine, dm_gb_lane *lane,
-                        const dm_gb_quick_place *place, uint32_t cycles, bool valid, bool together,
-                        bool draws, bool observes, dm_swarm_cost *cost)
+DM_FN void dm_simt_run(const dm_swarm_args *args, uint32_t machine, dm_gb_context *context,
+                       const dm_gb_smem *smem, uint32_t cycles, bool valid, bool block_service,
+                       bool draws, bool observes, dm_simt_cost *cost)
 {
     /* By words, while somebody else's buffer may begin at any byte. */
     const bool packs = observes && args->packed != 0 && args->stack == 1u &&
                        (uintptr_t)args->packed % sizeof(uint32_t) == 0;
     if (valid)
-        dm_gb_move_target(lane, dm_swarm_m(lane), cycles);
+        dm_gb_move_target(context, dm_simt_machine(context), cycles);
     DM_NO_UNROLL
-    for (uint32_t halves = dm_swarm_halves(lane, valid, draws); halves != 0; halves--) {
-        dm_swarm_loop(args, machine, lane, place, valid, together, cost);
+    for (uint32_t halves = dm_simt_halves(context, valid, draws); halves != 0; halves--) {
+        dm_simt_loop(args, machine, context, smem, valid, block_service, cost);
         if (draws)
-            dm_swarm_draw(args, machine, lane, valid, packs);
+            dm_simt_render(args, machine, context, valid, packs);
     }
-    if (DM_SWARM_HAS_MACHINE(valid))
-        dm_swarm_settle(lane, valid);
+    if (DM_SIMT_HAS_MACHINE(valid))
+        dm_simt_sync_end(context, valid);
 }
 
 #endif

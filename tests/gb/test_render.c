@@ -76,7 +76,7 @@ static void make_scene(unsigned often)
     choose_registers(often);
     for (int i = 0; i < W * H; i++)
         s.noted[i] = s.wanted[i] = (uint8_t)below(4);
-    dm_gb_lane lane = {.m = &s.machine, .ram = s.ram, .frames = s.wanted};
+    dm_gb_context context = {.m = &s.machine, .ram = s.ram, .frames = s.wanted};
     const unsigned kept = below(3) == 0 ? 90 : 100;
     for (int line = 0; line < H; line++) {
         if (below(100) >= kept)
@@ -95,8 +95,8 @@ static void make_scene(unsigned often)
                                     .wx = registers[6],
                                     .window_line = registers[7],
                                     .window_on = (registers[0] & 0x20) != 0};
-        dm_gb_sprite_count(&lane);
-        dm_gb_draw_spans(&lane, &s.machine.ppu);
+        dm_gb_sprite_count(&context);
+        dm_gb_draw_spans(&context, &s.machine.ppu);
     }
 }
 
@@ -162,5 +162,5 @@ static void packed_pixels_are_made_on_request(void **state)
     compare(0);
 }
 
-DM_TESTS("gb/draw_words", DM_TEST(lines_are_drawn_alone), DM_TEST(pictures_are_drawn_by_a_warp),
+DM_TESTS("gb/render", DM_TEST(lines_are_drawn_alone), DM_TEST(pictures_are_drawn_by_a_warp),
          DM_TEST(packed_pixels_are_made_on_request))

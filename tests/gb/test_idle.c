@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Skipping polling loops, drawing or not, and how many frames a call runs change nothing that a
+/* Skipping idle loop, drawing or not, and how many frames a call runs change nothing that a
  * program can see: on our ROMs, on generated programs, and on the games of the folder
  * $DM_TEST_GAMES (or $DM_TEST_ROMS/games) where there is one. */
 #include "gb/host/core.h"
@@ -25,7 +25,7 @@ static void compare(const char *name, const void *rom, size_t size, uint32_t fra
     dm_gb *skips, *keeps;
     char why[256];
     dm_test_random random = dm_test_random_make(seed, 7);
-    const dm_gb_options keep = {.keep_polling = true};
+    const dm_gb_options keep = {.keep_idle_loops = true};
     assert_ok(dm_gb_create(rom, size, NULL, &skips, err));
     assert_ok(dm_gb_create(rom, size, &keep, &keeps, err));
     for (uint32_t done = 0; done < frames;) {
@@ -224,7 +224,8 @@ static void waiting_for_a_key_is_left_out(void **state)
         assert_ok(dm_gb_create(rom, sizeof rom, NULL, &gb, err));
         dm_gb_run_frames(gb, 40, 0);
         /* Executed pass by pass there are hundreds of writes to P1 in each frame. */
-        const bool found = gb->lane.probe_level == 0 && gb->lane.pad_writes < DM_GB_PROBE_AFTER;
+        const bool found =
+            gb->context.probe_level == 0 && gb->context.pad_writes < DM_GB_IDLE_PROBE_AFTER;
         if (found != waits[i].passes)
             fail_msg("a game that %s: found %d", waits[i].name, found);
         dm_gb_destroy(gb);
@@ -272,7 +273,7 @@ static void fuzzed_roms_run_the_same(void **state)
     dm_test_result_free(&result);
 }
 
-DM_TESTS("gb/poll", DM_TEST(our_roms_run_the_same), DM_TEST(programs_run_the_same),
+DM_TESTS("gb/idle", DM_TEST(our_roms_run_the_same), DM_TEST(programs_run_the_same),
          DM_TEST(devices_and_waiting_run_the_same), DM_TEST(counting_loops_run_the_same),
          DM_TEST(waiting_for_a_key_runs_the_same), DM_TEST(waiting_for_a_key_is_left_out),
          DM_TEST(waiting_for_a_line_and_more), DM_TEST(games_run_the_same),

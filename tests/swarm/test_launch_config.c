@@ -16,7 +16,7 @@ static void sizes_that_were_measured(void **state)
                  {1 << 30, 32, 256, 4, true}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         dm_swarm_desc d = {.count = cases[i].count};
-        dm_swarm_spread_over(132, &d);
+        dm_swarm_launch_config_for(132, &d);
         assert_int_equal(d.lanes_per_warp, cases[i].lanes);
         assert_int_equal(d.block_threads, cases[i].block);
         assert_int_equal(d.blocks_per_multiprocessor, cases[i].blocks);
@@ -33,7 +33,7 @@ static void all_multiprocessors_work(void **state)
     for (int i = 0; i < 3; i++) {
         for (uint64_t count = 1; count < 100000; count += count / 50 + 1) {
             dm_swarm_desc d = {.count = count};
-            dm_swarm_spread_over((int)gpus[i], &d);
+            dm_swarm_launch_config_for((int)gpus[i], &d);
             const uint32_t most = d.lanes_per_warp == 1 ? 1024 : 256;
             assert_true(d.lanes_per_warp >= 1 && d.lanes_per_warp <= 32);
             assert_true(d.block_threads >= 32 && d.block_threads % 32 == 0);
@@ -58,22 +58,22 @@ static void blocks_have_all_machines(void **state)
     for (int i = 0; i < 3; i++) {
         for (uint64_t count = 1; count < 300000; count += count / 70 + 1) {
             dm_swarm_desc d = {.count = count};
-            dm_swarm_spread_over((int)gpus[i], &d);
+            dm_swarm_launch_config_for((int)gpus[i], &d);
             const dm_swarm_blocks blocks = dm_swarm_blocks_over((int)gpus[i], &d);
             const dm_swarm_args args = {.block_machines = blocks.block_machines,
                                         .short_blocks = blocks.short_blocks};
             const uint32_t most = d.block_threads / 32u * d.lanes_per_warp;
-            assert_int_equal(dm_swarm_first_place(&args, 0), 0);
-            assert_true(dm_swarm_first_place(&args, blocks.count) >= count);
-            assert_true(dm_swarm_first_place(&args, blocks.count - 1u) < count);
+            assert_int_equal(dm_simt_first_slot(&args, 0), 0);
+            assert_true(dm_simt_first_slot(&args, blocks.count) >= count);
+            assert_true(dm_simt_first_slot(&args, blocks.count - 1u) < count);
             for (uint32_t block = 0; block < blocks.count; block++)
-                assert_in_range(dm_swarm_first_place(&args, block + 1u) -
-                                    dm_swarm_first_place(&args, block),
+                assert_in_range(dm_simt_first_slot(&args, block + 1u) -
+                                    dm_simt_first_slot(&args, block),
                                 1, most);
         }
     }
     dm_swarm_desc d = {.count = 4096};
-    dm_swarm_spread_over(132, &d);
+    dm_swarm_launch_config_for(132, &d);
     const dm_swarm_blocks blocks = dm_swarm_blocks_over(132, &d);
     assert_int_equal(blocks.count, 132);
     assert_int_equal(blocks.block_machines, 31);
@@ -85,11 +85,11 @@ static void choices_stay(void **state)
 {
     (void)state;
     dm_swarm_desc d = {.count = 10, .lanes_per_warp = 1, .block_threads = 1024};
-    dm_swarm_spread_over(132, &d);
+    dm_swarm_launch_config_for(132, &d);
     assert_int_equal(d.block_threads, 1024);
     assert_int_equal(d.blocks_per_multiprocessor, 1);
 }
 
-DM_TESTS("swarm/spread", cmocka_unit_test(sizes_that_were_measured),
+DM_TESTS("swarm/launch_config", cmocka_unit_test(sizes_that_were_measured),
          cmocka_unit_test(all_multiprocessors_work), cmocka_unit_test(blocks_have_all_machines),
          cmocka_unit_test(choices_stay));

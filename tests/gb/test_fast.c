@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The short road (gb/simt/fast.h) beside the CPU's loop, in slices of any length: on our ROMs, on
+/* The fast path (gb/simt/fast.h) beside the CPU's loop, in slices of any length: on our ROMs, on
  * generated programs, some of which do little else than meet devices or wait, and on the games of
  * the folder $DM_TEST_GAMES (or $DM_TEST_ROMS/games) where there is one. Every byte of state and
- * memory and every picture is the same, also when the CPU leaves no polling loop out. */
+ * memory and every picture is the same, also when the CPU leaves no idle loop out. */
 #include "gb/host/core.h"
-#include "gb/simt/uop.h"
 #include "gb/simt/predecode.h"
+#include "gb/simt/uop.h"
 #include "tests/gb/gpu_form.h"
 #include "tests/support/random.h"
 #include "tests/support/rom_cases.h"
@@ -29,11 +29,11 @@
 
 static uint32_t *words_of(const dm_gb_rom *rom, bool known)
 {
-    const uint64_t count = dm_gb_rom_words(rom->size);
+    const uint64_t count = dm_gb_predecoded_size(rom->size);
     uint32_t *words = malloc(count * sizeof *words);
     assert_non_null(words);
     for (uint64_t i = 0; i < count; i++)
-        words[i] = known ? dm_gb_rom_word(rom->bytes, rom->size, i) : DM_GB_NO_WORD;
+        words[i] = known ? dm_gb_predecode_at(rom->bytes, rom->size, i) : DM_GB_NO_WORD;
     return words;
 }
 
@@ -59,7 +59,7 @@ static void compare(const char *name, const void *rom, size_t size, uint32_t fra
                          : dm_test_random_chance(&random, 50) ? DM_GB_DRAW_ALWAYS
                                                               : DM_GB_DRAW_LAST;
     const bool draws = draw != DM_GB_DRAW_NEVER;
-    const dm_gb_options options = {.keep_polling = dm_test_random_chance(&random, 50)};
+    const dm_gb_options options = {.keep_idle_loops = dm_test_random_chance(&random, 50)};
     assert_ok(dm_gb_create(rom, size, &options, &gb, err));
     dm_gb_machine m = gb->machine;
     uint8_t *ram = malloc(gb->ram_size), *pictures = calloc(1, picture);
@@ -70,9 +70,9 @@ static void compare(const char *name, const void *rom, size_t size, uint32_t fra
     dm_test_gpu_form form = {.m = &m,
                              .ram = ram,
                              .rom = gb->rom.bytes,
-                             .rom_words = words,
+                             .predecoded = words,
                              .frames = draws ? pictures : NULL,
-                             .skip_polls = true,
+                             .skip_idle = true,
                              .draw = draw,
                              .halves = dm_test_random_chance(&random, 50),
                              .moves = dm_test_random_chance(&random, 50)};
@@ -165,7 +165,7 @@ static void rounds(void **state)
 }
 
 /* Two passes take turns that write the same values to other places: 9 bytes further on, 9 back, 679
- * and 601 further on. Sums of products alone would not tell them apart (dm_gb_quick_note_write). */
+ * and 601 further on. Sums of products alone would not tell them apart (dm_gb_fast_mix_write). */
 static void places(void **state)
 {
     (void)state;
@@ -249,7 +249,7 @@ static const uint8_t ten_sprites[] = {0x3E, 0x11, 0xE0, 0x40, 0x21, 0x00, 0xFE, 
                                       0x3E, 0x48, 0x22, 0x78, 0x22, 0xAF, 0x22, 0x22, 0x78,
                                       0xC6, 0x05, 0x47, 0xFE, 0xA0, 0x20, 0xF0};
 
-/* Loops that leave all registers as they were but damage OAM (oam_bug.h) are not polling. */
+/* Loops that leave all registers as they were but damage OAM (oam_bug.h) are not idle. */
 static void damages(void **state)
 {
     (void)state;
@@ -443,30 +443,30 @@ static void games(void **state)
     dm_each_game(compare_twice, GAME_FRAMES);
 }
 
-/* What the rows of both roads say must agree. */
+/* What the rows of both paths say must agree. */
 static void rows_agree(void **state)
 {
     (void)state;
     for (uint32_t i = 0; i < 512; i++) {
-        const uint32_t word = dm_gb_word(i < 256 ? i : 0xCBu, i & 0xFFu, 0x55u);
-        const uint32_t number = dm_byte_pick(word, 0, 0x4430u) - DM_GB_QUICK_FIRST_ROW;
+        const uint32_t word = dm_gb_predecode(i < 256 ? i : 0xCBu, i & 0xFFu, 0x55u);
+        const uint32_t number = dm_byte_pick(word, 0, 0x4430u) - DM_GB_UOP_FIRST;
         if (i == 0xCBu) /* not a word by itself */
             continue;
-        assert_in_range(number, 1, DM_GB_QUICK_ROWS - 1);
-        const dm_gb_quick_row row = dm_gb_quick_rows[number];
+        assert_in_range(number, 1, DM_GB_UOPS - 1);
+        const dm_gb_uop row = dm_gb_uops[number];
         const uint32_t plain = dm_gb_rows[i];
-        assert_int_equal(DM_GB_Q_OPERATION(row), DM_GB_ROW_OPERATION(plain));
-        assert_int_equal(DM_GB_Q_LENGTH(row), DM_GB_ROW_LENGTH(plain));
+        assert_int_equal(DM_GB_UOP_OPERATION(row), DM_GB_ROW_OPERATION(plain));
+        assert_int_equal(DM_GB_UOP_LENGTH(row), DM_GB_ROW_LENGTH(plain));
         const bool reads =
             DM_GB_ROW_SOURCE(plain) == DM_GB_ARG_MEM || DM_GB_ROW_SOURCE(plain) == DM_GB_ARG_STACK;
-        assert_int_equal((row.flags & DM_GB_Q_READS) != 0, reads);
+        assert_int_equal((row.flags & DM_GB_UOP_READS) != 0, reads);
         /* What is read is put where the source has zeros. */
         assert_true(!reads || dm_byte_pick(0xFFFFFFFFu, 0x00FFFFFFu, row.source) == 0);
         /* The halves of `mask` are for conditions and memory. */
         assert_int_equal(row.mask >> 16, 0);
         assert_int_equal(row.changes >> 9, 0);
     }
-    assert_true((dm_gb_quick_rows[0].flags & DM_GB_Q_ODD) != 0);
+    assert_true((dm_gb_uops[0].flags & DM_GB_UOP_ODD) != 0);
 }
 
 /* Bytes by selectors: a nibble names one of eight, with 8 added its sign. */
@@ -482,15 +482,15 @@ static void picks(void **state)
 }
 
 /* A ROM's words: an instruction each, but where a bank ends, and behind the ROM. */
-static void rom_words(void **state)
+static void predecoded(void **state)
 {
     (void)state;
     static uint8_t rom[0x8000];
     for (size_t i = 0; i < sizeof rom; i++)
         rom[i] = (uint8_t)(i * 7u);
     rom[0x100] = 0xCB;
-    for (uint64_t i = 0; i < dm_gb_rom_words(sizeof rom); i++) {
-        const uint32_t word = dm_gb_rom_word(rom, sizeof rom, i);
+    for (uint64_t i = 0; i < dm_gb_predecoded_size(sizeof rom); i++) {
+        const uint32_t word = dm_gb_predecode_at(rom, sizeof rom, i);
         const bool none = i >= sizeof rom || (i & 0x3FFFu) > 0x3FFDu;
         assert_int_equal(word == DM_GB_NO_WORD, none);
         if (none)
@@ -500,7 +500,7 @@ static void rom_words(void **state)
     }
 }
 
-DM_TESTS("gb/quick", cmocka_unit_test(picks), cmocka_unit_test(rom_words),
+DM_TESTS("gb/fast", cmocka_unit_test(picks), cmocka_unit_test(predecoded),
          cmocka_unit_test(rows_agree), cmocka_unit_test(our_roms), cmocka_unit_test(programs),
          cmocka_unit_test(devices), cmocka_unit_test(waiting), cmocka_unit_test(rounds),
          cmocka_unit_test(places), cmocka_unit_test(lines), cmocka_unit_test(borders),
