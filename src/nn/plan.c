@@ -182,8 +182,8 @@ static dm_status plan_layer(dm_nn_plan *plan, size_t i, dm_nn_planned *p, const 
     case DM_NN_LAYER_NORM:
         p->weight = add_parameter(plan, i, "weight", &p->in.C, 1, p->in.C);
         p->bias = add_parameter(plan, i, "bias", &p->in.C, 1, p->in.C);
-        p->kept[0] = take(&plan->shard_bytes, rows * sizeof(float));
-        p->kept[1] = take(&plan->shard_bytes, rows * sizeof(float));
+        p->kept[0] = take(&plan->shard_bytes, rows * dm_nn_wide(plan) * sizeof(float));
+        p->kept[1] = take(&plan->shard_bytes, rows * dm_nn_wide(plan) * sizeof(float));
         if (ops->norm_scratch)
             need_scratch(plan,
                          ops->norm_scratch(exec, &(dm_nn_norm){(uint32_t)rows, p->in.C, false}));
@@ -195,7 +195,7 @@ static dm_status plan_layer(dm_nn_plan *plan, size_t i, dm_nn_planned *p, const 
             WRONG("%zu: attention of %u heads needs rows of 3 * %u * D numbers, not %u", i, l->size,
                   l->size, p->in.C);
         p->out.C = p->in.C / 3;
-        p->kept[0] = take(&plan->shard_bytes, rows * l->size * sizeof(float));
+        p->kept[0] = take(&plan->shard_bytes, rows * l->size * dm_nn_wide(plan) * sizeof(float));
         if (ops->attention_scratch)
             need_scratch(plan, ops->attention_scratch(exec, &(dm_nn_attention){p->in.B, p->in.rows,
                                                                                p->out.C, l->size}));

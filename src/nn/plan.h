@@ -62,6 +62,13 @@ static inline size_t dm_nn_shape_count(dm_nn_shape s)
     return (size_t)s.B * s.rows * s.C * s.H * s.W;
 }
 
+/* Floats in a number of what is no activation (gradients of parameters, losses, statistics): 2 where
+ * everything is double. */
+static inline size_t dm_nn_wide(const dm_nn_plan *plan)
+{
+    return plan->element == sizeof(double) ? 2 : 1;
+}
+
 static inline size_t dm_nn_shape_rows(dm_nn_shape s)
 {
     return (size_t)s.B * s.rows;

@@ -13,9 +13,9 @@ static const void *weight(const dm_nn_plan *plan, const dm_nn_shard *shard, int 
                : (const char *)shard->weights + plan->offsets[index] * plan->element;
 }
 
-static float *weight_grad(const dm_nn_plan *plan, const dm_nn_shard *shard, int index)
+static void *weight_grad(const dm_nn_plan *plan, const dm_nn_shard *shard, int index)
 {
-    return index == DM_NN_NONE ? NULL : shard->gradients + plan->offsets[index];
+    return index == DM_NN_NONE ? NULL : shard->gradients + plan->offsets[index] * dm_nn_wide(plan);
 }
 
 static const void *value_before(const dm_nn_plan *plan, const dm_nn_shard *shard, size_t layer)

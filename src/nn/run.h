@@ -5,7 +5,8 @@
 
 #include "nn/plan.h"
 
-/* The memory of a shard; all of it the exec's device's. */
+/* The memory of a shard; all of it the exec's device's. With double, gradients and losses are double
+ * too. */
 typedef struct dm_nn_shard {
     char *memory;        /* plan->shard_bytes */
     float *gradients;    /* plan->parameter_room, as the parameters lie */
