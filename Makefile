@@ -7,7 +7,7 @@ export JOBS
 comma := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-roms verify verify-gpu record bench bench-gpu bench-swarm bench-dynamics bench-machine report \
+.PHONY: help build demo test test-roms test-kill verify verify-gpu record bench bench-gpu bench-swarm bench-dynamics bench-machine report \
 	test-hostile fuzz fuzz-kernel fuzz-parsers check check-gpu lint fmt install dist clean
 DOTMATRIX = $(BUILD)/src/cli/dotmatrix
 ENVS ?= 1,8,64,512,2048,8192
@@ -63,6 +63,9 @@ bench-machine: build ## one machine beside libmgba, gambatte and PyBoy; ROMS= fi
 
 test-roms: build ## run the public test ROMs in the folder DM_TEST_ROMS=
 	@$(BUILD)/tests/dm-test-roms --expect tests/roms/expected.txt
+
+test-kill: build ## runs of the real models, killed ten times each and resumed; DATA= a folder with mnist/ and tinyshakespeare.txt
+	@DM_TEST_KILL_DATA=$(or $(DATA),../shared/data) $(BUILD)/tests/dm-tests train/kill
 
 test-hostile: build ## wrong numbers, files and disks given to every subcommand; ONLY= rows with this text in their name
 	@python3 -B tests/hostile/hostile.py $(DOTMATRIX) --jobs $(JOBS) $(if $(ONLY),--only '$(ONLY)') $(ARGS)

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "tests/support/tmpdir.h"
-#include "train/data/idx.h"
+#include "tests/train/small.h"
 #include "train/gpt.h"
 #include "train/sample.h"
 #include "train/trainer.h"
@@ -13,52 +13,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- Small data ---- */
-
-/* Images of four classes: a bright corner each, on noise. */
-static void write_images(void **state, const char *folder, const char *part, uint32_t count)
-{
-    enum { SIDE = 12 };
-    dm_images images = {.pixels = malloc((size_t)count * SIDE * SIDE),
-                        .labels = malloc(count),
-                        .count = count,
-                        .height = SIDE,
-                        .width = SIDE,
-                        .classes = 4};
-    char name[128], other[128];
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t label = (i * 7 + i / 5) % 4;
-        images.labels[i] = (uint8_t)label;
-        for (uint32_t y = 0; y < SIDE; y++)
-            for (uint32_t x = 0; x < SIDE; x++) {
-                bool bright = (y < 4) == (label < 2) && (x < 4) == (label % 2 == 0) &&
-                              (y < 4 || y > 7) && (x < 4 || x > 7);
-                uint32_t noise = (i * 31 + y * 17 + x * 13) * 2654435761u >> 26;
-                images.pixels[((size_t)i * SIDE + y) * SIDE + x] =
-                    (uint8_t)(noise + (bright ? 180 : 0));
-            }
-    }
-    assert_ok(dm_dir_create(dm_test_path(state, folder), err));
-    snprintf(name, sizeof name, "%s/%s-images-idx3-ubyte", folder, part);
-    snprintf(other, sizeof other, "%s/%s-labels-idx1-ubyte", folder, part);
-    assert_ok(
-        dm_images_save_idx(&images, dm_test_path(state, name), dm_test_path(state, other), err));
-    dm_images_deinit(&images);
-}
-
-static void write_text(void **state, const char *name)
-{
-    char text[6000];
-    size_t size = 0;
-    static const char *const words[] = {"the cat ", "sat on ", "a mat. ", "why not? ", "\n"};
-    while (size + 10 < sizeof text) {
-        const char *word = words[(size * 2654435761u >> 16) % 5];
-        memcpy(text + size, word, strlen(word));
-        size += strlen(word);
-    }
-    assert_ok(dm_file_write(dm_test_path(state, name), text, size, err));
-}
 
 /* A configuration that trains in a moment. */
 static dm_train_config small(dm_train_task task)
@@ -77,40 +31,11 @@ static dm_train_config small(dm_train_task task)
     return config;
 }
 
-/* The path of the task's data, or NULL. */
-static const char *data_of(void **state, dm_train_task task)
-{
-    if (task == DM_TRAIN_CNN) {
-        write_images(state, "images", "train", 100);
-        write_images(state, "images", "t10k", 37);
-        return dm_test_path(state, "images");
-    }
-    if (task == DM_TRAIN_GPT) {
-        write_text(state, "text.txt");
-        return dm_test_path(state, "text.txt");
-    }
-    return NULL;
-}
-
 static dm_training_options options_of(const char *device, const char *const *data,
                                       const char *folder)
 {
     return (dm_training_options){
         .device = device, .data = data, .data_count = data[0] != NULL ? 1 : 0, .folder = folder};
-}
-
-static void assert_same_file(const char *folder, const char *other, const char *name)
-{
-    char path[DM_PATH_MAX], *a = NULL, *b = NULL;
-    size_t size_a = 0, size_b = 0;
-    assert_ok(dm_path_join(path, folder, name, err));
-    assert_ok(dm_file_read(path, 0, &a, &size_a, err));
-    assert_ok(dm_path_join(path, other, name, err));
-    assert_ok(dm_file_read(path, 0, &b, &size_b, err));
-    if (size_a != size_b || memcmp(a, b, size_a) != 0)
-        fail_msg("%s differs between %s and %s", name, folder, other);
-    free(a);
-    free(b);
 }
 
 static void train_whole(const dm_train_config *config, const dm_training_options *options,
@@ -162,7 +87,7 @@ static void xor_is_solved_and_bits_repeat(void **state)
 
 static void images_are_learned(void **state)
 {
-    const char *data = data_of(state, DM_TRAIN_CNN);
+    const char *data = small_data(state, DM_TRAIN_CNN);
     dm_train_config config = small(DM_TRAIN_CNN);
     dm_training_options options = options_of("cpu:1", &data, NULL);
     dm_training_state s;
@@ -180,7 +105,7 @@ static void images_are_learned(void **state)
 
 static void text_is_learned(void **state)
 {
-    const char *data = data_of(state, DM_TRAIN_GPT);
+    const char *data = small_data(state, DM_TRAIN_GPT);
     dm_train_config config = small(DM_TRAIN_GPT);
     dm_training_options options = options_of("cpu:1", &data, NULL);
     dm_training_state s;
@@ -233,7 +158,7 @@ static void resumed_runs_have_the_same_bits(void **state)
         snprintf(name, sizeof name, "whole-%d", task);
         snprintf(other, sizeof other, "cut-%d", task);
         const char *whole = dm_test_path(state, name), *cut = dm_test_path(state, other);
-        const char *data = data_of(state, (dm_train_task)task), *none = NULL;
+        const char *data = small_data(state, (dm_train_task)task), *none = NULL;
         dm_train_config config = small((dm_train_task)task);
         copier c = {at[task], whole, cut};
         dm_training_options options = options_of("cpu:1", &data, whole);
@@ -246,15 +171,15 @@ static void resumed_runs_have_the_same_bits(void **state)
         assert_int_equal(dm_training_where(training)->step, at[task]);
         assert_ok(dm_training_run(training, err));
         dm_training_destroy(training);
-        assert_same_file(whole, cut, DM_TRAINING_CHECKPOINT);
-        assert_same_file(whole, cut, "metrics.jsonl");
-        assert_same_file(whole, cut, "model.safetensors");
+        small_same_file(whole, cut, DM_TRAINING_CHECKPOINT);
+        small_same_file(whole, cut, "metrics.jsonl");
+        small_same_file(whole, cut, "model.safetensors");
     }
 }
 
 static void other_seeds_have_other_bits(void **state)
 {
-    const char *data = data_of(state, DM_TRAIN_GPT);
+    const char *data = small_data(state, DM_TRAIN_GPT);
     dm_train_config config = small(DM_TRAIN_GPT);
     dm_training_options options = options_of("cpu:1", &data, NULL);
     dm_training_state one, two;
@@ -268,7 +193,7 @@ static void other_seeds_have_other_bits(void **state)
 /* Every token of the part to train on is seen once in an epoch, but for less than two windows. */
 static void an_epoch_covers_the_text(void **state)
 {
-    const char *data = data_of(state, DM_TRAIN_GPT);
+    const char *data = small_data(state, DM_TRAIN_GPT);
     dm_train_config config = small(DM_TRAIN_GPT);
     dm_task task;
     dm_task_init(&task, &config);
@@ -290,7 +215,7 @@ static void an_epoch_covers_the_text(void **state)
 
 static void weights_go_out_and_in(void **state)
 {
-    const char *data = data_of(state, DM_TRAIN_GPT), *run = dm_test_path(state, "run");
+    const char *data = small_data(state, DM_TRAIN_GPT), *run = dm_test_path(state, "run");
     const char *file = dm_test_path(state, "w.safetensors");
     dm_train_config config = small(DM_TRAIN_GPT);
     dm_training_options options = options_of("cpu:1", &data, run);
@@ -435,7 +360,7 @@ static void gpt2_has_its_number_of_weights(void **state)
 
 static void numbers_that_are_none_stop_it(void **state)
 {
-    const char *data = data_of(state, DM_TRAIN_CNN), *run = dm_test_path(state, "run");
+    const char *data = small_data(state, DM_TRAIN_CNN), *run = dm_test_path(state, "run");
     dm_train_config config = small(DM_TRAIN_CNN);
     dm_training *training = NULL;
     dm_error err = {0};
@@ -459,7 +384,7 @@ static void runs_that_cannot_be_are_refused(void **state)
 {
     dm_error err = {0};
     dm_training *training = NULL;
-    const char *text = data_of(state, DM_TRAIN_GPT), *none = NULL;
+    const char *text = small_data(state, DM_TRAIN_GPT), *none = NULL;
     const char *run = dm_test_path(state, "run");
     dm_train_config gpt = small(DM_TRAIN_GPT), xor_ = small(DM_TRAIN_XOR);
     dm_training_options options = options_of("cpu:1", &text, run);
@@ -481,7 +406,7 @@ static void runs_that_cannot_be_are_refused(void **state)
     assert_ok(dm_file_write(text, "abcabcabc", 9, err));
     dm_training_options resumed = options_of("cpu:1", &none, run);
     assert_int_equal(dm_training_resume(&resumed, DM_TRAIN_GPT, 0, &training, &err), DM_EINVAL);
-    write_text(state, "text.txt");
+    small_text(state, "text.txt");
     char *bytes = NULL;
     size_t size = 0;
     assert_ok(dm_file_read(text, 0, &bytes, &size, err));
@@ -524,11 +449,11 @@ static void wrong_data_are_refused(void **state)
     assert_int_equal(dm_training_create(&cnn, &options, &training, &err), DM_ENOENT);
     assert_non_null(strstr(err.message, "is no folder"));
     options = options_of("cpu:1", &folder, NULL);
-    write_images(state, "images", "train", 20);
+    small_images(state, "images", "train", 20);
     assert_int_equal(remove(dm_test_path(state, "images/train-labels-idx1-ubyte")), 0);
     assert_int_equal(dm_training_create(&cnn, &options, &training, &err), DM_ENOENT);
     assert_non_null(strstr(err.message, "has images but no train-labels-idx1-ubyte"));
-    write_images(state, "images", "train", 20);
+    small_images(state, "images", "train", 20);
     cnn.classes = 3;
     assert_int_equal(dm_training_create(&cnn, &options, &training, &err), DM_EFORMAT);
     assert_non_null(strstr(err.message, "label 3 at offset"));
@@ -547,7 +472,7 @@ static void collect(void *user, const char *text, size_t size)
 
 static void text_is_sampled(void **state)
 {
-    const char *data = data_of(state, DM_TRAIN_GPT), *run = dm_test_path(state, "run");
+    const char *data = small_data(state, DM_TRAIN_GPT), *run = dm_test_path(state, "run");
     dm_train_config config = small(DM_TRAIN_GPT);
     dm_training_options options = options_of("cpu:1", &data, run);
     config.steps = 60;
