@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #define HEADER_MAX (64u << 20)
 
@@ -206,7 +207,12 @@ dm_status dm_safetensors_load(const char *path, dm_safetensors **out, dm_error *
     if (f == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     snprintf(f->path, sizeof f->path, "%s", path);
-    dm_status status = dm_file_read(path, 0, &f->bytes, &size, err);
+    struct stat about;
+    dm_status status = DM_OK;
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode))
+        status = dm_fail(err, DM_EINVAL, "%s: no regular file", path); /* it may never end */
+    if (status == DM_OK)
+        status = dm_file_read(path, 0, &f->bytes, &size, err);
     if (status == DM_OK)
         status = read_file(f, size, err);
     if (status == DM_OK)

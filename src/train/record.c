@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 void dm_run_record_deinit(dm_run_record *record)
 {
@@ -31,10 +32,15 @@ dm_status dm_run_record_data(dm_run_record *record, const char *const *paths, si
                              dm_error *err)
 {
     dm_status status = take_paths(record, count, err);
-    for (size_t i = 0; i < count && status == DM_OK; i++)
-        if ((record->data[i] = realpath(paths[i], NULL)) == NULL)
+    for (size_t i = 0; i < count && status == DM_OK; i++) {
+        struct stat about;
+        if ((record->data[i] = realpath(paths[i], NULL)) == NULL || stat(paths[i], &about) != 0)
             status = dm_fail(err, errno == ENOMEM ? DM_ENOMEM : DM_ENOENT, "--data %.900s: %s",
                              paths[i], strerror(errno));
+        else if (!S_ISREG(about.st_mode) &&
+                 !S_ISDIR(about.st_mode)) /* it could not be read again */
+            status = dm_fail(err, DM_EINVAL, "--data %.900s: no file and no folder", paths[i]);
+    }
     return status;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* weights.c - see weights.h. */
 #include "train/weights.h"
+#include "base/file.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -296,6 +297,8 @@ dm_status dm_weights_export(const char *checkpoint, bool average, const char *pa
 {
     dm_checkpoint where;
     dm_safetensors *file = NULL;
+    if (!dm_file_exists(checkpoint))
+        return dm_fail(err, DM_ENOENT, "%.900s: there is no checkpoint", checkpoint);
     dm_status status = dm_checkpoint_load(checkpoint, NULL, &where, &file, err);
     if (status != DM_OK)
         return status;

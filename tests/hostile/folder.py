@@ -28,6 +28,23 @@ def npy(values):
             struct.pack(f"<{len(values)}f", *values))
 
 
+def make_images(folder):
+    """Folders of MNIST's names: one whole, others wrong in one way each."""
+    images = b"\0\0\x08\x03" + struct.pack(">3I", 20, 8, 8) + bytes(n * 11 & 255 for n in range(20 * 64))
+    labels = b"\0\0\x08\x01" + struct.pack(">I", 20) + bytes(n % 10 for n in range(20))
+    wrong = {
+        "images-cut": (images[:-5], labels),
+        "images-mixed": (labels, images),
+        "images-short": (images, b"\0\0\x08\x01" + struct.pack(">I", 19) + bytes(19)),
+        "images-labels": (images, labels[:-1] + b"\x0a"),
+        "images-gz": (b"\x1f\x8b\x08\0" + images, labels),
+    }
+    for name, files in wrong.items():
+        os.mkdir(os.path.join(folder, name))
+        write(folder, f"{name}/train-images-idx3-ubyte", files[0])
+        write(folder, f"{name}/train-labels-idx1-ubyte", files[1])
+
+
 def make_good(program, folder, roms):
     def run(*args, code=0):
         done = subprocess.run([program, *args], cwd=folder, capture_output=True, text=True, check=False,
@@ -53,6 +70,13 @@ def make_good(program, folder, roms):
     run("synth", "produce", "--count", "2", "--out", "dataset", "--verify", "none", "--jobs", "1")
     run("dynamics", "rollout", "--hidden", "8", "--members", "1", "--stochastic", "1", "--steps", "2", "--save",
         "model.safetensors")
+    write(folder, "text.txt", "the quick brown fox jumps over the lazy dog. " * 40)
+    tokens = bytes(n * 7 % 50 if n % 2 == 0 else 0 for n in range(800))
+    write(folder, "gpt.tok", b"\x88\xd8\x34\x01" + struct.pack("<255i", 1, 400, *[0] * 253) + tokens)
+    run("train", "xor", "--steps", "20", "--out", "xor-run")
+    run("train", "gpt", "--data", "text.txt", "--steps", "3", "--set", "layers=1", "--set", "width=8", "--set",
+        "heads=1", "--set", "context=8", "--set", "batch=2", "--out", "gpt-run")
+    make_images(folder)
     run("kernel", "run", "k.py", "--dim", "4", "--arg", "a=2", "--arg", "x=x.npy", "--arg", "out=zeros:4")
 
 
@@ -65,7 +89,8 @@ def make_bad(folder):
     write(folder, "deep.json", "[" * 100000)
     write(folder, "wrong.json", '{"schema": "other-7", "results": 5, "steps": -1, "tests": {}}\n')
     write(folder, "number.json", "1e99\n")
-    for name in ("game.gb", "k.py", "x.npy", "good.state", "good.recorded", "bench.json", "model.safetensors"):
+    for name in ("game.gb", "k.py", "x.npy", "good.state", "good.recorded", "bench.json", "model.safetensors",
+                 "gpt.tok"):
         with open(os.path.join(folder, name), "rb") as file:
             content = file.read()
         write(folder, "truncated-" + name, content[:len(content) * 2 // 3])
@@ -86,6 +111,17 @@ def make_bad(folder):
     os.truncate(path, os.path.getsize(path) // 2)
     shutil.copytree(os.path.join(folder, "dataset"), os.path.join(folder, "dataset-no-manifest"))
     os.remove(os.path.join(folder, "dataset-no-manifest", "manifest.json"))
+
+
+    path = os.path.join(folder, "gpt-run", "checkpoint.safetensors")
+    with open(path, "rb") as file:
+        content = file.read()
+    changed = bytearray(content)
+    changed[-9] ^= 1
+    for name, bad in (("gpt-cut", content[:len(content) // 2]), ("gpt-garbage", b"garbage" * 99), ("gpt-empty", b""),
+                      ("gpt-changed", bytes(changed))):
+        os.mkdir(os.path.join(folder, name))
+        write(folder, f"{name}/checkpoint.safetensors", bad)
 
 
 def make_template(program, folder, roms):

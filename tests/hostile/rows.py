@@ -18,6 +18,8 @@ OUTPUT_NAMES = {"out", "save", "png", "gif", "record", "plot", "bundle", "batter
 INPUT_CODES = {2, 4, 5}
 
 _SWARM = ["--rom", "game.gb", "--backend", "vec_cpu", "--envs", "2", "--steps", "2", "--frames-per-step", "2"]
+_GPT = ["--data", "text.txt", "--set", "layers=1", "--set", "width=8", "--set", "heads=1", "--set", "context=8",
+        "--set", "batch=2"]
 # A call that works, of every command and action: (name, arguments). A row adds to it or changes it.
 BASE = {
     "run": ["run", "--rom", "game.gb", "--frames", "2"],
@@ -43,6 +45,12 @@ BASE = {
     "dynamics rollout": ["dynamics", "rollout", "--hidden", "8", "--members", "1", "--stochastic", "1", "--steps", "2"],
     "dynamics check": ["dynamics", "check"],
     "dynamics bench": ["dynamics", "bench", "--quick", "--only", "encoder"],
+    "train xor": ["train", "xor", "--steps", "5", "--out", "made"],
+    "train gpt": ["train", "gpt", *_GPT, "--steps", "2", "--out", "made"],
+    "train eval": ["train", "eval", "gpt-run"],
+    "train sample": ["train", "sample", "gpt-run", "--tokens", "2"],
+    "train export": ["train", "export", "gpt-run", "--out", "made.safetensors"],
+    "train report": ["train", "report", "xor", "--seeds", "2", "--steps", "5"],
 }
 # Numbers for which -1 or 0 is a value like any other.
 NEGATIVE_IS_FINE = {"seed", "actions-seed", "sync-every", "rank"}
@@ -140,6 +148,7 @@ def rows_of_values(key, base, option):
                 value += suffix
             # A folder that is there is what these take: they write into it
             fine = value == "folder" and key in ("kernel run", "roms build", "synth produce", "dynamics bench")
+            fine |= value in ("folder", "missing/inside") and key in ("train xor", "train gpt")
             yield from row(value, {0} if fine else {2, 4, 5}, diagnostics=False)
     elif option.value in ("FILE", "DIR"):
         for value in BAD_INPUTS:
@@ -151,7 +160,8 @@ def rows_of_values(key, base, option):
             yield from row(value, codes, diagnostics=sources)
     elif option.value:
         for value in ("", ",", "bogus,", ",,,", "\x01\x02", "-1", "x" * 10000):
-            yield from row(value, {2, 3, 4, 7}, diagnostics=key == "kernel compile" and option.name == "define")
+            codes = {0, 2} if option.name == "prompt" else {2, 3, 4, 7}
+            yield from row(value, codes, diagnostics=key == "kernel compile" and option.name == "define")
     else:
         yield from row("yes", {2}, message=option.name)
 
@@ -170,14 +180,16 @@ def rows_of_use(key, base, options):
     yield Row(f"{key}: many arguments", base + ["surplus"] * 300, {2, 4}, diagnostics=key.startswith("roms"))
     yield Row(f"{key}: binary argument", base + ["\x01\x7f\x1b[31m"], {2, 4})
     yield Row(f"{key}: doubled option", base + ["--log-level", "error", "--log-level", "warn", "--bogus"], {2})
-    if key not in SLOW_ACTIONS and key not in ("synth produce", "report", "roms build", "kernel check"):
+    if key not in SLOW_ACTIONS and key not in ("synth produce", "report", "roms build", "kernel check",
+                                           "train xor", "train gpt", "train export"):
         yield Row(f"{key}: standard output full", list(base), {5} if key != "replay" else {1, 5}, stdout="/dev/full")
 
 
 def rows_of_positionals(key, base):
     """Bad files in the place of a positional argument."""
     places = {"replay": 1, "report": 1, "roms info": 2, "roms build": 2, "roms check": 2, "kernel compile": 2,
-              "kernel list": 2, "kernel check": 2, "kernel run": 2, "synth show": 2, "synth stats": 2}
+              "kernel list": 2, "kernel check": 2, "kernel run": 2, "synth show": 2, "synth stats": 2, "train eval": 2,
+              "train sample": 2, "train export": 2, "train report": 2}
     if key not in places:
         return
     at = places[key]
@@ -216,7 +228,7 @@ def rows_by_hand():
               env={"DM_PYTHON": "/no/such/python"})
     yield Row("a Python that fails", ["verify", "--rom", "game.gb", "--ref-backend", "pyboy_single"], {3},
               env={"DM_PYTHON": "/bin/false"})
-    for command in ("roms", "kernel", "synth", "dynamics"):
+    for command in ("roms", "kernel", "synth", "dynamics", "train"):
         yield row(command, 2)
         yield row(f"{command} bogus", 2, "bogus")
     for name in ("truncated-game.gb", "k.py", "x.npy", "good.state"):
@@ -319,7 +331,30 @@ def rows_by_hand():
     for text in ("check surplus", "check --losses losses.txt", "check --device bogus", "bench --only bogus",
                  "bench --only ,", "bench --out foreign.txt --quick --only encoder", "bench --steps 3"):
         yield row(f"dynamics {text}", {2, 3, 4, 5})
-    for name, text in (("run", "run --rom game.gb --frames 1000000000"),
+    gpt = " ".join(BASE["train gpt"])
+    for text in ("--set bogus=1", "--set layers=0", "--set heads=3", "--set context=100000", "--set preset=bogus",
+                 "--set batch=65536 --set microbatches=7", "--set batch=3 --set shards=2", "--set validation=nan",
+                 "--config wrong.json", "--config deep.json", "--config number.json", "--import model.safetensors",
+                 "--import truncated-model.safetensors", "--import gpt-run/checkpoint.safetensors", "--import /dev/zero",
+                 "--data a --data b --data c", "--data text.txt --data gpt.tok", "--data truncated-gpt.tok",
+                 "--data game.gb", "--data folder", "--data /dev/zero", "--device cuda:99", "--device cpu:0", "--out gpt-run", "--resume gpt-run", "--json",
+                 "--tokens 3", "--set width=65536 --set layers=110", "--set precision=bfloat16", "--set steps=1e3"):
+        yield row(f"{gpt} {text}", {0, 2, 3, 4} if text == "--data game.gb" else {2, 3, 4, 5, 6})
+    for name in ("gpt-cut", "gpt-garbage", "gpt-empty", "gpt-changed", "folder", "xor-run/checkpoint.safetensors"):
+        for action in ("eval", "sample"):
+            yield row(f"train {action} {name}", 4)
+        yield row(f"train gpt --resume {name}", 4)
+        yield row(f"train export {name} --out made.safetensors", 4)
+    for text in ("sample xor-run", "gpt --resume xor-run", "eval gpt-run --data foreign.txt", "cnn --data folder",
+                 "cnn --data images-cut", "cnn --data images-mixed", "cnn --data images-short",
+                 "cnn --data images-labels", "cnn --data images-gz", "cnn --data foreign.txt"):
+        yield row(f"train {text}", {2, 4})
+    for text in ("sample gpt-run --temperature -1", "sample gpt-run --prompt \xff", "xor --data text.txt",
+                 "export gpt-run", "export gpt-run --average --out made.safetensors", "report bogus",
+                 "xor --resume xor-run --set steps=3", "xor --resume xor-run --seed 3"):
+        yield row(f"train {text}", 2)
+    for name, text in (("train", gpt.replace("--steps 2", "--steps 100000000")),
+                       ("run", "run --rom game.gb --frames 1000000000"),
                        ("swarm", "run --rom game.gb --backend vec_cpu --envs 64 --steps 100000000"),
                        ("verify", "verify --rom game.gb --ref-backend single --verify-steps 100000000"),
                        ("produce", "synth produce --count 1000000 --out made --verify none --jobs 1"),

@@ -22,7 +22,7 @@ static const dm_option rows[] = {
                   "training: the field steps"),
     DM_OPTION_INT(dm_train_options, seed, "seed", "N", 0, INT64_MAX, NULL,
                   "training: the field seed; sample: of the drawn tokens"),
-    DM_OPTION_STRING(dm_train_options, out, "out", "PATH", NULL,
+    DM_OPTION_STRING(dm_train_options, out, "out", "DIR", NULL,
                      "training: the run's folder (default: the next of runs/TASK-1, -2 ...); "
                      "export, data --text: the file"),
     DM_OPTION_STRING(dm_train_options, resume, "resume", "DIR", NULL,

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/progress.h"
+#include "cli/outputs.h"
 #include "cli/train/train.h"
 #include "lab/provenance.h"
 #include "train/data/tokens.h"
@@ -53,10 +54,9 @@ static void say_begin(dm_training *training, const char *device)
 {
     const dm_task *task = dm_training_task(training);
     dm_nn_model *model = dm_training_model(training);
-    char line[512];
-    snprintf(line, sizeof line, "%s: %s; %zu weights; on %s by %s", task->kind->name, task->about,
-             dm_nn_model_size(model), device, dm_nn_model_products(model));
-    dm_log_line(line);
+    printf("%s: %s; %zu weights; on %s by %s\n", task->kind->name, task->about,
+           dm_nn_model_size(model), device, dm_nn_model_products(model));
+    fflush(stdout);
 }
 
 /* ---- What a run leaves: run.json ---- */
@@ -299,7 +299,9 @@ dm_status dm_train_export(const dm_train_options *o, const char *folder, dm_erro
     char path[DM_PATH_MAX];
     if (o->out == NULL)
         return dm_fail(err, DM_EINVAL, "export needs --out FILE.safetensors");
-    dm_status status = dm_path_join(path, folder, DM_TRAINING_CHECKPOINT, err);
+    dm_status status = dm_outputs_check(&(dm_output){"out", o->out, false}, 1, err);
+    if (status == DM_OK)
+        status = dm_path_join(path, folder, DM_TRAINING_CHECKPOINT, err);
     if (status == DM_OK)
         status = dm_weights_export(path, o->average, o->out, err);
     if (status == DM_OK)
