@@ -55,8 +55,7 @@ dm_nn_model_desc dm_task_model(const dm_task *task, uint32_t batch)
                       .epsilon = (float)c->epsilon,
                       .decay = (float)c->decay,
                       .clip = (float)c->clip,
-                      .average = (float)c->average,
-                      .others = (float)c->others},
+                      .average = (float)c->average},
     };
 }
 

@@ -3,7 +3,9 @@
  * on threads. */
 #include <dotmatrix/nn.h>
 
+#include "base/file.h"
 #include "tests/nn/model_case.h"
+#include "tests/support/command.h"
 #include "tests/support/test.h"
 
 #include <math.h>
@@ -346,9 +348,23 @@ static void recurrent_layers_learn(void **state)
     }
 }
 
+/* The program of thirty lines that the header speaks of. */
+static void the_example_learns_xor(void **state)
+{
+    (void)state;
+    const char *program = DM_TEST_BUILD_ROOT "/examples/example-xor";
+    if (!dm_file_exists(program))
+        dm_test_skip("%s is not built here", program);
+    dm_test_result r;
+    dm_test_run(&(dm_test_command){.argv = (const char *const[]){program, NULL}}, &r);
+    dm_test_expect_exit(&r, 0);
+    assert_string_equal(r.out, "0 xor 0 = 0\n0 xor 1 = 1\n1 xor 0 = 1\n1 xor 1 = 0\n");
+    dm_test_result_free(&r);
+}
+
 DM_TESTS("nn/model", DM_TEST(xor_is_solved), DM_TEST(gradients_of_a_model_equal_differences),
          DM_TEST(bits_do_not_depend_on_threads), DM_TEST(wrong_descriptions_are_refused),
          DM_TEST(a_loss_that_is_no_number_stops_the_step), DM_TEST(wrong_tokens_are_refused),
          DM_TEST(microbatches_are_one_batch), DM_TEST(optimisers_follow_their_formulas),
          DM_TEST(averages_take_the_place_of_weights), DM_TEST(schedules_rise_and_fall),
-         DM_TEST(recurrent_layers_learn));
+         DM_TEST(recurrent_layers_learn), DM_TEST(the_example_learns_xor));
