@@ -92,6 +92,7 @@ typedef struct dm_device_tools {
     bool nvrtc;
     int nvrtc_version; /* 13000 for 13.0 */
     char nvrtc_path[512];
+    char nvrtc_origin[512]; /* "wheel nvidia-cuda-nvrtc 13.0.88 from ...", "toolkit ..." */
     char nvrtc_reason[256];
     bool cc;
     char cc_path[512];

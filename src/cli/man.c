@@ -86,6 +86,7 @@ static const pair variables[] = {
     {"DM_CACHE_DIR", "where compiled kernels are kept"},
     {"DM_ROMS", "the folder with the sources of our ROMs"},
     {"DM_NVRTC", "the NVRTC library to compile GPU code with"},
+    {"DM_CUBLASLT", "the cuBLASLt library for matrix products on CUDA"},
     {"DM_LIBCUDA", "the NVIDIA driver's library"},
     {"NO_COLOR", "no colours"},
 };

@@ -6,9 +6,9 @@
 #include "base/file.h"
 #include "device/cuda_api.h"
 #include "device/internal.h"
+#include "device/library_find.h"
 
 #include <dlfcn.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +81,7 @@ struct dm_cublaslt {
     const dm_cuda_api *cuda;
     void *library, *handle;
     plan *plans;
-    char name[600];
+    char name[DM_PATH_MAX + 600];
 #define LT_FIELD(field, symbol, parameters) int(*field) parameters;
     LT_FUNCTIONS(LT_FIELD)
 #undef LT_FIELD
@@ -89,49 +89,8 @@ struct dm_cublaslt {
 
 /* ---- Finding it ---- */
 
-static void *try_pattern(const char *pattern)
-{
-    glob_t matches;
-    void *library = NULL;
-    if (glob(pattern, 0, NULL, &matches) == 0)
-        for (size_t i = matches.gl_pathc; i > 0 && library == NULL; i--)
-            library = dlopen(matches.gl_pathv[i - 1], RTLD_NOW | RTLD_LOCAL);
-    globfree(&matches);
-    return library;
-}
-
-static void *find_library(int driver_major)
-{
-    const char *chosen = getenv("DM_CUBLASLT"), *home = getenv("CUDA_HOME"),
-               *venv = getenv("VIRTUAL_ENV");
-    char pattern[DM_PATH_MAX];
-    if (chosen != NULL)
-        return dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
-    for (int major = driver_major; major >= 12; major--) {
-        static const char *const roots[] = {"/usr/local/cuda", "/usr/local/cuda-*", "/opt/cuda"};
-        static const char *const pythons[] = {"/usr/local", "/usr", "/opt/*"};
-        void *library;
-        snprintf(pattern, sizeof pattern, "libcublasLt.so.%d", major);
-        if ((library = dlopen(pattern, RTLD_NOW | RTLD_LOCAL)) != NULL)
-            return library;
-        for (size_t i = 0; i < 4; i++) {
-            const char *root = i == 0 ? home : roots[i - 1];
-            snprintf(pattern, sizeof pattern, "%s/lib*/libcublasLt.so.%d",
-                     root == NULL ? "." : root, major);
-            if (root != NULL && (library = try_pattern(pattern)) != NULL)
-                return library;
-        }
-        for (size_t i = 0; i < 5; i++) {
-            const char *root = i == 0 ? venv : i == 1 ? ".venv" : pythons[i - 2];
-            snprintf(pattern, sizeof pattern,
-                     "%s/lib/python3*/*-packages/nvidia/*/lib/libcublasLt.so.%d",
-                     root == NULL ? "." : root, major);
-            if (root != NULL && (library = try_pattern(pattern)) != NULL)
-                return library;
-        }
-    }
-    return NULL;
-}
+static const dm_cuda_library where = {"cublasLt", "cuBLASLt", "DM_CUBLASLT", "nvidia-cublas",
+                                      "cublasLtCreate"};
 
 /* cuBLASLt works in the calling thread's context. */
 static void *enter(const dm_cublaslt *lt)
@@ -156,10 +115,13 @@ dm_status dm_cublaslt_create(dm_device *device, dm_cublaslt **out, dm_error *err
     dm_status status = dm_cuda_api_get(&cuda, err);
     if (status != DM_OK)
         return status;
-    void *library = find_library(cuda->version / 1000);
+    char path[DM_PATH_MAX], origin[512];
+    status = dm_cuda_library_find(&where, cuda->version / 1000, path, err);
+    if (status != DM_OK)
+        return status;
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
-        return dm_fail(err, DM_EUNAVAILABLE, "libcublasLt.so.%d is not found",
-                       cuda->version / 1000);
+        return dm_fail(err, DM_EUNAVAILABLE, "no cuBLASLt: %s does not load: %s", path, dlerror());
     dm_cublaslt *lt = calloc(1, sizeof *lt);
     if (lt == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
@@ -188,11 +150,10 @@ dm_status dm_cublaslt_create(dm_device *device, dm_cublaslt **out, dm_error *err
         dm_cublaslt_destroy(lt);
         return dm_fail(err, DM_EUNAVAILABLE, "cublasLt does not start: status %d", code);
     }
-    Dl_info info = {0};
-    dladdr(symbol, &info);
     size_t number = version(); /* 130100 for 13.1 */
-    snprintf(lt->name, sizeof lt->name, "cublasLt %zu.%zu (%s)", number / 10000, number / 100 % 100,
-             info.dli_fname == NULL ? "?" : info.dli_fname);
+    dm_cuda_library_origin(&where, path, origin, sizeof origin);
+    snprintf(lt->name, sizeof lt->name, "cublasLt %zu.%zu (%s, %s)", number / 10000,
+             number / 100 % 100, path, origin);
     *out = lt;
     return DM_OK;
 }

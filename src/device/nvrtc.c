@@ -3,13 +3,15 @@
 #include "device/nvrtc.h"
 
 #include "base/buffer.h"
+#include "base/log.h"
 #include "device/cache.h"
 #include "device/cuda_api.h"
+#include "device/library_find.h"
 #include "device/sources.h"
 
 #include <dlfcn.h>
-#include <glob.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,16 +29,8 @@ static const char *const base_options[] = {"--std=c++17",
 
 /* ---- Finding it ---- */
 
-typedef struct place {
-    char path[DM_PATH_MAX];
-    int major; /* 0: unknown */
-} place;
-
-typedef struct search {
-    int driver_major; /* 0: no driver */
-    place best;       /* fits the driver */
-    place spare;      /* newer than the driver */
-} search;
+static const dm_cuda_library library = {"nvrtc", "NVRTC", "DM_NVRTC", "nvidia-cuda-nvrtc",
+                                        "nvrtcVersion"};
 
 static struct {
     pthread_once_t once;
@@ -45,140 +39,11 @@ static struct {
     char path[DM_PATH_MAX];
 } found = {.once = PTHREAD_ONCE_INIT};
 
-/* "/x/libnvrtc.so.13.0.88" -> 13 */
-static int major_of(const char *path)
-{
-    const char *mark = strstr(path, "libnvrtc.so.");
-    return mark == NULL ? 0 : atoi(mark + strlen("libnvrtc.so."));
-}
-
-static void try_file(search *s, const char *path)
-{
-    if (s->best.path[0] != '\0' || access(path, R_OK) != 0)
-        return;
-    char *real = realpath(path, NULL);
-    if (real != NULL && strlen(real) < DM_PATH_MAX) {
-        int major = major_of(real);
-        bool fits = s->driver_major == 0 || major == 0 || major <= s->driver_major;
-        place *slot = fits ? &s->best : &s->spare;
-        if (slot->path[0] == '\0') {
-            snprintf(slot->path, sizeof slot->path, "%s", real);
-            slot->major = major;
-        }
-    }
-    free(real);
-}
-
-/* Every libnvrtc in the folders that match a pattern, newest names first. */
-static void try_folders(search *s, const char *format, const char *root)
-{
-    static const char *const names[] = {"libnvrtc.so.[1-9][0-9]", "libnvrtc.so.[1-9][0-9].*",
-                                        "libnvrtc.so"};
-    char folder[DM_PATH_MAX], pattern[DM_PATH_MAX];
-    if (root == NULL || root[0] == '\0' ||
-        snprintf(folder, sizeof folder, format, root) >= (int)sizeof folder)
-        return;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        glob_t matches;
-        if (snprintf(pattern, sizeof pattern, "%s/%s", folder, names[i]) >= (int)sizeof pattern)
-            continue;
-        if (glob(pattern, 0, NULL, &matches) == 0)
-            for (size_t k = matches.gl_pathc; k > 0; k--)
-                try_file(s, matches.gl_pathv[k - 1]);
-        globfree(&matches);
-    }
-}
-
-static void try_toolkit(search *s, const char *root)
-{
-    try_folders(s, "%s/lib64", root);
-    try_folders(s, "%s/lib", root);
-    try_folders(s, "%s/targets/*/lib", root);
-}
-
-static void try_python(search *s, const char *environment)
-{
-    /* nvidia/cuda_nvrtc/lib in the wheels for CUDA 11 and 12, nvidia/cu13/lib since. */
-    try_folders(s, "%s/lib/python3*/site-packages/nvidia/*/lib", environment);
-}
-
-static void try_list(search *s, const char *list)
-{
-    for (const char *p = list == NULL ? "" : list; *p != '\0';) {
-        char folder[DM_PATH_MAX];
-        size_t length = strcspn(p, ":");
-        if (length > 0 && length < sizeof folder) {
-            snprintf(folder, sizeof folder, "%.*s", (int)length, p);
-            try_folders(s, "%s", folder);
-        }
-        p += length + (p[length] == ':');
-    }
-}
-
-/* .venv in this folder and in those above the running program. */
-static void try_project(search *s)
-{
-    char path[DM_PATH_MAX], environment[DM_PATH_MAX + 8];
-    try_python(s, ".venv");
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (length <= 0)
-        return;
-    path[length] = '\0';
-    for (int up = 0; up < 4; up++) {
-        char *slash = strrchr(path, '/');
-        if (slash == NULL || slash == path)
-            return;
-        *slash = '\0';
-        snprintf(environment, sizeof environment, "%s/.venv", path);
-        try_python(s, environment);
-    }
-}
-
 static void find_once(void)
 {
-    search s = {0};
     const dm_cuda_api *api;
-    if (dm_cuda_api_get(&api, NULL) == DM_OK)
-        s.driver_major = api->version / 1000;
-    const char *chosen = getenv("DM_NVRTC");
-    if (chosen != NULL && access(chosen, R_OK) != 0) {
-        found.status = dm_fail(&found.error, DM_EUNAVAILABLE,
-                               "no NVRTC: $DM_NVRTC is '%s', which is not found", chosen);
-        return;
-    }
-    if (chosen != NULL)
-        try_file(&s, chosen);
-    try_toolkit(&s, getenv("CUDA_HOME"));
-    try_toolkit(&s, getenv("CUDA_PATH"));
-    try_list(&s, getenv("LD_LIBRARY_PATH"));
-    try_python(&s, getenv("VIRTUAL_ENV"));
-    try_project(&s);
-    try_toolkit(&s, "/usr/local/cuda");
-    try_toolkit(&s, "/usr/local/cuda-*");
-    try_toolkit(&s, "/opt/cuda");
-    try_list(&s, "/usr/lib/x86_64-linux-gnu:/usr/lib/aarch64-linux-gnu:/usr/lib64:/usr/lib");
-    const place *chosen_place = s.best.path[0] != '\0' ? &s.best : &s.spare;
-    if (chosen_place->path[0] != '\0') {
-        snprintf(found.path, sizeof found.path, "%s", chosen_place->path);
-        found.status = DM_OK;
-        return;
-    }
-    /* The loader may know a folder that we do not. */
-    static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2",
-                                        "libnvrtc.so"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-        void *symbol = library == NULL ? NULL : dlsym(library, "nvrtcVersion");
-        Dl_info info;
-        if (symbol != NULL && dladdr(symbol, &info) != 0 && info.dli_fname != NULL) {
-            snprintf(found.path, sizeof found.path, "%s", info.dli_fname);
-            found.status = DM_OK;
-            return;
-        }
-    }
-    found.status = dm_fail(&found.error, DM_EUNAVAILABLE,
-                           "no NVRTC: libnvrtc.so is not found (install a CUDA toolkit, or pip "
-                           "install nvidia-cuda-nvrtc, or set DM_NVRTC)");
+    int driver = dm_cuda_api_get(&api, NULL) == DM_OK ? api->version / 1000 : 0;
+    found.status = dm_cuda_library_find(&library, driver, found.path, &found.error);
 }
 
 dm_status dm_nvrtc_find(char path[DM_PATH_MAX], dm_error *err)
@@ -191,6 +56,14 @@ dm_status dm_nvrtc_find(char path[DM_PATH_MAX], dm_error *err)
     }
     memcpy(path, found.path, sizeof found.path);
     return DM_OK;
+}
+
+void dm_nvrtc_origin(char *out, size_t size)
+{
+    char path[DM_PATH_MAX];
+    out[0] = '\0';
+    if (dm_nvrtc_find(path, NULL) == DM_OK)
+        dm_cuda_library_origin(&library, path, out, size);
 }
 
 /* ---- Opening it ---- */
@@ -228,18 +101,18 @@ static dm_status open_library(dm_error *err)
     dm_status status = dm_nvrtc_find(path, err);
     if (status != DM_OK)
         return status;
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL)
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (handle == NULL)
         return dm_fail(err, DM_EUNAVAILABLE, "no NVRTC: %s does not load: %s", path, dlerror());
-    void *symbol = dlsym(library, "nvrtcGetNumSupportedArchs");
+    void *symbol = dlsym(handle, "nvrtcGetNumSupportedArchs");
     memcpy(&nvrtc.arch_count, &symbol, sizeof symbol);
-    symbol = dlsym(library, "nvrtcGetSupportedArchs");
+    symbol = dlsym(handle, "nvrtcGetSupportedArchs");
     memcpy(&nvrtc.archs, &symbol, sizeof symbol);
-    symbol = dlsym(library, "nvrtcGetErrorString");
+    symbol = dlsym(handle, "nvrtcGetErrorString");
     memcpy(&nvrtc.error_string, &symbol, sizeof symbol);
 #define FIND(field, name, parameters)                                                              \
     if (symbol != NULL) {                                                                          \
-        symbol = dlsym(library, name);                                                             \
+        symbol = dlsym(handle, name);                                                              \
         memcpy(&nvrtc.field, &symbol, sizeof symbol);                                              \
     }
     NVRTC_FUNCTIONS(FIND)
@@ -404,13 +277,49 @@ static bool older_arch(const char *arch, char out[32])
     return true;
 }
 
+/* Once a process: kernels for a GPU that this NVRTC does not know. */
+static void warn_older(const char *arch, const char *instead)
+{
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&told))
+        dm_log(
+            DM_LOG_WARN,
+            "NVRTC %d.%d (%s) is older than this GPU (%s): kernels are made for %s and the driver "
+            "translates them; pip install -U %s",
+            nvrtc.version_number / 1000, nvrtc.version_number % 1000 / 10, found.path, arch,
+            instead, library.wheel);
+}
+
+/* Does this NVRTC know an architecture, "sm_90", "sm_100a", "compute_80"? True when it cannot say. */
+static bool knows_arch(const char *arch)
+{
+    const char *digits = strchr(arch, '_');
+    int count = 0, known[256], wanted = digits == NULL ? 0 : atoi(digits + 1);
+    if (wanted == 0 || nvrtc.arch_count == NULL || nvrtc.archs == NULL ||
+        nvrtc.arch_count(&count) != 0 || count > 256 || nvrtc.archs(known) != 0)
+        return true;
+    for (int i = 0; i < count; i++)
+        if (known[i] == wanted)
+            return true;
+    return false;
+}
+
 static dm_status compile_program(void *program, const dm_module_desc *desc, const char *arch,
                                  char **code, size_t *size, dm_error *err)
 {
     option_list options;
     char older[32];
-    if (older_arch(arch, older))
+    if (older_arch(arch, older)) {
+        warn_older(arch, older);
         arch = older;
+    } else if (!knows_arch(arch)) {
+        return dm_fail(err, DM_EUNAVAILABLE,
+                       "NVRTC %d.%d (%s) is too old for the GPU, it does not know %s; install a "
+                       "newer one: pip install "
+                       "-U %s, or set %s",
+                       nvrtc.version_number / 1000, nvrtc.version_number % 1000 / 10, found.path,
+                       arch, library.wheel, library.variable);
+    }
     dm_status status = make_options(&options, desc, arch, err);
     if (status == DM_OK) {
         int result = nvrtc.compile(program, options.count, options.items);

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* nvrtc.h - kernel text to GPU code, by NVIDIA's run-time compiler.
  *
- * libnvrtc is looked for in $DM_NVRTC (a file), $CUDA_HOME, $CUDA_PATH, $LD_LIBRARY_PATH, Python
- * environments ($VIRTUAL_ENV, .venv here or above the program), /usr/local/cuda*, /opt/cuda, the
- * system's folders and last by the loader. One whose major version is newer than the driver's is
- * only taken when there is no other, since the driver may refuse its code. $DM_CUDA_OPTIONS adds
- * options
- * ("-lineinfo" for profilers and checkers).
+ * library_find.h says where libnvrtc is looked for. $DM_CUDA_OPTIONS adds options ("-lineinfo" for
+ * profilers and checkers).
  *
  * Finding is apart from opening: the library is some 100 MB, and code that is in the cache needs
  * only its identity (path, size, time), which is part of the cache's key. */
@@ -19,6 +15,8 @@
 
 /* Where it is; the answer is the same for the whole process. */
 dm_status dm_nvrtc_find(char path[DM_PATH_MAX], dm_error *err);
+/* Where that came from: the wheel, the toolkit or the folder; "" when there is none. */
+void dm_nvrtc_origin(char *out, size_t size);
 /* Opens it. 13000 for 13.0. */
 dm_status dm_nvrtc_version(int *version, dm_error *err);
 

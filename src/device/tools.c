@@ -60,6 +60,7 @@ static void find_nvrtc(dm_device_tools *out)
     out->nvrtc =
         dm_nvrtc_find(path, &err) == DM_OK && dm_nvrtc_version(&out->nvrtc_version, &err) == DM_OK;
     copy_text(out->nvrtc_path, sizeof out->nvrtc_path, path);
+    dm_nvrtc_origin(out->nvrtc_origin, sizeof out->nvrtc_origin);
     copy_text(out->nvrtc_reason, sizeof out->nvrtc_reason, out->nvrtc ? "" : err.message);
 }
 

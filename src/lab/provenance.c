@@ -43,6 +43,7 @@ static void write_cuda(dm_json *json)
     dm_json_int(json, "version", tools.cuda_version);
     dm_json_int(json, "nvrtc", tools.nvrtc_version);
     dm_json_string(json, "nvrtc_path", tools.nvrtc ? tools.nvrtc_path : NULL);
+    dm_json_string(json, "nvrtc_origin", tools.nvrtc ? tools.nvrtc_origin : NULL);
     dm_json_string(json, "visible_devices", getenv("CUDA_VISIBLE_DEVICES"));
     dm_json_begin_array(json, "devices");
     size_t count = tools.cuda ? dm_device_list(list, DEVICES_MAX) : 0;

@@ -173,6 +173,7 @@ static void info_writes_the_documented_json(void **state)
         {"nvrtc", "reason"},
         {"nvrtc", "version"},
         {"nvrtc", "path"},
+        {"nvrtc", "origin"},
         {"cache", "path"},
         {"cache", "files"},
         {"cache", "bytes"},

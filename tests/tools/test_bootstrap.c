@@ -27,7 +27,8 @@ static const char prelude[] =
     "chmod +x $d/bin/*\n"
     "cp $root/tools/requirements.txt $d/venv/made-from\n"
     "export PATH=$d/bin:$PATH DM_BOOTSTRAP_STATE=$d/state DM_BOOTSTRAP_VENV=$d/venv\n"
-    "export DM_BOOTSTRAP_PACKAGES=$d/list\n"
+    "export DM_BOOTSTRAP_PACKAGES=$d/list DM_LIBCUDA=$d/no-driver DM_BOOTSTRAP_NVRTC=$d/toolkit/*\n"
+    "unset DM_NVRTC\n"
     "boot=$root/tools/bootstrap\n";
 
 static void shell(void **state, dm_test_result *result, const char *script)
@@ -144,6 +145,62 @@ static void unknown_options_are_refused(void **state)
     dm_test_result_free(&r);
 }
 
+/* An environment whose pip only notes what it is to install, and a driver of CUDA 13 that is none. */
+static const char with_driver[] =
+    "test -f $build/tests/libfake-cuda.so || { echo skip; exit 0; }\n"
+    "mkdir -p $d/venv/bin; echo 'required sh cmd:sh' >$d/list\n"
+    "cat >$d/venv/bin/python <<'END'\n"
+    "#!/bin/sh\n"
+    "while [ \"$1\" != -r ]; do shift; done\n"
+    "grep -E '^[a-z]' $2 >>$d/wheels || exit 1\n"
+    "mkdir -p $d/venv/lib/python3.11/site-packages/nvidia/cu13/lib\n"
+    ": >$d/venv/lib/python3.11/site-packages/nvidia/cu13/lib/libnvrtc.so.13\n"
+    "END\n"
+    "chmod +x $d/venv/bin/python; : >$d/wheels\n";
+
+static void driver_shell(void **state, dm_test_result *r, const char *script)
+{
+    char text[4096];
+    snprintf(text, sizeof text, "build=%s\n%s%s", DM_TEST_BUILD_ROOT, with_driver, script);
+    shell(state, r, text);
+    if (strcmp(r->out, "skip\n") == 0)
+        dm_test_skip("the stand-in driver is not here");
+}
+
+static void with_a_driver_and_no_nvrtc_the_wheel_is_installed(void **state)
+{
+    dm_test_result r;
+    driver_shell(state, &r,
+                 "export DM_LIBCUDA=$build/tests/libfake-cuda.so\n"
+                 "$boot; echo $?; cat $d/wheels; $boot; $boot --again; grep -c . $d/wheels\n");
+    assert_string_equal(r.out, "0\nnvidia-cuda-nvrtc==13.0.88\n1\n");
+    assert_non_null(strstr(r.err, "bootstrap: installing nvidia-cuda-nvrtc==13.0.88 into .venv\n"));
+    dm_test_result_free(&r);
+}
+
+static void no_wheel_without_a_driver_or_with_a_toolkit(void **state)
+{
+    dm_test_result r;
+    driver_shell(state, &r,
+                 "$boot; cat $d/wheels\n"
+                 "mkdir $d/toolkit; : >$d/toolkit/libnvrtc.so.13\n"
+                 "DM_LIBCUDA=$build/tests/libfake-cuda.so $boot --again; cat $d/wheels\n");
+    assert_string_equal(r.out, "");
+    dm_test_result_free(&r);
+}
+
+static void a_wheel_that_cannot_be_installed_is_one_line(void **state)
+{
+    dm_test_result r;
+    driver_shell(state, &r,
+                 "export DM_LIBCUDA=$build/tests/libfake-cuda.so\n"
+                 "printf '#!/bin/sh\\necho no network >&2; exit 1\\n' >$d/venv/bin/python\n"
+                 "$boot; echo $?\n");
+    assert_string_equal(r.out, "0\n");
+    assert_non_null(strstr(r.err, "optional NVRTC is not installed (no network): tools/bootstrap"));
+    dm_test_result_free(&r);
+}
+
 static void the_package_list_is_well_formed(void **state)
 {
     (void)state;
@@ -178,4 +235,8 @@ DM_TESTS("tools/bootstrap", DM_TEST_IN_DIR(says_nothing_when_nothing_is_missing)
          DM_TEST_IN_DIR(a_failed_install_fails_only_if_required),
          DM_TEST_IN_DIR(check_tools_are_asked_for_only_with_check),
          DM_TEST_IN_DIR(two_at_once_install_once), DM_TEST_IN_DIR(works_with_an_empty_environment),
-         DM_TEST_IN_DIR(unknown_options_are_refused), DM_TEST(the_package_list_is_well_formed))
+         DM_TEST_IN_DIR(unknown_options_are_refused),
+         DM_TEST_IN_DIR(with_a_driver_and_no_nvrtc_the_wheel_is_installed),
+         DM_TEST_IN_DIR(no_wheel_without_a_driver_or_with_a_toolkit),
+         DM_TEST_IN_DIR(a_wheel_that_cannot_be_installed_is_one_line),
+         DM_TEST(the_package_list_is_well_formed))

@@ -185,6 +185,8 @@ static void write_provenance(dm_json *json, const dm_device_properties *p)
     dm_json_string(json, "simd", dm_simd_best()->name);
     dm_json_string(json, "driver", tools.driver_version);
     dm_json_int(json, "nvrtc", tools.nvrtc_version);
+    dm_json_string(json, "nvrtc_path", tools.nvrtc ? tools.nvrtc_path : NULL);
+    dm_json_string(json, "nvrtc_origin", tools.nvrtc ? tools.nvrtc_origin : NULL);
 }
 
 static bool wanted(const char *only, const char *part)

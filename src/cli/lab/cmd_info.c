@@ -228,6 +228,7 @@ static void add_cuda(dm_report *report, const dm_device_tools *tools)
     if (tools->nvrtc || report->as_json) {
         add_cuda_version(report, "version", tools->nvrtc_version);
         dm_report_string(report, "path", tools->nvrtc_path);
+        dm_report_string(report, "origin", tools->nvrtc_origin);
     }
     dm_report_section_end(report);
 }
