@@ -52,8 +52,11 @@ void dm_namespace_names(void (*each)(void *context, const char *name), void *con
 /* The number of a builtin with a handler of its own, -1 when it has none. */
 int dm_lower_special(const char *name);
 const char *dm_lower_special_name(int number); /* NULL behind the last */
-/* Note on a name whether C takes it as it is (print_plan.c). */
+/* Note on a name whether C takes it as it is (print_name.c). */
 void dm_print_name_in_c(dm_lang_name *name);
+/* What a struct and a field of these names are called in C; interned. */
+const char *dm_print_struct_name(dm_lang *lang, const char *wanted);
+const char *dm_print_field_name(dm_lang *lang, const char *wanted);
 /* Parse the adjoints and defaults of all rows. */
 void dm_builtin_parse(dm_lang *lang);
 

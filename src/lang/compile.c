@@ -3,6 +3,7 @@
 #include "lang/compile.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 dm_status dm_compilation_fail(dm_compilation *c, dm_error *err)
@@ -69,6 +70,23 @@ dm_status dm_compilation_kernel(dm_compilation *c, int kernel, dm_error *err)
     return DM_OK;
 }
 
+static dm_status print_items(dm_compilation *c, const dm_print_item *items, int count,
+                             dm_target target, dm_passes passes, dm_buffer *out, dm_error *err)
+{
+    dm_print_options options = {
+        .target = target, .passes = passes, .lines = c->options.lines, .bounds = c->options.bounds};
+    if (setjmp(c->lang.bail) != 0) {
+        c->lang.arena.limit = DM_LANG_MEMORY_MAX;
+        return dm_compilation_fail(c, err);
+    }
+    /* What is printed was within the limit; a printer that stopped midway would leave its
+     * buffers. */
+    c->lang.arena.limit = 0;
+    dm_print_kernels(&c->lang, items, count, &options, out);
+    c->lang.arena.limit = DM_LANG_MEMORY_MAX;
+    return dm_buffer_check(out, err);
+}
+
 dm_status dm_compilation_print_pass(dm_compilation *c, int kernel, dm_target target,
                                     dm_passes passes, dm_buffer *out, dm_error *err)
 {
@@ -77,22 +95,30 @@ dm_status dm_compilation_print_pass(dm_compilation *c, int kernel, dm_target tar
         return dm_fail(err, DM_EINVAL, "the kernel was not compiled");
     if (k->backward == NULL && passes == DM_PASS_BACKWARD)
         return dm_fail(err, DM_EINVAL, "the kernel has no backward pass");
-    if (setjmp(c->lang.bail) != 0)
-        return dm_compilation_fail(c, err);
-    dm_print_options options = {
-        .target = target, .passes = passes, .lines = c->options.lines, .bounds = c->options.bounds};
-    /* What is printed was within the limit; a printer that stopped midway would leave its buffers.
-     */
-    c->lang.arena.limit = 0;
-    dm_print_kernel(&c->lang, k->forward, k->backward, &options, out);
-    c->lang.arena.limit = DM_LANG_MEMORY_MAX;
-    return dm_buffer_check(out, err);
+    dm_print_item item = {k->forward, k->backward};
+    return print_items(c, &item, 1, target, passes, out, err);
 }
 
 dm_status dm_compilation_print(dm_compilation *c, int kernel, dm_target target, dm_buffer *out,
                                dm_error *err)
 {
     return dm_compilation_print_pass(c, kernel, target, DM_PASS_BOTH, out, err);
+}
+
+dm_status dm_compilation_print_all(dm_compilation *c, dm_target target, dm_buffer *out,
+                                   dm_error *err)
+{
+    dm_print_item *items = calloc((size_t)c->kernel_count + 1, sizeof *items);
+    int count = 0;
+    if (items == NULL)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
+    for (int i = 0; i < c->kernel_count; i++)
+        if (c->kernels[i].forward != NULL)
+            items[count++] = (dm_print_item){c->kernels[i].forward, c->kernels[i].backward};
+    dm_status status = count == 0 ? dm_fail(err, DM_EINVAL, "no kernel was compiled")
+                                  : print_items(c, items, count, target, DM_PASS_BOTH, out, err);
+    free(items);
+    return status;
 }
 
 int dm_compilation_find(const dm_compilation *c, const char *name)

@@ -45,6 +45,9 @@ dm_status dm_compilation_print(dm_compilation *c, int kernel, dm_target target, 
  * kernel that has none. */
 dm_status dm_compilation_print_pass(dm_compilation *c, int kernel, dm_target target,
                                     dm_passes passes, dm_buffer *out, dm_error *err);
+/* One text with all kernels that were compiled. */
+dm_status dm_compilation_print_all(dm_compilation *c, dm_target target, dm_buffer *out,
+                                   dm_error *err);
 /* The kernel of a name, -1 when there is none. */
 int dm_compilation_find(const dm_compilation *c, const char *name);
 /* Fill `err` with the first error. */

@@ -53,7 +53,7 @@ static const struct {
     {"    y[i] = x[i] * 2\n", "k.py:5:12: error: '*' does not take (float32, int32)"},
     {"    y[i] = n\n", "int32 cannot be stored as float32"},
     {"    y[i] = z\n", "nothing is called 'z' here"},
-    {"    y[i] = wp.nonsense(x[i])\n", "the builtin 'nonsense' is not supported"},
+    {"    y[i] = wp.nonsense(x[i])\n", "there is no builtin 'nonsense'"},
     {"    y[i] = wp.sin(n)\n", "'sin' does not take (int32)"},
     {"    y[i] = wp.sin(x[i], 1.0)\n", "'sin' does not take"},
     {"    y[x[i]] = 1.0\n", "an index must be an integer, not float32"},

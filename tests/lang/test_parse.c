@@ -87,7 +87,7 @@ static void blocks_and_decorators(void **state)
                    "    elif a[i,\n"
                    "0] > \\\n"
                    "  .5e1:\n"
-                   "\tpass\n"
+                   "    \tpass\n"
                    "# at the margin\n"
                    "    else:\n"
                    "        a[i:] += 0xFF_F\n",

@@ -255,14 +255,13 @@ static dm_status emit_json(session *s, int kernel, dm_buffer *out, dm_error *err
     return status;
 }
 
-static dm_status emit_code(session *s, int kernel, const kernel_options *o, dm_buffer *out,
-                           dm_error *err)
+static dm_status emit_code(session *s, const kernel_options *o, dm_buffer *out, dm_error *err)
 {
     dm_buffer text = DM_BUFFER_EMPTY;
     char arch[64], *code = NULL, *log = NULL;
     size_t size;
     bool cached;
-    dm_status status = dm_compilation_print(&s->c, kernel, DM_TARGET_CUDA, &text, err);
+    dm_status status = dm_compilation_print_all(&s->c, DM_TARGET_CUDA, &text, err);
     snprintf(arch, sizeof arch, "%s%.32s", o->emit == EMIT_PTX ? "compute_" : "sm_", o->arch);
     dm_module_desc desc = {.name = "kernel.cu", .text = dm_buffer_text(&text), .log = &log};
     if (status == DM_OK)
@@ -275,27 +274,32 @@ static dm_status emit_code(session *s, int kernel, const kernel_options *o, dm_b
     return status;
 }
 
-static dm_status emit(session *s, int kernel, const kernel_options *o, dm_buffer *out,
-                      dm_error *err)
+/* One text of all kernels that were compiled, so that what several of them use is in it once. */
+static dm_status emit_all(session *s, const kernel_options *o, dm_buffer *out, dm_error *err)
+{
+    dm_status status = DM_OK;
+    if (o->emit == EMIT_PTX || o->emit == EMIT_CUBIN)
+        return emit_code(s, o, out, err);
+    if (o->device != DEVICE_CUDA)
+        status = dm_compilation_print_all(&s->c, DM_TARGET_C, out, err);
+    if (status == DM_OK && o->device != DEVICE_CPU)
+        status = dm_compilation_print_all(&s->c, DM_TARGET_CUDA, out, err);
+    return status;
+}
+
+/* Compile one kernel, and write what is written for each. */
+static dm_status emit_one(session *s, int kernel, const kernel_options *o, dm_buffer *out,
+                          dm_error *err)
 {
     if (o->emit == EMIT_JSON)
         return emit_json(s, kernel, out, err);
     dm_status status = dm_compilation_kernel(&s->c, kernel, err);
-    if (status != DM_OK)
-        return status;
     const dm_compile_kernel *k = &s->c.kernels[kernel];
-    if (o->emit == EMIT_IR) {
+    if (status == DM_OK && o->emit == EMIT_IR) {
         dm_ir_print(k->forward, out);
         if (k->backward != NULL)
             dm_ir_print(k->backward, out);
-        return DM_OK;
     }
-    if (o->emit == EMIT_PTX || o->emit == EMIT_CUBIN)
-        return emit_code(s, kernel, o, out, err);
-    if (o->device != DEVICE_CUDA)
-        status = dm_compilation_print(&s->c, kernel, DM_TARGET_C, out, err);
-    if (status == DM_OK && o->device != DEVICE_CPU)
-        status = dm_compilation_print(&s->c, kernel, DM_TARGET_CUDA, out, err);
     return status;
 }
 
@@ -306,25 +310,35 @@ static dm_status compile(session *s, const kernel_options *o, dm_error *err)
     int only = -1, done = 0;
     if (o->kernel != NULL && (only = dm_compilation_find(&s->c, o->kernel)) < 0)
         return dm_fail(err, DM_ENOENT, "no kernel is called '%s'", o->kernel);
+    if (o->emit == EMIT_SOURCE && o->device == DEVICE_BOTH && o->out != NULL)
+        return dm_fail(err, DM_EINVAL,
+                       "one file cannot hold C and CUDA C++: give --device cpu or "
+                       "--device cuda with --out");
     if (o->emit == EMIT_AST) {
         dm_ast_print(s->c.tree, &out);
         return finish(&out, o->out, err);
     }
     for (int i = 0; i < s->c.kernel_count; i++) {
+        dm_error problem = {0};
         if (only >= 0 && i != only)
             continue;
-        status = emit(s, i, o, &out, err);
-        if (first == DM_OK)
+        status = emit_one(s, i, o, &out, &problem);
+        if (first == DM_OK && status != DM_OK) {
             first = status;
+            *err = problem;
+        }
         done += status == DM_OK;
     }
     if (o->emit != EMIT_JSON)
         show_diags(s);
     if (s->c.kernel_count == 0)
         first = dm_fail(err, DM_ENOENT, "the file has no kernels");
-    if (done == 0 && first != DM_OK) {
+    status = DM_OK;
+    if (done > 0 && (o->emit == EMIT_SOURCE || o->emit == EMIT_PTX || o->emit == EMIT_CUBIN))
+        status = emit_all(s, o, &out, err);
+    if (status != DM_OK || (done == 0 && first != DM_OK)) {
         dm_buffer_deinit(&out);
-        return first;
+        return status != DM_OK ? status : first;
     }
     status = finish(&out, o->out, err);
     return status == DM_OK ? first : status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* print.c - functions, entry points and the order of a kernel's text; see print.h. */
+/* print.c - functions, entry points and the order of the text; see print.h. */
 #include "lang/emit/print.h"
 
 #include <stdio.h>
@@ -74,6 +74,32 @@ static void print_function(dm_printer *pr, const dm_ir_function *f, const char *
     dm_text_close(pr->lang, 2);
 }
 
+/* Is the name that of an entry point or of the argument block of the kernel? */
+static bool belongs_to(const char *name, const char *kernel)
+{
+    static const char *const words[] = {"_args", "_forward", "_backward", "_forward_args_size",
+                                        "_backward_args_size"};
+    uint32_t length = dm_lang_name_of(kernel)->length;
+    if (strncmp(name, kernel, length) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(name + length, words[i]) == 0)
+            return true;
+    return false;
+}
+
+static const char *function_name(dm_printer *pr, const char *wanted)
+{
+    for (;;) {
+        const char *name = dm_print_global(pr, wanted);
+        bool free = true;
+        for (int i = 0; i < pr->item_count; i++)
+            free &= !belongs_to(name, pr->items[i].forward->entry_name);
+        if (free)
+            return name;
+    }
+}
+
 static void print_callee(dm_printer *pr, dm_ir_function *f)
 {
     if (is_printed(pr, f))
@@ -81,7 +107,7 @@ static void print_callee(dm_printer *pr, dm_ir_function *f)
     DM_LANG_PUSH_POINTER(pr->lang, pr->printed, pr->printed_count, pr->printed_capacity, f);
     if ((f->kinds & DM_IR_CALLS) != 0)
         print_callees(pr, f->body);
-    f->c_name = dm_print_global(pr, f->base_name);
+    f->c_name = function_name(pr, f->base_name);
     print_function(pr, f, f->c_name);
 }
 
@@ -211,14 +237,14 @@ static void reserve_names(dm_printer *pr)
         dm_print_global(pr, t->c_name);
 }
 
-/* What one thread does is a function of this name. Hardly any program has a name like it. */
-static const char *task_name(dm_printer *pr, const char *kernel, const char *pass)
+/* kernel_pass_word: as a name of the text, and taken, where the program has one like it, which
+ * hardly any has. */
+static const char *made_name(dm_printer *pr, const char *kernel, const char *pass, const char *word)
 {
     dm_buffer *text = dm_text_open(pr->lang);
     dm_put_name(text, kernel);
-    dm_buffer_putc(text, '_');
     dm_buffer_puts(text, pass);
-    dm_buffer_puts(text, "_task");
+    dm_buffer_puts(text, word);
     bool plain = kernel[dm_lang_name_of(kernel)->length - 1] != '_';
     const char *name = plain && !dm_lang_is_name(pr->lang, text->data, text->size)
                            ? dm_lang_lone_name(pr->lang, text->data, text->size)
@@ -227,47 +253,60 @@ static const char *task_name(dm_printer *pr, const char *kernel, const char *pas
     return name;
 }
 
-void dm_print_kernel(dm_lang *lang, const dm_ir_function *forward, const dm_ir_function *backward,
-                     const dm_print_options *options, dm_buffer *out)
+/* The name of a kernel, with which those of its entry points and of its argument block begin. */
+static const char *kernel_name(dm_printer *pr, const char *wanted)
 {
-    dm_printer *pr = dm_lang_alloc(lang, sizeof *pr);
-    *pr = (dm_printer){.lang = lang, .options = *options, .stamp = ++lang->kept->texts};
-    lang->text_open = 0;
-    pr->types = dm_text_open(lang);
-    pr->helpers = dm_text_open(lang);
-    pr->functions = dm_text_open(lang);
-    pr->temporary = dm_lang_intern_text(lang, "t");
-    bool cuda = options->target == DM_TARGET_CUDA;
-    const dm_ir_function *passes[2] = {forward, backward};
-    const char *kernel = dm_print_global(pr, forward->base_name);
-    ((dm_ir_function *)forward)->entry_name = kernel;
-    dm_buffer *entries = dm_text_open(pr->lang);
-    reserve_names(pr);
+    for (;;) {
+        const char *name = dm_print_global(pr, wanted);
+        bool free = true;
+        for (const dm_type *t = pr->lang->seen_types; t != NULL; t = t->next_seen)
+            free &= !belongs_to(t->c_name, name);
+        if (free)
+            return name;
+    }
+}
+
+/* The functions of a kernel, its argument block and its entry points. */
+static void print_kernel(dm_printer *pr, const dm_print_item *item, dm_buffer *entries)
+{
+    const dm_ir_function *passes[2] = {item->forward, item->backward};
     const dm_ir_function *first = NULL; /* of those in this text */
+    const char *kernel = item->forward->entry_name;
     for (int p = 0; p < 2; p++) {
         dm_ir_function *f = (dm_ir_function *)passes[p];
-        if (f == NULL || options->passes == (p == 0 ? DM_PASS_BACKWARD : DM_PASS_FORWARD))
+        dm_passes other = p == 0 ? DM_PASS_BACKWARD : DM_PASS_FORWARD;
+        if (f == NULL || pr->options.passes == other)
             continue;
         const char *pass = p == 0 ? "forward" : "backward";
-        const char *task = task_name(pr, kernel, pass);
+        const char *task = made_name(pr, kernel, p == 0 ? "_forward" : "_backward", "_task");
         memset(f->tid_used, 0, sizeof f->tid_used);
         if ((f->kinds & DM_IR_CALLS) != 0)
             print_callees(pr, f->body);
         print_function(pr, f, task);
+        if (entries->size > 0)
+            dm_buffer_putc(entries, '\n');
         if (first == NULL) {
             int count = f->body->param_count;
-            f->block_names = dm_lang_alloc_array(lang, (size_t)count + 1, sizeof *f->block_names);
+            f->block_names =
+                dm_lang_alloc_array(pr->lang, (size_t)count + 1, sizeof *f->block_names);
             for (int i = 0; i < count; i++)
                 f->block_names[i] = pr->plan[f->body->params[i]].name;
             print_args(pr, first = f, kernel, entries);
         } else { /* the block's fields have the names that the first pass gave them */
             f->block_names = first->block_names;
-            dm_buffer_putc(entries, '\n');
         }
         print_entry(pr, f, kernel, pass, task, entries);
     }
-    dm_buffer_puts(out, "/* Kernel ");
-    dm_put_name(out, forward->name);
+}
+
+static void print_head_lines(dm_printer *pr, const dm_print_item *items, int count, dm_buffer *out)
+{
+    bool cuda = pr->options.target == DM_TARGET_CUDA;
+    dm_buffer_puts(out, count == 1 ? "/* Kernel " : "/* Kernels ");
+    for (int i = 0; i < count; i++) {
+        dm_buffer_puts(out, i > 0 ? ", " : "");
+        dm_put_name(out, items[i].forward->name);
+    }
     dm_buffer_puts(out, cuda ? ", CUDA C++ by dotmatrix. */\n" : ", C by dotmatrix. */\n");
     if (!cuda) {
         dm_buffer_puts(out, "#include <stdint.h>\n#include <stdbool.h>\n");
@@ -275,17 +314,59 @@ void dm_print_kernel(dm_lang *lang, const dm_ir_function *forward, const dm_ir_f
             dm_buffer_puts(out, "#include <math.h>\n");
         if (pr->uses_stdio)
             dm_buffer_puts(out, "#include <stdio.h>\n");
-        if (options->bounds)
+        if (pr->options.bounds)
             dm_buffer_puts(out, "#include <setjmp.h>\n");
     }
     dm_buffer_putc(out, '\n');
-    if (options->bounds)
+    if (pr->options.bounds)
         dm_print_bounds_head(pr, out);
-    dm_buffer_append(out, dm_buffer_text(pr->types), pr->types->size);
-    if (pr->types->size > 0)
-        dm_buffer_putc(out, '\n');
-    dm_buffer_append(out, dm_buffer_text(pr->helpers), pr->helpers->size);
-    dm_buffer_append(out, dm_buffer_text(pr->functions), pr->functions->size);
-    dm_buffer_append(out, dm_buffer_text(entries), entries->size);
+}
+
+/* One attempt; false: names clash (print_name.c). */
+static bool print_text(dm_printer *pr, const dm_print_item *items, int count, dm_buffer *out)
+{
+    dm_lang *lang = pr->lang;
+    pr->items = items;
+    pr->item_count = count;
+    lang->text_open = 0;
+    pr->types = dm_text_open(lang);
+    pr->helpers = dm_text_open(lang);
+    pr->functions = dm_text_open(lang);
+    dm_buffer *entries = dm_text_open(lang);
+    for (int i = 0; i < count; i++)
+        ((dm_ir_function *)items[i].forward)->entry_name =
+            kernel_name(pr, items[i].forward->base_name);
+    reserve_names(pr);
+    for (int i = 0; i < count; i++)
+        print_kernel(pr, &items[i], entries);
+    if (!pr->clashes) {
+        print_head_lines(pr, items, count, out);
+        dm_buffer_append(out, dm_buffer_text(pr->types), pr->types->size);
+        if (pr->types->size > 0)
+            dm_buffer_putc(out, '\n');
+        dm_buffer_append(out, dm_buffer_text(pr->helpers), pr->helpers->size);
+        dm_buffer_append(out, dm_buffer_text(pr->functions), pr->functions->size);
+        dm_buffer_append(out, dm_buffer_text(entries), entries->size);
+    }
     dm_text_close(lang, 4);
+    return !pr->clashes;
+}
+
+void dm_print_kernels(dm_lang *lang, const dm_print_item *items, int count,
+                      const dm_print_options *options, dm_buffer *out)
+{
+    enum { ATTEMPTS = 16 };
+    dm_printer *pr = dm_lang_alloc(lang, sizeof *pr);
+    uint32_t first = lang->kept->texts + 1;
+    for (int i = 0; i < ATTEMPTS; i++) {
+        *pr = (dm_printer){.lang = lang,
+                           .options = *options,
+                           .stamp = ++lang->kept->texts,
+                           .attempts_of = first,
+                           .temporary = dm_lang_intern_text(lang, "t")};
+        if (print_text(pr, items, count, out))
+            return;
+    }
+    dm_lang_bail(lang,
+                 "names of the program clash with those of helpers, whatever they are called");
 }

@@ -10,7 +10,7 @@
  *   print_bounds.c indices that are checked
  *   print_help.c   types and helper functions, made when first used; print_atomic.c: for atomics
  *
- * The text of a kernel k, forward and backward:
+ * The text of a kernel k, forward and backward (several kernels share the first two parts):
  *
  *   types and helpers             typedef struct vec3f { float c[3]; } vec3f; ...
  *   the functions it calls
@@ -39,6 +39,11 @@ typedef struct dm_print_options {
     bool lines;  /* comments with the source's lines */
     bool bounds; /* indices are checked: see print_bounds.c */
 } dm_print_options;
+
+/* A kernel of a text; `backward` may be NULL when it is not the only pass asked for. */
+typedef struct dm_print_item {
+    const dm_ir_function *forward, *backward;
+} dm_print_item;
 
 /* The plan for one value of the function being printed. */
 typedef struct dm_plan {
@@ -88,6 +93,8 @@ typedef struct dm_making {
 typedef struct dm_printer {
     dm_lang *lang;
     dm_print_options options;
+    const dm_print_item *items; /* all kernels of the text */
+    int item_count;
     dm_buffer *types, *helpers, *functions; /* in the order of the text */
     dm_buffer *out;                         /* where statements go now */
     int depth;
@@ -98,16 +105,18 @@ typedef struct dm_printer {
     const dm_ir_function **printed;
     int printed_count, printed_capacity;
     const char *temporary;   /* "t", interned */
-    uint32_t stamp;          /* number of this text */
+    uint32_t stamp;          /* number of this text, of the last attempt to make it */
+    uint32_t attempts_of;    /* number of its first attempt */
+    bool clashes;            /* a name of the program is that of a helper: see print_name.c */
     uint32_t function_stamp; /* of the function being printed */
     dm_making *making;       /* the innermost helper being made */
     bool uses_math, uses_stdio, uses_half;
     dm_pos last_line;
 } dm_printer;
 
-/* The whole text of a kernel; `backward` may be NULL when it is not the only pass asked for. */
-void dm_print_kernel(dm_lang *lang, const dm_ir_function *forward, const dm_ir_function *backward,
-                     const dm_print_options *options, dm_buffer *out);
+/* The whole text of some kernels of one compilation, which share types, helpers and functions. */
+void dm_print_kernels(dm_lang *lang, const dm_print_item *items, int count,
+                      const dm_print_options *options, dm_buffer *out);
 
 /* ---- Between the files ---- */
 

@@ -172,8 +172,8 @@ const char *dm_help_atomic(dm_printer *pr, const char *kind, const dm_type *type
         for (int i = 0; i < type->field_count; i++)
             if (type->fields[i].type->floats)
                 dm_emit(text, "    %s(&at->%s, x.%s);\n",
-                        dm_help_atomic(pr, kind, type->fields[i].type), type->fields[i].name,
-                        type->fields[i].name);
+                        dm_help_atomic(pr, kind, type->fields[i].type), type->fields[i].c_name,
+                        type->fields[i].c_name);
         dm_emit(pr->helpers, "%s void %s(%s *at, %s x)\n{\n%s}\n\n", dm_print_qualifier(pr), name,
                 c, c, dm_buffer_text(text));
         dm_text_close(pr->lang, 1);

@@ -137,7 +137,7 @@ static void print_add(dm_printer *pr, const dm_ir_op *op)
     if (op->path != NULL) {
         if (op->path->field[0] >= 0) {
             dm_buffer_putc(target, '.');
-            dm_buffer_puts(target, type->fields[op->path->field[0]].name);
+            dm_buffer_puts(target, type->fields[op->path->field[0]].c_name);
         } else {
             int64_t number;
             dm_buffer_puts(target, ".c[");

@@ -320,7 +320,7 @@ void dm_print_place(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, const dm
         dm_buffer_puts(out, i == 0 ? "->" : ".");
         if (op->path->field[i] >= 0) {
             const dm_field *field = &type->fields[op->path->field[i]];
-            dm_buffer_puts(out, field->name);
+            dm_buffer_puts(out, field->c_name);
             type = field->type;
         } else {
             dm_buffer_puts(out, "c[");
@@ -416,7 +416,7 @@ void dm_print_op(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int level)
     case DM_IR_FIELD:
         dm_print_value(pr, out, op->args[0], PRIMARY);
         dm_buffer_putc(out, '.');
-        dm_buffer_puts(out, pr->f->values[op->args[0]].type->fields[op->index].name);
+        dm_buffer_puts(out, pr->f->values[op->args[0]].type->fields[op->index].c_name);
         break;
     case DM_IR_TID:
         dm_buffer_puts(out, "tid");

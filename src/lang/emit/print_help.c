@@ -58,7 +58,7 @@ static void declare_type(dm_printer *pr, const dm_type *type)
         dm_emit(out, "typedef struct %s {\n", type->c_name);
         for (int i = 0; i < type->field_count; i++)
             dm_emit(out, "    %s %s;\n", dm_print_type(pr, type->fields[i].type),
-                    type->fields[i].name);
+                    type->fields[i].c_name);
         if (type->field_count == 0)
             dm_buffer_puts(out, "    char none;\n");
         dm_emit(out, "} %s;\n", type->c_name);
@@ -332,7 +332,7 @@ const char *dm_help_make(dm_printer *pr, const dm_type *type)
     dm_emit(out, ")\n{\n    %s r;\n", type_name);
     for (int i = 0; i < count; i++) {
         if (fields)
-            dm_emit(out, "    r.%s = x%d;\n", type->fields[i].name, i);
+            dm_emit(out, "    r.%s = x%d;\n", type->fields[i].c_name, i);
         else
             dm_emit(out, "    r.c[%d] = x%d;\n", i, i);
     }
@@ -670,10 +670,11 @@ const char *dm_help_accumulate(dm_printer *pr, const dm_type *type)
             if (!field->floats)
                 continue;
             if (dm_type_is_scalar(field) && field->scalar != DM_F16)
-                dm_emit(text, "    to->%s += x.%s;\n", type->fields[i].name, type->fields[i].name);
+                dm_emit(text, "    to->%s += x.%s;\n", type->fields[i].c_name,
+                        type->fields[i].c_name);
             else
                 dm_emit(text, "    %s(&to->%s, x.%s);\n", dm_help_accumulate(pr, field),
-                        type->fields[i].name, type->fields[i].name);
+                        type->fields[i].c_name, type->fields[i].c_name);
         }
     } else if (dm_type_is_numeric(type) && type->scalar != DM_F16) {
         dm_emit(text, "    for (int i = 0; i < %d; i++)\n        to->c[i] += x.c[i];\n",

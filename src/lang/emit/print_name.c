@@ -11,297 +11,84 @@
 /* ---- Names that are taken everywhere ---- */
 
 static const char *const reserved[] = {
-    "_Bool",
-    "abs",
-    "acos",
-    "acosh",
-    "alignas",
-    "alignof",
-    "and",
-    "and_eq",
-    "asin",
-    "asinh",
-    "asm",
-    "atan",
-    "atan2",
-    "atanh",
-    "atomicAdd",
-    "atomicCAS",
-    "atomicExch",
-    "auto",
-    "bitand",
-    "bitor",
-    "blockDim",
-    "blockIdx",
-    "bool",
-    "break",
-    "case",
-    "catch",
-    "cbrt",
-    "ceil",
-    "char",
-    "class",
-    "compl",
-    "const",
-    "const_cast",
-    "constexpr",
-    "continue",
-    "copysign",
-    "cos",
-    "cosh",
-    "decltype",
-    "default",
-    "delete",
-    "do",
-    "double",
-    "dynamic_cast",
-    "else",
-    "enum",
-    "erf",
-    "erfc",
-    "exit",
-    "exp",
-    "exp2",
-    "explicit",
-    "expm1",
-    "export",
-    "extern",
-    "fabs",
-    "fabsf",
-    "false",
-    "fdim",
-    "float",
-    "floor",
-    "fma",
-    "fmax",
-    "fmaxf",
-    "fmin",
-    "fminf",
-    "fmod",
-    "fmodf",
-    "for",
-    "free",
-    "friend",
-    "gamma",
-    "goto",
-    "gridDim",
-    "half",
-    "hypot",
-    "if",
-    "index",
-    "inline",
-    "int",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "j0",
-    "j1",
-    "jn",
-    "ldexp",
-    "lgamma",
-    "log",
-    "log10",
-    "log1p",
-    "log2",
-    "logb",
-    "long",
-    "lrint",
-    "lround",
-    "main",
-    "malloc",
-    "max",
-    "memcpy",
-    "memset",
-    "min",
-    "modf",
-    "mutable",
-    "namespace",
-    "nan",
-    "new",
-    "noexcept",
-    "norm",
-    "not",
-    "not_eq",
-    "nullptr",
-    "operator",
-    "or",
-    "or_eq",
-    "pow",
-    "printf",
-    "private",
-    "protected",
-    "public",
-    "puts",
-    "rand",
-    "register",
-    "reinterpret_cast",
-    "remainder",
-    "restrict",
-    "return",
-    "rint",
-    "rnorm",
-    "round",
-    "scalbn",
-    "short",
-    "signbit",
-    "signed",
-    "sin",
-    "sincos",
-    "sinh",
-    "sizeof",
-    "sqrt",
-    "static",
-    "static_assert",
-    "static_cast",
-    "strlen",
-    "struct",
-    "switch",
-    "tan",
-    "tanh",
-    "template",
-    "tgamma",
-    "this",
-    "thread_local",
-    "threadIdx",
-    "throw",
-    "time",
-    "true",
-    "trunc",
-    "try",
-    "typedef",
-    "typeid",
-    "typename",
-    "typeof",
-    "union",
-    "unix",
-    "linux",
-    "unsigned",
-    "using",
-    "uint",
-    "virtual",
-    "void",
-    "volatile",
-    "warpSize",
-    "wchar_t",
-    "while",
-    "xor",
-    "xor_eq",
-    "y0",
-    "y1",
-    "yn",
-    "ushort",
-    "ulong",
-    "int2",
-    "int3",
-    "int4",
-    "float2",
-    "float3",
-    "float4",
-    "double2",
-    "double3",
-    "double4",
-    "uint2",
-    "uint3",
-    "uint4",
-    "dim",
-    "dim3",
-    "NULL",
-    "INFINITY",
-    "NAN",
-    "HUGE_VAL",
-    "M_PI",
-    "M_E",
-    "I",
-    "stdin",
-    "stdout",
-    "stderr",
-    "EOF",
-    "div",
-    "ldiv",
-    "drem",
-    "significand",
-    "sinf",
-    "cosf",
-    "expf",
-    "logf",
-    "sqrtf",
-    "powf",
-    "task",
-    "args",
-    "first",
-    "last",
-    "count",
-    "uint64_t",
-    "assert",
-    "fault",
-    "bounds_record",
-    "bounds_exit",
-    "bounds_fail",
-    "bounds_component",
-    "bounds_fault",
-    "setjmp",
-    "longjmp",
-    "jmp_buf",
-    "tid0",
-    "tid1",
-    "tid2",
-    "tid3",
+#define RESERVED(from, words) words,
+#include "lang/emit/reserved.def"
+#undef RESERVED
 };
 
-#define RESERVED_SLOTS 1024u
-static const char *reserved_slots[RESERVED_SLOTS];
+typedef struct word {
+    const char *text;
+    size_t length;
+} word;
+
+#define RESERVED_SLOTS 4096u
+static word reserved_slots[RESERVED_SLOTS];
 static pthread_once_t reserved_once = PTHREAD_ONCE_INIT;
 
-static uint32_t reserved_hash(const char *name)
+/* Where the word is in the table, or would be. */
+static word *reserved_slot(const char *text, size_t length)
 {
     uint32_t hash = 2166136261u;
-    for (; *name != '\0'; name++)
-        hash = (hash ^ (unsigned char)*name) * 16777619u;
-    return hash & (RESERVED_SLOTS - 1);
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)text[i]) * 16777619u;
+    word *slot = &reserved_slots[hash & (RESERVED_SLOTS - 1)];
+    while (slot->text != NULL && (slot->length != length || memcmp(slot->text, text, length) != 0))
+        slot = slot == &reserved_slots[RESERVED_SLOTS - 1] ? reserved_slots : slot + 1;
+    return slot;
 }
 
 static void fill_reserved(void)
 {
-    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
-        uint32_t slot = reserved_hash(reserved[i]);
-        while (reserved_slots[slot] != NULL)
-            slot = (slot + 1) & (RESERVED_SLOTS - 1);
-        reserved_slots[slot] = reserved[i];
-    }
+    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
+        for (const char *at = reserved[i]; *at != '\0';) {
+            size_t length = strcspn(at, " ");
+            *reserved_slot(at, length) = (word){at, length};
+            at += length + strspn(at + length, " ");
+        }
 }
 
 static bool is_reserved(const char *name)
 {
+    if (strncmp(name, "array", 5) == 0 && name[5] >= '1' && name[5] <= '4' && name[6] == '_')
+        return true; /* types of arrays are declared when they are first used */
     pthread_once(&reserved_once, fill_reserved);
-    uint32_t slot = reserved_hash(name);
-    for (; reserved_slots[slot] != NULL; slot = (slot + 1) & (RESERVED_SLOTS - 1))
-        if (strcmp(reserved_slots[slot], name) == 0)
-            return true;
-    return false;
+    return reserved_slot(name, strlen(name))->text != NULL || name[0] == '_' ||
+           strncmp(name, "cuda", 4) == 0 || strncmp(name, "CUDA", 4) == 0 ||
+           strstr(name, "__") != NULL;
 }
 
-/* Only letters, digits and '_': others become their code. */
+static bool is_plain(unsigned char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+static bool all_plain(const char *name)
+{
+    while (is_plain((unsigned char)*name))
+        name++;
+    return *name == '\0';
+}
+
+/* Only letters, digits and '_': letters beyond ASCII become their code, the '.' of the adjoint of a
+ * variable in a custom gradient (lower_grad.c) becomes '_'. */
 static const char *plain(dm_lang *lang, const char *name)
 {
-    bool fine = true;
-    for (const char *p = name; *p != '\0'; p++)
-        fine &= (unsigned char)*p < 0x80;
-    if (fine)
+    if (all_plain(name))
         return name;
-    const char *text = "u";
+    bool wide = false;
     for (const char *p = name; *p != '\0'; p++)
-        text = (unsigned char)*p < 0x80 ? dm_lang_format(lang, "%s%c", text, *p)
-                                        : dm_lang_format(lang, "%s%02x", text, (unsigned char)*p);
+        wide |= (unsigned char)*p >= 0x80;
+    const char *text = wide ? "u" : "";
+    for (const char *p = name; *p != '\0'; p++)
+        text = (unsigned char)*p >= 0x80
+                   ? dm_lang_format(lang, "%s%02x", text, (unsigned char)*p)
+                   : dm_lang_format(lang, "%s%c", text, is_plain((unsigned char)*p) ? *p : '_');
     return dm_lang_intern_text(lang, text);
 }
 
 void dm_print_name_in_c(dm_lang_name *name)
 {
-    /* Two underscores and a leading one before a capital are the compiler's. */
-    bool taken =
-        is_reserved(name->text) || strstr(name->text, "__") != NULL || name->text[0] == '_';
-    for (const char *p = name->text; *p != '\0'; p++)
-        taken |= (unsigned char)*p >= 0x80;
+    bool taken = is_reserved(name->text) || !all_plain(name->text);
     name->in_c = taken ? DM_NAME_TAKEN : DM_NAME_FINE;
 }
 
@@ -309,7 +96,7 @@ void dm_print_name_in_c(dm_lang_name *name)
 static const char *changed(dm_lang *lang, const char *wanted)
 {
     wanted = plain(lang, wanted);
-    if (!is_reserved(wanted) && strstr(wanted, "__") == NULL && wanted[0] != '_')
+    if (!is_reserved(wanted))
         return wanted;
     const char *text = wanted;
     while (*text == '_')
@@ -319,7 +106,46 @@ static const char *changed(dm_lang *lang, const char *wanted)
         *text == '\0' || (*text >= '0' && *text <= '9') ? dm_lang_format(lang, "v%s", text) : text);
     for (char *p; (p = strstr(copy, "__")) != NULL;)
         memmove(p, p + 1, strlen(p));
-    return dm_lang_intern_text(lang, copy);
+    return dm_lang_intern_text(lang, is_reserved(copy) ? dm_lang_format(lang, "v_%s", copy) : copy);
+}
+
+/* Does the name begin like one of a type that is made here: vec3f, array2_f32, tuple_f32_i32? */
+static bool like_type(const char *name)
+{
+    static const char *const starts[] = {"array", "vec", "mat", "quat", "transform", "tuple_"};
+    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
+        size_t length = strlen(starts[i]);
+        if (strncmp(name, starts[i], length) != 0)
+            continue;
+        const char *rest = name + length;
+        if (i > 2 || (*rest >= '0' && *rest <= '9'))
+            return true;
+    }
+    return false;
+}
+
+const char *dm_print_struct_name(dm_lang *lang, const char *wanted)
+{
+    static const char *const helpers[] = {"make",       "zero", "at",   "grad_at", "adjoint",
+                                          "accumulate", "get",  "with", "cast"};
+    enum { SHORT = 8 };
+    const char *name = changed(lang, wanted), *last = strrchr(name, '_');
+    bool taken = like_type(name);
+    /* A short word may be what a helper calls a parameter or a variable. */
+    taken |= strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789") == strlen(name) &&
+             strlen(name) <= SHORT;
+    if (last != NULL) {
+        taken |= like_type(last + 1) || strncmp(last, "_view", 5) == 0 ||
+                 strncmp(last, "_slice", 6) == 0 || strspn(last + 1, "fiu0123456789") > 1;
+        for (size_t i = 0; i < sizeof helpers / sizeof helpers[0]; i++)
+            taken |= strcmp(last + 1, helpers[i]) == 0;
+    }
+    return taken ? dm_lang_intern_text(lang, dm_lang_format(lang, "%s_", name)) : name;
+}
+
+const char *dm_print_field_name(dm_lang *lang, const char *wanted)
+{
+    return changed(lang, wanted);
 }
 
 /* ---- Names that are taken here ---- */
@@ -331,6 +157,7 @@ struct dm_name_mark {
     uint32_t taken[2];     /* stamps of the last function and of the last text that have it */
     int next[2];           /* there: the number to try next behind it */
     uint32_t helper;       /* the stamp of the last text with a helper of this name */
+    uint32_t avoided;      /* the number of the last text that does without it */
     int count;             /* of `numbered` */
     const char **numbered; /* name_1, name_2 ... */
 };
@@ -380,7 +207,16 @@ static uint32_t stamp_of(const dm_printer *pr, where place)
 static bool is_taken(dm_printer *pr, where place, const char *name)
 {
     const struct dm_name_mark *mark = mark_of(pr, name);
-    return mark->taken[TEXT] == pr->stamp || mark->taken[place] == stamp_of(pr, place);
+    return mark->taken[TEXT] == pr->stamp || mark->taken[place] == stamp_of(pr, place) ||
+           mark->avoided == pr->attempts_of;
+}
+
+/* A name of the program is also that of a helper, which is known only when the helper is first
+ * used: the text is made again, without that name for the program. */
+static void clash(dm_printer *pr, struct dm_name_mark *mark)
+{
+    mark->avoided = pr->attempts_of;
+    pr->clashes = true;
 }
 
 static struct dm_name_mark *take(dm_printer *pr, where place, const char *name)
@@ -403,7 +239,9 @@ static const char *fresh(dm_printer *pr, where place, const char *wanted)
     const char *name = wanted;
     while (is_taken(pr, place, name))
         name = numbered(pr, wanted, ++take(pr, place, wanted)->next[place]);
-    take(pr, place, name);
+    struct dm_name_mark *mark = take(pr, place, name);
+    if (mark->helper == pr->stamp)
+        clash(pr, mark);
     return name;
 }
 
@@ -424,5 +262,10 @@ bool dm_print_is_helper(dm_printer *pr, const char *name)
 
 void dm_print_note_helper(dm_printer *pr, const char *name)
 {
-    mark_of(pr, name)->helper = pr->stamp;
+    struct dm_name_mark *mark = mark_of(pr, name);
+    mark->helper = pr->stamp;
+    /* Stamps of functions are later than that of their text. */
+    if (mark->avoided != pr->attempts_of &&
+        (mark->taken[TEXT] == pr->stamp || mark->taken[FUNCTION] > pr->stamp))
+        clash(pr, mark);
 }

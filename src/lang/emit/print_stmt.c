@@ -114,7 +114,7 @@ static void print_change(dm_printer *pr, const dm_ir_op *op, int at)
             dm_buffer_putc(index, ']');
         }
     } else {
-        dm_buffer_puts(index, type->fields[op->index].name);
+        dm_buffer_puts(index, type->fields[op->index].c_name);
     }
     if (can_take_over(pr, old, at)) {
         pr->plan[op->result].name = pr->plan[old].name;

@@ -67,15 +67,24 @@ static bool starts_name(char c)
 
 /* ---- Indentation ---- */
 
-/* At the start of a line: skip blank lines, then open or close blocks. */
+static void complain_tabs(lexer *lx)
+{
+    complain(lx, lx->at, "indent with spaces only, or with tabs only",
+             "tabs and spaces are mixed in this indentation");
+}
+
+/* At the start of a line: skip blank lines, then open or close blocks. As in Python, how lines are
+ * nested must not depend on how wide a tab is. */
 static void lex_indentation(lexer *lx)
 {
     for (;;) {
-        int column = 0;
+        int column = 0, characters;
         for (; memcmp(lx->at, "    ", 4) == 0; column += 4)
             lx->at += 4;
+        characters = column;
         while (lx->at < lx->end && (*lx->at == ' ' || *lx->at == '\t' || *lx->at == '\f')) {
             column = *lx->at == '\t' ? (column / 8 + 1) * 8 : *lx->at == '\f' ? 0 : column + 1;
+            characters = *lx->at == '\f' ? 0 : characters + 1;
             lx->at++;
         }
         if (lx->at < lx->end && *lx->at == '#')
@@ -92,6 +101,9 @@ static void lex_indentation(lexer *lx)
                 complain(lx, lx->at, NULL, "too many nested blocks");
                 dm_lang_bail(lx->lang, "too many nested blocks");
             }
+            if (characters <= lx->characters[lx->indent_count - 1])
+                complain_tabs(lx);
+            lx->characters[lx->indent_count] = characters;
             lx->indents[lx->indent_count++] = column;
             add(lx, DM_TOK_INDENT, lx->at);
             return;
@@ -103,8 +115,12 @@ static void lex_indentation(lexer *lx)
         if (column != lx->indents[lx->indent_count - 1]) {
             complain(lx, lx->at, "indent it as far as one of the lines above",
                      "this indentation matches no outer block");
-            if (lx->indent_count > 1) /* the outermost stays 0 */
+            if (lx->indent_count > 1) { /* the outermost stays 0 */
                 lx->indents[lx->indent_count - 1] = column;
+                lx->characters[lx->indent_count - 1] = characters;
+            }
+        } else if (characters != lx->characters[lx->indent_count - 1]) {
+            complain_tabs(lx);
         }
         return;
     }
@@ -545,7 +561,7 @@ dm_token *dm_lang_lex(dm_lang *lang, const dm_lang_source *source, int *count)
     lx->shift = source->base - (dm_pos)(uintptr_t)lx->text;
     lx->count = lx->depth = 0;
     lx->brackets[0] = '\0'; /* closes nothing */
-    lx->indents[0] = 0;
+    lx->indents[0] = lx->characters[0] = 0;
     lx->indent_count = 1;
     dm_buffer_clear(&lang->tokens);
     dm_lex_make_room(lx);

@@ -18,7 +18,8 @@ typedef struct lexer {
     dm_pos shift;     /* from the lower half of an address in the text to its place */
     dm_token *tokens; /* in the buffer of the compilation */
     int count, capacity;
-    int indents[INDENTS_MAX]; /* columns of the open blocks */
+    int indents[INDENTS_MAX];    /* columns of the open blocks, tabs to the next eighth column */
+    int characters[INDENTS_MAX]; /* the same with a tab as one column */
     int indent_count;
     char brackets[BRACKETS_MAX + 2]; /* the closing ones that are awaited, from 1 on */
     int depth;

@@ -313,6 +313,22 @@ static dm_operand call_library(dm_lower *lw, const dm_call *c, const dm_value *c
     return dm_lower_value_operand(dm_ir_field(&lw->b, result.value, 0));
 }
 
+static dm_operand no_builtin(dm_lower *lw, const dm_call *c)
+{
+    const char *dot = strrchr(c->name, '.');
+    if (dot != NULL)
+        return dm_lower_error(lw, c->ast,
+                              "of math and numpy, kernels can call what Warp has by the "
+                              "same name, such as sin",
+                              "'%s' cannot be called in a kernel", c->name);
+    if (dm_namespace_unsupported(c->name))
+        return dm_lower_error(lw, c->ast, NULL, "the builtin '%s' is not supported", c->name);
+    const char *near = dm_namespace_closest(lw->lang, c->name);
+    return dm_lower_error(
+        lw, c->ast, near == NULL ? NULL : dm_lang_format(lw->lang, "did you mean '%s'?", near),
+        "there is no builtin '%s'", c->name);
+}
+
 static dm_operand call_builtin(dm_lower *lw, const dm_call *c, const dm_known_name *known)
 {
     bool ours = lw->weak || lw->scope == lw->module->library;
@@ -322,7 +338,7 @@ static dm_operand call_builtin(dm_lower *lw, const dm_call *c, const dm_known_na
         return call_row(lw, c, known->row);
     if (known != NULL && known->library != NULL)
         return call_library(lw, c, library_function(lw, known->library));
-    return dm_lower_error(lw, c->ast, NULL, "the builtin '%s' is not supported", c->name);
+    return no_builtin(lw, c);
 }
 
 static bool has_star(const dm_ast *ast)
@@ -369,11 +385,29 @@ static bool add_starred(dm_lower *lw, const dm_ast *star, dm_operand *args, int 
     return true;
 }
 
+/* wp.static(expression) that Python's meaning of it is known of; what else is inside is lowered as
+ * the rest of the kernel is. */
+static bool is_static(dm_lower *lw, const dm_ast *ast, const dm_operand *callee, dm_operand *out)
+{
+    if (callee->kind != DM_OPERAND_KNOWN || callee->known->kind != DM_VALUE_BUILTIN ||
+        strcmp(callee->known->text, "static") != 0 || ast->count != 1 ||
+        ast->items[0]->kind == DM_AST_KEYWORD || ast->items[0]->kind == DM_AST_STARRED)
+        return false;
+    const dm_value *value = dm_scope_eval(lw->scope, ast->items[0]);
+    if (value->kind == DM_VALUE_UNKNOWN || value->kind == DM_VALUE_ITEMS)
+        return false;
+    *out = dm_lower_known(value);
+    return true;
+}
+
 dm_operand dm_lower_call(dm_lower *lw, const dm_ast *ast)
 {
     int tid_wanted = lw->tid_wanted;
     lw->tid_wanted = 0;
     dm_operand callee = dm_lower_expr(lw, ast->a);
+    dm_operand known;
+    if (is_static(lw, ast, &callee, &known))
+        return known;
     int room = has_star(ast) ? ARGS_MAX : ast->count + 1, count = 0;
     dm_operand *args = dm_lang_alloc_array(lw->lang, (size_t)room, sizeof *args);
     const char **names = dm_lang_alloc_array(lw->lang, (size_t)room, sizeof *names);
@@ -420,6 +454,9 @@ dm_operand dm_lower_call(dm_lower *lw, const dm_ast *ast)
         return dm_lower_call_user(lw, ast, callee.known, args, names, count);
     case DM_VALUE_BUILTIN:
         c.name = callee.known->text;
+        if (callee.known->known != NULL && strchr(c.name, '.') != NULL &&
+            dm_namespace_has(dm_lang_intern_text(lw->lang, strchr(c.name, '.') + 1)))
+            c.name = strchr(c.name, '.') + 1; /* numpy.sin: Warp's */
         return call_builtin(lw, &c, callee.known->known);
     case DM_VALUE_UNKNOWN:
         return dm_lower_error(lw, ast->a, NULL, "this cannot be called in a kernel: %s",

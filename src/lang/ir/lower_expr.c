@@ -2,6 +2,8 @@
 /* lower_expr.c - expressions: names, literals, operators, choices. See lower.h. */
 #include "lang/ir/lower.h"
 
+#include "base/closest.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -332,6 +334,22 @@ dm_operand dm_lower_binary(dm_lower *lw, const dm_ast *at, dm_token_kind op, dm_
 
 /* ---- Names and literals ---- */
 
+/* A hint for a name that nothing has: Warp's of that name, or a variable that is called nearly so. */
+static const char *meant_name(dm_lower *lw, const char *name)
+{
+    const char *warp = lw->module->warp == NULL ? "wp" : lw->module->warp;
+    if (dm_namespace_has(name))
+        return dm_lang_format(lw->lang, "did you mean '%s.%s'?", warp, name);
+    const char **names =
+        dm_lang_alloc_array(lw->lang, (size_t)lw->variable_count + 1, sizeof *names);
+    int count = 0;
+    for (int i = 0; i < lw->variable_count; i++)
+        if (strchr(lw->variables[i].name, '.') == NULL)
+            names[count++] = lw->variables[i].name;
+    const char *near = dm_closest(name, names);
+    return near == NULL ? NULL : dm_lang_format(lw->lang, "did you mean '%s'?", near);
+}
+
 static dm_operand lower_name(dm_lower *lw, const dm_ast *ast)
 {
     for (int i = 0; i < lw->bound_count; i++)
@@ -352,7 +370,8 @@ static dm_operand lower_name(dm_lower *lw, const dm_ast *ast)
         if (lw->scope == lw->module->library || lw->weak) /* our own texts leave "wp." out */
             return dm_lower_known(dm_value_member(
                 lw->scope, &(dm_value){.kind = DM_VALUE_MODULE, .text = "warp"}, ast->name));
-        return dm_lower_error(lw, ast, NULL, "nothing is called '%s' here", ast->name);
+        return dm_lower_error(lw, ast, meant_name(lw, ast->name), "nothing is called '%s' here",
+                              ast->name);
     }
     return dm_lower_known(known);
 }

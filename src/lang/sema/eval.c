@@ -10,7 +10,7 @@
 
 /* ---- Expressions ---- */
 
-static bool number_of(const dm_value *value, double *out)
+bool dm_value_number(const dm_value *value, double *out)
 {
     if (value->kind == DM_VALUE_INT || value->kind == DM_VALUE_BOOL)
         *out = (double)value->integer;
@@ -81,18 +81,45 @@ static const dm_value *int_binary(dm_scope *scope, dm_token_kind op, int64_t a, 
     return bad ? dm_value_unknown(scope) : dm_value_int(lang, result);
 }
 
-static const dm_value *eval_binary(dm_scope *scope, const dm_ast *ast, int depth)
+static const dm_value *bool_value(dm_scope *scope, bool truth)
 {
-    const dm_value *a = dm_scope_eval_at(scope, ast->a, depth),
-                   *b = dm_scope_eval_at(scope, ast->b, depth);
-    bool ints = (a->kind == DM_VALUE_INT || a->kind == DM_VALUE_BOOL) &&
-                (b->kind == DM_VALUE_INT || b->kind == DM_VALUE_BOOL);
-    if (ints)
-        return int_binary(scope, ast->op, a->integer, b->integer);
-    double x, y;
-    if (!number_of(a, &x) || !number_of(b, &y))
+    dm_value *value = dm_value_new(scope->lang, DM_VALUE_BOOL);
+    value->integer = truth;
+    return value;
+}
+
+/* Whether Python takes the value for true; false when that is not known. */
+static bool truth_of(const dm_value *value, bool *out)
+{
+    double x;
+    if (value->kind == DM_VALUE_NONE)
+        *out = false;
+    else if (value->kind == DM_VALUE_STRING)
+        *out = value->text[0] != '\0';
+    else if (value->kind == DM_VALUE_ITEMS)
+        *out = value->count > 0;
+    else if (dm_value_number(value, &x))
+        *out = x != 0;
+    else
+        return false;
+    return true;
+}
+
+static bool is_whole(const dm_value *value)
+{
+    return value->kind == DM_VALUE_INT || value->kind == DM_VALUE_BOOL ||
+           (value->kind == DM_VALUE_SCALAR && !dm_type_is_float(value->type));
+}
+
+const dm_value *dm_value_binary(dm_scope *scope, dm_token_kind op, const dm_value *a,
+                                const dm_value *b)
+{
+    double x, y, rest;
+    if (is_whole(a) && is_whole(b))
+        return int_binary(scope, op, a->integer, b->integer);
+    if (!dm_value_number(a, &x) || !dm_value_number(b, &y))
         return dm_value_unknown(scope);
-    switch (ast->op) {
+    switch (op) {
     case DM_TOK_PLUS:
         return dm_value_real(scope->lang, x + y);
     case DM_TOK_MINUS:
@@ -101,11 +128,103 @@ static const dm_value *eval_binary(dm_scope *scope, const dm_ast *ast, int depth
         return dm_value_real(scope->lang, x * y);
     case DM_TOK_SLASH:
         return y == 0 ? dm_value_unknown(scope) : dm_value_real(scope->lang, x / y);
+    case DM_TOK_DOUBLESLASH:
+    case DM_TOK_PERCENT: /* as Python: the rest has the sign of y */
+        if (y == 0)
+            return dm_value_unknown(scope);
+        rest = fmod(x, y);
+        rest += rest != 0 && (rest < 0) != (y < 0) ? y : 0;
+        return dm_value_real(scope->lang, op == DM_TOK_PERCENT ? rest : round((x - rest) / y));
     case DM_TOK_DOUBLESTAR:
         return dm_value_real(scope->lang, pow(x, y));
     default:
         return dm_value_unknown(scope);
     }
+}
+
+static const dm_value *eval_binary(dm_scope *scope, const dm_ast *ast, int depth)
+{
+    const dm_value *a = dm_scope_eval_at(scope, ast->a, depth),
+                   *b = dm_scope_eval_at(scope, ast->b, depth);
+    return dm_value_binary(scope, ast->op, a, b);
+}
+
+/* One comparison; -1: not known. */
+static int compare_values(dm_token_kind op, const dm_value *a, const dm_value *b)
+{
+    double x = 0, y = 0;
+    bool same_kind = a->kind == b->kind;
+    bool is = op == DM_TOK_IS || op == DM_TOK_EQUAL,
+         is_not = op == DM_TOK_NOTEQUAL || op == DM_TOK_NOT_SIGN; /* "is not" */
+    if (dm_value_number(a, &x) && dm_value_number(b, &y)) {
+        if (is_whole(a) && is_whole(b)) { /* exactly */
+            y = a->integer < b->integer ? 1 : a->integer > b->integer ? -1 : 0;
+            x = 0;
+        }
+        switch (op) {
+        case DM_TOK_LESS:
+            return x < y;
+        case DM_TOK_LESSEQUAL:
+            return x <= y;
+        case DM_TOK_GREATER:
+            return x > y;
+        case DM_TOK_GREATEREQUAL:
+            return x >= y;
+        case DM_TOK_EQUAL:
+            return x == y;
+        case DM_TOK_NOTEQUAL:
+            return x != y;
+        default:
+            return -1;
+        }
+    }
+    if (!is && !is_not)
+        return -1;
+    if (same_kind && a->kind == DM_VALUE_STRING)
+        return (strcmp(a->text, b->text) == 0) == is;
+    if (same_kind && a->kind == DM_VALUE_TYPE)
+        return (a->type == b->type) == is;
+    if (a->kind == DM_VALUE_NONE || b->kind == DM_VALUE_NONE)
+        return a->kind == DM_VALUE_UNKNOWN || b->kind == DM_VALUE_UNKNOWN ? -1 : same_kind == is;
+    return -1;
+}
+
+static const dm_value *eval_compare(dm_scope *scope, const dm_ast *ast, int depth)
+{
+    const dm_value *a = dm_scope_eval_at(scope, ast->items[0], depth);
+    for (int i = 1; i < ast->count; i++) {
+        const dm_value *b = dm_scope_eval_at(scope, ast->items[i], depth);
+        int holds = compare_values(ast->ops[i - 1], a, b);
+        if (holds <= 0)
+            return holds < 0 ? dm_value_unknown(scope) : bool_value(scope, false);
+        a = b;
+    }
+    return bool_value(scope, true);
+}
+
+/* `and`, `or`: the operand that decides. */
+static const dm_value *eval_boolean(dm_scope *scope, const dm_ast *ast, int depth)
+{
+    const dm_value *value = NULL;
+    for (int i = 0; i < ast->count; i++) {
+        bool truth;
+        value = dm_scope_eval_at(scope, ast->items[i], depth);
+        if (i + 1 == ast->count)
+            break;
+        if (!truth_of(value, &truth))
+            return dm_value_unknown(scope);
+        if (truth == (ast->op == DM_TOK_OR))
+            break;
+    }
+    return value == NULL ? dm_value_unknown(scope) : value;
+}
+
+static const dm_value *eval_ternary(dm_scope *scope, const dm_ast *ast, int depth)
+{
+    bool truth;
+    if (!truth_of(dm_scope_eval_at(scope, ast->b, depth), &truth))
+        return dm_value_unknown(scope);
+    return dm_scope_eval_at(scope, truth ? ast->a : ast->c, depth);
 }
 
 static const dm_value *eval_unary(dm_scope *scope, const dm_ast *ast, int depth)
@@ -117,11 +236,9 @@ static const dm_value *eval_unary(dm_scope *scope, const dm_ast *ast, int depth)
         return dm_value_real(scope->lang, -a->real);
     if (ast->op == DM_TOK_TILDE && a->kind == DM_VALUE_INT)
         return dm_value_int(scope->lang, ~a->integer);
-    if (ast->op == DM_TOK_NOT && (a->kind == DM_VALUE_INT || a->kind == DM_VALUE_BOOL)) {
-        dm_value *value = dm_value_new(scope->lang, DM_VALUE_BOOL);
-        value->integer = a->integer == 0;
-        return value;
-    }
+    bool truth;
+    if (ast->op == DM_TOK_NOT && truth_of(a, &truth))
+        return bool_value(scope, !truth);
     return dm_value_unknown(scope);
 }
 
@@ -149,6 +266,23 @@ static const dm_value *eval_call(dm_scope *scope, const dm_ast *ast, int depth)
             return dm_value_unknown(scope);
         names[i] = arg->kind == DM_AST_KEYWORD ? arg->name : NULL;
         args[i] = dm_scope_eval_at(scope, arg->kind == DM_AST_KEYWORD ? arg->a : arg, depth);
+    }
+    bool own =
+        ast->a->kind == DM_AST_NAME && dm_scope_lookup(scope, ast->a->name, ast->pos) == NULL;
+    if (callee->kind == DM_VALUE_BUILTIN) {
+        for (int i = 0; i < ast->count; i++)
+            if (names[i] != NULL)
+                return dm_value_unknown(scope);
+        const dm_value *value = dm_python_call(scope, callee->text, !own, args, ast->count);
+        if (value == scope->module->unknown && ast->a->kind == DM_AST_NAME)
+            value = dm_python_call(scope, callee->text, false, args, ast->count);
+        return value;
+    }
+    if (own && strcmp(ast->a->name, "int") == 0 && ast->count == 1) {
+        double number; /* Python's own: as large as it wants to be */
+        if (!dm_value_number(args[0], &number) || fabs(number) > 9e15)
+            return args[0]->kind == DM_VALUE_INT ? args[0] : dm_value_unknown(scope);
+        return dm_value_int(scope->lang, is_whole(args[0]) ? args[0]->integer : (int64_t)number);
     }
     return dm_scope_call(scope, callee, args, names, ast->count);
 }
@@ -221,6 +355,12 @@ const dm_value *dm_scope_eval_at(dm_scope *scope, const dm_ast *ast, int depth)
         return eval_unary(scope, ast, depth);
     case DM_AST_BINARY:
         return eval_binary(scope, ast, depth);
+    case DM_AST_COMPARE:
+        return eval_compare(scope, ast, depth);
+    case DM_AST_BOOLEAN:
+        return eval_boolean(scope, ast, depth);
+    case DM_AST_TERNARY:
+        return eval_ternary(scope, ast, depth);
     case DM_AST_TUPLE:
     case DM_AST_LIST:
         return eval_items(scope, ast, depth);
@@ -348,7 +488,7 @@ static const dm_value *numeric_type(dm_scope *scope, const char *name, const cal
 static const dm_value *scalar_constant(dm_scope *scope, const dm_type *type, const call_args *call)
 {
     double number = 0;
-    if (call->count > 1 || (call->count == 1 && !number_of(call->args[0], &number)))
+    if (call->count > 1 || (call->count == 1 && !dm_value_number(call->args[0], &number)))
         return dm_value_unknown(scope);
     bool python = call->count == 1 && call->args[0]->kind != DM_VALUE_SCALAR;
     if (python && type->scalar == DM_F32)
@@ -379,7 +519,7 @@ static const dm_value *numeric_constant(dm_scope *scope, const dm_type *type, co
             if (items[k]->kind == DM_VALUE_NUMBERS) {
                 for (int n = 0; n < items[k]->count && given < components; n++)
                     numbers[given++] = items[k]->numbers[n];
-            } else if (given >= components || !number_of(items[k], &numbers[given++])) {
+            } else if (given >= components || !dm_value_number(items[k], &numbers[given++])) {
                 return dm_value_unknown(scope);
             }
         }
@@ -394,28 +534,6 @@ static const dm_value *numeric_constant(dm_scope *scope, const dm_type *type, co
     value->numbers = numbers;
     value->count = components;
     return value;
-}
-
-static const dm_value *python_call(dm_scope *scope, const char *name, const call_args *call)
-{
-    static const struct {
-        const char *name;
-        double (*function)(double);
-    } functions[] = {{"sqrt", sqrt},   {"sin", sin},   {"cos", cos},
-                     {"tan", tan},     {"exp", exp},   {"log", log},
-                     {"floor", floor}, {"ceil", ceil}, {"radians", NULL}};
-    const char *dot = strrchr(name, '.');
-    double x;
-    if (strcmp(name, "constant") == 0 && call->count == 1)
-        return call->args[0];
-    if (call->count != 1 || dot == NULL || !number_of(call->args[0], &x))
-        return dm_value_unknown(scope);
-    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
-        if (strcmp(functions[i].name, dot + 1) == 0)
-            return dm_value_real(scope->lang, functions[i].function == NULL
-                                                  ? x * 0.017453292519943295
-                                                  : functions[i].function(x));
-    return dm_value_unknown(scope);
 }
 
 const dm_value *dm_scope_call(dm_scope *scope, const dm_value *callee, const dm_value *const *args,
@@ -435,8 +553,6 @@ const dm_value *dm_scope_call(dm_scope *scope, const dm_value *callee, const dm_
         if (dm_type_is_numeric(callee->type) && !callee->type->generic)
             return numeric_constant(scope, callee->type, &call);
         return dm_value_unknown(scope);
-    case DM_VALUE_BUILTIN:
-        return python_call(scope, callee->text, &call);
     default:
         return dm_value_unknown(scope);
     }

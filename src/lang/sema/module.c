@@ -294,6 +294,18 @@ bool dm_ast_decorated(dm_scope *scope, const dm_ast *ast, const char *name, cons
 
 /* ---- What a binding says ---- */
 
+/* What a field is called in C, unlike those before it. */
+static const char *field_name(dm_lang *lang, const dm_type *type, const char *name)
+{
+    const char *c_name = dm_print_field_name(lang, name);
+    for (int i = 0; i < type->field_count; i++)
+        if (strcmp(type->fields[i].c_name, c_name) == 0) {
+            c_name = dm_lang_format(lang, "%s_", c_name);
+            i = -1;
+        }
+    return c_name;
+}
+
 static const dm_value *struct_value(dm_scope *scope, const dm_ast *ast)
 {
     dm_lang *lang = scope->lang;
@@ -306,6 +318,7 @@ static const dm_value *struct_value(dm_scope *scope, const dm_ast *ast)
         if (field->kind != DM_AST_ANNOTATED || field->a->kind != DM_AST_NAME)
             continue;
         dm_field made = {.name = field->a->name, .initial = field->c};
+        made.c_name = field_name(lang, type, made.name);
         made.type = dm_scope_annotation(scope, field->b);
         if (made.type == NULL || made.type->generic) {
             if (made.type != NULL)
@@ -448,16 +461,21 @@ static const dm_value *starred_name(dm_scope *scope, const char *name)
 {
     while (scope->parent != NULL)
         scope = scope->parent;
-    if (!scope->module->options.imports || scope->capacity == 0 || scope->module->starring)
+    if (scope->capacity == 0 || scope->module->starring)
         return NULL;
     const dm_value *found = NULL;
     scope->module->starring = true; /* no chains of stars */
     dm_binding *b = scope->bindings[slot_of(scope, dm_lang_intern_text(scope->lang, "*"))];
     for (; b != NULL && found == NULL; b = b->next) {
-        dm_scope *file =
-            b->ast->kind == DM_AST_FROM ? dm_import_module(scope, b->ast->other_name) : NULL;
-        if (file != NULL)
-            found = dm_scope_lookup(file, name, DM_POS_NONE);
+        if (b->ast->kind != DM_AST_FROM)
+            continue;
+        const dm_value *module = dm_import_value(scope, b->ast->other_name);
+        if (module->kind == DM_VALUE_MODULE && strcmp(module->text, "warp") == 0) {
+            if (dm_namespace_has(name) || dm_namespace_unsupported(name))
+                found = dm_namespace_warp(scope->lang, name);
+        } else if (module->kind == DM_VALUE_CLASS) {
+            found = dm_scope_lookup(module->scope, name, DM_POS_NONE);
+        }
     }
     scope->module->starring = false;
     return found;

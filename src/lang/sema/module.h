@@ -89,6 +89,15 @@ const dm_value *dm_value_text(dm_lang *lang, dm_value_kind kind, const char *tex
 const dm_value *dm_value_int(dm_lang *lang, int64_t integer);
 const dm_value *dm_value_real(dm_lang *lang, double real);
 
+/* A number as a double; false: it is none. */
+bool dm_value_number(const dm_value *value, double *out);
+/* a op b as Python has it; UNKNOWN when it cannot be said. */
+const dm_value *dm_value_binary(dm_scope *scope, dm_token_kind op, const dm_value *a,
+                                const dm_value *b);
+/* A function called on constants: of Python ("round"), of a module ("math.sqrt", "numpy.sqrt"), or,
+ * where `warp` is set and the name has no module, of Warp (python.c). */
+const dm_value *dm_python_call(dm_scope *scope, const char *name, bool warp,
+                               const dm_value *const *args, int count);
 /* What is not known here; dm_module_unit.unknown. */
 const dm_value *dm_value_unknown(dm_scope *scope);
 dm_scope *dm_scope_new(dm_lang *lang, dm_module_unit *module, dm_scope *parent);
@@ -110,6 +119,12 @@ const dm_value *dm_import_value(dm_scope *scope, const char *module);
 const dm_value *dm_namespace_warp(dm_lang *lang, const char *name);
 const dm_value *dm_namespace_python(dm_lang *lang, const char *name);
 const dm_value *dm_namespace_other(dm_lang *lang, const char *module, const char *name);
+/* Is it something that Warp's namespace has, and that is supported? */
+bool dm_namespace_has(const char *name);
+/* Is it a builtin of Warp that is not supported? */
+bool dm_namespace_unsupported(const char *name);
+/* The supported name that `name` was probably meant to be; NULL when none is near. */
+const char *dm_namespace_closest(dm_lang *lang, const char *name);
 
 /* Compile a function for these argument types, or find it; NULL after an error. */
 dm_ir_function *dm_lower_function(dm_module_unit *module, dm_function_decl *decl,

@@ -5,8 +5,11 @@
 #include "lang/common.h"
 #include "lang/sema/module.h"
 
+#include "base/closest.h"
+
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -237,5 +240,69 @@ const dm_value *dm_namespace_other(dm_lang *lang, const char *module, const char
         return dm_value_real(lang, known->real);
     if (module[0] == 'n' && known != NULL && known->kind == DM_KNOWN_SCALAR)
         return type_value(lang, known);
-    return dm_value_text(lang, DM_VALUE_BUILTIN, dm_lang_format(lang, "%s.%s", module, name));
+    /* A function of a name that Warp has, too, is Warp's in a kernel. */
+    dm_value *value = dm_value_new(lang, DM_VALUE_BUILTIN);
+    value->text = dm_lang_format(lang, "%s.%s", module, name);
+    value->known = known != NULL && known->kind == DM_KNOWN_BUILTIN ? known : NULL;
+    return value;
+}
+
+/* ---- Names that are not there ---- */
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool is_supported(const dm_known_name *known)
+{
+    return known != NULL && (known->kind != DM_KNOWN_BUILTIN || known->row != NULL ||
+                             known->special >= 0 || known->library != NULL);
+}
+
+/* What stands outside of kernels. */
+static const char *const outside[] = {"kernel",      "func",        "struct",  "func_grad",
+                                      "func_replay", "func_native", "constant"};
+
+bool dm_namespace_has(const char *name)
+{
+    return is_supported(dm_lang_name_of(name)->known) || is_among(outside, LENGTH(outside), name);
+}
+
+/* Families by how their names begin, then single ones. */
+static const char *const unsupported[] = {
+    "tile_",      "mesh_",      "bvh_",      "volume_",   "texture_",
+    "hash_grid_", "fabric",     "dense_",    "untile",    "zeros",
+    "ones",       "empty",      "full",      "grad",      "load",
+    "store",      "bfloat16",   "tile",      "copy",      "cast",
+    "address_of", "breakpoint", "Mesh",      "Volume",    "Texture",
+    "Bvh",        "svd2",       "intersect", "iter_next", "HashGrid",
+    "launch",     "reversed",   "array_",    "slice",     "view",
+    "indexref",   "ref",        "quat_to_",  "assign",    "closest_point_edge",
+    "bit_count"};
+
+bool dm_namespace_unsupported(const char *name)
+{
+    for (size_t i = 0; i < LENGTH(unsupported); i++) {
+        size_t length = strlen(unsupported[i]);
+        bool family = unsupported[i][length - 1] == '_' || i < 8 || length > 9;
+        if (strncmp(name, unsupported[i], length) == 0 && (family || name[length] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+const char *dm_namespace_closest(dm_lang *lang, const char *name)
+{
+    const dm_kept *kept = lang->common->lang.kept;
+    const char **all = dm_lang_alloc_array(lang, kept->name_capacity + 1, sizeof *all);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < kept->name_capacity; i++) {
+        const dm_lang_name *one = kept->names[i].name;
+        if (one != NULL && one->text[0] != '_' && is_supported(one->known))
+            all[count++] = one->text;
+    }
+    /* The order of the table of names says nothing: equally near ones by the alphabet. */
+    qsort(all, count, sizeof *all, by_text);
+    return dm_closest(name, all);
 }

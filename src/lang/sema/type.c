@@ -2,6 +2,8 @@
 /* type.c - interned types; see type.h. */
 #include "lang/sema/type.h"
 
+#include "lang/common.h"
+
 #include <string.h>
 
 static const struct {
@@ -210,7 +212,8 @@ const dm_type *dm_type_tuple(dm_lang *lang, const dm_type *const *items, int cou
     type.fields = dm_lang_alloc_array(lang, (size_t)count, sizeof *type.fields);
     const char *name = "tuple(", *c_name = "tuple";
     for (int i = 0; i < count; i++) {
-        type.fields[i] = (dm_field){.name = dm_lang_format(lang, "v%d", i), .type = items[i]};
+        const char *field = dm_lang_format(lang, "v%d", i);
+        type.fields[i] = (dm_field){.name = field, .c_name = field, .type = items[i]};
         name = dm_lang_format(lang, "%s%s%s", name, i > 0 ? ", " : "", items[i]->name);
         c_name = dm_lang_format(lang, "%s_%s", c_name, items[i]->suffix);
     }
@@ -220,15 +223,20 @@ const dm_type *dm_type_tuple(dm_lang *lang, const dm_type *const *items, int cou
     return add(lang, type);
 }
 
+static bool is_struct_name(const dm_lang *lang, const char *c_name)
+{
+    for (const dm_type *t = lang->own_types; t != NULL; t = t->next)
+        if (t->kind == DM_TYPE_STRUCT && t->c_name == c_name)
+            return true;
+    return false;
+}
+
 dm_type *dm_type_struct(dm_lang *lang, const char *name)
 {
     /* Two structs may have one name, in different functions of a file. */
-    int same = 0;
-    for (dm_type *t = lang->own_types; t != NULL; t = t->next)
-        same += t->kind == DM_TYPE_STRUCT && t->name == name;
-    const char *c_name = name;
-    if (same > 0)
-        c_name = dm_lang_intern_text(lang, dm_lang_format(lang, "%s_%d", name, same + 1));
+    const char *usual = dm_print_struct_name(lang, name), *c_name = usual;
+    for (int same = 1; is_struct_name(lang, c_name); same++)
+        c_name = dm_lang_intern_text(lang, dm_lang_format(lang, "%s_%d", usual, same + 1));
     dm_type *made = add(
         lang,
         (dm_type){

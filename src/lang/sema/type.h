@@ -55,6 +55,7 @@ typedef enum dm_type_kind {
 typedef struct dm_type dm_type;
 typedef struct dm_field {
     const char *name;
+    const char *c_name; /* in the text: another one where C does not take it */
     const dm_type *type;
     const struct dm_ast *initial; /* NULL: zero */
 } dm_field;
