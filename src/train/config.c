@@ -37,9 +37,17 @@ enum { X = 1 << DM_TRAIN_XOR, C = 1 << DM_TRAIN_CNN, G = 1 << DM_TRAIN_GPT };
 #define CHOICE(name, tasks, names, help) {#name, FIELD_CHOICE, tasks, AT(name), 0, 0, names, help},
 static const field fields[] = {
 #include "train/fields.def"
+#undef UINT
+#undef REAL
+#define RULE(name, type, low, high, help)                                                          \
+    {"predict." #name, type, X | C | G, AT(rules.name), low, high, NULL, help},
+#define UINT(name, value, low, high, help) RULE(name, FIELD_UINT, low, high, help)
+#define REAL(name, value, low, high, help) RULE(name, FIELD_REAL, low, high, help)
+#include "train/predict/rules.def"
 };
 #undef UINT
 #undef REAL
+#undef RULE
 #undef CHOICE
 enum { FIELD_COUNT = sizeof fields / sizeof fields[0] };
 
@@ -164,7 +172,7 @@ dm_status dm_train_config_preset(dm_train_task task, const char *name, dm_train_
     if (preset == NULL) {
         status = fail_preset(all, task_name, name, err);
     } else {
-        *out = (dm_train_config){.task = task};
+        *out = (dm_train_config){.task = task, .rules = dm_predict_rules_default};
         status = put_members(out, json_object_get(all, "all"), PRESETS, err);
         if (status == DM_OK)
             status = put_members(out, preset, PRESETS, err);
@@ -255,7 +263,8 @@ void dm_train_config_help(const dm_train_config *config, dm_buffer *out)
         const field *f = &fields[i];
         const void *at = (const char *)config + f->offset;
         char value[32];
-        if (!has(config, f))
+        bool rule = strncmp(f->name, "predict.", 8) == 0;
+        if (!has(config, f) || (rule && !config->predict))
             continue;
         if (f->type == FIELD_UINT)
             snprintf(value, sizeof value, "%" PRIu64, *(const uint64_t *)at);
@@ -263,7 +272,7 @@ void dm_train_config_help(const dm_train_config *config, dm_buffer *out)
             snprintf(value, sizeof value, "%g", *(const double *)at);
         else
             snprintf(value, sizeof value, "%s", f->names[*(const int *)at]);
-        dm_buffer_printf(out, "%-17s %-11s %s", f->name, value, f->help);
+        dm_buffer_printf(out, "%-*s %-11s %s", rule ? 30 : 17, f->name, value, f->help);
         for (int n = 0; f->type == FIELD_CHOICE && f->names[n] != NULL; n++)
             dm_buffer_printf(out, "%s%s", n == 0 ? ": " : ", ", f->names[n]);
         dm_buffer_putc(out, '\n');

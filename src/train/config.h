@@ -13,6 +13,8 @@
 
 #include "base/json.h"
 
+#include "train/predict/rules.h"
+
 #include <dotmatrix/nn.h>
 
 typedef enum dm_train_task {
@@ -33,6 +35,7 @@ typedef struct dm_train_config {
 #undef UINT
 #undef REAL
 #undef CHOICE
+    dm_predict_rules rules; /* "predict.NAME": used with predict = 1 */
 } dm_train_config;
 
 /* "xor", "cnn", "gpt"; ends with NULL. */

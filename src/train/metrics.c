@@ -72,16 +72,33 @@ dm_status dm_metrics_open(const char *path, uint64_t keep, dm_metrics **out, dm_
     return DM_OK;
 }
 
+typedef struct scalars {
+    const dm_metric *values;
+    size_t count;
+} scalars;
+
+static void write_scalars(void *user, dm_json *json)
+{
+    const scalars *s = user;
+    for (size_t i = 0; i < s->count; i++)
+        dm_json_double(json, s->values[i].name, s->values[i].value);
+}
+
 dm_status dm_metrics_write(dm_metrics *metrics, uint64_t step, const dm_metric *values,
                            size_t count, dm_error *err)
+{
+    return dm_metrics_write_with(metrics, step, write_scalars, &(scalars){values, count}, err);
+}
+
+dm_status dm_metrics_write_with(dm_metrics *metrics, uint64_t step,
+                                void (*write)(void *user, dm_json *json), void *user, dm_error *err)
 {
     dm_buffer line = DM_BUFFER_EMPTY;
     dm_json json;
     dm_json_init(&json, &line, DM_JSON_COMPACT);
     dm_json_begin_object(&json, NULL);
     dm_json_uint(&json, "step", step);
-    for (size_t i = 0; i < count; i++)
-        dm_json_double(&json, values[i].name, values[i].value);
+    write(user, &json);
     dm_json_end_object(&json);
     dm_json_finish(&json);
     dm_status status = dm_buffer_check(&line, err);

@@ -6,6 +6,8 @@
 #ifndef DM_TRAIN_METRICS_H
 #define DM_TRAIN_METRICS_H
 
+#include "base/json.h"
+
 #include <dotmatrix/base.h>
 
 typedef struct dm_metrics dm_metrics;
@@ -20,6 +22,10 @@ dm_status dm_metrics_open(const char *path, uint64_t keep, dm_metrics **out, dm_
 /* One line, given to the system at once: a kill of the process loses none that was written. */
 dm_status dm_metrics_write(dm_metrics *metrics, uint64_t step, const dm_metric *values,
                            size_t count, dm_error *err);
+/* A line whose members after "step" are those that `write` puts into the open object. */
+dm_status dm_metrics_write_with(dm_metrics *metrics, uint64_t step,
+                                void (*write)(void *user, dm_json *json), void *user,
+                                dm_error *err);
 void dm_metrics_close(dm_metrics *metrics);
 
 #endif

@@ -5,6 +5,7 @@
  *     kind->load       files         ─► samples and their hash
  *     kind->sample     position      ─► one sample, a pure function of seed and position
  *     kind->evaluate   model         ─► "val_loss", "accuracy" ...
+ *     kind->held_out   model         ─► the loss that proposals are checked by
  *
  * One trainer (trainer.h) runs every task; a task is one file, task_<name>.c. */
 #ifndef DM_TRAIN_TASK_H
@@ -32,6 +33,8 @@ typedef struct dm_task_kind {
     /* Of a model that this task described, whatever its batch. */
     dm_status (*evaluate)(const dm_task *task, dm_nn_model *model, dm_metric *metrics,
                           size_t *count, dm_error *err);
+    /* The mean loss of the `held` samples that are kept apart from training. */
+    dm_status (*held_out)(const dm_task *task, dm_nn_model *model, double *loss, dm_error *err);
 } dm_task_kind;
 
 struct dm_task {
@@ -50,6 +53,7 @@ struct dm_task {
     uint64_t units;                 /* that a sample counts as */
     /* load */
     uint64_t samples; /* in an epoch */
+    uint64_t held;    /* samples for checks of proposals; 0 without predict */
     char hash[DM_HASH_HEX_SIZE];
     char about[256];        /* one line: "5000 images of 28x28, 10000 to test on" */
     uint32_t vocabulary;    /* of tokens */

@@ -12,6 +12,8 @@
 
 #include <stdlib.h>
 
+#define HELD_SEED UINT64_C(0x68656c64) /* of the fixed order: "held" */
+
 typedef struct image_data {
     dm_images train, test; /* test.count 0: there is none */
 } image_data;
@@ -113,6 +115,20 @@ static dm_status load_all(dm_task *task, const char *const *folders, size_t coun
     return status;
 }
 
+/* The last of a fixed order of the images are kept for checks of proposals. */
+static dm_status hold(dm_task *task, dm_error *err)
+{
+    uint64_t held = task->config.rules.proposal_checked;
+    if (held >= task->samples)
+        return dm_fail(err, DM_EINVAL,
+                       "cnn: %llu held-out images leave none of %llu to train on "
+                       "(predict.proposal_checked)",
+                       (unsigned long long)held, (unsigned long long)task->samples);
+    task->held = held;
+    task->samples -= held;
+    return DM_OK;
+}
+
 static dm_status load(dm_task *task, const char *const *paths, size_t count, dm_error *err)
 {
     char cache[DM_PATH_MAX], set[DM_PATH_MAX];
@@ -140,6 +156,10 @@ static dm_status load(dm_task *task, const char *const *paths, size_t count, dm_
         hash_images(hasher, &data->test);
         dm_hash128_hex(dm_hasher_finish(hasher), task->hash);
         task->samples = data->train.count;
+        if (task->config.predict)
+            status = hold(task, err);
+    }
+    if (status == DM_OK) {
         snprintf(task->about, sizeof task->about, "%u images of %ux%u, %u to test on",
                  data->train.count, data->train.height, data->train.width, data->test.count);
     }
@@ -170,12 +190,30 @@ static void put(const dm_images *images, uint64_t index, void *input, void *targ
     *(int32_t *)target = images->labels[index];
 }
 
+/* The image at a place of the fixed order; without held-out images the order of the file. */
+static uint64_t image_at(const dm_task *task, uint64_t place)
+{
+    uint64_t all = task->samples + task->held;
+    return task->held > 0 ? dm_order_at(HELD_SEED, 0, all, place) : place;
+}
+
 static void sample(const dm_task *task, uint64_t position, void *input, void *target)
 {
     const image_data *data = task->data;
-    uint64_t count = data->train.count;
-    put(&data->train, dm_order_at(task->config.seed, position / count, count, position % count),
-        input, target);
+    uint64_t count = task->samples;
+    uint64_t place = dm_order_at(task->config.seed, position / count, count, position % count);
+    put(&data->train, image_at(task, place), input, target);
+}
+
+static void fill_held(const dm_task *task, uint64_t index, void *input, void *target)
+{
+    const image_data *data = task->data;
+    put(&data->train, image_at(task, task->samples + index), input, target);
+}
+
+static dm_status held_out(const dm_task *task, dm_nn_model *model, double *loss, dm_error *err)
+{
+    return dm_task_measure(task, model, task->held, fill_held, loss, NULL, err);
 }
 
 static void fill_train(const dm_task *task, uint64_t index, void *input, void *target)
@@ -212,4 +250,5 @@ const dm_task_kind dm_task_cnn = {
     .unload = unload,
     .sample = sample,
     .evaluate = evaluate,
+    .held_out = held_out,
 };

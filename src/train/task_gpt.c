@@ -24,6 +24,7 @@ enum { FIRST = 1, BLOCK = 9 }; /* layers before the blocks, layers of a block */
 
 typedef struct text_data {
     dm_tokens tokens;
+    size_t held;        /* where the held-out windows begin, when there are some */
     size_t train, test; /* how many are trained on; how many come after them to measure with */
 } text_data;
 
@@ -250,7 +251,17 @@ static dm_status split(dm_task *task, size_t files, const size_t *ends, dm_error
         return dm_fail(err, DM_EINVAL,
                        "gpt: %zu tokens of validation are too few for a context of %zu", data->test,
                        T);
-    task->samples = (data->train - T) / T;
+    if (task->config.predict) { /* the end of what would be trained on, for checks of proposals */
+        size_t held = (size_t)task->config.rules.proposal_checked * T + 1;
+        if (held > data->train - 2 * T)
+            return dm_fail(err, DM_EINVAL,
+                           "gpt: %llu held-out windows of %zu tokens leave too few of %zu to train "
+                           "on (predict.proposal_checked)",
+                           (unsigned long long)task->config.rules.proposal_checked, T, data->train);
+        data->held = data->train - held;
+        task->held = task->config.rules.proposal_checked;
+    }
+    task->samples = ((task->held > 0 ? data->held : data->train) - T) / T;
     return DM_OK;
 }
 
@@ -353,6 +364,17 @@ static void fill_test(const dm_task *task, uint64_t index, void *input, void *ta
     put_window(task, data->train + index * task->config.context, input, target);
 }
 
+static void fill_held(const dm_task *task, uint64_t index, void *input, void *target)
+{
+    const text_data *data = task->data;
+    put_window(task, data->held + index * task->config.context, input, target);
+}
+
+static dm_status held_out(const dm_task *task, dm_nn_model *model, double *loss, dm_error *err)
+{
+    return dm_task_measure(task, model, task->held, fill_held, loss, NULL, err);
+}
+
 static dm_status evaluate(const dm_task *task, dm_nn_model *model, dm_metric *metrics,
                           size_t *count, dm_error *err)
 {
@@ -378,4 +400,5 @@ const dm_task_kind dm_task_gpt = {
     .unload = unload,
     .sample = sample,
     .evaluate = evaluate,
+    .held_out = held_out,
 };

@@ -36,6 +36,7 @@ static dm_status load(dm_task *task, const char *const *paths, size_t count, dm_
         return dm_fail(err, DM_EINVAL, "xor has its data in itself; --data %.200s is for others",
                        paths[0]);
     task->samples = ROWS;
+    task->held = task->config.predict ? ROWS : 0;
     dm_hash128_hex(dm_hash128_of(targets, sizeof targets), task->hash);
     snprintf(task->about, sizeof task->about, "four rows");
     return DM_OK;
@@ -87,6 +88,16 @@ static dm_status evaluate(const dm_task *task, dm_nn_model *model, dm_metric *me
     return status;
 }
 
+/* Four rows are too few to keep one apart. */
+static dm_status held_out(const dm_task *task, dm_nn_model *model, double *loss, dm_error *err)
+{
+    dm_metric metrics[DM_TASK_METRICS_MAX];
+    size_t count;
+    dm_status status = evaluate(task, model, metrics, &count, err);
+    *loss = metrics[0].value;
+    return status;
+}
+
 const dm_task_kind dm_task_xor = {
     .name = "xor",
     .unit = "rows",
@@ -95,4 +106,5 @@ const dm_task_kind dm_task_xor = {
     .unload = unload,
     .sample = sample,
     .evaluate = evaluate,
+    .held_out = held_out,
 };

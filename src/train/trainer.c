@@ -11,6 +11,7 @@
 #include "train/weights.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 struct dm_training {
@@ -22,6 +23,9 @@ struct dm_training {
     dm_nn_model *model;
     dm_metrics *metrics;
     dm_tensorboard *board;
+    dm_predictive *predictive; /* NULL without predict */
+    dm_predict_turn turn;
+    dm_trace *trace;
     char *input, *target; /* a batch */
     uint64_t first;       /* step that this process began at */
     uint64_t saved;       /* step of the checkpoint in the folder; 0: none */
@@ -37,9 +41,89 @@ static dm_status path_of(const dm_training *t, const char *name, char path[DM_PA
     return dm_path_join(path, t->folder, name, err);
 }
 
+/* ---- What the predictive trainer asks for ---- */
+
+static double planned_rate(const dm_train_config *c, uint64_t step)
+{
+    const dm_nn_schedule schedule = {.kind = (dm_nn_schedule_kind)c->schedule,
+                                     .rate = (float)c->rate,
+                                     .last = (float)(c->rate * c->rate_end),
+                                     .warmup = c->warmup,
+                                     .steps = c->steps};
+    return (double)dm_nn_schedule_rate(&schedule, step);
+}
+
+static void fill_batch(dm_training *t, uint64_t step)
+{
+    const dm_task *task = &t->task;
+    uint64_t batch = task->config.batch;
+    for (uint64_t b = 0; b < batch; b++)
+        task->kind->sample(task, step * batch + b, t->input + b * task->input_size,
+                           t->target + b * task->target_size);
+}
+
+/* A loss that is no number is the monitor's business, not an error. */
+static dm_status predict_step(void *user, uint64_t progress, double factor, double *loss,
+                              double *norm, double *rate, dm_error *err)
+{
+    dm_training *t = user;
+    float got = 0, length = 0;
+    *rate = planned_rate(&t->task.config, progress) * factor;
+    fill_batch(t, progress);
+    dm_nn_model_set_rate(t->model, (float)*rate);
+    dm_status status = dm_nn_model_step(t->model, t->input, t->target, NULL, err);
+    if (status == DM_OK || status == DM_EINVAL)
+        status = dm_nn_model_loss(t->model, &got, &length, err);
+    *loss = (double)got;
+    *norm = (double)length;
+    bool finite = isfinite(got) && isfinite(length);
+    t->state.units += t->task.config.batch * t->task.units;
+    return status == DM_EINVAL && !finite ? DM_OK : status;
+}
+
+static dm_status predict_peek(void *user, uint64_t progress, double *loss, dm_error *err)
+{
+    dm_training *t = user;
+    float got = NAN;
+    fill_batch(t, progress);
+    dm_status status = dm_nn_model_evaluate(t->model, t->input, t->target, NULL, &got, err);
+    *loss = (double)got;
+    return status == DM_EINVAL && !isfinite(got) ? DM_OK : status;
+}
+
+static dm_status predict_held_out(void *user, double *loss, dm_error *err)
+{
+    dm_training *t = user;
+    dm_error reason = {0};
+    *loss = NAN;
+    dm_status status = t->task.kind->held_out(&t->task, t->model, loss, &reason);
+    if (status == DM_EINVAL) { /* weights that give no number: as bad as can be */
+        *loss = NAN;
+        return DM_OK;
+    }
+    return status == DM_OK ? DM_OK : dm_fail(err, status, "%s", reason.message);
+}
+
+static dm_status make_predictive(dm_training *t, dm_error *err)
+{
+    const dm_train_config *c = &t->task.config;
+    dm_predict_run run = {.user = t,
+                          .model = t->model,
+                          .step = predict_step,
+                          .peek = predict_peek,
+                          .held_out = predict_held_out,
+                          .beta1 = c->optimiser == DM_NN_SGD ? c->momentum : c->beta1,
+                          .beta2 = c->beta2,
+                          .trace = t->trace,
+                          .held_batches = ceil((double)t->task.held / (double)c->batch)};
+    return dm_predictive_create(&c->rules, &run, NULL, c->seed, &t->predictive, err);
+}
+
 static dm_status make_model(dm_training *t, dm_error *err)
 {
     const dm_train_config *c = &t->task.config;
+    if (c->predict && c->average == 0) /* proposals move the average */
+        t->task.config.average = c->rules.proposal_average;
     dm_nn_model_desc desc = dm_task_model(&t->task, 0);
     dm_status status = dm_device_open(t->options.device, &t->device, err);
     if (status == DM_OK)
@@ -48,7 +132,7 @@ static dm_status make_model(dm_training *t, dm_error *err)
     t->target = calloc(c->batch, t->task.target_size);
     if (status == DM_OK && (t->input == NULL || t->target == NULL))
         status = dm_fail(err, DM_ENOMEM, "out of memory for a batch of %" PRIu64, c->batch);
-    return status;
+    return status == DM_OK && c->predict ? make_predictive(t, err) : status;
 }
 
 static dm_status open_files(dm_training *t, dm_error *err)
@@ -70,6 +154,11 @@ static dm_status begin(const dm_training_options *options, dm_training **out, dm
     if (t == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     t->options = *options;
+    if (options->trace != NULL) {
+        dm_status status = dm_trace_open(options->trace, &t->trace, err);
+        if (status != DM_OK)
+            return status;
+    }
     if (options->folder != NULL && (t->folder = strdup(options->folder)) == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     return DM_OK;
@@ -141,6 +230,30 @@ static dm_status load_record(const char *folder, int task, dm_task *out, dm_run_
     return status;
 }
 
+/* The tensors "predict.…" of a checkpoint; predictive.c says what they are. */
+static dm_status restore_predictive(dm_training *t, const dm_safetensors *file, dm_error *err)
+{
+    dm_predict_part parts[DM_PREDICT_PARTS_MAX];
+    size_t count = 0;
+    dm_status status = dm_predictive_parts(t->predictive, parts, &count, err);
+    for (size_t i = 0; i < count && status == DM_OK; i++) {
+        const dm_safetensor *s = dm_safetensors_find(file, parts[i].name);
+        if (s == NULL || s->type != DM_SAFETENSORS_U8 || s->dimensions != 1 ||
+            s->shape[0] != parts[i].size)
+            status = dm_fail(err, DM_EFORMAT, "%.400s: there is no %s of %zu bytes", t->folder,
+                             parts[i].name, parts[i].size);
+        else
+            memcpy(parts[i].data, s->data, parts[i].size);
+    }
+    if (status == DM_OK)
+        status = dm_predictive_loaded(t->predictive, err);
+    if (status == DM_OK) {
+        t->state.progress = dm_predictive_progress(t->predictive);
+        dm_nn_model_set_steps(t->model, dm_predictive_model_steps(t->predictive));
+    }
+    return status;
+}
+
 static dm_status go_on(dm_training *t, int task, uint64_t steps, dm_error *err)
 {
     const dm_training_options *o = &t->options;
@@ -164,8 +277,10 @@ static dm_status go_on(dm_training *t, int task, uint64_t steps, dm_error *err)
         status = make_model(t, err);
     if (status == DM_OK)
         status = dm_weights_restore(file, t->folder, &t->task, t->model, where.step, err);
+    t->first = t->saved = t->state.step = t->state.progress = where.step;
+    if (status == DM_OK && t->predictive != NULL)
+        status = restore_predictive(t, file, err);
     dm_safetensors_close(file);
-    t->first = t->saved = t->state.step = where.step;
     t->state.steps = t->task.config.steps;
     return status;
 }
@@ -214,6 +329,8 @@ void dm_training_destroy(dm_training *t)
         return;
     dm_metrics_close(t->metrics);
     dm_tensorboard_close(t->board);
+    dm_predictive_destroy(t->predictive);
+    dm_trace_close(t->trace, NULL);
     dm_nn_model_destroy(t->model);
     dm_device_close(t->device);
     dm_task_deinit(&t->task);
@@ -239,8 +356,11 @@ dm_status dm_training_evaluate(dm_training *t, dm_metric *metrics, size_t *count
 
 static dm_status evaluate_here(dm_training *t, dm_error *err)
 {
+    uint64_t begun = dm_trace_now(t->trace);
     t->state.metrics = t->values;
-    return dm_training_evaluate(t, t->values, &t->state.metric_count, err);
+    dm_status status = dm_training_evaluate(t, t->values, &t->state.metric_count, err);
+    dm_trace_span(t->trace, "evaluation", begun);
+    return status;
 }
 
 static dm_status save(dm_training *t, dm_error *err)
@@ -248,9 +368,18 @@ static dm_status save(dm_training *t, dm_error *err)
     const dm_task *task = &t->task;
     char path[DM_PATH_MAX];
     dm_buffer record = DM_BUFFER_EMPTY;
-    uint64_t position = t->state.step * task->config.batch;
+    uint64_t position = t->state.progress * task->config.batch;
+    dm_predict_part parts[DM_PREDICT_PARTS_MAX];
+    dm_safetensor more[DM_PREDICT_PARTS_MAX];
+    size_t count = 0;
+    uint64_t begun = dm_trace_now(t->trace);
     dm_run_record_write(&t->record, task, &record);
     dm_status status = dm_buffer_check(&record, err);
+    if (status == DM_OK && t->predictive != NULL)
+        status = dm_predictive_parts(t->predictive, parts, &count, err);
+    for (size_t i = 0; i < count && status == DM_OK; i++)
+        more[i] =
+            (dm_safetensor){parts[i].name, DM_SAFETENSORS_U8, 1, {parts[i].size}, parts[i].data};
     if (status == DM_OK)
         status = path_of(t, DM_TRAINING_CHECKPOINT, path, err);
     if (status == DM_OK)
@@ -261,8 +390,9 @@ static dm_status save(dm_training *t, dm_error *err)
                                                         .seed = task->config.seed,
                                                         .epoch = position / task->samples,
                                                         .position = position % task->samples},
-                                       task, t->model, err);
+                                       task, t->model, more, count, err);
     dm_buffer_deinit(&record);
+    dm_trace_span(t->trace, "checkpoint", begun);
     if (status != DM_OK)
         return status;
     t->saved = t->state.step;
@@ -271,6 +401,29 @@ static dm_status save(dm_training *t, dm_error *err)
                  "dotmatrix train %s --resume %s",
                  t->saved, t->state.steps, task->kind->name, t->folder);
     return DM_OK;
+}
+
+typedef struct line {
+    const dm_training *training;
+    const dm_metric *values;
+    size_t count;
+} line;
+
+/* The numbers of a line, and what the predictive trainer has to say. */
+static void write_line(void *user, dm_json *json)
+{
+    const line *l = user;
+    const dm_training *t = l->training;
+    for (size_t i = 0; i < l->count; i++)
+        if (t->predictive == NULL || isfinite(l->values[i].value))
+            dm_json_double(json, l->values[i].name, l->values[i].value);
+    if (t->predictive == NULL)
+        return;
+    dm_json_string(json, "phase", dm_predict_phase_names[t->turn.phase]);
+    dm_json_uint(json, "progress", t->turn.progress);
+    dm_json_uint(json, "backward", dm_predictive_counts(t->predictive)->backward);
+    dm_json_double(json, "forward", dm_predictive_counts(t->predictive)->forward);
+    dm_predictive_log(t->predictive, json);
 }
 
 /* A line of metrics; TensorBoard gets the speed too, which is never the same twice. */
@@ -283,41 +436,27 @@ static dm_status log_step(dm_training *t, dm_error *err)
     size_t count = 3;
     for (size_t i = 0; i < s->metric_count; i++)
         values[count++] = s->metrics[i];
-    dm_status status = dm_metrics_write(t->metrics, s->step, values, count, err);
+    dm_status status =
+        dm_metrics_write_with(t->metrics, s->step, write_line, &(line){t, values, count}, err);
     snprintf(speed, sizeof speed, "%s_per_second", t->task.kind->unit);
     values[count++] = (dm_metric){speed, s->seconds > 0 ? (double)s->units / s->seconds : 0};
+    if (t->predictive != NULL && !isfinite(s->norm)) /* a turn without a step: nothing to plot */
+        return status;
     return status == DM_OK ? dm_tensorboard_write(t->board, s->step, values, count, err) : status;
 }
 
-static bool due(uint64_t step, uint64_t every, uint64_t last)
+static dm_status plain_step(dm_training *t, bool wait, dm_error *err)
 {
-    return step == last || (every > 0 && step % every == 0);
-}
-
-static dm_status train_step(dm_training *t, bool wait, dm_error *err)
-{
-    const dm_task *task = &t->task;
-    const dm_train_config *c = &task->config;
-    uint64_t begun = dm_time_ns(), step = t->state.step;
-    float loss = 0, norm = 0;
-    for (uint64_t b = 0; b < c->batch; b++)
-        task->kind->sample(task, step * c->batch + b, t->input + b * task->input_size,
-                           t->target + b * task->target_size);
-    const dm_nn_schedule schedule = {.kind = (dm_nn_schedule_kind)c->schedule,
-                                     .rate = (float)c->rate,
-                                     .last = (float)(c->rate * c->rate_end),
-                                     .warmup = c->warmup,
-                                     .steps = c->steps};
-    float rate = dm_nn_schedule_rate(&schedule, step);
+    float loss = 0, norm = 0, rate = (float)planned_rate(&t->task.config, t->state.progress);
+    fill_batch(t, t->state.progress);
     dm_nn_model_set_rate(t->model, rate);
     dm_status status = dm_nn_model_step(t->model, t->input, t->target, NULL, err);
     if (status == DM_OK && wait)
         status = dm_nn_model_loss(t->model, &loss, &norm, err);
     if (status != DM_OK)
         return status;
-    t->state.step++;
-    t->state.units += c->batch * task->units;
-    t->state.seconds += (double)(dm_time_ns() - begun) * 1e-9;
+    t->state.progress++;
+    t->state.units += t->task.config.batch * t->task.units;
     t->state.rate = (double)rate;
     if (wait) {
         t->state.loss = (double)loss;
@@ -326,21 +465,58 @@ static dm_status train_step(dm_training *t, bool wait, dm_error *err)
     return DM_OK;
 }
 
-/* The step, and what falls due after it. */
+static dm_status predicted_turn(dm_training *t, dm_error *err)
+{
+    dm_status status = dm_predictive_turn(t->predictive, t->state.steps, &t->turn, err);
+    t->state.turn = &t->turn;
+    t->state.progress = t->turn.progress;
+    t->state.loss = t->turn.loss;
+    t->state.norm = t->turn.norm;
+    t->state.rate = t->turn.rate;
+    return status;
+}
+
+/* `wait`: somebody wants to know the loss of this step. */
+static dm_status one_turn(dm_training *t, bool wait, dm_error *err)
+{
+    uint64_t begun = dm_time_ns();
+    uint64_t span = dm_trace_now(t->trace);
+    dm_status status = t->predictive != NULL ? predicted_turn(t, err) : plain_step(t, wait, err);
+    if (t->predictive == NULL)
+        dm_trace_span(t->trace, "step", span);
+    t->state.step += status == DM_OK;
+    t->state.seconds += (double)(dm_time_ns() - begun) * 1e-9;
+    return status;
+}
+
+static bool due(uint64_t step, uint64_t every)
+{
+    return every > 0 && step % every == 0;
+}
+
+/* Something to be logged whatever the step. */
+static bool eventful(const dm_predict_turn *turn)
+{
+    return turn->decided || turn->proposed || turn->judged || turn->rolled_back;
+}
+
+/* The turn, and what falls due after it. */
 static dm_status advance(dm_training *t, dm_error *err)
 {
     const dm_train_config *c = &t->task.config;
     uint64_t step = t->state.step + 1;
-    bool log = due(step, c->log_every, c->steps), evaluates = due(step, c->eval_every, c->steps);
-    bool saves = t->folder != NULL && due(step, c->checkpoint_every, c->steps);
+    bool log = due(step, c->log_every), evaluates = due(step, c->eval_every);
+    bool saves = due(step, c->checkpoint_every), next_last = t->state.progress + 1 >= c->steps;
     t->state.metric_count = 0;
     t->state.saved = false;
-    dm_status status = train_step(t, log || evaluates || saves, err);
-    if (status == DM_OK && evaluates)
+    dm_status status = one_turn(t, log || evaluates || saves || next_last, err);
+    bool last = t->state.progress >= c->steps;
+    log = log || last || (t->predictive != NULL && eventful(&t->turn));
+    if (status == DM_OK && (evaluates || last))
         status = evaluate_here(t, err);
     if (status == DM_OK && t->folder != NULL && (log || evaluates))
         status = log_step(t, err);
-    if (status == DM_OK && saves)
+    if (status == DM_OK && t->folder != NULL && (saves || last))
         status = save(t, err);
     if (status == DM_OK && t->options.watch != NULL)
         t->options.watch(t->options.user, &t->state);
@@ -382,16 +558,19 @@ dm_status dm_training_run(dm_training *t, dm_error *err)
         status = open_files(t, err);
     /* Within a step the process is not ended by the clock after Ctrl-C. */
     dm_stop_hold();
-    while (status == DM_OK && t->state.step < steps && !dm_stop_requested())
+    while (status == DM_OK && t->state.progress < steps && !dm_stop_requested())
         status = advance(t, err);
     if (status != DM_OK)
         status = say_where(t, status, err);
-    else if (t->state.step < steps && t->folder != NULL && t->saved != t->state.step)
+    else if (t->state.progress < steps && t->folder != NULL && t->saved != t->state.step)
         status = save(t, err);
-    else if (t->state.step >= steps && t->state.metric_count == 0)
+    else if (t->state.progress >= steps && t->state.metric_count == 0)
         status = evaluate_here(t, err);
-    if (status == DM_OK && t->state.step >= steps && t->folder != NULL)
+    if (status == DM_OK && t->state.progress >= steps && t->folder != NULL)
         status = finish(t, err);
+    dm_status traced = dm_trace_close(t->trace, status == DM_OK ? err : NULL);
+    t->trace = NULL;
+    status = status == DM_OK ? traced : status;
     dm_stop_release();
     return status;
 }
@@ -406,6 +585,11 @@ const dm_task *dm_training_task(const dm_training *t)
 dm_nn_model *dm_training_model(dm_training *t)
 {
     return t->model;
+}
+
+const dm_predictive *dm_training_predictive(const dm_training *t)
+{
+    return t->predictive;
 }
 
 const dm_training_state *dm_training_where(const dm_training *t)

@@ -6,6 +6,8 @@
  *     each step: samples at `step * batch + i` in the order of the data ─► nn's step
  *     now and then: metrics.jsonl, TensorBoard's events, an evaluation, a checkpoint
  *
+ * With `predict` (predict/predictive.h) the predictive trainer says what each turn does.
+ *
  * Nothing that a step does depends on anything but the checkpoint, so a run that was killed and
  * resumed, with any number of threads, writes the same metrics.jsonl and the same weights.
  *
@@ -19,20 +21,25 @@
 #define DM_TRAIN_TRAINER_H
 
 #include "base/safetensors.h"
+#include "train/predict/predictive.h"
 #include "train/task.h"
 
 #define DM_TRAINING_CHECKPOINT "checkpoint.safetensors"
 
 /* Where a run is, for whoever watches. */
 typedef struct dm_training_state {
-    uint64_t step, steps; /* done; in all */
-    uint64_t units;       /* images or tokens of the steps done by this process */
-    double seconds;       /* that these steps took, evaluations and files not counted */
-    double loss;          /* of the step */
+    uint64_t step; /* turns that were done; without predict each is a step of the optimiser */
+    /* Steps that were made or that proposals stand for, and how many the run has: with predict
+     * `progress` may jump and go back. */
+    uint64_t progress, steps;
+    uint64_t units; /* images or tokens of the steps done by this process */
+    double seconds; /* that these steps took, evaluations and files not counted */
+    double loss;    /* of the step; NaN in a turn without one */
     double rate, norm;
-    const dm_metric *metrics; /* of an evaluation after this step; */
-    size_t metric_count;      /* 0: there was none */
-    bool saved;               /* a checkpoint of this step is in the folder */
+    const dm_predict_turn *turn; /* NULL without predict */
+    const dm_metric *metrics;    /* of an evaluation after this step; */
+    size_t metric_count;         /* 0: there was none */
+    bool saved;                  /* a checkpoint of this step is in the folder */
 } dm_training_state;
 
 typedef struct dm_training_options {
@@ -41,6 +48,7 @@ typedef struct dm_training_options {
     size_t data_count;
     const char *folder; /* for the run's files; NULL: none are written */
     const char *import; /* weights to begin with; NULL: by the seed */
+    const char *trace;  /* a file for where the time goes (trace.h); NULL: none */
     /* After each step; NULL: nobody watches. */
     void (*watch)(void *user, const dm_training_state *state);
     void *user;
@@ -63,6 +71,8 @@ void dm_training_destroy(dm_training *training);
 
 const dm_task *dm_training_task(const dm_training *training);
 dm_nn_model *dm_training_model(dm_training *training);
+/* NULL without predict. */
+const dm_predictive *dm_training_predictive(const dm_training *training);
 /* Of the last step that was done, with its evaluation at the end. */
 const dm_training_state *dm_training_where(const dm_training *training);
 /* Evaluate now; the averaged weights where there are some. */

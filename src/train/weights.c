@@ -144,15 +144,26 @@ static void kept_parts(const dm_task *task, kept_part parts[PARTS])
 }
 
 dm_status dm_weights_checkpoint(const char *path, const dm_checkpoint *where, const dm_task *task,
-                                dm_nn_model *model, dm_error *err)
+                                dm_nn_model *model, const dm_safetensor *more, size_t more_count,
+                                dm_error *err)
 {
     kept_part parts[PARTS];
     gathering g = {0};
     kept_parts(task, parts);
     dm_status status = gathering_init(&g, model, PARTS, err);
+    if (status == DM_OK && more_count > 0) {
+        size_t rows = PARTS * dm_nn_model_parameter_count(model) + more_count;
+        dm_safetensor *tensors = realloc(g.tensors, rows * sizeof *tensors);
+        if (tensors == NULL)
+            status = dm_fail(err, DM_ENOMEM, "out of memory for a checkpoint's rows");
+        else
+            g.tensors = tensors;
+    }
     for (int i = 0; i < PARTS && status == DM_OK; i++)
         if (parts[i].kept)
             status = gather(&g, task, model, parts[i].part, parts[i].before, err);
+    for (size_t i = 0; status == DM_OK && i < more_count; i++)
+        g.tensors[g.count++] = more[i];
     if (status == DM_OK)
         status = dm_checkpoint_save(path, where, g.tensors, g.count, err);
     gathering_deinit(&g);
@@ -285,7 +296,8 @@ static size_t choose_weights(const dm_safetensors *file, bool average, dm_safete
     for (size_t i = 0; i < dm_safetensors_count(file); i++) {
         dm_safetensor t = *dm_safetensors_at(file, i);
         bool averaged = begins_with(t.name, AVERAGE);
-        if (averaged != average || begins_with(t.name, "optimiser."))
+        if (averaged != average || begins_with(t.name, "optimiser.") ||
+            begins_with(t.name, "predict."))
             continue;
         t.name += averaged ? strlen(AVERAGE) : 0;
         out[count++] = t;

@@ -19,9 +19,11 @@ dm_status dm_weights_save(const char *path, const dm_task *task, dm_nn_model *mo
  * more positions than the model has are cut. Anything else that does not fit is DM_EFORMAT. */
 dm_status dm_weights_load(const char *path, const dm_task *task, dm_nn_model *model, dm_error *err);
 
-/* A checkpoint of where the model is, and back to the same bits. */
+/* A checkpoint of where the model is, with `more` tensors (may be NULL), and back to the same bits.
+ * `step` is the model's own count. */
 dm_status dm_weights_checkpoint(const char *path, const dm_checkpoint *where, const dm_task *task,
-                                dm_nn_model *model, dm_error *err);
+                                dm_nn_model *model, const dm_safetensor *more, size_t more_count,
+                                dm_error *err);
 dm_status dm_weights_restore(const dm_safetensors *file, const char *path, const dm_task *task,
                              dm_nn_model *model, uint64_t step, dm_error *err);
 /* The weights of a checkpoint's file, or the averaged ones, as a file of their own. */

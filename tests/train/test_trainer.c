@@ -150,17 +150,33 @@ static void copy_checkpoint(void *user, const dm_training_state *s)
     }
 }
 
+/* Runs that predict: proposals after a short warm-up, whatever the confidence. */
+static void predict(dm_train_config *config)
+{
+    static const char *const settings[] = {
+        "predict=1",   "predict.warmup_steps=6",     "predict.full_steps=3",
+        "steps=60",    "predict.proposal_checked=4", "predict.confidence_needed=0",
+        "average=0",   "predict.ensemble_hidden=8",  "predict.ensemble_fit=4",
+        "log_every=1", "predict.verdict_steps=4",    "predict.proposal_every=1"};
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
+        assert_ok(dm_train_config_set(config, settings[i], err));
+}
+
 static void resumed_runs_have_the_same_bits(void **state)
 {
-    static const uint64_t at[DM_TRAIN_TASKS] = {20, 30, 14};
-    for (int task = 0; task < DM_TRAIN_TASKS; task++) {
+    /* The second three predict. */
+    static const uint64_t at[2 * DM_TRAIN_TASKS] = {20, 30, 14, 40, 30, 35};
+    for (int run = 0; run < 2 * DM_TRAIN_TASKS; run++) {
         char name[32], other[32];
-        snprintf(name, sizeof name, "whole-%d", task);
-        snprintf(other, sizeof other, "cut-%d", task);
+        int task = run % DM_TRAIN_TASKS;
+        snprintf(name, sizeof name, "whole-%d", run);
+        snprintf(other, sizeof other, "cut-%d", run);
         const char *whole = dm_test_path(state, name), *cut = dm_test_path(state, other);
         const char *data = small_data(state, (dm_train_task)task), *none = NULL;
         dm_train_config config = small((dm_train_task)task);
-        copier c = {at[task], whole, cut};
+        if (run >= DM_TRAIN_TASKS)
+            predict(&config);
+        copier c = {at[run], whole, cut};
         dm_training_options options = options_of("cpu:1", &data, whole);
         options.watch = copy_checkpoint;
         options.user = &c;
@@ -168,7 +184,7 @@ static void resumed_runs_have_the_same_bits(void **state)
         dm_training *training = NULL;
         dm_training_options resumed = options_of("cpu:3", &none, cut);
         assert_ok(dm_training_resume(&resumed, task, 0, &training, err));
-        assert_int_equal(dm_training_where(training)->step, at[task]);
+        assert_int_equal(dm_training_where(training)->step, at[run]);
         assert_ok(dm_training_run(training, err));
         dm_training_destroy(training);
         small_same_file(whole, cut, DM_TRAINING_CHECKPOINT);

@@ -29,6 +29,11 @@ static const dm_option rows[] = {
                      "training: go on with the run in this folder"),
     DM_OPTION_STRING(dm_train_options, import, "import", "FILE", NULL,
                      "training: begin with these weights (.safetensors)"),
+    DM_OPTION_FLAG(dm_train_options, predict, "predict",
+                   "training: checked proposals stand for some steps (docs/prediction.md); its "
+                   "rules are the fields predict.NAME"),
+    DM_OPTION_STRING(dm_train_options, trace, "trace", "FILE", NULL,
+                     "training: where the time goes, as a Chrome trace"),
     DM_OPTION_STRING(dm_train_options, prompt, "prompt", "TEXT", "", "sample: what to go on from"),
     DM_OPTION_INT(dm_train_options, tokens, "tokens", "N", 1, 1000000000, "200",
                   "sample: how many to write"),
@@ -73,7 +78,7 @@ typedef struct action {
     const char *options; /* each between spaces */
 } action;
 
-#define TRAINING " set config fields plan data device steps seed out resume import "
+#define TRAINING " set config fields plan data device steps seed out resume import predict trace "
 static const action actions[] = {
     {"data", 1, " set folder wheels images labels classes text out "},
     {"xor", 1, TRAINING},
@@ -136,6 +141,8 @@ dm_status dm_train_read_config(const dm_train_options *o, dm_train_task task, dm
         out->steps = (uint64_t)o->steps;
     if (dm_train_given(o, "seed"))
         out->seed = (uint64_t)o->seed;
+    if (o->predict)
+        out->predict = 1;
     return status;
 }
 
@@ -158,7 +165,7 @@ static dm_status run(const void *options, const dm_strings *arguments, bool *neg
     if (strcmp(a->name, "eval") == 0)
         return dm_train_eval(o, what, err);
     if (strcmp(a->name, "sample") == 0)
-        return dm_train_sample(o, what, err);
+        return dm_train_sample_text(o, what, err);
     if (strcmp(a->name, "export") == 0)
         return dm_train_export(o, what, err);
     return dm_train_report(o, what, negative, err);

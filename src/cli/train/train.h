@@ -7,12 +7,12 @@
 #include "train/trainer.h"
 
 typedef struct dm_train_options {
-    const char *folder, *wheels, *images, *labels, *text;         /* data */
-    const char *device, *config, *out, *resume, *import, *prompt; /* the others */
+    const char *folder, *wheels, *images, *labels, *text;                 /* data */
+    const char *device, *config, *out, *resume, *import, *prompt, *trace; /* the others */
     dm_strings set, data, given;
     int64_t classes, steps, seed, seeds, tokens, top_k;
     double temperature;
-    bool fields, plan, average, twice, json;
+    bool fields, plan, average, twice, json, predict;
 } dm_train_options;
 
 bool dm_train_given(const dm_train_options *o, const char *name);
@@ -22,7 +22,7 @@ dm_status dm_train_read_config(const dm_train_options *o, dm_train_task task, dm
 dm_status dm_train_data(const dm_train_options *o, dm_error *err);
 dm_status dm_train_run(const dm_train_options *o, dm_train_task task, dm_error *err);
 dm_status dm_train_eval(const dm_train_options *o, const char *folder, dm_error *err);
-dm_status dm_train_sample(const dm_train_options *o, const char *folder, dm_error *err);
+dm_status dm_train_sample_text(const dm_train_options *o, const char *folder, dm_error *err);
 dm_status dm_train_export(const dm_train_options *o, const char *folder, dm_error *err);
 /* Several seeds of one task: figures of each and of all; with --twice whether bits repeat. */
 dm_status dm_train_report(const dm_train_options *o, const char *task, bool *negative,

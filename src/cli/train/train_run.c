@@ -37,12 +37,12 @@ static void watch(void *user, const dm_training_state *s)
 {
     watcher *w = user;
     char label[64], line[256], metrics[160];
-    snprintf(label, sizeof label, "%s  step %" PRIu64 "/%" PRIu64 "  loss %.4f", w->task, s->step,
-             s->steps, s->loss);
+    snprintf(label, sizeof label, "%s  step %" PRIu64 "/%" PRIu64 "  loss %.4f", w->task,
+             s->progress, s->steps, s->loss);
     dm_progress_label(w->progress, label);
     dm_progress_add(w->progress, s->units - w->units);
     w->units = s->units;
-    if (s->metric_count == 0 || s->step == s->steps)
+    if (s->metric_count == 0 || s->progress >= s->steps)
         return;
     format_metrics(metrics, sizeof metrics, s->metrics, s->metric_count);
     snprintf(line, sizeof line, "step %" PRIu64 ": loss %.4f, %s", s->step, s->loss, metrics);
@@ -215,6 +215,7 @@ dm_status dm_train_run(const dm_train_options *o, dm_train_task task, dm_error *
                                    .data_count = o->data.count,
                                    .folder = folder,
                                    .import = o->import,
+                                   .trace = o->trace,
                                    .watch = watch,
                                    .user = &w};
     status = open_training(o, task, &config, &options, &training, err);
@@ -223,14 +224,15 @@ dm_status dm_train_run(const dm_train_options *o, dm_train_task task, dm_error *
     const dm_training_state *s = dm_training_where(training);
     const dm_task *about = dm_training_task(training);
     say_begin(training, o->device);
-    if (s->step < s->steps)
-        w.progress = dm_progress_start(w.task, about->kind->unit,
-                                       (s->steps - s->step) * about->config.batch * about->units);
+    if (s->progress < s->steps)
+        w.progress =
+            dm_progress_start(w.task, about->kind->unit,
+                              (s->steps - s->progress) * about->config.batch * about->units);
     status = dm_training_run(training, err);
     dm_progress_finish(w.progress);
-    if (status == DM_OK && s->step >= s->steps)
+    if (status == DM_OK && s->progress >= s->steps)
         status = write_run(training, o->device, folder, err);
-    if (status == DM_OK && s->step >= s->steps)
+    if (status == DM_OK && s->progress >= s->steps)
         print_result(training, folder);
     dm_training_destroy(training);
     return status;
@@ -278,7 +280,7 @@ static void write_text(void *user, const char *text, size_t size)
     fflush(stdout);
 }
 
-dm_status dm_train_sample(const dm_train_options *o, const char *folder, dm_error *err)
+dm_status dm_train_sample_text(const dm_train_options *o, const char *folder, dm_error *err)
 {
     if (!(o->temperature >= 0))
         return dm_fail(err, DM_EINVAL, "--temperature: %g is below 0", o->temperature);

@@ -18,21 +18,31 @@ void dm_bandit_init(dm_bandit *b)
 
 void dm_bandit_inputs(const float features[DM_ENCODER_FEATURES], double inputs[DM_BANDIT_INPUTS])
 {
-    for (int i = 0; i < DM_ENCODER_FEATURES; i++)
+    double square = 1;
+    for (int i = 0; i < DM_ENCODER_FEATURES; i++) {
         inputs[i] = isfinite(features[i]) ? features[i] / (1 + fabs((double)features[i])) : 0;
+        square += inputs[i] * inputs[i];
+    }
     inputs[DM_ENCODER_FEATURES] = 1;
+    for (int i = 0; i < DM_BANDIT_INPUTS; i++)
+        inputs[i] /= sqrt(square);
+}
+
+static double expected(const dm_bandit *b, size_t arm, const double *inputs)
+{
+    double mean = 0;
+    for (int i = 0; i < DM_BANDIT_INPUTS; i++)
+        mean += b->theta[arm][i] * inputs[i];
+    return mean;
 }
 
 double dm_bandit_score(const dm_bandit *b, const dm_predict_rules *rules, size_t arm,
                        const double inputs[DM_BANDIT_INPUTS])
 {
-    double mean = 0, width = 0;
-    for (int i = 0; i < DM_BANDIT_INPUTS; i++) {
-        double a = rules->bandit_ridge + b->squares[arm][i];
-        mean += b->rewards[arm][i] / a * inputs[i];
-        width += inputs[i] * inputs[i] / a;
-    }
-    return mean + rules->bandit_alpha * sqrt(width);
+    double width = 0;
+    for (int i = 0; i < DM_BANDIT_INPUTS; i++)
+        width += inputs[i] * inputs[i] / (rules->bandit_ridge + b->squares[arm][i]);
+    return expected(b, arm, inputs) + rules->bandit_alpha * sqrt(width);
 }
 
 size_t dm_bandit_choose(dm_bandit *b, const dm_predict_rules *rules, uint64_t seed,
@@ -56,11 +66,13 @@ size_t dm_bandit_choose(dm_bandit *b, const dm_predict_rules *rules, uint64_t se
     return best;
 }
 
-void dm_bandit_learn(dm_bandit *b, size_t arm, const double inputs[DM_BANDIT_INPUTS], double reward)
+void dm_bandit_learn(dm_bandit *b, const dm_predict_rules *rules, size_t arm,
+                     const double inputs[DM_BANDIT_INPUTS], double reward)
 {
+    double missed = reward - expected(b, arm, inputs);
     for (int i = 0; i < DM_BANDIT_INPUTS; i++) {
         b->squares[arm][i] += inputs[i] * inputs[i];
-        b->rewards[arm][i] += reward * inputs[i];
+        b->theta[arm][i] += missed * inputs[i] / (rules->bandit_ridge + b->squares[arm][i]);
     }
     b->taken[arm] += 1;
     b->sum[arm] += reward;

@@ -139,6 +139,12 @@ dm_monitor_verdict dm_monitor_step(dm_monitor *m, const dm_predict_rules *rules,
     return verdict;
 }
 
+void dm_monitor_accept(dm_monitor *m, const dm_predict_rules *rules,
+                       const dm_monitor_sample *sample)
+{
+    take(m, rules, sample);
+}
+
 void dm_monitor_calm(dm_monitor *m)
 {
     m->warnings = 0;

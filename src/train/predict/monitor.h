@@ -56,6 +56,10 @@ void dm_monitor_init(dm_monitor *monitor);
 /* Judge a step, then take it into the averages; a critical one is not taken in. */
 dm_monitor_verdict dm_monitor_step(dm_monitor *monitor, const dm_predict_rules *rules,
                                    const dm_monitor_sample *sample);
+/* Take a step in that was critical but is known to be no divergence: its loss and norm are numbers.
+ */
+void dm_monitor_accept(dm_monitor *monitor, const dm_predict_rules *rules,
+                       const dm_monitor_sample *sample);
 /* After a rollback: warnings no longer count; the window and averages stay. */
 void dm_monitor_calm(dm_monitor *monitor);
 

@@ -19,7 +19,7 @@ typedef struct pending {
 
 /* Plain numbers: the first part of a checkpoint. */
 typedef struct core {
-    uint64_t progress;
+    uint64_t progress, model_steps;
     dm_predict_phases phases;
     dm_predict_confidence confidence;
     dm_monitor monitor;
@@ -32,6 +32,7 @@ typedef struct core {
     uint64_t real_steps;      /* made, whatever was undone later */
     uint64_t correct_at;      /* which step of CORRECT is next */
     uint64_t furthest, tries; /* progress of the last rollbacks, and how many were there */
+    uint64_t blamed;          /* progress of the last rollback, and 1 */
     uint64_t stored, taken;   /* of the residual store and the snapshots */
     uint64_t states[3][3];    /* steps, progress, taken of the three model states */
     uint64_t newest;          /* which of the first two states is the newer */
@@ -216,8 +217,10 @@ static dm_status observe(dm_predictive *p, double loss, double norm, double rate
                               .beta2 = (float)p->run.beta2,
                               .phase = (uint32_t)c->phases.phase,
                               .phase_step = (uint32_t)(c->phases.length - c->phases.left)};
+    uint64_t begun = dm_trace_now(p->run.trace);
     if (status == DM_OK)
         status = dm_forecaster_observe(p->forecaster, &sample, c->features, err);
+    dm_trace_span(p->run.trace, "ensemble learns", begun);
     return status == DM_OK ? forecast_next(p, err) : status;
 }
 
@@ -253,7 +256,8 @@ static dm_status roll_back(dm_predictive *p, dm_error *err)
     core *c = &p->c;
     uint64_t older = p->states[1 - c->newest].taken ? 1 - c->newest : c->newest;
     const dm_model_state *state = &p->states[older];
-    if (c->progress > c->furthest) {
+    c->blamed = c->progress + 1;
+    if (c->progress > c->furthest + p->rules.monitor_checkpoint) {
         c->furthest = c->progress;
         c->tries = 0;
     }
@@ -296,7 +300,7 @@ static dm_status judge(dm_predictive *p, double loss, dm_error *err)
     bool undo = !(actual <= forecast);
     double gap = undo ? 1 : 0, speedup = undo ? 0 : (double)q->length / fmax(q->cost, 1e-9);
     double reward = dm_bandit_reward(speedup, gap, dm_predict_stability(&c->confidence));
-    dm_bandit_learn(&c->bandit, (size_t)q->arm, q->inputs, reward);
+    dm_bandit_learn(&c->bandit, &p->rules, (size_t)q->arm, q->inputs, reward);
     p->turn.judged = true;
     p->judged.undone = undo;
     p->judged.loss = actual;
@@ -319,8 +323,10 @@ static dm_status real_step(dm_predictive *p, dm_error *err)
     core *c = &p->c;
     dm_predict_turn *t = &p->turn;
     double factor = dm_monitor_rate_value(&c->rate, &p->rules);
+    uint64_t begun = dm_trace_now(p->run.trace);
     dm_status status =
         p->run.step(p->run.user, c->progress, factor, &t->loss, &t->norm, &t->rate, err);
+    dm_trace_span(p->run.trace, "step", begun);
     if (status != DM_OK)
         return status;
     c->counts.backward++;
@@ -328,8 +334,15 @@ static dm_status real_step(dm_predictive *p, dm_error *err)
     dm_monitor_rate_step(&c->rate);
     /* A forecast counts for the monitor only where something hangs on it. */
     double predicted = c->proposal.made && c->has_next ? c->next : NAN;
-    p->verdict =
-        dm_monitor_step(&c->monitor, &p->rules, &(dm_monitor_sample){t->loss, t->norm, predicted});
+    dm_monitor_sample sample = {t->loss, t->norm, predicted};
+    p->verdict = dm_monitor_step(&c->monitor, &p->rules, &sample);
+    /* The same batch again after going back, and at a lower rate: it is the data, not the run. */
+    if (p->verdict.level == DM_MONITOR_CRITICAL && c->blamed == c->progress + 1 &&
+        isfinite(t->loss) && isfinite(t->norm)) {
+        p->verdict = (dm_monitor_verdict){DM_MONITOR_WARNING, "a batch of its own kind"};
+        dm_monitor_accept(&c->monitor, &p->rules, &sample);
+        dm_monitor_calm(&c->monitor);
+    }
     t->level = p->verdict.level;
     c->warned = c->warned || p->verdict.level >= DM_MONITOR_WARNING;
     if (p->verdict.level == DM_MONITOR_CRITICAL)
@@ -371,8 +384,10 @@ static dm_status forward_step(dm_predictive *p, dm_error *err)
 static dm_status check_average(dm_predictive *p, double *loss, dm_error *err)
 {
     dm_status status = dm_nn_model_swap_average(p->run.model, err);
+    uint64_t begun = dm_trace_now(p->run.trace);
     if (status == DM_OK)
         status = p->run.held_out(p->run.user, loss, err);
+    dm_trace_span(p->run.trace, "held-out check", begun);
     if (status == DM_OK)
         status = dm_nn_model_swap_average(p->run.model, err);
     p->c.counts.forward += p->run.held_batches;
@@ -451,10 +466,8 @@ static dm_status propose(dm_predictive *p, dm_error *err)
         dm_snapshots_clear(&p->snapshots); /* the path begins anew */
     } else {
         c->counts.rejected++;
-        double speedup = 1 - q->cost / (double)p->proposed.length; /* it cost and gave nothing */
-        dm_bandit_learn(&c->bandit, (size_t)q->arm, q->inputs,
-                        dm_bandit_reward(speedup, p->proposed.made ? 1 : 0.5,
-                                         dm_predict_stability(&c->confidence)));
+        dm_bandit_learn(&c->bandit, &p->rules, (size_t)q->arm, q->inputs,
+                        dm_bandit_reward(0, 0, dm_predict_stability(&c->confidence)));
     }
     dm_predict_phases_cut(&c->phases);
     return DM_OK;
@@ -519,6 +532,7 @@ static dm_status decide(dm_predictive *p, uint64_t steps, dm_error *err)
 dm_status dm_predictive_turn(dm_predictive *p, uint64_t steps, dm_predict_turn *turn, dm_error *err)
 {
     dm_status status = DM_OK;
+    uint64_t begun = dm_trace_now(p->run.trace);
     p->turn = (dm_predict_turn){.loss = NAN, .norm = NAN, .rate = NAN};
     if (p->c.real_steps == 0 && !p->states[0].taken)
         status = keep_state(p, err); /* a run may diverge in its first steps */
@@ -529,6 +543,7 @@ dm_status dm_predictive_turn(dm_predictive *p, uint64_t steps, dm_predict_turn *
         status = p->turn.phase == DM_PHASE_PREDICT   ? propose(p, err)
                  : p->turn.phase == DM_PHASE_CORRECT ? forward_step(p, err)
                                                      : real_step(p, err);
+    dm_trace_span(p->run.trace, dm_predict_phase_names[p->turn.phase], begun);
     p->turn.progress = p->c.progress;
     *turn = p->turn;
     return status;
@@ -616,6 +631,7 @@ dm_status dm_predictive_parts(dm_predictive *p, dm_predict_part parts[DM_PREDICT
     if (p->forecaster_bytes == NULL)
         return dm_fail(err, DM_ENOMEM, "predict: no memory for the forecaster's state");
     dm_forecaster_state_get(p->forecaster, p->forecaster_bytes);
+    p->c.model_steps = dm_nn_model_steps(p->run.model);
     p->c.stored = p->residuals.added;
     p->c.taken = p->snapshots.taken;
     for (int i = 0; i < 3; i++) {
@@ -634,6 +650,11 @@ dm_status dm_predictive_parts(dm_predictive *p, dm_predict_part parts[DM_PREDICT
                                        DM_MODEL_STATE_PARTS * p->states[i].count * sizeof(float)};
     *count = n;
     return DM_OK;
+}
+
+uint64_t dm_predictive_model_steps(const dm_predictive *p)
+{
+    return p->c.model_steps;
 }
 
 dm_status dm_predictive_loaded(dm_predictive *p, dm_error *err)

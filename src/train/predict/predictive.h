@@ -26,6 +26,7 @@
 #include "train/predict/monitor.h"
 #include "train/predict/phase.h"
 #include "train/predict/proposal.h"
+#include "train/trace.h"
 
 /* What the run can do for it. All are asked from one thread. */
 typedef struct dm_predict_run {
@@ -41,6 +42,7 @@ typedef struct dm_predict_run {
     dm_status (*held_out)(void *user, double *loss, dm_error *err);
     double beta1, beta2; /* for the features */
     double held_batches; /* forward passes of a batch that a check costs */
+    dm_trace *trace;     /* may be NULL */
 } dm_predict_run;
 
 typedef struct dm_predictive dm_predictive;
@@ -91,5 +93,7 @@ enum { DM_PREDICT_PARTS_MAX = 16 };
 dm_status dm_predictive_parts(dm_predictive *p, dm_predict_part parts[DM_PREDICT_PARTS_MAX],
                               size_t *count, dm_error *err);
 dm_status dm_predictive_loaded(dm_predictive *p, dm_error *err);
+/* The model's own count of steps when the parts were made. */
+uint64_t dm_predictive_model_steps(const dm_predictive *p);
 
 #endif

@@ -18,6 +18,7 @@ typedef struct bed {
     double rate;
     uint64_t planted; /* progress at which the rate is 30 times too high; 0: never */
     bool spoiled;     /* it is now */
+    uint64_t strange; /* progress of a batch with targets far away; 0: none */
     bool lie;         /* the held-out loss falls at every look */
     double told;
 } bed;
@@ -44,6 +45,8 @@ static dm_status step(void *user, uint64_t progress, double factor, double *loss
     dm_error ignored = {0};
     (void)err;
     batch_at(progress, x, y);
+    for (int i = 0; t->strange > 0 && progress == t->strange && i < BATCH * OUTPUTS; i++)
+        y[i] += 3;
     t->spoiled = t->spoiled || (t->planted > 0 && progress == t->planted);
     *rate = t->rate * factor * (t->spoiled ? 30 : 1);
     dm_nn_model_set_rate(t->model, (float)*rate);
@@ -309,6 +312,25 @@ static void a_planted_divergence_is_rolled_back(void **state)
     }
 }
 
+/* A batch whose loss is ten times that of the others is no divergence: after one rollback it is
+ * taken as it is. */
+static void a_strange_batch_costs_one_rollback(void **state)
+{
+    (void)state;
+    enum { STEPS = 400 };
+    dm_predict_rules rules = small();
+    bed t;
+    rules.confidence_needed = 1.1;
+    rules.monitor_loss_critical = 6;
+    rules.monitor_loss_warning = 5;
+    open_bed(&t, &rules);
+    t.strange = 200;
+    run_to(&t, STEPS);
+    assert_int_equal(dm_predictive_counts(t.predictive)->rollbacks, 1);
+    assert_true(dm_predictive_counts(t.predictive)->backward <= STEPS + 51);
+    close_bed(&t);
+}
+
 static void a_run_that_always_diverges_stops_and_says_so(void **state)
 {
     (void)state;
@@ -404,7 +426,7 @@ static void a_run_ends_at_its_last_step_with_nothing_unjudged(void **state)
 DM_TESTS("train/predict/predictive", DM_TEST(a_thousand_rejected_proposals_leave_every_bit),
          DM_TEST(an_accepted_proposal_changes_weights_and_stands_for_steps),
          DM_TEST(a_jump_that_was_wrong_is_undone_to_the_bit),
-         DM_TEST(a_planted_divergence_is_rolled_back),
+         DM_TEST(a_planted_divergence_is_rolled_back), DM_TEST(a_strange_batch_costs_one_rollback),
          DM_TEST(a_run_that_always_diverges_stops_and_says_so),
          DM_TEST(a_resumed_run_makes_the_same_bits), DM_TEST(damaged_states_are_refused),
          DM_TEST(a_run_ends_at_its_last_step_with_nothing_unjudged))

@@ -35,14 +35,31 @@ static void score_by_hand(void **state)
     dm_bandit b;
     double x[DM_BANDIT_INPUTS] = {0};
     dm_bandit_init(&b);
-    x[DM_ENCODER_FEATURES] = 1;
-    x[0] = 0.5;
-    assert_near(dm_bandit_score(&b, rules, 3, x), sqrt(1.25), 1e-12);
-    dm_bandit_learn(&b, 3, x, 2);
-    /* A = 1.25 and 2, b = 1 and 2 */
-    assert_near(dm_bandit_score(&b, rules, 3, x),
-                1 / 1.25 * 0.5 + 2 / 2.0 + sqrt(0.25 / 1.25 + 0.5), 1e-12);
-    assert_near(dm_bandit_score(&b, rules, 4, x), sqrt(1.25), 1e-12);
+    x[DM_ENCODER_FEATURES] = 0.8;
+    x[0] = 0.6;
+    assert_near(dm_bandit_score(&b, rules, 3, x), 1, 1e-12);
+    dm_bandit_learn(&b, rules, 3, x, 2);
+    /* A = 1.36 and 1.64; theta = 2 * 0.6 / 1.36 and 2 * 0.8 / 1.64 */
+    double theta = 1.2 / 1.36 * 0.6 + 1.6 / 1.64 * 0.8;
+    assert_near(dm_bandit_score(&b, rules, 3, x), theta + sqrt(0.36 / 1.36 + 0.64 / 1.64), 1e-12);
+    assert_near(dm_bandit_score(&b, rules, 4, x), 1, 1e-12);
+    for (int i = 0; i < 200; i++) /* what is learned is the reward, not a multiple of it */
+        dm_bandit_learn(&b, rules, 3, x, 2);
+    assert_near(dm_bandit_score(&b, rules, 3, x), 2, 0.2);
+}
+
+static void inputs_have_length_one(void **state)
+{
+    (void)state;
+    float features[DM_ENCODER_FEATURES];
+    double x[DM_BANDIT_INPUTS], square = 0;
+    for (int i = 0; i < DM_ENCODER_FEATURES; i++)
+        features[i] = i == 5 ? NAN : (float)(i * i) - 50;
+    dm_bandit_inputs(features, x);
+    for (int i = 0; i < DM_BANDIT_INPUTS; i++)
+        square += x[i] * x[i];
+    assert_near(square, 1, 1e-12);
+    assert_near(x[5], 0, 0);
 }
 
 /* The best arm hangs on the features: it is found, and a share of 5% is drawn. */
@@ -62,7 +79,7 @@ static void learns_which_arm_is_best_where(void **state)
         drawn_count += drawn;
         if (i >= 3000 && !drawn)
             right += arm == best;
-        dm_bandit_learn(&b, arm, x, arm == best ? 1 : -0.2);
+        dm_bandit_learn(&b, rules, arm, x, arm == best ? 1 : -0.2);
     }
     assert_true(right > 900);
     assert_in_range(drawn_count, 150, 250);
@@ -78,8 +95,8 @@ static void choices_are_the_same_for_the_same_seed(void **state)
     for (int i = 0; i < 200; i++) {
         size_t arm = dm_bandit_choose(&a, rules, 3, x, NULL);
         assert_int_equal(arm, dm_bandit_choose(&b, rules, 3, x, NULL));
-        dm_bandit_learn(&a, arm, x, arm == 2);
-        dm_bandit_learn(&b, arm, x, arm == 2);
+        dm_bandit_learn(&a, rules, arm, x, arm == 2);
+        dm_bandit_learn(&b, rules, arm, x, arm == 2);
     }
     assert_memory_equal(&a, &b, sizeof a);
 }
@@ -218,8 +235,8 @@ static void what_cannot_be_made_changes_nothing(void **state)
 }
 
 DM_TESTS("train/predict/proposal", DM_TEST(rewards_as_stated), DM_TEST(arms_are_kinds_and_lengths),
-         DM_TEST(score_by_hand), DM_TEST(learns_which_arm_is_best_where),
-         DM_TEST(choices_are_the_same_for_the_same_seed),
+         DM_TEST(score_by_hand), DM_TEST(inputs_have_length_one),
+         DM_TEST(learns_which_arm_is_best_where), DM_TEST(choices_are_the_same_for_the_same_seed),
          DM_TEST(extrapolation_finds_the_end_of_a_geometric_path), DM_TEST(coefficients_sum_to_one),
          DM_TEST(shift_goes_on_along_the_average),
          DM_TEST(nesterov_begins_anew_from_the_moved_average),
