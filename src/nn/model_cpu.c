@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { ARRAYS = 4 }; /* value, first, second, average */
 
@@ -62,10 +63,17 @@ static void cpu_memory(const dm_nn_model *m, dm_nn_memory *out)
     out->total = out->parameters + out->activations + out->scratch;
 }
 
+/* Zeros. Large pages where there are many: a product's rows lie far apart, and each would need an
+ * entry of its own in the table of addresses. */
 static void *aligned(size_t bytes)
 {
-    size_t whole = (bytes + 255) / 256 * 256 + 256;
-    void *memory = aligned_alloc(256, whole);
+    enum { LINE = 256, LARGE = 2 << 20 };
+    size_t to = bytes >= 4 * (size_t)LARGE ? LARGE : LINE, whole = (bytes + to - 1) / to * to + to;
+    void *memory = aligned_alloc(to, whole);
+#ifdef MADV_HUGEPAGE
+    if (memory && to == LARGE)
+        (void)madvise(memory, whole, MADV_HUGEPAGE); /* without it, just slower */
+#endif
     if (memory)
         memset(memory, 0, whole);
     return memory;
