@@ -137,6 +137,23 @@ static void damaged_files_are_refused(void **state)
         assert_non_null(strstr(err.message, "damaged.safetensors"));
         free(copy);
     }
+    /* Tensors that share bytes, or have three offsets: texts of the same length. */
+    static const char *const offsets[][2] = {
+        {"\"data_offsets\":[144,336]", "\"data_offsets\":[  0,192]"},
+        {"\"data_offsets\":[144,336]", "\"data_offsets\":[9,4,336]"}};
+    for (size_t i = 0; i < 2; i++) {
+        char *copy = malloc(size);
+        assert_non_null(copy);
+        memcpy(copy, bytes, size);
+        char *at = memmem(copy, size, offsets[i][0], strlen(offsets[i][0]));
+        assert_non_null(at);
+        memcpy(at, offsets[i][1], strlen(offsets[i][1]));
+        assert_ok(dm_file_write(path, copy, size, err));
+        dm_error err = {0};
+        assert_int_equal(dm_dynamics_load(path, &loaded, &err), DM_EFORMAT);
+        assert_non_null(strstr(err.message, i == 0 ? "overlaps another" : "outside the file"));
+        free(copy);
+    }
     /* A weight that is no number, bytes behind the last tensor. */
     float nan_weight = NAN;
     char *longer = malloc(size + 4);

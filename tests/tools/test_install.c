@@ -113,6 +113,34 @@ static void the_installed_command_finds_its_roms(void **state)
     dm_test_result_free(&r);
 }
 
+/* A machine that has what was installed and nothing else: the sources and the build are hidden. */
+static void the_installed_command_needs_no_checkout(void **state)
+{
+    if (!have(state, "unshare --version >/dev/null && unshare -rm true"))
+        dm_test_skip("no mount namespaces here: unshare -rm");
+    dm_test_result r;
+    installed_shell(state, &r,
+                    "case $d in \"$root\"/*) echo inside; exit 0 ;; esac\n"
+                    "export HOME=$d/home DM_CACHE_DIR=$d/cache; mkdir $d/home $d/empty\n"
+                    "cat >$d/script <<'END'\n"
+                    "mount --bind $d/empty $root\n"
+                    "test ! -e $root/meson.build\n"
+                    "$d/moved/bin/dotmatrix bench --backends vec_cpu --env-counts 1 --repeat 1 "
+                    "--steps 1 --diverge-frames 1 | grep -c STARFALL\n"
+                    "$d/moved/bin/dotmatrix kernel compile $doc/kernels/saxpy.py >/dev/null\n"
+                    "cc $doc/examples/version.c $sanitize $(pkg-config --cflags --libs dotmatrix) "
+                    "-o $d/version\n"
+                    "$d/version\n"
+                    "END\n"
+                    "export d doc share root\n"
+                    "unshare -rm sh -ec '. $d/script'\n");
+    dm_test_expect_exit(&r, 0);
+    if (strcmp(r.out, "inside\n") == 0)
+        dm_test_skip("the tests' folder lies within the sources");
+    assert_string_equal(r.out, "1\ndotmatrix 0.2.0\n");
+    dm_test_result_free(&r);
+}
+
 /* The headers of docs/swarm.md's epilog, as C and as C++, without the sources. */
 static void an_epilog_compiles_against_the_installed_headers(void **state)
 {
@@ -193,6 +221,7 @@ static void only_our_names_are_exported(void **state)
 DM_TESTS("tools/install", DM_TEST_IN_DIR(a_program_builds_against_the_installed_library),
          DM_TEST_IN_DIR(a_program_links_the_archive),
          DM_TEST_IN_DIR(the_installed_command_finds_its_roms),
+         DM_TEST_IN_DIR(the_installed_command_needs_no_checkout),
          DM_TEST_IN_DIR(an_epilog_compiles_against_the_installed_headers),
          DM_TEST_IN_DIR(the_man_page_and_the_completion_have_the_options),
          DM_TEST_IN_DIR(public_headers_stand_alone), DM_TEST_IN_DIR(only_our_names_are_exported))
