@@ -14,6 +14,8 @@
 const dm_type *dm_kernel_param_type(const dm_kernel *kernel, size_t index);
 dm_lang *dm_kernel_lang(const dm_kernel *kernel);
 
+/* Is the number in the range of an integer type? Always, for floats. */
+bool dm_kernel_number_fits(dm_kernel_scalar scalar, double value);
 /* A scalar in memory from and to double. */
 void dm_kernel_store_number(void *to, dm_kernel_scalar scalar, double value);
 double dm_kernel_load_number(const void *from, dm_kernel_scalar scalar);

@@ -3,6 +3,7 @@
  * together. */
 #include "base/buffer.h"
 #include "base/require.h"
+#include "kernel/extent.h"
 #include "kernel/internal.h"
 #include "lang/compile.h"
 
@@ -45,6 +46,8 @@ struct dm_kernel_program {
     size_t block_size;
     int dimensions;
     dm_device_buffer *fault; /* NULL: indices are not checked */
+    dm_extent extents[DM_EXTENTS_MAX];
+    int extent_count;
 };
 
 /* What print_bounds.c declares in a text. */
@@ -370,6 +373,7 @@ dm_status dm_kernel_program_create(dm_kernel *kernel, dm_device *device, dm_kern
     program->name = strdup(name);
     program->block_size = kernel->block_size;
     program->dimensions = kernel->dimensions;
+    program->extent_count = dm_extents_find(compiled(kernel)->forward, program->extents);
     if (program->name == NULL)
         status = dm_fail(err, DM_ENOMEM, "out of memory");
     if (status == DM_OK)
@@ -613,10 +617,8 @@ double dm_kernel_load_number(const void *from, dm_kernel_scalar scalar)
 #undef LOAD
 }
 
-dm_status dm_kernel_args_number(dm_kernel_args *args, const char *name, double value, dm_error *err)
+bool dm_kernel_number_fits(dm_kernel_scalar scalar, double value)
 {
-    DM_REQUIRE(err, args);
-    DM_REQUIRE(err, name);
     static const double lowest[] = {0, -128, 0, -32768, 0, -2147483648.0, 0, -9.2233720368547758e18,
                                     0};
     static const double highest[] = {1,
@@ -628,14 +630,20 @@ dm_status dm_kernel_args_number(dm_kernel_args *args, const char *name, double v
                                      4294967295.0,
                                      9.2233720368547748e18,
                                      1.8446744073709550e19};
+    return scalar > DM_KERNEL_UINT64 || (value >= lowest[scalar] && value <= highest[scalar]);
+}
+
+dm_status dm_kernel_args_number(dm_kernel_args *args, const char *name, double value, dm_error *err)
+{
+    DM_REQUIRE(err, args);
+    DM_REQUIRE(err, name);
     const dm_kernel_param *param = NULL;
     dm_status status = find_param(args, name, &param, err);
     if (status != DM_OK)
         return status;
     if (param->is_array || param->scalar == DM_KERNEL_STRUCT || param->components != 1)
         return dm_fail(err, DM_EINVAL, "'%s' is %s, no number", name, param->type);
-    if (param->scalar <= DM_KERNEL_UINT64 &&
-        !(value >= lowest[param->scalar] && value <= highest[param->scalar]))
+    if (!dm_kernel_number_fits(param->scalar, value))
         return dm_fail(err, DM_EINVAL, "'%s': %g does not fit %s", name, value, param->type);
     dm_kernel_store_number(args->block + param->offset, param->scalar, value);
     return DM_OK;
@@ -687,6 +695,28 @@ static dm_status check_fault(const dm_kernel_program *program, dm_stream *stream
                    program->name, fault.line, fault.array, index, shape);
 }
 
+/* Arrays that are too short for the launch, where that is known and the text does not check. */
+static dm_status check_extents(const dm_kernel_program *program, const int *dim,
+                               const dm_kernel_args *args, dm_error *err)
+{
+    for (int i = 0; i < program->extent_count; i++) {
+        const dm_extent *e = &program->extents[i];
+        const arg_param *a = &args->params[e->param];
+        int shape[4] = {0};
+        memcpy(shape, args->block + a->param.offset + 16 + 8 * (size_t)a->param.ndim,
+               sizeof shape[0] * (size_t)a->param.ndim);
+        if (shape[e->axis] >= dim[e->coordinate])
+            continue;
+        char text[64];
+        put_list(text, sizeof text, shape, a->param.ndim);
+        return dm_fail(err, DM_EINVAL,
+                       "%s: line %d: '%s' is too short for this launch: dimension %d of its shape "
+                       "(%s) must be %d",
+                       program->name, e->line, a->name, e->axis, text, dim[e->coordinate]);
+    }
+    return DM_OK;
+}
+
 dm_status dm_kernel_launch(const dm_kernel_program *program, dm_stream *stream, dm_kernel_pass pass,
                            const int *dim, int ndim, const dm_kernel_args *args, dm_error *err)
 {
@@ -713,6 +743,9 @@ dm_status dm_kernel_launch(const dm_kernel_program *program, dm_stream *stream, 
     }
     if (tasks == 0 || again == 0)
         return DM_OK;
+    dm_status status = program->fault == NULL ? check_extents(program, dim, args, err) : DM_OK;
+    if (status != DM_OK)
+        return status;
     memcpy(args->block, dim, sizeof(int) * (size_t)program->dimensions);
     if (program->fault != NULL) {
         void *address = dm_device_buffer_address(program->fault);
@@ -722,7 +755,6 @@ dm_status dm_kernel_launch(const dm_kernel_program *program, dm_stream *stream, 
             return filled;
     }
     /* Tasks that differ only behind the leading coordinates do the same. */
-    dm_status status = DM_OK;
     for (uint64_t i = 0; i < again && status == DM_OK; i++)
         status =
             dm_function_launch(program->functions[pass], stream, dm_grid_for(tasks, BLOCK_THREADS),

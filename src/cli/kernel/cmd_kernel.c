@@ -47,8 +47,9 @@ static const dm_option rows[] = {
                       "the value of a captured name; repeatable"),
     DM_OPTION_STRING(kernel_options, out, "out", "FILE", NULL, "write there, not to the terminal"),
     DM_OPTION_STRING(kernel_options, dim, "dim", "N,M", NULL, "run: size of the launch"),
-    DM_OPTION_STRINGS(kernel_options, args, "arg", "NAME=VALUE",
-                      "run: a number, a .npy file or zeros:NxM; repeatable"),
+    DM_OPTION_STRINGS(
+        kernel_options, args, "arg", "NAME=VALUE",
+        "run: a number, several for a vector (0,-9.8,0), a .npy file or zeros:NxM; repeatable"),
     DM_OPTION_STRINGS(kernel_options, grads, "grad", "NAME=FILE",
                       "run: the gradient of an array, a .npy file or 'ones'; runs backward too"),
     DM_OPTION_FLAG(kernel_options, bounds, "bounds",
@@ -166,6 +167,18 @@ static void add_params(dm_json *json, const dm_ast *ast, session *s)
     dm_json_end_array(json);
 }
 
+/* An annotation may go over several lines. */
+static void put_on_one_line(dm_buffer *out, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        bool space = text[i] == ' ' || text[i] == '\t' || text[i] == '\n' || text[i] == '\r';
+        if (!space)
+            dm_buffer_putc(out, text[i]);
+        else if (i > 0 && strchr(" \t\n\r([", text[i - 1]) == NULL)
+            dm_buffer_putc(out, ' ');
+    }
+}
+
 static dm_status list(session *s, const kernel_options *o, dm_error *err)
 {
     dm_buffer out = DM_BUFFER_EMPTY;
@@ -187,9 +200,15 @@ static dm_status list(session *s, const kernel_options *o, dm_error *err)
         for (int i = 0; i < s->c.kernel_count; i++) {
             const dm_ast *ast = s->c.kernels[i].decl->ast;
             dm_buffer_printf(&out, "%s(", ast->name);
-            for (int p = 0; p < ast->count; p++)
+            for (int p = 0; p < ast->count; p++) {
+                const dm_ast *param = ast->items[p];
                 dm_buffer_printf(&out, "%s%s", p > 0 ? ", " : "",
-                                 ast->items[p]->name == NULL ? "*" : ast->items[p]->name);
+                                 param->name == NULL ? "*" : param->name);
+                if (param->a != NULL) {
+                    dm_buffer_puts(&out, ": ");
+                    put_on_one_line(&out, s->text + param->a->pos, param->a->end - param->a->pos);
+                }
+            }
             dm_buffer_printf(&out, ")  line %d\n", line_of(s, i));
         }
     }

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "device/nvrtc.h"
 #include "kernel/check.h"
+#include "kernel/internal.h"
 #include "kernel/npy.h"
 
 #include <math.h>
@@ -148,13 +149,16 @@ static dm_status read_array(array *a, const char *text, dm_npy *out, const char 
                             dm_error *err)
 {
     dm_status status;
-    if (strncmp(text, "zeros:", 6) == 0) {
-        int64_t shape[4];
+    if (strncmp(text, "zeros:", 6) == 0) { /* the array's shape, or with that of its elements */
+        int64_t shape[6], components = 1;
         int ndim;
-        status = parse_ints(text + 6, "x,", shape, 4, &ndim, err);
-        if (status == DM_OK && ndim != a->param->ndim)
-            return dm_fail(err, DM_EINVAL, "'%s' has %d dimensions, not %d", a->param->name,
-                           a->param->ndim, ndim);
+        status = parse_ints(text + 6, "x,", shape, 6, &ndim, err);
+        for (int i = a->param->ndim; status == DM_OK && i < ndim; i++)
+            components *= shape[i] < 10000 ? shape[i] : 10000;
+        if (status == DM_OK && ndim != a->param->ndim &&
+            (ndim < a->param->ndim || components != a->param->components))
+            return dm_fail(err, DM_EINVAL, "'%s' is %s: it has %d dimensions, not %d",
+                           a->param->name, a->param->type, a->param->ndim, ndim);
         return status == DM_OK ? make_constant(a, shape, ndim, 0, out, err) : status;
     }
     status = dm_npy_read(text, out, err);
@@ -212,7 +216,50 @@ static dm_status bind_array(runner *r, const dm_kernel_param *param, const char 
     return dm_kernel_args_array(r->args, param->name, &bound, err);
 }
 
-/* A number, or a file with as many as the parameter has components. */
+/* Is it a list of numbers, "0,-9.8,0"? */
+static bool is_list(const char *text)
+{
+    bool commas = false;
+    while (*text != '\0') {
+        char *end;
+        strtod(text, &end);
+        if (end == text)
+            return false;
+        commas |= *end == ',';
+        text = end + (*end == ',');
+        if (*end != ',' && *end != '\0')
+            return false;
+    }
+    return commas;
+}
+
+/* As many numbers as the parameter has components. */
+static dm_status bind_list(runner *r, const dm_kernel_param *param, const char *text, dm_error *err)
+{
+    size_t each = param->element_size / (size_t)(param->components < 1 ? 1 : param->components);
+    uint8_t *bytes = calloc(1, param->element_size + 1);
+    int count = 0;
+    dm_status status = bytes == NULL ? dm_fail(err, DM_ENOMEM, "out of memory") : DM_OK;
+    for (const char *at = text; status == DM_OK && *at != '\0'; count++) {
+        char *end;
+        double value = strtod(at, &end);
+        if (count < param->components && !dm_kernel_number_fits(param->scalar, value))
+            status = dm_fail(err, DM_EINVAL, "'%s': %g does not fit a component of %s", param->name,
+                             value, param->type);
+        else if (count < param->components)
+            dm_kernel_store_number(bytes + each * (size_t)count, param->scalar, value);
+        at = end + (*end == ',');
+    }
+    if (status == DM_OK && (count != param->components || param->scalar == DM_KERNEL_STRUCT))
+        status = dm_fail(err, DM_EINVAL, "'%s' is %s, which has %d components, not %d", param->name,
+                         param->type, param->components, count);
+    if (status == DM_OK)
+        status = dm_kernel_args_bytes(r->args, param->name, bytes, param->element_size, err);
+    free(bytes);
+    return status;
+}
+
+/* A number, several, or a file with as many as the parameter has components. */
 static dm_status bind_value(runner *r, const dm_kernel_param *param, const char *text,
                             dm_error *err)
 {
@@ -220,6 +267,8 @@ static dm_status bind_value(runner *r, const dm_kernel_param *param, const char 
     double value = strtod(text, &end);
     if (strcmp(text, "True") == 0 || strcmp(text, "False") == 0)
         return dm_kernel_args_number(r->args, param->name, text[0] == 'T', err);
+    if (is_list(text) || (end != text && *end == '\0' && param->components > 1))
+        return bind_list(r, param, text, err);
     if (end != text && *end == '\0')
         return dm_kernel_args_number(r->args, param->name, value, err);
     dm_npy npy;
@@ -255,18 +304,26 @@ static dm_status bind_all(runner *r, dm_error *err)
 static void summarize(const char *name, const dm_npy *npy)
 {
     double low = INFINITY, high = -INFINITY, total = 0;
+    size_t each = dm_npy_scalar_bytes(npy->scalar), nans = 0, infinite = 0;
     for (size_t i = 0; i < npy->count; i++) {
-        double v = npy->scalar == DM_KERNEL_FLOAT32   ? (double)((const float *)npy->data)[i]
-                   : npy->scalar == DM_KERNEL_FLOAT64 ? ((const double *)npy->data)[i]
-                   : npy->scalar == DM_KERNEL_INT32   ? (double)((const int32_t *)npy->data)[i]
-                                                      : NAN;
-        low = fmin(low, v);
-        high = fmax(high, v);
-        total += v;
+        double v = dm_kernel_load_number((const uint8_t *)npy->data + i * each, npy->scalar);
+        nans += isnan(v) != 0;
+        infinite += isinf(v) != 0;
+        if (isfinite(v)) {
+            low = fmin(low, v);
+            high = fmax(high, v);
+            total += v;
+        }
     }
     printf("%-16s %-8s %zu numbers", name, dm_npy_scalar_name(npy->scalar), npy->count);
-    if (npy->count > 0 && !isnan(total))
-        printf(", %.6g to %.6g, sum %.9g", low, high, total);
+    if (nans > 0)
+        printf(", %zu NaN", nans);
+    if (infinite > 0)
+        printf(", %zu infinite", infinite);
+    if (npy->count > nans + infinite)
+        printf(nans + infinite > 0 ? ", the others %.6g to %.6g, sum %.9g"
+                                   : ", %.6g to %.6g, sum %.9g",
+               low, high, total);
     printf("\n");
 }
 
