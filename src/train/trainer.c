@@ -509,7 +509,9 @@ static dm_status advance(dm_training *t, dm_error *err)
     bool saves = due(step, c->checkpoint_every), next_last = t->state.progress + 1 >= c->steps;
     t->state.metric_count = 0;
     t->state.saved = false;
-    dm_status status = one_turn(t, log || evaluates || saves || next_last, err);
+    /* On the CPU the loss is there in any case; on others asking for it waits. */
+    bool waits = dm_device_get_properties(t->device)->kind == DM_DEVICE_CPU;
+    dm_status status = one_turn(t, waits || log || evaluates || saves || next_last, err);
     bool last = t->state.progress >= c->steps;
     log = log || last || (t->predictive != NULL && eventful(&t->turn));
     if (status == DM_OK && (evaluates || last))

@@ -94,7 +94,7 @@ static void images_are_learned(void **state)
     dm_training *training = NULL;
     config.steps = 60;
     assert_ok(dm_training_create(&config, &options, &training, err));
-    assert_string_equal(dm_training_task(training)->about, "100 images of 12x12, 37 to test on");
+    assert_string_equal(dm_training_task(training)->about, "100 images of 12x12, 37 to test with");
     assert_ok(dm_training_run(training, err));
     s = *dm_training_where(training);
     assert_string_equal(s.metrics[1].name, "accuracy");
@@ -462,8 +462,8 @@ static void wrong_data_are_refused(void **state)
             fail_msg("expected '%s', got '%s'", texts[i].what, err.message);
     }
     dm_training_options options = options_of("cpu:1", &path, NULL);
-    assert_int_equal(dm_training_create(&cnn, &options, &training, &err), DM_ENOENT);
-    assert_non_null(strstr(err.message, "is no folder"));
+    assert_int_equal(dm_training_create(&cnn, &options, &training, &err), DM_EFORMAT);
+    assert_non_null(strstr(err.message, "file"));
     options = options_of("cpu:1", &folder, NULL);
     small_images(state, "images", "train", 20);
     assert_int_equal(remove(dm_test_path(state, "images/train-labels-idx1-ubyte")), 0);
