@@ -8,6 +8,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/targets.h"
 #include "train/checkpoint.h"
+#include "train/config.h"
 #include "train/data/bpe.h"
 #include "train/data/csv.h"
 #include "train/data/gz.h"
@@ -404,4 +405,100 @@ void fuzz_seeds_metrics(void)
 {
     fuzz_seed_text("three", "{\"step\":1,\"loss\":2.5}\n{\"step\":2,\"loss\":null}\n"
                             "{\"step\":3,\"val_loss\":1e-3}\n{\"step\":4,\"lo");
+}
+
+/* ---- Configurations and states of training ---- */
+
+void fuzz_run_train_config(const uint8_t *data, size_t size)
+{
+    for (int task = 0; dm_train_task_names[task] != NULL; task++) {
+        dm_train_config config, again;
+        dm_error err = {0};
+        fuzz_need(dm_train_config_preset((dm_train_task)task, NULL, &config, &err), &err);
+        fuzz_need(dm_train_config_preset((dm_train_task)task, NULL, &again, &err), &err);
+        dm_status status = dm_train_config_file(&config, fuzz_file(0, data, size), &err);
+        fuzz_done(status, &err);
+        if (status != DM_OK)
+            continue;
+        /* Written and read again it is the same. */
+        dm_buffer first = DM_BUFFER_EMPTY, second = DM_BUFFER_EMPTY;
+        for (int i = 0; i < 2; i++) {
+            dm_json json;
+            dm_json_init(&json, i == 0 ? &first : &second, DM_JSON_COMPACT);
+            dm_json_begin_object(&json, NULL);
+            dm_train_config_write(i == 0 ? &config : &again, &json);
+            dm_json_end_object(&json);
+            dm_json_finish(&json);
+            if (i == 0)
+                fuzz_need(dm_train_config_file(&again, fuzz_file(1, first.data, first.size), &err),
+                          &err);
+        }
+        fuzz_expect(strcmp(dm_buffer_text(&first), dm_buffer_text(&second)) == 0,
+                    "a configuration changes when it is written");
+        dm_buffer_deinit(&first);
+        dm_buffer_deinit(&second);
+    }
+}
+
+void fuzz_seeds_train_config(void)
+{
+    for (int task = 0; dm_train_task_names[task] != NULL; task++) {
+        dm_train_config config;
+        dm_error err;
+        dm_json json;
+        dm_buffer out = DM_BUFFER_EMPTY;
+        fuzz_need(dm_train_config_preset((dm_train_task)task, NULL, &config, &err), &err);
+        dm_json_init(&json, &out, DM_JSON_COMPACT);
+        dm_json_begin_object(&json, NULL);
+        dm_train_config_write(&config, &json);
+        dm_json_end_object(&json);
+        dm_json_finish(&json);
+        fuzz_seed(dm_train_task_names[task], out.data, out.size);
+        dm_buffer_deinit(&out);
+    }
+}
+
+static void feed(dm_encoder *encoder, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const dm_train_sample sample = {.loss = 2.0f / (float)(i + 1), .gradient_norm = 1};
+        float features[DM_ENCODER_FEATURES];
+        dm_encoder_update(encoder, &sample, features);
+        fuzz_touch(features, sizeof features);
+    }
+}
+
+/* The input over the state of an encoder that has seen some samples. */
+void fuzz_run_encoder_state(const uint8_t *data, size_t size)
+{
+    dm_encoder *encoder = NULL;
+    dm_error err = {0};
+    fuzz_need(dm_encoder_create(16, 8, &encoder, &err), &err);
+    feed(encoder, 20);
+    fuzz_done(dm_encoder_state_set(encoder, data, size, &err), &err);
+    size_t whole = dm_encoder_state_size(encoder);
+    uint8_t *bytes = malloc(whole);
+    fuzz_expect(bytes != NULL, "out of memory");
+    dm_encoder_state_get(encoder, bytes);
+    memcpy(bytes, data, size < whole ? size : whole);
+    dm_status status = dm_encoder_state_set(encoder, bytes, whole, &err);
+    fuzz_done(status, &err);
+    feed(encoder, 20);
+    free(bytes);
+    dm_encoder_destroy(encoder);
+}
+
+void fuzz_seeds_encoder_state(void)
+{
+    dm_encoder *encoder = NULL;
+    dm_error err;
+    fuzz_need(dm_encoder_create(16, 8, &encoder, &err), &err);
+    feed(encoder, 20);
+    size_t whole = dm_encoder_state_size(encoder);
+    uint8_t *bytes = malloc(whole);
+    fuzz_expect(bytes != NULL, "out of memory");
+    dm_encoder_state_get(encoder, bytes);
+    fuzz_seed("windows-16-8", bytes, whole);
+    free(bytes);
+    dm_encoder_destroy(encoder);
 }

@@ -17,6 +17,7 @@
 
 #include <dotmatrix/swarm.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,7 +183,7 @@ enum { PYBOY_SIZE = 153524, PYBOY_SAMPLES_AT = 45 + 9116 + 8, PYBOY_SAMPLES = 80
 
 static void good_pyboy(dm_buffer *out)
 {
-    static uint8_t bytes[PYBOY_SIZE + 64];
+    static uint8_t bytes[2 * PYBOY_SIZE];
     bytes[0] = DM_GB_PYBOY_VERSION;
     bytes[PYBOY_SAMPLES_AT] = PYBOY_SAMPLES & 0xFF;
     bytes[PYBOY_SAMPLES_AT + 1] = PYBOY_SAMPLES >> 8;
@@ -199,14 +200,17 @@ void fuzz_run_pyboy_state(const uint8_t *data, size_t size)
     }
     dm_error err = {0};
     fuzz_done(dm_gb_load_pyboy_state(gb, data, size, &err), &err);
-    /* Every length near the right one, of which the cartridge's clock is a part. */
     uint8_t *copy = laid_over(&good, data, size);
-    copy[0] = size > 1 && copy[0] > 31 ? DM_GB_PYBOY_VERSION : copy[0];
-    for (size_t more = 0; more <= 64; more++) {
-        dm_status status = dm_gb_load_pyboy_state(gb, copy, PYBOY_SIZE + more, &err);
+    size_t length = PYBOY_SIZE;
+    for (int turn = 0; turn < 2; turn++) { /* the second time with the length that it asks for */
+        dm_status status = dm_gb_load_pyboy_state(gb, copy, length, &err);
         fuzz_done(status, &err);
+        const char *but = status == DM_OK ? NULL : strstr(err.message, " bytes, but ");
         if (status == DM_OK)
             live(gb);
+        length = but == NULL ? 0 : strtoull(but + strlen(" bytes, but "), NULL, 10);
+        if (length == 0 || length > good.size)
+            break;
     }
     free(copy);
 }
@@ -215,7 +219,12 @@ void fuzz_seeds_pyboy_state(void)
 {
     dm_buffer good = DM_BUFFER_EMPTY;
     good_pyboy(&good);
-    fuzz_seed("start", good.data, 64);
+    for (unsigned version = 7; version <= 12; version++) {
+        char name[32];
+        uint8_t start[256] = {(uint8_t)version};
+        snprintf(name, sizeof name, "version-%u", version);
+        fuzz_seed(name, start, sizeof start);
+    }
     fuzz_seed("to-samples", good.data, PYBOY_SAMPLES_AT + 8);
     dm_buffer_deinit(&good);
 }

@@ -40,12 +40,12 @@ static void run(void **state, size_t from, size_t to)
 
 static void corpora_of_data_and_texts(void **state)
 {
-    run(state, 0, 15);
+    run(state, 0, 16);
 }
 
 static void corpora_of_the_lab_and_of_machines(void **state)
 {
-    run(state, 15, sizeof names / sizeof names[0]);
+    run(state, 16, sizeof names / sizeof names[0]);
 }
 
 static void unknown_targets_are_refused(void **state)
