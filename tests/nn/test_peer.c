@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_peer.c - whole models beside JAX's from the same weights: the losses of ten steps.
- *
- * $DM_PEER_PYTHON names an interpreter that has jax, or .venv's is taken; without one the test is
- * skipped. */
+/* test_peer.c - whole models beside JAX's from the same weights: the losses of ten steps. Skipped
+ * where no Python has jax (dm_test_python_with). */
 #include "tests/nn/peer_case.h"
 
 #include "base/file.h"
@@ -13,15 +11,6 @@
 #include <stdlib.h>
 
 enum { STEPS = 10 };
-
-static const char *python(char *path)
-{
-    const char *named = getenv("DM_PEER_PYTHON");
-    if (named)
-        return named;
-    assert_ok(dm_path_join(path, dm_test_source_root(), ".venv/bin/python", err));
-    return dm_file_exists(path) ? path : "python3";
-}
 
 static void *read_case(void **state, const char *name, size_t size)
 {
@@ -35,16 +24,11 @@ static void *read_case(void **state, const char *name, size_t size)
 static void compare(void **state, const char *name, const char *const *words, int count,
                     double tolerance)
 {
-    char path[DM_PATH_MAX], script[DM_PATH_MAX];
-    const char *const has[] = {python(path), "-c", "import jax", NULL};
+    char script[DM_PATH_MAX];
+    const char *python = dm_test_python_with("jax");
     dm_test_result r;
-    dm_test_run(&(dm_test_command){.argv = has}, &r);
-    bool there = r.exit_code == 0;
-    dm_test_result_free(&r);
-    if (!there)
-        dm_test_skip("%s has no jax; DM_PEER_PYTHON names another interpreter", has[0]);
     assert_ok(dm_path_join(script, dm_test_source_root(), "tests/nn/peer_models.py", err));
-    const char *argv[16] = {has[0], script, "--out", dm_test_dir(state), name};
+    const char *argv[16] = {python, script, "--out", dm_test_dir(state), name};
     assert_true(count < 10);
     for (int i = 0; i < count; i++)
         argv[5 + i] = words[i];

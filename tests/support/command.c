@@ -3,6 +3,7 @@
 #include "tests/support/command.h"
 
 #include "base/buffer.h"
+#include "base/file.h"
 #include "base/thread.h"
 
 #include <errno.h>
@@ -216,6 +217,26 @@ void dm_test_run_dotmatrix(const dm_test_command *command, const char *const *ar
     dm_test_command whole = command != NULL ? *command : (dm_test_command){0};
     whole.argv = argv;
     dm_test_run(&whole, result);
+}
+
+const char *dm_test_python_with(const char *modules)
+{
+    static char path[DM_PATH_MAX];
+    const char *python = getenv("DM_PEER_PYTHON");
+    char import[128];
+    if (python == NULL) {
+        assert_ok(dm_path_join(path, dm_test_source_root(), ".venv/bin/python", err));
+        python = dm_file_exists(path) ? path : "python3";
+    }
+    snprintf(import, sizeof import, "import %s", modules);
+    const char *const argv[] = {python, "-c", import, NULL};
+    dm_test_result r;
+    dm_test_run(&(dm_test_command){.argv = argv}, &r);
+    bool there = r.exit_code == 0;
+    dm_test_result_free(&r);
+    if (!there)
+        dm_test_skip("%s has no %s; DM_PEER_PYTHON names another interpreter", python, modules);
+    return python;
 }
 
 void dm_test_expect_exit(const dm_test_result *result, int code)

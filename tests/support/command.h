@@ -46,6 +46,10 @@ void dm_test_run_dotmatrix(const dm_test_command *command, const char *const *ar
 #define dm_test_dotmatrix(result, ...)                                                             \
     dm_test_run_dotmatrix(NULL, (const char *const[]){__VA_ARGS__, NULL}, result)
 
+/* A Python that has these modules ("jax" or "tiktoken, regex"): $DM_PEER_PYTHON, else .venv's, else
+ * python3; the test is skipped when it lacks one. Valid until the next call. */
+const char *dm_test_python_with(const char *modules);
+
 /* Fail, showing everything the program wrote, unless it exited with `code`. */
 void dm_test_expect_exit(const dm_test_result *result, int code);
 
