@@ -8,7 +8,7 @@ comma := ,
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-roms test-kill verify verify-gpu record bench bench-gpu bench-swarm bench-dynamics bench-machine report \
-	test-hostile fuzz fuzz-kernel fuzz-parsers check check-gpu lint fmt install dist clean
+	test-hostile test-tsan fuzz fuzz-kernel fuzz-parsers check check-gpu lint fmt install dist clean
 DOTMATRIX = $(BUILD)/src/cli/dotmatrix
 ENVS ?= 1,8,64,512,2048,8192
 SWEEP = --env-counts $(ENVS) --stages emulate_only,full_step \
@@ -89,6 +89,13 @@ fuzz-parsers: ## every parser of files under ASan and UBSan, guided by coverage 
 		-Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false >/dev/null
 	@ninja -C $(FUZZER) --quiet tests/dm-fuzz
 	@tools/fuzz-all --seconds $(or $(SECONDS),60) --jobs $(JOBS) $(if $(TARGET),--only $(TARGET)) --out runs/fuzz
+
+test-tsan: ## threads under ThreadSanitizer: the pool, swarms on the CPU, the producer of data sets, training (minutes)
+	@tools/bootstrap
+	@test -d build-tsan || meson setup build-tsan -Dbuildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false >/dev/null
+	@JOBS=$(JOBS) tools/build build-tsan
+	@for group in base/thread base/progress swarm/ synth/produce nn/model train/trainer; do \
+		TSAN_OPTIONS=halt_on_error=1:exitcode=66 build-tsan/tests/dm-tests --jobs $(JOBS) $$group || exit 1; done
 
 check: ## format, warnings as errors (gcc and clang), lint, all tests under ASan and UBSan
 	@tools/bootstrap --check

@@ -213,6 +213,10 @@ DM_API dm_status dm_swarm_reset_host(dm_swarm *swarm, const uint32_t *machines,
 typedef struct dm_swarm_faults {
     uint32_t actions; /* out of range */
     uint32_t resets;  /* to a snapshot that does not match */
+    /* Calls of the epilog that wrote outside of its observation_size floats, on the CPU: those
+     * writes went nowhere, and the next step or download is DM_EINVAL. (Up to 256 floats away;
+     * on CUDA nothing is checked.) */
+    uint32_t observations;
 } dm_swarm_faults;
 /* Counts since creation. Waits. */
 DM_API dm_status dm_swarm_get_faults(dm_swarm *swarm, dm_swarm_faults *out, dm_error *err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* model.c - the public calls of models; what differs between devices is behind model.h. */
 #include "nn/model.h"
+#include "base/require.h"
 
 #include "base/philox.h"
 
@@ -104,6 +105,9 @@ static void unprepare(dm_nn_model *m)
 dm_status dm_nn_model_memory(dm_device *device, const dm_nn_model_desc *desc, dm_nn_memory *out,
                              dm_error *err)
 {
+    DM_REQUIRE(err, device);
+    DM_REQUIRE(err, desc);
+    DM_REQUIRE(err, out);
     dm_nn_model m = {0};
     dm_status status = prepare(device, desc, &m, err);
     if (status == DM_OK) {
@@ -144,6 +148,9 @@ static dm_status does_not_fit(dm_device *device, const dm_nn_model_desc *desc, d
 dm_status dm_nn_model_create(dm_device *device, const dm_nn_model_desc *desc, dm_nn_model **out,
                              dm_error *err)
 {
+    DM_REQUIRE(err, device);
+    DM_REQUIRE(err, desc);
+    DM_REQUIRE(err, out);
     dm_nn_model *m = calloc(1, sizeof *m);
     if (!m)
         return dm_fail(err, DM_ENOMEM, "nn: no memory for a model");
@@ -258,118 +265,143 @@ static dm_status run_batch(dm_nn_model *m, const void *input, const void *target
     return status != DM_OK || !target ? status : m->runner->finish(m, learn, err);
 }
 
-dm_status dm_nn_model_loss(dm_nn_model *m, float *loss, float *norm, dm_error *err)
+dm_status dm_nn_model_loss(dm_nn_model *model, float *loss, float *norm, dm_error *err)
 {
+    DM_REQUIRE(err, model);
     float values[2] = {0, 0};
-    dm_status status = m->runner->results(m, &values[0], &values[1], err);
+    dm_status status = model->runner->results(model, &values[0], &values[1], err);
     if (loss)
         *loss = values[0];
     if (norm)
         *norm = values[1];
     if (status == DM_OK && !(isfinite(values[0]) && isfinite(values[1])))
-        status = not_a_number(m, values[0], err);
+        status = not_a_number(model, values[0], err);
     return status;
 }
 
-dm_status dm_nn_model_step(dm_nn_model *m, const void *input, const void *target, float *loss,
+dm_status dm_nn_model_step(dm_nn_model *model, const void *input, const void *target, float *loss,
                            dm_error *err)
 {
-    if (!m || !target)
-        return dm_fail(err, DM_EINVAL, "nn: a step needs a model and targets");
-    dm_status status = run_batch(m, input, target, true, NULL, err);
-    bool wait = loss || !m->exec.stream;
-    return status != DM_OK || !wait ? status : dm_nn_model_loss(m, loss, NULL, err);
+    DM_REQUIRE(err, model);
+    DM_REQUIRE(err, input);
+    DM_REQUIRE(err, target);
+    dm_status status = run_batch(model, input, target, true, NULL, err);
+    bool wait = loss || !model->exec.stream;
+    return status != DM_OK || !wait ? status : dm_nn_model_loss(model, loss, NULL, err);
 }
 
-dm_status dm_nn_model_evaluate(dm_nn_model *m, const void *input, const void *target, float *output,
-                               float *loss, dm_error *err)
+dm_status dm_nn_model_evaluate(dm_nn_model *model, const void *input, const void *target,
+                               float *output, float *loss, dm_error *err)
 {
-    if (!m)
-        return dm_fail(err, DM_EINVAL, "nn: there is no model");
-    dm_status status = run_batch(m, input, target, false, output, err);
-    return status != DM_OK || !target ? status : dm_nn_model_loss(m, loss, NULL, err);
+    DM_REQUIRE(err, model);
+    DM_REQUIRE(err, input);
+    dm_status status = run_batch(model, input, target, false, output, err);
+    return status != DM_OK || !target ? status : dm_nn_model_loss(model, loss, NULL, err);
 }
 
 /* ---- Parameters ---- */
 
-static dm_status check_part(const dm_nn_model *m, size_t index, dm_nn_part part, const void *memory,
-                            dm_error *err)
+static dm_status check_part(const dm_nn_model *model, size_t index, dm_nn_part part,
+                            const void *memory, dm_error *err)
 {
-    if (!m || !memory || index >= m->plan.parameter_count)
+    if (!model || !memory || index >= model->plan.parameter_count)
         return dm_fail(err, DM_EINVAL, "nn: there is no parameter %zu", index);
     if ((int)part < 0 || part > DM_NN_GRADIENT)
         return dm_fail(err, DM_EINVAL, "nn: a parameter has no part %d", (int)part);
-    if (part == DM_NN_AVERAGE && !(m->optimiser.average > 0))
+    if (part == DM_NN_AVERAGE && !(model->optimiser.average > 0))
         return dm_fail(err, DM_EINVAL, "nn: the model was made without averages");
     return DM_OK;
 }
 
-dm_status dm_nn_model_read(dm_nn_model *m, size_t index, dm_nn_part part, float *to, dm_error *err)
+dm_status dm_nn_model_read(dm_nn_model *model, size_t index, dm_nn_part part, float *to,
+                           dm_error *err)
 {
-    dm_status status = check_part(m, index, part, to, err);
-    return status != DM_OK ? status : m->runner->read(m, index, part, to, err);
+    DM_REQUIRE(err, model);
+    DM_REQUIRE(err, to);
+    dm_status status = check_part(model, index, part, to, err);
+    return status != DM_OK ? status : model->runner->read(model, index, part, to, err);
 }
 
-dm_status dm_nn_model_write(dm_nn_model *m, size_t index, dm_nn_part part, const float *from,
+dm_status dm_nn_model_write(dm_nn_model *model, size_t index, dm_nn_part part, const float *from,
                             dm_error *err)
 {
-    dm_status status = check_part(m, index, part, from, err);
+    DM_REQUIRE(err, model);
+    DM_REQUIRE(err, from);
+    dm_status status = check_part(model, index, part, from, err);
     if (status == DM_OK && part == DM_NN_GRADIENT)
         return dm_fail(err, DM_EINVAL, "nn: gradients can only be read");
-    return status != DM_OK ? status : m->runner->write(m, index, part, from, err);
+    return status != DM_OK ? status : model->runner->write(model, index, part, from, err);
 }
 
-dm_status dm_nn_model_swap_average(dm_nn_model *m, dm_error *err)
+dm_status dm_nn_model_swap_average(dm_nn_model *model, dm_error *err)
 {
-    if (!m || !(m->optimiser.average > 0))
+    DM_REQUIRE(err, model);
+    if (!model || !(model->optimiser.average > 0))
         return dm_fail(err, DM_EINVAL, "nn: the model was made without averages");
-    return m->runner->swap(m, err);
+    return model->runner->swap(model, err);
 }
 
-void dm_nn_model_set_rate(dm_nn_model *m, float rate)
+void dm_nn_model_set_rate(dm_nn_model *model, float rate)
 {
-    m->optimiser.rate = rate;
+    if (model == NULL)
+        return;
+    model->optimiser.rate = rate;
 }
 
-size_t dm_nn_model_parameter_count(const dm_nn_model *m)
+size_t dm_nn_model_parameter_count(const dm_nn_model *model)
 {
-    return m->plan.parameter_count;
+    if (model == NULL)
+        return 0;
+    return model->plan.parameter_count;
 }
 
-const dm_nn_parameter *dm_nn_model_parameter(dm_nn_model *m, size_t index)
+const dm_nn_parameter *dm_nn_model_parameter(dm_nn_model *model, size_t index)
 {
-    return index < m->plan.parameter_count ? &m->plan.parameters[index] : NULL;
+    return model != NULL && index < model->plan.parameter_count ? &model->plan.parameters[index]
+                                                                : NULL;
 }
 
-size_t dm_nn_model_size(const dm_nn_model *m)
+size_t dm_nn_model_size(const dm_nn_model *model)
 {
+    if (model == NULL)
+        return 0;
     size_t total = 0;
-    for (size_t k = 0; k < m->plan.parameter_count; k++)
-        total += m->plan.parameters[k].count;
+    for (size_t k = 0; k < model->plan.parameter_count; k++)
+        total += model->plan.parameters[k].count;
     return total;
 }
 
-uint64_t dm_nn_model_steps(const dm_nn_model *m)
+uint64_t dm_nn_model_steps(const dm_nn_model *model)
 {
-    return m->steps;
+    if (model == NULL)
+        return 0;
+    return model->steps;
 }
 
-void dm_nn_model_set_steps(dm_nn_model *m, uint64_t steps)
+void dm_nn_model_set_steps(dm_nn_model *model, uint64_t steps)
 {
-    m->steps = steps;
+    if (model == NULL)
+        return;
+    model->steps = steps;
 }
 
-size_t dm_nn_model_rows(const dm_nn_model *m)
+size_t dm_nn_model_rows(const dm_nn_model *model)
 {
-    return dm_nn_shape_rows(m->plan.output) * m->plan.shards * m->plan.microbatches;
+    if (model == NULL)
+        return 0;
+    return dm_nn_shape_rows(model->plan.output) * model->plan.shards * model->plan.microbatches;
 }
 
-size_t dm_nn_model_outputs(const dm_nn_model *m)
+size_t dm_nn_model_outputs(const dm_nn_model *model)
 {
-    return (size_t)m->plan.output.C * m->plan.output.H * m->plan.output.W;
+    if (model == NULL)
+        return 0;
+    return (size_t)model->plan.output.C * model->plan.output.H * model->plan.output.W;
 }
 
-const char *dm_nn_model_products(const dm_nn_model *m)
+const char *dm_nn_model_products(const dm_nn_model *model)
 {
-    return m->exec.stream ? dm_nn_cuda_products(&m->exec) : m->exec.ops->name;
+    if (model == NULL)
+        return "";
+    return model->exec.stream ? dm_nn_cuda_products(&model->exec) : model->exec.ops->name;
 }

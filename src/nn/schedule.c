@@ -6,6 +6,8 @@
 
 float dm_nn_schedule_rate(const dm_nn_schedule *s, uint64_t step)
 {
+    if (s == NULL)
+        return 0;
     if (step < s->warmup)
         return s->rate * (float)((double)(step + 1) / (double)s->warmup);
     if (s->kind == DM_NN_SCHEDULE_CONSTANT)

@@ -37,8 +37,9 @@ typedef struct dm_swarm_progress {
 
 /* Sticky counts of what a kernel had to refuse. */
 typedef struct dm_swarm_fault_counts {
-    uint32_t actions; /* out of the codec's range: taken as NOOP */
-    uint32_t resets;  /* to a snapshot that is empty or of another ROM: not done */
+    uint32_t actions;      /* out of the codec's range: taken as NOOP */
+    uint32_t resets;       /* to a snapshot that is empty or of another ROM: not done */
+    uint32_t observations; /* calls of an epilog that wrote outside of its observations (CPU) */
 } dm_swarm_fault_counts;
 
 /* The public enums, for kernel text. */

@@ -37,6 +37,46 @@ static void put_dispatch(dm_buffer *out, const dm_swarm_variant *variant)
                      stages[variant->stage].observes ? "true" : "false");
 }
 
+/* Floats before and behind an epilog's observations that it may spoil, if it has an error. */
+#define GUARD 256
+
+static void put_guarded(dm_buffer *out)
+{
+    dm_buffer_printf(
+        out,
+        "}\n\n"
+        "DM_FN bool DM_SWARM_NAME(guarded)(const dm_swarm_view *view, float *reward, float *obs,\n"
+        "                                  bool *terminated)\n"
+        "{\n"
+        "    float room[%d + DM_SWARM_VECTOR + %d];\n"
+        "    bool whole = true;\n"
+        "    for (uint32_t i = 0; i < %du; i++)\n"
+        "        room[i] = room[%du + DM_SWARM_VECTOR + i] = -1.5e30f - (float)i;\n"
+        "    for (uint32_t i = 0; i < DM_SWARM_VECTOR; i++)\n"
+        "        room[%du + i] = obs[i];\n"
+        "    DM_SWARM_NAME(epilog)(view, reward, room + %d, terminated);\n"
+        "    for (uint32_t i = 0; i < %du; i++)\n"
+        "        whole = whole && room[i] == -1.5e30f - (float)i &&\n"
+        "                room[%du + DM_SWARM_VECTOR + i] == -1.5e30f - (float)i;\n"
+        "    for (uint32_t i = 0; i < DM_SWARM_VECTOR; i++)\n"
+        "        obs[i] = room[%du + i];\n"
+        "    return whole;\n",
+        GUARD, GUARD, GUARD, GUARD, GUARD, GUARD, GUARD, GUARD, GUARD);
+}
+
+/* A call of the epilog, or of its guarded form, which is counted when it strayed. */
+static void put_call(dm_buffer *out, const dm_swarm_variant *variant, const char *indent,
+                     const char *arguments)
+{
+    if (variant->guard)
+        dm_buffer_printf(out,
+                         "%sif (!DM_SWARM_NAME(guarded)(%s))\n"
+                         "%s    dm_atomic_add_u32(&args->faults->observations, 1);\n",
+                         indent, arguments, indent);
+    else
+        dm_buffer_printf(out, "%sDM_SWARM_NAME(epilog)(%s);\n", indent, arguments);
+}
+
 /* The epilog runs twice in a stage that observes: to judge the step, and to observe the machine,
  * which a same-step reset may have changed in between. The compiler drops what either does not
  * use. */
@@ -52,6 +92,8 @@ static void put_post_step(dm_buffer *out, const dm_swarm_variant *variant)
                          variant->epilog);
     else
         dm_buffer_puts(out, default_epilog);
+    if (variant->guard)
+        put_guarded(out);
     dm_buffer_puts(out, "}\n\n"
                         "DM_FN void DM_SWARM_NAME(post)(const dm_swarm_args *args,\n"
                         "                               const dm_simt_slot *slot,\n"
@@ -60,26 +102,29 @@ static void put_post_step(dm_buffer *out, const dm_swarm_variant *variant)
                         "    if (slot->valid && !outcome->fresh) {\n"
                         "        float obs[DM_SWARM_VECTOR];\n"
                         "        outcome->view.episode_steps =\n"
-                        "            args->progress[slot->machine].episode_steps + 1u;\n"
-                        "        DM_SWARM_NAME(epilog)(&outcome->view, &outcome->reward, obs,\n"
-                        "                              &outcome->terminated);\n"
-                        "    }\n"
+                        "            args->progress[slot->machine].episode_steps + 1u;\n");
+    if (variant->guard) /* it copies them in */
+        dm_buffer_puts(out, "        for (uint32_t i = 0; i < DM_SWARM_VECTOR; i++)\n"
+                            "            obs[i] = 0.0f;\n");
+    put_call(out, variant, "        ",
+             "&outcome->view, &outcome->reward, obs, &outcome->terminated");
+    dm_buffer_puts(out, "    }\n"
                         "    dm_swarm_finish(args, slot, outcome);\n");
     if (stages[variant->stage].signals)
         dm_buffer_puts(out, "    dm_swarm_signal(args, slot, outcome);\n");
-    if (stages[variant->stage].observes)
-        dm_buffer_puts(
-            out, "    if (outcome->fresh)\n"
-                 "        outcome->view.episode_steps = 0;\n"
-                 "    if (slot->valid && args->vectors != 0) {\n"
-                 "        float reward = 0.0f;\n"
-                 "        bool terminated = false;\n"
-                 "        DM_SWARM_NAME(epilog)(\n"
-                 "            &outcome->view, &reward,\n"
-                 "            args->vectors + outcome->view.machine * DM_SWARM_VECTOR,\n"
-                 "            &terminated);\n"
-                 "    }\n"
-                 "    dm_swarm_observe_pixels(args, slot, &outcome->view, outcome->fresh);\n");
+    if (stages[variant->stage].observes) {
+        dm_buffer_puts(out, "    if (outcome->fresh)\n"
+                            "        outcome->view.episode_steps = 0;\n"
+                            "    if (slot->valid && args->vectors != 0) {\n"
+                            "        float reward = 0.0f;\n"
+                            "        bool terminated = false;\n");
+        put_call(out, variant, "        ",
+                 "&outcome->view, &reward, args->vectors + outcome->view.machine * "
+                 "DM_SWARM_VECTOR, &terminated");
+        dm_buffer_puts(out, "    }\n"
+                            "    dm_swarm_observe_pixels(args, slot, &outcome->view, "
+                            "outcome->fresh);\n");
+    }
     dm_buffer_puts(out, "}");
 }
 

@@ -16,6 +16,9 @@ typedef struct dm_swarm_variant {
     dm_swarm_stage stage;
     uint32_t vector_size; /* floats of the vector observation */
     const char *epilog;   /* a function's body (epilog.h); NULL: reward_v0 and obs_v0 */
+    /* The epilog writes into a copy with room around it; what it writes there is counted and goes
+     * nowhere. For the CPU: on a GPU the copy would cost registers. */
+    bool guard;
 } dm_swarm_variant;
 
 /* Append the text. DM_EINVAL when the template does not have each of its two sites once, or when a

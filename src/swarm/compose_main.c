@@ -29,7 +29,7 @@ int main(int argc, char **argv)
         return give_up("the skeleton is empty or too long");
     dm_buffer_puts(&text, "/* Made by the build from swarm/skeleton.h. */\n");
     for (int stage = 0; stage < DM_SWARM_STAGES; stage++) {
-        dm_swarm_variant variant = {(dm_swarm_stage)stage, DM_SWARM_VECTOR_DEFAULT, NULL};
+        dm_swarm_variant variant = {(dm_swarm_stage)stage, DM_SWARM_VECTOR_DEFAULT, NULL, false};
         if (dm_swarm_compose(skeleton, &variant, &text, &err) != DM_OK)
             return give_up(err.message);
     }

@@ -414,9 +414,10 @@ static dm_status host_memory(dm_swarm *swarm, dm_error *err)
 static dm_status build(dm_device *device, const dm_swarm_desc *d, dm_swarm_kernels *out,
                        dm_error *err)
 {
-    dm_swarm_variant variant = {d->stage, d->observation_size, d->epilog};
+    bool cpu = dm_device_get_properties(device)->kind == DM_DEVICE_CPU;
+    dm_swarm_variant variant = {d->stage, d->observation_size, d->epilog, cpu && d->epilog != NULL};
     dm_swarm_tuning tuning = {d->block_threads, d->blocks_per_multiprocessor, d->lanes_per_warp};
-    if (dm_device_get_properties(device)->kind == DM_DEVICE_CPU)
+    if (cpu)
         tuning = (dm_swarm_tuning){0, 0, 0};
     return dm_swarm_build(device, &variant, &tuning, out, err);
 }
@@ -559,10 +560,25 @@ static dm_status launch(dm_swarm *swarm, const dm_function *function, dm_error *
     return dm_function_launch(function, swarm->stream, grid, &swarm->args, sizeof swarm->args, err);
 }
 
+/* On the CPU faults can be looked at without waiting. */
+static dm_status check_epilog(const dm_swarm *swarm, dm_error *err)
+{
+    if (swarm->desc.epilog == NULL ||
+        dm_device_get_properties(swarm->device)->kind != DM_DEVICE_CPU)
+        return DM_OK;
+    const dm_swarm_fault_counts *counts = address(swarm->arrays[DM_SWARM_A_FAULTS]);
+    return counts->observations == 0
+               ? DM_OK
+               : dm_fail(err, DM_EINVAL, "swarm: the epilog writes outside of its %u observations",
+                         swarm->desc.observation_size);
+}
+
 dm_status dm_swarm_step(dm_swarm *swarm, const uint8_t *actions, dm_error *err)
 {
     DM_REQUIRE(err, swarm);
-    dm_status status = DM_OK;
+    dm_status status = check_epilog(swarm, err);
+    if (status != DM_OK)
+        return status;
     dm_swarm_args *args = &swarm->args;
     const uint32_t parts = swarm->by_parts ? 1u : 2u; /* of one launch */
     args->actions = actions;
@@ -667,7 +683,7 @@ dm_status dm_swarm_get_faults(dm_swarm *swarm, dm_swarm_faults *out, dm_error *e
     if (status == DM_OK)
         status = dm_stream_synchronize(swarm->stream, err);
     if (status == DM_OK)
-        *out = (dm_swarm_faults){counts.actions, counts.resets};
+        *out = (dm_swarm_faults){counts.actions, counts.resets, counts.observations};
     return status;
 }
 
@@ -717,5 +733,7 @@ dm_status dm_swarm_download(dm_swarm *swarm, dm_swarm_output_kind kind, void *to
         return dm_fail(err, DM_EINVAL, "swarm: output %d has %zu bytes, not %zu", (int)kind,
                        dm_device_buffer_size(buffer), size);
     dm_status status = dm_stream_download(swarm->stream, buffer, 0, to, size, err);
-    return status != DM_OK ? status : dm_stream_synchronize(swarm->stream, err);
+    if (status == DM_OK)
+        status = dm_stream_synchronize(swarm->stream, err);
+    return status != DM_OK ? status : check_epilog(swarm, err);
 }

@@ -8,6 +8,7 @@
 #include <dotmatrix/dynamics.h>
 #include <dotmatrix/gb.h>
 #include <dotmatrix/kernel.h>
+#include <dotmatrix/nn.h>
 #include <dotmatrix/swarm.h>
 
 #include <ctype.h>
@@ -378,7 +379,36 @@ static void null_is_refused_everywhere(void **state)
     SURVIVES(dm_trainer_state_get(NULL, NULL));
     REFUSES(dm_trainer_state_set(NULL, any, 1, &e));
     REFUSES(dm_trainer_state_set(any, NULL, 1, &e));
-    static const char *const headers[] = {"gb.h", "swarm.h", "device.h", "kernel.h", "dynamics.h"};
+    SURVIVES(dm_nn_schedule_rate(NULL, 1));
+    REFUSES(dm_nn_model_memory(NULL, any, any, &e));
+    REFUSES(dm_nn_model_memory(any, NULL, any, &e));
+    REFUSES(dm_nn_model_memory(any, any, NULL, &e));
+    REFUSES(dm_nn_model_create(NULL, any, any, &e));
+    REFUSES(dm_nn_model_create(any, NULL, any, &e));
+    REFUSES(dm_nn_model_create(any, any, NULL, &e));
+    SURVIVES(dm_nn_model_destroy(NULL));
+    REFUSES(dm_nn_model_step(NULL, any, any, any, &e));
+    REFUSES(dm_nn_model_step(any, NULL, any, any, &e));
+    REFUSES(dm_nn_model_step(any, any, NULL, any, &e));
+    REFUSES(dm_nn_model_loss(NULL, any, any, &e));
+    REFUSES(dm_nn_model_evaluate(NULL, any, any, any, any, &e));
+    REFUSES(dm_nn_model_evaluate(any, NULL, any, any, any, &e));
+    SURVIVES(dm_nn_model_set_rate(NULL, 1));
+    SURVIVES(dm_nn_model_parameter_count(NULL));
+    SURVIVES(dm_nn_model_parameter(NULL, 0));
+    REFUSES(dm_nn_model_read(NULL, 0, DM_NN_VALUE, any, &e));
+    REFUSES(dm_nn_model_read(any, 0, DM_NN_VALUE, NULL, &e));
+    REFUSES(dm_nn_model_write(NULL, 0, DM_NN_VALUE, any, &e));
+    REFUSES(dm_nn_model_write(any, 0, DM_NN_VALUE, NULL, &e));
+    REFUSES(dm_nn_model_swap_average(NULL, &e));
+    SURVIVES(dm_nn_model_size(NULL));
+    SURVIVES(dm_nn_model_steps(NULL));
+    SURVIVES(dm_nn_model_set_steps(NULL, 1));
+    SURVIVES(dm_nn_model_rows(NULL));
+    SURVIVES(dm_nn_model_outputs(NULL));
+    SURVIVES(dm_nn_model_products(NULL));
+    static const char *const headers[] = {"gb.h",     "swarm.h",    "device.h",
+                                          "kernel.h", "dynamics.h", "nn.h"};
     for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++)
         header_is_covered(headers[i]);
 }

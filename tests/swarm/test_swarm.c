@@ -243,7 +243,7 @@ static void actions_from_the_host(void **state)
     assert_int_equal(dm_swarm_step_host(given, actions, 8, &err), DM_EINVAL);
     assert_true(hash == dm_case_fingerprint(given));
     /* On the device it counts as NOOP and is counted. */
-    dm_swarm_faults faults = {99, 99};
+    dm_swarm_faults faults = {99, 99, 99};
     assert_ok(dm_swarm_get_faults(given, &faults, err));
     assert_int_equal(faults.actions, 0);
     assert_ok(dm_swarm_step(given, actions, err));
@@ -255,6 +255,42 @@ static void actions_from_the_host(void **state)
     assert_true(dm_case_fingerprint(made) == dm_case_fingerprint(given));
     dm_swarm_destroy(given);
     dm_swarm_destroy(made);
+}
+
+/* Constant and computed places beyond and before the observations: counted, and an error from then
+ * on; the machines' other memory is whole. */
+static void an_epilog_that_writes_elsewhere_is_an_error(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *epilog;
+        bool strays;
+    } cases[] = {
+        {"*reward = 1.0f; obs[0] = 5.0f; obs[3] = 7.0f;", false},
+        {"*reward = 1.0f; obs[0] = 5.0f; obs[4] = 7.0f;", true},
+        {"*reward = 1.0f; obs[0] = 5.0f; obs[4 + (view->machine & 63u)] = 1.0f;", true},
+        {"*reward = 1.0f; obs[0] = 5.0f; obs[-1] = 7.0f;", true},
+        {"*reward = 1.0f; for (int i = 0; i < 200; i++) obs[i] = 5.0f;", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        dm_swarm_desc desc = GAME(.count = 3, .epilog = cases[i].epilog, .observation_size = 4,
+                                  .observations = DM_SWARM_OBS_VECTOR);
+        dm_swarm *swarm = dm_case_swarm(device, &desc);
+        dm_swarm_faults faults;
+        float vectors[12];
+        dm_error err = {0};
+        dm_swarm_step(swarm, NULL, &err); /* the first observation was made at creation */
+        assert_ok(dm_swarm_get_faults(swarm, &faults, err));
+        assert_int_equal(faults.observations != 0, cases[i].strays);
+        dm_status status =
+            dm_swarm_download(swarm, DM_SWARM_VECTORS, vectors, sizeof vectors, &err);
+        assert_int_equal(status, cases[i].strays ? DM_EINVAL : DM_OK);
+        assert_true(vectors[0] == 5.0f && vectors[4] == 5.0f);
+        assert_int_equal(dm_swarm_step(swarm, NULL, &err), status);
+        if (cases[i].strays)
+            assert_non_null(strstr(err.message, "outside of its 4 observations"));
+        dm_swarm_destroy(swarm);
+    }
 }
 
 /* ---- Episodes ---- */
@@ -686,8 +722,8 @@ static void bytes_per_machine(void **state)
 #define SWARM_TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 DM_TESTS("swarm/swarm", SWARM_TEST(stages_write_only_what_they_own), SWARM_TEST(reward_and_vector),
          SWARM_TEST(pictures_and_regions), SWARM_TEST(callers_buffers), SWARM_TEST(codecs),
-         SWARM_TEST(actions_from_the_host), SWARM_TEST(autoreset_modes),
-         SWARM_TEST(masked_reset_touches_only_its_machines), SWARM_TEST(reset_repeats),
-         SWARM_TEST(states_in_and_out), SWARM_TEST(states_in_memory), SWARM_TEST(poke_and_read),
-         SWARM_TEST(save_and_load), SWARM_TEST(load_takes_only_shades),
+         SWARM_TEST(actions_from_the_host), SWARM_TEST(an_epilog_that_writes_elsewhere_is_an_error),
+         SWARM_TEST(autoreset_modes), SWARM_TEST(masked_reset_touches_only_its_machines),
+         SWARM_TEST(reset_repeats), SWARM_TEST(states_in_and_out), SWARM_TEST(states_in_memory),
+         SWARM_TEST(poke_and_read), SWARM_TEST(save_and_load), SWARM_TEST(load_takes_only_shades),
          SWARM_TEST(bad_descriptions), SWARM_TEST(bytes_per_machine));
