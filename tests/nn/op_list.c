@@ -33,11 +33,11 @@ static size_t linear_scratch(const dm_nn_exec *exec, const op_case *c)
                    {bias ? ROLE_GRAD_ADD : ROLE_ABSENT, O_, 2, true}},                             \
         .count = 9, .forward = linear, .backward = linear_backward, .scratch = linear_scratch,     \
         .size.linear = {                                                                           \
-            N_,                                                                                    \
-            C_,                                                                                    \
-            O_,                                                                                    \
-            act,                                                                                   \
-            add                                                                                    \
+            .N = N_,                                                                               \
+            .C = C_,                                                                               \
+            .O = O_,                                                                               \
+            .activation = act,                                                                     \
+            .add_dx = add                                                                          \
         }                                                                                          \
     }
 
