@@ -19,6 +19,7 @@ import sys
 import time
 
 LAYERS, HEADS, WIDTH, VOCABULARY, TIME = 12, 12, 768, 50257, 1024
+FLASH = ("nn_flash_64", "nn_flash90"), ("nn_flash_dq_64", "nn_flash90_dq"), ("nn_flash_dkv_64", "nn_flash90_dkv")
 BOUND_BYTES, BOUND_FLOPS = 4.8e12, 990e12  # a H200's memory and dense bfloat16, by its datasheet
 
 
@@ -226,7 +227,7 @@ def build_llmc(folder, out):
 def llmc(binary, tokens, steps, out):
     """Tokens a second of its steps after the first few, as it prints them."""
     done = subprocess.run([binary, "-i", tokens, "-j", tokens, "-e", "d12", "-b", "64", "-t", str(TIME), "-d",
-                           str(64 * TIME), "-x", str(steps), "-v", "0", "-s", "0", "-h", "0", "-n", "0", "-l", "0.0003",
+                           str(64 * TIME), "-x", str(steps), "-v", "100000", "-m", "1", "-s", "0", "-h", "0", "-n", "0", "-l", "0.0003",
                            "-c", "0.1", "-r", "0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=out,
                           timeout=120)
     with open(os.path.join(out, "llmc.log"), "a") as file:
@@ -317,16 +318,17 @@ def profile(args, report):
     heads = 2 * TIME * TIME * WIDTH * 64  # one product of causal attention, counted whole
     moved = {  # bytes of a call, where the profile has none
         "nn_norm_vec": 4 * rows, "nn_norm_backward_vec": 4 * rows, "nn_norm_columns_vec": 2 * rows,
-        "nn_softmax_loss_vec": 2 * logits, "nn_embed": 2 * rows, "nn_embed_tokens": rows, "nn_embed_positions": rows,
+        "nn_softmax_loss_vec": 2 * logits, "nn_embed": 2 * rows, "nn_embed_pieces_vec": rows, "nn_embed_positions": rows,
         "adamw_forward": 28 * 124.5e6, "nn_convert": 6 * 124.5e6, "nn_sums_parts": 4 * 124.5e6,
-        "nn_flash_64": 4 * rows, "nn_flash_dq_64": 6 * rows, "nn_flash_dkv_64": 6 * rows}
-    computed = {"nn_flash_64": heads, "nn_flash_dq_64": 1.5 * heads, "nn_flash_dkv_64": 2 * heads}  # half is masked
+        **{f: 4 * rows for f in FLASH[0]}, **{f: 6 * rows for f in FLASH[1] + FLASH[2]}}
+    computed = {f: share * heads for share, names in zip((1, 1.5, 2), FLASH) for f in names}  # half is masked
     total = sum(k["ms"] for k in mine["kernels"])
     print(f"{'kernel':58} {'calls':>5} {'ms':>8} {'%':>5} {'bound':>8} {'of it':>6}")
     for k in mine["kernels"]:
         size = k["bytes"] or moved.get(k["name"], 0) * k["calls"]
         flops = k["flops"] or computed.get(k["name"], 0) * k["calls"]
-        k["bound_ms"] = max(size / BOUND_BYTES, flops / BOUND_FLOPS) * 1e3
+        k["bound_ms"] = max(size / FLASH = ("nn_flash_64", "nn_flash90"), ("nn_flash_dq_64", "nn_flash90_dq"), ("nn_flash_dkv_64", "nn_flash90_dkv")
+BOUND_BYTES, flops / BOUND_FLOPS) * 1e3
         print(f"{k['name'][:58]:58} {k['calls']:5} {k['ms']:8.3f} {100 * k['ms'] / total:5.1f} {k['bound_ms']:8.3f} "
               f"{100 * k['bound_ms'] / k['ms']:5.0f}%")
     print(f"{'all':58} {sum(k['calls'] for k in mine['kernels']):5} {total:8.3f} {'':5} "

@@ -4,6 +4,7 @@
 #include "device/cublaslt.h"
 
 #include "base/file.h"
+#include "device/cache.h"
 #include "device/cuda_api.h"
 #include "device/internal.h"
 #include "device/library_find.h"
@@ -251,23 +252,6 @@ static bool same(const dm_cublaslt_product *x, const dm_cublaslt_product *y)
            (x->dgelu_aux != NULL) == (y->dgelu_aux != NULL);
 }
 
-static plan *find_plan(dm_cublaslt *lt, const dm_cublaslt_product *product)
-{
-    plan *p = lt->plans;
-    while (p != NULL && !same(&p->key, product))
-        p = p->next;
-    if (p != NULL || (p = calloc(1, sizeof *p)) == NULL)
-        return p;
-    p->key = *product;
-    heuristic best = {0};
-    int count;
-    p->usable = describe(lt, p, product, &best, 1, &count) == 0;
-    p->algo = best.algo;
-    p->next = lt->plans;
-    lt->plans = p;
-    return p;
-}
-
 static int multiply(dm_cublaslt *lt, dm_stream *stream, const dm_cublaslt_product *s, plan *p,
                     const algorithm *algo, void *workspace)
 {
@@ -284,6 +268,111 @@ static int multiply(dm_cublaslt *lt, dm_stream *stream, const dm_cublaslt_produc
                             s->d, p->d, algo, workspace, DM_CUBLASLT_WORKSPACE, stream->native);
 }
 
+/* ---- Which algorithm ----
+ * The library's first proposal is not always its fastest. Of a large product each proposal is timed
+ * once; what was chosen is kept on disk, so that later runs on this kind of GPU have the same bits. */
+
+enum { PROPOSALS = 16, ROUNDS = 3 };
+#define LARGE 1e9 /* multiplications */
+
+/* Milliseconds of `count` algorithms, the least of ROUNDS in turns; 0: it cannot. */
+static dm_status time_all(dm_cublaslt *lt, dm_stream *stream, const dm_cublaslt_product *s, plan *p,
+                          const heuristic *all, int count, void *workspace, double *ms,
+                          dm_error *err)
+{
+    dm_event *begin = NULL, *end = NULL;
+    dm_status status = dm_event_create(lt->device, &begin, err);
+    if (status == DM_OK)
+        status = dm_event_create(lt->device, &end, err);
+    for (int i = 0; i < count; i++)
+        ms[i] = all[i].state == 0 && multiply(lt, stream, s, p, &all[i].algo, workspace) == 0;
+    for (int i = 0; i < ROUNDS * count && status == DM_OK; i++) {
+        int k = i % count;
+        double taken = 0;
+        if (ms[k] <= 0)
+            continue;
+        status = dm_event_record(begin, stream, err);
+        (void)multiply(lt, stream, s, p, &all[k].algo, workspace);
+        if (status == DM_OK)
+            status = dm_event_record(end, stream, err);
+        if (status == DM_OK)
+            status = dm_event_synchronize(end, err);
+        if (status == DM_OK)
+            status = dm_event_elapsed(begin, end, &taken, err);
+        ms[k] = i < count || taken < ms[k] ? taken : ms[k];
+    }
+    dm_event_destroy(begin);
+    dm_event_destroy(end);
+    return status;
+}
+
+static void choice_name(const dm_cublaslt *lt, const dm_cublaslt_product *s, char out[])
+{
+    char text[1000];
+    const dm_device_properties *gpu = &lt->device->properties;
+    snprintf(text, sizeof text, "product 1 %s %s %s %u %u %u %u %u %d%d%d%d%d%d%d%d", lt->name,
+             gpu->name, gpu->arch, s->m, s->n, s->k, s->lda, s->ldb, s->bf16, s->d_float,
+             s->transpose_a, s->transpose_b, s->relu, s->bias != NULL, s->gelu_aux != NULL,
+             s->dgelu_aux != NULL);
+    dm_cache_name(out, dm_hash128_of(text, strlen(text)), "algorithm");
+}
+
+static void choose(dm_cublaslt *lt, dm_stream *stream, const dm_cublaslt_product *s, plan *p,
+                   const heuristic *all, int count, void *workspace)
+{
+    char name[DM_CACHE_NAME_MAX], path[DM_PATH_MAX], *bytes = NULL;
+    const char *wish = getenv("DM_CUBLASLT_TIMING");
+    double ms[PROPOSALS] = {0};
+    size_t size = 0;
+    if (count < 2 || (double)s->m * s->n * s->k < LARGE || (wish && strcmp(wish, "0") == 0))
+        return;
+    choice_name(lt, s, name);
+    if (dm_cache_load(name, &bytes, &size, path)) {
+        if (size == sizeof p->algo)
+            memcpy(&p->algo, bytes, size);
+        free(bytes);
+        return;
+    }
+    dm_cublaslt_product trial = *s;
+    dm_device_buffer *room = NULL;
+    if (s->add) { /* a sum must not be added twice */
+        if (dm_device_buffer_create(lt->device,
+                                    (size_t)s->m * s->n * (s->bf16 && !s->d_float ? 2 : 4), &room,
+                                    NULL) != DM_OK)
+            return;
+        trial.d = dm_device_buffer_address(room);
+    }
+    int best = 0;
+    dm_status status = time_all(lt, stream, &trial, p, all, count, workspace, ms, NULL);
+    for (int i = 1; i < count; i++)
+        if (ms[i] > 0 && (ms[best] <= 0 || ms[i] < 0.99 * ms[best]))
+            best = i;
+    dm_device_buffer_destroy(room);
+    /* What cannot be kept is not used: the next run would choose again. */
+    if (status == DM_OK && dm_cache_store(name, &all[best].algo, sizeof all[best].algo, path))
+        p->algo = all[best].algo;
+}
+
+static plan *find_plan(dm_cublaslt *lt, dm_stream *stream, const dm_cublaslt_product *product,
+                       void *workspace)
+{
+    plan *p = lt->plans;
+    while (p != NULL && !same(&p->key, product))
+        p = p->next;
+    if (p != NULL || (p = calloc(1, sizeof *p)) == NULL)
+        return p;
+    p->key = *product;
+    heuristic all[PROPOSALS] = {0};
+    int count;
+    p->usable = describe(lt, p, product, all, PROPOSALS, &count) == 0;
+    p->algo = all[0].algo;
+    if (p->usable)
+        choose(lt, stream, product, p, all, count, workspace);
+    p->next = lt->plans;
+    lt->plans = p;
+    return p;
+}
+
 dm_status dm_cublaslt_run(dm_cublaslt *lt, dm_stream *stream, const dm_cublaslt_product *s,
                           void *workspace, size_t workspace_size, dm_error *err)
 {
@@ -294,7 +383,7 @@ dm_status dm_cublaslt_run(dm_cublaslt *lt, dm_stream *stream, const dm_cublaslt_
         s->ldb % step != 0 || workspace_size < DM_CUBLASLT_WORKSPACE)
         return dm_fail(err, DM_EUNSUPPORTED, "cublasLt: not in pieces of 16 bytes");
     void *previous = enter(lt);
-    plan *p = find_plan(lt, s);
+    plan *p = find_plan(lt, stream, s, workspace);
     int code = p == NULL || !p->usable ? -1 : 0;
     if (code == 0)
         code = multiply(lt, stream, s, p, &p->algo, workspace);
@@ -305,39 +394,16 @@ dm_status dm_cublaslt_run(dm_cublaslt *lt, dm_stream *stream, const dm_cublaslt_
 dm_status dm_cublaslt_candidates(dm_cublaslt *lt, dm_stream *stream, const dm_cublaslt_product *s,
                                  void *workspace, double *ms, int room, int *count, dm_error *err)
 {
-    enum { ROOM = 32, TIMES = 5 };
-    heuristic all[ROOM];
-    dm_event *begin = NULL, *end = NULL;
+    heuristic all[PROPOSALS];
     plan *p = calloc(1, sizeof *p);
     *count = 0;
     if (p == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     void *previous = enter(lt);
-    int code = describe(lt, p, s, all, room < ROOM ? room : ROOM, count);
-    dm_status status =
-        code == 0 ? DM_OK : dm_fail(err, DM_EUNSUPPORTED, "cublasLt: status %d", code);
-    if (status == DM_OK)
-        status = dm_event_create(lt->device, &begin, err);
-    if (status == DM_OK)
-        status = dm_event_create(lt->device, &end, err);
-    for (int i = 0; i < *count && status == DM_OK; i++) {
-        ms[i] = 0;
-        if (all[i].state != 0 || multiply(lt, stream, s, p, &all[i].algo, workspace) != 0)
-            continue;
-        status = dm_event_record(begin, stream, err);
-        for (int k = 0; k < TIMES; k++)
-            (void)multiply(lt, stream, s, p, &all[i].algo, workspace);
-        if (status == DM_OK)
-            status = dm_event_record(end, stream, err);
-        if (status == DM_OK)
-            status = dm_event_synchronize(end, err);
-        if (status == DM_OK)
-            status = dm_event_elapsed(begin, end, &ms[i], err);
-        ms[i] /= TIMES;
-    }
+    int code = describe(lt, p, s, all, room < PROPOSALS ? room : PROPOSALS, count);
+    dm_status status = code == 0 ? time_all(lt, stream, s, p, all, *count, workspace, ms, err)
+                                 : dm_fail(err, DM_EUNSUPPORTED, "cublasLt: status %d", code);
     leave(lt, previous);
     plan_destroy(lt, p);
-    dm_event_destroy(begin);
-    dm_event_destroy(end);
     return status;
 }

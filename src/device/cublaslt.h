@@ -3,7 +3,11 @@
  * installed.
  *
  * Matrices are column-major, as cuBLAS has them: d[m][n] = op(a)[m][k] op(b)[k][n]. Descriptors and
- * the chosen algorithm are kept per shape, so that a later call only queues the product. */
+ * the chosen algorithm are kept per shape, so that a later call only queues the product.
+ *
+ * The first call with a large shape times the library's proposals and keeps the fastest in the cache
+ * of compiled kernels: on one machine a shape always has the same algorithm, and its sums the same
+ * bits. $DM_CUBLASLT_TIMING=0 takes the library's first proposal. */
 #ifndef DM_DEVICE_CUBLASLT_H
 #define DM_DEVICE_CUBLASLT_H
 
@@ -37,8 +41,8 @@ const char *dm_cublaslt_name(const dm_cublaslt *lt);
 dm_status dm_cublaslt_run(dm_cublaslt *lt, dm_stream *stream, const dm_cublaslt_product *product,
                           void *workspace, size_t workspace_size, dm_error *err);
 
-/* Milliseconds of each of the library's first `room` algorithms for a shape, in its order: the first
- * is the one that dm_cublaslt_run uses. 0: it cannot. */
+/* Milliseconds of each of the library's first `room` algorithms for a shape, in its order.
+ * 0: it cannot. */
 dm_status dm_cublaslt_candidates(dm_cublaslt *lt, dm_stream *stream,
                                  const dm_cublaslt_product *product, void *workspace, double *ms,
                                  int room, int *count, dm_error *err);

@@ -71,6 +71,15 @@ static void bfloat16_alone(void **state)
     check_all(DM_NN_BF16, false);
 }
 
+/* The attention of GPUs without warpgroup products. */
+static void bfloat16_without_wgmma(void **state)
+{
+    (void)state;
+    setenv("DM_NN_FLASH", "mma", 1);
+    check_all(DM_NN_BF16, true);
+    unsetenv("DM_NN_FLASH");
+}
+
 static void hand_written_equals_texts(void **state)
 {
     (void)state;
@@ -84,4 +93,4 @@ static void hand_written_equals_texts(void **state)
 
 DM_TESTS("gpu/nn_ops", DM_TEST(float32_alone), DM_TEST(bfloat16_alone),
          DM_TEST(float32_with_the_library), DM_TEST(bfloat16_with_the_library),
-         DM_TEST(hand_written_equals_texts));
+         DM_TEST(bfloat16_without_wgmma), DM_TEST(hand_written_equals_texts));

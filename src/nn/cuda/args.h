@@ -44,12 +44,15 @@ typedef struct nn_pool_args {
     uint32_t B, C, H, W, K, add_dx;
 } nn_pool_args;
 
+#define NN_EMBED_PIECE 32 /* rows of a piece of the embeddings' gradient */
+
 typedef struct nn_embed_args {
     const int32_t *ids;
     const void *token, *position, *dy;
     void *y;
     float *dtoken, *dposition;
     uint32_t *start, *cursor, *list, *sorted; /* [V+1], [V], [N], [N] */
+    float *head, *tail;                       /* [pieces][C] */
     uint32_t B, T, C, V;
 } nn_embed_args;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* attention.c - causal attention on CUDA: flash.h where it fits, else attention.h. */
+/* attention.c - causal attention on CUDA: flash90.h or flash.h where they fit, else attention.h. */
 #include "nn/cuda/internal.h"
 
 #define HEAD_MAX 256 /* numbers of a head: 8 for each lane of a warp */
@@ -35,6 +35,21 @@ static dm_grid flash_grid(const flash_kind *kind, const dm_nn_attention *s, uint
     return (dm_grid){s->B * s->H * tiles, 128, shared_rows * (kind->D + 8) * 2};
 }
 
+/* Warpgroups of the blocks of flash90.h. */
+enum { FLASH90_HEAD = 64, FLASH90_GROUPS = 2, FLASH90_DKV_GROUPS = 3 };
+
+static bool flash90_fits(const dm_nn_exec *e, const flash_kind *kind)
+{
+    return ((const dm_nn_cuda *)e->state)->flash90 && kind->D == FLASH90_HEAD;
+}
+
+/* `tiles` of 64 rows for each warpgroup stay, six turn round; they begin at a multiple of 1,024. */
+static dm_grid flash90_grid(const dm_nn_attention *s, uint32_t groups, uint32_t tiles)
+{
+    uint32_t blocks = s->B * s->H * ((s->T + 64 * groups - 1) / (64 * groups));
+    return (dm_grid){blocks, 128 * groups, (tiles * groups + 6) * 64 * FLASH90_HEAD * 2 + 1024};
+}
+
 static uint32_t larger(uint32_t a, uint32_t b)
 {
     return a > b ? a : b;
@@ -66,6 +81,8 @@ static dm_status attention(dm_nn_exec *e, const dm_nn_attention *s, const void *
     nn_attention_args args = {
         .qkv = qkv, .out = y, .lse = lse, .B = s->B, .T = s->T, .H = s->H, .D = s->C / s->H};
     const flash_kind *kind = flash_of(e, s, (const void *[]){qkv, y}, 2);
+    if (kind && flash90_fits(e, kind))
+        return NN_LAUNCH(e, flash90, flash90_grid(s, FLASH90_GROUPS, 1), &args, err);
     if (kind)
         return dm_nn_cuda_launch(e, kind->forward,
                                  flash_grid(kind, s, larger(kind->rows, 4 * kind->keys)), &args,
@@ -89,6 +106,12 @@ static dm_status attention_backward(dm_nn_exec *e, const dm_nn_attention *s, con
                               .H = s->H,
                               .D = s->C / s->H};
     const flash_kind *kind = flash_of(e, s, (const void *[]){qkv, y, dy, dqkv}, 4);
+    if (kind && flash90_fits(e, kind)) {
+        dm_status first = NN_LAUNCH(e, flash90_dq, flash90_grid(s, FLASH90_GROUPS, 2), &args, err);
+        return first != DM_OK
+                   ? first
+                   : NN_LAUNCH(e, flash90_dkv, flash90_grid(s, FLASH90_DKV_GROUPS, 2), &args, err);
+    }
     if (kind) {
         uint32_t shared = larger(2 * kind->rows, 4 * kind->keys);
         dm_status first =

@@ -2,10 +2,16 @@
 /* embed.c - embeddings on CUDA. */
 #include "nn/cuda/internal.h"
 
+static uint32_t pieces(const dm_nn_embed *s)
+{
+    return (s->B * s->T + NN_EMBED_PIECE - 1) / NN_EMBED_PIECE;
+}
+
 static size_t embed_scratch(const dm_nn_exec *e, const dm_nn_embed *s)
 {
     (void)e;
-    return ((size_t)2 * s->V + 1 + (size_t)2 * s->B * s->T) * sizeof(uint32_t);
+    return ((size_t)2 * s->V + 1 + (size_t)2 * s->B * s->T + (size_t)2 * pieces(s) * s->C) *
+           sizeof(uint32_t);
 }
 
 static dm_status embed(dm_nn_exec *e, const dm_nn_embed *s, const int32_t *ids, const void *token,
@@ -26,7 +32,9 @@ static dm_status embed_backward(dm_nn_exec *e, const dm_nn_embed *s, const int32
                                 const void *dy, void *dtoken, void *dposition, dm_error *err)
 {
     uint64_t N = (uint64_t)s->B * s->T;
-    uint32_t *start = e->scratch, *cursor = start + s->V + 1, *list = cursor + s->V;
+    float *head = e->scratch, *tail = head + (size_t)pieces(s) * s->C;
+    uint32_t *start = (uint32_t *)(void *)(tail + (size_t)pieces(s) * s->C),
+             *cursor = start + s->V + 1, *list = cursor + s->V;
     nn_embed_args args = {.ids = ids,
                           .dy = dy,
                           .dtoken = dtoken,
@@ -35,19 +43,25 @@ static dm_status embed_backward(dm_nn_exec *e, const dm_nn_embed *s, const int32
                           .cursor = cursor,
                           .list = list,
                           .sorted = list + N,
+                          .head = head,
+                          .tail = tail,
                           .B = s->B,
                           .T = s->T,
                           .C = s->C,
                           .V = s->V};
     dm_status status = DM_OK;
     if (dtoken != NULL) {
+        bool vectors = dm_nn_cuda_vectors(e, s->C, (const void *[]){dy}, 1);
         const struct {
             int kernel;
             dm_grid grid;
-        } steps[] = {
-            {NN_K_embed_clear, dm_nn_cuda_loop(s->V)}, {NN_K_embed_count, dm_nn_cuda_loop(N)},
-            {NN_K_embed_scan, {1, 1024, 0}},           {NN_K_embed_fill, dm_nn_cuda_loop(N)},
-            {NN_K_embed_order, dm_nn_cuda_loop(N)},    {NN_K_embed_tokens, {s->V, 256, 0}}};
+        } steps[] = {{NN_K_embed_clear, dm_nn_cuda_loop(s->V)},
+                     {NN_K_embed_count, dm_nn_cuda_loop(N)},
+                     {NN_K_embed_scan, {1, 1024, 0}},
+                     {NN_K_embed_fill, dm_nn_cuda_loop(N)},
+                     {NN_K_embed_order, dm_nn_cuda_loop(N)},
+                     {vectors ? NN_K_embed_pieces_vec : NN_K_embed_pieces, {pieces(s), 128, 0}},
+                     {NN_K_embed_join, {pieces(s), 256, 0}}};
         for (size_t i = 0; i < sizeof steps / sizeof steps[0] && status == DM_OK; i++)
             status = dm_nn_cuda_launch(e, steps[i].kernel, steps[i].grid, &args, sizeof args, err);
     }

@@ -28,7 +28,9 @@
     K(embed, embed_scan)                                                                           \
     K(embed, embed_fill)                                                                           \
     K(embed, embed_order)                                                                          \
-    K(embed, embed_tokens)                                                                         \
+    K(embed, embed_pieces)                                                                         \
+    K(embed, embed_pieces_vec)                                                                     \
+    K(embed, embed_join)                                                                           \
     K(embed, embed_positions)                                                                      \
     K(loss, softmax_loss)                                                                          \
     K(loss, softmax_loss_vec)                                                                      \
@@ -56,6 +58,9 @@
     K(flash, flash_128)                                                                            \
     K(flash, flash_dq_128)                                                                         \
     K(flash, flash_dkv_128)                                                                        \
+    K(flash90, flash90)                                                                            \
+    K(flash90, flash90_dq)                                                                         \
+    K(flash90, flash90_dkv)                                                                        \
     K(gru, gru)                                                                                    \
     K(gru, gru_backward)                                                                           \
     K(gru, gru_weights)                                                                            \
@@ -75,7 +80,7 @@ enum {
         NN_K_COUNT
 };
 
-enum { NN_TEXT_COUNT = 8, NN_SUMS_BLOCKS = 256 };
+enum { NN_TEXT_COUNT = 9, NN_SUMS_BLOCKS = 256 };
 
 typedef struct dm_nn_cuda {
     dm_device *device;
@@ -84,6 +89,7 @@ typedef struct dm_nn_cuda {
     dm_device_buffer *parts; /* of nn_sums */
     dm_cublaslt *products;   /* NULL: our own kernels */
     dm_nn_profile *profile;  /* NULL: off */
+    bool flash90;            /* flash90.h is there */
     char products_text[1100];
 } dm_nn_cuda;
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const texts[NN_TEXT_COUNT] = {"linear",    "norm",  "embed", "loss",
-                                                 "attention", "flash", "gru",   "conv"};
+static const char *const texts[NN_TEXT_COUNT] = {"linear", "norm",    "embed", "loss", "attention",
+                                                 "flash",  "flash90", "gru",   "conv"};
 
 static const struct {
     const char *text, *name;
@@ -58,6 +58,14 @@ bool dm_nn_cuda_vectors(const dm_nn_exec *e, uint64_t columns, const void *const
     return fit;
 }
 
+/* flash90.h is for this one architecture. $DM_NN_FLASH=mma does without. */
+static bool has_wgmma(const dm_device *device)
+{
+    const char *wish = getenv("DM_NN_FLASH");
+    return strcmp(dm_device_get_properties(device)->arch, "sm_90") == 0 &&
+           !(wish != NULL && strcmp(wish, "mma") == 0);
+}
+
 static dm_status load(dm_nn_cuda *state, dm_nn_type type, dm_error *err)
 {
     static const char *const bf16[] = {"NN_BF16=1", NULL}, *const f32[] = {"NN_BF16=0", NULL};
@@ -65,11 +73,16 @@ static dm_status load(dm_nn_cuda *state, dm_nn_type type, dm_error *err)
     dm_status status = DM_OK;
     for (size_t i = 0; i < NN_TEXT_COUNT && status == DM_OK; i++) {
         char name[64];
-        if (strcmp(texts[i], "flash") == 0 && type != DM_NN_BF16)
+        bool flash90 = strcmp(texts[i], "flash90") == 0;
+        if (strncmp(texts[i], "flash", 5) == 0 && type != DM_NN_BF16)
+            continue;
+        if (flash90 && !(state->flash90 = has_wgmma(state->device)))
             continue;
         snprintf(name, sizeof name, "nn/cuda/%s.h", texts[i]);
         dm_module_desc desc = {
             .name = name, .defines = type == DM_NN_BF16 ? bf16 : f32, .cuda_options = options};
+        if (flash90)
+            desc.arch = "sm_90a";
         status = dm_module_create(state->device, &desc, &state->modules[i], err);
         for (size_t k = 0; k < NN_K_COUNT && status == DM_OK; k++)
             if (strcmp(kernels[k].text, texts[i]) == 0)
