@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """GPT-2 small on a GPU beside PyTorch and llm.c: losses from the same weights, then speed in turns.
 
-bench/gpt2_peers.py --binary build/bench/dm-bench-gpt2 --tokens FILE [--parts losses32,profile,speed,losses16]
+bench/gpt2_peers.py --binary build/bench/dm-bench-gpt2 --tokens FILE [--parts losses32,profile,speed,variants,losses16]
                     [--llmc DIR] [--out DIR]
 
 PyTorch: float32 without TF32 for the losses; for speed torch.compile, bfloat16 autocast, its flash attention and fused
@@ -86,7 +86,7 @@ def make_torch_model(weights):
             for block in self.blocks:
                 x = block(x)
             logits = self.head(self.norm(x))
-            return F.cross_entropy(logits.view(-1, logits.shape[-1]), target.view(-1))
+            return F.cross_entropy(logits.view(-1, logits.shape[-1]).float(), target.view(-1))
 
     # Rows of the vocabulary filled up to a multiple of 64 would change the softmax: only for speed.
     model = GPT(VOCABULARY if weights else 50304).cuda()
@@ -113,19 +113,24 @@ class TorchRun:
     def __init__(self, job):
         import torch
         self.torch, self.job = torch, job
-        half = job["precision"] == "bf16"
+        half = job["precision"] != "f32"
+        self.pure = job["precision"] == "bf16-all"
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = half
         if half:
             torch.set_float32_matmul_precision("high")
         self.model = make_torch_model(job.get("weights"))
         self.count = sum(p.numel() for p in self.model.parameters())
-        groups = [{"params": [p for p in self.model.parameters() if p.dim() > 1], "weight_decay": 0.1},
-                  {"params": [p for p in self.model.parameters() if p.dim() < 2], "weight_decay": 0.0}]
+        self.masters = list(self.model.parameters())
+        if self.pure:  # the model is bfloat16, the optimiser has float32 copies
+            self.masters = [torch.nn.Parameter(p.detach().clone()) for p in self.masters]
+            self.model.bfloat16()
+        groups = [{"params": [p for p in self.masters if p.dim() > 1], "weight_decay": 0.1},
+                  {"params": [p for p in self.masters if p.dim() < 2], "weight_decay": 0.0}]
         self.optimiser = torch.optim.AdamW(groups, lr=job["rate"], betas=(0.9, 0.95), eps=1e-8, fused=True)
         self.tokens = torch.from_numpy(read_tokens(job["tokens"]).astype("int64"))
         self.run = torch.compile(self.model) if job["compile"] else self.model
         self.at = self.done = 0
-        self.autocast = torch.autocast("cuda", torch.bfloat16, enabled=half)
+        self.autocast = torch.autocast("cuda", torch.bfloat16, enabled=half and not self.pure)
 
     def step(self):
         torch, job = self.torch, self.job
@@ -134,14 +139,24 @@ class TorchRun:
             self.at = 0
         part = self.tokens[self.at:self.at + size + 1].pin_memory().cuda(non_blocking=True)
         self.at += size
+        x, y = part[:-1].view(job["batch"], TIME), part[1:].view(job["batch"], TIME)
+        if job.get("roll"):  # the same batch, summed in another order
+            x, y = x.roll(1, 0), y.roll(1, 0)
         rate = job["rate"] * min(1.0, (self.done + 1) / max(1, job["warmup"]))
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         with self.autocast:
-            loss = self.run(part[:-1].view(job["batch"], TIME), part[1:].view(job["batch"], TIME))
+            loss = self.run(x, y)
         loss.backward()
-        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        if self.pure:
+            for master, p in zip(self.masters, self.model.parameters()):
+                master.grad, p.grad = p.grad.float(), None
+        norm = torch.nn.utils.clip_grad_norm_(self.masters, 1.0)
         self.optimiser.step()
+        if self.pure:
+            with torch.no_grad():
+                for master, p in zip(self.masters, self.model.parameters()):
+                    p.copy_(master)
         self.optimiser.zero_grad(set_to_none=True)
         self.done += 1
         return loss.detach(), norm
@@ -183,12 +198,13 @@ class TorchChild:
 
 # ---- Ours and llm.c ----
 
-def ours(args, name, **options):
+def ours(args, name, environment=None, **options):
     out = os.path.join(args.out, f"ours-{name}.json")
     command = [args.binary, "--tokens", args.tokens, "--json", out]
     for key, value in options.items():
         command += ["--" + key.replace("_", "-"), str(value)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300,
+                          env={**os.environ, **(environment or {})})
     with open(os.path.join(args.out, f"ours-{name}.log"), "w") as file:
         file.write(done.stdout)
     if done.returncode != 0:
@@ -245,24 +261,69 @@ def median(values):
     return values[len(values) // 2]
 
 
-def compare_losses(args, report, name, steps, batch, precision, rate, warmup, band):
+def compare_losses(args, report, name, steps, batch, precision, rate, warmup, check):
+    """Ours beside PyTorch's from the same weights. In bfloat16 there are several of PyTorch's: autocast, which keeps the
+    residual stream in float32; everything in bfloat16 with float32 weights in the optimiser, as ours; and autocast again
+    with the rows of each batch in another order, which says how far apart two runs of one method are."""
     weights = os.path.join(args.scratch, "weights.safetensors")
     mine = ours(args, name, steps=steps, batch=batch, precision=precision, rate=rate, warmup=warmup, write_weights=weights)
-    child = TorchChild(tokens=args.tokens, weights=weights, batch=batch, precision=precision, rate=rate, warmup=warmup,
-                       compile=False)
-    theirs = child.steps(steps)
-    child.close()
-    differences = [abs(a - b) for a, b in zip(mine["losses"], theirs["losses"])]
-    worst = max(differences) if all(map(math.isfinite, differences)) else math.inf
-    late = sum(a - b for a, b in zip(mine["losses"][-20:], theirs["losses"][-20:])) / min(20, steps)
-    report[name] = {"ours": mine["losses"], "torch": theirs["losses"], "our_norms": mine["norms"],
-                    "torch_norms": theirs["norms"], "worst": worst, "late": late, "band": band,
-                    "parameters": [mine["parameters"], theirs["parameters"]], "ok": worst <= band}
-    print(f"{name}: {steps} losses, {mine['losses'][0]:.6f} .. {mine['losses'][-1]:.6f} and {theirs['losses'][0]:.6f} .. "
-          f"{theirs['losses'][-1]:.6f}; at most {worst:.2e} apart (band {band}), the last 20 by {late:+.2e} on average; "
-          f"norms {mine['norms'][0]:.5f} and {theirs['norms'][0]:.5f}; parameters {mine['parameters']} and "
-          f"{theirs['parameters']}")
-    return report[name]["ok"]
+    runs = {"torch": {}}
+    if precision == "bf16":
+        runs |= {"torch all bf16": {"precision": "bf16-all"}, "torch, rows rolled": {"roll": True},
+                 "torch all bf16, rows rolled": {"precision": "bf16-all", "roll": True}}
+    losses, norms = {"ours": mine["losses"]}, {"ours": mine["norms"]}
+    for who, options in runs.items():
+        child = TorchChild(**{"tokens": args.tokens, "weights": weights, "batch": batch, "precision": precision, "rate": rate,
+                              "warmup": warmup, "compile": False, **options})
+        theirs = child.steps(steps)
+        child.close()
+        losses[who], norms[who] = theirs["losses"], theirs["norms"]
+
+    def apart(a, b):
+        differences = [x - y for x, y in zip(losses[a], losses[b])]
+        finite = all(map(math.isfinite, differences))
+        return {"of": a, "and": b, "worst": max(map(abs, differences)) if finite else math.inf,
+                "mean": sum(map(abs, differences)) / steps, "late": sum(differences[-20:]) / min(20, steps)}
+
+    pairs = [apart(a, b) for i, b in enumerate(losses) for a in list(losses)[:i]]
+    print(f"{name}: {steps} losses, {losses['ours'][0]:.6f} .. {losses['ours'][-1]:.6f}; norms {mine['norms'][0]:.5f} and "
+          f"{norms['torch'][0]:.5f}; parameters {mine['parameters']} and {theirs['parameters']}")
+    for p in pairs:
+        print(f"  {p['of']:28} {p['and']:28} at most {p['worst']:.2e} apart, {p['mean']:.2e} on average, the last 20 by "
+              f"{p['late']:+.2e}")
+    ok = check({(p["of"], p["and"]): p for p in pairs})
+    report[name] = {"losses": losses, "norms": norms, "pairs": pairs, "ok": ok,
+                    "parameters": [mine["parameters"], theirs["parameters"]]}
+    return ok
+
+
+def in_float32(pairs):
+    return pairs["ours", "torch"]["worst"] <= 1e-3
+
+
+def in_bfloat16(pairs):
+    """At most twice as far from PyTorch's as PyTorch's own two ways of computing in bfloat16 are from each other."""
+    scale = max(p["worst"] for who, p in pairs.items() if "ours" not in who)
+    nearest = min(pairs["ours", "torch"]["worst"], pairs["ours", "torch all bf16"]["worst"])
+    print(f"  band {2 * scale:.2e}: twice the largest distance between PyTorch's; ours {nearest:.2e}")
+    return nearest <= 2 * scale
+
+
+VARIANTS = {"as it is": ({}, 15), "mma.sync attention": ({"DM_NN_FLASH": "mma"}, 15),
+            "cuBLASLt's first algorithms": ({"DM_CUBLASLT_TIMING": "0"}, 15),
+            "as it is, again": ({}, 15), "own products": ({"DM_CUBLASLT": "/nonexistent"}, 2)}
+
+
+def variants(args, report):
+    """What single choices cost."""
+    report["variants"] = {}
+    for i, (name, (environment, steps)) in enumerate(VARIANTS.items()):
+        every = min(5, steps - 1)
+        mine = ours(args, f"variant{i}", environment, steps=steps, every=every, precision="bf16")
+        ms = min(mine["ms"][1:] or mine["ms"])
+        report["variants"][name] = mine["ms"]
+        print(f"{name:30} {ms:10.2f} ms, {64 * TIME / ms * 1e3:10,.0f} tokens/s ({mine['products']})", flush=True)
+    return True
 
 
 def speed(args, report):
@@ -318,7 +379,7 @@ def profile(args, report):
     heads = 2 * TIME * TIME * WIDTH * 64  # one product of causal attention, counted whole
     moved = {  # bytes of a call, where the profile has none
         "nn_norm_vec": 4 * rows, "nn_norm_backward_vec": 4 * rows, "nn_norm_columns_vec": 2 * rows,
-        "nn_softmax_loss_vec": 2 * logits, "nn_embed": 2 * rows, "nn_embed_pieces_vec": rows, "nn_embed_positions": rows,
+        "nn_softmax_loss_vec": 2 * logits, "nn_softmax_loss_kept": 2 * logits, "nn_embed": 2 * rows, "nn_embed_pieces_vec": rows, "nn_embed_positions": rows,
         "adamw_forward": 28 * 124.5e6, "nn_convert": 6 * 124.5e6, "nn_sums_parts": 4 * 124.5e6,
         **{f: 4 * rows for f in FLASH[0]}, **{f: 6 * rows for f in FLASH[1] + FLASH[2]}}
     computed = {f: share * heads for share, names in zip((1, 1.5, 2), FLASH) for f in names}  # half is masked
@@ -327,8 +388,7 @@ def profile(args, report):
     for k in mine["kernels"]:
         size = k["bytes"] or moved.get(k["name"], 0) * k["calls"]
         flops = k["flops"] or computed.get(k["name"], 0) * k["calls"]
-        k["bound_ms"] = max(size / FLASH = ("nn_flash_64", "nn_flash90"), ("nn_flash_dq_64", "nn_flash90_dq"), ("nn_flash_dkv_64", "nn_flash90_dkv")
-BOUND_BYTES, flops / BOUND_FLOPS) * 1e3
+        k["bound_ms"] = max(size / BOUND_BYTES, flops / BOUND_FLOPS) * 1e3
         print(f"{k['name'][:58]:58} {k['calls']:5} {k['ms']:8.3f} {100 * k['ms'] / total:5.1f} {k['bound_ms']:8.3f} "
               f"{100 * k['bound_ms'] / k['ms']:5.0f}%")
     print(f"{'all':58} {sum(k['calls'] for k in mine['kernels']):5} {total:8.3f} {'':5} "
@@ -343,7 +403,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", required=True)
     parser.add_argument("--tokens", required=True)
-    parser.add_argument("--parts", default="losses32,profile,speed,losses16")
+    parser.add_argument("--parts", default="losses32,profile,speed,variants,losses16")
     parser.add_argument("--llmc")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--out", default="runs/gpt2")
@@ -354,10 +414,11 @@ def main():
     args.tokens, args.binary = os.path.abspath(args.tokens), os.path.abspath(args.binary)
     report, failed = {}, []
     parts = {
-        "losses32": lambda: compare_losses(args, report, "losses32", 10, 4, "f32", 3e-4, 0, 1e-3),
-        "losses16": lambda: compare_losses(args, report, "losses16", 100, 16, "bf16", 6e-4, 10, 0.05),
+        "losses32": lambda: compare_losses(args, report, "losses32", 10, 4, "f32", 3e-4, 0, in_float32),
+        "losses16": lambda: compare_losses(args, report, "losses16", 100, 16, "bf16", 6e-4, 10, in_bfloat16),
         "profile": lambda: profile(args, report),
         "speed": lambda: speed(args, report),
+        "variants": lambda: variants(args, report),
     }
     for part in args.parts.split(","):
         began = time.time()

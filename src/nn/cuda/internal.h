@@ -34,6 +34,7 @@
     K(embed, embed_positions)                                                                      \
     K(loss, softmax_loss)                                                                          \
     K(loss, softmax_loss_vec)                                                                      \
+    K(loss, softmax_loss_kept)                                                                     \
     K(loss, square_loss)                                                                           \
     K(loss, sigmoid_loss)                                                                          \
     K(loss, add)                                                                                   \

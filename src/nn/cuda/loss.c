@@ -2,6 +2,16 @@
 /* loss.c - losses, sums and rows on CUDA. */
 #include "nn/cuda/internal.h"
 
+/* Rows that are long are kept in shared memory, where a multiprocessor has room for two. */
+static bool kept_fits(const dm_nn_exec *e, const dm_nn_softmax_loss *s)
+{
+    enum { LEAST = 2048, BESIDES = 4096 };
+    const dm_nn_cuda *state = e->state;
+    return e->type == DM_NN_BF16 && s->P >= LEAST &&
+           (uint64_t)s->P * 4 + BESIDES <=
+               dm_device_get_properties(state->device)->shared_bytes_max;
+}
+
 static dm_status softmax_loss(dm_nn_exec *e, const dm_nn_softmax_loss *s, void *logits,
                               const int32_t *target, void *losses, dm_error *err)
 {
@@ -12,8 +22,11 @@ static dm_status softmax_loss(dm_nn_exec *e, const dm_nn_softmax_loss *s, void *
                          .N = s->N,
                          .V = s->V,
                          .P = s->P};
-    dm_grid grid = {s->N, 512, 0};
-    if (dm_nn_cuda_vectors(e, s->P, (const void *[]){logits}, 1))
+    dm_grid grid = {s->N, 512, 0}, kept = {s->N, 512, s->P * 2}; /* bytes of bfloat16 */
+    bool vectors = dm_nn_cuda_vectors(e, s->P, (const void *[]){logits}, 1);
+    if (vectors && kept_fits(e, s))
+        return NN_LAUNCH(e, softmax_loss_kept, kept, &args, err);
+    if (vectors)
         return NN_LAUNCH(e, softmax_loss_vec, grid, &args, err);
     return NN_LAUNCH(e, softmax_loss, grid, &args, err);
 }

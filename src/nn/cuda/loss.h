@@ -60,6 +60,87 @@ DM_KERNEL_BOUNDS(nn_softmax_loss_vec, nn_loss_args, 512, 2)
     softmax_loss<NN_VEC>(args);
 }
 
+#if NN_BF16
+/* The same with the row in shared memory: it is read from memory once and written once. A thread reads
+ * only what it copied itself, the first half while the second arrives. */
+#define KEPT_STEP 4096 /* numbers of 512 threads */
+
+extern __shared__ __align__(16) uint16_t loss_row[];
+
+DM_FN float loss_exp2(float x)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+/* Eight logits; minus infinity from column V on. */
+DM_FN void loss_load(float (&x)[8], uint32_t c, uint32_t V)
+{
+    nn_load<8>(x, loss_row, c);
+    if (c + 8 > V)
+        for (int w = 0; w < 8; w++)
+            x[w] = c + w < V ? x[w] : -NN_INFINITY;
+}
+
+DM_KERNEL_BOUNDS(nn_softmax_loss_kept, nn_loss_args, 512, 2)
+{
+    __shared__ float maxima[16], sums[32];
+    const float LOG2E = 1.4426950408889634f;
+    uint16_t *y = (uint16_t *)args.y + (uint64_t)blockIdx.x * args.P;
+    int32_t target = ((const int32_t *)args.target)[blockIdx.x];
+    float high = -NN_INFINITY, sum = 0, x[8];
+    uint32_t half = args.P / 2 / KEPT_STEP * KEPT_STEP, first = threadIdx.x * 8;
+    for (uint32_t c = first; c < args.P; c += KEPT_STEP) {
+        if (c - first == half)
+            asm volatile("cp.async.commit_group;");
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(nn_shared(loss_row + c)),
+                     "l"(y + c)
+                     : "memory");
+    }
+    asm volatile("cp.async.commit_group;");
+    asm volatile("cp.async.wait_group 1;" ::: "memory");
+    for (uint32_t c = first; c < args.V; c += KEPT_STEP) {
+        if (c - first == half)
+            asm volatile("cp.async.wait_group 0;" ::: "memory");
+        loss_load(x, c, args.V);
+        float top = high;
+        for (int w = 0; w < 8; w++)
+            top = fmaxf(top, x[w]);
+        if (top == -NN_INFINITY)
+            continue;
+        sum *= loss_exp2((high - top) * LOG2E);
+        high = top;
+        for (int w = 0; w < 8; w++)
+            sum += loss_exp2(x[w] * LOG2E - high * LOG2E);
+    }
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
+    float top = high;
+    for (int mask = 16; mask > 0; mask >>= 1)
+        top = fmaxf(top, __shfl_xor_sync(0xFFFFFFFFu, top, mask));
+    if ((threadIdx.x & 31) == 0)
+        maxima[threadIdx.x >> 5] = top;
+    __syncthreads();
+    for (int w = 0; w < 16; w++)
+        top = fmaxf(top, maxima[w]);
+    sum = nn_block_sum(high == -NN_INFINITY ? 0.0f : sum * loss_exp2((high - top) * LOG2E), sums);
+    if (threadIdx.x == 0)
+        args.losses[blockIdx.x] = target < 0 ? 0.0f : logf(sum) + top - nn_get(loss_row, target);
+    if (args.scale == 0)
+        return;
+    float factor = args.scale / sum, shift = top * LOG2E;
+    for (uint32_t c = first; c < args.P; c += KEPT_STEP) {
+        loss_load(x, c, args.V);
+        for (int w = 0; w < 8; w++)
+            x[w] = target < 0 ? 0.0f : loss_exp2(x[w] * LOG2E - shift) * factor;
+        if ((uint32_t)target - c < 8)
+            for (int w = 0; w < 8; w++)
+                x[w] -= c + w == (uint32_t)target ? args.scale : 0.0f;
+        nn_store<8>(y, c, x);
+    }
+}
+#endif
+
 /* A warp per row of V numbers. */
 DM_FN void value_loss(const nn_loss_args &args, bool sigmoid)
 {

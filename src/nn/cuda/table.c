@@ -85,7 +85,8 @@ static dm_status load(dm_nn_cuda *state, dm_nn_type type, dm_error *err)
             desc.arch = "sm_90a";
         status = dm_module_create(state->device, &desc, &state->modules[i], err);
         for (size_t k = 0; k < NN_K_COUNT && status == DM_OK; k++)
-            if (strcmp(kernels[k].text, texts[i]) == 0)
+            if (strcmp(kernels[k].text, texts[i]) == 0 &&
+                (type == DM_NN_BF16 || k != NN_K_softmax_loss_kept))
                 status =
                     dm_module_function(state->modules[i], kernels[k].name, &state->kernels[k], err);
     }
