@@ -268,7 +268,8 @@ static dm_status random_buffer(dm_device *device, size_t size, dm_device_buffer 
     return status;
 }
 
-/* Each product of a step by each algorithm that the library proposes. */
+/* Each product of a step by each algorithm that the library proposes; the gradients also with the sums
+ * that the gradient of a bias is. */
 static dm_status products(const options *o, dm_nn_model *model, json_t *report, dm_error *err)
 {
     enum { ALGORITHMS = 24 };
@@ -279,6 +280,7 @@ static dm_status products(const options *o, dm_nn_model *model, json_t *report, 
         {3 * C, C, 0}, {C, C, 0}, {4 * C, C, 1}, {C, 4 * C, 2}, {V, C, 3}}; /* outputs, inputs */
     dm_device_buffer *x = NULL, *y = NULL, *aux = NULL, *w = NULL;
     size_t wide = (size_t)N * (V > 4 * C ? V : 4 * C) * 2;
+    static const char *const names[5] = {"y", "dx", "dw", "dx + db", "dw + db"};
     json_t *all = json_array();
     json_object_set_new(report, "algorithms", all);
     if (!state->products)
@@ -290,40 +292,46 @@ static dm_status products(const options *o, dm_nn_model *model, json_t *report, 
         status = random_buffer(model->device, (size_t)N * 4 * C * 2, &aux, err);
     if (status == DM_OK)
         status = random_buffer(model->device, (size_t)V * C * 4, &w, err);
-    for (int i = 0; i < 15 && status == DM_OK; i++) {
-        uint32_t O = linear[i / 3][0], K = linear[i / 3][1], kind = linear[i / 3][2];
+    for (int j = 0; j < 25 && status == DM_OK; j++) {
+        /* 0 y, 1 dx, 2 dw, 3 dx with sums, 4 dw with sums */
+        uint32_t O = linear[j / 5][0], K = linear[j / 5][1], kind = linear[j / 5][2];
+        int what = j % 5 < 3 ? j % 5 : j % 5 - 2;
+        bool with_sums = j % 5 > 2;
         void *px = dm_device_buffer_address(x), *py = dm_device_buffer_address(y),
              *pw = dm_device_buffer_address(w), *pa = dm_device_buffer_address(aux);
         dm_cublaslt_product p = {.bf16 = true, .lda = K, .ldb = K};
-        if (i % 3 == 0) { /* y = x w^T */
+        if (with_sums && (kind == 3 || (what == 1 && kind != 2)))
+            continue;
+        if (what == 0) { /* y = x w^T */
             p.transpose_a = true, p.m = O, p.n = N, p.k = K, p.a = pw, p.b = px, p.d = py;
             p.bias = kind == 3 ? NULL : pa;
             p.gelu_aux = kind == 1 ? pa : NULL;
-        } else if (i % 3 == 1) { /* dx = dy w */
+        } else if (what == 1) { /* dx = dy w */
             p.m = K, p.n = N, p.k = O, p.ldb = O, p.a = pw, p.b = px, p.d = py;
             p.dgelu_aux = kind == 2 ? pa : NULL;
         } else { /* dw += dy^T x */
             p.transpose_b = true, p.m = K, p.n = O, p.k = N, p.ldb = O, p.a = py, p.b = px;
             p.d = pw, p.add = p.d_float = true;
         }
+        p.sums = with_sums ? pa : NULL;
         double ms[ALGORITHMS];
         int count = 0, best = 0;
-        status = dm_cublaslt_candidates(state->products, model->exec.stream, &p,
-                                        model->exec.scratch, ms, ALGORITHMS, &count, err);
+        dm_error refused = {0};
+        status =
+            dm_cublaslt_candidates(state->products, model->exec.stream, &p, model->exec.scratch, ms,
+                                   ALGORITHMS, &count, with_sums ? &refused : err);
+        if (status == DM_EUNSUPPORTED && with_sums)
+            status = DM_OK;
         json_t *times = json_array();
         for (int k = 0; k < count; k++) {
             best = ms[k] > 0 && (ms[k] < ms[best] || ms[best] <= 0) ? k : best;
             json_array_append_new(times, json_real(ms[k]));
         }
         if (count > 0)
-            printf("%5u x %5u x %5u %-2s: first %.4f ms, %.0f TFLOP/s; best is number %d of %d: "
+            printf("%5u x %5u x %5u %-7s: first %.4f ms, %.0f TFLOP/s; best is number %d of %d: "
                    "%.4f ms, %.0f TFLOP/s\n",
-                   p.m, p.n, p.k,
-                   i % 3 == 0   ? "y"
-                   : i % 3 == 1 ? "dx"
-                                : "dw",
-                   ms[0], 2e-9 * p.m * p.n * p.k / ms[0], best, count, ms[best],
-                   2e-9 * p.m * p.n * p.k / ms[best]);
+                   p.m, p.n, p.k, names[j % 5], ms[0], 2e-9 * p.m * p.n * p.k / ms[0], best, count,
+                   ms[best], 2e-9 * p.m * p.n * p.k / ms[best]);
         json_array_append_new(all, json_pack("{s:i, s:i, s:i, s:o}", "m", (int)p.m, "n", (int)p.n,
                                              "k", (int)p.k, "ms", times));
     }

@@ -30,7 +30,9 @@ enum {
     EPILOGUE_RELU = 2,
     EPILOGUE_BIAS = 4,
     EPILOGUE_GELU_AUX = 32 | 128,
-    EPILOGUE_DGELU = 64 | 128
+    EPILOGUE_DGELU = 64 | 128,
+    EPILOGUE_SUMS = 16,
+    EPILOGUE_SUMS_B = 512
 };
 #define ALIGNMENT 16u
 
@@ -194,6 +196,11 @@ const char *dm_cublaslt_name(const dm_cublaslt *lt)
 
 /* ---- Products ---- */
 
+static const void *bias_of(const dm_cublaslt_product *s)
+{
+    return s->sums != NULL ? s->sums : s->bias;
+}
+
 static const void *aux_of(const dm_cublaslt_product *s)
 {
     return s->gelu_aux != NULL ? s->gelu_aux : s->dgelu_aux;
@@ -203,21 +210,23 @@ static const void *aux_of(const dm_cublaslt_product *s)
 static int describe(dm_cublaslt *lt, plan *p, const dm_cublaslt_product *s, heuristic *best,
                     int room, int *count)
 {
-    const void *aux = aux_of(s);
+    const void *aux = aux_of(s), *bias = bias_of(s);
     int type = s->bf16 ? R_16BF : R_32F, d_type = s->bf16 && !s->d_float ? R_16BF : R_32F;
     int transpose_a = s->transpose_a, transpose_b = s->transpose_b, epilogue = 0;
     epilogue |= s->bias != NULL ? EPILOGUE_BIAS : 0;
     epilogue |= s->relu ? EPILOGUE_RELU : 0;
     epilogue |= s->gelu_aux != NULL ? EPILOGUE_GELU_AUX : 0;
     epilogue |= s->dgelu_aux != NULL ? EPILOGUE_DGELU : 0;
+    if (s->sums != NULL)
+        epilogue |= s->dgelu_aux != NULL ? EPILOGUE_SUMS : EPILOGUE_SUMS_B;
     epilogue = epilogue == 0 ? EPILOGUE_NONE : epilogue;
     int64_t aux_ld = s->m;
     int code = lt->desc_create(&p->desc, COMPUTE_32F, R_32F);
     code = code != 0 ? code : lt->desc_set(p->desc, DESC_TRANSA, &transpose_a, sizeof transpose_a);
     code = code != 0 ? code : lt->desc_set(p->desc, DESC_TRANSB, &transpose_b, sizeof transpose_b);
     code = code != 0 ? code : lt->desc_set(p->desc, DESC_EPILOGUE, &epilogue, sizeof epilogue);
-    if (code == 0 && s->bias != NULL)
-        code = lt->desc_set(p->desc, DESC_BIAS, &s->bias, sizeof s->bias);
+    if (code == 0 && bias != NULL)
+        code = lt->desc_set(p->desc, DESC_BIAS, &bias, sizeof bias);
     if (code == 0 && aux != NULL)
         code = lt->desc_set(p->desc, DESC_AUX, &aux, sizeof aux);
     if (code == 0 && aux != NULL)
@@ -249,17 +258,18 @@ static bool same(const dm_cublaslt_product *x, const dm_cublaslt_product *y)
            x->transpose_b == y->transpose_b && x->relu == y->relu && x->m == y->m && x->n == y->n &&
            x->k == y->k && (x->bias != NULL) == (y->bias != NULL) &&
            (x->gelu_aux != NULL) == (y->gelu_aux != NULL) &&
-           (x->dgelu_aux != NULL) == (y->dgelu_aux != NULL);
+           (x->dgelu_aux != NULL) == (y->dgelu_aux != NULL) &&
+           (x->sums != NULL) == (y->sums != NULL);
 }
 
 static int multiply(dm_cublaslt *lt, dm_stream *stream, const dm_cublaslt_product *s, plan *p,
                     const algorithm *algo, void *workspace)
 {
-    const void *aux = aux_of(s);
+    const void *aux = aux_of(s), *bias = bias_of(s);
     const float one = 1, beta = s->add ? 1 : 0;
     int code = 0;
-    if (s->bias != NULL)
-        code = lt->desc_set(p->desc, DESC_BIAS, &s->bias, sizeof s->bias);
+    if (bias != NULL)
+        code = lt->desc_set(p->desc, DESC_BIAS, &bias, sizeof bias);
     if (code == 0 && aux != NULL)
         code = lt->desc_set(p->desc, DESC_AUX, &aux, sizeof aux);
     return code != 0
@@ -310,10 +320,10 @@ static void choice_name(const dm_cublaslt *lt, const dm_cublaslt_product *s, cha
 {
     char text[1000];
     const dm_device_properties *gpu = &lt->device->properties;
-    snprintf(text, sizeof text, "product 1 %s %s %s %u %u %u %u %u %d%d%d%d%d%d%d%d", lt->name,
+    snprintf(text, sizeof text, "product 1 %s %s %s %u %u %u %u %u %d%d%d%d%d%d%d%d%d", lt->name,
              gpu->name, gpu->arch, s->m, s->n, s->k, s->lda, s->ldb, s->bf16, s->d_float,
              s->transpose_a, s->transpose_b, s->relu, s->bias != NULL, s->gelu_aux != NULL,
-             s->dgelu_aux != NULL);
+             s->dgelu_aux != NULL, s->sums != NULL);
     dm_cache_name(out, dm_hash128_of(text, strlen(text)), "algorithm");
 }
 
@@ -378,7 +388,8 @@ dm_status dm_cublaslt_run(dm_cublaslt *lt, dm_stream *stream, const dm_cublaslt_
 {
     uint32_t step = s->bf16 ? 8 : 4;
     uintptr_t addresses = (uintptr_t)s->a | (uintptr_t)s->b | (uintptr_t)s->d | (uintptr_t)s->bias |
-                          (uintptr_t)s->gelu_aux | (uintptr_t)s->dgelu_aux | (uintptr_t)workspace;
+                          (uintptr_t)s->gelu_aux | (uintptr_t)s->dgelu_aux | (uintptr_t)s->sums |
+                          (uintptr_t)workspace;
     if ((addresses & (ALIGNMENT - 1)) != 0 || s->m % step != 0 || s->lda % step != 0 ||
         s->ldb % step != 0 || workspace_size < DM_CUBLASLT_WORKSPACE)
         return dm_fail(err, DM_EUNSUPPORTED, "cublasLt: not in pieces of 16 bytes");

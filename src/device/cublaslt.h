@@ -29,6 +29,9 @@ typedef struct dm_cublaslt_product {
     const void *bias;      /* [m], of d's type; may be NULL */
     void *gelu_aux;        /* not NULL: GELU; the sum before it goes here, with d's layout */
     const void *dgelu_aux; /* not NULL: d is multiplied with GELU's slope at these sums */
+    /* Not NULL, instead of bias: sums over n of d, [m], with dgelu_aux; without, sums over k of b, [n].
+     * Of d's type. */
+    void *sums;
 } dm_cublaslt_product;
 
 /* $DM_CUBLASLT names the library file. DM_EUNAVAILABLE with the reason when there is none. */

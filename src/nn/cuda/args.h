@@ -59,8 +59,8 @@ typedef struct nn_embed_args {
 typedef struct nn_norm_args {
     const void *x, *residual, *gain, *bias, *dy;
     void *sum, *y;
-    float *mean, *rstd;
-    uint32_t N, C, add_dx;
+    float *mean, *rstd, *partial, *partial2;
+    uint32_t N, C, add_dx, chunk_rows;
 } nn_norm_args;
 
 typedef struct nn_attention_args {

@@ -63,23 +63,28 @@ DM_FN float nn_round(float x)
 #endif
 }
 
+/* NN_VEC elements as they lie in memory, and as floats. */
+DM_FN void nn_unpack(float (&v)[NN_VEC], uint4 w)
+{
+    uint32_t words[4] = {w.x, w.y, w.z, w.w};
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+#if NN_BF16
+        v[2 * k] = __uint_as_float(words[k] << 16);
+        v[2 * k + 1] = __uint_as_float(words[k] & 0xFFFF0000u);
+#else
+        v[k] = __uint_as_float(words[k]);
+#endif
+    }
+}
+
 /* V elements from i on, V = 1 or NN_VEC (then i is a multiple of it and p 16-byte aligned). */
 template <int V> DM_FN void nn_load(float (&v)[V], const void *p, uint64_t i)
 {
     if constexpr (V == 1) {
         v[0] = nn_get(p, i);
     } else {
-        uint4 w = *(const uint4 *)((const real *)p + i);
-        uint32_t words[4] = {w.x, w.y, w.z, w.w};
-#pragma unroll
-        for (int k = 0; k < 4; k++) {
-#if NN_BF16
-            v[2 * k] = __uint_as_float(words[k] << 16);
-            v[2 * k + 1] = __uint_as_float(words[k] & 0xFFFF0000u);
-#else
-            v[k] = __uint_as_float(words[k]);
-#endif
-        }
+        nn_unpack(v, *(const uint4 *)((const real *)p + i));
     }
 }
 

@@ -20,6 +20,8 @@
     K(norm, norm_vec)                                                                              \
     K(norm, norm_backward)                                                                         \
     K(norm, norm_backward_vec)                                                                     \
+    K(norm, norm_backward_sums_3)                                                                  \
+    K(norm, norm_backward_sums_4)                                                                  \
     K(norm, norm_columns)                                                                          \
     K(norm, norm_columns_vec)                                                                      \
     K(embed, embed)                                                                                \

@@ -2,10 +2,40 @@
 /* norm.c - residual and layer norm on CUDA. */
 #include "nn/cuda/internal.h"
 
+/* Chunks of rows of nn_norm_backward_sums: two blocks for most multiprocessors of a large GPU. */
+static uint32_t sums_rows(uint32_t N)
+{
+    enum { CHUNKS = 256, LEAST = 32 };
+    uint32_t rows = (N + CHUNKS - 1) / CHUNKS;
+    return rows < LEAST ? LEAST : rows;
+}
+
 static size_t norm_scratch(const dm_nn_exec *e, const dm_nn_norm *s)
 {
+    uint32_t chunks = nn_chunks(s->N), more = (s->N + sums_rows(s->N) - 1) / sums_rows(s->N);
     (void)e;
-    return (size_t)2 * nn_chunks(s->N) * s->C * sizeof(float);
+    return (size_t)2 * (chunks > more ? chunks : more) * s->C * sizeof(float);
+}
+
+/* Everything in one pass; dgain and dbias are wanted, and rows fit into a warp's registers. */
+static dm_status backward_sums(dm_nn_exec *e, const dm_nn_norm *s, nn_norm_args *args, void *dgain,
+                               void *dbias, dm_error *err)
+{
+    uint32_t part = 32 * (e->type == DM_NN_BF16 ? 8 : 4), rows = sums_rows(s->N);
+    uint32_t chunks = (s->N + rows - 1) / rows;
+    args->partial = e->scratch;
+    args->partial2 = args->partial + (size_t)chunks * s->C;
+    args->chunk_rows = rows;
+    nn_partials_args sums = {.partial = args->partial,
+                             .partial2 = args->partial2,
+                             .out = dgain,
+                             .out2 = dbias,
+                             .chunks = chunks,
+                             .O = s->C};
+    dm_grid grid = {chunks, 256, 0};
+    dm_status status = s->C <= 3 * part ? NN_LAUNCH(e, norm_backward_sums_3, grid, args, err)
+                                        : NN_LAUNCH(e, norm_backward_sums_4, grid, args, err);
+    return status != DM_OK ? status : dm_nn_cuda_partials(e, &sums, err);
 }
 
 static dm_status norm(dm_nn_exec *e, const dm_nn_norm *s, const void *x, const void *residual,
@@ -54,6 +84,9 @@ static dm_status norm_backward(dm_nn_exec *e, const dm_nn_norm *s, const void *s
                          .C = s->C,
                          .add_dx = s->add_dx};
     bool vectors = dm_nn_cuda_vectors(e, s->C, (const void *[]){sum, gain, dy, dx}, 4);
+    if (vectors && dx != NULL && dgain != NULL && dbias != NULL &&
+        s->C <= 4 * 32 * (e->type == DM_NN_BF16 ? 8u : 4u))
+        return backward_sums(e, s, &args, dgain, dbias, err);
     uint32_t wide = vectors ? (e->type == DM_NN_BF16 ? 256 : 128) : 32;
     dm_grid grid = {(s->C + wide - 1) / wide * chunks, 256, 0}, rows = {(s->N + 7) / 8, 256, 0};
     dm_status status = vectors ? NN_LAUNCH(e, norm_columns_vec, grid, &columns, err)

@@ -114,6 +114,91 @@ template <int V> DM_FN void norm_columns(const nn_columns_args &args)
     }
 }
 
+/* Both in one pass over dy and x, for rows of at most 32 * PARTS * NN_VEC numbers: a row lies in a
+ * warp's registers, and so do the sums of the warp's columns. A block per chunk of rows. */
+template <int PARTS> DM_FN void norm_backward_sums(const nn_norm_args &args)
+{
+    constexpr int V = NN_VEC;
+    __shared__ float room[8][32 * PARTS * V];
+    uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5, first = blockIdx.x * args.chunk_rows;
+    uint32_t last = first + args.chunk_rows < args.N ? first + args.chunk_rows : args.N;
+    float gain[PARTS][V] = {}, bias[PARTS][V] = {};
+    for (uint32_t n = first + warp; n < last; n += 8) {
+        uint64_t row = (uint64_t)n * args.C;
+        uint4 xs[PARTS], ds[PARTS], olds[PARTS];
+        float mean = args.mean[n], rstd = args.rstd[n], s1 = 0, s2 = 0, x[V], d[V], g[V], old[V];
+#pragma unroll
+        for (int p = 0; p < PARTS; p++) {
+            uint32_t c = (p * 32 + lane) * V;
+            xs[p] = ds[p] = olds[p] = make_uint4(0, 0, 0, 0);
+            if (c < args.C) {
+                xs[p] = *(const uint4 *)((const real *)args.x + row + c);
+                ds[p] = *(const uint4 *)((const real *)args.dy + row + c);
+                if (args.add_dx)
+                    olds[p] = *(const uint4 *)((const real *)args.y + row + c);
+            }
+        }
+#pragma unroll
+        for (int p = 0; p < PARTS; p++) {
+            uint32_t c = (p * 32 + lane) * V;
+            if (c >= args.C)
+                continue;
+            nn_unpack(x, xs[p]);
+            nn_unpack(d, ds[p]);
+            nn_load<V>(g, args.gain, c);
+#pragma unroll
+            for (int v = 0; v < V; v++) {
+                float hat = (x[v] - mean) * rstd;
+                gain[p][v] += d[v] * hat;
+                bias[p][v] += d[v];
+                s1 += d[v] * g[v];
+                s2 += d[v] * g[v] * hat;
+            }
+        }
+        s1 = nn_warp_sum(s1) / (float)args.C;
+        s2 = nn_warp_sum(s2) / (float)args.C;
+#pragma unroll
+        for (int p = 0; p < PARTS; p++) {
+            uint32_t c = (p * 32 + lane) * V;
+            if (c >= args.C)
+                continue;
+            nn_unpack(x, xs[p]);
+            nn_unpack(d, ds[p]);
+            nn_unpack(old, olds[p]);
+            nn_load<V>(g, args.gain, c);
+#pragma unroll
+            for (int v = 0; v < V; v++)
+                x[v] = rstd * (d[v] * g[v] - s1 - (x[v] - mean) * rstd * s2) + old[v];
+            nn_store<V>(args.y, row + c, x);
+        }
+    }
+#pragma unroll
+    for (int which = 0; which < 2; which++) {
+        float *to = (which == 0 ? args.partial : args.partial2) + (uint64_t)blockIdx.x * args.C;
+        __syncthreads();
+#pragma unroll
+        for (int p = 0; p < PARTS; p++)
+#pragma unroll
+            for (int v = 0; v < V; v++)
+                room[warp][(p * 32 + lane) * V + v] = which == 0 ? gain[p][v] : bias[p][v];
+        __syncthreads();
+        for (uint32_t c = threadIdx.x; c < args.C; c += 256) {
+            float total = 0;
+            for (int w = 0; w < 8; w++)
+                total += room[w][c];
+            to[c] = total;
+        }
+    }
+}
+
+DM_KERNEL_BOUNDS(nn_norm_backward_sums_3, nn_norm_args, 256, 2)
+{
+    norm_backward_sums<3>(args);
+}
+DM_KERNEL_BOUNDS(nn_norm_backward_sums_4, nn_norm_args, 256, 2)
+{
+    norm_backward_sums<4>(args);
+}
 DM_KERNEL_BOUNDS(nn_norm, nn_norm_args, 256, 2)
 {
     norm<1>(args);
