@@ -9,6 +9,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 #define HANDLES_MAX 256
+#define KERNELS_MAX 256
 #define OPS_MAX 64
 #define ARGS_MAX 4096
 
@@ -48,7 +49,7 @@ static struct {
     enum kind kind;
     void *handle;
 } handles[HANDLES_MAX];
-static kernel kernels[64];
+static kernel kernels[KERNELS_MAX];
 static int kernel_count;
 static struct {
     char name[64];
