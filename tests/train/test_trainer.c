@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "tests/support/tmpdir.h"
 #include "tests/train/small.h"
+#include "tests/train/trainer_case.h"
 #include "train/gpt.h"
 #include "train/sample.h"
 #include "train/trainer.h"
@@ -14,195 +15,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A configuration that trains in a moment. */
-static dm_train_config small(dm_train_task task)
-{
-    static const char *const settings[DM_TRAIN_TASKS][12] = {
-        {"steps=60", "checkpoint_every=20"},
-        {"steps=40", "batch=16", "channels=4", "classes=4", "eval_every=15", "checkpoint_every=10",
-         "log_every=3", "average=0.9", "rate=0.02"},
-        {"steps=24", "batch=4", "layers=2", "heads=2", "width=16", "context=16", "warmup=4",
-         "eval_every=10", "checkpoint_every=7", "log_every=5", "eval_windows=8", "rate=0.01"},
-    };
-    dm_train_config config;
-    assert_ok(dm_train_config_preset(task, NULL, &config, err));
-    for (int i = 0; i < 12 && settings[task][i] != NULL; i++)
-        assert_ok(dm_train_config_set(&config, settings[task][i], err));
-    return config;
-}
-
-static dm_training_options options_of(const char *device, const char *const *data,
-                                      const char *folder)
-{
-    return (dm_training_options){
-        .device = device, .data = data, .data_count = data[0] != NULL ? 1 : 0, .folder = folder};
-}
-
-static void train_whole(const dm_train_config *config, const dm_training_options *options,
-                        dm_training_state *out)
-{
-    dm_training *training = NULL;
-    assert_ok(dm_training_create(config, options, &training, err));
-    assert_ok(dm_training_run(training, err));
-    if (out != NULL)
-        *out = *dm_training_where(training);
-    dm_training_destroy(training);
-}
-
-/* ---- Learning ---- */
+/* ---- Learning and repeating ---- */
 
 static void xor_is_solved_and_bits_repeat(void **state)
 {
     (void)state;
-    dm_train_config config;
-    assert_ok(dm_train_config_preset(DM_TRAIN_XOR, NULL, &config, err));
-    int solved = 0;
-    for (uint64_t seed = 1; seed <= 20; seed++) {
-        float weights[2][17];
-        double accuracy = 0;
-        config.seed = seed;
-        for (int time = 0; time < 2; time++) {
-            dm_training *training = NULL;
-            dm_training_options options = {.device = "cpu:1"};
-            assert_ok(dm_training_create(&config, &options, &training, err));
-            assert_ok(dm_training_run(training, err));
-            const dm_training_state *s = dm_training_where(training);
-            assert_string_equal(s->metrics[1].name, "accuracy");
-            accuracy = s->metrics[1].value;
-            dm_nn_model *model = dm_training_model(training);
-            assert_int_equal(dm_nn_model_size(model), 17);
-            size_t at = 0;
-            for (size_t k = 0; k < dm_nn_model_parameter_count(model); k++) {
-                assert_ok(dm_nn_model_read(model, k, DM_NN_VALUE, weights[time] + at, err));
-                at += dm_nn_model_parameter(model, k)->count;
-            }
-            dm_training_destroy(training);
-        }
-        assert_memory_equal(weights[0], weights[1], sizeof weights[0]);
-        solved += accuracy == 1;
-    }
-    if (solved < 19)
-        fail_msg("XOR was solved with %d of 20 seeds", solved);
+    trainer_solves_xor("cpu:1");
 }
 
 static void images_are_learned(void **state)
 {
-    const char *data = small_data(state, DM_TRAIN_CNN);
-    dm_train_config config = small(DM_TRAIN_CNN);
-    dm_training_options options = options_of("cpu:1", &data, NULL);
-    dm_training_state s;
-    dm_training *training = NULL;
-    config.steps = 60;
-    assert_ok(dm_training_create(&config, &options, &training, err));
-    assert_string_equal(dm_training_task(training)->about, "100 images of 12x12, 37 to test with");
-    assert_ok(dm_training_run(training, err));
-    s = *dm_training_where(training);
-    assert_string_equal(s.metrics[1].name, "accuracy");
-    if (!(s.metrics[1].value > 0.9))
-        fail_msg("accuracy %g", s.metrics[1].value);
-    dm_training_destroy(training);
+    trainer_learns_images(state, "cpu:1");
 }
 
 static void text_is_learned(void **state)
 {
-    const char *data = small_data(state, DM_TRAIN_GPT);
-    dm_train_config config = small(DM_TRAIN_GPT);
-    dm_training_options options = options_of("cpu:1", &data, NULL);
-    dm_training_state s;
-    config.steps = 80;
-    dm_training *training = NULL;
-    assert_ok(dm_training_create(&config, &options, &training, err));
-    double first = log(dm_training_task(training)->vocabulary);
-    assert_ok(dm_training_run(training, err));
-    s = *dm_training_where(training);
-    assert_string_equal(s.metrics[0].name, "val_loss");
-    if (!(s.metrics[0].value < 0.7 * first))
-        fail_msg("validation loss %g, %g to begin with", s.metrics[0].value, first);
-    dm_training_destroy(training);
-}
-
-/* ---- The same bits ---- */
-
-/* The files of an unfinished run are those that a watcher copies away. (A shorter run that is then
- * prolonged is another run: its schedule ends earlier.) */
-typedef struct copier {
-    uint64_t at;
-    const char *from, *to;
-} copier;
-
-static void copy_checkpoint(void *user, const dm_training_state *s)
-{
-    const copier *c = user;
-    char from[DM_PATH_MAX], to[DM_PATH_MAX], *bytes = NULL;
-    size_t size = 0;
-    static const char *const names[] = {DM_TRAINING_CHECKPOINT, "metrics.jsonl"};
-    /* The metrics of a later step than the checkpoint's, as a kill leaves them. */
-    for (int i = 0; i < 2; i++) {
-        if (s->step != c->at + (i == 0 ? 0 : 3))
-            continue;
-        assert_true(i == 1 || s->saved);
-        assert_ok(dm_dir_create(c->to, err));
-        assert_ok(dm_path_join(from, c->from, names[i], err));
-        assert_ok(dm_path_join(to, c->to, names[i], err));
-        assert_ok(dm_file_read(from, 0, &bytes, &size, err));
-        assert_ok(dm_file_write(to, bytes, size, err));
-        free(bytes);
-    }
-}
-
-/* Runs that predict: proposals after a short warm-up, whatever the confidence. */
-static void predict(dm_train_config *config)
-{
-    static const char *const settings[] = {
-        "predict=1",   "predict.warmup_steps=6",     "predict.full_steps=3",
-        "steps=60",    "predict.proposal_checked=4", "predict.confidence_needed=0",
-        "average=0",   "predict.ensemble_hidden=8",  "predict.ensemble_fit=4",
-        "log_every=1", "predict.verdict_steps=4",    "predict.proposal_every=1"};
-    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
-        assert_ok(dm_train_config_set(config, settings[i], err));
+    trainer_learns_text(state, "cpu:1");
 }
 
 static void resumed_runs_have_the_same_bits(void **state)
 {
-    /* The second three predict. */
-    static const uint64_t at[2 * DM_TRAIN_TASKS] = {20, 30, 14, 40, 30, 35};
-    for (int run = 0; run < 2 * DM_TRAIN_TASKS; run++) {
-        char name[32], other[32];
-        int task = run % DM_TRAIN_TASKS;
-        snprintf(name, sizeof name, "whole-%d", run);
-        snprintf(other, sizeof other, "cut-%d", run);
-        const char *whole = dm_test_path(state, name), *cut = dm_test_path(state, other);
-        const char *data = small_data(state, (dm_train_task)task), *none = NULL;
-        dm_train_config config = small((dm_train_task)task);
-        if (run >= DM_TRAIN_TASKS)
-            predict(&config);
-        copier c = {at[run], whole, cut};
-        dm_training_options options = options_of("cpu:1", &data, whole);
-        options.watch = copy_checkpoint;
-        options.user = &c;
-        train_whole(&config, &options, NULL);
-        dm_training *training = NULL;
-        dm_training_options resumed = options_of("cpu:3", &none, cut);
-        assert_ok(dm_training_resume(&resumed, task, 0, &training, err));
-        assert_int_equal(dm_training_where(training)->step, at[run]);
-        assert_ok(dm_training_run(training, err));
-        dm_training_destroy(training);
-        small_same_file(whole, cut, DM_TRAINING_CHECKPOINT);
-        small_same_file(whole, cut, "metrics.jsonl");
-        small_same_file(whole, cut, "model.safetensors");
-    }
+    trainer_resumes(state, "cpu:1", "cpu:3");
 }
 
 static void other_seeds_have_other_bits(void **state)
 {
     const char *data = small_data(state, DM_TRAIN_GPT);
-    dm_train_config config = small(DM_TRAIN_GPT);
-    dm_training_options options = options_of("cpu:1", &data, NULL);
+    dm_train_config config = trainer_config(DM_TRAIN_GPT);
+    dm_training_options options = trainer_options("cpu:1", &data, NULL);
     dm_training_state one, two;
     config.steps = 3;
-    train_whole(&config, &options, &one);
+    trainer_whole(&config, &options, &one);
     config.seed = 2;
-    train_whole(&config, &options, &two);
+    trainer_whole(&config, &options, &two);
     assert_true(one.loss != two.loss);
 }
 
@@ -210,7 +55,7 @@ static void other_seeds_have_other_bits(void **state)
 static void an_epoch_covers_the_text(void **state)
 {
     const char *data = small_data(state, DM_TRAIN_GPT);
-    dm_train_config config = small(DM_TRAIN_GPT);
+    dm_train_config config = trainer_config(DM_TRAIN_GPT);
     dm_task task;
     dm_task_init(&task, &config);
     assert_ok(task.kind->load(&task, &data, 1, err));
@@ -233,9 +78,9 @@ static void weights_go_out_and_in(void **state)
 {
     const char *data = small_data(state, DM_TRAIN_GPT), *run = dm_test_path(state, "run");
     const char *file = dm_test_path(state, "w.safetensors");
-    dm_train_config config = small(DM_TRAIN_GPT);
-    dm_training_options options = options_of("cpu:1", &data, run);
-    train_whole(&config, &options, NULL);
+    dm_train_config config = trainer_config(DM_TRAIN_GPT);
+    dm_training_options options = trainer_options("cpu:1", &data, run);
+    trainer_whole(&config, &options, NULL);
     char checkpoint[DM_PATH_MAX];
     assert_ok(dm_path_join(checkpoint, run, DM_TRAINING_CHECKPOINT, err));
     assert_ok(dm_weights_export(checkpoint, false, file, err));
@@ -252,11 +97,11 @@ static void weights_go_out_and_in(void **state)
     dm_training *training = NULL, *was = NULL;
     dm_metric one[4], two[4];
     size_t count = 0;
-    dm_training_options imported = options_of("cpu:1", &data, NULL);
+    dm_training_options imported = trainer_options("cpu:1", &data, NULL);
     imported.import = file;
     assert_ok(dm_training_create(&config, &imported, &training, err));
     assert_ok(dm_training_evaluate(training, one, &count, err));
-    dm_training_options again = options_of("cpu:1", (const char *[]){NULL}, run);
+    dm_training_options again = trainer_options("cpu:1", (const char *[]){NULL}, run);
     assert_ok(dm_training_resume(&again, -1, 0, &was, err));
     assert_ok(dm_training_evaluate(was, two, &count, err));
     assert_true(one[0].value == two[0].value);
@@ -269,7 +114,7 @@ static void weights_go_out_and_in(void **state)
 static void others_names_are_read(void **state)
 {
     enum { V = 7, C = 4, T = 6 };
-    dm_train_config config = small(DM_TRAIN_GPT);
+    dm_train_config config = trainer_config(DM_TRAIN_GPT);
     config.layers = 1;
     config.width = C;
     config.context = 3;
@@ -377,7 +222,7 @@ static void gpt2_has_its_number_of_weights(void **state)
 static void numbers_that_are_none_stop_it(void **state)
 {
     const char *data = small_data(state, DM_TRAIN_CNN), *run = dm_test_path(state, "run");
-    dm_train_config config = small(DM_TRAIN_CNN);
+    dm_train_config config = trainer_config(DM_TRAIN_CNN);
     dm_training *training = NULL;
     dm_error err = {0};
     config.rate = 1e6;
@@ -385,7 +230,7 @@ static void numbers_that_are_none_stop_it(void **state)
     config.optimiser = DM_NN_SGD;
     config.checkpoint_every = 1;
     config.average = 0;
-    dm_training_options options = options_of("cpu:1", &data, run);
+    dm_training_options options = trainer_options("cpu:1", &data, run);
     assert_ok(dm_training_create(&config, &options, &training, err));
     assert_int_equal(dm_training_run(training, &err), DM_EINVAL);
     if (strstr(err.message, "is not a number") == NULL ||
@@ -402,8 +247,8 @@ static void runs_that_cannot_be_are_refused(void **state)
     dm_training *training = NULL;
     const char *text = small_data(state, DM_TRAIN_GPT), *none = NULL;
     const char *run = dm_test_path(state, "run");
-    dm_train_config gpt = small(DM_TRAIN_GPT), xor_ = small(DM_TRAIN_XOR);
-    dm_training_options options = options_of("cpu:1", &text, run);
+    dm_train_config gpt = trainer_config(DM_TRAIN_GPT), xor_ = trainer_config(DM_TRAIN_XOR);
+    dm_training_options options = trainer_options("cpu:1", &text, run);
     assert_int_equal(dm_training_create(&xor_, &options, &training, &err), DM_EINVAL);
     assert_non_null(strstr(err.message, "--data"));
     dm_train_config wrong = gpt;
@@ -415,12 +260,12 @@ static void runs_that_cannot_be_are_refused(void **state)
     assert_int_equal(dm_training_create(&wrong, &options, &training, &err), DM_EINVAL);
     assert_non_null(strstr(err.message, "too few"));
     assert_false(dm_dir_exists(run)); /* nothing was begun */
-    train_whole(&gpt, &options, NULL);
+    trainer_whole(&gpt, &options, NULL);
     assert_int_equal(dm_training_create(&gpt, &options, &training, &err), DM_EINVAL);
     assert_non_null(strstr(err.message, "has a checkpoint: --resume"));
     /* Other data, or a checkpoint of something else. */
     assert_ok(dm_file_write(text, "abcabcabc", 9, err));
-    dm_training_options resumed = options_of("cpu:1", &none, run);
+    dm_training_options resumed = trainer_options("cpu:1", &none, run);
     assert_int_equal(dm_training_resume(&resumed, DM_TRAIN_GPT, 0, &training, &err), DM_EINVAL);
     small_text(state, "text.txt");
     char *bytes = NULL;
@@ -433,7 +278,7 @@ static void runs_that_cannot_be_are_refused(void **state)
     assert_non_null(strstr(err.message, "the data are not those of the run"));
     assert_int_equal(dm_training_resume(&resumed, DM_TRAIN_XOR, 0, &training, &err), DM_EFORMAT);
     assert_non_null(strstr(err.message, "a checkpoint of gpt, not of xor"));
-    dm_training_options empty = options_of("cpu:1", &none, dm_test_path(state, "nothing"));
+    dm_training_options empty = trainer_options("cpu:1", &none, dm_test_path(state, "nothing"));
     assert_int_equal(dm_training_resume(&empty, -1, 0, &training, &err), DM_ENOENT);
 }
 
@@ -442,7 +287,7 @@ static void wrong_data_are_refused(void **state)
     dm_error err = {0};
     dm_training *training = NULL;
     const char *path = dm_test_path(state, "file"), *folder = dm_test_path(state, "images");
-    dm_train_config gpt = small(DM_TRAIN_GPT), cnn = small(DM_TRAIN_CNN);
+    dm_train_config gpt = trainer_config(DM_TRAIN_GPT), cnn = trainer_config(DM_TRAIN_CNN);
     static const struct {
         const char *bytes;
         size_t size;
@@ -455,16 +300,16 @@ static void wrong_data_are_refused(void **state)
         {"\x1f\x8b garbage", 10, "file"},
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        dm_training_options options = options_of("cpu:1", &path, NULL);
+        dm_training_options options = trainer_options("cpu:1", &path, NULL);
         assert_ok(dm_file_write(path, texts[i].bytes, texts[i].size, err));
         if (dm_training_create(&gpt, &options, &training, &err) == DM_OK ||
             strstr(err.message, texts[i].what) == NULL)
             fail_msg("expected '%s', got '%s'", texts[i].what, err.message);
     }
-    dm_training_options options = options_of("cpu:1", &path, NULL);
+    dm_training_options options = trainer_options("cpu:1", &path, NULL);
     assert_int_equal(dm_training_create(&cnn, &options, &training, &err), DM_EFORMAT);
     assert_non_null(strstr(err.message, "file"));
-    options = options_of("cpu:1", &folder, NULL);
+    options = trainer_options("cpu:1", &folder, NULL);
     small_images(state, "images", "train", 20);
     assert_int_equal(remove(dm_test_path(state, "images/train-labels-idx1-ubyte")), 0);
     assert_int_equal(dm_training_create(&cnn, &options, &training, &err), DM_ENOENT);
@@ -489,10 +334,10 @@ static void collect(void *user, const char *text, size_t size)
 static void text_is_sampled(void **state)
 {
     const char *data = small_data(state, DM_TRAIN_GPT), *run = dm_test_path(state, "run");
-    dm_train_config config = small(DM_TRAIN_GPT);
-    dm_training_options options = options_of("cpu:1", &data, run);
+    dm_train_config config = trainer_config(DM_TRAIN_GPT);
+    dm_training_options options = trainer_options("cpu:1", &data, run);
     config.steps = 60;
-    train_whole(&config, &options, NULL);
+    trainer_whole(&config, &options, NULL);
     dm_buffer texts[3] = {{0}};
     dm_sample_options sample = {
         .device = "cpu:1", .prompt = "the ", .tokens = 40, .temperature = 0.8, .seed = 5};
@@ -510,10 +355,10 @@ static void text_is_sampled(void **state)
     sample.prompt = "cat\xc3\xa9";
     assert_int_equal(dm_sample(run, &sample, collect, &texts[0], &err), DM_EINVAL);
     assert_non_null(strstr(err.message, "byte 3 of the text (0xc3)"));
-    dm_train_config xor_ = small(DM_TRAIN_XOR);
+    dm_train_config xor_ = trainer_config(DM_TRAIN_XOR);
     const char *none = NULL, *other = dm_test_path(state, "xor");
-    options = options_of("cpu:1", &none, other);
-    train_whole(&xor_, &options, NULL);
+    options = trainer_options("cpu:1", &none, other);
+    trainer_whole(&xor_, &options, NULL);
     assert_int_equal(dm_sample(other, &sample, collect, &texts[0], &err), DM_EUNSUPPORTED);
 }
 
