@@ -18,7 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define READ_STEP 65536 /* first room for a file whose size is unknown */
+#define READ_STEP 65536                 /* first room for a file whose size is unknown */
+#define ENDLESS_LIMIT ((size_t)1 << 30) /* of what is no regular file and was given no limit */
 #define TEMP_TRIES 100
 
 /* "cannot read PATH: No such file or directory". A very long path is cut, never the reason. */
@@ -85,6 +86,8 @@ dm_status dm_file_read(const char *path, size_t limit, char **bytes, size_t *siz
         status = fail_errno(err, "read", path, errno);
     } else {
         uint64_t expected = S_ISREG(st.st_mode) && st.st_size > 0 ? (uint64_t)st.st_size : 0;
+        if (limit == 0 && !S_ISREG(st.st_mode)) /* /dev/zero has no end */
+            limit = ENDLESS_LIMIT;
         if (limit > 0 && expected > limit)
             status = fail_limit(err, path, limit);
         else
@@ -175,7 +178,11 @@ dm_status dm_file_write(const char *path, const void *bytes, size_t size, dm_err
     if (exists && !S_ISREG(st.st_mode))
         return write_device(path, bytes, size, err);
 
-    /* Through a link the file it leads to is replaced, not the link. */
+    /* Through a link the file it leads to is replaced, not the link; one that leads nowhere is no
+     * name of a file. */
+    if (!exists && lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
+        return fail_errno(err, "write", path,
+                          stat(path, &st) != 0 && errno == ELOOP ? ELOOP : ENOENT);
     char *real = exists ? realpath(path, NULL) : NULL;
     const char *target = real != NULL ? real : path;
     const char *slash = strrchr(target, '/');

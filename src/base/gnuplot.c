@@ -3,6 +3,7 @@
 #include "base/gnuplot.h"
 #include "base/machine.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -26,6 +27,21 @@ void dm_gnuplot_quote(dm_buffer *script, const char *path)
     dm_buffer_puts(script, "'");
 }
 
+/* The last line that says something: gnuplot shows the script's line, a caret, then the reason. */
+static void last_words(FILE *messages, char *out, size_t size)
+{
+    char line[512];
+    out[0] = 0;
+    if (messages == NULL)
+        return;
+    rewind(messages);
+    while (fgets(line, sizeof line, messages) != NULL) {
+        line[strcspn(line, "\n")] = 0;
+        if (line[strspn(line, " \t^")] != 0)
+            snprintf(out, size, "%s", line + strspn(line, " \t"));
+    }
+}
+
 dm_status dm_gnuplot_run(const dm_buffer *script, const char *what, dm_error *err)
 {
     dm_status status = dm_gnuplot_check(err);
@@ -33,15 +49,27 @@ dm_status dm_gnuplot_run(const dm_buffer *script, const char *what, dm_error *er
         status = dm_buffer_check(script, err);
     if (status != DM_OK)
         return status;
-    FILE *gnuplot = popen("exec gnuplot >/dev/null 2>&1", "w");
-    if (gnuplot == NULL)
-        return dm_fail(err, DM_EIO, "gnuplot cannot be started");
+    char command[64], reason[256];
+    FILE *messages = tmpfile();
+    snprintf(command, sizeof command, "exec gnuplot >/dev/null 2>/proc/self/fd/%d",
+             messages != NULL ? fileno(messages) : 1);
+    FILE *gnuplot = popen(command, "w");
+    if (gnuplot == NULL) {
+        if (messages != NULL)
+            fclose(messages);
+        return dm_fail(err, DM_EIO, "gnuplot cannot be started: %s", strerror(errno));
+    }
     bool written = fwrite(script->data, 1, script->size, gnuplot) == script->size;
     int code = pclose(gnuplot);
-    if (!written || code != 0)
-        return dm_fail(err, DM_EIO, "gnuplot failed (exit code %d) on %s",
-                       WIFEXITED(code) ? WEXITSTATUS(code) : -1, what);
-    return DM_OK;
+    if (!written || code != 0) {
+        last_words(messages, reason, sizeof reason);
+        status =
+            dm_fail(err, DM_EIO, "%s: gnuplot could not write it (exit code %d)%s%s", what,
+                    WIFEXITED(code) ? WEXITSTATUS(code) : -1, reason[0] != 0 ? ": " : "", reason);
+    }
+    if (messages != NULL)
+        fclose(messages);
+    return status;
 }
 
 dm_status dm_gnuplot_check_file(const char *path, dm_error *err)

@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define WAIT_SECONDS 2.0             /* before a wait is told of */
 #define TERMINAL_PERIOD_NS 100000000 /* ten times a second */
 #define LOG_PERIOD_NS 5000000000     /* every five seconds, unless $DM_PROGRESS says otherwise */
 #define LOG_PERIOD_SECONDS_MAX 86400
@@ -31,6 +32,7 @@
 #define NO_LIMIT 0
 
 struct dm_progress {
+    bool is_wait; /* of dm_progress_start_wait */
     char label[64], unit[32];
     uint64_t total;
     uint64_t started_ns;
@@ -176,10 +178,30 @@ static int terminal_columns(void)
     return COLUMNS_DEFAULT;
 }
 
+static void draw_wait(dm_progress *p, bool final, double seconds)
+{
+    char line[DM_LOG_STATUS_MAX], time[16];
+    if (seconds < WAIT_SECONDS)
+        return;
+    format_time(time, seconds);
+    snprintf(line, sizeof line, final ? "%.80s: done in %s" : "%.80s ... %s", p->label, time);
+    if (p->terminal && !final) {
+        dm_log_status(line);
+    } else {
+        if (p->terminal)
+            dm_log_status("");
+        dm_log_line(line);
+    }
+}
+
 static void draw(dm_progress *p, bool final)
 {
     char line[DM_LOG_STATUS_MAX];
     double seconds = (double)(dm_time_ns() - p->started_ns) * 1e-9;
+    if (p->is_wait) {
+        draw_wait(p, final, seconds);
+        return;
+    }
     dm_progress_format(line, sizeof line, p->label, p->unit, atomic_load(&p->done), p->total,
                        seconds, p->terminal ? terminal_columns() : NO_LIMIT);
     if (p->terminal && !final) {
@@ -194,7 +216,8 @@ static void draw(dm_progress *p, bool final)
 static void *draw_until_finished(void *argument)
 {
     dm_progress *p = argument;
-    uint64_t next = p->started_ns + p->period_ns;
+    uint64_t first = p->is_wait ? (uint64_t)(WAIT_SECONDS * 1e9) + 1000000 : p->period_ns;
+    uint64_t next = p->started_ns + first;
     pthread_mutex_lock(&p->mutex);
     while (!p->finished) {
         struct timespec until = {.tv_sec = (time_t)(next / 1000000000),
@@ -232,7 +255,7 @@ static bool on_terminal(void)
     return isatty(STDERR_FILENO) && (term == NULL || strcmp(term, "dumb") != 0);
 }
 
-dm_progress *dm_progress_start(const char *label, const char *unit, uint64_t total)
+static dm_progress *start(const char *label, const char *unit, uint64_t total, bool is_wait)
 {
     if (silenced())
         return NULL;
@@ -242,6 +265,7 @@ dm_progress *dm_progress_start(const char *label, const char *unit, uint64_t tot
     snprintf(p->label, sizeof p->label, "%s", label);
     snprintf(p->unit, sizeof p->unit, "%s", unit != NULL ? unit : "");
     p->total = total;
+    p->is_wait = is_wait;
     p->started_ns = dm_time_ns();
     p->terminal = on_terminal();
     p->period_ns = p->terminal ? TERMINAL_PERIOD_NS : log_period();
@@ -258,6 +282,27 @@ dm_progress *dm_progress_start(const char *label, const char *unit, uint64_t tot
     p->has_thread = pthread_create(&p->thread, NULL, draw_until_finished, p) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return p;
+}
+
+dm_progress *dm_progress_start(const char *label, const char *unit, uint64_t total)
+{
+    return start(label, unit, total, false);
+}
+
+static atomic_bool waits_shown;
+
+void dm_progress_show_waits(void)
+{
+    atomic_store(&waits_shown, true);
+}
+
+dm_progress *dm_progress_start_wait(const char *what, const char *name)
+{
+    char label[128];
+    if (!atomic_load(&waits_shown))
+        return NULL;
+    snprintf(label, sizeof label, "%s %.80s", what, name != NULL ? name : "");
+    return start(label, NULL, 0, true);
 }
 
 void dm_progress_add(dm_progress *progress, uint64_t amount)

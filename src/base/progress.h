@@ -16,6 +16,10 @@ typedef struct dm_progress dm_progress;
 /* `unit` names what is counted ("frames"; NULL: nothing). Returns NULL when out of memory or
  * silenced, which every call accepts. Label and unit are copied. */
 dm_progress *dm_progress_start(const char *label, const char *unit, uint64_t total);
+/* For one long call that tells nothing in between, such as a compiler's: "compiling k.py  12s". The
+ * line appears after two seconds, and only in a program that asked for it: a library is silent. */
+dm_progress *dm_progress_start_wait(const char *what, const char *name);
+void dm_progress_show_waits(void);
 void dm_progress_add(dm_progress *progress, uint64_t amount);
 /* Another label from the next line on: "step 120, loss 2.31". */
 void dm_progress_label(dm_progress *progress, const char *label);

@@ -7,6 +7,7 @@
 #include "base/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -15,11 +16,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
 #define CHILDREN_MAX 512
-#define FOLDERS_MAX 64
+#define FOLDERS_MAX 1024
 #define HELD_TENTHS_MAX 100 /* ten seconds */
 
 static atomic_bool requested;
@@ -29,6 +31,7 @@ static sem_t wake;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
 static char *folders[FOLDERS_MAX];
+static int locks[FOLDERS_MAX]; /* temp.h: held as long as the folder is in use */
 static char kept[512];
 
 static void kill_children(void)
@@ -153,6 +156,9 @@ void dm_stop_folder_add(const char *path)
     for (size_t i = 0; i < FOLDERS_MAX; i++) {
         if (folders[i] == NULL) {
             folders[i] = strdup(path);
+            locks[i] = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+            if (locks[i] >= 0)
+                (void)flock(locks[i], LOCK_EX | LOCK_NB);
             break;
         }
     }
@@ -166,6 +172,8 @@ void dm_stop_folder_remove(const char *path)
         if (folders[i] != NULL && strcmp(folders[i], path) == 0) {
             free(folders[i]);
             folders[i] = NULL;
+            if (locks[i] >= 0)
+                close(locks[i]);
         }
     }
     pthread_mutex_unlock(&mutex);

@@ -38,7 +38,8 @@ void dm_stop_release(void);
 void dm_stop_child_add(pid_t pid);
 void dm_stop_child_remove(pid_t pid);
 
-/* A temporary folder, removed when the clock ends the process; dm_dir_remove forgets it. */
+/* A temporary folder, locked until it is removed, also when the clock ends the process;
+ * dm_dir_remove forgets it. */
 void dm_stop_folder_add(const char *path);
 void dm_stop_folder_remove(const char *path);
 

@@ -16,6 +16,7 @@
 #define DM_CLI_COMMAND_H
 
 #include "base/stop.h"
+#include "cli/actions.h"
 #include "cli/options.h"
 
 /* Exit codes (docs/cli.md). Errors get theirs from dm_cli_exit_code. */
@@ -46,6 +47,10 @@ typedef struct dm_command {
     /* Set `*negative` for an answer of "no" (a mismatch, a failed check): exit code 1. */
     dm_status (*run)(const void *options, const dm_strings *arguments, bool *negative,
                      dm_error *err);
+    const char *examples; /* whole command lines, each ended by a newline; NULL: the actions' */
+    /* Of a command whose first argument is an action: actions.h. Its table has a GIVEN row. */
+    const dm_action *actions;
+    size_t action_count;
 } dm_command;
 
 /* In the order the help shows them. */

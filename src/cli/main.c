@@ -5,7 +5,9 @@
  *
  * Answers go to stdout, everything else to stderr; an error is one line, then the exit code of
  * docs/cli.md. */
+#include "base/color.h"
 #include "base/log.h"
+#include "base/progress.h"
 #include "base/stop.h"
 #include "cli/command.h"
 #include "cli/man.h"
@@ -47,7 +49,8 @@ static const dm_command *find_command(const char *name)
 /* "dotmatrix info: message", with the place in the input where there is one. */
 static int report(const char *command, const dm_error *err)
 {
-    fprintf(stderr, "dotmatrix%s%s: ", command[0] ? " " : "", command);
+    fprintf(stderr, "%sdotmatrix%s%s:%s ", dm_color(STDERR_FILENO, DM_COLOR_RED),
+            command[0] ? " " : "", command, dm_color(STDERR_FILENO, DM_COLOR_OFF));
     if (err->file[0] != 0 && err->line > 0)
         fprintf(stderr, "%s:%d: ", err->file, err->line);
     else if (err->file[0] != 0)
@@ -55,7 +58,15 @@ static int report(const char *command, const dm_error *err)
     int length = (int)strlen(err->message);
     while (length > 0 && err->message[length - 1] == '\n') /* a compiler's message ends with one */
         length--;
-    fprintf(stderr, "%.*s\n", length, err->message);
+    dm_buffer text = DM_BUFFER_EMPTY;
+    if (err->status == DM_ECOMPILE && dm_color_wanted(STDERR_FILENO))
+        dm_color_diagnostics(err->message, &text);
+    if (text.size > 0 && !text.failed)
+        fprintf(stderr, "%s%s", dm_buffer_text(&text),
+                text.data[text.size - 1] == '\n' ? "" : "\n");
+    else
+        fprintf(stderr, "%.*s\n", length, err->message);
+    dm_buffer_deinit(&text);
     return dm_cli_exit_code(err->status);
 }
 
@@ -97,14 +108,27 @@ static int print_main_help(void)
     return print_and_free(&text);
 }
 
-static int print_command_help(const dm_command *command)
+/* Of a command with actions the words behind its name may say which is meant. */
+static int print_command_help(const dm_command *command, const char *action)
 {
     dm_buffer text = DM_BUFFER_EMPTY;
+    if (command->action_count > 0) {
+        dm_action_help(&text, command, action != NULL ? dm_action_find(command, action) : NULL,
+                       common_rows, COMMON_COUNT - 1);
+        return print_and_free(&text);
+    }
     dm_option_set sets[2] = {{command->options, command->option_count, NULL},
                              {common_rows, COMMON_COUNT - 1, NULL}};
     dm_buffer_printf(&text, "usage: dotmatrix %s [OPTIONS]%s%s\n\n%s.\n\noptions:\n", command->name,
                      command->arguments[0] ? " " : "", command->arguments, command->summary);
     dm_options_help(&text, sets, 2);
+    if (command->examples != NULL)
+        dm_buffer_puts(&text, "\nexamples:\n");
+    for (const char *at = command->examples; at != NULL && *at != 0;) {
+        int length = (int)strcspn(at, "\n");
+        dm_buffer_printf(&text, "  %.*s\n", length, at);
+        at += length + (at[length] != 0);
+    }
     return print_and_free(&text);
 }
 
@@ -130,15 +154,54 @@ static int fail_unknown_command(const char *name)
     return report("", &err);
 }
 
-static dm_status check_arguments(const dm_command *command, const dm_strings *arguments,
-                                 dm_error *err)
+/* The names of the options that were given, where the command's table has a row for them. */
+static const dm_strings *given_options(const dm_command *command, const void *values)
 {
+    static const dm_strings none;
+    for (size_t i = 0; i < command->option_count; i++)
+        if (command->options[i].type == DM_OPTION_TYPE_GIVEN)
+            return (const void *)((const char *)values + command->options[i].offset);
+    return &none;
+}
+
+static dm_status check_arguments(const dm_command *command, const void *values,
+                                 const dm_strings *arguments, dm_error *err)
+{
+    if (command->action_count > 0)
+        return dm_action_check(command, arguments, given_options(command, values), err);
     if (arguments->count > command->arguments_max)
         return dm_fail(err, DM_EINVAL, "unexpected argument '%s'",
                        arguments->items[command->arguments_max]);
     if (arguments->count < command->arguments_min)
         return dm_fail(err, DM_EINVAL, "missing argument; usage: dotmatrix %s [OPTIONS] %s",
                        command->name, command->arguments);
+    return DM_OK;
+}
+
+/* A variable with a value that would be passed over in silence. */
+static dm_status check_environment(dm_error *err)
+{
+    dm_log_level level;
+    const char *value = getenv("DM_LOG");
+    if (value != NULL && value[0] != 0 && !dm_log_parse_level(value, &level))
+        return dm_fail(err, DM_EINVAL, "DM_LOG=%.40s is no level: error, warn, info or debug",
+                       value);
+    static const struct {
+        const char *name, *word; /* a word that is fine besides numbers */
+        double low, high;
+    } numbers[] = {{"DM_PROGRESS", "off", 0, 86400},
+                   {"DM_THREADS", "", 1, 1024},
+                   {"DM_LAB_TIMEOUT", "", 0.001, 1e6}};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        char *end;
+        value = getenv(numbers[i].name);
+        if (value == NULL || value[0] == 0 || strcmp(value, numbers[i].word) == 0)
+            continue;
+        double number = strtod(value, &end);
+        if (*end != 0 || !(number >= numbers[i].low && number <= numbers[i].high))
+            return dm_fail(err, DM_EINVAL, "%s=%.40s is no number from %g to %g", numbers[i].name,
+                           value, numbers[i].low, numbers[i].high);
+    }
     return DM_OK;
 }
 
@@ -156,12 +219,14 @@ static int run_command(const dm_command *command, common_options *common, int ar
     int code;
     dm_status status = dm_options_parse(sets, 2, argc, argv, &arguments, &err);
     if (status == DM_OK && common->help) {
-        code = print_command_help(command);
+        code = print_command_help(command, arguments.count > 0 ? arguments.items[0] : NULL);
     } else {
         if (common->log_level >= 0)
             dm_log_set_level((dm_log_level)common->log_level);
         if (status == DM_OK)
-            status = check_arguments(command, &arguments, &err);
+            status = check_environment(&err);
+        if (status == DM_OK)
+            status = check_arguments(command, values, &arguments, &err);
         if (status == DM_OK)
             status = command->run(values, &arguments, &negative, &err);
         code = negative ? DM_EXIT_NEGATIVE : DM_EXIT_OK;
@@ -185,7 +250,8 @@ static int help_command(int argc, char **argv)
     if (strcmp(argv[0], "help") == 0)
         return print_main_help();
     const dm_command *command = find_command(argv[0]);
-    return command != NULL ? print_command_help(command) : fail_unknown_command(argv[0]);
+    return command != NULL ? print_command_help(command, argc > 1 ? argv[1] : NULL)
+                           : fail_unknown_command(argv[0]);
 }
 
 /* Where the subcommand stands: the first argument that is no option nor an option's value. */
@@ -263,5 +329,6 @@ int main(int argc, char **argv)
     occupy_standard_streams();
     signal(SIGPIPE, SIG_IGN);
     dm_stop_install();
+    dm_progress_show_waits();
     return finish_output(dispatch(argc, argv));
 }

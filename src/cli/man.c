@@ -51,6 +51,36 @@ static void put_rows(dm_buffer *out, const dm_option *rows, size_t count)
             put_row(out, &rows[i]);
 }
 
+static void put_actions(dm_buffer *out, const dm_command *c)
+{
+    for (size_t i = 0; i < c->action_count; i++) {
+        const dm_action *action = &c->actions[i];
+        dm_buffer_puts(out, ".TP\n\\fB");
+        put_text(out, action->name);
+        dm_buffer_puts(out, "\\fR ");
+        put_text(out, action->arguments);
+        dm_buffer_putc(out, '\n');
+        put_text(out, action->summary);
+        dm_buffer_puts(out, ".\n");
+        if (action->takes[0] == 0)
+            continue;
+        dm_buffer_puts(out, "Options: ");
+        put_text(out, action->takes);
+        dm_buffer_puts(out, ".\n");
+    }
+}
+
+static void put_examples(dm_buffer *out, const dm_command *c)
+{
+    dm_buffer_puts(out, ".PP\n.nf\n");
+    for (size_t i = 0; i < c->action_count; i++) {
+        put_text(out, c->actions[i].example != NULL ? c->actions[i].example : "");
+        dm_buffer_putc(out, '\n');
+    }
+    put_text(out, c->examples != NULL ? c->examples : "");
+    dm_buffer_puts(out, "\n.fi\n");
+}
+
 typedef struct pair {
     const char *name, *text;
 } pair;
@@ -79,16 +109,19 @@ static const pair exit_codes[] = {
     {"7", "source text does not compile"},
     {"8", "a device or its driver reported an error"},
     {"70", "a bug in dotmatrix"},
+    {"130", "interrupted by Ctrl-C or SIGTERM; a line says what was kept"},
 };
 
 static const pair variables[] = {
     {"DM_LOG", "how much is said on standard error: error, warn, info or debug"},
+    {"DM_PROGRESS", "off: no progress; a number: seconds between its lines in a log"},
+    {"DM_THREADS", "threads for work on the CPU"},
     {"DM_CACHE_DIR", "where compiled kernels are kept"},
     {"DM_ROMS", "the folder with the sources of our ROMs"},
     {"DM_NVRTC", "the NVRTC library to compile GPU code with"},
     {"DM_CUBLASLT", "the cuBLASLt library for matrix products on CUDA"},
     {"DM_LIBCUDA", "the NVIDIA driver's library"},
-    {"NO_COLOR", "no colours"},
+    {"NO_COLOR", "no colours on a terminal"},
 };
 
 void dm_man_page(dm_buffer *out, const dm_option *common, size_t common_count)
@@ -107,7 +140,9 @@ void dm_man_page(dm_buffer *out, const dm_option *common, size_t common_count)
         dm_buffer_puts(out, "\n.PP\n");
         put_text(out, c->summary);
         dm_buffer_puts(out, ".\n");
+        put_actions(out, c);
         put_rows(out, c->options, c->option_count);
+        put_examples(out, c);
     }
     put_pairs(out, "EXIT STATUS", exit_codes, sizeof exit_codes / sizeof exit_codes[0]);
     put_pairs(out, "ENVIRONMENT", variables, sizeof variables / sizeof variables[0]);
@@ -145,6 +180,8 @@ void dm_man_completion(dm_buffer *out, const dm_option *common, size_t common_co
     }
     for (size_t c = 0; c < dm_command_count; c++) {
         dm_buffer_printf(out, "    %s:*) words=\"--help --log-level", dm_commands[c]->name);
+        for (size_t i = 0; i < dm_commands[c]->action_count; i++)
+            dm_buffer_printf(out, " %s", dm_commands[c]->actions[i].name);
         for (size_t i = 0; i < dm_commands[c]->option_count; i++)
             if (dm_commands[c]->options[i].type != DM_OPTION_TYPE_GIVEN)
                 dm_buffer_printf(out, " --%s", dm_commands[c]->options[i].name);

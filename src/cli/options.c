@@ -75,6 +75,15 @@ static dm_status add_string(dm_strings *list, size_t capacity, const char *text,
     return DM_OK;
 }
 
+/* No file or folder has an empty name. */
+static dm_status check_name(const dm_option *row, const char *text, dm_error *err)
+{
+    bool names = strcmp(row->metavar, "FILE") == 0 || strcmp(row->metavar, "DIR") == 0;
+    if (names && text[0] == 0)
+        return dm_fail(err, DM_EINVAL, "--%s: the name is empty", row->name);
+    return DM_OK;
+}
+
 static dm_status set_value(const dm_option_set *set, const dm_option *row, const char *text,
                            size_t capacity, dm_error *err)
 {
@@ -85,8 +94,10 @@ static dm_status set_value(const dm_option_set *set, const dm_option *row, const
         return DM_OK;
     case DM_OPTION_TYPE_STRING:
         *(const char **)value = text;
-        return DM_OK;
+        return check_name(row, text, err);
     case DM_OPTION_TYPE_STRINGS:
+        return check_name(row, text, err) == DM_OK ? add_string(value, capacity, text, err)
+                                                   : DM_EINVAL;
     case DM_OPTION_TYPE_GIVEN:
         return add_string(value, capacity, text, err);
     case DM_OPTION_TYPE_INT:
@@ -205,6 +216,18 @@ dm_status dm_options_parse(const dm_option_set *sets, size_t set_count, int argc
     return status;
 }
 
+dm_status dm_options_check_list(const char *option, const char *list, dm_error *err)
+{
+    for (const char *at = list;; at++) {
+        size_t length = strcspn(at, ",");
+        if (strspn(at, " \t") >= length)
+            return dm_fail(err, DM_EINVAL, "--%s: '%.200s' has an empty place", option, list);
+        at += length;
+        if (*at == 0)
+            return DM_OK;
+    }
+}
+
 void dm_options_deinit(const dm_option_set *sets, size_t set_count, dm_strings *positional)
 {
     for (size_t s = 0; s < set_count; s++) {
@@ -252,6 +275,12 @@ static void append_wrapped(dm_buffer *out, const char *text, int indent)
 
 void dm_options_help(dm_buffer *out, const dm_option_set *sets, size_t set_count)
 {
+    dm_options_help_titled(out, sets, NULL, set_count);
+}
+
+void dm_options_help_titled(dm_buffer *out, const dm_option_set *sets, const char *const *titles,
+                            size_t set_count)
+{
     dm_buffer name = DM_BUFFER_EMPTY;
     int width = 0;
     for (size_t s = 0; s < set_count; s++) {
@@ -263,6 +292,8 @@ void dm_options_help(dm_buffer *out, const dm_option_set *sets, size_t set_count
         }
     }
     for (size_t s = 0; s < set_count; s++) {
+        if (titles != NULL)
+            dm_buffer_printf(out, "\n%s:\n", titles[s]);
         for (size_t i = 0; i < sets[s].count; i++) {
             const dm_option *row = &sets[s].rows[i];
             if (row->type == DM_OPTION_TYPE_GIVEN)

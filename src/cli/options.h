@@ -101,8 +101,14 @@ dm_status dm_options_parse(const dm_option_set *sets, size_t set_count, int argc
                            dm_strings *positional, dm_error *err);
 void dm_options_deinit(const dm_option_set *sets, size_t set_count, dm_strings *positional);
 
+/* "--obs: ..." when "a,b,c" has no words or an empty one. */
+dm_status dm_options_check_list(const char *option, const char *list, dm_error *err);
+
 /* Append one entry per row, aligned, at most 80 columns wide: "  --frames N   frames to run [60]".
  */
 void dm_options_help(dm_buffer *out, const dm_option_set *sets, size_t set_count);
+/* The same with a blank line and a title above each set. */
+void dm_options_help_titled(dm_buffer *out, const dm_option_set *sets, const char *const *titles,
+                            size_t set_count);
 
 #endif

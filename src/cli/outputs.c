@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/outputs.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void folder_of(const char *path, char folder[DM_PATH_MAX])
 {
@@ -24,6 +26,9 @@ static dm_status check_place(const char *path, dm_error *err)
         return dm_fail(err, DM_EIO, "%s: there is no folder %s", path, folder);
     if (path[0] == 0 || dm_dir_exists(path))
         return dm_fail(err, DM_EIO, "%s: a folder cannot be written to", path);
+    if (access(folder, W_OK) != 0 && !dm_file_exists(path))
+        return dm_fail(err, DM_EIO, "%s: the folder %s cannot be written to: %s", path, folder,
+                       strerror(errno));
     return DM_OK;
 }
 

@@ -3,7 +3,9 @@
 #include "device/cc.h"
 
 #include "base/buffer.h"
+#include "base/progress.h"
 #include "base/stop.h"
+#include "base/temp.h"
 #include "device/cache.h"
 #include "device/sources.h"
 
@@ -144,15 +146,7 @@ static dm_status run(const char *program, char *const argv[], const char *folder
 
 dm_status dm_cc_folder(char out[DM_PATH_MAX], dm_error *err)
 {
-    const char *root = getenv("TMPDIR");
-    if (root == NULL || root[0] == '\0')
-        root = "/tmp";
-    if (snprintf(out, DM_PATH_MAX, "%s/dotmatrix-XXXXXX", root) >= DM_PATH_MAX - 300 ||
-        mkdtemp(out) == NULL)
-        return dm_fail(err, DM_EIO, "cannot make a temporary folder in %s: %s", root,
-                       strerror(errno));
-    dm_stop_folder_add(out);
-    return DM_OK;
+    return dm_temp_folder(out, NULL, err);
 }
 
 dm_status dm_cc_run(const dm_cc *cc, const char *const *arguments, const char *folder,
@@ -370,8 +364,10 @@ static dm_status compile(const dm_cc *cc, arguments *args, const dm_source_set *
         status = dm_path_join(log, folder, "module.log", err);
     if (status == DM_OK)
         status = add_list(args, files, err);
+    dm_progress *wait = dm_progress_start_wait("compiling", desc->name);
     if (status == DM_OK)
         status = run(cc->path, args->items, folder, log, &code, err);
+    dm_progress_finish(wait);
     if (status == DM_OK)
         status = dm_file_read(log, 0, &text, &size, err);
     if (status == DM_OK && code != 0) {

@@ -4,6 +4,7 @@
 
 #include "base/buffer.h"
 #include "base/log.h"
+#include "base/progress.h"
 #include "device/cache.h"
 #include "device/cuda_api.h"
 #include "device/library_find.h"
@@ -350,7 +351,9 @@ static dm_status compile(const dm_source_set *set, const dm_module_desc *desc, c
     if (result != 0) {
         status = nvrtc_fail(result, desc->name, err);
     } else {
+        dm_progress *wait = dm_progress_start_wait("compiling for the GPU", desc->name);
         status = compile_program(program, desc, arch, code, size, err);
+        dm_progress_finish(wait);
         nvrtc.destroy(&program);
     }
     free(texts);

@@ -4,6 +4,7 @@
  *
  * The bug: SWAP leaves its operand as it was. */
 #include "base/file.h"
+#include "base/temp.h"
 #include "gb/cpu/run.h"
 #include "gb/host/core.h"
 #include "gb/host/state.h"
@@ -296,19 +297,29 @@ static void vec_destroy(void *self)
     free(v);
 }
 
-/* An empty file of our own; an empty name when there is none. */
+/* The name of a file in a temporary folder of its own; an empty name when there is none. */
 static dm_status make_file(char *path, size_t size, dm_error *err)
 {
-    const char *folder = getenv("TMPDIR");
-    snprintf(path, size, "%s/dotmatrix-XXXXXX", folder != NULL ? folder : "/tmp");
-    int fd = mkstemp(path);
-    if (fd < 0) {
-        dm_status status = dm_fail(err, DM_EIO, "%s: cannot be created", path);
+    char folder[DM_PATH_MAX];
+    dm_status status = dm_temp_folder(folder, NULL, err);
+    path[0] = 0;
+    if (status == DM_OK && snprintf(path, size, "%s/state", folder) >= (int)size) {
+        dm_dir_remove(folder, NULL);
         path[0] = 0;
-        return status;
+        status = dm_fail(err, DM_EIO, "%s: too long a path", folder);
     }
-    close(fd);
-    return DM_OK;
+    return status;
+}
+
+/* The file and its folder. */
+static void remove_file(char *path)
+{
+    char *slash = strrchr(path, '/');
+    if (slash == NULL)
+        return;
+    *slash = 0;
+    dm_dir_remove(path, NULL);
+    path[0] = 0;
 }
 
 /* The start as a file, which is how a swarm takes one. */
@@ -374,7 +385,7 @@ static dm_status create_swarm(vec *v, const dm_lab_desc *desc, dm_error *err)
     if (status == DM_OK)
         status = dm_swarm_create(v->device, &d, &v->swarm, err);
     if (start[0] != 0)
-        unlink(start);
+        remove_file(start);
     return status;
 }
 
@@ -493,7 +504,7 @@ static dm_status vec_copy_from(void *self, void *others, uint64_t few, dm_error 
     uint64_t count = dm_swarm_get_info(v->swarm).count;
     uint32_t *numbers = malloc(count * sizeof *numbers);
     dm_device_buffer *buffer = NULL;
-    char path[DM_PATH_MAX];
+    char path[DM_PATH_MAX] = "";
     assert(few > 0);
     dm_status status = numbers != NULL ? DM_OK : dm_fail(err, DM_ENOMEM, "out of memory");
     if (status == DM_OK)
@@ -503,8 +514,7 @@ static dm_status vec_copy_from(void *self, void *others, uint64_t few, dm_error 
         if (status == DM_OK)
             status = dm_swarm_snapshot_load(v->swarm, 0, path, 1 + i, err);
     }
-    if (numbers != NULL)
-        unlink(path);
+    remove_file(path);
     for (uint64_t i = 0; i < count && status == DM_OK; i++)
         numbers[i] = (uint32_t)(1 + i % few);
     if (status == DM_OK)

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/temp.h"
 #include "gb/host/picture.h"
 #include "lab/profile.h"
 #include "lab/provenance.h"
@@ -21,7 +22,8 @@
 
 static void parent_of(const char *path, char out[DM_PATH_MAX])
 {
-    snprintf(out, DM_PATH_MAX, "%s", path);
+    if (out != path)
+        snprintf(out, DM_PATH_MAX, "%s", path);
     size_t length = strlen(out);
     while (length > 1 && out[length - 1] == '/')
         out[--length] = 0;
@@ -34,16 +36,20 @@ static void parent_of(const char *path, char out[DM_PATH_MAX])
 
 dm_status dm_lab_folder_check(const char *path, dm_error *err)
 {
-    char parent[DM_PATH_MAX];
+    char parent[DM_PATH_MAX], probe[DM_PATH_MAX];
     if (path[0] == 0)
         return dm_fail(err, DM_EINVAL, "a folder without a name");
-    if (access(path, F_OK) == 0)
-        return dm_fail(err, DM_EIO, "%s: exists already", path);
+    struct stat st;
+    if (lstat(path, &st) == 0)
+        return dm_fail(err, DM_EIO, "%.800s: exists already", path);
+    if (errno != ENOENT)
+        return dm_fail(err, DM_EIO, "%.800s: %s", path, strerror(errno));
+    /* The first of its parents that is there must take a new folder; nothing is left in it. */
     parent_of(path, parent);
-    dm_status status = dm_dir_create(parent, err);
-    if (status == DM_OK && access(parent, W_OK | X_OK) != 0)
-        status = dm_fail(err, DM_EIO, "%s: cannot be written: %s", parent, strerror(errno));
-    return status;
+    while (lstat(parent, &st) != 0 && errno == ENOENT && strcmp(parent, ".") != 0)
+        parent_of(parent, parent);
+    dm_status status = dm_temp_folder(probe, parent, err);
+    return status == DM_OK ? dm_dir_remove(probe, err) : status;
 }
 
 /* ---- Writing ---- */
@@ -214,10 +220,11 @@ dm_status dm_lab_bundle_write(const char *path, const dm_lab_verify *v,
     if (w.status != DM_OK)
         return w.status;
     parent_of(path, parent);
-    if (snprintf(w.folder, sizeof w.folder, "%s/.mismatch-XXXXXX", parent) >=
-            (int)sizeof w.folder ||
-        mkdtemp(w.folder) == NULL)
-        return dm_fail(err, DM_EIO, "%s: no folder can be made there: %s", parent, strerror(errno));
+    w.status = dm_dir_create(parent, err);
+    if (w.status == DM_OK)
+        w.status = dm_temp_folder(w.folder, parent, err);
+    if (w.status != DM_OK)
+        return w.status;
     put(&w, "rom.gb", v->rom, v->rom_size);
     put(&w, "diff.txt", dm_buffer_text(&verdict->diff), verdict->diff.size);
     put(&w, "trace.txt", trace, strlen(trace));
@@ -229,8 +236,8 @@ dm_status dm_lab_bundle_write(const char *path, const dm_lab_verify *v,
         put_recording(&w, v->recording);
     put_script(&w);
     chmod(w.folder, 0755);
-    if (w.status == DM_OK && rename(w.folder, path) != 0)
-        w.status = dm_fail(err, DM_EIO, "%s: %s", path, strerror(errno));
+    if (w.status == DM_OK)
+        w.status = dm_temp_folder_keep(w.folder, path, err);
     if (w.status != DM_OK)
         dm_dir_remove(w.folder, NULL);
     return w.status;

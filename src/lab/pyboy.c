@@ -136,8 +136,9 @@ static dm_status lost(dm_pyboy *p, bool hangs, dm_error *err)
             err, DM_EUNAVAILABLE,
             "pyboy: the Python interpreter %.400s cannot be run; DM_PYTHON names another",
             p->python);
-    return dm_fail(err, DM_EUNAVAILABLE, "pyboy worker %d (process %d) %s; its last words: %s",
-                   number, (int)pid, how, line[0] != 0 ? line : "none");
+    return dm_fail(err, DM_EUNAVAILABLE, "pyboy worker %d (process %d, %.300s) %s%s%s", number,
+                   (int)pid, p->python, how,
+                   line[0] != 0 ? "; the last it wrote: " : " and wrote nothing", line);
 }
 
 static void run_child(const char *python, const char *text, int in, int out, int output, int shared,

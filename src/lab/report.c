@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/gnuplot.h"
 #include "base/json.h"
+#include "base/temp.h"
 #include "lab/bench.h"
 #include "lab/bundle.h"
 #include "lab/plot.h"
@@ -379,17 +380,25 @@ static dm_status write_all(const report *r, dm_error *err)
 /* A folder beside `out`, which gets its name when everything is in it. */
 static dm_status write_folder(report *r, const char *out, dm_error *err)
 {
-    char bare[DM_PATH_MAX];
+    char bare[DM_PATH_MAX], parent[DM_PATH_MAX];
     snprintf(bare, sizeof bare, "%s", out);
     for (size_t n = strlen(bare); n > 1 && bare[n - 1] == '/';)
         bare[--n] = 0;
-    if (snprintf(r->folder, sizeof r->folder, "%s.XXXXXX", bare) >= (int)sizeof r->folder ||
-        mkdtemp(r->folder) == NULL)
-        return dm_fail(err, DM_EIO, "%s: no folder can be made there: %s", out, strerror(errno));
+    snprintf(parent, sizeof parent, "%s", bare);
+    char *slash = strrchr(parent, '/');
+    if (slash == NULL)
+        snprintf(parent, sizeof parent, ".");
+    else
+        slash[slash == parent ? 1 : 0] = 0;
+    dm_status status = dm_dir_create(parent, err);
+    if (status == DM_OK)
+        status = dm_temp_folder(r->folder, parent, err);
+    if (status != DM_OK)
+        return status;
     chmod(r->folder, 0755);
-    dm_status status = write_all(r, err);
-    if (status == DM_OK && rename(r->folder, bare) != 0)
-        status = dm_fail(err, DM_EIO, "%s: %s", out, strerror(errno));
+    status = write_all(r, err);
+    if (status == DM_OK)
+        status = dm_temp_folder_keep(r->folder, bare, err);
     if (status != DM_OK)
         dm_dir_remove(r->folder, NULL);
     return status;

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/progress.h"
+#include "base/stop.h"
 #include "base/thread.h"
 #include "synth/check/compile.h"
 #include "synth/check/reject.h"
@@ -501,13 +502,18 @@ static dm_status produce_shard(producer *p, uint64_t number, double seconds, uin
     uint64_t start = dm_time_ns();
     end = end < o->count ? end : o->count;
     dm_status status = open_shard(p, number, begin, err);
-    while (status == DM_OK && begin + p->pairs.lines < end) {
+    while (status == DM_OK && begin + p->pairs.lines < end && !dm_stop_requested()) {
         uint64_t first = begin + p->pairs.lines, left = end - first;
         int count = left < (uint64_t)p->capacity ? (int)left : p->capacity;
         status = wave(p, first, count, err);
         *shipped += status == DM_OK ? (uint64_t)count : 0;
     }
     seconds += (double)(dm_time_ns() - start) / 1e9;
+    if (status == DM_OK && begin + p->pairs.lines < end) { /* the next run goes on with it */
+        dm_synth_shard_close(&p->pairs);
+        dm_synth_shard_close(&p->rejected);
+        return DM_OK;
+    }
     if (status == DM_OK && o->rejected)
         status = dm_synth_shard_finish(&p->rejected, 0, o->rank, err);
     if (status == DM_OK)
@@ -532,7 +538,8 @@ static dm_status produce_all(producer *p, dm_synth_produced *produced, dm_error 
         own += slots_of(o, i);
     if (!o->quiet)
         p->progress = dm_progress_start("produce", "pairs", own);
-    for (uint64_t i = (uint64_t)o->rank; i < shards && status == DM_OK; i += (uint64_t)o->ranks) {
+    for (uint64_t i = (uint64_t)o->rank; i < shards && status == DM_OK && !dm_stop_requested();
+         i += (uint64_t)o->ranks) {
         bool whole;
         double seconds;
         status = find_shard(p, i, &whole, &seconds, err);
@@ -674,7 +681,10 @@ dm_status dm_synth_produce(const dm_synth_produce_options *options, dm_synth_pro
     }
     if (status == DM_OK)
         status = produce_all(&p, produced, err);
-    if (status == DM_OK)
+    if (status == DM_OK && dm_stop_requested())
+        dm_stop_kept("%llu pairs are in %s; the same call goes on with them",
+                     (unsigned long long)produced->shipped, options->folder);
+    else if (status == DM_OK)
         status = dm_synth_manifest_finish(options, p.profile, produced, err);
     tear_down(&p);
     return status;

@@ -81,8 +81,8 @@ static void wrong_use(void **state)
         const char *says;
     } cases[] = {
         {{"roms", "buld"}, DM_EXIT_USAGE, "did you mean build?"},
-        {{"roms", "xyzzy"}, DM_EXIT_USAGE, "there are build, list, check, info"},
-        {{"roms", "info"}, DM_EXIT_USAGE, "which ROM?"},
+        {{"roms", "xyzzy"}, DM_EXIT_USAGE, "there are build, list, check and info"},
+        {{"roms", "info"}, DM_EXIT_USAGE, "usage: dotmatrix roms info [OPTIONS] ROM.gb..."},
         {{"roms", "build", "NOPE", "--source=" ROMS}, DM_EXIT_INPUT, "no ROM called NOPE in " ROMS},
         {{"roms", "list", "--source=" ROMS "/include"},
          DM_EXIT_INPUT,

@@ -564,7 +564,7 @@ static void outputs_without_a_folder_are_refused_before_the_run(void **state)
               options[i], "none/file");
         fails(DM_EXIT_IO, "folder", "--rom", "a.gb", "--frames", "1000000000", options[i],
               "folder");
-        fails(DM_EXIT_IO, "", "--rom", "a.gb", "--frames", "1000000000", options[i], "");
+        fails(DM_EXIT_USAGE, "the name is empty", "--rom", "a.gb", options[i], "");
     }
     /* A file in the place of a folder. */
     fails(DM_EXIT_IO, "there is no folder a.gb", "--rom", "a.gb", "--png", "a.gb/b.png");

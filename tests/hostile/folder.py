@@ -15,6 +15,19 @@ def scale(a: float, x: wp.array(dtype=float), out: wp.array(dtype=float)):
 '''
 
 
+SLOW = '''import warp as wp
+
+
+@wp.kernel
+def slow(x: wp.array(dtype=float)):
+    i = wp.tid()
+    s = float(0.0)
+    for k in range(2000000000):
+        s = wp.sin(s + 1.0)
+    x[i] = s
+'''
+
+
 def write(folder, name, content):
     with open(os.path.join(folder, name), "wb") as file:
         file.write(content if isinstance(content, bytes) else content.encode())
@@ -53,11 +66,15 @@ def make_good(program, folder, roms):
             raise SystemExit(f"hostile: {' '.join(args)} gave exit code {done.returncode}: {done.stderr}")
 
     write(folder, "k.py", KERNEL)
+    write(folder, "slow.py", SLOW)
     write(folder, "x.npy", npy([1.0, 2.0, 3.0, 4.0]))
     write(folder, "losses.txt", "".join(f"{2.0 / (n + 1)}\n" for n in range(8)))
     write(folder, "keys.txt", "0 A\n1 -\n")
     write(folder, "actions.txt", "A\nNOOP\n" * 4)
     write(folder, "foreign.txt", "not yours\n")
+    write(folder, "images.idx", struct.pack(">IIII", 0x0803, 4, 2, 2) + bytes(range(16)))
+    write(folder, "labels.idx", struct.pack(">II", 0x0801, 4) + bytes(range(4)))
+    write(folder, "small.asm", "SECTION \"code\", ROM0[$150]\nstart:\n    ld a, 5\n    jr start\n")
     run("roms", "build", "ALU_LOOP")
     os.rename(os.path.join(folder, "ALU_LOOP.gb"), os.path.join(folder, "game.gb"))
     run("run", "--rom", "game.gb", "--frames", "2", "--save", "good.state")
@@ -124,7 +141,25 @@ def make_bad(folder):
         write(folder, f"{name}/checkpoint.safetensors", bad)
 
 
-def make_template(program, folder, roms):
+def damage(content):
+    """One file's content in several ways of being wrong."""
+    middle = len(content) // 2
+    return {"cut-1": content[:1], "cut-16": content[:min(16, middle)], "cut-third": content[:len(content) // 3],
+            "cut-last": content[:-1], "flipped": content[:middle] + bytes([content[middle] ^ 0x5A]) + content[middle + 1:],
+            "longer": content + b"\0more", "twice": content + content, "crlf": content.replace(b"\n", b"\r\n")}
+
+
+def make_damaged(folder, names):
+    for name in names:
+        with open(os.path.join(folder, name), "rb") as file:
+            content = file.read()
+        for how, bad in damage(content).items():
+            os.makedirs(os.path.join(folder, "damaged", how), exist_ok=True)
+            write(folder, os.path.join("damaged", how, name.replace("/", "-")), bad)
+
+
+def make_template(program, folder, roms, damaged):
     os.makedirs(folder)
     make_good(program, folder, roms)
     make_bad(folder)
+    make_damaged(folder, damaged)

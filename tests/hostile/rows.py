@@ -40,7 +40,7 @@ BASE = {
     "kernel run": ["kernel", "run", "k.py", "--dim", "4", "--arg", "a=2", "--arg", "x=x.npy", "--arg", "out=zeros:4"],
     "synth produce": ["synth", "produce", "--count", "1", "--out", "made", "--verify", "none", "--jobs", "1"],
     "synth validate": ["synth", "validate", "--in", "dataset", "--level", "none"],
-    "synth show": ["synth", "show", "dataset", "k000000"],
+    "synth show": ["synth", "show", "dataset", "1-00000001"],
     "synth stats": ["synth", "stats", "dataset"],
     "dynamics rollout": ["dynamics", "rollout", "--hidden", "8", "--members", "1", "--stochastic", "1", "--steps", "2"],
     "dynamics check": ["dynamics", "check"],
@@ -56,6 +56,10 @@ BASE = {
 NEGATIVE_IS_FINE = {"seed", "actions-seed", "sync-every", "rank"}
 # Options whose value is a list or a text that only looks like a number's place.
 SLOW_ACTIONS = {"dynamics check", "dynamics bench"}
+# One parser reads all whole numbers: one option of each action gets every wrong form, the others these.
+FEW_NOT_NUMBERS = ["seven", "99999999999999999999"]
+
+NUMBER = r"N|K|S|SM|R|J|CYCLES"  # what --help calls the values that are numbers
 
 KNOWN = {}  # part of a row's name: why it still fails
 
@@ -70,6 +74,12 @@ class Row:
     stdout: str = ""
     interrupt: float = 0.0  # seconds after which a signal is sent
     signal: int = signal.SIGINT
+    within: float = 2.0  # seconds from the signal to the end; 0.8 is what a command takes that does not look
+    limit: int = 0  # bytes that a file may have: then writing fails as on a full disk
+    disk: int = 0  # bytes left on the disk that holds the folder
+    stranger: bool = False  # run by a user who may not write in the folder
+    closed: tuple = ()  # standard streams that are closed
+    checks: tuple = ()  # texts that must stand in a file afterwards: (path, text)
     diagnostics: bool = False  # several lines are fine: each error of a source has one
     may_leave: tuple = ()
     may_change: tuple = ()
@@ -86,28 +96,18 @@ def known(name):
     return next((reason for part, reason in KNOWN.items() if part in name), "")
 
 
-def options_of(program, command):
-    """The option rows of a command's help."""
-    text = subprocess.run([program, command, "--help"], capture_output=True, text=True, check=True).stdout
+def options_of(program, key):
+    """The option rows of the help of a command, or of one of its actions."""
+    words = ["run"] if key == "run swarm" else key.split()
+    text = subprocess.run([program, *words, "--help"], capture_output=True, text=True, check=True).stdout
     found = []
-    for line in text.split("options:\n", 1)[1].splitlines():
+    for line in text.split("options:\n", 1)[1].split("\nexamples:", 1)[0].splitlines():
         start = re.match(r"  --([a-z-]+)(?: (\S+))?(?:\s{2,}(.*))?$", line)
         if start:
             found.append(Option(start[1], start[2] or "", start[3] or ""))
-        elif found:
+        elif found and line.startswith("    "):
             found[-1].text += " " + line.strip()
     return [option for option in found if option.name != "help"]
-
-
-def applies(option, key):
-    """Whether an option is one of this action, as the words before the colon in its help say."""
-    words = key.split()
-    if len(words) < 2 or words[0] == "run":
-        return True
-    said = re.match(r"\s*([a-z, ]+):", option.text)
-    actions = {name.split()[1] for name in BASE if name.startswith(words[0] + " ")}
-    listed = set(re.findall(r"[a-z]+", said[1])) & actions if said else set()
-    return not listed or words[1] in listed
 
 
 def with_option(base, name, value):
@@ -126,14 +126,14 @@ def short(text):
     return text if len(text) < 40 else f"{text[:3]}...{len(text)}"
 
 
-def rows_of_values(key, base, option):
+def rows_of_values(key, base, option, thorough):
     """Wrong values of one option."""
     sources = key.startswith(("kernel", "roms"))
     def row(value, codes, **more):
         yield Row(f"{key} --{option.name}={short(value)}", with_option(base, option.name, value), codes, **more)
 
-    if re.fullmatch(r"N|K|S|SM|R|J|CYCLES", option.value):
-        for value in NOT_NUMBERS:
+    if re.fullmatch(NUMBER, option.value):
+        for value in NOT_NUMBERS if thorough else FEW_NOT_NUMBERS:
             yield from row(value, {2}, message=option.name)
         yield from row("-1", {0, 2} if option.name in NEGATIVE_IS_FINE else {2})
         if key not in SLOW_ACTIONS:
@@ -147,17 +147,24 @@ def rows_of_values(key, base, option):
             if value == "full" and option.value == "FILE" and not key.startswith("verify"):
                 value += suffix
             # A folder that is there is what these take: they write into it
-            fine = value == "folder" and key in ("kernel run", "roms build", "synth produce", "dynamics bench")
+            into = key in ("kernel run", "roms build", "synth produce", "dynamics bench")
+            fine = value == "folder" and into or value == "missing/inside" and (into or key == "report" or
+                                                                                option.name == "bundle")
             fine |= value in ("folder", "missing/inside") and key in ("train xor", "train gpt")
             yield from row(value, {0} if fine else {2, 4, 5}, diagnostics=False)
     elif option.value in ("FILE", "DIR"):
         for value in BAD_INPUTS:
             codes = set(INPUT_CODES)
+            # A file of zeros or without keys is odd and not wrong: a ROM is run with a warning
+            if (option.name, value) in (("rom", "nul"), ("input", "empty")):
+                codes = {0} if key != "run swarm" or option.name == "rom" else {2}
+            if key == "synth validate" and value in ("garbage", "nul", "long-line"):
+                codes = {1}  # the answer is that they are no records
             if sources:
                 codes.add(7)
             if option.name in ("include", "source"):
                 codes |= {0}  # a folder with nothing in it that is wanted
-            yield from row(value, codes, diagnostics=sources)
+            yield from row(value, codes, diagnostics=sources or value == "nul")  # each side warns
     elif option.value:
         for value in ("", ",", "bogus,", ",,,", "\x01\x02", "-1", "x" * 10000):
             codes = {0, 2} if option.name == "prompt" else {2, 3, 4, 7}
@@ -188,15 +195,17 @@ def rows_of_use(key, base, options):
 def rows_of_positionals(key, base):
     """Bad files in the place of a positional argument."""
     places = {"replay": 1, "report": 1, "roms info": 2, "roms build": 2, "roms check": 2, "kernel compile": 2,
-              "kernel list": 2, "kernel check": 2, "kernel run": 2, "synth show": 2, "synth stats": 2, "train eval": 2,
-              "train sample": 2, "train export": 2, "train report": 2}
+              "kernel list": 2, "kernel check": 2, "kernel run": 2, "synth stats": 2, "train eval": 2, "train sample": 2,
+              "train export": 2, "train report": 2}
     if key not in places:
         return
     at = places[key]
     for value in BAD_INPUTS:
         args = list(base)
         args[at] = value if not key.startswith("roms") or key == "roms info" or not value else value + ".asm"
-        yield Row(f"{key} of {short(value)}", args, {2, 4, 5, 7}, diagnostics=key.startswith(("kernel", "roms")))
+        odd = key == "roms info" and value == "nul"  # has a header, of zeros
+        yield Row(f"{key} of {short(value)}", args, {0} if odd else {2, 4, 5, 7},
+                  diagnostics=key.startswith(("kernel", "roms")))
     args = list(base)
     del args[at]
     if key not in ("roms build", "roms check"):
@@ -221,7 +230,7 @@ def rows_by_hand():
     yield Row("DM_THREADS=-1", ["run", *_SWARM], {0, 2}, env={"DM_THREADS": "-1"})
     yield Row("DM_THREADS of a word", ["run", *_SWARM], {0, 2}, env={"DM_THREADS": "many"})
     yield Row("DM_THREADS far too many", ["run", *_SWARM], {0, 2, 6}, env={"DM_THREADS": "99999999999999999999"})
-    yield Row("a compiler that is missing", BASE["kernel check"], {1, 3}, env={"CC": "no-such-compiler"}, diagnostics=True)
+    yield Row("a compiler that is missing", BASE["kernel check"], {3}, "no-such-compiler", env={"CC": "no-such-compiler"}, diagnostics=True)
     yield Row("a compiler that fails", BASE["kernel run"], {3, 7, 8},
               env={"CC": "false", "DM_CACHE_DIR": "/proc/nothing"}, diagnostics=True)
     yield Row("a Python that is missing", ["verify", "--rom", "game.gb", "--ref-backend", "pyboy_single"], {3},
@@ -231,8 +240,10 @@ def rows_by_hand():
     for command in ("roms", "kernel", "synth", "dynamics", "train"):
         yield row(command, 2)
         yield row(f"{command} bogus", 2, "bogus")
-    for name in ("truncated-game.gb", "k.py", "x.npy", "good.state"):
+    for name in ("k.py", "x.npy"):
         yield row(f"run --rom {name}", 4)
+    for name in ("truncated-game.gb", "good.state"):
+        yield row(f"run --rom {name}", 0, "shorter than the header says")
     for name in ("truncated-good.state", "game.gb", "k.py", "wrong.json"):
         yield row(f"run --rom game.gb --load {name}", 4)
     for name in ("huge-numbers", "garbage", "k.py", "losses.txt"):
@@ -251,15 +262,16 @@ def rows_by_hand():
     yield row("run --rom game.gb --backend vec_cuda --envs 1 --steps 1", {0, 3})
     for text in ("--ref-backend bogus", "--dut-backend bogus", "--mem-region 10:5", "--mem-region 5", "--ignore bogus",
                  "--ref-backend single --envs 4 --dut-backend single", "--by instruction --dut-backend vec_cpu",
-                 "--only X", "--bundle folder", "--actions-file garbage", "--actions-file empty", "--recorded game.gb",
+                 "--only X", "--actions-file garbage", "--actions-file empty", "--recorded game.gb",
                  "--recorded truncated-good.recorded", "--record a --recorded good.recorded", "--roms folder",
                  "--release-after-frames 9 --frames-per-step 2", "--actions-file actions.txt --action-gen noop"):
         yield row(f"verify --rom game.gb --verify-steps 4 --ref-backend single {text}", {2, 4})
     yield row("verify", 2, "--rom")
+    yield row("verify --rom game.gb --bundle folder", 5, "exists already")
     for name in ("wrong.json", "deep.json", "number.json", "garbage", "bench.json"):
         yield row(f"verify --suite {name} --roms folder", 4)
     yield row("verify --suite wrong.json --rom game.gb", {2, 4})
-    for name in ("bundle-broken", "bundle-no-rom", "bundle-no-actions", "dataset", "bundle/meta.json"):
+    for name in ("bundle-broken", "bundle-no-rom", "dataset", "bundle/meta.json"):
         yield row(f"replay {name}", {2, 4, 5})
     yield row("replay bundle bundle", 2)
     yield row("replay bundle --dut-backend bogus", 2)
@@ -278,7 +290,8 @@ def rows_by_hand():
     yield Row("info --json to a full disk", ["info", "--json"], {5}, stdout="/dev/full")
     yield row("roms list NOTHING", 4)
     yield row("roms build ALU_LOOP NOTHING", 4)
-    yield row("roms info game.gb truncated-game.gb", 4)
+    yield row("roms info game.gb truncated-game.gb", 0)
+    yield row("roms info game.gb missing", 4)
     yield row("roms build k.py", {2, 4, 7}, diagnostics=True)
     yield row("roms build ALU_LOOP --source folder", 4)
     yield row("roms build ALU_LOOP --source missing", 4)
@@ -309,12 +322,12 @@ def rows_by_hand():
         yield row(f"{made} {text}", {2, 4})
     yield row("synth produce --count 2 --verify none --out dataset --seed 7", {2, 4})
     yield row("synth produce --count 2 --verify none --out dataset-cut --jobs 1", {0, 1, 4}, may_change=("dataset-cut",))
-    yield row("synth produce --count 2 --verify none --out bundle --jobs 1", {2, 4})
+    yield row("synth produce --count 2 --verify none --out bundle --jobs 1", 0)  # beside what is there
     for name in ("dataset-cut", "dataset-no-manifest"):
         yield row(f"synth validate --in {name} --level none", {1, 4})
     for name in ("bundle", "folder", "k.py", "losses.txt"):
         yield row(f"synth validate --in {name} --level none", {1, 2, 4})
-    for text in ("show dataset bogus", "show dataset", "show dataset a b", "show bundle k000000", "stats bundle",
+    for text in ("show dataset bogus", "show dataset a b", "show bundle k000000", "stats bundle",
                  "stats dataset-no-manifest", "stats dataset surplus", "stats dataset --count 3",
                  "stats dataset --png missing/a.png", "validate", "validate --in dataset surplus",
                  "validate --in dataset --count 3", "validate --in dataset --out x"):
@@ -353,25 +366,209 @@ def rows_by_hand():
                  "export gpt-run", "export gpt-run --average --out made.safetensors", "report bogus",
                  "xor --resume xor-run --set steps=3", "xor --resume xor-run --seed 3"):
         yield row(f"train {text}", 2)
-    for name, text in (("train", gpt.replace("--steps 2", "--steps 100000000")),
-                       ("run", "run --rom game.gb --frames 1000000000"),
-                       ("swarm", "run --rom game.gb --backend vec_cpu --envs 64 --steps 100000000"),
-                       ("verify", "verify --rom game.gb --ref-backend single --verify-steps 100000000"),
-                       ("produce", "synth produce --count 1000000 --out made --verify none --jobs 1"),
-                       ("bench", "bench --backends vec_cpu --rom game.gb --env-counts 8 --repeat 1000")):
+    yield from rows_of_signals()
+    yield from rows_of_disks()
+    yield from rows_of_environment()
+    yield from rows_of_cut_files()
+    yield from rows_that_say_more()
+
+
+def rows_of_signals():
+    """Ctrl-C and SIGTERM on every command that may take long: code 130, soon, nothing half-written."""
+    roll = "dynamics rollout --members 8 --steps 1000000"
+    train = " ".join(BASE["synth produce"])
+    gpt = " ".join(BASE["train gpt"]).replace("--steps 2", "--steps 100000000")
+    for name, text, more in (
+            ("train", gpt, {}),
+            ("run", "run --rom game.gb --frames 1000000000", {}),
+            ("run with outputs", "run --rom game.gb --frames 1000000000 --png a.png --gif a.gif --save a.state "
+             "--every 100000", {}),
+            ("run with a trace", "run --rom game.gb --frames 1000000000 --trace", {}),
+            ("swarm", "run --rom game.gb --backend vec_cpu --envs 64 --steps 100000000", {}),
+            ("swarm with a record", "run --rom game.gb --backend vec_cpu --envs 64 --steps 100000000 --record a.gif", {}),
+            ("verify", "verify --rom game.gb --ref-backend single --verify-steps 100000000", {}),
+            ("verify with a record", "verify --rom game.gb --ref-backend single --verify-steps 100000000 --record a", {}),
+            ("verify by instruction", "verify --rom game.gb --ref-backend single --dut-backend single --by instruction "
+             "--verify-steps 100000000", {}),
+            ("produce", "synth produce --count 1000000 --out made --verify none --jobs 1", {"may_leave": ("made",)}),
+            ("produce in full", "synth produce --count 1000000 --out made --jobs 1", {"may_leave": ("made",)}),
+            ("dynamics check", "dynamics check", {}),
+            ("dynamics bench", "dynamics bench --only rollout --out made", {"may_leave": ("made",)}),
+            ("dynamics rollout", roll + " --plot a.png --save a.safetensors", {}),
+            ("kernel run", "kernel run slow.py --dim 64 --arg x=zeros:64", {}),
+            ("bench", "bench --backends vec_cpu --rom game.gb --env-counts 8 --repeat 32 --seconds 1 --out a.json",
+             {"within": 10.0, "may_leave": ("a.json",)})):
         for number in (signal.SIGINT, signal.SIGTERM):
-            yield Row(f"{name} stopped by {number.name}", text.split(), {130}, interrupt=0.7, signal=number)
+            yield Row(f"{name} stopped by {number.name}", text.split(), {130}, "interrupted", interrupt=0.7,
+                      signal=number, **more)
+    yield Row("produce stopped at once", train.split() + ["--count", "1000000"], {130}, interrupt=0.05,
+              may_leave=("made",))
+
+
+# Calls that write, and what they write.
+WRITERS = {
+    "run --png": ("run --rom game.gb --frames 2 --png a.png", "a.png"),
+    "run --gif": ("run --rom game.gb --frames 9 --gif a.gif", "a.gif"),
+    "run --save": ("run --rom game.gb --frames 2 --save a.state", "a.state"),
+    "run --record gif": (" ".join(["run", *_SWARM, "--record", "a.gif"]), "a.gif"),
+    "run --record png": (" ".join(["run", *_SWARM, "--mosaic", "2x1", "--record", "a.png"]), "a.png"),
+    "verify --record": ("verify --rom game.gb --ref-backend single --verify-steps 4 --record a", "a"),
+    "verify --bundle": ("verify --rom game.gb --ref-backend single --dut-backend wrong_single --verify-steps 9 "
+                        "--bundle made", "made"),
+    "bench --out": (" ".join(BASE["bench"]) + " --out a.json", "a.json"),
+    "report": ("report bench.json --out made", "made"),
+    "roms build": ("roms build ALU_LOOP --out made", "made"),
+    "kernel compile --out": ("kernel compile k.py --out a.c", "a.c"),
+    "kernel run --out": ("kernel run k.py --dim 4 --arg a=2 --arg x=x.npy --arg out=zeros:4 --out made", "made"),
+    "synth produce": (" ".join(BASE["synth produce"]), "made"),
+    "synth stats --png": ("synth stats dataset --png a.png", "a.png"),
+    "dynamics rollout --save": (" ".join(BASE["dynamics rollout"]) + " --save a.safetensors", "a.safetensors"),
+    "dynamics rollout --plot": (" ".join(BASE["dynamics rollout"]) + " --plot a.png", "a.png"),
+    "dynamics rollout --plot svg": (" ".join(BASE["dynamics rollout"]) + " --plot a.svg", "a.svg"),
+}
+
+
+def rows_of_disks():
+    """Disks that are or become full, and folders of somebody else."""
+    for name, (text, made) in WRITERS.items():
+        # A dataset and a built ROM are several files: those before the one that failed may stay
+        stay = (made,) if name in ("synth produce", "roms build", "kernel run --out") else ()
+        for bytes_ in (0, 50, 200):
+            yield Row(f"{name}: no file over {bytes_} bytes", text.split(), {5}, limit=bytes_ or 1, may_leave=stay)
+        yield Row(f"{name}: the disk is full", text.split(), {5}, disk=4096, may_leave=stay)
+        yield Row(f"{name}: the folder is somebody else's", text.split(), {5}, stranger=True)
+    for key, base in BASE.items():
+        if key in SLOW_ACTIONS or key == "synth produce":
+            continue
+        quiet = key in ("report", "roms build", "kernel check", "replay")
+        yield Row(f"{key}: standard output closed", list(base), {0, 1, 5} if quiet else {5}, closed=(1,),
+                  may_leave=("report", "ALU_LOOP.gb"), may_change=("ALU_LOOP.sym",))
+        yield Row(f"{key}: standard input closed", list(base), {0, 1}, closed=(0,))
+        yield Row(f"{key}: standard error closed", list(base), {0, 1}, closed=(2,))
+
+
+def rows_of_environment():
+    swarm = ["run", *_SWARM]
+    check = BASE["kernel check"]
+    for name, value in (("DM_LOG", "trace"), ("DM_LOG", "warn "), ("DM_PROGRESS", "yes"), ("DM_PROGRESS", "-1"),
+                        ("DM_THREADS", "0"), ("DM_THREADS", "1.5x"), ("DM_THREADS", "nan"), ("DM_LAB_TIMEOUT", "soon"),
+                        ("DM_LAB_TIMEOUT", "0")):
+        yield Row(f"{name}={value}", swarm, {2}, name, env={name: value})
+    for value in ("missing", "/proc", "x" * 5000, "game.gb"):  # with nothing in the cache
+        yield Row(f"TMPDIR={short(value)}", check, {5}, "temporary folder", diagnostics=True,
+                  env={"TMPDIR": value, "DM_CACHE_DIR": "/proc/nothing"})
+    for name, value, args, codes in (
+            ("TMPDIR", "", check, {0}),
+            ("TMPDIR", "missing", BASE["verify"] + ["--start", "post-boot"], {5}),
+            ("HOME", "", check, {0}), ("HOME", "/proc", check, {0}),
+            ("DM_CACHE_DIR", "/proc/nothing", check, {0}), ("DM_CACHE_DIR", "game.gb", check, {0}),
+            ("DM_CACHE_DIR", "x" * 5000, check, {0, 2, 5}), ("XDG_CACHE_HOME", "relative", check, {0}),
+            ("CC", "", check, {0}), ("CC", "cc -DX -O1", check, {0}), ("CC", "folder", check, {3}),
+            ("CC", "cc 'unclosed", check, {0, 1, 2, 3, 7}), ("DM_CFLAGS", "--no-such-option", check, {1, 2, 3, 7, 8}),
+            ("PATH", "/nonexistent", check, {3}), ("PATH", "/nonexistent", BASE["report"], {3}),
+            ("PATH", "/nonexistent", BASE["dynamics rollout"] + ["--plot", "a.png"], {3}),
+            ("PATH", "", BASE["info"], {0}),
+            ("DM_ROMS", "missing", BASE["roms list"], {4}), ("DM_ROMS", "game.gb", BASE["roms list"], {4, 5}),
+            ("DM_ROMS", "folder", BASE["roms build"], {4}),
+            ("DM_NVRTC", "/no/such/library.so", ["kernel", "compile", "k.py", "--emit", "ptx"], {3}),
+            ("DM_NVRTC", "game.gb", ["kernel", "compile", "k.py", "--emit", "ptx"], {3}),
+            ("DM_LIBCUDA", "game.gb", BASE["info"], {0}), ("DM_LIBCUDA", "game.gb", swarm[:3] + [
+                "--backend", "vec_cuda", "--envs", "1", "--steps", "1"], {3}),
+            ("CUDA_VISIBLE_DEVICES", "bogus", BASE["info"], {0}),
+            ("OMPI_COMM_WORLD_RANK", "many", BASE["synth produce"], {0}),
+            ("SLURM_PROCID", "-4", BASE["synth produce"], {0}),
+            ("COLUMNS", "-5", BASE["synth show"], {0}), ("COLUMNS", "99999999999", BASE["synth stats"], {0}),
+            ("LC_ALL", "de_DE.UTF-8", BASE["dynamics rollout"], {0}), ("TZ", "bogus/zone", BASE["bench"], {0}),
+            ("DM_PYTHON", "game.gb", ["verify", "--rom", "game.gb", "--ref-backend", "pyboy_single"], {3}),
+            ("DM_PYTHON", "folder", ["verify", "--rom", "game.gb", "--ref-backend", "pyboy_single"], {3})):
+        yield Row(f"{name}={short(value)} for {' '.join(args[:2])} {args[-1]}", args, codes, env={name: value},
+                  diagnostics=codes != {5})
+
+
+# Files of every format, and the call that reads one.
+READERS = {
+    "game.gb": "run --frames 1 --rom {}", "good.state": "run --rom game.gb --frames 1 --load {}",
+    "keys.txt": "run --rom game.gb --frames 1 --input {}", "good.recorded": "verify --rom game.gb --recorded {}",
+    "actions.txt": "verify --rom game.gb --ref-backend single --verify-steps 8 --actions-file {}",
+    "bench.json": "report {} --out report", "x.npy": "kernel run k.py --dim 4 --arg a=2 --arg x={} --arg out=zeros:4",
+    "k.py": "kernel list {}", "model.safetensors": "dynamics rollout --steps 2 --model {}",
+    "losses.txt": "dynamics rollout --hidden 8 --members 1 --stochastic 1 --steps 2 --losses {}",
+    "images.idx": "train data --labels labels.idx --images {}", "labels.idx": "train data --images images.idx --labels {}",
+    "dataset/pairs-00000.jsonl": "synth validate --level none --in {}", "small.asm": "roms build {}",
+}
+# Text formats of lines: what is left after a cut may be a whole file.
+LINES = {"keys.txt", "losses.txt", "k.py", "small.asm", "actions.txt", "game.gb"}
+
+
+def rows_of_cut_files():
+    """Each format cut at several places, with a byte changed, with more behind its end; see folder.py."""
+    for name, text in READERS.items():
+        for how in ("cut-1", "cut-16", "cut-third", "cut-last", "flipped", "longer", "twice", "crlf"):
+            path = f"damaged/{how}/{name.replace('/', '-')}"
+            codes = {1, 2, 4, 7}
+            if name in LINES or how in ("flipped", "longer", "twice", "crlf", "cut-last"):
+                codes |= {0}
+            # What still reads may succeed: then it must have done so cleanly
+            yield Row(f"{name} {how}", text.format(path).split(), codes, diagnostics=name in ("k.py", "small.asm"),
+                      may_leave=("cut-1.gb",))
+
+
+def rows_that_say_more():
+    """Options beside others that make them void, and names that are two things at once."""
+    def row(text, codes, message="", **more):
+        return Row(text, text.split(" "), codes if isinstance(codes, set) else {codes}, message, **more)
+
+    for text, message in (
+            ("run --rom game.gb --trace-limit 5", "--trace-limit does nothing without --trace"),
+            ("run --rom game.gb --png ./a --gif a", "both write"), ("run --rom game.gb --battery game.gb", "overwrite"),
+            ("run --rom ./game.gb --save game.gb", "overwrite"), ("run --rom game.gb --start boot-rom", "--boot-rom"),
+            ("run --rom game.gb --input keys.txt --png keys.txt", "overwrite"),
+            ("verify --rom game.gb --roms folder", "--suite"), ("verify --rom game.gb --only X", "--suite"),
+            ("verify --rom game.gb --actions-seed 4", "--action-gen"),
+            ("verify --rom game.gb --record game.gb", "overwrite"),
+            ("verify --suite wrong.json --verify-steps 5", "--verify-steps is for --rom"),
+            ("verify --suite wrong.json --json", "--json is for --rom"),
+            ("bench --rom game.gb --json --out a", "one of them"), ("bench --rom game.gb --out game.gb", "overwrite"),
+            ("bench --rom game.gb --steps 4 --seconds 1", "one of them"),
+            ("bench --rom game.gb --backends vec_cpu,", "empty place"),
+            ("kernel compile k.py --out k.py", "overwrite"), ("kernel list k.py --out ./k.py", "overwrite"),
+            ("kernel compile k.py --arch 90", "--emit ptx"), ("kernel compile k.py --emit ast --device cuda", "--emit"),
+            ("kernel compile k.py --arg a=1", "is for run"), ("kernel list k.py --size 3", "is for check"),
+            ("kernel check k.py --out x", "not for check"), ("kernel run k.py --emit ir", "is for compile"),
+            ("kernel run k.py --bounds --no-bounds --dim 4", "exclude"), ("kernel list empty", "no kernels"),
+            ("kernel compile k.py --kernel nope", "nope"), ("kernel chekc k.py", "did you mean check"),
+            ("synth produce --out made --png a.png", "is for stats"), ("synth produce --out made --level run", "is for"),
+            ("synth show dataset --json", "is for validate"), ("synth stats dataset --sample 4", "is for validate"),
+            ("synth validate dataset --count 4", "is for produce"), ("synth produce", "--out"),
+            ("synth produce --out made --ranks 4", "--rank"), ("synth stats empty", "no records"),
+            ("synth stast dataset", "did you mean stats"),
+            ("dynamics check --steps 4", "is for rollout"), ("dynamics rollout --quick", "is for bench"),
+            ("dynamics bench --plot a.png", "is for rollout"), ("dynamics rollout --passes 4", "without --losses"),
+            ("dynamics rollout --model model.safetensors --hidden 9", "--model loads one"),
+            ("dynamics rollout --losses losses.txt --save losses.txt", "overwrite"),
+            ("dynamics rollout --plot a.pdf", ".png"), ("dynamics rollot", "did you mean rollout"),
+            ("roms build --json", "is for list and info"), ("roms info game.gb --out x", "is for build"),
+            ("roms list --include folder", "not for list"), ("roms lits", "did you mean list"),
+            ("info --jsno", "did you mean --json"), ("report bench.json --ouy x", "did you mean --out"),
+            ("replay bundle --ref-backend nothing", "nothing")):
+        yield row(text, {2, 4}, message)
+    yield row("synth show dataset", 0)
+    yield row("replay bundle-no-actions", 1)
+    for words in ("kernel run --help", "synth show -h", "help dynamics rollout", "help kernel", "run --help",
+                  "roms --help", "help", "--help", "--version"):
+        yield row(words, 0)
 
 
 def make(program):
     """All rows, without doubles."""
     table, seen = [], set()
     for key, base in BASE.items():
-        options = options_of(program, key.split()[0])
+        options = options_of(program, key)
+        first = next((option for option in options if re.fullmatch(NUMBER, option.value)), None)
         fresh = list(rows_of_use(key, base, options)) + list(rows_of_positionals(key, base))
         for option in options:
-            if option.name != "log-level" and applies(option, key):
-                fresh += rows_of_values(key, base, option)
+            if option.name != "log-level":
+                fresh += rows_of_values(key, base, option, option == first)
         table += fresh
     table += rows_by_hand()
     kept = []

@@ -271,11 +271,11 @@ static void pyboy_fails(void **state, const char *script, const char *text)
 static void workers_that_fail_are_named(void **state)
 {
     pyboy_fails(state, "#!/bin/sh\necho I am broken >&2\nexit 3\n",
-                "ended with exit code 3; its last words: I am broken");
+                "ended with exit code 3; the last it wrote: I am broken");
     pyboy_fails(state, "#!/nowhere/sh\n", "cannot be run; DM_PYTHON names another");
-    pyboy_fails(state, "#!/bin/sh\nkill -9 $$\n", "was ended by signal 9; its last words: none");
+    pyboy_fails(state, "#!/bin/sh\nkill -9 $$\n", "was ended by signal 9 and wrote nothing");
     pyboy_fails(state, "#!/bin/sh\necho thinking >&2\nexec sleep 100\n",
-                "did not answer in time and was ended; its last words: thinking");
+                "did not answer in time and was ended; the last it wrote: thinking");
     /* An answer that is no answer. */
     pyboy_fails(state, "#!/bin/sh\necho what is it that you want from me\nexec sleep 100\n",
                 "did not answer in time");
@@ -338,7 +338,7 @@ static void recordings_stand_for_references(void **state)
     dm_test_expect_exit(&r, 0); /* it has no SWAP */
     dm_test_result_free(&r);
     refuses(DM_EXIT_USAGE, "another profile", "verify", PROFILE, "--recorded", "a.rec",
-            "--actions-seed", "3");
+            "--action-gen", "seeded_random", "--actions-seed", "3");
     refuses(DM_EXIT_USAGE, "another ROM", "verify", PROFILE, "--recorded", "a.rec", "--rom",
             rom("PPU_SPRITES"));
     refuses(DM_EXIT_USAGE, "in the place of a reference", "verify", PROFILE, "--recorded", "a.rec",

@@ -95,13 +95,15 @@ static void wrong_arguments(void **state)
     static const wrong cases[] = {
         {{"synth", "validate"}, 2, "validate needs a dataset"},
         {{"synth", "validate", "/nowhere"}, 4, "no such folder or file"},
-        {{"synth", "validate", "--in", "/nowhere", "x"}, 2, "what is 'x'"},
+        {{"synth", "validate", "--in", "/nowhere", "x"}, 2, "unexpected argument 'x'"},
         {{"synth", "validate", "--in", "/nowhere", "--level", "fulll"}, 2, "full"},
-        {{"synth", "show", "/nowhere"}, 2, "show needs an id"},
+        {{"synth", "show", "/nowhere"}, 4, "no such folder or file"},
+        {{"synth", "show"}, 2, "show needs a dataset"},
         {{"synth", "show", "/nowhere", "1"}, 4, "no such folder"},
         {{"synth", "stats"}, 2, "stats needs a dataset"},
-        {{"synth", "stat", "x"}, 2, "did you mean 'stats'"},
-        {{"synth", "produce", "x"}, 2, "what is 'x'"},
+        {{"synth", "produce", "--sample", "3"}, 2, "--sample is for validate, not for produce"},
+        {{"synth", "stat", "x"}, 2, "did you mean stats"},
+        {{"synth", "produce", "x"}, 2, "unexpected argument 'x'"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         dm_test_result r;

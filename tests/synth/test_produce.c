@@ -408,13 +408,13 @@ static void the_command_says_what_is_wrong(void **state)
     } cases[] = {{{"produce"}, "--out"},
                  {{"produce", "--out", "x", "--categories", "maths"}, "did you mean math?"},
                  {{"produce", "--out", "x", "--categories", "math,math"}, "named twice"},
-                 {{"produce", "--out", "x", "--categories", ","}, "no category"},
+                 {{"produce", "--out", "x", "--categories", ","}, "empty place"},
                  {{"produce", "--out", "x", "--kinds", "c"}, "pairs"},
                  {{"produce", "--out", "x", "--kinds", "pairs,rejecte"}, "did you mean rejected?"},
                  {{"produce", "--out", "x", "--verify", "some"}, "verify"},
                  {{"produce", "--out", "x", "--count", "0"}, "count"},
-                 {{"produce", "--out", "x", "--rank", "3"}, "ranks are 0 to 0"},
-                 {{"produc"}, "produce"}};
+                 {{"produce", "--out", "x", "--rank=3", "--ranks=2"}, "ranks are 0 to 1"},
+                 {{"produc"}, "did you mean produce?"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *argv[8] = {"synth"};
         for (int k = 0; k < 6; k++)

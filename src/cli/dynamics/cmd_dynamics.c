@@ -5,16 +5,19 @@
  *   rollout  an ensemble's forecast; with --losses it first follows that run and learns from it
  *   check    values of all kernels against the float64 reference
  *   bench    times over the grids of sizes; with --out an artifact and plots */
+#include "base/color.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/dynamics/dynamics_bench.h"
 #include "cli/dynamics/dynamics_plot.h"
+#include "cli/outputs.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LOSSES_MAX (64u << 20) /* bytes of a file of losses */
 
@@ -23,6 +26,7 @@ typedef struct dynamics_options {
     int64_t members, hidden, stochastic, seed, steps, passes;
     int kind;
     bool json, quick;
+    dm_strings given;
 } dynamics_options;
 
 static const char *const kind_names[] = {"reset-first", "reset-last", NULL};
@@ -30,32 +34,33 @@ static const char *const kind_names[] = {"reset-first", "reset-last", NULL};
 static const dm_option rows[] = {
     DM_OPTION_STRING(dynamics_options, device, "device", "ID", "cpu:1", "cpu:1, cuda:0 ..."),
     DM_OPTION_STRING(dynamics_options, model, "model", "FILE", NULL,
-                     "rollout: a saved model (.safetensors); otherwise one is made"),
+                     "a saved model (.safetensors); otherwise one is made"),
     DM_OPTION_INT(dynamics_options, members, "members", "N", 1, DM_DYNAMICS_MEMBERS_MAX, "5",
-                  "rollout: of a new model's ensemble"),
+                  "of a new model's ensemble"),
     DM_OPTION_INT(dynamics_options, hidden, "hidden", "N", 1, DM_DYNAMICS_SIZE_MAX, "256",
-                  "rollout: hidden units of a new model"),
+                  "hidden units of a new model"),
     DM_OPTION_INT(dynamics_options, stochastic, "stochastic", "N", 1, DM_DYNAMICS_SIZE_MAX, "32",
-                  "rollout: stochastic values of a new model"),
+                  "stochastic values of a new model"),
     DM_OPTION_CHOICE(dynamics_options, kind, "kind", kind_names, "reset-first",
-                     "rollout: the cell of a new model; reset-last is PyTorch's"),
+                     "the cell of a new model; reset-last is PyTorch's"),
     DM_OPTION_INT(dynamics_options, seed, "seed", "N", 0, INT64_MAX, "0",
-                  "rollout: of a new model's weights"),
+                  "of a new model's weights"),
     DM_OPTION_STRING(dynamics_options, losses, "losses", "FILE", NULL,
-                     "rollout: losses of a run so far, one number per line"),
+                     "losses of a run so far, one number per line"),
     DM_OPTION_INT(dynamics_options, passes, "passes", "N", 1, 1000, "20",
-                  "rollout: how often to learn from those losses"),
-    DM_OPTION_INT(dynamics_options, steps, "steps", "N", 1, 1000000, "50", "rollout: steps ahead"),
+                  "how often to learn from those losses"),
+    DM_OPTION_INT(dynamics_options, steps, "steps", "N", 1, 1000000, "50", "steps ahead"),
     DM_OPTION_STRING(dynamics_options, save, "save", "FILE", NULL,
-                     "rollout: write the model, with what it has learnt"),
+                     "write the model, with what it has learnt"),
     DM_OPTION_STRING(dynamics_options, plot, "plot", "FILE", NULL,
-                     "rollout: a .png or .svg of the trajectories"),
+                     "a .png or .svg of the trajectories"),
     DM_OPTION_STRING(dynamics_options, only, "only", "PARTS", NULL,
-                     "bench: of rollout,batch,gru,train,encoder,memory"),
+                     "of rollout,batch,gru,train,encoder,memory"),
     DM_OPTION_STRING(dynamics_options, out, "out", "DIR", NULL,
-                     "bench: where dynamics.json and the plots go"),
-    DM_OPTION_FLAG(dynamics_options, quick, "quick", "bench: fewer sizes"),
-    DM_OPTION_FLAG(dynamics_options, json, "json", "rollout: write JSON for programs"),
+                     "where dynamics.json and the plots go"),
+    DM_OPTION_FLAG(dynamics_options, quick, "quick", "fewer sizes"),
+    DM_OPTION_FLAG(dynamics_options, json, "json", "write JSON for programs"),
+    DM_OPTION_GIVEN(dynamics_options, given),
 };
 
 /* ---- A run's losses ---- */
@@ -243,7 +248,8 @@ static void print_text(const forecast *f)
                sqrt(2 * f->objective));
     if (f->skipped > 0)
         printf("; %zu that %s not finite skipped", f->skipped, f->skipped == 1 ? "is" : "are");
-    printf("\n  step        mean       total  confidence\n");
+    printf("\n%s  step        mean       total  confidence%s\n",
+           dm_color(STDOUT_FILENO, DM_COLOR_BOLD), dm_color(STDOUT_FILENO, DM_COLOR_OFF));
     for (uint32_t t = 0; t < r->steps; t++)
         if (t < 3 || (t + 1) % 10 == 0 || t + 1 == r->steps)
             printf("  %4u  %10.5g  %10.5g  %10.4f\n", t + 1, (double)r->mean[t],
@@ -329,20 +335,49 @@ static dm_status run_bench(const dynamics_options *o, const char *parts, bool *n
     return status;
 }
 
+/* Options that say nothing with these others, and files that could not be written. */
+static dm_status check_use(const dynamics_options *o, dm_error *err)
+{
+    static const dm_option_need needs[] = {{"passes", "losses"}};
+    static const char *const of_new[] = {"members", "hidden", "stochastic", "kind", "seed"};
+    dm_status status = dm_options_check_needs(&o->given, needs, 1, err);
+    for (size_t i = 0; i < sizeof of_new / sizeof of_new[0] && status == DM_OK; i++)
+        if (o->model != NULL && dm_options_is_given(&o->given, of_new[i]))
+            status =
+                dm_fail(err, DM_EINVAL, "--%s is of a new model, and --model loads one", of_new[i]);
+    if (status == DM_OK && o->plot != NULL)
+        status = dm_dyn_plot_check_name(o->plot, err);
+    /* --save may go back to --model's file: that is how a model goes on learning. */
+    const dm_output files[] = {
+        {"losses", o->losses, true}, {"save", o->save, false}, {"plot", o->plot, false}};
+    return status == DM_OK ? dm_outputs_check(files, 3, err) : status;
+}
+
+static const dm_action actions[] = {
+    {"rollout", "", 0, 0, "Forecast a run's losses with an ensemble",
+     "model members hidden stochastic kind seed losses passes steps save plot json",
+     "dotmatrix dynamics rollout --losses run.txt --steps 50 --plot forecast.png"},
+    {"check", "", 0, 0, "Compare all kernels with the float64 reference", "",
+     "dotmatrix dynamics check --device cuda:0"},
+    {"bench", "", 0, 0, "Time the kernels over grids of sizes", "only out quick",
+     "dotmatrix dynamics bench --quick --out runs/dynamics"},
+};
+
 static dm_status run(const void *options, const dm_strings *arguments, bool *negative,
                      dm_error *err)
 {
     const dynamics_options *o = options;
     const char *what = arguments->items[0];
+    dm_status status = check_use(o, err);
+    if (status != DM_OK)
+        return status;
     if (strcmp(what, "check") == 0)
         return run_bench(o, "check_gru,check_batch,check_cluster,check_train", negative, err);
     if (strcmp(what, "bench") == 0)
         return run_bench(o, o->only != NULL ? o->only : "rollout,batch,gru,train,encoder,memory",
                          negative, err);
-    if (strcmp(what, "rollout") != 0)
-        return dm_fail(err, DM_EINVAL, "'%s' is not one of rollout, check and bench", what);
     forecast f = {.options = o};
-    dm_status status = run_forecast(&f, err);
+    status = run_forecast(&f, err);
     forecast_deinit(&f);
     return status;
 }
@@ -353,6 +388,8 @@ const dm_command dm_command_dynamics = {
     .arguments = "rollout|check|bench",
     .arguments_min = 1,
     .arguments_max = 1,
+    .actions = actions,
+    .action_count = sizeof actions / sizeof actions[0],
     .options = rows,
     .option_count = sizeof rows / sizeof rows[0],
     .options_size = sizeof(dynamics_options),

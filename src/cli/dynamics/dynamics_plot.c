@@ -17,12 +17,25 @@ static dm_status run_script(const dm_buffer *script, const char *path, dm_error 
     return status == DM_OK ? dm_gnuplot_check_file(path, err) : status;
 }
 
+static bool ends_with(const char *path, const char *end)
+{
+    size_t length = strlen(path), own = strlen(end);
+    return length > own && strcmp(path + length - own, end) == 0;
+}
+
+dm_status dm_dyn_plot_check_name(const char *path, dm_error *err)
+{
+    if (!ends_with(path, ".png") && !ends_with(path, ".svg"))
+        return dm_fail(err, DM_EINVAL, "%s: a plot is a .png or a .svg", path);
+    return DM_OK;
+}
+
 static dm_status begin(dm_buffer *script, const char *path, dm_error *err)
 {
-    size_t length = strlen(path);
-    bool png = length > 4 && strcmp(path + length - 4, ".png") == 0;
-    if (!png && (length <= 4 || strcmp(path + length - 4, ".svg") != 0))
-        return dm_fail(err, DM_EINVAL, "%s: a plot is a .png or a .svg", path);
+    bool png = ends_with(path, ".png");
+    dm_status status = dm_dyn_plot_check_name(path, err);
+    if (status != DM_OK)
+        return status;
     dm_buffer_printf(script, "set terminal %s size 900,600\nset output '",
                      png ? "pngcairo" : "svg");
     for (const char *c = path; *c != 0; c++) { /* a quote inside quotes is doubled */

@@ -7,6 +7,8 @@
 
 #include <dotmatrix/dynamics.h>
 
+/* DM_EINVAL unless a plot's name ends in .png or .svg. */
+dm_status dm_dyn_plot_check_name(const char *path, dm_error *err);
 /* The first rollout: every member, the mean, and the mean +- total; after `seen` losses of the run
  * (may be NULL). The form follows the name: .png or .svg. */
 dm_status dm_dyn_plot_rollout(const dm_rollout *rollout, const float *seen, size_t seen_count,

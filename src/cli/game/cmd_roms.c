@@ -7,9 +7,9 @@
 #include "cli/command.h"
 #include "cli/places.h"
 #include "cli/report.h"
+#include "gb/host/rom.h"
 #include "romtools/asm.h"
 #include "romtools/notes.h"
-#include "gb/host/rom.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,15 +22,16 @@ typedef struct roms_options {
     const char *source;
     const char *include;
     bool json;
+    dm_strings given;
 } roms_options;
 
 static const dm_option rows[] = {
-    DM_OPTION_STRING(roms_options, out, "out", "DIR", ".",
-                     "build: where the .gb and .sym files go"),
+    DM_OPTION_STRING(roms_options, out, "out", "DIR", ".", "where the .gb and .sym files go"),
     DM_OPTION_STRING(roms_options, source, "source", "DIR", NULL, "where our sources are"),
     DM_OPTION_STRING(roms_options, include, "include", "DIR", NULL,
                      "look for included files here too"),
-    DM_OPTION_FLAG(roms_options, json, "json", "list, info: write JSON for programs"),
+    DM_OPTION_FLAG(roms_options, json, "json", "write JSON for programs"),
+    DM_OPTION_GIVEN(roms_options, given),
 };
 
 /* ---- finding sources ---- */
@@ -246,8 +247,6 @@ static dm_status list_one(const char *path, dm_report *report, dm_error *err)
 
 static dm_status run_info(const roms_options *options, const dm_strings *arguments, dm_error *err)
 {
-    if (arguments->count < 2)
-        return dm_fail(err, DM_EINVAL, "info: which ROM?");
     dm_buffer text = DM_BUFFER_EMPTY;
     dm_json json;
     if (options->json) {
@@ -315,25 +314,32 @@ static dm_status run_sources(const char *verb, const roms_options *options,
 
 static dm_status run(const void *values, const dm_strings *arguments, bool *negative, dm_error *err)
 {
-    static const char *const verbs[] = {"build", "list", "check", "info", NULL};
     const char *verb = arguments->items[0];
-    for (size_t i = 0; verbs[i]; i++)
-        if (strcmp(verb, verbs[i]) == 0)
-            return strcmp(verb, "info") == 0 ? run_info(values, arguments, err)
-                                             : run_sources(verb, values, arguments, negative, err);
-    const char *near = dm_closest(verb, verbs);
-    if (near)
-        return dm_fail(err, DM_EINVAL, "unknown action '%.100s'; did you mean %s?", verb, near);
-    return dm_fail(err, DM_EINVAL, "unknown action '%.100s'; there are build, list, check, info",
-                   verb);
+    return strcmp(verb, "info") == 0 ? run_info(values, arguments, err)
+                                     : run_sources(verb, values, arguments, negative, err);
 }
+
+#define MANY 999
+static const dm_action actions[] = {
+    {"build", "[NAME|FILE.asm]...", 0, MANY, "Assemble: NAME.gb, and the labels in NAME.sym",
+     "out source include", "dotmatrix roms build STARFALL --out build/roms"},
+    {"list", "[NAME]...", 0, MANY, "Our ROMs and what each proves", "source json",
+     "dotmatrix roms list"},
+    {"check", "[NAME|FILE.asm]...", 0, MANY,
+     "Assemble, run and compare with what the source expects", "source include",
+     "dotmatrix roms check ALU_LOOP"},
+    {"info", "ROM.gb...", 1, MANY, "What a ROM's header says", "json",
+     "dotmatrix roms info game.gb"},
+};
 
 const dm_command dm_command_roms = {
     .name = "roms",
     .summary = "Build, list and check our ROMs, show a ROM's header",
     .arguments = "build|list|check|info [NAME|FILE]...",
     .arguments_min = 1,
-    .arguments_max = 1000,
+    .arguments_max = 1 + MANY,
+    .actions = actions,
+    .action_count = sizeof actions / sizeof actions[0],
     .options = rows,
     .option_count = sizeof rows / sizeof rows[0],
     .options_size = sizeof(roms_options),

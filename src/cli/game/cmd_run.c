@@ -4,9 +4,9 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/command.h"
-#include "cli/outputs.h"
 #include "cli/game/play.h"
 #include "cli/game/run_swarm.h"
+#include "cli/outputs.h"
 #include "gb/host/rom.h"
 
 #include <dotmatrix/gb.h>
@@ -572,4 +572,7 @@ const dm_command dm_command_run = {
     .option_count = sizeof rows / sizeof rows[0],
     .options_size = sizeof(run_options),
     .run = run,
+    .examples =
+        "dotmatrix run --rom game.gb --frames 600 --input keys.txt --gif play.gif\n"
+        "dotmatrix run --rom game.gb --backend vec_cpu --envs 16 --record all.gif --mosaic 4x4\n",
 };

@@ -6,6 +6,7 @@
 #include "base/progress.h"
 #include "base/thread.h"
 #include "cli/game/mosaic.h"
+#include "cli/options.h"
 #include "gb/host/picture.h"
 
 #include <dotmatrix/swarm.h>
@@ -40,6 +41,9 @@ static dm_status parse_obs(const char *list, uint32_t *out, dm_error *err)
     char words[256], *save;
     if (strcmp(list, "none") == 0)
         return DM_OK;
+    dm_status status = dm_options_check_list("obs", list, err);
+    if (status != DM_OK)
+        return status;
     snprintf(words, sizeof words, "%s", list);
     for (char *w = strtok_r(words, ",", &save); w != NULL; w = strtok_r(NULL, ",", &save)) {
         unsigned i = 0;

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_kernel.c - `dotmatrix kernel`: compile kernels of the dialect, list, check and run those of a
  * file. */
+#include "base/color.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/kernel/kernel_run.h"
+#include "cli/outputs.h"
 #include "device/nvrtc.h"
 #include "lang/compile.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { DEVICE_CPU, DEVICE_CUDA, DEVICE_BOTH };
 enum { EMIT_SOURCE, EMIT_IR, EMIT_AST, EMIT_JSON, EMIT_PTX, EMIT_CUBIN };
@@ -24,6 +27,7 @@ typedef struct kernel_options {
     dm_strings defines, args, grads;
     const char *out, *dim;
     int64_t seed, size;
+    dm_strings given;
 } kernel_options;
 
 static const char *const devices[] = {"cpu", "cuda", "both", NULL};
@@ -33,36 +37,40 @@ static const dm_option rows[] = {
     DM_OPTION_STRING(kernel_options, kernel, "kernel", "NAME", NULL, "only this kernel"),
     DM_OPTION_CHOICE(kernel_options, device, "device", devices, "cpu",
                      "compile: C, CUDA C++ or both; run: where; check: cuda needs a GPU"),
-    DM_OPTION_CHOICE(kernel_options, emit, "emit", emits, "source", "compile: what to write"),
-    DM_OPTION_STRING(kernel_options, arch, "arch", "SM", "90", "compile: for ptx and cubin"),
+    DM_OPTION_CHOICE(kernel_options, emit, "emit", emits, "source", "what to write"),
+    DM_OPTION_STRING(kernel_options, arch, "arch", "SM", "90",
+                     "of the GPU, for ptx and cubin: 75 to 120"),
     DM_OPTION_FLAG(kernel_options, no_backward, "no-backward", "the forward pass only"),
     DM_OPTION_FLAG(kernel_options, warp_compat, "warp-compat",
                    "gradients as Warp's where they differ"),
     DM_OPTION_FLAG(kernel_options, from_inputs, "from-inputs",
                    "the backward pass gets the arrays as they were before the kernel"),
     DM_OPTION_FLAG(kernel_options, keep_loops, "keep-loops",
-                   "compile: short ranges of known length stay loops, as in datasets"),
-    DM_OPTION_FLAG(kernel_options, lines, "lines", "compile: comments with the source's lines"),
+                   "short ranges of known length stay loops, as in datasets"),
+    DM_OPTION_FLAG(kernel_options, lines, "lines", "comments with the source's lines"),
     DM_OPTION_STRINGS(kernel_options, defines, "define", "NAME=VALUE",
                       "the value of a captured name; repeatable"),
-    DM_OPTION_STRING(kernel_options, out, "out", "FILE", NULL, "write there, not to the terminal"),
-    DM_OPTION_STRING(kernel_options, dim, "dim", "N,M", NULL, "run: size of the launch"),
-    DM_OPTION_STRINGS(
-        kernel_options, args, "arg", "NAME=VALUE",
-        "run: a number, several for a vector (0,-9.8,0), a .npy file or zeros:NxM; repeatable"),
+    DM_OPTION_STRING(kernel_options, out, "out", "FILE", NULL,
+                     "write there (run: arrays, into this folder), not to the terminal"),
+    DM_OPTION_STRING(kernel_options, dim, "dim", "N,M", NULL, "size of the launch"),
+    DM_OPTION_STRINGS(kernel_options, args, "arg", "NAME=VALUE",
+                      "a number, several for a vector (0,-9.8,0), a .npy file or zeros:NxM; "
+                      "repeatable"),
     DM_OPTION_STRINGS(kernel_options, grads, "grad", "NAME=FILE",
-                      "run: the gradient of an array, a .npy file or 'ones'; runs backward too"),
+                      "the gradient of an array, a .npy file or 'ones'; runs backward too"),
     DM_OPTION_FLAG(kernel_options, bounds, "bounds",
-                   "run: check indices on CUDA, too; on the CPU they are always checked"),
-    DM_OPTION_FLAG(kernel_options, no_bounds, "no-bounds", "run: do not check indices, for speed"),
-    DM_OPTION_INT(kernel_options, seed, "seed", "S", 0, INT64_MAX, "1", "check: random arguments"),
-    DM_OPTION_INT(kernel_options, size, "size", "N", 1, 1000, "6", "check: elements per dimension"),
-    DM_OPTION_FLAG(kernel_options, json, "json", "list, check: write JSON for programs"),
+                   "check indices on CUDA, too; on the CPU they are always checked"),
+    DM_OPTION_FLAG(kernel_options, no_bounds, "no-bounds", "do not check indices, for speed"),
+    DM_OPTION_INT(kernel_options, seed, "seed", "S", 0, INT64_MAX, "1", "random arguments"),
+    DM_OPTION_INT(kernel_options, size, "size", "N", 1, 1000, "6", "elements per dimension"),
+    DM_OPTION_FLAG(kernel_options, json, "json", "write JSON for programs"),
+    DM_OPTION_GIVEN(kernel_options, given),
 };
 
 /* ---- Shared ---- */
 
 typedef struct session {
+    const char *path;
     char *text;
     size_t size;
     dm_compilation c;
@@ -83,8 +91,12 @@ static void close_session(session *s)
 static void show_diags(session *s)
 {
     dm_buffer text = DM_BUFFER_EMPTY;
+    dm_buffer colored = DM_BUFFER_EMPTY;
     dm_lang_print_diags(&s->c.lang, &text);
-    fputs(dm_buffer_text(&text), stderr);
+    if (dm_color_wanted(STDERR_FILENO))
+        dm_color_diagnostics(dm_buffer_text(&text), &colored);
+    fputs(dm_buffer_text(colored.size > 0 ? &colored : &text), stderr);
+    dm_buffer_deinit(&colored);
     dm_buffer_deinit(&text);
 }
 
@@ -98,9 +110,9 @@ static dm_status read_defines(session *s, const kernel_options *o, dm_compile_op
     options->module.defines = s->defines;
     for (size_t i = 0; i < o->defines.count; i++) {
         char *copy = strdup(o->defines.items[i]), *equals = copy == NULL ? NULL : strchr(copy, '=');
-        if (equals == NULL) {
+        if (equals == NULL || equals == copy || equals[1] == 0) {
             free(copy);
-            return dm_fail(err, DM_EINVAL, "--define wants NAME=VALUE, not '%s'",
+            return dm_fail(err, DM_EINVAL, "--define wants NAME=VALUE, not '%.200s'",
                            o->defines.items[i]);
         }
         *equals = '\0';
@@ -119,6 +131,7 @@ static dm_status open_session(session *s, const kernel_options *o, const char *p
     options.module.keep_loops = o->keep_loops;
     options.module.imports = true;
     memset(s, 0, sizeof *s);
+    s->path = path;
     dm_status status = dm_file_read(path, DM_LANG_SOURCE_MAX, &s->text, &s->size, err);
     if (status == DM_OK)
         status = read_defines(s, o, &options, err);
@@ -182,6 +195,8 @@ static void put_on_one_line(dm_buffer *out, const char *text, size_t length)
 static dm_status list(session *s, const kernel_options *o, dm_error *err)
 {
     dm_buffer out = DM_BUFFER_EMPTY;
+    if (s->c.kernel_count == 0)
+        return dm_fail(err, DM_EFORMAT, "%s: the file has no kernels", s->path);
     if (o->json) {
         dm_json json;
         dm_json_init(&json, &out, DM_JSON_PRETTY);
@@ -328,7 +343,7 @@ static dm_status compile(session *s, const kernel_options *o, dm_error *err)
     dm_status status = DM_OK, first = DM_OK;
     int only = -1, done = 0;
     if (o->kernel != NULL && (only = dm_compilation_find(&s->c, o->kernel)) < 0)
-        return dm_fail(err, DM_ENOENT, "no kernel is called '%s'", o->kernel);
+        return dm_fail(err, DM_EINVAL, "--kernel: %s has no kernel '%.100s'", s->path, o->kernel);
     if (o->emit == EMIT_SOURCE && o->device == DEVICE_BOTH && o->out != NULL)
         return dm_fail(err, DM_EINVAL,
                        "one file cannot hold C and CUDA C++: give --device cpu or "
@@ -351,7 +366,7 @@ static dm_status compile(session *s, const kernel_options *o, dm_error *err)
     if (o->emit != EMIT_JSON)
         show_diags(s);
     if (s->c.kernel_count == 0)
-        first = dm_fail(err, DM_ENOENT, "the file has no kernels");
+        first = dm_fail(err, DM_EFORMAT, "%s: the file has no kernels", s->path);
     status = DM_OK;
     if (done > 0 && (o->emit == EMIT_SOURCE || o->emit == EMIT_PTX || o->emit == EMIT_CUBIN))
         status = emit_all(s, o, &out, err);
@@ -377,7 +392,7 @@ static dm_status run_program(const kernel_options *o, const char *path, dm_error
     char *text;
     size_t size;
     if (o->device == DEVICE_BOTH)
-        return dm_fail(err, DM_EINVAL, "run: --device cpu or cuda");
+        return dm_fail(err, DM_EINVAL, "--device cpu or cuda");
     dm_status status = dm_file_read(path, DM_LANG_SOURCE_MAX, &text, &size, err);
     if (status != DM_OK)
         return status;
@@ -426,26 +441,55 @@ static dm_status run_check(const kernel_options *o, const char *path, bool *nega
     return status;
 }
 
+/* Options that say nothing with these others, and files that are one. */
+static dm_status check_use(const kernel_options *o, const char *path, const char *action,
+                           dm_error *err)
+{
+    if (strcmp(action, "run") == 0) {
+        if (o->bounds && o->no_bounds)
+            return dm_fail(err, DM_EINVAL, "--bounds and --no-bounds exclude each other");
+        return DM_OK;
+    }
+    bool code = o->emit == EMIT_PTX || o->emit == EMIT_CUBIN;
+    if (strcmp(action, "compile") == 0 && !code && dm_options_is_given(&o->given, "arch"))
+        return dm_fail(err, DM_EINVAL, "--arch does nothing without --emit ptx or cubin");
+    if (strcmp(action, "compile") == 0 && o->emit != EMIT_SOURCE &&
+        dm_options_is_given(&o->given, "device"))
+        return dm_fail(err, DM_EINVAL, "--device is for --emit source, not for --emit %s",
+                       emits[o->emit]);
+    const dm_output files[] = {{"the kernels", path, true}, {"out", o->out, false}};
+    return dm_outputs_check(files, sizeof files / sizeof files[0], err);
+}
+
+static const dm_action actions[] = {
+    {"compile", "FILE", 1, 1, "Write C or CUDA C++, forward and backward",
+     "kernel emit device arch out no-backward keep-loops lines define warp-compat from-inputs",
+     "dotmatrix kernel compile reward.py --device cuda --out reward.cu"},
+    {"list", "FILE", 1, 1, "Name the kernels of a file with their parameters", "define out json",
+     "dotmatrix kernel list reward.py"},
+    {"check", "FILE", 1, 1, "Compare gradients with differences, and a GPU with the CPU",
+     "kernel device define warp-compat from-inputs seed size json",
+     "dotmatrix kernel check reward.py --size 8"},
+    {"run", "FILE", 1, 1, "Run a kernel on numbers and .npy files",
+     "kernel dim arg grad device out define warp-compat from-inputs bounds no-bounds",
+     "dotmatrix kernel run scale.py --dim 4 --arg a=2 --arg x=x.npy --arg out=zeros:4"},
+};
+
 static dm_status run_kernel(const void *values, const dm_strings *arguments, bool *negative,
                             dm_error *err)
 {
-    static const char *const actions[] = {"compile", "list", "check", "run", NULL};
     const kernel_options *options = values;
     const char *action = arguments->items[0], *path = arguments->items[1];
     session s;
+    dm_status status = check_use(options, path, action, err);
+    if (status != DM_OK)
+        return status;
     if (strcmp(action, "run") == 0)
         return run_program(options, path, err);
     if (strcmp(action, "check") == 0)
         return run_check(options, path, negative, err);
     bool listing = strcmp(action, "list") == 0;
-    if (!listing && strcmp(action, "compile") != 0) {
-        const char *meant = dm_closest(action, actions);
-        return dm_fail(err, DM_EINVAL, "kernel: unknown action '%s'%s%s%s", action,
-                       meant == NULL ? " (there are: compile, list, check, run)"
-                                     : ", did you mean '",
-                       meant == NULL ? "" : meant, meant == NULL ? "" : "'?");
-    }
-    dm_status status = open_session(&s, options, path, err);
+    status = open_session(&s, options, path, err);
     if (status == DM_OK)
         status = listing ? list(&s, options, err) : compile(&s, options, err);
     close_session(&s);
@@ -454,10 +498,12 @@ static dm_status run_kernel(const void *values, const dm_strings *arguments, boo
 
 const dm_command dm_command_kernel = {
     .name = "kernel",
-    .summary = "compile, check and run kernels written in Python syntax",
+    .summary = "Compile, check and run kernels written in Python syntax",
     .arguments = "compile|list|check|run FILE",
     .arguments_min = 2,
     .arguments_max = 2,
+    .actions = actions,
+    .action_count = sizeof actions / sizeof actions[0],
     .options = rows,
     .option_count = sizeof rows / sizeof rows[0],
     .options_size = sizeof(kernel_options),

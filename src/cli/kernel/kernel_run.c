@@ -66,7 +66,8 @@ static const char *value_of(const dm_strings *list, const char *name)
     return found;
 }
 
-static dm_status check_names(const dm_strings *list, const dm_kernel *kernel, dm_error *err)
+static dm_status check_names(const char *option, const dm_strings *list, const dm_kernel *kernel,
+                             dm_error *err)
 {
     for (size_t i = 0; i < list->count; i++) {
         const char *text = list->items[i], *equals = strchr(text, '=');
@@ -77,7 +78,12 @@ static dm_status check_names(const dm_strings *list, const dm_kernel *kernel, dm
                 strlen(name) == (size_t)(equals - text) && strncmp(name, text, strlen(name)) == 0;
         }
         if (!known)
-            return dm_fail(err, DM_EINVAL, "'%s': the kernel has no such parameter", text);
+            return dm_fail(err, DM_EINVAL, "--%s '%s': the kernel has no such parameter", option,
+                           text);
+        for (size_t k = 0; k < i; k++)
+            if (strncmp(list->items[k], text, (size_t)(equals - text) + 1) == 0)
+                return dm_fail(err, DM_EINVAL, "--%s: '%.*s' has two values", option,
+                               (int)(equals - text), text);
     }
     return DM_OK;
 }
@@ -284,15 +290,18 @@ static dm_status bind_value(runner *r, const dm_kernel_param *param, const char 
 
 static dm_status bind_all(runner *r, dm_error *err)
 {
-    dm_status status = check_names(r->run->args, r->kernel, err);
+    dm_status status = check_names("arg", r->run->args, r->kernel, err);
     if (status == DM_OK)
-        status = check_names(r->run->grads, r->kernel, err);
+        status = check_names("grad", r->run->grads, r->kernel, err);
     for (size_t i = 0; i < dm_kernel_param_count(r->kernel) && status == DM_OK; i++) {
         const dm_kernel_param *param = dm_kernel_param_get(r->kernel, i);
         const char *text = value_of(r->run->args, param->name);
         if (text == NULL)
             return dm_fail(err, DM_EINVAL, "--arg %s=... is missing (%s)", param->name,
                            param->type);
+        if (!param->is_array && value_of(r->run->grads, param->name) != NULL)
+            return dm_fail(err, DM_EINVAL, "--grad: '%s' is no array, its gradient has no start",
+                           param->name);
         status =
             param->is_array ? bind_array(r, param, text, err) : bind_value(r, param, text, err);
     }
@@ -497,8 +506,15 @@ static void show_result(const char *name, const dm_check_result *result, const c
     printf("\n");
 }
 
-static void check_one(const dm_kernel_check_run *run, dm_kernel *kernel, dm_device *gpu,
-                      char *problem, size_t size, dm_check_result *result)
+/* Errors that say nothing of the kernel: it could not be checked. */
+static bool is_of_machine(dm_status status)
+{
+    return status == DM_EUNAVAILABLE || status == DM_EIO || status == DM_ENOMEM ||
+           status == DM_EDEVICE || status == DM_EINTERNAL;
+}
+
+static dm_status check_one(const dm_kernel_check_run *run, dm_kernel *kernel, dm_device *gpu,
+                           char *problem, size_t size, dm_check_result *result, dm_error *fatal)
 {
     dm_error err = {0};
     dm_check_options options = {.seed = run->seed,
@@ -512,13 +528,17 @@ static void check_one(const dm_kernel_check_run *run, dm_kernel *kernel, dm_devi
     problem[0] = '\0';
     if (dm_kernel_compile(kernel, &err) != DM_OK) {
         snprintf(problem, size, "line %d: %.480s", err.line, err.message);
-        return;
+        return DM_OK;
     }
     compile_cuda(kernel, problem, size);
     if (problem[0] != '\0')
-        return;
+        return DM_OK;
     dm_status status = dm_kernel_check(run->file, run->text, run->size, dm_kernel_name(kernel),
                                        &options, result, &err);
+    if (is_of_machine(status)) {
+        *fatal = err;
+        return status;
+    }
     if (status == DM_EUNSUPPORTED)
         snprintf(result->reason, sizeof result->reason, "%.250s", err.message);
     else if (status != DM_OK)
@@ -533,6 +553,7 @@ static void check_one(const dm_kernel_check_run *run, dm_kernel *kernel, dm_devi
     else if (!(result->device_gradient_error < DEVICE_TOLERANCE))
         snprintf(problem, size, "gradients on CPU and GPU differ by %.3g",
                  result->device_gradient_error);
+    return DM_OK;
 }
 
 dm_status dm_cli_kernel_check(const dm_kernel_check_run *run, bool *failed, dm_error *err)
@@ -554,11 +575,12 @@ dm_status dm_cli_kernel_check(const dm_kernel_check_run *run, bool *failed, dm_e
     }
     if (run->kernel != NULL && dm_kernel_file_find(file, run->kernel) == NULL) {
         dm_kernel_file_destroy(file);
-        return dm_fail(err, DM_ENOENT, "no kernel is called '%s'", run->kernel);
+        return dm_fail(err, DM_EINVAL, "--kernel: %s has no kernel '%.100s'", run->file,
+                       run->kernel);
     }
     if (dm_kernel_file_count(file) == 0) {
         dm_kernel_file_destroy(file);
-        return dm_fail(err, DM_ENOENT, "the file has no kernels");
+        return dm_fail(err, DM_EFORMAT, "%s: the file has no kernels", run->file);
     }
     if (run->need_gpu || dm_device_count(DM_DEVICE_CUDA) > 0)
         status = dm_device_open("cuda:0", &gpu, err);
@@ -572,12 +594,14 @@ dm_status dm_cli_kernel_check(const dm_kernel_check_run *run, bool *failed, dm_e
         dm_check_result result;
         if (run->kernel != NULL && strcmp(run->kernel, dm_kernel_name(kernel)) != 0)
             continue;
-        check_one(run, kernel, gpu, problem, sizeof problem, &result);
+        status = check_one(run, kernel, gpu, problem, sizeof problem, &result, err);
+        if (status != DM_OK)
+            break;
         *failed |= problem[0] != '\0';
         show_result(dm_kernel_name(kernel), &result, problem, gpu != NULL,
                     run->json ? &json : NULL);
     }
-    if (run->json) {
+    if (run->json && status == DM_OK) {
         dm_json_end_array(&json);
         dm_json_finish(&json);
         fputs(dm_buffer_text(&out), stdout);

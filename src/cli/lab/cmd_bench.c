@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_bench.c - `dotmatrix bench`: frames per second of backends over numbers of machines. */
+#include "base/color.h"
 #include "base/file.h"
 #include "cli/command.h"
+#include "cli/outputs.h"
 #include "cli/places.h"
 #include "lab/bench.h"
 
@@ -9,7 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#define SECONDS_MAX 3600 /* of a window */
 
 typedef struct bench_options {
     const char *backends, *envs, *stages, *obs, *out;
@@ -18,6 +21,7 @@ typedef struct bench_options {
         workers;
     double seconds;
     bool json, force_dmg;
+    dm_strings given;
 } bench_options;
 
 static const dm_option rows[] = {
@@ -57,6 +61,7 @@ static const dm_option rows[] = {
                    "run a ROM for the Game Boy Color only as on a DMG"),
     DM_OPTION_STRING(bench_options, out, "out", "FILE", NULL, "write the artifact there"),
     DM_OPTION_FLAG(bench_options, json, "json", "write the artifact to standard output instead"),
+    DM_OPTION_GIVEN(bench_options, given),
 };
 
 /* Calls `add` for each word of "a,b,c". */
@@ -139,8 +144,8 @@ static dm_status read_options(const bench_options *o, dm_lab_bench *b, char buil
     if (b->release_after_frames > b->frames_per_step)
         return dm_fail(err, DM_EINVAL, "--release-after-frames: a step has only %" PRIu32,
                        b->frames_per_step);
-    if (!(o->seconds > 0))
-        return dm_fail(err, DM_EINVAL, "--seconds: more than 0");
+    if (!(o->seconds > 0 && o->seconds <= SECONDS_MAX))
+        return dm_fail(err, DM_EINVAL, "--seconds: more than 0, and at most %d", SECONDS_MAX);
     if (o->roms.count > DM_LAB_BENCH_MAX)
         return dm_fail(err, DM_EINVAL, "--rom: at most %d", DM_LAB_BENCH_MAX);
     for (size_t i = 0; i < o->roms.count; i++)
@@ -164,22 +169,26 @@ static dm_status read_options(const bench_options *o, dm_lab_bench *b, char buil
 }
 
 /* A sweep takes long: see before it that its result has a place to go to. */
-static dm_status check_out(const char *path, dm_error *err)
+static dm_status check_use(const bench_options *o, dm_error *err)
 {
-    char folder[DM_PATH_MAX];
-    snprintf(folder, sizeof folder, "%s", path);
-    char *slash = strrchr(folder, '/');
-    if (slash == NULL)
-        snprintf(folder, sizeof folder, ".");
-    else
-        slash[slash == folder ? 1 : 0] = 0;
-    if (path[0] == 0 || dm_dir_exists(path))
-        return dm_fail(err, DM_EIO, "%s: a folder cannot be written to", path);
-    if (!dm_dir_exists(folder))
-        return dm_fail(err, DM_EIO, "%s: there is no folder %s", path, folder);
-    if (access(folder, W_OK) != 0)
-        return dm_fail(err, DM_EIO, "%s: cannot be written", folder);
-    return DM_OK;
+    dm_output files[1 + DM_LAB_BENCH_MAX] = {{"out", o->out, false}};
+    size_t count = 1;
+    for (size_t i = 0; i < o->roms.count && count <= DM_LAB_BENCH_MAX; i++)
+        files[count++] = (dm_output){"rom", o->roms.items[i], true};
+    if (o->json && o->out != NULL)
+        return dm_fail(err, DM_EINVAL,
+                       "--json writes the artifact to standard output, --out to a file: one of "
+                       "them");
+    if (o->steps > 0 && dm_options_is_given(&o->given, "seconds"))
+        return dm_fail(err, DM_EINVAL, "--steps and --seconds: one of them");
+    dm_status status = dm_options_check_list("backends", o->backends, err);
+    if (status == DM_OK)
+        status = dm_options_check_list("env-counts", o->envs, err);
+    if (status == DM_OK)
+        status = dm_options_check_list("stages", o->stages, err);
+    if (status == DM_OK)
+        status = dm_options_check_list("obs", o->obs, err);
+    return status == DM_OK ? dm_outputs_check(files, count, err) : status;
 }
 
 typedef struct table {
@@ -192,8 +201,9 @@ static void print_row(const dm_lab_bench_row *r, void *user)
     table *t = user;
     FILE *to = t->to;
     if (!t->begun)
-        fprintf(to, "%-20s %-12s %7s %-13s %12s %7s %10s %7s %6s\n", "rom", "stage", "envs",
-                "backend", "FPS", "spread", "FPS/env", "PCs", "same");
+        fprintf(to, "%s%-20s %-12s %7s %-13s %12s %7s %10s %7s %6s%s\n",
+                dm_color(fileno(to), DM_COLOR_BOLD), "rom", "stage", "envs", "backend", "FPS",
+                "spread", "FPS/env", "PCs", "same", dm_color(fileno(to), DM_COLOR_OFF));
     t->begun = true;
     if (r->skipped[0] != 0) {
         fprintf(to, "%-20.20s %-12s %7" PRIu64 " %-13s not measured: %s\n", r->rom,
@@ -230,9 +240,9 @@ static dm_status run(const void *values, const dm_strings *arguments, bool *nega
     char built[DM_PATH_MAX];
     (void)arguments;
     (void)negative;
-    dm_status status = read_options(o, &b, built, err);
-    if (status == DM_OK && o->out != NULL)
-        status = check_out(o->out, err);
+    dm_status status = check_use(o, err);
+    if (status == DM_OK)
+        status = read_options(o, &b, built, err);
     if (status != DM_OK)
         return status;
     table out = {.to = o->json ? stderr : stdout};
@@ -261,4 +271,5 @@ const dm_command dm_command_bench = {
     .option_count = sizeof rows / sizeof rows[0],
     .options_size = sizeof(bench_options),
     .run = run,
+    .examples = "dotmatrix bench --backends vec_cpu,mgba_vec_mt --env-counts 1,64 --out cpu.json\n",
 };

@@ -362,4 +362,5 @@ const dm_command dm_command_info = {
     .option_count = sizeof rows / sizeof rows[0],
     .options_size = sizeof(info_options),
     .run = run,
+    .examples = "dotmatrix info --selftest\n",
 };

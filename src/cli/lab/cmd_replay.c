@@ -58,4 +58,5 @@ const dm_command dm_command_replay = {
     .option_count = sizeof rows / sizeof rows[0],
     .options_size = sizeof(replay_options),
     .run = run,
+    .examples = "dotmatrix replay runs/mismatch/STARFALL\n",
 };

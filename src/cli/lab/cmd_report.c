@@ -38,4 +38,5 @@ const dm_command dm_command_report = {
     .option_count = sizeof rows / sizeof rows[0],
     .options_size = sizeof(report_options),
     .run = run,
+    .examples = "dotmatrix report cpu.json gpu.json --out report\n",
 };

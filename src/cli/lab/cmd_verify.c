@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/lab/verify_suite.h"
+#include "cli/outputs.h"
 #include "lab/bundle.h"
 #include "lab/profile.h"
 #include "lab/provenance.h"
@@ -25,6 +26,7 @@ typedef struct verify_options {
     dm_strings regions;
     int start, by;
     bool compare_frame, json, force_dmg;
+    dm_strings given;
 } verify_options;
 
 static const char *const by_names[] = {"frame", "instruction", NULL};
@@ -77,7 +79,40 @@ static const dm_option rows[] = {
     DM_OPTION_STRING(verify_options, recorded, "recorded", "FILE", NULL,
                      "compare with what was recorded instead (with --suite: a folder)"),
     DM_OPTION_FLAG(verify_options, json, "json", "write JSON for programs"),
+    DM_OPTION_GIVEN(verify_options, given),
 };
+
+/* Options that say nothing with these others, and files that could not be written. */
+static dm_status check_use(const verify_options *o, dm_error *err)
+{
+    static const dm_option_need needs[] = {
+        {"roms", "suite"}, {"only", "suite"}, {"actions-seed", "action-gen"}};
+    static const char *const of_suite[] = {"suite",       "roms",        "only",
+                                           "ref-backend", "dut-backend", "record",
+                                           "recorded",    "bundle",      "log-level"};
+    dm_status status =
+        dm_options_check_needs(&o->given, needs, sizeof needs / sizeof needs[0], err);
+    for (size_t i = 0; i < o->given.count && o->suite != NULL && status == DM_OK; i++) {
+        bool fine = false;
+        for (size_t k = 0; k < sizeof of_suite / sizeof of_suite[0]; k++)
+            fine |= strcmp(o->given.items[i], of_suite[k]) == 0;
+        if (!fine)
+            status =
+                dm_fail(err, DM_EINVAL, "--%s is for --rom; a suite says it for each of its own",
+                        o->given.items[i]);
+    }
+    if (status == DM_OK && o->actions_file != NULL && dm_options_is_given(&o->given, "action-gen"))
+        status = dm_fail(err, DM_EINVAL, "--actions-file and --action-gen: one of them");
+    if (status == DM_OK && o->ignore != NULL)
+        status = dm_options_check_list("ignore", o->ignore, err);
+    if (status != DM_OK || o->suite != NULL)
+        return status;
+    const dm_output files[] = {{"rom", o->rom, true},
+                               {"actions-file", o->actions_file, true},
+                               {"recorded", o->recorded, true},
+                               {"record", o->record, false}};
+    return dm_outputs_check(files, sizeof files / sizeof files[0], err);
+}
 
 static dm_status read_options(const verify_options *o, dm_lab_verify *v, dm_error *err)
 {
@@ -220,6 +255,9 @@ static dm_status run(const void *values, const dm_strings *arguments, bool *nega
 {
     const verify_options *o = values;
     (void)arguments;
+    dm_status status = check_use(o, err);
+    if (status != DM_OK)
+        return status;
     if (o->suite == NULL)
         return run_one(o, negative, err);
     dm_verify_suite suite = {.file = o->suite,
@@ -229,11 +267,7 @@ static dm_status run(const void *values, const dm_strings *arguments, bool *nega
                              .record = o->record,
                              .recorded = o->recorded,
                              .bundles = o->bundle != NULL ? o->bundle : BUNDLES};
-    if (o->rom != NULL)
-        return dm_fail(err, DM_EINVAL, "--rom and --suite: one of them");
-    if (o->force_dmg)
-        return dm_fail(err, DM_EINVAL, "--force-dmg is for --rom, and --suite has ROMs of its own");
-    dm_status status = dm_lab_kind_find(o->dut, &suite.dut, err);
+    status = dm_lab_kind_find(o->dut, &suite.dut, err);
     return status != DM_OK ? status : dm_verify_suite_run(&suite, negative, err);
 }
 
@@ -245,4 +279,6 @@ const dm_command dm_command_verify = {
     .option_count = sizeof rows / sizeof rows[0],
     .options_size = sizeof(verify_options),
     .run = run,
+    .examples = "dotmatrix verify --rom game.gb --mem-region C000:C100 --verify-steps 1024\n"
+                "dotmatrix verify --suite roms/suite.json --roms build/roms\n",
 };

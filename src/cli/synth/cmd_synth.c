@@ -15,43 +15,42 @@ typedef struct synth_options {
     int device, verify, level;
     int64_t count, seed, jobs, shard_lines, rank, ranks, sample;
     bool timing, json;
+    dm_strings given;
 } synth_options;
 
 static const char *const devices[] = {"cuda", "cpu", "both", NULL};
 
 static const dm_option rows[] = {
-    DM_OPTION_INT(synth_options, count, "count", "N", 1, 1000000000, "1000",
-                  "produce: pairs to make"),
+    DM_OPTION_INT(synth_options, count, "count", "N", 1, 1000000000, "1000", "pairs to make"),
     DM_OPTION_STRING(synth_options, out, "out", "DIR", NULL,
-                     "produce: the dataset; one that was begun is continued"),
+                     "the dataset; one that was begun is continued"),
     DM_OPTION_STRING(synth_options, categories, "categories", "LIST", "all",
-                     "produce: separated by commas; they take turns"),
-    DM_OPTION_CHOICE(synth_options, device, "device", devices, "both",
-                     "produce: CUDA C++, C or both"),
+                     "separated by commas; they take turns"),
+    DM_OPTION_CHOICE(synth_options, device, "device", devices, "both", "CUDA C++, C or both"),
     DM_OPTION_INT(synth_options, seed, "seed", "S", 0, INT64_MAX, "1", "of all that is random"),
     DM_OPTION_INT(synth_options, jobs, "jobs", "J", 0, 1024, "0", "threads; 0: one per CPU"),
     DM_OPTION_CHOICE(synth_options, verify, "verify", dm_synth_level_names, "full",
-                     "produce: what every pair must pass"),
+                     "what every pair must pass"),
     DM_OPTION_STRING(synth_options, kinds, "kinds", "LIST", "pairs",
-                     "produce: pairs, and c, ir, rejected besides"),
+                     "pairs, and c, ir, rejected besides"),
     DM_OPTION_STRING(synth_options, profile, "profile", "FILE", NULL,
-                     "produce: weights of sizes and features (tools/kernel-corpus writes them)"),
+                     "weights of sizes and features (tools/kernel-corpus writes them)"),
     DM_OPTION_INT(synth_options, shard_lines, "shard-lines", "N", 1, 1000000, "1000",
-                  "produce: pairs of a file"),
+                  "pairs of a file"),
     DM_OPTION_FLAG(synth_options, timing, "timing",
-                   "produce: measured times in the records, which then differ from run to run"),
+                   "measured times in the records, which then differ from run to run"),
     DM_OPTION_INT(synth_options, rank, "rank", "R", -1, 1000000, "-1",
-                  "produce: this process among several; default as MPI or Slurm say"),
-    DM_OPTION_INT(synth_options, ranks, "ranks", "N", 1, 1000000, "1",
-                  "produce: how many there are"),
+                  "this process among several; default as MPI or Slurm say"),
+    DM_OPTION_INT(synth_options, ranks, "ranks", "N", 1, 1000000, "1", "how many there are"),
     DM_OPTION_STRING(synth_options, in, "in", "DIR", NULL,
-                     "validate: the dataset; also a file, and data of others"),
+                     "the dataset; also a file, and data of others"),
     DM_OPTION_CHOICE(synth_options, level, "level", dm_synth_level_names, "full",
-                     "validate: how far pairs are compiled and run"),
+                     "how far pairs are compiled and run"),
     DM_OPTION_INT(synth_options, sample, "sample", "N", 0, INT64_MAX, "0",
-                  "validate: so many pairs are compiled and run; 0: all"),
-    DM_OPTION_STRING(synth_options, png, "png", "FILE", NULL, "stats: a picture, by gnuplot"),
-    DM_OPTION_FLAG(synth_options, json, "json", "validate: write JSON for programs"),
+                  "so many pairs are compiled and run; 0: all"),
+    DM_OPTION_STRING(synth_options, png, "png", "FILE", NULL, "a picture, by gnuplot"),
+    DM_OPTION_GIVEN(synth_options, given),
+    DM_OPTION_FLAG(synth_options, json, "json", "write JSON for programs"),
 };
 
 /* ---- produce ---- */
@@ -71,6 +70,9 @@ static dm_status read_categories(const char *list, dm_synth_produce_options *o, 
 {
     char name[64];
     bool all = strcmp(list, "all") == 0;
+    dm_status status = dm_options_check_list("categories", list, err);
+    if (status != DM_OK)
+        return status;
     for (int i = 0; all && i < DM_SYNTH_CATEGORY_COUNT; i++)
         o->categories[o->category_count++] = i;
     while (!all && next_item(&list, name, sizeof name)) {
@@ -96,6 +98,9 @@ static dm_status read_kinds(const char *list, dm_synth_produce_options *o, dm_er
     static const char *const kinds[] = {"pairs", "c", "ir", "rejected", NULL};
     char name[64];
     bool pairs = false;
+    dm_status status = dm_options_check_list("kinds", list, err);
+    if (status != DM_OK)
+        return status;
     while (next_item(&list, name, sizeof name)) {
         if (strcmp(name, "pairs") == 0) {
             pairs = true;
@@ -177,14 +182,14 @@ static dm_status read_dataset(const synth_options *s, const dm_strings *argument
     if (o.in == NULL && next < arguments->count)
         o.in = arguments->items[next++];
     if (o.in == NULL)
-        return dm_fail(err, DM_EINVAL, "%s needs a dataset: %s DIR", action, action);
+        return dm_fail(err, DM_EINVAL, "%s needs a dataset: dotmatrix synth %s DIR", action,
+                       action);
     bool show = strcmp(action, "show") == 0;
     if (show && next < arguments->count)
         o.id = arguments->items[next++];
-    if (show && o.id == NULL)
-        return dm_fail(err, DM_EINVAL, "show needs an id: show DIR ID");
     if (next < arguments->count)
-        return dm_fail(err, DM_EINVAL, "%s: what is '%s'?", action, arguments->items[next]);
+        return dm_fail(err, DM_EINVAL, "unexpected argument '%.200s': --in names the dataset",
+                       arguments->items[next]);
     return show                              ? dm_cli_synth_show(&o, err)
            : strcmp(action, "validate") == 0 ? dm_cli_synth_validate(&o, negative, err)
                                              : dm_cli_synth_stats(&o, err);
@@ -194,29 +199,37 @@ static dm_status read_dataset(const synth_options *s, const dm_strings *argument
 
 static dm_status run(const void *values, const dm_strings *arguments, bool *negative, dm_error *err)
 {
-    static const char *const actions[] = {"produce", "validate", "show", "stats", NULL};
+    static const dm_option_need needs[] = {{"rank", "ranks"}, {"ranks", "rank"}};
     const synth_options *options = values;
-    const char *action = arguments->items[0];
-    if (strcmp(action, "produce") == 0 && arguments->count > 1)
-        return dm_fail(err, DM_EINVAL, "produce: what is '%s'?", arguments->items[1]);
-    if (strcmp(action, "produce") == 0)
-        return produce(options, negative, err);
-    for (int i = 1; actions[i] != NULL; i++)
-        if (strcmp(action, actions[i]) == 0)
-            return read_dataset(options, arguments, negative, err);
-    const char *meant = dm_closest(action, actions);
-    return dm_fail(err, DM_EINVAL, "synth: unknown action '%s'%s%s%s", action,
-                   meant == NULL ? " (there are: produce, validate, show, stats)"
-                                 : ", did you mean '",
-                   meant == NULL ? "" : meant, meant == NULL ? "" : "'?");
+    dm_status status =
+        dm_options_check_needs(&options->given, needs, sizeof needs / sizeof needs[0], err);
+    if (status != DM_OK)
+        return status;
+    return strcmp(arguments->items[0], "produce") == 0
+               ? produce(options, negative, err)
+               : read_dataset(options, arguments, negative, err);
 }
+
+static const dm_action actions[] = {
+    {"produce", "", 0, 0, "Make a dataset, or go on with one that was begun",
+     "out count categories kinds device verify shard-lines profile timing rank ranks seed jobs",
+     "dotmatrix synth produce --count 10000 --out data"},
+    {"validate", "[DIR]", 0, 1, "Read every record of a dataset; compile and run its pairs",
+     "in level sample seed jobs json", "dotmatrix synth validate data --sample 100"},
+    {"show", "[DIR] [ID]", 0, 2, "Show a record, source and C side by side; without ID list them",
+     "in", "dotmatrix synth show data k000042"},
+    {"stats", "[DIR]", 0, 1, "Count what is in a dataset", "in png",
+     "dotmatrix synth stats data --png data.png"},
+};
 
 const dm_command dm_command_synth = {
     .name = "synth",
-    .summary = "produce, validate and look at datasets of kernels",
+    .summary = "Produce, validate and look at datasets of kernels",
     .arguments = "produce|validate|show|stats [DIR [ID]]",
     .arguments_min = 1,
     .arguments_max = 3,
+    .actions = actions,
+    .action_count = sizeof actions / sizeof actions[0],
     .options = rows,
     .option_count = sizeof rows / sizeof rows[0],
     .options_size = sizeof(synth_options),

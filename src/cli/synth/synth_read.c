@@ -102,6 +102,40 @@ dm_status dm_cli_synth_validate(const dm_synth_read_options *o, bool *negative, 
 
 /* ---- show and stats ---- */
 
+/* One line for each record: its id, what it is, how long its text, its name. */
+static dm_status list_file(const dm_synth_dataset *dataset, size_t number, dm_synth_record *record,
+                           uint64_t *count, dm_error *err)
+{
+    dm_synth_file file;
+    dm_status status = dm_synth_file_read(&file, dataset, number, err);
+    for (size_t i = 0; status == DM_OK && i < file.count && !ferror(stdout); i++) {
+        status = dm_synth_record_read(record, file.lines[i], dm_synth_file_line(&file, i),
+                                      dataset->files[number], (int)i + 1, err);
+        if (status != DM_OK)
+            break;
+        printf("%-20s %-13s %3d lines  %s\n", record->id,
+               record->kind == DM_SYNTH_PAIR ? dm_synth_category_names[record->category]
+                                             : "rejected",
+               dm_synth_lines(&record->python_source), record->kernel_name);
+        ++*count;
+    }
+    dm_synth_file_free(&file);
+    return status;
+}
+
+static dm_status list_records(const dm_synth_dataset *dataset, const char *path, dm_error *err)
+{
+    dm_synth_record record;
+    uint64_t count = 0;
+    dm_status status = DM_OK;
+    dm_synth_record_init(&record);
+    for (size_t i = 0; i < dataset->file_count && status == DM_OK; i++)
+        status = list_file(dataset, i, &record, &count, err);
+    dm_synth_record_deinit(&record);
+    return status == DM_OK && count == 0 ? dm_fail(err, DM_EFORMAT, "%s: no records", path)
+                                         : status;
+}
+
 dm_status dm_cli_synth_show(const dm_synth_read_options *o, dm_error *err)
 {
     dm_synth_dataset dataset;
@@ -110,8 +144,17 @@ dm_status dm_cli_synth_show(const dm_synth_read_options *o, dm_error *err)
     dm_status status = dm_synth_dataset_open(&dataset, o->in, err);
     if (status != DM_OK)
         return status;
+    if (o->id == NULL) {
+        status = list_records(&dataset, o->in, err);
+        dm_synth_dataset_close(&dataset);
+        return status;
+    }
     dm_synth_record_init(&record);
     status = dm_synth_dataset_find(&dataset, o->id, &record, err);
+    if (status == DM_ENOENT)
+        status = dm_fail(err, DM_ENOENT,
+                         "%s: no record has the id '%.100s'; dotmatrix synth show %s lists them",
+                         o->in, o->id, o->in);
     if (status == DM_OK) {
         dm_synth_show(&record, columns_of_output(160), &text);
         status = put(&text, err);
@@ -126,6 +169,8 @@ dm_status dm_cli_synth_stats(const dm_synth_read_options *o, dm_error *err)
     dm_synth_summary summary;
     dm_buffer text = DM_BUFFER_EMPTY;
     dm_status status = dm_synth_summarise(o->in, &summary, err);
+    if (status == DM_OK && summary.records == 0)
+        status = dm_fail(err, DM_EFORMAT, "%s: no records", o->in);
     if (status != DM_OK)
         return status;
     dm_synth_summary_print(&summary, columns_of_output(80), &text);

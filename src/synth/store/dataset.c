@@ -41,13 +41,14 @@ static dm_status take_shards(dm_synth_dataset *d, dm_error *err)
     json_t *shards = json_object_get(d->manifest, "shards"), *shard;
     size_t i;
     if (!json_is_array(shards))
-        return dm_fail(err, DM_EFORMAT, "manifest.json: no list of shards");
+        return dm_fail(err, DM_EFORMAT, "%s/manifest.json: no list of shards", d->folder);
     dm_status status = DM_OK;
     json_array_foreach(shards, i, shard)
     {
         const char *name = json_string_value(json_object_get(shard, "file"));
         if (name == NULL || name[0] == '\0' || strchr(name, '/') != NULL || name[0] == '.')
-            return dm_fail(err, DM_EFORMAT, "manifest.json: shard %zu has no file name", i);
+            return dm_fail(err, DM_EFORMAT, "%s/manifest.json: shard %zu has no file name",
+                           d->folder, i);
         status = add_file(d, name, err);
         if (status != DM_OK)
             break;

@@ -4,6 +4,7 @@
 #include "base/buffer.h"
 #include "base/machine.h"
 #include "base/sha256.h"
+#include "base/temp.h"
 #include "train/data/bpe.h"
 #include "train/data/idx.h"
 
@@ -311,7 +312,6 @@ dm_status dm_data_prepare(const char *folder, const char *name, const char *whee
 {
     const dm_data_source *source = NULL;
     char final[DM_PATH_MAX], partial[DM_PATH_MAX], temporary[DM_PATH_MAX];
-    const char *root = getenv("TMPDIR");
     for (size_t i = 0; i < dm_data_source_count; i++)
         if (strcmp(dm_data_sources[i].name, name) == 0)
             source = &dm_data_sources[i];
@@ -325,16 +325,15 @@ dm_status dm_data_prepare(const char *folder, const char *name, const char *whee
         *result = DM_DATA_READY;
         return DM_OK;
     }
-    if (snprintf(partial, sizeof partial, "%s.partial", final) >= DM_PATH_MAX ||
-        snprintf(temporary, sizeof temporary, "%s/dotmatrix-XXXXXX",
-                 root != NULL && root[0] != 0 ? root : "/tmp") >= DM_PATH_MAX - 300)
+    if (snprintf(partial, sizeof partial, "%s.partial", final) >= DM_PATH_MAX)
         return dm_fail(err, DM_EINVAL, "%s: too long a path", final);
     if (dm_dir_exists(partial))
         status = dm_dir_remove(partial, err);
     if (status != DM_OK)
         return status;
-    if (mkdtemp(temporary) == NULL)
-        return dm_fail(err, DM_EIO, "%s: %s", temporary, strerror(errno));
+    status = dm_temp_folder(temporary, NULL, err);
+    if (status != DM_OK)
+        return status;
     status = make(source, wheels, temporary, partial, err);
     if (status == DM_OK && there)
         status = dm_dir_remove(final, err);
