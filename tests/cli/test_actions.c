@@ -3,6 +3,7 @@
 #include "cli/command.h"
 #include "tests/support/command.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -137,7 +137,7 @@ static void what_is_missing_is_one_line(void **state)
          "dotmatrix train data --set gpt2 brings it"},
         {{"gpt", "--data", "none.txt"}, 4, "--data none.txt: No such file"},
         {{"gpt", "--set", "layer=2"}, 2, "did you mean layers?"},
-        {{"xor", "--tokens", "3"}, 2, "--tokens is not for train xor"},
+        {{"xor", "--tokens", "3"}, 2, "--tokens is for sample, not for xor"},
         {{"samples"}, 2, "did you mean sample?"},
         {{"eval"}, 2, "eval of what? dotmatrix train eval DIR"},
         {{"eval", "nothing"}, 4, "nothing has no checkpoint"},
