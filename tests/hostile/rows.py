@@ -150,8 +150,9 @@ def rows_of_values(key, base, option, thorough):
             into = key in ("kernel run", "roms build", "synth produce", "dynamics bench")
             fine = value == "folder" and into or value == "missing/inside" and (into or key == "report" or
                                                                                 option.name == "bundle")
-            fine |= value in ("folder", "missing/inside") and key in ("train xor", "train gpt")
-            yield from row(value, {0} if fine else {2, 4, 5}, diagnostics=False)
+            fine |= value in ("folder", "missing/inside") and key in ("train xor", "train gpt") and option.name == "out"
+            # A trace is written when the run is over, whose files stay
+            yield from row(value, {0} if fine else {2, 4, 5}, may_leave=("made",) if option.name == "trace" else ())
     elif option.value in ("FILE", "DIR"):
         for value in BAD_INPUTS:
             codes = set(INPUT_CODES)

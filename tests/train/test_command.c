@@ -139,7 +139,7 @@ static void what_is_missing_is_one_line(void **state)
         {{"gpt", "--set", "layer=2"}, 2, "did you mean layers?"},
         {{"xor", "--tokens", "3"}, 2, "--tokens is for sample, not for xor"},
         {{"samples"}, 2, "did you mean sample?"},
-        {{"eval"}, 2, "eval of what? dotmatrix train eval DIR"},
+        {{"eval"}, 2, "usage: dotmatrix train eval [OPTIONS] DIR"},
         {{"eval", "nothing"}, 4, "nothing has no checkpoint"},
         {{"xor", "--resume", "nothing"}, 4, "nothing has no checkpoint"},
         {{"xor", "--resume", "a", "--seed", "2"}, 2, "--seed is the run's own with --resume"},
