@@ -1,6 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* compile.c - the passes in their order. Every entry catches dm_lang_bail. */
+/* compile.c - the passes in their order.
+ *
+ *   a file       dm_lang_parse        text to tokens to tree
+ *                dm_module_new        scopes, and the kernels in them
+ *   a kernel     dm_lower_kernel      tree to IR; functions that it calls are lowered when they are
+ *                                     first called, types and constants worked out on the way
+ *                dm_passes_lowered    over each function: what nothing needs goes
+ *                dm_passes_backward   over each function with floats: the way back
+ *   a text       dm_print_kernels     IR to C or CUDA C++
+ *
+ * Every entry catches dm_lang_bail. */
 #include "lang/compile.h"
+
+#include "lang/adjoint/adjoint.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +32,51 @@ dm_status dm_compilation_fail(dm_compilation *c, dm_error *err)
     return dm_fail_at(err, DM_ECOMPILE, source == NULL ? "" : source->name, line, "%s",
                       diag->message);
 }
+
+/* ---- Passes over functions ---- */
+
+void dm_passes_lowered(dm_ir_function *f)
+{
+    dm_ir_dce(f);
+}
+
+dm_ir_function *dm_passes_backward(dm_module_unit *module, dm_ir_function *f)
+{
+    dm_lang *lang = module->lang;
+    if (f->backward != NULL || f->no_backward != NULL)
+        return f->backward;
+    if (!dm_adjoint_has_floats(f)) {
+        f->no_backward = "it has no floats";
+        return NULL;
+    }
+    dm_ir_function *plain = dm_ir_without_exits(lang, f);
+    if (plain != f)
+        dm_ir_dce(plain);
+    dm_adjoint_source source = {.plain = plain};
+    source.known = dm_ir_find_hazards(lang, plain);
+    source.active = dm_ir_find_active(lang, plain);
+    dm_ir_function *made = dm_adjoint(module, f, &source);
+    if (made == NULL)
+        return NULL;
+    dm_ir_dce(made);
+    if (made->has_singles)
+        dm_ir_tidy(made);
+    return made;
+}
+
+dm_ir_function *dm_passes_replay(dm_module_unit *module, dm_ir_function *f)
+{
+    if (f->replay != NULL)
+        return f->replay;
+    f->replay = dm_adjoint_custom_replay(module, f);
+    if (f->replay != NULL)
+        return f->replay;
+    dm_ir_function *made = dm_adjoint_replay(module, f, dm_ir_find_hazards(module->lang, f));
+    dm_ir_dce(made);
+    return made;
+}
+
+/* ---- Files, kernels, texts ---- */
 
 dm_status dm_compilation_init(dm_compilation *c, const char *name, const char *text, size_t size,
                               const dm_compile_options *options, dm_error *err)
@@ -63,7 +120,7 @@ dm_status dm_compilation_kernel(dm_compilation *c, int kernel, dm_error *err)
     if (forward == NULL || c->lang.error_count != errors)
         return dm_compilation_fail(c, err);
     if (!c->options.no_backward)
-        k->backward = dm_adjoint(c->module, forward);
+        k->backward = dm_passes_backward(c->module, forward);
     if (c->lang.error_count != errors)
         return dm_compilation_fail(c, err);
     k->forward = forward;

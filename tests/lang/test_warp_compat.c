@@ -78,6 +78,7 @@ static const compat_case cases[] = {
      "    y[i] = m[0, 1] * m[0, 1] + m[1, 1]\n"},
     {"root_of_zero", {INFINITY, 0, 0}, {0, 0, 0}, "    y[i] = wp.sqrt(x[0] - 2.0)\n"},
     {"cube_root_of_zero", {INFINITY, 0, 0}, {0, 0, 0}, "    y[i] = wp.cbrt(x[0] - 2.0)\n"},
+    {"power_of_zero", {0, NAN, 0}, {0, 0, 0}, "    y[i] = wp.pow(x[0] - 2.0, x[1])\n"},
     {"not_a_root", {0.25f, 0, 0}, {0.25f, 0, 0}, "    y[i] = wp.sqrt(x[0] + 2.0)\n"},
 };
 
@@ -120,7 +121,7 @@ static void run(const compat_case *c, bool warp_compat, float grad[3])
 
 static bool is_near(float a, float b)
 {
-    return a == b || fabsf(a - b) <= 1e-5f * fabsf(b);
+    return a == b || (isnan(a) && isnan(b)) || fabsf(a - b) <= 1e-5f * fabsf(b);
 }
 
 static void gradients_are_warps(void **state)

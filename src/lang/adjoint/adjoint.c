@@ -291,17 +291,29 @@ static dm_val make_params(dm_adjoint_state *a, dm_ir_function *made)
                       : DM_VAL_NONE;
 }
 
-dm_ir_function *dm_adjoint(dm_module_unit *module, dm_ir_function *f)
+/* The backward function of one that the program gives a gradient for. */
+static dm_ir_function *custom_backward(dm_adjoint_state *a, dm_ir_function *f,
+                                       const dm_custom *custom, dm_ir_function *made, dm_val given)
 {
-    if (f->backward != NULL || f->no_backward != NULL)
-        return f->backward;
-    if (!dm_adjoint_has_floats(f)) {
-        f->no_backward = "it has no floats";
-        return NULL;
-    }
+    int errors = a->lang->error_count;
+    const dm_ir_block *body = a->f->body;
+    dm_val *slots = dm_lang_alloc_array(a->lang, (size_t)body->param_count + 1, sizeof *slots);
+    for (int i = 0; i < body->param_count; i++)
+        slots[i] = a->slot[body->params[i]];
+    f->backward = made; /* it may call f, which is no recursion */
+    dm_lower_custom_grad(a->module, f, custom, made, slots, given);
+    if (a->lang->error_count != errors)
+        f->backward = NULL;
+    f->no_backward = f->backward == NULL ? "its custom gradient has errors" : NULL;
+    return f->backward;
+}
+
+dm_ir_function *dm_adjoint(dm_module_unit *module, dm_ir_function *f,
+                           const dm_adjoint_source *source)
+{
     dm_lang *lang = module->lang;
     int errors = lang->error_count;
-    const dm_ir_function *plain = dm_ir_without_exits(lang, f);
+    const dm_ir_function *plain = source->plain;
     dm_ir_function *made = dm_ir_function_new(lang, f->name);
     dm_ir_reserve(made, 2 * plain->value_count + 8);
     made->role = f->role;
@@ -311,24 +323,13 @@ dm_ir_function *dm_adjoint(dm_module_unit *module, dm_ir_function *f)
     made->forward = f;
     made->base_name = dm_lang_adjoint_name(lang, f->base_name);
     dm_adjoint_state a = start(module, plain, made);
-    a.known = dm_ir_find_hazards(lang, plain);
-    a.active = dm_ir_find_active(lang, plain);
+    a.known = source->known;
+    a.active = source->active;
     a.compat = module->options.warp_compat && !f->is_library;
     dm_val given = make_params(&a, made);
     const dm_custom *custom = dm_lower_find_custom(module, f, false);
-    if (custom != NULL) {
-        dm_val *slots =
-            dm_lang_alloc_array(lang, (size_t)plain->body->param_count + 1, sizeof *slots);
-        for (int i = 0; i < plain->body->param_count; i++)
-            slots[i] = a.slot[plain->body->params[i]];
-        f->backward = made; /* it may call f, which is no recursion */
-        dm_lower_custom_grad(module, f, custom, made, slots, given);
-        dm_ir_dce(made);
-        if (lang->error_count != errors)
-            f->backward = NULL;
-        f->no_backward = f->backward == NULL ? "its custom gradient has errors" : NULL;
-        return f->backward;
-    }
+    if (custom != NULL)
+        return custom_backward(&a, f, custom, made, given);
     count_uses(&a, plain->body);
     dm_adjoint_scope *s = dm_adjoint_open(&a, plain->body, NULL);
     const dm_ir_op *end = dm_ir_terminator(plain->body);
@@ -339,9 +340,7 @@ dm_ir_function *dm_adjoint(dm_module_unit *module, dm_ir_function *f)
     a.b.block = made->body;
     dm_ir_op_new(&a.b, DM_IR_RETURN, NULL, 0, NULL);
     apply_aliases(&a);
-    dm_ir_dce(made);
-    if (a.singles > 0)
-        dm_ir_tidy(made);
+    made->has_singles = a.singles > 0;
     if (a.failure != NULL) {
         f->no_backward = a.failure;
         dm_lang_warning(lang, a.failure_pos, a.failure_pos,
@@ -358,30 +357,30 @@ dm_ir_function *dm_adjoint(dm_module_unit *module, dm_ir_function *f)
     return made;
 }
 
-dm_ir_function *dm_adjoint_replay(dm_module_unit *module, dm_ir_function *f)
+/* The function that the program gives for f's way back; NULL: none, or it has errors. */
+dm_ir_function *dm_adjoint_custom_replay(dm_module_unit *module, dm_ir_function *f)
 {
-    if (f->replay != NULL)
-        return f->replay;
-    dm_lang *lang = module->lang;
     dm_custom *custom = dm_lower_find_custom(module, f, true);
-    if (custom != NULL) {
-        if (custom->decl == NULL) {
-            custom->decl = dm_lang_alloc(lang, sizeof *custom->decl);
-            *custom->decl = (dm_function_decl){
-                .ast = custom->ast, .scope = custom->scope, .name = custom->ast->name};
-        }
-        f->replay =
-            dm_lower_function(module, custom->decl, f->call_args, f->call_arg_count, f->pos);
-        if (f->replay != NULL)
-            return f->replay;
+    if (custom == NULL)
+        return NULL;
+    if (custom->decl == NULL) {
+        custom->decl = dm_lang_alloc(module->lang, sizeof *custom->decl);
+        *custom->decl = (dm_function_decl){
+            .ast = custom->ast, .scope = custom->scope, .name = custom->ast->name};
     }
+    return dm_lower_function(module, custom->decl, f->call_args, f->call_arg_count, f->pos);
+}
+
+dm_ir_function *dm_adjoint_replay(dm_module_unit *module, dm_ir_function *f, const dm_val *known)
+{
+    dm_lang *lang = module->lang;
     dm_ir_function *made = dm_ir_function_new(lang, f->name);
     made->role = DM_IR_FUNCTION;
     made->pos = f->pos;
     made->result = f->result;
     made->base_name = dm_lang_intern_text(lang, dm_lang_format(lang, "%s_replay", f->base_name));
     dm_adjoint_state a = start(module, f, made);
-    a.known = dm_ir_find_hazards(lang, f);
+    a.known = known;
     f->replay = made;
     for (int i = 0; i < f->body->param_count; i++) {
         dm_val v = f->body->params[i];
@@ -391,7 +390,6 @@ dm_ir_function *dm_adjoint_replay(dm_module_unit *module, dm_ir_function *f)
     dm_ir_block *copy =
         dm_adjoint_copy_block(&a, &(dm_ir_block){.ops = f->body->ops, .count = f->body->count});
     dm_adjoint_append(&a, made->body, copy);
-    dm_ir_dce(made);
     made->no_replay = a.failure;
     return made;
 }

@@ -91,6 +91,23 @@ void dm_adjoint_reverse_invoke(dm_adjoint_state *a, const dm_ir_op *op);
 const dm_type *dm_adjoint_stored_type(const dm_adjoint_state *a, const dm_ir_op *op);
 bool dm_adjoint_has_floats(const dm_ir_function *f);
 
+/* ---- For compile.c ---- */
+
+/* What earlier passes found out about a function: itself without break, continue and return in the
+ * middle; its values that stores tell (hazard.c); those that carry gradients (activity.c). */
+typedef struct dm_adjoint_source {
+    const dm_ir_function *plain;
+    const dm_val *known;
+    const bool *active;
+} dm_adjoint_source;
+
+/* The function on its way back; NULL: there is none, f->no_backward says why. */
+dm_ir_function *dm_adjoint(dm_module_unit *module, dm_ir_function *f,
+                           const dm_adjoint_source *source);
+/* The function without what it writes; the program's own one (@wp.func_replay), NULL: none. */
+dm_ir_function *dm_adjoint_replay(dm_module_unit *module, dm_ir_function *f, const dm_val *known);
+dm_ir_function *dm_adjoint_custom_replay(dm_module_unit *module, dm_ir_function *f);
+
 /* ---- Values computed again (adjoint_replay.c) ---- */
 
 /* The replayed value; its operation is placed later. */

@@ -321,7 +321,7 @@ void dm_adjoint_reverse_invoke(dm_adjoint_state *a, const dm_ir_op *op)
     bool wanted = op->result_count > 0 && a->touched[op->result];
     if ((!wanted && !op->callee->has_effects) || !dm_adjoint_has_floats(op->callee))
         return;
-    dm_ir_function *backward = dm_adjoint(a->module, op->callee);
+    dm_ir_function *backward = dm_passes_backward(a->module, op->callee);
     if (backward == NULL) {
         if (op->callee->no_backward != NULL)
             dm_adjoint_fail(a, op, op->callee->no_backward);

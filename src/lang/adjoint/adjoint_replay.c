@@ -87,7 +87,7 @@ static bool needs_replay(const dm_adjoint_state *a, const dm_ir_op *op)
 
 static dm_ir_function *replayed(dm_adjoint_state *a, const dm_ir_op *op)
 {
-    dm_ir_function *made = dm_adjoint_replay(a->module, op->callee);
+    dm_ir_function *made = dm_passes_replay(a->module, op->callee);
     if (made->no_replay != NULL)
         dm_adjoint_fail(a, op, made->no_replay);
     return made;

@@ -547,7 +547,7 @@ static bool is_plain(const dm_ir_block *body)
     return body->count > 0 && body->ops[body->count - 1]->kind == DM_IR_RETURN;
 }
 
-const dm_ir_function *dm_ir_without_exits(dm_lang *lang, const dm_ir_function *f)
+dm_ir_function *dm_ir_without_exits(dm_lang *lang, dm_ir_function *f)
 {
     if (is_plain(f->body))
         return f;
@@ -575,6 +575,5 @@ const dm_ir_function *dm_ir_without_exits(dm_lang *lang, const dm_ir_function *f
     outcome o = convert_rest(&p, &c, f->body, 0);
     bool has_value = f->result->kind != DM_TYPE_NONE;
     dm_ir_op_new(&p.b, DM_IR_RETURN, &o.values[o.count - 1], has_value, NULL);
-    dm_ir_dce(made);
     return made;
 }

@@ -142,6 +142,7 @@ struct dm_ir_function {
     dm_ir_function *replay;   /* without what it writes; made on demand */
     dm_ir_function *forward;  /* of a backward one */
     bool backward_busy, backward_failed;
+    bool has_singles;        /* backward: adjoints that are added to once, for dm_ir_tidy */
     const char *no_backward; /* KERNEL: why there is none */
     const char *no_replay;   /* why its value cannot be computed again */
     uint8_t *array_use;      /* per parameter: what is done with its arrays, see hazard.c */
@@ -216,7 +217,7 @@ static inline bool dm_ir_is_terminator(int kind)
     return dm_ir_is_in(DM_IR_ENDS, kind);
 }
 
-/* ---- Passes ---- */
+/* ---- Passes (compile.c has their order) ---- */
 
 /* Remove what nothing needs (dce.c). */
 void dm_ir_dce(dm_ir_function *f);
@@ -230,7 +231,7 @@ void dm_ir_clone_op(dm_ir_builder *b, const dm_ir_function *source, const dm_ir_
 /* break, continue and return turned into data flow, so that each block ends in YIELD and the
  * function in one RETURN; for adjoint.c. Loops that had a break keep a carried flag. The function
  * itself when it has none of them. */
-const dm_ir_function *dm_ir_without_exits(dm_lang *lang, const dm_ir_function *f);
+dm_ir_function *dm_ir_without_exits(dm_lang *lang, dm_ir_function *f);
 
 /* Per value: can a gradient flow through it (activity.c)? */
 bool *dm_ir_find_active(dm_lang *lang, const dm_ir_function *f);

@@ -223,7 +223,7 @@ static void finish(dm_lower *lw)
         0;
     if ((f->kinds & DM_IR_BIT(INVOKE)) != 0)
         find_effects(f, f->body);
-    dm_ir_dce(f);
+    dm_passes_lowered(f);
 }
 
 /* A name for C that no other function of the module has. */

@@ -137,9 +137,12 @@ dm_custom *dm_lower_find_custom(dm_module_unit *module, const dm_ir_function *f,
  * adjoint. */
 void dm_lower_custom_grad(dm_module_unit *module, const dm_ir_function *f, const dm_custom *custom,
                           dm_ir_function *made, const dm_val *slots, dm_val given);
+/* The passes over one function, in their order (compile.c). Functions are compiled when they are first
+ * called, so passes ask for these as well. */
+void dm_passes_lowered(dm_ir_function *f); /* as soon as its body is there */
 /* The backward function; NULL when there is none (with the reason in no_backward). */
-dm_ir_function *dm_adjoint(dm_module_unit *module, dm_ir_function *f);
+dm_ir_function *dm_passes_backward(dm_module_unit *module, dm_ir_function *f);
 /* The function without what it writes, for the values that the backward pass computes again. */
-dm_ir_function *dm_adjoint_replay(dm_module_unit *module, dm_ir_function *f);
+dm_ir_function *dm_passes_replay(dm_module_unit *module, dm_ir_function *f);
 
 #endif
