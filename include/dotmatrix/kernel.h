@@ -9,10 +9,12 @@
  *     puts(dm_kernel_source(kernel, DM_KERNEL_CUDA, err));               // its text
  *
  *     dm_kernel_program *program;
- *     dm_kernel_program_create(kernel, device, &program, err);           // cc or NVRTC, cached on
- * disk dm_kernel_args *args; dm_kernel_args_create(kernel, &args, err); dm_kernel_args_array(args,
- * "x", &(dm_kernel_array){.data = x, .shape = {n}}, err); dm_kernel_args_number(args, "s", 2.0,
- * err); dm_kernel_launch(program, stream, DM_KERNEL_FORWARD, (int[]){n}, 1, args, err);
+ *     dm_kernel_program_create(kernel, device, &program, err);           // cc or NVRTC, cached
+ *     dm_kernel_args *args;
+ *     dm_kernel_args_create(kernel, &args, err);
+ *     dm_kernel_args_array(args, "x", &(dm_kernel_array){.data = x, .shape = {n}}, err);
+ *     dm_kernel_args_number(args, "s", 2.0, err);
+ *     dm_kernel_launch(program, stream, DM_KERNEL_FORWARD, (int[]){n}, 1, args, err);
  *
  * Backward: give the arrays that take part a `grad` of the same shape, set those of the outputs to
  * the gradient of your loss, those of the inputs to zero, and launch DM_KERNEL_BACKWARD with the
@@ -46,9 +48,9 @@ typedef struct dm_kernel_options {
     bool from_inputs; /* the backward pass is launched with the arrays as they were before the
                          forward pass, not as it left them: x[i] = x[i] * x[i] */
     bool lines;       /* comments with the source's lines in the text */
-    bool
-        bounds; /* indices are checked while the kernel runs: an access outside of an array ends the
-                   launch with DM_EINVAL. A launch then waits for its end; one thread at a time */
+    /* Indices are checked while the kernel runs: an access outside of an array ends the launch with
+     * DM_EINVAL. A launch then waits for its end; one thread at a time. */
+    bool bounds;
     bool imports;    /* functions of modules that are files beside `name`, a path; else not known */
     bool all_double; /* float16 and float32 become float64, for checks */
     const char *const *defines; /* "NAME=VALUE" for captured names, ended by NULL; may be NULL */

@@ -116,6 +116,42 @@ static void functions_of_modules(void **state)
         assert_true(fabs((double)y[i] - expected[i]) < 1e-6);
 }
 
+/* Rows as lists in a constant; a generic type called without values in a kernel is zeros. */
+static void matrices_and_vectors(void **state)
+{
+    (void)state;
+    float y[6] = {0};
+    dm_test_run_kernel(
+        "import warp as wp\n"
+        "M = wp.constant(wp.types.matrix(shape=(2, 3), dtype=int)([[1, 2, 3], [4, 5, 6]]))\n"
+        "V = wp.vec3([1.0, 2.0, 3.0])\n"
+        "@wp.kernel\ndef k(y: wp.array(dtype=float)):\n"
+        "    y[0] = float(M[0, 2] * 10 + M[1, 0])\n    y[1] = V[2]\n"
+        "    z = wp.types.matrix(shape=(2, 2), dtype=wp.float32)\n    y[2] = z[1, 1]\n"
+        "    v = wp.types.vector(length=4, dtype=wp.float32)\n    v[3] = 5.0\n    y[3] = v[3]\n"
+        "    u = wp.types.vector(length=2, dtype=wp.float32)(7.0, 8.0)\n    y[4] = u[1]\n"
+        "    y[5] = wp.types.matrix(2.0, 3.0, 4.0, 5.0, shape=(2, 2), dtype=wp.float32)[1, 0]\n",
+        y, 1);
+    const float expected[] = {34, 3, 0, 5, 8, 4};
+    for (int i = 0; i < 6; i++)
+        assert_true(y[i] == expected[i]);
+}
+
+/* Warp finds its functions and types in a kernel without "wp.", but not before a name of the file. */
+static void builtins_without_a_module(void **state)
+{
+    (void)state;
+    float y[2] = {0};
+    dm_test_run_kernel("import warp as wp\n"
+                       "@wp.func\ndef cos(x: float):\n    return x + 10.0\n"
+                       "@wp.kernel\ndef k(y: wp.array(dtype=float)):\n"
+                       "    v = vec3(3.0, 4.0, 0.0)\n    expect_eq(v[0], 3.0)\n"
+                       "    y[0] = length(v) + sqrt(4.0)\n    exp = float(2.0)\n"
+                       "    y[1] = cos(1.0) + exp\n",
+                       y, 1);
+    assert_true(y[0] == 7.0f && y[1] == 13.0f);
+}
+
 static void names_that_came_with_a_star(void **state)
 {
     (void)state;
@@ -136,7 +172,8 @@ static const struct {
     {"wp.atomic_ad(y, i, x)", "there is no builtin 'atomic_ad'", "did you mean 'atomic_add'?"},
     {"y[i] = wp.vec33(x)[0]", "there is no builtin 'vec33'", "did you mean 'vec3'?"},
     {"y[i] = wp.normalise(wp.vec3(x))[0]", "'normalise'", "did you mean 'normalize'?"},
-    {"y[i] = sqrt(x)", "nothing is called 'sqrt' here", "did you mean 'wp.sqrt'?"},
+    {"y[i] = float(tid())", "nothing is called 'tid' here", "did you mean 'wp.tid'?"},
+    {"y[i] = pi", "nothing is called 'pi' here", "did you mean 'wp.pi'?"},
     {"total = x\n    y[i] = totl", "nothing is called 'totl' here", "did you mean 'total'?"},
     {"y[i] = np.minimum(x, 1.0)", "'numpy.minimum' cannot be called", "by the same name"},
     {"y[i] = wp.qqqqq(x)", "there is no builtin 'qqqqq'", NULL},
@@ -193,5 +230,6 @@ static void tabs_and_spaces(void **state)
 }
 
 DM_TESTS("lang/python", DM_TEST(constants_are_pythons), DM_TEST(constants_that_are_none),
-         DM_TEST(functions_of_modules), DM_TEST(names_that_came_with_a_star),
+         DM_TEST(functions_of_modules), DM_TEST(builtins_without_a_module),
+         DM_TEST(matrices_and_vectors), DM_TEST(names_that_came_with_a_star),
          DM_TEST(names_that_are_not_there), DM_TEST(tabs_and_spaces))

@@ -79,6 +79,8 @@ static const compat_case cases[] = {
     {"root_of_zero", {INFINITY, 0, 0}, {0, 0, 0}, "    y[i] = wp.sqrt(x[0] - 2.0)\n"},
     {"cube_root_of_zero", {INFINITY, 0, 0}, {0, 0, 0}, "    y[i] = wp.cbrt(x[0] - 2.0)\n"},
     {"power_of_zero", {0, NAN, 0}, {0, 0, 0}, "    y[i] = wp.pow(x[0] - 2.0, x[1])\n"},
+    {"rest", {0, 0, 1}, {-2, 0, 1}, "    y[i] = x[2] % x[0]\n"},
+    {"fraction", {0, 0, 0}, {1, 0, 0}, "    y[i] = wp.frac(x[0] + 0.5)\n"},
     {"not_a_root", {0.25f, 0, 0}, {0.25f, 0, 0}, "    y[i] = wp.sqrt(x[0] + 2.0)\n"},
 };
 

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* adjoint_loop.c - loops on their way back, see adjoint.h.
  *
- * When the way back through one round needs no carried value (sums, for instance), the loop runs
- * from last to first. Else the rounds are done in segments of at most K, the last first: the loop
- * is replayed up to the segment's start, then through it with the carried values put on a tape of
- * K, then back from the tape. The memory is bounded and known, whatever the number of rounds n; the
- * time is n + n * n / (2 K) rounds of replay. K is chosen so that the tape has at most TAPE_BYTES.
+ * A round of the loop goes back after the rounds that followed it. What that needs decides how:
+ *
+ *   plain_loop    a FOR whose rounds need no carried value (sums): from the last round to the first
+ *   counted_loop  a WHILE of that kind: its rounds are counted first
+ *   taped_loop    rounds need values that the loop carries. They are done in segments of at most K,
+ *                 the last segment first: the loop is replayed up to the segment's start, then
+ *                 through it with the carried values put on a tape of K, then back from the tape.
+ *   warp_loop     a FOR with --warp-compat: nothing is restored
+ *
+ * The tape's memory is bounded and known, whatever the number of rounds n; the time is n plus
+ * n * n / (2 K) rounds of replay. K is at most TAPE_LENGTH_MAX, less where the tape would grow
+ * beyond TAPE_BYTES, but never less than TAPE_LENGTH_MIN.
  */
 #include "lang/adjoint/adjoint.h"
 

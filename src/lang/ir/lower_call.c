@@ -400,12 +400,20 @@ static bool is_static(dm_lower *lw, const dm_ast *ast, const dm_operand *callee,
     return true;
 }
 
+/* vector(length=3, dtype=float) is a type where it is called, and else a value, all zeros. */
+static dm_operand lower_callee(dm_lower *lw, const dm_ast *ast)
+{
+    const dm_value *type = ast->kind == DM_AST_CALL ? dm_scope_eval(lw->scope, ast) : NULL;
+    return type != NULL && type->kind == DM_VALUE_TYPE && !type->type->generic
+               ? dm_lower_known(type)
+               : dm_lower_expr(lw, ast);
+}
+
 dm_operand dm_lower_call(dm_lower *lw, const dm_ast *ast)
 {
     int tid_wanted = lw->tid_wanted;
     lw->tid_wanted = 0;
-    dm_operand callee = dm_lower_expr(lw, ast->a);
-    dm_operand known;
+    dm_operand callee = lower_callee(lw, ast->a), known;
     if (is_static(lw, ast, &callee, &known))
         return known;
     int room = has_star(ast) ? ARGS_MAX : ast->count + 1, count = 0;
@@ -440,15 +448,8 @@ dm_operand dm_lower_call(dm_lower *lw, const dm_ast *ast)
     case DM_VALUE_TYPE:
         return dm_lower_construct(lw, ast, callee.known->type, args, names, count);
     case DM_VALUE_GENERIC_CLASS:
-        if (strstr(callee.known->text, "array") == NULL) {
-            /* vec(length=3, dtype=float) without values is a type */
-            const dm_value *type = dm_scope_eval(lw->scope, ast);
-            if (type->kind == DM_VALUE_TYPE && !type->type->generic &&
-                dm_call_find(&c, ARGS_MAX, "dtype") != NULL && ast->a->kind == DM_AST_ATTRIBUTE &&
-                ast->a->a->kind == DM_AST_ATTRIBUTE)
-                return dm_lower_known(type);
+        if (strstr(callee.known->text, "array") == NULL)
             return dm_lower_construct_generic(lw, &c, callee.known->text);
-        }
         return dm_lower_error(lw, ast, NULL, "arrays cannot be made in a kernel");
     case DM_VALUE_FUNCTION:
         return dm_lower_call_user(lw, ast, callee.known, args, names, count);

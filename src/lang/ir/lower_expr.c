@@ -350,6 +350,14 @@ static const char *meant_name(dm_lower *lw, const char *name)
     return near == NULL ? NULL : dm_lang_format(lw->lang, "did you mean '%s'?", near);
 }
 
+/* In a kernel, Warp finds its functions and types without "wp." too, but for tid. */
+static bool is_bare_builtin(const char *name)
+{
+    const dm_known_name *known = dm_lang_name_of(name)->known;
+    return name[0] != '_' && known != NULL && dm_namespace_has(name) && strcmp(name, "tid") != 0 &&
+           (known->kind == DM_KNOWN_BUILTIN || known->kind == DM_KNOWN_NUMERIC);
+}
+
 static dm_operand lower_name(dm_lower *lw, const dm_ast *ast)
 {
     for (int i = 0; i < lw->bound_count; i++)
@@ -370,6 +378,8 @@ static dm_operand lower_name(dm_lower *lw, const dm_ast *ast)
         if (lw->scope == lw->module->library || lw->weak) /* our own texts leave "wp." out */
             return dm_lower_known(dm_value_member(
                 lw->scope, &(dm_value){.kind = DM_VALUE_MODULE, .text = "warp"}, ast->name));
+        if (is_bare_builtin(ast->name))
+            return dm_lower_known(dm_namespace_warp(lw->lang, ast->name));
         return dm_lower_error(lw, ast, meant_name(lw, ast->name), "nothing is called '%s' here",
                               ast->name);
     }

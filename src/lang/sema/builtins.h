@@ -12,22 +12,22 @@
  * order; there are no implicit conversions. `b: I = 0` gives a default.
  *
  * C text. Three forms:
- *   "sin$f($x)"    an expression; $x is the argument x in brackets where it needs them. $f is "f"
- * when F (or S) is float32, else nothing.
- *   "{ ... }"      the body of a helper function, whose head follows from the signature. Parameters
- * are used by their names. $ret and $x are the C types of the result and of parameter x; $F $S $I
- * $X the types that the letters stand for, $N $R $C $K numbers. A helper may call another:
- * $name{x,y}... is not needed: see NEEDS. NULL           a function of that name in library/,
- * written in the dialect; then there is no adjoint to give either, it is derived.
+ *
+ *   "sin$f($x)"   an expression. $x is the argument x, in brackets where it needs them; $f is "f"
+ *                 when F (or S) is float32, else nothing.
+ *   "{ ... }"     the body of a helper function, whose head follows from the signature. Parameters
+ *                 are used by their names. $ret is the C type of the result, $x that of parameter x;
+ *                 $F $S $I $X are the types that the letters stand for, $N $R $C $K numbers.
+ *   NULL          a function of that name in library/, written in the dialect. It has no adjoint
+ *                 here: that is derived.
  *
  * Adjoint. "x: expression" for each parameter that gets a gradient, separated by ';'. The
- * expression is dialect; its names are the parameters, `ret` (the result) and `g` (the result's
- * adjoint), and all builtins; number literals take the type that is needed. It must have the type
- * of x. "" is for results that carry no gradient (integers, comparisons, floor): nothing flows
- * back.
+ * expression is dialect. Its names are the parameters, `ret` (the result) and `g` (the result's
+ * adjoint), and all builtins; number literals take the type that is needed. It has the type of x.
+ * "" is for results that carry no gradient (integers, comparisons, floor).
  *
  * A row can be called from kernels as wp.name unless its name starts with "_". Operators are rows
- * too: a + b is add(a, b), -a is neg(a), a < b is _lt(a, b); see `operators` in lower_expr.c. What
+ * too: a + b is add(a, b), -a is neg(a), a < b is _lt(a, b); see operator_row in lower_expr.c. What
  * cannot be a row since its type rule or meaning needs code (tid, len, casts, constructors,
  * atomics, print) is in lower_special.c's table.
  *

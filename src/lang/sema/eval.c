@@ -504,6 +504,26 @@ static const dm_value *scalar_constant(dm_scope *scope, const dm_type *type, con
     return value;
 }
 
+/* Append a number, the components of a vector, or the items of a list, which may be rows. */
+static bool put_numbers(const dm_value *value, double *out, int *given, int most, int depth)
+{
+    if (value->kind == DM_VALUE_NUMBERS) {
+        for (int n = 0; n < value->count; n++)
+            if (*given == most)
+                return false;
+            else
+                out[(*given)++] = value->numbers[n];
+        return true;
+    }
+    if (value->kind == DM_VALUE_ITEMS && depth < 2) {
+        for (int i = 0; i < value->count; i++)
+            if (!put_numbers(value->items[i], out, given, most, depth + 1))
+                return false;
+        return true;
+    }
+    return *given < most && dm_value_number(value, &out[(*given)++]);
+}
+
 /* wp.vec3(1.0, 2.0, 3.0) outside of kernels */
 static const dm_value *numeric_constant(dm_scope *scope, const dm_type *type, const call_args *call)
 {
@@ -511,19 +531,9 @@ static const dm_value *numeric_constant(dm_scope *scope, const dm_type *type, co
     if (components > 256)
         return dm_value_unknown(scope);
     double *numbers = dm_lang_alloc_array(scope->lang, (size_t)components + 1, sizeof *numbers);
-    for (int i = 0; i < call->count; i++) {
-        const dm_value *arg = call->args[i];
-        const dm_value *const *items = arg->kind == DM_VALUE_ITEMS ? arg->items : &arg;
-        int count = arg->kind == DM_VALUE_ITEMS ? arg->count : 1;
-        for (int k = 0; k < count; k++) {
-            if (items[k]->kind == DM_VALUE_NUMBERS) {
-                for (int n = 0; n < items[k]->count && given < components; n++)
-                    numbers[given++] = items[k]->numbers[n];
-            } else if (given >= components || !dm_value_number(items[k], &numbers[given++])) {
-                return dm_value_unknown(scope);
-            }
-        }
-    }
+    for (int i = 0; i < call->count; i++)
+        if (!put_numbers(call->args[i], numbers, &given, components, 0))
+            return dm_value_unknown(scope);
     if (given == 1)
         for (int i = 1; i < components; i++)
             numbers[i] = numbers[0];

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define DEPTH_MAX 100
+#define STARS_MAX 3 /* modules with a star in modules with a star */
 
 /* ---- Values ---- */
 
@@ -461,10 +462,10 @@ static const dm_value *starred_name(dm_scope *scope, const char *name)
 {
     while (scope->parent != NULL)
         scope = scope->parent;
-    if (scope->capacity == 0 || scope->module->starring)
+    if (scope->capacity == 0 || scope->module->starring == STARS_MAX)
         return NULL;
     const dm_value *found = NULL;
-    scope->module->starring = true; /* no chains of stars */
+    scope->module->starring++;
     dm_binding *b = scope->bindings[slot_of(scope, dm_lang_intern_text(scope->lang, "*"))];
     for (; b != NULL && found == NULL; b = b->next) {
         if (b->ast->kind != DM_AST_FROM)
@@ -477,7 +478,7 @@ static const dm_value *starred_name(dm_scope *scope, const char *name)
             found = dm_scope_lookup(module->scope, name, DM_POS_NONE);
         }
     }
-    scope->module->starring = false;
+    scope->module->starring--;
     return found;
 }
 

@@ -56,7 +56,7 @@ typedef struct dm_lang_module {
     dm_custom *customs;
     dm_imported *imported;
     int import_count;
-    bool starring;  /* a starred import is being searched */
+    int starring;   /* starred imports being searched, one inside the other */
     bool importing; /* kernels of other files are not this one's */
     dm_library_found *library_found;
     dm_scope *library; /* our own functions in the dialect; NULL until one is needed */

@@ -3,8 +3,10 @@
  *
  *   domain.c      values in the domains of operations, products and sums that do not cancel
  *   leaf.c        variables, elements, numbers
- *   expression.c  scalars      vector.c  vectors, matrices, quaternions      integer.c  integers,
- * conditions complete.c    from one type to another; what an output still lacks */
+ *   expression.c  scalars
+ *   vector.c      vectors, matrices, quaternions
+ *   integer.c     integers, conditions
+ *   complete.c    from one type to another; what an output still lacks */
 #ifndef DM_SYNTH_EXPRESSION_H
 #define DM_SYNTH_EXPRESSION_H
 
