@@ -316,15 +316,22 @@ static dm_status time_all(dm_cublaslt *lt, dm_stream *stream, const dm_cublaslt_
     return status;
 }
 
-static void choice_name(const dm_cublaslt *lt, const dm_cublaslt_product *s, char out[])
+static bool choice_name(const dm_cublaslt *lt, const dm_cublaslt_product *s, char out[])
 {
-    char text[1000];
+    char shape[200];
     const dm_device_properties *gpu = &lt->device->properties;
-    snprintf(text, sizeof text, "product 1 %s %s %s %u %u %u %u %u %d%d%d%d%d%d%d%d%d", lt->name,
-             gpu->name, gpu->arch, s->m, s->n, s->k, s->lda, s->ldb, s->bf16, s->d_float,
-             s->transpose_a, s->transpose_b, s->relu, s->bias != NULL, s->gelu_aux != NULL,
-             s->dgelu_aux != NULL, s->sums != NULL);
-    dm_cache_name(out, dm_hash128_of(text, strlen(text)), "algorithm");
+    dm_hasher *hasher = dm_hasher_create();
+    if (hasher == NULL)
+        return false;
+    snprintf(shape, sizeof shape, "%u %u %u %u %u %d%d%d%d%d%d%d%d%d", s->m, s->n, s->k, s->lda,
+             s->ldb, s->bf16, s->d_float, s->transpose_a, s->transpose_b, s->relu, s->bias != NULL,
+             s->gelu_aux != NULL, s->dgelu_aux != NULL, s->sums != NULL);
+    const char *const texts[] = {"product 1", lt->name, gpu->name, gpu->arch, shape};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        dm_hasher_text(hasher, texts[i]);
+    dm_cache_name(out, dm_hasher_finish(hasher), "algorithm");
+    dm_hasher_destroy(hasher);
+    return true;
 }
 
 static void choose(dm_cublaslt *lt, dm_stream *stream, const dm_cublaslt_product *s, plan *p,
@@ -336,7 +343,8 @@ static void choose(dm_cublaslt *lt, dm_stream *stream, const dm_cublaslt_product
     size_t size = 0;
     if (count < 2 || (double)s->m * s->n * s->k < LARGE || (wish && strcmp(wish, "0") == 0))
         return;
-    choice_name(lt, s, name);
+    if (!choice_name(lt, s, name))
+        return;
     if (dm_cache_load(name, &bytes, &size, path)) {
         if (size == sizeof p->algo)
             memcpy(&p->algo, bytes, size);
