@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_layers.c - models of every kind of layer in double: the gradient of each parameter against
- * finite differences of the loss; sizes of zero are refused, for every kind. */
+ * finite differences of the loss; sizes of zero are refused, for every kind; bits are the same for any
+ * number of threads. */
 #include "base/philox.h"
 #include "nn/run.h"
 #include "tests/support/test.h"
@@ -198,5 +199,58 @@ static void sizes_of_zero_are_refused(void **state)
     dm_device_close(device);
 }
 
+/* Five steps of a model of floats on so many threads: its parameters. */
+static float *trained(const dm_nn_model_desc *from, const char *device_id, size_t *count)
+{
+    dm_device *device = NULL;
+    dm_nn_model *model = NULL;
+    dm_nn_model_desc desc = *from;
+    desc.batch = desc.shards = 8;
+    desc.seed = 5;
+    desc.optimiser = (dm_nn_optimiser){.kind = DM_NN_ADAMW, .rate = 0.01f, .clip = 0.5f};
+    assert_ok(dm_device_open(device_id, &device, err));
+    assert_ok(dm_nn_model_create(device, &desc, &model, err));
+    enum { ROOM = 8 * 2 * 10 * 9 };
+    float input[ROOM], target[ROOM];
+    for (size_t i = 0; i < ROOM; i++) {
+        int32_t id = (int32_t)(i * 5 % 7), class = (int32_t)(i % 2);
+        input[i] = (float)normal(4, i);
+        target[i] = (float)(i % 3) / 2;
+        if (desc.layers[0].kind == DM_NN_LAYER_EMBED)
+            memcpy(&input[i], &id, sizeof id);
+        if (desc.loss == DM_NN_LOSS_SOFTMAX)
+            memcpy(&target[i], &class, sizeof class);
+    }
+    for (int i = 0; i < 5; i++)
+        assert_ok(dm_nn_model_step(model, input, target, NULL, err));
+    *count = dm_nn_model_size(model);
+    float *out = zeros(*count * sizeof *out), *to = out;
+    for (size_t k = 0; k < dm_nn_model_parameter_count(model); k++) {
+        assert_ok(dm_nn_model_read(model, k, DM_NN_VALUE, to, err));
+        to += dm_nn_model_parameter(model, k)->count;
+    }
+    dm_nn_model_destroy(model);
+    dm_device_close(device);
+    return out;
+}
+
+static void bits_do_not_depend_on_threads(void **state)
+{
+    (void)state;
+    static const char *const devices[] = {"cpu:2", "cpu:3", "cpu:8"};
+    for (size_t k = 0; k < sizeof models / sizeof models[0]; k++) {
+        size_t count, same;
+        float *one = trained(&models[k], "cpu:1", &count);
+        for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
+            float *many = trained(&models[k], devices[i], &same);
+            assert_int_equal(count, same);
+            if (memcmp(one, many, count * sizeof *one) != 0)
+                fail_msg("model %zu: %s gives other bits than one thread", k, devices[i]);
+            free(many);
+        }
+        free(one);
+    }
+}
+
 DM_TESTS("nn/layers", DM_TEST(gradients_of_layers_equal_differences),
-         DM_TEST(sizes_of_zero_are_refused));
+         DM_TEST(sizes_of_zero_are_refused), DM_TEST(bits_do_not_depend_on_threads));
