@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_layers.c - models of every kind of layer in double: the gradient of each parameter against
- * finite differences of the loss; sizes of zero are refused, for every kind; bits are the same for any
- * number of threads. */
+ * finite differences of the loss; sizes of zero are refused, for every kind; bits are the same for
+ * any number of threads. */
 #include "base/philox.h"
 #include "nn/run.h"
 #include "tests/support/test.h"

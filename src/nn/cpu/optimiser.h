@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* optimiser.h - a step of Adam or AdamW in vectors. The text that it follows is in
- * kernels/nn/optimisers.py; as compiled C that reads one number at a time and takes four times as
+ * kernels/nn/optimisers.py; as compiled C that takes one number at a time and five to seven times as
  * long. Each operation rounds as there, none are fused: the bits are the same. */
 
 static void adam(const dm_nn_adam *o, uint64_t n, float *w, const float *g, float *m, float *v,

@@ -125,23 +125,27 @@ static size_t tile_rows(size_t m)
     return m >= 8 ? 8 : m >= 4 ? 4 : m >= 2 ? 2 : 1;
 }
 
-/* m rows as panels of what a tile takes: to[k][rows] each. A's columns may be far apart, so each is
- * read once and in order. */
+/* Some columns of A into panels of what a tile takes: to[k][rows] each. */
+static void pack_a_columns(strided a, size_t m, size_t k, size_t first, size_t last, float *to)
+{
+    size_t i = 0;
+    for (; a.row == 1 && i + MR <= m; i += MR)
+        for (size_t p = first; p < last; p++) /* MR <= LANES */
+            vec_store_some(to + i * k + p * MR, vec_load_some(a.at + p * a.column + i, MR), MR);
+    for (size_t rows; i < m; i += rows) {
+        rows = tile_rows(m - i);
+        for (size_t p = first; p < last; p++)
+            for (size_t r = 0; r < rows; r++)
+                to[i * k + p * rows + r] = a.at[p * a.column + (i + r) * a.row];
+    }
+}
+
+/* A few columns at a time: they may be far apart, and so may the panels. */
 static void pack_a(strided a, size_t m, size_t k, float *to)
 {
-    for (size_t p = 0; p < k; p++) {
-        const float *from = a.at + p * a.column;
-        size_t i = 0;
-        for (; a.row == 1 && i + MR <= m; i += MR) {
-            vec x = vec_load_some(from + i, MR); /* MR <= LANES */
-            vec_store_some(to + i * k + p * MR, x, MR);
-        }
-        for (size_t rows; i < m; i += rows) {
-            rows = tile_rows(m - i);
-            for (size_t r = 0; r < rows; r++)
-                to[i * k + p * rows + r] = from[(i + r) * a.row];
-        }
-    }
+    enum { COLUMNS = 16 };
+    for (size_t p = 0; p < k; p += COLUMNS)
+        pack_a_columns(a, m, k, p, k - p < COLUMNS ? k : p + COLUMNS, to);
 }
 
 /* to[rows][vecs * LANES], rows `step` apart, = (to +) the product of rows of A and a panel of B
