@@ -29,7 +29,7 @@ static void put_style(dm_buffer *out, const dm_lab_group *g, const char *title, 
     dm_buffer_printf(out,
                      "set title '%s'\nset xlabel 'machines'\nset ylabel '%s'\n"
                      "set logscale xy\nset grid xtics ytics lc rgb '#bbbbbb' lt 1 lw 1\n"
-                     "set key outside below horizontal\nset border 3\nset tics nomirror\n"
+                     "set key outside top center horizontal\nset border 3\nset tics nomirror\n"
                      "set format y '%%.0s%%c'\nset xtics (",
                      title, y);
     for (size_t i = 0; i < g->env_count; i++)
@@ -96,14 +96,15 @@ static void put_speedup(dm_buffer *out, const dm_lab_group *g)
 
 /* The script's pictures: NAME_ROM_STAGE.png and .svg. */
 static void put_plot(dm_buffer *out, const dm_lab_group *g, const char *folder, const char *name,
-                     const char *y, void (*put)(dm_buffer *, const dm_lab_group *))
+                     const char *y, const char *about,
+                     void (*put)(dm_buffer *, const dm_lab_group *))
 {
     static const char *const terminals[2][2] = {
         {"png", "pngcairo noenhanced size 960,600 font 'sans,12' background '#ffffff'"},
         {"svg", "svg noenhanced size 960,600 font 'sans,14' background '#ffffff'"}};
     for (int i = 0; i < 2; i++) {
         char title[160], path[DM_PATH_MAX];
-        snprintf(title, sizeof title, "%s, %s", g->rom, g->stage);
+        snprintf(title, sizeof title, "%s, %s: %s", g->rom, g->stage, about);
         dm_buffer_printf(out, "reset\nset terminal %s\nset output ", terminals[i][1]);
         snprintf(path, sizeof path, "%s/%s_%s_%s.%s", folder, name, g->rom, g->stage,
                  terminals[i][0]);
@@ -118,9 +119,10 @@ static void put_plot(dm_buffer *out, const dm_lab_group *g, const char *folder, 
 dm_status dm_lab_plot(const dm_lab_group *g, const char *folder, dm_error *err)
 {
     dm_buffer script = DM_BUFFER_EMPTY;
-    put_plot(&script, g, folder, "fps", "frames per second, all machines", put_fps);
+    put_plot(&script, g, folder, "fps", "frames per second, all machines", "speed", put_fps);
     if (dm_lab_plot_has_speedup(g))
-        put_plot(&script, g, folder, "speedup", "times the reference", put_speedup);
+        put_plot(&script, g, folder, "speedup", "times the reference", "ratio to the references",
+                 put_speedup);
     char what[160];
     snprintf(what, sizeof what, "%s, %s", g->rom, g->stage);
     dm_status status = dm_gnuplot_run(&script, what, err);

@@ -299,9 +299,9 @@ static dm_status put_group(const report *r, const dm_lab_group *g, dm_buffer *ta
     dm_buffer_putc(table, '\n');
     dm_buffer_puts(page, "<h2>");
     put_escaped(page, g->rom);
-    dm_buffer_printf(page, ", %s</h2>\n<table>\n", g->stage);
+    dm_buffer_printf(page, ", %s</h2>\n<div class=\"wide\"><table>\n", g->stage);
     put_table(page, g, &html);
-    dm_buffer_puts(page, "</table>\n");
+    dm_buffer_puts(page, "</table></div>\n");
     snprintf(name, sizeof name, "fps_%s_%s.svg", g->rom, g->stage);
     status = put_picture(r, name, page, err);
     if (status == DM_OK && dm_lab_plot_has_speedup(g)) {
@@ -312,13 +312,16 @@ static dm_status put_group(const report *r, const dm_lab_group *g, dm_buffer *ta
 }
 
 static const char page_head[] =
-    "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<title>dotmatrix "
+    "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+    "content=\"width=device-width\">\n<title>dotmatrix "
     "benchmark</title>\n<style>\nbody { font-family: sans-serif; max-width: 62rem; margin: 2rem "
     "auto; padding: 0 1rem; color: #222; }\ntable { border-collapse: collapse; margin: 1rem 0; "
     "font-variant-numeric: tabular-nums; }\nth, td { border: 1px solid #bbb; padding: .25rem "
     ".6rem; text-align: right; }\nth { background: #eee; font-weight: normal; }\nsvg { max-width: "
-    "100%; height: auto; }\npre { background: #f4f4f4; padding: .8rem; overflow: auto; font-size: "
-    ".8rem; }\n</style></head><body>\n<h1>Frames per second over the number of machines</h1>\n";
+    "100%; height: auto; }\n.wide { overflow-x: auto; }\n.facts th, .facts td { text-align: left; "
+    "overflow-wrap: anywhere; }\n.facts th { white-space: nowrap; }\nh3 { font-weight: normal; "
+    "margin-bottom: 0; "
+    "}\n</style></head><body>\n<h1>Frames per second over the number of machines</h1>\n";
 
 static const char page_notes[] =
     "<p>FPS are emulated frames per second over all machines: the median of windows in which the "
@@ -326,17 +329,49 @@ static const char page_notes[] =
     "reference's figure does not depend on how many machines wait, so it is measured on at most as "
     "many as were driven apart (below: diverge_machines).</p>\n";
 
+/* "machine.cpu: AMD EPYC": a row for each value that there is, with the keys that lead to it. */
+static void put_values(dm_buffer *page, const char *keys, const json_t *value)
+{
+    const char *key;
+    json_t *item;
+    char name[256];
+    if (json_is_object(value)) {
+        json_object_foreach((json_t *)value, key, item)
+        {
+            snprintf(name, sizeof name, "%s%s%s", keys, keys[0] != 0 ? "." : "", key);
+            put_values(page, name, item);
+        }
+        return;
+    }
+    if (json_is_null(value) || (json_is_array(value) && json_array_size(value) == 0))
+        return;
+    char *text = json_is_string(value)
+                     ? NULL
+                     : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
+    dm_buffer_puts(page, "<tr><th>");
+    put_escaped(page, keys);
+    dm_buffer_puts(page, "</th><td>");
+    put_escaped(page, text != NULL ? text : json_is_string(value) ? json_string_value(value) : "");
+    dm_buffer_puts(page, "</td></tr>\n");
+    free(text);
+}
+
 static dm_status put_page(const report *r, dm_buffer *page, dm_error *err)
 {
+    static const char *const parts[][2] = {{"configuration", "how it was measured"},
+                                           {"provenance", "where"}};
     for (size_t i = 0; i < r->artifact_count; i++) {
-        json_t *shown = json_copy(r->artifacts[i]);
-        json_object_del(shown, "results");
-        char *text = json_dumps(shown, JSON_INDENT(2));
-        dm_buffer_printf(page, "<h2>Run %zu</h2>\n<pre>", i + 1);
-        put_escaped(page, text != NULL ? text : "");
-        dm_buffer_puts(page, "</pre>\n");
-        free(text);
-        json_decref(shown);
+        dm_buffer_printf(page,
+                         "<h2>Run %zu</h2>\n<p>The artifact with every window: "
+                         "<a href=\"artifact-%zu.json\">artifact-%zu.json</a></p>\n",
+                         i + 1, i + 1, i + 1);
+        for (size_t k = 0; k < 2; k++) {
+            dm_buffer_printf(page,
+                             "<h3>Run %zu: %s</h3>\n<div class=\"wide\"><table class=\"facts\">\n",
+                             i + 1, parts[k][1]);
+            put_values(page, "", json_object_get(r->artifacts[i], parts[k][0]));
+            dm_buffer_puts(page, "</table></div>\n");
+        }
     }
     dm_buffer_puts(page, "</body></html>\n");
     dm_status status = dm_buffer_check(page, err);

@@ -151,7 +151,11 @@ static void bench_leaves_an_artifact_and_plots(void **state)
     const char *plot = dm_test_path(state, "rollout's.svg");
     dm_test_dotmatrix(&r, "dynamics", "rollout", "--hidden", "8", "--steps", "4", "--plot", plot);
     dm_test_expect_exit(&r, DM_EXIT_OK);
-    assert_true(dm_file_exists(plot));
+    char *text = NULL;
+    size_t size = 0;
+    assert_ok(dm_file_read(plot, 0, &text, &size, err));
+    assert_non_null(strstr(text, "Forecast of the loss, 4 steps ahead"));
+    free(text);
     dm_test_result_free(&r);
 }
 

@@ -256,6 +256,10 @@ static void a_report_has_tables_plots_and_a_page(void **state)
     has_text(state, "out/rep's/index.html", "&lt;b>&amp;",
              true);                                         /* nothing of an artifact is markup */
     has_text(state, "out/rep's/index.html", "src=", false); /* self-contained */
+    has_text(state, "out/rep's/index.html", "<div class=\"wide\"><table>", true);
+    has_text(state, "out/rep's/index.html", "<pre>", false); /* tables, no raw JSON */
+    has_text(state, "out/rep's/index.html", "<tr><th>note</th><td>", true);
+    has_text(state, "out/rep's/fps_GAME_emulate_only.svg", "GAME, emulate_only: speed", true);
     assert_true(dm_file_exists(dm_test_path(state, "out/rep's/artifact-1.json")));
     refuses(DM_EXIT_IO, "exists already", "report", "a.json", "--out", "out/rep's");
 }

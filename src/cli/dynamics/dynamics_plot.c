@@ -36,7 +36,7 @@ static dm_status begin(dm_buffer *script, const char *path, dm_error *err)
     dm_status status = dm_dyn_plot_check_name(path, err);
     if (status != DM_OK)
         return status;
-    dm_buffer_printf(script, "set terminal %s size 900,600\nset output '",
+    dm_buffer_printf(script, "set terminal %s size 1100,600\nset output '",
                      png ? "pngcairo" : "svg");
     for (const char *c = path; *c != 0; c++) { /* a quote inside quotes is doubled */
         if (*c == '\'')
@@ -69,6 +69,18 @@ static void rollout_data(dm_buffer *script, const dm_rollout *r, const float *se
     dm_buffer_puts(script, "EOD\n");
 }
 
+/* The band with its edges, then every member, then the mean: each is seen on what is behind it. */
+static void rollout_lines(dm_buffer *script, const dm_rollout *r)
+{
+    dm_buffer_puts(script, "plot $rollout using 1:3:4 with filledcurves fc rgb '#c6dbef' title "
+                           "'mean +- total', $rollout using 1:3 with lines lc rgb '#6baed6' "
+                           "notitle, $rollout using 1:4 with lines lc rgb '#6baed6' notitle");
+    for (size_t e = 0; e < r->members; e++)
+        dm_buffer_printf(script, ", $rollout using 1:%zu with lines lw 1 lc rgb '#888888' %s",
+                         e + 5, e == 0 ? "title 'members'" : "notitle");
+    dm_buffer_puts(script, ", $rollout using 1:2 with lines lw 3 lc rgb 'black' title 'mean'");
+}
+
 dm_status dm_dyn_plot_rollout(const dm_rollout *r, const float *seen, size_t seen_count,
                               const char *path, dm_error *err)
 {
@@ -76,18 +88,28 @@ dm_status dm_dyn_plot_rollout(const dm_rollout *r, const float *seen, size_t see
     dm_status status = begin(&script, path, err);
     if (status == DM_OK) {
         rollout_data(&script, r, seen, seen_count);
-        dm_buffer_puts(
-            &script,
-            "set xlabel 'steps ahead'\nset ylabel 'loss'\nplot "
-            "$rollout using 1:3:4 with filledcurves fc rgb '#dddddd' title 'mean +- total'");
-        for (size_t e = 0; e < r->members; e++)
-            dm_buffer_printf(&script, ", $rollout using 1:%zu with lines lw 1 title 'member %zu'",
-                             e + 5, e);
-        dm_buffer_puts(&script, ", $rollout using 1:2 with lines lw 3 lc rgb 'black' title 'mean'");
-        if (seen_count > 0)
-            dm_buffer_puts(&script,
-                           ", $seen using 1:2 with lines lw 2 lc rgb '#0060ad' title 'run'");
-        dm_buffer_puts(&script, "\n");
+        dm_buffer_puts(&script, "set key inside top right opaque\nset xlabel 'steps ahead'\n"
+                                "set ylabel 'loss'\nset autoscale noextend\nset offsets 0,0,"
+                                "graph 0.05,graph 0.05\n");
+        if (seen_count > 0) {
+            dm_buffer_printf(&script,
+                             "set multiplot layout 1,2 title 'Forecast of the loss, %u steps ahead "
+                             "of %zu'\nset title 'the run and its forecast'\n",
+                             r->steps, seen_count);
+            rollout_lines(&script, r);
+            dm_buffer_puts(&script, ", $seen using 1:2 with lines lw 2 lc rgb '#0060ad' title "
+                                    "'run'\nunset key\nset title 'the forecast alone'\n");
+            rollout_lines(&script, r);
+            dm_buffer_puts(&script, "\nunset multiplot\n");
+        } else {
+            dm_buffer_printf(
+                &script,
+                "set key outside right top\nset title 'Forecast of the loss, %u steps ahead'\n",
+                r->steps);
+            rollout_lines(&script, r);
+            dm_buffer_puts(&script, "\n");
+        }
+        dm_buffer_puts(&script, "unset output\n");
         status = run_script(&script, path, err);
     }
     dm_buffer_deinit(&script);
