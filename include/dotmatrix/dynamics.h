@@ -245,6 +245,40 @@ DM_API dm_status dm_trainer_state_set(dm_trainer *trainer, const void *bytes, si
 /* Begin another run; weights and the optimiser's state stay. */
 DM_API void dm_trainer_restart(dm_trainer *trainer);
 
+/* ---- Forecasts of a curve ---- */
+
+/* A curve model is an ensemble that was taught on many runs (`dotmatrix dynamics learn`): it
+ * corrects a combination of plain forecasts of the log loss, in units of the run's own errors, and
+ * has a band that 90% of what came true lay in (docs/dynamics.md). One step is one sample. */
+DM_API bool dm_dynamics_forecasts_curves(const dm_dynamics *model);
+
+enum {
+    DM_CURVE_LAST,   /* the last loss */
+    DM_CURVE_MEAN,   /* mean of the logarithms of the last 16 */
+    DM_CURVE_LINEAR, /* straight line through the logarithms of the last 50 */
+    DM_CURVE_POWER,  /* a (t + t0)^-b + c, fitted to the last 512 */
+    DM_CURVE_BASELINES
+};
+#define DM_CURVE_STEPS_MAX 100000
+
+/* Losses 1 .. steps ahead; all arrays belong to this struct and are finite. */
+typedef struct dm_curve_forecast {
+    uint32_t steps, members;
+    size_t seen, skipped;     /* losses that were used; that are not finite or not above 0 */
+    float *mean, *low, *high; /* [steps]: the forecast and its 90% band */
+    float *member;            /* [members][steps] */
+    float *combination;       /* [steps]: without the ensemble */
+    float *baseline[DM_CURVE_BASELINES]; /* [steps] */
+} dm_curve_forecast;
+
+/* From samples[count] of a run, oldest first; only losses are needed, learning rate and gradient
+ * norm help (0: not known). DM_EINVAL for another model or fewer than 2 usable losses. Any number
+ * of threads may do this with one model. */
+DM_API dm_status dm_curve_forecast_create(const dm_dynamics *model, const dm_train_sample *samples,
+                                          size_t count, uint32_t steps, dm_curve_forecast **out,
+                                          dm_error *err);
+DM_API void dm_curve_forecast_destroy(dm_curve_forecast *forecast);
+
 /* ---- On a device ---- */
 
 /* A model on a device: its weights there, and kernels that are compiled at their first use. The

@@ -30,7 +30,13 @@ struct dm_dynamics {
     dm_dynamics_layout layout;
     float *weights; /* [E][stride], 64-byte aligned */
     float *shift, *scale;
+    /* A curve model's rules (curve/model.h); NULL for one that is not. */
+    float *curve;
 };
+
+/* How many numbers those are. Makes room for them where there is none. */
+size_t dm_dynamics_curve_count(void);
+dm_status dm_dynamics_curve_reserve(dm_dynamics *model, dm_error *err);
 
 /* Sizes of 0, or too large to count: DM_EINVAL. */
 dm_status dm_dynamics_layout_make(const dm_dynamics_config *config, dm_dynamics_layout *out,

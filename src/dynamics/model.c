@@ -131,6 +131,7 @@ void dm_dynamics_destroy(dm_dynamics *model)
     free(model->weights);
     free(model->shift);
     free(model->scale);
+    free(model->curve);
     free(model);
 }
 

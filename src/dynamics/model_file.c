@@ -47,6 +47,11 @@ static bool tensor_at(const dm_dynamics *m, size_t index, tensor *t)
         t->data = index == parts ? m->shift : m->scale;
         t->count = I;
         memcpy(t->shape, (const size_t[3]){I, 0, 0}, sizeof t->shape);
+    } else if (index == parts + 2 && m->curve != NULL) {
+        snprintf(t->name, sizeof t->name, "curve");
+        t->data = m->curve;
+        t->count = dm_dynamics_curve_count();
+        memcpy(t->shape, (const size_t[3]){t->count, 0, 0}, sizeof t->shape);
     } else {
         return false;
     }
@@ -56,7 +61,10 @@ static bool tensor_at(const dm_dynamics *m, size_t index, tensor *t)
 
 /* ---- Writing ---- */
 
-static void write_metadata(dm_json *json, const dm_dynamics_config *c)
+/* Present in a curve model; the number of the form of its rules. */
+#define CURVE_FORM 1
+
+static void write_metadata(dm_json *json, const dm_dynamics_config *c, bool curve)
 {
     /* safetensors allows text only. */
     const struct {
@@ -64,10 +72,11 @@ static void write_metadata(dm_json *json, const dm_dynamics_config *c)
         uint32_t value;
     } numbers[] = {{"members", c->members},       {"hidden", c->hidden},
                    {"stochastic", c->stochastic}, {"input", c->input},
-                   {"kind", (uint32_t)c->kind},   {"projection", c->projection}};
+                   {"kind", (uint32_t)c->kind},   {"projection", c->projection},
+                   {"curve", CURVE_FORM}};
     dm_json_begin_object(json, "__metadata__");
     dm_json_string(json, "format", FORMAT);
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] - (curve ? 0 : 1); i++) {
         char text[16];
         snprintf(text, sizeof text, "%" PRIu32, numbers[i].value);
         dm_json_string(json, numbers[i].key, text);
@@ -82,7 +91,7 @@ static void write_header(dm_buffer *header, const dm_dynamics *model)
     uint64_t place = 0;
     dm_json_init(&json, header, DM_JSON_COMPACT);
     dm_json_begin_object(&json, NULL);
-    write_metadata(&json, &model->config);
+    write_metadata(&json, &model->config, model->curve != NULL);
     for (size_t i = 0; tensor_at(model, i, &t); i++) {
         if (t.count == 0)
             continue;
@@ -144,7 +153,7 @@ static dm_status read_number(const json_t *metadata, const char *key, const char
 }
 
 static dm_status read_config(const json_t *header, const char *path, dm_dynamics_config *c,
-                             dm_error *err)
+                             uint32_t *curve, dm_error *err)
 {
     const json_t *metadata = json_object_get(header, "__metadata__");
     const char *format = json_string_value(json_object_get(metadata, "format"));
@@ -163,6 +172,13 @@ static dm_status read_config(const json_t *header, const char *path, dm_dynamics
         status = read_number(metadata, "kind", path, &kind, err);
     if (status == DM_OK)
         status = read_number(metadata, "projection", path, &projection, err);
+    if (status == DM_OK && json_object_get(metadata, "curve") != NULL) {
+        status = read_number(metadata, "curve", path, curve, err);
+        if (status == DM_OK && *curve != CURVE_FORM)
+            status = dm_fail_at(err, DM_EFORMAT, path, 0,
+                                "%s: a curve model of form %u; this version reads form %d", path,
+                                *curve, CURVE_FORM);
+    }
     c->kind = (dm_gru_kind)kind;
     c->projection = projection != 0;
     return status;
@@ -230,17 +246,20 @@ static dm_status read_model(const char *bytes, size_t size, const char *path, dm
     const char *data = bytes + 8 + length;
     size_t data_size = size - 8 - (size_t)length;
     uint64_t used = 0;
+    uint32_t curve = 0;
     char *taken = calloc(data_size + 1, 1);
     tensor t;
     dm_status status = taken == NULL ? dm_fail(err, DM_ENOMEM, "out of memory") : DM_OK;
     if (status == DM_OK)
         status = dm_json_parse(bytes + 8, (size_t)length, path, &header, err);
     if (status == DM_OK)
-        status = read_config(header, path, &config, err);
+        status = read_config(header, path, &config, &curve, err);
     if (status == DM_OK)
         status = check_total(&config, data_size, path, err);
     if (status == DM_OK)
         status = dm_dynamics_create(&config, 0, &model, err);
+    if (status == DM_OK && curve != 0)
+        status = dm_dynamics_curve_reserve(model, err);
     for (size_t i = 0; status == DM_OK && tensor_at(model, i, &t); i++)
         if (t.count > 0)
             status = read_tensor(header, &t, data, data_size, path, taken, &used, err);

@@ -86,7 +86,7 @@ static void wrong_use_names_the_reason(void **state)
         {{"roms", "check", "--json"}, "--json is for list and info, not for check"},
         {{"synth", "stats", "x", "--jobs=2"}, "--jobs is for produce and validate, not for stats"},
         {{"dynamics", "bnch"}, "unknown action 'bnch'; did you mean bench?"},
-        {{"dynamics", "something"}, "there are rollout, check and bench"},
+        {{"dynamics", "something"}, "there are forecast, learn, evaluate, rollout, check and bench"},
         {{"dynamics"}, "missing argument; usage: dotmatrix dynamics"},
         {{"dynamics", "check", "x"}, "unexpected argument 'x'"},
         {{"kernel", "run"}, "usage: dotmatrix kernel run [OPTIONS] FILE"},

@@ -2,188 +2,76 @@
 /* cmd_dynamics.c - `dotmatrix dynamics`: forecasts of a run's losses, values and speed of the
  * kernels.
  *
- *   rollout  an ensemble's forecast; with --losses it first follows that run and learns from it
- *   check    values of all kernels against the float64 reference
- *   bench    times over the grids of sizes; with --out an artifact and plots */
-#include "base/color.h"
+ *   forecast  how a run goes on, with a band, by the model that comes with the program or another
+ *   learn     makes such a model from curves and synthetic families
+ *   evaluate  its errors beside those of plain forecasts
+ *   rollout   an ensemble over the encoder's features; with --losses it first follows that run
+ *   check     values of all kernels against the float64 reference
+ *   bench     times over the grids of sizes; with --out an artifact and plots */
 #include "base/file.h"
 #include "base/json.h"
-#include "cli/command.h"
 #include "cli/dynamics/dynamics_bench.h"
+#include "cli/dynamics/dynamics_options.h"
 #include "cli/dynamics/dynamics_plot.h"
 #include "cli/outputs.h"
+#include "cli/places.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#define LOSSES_MAX (64u << 20) /* bytes of a file of losses */
-
-typedef struct dynamics_options {
-    const char *device, *model, *save, *losses, *only, *out, *plot;
-    int64_t members, hidden, stochastic, seed, steps, passes;
-    int kind;
-    bool json, quick;
-    dm_strings given;
-} dynamics_options;
 
 static const char *const kind_names[] = {"reset-first", "reset-last", NULL};
+/* Options of a model that is made. */
+enum { OF_NEW = 5 };
+static const char *const of_new[OF_NEW] = {"members", "hidden", "stochastic", "kind", "seed"};
+static const char *const learn_names[] = {"auto", "on", "off", NULL};
 
+#define OPTIONS dm_dynamics_options
 static const dm_option rows[] = {
-    DM_OPTION_STRING(dynamics_options, device, "device", "ID", "cpu:1", "cpu:1, cuda:0 ..."),
-    DM_OPTION_STRING(dynamics_options, model, "model", "FILE", NULL,
-                     "a saved model (.safetensors); otherwise one is made"),
-    DM_OPTION_INT(dynamics_options, members, "members", "N", 1, DM_DYNAMICS_MEMBERS_MAX, "5",
+    DM_OPTION_STRING(OPTIONS, device, "device", "ID", "cpu:1",
+                     "cpu:1, cuda:0 ...; learn: cpu (all cores) unless it is given"),
+    DM_OPTION_STRING(OPTIONS, model, "model", "FILE", NULL,
+                     "a saved model (.safetensors); otherwise the one that comes with the program, "
+                     "or a new one"),
+    DM_OPTION_INT(OPTIONS, members, "members", "N", 1, DM_DYNAMICS_MEMBERS_MAX, "5",
                   "of a new model's ensemble"),
-    DM_OPTION_INT(dynamics_options, hidden, "hidden", "N", 1, DM_DYNAMICS_SIZE_MAX, "256",
-                  "hidden units of a new model"),
-    DM_OPTION_INT(dynamics_options, stochastic, "stochastic", "N", 1, DM_DYNAMICS_SIZE_MAX, "32",
-                  "stochastic values of a new model"),
-    DM_OPTION_CHOICE(dynamics_options, kind, "kind", kind_names, "reset-first",
+    DM_OPTION_INT(OPTIONS, hidden, "hidden", "N", 1, DM_DYNAMICS_SIZE_MAX, "256",
+                  "hidden units of a new model; learn: 32 unless it is given"),
+    DM_OPTION_INT(OPTIONS, stochastic, "stochastic", "N", 1, DM_DYNAMICS_SIZE_MAX, "32",
+                  "stochastic values of a new model; learn: 8 unless it is given"),
+    DM_OPTION_CHOICE(OPTIONS, kind, "kind", kind_names, "reset-first",
                      "the cell of a new model; reset-last is PyTorch's"),
-    DM_OPTION_INT(dynamics_options, seed, "seed", "N", 0, INT64_MAX, "0",
-                  "of a new model's weights"),
-    DM_OPTION_STRING(dynamics_options, losses, "losses", "FILE", NULL,
-                     "losses of a run so far, one number per line"),
-    DM_OPTION_INT(dynamics_options, passes, "passes", "N", 1, 1000, "20",
-                  "how often to learn from those losses"),
-    DM_OPTION_INT(dynamics_options, steps, "steps", "N", 1, 1000000, "50", "steps ahead"),
-    DM_OPTION_STRING(dynamics_options, save, "save", "FILE", NULL,
+    DM_OPTION_INT(OPTIONS, seed, "seed", "N", 0, INT64_MAX, "0",
+                  "of a new model's weights and of synthetic curves"),
+    DM_OPTION_STRING(OPTIONS, losses, "losses", "FILE", NULL,
+                     "the run so far: one loss a line; for a curve model also as for forecast"),
+    DM_OPTION_CHOICE(OPTIONS, learn, "learn", learn_names, "auto",
+                     "learn from the run's past first (auto: a curve model does not, another "
+                     "does)"),
+    DM_OPTION_INT(OPTIONS, passes, "passes", "N", 1, 1000, "20",
+                  "how often to learn from that past"),
+    DM_OPTION_INT(OPTIONS, steps, "steps", "N", 1, 1000000, "50", "steps ahead"),
+    DM_OPTION_INT(OPTIONS, synthetic, "synthetic", "N", 0, 10000, "0",
+                  "so many curves of every synthetic family"),
+    DM_OPTION_STRINGS(OPTIONS, families, "family", "NAME", "only this family; repeatable"),
+    DM_OPTION_STRINGS(OPTIONS, hold_out, "hold-out", "NAME", "not this family; repeatable"),
+    DM_OPTION_INT(OPTIONS, updates, "updates", "N", 1, 100000000, "30000",
+                  "of every member, one example each"),
+    DM_OPTION_DOUBLE(OPTIONS, rate, "rate", "X", "0.001", "learning rate"),
+    DM_OPTION_STRING(OPTIONS, save, "save", "FILE", NULL,
                      "write the model, with what it has learnt"),
-    DM_OPTION_STRING(dynamics_options, plot, "plot", "FILE", NULL,
-                     "a .png or .svg of the trajectories"),
-    DM_OPTION_STRING(dynamics_options, only, "only", "PARTS", NULL,
+    DM_OPTION_STRING(OPTIONS, plot, "plot", "FILE", NULL, "a .png or .svg of the forecast"),
+    DM_OPTION_STRING(OPTIONS, only, "only", "PARTS", NULL,
                      "of rollout,batch,gru,train,encoder,memory"),
-    DM_OPTION_STRING(dynamics_options, out, "out", "DIR", NULL,
-                     "where dynamics.json and the plots go"),
-    DM_OPTION_FLAG(dynamics_options, quick, "quick", "fewer sizes"),
-    DM_OPTION_FLAG(dynamics_options, json, "json", "write JSON for programs"),
-    DM_OPTION_GIVEN(dynamics_options, given),
+    DM_OPTION_STRING(OPTIONS, out, "out", "PATH", NULL,
+                     "learn: the model's file; bench: where dynamics.json and the plots go"),
+    DM_OPTION_FLAG(OPTIONS, quick, "quick", "fewer sizes"),
+    DM_OPTION_FLAG(OPTIONS, json, "json", "write JSON for programs"),
+    DM_OPTION_GIVEN(OPTIONS, given),
 };
 
-/* ---- A run's losses ---- */
+/* ---- Answers as JSON ---- */
 
-typedef struct run_losses {
-    float *values;
-    size_t count;
-} run_losses;
-
-static dm_status read_losses(const char *path, run_losses *out, dm_error *err)
-{
-    char *text = NULL;
-    size_t size = 0;
-    dm_status status = dm_file_read(path, LOSSES_MAX, &text, &size, err);
-    if (status != DM_OK)
-        return status;
-    out->values = malloc((size / 2 + 1) * sizeof *out->values);
-    if (out->values == NULL)
-        status = dm_fail(err, DM_ENOMEM, "out of memory");
-    int line = 1;
-    for (char *p = text; status == DM_OK && *p != 0; line++) {
-        char *end = p + strcspn(p, "\n"), *after;
-        float value = strtof(p, &after);
-        bool empty = strspn(p, " \t\r") >= (size_t)(end - p);
-        if (!empty && (after == p || after > end || strspn(after, " \t\r") < (size_t)(end - after)))
-            status = dm_fail_at(err, DM_EFORMAT, path, line, "a line holds one number");
-        if (!empty && status == DM_OK)
-            out->values[out->count++] = value;
-        p = *end == 0 ? end : end + 1;
-    }
-    if (status == DM_OK && out->count < 2)
-        status =
-            dm_fail_at(err, DM_EFORMAT, path, 0, "%zu losses; at least 2 are needed", out->count);
-    free(text);
-    return status;
-}
-
-/* ---- rollout ---- */
-
-/* Everything that a forecast holds. */
-typedef struct forecast {
-    const dynamics_options *options;
-    dm_dynamics *model;
-    dm_device *device;
-    dm_dynamics_device *on;
-    dm_encoder *encoder;
-    dm_trainer *trainer;
-    dm_rollout *rollout;
-    run_losses losses;
-    size_t skipped;  /* losses of the file that are not finite */
-    size_t count;    /* the others */
-    float *features; /* [count][64] */
-    double objective;
-} forecast;
-
-static void forecast_deinit(forecast *f)
-{
-    dm_dynamics_device_destroy(f->on);
-    dm_rollout_destroy(f->rollout);
-    dm_trainer_destroy(f->trainer);
-    dm_encoder_destroy(f->encoder);
-    dm_dynamics_destroy(f->model);
-    dm_device_close(f->device);
-    free(f->losses.values);
-    free(f->features);
-}
-
-static dm_status make_model(forecast *f, dm_error *err)
-{
-    const dynamics_options *o = f->options;
-    if (o->model != NULL) {
-        dm_status status = dm_dynamics_load(o->model, &f->model, err);
-        if (status == DM_OK && dm_dynamics_get_config(f->model)->input != DM_ENCODER_FEATURES)
-            status = dm_fail_at(err, DM_EFORMAT, o->model, 0,
-                                "this model takes %u features, the encoder gives %d",
-                                dm_dynamics_get_config(f->model)->input, DM_ENCODER_FEATURES);
-        return status;
-    }
-    dm_dynamics_config config = {(uint32_t)o->members,    (uint32_t)o->hidden,
-                                 (uint32_t)o->stochastic, DM_ENCODER_FEATURES,
-                                 (dm_gru_kind)o->kind,    false};
-    return dm_dynamics_create(&config, (uint64_t)o->seed, &f->model, err);
-}
-
-/* Encode the losses, learn from them, and leave the trainer where the run stands. */
-static dm_status follow(forecast *f, dm_error *err)
-{
-    size_t all = f->losses.count, count = 0;
-    f->features = calloc(all, DM_ENCODER_FEATURES * sizeof *f->features);
-    if (f->features == NULL)
-        return dm_fail(err, DM_ENOMEM, "out of memory");
-    dm_status status = dm_encoder_create(DM_ENCODER_LOSSES, DM_ENCODER_NORMS, &f->encoder, err);
-    for (size_t i = 0; i < all && status == DM_OK; i++) {
-        dm_train_sample sample = {
-            .step = i + 1, .loss = f->losses.values[i], .phase = 1, .phase_step = (uint32_t)i};
-        if (!isfinite(sample.loss))
-            continue;
-        dm_encoder_update(f->encoder, &sample, f->features + count++ * DM_ENCODER_FEATURES);
-    }
-    f->count = count;
-    f->skipped = all - count;
-    if (status == DM_OK && count < 2)
-        status = dm_fail_at(err, DM_EFORMAT, f->options->losses, 0,
-                            "%zu of %zu losses are finite; at least 2 are needed", count, all);
-    if (status == DM_OK && f->options->model == NULL)
-        status = dm_dynamics_fit_scaling(f->model, f->features, count, err);
-    if (status == DM_OK)
-        status =
-            dm_trainer_create(f->model, &(dm_trainer_config)DM_TRAINER_DEFAULT, &f->trainer, err);
-    for (int64_t pass = 0; pass < f->options->passes && status == DM_OK; pass++) {
-        f->objective = 0;
-        dm_trainer_restart(f->trainer);
-        for (size_t i = 0; i < count && status == DM_OK; i++) {
-            float objective = 0;
-            status = dm_trainer_observe(f->trainer, f->features + i * DM_ENCODER_FEATURES,
-                                        &objective, err);
-            f->objective += (double)objective / (double)(count - 1);
-        }
-    }
-    return status;
-}
-
-static void write_array(dm_json *json, const char *key, const float *values, size_t count)
+void dm_dynamics_write_array(dm_json *json, const char *key, const float *values, size_t count)
 {
     dm_json_begin_array(json, key);
     for (size_t i = 0; i < count; i++)
@@ -191,122 +79,65 @@ static void write_array(dm_json *json, const char *key, const float *values, siz
     dm_json_end_array(json);
 }
 
-static void write_metrics(dm_json *json, const dm_rollout_metrics *m)
+dm_status dm_dynamics_print_json(dm_json *json, dm_buffer *text, dm_error *err)
 {
-    dm_json_double(json, "loss_variance", (double)m->loss_variance);
-    dm_json_double(json, "trajectory_smoothness", (double)m->trajectory_smoothness);
-    dm_json_double(json, "step_delta_mean", (double)m->step_delta_mean);
-}
-
-static dm_status print_json(const forecast *f, dm_error *err)
-{
-    const dm_rollout *r = f->rollout;
-    size_t Y = r->steps;
-    dm_buffer text = DM_BUFFER_EMPTY;
-    dm_json json;
-    dm_json_init(&json, &text, DM_JSON_PRETTY);
-    dm_json_begin_object(&json, NULL);
-    dm_json_string(&json, "device", f->options->device);
-    dm_json_uint(&json, "members", r->members);
-    dm_json_uint(&json, "hidden", r->hidden);
-    dm_json_uint(&json, "steps", r->steps);
-    dm_json_uint(&json, "losses_seen", f->count);
-    dm_json_uint(&json, "losses_skipped", f->skipped);
-    write_array(&json, "mean", r->mean, Y);
-    write_array(&json, "deviation", r->deviation, Y);
-    write_array(&json, "total", r->total, Y);
-    write_array(&json, "confidence", r->confidence, Y);
-    write_array(&json, "step_deltas", r->step_deltas, Y - 1);
-    dm_json_begin_object(&json, "metrics");
-    write_metrics(&json, &r->metrics[0]);
-    dm_json_end_object(&json);
-    dm_json_begin_array(&json, "trajectories");
-    for (size_t e = 0; e < r->members; e++) {
-        dm_json_begin_object(&json, NULL);
-        write_array(&json, "loss", r->loss + e * Y, Y);
-        write_array(&json, "entropy", r->entropy + e * Y, Y);
-        write_array(&json, "hidden_norms", r->hidden_norm + e * Y, Y);
-        write_metrics(&json, &r->member_metrics[e]);
-        dm_json_end_object(&json);
-    }
-    dm_json_end_array(&json);
-    dm_json_end_object(&json);
-    dm_json_finish(&json);
-    dm_status status = dm_buffer_check(&text, err);
+    dm_json_finish(json);
+    dm_status status = dm_buffer_check(text, err);
     if (status == DM_OK)
-        fwrite(text.data, 1, text.size, stdout);
-    dm_buffer_deinit(&text);
+        fwrite(text->data, 1, text->size, stdout);
+    dm_buffer_deinit(text);
     return status;
 }
 
-static void print_text(const forecast *f)
+/* ---- The model that comes with the program ---- */
+
+dm_status dm_dynamics_curve_model_path(const dm_dynamics_options *o, char *out, dm_error *err)
 {
-    const dm_rollout *r = f->rollout;
-    printf("%u members of %u units, %u steps ahead", r->members, r->hidden, r->steps);
-    if (f->losses.count > 0)
-        printf(", after %zu losses (mean error of log loss %.4f)", f->count,
-               sqrt(2 * f->objective));
-    if (f->skipped > 0)
-        printf("; %zu that %s not finite skipped", f->skipped, f->skipped == 1 ? "is" : "are");
-    printf("\n%s  step        mean       total  confidence%s\n",
-           dm_color(STDOUT_FILENO, DM_COLOR_BOLD), dm_color(STDOUT_FILENO, DM_COLOR_OFF));
-    for (uint32_t t = 0; t < r->steps; t++)
-        if (t < 3 || (t + 1) % 10 == 0 || t + 1 == r->steps)
-            printf("  %4u  %10.5g  %10.5g  %10.4f\n", t + 1, (double)r->mean[t],
-                   (double)r->total[t], (double)r->confidence[t]);
-    printf("loss variance %.5g, smoothness %.5g, mean step %.5g\n",
-           (double)r->metrics[0].loss_variance, (double)r->metrics[0].trajectory_smoothness,
-           (double)r->metrics[0].step_delta_mean);
+    static const char *const names[] = {"share/dotmatrix/dynamics/curves.safetensors",
+                                        "share/dynamics/curves.safetensors", NULL};
+    if (o->model != NULL) {
+        snprintf(out, DM_PATH_MAX, "%s", o->model);
+        return DM_OK;
+    }
+    if (dm_place_find(out, names))
+        return DM_OK;
+    return dm_fail(err, DM_EUNAVAILABLE,
+                   "the model that comes with the program is not there; name one with --model, or "
+                   "make one: dotmatrix dynamics learn --synthetic 40 --out FILE");
 }
 
-static dm_status check_finite(const dm_rollout *r, dm_error *err)
+dm_status dm_dynamics_load_curve_model(const dm_dynamics_options *o, dm_dynamics **out,
+                                       dm_error *err)
 {
-    for (uint32_t t = 0; t < r->steps; t++)
-        if (!isfinite(r->mean[t]) || !isfinite(r->total[t]))
-            return dm_fail(
-                err, DM_EFORMAT,
-                "the forecast of step %u is not finite: the model's weights or scale are "
-                "too large for this run",
-                t + 1);
-    return DM_OK;
+    char path[DM_PATH_MAX];
+    dm_status status = dm_dynamics_curve_model_path(o, path, err);
+    if (status == DM_OK)
+        status = dm_dynamics_load(path, out, err);
+    if (status == DM_OK && !dm_dynamics_forecasts_curves(*out))
+        status = dm_fail_at(err, DM_EFORMAT, path, 0,
+                            "a model of `dynamics rollout`; one that forecasts curves is made by "
+                            "`dotmatrix dynamics learn`");
+    return status;
 }
 
-static dm_status run_forecast(forecast *f, dm_error *err)
+/* Whether `rollout` means a curve model: the file is one, or nothing asks for a new ensemble. */
+static dm_status rollout_of_curve(const dm_dynamics_options *o, bool *curve, dm_error *err)
 {
-    const dynamics_options *o = f->options;
-    static const float nothing[DM_ENCODER_FEATURES];
-    dm_status status = dm_device_open(o->device, &f->device, err);
-    if (status == DM_OK && o->losses != NULL)
-        status = read_losses(o->losses, &f->losses, err);
-    if (status == DM_OK)
-        status = make_model(f, err);
-    if (status == DM_OK && o->losses != NULL)
-        status = follow(f, err);
-    if (status == DM_OK)
-        status = dm_dynamics_device_create(f->device, f->model, &f->on, err);
-    if (status == DM_OK)
-        status = dm_rollout_create(f->model, 1, (uint32_t)o->steps, &f->rollout, err);
-    if (status == DM_OK)
-        status = dm_dynamics_device_rollout(
-            f->on,
-            f->features == NULL ? nothing : f->features + (f->count - 1) * DM_ENCODER_FEATURES,
-            f->trainer == NULL ? NULL : dm_trainer_hidden(f->trainer), f->rollout, err);
-    if (status == DM_OK)
-        status = check_finite(f->rollout, err);
-    if (status == DM_OK && o->save != NULL)
-        status = dm_dynamics_save(f->model, o->save, err);
-    if (status == DM_OK && o->plot != NULL)
-        status = dm_dyn_plot_rollout(f->rollout, f->losses.values, f->losses.count, o->plot, err);
-    if (status == DM_OK && o->json)
-        return print_json(f, err);
-    if (status == DM_OK)
-        print_text(f);
+    *curve = o->model == NULL && o->losses != NULL;
+    for (size_t i = 0; i < OF_NEW; i++)
+        *curve = *curve && !dm_options_is_given(&o->given, of_new[i]);
+    if (o->model == NULL)
+        return DM_OK;
+    dm_dynamics *model = NULL;
+    dm_status status = dm_dynamics_load(o->model, &model, err);
+    *curve = dm_dynamics_forecasts_curves(model);
+    dm_dynamics_destroy(model);
     return status;
 }
 
 /* ---- check and bench ---- */
 
-static dm_status run_bench(const dynamics_options *o, const char *parts, bool *negative,
+static dm_status run_bench(const dm_dynamics_options *o, const char *parts, bool *negative,
                            dm_error *err)
 {
     dm_dyn_bench bench = {.device_id = o->device, .only = parts, .quick = o->quick};
@@ -336,27 +167,46 @@ static dm_status run_bench(const dynamics_options *o, const char *parts, bool *n
 }
 
 /* Options that say nothing with these others, and files that could not be written. */
-static dm_status check_use(const dynamics_options *o, dm_error *err)
+static dm_status check_use(const dm_dynamics_options *o, const char *what, dm_error *err)
 {
-    static const dm_option_need needs[] = {{"passes", "losses"}};
-    static const char *const of_new[] = {"members", "hidden", "stochastic", "kind", "seed"};
-    dm_status status = dm_options_check_needs(&o->given, needs, 1, err);
-    for (size_t i = 0; i < sizeof of_new / sizeof of_new[0] && status == DM_OK; i++)
-        if (o->model != NULL && dm_options_is_given(&o->given, of_new[i]))
+    static const dm_option_need needs[] = {{"passes", "losses"}, {"learn", "losses"}};
+    bool learn = strcmp(what, "learn") == 0;
+    dm_status status = DM_OK;
+    if (strcmp(what, "rollout") == 0)
+        status = dm_options_check_needs(&o->given, needs, 2, err);
+    if (status == DM_OK && strcmp(what, "forecast") == 0 && o->learn != DM_DYNAMICS_LEARN_ON &&
+        dm_options_is_given(&o->given, "passes"))
+        status = dm_fail(err, DM_EINVAL, "--passes does nothing without --learn on");
+    for (size_t i = 0; i < OF_NEW && status == DM_OK; i++)
+        if (strcmp(what, "rollout") == 0 && o->model != NULL &&
+            dm_options_is_given(&o->given, of_new[i]))
             status =
                 dm_fail(err, DM_EINVAL, "--%s is of a new model, and --model loads one", of_new[i]);
     if (status == DM_OK && o->plot != NULL)
         status = dm_dyn_plot_check_name(o->plot, err);
     /* --save may go back to --model's file: that is how a model goes on learning. */
-    const dm_output files[] = {
-        {"losses", o->losses, true}, {"save", o->save, false}, {"plot", o->plot, false}};
-    return status == DM_OK ? dm_outputs_check(files, 3, err) : status;
+    const dm_output files[] = {{"losses", o->losses, true},
+                               {"save", o->save, false},
+                               {"plot", o->plot, false},
+                               {"out", learn ? o->out : NULL, false}};
+    return status == DM_OK ? dm_outputs_check(files, 4, err) : status;
 }
 
+enum { CURVES_MAX = 100000 }; /* files that are named */
+
 static const dm_action actions[] = {
+    {"forecast", "CURVE", 1, 1, "Forecast how a run goes on, with a 90% band",
+     "model learn passes steps save plot json",
+     "dotmatrix dynamics forecast runs/gpt-1/metrics.jsonl --steps 50 --plot forecast.png"},
+    {"learn", "[CURVE...]", 0, CURVES_MAX, "Teach a model to forecast, on curves and drawn ones",
+     "members hidden stochastic seed synthetic family hold-out updates rate out",
+     "dotmatrix dynamics learn runs/*/metrics.jsonl --synthetic 100 --out mine.safetensors"},
+    {"evaluate", "[CURVE...]", 0, CURVES_MAX, "Measure a model's forecasts beside plain ones",
+     "model seed synthetic family hold-out json",
+     "dotmatrix dynamics evaluate runs/*/metrics.jsonl --json"},
     {"rollout", "", 0, 0, "Forecast a run's losses with an ensemble",
-     "model members hidden stochastic kind seed losses passes steps save plot json",
-     "dotmatrix dynamics rollout --losses run.txt --steps 50 --plot forecast.png"},
+     "model members hidden stochastic kind seed losses learn passes steps save plot json",
+     "dotmatrix dynamics rollout --losses run.txt --hidden 64 --plot forecast.png"},
     {"check", "", 0, 0, "Compare all kernels with the float64 reference", "",
      "dotmatrix dynamics check --device cuda:0"},
     {"bench", "", 0, 0, "Time the kernels over grids of sizes", "only out quick",
@@ -366,32 +216,43 @@ static const dm_action actions[] = {
 static dm_status run(const void *options, const dm_strings *arguments, bool *negative,
                      dm_error *err)
 {
-    const dynamics_options *o = options;
-    const char *what = arguments->items[0];
-    dm_status status = check_use(o, err);
+    const dm_dynamics_options *o = options;
+    const char *what = arguments->items[0], *const *paths = arguments->items + 1;
+    size_t count = arguments->count - 1;
+    bool curve = false;
+    dm_status status = check_use(o, what, err);
     if (status != DM_OK)
         return status;
+    if (strcmp(what, "learn") == 0)
+        return dm_dynamics_run_learn(o, paths, count, err);
+    if (strcmp(what, "evaluate") == 0)
+        return dm_dynamics_run_evaluate(o, paths, count, err);
+    if (strcmp(what, "forecast") == 0)
+        return dm_dynamics_run_forecast(o, paths[0], err);
     if (strcmp(what, "check") == 0)
         return run_bench(o, "check_gru,check_batch,check_cluster,check_train", negative, err);
     if (strcmp(what, "bench") == 0)
         return run_bench(o, o->only != NULL ? o->only : "rollout,batch,gru,train,encoder,memory",
                          negative, err);
-    forecast f = {.options = o};
-    status = run_forecast(&f, err);
-    forecast_deinit(&f);
+    status = rollout_of_curve(o, &curve, err);
+    if (status == DM_OK && curve && o->losses == NULL)
+        status = dm_fail(err, DM_EINVAL, "a curve model forecasts a run: --losses FILE");
+    if (status == DM_OK)
+        status =
+            curve ? dm_dynamics_run_forecast(o, o->losses, err) : dm_dynamics_run_rollout(o, err);
     return status;
 }
 
 const dm_command dm_command_dynamics = {
     .name = "dynamics",
     .summary = "Forecast losses with recurrent models; check and time their kernels",
-    .arguments = "rollout|check|bench",
+    .arguments = "forecast CURVE|learn CURVE...|evaluate CURVE...|rollout|check|bench",
     .arguments_min = 1,
-    .arguments_max = 1,
+    .arguments_max = 1 + CURVES_MAX,
     .actions = actions,
     .action_count = sizeof actions / sizeof actions[0],
     .options = rows,
     .option_count = sizeof rows / sizeof rows[0],
-    .options_size = sizeof(dynamics_options),
+    .options_size = sizeof(dm_dynamics_options),
     .run = run,
 };

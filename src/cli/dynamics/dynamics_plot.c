@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/gnuplot.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -110,6 +111,89 @@ dm_status dm_dyn_plot_rollout(const dm_rollout *r, const float *seen, size_t see
             dm_buffer_puts(&script, "\n");
         }
         dm_buffer_puts(&script, "unset output\n");
+        status = run_script(&script, path, err);
+    }
+    dm_buffer_deinit(&script);
+    return status;
+}
+
+/* ---- A curve model's forecast ---- */
+
+static void forecast_data(dm_buffer *script, const dm_curve_forecast *f,
+                          const dm_train_sample *seen, size_t first, size_t count, double *low,
+                          double *high)
+{
+    *low = INFINITY;
+    *high = 0;
+    dm_buffer_puts(script, "$seen << EOD\n");
+    for (size_t t = first; t < count; t++) {
+        dm_buffer_printf(script, "%ld %.9g\n", (long)t + 1 - (long)count, (double)seen[t].loss);
+        *low = fmin(*low, (double)seen[t].loss);
+        *high = fmax(*high, (double)seen[t].loss);
+    }
+    dm_buffer_puts(script, "EOD\n$forecast << EOD\n");
+    for (size_t t = 0; t < f->steps; t++) {
+        dm_buffer_printf(script, "%zu %.9g %.9g %.9g", t + 1, (double)f->mean[t], (double)f->low[t],
+                         (double)f->high[t]);
+        for (size_t k = 0; k < DM_CURVE_BASELINES; k++)
+            dm_buffer_printf(script, " %.9g", (double)f->baseline[k][t]);
+        dm_buffer_puts(script, "\n");
+        *low = fmin(*low, (double)f->low[t]);
+        *high = fmax(*high, (double)f->high[t]);
+    }
+    dm_buffer_puts(script, "EOD\n");
+}
+
+/* Logarithmic where the losses span more than a factor of 5; with 1, 2 and 5 of every decade up to a
+ * few decades, which gnuplot itself does not label. */
+static void loss_axis(dm_buffer *script, double low, double high)
+{
+    if (high < 5 * low)
+        return;
+    dm_buffer_puts(script, "set logscale y\nset format y '%g'\n");
+    if (high > 1e3 * low)
+        return;
+    int first = (int)floor(log10(low)), last = (int)ceil(log10(high));
+    dm_buffer_puts(script, "set ytics (");
+    for (int decade = first; decade <= last; decade++)
+        dm_buffer_printf(script, "%s1e%d, 2e%d, 5e%d", decade > first ? ", " : "", decade, decade,
+                         decade);
+    dm_buffer_puts(script, ")\n");
+}
+
+dm_status dm_dyn_plot_forecast(const dm_curve_forecast *f, const dm_train_sample *seen,
+                               size_t seen_count, const char *title, const char *path,
+                               dm_error *err)
+{
+    static const char *const names[DM_CURVE_BASELINES] = {"last value", "mean of 16",
+                                                          "linear trend", "power law"};
+    static const char *const colours[DM_CURVE_BASELINES] = {"#888888", "#2ca02c", "#ff7f0e",
+                                                            "#9467bd"};
+    dm_buffer script = DM_BUFFER_EMPTY;
+    double low, high;
+    size_t shown = 2 * (size_t)f->steps, first = seen_count > shown ? seen_count - shown : 0;
+    dm_status status = begin(&script, path, err);
+    if (status == DM_OK) {
+        forecast_data(&script, f, seen, first, seen_count, &low, &high);
+        loss_axis(&script, low, high);
+        dm_buffer_puts(&script, "set title ");
+        dm_gnuplot_quote(&script, title);
+        dm_buffer_printf(&script,
+                         " . ': %u steps ahead of %zu losses' noenhanced\n"
+                         "set xlabel 'samples from now'\nset ylabel 'loss'\nset xrange "
+                         "[%ld:%u]\nset yrange [%.9g:%.9g]\n"
+                         "set arrow from 0, graph 0 to 0, graph 1 nohead dt 3 lc rgb '#888888'\n"
+                         "plot $forecast using 1:3:4 with filledcurves fc rgb '#d0e0f4' "
+                         "title '90%% band'",
+                         f->steps, f->seen, (long)first + 1 - (long)seen_count, f->steps,
+                         low / 1.02, high * 1.02);
+        for (int k = 0; k < DM_CURVE_BASELINES; k++)
+            dm_buffer_printf(&script,
+                             ", $forecast using 1:%d with lines dt 2 lc rgb '%s' title '%s'", k + 5,
+                             colours[k], names[k]);
+        dm_buffer_puts(&script, ", $seen using 1:2 with lines lw 1 lc rgb '#0060ad' title 'run', "
+                                "$forecast using 1:2 with lines lw 3 lc rgb 'black' title "
+                                "'forecast'\n");
         status = run_script(&script, path, err);
     }
     dm_buffer_deinit(&script);
