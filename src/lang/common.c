@@ -57,19 +57,18 @@ static void know_one(void *context, const char *text)
     know(text);
 }
 
-/* Functions start with "def name(" at the margin and end before two blank lines. */
 static void add_library(const dm_library_text *file)
 {
     dm_lang *lang = &common.lang;
-    for (const char *at = file->text; (at = strstr(at, "\ndef ")) != NULL; at++) {
-        const char *start = at + 1, *end = strstr(start, "\n\n\n");
-        size_t size = end == NULL ? strlen(start) : (size_t)(end - start) + 1;
-        dm_lang_source *source = dm_lang_add_source(lang, file->name, start, size);
-        source->library = true;
-        const dm_ast *tree = dm_lang_parse(lang, source);
+    dm_lang_source *source = dm_lang_add_source(lang, file->name, file->text, strlen(file->text));
+    source->library = true;
+    const dm_ast *tree = dm_lang_parse(lang, source);
+    for (int i = 0; i < tree->count; i++) {
+        if (tree->items[i]->kind != DM_AST_FUNCTION)
+            continue;
         dm_library_function *function = dm_lang_alloc(lang, sizeof *function);
-        dm_known_name *known = know(tree->items[0]->name);
-        *function = (dm_library_function){.ast = tree->items[0], .next = known->library};
+        dm_known_name *known = know(tree->items[i]->name);
+        *function = (dm_library_function){.ast = tree->items[i], .next = known->library};
         known->library = function; /* later ones first, as overloads of the program */
     }
 }
