@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* common.c - makes what common.h describes. */
+/* common.c - builds the data of common.h: once per process, under pthread_once. */
 #include "lang/common.h"
 
 #include "lang/library.h"

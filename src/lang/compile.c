@@ -5,8 +5,8 @@
  *                dm_module_new        scopes, and the kernels in them
  *   a kernel     dm_lower_kernel      tree to IR; functions that it calls are lowered when they are
  *                                     first called, types and constants worked out on the way
- *                dm_passes_lowered    over each function: what nothing needs goes
- *                dm_passes_backward   over each function with floats: the way back
+ *                dm_passes_lowered    over each function: dead code is removed
+ *                dm_passes_backward   over each function with floats: its reverse
  *   a text       dm_print_kernels     IR to C or CUDA C++
  *
  * Every entry catches dm_lang_bail. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* activity.c - which values a gradient can flow through: those computed from floats in arrays, or
- * from a function's parameters. The adjoint of any other value (a constant, a kernel's own number)
- * would reach nothing, and what only it needs is not computed. Requires the form without exits. */
+/* activity.c - activity analysis: the values that a gradient can flow through, which are those computed
+ * from floats in arrays or from a function's parameters. The adjoint of any other value (a constant,
+ * a kernel's scalar argument) has no destination, so neither it nor what only it needs is computed.
+ * Requires the form without exits (exits.c). */
 #include "lang/ir/ir.h"
 
 typedef struct pass {

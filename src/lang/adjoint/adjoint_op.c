@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* adjoint_op.c - one operation on its way back: what it adds to the adjoints of its arguments. Rows
- * of builtins.def say it themselves; see adjoint.h. */
+/* adjoint_op.c - the reverse of one operation: what it adds to the adjoints of its arguments. For calls
+ * of builtins the expressions are in builtins.def; see adjoint.h. */
 #include "lang/adjoint/adjoint.h"
 
 #include <assert.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* adjoint_replay.c - values of the forward pass computed again: found from the end, so that nothing
- * is computed that nobody asked for, and refused where memory holds something else by then
- * (hazard.c); see adjoint.h. */
+/* adjoint_replay.c - replay: values of the forward pass, computed again in the backward pass. The search
+ * starts from what the reverse part uses, so nothing else is computed. A read is refused where memory
+ * holds another value by then (hazard.c). See adjoint.h. */
 #include "lang/adjoint/adjoint.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* row_adjoint.c - the adjoint expressions of a builtin's row as steps, so that the backward pass
- * runs through them instead of a tree. What steps cannot say (calls of library/, defaults) stays a
- * tree. Done once for the process (common.c). */
+/* row_adjoint.c - the adjoint expressions of a builtin's row compiled to a list of steps, which the
+ * backward pass executes without walking a tree. Expressions that steps cannot express (calls of
+ * library/, default values) stay trees. Done once per process (common.c). */
 #include "lang/common.h"
 #include "lang/ir/lower.h"
 

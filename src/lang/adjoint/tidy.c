@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* tidy.c - fewer variables in backward functions. An adjoint that is added to once, in the block
- * that declares it, is that value; one whose first use adds to it starts with that instead of zero.
- * Most are made so by adjoint_op.c, which counts; this is for what only shows when all is there.
- * Requires adjoint.c's form: nothing reads an adjoint before all that is added to it. */
+/* tidy.c - removes variables from backward functions. An adjoint that is added to once, in the block
+ * that declares it, is replaced by the value added; one whose first use is an addition is initialised
+ * with that value instead of zero. adjoint_op.c does the same where it can count uses as it goes;
+ * this pass handles the rest. Requires that no adjoint is read before all additions to it. */
 #include "lang/ir/ir.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* print.h - IR to text: C17 or CUDA C++, for one kernel at a time, with the types, helpers and
- * functions that it uses and no others.
+/* print.h - IR to text: C17 or CUDA C++, for one kernel or several, with the types, helpers and functions
+ * that they use and no others.
  *
  *   print.c        order of the text, functions, the entry points
  *   print_stmt.c   statements

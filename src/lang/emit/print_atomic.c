@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* print_atomic.c - helpers for atomic operations, each of which returns what was there before: one
- * instruction where there is one, else an exchange that is tried again. */
+/* print_atomic.c - helper functions for atomic operations. Each returns the old value: a single
+ * instruction where the target has one, else a compare-and-swap loop. */
 #include "lang/emit/print_help.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* print_effect.c - statements of operations that change memory or print, and of the backward pass's
- * own; see print.h. */
+/* print_effect.c - statements for operations that write memory or print, and for those that occur only
+ * in backward functions; see print.h. */
 #include "lang/emit/print_line.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* print_expr.c - values as C expressions. Levels are C's precedence: 16 a primary, 14 a unary
+/* print_expr.c - SSA values as C expressions. A level is C's precedence: 16 a primary, 14 a unary
  * operator, 13 * / %, 12 + -, 11 shifts, 10 and 9 comparisons, 8 to 6 bits, 5 and 4 && ||, 3 ?:. */
 #include "lang/emit/print.h"
 #include "lang/sema/builtins.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* print_help.c - types and helper functions of the text, written when first used, each once. A
- * helper's name holds the types that it is for, so that the name tells whether it is there already.
- */
+/* print_help.c - types and helper functions of the text, each written once, when it is first used. A
+ * helper's name contains the types that it is for, and so identifies it. */
 #include "lang/emit/print_help.h"
 #include "lang/sema/builtins.h"
 

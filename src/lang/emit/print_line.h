@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* print_line.h - pieces of a line for those that print statements; see print.h. Printing is most of
- * what a compilation does, so they are inline and take no format. */
+/* print_line.h - pieces of a line, for the files that print statements; see print.h. Printing dominates
+ * the time of a compilation, so these functions are inline and take no format string. */
 #ifndef DM_LANG_PRINT_LINE_H
 #define DM_LANG_PRINT_LINE_H
 

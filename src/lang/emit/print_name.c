@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* print_name.c - names in C for what has one in the source, or none: not C's or CUDA's own, and
- * each once in its function and in its text. Which names are taken is noted by stamps in a table
- * that all texts of a workspace use, so that nothing is cleared or searched. */
+/* print_name.c - C names for variables, functions, structs and fields. A name of the source is kept
+ * unless it is reserved (reserved.def) or already used in its function or in the text. Used names are
+ * marked with the number of the function or text, so nothing is cleared between texts. */
 #include "lang/common.h"
 #include "lang/emit/print.h"
 

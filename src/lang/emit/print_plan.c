@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* print_plan.c - which values become part of an expression and which get a variable. A value with a
- * name of the source gets a variable of that name; a temporary is
- * written where it is used when that is once, in the same block, and nothing in between changes
- * what it reads. A variable is used again for the next value of the same thing (a loop's carried
- * value, a changed component) when the old value is not needed any more. */
+/* print_plan.c - decides which values become part of an expression and which get a variable. A value
+ * that has a name in the source gets a variable of that name. A temporary is written where it is used
+ * if it is used once, in the same block, and nothing in between changes what it reads. A variable is
+ * reused for the next value of the same thing (a loop's carried value, a changed component) when the
+ * old value is not needed any more. */
 #include "lang/emit/print.h"
 #include "lang/sema/builtins.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* row_text.c - the C text of a builtin's row as pieces, so that printing a call copies them one
- * after the other. Bodies are laid out in lines first. Done once for the process (common.c). */
+/* row_text.c - the C text of a builtin's row split into pieces, so that a call is printed by copying
+ * them one after the other. Bodies are broken into lines first. Done once per process (common.c). */
 #include "lang/sema/builtins.h"
 
 #include <assert.h>

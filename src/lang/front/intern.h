@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* intern.h - finding an interned name. Inline for the lexer, which finds nearly all of its tokens:
- * names and operators alike. */
+/* intern.h - lookup of an interned name, inline for the lexer, in whose table nearly all tokens are
+ * found: names and operators alike. */
 #ifndef DM_LANG_INTERN_H
 #define DM_LANG_INTERN_H
 

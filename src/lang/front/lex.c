@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* lex.c - text to tokens: names, numbers, strings, operators, and the block structure that Python
- * writes as indentation (INDENT, DEDENT, NEWLINE). Lines inside brackets and after a backslash
- * continue; a tab moves to the next multiple of eight columns, as in Python. */
+/* lex.c - text to tokens: names, numbers, strings, operators, and the block structure that Python writes
+ * as indentation (INDENT, DEDENT, NEWLINE). Lines continue inside brackets and after a backslash. A tab
+ * moves to the next multiple of eight columns; indentation whose meaning depends on that is refused,
+ * as in Python. */
 #include "lang/front/lex.h"
 
 #include <stdlib.h>

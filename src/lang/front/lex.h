@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* lex.h - the lexer between its files: lex_plain.c has the tokens that nearly all text is made of,
- * lex.c all others. */
+/* lex.h - the lexer, shared by its two files: lex_plain.c scans the tokens that nearly all text consists
+ * of, lex.c all others. There is no other scanner of the dialect. */
 #ifndef DM_LANG_LEX_H
 #define DM_LANG_LEX_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* lex_plain.c - the tokens that nearly all text is made of: names, short numbers and operators of
- * one byte. What is anything else, or wrong, is left to lex.c.
+/* lex_plain.c - the fast path of the lexer: names, short numbers and operators of one byte. Everything
+ * else, and every error, is left to lex.c.
  *
- * Operators are found as names are: which of the two comes next nobody can guess, so nothing here
- * asks. Where tokens begin and end is known for 64 bytes at once (scan.h). */
+ * Whether a name or an operator comes next is unpredictable, so both are looked up in the same way,
+ * without a branch on the kind. Token boundaries are computed for 64 bytes at a time (scan.h). */
 #include "lang/front/lex.h"
 
 /* 12, 0.25: digits that fit a double exactly, over a power of ten that does too, so that one

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* scan.h - what the next bytes of a text are, 64 at a time, a bit for each.
+/* scan.h - classifies the next 64 bytes of a text: one bit mask per class.
  *
- * Where tokens begin and end nobody can guess, so a loop that asks byte by byte waits at nearly
- * every end for a wrong guess of the processor. Here all bytes are asked at once, without a
- * branch; whoever reads then goes from bit to bit. */
+ * Token boundaries are unpredictable, so a loop over bytes would mispredict a branch at nearly every
+ * one of them. The masks are computed without branches, and the lexer walks their set bits. */
 #ifndef DM_LANG_SCAN_H
 #define DM_LANG_SCAN_H
 

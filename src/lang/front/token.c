@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* token.c - what tokens are called and how they are written. */
+/* token.c - names and spellings of the token kinds. */
 #include "lang/front/token.h"
 
 const char *dm_token_name(dm_token_kind kind)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* token.h - what the lexer makes of the text. */
+/* token.h - tokens, the output of the lexer. */
 #ifndef DM_LANG_TOKEN_H
 #define DM_LANG_TOKEN_H
 

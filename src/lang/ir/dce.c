@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* dce.c - removes what nothing needs: operations without effects whose results are not used, values
- * that loops carry and branches give for nobody, writes to slots that nothing reads. */
+/* dce.c - dead code elimination: operations without effects whose results are not used, unused carried
+ * values of loops and unused results of branches, writes to slots that nothing reads. */
 #include "lang/ir/ir.h"
 
 #include <assert.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fold.c - operators on constants, worked out while compiling: integers as their type wraps,
- * float32 rounded after each operation, so that the result is the one the program would have had.
- */
+/* fold.c - constant folding. Integers wrap as their type does and float32 is rounded after each
+ * operation, so that the result equals what the program would compute. */
 #include "lang/ir/lower.h"
 
 #include <math.h>

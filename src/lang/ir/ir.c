@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ir.c - building, asking, copying and listing the IR; see ir.h. */
+/* ir.c - building, querying, copying and listing the IR; see ir.h. */
 #include "lang/ir/ir.h"
 
 #include "lang/sema/builtins.h"

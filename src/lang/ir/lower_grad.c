@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* lower_grad.c - what is said about gradients in the dialect: @wp.func_grad and @wp.func_replay of
- * the program, and the adjoint expressions of builtins. See lower.h. */
+/* lower_grad.c - gradients written in the dialect: the program's @wp.func_grad and @wp.func_replay, and
+ * the adjoint expressions of builtins. See lower.h. */
 #include "lang/ir/lower_call.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* lower_special.c - builtins whose type rule or meaning is not a row of builtins.def: one function
- * and one line of the table each. See lower.h. */
+/* lower_special.c - builtins whose type rule or meaning cannot be a row of builtins.def: a function and a
+ * line in the table for each. See lower.h. */
 #include "lang/ir/lower_call.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* builtins.c - reads the rows of builtins.def once, finds them by name, matches calls; see
- * builtins.h. A malformed row is our bug: it asserts, and tests/lang/test_builtins.c reads all. */
+/* builtins.c - parses the rows of builtins.def once, finds them by name and matches calls; see
+ * builtins.h. A malformed row is a bug of ours and asserts; tests/lang/test_builtins.c reads them all. */
 #include "lang/sema/builtins.h"
 
 #include "lang/common.h"

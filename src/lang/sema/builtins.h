@@ -11,20 +11,19 @@
  * same both times; so must N, R, C, K and literal lengths. Rows of one name are overloads, tried in
  * order; there are no implicit conversions. `b: I = 0` gives a default.
  *
- * C text. Three forms:
+ * C text. Two forms:
  *
  *   "sin$f($x)"   an expression. $x is the argument x, in brackets where it needs them; $f is "f"
  *                 when F (or S) is float32, else nothing.
  *   "{ ... }"     the body of a helper function, whose head follows from the signature. Parameters
  *                 are used by their names. $ret is the C type of the result, $x that of parameter x;
  *                 $F $S $I $X are the types that the letters stand for, $N $R $C $K numbers.
- *   NULL          a function of that name in library/, written in the dialect. It has no adjoint
- *                 here: that is derived.
  *
  * Adjoint. "x: expression" for each parameter that gets a gradient, separated by ';'. The
  * expression is dialect. Its names are the parameters, `ret` (the result) and `g` (the result's
  * adjoint), and all builtins; number literals take the type that is needed. It has the type of x.
- * "" is for results that carry no gradient (integers, comparisons, floor).
+ * "" is for results that carry no gradient (integers, comparisons, floor). What is easier written in
+ * the dialect is a function in library/, whose adjoint is derived.
  *
  * A row can be called from kernels as wp.name unless its name starts with "_". Operators are rows
  * too: a + b is add(a, b), -a is neg(a), a < b is _lt(a, b); see operator_row in lower_expr.c. What

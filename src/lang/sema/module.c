@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* module.c - what the names of a file stand for. Scopes are made of the whole tree first; a name's
- * value is worked out when it is asked for; see value.h. */
+/* module.c - what the names of a file stand for. Scopes are filled from the whole tree first; a name's
+ * value is evaluated when it is first asked for; see value.h. */
 #include "lang/sema/module.h"
 
 #include "lang/sema/builtins.h"

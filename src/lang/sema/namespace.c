@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* namespace.c - Warp's namespace, and the few names of Python that kernels use: types, constants,
- * classes of types; every other name of Warp is a builtin. The tables are read once, when common.c
- * notes on each interned name what it means; a compilation only looks at the name. */
+/* namespace.c - the names of Warp's module, and the few of Python's that kernels use: types, constants,
+ * classes of types; every other name of Warp is a builtin. The tables are read once per process:
+ * common.c attaches the meaning to each interned name, and a compilation only looks at the name. */
 #include "lang/common.h"
 #include "lang/sema/module.h"
 
