@@ -137,6 +137,26 @@ static void matrices_and_vectors(void **state)
         assert_true(y[i] == expected[i]);
 }
 
+/* Members of enumerations, those that Python numbers included. */
+static void enumerations(void **state)
+{
+    (void)state;
+    float y[6] = {0};
+    dm_test_run_kernel("import enum\nimport warp as wp\n"
+                       "class Kind(enum.IntEnum):\n    A = enum.auto()\n    B = enum.auto()\n"
+                       "    C = 7\n    D = enum.auto()\n"
+                       "class Bits(enum.IntFlag):\n    A = 1\n    B = enum.auto()\n"
+                       "    C = enum.auto()\n    D = 12\n    E = enum.auto()\n"
+                       "@wp.kernel\ndef k(y: wp.array(dtype=float)):\n"
+                       "    y[0] = float(Kind.A)\n    y[1] = float(Kind.B)\n"
+                       "    y[2] = float(Kind.D)\n    y[3] = float(Bits.B)\n"
+                       "    y[4] = float(Bits.C | Bits.A)\n    y[5] = float(Bits.E)\n",
+                       y, 1);
+    const float expected[] = {1, 2, 8, 2, 5, 16};
+    for (int i = 0; i < 6; i++)
+        assert_true(y[i] == expected[i]);
+}
+
 /* Warp finds its functions and types in a kernel without "wp.", but not before a name of the file. */
 static void builtins_without_a_module(void **state)
 {
@@ -173,6 +193,7 @@ static const struct {
     {"y[i] = wp.vec33(x)[0]", "there is no builtin 'vec33'", "did you mean 'vec3'?"},
     {"y[i] = wp.normalise(wp.vec3(x))[0]", "'normalise'", "did you mean 'normalize'?"},
     {"y[i] = float(tid())", "nothing is called 'tid' here", "did you mean 'wp.tid'?"},
+    {"y[i] = math.sin(x)", "nothing is called 'math' here", "import math"},
     {"y[i] = pi", "nothing is called 'pi' here", "did you mean 'wp.pi'?"},
     {"total = x\n    y[i] = totl", "nothing is called 'totl' here", "did you mean 'total'?"},
     {"y[i] = np.minimum(x, 1.0)", "'numpy.minimum' cannot be called", "by the same name"},
@@ -230,6 +251,6 @@ static void tabs_and_spaces(void **state)
 }
 
 DM_TESTS("lang/python", DM_TEST(constants_are_pythons), DM_TEST(constants_that_are_none),
-         DM_TEST(functions_of_modules), DM_TEST(builtins_without_a_module),
+         DM_TEST(functions_of_modules), DM_TEST(enumerations), DM_TEST(builtins_without_a_module),
          DM_TEST(matrices_and_vectors), DM_TEST(names_that_came_with_a_star),
          DM_TEST(names_that_are_not_there), DM_TEST(tabs_and_spaces))

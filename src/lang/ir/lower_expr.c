@@ -338,6 +338,9 @@ dm_operand dm_lower_binary(dm_lower *lw, const dm_ast *at, dm_token_kind op, dm_
 static const char *meant_name(dm_lower *lw, const char *name)
 {
     const char *warp = lw->module->warp == NULL ? "wp" : lw->module->warp;
+    const dm_known_name *known = dm_lang_name_of(name)->known;
+    if (known != NULL && known->kind == DM_KNOWN_MODULE)
+        return dm_lang_format(lw->lang, "import %s", name);
     if (dm_namespace_has(name))
         return dm_lang_format(lw->lang, "did you mean '%s.%s'?", warp, name);
     const char **names =

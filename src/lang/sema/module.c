@@ -347,6 +347,11 @@ static const dm_value *class_value(dm_scope *scope, const dm_ast *ast)
     dm_value *value = dm_value_new(scope->lang, DM_VALUE_CLASS);
     value->scope = dm_scope_new(scope->lang, scope->module, scope);
     value->scope->is_class = true;
+    for (int i = 0; i < ast->count; i++) {
+        const dm_ast *base = ast->items[i];
+        bool named = base->kind == DM_AST_NAME || base->kind == DM_AST_ATTRIBUTE;
+        value->scope->is_flag |= named && strstr(base->name, "Flag") != NULL;
+    }
     for (int i = 0; i < ast->body->count; i++) {
         const dm_ast *at = ast->body->items[i];
         for (int t = 0; at->kind == DM_AST_ASSIGN && t < at->count; t++)
@@ -375,6 +380,8 @@ static const dm_value *function_value(dm_scope *scope, const dm_ast *ast)
     return value;
 }
 
+static const dm_value *resolve(dm_scope *scope, dm_binding *binding, int depth);
+
 static const dm_value *item_of(dm_scope *scope, const dm_value *value, int position)
 {
     if (position < 0)
@@ -384,12 +391,44 @@ static const dm_value *item_of(dm_scope *scope, const dm_value *value, int posit
     return dm_value_unknown(scope);
 }
 
+/* enum.auto() */
+static bool is_auto(const dm_ast *ast)
+{
+    return ast->kind == DM_AST_CALL && ast->count == 0 &&
+           (ast->a->kind == DM_AST_NAME || ast->a->kind == DM_AST_ATTRIBUTE) &&
+           strcmp(ast->a->name, "auto") == 0;
+}
+
+/* The member after those before `pos`: one more than the largest, or the next bit. */
+static const dm_value *next_member(dm_scope *scope, dm_pos pos, int depth)
+{
+    int64_t largest = 0;
+    for (int i = 0; i < scope->capacity; i++)
+        for (dm_binding *b = scope->bindings[i]; b != NULL; b = b->next) {
+            if (b->ast == NULL || b->ast->kind != DM_AST_ASSIGN || b->ast->pos >= pos)
+                continue;
+            const dm_value *value = resolve(scope, b, depth);
+            if (value->kind != DM_VALUE_INT)
+                return dm_value_unknown(scope);
+            largest = value->integer > largest ? value->integer : largest;
+        }
+    if (largest >= INT32_MAX)
+        return dm_value_unknown(scope);
+    int64_t next = largest + 1;
+    if (scope->is_flag)
+        for (next = 1; next <= largest;)
+            next *= 2;
+    return dm_value_int(scope->lang, next);
+}
+
 static const dm_value *binding_value(dm_scope *scope, const dm_binding *binding, int depth)
 {
     const dm_ast *ast = binding->ast;
     assert(ast != NULL); /* a definition from outside has its value already */
     switch (ast->kind) {
     case DM_AST_ASSIGN:
+        if (scope->is_class && is_auto(ast->a))
+            return next_member(scope, ast->pos, depth);
         return item_of(scope, dm_scope_eval_at(scope, ast->a, depth), binding->position);
     case DM_AST_ANNOTATED:
         return ast->c == NULL ? dm_value_unknown(scope) : dm_scope_eval_at(scope, ast->c, depth);
