@@ -74,3 +74,12 @@ void dm_color_diagnostics(const char *text, dm_buffer *out)
         }
     }
 }
+
+void dm_color_print_diagnostics(FILE *to, const char *text)
+{
+    dm_buffer colored = DM_BUFFER_EMPTY;
+    if (dm_color_wanted(fileno(to)))
+        dm_color_diagnostics(text, &colored);
+    fputs(colored.size > 0 && !colored.failed ? dm_buffer_text(&colored) : text, to);
+    dm_buffer_deinit(&colored);
+}

@@ -7,6 +7,7 @@
 #include "base/buffer.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #define DM_COLOR_BOLD "\033[1m"
 #define DM_COLOR_RED "\033[1;31m"
@@ -23,5 +24,7 @@ const char *dm_color(int fd, const char *color);
 /* Diagnostics as compilers print them ("file:3:5: error: ...", the line, a caret, hints), with
  * place, severity and caret coloured. */
 void dm_color_diagnostics(const char *text, dm_buffer *out);
+/* Write them, coloured when the stream is a terminal that wants it. */
+void dm_color_print_diagnostics(FILE *to, const char *text);
 
 #endif

@@ -393,6 +393,7 @@ def rows_of_signals():
              "--verify-steps 100000000", {}),
             ("produce", "synth produce --count 1000000 --out made --verify none --jobs 1", {"may_leave": ("made",)}),
             ("produce in full", "synth produce --count 1000000 --out made --jobs 1", {"may_leave": ("made",)}),
+            ("validate", "synth validate --in dataset --level full --jobs 1", {"interrupt": 0.02}),
             ("dynamics check", "dynamics check", {}),
             ("dynamics bench", "dynamics bench --only rollout --out made", {"may_leave": ("made",)}),
             ("dynamics rollout", roll + " --plot a.png --save a.safetensors", {}),
@@ -400,8 +401,8 @@ def rows_of_signals():
             ("bench", "bench --backends vec_cpu --rom game.gb --env-counts 8 --repeat 32 --seconds 1 --out a.json",
              {"within": 10.0, "may_leave": ("a.json",)})):
         for number in (signal.SIGINT, signal.SIGTERM):
-            yield Row(f"{name} stopped by {number.name}", text.split(), {130}, "interrupted", interrupt=0.7,
-                      signal=number, **more)
+            yield Row(f"{name} stopped by {number.name}", text.split(), {130}, "interrupted", signal=number,
+                      **{"interrupt": 0.7, **more})
     yield Row("produce stopped at once", train.split() + ["--count", "1000000"], {130}, interrupt=0.05,
               may_leave=("made",))
 

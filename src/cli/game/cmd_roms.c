@@ -3,6 +3,7 @@
  * they end as their sources say, show a ROM's header.
  *
  * A name stands for the source of that name in one of the folders under roms/. */
+#include "base/color.h"
 #include "base/file.h"
 #include "cli/command.h"
 #include "cli/places.h"
@@ -137,7 +138,7 @@ static dm_status assemble(const char *path, const roms_options *options, dm_gb_a
         how.include_dir = include;
     dm_status status = dm_gb_asm_file(path, &how, result, err);
     if (result->messages.size > 0)
-        fputs(dm_buffer_text(&result->messages), stderr);
+        dm_color_print_diagnostics(stderr, dm_buffer_text(&result->messages));
     if (status == DM_ECOMPILE)
         return dm_fail(err, status, "%.800s: %u error%s", path, result->errors,
                        result->errors == 1 ? "" : "s");

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { DEVICE_CPU, DEVICE_CUDA, DEVICE_BOTH };
 enum { EMIT_SOURCE, EMIT_IR, EMIT_AST, EMIT_JSON, EMIT_PTX, EMIT_CUBIN };
@@ -91,12 +90,8 @@ static void close_session(session *s)
 static void show_diags(session *s)
 {
     dm_buffer text = DM_BUFFER_EMPTY;
-    dm_buffer colored = DM_BUFFER_EMPTY;
     dm_lang_print_diags(&s->c.lang, &text);
-    if (dm_color_wanted(STDERR_FILENO))
-        dm_color_diagnostics(dm_buffer_text(&text), &colored);
-    fputs(dm_buffer_text(colored.size > 0 ? &colored : &text), stderr);
-    dm_buffer_deinit(&colored);
+    dm_color_print_diagnostics(stderr, dm_buffer_text(&text));
     dm_buffer_deinit(&text);
 }
 

@@ -2,6 +2,7 @@
 /* kernel_run.c - run a kernel on arrays from files, check kernels; see kernel_run.h. */
 #include "cli/kernel/kernel_run.h"
 
+#include "base/color.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "device/nvrtc.h"
@@ -423,7 +424,7 @@ static dm_status run_all(runner *r, dm_error *err)
     if (status == DM_OK)
         status = dm_kernel_compile(r->kernel, err);
     if (r->file != NULL && status == DM_ECOMPILE)
-        fputs(dm_kernel_file_messages(r->file), stderr);
+        dm_color_print_diagnostics(stderr, dm_kernel_file_messages(r->file));
     if (status == DM_OK)
         status = dm_device_open(r->run->device, &r->device, err);
     if (status == DM_OK)
@@ -569,7 +570,7 @@ dm_status dm_cli_kernel_check(const dm_kernel_check_run *run, bool *failed, dm_e
     dm_status status = dm_kernel_file_create(run->file, run->text, run->size, &options, &file, err);
     if (status != DM_OK) {
         if (file != NULL)
-            fputs(dm_kernel_file_messages(file), stderr);
+            dm_color_print_diagnostics(stderr, dm_kernel_file_messages(file));
         dm_kernel_file_destroy(file);
         return status;
     }
