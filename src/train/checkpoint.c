@@ -51,7 +51,7 @@ dm_status dm_checkpoint_save(const char *path, const dm_checkpoint *where,
                              const dm_safetensor *tensors, size_t count, dm_error *err)
 {
     char hex[DM_HASH_HEX_SIZE];
-    const dm_safetensor **list = calloc(count + 1, sizeof *list);
+    const dm_safetensor **list = calloc(count + 1, sizeof(const dm_safetensor *));
     json_t *metadata = json_object();
     dm_status status =
         list == NULL || metadata == NULL ? dm_fail(err, DM_ENOMEM, "out of memory") : DM_OK;
@@ -95,7 +95,7 @@ static dm_status check_hash(const dm_safetensors *file, const char *path,
     char hex[DM_HASH_HEX_SIZE];
     size_t count = dm_safetensors_count(file);
     const char *said = dm_safetensors_metadata(file, "hash");
-    const dm_safetensor **list = calloc(count + 1, sizeof *list);
+    const dm_safetensor **list = calloc(count + 1, sizeof(const dm_safetensor *));
     if (list == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     for (size_t i = 0; i < count; i++)

@@ -10,6 +10,7 @@
 #include "train/trainer.h"
 #include "train/weights.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -18,6 +19,7 @@
 /* Bring the `top` largest of the logits to the front of `order`, in falling order; ties by number. */
 static void put_largest_first(const float *logits, uint32_t count, uint32_t top, uint32_t *order)
 {
+    assert(top > 0 && top <= count);
     for (uint32_t i = 0; i < count; i++)
         order[i] = i;
     for (uint32_t i = 0; i < top; i++) {
@@ -116,7 +118,7 @@ static dm_status make_model(writer *w, const char *folder, const dm_safetensors 
         status = dm_weights_take(file, folder, &w->task, w->task.config.average > 0, w->model, err);
     w->window = calloc(T, sizeof *w->window);
     w->logits = malloc(T * w->task.vocabulary * sizeof *w->logits);
-    w->order = malloc(w->task.vocabulary * sizeof *w->order);
+    w->order = calloc(w->task.vocabulary, sizeof *w->order);
     if (status == DM_OK && (w->window == NULL || w->logits == NULL || w->order == NULL))
         status = dm_fail(err, DM_ENOMEM, "out of memory for %zu tokens", T);
     return status;
