@@ -76,6 +76,7 @@ typedef struct producer {
     dm_hash128 *replaced; /* forms that took the place of others in this shard */
     size_t replaced_count, replaced_capacity;
     dm_progress *progress;
+    bool replacing; /* only between waves, on one thread */
     int lock;
 } producer;
 
@@ -222,12 +223,13 @@ static void verify_range(void *user, uint64_t begin, uint64_t end, int number)
     for (uint64_t i = begin; i < end; i++) {
         if (p->slots[i].result.passed)
             slots[count++] = &p->slots[i];
+        else
+            dm_progress_add(p->progress, 1);
         if (count == 64 || i + 1 == end) {
             verify_slots(p, &p->workers[number], slots, count);
             count = 0;
         }
     }
-    dm_progress_add(p->progress, end - begin);
 }
 
 /* ---- Replacing ---- */
@@ -305,8 +307,10 @@ static dm_status replace(producer *p, slot *s, uint64_t number, dm_error *err)
         if (!dm_synth_plan_spare(p->plan, form, shard, shards) || is_replaced(p, form))
             continue;
         w->status = make(p, w, s, number);
+        p->replacing = true;
         if (o->level > DM_SYNTH_VERIFY_NONE && s->result.passed && w->status == DM_OK)
             verify_slots(p, w, &s, 1);
+        p->replacing = false;
         status = check_workers(p, err);
         if (status == DM_OK && s->result.passed)
             return remember(p, form, err);
@@ -555,6 +559,13 @@ static dm_status produce_all(producer *p, dm_synth_produced *produced, dm_error 
 
 /* ---- Set-up ---- */
 
+static void add_progress(void *user, uint64_t pairs)
+{
+    producer *p = user;
+    if (!p->replacing) /* another attempt at a pair that was counted */
+        dm_progress_add(p->progress, pairs);
+}
+
 static dm_status set_up_workers(producer *p, dm_error *err)
 {
     const dm_synth_produce_options *o = p->options;
@@ -565,7 +576,8 @@ static dm_status set_up_workers(producer *p, dm_error *err)
     p->workers = calloc((size_t)p->threads, sizeof *p->workers);
     if (p->workers == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
-    dm_synth_verify_options verify = {.level = o->level, .seed = o->seed};
+    dm_synth_verify_options verify = {
+        .level = o->level, .seed = o->seed, .progress = add_progress, .user = p};
     for (int i = 0; i < p->threads && status == DM_OK; i++) {
         worker *w = &p->workers[i];
         dm_synth_record_init(&w->texts);

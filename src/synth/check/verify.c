@@ -471,20 +471,32 @@ static dm_status try_library(dm_synth_verifier *v, item *items, int begin, int e
 
 /* ---- The whole ---- */
 
+static void tell(const dm_synth_verifier *v, uint64_t pairs)
+{
+    if (v->options.progress != NULL)
+        v->options.progress(v->options.user, pairs);
+}
+
 static dm_status run_stages(dm_synth_verifier *v, item *items, int count, dm_error *err)
 {
     dm_synth_level level = v->options.level;
     dm_status status = DM_OK;
     if (level >= DM_SYNTH_VERIFY_COMPILE)
         status = halve(v, items, 0, count, try_cuda, err);
+    tell(v, (uint64_t)count / 3);
     if (status == DM_OK && level == DM_SYNTH_VERIFY_COMPILE)
         status = halve(v, items, 0, count, try_c, err);
-    if (level < DM_SYNTH_VERIFY_RUN)
+    if (level < DM_SYNTH_VERIFY_RUN) {
+        tell(v, (uint64_t)(count - count / 3));
         return status;
+    }
     for (int i = 0; i < count && status == DM_OK; i++)
         if (items[i].result->passed)
             status = prepare(v, &items[i], err);
-    return status == DM_OK ? halve(v, items, 0, count, try_library, err) : status;
+    if (status == DM_OK)
+        status = halve(v, items, 0, count, try_library, err);
+    tell(v, (uint64_t)(count - count / 3));
+    return status;
 }
 
 static void note(const dm_synth_verifier *v, item *it)

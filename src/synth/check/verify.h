@@ -25,6 +25,10 @@ typedef struct dm_synth_verifier dm_synth_verifier;
 typedef struct dm_synth_verify_options {
     dm_synth_level level;
     uint64_t seed; /* of the random arguments */
+    /* Called when a stage is over with how many pairs' worth of a batch's work that was; the calls
+     * of a batch add up to its pairs. NULL: nobody asks. */
+    void (*progress)(void *user, uint64_t pairs);
+    void *user;
 } dm_synth_verify_options;
 
 typedef struct dm_synth_result {
