@@ -4,7 +4,7 @@
     python3 bench/nn_peer.py cnn batch=64
     python3 bench/nn_peer.py gpt batch=8 time=128 --rounds 8 --json gpt.json
 
-The interpreter needs jax (DM_PEER_PYTHON names another for `make bench`). Each round times some steps of one, then of
+The interpreter needs jax. Each round times some steps of one, then of
 the other; the best round of each counts, and the median is shown beside it, and the rate per second of processor time,
 which other programs on the machine disturb less. Both begin with the same weights."""
 import argparse
@@ -81,7 +81,8 @@ def main():
     samples = sizes["batch"] * sizes.get("time", 1)
     with tempfile.TemporaryDirectory() as folder:
         weights, x, target = peer_models.write_case(args.model, sizes, folder)
-        peers = {"ours": Ours(args.program, args.model, sizes | {"shards": shards}, folder, args.device, samples),
+        ours = Ours(args.program, args.model, sizes | {"shards": shards}, folder, args.device, samples)
+        peers = {"ours": ours,
                  "jax": Jax(args.model, sizes, weights, x, target)}
         rates, busy, steps = {n: [] for n in peers}, {n: [] for n in peers}, {}
         for name, peer in peers.items():  # compile, warm up, and see how many steps a round has
@@ -97,7 +98,8 @@ def main():
     unit = "tokens/s" if args.model in ("gpt", "gru") else "samples/s"
     result = {"model": args.model, "sizes": sizes, "shards": shards, "jax": jax.__version__, "cores": os.cpu_count(),
               "unit": unit, "best": {n: max(r) for n, r in rates.items()},
-              "median": {n: statistics.median(r) for n, r in rates.items()}, "processor": {n: max(r) for n, r in busy.items()}, "rounds": rates}
+              "median": {n: statistics.median(r) for n, r in rates.items()},
+              "processor": {n: max(r) for n, r in busy.items()}, "rounds": rates}
     ratios = {k: result[k]["ours"] / result[k]["jax"] for k in ("best", "median", "processor")}
     result["ratios"] = ratios
     for name in peers:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_texts.c - what is written by hand in src/nn against the texts of kernels/nn and the gradients
- * that the compiler makes of them, for the plain operations and every set of vector instructions. */
+/* test_texts.c - what is written by hand in src/nn against the texts of kernels/nn and the
+ * gradients that the compiler makes of them, for the plain operations and every set of vector
+ * instructions. */
 #include "tests/nn/text_case.h"
 
 #include "tests/support/test.h"
