@@ -6,10 +6,12 @@
 #include "lang/sema/builtins.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define DEPTH_MAX 100
-#define STARS_MAX 3 /* modules with a star in modules with a star */
+#define MEMBERS_MAX 256 /* of an enumeration that numbers them itself */
+#define STARS_MAX 3     /* modules with a star in modules with a star */
 
 /* ---- Values ---- */
 
@@ -399,19 +401,33 @@ static bool is_auto(const dm_ast *ast)
            strcmp(ast->a->name, "auto") == 0;
 }
 
-/* The member after those before `pos`: one more than the largest, or the next bit. */
+static int by_place(const void *a, const void *b)
+{
+    dm_pos x = (*(dm_binding *const *)a)->ast->pos, y = (*(dm_binding *const *)b)->ast->pos;
+    return (x > y) - (x < y);
+}
+
+/* The member after those before `pos`: one more than the largest, or the next bit. The earlier ones
+ * are worked out in their order, so that none has to go back far. */
 static const dm_value *next_member(dm_scope *scope, dm_pos pos, int depth)
 {
+    if (scope->count > MEMBERS_MAX)
+        return dm_value_unknown(scope);
+    dm_binding **before = dm_lang_alloc_array(scope->lang, MEMBERS_MAX, sizeof(void *));
     int64_t largest = 0;
+    size_t count = 0;
     for (int i = 0; i < scope->capacity; i++)
-        for (dm_binding *b = scope->bindings[i]; b != NULL; b = b->next) {
-            if (b->ast == NULL || b->ast->kind != DM_AST_ASSIGN || b->ast->pos >= pos)
-                continue;
-            const dm_value *value = resolve(scope, b, depth);
-            if (value->kind != DM_VALUE_INT)
-                return dm_value_unknown(scope);
-            largest = value->integer > largest ? value->integer : largest;
-        }
+        for (dm_binding *b = scope->bindings[i]; b != NULL; b = b->next)
+            if (b->ast != NULL && b->ast->kind == DM_AST_ASSIGN && b->ast->pos < pos &&
+                count < MEMBERS_MAX)
+                before[count++] = b;
+    qsort(before, count, sizeof(void *), by_place);
+    for (size_t i = 0; i < count; i++) {
+        const dm_value *value = resolve(scope, before[i], depth);
+        if (value->kind != DM_VALUE_INT)
+            return dm_value_unknown(scope);
+        largest = value->integer > largest ? value->integer : largest;
+    }
     if (largest >= INT32_MAX)
         return dm_value_unknown(scope);
     int64_t next = largest + 1;

@@ -81,7 +81,7 @@ struct dm_scope {
     dm_binding **bindings; /* hash table by the name's address */
     int count, capacity;
     bool is_class;
-    bool is_flag; /* of a class: an enumeration of bits */
+    bool is_flag;     /* of a class: an enumeration of bits */
     const char *file; /* of a file's own scope: its path */
 };
 
