@@ -37,6 +37,7 @@ struct dm_dynamics {
 /* How many numbers those are. Makes room for them where there is none. */
 size_t dm_dynamics_curve_count(void);
 dm_status dm_dynamics_curve_reserve(dm_dynamics *model, dm_error *err);
+dm_status dm_dynamics_curve_check(const dm_dynamics *model, dm_error *err);
 
 /* Sizes of 0, or too large to count: DM_EINVAL. */
 dm_status dm_dynamics_layout_make(const dm_dynamics_config *config, dm_dynamics_layout *out,

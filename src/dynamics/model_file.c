@@ -266,6 +266,10 @@ static dm_status read_model(const char *bytes, size_t size, const char *path, dm
     if (status == DM_OK && used != data_size)
         status = dm_fail_at(err, DM_EFORMAT, path, 0, "%s: %zu bytes that belong to no tensor",
                             path, data_size - (size_t)used);
+    if (status == DM_OK && curve != 0 && dm_dynamics_curve_check(model, err) != DM_OK) {
+        dm_error_prefix(err, "%s", path);
+        status = DM_EFORMAT;
+    }
     json_decref(header);
     free(taken);
     if (status != DM_OK)

@@ -4,38 +4,13 @@
 #include "dynamics/curve/evaluate.h"
 #include "dynamics/curve/family.h"
 #include "dynamics/curve/learn.h"
+#include "tests/dynamics/curve_case.h"
 #include "tests/support/tmpdir.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { CURVES = 60 };
-
-static const dm_curve_learning small = {.members = 3,
-                                        .hidden = 16,
-                                        .stochastic = 4,
-                                        .seed = 5,
-                                        .recorded = 2,
-                                        .updates = 1500,
-                                        .rate = 2e-3f,
-                                        .device = "cpu:1"};
-
-static dm_curve *make_curves(uint64_t seed, size_t count)
-{
-    dm_curve *curves = calloc(count, sizeof *curves);
-    for (size_t i = 0; i < count; i++)
-        assert_ok(dm_family_draw(i % 4, seed, i / 4, &curves[i], err));
-    return curves;
-}
-
-static void free_curves(dm_curve *curves, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        dm_curve_deinit(&curves[i]);
-    free(curves);
-}
 
 static dm_dynamics *learn(const dm_curve *curves, size_t count, const dm_curve_learning *how,
                           dm_curve_learnt *learnt)
@@ -63,15 +38,15 @@ static void same_forecast(const dm_dynamics *a, const dm_dynamics *b, const dm_c
 static void learning_helps_and_repeats(void **state)
 {
     const char *path = dm_test_path(state, "m.safetensors");
-    dm_curve *curves = make_curves(1, CURVES);
-    dm_curve_learning how = small;
+    dm_curve *curves = curve_make(1, CURVE_COUNT);
+    dm_curve_learning how = curve_small;
     dm_curve_learnt learnt;
-    dm_dynamics *one = learn(curves, CURVES, &how, &learnt), *three, *loaded;
+    dm_dynamics *one = learn(curves, CURVE_COUNT, &how, &learnt), *three, *loaded;
     assert_true(learnt.error < learnt.combination_error);
     assert_true(learnt.coverage > 0.85 && learnt.coverage < 0.97);
     assert_true(learnt.calibration_curves > 4 && learnt.calibration_examples > 100);
     how.device = "cpu:3";
-    three = learn(curves, CURVES, &how, &learnt);
+    three = learn(curves, CURVE_COUNT, &how, &learnt);
     for (uint32_t e = 0; e < how.members; e++) {
         size_t count;
         const float *a = dm_dynamics_weights(one, e, DM_DYNAMICS_U, &count);
@@ -85,23 +60,14 @@ static void learning_helps_and_repeats(void **state)
     dm_dynamics_destroy(one);
     dm_dynamics_destroy(three);
     dm_dynamics_destroy(loaded);
-    free_curves(curves, CURVES);
+    curve_free(curves, CURVE_COUNT);
 }
 
 /* The way of a GPU, on the CPU device. */
 static void batches_on_a_device_learn_too(void **state)
 {
     (void)state;
-    dm_curve *curves = make_curves(2, CURVES);
-    dm_curve_learning how = small;
-    dm_curve_learnt learnt;
-    how.batches = true;
-    how.members = 2;
-    how.updates = 3200;
-    dm_dynamics *model = learn(curves, CURVES, &how, &learnt);
-    assert_true(learnt.error < learnt.combination_error);
-    dm_dynamics_destroy(model);
-    free_curves(curves, CURVES);
+    curve_check_batches("cpu");
 }
 
 static void too_little_is_refused(void **state)
@@ -114,8 +80,9 @@ static void too_little_is_refused(void **state)
     dm_train_sample s = {.loss = 1};
     for (s.step = 1; s.step < DM_CURVE_LEAST; s.step++)
         assert_ok(dm_curve_append(&short_one, &s, err));
-    assert_int_equal(dm_curve_learn(NULL, 0, &small, &model, &learnt, &error), DM_EINVAL);
-    assert_int_equal(dm_curve_learn(&short_one, 1, &small, &model, &learnt, &error), DM_EINVAL);
+    assert_int_equal(dm_curve_learn(NULL, 0, &curve_small, &model, &learnt, &error), DM_EINVAL);
+    assert_int_equal(dm_curve_learn(&short_one, 1, &curve_small, &model, &learnt, &error),
+                     DM_EINVAL);
     assert_non_null(strstr(error.message, "short: 69 losses"));
     assert_null(model);
     /* An ensemble over the encoder's features is no curve model. */
@@ -129,6 +96,39 @@ static void too_little_is_refused(void **state)
     assert_null(f);
     dm_dynamics_destroy(other);
     dm_curve_deinit(&short_one);
+}
+
+/* Rules that would give no finite forecast are refused when a model is read. */
+static void rules_out_of_bounds_are_refused(void **state)
+{
+    const char *path = dm_test_path(state, "m.safetensors");
+    static const float values[] = {NAN, INFINITY, -1e4f, 1e6f};
+    const size_t count = dm_dynamics_curve_count();
+    dm_dynamics_config config = {1, 4, 2, DM_VIEW_FEATURES, DM_GRU_RESET_FIRST, false};
+    dm_curve_rules rules = {.view = dm_view_rules_default()};
+    dm_dynamics *model = NULL, *loaded = NULL;
+    assert_ok(dm_dynamics_create(&config, 1, &model, err));
+    assert_ok(dm_curve_rules_set(model, &rules, err));
+    assert_ok(dm_dynamics_save(model, path, err));
+    assert_ok(dm_dynamics_load(path, &loaded, err));
+    dm_dynamics_destroy(loaded);
+    loaded = NULL;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < 4; k++) {
+            dm_error error = {0};
+            float kept = model->curve[i];
+            model->curve[i] = values[k];
+            assert_ok(dm_dynamics_save(model, path, err));
+            assert_int_equal(dm_dynamics_load(path, &loaded, &error), DM_EFORMAT);
+            assert_non_null(strstr(error.message, "m.safetensors"));
+            model->curve[i] = kept;
+        }
+    dm_dynamics_destroy(model);
+    /* Another ensemble has no room for them. */
+    config.input = 64;
+    assert_ok(dm_dynamics_create(&config, 1, &model, err));
+    assert_int_equal(dm_curve_rules_set(model, &rules, NULL), DM_EFORMAT);
+    dm_dynamics_destroy(model);
 }
 
 /* ---- The model that is shipped ---- */
@@ -259,5 +259,6 @@ static void the_shipped_model_beats_plain_forecasts(void **state)
 
 DM_TESTS("dynamics/curve_model", DM_TEST_IN_DIR(learning_helps_and_repeats),
          DM_TEST(batches_on_a_device_learn_too), DM_TEST(too_little_is_refused),
+         DM_TEST_IN_DIR(rules_out_of_bounds_are_refused),
          DM_TEST(forecasts_of_hostile_runs_are_finite), DM_TEST(it_may_go_on_learning),
          DM_TEST(the_shipped_model_beats_plain_forecasts))

@@ -3,6 +3,7 @@
  * the CPU. */
 #include "tests/device/gpu.h"
 #include "tests/dynamics/bptt_case.h"
+#include "tests/dynamics/curve_case.h"
 
 #define FIRST DM_GRU_RESET_FIRST
 #define LAST DM_GRU_RESET_LAST
@@ -32,4 +33,12 @@ static void updates_on_the_gpu(void **state)
     bptt_check_online(dm_test_gpu_device);
 }
 
-DM_TESTS("gpu/train", DM_TEST(gradients_on_the_gpu), DM_TEST(updates_on_the_gpu))
+static void curves_on_the_gpu(void **state)
+{
+    (void)state;
+    dm_test_gpu();
+    curve_check_batches(dm_device_get_properties(dm_test_gpu_device)->id);
+}
+
+DM_TESTS("gpu/train", DM_TEST(gradients_on_the_gpu), DM_TEST(updates_on_the_gpu),
+         DM_TEST(curves_on_the_gpu))

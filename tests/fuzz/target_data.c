@@ -4,6 +4,7 @@
 #include "base/buffer.h"
 #include "base/hash.h"
 #include "base/safetensors.h"
+#include "dynamics/curve/forecast.h"
 #include "kernel/npy.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/targets.h"
@@ -15,8 +16,6 @@
 #include "train/data/idx.h"
 #include "train/data/tokens.h"
 #include "train/metrics.h"
-
-#include <dotmatrix/dynamics.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -192,6 +191,53 @@ void fuzz_seeds_dynamics_model(void)
         dm_dynamics_destroy(model);
         fuzz_seed_file(i == 0 ? "reset-first" : "reset-last", path);
     }
+    const dm_dynamics_config config = {1, 1, 1, DM_VIEW_FEATURES, DM_GRU_RESET_FIRST, false};
+    const dm_curve_rules rules = {.view = dm_view_rules_default()};
+    dm_dynamics *model = NULL;
+    dm_error err;
+    const char *path = in_folder(fuzz_folder(), "m.safetensors");
+    fuzz_need(dm_dynamics_create(&config, 1, &model, &err), &err);
+    fuzz_need(dm_curve_rules_set(model, &rules, &err), &err);
+    fuzz_need(dm_dynamics_save(model, path, &err), &err);
+    dm_dynamics_destroy(model);
+    fuzz_seed_file("curve", path);
+}
+
+/* What is accepted can be forecast, to finite losses. */
+void fuzz_run_curve(const uint8_t *data, size_t size)
+{
+    static dm_dynamics *model;
+    const dm_dynamics_config config = {2, 4, 2, DM_VIEW_FEATURES, DM_GRU_RESET_FIRST, false};
+    const dm_curve_rules rules = {.view = dm_view_rules_default(), .shrink = {1}, .high = {1}};
+    dm_curve curve;
+    dm_curve_forecast *f = NULL;
+    dm_error err = {0};
+    if (model == NULL) {
+        fuzz_need(dm_dynamics_create(&config, 1, &model, &err), &err);
+        fuzz_need(dm_curve_rules_set(model, &rules, &err), &err);
+    }
+    dm_status status = dm_curve_read(fuzz_file(0, data, size), 2, &curve, &err);
+    fuzz_done(status, &err);
+    if (status != DM_OK)
+        return;
+    fuzz_need(dm_curve_forecast_create(model, curve.samples, curve.count, 60, &f, &err), &err);
+    for (uint32_t t = 0; t < f->steps; t++) {
+        fuzz_expect(isfinite(f->mean[t]) && isfinite(f->low[t]) && isfinite(f->high[t]),
+                    "a forecast that is no number");
+        for (int k = 0; k < DM_CURVE_BASELINES; k++)
+            fuzz_expect(isfinite(f->baseline[k][t]), "a plain forecast that is no number");
+    }
+    dm_curve_forecast_destroy(f);
+    dm_curve_deinit(&curve);
+}
+
+void fuzz_seeds_curve(void)
+{
+    fuzz_seed_text("metrics", "{\"step\": 1, \"loss\": 2.5, \"norm\": 1, \"rate\": 1e-3}\n"
+                              "{\"step\": 2, \"val_loss\": 2}\n{\"step\": 3, \"loss\": 2}\n");
+    fuzz_seed_text("csv", "step,loss,norm,rate,first_mean,phase\n1,2.5,1,0.1,0,1\n2,2,1,0.1,0,1\n"
+                          "7,1.5,nan,0.1,,1\n");
+    fuzz_seed_text("numbers", "2.5\n2\n1.5\nnan\n1e30\n1e-30\n0\n-1\n2\n1.5\n1.2\n1.1\n1\n");
 }
 
 /* ---- IDX, gzip, CSV ---- */

@@ -50,7 +50,7 @@ static const dm_option rows[] = {
     DM_OPTION_INT(OPTIONS, passes, "passes", "N", 1, 1000, "20",
                   "how often to learn from that past"),
     DM_OPTION_INT(OPTIONS, steps, "steps", "N", 1, 1000000, "50", "steps ahead"),
-    DM_OPTION_INT(OPTIONS, synthetic, "synthetic", "N", 0, 10000, "0",
+    DM_OPTION_INT(OPTIONS, synthetic, "synthetic", "N", 0, 1000, "0",
                   "so many curves of every synthetic family"),
     DM_OPTION_STRINGS(OPTIONS, families, "family", "NAME", "only this family; repeatable"),
     DM_OPTION_STRINGS(OPTIONS, hold_out, "hold-out", "NAME", "not this family; repeatable"),

@@ -93,7 +93,7 @@ static void print_learnt(const dm_dynamics *model, const dm_curve_learnt *l, con
     const dm_dynamics_config *c = dm_dynamics_get_config(model);
     printf("%u members of %u units learnt from %zu curves (%zu examples) in %.0f s\n", c->members,
            c->hidden, l->curves, l->examples, l->seconds);
-    printf("on the %zu curves kept for calibration: RMS log error %.4f 25 and 50 steps ahead "
+    printf("on the %zu curves of the calibration: RMS log error %.4f 25 and 50 steps ahead "
            "(combination alone %.4f), band holds %.1f%%\n",
            l->calibration_curves, l->error, l->combination_error, 100 * l->coverage);
     printf("%s\n", path);

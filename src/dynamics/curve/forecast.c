@@ -28,6 +28,29 @@ dm_status dm_dynamics_curve_reserve(dm_dynamics *model, dm_error *err)
     return model->curve != NULL ? DM_OK : dm_fail(err, DM_ENOMEM, "out of memory");
 }
 
+static bool within(const float *values, size_t count, float low, float high)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!(values[i] >= low && values[i] <= high))
+            return false;
+    return true;
+}
+
+/* Rules with which every forecast is finite and the band holds it. */
+dm_status dm_dynamics_curve_check(const dm_dynamics *model, dm_error *err)
+{
+    dm_curve_rules r;
+    memcpy(&r, model->curve, sizeof r);
+    if (!within(&r.view.sharpness, 1, 0, DM_RULES_SHARPNESS_MAX) ||
+        !within(&r.view.doubt, 1, DM_RULES_LEAST, DM_RULES_MOST) ||
+        !within(r.view.prior, DM_BASELINE_COUNT, DM_RULES_LEAST, DM_RULES_MOST) ||
+        !within(r.shrink, J, 0, 2) ||
+        !within(&r.band[0][0], (size_t)J * DM_BAND_TERMS, -1e3f, 1e3f) ||
+        !within(r.low, J, -DM_BAND_MAX, 0) || !within(r.high, J, 0, DM_BAND_MAX))
+        return dm_fail(err, DM_EFORMAT, "the rules of a curve model are out of bounds");
+    return DM_OK;
+}
+
 bool dm_dynamics_forecasts_curves(const dm_dynamics *model)
 {
     return model != NULL && model->curve != NULL;

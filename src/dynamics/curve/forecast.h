@@ -16,6 +16,7 @@
 #include "dynamics/internal.h"
 
 enum { DM_BAND_TERMS = 6 };
+#define DM_BAND_MAX 1000.0f /* quantiles, in scales */
 
 /* What a curve model's file holds besides the ensemble, as floats. */
 typedef struct dm_curve_rules {

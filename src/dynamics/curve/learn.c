@@ -25,6 +25,7 @@ enum {
     RULE_CURVES = 240,
     BATCH = 32,
     LEAST_SEEN = 12, /* losses before a view that is learnt from */
+    VIEWS = 4000,    /* of a lesson: of a longer run the end is learnt from */
 };
 #define RECORDED_SHARE (1.0 / 3)
 #define LEFT_OUT 0.2 /* of the curves, by each member */
@@ -68,14 +69,15 @@ static void open_lessons(void *user, uint64_t begin, uint64_t end, int worker)
 {
     school *s = user;
     (void)worker;
-    for (uint64_t k = begin; k < end; k++) {
+    for (uint64_t k = begin; k < end && !dm_stop_requested(); k++) {
         lesson *l = &s->lessons[k];
         dm_error error = {0};
         size_t shift = k < s->recorded_lessons ? k % SHIFTS : 0;
         l->curve = k < s->recorded_lessons ? k / SHIFTS : k - s->recorded_lessons + s->recorded;
         const dm_curve *curve = &s->curves[l->curve];
-        if (dm_history_init(&l->history, curve, curve->count - shift, SIZE_MAX, &error) != DM_OK)
+        if (dm_history_init(&l->history, curve, curve->count - shift, VIEWS, &error) != DM_OK)
             fail_task(s, &error);
+        dm_progress_add(s->progress, 1);
         double truth;
         for (size_t i = 0; i < l->history.count; i++) {
             l->first += l->history.views[i].n < LEAST_SEEN;
@@ -438,7 +440,7 @@ static void fit_scale(calibration *c, size_t j)
         A[p][p] += 1e-3 * (A[p][p] + 1e-6);
     eliminate(A, b);
     for (size_t p = 0; p < DM_BAND_TERMS; p++)
-        s->rules.band[j][p] = (float)b[p];
+        s->rules.band[j][p] = (float)fmin(fmax(b[p], -100), 100);
 }
 
 typedef struct weighted {
@@ -483,8 +485,8 @@ static dm_status fit_quantiles(calibration *c, dm_error *err)
                                     a->lesson->weight / (double)a->count};
             }
         qsort(w, n, sizeof *w, ascending);
-        s->rules.low[j] = (float)fmin(quantile(w, n, TAIL), 0);
-        s->rules.high[j] = (float)fmax(quantile(w, n, 1 - TAIL), 0);
+        s->rules.low[j] = (float)fmax(fmin(quantile(w, n, TAIL), 0), (double)-DM_BAND_MAX);
+        s->rules.high[j] = (float)fmin(fmax(quantile(w, n, 1 - TAIL), 0), (double)DM_BAND_MAX);
     }
     free(w);
     return DM_OK;
@@ -493,7 +495,7 @@ static dm_status fit_quantiles(calibration *c, dm_error *err)
 static void sum_up(const calibration *c, dm_curve_learnt *out)
 {
     const school *s = c->school;
-    size_t E = s->model->config.members, curves = 0;
+    size_t E = s->model->config.members, curves = 0, lessons = 0;
     double inside = 0, all = 0;
     for (size_t k = 0; k < c->count; k++) {
         const answers *a = &c->all[k];
@@ -511,12 +513,14 @@ static void sum_up(const calibration *c, dm_curve_learnt *out)
             }
         if (a->count == 0)
             continue;
-        curves++;
+        lessons++;
+        /* Lessons of one recorded curve follow each other. */
+        curves += k == 0 || c->all[k - 1].lesson->curve != a->lesson->curve;
         out->error += sqrt(squares / (2 * (double)a->count));
         out->combination_error += a->error;
     }
-    out->error /= fmax((double)curves, 1);
-    out->combination_error /= fmax((double)curves, 1);
+    out->error /= fmax((double)lessons, 1);
+    out->combination_error /= fmax((double)lessons, 1);
     out->coverage = all > 0 ? inside / all : 0;
     out->calibration_curves = curves;
     out->calibration_examples = c->examples;
@@ -578,8 +582,12 @@ static dm_status enrol(school *s, int threads, dm_error *err)
     dm_status status = dm_pool_create(threads, &s->pool, err);
     if (status == DM_OK)
         status = dm_dynamics_create(&config, how->seed, &s->model, err);
+    s->progress = dm_progress_start("fitting baselines", "curves", s->lesson_count);
     if (status == DM_OK)
         status = run_tasks(s, s->lesson_count, open_lessons, err);
+    dm_progress_finish(s->progress);
+    if (dm_stop_requested())
+        return status;
     if (status == DM_OK) {
         split(s);
         status = fit_rules(s, err);
@@ -657,7 +665,7 @@ dm_status dm_curve_follow(dm_dynamics *model, const dm_curve *curve, uint32_t pa
     if (status == DM_OK)
         status = dm_trainer_create(model, &how, &trainer, err);
     if (status == DM_OK)
-        status = dm_history_init(&h, curve, curve->count, SIZE_MAX, err);
+        status = dm_history_init(&h, curve, curve->count, VIEWS, err);
     if (status == DM_OK)
         dm_history_combine(&h, &rules.view);
     for (uint32_t p = 0; p < passes && status == DM_OK; p++)

@@ -67,13 +67,17 @@ dm_status dm_history_init(dm_history *h, const dm_curve *curve, size_t end, size
     count = count < origins ? count : origins;
     *h = (dm_history){.curve = curve, .count = count};
     h->y = malloc(curve->count * sizeof *h->y);
+    h->peak = malloc(curve->count * sizeof *h->peak);
     h->views = calloc(count, sizeof *h->views);
-    if (h->y == NULL || h->views == NULL) {
+    if (h->y == NULL || h->peak == NULL || h->views == NULL) {
         dm_history_deinit(h);
         return dm_fail(err, DM_ENOMEM, "no memory for a curve of %zu samples", curve->count);
     }
-    for (size_t i = 0; i < curve->count; i++)
+    for (size_t i = 0; i < curve->count; i++) {
+        float rate = curve->samples[i].learning_rate;
         h->y[i] = log((double)curve->samples[i].loss);
+        h->peak[i] = fmaxf(rate, i > 0 ? h->peak[i - 1] : 0);
+    }
     for (size_t i = 0; i < count; i++) {
         dm_view *v = &h->views[i];
         v->n = end - (count - 1 - i) * S;
@@ -91,6 +95,7 @@ dm_status dm_history_init(dm_history *h, const dm_curve *curve, size_t end, size
 void dm_history_deinit(dm_history *h)
 {
     free(h->y);
+    free(h->peak);
     free(h->views);
     *h = (dm_history){0};
 }
@@ -187,12 +192,10 @@ static double correlation(const double *y, size_t first, size_t n)
     return with / squares;
 }
 
-static void describe_rate(const dm_train_sample *s, size_t n, float *f)
+static void describe_rate(const dm_train_sample *s, size_t n, double most, float *f)
 {
-    double now = (double)s[n - 1].learning_rate, most = 0;
+    double now = (double)s[n - 1].learning_rate;
     size_t ago25 = n > 25 ? n - 26 : 0, ago50 = n > 50 ? n - 51 : 0;
-    for (size_t i = 0; i < n; i++)
-        most = fmax(most, (double)s[i].learning_rate);
     f[0] = (float)log_ratio(now, most);
     f[1] = (float)log_ratio(now, (double)s[ago25].learning_rate);
     f[2] = (float)log_ratio((double)s[ago25].learning_rate, (double)s[ago50].learning_rate);
@@ -239,7 +242,7 @@ static void describe(dm_history *h, size_t i, double bias)
     x[f++] = (float)log(unit / (v->noise + 1e-3));
     x[f++] = (float)correlation(y, near, n);
     x[f++] = (float)log1p((double)n);
-    describe_rate(h->curve->samples, n, x + f);
+    describe_rate(h->curve->samples, n, (double)h->peak[n - 1], x + f);
 }
 
 _Static_assert(1 + 2 * DM_BASELINE_COUNT + 15 + 6 == DM_VIEW_FEATURES, "all features are set");
@@ -308,7 +311,9 @@ void dm_view_rules_fit(dm_view_rules *rules, dm_history *histories, size_t count
                 float kept = *numbers[p];
                 *numbers[p] = (float)((double)kept * (direction == 0 ? factor : 1 / factor));
                 double error = combination_error(histories, count, rules);
-                if (error < best - 1e-9 && *numbers[p] < 1e4f && *numbers[p] > 1e-4f)
+                bool allowed = *numbers[p] >= DM_RULES_LEAST &&
+                               *numbers[p] <= (p == 0 ? DM_RULES_SHARPNESS_MAX : DM_RULES_MOST);
+                if (allowed && error < best - 1e-9)
                     best = error;
                 else
                     *numbers[p] = kept;

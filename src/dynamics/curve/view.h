@@ -33,6 +33,9 @@ typedef struct dm_view_rules {
     float doubt; /* origins' worth of "all alike" in every record */
     float prior[DM_BASELINE_COUNT];
 } dm_view_rules;
+#define DM_RULES_SHARPNESS_MAX 8.0f
+#define DM_RULES_LEAST 1e-4f /* of doubt and priors */
+#define DM_RULES_MOST 1e4f
 
 typedef struct dm_view {
     size_t n; /* losses seen */
@@ -50,7 +53,8 @@ typedef struct dm_view {
 
 typedef struct dm_history {
     const dm_curve *curve;
-    double *y; /* [curve->count] log losses */
+    double *y;   /* [curve->count] log losses */
+    float *peak; /* [curve->count] largest learning rate so far */
     size_t count;
     dm_view *views; /* [count], oldest first, 5 samples apart */
 } dm_history;
