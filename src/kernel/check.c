@@ -409,10 +409,11 @@ static void close_side(side *s)
 }
 
 static dm_status open_side(side *s, dm_device *device, const char *name, const char *text,
-                           size_t size, const char *kernel, bool all_double,
+                           size_t size, const char *kernel, bool all_double, bool bounds,
                            const dm_check_options *options, dm_error *err)
 {
     dm_kernel_options compile = {.all_double = all_double,
+                                 .bounds = bounds,
                                  .imports = options->imports,
                                  .warp_compat = options->warp_compat,
                                  .from_inputs = options->from_inputs,
@@ -442,9 +443,9 @@ static dm_status check_devices(const char *name, const char *text, size_t size, 
                                dm_check_result *result, dm_error *err)
 {
     side a, b;
-    dm_status status = open_side(&a, cpu, name, text, size, kernel, false, options, err);
-    dm_status second = open_side(&b, options->other, name, text, size, kernel, false, options,
-                                 status == DM_OK ? err : NULL);
+    dm_status status = open_side(&a, cpu, name, text, size, kernel, false, false, options, err);
+    dm_status second = open_side(&b, options->other, name, text, size, kernel, false, false,
+                                 options, status == DM_OK ? err : NULL);
     status = status == DM_OK ? second : status;
     bool backward = status == DM_OK && dm_kernel_has_backward(a.c.kernel);
     if (status == DM_OK)
@@ -458,6 +459,29 @@ static dm_status check_devices(const char *name, const char *text, size_t size, 
     return status;
 }
 
+/* The arrays of a check have room on both sides, so that an index just outside harms nothing: is
+ * there one? It is told, and no failure, since arrays of a real launch may be longer than it. */
+static dm_status check_indices(const char *name, const char *text, size_t size, const char *kernel,
+                               dm_device *cpu, const dm_check_options *options,
+                               dm_check_result *result, dm_error *err)
+{
+    side s;
+    dm_error fault = {0};
+    dm_status status = open_side(&s, cpu, name, text, size, kernel, false, true, options, err);
+    if (status == DM_OK)
+        status = run(&s.c, cpu, s.program, s.args, false, &fault);
+    if (status == DM_EINVAL && fault.status == DM_EINVAL) {
+        const char *where = strstr(fault.message, ": ");
+        snprintf(result->outside, sizeof result->outside, "%.250s",
+                 where == NULL ? fault.message : where + 2);
+        status = DM_OK;
+    } else if (fault.status != DM_OK && err != NULL) {
+        *err = fault;
+    }
+    close_side(&s);
+    return status;
+}
+
 dm_status dm_kernel_check(const char *name, const char *text, size_t size, const char *kernel,
                           const dm_check_options *options, dm_check_result *result, dm_error *err)
 {
@@ -468,7 +492,7 @@ dm_status dm_kernel_check(const char *name, const char *text, size_t size, const
     if (status != DM_OK)
         return status;
     device = options->device == NULL ? cpu : options->device;
-    status = open_side(&s, device, name, text, size, kernel, true, options, err);
+    status = open_side(&s, device, name, text, size, kernel, true, false, options, err);
     if (status == DM_OK) {
         result->has_backward = dm_kernel_has_backward(s.c.kernel);
         const char *why = dm_kernel_no_backward(s.c.kernel);
@@ -482,6 +506,8 @@ dm_status dm_kernel_check(const char *name, const char *text, size_t size, const
     close_side(&s);
     if (status == DM_OK && options->other != NULL)
         status = check_devices(name, text, size, kernel, cpu, options, result, err);
+    if (status == DM_OK && options->indices)
+        status = check_indices(name, text, size, kernel, cpu, options, result, err);
     dm_device_close(cpu);
     return status;
 }

@@ -30,6 +30,7 @@ typedef struct dm_check_options {
     dm_device *other;  /* compare the CPU with this one too; may be NULL */
     const char *const *defines;
     bool imports, warp_compat, from_inputs; /* as in dm_kernel_options */
+    bool indices; /* run it once more on the CPU with its indices checked */
 } dm_check_options;
 
 typedef struct dm_check_result {
@@ -39,6 +40,7 @@ typedef struct dm_check_result {
     int compared;          /* differences taken */
     double gradient_error; /* |difference - gradient| / max(1, |difference|), the worst */
     char worst[128];       /* where: "x[3]" */
+    char outside[256];     /* `indices`: the access outside of its array; empty: none */
     double value_error;    /* between the devices, relative to max(1, |value|) */
     double device_gradient_error; /* likewise */
 } dm_check_result;

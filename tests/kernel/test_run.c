@@ -90,6 +90,31 @@ static void runs_and_says(void **state)
     }
 }
 
+static void check_tells_indices(void **state)
+{
+    static const char source[] = "import warp as wp\n"
+                                 "@wp.kernel\n"
+                                 "def next(x: wp.array(dtype=float), y: wp.array(dtype=float)):\n"
+                                 "    i = wp.tid()\n"
+                                 "    y[i] = 2.0 * x[i + 1]\n"
+                                 "@wp.kernel\n"
+                                 "def same(x: wp.array(dtype=float), y: wp.array(dtype=float)):\n"
+                                 "    i = wp.tid()\n"
+                                 "    y[i] = 2.0 * x[i]\n";
+    const char *path = dm_test_path(state, "next.py");
+    dm_test_result r;
+    assert_ok(dm_file_write(path, source, sizeof source - 1, err));
+    dm_test_dotmatrix(&r, "kernel", "check", path);
+    dm_test_expect_exit(&r, DM_EXIT_OK);
+    const char *told = strstr(r.out, "line 5: x[6] is out of bounds, its shape is (6)");
+    assert_non_null(told);
+    assert_null(strstr(told + 20, "out of bounds"));
+    dm_test_result_free(&r);
+    dm_test_dotmatrix(&r, "kernel", "check", path, "--json", "--kernel", "next");
+    assert_non_null(strstr(r.out, "\"outside\": \"line 5: x[6] is out of bounds"));
+    dm_test_result_free(&r);
+}
+
 static void list_has_types(void **state)
 {
     dm_test_result r;
@@ -134,5 +159,5 @@ static void one_file_of_many(void **state)
     dm_test_result_free(&r);
 }
 
-DM_TESTS("kernel/run", DM_TEST_IN_DIR(runs_and_says), DM_TEST_IN_DIR(list_has_types),
-         DM_TEST_IN_DIR(one_file_of_many))
+DM_TESTS("kernel/run", DM_TEST_IN_DIR(runs_and_says), DM_TEST_IN_DIR(check_tells_indices),
+         DM_TEST_IN_DIR(list_has_types), DM_TEST_IN_DIR(one_file_of_many))

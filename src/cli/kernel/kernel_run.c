@@ -485,6 +485,7 @@ static void show_result(const char *name, const dm_check_result *result, const c
         dm_json_string(json, "problem", problem[0] == '\0' ? NULL : problem);
         dm_json_bool(json, "has_backward", result->has_backward);
         dm_json_int(json, "compared", result->compared);
+        dm_json_string(json, "outside", result->outside[0] == '\0' ? NULL : result->outside);
         dm_json_double(json, "gradient_error", result->gradient_error);
         if (devices) {
             dm_json_double(json, "value_error", result->value_error);
@@ -504,6 +505,8 @@ static void show_result(const char *name, const dm_check_result *result, const c
     if (problem[0] == '\0' && devices)
         printf("; CPU and GPU differ by %.2g, gradients by %.2g", result->value_error,
                result->device_gradient_error);
+    if (problem[0] == '\0' && result->outside[0] != '\0')
+        printf("; with arrays as long as the launch, %s", result->outside);
     printf("\n");
 }
 
@@ -524,6 +527,7 @@ static dm_status check_one(const dm_kernel_check_run *run, dm_kernel *kernel, dm
                                 .imports = true,
                                 .warp_compat = run->warp_compat,
                                 .from_inputs = run->from_inputs,
+                                .indices = true,
                                 .defines = run->defines};
     memset(result, 0, sizeof *result);
     problem[0] = '\0';
