@@ -17,6 +17,9 @@
  *   dm_any, dm_all, dm_ballot, dm_from_lane        the warp: 32 lanes on CUDA, one on the CPU
  *   dm_lane, DM_LANES                              which of them this is
  *   dm_warp_sync, dm_warp_copy                     lanes see each other's stores; copy together
+ *   dm_warp_vote, dm_warp_converge                 some of them vote; execute together again
+ *   dm_block_sync, dm_block_count, DM_SHARED, DM_BLOCK_THREAD, dm_shared_*, dm_global_*
+ *                                the block, where threads come in blocks: DM_MANY_LANES
  *   dm_atomic_<add|min|max|cas|exch|and|or|xor>_u32, dm_atomic_<add|cas|max>_u64,
  *   dm_atomic_add_f32            relaxed; return the old value
  *   dm_load_u64, dm_store_u64, dm_bswap_u64      eight bytes at any address
@@ -94,6 +97,17 @@ typedef unsigned long long uintptr_t;
 #define DM_NO_UNROLL
 #endif
 
+/* Do threads come in warps and blocks? On a GPU, and in builds for tests that run blocks on the host. */
+#ifndef DM_HOST_BLOCK
+#define DM_HOST_BLOCK 0
+#endif
+#define DM_MANY_LANES (DM_ON_CUDA || DM_HOST_BLOCK)
+/* Are there other headers than kernel text? */
+#define DM_HAS_HEADERS (!DM_ON_CUDA)
+#if DM_HOST_BLOCK
+#include "base/block_host.h"
+#endif
+
 #define DM_LIKELY(x) __builtin_expect(!!(x), 1)
 #define DM_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
@@ -115,6 +129,27 @@ typedef unsigned long long uintptr_t;
         name(const DM_GRID_CONSTANT args_type args)
 #define dm_thread_index() ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x)
 #define dm_thread_count() ((uint64_t)gridDim.x * blockDim.x)
+
+#elif DM_HOST_BLOCK
+
+/* The table of a test names them. */
+#define DM_KERNEL(name, args_type) DM_KERNEL_BOUNDS(name, args_type, 32u, 1)
+#define DM_KERNEL_BOUNDS(name, args_type, block_threads, min_blocks)                               \
+    static void name##_thread(const args_type args);                                               \
+    static void name##_enter(const void *args)                                                     \
+    {                                                                                              \
+        name##_thread(*(const args_type *)args);                                                   \
+    }                                                                                              \
+    static __attribute__((unused)) void name(const void *block, uint64_t first, uint64_t last,     \
+                                             uint64_t count)                                       \
+    {                                                                                              \
+        args_type args;                                                                            \
+        __builtin_memcpy(&args, block, sizeof args);                                               \
+        dm_host_run(name##_enter, &args, block_threads, first, last, count);                       \
+    }                                                                                              \
+    static void name##_thread(const args_type args)
+#define dm_thread_index() (dm_host_block.first + dm_host_block.current)
+#define dm_thread_count() (dm_host_block.total)
 
 #else
 
@@ -187,6 +222,55 @@ DM_FN void dm_warp_copy(uint8_t *to, const uint8_t *from, uint64_t size)
     for (uint64_t i = dm_lane(); i < size / 8; i += DM_LANES)
         out[i] = in[i];
 }
+/* Of the lanes of `mask`, all of which come here: those whose value is true. */
+DM_FN uint32_t dm_warp_vote(uint32_t mask, bool value)
+{
+    return __ballot_sync(mask, value);
+}
+/* The lanes of `mask` execute together again where they can; no data passes. */
+DM_FN void dm_warp_converge(uint32_t mask)
+{
+    __syncwarp(mask);
+}
+#elif DM_HOST_BLOCK
+#define DM_LANES 32
+DM_FN uint32_t dm_lane(void)
+{
+    return dm_host_block.current % 32u;
+}
+DM_FN uint32_t dm_warp_vote(uint32_t mask, bool value)
+{
+    return dm_host_meet(DM_HOST_IN_WARP, mask, value ? 1u : 0u, 0)->votes;
+}
+DM_FN uint32_t dm_ballot(bool value)
+{
+    return dm_warp_vote(0xFFFFFFFFu, value);
+}
+DM_FN bool dm_any(bool value)
+{
+    return dm_ballot(value) != 0;
+}
+DM_FN bool dm_all(bool value)
+{
+    return dm_ballot(!value) == 0;
+}
+DM_FN uint32_t dm_from_lane(uint32_t value, uint32_t lane)
+{
+    return dm_host_meet(DM_HOST_IN_WARP, 0xFFFFFFFFu, value, lane)->answer;
+}
+DM_FN void dm_warp_sync(void)
+{
+    dm_ballot(false);
+}
+DM_FN void dm_warp_converge(uint32_t mask)
+{
+    (void)mask;
+}
+DM_FN void dm_warp_copy(uint8_t *to, const uint8_t *from, uint64_t size)
+{
+    for (uint64_t i = dm_lane(); i < size / 8u; i += DM_LANES)
+        __builtin_memcpy(to + 8u * i, from + 8u * i, 8u);
+}
 #else
 #define DM_LANES 1
 DM_FN uint32_t dm_lane(void)
@@ -216,6 +300,176 @@ DM_FN void dm_warp_sync(void)
 DM_FN void dm_warp_copy(uint8_t *to, const uint8_t *from, uint64_t size)
 {
     __builtin_memcpy(to, from, size);
+}
+#endif
+
+/* ---- The block and its shared memory ----
+ * All threads of the block must reach these together. Kernel text that uses them is for many lanes. */
+
+#if DM_ON_CUDA
+#define DM_SHARED __shared__
+#define DM_BLOCK_THREAD threadIdx.x
+#define DM_BLOCK_THREADS blockDim.x
+DM_FN void dm_block_sync(void)
+{
+    __syncthreads();
+}
+/* Of how many threads is it true? */
+DM_FN int dm_block_count(bool value)
+{
+    return __syncthreads_count(value);
+}
+/* Addresses in shared memory are of 32 bits. */
+DM_FN uint32_t dm_shared_address(const void *shared)
+{
+    return (uint32_t)__cvta_generic_to_shared(shared);
+}
+DM_FN uint32_t dm_shared_load_u32(uint32_t address)
+{
+    uint32_t value;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(address));
+    return value;
+}
+DM_FN uint64_t dm_shared_load_u64(uint32_t address)
+{
+    uint64_t value;
+    asm volatile("ld.shared.u64 %0, [%1];" : "=l"(value) : "r"(address));
+    return value;
+}
+DM_FN void dm_shared_store_u32(uint32_t address, uint32_t value)
+{
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(value));
+}
+DM_FN void dm_shared_store_u64(uint32_t address, uint64_t value)
+{
+    asm volatile("st.shared.u64 [%0], %1;" ::"r"(address), "l"(value));
+}
+/* From tables that do not change any more, so that loads may move. */
+DM_FN uint32_t dm_shared_table_u32(uint32_t address)
+{
+    uint32_t value;
+    asm("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(address));
+    return value;
+}
+/* Four words at once, `offset` bytes behind, which is a constant. */
+#define DM_SHARED_TABLE_U32X4(w0, w1, w2, w3, address, offset)                                     \
+    asm("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4+%5];"                                              \
+        : "=r"(w0), "=r"(w1), "=r"(w2), "=r"(w3)                                                   \
+        : "r"(address), "n"(offset))
+/* Bytes of global memory: a known address space needs no descriptor. */
+DM_FN uint32_t dm_global_load_u8(const uint8_t *at)
+{
+    uint32_t value;
+    asm volatile("ld.global.u8 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
+    return value;
+}
+/* The byte there if `wanted`, else 0; without a branch. */
+DM_FN uint32_t dm_global_load_u8_if(bool wanted, const uint8_t *at)
+{
+    uint32_t value = 0;
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %1, 0; @p ld.global.u8 %0, [%2]; }"
+                 : "+r"(value)
+                 : "r"((uint32_t)wanted), "l"(at));
+    return value;
+}
+DM_FN void dm_global_store_u8_if(bool wanted, const uint8_t *at, uint32_t value)
+{
+    asm volatile(
+        "{ .reg .pred p; setp.ne.u32 p, %0, 0; @p st.global.u8 [%1], %2; }" ::"r"((uint32_t)wanted),
+        "l"(at), "r"(value)
+        : "memory");
+}
+/* A word that no kernel writes. */
+DM_FN uint32_t dm_global_constant_u32(const uint8_t *at)
+{
+    uint32_t word;
+    asm("ld.global.nc.u32 %0, [%1];" : "=r"(word) : "l"(at));
+    return word;
+}
+typedef uint4 dm_u32x4;
+#define DM_U32X4_ALIGNMENT 16u
+DM_FN dm_u32x4 dm_make_u32x4(uint32_t x, uint32_t y, uint32_t z, uint32_t w)
+{
+    return make_uint4(x, y, z, w);
+}
+#elif DM_HOST_BLOCK
+#define DM_SHARED
+#define DM_BLOCK_THREAD (dm_host_block.current)
+#define DM_BLOCK_THREADS (dm_host_block.count)
+DM_FN void dm_block_sync(void)
+{
+    dm_host_meet(DM_HOST_IN_BLOCK, 0, 0, 0);
+}
+DM_FN int dm_block_count(bool value)
+{
+    return (int)dm_host_meet(DM_HOST_IN_BLOCK, 0, value ? 1u : 0u, 0)->votes;
+}
+/* Counted from a static object: others of this program lie near it. The compiler is not to conclude that what is read
+ * by such an address is that object. */
+DM_FN uint32_t dm_shared_address(const void *shared)
+{
+    __asm__ volatile("" : "+r"(shared) : : "memory");
+    return (uint32_t)((uintptr_t)shared - (uintptr_t)&dm_host_block);
+}
+DM_FN void *dm_host_shared(uint32_t address)
+{
+    uintptr_t at = (uintptr_t)&dm_host_block + (uintptr_t)(intptr_t)(int32_t)address;
+    __asm__("" : "+r"(at));
+    return (void *)at;
+}
+DM_FN uint32_t dm_shared_load_u32(uint32_t address)
+{
+    return *(const uint32_t *)dm_host_shared(address);
+}
+DM_FN uint64_t dm_shared_load_u64(uint32_t address)
+{
+    return *(const uint64_t *)dm_host_shared(address);
+}
+DM_FN void dm_shared_store_u32(uint32_t address, uint32_t value)
+{
+    *(uint32_t *)dm_host_shared(address) = value;
+}
+DM_FN void dm_shared_store_u64(uint32_t address, uint64_t value)
+{
+    *(uint64_t *)dm_host_shared(address) = value;
+}
+DM_FN uint32_t dm_shared_table_u32(uint32_t address)
+{
+    return dm_shared_load_u32(address);
+}
+#define DM_SHARED_TABLE_U32X4(w0, w1, w2, w3, address, offset)                                     \
+    do {                                                                                           \
+        const uint32_t *words_ = (const uint32_t *)dm_host_shared((address) + (uint32_t)(offset)); \
+        w0 = words_[0];                                                                            \
+        w1 = words_[1];                                                                            \
+        w2 = words_[2];                                                                            \
+        w3 = words_[3];                                                                            \
+    } while (0)
+DM_FN uint32_t dm_global_load_u8(const uint8_t *at)
+{
+    return *at;
+}
+DM_FN uint32_t dm_global_load_u8_if(bool wanted, const uint8_t *at)
+{
+    return wanted ? *at : 0u;
+}
+DM_FN void dm_global_store_u8_if(bool wanted, const uint8_t *at, uint32_t value)
+{
+    if (wanted)
+        *(uint8_t *)(uintptr_t)at = (uint8_t)value;
+}
+DM_FN uint32_t dm_global_constant_u32(const uint8_t *at)
+{
+    return *(const uint32_t *)(const void *)at;
+}
+#define DM_U32X4_ALIGNMENT 4u
+typedef struct dm_u32x4 {
+    uint32_t x, y, z, w;
+} dm_u32x4;
+DM_FN dm_u32x4 dm_make_u32x4(uint32_t x, uint32_t y, uint32_t z, uint32_t w)
+{
+    const dm_u32x4 words = {x, y, z, w};
+    return words;
 }
 #endif
 

@@ -126,7 +126,7 @@ DM_STATIC_ASSERT(DM_SWARM_PACKED % (DM_SWARM_AT_ONCE * 32u) == 0, "packed pixels
 /* Were the packed pixels of what is on the screen now made when it was drawn (dm_simt_render)? */
 DM_FN bool dm_swarm_packed_already(const dm_swarm_view *view)
 {
-#if DM_ON_CUDA
+#if DM_MANY_LANES
     return dm_gb_shows(&view->m->ppu, view->context->complete);
 #else
     (void)view;

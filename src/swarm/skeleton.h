@@ -46,9 +46,7 @@ DM_SWARM_KERNEL(DM_SWARM_NAME(step), DM_SWARM_BLOCK, DM_SWARM_BLOCKS)
     const bool block_service = dm_simt_block_service(&args, slot.machine, slot.valid);
     dm_simt_cost cost = {0, 0};
     dm_simt_stage_in(context, running);
-#if DM_ON_CUDA
-#pragma unroll 1
-#endif
+    DM_NO_UNROLL
     for (uint32_t part = args.part_begin; part < args.part_end; part++) {
         uint32_t cycles = args.cycles[part];
         if (cycles == 0)

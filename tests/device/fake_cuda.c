@@ -98,8 +98,10 @@ static void *add(enum kind kind, size_t size)
     for (int i = 0; i < HANDLES_MAX; i++) {
         if (handles[i].kind == FREE) {
             handles[i].kind = kind;
-            handles[i].handle = calloc(1, size);
-            return handles[i].handle;
+            /* Aligned as the driver's memory is; a size that is none still has an address. */
+            const size_t room = (size / 256 + 1) * 256;
+            handles[i].handle = aligned_alloc(256, room);
+            return handles[i].handle == NULL ? NULL : memset(handles[i].handle, 0, room);
         }
     }
     return NULL;
@@ -158,9 +160,13 @@ static int queue(const op *o, void *stream)
 
 static void fake_add_kernel(const char *name, fake_loop loop, size_t args_size)
 {
-    strncpy(kernels[kernel_count].name, name, sizeof kernels[0].name - 1);
-    kernels[kernel_count].loop = loop;
-    kernels[kernel_count++].args_size = args_size;
+    int at = 0;
+    while (at < kernel_count && strcmp(kernels[at].name, name) != 0)
+        at++;
+    strncpy(kernels[at].name, name, sizeof kernels[0].name - 1);
+    kernels[at].loop = loop;
+    kernels[at].args_size = args_size;
+    kernel_count += at == kernel_count ? 1 : 0;
 }
 
 static void fake_fail_next(const char *function, int code)

@@ -10,15 +10,28 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A library beside the test program; false: it is not known where that is. */
+static bool beside(char path[DM_PATH_MAX], const char *file)
+{
+    ssize_t length = readlink("/proc/self/exe", path, DM_PATH_MAX - 64);
+    if (length <= 0)
+        return false;
+    path[length] = '\0';
+    snprintf(strrchr(path, '/'), 64, "/%s", file);
+    return true;
+}
+
+bool dm_test_fake_nvrtc(void)
+{
+    char path[DM_PATH_MAX];
+    return beside(path, "libfake-nvrtc.so") && setenv("DM_NVRTC", path, 1) == 0;
+}
+
 const fake_cuda *dm_test_fake_cuda(void)
 {
     char path[DM_PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 64);
-    if (length <= 0)
+    if (!beside(path, "libfake-cuda.so"))
         return NULL;
-    path[length] = '\0';
-    char *name = strrchr(path, '/');
-    snprintf(name, 64, "/libfake-cuda.so");
     setenv("DM_LIBCUDA", path, 1);
     void *library = dlopen(path, RTLD_NOW);
     void *symbol = library == NULL ? NULL : dlsym(library, "fake_cuda_get");

@@ -6,7 +6,8 @@
 #include "base/philox.h"
 #include "base/thread.h"
 #include "gb/host/core.h"
-#include "gb/simt/kernel_run.h"
+#include "gb/simt/kernel_args.h"
+#include "gb/simt/predecode.h"
 #include "tests/device/cases.h"
 
 #include <stdio.h>
@@ -16,10 +17,6 @@
 
 #define ROMS_MAX 256
 #define BLOCK_THREADS 32
-
-const dm_builtin_kernel dm_gb_run_builtins[2] = {
-    {"dm_gb_run_machines", dm_gb_run_machines, sizeof(dm_gb_run_args)},
-    {"dm_gb_predecode_rom", dm_gb_predecode_rom, sizeof(dm_gb_predecode_args)}};
 
 /* ---- The ROMs ---- */
 

@@ -26,7 +26,4 @@ void dm_case_gb_roms(dm_device *device, const dm_gb_case *gb_case);
 /* Registers and stack of the kernels, printed and held to limits. */
 void dm_case_gb_resources(dm_device *device);
 
-/* The kernels as the test program has them, for the stand-in driver. */
-extern const dm_builtin_kernel dm_gb_vectors_builtin, dm_gb_run_builtins[2];
-
 #endif

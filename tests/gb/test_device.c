@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The Game Boy's kernels on the device "cpu", compiled from their embedded text, in the CPU's form
- * and in the GPU's (DM_GB_GPU_FORM in machine.h). */
+/* The Game Boy's kernels on the device "cpu", compiled from their embedded text. As GPUs run them:
+ * test_device_fake.c. */
 #include "device/cc.h"
 #include "tests/gb/device_cases.h"
 
 static dm_device *device;
-static const char *const gpu_form[] = {"DM_GB_GPU_FORM=1", NULL};
 
 /* Compiled kernels are kept in the user's cache: gcc takes a while over these. */
 static int setup(void **state)
@@ -36,13 +35,6 @@ static void vectors(void **state)
     dm_case_gb_vectors(device, NULL);
 }
 
-static void vectors_in_gpu_form(void **state)
-{
-    (void)state;
-    need_compiler();
-    dm_case_gb_vectors(device, gpu_form);
-}
-
 static void roms(void **state)
 {
     (void)state;
@@ -50,12 +42,5 @@ static void roms(void **state)
     dm_case_gb_roms(device, &(dm_gb_case){.machines = 4, .steps = 6});
 }
 
-static void roms_in_gpu_form(void **state)
-{
-    (void)state;
-    need_compiler();
-    dm_case_gb_roms(device, &(dm_gb_case){.defines = gpu_form, .machines = 4, .steps = 12});
-}
-
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-DM_TESTS("gb/device", T(vectors), T(vectors_in_gpu_form), T(roms), T(roms_in_gpu_form))
+DM_TESTS("gb/device", T(vectors), T(roms))

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* The GPU tests' host side against the stand-in driver: NVRTC compiles the real text, the stand-in
- * runs the C loop. What is left for a GPU to prove is the GPU's code. */
+ * runs it in blocks of lanes on the host. What is left for a GPU to prove is the GPU's code. */
 #include "device/nvrtc.h"
 #include "tests/device/fake_cuda.h"
+#include "tests/gb/block_kernels.h"
 #include "tests/gb/device_cases.h"
 
 static const fake_cuda *fake;
 static dm_device *device;
+
+static void add(const dm_builtin_kernel *kernel)
+{
+    fake->add_kernel(kernel->name, kernel->loop, kernel->args_size);
+}
 
 static int setup(void **state)
 {
@@ -15,11 +21,9 @@ static int setup(void **state)
         fake = dm_test_fake_cuda();
         if (fake == NULL)
             return -1;
-        fake->add_kernel(dm_gb_vectors_builtin.name, dm_gb_vectors_builtin.loop,
-                         dm_gb_vectors_builtin.args_size);
-        for (int i = 0; i < 2; i++)
-            fake->add_kernel(dm_gb_run_builtins[i].name, dm_gb_run_builtins[i].loop,
-                             dm_gb_run_builtins[i].args_size);
+        add(&dm_gb_block_vectors);
+        add(&dm_gb_block_run[0]);
+        add(&dm_gb_block_run[1]);
     }
     return dm_device_open("cuda:0", &device, NULL) == DM_OK ? 0 : -1;
 }

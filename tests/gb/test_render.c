@@ -4,7 +4,7 @@
  * registers of each line at random, by a lane alone and by a warp. Lines that are not noted keep
  * what they show. */
 #include "swarm/pixels.h"
-#include "tests/gb/draw_form.h"
+#include "tests/gb/block_kernels.h"
 #include "tests/support/random.h"
 #include "tests/support/test.h"
 
@@ -132,8 +132,8 @@ static void lines_are_drawn_alone(void **state)
         make_scene(how_often[i % 3]);
         memcpy(s.drawn, s.noted, sizeof s.drawn);
         const unsigned middle = below(H + 1); /* in two goes, whose border may split a pair */
-        dm_test_draw_alone(s.ram, s.drawn, 0, middle);
-        dm_test_draw_alone(s.ram, s.drawn, middle, H);
+        dm_test_render_alone(s.ram, s.drawn, 0, middle);
+        dm_test_render_alone(s.ram, s.drawn, middle, H);
         compare(i);
     }
 }
@@ -146,7 +146,7 @@ static void pictures_are_drawn_by_a_warp(void **state)
         make_scene(how_often[i % 3]);
         memcpy(s.drawn, s.noted, sizeof s.drawn);
         memset(s.packed, 0xA5, sizeof s.packed);
-        dm_test_draw_warp(s.ram, s.drawn, s.packed);
+        dm_test_render_warp(s.ram, s.drawn, s.packed);
         compare(i);
         compare_packed(i);
     }
@@ -158,7 +158,7 @@ static void packed_pixels_are_made_on_request(void **state)
     numbers = dm_test_random_make(3, 0);
     make_scene(3);
     memcpy(s.drawn, s.noted, sizeof s.drawn);
-    dm_test_draw_warp(s.ram, s.drawn, NULL);
+    dm_test_render_warp(s.ram, s.drawn, NULL);
     compare(0);
 }
 

@@ -305,10 +305,6 @@ DM_FN void dm_gb_service_begin(dm_gb_context *context, dm_gb_machine *m, dm_gb_h
 DM_FN_SLOW void dm_gb_loop(dm_gb_context *context)
 {
     dm_gb_machine *m = dm_gb_m(context);
-#if !DM_ON_CUDA
-    const uint8_t *pages[DM_GB_PAGES + 1u];
-    context->smem.pages = pages;
-#endif
     const dm_gb_smem smem = context->smem;
     dm_gb_cold cold;
     dm_gb_hot hot;
@@ -317,14 +313,9 @@ DM_FN_SLOW void dm_gb_loop(dm_gb_context *context)
     context->cold = &cold;
     dm_gb_service_begin(context, m, &hot);
     while (trap != DM_GB_TRAP_OVER) {
-#if DM_ON_CUDA /* lanes of a warp share the fast path */
         trap = dm_gb_fast_next(m, &hot, &smem, trap);
         if (dm_gb_trap_runs(trap))
             continue;
-#else
-        uint32_t executed = 0;
-        trap = dm_gb_fast_scalar(m, &hot, &smem, trap, &executed);
-#endif
         dm_gb_hot copy = hot;
         trap = dm_gb_service_mapped(context, &copy, trap);
         hot = copy;

@@ -15,21 +15,17 @@ typedef struct dm_gb_serial_log {
 } dm_gb_serial_log;
 
 /* Which pictures are wanted: the public enum dm_gb_draw, for kernel text. */
-#if DM_ON_CUDA
-enum dm_gb_draw { DM_GB_DRAW_NEVER, DM_GB_DRAW_LAST, DM_GB_DRAW_ALWAYS };
-#else
+#if DM_HAS_HEADERS
 #include <dotmatrix/gb.h>
+#else
+enum dm_gb_draw { DM_GB_DRAW_NEVER, DM_GB_DRAW_LAST, DM_GB_DRAW_ALWAYS };
 #endif
 
 /* Where the fast path (fast.h) keeps its map and its tables: a GPU's shared memory has addresses
  * of 32 bits. In large blocks slots count from `base`, the same for all machines. */
 typedef struct dm_gb_smem {
-#if DM_ON_CUDA
     uint64_t base;
     uint32_t pages, tables;
-#else
-    const uint8_t **pages;
-#endif
 } dm_gb_smem;
 
 /* Writes to P1 before a first probe, and how often that number is doubled after probes that found

@@ -31,7 +31,7 @@
 /* The GPU's form of the text: registers picked by number, one path for all instructions, no table
  * of pages. It is plain C all the same, so it is tested on the CPU too (tests/gb/test_device.c). */
 #ifndef DM_GB_GPU_FORM
-#define DM_GB_GPU_FORM DM_ON_CUDA
+#define DM_GB_GPU_FORM DM_MANY_LANES
 #endif
 
 /* The public header says these for its readers; they are repeated for kernel text, which has no

@@ -260,8 +260,8 @@ DM_FN enum dm_gb_trap dm_gb_fast_special(dm_gb_machine *m, dm_gb_hot *hot, const
         if (at != 0 && dm_gb_queue_has_no_picture(cold) &&
             dm_gb_predict_vram(m, dm_gb_page_table_ram(smem), hot->clock, &hot->vram_until)) {
             access->at = at + address;
-            access->value =
-                dm_gb_byte_load(access->at) | dm_gb_byte_load_if(two != 0, access->at + two) << 8;
+            access->value = dm_global_load_u8(access->at) |
+                            dm_global_load_u8_if(two != 0, access->at + two) << 8;
             return DM_GB_TRAP_NONE;
         }
     }
@@ -447,8 +447,8 @@ DM_FN enum dm_gb_trap dm_gb_fast(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_s
         at = dm_gb_page_byte(smem, entry, address);
         const bool two = (flags & DM_GB_UOP_TWO) != 0;
         /* (The source of one that reads was 0.) */
-        value |= dm_gb_byte_load_if(reads & plain, at) |
-                 dm_gb_byte_load_if(reads & plain & two, at + 1) << 8;
+        value |= dm_global_load_u8_if(reads & plain, at) |
+                 dm_global_load_u8_if(reads & plain & two, at + 1) << 8;
         if (DM_UNLIKELY(!plain)) {
             dm_gb_special_access access = {address, (flags & DM_GB_UOP_CALLS) != 0 ? pc : value, 0,
                                            replayed};
@@ -475,8 +475,8 @@ DM_FN enum dm_gb_trap dm_gb_fast(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_s
     if (writes & taken) {
         const uint32_t stored = (flags & DM_GB_UOP_CALLS) != 0 ? pc : result;
         const bool two = (flags & DM_GB_UOP_TWO) != 0;
-        dm_gb_byte_store_if(at != 0, at, stored);
-        dm_gb_byte_store_if((at != 0) & two, at + 1, stored >> 8);
+        dm_global_store_u8_if(at != 0, at, stored);
+        dm_global_store_u8_if((at != 0) & two, at + 1, stored >> 8);
         dm_gb_fast_mix_write(hot, address, two ? stored : stored & 0xFFu);
     }
 
@@ -492,7 +492,7 @@ DM_FN enum dm_gb_trap dm_gb_fast(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_s
             hot->next_event =
                 dm_gb_earlier(hot->next_event, dm_gb_predict_urgent(m, cold, hot->clock));
         if (dm_gb_predict_control(m, cold, DM_GB_UOP_OPERATION(uop),
-                                  dm_gb_byte_load(high_ram + 0xFFFF),
+                                  dm_global_load_u8(high_ram + 0xFFFF),
                                   dm_gb_before(hot->clock, hot->next_event))) {
             hot->idle_pc = DM_GB_NO_IDLE;
             return DM_GB_TRAP_NONE;

@@ -54,7 +54,7 @@ DM_FN bool dm_gb_scalar_load(dm_gb_hot *hot, const dm_gb_smem *smem, const dm_gb
     if (!dm_gb_fast_plain(hot, uop, attributes, entry, address))
         return false;
     const uint8_t *at = dm_gb_page_byte(smem, entry, address);
-    const uint32_t value = dm_gb_byte_load(at);
+    const uint32_t value = dm_global_load_u8(at);
     const uint32_t after = (hot->pc + DM_GB_UOP_LENGTH(*uop)) & 0xFFFFu;
     const uint32_t ahead = dm_gb_fetch_ahead(smem, after);
     const uint32_t result = dm_gb_fast_add(hot, uop, value, true);
@@ -75,7 +75,7 @@ DM_FN bool dm_gb_scalar_store(dm_gb_hot *hot, const dm_gb_smem *smem, const dm_g
     const uint32_t after = (hot->pc + DM_GB_UOP_LENGTH(*uop)) & 0xFFFFu;
     const uint32_t ahead = dm_gb_fetch_ahead(smem, after);
     const uint32_t value = dm_gb_fast_source(hot, uop, word);
-    dm_gb_byte_store_if(true, at, value);
+    dm_global_store_u8_if(true, at, value);
     dm_gb_fast_mix_write(hot, address, value & 0xFFu);
     dm_gb_fast_put(hot, uop, 0, false);
     dm_gb_scalar_done(hot, after, ahead, DM_GB_UOP_CYCLES(*uop));
@@ -102,11 +102,11 @@ DM_FN bool dm_gb_scalar_stack(dm_gb_hot *hot, const dm_gb_smem *smem, const dm_g
     uint32_t value = dm_gb_fast_source(hot, uop, word);
     if (writes) {
         const uint32_t stored = (flags & DM_GB_UOP_CALLS) != 0 ? after : value;
-        dm_gb_byte_store_if(true, at, stored);
-        dm_gb_byte_store_if(true, at + 1, stored >> 8);
+        dm_global_store_u8_if(true, at, stored);
+        dm_global_store_u8_if(true, at + 1, stored >> 8);
         dm_gb_fast_mix_write(hot, address, stored);
     } else {
-        value = dm_gb_byte_load(at) | dm_gb_byte_load(at + 1) << 8;
+        value = dm_global_load_u8(at) | dm_global_load_u8(at + 1) << 8;
     }
     const uint32_t next = jumps ? value : after;
     const uint32_t ahead = dm_gb_fetch_ahead(smem, next);

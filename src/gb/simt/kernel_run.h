@@ -14,12 +14,12 @@
 /* Blocks are of whole warps. */
 DM_KERNEL_BOUNDS(dm_gb_run_machines, dm_gb_run_args, DM_GB_BLOCK_MACHINES, 1)
 {
-#if DM_ON_CUDA
+#if DM_MANY_LANES
     const dm_gb_smem smem = dm_gb_smem_open(0);
 #endif
     for (uint64_t i = dm_thread_index(); i < args.count; i += dm_thread_count()) {
         dm_gb_context context = {0};
-#if DM_ON_CUDA
+#if DM_MANY_LANES
         context.smem = smem;
 #endif
 #if DM_GB_GPU_FORM

@@ -17,11 +17,11 @@
 /* Machines of a block, and their numbers in it (gb/simt/smem.h). */
 #if DM_SWARM_LANES == 1
 #define DM_GB_BLOCK_MACHINES (DM_SWARM_BLOCK / 32)
-#define DM_GB_BLOCK_SLOT (threadIdx.x / 32u)
-#define DM_GB_STAGE_SHARED DM_ON_CUDA
+#define DM_GB_BLOCK_SLOT (DM_BLOCK_THREAD / 32u)
+#define DM_GB_STAGE_SHARED DM_MANY_LANES
 #else
 #define DM_GB_BLOCK_MACHINES DM_SWARM_BLOCK
-#define DM_GB_STAGE_LOCAL DM_ON_CUDA
+#define DM_GB_STAGE_LOCAL DM_MANY_LANES
 #endif
 
 /* A warp may execute a simple instruction together with another (gb/simt/fast.h) where it has many
@@ -42,7 +42,7 @@ typedef struct dm_simt_slot {
 DM_FN dm_simt_slot dm_simt_slot_of(const dm_swarm_args *args, uint64_t thread)
 {
     dm_simt_slot slot = {0, false};
-#if DM_ON_CUDA
+#if DM_MANY_LANES
     const uint32_t block = (uint32_t)(thread / DM_SWARM_BLOCK);
     const uint32_t warp = (uint32_t)(thread % DM_SWARM_BLOCK) / DM_LANES;
     const uint32_t at = dm_simt_first_slot(args, block) + warp * args->lanes_per_warp + dm_lane();

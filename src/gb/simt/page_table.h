@@ -61,7 +61,7 @@ DM_FN uint32_t dm_gb_fetch_ahead(const dm_gb_smem *smem, uint32_t pc)
 {
     const uint32_t at = pc < 0x8000u ? pc : 0x8000u;
     const dm_gb_page_entry entry = dm_gb_page_entry_in(smem, DM_GB_PAGE_CODE + (at >> 14));
-    return dm_gb_predecoded_load(dm_gb_page_byte(smem, entry, 4u * at));
+    return dm_global_constant_u32(dm_gb_page_byte(smem, entry, 4u * at));
 }
 
 /* The instruction at `pc`; DM_GB_NO_WORD: not from plain memory. */
@@ -76,7 +76,8 @@ DM_FN_SLOW uint32_t dm_gb_fetch_word(dm_gb_smem where, uint32_t pc)
         (pc & 0x1FFFu) >= 0x1FFEu)
         return DM_GB_NO_WORD;
     const uint8_t *at = dm_gb_page_byte(smem, entry, pc);
-    return dm_gb_predecode(dm_gb_byte_load(at), dm_gb_byte_load(at + 1), dm_gb_byte_load(at + 2));
+    return dm_gb_predecode(dm_global_load_u8(at), dm_global_load_u8(at + 1),
+                           dm_global_load_u8(at + 2));
 }
 
 #endif

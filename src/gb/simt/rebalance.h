@@ -15,7 +15,7 @@
 
 #define DM_SIMT_SORTERS 1024u /* threads of the one block that sorts */
 
-#if DM_ON_CUDA
+#if DM_MANY_LANES
 
 /* Classes of loads, a power of two apart, and in each so many; and of actions. */
 #define DM_SIMT_OCTAVES 8u
@@ -28,8 +28,8 @@
 /* The logarithm of a number, as far as its exponent and first bits say. */
 DM_FN uint32_t dm_simt_load_class(uint32_t load)
 {
-    const uint32_t bits = __float_as_uint((float)load);
-    const uint32_t least = __float_as_uint(DM_SIMT_LEAST_LOAD);
+    const uint32_t bits = dm_f32_bits((float)load);
+    const uint32_t least = dm_f32_bits(DM_SIMT_LEAST_LOAD);
     return bits < least ? 0u : (bits - least) >> (23u - DM_SIMT_LOADS_LOG2);
 }
 
@@ -44,26 +44,26 @@ DM_FN uint32_t dm_simt_bucket(const dm_swarm_args *args, uint32_t machine)
 /* One block sorts all machines. */
 DM_FN void dm_simt_sort(const dm_swarm_args *args)
 {
-    __shared__ uint32_t next[DM_SIMT_BUCKETS];
-    __shared__ uint32_t sums[DM_SIMT_SORTERS];
-    const uint32_t t = threadIdx.x;
+    static DM_SHARED uint32_t next[DM_SIMT_BUCKETS];
+    static DM_SHARED uint32_t sums[DM_SIMT_SORTERS];
+    const uint32_t t = DM_BLOCK_THREAD;
     for (uint32_t i = t; i < DM_SIMT_BUCKETS; i += DM_SIMT_SORTERS)
         next[i] = 0;
-    __syncthreads();
+    dm_block_sync();
     for (uint32_t i = t; i < args->count; i += DM_SIMT_SORTERS)
-        atomicAdd(&next[dm_simt_bucket(args, i)], 1u);
-    __syncthreads();
+        dm_atomic_add_u32(&next[dm_simt_bucket(args, i)], 1u);
+    dm_block_sync();
     /* Where each bucket begins: this thread's buckets, after those of all threads before it. */
     uint32_t *mine = next + t * DM_SIMT_BUCKETS_EACH, sum = 0;
     for (uint32_t i = 0; i < DM_SIMT_BUCKETS_EACH; i++)
         sum += mine[i];
     sums[t] = sum;
-    __syncthreads();
+    dm_block_sync();
     for (uint32_t step = 1; step < DM_SIMT_SORTERS; step *= 2u) {
         uint32_t before = t >= step ? sums[t - step] : 0u;
-        __syncthreads();
+        dm_block_sync();
         sums[t] += before;
-        __syncthreads();
+        dm_block_sync();
     }
     uint32_t first = sums[t] - sum;
     for (uint32_t i = 0; i < DM_SIMT_BUCKETS_EACH; i++) {
@@ -71,9 +71,9 @@ DM_FN void dm_simt_sort(const dm_swarm_args *args)
         mine[i] = first;
         first += count;
     }
-    __syncthreads();
+    dm_block_sync();
     for (uint32_t i = t; i < args->count; i += DM_SIMT_SORTERS)
-        args->order[atomicAdd(&next[dm_simt_bucket(args, i)], 1u)] = i;
+        args->order[dm_atomic_add_u32(&next[dm_simt_bucket(args, i)], 1u)] = i;
 }
 
 #else

@@ -23,7 +23,7 @@ typedef struct dm_simt_cost {
     uint32_t instructions, services;
 } dm_simt_cost;
 
-#if DM_ON_CUDA
+#if DM_MANY_LANES
 
 typedef struct dm_simt_lane_context {
     dm_gb_context context;
@@ -55,7 +55,7 @@ DM_FN dm_simt_lane_context *dm_simt_lane_context_of(const dm_swarm_args *args, u
 /* Shared memory for who is served, or moves. */
 DM_FN uint32_t *dm_simt_list(void)
 {
-    __shared__ uint32_t list[DM_SIMT_SERVICE_QUEUE];
+    static DM_SHARED uint32_t list[DM_SIMT_SERVICE_QUEUE];
     return list;
 }
 
@@ -64,15 +64,15 @@ DM_FN uint32_t dm_simt_rank(uint32_t *counts, uint32_t trap)
 {
     uint32_t rank = 0;
     for (uint32_t kind = DM_GB_TRAP_EVENT; kind < DM_SIMT_TRAPS; kind++) {
-        uint32_t same = __ballot_sync(0xFFFFFFFFu, trap == kind);
+        uint32_t same = dm_ballot(trap == kind);
         if (same == 0)
             continue;
-        uint32_t first = (uint32_t)__ffs((int)same) - 1u, base = 0;
+        uint32_t first = dm_ffs_u32(same) - 1u, base = 0;
         if (dm_lane() == first)
-            base = atomicAdd(&counts[kind], (uint32_t)__popc(same));
-        base = __shfl_sync(0xFFFFFFFFu, base, (int)first);
+            base = dm_atomic_add_u32(&counts[kind], dm_popcount_u32(same));
+        base = dm_from_lane(base, first);
         if (trap == kind)
-            rank = base + (uint32_t)__popc(same & ((1u << dm_lane()) - 1u));
+            rank = base + dm_popcount_u32(same & ((1u << dm_lane()) - 1u));
     }
     return rank;
 }
@@ -101,13 +101,13 @@ DM_FN_SLOW void dm_simt_service_queue(const dm_swarm_args *args, const uint32_t 
                                       uint32_t length)
 {
     DM_NO_UNROLL
-    for (uint32_t i = threadIdx.x; i < length; i += DM_SWARM_BLOCK) {
+    for (uint32_t i = DM_BLOCK_THREAD; i < length; i += DM_SWARM_BLOCK) {
         const uint32_t entry = queue[i];
         if (entry != DM_SIMT_NO_MACHINE)
             dm_simt_service_at(
                 dm_simt_lane_context_of(args, entry & ((1u << DM_SIMT_TRAP_SHIFT) - 1u)),
                 (enum dm_gb_trap)(entry >> DM_SIMT_TRAP_SHIFT));
-        __syncwarp();
+        dm_warp_converge(0xFFFFFFFFu);
     }
 }
 
@@ -116,19 +116,19 @@ DM_FN_SLOW void dm_simt_service_queue(const dm_swarm_args *args, const uint32_t 
 DM_FN_SLOW enum dm_gb_trap dm_simt_service_block(const dm_swarm_args *args, uint32_t machine,
                                                  dm_gb_hot *hot, enum dm_gb_trap trap)
 {
-    __shared__ uint32_t counts[DM_SIMT_TRAPS];
+    static DM_SHARED uint32_t counts[DM_SIMT_TRAPS];
     uint32_t *queue = dm_simt_list();
     dm_simt_lane_context *saved = dm_simt_lane_context_of(args, machine);
-    if (threadIdx.x < DM_SIMT_TRAPS)
-        counts[threadIdx.x] = 0;
-    for (uint32_t i = threadIdx.x; i < DM_SIMT_SERVICE_QUEUE; i += DM_SWARM_BLOCK)
+    if (DM_BLOCK_THREAD < DM_SIMT_TRAPS)
+        counts[DM_BLOCK_THREAD] = 0;
+    for (uint32_t i = DM_BLOCK_THREAD; i < DM_SIMT_SERVICE_QUEUE; i += DM_SWARM_BLOCK)
         queue[i] = DM_SIMT_NO_MACHINE;
-    __syncthreads();
+    dm_block_sync();
     const bool waits = dm_gb_trap_waits(trap);
     const uint32_t rank = dm_simt_rank(counts, (uint32_t)trap);
     if (waits)
         saved->hot = *hot;
-    __syncthreads();
+    dm_block_sync();
     uint32_t length = 0, at = 0;
     for (uint32_t kind = DM_GB_TRAP_EVENT; kind < DM_SIMT_TRAPS; kind++) {
         at = kind == (uint32_t)trap ? length + rank : at;
@@ -136,9 +136,9 @@ DM_FN_SLOW enum dm_gb_trap dm_simt_service_block(const dm_swarm_args *args, uint
     }
     if (waits)
         queue[at] = machine | ((uint32_t)trap << DM_SIMT_TRAP_SHIFT);
-    __syncthreads();
+    dm_block_sync();
     dm_simt_service_queue(args, queue, length);
-    __syncthreads();
+    dm_block_sync();
     if (!waits)
         return trap;
     *hot = saved->hot;
@@ -159,25 +159,25 @@ DM_FN_SLOW enum dm_gb_trap dm_simt_compact(const dm_swarm_args *args, uint32_t *
                                            enum dm_gb_trap trap, int left)
 {
     uint32_t *survivors = dm_simt_list();
-    __shared__ uint32_t length;
-    if (threadIdx.x == 0)
+    static DM_SHARED uint32_t length;
+    if (DM_BLOCK_THREAD == 0)
         length = 0;
-    __syncthreads();
+    dm_block_sync();
     const bool running = trap != DM_GB_TRAP_OVER;
-    const uint32_t here = __ballot_sync(0xFFFFFFFFu, running);
+    const uint32_t here = dm_ballot(running);
     uint32_t first = 0;
     if (dm_lane() == 0 && here != 0)
-        first = atomicAdd(&length, (uint32_t)__popc(here));
-    first = __shfl_sync(0xFFFFFFFFu, first, 0);
+        first = dm_atomic_add_u32(&length, dm_popcount_u32(here));
+    first = dm_from_lane(first, 0);
     if (running) {
         dm_simt_lane_context *saved = dm_simt_lane_context_of(args, *machine);
         saved->hot = *hot;
         saved->trap = (uint32_t)trap;
         saved->cost = *cost;
-        survivors[first + (uint32_t)__popc(here & ((1u << dm_lane()) - 1u))] = *machine;
+        survivors[first + dm_popcount_u32(here & ((1u << dm_lane()) - 1u))] = *machine;
     }
-    __syncthreads();
-    const uint32_t slot = threadIdx.x / DM_LANES * DM_SWARM_LANES + dm_lane();
+    dm_block_sync();
+    const uint32_t slot = DM_BLOCK_THREAD / DM_LANES * DM_SWARM_LANES + dm_lane();
     if (dm_lane() >= DM_SWARM_LANES || slot >= (uint32_t)left)
         return DM_GB_TRAP_OVER;
     *machine = survivors[slot];

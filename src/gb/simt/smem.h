@@ -39,13 +39,11 @@ enum dm_gb_page_address {
     DM_GB_PAGES
 };
 
-#if DM_ON_CUDA
-
 #ifndef DM_GB_BLOCK_MACHINES
 #define DM_GB_BLOCK_MACHINES 256 /* machines of a block at most */
 #endif
 #ifndef DM_GB_BLOCK_SLOT
-#define DM_GB_BLOCK_SLOT threadIdx.x /* this thread's number among them */
+#define DM_GB_BLOCK_SLOT DM_BLOCK_THREAD /* this thread's number among them */
 #endif
 
 /* A slot as it stands there; 0: not plain. */
@@ -56,13 +54,6 @@ typedef uint32_t dm_gb_page_entry;
 typedef uint64_t dm_gb_page_entry;
 #endif
 #define DM_GB_PAGE_STRIDE ((uint32_t)sizeof(dm_gb_page_entry) * DM_GB_BLOCK_MACHINES)
-
-#else
-
-typedef const uint8_t *dm_gb_page_entry;
-#define DM_GB_PAGE_STRIDE 1u
-
-#endif
 
 /* What is known of 128 bytes of addresses whatever is mapped there: the slot in the upper half, by
  * how far it is from the first, and which accesses are not plain: those that write, while VRAM is
@@ -86,12 +77,10 @@ DM_FN uint32_t dm_gb_page_attributes_of(uint32_t number)
     return DM_GB_PAGE_ATTRIBUTE(DM_GB_PAGE_HRAM, number == 0x1FFu ? 0u : DM_GB_PAGE_NO_ACCESS);
 }
 
-#if DM_ON_CUDA
-
 /* What a block has in shared memory. */
 typedef struct dm_gb_smem_layout {
     uint32_t attributes[DM_GB_PAGE_ATTRIBUTES];
-    uint4 uops[2][DM_GB_UOPS]; /* in halves, which lie side by side for all banks of memory */
+    dm_u32x4 uops[2][DM_GB_UOPS]; /* in halves, which lie side by side for all banks of memory */
     uint64_t cold[DM_GB_BLOCK_MACHINES];
     dm_gb_page_entry pages[DM_GB_PAGES * DM_GB_BLOCK_MACHINES];
 } dm_gb_smem_layout;
@@ -110,35 +99,31 @@ DM_STATIC_ASSERT((DM_GB_VRAM | DM_GB_WRAM | DM_GB_HRAM | DM_GB_CART_RAM) % DM_GB
  * `lowest`: of all addresses of ROMs, words and machine memory. */
 DM_FN dm_gb_smem dm_gb_smem_open(uint64_t lowest)
 {
-    __shared__ dm_gb_smem_layout shared;
-    for (uint32_t i = threadIdx.x; i < DM_GB_UOPS; i += blockDim.x) {
+    static DM_SHARED dm_gb_smem_layout shared;
+    for (uint32_t i = DM_BLOCK_THREAD; i < DM_GB_UOPS; i += DM_BLOCK_THREADS) {
         const dm_gb_uop uop = dm_gb_uops[i];
-        shared.uops[0][i] = make_uint4(uop.source, uop.address, uop.adder, uop.flags);
-        shared.uops[1][i] = make_uint4(uop.put, uop.numbers, uop.changes, uop.mask);
+        shared.uops[0][i] = dm_make_u32x4(uop.source, uop.address, uop.adder, uop.flags);
+        shared.uops[1][i] = dm_make_u32x4(uop.put, uop.numbers, uop.changes, uop.mask);
     }
-    for (uint32_t i = threadIdx.x; i < DM_GB_PAGE_ATTRIBUTES; i += blockDim.x)
+    for (uint32_t i = DM_BLOCK_THREAD; i < DM_GB_PAGE_ATTRIBUTES; i += DM_BLOCK_THREADS)
         shared.attributes[i] = dm_gb_page_attributes_of(i);
-    __syncthreads();
+    dm_block_sync();
     dm_gb_smem smem;
     smem.base = lowest - DM_GB_PAGE_BELOW;
-    smem.tables = (uint32_t)__cvta_generic_to_shared(&shared);
+    smem.tables = dm_shared_address(&shared);
     /* By way of the warp, so that the compiler keeps it and does not work it out again and again.
      */
-    smem.pages = __shfl_sync(0xFFFFFFFFu,
-                             (uint32_t)__cvta_generic_to_shared(shared.pages + DM_GB_BLOCK_SLOT),
-                             (int)dm_lane());
+    smem.pages = dm_from_lane(dm_shared_address(shared.pages + DM_GB_BLOCK_SLOT), dm_lane());
     return smem;
 }
 
 DM_FN dm_gb_page_entry dm_gb_page_entry_at(uint32_t shared)
 {
-    dm_gb_page_entry entry;
 #if DM_GB_PAGE_NARROW
-    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(entry) : "r"(shared));
+    return dm_shared_load_u32(shared);
 #else
-    asm volatile("ld.shared.u64 %0, [%1];" : "=l"(entry) : "r"(shared));
+    return dm_shared_load_u64(shared);
 #endif
-    return entry;
 }
 
 /* The one that a kind names. */
@@ -169,11 +154,9 @@ DM_FN void dm_gb_page_set(const dm_gb_smem *smem, uint32_t page, const void *val
 #if DM_GB_PAGE_NARROW
     const uint32_t units =
         value == 0 ? 0u : (uint32_t)(((uint64_t)value - smem->base) / DM_GB_PAGE_UNIT);
-    asm volatile("st.shared.u32 [%0], %1;" ::"r"(smem->pages + page * DM_GB_PAGE_STRIDE),
-                 "r"(units));
+    dm_shared_store_u32(smem->pages + page * DM_GB_PAGE_STRIDE, units);
 #else
-    asm volatile("st.shared.u64 [%0], %1;" ::"r"(smem->pages + page * DM_GB_PAGE_STRIDE),
-                 "l"(value));
+    dm_shared_store_u64(smem->pages + page * DM_GB_PAGE_STRIDE, (uint64_t)value);
 #endif
 }
 
@@ -187,14 +170,12 @@ DM_FN uint32_t dm_gb_smem_cold_at(const dm_gb_smem *smem)
 
 DM_FN dm_gb_cold *dm_gb_smem_cold(const dm_gb_smem *smem)
 {
-    uint64_t value;
-    asm volatile("ld.shared.u64 %0, [%1];" : "=l"(value) : "r"(dm_gb_smem_cold_at(smem)));
-    return (dm_gb_cold *)value;
+    return (dm_gb_cold *)dm_shared_load_u64(dm_gb_smem_cold_at(smem));
 }
 
 DM_FN void dm_gb_smem_set_cold(const dm_gb_smem *smem, dm_gb_cold *cold)
 {
-    asm volatile("st.shared.u64 [%0], %1;" ::"r"(dm_gb_smem_cold_at(smem)), "l"(cold));
+    dm_shared_store_u64(dm_gb_smem_cold_at(smem), (uint64_t)cold);
 }
 
 /* The row of the instruction that `word` is. */
@@ -202,125 +183,18 @@ DM_FN dm_gb_uop dm_gb_uop_at(const dm_gb_smem *smem, uint32_t word)
 {
     dm_gb_uop uop;
     const uint32_t number = dm_byte_pick(word, 0, 0x4430u);
-    const uint32_t at = smem->tables + number * (uint32_t)sizeof(uint4);
-    const int first = DM_GB_SMEM_UOPS_AT - (int)(DM_GB_UOP_FIRST * sizeof(uint4));
-    asm("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4+%5];"
-        : "=r"(uop.source), "=r"(uop.address), "=r"(uop.adder), "=r"(uop.flags)
-        : "r"(at), "n"(first));
-    asm("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4+%5];"
-        : "=r"(uop.put), "=r"(uop.numbers), "=r"(uop.changes), "=r"(uop.mask)
-        : "r"(at), "n"(first + (int)(DM_GB_UOPS * sizeof(uint4))));
+    const uint32_t at = smem->tables + number * (uint32_t)sizeof(dm_u32x4);
+    const int first = DM_GB_SMEM_UOPS_AT - (int)(DM_GB_UOP_FIRST * sizeof(dm_u32x4));
+    DM_SHARED_TABLE_U32X4(uop.source, uop.address, uop.adder, uop.flags, at, first);
+    DM_SHARED_TABLE_U32X4(uop.put, uop.numbers, uop.changes, uop.mask, at,
+                          first + (int)(DM_GB_UOPS * sizeof(dm_u32x4)));
     return uop;
 }
 
 DM_FN uint32_t dm_gb_page_attributes(const dm_gb_smem *smem, uint32_t address)
 {
-    uint32_t attributes;
-    asm("ld.shared.u32 %0, [%1];" : "=r"(attributes) : "r"(smem->tables + (address >> 7) * 4u));
-    return attributes;
+    return dm_shared_table_u32(smem->tables + (address >> 7) * 4u);
 }
-
-DM_FN uint32_t dm_gb_byte_load(const uint8_t *at)
-{
-    uint32_t value;
-    asm volatile("ld.global.u8 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
-    return value;
-}
-
-/* The byte there if `wanted`, else 0; without a branch. */
-DM_FN uint32_t dm_gb_byte_load_if(bool wanted, const uint8_t *at)
-{
-    uint32_t value = 0;
-    asm volatile("{ .reg .pred p; setp.ne.u32 p, %1, 0; @p ld.global.u8 %0, [%2]; }"
-                 : "+r"(value)
-                 : "r"((uint32_t)wanted), "l"(at));
-    return value;
-}
-
-DM_FN void dm_gb_byte_store_if(bool wanted, const uint8_t *at, uint32_t value)
-{
-    asm volatile(
-        "{ .reg .pred p; setp.ne.u32 p, %0, 0; @p st.global.u8 [%1], %2; }" ::"r"((uint32_t)wanted),
-        "l"(at), "r"(value)
-        : "memory");
-}
-
-DM_FN uint32_t dm_gb_predecoded_load(const uint8_t *at)
-{
-    uint32_t word;
-    asm("ld.global.nc.u32 %0, [%1];" : "=r"(word) : "l"(at));
-    return word;
-}
-
-#else
-
-DM_FN dm_gb_page_entry dm_gb_page_entry_of(const dm_gb_smem *smem, uint32_t attributes)
-{
-    return smem->pages[attributes >> 16];
-}
-
-DM_FN const uint8_t *dm_gb_page_byte(const dm_gb_smem *smem, dm_gb_page_entry entry,
-                                     uint32_t offset)
-{
-    (void)smem;
-    return entry + offset;
-}
-
-DM_FN dm_gb_page_entry dm_gb_page_entry_in(const dm_gb_smem *smem, uint32_t page)
-{
-    return smem->pages[page];
-}
-
-DM_FN void dm_gb_page_set(const dm_gb_smem *smem, uint32_t page, const void *value)
-{
-    smem->pages[page] = (const uint8_t *)value;
-}
-
-/* (Behind the slots.) */
-DM_FN dm_gb_cold *dm_gb_smem_cold(const dm_gb_smem *smem)
-{
-    return (dm_gb_cold *)(uintptr_t)smem->pages[DM_GB_PAGES];
-}
-
-DM_FN void dm_gb_smem_set_cold(const dm_gb_smem *smem, dm_gb_cold *cold)
-{
-    smem->pages[DM_GB_PAGES] = (const uint8_t *)cold;
-}
-
-DM_FN dm_gb_uop dm_gb_uop_at(const dm_gb_smem *smem, uint32_t word)
-{
-    (void)smem;
-    return dm_gb_uops[dm_byte_pick(word, 0, 0x4430u) - DM_GB_UOP_FIRST];
-}
-
-DM_FN uint32_t dm_gb_page_attributes(const dm_gb_smem *smem, uint32_t address)
-{
-    (void)smem;
-    return dm_gb_page_attributes_of(address >> 7);
-}
-
-DM_FN uint32_t dm_gb_byte_load(const uint8_t *at)
-{
-    return *at;
-}
-
-DM_FN uint32_t dm_gb_byte_load_if(bool wanted, const uint8_t *at)
-{
-    return wanted ? *at : 0u;
-}
-
-DM_FN void dm_gb_byte_store_if(bool wanted, const uint8_t *at, uint32_t value)
-{
-    if (wanted)
-        *(uint8_t *)(uintptr_t)at = (uint8_t)value;
-}
-
-DM_FN uint32_t dm_gb_predecoded_load(const uint8_t *at)
-{
-    return *(const uint32_t *)(const void *)at;
-}
-
-#endif
 
 DM_FN const uint8_t *dm_gb_page_address(const dm_gb_smem *smem, uint32_t page)
 {

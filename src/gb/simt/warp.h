@@ -62,12 +62,12 @@ DM_FN dm_gb_context *dm_simt_context(const dm_swarm_args *args, uint32_t machine
                                      dm_gb_context *spare)
 {
     dm_gb_context *context = spare;
-#if DM_ON_CUDA && DM_SIMT_BLOCK_SERVICE
+#if DM_MANY_LANES && DM_SIMT_BLOCK_SERVICE
     context = &dm_simt_lane_context_of(args, machine)->context;
     *context = *spare;
 #endif
     dm_simt_context_init(context, args, machine);
-#if DM_ON_CUDA
+#if DM_MANY_LANES
     context->cold = &dm_simt_lane_context_of(args, machine)->cold;
     context->line_log = &dm_simt_lane_context_of(args, machine)->line_log;
 #endif
@@ -105,7 +105,7 @@ DM_FN void dm_simt_stage_out(dm_gb_context *context)
 #endif
 }
 
-#if DM_ON_CUDA
+#if DM_MANY_LANES
 
 /* Some instructions by the fast path for every lane that can; returns what this one needs now. A
  * machine alone in its warp goes on until it needs something. */
@@ -122,7 +122,7 @@ DM_FN enum dm_gb_trap dm_simt_rounds(dm_gb_machine *m, dm_gb_hot *hot, const dm_
             trap = dm_gb_fast_next(m, hot, smem, trap);
             count++;
         }
-        __syncwarp(DM_SIMT_MEMBERS);
+        dm_warp_converge(DM_SIMT_MEMBERS);
     }
     *executed += count;
     return trap;
@@ -145,8 +145,8 @@ DM_FN bool dm_simt_block_service(const dm_swarm_args *args, uint32_t machine, bo
 {
 #if DM_SIMT_BLOCK_SERVICE
     const uint32_t frames = (args->cycles[0] + args->cycles[1]) / DM_GB_FRAME_CYCLES;
-    return __syncthreads_count(valid &&
-                               args->services[machine] / DM_SIMT_BLOCK_SERVICE_MOST >= frames) == 0;
+    return dm_block_count(valid &&
+                          args->services[machine] / DM_SIMT_BLOCK_SERVICE_MOST >= frames) == 0;
 #else
     (void)args;
     (void)machine;
@@ -172,10 +172,11 @@ DM_FN void dm_simt_loop(const dm_swarm_args *args, uint32_t own, dm_gb_context *
     }
 #if DM_SIMT_BLOCK_SERVICE
     uint32_t machine = own;
-    int alive = block_service ? __syncthreads_count(valid) : 0;
+    int alive = block_service ? dm_block_count(valid) : 0;
 #else
     (void)args;
     (void)own;
+    (void)block_service;
 #endif
     /* Lanes that no machine is given to wait at the end, so that branches of the others are no
      * forks. */
@@ -184,7 +185,7 @@ DM_FN void dm_simt_loop(const dm_swarm_args *args, uint32_t own, dm_gb_context *
         const bool waits = dm_gb_trap_waits(trap);
 #if DM_SIMT_BLOCK_SERVICE
         if (block_service) {
-            const int waiting = __syncthreads_count(waits);
+            const int waiting = dm_block_count(waits);
             if (alive == 0)
                 break;
             if (waiting * DM_SIMT_PATIENCE_BLOCK < alive - waiting)
@@ -194,7 +195,7 @@ DM_FN void dm_simt_loop(const dm_swarm_args *args, uint32_t own, dm_gb_context *
             cost.services += waits ? 1u : 0u;
             if (waits && trap == DM_GB_TRAP_OVER)
                 dm_simt_lane_context_of(args, machine)->cost = cost;
-            const int left = __syncthreads_count(trap != DM_GB_TRAP_OVER);
+            const int left = dm_block_count(trap != DM_GB_TRAP_OVER);
             if (dm_simt_fewer_warps(alive, left)) {
                 trap = dm_simt_compact(args, &machine, *smem, &copy, &cost, trap, left);
                 m = dm_swarm_machine(args, machine);
@@ -204,8 +205,8 @@ DM_FN void dm_simt_loop(const dm_swarm_args *args, uint32_t own, dm_gb_context *
             continue;
         }
 #endif
-        const uint32_t waiting = __ballot_sync(DM_SIMT_MEMBERS, waits);
-        const uint32_t able = __ballot_sync(DM_SIMT_MEMBERS, dm_gb_trap_runs(trap));
+        const uint32_t waiting = dm_warp_vote(DM_SIMT_MEMBERS, waits);
+        const uint32_t able = dm_warp_vote(DM_SIMT_MEMBERS, dm_gb_trap_runs(trap));
         on = (able | waiting) != 0;
         if (waiting != 0 && dm_popcount_u32(waiting) * DM_SIMT_PATIENCE >= dm_popcount_u32(able)) {
             if (waits) {
@@ -214,7 +215,7 @@ DM_FN void dm_simt_loop(const dm_swarm_args *args, uint32_t own, dm_gb_context *
                 hot = copy;
                 cost.services++;
             }
-            __syncwarp(DM_SIMT_MEMBERS);
+            dm_warp_converge(DM_SIMT_MEMBERS);
         }
     }
 #if DM_SIMT_BLOCK_SERVICE
@@ -222,7 +223,7 @@ DM_FN void dm_simt_loop(const dm_swarm_args *args, uint32_t own, dm_gb_context *
         cost = dm_simt_lane_context_of(args, own)->cost;
 #endif
     *total = cost;
-    __syncwarp();
+    dm_warp_sync();
 }
 
 /* What only lanes with machines do. Where each warp has one machine the test is of the lane's

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* Swarms whose kernels run as on a GPU, in blocks of lanes on the host: the fast path, service by warps and by blocks,
+ * staging, compaction, rebalancing and rendering. Machines, memory and pictures are those of machines alone, byte for
+ * byte, in every mode (block_modes.h); gb/test_fast.c runs more kinds of programs, one machine at a time. */
+#include "tests/device/fake_cuda.h"
+#include "tests/support/tmpdir.h"
+#include "tests/swarm/block_modes.h"
+#include "tests/swarm/swarm_case.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const fake_cuda *fake;
+
+static int setup(void **state)
+{
+    if (dm_test_dir_setup(state) != 0)
+        return -1;
+    setenv("DM_CACHE_DIR", dm_test_dir(state), 1);
+    fake = dm_test_fake_cuda();
+    if (fake == NULL || !dm_test_fake_nvrtc())
+        return -1;
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 1 << 30); /* large blocks want memory and ROMs near each other */
+#endif
+    fake->set_free((size_t)1 << 28);
+    return 0;
+}
+
+static void use_mode(const dm_block_mode *mode)
+{
+    for (int i = 0; i < DM_BLOCK_KERNELS; i++)
+        fake->add_kernel(mode->kernels[i].name, mode->kernels[i].loop, mode->kernels[i].args_size);
+}
+
+static dm_swarm_desc desc_of(const dm_block_mode *mode, const dm_swarm_rom_source *roms,
+                             uint32_t rom_count, uint64_t count)
+{
+    return (dm_swarm_desc){.roms = roms,
+                           .rom_count = rom_count,
+                           .count = count,
+                           .generator = DM_SWARM_SEEDED_RANDOM,
+                           .observations = DM_SWARM_OBS_SHADES | DM_SWARM_OBS_PACKED,
+                           .frames_per_step = 3,
+                           .release_after_frames = 1,
+                           .lanes_per_warp = mode->lanes,
+                           .block_threads = mode->threads,
+                           .blocks_per_multiprocessor = 1};
+}
+
+/* Machines of several ROMs, more than fill a block and not a whole number of warps. Machines of different ROMs finish
+ * at different times, so that blocks compact. */
+static void machines_are_as_alone(void **state)
+{
+    (void)state;
+    const dm_swarm_rom_source roms[] = {dm_case_rom("STARFALL"), dm_case_rom("ALU_LOOP"),
+                                        dm_case_rom("MBC3_RAM")};
+    for (int i = 0; i < DM_BLOCK_MODES; i++) {
+        const dm_block_mode *mode = &dm_block_modes[i];
+        const uint32_t machines = mode->threads / 32u * mode->lanes;
+        use_mode(mode);
+        dm_device *device = NULL;
+        assert_ok(dm_device_open("cuda:0", &device, err));
+        dm_swarm_desc desc = desc_of(mode, roms, 3, machines + machines / 2u + 1u);
+        dm_case_equality(device, &desc, 6, (uint32_t)desc.count / 13u + 1u);
+        dm_device_close(device);
+        assert_int_equal(fake->errors(), 0);
+    }
+}
+
+DM_TESTS("swarm/block",
+         cmocka_unit_test_setup_teardown(machines_are_as_alone, setup, dm_test_dir_teardown));
