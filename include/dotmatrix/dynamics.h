@@ -213,6 +213,9 @@ typedef struct dm_trainer dm_trainer;
 DM_API dm_status dm_trainer_create(dm_dynamics *model, const dm_trainer_config *config,
                                    dm_trainer **out, dm_error *err);
 DM_API void dm_trainer_destroy(dm_trainer *trainer);
+/* Teach members side by side; 0: one thread per CPU that this process may use. A new trainer has
+ * one. The same bits with any number. */
+DM_API dm_status dm_trainer_set_threads(dm_trainer *trainer, int threads, dm_error *err);
 /* For schedules; a rate that is negative or not finite is DM_EINVAL and changes nothing. */
 DM_API dm_status dm_trainer_set_learning_rate(dm_trainer *trainer, float rate, dm_error *err);
 

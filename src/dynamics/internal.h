@@ -6,6 +6,7 @@
  *   simd.c        picks the vectorised loops: simd_text.h for portable vectors, AVX2 and AVX-512
  *   rollout.c     rollouts on the CPU; results over members and steps
  *   train.c       learning on the CPU, with the gradients of backward.c
+ *   curve/        forecasts of runs by an ensemble that was taught on many (curve.h)
  *   device/       a model on a device (model.h): rollouts, steps of the cell, encoders, learning,
  * and the kernels' texts
  *

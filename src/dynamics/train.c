@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* train.c - learning: an objective over a sequence, gradient clipping, Adam and SGD. */
 #include "base/require.h"
+#include "base/thread.h"
 #include "dynamics/backward.h"
 
 #include <math.h>
@@ -10,16 +11,25 @@
 #define TARGET_LOG_MAX 10 /* what the head can say */
 #define SCALED_MAX 1e30f  /* of a feature: its products with weights have a finite sum */
 
+/* What one thread needs to teach a member. */
+typedef struct scratch {
+    float *grad; /* [stride] */
+    dm_tape tape;
+    float *dloss; /* [room of the tape] */
+} scratch;
+
 struct dm_trainer {
     dm_dynamics *model;
     dm_trainer_config config;
     uint64_t updates;
     uint64_t skipped;      /* features that were not finite */
     float *first, *second; /* moments [E][stride] */
-    float *grad;           /* [stride] */
-    dm_tape tape;
-    float *x;     /* [room of the tape][I]: features, shifted and scaled */
-    float *dloss; /* [room of the tape] */
+    uint32_t room;         /* steps of a sequence */
+    float *x;              /* [room][I]: features, shifted and scaled */
+    double *objectives;    /* [E] */
+    dm_pool *pool;         /* NULL: members one after the other */
+    int threads;
+    scratch *scratch; /* [threads] */
     /* The run that is being observed: the last `filled` features of at most window + 1. */
     uint32_t filled;
     float *features; /* [window + 1][I] */
@@ -46,19 +56,74 @@ dm_status dm_trainer_config_check(const dm_trainer_config *c, dm_error *err)
     return DM_OK;
 }
 
-/* Room for sequences of so many steps. */
+static void scratch_deinit(scratch *w)
+{
+    free(w->grad);
+    free(w->dloss);
+    dm_tape_deinit(&w->tape);
+    *w = (scratch){0};
+}
+
+static dm_status scratch_init(scratch *w, const dm_dynamics *model, uint32_t steps, dm_error *err)
+{
+    *w = (scratch){0};
+    w->grad = dm_dynamics_alloc(model->layout.stride, sizeof(float));
+    w->dloss = dm_dynamics_alloc(steps, sizeof(float));
+    dm_status status = dm_tape_init(&w->tape, &model->config, steps, err);
+    if (status == DM_OK && (w->grad == NULL || w->dloss == NULL))
+        status = dm_fail(err, DM_ENOMEM, "out of memory");
+    if (status != DM_OK)
+        scratch_deinit(w);
+    return status;
+}
+
+/* Room for sequences of so many steps, in so many threads; as it was when there is no memory. */
+static dm_status make_room(dm_trainer *t, uint32_t steps, int threads, dm_error *err)
+{
+    scratch *made = calloc((size_t)threads, sizeof *made);
+    float *x = dm_dynamics_alloc((size_t)steps * t->model->config.input, sizeof(float));
+    dm_status status = made != NULL && x != NULL ? DM_OK : dm_fail(err, DM_ENOMEM, "out of memory");
+    for (int k = 0; k < threads && status == DM_OK; k++)
+        status = scratch_init(&made[k], t->model, steps, err);
+    scratch *unused = status == DM_OK ? t->scratch : made;
+    int unused_count = status == DM_OK ? t->threads : threads;
+    for (int k = 0; k < unused_count && unused != NULL; k++)
+        scratch_deinit(&unused[k]);
+    free(unused);
+    free(status == DM_OK ? t->x : x);
+    if (status == DM_OK) {
+        t->x = x;
+        t->scratch = made;
+        t->threads = threads;
+        t->room = steps;
+    }
+    return status;
+}
+
 static dm_status reserve(dm_trainer *t, uint32_t steps, dm_error *err)
 {
-    if (t->tape.steps >= steps)
-        return DM_OK;
-    dm_tape_deinit(&t->tape);
-    free(t->x);
-    free(t->dloss);
-    t->x = dm_dynamics_alloc((size_t)steps * t->model->config.input, sizeof(float));
-    t->dloss = dm_dynamics_alloc(steps, sizeof(float));
-    if (t->x == NULL || t->dloss == NULL)
-        return dm_fail(err, DM_ENOMEM, "out of memory");
-    return dm_tape_init(&t->tape, &t->model->config, steps, err);
+    return t->room >= steps ? DM_OK : make_room(t, steps, t->threads, err);
+}
+
+dm_status dm_trainer_set_threads(dm_trainer *t, int threads, dm_error *err)
+{
+    DM_REQUIRE(err, t);
+    dm_pool *pool = NULL;
+    if (threads < 0 || threads > 4096)
+        return dm_fail(err, DM_EINVAL, "trainer: %d threads", threads);
+    threads = threads == 0 ? dm_cpu_count() : threads;
+    if ((uint32_t)threads > t->model->config.members)
+        threads = (int)t->model->config.members;
+    dm_status status = threads > 1 ? dm_pool_create(threads, &pool, err) : DM_OK;
+    if (status == DM_OK)
+        status = make_room(t, t->room, threads, err);
+    if (status != DM_OK) {
+        dm_pool_destroy(pool);
+        return status;
+    }
+    dm_pool_destroy(t->pool);
+    t->pool = pool;
+    return DM_OK;
 }
 
 dm_status dm_trainer_create(dm_dynamics *model, const dm_trainer_config *config, dm_trainer **out,
@@ -79,16 +144,16 @@ dm_status dm_trainer_create(dm_dynamics *model, const dm_trainer_config *config,
     t->config = *config;
     t->first = dm_dynamics_alloc(weights, sizeof(float));
     t->second = dm_dynamics_alloc(weights, sizeof(float));
-    t->grad = dm_dynamics_alloc(model->layout.stride, sizeof(float));
+    t->objectives = calloc(model->config.members, sizeof *t->objectives);
     t->features = dm_dynamics_alloc(kept * model->config.input, sizeof(float));
     t->hidden =
         dm_dynamics_alloc(kept * model->config.members * model->config.hidden, sizeof(float));
-    if (t->first == NULL || t->second == NULL || t->grad == NULL || t->features == NULL ||
+    if (t->first == NULL || t->second == NULL || t->objectives == NULL || t->features == NULL ||
         t->hidden == NULL)
         status =
             dm_fail(err, DM_ENOMEM, "trainer: no memory for the moments of %zu weights", weights);
     if (status == DM_OK)
-        status = reserve(t, config->window, err);
+        status = make_room(t, config->window, 1, err);
     if (status != DM_OK)
         dm_trainer_destroy(t);
     else
@@ -102,12 +167,14 @@ void dm_trainer_destroy(dm_trainer *t)
         return;
     free(t->first);
     free(t->second);
-    free(t->grad);
+    for (int k = 0; k < t->threads; k++)
+        scratch_deinit(&t->scratch[k]);
+    free(t->scratch);
+    dm_pool_destroy(t->pool);
+    free(t->objectives);
     free(t->features);
     free(t->hidden);
     free(t->x);
-    free(t->dloss);
-    dm_tape_deinit(&t->tape);
     free(t);
 }
 
@@ -125,7 +192,7 @@ dm_status dm_trainer_set_learning_rate(dm_trainer *t, float rate, dm_error *err)
 /* ---- One update ---- */
 
 /* Mean of (log prediction - log target)^2 / 2 over steps [from, steps), and its gradient. */
-static double objective_of(dm_trainer *t, const float *targets, size_t target_stride, uint32_t from,
+static double objective_of(scratch *w, const float *targets, size_t target_stride, uint32_t from,
                            uint32_t steps)
 {
     double sum = 0, count = steps - from;
@@ -135,8 +202,8 @@ static double objective_of(dm_trainer *t, const float *targets, size_t target_st
         target = target < -TARGET_LOG_MAX  ? -TARGET_LOG_MAX
                  : target > TARGET_LOG_MAX ? TARGET_LOG_MAX
                                            : target;
-        double away = log((double)t->tape.loss[i]) - target;
-        t->dloss[i] = i < from ? 0 : (float)(away / ((double)t->tape.loss[i] * count));
+        double away = log((double)w->tape.loss[i]) - target;
+        w->dloss[i] = i < from ? 0 : (float)(away / ((double)w->tape.loss[i] * count));
         sum += i < from ? 0 : away * away / (2 * count);
     }
     return sum;
@@ -151,23 +218,23 @@ static void sgd(float *weights, const float *grad, float *velocity, size_t n, fl
     }
 }
 
-/* Move a member's weights against t->grad, which is clipped. */
-static void step_member(dm_trainer *t, uint32_t member, const dm_simd *simd)
+/* Move a member's weights against its gradient, which is clipped. */
+static void step_member(dm_trainer *t, uint32_t member, const float *grad, const dm_simd *simd)
 {
     const dm_trainer_config *c = &t->config;
     size_t n = t->model->layout.total, at = member * t->model->layout.stride;
-    double norm = sqrt((double)simd->dot(t->grad, t->grad, n));
+    double norm = sqrt((double)simd->dot(grad, grad, n));
     if (!isfinite(norm))
         return;
     float scale = c->clip > 0 && norm > (double)c->clip ? (float)((double)c->clip / norm) : 1;
     float *weights = t->model->weights + at;
     if (c->optimiser == DM_OPTIMISER_SGD) {
-        sgd(weights, t->grad, t->first + at, n, scale, c->beta1, c->learning_rate);
+        sgd(weights, grad, t->first + at, n, scale, c->beta1, c->learning_rate);
         return;
     }
     double steps = (double)t->updates, correct1 = 1 - pow((double)c->beta1, steps),
            correct2 = sqrt(1 - pow((double)c->beta2, steps));
-    simd->adam(weights, t->grad, t->first + at, t->second + at, n, scale, c->beta1, c->beta2,
+    simd->adam(weights, grad, t->first + at, t->second + at, n, scale, c->beta1, c->beta2,
                (float)((double)c->learning_rate * correct2 / correct1),
                (float)((double)c->epsilon * correct2));
 }
@@ -180,20 +247,56 @@ static void scale_features(const dm_dynamics *model, const float *features, size
             x[k * I + i] = (features[k * I + i] - model->shift[i]) * model->scale[i];
 }
 
+/* One update of all members. */
+typedef struct lesson {
+    dm_trainer *trainer;
+    uint32_t forced, steps, from;
+    const float *h0; /* [E][H]; NULL: zeros */
+    const float *targets;
+    size_t target_stride;
+    float *moved; /* [E][H]: the hidden states after the steps; NULL: not wanted */
+} lesson;
+
 /* Forward, backward and update of one member; gives its objective. t->x holds the inputs. */
-static double teach(dm_trainer *t, uint32_t member, uint32_t forced, uint32_t steps, uint32_t from,
-                    const float *h0, const float *targets, size_t target_stride)
+static double teach(const lesson *l, uint32_t member, scratch *w)
 {
-    dm_dynamics *model = t->model;
+    dm_dynamics *model = l->trainer->model;
+    size_t H = model->config.hidden;
     const dm_simd *simd = dm_simd_best();
     dm_cell cell = dm_cell_of(model, member, simd);
-    dm_tape_forward(&t->tape, &cell, t->x, forced, steps, h0, model->shift[0], model->scale[0]);
-    double objective = objective_of(t, targets, target_stride, from, steps);
-    memset(t->grad, 0, model->layout.stride * sizeof(float));
-    dm_tape_backward(&t->tape, &cell, &model->layout, forced, steps, t->dloss, model->scale[0],
-                     t->grad);
-    step_member(t, member, simd);
+    dm_tape_forward(&w->tape, &cell, l->trainer->x, l->forced, l->steps,
+                    l->h0 != NULL ? l->h0 + member * H : NULL, model->shift[0], model->scale[0]);
+    double objective = objective_of(w, l->targets, l->target_stride, l->from, l->steps);
+    memset(w->grad, 0, model->layout.stride * sizeof(float));
+    dm_tape_backward(&w->tape, &cell, &model->layout, l->forced, l->steps, w->dloss,
+                     model->scale[0], w->grad);
+    step_member(l->trainer, member, w->grad, simd);
+    if (l->moved != NULL)
+        memcpy(l->moved + member * H, w->tape.h + l->steps * H, H * sizeof(float));
     return objective;
+}
+
+static void teach_some(void *user, uint64_t begin, uint64_t end, int worker)
+{
+    const lesson *l = user;
+    for (uint64_t e = begin; e < end; e++)
+        l->trainer->objectives[e] = teach(l, (uint32_t)e, &l->trainer->scratch[worker]);
+}
+
+/* The mean objective. A member's bits do not depend on the threads, nor does the sum's order. */
+static float teach_all(lesson *l)
+{
+    dm_trainer *t = l->trainer;
+    uint32_t E = t->model->config.members;
+    double sum = 0;
+    t->updates++;
+    if (t->pool != NULL)
+        dm_pool_run(t->pool, E, 1, teach_some, l);
+    else
+        teach_some(l, 0, E, 0);
+    for (uint32_t e = 0; e < E; e++)
+        sum += t->objectives[e];
+    return (float)(sum / (double)E);
 }
 
 dm_status dm_trainer_sequence(dm_trainer *t, const float *features, uint32_t forced, uint32_t steps,
@@ -210,12 +313,15 @@ dm_status dm_trainer_sequence(dm_trainer *t, const float *features, uint32_t for
     if (status != DM_OK)
         return status;
     scale_features(t->model, features, forced, t->x);
-    t->updates++;
-    double sum = 0;
-    for (uint32_t e = 0; e < t->model->config.members; e++)
-        sum += teach(t, e, forced, steps, from, NULL, targets, 1);
+    lesson l = {.trainer = t,
+                .forced = forced,
+                .steps = steps,
+                .from = from,
+                .targets = targets,
+                .target_stride = 1};
+    float mean = teach_all(&l);
     if (objective != NULL)
-        *objective = (float)(sum / t->model->config.members);
+        *objective = mean;
     return DM_OK;
 }
 
@@ -255,15 +361,17 @@ dm_status dm_trainer_observe(dm_trainer *t, const float *features, float *object
         return DM_OK;
     }
     scale_features(t->model, t->features, count, t->x);
-    t->updates++;
-    double sum = 0;
-    for (uint32_t e = 0; e < E; e++) {
-        /* Features k were to predict feature 0 of features k + 1. */
-        sum += teach(t, e, count, count, 0, t->hidden + e * H, t->features + I, I);
-        memcpy(t->hidden + (count * E + e) * H, t->tape.h + count * H, H * sizeof(float));
-    }
+    /* Features k were to predict feature 0 of features k + 1. */
+    lesson l = {.trainer = t,
+                .forced = count,
+                .steps = count,
+                .h0 = t->hidden,
+                .targets = t->features + I,
+                .target_stride = I,
+                .moved = t->hidden + count * E * H};
+    float mean = teach_all(&l);
     if (objective != NULL)
-        *objective = (float)(sum / (double)E);
+        *objective = mean;
     return DM_OK;
 }
 

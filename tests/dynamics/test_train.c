@@ -469,6 +469,52 @@ static void states_go_on_to_the_same_bits(void **state)
     }
 }
 
+/* Members learn the same whatever the threads, from sequences and from a run. */
+static void threads_do_not_change_the_bits(void **state)
+{
+    (void)state;
+    dm_dynamics_config config = {5, 24, 6, DM_ENCODER_FEATURES, DM_GRU_RESET_FIRST, false};
+    dm_trainer_config how = DM_TRAINER_DEFAULT;
+    how.window = 2;
+    dm_dynamics *models[3];
+    dm_trainer *trainers[3];
+    dm_encoder *encoder;
+    static const int threads[] = {1, 3, 64};
+    float features[12 * DM_ENCODER_FEATURES], targets[20], objectives[3];
+    for (int k = 0; k < 3; k++) {
+        models[k] = dyn_model(config, 3);
+        assert_ok(dm_trainer_create(models[k], &how, &trainers[k], err));
+        assert_ok(dm_trainer_set_threads(trainers[k], threads[k], err));
+    }
+    assert_ok(dm_encoder_create(32, 16, &encoder, err));
+    for (uint64_t i = 0; i < 40; i++) {
+        dm_train_sample sample = dyn_sample(7, i);
+        dm_encoder_update(encoder, &sample, features + i % 12 * DM_ENCODER_FEATURES);
+        targets[i % 20] = sample.loss;
+        for (int k = 0; k < 3; k++) {
+            assert_ok(dm_trainer_observe(trainers[k], features + i % 12 * DM_ENCODER_FEATURES,
+                                         &objectives[k], err));
+            if (i > 20 && i % 5 == 0)
+                assert_ok(dm_trainer_sequence(trainers[k], features, 12, 20, 3, targets,
+                                              &objectives[k], err));
+        }
+        assert_true(objectives[0] == objectives[1] && objectives[0] == objectives[2]);
+    }
+    for (int k = 1; k < 3; k++) {
+        assert_memory_equal(models[0]->weights, models[k]->weights,
+                            config.members * models[0]->layout.stride * sizeof(float));
+        assert_memory_equal(dm_trainer_hidden(trainers[0]), dm_trainer_hidden(trainers[k]),
+                            (size_t)config.members * config.hidden * sizeof(float));
+    }
+    assert_int_equal(dm_trainer_set_threads(trainers[0], -1, NULL), DM_EINVAL);
+    assert_int_equal(dm_trainer_set_threads(NULL, 1, NULL), DM_EINVAL);
+    for (int k = 0; k < 3; k++) {
+        dm_trainer_destroy(trainers[k]);
+        dm_dynamics_destroy(models[k]);
+    }
+    dm_encoder_destroy(encoder);
+}
+
 static void foreign_states_are_refused(void **state)
 {
     (void)state;
@@ -488,8 +534,8 @@ static void foreign_states_are_refused(void **state)
 }
 
 DM_TESTS("dynamics/train", DM_TEST(states_go_on_to_the_same_bits),
-         DM_TEST(foreign_states_are_refused), DM_TEST(bad_samples_are_skipped),
-         DM_TEST(gradients_follow_the_reference), DM_TEST(adam_begins_with_the_learning_rate),
-         DM_TEST(gradients_are_clipped), DM_TEST(wrong_configurations_are_refused),
-         DM_TEST(observing_learns_a_repeating_curve), DM_TEST(hidden_states_move_on),
-         DM_TEST(forecasts_beat_simple_ones))
+         DM_TEST(threads_do_not_change_the_bits), DM_TEST(foreign_states_are_refused),
+         DM_TEST(bad_samples_are_skipped), DM_TEST(gradients_follow_the_reference),
+         DM_TEST(adam_begins_with_the_learning_rate), DM_TEST(gradients_are_clipped),
+         DM_TEST(wrong_configurations_are_refused), DM_TEST(observing_learns_a_repeating_curve),
+         DM_TEST(hidden_states_move_on), DM_TEST(forecasts_beat_simple_ones))

@@ -97,6 +97,13 @@ static dm_status make_model(forecast *f, dm_error *err)
     return dm_dynamics_create(&config, (uint64_t)o->seed, &f->model, err);
 }
 
+static int learning_threads(const forecast *f)
+{
+    const dm_device_properties *p = dm_device_get_properties(f->device);
+    bool chosen = dm_options_is_given(&f->options->given, "device") && p->kind == DM_DEVICE_CPU;
+    return chosen ? p->multiprocessors : 0;
+}
+
 /* Encode the losses, learn from them, and leave the trainer where the run stands. */
 static dm_status follow(forecast *f, dm_error *err)
 {
@@ -122,6 +129,8 @@ static dm_status follow(forecast *f, dm_error *err)
     if (status == DM_OK)
         status =
             dm_trainer_create(f->model, &(dm_trainer_config)DM_TRAINER_DEFAULT, &f->trainer, err);
+    if (status == DM_OK) /* members side by side, on all cores unless --device says how many */
+        status = dm_trainer_set_threads(f->trainer, learning_threads(f), err);
     int64_t passes = f->options->passes;
     if (f->options->learn == DM_DYNAMICS_LEARN_OFF) { /* hidden states only: a rate of 0 */
         passes = 1;

@@ -122,7 +122,7 @@ static int ascending(const void *a, const void *b)
 dm_power_law dm_power_law_fit(const double *y, size_t first, size_t n)
 {
     bins b;
-    double robust[BINS] = {0}, away[BINS], sorted[BINS];
+    double robust[BINS] = {0}, away[BINS] = {0}, sorted[BINS] = {0};
     make_bins(&b, y, first, n);
     for (size_t k = 0; k < b.count; k++)
         robust[k] = 1;
