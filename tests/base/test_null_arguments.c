@@ -329,6 +329,7 @@ static void null_is_refused_everywhere(void **state)
     REFUSES(dm_trainer_create(any, NULL, any, &e));
     REFUSES(dm_trainer_create(any, any, NULL, &e));
     SURVIVES(dm_trainer_destroy(NULL));
+    REFUSES(dm_trainer_set_threads(NULL, 1, &e));
     REFUSES(dm_trainer_set_learning_rate(NULL, 1, &e));
     REFUSES(dm_trainer_sequence(NULL, any, 1, 1, 1, any, any, &e));
     REFUSES(dm_trainer_sequence(any, NULL, 1, 1, 1, any, any, &e));
@@ -338,6 +339,11 @@ static void null_is_refused_everywhere(void **state)
     SURVIVES(dm_trainer_skipped(NULL));
     SURVIVES(dm_trainer_hidden(NULL));
     SURVIVES(dm_trainer_restart(NULL));
+    SURVIVES(dm_dynamics_forecasts_curves(NULL));
+    REFUSES(dm_curve_forecast_create(NULL, any, 2, 1, any, &e));
+    REFUSES(dm_curve_forecast_create(any, NULL, 2, 1, any, &e));
+    REFUSES(dm_curve_forecast_create(any, any, 2, 1, NULL, &e));
+    SURVIVES(dm_curve_forecast_destroy(NULL));
     REFUSES(dm_dynamics_device_create(NULL, any, any, &e));
     REFUSES(dm_dynamics_device_create(any, NULL, any, &e));
     REFUSES(dm_dynamics_device_create(any, any, NULL, &e));
