@@ -558,9 +558,11 @@ dm_status dm_training_run(dm_training *t, dm_error *err)
     dm_status status = DM_OK;
     if (t->metrics == NULL)
         status = open_files(t, err);
+    uint64_t until = t->options.until > 0 ? t->options.until : UINT64_MAX;
     /* Within a step the process is not ended by the clock after Ctrl-C. */
     dm_stop_hold();
-    while (status == DM_OK && t->state.progress < steps && !dm_stop_requested())
+    while (status == DM_OK && t->state.progress < steps && t->state.step < until &&
+           !dm_stop_requested())
         status = advance(t, err);
     if (status != DM_OK)
         status = say_where(t, status, err);

@@ -49,6 +49,9 @@ typedef struct dm_training_options {
     const char *folder; /* for the run's files; NULL: none are written */
     const char *import; /* weights to begin with; NULL: by the seed */
     const char *trace;  /* a file for where the time goes (trace.h); NULL: none */
+    /* dm_training_run ends with a checkpoint once this many turns were done (dm_training_state.step);
+     * 0: at the last step. A run that is taken up again goes on to the same bits. */
+    uint64_t until;
     /* After each step; NULL: nobody watches. */
     void (*watch)(void *user, const dm_training_state *state);
     void *user;

@@ -24,6 +24,8 @@ static const dm_option rows[] = {
                      "export, data --text: the file"),
     DM_OPTION_STRING(dm_train_options, resume, "resume", "DIR", NULL,
                      "go on with the run in this folder"),
+    DM_OPTION_INT(dm_train_options, until, "until", "N", 1, 1000000000, NULL,
+                  "end with a checkpoint at step N; --resume goes on"),
     DM_OPTION_STRING(dm_train_options, import, "import", "FILE", NULL,
                      "begin with these weights (.safetensors)"),
     DM_OPTION_FLAG(dm_train_options, predict, "predict",
@@ -43,6 +45,15 @@ static const dm_option rows[] = {
                   "train with the seeds 1 to N"),
     DM_OPTION_FLAG(dm_train_options, twice, "twice",
                    "train each seed twice; exit code 1 when bits differ"),
+    DM_OPTION_INT(dm_train_options, workers, "workers", "N", 1, 256, "1",
+                  "runs at a time, each a process with one CPU; with 1 a sweep is reproducible"),
+    DM_OPTION_STRING(dm_train_options, rule, "rule", "all|halving|forecast", NULL,
+                     "which runs go on (default: the file's \"rule\", else halving)"),
+    DM_OPTION_STRINGS(dm_train_options, history, "history", "DIR",
+                      "an earlier sweep of this task, to learn forecasts from; repeatable"),
+    DM_OPTION_STRINGS(dm_train_options, replay, "replay", "POOL",
+                      "apply all rules to a recorded sweep by the rule all (folder or "
+                      "curves.jsonl), with the other pools as history; repeatable"),
     DM_OPTION_FLAG(dm_train_options, json, "json", "write JSON"),
     DM_OPTION_STRING(dm_train_options, folder, "folder", "DIR", NULL,
                      "where the sets go (default: data in the cache folder)"),
@@ -68,7 +79,8 @@ bool dm_train_given(const dm_train_options *o, const char *name)
 
 /* ---- What there is to do ---- */
 
-#define TRAINING "set config fields plan data device steps seed out resume import predict trace"
+#define TRAINING                                                                                   \
+    "set config fields plan data device steps seed out resume until import predict trace"
 static const dm_action actions[] = {
     {"data", "", 0, 0, "Prepare data sets, check images, encode text",
      "set folder wheels images labels classes text out", "dotmatrix train data --set digits"},
@@ -84,6 +96,9 @@ static const dm_action actions[] = {
      "dotmatrix train export runs/gpt-1 --out gpt.safetensors"},
     {"report", "xor|cnn|gpt", 1, 1, "Train with several seeds and show the spread",
      "set config data device steps seeds twice json", "dotmatrix train report xor --seeds 5"},
+    {"sweep", "[SPEC.json]", 0, 1, "Train many configurations; stop those that will not win",
+     "out workers resume history rule replay data device json",
+     "dotmatrix train sweep rates.json --workers 2"},
 };
 
 dm_status dm_train_read_config(const dm_train_options *o, dm_train_task task, dm_train_config *out,
@@ -123,13 +138,15 @@ static dm_status run(const void *options, const dm_strings *arguments, bool *neg
         return dm_train_sample_text(o, what, err);
     if (strcmp(name, "export") == 0)
         return dm_train_export(o, what, err);
+    if (strcmp(name, "sweep") == 0)
+        return dm_train_sweep(o, what, err);
     return dm_train_report(o, what, negative, err);
 }
 
 const dm_command dm_command_train = {
     .name = "train",
     .summary = "Train XOR, a CNN on images or a GPT on text; prepare data, measure, sample",
-    .arguments = "data|xor|cnn|gpt|eval DIR|sample DIR|export DIR|report TASK",
+    .arguments = "data|xor|cnn|gpt|eval DIR|sample DIR|export DIR|report TASK|sweep SPEC",
     .arguments_min = 1,
     .arguments_max = 2,
     .actions = actions,

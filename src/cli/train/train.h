@@ -9,8 +9,9 @@
 typedef struct dm_train_options {
     const char *folder, *wheels, *images, *labels, *text;                 /* data */
     const char *device, *config, *out, *resume, *import, *prompt, *trace; /* the others */
-    dm_strings set, data, given;
-    int64_t classes, steps, seed, seeds, tokens, top_k;
+    const char *rule;                                                     /* sweep */
+    dm_strings set, data, history, replay, given;
+    int64_t classes, steps, until, seed, seeds, tokens, top_k, workers;
     double temperature;
     bool fields, plan, average, twice, json, predict;
 } dm_train_options;
@@ -19,6 +20,8 @@ bool dm_train_given(const dm_train_options *o, const char *name);
 /* The configuration of a task: preset, --config, --set, --steps, --seed, in this order. */
 dm_status dm_train_read_config(const dm_train_options *o, dm_train_task task, dm_train_config *out,
                                dm_error *err);
+/* The first of runs/NAME-1, -2 ... that is not there; `out` has DM_PATH_MAX bytes. */
+dm_status dm_train_choose_folder(const char *name, char *out, dm_error *err);
 dm_status dm_train_data(const dm_train_options *o, dm_error *err);
 dm_status dm_train_run(const dm_train_options *o, dm_train_task task, dm_error *err);
 dm_status dm_train_eval(const dm_train_options *o, const char *folder, dm_error *err);
@@ -27,5 +30,8 @@ dm_status dm_train_export(const dm_train_options *o, const char *folder, dm_erro
 /* Several seeds of one task: figures of each and of all; with --twice whether bits repeat. */
 dm_status dm_train_report(const dm_train_options *o, const char *task, bool *negative,
                           dm_error *err);
+
+/* A sweep of the file `path` (NULL with --resume), or --replay. */
+dm_status dm_train_sweep(const dm_train_options *o, const char *path, dm_error *err);
 
 #endif

@@ -101,8 +101,7 @@ static dm_status write_run(dm_training *training, const char *device, const char
 
 /* ---- Training ---- */
 
-/* The first of runs/TASK-1, -2 ... that is not there. */
-static dm_status choose_folder(const char *task, char out[DM_PATH_MAX], dm_error *err)
+dm_status dm_train_choose_folder(const char *task, char *out, dm_error *err)
 {
     for (int i = 1; i < 1000000; i++) {
         snprintf(out, DM_PATH_MAX, "runs/%s-%d", task, i);
@@ -205,7 +204,7 @@ dm_status dm_train_run(const dm_train_options *o, dm_train_task task, dm_error *
     if (status == DM_OK && o->plan)
         return print_plan(o, &config, err);
     if (status == DM_OK && o->resume == NULL && o->out == NULL)
-        status = choose_folder(w.task, folder, err);
+        status = dm_train_choose_folder(w.task, folder, err);
     else if (status == DM_OK)
         status = dm_path_join(folder, "", o->resume != NULL ? o->resume : o->out, err);
     if (status != DM_OK)
@@ -216,6 +215,7 @@ dm_status dm_train_run(const dm_train_options *o, dm_train_task task, dm_error *
                                    .folder = folder,
                                    .import = o->import,
                                    .trace = o->trace,
+                                   .until = (uint64_t)o->until,
                                    .watch = watch,
                                    .user = &w};
     status = open_training(o, task, &config, &options, &training, err);
@@ -234,6 +234,10 @@ dm_status dm_train_run(const dm_train_options *o, dm_train_task task, dm_error *
         status = write_run(training, o->device, folder, err);
     if (status == DM_OK && s->progress >= s->steps)
         print_result(training, folder);
+    else if (status == DM_OK && !dm_stop_requested())
+        printf("%s: the checkpoint of step %" PRIu64 " of %" PRIu64
+               " is saved; --resume %s goes on\n",
+               folder, s->step, s->steps, folder);
     dm_training_destroy(training);
     return status;
 }
