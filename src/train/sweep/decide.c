@@ -29,7 +29,7 @@ static dm_status learn_history(dm_decider *d, const dm_sweep_curves *history, dm
         return dm_fail(err, DM_ENOMEM, "out of memory");
     for (size_t i = 0; history != NULL && i < history->count && status == DM_OK; i++)
         if (dm_sweep_curve_logs(&history->items[i], d->checks, logs))
-            status = dm_curve_forecaster_add(d->forecaster, logs, false, err);
+            status = dm_final_forecaster_add(d->forecaster, logs, false, err);
     free(logs);
     return status;
 }
@@ -56,7 +56,7 @@ dm_status dm_decider_create(dm_sweep_rule rule, const dm_sweep_rules *rules, siz
             d->runs[i].logs = d->runs[i].values + checks;
     }
     if (status == DM_OK)
-        status = dm_curve_forecaster_create(checks, &d->forecaster, err);
+        status = dm_final_forecaster_create(checks, &d->forecaster, err);
     if (status == DM_OK)
         status = learn_history(d, history, err);
     if (status != DM_OK)
@@ -74,7 +74,7 @@ void dm_decider_destroy(dm_decider *d)
         free(d->runs[i].values);
     free(d->runs);
     free(d->cuts);
-    dm_curve_forecaster_destroy(d->forecaster);
+    dm_final_forecaster_destroy(d->forecaster);
     free(d);
 }
 
@@ -94,7 +94,7 @@ dm_status dm_decider_reached(dm_decider *d, size_t run, const double *values, dm
     }
     r->state = r->reached == d->checks ? DM_SWEEP_DONE : DM_SWEEP_WAITING;
     if (r->state == DM_SWEEP_DONE && d->rule == DM_SWEEP_FORECAST)
-        return dm_curve_forecaster_add(d->forecaster, r->logs, true, err);
+        return dm_final_forecaster_add(d->forecaster, r->logs, true, err);
     return DM_OK;
 }
 
@@ -255,14 +255,14 @@ static void halve(dm_decider *d, dm_sweep_action *out)
 static dm_status calibrate(dm_decider *d, size_t complete, dm_sweep_action *out, bool *told,
                            dm_error *err)
 {
-    size_t curves = dm_curve_forecaster_count(d->forecaster);
+    size_t curves = dm_final_forecaster_count(d->forecaster);
     bool was = d->forecasts;
     *told = false;
     if (d->told && complete == d->calibrated)
         return DM_OK;
     d->calibrated = complete;
     d->forecasts = false;
-    dm_curve_calibration *c = &d->calibration;
+    dm_final_calibration *c = &d->calibration;
     if (curves < d->rules.history) {
         snprintf(out->reason, sizeof out->reason,
                  "halving alone: %zu complete curves to learn from, forecasts need %zu", curves,
@@ -272,7 +272,7 @@ static dm_status calibrate(dm_decider *d, size_t complete, dm_sweep_action *out,
                  "halving alone: %zu runs are complete, the calibration needs %zu", complete,
                  (size_t)d->rules.calibrate);
     } else {
-        dm_status status = dm_curve_calibrate(
+        dm_status status = dm_final_calibrate(
             d->forecaster, dm_sweep_check_at(d->checks, d->rules.forecast_every), c, err);
         if (status != DM_OK)
             return status;
@@ -307,7 +307,7 @@ static dm_status guess_all(dm_decider *d, guess *guesses, dm_error *err)
         if (r->state == DM_SWEEP_DONE)
             guesses[i].mean = r->logs[d->checks - 1];
         else if (r->reached > 0 && r->state != DM_SWEEP_FAILED && r->state != DM_SWEEP_STOPPED)
-            status = dm_curve_forecast(d->forecaster, r->logs, r->reached, &guesses[i].mean,
+            status = dm_final_forecast(d->forecaster, r->logs, r->reached, &guesses[i].mean,
                                        &guesses[i].deviation, err);
     }
     return status;
@@ -327,8 +327,8 @@ static void advance(dm_decider *d, const guess *g, dm_sweep_action *out)
             snprintf(out->reason, sizeof out->reason,
                      "forecast: %.4g (90%%: %.4g to %.4g) loses to run %zu's %s %.4g by %.1f "
                      "deviations",
-                     exp(g[i].mean), exp(g[i].mean - DM_CURVE_BAND * g[i].deviation),
-                     exp(g[i].mean + DM_CURVE_BAND * g[i].deviation), j,
+                     exp(g[i].mean), exp(g[i].mean - DM_FINAL_BAND * g[i].deviation),
+                     exp(g[i].mean + DM_FINAL_BAND * g[i].deviation), j,
                      d->runs[j].state == DM_SWEEP_DONE ? "final" : "forecast", exp(g[j].mean),
                      (g[i].mean - g[j].mean) / fmax(both, 1e-12));
             stop(d, i, out);
@@ -344,8 +344,8 @@ static void advance(dm_decider *d, const guess *g, dm_sweep_action *out)
     size_t until = d->runs[best].reached + every;
     snprintf(out->reason, sizeof out->reason,
              "the best forecast that waits: %.4g (90%%: %.4g to %.4g)", exp(g[best].mean),
-             exp(g[best].mean - DM_CURVE_BAND * g[best].deviation),
-             exp(g[best].mean + DM_CURVE_BAND * g[best].deviation));
+             exp(g[best].mean - DM_FINAL_BAND * g[best].deviation),
+             exp(g[best].mean + DM_FINAL_BAND * g[best].deviation));
     go(d, best, until < d->checks ? until : d->checks, out);
 }
 
@@ -353,7 +353,7 @@ static dm_status forecast(dm_decider *d, dm_sweep_action *out, dm_error *err)
 {
     bool told = false;
     size_t complete = count_state(d, DM_SWEEP_DONE), running = count_state(d, DM_SWEEP_RUNNING);
-    size_t curves = dm_curve_forecaster_count(d->forecaster);
+    size_t curves = dm_final_forecaster_count(d->forecaster);
     /* The runs of a space come in no order of quality, but for a grid's. */
     if (!d->told && complete < d->rules.calibrate &&
         curves + d->rules.calibrate - complete >= d->rules.history) {

@@ -47,11 +47,11 @@ typedef struct dm_decider {
     dm_sweep_rules rules;
     size_t count, checks;
     dm_sweep_run *runs;
-    dm_curve_forecaster *forecaster;
+    dm_final_forecaster *forecaster;
     /* forecast: are forecasts used now, and was that told? */
     bool forecasts, told;
     size_t calibrated; /* runs that were complete at the last calibration */
-    dm_curve_calibration calibration;
+    dm_final_calibration calibration;
     size_t *cuts, cut_count; /* halving: checks of the cuts; the last is the end */
 } dm_decider;
 

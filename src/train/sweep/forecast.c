@@ -22,16 +22,16 @@ typedef struct at_check {
     double factor;
 } at_check;
 
-struct dm_curve_forecaster {
+struct dm_final_forecaster {
     size_t checks, count, capacity;
     double *logs; /* [count][checks] */
     bool *own;
     at_check *at; /* [checks + 1] */
 };
 
-dm_status dm_curve_forecaster_create(size_t checks, dm_curve_forecaster **out, dm_error *err)
+dm_status dm_final_forecaster_create(size_t checks, dm_final_forecaster **out, dm_error *err)
 {
-    dm_curve_forecaster *f = calloc(1, sizeof *f);
+    dm_final_forecaster *f = calloc(1, sizeof *f);
     if (f != NULL)
         f->at = calloc(checks + 1, sizeof *f->at);
     if (f == NULL || f->at == NULL) {
@@ -43,7 +43,7 @@ dm_status dm_curve_forecaster_create(size_t checks, dm_curve_forecaster **out, d
     return DM_OK;
 }
 
-static void forget(dm_curve_forecaster *f)
+static void forget(dm_final_forecaster *f)
 {
     for (size_t c = 0; c <= f->checks; c++) {
         free(f->at[c].features);
@@ -54,7 +54,7 @@ static void forget(dm_curve_forecaster *f)
     }
 }
 
-void dm_curve_forecaster_destroy(dm_curve_forecaster *f)
+void dm_final_forecaster_destroy(dm_final_forecaster *f)
 {
     if (f == NULL)
         return;
@@ -65,7 +65,7 @@ void dm_curve_forecaster_destroy(dm_curve_forecaster *f)
     free(f);
 }
 
-dm_status dm_curve_forecaster_add(dm_curve_forecaster *f, const double *logs, bool own,
+dm_status dm_final_forecaster_add(dm_final_forecaster *f, const double *logs, bool own,
                                   dm_error *err)
 {
     if (f->count == f->capacity) {
@@ -84,7 +84,7 @@ dm_status dm_curve_forecaster_add(dm_curve_forecaster *f, const double *logs, bo
     return DM_OK;
 }
 
-size_t dm_curve_forecaster_count(const dm_curve_forecaster *f)
+size_t dm_final_forecaster_count(const dm_final_forecaster *f)
 {
     return f->count;
 }
@@ -134,14 +134,14 @@ static void solve(double a[F + 1][F + 1], double b[F + 1])
     }
 }
 
-static double to_come(const dm_curve_forecaster *f, size_t row, size_t check)
+static double to_come(const dm_final_forecaster *f, size_t row, size_t check)
 {
     const double *logs = f->logs + row * f->checks;
     return logs[f->checks - 1] - logs[check - 1];
 }
 
 /* The nearest curves to `x` but `skip`, and what a regression over them says is to come. */
-static size_t regress(const dm_curve_forecaster *f, size_t check, const double x[F], size_t skip,
+static size_t regress(const dm_final_forecaster *f, size_t check, const double x[F], size_t skip,
                       neighbour *near, double *weights, double *out)
 {
     const at_check *at = &f->at[check];
@@ -189,7 +189,7 @@ static double spread(const at_check *at, const neighbour *near, const double *we
 
 /* ---- One check ---- */
 
-static void standardise(dm_curve_forecaster *f, size_t check, double *column)
+static void standardise(dm_final_forecaster *f, size_t check, double *column)
 {
     at_check *at = &f->at[check];
     for (size_t i = 0; i < f->count; i++)
@@ -206,7 +206,7 @@ static void standardise(dm_curve_forecaster *f, size_t check, double *column)
     }
 }
 
-static void learn(dm_curve_forecaster *f, size_t check, neighbour *near, double *column)
+static void learn(dm_final_forecaster *f, size_t check, neighbour *near, double *column)
 {
     at_check *at = &f->at[check];
     double weights[NEAREST], mean;
@@ -225,13 +225,13 @@ static void learn(dm_curve_forecaster *f, size_t check, neighbour *near, double 
     }
     qsort(column, f->count, sizeof *column, by_value);
     size_t rank = (size_t)ceil(0.9 * (double)(f->count + 1));
-    at->factor = column[rank < f->count ? rank : f->count - 1] / DM_CURVE_BAND;
+    at->factor = column[rank < f->count ? rank : f->count - 1] / DM_FINAL_BAND;
     for (size_t i = 0; i < f->count; i++)
         at->deviations[i] *= at->factor;
     at->ready = true;
 }
 
-static dm_status prepare(dm_curve_forecaster *f, size_t check, dm_error *err)
+static dm_status prepare(dm_final_forecaster *f, size_t check, dm_error *err)
 {
     at_check *at = &f->at[check];
     if (f->count < LEAST)
@@ -254,7 +254,7 @@ static dm_status prepare(dm_curve_forecaster *f, size_t check, dm_error *err)
     return good ? DM_OK : dm_fail(err, DM_ENOMEM, "out of memory for a forecast");
 }
 
-dm_status dm_curve_forecast(dm_curve_forecaster *f, const double *logs, size_t check, double *mean,
+dm_status dm_final_forecast(dm_final_forecaster *f, const double *logs, size_t check, double *mean,
                             double *deviation, dm_error *err)
 {
     double x[F], weights[NEAREST], rest;
@@ -276,12 +276,12 @@ dm_status dm_curve_forecast(dm_curve_forecaster *f, const double *logs, size_t c
 }
 
 /* What one forecast for an own curve adds. */
-static void count_forecast(const dm_curve_forecaster *f, size_t check, size_t row,
-                           dm_curve_calibration *out, double *widths, double *rests)
+static void count_forecast(const dm_final_forecaster *f, size_t check, size_t row,
+                           dm_final_calibration *out, double *widths, double *rests)
 {
     const at_check *at = &f->at[check];
     double rest = to_come(f, row, check), error = at->errors[row];
-    out->coverage += fabs(error) <= DM_CURVE_BAND * at->deviations[row];
+    out->coverage += fabs(error) <= DM_FINAL_BAND * at->deviations[row];
     out->far += at->reaches[row] > FAR * at->reach;
     out->error += error * error;
     out->last += rest * rest;
@@ -289,10 +289,10 @@ static void count_forecast(const dm_curve_forecaster *f, size_t check, size_t ro
     widths[out->forecasts++] = at->deviations[row];
 }
 
-dm_status dm_curve_calibrate(dm_curve_forecaster *f, size_t every, dm_curve_calibration *out,
+dm_status dm_final_calibrate(dm_final_forecaster *f, size_t every, dm_final_calibration *out,
                              dm_error *err)
 {
-    *out = (dm_curve_calibration){0};
+    *out = (dm_final_calibration){0};
     for (size_t i = 0; i < f->count; i++)
         out->runs += f->own[i];
     size_t most = out->runs * f->checks + 1;

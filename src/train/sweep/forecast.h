@@ -7,7 +7,7 @@
  * same forecasts made for those nearest curves without their own final values, times the factor by
  * which 90% of all such errors fall within the 90% band, and larger for a run that is far from every
  * curve. So the band is of measured errors; whether it holds for a new task is measured by
- * dm_curve_calibrate on runs of that task. */
+ * dm_final_calibrate on runs of that task. */
 #ifndef DM_TRAIN_SWEEP_FORECAST_H
 #define DM_TRAIN_SWEEP_FORECAST_H
 
@@ -16,32 +16,32 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define DM_CURVE_BAND 1.6448536269514722 /* deviations of a 90% band */
+#define DM_FINAL_BAND 1.6448536269514722 /* deviations of a 90% band */
 
-typedef struct dm_curve_forecaster dm_curve_forecaster;
+typedef struct dm_final_forecaster dm_final_forecaster;
 
-dm_status dm_curve_forecaster_create(size_t checks, dm_curve_forecaster **out, dm_error *err);
-void dm_curve_forecaster_destroy(dm_curve_forecaster *f);
+dm_status dm_final_forecaster_create(size_t checks, dm_final_forecaster **out, dm_error *err);
+void dm_final_forecaster_destroy(dm_final_forecaster *f);
 /* A complete curve of `checks` logarithms; `own`: of the sweep that decisions are about. */
-dm_status dm_curve_forecaster_add(dm_curve_forecaster *f, const double *logs, bool own,
+dm_status dm_final_forecaster_add(dm_final_forecaster *f, const double *logs, bool own,
                                   dm_error *err);
-size_t dm_curve_forecaster_count(const dm_curve_forecaster *f);
+size_t dm_final_forecaster_count(const dm_final_forecaster *f);
 
 /* The final value of a run whose first `check` values are `logs`. Needs 8 curves. */
-dm_status dm_curve_forecast(dm_curve_forecaster *f, const double *logs, size_t check, double *mean,
+dm_status dm_final_forecast(dm_final_forecaster *f, const double *logs, size_t check, double *mean,
                             double *deviation, dm_error *err);
 
 /* How forecasts for own curves held, each made without that curve, at every `every`th check of the
  * first 60%. Coverage alone does not tell a forecaster of another task: far from its curves bands are
  * wide enough to hold anything. */
-typedef struct dm_curve_calibration {
+typedef struct dm_final_calibration {
     size_t runs, forecasts;
     double coverage;    /* share of final values within the 90% band */
     double far;         /* share of forecasts for which the curves are twice as far as usual */
     double width;       /* median deviation over the median change that is still to come */
     double error, last; /* root mean square of the error; of "the last value stays" */
-} dm_curve_calibration;
-dm_status dm_curve_calibrate(dm_curve_forecaster *f, size_t every, dm_curve_calibration *out,
+} dm_final_calibration;
+dm_status dm_final_calibrate(dm_final_forecaster *f, size_t every, dm_final_calibration *out,
                              dm_error *err);
 
 #endif

@@ -10,7 +10,7 @@ typedef struct dm_replay_result {
     double share;   /* of the cost of all */
     double regret;  /* final metric of the winner over the best of all, less 1 */
     bool forecasts; /* were used to the end */
-    dm_curve_calibration calibration;
+    dm_final_calibration calibration;
 } dm_replay_result;
 
 /* One worker. Runs of the pool that are not complete count as failed where their values end. */

@@ -183,24 +183,24 @@ static void bands_of_held_out_runs_hold(void **state)
 {
     (void)state;
     dm_sweep_curves history = pool_of(128, 10, 0), pool = pool_of(64, 77, 0);
-    dm_curve_forecaster *f = NULL;
+    dm_final_forecaster *f = NULL;
     double logs[CHECKS];
     size_t within = 0, count = 0;
-    assert_ok(dm_curve_forecaster_create(CHECKS, &f, err));
+    assert_ok(dm_final_forecaster_create(CHECKS, &f, err));
     for (size_t i = 0; i < history.count; i++) {
         assert_true(dm_sweep_curve_logs(&history.items[i], CHECKS, logs));
-        assert_ok(dm_curve_forecaster_add(f, logs, false, err));
+        assert_ok(dm_final_forecaster_add(f, logs, false, err));
     }
     for (size_t i = 0; i < pool.count; i++)
         for (size_t c = 1; c <= 12; c++) {
             double mean, deviation;
             assert_true(dm_sweep_curve_logs(&pool.items[i], CHECKS, logs));
-            assert_ok(dm_curve_forecast(f, logs, c, &mean, &deviation, err));
-            within += fabs(logs[CHECKS - 1] - mean) <= DM_CURVE_BAND * deviation;
+            assert_ok(dm_final_forecast(f, logs, c, &mean, &deviation, err));
+            within += fabs(logs[CHECKS - 1] - mean) <= DM_FINAL_BAND * deviation;
             count++;
         }
     assert_in_range(100 * within / count, 82, 97);
-    dm_curve_forecaster_destroy(f);
+    dm_final_forecaster_destroy(f);
     dm_sweep_curves_deinit(&history);
     dm_sweep_curves_deinit(&pool);
 }
