@@ -202,6 +202,9 @@ DM_API size_t dm_nn_model_rows(const dm_nn_model *model);    /* of the output, i
 DM_API size_t dm_nn_model_outputs(const dm_nn_model *model); /* numbers in a row */
 /* What computes its products: "cpu-avx2", "cublasLt 13.0 (path)", "own kernels (reason)". */
 DM_API const char *dm_nn_model_products(const dm_nn_model *model);
+/* What would compute them on a device ("cpu", "cuda:0"), found without opening it: the CPU's table,
+ * "cuBLASLt: path" or "own kernels (reason)". */
+DM_API dm_status dm_nn_products(const char *device, char *text, size_t size, dm_error *err);
 
 #ifdef __cplusplus
 }

@@ -111,15 +111,21 @@ static void leave(const dm_cublaslt *lt, void *previous)
         lt->cuda->context_set(previous);
 }
 
+dm_status dm_cublaslt_find(char path[DM_PATH_MAX], dm_error *err)
+{
+    const dm_cuda_api *cuda;
+    dm_status status = dm_cuda_api_get(&cuda, err);
+    return status != DM_OK ? status : dm_cuda_library_find(&where, cuda->version / 1000, path, err);
+}
+
 dm_status dm_cublaslt_create(dm_device *device, dm_cublaslt **out, dm_error *err)
 {
     const dm_cuda_api *cuda;
     *out = NULL;
-    dm_status status = dm_cuda_api_get(&cuda, err);
-    if (status != DM_OK)
-        return status;
     char path[DM_PATH_MAX], origin[512];
-    status = dm_cuda_library_find(&where, cuda->version / 1000, path, err);
+    dm_status status = dm_cublaslt_find(path, err);
+    if (status == DM_OK)
+        status = dm_cuda_api_get(&cuda, err);
     if (status != DM_OK)
         return status;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);

@@ -11,6 +11,8 @@
 #ifndef DM_DEVICE_CUBLASLT_H
 #define DM_DEVICE_CUBLASLT_H
 
+#include "base/file.h"
+
 #include <dotmatrix/device.h>
 
 typedef struct dm_cublaslt dm_cublaslt;
@@ -37,6 +39,8 @@ typedef struct dm_cublaslt_product {
 /* $DM_CUBLASLT names the library file. DM_EUNAVAILABLE with the reason when there is none. */
 dm_status dm_cublaslt_create(dm_device *device, dm_cublaslt **out, dm_error *err);
 void dm_cublaslt_destroy(dm_cublaslt *lt);
+/* Where it is, without opening it; the same search and the same reasons. */
+dm_status dm_cublaslt_find(char path[DM_PATH_MAX], dm_error *err);
 /* "cublasLt 13.0 (path)" */
 const char *dm_cublaslt_name(const dm_cublaslt *lt);
 /* Queue one product. DM_EUNSUPPORTED, with nothing queued, for a shape that the library does not

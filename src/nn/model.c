@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* model.c - the public calls of models; what differs between devices is behind model.h. */
 #include "nn/model.h"
+#include "base/file.h"
 #include "base/require.h"
+#include "device/cublaslt.h"
 
 #include "base/philox.h"
 
@@ -404,4 +406,19 @@ const char *dm_nn_model_products(const dm_nn_model *model)
     if (model == NULL)
         return "";
     return model->exec.stream ? dm_nn_cuda_products(&model->exec) : model->exec.ops->name;
+}
+
+dm_status dm_nn_products(const char *device, char *text, size_t size, dm_error *err)
+{
+    DM_REQUIRE(err, device);
+    DM_REQUIRE(err, text);
+    char path[DM_PATH_MAX];
+    dm_error reason = {0};
+    if (strncmp(device, "cuda", 4) != 0)
+        snprintf(text, size, "%s", dm_nn_cpu()->name);
+    else if (dm_cublaslt_find(path, &reason) == DM_OK)
+        snprintf(text, size, "cuBLASLt: %s", path);
+    else
+        snprintf(text, size, "own kernels (%s)", reason.message);
+    return DM_OK;
 }

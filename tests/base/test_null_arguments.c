@@ -413,6 +413,8 @@ static void null_is_refused_everywhere(void **state)
     SURVIVES(dm_nn_model_rows(NULL));
     SURVIVES(dm_nn_model_outputs(NULL));
     SURVIVES(dm_nn_model_products(NULL));
+    REFUSES(dm_nn_products(NULL, any, 1, &e));
+    REFUSES(dm_nn_products(any, NULL, 1, &e));
     static const char *const headers[] = {"gb.h",     "swarm.h",    "device.h",
                                           "kernel.h", "dynamics.h", "nn.h"};
     for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++)

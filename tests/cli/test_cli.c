@@ -189,6 +189,7 @@ static void info_writes_the_documented_json(void **state)
     json_t *cpu = json_array_get(json_object_get(root, "devices"), 0);
     assert_string_equal(json_string_value(json_object_get(cpu, "id")), "cpu");
     assert_true(json_integer_value(json_object_get(cpu, "multiprocessors")) >= 1);
+    assert_non_null(strstr(json_string_value(json_object_get(cpu, "products")), "cpu"));
     assert_null(json_object_get(cpu, "selftest"));
     json_t *components = json_object_get(root, "components");
     assert_true(json_array_size(components) >= 5);

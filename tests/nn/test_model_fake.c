@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_model_fake.c - a model's host side on a stand-in driver whose kernels do nothing: what a step
  * calls, and that nothing is left behind. */
+#include "base/file.h"
 #include "device/nvrtc.h"
 #include "nn/cuda/internal.h"
 #include "tests/device/fake_cuda.h"
@@ -8,6 +9,7 @@
 #include "tests/support/test.h"
 #include "tests/support/tmpdir.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,4 +75,26 @@ static void a_step_allocates_nothing(void **state)
     assert_int_equal(fake->retained(), 0);
 }
 
-DM_TESTS("nn/model-fake", DM_TEST(a_step_allocates_nothing));
+/* `dotmatrix info` asks this, of devices that nobody opened. */
+static void products_are_named_without_a_device(void **state)
+{
+    if (dm_test_fake_cuda() == NULL)
+        dm_test_skip("%s", "the stand-in driver is not here");
+    char text[DM_PATH_MAX + 600], wanted[DM_PATH_MAX + 600];
+    assert_ok(dm_nn_products("cpu", text, sizeof text, err));
+    assert_string_equal(text, dm_nn_cpu()->name);
+    setenv("DM_CUBLASLT", "/nonexistent", 1);
+    assert_ok(dm_nn_products("cuda:0", text, sizeof text, err));
+    assert_non_null(strstr(text, "own kernels (no cuBLASLt"));
+    assert_non_null(strstr(text, "/nonexistent"));
+    const char *library = dm_test_path(state, "libcublasLt.so.13");
+    assert_ok(dm_file_write(library, "", 0, err)); /* it is not opened */
+    setenv("DM_CUBLASLT", library, 1);
+    assert_ok(dm_nn_products("cuda:0", text, sizeof text, err));
+    snprintf(wanted, sizeof wanted, "cuBLASLt: %s", library);
+    assert_string_equal(text, wanted);
+    unsetenv("DM_CUBLASLT");
+}
+
+DM_TESTS("nn/model-fake", DM_TEST(a_step_allocates_nothing),
+         DM_TEST_IN_DIR(products_are_named_without_a_device));

@@ -7,6 +7,7 @@
 #include "cli/report.h"
 
 #include <dotmatrix/device.h>
+#include <dotmatrix/nn.h>
 
 #include <glob.h>
 #include <stdio.h>
@@ -285,6 +286,7 @@ static dm_status add_devices(dm_report *report, bool selftest, bool *negative, d
     dm_report_list(report, "devices");
     for (size_t i = 0; i < count && i < DEVICES_MAX; i++) {
         const dm_device_properties *device = &list[i];
+        char products[DM_PATH_MAX + 600];
         dm_report_item(report, device->id);
         if (report->as_json)
             dm_report_string(report, "id", device->id);
@@ -292,6 +294,8 @@ static dm_status add_devices(dm_report *report, bool selftest, bool *negative, d
         dm_report_string(report, "arch", device->arch);
         dm_report_uint(report, "multiprocessors", (uint64_t)device->multiprocessors);
         dm_report_bytes(report, "memory", device->memory_bytes);
+        if (dm_nn_products(device->id, products, sizeof products, NULL) == DM_OK)
+            dm_report_string(report, "products", products);
         if (selftest) {
             dm_error other;
             dm_status one =
