@@ -205,6 +205,11 @@ op_distance op_case_distance(const op_case *c, dm_nn_exec *exec, dm_device *devi
     return worst;
 }
 
+double op_case_bf16_limit(const op_case *c)
+{
+    return 5 * ldexp(1, -8) * sqrt(c->steps > 0 ? c->steps : 1);
+}
+
 void op_case_compare(const op_case *c, dm_nn_exec *exec, dm_device *device, uint64_t seed,
                      double tolerance)
 {

@@ -229,7 +229,7 @@ static size_t gru_scratch(const dm_nn_exec *exec, const op_case *c)
                    {ROLE_GRAD_ADD, 3 * (H_) * (H_), 1, true},                                      \
                    {first ? ROLE_GRAD : ROLE_ABSENT, (B_) * (H_), 2, false}},                      \
         .count = 10, .forward = gru, .backward = gru_backward, .scratch = gru_scratch,             \
-        .size.gru = {                                                                              \
+        .steps = T_, .size.gru = {                                                                 \
             B_,                                                                                    \
             T_,                                                                                    \
             H_                                                                                     \
@@ -254,7 +254,7 @@ static dm_status mingru_backward(EXEC)
                    {ROLE_SEED, (B_) * (T_) * (H_), 0, false},                                      \
                    {ROLE_GRAD, (B_) * (T_)*2 * (H_), 0, false},                                    \
                    {first ? ROLE_GRAD : ROLE_ABSENT, (B_) * (H_), 1, false}},                      \
-        .count = 7, .forward = mingru, .backward = mingru_backward, .size.gru = {                  \
+        .count = 7, .forward = mingru, .backward = mingru_backward, .steps = T_, .size.gru = {     \
             B_,                                                                                    \
             T_,                                                                                    \
             H_                                                                                     \

@@ -7,12 +7,6 @@
 
 #include <string.h>
 
-/* Norm-wise: rounding to bfloat16 costs 2^-9 each time a number is stored. */
-static double tolerance_of(dm_nn_type type)
-{
-    return type == DM_NN_BF16 ? 2e-2 : 1e-5;
-}
-
 /* All cases are run, so that one log shows everything that is wrong. */
 static void check_all(dm_nn_type type, bool library)
 {
@@ -33,9 +27,10 @@ static void check_all(dm_nn_type type, bool library)
             const op_case *c = op_case_get(i);
             op_distance d = op_case_distance(c, &exec, dm_test_gpu_device, seed);
             worst = d.distance > worst ? d.distance : worst;
-            if (d.distance > tolerance_of(type)) {
-                print_message("%s, seed %d: array %d is off by %g\n", c->name, (int)seed, d.array,
-                              d.distance);
+            double limit = type == DM_NN_BF16 ? op_case_bf16_limit(c) : 1e-5;
+            if (d.distance > limit) {
+                print_message("%s, seed %d: array %d is off by %g, limit %g\n", c->name, (int)seed,
+                              d.array, d.distance, limit);
                 wrong++;
             }
         }
