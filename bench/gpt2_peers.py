@@ -182,8 +182,14 @@ class TorchChild:
         self.process.stdin.write(json.dumps(job) + "\n")
 
     def steps(self, count):
+        self.ask(count)
+        return self.answer()
+
+    def ask(self, count):
         self.process.stdin.write(f"{count}\n")
         self.process.stdin.flush()
+
+    def answer(self):
         while True:
             line = self.process.stdout.readline()
             if not line:
@@ -264,18 +270,21 @@ def median(values):
 def compare_losses(args, report, name, steps, batch, precision, rate, warmup, check):
     """Ours beside PyTorch's from the same weights. In bfloat16 there are several of PyTorch's: autocast, which keeps the
     residual stream in float32; everything in bfloat16 with float32 weights in the optimiser, as ours; and autocast again
-    with the rows of each batch in another order, which says how far apart two runs of one method are."""
+    with the rows of each batch in another order, which says how far apart two runs of one method are. They run side by
+    side: nothing is timed here."""
     weights = os.path.join(args.scratch, "weights.safetensors")
     mine = ours(args, name, steps=steps, batch=batch, precision=precision, rate=rate, warmup=warmup, write_weights=weights)
     runs = {"torch": {}}
     if precision == "bf16":
-        runs |= {"torch all bf16": {"precision": "bf16-all"}, "torch, rows rolled": {"roll": True},
-                 "torch all bf16, rows rolled": {"precision": "bf16-all", "roll": True}}
+        runs |= {"torch all bf16": {"precision": "bf16-all"}, "torch, rows rolled": {"roll": True}}
     losses, norms = {"ours": mine["losses"]}, {"ours": mine["norms"]}
-    for who, options in runs.items():
-        child = TorchChild(**{"tokens": args.tokens, "weights": weights, "batch": batch, "precision": precision, "rate": rate,
-                              "warmup": warmup, "compile": False, **options})
-        theirs = child.steps(steps)
+    children = {who: TorchChild(**{"tokens": args.tokens, "weights": weights, "batch": batch, "precision": precision,
+                                   "rate": rate, "warmup": warmup, "compile": False, **options})
+                for who, options in runs.items()}
+    for child in children.values():
+        child.ask(steps)
+    for who, child in children.items():
+        theirs = child.answer()
         child.close()
         losses[who], norms[who] = theirs["losses"], theirs["norms"]
 
@@ -357,6 +366,9 @@ def speed(args, report):
                 result["llmc"] += llmc(binary, tokens, 20, args.scratch)
             except Exception as error:
                 print(f"speed: {error}")
+        best = ", ".join(f"{who} {size / min(ms) * 1e3:,.0f}" for who, ms in result.items()
+                         if isinstance(ms, list) and ms)
+        print(f"after turn {turn + 1}, fastest so far, tokens/s: {best}", flush=True)
     if child:
         child.close()
     report["speed"] = result
