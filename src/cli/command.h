@@ -9,7 +9,7 @@
  *   cli/game/      Game Boys: run (one machine, a swarm, pictures), roms
  *   cli/kernel/    kernels: compile, run, check
  *   cli/synth/     datasets of kernels
- *   cli/dynamics/  world models: bench, rollout, plots
+ *   cli/dynamics/  models of training runs: forecasts, learning, plots, bench
  *   cli/train/     training and its data
  *   cli/lab/       what is measured and proved: info, bench, verify, replay, report */
 #ifndef DM_CLI_COMMAND_H

@@ -5,7 +5,7 @@
  *   dynamics_bench.c   what the parts share: models, timing; runs the parts that were asked for
  *   dynamics_check.c   values against the float64 reference, over sizes and kernels
  *   dynamics_time.c    rollouts, steps of batches, encoders, memory
- *   dynamics_learn.c   updates of the weights
+ *   dynamics_updates.c updates of the weights
  *
  * Device times are those of launches recorded in a graph and replayed, between two events: no host
  * in between; medians of nine. */

@@ -70,7 +70,7 @@ static void print_text(const dm_curve *curve, const dm_curve_forecast *f)
             if (t >= 100 && (t + 1) % 100 != 0 && t + 1 != f->steps)
                 continue;
             printf("  %6u  %8llu  %10.5g  %9.4g %9.4g  %10.5g  %10.5g  %10.5g  %10.5g\n", t + 1,
-                   (unsigned long long)(last + (t + 1) * apart), (double)f->mean[t],
+                   (unsigned long long)last + (t + 1ull) * apart, (double)f->mean[t],
                    (double)f->low[t], (double)f->high[t], (double)f->baseline[0][t],
                    (double)f->baseline[1][t], (double)f->baseline[2][t], (double)f->baseline[3][t]);
         }

@@ -6,7 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { K = DM_BASELINE_COUNT, J = DM_VIEW_KNOTS, S = DM_VIEW_STRIDE, RECORD = 20, NEAR = 2 };
+enum {
+    K = DM_BASELINE_COUNT,
+    J = DM_VIEW_KNOTS,
+    S = DM_VIEW_STRIDE,
+    RECORD = 20,
+    NEAR = 2,
+    FIT_ROUNDS = 3
+};
 #define AGE 0.9          /* an older origin's errors count so much less */
 #define FAR 2.0          /* baselines leave the recent mean by at most so much */
 #define NOISE_PRIOR 0.05 /* before there are samples to tell */
@@ -305,7 +312,8 @@ void dm_view_rules_fit(dm_view_rules *rules, dm_history *histories, size_t count
     double best = combination_error(histories, count, rules);
     for (size_t k = 0; k < K; k++)
         numbers[2 + k] = &rules->prior[k];
-    for (double factor = 2; factor > 1.1; factor = sqrt(factor)) {
+    double factor = 2;
+    for (int round = 0; round < FIT_ROUNDS; round++, factor = sqrt(factor)) {
         for (size_t p = 0; p < 2 + K; p++)
             for (int direction = 0; direction < 2; direction++) {
                 float kept = *numbers[p];

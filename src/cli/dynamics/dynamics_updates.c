@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dynamics_learn.c - times of updates: a batch of sequences on the device, beside one sequence with
+/* dynamics_updates.c - times of updates: a batch of sequences on the device, beside one sequence with
  * the CPU's vectorised loops. */
 #include "cli/dynamics/dynamics_bench.h"
 
