@@ -311,10 +311,12 @@ def in_float32(pairs):
 
 
 def in_bfloat16(pairs):
-    """At most twice as far from PyTorch's as PyTorch's own two ways of computing in bfloat16 are from each other."""
+    """At most twice as far from one of PyTorch's as PyTorch's own runs in bfloat16 are from each other. A fixed band of
+    0.05, which an earlier rule had, is printed beside it: the first run of that rule was outside, at 0.0713."""
     scale = max(p["worst"] for who, p in pairs.items() if "ours" not in who)
     nearest = min(pairs["ours", "torch"]["worst"], pairs["ours", "torch all bf16"]["worst"])
-    print(f"  band {2 * scale:.2e}: twice the largest distance between PyTorch's; ours {nearest:.2e}")
+    print(f"  band {2 * scale:.2e}: twice the largest distance between PyTorch's; ours {nearest:.2e}; "
+          f"{'inside' if nearest <= 0.05 else 'outside'} the fixed band of 0.05")
     return nearest <= 2 * scale
 
 
@@ -392,6 +394,7 @@ def profile(args, report):
     moved = {  # bytes of a call, where the profile has none
         "nn_norm_vec": 4 * rows, "nn_norm_backward_vec": 4 * rows, "nn_norm_columns_vec": 2 * rows,
         "nn_norm_backward_sums_3": 4 * rows,
+        "nn_columns_vec": 2.25 * rows,  # of 2304, 768, 3072 and 768 columns, on average
         "nn_softmax_loss_vec": 2 * logits, "nn_softmax_loss_kept": 2 * logits, "nn_embed": 2 * rows, "nn_embed_pieces_vec": rows, "nn_embed_positions": rows,
         "adamw_forward": 28 * 124.5e6, "nn_convert": 6 * 124.5e6, "nn_sums_parts": 4 * 124.5e6,
         **{f: 4 * rows for f in FLASH[0]}, **{f: 6 * rows for f in FLASH[1] + FLASH[2]}}
