@@ -67,8 +67,8 @@ DM_API const char *dm_status_name(dm_status status);
 
 typedef struct dm_error {
     dm_status status;
-    int line;                     /* line of the input, 1-based; 0 when there is none */
-    char file[DM_ERROR_FILE_MAX]; /* name of the input; empty when there is none */
+    int line;                           /* line of the input, 1-based; 0 when there is none */
+    char file[DM_ERROR_FILE_MAX];       /* name of the input; empty when there is none */
     char message[DM_ERROR_MESSAGE_MAX]; /* one line, without control characters */
 } dm_error;
 

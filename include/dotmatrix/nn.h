@@ -64,7 +64,7 @@ typedef struct dm_nn_layer {
     dm_nn_activation activation; /* LINEAR, CONV */
     uint32_t from;               /* RESIDUAL */
     bool tied;                   /* LINEAR: weights are those of the embedding, no bias */
-    float init; /* standard deviation of the first weights; 0: 1 / sqrt(inputs), uniform */
+    float init;       /* standard deviation of the first weights; 0: 1 / sqrt(inputs), uniform */
     const char *name; /* for messages, living as long as the model; NULL: its number alone */
 } dm_nn_layer;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* simd_text.h - the loops of simd.h, for the vectors of simd_vec.h. The file that includes this
  * defines SIMD_NAME, the name of the table. */
-#include "dynamics/simd.h"
 #include "base/simd_vec.h"
+#include "dynamics/simd.h"
 
 #include <math.h>
 

@@ -520,29 +520,30 @@ int main(int argc, char **argv)
     double seconds = 0;
     uint64_t seed = 1;
     dm_error err = {0};
-    for (int i = 1; i < argc; i++) {
-        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
-        if (strcmp(argv[i], "--list") == 0)
+    int at = 1;
+    while (at < argc) {
+        const char *value = at + 1 < argc ? argv[at + 1] : NULL;
+        if (strcmp(argv[at], "--list") == 0)
             return list();
-        if (argv[i][0] == '-' && value == NULL)
+        if (argv[at][0] == '-' && value == NULL)
             return usage();
-        if (strcmp(argv[i], "--write-seeds") == 0)
+        if (strcmp(argv[at], "--write-seeds") == 0)
             return write_seeds(value);
-        if (strcmp(argv[i], "--target") == 0 && (target = fuzz_target_find(value)) == NULL)
+        if (strcmp(argv[at], "--target") == 0 && (target = fuzz_target_find(value)) == NULL)
             return fprintf(stderr, "dm-fuzz: no target '%s'; --list has them\n", value), 2;
-        if (strcmp(argv[i], "--corpus") == 0)
+        if (strcmp(argv[at], "--corpus") == 0)
             fuzz_need(dm_dir_walk(value, visit, &inputs, &err), &err);
-        else if (strcmp(argv[i], "--seconds") == 0)
+        else if (strcmp(argv[at], "--seconds") == 0)
             seconds = strtod(value, NULL);
-        else if (strcmp(argv[i], "--seed") == 0)
+        else if (strcmp(argv[at], "--seed") == 0)
             seed = strtoull(value, NULL, 10);
-        else if (strcmp(argv[i], "--artifacts") == 0)
+        else if (strcmp(argv[at], "--artifacts") == 0)
             artifacts = value;
-        else if (argv[i][0] != '-') {
-            add_input(&inputs, argv[i--]);
-        } else if (strcmp(argv[i], "--target") != 0)
+        else if (argv[at][0] != '-')
+            add_input(&inputs, argv[at]);
+        else if (strcmp(argv[at], "--target") != 0)
             return usage();
-        i++;
+        at += argv[at][0] == '-' ? 2 : 1;
     }
     if (target == NULL || inputs.count == 0)
         return usage();

@@ -3,8 +3,8 @@
  * Transfer"), mooneye's oam_dma tests, gambatte's oamdma tests; dma.h says them shortly.
  *
  * A few instructions in HRAM start the transfer; behind them HRAM is zero, which is NOPs. */
-#include "romtools/asm.h"
 #include "gb/host/core.h"
+#include "romtools/asm.h"
 #include "tests/support/test.h"
 
 #include <stdio.h>

@@ -5,8 +5,8 @@
  * Contents are random, with the values that matter more often than chance would have them. Either
  * nothing changes during a frame, or one register changes in each HBlank, written by an interrupt
  * handler from a list. Changes in the middle of a line are the business of the public test ROMs. */
-#include "romtools/asm.h"
 #include "gb/host/core.h"
+#include "romtools/asm.h"
 #include "tests/support/test.h"
 
 #include <string.h>

@@ -2,8 +2,8 @@
 /* Where a run stops does not change the picture: a machine that runs for a frame at once and one
  * that runs as long in pieces are equal in every byte of state and memory, in the picture that is
  * shown and in all complete lines of the one that is being drawn. */
-#include "romtools/asm.h"
 #include "gb/host/core.h"
+#include "romtools/asm.h"
 #include "tests/support/random.h"
 #include "tests/support/rom_cases.h"
 #include "tests/support/snippets.h"

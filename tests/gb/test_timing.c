@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Facts about time, one small program or table each, that otherwise only public test ROMs check:
  * mooneye's acceptance set found them on hardware; the programs here are our own. */
-#include "romtools/asm.h"
 #include "gb/host/core.h"
 #include "gb/machine/decode.h"
+#include "romtools/asm.h"
 #include "tests/support/test.h"
 
 #include <stdio.h>

@@ -103,5 +103,6 @@ static void loads_files(void **state)
     dm_gb_script_deinit(&script);
 }
 
-DM_TESTS("romtools/script", DM_TEST(reads_lines_comments_and_blanks), DM_TEST(errors_name_file_and_line),
-         DM_TEST(an_empty_text_presses_nothing), DM_TEST_IN_DIR(loads_files))
+DM_TESTS("romtools/script", DM_TEST(reads_lines_comments_and_blanks),
+         DM_TEST(errors_name_file_and_line), DM_TEST(an_empty_text_presses_nothing),
+         DM_TEST_IN_DIR(loads_files))

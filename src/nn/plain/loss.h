@@ -18,7 +18,7 @@ static dm_status PLAIN(softmax_loss)(dm_nn_exec *exec, const dm_nn_softmax_loss 
         if (op->scale == 0)
             continue;
         for (size_t v = 0; v < op->P; v++) {
-            REAL d = v < op->V ? MATH(exp)(row[v] - norm) - (int32_t)(v == (size_t)target[n]) : 0;
+            REAL d = v < op->V ? MATH(exp)(row[v] - norm) - (REAL)(v == (size_t)target[n]) : 0;
             row[v] = counts ? d * (REAL)op->scale : 0;
         }
     }
