@@ -57,6 +57,29 @@ def adamw(w: wp.array(dtype=float), g: wp.array(dtype=float), m: wp.array(dtype=
 
 
 @wp.kernel
+def muon_momentum(u: wp.array(dtype=float), g: wp.array(dtype=float), velocity: wp.array(dtype=float),
+                  control: wp.array(dtype=float), momentum: float):
+    # u is what src/nn/muon.c makes orthogonal, matrix by matrix, before muon_update (Nesterov's form).
+    i = wp.tid()
+    if control[1] == 0.0:
+        return
+    d = g[i] * control[0]
+    v = momentum * velocity[i] + d
+    velocity[i] = v
+    u[i] = d + momentum * v
+
+
+@wp.kernel
+def muon_update(w: wp.array(dtype=float), u: wp.array(dtype=float), control: wp.array(dtype=float), rate: float,
+                decay: float):
+    i = wp.tid()
+    if control[1] == 0.0:
+        return
+    shrunk = w[i] - rate * decay * w[i]
+    w[i] = shrunk - rate * u[i]
+
+
+@wp.kernel
 def average(mean: wp.array(dtype=float), w: wp.array(dtype=float), control: wp.array(dtype=float), keep: float):
     # The running average of weights: keep of what it was, the rest of what they are.
     i = wp.tid()

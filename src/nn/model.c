@@ -158,7 +158,8 @@ dm_status dm_nn_model_create(dm_device *device, const dm_nn_model_desc *desc, dm
         return dm_fail(err, DM_ENOMEM, "nn: no memory for a model");
     dm_status status = prepare(device, desc, m, err);
     if (status == DM_OK && !dm_nn_steps_by_hand(m))
-        status = dm_nn_stepper_create(device, &desc->optimiser, &m->stepper, err);
+        status = dm_nn_stepper_create(device, &desc->optimiser, m->exec.ops->adam != NULL,
+                                      &m->stepper, err);
     if (status == DM_OK && (status = m->runner->create(m, err)) == DM_ENOMEM)
         status = does_not_fit(device, desc, m, err);
     if (status == DM_OK)

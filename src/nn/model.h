@@ -7,6 +7,7 @@
 #ifndef DM_NN_MODEL_H
 #define DM_NN_MODEL_H
 
+#include "nn/muon.h"
 #include "nn/optimiser.h"
 #include "nn/run.h"
 
@@ -51,11 +52,20 @@ struct dm_nn_model {
     void *state;       /* of the runner */
 };
 
-/* Whether the device has its own Adam, so that no text is compiled for it. */
+/* Whether the device's own Adam does all, so that no text is compiled. */
 static inline bool dm_nn_steps_by_hand(const dm_nn_model *m)
 {
     return m->exec.ops->adam &&
            (m->optimiser.kind == DM_NN_ADAM || m->optimiser.kind == DM_NN_ADAMW);
+}
+
+/* Make one of MUON's matrices orthogonal: the part of `updates` that belongs to parameter k. */
+static inline dm_status dm_nn_model_orthogonalise(const dm_nn_model *m, dm_nn_exec *exec, size_t k,
+                                                  float *updates, dm_error *err)
+{
+    const uint32_t *shape = m->plan.parameters[k].shape;
+    return dm_nn_orthogonalise(exec, shape[0], shape[1], updates + m->plan.offsets[k],
+                               (char *)exec->scratch + m->plan.scratch_bytes, err);
 }
 
 #endif

@@ -25,6 +25,7 @@ typedef struct cpu_state {
     bool first_pass;
     double total;   /* of the rows' losses */
     float *squares; /* of the gradients, for each chunk of parameters */
+    float *updates; /* MUON: of its matrices */
     float loss, norm, control[2];
 } cpu_state;
 
@@ -59,7 +60,8 @@ static void cpu_memory(const dm_nn_model *m, dm_nn_memory *out)
     uint64_t array = plan->parameter_room * sizeof(float);
     *out = (dm_nn_memory){.parameters = (arrays_of(m) + plan->shards) * array,
                           .activations = plan->shards * (bytes_of_shard(plan) - array),
-                          .scratch = threads * plan->scratch_bytes};
+                          .scratch = threads * (plan->scratch_bytes + plan->muon_bytes) +
+                                     plan->muon_room * sizeof(float)};
     out->total = out->parameters + out->activations + out->scratch;
 }
 
@@ -97,10 +99,12 @@ static dm_status cpu_create(dm_nn_model *m, dm_error *err)
     s->shards = calloc(plan->shards, sizeof *s->shards);
     s->execs = calloc((size_t)threads, sizeof *s->execs);
     s->squares = calloc(chunks_of(plan), sizeof *s->squares);
-    bool whole = s->arrays[0] && s->memory && s->shards && s->execs && s->squares;
+    s->updates = plan->muon_room > 0 ? aligned(plan->muon_room * sizeof(float)) : NULL;
+    bool whole = s->arrays[0] && s->memory && s->shards && s->execs && s->squares &&
+                 (s->updates || plan->muon_room == 0);
     for (int t = 0; whole && t < threads; t++) {
         s->execs[t] = (dm_nn_exec){.ops = m->exec.ops, .scratch_size = plan->scratch_bytes};
-        whole = (s->execs[t].scratch = aligned(plan->scratch_bytes)) != NULL;
+        whole = (s->execs[t].scratch = aligned(plan->scratch_bytes + plan->muon_bytes)) != NULL;
     }
     if (!whole)
         return dm_fail(err, DM_ENOMEM, "nn: no memory");
@@ -128,6 +132,7 @@ static void cpu_destroy(dm_nn_model *m)
         free(s->execs[t].scratch);
     free(s->execs);
     free(s->squares);
+    free(s->updates);
     free(s->shards);
     free(s->memory);
     free(s->arrays[0]);
@@ -172,7 +177,17 @@ static void sum_gradients(void *user, uint64_t begin, uint64_t end, int worker)
     }
 }
 
-/* Parameters begin .. end, of which those before decayed_room decay. */
+/* Matrices of MUON, one at a time by a thread: their bits do not depend on how many there are. */
+static void orthogonalise(void *user, uint64_t begin, uint64_t end, int worker)
+{
+    const dm_nn_model *m = user;
+    const cpu_state *s = m->state;
+    for (uint64_t k = begin; k < end; k++)
+        if (m->plan.offsets[k] < m->plan.muon_room)
+            (void)dm_nn_model_orthogonalise(m, &s->execs[worker], k, s->updates, NULL);
+}
+
+/* Parameters begin .. end behind MUON's, of which those before decayed_room decay. */
 static void step_parameters(void *user, uint64_t begin, uint64_t end, int worker)
 {
     (void)worker;
@@ -181,14 +196,16 @@ static void step_parameters(void *user, uint64_t begin, uint64_t end, int worker
     const dm_nn_optimiser *o = &m->optimiser;
     double beta1 = o->beta1 > 0 ? o->beta1 : 0.9, beta2 = o->beta2 > 0 ? o->beta2 : 0.999;
     dm_nn_adam adam = {.scale = s->control[0],
-                       .rate = o->rate,
+                       .rate = dm_nn_adam_rate(o),
                        .beta1 = (float)beta1,
                        .beta2 = (float)beta2,
                        .epsilon = o->epsilon > 0 ? o->epsilon : 1e-8f,
                        .correct1 = (float)(1 - pow(beta1, (double)m->steps)),
                        .correct2 = (float)(1 - pow(beta2, (double)m->steps)),
                        .keep = o->average,
-                       .shrinks = o->kind == DM_NN_ADAMW};
+                       .shrinks = o->kind != DM_NN_ADAM};
+    begin += m->plan.muon_room;
+    end += m->plan.muon_room;
     for (uint64_t i = begin, to; i < end; i = to) {
         bool decays = i < m->plan.decayed_room;
         to = decays && end > m->plan.decayed_room ? m->plan.decayed_room : end;
@@ -197,6 +214,48 @@ static void step_parameters(void *user, uint64_t begin, uint64_t end, int worker
                           s->arrays[1] + i, s->arrays[2] + i,
                           s->arrays[3] ? s->arrays[3] + i : NULL);
     }
+}
+
+/* Parameters from .. to of the stepper's arrays. */
+static dm_nn_range range_of(const dm_nn_model *m, size_t from, size_t to)
+{
+    cpu_state *s = m->state;
+    return (dm_nn_range){.value = s->arrays[0] + from,
+                         .gradient = s->shards[0].gradients + from,
+                         .first = s->arrays[1] + from,
+                         .second = s->arrays[2] + from,
+                         .average = s->arrays[3] ? s->arrays[3] + from : NULL,
+                         .control = s->control,
+                         .update = s->updates,
+                         .count = to - from,
+                         .decays = from < m->plan.decayed_room};
+}
+
+/* Each kind of parameters in turn. */
+static dm_status step_all(dm_nn_model *m, dm_error *err)
+{
+    const cpu_state *s = m->state;
+    const dm_nn_plan *plan = &m->plan;
+    const dm_nn_optimiser *o = &m->optimiser;
+    dm_status status = DM_OK;
+    if (plan->muon_room > 0) {
+        dm_nn_range range = range_of(m, 0, plan->muon_room);
+        status = dm_nn_stepper_momentum(m->stepper, o, &range, err);
+        if (status == DM_OK)
+            dm_pool_run(s->pool, plan->parameter_count, 1, orthogonalise, m);
+        if (status == DM_OK)
+            status = dm_nn_stepper_update(m->stepper, o, &range, err);
+    }
+    if (status == DM_OK && m->exec.ops->adam && o->kind != DM_NN_SGD) {
+        dm_pool_run(s->pool, plan->parameter_room - plan->muon_room, CHUNK, step_parameters, m);
+        return DM_OK;
+    }
+    const size_t ends[] = {plan->muon_room, plan->decayed_room, plan->parameter_room};
+    for (int i = 0; i < 2 && status == DM_OK; i++) {
+        dm_nn_range range = range_of(m, ends[i], ends[i + 1]);
+        status = dm_nn_stepper_step(m->stepper, o, &range, m->steps, err);
+    }
+    return status;
 }
 
 static dm_status cpu_pass(dm_nn_model *m, uint32_t number, const void *input, const void *target,
@@ -230,7 +289,7 @@ static dm_status cpu_finish(dm_nn_model *m, bool learn, dm_error *err)
     if (!learn)
         return DM_OK;
     dm_pool_run(s->pool, plan->parameter_room, CHUNK, sum_gradients, m);
-    float *gradients = s->shards[0].gradients, clip = m->optimiser.clip;
+    float clip = m->optimiser.clip;
     double squares = 0;
     for (size_t i = 0; i < chunks_of(plan); i++)
         squares += s->squares[i];
@@ -240,24 +299,7 @@ static dm_status cpu_finish(dm_nn_model *m, bool learn, dm_error *err)
     s->control[0] = clip > 0 && s->norm > clip ? clip / s->norm : 1;
     s->control[1] = 1;
     m->steps++;
-    dm_status status = DM_OK;
-    if (dm_nn_steps_by_hand(m)) {
-        dm_pool_run(s->pool, plan->parameter_room, CHUNK, step_parameters, m);
-        return DM_OK;
-    }
-    for (int decays = 1; decays >= 0 && status == DM_OK; decays--) {
-        size_t at = decays ? 0 : plan->decayed_room;
-        dm_nn_range range = {.value = s->arrays[0] + at,
-                             .gradient = gradients + at,
-                             .first = s->arrays[1] + at,
-                             .second = s->arrays[2] + at,
-                             .average = s->arrays[3] ? s->arrays[3] + at : NULL,
-                             .control = s->control,
-                             .count = decays ? plan->decayed_room : plan->parameter_room - at,
-                             .decays = decays == 1};
-        status = dm_nn_stepper_step(m->stepper, &m->optimiser, &range, m->steps, err);
-    }
-    return status;
+    return step_all(m, err);
 }
 
 static dm_status cpu_results(dm_nn_model *m, float *loss, float *norm, dm_error *err)

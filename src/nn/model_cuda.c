@@ -20,6 +20,7 @@ typedef struct cuda_state {
     dm_device_buffer *copies;     /* of the weights, in bfloat16 */
     dm_device_buffer *memory;     /* the shard, losses, input, target */
     dm_device_buffer *scratch, *control;
+    dm_device_buffer *updates; /* MUON: of its matrices, float */
     dm_nn_shard shard;
     size_t room[ARRAYS]; /* where each array begins, in floats */
     size_t input_at, target_at, raw_at, input_bytes, target_bytes;
@@ -84,12 +85,22 @@ static size_t control_bytes(const dm_nn_model *m)
     return sizeof(nn_control) + (size_t)(2 * m->plan.microbatches + 2) * sizeof(float);
 }
 
+static size_t scratch_bytes(const dm_nn_model *m)
+{
+    return m->plan.scratch_bytes + m->plan.muon_bytes;
+}
+
+static size_t updates_bytes(const dm_nn_model *m)
+{
+    return m->plan.muon_room * sizeof(float);
+}
+
 static void cuda_memory(const dm_nn_model *m, dm_nn_memory *out)
 {
     *out = (dm_nn_memory){.parameters = array_count(m) * m->plan.parameter_room * sizeof(float) +
                                         copies_bytes(m),
                           .activations = memory_bytes(m),
-                          .scratch = m->plan.scratch_bytes + control_bytes(m)};
+                          .scratch = scratch_bytes(m) + updates_bytes(m) + control_bytes(m)};
     out->total = out->parameters + out->activations + out->scratch;
 }
 
@@ -147,7 +158,9 @@ static dm_status cuda_create(dm_nn_model *m, dm_error *err)
     if (status == DM_OK)
         status = take(m, memory_bytes(m), &s->memory, err);
     if (status == DM_OK)
-        status = take(m, m->plan.scratch_bytes, &s->scratch, err);
+        status = take(m, scratch_bytes(m), &s->scratch, err);
+    if (status == DM_OK)
+        status = take(m, updates_bytes(m), &s->updates, err);
     if (status == DM_OK)
         status = take(m, control_bytes(m), &s->control, err);
     void *result = NULL;
@@ -180,7 +193,8 @@ static void cuda_destroy(dm_nn_model *m)
     }
     dm_event_destroy(s->done);
     dm_device_host_free(m->device, s->result);
-    dm_device_buffer *buffers[] = {s->parameters, s->copies, s->memory, s->scratch, s->control};
+    dm_device_buffer *buffers[] = {s->parameters, s->copies,  s->memory,
+                                   s->scratch,    s->control, s->updates};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         dm_device_buffer_destroy(buffers[i]);
     free(s);
@@ -287,6 +301,16 @@ static dm_status refresh(dm_nn_model *m, size_t at, size_t count, dm_error *err)
     return NN_LAUNCH(&m->exec, convert, dm_nn_cuda_loop((count + 7) / 8), &args, err);
 }
 
+/* MUON's, one after the other. */
+static dm_status step_matrices(dm_nn_model *m, const dm_nn_range *range, dm_error *err)
+{
+    dm_status status = dm_nn_stepper_momentum(m->stepper, &m->optimiser, range, err);
+    for (size_t k = 0; k < m->plan.parameter_count && status == DM_OK; k++)
+        if (m->plan.offsets[k] < m->plan.muon_room)
+            status = dm_nn_model_orthogonalise(m, &m->exec, k, range->update, err);
+    return status != DM_OK ? status : dm_nn_stepper_update(m->stepper, &m->optimiser, range, err);
+}
+
 static dm_status update(dm_nn_model *m, dm_error *err)
 {
     cuda_state *s = m->state;
@@ -295,8 +319,9 @@ static dm_status update(dm_nn_model *m, dm_error *err)
     float *arrays[ARRAYS];
     for (int part = 0; part < ARRAYS; part++)
         arrays[part] = (float *)dm_device_buffer_address(s->parameters) + s->room[part];
-    for (int decays = 1; decays >= 0 && status == DM_OK; decays--) {
-        size_t at = decays ? 0 : plan->decayed_room;
+    const size_t ends[] = {0, plan->muon_room, plan->decayed_room, plan->parameter_room};
+    for (int i = 0; i < 3 && status == DM_OK; i++) {
+        size_t at = ends[i];
         dm_nn_range range = {.value = arrays[DM_NN_VALUE] + at,
                              .gradient = arrays[DM_NN_GRADIENT] + at,
                              .first = arrays[DM_NN_FIRST] + at,
@@ -304,9 +329,11 @@ static dm_status update(dm_nn_model *m, dm_error *err)
                              .average =
                                  m->optimiser.average > 0 ? arrays[DM_NN_AVERAGE] + at : NULL,
                              .control = (float *)(void *)control_of(s),
-                             .count = decays ? plan->decayed_room : plan->parameter_room - at,
-                             .decays = decays == 1};
-        status = dm_nn_stepper_step(m->stepper, &m->optimiser, &range, m->steps, err);
+                             .update = s->updates ? address(s->updates, 0) : NULL,
+                             .count = ends[i + 1] - at,
+                             .decays = i < 2};
+        status = i == 0 ? step_matrices(m, &range, err)
+                        : dm_nn_stepper_step(m->stepper, &m->optimiser, &range, m->steps, err);
     }
     return status != DM_OK ? status : refresh(m, 0, plan->parameter_room, err);
 }

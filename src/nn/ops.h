@@ -133,7 +133,8 @@ typedef struct dm_nn_ops {
     /* `pre` [N][O]: the sum before GELU, kept for its gradient; NULL for other activations. */
     dm_status (*linear)(dm_nn_exec *, const dm_nn_linear *, const void *x, const void *w,
                         const void *b, void *y, void *pre, dm_error *err);
-    /* dy is overwritten (by the gradient before the activation). */
+    /* dy is overwritten (by the gradient before the activation). dx, dw and db may be NULL, and then
+     * what only they need. */
     dm_status (*linear_backward)(dm_nn_exec *, const dm_nn_linear *, const void *x, const void *w,
                                  const void *y, const void *pre, void *dy, void *dx, void *dw,
                                  void *db, dm_error *err);
@@ -199,6 +200,15 @@ typedef struct dm_nn_ops {
     /* y[n] = a[n] + b[n]; y may be a or b. */
     dm_status (*add)(dm_nn_exec *, uint64_t n, const void *a, const void *b, void *y,
                      dm_error *err);
+    /* y[n] = p a[n] + q b[n]; b may be NULL, y may be a. */
+    dm_status (*blend)(dm_nn_exec *, uint64_t n, double p, const void *a, double q, const void *b,
+                       void *y, dm_error *err);
+    /* x[n] is float: y = x / (sqrt(sums[1]) + 1e-7), where sums may be NULL: then y = x. */
+    dm_status (*narrow)(dm_nn_exec *, uint64_t n, const void *x, const void *sums, void *y,
+                        dm_error *err);
+    /* y[n] is float: y = scale x. */
+    dm_status (*widen)(dm_nn_exec *, uint64_t n, double scale, const void *x, void *y,
+                       dm_error *err);
     /* y[i][C] = x[index[i]][C] for N rows. */
     dm_status (*gather)(dm_nn_exec *, uint32_t N, uint32_t C, const void *x, const int32_t *index,
                         void *y, dm_error *err);

@@ -17,7 +17,7 @@ typedef struct compiled {
 
 struct dm_nn_stepper {
     dm_device *device;
-    compiled step, average;
+    compiled step, average, momentum, update;
 };
 
 static dm_status compile(dm_kernel_file *file, const char *name, dm_device *device, compiled *out,
@@ -30,13 +30,15 @@ static dm_status compile(dm_kernel_file *file, const char *name, dm_device *devi
     return status != DM_OK ? status : dm_kernel_args_create(kernel, &out->args, err);
 }
 
-dm_status dm_nn_stepper_create(dm_device *device, const dm_nn_optimiser *o, dm_nn_stepper **out,
-                               dm_error *err)
+dm_status dm_nn_stepper_create(dm_device *device, const dm_nn_optimiser *o, bool own_adam,
+                               dm_nn_stepper **out, dm_error *err)
 {
-    static const char *const names[] = {
-        [DM_NN_SGD] = "sgd", [DM_NN_ADAM] = "adam", [DM_NN_ADAMW] = "adamw"};
+    static const char *const names[] = {[DM_NN_SGD] = "sgd",
+                                        [DM_NN_ADAM] = "adam",
+                                        [DM_NN_ADAMW] = "adamw",
+                                        [DM_NN_MUON] = "adamw"};
     const char *text = dm_embedded_text("kernels/nn/optimisers.py");
-    if ((int)o->kind < 0 || o->kind > DM_NN_ADAM)
+    if ((int)o->kind < 0 || o->kind > DM_NN_MUON)
         return dm_fail(err, DM_EUNSUPPORTED, "nn: there is no optimiser %d", (int)o->kind);
     dm_nn_stepper *stepper = calloc(1, sizeof *stepper);
     dm_kernel_file *file = NULL;
@@ -46,8 +48,12 @@ dm_status dm_nn_stepper_create(dm_device *device, const dm_nn_optimiser *o, dm_n
     dm_kernel_options options = {.no_backward = true};
     dm_status status =
         dm_kernel_file_create("optimisers.py", text, strlen(text), &options, &file, err);
-    if (status == DM_OK)
+    if (status == DM_OK && (o->kind == DM_NN_SGD || !own_adam))
         status = compile(file, names[o->kind], device, &stepper->step, err);
+    if (status == DM_OK && o->kind == DM_NN_MUON)
+        status = compile(file, "muon_momentum", device, &stepper->momentum, err);
+    if (status == DM_OK && o->kind == DM_NN_MUON)
+        status = compile(file, "muon_update", device, &stepper->update, err);
     if (status == DM_OK && o->average > 0)
         status = compile(file, "average", device, &stepper->average, err);
     dm_kernel_file_destroy(file);
@@ -63,10 +69,12 @@ void dm_nn_stepper_destroy(dm_nn_stepper *stepper)
 {
     if (!stepper)
         return;
-    dm_kernel_args_destroy(stepper->step.args);
-    dm_kernel_program_destroy(stepper->step.program);
-    dm_kernel_args_destroy(stepper->average.args);
-    dm_kernel_program_destroy(stepper->average.program);
+    compiled *const all[] = {&stepper->step, &stepper->average, &stepper->momentum,
+                             &stepper->update};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        dm_kernel_args_destroy(all[i]->args);
+        dm_kernel_program_destroy(all[i]->program);
+    }
     free(stepper);
 }
 
@@ -117,7 +125,7 @@ static dm_status adam(dm_nn_stepper *stepper, const dm_nn_optimiser *o, const dm
                                   {"m", 0, r->first},
                                   {"v", 0, r->second},
                                   {"control", 0, r->control},
-                                  {"rate", o->rate, NULL},
+                                  {"rate", dm_nn_adam_rate(o), NULL},
                                   {"beta1", beta1, NULL},
                                   {"beta2", beta2, NULL},
                                   {"epsilon", o->epsilon > 0 ? o->epsilon : 1e-8, NULL},
@@ -128,6 +136,20 @@ static dm_status adam(dm_nn_stepper *stepper, const dm_nn_optimiser *o, const dm
     return launch(stepper, &stepper->step, arguments, r, err);
 }
 
+/* The running average of the weights, where there is one. */
+static dm_status follow(dm_nn_stepper *stepper, const dm_nn_optimiser *o, const dm_nn_range *range,
+                        dm_error *err)
+{
+    if (!range->average)
+        return DM_OK;
+    const argument arguments[] = {{"mean", 0, range->average},
+                                  {"w", 0, range->value},
+                                  {"control", 0, range->control},
+                                  {"keep", o->average, NULL},
+                                  {NULL, 0, NULL}};
+    return launch(stepper, &stepper->average, arguments, range, err);
+}
+
 dm_status dm_nn_stepper_step(dm_nn_stepper *stepper, const dm_nn_optimiser *o,
                              const dm_nn_range *range, uint64_t step, dm_error *err)
 {
@@ -135,12 +157,32 @@ dm_status dm_nn_stepper_step(dm_nn_stepper *stepper, const dm_nn_optimiser *o,
         return DM_OK;
     dm_status status =
         o->kind == DM_NN_SGD ? sgd(stepper, o, range, err) : adam(stepper, o, range, step, err);
-    if (status != DM_OK || !range->average)
-        return status;
-    const argument arguments[] = {{"mean", 0, range->average},
-                                  {"w", 0, range->value},
+    return status != DM_OK ? status : follow(stepper, o, range, err);
+}
+
+dm_status dm_nn_stepper_momentum(dm_nn_stepper *stepper, const dm_nn_optimiser *o,
+                                 const dm_nn_range *range, dm_error *err)
+{
+    const argument arguments[] = {{"u", 0, range->update},
+                                  {"g", 0, range->gradient},
+                                  {"velocity", 0, range->first},
                                   {"control", 0, range->control},
-                                  {"keep", o->average, NULL},
+                                  {"momentum", o->momentum > 0 ? o->momentum : 0.95, NULL},
                                   {NULL, 0, NULL}};
-    return launch(stepper, &stepper->average, arguments, range, err);
+    return range->count == 0 ? DM_OK : launch(stepper, &stepper->momentum, arguments, range, err);
+}
+
+dm_status dm_nn_stepper_update(dm_nn_stepper *stepper, const dm_nn_optimiser *o,
+                               const dm_nn_range *range, dm_error *err)
+{
+    const argument arguments[] = {{"w", 0, range->value},
+                                  {"u", 0, range->update},
+                                  {"control", 0, range->control},
+                                  {"rate", o->rate, NULL},
+                                  {"decay", range->decays ? o->decay : 0, NULL},
+                                  {NULL, 0, NULL}};
+    if (range->count == 0)
+        return DM_OK;
+    dm_status status = launch(stepper, &stepper->update, arguments, range, err);
+    return status != DM_OK ? status : follow(stepper, o, range, err);
 }

@@ -2,6 +2,7 @@
 /* plan.c - from a list of layers to sizes and offsets; everything that can be wrong with it is
  * found here. */
 #include "nn/plan.h"
+#include "nn/muon.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,26 +36,47 @@ static int add_parameter(dm_nn_plan *plan, size_t layer, const char *what, const
     return (int)plan->parameter_count++;
 }
 
-/* Those that decay first, so that an optimiser's step is one launch for each kind. */
-static void place_parameters(dm_nn_plan *plan)
-{
-    for (int decays = 1; decays >= 0; decays--) {
-        for (size_t k = 0; k < plan->parameter_count; k++) {
-            if ((plan->parameters[k].shape[1] != 0) != (decays == 1))
-                continue;
-            size_t room = plan->offsets[k];
-            plan->offsets[k] = plan->parameter_room;
-            plan->parameter_room += room;
-        }
-        if (decays == 1)
-            plan->decayed_room = plan->parameter_room;
-    }
-}
-
 static void need_scratch(dm_nn_plan *plan, size_t bytes)
 {
     if (bytes > plan->scratch_bytes)
         plan->scratch_bytes = bytes;
+}
+
+/* How an optimiser steps a parameter; in this order they lie in memory. */
+typedef enum parameter_kind { BY_MUON, DECAYS, STAYS, KINDS } parameter_kind;
+
+static parameter_kind kind_of(const dm_nn_plan *plan, bool muon, size_t k)
+{
+    for (size_t i = 0; muon && i < plan->layer_count; i++) {
+        const dm_nn_planned *p = &plan->layers[i];
+        if (p->layer.kind == DM_NN_LAYER_LINEAR && !p->layer.tied && p->weight == (int)k)
+            return BY_MUON;
+    }
+    return plan->parameters[k].shape[1] != 0 ? DECAYS : STAYS;
+}
+
+/* Those of a kind together, so that an optimiser's step is one launch for each kind. */
+static void place_parameters(dm_nn_plan *plan, const dm_nn_exec *exec, bool muon)
+{
+    size_t ends[KINDS];
+    for (parameter_kind kind = BY_MUON; kind < KINDS; kind++) {
+        for (size_t k = 0; k < plan->parameter_count; k++) {
+            const uint32_t *shape = plan->parameters[k].shape;
+            if (kind_of(plan, muon, k) != kind)
+                continue;
+            size_t room = plan->offsets[k];
+            plan->offsets[k] = plan->parameter_room;
+            plan->parameter_room += room;
+            if (kind != BY_MUON)
+                continue;
+            size_t bytes = dm_nn_orthogonalise_bytes(exec->type, shape[0], shape[1]);
+            plan->muon_bytes = bytes > plan->muon_bytes ? bytes : plan->muon_bytes;
+            need_scratch(plan, dm_nn_orthogonalise_scratch(exec, shape[0], shape[1]));
+        }
+        ends[kind] = plan->parameter_room;
+    }
+    plan->muon_room = ends[BY_MUON];
+    plan->decayed_room = ends[DECAYS];
 }
 
 #define WRONG(...) return dm_fail(err, DM_EINVAL, "nn: layer " __VA_ARGS__)
@@ -409,7 +431,7 @@ dm_status dm_nn_plan_init(const dm_nn_model_desc *desc, const dm_nn_exec *exec, 
     plan->output = shape;
     if (desc->loss == DM_NN_LOSS_SOFTMAX && (shape.H != 1 || shape.W != 1))
         return dm_fail(err, DM_EINVAL, "nn: softmax is of rows: end with a linear layer");
-    place_parameters(plan);
+    place_parameters(plan, exec, desc->optimiser.kind == DM_NN_MUON);
     place_values(plan);
     for (size_t i = 0; exec->stream && i + 1 < plan->layer_count; i++) {
         const dm_nn_layer *l = &plan->layers[i].layer;
@@ -417,6 +439,7 @@ dm_status dm_nn_plan_init(const dm_nn_model_desc *desc, const dm_nn_exec *exec, 
                                       l->activation == DM_NN_GELU && !is_source(plan, i) &&
                                       plan->layers[i + 1].layer.kind == DM_NN_LAYER_LINEAR;
     }
+    plan->scratch_bytes = (plan->scratch_bytes + 255) / 256 * 256; /* muon_bytes follow */
     return place_gradients(plan, err);
 }
 

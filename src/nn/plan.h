@@ -48,10 +48,12 @@ typedef struct dm_nn_plan {
     size_t parameter_count;
     size_t parameter_room;     /* elements of an array of parameters */
     size_t decayed_room;       /* the first so many are those that decay */
+    size_t muon_room;          /* and of these the first so many are matrices that MUON steps */
     dm_nn_shape input, output; /* of a shard */
     size_t element;            /* bytes of an activation */
     size_t shard_bytes;        /* memory of a shard, without parameters' gradients */
-    size_t scratch_bytes;
+    size_t scratch_bytes;      /* of operations */
+    size_t muon_bytes;         /* behind it: what MUON needs for its largest matrix */
     uint32_t microbatches, shards;
     bool pads;     /* large vocabularies */
     bool in_place; /* the last output becomes its gradient */

@@ -11,7 +11,7 @@
 
 const char *const dm_train_task_names[] = {"xor", "cnn", "gpt", NULL};
 static const char *const dm_train_tokenizers[] = {"characters", "bpe", NULL};
-static const char *const dm_train_optimisers[] = {"sgd", "adamw", "adam", NULL};
+static const char *const dm_train_optimisers[] = {"sgd", "adamw", "adam", "muon", NULL};
 static const char *const dm_train_precisions[] = {"float32", "bfloat16", NULL};
 static const char *const dm_train_schedules[] = {"constant", "linear", "cosine", NULL};
 

@@ -49,13 +49,15 @@ dm_nn_model_desc dm_task_model(const dm_task *task, uint32_t batch)
         .seed = c->seed,
         .optimiser = {.kind = (dm_nn_optimiser_kind)c->optimiser,
                       .rate = (float)c->rate,
-                      .momentum = (float)c->momentum,
+                      .momentum =
+                          (float)(c->optimiser == DM_NN_MUON ? c->muon_momentum : c->momentum),
                       .beta1 = (float)c->beta1,
                       .beta2 = (float)c->beta2,
                       .epsilon = (float)c->epsilon,
                       .decay = (float)c->decay,
                       .clip = (float)c->clip,
-                      .average = (float)c->average},
+                      .average = (float)c->average,
+                      .others = (float)c->others},
     };
 }
 

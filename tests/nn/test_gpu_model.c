@@ -364,7 +364,25 @@ static void averages(void **state)
     dm_nn_model_destroy(model);
 }
 
+/* Tall and wide matrices, tied weights; what bfloat16 rounds off is turned with the rest. */
+static void muon(void **state)
+{
+    (void)state;
+    dm_test_gpu();
+    int32_t ids[BATCH * T], next[BATCH * T];
+    text(ids, next);
+    dm_nn_optimiser o = {
+        .kind = DM_NN_MUON, .rate = 0.01f, .decay = 0.1f, .clip = 1, .average = 0.9f};
+    dm_nn_model_desc desc = words_desc(DM_NN_FLOAT32), odd = gpt_desc(0, o);
+    desc.optimiser = o;
+    check_beside_cpu(&desc, words, following, 5e-4);
+    check_beside_cpu(&odd, ids, next, 5e-4);
+    desc.precision = odd.precision = DM_NN_BFLOAT16;
+    check_beside_cpu(&desc, words, following, 5e-2);
+    check_beside_cpu(&odd, ids, next, 5e-2);
+}
+
 DM_TESTS("gpu/nn_model", DM_TEST(words_in_float32), DM_TEST(words_in_bfloat16), DM_TEST(odd_sizes),
          DM_TEST(images), DM_TEST(recurrent), DM_TEST(xor_is_solved),
          DM_TEST(same_bits_in_two_runs), DM_TEST(no_number_changes_nothing),
-         DM_TEST(too_large_says_what_fits), DM_TEST(averages))
+         DM_TEST(too_large_says_what_fits), DM_TEST(averages), DM_TEST(muon))

@@ -2,6 +2,7 @@
 /* test_gpu_ops.c - every operation on a GPU against the plain ones in double: in float32 and
  * bfloat16, with cuBLASLt and with our own products; activations and losses against their texts. */
 #include "tests/device/gpu.h"
+#include "tests/nn/muon_case.h"
 #include "tests/nn/op_case.h"
 #include "tests/nn/text_case.h"
 
@@ -86,6 +87,31 @@ static void hand_written_equals_texts(void **state)
     dm_nn_cuda_destroy(&exec);
 }
 
+static void check_matrices(dm_nn_type type, bool library, double tolerance)
+{
+    dm_nn_exec exec;
+    if (!library)
+        setenv("DM_CUBLASLT", "/nonexistent", 1);
+    dm_status made = dm_nn_cuda_create(dm_test_gpu_device, type, &exec, NULL);
+    unsetenv("DM_CUBLASLT");
+    assert_int_equal(made, DM_OK);
+    muon_case_compare(dm_test_gpu_device, &exec, tolerance);
+    dm_nn_cuda_destroy(&exec);
+}
+
+/* Muon's, with the library's products where it is there, and with ours. In bfloat16 small singular
+ * values are lost in what rounding adds. */
+static void matrices_become_orthogonal(void **state)
+{
+    (void)state;
+    dm_test_gpu();
+    for (int library = 0; library < 2; library++) {
+        check_matrices(DM_NN_F32, library == 1, 5e-5);
+        check_matrices(DM_NN_BF16, library == 1, 0.1);
+    }
+}
+
 DM_TESTS("gpu/nn_ops", DM_TEST(float32_alone), DM_TEST(bfloat16_alone),
          DM_TEST(float32_with_the_library), DM_TEST(bfloat16_with_the_library),
-         DM_TEST(bfloat16_without_wgmma), DM_TEST(hand_written_equals_texts));
+         DM_TEST(bfloat16_without_wgmma), DM_TEST(hand_written_equals_texts),
+         DM_TEST(matrices_become_orthogonal));

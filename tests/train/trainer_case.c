@@ -157,17 +157,20 @@ static void predict(dm_train_config *config)
 
 void trainer_resumes(void **state, const char *device, const char *other_device)
 {
-    /* The second three predict. */
-    static const uint64_t at[2 * DM_TRAIN_TASKS] = {20, 30, 14, 40, 30, 35};
-    for (int run = 0; run < 2 * DM_TRAIN_TASKS; run++) {
+    /* The second three predict; the last is a GPT with Muon. */
+    enum { MUON = 2 * DM_TRAIN_TASKS };
+    static const uint64_t at[MUON + 1] = {20, 30, 14, 40, 30, 35, 14};
+    for (int run = 0; run <= MUON; run++) {
         char name[32], other[32];
-        int task = run % DM_TRAIN_TASKS;
+        int task = run == MUON ? DM_TRAIN_GPT : run % DM_TRAIN_TASKS;
         snprintf(name, sizeof name, "whole-%d", run);
         snprintf(other, sizeof other, "cut-%d", run);
         const char *whole = dm_test_path(state, name), *cut = dm_test_path(state, other);
         const char *data = small_data(state, (dm_train_task)task), *none = NULL;
         dm_train_config config = trainer_config((dm_train_task)task);
-        if (run >= DM_TRAIN_TASKS)
+        if (run == MUON)
+            config.optimiser = DM_NN_MUON;
+        else if (run >= DM_TRAIN_TASKS)
             predict(&config);
         copier c = {at[run], whole, cut};
         dm_training_options options = trainer_options(device, &data, whole);

@@ -70,6 +70,40 @@ static dm_status add(dm_nn_exec *exec, uint64_t n, const void *a, const void *b,
     return DM_OK;
 }
 
+/* y[i] = p a[i] + q b[i] */
+static void blend_all(float p, const float *a, float q, const float *b, float *y, size_t n)
+{
+    vec vp = vec_all(p), vq = vec_all(q);
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        vec_store(y + i, vec_fma(vp, vec_load(a + i), vq * vec_load(b + i)));
+    if (i < n)
+        vec_store_some(y + i,
+                       vec_fma(vp, vec_load_some(a + i, n - i), vq * vec_load_some(b + i, n - i)),
+                       n - i);
+}
+
+static dm_status blend(dm_nn_exec *exec, uint64_t n, double p, const void *a, double q,
+                       const void *b, void *y, dm_error *err)
+{
+    (void)exec, (void)err;
+    blend_all((float)p, a, b ? (float)q : 0, b ? b : a, y, n);
+    return DM_OK;
+}
+
+static dm_status widen(dm_nn_exec *exec, uint64_t n, double scale, const void *x, void *y,
+                       dm_error *err)
+{
+    return blend(exec, n, scale, x, 0, NULL, y, err);
+}
+
+static dm_status narrow(dm_nn_exec *exec, uint64_t n, const void *x, const void *sums, void *y,
+                        dm_error *err)
+{
+    double scale = sums ? 1 / (sqrt((double)((const float *)sums)[1]) + 1e-7) : 1;
+    return widen(exec, n, scale, x, y, err);
+}
+
 static dm_status gather(dm_nn_exec *exec, uint32_t N, uint32_t C, const void *x,
                         const int32_t *index, void *y, dm_error *err)
 {

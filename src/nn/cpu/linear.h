@@ -25,8 +25,9 @@ static dm_status linear_backward(dm_nn_exec *exec, const dm_nn_linear *op, const
     (void)err;
     size_t N = op->N, C = op->C, O = op->O;
     slope_rows(op->activation, y, pre, dy, N, O, db);
-    product(exec, O, C, N, (strided){dy, 1, O}, (strided){x, C, 1}, dw, C,
-            (product_end){.add = true});
+    if (dw)
+        product(exec, O, C, N, (strided){dy, 1, O}, (strided){x, C, 1}, dw, C,
+                (product_end){.add = true});
     if (dx)
         product(exec, N, C, O, (strided){dy, O, 1}, (strided){w, C, 1}, dx, C,
                 (product_end){.add = op->add_dx});

@@ -94,6 +94,14 @@ typedef struct nn_rows_args {
     uint32_t C;
 } nn_rows_args;
 
+/* y[n] = p a[n] + q b[n] */
+typedef struct nn_blend_args {
+    const void *a, *b;
+    void *y;
+    uint64_t n;
+    float p, q;
+} nn_blend_args;
+
 /* What a step comes to. The first two are read by the optimisers (kernels/nn/optimisers.py). */
 typedef struct nn_control {
     float scale, ok; /* of the gradients; 0: nothing changes */

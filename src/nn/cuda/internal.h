@@ -40,6 +40,9 @@
     K(loss, square_loss)                                                                           \
     K(loss, sigmoid_loss)                                                                          \
     K(loss, add)                                                                                   \
+    K(loss, blend)                                                                                 \
+    K(loss, narrow)                                                                                \
+    K(loss, widen)                                                                                 \
     K(loss, gather)                                                                                \
     K(loss, sums)                                                                                  \
     K(loss, sums_parts)                                                                            \

@@ -54,6 +54,27 @@ static dm_status add(dm_nn_exec *e, uint64_t n, const void *a, const void *b, vo
     return NN_LAUNCH(e, add, dm_nn_cuda_loop((n + 3) / 4), &args, err);
 }
 
+static dm_status blend(dm_nn_exec *e, uint64_t n, double p, const void *a, double q, const void *b,
+                       void *y, dm_error *err)
+{
+    nn_blend_args args = {.a = a, .b = b, .y = y, .n = n, .p = (float)p, .q = (float)q};
+    return NN_LAUNCH(e, blend, dm_nn_cuda_loop(n), &args, err);
+}
+
+static dm_status narrow(dm_nn_exec *e, uint64_t n, const void *x, const void *sums, void *y,
+                        dm_error *err)
+{
+    nn_rows_args args = {.a = x, .b = sums, .y = y, .n = n};
+    return NN_LAUNCH(e, narrow, dm_nn_cuda_loop(n), &args, err);
+}
+
+static dm_status widen(dm_nn_exec *e, uint64_t n, double scale, const void *x, void *y,
+                       dm_error *err)
+{
+    nn_blend_args args = {.a = x, .y = y, .n = n, .p = (float)scale};
+    return NN_LAUNCH(e, widen, dm_nn_cuda_loop(n), &args, err);
+}
+
 static dm_status gather(dm_nn_exec *e, uint32_t N, uint32_t C, const void *x, const int32_t *index,
                         void *y, dm_error *err)
 {
@@ -79,6 +100,9 @@ void dm_nn_cuda_loss_fill(dm_nn_ops *ops)
     ops->square_loss = square_loss;
     ops->sigmoid_loss = sigmoid_loss;
     ops->add = add;
+    ops->blend = blend;
+    ops->narrow = narrow;
+    ops->widen = widen;
     ops->gather = gather;
     ops->sums = sums;
 }

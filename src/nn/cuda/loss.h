@@ -276,6 +276,29 @@ DM_KERNEL(nn_convert, nn_rows_args)
         nn_put(args.y, i, ((const float *)args.a)[i]);
 }
 
+DM_KERNEL(nn_blend, nn_blend_args)
+{
+    for (uint64_t i = dm_thread_index(); i < args.n; i += dm_thread_count()) {
+        float other = args.b == 0 ? 0.0f : args.q * nn_get(args.b, i);
+        nn_put(args.y, i, args.p * nn_get(args.a, i) + other);
+    }
+}
+
+/* y = a / (sqrt(b[1]) + 1e-7) for floats a and their sums b, which may be missing. */
+DM_KERNEL(nn_narrow, nn_rows_args)
+{
+    float norm = args.b == 0 ? 1.0f : sqrtf(((const float *)args.b)[1]) + 1e-7f;
+    for (uint64_t i = dm_thread_index(); i < args.n; i += dm_thread_count())
+        nn_put(args.y, i, ((const float *)args.a)[i] / norm);
+}
+
+/* y = p a for floats y. */
+DM_KERNEL(nn_widen, nn_blend_args)
+{
+    for (uint64_t i = dm_thread_index(); i < args.n; i += dm_thread_count())
+        ((float *)args.y)[i] = args.p * nn_get(args.a, i);
+}
+
 /* y = 1 when one of a's numbers is none. */
 DM_KERNEL(nn_finite, nn_rows_args)
 {

@@ -32,7 +32,7 @@ static dm_status PLAIN(linear_backward)(dm_nn_exec *exec, const dm_nn_linear *op
         for (size_t o = 0; o < op->O; o++) {
             if (db)
                 db[o] += dy[n * op->O + o];
-            for (size_t c = 0; c < op->C; c++)
+            for (size_t c = 0; dw && c < op->C; c++)
                 dw[o * op->C + c] += dy[n * op->O + o] * x[n * op->C + c];
         }
     if (dx)

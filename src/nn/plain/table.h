@@ -42,6 +42,9 @@ const dm_nn_ops PLAIN(dm_nn_plain) = {
     .square_loss = PLAIN(square_loss),
     .sigmoid_loss = PLAIN(sigmoid_loss),
     .add = PLAIN(add),
+    .blend = PLAIN(blend),
+    .narrow = PLAIN(narrow),
+    .widen = PLAIN(widen),
     .gather = PLAIN(gather),
     .sums = PLAIN(sums),
 };
