@@ -7,7 +7,7 @@
  *                          observation, as far as the stage owns them, and the epilog that it calls
  */
 #include "gb/simt/rebalance.h"
-#include "gb/simt/warp.h"
+#include "gb/simt/simt.h"
 #include "swarm/actions.h"
 #include "swarm/finish.h"
 #include "swarm/pixels.h"

@@ -10,6 +10,11 @@
 #include <string.h>
 
 _Static_assert(DM_GB_SCREEN_W == 160 && DM_GB_SCREEN_H == 144, "kernel text and header agree");
+_Static_assert(offsetof(dm_gb_ppu, wx) < 16 && offsetof(dm_gb_ppu, obp1) < 16,
+               "simt/predict.h names a register's place by a nibble");
+_Static_assert(offsetof(dm_gb_machine, apu) ==
+                   sizeof(dm_gb_machine) - sizeof(dm_gb_apu) - sizeof(dm_gb_cart),
+               "sound and the cartridge come last: simt/staging.h does not copy them");
 
 static dm_status start(dm_gb *gb, const dm_gb_options *options, dm_error *err)
 {

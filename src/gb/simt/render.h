@@ -4,7 +4,7 @@
  * A line is drawn in 160 pixels' worth of work by one lane, and lanes of a warp come to the ends of
  * their lines at different times. So a line is not drawn when it ends but kept, with a note of the
  * registers that it shows (line_log.h). Of a picture that nothing disturbs all 144 lines are kept until
- * it is complete, and then a warp draws it with all its lanes (gb/simt/warp.h).
+ * it is complete, and then a warp draws it with all its lanes (gb/simt/simt.h).
  *
  * What else a line depends on, VRAM and OAM, must not change while it is kept: whoever is about to
  * change them, or the state of the picture, calls dm_gb_render_logged first, and so does the end of a

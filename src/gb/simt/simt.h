@@ -1,21 +1,62 @@
 /* SPDX-License-Identifier: MIT */
-/* warp.h - the loop of gb/cpu/run.h for 32 machines at once; kernel text.
+/* simt.h - how a GPU runs many Game Boys: start here; kernel text.
  *
- * The lanes of a warp run one machine each, all in different places of their programs. What decides
- * the speed is how much of the fast path they share, so the loop is flat: one instruction by the short
- * path (gb/simt/fast.h) per round for every lane that can, then all meet again. A lane that needs the
- * slow path, for an event or an access to a device, waits until some others need it too, since it
- * is long; who waits loses nothing, machines do not see each other's time.
+ * A thread runs a machine. The threads of a warp execute one instruction stream together, so what decides the
+ * speed is how much of their way the lanes share. A step of a block, with time downwards:
  *
- * On the CPU a warp is one lane and this is dm_gb_run. */
-#ifndef DM_SIMT_WARP_H
-#define DM_SIMT_WARP_H
+ *   lane 0    lane 1    lane 2    lane 3
+ *   fast      fast      fast      fast      an instruction each, the same code for all (fast.h), DM_SIMT_ROUNDS times
+ *   fast      trap      fast      fast      lane 1 meets a device: it traps, nothing has changed yet, and it waits
+ *   fast      .         trap      fast
+ *   ---- vote: do enough lanes wait for those that can go on? (DM_SIMT_PATIENCE) ----
+ *   .         service   service   .         the slow path, on a staged copy of the machine (staging.h): due events,
+ *   .         |         |         .         queued writes, one access; then dm_gb_service answers the trap
+ *   fast      replay    fast      fast      a read is replayed with its answer; a write was the last effect
+ *   ...
+ *   over      fast      fast      over      the run's target is reached: the lane waits for the others
+ *   ---- picture: the warp renders the logged lines of its machines, one machine after the other (render.h) ----
+ *
+ * Who runs, waits and services depends on how many machines there are (swarm/launch_config.c):
+ *
+ *   lanes of a warp   a lane runs       it waits for          and is serviced by
+ *   1                 fast_scalar.h     nothing               itself; the machine is staged in shared memory
+ *   up to 15          fast.h            lanes of its warp     itself, with the other waiting lanes of its warp
+ *   16 or 32          fast.h            machines of its block any warp of the block: its registers wait in its lane
+ *                                       (or of its warp)      context, traps are sorted by kind (service.h), and
+ *                                                             survivors move into fewer warps (compact)
+ *
+ * Words:
+ *
+ *   fast path, slow path   an instruction on plain memory, straight-line; the exact interpreter for everything (sm83.h)
+ *   uop                    an opcode as steering bits for the fast path (uop.h)
+ *   predecoded             ROM with an instruction word for each address (predecode.h)
+ *   page table, attributes   where each page of the address space lies; what is plain there (page_table.h)
+ *   smem                   a handle to page tables, uops and attributes in shared memory (smem.h)
+ *   predict                what a device will answer, without bringing it up to date (predict.h)
+ *   write queue            writes to devices with their time, applied at the next service (write_queue.h)
+ *   special access         one that the page table cannot serve
+ *   trap, replay           why the fast path stopped (enum dm_gb_trap); the instruction begins again with its answer
+ *   service                the slow path taken for a lane that trapped
+ *   hot, cold              a lane's registers; its state that is seldom used
+ *   machine context        what a machine needs while it runs: state, memory, maps (machine/context.h)
+ *   lane context           where hot, cold and context of a machine are kept while another warp services it
+ *   staging                a copy of the machine in nearer memory (staging.h, staging_local.h)
+ *   slot, compact          a machine's number in its block (lanes.h); survivors moved into fewer warps
+ *   rebalance              machines sorted by load and action before a launch (rebalance.h)
+ *   line log, line registers   finished scanlines with the registers that draw them (line_log.h), for the renderer
+ *   patience, rounds, halves   how many must wait before a service; instructions between votes; a run up to its last
+ *                          picture, and the rest
+ *
+ * On the CPU a warp is one lane and a run is dm_gb_run (cpu/run.h). Tests run all this in blocks of lanes on the host
+ * (base/block_host.h). */
+#ifndef DM_SIMT_SIMT_H
+#define DM_SIMT_SIMT_H
 
 #include "gb/simt/service.h"
 #include "swarm/pixels.h"
 
-/* Who waits is served when one waits for this many that can still execute: lanes of a warp, or
- * machines of a block that is serviced together. */
+/* Waiting lanes are serviced when one waits for this many that can still execute: lanes of a warp, or machines of
+ * a block that services together. */
 #ifndef DM_SIMT_PATIENCE
 #define DM_SIMT_PATIENCE 2
 #endif
@@ -23,8 +64,8 @@
 #define DM_SIMT_PATIENCE_BLOCK 2
 #endif
 
-/* Rounds between looking who waits. A block has to meet for it; where a step takes as long as its
- * slowest block, that is dearer than machines that wait. */
+/* Rounds between votes. A block has to meet for a vote, which costs more than machines that wait where a step takes as
+ * long as its slowest block. */
 #ifndef DM_SIMT_ROUNDS
 #define DM_SIMT_ROUNDS (!DM_SIMT_BLOCK_SERVICE ? 4 : DM_SWARM_BLOCK > 128 ? 128 : 256)
 #endif
@@ -32,9 +73,8 @@
 /* A service counts as this many rounds where machines are sorted by what they cost. */
 #define DM_SIMT_SERVICE_ROUNDS 8u
 
-/* Blocks of warps with at least so many lanes are serviced together (service.h), unless one of their
- * machines took this many a frame in the last step: who takes many services wants each of them soon,
- * and a few machines are served sooner by their own warps. */
+/* Blocks of warps with at least so many lanes service together (service.h), unless one of their machines took this many
+ * services a frame in the last step: such a machine wants each of them soon, and its own warp is sooner. */
 #ifndef DM_SIMT_BLOCK_SERVICE_LANES
 #define DM_SIMT_BLOCK_SERVICE_LANES 16
 #endif
@@ -43,8 +83,8 @@
 #define DM_SIMT_BLOCK_SERVICE_MOST 100
 #endif
 
-/* Lanes that take part in the loop: those that machines are given to, or all when they help. (A
- * constant, since __syncwarp with another mask is fourteen instructions.) */
+/* Lanes that take part in the loop: those with machines, or all where the others help. (A constant, since
+ * converging with another mask takes fourteen instructions.) */
 #define DM_SIMT_MEMBERS                                                                            \
     (DM_SIMT_BLOCK_SERVICE || DM_SWARM_LANES == 32 ? 0xFFFFFFFFu : (1u << DM_SWARM_LANES % 32) - 1u)
 
@@ -57,7 +97,7 @@ DM_FN float dm_simt_whole(const dm_swarm_args *args)
     return (float)(args->cycles[0] + args->cycles[1]) / (float)cycles;
 }
 
-/* The lane of a machine, ready for dm_gb_map: in its lane context, or `spare`. */
+/* The context of a machine, ready for dm_gb_map: in its lane context, or `spare`. */
 DM_FN dm_gb_context *dm_simt_context(const dm_swarm_args *args, uint32_t machine,
                                      dm_gb_context *spare)
 {
