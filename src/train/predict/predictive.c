@@ -201,9 +201,11 @@ static dm_status observe(dm_predictive *p, double loss, double norm, double rate
     core *c = &p->c;
     dm_status status = DM_OK;
     if (c->real_steps % p->rules.ensemble_moments == 1 || p->rules.ensemble_moments == 1) {
+        uint64_t looked = dm_trace_now(p->run.trace);
         status = moments_of(p, DM_NN_FIRST, c->moments, err);
         if (status == DM_OK)
             status = moments_of(p, DM_NN_SECOND, c->moments + 2, err);
+        dm_trace_span(p->run.trace, "moments", looked);
     }
     dm_train_sample sample = {.step = c->progress,
                               .loss = (float)loss,
@@ -221,7 +223,11 @@ static dm_status observe(dm_predictive *p, double loss, double norm, double rate
     if (status == DM_OK)
         status = dm_forecaster_observe(p->forecaster, &sample, c->features, err);
     dm_trace_span(p->run.trace, "ensemble learns", begun);
-    return status == DM_OK ? forecast_next(p, err) : status;
+    begun = dm_trace_now(p->run.trace);
+    if (status == DM_OK)
+        status = forecast_next(p, err);
+    dm_trace_span(p->run.trace, "forecast", begun);
+    return status;
 }
 
 /* Two states for rollbacks, the older of which is replaced; none is taken while the monitor warns.
@@ -233,14 +239,21 @@ static dm_status keep_state(dm_predictive *p, dm_error *err)
     if (!first && (c->real_steps % p->rules.monitor_checkpoint != 0 || c->warned))
         return DM_OK;
     c->newest = first ? 0 : 1 - c->newest;
-    return dm_model_state_take(&p->states[c->newest], p->run.model, c->progress, err);
+    uint64_t begun = dm_trace_now(p->run.trace);
+    dm_status status = dm_model_state_take(&p->states[c->newest], p->run.model, c->progress, err);
+    dm_trace_span(p->run.trace, "state", begun);
+    return status;
 }
 
 static dm_status take_snapshot(dm_predictive *p, dm_error *err)
 {
     if (p->c.real_steps % p->rules.proposal_every != 0)
         return DM_OK;
-    return dm_model_part_read(p->run.model, DM_NN_AVERAGE, dm_snapshots_next(&p->snapshots), err);
+    uint64_t begun = dm_trace_now(p->run.trace);
+    dm_status status =
+        dm_model_part_read(p->run.model, DM_NN_AVERAGE, dm_snapshots_next(&p->snapshots), err);
+    dm_trace_span(p->run.trace, "snapshot", begun);
+    return status;
 }
 
 static void go_back_to(dm_predictive *p, const dm_model_state *state)
@@ -494,10 +507,11 @@ static dm_status decide(dm_predictive *p, uint64_t steps, dm_error *err)
             dm_predict_confidence_value(&c->confidence, &p->rules, total / fmax(fabs(mean), 1e-30));
         view.confidence = p->c.confidence_now;
     }
-    /* One at a time, and none without the steps for its verdict. */
-    bool free_to = !q->made && c->progress + p->rules.verdict_steps < steps;
+    /* One at a time, and none without a forecast or the steps for its verdict. */
+    bool ready = dm_forecaster_ready(p->forecaster);
+    bool free_to = ready && !q->made && c->progress + p->rules.verdict_steps < steps;
     if (!free_to)
-        view.confidence = 0;
+        view.confidence = -1; /* below any that may be asked for */
     size_t arm = 0;
     bool drawn = false;
     dm_predict_phases before = c->phases;
@@ -523,7 +537,9 @@ static dm_status decide(dm_predictive *p, uint64_t steps, dm_error *err)
     if (p->decision.phase == DM_PHASE_CORRECT)
         c->correct_at = 0;
     if (p->decision.phase == DM_PHASE_FULL && !free_to && !c->warned)
-        p->decision.reason = q->made ? "a proposal waits for its verdict" : "the run ends soon";
+        p->decision.reason = q->made  ? "a proposal waits for its verdict"
+                             : !ready ? "the ensemble has not seen enough"
+                                      : "the run ends soon";
     c->warned = 0;
     p->turn.decided = true;
     return DM_OK;

@@ -161,6 +161,25 @@ static dm_predict_rules small(void)
     return rules;
 }
 
+/* ---- Proposals need a forecast ---- */
+
+static void nothing_is_proposed_before_the_ensemble_can_forecast(void **state)
+{
+    (void)state;
+    bed t;
+    dm_predict_rules rules = small();
+    rules.warmup_steps = 5; /* the ensemble is fitted after 50 */
+    rules.confidence_needed = 0;
+    open_bed(&t, &rules);
+    while (dm_predictive_counts(t.predictive)->backward < 50) {
+        turn(&t, 200);
+        assert_int_equal(dm_predictive_counts(t.predictive)->proposed, 0);
+    }
+    run_to(&t, 200);
+    assert_true(dm_predictive_counts(t.predictive)->proposed > 0);
+    close_bed(&t);
+}
+
 /* ---- Rejections ---- */
 
 static void a_thousand_rejected_proposals_leave_every_bit(void **state)
@@ -423,7 +442,8 @@ static void a_run_ends_at_its_last_step_with_nothing_unjudged(void **state)
     close_bed(&t);
 }
 
-DM_TESTS("train/predict/predictive", DM_TEST(a_thousand_rejected_proposals_leave_every_bit),
+DM_TESTS("train/predict/predictive", DM_TEST(nothing_is_proposed_before_the_ensemble_can_forecast),
+         DM_TEST(a_thousand_rejected_proposals_leave_every_bit),
          DM_TEST(an_accepted_proposal_changes_weights_and_stands_for_steps),
          DM_TEST(a_jump_that_was_wrong_is_undone_to_the_bit),
          DM_TEST(a_planted_divergence_is_rolled_back), DM_TEST(a_strange_batch_costs_one_rollback),
