@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What training costs until a target loss: constant rate, linear decay, decay with averaged weights, and
-the predictive trainer, on XOR, the CNN and a small GPT.
+"""What training costs until a target loss: constant rate, linear decay, decay with averaged weights, Muon,
+and the predictive trainer, on XOR, the CNN and a small GPT.
 
     python3 bench/prediction_report.py --text tinyshakespeare.txt --out runs/prediction
 
@@ -36,6 +36,7 @@ METHODS = {
     "constant rate": dict(schedule="constant"),
     "linear decay": dict(schedule="linear", rate_end=0),
     "linear decay + average": dict(schedule="linear", rate_end=0, average=0.98),
+    "Muon, linear decay": dict(schedule="linear", rate_end=0, optimiser="muon"),
     "predictive, constant": dict(schedule="constant", predict=1),
     "predictive, linear decay": dict(schedule="linear", rate_end=0, predict=1),
 }
@@ -114,9 +115,9 @@ def table(task, results):
             row += ["-", "-", "-"]
         lines.append("| " + " | ".join(row) + " |")
     for method, result in results.items():
-        for reason in sorted(set(result["failed"])):
-            count = result["failed"].count(reason)
-            lines += ["", f"{method}: {count} of {count + len(result['runs'])} runs failed: {reason}"]
+        if result["failed"]:
+            lines += ["", f"{method}: {len(result['failed'])} of {len(result['failed']) + len(result['runs'])} runs "
+                          f"failed, the first with: {result['failed'][0]}"]
     return "\n".join(lines) + "\n"
 
 
