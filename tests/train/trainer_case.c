@@ -159,7 +159,7 @@ void trainer_resumes(void **state, const char *device, const char *other_device)
 {
     /* The second three predict; the last is a GPT with Muon. */
     enum { MUON = 2 * DM_TRAIN_TASKS };
-    static const uint64_t at[MUON + 1] = {20, 30, 14, 40, 30, 35, 14};
+    static const uint64_t at[MUON + 1] = {20, 30, 14, 20, 20, 21, 14};
     for (int run = 0; run <= MUON; run++) {
         char name[32], other[32];
         int task = run == MUON ? DM_TRAIN_GPT : run % DM_TRAIN_TASKS;
