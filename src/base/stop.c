@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* stop.c - see stop.h.
  *
- * The handler does only what a handler may: it sets the flag, kills the registered process groups
- * and wakes a thread. That thread is the clock; it removes folders with ordinary calls. */
+ * The two signals are blocked in every thread, and one thread waits for them. So no handler of a
+ * library that is called can end the process first (NVRTC 13 installs its own while it compiles and
+ * exits with 4), and what has to be done is done with ordinary calls. */
 #include "base/stop.h"
 #include "base/file.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -27,7 +26,7 @@
 static atomic_bool requested;
 static atomic_int children[CHILDREN_MAX]; /* process groups; 0: free */
 static atomic_int holds;
-static sem_t wake;
+static sigset_t signals; /* those that are waited for */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
 static char *folders[FOLDERS_MAX];
@@ -40,26 +39,6 @@ static void kill_children(void)
         int pid = atomic_load(&children[i]);
         if (pid > 0 && kill(-pid, SIGKILL) != 0)
             kill(pid, SIGKILL); /* its group is not made yet */
-    }
-}
-
-static void on_signal(int number)
-{
-    (void)number;
-    int saved = errno;
-    bool again = atomic_exchange(&requested, true);
-    kill_children();
-    if (again)
-        _exit(DM_STOP_EXIT_CODE);
-    sem_post(&wake);
-    errno = saved;
-}
-
-static void sleep_seconds(double seconds)
-{
-    struct timespec left = {.tv_sec = (time_t)seconds,
-                            .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
-    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
     }
 }
 
@@ -76,14 +55,26 @@ static void remove_folders(void)
             dm_dir_remove(list[i], NULL);
 }
 
-static void *end_late(void *unused)
+/* Wait so long; a second signal ends the process. */
+static void wait_for_another(double seconds)
+{
+    struct timespec left = {.tv_sec = (time_t)seconds,
+                            .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    if (sigtimedwait(&signals, NULL, &left) > 0)
+        _exit(DM_STOP_EXIT_CODE);
+}
+
+static void *wait_for_signal(void *unused)
 {
     (void)unused;
-    while (sem_wait(&wake) != 0) {
+    int number;
+    while (sigwait(&signals, &number) != 0) {
     }
-    sleep_seconds(DM_STOP_SECONDS);
+    atomic_store(&requested, true);
+    kill_children();
+    wait_for_another(DM_STOP_SECONDS);
     for (int i = 0; i < HELD_TENTHS_MAX && atomic_load(&holds) > 0; i++)
-        sleep_seconds(0.1);
+        wait_for_another(0.1);
     kill_children(); /* those begun since */
     remove_folders();
     char line[640];
@@ -94,25 +85,26 @@ static void *end_late(void *unused)
     _exit(DM_STOP_EXIT_CODE);
 }
 
+/* A forked child has no thread that waits: the signals end it as usual. */
+static void unblock(void)
+{
+    pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
+}
+
 void dm_stop_install(void)
 {
-    static const int numbers[] = {SIGINT, SIGTERM};
     pthread_t thread;
-    sigset_t all, before;
-    if (sem_init(&wake, 0, 0) != 0)
+    sigset_t before;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &signals, &before);
+    if (pthread_atfork(NULL, NULL, unblock) != 0 ||
+        pthread_create(&thread, NULL, wait_for_signal, NULL) != 0) {
+        pthread_sigmask(SIG_SETMASK, &before, NULL); /* the signals end the process as usual */
         return;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool started = pthread_create(&thread, NULL, end_late, NULL) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!started)
-        return; /* the signals end the process as usual */
-    pthread_detach(thread);
-    for (size_t i = 0; i < 2; i++) {
-        struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-        sigemptyset(&action.sa_mask);
-        sigaction(numbers[i], &action, NULL);
     }
+    pthread_detach(thread);
 }
 
 bool dm_stop_requested(void)

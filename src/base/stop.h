@@ -23,8 +23,9 @@
 #define DM_STOP_EXIT_CODE 130 /* docs/cli.md */
 #define DM_STOP_SECONDS 0.8   /* from the signal to the end of work that does not look at it */
 
-/* From now on SIGINT and SIGTERM are handled as above. Without it they end the process as usual,
- * and dm_stop_requested is always false. */
+/* From now on SIGINT and SIGTERM are handled as above: call it before there are other threads. They
+ * are blocked in all threads; a forked child gets them as usual, a spawned one wants an empty mask
+ * (POSIX_SPAWN_SETSIGMASK). Without it they end the process, and dm_stop_requested is always false. */
 void dm_stop_install(void);
 bool dm_stop_requested(void);
 

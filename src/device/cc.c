@@ -12,6 +12,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,21 +98,27 @@ dm_status dm_cc_find(dm_cc *cc, dm_error *err)
 
 /* ---- Running it ---- */
 
-/* Run argv in `folder` (NULL: here) with its output in the file `log`, messages in English. */
+/* Run argv in `folder` (NULL: here) with its output in the file `log`, messages in English. Its own
+ * temporary files go beside the log, since a compiler that is killed leaves them. */
 static dm_status run(const char *program, char *const argv[], const char *folder, const char *log,
                      int *exit_code, dm_error *err)
 {
     size_t count = 0;
     while (environ[count] != NULL)
         count++;
-    char **env = calloc(count + 2, sizeof *env);
+    char **env = calloc(count + 3, sizeof *env);
     if (env == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
-        if (strncmp(environ[i], "LC_ALL=", 7) != 0)
+        if (strncmp(environ[i], "LC_ALL=", 7) != 0 && strncmp(environ[i], "TMPDIR=", 7) != 0)
             env[kept++] = environ[i];
-    env[kept] = "LC_ALL=C";
+    char temporary[DM_PATH_MAX + 8] = "TMPDIR=.";
+    const char *slash = strrchr(log, '/');
+    if (folder == NULL && slash != NULL)
+        snprintf(temporary, sizeof temporary, "TMPDIR=%.*s", (int)(slash - log), log);
+    env[kept++] = "LC_ALL=C";
+    env[kept] = temporary;
 
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
@@ -124,7 +131,10 @@ static dm_status run(const char *program, char *const argv[], const char *folder
     pid_t pid;
     posix_spawnattr_t attributes; /* a group of its own, so that cc1 and as end with it */
     posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    sigset_t none; /* of blocked signals (stop.h) */
+    sigemptyset(&none);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
     posix_spawnattr_setpgroup(&attributes, 0);
     int code = posix_spawn(&pid, program, &actions, &attributes, argv, env);
     posix_spawnattr_destroy(&attributes);

@@ -141,7 +141,7 @@ def rows_of_values(key, base, option, thorough):
     elif "|" in option.value:
         for value in ("", "bogus", option.value, option.value.split("|")[0] + " ", "-1"):
             yield from row(value, {2}, message=option.name)
-    elif option.value in ("FILE", "DIR") and option.name in OUTPUT_NAMES:
+    elif option.value in ("FILE", "DIR", "PATH") and option.name in OUTPUT_NAMES:
         suffix = {"gif": ".gif", "png": ".png", "plot": ".png", "record": ".png"}.get(option.name, "")
         for value in BAD_OUTPUTS:
             if value == "full" and option.value == "FILE" and not key.startswith("verify"):
@@ -544,8 +544,8 @@ def rows_that_say_more():
             ("synth validate dataset --count 4", "is for produce"), ("synth produce", "--out"),
             ("synth produce --out made --ranks 4", "--rank"), ("synth stats empty", "no records"),
             ("synth stast dataset", "did you mean stats"),
-            ("dynamics check --steps 4", "is for rollout"), ("dynamics rollout --quick", "is for bench"),
-            ("dynamics bench --plot a.png", "is for rollout"), ("dynamics rollout --passes 4", "without --losses"),
+            ("dynamics check --steps 4", "is for forecast and rollout"), ("dynamics rollout --quick", "is for bench"),
+            ("dynamics bench --plot a.png", "is for forecast and rollout"), ("dynamics rollout --passes 4", "without --losses"),
             ("dynamics rollout --model model.safetensors --hidden 9", "--model loads one"),
             ("dynamics rollout --losses losses.txt --save losses.txt", "overwrite"),
             ("dynamics rollout --plot a.pdf", ".png"), ("dynamics rollot", "did you mean rollout"),
