@@ -6,7 +6,7 @@
 #ifndef DM_TRAIN_RECORD_H
 #define DM_TRAIN_RECORD_H
 
-#include "train/task.h"
+#include "train/task/task.h"
 
 typedef struct dm_run_record {
     char **data; /* absolute paths; none: what the cache folder has */

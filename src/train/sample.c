@@ -6,7 +6,7 @@
 #include "train/sample.h"
 #include "base/philox.h"
 #include "base/stop.h"
-#include "train/gpt.h"
+#include "train/task/gpt.h"
 #include "train/trainer.h"
 #include "train/weights.h"
 

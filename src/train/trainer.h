@@ -22,7 +22,7 @@
 
 #include "base/safetensors.h"
 #include "train/predict/predictive.h"
-#include "train/task.h"
+#include "train/task/task.h"
 
 #define DM_TRAINING_CHECKPOINT "checkpoint.safetensors"
 

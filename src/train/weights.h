@@ -9,7 +9,7 @@
 #define DM_TRAIN_WEIGHTS_H
 
 #include "train/checkpoint.h"
-#include "train/task.h"
+#include "train/task/task.h"
 
 /* The weights alone; `average`: the averaged ones. */
 dm_status dm_weights_save(const char *path, const dm_task *task, dm_nn_model *model, bool average,

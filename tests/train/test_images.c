@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "tests/support/tmpdir.h"
 #include "tests/train/small.h"
-#include "train/images.h"
+#include "train/task/images.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #include "tests/support/tmpdir.h"
 #include "tests/train/small.h"
 #include "tests/train/trainer_case.h"
-#include "train/gpt.h"
 #include "train/sample.h"
+#include "train/task/gpt.h"
 #include "train/trainer.h"
 #include "train/weights.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* task.c - what tasks have in common. */
-#include "train/task.h"
+#include "train/task/task.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* task_xor.c - exclusive or: 2 inputs, a tanh layer, a sigmoid. Its four rows are its data. */
 #include "train/data/order.h"
-#include "train/task.h"
+#include "train/task/task.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* task_cnn.c - labelled images (images.h): a convolution with ReLU, max pooling, a linear layer. */
 #include "train/data/order.h"
-#include "train/images.h"
-#include "train/task.h"
+#include "train/task/images.h"
+#include "train/task/task.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 #define DM_TRAIN_GPT_H
 
 #include "train/data/bpe.h"
-#include "train/task.h"
+#include "train/task/task.h"
 
 /* GPT-2's vocabulary from the cache folder; when it is not there the line says which command
  * brings it. */

@@ -11,7 +11,7 @@
 #include "train/data/order.h"
 #include "train/data/prepare.h"
 #include "train/data/tokens.h"
-#include "train/gpt.h"
+#include "train/task/gpt.h"
 
 #include <inttypes.h>
 #include <math.h>

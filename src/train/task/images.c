@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* images.c - see images.h. */
-#include "train/images.h"
+#include "train/task/images.h"
 #include "base/file.h"
 #include "train/data/csv.h"
 #include "train/data/prepare.h"
