@@ -49,7 +49,7 @@ double dm_monitor_turns(const dm_monitor *m)
 static void raise(dm_monitor_verdict *verdict, dm_monitor_level level, const char *reason)
 {
     if (level > verdict->level)
-        *verdict = (dm_monitor_verdict){level, reason};
+        *verdict = (dm_monitor_verdict){.level = level, .reason = reason};
 }
 
 static void judge_loss(const dm_monitor *m, const dm_predict_rules *r, double loss,
@@ -82,13 +82,14 @@ static void judge_norm(const dm_monitor *m, const dm_predict_rules *r, double no
         raise(v, DM_MONITOR_WARNING, "the gradient vanishes");
 }
 
+/* A loss below its forecast is no sign of divergence. */
 static void judge_prediction(const dm_predict_rules *r, const dm_monitor_sample *s,
                              dm_monitor_verdict *v)
 {
     if (isnan(s->predicted))
         return;
     double error = fabs(s->loss - s->predicted) / fmax(fabs(s->loss), 1e-30);
-    if (error >= r->monitor_error_warning)
+    if (error >= r->monitor_error_warning && s->loss > s->predicted)
         raise(v, DM_MONITOR_WARNING, "the forecast was far off");
     else if (error >= r->monitor_error_caution)
         raise(v, DM_MONITOR_CAUTION, "the forecast was off");
@@ -121,18 +122,25 @@ static void take(dm_monitor *m, const dm_predict_rules *r, const dm_monitor_samp
 dm_monitor_verdict dm_monitor_step(dm_monitor *m, const dm_predict_rules *rules,
                                    const dm_monitor_sample *sample)
 {
-    dm_monitor_verdict verdict = {DM_MONITOR_FINE, ""};
+    dm_monitor_verdict verdict = {.level = DM_MONITOR_FINE, .reason = ""};
     if (!isfinite(sample->loss) || !isfinite(sample->norm)) {
         raise(&verdict, DM_MONITOR_CRITICAL, "a loss or norm that is no number");
     } else {
         judge_loss(m, rules, sample->loss, &verdict);
         judge_norm(m, rules, sample->norm, sample->loss, &verdict);
-        judge_prediction(rules, sample, &verdict);
         judge_turns(m, rules, &verdict);
     }
-    m->warnings = verdict.level == DM_MONITOR_WARNING ? m->warnings + 1 : 0;
+    bool own = verdict.level >= DM_MONITOR_WARNING;
+    if (verdict.level < DM_MONITOR_CRITICAL)
+        judge_prediction(rules, sample, &verdict);
+    bool warns = verdict.level == DM_MONITOR_WARNING;
+    m->warnings = warns ? m->warnings + 1 : 0;
+    m->own = warns ? m->own + own : 0;
     if (m->warnings >= rules->monitor_warnings)
-        verdict = (dm_monitor_verdict){DM_MONITOR_CRITICAL, "warnings in a row"};
+        verdict = (dm_monitor_verdict){.level = DM_MONITOR_CRITICAL,
+                                       .reason = m->own > 0 ? "warnings in a row"
+                                                            : "forecasts far off in a row",
+                                       .forecasts = m->own == 0};
     m->counts[verdict.level]++;
     if (verdict.level != DM_MONITOR_CRITICAL)
         take(m, rules, sample);
@@ -147,7 +155,7 @@ void dm_monitor_accept(dm_monitor *m, const dm_predict_rules *rules,
 
 void dm_monitor_calm(dm_monitor *m)
 {
-    m->warnings = 0;
+    m->warnings = m->own = 0;
 }
 
 void dm_monitor_rate_init(dm_monitor_rate *rate)

@@ -6,18 +6,22 @@
  *     (loss - average) / deviation of the window     2.1        3          6
  *     norm / mean of the first 50 norms                         100        1000
  *     the same, below it, while the loss has not halved         0.01
- *     |loss - predicted| / |loss|                    0.2        0.5
+ *     |loss - predicted| / |loss|                    0.2        0.5 (the loss is above it)
  *     share of turns of the loss in the window       0.5        0.8
  *     a loss or norm that is no number                                     always
  *     warnings in a row                                                    3
  *
  * A caution is only recorded. A warning doubles the next FULL and forbids predictions until it is
- * over. A critical state asks for a rollback. The window is of 100 losses; deviations count from 20
- * on, turns from a full window on. Plain state without pointers. */
+ * over. A critical state asks for a rollback; where all warnings in a row were of forecasts, the
+ * forecast failed and not the run: then the jump that waits for its verdict is undone, no more. A
+ * loss below its forecast is a caution at most. The window is of 100 losses; deviations count from
+ * 20 on, turns from a full window on. Plain state without pointers. */
 #ifndef DM_TRAIN_PREDICT_MONITOR_H
 #define DM_TRAIN_PREDICT_MONITOR_H
 
 #include "train/predict/rules.h"
+
+#include <stdbool.h>
 
 enum { DM_MONITOR_WINDOW = 100, DM_MONITOR_DEVIATION_FROM = 20 };
 
@@ -39,6 +43,7 @@ typedef struct dm_monitor {
     double baseline_loss; /* and of the losses beside them */
     uint64_t norms;
     uint64_t warnings; /* in a row */
+    uint64_t own;      /* of these, warnings that no forecast had a part in */
     uint64_t counts[DM_MONITOR_LEVELS];
 } dm_monitor;
 
@@ -50,6 +55,7 @@ typedef struct dm_monitor_sample {
 typedef struct dm_monitor_verdict {
     dm_monitor_level level;
     const char *reason; /* a constant text, "" when all is fine */
+    bool forecasts;     /* critical by warnings in a row, all of which were of forecasts */
 } dm_monitor_verdict;
 
 void dm_monitor_init(dm_monitor *monitor);

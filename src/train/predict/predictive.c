@@ -264,27 +264,50 @@ static void go_back_to(dm_predictive *p, const dm_model_state *state)
 }
 
 /* The older state: the newer one may be of the time when it began. */
+static uint64_t older_state(const dm_predictive *p)
+{
+    const core *c = &p->c;
+    return p->states[1 - c->newest].taken ? 1 - c->newest : c->newest;
+}
+
+/* The monitor has had its tries: back once more, and on without it and without predictions. */
+static dm_status go_on_plainly(dm_predictive *p, dm_error *err)
+{
+    core *c = &p->c;
+    const dm_model_state *state =
+        c->proposal.made ? &p->states[STATE_BEFORE] : &p->states[older_state(p)];
+    dm_status status = dm_model_state_put_back(state, p->run.model, err);
+    if (c->proposal.made)
+        c->counts.skipped -= c->proposal.length;
+    go_back_to(p, state);
+    c->proposal.made = 0;
+    c->counts.plain_from = c->progress + 1;
+    c->rate.since = p->rules.monitor_recover; /* the planned rate */
+    dm_predict_phases_cut(&c->phases);
+    p->turn.rolled_back = true;
+    return status;
+}
+
 static dm_status roll_back(dm_predictive *p, dm_error *err)
 {
     core *c = &p->c;
-    uint64_t older = p->states[1 - c->newest].taken ? 1 - c->newest : c->newest;
+    uint64_t older = older_state(p);
     const dm_model_state *state = &p->states[older];
     c->blamed = c->progress + 1;
-    if (c->progress > c->furthest + p->rules.monitor_checkpoint) {
+    if (c->progress > c->furthest + p->rules.monitor_recover) {
         c->furthest = c->progress;
         c->tries = 0;
     }
-    if (!state->taken || ++c->tries > p->rules.monitor_tries)
-        return dm_fail(err, DM_EINVAL,
-                       "predict: the run diverges at step %llu (%s), also after %llu rollbacks",
-                       (unsigned long long)c->progress, p->verdict.reason,
-                       (unsigned long long)(c->tries > 0 ? c->tries - 1 : 0));
+    c->counts.rollbacks++;
+    if (++c->tries > p->rules.monitor_tries)
+        return go_on_plainly(p, err);
     dm_status status = dm_model_state_put_back(state, p->run.model, err);
+    if (c->proposal.made) /* a jump that is not judged yet is gone as well */
+        c->counts.skipped -= c->proposal.length;
     go_back_to(p, state);
     c->newest = older;
     p->states[1 - older].taken = 0;
-    c->proposal.made = 0; /* a jump that is not judged yet is gone as well */
-    c->counts.rollbacks++;
+    c->proposal.made = 0;
     c->warned = 1;
     dm_monitor_calm(&c->monitor);
     dm_monitor_rate_lower(&c->rate, &p->rules);
@@ -295,22 +318,18 @@ static dm_status roll_back(dm_predictive *p, dm_error *err)
 
 /* ---- The verdict on an accepted proposal ---- */
 
-static dm_status judge(dm_predictive *p, double loss, dm_error *err)
+/* Of the losses seen since the jump beside the forecast; `failed`: it is known to be wrong. */
+static dm_status close_proposal(dm_predictive *p, bool failed, dm_error *err)
 {
     core *c = &p->c;
     pending *q = &c->proposal;
-    if (!q->made)
-        return DM_OK;
-    q->sum += loss;
-    if (++q->seen < p->rules.verdict_steps)
-        return DM_OK;
     double forecast = 0, actual = q->sum / (double)q->seen;
     for (uint64_t i = 0; i < q->seen; i++) {
         uint64_t at = q->length + i;
         forecast += (double)q->forecast.mean[at < q->forecast.steps ? at : q->forecast.steps - 1] /
                     (double)q->seen;
     }
-    bool undo = !(actual <= forecast);
+    bool undo = failed || !(actual <= forecast);
     double gap = undo ? 1 : 0, speedup = undo ? 0 : (double)q->length / fmax(q->cost, 1e-9);
     double reward = dm_bandit_reward(speedup, gap, dm_predict_stability(&c->confidence));
     dm_bandit_learn(&c->bandit, &p->rules, (size_t)q->arm, q->inputs, reward);
@@ -329,7 +348,44 @@ static dm_status judge(dm_predictive *p, double loss, dm_error *err)
     return status;
 }
 
+static dm_status judge(dm_predictive *p, double loss, dm_error *err)
+{
+    pending *q = &p->c.proposal;
+    if (!q->made)
+        return DM_OK;
+    q->sum += loss;
+    return ++q->seen < p->rules.verdict_steps ? DM_OK : close_proposal(p, false, err);
+}
+
+/* The losses since the jump are far above what was forecast, again and again: its verdict comes
+ * now, and the run itself is not blamed. */
+static dm_status judge_early(dm_predictive *p, double loss, dm_error *err)
+{
+    pending *q = &p->c.proposal;
+    q->sum += loss;
+    q->seen++;
+    p->c.warned = 1;
+    dm_monitor_calm(&p->c.monitor);
+    dm_predict_phases_cut(&p->c.phases);
+    return close_proposal(p, true, err);
+}
+
 /* ---- Turns ---- */
+
+/* A step of a run that the monitor and the predictions have nothing to say in any more. */
+static dm_status plain_step(dm_predictive *p, dm_error *err)
+{
+    core *c = &p->c;
+    dm_predict_turn *t = &p->turn;
+    if (!isfinite(t->loss) || !isfinite(t->norm))
+        return dm_fail(err, DM_EINVAL,
+                       "predict: the run diverges at step %llu (%s), also after %llu rollbacks",
+                       (unsigned long long)c->progress, "a loss or norm that is no number",
+                       (unsigned long long)c->counts.rollbacks);
+    c->progress++;
+    dm_predict_phases_step(&c->phases);
+    return DM_OK;
+}
 
 static dm_status real_step(dm_predictive *p, dm_error *err)
 {
@@ -345,21 +401,24 @@ static dm_status real_step(dm_predictive *p, dm_error *err)
     c->counts.backward++;
     c->real_steps++;
     dm_monitor_rate_step(&c->rate);
+    if (c->counts.plain_from > 0)
+        return plain_step(p, err);
     /* A forecast counts for the monitor only where something hangs on it. */
     double predicted = c->proposal.made && c->has_next ? c->next : NAN;
     dm_monitor_sample sample = {t->loss, t->norm, predicted};
     p->verdict = dm_monitor_step(&c->monitor, &p->rules, &sample);
     /* The same batch again after going back, and at a lower rate: it is the data, not the run. */
-    if (p->verdict.level == DM_MONITOR_CRITICAL && c->blamed == c->progress + 1 &&
-        isfinite(t->loss) && isfinite(t->norm)) {
-        p->verdict = (dm_monitor_verdict){DM_MONITOR_WARNING, "a batch of its own kind"};
+    if (p->verdict.level == DM_MONITOR_CRITICAL && !p->verdict.forecasts &&
+        c->blamed == c->progress + 1 && isfinite(t->loss) && isfinite(t->norm)) {
+        p->verdict =
+            (dm_monitor_verdict){.level = DM_MONITOR_WARNING, .reason = "a batch of its own kind"};
         dm_monitor_accept(&c->monitor, &p->rules, &sample);
         dm_monitor_calm(&c->monitor);
     }
     t->level = p->verdict.level;
     c->warned = c->warned || p->verdict.level >= DM_MONITOR_WARNING;
     if (p->verdict.level == DM_MONITOR_CRITICAL)
-        return roll_back(p, err);
+        return p->verdict.forecasts ? judge_early(p, t->loss, err) : roll_back(p, err);
     c->progress++;
     dm_predict_phases_step(&c->phases);
     compare_next(p, t->loss);
@@ -495,7 +554,8 @@ static dm_status decide(dm_predictive *p, uint64_t steps, dm_error *err)
     dm_predict_view view = {.warned = c->warned};
     dm_status status = DM_OK;
     c->outlook.steps = 0;
-    if (dm_forecaster_ready(p->forecaster)) {
+    bool plain = c->counts.plain_from > 0, ready = dm_forecaster_ready(p->forecaster) && !plain;
+    if (ready) {
         uint32_t horizon = (uint32_t)p->rules.confidence_horizon;
         status = dm_forecaster_forecast(
             p->forecaster, horizon < DM_FORECAST_MAX ? horizon : DM_FORECAST_MAX, &c->outlook, err);
@@ -508,7 +568,6 @@ static dm_status decide(dm_predictive *p, uint64_t steps, dm_error *err)
         view.confidence = p->c.confidence_now;
     }
     /* One at a time, and none without a forecast or the steps for its verdict. */
-    bool ready = dm_forecaster_ready(p->forecaster);
     bool free_to = ready && !q->made && c->progress + p->rules.verdict_steps < steps;
     if (!free_to)
         view.confidence = -1; /* below any that may be asked for */
@@ -537,9 +596,10 @@ static dm_status decide(dm_predictive *p, uint64_t steps, dm_error *err)
     if (p->decision.phase == DM_PHASE_CORRECT)
         c->correct_at = 0;
     if (p->decision.phase == DM_PHASE_FULL && !free_to && !c->warned)
-        p->decision.reason = q->made  ? "a proposal waits for its verdict"
-                             : !ready ? "the ensemble has not seen enough"
-                                      : "the run ends soon";
+        p->decision.reason = plain     ? "a plain run: the monitor has had its tries"
+                             : q->made ? "a proposal waits for its verdict"
+                             : !ready  ? "the ensemble has not seen enough"
+                                       : "the run ends soon";
     c->warned = 0;
     p->turn.decided = true;
     return DM_OK;
@@ -631,6 +691,8 @@ void dm_predictive_log(const dm_predictive *p, dm_json *json)
         dm_json_string(json, "level", dm_monitor_level_names[p->turn.level]);
         dm_json_string(json, "reason", p->verdict.reason);
         dm_json_bool(json, "rolled_back", p->turn.rolled_back);
+        if (p->c.counts.plain_from > 0)
+            dm_json_bool(json, "plain_from_now_on", true);
         dm_json_end_object(json);
     }
 }

@@ -12,6 +12,11 @@
  * followed it: when their mean loss is above the forecast that was made without the jump, weights,
  * moments, averages and the position in the data go back to before it, and its arm pays.
  *
+ * The monitor may be wrong, and a run that predicts shall not end worse than a plain one because of
+ * it: after `monitor_tries` rollbacks without progress the run goes back once more, to a state that
+ * no open jump has a part in, and from there on is a plain run: no predictions, no rollbacks, no
+ * ensemble. Only a loss that is no number ends it then, as it ends a plain run.
+ *
  * What a turn does hangs on nothing but this state, the model and the data: a checkpoint of the
  * three goes on to the same bits. `progress` counts steps that were made or stood for; the run ends
  * when it reaches the configured steps. */
@@ -56,6 +61,7 @@ typedef struct dm_predict_counts {
     uint64_t errors;            /* forecasts of one step that were compared */
     double error_sum;           /* of |actual - forecast| */
     uint64_t predicted_lengths; /* sum over proposals */
+    uint64_t plain_from;        /* 1 + progress from which the run is a plain one; 0: it is not */
 } dm_predict_counts;
 
 typedef struct dm_predict_turn {

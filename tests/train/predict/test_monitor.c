@@ -165,7 +165,7 @@ static void error_of_a_prediction(void **state)
     } cases[] = {{0.81, DM_MONITOR_FINE},
                  {1.21, DM_MONITOR_CAUTION},
                  {0.51, DM_MONITOR_CAUTION},
-                 {1.51, DM_MONITOR_WARNING},
+                 {1.51, DM_MONITOR_CAUTION}, /* the loss is below it */
                  {0.49, DM_MONITOR_WARNING}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         dm_monitor m = quiet();
@@ -218,6 +218,27 @@ static void three_warnings_in_a_row_are_critical(void **state)
     assert_int_equal(step(&m, 1, 200).level, DM_MONITOR_WARNING);
 }
 
+static void forecasts_alone_blame_the_forecast(void **state)
+{
+    (void)state;
+    const dm_monitor_sample missed = {1, 1, 0.4}, norm = {1, 200, NAN}, both = {1, 200, 0.4};
+    const struct {
+        dm_monitor_sample samples[3];
+        bool forecasts;
+    } cases[] = {{{missed, missed, missed}, true},
+                 {{missed, norm, missed}, false},
+                 {{missed, missed, both}, false},
+                 {{norm, norm, norm}, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        dm_monitor m = quiet();
+        dm_monitor_verdict v = {0};
+        for (int k = 0; k < 3; k++)
+            v = dm_monitor_step(&m, rules, &cases[i].samples[k]);
+        assert_int_equal(v.level, DM_MONITOR_CRITICAL);
+        assert_int_equal(v.forecasts, cases[i].forecasts);
+    }
+}
+
 static void a_rollback_lowers_the_rate_for_a_while(void **state)
 {
     (void)state;
@@ -244,4 +265,5 @@ DM_TESTS("train/predict/monitor", DM_TEST(confidence_is_a_weighted_sum),
          DM_TEST(the_baseline_is_of_the_first_fifty_norms),
          DM_TEST(what_is_no_number_is_critical_and_not_taken_in), DM_TEST(error_of_a_prediction),
          DM_TEST(share_of_turns), DM_TEST(three_warnings_in_a_row_are_critical),
+         DM_TEST(forecasts_alone_blame_the_forecast),
          DM_TEST(a_rollback_lowers_the_rate_for_a_while))

@@ -369,6 +369,61 @@ static void a_run_that_always_diverges_stops_and_says_so(void **state)
     close_bed(&t);
 }
 
+/* A monitor that takes every step for a divergence costs the run some steps, not its end. */
+static void a_monitor_that_is_wrong_leaves_a_plain_run(void **state)
+{
+    (void)state;
+    enum { STEPS = 600 };
+    dm_predict_rules rules = small();
+    bed plain, t;
+    rules.confidence_needed = 1.1;
+    open_bed(&plain, &rules);
+    double want = final_loss(&plain, STEPS);
+    close_bed(&plain);
+    rules.confidence_needed = 0;
+    rules.monitor_norm_critical = rules.monitor_norm_warning = 0.02; /* any norm */
+    open_bed(&t, &rules);
+    bool said = false;
+    while (dm_predictive_progress(t.predictive) < STEPS) {
+        dm_predict_turn got = turn(&t, STEPS);
+        const dm_predict_counts *c = dm_predictive_counts(t.predictive);
+        said = said || (got.rolled_back && c->plain_from > 0);
+        assert_true(c->plain_from == 0 || !got.proposed);
+    }
+    assert_true(said);
+    const dm_predict_counts *c = dm_predictive_counts(t.predictive);
+    assert_int_equal(c->rollbacks, rules.monitor_tries + 1);
+    assert_true(c->backward <= STEPS + (rules.monitor_tries + 1) * 2 * rules.monitor_checkpoint);
+    double got = final_loss(&t, STEPS);
+    if (!(got <= 1.01 * want))
+        fail_msg("%g, without a monitor %g", got, want);
+    close_bed(&t);
+}
+
+/* Forecasts that are far off, while the run itself is fine: the jump is undone before its time, the
+ * rate stays as it was. */
+static void a_forecast_that_fails_costs_the_jump_alone(void **state)
+{
+    (void)state;
+    dm_predict_rules rules = small();
+    bed t;
+    rules.confidence_needed = 0;
+    rules.monitor_error_caution = rules.monitor_error_warning = 1e-6; /* any loss above it */
+    rules.monitor_warnings = 2;
+    open_bed(&t, &rules);
+    t.lie = true;
+    bool early = false;
+    while (dm_predictive_progress(t.predictive) < 2000 && !early) {
+        uint64_t undone = dm_predictive_counts(t.predictive)->undone;
+        dm_predict_turn got = turn(&t, 3000);
+        early = got.level == DM_MONITOR_CRITICAL && got.judged;
+        assert_true(!early || dm_predictive_counts(t.predictive)->undone == undone + 1);
+    }
+    assert_true(early);
+    assert_int_equal(dm_predictive_counts(t.predictive)->rollbacks, 0);
+    close_bed(&t);
+}
+
 /* ---- Checkpoints ---- */
 
 static void a_resumed_run_makes_the_same_bits(void **state)
@@ -448,5 +503,7 @@ DM_TESTS("train/predict/predictive", DM_TEST(nothing_is_proposed_before_the_ense
          DM_TEST(a_jump_that_was_wrong_is_undone_to_the_bit),
          DM_TEST(a_planted_divergence_is_rolled_back), DM_TEST(a_strange_batch_costs_one_rollback),
          DM_TEST(a_run_that_always_diverges_stops_and_says_so),
+         DM_TEST(a_monitor_that_is_wrong_leaves_a_plain_run),
+         DM_TEST(a_forecast_that_fails_costs_the_jump_alone),
          DM_TEST(a_resumed_run_makes_the_same_bits), DM_TEST(damaged_states_are_refused),
          DM_TEST(a_run_ends_at_its_last_step_with_nothing_unjudged))
