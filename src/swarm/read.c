@@ -2,7 +2,8 @@
 /* read.c - chosen machines seen from the host: registers, counters, memory, pictures, poke.
  *
  * A machine that is looked into is copied to the host, into the dm_gb that the swarm keeps for its
- * ROM, so that one implementation answers for single machines and swarms. */
+ * ROM, so that one implementation answers for single machines and swarms. Of memory only what was
+ * asked for is copied: a machine has up to 144 KiB. */
 #include "base/require.h"
 #include "gb/cpu/run.h"
 #include "swarm/internal.h"
@@ -90,6 +91,60 @@ dm_status dm_swarm_get_counters(dm_swarm *swarm, const uint32_t *machines, size_
     return status;
 }
 
+#define NO_MEMORY UINT32_MAX
+
+/* Where in machine memory the byte is that dm_gb_peek gives for this address; NO_MEMORY: in none.
+ * The view has the machine. */
+static uint32_t memory_offset(const dm_gb *view, uint32_t address)
+{
+    if (address >= 0xFF80)
+        return DM_GB_HRAM + address - 0xFF80;
+    if (address >= 0xFE00)
+        return address < 0xFEA0 ? DM_GB_OAM + (address & 0xFFu) : NO_MEMORY;
+    if (address >= 0xC000)
+        return DM_GB_WRAM + (address & 0x1FFFu);
+    if (address >= 0xA000) {
+        uint32_t offset = dm_gb_cart_ram_offset(&view->machine.cart, address);
+        return offset == DM_GB_NO_RAM ? NO_MEMORY : DM_GB_CART_RAM + offset;
+    }
+    return address >= 0x8000 ? DM_GB_VRAM + (address & 0x1FFFu) : NO_MEMORY;
+}
+
+/* Queue the copy of what is behind these addresses into the view's memory: few runs of bytes, since
+ * only echoes and mapped windows break one. */
+static dm_status queue_range(dm_swarm *swarm, uint32_t machine, const dm_gb *view, uint32_t begin,
+                             uint32_t end, dm_error *err)
+{
+    uint64_t base = machine * swarm->layout.memory_stride;
+    dm_status status = DM_OK;
+    for (uint32_t at = begin; at < end && status == DM_OK;) {
+        uint32_t first = memory_offset(view, at), size = 1;
+        if (first == NO_MEMORY) {
+            at++;
+            continue;
+        }
+        while (at + size < end && memory_offset(view, at + size) == first + size)
+            size++;
+        status = dm_stream_download(swarm->stream, swarm->arrays[DM_SWARM_A_MEMORY], base + first,
+                                    view->ram + first, size, err);
+        at += size;
+    }
+    return status;
+}
+
+/* A view that answers for addresses begin .. end - 1: nothing else crosses. Registers need all, since
+ * the PPU's mode depends on sprites and IE. */
+static dm_status fetch_range(dm_swarm *swarm, uint32_t machine, uint32_t begin, uint32_t end,
+                             dm_gb **view, dm_error *err)
+{
+    if (begin < 0xFF80 && end > 0xFF00)
+        return dm_swarm_fetch(swarm, machine, view, err);
+    dm_status status = fetch_machine(swarm, machine, view, err); /* knows which banks are mapped */
+    if (status == DM_OK)
+        status = queue_range(swarm, machine, *view, begin, end, err);
+    return status != DM_OK ? status : dm_stream_synchronize(swarm->stream, err);
+}
+
 dm_status dm_swarm_read(dm_swarm *swarm, uint32_t machine, uint16_t address, void *to, size_t size,
                         dm_error *err)
 {
@@ -98,7 +153,7 @@ dm_status dm_swarm_read(dm_swarm *swarm, uint32_t machine, uint16_t address, voi
     dm_gb *view;
     if (address + size > 0x10000u)
         return dm_fail(err, DM_EINVAL, "swarm: %zu bytes from %04X end beyond FFFF", size, address);
-    dm_status status = dm_swarm_fetch(swarm, machine, &view, err);
+    dm_status status = fetch_range(swarm, machine, address, address + (uint32_t)size, &view, err);
     for (size_t i = 0; i < size && status == DM_OK; i++)
         ((uint8_t *)to)[i] = dm_gb_peek(view, (uint16_t)(address + i));
     return status;

@@ -546,6 +546,37 @@ static void poke_and_read(void **state)
     dm_swarm_destroy(swarm);
 }
 
+/* A read copies what is behind its addresses and nothing else, and gives what a copy of the whole
+ * machine gives. */
+static void reads_copy_no_more_than_asked(void **state)
+{
+    static const dm_swarm_region ranges[] = {
+        {0xC000, 16},   {0xDFF0, 32},   {0x8000, 0x2000}, {0xA000, 0x2000}, {0xFE00, 0x100},
+        {0xFF80, 0x80}, {0xFF00, 0x80}, {0x3FF0, 32},     {0xFDF0, 32},     {0x9FFF, 0x4003}};
+    static uint8_t all[0x10000], some[0x10000];
+    (void)state;
+    dm_swarm *swarm = dm_case_swarm(device, &GAME(.count = 3));
+    dm_case_step(swarm, 12);
+    dm_gb *view;
+    assert_ok(dm_swarm_fetch(swarm, 1, &view, err));
+    for (uint32_t at = 0; at < sizeof all; at++)
+        all[at] = dm_gb_peek(view, (uint16_t)at);
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        dm_swarm_region r = ranges[i];
+        memset(view->ram, 0xA5, view->ram_size);
+        assert_ok(dm_swarm_read(swarm, 1, r.address, some, r.size, err));
+        if (memcmp(some, all + r.address, r.size) != 0)
+            fail_msg("%04X: a byte differs", r.address);
+        size_t kept = 0;
+        for (size_t at = 0; at < view->ram_size; at++)
+            kept += view->ram[at] == 0xA5;
+        if (r.address != 0xFF00 && kept + r.size < view->ram_size)
+            fail_msg("%04X: %zu bytes were copied for %u", r.address, view->ram_size - kept,
+                     r.size);
+    }
+    dm_swarm_destroy(swarm);
+}
+
 /* ---- Files ---- */
 
 /* A byte of a picture that is no shade: such a file says that it is whole, and is loaded without
@@ -715,5 +746,6 @@ DM_TESTS("swarm/swarm", SWARM_TEST(stages_write_only_what_they_own), SWARM_TEST(
          SWARM_TEST(actions_from_the_host), SWARM_TEST(an_epilog_that_writes_elsewhere_is_an_error),
          SWARM_TEST(autoreset_modes), SWARM_TEST(masked_reset_touches_only_its_machines),
          SWARM_TEST(reset_repeats), SWARM_TEST(states_in_and_out), SWARM_TEST(states_in_memory),
-         SWARM_TEST(poke_and_read), SWARM_TEST(save_and_load), SWARM_TEST(load_takes_only_shades),
+         SWARM_TEST(poke_and_read), SWARM_TEST(reads_copy_no_more_than_asked),
+         SWARM_TEST(save_and_load), SWARM_TEST(load_takes_only_shades),
          SWARM_TEST(bad_descriptions), SWARM_TEST(bytes_per_machine));
