@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* peer_pyboy.c - PyBoy in a worker process (lab/pyboy.h) that lives as long as the benchmark and
+/* peer_pyboy.c - PyBoy in a worker process (lab/reference/pyboy.h) that lives as long as the benchmark and
  * measures its own processor time. */
 #include "bench/peers.h"
-#include "lab/pyboy.h"
+#include "lab/reference/pyboy.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -10,7 +10,7 @@
  *   peer_ours.c      this library
  *   peer_mgba.c      libmgba, in process (missing when it was not there at build time)
  *   peer_gambatte.c  gambatte as a libretro core, opened at run time
- *   peer_pyboy.c     PyBoy in a worker process (lab/pyboy.h) */
+ *   peer_pyboy.c     PyBoy in a worker process (lab/reference/pyboy.h) */
 #ifndef DM_BENCH_PEERS_H
 #define DM_BENCH_PEERS_H
 

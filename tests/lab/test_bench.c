@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "base/machine.h"
 #include "cli/command.h"
-#include "lab/bench.h"
+#include "lab/bench/bench.h"
 #include "tests/support/command.h"
 #include "tests/support/tmpdir.h"
 

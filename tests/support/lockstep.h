@@ -8,7 +8,7 @@
 #define DM_TESTS_SUPPORT_LOCKSTEP_H
 
 #include "gb/host/core.h"
-#include "lab/ref_mgba.h"
+#include "lab/reference/mgba.h"
 
 typedef struct dm_lockstep {
     dm_gb *ours;

@@ -5,7 +5,7 @@
 #include "cli/command.h"
 #include "cli/outputs.h"
 #include "cli/places.h"
-#include "lab/bench.h"
+#include "lab/bench/bench.h"
 
 #include <inttypes.h>
 #include <stdio.h>

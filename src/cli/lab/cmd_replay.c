@@ -2,7 +2,7 @@
 /* cmd_replay.c - `dotmatrix replay`: show a mismatch again, from its bundle. */
 #include "cli/command.h"
 #include "cli/lab/verify_suite.h"
-#include "lab/bundle.h"
+#include "lab/verify/bundle.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_report.c - `dotmatrix report`: tables, plots and a page from benchmark artifacts. */
 #include "cli/command.h"
-#include "lab/report.h"
+#include "lab/report/report.h"
 
 #include <stdint.h>
 #include <stdio.h>

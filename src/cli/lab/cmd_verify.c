@@ -5,10 +5,10 @@
 #include "cli/command.h"
 #include "cli/lab/verify_suite.h"
 #include "cli/outputs.h"
-#include "lab/bundle.h"
-#include "lab/profile.h"
+#include "lab/verify/bundle.h"
+#include "lab/verify/profile.h"
 #include "lab/provenance.h"
-#include "lab/trace.h"
+#include "lab/verify/trace.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -11,9 +11,9 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/stop.h"
-#include "lab/bundle.h"
-#include "lab/profile.h"
-#include "lab/trace.h"
+#include "lab/verify/bundle.h"
+#include "lab/verify/profile.h"
+#include "lab/verify/trace.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #ifndef DM_CLI_VERIFY_SUITE_H
 #define DM_CLI_VERIFY_SUITE_H
 
-#include "lab/verify.h"
+#include "lab/verify/verify.h"
 
 typedef struct dm_verify_suite {
     const char *file;       /* the suite */

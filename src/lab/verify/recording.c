@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* recording.c - a reference's side of a verification, written down and played back. */
-#include "lab/recording.h"
+#include "lab/verify/recording.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "lab/profile.h"
+#include "lab/verify/profile.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* bench.c - backends take turns. */
-#include "lab/bench.h"
+#include "lab/bench/bench.h"
 #include "base/file.h"
 #include "base/stop.h"
 #include "base/thread.h"

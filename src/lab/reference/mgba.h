@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* ref_mgba.h - mGBA's Game Boy (libmgba, in process) as a reference.
+/* mgba.h - mGBA's Game Boy (libmgba, in process) as a reference.
  *
  * Built where libmgba's headers are installed (Debian, Ubuntu: `apt install libmgba-dev`). The
  * library itself is opened at run time: a program starts without it. It is a DMG without a boot
  * ROM: it starts in mGBA's post-boot state, with DIV at 0, which is not where a real one is. */
-#ifndef DM_LAB_REF_MGBA_H
-#define DM_LAB_REF_MGBA_H
+#ifndef DM_LAB_REFERENCE_MGBA_H
+#define DM_LAB_REFERENCE_MGBA_H
 
 #include <dotmatrix/gb.h>
 

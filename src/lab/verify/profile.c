@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* profile.c - a verification as JSON. */
-#include "lab/profile.h"
+#include "lab/verify/profile.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * (docs/verify.md). */
 #include "base/thread.h"
 #include "lab/backend.h"
-#include "lab/pyboy.h"
+#include "lab/reference/pyboy.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -17,7 +17,7 @@
 #ifndef DM_LAB_BUNDLE_H
 #define DM_LAB_BUNDLE_H
 
-#include "lab/verify.h"
+#include "lab/verify/verify.h"
 
 #define DM_LAB_BUNDLE_SCHEMA "dotmatrix-mismatch-1"
 

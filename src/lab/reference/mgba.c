@@ -12,7 +12,7 @@
 #include <mgba/internal/gb/io.h>
 #include <mgba/internal/sm83/sm83.h>
 
-#include "lab/ref_mgba.h"
+#include "lab/reference/mgba.h"
 
 #include "gb/host/core.h"
 

@@ -12,7 +12,7 @@
 #define DM_LAB_PROFILE_H
 
 #include "base/json.h"
-#include "lab/verify.h"
+#include "lab/verify/verify.h"
 
 /* What a verification is when nothing is said: LAB-2's flags have the same defaults. */
 dm_lab_verify dm_lab_profile_default(void);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* bundle.c - a mismatch as a folder. */
-#include "lab/bundle.h"
+#include "lab/verify/bundle.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/temp.h"
 #include "gb/host/picture.h"
-#include "lab/profile.h"
+#include "lab/verify/profile.h"
 #include "lab/provenance.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""PyBoy behind a pipe: the worker process of src/lab/pyboy.c, which carries this text and starts it.
+"""PyBoy behind a pipe: the worker process of src/lab/reference/pyboy.c, which carries this text and starts it.
 
     python -c TEXT FD SIZE
 

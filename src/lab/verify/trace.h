@@ -6,7 +6,7 @@
 #ifndef DM_LAB_TRACE_H
 #define DM_LAB_TRACE_H
 
-#include "lab/verify.h"
+#include "lab/verify/verify.h"
 
 #define DM_LAB_TRACE_LINES 32
 

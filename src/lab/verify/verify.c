@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* verify.c - two backends in lockstep. */
-#include "lab/verify.h"
+#include "lab/verify/verify.h"
 #include "base/hash.h"
 #include "base/progress.h"
 #include "base/stop.h"
-#include "lab/recording.h"
-#include "lab/trace.h"
+#include "lab/verify/recording.h"
+#include "lab/verify/trace.h"
 
 #include <inttypes.h>
 #include <stdio.h>

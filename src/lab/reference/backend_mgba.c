@@ -7,7 +7,7 @@
 #include "base/thread.h"
 #include "gb/host/core.h"
 #include "lab/backend.h"
-#include "lab/ref_mgba.h"
+#include "lab/reference/mgba.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pyboy.c - a PyBoy worker process from the C side. */
-#include "lab/pyboy.h"
+#include "lab/reference/pyboy.h"
 #include "base/machine.h"
 #include "base/stop.h"
 #include "base/thread.h"
@@ -159,7 +159,7 @@ static void run_child(const char *python, const char *text, int in, int out, int
 
 static dm_status spawn(dm_pyboy *p, const char *python, dm_error *err)
 {
-    const char *text = dm_embedded_text("lab/pyboy_bridge.py");
+    const char *text = dm_embedded_text("lab/reference/pyboy_bridge.py");
     int in[2] = {-1, -1}, out[2] = {-1, -1};
     int shared = memfd_create("dotmatrix-pyboy", MFD_CLOEXEC);
     p->output = memfd_create("dotmatrix-pyboy-output", MFD_CLOEXEC);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* report.c - what the report is made of: figures read, compared, written. Plots are in plot.c. */
-#include "lab/report.h"
+#include "lab/report/report.h"
 #include "base/file.h"
 #include "base/gnuplot.h"
 #include "base/json.h"
 #include "base/temp.h"
-#include "lab/bench.h"
-#include "lab/bundle.h"
-#include "lab/plot.h"
+#include "lab/bench/bench.h"
+#include "lab/verify/bundle.h"
+#include "lab/report/plot.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -15,7 +15,7 @@
 #ifndef DM_LAB_RECORDING_H
 #define DM_LAB_RECORDING_H
 
-#include "lab/verify.h"
+#include "lab/verify/verify.h"
 
 #define DM_LAB_RECORDING_SCHEMA "dotmatrix-recording-1"
 

@@ -4,7 +4,7 @@
  * Both axes are logarithmic: the figures span four orders of magnitude, and a straight line of
  * slope one is what perfect scaling looks like. Backends differ in colour, in line and in the shape
  * of their points, so that a print without colour can be read, too. */
-#include "lab/plot.h"
+#include "lab/report/plot.h"
 #include "base/gnuplot.h"
 #include "base/machine.h"
 

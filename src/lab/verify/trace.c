@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* trace.c - two machines side by side, instruction by instruction. */
-#include "lab/trace.h"
+#include "lab/verify/trace.h"
 #include "romtools/disasm.h"
 
 #include <inttypes.h>
