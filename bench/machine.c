@@ -9,10 +9,10 @@
  * stands beside it in the JSON artifact.
  *
  * For a profile of ours alone:  perf record dm-bench-machine --only ours --draw off ROM */
-#include "base/machine.h"
+#include "base/host/machine.h"
 #include "base/arena.h"
-#include "base/build.h"
 #include "base/file.h"
+#include "base/host/build.h"
 #include "base/json.h"
 #include "base/philox.h"
 #include "bench/peers.h"

@@ -9,10 +9,10 @@
  * measured on: how many different PCs there are, and how many lanes of a warp share one on average.
  */
 #include "base/arena.h"
-#include "base/build.h"
 #include "base/file.h"
+#include "base/host/build.h"
+#include "base/host/machine.h"
 #include "base/json.h"
-#include "base/machine.h"
 #include "base/thread.h"
 #include "bench/rom_list.h"
 #include "cli/command.h"

@@ -5,7 +5,7 @@
  * neither a link nor a rename by somebody else can lead a removal out of its tree. */
 #include "base/file.h"
 #include "base/buffer.h"
-#include "base/stop.h"
+#include "base/terminal/stop.h"
 #include "base/thread.h"
 
 #include <dirent.h>

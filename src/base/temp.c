@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/temp.h"
-#include "base/stop.h"
+#include "base/terminal/stop.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -15,7 +15,7 @@
 #ifndef DM_CLI_COMMAND_H
 #define DM_CLI_COMMAND_H
 
-#include "base/stop.h"
+#include "base/terminal/stop.h"
 #include "cli/actions.h"
 #include "cli/options.h"
 

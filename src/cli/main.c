@@ -5,10 +5,10 @@
  *
  * Answers go to stdout, everything else to stderr; an error is one line, then the exit code of
  * docs/cli.md. */
-#include "base/color.h"
-#include "base/log.h"
-#include "base/progress.h"
-#include "base/stop.h"
+#include "base/terminal/color.h"
+#include "base/terminal/log.h"
+#include "base/terminal/progress.h"
+#include "base/terminal/stop.h"
 #include "cli/command.h"
 #include "cli/man.h"
 

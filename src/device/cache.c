@@ -2,7 +2,7 @@
 /* cache.c - compiled kernels on disk; the format is in cache.h. */
 #include "device/cache.h"
 
-#include "base/log.h"
+#include "base/terminal/log.h"
 
 #include <fcntl.h>
 #include <stdatomic.h>

@@ -3,9 +3,9 @@
 #include "device/cc.h"
 
 #include "base/buffer.h"
-#include "base/progress.h"
-#include "base/stop.h"
 #include "base/temp.h"
+#include "base/terminal/progress.h"
+#include "base/terminal/stop.h"
 #include "device/cache.h"
 #include "device/sources.h"
 

@@ -3,8 +3,8 @@
 #include "device/nvrtc.h"
 
 #include "base/buffer.h"
-#include "base/log.h"
-#include "base/progress.h"
+#include "base/terminal/log.h"
+#include "base/terminal/progress.h"
 #include "device/cache.h"
 #include "device/cuda_api.h"
 #include "device/library_find.h"

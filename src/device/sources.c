@@ -2,7 +2,7 @@
 /* sources.c - find the headers of a kernel text, and the errors in a compiler's output. */
 #include "device/sources.h"
 
-#include "base/log.h"
+#include "base/terminal/log.h"
 
 #include <ctype.h>
 #include <stdlib.h>

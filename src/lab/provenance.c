@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* provenance.c - where a result comes from. */
 #include "lab/provenance.h"
-#include "base/build.h"
-#include "base/machine.h"
+#include "base/host/build.h"
+#include "base/host/machine.h"
 
 #include <stdio.h>
 #include <stdlib.h>

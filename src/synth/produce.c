@@ -11,9 +11,9 @@
 #include "synth/produce.h"
 
 #include "base/file.h"
-#include "base/log.h"
-#include "base/progress.h"
-#include "base/stop.h"
+#include "base/terminal/log.h"
+#include "base/terminal/progress.h"
+#include "base/terminal/stop.h"
 #include "base/thread.h"
 #include "synth/check/compile.h"
 #include "synth/check/reject.h"

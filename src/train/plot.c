@@ -2,7 +2,7 @@
 /* plot.c - see plot.h. */
 #include "train/plot.h"
 #include "base/file.h"
-#include "base/gnuplot.h"
+#include "base/host/gnuplot.h"
 #include "base/json.h"
 
 #include <stdlib.h>

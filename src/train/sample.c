@@ -5,7 +5,7 @@
  * so what stands behind the last token of the window does not matter. */
 #include "train/sample.h"
 #include "base/philox.h"
-#include "base/stop.h"
+#include "base/terminal/stop.h"
 #include "train/task/gpt.h"
 #include "train/trainer.h"
 #include "train/weights.h"

@@ -2,8 +2,8 @@
 /* trainer.c - see trainer.h. */
 #include "train/trainer.h"
 #include "base/file.h"
-#include "base/log.h"
-#include "base/stop.h"
+#include "base/terminal/log.h"
+#include "base/terminal/stop.h"
 #include "base/thread.h"
 #include "train/plot.h"
 #include "train/record.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Colours: on a terminal, and only there. */
-#include "base/color.h"
+#include "base/terminal/color.h"
 #include "tests/support/test.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/file.h"
-#include "base/log.h"
+#include "base/terminal/log.h"
 #include "tests/support/tmpdir.h"
 
 #include <errno.h>

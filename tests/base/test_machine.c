@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/machine.h"
+#include "base/host/machine.h"
 
-#include "base/build.h"
+#include "base/host/build.h"
 #include "base/thread.h"
 #include "tests/support/tmpdir.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/file.h"
-#include "base/log.h"
-#include "base/progress.h"
+#include "base/terminal/log.h"
+#include "base/terminal/progress.h"
 #include "tests/support/tmpdir.h"
 
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Temporary folders: removed by their process, or by the next one when it was killed. */
-#include "base/stop.h"
 #include "base/temp.h"
+#include "base/terminal/stop.h"
 #include "tests/support/tmpdir.h"
 
 #include <signal.h>

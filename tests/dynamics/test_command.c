@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_command.c - `dotmatrix dynamics`. */
 #include "base/file.h"
+#include "base/host/machine.h"
 #include "base/json.h"
-#include "base/machine.h"
 #include "cli/command.h"
 #include "tests/support/command.h"
 #include "tests/support/tmpdir.h"

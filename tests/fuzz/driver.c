@@ -12,7 +12,7 @@
  * Compiled with -DDM_LIBFUZZER the same file is libFuzzer's LLVMFuzzerTestOneInput for the target
  * $DM_FUZZ_TARGET, guided by coverage; the options are libFuzzer's then. `--list` and
  * `--write-seeds` work there too. */
-#include "base/log.h"
+#include "base/terminal/log.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/targets.h"
 #include "tests/support/random.h"

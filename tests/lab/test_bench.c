@@ -2,8 +2,8 @@
 /* `dotmatrix bench` and `dotmatrix report` from outside, with short windows: no figure is checked
  * but that there are some and that they fit together. */
 #include "base/file.h"
+#include "base/host/machine.h"
 #include "base/json.h"
-#include "base/machine.h"
 #include "cli/command.h"
 #include "lab/bench/bench.h"
 #include "tests/support/command.h"

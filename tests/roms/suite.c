@@ -6,7 +6,7 @@
  * that passed when the list was written and fails now makes the exit code 1. */
 #include "base/buffer.h"
 #include "base/json.h"
-#include "base/progress.h"
+#include "base/terminal/progress.h"
 #include "base/thread.h"
 #include "cli/options.h"
 #include "tests/roms/verdict.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* metrics.jsonl and TensorBoard's event files. */
 #include "base/file.h"
-#include "base/gnuplot.h"
+#include "base/host/gnuplot.h"
 #include "tests/support/tmpdir.h"
 #include "train/metrics.h"
 #include "train/plot.h"

@@ -2,7 +2,7 @@
 /* dynamics_bench.c - see dynamics_bench.h. */
 #include "cli/dynamics/dynamics_bench.h"
 
-#include "base/machine.h"
+#include "base/host/machine.h"
 #include "base/philox.h"
 #include "base/thread.h"
 #include "dynamics/simd.h"

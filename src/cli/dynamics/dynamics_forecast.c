@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* dynamics_forecast.c - `dotmatrix dynamics forecast`: how a run goes on, by a curve model. */
-#include "base/color.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/terminal/color.h"
 #include "cli/dynamics/dynamics_options.h"
 #include "cli/dynamics/dynamics_plot.h"
 #include "dynamics/curve/learn.h"

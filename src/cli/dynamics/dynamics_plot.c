@@ -4,7 +4,7 @@
 #include "cli/dynamics/dynamics_plot.h"
 
 #include "base/file.h"
-#include "base/gnuplot.h"
+#include "base/host/gnuplot.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* dynamics_rollout.c - `dotmatrix dynamics rollout` of an ensemble over the encoder's 64 features:
  * with --losses it first follows that run, learning from it unless --learn off. */
-#include "base/color.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/terminal/color.h"
 #include "cli/dynamics/dynamics_options.h"
 #include "cli/dynamics/dynamics_plot.h"
 

@@ -3,8 +3,8 @@
  * they end as their sources say, show a ROM's header.
  *
  * A name stands for the source of that name in one of the folders under roms/. */
-#include "base/color.h"
 #include "base/file.h"
+#include "base/terminal/color.h"
 #include "cli/command.h"
 #include "cli/places.h"
 #include "cli/report.h"

@@ -8,7 +8,7 @@
 #define DM_CLI_PLAY_H
 
 #include "base/buffer.h"
-#include "base/progress.h"
+#include "base/terminal/progress.h"
 #include "gb/host/picture.h"
 #include "romtools/script.h"
 

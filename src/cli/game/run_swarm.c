@@ -3,7 +3,7 @@
 #include "cli/game/run_swarm.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/progress.h"
+#include "base/terminal/progress.h"
 #include "base/thread.h"
 #include "cli/game/mosaic.h"
 #include "cli/options.h"

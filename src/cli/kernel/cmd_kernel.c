@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_kernel.c - `dotmatrix kernel`: compile kernels of the dialect, list, check and run those of a
  * file. */
-#include "base/color.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/terminal/color.h"
 #include "cli/command.h"
 #include "cli/kernel/kernel_run.h"
 #include "cli/outputs.h"

@@ -2,9 +2,9 @@
 /* kernel_run.c - run a kernel on arrays from files, check kernels; see kernel_run.h. */
 #include "cli/kernel/kernel_run.h"
 
-#include "base/color.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/terminal/color.h"
 #include "device/nvrtc.h"
 #include "kernel/check.h"
 #include "kernel/internal.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_bench.c - `dotmatrix bench`: frames per second of backends over numbers of machines. */
-#include "base/color.h"
 #include "base/file.h"
+#include "base/terminal/color.h"
 #include "cli/command.h"
 #include "cli/outputs.h"
 #include "cli/places.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_info.c - `dotmatrix info`: what this build is, what this machine offers, what could be added.
  */
-#include "base/build.h"
-#include "base/machine.h"
+#include "base/host/build.h"
+#include "base/host/machine.h"
 #include "cli/command.h"
 #include "cli/report.h"
 

@@ -10,7 +10,7 @@
 #include "cli/lab/verify_suite.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/stop.h"
+#include "base/terminal/stop.h"
 #include "lab/verify/bundle.h"
 #include "lab/verify/profile.h"
 #include "lab/verify/trace.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* train_report.c - dotmatrix train report: one task with several seeds, in memory. */
 #include "base/hash.h"
-#include "base/progress.h"
+#include "base/terminal/progress.h"
 #include "cli/train/train.h"
 #include "lab/provenance.h"
 

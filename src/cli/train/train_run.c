@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* train_run.c - dotmatrix train xor|cnn|gpt, eval, sample and export. */
 #include "base/file.h"
-#include "base/log.h"
-#include "base/progress.h"
+#include "base/terminal/log.h"
+#include "base/terminal/progress.h"
 #include "cli/outputs.h"
 #include "cli/train/train.h"
 #include "lab/provenance.h"

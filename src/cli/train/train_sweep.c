@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* train_sweep.c - dotmatrix train sweep: a new sweep, one to go on with, rules on recorded pools. */
 #include "base/file.h"
-#include "base/progress.h"
+#include "base/terminal/progress.h"
 #include "cli/train/train.h"
 #include "train/sweep/replay.h"
 #include "train/sweep/sweep.h"

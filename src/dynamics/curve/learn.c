@@ -6,8 +6,8 @@
  *   calibration curves ─► shrinkage per knot ─► scale of the band ─► its quantiles ◄────┘ */
 #include "dynamics/curve/learn.h"
 #include "base/philox.h"
-#include "base/progress.h"
-#include "base/stop.h"
+#include "base/terminal/progress.h"
+#include "base/terminal/stop.h"
 #include "base/thread.h"
 
 #include <math.h>

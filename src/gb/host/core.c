@@ -4,7 +4,7 @@
 #include "base/require.h"
 #include "gb/cpu/run.h"
 
-#include "base/log.h"
+#include "base/terminal/log.h"
 
 #include <stdlib.h>
 #include <string.h>

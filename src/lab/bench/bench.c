@@ -2,7 +2,7 @@
 /* bench.c - backends take turns. */
 #include "lab/bench/bench.h"
 #include "base/file.h"
-#include "base/stop.h"
+#include "base/terminal/stop.h"
 #include "base/thread.h"
 #include "lab/actions.h"
 #include "lab/provenance.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* pyboy.c - a PyBoy worker process from the C side. */
 #include "lab/reference/pyboy.h"
-#include "base/machine.h"
-#include "base/stop.h"
+#include "base/host/machine.h"
+#include "base/terminal/stop.h"
 #include "base/thread.h"
 #include "device/sources.h"
 

@@ -5,8 +5,8 @@
  * slope one is what perfect scaling looks like. Backends differ in colour, in line and in the shape
  * of their points, so that a print without colour can be read, too. */
 #include "lab/report/plot.h"
-#include "base/gnuplot.h"
-#include "base/machine.h"
+#include "base/host/gnuplot.h"
+#include "base/host/machine.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,12 +2,12 @@
 /* report.c - what the report is made of: figures read, compared, written. Plots are in plot.c. */
 #include "lab/report/report.h"
 #include "base/file.h"
-#include "base/gnuplot.h"
+#include "base/host/gnuplot.h"
 #include "base/json.h"
 #include "base/temp.h"
 #include "lab/bench/bench.h"
-#include "lab/verify/bundle.h"
 #include "lab/report/plot.h"
+#include "lab/verify/bundle.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 /* verify.c - two backends in lockstep. */
 #include "lab/verify/verify.h"
 #include "base/hash.h"
-#include "base/progress.h"
-#include "base/stop.h"
+#include "base/terminal/progress.h"
+#include "base/terminal/stop.h"
 #include "lab/verify/recording.h"
 #include "lab/verify/trace.h"
 

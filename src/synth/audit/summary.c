@@ -2,7 +2,7 @@
 /* summary.c - a dataset's distributions for the eye; see summary.h. */
 #include "synth/audit/summary.h"
 
-#include "base/gnuplot.h"
+#include "base/host/gnuplot.h"
 #include "synth/store/dataset.h"
 
 #include <inttypes.h>

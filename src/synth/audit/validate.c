@@ -6,7 +6,7 @@
  * must be unique into tables. */
 #include "synth/audit/validate.h"
 
-#include "base/progress.h"
+#include "base/terminal/progress.h"
 #include "base/thread.h"
 #include "synth/audit/validate_internal.h"
 

@@ -8,7 +8,7 @@
 #include "synth/audit/validate_internal.h"
 #include "synth/store/canonical.h"
 
-#include "base/progress.h"
+#include "base/terminal/progress.h"
 #include "lang/compile.h"
 
 #include <inttypes.h>

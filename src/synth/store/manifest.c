@@ -2,8 +2,8 @@
 /* manifest.c - what a dataset was made with, and what came of it. */
 #include "synth/store/manifest.h"
 
-#include "base/build.h"
 #include "base/file.h"
+#include "base/host/build.h"
 #include "base/json.h"
 #include "synth/check/compile.h"
 #include "synth/gen/generate.h"

@@ -2,7 +2,7 @@
 /* shard.c - files of records, written so that a kill leaves whole lines; see shard.h. */
 #include "synth/store/shard.h"
 
-#include "base/log.h"
+#include "base/terminal/log.h"
 #include "synth/gen/generate.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 /* prepare.c - see prepare.h. */
 #include "train/data/prepare.h"
 #include "base/buffer.h"
-#include "base/machine.h"
+#include "base/host/machine.h"
 #include "base/sha256.h"
 #include "base/temp.h"
 #include "train/data/bpe.h"

@@ -2,8 +2,8 @@
 /* page.c - see page.h. */
 #include "train/sweep/page.h"
 #include "base/file.h"
-#include "base/gnuplot.h"
-#include "base/log.h"
+#include "base/host/gnuplot.h"
+#include "base/terminal/log.h"
 
 #include <inttypes.h>
 #include <math.h>

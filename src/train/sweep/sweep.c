@@ -2,8 +2,8 @@
 /* sweep.c - see sweep.h. */
 #include "train/sweep/sweep.h"
 #include "base/file.h"
-#include "base/log.h"
-#include "base/stop.h"
+#include "base/terminal/log.h"
+#include "base/terminal/stop.h"
 #include "train/sweep/page.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 /* worker.c - see worker.h. */
 #include "train/sweep/worker.h"
 #include "base/file.h"
-#include "base/stop.h"
+#include "base/terminal/stop.h"
 #include "train/trainer.h"
 
 #include <errno.h>

@@ -12,8 +12,8 @@
  *     if (dm_stop_requested())
  *         dm_stop_kept("%d of %d files are in %s", i, count, folder);
  */
-#ifndef DM_BASE_STOP_H
-#define DM_BASE_STOP_H
+#ifndef DM_BASE_TERMINAL_STOP_H
+#define DM_BASE_TERMINAL_STOP_H
 
 #include <dotmatrix/base.h>
 

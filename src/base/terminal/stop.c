@@ -4,7 +4,7 @@
  * The two signals are blocked in every thread, and one thread waits for them. So no handler of a
  * library that is called can end the process first (NVRTC 13 installs its own while it compiles and
  * exits with 4), and what has to be done is done with ordinary calls. */
-#include "base/stop.h"
+#include "base/terminal/stop.h"
 #include "base/file.h"
 
 #include <fcntl.h>

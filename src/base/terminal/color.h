@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* color.h - colours for a person at a terminal: none for pipes, files, TERM=dumb or when $NO_COLOR
  * is set (https://no-color.org). */
-#ifndef DM_BASE_COLOR_H
-#define DM_BASE_COLOR_H
+#ifndef DM_BASE_TERMINAL_COLOR_H
+#define DM_BASE_TERMINAL_COLOR_H
 
 #include "base/buffer.h"
 

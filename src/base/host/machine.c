@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* machine.c - reads /proc, /sys and /etc/os-release. */
-#include "base/machine.h"
+#include "base/host/machine.h"
 
 #include "base/thread.h"
 

@@ -4,7 +4,7 @@
  * On a terminal the status line is the last line and has no newline. A message that comes while it
  * is shown erases it, writes itself with a newline, and draws the status again, all in one write.
  */
-#include "base/log.h"
+#include "base/terminal/log.h"
 #include "base/buffer.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/color.h"
+#include "base/terminal/color.h"
 
 #include <stdlib.h>
 #include <string.h>

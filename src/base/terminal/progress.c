@@ -4,8 +4,8 @@
  * A small thread draws, so that adding is one atomic add and the clock also moves while a long
  * piece of work adds nothing. stderr itself belongs to log.c, which keeps messages above the bar.
  */
-#include "base/progress.h"
-#include "base/log.h"
+#include "base/terminal/progress.h"
+#include "base/terminal/log.h"
 #include "base/thread.h"
 
 #include <errno.h>

@@ -5,8 +5,8 @@
  * "dotmatrix: LEVEL: text" and a newline, written with one system call, so that lines of several
  * threads do not mix; control characters in it are shown as '?'. While a progress bar is shown the
  * line goes above it. */
-#ifndef DM_BASE_LOG_H
-#define DM_BASE_LOG_H
+#ifndef DM_BASE_TERMINAL_LOG_H
+#define DM_BASE_TERMINAL_LOG_H
 
 #include <dotmatrix/base.h>
 

@@ -6,8 +6,8 @@
  * several threads is safe and costs an atomic add; a thread of its own draws. Of several bars at a
  * time on a terminal the one drawn last is seen. $DM_PROGRESS=off silences it, a number is the
  * seconds between the lines of a log. */
-#ifndef DM_BASE_PROGRESS_H
-#define DM_BASE_PROGRESS_H
+#ifndef DM_BASE_TERMINAL_PROGRESS_H
+#define DM_BASE_TERMINAL_PROGRESS_H
 
 #include <dotmatrix/base.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* build.h - how this library was built; filled in by Meson (build.c.in). */
-#ifndef DM_BASE_BUILD_H
-#define DM_BASE_BUILD_H
+#ifndef DM_BASE_HOST_BUILD_H
+#define DM_BASE_HOST_BUILD_H
 
 extern const char
     dm_build_commit[]; /* "05ec2bf01234", with "-dirty" after local changes; or "unknown" */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* gnuplot.c - see gnuplot.h. */
-#include "base/gnuplot.h"
-#include "base/machine.h"
+#include "base/host/gnuplot.h"
+#include "base/host/machine.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* machine.h - the host as results should describe it: processor, memory, programs and libraries
  * found. */
-#ifndef DM_BASE_MACHINE_H
-#define DM_BASE_MACHINE_H
+#ifndef DM_BASE_HOST_MACHINE_H
+#define DM_BASE_HOST_MACHINE_H
 
 #include "base/file.h"
 

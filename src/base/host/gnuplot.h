@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* gnuplot.h - plots: a script with its data goes to gnuplot's standard input. */
-#ifndef DM_BASE_GNUPLOT_H
-#define DM_BASE_GNUPLOT_H
+#ifndef DM_BASE_HOST_GNUPLOT_H
+#define DM_BASE_HOST_GNUPLOT_H
 
 #include "base/buffer.h"
 
