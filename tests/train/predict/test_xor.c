@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* test_xor.c - whole predictive runs of XOR, whose loss falls to 1e-5: there any forecast is easily half of it off, and
+ * a monitor that takes that for a divergence would stop runs that are fine. Rate 3 is the best of the tries of
+ * docs/prediction.md. */
+#include "tests/support/test.h"
+#include "train/trainer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEPS = 1000 };
+
+typedef struct outcome {
+    dm_predict_counts counts; /* zeros for a plain run */
+    double loss;              /* held out, at the end */
+} outcome;
+
+static outcome run_xor(uint64_t seed, const char *schedule, bool predict)
+{
+    const char *const settings[] = {"steps=1000", "hidden=4", "rate=3", "rate_end=0", schedule};
+    outcome out = {0};
+    dm_train_config config;
+    dm_training *training = NULL;
+    dm_training_options options = {.device = "cpu:1"};
+    assert_ok(dm_train_config_preset(DM_TRAIN_XOR, NULL, &config, err));
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
+        assert_ok(dm_train_config_set(&config, settings[i], err));
+    config.seed = seed;
+    config.predict = predict;
+    assert_ok(dm_training_create(&config, &options, &training, err));
+    assert_ok(dm_training_run(training, err));
+    const dm_training_state *s = dm_training_where(training);
+    assert_int_equal(s->progress, STEPS);
+    for (size_t i = 0; i < s->metric_count; i++)
+        if (strcmp(s->metrics[i].name, "val_loss") == 0)
+            out.loss = s->metrics[i].value;
+    if (predict)
+        out.counts = *dm_predictive_counts(dm_training_predictive(training));
+    dm_training_destroy(training);
+    return out;
+}
+
+enum { SEEDS = 5 };
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double values[SEEDS])
+{
+    qsort(values, SEEDS, sizeof *values, by_value);
+    return values[SEEDS / 2];
+}
+
+static void predictive_runs_reach_the_plain_loss_and_are_not_stopped(void **state)
+{
+    (void)state;
+    static const char *const schedules[] = {"schedule=constant", "schedule=linear"};
+    for (int k = 0; k < 2; k++) {
+        double plain[SEEDS], got[SEEDS];
+        for (uint64_t i = 0; i < SEEDS; i++) {
+            outcome o = run_xor(2 + i, schedules[k], true);
+            plain[i] = run_xor(2 + i, schedules[k], false).loss;
+            got[i] = o.loss;
+            if (o.counts.plain_from > 0 || o.counts.rollbacks > 0 || o.counts.backward > STEPS)
+                fail_msg("%s, seed %d: %d rollbacks, %d backward passes", schedules[k], (int)i + 2,
+                         (int)o.counts.rollbacks, (int)o.counts.backward);
+        }
+        double want = median(plain), have = median(got);
+        if (!(have <= 1.01 * want))
+            fail_msg("%s: %g, plain runs end at %g", schedules[k], have, want);
+    }
+}
+
+DM_TESTS("train/predict/xor", DM_TEST(predictive_runs_reach_the_plain_loss_and_are_not_stopped))
