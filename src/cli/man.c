@@ -97,19 +97,19 @@ static void put_pairs(dm_buffer *out, const char *title, const pair *pairs, size
     }
 }
 
-/* docs/cli.md has the same codes. */
+/* The table of docs/cli.md says the same, and goes on; cli/cli compares them. */
 static const pair exit_codes[] = {
     {"0", "done; the answer is yes where there is one"},
     {"1", "done, and the answer is no: a mismatch, a failed check"},
     {"2", "wrong use: an unknown command or option, a value out of range"},
     {"3", "missing hardware or a missing optional component"},
-    {"4", "an input is missing, damaged or of a kind that is not supported"},
+    {"4", "an input is missing, damaged, of another format or of a kind that is not supported"},
     {"5", "a file, or standard output, could not be read or written"},
     {"6", "out of memory, on the host or on a device"},
     {"7", "source text does not compile"},
     {"8", "a device or its driver reported an error"},
     {"70", "a bug in dotmatrix"},
-    {"130", "interrupted by Ctrl-C or SIGTERM; a line says what was kept"},
+    {"130", "interrupted by Ctrl-C (SIGINT) or SIGTERM: one line says what was kept"},
 };
 
 static const pair variables[] = {

@@ -123,6 +123,51 @@ static void commands_are_documented(void **state)
     free(text);
 }
 
+/* Takes `\\-` for `-`, as roff does. */
+static void undo_roff(char *text)
+{
+    char *to = text;
+    for (; *text != 0; text++)
+        if (text[0] != '\\' || text[1] != '-')
+            *to++ = *text;
+    *to = 0;
+}
+
+/* The man page has each row of the table in docs/cli.md and no other: the same code, and a text
+ * that the document begins with. */
+static void exit_codes_of_the_man_page_are_those_of_the_document(void **state)
+{
+    (void)state;
+    char *text;
+    size_t size;
+    if (!dm_file_exists(DM_TEST_SOURCE_ROOT "/docs/cli.md"))
+        dm_test_skip("the sources are not here");
+    assert_ok(dm_file_read(DM_TEST_SOURCE_ROOT "/docs/cli.md", 0, &text, &size, err));
+    dm_test_result r;
+    shell(&r, "$dm --man");
+    assert_int_equal(r.exit_code, 0);
+    undo_roff(r.out);
+    const char *in_page = strstr(r.out, ".SH EXIT STATUS\n"), *row = strstr(text, "## Exit codes");
+    assert_true(in_page != NULL && row != NULL);
+    in_page += strlen(".SH EXIT STATUS\n");
+    int codes = 0, code, said, used;
+    for (row = strstr(row, "\n| 0 |"); row != NULL && sscanf(row, "\n| %d | %n", &code, &used) == 1;
+         row = strchr(row + 1, '\n'), codes++) {
+        if (sscanf(in_page, ".TP\n.B %d", &said) != 1 || said != code)
+            fail_msg("docs/cli.md lists exit code %d, the man page has: %.20s", code, in_page);
+        const char *words = strchr(strstr(in_page, ".B "), '\n') + 1;
+        size_t length = strcspn(words, "\n");
+        if (strncmp(words, row + used, length) != 0)
+            fail_msg("exit code %d: the man page says \"%.*s\", docs/cli.md another thing", code,
+                     (int)length, words);
+        in_page = words + length + 1;
+    }
+    assert_int_equal(codes, 11);
+    assert_memory_equal(in_page, ".SH ", 4); /* the page lists no more */
+    dm_test_result_free(&r);
+    free(text);
+}
+
 static void every_status_has_its_exit_code(void **state)
 {
     (void)state;
@@ -310,6 +355,7 @@ static void closed_stderr_does_not_hurt(void **state)
 
 DM_TESTS("cli/cli", DM_TEST(wrong_use_is_one_line_and_code_2), DM_TEST(version_is_the_librarys),
          DM_TEST(help_lists_every_command_and_its_options), DM_TEST(commands_are_documented),
+         DM_TEST(exit_codes_of_the_man_page_are_those_of_the_document),
          DM_TEST(every_status_has_its_exit_code), DM_TEST(info_writes_the_documented_json),
          DM_TEST(the_selftest_passes_on_every_device), DM_TEST_IN_DIR(a_missing_compiler_is_told),
          DM_TEST_IN_DIR(a_broken_compiler_fails_the_selftest),
