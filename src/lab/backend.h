@@ -69,6 +69,7 @@ typedef struct dm_lab_backend dm_lab_backend;
 typedef struct dm_lab_kind {
     const char *name;
     const char *install; /* the command that installs it; NULL: always there */
+    const char *sound;   /* what it does about sound in a benchmark */
     bool is_reference;   /* other people's */
     bool is_single;      /* has exactly one machine */
     /* The version of what it runs on, "0.10.1"; DM_EUNAVAILABLE when it is not there. */
@@ -122,6 +123,9 @@ dm_status dm_lab_backend_synchronize(dm_lab_backend *backend, dm_error *err);
 
 /* A machine of ours in the state that `desc->start` names; other backends are made equal to it. */
 dm_status dm_lab_start_machine(const dm_lab_desc *desc, dm_gb **out, dm_error *err);
+
+/* The sound unit's registers read back as they should; no samples are made. */
+#define DM_LAB_SOUND_REGISTERS "registers, no samples"
 
 extern const dm_lab_kind dm_lab_single, dm_lab_wrong, dm_lab_vec_cpu, dm_lab_vec_cuda,
     dm_lab_mgba_single, dm_lab_mgba_vec, dm_lab_pyboy_single, dm_lab_pyboy_vec, dm_lab_recorded;

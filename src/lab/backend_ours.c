@@ -173,6 +173,7 @@ static dm_status wrong_fork(void *self, uint64_t machine, const dm_lab_desc *des
 
 const dm_lab_kind dm_lab_single = {
     .name = "single",
+    .sound = DM_LAB_SOUND_REGISTERS,
     .is_single = true,
     .version = version_ours,
     .create = single_create,
@@ -261,6 +262,7 @@ static void wrong_instruction(void *self)
 
 const dm_lab_kind dm_lab_wrong = {
     .name = "wrong_single",
+    .sound = DM_LAB_SOUND_REGISTERS,
     .is_single = true,
     .version = version_ours,
     .create = single_create,
@@ -542,6 +544,7 @@ static dm_status version_cuda(char *out, size_t size, dm_error *err)
 
 const dm_lab_kind dm_lab_vec_cpu = {
     .name = "vec_cpu",
+    .sound = DM_LAB_SOUND_REGISTERS,
     .version = version_ours,
     .create = cpu_create,
     .destroy = vec_destroy,
@@ -557,6 +560,7 @@ const dm_lab_kind dm_lab_vec_cpu = {
 
 const dm_lab_kind dm_lab_vec_cuda = {
     .name = "vec_cuda",
+    .sound = DM_LAB_SOUND_REGISTERS,
     .version = version_cuda,
     .create = cuda_create,
     .destroy = vec_destroy,

@@ -108,6 +108,57 @@ static void a_sweep_writes_one_artifact(void **state)
     json_decref(root);
 }
 
+static const char *text(const json_t *row, const char *object, const char *key)
+{
+    const char *value = json_string_value(json_object_get(json_object_get(row, object), key));
+    return value != NULL ? value : "";
+}
+
+/* What is compared is written down: the ROM, who makes sound or pictures on how many threads, and
+ * where the machines were. Ours are in the same place wherever they run. */
+static void settings_and_hashes_are_in_the_artifact(void **state)
+{
+    static const char *const threads[] = {"1", "2"};
+    char first[2][32] = {"", ""};
+    for (int i = 0; i < 2; i++) {
+        dm_test_result r;
+        command(&r, "bench", "--backends", "single,vec_cpu,mgba_vec_mt", "--rom", game,
+                "--env-counts", "1", "--stages", "emulate_only,full_step", "--steps", "2",
+                "--repeat", "1", "--diverge-frames", "240", "--workers", threads[i], "--out",
+                "a.json");
+        dm_test_expect_exit(&r, 0);
+        dm_test_result_free(&r);
+        json_t *root = load(state, "a.json");
+        const json_t *rows = json_object_get(root, "results"), *row;
+        const json_t *seen =
+            json_object_get(json_object_get(root, "configuration"), "observations");
+        assert_string_equal(json_string_value(json_array_get(seen, 0)), "packed");
+        size_t k;
+        json_array_foreach(rows, k, row)
+        {
+            if (json_object_get(row, "skipped") != NULL)
+                continue;
+            bool draws = strcmp(json_string_value(json_object_get(row, "stage")), "full_step") == 0;
+            assert_int_equal(strlen(json_string_value(json_object_get(row, "rom_sha256"))), 64);
+            assert_string_equal(text(row, "settings", "draws"),
+                                draws ? "the last picture of each step" : "nothing");
+            assert_string_equal(text(row, "settings", "sound"), "registers, no samples");
+            assert_int_equal(number(json_object_get(row, "settings"), "workers"), 1);
+            assert_int_equal(strlen(text(row, "after_warmup", "pictures")), draws ? 16 : 0);
+            if (json_is_true(json_object_get(row, "is_reference")))
+                continue;
+            const char *parts[] = {"work_ram", "pictures"};
+            for (int part = 0; part < 1 + draws; part++) {
+                if (first[part][0] == 0)
+                    snprintf(first[part], sizeof first[part], "%s",
+                             text(row, "after_warmup", parts[part]));
+                assert_string_equal(text(row, "after_warmup", parts[part]), first[part]);
+            }
+        }
+        json_decref(root);
+    }
+}
+
 /* Machines that are copies get keys of their own: they do what a swarm driven apart does. */
 static void copies_diverge(void **state)
 {
@@ -332,6 +383,7 @@ static void a_missing_gnuplot_is_told(void **state)
 }
 
 DM_TESTS("lab/bench", DM_TEST_IN_DIR(a_sweep_writes_one_artifact), DM_TEST_IN_DIR(copies_diverge),
+         DM_TEST_IN_DIR(settings_and_hashes_are_in_the_artifact),
          DM_TEST_IN_DIR(missing_references_are_told_and_left_out),
          DM_TEST_IN_DIR(ctrl_c_keeps_what_was_measured), DM_TEST_IN_DIR(bad_sweeps_are_refused),
          DM_TEST_IN_DIR(a_report_has_tables_plots_and_a_page),

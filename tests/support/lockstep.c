@@ -11,7 +11,8 @@ dm_status dm_lockstep_create(dm_lockstep *pair, const void *rom, size_t size, bo
     *pair = (dm_lockstep){0};
     dm_status status = dm_gb_create(rom, size, NULL, &pair->ours, err);
     if (status == DM_OK)
-        status = dm_mgba_create(rom, size, draw, &pair->theirs, err);
+        status = dm_mgba_create(rom, size, draw ? DM_MGBA_KEEP_COMPLETE : DM_MGBA_NO_PICTURES,
+                                &pair->theirs, err);
     if (status != DM_OK)
         dm_lockstep_destroy(pair);
     return status;

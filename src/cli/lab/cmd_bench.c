@@ -104,9 +104,8 @@ static dm_status add_stage(dm_lab_bench *b, const char *word, dm_error *err)
 
 static dm_status add_obs(dm_lab_bench *b, const char *word, dm_error *err)
 {
-    static const char *const names[] = {"vector", "shades", "small", "packed"};
-    for (unsigned i = 0; i < 4; i++) {
-        if (strcmp(word, names[i]) == 0) {
+    for (unsigned i = 0; i < DM_LAB_BENCH_OBSERVATIONS; i++) {
+        if (strcmp(word, dm_lab_bench_observations[i]) == 0) {
             b->observations |= DM_SWARM_OBS_VECTOR << i;
             return DM_OK;
         }

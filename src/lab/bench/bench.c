@@ -2,6 +2,7 @@
 /* bench.c - backends take turns. */
 #include "lab/bench/bench.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/terminal/stop.h"
 #include "base/thread.h"
 #include "lab/actions.h"
@@ -14,6 +15,9 @@
 
 #define ROM_MAX (16u << 20)
 #define SEEN_MAX 4096u /* machines looked at for the receipt */
+#define HASHED_MAX 16u /* machines whose memory and picture are hashed */
+#define WORK_RAM 0xC000u
+#define WORK_RAM_SIZE 0x2000u
 
 /* One backend at one point of the sweep. */
 typedef struct subject {
@@ -29,10 +33,13 @@ typedef struct point {
     const char *rom_path;
     const uint8_t *rom;
     size_t rom_size;
+    char rom_sha256[DM_SHA256_HEX_SIZE];
     dm_swarm_stage stage;
     uint64_t envs;
     subject subjects[DM_LAB_BENCH_MAX];
 } point;
+
+const char *const dm_lab_bench_observations[] = {"vector", "shades", "small", "packed"};
 
 static double now(void)
 {
@@ -139,7 +146,36 @@ static dm_status look(subject *s, dm_error *err)
     return DM_OK;
 }
 
+/* A hash of hashes, in the order of the machines. */
+static dm_status hash_machines(subject *s, dm_error *err)
+{
+    static uint8_t memory[WORK_RAM_SIZE], picture[DM_GB_SCREEN_W * DM_GB_SCREEN_H];
+    const dm_lab_kind *kind = s->backend.kind;
+    dm_lab_bench_row *r = &s->row;
+    uint64_t memories[HASHED_MAX] = {0}, pictures[HASHED_MAX] = {0};
+    dm_status status = DM_OK;
+    r->hashed = r->machines < HASHED_MAX ? r->machines : HASHED_MAX;
+    for (uint64_t i = 0; i < r->hashed && status == DM_OK; i++) {
+        status = kind->read(s->backend.self, i, WORK_RAM, memory, sizeof memory, err);
+        if (status == DM_OK && r->draws)
+            status = kind->picture(s->backend.self, i, picture, err);
+        memories[i] = dm_hash64(memory, sizeof memory);
+        pictures[i] = dm_hash64(picture, sizeof picture);
+    }
+    r->memory_hash = dm_hash64(memories, r->hashed * sizeof memories[0]);
+    r->picture_hash = dm_hash64(pictures, r->hashed * sizeof pictures[0]);
+    return status;
+}
+
 /* ---- One point of the sweep ---- */
+
+static int workers_of(const dm_lab_bench *b, const dm_lab_bench_row *r)
+{
+    if (r->kind == &dm_lab_vec_cuda)
+        return 0;
+    uint64_t workers = (uint64_t)(b->workers > 0 ? b->workers : dm_cpu_count());
+    return (int)(workers < r->machines ? workers : r->machines);
+}
 
 static dm_status prepare(point *p, subject *s, dm_error *err)
 {
@@ -151,6 +187,9 @@ static dm_status prepare(point *p, subject *s, dm_error *err)
         return dm_fail(err, DM_EINVAL, "%s has one machine", r->kind->name);
     dm_lab_desc desc = describe(p, r->kind, r->machines);
     desc.copies = copies ? (uint32_t)b->few : 0;
+    r->draws = observes(p->stage);
+    r->workers = workers_of(b, r);
+    snprintf(r->rom_sha256, sizeof r->rom_sha256, "%s", p->rom_sha256);
     if (!is_swarm && (s->keys = malloc(r->machines)) == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     double start = now();
@@ -172,6 +211,8 @@ static dm_status prepare(point *p, subject *s, dm_error *err)
                                              : 1;
     if (status == DM_OK)
         status = look(s, err);
+    if (status == DM_OK)
+        status = hash_machines(s, err);
     r->synchronized = true;
     return status;
 }
@@ -328,6 +369,8 @@ dm_status dm_lab_bench_run(const dm_lab_bench *b, dm_lab_bench_results *out,
         p->rom_path = b->roms[r];
         status = dm_file_read(p->rom_path, ROM_MAX, &rom, &p->rom_size, err);
         p->rom = (const uint8_t *)rom;
+        if (status == DM_OK)
+            dm_sha256_hex(rom, p->rom_size, p->rom_sha256);
         for (size_t i = 0; i < b->stage_count * b->env_count && status == DM_OK; i++) {
             p->stage = b->stages[i / b->env_count];
             p->envs = b->envs[i % b->env_count];
@@ -356,6 +399,13 @@ void dm_lab_bench_results_deinit(dm_lab_bench_results *results)
 
 /* ---- The artifact ---- */
 
+static void write_hash(dm_json *json, const char *key, uint64_t hash)
+{
+    char text[17];
+    snprintf(text, sizeof text, "%016llx", (unsigned long long)hash);
+    dm_json_string(json, key, text);
+}
+
 static void write_row(dm_json *json, const dm_lab_bench *b, const dm_lab_bench_row *r)
 {
     dm_json_begin_object(json, NULL);
@@ -371,7 +421,14 @@ static void write_row(dm_json *json, const dm_lab_bench *b, const dm_lab_bench_r
     }
     assert(r->synchronized);
     double steps = r->fps / b->frames_per_step;
+    dm_json_string(json, "rom_sha256", r->rom_sha256);
     dm_json_uint(json, "machines", r->machines);
+    dm_json_begin_object(json, "settings");
+    dm_json_string(json, "sound", r->kind->sound);
+    dm_json_string(json, "draws", r->draws ? "the last picture of each step" : "nothing");
+    if (r->workers > 0)
+        dm_json_int(json, "workers", r->workers);
+    dm_json_end_object(json);
     dm_json_uint(json, "steps", r->steps);
     dm_json_int(json, "sync_every", r->sync_every);
     dm_json_bool(json, "synchronized", r->synchronized);
@@ -390,6 +447,12 @@ static void write_row(dm_json *json, const dm_lab_bench *b, const dm_lab_bench_r
     dm_json_uint(json, "unique_pcs", r->unique_pcs);
     dm_json_double(json, "lanes_same_pc", r->lanes_same_pc);
     dm_json_end_object(json);
+    dm_json_begin_object(json, "after_warmup");
+    dm_json_uint(json, "machines", r->hashed);
+    write_hash(json, "work_ram", r->memory_hash);
+    if (r->draws)
+        write_hash(json, "pictures", r->picture_hash);
+    dm_json_end_object(json);
     if (r->instructions_per_frame > 0)
         dm_json_double(json, "instructions_per_frame", r->instructions_per_frame);
     dm_json_end_object(json);
@@ -400,7 +463,11 @@ static void write_configuration(dm_json *json, const dm_lab_bench *b)
     dm_json_begin_object(json, "configuration");
     dm_json_uint(json, "frames_per_step", b->frames_per_step);
     dm_json_uint(json, "release_after_frames", b->release_after_frames);
-    dm_json_uint(json, "observations", b->observations);
+    dm_json_begin_array(json, "observations");
+    for (unsigned i = 0; i < DM_LAB_BENCH_OBSERVATIONS; i++)
+        if (b->observations & DM_SWARM_OBS_VECTOR << i)
+            dm_json_string(json, NULL, dm_lab_bench_observations[i]);
+    dm_json_end_array(json);
     dm_json_int(json, "sync_every", b->sync_every);
     dm_json_double(json, "window_seconds", b->seconds);
     dm_json_uint(json, "window_steps", b->steps);

@@ -15,11 +15,15 @@
 #define DM_LAB_BENCH_H
 
 #include "base/json.h"
+#include "base/sha256.h"
 #include "lab/backend.h"
 
 #define DM_LAB_BENCH_SCHEMA "dotmatrix-bench-1"
 #define DM_LAB_BENCH_MAX 32 /* backends, counts, ROMs: of each */
 #define DM_LAB_BENCH_ROUNDS 32
+#define DM_LAB_BENCH_OBSERVATIONS 4
+/* Name i is that of DM_SWARM_OBS_VECTOR << i. */
+extern const char *const dm_lab_bench_observations[DM_LAB_BENCH_OBSERVATIONS];
 
 typedef struct dm_lab_bench {
     const dm_lab_kind *kinds[DM_LAB_BENCH_MAX];
@@ -46,6 +50,9 @@ typedef struct dm_lab_bench {
 typedef struct dm_lab_bench_row {
     const dm_lab_kind *kind;
     char rom[64];
+    char rom_sha256[DM_SHA256_HEX_SIZE];
+    bool draws;  /* the last picture of each step */
+    int workers; /* threads or processes that it runs on; 0: not on the host's cores */
     dm_swarm_stage stage;
     uint64_t envs, machines; /* asked for, and made */
     double build_seconds;
@@ -58,7 +65,11 @@ typedef struct dm_lab_bench_row {
     uint64_t unique_pcs, seen;           /* the receipt: of so many machines */
     double lanes_same_pc;                /* mean over warps of 32 of machines per PC */
     double instructions_per_frame;       /* 0: not counted */
-    char skipped[256];                   /* why there is no figure; "" when there is one */
+    /* What the first machines were after the warm-up, whose steps are a fixed number: equal for
+     * backends of ours wherever they run. Their work RAM, and their pictures where `draws`. */
+    uint64_t hashed; /* how many machines */
+    uint64_t memory_hash, picture_hash;
+    char skipped[256]; /* why there is no figure; "" when there is one */
 } dm_lab_bench_row;
 
 typedef struct dm_lab_bench_results {

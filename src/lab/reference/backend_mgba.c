@@ -50,7 +50,11 @@ static void destroy(void *self)
 static dm_status create_machine(mgba *m, machine *one, dm_gb *like, dm_error *err)
 {
     const dm_lab_desc *d = &m->desc;
-    dm_status status = dm_mgba_create(d->rom, d->rom_size, d->draw, &one->mgba, err);
+    /* An exact step ends amid a picture, a fast one after its last. */
+    dm_mgba_pictures pictures = !d->draw   ? DM_MGBA_NO_PICTURES
+                                : d->exact ? DM_MGBA_KEEP_COMPLETE
+                                           : DM_MGBA_KEEP_NOTHING;
+    dm_status status = dm_mgba_create(d->rom, d->rom_size, pictures, &one->mgba, err);
     if (status != DM_OK)
         return status;
     if (d->start != DM_LAB_START_GAME)
@@ -207,6 +211,7 @@ static dm_status fork_machine(void *self, uint64_t number, const dm_lab_desc *de
 const dm_lab_kind dm_lab_mgba_single = {
     .name = "mgba_single",
     .install = DM_MGBA_INSTALL,
+    .sound = DM_LAB_SOUND_REGISTERS,
     .is_reference = true,
     .is_single = true,
     .version = version,
@@ -225,6 +230,7 @@ const dm_lab_kind dm_lab_mgba_single = {
 const dm_lab_kind dm_lab_mgba_vec = {
     .name = "mgba_vec_mt",
     .install = DM_MGBA_INSTALL,
+    .sound = DM_LAB_SOUND_REGISTERS,
     .is_reference = true,
     .version = version,
     .create = create,
@@ -256,6 +262,7 @@ static dm_status create(const dm_lab_desc *desc, void **self, dm_error *err)
 const dm_lab_kind dm_lab_mgba_single = {
     .name = "mgba_single",
     .install = DM_MGBA_INSTALL,
+    .sound = DM_LAB_SOUND_REGISTERS,
     .is_reference = true,
     .is_single = true,
     .version = version,
@@ -265,6 +272,7 @@ const dm_lab_kind dm_lab_mgba_single = {
 const dm_lab_kind dm_lab_mgba_vec = {
     .name = "mgba_vec_mt",
     .install = DM_MGBA_INSTALL,
+    .sound = DM_LAB_SOUND_REGISTERS,
     .is_reference = true,
     .version = version,
     .create = create,

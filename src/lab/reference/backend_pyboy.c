@@ -187,6 +187,7 @@ static dm_status save(void *self, uint64_t machine, dm_buffer *out, dm_error *er
 const dm_lab_kind dm_lab_pyboy_single = {
     .name = "pyboy_single",
     .install = DM_PYBOY_INSTALL,
+    .sound = "off", /* in benchmarks; exact steps have it */
     .is_reference = true,
     .is_single = true,
     .version = version,
@@ -202,6 +203,7 @@ const dm_lab_kind dm_lab_pyboy_single = {
 const dm_lab_kind dm_lab_pyboy_vec = {
     .name = "pyboy_vec_mp",
     .install = DM_PYBOY_INSTALL,
+    .sound = "off", /* in benchmarks; exact steps have it */
     .is_reference = true,
     .version = version,
     .create = create,

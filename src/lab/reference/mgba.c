@@ -2,6 +2,7 @@
 #include <mgba/flags.h> /* first: it decides the layout of struct mCore */
 
 #include <mgba-util/vfs.h>
+#include <mgba/core/blip_buf.h>
 #include <mgba/core/config.h>
 #include <mgba/core/core.h>
 #include <mgba/core/log.h>
@@ -23,6 +24,9 @@
 #include <string.h>
 
 #define PICTURE_STRIDE 256
+/* In mGBA's units, two to a T-cycle. Sampling is an event in each GB_MAX_SAMPLES intervals: with
+ * this one it comes every 3,800 frames, and their product still fits an int32_t. */
+#define NO_SAMPLES (1 << 24)
 
 /* The few functions that are not reached through a core's own table. */
 static struct {
@@ -38,6 +42,7 @@ static struct {
     __typeof__(SM83Tick) *tick;
     __typeof__(mTimingSchedule) *schedule;
     __typeof__(mTimingDeschedule) *deschedule;
+    __typeof__(blip_samples_avail) *samples_avail;
     const char *const *version;
 } api;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -46,6 +51,7 @@ static char open_error[256];
 struct dm_mgba {
     struct mCore *core;
     uint8_t *rom;
+    dm_mgba_pictures pictures;
     color_t *picture; /* NULL: none is made */
     uint8_t shades[DM_GB_SCREEN_W * DM_GB_SCREEN_H];
     uint8_t blank[DM_GB_SCREEN_W * DM_GB_SCREEN_H];
@@ -83,6 +89,7 @@ static void open_library(void)
         {"SM83Tick", &api.tick},
         {"mTimingSchedule", &api.schedule},
         {"mTimingDeschedule", &api.deschedule},
+        {"blip_samples_avail", &api.samples_avail},
         {"projectVersion", &api.version},
     };
     void *library = dlopen(DM_MGBA_LIBRARY, RTLD_NOW | RTLD_LOCAL);
@@ -119,7 +126,7 @@ static struct SM83Core *cpu_of(const dm_mgba *mgba)
     return mgba->core->cpu;
 }
 
-/* A picture is complete: keep it, since its buffer gets the next one line by line. */
+/* The picture in the buffer, in our shades. */
 static void keep_picture(void *context)
 {
     dm_mgba *mgba = context;
@@ -131,7 +138,13 @@ static void keep_picture(void *context)
         }
 }
 
-static dm_status start(dm_mgba *mgba, const void *rom, size_t size, bool draw, dm_error *err)
+void dm_mgba_reset(dm_mgba *mgba)
+{
+    mgba->core->reset(mgba->core);
+    gb_of(mgba)->audio.sampleInterval = NO_SAMPLES;
+}
+
+static dm_status start(dm_mgba *mgba, const void *rom, size_t size, dm_error *err)
 {
     static const char *const models[] = {"gb.model", "sgb.model", "cgb.model", "cgb.hybridModel",
                                          "cgb.sgbModel"};
@@ -145,22 +158,26 @@ static dm_status start(dm_mgba *mgba, const void *rom, size_t size, bool draw, d
     if (mgba->rom == NULL)
         return dm_fail(err, DM_ENOMEM, "mgba: no memory for the ROM");
     memcpy(mgba->rom, rom, size);
-    if (draw) {
+    if (mgba->pictures != DM_MGBA_NO_PICTURES) {
         mgba->picture = calloc((size_t)PICTURE_STRIDE * 224, sizeof *mgba->picture);
         if (mgba->picture == NULL)
             return dm_fail(err, DM_ENOMEM, "mgba: no memory for a picture");
         core->setVideoBuffer(core, mgba->picture, PICTURE_STRIDE);
+    }
+    if (mgba->pictures == DM_MGBA_KEEP_COMPLETE) {
+        /* The buffer gets the next picture line by line. */
         struct mCoreCallbacks callbacks = {.context = mgba, .videoFrameEnded = keep_picture};
         core->addCoreCallbacks(core, &callbacks);
     }
     struct VFile *file = api.file_from_memory(mgba->rom, size);
     if (file == NULL || !core->loadROM(core, file))
         return dm_fail(err, DM_EINVAL, "mgba: refuses the ROM");
-    core->reset(core);
+    dm_mgba_reset(mgba);
     return DM_OK;
 }
 
-dm_status dm_mgba_create(const void *rom, size_t size, bool draw, dm_mgba **out, dm_error *err)
+dm_status dm_mgba_create(const void *rom, size_t size, dm_mgba_pictures pictures, dm_mgba **out,
+                         dm_error *err)
 {
     *out = NULL;
     dm_status opened = dm_mgba_open(err);
@@ -176,7 +193,8 @@ dm_status dm_mgba_create(const void *rom, size_t size, bool draw, dm_mgba **out,
         return dm_fail(err, DM_ENOMEM, "mgba: cannot start its core");
     }
     mgba->core = core;
-    dm_status status = start(mgba, rom, size, draw, err);
+    mgba->pictures = pictures;
+    dm_status status = start(mgba, rom, size, err);
     if (status != DM_OK) {
         dm_mgba_destroy(mgba);
         return status;
@@ -194,11 +212,6 @@ void dm_mgba_destroy(dm_mgba *mgba)
     free(mgba->rom);
     free(mgba->picture);
     free(mgba);
-}
-
-void dm_mgba_reset(dm_mgba *mgba)
-{
-    mgba->core->reset(mgba->core);
 }
 
 const char *dm_mgba_version(void)
@@ -292,6 +305,12 @@ dm_gb_registers dm_mgba_get_registers(const dm_mgba *mgba)
                              .halted = cpu->halted};
 }
 
+unsigned dm_mgba_samples(const dm_mgba *mgba)
+{
+    int waiting = api.samples_avail(mgba->core->getAudioChannel(mgba->core, 0));
+    return (unsigned)(gb_of(mgba)->audio.sampleIndex + waiting);
+}
+
 bool dm_mgba_sleeps(const dm_mgba *mgba)
 {
     return cpu_of(mgba)->halted && (gb_of(mgba)->memory.ie & 0x1Fu) == 0;
@@ -342,6 +361,8 @@ void dm_mgba_draw_last_of(dm_mgba *mgba, uint32_t frames)
 const uint8_t *dm_mgba_frame(dm_mgba *mgba)
 {
     bool on = (gb_of(mgba)->memory.io[GB_REG_LCDC] & 0x80u) != 0;
+    if (mgba->pictures == DM_MGBA_KEEP_NOTHING)
+        keep_picture(mgba);
     return on ? mgba->shades : mgba->blank;
 }
 
@@ -357,7 +378,9 @@ bool dm_mgba_save(const dm_mgba *mgba, void *bytes)
 
 bool dm_mgba_load(dm_mgba *mgba, const void *bytes)
 {
-    return mgba->core->loadState(mgba->core, bytes);
+    bool loaded = mgba->core->loadState(mgba->core, bytes);
+    gb_of(mgba)->audio.sampleInterval = NO_SAMPLES;
+    return loaded;
 }
 
 static void copy_cartridge_ram(dm_mgba *mgba, const dm_gb *like)

@@ -18,9 +18,16 @@ dm_status dm_mgba_open(dm_error *err);
 /* "0.10.1"; after dm_mgba_open. */
 const char *dm_mgba_version(void);
 
-/* Opens the library by itself. The ROM is copied. Without `draw` no picture is made, which is
- * faster. */
-dm_status dm_mgba_create(const void *rom, size_t size, bool draw, dm_mgba **out, dm_error *err);
+typedef enum dm_mgba_pictures {
+    DM_MGBA_NO_PICTURES,   /* none is drawn, which is fastest */
+    DM_MGBA_KEEP_COMPLETE, /* each complete one is kept while the next is drawn */
+    DM_MGBA_KEEP_NOTHING,  /* drawn only: the buffer holds a whole one right after run_frame */
+} dm_mgba_pictures;
+
+/* Opens the library by itself. The ROM is copied. It makes no sound samples, as ours makes none;
+ * the sound registers read back as ever. */
+dm_status dm_mgba_create(const void *rom, size_t size, dm_mgba_pictures pictures, dm_mgba **out,
+                         dm_error *err);
 void dm_mgba_destroy(dm_mgba *mgba);
 void dm_mgba_reset(dm_mgba *mgba);
 /* Make it equal to a machine of ours that has not run: registers, memory, devices. The LCD is off
@@ -43,6 +50,8 @@ void dm_mgba_run_to(dm_mgba *mgba, uint64_t cycles);
 void dm_mgba_run_frame(dm_mgba *mgba);
 
 dm_gb_registers dm_mgba_get_registers(const dm_mgba *mgba);
+/* Sound samples: 0 as long as none was made. */
+unsigned dm_mgba_samples(const dm_mgba *mgba);
 /* In HALT with no interrupt enabled: a step would not return. */
 bool dm_mgba_sleeps(const dm_mgba *mgba);
 /* T-cycles since the reset. */
