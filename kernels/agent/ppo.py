@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+"""The loss of proximal policy optimisation, one thread per sample; gradients are made by the compiler.
+
+A sample is an observation, what was done, and what came of it. Its weight is 0 when nothing is to be learned from it,
+as at the step that only begins an episode.
+
+dotmatrix kernel compile kernels/agent/ppo.py"""
+import warp as wp
+
+
+@wp.kernel
+def ppo(logits: wp.array2d(dtype=float), values: wp.array(dtype=float), actions: wp.array(dtype=int),
+        chances: wp.array(dtype=float), advantages: wp.array(dtype=float), returns: wp.array(dtype=float),
+        old_values: wp.array(dtype=float), weights: wp.array(dtype=float), clip: float, value_clip: float,
+        value_scale: float, entropy_scale: float, losses: wp.array(dtype=float), parts: wp.array2d(dtype=float)):
+    # chances: the logarithm of the probability that the action was drawn with. parts: the policy's loss, the value's,
+    # the entropy, the old policy's divergence from the new one (an estimate that is never negative), whether the ratio
+    # was clipped. value_clip 0: values are not.
+    n = wp.tid()
+    count = logits.shape[1]
+    most = logits[n, 0]
+    for a in range(1, count):
+        most = wp.max(most, logits[n, a])
+    total = float(0.0)
+    for a in range(count):
+        total += wp.exp(logits[n, a] - most)
+    norm = most + wp.log(total)
+    entropy = float(0.0)
+    for a in range(count):
+        chance = logits[n, a] - norm
+        entropy -= wp.exp(chance) * chance
+
+    change = logits[n, actions[n]] - norm - chances[n]
+    ratio = wp.exp(change)
+    near = wp.clamp(ratio, 1.0 - clip, 1.0 + clip)
+    policy = wp.max(-advantages[n] * ratio, -advantages[n] * near)
+
+    off = values[n] - returns[n]
+    value = off * off
+    if value_clip > 0.0:
+        held = old_values[n] + wp.clamp(values[n] - old_values[n], -value_clip, value_clip) - returns[n]
+        value = wp.max(value, held * held)
+
+    losses[n] = weights[n] * (policy + value_scale * 0.5 * value - entropy_scale * entropy)
+    clipped = float(0.0)
+    if ratio != near:
+        clipped = 1.0
+    parts[n, 0] = weights[n] * policy
+    parts[n, 1] = weights[n] * 0.5 * value
+    parts[n, 2] = weights[n] * entropy
+    parts[n, 3] = weights[n] * (ratio - 1.0 - change)
+    parts[n, 4] = weights[n] * clipped
+
+
+@wp.kernel(enable_backward=False)
+def sample(logits: wp.array2d(dtype=float), seed: int, first: int, actions: wp.array(dtype=int),
+           chances: wp.array(dtype=float)):
+    # Draws an action from the softmax of the logits: the number is a function of the seed and the machine.
+    n = wp.tid()
+    count = logits.shape[1]
+    most = logits[n, 0]
+    for a in range(1, count):
+        most = wp.max(most, logits[n, a])
+    total = float(0.0)
+    for a in range(count):
+        total += wp.exp(logits[n, a] - most)
+    state = wp.rand_init(seed, first + n)
+    left = wp.randf(state) * total
+    below = float(0.0)
+    chosen = int(-1)
+    for a in range(count):
+        below += wp.exp(logits[n, a] - most)
+        if chosen < 0 and left < below:
+            chosen = a
+    if chosen < 0:
+        chosen = count - 1
+    actions[n] = chosen
+    chances[n] = logits[n, chosen] - most - wp.log(total)
+
+
+@wp.kernel(enable_backward=False)
+def greedy(logits: wp.array2d(dtype=float), actions: wp.array(dtype=int)):
+    # The most probable action, the first among equals.
+    n = wp.tid()
+    chosen = int(0)
+    for a in range(1, logits.shape[1]):
+        if logits[n, a] > logits[n, chosen]:
+            chosen = a
+    actions[n] = chosen
