@@ -151,6 +151,14 @@ static const dm_option *find(const dm_option_set *sets, size_t set_count, const 
     return NULL;
 }
 
+/* Is a word one of the options, so that it is hardly meant as the value of the one before it? */
+static bool names_option(const dm_option_set *sets, size_t set_count, const char *word)
+{
+    const dm_option_set *set = NULL;
+    return strncmp(word, "--", 2) == 0 &&
+           find(sets, set_count, word + 2, strcspn(word + 2, "="), &set) != NULL;
+}
+
 static dm_status fail_unknown(const dm_option_set *sets, size_t set_count, const char *argument,
                               int length, dm_error *err)
 {
@@ -205,6 +213,11 @@ dm_status dm_options_parse(const dm_option_set *sets, size_t set_count, int argc
             status = set_value(set, row, NULL, capacity, err);
         } else if (attached) {
             status = set_value(set, row, argument + length + 1, capacity, err);
+        } else if (i + 1 < argc && names_option(sets, set_count, argv[i + 1])) {
+            status = dm_fail(err, DM_EINVAL,
+                             "--%s needs a value, and %s is an option; --%s=%s if "
+                             "that is the value",
+                             row->name, argv[i + 1], row->name, argv[i + 1]);
         } else if (i + 1 < argc) {
             status = set_value(set, row, argv[++i], capacity, err);
         } else {

@@ -133,6 +133,8 @@ static void bad_lines_are_refused_with_a_reason(void **state)
         {{"-fast"}, "unknown option '-fast'; did you mean --fast?"},
         {{"--=3"}, "unknown option '--'; --help lists them"},
         {{"--frames"}, "--frames needs a value"},
+        {{"--mode", "--fast"},
+         "--mode needs a value, and --fast is an option; --mode=--fast if that is the value"},
         {{"--fast=yes"}, "--fast takes no value"},
         {{"--frames", "ten"}, "--frames: 'ten' is not a whole number"},
         {{"--frames", "1.5"}, "--frames: '1.5' is not a whole number"},

@@ -549,12 +549,15 @@ def rows_that_say_more():
             ("dynamics rollout --model model.safetensors --hidden 9", "--model loads one"),
             ("dynamics rollout --losses losses.txt --save losses.txt", "overwrite"),
             ("dynamics rollout --plot a.pdf", ".png"), ("dynamics rollot", "did you mean rollout"),
+            ("dynamics bench --only encoder --out --quick", "--quick is an option"),
+            ("run --rom game.gb --png --frames=2", "--frames=2 is an option"),
             ("roms build --json", "is for list and info"), ("roms info game.gb --out x", "is for build"),
             ("roms list --include folder", "not for list"), ("roms lits", "did you mean list"),
             ("info --jsno", "did you mean --json"), ("report bench.json --ouy x", "did you mean --out"),
             ("replay bundle --ref-backend nothing", "nothing")):
         yield row(text, {2, 4}, message)
     yield row("synth show dataset", 0)
+    yield row("dynamics bench --quick --only encoder --out=--quick", 0, may_leave=("--quick",))
     yield row("replay bundle-no-actions", 1)
     for words in ("kernel run --help", "synth show -h", "help dynamics rollout", "help kernel", "run --help",
                   "roms --help", "help", "--help", "--version"):
