@@ -12,6 +12,7 @@
 #include "romtools/asm.h"
 #include "romtools/notes.h"
 #include "romtools/script.h"
+#include "romtools/symbols.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/targets.h"
 
@@ -385,4 +386,39 @@ void fuzz_seeds_gb_notes(void)
                    "; expect frames=10 A=$3C F=$80 SP=$DFFE [$C000]=12 34 [$C010..$C01F]=00 "
                    "serial=\"HELLO\"\n; and    frame=0123456789abcdef\n"
                    "; expect frames=40 keys=20*NONE,5*RIGHT+A,LEFT B=$01\n nop\n");
+}
+
+/* ---- Symbols: found again by name, and written as they were read ---- */
+
+void fuzz_run_symbols(const uint8_t *data, size_t size)
+{
+    dm_symbols symbols, again;
+    dm_symbol place;
+    dm_error err = {0};
+    dm_status status = dm_symbols_parse(&symbols, "game.sym", (const char *)data, size, &err);
+    fuzz_done(status, &err);
+    for (size_t i = 0; status == DM_OK && i < symbols.count; i++) {
+        const dm_symbol *s = dm_symbols_find(&symbols, symbols.items[i].name);
+        fuzz_expect(s == &symbols.items[i], "a symbol is not found again");
+        fuzz_expect(s->bank <= 0x1FF, "a bank is too large");
+        if (dm_symbols_resolve(&symbols, s->name, &place, &err) == DM_OK)
+            fuzz_expect(place.address == s->address, "a symbol resolves to another address");
+    }
+    if (status == DM_OK) {
+        dm_buffer text = DM_BUFFER_EMPTY;
+        fuzz_need(dm_symbols_write(symbols.items, symbols.count, "all", &text, &err), &err);
+        fuzz_need(dm_symbols_parse(&again, "again.sym", text.data, text.size, &err), &err);
+        fuzz_expect(again.count == symbols.count, "symbols are lost");
+        dm_symbols_deinit(&again);
+        dm_buffer_deinit(&text);
+    }
+    dm_symbols_deinit(&symbols);
+}
+
+void fuzz_seeds_symbols(void)
+{
+    fuzz_seed_text("sym",
+                   "; made by hand\n00:C0A0 wScore\n01:4A2F GameOver ; hook\nBOOT:0000 Boot\n");
+    fuzz_seed_text("noi", "DEF _main 0x200\nDEF _far 0x14A2F\nLOAD game.ihx\n");
+    fuzz_seed_text("map", "     0000C0A0  _score   game\nROMX bank #3:\n\t $4010 = Draw\n");
 }
