@@ -8,18 +8,19 @@
  *   DM_FN          a function that both the host and the device may call; always inline-able
  *   DM_TABLE       a read-only table at file scope (constant memory on the device)
  *   DM_RESTRICT    restrict
- *   DM_NOINLINE    after DM_FN: keep a slow path out of line
+ *   DM_FN_SLOW     the same, but kept out of line: for slow paths
  *   DM_LIKELY/DM_UNLIKELY, DM_NO_UNROLL
  *   DM_STATIC_ASSERT(condition, "text")
  *   DM_KERNEL(name, args_type)   the head of a kernel that takes one argument block by value
+ *   DM_KERNEL_BOUNDS(name, args_type, block_threads, min_blocks)   with a promise about the launch
  *   dm_thread_index()            this thread's index in the grid; only inside a kernel
  *   dm_thread_count()            threads in the whole grid; likewise
  *   dm_any, dm_all, dm_ballot, dm_from_lane        the warp: 32 lanes on CUDA, one on the CPU
- *   dm_lane, DM_LANES                              which of them this is
+ *   dm_lane, DM_LANES                              the number of this lane; lanes of a warp
  *   dm_warp_sync, dm_warp_copy                     lanes see each other's stores; copy together
- *   dm_warp_vote, dm_warp_converge                 some of them vote; execute together again
+ *   dm_warp_vote, dm_warp_converge                 a vote of some lanes; lanes execute together again
  *   dm_block_sync, dm_block_count, DM_SHARED, DM_BLOCK_THREAD, dm_shared_*, dm_global_*
- *                                the block, where threads come in blocks: DM_MANY_LANES
+ *                                the block, in kernel text for many lanes (DM_MANY_LANES)
  *   dm_atomic_<add|min|max|cas|exch|and|or|xor>_u32, dm_atomic_<add|cas|max>_u64,
  *   dm_atomic_add_f32            relaxed; return the old value
  *   dm_load_u64, dm_store_u64, dm_bswap_u64      eight bytes at any address
@@ -97,12 +98,13 @@ typedef unsigned long long uintptr_t;
 #define DM_NO_UNROLL
 #endif
 
-/* Do threads come in warps and blocks? On a GPU, and in builds for tests that run blocks on the host. */
+/* DM_MANY_LANES: threads come in warps and blocks. So on a GPU, and on the host in tests that run a block of lanes
+ * there (DM_HOST_BLOCK, block_host.h). */
 #ifndef DM_HOST_BLOCK
 #define DM_HOST_BLOCK 0
 #endif
 #define DM_MANY_LANES (DM_ON_CUDA || DM_HOST_BLOCK)
-/* Are there other headers than kernel text? */
+/* Headers that are not kernel text can be included. */
 #define DM_HAS_HEADERS (!DM_ON_CUDA)
 #if DM_HOST_BLOCK
 #include "base/block_host.h"
@@ -132,7 +134,7 @@ typedef unsigned long long uintptr_t;
 
 #elif DM_HOST_BLOCK
 
-/* The table of a test names them. */
+/* A kernel is static here: the library has it too. Tests put it into a table (tests/swarm/block_modes.h). */
 #define DM_KERNEL(name, args_type) DM_KERNEL_BOUNDS(name, args_type, 32u, 1)
 #define DM_KERNEL_BOUNDS(name, args_type, block_threads, min_blocks)                               \
     static void name##_thread(const args_type args);                                               \
@@ -314,7 +316,7 @@ DM_FN void dm_block_sync(void)
 {
     __syncthreads();
 }
-/* Of how many threads is it true? */
+/* The number of threads with a true value. */
 DM_FN int dm_block_count(bool value)
 {
     return __syncthreads_count(value);

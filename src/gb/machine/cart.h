@@ -17,8 +17,7 @@
  *         v = ram[offset]                                 ram[offset] =
  *             | dm_gb_cart_open_bits(cart);                   v | dm_gb_cart_open_bits(cart);
  *     else                                            else
- *         v = dm_gb_cart_special_read(cart, a);           dm_gb_cart_special_write(cart, now, a,
- * v);
+ *         v = dm_gb_cart_special_read(cart, a);           dm_gb_cart_special_write(cart, now, a, v);
  *
  * A write to 0000..7FFF goes to dm_gb_cart_write.
  *

@@ -21,8 +21,8 @@ typedef struct dm_gb_serial_log {
 enum dm_gb_draw { DM_GB_DRAW_NEVER, DM_GB_DRAW_LAST, DM_GB_DRAW_ALWAYS };
 #endif
 
-/* Where the fast path (fast.h) keeps its map and its tables: a GPU's shared memory has addresses
- * of 32 bits. In large blocks slots count from `base`, the same for all machines. */
+/* Where the fast path (simt/fast.h) finds page tables and uops: in shared memory, which has addresses of 32 bits.
+ * In large blocks page table entries count from `base`, the same for all machines (simt/smem.h). */
 typedef struct dm_gb_smem {
     uint64_t base;
     uint32_t pages, tables;
@@ -42,8 +42,7 @@ typedef struct dm_gb_journal {
 } dm_gb_journal;
 
 #if DM_GB_GPU_FORM
-/* What the fast path (fast.h) and services tell each other past the hot registers; both are seldom
- * here. */
+/* A lane's state beside its hot registers, which the fast path and services seldom need. */
 typedef struct dm_gb_line_log dm_gb_line_log; /* line_log.h */
 #define DM_GB_QUEUE_SIZE 20u
 typedef struct dm_gb_cold {
@@ -56,7 +55,7 @@ typedef struct dm_gb_cold {
     uint32_t io_next; /* what follows a write that is waited for: PC, and the change of HL on top */
     /* Writes to devices that are still to be made (write_queue.h). */
     uint32_t queued;       /* how many */
-    uint32_t queued_kinds; /* DM_GB_LATER_* */
+    uint32_t queued_kinds; /* DM_GB_QUEUE_* */
     uint32_t when[DM_GB_QUEUE_SIZE], what[DM_GB_QUEUE_SIZE];
 } dm_gb_cold;
 #endif
@@ -91,7 +90,7 @@ typedef struct dm_gb_context {
     uint8_t draw;         /* enum dm_gb_draw */
     uint8_t single_frame; /* DM_GB_DRAW_LAST: the next run may be of one frame, so the picture that
                              is under way at the end of this one is drawn too */
-    uint8_t skip_idle;    /* idle loop may be skipped */
+    uint8_t skip_idle;    /* idle loops may be skipped */
     uint8_t trace;        /* stop after each instruction */
 #if DM_GB_GPU_FORM
     dm_gb_machine *home; /* the machine itself, where another is a copy of it (staging.h) */
@@ -102,8 +101,8 @@ typedef struct dm_gb_context {
     dm_gb_cold *cold;
     uint32_t run_end;  /* where the run stops: m.target may be on the way there */
     uint32_t complete; /* dm_gb_complete_key of the last picture that a warp drew to its end */
-    /* Lines that are drawn later (render.h): what is known of each, and between which they are;
-     * end 0: none. */
+    /* Finished scanlines that are not rendered yet (render.h): their registers, the first of them and the line
+     * after the last; end 0: none. */
     dm_gb_line_log *line_log;
     uint8_t log_next, log_end;
     uint8_t

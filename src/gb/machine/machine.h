@@ -9,12 +9,15 @@
  *
  * The ROM is shared by all machines and read-only. How a machine moves:
  *
- *   run.h     the loop: fetch, execute, and `if (clock passed next_event) ...`
  *   sm83.h    one instruction, driven by its row of opcodes.def (decode.h, regs.h)
- *   fast.h   the same in short, for a GPU and plain memory; staging.h  machines there
- *   idle.h idle_probe.h   loops that wait, passed without executing each pass
  *   bus.h     the memory map; every access costs one M-cycle (4 T-cycles)
- *   timer.h ppu.h draw.h apu.h cart.h serial and joypad in io.h: the devices
+ *   timer.h ppu.h draw.h apu.h cart.h dma.h; serial and joypad in io.h: the devices
+ *
+ * and beside this folder:
+ *
+ *   cpu/run.h     the loop: fetch, execute, and `if (clock passed next_event) ...`
+ *   cpu/idle.h    idle loops, passed without executing each pass
+ *   simt/simt.h   how a GPU runs many machines
  *
  * Time. `clock` counts T-cycles modulo 2^32 and is compared by signed difference. An access happens
  * at `clock`, then the clock moves on by 4. Devices are lazy: each remembers the moment up to which

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* ppu.h - the picture unit's time: lines, modes, interrupts, who may touch VRAM and OAM; kernel
- * text.
+/* ppu.h - the picture unit's time: lines, modes, interrupts, access to VRAM and OAM; kernel text.
  *
  * A line is 456 dots (T-cycles). What happens on it, by dot ("edges"; an access at dot t sees what
  * happened at dots < t):
  *
  *   lines 0..143   3 LY shows the line, mode-2 interrupt (4 on line 0)   4 mode 2, LYC compared
- *                  80 VRAM no longer readable   84 mode 3   256 + delays mode 0, one later its
- * interrupt line 144       0 LYC comparison pauses   2 LY   4 LYC compared   5 mode 1, VBlank
- * interrupt 145..152       0 LYC comparison pauses   2 LY   4 LYC compared line 153       0 pause
- * 2 LY = 153   6 LY = 0, LYC compared with 153   8 pause   12 compared with 0
+ *                  80 VRAM no longer readable   84 mode 3   256 + delays: mode 0, and a dot later its interrupt
+ *   line 144       0 LYC comparison pauses   2 LY   4 LYC compared   5 mode 1, VBlank interrupt
+ *   145..152       0 LYC comparison pauses   2 LY   4 LYC compared
+ *   line 153       0 pause   2 LY = 153   6 LY = 0, LYC compared with 153   8 pause   12 compared with 0
  *
  * Switching the LCD on starts line 0 at its dot 8, without mode 2 and with mode 3 two dots late.
  * Mode 3 is longer by SCX mod 8, by 6 for the window, and by what each sprite costs. Times as

@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* fast.h - the fast path: one instruction that touches only plain memory; kernel text.
  *
- * Lanes of a warp that execute different instructions should take the same way through the code,
- * and that way should be short. So here every instruction is the same straight line of arithmetic,
- * steered by its row (uop.h): pick the source's bytes, at most one place in memory, one
- * adder, put the result's bytes back. Time moves once, since nothing that is done here depends on
- * the exact moment:
+ * Lanes of a warp that execute different instructions should share their way through the code, and it should be
+ * short. So here every instruction is the same straight line of arithmetic, steered by its uop (uop.h): pick the bytes
+ * of the source, access at most one address, add once, put the bytes of the result back. The clock moves once, since
+ * nothing that is accessed here depends on the exact moment:
  *
- *   plain memory             ROM, WRAM, HRAM, cartridge RAM that is mapped
- *   VRAM                     while nobody else looks at it (hot.vram_until)
+ *   plain memory             ROM, WRAM, HRAM, cartridge RAM that is mapped (page_table.h)
+ *   VRAM                     while the picture unit does not read it (hot.vram_until)
  *   the register read last   while it cannot change (hot.io_until)
- *   some registers           whose answer follows from what is known (predict.h)
+ *   some registers           whose value can be predicted (predict.h)
  *
- * An instruction with one access of another kind stops before anything has changed; when a read
- * has been made for it, it is begun again and goes through; a write is all that was left of it.
- * What this path does not know at all takes the long one (sm83.h with bus.h), which does everything
- * and is the reference: tests/gb/test_fast.c compares the two. Where plain memory is, says
- * page_table.h. */
+ * An instruction with an access of another kind traps before anything has changed. A read is serviced and the
+ * instruction replayed with its value; a write is its last effect. Instructions that the fast path does not have take
+ * the slow path (sm83.h with bus.h), which executes all and is the reference: tests/gb/test_fast.c compares the two. */
 #ifndef DM_SIMT_FAST_H
 #define DM_SIMT_FAST_H
 
@@ -174,18 +171,18 @@ DM_FN uint32_t dm_gb_fast_odd_result(dm_gb_hot *hot, const dm_gb_uop *uop, uint3
     return dm_gb_alu_one(hot, operation, value, 0);
 }
 
-/* What a machine needs next. */
+/* Why the fast path stopped; the first two let it go on. */
 enum dm_gb_trap {
     DM_GB_TRAP_NONE,   /* the instruction is done, the next one can follow */
-    DM_GB_TRAP_REPLAY, /* nothing; the read that the instruction at PC waited for was made */
-    /* Services: */
-    DM_GB_TRAP_EVENT, /* something is due first */
-    /* The instruction waits, nothing has changed yet: */
+    DM_GB_TRAP_REPLAY, /* the read of the instruction at PC was serviced: replay it */
+    /* A service is needed: */
+    DM_GB_TRAP_EVENT, /* an event is due before the instruction */
+    /* for an instruction that has changed nothing yet, */
     DM_GB_TRAP_READ,    /* of hot.io_address at time hot.io_until, by dm_gb_slow_read */
     DM_GB_TRAP_WRITE,   /* of hot.io_value there, by dm_gb_slow_write */
     DM_GB_TRAP_SLOW,    /* the slow path */
-    DM_GB_TRAP_CONTROL, /* the instruction is done but for what HALT, EI and the like do */
-    DM_GB_TRAP_OVER     /* nothing any more: the run is over */
+    DM_GB_TRAP_CONTROL, /* or that is done but for the effect of HALT, EI and the like */
+    DM_GB_TRAP_OVER     /* the run is over */
 };
 
 /* Can it execute an instruction? */
@@ -212,7 +209,7 @@ DM_FN void dm_gb_fast_written(dm_gb_cold *cold, dm_gb_hot *hot)
     hot->io_address = DM_GB_NO_ADDRESS;
 }
 
-/* A write that chooses another ROM bank; false: not that, and nothing happened. */
+/* A write that selects another ROM bank; false: it does not, and nothing has changed. */
 DM_FN bool dm_gb_fast_bank(dm_gb_machine *m, const dm_gb_smem *smem, uint32_t address,
                            uint32_t value)
 {
@@ -231,7 +228,7 @@ DM_FN bool dm_gb_fast_bank(dm_gb_machine *m, const dm_gb_smem *smem, uint32_t ad
     return true;
 }
 
-/* An access that does not look like one to plain memory. */
+/* A special access: one that the page table cannot serve. */
 typedef struct dm_gb_special_access {
     uint32_t address;
     uint32_t value;    /* to be written, then: read */
@@ -256,7 +253,7 @@ DM_FN enum dm_gb_trap dm_gb_fast_special(dm_gb_machine *m, dm_gb_hot *hot, const
     dm_gb_cold *cold = dm_gb_smem_cold(smem);
     if (address >> 13 == 4u && (address & 0x1FFFu) + two < 0x2000u) {
         const uint8_t *at = dm_gb_page_address(smem, DM_GB_PAGE_VRAM);
-        hot->idle_pc = DM_GB_NO_IDLE; /* nobody notes how long that holds */
+        hot->idle_pc = DM_GB_NO_IDLE; /* the loop's limit does not include vram_until */
         if (at != 0 && dm_gb_queue_has_no_picture(cold) &&
             dm_gb_predict_vram(m, dm_gb_page_table_ram(smem), hot->clock, &hot->vram_until)) {
             access->at = at + address;
@@ -329,7 +326,7 @@ DM_FN bool dm_gb_fast_taken(const dm_gb_hot *hot, const dm_gb_uop *uop)
     return (met & DM_GB_UOP_CONDITIONS & uop->flags) != 0;
 }
 
-/* Is the access to plain memory of kind `kind`, in `slot`? VRAM is while nobody else looks at
+/* Is the access to plain memory, of a page with these attributes and this entry? VRAM is while nobody else looks at
  * it; the last byte, IE, is read like memory but not written. (Conditions are joined by & and |:
  * && and || would be branches.) */
 DM_FN bool dm_gb_fast_plain(const dm_gb_hot *hot, const dm_gb_uop *uop, uint32_t attributes,
@@ -407,8 +404,8 @@ DM_FN bool dm_gb_fast_simple(dm_gb_hot *hot, const dm_gb_smem *smem)
     return true;
 }
 
-/* Execute the instruction at PC, if it is of the plain kind; if it was not fetched, fetch it. One
- * that waited for a read, which was `granted` (its answer is in hot.io_value), goes through. */
+/* Execute the instruction at PC, if it is of the plain kind; if it was not fetched, fetch it. `replayed`: its read was
+ * serviced, with its answer in hot.io_value. */
 DM_FN enum dm_gb_trap dm_gb_fast(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_smem *smem,
                                  const bool replayed)
 {
@@ -436,7 +433,7 @@ DM_FN enum dm_gb_trap dm_gb_fast(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_s
 
     const bool taken = dm_gb_fast_taken(hot, &uop);
 
-    /* Only plain memory, or what was granted. */
+    /* Only plain memory, or the read that is replayed. */
     const bool reads = (flags & DM_GB_UOP_READS) != 0, writes = (flags & DM_GB_UOP_WRITES) != 0;
     const uint32_t address = dm_gb_fast_address(hot, &uop, word);
     const uint8_t *at = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* lanes.h - who works on which machine; kernel text.
  *
- * A warp has `lanes_per_warp` places, one for each of its first lanes; which machine is in a place
- * says `order` (rebalance.h). All 32 lanes go through the kernel together and share the copying of
- * pictures and snapshots. On the CPU a "warp" is one lane with one machine. */
+ * A warp has `lanes_per_warp` slots, one for each of its first lanes; `order` (rebalance.h) says which machine is in
+ * a slot. All 32 lanes go through the kernel together and share the copying of pictures and snapshots. On the CPU a
+ * warp is one lane with one machine. */
 #ifndef DM_SIMT_LANES_H
 #define DM_SIMT_LANES_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* line_log.h - which lines of a picture are kept, and what they show; kernel text of the GPU's form.
+/* line_log.h - the finished scanlines of a picture, run-length coded; kernel text.
  *
- * A line that is drawn later (render.h) has a note of the registers that it shows
- * (render_words.h). Lines that follow each other mostly have the same note, but that the window goes
- * on: they are a range. Where a picture needs more ranges than there are, the lines of the others
- * have their notes in place of their first eight pixels, which costs a lane an access each. */
+ * A line that is rendered later (render.h) is logged with the registers that draw it (render_words.h). Consecutive
+ * lines usually differ only in the window line, so they are run-length coded as ranges. Where a picture needs more
+ * ranges than there are, the other lines spill: the registers of each lie in place of its first eight pixels, which
+ * costs a lane an access each. */
 #ifndef DM_SIMT_LINE_LOG_H
 #define DM_SIMT_LINE_LOG_H
 
@@ -44,7 +44,7 @@ DM_FN uint32_t dm_gb_range_shown(uint32_t lines, uint32_t line)
     return line > window ? line - window : 0u;
 }
 
-/* Lines first..end - 1 go on from the last range. */
+/* Lines first..end - 1 continue the last range. */
 DM_FN bool dm_gb_range_goes_on(const dm_gb_line_log *log, uint64_t registers, uint32_t first,
                                uint32_t window)
 {
@@ -56,8 +56,8 @@ DM_FN bool dm_gb_range_goes_on(const dm_gb_line_log *log, uint64_t registers, ui
            (shown == 0 || window == first);
 }
 
-/* Keep lines first..end - 1 of `picture`, of which those from `window` on show the window. `note`
- * is that of the first, as if without. */
+/* Log lines first..end - 1 of `picture`, of which those from `window` on show the window. `registers` are those of
+ * the first, as if without the window. */
 DM_FN void dm_gb_log_lines(dm_gb_line_log *log, uint8_t *picture, uint64_t registers,
                            uint32_t first, uint32_t end, uint32_t window)
 {
@@ -85,13 +85,13 @@ DM_FN void dm_gb_log_lines(dm_gb_line_log *log, uint8_t *picture, uint64_t regis
     }
 }
 
-/* ---- Asking for notes, line by line ---- */
+/* ---- Reading the log, line by line ---- */
 
 /* A walk down the picture. */
 typedef struct dm_gb_walk {
     const dm_gb_line_log *log;
     uint32_t next, count;                          /* ranges */
-    uint32_t lines, registers_low, registers_high; /* the one that the walk has come to */
+    uint32_t lines, registers_low, registers_high; /* of the current range */
     bool spilled;
 } dm_gb_walk;
 
@@ -101,7 +101,8 @@ DM_FN dm_gb_walk dm_gb_walk_begin(const dm_gb_line_log *log)
     return walk;
 }
 
-/* The note of `line`, which is not above the one before; or else its first pixels, or 0. */
+/* The line registers of `line`, which is not above the last one asked for; for a line that is not logged its first
+ * pixels, or 0. */
 DM_FN uint64_t dm_gb_walk_to(dm_gb_walk *walk, const uint8_t *picture, uint32_t line)
 {
     DM_NO_UNROLL

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* page_table.h - plain memory as the fast path (fast.h) sees it; kernel text.
+/* page_table.h - where each page of the address space lies, for the fast path (fast.h); kernel text.
  *
- * A map of slots says where each region of addresses lies, or that it is not plain; services make it
- * anew where it may have changed. Instructions come through it too. */
+ * An entry is the address of a page, or says that the page is not plain memory. A service that may have changed the
+ * memory map fills the table anew. Instructions are fetched through it too. */
 #ifndef DM_SIMT_PAGE_TABLE_H
 #define DM_SIMT_PAGE_TABLE_H
 
@@ -12,7 +12,7 @@
 
 #if DM_GB_GPU_FORM
 
-/* A transfer to OAM begins, but waits (write_queue.h): only HRAM is plain memory from now on. */
+/* A transfer to OAM has been queued (write_queue.h): only HRAM is plain memory from now on. */
 DM_FN void dm_gb_page_table_unmap(const dm_gb_smem *smem)
 {
     const uint8_t *spare = dm_gb_page_address(smem, DM_GB_PAGE_NO_CODE) + 0x20000;
@@ -23,8 +23,7 @@ DM_FN void dm_gb_page_table_unmap(const dm_gb_smem *smem)
     dm_gb_page_set(smem, DM_GB_PAGE_CODE + 1u, spare - 0x10000);
 }
 
-/* After something may have changed the memory map of the machine, `m` or what that is a copy
- * of. */
+/* After something may have changed the memory map of the machine; `m` may be a staged copy. */
 DM_FN void dm_gb_page_table_fill(const dm_gb_context *context, const dm_gb_machine *m,
                                  const dm_gb_smem *smem)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* predecode.h - instructions as words, for the GPU's fast path (fast.h); kernel text.
  *
- * An instruction comes in one load: its opcode, then the two bytes after it, and on top what makes
- * the number of its row (uop.h) when the lowest byte follows: FF, or FE where the opcode is
- * the one after CB (the other two bytes are 0 then). A ROM has such a word for each of its bytes.
- * Behind them are DM_GB_SPARE_WORDS that are all DM_GB_NO_WORD: a bank that is not mapped. */
+ * An instruction is fetched with one load. A word has the opcode, then the two bytes after it, and on top what makes
+ * the number of its uop (uop.h) when the lowest byte follows: FF, or FE where the opcode is the one after CB (the other
+ * two bytes are 0 then). A ROM has such a word for each of its bytes. Behind them are DM_GB_SPARE_WORDS that are all
+ * DM_GB_NO_WORD: a bank that is not mapped. */
 #ifndef DM_SIMT_PREDECODE_H
 #define DM_SIMT_PREDECODE_H
 

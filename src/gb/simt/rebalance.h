@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* rebalance.h - put machines that will do the same into the same warps; kernel text.
+/* rebalance.h - machines sorted by load and action before a launch; kernel text.
  *
- * A warp is as slow as its busiest machine, and a block that is serviced together (service.h) is fast
- * when its machines come to the same places at the same time: after a service for a VBlank, say, they
- * go on side by side. How many instructions a machine executed in the last step says well how many
- * it will execute in the next, and machines that get the same action do more alike. So before each
- * launch the machines are sorted by both, the busiest first, so that the long warps begin early.
- * `order` holds the machine of each slot; nothing else knows about places, so that results do not
- * depend on it. */
+ * A warp is as slow as its busiest machine, and a block that is serviced together (service.h) is fast when its machines
+ * reach the same code at the same time, as after a service for VBlank. The number of instructions that a machine
+ * executed in the last step predicts the next one well, and machines with the same action execute similar code. So
+ * before each launch the machines are sorted by both, the busiest first, so that the long warps begin early. `order`
+ * holds the machine of each slot; nothing else knows about slots, so that results do not depend on them. */
 #ifndef DM_SIMT_REBALANCE_H
 #define DM_SIMT_REBALANCE_H
 

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* render.h - lines that a GPU draws later, many at a time; kernel text.
+/* render.h - scanlines rendered when the picture is complete, many at a time; kernel text.
  *
- * A line is drawn in 160 pixels' worth of work by one lane, and lanes of a warp come to the ends of
- * their lines at different times. So a line is not drawn when it ends but kept, with a note of the
- * registers that it shows (line_log.h). Of a picture that nothing disturbs all 144 lines are kept until
- * it is complete, and then a warp draws it with all its lanes (gb/simt/simt.h).
+ * Lanes of a warp come to the ends of their lines at different times, so drawing each line when it ends would occupy
+ * one lane of the warp. Instead a finished line is logged with its registers (line_log.h). When the picture is
+ * complete, which is usually with all 144 lines in the log, the warp renders it with all its lanes (simt.h).
  *
- * What else a line depends on, VRAM and OAM, must not change while it is kept: whoever is about to
- * change them, or the state of the picture, calls dm_gb_render_logged first, and so does the end of a
- * run; STOP lasts until then. While OAM DMA is active nothing is kept. The machine's own state is
- * the same as if the line had been drawn; tests/gb/test_fast.c compares that, and the pictures. */
+ * VRAM and OAM must not change while lines are in the log: code that is about to change them, or the state of the
+ * picture, calls dm_gb_render_logged first, and so does the end of a run; STOP lasts until then. While OAM DMA is
+ * active no line is logged. The machine's own state is the same as if the line had been drawn; tests/gb/test_fast.c
+ * compares that, and the pictures. */
 #ifndef DM_SIMT_RENDER_H
 #define DM_SIMT_RENDER_H
 
@@ -29,8 +28,8 @@ DM_FN uint8_t *dm_gb_back_picture(const dm_gb_context *context)
     return context->frames + (dm_gb_m(context)->ppu.front ^ 1u) * (DM_GB_SCREEN_W * DM_GB_SCREEN_H);
 }
 
-/* Keep lines from the present one to the one before `end`, of which nothing happens on any; the
- * window is on from line `window` on. */
+/* Log the lines from the present one to the one before `end`, on which nothing changes; the window is on from line
+ * `window` on. */
 DM_FN_SLOW void dm_gb_log_all_lines(dm_gb_context *context, uint32_t end, uint32_t window)
 {
     const dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
@@ -44,7 +43,7 @@ DM_FN_SLOW void dm_gb_log_all_lines(dm_gb_context *context, uint32_t end, uint32
                     window);
 }
 
-/* Keep the present line, whose mode 3 is over; false: it has to be drawn now. */
+/* Log the present line, whose mode 3 is over; false: it has to be drawn now. */
 DM_FN bool dm_gb_log_line(dm_gb_context *context)
 {
     const dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
@@ -59,7 +58,7 @@ DM_FN bool dm_gb_log_line(dm_gb_context *context)
     return true;
 }
 
-/* At the start of a line: can that and others be kept of which nothing happens on any? */
+/* At the start of a line: can it and the following ones be logged, if nothing changes on any of them? */
 DM_FN bool dm_gb_can_log_lines(const dm_gb_context *context)
 {
     const dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
@@ -67,7 +66,7 @@ DM_FN bool dm_gb_can_log_lines(const dm_gb_context *context)
            ((ppu->lcdc & 0x20u) == 0 || ppu->wx != 0 || (ppu->scx & 7u) == 0);
 }
 
-/* Draw the lines of a pair that are kept, alone. */
+/* Draw the logged lines of a pair, by one lane. */
 DM_FN_SLOW void dm_gb_render_pair(const dm_gb_context *context, uint32_t pair)
 {
     uint8_t *picture = dm_gb_back_picture(context), *at = picture + pair * DM_GB_PAIR_BYTES;
@@ -80,8 +79,7 @@ DM_FN_SLOW void dm_gb_render_pair(const dm_gb_context *context, uint32_t pair)
                            dm_gb_word_shades(context->ram, pair, word, registers, sprites));
 }
 
-/* Draw the lines that are kept. (Where that is, is in the lane and not in registers, which are dear
- * under a service.) */
+/* Draw the logged lines. (The position is in the context and not in registers, which are scarce in a service.) */
 DM_FN_SLOW void dm_gb_render_lines(dm_gb_context *context)
 {
     DM_NO_UNROLL
@@ -91,7 +89,7 @@ DM_FN_SLOW void dm_gb_render_lines(dm_gb_context *context)
     context->log_end = 0;
 }
 
-/* Draw every line that is kept: something is about to change that they depend on. */
+/* Draw every logged line: something that they depend on is about to change. */
 DM_FN void dm_gb_render_logged(dm_gb_context *context)
 {
     if (context->log_end != 0)
@@ -99,9 +97,9 @@ DM_FN void dm_gb_render_logged(dm_gb_context *context)
 }
 
 /* ---- The lanes of a warp share a picture ----
- * Five to a pair, a word each, six pairs at a time; two lanes only help to find sprites. All lanes
- * of a warp call these together; where they are played one after the other, the last comes first,
- * since the first word of a line takes the place of registers of its own. */
+ * Five lanes to a pair of lines, a word each, six pairs at a time; two lanes only help to find sprites. All lanes of a
+ * warp call these together; where a test plays them one after the other, the last lane comes first, since the first
+ * word of a line overwrites registers that spilled. */
 
 #define DM_GB_SHARED_PAIRS (32u / DM_GB_LINE_WORDS)
 #define DM_GB_SHARED_LINES (2u * DM_GB_SHARED_PAIRS)
@@ -197,12 +195,12 @@ DM_FN dm_gb_both dm_gb_share_sprites(const dm_gb_share *share, dm_gb_both regist
 #endif
 }
 
-/* The shades of the lane's word of the pair in hand, as far as its lines are kept, and where they
- * have to be stored; the lane then takes the next pair. `notes` were the pair's. */
+/* The shades of the lane's word of the pair in hand, as far as its lines are logged, and the address where they are
+ * stored; then the lane takes the next pair. `registers` are set to the pair's. */
 DM_FN uint8_t *dm_gb_share_next(dm_gb_share *share, dm_gb_both *registers, dm_gb_two_planes *two)
 {
     *registers = dm_gb_walk_pair(&share->walk, share->picture, share->pair);
-    dm_warp_sync(); /* all have read the notes before they are overwritten */
+    dm_warp_sync(); /* all have read the registers before they are overwritten */
     const dm_gb_both sprites = dm_gb_share_sprites(share, *registers);
     *two = dm_gb_word_shades(share->ram, share->pair, share->word, *registers, sprites);
     uint8_t *out = share->picture + share->pair * DM_GB_PAIR_BYTES + share->word * 32u;
@@ -214,23 +212,22 @@ DM_FN uint8_t *dm_gb_share_next(dm_gb_share *share, dm_gb_both *registers, dm_gb
     return out;
 }
 
-/* Which picture is on the screen after `frames` VBlanks if `front` is: tells it from all others
- * that a machine shows in a run. */
+/* A number for picture `front` as it is on the screen after `frames` VBlanks, unlike that of any other picture of the
+ * run. */
 DM_FN uint32_t dm_gb_picture_key(uint32_t frames, uint32_t front)
 {
     return (frames << 1 | front) + 1u;
 }
 
-/* Of the picture whose lines are kept, if the last of them is among those: then nothing of it will
- * change any more, and it will be on the screen after the next VBlank, if that comes before the LCD
- * is switched off; else 0. */
+/* The key of the logged picture if its last line is logged: then the picture will not change any more, and it will be
+ * on the screen after the next VBlank, if that comes before the LCD is switched off; else 0. */
 DM_FN uint32_t dm_gb_complete_key(const dm_gb_context *context, const dm_gb_ppu *ppu)
 {
     return context->log_end == DM_GB_SCREEN_H ? dm_gb_picture_key(ppu->frames + 1u, ppu->front ^ 1u)
                                               : 0u;
 }
 
-/* Is that picture, whose key was kept, on the screen? */
+/* Is the picture with that key on the screen? */
 DM_FN bool dm_gb_shows(const dm_gb_ppu *ppu, uint32_t key)
 {
     return key != 0 && ppu->blank == 0 && key == dm_gb_picture_key(ppu->frames, ppu->front);

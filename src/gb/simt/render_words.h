@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* render_words.h - 32 pixels of two lines at a time, the GPU's way; kernel text.
+/* render_words.h - the bit-plane renderer: 32 pixels of two lines at a time; kernel text.
  *
- * draw.h puts a line together in a buffer, at any byte, and copies it. A GPU waits long for each
- * access to memory, also to memory of a thread's own, and has 32-bit words. So here a lane makes a
- * word of pixels in registers: bit planes of 32 pixels, the leftmost in bit 31, as tiles have them,
- * of two lines one above the other, a pair. Lines of a pair mostly show the same tiles, whose rows
- * for both then come with one load. A lane asks for all tile numbers, then for all rows, and stores
- * each word of pixels once.
+ * draw.h puts a line together in a buffer, at any byte, and copies it. A GPU has 32-bit words, and each access to
+ * memory is a long wait, local memory included. So here a lane makes a word of pixels in registers: bit planes of 32
+ * pixels, the leftmost in bit 31, as tiles have them, of two lines one above the other, a pair. Lines of a pair mostly
+ * show the same tiles, whose rows for both then come with one load. A lane loads all tile numbers, then all rows, and
+ * stores each word of pixels once.
  *
- * What a line shows is its note:
+ * The registers that draw a line are one word of 64 bits:
  *
- *   byte of a note  0     1    2    3    4     5     6   7
- *                   LCDC  SCY  SCX  BGP  OBP0  OBP1  WX  line of the window
+ *   byte   0     1    2    3    4     5     6   7
+ *          LCDC  SCY  SCX  BGP  OBP0  OBP1  WX  line of the window
  *
- * LCDC bit 7 tells a note from pixels, which are 0..3; bit 5 is set where the window is on.
+ * LCDC bit 7 tells them from pixels, which are 0..3; bit 5 is set where the window is on.
  * tests/gb/test_render.c compares words with lines that the CPU draws. */
 #ifndef DM_SIMT_RENDER_WORDS_H
 #define DM_SIMT_RENDER_WORDS_H
@@ -29,7 +28,7 @@
 #define DM_GB_LINE_GROUND 1u
 #define DM_GB_LINE_NEXT (1ull << 56) /* the window's next line */
 
-/* Something of each line of a pair: notes, or sprites, one bit each. */
+/* Something of each line of a pair: its registers, or its sprites, one bit each. */
 typedef struct dm_gb_both {
     uint64_t upper, lower;
 } dm_gb_both;
@@ -401,7 +400,7 @@ DM_FN uint32_t dm_gb_opaque(uint64_t registers, dm_gb_planes ground)
     return (ground.low | ground.high) & (0u - ((uint32_t)registers & DM_GB_LINE_GROUND));
 }
 
-/* Those of one pass: with the height and the palettes of `note`. */
+/* Those of one pass: with the height and the palettes of `registers`. */
 DM_FN void dm_gb_lay_pass(const uint8_t *ram, uint32_t bottom, uint32_t word, uint64_t registers,
                           dm_gb_both sprites, dm_gb_layer *upper, dm_gb_layer *lower)
 {
@@ -443,20 +442,20 @@ DM_FN void dm_gb_lay_sprites(const uint8_t *ram, uint32_t pair, uint32_t word, d
         (registers.upper ^ registers.lower) & (0xFFFFull << 32 | DM_GB_LINE_TALL);
     dm_gb_layer upper = {{0, 0}, 0, 0, {0, 0, 0}}, lower = {{0, 0}, 0, 0, {0, 0, 0}};
     dm_gb_both now = sprites;
-    uint64_t shown = registers.upper, later = 0;
+    uint64_t shown = registers.upper, second_pass = 0;
     if (DM_UNLIKELY(differ != 0)) {
         now.lower = 0;
-        later = sprites.lower;
+        second_pass = sprites.lower;
     }
     DM_NO_UNROLL
     for (;;) {
         dm_gb_lay_pass(ram, 2u * pair + 16u, word, shown, now, &upper, &lower);
-        if (DM_LIKELY(later == 0))
+        if (DM_LIKELY(second_pass == 0))
             break;
         now.upper = 0;
-        now.lower = later;
+        now.lower = second_pass;
         shown = registers.lower;
-        later = 0;
+        second_pass = 0;
     }
     dm_gb_layer_lay(&upper, dm_gb_opaque(registers.upper, ground->upper), &two->upper);
     dm_gb_layer_lay(&lower, dm_gb_opaque(registers.lower, ground->lower), &two->lower);
@@ -485,8 +484,7 @@ DM_FN void dm_gb_store_word(uint8_t *out, dm_gb_planes shades)
     dm_gb_store_half(out + 16, dm_byte_perm(odd, even, 0x5140u));
 }
 
-/* The shades of a word of the lines of a pair, as far as those are noted, with those of `sprites`
- * that touch it. */
+/* The shades of a word of the lines of a pair, as far as those are logged, with those of `sprites` that touch it. */
 DM_FN dm_gb_two_planes dm_gb_word_shades(const uint8_t *ram, uint32_t pair, uint32_t word,
                                          dm_gb_both registers, dm_gb_both sprites)
 {
@@ -504,7 +502,7 @@ DM_FN dm_gb_two_planes dm_gb_word_shades(const uint8_t *ram, uint32_t pair, uint
     return two;
 }
 
-/* Store a word of the lines that are noted, to `out` and the line below. */
+/* Store a word of the lines that are logged, to `out` and the line below. */
 DM_FN_SLOW void dm_gb_store_logged(uint8_t *out, dm_gb_both registers, dm_gb_two_planes two)
 {
     if (dm_gb_logged(registers.upper))

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* service.h - services for all machines of a block at once; kernel text, CUDA only.
+/* service.h - services for all machines of a block at once, and compaction; kernel text for many lanes.
  *
- * A service (gb/cpu/run.h) is long and its code is large. When each warp services its own lanes, two or three
- * lanes are busy in it at a time, and four warps on a scheduler that are all somewhere else wait
- * for instructions most of the time. So the block is serviced together: a waiting machine leaves
- * its registers in its lane context in global memory and its number in a queue, sorted by what it needs;
- * then each warp serves 32 of the queue, whoever's they are, on copies that lie side by side, and
- * the owners take their registers back.
+ * A service is long and its code is large. When each warp services its own lanes, two or three lanes are busy in it at
+ * a time, and the four warps of a scheduler, each in another part of it, wait for instructions most of the time. So the
+ * block is serviced together: a machine that trapped leaves its registers in its lane context in global memory and its
+ * number in a queue, sorted by the kind of trap; then each warp services 32 machines of the queue, whichever lanes they
+ * belong to, on staged copies that lie side by side, and the owners load their registers again.
  *
- * As machines reach the end of their runs, warps would go on with a lane here and a lane there. So
- * when those that are left fit into fewer warps they move together, by way of their lane_contexts.
+ * As machines reach the end of their runs, warps would go on with few lanes each. So when the survivors fit into fewer
+ * warps they are compacted, by way of their lane contexts.
  *
- * All threads of the block call dm_simt_service_block and dm_simt_compact together; what happens to a
- * machine does not depend on who serves or runs it, or when. */
+ * All threads of the block call dm_simt_service_block and dm_simt_compact together. What happens to a machine does not
+ * depend on the lane that runs it, the lane that services it, or the time. */
 #ifndef DM_SIMT_SERVICE_H
 #define DM_SIMT_SERVICE_H
 
 #include "gb/simt/lanes.h"
 
-/* What a step has cost so far (CUDA): instructions, by rounds, and services. */
+/* What a step has cost so far: instructions, by rounds, and services. */
 typedef struct dm_simt_cost {
     uint32_t instructions, services;
 } dm_simt_cost;
@@ -35,7 +34,7 @@ typedef struct dm_simt_lane_context {
 } dm_simt_lane_context;
 
 DM_STATIC_ASSERT(sizeof(dm_simt_lane_context) <= DM_SIMT_LANE_CONTEXT_BYTES,
-                 "the host makes room for lane_contexts");
+                 "the host makes room for lane contexts");
 
 DM_FN dm_simt_lane_context *dm_simt_lane_context_of(const dm_swarm_args *args, uint32_t machine)
 {
@@ -49,17 +48,17 @@ DM_FN dm_simt_lane_context *dm_simt_lane_context_of(const dm_swarm_args *args, u
 #define DM_SIMT_NO_MACHINE 0xFFFFFFFFu
 #define DM_SIMT_TRAP_SHIFT 28u /* above the machine's number */
 
-/* Each need's part of the queue begins with a new warp. */
+/* The part of each kind of trap in the queue begins with a new warp. */
 #define DM_SIMT_SERVICE_QUEUE (DM_SWARM_BLOCK + DM_SIMT_TRAPS * 32u)
 
-/* Shared memory for who is served, or moves. */
+/* Shared memory for the numbers of machines that are serviced, or compacted. */
 DM_FN uint32_t *dm_simt_list(void)
 {
     static DM_SHARED uint32_t list[DM_SIMT_SERVICE_QUEUE];
     return list;
 }
 
-/* This thread's place among those of the same need; `counts` grow. */
+/* This thread's rank among those with the same trap; `counts` grow. */
 DM_FN uint32_t dm_simt_rank(uint32_t *counts, uint32_t trap)
 {
     uint32_t rank = 0;
@@ -77,7 +76,7 @@ DM_FN uint32_t dm_simt_rank(uint32_t *counts, uint32_t trap)
     return rank;
 }
 
-/* A service of the machine, on a copy. */
+/* A service of the machine, on a staged copy. */
 DM_FN enum dm_gb_trap dm_simt_service_staged(dm_gb_context *context, dm_gb_hot *hot,
                                              enum dm_gb_trap trap)
 {
@@ -111,8 +110,7 @@ DM_FN_SLOW void dm_simt_service_queue(const dm_swarm_args *args, const uint32_t 
     }
 }
 
-/* Serve every machine of the block that waits for a service. Returns what this thread's machine needs
- * after that. */
+/* Service every machine of the block that waits for it. Returns the trap of this thread's machine after that. */
 DM_FN_SLOW enum dm_gb_trap dm_simt_service_block(const dm_swarm_args *args, uint32_t machine,
                                                  dm_gb_hot *hot, enum dm_gb_trap trap)
 {

@@ -1,32 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/* smem.h - where the fast path (fast.h) keeps its map and its tables; kernel text.
+/* smem.h - page tables, uops and page attributes in shared memory, for the fast path (fast.h); kernel text.
  *
- * The map of plain memory (page_table.h) stands outside of the hot registers, on a GPU in shared
- * memory, where lanes can look up different slots at once: slots of a block's lanes side by side,
- * and before them what is the same for all machines, the rows (uop.h) and the kinds of
- * memory. Shared memory is taken from the first cache, so in large blocks slots are of 32 bits. */
+ * Lanes can look up different words of shared memory at once. First come the tables that all machines share: page
+ * attributes and uops (uop.h); then the page tables (page_table.h), an entry of all the block's machines side by side.
+ * Shared memory is taken from the first cache, so in large blocks an entry has 32 bits. */
 #ifndef DM_SIMT_SMEM_H
 #define DM_SIMT_SMEM_H
 
 #include "gb/machine/context.h"
 #include "gb/simt/uop.h"
 
-/* Blocks of more machines than this have slots of 32 bits. */
+/* Blocks of more machines than this have page table entries of 32 bits. */
 #define DM_GB_PAGE_WIDE_MACHINES 128u
 #define DM_GB_PAGE_NARROW_FOR(lanes) ((lanes) > DM_GB_PAGE_WIDE_MACHINES)
 
-/* They count in these, from so far below the lowest address of plain memory, since they are where
- * address 0 would be (0 is NULL). So memory has to lie in so many bytes. */
+/* Those count in units, from DM_GB_PAGE_BELOW bytes below the lowest address of plain memory, since an entry says where
+ * address 0 of the Game Boy would be (0 is NULL). All plain memory has to lie in a span of DM_GB_PAGE_SPAN bytes. */
 #define DM_GB_PAGE_UNIT 32u
 #define DM_GB_PAGE_BELOW 0x40000u
 #define DM_GB_PAGE_SPAN ((1ull << 32) * DM_GB_PAGE_UNIT - DM_GB_PAGE_BELOW)
 
 #if DM_GB_GPU_FORM
 
-/* The map: slots 0 and 1 are 16 KiB of ROM each, then 8 KiB of addresses each, then FF80..FFFF. A
- * slot is where address 0 would be; NULL: not plain. The last three are for instructions in 16 KiB
- * of ROM each, and in the rest of the addresses, which has none: where the word of address 0 would
- * be (lane.predecoded; for the rest, of address 8000). */
+/* The page table: entries 0 and 1 are 16 KiB of ROM each, then 8 KiB of addresses each, then FF80..FFFF. An entry is
+ * where address 0 would be; NULL: not plain. The last three are for instructions, two in 16 KiB of ROM each and one
+ * for the rest of the addresses, which has none: where the word of address 0 would be (context.predecoded; of the
+ * rest, that of address 8000). */
 enum dm_gb_page_address {
     DM_GB_PAGE_ROM,
     DM_GB_PAGE_VRAM = 2,
@@ -46,7 +45,7 @@ enum dm_gb_page_address {
 #define DM_GB_BLOCK_SLOT DM_BLOCK_THREAD /* this thread's number among them */
 #endif
 
-/* A slot as it stands there; 0: not plain. */
+/* An entry as it is stored; 0: not plain. */
 #define DM_GB_PAGE_NARROW DM_GB_PAGE_NARROW_FOR(DM_GB_BLOCK_MACHINES)
 #if DM_GB_PAGE_NARROW
 typedef uint32_t dm_gb_page_entry;
@@ -55,9 +54,9 @@ typedef uint64_t dm_gb_page_entry;
 #endif
 #define DM_GB_PAGE_STRIDE ((uint32_t)sizeof(dm_gb_page_entry) * DM_GB_BLOCK_MACHINES)
 
-/* What is known of 128 bytes of addresses whatever is mapped there: the slot in the upper half, by
- * how far it is from the first, and which accesses are not plain: those that write, while VRAM is
- * not open, or all. The bits are those of dm_gb_uop.mask. */
+/* Page attributes, what is known of 128 bytes of addresses whatever is mapped there: in the upper half the offset of
+ * the page's entry from the first one, below it which accesses are not plain: writes, all while VRAM is not open, or
+ * all. The bits are those of dm_gb_uop.mask. */
 #define DM_GB_PAGE_NO_WRITES 2u
 #define DM_GB_PAGE_IS_VRAM 4u
 #define DM_GB_PAGE_NO_ACCESS 8u
@@ -91,12 +90,12 @@ typedef struct dm_gb_smem_layout {
 
 DM_STATIC_ASSERT(sizeof(dm_gb_smem_layout) - DM_GB_SMEM_PAGES_AT - DM_GB_SMEM_PAGES_SIZE < 16u,
                  "its parts follow one another");
-DM_STATIC_ASSERT(DM_GB_SMEM_PAGES_SIZE <= 0x10000u, "a kind has half a word for it");
+DM_STATIC_ASSERT(DM_GB_SMEM_PAGES_SIZE <= 0x10000u, "attributes have half a word for the offset");
 DM_STATIC_ASSERT((DM_GB_VRAM | DM_GB_WRAM | DM_GB_HRAM | DM_GB_CART_RAM) % DM_GB_PAGE_UNIT == 0,
                  "memory begins at units");
 
-/* Make room in shared memory and fill in rows and kinds; all threads of the block call this first.
- * `lowest`: of all addresses of ROMs, words and machine memory. */
+/* Make room in shared memory and fill in uops and attributes; all threads of the block call this first. `lowest`: of
+ * all addresses of ROMs, their predecoded words and machine memory. */
 DM_FN dm_gb_smem dm_gb_smem_open(uint64_t lowest)
 {
     static DM_SHARED dm_gb_smem_layout shared;
@@ -126,7 +125,7 @@ DM_FN dm_gb_page_entry dm_gb_page_entry_at(uint32_t shared)
 #endif
 }
 
-/* The one that a kind names. */
+/* The entry that page attributes name. */
 DM_FN dm_gb_page_entry dm_gb_page_entry_of(const dm_gb_smem *smem, uint32_t attributes)
 {
     return dm_gb_page_entry_at(smem->pages + (attributes >> 16));
@@ -160,7 +159,7 @@ DM_FN void dm_gb_page_set(const dm_gb_smem *smem, uint32_t page, const void *val
 #endif
 }
 
-/* The cold's slot is of 64 bits: it may be anywhere. */
+/* The pointer to cold has 64 bits in all blocks: cold may be anywhere. */
 DM_FN uint32_t dm_gb_smem_cold_at(const dm_gb_smem *smem)
 {
     const uint32_t slot = smem->pages - smem->tables - (uint32_t)DM_GB_SMEM_PAGES_AT;
@@ -178,7 +177,7 @@ DM_FN void dm_gb_smem_set_cold(const dm_gb_smem *smem, dm_gb_cold *cold)
     dm_shared_store_u64(dm_gb_smem_cold_at(smem), (uint64_t)cold);
 }
 
-/* The row of the instruction that `word` is. */
+/* The uop of the instruction that `word` is. */
 DM_FN dm_gb_uop dm_gb_uop_at(const dm_gb_smem *smem, uint32_t word)
 {
     dm_gb_uop uop;

@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* write_queue.h - writes to devices that can be made later; kernel text of the GPU's form.
+/* write_queue.h - writes to devices, applied at the next service; kernel text.
  *
- * Nobody hears the sound, and nobody looks at a picture before it is complete: a register of either
- * that is written matters when a device is asked next, which is in a service. So the fast path
- * (fast.h) only notes what is written and when (the lane's cold), and the next service makes those
- * writes, in order and each at its own time, before it does anything else. Who writes seven
- * registers in a handler traps once for them, mostly one that comes anyway.
+ * A write to a sound register or to a register of the picture unit has no effect that the program can see before it
+ * reads a device, which traps. So the fast path (fast.h) puts it into the lane's queue with its time, and the next
+ * service applies the queue, in order and each write at its own time, before anything else. A handler that writes
+ * seven registers then costs one service, mostly one that comes anyway.
  *
- * That is the same as long as nothing happens in between that would have been different:
+ * The result is the same as long as nothing in between depends on the write:
  *
- *   reading a device          traps, but for a register of the picture unit that reads as it
- *                             was written; what else predict.h knows of that unit is not asked
- *                             where it depends on a register that waits here
+ *   reading a device          traps, but for a register of the picture unit that reads as it was written;
+ *                             predict.h does not answer where it depends on a queued write
  *   VRAM as plain memory      likewise
  *   the next event            may be an interrupt that such a write brings nearer. So IF, LYC, and
  *                             with an interrupt at mode 0 everything that mode 3's length depends
- *                             on, wait only while interrupts are off. EI and RETI trap then,
+ *                             on, are queued only while interrupts are off. EI and RETI trap then,
  *                             or bring the next event forward (dm_gb_predict_urgent)
- *   memory's map              LCDC's top bit, which changes it, is not for later. A transfer to OAM
- *                             takes the map away at once: then only HRAM, P1 and LY are known
+ *   the page table            a write that changes LCDC's top bit, and so the table, is not queued. An OAM
+ *                             transfer unmaps all but HRAM at once: then only HRAM, P1 and LY are known
  *                             without a service, and nothing that it copies from can change. The next
- *                             event is where it ends at the latest, so it traps once, not two
+ *                             event is its end at the latest, so that it costs one service and not two
  */
 #ifndef DM_SIMT_WRITE_QUEUE_H
 #define DM_SIMT_WRITE_QUEUE_H
@@ -42,19 +40,19 @@ DM_FN bool dm_gb_queue_reads_back(uint32_t address)
     return number < 12u && (0xFADu >> number & 1u) != 0;
 }
 
-/* Is none of its registers waiting that decides what is shown or how long mode 3 is? */
+/* Is no write queued that decides the picture or the length of mode 3? */
 DM_FN bool dm_gb_queue_has_no_picture(const dm_gb_cold *cold)
 {
     return (cold->queued_kinds & DM_GB_QUEUE_PICTURE) == 0;
 }
 
-/* Does a transfer to OAM wait? */
+/* Is a transfer to OAM queued? */
 DM_FN bool dm_gb_queue_has_dma(const dm_gb_cold *cold)
 {
     return (cold->queued_kinds & DM_GB_QUEUE_DMA) != 0;
 }
 
-/* What such a register reads as: `value`, unless another waits. */
+/* What such a register reads as: the last write queued for it, else `value`. */
 DM_FN uint32_t dm_gb_queue_read(const dm_gb_cold *cold, uint32_t address, uint32_t value)
 {
     const uint32_t count = cold->queued;
@@ -64,7 +62,7 @@ DM_FN uint32_t dm_gb_queue_read(const dm_gb_cold *cold, uint32_t address, uint32
     return value;
 }
 
-/* May this write wait? If not, nothing happened. */
+/* Queue a write; false: it cannot be, and nothing has changed. */
 DM_FN bool dm_gb_queue_write(const dm_gb_machine *m, dm_gb_cold *cold, uint32_t now,
                              uint32_t address, uint32_t value)
 {
@@ -95,7 +93,7 @@ DM_FN bool dm_gb_queue_write(const dm_gb_machine *m, dm_gb_cold *cold, uint32_t 
     return true;
 }
 
-/* Make one, as dm_gb_slow_write does, but when the next event comes is not worked out. */
+/* Apply one, as dm_gb_slow_write does, but without working out the next event. */
 DM_FN void dm_gb_queue_apply_one(dm_gb_context *context, uint32_t now, uint32_t address,
                                  uint8_t value)
 {
@@ -110,7 +108,7 @@ DM_FN void dm_gb_queue_apply_one(dm_gb_context *context, uint32_t now, uint32_t 
         dm_gb_flags_write(context, now, value);
 }
 
-/* Make them, at the beginning of a service; `scheduled`: the service works out the next event anyway. */
+/* Apply all, at the beginning of a service; `scheduled`: the service works out the next event anyway. */
 DM_FN void dm_gb_queue_apply(dm_gb_context *context, dm_gb_hot *hot, bool scheduled)
 {
     dm_gb_cold *cold = context->cold;
@@ -120,7 +118,7 @@ DM_FN void dm_gb_queue_apply(dm_gb_context *context, dm_gb_hot *hot, bool schedu
     DM_NO_UNROLL
     for (uint32_t i = 0; i < count; i++)
         dm_gb_queue_apply_one(context, cold->when[i], cold->what[i] >> 8, (uint8_t)cold->what[i]);
-    const bool heard = cold->queued_kinds == 0; /* sound, or what nothing hangs on */
+    const bool heard = cold->queued_kinds == 0; /* sound registers, which no event depends on */
     cold->queued = cold->queued_kinds = 0;
     if (scheduled || heard)
         return;
