@@ -36,6 +36,9 @@
  * time worth speaking of. */
 #define WAVE_SLOTS 120
 #define MAKE_SLOTS 16
+/* With verification the first wave is a small one and the next are twice as large, up to whole
+ * batches: the pace is known after a second, and the bar moves by it while compilers work. */
+#define FIRST_SLOTS 8        /* of a thread */
 #define REPLACE_TRIES 200000 /* of one slot; a shard of a thousand finds its own in a thousand */
 
 /* One slot of a wave. */
@@ -69,7 +72,9 @@ typedef struct producer {
     int threads, batch;
     slot *slots;
     const dm_buffer **lines; /* of the slots, for one append */
-    int capacity;            /* of slots: a wave */
+    int capacity;            /* of slots: the largest wave */
+    int wave;                /* slots of the next wave */
+    double slot_seconds;     /* by the last wave; 0: not known yet */
     uint64_t first;          /* slot of slots[0] */
     int count;
     dm_synth_shard pairs, rejected;
@@ -390,12 +395,17 @@ static dm_status wave(producer *p, uint64_t first, int count, dm_error *err)
         p->slots[i].attempt =
             number < dm_synth_plan_decided(p->plan) ? dm_synth_plan_attempt(p->plan, number) : 0;
     }
+    uint64_t start = dm_time_ns();
+    if (verify)
+        dm_progress_expect(p->progress, (uint64_t)count, count * p->slot_seconds);
     dm_pool_run(p->pool, (uint64_t)count, verify ? MAKE_SLOTS : WAVE_SLOTS, make_range, p);
     dm_status status = check_workers(p, err);
     if (status == DM_OK)
         status = decide(p, err);
     if (status == DM_OK && verify) {
-        dm_pool_run(p->pool, (uint64_t)count, (uint64_t)p->batch, verify_range, p);
+        int batch = (count + p->threads - 1) / p->threads;
+        batch = batch < p->batch ? batch : p->batch;
+        dm_pool_run(p->pool, (uint64_t)count, (uint64_t)batch, verify_range, p);
         status = check_workers(p, err);
     }
     for (int i = 0; i < count && status == DM_OK; i++)
@@ -409,6 +419,8 @@ static dm_status wave(producer *p, uint64_t first, int count, dm_error *err)
         status = append(p, err);
     if (!verify)
         dm_progress_add(p->progress, (uint64_t)count);
+    p->slot_seconds = (double)(dm_time_ns() - start) / 1e9 / count;
+    p->wave = 2 * p->wave < p->capacity ? 2 * p->wave : p->capacity;
     return status;
 }
 
@@ -508,7 +520,7 @@ static dm_status produce_shard(producer *p, uint64_t number, double seconds, uin
     dm_status status = open_shard(p, number, begin, err);
     while (status == DM_OK && begin + p->pairs.lines < end && !dm_stop_requested()) {
         uint64_t first = begin + p->pairs.lines, left = end - first;
-        int count = left < (uint64_t)p->capacity ? (int)left : p->capacity;
+        int count = left < (uint64_t)p->wave ? (int)left : p->wave;
         status = wave(p, first, count, err);
         *shipped += status == DM_OK ? (uint64_t)count : 0;
     }
@@ -591,6 +603,7 @@ static dm_status set_up_workers(producer *p, dm_error *err)
         return status;
     p->batch = p->workers[0].verifier == NULL ? 1 : dm_synth_verifier_batch(p->workers[0].verifier);
     p->capacity = p->threads * (p->workers[0].verifier == NULL ? WAVE_SLOTS : p->batch);
+    p->wave = p->workers[0].verifier == NULL ? p->capacity : p->threads * FIRST_SLOTS;
     p->slots = calloc((size_t)p->capacity, sizeof *p->slots);
     p->lines = calloc((size_t)p->capacity, sizeof(const dm_buffer *));
     if (p->slots == NULL || p->lines == NULL)

@@ -278,6 +278,35 @@ static void a_pipe_gets_a_line_every_period(void **state)
     assert_int_equal(count_lines(piped(slow_with_a_word)), 1);
 }
 
+/* A hundred of which nothing is told for 0.9 s, at a pace that is known. */
+static void expected(void)
+{
+    setenv("DM_PROGRESS", "0.1", 1);
+    dm_progress *p = dm_progress_start("wait", "items", 200);
+    dm_progress_expect(p, 100, 0.8);
+    pause_ms(900);
+    dm_progress_add(p, 100);
+    dm_progress_expect(p, 0, 0);
+    pause_ms(250);
+    dm_progress_finish(p);
+}
+
+static void work_under_way_moves_the_bar_by_its_pace_and_never_past_its_end(void **state)
+{
+    (void)state;
+    int last = -1, before_end = 0;
+    for (const char *line = piped(expected); *line != 0; line = strchr(line, '\n') + 1) {
+        int percent = 0;
+        unsigned done = 0;
+        assert_int_equal(sscanf(line, "wait %d%% %u/200", &percent, &done), 2);
+        assert_true((int)done >= last && done <= 100);
+        before_end += done > 0 && done < 100;
+        last = (int)done;
+    }
+    assert_int_equal(last, 100);
+    assert_true(before_end >= 1); /* eight on a host that is not late */
+}
+
 static void silenced(void)
 {
     setenv("DM_PROGRESS", "off", 1);
@@ -338,5 +367,6 @@ DM_TESTS("base/progress", DM_TEST(lines_are_formatted), DM_TEST(without_a_unit),
          DM_TEST(every_width_fits), DM_TEST(small_buffers_are_not_overrun),
          DM_TEST(terminal_shows_one_line_below_messages), DM_TEST(a_pipe_gets_only_the_last_line),
          DM_TEST(a_dumb_terminal_is_no_terminal), DM_TEST(a_pipe_gets_a_line_every_period),
-         DM_TEST(off_is_silent), DM_TEST(adds_of_threads_all_count),
-         DM_TEST(the_last_label_is_shown))
+         DM_TEST(off_is_silent),
+         DM_TEST(work_under_way_moves_the_bar_by_its_pace_and_never_past_its_end),
+         DM_TEST(adds_of_threads_all_count), DM_TEST(the_last_label_is_shown))

@@ -38,6 +38,9 @@ struct dm_progress {
     uint64_t started_ns;
     uint64_t period_ns;
     atomic_uint_fast64_t done;
+    /* What is under way; under the mutex. */
+    uint64_t expected, expected_after, expected_ns;
+    double expected_seconds;
     bool terminal;
     bool has_thread;
     bool finished; /* under the mutex, as the label is */
@@ -194,6 +197,19 @@ static void draw_wait(dm_progress *p, bool final, double seconds)
     }
 }
 
+/* What is done, with the part of the work under way that is over by its pace. */
+static uint64_t done_by_now(const dm_progress *p)
+{
+    uint64_t done = atomic_load(&p->done);
+    if (p->expected == 0)
+        return done;
+    double part = (double)(dm_time_ns() - p->expected_ns) * 1e-9 / p->expected_seconds;
+    uint64_t most = p->expected_after + p->expected - 1;
+    uint64_t guess = part >= 1 ? most : p->expected_after + (uint64_t)((double)p->expected * part);
+    guess = guess < most ? guess : most;
+    return done > guess ? done : guess;
+}
+
 static void draw(dm_progress *p, bool final)
 {
     char line[DM_LOG_STATUS_MAX];
@@ -202,8 +218,9 @@ static void draw(dm_progress *p, bool final)
         draw_wait(p, final, seconds);
         return;
     }
-    dm_progress_format(line, sizeof line, p->label, p->unit, atomic_load(&p->done), p->total,
-                       seconds, p->terminal ? terminal_columns() : NO_LIMIT);
+    dm_progress_format(line, sizeof line, p->label, p->unit,
+                       final ? atomic_load(&p->done) : done_by_now(p), p->total, seconds,
+                       p->terminal ? terminal_columns() : NO_LIMIT);
     if (p->terminal && !final) {
         dm_log_status(line);
     } else {
@@ -309,6 +326,18 @@ void dm_progress_add(dm_progress *progress, uint64_t amount)
 {
     if (progress != NULL)
         atomic_fetch_add_explicit(&progress->done, amount, memory_order_relaxed);
+}
+
+void dm_progress_expect(dm_progress *progress, uint64_t amount, double seconds)
+{
+    if (progress == NULL)
+        return;
+    pthread_mutex_lock(&progress->mutex);
+    progress->expected = seconds > 0 ? amount : 0;
+    progress->expected_after = atomic_load(&progress->done);
+    progress->expected_ns = dm_time_ns();
+    progress->expected_seconds = seconds;
+    pthread_mutex_unlock(&progress->mutex);
 }
 
 void dm_progress_label(dm_progress *progress, const char *label)

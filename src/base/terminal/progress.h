@@ -21,6 +21,10 @@ dm_progress *dm_progress_start(const char *label, const char *unit, uint64_t tot
 dm_progress *dm_progress_start_wait(const char *what, const char *name);
 void dm_progress_show_waits(void);
 void dm_progress_add(dm_progress *progress, uint64_t amount);
+/* The next `amount` is one piece of work that will take about `seconds`: until it is added, the bar
+ * moves on at that pace, and stands just before its end when it takes longer. For work whose parts
+ * cannot be counted, such as a compiler's; the final line counts what was added alone. */
+void dm_progress_expect(dm_progress *progress, uint64_t amount, double seconds);
 /* Another label from the next line on: "step 120, loss 2.31". */
 void dm_progress_label(dm_progress *progress, const char *label);
 /* Draw the final state, end the line, free. */
