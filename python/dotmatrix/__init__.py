@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+"""Game Boys for learning machines: thousands in lockstep on a CPU or a GPU, exact to the cycle.
+
+    import dotmatrix as dm
+    gb = dm.GameBoy("game.gb")
+    gb.tick(60)
+    gb.screen.ndarray           # 144 x 160 x 4 bytes
+    gb.memory[0xC000:0xC010]    # a list of 16 numbers
+
+The package is a door to the C library: what it can do is described in docs/python.md.
+"""
+
+from ._core import (
+    Array,
+    CompileError,
+    DeviceError,
+    Error,
+    FileError,
+    FormatError,
+    InternalError,
+    InvalidArgument,
+    NotFound,
+    OutOfMemory,
+    Unavailable,
+    Unsupported,
+    version,
+)
+from .gameboy import GameBoy, Memory, Screen
+
+__version__ = version()
+__all__ = [
+    "Array",
+    "CompileError",
+    "DeviceError",
+    "Error",
+    "FileError",
+    "FormatError",
+    "GameBoy",
+    "InternalError",
+    "InvalidArgument",
+    "Memory",
+    "NotFound",
+    "OutOfMemory",
+    "Screen",
+    "Unavailable",
+    "Unsupported",
+    "version",
+]
