@@ -683,6 +683,8 @@ dm_status dm_synth_produce(const dm_synth_produce_options *options, dm_synth_pro
     if (status == DM_OK)
         status = dm_synth_profile_create(options->profile, &p.profile, err);
     if (status == DM_OK)
+        p.profile->style = options->style;
+    if (status == DM_OK)
         status = dm_synth_folder_check(options->folder, err);
     if (status == DM_OK)
         status = dm_synth_manifest_compare(options, p.profile, err);

@@ -21,6 +21,7 @@
 #ifndef DM_SYNTH_PRODUCE_H
 #define DM_SYNTH_PRODUCE_H
 
+#include "synth/gen/profile.h"
 #include "synth/store/record.h"
 
 #define DM_SYNTH_FORMAT "dotmatrix-kernels-1"
@@ -34,6 +35,7 @@ typedef struct dm_synth_produce_options {
     bool rejected; /* rejected programs, too */
     bool timing;   /* measured times in the records; they then differ from run to run */
     dm_synth_level level;
+    dm_synth_style style;
     const char *profile; /* a file; NULL: the built-in one */
     int shard_lines;
     int jobs;        /* threads; 0: one per CPU */

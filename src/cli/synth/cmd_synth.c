@@ -12,7 +12,7 @@ enum { DEVICE_CUDA, DEVICE_CPU, DEVICE_BOTH };
 
 typedef struct synth_options {
     const char *out, *categories, *kinds, *profile, *in, *png;
-    int device, verify, level;
+    int device, verify, level, style;
     int64_t count, seed, jobs, shard_lines, rank, ranks, sample;
     bool timing, json;
     dm_strings given;
@@ -33,6 +33,8 @@ static const dm_option rows[] = {
                      "what every pair must pass"),
     DM_OPTION_STRING(synth_options, kinds, "kinds", "LIST", "pairs",
                      "pairs, and c, ir, rejected besides"),
+    DM_OPTION_CHOICE(synth_options, style, "style", dm_synth_style_names, "random",
+                     "grown at random, or composed from idioms with a purpose"),
     DM_OPTION_STRING(synth_options, profile, "profile", "FILE", NULL,
                      "weights of sizes and features (tools/kernel-corpus writes them)"),
     DM_OPTION_INT(synth_options, shard_lines, "shard-lines", "N", 1, 1000000, "1000",
@@ -131,6 +133,7 @@ static dm_status produce(const synth_options *s, bool *negative, dm_error *err)
                                   .seed = (uint64_t)s->seed,
                                   .timing = s->timing,
                                   .level = (dm_synth_level)s->verify,
+                                  .style = (dm_synth_style)s->style,
                                   .profile = s->profile,
                                   .shard_lines = (int)s->shard_lines,
                                   .jobs = (int)s->jobs};
@@ -212,7 +215,8 @@ static dm_status run(const void *values, const dm_strings *arguments, bool *nega
 
 static const dm_action actions[] = {
     {"produce", "", 0, 0, "Make a dataset, or go on with one that was begun",
-     "out count categories kinds device verify shard-lines profile timing rank ranks seed jobs",
+     "out count style categories kinds device verify shard-lines profile timing rank ranks seed "
+     "jobs",
      "dotmatrix synth produce --count 10000 --out data"},
     {"validate", "[DIR]", 0, 1, "Read every record of a dataset; compile and run its pairs",
      "in level sample seed jobs json", "dotmatrix synth validate data --sample 100"},

@@ -53,7 +53,8 @@ typedef struct dm_synth_claims {
 
 /* Read them; what is wrong with the manifest itself goes to the report. False: nothing can be
  * checked against it. */
-bool dm_synth_claims_read(const json_t *manifest, const dm_synth_profile *profile,
+/* Also sets the profile's style. */
+bool dm_synth_claims_read(const json_t *manifest, dm_synth_profile *profile,
                           dm_synth_claims *claims, dm_synth_report *report);
 /* The slot that an id names; false when it is none of this dataset's. */
 bool dm_synth_claims_slot(const dm_synth_claims *claims, const dm_synth_record *record,

@@ -2,6 +2,7 @@
 /* validate_meta.c - manifest.json and stats.json of a dataset against what is there. */
 #include "synth/audit/validate_internal.h"
 
+#include "synth/natural/natural.h"
 #include "synth/store/manifest.h"
 
 #include <inttypes.h>
@@ -66,7 +67,7 @@ static bool is_hash(const char *text)
            strspn(text, "0123456789abcdef") == DM_HASH_HEX_SIZE - 1;
 }
 
-bool dm_synth_claims_read(const json_t *m, const dm_synth_profile *profile, dm_synth_claims *c,
+bool dm_synth_claims_read(const json_t *m, dm_synth_profile *profile, dm_synth_claims *c,
                           dm_synth_report *report)
 {
     char own[DM_HASH_HEX_SIZE];
@@ -75,6 +76,7 @@ bool dm_synth_claims_read(const json_t *m, const dm_synth_profile *profile, dm_s
     memset(c, 0, sizeof *c);
     const char *format = json_string_value(json_object_get(m, "format"));
     const char *hash = json_string_value(json_object_get(m, "profile"));
+    int style = find_name(dm_synth_style_names, json_string_value(json_object_get(m, "style")));
     int level = find_name(dm_synth_level_names, json_string_value(json_object_get(m, "verify")));
     c->level = level < 0 ? DM_SYNTH_VERIFY_NONE : (dm_synth_level)level;
     if (format == NULL || strcmp(format, DM_SYNTH_FORMAT) != 0) {
@@ -85,7 +87,7 @@ bool dm_synth_claims_read(const json_t *m, const dm_synth_profile *profile, dm_s
                 read_count(m, "shard_lines", &c->shard_lines) &&
                 read_count(m, "generator", &generator) && read_flag(m, "complete", &complete) &&
                 read_flag(m, "ir", &c->ir) && read_flag(m, "rejected", &c->rejected) &&
-                read_flag(m, "timing", &c->timing) && level >= 0 && is_hash(hash);
+                read_flag(m, "timing", &c->timing) && level >= 0 && style >= 0 && is_hash(hash);
     if (!good || !read_categories(m, c) || !read_device(m, c) || c->shard_lines == 0 ||
         c->count > 1000000000) {
         dm_synth_report_problem(report, "manifest.json: a setting is missing or of another type");
@@ -94,7 +96,10 @@ bool dm_synth_claims_read(const json_t *m, const dm_synth_profile *profile, dm_s
     if (!complete)
         dm_synth_report_problem(report, "manifest.json: the dataset is not complete");
     dm_hash128_hex(profile->hash, own);
-    c->generates = generator == DM_SYNTH_GENERATOR && strcmp(hash, own) == 0;
+    bool natural = style == DM_SYNTH_STYLE_NATURAL;
+    profile->style = natural ? DM_SYNTH_STYLE_NATURAL : DM_SYNTH_STYLE_RANDOM;
+    c->generates = generator == (natural ? DM_SYNTH_NATURAL_GENERATOR : DM_SYNTH_GENERATOR) &&
+                   (natural || strcmp(hash, own) == 0);
     if (!c->generates)
         dm_buffer_puts(&report->notes, "made by another generator or profile: programs are not "
                                        "made again from the seed\n");

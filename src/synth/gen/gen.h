@@ -14,6 +14,7 @@
 #include "synth/gen/generate.h"
 #include "synth/gen/text.h"
 #include "synth/gen/type.h"
+#include "synth/natural/natural.h"
 
 #include <string.h>
 
@@ -181,6 +182,7 @@ typedef enum dm_gen_operations {
 
 struct dm_synth_generator {
     const dm_synth_profile *profile;
+    dm_natural *natural; /* NULL: the random style */
     dm_gen_odds operations[DM_GEN_OPERATIONS], scalars, lines, parameters,
         sizes; /* the profile's */
     const dm_gen_recipe *recipe;

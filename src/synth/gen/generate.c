@@ -19,13 +19,21 @@ dm_status dm_synth_generator_create(const dm_synth_profile *profile, dm_synth_ge
         return dm_fail(err, DM_ENOMEM, "out of memory");
     (*out)->profile = profile;
     dm_gen_prepare(*out);
-    return DM_OK;
+    dm_status status = DM_OK;
+    if (profile->style == DM_SYNTH_STYLE_NATURAL)
+        status = dm_natural_create(&(*out)->natural, err);
+    if (status != DM_OK) {
+        dm_synth_generator_destroy(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 void dm_synth_generator_destroy(dm_synth_generator *generator)
 {
     if (generator == NULL)
         return;
+    dm_natural_destroy(generator->natural);
     dm_buffer_deinit(&generator->head);
     dm_buffer_deinit(&generator->body);
     free(generator);
@@ -296,6 +304,11 @@ dm_status dm_synth_generate(dm_synth_generator *generator, uint64_t seed, uint64
 {
     dm_gen *g = generator;
     dm_synth_record_clear(record);
+    if (g->natural != NULL) {
+        dm_synth_id(record->id, seed, slot);
+        record->attempt = attempt;
+        return dm_natural_generate(g->natural, seed, slot, attempt, (int)category, record, err);
+    }
     dm_gen_seed(g, seed, slot, attempt);
     g->category = category;
     g->recipe = &dm_gen_recipes[category];

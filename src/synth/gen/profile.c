@@ -155,6 +155,8 @@ static dm_status read_profile(dm_synth_profile *p, const char *text, size_t size
     return status;
 }
 
+const char *const dm_synth_style_names[] = {"random", "natural", NULL};
+
 dm_status dm_synth_profile_create(const char *path, dm_synth_profile **out, dm_error *err)
 {
     _Static_assert(DM_GEN_OP_COUNT <= DM_SYNTH_WEIGHTS_MAX, "a weight for each operation");

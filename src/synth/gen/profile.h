@@ -14,7 +14,12 @@
 #define DM_SYNTH_OPERATIONS_MAX 16
 #define DM_SYNTH_WEIGHTS_MAX 128
 
+/* Kernels grown at random, or composed from idioms (synth/natural), which take no weights. */
+typedef enum dm_synth_style { DM_SYNTH_STYLE_RANDOM, DM_SYNTH_STYLE_NATURAL } dm_synth_style;
+extern const char *const dm_synth_style_names[]; /* "random", "natural", ends with NULL */
+
 typedef struct dm_synth_profile {
+    dm_synth_style style;                         /* random, unless the caller sets another */
     dm_hash128 hash;                              /* of the file's bytes; a manifest has it */
     uint16_t weights[DM_SYNTH_WEIGHTS_MAX];       /* of operations, by dm_gen_op */
     uint16_t lines[DM_SYNTH_LINES_MAX];           /* bodies of 1, 2 ... lines; the last: or more */

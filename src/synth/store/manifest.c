@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "synth/check/compile.h"
 #include "synth/gen/generate.h"
+#include "synth/natural/natural.h"
 #include "synth/store/shard.h"
 
 #include <math.h>
@@ -29,7 +30,10 @@ static void write_settings(dm_json *json, const dm_synth_produce_options *o,
     dm_json_string(json, "format", DM_SYNTH_FORMAT);
     dm_json_string(json, "version", dm_version_string());
     dm_json_string(json, "commit", dm_build_commit);
-    dm_json_int(json, "generator", DM_SYNTH_GENERATOR);
+    dm_json_string(json, "style", dm_synth_style_names[profile->style]);
+    dm_json_int(json, "generator",
+                profile->style == DM_SYNTH_STYLE_NATURAL ? DM_SYNTH_NATURAL_GENERATOR
+                                                         : DM_SYNTH_GENERATOR);
     dm_json_uint(json, "seed", o->seed);
     dm_json_uint(json, "count", o->count);
     dm_json_begin_array(json, "categories");

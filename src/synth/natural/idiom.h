@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* idiom.h - the library of idioms after parsing, and a kernel while it is composed.
+ *
+ * Names are numbers (index into dm_natural.names). A value is a list of blocks, a block a list of
+ * lines, a line a list of pieces: literal text, or a name whose value stands there. */
+#ifndef DM_SYNTH_NATURAL_IDIOM_H
+#define DM_SYNTH_NATURAL_IDIOM_H
+
+#include "base/arena.h"
+#include "synth/natural/natural.h"
+
+#define DM_NATURAL_NAMES_MAX 1024
+#define DM_NATURAL_ARGS_MAX 24
+#define DM_NATURAL_BLOCKS_MAX 16 /* that one name gathers */
+#define DM_NATURAL_DEPTH_MAX 24  /* of values in values */
+
+typedef struct dm_natural_piece {
+    const char *text;
+    int length;
+    int name; /* whose value stands here; -1: the text */
+} dm_natural_piece;
+
+typedef struct dm_natural_line {
+    const dm_natural_piece *pieces;
+    int count;
+    int indent; /* relative to the block */
+    int let;    /* `let NAME = ...`: the name, whose value is one of the two below; -1 */
+    const struct dm_natural_block *own, *in_place; /* the name itself, its expression */
+} dm_natural_line;
+
+typedef struct dm_natural_block {
+    const dm_natural_line *lines;
+    int count;
+} dm_natural_block;
+
+typedef enum dm_natural_kind {
+    DM_NATURAL_SET,  /* name = block */
+    DM_NATURAL_ADD,  /* name += block */
+    DM_NATURAL_PICK, /* one of the children, all OPTIONs */
+    DM_NATURAL_OPTION,
+    DM_NATURAL_USE, /* a fragment's statements */
+    DM_NATURAL_ARG, /* name, type and meaning of a parameter: lines 0, 1, 2 of the block */
+    DM_NATURAL_OUT, /* the same, of an output */
+    DM_NATURAL_WHEN /* the children, when the name's pick is one of `words` */
+} dm_natural_kind;
+
+typedef struct dm_natural_node dm_natural_node;
+struct dm_natural_node {
+    dm_natural_kind kind;
+    int name;
+    int weight;   /* of an option */
+    bool negated; /* `unless` */
+    dm_natural_block block;
+    const char *word;   /* an option's name, a fragment's */
+    const char **words; /* of WHEN */
+    int word_count;
+    dm_natural_node *next, *first; /* sibling, child */
+    int total;                     /* of the options' weights */
+};
+
+typedef struct dm_natural_idiom {
+    const char *name;
+    int category; /* -1: a fragment */
+    dm_natural_node *first;
+    struct dm_natural_idiom *next;
+} dm_natural_idiom;
+
+typedef struct dm_natural_value {
+    const dm_natural_block *blocks[DM_NATURAL_BLOCKS_MAX];
+    int count;
+} dm_natural_value;
+
+typedef struct dm_natural_arg {
+    const dm_natural_block *block;
+    bool output;
+} dm_natural_arg;
+
+enum { /* names that the writer asks for, in this order in the table */
+       DM_NATURAL_NAME,
+       DM_NATURAL_ABOUT,
+       DM_NATURAL_DETAIL,
+       DM_NATURAL_NOTES,
+       DM_NATURAL_HELPERS,
+       DM_NATURAL_BODY,
+       DM_NATURAL_LEVEL,
+       DM_NATURAL_KNOWN
+};
+
+struct dm_natural {
+    dm_arena arena;
+    const char *names[DM_NATURAL_NAMES_MAX];
+    int name_count;
+    dm_natural_idiom *all;
+    dm_natural_idiom **by_category[DM_SYNTH_CATEGORY_COUNT];
+    int count[DM_SYNTH_CATEGORY_COUNT];
+
+    /* Of the kernel that is composed. */
+    uint64_t key, stream, counter;
+    uint32_t words[4];
+    int words_left;
+    dm_natural_value values[DM_NATURAL_NAMES_MAX];
+    const char *picked[DM_NATURAL_NAMES_MAX]; /* an option's name */
+    int touched[DM_NATURAL_NAMES_MAX], touched_count;
+    bool is_touched[DM_NATURAL_NAMES_MAX];
+    dm_natural_arg args[DM_NATURAL_ARGS_MAX];
+    int arg_count;
+    const dm_natural_line *lets[DM_NATURAL_NAMES_MAX]; /* that a name is written in place of */
+    bool comments;                                     /* this kernel's author writes them */
+    const char *unknown; /* a name that has no value, or another mistake in an idiom; NULL */
+    dm_buffer scratch;
+};
+
+/* parse.c: `text` must outlive the library. */
+dm_status dm_natural_parse(dm_natural *n, const char *file, const char *text, size_t size,
+                           dm_error *err);
+
+/* compose.c */
+int dm_natural_below(dm_natural *n, int bound);
+bool dm_natural_chance(dm_natural *n, int percent);
+void dm_natural_compose(dm_natural *n, const dm_natural_idiom *idiom);
+const dm_natural_idiom *dm_natural_find(const dm_natural *n, const char *name);
+
+/* write.c: a name's value in one line; as a block with `indent` columns before each line. */
+void dm_natural_inline(dm_natural *n, int name, dm_buffer *out);
+void dm_natural_put_line(dm_natural *n, const dm_natural_line *line, dm_buffer *out, int depth);
+void dm_natural_write_program(dm_natural *n, dm_buffer *out);
+
+#endif

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/* write.c - a composed kernel as a program's text.
+ *
+ * `let` lines become locals or are written where they are used, which is how one computation gets
+ * several shapes. Parentheses around a whole `let` are for the second case, and dropped in the
+ * first. */
+#include "synth/natural/idiom.h"
+
+#include <string.h>
+
+#define COLUMNS 100
+#define INLINE_PERCENT 30 /* of `let` lines */
+
+/* ---- Lines ---- */
+
+/* Is the whole text in one pair of parentheses? */
+static bool is_wrapped(const char *text, size_t size)
+{
+    int depth = 0;
+    if (size < 2 || text[0] != '(')
+        return false;
+    for (size_t i = 0; i < size; i++) {
+        depth += (text[i] == '(') - (text[i] == ')');
+        if (depth == 0)
+            return i + 1 == size;
+    }
+    return false;
+}
+
+/* Parentheses of a value that stands alone between brackets, commas or the line's end. */
+static void unwrap(const dm_natural_line *line, int piece, size_t begin, dm_buffer *out)
+{
+    const dm_natural_piece *next = piece + 1 < line->count ? &line->pieces[piece + 1] : NULL;
+    const char *text = dm_buffer_text(out);
+    bool ends = next == NULL || (next->name < 0 && strchr("),]", next->text[0]) != NULL);
+    bool begins = begin > 0 &&
+                  (strchr("([", text[begin - 1]) != NULL ||
+                   (begin > 1 && text[begin - 1] == ' ' && strchr(",=", text[begin - 2]) != NULL));
+    if (!ends || !begins || !is_wrapped(text + begin, out->size - begin))
+        return;
+    memmove(out->data + begin, text + begin + 1, out->size - begin - 2);
+    out->size -= 2;
+}
+
+static void put_value(dm_natural *n, int name, dm_buffer *out, int depth)
+{
+    const dm_natural_value *v = &n->values[name];
+    if (!n->is_touched[name] || depth > DM_NATURAL_DEPTH_MAX) {
+        n->unknown = n->names[name];
+        return;
+    }
+    for (int i = 0; i < v->count; i++)
+        for (int k = 0; k < v->blocks[i]->count; k++) {
+            if (i + k > 0)
+                dm_buffer_putc(out, ' ');
+            dm_natural_put_line(n, &v->blocks[i]->lines[k], out, depth + 1);
+        }
+}
+
+void dm_natural_put_line(dm_natural *n, const dm_natural_line *line, dm_buffer *out, int depth)
+{
+    for (int i = 0; i < line->count; i++) {
+        const dm_natural_piece *piece = &line->pieces[i];
+        if (piece->name < 0) {
+            dm_buffer_append(out, piece->text, (size_t)piece->length);
+        } else {
+            size_t begin = out->size;
+            put_value(n, piece->name, out, depth);
+            unwrap(line, i, begin, out);
+        }
+    }
+}
+
+void dm_natural_inline(dm_natural *n, int name, dm_buffer *out)
+{
+    if (n->is_touched[name])
+        put_value(n, name, out, 0);
+}
+
+/* ---- Blocks ---- */
+
+static void put_spaces(dm_buffer *out, int count)
+{
+    for (int i = 0; i < count; i++)
+        dm_buffer_putc(out, ' ');
+}
+
+static void give(dm_natural *n, int name, const dm_natural_block *block)
+{
+    dm_natural_value *v = &n->values[name];
+    if (!n->is_touched[name]) {
+        n->is_touched[name] = true;
+        n->touched[n->touched_count++] = name;
+    }
+    v->blocks[0] = block;
+    v->count = 1;
+}
+
+/* The first expression of a line that stands in place of a local, or in such an expression; NULL. */
+static const dm_natural_line *find_in_place(const dm_natural *n, const dm_natural_line *line,
+                                            int depth)
+{
+    for (int i = 0; i < line->count && depth < DM_NATURAL_DEPTH_MAX; i++) {
+        int name = line->pieces[i].name;
+        if (name < 0 || n->values[name].count != 1 || n->values[name].blocks[0]->count != 1)
+            continue;
+        const dm_natural_line *let = n->lets[name];
+        const dm_natural_line *inner =
+            find_in_place(n, &n->values[name].blocks[0]->lines[0], depth + 1);
+        if (inner != NULL)
+            return inner;
+        if (let != NULL && n->values[name].blocks[0] == let->in_place)
+            return let;
+    }
+    return NULL;
+}
+
+static void put_local(dm_natural *n, const dm_natural_line *line, int indent, dm_buffer *out)
+{
+    size_t before = out->size;
+    dm_buffer *text = &n->scratch;
+    dm_buffer_clear(text);
+    dm_natural_put_line(n, line, text, 0);
+    bool wrapped = is_wrapped(dm_buffer_text(text), text->size);
+    put_spaces(out, indent);
+    dm_buffer_puts(out, n->names[line->let]);
+    dm_buffer_puts(out, " = ");
+    dm_buffer_append(out, dm_buffer_text(text) + wrapped, text->size - (size_t)(wrapped ? 2 : 0));
+    const dm_natural_line *inner = out->size - before > COLUMNS ? find_in_place(n, line, 0) : NULL;
+    if (inner != NULL) { /* too long: another local first */
+        out->size = before;
+        put_local(n, inner, indent, out);
+        put_local(n, line, indent, out);
+        return;
+    }
+    dm_buffer_putc(out, '\n');
+    give(n, line->let, line->own);
+}
+
+static void put_let(dm_natural *n, const dm_natural_line *line, int indent, dm_buffer *out)
+{
+    n->lets[line->let] = line;
+    if (dm_natural_chance(n, INLINE_PERCENT))
+        give(n, line->let, line->in_place);
+    else
+        put_local(n, line, indent, out);
+}
+
+static void put_value_block(dm_natural *n, int name, int indent, dm_buffer *out, int depth);
+
+/* A line that is one name alone takes all the lines of its value; a line whose names have empty
+ * values only is left out. */
+static void put_block_line(dm_natural *n, const dm_natural_line *line, int indent, dm_buffer *out,
+                           int depth)
+{
+    size_t before = out->size;
+    if (line->let >= 0) {
+        put_let(n, line, indent, out);
+        return;
+    }
+    if (line->count == 1 && line->pieces[0].name >= 0) {
+        put_value_block(n, line->pieces[0].name, indent, out, depth + 1);
+        return;
+    }
+    bool comment = line->count > 0 && line->pieces[0].name < 0 && line->pieces[0].text[0] == '#';
+    if (comment && !n->comments)
+        return;
+    if (line->count > 0)
+        put_spaces(out, indent);
+    size_t begin = out->size;
+    dm_natural_put_line(n, line, out, 0);
+    const dm_natural_line *let = out->size - before > COLUMNS ? find_in_place(n, line, 0) : NULL;
+    if (let != NULL) { /* too long: a local after all */
+        out->size = before;
+        put_local(n, let, indent, out);
+        put_block_line(n, line, indent, out, depth);
+        return;
+    }
+    if (line->count > 0 && out->size == begin)
+        out->size = before;
+    else
+        dm_buffer_putc(out, '\n');
+}
+
+static void put_value_block(dm_natural *n, int name, int indent, dm_buffer *out, int depth)
+{
+    dm_natural_value v = n->values[name];
+    if (!n->is_touched[name] || depth > DM_NATURAL_DEPTH_MAX) {
+        n->unknown = n->names[name];
+        return;
+    }
+    for (int i = 0; i < v.count; i++)
+        for (int k = 0; k < v.blocks[i]->count; k++) {
+            const dm_natural_line *line = &v.blocks[i]->lines[k];
+            put_block_line(n, line, indent + line->indent, out, depth);
+        }
+}
+
+/* ---- Parameters ---- */
+
+/* "float", "vec3", "array vec3", "array2 Particle" as the dialect writes them. */
+static void put_element(const char *text, size_t size, dm_buffer *out)
+{
+    bool plain = (size == 5 && memcmp(text, "float", 5) == 0) ||
+                 (size == 3 && memcmp(text, "int", 3) == 0) || (text[0] >= 'A' && text[0] <= 'Z');
+    if (!plain)
+        dm_buffer_puts(out, "wp.");
+    dm_buffer_append(out, text, size);
+}
+
+static void put_type(const char *text, size_t size, bool brackets, dm_buffer *out)
+{
+    if (size < 6 || memcmp(text, "array", 5) != 0) {
+        put_element(text, size, out);
+        return;
+    }
+    char rank = text[5];
+    size_t from = rank == ' ' ? 6 : 7;
+    dm_buffer_puts(out, "wp.array");
+    if (rank != ' ' && rank != '1') {
+        dm_buffer_putc(out, rank);
+        dm_buffer_putc(out, 'd');
+    }
+    dm_buffer_puts(out, brackets ? "[" : "(dtype=");
+    put_element(text + from, size - from, out);
+    dm_buffer_putc(out, brackets ? ']' : ')');
+}
+
+static void put_arg(dm_natural *n, const dm_natural_arg *arg, bool brackets, dm_buffer *out)
+{
+    dm_natural_put_line(n, &arg->block->lines[0], out, 0);
+    dm_buffer_puts(out, ": ");
+    dm_buffer_clear(&n->scratch);
+    dm_natural_put_line(n, &arg->block->lines[1], &n->scratch, 0);
+    put_type(dm_buffer_text(&n->scratch), n->scratch.size, brackets, out);
+}
+
+/* On one line where they fit; inputs, then outputs. */
+static void put_args(dm_natural *n, size_t line_begin, dm_buffer *out)
+{
+    bool brackets = dm_natural_chance(n, 15), tall = false;
+    size_t begin = out->size;
+    for (int attempt = 0; attempt < 2; attempt++) {
+        out->size = begin;
+        bool first = true;
+        for (int k = 0; k < 2 * n->arg_count; k++) {
+            const dm_natural_arg *arg = &n->args[k % n->arg_count];
+            if (arg->output != (k >= n->arg_count))
+                continue;
+            dm_buffer_puts(out, tall ? "\n    " : first ? "" : ", ");
+            put_arg(n, arg, brackets, out);
+            if (tall)
+                dm_buffer_putc(out, ',');
+            first = false;
+        }
+        tall = out->size - line_begin > COLUMNS - 2 || n->arg_count > 5;
+        if (!tall || attempt == 1)
+            break;
+    }
+    if (tall)
+        dm_buffer_putc(out, '\n');
+}
+
+/* ---- The program ---- */
+
+void dm_natural_write_program(dm_natural *n, dm_buffer *out)
+{
+    n->comments = dm_natural_chance(n, 70);
+    dm_buffer_puts(out, "import warp as wp\n\n\n");
+    if (n->is_touched[DM_NATURAL_HELPERS] && n->values[DM_NATURAL_HELPERS].count > 0) {
+        dm_natural_value helpers = n->values[DM_NATURAL_HELPERS];
+        for (int i = 0; i < helpers.count; i++) {
+            for (int k = 0; k < helpers.blocks[i]->count; k++) {
+                const dm_natural_line *line = &helpers.blocks[i]->lines[k];
+                put_block_line(n, line, line->indent, out, 0);
+            }
+            dm_buffer_puts(out, "\n\n");
+        }
+    }
+    dm_buffer_puts(out, "@wp.kernel\n");
+    size_t begin = out->size;
+    dm_buffer_puts(out, "def ");
+    dm_natural_inline(n, DM_NATURAL_NAME, out);
+    dm_buffer_putc(out, '(');
+    put_args(n, begin, out);
+    dm_buffer_puts(out, "):\n");
+    if (dm_natural_chance(n, 75)) {
+        dm_buffer_puts(out, "    \"\"\"");
+        dm_natural_inline(n, DM_NATURAL_ABOUT, out);
+        dm_buffer_puts(out, "\"\"\"\n");
+    }
+    put_value_block(n, DM_NATURAL_BODY, 4, out, 0);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* The library of idioms: every kernel that it composes compiles, the same for ever. */
+#include "synth/check/compile.h"
+#include "synth/gen/generate.h"
+#include "synth/natural/natural.h"
+#include "synth/store/canonical.h"
+#include "tests/support/test.h"
+
+#include <string.h>
+
+typedef struct tools {
+    dm_natural *natural;
+    dm_synth_compiler *compiler;
+    dm_synth_record record;
+} tools;
+
+static void set_up(tools *t)
+{
+    memset(t, 0, sizeof *t);
+    assert_ok(dm_natural_create(&t->natural, err));
+    assert_ok(dm_synth_compiler_create(&t->compiler, err));
+    dm_synth_record_init(&t->record);
+}
+
+static void tear_down(tools *t)
+{
+    dm_natural_destroy(t->natural);
+    dm_synth_compiler_destroy(t->compiler);
+    dm_synth_record_deinit(&t->record);
+}
+
+static void compose(tools *t, uint64_t slot, int attempt, int category)
+{
+    dm_synth_record_clear(&t->record);
+    assert_ok(dm_natural_generate(t->natural, 1, slot, attempt, category, &t->record, err));
+}
+
+static void everything_compiles_with_gradients(void **state)
+{
+    (void)state;
+    tools t;
+    set_up(&t);
+    for (int c = 0; c < DM_SYNTH_CATEGORY_COUNT; c++)
+        for (uint64_t slot = 0; dm_natural_count(t.natural, c) > 0 && slot < 150; slot++) {
+            dm_error err = {0};
+            compose(&t, slot, 0, c);
+            const char *text = dm_buffer_text(&t.record.python_source);
+            if (dm_synth_compile(t.compiler, &t.record, DM_SYNTH_TEXT_CUDA, &err) != DM_OK)
+                fail_msg("line %d: %s\n%s", err.line, err.message, text);
+        }
+    tear_down(&t);
+}
+
+static void no_line_is_longer_than_120(void **state)
+{
+    (void)state;
+    tools t;
+    set_up(&t);
+    for (int c = 0; c < DM_SYNTH_CATEGORY_COUNT; c++)
+        for (uint64_t slot = 0; dm_natural_count(t.natural, c) > 0 && slot < 300; slot++) {
+            compose(&t, slot, 0, c);
+            const char *line = dm_buffer_text(&t.record.python_source);
+            while (*line != '\0') {
+                size_t length = strcspn(line, "\n");
+                if (length > 120 || (length > 0 && line[length - 1] == ' '))
+                    fail_msg("'%.*s' in\n%s", (int)length, line,
+                             dm_buffer_text(&t.record.python_source));
+                line += length + (line[length] == '\n');
+            }
+        }
+    tear_down(&t);
+}
+
+static void depends_on_its_arguments_alone(void **state)
+{
+    (void)state;
+    tools a, b;
+    int same = 0, count = 0;
+    set_up(&a);
+    set_up(&b);
+    for (int c = 0; c < DM_SYNTH_CATEGORY_COUNT; c++)
+        for (uint64_t slot = 0; dm_natural_count(a.natural, c) > 0 && slot < 40; slot++) {
+            compose(&a, slot, 0, c);
+            compose(&b, slot + 7, 3, c); /* another history */
+            compose(&b, slot, 0, c);
+            assert_string_equal(dm_buffer_text(&a.record.python_source),
+                                dm_buffer_text(&b.record.python_source));
+            assert_string_equal(a.record.kernel_name, b.record.kernel_name);
+            compose(&b, slot, 1, c);
+            same += strcmp(dm_buffer_text(&a.record.python_source),
+                           dm_buffer_text(&b.record.python_source)) == 0;
+            count++;
+        }
+    assert_true(count > 0 && same * 10 < count);
+    tear_down(&a);
+    tear_down(&b);
+}
+
+DM_TESTS("synth/natural", DM_TEST(everything_compiles_with_gradients),
+         DM_TEST(no_line_is_longer_than_120), DM_TEST(depends_on_its_arguments_alone))
