@@ -18,3 +18,10 @@ bool dm_place_find(char out[DM_PATH_MAX], const char *const *names)
     }
     return false;
 }
+
+bool dm_place_curve_model(char out[DM_PATH_MAX])
+{
+    static const char *const names[] = {"share/dotmatrix/dynamics/curves.safetensors",
+                                        "share/dynamics/curves.safetensors", NULL};
+    return dm_place_find(out, names);
+}

@@ -11,5 +11,7 @@
 /* The first of `names` (relative paths that end with NULL) that exists in a folder above the
  * running program, the nearest folder first. */
 bool dm_place_find(char out[DM_PATH_MAX], const char *const *names);
+/* The curve model that comes with the program (docs/dynamics.md). */
+bool dm_place_curve_model(char out[DM_PATH_MAX]);
 
 #endif

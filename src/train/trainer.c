@@ -116,7 +116,8 @@ static dm_status make_predictive(dm_training *t, dm_error *err)
                           .beta2 = c->beta2,
                           .trace = t->trace,
                           .held_batches = ceil((double)t->task.held / (double)c->batch)};
-    return dm_predictive_create(&c->rules, &run, NULL, c->seed, &t->predictive, err);
+    return dm_predictive_create(&c->rules, &run, t->options.forecaster, c->seed, &t->predictive,
+                                err);
 }
 
 static dm_status make_model(dm_training *t, dm_error *err)

@@ -48,7 +48,10 @@ typedef struct dm_training_options {
     size_t data_count;
     const char *folder; /* for the run's files; NULL: none are written */
     const char *import; /* weights to begin with; NULL: by the seed */
-    const char *trace;  /* a file for where the time goes (trace.h); NULL: none */
+    /* The curve model that predictive runs begin with (the rule predict.ensemble_pretrained); NULL:
+     * a new ensemble. A run is resumed with the same. */
+    const char *forecaster;
+    const char *trace; /* a file for where the time goes (trace.h); NULL: none */
     /* dm_training_run ends with a checkpoint once this many turns were done (dm_training_state.step);
      * 0: at the last step. A run that is taken up again goes on to the same bits. */
     uint64_t until;

@@ -93,13 +93,11 @@ dm_status dm_dynamics_print_json(dm_json *json, dm_buffer *text, dm_error *err)
 
 dm_status dm_dynamics_curve_model_path(const dm_dynamics_options *o, char *out, dm_error *err)
 {
-    static const char *const names[] = {"share/dotmatrix/dynamics/curves.safetensors",
-                                        "share/dynamics/curves.safetensors", NULL};
     if (o->model != NULL) {
         snprintf(out, DM_PATH_MAX, "%s", o->model);
         return DM_OK;
     }
-    if (dm_place_find(out, names))
+    if (dm_place_curve_model(out))
         return DM_OK;
     return dm_fail(err, DM_EUNAVAILABLE,
                    "the model that comes with the program is not there; name one with --model, or "

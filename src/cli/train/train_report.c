@@ -2,6 +2,7 @@
 /* train_report.c - dotmatrix train report: one task with several seeds, in memory. */
 #include "base/hash.h"
 #include "base/terminal/progress.h"
+#include "cli/places.h"
 #include "cli/train/train.h"
 #include "lab/provenance.h"
 
@@ -49,8 +50,11 @@ static void count_step(void *user, const dm_training_state *state)
 static dm_status train_seed(const dm_train_options *o, const dm_train_config *config,
                             dm_progress *progress, seed_result *out, dm_error *err)
 {
+    char forecaster[DM_PATH_MAX];
     dm_training *training = NULL;
     dm_training_options options = {.device = o->device,
+                                   .forecaster =
+                                       dm_place_curve_model(forecaster) ? forecaster : NULL,
                                    .data = o->data.items,
                                    .data_count = o->data.count,
                                    .watch = count_step,

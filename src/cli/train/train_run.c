@@ -4,6 +4,7 @@
 #include "base/terminal/log.h"
 #include "base/terminal/progress.h"
 #include "cli/outputs.h"
+#include "cli/places.h"
 #include "cli/train/train.h"
 #include "lab/provenance.h"
 #include "train/data/tokens.h"
@@ -192,7 +193,7 @@ static void print_result(const dm_training *training, const char *folder)
 
 dm_status dm_train_run(const dm_train_options *o, dm_train_task task, dm_error *err)
 {
-    char folder[DM_PATH_MAX];
+    char folder[DM_PATH_MAX], forecaster[DM_PATH_MAX];
     dm_train_config config;
     dm_training *training = NULL;
     watcher w = {.task = dm_train_task_names[task]};
@@ -214,6 +215,8 @@ dm_status dm_train_run(const dm_train_options *o, dm_train_task task, dm_error *
                                    .data_count = o->data.count,
                                    .folder = folder,
                                    .import = o->import,
+                                   .forecaster =
+                                       dm_place_curve_model(forecaster) ? forecaster : NULL,
                                    .trace = o->trace,
                                    .until = (uint64_t)o->until,
                                    .watch = watch,
@@ -246,11 +249,16 @@ dm_status dm_train_run(const dm_train_options *o, dm_train_task task, dm_error *
 
 dm_status dm_train_eval(const dm_train_options *o, const char *folder, dm_error *err)
 {
+    char forecaster[DM_PATH_MAX];
     dm_training *training = NULL;
     dm_metric metrics[DM_TASK_METRICS_MAX];
     size_t count = 0;
-    dm_training_options options = {
-        .device = o->device, .data = o->data.items, .data_count = o->data.count, .folder = folder};
+    dm_training_options options = {.device = o->device,
+                                   .data = o->data.items,
+                                   .data_count = o->data.count,
+                                   .folder = folder,
+                                   .forecaster =
+                                       dm_place_curve_model(forecaster) ? forecaster : NULL};
     dm_status status = dm_training_resume(&options, -1, 0, &training, err);
     if (status == DM_OK)
         status = dm_training_evaluate(training, metrics, &count, err);

@@ -19,7 +19,7 @@ enum {
     J = DM_VIEW_KNOTS,
     I = DM_VIEW_FEATURES,
     PAST = DM_VIEW_PAST,
-    STEPS = DM_VIEW_PAST - 1 + DM_VIEW_KNOTS, /* of a sequence */
+    STEPS = DM_VIEW_STEPS,
     SHIFTS = 5,     /* histories of a recorded curve: their origins lie between each other's */
     SCALING = 4096, /* views that set the scaling */
     RULE_CURVES = 240,
@@ -171,21 +171,6 @@ static const lesson *draw(const school *s, uint64_t stream, uint64_t index, size
     }
 }
 
-static void make_example(const lesson *l, size_t view, float *features, float *targets)
-{
-    const dm_view *v = &l->history.views[view];
-    dm_history_sequence(&l->history, view, features);
-    for (size_t t = 0; t + 1 < PAST; t++)
-        targets[t] = 1; /* not scored */
-    for (size_t j = 0; j < J; j++) {
-        double truth = 0;
-        dm_history_truth(&l->history, view, j + 1, &truth);
-        double units = (truth - v->mean[j]) / v->unit;
-        units = fmin(fmax(units, -DM_VIEW_LIMIT), DM_VIEW_LIMIT);
-        targets[PAST - 1 + j] = (float)exp(DM_VIEW_GAIN * units);
-    }
-}
-
 static dm_status fit_scaling(school *s, dm_error *err)
 {
     float *rows = malloc((size_t)SCALING * I * sizeof *rows);
@@ -252,7 +237,7 @@ static void teach_members(void *user, uint64_t begin, uint64_t end, int worker)
         for (uint64_t u = 0; u < s->how->updates && status == DM_OK && !dm_stop_requested(); u++) {
             size_t view;
             const lesson *l = draw(s, e, u, &view);
-            make_example(l, view, features, targets);
+            dm_history_example(&l->history, view, features, targets);
             status =
                 dm_trainer_set_learning_rate(trainer, rate_at(s->how, u, s->how->updates), &error);
             if (status == DM_OK)
@@ -285,7 +270,7 @@ static dm_status teach_batches(school *s, dm_device *device, dm_error *err)
         for (uint64_t k = 0; k < BATCH; k++) {
             size_t view;
             const lesson *l = draw(s, 0, b * BATCH + k, &view);
-            make_example(l, view, features + k * PAST * I, targets + k * STEPS);
+            dm_history_example(&l->history, view, features + k * PAST * I, targets + k * STEPS);
         }
         status = dm_batch_trainer_set_learning_rate(trainer, 4 * rate_at(s->how, b, batches), err);
         if (status == DM_OK)
@@ -676,8 +661,7 @@ dm_status dm_curve_follow(dm_dynamics *model, const dm_curve *curve, uint32_t pa
                 known++;
             if (h.views[i].n < LEAST_SEEN || known == 0)
                 continue;
-            lesson l = {.history = h};
-            make_example(&l, i, features, targets);
+            dm_history_example(&h, i, features, targets);
             status = dm_trainer_sequence(trainer, features, PAST, PAST - 1 + known, PAST - 1,
                                          targets, NULL, err);
         }

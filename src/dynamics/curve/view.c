@@ -67,6 +67,19 @@ static void keep_record(dm_history *h, size_t i)
     }
 }
 
+/* View i, of the first n samples. */
+static void look(dm_history *h, size_t i, size_t n)
+{
+    dm_view *v = &h->views[i];
+    v->n = n;
+    dm_baselines_fit(&v->fits, h->y, n);
+    v->noise = noise_of(h->y, n);
+    for (size_t k = 0; k < K; k++)
+        for (size_t j = 0; j < J; j++)
+            v->forecast[k][j] = baseline_within(&v->fits, (dm_baseline)k, (double)((j + 1) * S));
+    keep_record(h, i);
+}
+
 dm_status dm_history_init(dm_history *h, const dm_curve *curve, size_t end, size_t origins,
                           dm_error *err)
 {
@@ -85,17 +98,8 @@ dm_status dm_history_init(dm_history *h, const dm_curve *curve, size_t end, size
         h->y[i] = log((double)curve->samples[i].loss);
         h->peak[i] = fmaxf(rate, i > 0 ? h->peak[i - 1] : 0);
     }
-    for (size_t i = 0; i < count; i++) {
-        dm_view *v = &h->views[i];
-        v->n = end - (count - 1 - i) * S;
-        dm_baselines_fit(&v->fits, h->y, v->n);
-        v->noise = noise_of(h->y, v->n);
-        for (size_t k = 0; k < K; k++)
-            for (size_t j = 0; j < J; j++)
-                v->forecast[k][j] =
-                    baseline_within(&v->fits, (dm_baseline)k, (double)((j + 1) * S));
-        keep_record(h, i);
-    }
+    for (size_t i = 0; i < count; i++)
+        look(h, i, end - (count - 1 - i) * S);
     return DM_OK;
 }
 
@@ -254,14 +258,25 @@ static void describe(dm_history *h, size_t i, double bias)
 
 _Static_assert(1 + 2 * DM_BASELINE_COUNT + 15 + 6 == DM_VIEW_FEATURES, "all features are set");
 
+static void combine_one(dm_history *h, size_t i, const dm_view_rules *rules)
+{
+    double bias;
+    combine(&h->views[i], rules);
+    judge(h, i, &bias);
+    describe(h, i, bias);
+}
+
 void dm_history_combine(dm_history *h, const dm_view_rules *rules)
 {
-    for (size_t i = 0; i < h->count; i++) {
-        double bias;
-        combine(&h->views[i], rules);
-        judge(h, i, &bias);
-        describe(h, i, bias);
-    }
+    for (size_t i = 0; i < h->count; i++)
+        combine_one(h, i, rules);
+}
+
+void dm_history_look(dm_history *h, size_t n, const dm_view_rules *rules)
+{
+    h->views[h->count] = (dm_view){0};
+    look(h, h->count, n);
+    combine_one(h, h->count++, rules);
 }
 
 void dm_history_sequence(const dm_history *h, size_t i, float *out)
@@ -270,6 +285,20 @@ void dm_history_sequence(const dm_history *h, size_t i, float *out)
         size_t back = DM_VIEW_PAST - 1 - p;
         memcpy(out + p * DM_VIEW_FEATURES, h->views[i > back ? i - back : 0].features,
                sizeof h->views[i].features);
+    }
+}
+
+void dm_history_example(const dm_history *h, size_t i, float *features, float *targets)
+{
+    const dm_view *v = &h->views[i];
+    dm_history_sequence(h, i, features);
+    for (size_t t = 0; t + 1 < DM_VIEW_PAST; t++)
+        targets[t] = 1;
+    for (size_t j = 0; j < J; j++) {
+        double truth = 0;
+        dm_history_truth(h, i, j + 1, &truth);
+        double units = limited((truth - v->mean[j]) / v->unit, DM_VIEW_LIMIT);
+        targets[DM_VIEW_PAST - 1 + j] = (float)exp(DM_VIEW_GAIN * units);
     }
 }
 

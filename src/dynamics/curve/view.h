@@ -20,8 +20,9 @@ enum {
     DM_VIEW_STRIDE = 5,
     DM_VIEW_KNOTS = 10,
     DM_VIEW_FEATURES = 36,
-    DM_VIEW_PAST = 12,    /* origins that the ensemble sees */
-    DM_VIEW_ORIGINS = 64, /* that a forecast looks back on */
+    DM_VIEW_PAST = 12,                                /* origins that the ensemble sees */
+    DM_VIEW_ORIGINS = 64,                             /* that a forecast looks back on */
+    DM_VIEW_STEPS = DM_VIEW_PAST - 1 + DM_VIEW_KNOTS, /* of a sequence to learn from */
 };
 #define DM_VIEW_GAIN 0.25 /* feature 0 and what the ensemble says are exp(gain * units) */
 #define DM_VIEW_LIMIT 8   /* units beyond it count as so many */
@@ -67,6 +68,10 @@ void dm_history_deinit(dm_history *h);
 /* Combination, units and features of all views. */
 void dm_history_combine(dm_history *h, const dm_view_rules *rules);
 
+/* One more origin, after the first n samples, with everything that the calls above make of it. The
+ * views have room for it, y and peak are filled up to n. */
+void dm_history_look(dm_history *h, size_t n, const dm_view_rules *rules);
+
 /* The combination, any number of samples ahead. */
 double dm_view_mean_at(const dm_view *view, double ahead);
 /* What came true at knot 1 .. DM_VIEW_KNOTS after view i; false when the curve ends before. */
@@ -74,6 +79,9 @@ bool dm_history_truth(const dm_history *h, size_t i, size_t knot, double *out);
 /* Features [DM_VIEW_PAST][DM_VIEW_FEATURES] up to view i; the first is repeated where there are
  * fewer. */
 void dm_history_sequence(const dm_history *h, size_t i, float *out);
+/* That sequence, and what an ensemble should have said: targets[DM_VIEW_STEPS], of which the first
+ * DM_VIEW_PAST - 1 are not scored. Knots that the curve does not reach yet have no sensible target. */
+void dm_history_example(const dm_history *h, size_t i, float *features, float *targets);
 
 dm_view_rules dm_view_rules_default(void);
 /* Coordinate descent on the mean over histories of the combination's root mean square error. */

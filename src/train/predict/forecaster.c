@@ -2,6 +2,7 @@
 /* forecaster.c - see forecaster.h. */
 #include "train/predict/forecaster.h"
 #include "base/thread.h"
+#include "dynamics/curve/stream.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,8 @@ struct dm_forecaster {
     dm_dynamics *model;
     dm_trainer *trainer;
     dm_encoder *encoder;
-    dm_rollout *rollout; /* of `rollout_steps` */
+    dm_curve_stream *stream; /* of a curve model; NULL: the model takes the 64 features */
+    dm_rollout *rollout;     /* of `rollout_steps` */
     uint32_t rollout_steps;
     uint64_t fit;      /* features to be gathered before the ensemble is scaled; 0: it is */
     uint64_t gathered; /* so far */
@@ -21,22 +23,36 @@ struct dm_forecaster {
     double seconds;
 };
 
-static dm_status create_parts(dm_forecaster *f, const dm_predict_rules *rules, const char *model,
+static dm_status create_model(dm_forecaster *f, const dm_predict_rules *rules, const char *model,
                               uint64_t seed, dm_error *err)
 {
     dm_dynamics_config config = DM_DYNAMICS_DEFAULT;
-    dm_trainer_config how = DM_TRAINER_DEFAULT;
     config.members = (uint32_t)rules->ensemble_members;
     config.hidden = (uint32_t)rules->ensemble_hidden;
     config.stochastic = config.hidden < config.stochastic ? config.hidden : config.stochastic;
-    how.learning_rate = (float)rules->ensemble_rate;
     dm_status status = model != NULL ? dm_dynamics_load(model, &f->model, err)
                                      : dm_dynamics_create(&config, seed, &f->model, err);
-    if (status == DM_OK && dm_dynamics_get_config(f->model)->input != FEATURES)
+    if (status == DM_OK && !dm_dynamics_forecasts_curves(f->model) &&
+        dm_dynamics_get_config(f->model)->input != FEATURES)
         return dm_fail(err, DM_EINVAL, "%.400s: a model of %u inputs, not of the 64 features",
                        model, dm_dynamics_get_config(f->model)->input);
+    return status;
+}
+
+static dm_status create_parts(dm_forecaster *f, const dm_predict_rules *rules, const char *model,
+                              uint64_t seed, dm_error *err)
+{
+    dm_trainer_config how = DM_TRAINER_DEFAULT;
+    model = rules->ensemble_pretrained ? model : NULL;
+    dm_status status = create_model(f, rules, model, seed, err);
+    bool curves = status == DM_OK && dm_dynamics_forecasts_curves(f->model);
+    how.learning_rate = (float)(curves ? rules->ensemble_follow : rules->ensemble_rate);
+    if (curves)
+        how.clip = 1;
     if (status == DM_OK)
         status = dm_trainer_create(f->model, &how, &f->trainer, err);
+    if (status == DM_OK && curves)
+        status = dm_curve_stream_create(f->model, f->trainer, &f->stream, err);
     if (status == DM_OK)
         status = dm_encoder_create(DM_ENCODER_LOSSES, DM_ENCODER_NORMS, &f->encoder, err);
     f->fit = model != NULL ? 0 : rules->ensemble_fit;
@@ -67,6 +83,7 @@ void dm_forecaster_destroy(dm_forecaster *f)
         return;
     dm_rollout_destroy(f->rollout);
     dm_encoder_destroy(f->encoder);
+    dm_curve_stream_destroy(f->stream);
     dm_trainer_destroy(f->trainer);
     dm_dynamics_destroy(f->model);
     free(f->first);
@@ -75,7 +92,8 @@ void dm_forecaster_destroy(dm_forecaster *f)
 
 bool dm_forecaster_ready(const dm_forecaster *f)
 {
-    return f->fit == 0 || f->gathered >= f->fit;
+    return f->stream != NULL ? dm_curve_stream_ready(f->stream)
+                             : f->fit == 0 || f->gathered >= f->fit;
 }
 
 /* Scale by the first features, then learn from each of them in its order. */
@@ -94,7 +112,9 @@ dm_status dm_forecaster_observe(dm_forecaster *f, const dm_train_sample *sample,
     dm_status status = DM_OK;
     dm_encoder_update(f->encoder, sample, f->last);
     memcpy(features, f->last, sizeof f->last);
-    if (dm_forecaster_ready(f)) {
+    if (f->stream != NULL) {
+        status = dm_curve_stream_add(f->stream, sample, err);
+    } else if (dm_forecaster_ready(f)) {
         status = dm_trainer_observe(f->trainer, f->last, NULL, err);
     } else {
         memcpy(f->first + f->gathered++ * FEATURES, f->last, sizeof f->last);
@@ -105,13 +125,16 @@ dm_status dm_forecaster_observe(dm_forecaster *f, const dm_train_sample *sample,
     return status;
 }
 
-dm_status dm_forecaster_forecast(dm_forecaster *f, uint32_t steps, dm_forecast *out, dm_error *err)
+void dm_forecaster_back(dm_forecaster *f, uint64_t progress)
 {
-    uint64_t begun = dm_time_ns();
+    if (f->stream != NULL)
+        dm_curve_stream_back(f->stream, progress);
+}
+
+/* By rollouts from the last features. */
+static dm_status roll_out(dm_forecaster *f, uint32_t steps, dm_forecast *out, dm_error *err)
+{
     dm_status status = DM_OK;
-    if (!dm_forecaster_ready(f) || steps == 0 || steps > DM_FORECAST_MAX)
-        return dm_fail(err, DM_EINVAL, "predict: a forecast of %u steps%s", steps,
-                       dm_forecaster_ready(f) ? "" : " before the ensemble is ready");
     if (f->rollout_steps != steps) {
         dm_rollout_destroy(f->rollout);
         f->rollout = NULL;
@@ -122,9 +145,23 @@ dm_status dm_forecaster_forecast(dm_forecaster *f, uint32_t steps, dm_forecast *
         return status;
     f->rollout_steps = steps;
     status = dm_dynamics_rollout(f->model, f->last, dm_trainer_hidden(f->trainer), f->rollout, err);
-    out->steps = steps;
     memcpy(out->mean, f->rollout->mean, steps * sizeof(float));
     memcpy(out->total, f->rollout->total, steps * sizeof(float));
+    memcpy(out->band, f->rollout->total, steps * sizeof(float));
+    return status;
+}
+
+dm_status dm_forecaster_forecast(dm_forecaster *f, uint32_t steps, dm_forecast *out, dm_error *err)
+{
+    uint64_t begun = dm_time_ns();
+    dm_status status = DM_OK;
+    if (!dm_forecaster_ready(f) || steps == 0 || steps > DM_FORECAST_MAX)
+        return dm_fail(err, DM_EINVAL, "predict: a forecast of %u steps%s", steps,
+                       dm_forecaster_ready(f) ? "" : " before the ensemble is ready");
+    status = f->stream != NULL
+                 ? dm_curve_stream_forecast(f->stream, steps, out->mean, out->band, out->total, err)
+                 : roll_out(f, steps, out, err);
+    out->steps = steps;
     f->seconds += (double)(dm_time_ns() - begun) * 1e-9;
     return status;
 }
@@ -137,7 +174,7 @@ double dm_forecaster_seconds(const dm_forecaster *f)
 /* ---- State ---- */
 
 /* Parts one after the other: counts, last features, first features, weights, shift, scale, encoder,
- * trainer. The walk is the same for reading and writing. */
+ * trainer, stream. The walk is the same for reading and writing. */
 typedef struct walk {
     char *to;         /* get */
     const char *from; /* set */
@@ -174,7 +211,8 @@ size_t dm_forecaster_state_size(const dm_forecaster *f)
 {
     walk w = {0};
     walk_plain((dm_forecaster *)(uintptr_t)f, &w); /* changes nothing: there is nothing to read */
-    return w.size + dm_encoder_state_size(f->encoder) + dm_trainer_state_size(f->trainer);
+    return w.size + dm_encoder_state_size(f->encoder) + dm_trainer_state_size(f->trainer) +
+           (f->stream != NULL ? dm_curve_stream_state_size() : 0);
 }
 
 void dm_forecaster_state_get(const dm_forecaster *f, void *bytes)
@@ -182,7 +220,10 @@ void dm_forecaster_state_get(const dm_forecaster *f, void *bytes)
     walk w = {.to = bytes};
     walk_plain((dm_forecaster *)(uintptr_t)f, &w);
     dm_encoder_state_get(f->encoder, w.to + w.size);
-    dm_trainer_state_get(f->trainer, w.to + w.size + dm_encoder_state_size(f->encoder));
+    char *at = w.to + w.size + dm_encoder_state_size(f->encoder);
+    dm_trainer_state_get(f->trainer, at);
+    if (f->stream != NULL)
+        dm_curve_stream_state_get(f->stream, at + dm_trainer_state_size(f->trainer));
 }
 
 dm_status dm_forecaster_state_set(dm_forecaster *f, const void *bytes, size_t size, dm_error *err)
@@ -196,10 +237,13 @@ dm_status dm_forecaster_state_set(dm_forecaster *f, const void *bytes, size_t si
     if (gathered > f->fit)
         return dm_fail(err, DM_EFORMAT, "predict: a damaged state of the forecaster");
     size_t encoder = dm_encoder_state_size(f->encoder), trainer = dm_trainer_state_size(f->trainer);
-    const char *tail = (const char *)bytes + size - encoder - trainer;
+    size_t stream = f->stream != NULL ? dm_curve_stream_state_size() : 0;
+    const char *tail = (const char *)bytes + size - encoder - trainer - stream;
     dm_status status = dm_encoder_state_set(f->encoder, tail, encoder, err);
     if (status == DM_OK)
         status = dm_trainer_state_set(f->trainer, tail + encoder, trainer, err);
+    if (status == DM_OK && f->stream != NULL)
+        status = dm_curve_stream_state_set(f->stream, tail + encoder + trainer, err);
     if (status == DM_OK)
         walk_plain(f, &w);
     return status;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* forecaster.h - the ensemble that watches a run and says how its loss would go on.
  *
- *     sample ─► encoder ─► 64 features ─► one step of learning for each member
- *                                    └──► rollout: losses of the next steps, and their spread
+ *     sample ─► encoder ─► 64 features (for the bandit and the store of residuals)
+ *        │                        └─► a new ensemble: one step of learning for each member ─► rollout
+ *        └─► curve ─► view ─► a pretrained curve model, which goes on learning ─► rollout
  *
- * A new ensemble gathers its first features, is scaled by them and taught them once; from then on
- * it is ready. One that is loaded from a file is ready at once. */
+ * A curve model (dynamics/curve/stream.h) knows other runs and is ready after 15 losses. A new
+ * ensemble gathers its first features, is scaled by them and taught them once; from then on it is
+ * ready. */
 #ifndef DM_TRAIN_PREDICT_FORECASTER_H
 #define DM_TRAIN_PREDICT_FORECASTER_H
 
@@ -17,13 +19,16 @@ enum { DM_FORECAST_MAX = 256 }; /* steps ahead */
 
 typedef struct dm_forecast {
     uint32_t steps;
-    float mean[DM_FORECAST_MAX];  /* of the losses over the members, 1 .. steps ahead */
-    float total[DM_FORECAST_MAX]; /* their spread */
+    float mean[DM_FORECAST_MAX];  /* of the losses, 1 .. steps ahead */
+    float total[DM_FORECAST_MAX]; /* the members' spread, the wider the further ahead */
+    float
+        band[DM_FORECAST_MAX]; /* deviation of a single loss: by a curve model's band, else total */
 } dm_forecast;
 
 typedef struct dm_forecaster dm_forecaster;
 
-/* `model`: a file of `dotmatrix dynamics`, or NULL for a new ensemble. */
+/* `model`: a file of `dotmatrix dynamics`, a curve model or one of the 64 features; NULL, or where
+ * the rules ask for it, a new ensemble. */
 dm_status dm_forecaster_create(const dm_predict_rules *rules, const char *model, uint64_t seed,
                                dm_forecaster **out, dm_error *err);
 void dm_forecaster_destroy(dm_forecaster *forecaster);
@@ -31,6 +36,8 @@ void dm_forecaster_destroy(dm_forecaster *forecaster);
 dm_status dm_forecaster_observe(dm_forecaster *forecaster, const dm_train_sample *sample,
                                 float *features, dm_error *err);
 bool dm_forecaster_ready(const dm_forecaster *forecaster);
+/* The run went back to this progress. */
+void dm_forecaster_back(dm_forecaster *forecaster, uint64_t progress);
 /* From the last features on. steps: 1 .. DM_FORECAST_MAX. */
 dm_status dm_forecaster_forecast(dm_forecaster *forecaster, uint32_t steps, dm_forecast *out,
                                  dm_error *err);

@@ -260,6 +260,7 @@ static void go_back_to(dm_predictive *p, const dm_model_state *state)
 {
     p->c.progress = state->progress;
     p->c.has_next = 0;
+    dm_forecaster_back(p->forecaster, state->progress);
     dm_snapshots_clear(&p->snapshots);
 }
 
@@ -658,7 +659,7 @@ static void log_decision(const dm_predictive *p, dm_json *json)
     if (f->steps > 0) {
         dm_json_uint(json, "horizon", f->steps);
         dm_json_double(json, "forecast", (double)f->mean[f->steps - 1]);
-        dm_json_double(json, "band", (double)f->total[f->steps - 1]);
+        dm_json_double(json, "band", (double)f->band[f->steps - 1]);
     }
     dm_json_end_object(json);
 }

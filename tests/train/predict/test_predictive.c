@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_predictive.c - whole runs that predict, on a small regression: what a proposal, a rejection,
  * an undone jump and a rollback do to every bit of the model. */
+#include "base/file.h"
 #include "base/philox.h"
 #include "tests/support/test.h"
 #include "train/predict/predictive.h"
@@ -22,6 +23,14 @@ typedef struct bed {
     bool lie;         /* the held-out loss falls at every look */
     double told;
 } bed;
+
+/* The curve model that comes with the program; in a static array. */
+static const char *shipped(void)
+{
+    static char path[DM_PATH_MAX];
+    assert_ok(dm_path_join(path, dm_test_source_root(), "share/dynamics/curves.safetensors", err));
+    return path;
+}
 
 /* A fixed function of the inputs with a little noise. */
 static void batch_at(uint64_t at, float *x, float *y)
@@ -81,7 +90,8 @@ static dm_status held_out(void *user, double *loss, dm_error *err)
     return status;
 }
 
-static void open_bed_at(bed *t, const dm_predict_rules *rules, double rate)
+static void open_bed_with(bed *t, const dm_predict_rules *rules, double rate,
+                          const char *forecaster)
 {
     static const dm_nn_layer layers[] = {
         {.kind = DM_NN_LAYER_LINEAR, .size = 12, .activation = DM_NN_TANH},
@@ -107,7 +117,12 @@ static void open_bed_at(bed *t, const dm_predict_rules *rules, double rate)
                           .beta1 = 0.9,
                           .beta2 = 0.999,
                           .held_batches = 8};
-    assert_ok(dm_predictive_create(rules, &run, NULL, 1, &t->predictive, err));
+    assert_ok(dm_predictive_create(rules, &run, forecaster, 1, &t->predictive, err));
+}
+
+static void open_bed_at(bed *t, const dm_predict_rules *rules, double rate)
+{
+    open_bed_with(t, rules, rate, NULL);
 }
 
 static void open_bed(bed *t, const dm_predict_rules *rules)
@@ -178,6 +193,43 @@ static void nothing_is_proposed_before_the_ensemble_can_forecast(void **state)
     run_to(&t, 200);
     assert_true(dm_predictive_counts(t.predictive)->proposed > 0);
     close_bed(&t);
+}
+
+/* The shipped ensemble is ready at once; with the rule ensemble_pretrained off a new one is made. */
+static void a_pretrained_ensemble_is_ready_at_once(void **state)
+{
+    (void)state;
+    for (int pretrained = 0; pretrained < 2; pretrained++) {
+        bed t;
+        dm_predict_rules rules = small();
+        rules.warmup_steps = 20;
+        rules.confidence_needed = 0;
+        rules.ensemble_pretrained = (uint64_t)pretrained;
+        open_bed_with(&t, &rules, 0.003, shipped());
+        while (dm_predictive_counts(t.predictive)->backward < 45)
+            turn(&t, 200);
+        assert_int_equal(dm_predictive_counts(t.predictive)->proposed > 0, pretrained);
+        close_bed(&t);
+    }
+}
+
+/* It knows how runs go on: closer from the first forecasts on than an ensemble that begins. */
+static void a_pretrained_ensemble_forecasts_better(void **state)
+{
+    (void)state;
+    double error[2];
+    for (int pretrained = 0; pretrained < 2; pretrained++) {
+        bed t;
+        dm_predict_rules rules = small();
+        rules.confidence_needed = 1.1; /* no jumps */
+        open_bed_with(&t, &rules, 0.003, pretrained ? shipped() : NULL);
+        run_to(&t, 600);
+        const dm_predict_counts *c = dm_predictive_counts(t.predictive);
+        error[pretrained] = c->error_sum / (double)c->errors;
+        close_bed(&t);
+    }
+    if (!(error[1] < 0.9 * error[0]))
+        fail_msg("mean error of the next loss %g, of a new ensemble %g", error[1], error[0]);
 }
 
 /* ---- Rejections ---- */
@@ -434,8 +486,9 @@ static void a_resumed_run_makes_the_same_bits(void **state)
     bed whole, second;
     rules.confidence_needed = 0;
     for (int stop = 30; stop < 500; stop += 117) {
-        open_bed(&whole, &rules);
-        open_bed(&second, &rules);
+        const char *forecaster = stop % 2 == 0 ? NULL : shipped();
+        open_bed_with(&whole, &rules, 0.003, forecaster);
+        open_bed_with(&second, &rules, 0.003, forecaster);
         for (int i = 0; i < stop; i++)
             turn(&whole, STEPS);
         dm_predict_part from[DM_PREDICT_PARTS_MAX], to[DM_PREDICT_PARTS_MAX];
@@ -498,6 +551,8 @@ static void a_run_ends_at_its_last_step_with_nothing_unjudged(void **state)
 }
 
 DM_TESTS("train/predict/predictive", DM_TEST(nothing_is_proposed_before_the_ensemble_can_forecast),
+         DM_TEST(a_pretrained_ensemble_is_ready_at_once),
+         DM_TEST(a_pretrained_ensemble_forecasts_better),
          DM_TEST(a_thousand_rejected_proposals_leave_every_bit),
          DM_TEST(an_accepted_proposal_changes_weights_and_stands_for_steps),
          DM_TEST(a_jump_that_was_wrong_is_undone_to_the_bit),
