@@ -18,7 +18,8 @@
  * is known (pipes and /proc files are read up to the limit; without one up to 1 GiB). */
 dm_status dm_file_read(const char *path, size_t limit, char **bytes, size_t *size, dm_error *err);
 /* Replace or create a file. An existing file keeps its mode; through a link the file it leads to is
- * replaced (a link that leads nowhere is refused). What is not a regular file (a pipe, /dev/stdout) is written to directly. */
+ * replaced (a link that leads nowhere is refused). What is not a regular file (a pipe, /dev/stdout)
+ * is written to directly. */
 dm_status dm_file_write(const char *path, const void *bytes, size_t size, dm_error *err);
 
 bool dm_file_exists(const char *path); /* anything but a folder */

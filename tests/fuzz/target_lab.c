@@ -6,10 +6,10 @@
 #include "base/json.h"
 #include "cli/lab/verify_suite.h"
 #include "lab/actions.h"
+#include "lab/report/report.h"
 #include "lab/verify/bundle.h"
 #include "lab/verify/profile.h"
 #include "lab/verify/recording.h"
-#include "lab/report/report.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/targets.h"
 

@@ -7,9 +7,10 @@ usage: hostile.py DOTMATRIX [--jobs N] [--only TEXT] [--slice K/N] [--patience X
 Most rows are made from the option rows that `dotmatrix COMMAND --help` prints, so that a new command or option is
 tried as soon as its base call stands in rows.BASE. Each row runs in a fresh copy of one folder of good and bad files.
 For every row is checked: the exit code is one that the row allows and docs/cli.md lists, no signal, an end soon after
-Ctrl-C, one line of message, no file that was there is changed, a failed call leaves nothing behind (a successful one nothing empty), no
-temporary files, no more than 20 seconds. `make test` runs slices of the table (test_hostile.c). Rows that are known to fail are in rows.KNOWN with the reason; they are
-counted apart, and one that passes has to leave the list. Exit code 1 when a row fails that is not known to.
+Ctrl-C, one line of message, no file that was there is changed, a failed call leaves nothing behind (a successful one
+nothing empty), no temporary files, no more than 20 seconds. `make test` runs every fifth row (test_hostile.c). Rows
+that are known to fail are in rows.KNOWN with the reason; they are counted apart, and one that passes has to leave the
+list. Exit code 1 when a row fails that is not known to.
 """
 import argparse
 import concurrent.futures

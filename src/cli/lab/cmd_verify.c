@@ -5,9 +5,9 @@
 #include "cli/command.h"
 #include "cli/lab/verify_suite.h"
 #include "cli/outputs.h"
+#include "lab/provenance.h"
 #include "lab/verify/bundle.h"
 #include "lab/verify/profile.h"
-#include "lab/provenance.h"
 #include "lab/verify/trace.h"
 
 #include <inttypes.h>

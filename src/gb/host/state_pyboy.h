@@ -14,8 +14,9 @@
 /* Do these look like the first bytes of a PyBoy state, of whatever version? */
 bool dm_gb_is_pyboy_state(const void *bytes, size_t size);
 
-/* Versions 7 to 12 and the newest are read. A state of another version, for a Game Boy Color, saved while the boot ROM ran, or of a size that
- * does not fit the cartridge is refused, and the machine is as it was. */
+/* Versions 7 to 12 and the newest are read. A state of another version, for a Game Boy Color, saved
+ * while the boot ROM ran, or of a size that does not fit the cartridge is refused, and the machine
+ * is as it was. */
 dm_status dm_gb_load_pyboy_state(dm_gb *gb, const void *bytes, size_t size, dm_error *err);
 
 #endif

@@ -6,8 +6,8 @@
 #include "base/json.h"
 #include "base/temp.h"
 #include "gb/host/picture.h"
-#include "lab/verify/profile.h"
 #include "lab/provenance.h"
+#include "lab/verify/profile.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -149,7 +149,8 @@ static void fill_test(const dm_task *task, uint64_t index, void *input, void *ta
     put(&((const dm_image_sets *)task->data)->test, index, input, target);
 }
 
-/* Without images to test with, held out ones neither, the figures are those of the training images, under another name. */
+/* Without images to test with, and without ones held out, the figures are those of the training
+ * images, under another name. */
 static dm_status evaluate(const dm_task *task, dm_nn_model *model, dm_metric *metrics,
                           size_t *count, dm_error *err)
 {
