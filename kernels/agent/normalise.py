@@ -54,3 +54,50 @@ def standardise(x: wp.array2d(dtype=float), state: wp.array2d(dtype=float), limi
     if limit > 0.0:
         v = wp.clamp(v, -limit, limit)
     y[r, c] = v
+
+
+@wp.kernel(enable_backward=False)
+def account(rewards: wp.array2d(dtype=float), flags: wp.array2d(dtype=wp.uint8), scale: float,
+            scaled: wp.array2d(dtype=float), weights: wp.array2d(dtype=float), score: wp.array(dtype=float),
+            length: wp.array(dtype=float), ended: wp.array2d(dtype=float), bad: wp.array(dtype=int)):
+    # What a rollout's episodes came to, a thread per machine. score and length are of the episode that goes on. ended:
+    # how many episodes ended, the sum of their scores, of their lengths, of all rewards, how many steps count. bad: the
+    # first step whose reward is no number, else -1.
+    n = wp.tid()
+    s = score[n]
+    l = length[n]
+    count = float(0.0)
+    scores = float(0.0)
+    lengths = float(0.0)
+    total = float(0.0)
+    steps = float(0.0)
+    wrong = int(-1)
+    for t in range(rewards.shape[0]):
+        flag = int(flags[t, n])
+        reward = rewards[t, n]
+        if not wp.isfinite(reward):
+            if wrong < 0:
+                wrong = t
+        scaled[t, n] = scale * reward
+        if flag & 4:
+            weights[t, n] = 0.0
+            s = 0.0
+            l = 0.0
+        else:
+            weights[t, n] = 1.0
+            steps += 1.0
+            total += reward
+            s += reward
+            l += 1.0
+        if flag & 3:
+            count += 1.0
+            scores += s
+            lengths += l
+    score[n] = s
+    length[n] = l
+    ended[n, 0] = count
+    ended[n, 1] = scores
+    ended[n, 2] = lengths
+    ended[n, 3] = total
+    ended[n, 4] = steps
+    bad[n] = wrong

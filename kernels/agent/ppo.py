@@ -87,3 +87,44 @@ def greedy(logits: wp.array2d(dtype=float), actions: wp.array(dtype=int)):
         if logits[n, a] > logits[n, chosen]:
             chosen = a
     actions[n] = chosen
+
+
+@wp.func
+def scatter(x: wp.uint32, key: wp.uint32) -> wp.uint32:
+    h = (x ^ key) * wp.uint32(0x9E3779B1)
+    h = (h ^ (h >> wp.uint32(15))) * wp.uint32(0x85EBCA77)
+    return h ^ (h >> wp.uint32(13))
+
+
+@wp.kernel(enable_backward=False)
+def shuffle(seed: wp.uint32, count: wp.uint32, half: wp.uint32, order: wp.array(dtype=int)):
+    # A permutation of 0 .. count - 1 (at most 4 to the power of `half`), each element by itself: six rounds of a
+    # Feistel network on 2 * half bits, again while the result is too large.
+    i = wp.tid()
+    mask = (wp.uint32(1) << half) - wp.uint32(1)
+    x = wp.uint32(i)
+    again = bool(True)
+    while again:
+        for r in range(6):
+            right = x & mask
+            left = x >> half
+            x = (right << half) | (left ^ (scatter(right, seed + wp.uint32(r)) & mask))
+        again = x >= count
+    order[i] = int(x)
+
+
+@wp.kernel(enable_backward=False)
+def gather(order: wp.array(dtype=int), first: int, actions: wp.array(dtype=int), chances: wp.array(dtype=float),
+           advantages: wp.array(dtype=float), returns: wp.array(dtype=float), values: wp.array(dtype=float),
+           weights: wp.array(dtype=float), to_actions: wp.array(dtype=int), to_chances: wp.array(dtype=float),
+           to_advantages: wp.array(dtype=float), to_returns: wp.array(dtype=float), to_values: wp.array(dtype=float),
+           to_weights: wp.array(dtype=float)):
+    # The samples order[first ..] of a rollout, one after the other.
+    n = wp.tid()
+    i = order[first + n]
+    to_actions[n] = actions[i]
+    to_chances[n] = chances[i]
+    to_advantages[n] = advantages[i]
+    to_returns[n] = returns[i]
+    to_values[n] = values[i]
+    to_weights[n] = weights[i]

@@ -4,15 +4,7 @@
 #ifndef DM_AGENT_PLAIN_H
 #define DM_AGENT_PLAIN_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-/* How a step ended. */
-enum {
-    DM_AGENT_TERMINATED = 1, /* the episode is over for good */
-    DM_AGENT_TRUNCATED = 2,  /* it was cut off */
-    DM_AGENT_BEGINS = 4,     /* the step only began the next episode: nothing is learned from it */
-};
+#include "agent/world.h"
 
 typedef struct dm_agent_plain_rollout {
     size_t T, N;

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* learner.h - proximal policy optimisation (Schulman et al. 2017): act, then learn from it.
+ *
+ *     rollout   T times: policy ─► sampling ─► world      observations, actions, rewards ...  [T][N]
+ *     update    values, advantages (gae), then `epochs` times: a new order of the T x N samples;
+ *               for each minibatch: shards forward, loss, backward ─► sum ─► clip ─► Adam
+ *
+ * Everything random is a function of the seed and of the number of the update, so a run that goes
+ * on from a saved state makes the same bits. On the CPU samples are cut into shards of a fixed
+ * number of rows, which threads take; gradients are summed in the shards' order. */
+#ifndef DM_AGENT_LEARNER_H
+#define DM_AGENT_LEARNER_H
+
+#include "agent/config.h"
+#include "agent/world.h"
+
+typedef struct dm_agent_learner dm_agent_learner;
+
+/* What happened since the last look. */
+typedef struct dm_agent_figures {
+    uint64_t updates, steps; /* since the beginning: of the optimiser's rounds, of all machines */
+    uint64_t episodes;       /* that ended in the last rollout */
+    double score, length;    /* their mean sum of rewards and number of steps */
+    double reward;           /* mean of a step */
+    double loss, policy_loss, value_loss, entropy, divergence, clipped; /* of the last epoch */
+    double norm;      /* of the gradients, mean over the update */
+    double explained; /* share of the returns' variance that the values have */
+    double rate;
+    double seconds_world, seconds_act, seconds_learn; /* of the last rollout and update */
+} dm_agent_figures;
+
+/* The world must live as long as the learner. DM_EINVAL names the field that does not fit. */
+dm_status dm_agent_learner_create(dm_device *device, dm_agent_world *world,
+                                  const dm_agent_config *config, dm_agent_learner **out,
+                                  dm_error *err);
+void dm_agent_learner_destroy(dm_agent_learner *learner);
+
+/* One rollout and one update. A reward that is no number is DM_EINVAL, and says of which machine in
+ * which step it was; nothing is learned from that rollout. */
+dm_status dm_agent_learner_round(dm_agent_learner *learner, dm_agent_figures *figures,
+                                 dm_error *err);
+
+/* Probabilities and values of observations [count][...] in host memory. */
+dm_status dm_agent_learner_look(dm_agent_learner *learner, const float *observations,
+                                uint64_t count, float *chances, float *values, dm_error *err);
+/* The actions that are most probable, for observations [machines][...] in device memory. */
+dm_status dm_agent_learner_greedy(dm_agent_learner *learner, const float *observations,
+                                  int32_t *actions, dm_error *err);
+
+/* All of the learner's numbers as named arrays of host memory: to be saved, or filled and put back.
+ */
+typedef struct dm_agent_array {
+    const char *name;
+    float *values;
+    uint64_t count;
+} dm_agent_array;
+enum { DM_AGENT_ARRAYS = 6 };
+
+#endif

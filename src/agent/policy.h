@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* policy.h - the networks: from observations to logits of the actions and a value.
+ *
+ *     observation ──► actor ──► logits[A]          or      ──► both ──► logits[A], value
+ *               └───► critic ─► value                          (config field "shared")
+ *
+ * Networks are lists of layers of nn (nn/plan.h, nn/run.h), planned twice: for the rows of a shard
+ * that acts and of one that learns. Their weights are the same; all networks' lie in one array.
+ *
+ * On the CPU a worker is a thread, with a device of one thread for the texts and memory for one
+ * shard; on CUDA there is one worker, whose shards run one after the other on the stream. */
+#ifndef DM_AGENT_POLICY_H
+#define DM_AGENT_POLICY_H
+
+#include "agent/config.h"
+#include "agent/texts.h"
+#include "agent/world.h"
+#include "nn/run.h"
+
+enum { DM_AGENT_TOWERS = 2, DM_AGENT_PARTS = 5 };
+
+typedef struct dm_agent_tower {
+    dm_nn_layer layers[32];
+    size_t layer_count;
+    dm_nn_plan act, learn;
+    size_t first; /* of its parameters, in the arrays of all */
+    bool logits, value;
+} dm_agent_tower;
+
+typedef struct dm_agent_policy {
+    uint32_t actions;
+    uint64_t numbers; /* in an observation */
+    uint32_t act_rows, learn_rows;
+    dm_agent_tower towers[DM_AGENT_TOWERS];
+    uint32_t tower_count;
+    size_t parameter_room;
+    size_t shard_bytes[DM_AGENT_TOWERS], scratch_bytes;
+} dm_agent_policy;
+
+/* Rows of numbers that a network made, or wants the gradients of. */
+typedef struct dm_agent_rows {
+    float *at;
+    uint64_t pitch; /* floats */
+} dm_agent_rows;
+
+dm_status dm_agent_policy_init(const dm_agent_config *config, const dm_agent_world *world,
+                               uint32_t act_rows, uint32_t learn_rows, const dm_nn_exec *exec,
+                               dm_agent_policy *out, dm_error *err);
+void dm_agent_policy_deinit(dm_agent_policy *policy);
+/* The first weights, in host memory: `parameter_room` floats. */
+void dm_agent_policy_first_weights(const dm_agent_policy *policy, uint64_t seed, float *weights);
+
+/* Run the networks on a shard's input. `memory`: shard_bytes for each tower. */
+dm_status dm_agent_policy_forward(const dm_agent_policy *policy, bool learn, dm_nn_exec *exec,
+                                  char *const memory[DM_AGENT_TOWERS], const float *weights,
+                                  const float *input, dm_agent_rows *logits, dm_agent_rows *values,
+                                  dm_error *err);
+/* And back: the gradients of what the forward pass gave, as rows with the same pitches, one array
+ * per tower. Adds to `gradients`. */
+dm_status dm_agent_policy_backward(const dm_agent_policy *policy, dm_nn_exec *exec,
+                                   char *const memory[DM_AGENT_TOWERS], const float *weights,
+                                   const float *input, float *const slopes[DM_AGENT_TOWERS],
+                                   float *gradients, dm_error *err);
+/* Numbers in a row of a tower's output. */
+static inline uint32_t dm_agent_tower_outputs(const dm_agent_policy *policy,
+                                              const dm_agent_tower *tower)
+{
+    return (tower->logits ? policy->actions : 0) + (tower->value ? 1 : 0);
+}
+
+#endif

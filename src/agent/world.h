@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* world.h - what an agent acts in: N machines that take an action each and tell what came of it.
+ *
+ *     observe ──► policy ──► actions ──► step ──► rewards, flags, the next observation
+ *
+ * An episode's last step gives its final observation. The step after it does not run that machine
+ * but begins the next episode: reward 0, flag DM_AGENT_BEGINS, the first observation (Gymnasium's
+ * NEXT_STEP). So the critic sees every final observation, and nothing is learned from that step.
+ *
+ * All arrays are memory of the agent's device; work is queued on its stream. */
+#ifndef DM_AGENT_WORLD_H
+#define DM_AGENT_WORLD_H
+
+#include <dotmatrix/device.h>
+
+/* How a step ended. */
+enum {
+    DM_AGENT_TERMINATED = 1, /* the episode is over for good */
+    DM_AGENT_TRUNCATED = 2,  /* it was cut off */
+    DM_AGENT_BEGINS = 4,     /* the step only began the next episode: nothing is learned from it */
+};
+
+typedef struct dm_agent_world {
+    void *user;
+    uint64_t count;          /* machines */
+    uint32_t actions;        /* to choose from: 0 .. actions - 1 */
+    uint32_t observation[3]; /* floats: {C}, or an image {C, H, W} */
+
+    /* All machines at the start of an episode; the first observations [count][...]. */
+    dm_status (*reset)(struct dm_agent_world *world, float *observations, dm_error *err);
+    dm_status (*step)(struct dm_agent_world *world, const int32_t *actions, float *observations,
+                      float *rewards, uint8_t *flags, dm_error *err);
+    /* All that is needed to go on to the same bits, to and from a file. */
+    dm_status (*save)(struct dm_agent_world *world, const char *path, dm_error *err);
+    dm_status (*load)(struct dm_agent_world *world, const char *path, dm_error *err);
+    void (*destroy)(struct dm_agent_world *world);
+} dm_agent_world;
+
+static inline uint64_t dm_agent_world_numbers(const dm_agent_world *world)
+{
+    uint64_t numbers = 1;
+    for (int i = 0; i < 3; i++)
+        numbers *= world->observation[i] > 0 ? world->observation[i] : 1;
+    return numbers;
+}
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* toy_worlds.c - see toy_worlds.h. */
+#include "tests/agent/toy_worlds.h"
+
+#include "base/philox.h"
+#include "tests/support/test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void observe(const toy_world *toy, float *observations)
+{
+    for (uint64_t n = 0; n < toy->world.count; n++) {
+        observations[2 * n] = toy->state[n] == 0;
+        observations[2 * n + 1] = toy->state[n] == 1;
+    }
+}
+
+static dm_status reset(dm_agent_world *world, float *observations, dm_error *error)
+{
+    (void)error;
+    toy_world *toy = world->user;
+    memset(toy->state, 0, world->count * sizeof *toy->state);
+    memset(toy->age, 0, world->count * sizeof *toy->age);
+    observe(toy, observations);
+    return DM_OK;
+}
+
+static float play(toy_world *toy, uint64_t n, int32_t action)
+{
+    static const float arms[3] = {0.2f, 1, 0.5f};
+    if (toy->kind == TOY_BANDIT)
+        return arms[action] + dm_random_unit(dm_random4(5, n, toy->step).v[0]) - 0.5f;
+    float reward = toy->state[n] == 0 ? 0 : action == 1 ? 1 : 2;
+    toy->state[n] = action == 1;
+    return reward;
+}
+
+static dm_status step(dm_agent_world *world, const int32_t *actions, float *observations,
+                      float *rewards, uint8_t *flags, dm_error *error)
+{
+    (void)error;
+    toy_world *toy = world->user;
+    for (uint64_t n = 0; n < world->count; n++) {
+        rewards[n] = 0;
+        flags[n] = 0;
+        if (toy->age[n] < 0) { /* the last step ended an episode */
+            toy->state[n] = toy->age[n] = 0;
+            flags[n] = DM_AGENT_BEGINS;
+            continue;
+        }
+        rewards[n] = play(toy, n, actions[n]);
+        toy->age[n]++;
+        if (toy->kind == TOY_BANDIT)
+            flags[n] = DM_AGENT_TERMINATED;
+        else if (toy->limit > 0 && (uint32_t)toy->age[n] >= toy->limit)
+            flags[n] = DM_AGENT_TRUNCATED;
+        if (flags[n])
+            toy->age[n] = -1;
+    }
+    toy->step++;
+    observe(toy, observations);
+    return DM_OK;
+}
+
+void toy_world_open(toy_world *toy, toy_kind kind, uint64_t machines, uint32_t limit)
+{
+    *toy = (toy_world){.kind = kind,
+                       .limit = limit,
+                       .world = {.user = toy,
+                                 .count = machines,
+                                 .actions = kind == TOY_BANDIT ? 3 : 2,
+                                 .observation = {2},
+                                 .reset = reset,
+                                 .step = step}};
+    toy->state = calloc(machines, sizeof *toy->state);
+    toy->age = calloc(machines, sizeof *toy->age);
+    assert_true(toy->state && toy->age);
+}
+
+void toy_world_close(toy_world *toy)
+{
+    free(toy->state);
+    free(toy->age);
+}
