@@ -1,7 +1,7 @@
 ; SPDX-License-Identifier: MIT
 ; STARFALL
 ; proves: a whole game: VBlank interrupt and HALT, OAM DMA from HRAM, joypad, sprites and background, sound,
-;         a random generator that depends on when START is pressed. docs/game.md has the memory map.
+;         a random generator that depends on when START is pressed. docs/games.md has the memory map.
 ; expect frames=88 [$C000]=00 frame=41919b136bd18d2d
 ; expect frames=120 keys=88*NONE,4*START,NONE [$C000]=01 00 00 03 44 00
 ; expect frames=3000 keys=88*NONE,4*START,NONE [$C000]=02 [$C003]=00
@@ -46,7 +46,7 @@ DEF KEY_LEFT  EQU 1
 DEF KEY_A     EQU 4
 DEF KEY_START EQU 7
 
-; ---- memory: docs/game.md repeats this list ----
+; ---- memory: docs/games.md repeats this list ----
 
 SECTION "variables", WRAM0[$C000]
 wState:      db ; C000 STATE_...
@@ -243,24 +243,7 @@ BeginGame:
 EndGame:
     ld a, STATE_OVER
     ld [wState], a
-    ld a, [wBest]           ; a new best?
-    ld c, a
-    ld a, [wBest + 1]
-    ld b, a
-    ld a, [wScore]
-    sub c
-    ld a, [wScore + 1]
-    sbc b
-    ret c
-    ld a, [wScore]
-    ld [wBest], a
-    ld a, [wScore + 1]
-    ld [wBest + 1], a
-    ld a, [wScoreShown]
-    ld [wBestShown], a
-    ld a, [wScoreShown + 1]
-    ld [wBestShown + 1], a
-    ret
+    jp KeepBest
 
 ; ---- the catcher ----
 
@@ -429,20 +412,7 @@ MoveObject:
     ; fall through
 
 AddPoint:
-    ld hl, wScore
-    inc [hl]
-    jr nz, .low
-    inc hl
-    inc [hl]
-.low
-    ld a, [wScoreShown + 1]
-    add 1
-    daa
-    ld [wScoreShown + 1], a
-    ld a, [wScoreShown]
-    adc 0
-    daa
-    ld [wScoreShown], a
+    call CountPoint
     ld a, 1
     ld [wHudDirty], a
     call SoundCatch
@@ -481,31 +451,6 @@ LoseLife:
     dec [hl]
     ret nz
     jp EndGame
-
-; The next random byte in A: eight steps of a 16-bit shift register (taps 16, 14, 13, 11). Changes DE.
-Random:
-    push bc
-    ld a, [wRandom]
-    ld e, a
-    ld a, [wRandom + 1]
-    ld d, a
-    ld b, 8
-.step
-    srl d
-    rr e
-    jr nc, .zero
-    ld a, d
-    xor $B4
-    ld d, a
-.zero
-    dec b
-    jr nz, .step
-    ld a, d
-    ld [wRandom + 1], a
-    ld a, e
-    ld [wRandom], a
-    pop bc
-    ret
 
 ; ---- sprites ----
 
@@ -613,47 +558,13 @@ DrawCatcher:
 HideSprites:
     ld hl, wSprites
     ld bc, 160
-    jr Clear
+    jp Clear
 
 ; ---- drawing while the display is off ----
-
-; In VBlank if it is on. The interrupt's work waits.
-ScreenOff:
-    ldh a, [rLCDC]
-    add a
-    ret nc
-.wait
-    ldh a, [rLY]
-    cp 144
-    jr c, .wait
-    xor a
-    ldh [rLCDC], a
-    ret
 
 ScreenOn:
     ld a, LCDC_ON | LCDC_TILES_80 | LCDC_OBJ_16 | LCDC_OBJ_ON | LCDC_BG_ON
     ldh [rLCDC], a
-    ret
-
-; HL: start, BC: size
-Clear:
-    xor a
-    ld [hl+], a
-    dec bc
-    ld a, b
-    or c
-    jr nz, Clear
-    ret
-
-; HL: from, DE: to, BC: size
-Copy:
-    ld a, [hl+]
-    ld [de], a
-    inc de
-    dec bc
-    ld a, b
-    or c
-    jr nz, Copy
     ret
 
 ; HL: 18 rows of 20 tiles
@@ -676,32 +587,6 @@ DrawMap:
 .same
     dec b
     jr nz, .row
-    ret
-
-; HL: text that ends with $FF, DE: place in the map
-Print:
-    ld a, [hl+]
-    cp $FF
-    ret z
-    ld [de], a
-    inc de
-    jr Print
-
-; HL: two bytes of decimal digits, high byte first; DE: place in the map
-PrintDigits:
-    call .byte
-.byte
-    ld a, [hl+]
-PrintByte:
-    ld b, a
-    swap a
-    call .digit
-    ld a, b
-.digit
-    and $0F
-    add TILE_FONT
-    ld [de], a
-    inc e
     ret
 
 ; ---- the interrupt ----
@@ -775,37 +660,6 @@ DrawPrompt:
     ld de, $9800 + 9 * 32 + 4
     jp Print
 
-; ---- buttons ----
-
-ReadKeys:
-    ld a, %00100000
-    ldh [rP1], a
-    ldh a, [rP1]
-    ldh a, [rP1]
-    cpl
-    and $0F
-    ld b, a
-    ld a, %00010000
-    ldh [rP1], a
-    ldh a, [rP1]
-    ldh a, [rP1]
-    ldh a, [rP1]
-    ldh a, [rP1]
-    cpl
-    and $0F
-    swap a
-    or b
-    ld b, a
-    ld a, %00110000
-    ldh [rP1], a
-    ld a, [wKeys]
-    cpl
-    and b
-    ld [wKeysNew], a
-    ld a, b
-    ld [wKeys], a
-    ret
-
 ; ---- sound ----
 
 SoundCatch:
@@ -832,20 +686,7 @@ SoundMiss:
     ldh [rNR44], a
     ret
 
-; ---- OAM DMA: runs in HRAM, which is all that the CPU reaches meanwhile ----
-
-DmaRoutine:
-    LOAD "dma", HRAM[$FF80]
-hDma:
-    ld a, HIGH(wSprites)
-    ldh [rDMA], a
-    ld a, 41
-.wait
-    dec a
-    jr nz, .wait
-    ret
-    ENDL
-DmaRoutineEnd:
+INCLUDE "game.inc"
 
 ; ---- pictures and texts ----
 
