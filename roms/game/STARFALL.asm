@@ -558,7 +558,9 @@ DrawCatcher:
 HideSprites:
     ld hl, wSprites
     ld bc, 160
-    jp Clear
+    jr Clear                ; in game.inc, which comes next
+
+INCLUDE "game.inc"
 
 ; ---- drawing while the display is off ----
 
@@ -685,8 +687,6 @@ SoundMiss:
     ld a, $80
     ldh [rNR44], a
     ret
-
-INCLUDE "game.inc"
 
 ; ---- pictures and texts ----
 
