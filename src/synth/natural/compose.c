@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#define VARY_PERCENT 30 /* of parameters that can differ from element to element */
+
 int dm_natural_below(dm_natural *n, int bound)
 {
     if (n->words_left == 0) {
@@ -102,6 +104,14 @@ static void run(dm_natural *n, const dm_natural_node *first, int depth)
                 n->args[n->arg_count++] =
                     (dm_natural_arg){&node->block, node->kind == DM_NATURAL_OUT};
             break;
+        case DM_NATURAL_VARY: {
+            bool each = dm_natural_chance(n, VARY_PERCENT);
+            set(n, node->name, each ? &node->element : &node->own, false);
+            if (n->arg_count < DM_NATURAL_ARGS_MAX)
+                n->args[n->arg_count++] =
+                    (dm_natural_arg){each ? &node->each : &node->block, false};
+            break;
+        }
         case DM_NATURAL_WHEN:
             if (holds(n, node))
                 run(n, node->first, depth + 1);

@@ -38,10 +38,11 @@ typedef enum dm_natural_kind {
     DM_NATURAL_ADD,  /* name += block */
     DM_NATURAL_PICK, /* one of the children, all OPTIONs */
     DM_NATURAL_OPTION,
-    DM_NATURAL_USE, /* a fragment's statements */
-    DM_NATURAL_ARG, /* name, type and meaning of a parameter: lines 0, 1, 2 of the block */
-    DM_NATURAL_OUT, /* the same, of an output */
-    DM_NATURAL_WHEN /* the children, when the name's pick is one of `words` */
+    DM_NATURAL_USE,  /* a fragment's statements */
+    DM_NATURAL_ARG,  /* name, type and meaning of a parameter: lines 0, 1, 2 of the block */
+    DM_NATURAL_OUT,  /* the same, of an output */
+    DM_NATURAL_VARY, /* a parameter that is one value for all, or an array with one for each */
+    DM_NATURAL_WHEN  /* the children, when the name's pick is one of `words` */
 } dm_natural_kind;
 
 typedef struct dm_natural_node dm_natural_node;
@@ -51,8 +52,9 @@ struct dm_natural_node {
     int weight;   /* of an option */
     bool negated; /* `unless` */
     dm_natural_block block;
-    const char *word;   /* an option's name, a fragment's */
-    const char **words; /* of WHEN */
+    dm_natural_block each, own, element; /* of VARY: as an array; `NAME`, `NAME[$at]` */
+    const char *word;                    /* an option's name, a fragment's */
+    const char **words;                  /* of WHEN */
     int word_count;
     dm_natural_node *next, *first; /* sibling, child */
     int total;                     /* of the options' weights */

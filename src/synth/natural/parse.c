@@ -5,6 +5,7 @@
 #include "synth/natural/idiom.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef struct source_line {
@@ -142,8 +143,7 @@ static dm_natural_block parse_inline(parser *p, const char *text, int length)
     dm_natural_line *line = take_memory(p, 1, sizeof *line);
     if (line == NULL)
         return (dm_natural_block){0};
-    line->let = -1;
-    parse_pieces(p, text, length, line);
+    parse_text_line(p, text, length, 0, line);
     return (dm_natural_block){line, 1};
 }
 
@@ -206,7 +206,8 @@ static dm_natural_node *parse_alternatives(parser *p, const char *text, int leng
 /* NAME TYPE = MEANING, three lines of a block. */
 static void parse_arg(parser *p, const source_line *line, dm_natural_node *node)
 {
-    const char *text = line->text + 4, *end = line->text + line->length;
+    const char *end = line->text + line->length;
+    const char *text = (const char *)memchr(line->text, ' ', (size_t)line->length) + 1;
     const char *space = memchr(text, ' ', (size_t)(end - text)), *equals = NULL;
     for (const char *c = text; c + 3 <= end && equals == NULL; c++)
         if (strncmp(c, " = ", 3) == 0)
@@ -220,6 +221,32 @@ static void parse_arg(parser *p, const source_line *line, dm_natural_node *node)
     parse_pieces(p, space + 1, (int)(equals - space - 1), &lines[1]);
     parse_pieces(p, equals + 3, (int)(end - equals - 3), &lines[2]);
     node->block = (dm_natural_block){lines, 3};
+}
+
+/* As parse_arg; the name's value is the name, or its element at `$at`. */
+static void parse_vary(parser *p, const source_line *line, dm_natural_node *node)
+{
+    char text[256];
+    parse_arg(p, line, node);
+    if (p->status != DM_OK)
+        return;
+    int length = node->block.lines[0].pieces[0].length;
+    const char *name = node->block.lines[0].pieces[0].text;
+    node->name = name_of(p, name, length);
+    node->own = parse_inline(p, name, length);
+    snprintf(text, sizeof text, "%.*s[$at]", length, name);
+    node->element = parse_inline(p, copy(p, text, length + 5), length + 5);
+    const char *type = memchr(line->text + 5, ' ', (size_t)line->length - 5);
+    int most = (int)(strstr(type, " = ") - type);
+    snprintf(text, sizeof text, "array$nd%.*s", most, type);
+    dm_natural_line *lines = take_memory(p, 3, sizeof *lines);
+    if (lines == NULL)
+        return;
+    lines[0] = node->block.lines[0];
+    lines[2] = node->block.lines[2];
+    int size = (int)strlen(text);
+    parse_pieces(p, copy(p, text, size), size, &lines[1]);
+    node->each = (dm_natural_block){lines, 3};
 }
 
 static void parse_when(parser *p, const source_line *line, int from, dm_natural_node *node)
@@ -316,6 +343,9 @@ static void parse_statement(parser *p, const source_line *line, dm_natural_node 
     } else if (begins(line, "arg ") || begins(line, "out ")) {
         node->kind = line->text[0] == 'a' ? DM_NATURAL_ARG : DM_NATURAL_OUT;
         parse_arg(p, line, node);
+    } else if (begins(line, "vary ")) {
+        node->kind = DM_NATURAL_VARY;
+        parse_vary(p, line, node);
     } else if (begins(line, "when ") || begins(line, "unless ")) {
         node->kind = DM_NATURAL_WHEN;
         node->negated = line->text[0] == 'u';
