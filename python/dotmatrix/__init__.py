@@ -13,6 +13,7 @@ The package is a door to the C library: what it can do is described in docs/pyth
 from ._core import (
     Array,
     CompileError,
+    Device,
     DeviceError,
     Error,
     FileError,
@@ -26,11 +27,13 @@ from ._core import (
     version,
 )
 from .gameboy import GameBoy, Memory, Screen
+from .swarm import Swarm, codec_keys, device, devices
 
 __version__ = version()
 __all__ = [
     "Array",
     "CompileError",
+    "Device",
     "DeviceError",
     "Error",
     "FileError",
@@ -42,7 +45,11 @@ __all__ = [
     "NotFound",
     "OutOfMemory",
     "Screen",
+    "Swarm",
     "Unavailable",
     "Unsupported",
+    "codec_keys",
+    "device",
+    "devices",
     "version",
 ]

@@ -6,44 +6,10 @@
  * through DLPack: both kinds of capsule, with `stream`, `max_version`, `dl_device` and `copy`. */
 #include "core.h"
 
+#include "dlpack.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- DLPack's structures, as its specification gives them ---- */
-
-typedef struct dl_tensor {
-    void *data;
-    struct {
-        int32_t type, id;
-    } device;
-    int32_t ndim;
-    struct {
-        uint8_t code, bits;
-        uint16_t lanes;
-    } dtype;
-    int64_t *shape, *strides;
-    uint64_t byte_offset;
-} dl_tensor;
-
-typedef struct dl_managed {
-    dl_tensor tensor;
-    void *context;
-    void (*deleter)(struct dl_managed *);
-} dl_managed;
-
-typedef struct dl_managed_versioned {
-    struct {
-        uint32_t major, minor;
-    } version;
-    void *context;
-    void (*deleter)(struct dl_managed_versioned *);
-    uint64_t flags;
-    dl_tensor tensor;
-} dl_managed_versioned;
-
-enum { DL_CPU = 1, DL_CUDA = 2 };
-#define DL_READ_ONLY 1u
-#define DL_COPIED 2u
 
 /* What a capsule holds: the structure, its shape and strides, and the array or the copy. */
 typedef struct export
@@ -83,13 +49,25 @@ PyObject *core_array_new(PyObject *owner, const core_layout *layout)
         return NULL;
     self->owner = Py_NewRef(owner);
     self->at = *layout;
+    if (layout->hooks != NULL)
+        layout->hooks->taken(owner);
     return (PyObject *)self;
+}
+
+const core_layout *core_array_layout(PyObject *object, core_layout *out)
+{
+    if (!PyObject_TypeCheck(object, array_type))
+        return NULL;
+    *out = ((array *)object)->at;
+    return out;
 }
 
 static void array_dealloc(PyObject *object)
 {
     array *self = (array *)object;
     PyTypeObject *type = Py_TYPE(object);
+    if (self->owner != NULL && self->at.hooks != NULL)
+        self->at.hooks->given_back(self->owner);
     Py_CLEAR(self->owner);
     ((freefunc)(uintptr_t)PyType_GetSlot(type, Py_tp_free))(object);
     Py_DECREF(type);
@@ -158,7 +136,8 @@ static PyObject *interface(PyObject *object, dm_device_kind kind, const char *na
                              "strides", Py_None, "version", 3);
     /* 1 is CUDA's default stream; the consumer waits for it. */
     if (dict != NULL && kind == DM_DEVICE_CUDA) {
-        PyObject *stream = PyLong_FromVoidPtr(at->stream == NULL ? (void *)1 : at->stream);
+        void *native = at->hooks == NULL ? NULL : at->hooks->stream(((array *)object)->owner);
+        PyObject *stream = PyLong_FromVoidPtr(native == NULL ? (void *)1 : native);
         if (stream == NULL || PyDict_SetItemString(dict, "stream", stream) < 0)
             Py_CLEAR(dict);
         Py_XDECREF(stream);
@@ -256,6 +235,14 @@ static PyObject *dlpack(PyObject *object, PyObject *args, PyObject *kwargs)
     if (at->read_only && !copying && major < 1)
         return PyErr_Format(PyExc_BufferError, "a read-only array needs DLPack 1 or copy=True");
 
+    /* The consumer's stream waits for ours. -1: it takes care of that itself. */
+    if (at->device == DM_DEVICE_CUDA && at->hooks != NULL) {
+        long long native = stream == Py_None ? 1 : PyLong_AsLongLong(stream);
+        if (native == -1 && PyErr_Occurred())
+            return NULL;
+        if (native != -1 && at->hooks->order(self->owner, (void *)(intptr_t)native) < 0)
+            return NULL;
+    }
     export *e = calloc(1, sizeof *e);
     if (e == NULL)
         return PyErr_NoMemory();

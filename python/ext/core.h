@@ -5,7 +5,9 @@
  *   errors.c    a dm_error becomes a Python exception
  *   array.c     memory of a machine or a swarm as DLPack, __array_interface__, __cuda_array_interface__
  *   import.c    memory of others (DLPack, the same interfaces, bytes) as an address with a shape
+ *   device.c    dm_device (dotmatrix/device.h)
  *   gameboy.c   dm_gb (dotmatrix/gb.h)
+ *   swarm.c     dm_swarm (dotmatrix/swarm.h): creating, stepping; swarm_look.c: looking into machines
  *
  * Everything that has a taste (names, defaults, NumPy) is in python/dotmatrix/ *.py above this. One
  * binary serves Python 3.10 and later. The GIL is released while machines run, files are read and
@@ -55,18 +57,49 @@ typedef struct core_layout {
     bool read_only;
     dm_device_kind device;
     int device_index;
-    void *stream; /* CUDA: the stream on which it is written */
+    const struct core_hooks *hooks; /* of the owner; NULL: none */
 } core_layout;
+
+/* What an array's owner wants to know, and knows. */
+typedef struct core_hooks {
+    void (*taken)(PyObject *owner);      /* one more array looks at its memory */
+    void (*given_back)(PyObject *owner); /* one less */
+    void *(*stream)(PyObject *owner);    /* CUDA: the one on which the memory is written */
+    /* Make this stream of somebody else wait for that one; -1 with an exception. */
+    int (*order)(PyObject *owner, void *native);
+} core_hooks;
 
 int core_array_add(PyObject *module);
 /* An array over memory that `owner` keeps alive. */
 PyObject *core_array_new(PyObject *owner, const core_layout *layout);
 /* bytes in all */
 size_t core_layout_size(const core_layout *layout);
+/* The layout of an Array; NULL: it is something else. */
+const core_layout *core_array_layout(PyObject *object, core_layout *out);
+
+/* ---- Memory of others (import.c) ---- */
+
+/* Where an object's memory lies, and what keeps it alive (a new reference); false with an exception
+ * that begins with `what`. */
+bool core_import(PyObject *object, const char *what, core_layout *out, PyObject **holder);
+/* Host integers within least..most as numbers of 1 or 4 bytes; false with an exception. */
+bool core_integers(const core_layout *at, const char *what, int64_t least, int64_t most,
+                   size_t size, void *to);
+
+/* ---- Devices (device.c) ---- */
+
+PyObject *core_devices(PyObject *module, PyObject *unused);
+
+int core_device_add(PyObject *module);
+/* The device of a _core.Device; NULL with an exception. */
+dm_device *core_device(PyObject *object);
 
 /* ---- Types ---- */
 
 int core_gameboy_add(PyObject *module);
+int core_swarm_add(PyObject *module);
+PyObject *core_swarm_warm_up(PyObject *module, PyObject *args);
+PyObject *core_codec_actions(PyObject *module, PyObject *args);
 
 /* A type made from a spec and put into the module under the name behind the last dot. */
 PyTypeObject *core_type_add(PyObject *module, PyType_Spec *spec);

@@ -15,7 +15,7 @@ static error_row rows[DM_STATUS_COUNT] = {
     [DM_EINVAL] = {"InvalidArgument", "An argument or an input is wrong.", &PyExc_ValueError, NULL},
     [DM_ENOMEM] = {"OutOfMemory", "Host or device memory ran out.", &PyExc_MemoryError, NULL},
     [DM_EIO] = {"FileError", "A file could not be read or written.", &PyExc_OSError, NULL},
-    [DM_ENOENT] = {"NotFound", "Something named does not exist.", &PyExc_LookupError, NULL},
+    [DM_ENOENT] = {"NotFound", "Something named does not exist.", &PyExc_FileNotFoundError, NULL},
     [DM_EFORMAT] = {"FormatError", "A file is damaged or of another format.", &PyExc_ValueError,
                     NULL},
     [DM_EUNSUPPORTED] = {"Unsupported", "Understood, but not possible here.",

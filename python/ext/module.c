@@ -40,6 +40,11 @@ static PyObject *version(PyObject *module, PyObject *unused)
 
 static PyMethodDef functions[] = {
     {"version", version, METH_NOARGS, "version()\n--\n\nThe library's version."},
+    {"devices", core_devices, METH_NOARGS, "devices()\n--\n\nEvery device here, as dicts."},
+    {"swarm_warm_up", core_swarm_warm_up, METH_VARARGS,
+     "swarm_warm_up(device, roms, count, options)\n--\n\nCompile its kernels into the cache."},
+    {"codec_actions", core_codec_actions, METH_VARARGS,
+     "codec_actions(name)\n--\n\nThe keys that each action of a codec presses, as bytes."},
     {NULL, NULL, 0, NULL},
 };
 static PyModuleDef module = {.m_base = PyModuleDef_HEAD_INIT,
@@ -57,7 +62,8 @@ PyMODINIT_FUNC PyInit__core(void)
     PyObject *self = PyModule_Create(&module);
     if (self == NULL)
         return NULL;
-    if (core_errors_add(self) < 0 || core_array_add(self) < 0 || core_gameboy_add(self) < 0) {
+    if (core_errors_add(self) < 0 || core_array_add(self) < 0 || core_device_add(self) < 0 ||
+        core_gameboy_add(self) < 0 || core_swarm_add(self) < 0) {
         Py_DECREF(self);
         return NULL;
     }

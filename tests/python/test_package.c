@@ -60,5 +60,6 @@ static void run_file(const char *name)
         run_file("test_" #file ".py");                                                             \
     }
 PYTHON_TESTS(gameboy)
+PYTHON_TESTS(swarm)
 
-DM_TESTS("python/package", DM_TEST(gameboy))
+DM_TESTS("python/package", DM_TEST(gameboy), DM_TEST(swarm))

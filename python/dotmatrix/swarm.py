@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: MIT
+"""A swarm: many machines stepped together on one device, as dotmatrix/swarm.h has it."""
+
+import os
+
+from . import _core
+from .arrays import choose_format, convert, current_stream, prepare_actions
+
+OUTPUTS = {
+    "rewards": 0,
+    "terminated": 1,
+    "truncated": 2,
+    "vector": 3,
+    "shades": 4,
+    "small": 5,
+    "packed": 6,
+    "regions": 7,
+}
+OBSERVATIONS = {"vector": 1, "shades": 2, "small": 4, "packed": 8, "regions": 16}
+STARTS = {"post_boot": 0, "boot_rom": 1, "zero": 2}
+
+_devices = {}
+
+
+def device(id="cpu"):
+    """An open device: "cpu", "cpu:N" (N threads), "cuda", "cuda:N"; opened once in a process."""
+    if isinstance(id, _core.Device):
+        return id
+    key = (os.getpid(), str(id))
+    if key not in _devices:
+        _devices[key] = _core.Device(str(id))
+    return _devices[key]
+
+
+_open = device  # where an argument has that name
+
+
+def devices():
+    """What devices there are, as dicts: the CPU, then CUDA's."""
+    return _core.devices()
+
+
+def codec_keys(codec):
+    """The keys that each action of a codec presses: a tuple of masks (bit 0 right, left, up, down, A, B, select,
+    start)."""
+    return tuple(_core.codec_actions(codec))
+
+
+def _rom(source, state=None):
+    if isinstance(source, tuple):
+        return _rom(*source)
+    if isinstance(source, (bytearray, memoryview)):
+        source = bytes(source)
+    return (source if isinstance(source, bytes) else os.fspath(source), None if state is None else os.fspath(state))
+
+
+def _describe(roms, obs, start, options):
+    names = (obs,) if isinstance(obs, str) else tuple(obs or ())
+    for name in names:
+        if name not in OBSERVATIONS:
+            raise _core.InvalidArgument(f"obs={name!r}: one of {', '.join(OBSERVATIONS)}")
+    if start not in STARTS:
+        raise _core.InvalidArgument(f"start={start!r}: one of {', '.join(STARTS)}")
+    if isinstance(roms, (str, bytes, bytearray, memoryview, os.PathLike)) or isinstance(roms, tuple):
+        roms = [roms]
+    options = dict(options, start=STARTS[start], observations=sum(OBSERVATIONS[name] for name in names))
+    return names, [_rom(rom) for rom in roms], options
+
+
+class Swarm:
+    """`count` machines on one device.
+
+        swarm = dm.Swarm("game.gb", 1024, device="cuda", obs="packed")
+        for _ in range(100):
+            swarm.step(actions)              # one byte each; None: made up by the generator
+        swarm.rewards, swarm.observations    # written again by each step: no copies
+
+    `roms` is a path, the ROM's bytes, a tuple (ROM, path of a state to start from), or a list of these: machine i runs
+    ROM i modulo their number. `obs` names observations: "vector", "shades", "small", "packed", "regions". The other
+    options are the fields of dm_swarm_desc (docs/swarm.md): frames_per_step, release_after_frames, stage, codec,
+    generator, seed, step_limit, autoreset, frame_stack, regions [(address, size)], start, boot_rom, snapshots,
+    keep_idle_loops, force_dmg, epilog, observation_size, first_machine, lanes_per_warp, block_threads,
+    blocks_per_multiprocessor.
+
+    `obs_as`: what arrays are: "torch", "numpy", "cupy", "jax", "dlpack"; None: NumPy on the CPU, torch on a GPU.
+
+    On a GPU work is queued on the caller's current stream (torch's or CuPy's) and nothing waits, but the methods that
+    give values back. A swarm belongs to one thread at a time.
+    """
+
+    def __init__(self, roms, count, *, device="cpu", obs=(), obs_as=None, start="post_boot", **options):
+        self.device = _open(device)
+        self.obs_as = choose_format(obs_as, self.device.kind)
+        self.obs_names, sources, options = _describe(roms, obs, start, options)
+        self._core = _core.Swarm(self.device, sources, count, options)
+        self._kind = self.device.kind
+        self._index = self.device.index
+        self._stream = None  # the native stream that was set, None: the device's own
+        self._follow = self._kind == "cuda" and self.obs_as in ("torch", "cupy")
+        self._views = {}
+        self._held = None
+        self.count = count
+
+    @staticmethod
+    def warm_up(roms, count, *, device="cpu", obs=(), start="post_boot", **options):
+        """Compile the kernels that a swarm of this description needs, and nothing else, into the cache."""
+        _, sources, options = _describe(roms, obs, start, options)
+        _core.swarm_warm_up(_open(device), sources, count, options)
+
+    # ---- Arrays ----
+
+    def output(self, name):
+        """The array now bound to an output ("rewards", "packed" ...) in the format of `obs_as`; None: not there."""
+        if name not in OUTPUTS:
+            raise _core.InvalidArgument(f"output {name!r}: one of {', '.join(OUTPUTS)}")
+        if self._core.closed:
+            raise _core.InvalidArgument("Swarm: it is closed")
+        if name not in self._views or self.obs_as == "jax":
+            self._views[name] = convert(self._core.output(OUTPUTS[name]), self.obs_as)
+        return self._views[name]
+
+    @property
+    def rewards(self):
+        """float32[count]"""
+        return self.output("rewards")
+
+    @property
+    def terminated(self):
+        """bool[count]"""
+        return self.output("terminated")
+
+    @property
+    def truncated(self):
+        """bool[count]"""
+        return self.output("truncated")
+
+    @property
+    def observations(self):
+        """The observation, or a dict of them when `obs` names several; None when it names none."""
+        if len(self.obs_names) == 1:
+            return self.output(self.obs_names[0])
+        return {name: self.output(name) for name in self.obs_names} or None
+
+    def bind(self, name, array):
+        """Write this output to an array of the caller's from the next step on; None: back to the swarm's own."""
+        self._core.bind(OUTPUTS[name], array)
+        self._views.pop(name, None)
+
+    def download(self, name):
+        """An output as bytes. Waits."""
+        return self._core.download(OUTPUTS[name])
+
+    # ---- Streams ----
+
+    @property
+    def stream(self):
+        """The CUDA stream that the swarm queues on, as a number."""
+        return self._core.stream
+
+    def set_stream(self, native, order=True):
+        """Queue on this CUDA stream (a number; None: the device's own) from now on, behind what was queued before. The
+        swarm then no longer follows the caller's current stream."""
+        self._core.set_stream(native, order)
+        self._stream = native
+        self._follow = False
+
+    def _join_stream(self):
+        stream = current_stream(self.obs_as, self._index)
+        if stream != self._stream:
+            order = True
+            if self.obs_as == "torch":
+                import torch
+
+                order = not torch.cuda.is_current_stream_capturing()  # torch has synchronised before it captures
+            self._core.set_stream(stream, order)
+            self._stream = stream
+
+    def synchronize(self):
+        """Wait for what is queued."""
+        self._core.synchronize()
+
+    # ---- Stepping ----
+
+    def step(self, actions=None):
+        """One step of every machine. `actions`: one integer each, any array or bytes; None: the generator's. On a GPU
+        an action out of range is NOOP and counted in `faults`; in host memory it is an error and nothing is stepped."""
+        if self._follow:
+            self._join_stream()
+        actions, address = prepare_actions(actions, self._kind)
+        if address is None:
+            self._core.step(actions)
+            return
+        if actions.numel() != self.count:
+            raise _core.InvalidArgument(f"actions: {actions.numel()} are given, the swarm has {self.count} machines")
+        if actions.device.index != self._index:
+            raise _core.InvalidArgument(f"actions: lie on {actions.device}, the swarm on cuda:{self._index}")
+        self._core.step_at(address)
+        self._held = actions  # torch must not reuse the memory on another stream meanwhile
+
+    def reset(self, mask=None, snapshots=None):
+        """Reset machines with a mask byte other than 0 (None: all) to the snapshots of these numbers (None: each to the
+        one it was last reset to). Both are arrays on the swarm's device, of bytes or bools and of 32-bit integers."""
+        if self._follow:
+            self._join_stream()
+        if mask is None and snapshots is None:
+            self._core.reset()
+        else:
+            self._core.reset(mask, snapshots)
+            self._held = (mask, snapshots)
+
+    def reset_machines(self, machines, snapshots=None):
+        """Reset these machines; checked first, nothing is reset when a number is wrong."""
+        self._core.reset_host(machines, snapshots)
+
+    def faults(self):
+        """How many actions, resets and observations were wrong since creation, as a dict. Waits."""
+        return self._core.faults()
+
+    # ---- Looking into machines; all wait ----
+
+    def registers(self, machines):
+        """The processor's registers, one dict a machine."""
+        return self._core.registers(machines)
+
+    def counters(self, machines):
+        """Cycles, instructions, halted, frames: one dict a machine."""
+        return self._core.counters(machines)
+
+    def read(self, machine, address, size=1):
+        """Memory as bytes, as GameBoy.memory gives it."""
+        return self._core.read(machine, address, size)
+
+    def poke(self, machine, address, data):
+        """Write a number or bytes."""
+        self._core.poke(machine, address, bytes((data,)) if isinstance(data, int) else bytes(data))
+
+    def picture(self, machine):
+        """144 x 160 shades, 0 (light) to 3 (dark), as a NumPy array of its own."""
+        import numpy
+
+        return numpy.frombuffer(self._core.picture(machine), dtype=numpy.uint8).reshape(144, 160)
+
+    @property
+    def state_bytes(self):
+        """Bytes of one machine's state."""
+        return self._core.state_bytes()
+
+    def save_states(self, machines):
+        """The states of machines as bytes, one after the other, `state_bytes` each."""
+        return self._core.save_states(machines)
+
+    def load_states(self, machines, states):
+        """Put machines into states; all are checked before one machine changes."""
+        self._core.load_states(machines, bytes(states))
+
+    def save_machine(self, machine, path):
+        """One machine as a file that GameBoy.load_state reads."""
+        self._core.save_machine(machine, path)
+
+    # ---- Snapshots and files ----
+
+    def snapshot(self, machine, number):
+        """Keep a machine as it is as snapshot `number`, on the device. Numbers from 0 are the ROMs' starts, the
+        `snapshots` of the constructor follow."""
+        self._core.snapshot(machine, number)
+
+    def snapshot_load(self, rom, path, number):
+        """A snapshot from a file of save_machine."""
+        self._core.snapshot_load(rom, path, number)
+
+    def save(self, path):
+        """The whole swarm in one file. Waits."""
+        self._core.save(path)
+
+    def load(self, path):
+        """The swarm from a file of save; anything but a file of such a swarm is refused and changes nothing."""
+        self._core.load(path)
+
+    # ---- Life ----
+
+    @property
+    def info(self):
+        """Count, sizes, codec and the kernel's figures, as a dict."""
+        return self._core.info
+
+    @property
+    def closed(self):
+        """True after close()."""
+        return self._core.closed
+
+    def close(self):
+        """Free the swarm; twice is fine. Its memory goes when no array looks at it any more."""
+        self._views = {}
+        self._held = None
+        self._core.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __len__(self):
+        return self.count
+
+    def __repr__(self):
+        if self._core.closed:
+            return "<dotmatrix.Swarm, closed>"
+        return f"<dotmatrix.Swarm of {self.count} machines on {self.device.properties['id']}>"

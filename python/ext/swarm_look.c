@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/* swarm_look.c - looking into machines of a swarm: registers, memory, states, snapshots, files. */
+#include "swarm.h"
+
+#include <stdlib.h>
+
+/* Turn a status into None or an exception. */
+static PyObject *none_or(dm_status status, const dm_error *err)
+{
+    return status == DM_OK ? Py_NewRef(Py_None) : core_raise(err);
+}
+
+static PyObject *registers(PyObject *object, PyObject *list)
+{
+    dm_swarm *swarm = core_swarm_get(object);
+    uint32_t *machines = NULL;
+    Py_ssize_t count = swarm == NULL ? -1 : core_swarm_numbers(list, "registers", &machines);
+    if (count < 0)
+        return NULL;
+    dm_gb_registers *r = calloc((size_t)count + 1, sizeof *r);
+    dm_error err;
+    dm_status status;
+    CORE_SWARM_CALL(object, status,
+                    dm_swarm_get_registers(swarm, machines, (size_t)count, r, &err));
+    PyObject *out = status == DM_OK ? PyList_New(0) : core_raise(&err);
+    for (Py_ssize_t i = 0; out != NULL && i < count; i++) {
+        PyObject *row = Py_BuildValue(
+            "{sisisisisisisisisisisOsOsOsO}", "a", r[i].a, "f", r[i].f, "b", r[i].b, "c", r[i].c,
+            "d", r[i].d, "e", r[i].e, "h", r[i].h, "l", r[i].l, "pc", r[i].pc, "sp", r[i].sp, "ime",
+            r[i].ime ? Py_True : Py_False, "halted", r[i].halted ? Py_True : Py_False, "stopped",
+            r[i].stopped ? Py_True : Py_False, "locked", r[i].locked ? Py_True : Py_False);
+        if (row == NULL || PyList_Append(out, row) < 0)
+            Py_CLEAR(out);
+        Py_XDECREF(row);
+    }
+    free(machines);
+    free(r);
+    return out;
+}
+
+static PyObject *counters(PyObject *object, PyObject *list)
+{
+    dm_swarm *swarm = core_swarm_get(object);
+    uint32_t *machines = NULL;
+    Py_ssize_t count = swarm == NULL ? -1 : core_swarm_numbers(list, "counters", &machines);
+    if (count < 0)
+        return NULL;
+    dm_gb_counters *c = calloc((size_t)count + 1, sizeof *c);
+    dm_error err;
+    dm_status status;
+    CORE_SWARM_CALL(object, status, dm_swarm_get_counters(swarm, machines, (size_t)count, c, &err));
+    PyObject *out = status == DM_OK ? PyList_New(0) : core_raise(&err);
+    for (Py_ssize_t i = 0; out != NULL && i < count; i++) {
+        PyObject *row = Py_BuildValue("{sKsKsKsK}", "cycles", (unsigned long long)c[i].cycles,
+                                      "instructions", (unsigned long long)c[i].instructions,
+                                      "halted", (unsigned long long)c[i].halted, "frames",
+                                      (unsigned long long)c[i].frames);
+        if (row == NULL || PyList_Append(out, row) < 0)
+            Py_CLEAR(out);
+        Py_XDECREF(row);
+    }
+    free(machines);
+    free(c);
+    return out;
+}
+
+static PyObject *read_(PyObject *object, PyObject *args)
+{
+    unsigned machine, address, size = 1;
+    if (!PyArg_ParseTuple(args, "II|I:read", &machine, &address, &size))
+        return NULL;
+    if (address > 0xFFFF || size > 0x10000 - address)
+        return core_raise_status(DM_EINVAL, "read: memory ends at FFFF");
+    dm_swarm *swarm = core_swarm_get(object);
+    PyObject *bytes = swarm == NULL ? NULL : PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
+    if (bytes == NULL)
+        return NULL;
+    dm_error err;
+    dm_status status;
+    void *to = PyBytes_AsString(bytes);
+    CORE_SWARM_CALL(object, status,
+                    dm_swarm_read(swarm, machine, (uint16_t)address, to, size, &err));
+    if (status == DM_OK)
+        return bytes;
+    Py_DECREF(bytes);
+    return core_raise(&err);
+}
+
+static PyObject *poke(PyObject *object, PyObject *args)
+{
+    unsigned machine, address;
+    const char *bytes;
+    Py_ssize_t size;
+    if (!PyArg_ParseTuple(args, "IIy#:poke", &machine, &address, &bytes, &size))
+        return NULL;
+    if (address > 0xFFFF || size > 0x10000 - (Py_ssize_t)address)
+        return core_raise_status(DM_EINVAL, "poke: memory ends at FFFF");
+    dm_swarm *swarm = core_swarm_get(object);
+    if (swarm == NULL)
+        return NULL;
+    dm_error err;
+    dm_status status = DM_OK;
+    for (Py_ssize_t i = 0; i < size && status == DM_OK; i++)
+        status = dm_swarm_poke(swarm, machine, (uint16_t)(address + i), (uint8_t)bytes[i], &err);
+    return none_or(status, &err);
+}
+
+static PyObject *picture(PyObject *object, PyObject *number)
+{
+    dm_swarm *swarm = core_swarm_get(object);
+    unsigned long machine = PyLong_AsUnsignedLong(number);
+    if (swarm == NULL || PyErr_Occurred())
+        return NULL;
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, DM_GB_SCREEN_W * DM_GB_SCREEN_H);
+    if (bytes == NULL)
+        return NULL;
+    dm_error err;
+    dm_status status;
+    uint8_t *to = (uint8_t *)PyBytes_AsString(bytes);
+    CORE_SWARM_CALL(object, status, dm_swarm_get_picture(swarm, (uint32_t)machine, to, &err));
+    if (status == DM_OK)
+        return bytes;
+    Py_DECREF(bytes);
+    return core_raise(&err);
+}
+
+static PyObject *state_bytes(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    dm_swarm *swarm = core_swarm_get(object);
+    return swarm == NULL ? NULL : PyLong_FromSize_t(dm_swarm_state_bytes(swarm));
+}
+
+static PyObject *save_states(PyObject *object, PyObject *list)
+{
+    dm_swarm *swarm = core_swarm_get(object);
+    uint32_t *machines = NULL;
+    Py_ssize_t count = swarm == NULL ? -1 : core_swarm_numbers(list, "save_states", &machines);
+    if (count < 0)
+        return NULL;
+    size_t size = dm_swarm_state_bytes(swarm) * (size_t)count;
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
+    if (bytes == NULL) {
+        free(machines);
+        return NULL;
+    }
+    dm_error err;
+    dm_status status;
+    void *to = PyBytes_AsString(bytes);
+    CORE_SWARM_CALL(object, status,
+                    dm_swarm_save_states(swarm, machines, (size_t)count, to, size, &err));
+    free(machines);
+    if (status == DM_OK)
+        return bytes;
+    Py_DECREF(bytes);
+    return core_raise(&err);
+}
+
+static PyObject *load_states(PyObject *object, PyObject *args)
+{
+    PyObject *list;
+    const char *bytes;
+    Py_ssize_t size;
+    if (!PyArg_ParseTuple(args, "Oy#:load_states", &list, &bytes, &size))
+        return NULL;
+    dm_swarm *swarm = core_swarm_get(object);
+    uint32_t *machines = NULL;
+    Py_ssize_t count = swarm == NULL ? -1 : core_swarm_numbers(list, "load_states", &machines);
+    if (count < 0)
+        return NULL;
+    dm_error err;
+    dm_status status;
+    CORE_SWARM_CALL(
+        object, status,
+        dm_swarm_load_states(swarm, machines, (size_t)count, bytes, (size_t)size, &err));
+    free(machines);
+    return none_or(status, &err);
+}
+
+static PyObject *snapshot(PyObject *object, PyObject *args)
+{
+    unsigned machine, number;
+    if (!PyArg_ParseTuple(args, "II:snapshot", &machine, &number))
+        return NULL;
+    dm_swarm *swarm = core_swarm_get(object);
+    dm_error err;
+    return swarm == NULL ? NULL : none_or(dm_swarm_snapshot(swarm, machine, number, &err), &err);
+}
+
+static PyObject *snapshot_load(PyObject *object, PyObject *args)
+{
+    unsigned rom, number;
+    PyObject *path = NULL;
+    if (!PyArg_ParseTuple(args, "IO&I:snapshot_load", &rom, PyUnicode_FSConverter, &path, &number))
+        return NULL;
+    dm_swarm *swarm = core_swarm_get(object);
+    dm_error err;
+    dm_status status = DM_OK;
+    if (swarm != NULL)
+        status = dm_swarm_snapshot_load(swarm, rom, PyBytes_AsString(path), number, &err);
+    Py_DECREF(path);
+    return swarm == NULL ? NULL : none_or(status, &err);
+}
+
+static PyObject *save_machine(PyObject *object, PyObject *args)
+{
+    unsigned machine;
+    PyObject *path = NULL;
+    if (!PyArg_ParseTuple(args, "IO&:save_machine", &machine, PyUnicode_FSConverter, &path))
+        return NULL;
+    dm_swarm *swarm = core_swarm_get(object);
+    dm_error err;
+    dm_status status = DM_OK;
+    const char *name = PyBytes_AsString(path);
+    if (swarm != NULL)
+        CORE_SWARM_CALL(object, status, dm_swarm_save_machine(swarm, machine, name, &err));
+    Py_DECREF(path);
+    return swarm == NULL ? NULL : none_or(status, &err);
+}
+
+typedef dm_status (*file_call)(dm_swarm *, const char *, dm_error *);
+static PyObject *with_file(PyObject *object, PyObject *given, file_call call)
+{
+    PyObject *path = NULL;
+    if (!PyUnicode_FSConverter(given, &path))
+        return NULL;
+    dm_swarm *swarm = core_swarm_get(object);
+    dm_error err;
+    dm_status status = DM_OK;
+    const char *name = PyBytes_AsString(path);
+    if (swarm != NULL)
+        CORE_SWARM_CALL(object, status, call(swarm, name, &err));
+    Py_DECREF(path);
+    return swarm == NULL ? NULL : none_or(status, &err);
+}
+
+static PyObject *save(PyObject *object, PyObject *path)
+{
+    return with_file(object, path, dm_swarm_save);
+}
+
+static PyObject *load(PyObject *object, PyObject *path)
+{
+    return with_file(object, path, dm_swarm_load);
+}
+
+PyMethodDef core_swarm_look_methods[] = {
+    {"registers", registers, METH_O, "registers($self, machines, /)\n--\n\nOne dict each. Waits."},
+    {"counters", counters, METH_O, "counters($self, machines, /)\n--\n\nOne dict each. Waits."},
+    {"read", read_, METH_VARARGS,
+     "read($self, machine, address, size=1, /)\n--\n\nMemory as bytes. Waits."},
+    {"poke", poke, METH_VARARGS, "poke($self, machine, address, data, /)\n--\n\nWrite. Waits."},
+    {"picture", picture, METH_O, "picture($self, machine, /)\n--\n\n144 x 160 shades. Waits."},
+    {"state_bytes", state_bytes, METH_NOARGS, "state_bytes($self, /)\n--\n\nOf one machine."},
+    {"save_states", save_states, METH_O, "save_states($self, machines, /)\n--\n\nAs bytes. Waits."},
+    {"load_states", load_states, METH_VARARGS,
+     "load_states($self, machines, data, /)\n--\n\nFrom bytes; all are checked first. Waits."},
+    {"snapshot", snapshot, METH_VARARGS,
+     "snapshot($self, machine, number, /)\n--\n\nKeep a machine as it is. Queued."},
+    {"snapshot_load", snapshot_load, METH_VARARGS,
+     "snapshot_load($self, rom, path, number, /)\n--\n\nFrom a file of save_machine."},
+    {"save_machine", save_machine, METH_VARARGS,
+     "save_machine($self, machine, path, /)\n--\n\nA file that a GameBoy loads."},
+    {"save", save, METH_O, "save($self, path, /)\n--\n\nThe whole swarm in one file. Waits."},
+    {"load", load, METH_O, "load($self, path, /)\n--\n\nThe swarm from a file of save. Waits."},
+    {NULL, NULL, 0, NULL},
+};
