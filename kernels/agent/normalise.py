@@ -59,11 +59,14 @@ def standardise(x: wp.array2d(dtype=float), state: wp.array2d(dtype=float), limi
 @wp.kernel(enable_backward=False)
 def account(rewards: wp.array2d(dtype=float), flags: wp.array2d(dtype=wp.uint8), scale: float,
             scaled: wp.array2d(dtype=float), weights: wp.array2d(dtype=float), score: wp.array(dtype=float),
-            length: wp.array(dtype=float), ended: wp.array2d(dtype=float), bad: wp.array(dtype=int)):
-    # What a rollout's episodes came to, a thread per machine. score and length are of the episode that goes on. ended:
-    # how many episodes ended, the sum of their scores, of their lengths, of all rewards, how many steps count. bad: the
-    # first step whose reward is no number, else -1.
+            length: wp.array(dtype=float), practice: wp.array(dtype=float), game: wp.array2d(dtype=float),
+            has_scores: int, ended: wp.array2d(dtype=float), bad: wp.array(dtype=int)):
+    # What a rollout's episodes came to, a thread per machine. score and length are of the episode that goes on, and
+    # practice is 1 when it does not count. game: the game's own scores. ended: how many episodes ended, the sum of
+    # their scores, of their lengths, of all rewards, how many steps count. bad: the first step whose reward is no
+    # number, else -1.
     n = wp.tid()
+    p = practice[n]
     s = score[n]
     l = length[n]
     count = float(0.0)
@@ -83,18 +86,24 @@ def account(rewards: wp.array2d(dtype=float), flags: wp.array2d(dtype=wp.uint8),
             weights[t, n] = 0.0
             s = 0.0
             l = 0.0
+            p = 0.0
+            if flag & 8:
+                p = 1.0
         else:
             weights[t, n] = 1.0
             steps += 1.0
             total += reward
             s += reward
             l += 1.0
-        if flag & 3:
+        if (flag & 3) != 0 and p == 0.0:
+            if has_scores != 0:
+                s = game[t, n]
             count += 1.0
             scores += s
             lengths += l
     score[n] = s
     length[n] = l
+    practice[n] = p
     ended[n, 0] = count
     ended[n, 1] = scores
     ended[n, 2] = lengths

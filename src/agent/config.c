@@ -14,15 +14,17 @@ const dm_agent_config dm_agent_config_default = {
 #define UINT(name, value, ...) .name = value,
 #define REAL(name, value, ...) .name = value,
 #define CHOICE(name, value, ...) .name = value,
+#define TEXT(name, value, ...) .name = value,
 #include "agent/fields.def"
 #undef UINT
 #undef REAL
 #undef CHOICE
+#undef TEXT
 };
 
 typedef struct field {
     const char *name;
-    enum { FIELD_UINT, FIELD_REAL, FIELD_CHOICE } type;
+    enum { FIELD_UINT, FIELD_REAL, FIELD_CHOICE, FIELD_TEXT } type;
     size_t offset;
     double low, high;
     const char *const *names; /* of a choice */
@@ -34,10 +36,12 @@ static const field fields[] = {
 #define UINT(name, value, low, high, help) {#name, FIELD_UINT, AT(name), low, high, NULL, help},
 #define REAL(name, value, low, high, help) {#name, FIELD_REAL, AT(name), low, high, NULL, help},
 #define CHOICE(name, value, names, help) {#name, FIELD_CHOICE, AT(name), 0, 0, names, help},
+#define TEXT(name, value, help) {#name, FIELD_TEXT, AT(name), 0, 0, NULL, help},
 #include "agent/fields.def"
 #undef UINT
 #undef REAL
 #undef CHOICE
+#undef TEXT
 };
 enum { FIELD_COUNT = sizeof fields / sizeof fields[0] };
 
@@ -68,6 +72,13 @@ static dm_status put(dm_agent_config *config, const field *f, const json_t *valu
                 return DM_OK;
             }
         return fail_value(f, name, value, err);
+    }
+    if (f->type == FIELD_TEXT) {
+        if (!json_is_string(value) || json_string_length(value) >= DM_AGENT_TEXT_MAX)
+            return dm_fail(err, DM_EINVAL, "%s: %s is no text of less than %d letters", name,
+                           f->name, DM_AGENT_TEXT_MAX);
+        snprintf(at, DM_AGENT_TEXT_MAX, "%s", json_string_value(value));
+        return DM_OK;
     }
     double number = json_number_value(value);
     if (!json_is_number(value) || !(number >= f->low && number <= f->high) ||
@@ -160,6 +171,8 @@ void dm_agent_config_write(const dm_agent_config *config, dm_json *json)
             dm_json_uint(json, f->name, *(const uint64_t *)at);
         else if (f->type == FIELD_REAL)
             dm_json_double(json, f->name, *(const double *)at);
+        else if (f->type == FIELD_TEXT)
+            dm_json_string(json, f->name, at);
         else
             dm_json_string(json, f->name, f->names[*(const int *)at]);
     }
@@ -170,8 +183,10 @@ void dm_agent_config_help(const dm_agent_config *config, dm_buffer *out)
     for (size_t i = 0; i < FIELD_COUNT; i++) {
         const field *f = &fields[i];
         const void *at = (const char *)config + f->offset;
-        char value[32];
-        if (f->type == FIELD_UINT)
+        char value[DM_AGENT_TEXT_MAX];
+        if (f->type == FIELD_TEXT)
+            snprintf(value, sizeof value, "%s", *(const char *)at ? (const char *)at : "-");
+        else if (f->type == FIELD_UINT)
             snprintf(value, sizeof value, "%" PRIu64, *(const uint64_t *)at);
         else if (f->type == FIELD_REAL)
             snprintf(value, sizeof value, "%g", *(const double *)at);

@@ -5,16 +5,20 @@
 
 #include "base/json.h"
 
+#define DM_AGENT_TEXT_MAX 512
+
 enum { DM_AGENT_MLP, DM_AGENT_CNN, DM_AGENT_GRU };
 
 typedef struct dm_agent_config {
 #define UINT(name, ...) uint64_t name;
 #define REAL(name, ...) double name;
 #define CHOICE(name, ...) int name;
+#define TEXT(name, ...) char name[DM_AGENT_TEXT_MAX];
 #include "agent/fields.def"
 #undef UINT
 #undef REAL
 #undef CHOICE
+#undef TEXT
 } dm_agent_config;
 
 extern const dm_agent_config dm_agent_config_default;

@@ -3,6 +3,7 @@
 #include "agent/learner_internal.h"
 
 #include "base/philox.h"
+#include "device/internal.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -57,6 +58,8 @@ static dm_status take_rollout(dm_agent_learner *l, dm_error *err)
         {&l->flags, (S + 3) / 4},
         {&l->score, N},
         {&l->length, N},
+        {&l->practice, N},
+        {&l->game, S},
         {&l->ended, N * DM_AGENT_ENDED},
         {&l->bad, N},
         {&l->order, S},
@@ -347,12 +350,31 @@ static dm_status act(dm_agent_learner *l, uint64_t t, dm_error *err)
     return status;
 }
 
-dm_status dm_agent_learner_greedy(dm_agent_learner *l, const float *observations, int32_t *actions,
-                                  dm_error *err)
+dm_status dm_agent_learner_greedy(dm_agent_learner *l, const float *observations, uint64_t count,
+                                  int32_t *actions, dm_error *err)
 {
     l->looked_at = observations;
     l->chosen = actions;
-    return run_shards(l, l->act_shards, act_shard, err);
+    return run_shards(l, count / l->policy.act_rows, act_shard, err);
+}
+
+uint64_t dm_agent_learner_rows(const dm_agent_learner *l)
+{
+    return l->policy.act_rows;
+}
+
+uint64_t dm_agent_learner_updates(const dm_agent_learner *l)
+{
+    return l->updates;
+}
+
+dm_status dm_agent_learner_copy(dm_agent_learner *l, void *to, const void *from, size_t bytes,
+                                bool to_device, dm_error *err)
+{
+    const dm_device_ops *ops = l->device->ops;
+    dm_status status = to_device ? ops->upload(l->stream, to, from, bytes, err)
+                                 : ops->download(l->stream, to, from, bytes, err);
+    return status == DM_OK ? dm_stream_synchronize(l->stream, err) : status;
 }
 
 static dm_status rollout(dm_agent_learner *l, dm_error *err)
@@ -364,7 +386,7 @@ static dm_status rollout(dm_agent_learner *l, dm_error *err)
         uint64_t begin = dm_time_ns(), at = t * l->N;
         if (status == DM_OK)
             status = l->world->step(l->world, l->actions + at, l->observations + (t + 1) * l->row,
-                                    l->rewards + at, l->flags + at, err);
+                                    l->rewards + at, l->game + at, l->flags + at, err);
         l->ns_world += dm_time_ns() - begin;
     }
     return status == DM_OK ? act(l, l->T, err) : status;
@@ -382,6 +404,9 @@ static dm_status account(dm_agent_learner *l, dm_agent_figures *f, dm_error *err
     dm_agent_text_matrix(k, "ended", l->ended, NULL, l->N, DM_AGENT_ENDED);
     dm_agent_text_vector(k, "score", l->score, NULL, l->N);
     dm_agent_text_vector(k, "length", l->length, NULL, l->N);
+    dm_agent_text_vector(k, "practice", l->practice, NULL, l->N);
+    dm_agent_text_matrix(k, "game", l->game, NULL, l->T, l->N);
+    dm_agent_text_number(k, "has_scores", l->world->has_scores);
     dm_agent_text_vector(k, "bad", l->bad, NULL, l->N);
     dm_agent_text_number(k, "scale", l->config.reward_scale);
     dm_status status = dm_agent_text_launch(k, DM_KERNEL_FORWARD, l->N, 0, err);

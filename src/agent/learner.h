@@ -43,17 +43,16 @@ dm_status dm_agent_learner_round(dm_agent_learner *learner, dm_agent_figures *fi
 /* Probabilities and values of observations [count][...] in host memory. */
 dm_status dm_agent_learner_look(dm_agent_learner *learner, const float *observations,
                                 uint64_t count, float *chances, float *values, dm_error *err);
-/* The actions that are most probable, for observations [machines][...] in device memory. */
+/* The actions that are most probable, for observations [count][...] in device memory; `count` is a
+ * multiple of dm_agent_learner_rows. */
 dm_status dm_agent_learner_greedy(dm_agent_learner *learner, const float *observations,
-                                  int32_t *actions, dm_error *err);
+                                  uint64_t count, int32_t *actions, dm_error *err);
 
-/* All of the learner's numbers as named arrays of host memory: to be saved, or filled and put back.
- */
-typedef struct dm_agent_array {
-    const char *name;
-    float *values;
-    uint64_t count;
-} dm_agent_array;
-enum { DM_AGENT_ARRAYS = 6 };
+/* Host memory to the device or back; waits. */
+dm_status dm_agent_learner_copy(dm_agent_learner *learner, void *to, const void *from, size_t bytes,
+                                bool to_device, dm_error *err);
+uint64_t dm_agent_learner_updates(const dm_agent_learner *learner);
+/* Rows that dm_agent_learner_greedy takes at a time: its arrays have a multiple of them. */
+uint64_t dm_agent_learner_rows(const dm_agent_learner *learner);
 
 #endif

@@ -50,7 +50,8 @@ struct dm_agent_learner {
     int32_t *actions;    /* [T][N], as all that follow */
     float *chances, *values, *rewards, *scaled, *weights, *advantages, *standard, *returns;
     uint8_t *flags;
-    float *score, *length, *ended; /* [N], [N], [N][DM_AGENT_ENDED] */
+    float *score, *length, *practice, *ended; /* [N], [N], [N], [N][DM_AGENT_ENDED] */
+    float *game;                              /* scores, [T][N] */
     int32_t *bad, *order;
     float *moments, *moment_parts;
     float *parameters, *first, *second, *gradients; /* gradients: of each shard */

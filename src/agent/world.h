@@ -13,11 +13,14 @@
 
 #include <dotmatrix/device.h>
 
+#include <stdbool.h>
+
 /* How a step ended. */
 enum {
     DM_AGENT_TERMINATED = 1, /* the episode is over for good */
     DM_AGENT_TRUNCATED = 2,  /* it was cut off */
     DM_AGENT_BEGINS = 4,     /* the step only began the next episode: nothing is learned from it */
+    DM_AGENT_PRACTICE = 8,   /* with BEGINS: the next episode's score does not count */
 };
 
 typedef struct dm_agent_world {
@@ -25,11 +28,14 @@ typedef struct dm_agent_world {
     uint64_t count;          /* machines */
     uint32_t actions;        /* to choose from: 0 .. actions - 1 */
     uint32_t observation[3]; /* floats: {C}, or an image {C, H, W} */
+    bool has_scores;
 
     /* All machines at the start of an episode; the first observations [count][...]. */
     dm_status (*reset)(struct dm_agent_world *world, float *observations, dm_error *err);
+    /* `scores`: the game's own score after the step, where `has_scores`; else the rewards' sum is
+     * taken for it and the array is not written. */
     dm_status (*step)(struct dm_agent_world *world, const int32_t *actions, float *observations,
-                      float *rewards, uint8_t *flags, dm_error *err);
+                      float *rewards, float *scores, uint8_t *flags, dm_error *err);
     /* All that is needed to go on to the same bits, to and from a file. */
     dm_status (*save)(struct dm_agent_world *world, const char *path, dm_error *err);
     dm_status (*load)(struct dm_agent_world *world, const char *path, dm_error *err);

@@ -37,9 +37,9 @@ static float play(toy_world *toy, uint64_t n, int32_t action)
 }
 
 static dm_status step(dm_agent_world *world, const int32_t *actions, float *observations,
-                      float *rewards, uint8_t *flags, dm_error *error)
+                      float *rewards, float *scores, uint8_t *flags, dm_error *error)
 {
-    (void)error;
+    (void)error, (void)scores;
     toy_world *toy = world->user;
     for (uint64_t n = 0; n < world->count; n++) {
         rewards[n] = 0;

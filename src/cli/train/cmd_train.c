@@ -66,6 +66,17 @@ static const dm_option rows[] = {
     DM_OPTION_INT(dm_train_options, classes, "classes", "N", 1, 256, "10", "labels are below N"),
     DM_OPTION_STRING(dm_train_options, text, "text", "FILE", NULL,
                      "encode this text with GPT-2's vocabulary"),
+    DM_OPTION_STRING(dm_train_options, rom, "rom", "FILE", NULL, "the game"),
+    DM_OPTION_STRING(dm_train_options, reward, "reward", "FILE", NULL,
+                     "what is good play, and what the agent sees (docs/agent.md)"),
+    DM_OPTION_INT(dm_train_options, eval, "eval", "N", 1, 1000000, NULL,
+                  "measure on N held-out starts instead of training; with --resume"),
+    DM_OPTION_STRING(dm_train_options, play, "play", "DIR", NULL,
+                     "let the agent of this run play; with --gif"),
+    DM_OPTION_STRING(dm_train_options, gif, "gif", "FILE", NULL, "the animation of --play"),
+    DM_OPTION_INT(dm_train_options, scale, "scale", "N", 1, 16, "2", "of the animation"),
+    DM_OPTION_INT(dm_train_options, frames, "frames", "N", 1, 1000000, "1800",
+                  "the animation's most"),
     DM_OPTION_GIVEN(dm_train_options, given),
 };
 
@@ -86,6 +97,9 @@ static const dm_action actions[] = {
      "set folder wheels images labels classes text out", "dotmatrix train data --set digits"},
     {"xor", "", 0, 0, "Train XOR, the smallest of networks", TRAINING, "dotmatrix train xor"},
     {"cnn", "", 0, 0, "Train a CNN on images", TRAINING, "dotmatrix train cnn --data images"},
+    {"agent", "", 0, 0, "Train an agent that plays a game",
+     "rom reward set config fields device steps seed out resume until eval play gif scale frames",
+     "dotmatrix train agent --rom STARFALL.gb --config examples/agents/starfall.json"},
     {"gpt", "", 0, 0, "Train a GPT on text", TRAINING, "dotmatrix train gpt --data book.txt"},
     {"eval", "DIR", 1, 1, "Measure a trained model", "data device json",
      "dotmatrix train eval runs/gpt-1"},
@@ -130,6 +144,8 @@ static dm_status run(const void *options, const dm_strings *arguments, bool *neg
     for (int task = 0; task < DM_TRAIN_TASKS; task++)
         if (strcmp(name, dm_train_task_names[task]) == 0)
             return dm_train_run(o, (dm_train_task)task, err);
+    if (strcmp(name, "agent") == 0)
+        return dm_train_agent(o, err);
     if (strcmp(name, "data") == 0)
         return dm_train_data(o, err);
     if (strcmp(name, "eval") == 0)
@@ -145,8 +161,8 @@ static dm_status run(const void *options, const dm_strings *arguments, bool *neg
 
 const dm_command dm_command_train = {
     .name = "train",
-    .summary = "Train XOR, a CNN on images or a GPT on text; prepare data, measure, sample",
-    .arguments = "data|xor|cnn|gpt|eval DIR|sample DIR|export DIR|report TASK|sweep SPEC",
+    .summary = "Train XOR, a CNN, a GPT, or an agent that plays; prepare data, measure, sample",
+    .arguments = "data|xor|cnn|gpt|agent|eval DIR|sample DIR|export DIR|report TASK|sweep SPEC",
     .arguments_min = 1,
     .arguments_max = 2,
     .actions = actions,

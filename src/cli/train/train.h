@@ -10,7 +10,9 @@ typedef struct dm_train_options {
     const char *folder, *wheels, *images, *labels, *text;                 /* data */
     const char *device, *config, *out, *resume, *import, *prompt, *trace; /* the others */
     const char *rule;                                                     /* sweep */
+    const char *rom, *reward, *play, *gif;                                /* agent */
     dm_strings set, data, history, replay, given;
+    int64_t eval, scale, frames;
     int64_t classes, steps, until, seed, seeds, tokens, top_k, workers;
     double temperature;
     bool fields, plan, average, twice, json, predict;
@@ -30,6 +32,9 @@ dm_status dm_train_export(const dm_train_options *o, const char *folder, dm_erro
 /* Several seeds of one task: figures of each and of all; with --twice whether bits repeat. */
 dm_status dm_train_report(const dm_train_options *o, const char *task, bool *negative,
                           dm_error *err);
+
+/* An agent on a game: train, measure, film. */
+dm_status dm_train_agent(const dm_train_options *o, dm_error *err);
 
 /* A sweep of the file `path` (NULL with --resume), or --replay. */
 dm_status dm_train_sweep(const dm_train_options *o, const char *path, dm_error *err);

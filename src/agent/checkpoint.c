@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* checkpoint.c - see checkpoint.h. */
+#include "agent/checkpoint.h"
+
+#include "agent/learner_internal.h"
+#include "train/checkpoint.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ARRAYS = 7 };
+
+typedef struct array {
+    const char *name;
+    float *at; /* device memory */
+    uint64_t count;
+    float *copy;
+} array;
+
+static void list(dm_agent_learner *l, array out[ARRAYS])
+{
+    uint64_t room = l->policy.parameter_room;
+    const array all[ARRAYS] = {
+        {"weights", l->parameters, room, NULL},
+        {"first", l->first, room, NULL},
+        {"second", l->second, room, NULL},
+        {"observations", l->observations + l->T * l->row, l->row, NULL},
+        {"score", l->score, l->N, NULL},
+        {"length", l->length, l->N, NULL},
+        {"practice", l->practice, l->N, NULL},
+    };
+    memcpy(out, all, sizeof all);
+}
+
+dm_status dm_agent_checkpoint_save(dm_agent_learner *l, const char *path, const char *config,
+                                   dm_error *err)
+{
+    array arrays[ARRAYS];
+    dm_safetensor tensors[ARRAYS];
+    dm_checkpoint where = {.model = "agent",
+                           .config = config,
+                           .step = l->updates,
+                           .seed = l->config.seed,
+                           .position = l->optimiser_steps};
+    list(l, arrays);
+    dm_status status = DM_OK;
+    for (int i = 0; i < ARRAYS && status == DM_OK; i++) {
+        size_t bytes = arrays[i].count * sizeof(float);
+        arrays[i].copy = malloc(bytes);
+        status = arrays[i].copy
+                     ? dm_agent_learner_copy(l, arrays[i].copy, arrays[i].at, bytes, false, err)
+                     : dm_fail(err, DM_ENOMEM, "agent: no memory for a checkpoint");
+        tensors[i] = (dm_safetensor){.name = arrays[i].name,
+                                     .type = DM_SAFETENSORS_F32,
+                                     .dimensions = 1,
+                                     .shape = {arrays[i].count},
+                                     .data = arrays[i].copy};
+    }
+    if (status == DM_OK)
+        status = dm_checkpoint_save(path, &where, tensors, ARRAYS, err);
+    for (int i = 0; i < ARRAYS; i++)
+        free(arrays[i].copy);
+    return status;
+}
+
+dm_status dm_agent_checkpoint_load(dm_agent_learner *l, const char *path, dm_error *err)
+{
+    array arrays[ARRAYS];
+    dm_checkpoint where;
+    dm_safetensors *file = NULL;
+    list(l, arrays);
+    dm_status status = dm_checkpoint_load(path, "agent", &where, &file, err);
+    for (int i = 0; i < ARRAYS && status == DM_OK; i++) {
+        const dm_safetensor *t = dm_safetensors_find(file, arrays[i].name);
+        if (t == NULL || t->type != DM_SAFETENSORS_F32 || t->dimensions != 1)
+            status = dm_fail(err, DM_EFORMAT, "%s: has no numbers called %s", path, arrays[i].name);
+        else if (t->shape[0] != arrays[i].count)
+            status = dm_fail(err, DM_EFORMAT,
+                             "%s: of another network or number of machines (%s has %" PRIu64
+                             " numbers, not %" PRIu64 ")",
+                             path, arrays[i].name, t->shape[0], arrays[i].count);
+    }
+    for (int i = 0; i < ARRAYS && status == DM_OK; i++)
+        status = dm_agent_learner_copy(
+            l, arrays[i].at, (void *)(uintptr_t)dm_safetensors_find(file, arrays[i].name)->data,
+            arrays[i].count * sizeof(float), true, err);
+    if (status == DM_OK) {
+        l->updates = where.step;
+        l->optimiser_steps = where.position;
+    }
+    dm_safetensors_close(file);
+    return status;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* game.h - what an agent's configuration says about its game: keys, and the states to start from. */
+#ifndef DM_AGENT_GAME_H
+#define DM_AGENT_GAME_H
+
+#include "agent/config.h"
+
+#include <dotmatrix/gb.h>
+
+enum { DM_AGENT_ACTIONS_MAX = 64, DM_AGENT_RANDOM_MAX = 32 };
+
+typedef struct dm_agent_game {
+    char *rom, *reward; /* the files' bytes; the reward's text ends with NUL */
+    size_t rom_size, reward_size;
+    uint8_t keys[DM_AGENT_ACTIONS_MAX]; /* masks of DM_GB_KEY_ */
+    uint32_t actions;
+    uint16_t random[DM_AGENT_RANDOM_MAX]; /* addresses */
+    uint32_t random_count;
+    dm_gb *gb; /* after the start's keys */
+    void *state;
+    size_t state_bytes;
+} dm_agent_game;
+
+/* Reads the files and plays the keys of the start. */
+dm_status dm_agent_game_open(const dm_agent_config *config, dm_agent_game *out, dm_error *err);
+void dm_agent_game_close(dm_agent_game *game);
+/* Start number `index` as dm_gb_load_state_bytes reads it: the same machine with random bytes, never
+ * 0, where the configuration says. `held_out` starts are others than those to train from. */
+dm_status dm_agent_game_start(dm_agent_game *game, uint64_t seed, bool held_out, uint64_t index,
+                              void *to, dm_error *err);
+
+#endif

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT */
+/* run.c - see run.h. */
+#include "agent/run.h"
+
+#include "agent/checkpoint.h"
+#include "base/file.h"
+#include "base/thread.h"
+#include "gb/host/picture.h"
+#include "train/metrics.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECKPOINT "checkpoint.safetensors"
+
+struct dm_agent_run {
+    dm_device *device;
+    dm_agent_config config;
+    dm_agent_game game;
+    dm_agent_world *world;
+    dm_agent_learner *learner;
+    dm_metrics *metrics;
+    char folder[DM_PATH_MAX], *config_text;
+    uint64_t saved; /* the update whose world file lies there; UINT64_MAX: none */
+};
+
+/* ---- The folder ---- */
+
+static dm_status path_in(const dm_agent_run *run, const char *name, char out[DM_PATH_MAX],
+                         dm_error *err)
+{
+    return dm_path_join(out, run->folder, name, err);
+}
+
+static dm_status world_path(const dm_agent_run *run, uint64_t update, char out[DM_PATH_MAX],
+                            dm_error *err)
+{
+    char name[64];
+    snprintf(name, sizeof name, "world-%" PRIu64 ".swarm", update);
+    return path_in(run, name, out, err);
+}
+
+static dm_status config_text(dm_agent_run *run, dm_error *err)
+{
+    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_json json;
+    dm_json_init(&json, &text, DM_JSON_PRETTY);
+    dm_json_begin_object(&json, NULL);
+    dm_agent_config_write(&run->config, &json);
+    dm_json_end_object(&json);
+    dm_json_finish(&json);
+    dm_status status = dm_buffer_check(&text, err);
+    run->config_text = status == DM_OK ? dm_buffer_take(&text) : NULL;
+    dm_buffer_deinit(&text);
+    return status;
+}
+
+/* The configuration and the reward's text, which the run takes from there from now on. */
+static dm_status write_folder(dm_agent_run *run, const char *reward, dm_error *err)
+{
+    char path[DM_PATH_MAX], *text = NULL;
+    size_t size = 0;
+    if (run->config.rom[0] == 0)
+        return dm_fail(err, DM_EINVAL, "agent: which game? --rom names a ROM");
+    if (reward[0] == 0)
+        return dm_fail(err, DM_EINVAL,
+                       "agent: what is good play? --reward names a file that says so "
+                       "(docs/agent.md)");
+    dm_status status = dm_file_read(reward, 1u << 20, &text, &size, err);
+    if (status == DM_OK)
+        status = dm_dir_create(run->folder, err);
+    if (status == DM_OK)
+        status = path_in(run, "reward.c", path, err);
+    if (status == DM_OK)
+        status = dm_file_write(path, text, size, err);
+    free(text);
+    if (status == DM_OK)
+        status = path_in(run, "config.json", path, err);
+    if (status == DM_OK)
+        status = dm_file_write(path, run->config_text, strlen(run->config_text), err);
+    return status;
+}
+
+/* ---- Opening ---- */
+
+static dm_status open_run(dm_agent_run *run, const char *device, dm_error *err)
+{
+    dm_agent_config game = run->config;
+    char reward[DM_PATH_MAX];
+    dm_status status = path_in(run, "reward.c", reward, err);
+    if (status == DM_OK && strlen(reward) >= sizeof game.reward)
+        status = dm_fail(err, DM_EINVAL, "agent: path too long: %s", reward);
+    if (status != DM_OK)
+        return status;
+    memcpy(game.reward, reward, strlen(reward) + 1);
+    status = dm_device_open(device, &run->device, err);
+    if (status == DM_OK)
+        status = dm_agent_game_open(&game, &run->game, err);
+    dm_agent_swarm_desc desc = {.machines = run->config.machines, .starts = run->config.starts};
+    if (status == DM_OK)
+        status =
+            dm_agent_swarm_create(run->device, &run->config, &run->game, &desc, &run->world, err);
+    return status == DM_OK
+               ? dm_agent_learner_create(run->device, run->world, &run->config, &run->learner, err)
+               : status;
+}
+
+static dm_status make_run(const char *folder, dm_agent_run **out, dm_error *err)
+{
+    dm_agent_run *run = calloc(1, sizeof *run);
+    if (!run)
+        return dm_fail(err, DM_ENOMEM, "agent: no memory");
+    run->saved = UINT64_MAX;
+    if (snprintf(run->folder, sizeof run->folder, "%s", folder) >= (int)sizeof run->folder) {
+        free(run);
+        return dm_fail(err, DM_EINVAL, "agent: path too long");
+    }
+    *out = run;
+    return DM_OK;
+}
+
+static dm_status open_metrics(dm_agent_run *run, uint64_t keep, dm_error *err)
+{
+    char path[DM_PATH_MAX];
+    dm_status status = path_in(run, "metrics.jsonl", path, err);
+    return status == DM_OK ? dm_metrics_open(path, keep, &run->metrics, err) : status;
+}
+
+dm_status dm_agent_run_begin(const char *device, const dm_agent_config *config, const char *folder,
+                             dm_agent_run **out, dm_error *err)
+{
+    dm_agent_run *run = NULL;
+    char path[DM_PATH_MAX];
+    dm_status status = make_run(folder, &run, err);
+    if (status != DM_OK)
+        return status;
+    run->config = *config;
+    status = path_in(run, CHECKPOINT, path, err);
+    if (status == DM_OK && dm_file_exists(path))
+        status = dm_fail(err, DM_EINVAL, "%s: has a run already; --resume goes on with it", folder);
+    if (status == DM_OK)
+        status = config_text(run, err);
+    if (status == DM_OK)
+        status = write_folder(run, config->reward, err);
+    if (status == DM_OK)
+        status = open_run(run, device, err);
+    if (status == DM_OK)
+        status = open_metrics(run, 0, err);
+    if (status != DM_OK) {
+        dm_agent_run_close(run);
+        return status;
+    }
+    *out = run;
+    return DM_OK;
+}
+
+static dm_status load(dm_agent_run *run, dm_error *err)
+{
+    char path[DM_PATH_MAX];
+    dm_status status = path_in(run, CHECKPOINT, path, err);
+    if (status != DM_OK || !dm_file_exists(path))
+        return status;
+    status = dm_agent_checkpoint_load(run->learner, path, err);
+    if (status == DM_OK) {
+        run->saved = dm_agent_learner_updates(run->learner);
+        status = world_path(run, run->saved, path, err);
+    }
+    return status == DM_OK ? run->world->load(run->world, path, err) : status;
+}
+
+dm_status dm_agent_run_resume(const char *device, const char *folder, dm_agent_run **out,
+                              dm_error *err)
+{
+    dm_agent_run *run = NULL;
+    char path[DM_PATH_MAX];
+    dm_status status = make_run(folder, &run, err);
+    if (status != DM_OK)
+        return status;
+    run->config = dm_agent_config_default;
+    status = path_in(run, "config.json", path, err);
+    if (status == DM_OK && !dm_file_exists(path))
+        status = dm_fail(err, DM_ENOENT, "%s: no run of train agent lies there", folder);
+    if (status == DM_OK)
+        status = dm_agent_config_file(&run->config, path, err);
+    if (status == DM_OK)
+        status = config_text(run, err);
+    if (status == DM_OK)
+        status = open_run(run, device, err);
+    if (status == DM_OK)
+        status = load(run, err);
+    if (status == DM_OK)
+        status = open_metrics(run, dm_agent_learner_updates(run->learner), err);
+    if (status != DM_OK) {
+        dm_agent_run_close(run);
+        return status;
+    }
+    *out = run;
+    return DM_OK;
+}
+
+void dm_agent_run_close(dm_agent_run *run)
+{
+    if (!run)
+        return;
+    dm_metrics_close(run->metrics);
+    dm_agent_learner_destroy(run->learner);
+    if (run->world)
+        run->world->destroy(run->world);
+    dm_agent_game_close(&run->game);
+    dm_device_close(run->device);
+    free(run->config_text);
+    free(run);
+}
+
+const dm_agent_config *dm_agent_run_config(const dm_agent_run *run)
+{
+    return &run->config;
+}
+
+dm_agent_learner *dm_agent_run_learner(dm_agent_run *run)
+{
+    return run->learner;
+}
+
+/* ---- Training ---- */
+
+static void remove_world(const dm_agent_run *run, uint64_t update)
+{
+    char path[DM_PATH_MAX], starts[DM_PATH_MAX + 16];
+    if (world_path(run, update, path, NULL) != DM_OK)
+        return;
+    snprintf(starts, sizeof starts, "%s.starts", path);
+    (void)remove(path);
+    (void)remove(starts);
+}
+
+static dm_status save(dm_agent_run *run, dm_error *err)
+{
+    char path[DM_PATH_MAX];
+    uint64_t now = dm_agent_learner_updates(run->learner);
+    if (now == run->saved)
+        return DM_OK;
+    dm_status status = world_path(run, now, path, err);
+    if (status == DM_OK)
+        status = run->world->save(run->world, path, err);
+    if (status == DM_OK)
+        status = path_in(run, CHECKPOINT, path, err);
+    if (status == DM_OK)
+        status = dm_agent_checkpoint_save(run->learner, path, run->config_text, err);
+    if (status != DM_OK)
+        return status;
+    if (run->saved != UINT64_MAX)
+        remove_world(run, run->saved);
+    run->saved = now;
+    return DM_OK;
+}
+
+static dm_status write_metrics(dm_agent_run *run, const dm_agent_figures *f, dm_error *err)
+{
+    const dm_metric metrics[] = {
+        {"steps", (double)f->steps},     {"score", f->score},
+        {"length", f->length},           {"episodes", (double)f->episodes},
+        {"reward", f->reward},           {"loss", f->loss},
+        {"policy_loss", f->policy_loss}, {"value_loss", f->value_loss},
+        {"entropy", f->entropy},         {"divergence", f->divergence},
+        {"clipped", f->clipped},         {"norm", f->norm},
+        {"explained", f->explained},     {"rate", f->rate},
+    };
+    return dm_metrics_write(run->metrics, f->updates, metrics, sizeof metrics / sizeof metrics[0],
+                            err);
+}
+
+dm_status dm_agent_run_train(dm_agent_run *run, uint64_t until, dm_agent_watch watch, void *user,
+                             dm_error *err)
+{
+    const dm_agent_config *c = &run->config;
+    uint64_t begin = dm_time_ns(), last = begin, round = c->machines * c->horizon;
+    dm_agent_news news = {0};
+    dm_status status = DM_OK;
+    bool on = true;
+    while (on && status == DM_OK && dm_agent_learner_updates(run->learner) * round < until) {
+        status = dm_agent_learner_round(run->learner, &news.figures, err);
+        if (status == DM_OK)
+            status = write_metrics(run, &news.figures, err);
+        uint64_t now = dm_time_ns();
+        news.seconds = (double)(now - begin) / 1e9;
+        on = status == DM_OK && (!watch || watch(user, &news));
+        if (status == DM_OK && c->checkpoint_seconds > 0 &&
+            (double)(now - last) / 1e9 >= c->checkpoint_seconds) {
+            status = save(run, err);
+            last = now;
+        }
+    }
+    return status == DM_OK ? save(run, err) : status;
+}
+
+dm_status dm_agent_run_count_starts(dm_agent_run *run, uint64_t *different, dm_error *err)
+{
+    dm_agent_world *world = NULL;
+    dm_agent_swarm_desc desc = {.machines = run->config.starts < 1024 ? run->config.starts : 1024,
+                                .starts = run->config.starts};
+    dm_status status =
+        dm_agent_swarm_create(run->device, &run->config, &run->game, &desc, &world, err);
+    if (status == DM_OK)
+        status = dm_agent_swarm_count_starts(world, 96, different, err);
+    if (world)
+        world->destroy(world);
+    return status;
+}
+
+/* ---- Measuring ---- */
+
+typedef struct games {
+    dm_agent_world *world;
+    float *observations, *rewards, *scores;
+    double *final;
+    uint8_t *flags, *over;
+    int32_t *actions;
+    uint64_t count, left;
+} games;
+
+static void games_close(games *g)
+{
+    if (g->world)
+        g->world->destroy(g->world);
+    free(g->observations);
+    free(g->rewards);
+    free(g->scores);
+    free(g->final);
+    free(g->flags);
+    free(g->over);
+    free(g->actions);
+}
+
+/* Observations and actions have room for whole shards. */
+static dm_status games_open(dm_agent_run *run, uint64_t first, uint64_t count, bool pictures,
+                            games *g, dm_error *err)
+{
+    uint64_t rows = dm_agent_learner_rows(run->learner), room = (count + rows - 1) / rows * rows;
+    dm_agent_swarm_desc desc = {
+        .machines = count, .starts = count, .held_out = true, .pictures = pictures, .first = first};
+    *g = (games){.count = count, .left = count};
+    dm_status status =
+        dm_agent_swarm_create(run->device, &run->config, &run->game, &desc, &g->world, err);
+    if (status != DM_OK)
+        return status;
+    g->observations = calloc(room * dm_agent_world_numbers(g->world), sizeof(float));
+    g->rewards = calloc(count, sizeof(float));
+    g->scores = calloc(count, sizeof(float));
+    g->final = calloc(count, sizeof(double));
+    g->flags = calloc(count, 1);
+    g->over = calloc(count, 1);
+    g->actions = calloc(room, sizeof(int32_t));
+    if (!g->observations || !g->rewards || !g->scores || !g->final || !g->flags || !g->over ||
+        !g->actions)
+        return dm_fail(err, DM_ENOMEM, "agent: no memory");
+    return g->world->reset(g->world, g->observations, err);
+}
+
+static dm_status games_step(dm_agent_run *run, games *g, dm_error *err)
+{
+    uint64_t rows = dm_agent_learner_rows(run->learner);
+    dm_status status = dm_agent_learner_greedy(
+        run->learner, g->observations, (g->count + rows - 1) / rows * rows, g->actions, err);
+    if (status == DM_OK)
+        status = g->world->step(g->world, g->actions, g->observations, g->rewards, g->scores,
+                                g->flags, err);
+    for (uint64_t n = 0; n < g->count && status == DM_OK; n++) {
+        if (g->over[n])
+            continue;
+        g->final[n] = (double)g->scores[n];
+        if (g->flags[n] & DM_AGENT_TERMINATED) {
+            g->over[n] = 1;
+            g->left--;
+        }
+    }
+    return status;
+}
+
+static int compare_scores(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+dm_status dm_agent_run_measure(dm_agent_run *run, uint64_t count, dm_agent_score *out,
+                               dm_error *err)
+{
+    const dm_agent_config *c = &run->config;
+    uint64_t steps = (c->eval_frames + c->frames - 1) / c->frames;
+    games g;
+    *out = (dm_agent_score){.games = count, .frames = steps * c->frames};
+    if (count == 0)
+        return dm_fail(err, DM_EINVAL, "agent: no games to measure on");
+    dm_status status = games_open(run, 0, count, false, &g, err);
+    for (uint64_t s = 0; s < steps && g.left > 0 && status == DM_OK; s++)
+        status = games_step(run, &g, err);
+    if (status == DM_OK) {
+        qsort(g.final, count, sizeof *g.final, compare_scores);
+        for (uint64_t n = 0; n < count; n++)
+            out->mean += g.final[n] / (double)count;
+        out->lowest = g.final[0];
+        out->highest = g.final[count - 1];
+        out->median = (g.final[(count - 1) / 2] + g.final[count / 2]) / 2;
+        out->alive = (double)g.left / (double)count;
+    }
+    games_close(&g);
+    return status;
+}
+
+dm_status dm_agent_run_film(dm_agent_run *run, uint64_t index, uint32_t frames, unsigned scale,
+                            const char *path, double *score, dm_error *err)
+{
+    uint8_t shades[DM_GB_SCREEN_W * DM_GB_SCREEN_H];
+    dm_gb_gif *gif = NULL;
+    dm_buffer bytes = DM_BUFFER_EMPTY;
+    games g;
+    uint32_t per_step = (uint32_t)run->config.frames;
+    dm_status status = games_open(run, index, 1, true, &g, err);
+    if (status == DM_OK)
+        status = dm_gb_gif_create(scale, &gif, err);
+    for (uint32_t f = 0; f < frames && g.left > 0 && status == DM_OK; f += per_step) {
+        status = games_step(run, &g, err);
+        if (status == DM_OK)
+            status = dm_swarm_get_picture(dm_agent_swarm_of(g.world), 0, shades, err);
+        if (status == DM_OK)
+            status = dm_gb_gif_add(gif, shades, per_step, err);
+    }
+    if (status == DM_OK)
+        status = dm_gb_gif_finish(gif, &bytes, err);
+    if (status == DM_OK)
+        status = dm_file_write(path, bytes.data, bytes.size, err);
+    if (status == DM_OK && score)
+        *score = g.final[0];
+    dm_buffer_deinit(&bytes);
+    dm_gb_gif_destroy(gif);
+    games_close(&g);
+    return status;
+}

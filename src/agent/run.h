@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* run.h - a training run: a game, a learner, and the folder that it leaves.
+ *
+ *     config.json          every field, as the run has them
+ *     reward.c             the reward's text
+ *     checkpoint.safetensors, world-N.swarm, world-N.swarm.starts    to go on from, after update N
+ *     metrics.jsonl        a line for each update
+ *
+ * A checkpoint names the update whose world file belongs to it, and is replaced after that file is
+ * there: killed at any moment, a run goes on from the last one to the bits of a run that was not. */
+#ifndef DM_AGENT_RUN_H
+#define DM_AGENT_RUN_H
+
+#include "agent/learner.h"
+#include "agent/world_swarm.h"
+
+typedef struct dm_agent_run dm_agent_run;
+
+typedef struct dm_agent_score {
+    uint64_t games, frames; /* frames: after which a game was cut off */
+    double mean, median, lowest, highest;
+    double alive; /* share of the games that were cut off */
+} dm_agent_score;
+
+typedef struct dm_agent_news {
+    dm_agent_figures figures;
+    double seconds; /* since the run began, without those before a resume */
+} dm_agent_news;
+
+/* Make the folder and write its configuration. */
+dm_status dm_agent_run_begin(const char *device, const dm_agent_config *config, const char *folder,
+                             dm_agent_run **out, dm_error *err);
+/* Go on from the folder's checkpoint; without one, from the beginning. */
+dm_status dm_agent_run_resume(const char *device, const char *folder, dm_agent_run **out,
+                              dm_error *err);
+void dm_agent_run_close(dm_agent_run *run);
+const dm_agent_config *dm_agent_run_config(const dm_agent_run *run);
+dm_agent_learner *dm_agent_run_learner(dm_agent_run *run);
+/* Different games among the training starts. */
+dm_status dm_agent_run_count_starts(dm_agent_run *run, uint64_t *different, dm_error *err);
+
+/* Rounds until `until` steps of all machines were made, or `watch` says no. Checkpoints are written
+ * every `config.checkpoint_seconds` and at the end. */
+typedef bool (*dm_agent_watch)(void *user, const dm_agent_news *news);
+dm_status dm_agent_run_train(dm_agent_run *run, uint64_t until, dm_agent_watch watch, void *user,
+                             dm_error *err);
+
+/* Greedy play of the first `count` held-out starts, a game each. */
+dm_status dm_agent_run_measure(dm_agent_run *run, uint64_t count, dm_agent_score *out,
+                               dm_error *err);
+/* Greedy play of held-out start `index` as an animation of at most `frames` frames. */
+dm_status dm_agent_run_film(dm_agent_run *run, uint64_t index, uint32_t frames, unsigned scale,
+                            const char *path, double *score, dm_error *err);
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/* train_agent.c - dotmatrix train agent: train, measure (--eval) and film (--play) an agent. */
+#include "agent/run.h"
+#include "base/file.h"
+#include "base/terminal/log.h"
+#include "base/terminal/progress.h"
+#include "base/terminal/stop.h"
+#include "cli/train/train.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Configuration ---- */
+
+/* A reward file beside the configuration that names it. */
+static dm_status find_reward(const char *config_path, dm_agent_config *config, dm_error *err)
+{
+    char path[DM_PATH_MAX], folder[DM_PATH_MAX];
+    const char *slash = strrchr(config_path, '/');
+    if (config->reward[0] == 0 || config->reward[0] == '/' || dm_file_exists(config->reward) ||
+        slash == NULL)
+        return DM_OK;
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash - config_path), config_path);
+    dm_status status = dm_path_join(path, folder, config->reward, err);
+    if (status == DM_OK && strlen(path) >= sizeof config->reward)
+        status = dm_fail(err, DM_EINVAL, "agent: path too long: %s", path);
+    if (status == DM_OK)
+        memcpy(config->reward, path, strlen(path) + 1);
+    return status;
+}
+
+static dm_status set_text(char to[DM_AGENT_TEXT_MAX], const char *option, const char *from,
+                          dm_error *err)
+{
+    if (from == NULL)
+        return DM_OK;
+    if (snprintf(to, DM_AGENT_TEXT_MAX, "%s", from) >= DM_AGENT_TEXT_MAX)
+        return dm_fail(err, DM_EINVAL, "%s: longer than %d letters", option, DM_AGENT_TEXT_MAX - 1);
+    return DM_OK;
+}
+
+static dm_status read_config(const dm_train_options *o, dm_agent_config *config, dm_error *err)
+{
+    *config = dm_agent_config_default;
+    dm_status status = DM_OK;
+    if (o->config != NULL)
+        status = dm_agent_config_file(config, o->config, err);
+    if (status == DM_OK && o->config != NULL)
+        status = find_reward(o->config, config, err);
+    for (size_t i = 0; i < o->set.count && status == DM_OK; i++)
+        status = dm_agent_config_set(config, o->set.items[i], err);
+    if (status == DM_OK)
+        status = set_text(config->rom, "--rom", o->rom, err);
+    if (status == DM_OK)
+        status = set_text(config->reward, "--reward", o->reward, err);
+    if (dm_train_given(o, "steps"))
+        config->steps = (uint64_t)o->steps;
+    if (dm_train_given(o, "seed"))
+        config->seed = (uint64_t)o->seed;
+    return status;
+}
+
+/* ---- Watching ---- */
+
+typedef struct watcher {
+    dm_progress *progress;
+    uint64_t steps;
+    double score;
+    double seconds[3]; /* world, acting, learning */
+} watcher;
+
+static bool watch(void *user, const dm_agent_news *news)
+{
+    watcher *w = user;
+    const dm_agent_figures *f = &news->figures;
+    char label[96];
+    /* Few episodes end in a round, so what is shown is a mean over the last ones. */
+    if (f->episodes > 0) {
+        double keep = isnan(w->score) ? 0 : exp(-(double)f->episodes / 100);
+        w->score = (isnan(w->score) ? 0 : keep * w->score) + (1 - keep) * f->score;
+    }
+    w->seconds[0] += f->seconds_world;
+    w->seconds[1] += f->seconds_act;
+    w->seconds[2] += f->seconds_learn;
+    if (isnan(w->score))
+        snprintf(label, sizeof label, "agent");
+    else
+        snprintf(label, sizeof label, "agent  score %.1f", w->score);
+    dm_progress_label(w->progress, label);
+    dm_progress_add(w->progress, f->steps - w->steps);
+    w->steps = f->steps;
+    return !dm_stop_requested();
+}
+
+static dm_status say_score(dm_agent_run *run, uint64_t games, dm_error *err)
+{
+    dm_agent_score s;
+    dm_status status = dm_agent_run_measure(run, games, &s, err);
+    if (status == DM_OK)
+        printf("held out: mean score %.1f, median %.1f, %.0f to %.0f in %" PRIu64
+               " games of at most %" PRIu64 " frames, greedy; %.0f%% were still alive\n",
+               s.mean, s.median, s.lowest, s.highest, s.games, s.frames, 100 * s.alive);
+    return status;
+}
+
+static dm_status say_starts(dm_agent_run *run, dm_error *err)
+{
+    const dm_agent_config *c = dm_agent_run_config(run);
+    uint64_t different = 0;
+    dm_status status = dm_agent_run_count_starts(run, &different, err);
+    if (status != DM_OK)
+        return status;
+    printf("agent: %" PRIu64 " machines; %" PRIu64 " starts, %" PRIu64 " different games\n",
+           c->machines, c->starts, different);
+    if (different * 2 < c->starts || different < 16)
+        fprintf(stderr,
+                "warning: the %" PRIu64 " starts are only %" PRIu64 " different games: the agent "
+                "may learn these by heart (the field random names bytes that differ)\n",
+                c->starts, different);
+    return DM_OK;
+}
+
+/* ---- Training ---- */
+
+static dm_status train(const dm_train_options *o, dm_agent_run *run, const char *folder,
+                       dm_error *err)
+{
+    const dm_agent_config *c = dm_agent_run_config(run);
+    uint64_t round = c->machines * c->horizon;
+    uint64_t done = dm_agent_learner_updates(dm_agent_run_learner(run)) * round;
+    uint64_t until = o->until > 0 ? (uint64_t)o->until : c->steps;
+    watcher w = {.steps = done, .score = NAN};
+    dm_status status = say_starts(run, err);
+    fflush(stdout);
+    if (status != DM_OK)
+        return status;
+    w.progress = dm_progress_start("agent", "steps", until > done ? until - done : 0);
+    status = dm_agent_run_train(run, until, watch, &w, err);
+    dm_progress_finish(w.progress);
+    if (status != DM_OK)
+        return status;
+    double all = w.seconds[0] + w.seconds[1] + w.seconds[2];
+    if (w.steps > done)
+        printf("agent: %" PRIu64 " steps, %.0f a second: game %.0f%%, acting %.0f%%, learning "
+               "%.0f%%; %s\n",
+               w.steps, (double)(w.steps - done) / all, 100 * w.seconds[0] / all,
+               100 * w.seconds[1] / all, 100 * w.seconds[2] / all, folder);
+    if (dm_stop_requested())
+        dm_stop_kept("%s has the run until then; --resume %s goes on", folder, folder);
+    else if (c->held_out > 0)
+        status = say_score(run, c->held_out, err);
+    return status;
+}
+
+static dm_status film(const dm_train_options *o, dm_error *err)
+{
+    dm_agent_run *run = NULL;
+    double score = 0;
+    if (o->gif == NULL)
+        return dm_fail(err, DM_EINVAL, "--play wants --gif: the file of the animation");
+    dm_status status = dm_agent_run_resume(o->device, o->play, &run, err);
+    if (status == DM_OK)
+        status =
+            dm_agent_run_film(run, 0, (uint32_t)o->frames, (unsigned)o->scale, o->gif, &score, err);
+    if (status == DM_OK)
+        printf("%s: score %.0f\n", o->gif, score);
+    dm_agent_run_close(run);
+    return status;
+}
+
+static dm_status print_fields(const dm_agent_config *config, dm_error *err)
+{
+    dm_buffer text = DM_BUFFER_EMPTY;
+    dm_agent_config_help(config, &text);
+    dm_status status = dm_buffer_check(&text, err);
+    if (status == DM_OK)
+        fputs(dm_buffer_text(&text), stdout);
+    dm_buffer_deinit(&text);
+    return status;
+}
+
+dm_status dm_train_agent(const dm_train_options *o, dm_error *err)
+{
+    dm_agent_config config;
+    dm_agent_run *run = NULL;
+    char folder[DM_PATH_MAX];
+    if (o->play != NULL)
+        return film(o, err);
+    if (o->resume != NULL) {
+        static const char *const fixed[] = {"set", "config", "seed", "out", "rom", "reward"};
+        for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
+            if (dm_train_given(o, fixed[i]))
+                return dm_fail(err, DM_EINVAL, "--%s is the run's own with --resume", fixed[i]);
+        snprintf(folder, sizeof folder, "%s", o->resume);
+        dm_status status = dm_agent_run_resume(o->device, folder, &run, err);
+        if (status == DM_OK)
+            status = dm_train_given(o, "eval") ? say_score(run, (uint64_t)o->eval, err)
+                                               : train(o, run, folder, err);
+        dm_agent_run_close(run);
+        return status;
+    }
+    if (dm_train_given(o, "eval"))
+        return dm_fail(err, DM_EINVAL, "--eval wants --resume DIR: which agent?");
+    dm_status status = read_config(o, &config, err);
+    if (status == DM_OK && o->fields)
+        return print_fields(&config, err);
+    if (status == DM_OK && o->out == NULL)
+        status = dm_train_choose_folder("agent", folder, err);
+    else if (status == DM_OK)
+        snprintf(folder, sizeof folder, "%s", o->out);
+    if (status == DM_OK)
+        status = dm_agent_run_begin(o->device, &config, folder, &run, err);
+    if (status == DM_OK)
+        status = train(o, run, folder, err);
+    dm_agent_run_close(run);
+    return status;
+}

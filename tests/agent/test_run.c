@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* test_run.c - dotmatrix train agent on STARFALL: what a run leaves, runs that are killed, and what
+ * is refused. All use one reward text, so that it is compiled once. */
+#include "base/file.h"
+#include "base/philox.h"
+#include "base/thread.h"
+#include "tests/support/command.h"
+#include "tests/support/tmpdir.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char rom[] = DM_TEST_BUILD_ROOT "/roms/STARFALL.gb";
+
+static const char *const small[] = {"machines=16",   "horizon=8",  "hidden=8",
+                                    "minibatches=2", "epochs=2",   "starts=16",
+                                    "held_out=0",    "steps=5120", "checkpoint_seconds=1e-6",
+                                    "limit=30",      "before=2",   "curriculum=0.5",
+                                    "practice=8",    "archive=16", "act_rows=4",
+                                    "learn_rows=16"};
+
+static const char *config_path(void)
+{
+    static char path[DM_PATH_MAX];
+    assert_ok(dm_path_join(path, dm_test_source_root(), "examples/agents/starfall.json", err));
+    return path;
+}
+
+/* Begun in `folder` or gone on with there; killed after `seconds`. Whether it came to its end. */
+static bool run(const char *folder, uint32_t threads, double seconds, const char *const *more)
+{
+    char device[16], checkpoint[DM_PATH_MAX];
+    const char *arguments[96] = {"train", "agent", "--device", device};
+    size_t count = 4;
+    snprintf(device, sizeof device, "cpu:%u", threads);
+    assert_ok(dm_path_join(checkpoint, folder, "checkpoint.safetensors", err));
+    bool resume = dm_file_exists(checkpoint);
+    arguments[count++] = resume ? "--resume" : "--out";
+    arguments[count++] = folder;
+    for (size_t i = 0; !resume && i < sizeof small / sizeof small[0]; i++) {
+        arguments[count++] = "--set";
+        arguments[count++] = small[i];
+    }
+    if (!resume) {
+        arguments[count++] = "--rom";
+        arguments[count++] = rom;
+        arguments[count++] = "--config";
+        arguments[count++] = config_path();
+    }
+    for (size_t i = 0; more != NULL && more[i] != NULL; i++)
+        arguments[count++] = more[i];
+    dm_test_result r;
+    const dm_test_command command = {.seconds = seconds};
+    dm_test_run_dotmatrix(&command, arguments, &r);
+    bool ended = !r.timed_out;
+    if (ended)
+        dm_test_expect_exit(&r, 0);
+    dm_test_result_free(&r);
+    return ended;
+}
+
+static void same_file(const char *a, const char *b, const char *name)
+{
+    char path[2][DM_PATH_MAX], *bytes[2];
+    size_t size[2];
+    assert_ok(dm_path_join(path[0], a, name, err));
+    assert_ok(dm_path_join(path[1], b, name, err));
+    for (int i = 0; i < 2; i++)
+        assert_ok(dm_file_read(path[i], 0, &bytes[i], &size[i], err));
+    if (size[0] != size[1] || memcmp(bytes[0], bytes[1], size[0]) != 0)
+        fail_msg("%s differs from %s", path[1], path[0]);
+    free(bytes[0]);
+    free(bytes[1]);
+}
+
+enum { KILLS = 10, TRIES = 200 };
+
+static void killed_runs_end_with_the_same_bits(void **state)
+{
+    const char *reference = dm_test_path(state, "whole");
+    assert_true(run(reference, 2, 600, NULL)); /* compiles */
+    char name[64], checkpoint[DM_PATH_MAX];
+    const char *folder = dm_test_path(state, "whole again");
+    uint64_t begun = dm_time_ns();
+    assert_true(run(folder, 1, 600, NULL));
+    double seconds = (double)(dm_time_ns() - begun) * 1e-9;
+    same_file(reference, folder, "checkpoint.safetensors");
+    int kills = 0, folders = 0;
+    folder = NULL;
+    for (int i = 0; i < TRIES; i++) {
+        if (folder == NULL) {
+            snprintf(name, sizeof name, "killed-%d", folders++);
+            folder = dm_test_path(state, name);
+        }
+        dm_philox4 r = dm_random4(3, 1, (uint64_t)i);
+        double moment = kills < KILLS ? seconds * (0.2 + (double)dm_random_unit(r.v[0])) : 600;
+        bool ended = run(folder, 1 + dm_random_below(r.v[1], 3), moment, NULL);
+        assert_ok(dm_path_join(checkpoint, folder, "checkpoint.safetensors", err));
+        kills += !ended && dm_file_exists(checkpoint);
+        if (!ended)
+            continue;
+        same_file(reference, folder, "checkpoint.safetensors");
+        same_file(reference, folder, "metrics.jsonl");
+        same_file(reference, folder, "world-40.swarm");
+        same_file(reference, folder, "world-40.swarm.starts");
+        folder = NULL;
+        if (kills == KILLS)
+            return;
+    }
+    fail_msg("killed %d times only, of %d", kills, KILLS);
+}
+
+static void an_agent_is_measured_and_filmed(void **state)
+{
+    const char *folder = dm_test_path(state, "run"), *gif = dm_test_path(state, "a.gif");
+    assert_true(run(folder, 2, 600,
+                    (const char *const[]){"--set", "held_out=5", "--set", "eval_frames=2000",
+                                          "--until", "256", NULL}));
+    dm_test_result r;
+    dm_test_dotmatrix(&r, "train", "agent", "--resume", folder, "--eval", "5");
+    dm_test_expect_exit(&r, 0);
+    assert_non_null(strstr(r.out, "in 5 games of at most 2000 frames"));
+    dm_test_result_free(&r);
+    dm_test_dotmatrix(&r, "train", "agent", "--play", folder, "--gif", gif, "--frames", "200");
+    dm_test_expect_exit(&r, 0);
+    dm_test_result_free(&r);
+    char *bytes;
+    size_t size;
+    assert_ok(dm_file_read(gif, 0, &bytes, &size, err));
+    assert_true(size > 1000 && memcmp(bytes, "GIF89a", 6) == 0);
+    free(bytes);
+}
+
+static void what_is_wrong_is_one_line(void **state)
+{
+    static const struct {
+        const char *arguments[8];
+        const char *says;
+    } cases[] = {
+        {{"--reward", "x.c"}, "which game? --rom names a ROM"},
+        {{"--rom", rom}, "what is good play? --reward names a file"},
+        {{"--rom", rom, "--reward", "not-there.c"}, "not-there.c"},
+        {{"--rom", rom, "--config", "CONFIG", "--set", "actions=LEFT,JUMP"}, "'JUMP'; keys are"},
+        {{"--rom", rom, "--config", "CONFIG", "--set", "random=4000:2"}, "'4000:2'"},
+        {{"--rom", rom, "--config", "CONFIG", "--set", "start=soon"}, "'soon'"},
+        {{"--rom", rom, "--config", "CONFIG", "--set", "horizn=8"}, "did you mean horizon?"},
+        {{"--eval", "3"}, "--eval wants --resume DIR"},
+        {{"--play", "nowhere", "--gif", "a.gif"}, "no run of train agent lies there"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *arguments[16] = {"train", "agent", "--out", dm_test_path(state, "none")};
+        size_t count = strcmp(cases[i].arguments[0], "--play") == 0 ? 2 : 4;
+        for (size_t k = 0; k < 8 && cases[i].arguments[k] != NULL; k++)
+            arguments[count++] = strcmp(cases[i].arguments[k], "CONFIG") == 0
+                                     ? config_path()
+                                     : cases[i].arguments[k];
+        arguments[count] = NULL;
+        dm_test_result r;
+        dm_test_run_dotmatrix(NULL, arguments, &r);
+        if (r.exit_code == 0 || strstr(r.err, cases[i].says) == NULL ||
+            strchr(r.err, '\n') != r.err + strlen(r.err) - 1)
+            fail_msg("case %zu says: %s", i, r.err);
+        dm_test_result_free(&r);
+    }
+}
+
+DM_TESTS("agent/run", DM_TEST_IN_DIR(killed_runs_end_with_the_same_bits),
+         DM_TEST_IN_DIR(an_agent_is_measured_and_filmed),
+         DM_TEST_IN_DIR(what_is_wrong_is_one_line));
