@@ -23,7 +23,7 @@ typedef struct game_player {
     uint32_t frames;              /* of a game, at most */
 } game_player;
 
-extern const game_player player_starfall, player_warren;
+extern const game_player player_starfall, player_switchback, player_warren;
 
 /* From the title into a game: START after `wait` frames. */
 void game_begin(dm_gb *gb, uint32_t wait);

@@ -32,10 +32,16 @@ static void starfall(void **state)
     scores(&player_starfall);
 }
 
+static void switchback(void **state)
+{
+    (void)state;
+    scores(&player_switchback);
+}
+
 static void warren(void **state)
 {
     (void)state;
     scores(&player_warren);
 }
 
-DM_TESTS("games/players", DM_TEST(starfall), DM_TEST(warren));
+DM_TESTS("games/players", DM_TEST(starfall), DM_TEST(switchback), DM_TEST(warren));
