@@ -26,6 +26,7 @@ from ._core import (
     Unsupported,
     version,
 )
+from .env import VectorEnv, make, rom_path
 from .gameboy import GameBoy, Memory, Screen
 from .swarm import Swarm, codec_keys, device, devices
 
@@ -48,8 +49,11 @@ __all__ = [
     "Swarm",
     "Unavailable",
     "Unsupported",
+    "VectorEnv",
     "codec_keys",
     "device",
     "devices",
+    "make",
+    "rom_path",
     "version",
 ]

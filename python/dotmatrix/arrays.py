@@ -78,6 +78,11 @@ def current_stream(form, index):
 def prepare_actions(actions, kind):
     """Actions as something the C side takes; integers of a GPU become bytes there, on the current stream.
     Returns (object, address): with an address the object has been checked to be bytes on a CUDA device."""
+    if isinstance(actions, (list, tuple)):
+        try:
+            return bytes(actions), None
+        except (TypeError, ValueError):
+            raise InvalidArgument("actions: integers within 0..255") from None
     if kind == "cpu" or actions is None or isinstance(actions, Array):
         return actions, None
     torch = sys.modules.get("torch")

@@ -108,6 +108,9 @@ def test_actions_of_all_types(swarm, make):
         ("text", "an array"),
         (7, "an array"),
         (object(), "an array"),
+        ([0, 0, 0, 0, 0, 256], "0..255"),
+        ([0.5] * N, "0..255"),
+        ([0], "1 are given"),
     ],
 )
 def test_wrong_actions(swarm, actions, text):

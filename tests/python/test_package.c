@@ -60,6 +60,7 @@ static void run_file(const char *name)
         run_file("test_" #file ".py");                                                             \
     }
 PYTHON_TESTS(gameboy)
+PYTHON_TESTS(gym)
 PYTHON_TESTS(swarm)
 
-DM_TESTS("python/package", DM_TEST(gameboy), DM_TEST(swarm))
+DM_TESTS("python/package", DM_TEST(gameboy), DM_TEST(gym), DM_TEST(swarm))
