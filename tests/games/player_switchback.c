@@ -42,5 +42,5 @@ const game_player player_switchback = {
     .name = "SWITCHBACK",
     .choose = choose,
     .keys = DM_GB_KEY_LEFT | DM_GB_KEY_RIGHT | DM_GB_KEY_B,
-    .frames = 30000,
+    .frames = 8000,
 };

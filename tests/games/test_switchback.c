@@ -45,7 +45,7 @@ static void events_and_score_agree(void **state)
     unsigned score = 0, lost = 0, stages = 0;
     int sharpest = 0;
     game_begin(gb, 88);
-    for (int i = 0; i < 30000 && dm_gb_peek(gb, GAME_STATE) == GAME_PLAYING; i++) {
+    for (int i = 0; i < 10000 && dm_gb_peek(gb, GAME_STATE) == GAME_PLAYING; i++) {
         unsigned number = game_word(gb, FRAME);
         game_run(gb, player_switchback.choose(gb), 1);
         assert_int_equal(game_word(gb, FRAME), (number + 1) & 0xFFFF);
