@@ -62,7 +62,7 @@ DM_FN uint8_t dm_swarm_pack_squares(uint64_t sums)
     return (uint8_t)(sums | sums >> 14 | sums >> 28 | sums >> 42);
 }
 
-#if DM_GB_GPU_FORM
+#if DM_MANY_LANES
 
 /* Sixteen squares in a row, packed, from the shades of two lines: sums bit by bit. */
 DM_FN uint32_t dm_swarm_pack_planes(dm_gb_two_planes two)

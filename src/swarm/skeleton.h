@@ -6,8 +6,8 @@
  *   post-step dispatch     dm_swarm_post_<stage>, which ends a step: reward, termination, reset,
  *                          observation, as far as the stage owns them, and the epilog that it calls
  */
+#include "gb/batch.h"
 #include "gb/simt/rebalance.h"
-#include "gb/simt/simt.h"
 #include "swarm/actions.h"
 #include "swarm/finish.h"
 #include "swarm/pixels.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* swarm.c - creating, stepping and resetting a swarm, and its outputs (dotmatrix/swarm.h). */
 #include "base/require.h"
+#include "gb/simt/limits.h"
 #include "gb/simt/predecode.h"
 #include "gb/simt/rebalance.h"
-#include "gb/simt/smem.h"
 #include "swarm/internal.h"
 
 #include <inttypes.h>

@@ -16,9 +16,9 @@
  * Built with -fsanitize=address,undefined it also finds what those find (make fuzz). With
  * -DDM_LIBFUZZER -fsanitize=fuzzer the same file is a libFuzzer target. */
 #include "base/file.h"
+#include "gb/cpu/run.h"
 #include "gb/host/core.h"
 #include "gb/host/state.h"
-#include "gb/machine/bus.h"
 #include "tests/support/program_gen.h"
 #include "tests/support/random.h"
 #include "tests/support/same_machine.h"

@@ -1,77 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* idle.h - skip idle loop; kernel text.
+/* idle.h - idle loops, skipped; kernel text.
  *
- * Many games wait for the next frame in a loop such as `ldh a,[rLY] / cp 144 / jr nz`. When a loop
- * comes back to its head with the same registers, having written nothing, the next pass can only
- * differ if something it reads differs. The slow read path notes for how long each answer holds
- * (context.idle_limit), plain memory holds as long as nothing is written, and an interrupt cannot come
- * before next_event. So whole passes up to there are accounted for at once: clock and instruction
- * count move on, nothing else would have changed. The CPU passes loops that only count likewise.
+ * Many games wait for the next frame in a loop such as `ldh a,[rLY] / cp 144 / jr nz`. When a loop comes back to its
+ * head with the same registers, having written nothing, the next pass can only differ if something it reads differs.
+ * The slow path records how long each answer holds (context.idle_limit), plain memory holds as long as nothing is
+ * written, and an interrupt cannot come before next_event. So whole passes up to there are accounted for at once: clock
+ * and instruction count move on, nothing else would have changed. Loops that only count are skipped likewise.
  * tests/gb/test_idle.c runs programs with and without and compares every state.
  *
- * Games of some compilers wait in their main loop, which calls functions, looks at keys and so
- * writes a lot. A GPU notes what a pass writes, to plain memory or to P1 (hot.written); when the
- * next pass writes the same again, it has changed nothing, and such loops are left out too.
- *
- * Waiting for a line, `ldh a,[rLY] / cp N / jr nz` or `jr c`, would end at every line. A and the
- * flags are made anew by every pass of it, so passes can be left out up to line N as long as one
- * more is executed before anybody could see them. A GPU does that on its fast path, and passes
- * waiting for a mode likewise (dm_gb_fast_wait_passes). */
+ * Waiting for a line would end at every line. A and the flags are made anew by every pass of such a loop, so passes are
+ * skipped up to that line as long as one more is executed before the program could see them. */
 #ifndef DM_GB_CPU_IDLE_H
 #define DM_GB_CPU_IDLE_H
 
-#include "gb/machine/bus.h"
-
-#if DM_GB_GPU_FORM
-
-DM_FN bool dm_gb_idle_same(const dm_gb_cold *cold, const dm_gb_hot *hot)
-{
-    const uint32_t *r = cold->idle_regs;
-    return ((r[0] ^ hot->sp) | (r[1] ^ hot->zc) | (r[2] ^ hot->hn) | (r[3] ^ hot->low) |
-            (r[4] ^ hot->high)) == 0;
-}
-
-/* Did the last two passes write the same? Then the second changed nothing. */
-DM_FN bool dm_gb_idle_wrote_same(const dm_gb_cold *cold, const dm_gb_hot *hot)
-{
-    return ((cold->idle_written[0] ^ hot->written[0]) |
-            (cold->idle_written[1] ^ hot->written[1])) == 0;
-}
-
-/* PC may be the head of an idle loop. */
-DM_FN void dm_gb_idle_begin(dm_gb_hot *hot)
-{
-    hot->idle_pc = hot->pc;
-    hot->written[0] = hot->written[1] = 0;
-}
-
-DM_FN void dm_gb_idle_remember(dm_gb_cold *cold, dm_gb_hot *hot)
-{
-    uint32_t *r = cold->idle_regs;
-    r[0] = hot->sp;
-    r[1] = hot->zc;
-    r[2] = hot->hn;
-    r[3] = hot->low;
-    r[4] = hot->high;
-    cold->idle_limit = dm_gb_never(hot->clock);
-    cold->idle_clock = hot->clock;
-    cold->idle_count = hot->count;
-    cold->idle_written[0] = hot->written[0];
-    cold->idle_written[1] = hot->written[1];
-    dm_gb_idle_begin(hot);
-    hot->idle_pc |= DM_GB_IDLE_KNOWN;
-    /* What is read from now on has to be asked for, so that its limit is noted. */
-    hot->io_address = DM_GB_NO_ADDRESS;
-    hot->vram_until = hot->clock;
-}
-
-/* How long a pass takes, in T-cycles. */
-DM_FN uint32_t dm_gb_idle_period(const dm_gb_cold *cold, const dm_gb_hot *hot)
-{
-    return hot->clock - cold->idle_clock;
-}
-
-#else
+#include "gb/cpu/bus.h"
 
 DM_FN bool dm_gb_idle_same(const dm_gb_context *context, const dm_gb_hot *hot)
 {
@@ -107,10 +49,6 @@ DM_FN uint32_t dm_gb_idle_period(const dm_gb_context *context, const dm_gb_hot *
 {
     return 4u * (uint32_t)((hot->time - context->idle_time) >> 28);
 }
-
-#endif
-
-#if !DM_GB_GPU_FORM
 
 /* Up to when the loop at PC waits for a line, if it is that one; else `until` as it was. A loop
  * that only begins like it takes longer. */
@@ -255,51 +193,7 @@ DM_FN void dm_gb_bus_loop(dm_gb_context *context, dm_gb_hot *hot)
     dm_gb_idle_begin(context, hot);
 }
 
-#else
-
-/* Leave out as many whole passes as end by `until`. */
-DM_FN void dm_gb_idle_skip(const dm_gb_cold *cold, dm_gb_hot *hot, uint32_t until)
-{
-    if (dm_gb_before(hot->clock, until)) {
-        const uint32_t period = dm_gb_idle_period(cold, hot);
-        const uint32_t passes = (until - hot->clock) / period;
-        hot->count += passes * (hot->count - cold->idle_count);
-        hot->clock += passes * period;
-    }
-    dm_gb_idle_begin(hot);
-}
-
-/* The head of the watched loop has been reached again. True: the last pass changed nothing, so the
- * next will not either. */
-DM_FN bool dm_gb_idle_again(dm_gb_cold *cold, dm_gb_hot *hot)
-{
-    if (cold->skip_idle == 0)
-        return false;
-    if ((hot->idle_pc & DM_GB_IDLE_KNOWN) == 0 || !dm_gb_idle_same(cold, hot)) {
-        dm_gb_idle_remember(cold, hot);
-        return false;
-    }
-    if (!dm_gb_idle_wrote_same(cold, hot)) {
-        hot->idle_pc = hot->pc | DM_GB_IDLE_VAIN;
-        return false;
-    }
-    return true;
-}
-
-/* The same in a service: a backward jump was taken by the slow path. */
-DM_FN void dm_gb_bus_loop(dm_gb_context *context, dm_gb_hot *hot)
-{
-    dm_gb_cold *cold = context->cold;
-    if ((hot->idle_pc & ~DM_GB_IDLE_MARKS) != hot->pc) {
-        dm_gb_idle_begin(hot);
-        return;
-    }
-    if (!dm_gb_idle_again(cold, hot))
-        return;
-    uint32_t until = dm_gb_earlier(cold->idle_limit, context->idle_limit);
-    dm_gb_idle_skip(cold, hot, dm_gb_earlier(until, hot->next_event));
-}
-
-#endif
+/* The bus is complete. */
+#include "gb/machine/sm83.h"
 
 #endif

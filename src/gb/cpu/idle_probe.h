@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* idle_probe.h - pass loops that write nothing new; kernel text of the CPU's form.
+/* idle_probe.h - pass loops that write nothing new; kernel text.
  *
  * A game that waits for a key asks the joypad in a subroutine: it selects keys by writing to P1 and
  * pushes return addresses, so idle.h, which wants a loop without writes, does not see it. But P1 is
@@ -14,17 +14,44 @@
 #define DM_GB_CPU_IDLE_PROBE_H
 
 #include "gb/cpu/idle.h"
-#include "gb/machine/sm83.h"
 
-#if DM_GB_GPU_FORM
+/* ---- Writes ---- */
 
-DM_FN bool dm_gb_idle_probe_due(dm_gb_context *context)
+/* Such a loop writes to P1, and to WRAM what is there at its end again. */
+DM_FN_SLOW void dm_gb_watch_ram(dm_gb_context *context, uint32_t address)
 {
-    (void)context;
-    return false;
+    dm_gb_journal *journal = context->journal;
+    const uint32_t at = address & 0x1FFFu;
+    const bool wram = address - 0xC000u < 0x3E00u;
+    for (uint32_t i = 0; wram && i < journal->count; i++)
+        if (journal->at[i] == at)
+            return;
+    if (!wram || journal->count == DM_GB_JOURNAL) {
+        dm_gb_idle_break(context);
+        return;
+    }
+    journal->at[journal->count] = (uint16_t)at;
+    journal->was[journal->count++] = dm_gb_ram_load(context, DM_GB_WRAM + at);
 }
 
-#else
+DM_FN void dm_gb_idle_before_write(dm_gb_context *context, uint32_t address)
+{
+    if (DM_UNLIKELY(context->watch == DM_GB_WATCHING) && address != 0xFF00u)
+        dm_gb_watch_ram(context, address);
+}
+
+/* P1 was written: one of many such writes is an event, so that run.h can look for a loop. */
+DM_FN void dm_gb_idle_after_write(dm_gb_context *context, uint32_t now, uint32_t address)
+{
+    if (address != 0xFF00u || !context->skip_idle || context->watch != DM_GB_NOT_WATCHING)
+        return;
+    if (++context->pad_writes >= DM_GB_IDLE_PROBE_AFTER << context->probe_level) {
+        context->probe = true;
+        dm_gb_m(context)->next_event = now;
+    }
+}
+
+/* ---- Probes ---- */
 
 /* Execute one instruction whose bytes come one by one over the bus: they are not all plain memory,
  * or the first is read twice. */
@@ -137,7 +164,7 @@ DM_FN_SLOW bool dm_gb_idle_probe_run(dm_gb_context *context)
     return passes != 0;
 }
 
-/* The probe that dm_gb_idle_probe_soon asked for, if it did and nothing is due. True: time has passed.
+/* The probe that dm_gb_idle_after_write asked for, if it did and nothing is due. True: time has passed.
  */
 DM_FN bool dm_gb_idle_probe_due(dm_gb_context *context)
 {
@@ -155,5 +182,4 @@ DM_FN bool dm_gb_idle_probe_due(dm_gb_context *context)
     return true;
 }
 
-#endif
 #endif

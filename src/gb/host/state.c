@@ -7,7 +7,7 @@
 #include "gb/host/state.h"
 
 #include "base/file.h"
-#include "gb/machine/io.h"
+#include "gb/cpu/run.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

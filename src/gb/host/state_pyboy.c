@@ -604,7 +604,7 @@ static void place_picture(import *in)
         ppu->blank = 0;
     }
     dm_gb_ppu_sync(&context, m->clock);
-    dm_gb_mode0_settle(&context, m->clock);
+    dm_gb_mode0_sync(&context, m->clock);
     if (ppu->line < DM_GB_VBLANK_LINE)
         ppu->window_on = in->window_on;
     ppu->frames = 0;

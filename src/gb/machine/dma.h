@@ -9,7 +9,7 @@
 #ifndef DM_GB_DMA_H
 #define DM_GB_DMA_H
 
-#include "gb/machine/context.h"
+#include "gb/machine/executor.h"
 
 #define DM_GB_DMA_CYCLES 648u
 
@@ -70,31 +70,14 @@ DM_FN uint8_t dm_gb_dma_source(dm_gb_context *context, uint32_t address)
     return context->rom[cart->rom_low + address];
 }
 
-/* A whole transfer from a page of WRAM. A GPU waits long for each access, so it makes few, many of
- * them at a time. */
-DM_FN void dm_gb_dma_copy_all(uint8_t *to, const uint8_t *from)
-{
-    uint64_t *out = (uint64_t *)(void *)to;
-    const uint64_t *in = (const uint64_t *)(const void *)from;
-    DM_NO_UNROLL
-    for (uint32_t half = 0; half < 2u; half++, in += 10, out += 10) {
-        uint64_t words[10];
-        for (uint32_t i = 0; i < 10u; i++)
-            words[i] = in[i];
-        for (uint32_t i = 0; i < 10u; i++)
-            out[i] = words[i];
-    }
-}
-
 /* Copy the bytes that are due before an access at `now`. */
 DM_FN void dm_gb_dma_copy(dm_gb_context *context, uint32_t now)
 {
     dm_gb_dma *dma = &dm_gb_m(context)->dma;
     uint32_t done = dm_gb_dma_done(dm_gb_m(context), now);
     const bool from_wram = (dma->source & 0xE000u) == 0xC000u; /* nearly always */
-    if (DM_GB_GPU_FORM && from_wram && dma->next == 0 && done == 160u) {
-        dm_gb_dma_copy_all(context->ram + DM_GB_OAM,
-                           context->ram + DM_GB_WRAM + (dma->source & 0x1FFFu));
+    if (from_wram && dma->next == 0 && done == 160u) {
+        dm_gb_ram_copy160(context, DM_GB_OAM, DM_GB_WRAM + (dma->source & 0x1FFFu));
     } else if (from_wram) {
         uint32_t from = DM_GB_WRAM + (dma->source & 0x1FFFu);
         for (uint32_t i = dma->next; i < done; i++)

@@ -264,7 +264,7 @@ DM_FN void dm_gb_lcdc_write(dm_gb_context *context, uint32_t now, uint8_t value)
     if (((before ^ value) & 4u) != 0)
         dm_gb_scan_until(context, now);
     if ((before & ~(uint32_t)value & DM_GB_LCD_ON) != 0)
-        dm_gb_mode0_settle(context, now);
+        dm_gb_mode0_sync(context, now);
     ppu->lcdc = value;
     if (((before ^ value) & DM_GB_LCD_ON) != 0) {
         dm_gb_render_logged(context);
@@ -300,7 +300,7 @@ DM_FN_SLOW void dm_gb_ppu_write(dm_gb_context *context, uint32_t now, uint32_t a
         /* The DMG writes FF for one T-cycle first: enabled or not, a mode that would interrupt
          * does. */
         if (dm_gb_lcd_on(m)) {
-            dm_gb_mode0_settle(context, now);
+            dm_gb_mode0_sync(context, now);
             ppu->stat = 0x78;
             dm_gb_stat_update(m);
             dm_gb_ppu_sync(context, now + 1u);

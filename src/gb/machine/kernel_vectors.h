@@ -81,16 +81,23 @@ DM_FN void dm_gb_bus_write(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t address, uin
     dm_gb_vector_record(bus, hot, address, value, DM_GB_VECTOR_WRITE);
 }
 
-DM_FN uint32_t dm_gb_bus_pop(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t address)
+DM_FN uint32_t dm_gb_bus_load(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t address, uint32_t count)
 {
-    uint32_t low = dm_gb_bus_read(bus, hot, address);
-    return low | (dm_gb_bus_read(bus, hot, (address + 1u) & 0xFFFFu) << 8);
+    uint32_t value = 0;
+    DM_NO_UNROLL
+    for (uint32_t i = 0; i < count; i++)
+        value |= dm_gb_bus_read(bus, hot, (address + i) & 0xFFFFu) << (8u * i);
+    return value;
 }
 
-DM_FN void dm_gb_bus_push(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t address, uint32_t value)
+DM_FN void dm_gb_bus_store(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t address, uint32_t value,
+                           uint32_t count, bool push)
 {
-    dm_gb_bus_write(bus, hot, (address + 1u) & 0xFFFFu, value >> 8);
-    dm_gb_bus_write(bus, hot, address, value & 0xFFu);
+    DM_NO_UNROLL
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t byte = push ? count - 1u - i : i;
+        dm_gb_bus_write(bus, hot, (address + byte) & 0xFFFFu, value >> (8u * byte) & 0xFFu);
+    }
 }
 
 DM_FN uint32_t dm_gb_bus_fetch8(dm_gb_bus *bus, dm_gb_hot *hot)

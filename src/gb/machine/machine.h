@@ -31,12 +31,6 @@
 #include "gb/machine/apu.h"
 #include "gb/machine/cart.h"
 
-/* The GPU's form of the text: registers picked by number, one path for all instructions, no table
- * of pages. It is plain C all the same, so it is tested on the CPU too (tests/gb/test_device.c). */
-#ifndef DM_GB_GPU_FORM
-#define DM_GB_GPU_FORM DM_MANY_LANES
-#endif
-
 /* The public header says these for its readers; they are repeated for kernel text, which has no
  * other headers, and must agree. */
 #define DM_GB_SCREEN_W 160
@@ -198,5 +192,39 @@ typedef struct dm_gb_machine {
     dm_gb_apu apu;
     dm_gb_cart cart;
 } dm_gb_machine;
+
+/* ---- What a machine context points to (context.h) ---- */
+
+/* What the machine sent over the serial port, for whoever wants to read it. */
+typedef struct dm_gb_serial_log {
+    uint8_t *bytes;
+    uint32_t size, capacity; /* bytes past capacity are counted, not kept */
+} dm_gb_serial_log;
+
+/* Which pictures are wanted: the public enum dm_gb_draw, for kernel text. */
+#if DM_HAS_HEADERS
+#include <dotmatrix/gb.h>
+#else
+enum dm_gb_draw { DM_GB_DRAW_NEVER, DM_GB_DRAW_LAST, DM_GB_DRAW_ALWAYS };
+#endif
+
+/* ---- Time ---- */
+
+/* Is time a before time b? */
+DM_FN bool dm_gb_before(uint32_t a, uint32_t b)
+{
+    return (int32_t)(a - b) < 0;
+}
+
+DM_FN uint32_t dm_gb_earlier(uint32_t a, uint32_t b)
+{
+    return dm_gb_before(a, b) ? a : b;
+}
+
+/* Further away than any event; rescheduled long before it is reached. */
+DM_FN uint32_t dm_gb_never(uint32_t now)
+{
+    return now + 0x20000000u;
+}
 
 #endif

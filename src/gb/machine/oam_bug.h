@@ -53,10 +53,7 @@ DM_FN void dm_gb_oam_copy_row(dm_gb_context *context, uint32_t to, uint32_t from
 /* A write, or a 16-bit register going through the incrementer. */
 DM_FN_SLOW void dm_gb_oam_bug_write(dm_gb_context *context, uint32_t now)
 {
-    dm_gb_watch_over(context);
-#if !DM_GB_GPU_FORM
-    context->idle_pc = DM_GB_NO_IDLE; /* a loop that does this is not one that only waits */
-#endif
+    dm_gb_idle_break(context);
     dm_gb_ppu_sync(context, now);
     uint32_t row = dm_gb_oam_row(dm_gb_m(context), now);
     if (row == 0)

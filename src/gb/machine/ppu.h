@@ -366,7 +366,7 @@ DM_FN void dm_gb_ppu_sync(dm_gb_context *context, uint32_t now)
 
 /* Look for the end of mode 3 of the present line if that was not done, and pass it if it was before
  * `now`; the unit is synced up to there. */
-DM_FN void dm_gb_mode0_settle(dm_gb_context *context, uint32_t now)
+DM_FN void dm_gb_mode0_sync(dm_gb_context *context, uint32_t now)
 {
     dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
     if (!dm_gb_lcd_on(dm_gb_m(context)) || ppu->line >= DM_GB_VBLANK_LINE || ppu->edge != 3 ||
@@ -385,19 +385,6 @@ DM_FN uint32_t dm_gb_line_time(const dm_gb_ppu *ppu, uint32_t line, uint32_t dot
         lines = 154u;
     return ppu->line_start + lines * DM_GB_LINE_CYCLES + dot;
 }
-
-#if DM_GB_GPU_FORM
-/* When the last picture of the run that is about to begin will be complete, but not on the screen
- * yet; the end of the run where that is not known. */
-DM_FN uint32_t dm_gb_last_picture(const dm_gb_context *context, const dm_gb_machine *m)
-{
-    const uint32_t end = context->run_end;
-    const uint32_t complete = dm_gb_line_time(&m->ppu, DM_GB_VBLANK_LINE, 4, 3);
-    if (!dm_gb_lcd_on(m) || dm_gb_before(end, complete))
-        return end;
-    return end - (end - complete) % DM_GB_FRAME_CYCLES;
-}
-#endif
 
 /* A run of `cycles` is about to begin. The picture under way was begun in case that run ends with
  * it on the screen; if another comes after it, it need not be finished. */

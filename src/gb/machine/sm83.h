@@ -6,14 +6,11 @@
  *   operand bytes -> condition -> idle -> read (0..2) -> operation -> write (0..2) -> idle (0..2)
  *
  * Each access and each idle M-cycle happens in the order of the hardware, so that the bus sees the
- * right thing at the right time. There is one place that reads and one that writes: on a GPU lanes
- * with different instructions meet there. Whoever includes this defines the bus before:
+ * right thing at the right time. Whoever includes this defines the bus before:
  *
  *   dm_gb_bus                                       a type
- *   dm_gb_bus_read(bus, hot, address)               one M-cycle each; they move hot->clock
- *   dm_gb_bus_write(bus, hot, address, value)
- *   dm_gb_bus_pop(bus, hot, address)                two M-cycles, low byte first (only on the CPU)
- *   dm_gb_bus_push(bus, hot, address, value)        two M-cycles, high byte first
+ *   dm_gb_bus_load(bus, hot, address, count)        read 0 to 2 bytes, the low one first, an M-cycle each
+ *   dm_gb_bus_store(bus, hot, address, value, count, push)   write them; `push`: the high one first, downwards
  *   dm_gb_bus_fetch8(bus, hot), _fetch16            read operand bytes at PC, which moves on
  *   dm_gb_bus_idle(bus, hot)
  *   dm_gb_bus_adjust(bus, hot, value)               a 16-bit register went through the incrementer
@@ -21,7 +18,8 @@
  *   dm_gb_bus_jump(bus, hot, from)                  PC jumped; `from` near there, or DM_GB_FAR
  *   dm_gb_bus_loop(bus, hot)                        and it went backwards, within a loop
  *
- * so that the same text runs the machine (bus.h) and the single-instruction test vectors. */
+ * so that the same text runs the machine (cpu/bus.h, simt/bus.h) and the single-instruction test vectors
+ * (kernel_vectors.h). */
 #ifndef DM_GB_SM83_H
 #define DM_GB_SM83_H
 
@@ -298,16 +296,10 @@ DM_FN void dm_gb_exec(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t row)
         value = operand;
     else if (source >= DM_GB_ARG_BC && source <= DM_GB_ARG_AF)
         value = dm_gb_reg16(hot, source);
-    uint32_t reads = source == DM_GB_ARG_MEM ? 1u : source == DM_GB_ARG_STACK && taken ? 2u : 0u;
-#if !DM_GB_GPU_FORM
-    if (reads == 2u) {
-        value = dm_gb_bus_pop(bus, hot, address);
-        reads = 0;
-    }
-#endif
-    DM_NO_UNROLL
-    for (uint32_t i = 0; i < reads; i++)
-        value |= dm_gb_bus_read(bus, hot, (address + i) & 0xFFFFu) << (8u * i);
+    const uint32_t reads = source == DM_GB_ARG_MEM              ? 1u
+                           : source == DM_GB_ARG_STACK && taken ? 2u
+                                                                : 0u;
+    value |= dm_gb_bus_load(bus, hot, address, reads);
 
     const uint32_t before = value, from = hot->pc;
     if (operation >= DM_GB_DO_RLC && operation <= DM_GB_DO_SRL) {
@@ -330,31 +322,13 @@ DM_FN void dm_gb_exec(dm_gb_bus *bus, dm_gb_hot *hot, uint32_t row)
         dm_gb_set_reg8(hot, destination, value);
     else if (destination >= DM_GB_ARG_BC && destination <= DM_GB_ARG_AF)
         dm_gb_set_reg16(hot, destination, value);
-    uint32_t writes = destination == DM_GB_ARG_MEM ? 1u : 0u;
-    uint32_t step = 1u;
-    if (destination == DM_GB_ARG_MEM16)
-        writes = 2u;
-#if !DM_GB_GPU_FORM
-    if (destination == DM_GB_ARG_STACK && taken) {
-        hot->sp = (hot->sp - 2u) & 0xFFFFu;
-        dm_gb_bus_push(bus, hot, hot->sp, value);
-    }
-#else
-    if (destination == DM_GB_ARG_STACK && taken) {
-        /* The high byte goes first, downwards. */
-        writes = 2u;
-        step = 0xFFFFu;
-        address = (hot->sp - 1u) & 0xFFFFu;
-        hot->sp = (hot->sp - 2u) & 0xFFFFu;
-        value = ((value >> 8) & 0xFFu) | (value << 8);
-    }
-#endif
-    DM_NO_UNROLL
-    for (uint32_t i = 0; i < writes; i++) {
-        dm_gb_bus_write(bus, hot, address, value & 0xFFu);
-        address = (address + step) & 0xFFFFu;
-        value >>= 8;
-    }
+    const bool push = destination == DM_GB_ARG_STACK;
+    const uint32_t writes = destination == DM_GB_ARG_MEM                        ? 1u
+                            : destination == DM_GB_ARG_MEM16 || (push && taken) ? 2u
+                                                                                : 0u;
+    if (push && taken)
+        address = hot->sp = (hot->sp - 2u) & 0xFFFFu;
+    dm_gb_bus_store(bus, hot, address, value, writes, push);
 
     if (DM_GB_IDLES_AFTER(operation) && taken)
         dm_gb_idle_after(bus, hot, operation, before, destination);

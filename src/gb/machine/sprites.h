@@ -30,18 +30,12 @@ DM_FN bool dm_gb_scan_blocked(const dm_gb_machine *m, uint32_t when)
 DM_FN bool dm_gb_any_sprite(const dm_gb_context *context, uint32_t bottom, uint32_t height)
 {
     uint32_t any = 0;
-#if DM_GB_GPU_FORM
-    /* A GPU pays for each access: two sprites in a word. */
-    const uint64_t *words = (const uint64_t *)(const void *)(context->ram + DM_GB_OAM);
+    /* Two sprites in a word: a GPU pays for each access. */
     for (uint32_t i = 0; i < DM_GB_SPRITES / 2u; i++) {
-        const uint32_t even = (uint32_t)words[i] & 0xFFu;
-        const uint32_t odd = (uint32_t)(words[i] >> 32) & 0xFFu;
+        const uint64_t word = dm_gb_ram_load64(context, DM_GB_OAM + 8u * i);
+        const uint32_t even = (uint32_t)word & 0xFFu, odd = (uint32_t)(word >> 32) & 0xFFu;
         any |= (uint32_t)(bottom - even < height) | (uint32_t)(bottom - odd < height);
     }
-#else
-    for (uint32_t i = 0; i < DM_GB_SPRITES; i++)
-        any |= (uint32_t)(bottom - dm_gb_oam_byte(context, i, 0) < height);
-#endif
     return any != 0;
 }
 
@@ -80,11 +74,9 @@ DM_FN_SLOW void dm_gb_scan_sprites(const dm_gb_context *context, dm_gb_ppu *ppu,
 /* The same for the present line. */
 DM_FN void dm_gb_scan_line(dm_gb_context *context, uint32_t end)
 {
-#if DM_GB_GPU_FORM
     const dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
     const bool whole = ppu->scanned == 0 && end == DM_GB_SPRITES && !dm_gb_m(context)->dma.active;
-    context->scan_height = !whole ? 0 : (ppu->lcdc & 4u) != 0 ? 16 : 8;
-#endif
+    dm_gb_scanned_for(context, !whole ? 0u : (ppu->lcdc & 4u) != 0 ? 16u : 8u);
     dm_gb_scan_sprites(context, &dm_gb_m(context)->ppu, end);
 }
 

@@ -17,12 +17,9 @@
 #ifndef DM_SIMT_FAST_H
 #define DM_SIMT_FAST_H
 
-#include "gb/cpu/idle.h"
-#include "gb/machine/sm83.h"
+#include "gb/simt/idle.h"
 #include "gb/simt/page_table.h"
 #include "gb/simt/predict.h"
-
-#if DM_GB_GPU_FORM
 
 /* `dec r / jr nz` at PC, about to be repeated: all passes but the last, up to the next event. */
 DM_FN void dm_gb_fast_count_down(dm_gb_hot *hot, const dm_gb_smem *smem)
@@ -514,5 +511,4 @@ DM_FN enum dm_gb_trap dm_gb_fast_next(dm_gb_machine *m, dm_gb_hot *hot, const dm
     return dm_gb_fast(m, hot, smem, replayed);
 }
 
-#endif
 #endif

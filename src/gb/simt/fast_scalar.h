@@ -19,8 +19,6 @@
 
 #include "gb/simt/fast.h"
 
-#if DM_GB_GPU_FORM
-
 /* The instruction is done and that at `pc` follows; it has the word `ahead`. */
 DM_FN void dm_gb_scalar_done(dm_gb_hot *hot, uint32_t pc, uint32_t ahead, uint32_t cycles)
 {
@@ -174,5 +172,4 @@ DM_FN enum dm_gb_trap dm_gb_fast_scalar(dm_gb_machine *m, dm_gb_hot *hot, const 
     return trap;
 }
 
-#endif
 #endif

@@ -8,8 +8,9 @@
 /* Machines of a block at most, so few that slots are of 64 bits (smem.h). */
 #define DM_GB_BLOCK_MACHINES 128
 
-#include "gb/cpu/run.h"
+#include "gb/run.h"
 #include "gb/simt/kernel_args.h"
+#include "gb/simt/predecode.h"
 
 /* Blocks are of whole warps. */
 DM_KERNEL_BOUNDS(dm_gb_run_machines, dm_gb_run_args, DM_GB_BLOCK_MACHINES, 1)
@@ -22,14 +23,13 @@ DM_KERNEL_BOUNDS(dm_gb_run_machines, dm_gb_run_args, DM_GB_BLOCK_MACHINES, 1)
 #if DM_MANY_LANES
         context.smem = smem;
 #endif
-#if DM_GB_GPU_FORM
+#if DM_MANY_LANES
         dm_gb_line_log line_log;
         context.line_log = &line_log;
 #endif
         dm_gb_context_set(&context, args.machines + i);
         context.ram = args.memory + i * args.memory_stride;
-        context.rom = args.rom;
-        context.predecoded = args.predecoded;
+        dm_gb_context_set_rom(&context, args.rom, args.predecoded);
         context.frames = args.frames == 0 ? 0 : args.frames + i * DM_GB_FRAMES_SIZE;
         context.draw = (uint8_t)(args.frames == 0 ? (uint32_t)DM_GB_DRAW_NEVER : args.draw);
         context.single_frame = 1;

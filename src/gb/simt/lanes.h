@@ -30,8 +30,10 @@
 #define DM_GB_FAST_MORE (DM_SWARM_LANES >= 16 ? 1 : 0)
 #endif
 
-#include "gb/cpu/run.h"
+#include "gb/run.h"
+#if DM_MANY_LANES
 #include "gb/simt/staging_local.h"
+#endif
 #include "swarm/args.h"
 
 typedef struct dm_simt_slot {
@@ -62,11 +64,27 @@ DM_FN void dm_simt_context_init(dm_gb_context *context, const dm_swarm_args *arg
     const dm_swarm_rom *rom = args->roms + (args->rom_count == 1u ? 0u : machine % args->rom_count);
     dm_gb_context_set(context, dm_swarm_machine(args, machine));
     context->ram = args->memory + machine * args->memory_stride;
-    context->rom = rom->bytes;
-    context->predecoded = rom->words;
+    dm_gb_context_set_rom(context, rom->bytes, rom->words);
     context->boot = args->boot;
     context->frames = args->frames == 0 ? 0 : args->frames + (uint64_t)machine * DM_SWARM_FRAMES;
     context->skip_idle = args->skip_idle;
+}
+
+/* What a step has cost so far: instructions, by rounds, and services. */
+typedef struct dm_simt_cost {
+    uint32_t instructions, services;
+} dm_simt_cost;
+
+/* A service counts as this many rounds where machines are sorted by what they cost. */
+#define DM_SIMT_SERVICE_ROUNDS 8u
+
+/* How many times as long as the parts of this launch the whole step is. */
+DM_FN float dm_simt_whole(const dm_swarm_args *args)
+{
+    uint32_t cycles = 0;
+    for (uint32_t part = args->part_begin; part < args->part_end; part++)
+        cycles += args->cycles[part];
+    return (float)(args->cycles[0] + args->cycles[1]) / (float)cycles;
 }
 
 #endif

@@ -10,8 +10,6 @@
 #include "gb/simt/smem.h"
 #include "gb/simt/write_queue.h"
 
-#if DM_GB_GPU_FORM
-
 /* A transfer to OAM has been queued (write_queue.h): only HRAM is plain memory from now on. */
 DM_FN void dm_gb_page_table_unmap(const dm_gb_smem *smem)
 {
@@ -79,5 +77,4 @@ DM_FN_SLOW uint32_t dm_gb_fetch_word(dm_gb_smem where, uint32_t pc)
                            dm_global_load_u8(at + 2));
 }
 
-#endif
 #endif

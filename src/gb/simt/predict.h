@@ -10,8 +10,6 @@
 
 #include "gb/simt/write_queue.h"
 
-#if DM_GB_GPU_FORM
-
 /* P1 needs no device: it reads as the keys are, and a write matters to nobody unless it asks for
  * the joypad's interrupt, which IE lets through. (A write to IF that waits would forget it.) */
 DM_FN bool dm_gb_predict_joypad(dm_gb_machine *m, const dm_gb_cold *cold, const uint8_t *ram,
@@ -418,5 +416,4 @@ DM_FN bool dm_gb_predict_access(dm_gb_machine *m, const dm_gb_cold *cold, const 
     return dm_gb_predict_stat(m, cold, ram, now, value, until);
 }
 
-#endif
 #endif

@@ -12,7 +12,8 @@
 #ifndef DM_SIMT_RENDER_H
 #define DM_SIMT_RENDER_H
 
-#if DM_GB_GPU_FORM
+#include "gb/machine/ppu.h"
+#include "gb/simt/line_log.h"
 
 DM_FN uint64_t dm_gb_line_registers(const dm_gb_ppu *ppu)
 {
@@ -30,7 +31,7 @@ DM_FN uint8_t *dm_gb_back_picture(const dm_gb_context *context)
 
 /* Log the lines from the present one to the one before `end`, on which nothing changes; the window is on from line
  * `window` on. */
-DM_FN_SLOW void dm_gb_log_all_lines(dm_gb_context *context, uint32_t end, uint32_t window)
+DM_FN_SLOW void dm_gb_log_present_lines(dm_gb_context *context, uint32_t end, uint32_t window)
 {
     const dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
     dm_gb_line_log *log = context->line_log;
@@ -43,8 +44,13 @@ DM_FN_SLOW void dm_gb_log_all_lines(dm_gb_context *context, uint32_t end, uint32
                     window);
 }
 
-/* Log the present line, whose mode 3 is over; false: it has to be drawn now. */
-DM_FN bool dm_gb_log_line(dm_gb_context *context)
+DM_FN void dm_gb_log_all_lines(dm_gb_context *context, uint32_t end, uint32_t window)
+{
+    dm_gb_log_present_lines(context, end, window);
+}
+
+/* Log the present line, whose mode 3 is over; the few lines that cannot be logged are made dot by dot. */
+DM_FN bool dm_gb_draw_at_once(dm_gb_context *context)
 {
     const dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
     /* OAM will be searched again, as a whole. */
@@ -54,11 +60,11 @@ DM_FN bool dm_gb_log_line(dm_gb_context *context)
     if (!sprites_known || ppu->first_line || dm_gb_m(context)->dma.active ||
         dm_gb_only_by_dots(ppu))
         return false;
-    dm_gb_log_all_lines(context, ppu->line + 1u, ppu->line + (dm_gb_window_shown(ppu) ? 0u : 1u));
+    dm_gb_log_present_lines(context, ppu->line + 1u,
+                            ppu->line + (dm_gb_window_shown(ppu) ? 0u : 1u));
     return true;
 }
 
-/* At the start of a line: can it and the following ones be logged, if nothing changes on any of them? */
 DM_FN bool dm_gb_can_log_lines(const dm_gb_context *context)
 {
     const dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
@@ -89,7 +95,6 @@ DM_FN_SLOW void dm_gb_render_lines(dm_gb_context *context)
     context->log_end = 0;
 }
 
-/* Draw every logged line: something that they depend on is about to change. */
 DM_FN void dm_gb_render_logged(dm_gb_context *context)
 {
     if (context->log_end != 0)
@@ -233,33 +238,15 @@ DM_FN bool dm_gb_shows(const dm_gb_ppu *ppu, uint32_t key)
     return key != 0 && ppu->blank == 0 && key == dm_gb_picture_key(ppu->frames, ppu->front);
 }
 
-#else
-
-/* The CPU draws a line when it ends. */
-
-DM_FN bool dm_gb_log_line(dm_gb_context *context)
+/* When the last picture of the run that is about to begin will be complete, but not on the screen
+ * yet; the end of the run where that is not known. */
+DM_FN uint32_t dm_gb_last_picture(const dm_gb_context *context, const dm_gb_machine *m)
 {
-    (void)context;
-    return false;
+    const uint32_t end = context->run_end;
+    const uint32_t complete = dm_gb_line_time(&m->ppu, DM_GB_VBLANK_LINE, 4, 3);
+    if (!dm_gb_lcd_on(m) || dm_gb_before(end, complete))
+        return end;
+    return end - (end - complete) % DM_GB_FRAME_CYCLES;
 }
 
-DM_FN bool dm_gb_can_log_lines(const dm_gb_context *context)
-{
-    (void)context;
-    return false;
-}
-
-DM_FN void dm_gb_log_all_lines(dm_gb_context *context, uint32_t end, uint32_t window)
-{
-    (void)context;
-    (void)end;
-    (void)window;
-}
-
-DM_FN void dm_gb_render_logged(dm_gb_context *context)
-{
-    (void)context;
-}
-
-#endif
 #endif

@@ -17,6 +17,8 @@
 #ifndef DM_SIMT_RENDER_WORDS_H
 #define DM_SIMT_RENDER_WORDS_H
 
+#include "gb/machine/sprites.h"
+
 #define DM_GB_LINE_WORDS (DM_GB_SCREEN_W / 32u)
 #define DM_GB_PAIRS (DM_GB_SCREEN_H / 2u)
 #define DM_GB_PAIR_BYTES (2u * DM_GB_SCREEN_W)

@@ -17,13 +17,6 @@
 
 #include "gb/simt/lanes.h"
 
-/* What a step has cost so far: instructions, by rounds, and services. */
-typedef struct dm_simt_cost {
-    uint32_t instructions, services;
-} dm_simt_cost;
-
-#if DM_MANY_LANES
-
 typedef struct dm_simt_lane_context {
     dm_gb_context context;
     dm_gb_hot hot;
@@ -187,6 +180,5 @@ DM_FN_SLOW enum dm_gb_trap dm_simt_compact(const dm_swarm_args *args, uint32_t *
     return (enum dm_gb_trap)saved->trap;
 }
 
-#endif
 #endif
 #endif

@@ -70,9 +70,6 @@
 #define DM_SIMT_ROUNDS (!DM_SIMT_BLOCK_SERVICE ? 4 : DM_SWARM_BLOCK > 128 ? 128 : 256)
 #endif
 
-/* A service counts as this many rounds where machines are sorted by what they cost. */
-#define DM_SIMT_SERVICE_ROUNDS 8u
-
 /* Blocks of warps with at least so many lanes service together (service.h), unless one of their machines took this many
  * services a frame in the last step: such a machine wants each of them soon, and its own warp is sooner. */
 #ifndef DM_SIMT_BLOCK_SERVICE_LANES
@@ -88,29 +85,18 @@
 #define DM_SIMT_MEMBERS                                                                            \
     (DM_SIMT_BLOCK_SERVICE || DM_SWARM_LANES == 32 ? 0xFFFFFFFFu : (1u << DM_SWARM_LANES % 32) - 1u)
 
-/* How many times as long as the parts of this launch the whole step is. */
-DM_FN float dm_simt_whole(const dm_swarm_args *args)
-{
-    uint32_t cycles = 0;
-    for (uint32_t part = args->part_begin; part < args->part_end; part++)
-        cycles += args->cycles[part];
-    return (float)(args->cycles[0] + args->cycles[1]) / (float)cycles;
-}
-
 /* The context of a machine, ready for dm_gb_map: in its lane context, or `spare`. */
 DM_FN dm_gb_context *dm_simt_context(const dm_swarm_args *args, uint32_t machine,
                                      dm_gb_context *spare)
 {
     dm_gb_context *context = spare;
-#if DM_MANY_LANES && DM_SIMT_BLOCK_SERVICE
+#if DM_SIMT_BLOCK_SERVICE
     context = &dm_simt_lane_context_of(args, machine)->context;
     *context = *spare;
 #endif
     dm_simt_context_init(context, args, machine);
-#if DM_MANY_LANES
     context->cold = &dm_simt_lane_context_of(args, machine)->cold;
     context->line_log = &dm_simt_lane_context_of(args, machine)->line_log;
-#endif
     return context;
 }
 
@@ -145,8 +131,6 @@ DM_FN void dm_simt_stage_out(dm_gb_context *context)
 #endif
 }
 
-#if DM_MANY_LANES
-
 /* Some instructions by the fast path for every lane that can; returns what this one needs now. A
  * machine alone in its warp goes on until it needs something. */
 DM_FN enum dm_gb_trap dm_simt_rounds(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_smem *smem,
@@ -180,7 +164,7 @@ DM_FN_SLOW enum dm_gb_trap dm_simt_service_own(dm_gb_context *context, dm_gb_hot
 #endif
 }
 
-/* Does the block are serviced together? All its threads ask. */
+/* Is the block serviced together? All its threads ask. */
 DM_FN bool dm_simt_block_service(const dm_swarm_args *args, uint32_t machine, bool valid)
 {
 #if DM_SIMT_BLOCK_SERVICE
@@ -195,9 +179,8 @@ DM_FN bool dm_simt_block_service(const dm_swarm_args *args, uint32_t machine, bo
 #endif
 }
 
-/* One loop for both ways to are serviced, by the warp or together with the block: a second copy of
- * the fast path would not fit the instruction cache beside the first. Blocks that are serviced together
- * also move their machines together as others finish (dm_simt_compact). */
+/* One loop for both ways of service, by the warp or by the block: a second copy of the fast path would not fit into the
+ * instruction cache beside the first. Blocks that are serviced together also compact (dm_simt_compact). */
 DM_FN void dm_simt_loop(const dm_swarm_args *args, uint32_t own, dm_gb_context *context,
                         const dm_gb_smem *smem, const bool valid, bool block_service,
                         dm_simt_cost *total)
@@ -353,63 +336,6 @@ DM_FN dm_gb_smem dm_simt_smem(const dm_swarm_args *args)
 {
     return dm_gb_smem_open(args->lowest);
 }
-
-#else
-
-DM_FN bool dm_simt_block_service(const dm_swarm_args *args, uint32_t machine, bool valid)
-{
-    (void)args;
-    (void)machine;
-    (void)valid;
-    return false;
-}
-
-DM_FN void dm_simt_loop(const dm_swarm_args *args, uint32_t own, dm_gb_context *context,
-                        const dm_gb_smem *smem, bool valid, bool block_service, dm_simt_cost *total)
-{
-    (void)args;
-    (void)own;
-    (void)smem;
-    (void)block_service;
-    (void)total;
-    if (valid)
-        dm_gb_loop(context);
-}
-
-DM_FN uint32_t dm_simt_halves(dm_gb_context *context, bool valid, bool draws)
-{
-    (void)context;
-    (void)valid;
-    (void)draws;
-    return 1;
-}
-
-#define DM_SIMT_HAS_MACHINE(valid) (valid)
-
-DM_FN void dm_simt_sync_end(dm_gb_context *context, bool valid)
-{
-    (void)valid;
-    dm_gb_sync_end(context);
-}
-
-DM_FN void dm_simt_render(const dm_swarm_args *args, uint32_t machine, dm_gb_context *context,
-                          bool valid, bool packs)
-{
-    (void)args;
-    (void)machine;
-    (void)context;
-    (void)valid;
-    (void)packs;
-}
-
-DM_FN dm_gb_smem dm_simt_smem(const dm_swarm_args *args)
-{
-    dm_gb_smem smem = {0};
-    (void)args;
-    return smem;
-}
-
-#endif
 
 /* Run `cycles` T-cycles past the last target. Every thread of the block calls this; one without a
  * machine has `valid` false. `draws`: some picture of the run is wanted; `observes`: the stage

@@ -8,19 +8,8 @@
 #define DM_SIMT_SMEM_H
 
 #include "gb/machine/context.h"
+#include "gb/simt/limits.h"
 #include "gb/simt/uop.h"
-
-/* Blocks of more machines than this have page table entries of 32 bits. */
-#define DM_GB_PAGE_WIDE_MACHINES 128u
-#define DM_GB_PAGE_NARROW_FOR(lanes) ((lanes) > DM_GB_PAGE_WIDE_MACHINES)
-
-/* Those count in units, from DM_GB_PAGE_BELOW bytes below the lowest address of plain memory, since an entry says where
- * address 0 of the Game Boy would be (0 is NULL). All plain memory has to lie in a span of DM_GB_PAGE_SPAN bytes. */
-#define DM_GB_PAGE_UNIT 32u
-#define DM_GB_PAGE_BELOW 0x40000u
-#define DM_GB_PAGE_SPAN ((1ull << 32) * DM_GB_PAGE_UNIT - DM_GB_PAGE_BELOW)
-
-#if DM_GB_GPU_FORM
 
 /* The page table: entries 0 and 1 are 16 KiB of ROM each, then 8 KiB of addresses each, then FF80..FFFF. An entry is
  * where address 0 would be; NULL: not plain. The last three are for instructions, two in 16 KiB of ROM each and one
@@ -201,5 +190,4 @@ DM_FN const uint8_t *dm_gb_page_address(const dm_gb_smem *smem, uint32_t page)
     return entry == 0 ? 0 : dm_gb_page_byte(smem, entry, 0);
 }
 
-#endif
 #endif

@@ -11,9 +11,7 @@
 #ifndef DM_SIMT_STAGING_H
 #define DM_SIMT_STAGING_H
 
-/* Included by context.h, where lanes are. */
-
-#if DM_GB_GPU_FORM
+/* Included by context.h, which has the struct. */
 
 /* What is copied; the kernels' compiler does not know offsetof. */
 #define DM_GB_STAGE_SIZE (sizeof(dm_gb_machine) - sizeof(dm_gb_apu) - sizeof(dm_gb_cart))
@@ -44,8 +42,6 @@ DM_FN void dm_gb_stage_words(void *to, const void *from)
         out->rest[i] = words.rest[i];
 }
 
-#endif
-
 #if DM_GB_STAGE_SHARED
 
 typedef struct dm_gb_stage_shared {
@@ -69,9 +65,7 @@ DM_FN void dm_gb_context_set(dm_gb_context *context, dm_gb_machine *m)
 #if !DM_GB_STAGE_SHARED && !DM_GB_STAGE_LOCAL
     context->m = m;
 #endif
-#if DM_GB_GPU_FORM
     context->home = m;
-#endif
 }
 
 /* The machine, or the copy of it that is worked on. */
@@ -89,20 +83,12 @@ DM_FN dm_gb_machine *dm_gb_m(const dm_gb_context *context)
 /* Sound and the cartridge, which are not copied. */
 DM_FN dm_gb_apu *dm_gb_apu_of(const dm_gb_context *context)
 {
-#if DM_GB_GPU_FORM
     return &context->home->apu;
-#else
-    return &context->m->apu;
-#endif
 }
 
 DM_FN dm_gb_cart *dm_gb_cart_of(const dm_gb_context *context)
 {
-#if DM_GB_GPU_FORM
     return &context->home->cart;
-#else
-    return &context->m->cart;
-#endif
 }
 
 /* The cartridge, for who has only what dm_gb_m said before a service began. */

@@ -9,7 +9,7 @@
 
 #include "gb/machine/context.h"
 
-#if DM_GB_GPU_FORM && !DM_GB_STAGE_SHARED
+#if !DM_GB_STAGE_SHARED
 
 /* A machine and its lane while a thread works on its devices. */
 typedef struct dm_gb_staged {

@@ -23,9 +23,7 @@
 #ifndef DM_SIMT_WRITE_QUEUE_H
 #define DM_SIMT_WRITE_QUEUE_H
 
-#include "gb/machine/bus.h"
-
-#if DM_GB_GPU_FORM
+#include "gb/simt/bus.h"
 
 #define DM_GB_QUEUE_PICTURE 1u /* some are to the picture unit, */
 #define DM_GB_QUEUE_URGENT 2u  /* and the next interrupt may depend on one of them; */
@@ -126,5 +124,4 @@ DM_FN void dm_gb_queue_apply(dm_gb_context *context, dm_gb_hot *hot, bool schedu
     hot->next_event = dm_gb_m(context)->next_event;
 }
 
-#endif
 #endif
