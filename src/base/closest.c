@@ -51,7 +51,10 @@ const char *dm_closest(const char *word, const char *const *candidates)
         size_t distance = edit_distance(word, *candidates);
         if (strncmp(word, *candidates, length) == 0)
             distance = 1; /* cut short */
-        if (distance < best_distance || (distance == best_distance && best == NULL)) {
+        /* Of words as far away, one whose letters were all typed: sin, not sign, for sinn. */
+        bool typed_whole = strncmp(word, *candidates, strlen(*candidates)) == 0;
+        if (distance < best_distance ||
+            (distance == best_distance && (best == NULL || typed_whole))) {
             best = *candidates;
             best_distance = distance;
         }

@@ -51,6 +51,14 @@ static bool is_same(const char *a, const char *b)
            (true_name(a, name[0]) && true_name(b, name[1]) && strcmp(name[0], name[1]) == 0);
 }
 
+/* What is read is an option's file or, where it is named in words, an argument. */
+static dm_status fail_overwrite(const dm_output *written, const dm_output *read, dm_error *err)
+{
+    bool is_argument = strchr(read->option, ' ') != NULL;
+    return dm_fail(err, DM_EINVAL, "--%s would overwrite %s%s, %s", written->option,
+                   is_argument ? "" : "the file of --", read->option, read->path);
+}
+
 dm_status dm_outputs_check(const dm_output *outputs, size_t count, dm_error *err)
 {
     dm_status status = DM_OK;
@@ -64,9 +72,7 @@ dm_status dm_outputs_check(const dm_output *outputs, size_t count, dm_error *err
                 !is_same(a->path, b->path))
                 continue;
             if (a->is_read || b->is_read)
-                status = dm_fail(err, DM_EINVAL, "--%s would overwrite the file of --%s, %s",
-                                 a->is_read ? b->option : a->option,
-                                 a->is_read ? a->option : b->option, a->path);
+                status = fail_overwrite(a->is_read ? b : a, a->is_read ? a : b, err);
             else
                 status = dm_fail(err, DM_EINVAL, "--%s and --%s both write %s", a->option,
                                  b->option, a->path);

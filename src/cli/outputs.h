@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 typedef struct dm_output {
-    const char *option; /* "png" */
+    const char *option; /* "png"; of an argument its words: "the kernels" */
     const char *path;   /* NULL: not asked for */
     bool is_read;       /* the command reads this one */
 } dm_output;

@@ -204,6 +204,8 @@ static void closest_finds_typing_errors_only(void **state)
 {
     (void)state;
     static const char *const words[] = {"info", "run", "roms", "help", "verify", NULL};
+    static const char *const functions[] = {"sign", "sin", "asin", NULL};
+    assert_string_equal(dm_closest("sinn", functions), "sin"); /* a letter too many */
     assert_string_equal(dm_closest("inof", words), "info");
     assert_string_equal(dm_closest("rusn", words), "run");
     assert_string_equal(dm_closest("veryfi", words), "verify");

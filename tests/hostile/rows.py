@@ -533,7 +533,7 @@ def rows_that_say_more():
             ("bench --rom game.gb --json --out a", "one of them"), ("bench --rom game.gb --out game.gb", "overwrite"),
             ("bench --rom game.gb --steps 4 --seconds 1", "one of them"),
             ("bench --rom game.gb --backends vec_cpu,", "empty place"),
-            ("kernel compile k.py --out k.py", "overwrite"), ("kernel list k.py --out ./k.py", "overwrite"),
+            ("kernel compile k.py --out k.py", "overwrite the kernels, k.py"), ("kernel list k.py --out ./k.py", "overwrite"),
             ("kernel compile k.py --arch 90", "--emit ptx"), ("kernel compile k.py --emit ast --device cuda", "--emit"),
             ("kernel compile k.py --arg a=1", "is for run"), ("kernel list k.py --size 3", "is for check"),
             ("kernel check k.py --out x", "not for check"), ("kernel run k.py --emit ir", "is for compile"),
