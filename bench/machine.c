@@ -16,7 +16,7 @@
 #include "base/json.h"
 #include "base/philox.h"
 #include "bench/peers.h"
-#include "bench/rom_list.h"
+#include "lab/bench/rom_list.h"
 #include "cli/command.h"
 
 #include <math.h>

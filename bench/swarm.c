@@ -14,7 +14,7 @@
 #include "base/host/machine.h"
 #include "base/json.h"
 #include "base/thread.h"
-#include "bench/rom_list.h"
+#include "lab/bench/rom_list.h"
 #include "cli/command.h"
 #include "swarm/internal.h"
 

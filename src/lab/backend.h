@@ -96,8 +96,8 @@ typedef struct dm_lab_kind {
      * on. NULL: it cannot. */
     dm_status (*fork)(void *self, uint64_t machine, const dm_lab_desc *desc, dm_lab_backend *out,
                       dm_error *err);
-    /* Machine i becomes what machine i modulo `few` of another backend of this kind is, and made-up
-     * actions begin again; NULL: it cannot. */
+    /* Machine i of a swarm that has not run becomes what machine i modulo `few` of another is, on
+     * whatever device; more than `few` need desc.copies. NULL: it cannot. */
     dm_status (*copy_from)(void *self, void *others, uint64_t few, dm_error *err);
 } dm_lab_kind;
 

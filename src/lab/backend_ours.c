@@ -499,36 +499,57 @@ static dm_status vec_fork(void *self, uint64_t machine, const dm_lab_desc *desc,
     return status != DM_OK ? status : fork_machine(view, desc, v->cycles, &dm_lab_single, out, err);
 }
 
-/* Through snapshots, which `create` made room for. */
-static dm_status vec_copy_from(void *self, void *others, uint64_t few, dm_error *err)
+/* The first machines take the others' states. A swarm with more of them keeps these as snapshots, for
+ * which `create` made room, and resets all to them. */
+static dm_status take_states(vec *v, vec *from, uint32_t count, uint32_t *numbers, dm_error *err)
 {
-    vec *v = self, *from = others;
-    uint64_t count = dm_swarm_get_info(v->swarm).count;
-    uint32_t *numbers = malloc(count * sizeof *numbers);
+    size_t each = dm_swarm_state_bytes(from->swarm), size = count * each;
+    uint8_t *states = malloc(size);
+    dm_status status = states != NULL ? DM_OK : dm_fail(err, DM_ENOMEM, "out of memory");
+    for (uint32_t i = 0; i < count; i++)
+        numbers[i] = i;
+    if (status == DM_OK)
+        status = dm_swarm_save_states(from->swarm, numbers, count, states, size, err);
+    if (status == DM_OK)
+        status = dm_swarm_load_states(v->swarm, numbers, count, states, size, err);
+    free(states);
+    return status;
+}
+
+static dm_status repeat_states(vec *v, uint32_t few, uint64_t count, uint32_t *numbers,
+                               dm_error *err)
+{
+    dm_stream *stream = dm_swarm_stream(v->swarm);
+    size_t size = count * sizeof *numbers;
     dm_device_buffer *buffer = NULL;
-    char path[DM_PATH_MAX] = "";
-    assert(few > 0);
-    dm_status status = numbers != NULL ? DM_OK : dm_fail(err, DM_ENOMEM, "out of memory");
+    dm_status status = DM_OK;
+    for (uint32_t i = 0; i < few && status == DM_OK; i++)
+        status = dm_swarm_snapshot(v->swarm, i, 1 + i, err);
+    for (uint64_t i = 0; i < count; i++)
+        numbers[i] = 1 + (uint32_t)(i % few);
     if (status == DM_OK)
-        status = make_file(path, sizeof path, err);
-    for (uint32_t i = 0; i < few && status == DM_OK; i++) {
-        status = dm_swarm_save_machine(from->swarm, i, path, err);
-        if (status == DM_OK)
-            status = dm_swarm_snapshot_load(v->swarm, 0, path, 1 + i, err);
-    }
-    remove_file(path);
-    for (uint64_t i = 0; i < count && status == DM_OK; i++)
-        numbers[i] = (uint32_t)(1 + i % few);
+        status = dm_device_buffer_create(v->device, size, &buffer, err);
     if (status == DM_OK)
-        status = dm_device_buffer_create(v->device, count * sizeof *numbers, &buffer, err);
-    if (status == DM_OK)
-        status = dm_stream_upload(dm_swarm_stream(v->swarm), buffer, 0, numbers,
-                                  count * sizeof *numbers, err);
+        status = dm_stream_upload(stream, buffer, 0, numbers, size, err);
     if (status == DM_OK)
         status = dm_swarm_reset(v->swarm, NULL, dm_device_buffer_address(buffer), err);
     if (status == DM_OK)
-        status = dm_stream_synchronize(dm_swarm_stream(v->swarm), err);
+        status = dm_stream_synchronize(stream, err);
     dm_device_buffer_destroy(buffer);
+    return status;
+}
+
+static dm_status vec_copy_from(void *self, void *others, uint64_t few, dm_error *err)
+{
+    vec *v = self;
+    uint64_t count = dm_swarm_get_info(v->swarm).count;
+    uint32_t *numbers = malloc(count * sizeof *numbers);
+    assert(few > 0);
+    if (numbers == NULL)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
+    dm_status status = take_states(v, others, (uint32_t)(few < count ? few : count), numbers, err);
+    if (status == DM_OK && few < count)
+        status = repeat_states(v, (uint32_t)few, count, numbers, err);
     free(numbers);
     return status;
 }

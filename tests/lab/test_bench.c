@@ -79,7 +79,8 @@ static void sweep(void **state, const char *backends, const char *out)
     dm_test_result r;
     command(&r, "bench", "--backends", backends, "--rom", game, "--env-counts", "1,3,20",
             "--stages", "emulate_only,full_step", "--frames-per-step", "4", "--seconds", "0.01",
-            "--diverge-frames", "16", "--diverge-machines", "4", "--out", out);
+            "--warmup-seconds", "0", "--diverge-frames", "16", "--diverge-machines", "4",
+            "--ref-machines", "5", "--ref-threads", "1,2", "--out", out);
     dm_test_expect_exit(&r, 0);
     dm_test_result_free(&r);
 }
@@ -93,15 +94,17 @@ static void a_sweep_writes_one_artifact(void **state)
     assert_non_null(json_object_get(json_object_get(root, "provenance"), "machine"));
     const json_t *rows = json_object_get(root, "results"), *row;
     size_t i;
-    assert_int_equal(json_array_size(rows), 12);
+    assert_int_equal(json_array_size(rows), 2 * (3 + 2));
     json_array_foreach(rows, i, row)
     {
         bool reference = json_is_true(json_object_get(row, "is_reference"));
         if (reference && json_object_get(row, "skipped") != NULL)
             continue; /* not installed */
         check_row(row);
-        double envs = number(row, "envs"), machines = number(row, "machines");
-        assert_true(machines == (reference && envs > 4 ? 4 : envs));
+        double threads = number(row, "threads"), machines = number(row, "machines");
+        /* A reference: as many machines for each thread, at least as many as asked for. */
+        assert_true(machines == (reference ? 4 + threads : number(row, "envs")));
+        assert_string_equal(json_string_value(json_object_get(row, "folder")), "roms");
         if (!reference)
             assert_true(number(row, "instructions_per_frame") > 100);
     }
@@ -124,7 +127,8 @@ static void settings_and_hashes_are_in_the_artifact(void **state)
         dm_test_result r;
         command(&r, "bench", "--backends", "single,vec_cpu,mgba_vec_mt", "--rom", game,
                 "--env-counts", "1", "--stages", "emulate_only,full_step", "--steps", "2",
-                "--repeat", "1", "--diverge-frames", "240", "--workers", threads[i], "--out",
+                "--repeat", "1", "--warmup-seconds", "0", "--diverge-frames", "240",
+                "--ref-threads", "1", "--ref-machines", "1", "--workers", threads[i], "--out",
                 "a.json");
         dm_test_expect_exit(&r, 0);
         dm_test_result_free(&r);
@@ -164,8 +168,8 @@ static void copies_diverge(void **state)
 {
     dm_test_result r;
     command(&r, "bench", "--backends", "vec_cpu", "--rom", joypad, "--env-counts", "64", "--steps",
-            "4", "--repeat", "2", "--diverge-frames", "0", "--diverge-machines", "1", "--out",
-            "a.json");
+            "4", "--warmup-seconds", "0", "--repeat", "2", "--diverge-frames", "0",
+            "--diverge-machines", "1", "--out", "a.json");
     dm_test_expect_exit(&r, 0);
     dm_test_result_free(&r);
     json_t *root = load(state, "a.json");
@@ -175,13 +179,66 @@ static void copies_diverge(void **state)
     json_decref(root);
 }
 
+/* Before the first window there are as many states as were driven apart, and the copies of them. */
+static void the_receipt_counts_states(void **state)
+{
+    static const char *const few[] = {"2", "16"};
+    double states[2];
+    for (int i = 0; i < 2; i++) {
+        dm_test_result r;
+        command(&r, "bench", "--backends", "vec_cpu", "--rom", game, "--env-counts", "32",
+                "--steps", "1", "--warmup-steps", "1", "--warmup-seconds", "0", "--repeat", "1",
+                "--diverge-frames", "900", "--diverge-machines", few[i], "--frames-per-step", "1",
+                "--out", "a.json");
+        dm_test_expect_exit(&r, 0);
+        dm_test_result_free(&r);
+        json_t *root = load(state, "a.json");
+        const json_t *row = json_array_get(json_object_get(root, "results"), 0);
+        const json_t *receipt = json_object_get(row, "divergence");
+        assert_int_equal(number(receipt, "machines_seen"), 32);
+        states[i] = number(receipt, "different_states");
+        json_decref(root);
+    }
+    assert_true(states[0] >= 2 && states[0] < states[1] && states[1] <= 32);
+}
+
+static void folders_of_games_are_measured(void **state)
+{
+    dm_test_result r;
+    char *bytes;
+    size_t size;
+    assert_ok(dm_dir_create(dm_test_path(state, "mine/more"), err));
+    assert_ok(dm_file_read(game, 0, &bytes, &size, err));
+    assert_ok(dm_file_write(dm_test_path(state, "mine/b.gb"), bytes, size, err));
+    assert_ok(dm_file_write(dm_test_path(state, "mine/a.GB"), bytes, size, err));
+    assert_ok(dm_file_write(dm_test_path(state, "mine/more/c.gb"), bytes, size, err));
+    assert_ok(dm_file_write(dm_test_path(state, "mine/note.txt"), bytes, size, err));
+    free(bytes);
+    command(&r, "bench", "--backends", "vec_cpu", "--games", "mine", "--env-counts", "1", "--steps",
+            "1", "--warmup-seconds", "0", "--diverge-frames", "0", "--out", "a.json");
+    dm_test_expect_exit(&r, 0);
+    dm_test_result_free(&r);
+    json_t *root = load(state, "a.json");
+    const json_t *rows = json_object_get(root, "results");
+    static const char *const names[] = {"a.GB", "b.gb", "c.gb"};
+    assert_int_equal(json_array_size(rows), 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(json_string_value(json_object_get(json_array_get(rows, i), "rom")),
+                            names[i]);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(rows, 0), "folder")),
+                        "mine");
+    json_decref(root);
+    assert_ok(dm_dir_create(dm_test_path(state, "empty"), err));
+    refuses(DM_EXIT_INPUT, "there is no .gb file", "bench", "--games", "empty");
+}
+
 static void missing_references_are_told_and_left_out(void **state)
 {
     dm_test_result r;
     run_in(state, &r, (const char *const[]){"DM_PYTHON=/bin/false", NULL},
            (const char *const[]){"bench", "--backends", "vec_cpu,pyboy_vec_mp", "--rom", game,
                                  "--env-counts", "2", "--steps", "1", "--diverge-frames", "0",
-                                 "--out", "a.json", NULL});
+                                 "--ref-threads", "1", "--out", "a.json", NULL});
     dm_test_expect_exit(&r, 0);
     assert_non_null(strstr(r.out, "not measured: pyboy worker 0"));
     assert_non_null(strstr(r.out, "tools/bootstrap --again"));
@@ -195,9 +252,9 @@ static void missing_references_are_told_and_left_out(void **state)
 static void ctrl_c_keeps_what_was_measured(void **state)
 {
     static const char script[] =
-        "\"$0\" bench --backends vec_cpu --rom \"$1\" --env-counts "
-        "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15 "
-        "--steps 4000 --diverge-frames 0 --out a.json >out & p=$!; "
+        "\"$0\" bench --backends vec_cpu --rom \"$1\" --env-counts 1 --stages "
+        "emulate_only,full_step,reward_only,obs_only --steps 4000 --diverge-frames 0 "
+        "--warmup-seconds 0 --out a.json >out & p=$!; "
         "until grep -q STARFALL out; do sleep 0.05; done; kill -INT $p; wait $p";
     const char *argv[] = {"sh", "-c", script, program, game, NULL};
     dm_test_result r;
@@ -208,7 +265,7 @@ static void ctrl_c_keeps_what_was_measured(void **state)
     json_t *root = load(state, "a.json");
     assert_true(json_is_true(json_object_get(root, "partial")));
     size_t rows = json_array_size(json_object_get(root, "results"));
-    assert_true(rows >= 1 && rows < 15);
+    assert_true(rows >= 1 && rows < 4);
     json_decref(root);
 }
 
@@ -216,6 +273,7 @@ static void bad_sweeps_are_refused(void **state)
 {
     refuses(DM_EXIT_USAGE, "is no backend", "bench", "--backends", "vec_cpu,vba");
     refuses(DM_EXIT_USAGE, "is no number of machines", "bench", "--env-counts", "8,many");
+    refuses(DM_EXIT_USAGE, "is no number of threads", "bench", "--ref-threads", "0");
     refuses(DM_EXIT_USAGE, "unknown", "bench", "--stages", "half_step");
     refuses(DM_EXIT_USAGE, "is unknown; vector", "bench", "--obs", "sounds");
     refuses(DM_EXIT_USAGE, "more than 0", "bench", "--seconds", "0");
@@ -241,13 +299,16 @@ static void write_artifact(void **state, const char *name, const char *schema, c
         text, sizeof text,
         "{\"schema\": \"%s\", \"partial\": false, \"configuration\": {\"note\": \"<b>&\"}, "
         "\"results\": ["
-        "{\"backend\": \"vec_cpu\", \"is_reference\": false, \"rom\": \"GAME.gb\", \"stage\": "
+        "{\"backend\": \"vec_cpu\", \"is_reference\": false, \"rom\": \"GAME.gb\", \"folder\": "
+        "\"mine\", \"stage\": "
         "\"emulate_only\", \"envs\": 1, \"machines\": 1, \"synchronized\": true, \"fps\": 50000, "
         "\"fps_low\": 45000, \"fps_high\": 55000},"
-        "{\"backend\": \"mgba_vec_mt\", \"is_reference\": true, \"rom\": \"GAME.gb\", \"stage\": "
+        "{\"backend\": \"mgba_vec_mt\", \"is_reference\": true, \"threads\": 2, \"rom\": "
+        "\"GAME.gb\", \"folder\": \"mine\", \"stage\": "
         "\"emulate_only\", \"envs\": 1, \"machines\": 1, \"synchronized\": true, \"fps\": 4000, "
         "\"fps_low\": 4000, \"fps_high\": 4000},"
-        "{\"backend\": \"vec_cpu\", \"is_reference\": false, \"rom\": \"GAME.gb\", \"stage\": "
+        "{\"backend\": \"vec_cpu\", \"is_reference\": false, \"rom\": \"GAME.gb\", \"folder\": "
+        "\"mine\", \"stage\": "
         "\"emulate_only\", \"envs\": 64, \"machines\": 64, \"synchronized\": true, \"fps\": "
         "1200000, \"fps_low\": 1100000, \"fps_high\": 1300000}%s]}",
         schema, more);
@@ -298,7 +359,8 @@ static void a_report_has_tables_plots_and_a_page(void **state)
              true);
     has_text(state, "out/rep's/table.md",
              "| 64 | 1,200,000 \xC2\xB1"
-             "8% |  |  |",
+             "8% | 4,000 \xC2\xB1"
+             "0% | 300 |",
              true);
     check_png(state, "out/rep's/fps_GAME_emulate_only.png");
     check_png(state, "out/rep's/speedup_GAME_emulate_only.png");
@@ -323,13 +385,16 @@ static void runs_of_several_machines_are_told_apart(void **state)
     write_artifact(state, "a.json", DM_LAB_BENCH_SCHEMA, "");
     static const char gpu[] =
         "{\"schema\": \"" DM_LAB_BENCH_SCHEMA "\", \"partial\": true, \"results\": ["
-        "{\"backend\": \"vec_cuda\", \"is_reference\": false, \"rom\": \"GAME.gb\", \"stage\": "
+        "{\"backend\": \"vec_cuda\", \"is_reference\": false, \"rom\": \"GAME.gb\", \"folder\": "
+        "\"mine\", \"stage\": "
         "\"emulate_only\", \"envs\": 1, \"machines\": 1, \"synchronized\": true, \"fps\": 8000, "
         "\"fps_low\": 8000, \"fps_high\": 8000},"
-        "{\"backend\": \"vec_cpu\", \"is_reference\": false, \"rom\": \"GAME.gb\", \"stage\": "
+        "{\"backend\": \"vec_cpu\", \"is_reference\": false, \"rom\": \"GAME.gb\", \"folder\": "
+        "\"mine\", \"stage\": "
         "\"emulate_only\", \"envs\": 1, \"machines\": 1, \"synchronized\": true, \"fps\": 32000, "
         "\"fps_low\": 32000, \"fps_high\": 32000},"
-        "{\"backend\": \"mgba_vec_mt\", \"is_reference\": true, \"rom\": \"GAME.gb\", \"stage\": "
+        "{\"backend\": \"mgba_vec_mt\", \"is_reference\": true, \"threads\": 2, \"rom\": "
+        "\"GAME.gb\", \"folder\": \"mine\", \"stage\": "
         "\"emulate_only\", \"envs\": 1, \"skipped\": \"not installed\"}]}";
     assert_ok(dm_file_write(dm_test_path(state, "g.json"), gpu, sizeof gpu - 1, err));
     command(&r, "report", "g.json", "a.json", "--out", "rep");
@@ -338,6 +403,69 @@ static void runs_of_several_machines_are_told_apart(void **state)
     has_text(state, "rep/table.md", "vec_cuda / vec_cpu", true);
     has_text(state, "rep/table.md", "| 0.25 | 2.00 (other run) |", true);
     has_text(state, "rep/index.html", "Partial: a run was interrupted", true);
+}
+
+/* A game of the folder "set": FPS of vec_cpu at 8 machines and of mGBA on 1 and 2 threads; 0: it
+ * cannot play that. */
+static void add_game(char *text, size_t size, const char *rom, int ours, int one, int two)
+{
+    const struct {
+        const char *backend, *how;
+        int fps;
+    } rows[] = {{"vec_cpu", "\"is_reference\": false, \"envs\": 8", ours},
+                {"mgba_vec_mt", "\"is_reference\": true, \"threads\": 1", one},
+                {"mgba_vec_mt", "\"is_reference\": true, \"threads\": 2", two}};
+    for (size_t i = 0; i < 3; i++) {
+        size_t used = strlen(text);
+        snprintf(text + used, size - used,
+                 "%s{\"backend\": \"%s\", %s, \"rom\": \"%s.gb\", \"folder\": \"set\", \"stage\": "
+                 "\"full_step\", \"synchronized\": true, ",
+                 used > 0 ? ", " : "", rows[i].backend, rows[i].how, rom);
+        used = strlen(text);
+        snprintf(
+            text + used, size - used,
+            rows[i].fps > 0
+                ? "\"instructions_per_frame\": 1500, \"divergence\": {\"different_states\": 7, "
+                  "\"machines_seen\": 8}, \"fps\": %d, \"fps_low\": %d, \"fps_high\": %d}"
+                : "\"skipped\": \"it stops\"}",
+            rows[i].fps, rows[i].fps, rows[i].fps);
+    }
+}
+
+/* 2, 8 and 50 times as fast on two threads; the last is left out where mGBA cannot play it. */
+static void means_are_over_games_that_all_can_play(void **state)
+{
+    need_gnuplot();
+    for (int all = 0; all < 2; all++) {
+        static const char *const want[] = {"| 8 | 4,000 \xC2\xB1"
+                                           "0% | 1,000 \xC2\xB1"
+                                           "0% | 4.00 (2.00 to 8.00) |",
+                                           "| 8 | 6,840 \xC2\xB1"
+                                           "0% | 737 \xC2\xB1"
+                                           "0% | 9.28 (2.00 to 50.0) |"};
+        char rows[4096] = "", text[8192];
+        const char *out = all ? "all" : "some";
+        dm_test_result r;
+        add_game(rows, sizeof rows, "X", 2000, 500, 1000);
+        add_game(rows, sizeof rows, "Y", 8000, 600, 1000);
+        add_game(rows, sizeof rows, "Z", 20000, 200 * all, 400 * all);
+        int size = snprintf(text, sizeof text, "{\"schema\": \"%s\", \"results\": [%s]}",
+                            DM_LAB_BENCH_SCHEMA, rows);
+        assert_ok(dm_file_write(dm_test_path(state, "a.json"), text, (size_t)size, err));
+        command(&r, "report", "a.json", "--out", out);
+        dm_test_expect_exit(&r, 0);
+        dm_test_result_free(&r);
+        char table[64], file[128];
+        snprintf(table, sizeof table, "%s/table.md", out);
+        snprintf(file, sizeof file, "geometric mean of %d games (set), full_step:", 2 + all);
+        has_text(state, table, file, true);
+        has_text(state, table, want[all], true);
+        /* Every game, also one that is not in the mean, with what it was measured on. */
+        has_text(state, table, "| X | 1,500 | 7 of 8 | 2,000 \xC2\xB1", true);
+        has_text(state, table, "| Z | 1,500 | 7 of 8 | 20,000 \xC2\xB1", true);
+        snprintf(file, sizeof file, "%s/fps_set-mean-of-%d_full_step.svg", out, 2 + all);
+        has_text(state, file, "mgba_vec_mt, 2 threads", true);
+    }
 }
 
 static void a_real_sweep_can_be_reported(void **state)
@@ -357,7 +485,8 @@ static void bad_artifacts_are_refused(void **state)
     write_artifact(state, "a.json", DM_LAB_BENCH_SCHEMA, "");
     write_artifact(state, "old.json", "dotmatrix-bench-0", "");
     write_artifact(state, "loose.json", DM_LAB_BENCH_SCHEMA,
-                   ",{\"backend\": \"vec_cuda\", \"rom\": \"G\", \"stage\": \"full_step\", "
+                   ",{\"backend\": \"vec_cuda\", \"rom\": \"G\", \"folder\": \"mine\", \"stage\": "
+                   "\"full_step\", "
                    "\"envs\": 1, \"synchronized\": false, \"fps\": 1, \"fps_low\": 1, "
                    "\"fps_high\": 1}");
     assert_ok(dm_file_write(dm_test_path(state, "cut.json"), "{\"schema\": ", 11, err));
@@ -383,6 +512,8 @@ static void a_missing_gnuplot_is_told(void **state)
 }
 
 DM_TESTS("lab/bench", DM_TEST_IN_DIR(a_sweep_writes_one_artifact), DM_TEST_IN_DIR(copies_diverge),
+         DM_TEST_IN_DIR(the_receipt_counts_states), DM_TEST_IN_DIR(folders_of_games_are_measured),
+         DM_TEST_IN_DIR(means_are_over_games_that_all_can_play),
          DM_TEST_IN_DIR(settings_and_hashes_are_in_the_artifact),
          DM_TEST_IN_DIR(missing_references_are_told_and_left_out),
          DM_TEST_IN_DIR(ctrl_c_keeps_what_was_measured), DM_TEST_IN_DIR(bad_sweeps_are_refused),

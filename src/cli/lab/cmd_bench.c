@@ -6,6 +6,7 @@
 #include "cli/outputs.h"
 #include "cli/places.h"
 #include "lab/bench/bench.h"
+#include "lab/bench/rom_list.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,10 +17,11 @@
 
 typedef struct bench_options {
     const char *backends, *envs, *stages, *obs, *out;
-    dm_strings roms;
-    int64_t frames_per_step, release, sync_every, steps, warmup, rounds, diverge, few, seed,
-        workers;
-    double seconds;
+    const char *threads;
+    dm_strings roms, games;
+    int64_t frames_per_step, release, sync_every, steps, warmup, rounds, diverge, few,
+        reference_machines, seed, workers;
+    double seconds, warmup_seconds;
     bool json, force_dmg;
     dm_strings given;
 } bench_options;
@@ -29,8 +31,12 @@ static const dm_option rows[] = {
                      "vec_cpu,mgba_vec_mt,pyboy_vec_mp", "who takes part, in turns"),
     DM_OPTION_STRINGS(bench_options, roms, "rom", "FILE",
                       "the game; repeatable (default: STARFALL of the build)"),
+    DM_OPTION_STRINGS(bench_options, games, "games", "FOLDER",
+                      "all .gb files in it and below, by name; repeatable"),
     DM_OPTION_STRING(bench_options, envs, "env-counts", "N,...", "1,8,64,512,2048,8192",
-                     "numbers of machines"),
+                     "numbers of machines of ours"),
+    DM_OPTION_STRING(bench_options, threads, "ref-threads", "N,...", NULL,
+                     "threads of references (default: 1, 2, 4, ... and one per CPU)"),
     DM_OPTION_STRING(bench_options, stages, "stages", "NAME,...", "emulate_only",
                      "emulate_only, reward_only, obs_only, full_step"),
     DM_OPTION_STRING(bench_options, obs, "obs", "NAME,...", "packed",
@@ -42,18 +48,22 @@ static const dm_option rows[] = {
     DM_OPTION_INT(bench_options, sync_every, "sync-every", "K", -1, 1000000, "-1",
                   "wait after every K steps; 0: only at the end of a window (-1: 64 on CUDA, else "
                   "0)"),
-    DM_OPTION_DOUBLE(bench_options, seconds, "seconds", "S", "1", "length of a window, about"),
+    DM_OPTION_DOUBLE(bench_options, seconds, "seconds", "S", "1",
+                     "length of a window, at least, about"),
     DM_OPTION_INT(bench_options, steps, "steps", "N", 0, 1000000, "0",
                   "steps of a window instead of its length"),
     DM_OPTION_INT(bench_options, warmup, "warmup-steps", "N", 0, 1000000, "2",
-                  "steps before the first window, not measured"),
+                  "steps before the first window, not measured; machines are hashed after them"),
+    DM_OPTION_DOUBLE(bench_options, warmup_seconds, "warmup-seconds", "S", "0.5",
+                     "go on with them for so long"),
     DM_OPTION_INT(bench_options, rounds, "repeat", "N", 1, DM_LAB_BENCH_ROUNDS, "3",
                   "windows of each backend, in turns"),
-    DM_OPTION_INT(bench_options, diverge, "diverge-frames", "N", 0, 1000000, "600",
+    DM_OPTION_INT(bench_options, diverge, "diverge-frames", "N", 0, 1000000, "1800",
                   "random input that drives machines apart first"),
-    DM_OPTION_INT(bench_options, few, "diverge-machines", "N", 1, 65536, "64",
-                  "machines driven apart; the others of a swarm are copies, references have no "
-                  "others"),
+    DM_OPTION_INT(bench_options, few, "diverge-machines", "N", 1, 65536, "1536",
+                  "machines driven apart; the others of a swarm begin as copies"),
+    DM_OPTION_INT(bench_options, reference_machines, "ref-machines", "N", 1, 65536, "64",
+                  "machines of a reference, driven apart likewise"),
     DM_OPTION_INT(bench_options, seed, "seed", "N", 0, INT64_MAX, "1", "of the random actions"),
     DM_OPTION_INT(bench_options, workers, "workers", "N", 0, 256, "0",
                   "threads or processes (0: one per CPU)"),
@@ -95,6 +105,16 @@ static dm_status add_envs(dm_lab_bench *b, const char *word, dm_error *err)
     return DM_OK;
 }
 
+static dm_status add_threads(dm_lab_bench *b, const char *word, dm_error *err)
+{
+    char *end;
+    unsigned long long value = strtoull(word, &end, 10);
+    if (*end != 0 || value == 0 || value > 256 || b->thread_count == DM_LAB_BENCH_MAX)
+        return dm_fail(err, DM_EINVAL, "--ref-threads: '%.32s' is no number of threads", word);
+    b->threads[b->thread_count++] = (int)value;
+    return DM_OK;
+}
+
 static dm_status add_stage(dm_lab_bench *b, const char *word, dm_error *err)
 {
     if (b->stage_count == DM_SWARM_STAGES)
@@ -123,8 +143,38 @@ static dm_status find_built_rom(char out[DM_PATH_MAX], dm_error *err)
                                      : dm_fail(err, DM_EINVAL, "--rom is missing: which game?");
 }
 
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Files as they are given, then those of folders by name. */
+static dm_status gather_roms(const bench_options *o, dm_lab_bench *b, dm_arena *paths,
+                             dm_error *err)
+{
+    static dm_rom_list list;
+    list = (dm_rom_list){.arena = paths};
+    dm_status status = DM_OK;
+    for (size_t i = 0; i < o->roms.count && status == DM_OK; i++)
+        status = dm_rom_list_add(&list, o->roms.items[i], err);
+    size_t given = list.count;
+    for (size_t i = 0; i < o->games.count && status == DM_OK; i++) {
+        size_t before = list.count;
+        status = dm_rom_list_add(&list, o->games.items[i], err);
+        if (status == DM_OK && list.count == before)
+            status = dm_fail(err, DM_ENOENT, "--games %s: there is no .gb file in it",
+                             o->games.items[i]);
+    }
+    qsort(list.paths + given, list.count - given, sizeof list.paths[0], by_name);
+    if (status == DM_OK && list.count > DM_LAB_BENCH_ROMS)
+        status = dm_fail(err, DM_EINVAL, "--rom, --games: at most %d", DM_LAB_BENCH_ROMS);
+    for (size_t i = 0; i < list.count && status == DM_OK; i++)
+        b->roms[b->rom_count++] = list.paths[i];
+    return status;
+}
+
 static dm_status read_options(const bench_options *o, dm_lab_bench *b, char built[DM_PATH_MAX],
-                              dm_error *err)
+                              dm_arena *paths, dm_error *err)
 {
     *b = (dm_lab_bench){.frames_per_step = (uint32_t)o->frames_per_step,
                         .release_after_frames = (uint32_t)o->release,
@@ -133,7 +183,9 @@ static dm_status read_options(const bench_options *o, dm_lab_bench *b, char buil
                         .steps = (uint64_t)o->steps,
                         .warmup = (uint64_t)o->warmup,
                         .rounds = (uint32_t)o->rounds,
+                        .warmup_seconds = o->warmup_seconds,
                         .diverge_frames = (uint64_t)o->diverge,
+                        .reference_machines = (uint64_t)o->reference_machines,
                         .few = (uint64_t)o->few,
                         .seed = (uint64_t)o->seed,
                         .workers = (int)o->workers,
@@ -145,12 +197,8 @@ static dm_status read_options(const bench_options *o, dm_lab_bench *b, char buil
                        b->frames_per_step);
     if (!(o->seconds > 0 && o->seconds <= SECONDS_MAX))
         return dm_fail(err, DM_EINVAL, "--seconds: more than 0, and at most %d", SECONDS_MAX);
-    if (o->roms.count > DM_LAB_BENCH_MAX)
-        return dm_fail(err, DM_EINVAL, "--rom: at most %d", DM_LAB_BENCH_MAX);
-    for (size_t i = 0; i < o->roms.count; i++)
-        b->roms[b->rom_count++] = o->roms.items[i];
-    dm_status status = DM_OK;
-    if (b->rom_count == 0) {
+    dm_status status = gather_roms(o, b, paths, err);
+    if (status == DM_OK && b->rom_count == 0) {
         status = find_built_rom(built, err);
         b->roms[b->rom_count++] = built;
     }
@@ -158,6 +206,8 @@ static dm_status read_options(const bench_options *o, dm_lab_bench *b, char buil
         status = each_word(b, o->backends, add_kind, err);
     if (status == DM_OK)
         status = each_word(b, o->envs, add_envs, err);
+    if (status == DM_OK)
+        status = each_word(b, o->threads != NULL ? o->threads : "", add_threads, err);
     if (status == DM_OK)
         status = each_word(b, o->stages, add_stage, err);
     if (status == DM_OK)
@@ -183,6 +233,8 @@ static dm_status check_use(const bench_options *o, dm_error *err)
     dm_status status = dm_options_check_list("backends", o->backends, err);
     if (status == DM_OK)
         status = dm_options_check_list("env-counts", o->envs, err);
+    if (status == DM_OK && o->threads != NULL)
+        status = dm_options_check_list("ref-threads", o->threads, err);
     if (status == DM_OK)
         status = dm_options_check_list("stages", o->stages, err);
     if (status == DM_OK)
@@ -200,21 +252,22 @@ static void print_row(const dm_lab_bench_row *r, void *user)
     table *t = user;
     FILE *to = t->to;
     if (!t->begun)
-        fprintf(to, "%s%-20s %-12s %7s %-13s %12s %7s %10s %7s %6s%s\n",
-                dm_color(fileno(to), DM_COLOR_BOLD), "rom", "stage", "envs", "backend", "FPS",
-                "spread", "FPS/env", "PCs", "same", dm_color(fileno(to), DM_COLOR_OFF));
+        fprintf(to, "%s%-20s %-12s %-13s %8s %7s %12s %7s %7s %7s %6s%s\n",
+                dm_color(fileno(to), DM_COLOR_BOLD), "rom", "stage", "backend", "machines",
+                "threads", "FPS", "spread", "states", "PCs", "same",
+                dm_color(fileno(to), DM_COLOR_OFF));
     t->begun = true;
-    if (r->skipped[0] != 0) {
-        fprintf(to, "%-20.20s %-12s %7" PRIu64 " %-13s not measured: %s\n", r->rom,
-                dm_swarm_stage_name(r->stage), r->envs, r->kind->name, r->skipped);
-    } else {
-        double spread = 100 * (r->fps_high - r->fps_low) / r->fps;
-        fprintf(to,
-                "%-20.20s %-12s %7" PRIu64 " %-13s %12.0f %6.1f%% %10.1f %7" PRIu64 " %6.2f%s\n",
-                r->rom, dm_swarm_stage_name(r->stage), r->envs, r->kind->name, r->fps, spread,
-                r->fps / (double)r->machines, r->unique_pcs, r->lanes_same_pc,
-                r->machines < r->envs ? " (on fewer machines)" : "");
-    }
+    char threads[16] = "-";
+    if (r->workers > 0)
+        snprintf(threads, sizeof threads, "%d", r->workers);
+    fprintf(to, "%-20.20s %-12s %-13s %8" PRIu64 " %7s ", r->rom, dm_swarm_stage_name(r->stage),
+            r->kind->name, r->machines, threads);
+    if (r->skipped[0] != 0)
+        fprintf(to, "not measured: %s\n", r->skipped);
+    else
+        fprintf(to, "%12.0f %6.1f%% %7" PRIu64 " %7" PRIu64 " %6.2f\n", r->fps,
+                100 * (r->fps_high - r->fps_low) / r->fps, r->different, r->unique_pcs,
+                r->lanes_same_pc);
     fflush(to);
 }
 
@@ -231,26 +284,16 @@ static dm_status write_artifact(const bench_options *o, const dm_lab_bench *b,
     return status;
 }
 
-static dm_status run(const void *values, const dm_strings *arguments, bool *negative, dm_error *err)
+static dm_status measure(const bench_options *o, const dm_lab_bench *b, dm_error *err)
 {
-    const bench_options *o = values;
-    dm_lab_bench b;
     dm_lab_bench_results results = {0};
-    char built[DM_PATH_MAX];
-    (void)arguments;
-    (void)negative;
-    dm_status status = check_use(o, err);
-    if (status == DM_OK)
-        status = read_options(o, &b, built, err);
-    if (status != DM_OK)
-        return status;
     table out = {.to = o->json ? stderr : stdout};
     dm_stop_hold(); /* a window may take longer than the clock gives; its figures are written below
                      */
-    status = dm_lab_bench_run(&b, &results, print_row, &out, err);
+    dm_status status = dm_lab_bench_run(b, &results, print_row, &out, err);
     /* What was measured before a failure or Ctrl-C is kept. */
     if (results.count > 0) {
-        dm_status written = write_artifact(o, &b, &results, status == DM_OK ? err : NULL);
+        dm_status written = write_artifact(o, b, &results, status == DM_OK ? err : NULL);
         status = status == DM_OK ? written : status;
     }
     if (dm_stop_requested() && results.count > 0) {
@@ -259,6 +302,24 @@ static dm_status run(const void *values, const dm_strings *arguments, bool *nega
     }
     dm_stop_release();
     dm_lab_bench_results_deinit(&results);
+    return status;
+}
+
+static dm_status run(const void *values, const dm_strings *arguments, bool *negative, dm_error *err)
+{
+    const bench_options *o = values;
+    dm_lab_bench b;
+    char built[DM_PATH_MAX];
+    dm_arena paths;
+    (void)arguments;
+    (void)negative;
+    dm_arena_init(&paths, 0);
+    dm_status status = check_use(o, err);
+    if (status == DM_OK)
+        status = read_options(o, &b, built, &paths, err);
+    if (status == DM_OK)
+        status = measure(o, &b, err);
+    dm_arena_deinit(&paths);
     return status;
 }
 

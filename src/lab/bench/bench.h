@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* bench.h - frames per second of backends over numbers of machines, in one run and fairly.
  *
- * For each ROM, stage and number of machines every backend is made, its machines are driven apart
- * by random keys, and it is warmed up, which is not measured. Then the backends take turns: a
- * window of --seconds each, as many rounds as asked for, so that what slows the host down for a
- * while slows all of them. A figure is the median of the windows, with their spread beside it. A
- * window ends with a wait for all work; one without has no figure.
+ * For each ROM a population of `few` machines is driven apart by random keys; machine i of a swarm
+ * begins as number i modulo `few` of them and gets keys of its own from then on. A reference plays
+ * the same keys from its own start, with `reference_machines` machines.
  *
- * All backends run the same population: `few` machines driven apart, of which the others of a swarm
- * are copies that get keys of their own from then on. What a reference does for one machine does
- * not depend on how many others there are, so at most `few` of them are made; the artifact says how
- * many. */
+ * What a reference does for one machine does not depend on how many others there are, but for the
+ * threads that it can use. It is measured once per number of threads (1, 2, 4, ... up to the
+ * workers), ours once per number of machines. All of them, for one ROM and stage, take turns in
+ * windows of `seconds`, as many rounds as asked for, so that what slows the host down for a while
+ * slows all of them. A figure is the median of the windows, with their spread beside it. What comes
+ * before the first window is not measured; a window ends with a wait for all work, or has no
+ * figure.
+ *
+ *   bench.c       the protocol: who is measured when
+ *   subject.c     one backend: making it, driving it apart, its windows
+ *   receipt.c     what it was measured on: how far apart the machines were, hashes of them
+ *   artifact.c    all of it as JSON */
 #ifndef DM_LAB_BENCH_H
 #define DM_LAB_BENCH_H
 
@@ -18,8 +24,9 @@
 #include "base/sha256.h"
 #include "lab/backend.h"
 
-#define DM_LAB_BENCH_SCHEMA "dotmatrix-bench-1"
-#define DM_LAB_BENCH_MAX 32 /* backends, counts, ROMs: of each */
+#define DM_LAB_BENCH_SCHEMA "dotmatrix-bench-2"
+#define DM_LAB_BENCH_MAX 32 /* backends, counts: of each */
+#define DM_LAB_BENCH_ROMS 256
 #define DM_LAB_BENCH_ROUNDS 32
 #define DM_LAB_BENCH_OBSERVATIONS 4
 /* Name i is that of DM_SWARM_OBS_VECTOR << i. */
@@ -28,33 +35,36 @@ extern const char *const dm_lab_bench_observations[DM_LAB_BENCH_OBSERVATIONS];
 typedef struct dm_lab_bench {
     const dm_lab_kind *kinds[DM_LAB_BENCH_MAX];
     size_t kind_count;
-    const char *roms[DM_LAB_BENCH_MAX]; /* files */
+    const char *roms[DM_LAB_BENCH_ROMS]; /* files */
     size_t rom_count;
-    uint64_t envs[DM_LAB_BENCH_MAX];
+    uint64_t envs[DM_LAB_BENCH_MAX]; /* of ours */
     size_t env_count;
+    int threads[DM_LAB_BENCH_MAX]; /* of references; none: 1, 2, 4, ... and all */
+    size_t thread_count;
     dm_swarm_stage stages[DM_SWARM_STAGES];
     size_t stage_count;
     uint32_t observations; /* of the stages that have some */
     uint32_t frames_per_step, release_after_frames;
-    int64_t sync_every; /* steps; 0: only at the end; -1: 64 on CUDA, else 0 */
-    double seconds;     /* of a window, about */
-    uint64_t steps;     /* of a window instead; 0: by time */
-    uint64_t warmup;    /* steps */
+    int64_t sync_every;    /* steps; 0: only at the end; -1: 64 on CUDA, else 0 */
+    double seconds;        /* of a window, at least */
+    uint64_t steps;        /* of a window instead; 0: by time */
+    uint64_t warmup;       /* steps, after which machines are hashed */
+    double warmup_seconds; /* warm up further until so much time has passed */
     uint32_t rounds;
-    uint64_t diverge_frames, few;
+    uint64_t diverge_frames, few, reference_machines;
     uint64_t seed;
-    int workers;
+    int workers;    /* of ours, and at most of references; 0: one per CPU */
     bool force_dmg; /* as in dm_gb_options */
 } dm_lab_bench;
 
 typedef struct dm_lab_bench_row {
     const dm_lab_kind *kind;
-    char rom[64];
+    char rom[64], folder[64]; /* the file's name, and that of the folder it is in */
     char rom_sha256[DM_SHA256_HEX_SIZE];
-    bool draws;  /* the last picture of each step */
-    int workers; /* threads or processes that it runs on; 0: not on the host's cores */
     dm_swarm_stage stage;
-    uint64_t envs, machines; /* asked for, and made */
+    uint64_t machines;
+    int workers; /* threads or processes that it runs on; 0: not on the host's cores */
+    bool draws;  /* the last picture of each step */
     double build_seconds;
     uint64_t steps; /* of each window */
     int64_t sync_every;
@@ -62,9 +72,11 @@ typedef struct dm_lab_bench_row {
     size_t count;
     double seconds[DM_LAB_BENCH_ROUNDS]; /* of the windows */
     double fps, fps_low, fps_high;       /* median, and the range */
-    uint64_t unique_pcs, seen;           /* the receipt: of so many machines */
-    double lanes_same_pc;                /* mean over warps of 32 of machines per PC */
-    double instructions_per_frame;       /* 0: not counted */
+    /* The receipt, of the first `seen` machines. */
+    uint64_t seen, unique_pcs;
+    uint64_t different;            /* states, before the first window: registers and work RAM */
+    double lanes_same_pc;          /* mean over warps of 32 of machines per PC */
+    double instructions_per_frame; /* 0: not counted */
     /* What the first machines were after the warm-up, whose steps are a fixed number: equal for
      * backends of ours wherever they run. Their work RAM, and their pictures where `draws`. */
     uint64_t hashed; /* how many machines */

@@ -7,6 +7,7 @@
 #include "lab/report/plot.h"
 #include "base/host/gnuplot.h"
 #include "base/host/machine.h"
+#include "lab/report/table.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -46,7 +47,7 @@ static void put_fps(dm_buffer *out, const dm_lab_group *g)
 {
     for (size_t b = 0; b < g->backend_count; b++) {
         dm_buffer_printf(out, "$b%zu << END\n", b);
-        for (size_t e = 0; e < g->env_count; e++) {
+        for (size_t e = 0; e < g->env_count && !g->is_reference[b]; e++) {
             const dm_lab_figure *f = dm_lab_group_find(g, g->backends[b], g->envs[e], SIZE_MAX);
             if (f != NULL)
                 dm_buffer_printf(out, "%" PRIu64 " %.6g %.6g %.6g\n", f->envs, f->fps, f->low,
@@ -56,9 +57,16 @@ static void put_fps(dm_buffer *out, const dm_lab_group *g)
     }
     dm_buffer_puts(out, "plot ");
     for (size_t b = 0; b < g->backend_count; b++) {
-        dm_buffer_printf(out, "%s$b%zu using 1:2:3:4 with yerrorlines ls %zu title \"",
-                         b > 0 ? ", " : "", b, b % 8 + 1);
-        dm_buffer_printf(out, "%s\"", g->backends[b]);
+        dm_buffer_puts(out, b > 0 ? ", " : "");
+        if (g->is_reference[b]) {
+            /* Waiting machines cost a reference nothing: one figure, whatever their number. */
+            const dm_lab_figure *f = dm_lab_group_find(g, g->backends[b], UINT64_MAX, SIZE_MAX);
+            dm_buffer_printf(out, "%.6g with lines ls %zu title \"%s, %d threads\"", f->fps,
+                             b % 8 + 1, g->backends[b], f->threads);
+        } else {
+            dm_buffer_printf(out, "$b%zu using 1:2:3:4 with yerrorlines ls %zu title \"%s\"", b,
+                             b % 8 + 1, g->backends[b]);
+        }
     }
     dm_buffer_puts(out, "\n");
 }
@@ -103,10 +111,11 @@ static void put_plot(dm_buffer *out, const dm_lab_group *g, const char *folder, 
         {"png", "pngcairo noenhanced size 960,600 font 'sans,12' background '#ffffff'"},
         {"svg", "svg noenhanced size 960,600 font 'sans,14' background '#ffffff'"}};
     for (int i = 0; i < 2; i++) {
-        char title[160], path[DM_PATH_MAX];
-        snprintf(title, sizeof title, "%s, %s: %s", g->rom, g->stage, about);
+        char of[256], title[320], path[DM_PATH_MAX];
+        dm_lab_table_title(g, of, sizeof of);
+        snprintf(title, sizeof title, "%s: %s", of, about);
         dm_buffer_printf(out, "reset\nset terminal %s\nset output ", terminals[i][1]);
-        snprintf(path, sizeof path, "%s/%s_%s_%s.%s", folder, name, g->rom, g->stage,
+        snprintf(path, sizeof path, "%s/%s_%s_%s.%s", folder, name, g->first->rom, g->first->stage,
                  terminals[i][0]);
         dm_gnuplot_quote(out, path);
         dm_buffer_puts(out, "\n");
@@ -123,8 +132,8 @@ dm_status dm_lab_plot(const dm_lab_group *g, const char *folder, dm_error *err)
     if (dm_lab_plot_has_speedup(g))
         put_plot(&script, g, folder, "speedup", "times the reference", "ratio to the references",
                  put_speedup);
-    char what[160];
-    snprintf(what, sizeof what, "%s, %s", g->rom, g->stage);
+    char what[256];
+    dm_lab_table_title(g, what, sizeof what);
     dm_status status = dm_gnuplot_run(&script, what, err);
     dm_buffer_deinit(&script);
     return status;

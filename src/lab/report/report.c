@@ -7,6 +7,7 @@
 #include "base/temp.h"
 #include "lab/bench/bench.h"
 #include "lab/report/plot.h"
+#include "lab/report/table.h"
 #include "lab/verify/bundle.h"
 
 #include <errno.h>
@@ -23,27 +24,12 @@ typedef struct report {
     json_t *artifacts[ARTIFACTS_MAX];
     const char *const *paths;
     size_t artifact_count;
-    dm_lab_figure *figures;
-    size_t count, capacity;
+    dm_lab_figures figures;
     char folder[DM_PATH_MAX]; /* being written */
     bool partial;
 } report;
 
 /* ---- Reading ---- */
-
-static dm_status add(report *r, const dm_lab_figure *figure, dm_error *err)
-{
-    if (r->count == r->capacity) {
-        size_t capacity = r->capacity > 0 ? 2 * r->capacity : 64;
-        dm_lab_figure *figures = realloc(r->figures, capacity * sizeof *figures);
-        if (figures == NULL)
-            return dm_fail(err, DM_ENOMEM, "out of memory");
-        r->figures = figures;
-        r->capacity = capacity;
-    }
-    r->figures[r->count++] = *figure;
-    return DM_OK;
-}
 
 static bool read_name(const json_t *row, const char *key, char *out, size_t size)
 {
@@ -64,25 +50,32 @@ static dm_status read_row(report *r, size_t artifact, const json_t *row, dm_erro
     dm_lab_figure f = {.artifact = artifact,
                        .is_reference = json_is_true(json_object_get(row, "is_reference")),
                        .envs = (uint64_t)json_integer_value(json_object_get(row, "envs")),
+                       .threads = (int)json_integer_value(json_object_get(row, "threads")),
                        .machines = (uint64_t)json_integer_value(json_object_get(row, "machines")),
                        .fps = json_number_value(json_object_get(row, "fps")),
                        .low = json_number_value(json_object_get(row, "fps_low")),
                        .high = json_number_value(json_object_get(row, "fps_high"))};
     if (!read_name(row, "backend", f.backend, sizeof f.backend) ||
         !read_name(row, "rom", f.rom, sizeof f.rom) ||
+        !read_name(row, "folder", f.folder, sizeof f.folder) ||
         !read_name(row, "stage", f.stage, sizeof f.stage))
-        return dm_fail(err, DM_EFORMAT, "%s: a result without backend, rom or stage", path);
+        return dm_fail(err, DM_EFORMAT, "%s: a result without backend, rom, folder or stage", path);
     if (json_object_get(row, "skipped") != NULL)
         return DM_OK;
     if (!json_is_true(json_object_get(row, "synchronized")))
         return dm_fail(err, DM_EFORMAT, "%s: a figure of %s whose window was not synchronised",
                        path, f.backend);
-    if (f.envs == 0 || !(f.fps > 0) || !(f.low > 0) || !(f.high > 0))
+    const json_t *receipt = json_object_get(row, "divergence");
+    f.different = (uint64_t)json_integer_value(json_object_get(receipt, "different_states"));
+    f.seen = (uint64_t)json_integer_value(json_object_get(receipt, "machines_seen"));
+    f.instructions = json_number_value(json_object_get(row, "instructions_per_frame"));
+    if ((f.is_reference ? f.threads < 1 : f.envs == 0) || !(f.fps > 0) || !(f.low > 0) ||
+        !(f.high > 0))
         return dm_fail(err, DM_EFORMAT, "%s: a result of %s without figures", path, f.backend);
     char *dot = strrchr(f.rom, '.');
     if (dot != NULL)
         *dot = 0;
-    return add(r, &f, err);
+    return dm_lab_figures_add(&r->figures, &f, err);
 }
 
 static dm_status read_artifact(report *r, size_t i, dm_error *err)
@@ -106,66 +99,6 @@ static dm_status read_artifact(report *r, size_t i, dm_error *err)
     return DM_OK;
 }
 
-/* ---- Groups: what one table and one pair of plots show ---- */
-
-static dm_lab_group find_group(const report *r, size_t first)
-{
-    const dm_lab_figure *f = &r->figures[first];
-    dm_lab_group g = {.rom = f->rom, .stage = f->stage};
-    for (size_t i = 0; i < r->count; i++) {
-        const dm_lab_figure *other = &r->figures[i];
-        if (strcmp(other->rom, f->rom) != 0 || strcmp(other->stage, f->stage) != 0)
-            continue;
-        if (g.count < DM_LAB_GROUP_MAX)
-            g.figures[g.count++] = other;
-        size_t b = 0, e = 0;
-        while (b < g.backend_count && strcmp(g.backends[b], other->backend) != 0)
-            b++;
-        if (b == g.backend_count && b < DM_LAB_GROUP_BACKENDS) {
-            g.is_reference[b] = other->is_reference;
-            g.backends[g.backend_count++] = other->backend;
-        }
-        while (e < g.env_count && g.envs[e] < other->envs)
-            e++;
-        if ((e == g.env_count || g.envs[e] != other->envs) && g.env_count < DM_LAB_GROUP_ENVS) {
-            memmove(&g.envs[e + 1], &g.envs[e], (g.env_count - e) * sizeof g.envs[0]);
-            g.envs[e] = other->envs;
-            g.env_count++;
-        }
-    }
-    return g;
-}
-
-static bool is_first_of_group(const report *r, size_t i)
-{
-    for (size_t k = 0; k < i; k++)
-        if (strcmp(r->figures[k].rom, r->figures[i].rom) == 0 &&
-            strcmp(r->figures[k].stage, r->figures[i].stage) == 0)
-            return false;
-    return true;
-}
-
-const dm_lab_figure *dm_lab_group_find(const dm_lab_group *g, const char *backend, uint64_t envs,
-                                       size_t artifact)
-{
-    const dm_lab_figure *found = NULL;
-    for (size_t i = 0; i < g->count; i++) {
-        const dm_lab_figure *f = g->figures[i];
-        if (f->envs != envs || strcmp(f->backend, backend) != 0)
-            continue;
-        if (found == NULL || f->artifact == artifact)
-            found = f; /* of the same run where there is one */
-    }
-    return found;
-}
-
-bool dm_lab_group_compares(const dm_lab_group *g, size_t b, size_t k)
-{
-    bool gpu = strcmp(g->backends[b], dm_lab_vec_cuda.name) == 0;
-    return !g->is_reference[b] &&
-           (g->is_reference[k] || (gpu && strcmp(g->backends[k], dm_lab_vec_cpu.name) == 0));
-}
-
 /* ---- Writing ---- */
 
 static dm_status put(const report *r, const char *name, const void *bytes, size_t size,
@@ -174,89 +107,6 @@ static dm_status put(const report *r, const char *name, const void *bytes, size_
     char path[DM_PATH_MAX];
     dm_status status = dm_path_join(path, r->folder, name, err);
     return status != DM_OK ? status : dm_file_write(path, bytes, size, err);
-}
-
-/* 1234567 as 1,234,567; three digits matter. */
-static void put_count(dm_buffer *out, double value)
-{
-    char digits[32];
-    snprintf(digits, sizeof digits, "%.0f", value);
-    size_t length = strlen(digits);
-    for (size_t i = 0; i < length; i++) {
-        if (i > 0 && (length - i) % 3 == 0)
-            dm_buffer_putc(out, ',');
-        dm_buffer_putc(out, digits[i]);
-    }
-}
-
-static void put_ratio(dm_buffer *out, double value)
-{
-    dm_buffer_printf(out, value < 10 ? "%.2f" : value < 100 ? "%.1f" : "%.0f", value);
-}
-
-typedef struct cell_style {
-    const char *row, *head, *cell, *end_head, *end_cell, *end_row;
-} cell_style;
-static const cell_style markdown = {"|", " ", " ", " |", " |", "\n"};
-static const cell_style html = {"<tr>", "<th>", "<td>", "</th>", "</td>", "</tr>\n"};
-
-static void put_head(dm_buffer *out, const dm_lab_group *g, const cell_style *style)
-{
-    dm_buffer_printf(out, "%s%smachines%s", style->row, style->head, style->end_head);
-    for (size_t b = 0; b < g->backend_count; b++)
-        dm_buffer_printf(out, "%s%s, FPS%s", style->head, g->backends[b], style->end_head);
-    for (size_t b = 0; b < g->backend_count; b++)
-        for (size_t k = 0; k < g->backend_count; k++)
-            if (dm_lab_group_compares(g, b, k))
-                dm_buffer_printf(out, "%s%s / %s%s", style->head, g->backends[b], g->backends[k],
-                                 style->end_head);
-    dm_buffer_puts(out, style->end_row);
-}
-
-static void put_cells(dm_buffer *out, const dm_lab_group *g, uint64_t envs, const cell_style *style)
-{
-    dm_buffer_printf(out, "%s%s", style->row, style->cell);
-    put_count(out, (double)envs);
-    dm_buffer_puts(out, style->end_cell);
-    for (size_t b = 0; b < g->backend_count; b++) {
-        const dm_lab_figure *f = dm_lab_group_find(g, g->backends[b], envs, SIZE_MAX);
-        dm_buffer_puts(out, style->cell);
-        if (f != NULL) {
-            put_count(out, f->fps);
-            dm_buffer_printf(out, " \xC2\xB1%.0f%%", 50 * (f->high - f->low) / f->fps);
-        }
-        dm_buffer_puts(out, style->end_cell);
-    }
-    for (size_t b = 0; b < g->backend_count; b++)
-        for (size_t k = 0; k < g->backend_count; k++) {
-            if (!dm_lab_group_compares(g, b, k))
-                continue;
-            const dm_lab_figure *f = dm_lab_group_find(g, g->backends[b], envs, SIZE_MAX);
-            const dm_lab_figure *base =
-                f == NULL ? NULL : dm_lab_group_find(g, g->backends[k], envs, f->artifact);
-            dm_buffer_puts(out, style->cell);
-            if (base != NULL)
-                put_ratio(out, f->fps / base->fps);
-            if (base != NULL && base->artifact != f->artifact)
-                dm_buffer_puts(out, " (other run)");
-            dm_buffer_puts(out, style->end_cell);
-        }
-    dm_buffer_puts(out, style->end_row);
-}
-
-static void put_table(dm_buffer *out, const dm_lab_group *g, const cell_style *style)
-{
-    put_head(out, g, style);
-    if (style == &markdown) {
-        size_t columns = 1 + g->backend_count;
-        for (size_t i = 0; i < g->backend_count * g->backend_count; i++)
-            columns += dm_lab_group_compares(g, i / g->backend_count, i % g->backend_count);
-        for (size_t i = 0; i < columns; i++)
-            dm_buffer_puts(out, "|---:");
-        dm_buffer_puts(out, "|\n");
-    }
-    for (size_t e = 0; e < g->env_count; e++)
-        put_cells(out, g, g->envs[e], style);
 }
 
 static void put_escaped(dm_buffer *out, const char *text)
@@ -287,26 +137,67 @@ static dm_status put_picture(const report *r, const char *name, dm_buffer *out, 
     return DM_OK;
 }
 
+/* A mean always has a plot, a game where there are enough points for a curve. */
+#define POINTS_OF_CURVE 3
+
+static dm_status put_plots(const report *r, const dm_lab_group *g, dm_buffer *page, dm_error *err)
+{
+    static const char *const names[] = {"fps", "speedup"};
+    dm_status status = dm_lab_plot(g, r->folder, err);
+    for (int i = 0; i < 2 && status == DM_OK; i++) {
+        char name[192];
+        snprintf(name, sizeof name, "%s_%s_%s.svg", names[i], g->first->rom, g->first->stage);
+        if (i == 0 || dm_lab_plot_has_speedup(g))
+            status = put_picture(r, name, page, err);
+    }
+    return status;
+}
+
+/* In both documents. */
+static void put_table(dm_buffer *table, dm_buffer *page, const dm_lab_group *g, const char *title,
+                      bool games)
+{
+    dm_buffer *out[] = {table, page};
+    dm_buffer_printf(table, "%s:\n\n", title);
+    dm_buffer_puts(page, "<h2>");
+    put_escaped(page, title);
+    dm_buffer_puts(page, "</h2>\n<div class=\"wide\"><table>\n");
+    for (int i = 0; i < 2; i++) {
+        dm_lab_markup markup = i == 0 ? DM_LAB_MARKDOWN : DM_LAB_HTML;
+        if (games)
+            dm_lab_table_put_games(out[i], g, g->envs[g->env_count - 1], markup);
+        else
+            dm_lab_table_put(out[i], g, markup);
+    }
+    dm_buffer_putc(table, '\n');
+    dm_buffer_puts(page, "</table></div>\n");
+}
+
+static bool has_mean(const report *r, const dm_lab_figure *f)
+{
+    for (size_t i = 0; i < r->figures.count; i++) {
+        const dm_lab_figure *mean = &r->figures.items[i];
+        if (mean->members > 0 && strcmp(mean->folder, f->folder) == 0 &&
+            strcmp(mean->stage, f->stage) == 0)
+            return true;
+    }
+    return false;
+}
+
 static dm_status put_group(const report *r, const dm_lab_group *g, dm_buffer *table,
                            dm_buffer *page, dm_error *err)
 {
-    char name[192];
-    dm_status status = dm_lab_plot(g, r->folder, err);
-    if (status != DM_OK)
-        return status;
-    dm_buffer_printf(table, "%s, %s:\n\n", g->rom, g->stage);
-    put_table(table, g, &markdown);
-    dm_buffer_putc(table, '\n');
-    dm_buffer_puts(page, "<h2>");
-    put_escaped(page, g->rom);
-    dm_buffer_printf(page, ", %s</h2>\n<div class=\"wide\"><table>\n", g->stage);
-    put_table(page, g, &html);
-    dm_buffer_puts(page, "</table></div>\n");
-    snprintf(name, sizeof name, "fps_%s_%s.svg", g->rom, g->stage);
-    status = put_picture(r, name, page, err);
-    if (status == DM_OK && dm_lab_plot_has_speedup(g)) {
-        snprintf(name, sizeof name, "speedup_%s_%s.svg", g->rom, g->stage);
-        status = put_picture(r, name, page, err);
+    bool mean = g->first->members > 0, curve = g->env_count >= POINTS_OF_CURVE;
+    char title[256], about[320];
+    if (!mean && !curve && has_mean(r, g->first))
+        return DM_OK; /* a row of the games' table is enough */
+    dm_lab_table_title(g, title, sizeof title);
+    put_table(table, page, g, title, false);
+    dm_status status = mean || curve || !has_mean(r, g->first) ? put_plots(r, g, page, err) : DM_OK;
+    if (mean) {
+        snprintf(about, sizeof about, "the games (%s), %s, %llu machines", g->first->folder,
+                 g->first->stage, (unsigned long long)g->envs[g->env_count - 1]);
+        put_table(table, page, g, about, true);
     }
     return status;
 }
@@ -326,8 +217,10 @@ static const char page_head[] =
 static const char page_notes[] =
     "<p>FPS are emulated frames per second over all machines: the median of windows in which the "
     "backends took turns, each ended by a wait for all work; &plusmn; is half the range. A "
-    "reference's figure does not depend on how many machines wait, so it is measured on at most as "
-    "many as were driven apart (below: diverge_machines).</p>\n";
+    "reference is measured once per number of threads, since what it does for one machine does not "
+    "depend on how many others wait; beside N machines stands its figure for N threads, or for the "
+    "most that were measured. A mean counts the games that every backend of the run could play; "
+    "behind its ratios stands their range over the games.</p>\n";
 
 /* "machine.cpu: AMD EPYC": a row for each value that there is, with the keys that lead to it. */
 static void put_values(dm_buffer *page, const char *keys, const json_t *value)
@@ -386,11 +279,10 @@ static dm_status write_all(const report *r, dm_error *err)
     if (r->partial)
         dm_buffer_puts(&page, "<p><strong>Partial: a run was interrupted.</strong></p>\n");
     dm_buffer_puts(&page, page_notes);
-    for (size_t i = 0; i < r->count && status == DM_OK; i++) {
-        if (!is_first_of_group(r, i))
-            continue;
-        dm_lab_group g = find_group(r, i);
-        status = put_group(r, &g, &table, &page, err);
+    for (size_t i = 0; i < r->figures.count && status == DM_OK; i++) {
+        dm_lab_group g;
+        if (dm_lab_group_at(&r->figures, i, &g))
+            status = put_group(r, &g, &table, &page, err);
     }
     if (status == DM_OK)
         status = dm_buffer_check(&table, err);
@@ -447,14 +339,16 @@ dm_status dm_lab_report(const char *const *artifacts, size_t count, const char *
     dm_status status = dm_gnuplot_check(err);
     for (size_t i = 0; i < count && status == DM_OK; i++)
         status = read_artifact(&r, i, err);
-    if (status == DM_OK && r.count == 0)
+    if (status == DM_OK && r.figures.count == 0)
         status = dm_fail(err, DM_EFORMAT, "%s: there are no figures", artifacts[0]);
+    if (status == DM_OK)
+        status = dm_lab_figures_add_means(&r.figures, err);
     if (status == DM_OK)
         status = dm_lab_folder_check(out, err);
     if (status == DM_OK)
         status = write_folder(&r, out, err);
     for (size_t i = 0; i < count; i++)
         json_decref(r.artifacts[i]);
-    free(r.figures);
+    dm_lab_figures_deinit(&r.figures);
     return status;
 }

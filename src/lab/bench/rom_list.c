@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* rom_list.c - which ROMs a benchmark runs. */
-#include "bench/rom_list.h"
+#include "lab/bench/rom_list.h"
 
 #include "base/file.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rom_list.h - which ROMs a benchmark runs: files, or all .gb files of folders. */
-#ifndef DM_BENCH_ROM_LIST_H
-#define DM_BENCH_ROM_LIST_H
+#ifndef DM_LAB_BENCH_ROM_LIST_H
+#define DM_LAB_BENCH_ROM_LIST_H
 
 #include "base/arena.h"
 

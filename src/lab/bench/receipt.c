@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* receipt.c - what a figure was measured on.
+ *
+ * A GPU is fastest when the machines of a warp do the same. The receipt says how far they were
+ * apart: how many different PCs there were, how many machines of a warp shared one, and how many
+ * different states there were at all. */
+#include "base/hash.h"
+#include "lab/bench/subject.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SEEN_MAX 4096u /* machines looked at */
+#define HASHED_MAX 16u /* machines whose hashes go into the artifact's */
+#define WORK_RAM 0xC000u
+#define WORK_RAM_SIZE 0x2000u
+
+static int compare_pcs(const void *a, const void *b)
+{
+    return (int)*(const uint16_t *)a - (int)*(const uint16_t *)b;
+}
+
+static int compare_hashes(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* How many of them differ; sorts them. */
+static uint64_t different_pcs(uint16_t *pcs, uint64_t count)
+{
+    uint64_t different = count > 0;
+    qsort(pcs, count, sizeof *pcs, compare_pcs);
+    for (uint64_t i = 1; i < count; i++)
+        different += pcs[i] != pcs[i - 1];
+    return different;
+}
+
+static uint64_t different_hashes(uint64_t *hashes, uint64_t count)
+{
+    uint64_t different = count > 0;
+    qsort(hashes, count, sizeof *hashes, compare_hashes);
+    for (uint64_t i = 1; i < count; i++)
+        different += hashes[i] != hashes[i - 1];
+    return different;
+}
+
+static uint64_t hash_state(const dm_gb_registers *r, uint64_t memory)
+{
+    uint64_t words[3] = {(uint64_t)r->a << 56 | (uint64_t)r->f << 48 | (uint64_t)r->b << 40 |
+                             (uint64_t)r->c << 32 | (uint64_t)r->d << 24 | (uint64_t)r->e << 16 |
+                             (uint64_t)r->h << 8 | r->l,
+                         (uint64_t)r->sp << 16 | r->pc, memory};
+    return dm_hash64(words, sizeof words);
+}
+
+dm_status dm_lab_bench_look(dm_lab_bench_subject *s, bool with_states, dm_error *err)
+{
+    static uint16_t pcs[SEEN_MAX];
+    static uint64_t states[SEEN_MAX], memories[HASHED_MAX], pictures[HASHED_MAX];
+    static uint8_t memory[WORK_RAM_SIZE], picture[DM_GB_SCREEN_W * DM_GB_SCREEN_H];
+    dm_lab_bench_row *r = &s->row;
+    const dm_lab_kind *kind = s->backend.kind;
+    void *self = s->backend.self;
+    dm_status status = DM_OK;
+    r->seen = r->machines < SEEN_MAX ? r->machines : SEEN_MAX;
+    r->hashed = r->machines < HASHED_MAX ? r->machines : HASHED_MAX;
+    s->instructions = 0;
+    for (uint64_t i = 0; i < r->seen && status == DM_OK; i++) {
+        dm_lab_view view = {0};
+        status = kind->look(self, i, &view, err);
+        pcs[i] = view.registers.pc;
+        s->instructions += view.has_instructions ? view.instructions : 0;
+        if (status != DM_OK || !with_states)
+            continue;
+        status = kind->read(self, i, WORK_RAM, memory, sizeof memory, err);
+        uint64_t hash = dm_hash64(memory, sizeof memory);
+        states[i] = hash_state(&view.registers, hash);
+        if (i >= r->hashed)
+            continue;
+        memories[i] = hash;
+        if (status == DM_OK && r->draws)
+            status = kind->picture(self, i, picture, err);
+        pictures[i] = dm_hash64(picture, sizeof picture);
+    }
+    if (status != DM_OK)
+        return status;
+    if (with_states) {
+        r->memory_hash = dm_hash64(memories, r->hashed * sizeof memories[0]);
+        r->picture_hash = dm_hash64(pictures, r->hashed * sizeof pictures[0]);
+        r->different = different_hashes(states, r->seen);
+    }
+    uint64_t groups = 0;
+    for (uint64_t i = 0; i < r->seen; i += 32)
+        groups += different_pcs(pcs + i, r->seen - i < 32 ? r->seen - i : 32);
+    r->lanes_same_pc = (double)r->seen / (double)groups;
+    r->unique_pcs = different_pcs(pcs, r->seen);
+    return DM_OK;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* subject.c - one backend: made, driven apart, warmed up, measured window by window. */
+#include "lab/bench/subject.h"
+#include "base/thread.h"
+#include "lab/actions.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double now(void)
+{
+    return (double)dm_time_ns() * 1e-9;
+}
+
+static bool observes(dm_swarm_stage stage)
+{
+    return stage == DM_SWARM_FULL_STEP || stage == DM_SWARM_OBS_ONLY;
+}
+
+static bool is_swarm(const dm_lab_kind *kind)
+{
+    return kind->copy_from != NULL;
+}
+
+/* Swarms make their keys on the device, others are given the same. */
+static dm_status steps(const dm_lab_bench *b, dm_lab_bench_subject *s, uint64_t count,
+                       dm_error *err)
+{
+    dm_lab_actions actions = {.generator = DM_SWARM_SEEDED_RANDOM, .seed = b->seed};
+    int64_t sync_every = s->row.sync_every;
+    dm_status status = DM_OK;
+    for (uint64_t i = 0; i < count && status == DM_OK; i++) {
+        if (s->keys != NULL)
+            dm_lab_actions_keys(&actions, 0, s->row.machines, s->done, s->keys);
+        status = dm_lab_backend_step(&s->backend, s->keys, err);
+        s->done++;
+        if (status == DM_OK && sync_every > 0 && s->done % (uint64_t)sync_every == 0)
+            status = dm_lab_backend_synchronize(&s->backend, err);
+    }
+    return status == DM_OK ? dm_lab_backend_synchronize(&s->backend, err) : status;
+}
+
+static dm_status create(const dm_lab_bench_game *g, dm_lab_bench_subject *s, uint32_t copies,
+                        dm_error *err)
+{
+    const dm_lab_bench *b = g->bench;
+    const dm_lab_bench_row *r = &s->row;
+    dm_lab_desc desc = {.rom = g->rom,
+                        .rom_size = g->rom_size,
+                        .count = r->machines,
+                        .frames_per_step = b->frames_per_step,
+                        .release_after_frames = b->release_after_frames,
+                        .start = DM_LAB_START_GAME,
+                        .force_dmg = b->force_dmg,
+                        .draw = r->draws && !is_swarm(r->kind),
+                        .workers = r->workers,
+                        .stage = r->stage,
+                        .observations = observes(r->stage) ? b->observations : 0,
+                        .generator = DM_SWARM_SEEDED_RANDOM,
+                        .seed = b->seed,
+                        .copies = copies};
+    if (!is_swarm(r->kind) && (s->keys = malloc(r->machines)) == NULL)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
+    return dm_lab_backend_create(r->kind, &desc, &s->backend, err);
+}
+
+static uint64_t diverge_steps(const dm_lab_bench *b)
+{
+    return (b->diverge_frames + b->frames_per_step - 1) / b->frames_per_step;
+}
+
+/* No more than the largest swarm can hold. */
+static uint64_t few(const dm_lab_bench *b)
+{
+    uint64_t most = 1;
+    for (size_t i = 0; i < b->env_count; i++)
+        most = b->envs[i] > most ? b->envs[i] : most;
+    return b->few < most ? b->few : most;
+}
+
+dm_status dm_lab_bench_populate(dm_lab_bench_game *g, dm_error *err)
+{
+    const dm_lab_bench *b = g->bench;
+    const dm_lab_kind *kind = NULL;
+    for (size_t i = 0; i < b->kind_count; i++)
+        if (is_swarm(b->kinds[i]) && kind != &dm_lab_vec_cuda)
+            kind = b->kinds[i];
+    if (kind == NULL)
+        return DM_OK;
+    dm_lab_bench_subject s = {.row = {.kind = kind,
+                                      .stage = DM_SWARM_EMULATE_ONLY,
+                                      .machines = few(b),
+                                      .workers = b->workers,
+                                      .sync_every = 64}};
+    dm_status status = create(g, &s, 0, err);
+    if (status == DM_OK)
+        status = steps(b, &s, diverge_steps(b), err);
+    if (status == DM_OK)
+        g->population = s.backend;
+    else
+        dm_lab_backend_destroy(&s.backend);
+    return status;
+}
+
+static dm_status drive_apart(const dm_lab_bench_game *g, dm_lab_bench_subject *s, dm_error *err)
+{
+    dm_status status =
+        is_swarm(s->row.kind)
+            ? s->row.kind->copy_from(s->backend.self, g->population.self, few(g->bench), err)
+            : steps(g->bench, s, diverge_steps(g->bench), err);
+    s->done = 0;
+    return status;
+}
+
+dm_status dm_lab_bench_prepare(const dm_lab_bench_game *g, dm_lab_bench_subject *s, dm_error *err)
+{
+    const dm_lab_bench *b = g->bench;
+    dm_lab_bench_row *r = &s->row;
+    bool copies = is_swarm(r->kind) && r->machines > few(b);
+    r->draws = observes(r->stage);
+    r->sync_every = b->sync_every >= 0 ? b->sync_every : r->kind == &dm_lab_vec_cuda ? 64 : 0;
+    double start = now();
+    dm_status status = create(g, s, copies ? (uint32_t)few(b) : 0, err);
+    r->build_seconds = now() - start;
+    if (status == DM_OK)
+        status = drive_apart(g, s, err);
+    uint64_t warm = b->warmup > 0 ? b->warmup : 1, further = 0;
+    start = now();
+    if (status == DM_OK)
+        status = steps(b, s, warm, err);
+    double spent = now() - start;
+    if (status == DM_OK)
+        status = dm_lab_bench_look(s, true, err);
+    /* The first steps are slow (caches, compilers): the length of a window is taken from those
+     * after them, twice as many each time. */
+    double one = spent / (double)warm;
+    for (uint64_t more = 1; status == DM_OK && spent < b->warmup_seconds; more *= 2) {
+        start = now();
+        status = steps(b, s, more, err);
+        one = (now() - start) / (double)more;
+        spent += now() - start;
+        further += more;
+    }
+    r->steps = b->steps > 0                  ? b->steps
+               : one > 0 && b->seconds > one ? (uint64_t)ceil(b->seconds / one)
+                                             : 1;
+    if (status == DM_OK && further > 0)
+        status = dm_lab_bench_look(s, false, err);
+    r->synchronized = true;
+    return status;
+}
+
+dm_status dm_lab_bench_window(const dm_lab_bench_game *g, dm_lab_bench_subject *s, dm_error *err)
+{
+    dm_lab_bench_row *r = &s->row;
+    double start = now();
+    dm_status status = steps(g->bench, s, r->steps, err);
+    double seconds = now() - start;
+    r->synchronized = r->synchronized && status == DM_OK;
+    if (status == DM_OK)
+        r->seconds[r->count++] = seconds;
+    return status;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+dm_status dm_lab_bench_finish(const dm_lab_bench_game *g, dm_lab_bench_subject *s, dm_error *err)
+{
+    dm_lab_bench_row *r = &s->row;
+    double sorted[DM_LAB_BENCH_ROUNDS];
+    if (!r->synchronized || r->count == 0)
+        return dm_fail(err, DM_EINTERNAL, "%s: a window was not synchronised", r->kind->name);
+    double each = (double)r->steps * g->bench->frames_per_step;
+    double frames = each * (double)r->machines;
+    memcpy(sorted, r->seconds, r->count * sizeof sorted[0]);
+    qsort(sorted, r->count, sizeof sorted[0], by_value);
+    r->fps = frames / ((sorted[(r->count - 1) / 2] + sorted[r->count / 2]) / 2);
+    r->fps_low = frames / sorted[r->count - 1];
+    r->fps_high = frames / sorted[0];
+    uint64_t before = s->instructions;
+    dm_status status = dm_lab_bench_look(s, false, err);
+    r->instructions_per_frame =
+        (double)(s->instructions - before) / (each * (double)r->seen * (double)r->count);
+    return status;
+}
+
+void dm_lab_bench_subject_deinit(dm_lab_bench_subject *s)
+{
+    dm_lab_backend_destroy(&s->backend);
+    free(s->keys);
+    s->keys = NULL;
+}
