@@ -11,8 +11,6 @@ comma := ,
 	test-hostile test-tsan fuzz fuzz-kernel fuzz-parsers check check-gpu lint fmt install dist clean
 DOTMATRIX = $(BUILD)/src/cli/dotmatrix
 ENVS ?= 1,8,64,512,2048,8192
-SWEEP = --env-counts $(ENVS) --stages emulate_only,full_step \
-	$(if $(ROMS),$(addprefix --rom ,$(ROMS)),--rom $(BUILD)/roms/STARFALL.gb --rom $(BUILD)/roms/ALU_LOOP.gb) $(ARGS)
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -38,13 +36,11 @@ verify-gpu: build ## the same on a GPU
 record: build ## what the references do in verify, for a machine that has none of them (DIR=build-portable/recorded)
 	@$(DOTMATRIX) verify --suite roms/suite.json --roms $(BUILD)/roms --record $(or $(DIR),build-portable/recorded)
 
-bench: build ## machines on this CPU beside mGBA and PyBoy, ENVS= of them; ROMS= files; into runs/bench/cpu.json
-	@mkdir -p runs/bench
-	@$(DOTMATRIX) bench $(SWEEP) --out runs/bench/cpu.json
+bench: build ## our games on this CPU beside mGBA and PyBoy, with a report; GAMES= a folder, ROMS= files, ENVS=, ARGS=
+	@tools/bench $(BUILD) cpu
 
-bench-gpu: build ## the same with machines on a GPU as well, into runs/bench/gpu.json
-	@mkdir -p runs/bench
-	@$(DOTMATRIX) bench --backends vec_cuda,vec_cpu,mgba_vec_mt,pyboy_vec_mp $(SWEEP) --out runs/bench/gpu.json
+bench-gpu: build ## the same with machines on a GPU as well
+	@tools/bench $(BUILD) gpu
 
 report: build ## tables, plots and a page from all of runs/bench/, into runs/reports/<time>
 	@ls runs/bench/*.json >/dev/null 2>&1 || { echo "report: there is nothing in runs/bench; make bench" >&2; exit 1; }

@@ -479,6 +479,26 @@ static void a_real_sweep_can_be_reported(void **state)
     has_text(state, "rep/table.md", "STARFALL, full_step:", true);
 }
 
+/* `make bench` says where its report is, and it is there. */
+static void make_bench_ends_with_a_report(void **state)
+{
+    need_gnuplot();
+    static const char script[] =
+        "ROMS=\"$1\" ENVS=1,2 OUT=rep ARGS='--steps 1 --repeat 1 --warmup-seconds 0 "
+        "--diverge-frames 24 --diverge-machines 2 --ref-machines 1 --ref-threads 1' "
+        "\"$0\" \"$2\" cpu";
+    const char *argv[] = {
+        "sh", "-c", script, DM_TEST_SOURCE_ROOT "/tools/bench", game, DM_TEST_BUILD_ROOT, NULL};
+    dm_test_result r;
+    dm_test_run(&(dm_test_command){.argv = argv, .folder = dm_test_dir(state)}, &r);
+    dm_test_expect_exit(&r, 0);
+    assert_non_null(strstr(r.out, "STARFALL, full_step:"));
+    assert_non_null(strstr(r.out, "page:      rep/index.html"));
+    assert_non_null(strstr(r.out, "artifact:  rep/artifact-1.json"));
+    assert_true(dm_file_exists(dm_test_path(state, "rep/index.html")));
+    dm_test_result_free(&r);
+}
+
 static void bad_artifacts_are_refused(void **state)
 {
     need_gnuplot();
@@ -519,5 +539,6 @@ DM_TESTS("lab/bench", DM_TEST_IN_DIR(a_sweep_writes_one_artifact), DM_TEST_IN_DI
          DM_TEST_IN_DIR(ctrl_c_keeps_what_was_measured), DM_TEST_IN_DIR(bad_sweeps_are_refused),
          DM_TEST_IN_DIR(a_report_has_tables_plots_and_a_page),
          DM_TEST_IN_DIR(runs_of_several_machines_are_told_apart),
-         DM_TEST_IN_DIR(a_real_sweep_can_be_reported), DM_TEST_IN_DIR(bad_artifacts_are_refused),
+         DM_TEST_IN_DIR(a_real_sweep_can_be_reported),
+         DM_TEST_IN_DIR(make_bench_ends_with_a_report), DM_TEST_IN_DIR(bad_artifacts_are_refused),
          DM_TEST_IN_DIR(a_missing_gnuplot_is_told));
