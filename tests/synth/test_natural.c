@@ -6,6 +6,7 @@
 #include "synth/store/canonical.h"
 #include "tests/support/test.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct tools {
@@ -96,5 +97,52 @@ static void depends_on_its_arguments_alone(void **state)
     tear_down(&b);
 }
 
+/* 60 idioms, five of each category at least, each of which is drawn. */
+static void there_are_many_idioms(void **state)
+{
+    (void)state;
+    tools t;
+    int total = 0;
+    set_up(&t);
+    for (int c = 0; c < DM_SYNTH_CATEGORY_COUNT; c++) {
+        assert_true(dm_natural_count(t.natural, c) >= 5);
+        total += dm_natural_count(t.natural, c);
+    }
+    assert_true(total >= 60);
+    tear_down(&t);
+}
+
+static int compare_hashes(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(dm_hash128));
+}
+
+/* Before anything is dropped. */
+static void most_forms_are_distinct(void **state)
+{
+    (void)state;
+    enum { COUNT = 20000 };
+    tools t;
+    dm_buffer form = DM_BUFFER_EMPTY;
+    int same = 0;
+    dm_hash128 *forms = calloc(COUNT, sizeof *forms);
+    assert_non_null(forms);
+    set_up(&t);
+    for (uint64_t slot = 0; slot < COUNT; slot++) {
+        compose(&t, slot, 0, (int)(slot % DM_SYNTH_CATEGORY_COUNT));
+        forms[slot] = dm_synth_canonical_hash(dm_buffer_text(&t.record.python_source),
+                                              t.record.python_source.size, &form);
+    }
+    qsort(forms, COUNT, sizeof *forms, compare_hashes);
+    for (int i = 1; i < COUNT; i++)
+        same += memcmp(&forms[i], &forms[i - 1], sizeof *forms) == 0;
+    if (same > COUNT * 4 / 10)
+        fail_msg("%d of %d forms are there before", same, COUNT);
+    tear_down(&t);
+    dm_buffer_deinit(&form);
+    free(forms);
+}
+
 DM_TESTS("synth/natural", DM_TEST(everything_compiles_with_gradients),
+         DM_TEST(there_are_many_idioms), DM_TEST(most_forms_are_distinct),
          DM_TEST(no_line_is_longer_than_120), DM_TEST(depends_on_its_arguments_alone))
