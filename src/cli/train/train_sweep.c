@@ -55,6 +55,7 @@ static void print_result(const char *pool, const trial *t, const dm_replay_resul
             dm_json_double(&out, "coverage", r->calibration.coverage);
             dm_json_double(&out, "far", r->calibration.far);
             dm_json_double(&out, "width", r->calibration.width);
+            dm_json_double(&out, "apart", r->calibration.apart);
             dm_json_double(&out, "error", r->calibration.error);
             dm_json_double(&out, "last", r->calibration.last);
         }
@@ -67,10 +68,11 @@ static void print_result(const char *pool, const trial *t, const dm_replay_resul
     printf("%-28s %-26s cost %5.1f (%3.0f%%)  regret %6.2f%%", pool, t->name, r->cost,
            100 * r->share, 100 * r->regret);
     if (t->rule == DM_SWEEP_FORECAST)
-        printf("  %s: coverage %.0f%%, far %.0f%%, width %.2f, error %.4f, last value %.4f",
+        printf("  %s: coverage %.0f%%, far %.0f%%, width %.2f, apart %.2f, error %.4f, last value "
+               "%.4f",
                r->forecasts ? "forecasts" : "halving", 100 * r->calibration.coverage,
-               100 * r->calibration.far, r->calibration.width, r->calibration.error,
-               r->calibration.last);
+               100 * r->calibration.far, r->calibration.width, r->calibration.apart,
+               r->calibration.error, r->calibration.last);
     printf("\n");
 }
 

@@ -277,13 +277,15 @@ static dm_status calibrate(dm_decider *d, size_t complete, dm_sweep_action *out,
         if (status != DM_OK)
             return status;
         d->forecasts = c->coverage >= d->rules.coverage && c->far <= d->rules.far &&
-                       c->width <= d->rules.width && c->error < c->last;
+                       c->width <= d->rules.width && c->apart <= d->rules.apart &&
+                       c->error < c->last;
         snprintf(out->reason, sizeof out->reason,
                  "%s: %zu forecasts for %zu complete runs: %.0f%% within the 90%% band, %.0f%% far "
-                 "from all curves, deviation %.2f of what was to come, RMS log error %.4f (last "
-                 "value: %.4f)",
+                 "from all curves, deviation %.2f of what was to come, %.2f apart from the curves, "
+                 "RMS log error %.4f "
+                 "(last value: %.4f)",
                  d->forecasts ? "forecasts" : "halving alone", c->forecasts, c->runs,
-                 100 * c->coverage, 100 * c->far, c->width, c->error, c->last);
+                 100 * c->coverage, 100 * c->far, c->width, c->apart, c->error, c->last);
     }
     *told = !d->told || was != d->forecasts;
     d->told = true;

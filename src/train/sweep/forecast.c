@@ -289,6 +289,79 @@ static void count_forecast(const dm_final_forecaster *f, size_t check, size_t ro
     widths[out->forecasts++] = at->deviations[row];
 }
 
+/* ---- Whether own curves lie among the others ---- */
+
+enum { LOOKS = 4, AMONG = 3 };
+
+/* A curve's logarithm at the first look, then its falls from look to look. */
+static double look_at(const dm_final_forecaster *f, size_t row, const size_t looks[LOOKS], int k)
+{
+    const double *logs = f->logs + row * f->checks;
+    return logs[looks[k]] - (k > 0 ? logs[looks[k - 1]] : 0);
+}
+
+/* Quartile widths of them over the others. */
+static void widths_of(const dm_final_forecaster *f, const size_t looks[LOOKS], double *column,
+                      double scale[LOOKS])
+{
+    for (int k = 0; k < LOOKS; k++) {
+        size_t n = 0;
+        for (size_t i = 0; i < f->count; i++)
+            if (!f->own[i])
+                column[n++] = look_at(f, i, looks, k);
+        qsort(column, n, sizeof *column, by_value);
+        scale[k] = fmax(column[3 * n / 4] - column[n / 4], 1e-6);
+    }
+}
+
+/* How many of the AMONG curves nearest to curve `row` are own ones. */
+static size_t own_among(const dm_final_forecaster *f, size_t row, const size_t looks[LOOKS],
+                        const double scale[LOOKS], neighbour *near)
+{
+    size_t n = 0, own = 0;
+    for (size_t i = 0; i < f->count; i++) {
+        double sum = 0;
+        for (int k = 0; k < LOOKS; k++) {
+            double d = look_at(f, i, looks, k) - look_at(f, row, looks, k);
+            sum += d * d / (scale[k] * scale[k]);
+        }
+        if (i != row)
+            near[n++] = (neighbour){sum, i};
+    }
+    qsort(near, n, sizeof *near, by_distance);
+    for (size_t j = 0; j < AMONG; j++)
+        own += f->own[near[j].row];
+    return own;
+}
+
+/* Schilling's test of two samples by nearest neighbours (1986): the share of own curves among the
+ * nearest to own ones, 0 for what chance gives and 1 for all. Own curves of the same task lie
+ * anywhere among the others; those of another task keep to themselves. */
+static dm_status separation(const dm_final_forecaster *f, size_t own, double *out, dm_error *err)
+{
+    size_t last = f->checks * 6 / 10, found = 0;
+    size_t looks[LOOKS] = {0, last / 3, 2 * last / 3, last > 0 ? last - 1 : 0};
+    *out = 0;
+    if (own < 2 || f->count < own + LEAST)
+        return DM_OK; /* nothing to be apart from */
+    neighbour *near = calloc(f->count, sizeof *near);
+    double *column = calloc(f->count, sizeof *column), scale[LOOKS];
+    if (near != NULL && column != NULL) {
+        widths_of(f, looks, column, scale);
+        for (size_t i = 0; i < f->count; i++)
+            if (f->own[i])
+                found += own_among(f, i, looks, scale, near);
+        size_t most = own - 1 < AMONG ? own - 1 : AMONG;
+        double share = (double)found / (double)(own * AMONG);
+        double chance = (double)(own - 1) / (double)(f->count - 1), all = (double)most / AMONG;
+        *out = all > chance ? (share - chance) / (all - chance) : 0;
+    }
+    bool good = near != NULL && column != NULL;
+    free(near);
+    free(column);
+    return good ? DM_OK : dm_fail(err, DM_ENOMEM, "out of memory for a calibration");
+}
+
 dm_status dm_final_calibrate(dm_final_forecaster *f, size_t every, dm_final_calibration *out,
                              dm_error *err)
 {
@@ -304,6 +377,8 @@ dm_status dm_final_calibrate(dm_final_forecaster *f, size_t every, dm_final_cali
             if (f->own[i])
                 count_forecast(f, check, i, out, widths, rests);
     }
+    if (status == DM_OK)
+        status = separation(f, out->runs, &out->apart, err);
     double n = (double)out->forecasts;
     if (status == DM_OK && out->forecasts > 0) {
         qsort(rests, out->forecasts, sizeof *rests, by_value);

@@ -33,12 +33,13 @@ dm_status dm_final_forecast(dm_final_forecaster *f, const double *logs, size_t c
 
 /* How forecasts for own curves held, each made without that curve, at every `every`th check of the
  * first 60%. Coverage alone does not tell a forecaster of another task: far from its curves bands are
- * wide enough to hold anything. */
+ * wide enough to hold anything, and within them they may be just wide enough. `apart` tells it. */
 typedef struct dm_final_calibration {
     size_t runs, forecasts;
     double coverage;    /* share of final values within the 90% band */
     double far;         /* share of forecasts for which the curves are twice as far as usual */
     double width;       /* median deviation over the median change that is still to come */
+    double apart;       /* how far own curves keep apart from the others: 0 not at all, 1 all */
     double error, last; /* root mean square of the error; of "the last value stays" */
 } dm_final_calibration;
 dm_status dm_final_calibrate(dm_final_forecaster *f, size_t every, dm_final_calibration *out,

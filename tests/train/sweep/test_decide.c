@@ -161,6 +161,43 @@ static void a_forecaster_of_another_task_is_refused(void **state)
     dm_sweep_curves_deinit(&history);
 }
 
+/* Six runs of a pool among the curves of a history. */
+static double apart_from(const dm_sweep_curves *pool, const dm_sweep_curves *history)
+{
+    dm_final_forecaster *f = NULL;
+    dm_final_calibration c;
+    double logs[CHECKS];
+    assert_ok(dm_final_forecaster_create(CHECKS, &f, err));
+    for (size_t i = 0; i < history->count + 6; i++) {
+        bool own = i >= history->count;
+        const dm_sweep_curve *curve = own ? &pool->items[i - history->count] : &history->items[i];
+        assert_true(dm_sweep_curve_logs(curve, CHECKS, logs));
+        assert_ok(dm_final_forecaster_add(f, logs, own, err));
+    }
+    assert_ok(dm_final_calibrate(f, 1, &c, err));
+    dm_final_forecaster_destroy(f);
+    return c.apart;
+}
+
+/* Runs of another task lie beside the curves, not among them. */
+static void runs_that_keep_apart_from_the_curves_are_not_forecast(void **state)
+{
+    (void)state;
+    dm_sweep_curves other = pool_of(128, 10, 1), own = pool_of(128, 10, 0);
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        dm_sweep_curves pool = pool_of(64, seed, 0);
+        dm_sweep_rules rules = dm_sweep_rules_default;
+        assert_true(apart_from(&pool, &other) > 0.7);
+        assert_true(apart_from(&pool, &own) < 0.3);
+        assert_true(play(&pool, DM_SWEEP_FORECAST, &rules, &own).forecasts);
+        rules.apart = -1; /* now nothing is near enough */
+        assert_false(play(&pool, DM_SWEEP_FORECAST, &rules, &own).forecasts);
+        dm_sweep_curves_deinit(&pool);
+    }
+    dm_sweep_curves_deinit(&other);
+    dm_sweep_curves_deinit(&own);
+}
+
 static void without_a_history_it_is_halving_and_the_reason_is_told(void **state)
 {
     (void)state;
@@ -212,5 +249,6 @@ DM_TESTS("train/sweep/decide", DM_TEST(all_costs_all_and_finds_the_best),
          DM_TEST(runs_that_diverge_are_failed_and_never_win),
          DM_TEST(forecasts_with_a_history_cost_less_than_halving),
          DM_TEST(a_forecaster_of_another_task_is_refused),
+         DM_TEST(runs_that_keep_apart_from_the_curves_are_not_forecast),
          DM_TEST(without_a_history_it_is_halving_and_the_reason_is_told),
          DM_TEST(bands_of_held_out_runs_hold))
