@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WORKERS_MAX = 256 };
+enum { WORKERS_MAX = 256, LOCK_TRIES = 100 };
 
 struct dm_sweep {
     dm_sweep_options options;
@@ -128,7 +128,18 @@ static dm_status begin(const dm_sweep_options *options, dm_sweep **out, dm_error
     return DM_OK;
 }
 
-/* One process at a time may work on a sweep: the lock ends with the process. */
+/* One process at a time may work on a sweep: the lock ends with the process. A run that was forked
+ * when its sweep was killed holds it until exec, which takes a while on a busy machine. */
+static bool lock(FILE *log)
+{
+    for (int tries = 0; flock(fileno(log), LOCK_EX | LOCK_NB) != 0; tries++) {
+        if (tries == LOCK_TRIES)
+            return false;
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    }
+    return true;
+}
+
 static dm_status open_log(dm_sweep *s, dm_error *err)
 {
     char path[DM_PATH_MAX];
@@ -138,7 +149,7 @@ static dm_status open_log(dm_sweep *s, dm_error *err)
     s->log = fopen(path, "ae");
     if (s->log == NULL)
         return dm_fail(err, DM_EIO, "%s: %s", path, strerror(errno));
-    if (flock(fileno(s->log), LOCK_EX | LOCK_NB) != 0)
+    if (!lock(s->log))
         return dm_fail(err, DM_EINVAL, "%.900s: another process works on this sweep", s->folder);
     return DM_OK;
 }
