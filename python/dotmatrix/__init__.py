@@ -28,6 +28,7 @@ from ._core import (
 )
 from .env import VectorEnv, make, rom_path
 from .gameboy import GameBoy, Memory, Screen
+from .kernels import Kernel, Tape, kernel, launch
 from .swarm import Swarm, codec_keys, device, devices
 
 __version__ = version()
@@ -42,17 +43,21 @@ __all__ = [
     "GameBoy",
     "InternalError",
     "InvalidArgument",
+    "Kernel",
     "Memory",
     "NotFound",
     "OutOfMemory",
     "Screen",
     "Swarm",
+    "Tape",
     "Unavailable",
     "Unsupported",
     "VectorEnv",
     "codec_keys",
     "device",
     "devices",
+    "kernel",
+    "launch",
     "make",
     "rom_path",
     "version",

@@ -5,7 +5,7 @@ import sys
 
 from ._core import Array, InvalidArgument, Unavailable
 
-__all__ = ["FORMATS", "choose_format", "convert", "current_stream", "prepare_actions"]
+__all__ = ["FORMATS", "View", "choose_format", "convert", "current_stream", "prepare_actions", "view"]
 
 FORMATS = ("torch", "numpy", "cupy", "jax", "dlpack")
 
@@ -102,3 +102,127 @@ def prepare_actions(actions, kind):
     if type(actions).__module__.startswith("jax") and str(actions.dtype) != "uint8":
         return actions.astype("uint8"), None
     return actions, None
+
+
+class View:
+    """Where an array of any library lies: address, shape, strides in bytes, type as NumPy's typestr without the byte
+    order, device. It keeps the array alive."""
+
+    __slots__ = ("address", "array", "device", "itemsize", "library", "read_only", "shape", "strides", "typestr")
+
+    def __init__(self, array, library, address, shape, strides, typestr, device, read_only=False):
+        self.array, self.library, self.address = array, library, address
+        self.shape, self.typestr, self.device, self.read_only = tuple(shape), typestr, device, read_only
+        self.itemsize = int(typestr[1:])
+        if strides is None:
+            strides, step = [], self.itemsize
+            for length in reversed(self.shape):
+                strides.insert(0, step)
+                step *= length
+        self.strides = tuple(strides)
+
+    @property
+    def key(self):
+        """What two views of the same elements have in common."""
+        return self.device, self.address, self.shape, self.strides, self.typestr
+
+    @property
+    def size(self):
+        """The number of elements."""
+        size = 1
+        for length in self.shape:
+            size *= length
+        return size
+
+    def _range(self):
+        first = last = self.address
+        for length, stride in zip(self.shape, self.strides):
+            first += min(0, (length - 1) * stride)
+            last += max(0, (length - 1) * stride)
+        return first, last + self.itemsize
+
+    def overlaps(self, other):
+        """True when the memory of both may have bytes in common."""
+        if self.device != other.device or not self.size or not other.size:
+            return False
+        (first, last), (begin, end) = self._range(), other._range()
+        return first < end and begin < last
+
+    def _like(self, values):
+        """A new array of the same library, shape and strides."""
+        if self.library == "torch":
+            import torch
+
+            new = torch.empty_strided(
+                self.shape, [s // self.itemsize for s in self.strides], dtype=self.array.dtype, device=self.array.device
+            )
+            return new.zero_() if values is None else new.copy_(self.array.detach())
+        module = __import__("cupy" if self.device != "cpu" else "numpy")
+        array = module.asarray(self.array)
+        if array.flags.c_contiguous:
+            return module.zeros_like(array, order="C") if values is None else array.copy(order="C")
+        first, last = self._range()
+        buffer = module.zeros(last - first, module.uint8)
+        offset = self.address - first
+        if module.__name__ == "cupy":
+            new = module.ndarray(self.shape, array.dtype, buffer.data + offset, strides=self.strides)
+        else:
+            new = module.ndarray(self.shape, array.dtype, buffer.data, offset, self.strides)
+        if values is not None:
+            new[...] = array
+        return new
+
+    def zeros(self):
+        """An array of the same library, shape, strides and type, all 0."""
+        return self._like(None)
+
+    def clone(self):
+        """The same with this array's elements."""
+        return self._like(self.array)
+
+
+_TORCH = {
+    "torch.bool": "b1", "torch.uint8": "u1", "torch.int8": "i1", "torch.int16": "i2", "torch.uint16": "u2",
+    "torch.int32": "i4", "torch.uint32": "u4", "torch.int64": "i8", "torch.uint64": "u8", "torch.float16": "f2",
+    "torch.float32": "f4", "torch.float64": "f8",
+}  # fmt: skip
+
+
+def view(array, what="array"):
+    """A View of an array, without a copy; an error that begins with `what` for anything else."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(array, torch.Tensor):
+        typestr = _TORCH.get(str(array.dtype))
+        if typestr is None:
+            raise InvalidArgument(f"{what}: an array of {array.dtype}")
+        if array.device.type not in ("cpu", "cuda"):
+            raise InvalidArgument(f"{what}: lies on {array.device}")
+        strides = [s * array.element_size() for s in array.stride()]
+        place = "cpu" if array.device.type == "cpu" else f"cuda:{array.device.index}"
+        return View(array, "torch", array.data_ptr(), array.shape, strides, typestr, place)
+    for name, library in (("__cuda_array_interface__", "cupy"), ("__array_interface__", "numpy")):
+        try:
+            interface = getattr(array, name)
+        except AttributeError:
+            continue
+        if type(interface) is not dict or interface["typestr"][0] == ">":
+            raise InvalidArgument(f"{what}: an array of type {interface['typestr']}")
+        address, read_only = interface["data"]
+        place = "cpu"
+        if library == "cupy":
+            number = getattr(getattr(array, "device", None), "id", None)
+            place = f"cuda:{number if isinstance(number, int) else _device_of(array)}"
+        return View(
+            array, library, address, interface["shape"], interface.get("strides"), interface["typestr"][1:], place, read_only
+        )
+    if hasattr(array, "__dlpack__") and array.__dlpack_device__()[0] == 1:
+        import numpy
+
+        taken = view(numpy.from_dlpack(array), what)
+        return taken
+    raise InvalidArgument(f"{what}: an array is wanted (NumPy, torch, CuPy, DLPack), {type(array).__name__} is given")
+
+
+def _device_of(array):
+    device = getattr(array, "__dlpack_device__", None)
+    return device()[1] if device is not None else 0

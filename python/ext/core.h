@@ -7,6 +7,7 @@
  *   import.c    memory of others (DLPack, the same interfaces, bytes) as an address with a shape
  *   device.c    dm_device (dotmatrix/device.h)
  *   gameboy.c   dm_gb (dotmatrix/gb.h)
+ *   kernel.c    dm_kernel (dotmatrix/kernel.h): texts, and programs of them
  *   swarm.c     dm_swarm (dotmatrix/swarm.h): creating, stepping; swarm_look.c: looking into machines
  *
  * Everything that has a taste (names, defaults, NumPy) is in python/dotmatrix/ *.py above this. One
@@ -98,6 +99,7 @@ dm_device *core_device(PyObject *object);
 
 int core_gameboy_add(PyObject *module);
 int core_swarm_add(PyObject *module);
+int core_kernel_add(PyObject *module);
 PyObject *core_swarm_warm_up(PyObject *module, PyObject *args);
 PyObject *core_codec_actions(PyObject *module, PyObject *args);
 
