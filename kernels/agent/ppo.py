@@ -99,8 +99,11 @@ def scatter(x: wp.uint32, key: wp.uint32) -> wp.uint32:
 @wp.kernel(enable_backward=False)
 def shuffle(seed: wp.uint32, count: wp.uint32, half: wp.uint32, order: wp.array(dtype=int)):
     # A permutation of 0 .. count - 1 (at most 4 to the power of `half`), each element by itself: six rounds of a
-    # Feistel network on 2 * half bits, again while the result is too large.
+    # Feistel network on 2 * half bits, again while the result is too large. From an element below count the walk comes
+    # back to one; from another it need not.
     i = wp.tid()
+    if wp.uint32(i) >= count or half > wp.uint32(16):
+        return
     mask = (wp.uint32(1) << half) - wp.uint32(1)
     x = wp.uint32(i)
     again = bool(True)
