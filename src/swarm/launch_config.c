@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* launch_config.c - how machines are spread over the threads of a GPU. The figures behind these choices
- * are in docs/performance.md. */
+ * are in docs/performance.md and docs/notebook.md. */
 #include "swarm/internal.h"
 
 /* Warps of a multiprocessor at a time. */
