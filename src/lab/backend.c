@@ -9,16 +9,16 @@
 const char *const dm_lab_start_names[] = {"zero", "post-boot", "game", NULL};
 
 static const dm_lab_kind *const kinds[] = {
-    &dm_lab_single,      &dm_lab_vec_cpu,  &dm_lab_vec_cuda,
-    &dm_lab_mgba_single, &dm_lab_mgba_vec, &dm_lab_pyboy_single,
-    &dm_lab_pyboy_vec,   &dm_lab_wrong,    &dm_lab_recorded,
+    &dm_lab_single,    &dm_lab_vec_cpu,      &dm_lab_vec_cuda,  &dm_lab_mgba_single,
+    &dm_lab_mgba_vec,  &dm_lab_pyboy_single, &dm_lab_pyboy_vec, &dm_lab_wrong,
+    &dm_lab_wrong_vec, &dm_lab_recorded,
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
 const char *dm_lab_kind_list(void)
 {
     return "single, vec_cpu, vec_cuda, mgba_single, mgba_vec_mt, pyboy_single, pyboy_vec_mp, "
-           "wrong_single, recorded";
+           "wrong_single, wrong_vec, recorded";
 }
 
 dm_status dm_lab_kind_find(const char *name, const dm_lab_kind **out, dm_error *err)

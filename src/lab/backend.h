@@ -10,6 +10,7 @@
  *   mgba_single    libmgba, one machine       mgba_vec_mt   many, on threads
  *   pyboy_single   PyBoy, one machine         pyboy_vec_mp  many, in worker processes
  *   wrong_single   ours with a bug put in: tests the harness
+ *   wrong_vec      many, of which those with odd numbers have it
  *   recorded       a reference's side of a verification, from a file (recording.h)
  *
  * Machines compared with each other must start equal: `start` says how (start.h, docs/verify.md).
@@ -72,6 +73,9 @@ typedef struct dm_lab_kind {
     const char *sound;   /* what it does about sound in a benchmark */
     bool is_reference;   /* other people's */
     bool is_single;      /* has exactly one machine */
+    /* A single machine like one of these, which can be stepped by instruction; NULL: none, or it
+     * can itself. */
+    const struct dm_lab_kind *alone;
     /* The version of what it runs on, "0.10.1"; DM_EUNAVAILABLE when it is not there. */
     dm_status (*version)(char *out, size_t size, dm_error *err);
     dm_status (*create)(const dm_lab_desc *desc, void **self, dm_error *err);
@@ -127,7 +131,8 @@ dm_status dm_lab_start_machine(const dm_lab_desc *desc, dm_gb **out, dm_error *e
 /* The sound unit's registers read back as they should; no samples are made. */
 #define DM_LAB_SOUND_REGISTERS "registers, no samples"
 
-extern const dm_lab_kind dm_lab_single, dm_lab_wrong, dm_lab_vec_cpu, dm_lab_vec_cuda,
-    dm_lab_mgba_single, dm_lab_mgba_vec, dm_lab_pyboy_single, dm_lab_pyboy_vec, dm_lab_recorded;
+extern const dm_lab_kind dm_lab_single, dm_lab_wrong, dm_lab_wrong_vec, dm_lab_vec_cpu,
+    dm_lab_vec_cuda, dm_lab_mgba_single, dm_lab_mgba_vec, dm_lab_pyboy_single, dm_lab_pyboy_vec,
+    dm_lab_recorded;
 
 #endif

@@ -566,6 +566,7 @@ static dm_status version_cuda(char *out, size_t size, dm_error *err)
 const dm_lab_kind dm_lab_vec_cpu = {
     .name = "vec_cpu",
     .sound = DM_LAB_SOUND_REGISTERS,
+    .alone = &dm_lab_single,
     .version = version_ours,
     .create = cpu_create,
     .destroy = vec_destroy,
@@ -582,6 +583,7 @@ const dm_lab_kind dm_lab_vec_cpu = {
 const dm_lab_kind dm_lab_vec_cuda = {
     .name = "vec_cuda",
     .sound = DM_LAB_SOUND_REGISTERS,
+    .alone = &dm_lab_single,
     .version = version_cuda,
     .create = cuda_create,
     .destroy = vec_destroy,

@@ -183,6 +183,70 @@ static void mgba_catches_the_wrong_one(void **state)
     catch_the_wrong_one(state, "mgba_single");
 }
 
+/* Machines 1 and 3 of a vector are wrong: it is machine 1 that is found, kept and shown again. */
+static void the_wrong_machine_of_a_vector_is_found(void **state)
+{
+    dm_test_result r;
+    char *text;
+    command(&r, "verify", "--rom", rom("PPU_WINDOW"), "--ref-backend", "vec_cpu", "--dut-backend",
+            "wrong_vec", "--envs", "4", "--verify-steps", "50", "--action-gen", "striped",
+            "--mem-region", "C000:C100", "--bundle", "none");
+    dm_test_expect_exit(&r, 0); /* no SWAP in it */
+    dm_test_result_free(&r);
+    command(&r, "verify", "--rom", rom("ALU_LOOP"), "--ref-backend", "vec_cpu", "--dut-backend",
+            "wrong_vec", "--envs", "4", "--action-gen", "striped", "--bundle", "b");
+    dm_test_expect_exit(&r, 1);
+    assert_non_null(strstr(r.out, "MISMATCH after step 1, machine 1 (wrong_vec against vec_cpu)"));
+    dm_test_result_free(&r);
+    read_text(state, "b/meta.json", &text);
+    assert_non_null(strstr(text, "\"machine\": 1,"));
+    free(text);
+    read_text(state, "b/actions.txt", &text);
+    assert_string_equal(text, "# machine 1; made up by striped, seed 0\nA\n");
+    free(text);
+    command(&r, "replay", "b");
+    dm_test_expect_exit(&r, 1);
+    assert_non_null(strstr(r.out, "machine 1 (wrong_vec against vec_cpu)"));
+    assert_non_null(strstr(r.out, "first differing instruction: 017D SWAP A"));
+    dm_test_result_free(&r);
+    command(&r, "replay", "b", "--dut-backend", "vec_cpu");
+    dm_test_expect_exit(&r, 0);
+    dm_test_result_free(&r);
+}
+
+/* A region of 8 KiB of which the last but one byte differs: the dumps are its last 1,024 bytes. */
+static void a_dump_is_around_the_first_difference(void **state)
+{
+    static const char source[] = "INCLUDE \"micro.inc\"\n"
+                                 "HEADER \"DUMP\", ROM\n"
+                                 "  begin\n"
+                                 "  ld a, $12\n"
+                                 "  swap a\n"
+                                 "  ld [$DFF0], a\n"
+                                 ".done\n"
+                                 "  jr .done\n";
+    dm_test_result r;
+    char *bytes;
+    size_t size;
+    assert_ok(dm_file_write(dm_test_path(state, "DUMP.asm"), source, sizeof source - 1, err));
+    command(&r, "roms", "build", "--include", DM_TEST_SOURCE_ROOT "/roms/include", "--out", ".",
+            "DUMP.asm");
+    dm_test_expect_exit(&r, 0);
+    dm_test_result_free(&r);
+    command(&r, "verify", "--rom", "DUMP.gb", "--ref-backend", "single", "--dut-backend",
+            "wrong_single", "--verify-steps", "2", "--mem-region", "C000:E000", "--bundle", "b");
+    dm_test_expect_exit(&r, 1);
+    assert_non_null(strstr(r.out, "first at DFF0: reference 21, under test 12"));
+    dm_test_result_free(&r);
+    static const char *const names[2] = {"b/reference_DC00.bin", "b/dut_DC00.bin"};
+    for (int i = 0; i < 2; i++) {
+        assert_ok(dm_file_read(dm_test_path(state, names[i]), 0, &bytes, &size, err));
+        assert_int_equal(size, 1024);
+        assert_int_equal(bytes[0x3F0], i == 0 ? 0x21 : 0x12);
+        free(bytes);
+    }
+}
+
 static void a_given_action_file_is_replayed(void **state)
 {
     dm_test_result r;
@@ -420,6 +484,8 @@ DM_TESTS("lab/verify", DM_TEST_IN_DIR(loops_agree_with_mgba),
          DM_TEST_IN_DIR(pictures_and_random_keys_agree_with_mgba),
          DM_TEST_IN_DIR(vectors_agree_with_pyboy), DM_TEST_IN_DIR(instructions_agree_with_mgba),
          DM_TEST_IN_DIR(the_wrong_one_is_caught), DM_TEST_IN_DIR(mgba_catches_the_wrong_one),
+         DM_TEST_IN_DIR(the_wrong_machine_of_a_vector_is_found),
+         DM_TEST_IN_DIR(a_dump_is_around_the_first_difference),
          DM_TEST_IN_DIR(a_given_action_file_is_replayed), DM_TEST_IN_DIR(bad_actions_are_refused),
          DM_TEST_IN_DIR(bad_input_is_refused), DM_TEST_IN_DIR(workers_that_fail_are_named),
          DM_TEST_IN_DIR(a_worker_that_dies_ends_the_rest), DM_TEST_IN_DIR(ctrl_c_ends_cleanly),

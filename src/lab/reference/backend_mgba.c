@@ -232,6 +232,7 @@ const dm_lab_kind dm_lab_mgba_vec = {
     .install = DM_MGBA_INSTALL,
     .sound = DM_LAB_SOUND_REGISTERS,
     .is_reference = true,
+    .alone = &dm_lab_mgba_single,
     .version = version,
     .create = create,
     .destroy = destroy,

@@ -133,6 +133,32 @@ static void put_view(writer *w, const char *name, const dm_lab_verify *v, const 
     put_buffer(w, name, &text);
 }
 
+/* Where the dump of a region begins: the first difference is in its middle. */
+static size_t dump_begin(const dm_swarm_region *r, const uint8_t *a, const uint8_t *b)
+{
+    size_t size = r->size, first = 0;
+    while (first < size && a[first] == b[first])
+        first++;
+    if (size <= DUMP_MAX || first == size || first < DUMP_MAX / 2)
+        return 0;
+    return first - DUMP_MAX / 2 < size - DUMP_MAX ? first - DUMP_MAX / 2 : size - DUMP_MAX;
+}
+
+static void put_regions(writer *w, const dm_lab_verify *v, const dm_lab_verdict *verdict)
+{
+    for (size_t i = 0; i < v->region_count; i++) {
+        const dm_swarm_region *r = &v->regions[i];
+        const uint8_t *a = verdict->reference.regions[i], *b = verdict->dut.regions[i];
+        size_t begin = dump_begin(r, a, b), left = r->size - begin;
+        size_t size = left < DUMP_MAX ? left : DUMP_MAX;
+        char name[64];
+        snprintf(name, sizeof name, "reference_%04zX.bin", r->address + begin);
+        put(w, name, a + begin, size);
+        snprintf(name, sizeof name, "dut_%04zX.bin", r->address + begin);
+        put(w, name, b + begin, size);
+    }
+}
+
 static void put_side(writer *w, const char *side_name, const dm_lab_verify *v,
                      const dm_lab_side *side)
 {
@@ -142,11 +168,6 @@ static void put_side(writer *w, const char *side_name, const dm_lab_verify *v,
     snprintf(name, sizeof name, "%s.state", side_name);
     if (side->state.size > 0)
         put(w, name, side->state.data, side->state.size);
-    for (size_t i = 0; i < v->region_count; i++) {
-        size_t size = v->regions[i].size;
-        snprintf(name, sizeof name, "%s_%04X.bin", side_name, v->regions[i].address);
-        put(w, name, side->regions[i], size < DUMP_MAX ? size : DUMP_MAX);
-    }
     if (side->picture == NULL || w->status != DM_OK)
         return;
     dm_buffer png = DM_BUFFER_EMPTY;
@@ -232,6 +253,7 @@ dm_status dm_lab_bundle_write(const char *path, const dm_lab_verify *v,
     put_actions(&w, v, verdict);
     put_side(&w, "reference", v, &verdict->reference);
     put_side(&w, "dut", v, &verdict->dut);
+    put_regions(&w, v, verdict);
     if (v->recording != NULL)
         put_recording(&w, v->recording);
     put_script(&w);

@@ -8,7 +8,8 @@
  *   actions.txt                the actions given, or the differing machine's as they were made up
  *   reference.json, dut.json   registers, counters, hashes of the regions
  *   reference.state, dut.state in the backend's own format
- *   reference_C000.bin ...     regions, at most 1,024 bytes of each
+ *   reference_C000.bin ...     regions, at most 1,024 bytes of each, around the first difference;
+ *                              named by the address of their first byte
  *   reference.png, dut.png     pictures, where they were compared
  *   recording.rec              what the reference was, where it was recorded
  *   repro.sh                   dotmatrix replay of this folder

@@ -8,11 +8,7 @@
 
 static const dm_lab_kind *stand_in(const dm_lab_kind *kind)
 {
-    if (kind->step_instruction != NULL)
-        return kind;
-    if (kind == &dm_lab_vec_cpu || kind == &dm_lab_vec_cuda)
-        return &dm_lab_single;
-    return kind == &dm_lab_mgba_vec ? &dm_lab_mgba_single : NULL;
+    return kind->step_instruction != NULL ? kind : kind->alone;
 }
 
 dm_status dm_lab_trace_create(dm_lab_trace *trace, const dm_lab_verify *v, bool *has_both,
