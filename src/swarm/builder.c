@@ -55,10 +55,10 @@ static dm_status load(dm_device *device, const dm_swarm_variant *variant,
     char block[40], blocks[40], lanes[40], name[64];
     const char *defines[4] = {NULL};
     size_t count = 0;
-    snprintf(block, sizeof block, "DM_SWARM_BLOCK=%u", tuning->block_threads);
-    snprintf(blocks, sizeof blocks, "DM_SWARM_BLOCKS=%u", tuning->blocks);
+    snprintf(block, sizeof block, "DM_SIMT_THREADS=%u", tuning->block_threads);
+    snprintf(blocks, sizeof blocks, "DM_SIMT_BLOCKS=%u", tuning->blocks);
     snprintf(name, sizeof name, "swarm/%s", dm_swarm_stage_text((int)variant->stage));
-    snprintf(lanes, sizeof lanes, "DM_SWARM_LANES=%u", tuning->lanes);
+    snprintf(lanes, sizeof lanes, "DM_SIMT_LANES=%u", tuning->lanes);
     if (tuning->block_threads != 0)
         defines[count++] = block;
     if (tuning->blocks != 0)

@@ -32,9 +32,9 @@ const char *dm_swarm_stage_text(int stage)
 static void put_dispatch(dm_buffer *out, const dm_swarm_variant *variant)
 {
     dm_buffer_printf(out,
-                     "dm_simt_run(&args, slot.machine, context, &smem, cycles, running,"
-                     " block_service, args.draw[part] != DM_GB_DRAW_NEVER, %s, &cost);",
-                     stages[variant->stage].observes ? "true" : "false");
+                     "dm_simt_run(&args.batch, slot.machine, context, &smem, cycles, running,"
+                     " block_service, args.batch.draw[part] != DM_GB_DRAW_NEVER, %s, &cost);",
+                     stages[variant->stage].observes ? "args.stack == 1u ? args.packed : 0" : "0");
 }
 
 /* Floats before and behind an epilog's observations that it may spoil, if it has an error. */

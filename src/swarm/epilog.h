@@ -11,7 +11,8 @@
 #ifndef DM_SWARM_EPILOG_H
 #define DM_SWARM_EPILOG_H
 
-#include "gb/simt/lanes.h"
+#include "gb/batch.h"
+#include "swarm/args.h"
 
 typedef struct dm_swarm_view {
     const dm_gb_context *context; /* for dm_swarm_peek: on a GPU it may have no machine any more */

@@ -52,7 +52,7 @@ void dm_swarm_layout_of(const dm_swarm *swarm, dm_swarm_layout *out)
     l.memory_stride = round_up(dm_gb_memory_size(ram_most));
     l.per_machine[DM_SWARM_A_MACHINES] = l.machine_stride;
     l.per_machine[DM_SWARM_A_MEMORY] = l.memory_stride;
-    l.per_machine[DM_SWARM_A_FRAMES] = wants(swarm, DM_SWARM_OBS_PIXELS) ? DM_SWARM_FRAMES : 0;
+    l.per_machine[DM_SWARM_A_FRAMES] = wants(swarm, DM_SWARM_OBS_PIXELS) ? DM_GB_FRAMES_SIZE : 0;
     l.per_machine[DM_SWARM_A_PROGRESS] = sizeof(dm_swarm_progress);
     l.per_machine[DM_SWARM_A_STARTS] = sizeof(uint32_t);
     if (cuda) {
@@ -66,7 +66,7 @@ void dm_swarm_layout_of(const dm_swarm *swarm, dm_swarm_layout *out)
     l.per_machine[DM_SWARM_A_RESET_SNAPSHOTS] = sizeof(uint32_t);
     l.shared[DM_SWARM_A_ROM_BYTES] = rom_bytes;
     l.shared[DM_SWARM_A_PREDECODED] = cuda ? predecoded * sizeof(uint32_t) : 0;
-    l.shared[DM_SWARM_A_ROMS] = swarm->desc.rom_count * sizeof(dm_swarm_rom);
+    l.shared[DM_SWARM_A_ROMS] = swarm->desc.rom_count * sizeof(dm_gb_batch_rom);
     l.shared[DM_SWARM_A_BOOT] = 256;
     l.shared[DM_SWARM_A_FAULTS] = sizeof(dm_swarm_fault_counts);
     uint64_t snapshots = swarm->snapshot_count;

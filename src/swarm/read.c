@@ -193,7 +193,7 @@ dm_status dm_swarm_get_picture(dm_swarm *swarm, uint32_t machine, uint8_t *shade
         memset(shades, 0, DM_SWARM_PICTURE);
         return DM_OK;
     }
-    size_t at = (size_t)machine * DM_SWARM_FRAMES + view->machine.ppu.front * DM_SWARM_PICTURE;
+    size_t at = (size_t)machine * DM_GB_FRAMES_SIZE + view->machine.ppu.front * DM_SWARM_PICTURE;
     status = dm_stream_download(swarm->stream, frames, at, shades, DM_SWARM_PICTURE, err);
     return status != DM_OK ? status : dm_stream_synchronize(swarm->stream, err);
 }

@@ -3,13 +3,14 @@
 #ifndef DM_SWARM_RESET_H
 #define DM_SWARM_RESET_H
 
-#include "gb/simt/lanes.h"
+#include "gb/batch.h"
+#include "swarm/args.h"
 
 /* May this machine be reset to that snapshot? */
 DM_FN bool dm_swarm_reset_check(const dm_swarm_args *args, uint64_t machine, uint32_t snapshot)
 {
     if (snapshot < args->snapshot_count &&
-        args->snapshot_roms[snapshot] == machine % args->rom_count)
+        args->snapshot_roms[snapshot] == machine % args->batch.rom_count)
         return true;
     dm_atomic_add_u32(&args->faults->resets, 1);
     return false;
@@ -23,14 +24,15 @@ DM_FN void dm_swarm_restore(const dm_swarm_args *args, const dm_simt_slot *slot,
     for (; lanes != 0; lanes &= lanes - 1u) {
         uint64_t machine = dm_from_lane(slot->machine, dm_ffs_u32(lanes) - 1u);
         uint64_t snapshot = args->starts[machine];
-        dm_warp_copy(args->machines + machine * args->machine_stride,
-                     args->snapshot_machines + snapshot * args->machine_stride,
-                     args->machine_stride);
-        dm_warp_copy(args->memory + machine * args->memory_stride,
-                     args->snapshot_memory + snapshot * args->memory_stride, args->memory_stride);
-        if (args->frames != 0)
-            dm_warp_copy(args->frames + machine * DM_SWARM_FRAMES,
-                         args->snapshot_frames + snapshot * DM_SWARM_FRAMES, DM_SWARM_FRAMES);
+        dm_warp_copy(args->batch.machines + machine * args->batch.machine_stride,
+                     args->snapshot_machines + snapshot * args->batch.machine_stride,
+                     args->batch.machine_stride);
+        dm_warp_copy(args->batch.memory + machine * args->batch.memory_stride,
+                     args->snapshot_memory + snapshot * args->batch.memory_stride,
+                     args->batch.memory_stride);
+        if (args->batch.frames != 0)
+            dm_warp_copy(args->batch.frames + machine * DM_GB_FRAMES_SIZE,
+                         args->snapshot_frames + snapshot * DM_GB_FRAMES_SIZE, DM_GB_FRAMES_SIZE);
     }
     dm_warp_sync();
 }

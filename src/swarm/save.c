@@ -138,7 +138,7 @@ static void put_all(const dm_swarm *swarm, const staging *s, dm_buffer *out)
                          &swarm->views[i % h.rom_count]->rom, out);
     }
     if (s->arrays[DM_SWARM_A_FRAMES] != NULL)
-        dm_buffer_append(out, s->arrays[DM_SWARM_A_FRAMES], h.count * DM_SWARM_FRAMES);
+        dm_buffer_append(out, s->arrays[DM_SWARM_A_FRAMES], h.count * DM_GB_FRAMES_SIZE);
     for (int i = 0; i < DM_SWARM_OUTPUTS; i++)
         if (s->outputs[i] != NULL)
             dm_buffer_append(out, s->outputs[i], dm_device_buffer_size(swarm->bound[i]));
@@ -151,8 +151,8 @@ static void put_all(const dm_swarm *swarm, const staging *s, dm_buffer *out)
                          memory_at(swarm, s, DM_SWARM_A_SNAP_MEMORY, i), &swarm->views[rom]->rom,
                          out);
         if (s->arrays[DM_SWARM_A_SNAP_FRAMES] != NULL)
-            dm_buffer_append(out, s->arrays[DM_SWARM_A_SNAP_FRAMES] + (size_t)i * DM_SWARM_FRAMES,
-                             DM_SWARM_FRAMES);
+            dm_buffer_append(out, s->arrays[DM_SWARM_A_SNAP_FRAMES] + (size_t)i * DM_GB_FRAMES_SIZE,
+                             DM_GB_FRAMES_SIZE);
     }
 }
 
@@ -270,8 +270,8 @@ static dm_status get_snapshots(const dm_swarm *swarm, staging *s, reader *r, dm_
                            s->arrays[DM_SWARM_A_SNAP_FRAMES] != NULL, err);
         if (status == DM_OK && s->arrays[DM_SWARM_A_SNAP_FRAMES] != NULL)
             status =
-                get_pictures(r, s->arrays[DM_SWARM_A_SNAP_FRAMES] + (size_t)i * DM_SWARM_FRAMES,
-                             DM_SWARM_FRAMES, err);
+                get_pictures(r, s->arrays[DM_SWARM_A_SNAP_FRAMES] + (size_t)i * DM_GB_FRAMES_SIZE,
+                             DM_GB_FRAMES_SIZE, err);
     }
     return status;
 }
@@ -307,7 +307,7 @@ static dm_status get_all(const dm_swarm *swarm, staging *s, reader *r, dm_error 
                                s->arrays[DM_SWARM_A_FRAMES] != NULL, err);
     }
     if (status == DM_OK && s->arrays[DM_SWARM_A_FRAMES] != NULL)
-        status = get_pictures(r, s->arrays[DM_SWARM_A_FRAMES], count * DM_SWARM_FRAMES, err);
+        status = get_pictures(r, s->arrays[DM_SWARM_A_FRAMES], count * DM_GB_FRAMES_SIZE, err);
     for (int i = 0; i < DM_SWARM_OUTPUTS && status == DM_OK; i++)
         if (s->outputs[i] != NULL)
             status = get(r, s->outputs[i], dm_device_buffer_size(swarm->bound[i]), err);

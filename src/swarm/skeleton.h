@@ -7,52 +7,46 @@
  *                          observation, as far as the stage owns them, and the epilog that it calls
  */
 #include "gb/batch.h"
-#include "gb/simt/rebalance.h"
 #include "swarm/actions.h"
 #include "swarm/finish.h"
 #include "swarm/pixels.h"
-
-#ifndef DM_SWARM_BLOCKS
-/* Per multiprocessor at least: limits registers. */
-#define DM_SWARM_BLOCKS (DM_SWARM_BLOCK < 512 ? 512 / DM_SWARM_BLOCK : 1)
-#endif
 
 /* clang-format off */
 @POST_STEP_DISPATCH@
 
 /* One step of every machine, or one of the two parts of a step. */
-DM_SWARM_KERNEL(DM_SWARM_NAME(step), DM_SWARM_BLOCK, DM_SWARM_BLOCKS)
+DM_SWARM_KERNEL(DM_SWARM_NAME(step), DM_SIMT_THREADS, DM_SIMT_BLOCKS)
 /* clang-format on */
 {
-    const dm_gb_smem smem = dm_simt_smem(&args);
-    dm_simt_slot slot = dm_simt_slot_of(&args, dm_thread_index());
+    const dm_gb_smem smem = dm_simt_smem(&args.batch);
+    dm_simt_slot slot = dm_simt_slot_of(&args.batch, dm_thread_index());
     dm_swarm_outcome outcome = {0};
     dm_gb_context none = {0},
-                  *context = slot.valid ? dm_simt_context(&args, slot.machine, &none) : &none;
+                  *context = slot.valid ? dm_simt_context(&args.batch, slot.machine, &none) : &none;
     outcome.view.context = context;
     outcome.view.machine = slot.machine;
     if (slot.valid) {
-        outcome.view.m = dm_swarm_machine(&args, slot.machine);
+        outcome.view.m = dm_gb_batch_machine(&args.batch, slot.machine);
         const dm_swarm_progress *progress = args.progress + slot.machine;
         outcome.fresh = args.autoreset == DM_SWARM_RESET_NEXT_STEP && progress->done != 0;
         outcome.view.action = dm_swarm_action(&args, slot.machine, progress->steps);
     }
-    if (args.autoreset == DM_SWARM_RESET_NEXT_STEP && args.part_begin == 0)
+    if (args.autoreset == DM_SWARM_RESET_NEXT_STEP && args.batch.part_begin == 0)
         dm_swarm_restore(&args, &slot, outcome.fresh);
     bool running = slot.valid && !outcome.fresh;
     uint32_t keys = 0;
-    if (running && args.part_begin == 0)
+    if (running && args.batch.part_begin == 0)
         keys = dm_swarm_keys(&args, outcome.view.action);
-    const bool block_service = dm_simt_block_service(&args, slot.machine, slot.valid);
+    const bool block_service = dm_simt_block_service(&args.batch, slot.machine, slot.valid);
     dm_simt_cost cost = {0, 0};
     dm_simt_stage_in(context, running);
     DM_NO_UNROLL
-    for (uint32_t part = args.part_begin; part < args.part_end; part++) {
-        uint32_t cycles = args.cycles[part];
+    for (uint32_t part = args.batch.part_begin; part < args.batch.part_end; part++) {
+        uint32_t cycles = args.batch.cycles[part];
         if (cycles == 0)
             continue;
-        context->draw = args.draw[part];
-        context->single_frame = args.single_frame[part];
+        context->draw = args.batch.draw[part];
+        context->single_frame = args.batch.single_frame[part];
         if (running)
             dm_gb_joypad_set(dm_simt_machine(context), dm_simt_machine(context)->joypad.select,
                              (uint8_t)(part == 0 ? keys : 0u));
@@ -62,27 +56,32 @@ DM_SWARM_KERNEL(DM_SWARM_NAME(step), DM_SWARM_BLOCK, DM_SWARM_BLOCKS)
     }
     if (running)
         dm_simt_stage_out(context);
-    if (slot.valid && args.loads != 0) {
-        const float whole = dm_simt_whole(&args);
-        const uint32_t load = cost.instructions + DM_SIMT_SERVICE_ROUNDS * cost.services;
-        args.loads[slot.machine] = (uint32_t)((float)load * whole);
-        args.services[slot.machine] = (uint32_t)((float)cost.services * whole);
-    }
-    if (args.part_end == 2u)
+    if (slot.valid)
+        dm_simt_cost_store(&args.batch, slot.machine, &cost);
+    if (args.batch.part_end == 2u)
         DM_SWARM_NAME(post)(&args, &slot, &outcome);
 }
 
-/* CUDA, before each launch: one block. */
+#if DM_MANY_LANES
+
+/* GPU, before each launch: one block of DM_SIMT_SORTERS threads (gb/simt/rebalance.h). */
 DM_SWARM_KERNEL(DM_SWARM_NAME(rebalance), DM_SIMT_SORTERS, 1)
 {
-    (void)dm_thread_index();
-    dm_simt_sort(&args);
+    const uint64_t thread = dm_thread_index();
+    dm_simt_sort_begin();
+    for (uint32_t i = (uint32_t)thread; i < args.batch.count; i += DM_SIMT_SORTERS)
+        dm_simt_sort_count(&args.batch, i, dm_swarm_action(&args, i, args.progress[i].steps));
+    dm_simt_sort_scan();
+    for (uint32_t i = (uint32_t)thread; i < args.batch.count; i += DM_SIMT_SORTERS)
+        dm_simt_sort_place(&args.batch, i, dm_swarm_action(&args, i, args.progress[i].steps));
 }
 
+#endif
+
 /* Machines chosen by reset_mask back to a snapshot, with their first observation. */
-DM_SWARM_KERNEL(DM_SWARM_NAME(reset), DM_SWARM_BLOCK, 1)
+DM_SWARM_KERNEL(DM_SWARM_NAME(reset), DM_SIMT_THREADS, 1)
 {
-    dm_simt_slot slot = dm_simt_slot_of(&args, dm_thread_index());
+    dm_simt_slot slot = dm_simt_slot_of(&args.batch, dm_thread_index());
     dm_swarm_outcome outcome = {0};
     dm_gb_context context = {0};
     outcome.view.context = &context;
@@ -99,8 +98,8 @@ DM_SWARM_KERNEL(DM_SWARM_NAME(reset), DM_SWARM_BLOCK, 1)
             if (outcome.fresh && args.reset_mask == 0)
                 args.progress[machine].steps = 0;
         }
-        dm_simt_context_init(&context, &args, machine);
-        outcome.view.m = dm_swarm_machine(&args, machine);
+        dm_simt_context_init(&context, &args.batch, machine);
+        outcome.view.m = dm_gb_batch_machine(&args.batch, machine);
     }
     dm_swarm_restore(&args, &slot, outcome.fresh);
     slot.valid = outcome.fresh;

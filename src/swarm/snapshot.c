@@ -40,7 +40,7 @@ dm_status dm_swarm_snapshot_put(dm_swarm *swarm, uint32_t rom, uint32_t snapshot
                                   snapshot * l->memory_stride, view->ram, view->ram_size, err);
     if (status == DM_OK && arrays[DM_SWARM_A_SNAP_FRAMES] != NULL)
         status = dm_stream_fill(stream, arrays[DM_SWARM_A_SNAP_FRAMES],
-                                (size_t)snapshot * DM_SWARM_FRAMES, 0, DM_SWARM_FRAMES, err);
+                                (size_t)snapshot * DM_GB_FRAMES_SIZE, 0, DM_GB_FRAMES_SIZE, err);
     if (status == DM_OK)
         status = name_snapshot(swarm, snapshot, rom, err);
     if (status == DM_OK) /* the view is used again */
@@ -67,8 +67,8 @@ dm_status dm_swarm_snapshot(dm_swarm *swarm, uint32_t machine, uint32_t snapshot
                                 l->memory_stride, err);
     if (status == DM_OK && arrays[DM_SWARM_A_FRAMES] != NULL)
         status = dm_stream_copy(stream, arrays[DM_SWARM_A_SNAP_FRAMES],
-                                (size_t)snapshot * DM_SWARM_FRAMES, arrays[DM_SWARM_A_FRAMES],
-                                (size_t)machine * DM_SWARM_FRAMES, DM_SWARM_FRAMES, err);
+                                (size_t)snapshot * DM_GB_FRAMES_SIZE, arrays[DM_SWARM_A_FRAMES],
+                                (size_t)machine * DM_GB_FRAMES_SIZE, DM_GB_FRAMES_SIZE, err);
     if (status == DM_OK)
         status = name_snapshot(swarm, snapshot, machine % (uint32_t)swarm->desc.rom_count, err);
     return status;

@@ -77,7 +77,7 @@ static dm_status put_machine(dm_swarm *swarm, uint32_t machine, const staged *fr
     /* Shades of 0, and no lines that are still to be drawn. */
     if (status == DM_OK && arrays[DM_SWARM_A_FRAMES] != NULL)
         status = dm_stream_fill(stream, arrays[DM_SWARM_A_FRAMES],
-                                (size_t)machine * DM_SWARM_FRAMES, 0, DM_SWARM_FRAMES, err);
+                                (size_t)machine * DM_GB_FRAMES_SIZE, 0, DM_GB_FRAMES_SIZE, err);
     return status;
 }
 

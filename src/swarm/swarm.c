@@ -3,7 +3,6 @@
 #include "base/require.h"
 #include "gb/simt/limits.h"
 #include "gb/simt/predecode.h"
-#include "gb/simt/rebalance.h"
 #include "swarm/internal.h"
 
 #include <inttypes.h>
@@ -165,14 +164,14 @@ static dm_status upload_roms(dm_swarm *swarm, dm_error *err)
     dm_device_buffer *words = swarm->arrays[DM_SWARM_A_PREDECODED];
     const uint8_t *bytes_at = dm_device_buffer_address(swarm->arrays[DM_SWARM_A_ROM_BYTES]);
     const uint32_t *words_at = words == NULL ? NULL : dm_device_buffer_address(words);
-    dm_swarm_rom *table = calloc(count, sizeof *table);
+    dm_gb_batch_rom *table = calloc(count, sizeof *table);
     if (table == NULL)
         return dm_fail(err, DM_ENOMEM, "swarm: out of memory");
     dm_status status = DM_OK;
     for (size_t i = 0; i < count && status == DM_OK; i++) {
         const dm_gb_rom *rom = &swarm->views[i]->rom;
         table[i].bytes = bytes_at + offset;
-        table[i].words = words == NULL ? NULL : words_at + word;
+        table[i].predecoded = words == NULL ? NULL : words_at + word;
         status = dm_stream_upload(swarm->stream, swarm->arrays[DM_SWARM_A_ROM_BYTES], offset,
                                   rom->bytes, rom->size, err);
         if (status == DM_OK && words != NULL)
@@ -259,51 +258,52 @@ static void point_outputs(dm_swarm *swarm)
 static void plan_runs(dm_swarm *swarm)
 {
     const dm_swarm_desc *d = &swarm->desc;
-    dm_swarm_args *a = &swarm->args;
+    dm_gb_batch *b = &swarm->args.batch;
     uint32_t rest = d->frames_per_step - d->release_after_frames;
     bool pictures = (d->observations & DM_SWARM_OBS_PIXELS) != 0;
-    a->cycles[0] = d->release_after_frames * DM_GB_FRAME_CYCLES;
-    a->cycles[1] = rest * DM_GB_FRAME_CYCLES;
-    a->draw[0] = pictures && rest <= 1 ? DM_GB_DRAW_LAST : DM_GB_DRAW_NEVER;
-    a->draw[1] = pictures ? DM_GB_DRAW_LAST : DM_GB_DRAW_NEVER;
-    a->single_frame[0] = rest == 1 || d->frames_per_step == 1;
-    a->single_frame[1] = 0;
+    b->cycles[0] = d->release_after_frames * DM_GB_FRAME_CYCLES;
+    b->cycles[1] = rest * DM_GB_FRAME_CYCLES;
+    b->draw[0] = pictures && rest <= 1 ? DM_GB_DRAW_LAST : DM_GB_DRAW_NEVER;
+    b->draw[1] = pictures ? DM_GB_DRAW_LAST : DM_GB_DRAW_NEVER;
+    b->single_frame[0] = rest == 1 || d->frames_per_step == 1;
+    b->single_frame[1] = 0;
 }
 
 static void fill_args(dm_swarm *swarm)
 {
     const dm_swarm_desc *d = &swarm->desc;
     dm_swarm_args *a = &swarm->args;
+    dm_gb_batch *b = &a->batch;
     dm_device_buffer *const *arrays = swarm->arrays;
-    a->machines = address(arrays[DM_SWARM_A_MACHINES]);
-    a->memory = address(arrays[DM_SWARM_A_MEMORY]);
-    a->frames = address(arrays[DM_SWARM_A_FRAMES]);
+    b->machines = address(arrays[DM_SWARM_A_MACHINES]);
+    b->memory = address(arrays[DM_SWARM_A_MEMORY]);
+    b->frames = address(arrays[DM_SWARM_A_FRAMES]);
     a->progress = address(arrays[DM_SWARM_A_PROGRESS]);
     a->starts = address(arrays[DM_SWARM_A_STARTS]);
-    a->order = address(arrays[DM_SWARM_A_ORDER]);
-    a->loads = address(arrays[DM_SWARM_A_LOADS]);
-    a->services = address(arrays[DM_SWARM_A_SERVICES]);
-    a->lane_contexts = address(arrays[DM_SWARM_A_LANE_CONTEXTS]);
-    a->roms = address(arrays[DM_SWARM_A_ROMS]);
-    a->boot = address(arrays[DM_SWARM_A_BOOT]);
+    b->order = address(arrays[DM_SWARM_A_ORDER]);
+    b->loads = address(arrays[DM_SWARM_A_LOADS]);
+    b->services = address(arrays[DM_SWARM_A_SERVICES]);
+    b->lane_contexts = address(arrays[DM_SWARM_A_LANE_CONTEXTS]);
+    b->roms = address(arrays[DM_SWARM_A_ROMS]);
+    b->boot = address(arrays[DM_SWARM_A_BOOT]);
     a->faults = address(arrays[DM_SWARM_A_FAULTS]);
     a->snapshot_machines = address(arrays[DM_SWARM_A_SNAP_MACHINES]);
     a->snapshot_memory = address(arrays[DM_SWARM_A_SNAP_MEMORY]);
     a->snapshot_frames = address(arrays[DM_SWARM_A_SNAP_FRAMES]);
     a->snapshot_roms = address(arrays[DM_SWARM_A_SNAP_ROMS]);
     point_outputs(swarm);
-    a->machine_stride = swarm->layout.machine_stride;
-    a->memory_stride = swarm->layout.memory_stride;
+    b->machine_stride = swarm->layout.machine_stride;
+    b->memory_stride = swarm->layout.memory_stride;
     a->seed = d->seed;
     a->first_machine = d->first_machine;
-    a->count = (uint32_t)d->count;
-    a->rom_count = (uint32_t)d->rom_count;
+    b->count = (uint32_t)d->count;
+    b->rom_count = (uint32_t)d->rom_count;
     a->snapshot_count = swarm->snapshot_count;
-    a->lanes_per_warp = d->lanes_per_warp;
+    b->lanes_per_warp = d->lanes_per_warp;
     const dm_swarm_blocks blocks =
         dm_swarm_blocks_over(dm_device_get_properties(swarm->device)->multiprocessors, d);
-    a->block_machines = blocks.block_machines;
-    a->short_blocks = blocks.short_blocks;
+    b->block_machines = blocks.block_machines;
+    b->short_blocks = blocks.short_blocks;
     swarm->blocks = blocks.count;
     plan_runs(swarm);
     a->step_limit = d->step_limit;
@@ -315,7 +315,7 @@ static void fill_args(dm_swarm *swarm)
         a->keys[i] = dm_swarm_codec_keys(d->codec, i);
     a->generator = (uint8_t)d->generator;
     a->autoreset = (uint8_t)d->autoreset;
-    a->skip_idle = !d->keep_idle_loops;
+    b->skip_idle = !d->keep_idle_loops;
 }
 
 /* ---- Creating ---- */
@@ -337,7 +337,7 @@ static dm_status find_lowest(dm_swarm *swarm, dm_error *err)
         lowest = at < lowest ? at : lowest;
         end = after > end ? after : end;
     }
-    swarm->args.lowest = lowest;
+    swarm->args.batch.lowest = lowest;
     const uint32_t block_machines = d->block_threads / 32u * d->lanes_per_warp;
     if (DM_GB_PAGE_NARROW_FOR(block_machines) && end - lowest > DM_GB_PAGE_SPAN)
         return dm_fail(err, DM_ENOMEM,
@@ -442,8 +442,8 @@ static dm_status setup(dm_swarm *swarm, const dm_swarm_desc *desc, dm_error *err
     if (status != DM_OK)
         return status;
     fill_args(swarm);
-    swarm->by_parts = dm_swarm_sorts_often(&swarm->desc) && swarm->args.cycles[0] != 0 &&
-                      swarm->args.cycles[1] != 0;
+    swarm->by_parts = dm_swarm_sorts_often(&swarm->desc) && swarm->args.batch.cycles[0] != 0 &&
+                      swarm->args.batch.cycles[1] != 0;
     status = find_lowest(swarm, err);
     if (status == DM_OK)
         status = upload_roms(swarm, err);
@@ -583,8 +583,8 @@ dm_status dm_swarm_step(dm_swarm *swarm, const uint8_t *actions, dm_error *err)
     const uint32_t parts = swarm->by_parts ? 1u : 2u; /* of one launch */
     args->actions = actions;
     for (uint32_t part = 0; part < 2u && status == DM_OK; part += parts) {
-        args->part_begin = part;
-        args->part_end = part + parts;
+        args->batch.part_begin = part;
+        args->batch.part_end = part + parts;
         if (swarm->kernels.rebalance != NULL)
             status = dm_function_launch(swarm->kernels.rebalance, swarm->stream,
                                         (dm_grid){1, DM_SIMT_SORTERS, 0}, args, sizeof *args, err);

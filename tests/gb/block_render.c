@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #define DM_HOST_BLOCK 1
 #include "tests/gb/block_kernels.h"
-#define DM_SWARM_BLOCK 128
-#include "swarm/pixels.h"
+#define DM_SIMT_THREADS 128
+#include "gb/simt/lanes.h"
+#include "gb/simt/render_packed.h"
 
 typedef struct render_args {
     const uint8_t *ram;

@@ -41,7 +41,7 @@ typedef struct twin {
     dm_swarm_progress progress;
     float reward;
     uint8_t terminated, truncated, keys;
-    dm_swarm_rom roms;
+    dm_gb_batch_rom roms;
     dm_swarm_fault_counts faults;
     dm_swarm_args args;
 } twin;
@@ -63,31 +63,31 @@ static twin *twin_create(const dm_gb *gb, const dm_block_mode *mode, bool known)
     memcpy(t->rom, gb->rom.bytes, gb->rom.size);
     for (uint64_t i = 0; i < words; i++)
         t->words[i] = known ? dm_gb_predecode_at(gb->rom.bytes, gb->rom.size, i) : DM_GB_NO_WORD;
-    t->roms = (dm_swarm_rom){t->rom, t->words};
-    t->args = (dm_swarm_args){.machines = (uint8_t *)&t->m,
-                              .memory = t->ram,
+    t->roms = (dm_gb_batch_rom){t->rom, t->words};
+    t->args = (dm_swarm_args){.batch.machines = (uint8_t *)&t->m,
+                              .batch.memory = t->ram,
                               .progress = &t->progress,
-                              .roms = &t->roms,
+                              .batch.roms = &t->roms,
                               .faults = &t->faults,
-                              .lane_contexts = (uint8_t *)t->lane_context,
-                              .lowest = (uint64_t)(uintptr_t)t->memory,
+                              .batch.lane_contexts = (uint8_t *)t->lane_context,
+                              .batch.lowest = (uint64_t)(uintptr_t)t->memory,
                               .rewards = &t->reward,
                               .terminated = &t->terminated,
                               .truncated = &t->truncated,
-                              .machine_stride = sizeof t->m,
-                              .memory_stride = room,
-                              .count = 1,
-                              .rom_count = 1,
-                              .lanes_per_warp = mode->lanes,
-                              .block_machines = mode->threads / 32u * mode->lanes,
-                              .short_blocks = UINT32_MAX,
+                              .batch.machine_stride = sizeof t->m,
+                              .batch.memory_stride = room,
+                              .batch.count = 1,
+                              .batch.rom_count = 1,
+                              .batch.lanes_per_warp = mode->lanes,
+                              .batch.block_machines = mode->threads / 32u * mode->lanes,
+                              .batch.short_blocks = UINT32_MAX,
                               .stack = 1,
                               .vector_size = 32,
                               .action_count = 256,
                               .raw_keys = 1,
                               .autoreset = DM_SWARM_RESET_DISABLED,
-                              .skip_idle = 1,
-                              .part_end = 2,
+                              .batch.skip_idle = 1,
+                              .batch.part_end = 2,
                               .actions = &t->keys};
     return t;
 }
@@ -106,13 +106,13 @@ static void twin_run(twin *t, const dm_block_mode *mode, uint32_t cycles, uint8_
     dm_gb_drop_picture(&context, cycles);
     t->keys = keys;
     uint32_t services = 0, load = 0, first = 0;
-    t->args.services = &services; /* nothing is known of the last step */
-    t->args.loads = &load;
-    t->args.order = &first;
-    t->args.cycles[0] = cycles;
-    t->args.draw[0] = draw;
-    t->args.single_frame[0] = 1;
-    t->args.frames = draw != DM_GB_DRAW_NEVER ? t->pictures[0] : NULL;
+    t->args.batch.services = &services; /* nothing is known of the last step */
+    t->args.batch.loads = &load;
+    t->args.batch.order = &first;
+    t->args.batch.cycles[0] = cycles;
+    t->args.batch.draw[0] = draw;
+    t->args.batch.single_frame[0] = 1;
+    t->args.batch.frames = draw != DM_GB_DRAW_NEVER ? t->pictures[0] : NULL;
     t->args.packed = draw != DM_GB_DRAW_NEVER ? (uint8_t *)t->packed : NULL;
     /* Where warps do not work together, one is enough. */
     const uint32_t threads = mode->lanes < 16 ? 32u : mode->threads;
@@ -125,7 +125,7 @@ static bool packed_is_right(const twin *t, dm_gb *gb)
     const uint8_t *picture = dm_gb_frame(gb), *packed = (const uint8_t *)t->packed;
     for (uint32_t i = 0; i < DM_SWARM_SMALL; i++) {
         const uint8_t *at =
-            picture + i / DM_SWARM_SMALL_W * 2u * DM_GB_SCREEN_W + i % DM_SWARM_SMALL_W * 2u;
+            picture + i / DM_GB_SMALL_W * 2u * DM_GB_SCREEN_W + i % DM_GB_SMALL_W * 2u;
         const uint32_t sum = (uint32_t)at[0] + at[1] + at[DM_GB_SCREEN_W] + at[DM_GB_SCREEN_W + 1];
         if (((uint32_t)packed[i / 4u] >> i % 4u * 2u & 3u) != (sum + 2u) / 4u)
             return false;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The GPU's way to draw (gb/simt/render_words.h, gb/simt/render.h) against the CPU's (gb/machine/draw.h), and the
- * packed pixels that come with it against those of the picture (swarm/pixels.h): memory and
+ * packed pixels that come with it against those of the picture (gb/half_size.h): memory and
  * registers of each line at random, by a lane alone and by a warp. Lines that are not noted keep
  * what they show. */
-#include "swarm/pixels.h"
+#include "gb/batch.h"
+#include "gb/half_size.h"
 #include "tests/gb/block_kernels.h"
 #include "tests/support/random.h"
 #include "tests/support/test.h"
@@ -27,7 +28,7 @@ static uint8_t byte(void)
 
 typedef struct scene {
     _Alignas(64) uint8_t ram[DM_GB_CART_RAM];
-    _Alignas(64) uint8_t noted[W * H], wanted[W * H], drawn[W * H], packed[DM_SWARM_PACKED];
+    _Alignas(64) uint8_t noted[W * H], wanted[W * H], drawn[W * H], packed[DM_GB_PACKED_SIZE];
     dm_gb_machine machine;
     uint8_t registers[H][8]; /* as a note has them */
 } scene;
@@ -114,8 +115,8 @@ static void compare(unsigned scene_number)
 
 static void compare_packed(unsigned scene_number)
 {
-    for (uint32_t i = 0; i < DM_SWARM_SMALL; i++) {
-        const uint32_t wanted = (dm_swarm_square(dm_swarm_square_at(s.wanted, i)) + 2u) / 4u;
+    for (uint32_t i = 0; i < DM_GB_SMALL_SIZE; i++) {
+        const uint32_t wanted = (dm_gb_square(dm_gb_square_at(s.wanted, i)) + 2u) / 4u;
         const uint32_t packed = (uint32_t)s.packed[i / 4u] >> i % 4u * 2u & 3u;
         if (packed != wanted)
             fail_msg("scene %u, small pixel %u: %u, should be %u", scene_number, i, packed, wanted);

@@ -60,15 +60,15 @@ static void blocks_have_all_machines(void **state)
             dm_swarm_desc d = {.count = count};
             dm_swarm_launch_config_for((int)gpus[i], &d);
             const dm_swarm_blocks blocks = dm_swarm_blocks_over((int)gpus[i], &d);
-            const dm_swarm_args args = {.block_machines = blocks.block_machines,
-                                        .short_blocks = blocks.short_blocks};
+            const dm_gb_batch batch = {.block_machines = blocks.block_machines,
+                                       .short_blocks = blocks.short_blocks};
             const uint32_t most = d.block_threads / 32u * d.lanes_per_warp;
-            assert_int_equal(dm_simt_first_slot(&args, 0), 0);
-            assert_true(dm_simt_first_slot(&args, blocks.count) >= count);
-            assert_true(dm_simt_first_slot(&args, blocks.count - 1u) < count);
+            assert_int_equal(dm_simt_first_slot(&batch, 0), 0);
+            assert_true(dm_simt_first_slot(&batch, blocks.count) >= count);
+            assert_true(dm_simt_first_slot(&batch, blocks.count - 1u) < count);
             for (uint32_t block = 0; block < blocks.count; block++)
-                assert_in_range(dm_simt_first_slot(&args, block + 1u) -
-                                    dm_simt_first_slot(&args, block),
+                assert_in_range(dm_simt_first_slot(&batch, block + 1u) -
+                                    dm_simt_first_slot(&batch, block),
                                 1, most);
         }
     }

@@ -366,9 +366,9 @@ static void masked_reset_touches_only_its_machines(void **state)
                                 DM_SWARM_PACKED);
     }
     assert_true(kept == memory_hash(swarm, 10));
-    assert_memory_equal(array_of(swarm, DM_SWARM_A_FRAMES) + 10 * DM_SWARM_FRAMES,
-                        array_of(swarm, DM_SWARM_A_SNAP_FRAMES) + 2 * DM_SWARM_FRAMES,
-                        DM_SWARM_FRAMES);
+    assert_memory_equal(array_of(swarm, DM_SWARM_A_FRAMES) + 10 * DM_GB_FRAMES_SIZE,
+                        array_of(swarm, DM_SWARM_A_SNAP_FRAMES) + 2 * DM_GB_FRAMES_SIZE,
+                        DM_GB_FRAMES_SIZE);
     /* Without numbers: each to where it was last reset to. */
     dm_case_step(swarm, 2);
     assert_ok(dm_swarm_reset_host(swarm, machines, NULL, 3, err));

@@ -1,90 +1,79 @@
 /* SPDX-License-Identifier: MIT */
-/* lanes.h - who works on which machine; kernel text.
+/* lanes.h - what a kernel for many machines is compiled for, and who works on which machine; kernel text.
  *
- * A warp has `lanes_per_warp` slots, one for each of its first lanes; `order` (rebalance.h) says which machine is in
- * a slot. All 32 lanes go through the kernel together and share the copying of pictures and snapshots. On the CPU a
- * warp is one lane with one machine. */
+ * A warp has DM_SIMT_LANES slots, one for each of its first lanes; `order` (rebalance.h) says which machine is in
+ * a slot. All 32 lanes go through the kernel together and share the copying of pictures and snapshots.
+ *
+ * Whoever compiles a kernel says, by what options.h makes of dm_simt_options,
+ *
+ *   DM_SIMT_LANES     machines of a warp; the batch's lanes_per_warp
+ *   DM_SIMT_THREADS   threads of a block at most
+ *   DM_SIMT_BLOCKS    blocks of a multiprocessor at least, which limits registers */
 #ifndef DM_SIMT_LANES_H
 #define DM_SIMT_LANES_H
 
-#ifndef DM_SWARM_BLOCK
-#define DM_SWARM_BLOCK 256 /* threads per block at most */
-#endif
-#ifndef DM_SWARM_LANES
-#define DM_SWARM_LANES 32 /* machines per warp; dm_swarm_args.lanes_per_warp on CUDA */
+/* They say how machines are staged. */
+#ifdef DM_SIMT_CONTEXT_H
+#error "lanes.h comes before context.h"
 #endif
 
-/* Machines of a block, and their numbers in it (gb/simt/smem.h). */
-#if DM_SWARM_LANES == 1
-#define DM_GB_BLOCK_MACHINES (DM_SWARM_BLOCK / 32)
+#ifndef DM_SIMT_THREADS
+#define DM_SIMT_THREADS 256
+#endif
+#ifndef DM_SIMT_LANES
+#define DM_SIMT_LANES 32
+#endif
+#ifndef DM_SIMT_BLOCKS
+#define DM_SIMT_BLOCKS (DM_SIMT_THREADS < 512 ? 512 / DM_SIMT_THREADS : 1)
+#endif
+
+/* Machines of a block, and their numbers in it (smem.h). */
+#if DM_SIMT_LANES == 1
+#define DM_GB_BLOCK_MACHINES (DM_SIMT_THREADS / 32)
 #define DM_GB_BLOCK_SLOT (DM_BLOCK_THREAD / 32u)
-#define DM_GB_STAGE_SHARED DM_MANY_LANES
+#define DM_GB_STAGE_SHARED 1
 #else
-#define DM_GB_BLOCK_MACHINES DM_SWARM_BLOCK
-#define DM_GB_STAGE_LOCAL DM_MANY_LANES
+#define DM_GB_BLOCK_MACHINES DM_SIMT_THREADS
+#define DM_GB_STAGE_LOCAL 1
 #endif
 
-/* A warp may execute a simple instruction together with another (gb/simt/fast.h) where it has many
- * machines. */
+/* A warp may execute a simple instruction together with another (fast.h) where it has many machines. */
 #ifndef DM_GB_FAST_MORE
-#define DM_GB_FAST_MORE (DM_SWARM_LANES >= 16 ? 1 : 0)
+#define DM_GB_FAST_MORE (DM_SIMT_LANES >= 16 ? 1 : 0)
 #endif
 
+#include "gb/batch_context.h"
 #include "gb/run.h"
-#if DM_MANY_LANES
 #include "gb/simt/staging_local.h"
-#endif
-#include "swarm/args.h"
 
-typedef struct dm_simt_slot {
-    uint32_t machine; /* this lane's */
-    bool valid;       /* there is one */
-} dm_simt_slot;
-
-DM_FN dm_simt_slot dm_simt_slot_of(const dm_swarm_args *args, uint64_t thread)
+DM_FN dm_simt_slot dm_simt_slot_of(const dm_gb_batch *batch, uint64_t thread)
 {
     dm_simt_slot slot = {0, false};
-#if DM_MANY_LANES
-    const uint32_t block = (uint32_t)(thread / DM_SWARM_BLOCK);
-    const uint32_t warp = (uint32_t)(thread % DM_SWARM_BLOCK) / DM_LANES;
-    const uint32_t at = dm_simt_first_slot(args, block) + warp * args->lanes_per_warp + dm_lane();
-    const uint32_t end = dm_simt_first_slot(args, block + 1u);
-    slot.valid = dm_lane() < args->lanes_per_warp && at < end && at < args->count;
-#else
-    const uint32_t at = (uint32_t)thread;
-    slot.valid = thread < args->count;
-#endif
+    const uint32_t block = (uint32_t)(thread / DM_SIMT_THREADS);
+    const uint32_t warp = (uint32_t)(thread % DM_SIMT_THREADS) / DM_LANES;
+    const uint32_t at = dm_simt_first_slot(batch, block) + warp * batch->lanes_per_warp + dm_lane();
+    const uint32_t end = dm_simt_first_slot(batch, block + 1u);
+    slot.valid = dm_lane() < batch->lanes_per_warp && at < end && at < batch->count;
     if (slot.valid)
-        slot.machine = args->order == 0 ? at : args->order[at];
+        slot.machine = batch->order == 0 ? at : batch->order[at];
     return slot;
 }
-
-DM_FN void dm_simt_context_init(dm_gb_context *context, const dm_swarm_args *args, uint32_t machine)
-{
-    const dm_swarm_rom *rom = args->roms + (args->rom_count == 1u ? 0u : machine % args->rom_count);
-    dm_gb_context_set(context, dm_swarm_machine(args, machine));
-    context->ram = args->memory + machine * args->memory_stride;
-    dm_gb_context_set_rom(context, rom->bytes, rom->words);
-    context->boot = args->boot;
-    context->frames = args->frames == 0 ? 0 : args->frames + (uint64_t)machine * DM_SWARM_FRAMES;
-    context->skip_idle = args->skip_idle;
-}
-
-/* What a step has cost so far: instructions, by rounds, and services. */
-typedef struct dm_simt_cost {
-    uint32_t instructions, services;
-} dm_simt_cost;
 
 /* A service counts as this many rounds where machines are sorted by what they cost. */
 #define DM_SIMT_SERVICE_ROUNDS 8u
 
-/* How many times as long as the parts of this launch the whole step is. */
-DM_FN float dm_simt_whole(const dm_swarm_args *args)
+/* What a machine's launch has cost, for the next one (rebalance.h), as if it had been the whole step. */
+DM_FN void dm_simt_cost_store(const dm_gb_batch *batch, uint32_t machine, const dm_simt_cost *cost)
 {
+    if (batch->loads == 0)
+        return;
     uint32_t cycles = 0;
-    for (uint32_t part = args->part_begin; part < args->part_end; part++)
-        cycles += args->cycles[part];
-    return (float)(args->cycles[0] + args->cycles[1]) / (float)cycles;
+    for (uint32_t part = batch->part_begin; part < batch->part_end; part++)
+        cycles += batch->cycles[part];
+    const float whole = (float)(batch->cycles[0] + batch->cycles[1]) / (float)cycles;
+    const uint32_t load = cost->instructions + DM_SIMT_SERVICE_ROUNDS * cost->services;
+    batch->loads[machine] = (uint32_t)((float)load * whole);
+    batch->services[machine] = (uint32_t)((float)cost->services * whole);
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* limits.h - where memory has to lie for page tables (page_table.h), for the host too; kernel text. */
+/* limits.h - where memory has to lie for page tables (page_table.h), and sizes of blocks, for the host too; kernel text. */
 #ifndef DM_SIMT_LIMITS_H
 #define DM_SIMT_LIMITS_H
 
@@ -12,5 +12,8 @@
 #define DM_GB_PAGE_UNIT 32u
 #define DM_GB_PAGE_BELOW 0x40000u
 #define DM_GB_PAGE_SPAN ((1ull << 32) * DM_GB_PAGE_UNIT - DM_GB_PAGE_BELOW)
+
+/* Threads of the one block that sorts machines (rebalance.h). */
+#define DM_SIMT_SORTERS 1024u
 
 #endif

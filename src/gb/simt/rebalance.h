@@ -9,11 +9,9 @@
 #ifndef DM_SIMT_REBALANCE_H
 #define DM_SIMT_REBALANCE_H
 
-#include "swarm/actions.h"
-
-#define DM_SIMT_SORTERS 1024u /* threads of the one block that sorts */
-
-#if DM_MANY_LANES
+#include "base/port.h"
+#include "gb/batch_args.h"
+#include "gb/simt/limits.h"
 
 /* Classes of loads, a power of two apart, and in each so many; and of actions. */
 #define DM_SIMT_OCTAVES 8u
@@ -23,6 +21,9 @@
 #define DM_SIMT_BUCKETS ((DM_SIMT_OCTAVES << DM_SIMT_LOADS_LOG2) * DM_SIMT_ACTIONS)
 #define DM_SIMT_BUCKETS_EACH (DM_SIMT_BUCKETS / DM_SIMT_SORTERS)
 
+/* Of each bucket: how many machines it has, then where its next machine goes. */
+static DM_SHARED uint32_t dm_simt_buckets[DM_SIMT_BUCKETS];
+
 /* The logarithm of a number, as far as its exponent and first bits say. */
 DM_FN uint32_t dm_simt_load_class(uint32_t load)
 {
@@ -31,30 +32,36 @@ DM_FN uint32_t dm_simt_load_class(uint32_t load)
     return bits < least ? 0u : (bits - least) >> (23u - DM_SIMT_LOADS_LOG2);
 }
 
-DM_FN uint32_t dm_simt_bucket(const dm_swarm_args *args, uint32_t machine)
+DM_FN uint32_t dm_simt_bucket(const dm_gb_batch *batch, uint32_t machine, uint32_t action)
 {
     const uint32_t last = (DM_SIMT_OCTAVES << DM_SIMT_LOADS_LOG2) - 1u;
-    const uint32_t load = dm_simt_load_class(args->loads[machine]);
-    const uint32_t action = dm_swarm_action(args, machine, args->progress[machine].steps);
+    const uint32_t load = dm_simt_load_class(batch->loads[machine]);
     return (last - (load < last ? load : last)) * DM_SIMT_ACTIONS + action % DM_SIMT_ACTIONS;
 }
 
-/* One block sorts all machines. */
-DM_FN void dm_simt_sort(const dm_swarm_args *args)
+/* All threads of the block: begin, then count each machine once with its next action, scan, and place each machine once
+ * with the same action. */
+DM_FN void dm_simt_sort_begin(void)
 {
-    static DM_SHARED uint32_t next[DM_SIMT_BUCKETS];
+    for (uint32_t i = DM_BLOCK_THREAD; i < DM_SIMT_BUCKETS; i += DM_SIMT_SORTERS)
+        dm_simt_buckets[i] = 0;
+    dm_block_sync();
+}
+
+DM_FN void dm_simt_sort_count(const dm_gb_batch *batch, uint32_t machine, uint32_t action)
+{
+    dm_atomic_add_u32(&dm_simt_buckets[dm_simt_bucket(batch, machine, action)], 1u);
+}
+
+/* Where each bucket begins: this thread's buckets, after those of all threads before it. */
+DM_FN void dm_simt_sort_scan(void)
+{
     static DM_SHARED uint32_t sums[DM_SIMT_SORTERS];
     const uint32_t t = DM_BLOCK_THREAD;
-    for (uint32_t i = t; i < DM_SIMT_BUCKETS; i += DM_SIMT_SORTERS)
-        next[i] = 0;
+    uint32_t *own = dm_simt_buckets + t * DM_SIMT_BUCKETS_EACH, sum = 0;
     dm_block_sync();
-    for (uint32_t i = t; i < args->count; i += DM_SIMT_SORTERS)
-        dm_atomic_add_u32(&next[dm_simt_bucket(args, i)], 1u);
-    dm_block_sync();
-    /* Where each bucket begins: this thread's buckets, after those of all threads before it. */
-    uint32_t *mine = next + t * DM_SIMT_BUCKETS_EACH, sum = 0;
     for (uint32_t i = 0; i < DM_SIMT_BUCKETS_EACH; i++)
-        sum += mine[i];
+        sum += own[i];
     sums[t] = sum;
     dm_block_sync();
     for (uint32_t step = 1; step < DM_SIMT_SORTERS; step *= 2u) {
@@ -65,21 +72,17 @@ DM_FN void dm_simt_sort(const dm_swarm_args *args)
     }
     uint32_t first = sums[t] - sum;
     for (uint32_t i = 0; i < DM_SIMT_BUCKETS_EACH; i++) {
-        uint32_t count = mine[i];
-        mine[i] = first;
+        uint32_t count = own[i];
+        own[i] = first;
         first += count;
     }
     dm_block_sync();
-    for (uint32_t i = t; i < args->count; i += DM_SIMT_SORTERS)
-        args->order[dm_atomic_add_u32(&next[dm_simt_bucket(args, i)], 1u)] = i;
 }
 
-#else
-
-DM_FN void dm_simt_sort(const dm_swarm_args *args)
+DM_FN void dm_simt_sort_place(const dm_gb_batch *batch, uint32_t machine, uint32_t action)
 {
-    (void)args;
+    const uint32_t bucket = dm_simt_bucket(batch, machine, action);
+    batch->order[dm_atomic_add_u32(&dm_simt_buckets[bucket], 1u)] = machine;
 }
 
-#endif
 #endif

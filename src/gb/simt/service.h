@@ -29,20 +29,20 @@ typedef struct dm_simt_lane_context {
 DM_STATIC_ASSERT(sizeof(dm_simt_lane_context) <= DM_SIMT_LANE_CONTEXT_BYTES,
                  "the host makes room for lane contexts");
 
-DM_FN dm_simt_lane_context *dm_simt_lane_context_of(const dm_swarm_args *args, uint32_t machine)
+DM_FN dm_simt_lane_context *dm_simt_lane_context_of(const dm_gb_batch *batch, uint32_t machine)
 {
-    return (dm_simt_lane_context *)(void *)(args->lane_contexts +
+    return (dm_simt_lane_context *)(void *)(batch->lane_contexts +
                                             (uint64_t)machine * DM_SIMT_LANE_CONTEXT_BYTES);
 }
 
-#if DM_SWARM_LANES > 1
+#if DM_SIMT_LANES > 1
 
 #define DM_SIMT_TRAPS 7u /* enum dm_gb_trap: from DM_GB_TRAP_EVENT on services */
 #define DM_SIMT_NO_MACHINE 0xFFFFFFFFu
 #define DM_SIMT_TRAP_SHIFT 28u /* above the machine's number */
 
 /* The part of each kind of trap in the queue begins with a new warp. */
-#define DM_SIMT_SERVICE_QUEUE (DM_SWARM_BLOCK + DM_SIMT_TRAPS * 32u)
+#define DM_SIMT_SERVICE_QUEUE (DM_SIMT_THREADS + DM_SIMT_TRAPS * 32u)
 
 /* Shared memory for the numbers of machines that are serviced, or compacted. */
 DM_FN uint32_t *dm_simt_list(void)
@@ -89,30 +89,30 @@ DM_FN void dm_simt_service_at(dm_simt_lane_context *saved, enum dm_gb_trap trap)
 }
 
 /* Services for the machines in the queue, by all threads of the block. */
-DM_FN_SLOW void dm_simt_service_queue(const dm_swarm_args *args, const uint32_t *queue,
+DM_FN_SLOW void dm_simt_service_queue(const dm_gb_batch *batch, const uint32_t *queue,
                                       uint32_t length)
 {
     DM_NO_UNROLL
-    for (uint32_t i = DM_BLOCK_THREAD; i < length; i += DM_SWARM_BLOCK) {
+    for (uint32_t i = DM_BLOCK_THREAD; i < length; i += DM_SIMT_THREADS) {
         const uint32_t entry = queue[i];
         if (entry != DM_SIMT_NO_MACHINE)
             dm_simt_service_at(
-                dm_simt_lane_context_of(args, entry & ((1u << DM_SIMT_TRAP_SHIFT) - 1u)),
+                dm_simt_lane_context_of(batch, entry & ((1u << DM_SIMT_TRAP_SHIFT) - 1u)),
                 (enum dm_gb_trap)(entry >> DM_SIMT_TRAP_SHIFT));
         dm_warp_converge(0xFFFFFFFFu);
     }
 }
 
 /* Service every machine of the block that waits for it. Returns the trap of this thread's machine after that. */
-DM_FN_SLOW enum dm_gb_trap dm_simt_service_block(const dm_swarm_args *args, uint32_t machine,
+DM_FN_SLOW enum dm_gb_trap dm_simt_service_block(const dm_gb_batch *batch, uint32_t machine,
                                                  dm_gb_hot *hot, enum dm_gb_trap trap)
 {
     static DM_SHARED uint32_t counts[DM_SIMT_TRAPS];
     uint32_t *queue = dm_simt_list();
-    dm_simt_lane_context *saved = dm_simt_lane_context_of(args, machine);
+    dm_simt_lane_context *saved = dm_simt_lane_context_of(batch, machine);
     if (DM_BLOCK_THREAD < DM_SIMT_TRAPS)
         counts[DM_BLOCK_THREAD] = 0;
-    for (uint32_t i = DM_BLOCK_THREAD; i < DM_SIMT_SERVICE_QUEUE; i += DM_SWARM_BLOCK)
+    for (uint32_t i = DM_BLOCK_THREAD; i < DM_SIMT_SERVICE_QUEUE; i += DM_SIMT_THREADS)
         queue[i] = DM_SIMT_NO_MACHINE;
     dm_block_sync();
     const bool waits = dm_gb_trap_waits(trap);
@@ -128,7 +128,7 @@ DM_FN_SLOW enum dm_gb_trap dm_simt_service_block(const dm_swarm_args *args, uint
     if (waits)
         queue[at] = machine | ((uint32_t)trap << DM_SIMT_TRAP_SHIFT);
     dm_block_sync();
-    dm_simt_service_queue(args, queue, length);
+    dm_simt_service_queue(batch, queue, length);
     dm_block_sync();
     if (!waits)
         return trap;
@@ -139,13 +139,13 @@ DM_FN_SLOW enum dm_gb_trap dm_simt_service_block(const dm_swarm_args *args, uint
 /* Do `left` machines need fewer warps than `before`? */
 DM_FN bool dm_simt_fewer_warps(int before, int left)
 {
-    return (left + DM_SWARM_LANES - 1) / DM_SWARM_LANES <
-           (before + DM_SWARM_LANES - 1) / DM_SWARM_LANES;
+    return (left + DM_SIMT_LANES - 1) / DM_SIMT_LANES <
+           (before + DM_SIMT_LANES - 1) / DM_SIMT_LANES;
 }
 
 /* The `left` machines that are still running move to the first threads of the block. Returns what
  * this thread's needs now, DM_GB_TRAP_OVER if it has none; the others are that machine's. */
-DM_FN_SLOW enum dm_gb_trap dm_simt_compact(const dm_swarm_args *args, uint32_t *machine,
+DM_FN_SLOW enum dm_gb_trap dm_simt_compact(const dm_gb_batch *batch, uint32_t *machine,
                                            dm_gb_smem smem, dm_gb_hot *hot, dm_simt_cost *cost,
                                            enum dm_gb_trap trap, int left)
 {
@@ -161,18 +161,18 @@ DM_FN_SLOW enum dm_gb_trap dm_simt_compact(const dm_swarm_args *args, uint32_t *
         first = dm_atomic_add_u32(&length, dm_popcount_u32(here));
     first = dm_from_lane(first, 0);
     if (running) {
-        dm_simt_lane_context *saved = dm_simt_lane_context_of(args, *machine);
+        dm_simt_lane_context *saved = dm_simt_lane_context_of(batch, *machine);
         saved->hot = *hot;
         saved->trap = (uint32_t)trap;
         saved->cost = *cost;
         survivors[first + dm_popcount_u32(here & ((1u << dm_lane()) - 1u))] = *machine;
     }
     dm_block_sync();
-    const uint32_t slot = DM_BLOCK_THREAD / DM_LANES * DM_SWARM_LANES + dm_lane();
-    if (dm_lane() >= DM_SWARM_LANES || slot >= (uint32_t)left)
+    const uint32_t slot = DM_BLOCK_THREAD / DM_LANES * DM_SIMT_LANES + dm_lane();
+    if (dm_lane() >= DM_SIMT_LANES || slot >= (uint32_t)left)
         return DM_GB_TRAP_OVER;
     *machine = survivors[slot];
-    dm_simt_lane_context *saved = dm_simt_lane_context_of(args, *machine);
+    dm_simt_lane_context *saved = dm_simt_lane_context_of(batch, *machine);
     *hot = saved->hot;
     *cost = saved->cost;
     saved->context.smem = smem;

@@ -52,8 +52,10 @@
 #ifndef DM_SIMT_SIMT_H
 #define DM_SIMT_SIMT_H
 
+#include "gb/simt/lanes.h"
+#include "gb/simt/rebalance.h"
+#include "gb/simt/render_packed.h"
 #include "gb/simt/service.h"
-#include "swarm/pixels.h"
 
 /* Waiting lanes are serviced when one waits for this many that can still execute: lanes of a warp, or machines of
  * a block that services together. */
@@ -67,7 +69,7 @@
 /* Rounds between votes. A block has to meet for a vote, which costs more than machines that wait where a step takes as
  * long as its slowest block. */
 #ifndef DM_SIMT_ROUNDS
-#define DM_SIMT_ROUNDS (!DM_SIMT_BLOCK_SERVICE ? 4 : DM_SWARM_BLOCK > 128 ? 128 : 256)
+#define DM_SIMT_ROUNDS (!DM_SIMT_BLOCK_SERVICE ? 4 : DM_SIMT_THREADS > 128 ? 128 : 256)
 #endif
 
 /* Blocks of warps with at least so many lanes service together (service.h), unless one of their machines took this many
@@ -75,7 +77,7 @@
 #ifndef DM_SIMT_BLOCK_SERVICE_LANES
 #define DM_SIMT_BLOCK_SERVICE_LANES 16
 #endif
-#define DM_SIMT_BLOCK_SERVICE (DM_SWARM_LANES >= DM_SIMT_BLOCK_SERVICE_LANES)
+#define DM_SIMT_BLOCK_SERVICE (DM_SIMT_LANES >= DM_SIMT_BLOCK_SERVICE_LANES)
 #ifndef DM_SIMT_BLOCK_SERVICE_MOST
 #define DM_SIMT_BLOCK_SERVICE_MOST 100
 #endif
@@ -83,20 +85,20 @@
 /* Lanes that take part in the loop: those with machines, or all where the others help. (A constant, since
  * converging with another mask takes fourteen instructions.) */
 #define DM_SIMT_MEMBERS                                                                            \
-    (DM_SIMT_BLOCK_SERVICE || DM_SWARM_LANES == 32 ? 0xFFFFFFFFu : (1u << DM_SWARM_LANES % 32) - 1u)
+    (DM_SIMT_BLOCK_SERVICE || DM_SIMT_LANES == 32 ? 0xFFFFFFFFu : (1u << DM_SIMT_LANES % 32) - 1u)
 
 /* The context of a machine, ready for dm_gb_map: in its lane context, or `spare`. */
-DM_FN dm_gb_context *dm_simt_context(const dm_swarm_args *args, uint32_t machine,
+DM_FN dm_gb_context *dm_simt_context(const dm_gb_batch *batch, uint32_t machine,
                                      dm_gb_context *spare)
 {
     dm_gb_context *context = spare;
 #if DM_SIMT_BLOCK_SERVICE
-    context = &dm_simt_lane_context_of(args, machine)->context;
+    context = &dm_simt_lane_context_of(batch, machine)->context;
     *context = *spare;
 #endif
-    dm_simt_context_init(context, args, machine);
-    context->cold = &dm_simt_lane_context_of(args, machine)->cold;
-    context->line_log = &dm_simt_lane_context_of(args, machine)->line_log;
+    dm_simt_context_init(context, batch, machine);
+    context->cold = &dm_simt_lane_context_of(batch, machine)->cold;
+    context->line_log = &dm_simt_lane_context_of(batch, machine)->line_log;
     return context;
 }
 
@@ -136,7 +138,7 @@ DM_FN void dm_simt_stage_out(dm_gb_context *context)
 DM_FN enum dm_gb_trap dm_simt_rounds(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_smem *smem,
                                      enum dm_gb_trap trap, uint32_t *executed)
 {
-#if DM_SWARM_LANES == 1
+#if DM_SIMT_LANES == 1
     return dm_gb_fast_scalar(m, hot, smem, trap, executed);
 #else
     uint32_t count = 0;
@@ -165,14 +167,14 @@ DM_FN_SLOW enum dm_gb_trap dm_simt_service_own(dm_gb_context *context, dm_gb_hot
 }
 
 /* Is the block serviced together? All its threads ask. */
-DM_FN bool dm_simt_block_service(const dm_swarm_args *args, uint32_t machine, bool valid)
+DM_FN bool dm_simt_block_service(const dm_gb_batch *batch, uint32_t machine, bool valid)
 {
 #if DM_SIMT_BLOCK_SERVICE
-    const uint32_t frames = (args->cycles[0] + args->cycles[1]) / DM_GB_FRAME_CYCLES;
+    const uint32_t frames = (batch->cycles[0] + batch->cycles[1]) / DM_GB_FRAME_CYCLES;
     return dm_block_count(valid &&
-                          args->services[machine] / DM_SIMT_BLOCK_SERVICE_MOST >= frames) == 0;
+                          batch->services[machine] / DM_SIMT_BLOCK_SERVICE_MOST >= frames) == 0;
 #else
-    (void)args;
+    (void)batch;
     (void)machine;
     (void)valid;
     return false;
@@ -181,7 +183,7 @@ DM_FN bool dm_simt_block_service(const dm_swarm_args *args, uint32_t machine, bo
 
 /* One loop for both ways of service, by the warp or by the block: a second copy of the fast path would not fit into the
  * instruction cache beside the first. Blocks that are serviced together also compact (dm_simt_compact). */
-DM_FN void dm_simt_loop(const dm_swarm_args *args, uint32_t own, dm_gb_context *context,
+DM_FN void dm_simt_loop(const dm_gb_batch *batch, uint32_t own, dm_gb_context *context,
                         const dm_gb_smem *smem, const bool valid, bool block_service,
                         dm_simt_cost *total)
 {
@@ -197,7 +199,7 @@ DM_FN void dm_simt_loop(const dm_swarm_args *args, uint32_t own, dm_gb_context *
     uint32_t machine = own;
     int alive = block_service ? dm_block_count(valid) : 0;
 #else
-    (void)args;
+    (void)batch;
     (void)own;
     (void)block_service;
 #endif
@@ -214,14 +216,14 @@ DM_FN void dm_simt_loop(const dm_swarm_args *args, uint32_t own, dm_gb_context *
             if (waiting * DM_SIMT_PATIENCE_BLOCK < alive - waiting)
                 continue;
             dm_gb_hot copy = hot;
-            trap = dm_simt_service_block(args, machine, &copy, trap);
+            trap = dm_simt_service_block(batch, machine, &copy, trap);
             cost.services += waits ? 1u : 0u;
             if (waits && trap == DM_GB_TRAP_OVER)
-                dm_simt_lane_context_of(args, machine)->cost = cost;
+                dm_simt_lane_context_of(batch, machine)->cost = cost;
             const int left = dm_block_count(trap != DM_GB_TRAP_OVER);
             if (dm_simt_fewer_warps(alive, left)) {
-                trap = dm_simt_compact(args, &machine, *smem, &copy, &cost, trap, left);
-                m = dm_swarm_machine(args, machine);
+                trap = dm_simt_compact(batch, &machine, *smem, &copy, &cost, trap, left);
+                m = dm_gb_batch_machine(batch, machine);
             }
             hot = copy;
             alive = left;
@@ -243,7 +245,7 @@ DM_FN void dm_simt_loop(const dm_swarm_args *args, uint32_t own, dm_gb_context *
     }
 #if DM_SIMT_BLOCK_SERVICE
     if (block_service && valid)
-        cost = dm_simt_lane_context_of(args, own)->cost;
+        cost = dm_simt_lane_context_of(batch, own)->cost;
 #endif
     *total = cost;
     dm_warp_sync();
@@ -253,7 +255,7 @@ DM_FN void dm_simt_loop(const dm_swarm_args *args, uint32_t own, dm_gb_context *
  * number alone, and functions ask for `valid` themselves: then the compiler sees that everything
  * called from here is for one lane, whose branches are no forks, and leaves out what joins them
  * again. */
-#if DM_SWARM_LANES == 1
+#if DM_SIMT_LANES == 1
 #define DM_SIMT_HAS_MACHINE(valid) (dm_lane() == 0)
 #else
 #define DM_SIMT_HAS_MACHINE(valid) (valid)
@@ -300,29 +302,29 @@ DM_FN uint32_t dm_simt_halves(dm_gb_context *context, bool valid, bool draws)
 }
 
 /* Draw the lines that the warp's machines have kept (gb/simt/render.h) up to their targets, one
- * machine after the other, with all lanes. Where the picture is complete and `packs`, its packed
- * pixels come with it, which saves reading it again (dm_swarm_packed_already). */
-DM_FN_SLOW void dm_simt_render(const dm_swarm_args *args, uint32_t machine, dm_gb_context *context,
-                               bool valid, bool packs)
+ * machine after the other, with all lanes. Where the picture is complete its packed pixels come with it, unless
+ * `packed` is NULL, which saves reading it again (dm_simt_packed). */
+DM_FN_SLOW void dm_simt_render(const dm_gb_batch *batch, uint32_t machine, dm_gb_context *context,
+                               bool valid, uint8_t *packed)
 {
     if (DM_SIMT_HAS_MACHINE(valid))
         dm_simt_ppu_sync(context, valid);
     const bool draws = valid && context->log_end != 0;
     const uint32_t complete =
-        packs && draws ? dm_gb_complete_key(context, &dm_simt_machine(context)->ppu) : 0u;
+        packed != 0 && draws ? dm_gb_complete_key(context, &dm_simt_machine(context)->ppu) : 0u;
     uint32_t lanes = dm_ballot(draws);
-    const uint32_t packed = dm_ballot(complete != 0);
+    const uint32_t packs = dm_ballot(complete != 0);
     const uint32_t fronts = dm_ballot(draws && dm_simt_machine(context)->ppu.front != 0);
     dm_warp_sync();
     for (; lanes != 0; lanes &= lanes - 1u) {
         const uint32_t number = dm_ffs_u32(lanes) - 1u;
         const uint32_t others = dm_from_lane(machine, number);
         dm_gb_context other;
-        dm_simt_context_init(&other, args, others);
+        dm_simt_context_init(&other, batch, others);
         dm_simt_render_picture(
-            other.ram, other.frames + ((fronts >> number & 1u) != 0 ? 0u : DM_SWARM_PICTURE),
-            &dm_simt_lane_context_of(args, others)->line_log,
-            (packed >> number & 1u) != 0 ? args->packed + (uint64_t)others * DM_SWARM_PACKED : 0);
+            other.ram, other.frames + ((fronts >> number & 1u) != 0 ? 0u : DM_GB_PICTURE_SIZE),
+            &dm_simt_lane_context_of(batch, others)->line_log,
+            (packs >> number & 1u) != 0 ? packed + (uint64_t)others * DM_GB_PACKED_SIZE : 0);
     }
     dm_warp_sync();
     context->log_end = 0;
@@ -332,28 +334,34 @@ DM_FN_SLOW void dm_simt_render(const dm_swarm_args *args, uint32_t machine, dm_g
         dm_simt_machine(context)->target = context->run_end;
 }
 
-DM_FN dm_gb_smem dm_simt_smem(const dm_swarm_args *args)
+/* Were the packed pixels of what is on the screen now made when it was rendered? */
+DM_FN bool dm_simt_packed(const dm_gb_context *context, const dm_gb_machine *m)
 {
-    return dm_gb_smem_open(args->lowest);
+    return dm_gb_shows(&m->ppu, context->complete);
+}
+
+DM_FN dm_gb_smem dm_simt_smem(const dm_gb_batch *batch)
+{
+    return dm_gb_smem_open(batch->lowest);
 }
 
 /* Run `cycles` T-cycles past the last target. Every thread of the block calls this; one without a
- * machine has `valid` false. `draws`: some picture of the run is wanted; `observes`: the stage
- * writes observations. */
-DM_FN void dm_simt_run(const dm_swarm_args *args, uint32_t machine, dm_gb_context *context,
+ * machine has `valid` false. `draws`: some picture of the run is wanted; `packed`: where packed pixels of the last one
+ * go, DM_GB_PACKED_SIZE bytes for each machine of the batch, or NULL. */
+DM_FN void dm_simt_run(const dm_gb_batch *batch, uint32_t machine, dm_gb_context *context,
                        const dm_gb_smem *smem, uint32_t cycles, bool valid, bool block_service,
-                       bool draws, bool observes, dm_simt_cost *cost)
+                       bool draws, uint8_t *packed, dm_simt_cost *cost)
 {
-    /* By words, while somebody else's buffer may begin at any byte. */
-    const bool packs = observes && args->packed != 0 && args->stack == 1u &&
-                       (uintptr_t)args->packed % sizeof(uint32_t) == 0;
+    /* They are stored by words, but a caller's buffer may begin at any byte. */
+    if ((uintptr_t)packed % sizeof(uint32_t) != 0)
+        packed = 0;
     if (valid)
         dm_gb_move_target(context, dm_simt_machine(context), cycles);
     DM_NO_UNROLL
     for (uint32_t halves = dm_simt_halves(context, valid, draws); halves != 0; halves--) {
-        dm_simt_loop(args, machine, context, smem, valid, block_service, cost);
+        dm_simt_loop(batch, machine, context, smem, valid, block_service, cost);
         if (draws)
-            dm_simt_render(args, machine, context, valid, packs);
+            dm_simt_render(batch, machine, context, valid, packed);
     }
     if (DM_SIMT_HAS_MACHINE(valid))
         dm_simt_sync_end(context, valid);
