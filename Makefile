@@ -8,7 +8,7 @@ comma := ,
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-roms test-kill verify verify-gpu record bench bench-gpu bench-swarm bench-dynamics bench-machine report \
-	test-hostile test-tsan fuzz fuzz-kernel fuzz-parsers check check-gpu lint fmt install dist clean
+	test-hostile test-tsan fuzz fuzz-kernel fuzz-parsers check check-gpu lint fmt install dist wheel clean
 DOTMATRIX = $(BUILD)/src/cli/dotmatrix
 ENVS ?= 1,8,64,512,2048,8192
 
@@ -119,6 +119,10 @@ dist: ## a tarball of the commit that is checked out, into dist/
 	@git archive --prefix=dotmatrix-$(VERSION)/ HEAD >dist/dotmatrix.tar
 	@gzip -n <dist/dotmatrix.tar >dist/dotmatrix-$(VERSION).tar.gz && rm dist/dotmatrix.tar
 	@echo dist/dotmatrix-$(VERSION).tar.gz
+
+wheel: ## the Python package as one wheel, tried with each Python that is here, into dist/
+	@tools/bootstrap
+	@tools/wheel dist
 
 clean: ## remove what was built
 	rm -rf build build-*

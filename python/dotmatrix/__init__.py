@@ -24,6 +24,7 @@ from ._core import (
     OutOfMemory,
     Unavailable,
     Unsupported,
+    tools,
     version,
 )
 from .env import VectorEnv, make, rom_path
@@ -60,5 +61,6 @@ __all__ = [
     "launch",
     "make",
     "rom_path",
+    "tools",
     "version",
 ]

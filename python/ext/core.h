@@ -90,6 +90,7 @@ bool core_integers(const core_layout *at, const char *what, int64_t least, int64
 /* ---- Devices (device.c) ---- */
 
 PyObject *core_devices(PyObject *module, PyObject *unused);
+PyObject *core_tools(PyObject *module, PyObject *unused);
 
 int core_device_add(PyObject *module);
 /* The device of a _core.Device; NULL with an exception. */

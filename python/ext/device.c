@@ -145,6 +145,28 @@ PyObject *core_devices(PyObject *module, PyObject *unused)
     return list;
 }
 
+/* A text, or None when it is empty. */
+static PyObject *text(const char *s)
+{
+    return s[0] == '\0' ? Py_NewRef(Py_None) : PyUnicode_DecodeFSDefault(s);
+}
+
+PyObject *core_tools(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    dm_device_tools t;
+    Py_BEGIN_ALLOW_THREADS dm_device_tools_find(&t);
+    Py_END_ALLOW_THREADS return Py_BuildValue(
+        "{sOsisNsNsNsOsisNsNsNsOsNsNsNsN}", "cuda", t.cuda ? Py_True : Py_False, "cuda_version",
+        t.cuda_version, "driver_version", text(t.driver_version), "driver_path",
+        text(t.driver_path), "cuda_reason", text(t.cuda_reason), "nvrtc",
+        t.nvrtc ? Py_True : Py_False, "nvrtc_version", t.nvrtc_version, "nvrtc_path",
+        text(t.nvrtc_path), "nvrtc_origin", text(t.nvrtc_origin), "nvrtc_reason",
+        text(t.nvrtc_reason), "cc", t.cc ? Py_True : Py_False, "cc_path", text(t.cc_path),
+        "cc_version", text(t.cc_version), "cc_reason", text(t.cc_reason), "cache_path",
+        text(t.cache_path));
+}
+
 static PyGetSetDef getset[] = {
     {"properties", get_properties, NULL, "name, memory, lanes and so on, as a dict", NULL},
     {"kind", get_kind, NULL, "'cpu' or 'cuda'", NULL},

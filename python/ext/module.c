@@ -41,6 +41,8 @@ static PyObject *version(PyObject *module, PyObject *unused)
 static PyMethodDef functions[] = {
     {"version", version, METH_NOARGS, "version()\n--\n\nThe library's version."},
     {"devices", core_devices, METH_NOARGS, "devices()\n--\n\nEvery device here, as dicts."},
+    {"tools", core_tools, METH_NOARGS,
+     "tools()\n--\n\nWhat kernels can be built and run with here."},
     {"swarm_warm_up", core_swarm_warm_up, METH_VARARGS,
      "swarm_warm_up(device, roms, count, options)\n--\n\nCompile its kernels into the cache."},
     {"codec_actions", core_codec_actions, METH_VARARGS,

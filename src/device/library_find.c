@@ -111,6 +111,24 @@ static void try_project(search *s)
     }
 }
 
+/* As a Python package's part, this code lies in site-packages/dotmatrix; the wheels of NVIDIA lie beside. */
+static void try_package(search *s)
+{
+    static const char anchor = 0;
+    Dl_info info;
+    char folder[DM_PATH_MAX];
+    if (dladdr(&anchor, &info) == 0 || info.dli_fname == NULL)
+        return;
+    snprintf(folder, sizeof folder, "%s", info.dli_fname);
+    for (int up = 0; up < 2; up++) {
+        char *slash = strrchr(folder, '/');
+        if (slash == NULL || slash == folder)
+            return;
+        *slash = '\0';
+    }
+    try_folders(s, "%s/nvidia/*/lib", folder);
+}
+
 /* The loader may know a folder that we do not. */
 static bool ask_loader(const dm_cuda_library *library, char path[DM_PATH_MAX])
 {
@@ -143,6 +161,7 @@ dm_status dm_cuda_library_find(const dm_cuda_library *library, int driver_major,
     try_toolkit(&s, getenv("CUDA_HOME"));
     try_toolkit(&s, getenv("CUDA_PATH"));
     try_list(&s, getenv("LD_LIBRARY_PATH"));
+    try_package(&s);
     try_python(&s, getenv("VIRTUAL_ENV"));
     try_project(&s);
     try_toolkit(&s, "/usr/local/cuda");
