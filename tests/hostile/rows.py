@@ -153,7 +153,7 @@ def rows_of_values(key, base, option, thorough):
             fine |= value in ("folder", "missing/inside") and key in ("train xor", "train gpt") and option.name == "out"
             # A trace is written when the run is over, whose files stay
             yield from row(value, {0} if fine else {2, 4, 5}, may_leave=("made",) if option.name == "trace" else ())
-    elif option.value in ("FILE", "DIR"):
+    elif option.value in ("FILE", "DIR", "FOLDER"):
         for value in BAD_INPUTS:
             codes = set(INPUT_CODES)
             # A file of zeros or without keys is odd and not wrong: a ROM is run with a warning

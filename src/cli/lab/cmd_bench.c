@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SECONDS_MAX 3600 /* of a window */
+#define SECONDS_MAX 3600 /* of a window or a warm-up */
 
 typedef struct bench_options {
     const char *backends, *envs, *stages, *obs, *out;
@@ -156,11 +156,17 @@ static dm_status gather_roms(const bench_options *o, dm_lab_bench *b, dm_arena *
     list = (dm_rom_list){.arena = paths};
     dm_status status = DM_OK;
     for (size_t i = 0; i < o->roms.count && status == DM_OK; i++)
-        status = dm_rom_list_add(&list, o->roms.items[i], err);
+        status = dm_dir_exists(o->roms.items[i])
+                     ? dm_fail(err, DM_EINVAL, "--rom %.800s: is a folder, which --games takes",
+                               o->roms.items[i])
+                     : dm_rom_list_add(&list, o->roms.items[i], err);
     size_t given = list.count;
     for (size_t i = 0; i < o->games.count && status == DM_OK; i++) {
         size_t before = list.count;
-        status = dm_rom_list_add(&list, o->games.items[i], err);
+        status = dm_dir_exists(o->games.items[i])
+                     ? dm_rom_list_add(&list, o->games.items[i], err)
+                     : dm_fail(err, DM_ENOENT, "--games %.800s: there is no such folder",
+                               o->games.items[i]);
         if (status == DM_OK && list.count == before)
             status = dm_fail(err, DM_ENOENT, "--games %s: there is no .gb file in it",
                              o->games.items[i]);
@@ -197,6 +203,8 @@ static dm_status read_options(const bench_options *o, dm_lab_bench *b, char buil
                        b->frames_per_step);
     if (!(o->seconds > 0 && o->seconds <= SECONDS_MAX))
         return dm_fail(err, DM_EINVAL, "--seconds: more than 0, and at most %d", SECONDS_MAX);
+    if (!(o->warmup_seconds >= 0 && o->warmup_seconds <= SECONDS_MAX))
+        return dm_fail(err, DM_EINVAL, "--warmup-seconds: from 0 to %d", SECONDS_MAX);
     dm_status status = gather_roms(o, b, paths, err);
     if (status == DM_OK && b->rom_count == 0) {
         status = find_built_rom(built, err);
