@@ -59,24 +59,14 @@ static dm_status config_text(dm_agent_run *run, dm_error *err)
 }
 
 /* The configuration and the reward's text, which the run takes from there from now on. */
-static dm_status write_folder(dm_agent_run *run, const char *reward, dm_error *err)
+static dm_status write_folder(dm_agent_run *run, dm_error *err)
 {
-    char path[DM_PATH_MAX], *text = NULL;
-    size_t size = 0;
-    if (run->config.rom[0] == 0)
-        return dm_fail(err, DM_EINVAL, "agent: which game? --rom names a ROM");
-    if (reward[0] == 0)
-        return dm_fail(err, DM_EINVAL,
-                       "agent: what is good play? --reward names a file that says so "
-                       "(docs/agent.md)");
-    dm_status status = dm_file_read(reward, 1u << 20, &text, &size, err);
-    if (status == DM_OK)
-        status = dm_dir_create(run->folder, err);
+    char path[DM_PATH_MAX];
+    dm_status status = dm_dir_create(run->folder, err);
     if (status == DM_OK)
         status = path_in(run, "reward.c", path, err);
     if (status == DM_OK)
-        status = dm_file_write(path, text, size, err);
-    free(text);
+        status = dm_file_write(path, run->game.reward, run->game.reward_size, err);
     if (status == DM_OK)
         status = path_in(run, "config.json", path, err);
     if (status == DM_OK)
@@ -86,26 +76,46 @@ static dm_status write_folder(dm_agent_run *run, const char *reward, dm_error *e
 
 /* ---- Opening ---- */
 
-static dm_status open_run(dm_agent_run *run, const char *device, dm_error *err)
+static dm_status open_game(dm_agent_run *run, const char *device, dm_error *err)
 {
-    dm_agent_config game = run->config;
-    char reward[DM_PATH_MAX];
-    dm_status status = path_in(run, "reward.c", reward, err);
-    if (status == DM_OK && strlen(reward) >= sizeof game.reward)
-        status = dm_fail(err, DM_EINVAL, "agent: path too long: %s", reward);
-    if (status != DM_OK)
-        return status;
-    memcpy(game.reward, reward, strlen(reward) + 1);
-    status = dm_device_open(device, &run->device, err);
+    if (run->config.rom[0] == 0)
+        return dm_fail(err, DM_EINVAL, "agent: which game? --rom names a ROM");
+    if (run->config.reward[0] == 0)
+        return dm_fail(err, DM_EINVAL,
+                       "agent: what is good play? --reward names a file that says so "
+                       "(docs/agent.md)");
+    dm_status status = dm_device_open(device, &run->device, err);
     if (status == DM_OK)
-        status = dm_agent_game_open(&game, &run->game, err);
-    dm_agent_swarm_desc desc = {.machines = run->config.machines, .starts = run->config.starts};
-    if (status == DM_OK)
+        status = dm_agent_game_open(&run->config, &run->game, err);
+    if (status == DM_OK && strlen(run->game.reward) != run->game.reward_size)
         status =
-            dm_agent_swarm_create(run->device, &run->config, &run->game, &desc, &run->world, err);
+            dm_fail(err, DM_EFORMAT, "%.900s: a zero byte; this is no text", run->config.reward);
+    if (status == DM_OK && run->game.reward[strspn(run->game.reward, " \t\r\n")] == 0)
+        status = dm_fail(err, DM_EFORMAT, "%.900s: empty; nothing says what is good play",
+                         run->config.reward);
+    return status;
+}
+
+static dm_status open_learner(dm_agent_run *run, dm_error *err)
+{
+    dm_agent_swarm_desc desc = {.machines = run->config.machines, .starts = run->config.starts};
+    dm_status status =
+        dm_agent_swarm_create(run->device, &run->config, &run->game, &desc, &run->world, err);
     return status == DM_OK
                ? dm_agent_learner_create(run->device, run->world, &run->config, &run->learner, err)
                : status;
+}
+
+/* A run that lies in its folder has the reward's text there. */
+static dm_status use_folders_reward(dm_agent_run *run, dm_error *err)
+{
+    char reward[DM_PATH_MAX];
+    dm_status status = path_in(run, "reward.c", reward, err);
+    if (status == DM_OK && strlen(reward) >= sizeof run->config.reward)
+        status = dm_fail(err, DM_EINVAL, "agent: path too long: %s", reward);
+    if (status == DM_OK)
+        memcpy(run->config.reward, reward, strlen(reward) + 1);
+    return status;
 }
 
 static dm_status make_run(const char *folder, dm_agent_run **out, dm_error *err)
@@ -144,9 +154,11 @@ dm_status dm_agent_run_begin(const char *device, const dm_agent_config *config, 
     if (status == DM_OK)
         status = config_text(run, err);
     if (status == DM_OK)
-        status = write_folder(run, config->reward, err);
+        status = open_game(run, device, err);
     if (status == DM_OK)
-        status = open_run(run, device, err);
+        status = open_learner(run, err);
+    if (status == DM_OK) /* once all that may be wrong has been seen */
+        status = write_folder(run, err);
     if (status == DM_OK)
         status = open_metrics(run, 0, err);
     if (status != DM_OK) {
@@ -188,7 +200,11 @@ dm_status dm_agent_run_resume(const char *device, const char *folder, dm_agent_r
     if (status == DM_OK)
         status = config_text(run, err);
     if (status == DM_OK)
-        status = open_run(run, device, err);
+        status = use_folders_reward(run, err);
+    if (status == DM_OK)
+        status = open_game(run, device, err);
+    if (status == DM_OK)
+        status = open_learner(run, err);
     if (status == DM_OK)
         status = load(run, err);
     if (status == DM_OK)

@@ -42,17 +42,18 @@ def npy(values):
 
 
 def make_images(folder):
-    """Folders of MNIST's names: one whole, others wrong in one way each."""
+    """Folders of MNIST's names: one that is right, others wrong in one way each."""
     images = b"\0\0\x08\x03" + struct.pack(">3I", 20, 8, 8) + bytes(n * 11 & 255 for n in range(20 * 64))
     labels = b"\0\0\x08\x01" + struct.pack(">I", 20) + bytes(n % 10 for n in range(20))
-    wrong = {
+    folders = {
+        "images": (images, labels),
         "images-cut": (images[:-5], labels),
         "images-mixed": (labels, images),
         "images-short": (images, b"\0\0\x08\x01" + struct.pack(">I", 19) + bytes(19)),
         "images-labels": (images, labels[:-1] + b"\x0a"),
         "images-gz": (b"\x1f\x8b\x08\0" + images, labels),
     }
-    for name, files in wrong.items():
+    for name, files in folders.items():
         os.mkdir(os.path.join(folder, name))
         write(folder, f"{name}/train-images-idx3-ubyte", files[0])
         write(folder, f"{name}/train-labels-idx1-ubyte", files[1])
@@ -69,6 +70,10 @@ def make_good(program, folder, roms):
     write(folder, "slow.py", SLOW)
     write(folder, "x.npy", npy([1.0, 2.0, 3.0, 4.0]))
     write(folder, "losses.txt", "".join(f"{2.0 / (n + 1)}\n" for n in range(8)))
+    write(folder, "curve.jsonl", "".join(f'{{"step": {n + 1}, "loss": {2 / (n + 1) ** 0.5:.6f}}}\n' for n in range(120)))
+    write(folder, "sweep.json", '{"task": "xor", "search": "grid", "parameters": {"rate": {"low": 0.01, "high": 0.1, '
+          '"points": 2}}, "metric": "loss", "steps": 4}\n')
+    write(folder, "reward.c", "obs[0] = (float)dm_swarm_peek(view, 0xC000u);\nobs[1] = obs[0];\n*terminated = 0;\n")
     write(folder, "keys.txt", "0 A\n1 -\n")
     write(folder, "actions.txt", "A\nNOOP\n" * 4)
     write(folder, "foreign.txt", "not yours\n")

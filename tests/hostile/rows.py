@@ -18,6 +18,10 @@ OUTPUT_NAMES = {"out", "trace", "save", "png", "gif", "record", "plot", "bundle"
 INPUT_CODES = {2, 4, 5}
 
 _SWARM = ["--rom", "game.gb", "--backend", "vec_cpu", "--envs", "2", "--steps", "2", "--frames-per-step", "2"]
+_SMALL = ["--members", "1", "--hidden", "8", "--stochastic", "1"]
+_AGENT = ["--rom", "game.gb", "--reward", "reward.c", "--set", "observation=1", "--set", "random=C000:1",
+          "--set", "machines=2", "--set", "horizon=2", "--set", "minibatches=1", "--set", "starts=2",
+          "--set", "held_out=2", "--set", "eval_frames=8"]
 _GPT = ["--data", "text.txt", "--set", "layers=1", "--set", "width=8", "--set", "heads=1", "--set", "context=8",
         "--set", "batch=2"]
 # A call that works, of every command and action: (name, arguments). A row adds to it or changes it.
@@ -43,10 +47,17 @@ BASE = {
     "synth show": ["synth", "show", "dataset", "1-00000001"],
     "synth stats": ["synth", "stats", "dataset"],
     "dynamics rollout": ["dynamics", "rollout", "--hidden", "8", "--members", "1", "--stochastic", "1", "--steps", "2"],
+    "dynamics forecast": ["dynamics", "forecast", "curve.jsonl", "--steps", "2"],
+    "dynamics learn": ["dynamics", "learn", "curve.jsonl", "--updates", "2", *_SMALL, "--out", "made.safetensors"],
+    "dynamics evaluate": ["dynamics", "evaluate", "curve.jsonl"],
     "dynamics check": ["dynamics", "check"],
     "dynamics bench": ["dynamics", "bench", "--quick", "--only", "encoder"],
     "train xor": ["train", "xor", "--steps", "5", "--out", "made"],
     "train gpt": ["train", "gpt", *_GPT, "--steps", "2", "--out", "made"],
+    "train cnn": ["train", "cnn", "--data", "images", "--set", "channels=2", "--steps", "2", "--out", "made"],
+    "train agent": ["train", "agent", *_AGENT, "--steps", "8", "--out", "made"],
+    "train data": ["train", "data", "--images", "images.idx", "--labels", "labels.idx"],
+    "train sweep": ["train", "sweep", "sweep.json", "--out", "made"],
     "train eval": ["train", "eval", "gpt-run"],
     "train sample": ["train", "sample", "gpt-run", "--tokens", "2"],
     "train export": ["train", "export", "gpt-run", "--out", "made.safetensors"],
@@ -60,6 +71,8 @@ SLOW_ACTIONS = {"dynamics check", "dynamics bench"}
 FEW_NOT_NUMBERS = ["seven", "99999999999999999999"]
 
 NUMBER = r"N|K|S|SM|R|J|CYCLES"  # what --help calls the values that are numbers
+
+RUNS = {"train xor", "train cnn", "train gpt", "train agent", "train sweep"}  # --out is a folder that is filled
 
 KNOWN = {}  # part of a row's name: why it still fails
 
@@ -150,7 +163,7 @@ def rows_of_values(key, base, option, thorough):
             into = key in ("kernel run", "roms build", "synth produce", "dynamics bench")
             fine = value == "folder" and into or value == "missing/inside" and (into or key == "report" or
                                                                                 option.name == "bundle")
-            fine |= value in ("folder", "missing/inside") and key in ("train xor", "train gpt") and option.name == "out"
+            fine |= value in ("folder", "missing/inside") and key in RUNS and option.name == "out"
             # A trace is written when the run is over, whose files stay
             yield from row(value, {0} if fine else {2, 4, 5}, may_leave=("made",) if option.name == "trace" else ())
     elif option.value in ("FILE", "DIR", "FOLDER"):
@@ -161,7 +174,7 @@ def rows_of_values(key, base, option, thorough):
                 codes = {0} if key != "run swarm" or option.name == "rom" else {2}
             if key == "synth validate" and value in ("garbage", "nul", "long-line"):
                 codes = {1}  # the answer is that they are no records
-            if sources:
+            if sources or option.name == "reward":
                 codes.add(7)
             if option.name in ("include", "source"):
                 codes |= {0}  # a folder with nothing in it that is wanted
@@ -188,8 +201,8 @@ def rows_of_use(key, base, options):
     yield Row(f"{key}: many arguments", base + ["surplus"] * 300, {2, 4}, diagnostics=key.startswith("roms"))
     yield Row(f"{key}: binary argument", base + ["\x01\x7f\x1b[31m"], {2, 4})
     yield Row(f"{key}: doubled option", base + ["--log-level", "error", "--log-level", "warn", "--bogus"], {2})
-    if key not in SLOW_ACTIONS and key not in ("synth produce", "report", "roms build", "kernel check",
-                                           "train xor", "train gpt", "train export"):
+    if key not in SLOW_ACTIONS | RUNS and key not in ("synth produce", "report", "roms build", "kernel check",
+                                           "dynamics learn", "train export"):
         yield Row(f"{key}: standard output full", list(base), {5} if key != "replay" else {1, 5}, stdout="/dev/full")
 
 
@@ -444,6 +457,7 @@ def rows_of_disks():
             continue
         quiet = key in ("report", "roms build", "kernel check", "replay")
         yield Row(f"{key}: standard output closed", list(base), {0, 1, 5} if quiet else {5}, closed=(1,),
+                  diagnostics=key == "train agent",  # its warning of few starts comes first
                   may_leave=("report", "ALU_LOOP.gb", "made", "made.safetensors"), may_change=("ALU_LOOP.sym",))
         yield Row(f"{key}: standard input closed", list(base), {0, 1}, closed=(0,))
         yield Row(f"{key}: standard error closed", list(base), {0, 1}, closed=(2,))
@@ -562,6 +576,23 @@ def rows_that_say_more():
     for words in ("kernel run --help", "synth show -h", "help dynamics rollout", "help kernel", "run --help",
                   "roms --help", "help", "--help", "--version"):
         yield row(words, 0)
+
+
+def actions_of(program):
+    """Every command and action that --help lists, as the keys of BASE."""
+    def listed(words, title):
+        text = subprocess.run([program, *words, "--help"], capture_output=True, text=True, check=True).stdout
+        section = text.split(f"\n{title}:\n", 1)
+        return re.findall(r"^  ([a-z]\S*)  ", section[1].split("\n\n", 1)[0], re.M) if len(section) == 2 else []
+
+    for command in listed([], "commands"):
+        if command != "help":
+            yield from [f"{command} {action}" for action in listed([command], "actions")] or [command]
+
+
+def untried(program):
+    """What --help lists and BASE has no call for."""
+    return [key for key in actions_of(program) if key not in BASE]
 
 
 def make(program):

@@ -197,17 +197,17 @@ static const dm_action actions[] = {
      "model learn passes steps save plot json",
      "dotmatrix dynamics forecast runs/gpt-1/metrics.jsonl --steps 50 --plot forecast.png"},
     {"learn", "[CURVE...]", 0, CURVES_MAX, "Teach a model to forecast, on curves and drawn ones",
-     "members hidden stochastic seed synthetic family hold-out updates rate out",
+     "device members hidden stochastic seed synthetic family hold-out updates rate out",
      "dotmatrix dynamics learn runs/*/metrics.jsonl --synthetic 100 --out mine.safetensors"},
     {"evaluate", "[CURVE...]", 0, CURVES_MAX, "Measure a model's forecasts beside plain ones",
      "model seed synthetic family hold-out json",
      "dotmatrix dynamics evaluate runs/*/metrics.jsonl --json"},
     {"rollout", "", 0, 0, "Forecast a run's losses with an ensemble",
-     "model members hidden stochastic kind seed losses learn passes steps save plot json",
+     "device model members hidden stochastic kind seed losses learn passes steps save plot json",
      "dotmatrix dynamics rollout --losses run.txt --hidden 64 --plot forecast.png"},
-    {"check", "", 0, 0, "Compare all kernels with the float64 reference", "",
+    {"check", "", 0, 0, "Compare all kernels with the float64 reference", "device",
      "dotmatrix dynamics check --device cuda:0"},
-    {"bench", "", 0, 0, "Time the kernels over grids of sizes", "only out quick",
+    {"bench", "", 0, 0, "Time the kernels over grids of sizes", "device only out quick",
      "dotmatrix dynamics bench --quick --out runs/dynamics"},
 };
 
@@ -235,6 +235,9 @@ static dm_status run(const void *options, const dm_strings *arguments, bool *neg
     status = rollout_of_curve(o, &curve, err);
     if (status == DM_OK && curve && o->losses == NULL)
         status = dm_fail(err, DM_EINVAL, "a curve model forecasts a run: --losses FILE");
+    if (status == DM_OK && curve && dm_options_is_given(&o->given, "device"))
+        status = dm_fail(err, DM_EINVAL,
+                         "--device is for a new ensemble; a curve model forecasts on the CPU");
     if (status == DM_OK)
         status =
             curve ? dm_dynamics_run_forecast(o, o->losses, err) : dm_dynamics_run_rollout(o, err);

