@@ -21,12 +21,13 @@
  *   dm_warp_vote, dm_warp_converge                 a vote of some lanes; lanes execute together again
  *   dm_block_sync, dm_block_count, DM_SHARED, DM_BLOCK_THREAD, dm_shared_*, dm_global_*
  *                                the block, in kernel text for many lanes (DM_MANY_LANES)
+ *   DM_PHASE_EACH, DM_PHASE_SHARED, DM_PHASE_OWN   a block in phases, in kernel text for both devices
  *   dm_atomic_<add|min|max|cas|exch|and|or|xor>_u32, dm_atomic_<add|cas|max>_u64,
  *   dm_atomic_add_f32            relaxed; return the old value
  *   dm_load_u64, dm_store_u64, dm_bswap_u64      eight bytes at any address
  *   dm_store_u32x4                               sixteen, from a multiple of sixteen on
  *   dm_byte_perm, dm_byte_pick, dm_popcount_u32, dm_ffs_u32, dm_clz_u32, dm_reverse_u32,
- *   dm_mulhi_u32, dm_rotl_u32, dm_funnel_u32, dm_choose_u32, dm_element, dm_fmaf, dm_f32_bits,
+ *   dm_mulhi_u32, dm_rotl_u32, dm_funnel_u32, dm_choose_u32, dm_element, dm_fmaf, dm_mul_add, dm_f32_bits,
  *   dm_bits_f32
  *                                one instruction each where the machine has it
  *
@@ -475,6 +476,33 @@ DM_FN dm_u32x4 dm_make_u32x4(uint32_t x, uint32_t y, uint32_t z, uint32_t w)
 }
 #endif
 
+/* ---- A block in phases ----
+ * For kernel text that a CPU executes too: what the threads of a block do between two barriers is the body of
+ * DM_PHASE_EACH. On a CPU the first index of a block executes each body for all threads, one after the other.
+ *
+ *     if (!DM_PHASE_LEADS(threads)) return;
+ *     DM_PHASE_SHARED float tile[64];
+ *     float own[DM_PHASE_OWNERS(threads)];       what a thread keeps from one phase to the next: own[DM_PHASE_OWN(id)]
+ *     DM_PHASE_EACH(id, threads) { ... }
+ *     DM_PHASE_SYNC(); */
+
+#if DM_MANY_LANES
+#define DM_PHASE_LEADS(threads) true
+#define DM_PHASE_SHARED DM_SHARED
+#define DM_PHASE_OWNERS(threads) 1
+#define DM_PHASE_OWN(id) 0
+#define DM_PHASE_EACH(id, threads)                                                                 \
+    for (uint32_t id = DM_BLOCK_THREAD, once_##id = 1; once_##id != 0; once_##id = 0)
+#define DM_PHASE_SYNC() dm_block_sync()
+#else
+#define DM_PHASE_LEADS(threads) (dm_thread_index() % (threads) == 0)
+#define DM_PHASE_SHARED
+#define DM_PHASE_OWNERS(threads) (threads)
+#define DM_PHASE_OWN(id) (id)
+#define DM_PHASE_EACH(id, threads) for (uint32_t id = 0; id < (threads); id++)
+#define DM_PHASE_SYNC() (void)0
+#endif
+
 /* ---- Atomics ---- */
 
 #if DM_ON_CUDA
@@ -753,6 +781,16 @@ DM_FN float dm_fmaf(float a, float b, float c)
     return __fmaf_rn(a, b, c);
 #else
     return __builtin_fmaf(a, b, c);
+#endif
+}
+
+/* a * b + c, rounded as is cheapest: once on a GPU, twice on a CPU, where dm_fmaf may be a call. */
+DM_FN float dm_mul_add(float a, float b, float c)
+{
+#if DM_ON_CUDA
+    return dm_fmaf(a, b, c);
+#else
+    return a * b + c;
 #endif
 }
 

@@ -19,7 +19,7 @@
 
 #include "base/port.h"
 #include "dynamics/device/encoder_sample.h"
-#if !DM_ON_CUDA
+#if DM_HAS_HEADERS
 #include <math.h>
 #endif
 

@@ -10,7 +10,7 @@
 #define DM_DYNAMICS_KERNEL_BPTT_H
 
 #include "dynamics/device/bptt_args.h"
-#if !DM_ON_CUDA
+#if DM_HAS_HEADERS
 #include <math.h>
 #endif
 

@@ -14,22 +14,6 @@
 #define PRODUCT_ROW (DM_PRODUCT_TILE + 4) /* padded: columns fall into different banks */
 #define PRODUCT_LOADS (DM_PRODUCT_TILE * PRODUCT_CHUNK / DM_PRODUCT_THREADS)
 
-#if DM_ON_CUDA
-#define PRODUCT_SHARED __shared__
-#define PRODUCT_SYNC() __syncthreads()
-#define PRODUCT_EACH_THREAD(id) for (uint32_t id = threadIdx.x, o_##id = 1; o_##id != 0; o_##id = 0)
-#define PRODUCT_OWN(id) 0
-#define PRODUCT_OWNERS 1
-#define PRODUCT_ADD(a, b, c) dm_fmaf(a, b, c)
-#else
-#define PRODUCT_SHARED
-#define PRODUCT_SYNC() (void)0
-#define PRODUCT_EACH_THREAD(id) for (uint32_t id = 0; id < DM_PRODUCT_THREADS; id++)
-#define PRODUCT_OWN(id) (id)
-#define PRODUCT_OWNERS DM_PRODUCT_THREADS
-#define PRODUCT_ADD(a, b, c) ((a) * (b) + (c))
-#endif
-
 /* A thread's share of a chunk: element (line, k) of 64 lines, zero beyond the matrix. Neighbours
  * read neighbours, whichever way the matrix lies. */
 DM_FN void product_load(float tile[PRODUCT_CHUNK][PRODUCT_ROW], const float *from,
@@ -46,33 +30,29 @@ DM_FN void product_load(float tile[PRODUCT_CHUNK][PRODUCT_ROW], const float *fro
 
 DM_KERNEL_BOUNDS(dm_bptt_product, dm_product_args, DM_PRODUCT_THREADS, 2)
 {
-    PRODUCT_SHARED float left[PRODUCT_CHUNK][PRODUCT_ROW], right[PRODUCT_CHUNK][PRODUCT_ROW];
-    float sums[PRODUCT_OWNERS][4][4];
+    DM_PHASE_SHARED float left[PRODUCT_CHUNK][PRODUCT_ROW], right[PRODUCT_CHUNK][PRODUCT_ROW];
+    float sums[DM_PHASE_OWNERS(DM_PRODUCT_THREADS)][4][4];
     const uint64_t columns = (args.N + DM_PRODUCT_TILE - 1) / DM_PRODUCT_TILE,
                    rows = (args.M + DM_PRODUCT_TILE - 1) / DM_PRODUCT_TILE;
     const uint64_t block = dm_thread_index() / DM_PRODUCT_THREADS;
     const uint64_t member = block / (rows * columns);
     const uint64_t m0 = block / columns % rows * DM_PRODUCT_TILE,
                    n0 = block % columns * DM_PRODUCT_TILE;
-#if !DM_ON_CUDA
-    if (dm_thread_index() % DM_PRODUCT_THREADS != 0)
-        return; /* one index does the work of a block */
-#endif
-    if (member >= args.members)
+    if (!DM_PHASE_LEADS(DM_PRODUCT_THREADS) || member >= args.members)
         return;
     const float *a = args.a + member * args.a_member + m0 * args.a_m,
                 *b = args.b + member * args.b_member + n0 * args.b_n;
-    for (uint32_t i = 0; i < PRODUCT_OWNERS * 16; i++)
+    for (uint32_t i = 0; i < DM_PHASE_OWNERS(DM_PRODUCT_THREADS) * 16; i++)
         sums[i / 16][i / 4 % 4][i % 4] = 0;
     for (uint64_t k0 = 0; k0 < args.K; k0 += PRODUCT_CHUNK) {
-        PRODUCT_EACH_THREAD(id)
+        DM_PHASE_EACH(id, DM_PRODUCT_THREADS)
         {
             product_load(left, a + k0 * args.a_k, args.a_m, args.a_k, args.M - m0, args.K - k0, id);
             product_load(right, b + k0 * args.b_k, args.b_n, args.b_k, args.N - n0, args.K - k0,
                          id);
         }
-        PRODUCT_SYNC();
-        PRODUCT_EACH_THREAD(id)
+        DM_PHASE_SYNC();
+        DM_PHASE_EACH(id, DM_PRODUCT_THREADS)
         {
             const uint32_t m = id / 16 * 4, n = id % 16 * 4;
             if (m >= args.M - m0 || n >= args.N - n0)
@@ -80,12 +60,12 @@ DM_KERNEL_BOUNDS(dm_bptt_product, dm_product_args, DM_PRODUCT_THREADS, 2)
             for (uint32_t k = 0; k < PRODUCT_CHUNK; k++)
                 for (uint32_t i = 0; i < 4; i++)
                     for (uint32_t j = 0; j < 4; j++)
-                        sums[PRODUCT_OWN(id)][i][j] = PRODUCT_ADD(left[k][m + i], right[k][n + j],
-                                                                  sums[PRODUCT_OWN(id)][i][j]);
+                        sums[DM_PHASE_OWN(id)][i][j] = dm_mul_add(left[k][m + i], right[k][n + j],
+                                                                  sums[DM_PHASE_OWN(id)][i][j]);
         }
-        PRODUCT_SYNC();
+        DM_PHASE_SYNC();
     }
-    PRODUCT_EACH_THREAD(id)
+    DM_PHASE_EACH(id, DM_PRODUCT_THREADS)
     {
         for (uint32_t i = 0; i < 4; i++) {
             uint64_t m = m0 + id / 16 * 4 + i;
@@ -94,8 +74,8 @@ DM_KERNEL_BOUNDS(dm_bptt_product, dm_product_args, DM_PRODUCT_THREADS, 2)
                 if (m >= args.M || n >= args.N)
                     continue;
                 float *c = args.c + member * args.c_member + m * args.c_m + n;
-                *c = args.accumulate ? *c + sums[PRODUCT_OWN(id)][i][j]
-                                     : sums[PRODUCT_OWN(id)][i][j];
+                *c = args.accumulate ? *c + sums[DM_PHASE_OWN(id)][i][j]
+                                     : sums[DM_PHASE_OWN(id)][i][j];
             }
         }
     }
@@ -132,7 +112,7 @@ DM_KERNEL(dm_bptt_product_few, dm_product_args)
             float weight = b[k * args.b_k];
             for (uint32_t m = 0; m < DM_PRODUCT_FEW; m++)
                 if (m < args.M)
-                    sums[m] = PRODUCT_ADD(a[m * args.a_m + k * args.a_k], weight, sums[m]);
+                    sums[m] = dm_mul_add(a[m * args.a_m + k * args.a_k], weight, sums[m]);
         }
         for (uint32_t m = 0; m < DM_PRODUCT_FEW; m++) {
             float sum = lanes > 1 ? product_warp_sum(sums[m]) : sums[m];
