@@ -21,7 +21,7 @@
 #ifndef DM_SYNTH_PRODUCE_H
 #define DM_SYNTH_PRODUCE_H
 
-#include "synth/gen/profile.h"
+#include "synth/gen/profile/profile.h"
 #include "synth/store/record.h"
 
 #define DM_SYNTH_FORMAT "dotmatrix-kernels-1"

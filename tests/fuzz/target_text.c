@@ -5,7 +5,7 @@
 #include "lang/compile.h"
 #include "synth/audit/validate.h"
 #include "synth/check/bundle.h"
-#include "synth/gen/profile.h"
+#include "synth/gen/profile/profile.h"
 #include "synth/store/dataset.h"
 #include "synth/store/record.h"
 #include "tests/fuzz/fuzz.h"
@@ -198,7 +198,7 @@ void fuzz_run_synth_profile(const uint8_t *data, size_t size)
 
 void fuzz_seeds_synth_profile(void)
 {
-    fuzz_seed_file("ours", DM_FUZZ_SOURCE_ROOT "/src/synth/gen/profile.json");
+    fuzz_seed_file("ours", DM_FUZZ_SOURCE_ROOT "/src/synth/gen/profile/profile.json");
 }
 
 /* ---- Texts taken apart ---- */

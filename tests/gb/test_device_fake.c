@@ -3,7 +3,7 @@
  * runs it in blocks of lanes on the host. What is left for a GPU to prove is the GPU's code. */
 #include "device/nvrtc.h"
 #include "tests/device/fake_cuda.h"
-#include "tests/gb/block_kernels.h"
+#include "tests/gb/block/kernels.h"
 #include "tests/gb/device_cases.h"
 
 static const fake_cuda *fake;

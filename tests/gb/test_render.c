@@ -5,7 +5,7 @@
  * what they show. */
 #include "gb/batch.h"
 #include "gb/half_size.h"
-#include "tests/gb/block_kernels.h"
+#include "tests/gb/block/kernels.h"
 #include "tests/support/random.h"
 #include "tests/support/test.h"
 

@@ -19,7 +19,7 @@
 #ifndef DM_SYNTH_GENERATE_H
 #define DM_SYNTH_GENERATE_H
 
-#include "synth/gen/profile.h"
+#include "synth/gen/profile/profile.h"
 #include "synth/store/record.h"
 
 /* Bump when the same seed gives another kernel. */

@@ -3,7 +3,7 @@
 #ifndef DM_SYNTH_MANIFEST_H
 #define DM_SYNTH_MANIFEST_H
 
-#include "synth/gen/profile.h"
+#include "synth/gen/profile/profile.h"
 #include "synth/produce.h"
 
 /* If a manifest is there, does it fit the options? DM_EINVAL names what differs. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* block_kernels.h - kernels of one Game Boy as a GPU runs them, in blocks of lanes on the host (base/block_host.h). */
+/* kernels.h - kernels of one Game Boy as a GPU runs them, in blocks of lanes on the host (base/block_host.h). */
 #ifndef DM_TESTS_GB_BLOCK_KERNELS_H
 #define DM_TESTS_GB_BLOCK_KERNELS_H
 

@@ -3,7 +3,7 @@
  *
  * A share of the counts, so that files of any size do, and a least weight for each operation, so
  * that what is rare in the world is seen at all. */
-#include "synth/gen/profile.h"
+#include "synth/gen/profile/profile.h"
 
 #include "base/file.h"
 #include "base/json.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PROFILE_NAME "synth/gen/profile.json"
+#define PROFILE_NAME "synth/gen/profile/profile.json"
 #define FILE_LIMIT ((size_t)1 << 22)
 #define SHARE 1000 /* weights of one kind add up to about this, and the least ones */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/* render.c - the renderer of pictures, by a lane alone and by a warp, in blocks of lanes on the host. */
 #define DM_HOST_BLOCK 1
-#include "tests/gb/block_kernels.h"
+#include "tests/gb/block/kernels.h"
 #define DM_SIMT_THREADS 128
 #include "gb/simt/lanes.h"
 #include "gb/simt/render_packed.h"
