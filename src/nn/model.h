@@ -34,6 +34,10 @@ typedef struct dm_nn_runner {
     dm_status (*write)(dm_nn_model *m, size_t index, dm_nn_part part, const float *from,
                        dm_error *err);
     dm_status (*swap)(dm_nn_model *m, dm_error *err);
+    /* A part of all parameters as it lies in the device's memory, plan.parameter_room floats, not the gradients; and
+     * what must follow when the weights there were changed. */
+    dm_device_buffer *(*arrays)(dm_nn_model *m, dm_nn_part part, size_t *at_byte);
+    dm_status (*changed)(dm_nn_model *m, dm_error *err);
 } dm_nn_runner;
 
 extern const dm_nn_runner dm_nn_runner_cpu, dm_nn_runner_cuda;

@@ -18,7 +18,8 @@ enum { ARRAYS = 4 }; /* value, first, second, average */
 typedef struct cpu_state {
     dm_pool *pool;
     float *arrays[ARRAYS]; /* in one piece of memory; the last NULL when there are no averages */
-    char *memory;          /* of all shards */
+    dm_device_buffer *imported; /* that piece as the device's */
+    char *memory;               /* of all shards */
     dm_nn_shard *shards;
     dm_nn_exec *execs; /* one per thread */
     float scale;       /* of the gradient in this pass; 0: evaluate */
@@ -108,6 +109,11 @@ static dm_status cpu_create(dm_nn_model *m, dm_error *err)
     }
     if (!whole)
         return dm_fail(err, DM_ENOMEM, "nn: no memory");
+    status = dm_device_buffer_import(m->device, s->arrays[0],
+                                     arrays_of(m) * plan->parameter_room * sizeof(float),
+                                     &s->imported, err);
+    if (status != DM_OK)
+        return status;
     for (size_t n = 0; n < plan->shards; n++) {
         char *memory = s->memory + n * bytes_of_shard(plan);
         float *gradients = (float *)(void *)(memory + plan->shard_bytes);
@@ -135,6 +141,7 @@ static void cpu_destroy(dm_nn_model *m)
     free(s->updates);
     free(s->shards);
     free(s->memory);
+    dm_device_buffer_destroy(s->imported);
     free(s->arrays[0]);
     dm_pool_destroy(s->pool);
     free(s);
@@ -372,6 +379,20 @@ static dm_status cpu_swap(dm_nn_model *m, dm_error *err)
     return DM_OK;
 }
 
+static dm_device_buffer *cpu_arrays(dm_nn_model *m, dm_nn_part part, size_t *at)
+{
+    const cpu_state *s = m->state;
+    *at = (size_t)part * m->plan.parameter_room * sizeof(float);
+    return s->imported;
+}
+
+static dm_status cpu_changed(dm_nn_model *m, dm_error *err)
+{
+    (void)m;
+    (void)err;
+    return DM_OK;
+}
+
 const dm_nn_runner dm_nn_runner_cpu = {
     .memory = cpu_memory,
     .create = cpu_create,
@@ -384,4 +405,6 @@ const dm_nn_runner dm_nn_runner_cpu = {
     .read = cpu_read,
     .write = cpu_write,
     .swap = cpu_swap,
+    .arrays = cpu_arrays,
+    .changed = cpu_changed,
 };

@@ -484,6 +484,18 @@ static dm_status cuda_swap(dm_nn_model *m, dm_error *err)
     return status != DM_OK ? status : refresh(m, 0, m->plan.parameter_room, err);
 }
 
+static dm_device_buffer *cuda_arrays(dm_nn_model *m, dm_nn_part part, size_t *at)
+{
+    const cuda_state *s = m->state;
+    *at = s->room[part] * sizeof(float);
+    return s->parameters;
+}
+
+static dm_status cuda_changed(dm_nn_model *m, dm_error *err)
+{
+    return refresh(m, 0, m->plan.parameter_room, err);
+}
+
 const dm_nn_runner dm_nn_runner_cuda = {
     .memory = cuda_memory,
     .create = cuda_create,
@@ -496,4 +508,6 @@ const dm_nn_runner dm_nn_runner_cuda = {
     .read = cuda_read,
     .write = cuda_write,
     .swap = cuda_swap,
+    .arrays = cuda_arrays,
+    .changed = cuda_changed,
 };

@@ -108,6 +108,7 @@ static dm_status make_predictive(dm_training *t, dm_error *err)
 {
     const dm_train_config *c = &t->task.config;
     dm_predict_run run = {.user = t,
+                          .device = t->device,
                           .model = t->model,
                           .step = predict_step,
                           .peek = predict_peek,

@@ -46,6 +46,16 @@ typedef struct core {
 
 enum { STATE_BEFORE = 2 }; /* the state before a jump; 0 and 1 are for rollbacks */
 
+/* Slots of the store, on the model's device: the states, then those of a trial, then the snapshots. What a trial holds
+ * is not told to checkpoints: no trial lasts longer than its turn. */
+enum {
+    SLOT_STATES = 0,
+    SLOT_AVERAGE = SLOT_STATES + 3 * DM_MODEL_STATE_PARTS, /* as it was before the trial */
+    SLOT_TRIAL_AVERAGE,
+    SLOT_TRIAL_WEIGHTS,
+    SLOT_SNAPSHOTS
+};
+
 struct dm_predictive {
     dm_predict_rules rules;
     dm_predict_run run;
@@ -56,7 +66,9 @@ struct dm_predictive {
     dm_model_state states[3];
     dm_forecaster *forecaster;
     void *forecaster_bytes; /* of the last dm_predictive_parts */
-    float *average, *weights, *trial_average, *trial_weights;
+    dm_nn_store *store;
+    float *told_states,
+        *told_snapshots; /* for checkpoints, between dm_predictive_parts and the next turn */
     /* Of the last turn, for the log. */
     dm_predict_decision decision;
     dm_monitor_verdict verdict;
@@ -78,20 +90,22 @@ struct dm_predictive {
 
 static dm_status create_parts(dm_predictive *p, const char *forecaster, dm_error *err)
 {
-    size_t count = dm_nn_model_size(p->run.model);
-    float **arrays[] = {&p->average, &p->weights, &p->trial_average, &p->trial_weights};
+    dm_nn_model *model = p->run.model;
     dm_status status = dm_predict_rules_check(&p->rules, err);
     if (status == DM_OK)
         status = dm_forecaster_create(&p->rules, forecaster, p->seed, &p->forecaster, err);
     if (status == DM_OK)
         status = dm_residual_store_init(&p->residuals, err);
     if (status == DM_OK)
-        status = dm_snapshots_init(&p->snapshots, count, p->rules.proposal_snapshots, err);
-    for (int i = 0; i < 3 && status == DM_OK; i++)
-        status = dm_model_state_init(&p->states[i], p->run.model, err);
-    for (int i = 0; i < 4 && status == DM_OK; i++)
-        if ((*arrays[i] = malloc(count * sizeof(float))) == NULL)
-            status = dm_fail(err, DM_ENOMEM, "predict: no memory for a copy of %zu weights", count);
+        status = dm_nn_store_create(p->run.device, dm_nn_store_room(model),
+                                    SLOT_SNAPSHOTS + (size_t)p->rules.proposal_snapshots, &p->store,
+                                    err);
+    if (status == DM_OK)
+        status = dm_snapshots_init(&p->snapshots, p->store, SLOT_SNAPSHOTS,
+                                   p->rules.proposal_snapshots, err);
+    for (size_t i = 0; i < 3; i++)
+        p->states[i] =
+            (dm_model_state){.store = p->store, .first = SLOT_STATES + i * DM_MODEL_STATE_PARTS};
     return status;
 }
 
@@ -119,40 +133,27 @@ dm_status dm_predictive_create(const dm_predict_rules *rules, const dm_predict_r
     return status;
 }
 
+/* The copies that were made for a checkpoint. */
+static void forget_told(dm_predictive *p)
+{
+    free(p->told_states);
+    free(p->told_snapshots);
+    p->told_states = p->told_snapshots = NULL;
+}
+
 void dm_predictive_destroy(dm_predictive *p)
 {
     if (p == NULL)
         return;
     dm_forecaster_destroy(p->forecaster);
     dm_residual_store_deinit(&p->residuals);
-    dm_snapshots_deinit(&p->snapshots);
-    for (int i = 0; i < 3; i++)
-        dm_model_state_deinit(&p->states[i]);
-    free(p->average);
-    free(p->weights);
-    free(p->trial_average);
-    free(p->trial_weights);
+    dm_nn_store_destroy(p->store);
+    forget_told(p);
     free(p->forecaster_bytes);
     free(p);
 }
 
 /* ---- What follows a real step ---- */
-
-/* Mean and deviation over all numbers of a part of the model. */
-static dm_status moments_of(dm_predictive *p, dm_nn_part part, float out[2], dm_error *err)
-{
-    size_t count = dm_nn_model_size(p->run.model);
-    double sum = 0, squares = 0;
-    dm_status status = dm_model_part_read(p->run.model, part, p->trial_weights, err);
-    for (size_t i = 0; i < count; i++) {
-        sum += (double)p->trial_weights[i];
-        squares += (double)p->trial_weights[i] * (double)p->trial_weights[i];
-    }
-    double mean = sum / (double)count, variance = squares / (double)count - mean * mean;
-    out[0] = (float)mean;
-    out[1] = (float)sqrt(variance > 0 ? variance : 0);
-    return status;
-}
 
 static void remember_error(dm_predictive *p, double actual, double predicted, uint32_t horizon,
                            double confidence)
@@ -202,9 +203,9 @@ static dm_status observe(dm_predictive *p, double loss, double norm, double rate
     dm_status status = DM_OK;
     if (c->real_steps % p->rules.ensemble_moments == 1 || p->rules.ensemble_moments == 1) {
         uint64_t looked = dm_trace_now(p->run.trace);
-        status = moments_of(p, DM_NN_FIRST, c->moments, err);
+        status = dm_nn_store_moments(p->store, p->run.model, DM_NN_FIRST, c->moments, err);
         if (status == DM_OK)
-            status = moments_of(p, DM_NN_SECOND, c->moments + 2, err);
+            status = dm_nn_store_moments(p->store, p->run.model, DM_NN_SECOND, c->moments + 2, err);
         dm_trace_span(p->run.trace, "moments", looked);
     }
     dm_train_sample sample = {.step = c->progress,
@@ -250,8 +251,8 @@ static dm_status take_snapshot(dm_predictive *p, dm_error *err)
     if (p->c.real_steps % p->rules.proposal_every != 0)
         return DM_OK;
     uint64_t begun = dm_trace_now(p->run.trace);
-    dm_status status =
-        dm_model_part_read(p->run.model, DM_NN_AVERAGE, dm_snapshots_next(&p->snapshots), err);
+    dm_status status = dm_nn_store_take(p->store, dm_snapshots_next(&p->snapshots), p->run.model,
+                                        DM_NN_AVERAGE, err);
     dm_trace_span(p->run.trace, "snapshot", begun);
     return status;
 }
@@ -472,17 +473,18 @@ static dm_status check_average(dm_predictive *p, double *loss, dm_error *err)
 static dm_status try_proposal(dm_predictive *p, bool *accepted, dm_error *err)
 {
     dm_nn_model *model = p->run.model;
-    size_t size = dm_nn_model_size(model) * sizeof(float);
+    dm_nn_store *store = p->store;
     *accepted = false;
-    dm_status status = dm_model_part_read(model, DM_NN_AVERAGE, p->average, err);
+    dm_status status = dm_nn_store_take(store, SLOT_AVERAGE, model, DM_NN_AVERAGE, err);
     if (status == DM_OK)
-        status = dm_model_part_read(model, DM_NN_VALUE, p->weights, err);
+        status = dm_nn_store_copy(store, SLOT_TRIAL_AVERAGE, SLOT_AVERAGE, err);
+    if (status == DM_OK)
+        status = dm_nn_store_take(store, SLOT_TRIAL_WEIGHTS, model, DM_NN_VALUE, err);
+    if (status == DM_OK)
+        status = dm_proposal_make(p->proposed.kind, &p->rules, p->proposed.length, &p->snapshots,
+                                  SLOT_TRIAL_AVERAGE, SLOT_TRIAL_WEIGHTS, &p->proposed.made, err);
     if (status != DM_OK)
         return status;
-    memcpy(p->trial_average, p->average, size);
-    memcpy(p->trial_weights, p->weights, size);
-    p->proposed.made = dm_proposal_make(p->proposed.kind, &p->rules, p->proposed.length,
-                                        &p->snapshots, p->trial_average, p->trial_weights);
     if (!p->proposed.made) {
         p->proposed.reason =
             p->proposed.kind == DM_PROPOSAL_NONE ? "the arm proposes nothing" : "too few snapshots";
@@ -490,22 +492,21 @@ static dm_status try_proposal(dm_predictive *p, bool *accepted, dm_error *err)
     }
     status = check_average(p, &p->proposed.before, err);
     if (status == DM_OK)
-        status = dm_model_part_write(model, DM_NN_AVERAGE, p->trial_average, err);
+        status = dm_nn_store_put(store, SLOT_TRIAL_AVERAGE, model, DM_NN_AVERAGE, err);
     if (status == DM_OK)
         status = check_average(p, &p->proposed.after, err);
     if (status != DM_OK)
         return status;
     *accepted = p->proposed.after < p->proposed.before * (1 - p->rules.proposal_margin);
     p->proposed.reason = *accepted ? "the held-out loss falls" : "the held-out loss does not fall";
-    if (!*accepted)
-        return dm_model_part_write(model, DM_NN_AVERAGE, p->average, err);
-    /* The state before the jump, for a verdict against it, has the average as it was. */
-    status = dm_model_part_write(model, DM_NN_AVERAGE, p->average, err);
+    /* Also an accepted one: the state before the jump, for a verdict against it, has the average as it was. */
+    status = dm_nn_store_put(store, SLOT_AVERAGE, model, DM_NN_AVERAGE, err);
+    if (status != DM_OK || !*accepted)
+        return status;
+    status = dm_model_state_take(&p->states[STATE_BEFORE], model, p->c.progress, err);
     if (status == DM_OK)
-        status = dm_model_state_take(&p->states[STATE_BEFORE], model, p->c.progress, err);
-    if (status == DM_OK)
-        status = dm_model_part_write(model, DM_NN_AVERAGE, p->trial_average, err);
-    return status == DM_OK ? dm_model_part_write(model, DM_NN_VALUE, p->trial_weights, err)
+        status = dm_nn_store_put(store, SLOT_TRIAL_AVERAGE, model, DM_NN_AVERAGE, err);
+    return status == DM_OK ? dm_nn_store_put(store, SLOT_TRIAL_WEIGHTS, model, DM_NN_VALUE, err)
                            : status;
 }
 
@@ -611,6 +612,7 @@ dm_status dm_predictive_turn(dm_predictive *p, uint64_t steps, dm_predict_turn *
     dm_status status = DM_OK;
     uint64_t begun = dm_trace_now(p->run.trace);
     p->turn = (dm_predict_turn){.loss = NAN, .norm = NAN, .rate = NAN};
+    forget_told(p);
     if (p->c.real_steps == 0 && !p->states[0].taken)
         status = keep_state(p, err); /* a run may diverge in its first steps */
     if (status == DM_OK && p->c.phases.left == 0)
@@ -700,6 +702,30 @@ void dm_predictive_log(const dm_predictive *p, dm_json *json)
 
 /* ---- Checkpoints ---- */
 
+/* Slots of the store as one array on the host, parameters one after the other: the same for every device. */
+static dm_status tell_slots(dm_predictive *p, size_t first, size_t count, float **out,
+                            dm_error *err)
+{
+    size_t size = dm_nn_model_size(p->run.model);
+    dm_status status = DM_OK;
+    if (*out == NULL && (*out = malloc(count * size * sizeof **out)) == NULL)
+        return dm_fail(err, DM_ENOMEM, "predict: no memory for %zu copies of %zu weights", count,
+                       size);
+    for (size_t i = 0; i < count && status == DM_OK; i++)
+        status = dm_nn_store_read(p->store, first + i, p->run.model, *out + i * size, err);
+    return status;
+}
+
+static dm_status take_slots(dm_predictive *p, size_t first, size_t count, const float *from,
+                            dm_error *err)
+{
+    size_t size = dm_nn_model_size(p->run.model);
+    dm_status status = DM_OK;
+    for (size_t i = 0; i < count && status == DM_OK; i++)
+        status = dm_nn_store_write(p->store, first + i, p->run.model, from + i * size, err);
+    return status;
+}
+
 dm_status dm_predictive_parts(dm_predictive *p, dm_predict_part parts[DM_PREDICT_PARTS_MAX],
                               size_t *count, dm_error *err)
 {
@@ -710,6 +736,13 @@ dm_status dm_predictive_parts(dm_predictive *p, dm_predict_part parts[DM_PREDICT
     if (p->forecaster_bytes == NULL)
         return dm_fail(err, DM_ENOMEM, "predict: no memory for the forecaster's state");
     dm_forecaster_state_get(p->forecaster, p->forecaster_bytes);
+    size_t snapshots = (size_t)p->snapshots.kept, states = 3 * DM_MODEL_STATE_PARTS;
+    dm_status status = tell_slots(p, SLOT_STATES, states, &p->told_states, err);
+    if (status == DM_OK)
+        status = tell_slots(p, SLOT_SNAPSHOTS, snapshots, &p->told_snapshots, err);
+    if (status != DM_OK)
+        return status;
+    size_t weights = dm_nn_model_size(p->run.model) * sizeof(float);
     p->c.model_steps = dm_nn_model_steps(p->run.model);
     p->c.stored = p->residuals.added;
     p->c.taken = p->snapshots.taken;
@@ -721,12 +754,12 @@ dm_status dm_predictive_parts(dm_predictive *p, dm_predict_part parts[DM_PREDICT
     parts[n++] = (dm_predict_part){"predict.core", &p->c, sizeof p->c};
     parts[n++] = (dm_predict_part){"predict.residuals", p->residuals.entries,
                                    DM_RESIDUALS_MAX * sizeof *p->residuals.entries};
-    parts[n++] = (dm_predict_part){"predict.snapshots", p->snapshots.values,
-                                   p->snapshots.kept * p->snapshots.count * sizeof(float)};
+    parts[n++] = (dm_predict_part){"predict.snapshots", p->told_snapshots, snapshots * weights};
     parts[n++] = (dm_predict_part){"predict.forecaster", p->forecaster_bytes, size};
     for (int i = 0; i < 3; i++)
-        parts[n++] = (dm_predict_part){names[i], p->states[i].values,
-                                       DM_MODEL_STATE_PARTS * p->states[i].count * sizeof(float)};
+        parts[n++] = (dm_predict_part){
+            names[i], p->told_states + (size_t)i * DM_MODEL_STATE_PARTS * weights / sizeof(float),
+            DM_MODEL_STATE_PARTS * weights};
     *count = n;
     return DM_OK;
 }
@@ -749,6 +782,11 @@ dm_status dm_predictive_loaded(dm_predictive *p, dm_error *err)
         p->states[i].progress = c->states[i][1];
         p->states[i].taken = c->states[i][2];
     }
-    return dm_forecaster_state_set(p->forecaster, p->forecaster_bytes,
-                                   dm_forecaster_state_size(p->forecaster), err);
+    dm_status status = take_slots(p, SLOT_STATES, 3 * DM_MODEL_STATE_PARTS, p->told_states, err);
+    if (status == DM_OK)
+        status = take_slots(p, SLOT_SNAPSHOTS, (size_t)p->snapshots.kept, p->told_snapshots, err);
+    forget_told(p);
+    return status != DM_OK ? status
+                           : dm_forecaster_state_set(p->forecaster, p->forecaster_bytes,
+                                                     dm_forecaster_state_size(p->forecaster), err);
 }

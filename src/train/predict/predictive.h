@@ -36,6 +36,7 @@
 /* What the run can do for it. All are asked from one thread. */
 typedef struct dm_predict_run {
     void *user;
+    dm_device *device;  /* the model's */
     dm_nn_model *model; /* with averages: optimiser.average > 0 */
     /* A real step at `progress`, with the rate times `factor`. A loss or norm that is no number is
      * no error: it is returned. */
@@ -89,7 +90,7 @@ double dm_predictive_seconds(const dm_predictive *p);
 void dm_predictive_log(const dm_predictive *p, dm_json *json);
 
 /* All of it for checkpoints, as named byte arrays in its own memory: `data` is read from for saving
- * and written to for loading. dm_predictive_loaded checks what was loaded. */
+ * and written to for loading, until the next turn. dm_predictive_loaded checks what was loaded and takes it over. */
 typedef struct dm_predict_part {
     const char *name;
     void *data;

@@ -3,31 +3,21 @@
 #include "train/predict/proposal.h"
 
 #include <math.h>
-#include <stdlib.h>
 
-enum { SNAPSHOTS_MAX = 32 }; /* of rules.def */
+enum { SNAPSHOTS_MAX = DM_SNAPSHOTS_MAX };
 
-dm_status dm_snapshots_init(dm_snapshots *s, size_t count, uint64_t kept, dm_error *err)
+dm_status dm_snapshots_init(dm_snapshots *s, dm_nn_store *store, size_t first, uint64_t kept,
+                            dm_error *err)
 {
-    *s = (dm_snapshots){.count = count, .kept = kept};
-    if (count == 0 || kept < 2 || kept > SNAPSHOTS_MAX)
-        return dm_fail(err, DM_EINVAL, "predict: 2 to %d snapshots of at least one number",
-                       SNAPSHOTS_MAX);
-    s->values = calloc(count * kept, sizeof *s->values);
-    return s->values != NULL ? DM_OK
-                             : dm_fail(err, DM_ENOMEM, "predict: no memory for %llu snapshots",
-                                       (unsigned long long)kept);
+    *s = (dm_snapshots){.store = store, .first = first, .kept = kept};
+    return kept >= 2 && kept <= SNAPSHOTS_MAX
+               ? DM_OK
+               : dm_fail(err, DM_EINVAL, "predict: 2 to %d snapshots", SNAPSHOTS_MAX);
 }
 
-void dm_snapshots_deinit(dm_snapshots *s)
+size_t dm_snapshots_next(dm_snapshots *s)
 {
-    free(s->values);
-    *s = (dm_snapshots){0};
-}
-
-float *dm_snapshots_next(dm_snapshots *s)
-{
-    return s->values + s->taken++ % s->kept * s->count;
+    return s->first + (size_t)(s->taken++ % s->kept);
 }
 
 uint64_t dm_snapshots_held(const dm_snapshots *s)
@@ -35,9 +25,9 @@ uint64_t dm_snapshots_held(const dm_snapshots *s)
     return s->taken < s->kept ? s->taken : s->kept;
 }
 
-const float *dm_snapshots_at(const dm_snapshots *s, uint64_t back)
+size_t dm_snapshots_at(const dm_snapshots *s, uint64_t back)
 {
-    return s->values + (s->taken - 1 - back) % s->kept * s->count;
+    return s->first + (size_t)((s->taken - 1 - back) % s->kept);
 }
 
 void dm_snapshots_clear(dm_snapshots *s)
@@ -46,14 +36,11 @@ void dm_snapshots_clear(dm_snapshots *s)
 }
 
 /* u_i . u_j of the differences u_i = s_{i+1} - s_i; 0 is the oldest. */
-static double product(const dm_snapshots *s, uint64_t k, uint64_t i, uint64_t j)
+static dm_status product(const dm_snapshots *s, uint64_t k, uint64_t i, uint64_t j, double *out,
+                         dm_error *err)
 {
-    const float *a0 = dm_snapshots_at(s, k - i), *a1 = dm_snapshots_at(s, k - i - 1);
-    const float *b0 = dm_snapshots_at(s, k - j), *b1 = dm_snapshots_at(s, k - j - 1);
-    double sum = 0;
-    for (size_t n = 0; n < s->count; n++)
-        sum += ((double)a1[n] - a0[n]) * ((double)b1[n] - b0[n]);
-    return sum;
+    return dm_nn_store_product(s->store, dm_snapshots_at(s, k - i - 1), dm_snapshots_at(s, k - i),
+                               dm_snapshots_at(s, k - j - 1), dm_snapshots_at(s, k - j), out, err);
 }
 
 /* Solve m[k][k] x = 1 by Gauss with pivots. */
@@ -91,63 +78,71 @@ static bool solve(double m[SNAPSHOTS_MAX][SNAPSHOTS_MAX], double *x, uint64_t k)
     return true;
 }
 
-bool dm_extrapolation(const dm_snapshots *s, double regularise, double *g)
+dm_status dm_extrapolation(const dm_snapshots *s, double regularise, double *g, bool *solved,
+                           dm_error *err)
 {
     uint64_t held = dm_snapshots_held(s);
+    *solved = false;
     if (held < 3)
-        return false;
+        return DM_OK;
     uint64_t k = held - 1;
     double m[SNAPSHOTS_MAX][SNAPSHOTS_MAX], trace = 0, sum = 0;
+    dm_status status = DM_OK;
     for (uint64_t i = 0; i < k; i++)
-        for (uint64_t j = i; j < k; j++)
-            m[i][j] = m[j][i] = product(s, k, i, j);
+        for (uint64_t j = i; j < k && status == DM_OK; j++) {
+            status = product(s, k, i, j, &m[i][j], err);
+            m[j][i] = m[i][j];
+        }
+    if (status != DM_OK)
+        return status;
     for (uint64_t i = 0; i < k; i++)
         trace += m[i][i];
     if (!(trace > 0) || !isfinite(trace))
-        return false;
+        return DM_OK;
     for (uint64_t i = 0; i < k; i++)
         m[i][i] += regularise * trace / (double)k;
     if (!solve(m, g, k))
-        return false;
+        return DM_OK;
     for (uint64_t i = 0; i < k; i++)
         sum += g[i];
     for (uint64_t i = 0; i < k; i++)
         g[i] /= sum;
-    return isfinite(sum) && fabs(sum) > 0;
+    *solved = isfinite(sum) && fabs(sum) > 0;
+    return DM_OK;
 }
 
-/* E'[n] - E[n] of one number. */
-static double movement(dm_proposal_kind kind, const dm_predict_rules *rules, double factor,
-                       const dm_snapshots *s, const double *g, float average, size_t n)
+dm_status dm_proposal_make(dm_proposal_kind kind, const dm_predict_rules *rules, uint64_t steps,
+                           const dm_snapshots *s, size_t average, size_t weights, bool *made,
+                           dm_error *err)
 {
-    uint64_t k = dm_snapshots_held(s) - 1;
-    if (kind == DM_PROPOSAL_EXTRAPOLATE) {
-        double sum = 0;
-        for (uint64_t i = 0; i < k; i++)
-            sum += g[i] * dm_snapshots_at(s, k - i)[n];
-        return sum - average;
+    size_t slots[SNAPSHOTS_MAX + 1];
+    double factors[SNAPSHOTS_MAX + 1];
+    uint64_t held = dm_snapshots_held(s);
+    dm_nn_move move = {.slot = slots,
+                       .factor = factors,
+                       .average = average,
+                       .weights = weights,
+                       .onto_average = kind == DM_PROPOSAL_NESTEROV};
+    *made = false;
+    if (kind <= DM_PROPOSAL_NONE || kind >= DM_PROPOSALS || held < 2)
+        return DM_OK;
+    if (kind == DM_PROPOSAL_EXTRAPOLATE) { /* the sum of g_i s_i, less the average */
+        dm_status status = dm_extrapolation(s, rules->proposal_regularise, factors, made, err);
+        if (status != DM_OK || !*made)
+            return status;
+        move.terms = (size_t)held;
+        for (uint64_t i = 0; i + 1 < held; i++)
+            slots[i] = dm_snapshots_at(s, held - 1 - i);
+        slots[held - 1] = average;
+        factors[held - 1] = -1;
+    } else {
+        double factor = kind == DM_PROPOSAL_SHIFT ? (double)steps / (double)rules->proposal_every
+                                                  : rules->proposal_momentum;
+        move.terms = 2;
+        slots[0] = dm_snapshots_at(s, 0);
+        slots[1] = dm_snapshots_at(s, 1);
+        factors[0] = factor;
+        factors[1] = -factor;
     }
-    double step = (double)dm_snapshots_at(s, 0)[n] - dm_snapshots_at(s, 1)[n];
-    return (kind == DM_PROPOSAL_SHIFT ? factor : rules->proposal_momentum) * step;
-}
-
-bool dm_proposal_make(dm_proposal_kind kind, const dm_predict_rules *rules, uint64_t steps,
-                      const dm_snapshots *s, float *average, float *weights)
-{
-    double g[SNAPSHOTS_MAX], factor = (double)steps / (double)rules->proposal_every;
-    if (kind <= DM_PROPOSAL_NONE || kind >= DM_PROPOSALS || dm_snapshots_held(s) < 2)
-        return false;
-    if (kind == DM_PROPOSAL_EXTRAPOLATE && !dm_extrapolation(s, rules->proposal_regularise, g))
-        return false;
-    for (size_t n = 0; n < s->count; n++)
-        if (!isfinite((float)(weights[n] + movement(kind, rules, factor, s, g, average[n], n))) ||
-            !isfinite((float)(average[n] + movement(kind, rules, factor, s, g, average[n], n))))
-            return false;
-    for (size_t n = 0; n < s->count; n++) {
-        double by = movement(kind, rules, factor, s, g, average[n], n);
-        float moved = (float)(average[n] + by);
-        weights[n] = kind == DM_PROPOSAL_NESTEROV ? moved : (float)(weights[n] + by);
-        average[n] = moved;
-    }
-    return true;
+    return dm_nn_store_move(s->store, &move, made, err);
 }

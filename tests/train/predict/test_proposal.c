@@ -103,22 +103,63 @@ static void choices_are_the_same_for_the_same_seed(void **state)
 
 /* ---- Proposals ---- */
 
-enum { N = 40 };
+enum { N = 40, KEPT = 6, AVERAGE = KEPT, WEIGHTS };
+
+/* Snapshots with slots for an average and weights behind them. */
+typedef struct path {
+    dm_device *device;
+    dm_nn_store *store;
+    dm_snapshots s;
+    float average[N], weights[N]; /* before and after a proposal */
+} path;
+
+static void open_path(path *p)
+{
+    memset(p, 0, sizeof *p);
+    assert_ok(dm_device_open("cpu:2", &p->device, err));
+    assert_ok(dm_nn_store_create(p->device, N, KEPT + 2, &p->store, err));
+    assert_ok(dm_snapshots_init(&p->s, p->store, 0, KEPT, err));
+}
+
+static void close_path(path *p)
+{
+    dm_nn_store_destroy(p->store);
+    dm_device_close(p->device);
+}
+
+static void snapshot(path *p, const float *values)
+{
+    assert_ok(dm_nn_store_write(p->store, dm_snapshots_next(&p->s), NULL, values, err));
+}
+
+static bool propose(path *p, dm_proposal_kind kind, const dm_predict_rules *how, uint64_t steps)
+{
+    bool made;
+    assert_ok(dm_nn_store_write(p->store, AVERAGE, NULL, p->average, err));
+    assert_ok(dm_nn_store_write(p->store, WEIGHTS, NULL, p->weights, err));
+    assert_ok(dm_proposal_make(kind, how, steps, &p->s, AVERAGE, WEIGHTS, &made, err));
+    if (made) {
+        assert_ok(dm_nn_store_read(p->store, AVERAGE, NULL, p->average, err));
+        assert_ok(dm_nn_store_read(p->store, WEIGHTS, NULL, p->weights, err));
+    }
+    return made;
+}
 
 /* Snapshots of x_t = end + sum of modes c_m r_m^t: what gradient descent does near a minimum. */
-static void converge(dm_snapshots *s, int count, int modes, float *end)
+static void converge(path *p, int count, int modes, float *end)
 {
     static const double ratios[] = {0.9, 0.6, -0.4, 0.2};
     for (int n = 0; n < N; n++)
         end[n] = (float)sin(n * 1.3);
     for (int t = 0; t < count; t++) {
-        float *to = dm_snapshots_next(s);
+        float to[N];
         for (int n = 0; n < N; n++) {
             double x = end[n];
             for (int m = 0; m < modes; m++)
                 x += cos(n * (m + 1) + m) * pow(ratios[m], t);
             to[n] = (float)x;
         }
+        snapshot(p, to);
     }
 }
 
@@ -133,105 +174,104 @@ static double distance(const float *a, const float *b)
 static void extrapolation_finds_the_end_of_a_geometric_path(void **state)
 {
     (void)state;
-    dm_snapshots s;
-    float end[N], average[N], weights[N];
-    assert_ok(dm_snapshots_init(&s, N, 6, err));
-    converge(&s, 9, 3, end); /* three modes need five snapshots; the ring went round */
-    memcpy(average, dm_snapshots_at(&s, 0), sizeof average);
-    memcpy(weights, average, sizeof weights);
-    double before = distance(average, end);
+    path p;
+    float end[N];
+    open_path(&p);
+    converge(&p, 9, 3, end); /* three modes need five snapshots; the ring went round */
+    assert_ok(dm_nn_store_read(p.store, dm_snapshots_at(&p.s, 0), NULL, p.average, err));
+    memcpy(p.weights, p.average, sizeof p.weights);
+    double before = distance(p.average, end);
     dm_predict_rules exact = *rules;
     exact.proposal_regularise = 1e-13;
-    assert_true(dm_proposal_make(DM_PROPOSAL_EXTRAPOLATE, &exact, 10, &s, average, weights));
-    assert_true(distance(average, end) < 1e-3 * before);
-    assert_true(distance(weights, end) < 1e-3 * before);
-    dm_snapshots_deinit(&s);
+    assert_true(propose(&p, DM_PROPOSAL_EXTRAPOLATE, &exact, 10));
+    assert_true(distance(p.average, end) < 1e-3 * before);
+    assert_true(distance(p.weights, end) < 1e-3 * before);
+    close_path(&p);
 }
 
 static void coefficients_sum_to_one(void **state)
 {
     (void)state;
-    dm_snapshots s;
+    path p;
     float end[N];
-    double g[32], sum = 0;
-    assert_ok(dm_snapshots_init(&s, N, 6, err));
-    converge(&s, 6, 2, end);
-    assert_true(dm_extrapolation(&s, 1e-8, g));
+    double g[DM_SNAPSHOTS_MAX], sum = 0;
+    bool solved;
+    open_path(&p);
+    converge(&p, 6, 2, end);
+    assert_ok(dm_extrapolation(&p.s, 1e-8, g, &solved, err));
+    assert_true(solved);
     for (int i = 0; i < 5; i++)
         sum += g[i];
     assert_near(sum, 1, 1e-9);
-    dm_snapshots_deinit(&s);
+    close_path(&p);
 }
 
 static void shift_goes_on_along_the_average(void **state)
 {
     (void)state;
-    dm_snapshots s;
-    float average[N], weights[N];
-    assert_ok(dm_snapshots_init(&s, N, 6, err));
+    path p;
+    float to[N];
+    open_path(&p);
     for (int t = 0; t < 3; t++) {
-        float *to = dm_snapshots_next(&s);
         for (int n = 0; n < N; n++)
             to[n] = (float)(n + t * 0.5);
+        snapshot(&p, to);
     }
     for (int n = 0; n < N; n++) {
-        average[n] = (float)n + 1;
-        weights[n] = (float)n + 3;
+        p.average[n] = (float)n + 1;
+        p.weights[n] = (float)n + 3;
     }
-    assert_true(dm_proposal_make(DM_PROPOSAL_SHIFT, rules, 20, &s, average, weights));
+    assert_true(propose(&p, DM_PROPOSAL_SHIFT, rules, 20));
     for (int n = 0; n < N; n++) { /* 20 steps are 4 snapshots of 0.5 */
-        assert_near(average[n], n + 3, 1e-5);
-        assert_near(weights[n], n + 5, 1e-5);
+        assert_near(p.average[n], n + 3, 1e-5);
+        assert_near(p.weights[n], n + 5, 1e-5);
     }
-    dm_snapshots_deinit(&s);
+    close_path(&p);
 }
 
 static void nesterov_begins_anew_from_the_moved_average(void **state)
 {
     (void)state;
-    dm_snapshots s;
-    float average[N], weights[N];
-    assert_ok(dm_snapshots_init(&s, N, 6, err));
+    path p;
+    float to[N];
+    open_path(&p);
     for (int t = 0; t < 2; t++) {
-        float *to = dm_snapshots_next(&s);
         for (int n = 0; n < N; n++)
             to[n] = (float)t;
+        snapshot(&p, to);
     }
     for (int n = 0; n < N; n++) {
-        average[n] = 1;
-        weights[n] = 9;
+        p.average[n] = 1;
+        p.weights[n] = 9;
     }
-    assert_true(dm_proposal_make(DM_PROPOSAL_NESTEROV, rules, 20, &s, average, weights));
-    assert_near(average[0], 1.5, 1e-6);
-    assert_memory_equal(average, weights, sizeof average);
-    dm_snapshots_deinit(&s);
+    assert_true(propose(&p, DM_PROPOSAL_NESTEROV, rules, 20));
+    assert_near(p.average[0], 1.5, 1e-6);
+    assert_memory_equal(p.average, p.weights, sizeof p.average);
+    close_path(&p);
 }
 
-static void what_cannot_be_made_changes_nothing(void **state)
+static void what_cannot_be_made_is_no_proposal(void **state)
 {
     (void)state;
-    dm_snapshots s;
-    float end[N], average[N], weights[N], copy[N];
-    assert_ok(dm_snapshots_init(&s, N, 6, err));
-    converge(&s, 2, 1, end);
+    path p;
+    float end[N], zeros[N] = {0}, huge[N] = {0};
+    open_path(&p);
+    converge(&p, 2, 1, end);
     for (int n = 0; n < N; n++)
-        average[n] = weights[n] = copy[n] = (float)n;
-    assert_false(dm_proposal_make(DM_PROPOSAL_NONE, rules, 20, &s, average, weights));
+        p.average[n] = p.weights[n] = (float)n;
+    assert_false(propose(&p, DM_PROPOSAL_NONE, rules, 20));
     /* two snapshots are too few, equal ones have no direction, an overflow is no proposal */
-    assert_false(dm_proposal_make(DM_PROPOSAL_EXTRAPOLATE, rules, 20, &s, average, weights));
-    dm_snapshots_clear(&s);
-    assert_false(dm_proposal_make(DM_PROPOSAL_SHIFT, rules, 20, &s, average, weights));
-    for (int t = 0; t < 6; t++)
-        memset(dm_snapshots_next(&s), 0, sizeof end);
-    assert_false(dm_proposal_make(DM_PROPOSAL_EXTRAPOLATE, rules, 20, &s, average, weights));
-    for (int n = 0; n < N; n++)
-        dm_snapshots_next(&s)[0] = 3e38f;
-    memset(dm_snapshots_next(&s), 0, sizeof end);
-    dm_snapshots_next(&s)[N - 1] = 3e38f;
-    assert_false(dm_proposal_make(DM_PROPOSAL_SHIFT, rules, 80, &s, average, weights));
-    assert_memory_equal(average, copy, sizeof copy);
-    assert_memory_equal(weights, copy, sizeof copy);
-    dm_snapshots_deinit(&s);
+    assert_false(propose(&p, DM_PROPOSAL_EXTRAPOLATE, rules, 20));
+    dm_snapshots_clear(&p.s);
+    assert_false(propose(&p, DM_PROPOSAL_SHIFT, rules, 20));
+    for (int t = 0; t < KEPT; t++)
+        snapshot(&p, zeros);
+    assert_false(propose(&p, DM_PROPOSAL_EXTRAPOLATE, rules, 20));
+    huge[N - 1] = 3e38f;
+    snapshot(&p, zeros);
+    snapshot(&p, huge);
+    assert_false(propose(&p, DM_PROPOSAL_SHIFT, rules, 80));
+    close_path(&p);
 }
 
 DM_TESTS("train/predict/proposal", DM_TEST(rewards_as_stated), DM_TEST(arms_are_kinds_and_lengths),
@@ -240,4 +280,4 @@ DM_TESTS("train/predict/proposal", DM_TEST(rewards_as_stated), DM_TEST(arms_are_
          DM_TEST(extrapolation_finds_the_end_of_a_geometric_path), DM_TEST(coefficients_sum_to_one),
          DM_TEST(shift_goes_on_along_the_average),
          DM_TEST(nesterov_begins_anew_from_the_moved_average),
-         DM_TEST(what_cannot_be_made_changes_nothing))
+         DM_TEST(what_cannot_be_made_is_no_proposal))
