@@ -24,7 +24,7 @@
 #include "synth/gen/profile/profile.h"
 #include "synth/store/record.h"
 
-#define DM_SYNTH_FORMAT "dotmatrix-kernels-1"
+#define DM_SYNTH_FORMAT "dotmatrix-kernels-2"
 
 typedef struct dm_synth_produce_options {
     const char *folder;

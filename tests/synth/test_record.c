@@ -20,6 +20,10 @@ static void fill(dm_synth_record *r, bool all)
         dm_buffer_puts(&r->c_forward, "c\n");
         dm_buffer_puts(&r->c_backward, "c back\n");
         dm_buffer_puts(&r->ir, "%0 = tid\n");
+        snprintf(r->idiom, sizeof r->idiom, "heat_step");
+        dm_buffer_puts(&r->line, "A step.");
+        dm_buffer_puts(&r->paragraph, "A step. Of heat.");
+        dm_buffer_puts(&r->specification, "A step.\n\nArguments:\n");
         r->generation_time_ms = 0.125;
         r->verification = (dm_synth_verification){.level = DM_SYNTH_VERIFY_GRAD,
                                                   .c_compiled = true,
@@ -53,6 +57,8 @@ static void reads_back_what_it_wrote(void **state)
         assert_string_equal(dm_buffer_text(&again.python_source), dm_buffer_text(&r.python_source));
         assert_int_equal(again.category, DM_SYNTH_MATRIX);
         assert_int_equal(again.attempt, 3);
+        assert_string_equal(again.idiom, r.idiom);
+        assert_string_equal(dm_buffer_text(&again.specification), dm_buffer_text(&r.specification));
         assert_true(again.canonical.high == UINT64_MAX && again.canonical.low == 1);
         assert_true(all ? again.generation_time_ms == 0.125 : again.generation_time_ms < 0);
         dm_synth_record_deinit(&r);

@@ -33,7 +33,7 @@ static const dm_option rows[] = {
                      "what every pair must pass"),
     DM_OPTION_STRING(synth_options, kinds, "kinds", "LIST", "pairs",
                      "pairs, and c, ir, rejected besides"),
-    DM_OPTION_CHOICE(synth_options, style, "style", dm_synth_style_names, "random",
+    DM_OPTION_CHOICE(synth_options, style, "style", dm_synth_style_names, "natural",
                      "grown at random, or composed from idioms with a purpose"),
     DM_OPTION_STRING(synth_options, profile, "profile", "FILE", NULL,
                      "weights of sizes and features (tools/kernel-corpus writes them)"),

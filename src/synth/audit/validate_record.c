@@ -2,6 +2,7 @@
 /* validate_record.c - one line of a dataset of ours: schema, structure, texts made again. */
 #include "synth/audit/validate_internal.h"
 #include "synth/check/reject.h"
+#include "synth/lesson/describe.h"
 #include "synth/store/canonical.h"
 
 #include <math.h>
@@ -53,6 +54,10 @@ static dm_status check_texts(dm_synth_worker *w, dm_synth_entry *e, dm_error *er
     memcpy(again->kernel_name, r->kernel_name, sizeof again->kernel_name);
     dm_buffer_append(&again->python_source, dm_buffer_text(&r->python_source),
                      r->python_source.size);
+    dm_buffer_append(&again->line, dm_buffer_text(&r->line), r->line.size);
+    dm_buffer_append(&again->paragraph, dm_buffer_text(&r->paragraph), r->paragraph.size);
+    dm_buffer_append(&again->specification, dm_buffer_text(&r->specification),
+                     r->specification.size);
     if ((texts & (DM_SYNTH_TEXT_CUDA | DM_SYNTH_TEXT_C)) == 0) {
         dm_synth_entry_problem(e, "neither CUDA nor C texts");
         return DM_OK;
@@ -72,6 +77,9 @@ static dm_status check_texts(dm_synth_worker *w, dm_synth_entry *e, dm_error *er
     compare_text(e, "c_forward", &r->c_forward, &again->c_forward);
     compare_text(e, "c_backward", &r->c_backward, &again->c_backward);
     compare_text(e, "ir", &r->ir, &again->ir);
+    compare_text(e, "specification", &r->specification, &again->specification);
+    if (r->difficulty != again->difficulty)
+        dm_synth_entry_problem(e, "difficulty is %d, not %d", again->difficulty, r->difficulty);
     if (r->has_backward != again->has_backward)
         dm_synth_entry_problem(e, "has_backward is wrong");
     if (r->forward_lines != again->forward_lines || r->backward_lines != again->backward_lines)
@@ -127,6 +135,28 @@ bool dm_synth_claims_slot(const dm_synth_claims *c, const dm_synth_record *r, ui
     return strcmp(end, r->kind == DM_SYNTH_PAIR ? "" : "r") == 0 && *slot < c->count;
 }
 
+static bool same_text(const dm_buffer *a, const dm_buffer *b, size_t size)
+{
+    return a->size >= size && b->size >= size &&
+           memcmp(dm_buffer_text(a), dm_buffer_text(b), size) == 0;
+}
+
+/* The preconditions are not the generator's. */
+static void check_words(dm_synth_entry *e, const dm_synth_record *again)
+{
+    const dm_synth_record *r = &e->record;
+    if (r->line.size != again->line.size || r->paragraph.size != again->paragraph.size ||
+        !same_text(&r->line, &again->line, r->line.size) ||
+        !same_text(&r->paragraph, &again->paragraph, r->paragraph.size) ||
+        !same_text(&r->specification, &again->specification, again->specification.size) ||
+        (r->specification.size > 0 &&
+         strncmp(r->specification.data + again->specification.size, DM_SYNTH_PRECONDITIONS,
+                 strlen(DM_SYNTH_PRECONDITIONS)) != 0))
+        dm_synth_entry_problem(e, "description is not what the generator makes");
+    if (strcmp(r->idiom, again->idiom) != 0)
+        dm_synth_entry_problem(e, "its idiom is '%s'", again->idiom);
+}
+
 /* A pair is what the generator makes of seed, slot and attempt, and a rejected program that pair,
  * broken. Pairs are read before rejected programs. */
 static dm_status make_again(dm_synth_worker *w, const dm_synth_claims *c, dm_synth_entry *e,
@@ -169,6 +199,8 @@ static dm_status check_generated(dm_synth_worker *w, const dm_synth_claims *c, d
         return status;
     if (strcmp(again->id, r->id) != 0)
         dm_synth_entry_problem(e, "its id is %s", again->id);
+    if (r->kind == DM_SYNTH_PAIR)
+        check_words(e, again);
     if (strcmp(again->kernel_name, r->kernel_name) != 0 ||
         again->python_source.size != r->python_source.size ||
         memcmp(dm_buffer_text(&again->python_source), dm_buffer_text(&r->python_source),

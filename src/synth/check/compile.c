@@ -3,6 +3,8 @@
 #include "synth/check/compile.h"
 
 #include "lang/compile.h"
+#include "synth/lesson/describe.h"
+#include "synth/lesson/difficulty.h"
 #include "synth/store/canonical.h"
 #include "synth/store/form.h"
 
@@ -53,6 +55,12 @@ static dm_status compile(dm_compilation *c, dm_synth_record *record, int texts, 
         return dm_fail(err, DM_ECOMPILE, "warning: %s", c->lang.diags->message);
     const dm_compile_kernel *k = &c->kernels[kernel];
     record->has_backward = k->backward != NULL;
+    record->difficulty = dm_synth_difficulty(k->forward);
+    if (record->line.size > 0)
+        dm_synth_describe_preconditions(k->forward, &record->specification);
+    status = dm_synth_describe_check(k->forward, record, err);
+    if (status != DM_OK)
+        return status;
     if ((texts & DM_SYNTH_TEXT_CUDA) != 0)
         status = print_pair(c, kernel, DM_TARGET_CUDA, &record->cuda_forward,
                             &record->cuda_backward, err);

@@ -4,73 +4,12 @@
 
 #include "kernel/internal.h"
 #include "synth/gen/generate.h"
+#include "synth/lesson/roles.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define LEAVES_MAX 4096
-
-/* ---- What a kernel does with its arrays ---- */
-
-enum { READS = 1, WRITES = 2 };
-#define ROLE_PARAMS_MAX 256
-#define ROLE_DEPTH_MAX 16
-
-static void find_roles(const dm_ir_function *f, uint8_t roles[ROLE_PARAMS_MAX], int depth);
-
-/* The parameter that an array is a view of; -1: none that we see. */
-static int root_of(const dm_ir_function *f, dm_val v)
-{
-    const dm_ir_op *def = f->values[v].def;
-    while (def != NULL && (def->kind == DM_IR_VIEW || def->kind == DM_IR_SLICE)) {
-        v = def->args[0];
-        def = f->values[v].def;
-    }
-    for (int i = 0; def == NULL && i < f->body->param_count && i < ROLE_PARAMS_MAX; i++)
-        if (f->body->params[i] == v)
-            return i;
-    return -1;
-}
-
-static void add_role(const dm_ir_function *f, dm_val array, uint8_t roles[ROLE_PARAMS_MAX],
-                     uint8_t role)
-{
-    int root = root_of(f, array);
-    if (root >= 0)
-        roles[root] |= role;
-}
-
-static void find_roles_of_call(const dm_ir_function *f, const dm_ir_op *op,
-                               uint8_t roles[ROLE_PARAMS_MAX], int depth)
-{
-    uint8_t inner[ROLE_PARAMS_MAX] = {0};
-    if (depth == ROLE_DEPTH_MAX)
-        return;
-    find_roles(op->callee, inner, depth + 1);
-    for (int i = 0; i < op->arg_count && i < ROLE_PARAMS_MAX; i++)
-        add_role(f, op->args[i], roles, inner[i]);
-}
-
-static void find_roles_in(const dm_ir_function *f, const dm_ir_block *block,
-                          uint8_t roles[ROLE_PARAMS_MAX], int depth)
-{
-    for (int i = 0; block != NULL && i < block->count; i++) {
-        const dm_ir_op *op = block->ops[i];
-        if (op->kind == DM_IR_LOAD)
-            add_role(f, op->args[0], roles, READS);
-        else if (op->kind == DM_IR_STORE || op->kind == DM_IR_ATOMIC)
-            add_role(f, op->args[0], roles, WRITES);
-        else if (op->kind == DM_IR_INVOKE)
-            find_roles_of_call(f, op, roles, depth);
-        find_roles_in(f, op->blocks[0], roles, depth);
-        find_roles_in(f, op->blocks[1], roles, depth);
-    }
-}
-
-static void find_roles(const dm_ir_function *f, uint8_t roles[ROLE_PARAMS_MAX], int depth)
-{
-    find_roles_in(f, f->body, roles, depth);
-}
 
 /* ---- Layout ---- */
 
@@ -131,17 +70,17 @@ static dm_status lay_out_param(dm_trial *t, dm_trial_param *p, const dm_type *ty
 /* The block is as lang/emit/print.h describes it: int dim[n], then the parameters as C lays them out. */
 static dm_status lay_out(dm_trial *t, const dm_ir_function *f, dm_error *err)
 {
-    uint8_t roles[ROLE_PARAMS_MAX] = {0};
+    uint8_t roles[DM_SYNTH_PARAMS_MAX] = {0};
     size_t offset = sizeof(int) * (size_t)t->dimensions, align = sizeof(int);
     t->image_size = DM_TRIAL_GUARD;
     t->param_count = f->body->param_count;
-    if (t->param_count > ROLE_PARAMS_MAX)
-        return dm_fail(err, DM_EUNSUPPORTED, "more than %d parameters", ROLE_PARAMS_MAX);
+    if (t->param_count > DM_SYNTH_PARAMS_MAX)
+        return dm_fail(err, DM_EUNSUPPORTED, "more than %d parameters", DM_SYNTH_PARAMS_MAX);
     t->params = dm_arena_alloc_array(&t->arena, (size_t)t->param_count + 1, sizeof *t->params);
     t->guards = dm_arena_alloc_array(&t->arena, (size_t)t->param_count + 1, sizeof *t->guards);
     if (t->params == NULL || t->guards == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
-    find_roles(f, roles, 0);
+    dm_synth_find_roles(f, roles);
     for (int i = 0; i < t->param_count; i++) {
         const dm_ir_value *value = &f->values[f->body->params[i]];
         dm_trial_param *p = &t->params[i];
@@ -153,8 +92,8 @@ static dm_status lay_out(dm_trial *t, const dm_ir_function *f, dm_error *err)
         offset = align_up(offset, own);
         align = own > align ? own : align;
         p->block_offset = offset;
-        p->reads = (roles[i] & READS) != 0;
-        p->writes = (roles[i] & WRITES) != 0;
+        p->reads = (roles[i] & DM_SYNTH_READS) != 0;
+        p->writes = (roles[i] & DM_SYNTH_WRITES) != 0;
         offset += (size_t)dm_type_bytes(value->type);
         if (p->is_array) {
             p->offset = t->image_size;

@@ -31,8 +31,8 @@ static dm_status sort_by_category(dm_natural *n, dm_error *err)
 
 dm_status dm_natural_create(dm_natural **out, dm_error *err)
 {
-    static const char *const known[DM_NATURAL_KNOWN] = {"name",    "about", "detail", "notes",
-                                                        "helpers", "body",  "level"};
+    static const char *const known[DM_NATURAL_KNOWN] = {"name",  "about",   "detail",
+                                                        "notes", "helpers", "body"};
     dm_natural *n = *out = calloc(1, sizeof *n);
     if (n == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
@@ -87,6 +87,7 @@ dm_status dm_natural_generate(dm_natural *n, uint64_t seed, uint64_t slot, int a
         n->by_category[category][dm_natural_below(n, n->count[category])];
     dm_natural_compose(n, idiom);
     dm_natural_write_program(n, &record->python_source);
+    dm_natural_write_words(n, &record->line, &record->paragraph, &record->specification);
     dm_buffer_clear(&n->scratch);
     dm_natural_inline(n, DM_NATURAL_NAME, &n->scratch);
     if (n->scratch.size == 0 || n->scratch.size >= sizeof record->kernel_name)
@@ -96,5 +97,7 @@ dm_status dm_natural_generate(dm_natural *n, uint64_t seed, uint64_t slot, int a
                        n->unknown);
     memcpy(record->kernel_name, dm_buffer_text(&n->scratch), n->scratch.size + 1);
     record->category = category;
+    if (strlen(idiom->name) < sizeof record->idiom)
+        memcpy(record->idiom, idiom->name, strlen(idiom->name) + 1);
     return dm_buffer_check(&record->python_source, err);
 }

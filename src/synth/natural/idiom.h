@@ -84,7 +84,6 @@ enum { /* names that the writer asks for, in this order in the table */
        DM_NATURAL_NOTES,
        DM_NATURAL_HELPERS,
        DM_NATURAL_BODY,
-       DM_NATURAL_LEVEL,
        DM_NATURAL_KNOWN
 };
 
@@ -126,5 +125,9 @@ const dm_natural_idiom *dm_natural_find(const dm_natural *n, const char *name);
 void dm_natural_inline(dm_natural *n, int name, dm_buffer *out);
 void dm_natural_put_line(dm_natural *n, const dm_natural_line *line, dm_buffer *out, int depth);
 void dm_natural_write_program(dm_natural *n, dm_buffer *out);
+
+/* words.c */
+void dm_natural_write_words(dm_natural *n, dm_buffer *line, dm_buffer *paragraph,
+                            dm_buffer *specification);
 
 #endif

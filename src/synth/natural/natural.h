@@ -18,7 +18,7 @@
 #include "synth/store/record.h"
 
 /* Bump when the same seed gives another kernel. */
-#define DM_SYNTH_NATURAL_GENERATOR 1
+#define DM_SYNTH_NATURAL_GENERATOR 2
 
 typedef struct dm_natural dm_natural;
 
@@ -29,7 +29,7 @@ void dm_natural_destroy(dm_natural *natural);
 int dm_natural_count(const dm_natural *natural, int category);
 const char *dm_natural_name(const dm_natural *natural, int category, int number);
 
-/* Fill python_source, kernel_name and category; id and attempt are the caller's. */
+/* Fill python_source, kernel_name, category, idiom and the descriptions; id and attempt are the caller's. */
 dm_status dm_natural_generate(dm_natural *natural, uint64_t seed, uint64_t slot, int attempt,
                               int category, dm_synth_record *record, dm_error *err);
 

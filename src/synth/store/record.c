@@ -19,6 +19,7 @@ const char *const dm_synth_category_names[] = {
     "stencil",    "struct", "function", "multi_dim",    "random", NULL};
 const char *const dm_synth_level_names[] = {"none", "compile", "run", "grad", "full", NULL};
 const char *const dm_synth_kind_names[] = {"pair", "rejected", NULL};
+const char *const dm_synth_part_names[] = {"train", "validation", "test", NULL};
 
 static int find_name(const char *const *names, const char *name)
 {
@@ -34,10 +35,12 @@ int dm_synth_category_find(const char *name)
 }
 
 /* The buffers, so that each is named once. */
-#define TEXT_COUNT 7
+#define TEXT_COUNT 10
+#define GIVEN_COUNT 4 /* of them: the generator's */
 static void list_texts(dm_synth_record *r, dm_buffer *texts[TEXT_COUNT])
 {
-    dm_buffer *all[TEXT_COUNT] = {&r->python_source, &r->cuda_forward, &r->cuda_backward,
+    dm_buffer *all[TEXT_COUNT] = {&r->python_source, &r->line,         &r->paragraph,
+                                  &r->specification, &r->cuda_forward, &r->cuda_backward,
                                   &r->c_forward,     &r->c_backward,   &r->ir,
                                   &r->diagnostics};
     memcpy(texts, all, sizeof all);
@@ -74,7 +77,7 @@ void dm_synth_record_swap_texts(dm_synth_record *a, dm_synth_record *b)
     dm_buffer *first[TEXT_COUNT], *second[TEXT_COUNT];
     list_texts(a, first);
     list_texts(b, second);
-    for (int i = 1; i < TEXT_COUNT; i++) { /* all but python_source */
+    for (int i = GIVEN_COUNT; i < TEXT_COUNT; i++) {
         dm_buffer kept = *first[i];
         *first[i] = *second[i];
         *second[i] = kept;
@@ -96,6 +99,24 @@ int dm_synth_lines(const dm_buffer *text)
     for (size_t i = 0; i < left; i++)
         lines += at[i] == '\n';
     return lines;
+}
+
+/* ---- Parts ---- */
+
+static dm_synth_part part_of(uint64_t hash)
+{
+    uint64_t tenth = hash % 10;
+    return tenth == 0 ? DM_SYNTH_TEST : tenth == 1 ? DM_SYNTH_VALIDATION : DM_SYNTH_TRAIN;
+}
+
+dm_synth_part dm_synth_part_by_record(const dm_synth_record *record)
+{
+    return part_of(record->canonical.high);
+}
+
+dm_synth_part dm_synth_part_by_idiom(const char *idiom)
+{
+    return idiom[0] == '\0' ? DM_SYNTH_TRAIN : part_of(dm_hash64(idiom, strlen(idiom)));
 }
 
 /* ---- Writing ---- */
@@ -279,9 +300,38 @@ static void put_verification(dm_buffer *out, const dm_synth_verification *v)
     dm_buffer_putc(out, '}');
 }
 
+static void put_lesson(dm_buffer *out, const dm_synth_record *record)
+{
+    dm_buffer_puts(out, ", \"idiom\": ");
+    if (record->idiom[0] == '\0')
+        dm_buffer_puts(out, "null");
+    else
+        put_quoted(out, record->idiom, strlen(record->idiom));
+    dm_buffer_puts(out, ", \"difficulty\": ");
+    put_int(out, record->difficulty);
+    dm_buffer_puts(out, ", \"split\": {\"record\": \"");
+    dm_buffer_puts(out, dm_synth_part_names[dm_synth_part_by_record(record)]);
+    dm_buffer_puts(out, "\", \"idiom\": \"");
+    dm_buffer_puts(out, dm_synth_part_names[dm_synth_part_by_idiom(record->idiom)]);
+    dm_buffer_puts(out, "\"}, \"description\": ");
+    if (record->line.size == 0) {
+        dm_buffer_puts(out, "null");
+        return;
+    }
+    dm_buffer_puts(out, "{\"line\": ");
+    put_text(out, &record->line);
+    dm_buffer_puts(out, ", \"paragraph\": ");
+    put_text(out, &record->paragraph);
+    dm_buffer_puts(out, ", \"specification\": ");
+    put_text(out, &record->specification);
+    dm_buffer_putc(out, '}');
+}
+
 static void put_texts(dm_buffer *out, const dm_synth_record *record)
 {
-    dm_buffer_puts(out, ", \"cuda_forward\": ");
+    dm_buffer_puts(out, ", \"device\": \"");
+    dm_buffer_puts(out, device_of(record));
+    dm_buffer_puts(out, "\", \"cuda_forward\": ");
     put_text(out, &record->cuda_forward);
     dm_buffer_puts(out, ", \"cuda_backward\": ");
     put_text(out, &record->cuda_backward);
@@ -310,7 +360,10 @@ void dm_synth_record_write(const dm_synth_record *record, dm_buffer *out)
     dm_buffer_puts(out, ", \"category\": \"");
     if (record->category >= 0)
         dm_buffer_puts(out, dm_synth_category_names[record->category]);
-    dm_buffer_puts(out, "\", \"python_source\": ");
+    dm_buffer_putc(out, '"');
+    if (record->kind == DM_SYNTH_PAIR)
+        put_lesson(out, record);
+    dm_buffer_puts(out, ", \"python_source\": ");
     put_text(out, &record->python_source);
     if (record->kind == DM_SYNTH_PAIR) {
         put_texts(out, record);
@@ -442,6 +495,41 @@ static void leave(reader *r, const char *name)
         complain(r, name, "fields that are not known");
 }
 
+static void expect(reader *r, const char *key, const char *should)
+{
+    if (strcmp(take_string(r, key), should) != 0)
+        complain(r, key, "does not fit the rest of the record");
+}
+
+/* Needs `canonical`, which splits depend on. */
+static void read_lesson(reader *outer, dm_synth_record *record)
+{
+    json_t *idiom = take(outer, "idiom", true);
+    if (json_is_string(idiom) && json_string_length(idiom) > 0 &&
+        json_string_length(idiom) < sizeof record->idiom)
+        memcpy(record->idiom, json_string_value(idiom), json_string_length(idiom) + 1);
+    else if (idiom != NULL && !json_is_null(idiom))
+        complain(outer, "idiom", "not a name");
+    record->difficulty = take_int(outer, "difficulty");
+    reader split = enter(outer, "split");
+    expect(&split, "record", dm_synth_part_names[dm_synth_part_by_record(record)]);
+    expect(&split, "idiom", dm_synth_part_names[dm_synth_part_by_idiom(record->idiom)]);
+    leave(&split, "split");
+    outer->status = split.status;
+    if (json_is_null(json_object_get(outer->object, "description"))) {
+        outer->taken++;
+        return;
+    }
+    reader words = enter(outer, "description");
+    take_text(&words, "line", &record->line, true);
+    take_text(&words, "paragraph", &record->paragraph, true);
+    take_text(&words, "specification", &record->specification, true);
+    if (record->line.size == 0)
+        complain(&words, "description", "without a line");
+    leave(&words, "description");
+    outer->status = words.status;
+}
+
 static void read_metadata(reader *outer, dm_synth_record *record)
 {
     reader r = enter(outer, "metadata");
@@ -489,18 +577,20 @@ dm_status dm_synth_record_read(dm_synth_record *record, const char *line, size_t
     take_name(&r, "kernel_name", record->kernel_name, sizeof record->kernel_name);
     record->category = take_choice(&r, "category", dm_synth_category_names);
     take_text(&r, "python_source", &record->python_source, true);
+    take_hash(&r, "canonical", &record->canonical);
     if (record->kind == DM_SYNTH_PAIR) {
+        read_lesson(&r, record);
         take_text(&r, "cuda_forward", &record->cuda_forward, true);
         take_text(&r, "cuda_backward", &record->cuda_backward, true);
         take_text(&r, "c_forward", &record->c_forward, false);
         take_text(&r, "c_backward", &record->c_backward, record->c_forward.size > 0);
         take_text(&r, "ir", &record->ir, false);
+        expect(&r, "device", device_of(record));
         read_metadata(&r, record);
         read_verification(&r, &record->verification);
     } else {
         take_text(&r, "diagnostics", &record->diagnostics, true);
     }
-    take_hash(&r, "canonical", &record->canonical);
     leave(&r, "record");
     json_decref(r.object);
     if (r.status != DM_OK)

@@ -70,11 +70,18 @@ extern const char *const dm_synth_kind_names[]; /* "pair", "rejected", ends with
 #define DM_SYNTH_ID_MAX 64
 #define DM_SYNTH_NAME_MAX 64
 
+/* Which part of a dataset a record is in, when it is split by record and when it is split by idiom. */
+typedef enum dm_synth_part { DM_SYNTH_TRAIN, DM_SYNTH_VALIDATION, DM_SYNTH_TEST } dm_synth_part;
+extern const char *const dm_synth_part_names[]; /* "train", "validation", "test", ends with NULL */
+
 typedef struct dm_synth_record {
     dm_synth_kind kind;
     char id[DM_SYNTH_ID_MAX]; /* "<seed>-<slot>", unique in a dataset */
     char kernel_name[DM_SYNTH_NAME_MAX];
-    int category;            /* dm_synth_category; -1 when the record named another one */
+    int category;                  /* dm_synth_category; -1 when the record named another one */
+    char idiom[DM_SYNTH_NAME_MAX]; /* of the natural style: the family; "": none */
+    int difficulty;                /* 1 to 5 (lesson/difficulty.h); 0: not compiled yet */
+    dm_buffer line, paragraph, specification; /* descriptions; all empty: there are none */
     dm_buffer python_source; /* a whole file: imports, structs, functions, one kernel */
     dm_buffer cuda_forward;  /* empty: not there */
     dm_buffer cuda_backward; /* empty also when the kernel has no backward pass */
@@ -102,6 +109,11 @@ void dm_synth_record_write(const dm_synth_record *record, dm_buffer *out);
  * missing, of another type or not known) is DM_EFORMAT at file:number. */
 dm_status dm_synth_record_read(dm_synth_record *record, const char *line, size_t size,
                                const char *file, int number, dm_error *err);
+
+/* A tenth of the records are for validation and a tenth for tests, by their canonical form; and of the
+ * idioms (of the records without one, all are for training), by their names. */
+dm_synth_part dm_synth_part_by_record(const dm_synth_record *record);
+dm_synth_part dm_synth_part_by_idiom(const char *idiom);
 
 /* Lines of a text; a last one without a newline counts too. */
 int dm_synth_lines(const dm_buffer *text);
