@@ -167,7 +167,7 @@ void fuzz_seeds_synth_dataset(void)
     dm_buffer pair = DM_BUFFER_EMPTY, rejected = DM_BUFFER_EMPTY, out = DM_BUFFER_EMPTY;
     record_lines(&pair, &rejected);
     dm_buffer_printf(&out,
-                     "=== manifest.json\n{\"format\": \"dotmatrix-kernels-1\", \"seed\": 7, "
+                     "=== manifest.json\n{\"format\": \"dotmatrix-kernels-2\", \"seed\": 7, "
                      "\"count\": 1, \"shards\": [{\"file\": \"pairs-00000.jsonl\", \"lines\": 1, "
                      "\"bytes\": %zu, \"checksum\": \"00\"}]}\n=== pairs-00000.jsonl\n%s",
                      pair.size, dm_buffer_text(&pair));

@@ -168,8 +168,8 @@ static void check_names(check *c, const dm_buffer *text)
 {
     const char *at = dm_buffer_text(text);
     while ((at = strchr(at, '`')) != NULL) {
-        const char *end = strchr(++at, '`');
-        if (end == NULL) {
+        const char *end = strpbrk(++at, "`\n");
+        if (end == NULL || *end == '\n') {
             complain(c, "a back-quote that is not closed before", at, (int)strcspn(at, "\n"));
             return;
         }
