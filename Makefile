@@ -4,13 +4,11 @@ BUILD ?= build
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 export JOBS
-comma := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-roms test-kill verify verify-gpu record bench bench-gpu bench-swarm bench-dynamics bench-machine report \
+.PHONY: help build demo test test-roms test-kill verify verify-gpu record bench bench-gpu bench-dynamics bench-machine bench-swarm report \
 	test-hostile test-tsan fuzz fuzz-kernel fuzz-parsers check check-gpu lint fmt install dist wheel clean
 DOTMATRIX = $(BUILD)/src/cli/dotmatrix
-ENVS ?= 1,8,64,512,2048,8192
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -46,16 +44,14 @@ report: build ## tables, plots and a page from all of runs/bench/, into runs/rep
 	@ls runs/bench/*.json >/dev/null 2>&1 || { echo "report: there is nothing in runs/bench; make bench" >&2; exit 1; }
 	@$(DOTMATRIX) report runs/bench/*.json --out runs/reports/$$(date +%Y%m%d-%H%M%S)
 
-bench-swarm: build ## many machines on DEVICE= (cpu) alone, with what the kernel needs; ROMS= files or folders
-	@mkdir -p runs/swarm
-	@$(BUILD)/bench/dm-bench-swarm --device $(or $(DEVICE),cpu) --envs $(ENVS) \
-		--stage emulate_only$(comma)full_step $(addprefix --roms ,$(ROMS)) --json runs/swarm/swarm.json $(ARGS)
+bench-swarm: build ## many machines on DEVICE= (cpu or cuda) alone, and what the kernel needs; GAMES=, ROMS=, ENVS=, ARGS=
+	@tools/bench $(BUILD) $(or $(DEVICE),cpu)-alone
 
 bench-dynamics: build ## the dynamics kernels on DEVICE= (cpu:1): figures and plots go to runs/dynamics
 	@$(BUILD)/src/cli/dotmatrix dynamics bench --device $(or $(DEVICE),cpu:1) --out runs/dynamics $(ARGS)
 
-bench-machine: build ## one machine beside libmgba, gambatte and PyBoy; ROMS= files or folders, ARGS= its options
-	@$(BUILD)/bench/dm-bench-machine $(ARGS) $(ROMS)
+bench-machine: build ## one machine on one thread beside mGBA, gambatte and PyBoy; GAMES= a folder, ROMS= files, ARGS=
+	@tools/bench $(BUILD) machine
 
 test-roms: build ## run the public test ROMs in the folder DM_TEST_ROMS=
 	@$(BUILD)/tests/dm-test-roms --expect tests/roms/expected.txt

@@ -6,19 +6,42 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const dm_lab_start_names[] = {"zero", "post-boot", "game", NULL};
+const char *const dm_lab_start_names[] = {"zero", "post-boot", "game", "state", NULL};
 
 static const dm_lab_kind *const kinds[] = {
-    &dm_lab_single,    &dm_lab_vec_cpu,      &dm_lab_vec_cuda,  &dm_lab_mgba_single,
-    &dm_lab_mgba_vec,  &dm_lab_pyboy_single, &dm_lab_pyboy_vec, &dm_lab_wrong,
-    &dm_lab_wrong_vec, &dm_lab_recorded,
+    &dm_lab_single,   &dm_lab_vec_cpu,      &dm_lab_vec_cuda,  &dm_lab_mgba_single,
+    &dm_lab_mgba_vec, &dm_lab_pyboy_single, &dm_lab_pyboy_vec, &dm_lab_gambatte,
+    &dm_lab_wrong,    &dm_lab_wrong_vec,    &dm_lab_recorded,
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
 const char *dm_lab_kind_list(void)
 {
     return "single, vec_cpu, vec_cuda, mgba_single, mgba_vec_mt, pyboy_single, pyboy_vec_mp, "
-           "wrong_single, wrong_vec, recorded";
+           "gambatte, libretro:PATH, wrong_single, wrong_vec, recorded";
+}
+
+/* A kind of its own for each core; they stay as long as the program. */
+#define CORE_PREFIX "libretro:"
+
+static dm_status find_core(const char *name, const dm_lab_kind **out, dm_error *err)
+{
+    static dm_lab_kind cores[DM_LAB_CORES_MAX];
+    static char names[DM_LAB_CORES_MAX][1024];
+    size_t i = 0;
+    if (name[sizeof CORE_PREFIX - 1] == 0 || strlen(name) >= sizeof names[0])
+        return dm_fail(err, DM_EINVAL, "libretro: the path of a core is missing, or too long");
+    while (i < DM_LAB_CORES_MAX && names[i][0] != 0 && strcmp(names[i], name) != 0)
+        i++;
+    if (i == DM_LAB_CORES_MAX)
+        return dm_fail(err, DM_EINVAL, "libretro: at most %d cores", DM_LAB_CORES_MAX);
+    snprintf(names[i], sizeof names[i], "%s", name);
+    cores[i] = dm_lab_gambatte;
+    cores[i].name = names[i];
+    cores[i].install = NULL;
+    cores[i].core = names[i] + sizeof CORE_PREFIX - 1;
+    *out = &cores[i];
+    return DM_OK;
 }
 
 dm_status dm_lab_kind_find(const char *name, const dm_lab_kind **out, dm_error *err)
@@ -29,6 +52,8 @@ dm_status dm_lab_kind_find(const char *name, const dm_lab_kind **out, dm_error *
             return DM_OK;
         }
     }
+    if (strncmp(name, CORE_PREFIX, sizeof CORE_PREFIX - 1) == 0)
+        return find_core(name, out, err);
     return dm_fail(err, DM_EINVAL, "'%.64s' is no backend; there are %s", name, dm_lab_kind_list());
 }
 
@@ -36,6 +61,7 @@ dm_status dm_lab_backend_create(const dm_lab_kind *kind, const dm_lab_desc *desc
                                 dm_lab_backend *out, dm_error *err)
 {
     *out = (dm_lab_backend){.kind = kind, .desc = *desc};
+    out->desc.core = kind->core;
     if (kind->is_single && desc->count != 1)
         return dm_fail(err, DM_EINVAL, "%s has one machine, not %llu", kind->name,
                        (unsigned long long)desc->count);
@@ -43,6 +69,10 @@ dm_status dm_lab_backend_create(const dm_lab_kind *kind, const dm_lab_desc *desc
         desc->frames_per_step > 1024 || desc->release_after_frames > desc->frames_per_step)
         return dm_fail(err, DM_EINVAL, "%s: no machines, or keys held longer than a step",
                        kind->name);
+    if (desc->start == DM_LAB_START_STATE && desc->state == NULL)
+        return dm_fail(err, DM_EINVAL, "%s: a start at a save state needs its file", kind->name);
+    if (desc->start == DM_LAB_START_STATE && kind->is_reference)
+        return dm_fail(err, DM_EUNSUPPORTED, "%s cannot begin at a save state of ours", kind->name);
     dm_status status = kind->create(&out->desc, &out->self, err);
     if (status == DM_EUNAVAILABLE && kind->install != NULL && err != NULL) {
         char why[512];
@@ -75,8 +105,16 @@ dm_status dm_lab_start_machine(const dm_lab_desc *desc, dm_gb **out, dm_error *e
 {
     dm_gb_options options = {.start = desc->start == DM_LAB_START_ZERO ? DM_GB_START_ZERO
                                                                        : DM_GB_START_POST_BOOT,
-                             .force_dmg = desc->force_dmg};
+                             .force_dmg = desc->force_dmg,
+                             .keep_idle_loops = desc->keep_idle_loops};
     dm_status status = dm_gb_create(desc->rom, desc->rom_size, &options, out, err);
+    if (status == DM_OK && desc->start == DM_LAB_START_STATE) {
+        status = dm_gb_load_state(*out, desc->state, err);
+        if (status != DM_OK) {
+            dm_gb_destroy(*out);
+            *out = NULL;
+        }
+    }
     if (status != DM_OK || desc->start != DM_LAB_START_POST_BOOT)
         return status;
     /* References are somewhere else in the picture and in DIV's count: both begin anew. */

@@ -9,6 +9,7 @@
  *   vec_cpu        a swarm on threads         vec_cuda      a swarm on a GPU
  *   mgba_single    libmgba, one machine       mgba_vec_mt   many, on threads
  *   pyboy_single   PyBoy, one machine         pyboy_vec_mp  many, in worker processes
+ *   gambatte       Debian's libretro core     libretro:PATH any other; pictures and work RAM only
  *   wrong_single   ours with a bug put in: tests the harness
  *   wrong_vec      many, of which those with odd numbers have it
  *   recorded       a reference's side of a verification, from a file (recording.h)
@@ -28,6 +29,7 @@ typedef enum dm_lab_start {
     DM_LAB_START_ZERO,      /* everything 0, LCD off, PC = 0100, DIV = 0 */
     DM_LAB_START_POST_BOOT, /* as after the boot ROM, with LCD and DIV started again at 0 */
     DM_LAB_START_GAME,      /* however the backend starts a game by itself; for benchmarks */
+    DM_LAB_START_STATE,     /* where the save state in `state` was made; backends of ours only */
     DM_LAB_STARTS
 } dm_lab_start;
 /* Names, ended by NULL. */
@@ -42,8 +44,11 @@ typedef struct dm_lab_desc {
     uint32_t frames_per_step;
     uint32_t release_after_frames; /* the keys are up after so many; at most frames_per_step */
     dm_lab_start start;
-    bool force_dmg; /* as in dm_gb_options */
-    bool draw;      /* a picture is wanted after each step */
+    const char *state;    /* of DM_LAB_START_STATE: a file of dm_gb_save_state */
+    bool force_dmg;       /* as in dm_gb_options */
+    bool keep_idle_loops; /* likewise; of ours */
+    bool draw;            /* a picture is wanted after each step */
+    bool draw_every;      /* and all those within it are drawn too; with `draw` */
     bool exact; /* stop at the instruction boundary that ours stops at; false: as fast as it goes */
     /* Memory that will be read after each step; a hint. At most DM_LAB_REGIONS_MAX. */
     const dm_swarm_region *regions;
@@ -53,9 +58,13 @@ typedef struct dm_lab_desc {
     dm_swarm_stage stage;
     uint32_t observations;
     dm_swarm_generator generator; /* for steps that are given no keys */
+    dm_swarm_codec codec;         /* of its actions */
     uint64_t seed;
+    /* On CUDA, as in dm_swarm_desc; 0: chosen by the number of machines. */
+    uint32_t lanes_per_warp, block_threads, blocks_per_multiprocessor;
     const char *recording; /* of `recorded`: its file */
     uint32_t copies;       /* room for so many machines in copy_from */
+    const char *core;      /* the kind's, set by dm_lab_backend_create */
 } dm_lab_desc;
 
 /* What can be seen of one machine. */
@@ -63,7 +72,16 @@ typedef struct dm_lab_view {
     dm_gb_registers registers;
     bool has_cycles, has_instructions;
     uint64_t cycles, instructions; /* since the start */
+    uint64_t halted;               /* cycles in HALT; where instructions are counted */
 } dm_lab_view;
+
+/* What a step is on the device. Zeros where there is no such thing. */
+typedef struct dm_lab_launch {
+    uint32_t lanes_per_warp, block_threads;
+    int registers;        /* of a thread */
+    uint64_t local_bytes; /* likewise */
+    uint64_t bytes_per_machine;
+} dm_lab_launch;
 
 typedef struct dm_lab_backend dm_lab_backend;
 
@@ -73,11 +91,13 @@ typedef struct dm_lab_kind {
     const char *sound;   /* what it does about sound in a benchmark */
     bool is_reference;   /* other people's */
     bool is_single;      /* has exactly one machine */
+    bool always_draws;   /* every frame; it cannot leave that out */
+    const char *core;    /* of a libretro core: its file; NULL: Debian's gambatte */
     /* A single machine like one of these, which can be stepped by instruction; NULL: none, or it
      * can itself. */
     const struct dm_lab_kind *alone;
     /* The version of what it runs on, "0.10.1"; DM_EUNAVAILABLE when it is not there. */
-    dm_status (*version)(char *out, size_t size, dm_error *err);
+    dm_status (*version)(const struct dm_lab_kind *kind, char *out, size_t size, dm_error *err);
     dm_status (*create)(const dm_lab_desc *desc, void **self, dm_error *err);
     void (*destroy)(void *self);
     /* All machines, with keys for each. NULL: keys of the generator, of swarms only. May return
@@ -85,7 +105,7 @@ typedef struct dm_lab_kind {
     dm_status (*step)(void *self, const uint8_t *keys, dm_error *err);
     /* Wait for all steps; NULL: they are done when `step` returns. */
     dm_status (*synchronize)(void *self, dm_error *err);
-    /* These wait. */
+    /* These wait. A backend that shows no registers has no `look`, and saves no state. */
     dm_status (*look)(void *self, uint64_t machine, dm_lab_view *out, dm_error *err);
     dm_status (*read)(void *self, uint64_t machine, uint16_t address, uint8_t *to, size_t size,
                       dm_error *err);
@@ -103,6 +123,8 @@ typedef struct dm_lab_kind {
     /* Machine i of a swarm that has not run becomes what machine i modulo `few` of another is, on
      * whatever device; more than `few` need desc.copies. NULL: it cannot. */
     dm_status (*copy_from)(void *self, void *others, uint64_t few, dm_error *err);
+    /* NULL: it has nothing to tell. */
+    dm_status (*launch)(void *self, dm_lab_launch *out, dm_error *err);
 } dm_lab_kind;
 
 struct dm_lab_backend {
@@ -111,7 +133,9 @@ struct dm_lab_backend {
     dm_lab_desc desc;
 };
 
-/* An unknown name is DM_EINVAL and lists those there are. */
+/* An unknown name is DM_EINVAL and lists those there are. libretro:PATH is a kind of its own for
+ * each path, at most DM_LAB_CORES_MAX of them. */
+#define DM_LAB_CORES_MAX 8
 dm_status dm_lab_kind_find(const char *name, const dm_lab_kind **out, dm_error *err);
 /* For help and messages: "single, vec_cpu, ...". */
 const char *dm_lab_kind_list(void);
@@ -133,6 +157,6 @@ dm_status dm_lab_start_machine(const dm_lab_desc *desc, dm_gb **out, dm_error *e
 
 extern const dm_lab_kind dm_lab_single, dm_lab_wrong, dm_lab_wrong_vec, dm_lab_vec_cpu,
     dm_lab_vec_cuda, dm_lab_mgba_single, dm_lab_mgba_vec, dm_lab_pyboy_single, dm_lab_pyboy_vec,
-    dm_lab_recorded;
+    dm_lab_gambatte, dm_lab_recorded;
 
 #endif

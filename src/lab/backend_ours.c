@@ -22,13 +22,14 @@
 typedef struct single {
     dm_gb *gb;
     uint32_t frames, release;
-    bool draw;
-    uint64_t cycles, instructions; /* at the start */
-    uint64_t target;               /* wrong_single: end of the steps so far, in cycles */
+    bool draw, draw_every;
+    uint64_t cycles, instructions, halted; /* at the start */
+    uint64_t target;                       /* wrong_single: end of the steps so far, in cycles */
 } single;
 
-static dm_status version_ours(char *out, size_t size, dm_error *err)
+static dm_status version_ours(const dm_lab_kind *kind, char *out, size_t size, dm_error *err)
 {
+    (void)kind;
     (void)err;
     snprintf(out, size, "%s", dm_version_string());
     return DM_OK;
@@ -47,8 +48,11 @@ static dm_status single_create(const dm_lab_desc *desc, void **self, dm_error *e
     s->frames = desc->frames_per_step;
     s->release = desc->release_after_frames;
     s->draw = desc->draw;
-    s->cycles = s->target = dm_gb_get_counters(s->gb).cycles;
-    s->instructions = dm_gb_get_counters(s->gb).instructions;
+    s->draw_every = desc->draw_every;
+    dm_gb_counters counters = dm_gb_get_counters(s->gb);
+    s->cycles = s->target = counters.cycles;
+    s->instructions = counters.instructions;
+    s->halted = counters.halted;
     *self = s;
     return DM_OK;
 }
@@ -64,12 +68,17 @@ static dm_status single_step(void *self, const uint8_t *keys, dm_error *err)
 {
     single *s = self;
     (void)err;
-    enum dm_gb_draw draw = s->draw ? DM_GB_DRAW_ALWAYS : DM_GB_DRAW_NEVER;
+    uint32_t rest = s->frames - s->release;
+    enum dm_gb_draw draw = !s->draw        ? DM_GB_DRAW_NEVER
+                           : s->draw_every ? DM_GB_DRAW_ALWAYS
+                                           : DM_GB_DRAW_LAST;
+    /* The last picture of a step began at most a frame before the step's last. */
+    bool early = draw == DM_GB_DRAW_LAST && rest > 1;
     dm_gb_set_keys(s->gb, keys[0]);
-    dm_gb_run_frames(s->gb, s->release, draw);
-    if (s->frames > s->release) {
+    dm_gb_run_frames(s->gb, s->release, early ? DM_GB_DRAW_NEVER : draw);
+    if (rest > 0) {
         dm_gb_set_keys(s->gb, 0);
-        dm_gb_run_frames(s->gb, s->frames - s->release, draw);
+        dm_gb_run_frames(s->gb, rest, draw);
     }
     return DM_OK;
 }
@@ -84,7 +93,8 @@ static dm_status single_look(void *self, uint64_t machine, dm_lab_view *out, dm_
                          .has_cycles = true,
                          .has_instructions = true,
                          .cycles = c.cycles - s->cycles,
-                         .instructions = c.instructions - s->instructions};
+                         .instructions = c.instructions - s->instructions,
+                         .halted = c.halted - s->halted};
     return DM_OK;
 }
 
@@ -282,7 +292,7 @@ const dm_lab_kind dm_lab_wrong = {
 typedef struct vec {
     dm_device *device;
     dm_swarm *swarm;
-    uint64_t cycles, instructions; /* at the start */
+    uint64_t cycles, instructions, halted; /* at the start */
     /* Compared regions are an observation: a step gathers them, and only they are copied. */
     dm_swarm_region regions[DM_LAB_REGIONS_MAX];
     size_t region_count, region_bytes; /* the latter of one machine */
@@ -368,10 +378,14 @@ static dm_status create_swarm(vec *v, const dm_lab_desc *desc, dm_error *err)
                        .autoreset = DM_SWARM_DISABLED,
                        .snapshots = desc->copies,
                        .observations = desc->observations | (desc->draw ? DM_SWARM_OBS_SHADES : 0)};
-    /* Made-up actions are buttons, as those that references are given (actions.h). */
+    /* Made-up actions are the codec's, as those that references are given (actions.h). */
     if (desc->generator != DM_SWARM_NOOP)
-        d.codec = DM_SWARM_BUTTONS_V1;
+        d.codec = desc->codec;
     d.force_dmg = desc->force_dmg;
+    d.keep_idle_loops = desc->keep_idle_loops;
+    d.lanes_per_warp = desc->lanes_per_warp;
+    d.block_threads = desc->block_threads;
+    d.blocks_per_multiprocessor = desc->blocks_per_multiprocessor;
     dm_status status = gather_regions(v, desc, err);
     if (v->region_count > 0) {
         d.observations |= DM_SWARM_OBS_REGIONS;
@@ -383,6 +397,8 @@ static dm_status create_swarm(vec *v, const dm_lab_desc *desc, dm_error *err)
     } else if (status == DM_OK && desc->start == DM_LAB_START_POST_BOOT) {
         status = write_start(desc, start, sizeof start, err);
         rom.state = start;
+    } else if (desc->start == DM_LAB_START_STATE) {
+        rom.state = desc->state;
     }
     if (status == DM_OK)
         status = dm_swarm_create(v->device, &d, &v->swarm, err);
@@ -397,6 +413,10 @@ static dm_status vec_create(const char *device, const dm_lab_desc *desc, void **
     if (v == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     dm_status status = dm_device_open(device, &v->device, err);
+    if (status == DM_OK && desc->draw_every && desc->frames_per_step > 1)
+        status = dm_fail(err, DM_EUNSUPPORTED,
+                         "a swarm draws the last picture of a step: "
+                         "--frames-per-step 1");
     if (status == DM_OK)
         status = create_swarm(v, desc, err);
     dm_gb_counters counters = {0};
@@ -409,6 +429,7 @@ static dm_status vec_create(const char *device, const dm_lab_desc *desc, void **
     }
     v->cycles = counters.cycles;
     v->instructions = counters.instructions;
+    v->halted = counters.halted;
     *self = v;
     return DM_OK;
 }
@@ -454,6 +475,7 @@ static dm_status vec_look(void *self, uint64_t machine, dm_lab_view *out, dm_err
     if (status == DM_OK) {
         out->cycles = c.cycles - v->cycles;
         out->instructions = c.instructions - v->instructions;
+        out->halted = c.halted - v->halted;
     }
     return status;
 }
@@ -554,13 +576,29 @@ static dm_status vec_copy_from(void *self, void *others, uint64_t few, dm_error 
     return status;
 }
 
-static dm_status version_cuda(char *out, size_t size, dm_error *err)
+static dm_status vec_launch(void *self, dm_lab_launch *out, dm_error *err)
+{
+    vec *v = self;
+    dm_swarm_info info = dm_swarm_get_info(v->swarm);
+    *out = (dm_lab_launch){.bytes_per_machine = info.bytes_per_machine};
+    if (dm_device_get_properties(v->device)->kind != DM_DEVICE_CUDA)
+        return DM_OK;
+    dm_function_properties properties = {0};
+    dm_status status = dm_swarm_kernel_properties(v->swarm, &properties, err);
+    out->lanes_per_warp = info.lanes_per_warp;
+    out->block_threads = info.block_threads;
+    out->registers = properties.registers;
+    out->local_bytes = properties.local_bytes;
+    return status;
+}
+
+static dm_status version_cuda(const dm_lab_kind *kind, char *out, size_t size, dm_error *err)
 {
     dm_device_tools tools;
     dm_device_tools_find(&tools);
     if (!tools.cuda)
         return dm_fail(err, DM_EUNAVAILABLE, "%s", tools.cuda_reason);
-    return version_ours(out, size, err);
+    return version_ours(kind, out, size, err);
 }
 
 const dm_lab_kind dm_lab_vec_cpu = {
@@ -578,6 +616,7 @@ const dm_lab_kind dm_lab_vec_cpu = {
     .save = vec_save,
     .fork = vec_fork,
     .copy_from = vec_copy_from,
+    .launch = vec_launch,
 };
 
 const dm_lab_kind dm_lab_vec_cuda = {
@@ -595,4 +634,5 @@ const dm_lab_kind dm_lab_vec_cuda = {
     .save = vec_save,
     .fork = vec_fork,
     .copy_from = vec_copy_from,
+    .launch = vec_launch,
 };

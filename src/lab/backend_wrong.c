@@ -12,9 +12,9 @@ typedef struct wrong_vec {
     uint64_t count;
 } wrong_vec;
 
-static dm_status version(char *out, size_t size, dm_error *err)
+static dm_status version(const dm_lab_kind *kind, char *out, size_t size, dm_error *err)
 {
-    return dm_lab_wrong.version(out, size, err);
+    return dm_lab_wrong.version(kind, out, size, err);
 }
 
 static void destroy(void *self)

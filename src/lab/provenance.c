@@ -74,7 +74,7 @@ void dm_lab_provenance(dm_json *json, const dm_lab_kind *const *kinds, size_t co
             twice |= kinds[k] == kinds[i];
         if (twice)
             continue;
-        if (kinds[i]->version(version, sizeof version, NULL) == DM_OK)
+        if (kinds[i]->version(kinds[i], version, sizeof version, NULL) == DM_OK)
             dm_json_string(json, kinds[i]->name, version);
         else
             dm_json_null(json, kinds[i]->name);

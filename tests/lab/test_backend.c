@@ -28,7 +28,7 @@ static void create(const dm_lab_kind *kind, const dm_lab_desc *desc, dm_lab_back
 {
     char version[64];
     dm_error why;
-    if (kind->version(version, sizeof version, &why) != DM_OK)
+    if (kind->version(kind, version, sizeof version, &why) != DM_OK)
         dm_test_skip("%s: %s", kind->name, why.message);
     assert_ok(dm_lab_backend_create(kind, desc, out, err));
 }

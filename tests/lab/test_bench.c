@@ -269,6 +269,74 @@ static void ctrl_c_keeps_what_was_measured(void **state)
     json_decref(root);
 }
 
+/* From a save state everything begins at its machine; the codec says what is pressed. */
+static void a_state_and_a_codec_can_be_chosen(void **state)
+{
+    static const char *const codecs[] = {"buttons_v1", "raw"};
+    char first[2][32];
+    dm_test_result r;
+    command(&r, "run", "--rom", game, "--frames", "600", "--save", "s.state");
+    dm_test_expect_exit(&r, 0);
+    dm_test_result_free(&r);
+    for (int i = 0; i < 2; i++) {
+        command(&r, "bench", "--backends", "single,vec_cpu,mgba_vec_mt", "--rom", game, "--state",
+                "s.state", "--codec", codecs[i], "--env-counts", "1", "--steps", "1", "--repeat",
+                "1", "--warmup-seconds", "0", "--warmup-steps", "20", "--diverge-frames", "0",
+                "--ref-threads", "1", "--out", "a.json");
+        dm_test_expect_exit(&r, 0);
+        dm_test_result_free(&r);
+        json_t *root = load(state, "a.json");
+        const json_t *rows = json_object_get(root, "results"), *row;
+        const json_t *configuration = json_object_get(root, "configuration");
+        assert_string_equal(json_string_value(json_object_get(configuration, "codec")), codecs[i]);
+        assert_string_equal(json_string_value(json_object_get(configuration, "state")), "s.state");
+        size_t k, measured = 0;
+        json_array_foreach(rows, k, row)
+        {
+            const char *skipped = json_string_value(json_object_get(row, "skipped"));
+            if (json_is_true(json_object_get(row, "is_reference"))) {
+                assert_non_null(skipped);
+                continue;
+            }
+            const char *states = text(row, "after_warmup", "states");
+            if (measured++ == 0)
+                snprintf(first[i], sizeof first[i], "%s", states);
+            assert_string_equal(states, first[i]);
+            assert_true(number(row, "halt_share") > 0.5);
+        }
+        assert_int_equal(measured, 2);
+        json_decref(root);
+    }
+    assert_string_not_equal(first[0], first[1]);
+    refuses(DM_EXIT_USAGE, "is of one game", "bench", "--rom", game, "--rom", joypad, "--state",
+            "s.state");
+    refuses(DM_EXIT_USAGE, "codec", "bench", "--codec", "buttons_v9");
+    refuses(DM_EXIT_INPUT, "no.state", "bench", "--backends", "single", "--env-counts", "1",
+            "--state", "no.state");
+    refuses(DM_EXIT_USAGE, "made with another ROM", "bench", "--backends", "single", "--env-counts",
+            "1", "--rom", joypad, "--state", "s.state");
+}
+
+static void details_are_shown_and_kept(void **state)
+{
+    dm_test_result r;
+    command(&r, "bench", "--backends", "vec_cpu", "--rom", game, "--env-counts", "2", "--steps",
+            "1", "--repeat", "1", "--warmup-seconds", "0", "--diverge-frames", "0", "--details",
+            "--keep-idle-loops", "--out", "a.json");
+    dm_test_expect_exit(&r, 0);
+    assert_non_null(strstr(r.out, " bytes a machine\n"));
+    dm_test_result_free(&r);
+    json_t *root = load(state, "a.json");
+    const json_t *row = json_array_get(json_object_get(root, "results"), 0);
+    assert_true(number(row, "bytes_per_machine") > 16384);
+    assert_null(json_object_get(row, "kernel")); /* of a GPU alone */
+    assert_true(
+        json_is_true(json_object_get(json_object_get(root, "configuration"), "keep_idle_loops")));
+    json_decref(root);
+    refuses(DM_EXIT_INPUT, "--frames-per-step 1", "bench", "--backends", "vec_cpu", "--rom", game,
+            "--env-counts", "1", "--stages", "full_step", "--draw", "every");
+}
+
 static void bad_sweeps_are_refused(void **state)
 {
     refuses(DM_EXIT_USAGE, "is no backend", "bench", "--backends", "vec_cpu,vba");
@@ -536,7 +604,9 @@ DM_TESTS("lab/bench", DM_TEST_IN_DIR(a_sweep_writes_one_artifact), DM_TEST_IN_DI
          DM_TEST_IN_DIR(means_are_over_games_that_all_can_play),
          DM_TEST_IN_DIR(settings_and_hashes_are_in_the_artifact),
          DM_TEST_IN_DIR(missing_references_are_told_and_left_out),
-         DM_TEST_IN_DIR(ctrl_c_keeps_what_was_measured), DM_TEST_IN_DIR(bad_sweeps_are_refused),
+         DM_TEST_IN_DIR(a_state_and_a_codec_can_be_chosen),
+         DM_TEST_IN_DIR(details_are_shown_and_kept), DM_TEST_IN_DIR(ctrl_c_keeps_what_was_measured),
+         DM_TEST_IN_DIR(bad_sweeps_are_refused),
          DM_TEST_IN_DIR(a_report_has_tables_plots_and_a_page),
          DM_TEST_IN_DIR(runs_of_several_machines_are_told_apart),
          DM_TEST_IN_DIR(a_real_sweep_can_be_reported),

@@ -29,7 +29,7 @@ static void need(const dm_lab_kind *kind)
 {
     char version[128];
     dm_error why;
-    if (kind->version(version, sizeof version, &why) != DM_OK)
+    if (kind->version(kind, version, sizeof version, &why) != DM_OK)
         dm_test_skip("%s: %s", kind->name, why.message);
 }
 
@@ -97,7 +97,7 @@ static void vectors_agree_with_pyboy(void **state)
 {
     need(&dm_lab_pyboy_vec);
     dm_test_result r;
-    command(&r, "verify", "--rom", rom("CB_BITOPS"), "--ref-backend", "pyboy_vec_mp", "--envs", "5",
+    command(&r, "verify", "--rom", rom("ALU_LOOP"), "--ref-backend", "pyboy_vec_mp", "--envs", "5",
             "--verify-steps", "20", "--mem-region", "C000:C100", "--action-gen", "striped");
     dm_test_expect_exit(&r, 0);
     assert_non_null(strstr(r.out, "105 comparisons"));
@@ -408,8 +408,8 @@ static void recordings_stand_for_references(void **state)
     refuses(DM_EXIT_USAGE, "in the place of a reference", "verify", PROFILE, "--recorded", "a.rec",
             "--ref-backend", "single");
     refuses(DM_EXIT_USAGE, "which recording", "verify", PROFILE, "--ref-backend", "recorded");
-    refuses(DM_EXIT_USAGE, "one machine, by frames", "verify", PROFILE, "--ref-backend", "vec_cpu",
-            "--envs", "2", "--record", "b.rec");
+    refuses(DM_EXIT_USAGE, "one machine that shows its registers", "verify", PROFILE,
+            "--ref-backend", "vec_cpu", "--envs", "2", "--record", "b.rec");
     assert_ok(dm_file_read(dm_test_path(state, "a.rec"), 0, &bytes, &size, err));
     bytes[size / 2] ^= 1;
     assert_ok(dm_file_write(dm_test_path(state, "a.rec"), bytes, size, err));
@@ -479,6 +479,42 @@ static void json_tells_the_same(void **state)
     dm_test_result_free(&r);
 }
 
+/* Both sides begin at a save state; what differs from there on goes into a bundle with it. */
+static void a_state_and_a_codec_can_be_chosen(void **state)
+{
+    dm_test_result r;
+    command(&r, "run", "--rom", rom("STARFALL"), "--frames", "300", "--save", "s.state");
+    dm_test_expect_exit(&r, 0);
+    dm_test_result_free(&r);
+    command(&r, "verify", "--rom", rom("STARFALL"), "--ref-backend", "single", "--state", "s.state",
+            "--codec", "pokemon_v1", "--action-gen", "seeded_random", "--verify-steps", "64",
+            "--mem-region", "C000:C100", "--compare-frame");
+    dm_test_expect_exit(&r, 0);
+    assert_non_null(strstr(r.out, "64 steps of 1 frames, 65 comparisons"));
+    dm_test_result_free(&r);
+    command(&r, "run", "--rom", rom("ALU_LOOP"), "--frames", "2", "--save", "b.state");
+    dm_test_expect_exit(&r, 0);
+    dm_test_result_free(&r);
+    command(&r, "verify", "--rom", rom("ALU_LOOP"), "--ref-backend", "single", "--dut-backend",
+            "wrong_single", "--state", "b.state", "--codec", "raw", "--action-gen", "seeded_random",
+            "--bundle", "b");
+    dm_test_expect_exit(&r, DM_EXIT_NEGATIVE);
+    dm_test_result_free(&r);
+    assert_int_equal(unlink(dm_test_path(state, "b.state")), 0); /* the bundle has its own */
+    command(&r, "replay", "b");
+    dm_test_expect_exit(&r, DM_EXIT_NEGATIVE);
+    assert_non_null(strstr(r.out, "MISMATCH after step 1"));
+    dm_test_result_free(&r);
+    refuses(DM_EXIT_INPUT, "cannot begin at a save state of ours", "verify", "--rom",
+            rom("STARFALL"), "--state", "s.state");
+    refuses(DM_EXIT_USAGE, "one of them", "verify", "--rom", rom("STARFALL"), "--state", "s.state",
+            "--start", "zero");
+    refuses(DM_EXIT_USAGE, "codec", "verify", "--rom", rom("STARFALL"), "--codec", "keys");
+    assert_ok(dm_file_write(dm_test_path(state, "a.txt"), "SELECT\n", 7, err));
+    refuses(DM_EXIT_INPUT, "'SELECT' is no action of pokemon_v1", "verify", "--rom",
+            rom("STARFALL"), "--codec", "pokemon_v1", "--actions-file", "a.txt");
+}
+
 DM_TESTS("lab/verify", DM_TEST_IN_DIR(loops_agree_with_mgba),
          DM_TEST_IN_DIR(loops_agree_with_pyboy),
          DM_TEST_IN_DIR(pictures_and_random_keys_agree_with_mgba),
@@ -491,4 +527,5 @@ DM_TESTS("lab/verify", DM_TEST_IN_DIR(loops_agree_with_mgba),
          DM_TEST_IN_DIR(a_worker_that_dies_ends_the_rest), DM_TEST_IN_DIR(ctrl_c_ends_cleanly),
          DM_TEST_IN_DIR(json_tells_the_same), DM_TEST_IN_DIR(recordings_stand_for_references),
          DM_TEST_IN_DIR(a_mismatch_with_a_recording_can_be_replayed),
-         DM_TEST_IN_DIR(slack_lets_them_meet_and_counts_it));
+         DM_TEST_IN_DIR(slack_lets_them_meet_and_counts_it),
+         DM_TEST_IN_DIR(a_state_and_a_codec_can_be_chosen));

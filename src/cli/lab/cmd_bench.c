@@ -17,18 +17,23 @@
 
 typedef struct bench_options {
     const char *backends, *envs, *stages, *obs, *out;
-    const char *threads;
+    const char *threads, *state, *codec;
     dm_strings roms, games;
     int64_t frames_per_step, release, sync_every, steps, warmup, rounds, diverge, few,
-        reference_machines, seed, workers;
+        reference_machines, seed, workers, lanes, block, blocks;
     double seconds, warmup_seconds;
-    bool json, force_dmg;
+    int draw;
+    bool json, force_dmg, keep_idle_loops, details;
     dm_strings given;
 } bench_options;
 
+static const char *const draw_names[] = {"last", "every", NULL};
+
 static const dm_option rows[] = {
-    DM_OPTION_STRING(bench_options, backends, "backends", "NAME,...",
-                     "vec_cpu,mgba_vec_mt,pyboy_vec_mp", "who takes part, in turns"),
+    DM_OPTION_STRING(
+        bench_options, backends, "backends", "NAME,...", "vec_cpu,mgba_vec_mt,pyboy_vec_mp",
+        "who takes part, in turns (single, vec_cpu, vec_cuda, mgba_single, mgba_vec_mt, "
+        "pyboy_single, pyboy_vec_mp, gambatte, libretro:PATH)"),
     DM_OPTION_STRINGS(bench_options, roms, "rom", "FILE",
                       "the game; repeatable (default: STARFALL of the build)"),
     DM_OPTION_STRINGS(bench_options, games, "games", "FOLDER",
@@ -41,6 +46,8 @@ static const dm_option rows[] = {
                      "emulate_only, reward_only, obs_only, full_step"),
     DM_OPTION_STRING(bench_options, obs, "obs", "NAME,...", "packed",
                      "observations of stages that have some: vector, shades, small, packed"),
+    DM_OPTION_CHOICE(bench_options, draw, "draw", draw_names, "last",
+                     "pictures of a step that stages with pictures draw"),
     DM_OPTION_INT(bench_options, frames_per_step, "frames-per-step", "N", 1, 1024, "24",
                   "frames of a step"),
     DM_OPTION_INT(bench_options, release, "release-after-frames", "N", 0, 1024, "0",
@@ -65,10 +72,24 @@ static const dm_option rows[] = {
     DM_OPTION_INT(bench_options, reference_machines, "ref-machines", "N", 1, 65536, "64",
                   "machines of a reference, driven apart likewise"),
     DM_OPTION_INT(bench_options, seed, "seed", "N", 0, INT64_MAX, "1", "of the random actions"),
+    DM_OPTION_STRING(bench_options, codec, "codec", "NAME", "buttons_v1",
+                     "what an action stands for: buttons_v1, pokemon_v1 or raw"),
+    DM_OPTION_STRING(bench_options, state, "state", "FILE", NULL,
+                     "begin at this save state (of one --rom; backends of ours)"),
     DM_OPTION_INT(bench_options, workers, "workers", "N", 0, 256, "0",
                   "threads or processes (0: one per CPU)"),
     DM_OPTION_FLAG(bench_options, force_dmg, "force-dmg",
                    "run a ROM for the Game Boy Color only as on a DMG"),
+    DM_OPTION_FLAG(bench_options, keep_idle_loops, "keep-idle-loops",
+                   "ours executes polling loops pass by pass instead of skipping ahead"),
+    DM_OPTION_INT(bench_options, lanes, "lanes", "N", 0, 32, "0",
+                  "on CUDA: machines per warp (0: by their number)"),
+    DM_OPTION_INT(bench_options, block, "block", "N", 0, 1024, "0",
+                  "on CUDA: threads per block (0: by the number of machines)"),
+    DM_OPTION_INT(bench_options, blocks, "blocks", "N", 0, 32, "0",
+                  "on CUDA: blocks per multiprocessor promised to the compiler (0: none)"),
+    DM_OPTION_FLAG(bench_options, details, "details",
+                   "show memory per machine too, and on CUDA what the kernel is"),
     DM_OPTION_STRING(bench_options, out, "out", "FILE", NULL, "write the artifact there"),
     DM_OPTION_FLAG(bench_options, json, "json", "write the artifact to standard output instead"),
     DM_OPTION_GIVEN(bench_options, given),
@@ -195,6 +216,12 @@ static dm_status read_options(const bench_options *o, dm_lab_bench *b, char buil
                         .few = (uint64_t)o->few,
                         .seed = (uint64_t)o->seed,
                         .workers = (int)o->workers,
+                        .draw_every = o->draw == 1,
+                        .state = o->state,
+                        .lanes_per_warp = (uint32_t)o->lanes,
+                        .block_threads = (uint32_t)o->block,
+                        .blocks_per_multiprocessor = (uint32_t)o->blocks,
+                        .keep_idle_loops = o->keep_idle_loops,
                         .force_dmg = o->force_dmg};
     if (b->release_after_frames == 0)
         b->release_after_frames = b->frames_per_step < 8 ? b->frames_per_step : 8;
@@ -220,6 +247,10 @@ static dm_status read_options(const bench_options *o, dm_lab_bench *b, char buil
         status = each_word(b, o->stages, add_stage, err);
     if (status == DM_OK)
         status = each_word(b, o->obs, add_obs, err);
+    if (status == DM_OK)
+        status = dm_swarm_codec_parse(o->codec, &b->codec, err);
+    if (status == DM_OK && o->state != NULL && b->rom_count != 1)
+        status = dm_fail(err, DM_EINVAL, "--state: is of one game, here are %zu", b->rom_count);
     if (status == DM_OK && (b->kind_count == 0 || b->env_count == 0 || b->stage_count == 0))
         status = dm_fail(err, DM_EINVAL, "--backends, --env-counts or --stages is empty");
     return status;
@@ -228,9 +259,9 @@ static dm_status read_options(const bench_options *o, dm_lab_bench *b, char buil
 /* A sweep takes long: see before it that its result has a place to go to. */
 static dm_status check_use(const bench_options *o, dm_error *err)
 {
-    dm_output files[1 + DM_LAB_BENCH_MAX] = {{"out", o->out, false}};
-    size_t count = 1;
-    for (size_t i = 0; i < o->roms.count && count <= DM_LAB_BENCH_MAX; i++)
+    dm_output files[2 + DM_LAB_BENCH_MAX] = {{"out", o->out, false}, {"state", o->state, true}};
+    size_t count = 2;
+    for (size_t i = 0; i < o->roms.count && count < 2 + DM_LAB_BENCH_MAX; i++)
         files[count++] = (dm_output){"rom", o->roms.items[i], true};
     if (o->json && o->out != NULL)
         return dm_fail(err, DM_EINVAL,
@@ -252,30 +283,51 @@ static dm_status check_use(const bench_options *o, dm_error *err)
 
 typedef struct table {
     FILE *to;
-    bool begun;
+    bool begun, details;
 } table;
+
+static void print_details(FILE *to, const dm_lab_launch *l)
+{
+    if (l->bytes_per_machine > 0)
+        fprintf(to, "    %" PRIu64 " bytes a machine", l->bytes_per_machine);
+    if (l->block_threads > 0)
+        fprintf(to,
+                ", %" PRIu32 " lanes a warp, %" PRIu32 " threads a block, %d registers, %" PRIu64
+                " bytes of local memory a thread",
+                l->lanes_per_warp, l->block_threads, l->registers, l->local_bytes);
+    if (l->bytes_per_machine > 0)
+        fputc('\n', to);
+}
 
 static void print_row(const dm_lab_bench_row *r, void *user)
 {
     table *t = user;
     FILE *to = t->to;
     if (!t->begun)
-        fprintf(to, "%s%-20s %-12s %-13s %8s %7s %12s %7s %7s %7s %6s%s\n",
+        fprintf(to, "%s%-20s %-12s %-13s %8s %7s %12s %7s %7s %7s %6s %7s %5s%s\n",
                 dm_color(fileno(to), DM_COLOR_BOLD), "rom", "stage", "backend", "machines",
-                "threads", "FPS", "spread", "states", "PCs", "same",
+                "threads", "FPS", "spread", "states", "PCs", "same", "instr", "HALT",
                 dm_color(fileno(to), DM_COLOR_OFF));
     t->begun = true;
-    char threads[16] = "-";
+    char threads[16] = "-", seen[64] = "", counted[32] = "";
     if (r->workers > 0)
         snprintf(threads, sizeof threads, "%d", r->workers);
+    if (r->seen > 0)
+        snprintf(seen, sizeof seen, "%7" PRIu64 " %7" PRIu64 " %6.2f", r->different, r->unique_pcs,
+                 r->lanes_same_pc);
+    if (r->instructions_per_frame > 0)
+        snprintf(counted, sizeof counted, "%7.0f %4.0f%%", r->instructions_per_frame,
+                 100 * r->halt_share);
     fprintf(to, "%-20.20s %-12s %-13s %8" PRIu64 " %7s ", r->rom, dm_swarm_stage_name(r->stage),
             r->kind->name, r->machines, threads);
     if (r->skipped[0] != 0)
         fprintf(to, "not measured: %s\n", r->skipped);
     else
-        fprintf(to, "%12.0f %6.1f%% %7" PRIu64 " %7" PRIu64 " %6.2f\n", r->fps,
-                100 * (r->fps_high - r->fps_low) / r->fps, r->different, r->unique_pcs,
-                r->lanes_same_pc);
+        fprintf(to, "%12.0f %6.1f%% %23s %13s%s\n", r->fps,
+                100 * (r->fps_high - r->fps_low) / r->fps, seen, counted,
+                r->draws && r->blank == r->hashed ? "  empty screen" : "");
+    if (t->details && r->skipped[0] == 0)
+        print_details(to, &r->launch);
     fflush(to);
 }
 
@@ -295,7 +347,7 @@ static dm_status write_artifact(const bench_options *o, const dm_lab_bench *b,
 static dm_status measure(const bench_options *o, const dm_lab_bench *b, dm_error *err)
 {
     dm_lab_bench_results results = {0};
-    table out = {.to = o->json ? stderr : stdout};
+    table out = {.to = o->json ? stderr : stdout, .details = o->details};
     dm_stop_hold(); /* a window may take longer than the clock gives; its figures are written below
                      */
     dm_status status = dm_lab_bench_run(b, &results, print_row, &out, err);

@@ -21,7 +21,7 @@
 
 typedef struct verify_options {
     const char *rom, *reference, *dut, *actions_file, *action_gen, *ignore, *bundle, *suite, *roms,
-        *only, *record, *recorded;
+        *only, *record, *recorded, *state, *codec;
     int64_t envs, frames_per_step, release, steps, compare_every, settle, slack, seed;
     dm_strings regions;
     int start, by;
@@ -48,6 +48,8 @@ static const dm_option rows[] = {
     DM_OPTION_STRINGS(verify_options, regions, "mem-region", "LO:HI",
                       "compare memory from LO to before HI; repeatable"),
     DM_OPTION_FLAG(verify_options, compare_frame, "compare-frame", "compare the picture"),
+    DM_OPTION_STRING(verify_options, codec, "codec", "NAME", "buttons_v1",
+                     "what an action stands for: buttons_v1, pokemon_v1 or raw"),
     DM_OPTION_STRING(verify_options, actions_file, "actions-file", "FILE", NULL,
                      "actions, a line for each step"),
     DM_OPTION_STRING(verify_options, action_gen, "action-gen", "NAME", "noop",
@@ -56,6 +58,8 @@ static const dm_option rows[] = {
                   "of the random actions"),
     DM_OPTION_CHOICE(verify_options, start, "start", start_names, "zero",
                      "the state in which both begin"),
+    DM_OPTION_STRING(verify_options, state, "state", "FILE", NULL,
+                     "begin both at this save state instead (backends of ours)"),
     DM_OPTION_CHOICE(verify_options, by, "by", by_names, "frame",
                      "compare after steps of frames, or after each instruction"),
     DM_OPTION_INT(verify_options, settle, "settle", "N", 0, INT64_MAX, "0",
@@ -103,6 +107,8 @@ static dm_status check_use(const verify_options *o, dm_error *err)
     }
     if (status == DM_OK && o->actions_file != NULL && dm_options_is_given(&o->given, "action-gen"))
         status = dm_fail(err, DM_EINVAL, "--actions-file and --action-gen: one of them");
+    if (status == DM_OK && o->state != NULL && dm_options_is_given(&o->given, "start"))
+        status = dm_fail(err, DM_EINVAL, "--state and --start: one of them");
     if (status == DM_OK && o->ignore != NULL)
         status = dm_options_check_list("ignore", o->ignore, err);
     if (status != DM_OK || o->suite != NULL)
@@ -110,6 +116,7 @@ static dm_status check_use(const verify_options *o, dm_error *err)
     const dm_output files[] = {{"rom", o->rom, true},
                                {"actions-file", o->actions_file, true},
                                {"recorded", o->recorded, true},
+                               {"state", o->state, true},
                                {"record", o->record, false}};
     return dm_outputs_check(files, sizeof files / sizeof files[0], err);
 }
@@ -126,6 +133,8 @@ static dm_status read_options(const verify_options *o, dm_lab_verify *v, dm_erro
         status = dm_lab_kind_find(o->dut, &v->dut, err);
     if (status == DM_OK)
         status = dm_swarm_generator_parse(o->action_gen, &v->actions.generator, err);
+    if (status == DM_OK)
+        status = dm_swarm_codec_parse(o->codec, &v->actions.codec, err);
     if (status == DM_OK && o->ignore != NULL)
         status = dm_lab_fields_parse(o->ignore, &v->ignore, err);
     if (status == DM_OK && o->regions.count > DM_LAB_REGIONS_MAX)
@@ -144,7 +153,9 @@ static dm_status read_options(const verify_options *o, dm_lab_verify *v, dm_erro
     v->compare_every = (uint64_t)o->compare_every;
     v->settle = (uint64_t)o->settle;
     v->slack = (uint32_t)o->slack;
-    v->start = (dm_lab_start)o->start;
+    v->start = o->state != NULL ? DM_LAB_START_STATE : (dm_lab_start)o->start;
+    v->state = o->state;
+    v->ignore |= dm_lab_fields_unseen(v->reference, v->dut);
     v->force_dmg = o->force_dmg;
     v->compare_frame = o->compare_frame;
     v->by_instruction = o->by == 1;

@@ -245,7 +245,7 @@ dm_status dm_verify_suite_run(const dm_verify_suite *suite, bool *negative, dm_e
     json_t *root = NULL;
     char version[128];
     const dm_lab_kind *reference = NULL;
-    dm_status status = suite->dut->version(version, sizeof version, err);
+    dm_status status = suite->dut->version(suite->dut, version, sizeof version, err);
     if (status == DM_OK && suite->reference != NULL)
         status = dm_lab_kind_find(suite->reference, &reference, err);
     if (reference != NULL && !reference->is_reference)

@@ -13,6 +13,21 @@ static void write_hash(dm_json *json, const char *key, uint64_t hash)
     dm_json_string(json, key, text);
 }
 
+static void write_launch(dm_json *json, const dm_lab_launch *l)
+{
+    if (l->bytes_per_machine == 0)
+        return;
+    dm_json_uint(json, "bytes_per_machine", l->bytes_per_machine);
+    if (l->block_threads == 0)
+        return;
+    dm_json_begin_object(json, "kernel");
+    dm_json_uint(json, "lanes_per_warp", l->lanes_per_warp);
+    dm_json_uint(json, "block_threads", l->block_threads);
+    dm_json_int(json, "registers", l->registers);
+    dm_json_uint(json, "local_bytes", l->local_bytes);
+    dm_json_end_object(json);
+}
+
 static void write_row(dm_json *json, const dm_lab_bench *b, const dm_lab_bench_row *r)
 {
     dm_json_begin_object(json, NULL);
@@ -36,7 +51,13 @@ static void write_row(dm_json *json, const dm_lab_bench *b, const dm_lab_bench_r
     dm_json_uint(json, "machines", r->machines);
     dm_json_begin_object(json, "settings");
     dm_json_string(json, "sound", r->kind->sound);
-    dm_json_string(json, "draws", r->draws ? "the last picture of each step" : "nothing");
+    dm_json_string(json, "draws",
+                   r->kind->always_draws ? "every picture; it cannot leave one out"
+                   : !r->draws           ? "nothing"
+                   : b->draw_every       ? "every picture"
+                                         : "the last picture of each step");
+    dm_json_string(json, "start",
+                   b->state != NULL ? "the save state of the configuration" : "its own");
     if (r->workers > 0)
         dm_json_int(json, "workers", r->workers);
     dm_json_end_object(json);
@@ -53,20 +74,29 @@ static void write_row(dm_json *json, const dm_lab_bench *b, const dm_lab_bench_r
     dm_json_double(json, "fps_high", r->fps_high);
     dm_json_double(json, "steps_per_second", steps);
     dm_json_double(json, "steps_per_second_per_machine", steps / (double)r->machines);
-    dm_json_begin_object(json, "divergence");
-    dm_json_uint(json, "machines_seen", r->seen);
-    dm_json_uint(json, "different_states", r->different);
-    dm_json_uint(json, "unique_pcs", r->unique_pcs);
-    dm_json_double(json, "lanes_same_pc", r->lanes_same_pc);
-    dm_json_end_object(json);
+    if (r->seen > 0) {
+        dm_json_begin_object(json, "divergence");
+        dm_json_uint(json, "machines_seen", r->seen);
+        dm_json_uint(json, "different_states", r->different);
+        dm_json_uint(json, "unique_pcs", r->unique_pcs);
+        dm_json_double(json, "lanes_same_pc", r->lanes_same_pc);
+        dm_json_end_object(json);
+    }
     dm_json_begin_object(json, "after_warmup");
     dm_json_uint(json, "machines", r->hashed);
     write_hash(json, "work_ram", r->memory_hash);
     if (r->draws)
         write_hash(json, "pictures", r->picture_hash);
+    if (r->seen > 0)
+        write_hash(json, "states", r->state_hash);
     dm_json_end_object(json);
-    if (r->instructions_per_frame > 0)
+    if (r->draws)
+        dm_json_uint(json, "blank_at_the_end", r->blank);
+    if (r->instructions_per_frame > 0) {
         dm_json_double(json, "instructions_per_frame", r->instructions_per_frame);
+        dm_json_double(json, "halt_share", r->halt_share);
+    }
+    write_launch(json, &r->launch);
     dm_json_end_object(json);
 }
 
@@ -90,7 +120,10 @@ static void write_configuration(dm_json *json, const dm_lab_bench *b)
     dm_json_uint(json, "diverge_machines", b->few);
     dm_json_uint(json, "reference_machines", b->reference_machines);
     dm_json_string(json, "action_gen", dm_swarm_generator_name(DM_SWARM_SEEDED_RANDOM));
+    dm_json_string(json, "codec", dm_swarm_codec_name(b->codec));
     dm_json_uint(json, "seed", b->seed);
+    dm_json_string(json, "state", b->state);
+    dm_json_bool(json, "keep_idle_loops", b->keep_idle_loops);
     dm_json_end_object(json);
 }
 

@@ -77,6 +77,12 @@ static dm_status add_references(field *f, const dm_lab_kind *kind, dm_swarm_stag
     const dm_lab_bench *b = f->game.bench;
     dm_status status = DM_OK;
     int all = cores(b);
+    if (kind->always_draws && !dm_lab_bench_draws(stage)) {
+        status = add_reference(f, kind, stage, 1, err);
+        snprintf(f->subjects[f->count - 1].row.skipped, sizeof f->subjects[0].row.skipped,
+                 "it draws every frame: --stages full_step");
+        return status;
+    }
     if (kind->is_single)
         return add_reference(f, kind, stage, 1, err);
     for (size_t i = 0; i < b->thread_count && status == DM_OK; i++)
@@ -148,6 +154,8 @@ static dm_status prepare_all(field *f, dm_error *first, dm_error *err)
 {
     for (size_t i = 0; i < f->count && !dm_stop_requested(); i++) {
         dm_error why;
+        if (f->subjects[i].row.skipped[0] != 0)
+            continue;
         dm_status status = dm_lab_bench_prepare(&f->game, &f->subjects[i], &why);
         if (is_own_fault(status)) {
             if (first->status == DM_OK)
@@ -237,7 +245,7 @@ dm_status dm_lab_bench_run(const dm_lab_bench *b, dm_lab_bench_results *out,
     for (size_t k = 0; k < b->kind_count && status == DM_OK; k++) {
         char version[128];
         if (!b->kinds[k]->is_reference)
-            status = b->kinds[k]->version(version, sizeof version, err);
+            status = b->kinds[k]->version(b->kinds[k], version, sizeof version, err);
     }
     for (size_t r = 0; r < b->rom_count && status == DM_OK && !dm_stop_requested(); r++)
         status = run_rom(&f, b->roms[r], out, listener, user, &first, err);

@@ -44,6 +44,7 @@ typedef struct dm_lab_bench {
     dm_swarm_stage stages[DM_SWARM_STAGES];
     size_t stage_count;
     uint32_t observations; /* of the stages that have some */
+    bool draw_every;       /* those draw every picture of a step, not only the last */
     uint32_t frames_per_step, release_after_frames;
     int64_t sync_every;    /* steps; 0: only at the end; -1: 64 on CUDA, else 0 */
     double seconds;        /* of a window, at least */
@@ -53,8 +54,12 @@ typedef struct dm_lab_bench {
     uint32_t rounds;
     uint64_t diverge_frames, few, reference_machines;
     uint64_t seed;
-    int workers;    /* of ours, and at most of references; 0: one per CPU */
-    bool force_dmg; /* as in dm_gb_options */
+    dm_swarm_codec codec; /* of the random actions */
+    const char *state;    /* a save state at which ours begin; NULL: as a game is started */
+    int workers;          /* of ours, and at most of references; 0: one per CPU */
+    bool force_dmg, keep_idle_loops; /* as in dm_gb_options */
+    /* On CUDA, as in dm_swarm_desc; 0: chosen by the number of machines. */
+    uint32_t lanes_per_warp, block_threads, blocks_per_multiprocessor;
 } dm_lab_bench;
 
 typedef struct dm_lab_bench_row {
@@ -64,7 +69,7 @@ typedef struct dm_lab_bench_row {
     dm_swarm_stage stage;
     uint64_t machines;
     int workers; /* threads or processes that it runs on; 0: not on the host's cores */
-    bool draws;  /* the last picture of each step */
+    bool draws;  /* the last picture of each step, or every one */
     double build_seconds;
     uint64_t steps; /* of each window */
     int64_t sync_every;
@@ -77,10 +82,14 @@ typedef struct dm_lab_bench_row {
     uint64_t different;            /* states, before the first window: registers and work RAM */
     double lanes_same_pc;          /* mean over warps of 32 of machines per PC */
     double instructions_per_frame; /* 0: not counted */
+    double halt_share;             /* of the time, in HALT; where instructions are counted */
     /* What the first machines were after the warm-up, whose steps are a fixed number: equal for
      * backends of ours wherever they run. Their work RAM, and their pictures where `draws`. */
     uint64_t hashed; /* how many machines */
     uint64_t memory_hash, picture_hash;
+    uint64_t state_hash; /* registers and work RAM of all that were seen */
+    uint64_t blank;      /* of the hashed ones, at the end: pictures of one colour */
+    dm_lab_launch launch;
     char skipped[256]; /* why there is no figure; "" when there is one */
 } dm_lab_bench_row;
 

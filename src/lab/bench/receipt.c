@@ -54,6 +54,40 @@ static uint64_t hash_state(const dm_gb_registers *r, uint64_t memory)
     return dm_hash64(words, sizeof words);
 }
 
+/* Of a backend that shows no registers: its work RAM and pictures, where it shows those. */
+static dm_status look_at_memory(dm_lab_bench_subject *s, bool with_states, dm_error *err)
+{
+    static uint8_t memory[WORK_RAM_SIZE], picture[DM_GB_SCREEN_W * DM_GB_SCREEN_H];
+    dm_lab_bench_row *r = &s->row;
+    uint64_t hash;
+    if (!with_states)
+        return DM_OK;
+    r->hashed = 1;
+    if (s->backend.kind->read(s->backend.self, 0, WORK_RAM, memory, sizeof memory, NULL) == DM_OK) {
+        hash = dm_hash64(memory, sizeof memory);
+        r->memory_hash = dm_hash64(&hash, sizeof hash);
+    }
+    if (!r->draws)
+        return DM_OK;
+    dm_status status = s->backend.kind->picture(s->backend.self, 0, picture, err);
+    hash = dm_hash64(picture, sizeof picture);
+    r->picture_hash = dm_hash64(&hash, sizeof hash);
+    return status;
+}
+
+dm_status dm_lab_bench_count_blank(dm_lab_bench_subject *s, dm_error *err)
+{
+    static uint8_t picture[DM_GB_SCREEN_W * DM_GB_SCREEN_H];
+    dm_lab_bench_row *r = &s->row;
+    dm_status status = DM_OK;
+    r->blank = 0;
+    for (uint64_t i = 0; i < r->hashed && status == DM_OK; i++) {
+        status = s->backend.kind->picture(s->backend.self, i, picture, err);
+        r->blank += memcmp(picture, picture + 1, sizeof picture - 1) == 0;
+    }
+    return status;
+}
+
 dm_status dm_lab_bench_look(dm_lab_bench_subject *s, bool with_states, dm_error *err)
 {
     static uint16_t pcs[SEEN_MAX];
@@ -63,14 +97,18 @@ dm_status dm_lab_bench_look(dm_lab_bench_subject *s, bool with_states, dm_error 
     const dm_lab_kind *kind = s->backend.kind;
     void *self = s->backend.self;
     dm_status status = DM_OK;
+    if (kind->look == NULL)
+        return look_at_memory(s, with_states, err);
     r->seen = r->machines < SEEN_MAX ? r->machines : SEEN_MAX;
     r->hashed = r->machines < HASHED_MAX ? r->machines : HASHED_MAX;
-    s->instructions = 0;
+    s->instructions = s->halted = s->cycles = 0;
     for (uint64_t i = 0; i < r->seen && status == DM_OK; i++) {
         dm_lab_view view = {0};
         status = kind->look(self, i, &view, err);
         pcs[i] = view.registers.pc;
         s->instructions += view.has_instructions ? view.instructions : 0;
+        s->halted += view.halted;
+        s->cycles += view.cycles;
         if (status != DM_OK || !with_states)
             continue;
         status = kind->read(self, i, WORK_RAM, memory, sizeof memory, err);
@@ -88,7 +126,8 @@ dm_status dm_lab_bench_look(dm_lab_bench_subject *s, bool with_states, dm_error 
     if (with_states) {
         r->memory_hash = dm_hash64(memories, r->hashed * sizeof memories[0]);
         r->picture_hash = dm_hash64(pictures, r->hashed * sizeof pictures[0]);
-        r->different = different_hashes(states, r->seen);
+        r->state_hash = dm_hash64(states, r->seen * sizeof states[0]);
+        r->different = different_hashes(states, r->seen); /* sorts them */
     }
     uint64_t groups = 0;
     for (uint64_t i = 0; i < r->seen; i += 32)

@@ -13,7 +13,7 @@ static double now(void)
     return (double)dm_time_ns() * 1e-9;
 }
 
-static bool observes(dm_swarm_stage stage)
+bool dm_lab_bench_draws(dm_swarm_stage stage)
 {
     return stage == DM_SWARM_FULL_STEP || stage == DM_SWARM_OBS_ONLY;
 }
@@ -27,7 +27,8 @@ static bool is_swarm(const dm_lab_kind *kind)
 static dm_status steps(const dm_lab_bench *b, dm_lab_bench_subject *s, uint64_t count,
                        dm_error *err)
 {
-    dm_lab_actions actions = {.generator = DM_SWARM_SEEDED_RANDOM, .seed = b->seed};
+    dm_lab_actions actions = {
+        .codec = b->codec, .generator = DM_SWARM_SEEDED_RANDOM, .seed = b->seed};
     int64_t sync_every = s->row.sync_every;
     dm_status status = DM_OK;
     for (uint64_t i = 0; i < count && status == DM_OK; i++) {
@@ -51,14 +52,21 @@ static dm_status create(const dm_lab_bench_game *g, dm_lab_bench_subject *s, uin
                         .count = r->machines,
                         .frames_per_step = b->frames_per_step,
                         .release_after_frames = b->release_after_frames,
-                        .start = DM_LAB_START_GAME,
+                        .start = b->state != NULL ? DM_LAB_START_STATE : DM_LAB_START_GAME,
+                        .state = b->state,
                         .force_dmg = b->force_dmg,
+                        .keep_idle_loops = b->keep_idle_loops,
                         .draw = r->draws && !is_swarm(r->kind),
+                        .draw_every = r->draws && b->draw_every,
                         .workers = r->workers,
                         .stage = r->stage,
-                        .observations = observes(r->stage) ? b->observations : 0,
+                        .observations = r->draws ? b->observations : 0,
                         .generator = DM_SWARM_SEEDED_RANDOM,
+                        .codec = b->codec,
                         .seed = b->seed,
+                        .lanes_per_warp = b->lanes_per_warp,
+                        .block_threads = b->block_threads,
+                        .blocks_per_multiprocessor = b->blocks_per_multiprocessor,
                         .copies = copies};
     if (!is_swarm(r->kind) && (s->keys = malloc(r->machines)) == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
@@ -118,11 +126,13 @@ dm_status dm_lab_bench_prepare(const dm_lab_bench_game *g, dm_lab_bench_subject 
     const dm_lab_bench *b = g->bench;
     dm_lab_bench_row *r = &s->row;
     bool copies = is_swarm(r->kind) && r->machines > few(b);
-    r->draws = observes(r->stage);
+    r->draws = dm_lab_bench_draws(r->stage);
     r->sync_every = b->sync_every >= 0 ? b->sync_every : r->kind == &dm_lab_vec_cuda ? 64 : 0;
     double start = now();
     dm_status status = create(g, s, copies ? (uint32_t)few(b) : 0, err);
     r->build_seconds = now() - start;
+    if (status == DM_OK && r->kind->launch != NULL)
+        status = r->kind->launch(s->backend.self, &r->launch, err);
     if (status == DM_OK)
         status = drive_apart(g, s, err);
     uint64_t warm = b->warmup > 0 ? b->warmup : 1, further = 0;
@@ -182,10 +192,16 @@ dm_status dm_lab_bench_finish(const dm_lab_bench_game *g, dm_lab_bench_subject *
     r->fps = frames / ((sorted[(r->count - 1) / 2] + sorted[r->count / 2]) / 2);
     r->fps_low = frames / sorted[r->count - 1];
     r->fps_high = frames / sorted[0];
-    uint64_t before = s->instructions;
+    uint64_t instructions = s->instructions, halted = s->halted, cycles = s->cycles;
     dm_status status = dm_lab_bench_look(s, false, err);
-    r->instructions_per_frame =
-        (double)(s->instructions - before) / (each * (double)r->seen * (double)r->count);
+    if (status == DM_OK && r->draws)
+        status = dm_lab_bench_count_blank(s, err);
+    instructions = s->instructions - instructions;
+    if (instructions > 0) {
+        r->instructions_per_frame =
+            (double)instructions / (each * (double)r->seen * (double)r->count);
+        r->halt_share = (double)(s->halted - halted) / (double)(s->cycles - cycles);
+    }
     return status;
 }
 

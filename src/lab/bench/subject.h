@@ -16,9 +16,9 @@ typedef struct dm_lab_bench_game {
 typedef struct dm_lab_bench_subject {
     dm_lab_backend backend;
     dm_lab_bench_row row;
-    uint64_t done; /* steps since the machines were driven apart */
-    uint64_t instructions;
-    uint8_t *keys; /* of references */
+    uint64_t done;                         /* steps since the machines were driven apart */
+    uint64_t instructions, halted, cycles; /* of those seen, at the last look */
+    uint8_t *keys;                         /* of references */
 } dm_lab_bench_subject;
 
 /* The population of a ROM, on a GPU where one takes part. */
@@ -36,8 +36,13 @@ dm_status dm_lab_bench_finish(const dm_lab_bench_game *game, dm_lab_bench_subjec
                               dm_error *err);
 void dm_lab_bench_subject_deinit(dm_lab_bench_subject *subject);
 
+/* Whether a stage has pictures. */
+bool dm_lab_bench_draws(dm_swarm_stage stage);
+
 /* receipt.c: PCs, warps and instructions, now; and, `with_states`, how many states differ and the
  * hashes of the first. */
 dm_status dm_lab_bench_look(dm_lab_bench_subject *subject, bool with_states, dm_error *err);
+/* How many of the hashed machines show a picture of one colour, into the row. */
+dm_status dm_lab_bench_count_blank(dm_lab_bench_subject *subject, dm_error *err);
 
 #endif

@@ -29,8 +29,9 @@ typedef struct mgba {
     const uint8_t *keys;
 } mgba;
 
-static dm_status version(char *out, size_t size, dm_error *err)
+static dm_status version(const dm_lab_kind *kind, char *out, size_t size, dm_error *err)
 {
+    (void)kind;
     dm_status status = dm_mgba_open(err);
     if (status == DM_OK)
         snprintf(out, size, "%s", dm_mgba_version());
@@ -113,7 +114,7 @@ static void step_part(void *user, uint64_t begin, uint64_t end, int worker)
     for (uint64_t i = begin; i < end; i++) {
         machine *one = &m->machines[i];
         if (d->draw && !d->exact)
-            dm_mgba_draw_last_of(one->mgba, d->frames_per_step);
+            dm_mgba_draw_last_of(one->mgba, d->draw_every ? 1 : d->frames_per_step);
         dm_mgba_set_keys(one->mgba, m->keys[i]);
         frames(one, d->release_after_frames);
         dm_mgba_set_keys(one->mgba, 0);
@@ -246,8 +247,9 @@ const dm_lab_kind dm_lab_mgba_vec = {
 
 #else
 
-static dm_status version(char *out, size_t size, dm_error *err)
+static dm_status version(const dm_lab_kind *kind, char *out, size_t size, dm_error *err)
 {
+    (void)kind;
     (void)out;
     (void)size;
     return dm_fail(err, DM_EUNAVAILABLE, "libmgba was not there when dotmatrix was built");
@@ -257,7 +259,7 @@ static dm_status create(const dm_lab_desc *desc, void **self, dm_error *err)
 {
     (void)desc;
     (void)self;
-    return version(NULL, 0, err);
+    return version(NULL, NULL, 0, err);
 }
 
 const dm_lab_kind dm_lab_mgba_single = {

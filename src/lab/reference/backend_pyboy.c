@@ -114,8 +114,9 @@ static dm_status create(const dm_lab_desc *desc, void **self, dm_error *err)
     return DM_OK;
 }
 
-static dm_status version(char *out, size_t size, dm_error *err)
+static dm_status version(const dm_lab_kind *kind, char *out, size_t size, dm_error *err)
 {
+    (void)kind;
     char python[DM_PATH_MAX];
     dm_pyboy *worker;
     dm_pyboy_find_python(python);
@@ -135,13 +136,16 @@ static dm_status step(void *self, const uint8_t *keys, dm_error *err)
     const dm_lab_desc *d = &p->desc;
     dm_status status = DM_OK;
     uint64_t n = p->worker_count, begun = 0;
+    dm_pyboy_draw draw = !d->draw        ? DM_PYBOY_DRAW_NEVER
+                         : d->draw_every ? DM_PYBOY_DRAW_ALWAYS
+                                         : DM_PYBOY_DRAW_LAST;
     for (uint64_t w = 0; w < n && status == DM_OK; w++) {
         uint64_t count = machines_of(p, w);
         uint8_t *shared = dm_pyboy_shared(p->workers[w]);
         for (uint64_t i = 0; i < count; i++)
             shared[i] = keys[i * n + w];
         status = dm_pyboy_step(p->workers[w], 0, (uint32_t)count, 1, d->frames_per_step,
-                               d->release_after_frames, d->draw, err);
+                               d->release_after_frames, draw, err);
         begun += status == DM_OK;
     }
     for (uint64_t w = 0; w < begun; w++) {

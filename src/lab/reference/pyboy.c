@@ -374,7 +374,7 @@ dm_status dm_pyboy_drop(dm_pyboy *p, dm_error *err)
 }
 
 dm_status dm_pyboy_step(dm_pyboy *p, uint32_t first, uint32_t count, uint32_t steps,
-                        uint32_t frames, uint32_t release, bool draw, dm_error *err)
+                        uint32_t frames, uint32_t release, dm_pyboy_draw draw, dm_error *err)
 {
     uint32_t payload[3] = {frames, release, draw};
     if ((uint64_t)count * steps > p->shared_size)

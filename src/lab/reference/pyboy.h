@@ -41,10 +41,15 @@ dm_status dm_pyboy_drop(dm_pyboy *pyboy, dm_error *err);
 
 /* Shared memory: keys[step][machine] for dm_pyboy_step. */
 uint8_t *dm_pyboy_shared(dm_pyboy *pyboy);
+typedef enum dm_pyboy_draw {
+    DM_PYBOY_DRAW_NEVER,
+    DM_PYBOY_DRAW_LAST,  /* the last frame of a step */
+    DM_PYBOY_DRAW_ALWAYS /* every frame, which is a call each */
+} dm_pyboy_draw;
 /* Begin `steps` steps of machines first .. first + count - 1; nothing else may be asked before
  * dm_pyboy_wait. */
 dm_status dm_pyboy_step(dm_pyboy *pyboy, uint32_t first, uint32_t count, uint32_t steps,
-                        uint32_t frames, uint32_t release, bool draw, dm_error *err);
+                        uint32_t frames, uint32_t release, dm_pyboy_draw draw, dm_error *err);
 dm_status dm_pyboy_wait(dm_pyboy *pyboy, dm_error *err);
 
 dm_status dm_pyboy_look(dm_pyboy *pyboy, uint32_t machine, dm_gb_registers *out, uint64_t *cycles,

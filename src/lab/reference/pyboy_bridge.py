@@ -13,15 +13,16 @@ The first answer, without a request, is PyBoy's version.
 
     C  make a machines; b: 1 LCD on at the start, 2 zeroed registers and DIV, 4 sound; payload: boot ROM (256), ROM
     D  forget all machines
-    S  c steps of machines a .. a + b - 1; payload: frames, frames until the keys are up, draw (4 bytes each);
+    S  c steps of machines a .. a + b - 1; payload: frames, frames until the keys are up, draw (4 bytes each; 1: the last
+       frame, 2: every one);
        keys[step][machine] in shared memory; answer: processor seconds that it took (double)
     L  machine a: A F B C D E H L PC SP IME-unknown and cycles (8 bytes)
     M  machine a: c bytes from address b on
     P  machine a: its picture, 160 x 144 shades, into shared memory
     W  machine a: PyBoy's own state
 
-A frame is PyBoy's: it ends at 70,224 cycles or when the LCD is switched. With draw only the last frame of a step is
-drawn, without it none. Several frames are one call of tick().
+A frame is PyBoy's: it ends at 70,224 cycles or when the LCD is switched. Several frames are one call of tick(), which
+draws the last of them at most; to draw every one it is called for each.
 """
 import io
 import mmap
@@ -95,9 +96,18 @@ class Worker:
                 i = first + k
                 tick = self.machines[i].tick
                 self.hold(i, keys[k])
-                tick(release, bool(draw and not rest), False)
-                if rest:
-                    self.hold(i, 0)
+                if draw == 2:
+                    for _ in range(release):
+                        tick(1, True, False)
+                else:
+                    tick(release, bool(draw and not rest), False)
+                if not rest:
+                    continue
+                self.hold(i, 0)
+                if draw == 2:
+                    for _ in range(rest):
+                        tick(1, True, False)
+                else:
                     tick(rest, bool(draw), False)
         return struct.pack("<d", time.process_time() - start)
 

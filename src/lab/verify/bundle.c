@@ -19,6 +19,7 @@
 #define DUMP_MAX 1024u
 #define ROM_MAX (16u << 20)
 #define RECORDING "recording.rec"
+#define STATE "start.state"
 
 static void parent_of(const char *path, char out[DM_PATH_MAX])
 {
@@ -100,7 +101,8 @@ static void put_meta(writer *w, const dm_lab_verify *v, const dm_lab_verdict *ve
     put_buffer(w, "meta.json", &text);
 }
 
-static void put_view(writer *w, const char *name, const dm_lab_verify *v, const dm_lab_side *side)
+static void put_view(writer *w, const char *name, const dm_lab_verify *v, const dm_lab_kind *kind,
+                     const dm_lab_side *side)
 {
     dm_buffer text = DM_BUFFER_EMPTY;
     dm_json json;
@@ -112,7 +114,7 @@ static void put_view(writer *w, const char *name, const dm_lab_verify *v, const 
                   {"c", r->c},   {"d", r->d},   {"e", r->e}, {"h", r->h}, {"l", r->l}};
     dm_json_init(&json, &text, DM_JSON_PRETTY);
     dm_json_begin_object(&json, NULL);
-    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+    for (size_t i = 0; i < sizeof values / sizeof values[0] && kind->look != NULL; i++)
         dm_json_uint(&json, values[i].name, values[i].value);
     if (side->view.has_cycles)
         dm_json_uint(&json, "cycles", side->view.cycles);
@@ -160,11 +162,11 @@ static void put_regions(writer *w, const dm_lab_verify *v, const dm_lab_verdict 
 }
 
 static void put_side(writer *w, const char *side_name, const dm_lab_verify *v,
-                     const dm_lab_side *side)
+                     const dm_lab_kind *kind, const dm_lab_side *side)
 {
     char name[64];
     snprintf(name, sizeof name, "%s.json", side_name);
-    put_view(w, name, v, side);
+    put_view(w, name, v, kind, side);
     snprintf(name, sizeof name, "%s.state", side_name);
     if (side->state.size > 0)
         put(w, name, side->state.data, side->state.size);
@@ -179,6 +181,7 @@ static void put_side(writer *w, const char *side_name, const dm_lab_verify *v,
 static void put_actions(writer *w, const dm_lab_verify *v, const dm_lab_verdict *verdict)
 {
     dm_buffer text = DM_BUFFER_EMPTY;
+    char action[DM_LAB_ACTION_SIZE];
     bool all = v->actions.given != NULL;
     uint64_t first = all ? 0 : verdict->machine, count = all ? v->actions.machines : 1;
     if (!all)
@@ -189,20 +192,23 @@ static void put_actions(writer *w, const dm_lab_verify *v, const dm_lab_verdict 
     for (uint64_t step = 0; step < verdict->step; step++) {
         for (uint64_t i = 0; i < count; i++)
             dm_buffer_printf(&text, "%s%s", i > 0 ? " " : "",
-                             dm_lab_action_name(dm_lab_action(&v->actions, first + i, step)));
+                             dm_lab_action_text(v->actions.codec,
+                                                dm_lab_action(&v->actions, first + i, step),
+                                                action));
         dm_buffer_putc(&text, '\n');
     }
     put_buffer(w, "actions.txt", &text);
 }
 
-static void put_recording(writer *w, const char *path)
+/* A file that the verification needs, under a name of the bundle's. */
+static void put_copy(writer *w, const char *name, const char *path)
 {
     char *bytes = NULL;
     size_t size;
     if (w->status == DM_OK)
         w->status = dm_file_read(path, 0, &bytes, &size, w->err);
     if (w->status == DM_OK)
-        put(w, RECORDING, bytes, size);
+        put(w, name, bytes, size);
     free(bytes);
 }
 
@@ -251,11 +257,13 @@ dm_status dm_lab_bundle_write(const char *path, const dm_lab_verify *v,
     put(&w, "trace.txt", trace, strlen(trace));
     put_meta(&w, v, verdict);
     put_actions(&w, v, verdict);
-    put_side(&w, "reference", v, &verdict->reference);
-    put_side(&w, "dut", v, &verdict->dut);
+    put_side(&w, "reference", v, v->reference, &verdict->reference);
+    put_side(&w, "dut", v, v->dut, &verdict->dut);
     put_regions(&w, v, verdict);
     if (v->recording != NULL)
-        put_recording(&w, v->recording);
+        put_copy(&w, RECORDING, v->recording);
+    if (v->start == DM_LAB_START_STATE)
+        put_copy(&w, STATE, v->state);
     put_script(&w);
     chmod(w.folder, 0755);
     if (w.status == DM_OK)
@@ -285,6 +293,15 @@ static dm_status read_meta(const json_t *meta, const char *path, dm_lab_bundle *
     return dm_lab_profile_read(json_object_get(meta, "verify"), path, &out->v, err);
 }
 
+/* The path of one of the bundle's own files. */
+static dm_status name_copy(const char *folder, const char *name, char **out, dm_error *err)
+{
+    char path[DM_PATH_MAX];
+    dm_status status = dm_path_join(path, folder, name, err);
+    *out = status == DM_OK ? strdup(path) : NULL;
+    return status != DM_OK || *out != NULL ? status : dm_fail(err, DM_ENOMEM, "out of memory");
+}
+
 dm_status dm_lab_bundle_load(const char *path, dm_lab_bundle *out, dm_error *err)
 {
     char file[DM_PATH_MAX];
@@ -309,14 +326,12 @@ dm_status dm_lab_bundle_load(const char *path, dm_lab_bundle *out, dm_error *err
             out->v.steps = out->step;
         status = dm_path_join(file, path, "actions.txt", err);
     }
-    if (status == DM_OK && out->v.reference == &dm_lab_recorded) {
-        char recording[DM_PATH_MAX];
-        status = dm_path_join(recording, path, RECORDING, err);
-        out->recording = status == DM_OK ? strdup(recording) : NULL;
-        out->v.recording = out->recording;
-        if (status == DM_OK && out->recording == NULL)
-            status = dm_fail(err, DM_ENOMEM, "out of memory");
-    }
+    if (status == DM_OK && out->v.reference == &dm_lab_recorded)
+        status = name_copy(path, RECORDING, &out->recording, err);
+    if (status == DM_OK && out->v.start == DM_LAB_START_STATE)
+        status = name_copy(path, STATE, &out->state, err);
+    out->v.recording = out->recording;
+    out->v.state = out->state;
     if (status == DM_OK && actions_given)
         status = dm_lab_actions_load(&out->v.actions, file, out->step, out->v.envs, err);
     if (status != DM_OK)
@@ -328,6 +343,7 @@ void dm_lab_bundle_deinit(dm_lab_bundle *bundle)
 {
     free(bundle->rom);
     free(bundle->recording);
+    free(bundle->state);
     dm_lab_actions_deinit(&bundle->v.actions);
     *bundle = (dm_lab_bundle){0};
 }

@@ -31,7 +31,7 @@ dm_status dm_lab_bundle_write(const char *path, const dm_lab_verify *v,
 /* A bundle read back: `v` points into it. */
 typedef struct dm_lab_bundle {
     dm_lab_verify v; /* steps end where the difference was */
-    char *rom, *recording;
+    char *rom, *recording, *state;
     uint64_t step, machine;
 } dm_lab_bundle;
 /* A folder that is no bundle, or of another schema version, is DM_EFORMAT. */

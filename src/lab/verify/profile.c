@@ -42,6 +42,7 @@ void dm_lab_profile_write(dm_json *json, const char *key, const dm_lab_verify *v
     dm_json_string(json, "by", v->by_instruction ? "instruction" : "frame");
     dm_json_string(json, "ignore", ignore);
     dm_json_uint(json, "slack", v->slack);
+    dm_json_string(json, "codec", dm_swarm_codec_name(v->actions.codec));
     dm_json_string(json, "action_gen", dm_swarm_generator_name(v->actions.generator));
     dm_json_uint(json, "actions_seed", v->actions.seed);
     dm_json_end_object(json);
@@ -81,6 +82,8 @@ static dm_status read_text(const char *key, const char *text, dm_lab_verify *v, 
         return dm_lab_fields_parse(text, &v->ignore, err);
     if (strcmp(key, "action_gen") == 0)
         return dm_swarm_generator_parse(text, &v->actions.generator, err);
+    if (strcmp(key, "codec") == 0)
+        return dm_swarm_codec_parse(text, &v->actions.codec, err);
     if (strcmp(key, "by") == 0) {
         v->by_instruction = strcmp(text, "instruction") == 0;
         if (!v->by_instruction && strcmp(text, "frame") != 0)

@@ -46,7 +46,7 @@ static void write_head(dm_lab_recorder *r)
     const dm_lab_verify *v = r->v;
     dm_json json;
     char hash[DM_HASH_HEX_SIZE], version[128] = "";
-    v->reference->version(version, sizeof version, NULL);
+    v->reference->version(v->reference, version, sizeof version, NULL);
     dm_hash128_hex(dm_hash128_of(v->rom, v->rom_size), hash);
     dm_buffer_puts(&r->out, DM_LAB_RECORDING_SCHEMA "\n");
     dm_json_init(&json, &r->out, DM_JSON_COMPACT);
@@ -63,8 +63,11 @@ static void write_head(dm_lab_recorder *r)
 dm_status dm_lab_recorder_create(const dm_lab_verify *v, dm_lab_recorder **out, dm_error *err)
 {
     *out = NULL;
-    if (v->envs != 1 || v->by_instruction || v->actions.given != NULL)
-        return dm_fail(err, DM_EINVAL, "--record: one machine, by frames, without an action file");
+    if (v->envs != 1 || v->by_instruction || v->actions.given != NULL ||
+        v->start == DM_LAB_START_STATE || v->reference->look == NULL)
+        return dm_fail(err, DM_EINVAL,
+                       "--record: one machine that shows its registers, by frames, without an "
+                       "action file or a save state");
     dm_lab_recorder *r = calloc(1, sizeof *r);
     if (r == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
@@ -209,7 +212,8 @@ static dm_status check_head(const recording *r, const char *path, const dm_lab_v
                 v->steps <= p.steps && p.compare_every == v->compare_every &&
                 p.settle == v->settle && p.compare_frame == v->compare_frame &&
                 p.actions.generator == v->actions.generator && p.actions.seed == v->actions.seed &&
-                v->actions.given == NULL && v->envs == 1 && p.region_count == v->region_count &&
+                p.actions.codec == v->actions.codec && v->actions.given == NULL && v->envs == 1 &&
+                p.region_count == v->region_count &&
                 memcmp(p.regions, v->regions, p.region_count * sizeof p.regions[0]) == 0;
     if (!same || r->size != bytes_of(p.regions, p.region_count, p.compare_frame))
         return dm_fail(err, DM_EINVAL, "%s: a recording with another profile", path);
@@ -233,8 +237,9 @@ dm_status dm_lab_recording_check(const char *path, const dm_lab_verify *v, char 
 
 /* ---- The backend ---- */
 
-static dm_status version(char *out, size_t size, dm_error *err)
+static dm_status version(const dm_lab_kind *kind, char *out, size_t size, dm_error *err)
 {
+    (void)kind;
     (void)err;
     snprintf(out, size, "%s", dm_version_string());
     return DM_OK;

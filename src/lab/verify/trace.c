@@ -22,6 +22,7 @@ dm_status dm_lab_trace_create(dm_lab_trace *trace, const dm_lab_verify *v, bool 
                         .frames_per_step = v->frames_per_step,
                         .release_after_frames = v->release_after_frames,
                         .start = v->start,
+                        .state = v->state,
                         .force_dmg = v->force_dmg,
                         .exact = true};
     dm_status status = DM_OK;

@@ -50,6 +50,11 @@ void dm_lab_fields_text(uint32_t mask, char *out, size_t size)
                                      field_names[i]);
 }
 
+uint32_t dm_lab_fields_unseen(const dm_lab_kind *reference, const dm_lab_kind *dut)
+{
+    return reference->look == NULL || dut->look == NULL ? DM_LAB_REGISTERS | DM_LAB_CYCLES : 0;
+}
+
 static bool parse_hex(const char *text, char **end, unsigned long *out)
 {
     if (strspn(text, "0123456789abcdefABCDEFxX$") == 0)
@@ -181,14 +186,16 @@ static dm_status keep(run *r, int side, const dm_lab_view *view, dm_lab_side *ou
             return dm_fail(err, DM_ENOMEM, "out of memory");
         memcpy(out->picture, r->pictures[side], PICTURE);
     }
-    return b->kind->save(b->self, r->out->machine, &out->state, err);
+    return b->kind->save != NULL ? b->kind->save(b->self, r->out->machine, &out->state, err)
+                                 : DM_OK;
 }
 
 static dm_status fetch(run *r, int side, uint64_t machine, dm_lab_view *view, dm_error *err)
 {
     dm_lab_backend *b = &r->sides[side];
     uint8_t *to = r->bytes[side];
-    dm_status status = b->kind->look(b->self, machine, view, err);
+    *view = (dm_lab_view){0};
+    dm_status status = b->kind->look != NULL ? b->kind->look(b->self, machine, view, err) : DM_OK;
     for (size_t i = 0; i < r->v->region_count && status == DM_OK; i++) {
         const dm_swarm_region *region = &r->v->regions[i];
         status = b->kind->read(b->self, machine, region->address, to, region->size, err);
@@ -372,12 +379,21 @@ static dm_status create(run *r, dm_error *err)
                         .frames_per_step = v->frames_per_step,
                         .release_after_frames = v->release_after_frames,
                         .start = v->start,
+                        .state = v->state,
                         .force_dmg = v->force_dmg,
                         .draw = v->compare_frame,
                         .exact = true,
                         .regions = v->regions,
                         .region_count = v->region_count,
                         .recording = v->recording};
+    uint32_t unseen = dm_lab_fields_unseen(v->reference, v->dut);
+    if (unseen != 0 && !v->compare_frame && v->region_count == 0)
+        return dm_fail(err, DM_EINVAL,
+                       "%s shows no registers: compare pictures, or memory from C000 to E000",
+                       (v->reference->look == NULL ? v->reference : v->dut)->name);
+    if ((v->ignore & unseen) != unseen)
+        return dm_fail(err, DM_EINVAL, "registers and cycles of %s must be ignored: it has none",
+                       (v->reference->look == NULL ? v->reference : v->dut)->name);
     r->keys = malloc(v->envs);
     dm_status status = r->keys != NULL ? DM_OK : dm_fail(err, DM_ENOMEM, "out of memory");
     for (int i = 0; i < 2 && status == DM_OK; i++) {

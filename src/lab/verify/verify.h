@@ -35,6 +35,8 @@ enum {
 /* "cycles,f" to a mask; DM_EINVAL for an unknown name. */
 dm_status dm_lab_fields_parse(const char *text, uint32_t *mask, dm_error *err);
 void dm_lab_fields_text(uint32_t mask, char *out, size_t size);
+/* What a side cannot show, which must be left out: registers and cycles, or nothing. */
+uint32_t dm_lab_fields_unseen(const dm_lab_kind *reference, const dm_lab_kind *dut);
 /* Registers, and cycles where `ignore` does not say otherwise. */
 bool dm_lab_views_same(const dm_lab_view *a, const dm_lab_view *b, uint32_t ignore);
 /* "C000:C100", the end just outside. */
@@ -49,7 +51,8 @@ typedef struct dm_lab_verify {
     uint64_t steps, compare_every;
     uint64_t settle; /* steps before the first comparison */
     dm_lab_start start;
-    bool force_dmg; /* as in dm_gb_options */
+    const char *state; /* of DM_LAB_START_STATE: its file */
+    bool force_dmg;    /* as in dm_gb_options */
     dm_swarm_region regions[DM_LAB_REGIONS_MAX];
     size_t region_count;
     bool compare_frame;
