@@ -51,9 +51,11 @@ static int report(const char *command, const dm_error *err)
 {
     fprintf(stderr, "%sdotmatrix%s%s:%s ", dm_color(STDERR_FILENO, DM_COLOR_RED),
             command[0] ? " " : "", command, dm_color(STDERR_FILENO, DM_COLOR_OFF));
-    if (err->file[0] != 0 && err->line > 0)
+    size_t named = strlen(err->file); /* a compiler's message says the place itself */
+    bool said = strncmp(err->message, err->file, named) == 0 && err->message[named] == ':';
+    if (named > 0 && !said && err->line > 0)
         fprintf(stderr, "%s:%d: ", err->file, err->line);
-    else if (err->file[0] != 0)
+    else if (named > 0 && !said)
         fprintf(stderr, "%s: ", err->file);
     int length = (int)strlen(err->message);
     while (length > 0 && err->message[length - 1] == '\n') /* a compiler's message ends with one */
