@@ -54,6 +54,9 @@ static dm_swarm_desc desc_of(const dm_block_mode *mode, const dm_swarm_rom_sourc
 static void machines_are_as_alone(void **state)
 {
     (void)state;
+#ifdef __SANITIZE_THREAD__
+    dm_test_skip("ThreadSanitizer: fibers of one thread, and memory too far apart for large blocks");
+#endif
     const dm_swarm_rom_source roms[] = {dm_case_rom("STARFALL"), dm_case_rom("ALU_LOOP"),
                                         dm_case_rom("MBC3_RAM")};
     for (int i = 0; i < DM_BLOCK_MODES; i++) {
