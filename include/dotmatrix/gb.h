@@ -86,6 +86,30 @@ DM_API void dm_gb_step(dm_gb *gb);
  * reached. The instruction at the present PC is executed first. */
 DM_API bool dm_gb_run_to(dm_gb *gb, const uint16_t *addresses, size_t count, uint64_t cycles);
 
+/* Hooks: a bit for each, set when an instruction begins at its address (one of the boot ROM does not count). The
+ * machine does the same with them as without, at nearly the same speed.
+ *
+ *     dm_gb_hook over[1];
+ *     dm_gb_hook_parse("game.sym", "GameOver", &over[0], &err);   // or NULL and "01:4A2F"
+ *     dm_gb_set_hooks(gb, over, 1, &err);
+ *     dm_gb_run_frames(gb, 60, DM_GB_DRAW_NEVER);
+ *     if (dm_gb_take_hooks(gb) & 1) ... */
+#define DM_GB_HOOK_COUNT_MAX 64
+#define DM_GB_HOOK_EVERY_BANK 0xFFFFu
+typedef struct dm_gb_hook {
+    uint16_t address;
+    uint16_t bank; /* of ROM, or of cartridge RAM; DM_GB_HOOK_EVERY_BANK: whichever is mapped */
+} dm_gb_hook;
+
+/* "01:4A2F" or "4A2F", or a name of a file of symbols (RGBDS's .sym, GBDK's .noi or .map; NULL: none). DM_ENOENT: the
+ * name is unknown, and the message has the closest one. */
+DM_API dm_status dm_gb_hook_parse(const char *symbols, const char *text, dm_gb_hook *out,
+                                  dm_error *err);
+/* Watch these instead of those before; 0: none. DM_EINVAL: too many, or the ROM has no such bank. */
+DM_API dm_status dm_gb_set_hooks(dm_gb *gb, const dm_gb_hook *hooks, size_t count, dm_error *err);
+/* Bit i: hook i was met since the hooks were set or last taken; then all are 0 again. */
+DM_API uint64_t dm_gb_take_hooks(dm_gb *gb);
+
 /* The last complete picture that was drawn, 160 x 144 shades; all 0 while the LCD is off. Valid
  * until the next call that runs. */
 DM_API const uint8_t *dm_gb_frame(dm_gb *gb);

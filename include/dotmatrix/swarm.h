@@ -141,6 +141,9 @@ typedef struct dm_swarm_desc {
     uint32_t frame_stack;  /* 0: 1 */
     const dm_swarm_region *regions;
     size_t region_count; /* at most 16 */
+    const dm_gb_hook
+        *hooks;        /* places in the program to be watched, in each ROM (dm_gb_hook_parse) */
+    size_t hook_count; /* at most 64 */
     enum dm_gb_start start;
     const void *boot_rom; /* 256 bytes, for DM_GB_START_BOOT_ROM */
     size_t boot_rom_size;
@@ -233,6 +236,13 @@ DM_API dm_status dm_swarm_bind(dm_swarm *swarm, dm_swarm_output_kind kind, dm_de
 /* All of an output to host memory of exactly its size. Waits. */
 DM_API dm_status dm_swarm_download(dm_swarm *swarm, dm_swarm_output_kind kind, void *to,
                                    size_t size, dm_error *err);
+
+/* ---- Hooks ---- */
+
+/* For each machine bit i: an instruction began at hook i in the last step. After a reset: none. Waits. */
+DM_API dm_status dm_swarm_get_hooks(dm_swarm *swarm, uint64_t *bits, size_t count, dm_error *err);
+/* The same on the device, one uint64_t per machine; NULL in a swarm without hooks. */
+DM_API dm_device_buffer *dm_swarm_hook_bits(const dm_swarm *swarm);
 
 /* ---- Looking into machines ---- (all wait for the stream) */
 

@@ -7,15 +7,21 @@
 #ifndef DM_GB_BATCH_ARGS_H
 #define DM_GB_BATCH_ARGS_H
 
+#include "gb/hooks.h"
 #include "gb/machine/machine.h"
 
 #define DM_GB_PICTURE_SIZE (DM_GB_SCREEN_W * DM_GB_SCREEN_H) /* bytes, one shade each */
 #define DM_GB_FRAMES_SIZE (2u * DM_GB_PICTURE_SIZE)          /* the two that a machine draws to */
-#define DM_SIMT_LANE_CONTEXT_BYTES 528u
+/* Of a machine on a GPU (simt/service.h), in kernels without hooks and with them. */
+#define DM_SIMT_LANE_CONTEXT_PLAIN 528u
+#define DM_SIMT_LANE_CONTEXT_HOOKED 576u
+#define DM_SIMT_LANE_CONTEXT_BYTES                                                                 \
+    (DM_GB_HOOKS ? DM_SIMT_LANE_CONTEXT_HOOKED : DM_SIMT_LANE_CONTEXT_PLAIN)
 
 typedef struct dm_gb_batch_rom {
     const uint8_t *bytes;
-    const uint32_t *predecoded; /* GPU: its instructions (simt/predecode.h) */
+    const uint32_t *predecoded;    /* GPU: its instructions (simt/predecode.h) */
+    const dm_gb_hook_table *hooks; /* NULL: none */
 } dm_gb_batch_rom;
 
 typedef struct dm_gb_batch {
@@ -24,6 +30,8 @@ typedef struct dm_gb_batch {
     uint8_t *frames;             /* DM_GB_FRAMES_SIZE each; NULL: nothing is drawn */
     const dm_gb_batch_rom *roms; /* machine i runs ROM i % rom_count */
     const uint8_t *boot;
+    uint64_t *
+        hook_bits; /* of each machine, bit i for hook i: it was met since the bits were cleared; NULL: no hooks */
     /* GPU. */
     uint32_t *order; /* the machine of each slot (simt/rebalance.h) */
     /* What a machine's last launch cost, as if it had been a whole step. */

@@ -29,6 +29,10 @@ DM_FN void dm_simt_context_init(dm_gb_context *context, const dm_gb_batch *batch
     context->frames =
         batch->frames == 0 ? 0 : batch->frames + (uint64_t)machine * DM_GB_FRAMES_SIZE;
     context->skip_idle = batch->skip_idle;
+#if DM_GB_HOOKS
+    context->hooks = rom->hooks;
+    context->hook_bits = batch->hook_bits == 0 ? 0 : batch->hook_bits + machine;
+#endif
 }
 
 #endif

@@ -152,6 +152,8 @@ dm_status dm_swarm_compose(const char *skeleton, const dm_swarm_variant *variant
                        DM_SWARM_VECTOR_MAX, variant->vector_size);
     size_t begin = out->size, length;
     int dispatches = 0, posts = 0;
+    if (variant->hooks)
+        dm_buffer_puts(out, "#define DM_GB_HOOKS 1\n");
     dm_buffer_printf(out,
                      "#define DM_SWARM_STAGE %s\n"
                      "#define DM_SWARM_VECTOR %u\n",

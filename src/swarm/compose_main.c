@@ -39,7 +39,8 @@ int main(int argc, char **argv)
     for (int stage = 0; stage < DM_SWARM_STAGES; stage++) {
         if (only != NULL && strcmp(only, dm_swarm_stage_text(stage)) != 0)
             continue;
-        dm_swarm_variant variant = {(dm_swarm_stage)stage, DM_SWARM_VECTOR_DEFAULT, NULL, false};
+        const dm_swarm_variant variant = {.stage = (dm_swarm_stage)stage,
+                                          .vector_size = DM_SWARM_VECTOR_DEFAULT};
         if (dm_swarm_compose(skeleton, &variant, &text, &err) != DM_OK)
             return give_up(err.message);
     }

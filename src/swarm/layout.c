@@ -59,7 +59,13 @@ void dm_swarm_layout_of(const dm_swarm *swarm, dm_swarm_layout *out)
         l.per_machine[DM_SWARM_A_ORDER] = sizeof(uint32_t);
         l.per_machine[DM_SWARM_A_LOADS] = sizeof(uint32_t);
         l.per_machine[DM_SWARM_A_SERVICES] = sizeof(uint32_t);
-        l.per_machine[DM_SWARM_A_LANE_CONTEXTS] = DM_SIMT_LANE_CONTEXT_BYTES;
+        l.per_machine[DM_SWARM_A_LANE_CONTEXTS] =
+            swarm->desc.hook_count != 0 ? DM_SIMT_LANE_CONTEXT_HOOKED : DM_SIMT_LANE_CONTEXT_PLAIN;
+    }
+    if (swarm->desc.hook_count != 0) {
+        l.per_machine[DM_SWARM_A_HOOK_BITS] = sizeof(uint64_t);
+        l.shared[DM_SWARM_A_HOOK_TABLES] = swarm->desc.rom_count * sizeof(dm_gb_hook_table);
+        l.shared[DM_SWARM_A_MARKED_ROMS] = cuda ? 0 : rom_bytes;
     }
     l.per_machine[DM_SWARM_A_ACTIONS] = 1;
     l.per_machine[DM_SWARM_A_MASK] = 1;

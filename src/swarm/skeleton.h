@@ -30,6 +30,10 @@ DM_SWARM_KERNEL(DM_SWARM_NAME(step), DM_SIMT_THREADS, DM_SIMT_BLOCKS)
         const dm_swarm_progress *progress = args.progress + slot.machine;
         outcome.fresh = args.autoreset == DM_SWARM_RESET_NEXT_STEP && progress->done != 0;
         outcome.view.action = dm_swarm_action(&args, slot.machine, progress->steps);
+#if DM_GB_HOOKS
+        if (args.batch.hook_bits != 0 && args.batch.part_begin == 0)
+            args.batch.hook_bits[slot.machine] = 0;
+#endif
     }
     if (args.autoreset == DM_SWARM_RESET_NEXT_STEP && args.batch.part_begin == 0)
         dm_swarm_restore(&args, &slot, outcome.fresh);
@@ -95,6 +99,10 @@ DM_SWARM_KERNEL(DM_SWARM_NAME(reset), DM_SIMT_THREADS, 1)
             outcome.fresh = dm_swarm_reset_check(&args, machine, snapshot);
             if (outcome.fresh)
                 args.starts[machine] = snapshot;
+#if DM_GB_HOOKS
+            if (outcome.fresh && args.batch.hook_bits != 0)
+                args.batch.hook_bits[machine] = 0;
+#endif
             if (outcome.fresh && args.reset_mask == 0)
                 args.progress[machine].steps = 0;
         }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* swarm.c - creating, stepping and resetting a swarm, and its outputs (dotmatrix/swarm.h). */
 #include "base/require.h"
+#include "gb/host/hooks.h"
 #include "gb/simt/limits.h"
 #include "gb/simt/predecode.h"
 #include "swarm/internal.h"
@@ -101,6 +102,8 @@ static dm_status take_desc(dm_swarm *swarm, const dm_swarm_desc *given, dm_error
         return dm_fail(err, DM_EINVAL, "swarm: %u threads a block: a multiple of 32 up to %u%s",
                        d->block_threads, most,
                        d->lanes_per_warp == 1 ? "" : ", or to 1024 with one lane a warp");
+    if (d->hook_count != 0 && d->hooks == NULL)
+        return dm_fail(err, DM_EINVAL, "swarm: %zu hooks, but none is given", d->hook_count);
     return check_regions(swarm, d, err);
 }
 
@@ -142,7 +145,8 @@ static dm_status open_roms(dm_swarm *swarm, dm_error *err)
 }
 
 /* The instructions of a ROM as words (gb/simt/predecode.h). */
-static dm_status upload_words(dm_swarm *swarm, const dm_gb_rom *rom, size_t offset, dm_error *err)
+static dm_status upload_words(dm_swarm *swarm, const dm_gb_rom *rom, const dm_gb_hook_table *hooks,
+                              size_t offset, dm_error *err)
 {
     const size_t count = dm_gb_predecoded_size(rom->size);
     uint32_t *words = malloc(count * sizeof *words);
@@ -150,6 +154,8 @@ static dm_status upload_words(dm_swarm *swarm, const dm_gb_rom *rom, size_t offs
         return dm_fail(err, DM_ENOMEM, "swarm: out of memory");
     for (size_t i = 0; i < count; i++)
         words[i] = dm_gb_predecode_at(rom->bytes, rom->size, i);
+    if (hooks != NULL)
+        dm_gb_hooks_mark_words(hooks, rom, words);
     dm_status status = dm_stream_upload(swarm->stream, swarm->arrays[DM_SWARM_A_PREDECODED],
                                         offset * sizeof *words, words, count * sizeof *words, err);
     if (status == DM_OK)
@@ -158,8 +164,46 @@ static dm_status upload_words(dm_swarm *swarm, const dm_gb_rom *rom, size_t offs
     return status;
 }
 
+/* The CPU's copy of a ROM with its hooks marked. */
+static dm_status upload_marked(dm_swarm *swarm, const dm_gb_rom *rom, const dm_gb_hook_table *hooks,
+                               size_t offset, dm_error *err)
+{
+    uint8_t *marked = malloc(rom->size);
+    if (marked == NULL)
+        return dm_fail(err, DM_ENOMEM, "swarm: out of memory");
+    dm_gb_hooks_mark_rom(hooks, rom, marked);
+    dm_status status = dm_stream_upload(swarm->stream, swarm->arrays[DM_SWARM_A_MARKED_ROMS],
+                                        offset, marked, rom->size, err);
+    if (status == DM_OK)
+        status = dm_stream_synchronize(swarm->stream, err);
+    free(marked);
+    return status;
+}
+
+/* The hooks of ROM i, whose bytes begin at `offset` among those of all and its words at `words`. */
+static dm_status upload_hooks(dm_swarm *swarm, size_t i, size_t offset, const uint32_t *words,
+                              dm_gb_hook_table *table, dm_error *err)
+{
+    const dm_swarm_desc *d = &swarm->desc;
+    const dm_gb_rom *rom = &swarm->views[i]->rom;
+    dm_device_buffer *marked = swarm->arrays[DM_SWARM_A_MARKED_ROMS];
+    dm_status status = dm_gb_hook_table_init(table, d->hooks, d->hook_count, rom, err);
+    if (status != DM_OK)
+        return dm_error_prefix(err, "swarm: ROM %zu", i), status;
+    table->predecoded = words;
+    if (marked != NULL) {
+        table->marked = (const uint8_t *)dm_device_buffer_address(marked) + offset;
+        status = upload_marked(swarm, rom, table, offset, err);
+    }
+    if (status == DM_OK)
+        status = dm_stream_upload(swarm->stream, swarm->arrays[DM_SWARM_A_HOOK_TABLES],
+                                  i * sizeof *table, table, sizeof *table, err);
+    return status == DM_OK ? dm_stream_synchronize(swarm->stream, err) : status;
+}
+
 static dm_status upload_roms(dm_swarm *swarm, dm_error *err)
 {
+    const dm_device_buffer *tables = swarm->arrays[DM_SWARM_A_HOOK_TABLES];
     size_t count = swarm->desc.rom_count, offset = 0, word = 0;
     dm_device_buffer *words = swarm->arrays[DM_SWARM_A_PREDECODED];
     const uint8_t *bytes_at = dm_device_buffer_address(swarm->arrays[DM_SWARM_A_ROM_BYTES]);
@@ -172,10 +216,17 @@ static dm_status upload_roms(dm_swarm *swarm, dm_error *err)
         const dm_gb_rom *rom = &swarm->views[i]->rom;
         table[i].bytes = bytes_at + offset;
         table[i].predecoded = words == NULL ? NULL : words_at + word;
+        dm_gb_hook_table hooks;
+        if (tables != NULL) {
+            table[i].hooks = (const dm_gb_hook_table *)dm_device_buffer_address(tables) + i;
+            status = upload_hooks(swarm, i, offset, table[i].predecoded, &hooks, err);
+            if (status != DM_OK)
+                break;
+        }
         status = dm_stream_upload(swarm->stream, swarm->arrays[DM_SWARM_A_ROM_BYTES], offset,
                                   rom->bytes, rom->size, err);
         if (status == DM_OK && words != NULL)
-            status = upload_words(swarm, rom, word, err);
+            status = upload_words(swarm, rom, tables != NULL ? &hooks : NULL, word, err);
         offset += rom->size;
         word += dm_gb_predecoded_size(rom->size);
     }
@@ -286,6 +337,7 @@ static void fill_args(dm_swarm *swarm)
     b->lane_contexts = address(arrays[DM_SWARM_A_LANE_CONTEXTS]);
     b->roms = address(arrays[DM_SWARM_A_ROMS]);
     b->boot = address(arrays[DM_SWARM_A_BOOT]);
+    b->hook_bits = address(arrays[DM_SWARM_A_HOOK_BITS]);
     a->faults = address(arrays[DM_SWARM_A_FAULTS]);
     a->snapshot_machines = address(arrays[DM_SWARM_A_SNAP_MACHINES]);
     a->snapshot_memory = address(arrays[DM_SWARM_A_SNAP_MEMORY]);
@@ -415,7 +467,11 @@ static dm_status build(dm_device *device, const dm_swarm_desc *d, dm_swarm_kerne
                        dm_error *err)
 {
     bool cpu = dm_device_get_properties(device)->kind == DM_DEVICE_CPU;
-    dm_swarm_variant variant = {d->stage, d->observation_size, d->epilog, cpu && d->epilog != NULL};
+    dm_swarm_variant variant = {.stage = d->stage,
+                                .vector_size = d->observation_size,
+                                .epilog = d->epilog,
+                                .guard = cpu && d->epilog != NULL,
+                                .hooks = !cpu && d->hook_count != 0};
     dm_swarm_tuning tuning = {d->block_threads, d->blocks_per_multiprocessor, d->lanes_per_warp};
     if (cpu)
         tuning = (dm_swarm_tuning){0, 0, 0};
@@ -685,6 +741,25 @@ dm_status dm_swarm_get_faults(dm_swarm *swarm, dm_swarm_faults *out, dm_error *e
     if (status == DM_OK)
         *out = (dm_swarm_faults){counts.actions, counts.resets, counts.observations};
     return status;
+}
+
+dm_status dm_swarm_get_hooks(dm_swarm *swarm, uint64_t *bits, size_t count, dm_error *err)
+{
+    DM_REQUIRE(err, swarm);
+    DM_REQUIRE_SOME(err, bits, count);
+    const dm_device_buffer *from = swarm->arrays[DM_SWARM_A_HOOK_BITS];
+    if (from == NULL)
+        return dm_fail(err, DM_EINVAL, "swarm: it has no hooks");
+    if (count != swarm->desc.count)
+        return dm_fail(err, DM_EINVAL, "swarm: room for %zu machines' hooks; there are %" PRIu64,
+                       count, swarm->desc.count);
+    dm_status status = dm_stream_download(swarm->stream, from, 0, bits, count * sizeof *bits, err);
+    return status == DM_OK ? dm_stream_synchronize(swarm->stream, err) : status;
+}
+
+dm_device_buffer *dm_swarm_hook_bits(const dm_swarm *swarm)
+{
+    return swarm == NULL ? NULL : swarm->arrays[DM_SWARM_A_HOOK_BITS];
 }
 
 /* ---- Outputs ---- */

@@ -114,6 +114,11 @@ static void null_is_refused_everywhere(void **state)
     SURVIVES(dm_gb_run_cycles(NULL, 1, 0));
     SURVIVES(dm_gb_step(NULL));
     SURVIVES(dm_gb_run_to(NULL, NULL, 1, 1));
+    REFUSES(dm_gb_hook_parse(any, NULL, any, &e));
+    REFUSES(dm_gb_hook_parse(any, any, NULL, &e));
+    REFUSES(dm_gb_set_hooks(NULL, any, 1, &e));
+    REFUSES(dm_gb_set_hooks(any, NULL, 1, &e));
+    SURVIVES(dm_gb_take_hooks(NULL));
     SURVIVES(dm_gb_frame(NULL));
     SURVIVES(dm_gb_get_registers(NULL));
     SURVIVES(dm_gb_get_counters(NULL));
@@ -175,6 +180,9 @@ static void null_is_refused_everywhere(void **state)
     REFUSES(dm_swarm_read(NULL, 1, 1, any, 1, &e));
     REFUSES(dm_swarm_read(any, 1, 1, NULL, 1, &e));
     REFUSES(dm_swarm_poke(NULL, 1, 1, 1, &e));
+    REFUSES(dm_swarm_get_hooks(NULL, any, 1, &e));
+    REFUSES(dm_swarm_get_hooks(any, NULL, 1, &e));
+    SURVIVES(dm_swarm_hook_bits(NULL));
     REFUSES(dm_swarm_get_picture(NULL, 1, any, &e));
     REFUSES(dm_swarm_get_picture(any, 1, NULL, &e));
     REFUSES(dm_swarm_save_machine(NULL, 1, any, &e));

@@ -3,16 +3,13 @@
  * generated programs, some of which do little else than meet devices or wait, and on the games of
  * the folder $DM_TEST_GAMES (or $DM_TEST_ROMS/games) where there is one. Every byte of state and
  * memory and every picture is the same, also when the CPU leaves no idle loop out. */
-#include "gb/cpu/run.h"
-#include "gb/host/core.h"
 #include "gb/simt/predecode.h"
 #include "gb/simt/uop.h"
-#include "swarm/args.h"
+#include "tests/gb/block/twin.h"
 #include "tests/support/random.h"
 #include "tests/support/rom_cases.h"
 #include "tests/support/snippets.h"
 #include "tests/support/test.h"
-#include "tests/swarm/block_modes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,98 +26,8 @@
 #define TRANSFER_SEEDS 70
 #define TRANSFER_FRAMES 6
 
-/* A machine beside the one of the CPU, with all that a kernel is given. Machine memory, ROM and words lie side by
- * side, as large blocks want them. */
-typedef struct twin {
-    dm_gb_machine m;
-    uint8_t *memory, *ram, *rom;
-    uint32_t *words;
-    uint8_t pictures[2][DM_GB_SCREEN_W * DM_GB_SCREEN_H];
-    uint64_t packed[DM_SWARM_PACKED / sizeof(uint64_t)],
-        lane_context[DM_SIMT_LANE_CONTEXT_BYTES / sizeof(uint64_t)];
-    dm_swarm_progress progress;
-    float reward;
-    uint8_t terminated, truncated, keys;
-    dm_gb_batch_rom roms;
-    dm_swarm_fault_counts faults;
-    dm_swarm_args args;
-} twin;
-
-static twin *twin_create(const dm_gb *gb, const dm_block_mode *mode, bool known)
-{
-    twin *t = calloc(1, sizeof *t);
-    assert_non_null(t);
-    const uint64_t words = dm_gb_predecoded_size(gb->rom.size),
-                   room = (gb->ram_size + 63u) / 64u * 64u;
-    t->memory =
-        aligned_alloc(64, (room + gb->rom.size + words * sizeof(uint32_t) + 63u) / 64u * 64u);
-    assert_non_null(t->memory);
-    t->ram = t->memory;
-    t->rom = t->memory + room;
-    t->words = (uint32_t *)(void *)(t->rom + gb->rom.size);
-    t->m = gb->machine;
-    memcpy(t->ram, gb->ram, gb->ram_size);
-    memcpy(t->rom, gb->rom.bytes, gb->rom.size);
-    for (uint64_t i = 0; i < words; i++)
-        t->words[i] = known ? dm_gb_predecode_at(gb->rom.bytes, gb->rom.size, i) : DM_GB_NO_WORD;
-    t->roms = (dm_gb_batch_rom){t->rom, t->words};
-    t->args = (dm_swarm_args){.batch.machines = (uint8_t *)&t->m,
-                              .batch.memory = t->ram,
-                              .progress = &t->progress,
-                              .batch.roms = &t->roms,
-                              .faults = &t->faults,
-                              .batch.lane_contexts = (uint8_t *)t->lane_context,
-                              .batch.lowest = (uint64_t)(uintptr_t)t->memory,
-                              .rewards = &t->reward,
-                              .terminated = &t->terminated,
-                              .truncated = &t->truncated,
-                              .batch.machine_stride = sizeof t->m,
-                              .batch.memory_stride = room,
-                              .batch.count = 1,
-                              .batch.rom_count = 1,
-                              .batch.lanes_per_warp = mode->lanes,
-                              .batch.block_machines = mode->threads / 32u * mode->lanes,
-                              .batch.short_blocks = UINT32_MAX,
-                              .stack = 1,
-                              .vector_size = 32,
-                              .action_count = 256,
-                              .raw_keys = 1,
-                              .autoreset = DM_SWARM_RESET_DISABLED,
-                              .batch.skip_idle = 1,
-                              .batch.part_end = 2,
-                              .actions = &t->keys};
-    return t;
-}
-
-static void twin_destroy(twin *t)
-{
-    free(t->memory);
-    free(t);
-}
-
-/* As dm_gb_run_cycles, by the stage kernel. */
-static void twin_run(twin *t, const dm_block_mode *mode, uint32_t cycles, uint8_t draw,
-                     uint8_t keys)
-{
-    dm_gb_context context = {.m = &t->m, .draw = draw};
-    dm_gb_drop_picture(&context, cycles);
-    t->keys = keys;
-    uint32_t services = 0, load = 0, first = 0;
-    t->args.batch.services = &services; /* nothing is known of the last step */
-    t->args.batch.loads = &load;
-    t->args.batch.order = &first;
-    t->args.batch.cycles[0] = cycles;
-    t->args.batch.draw[0] = draw;
-    t->args.batch.single_frame[0] = 1;
-    t->args.batch.frames = draw != DM_GB_DRAW_NEVER ? t->pictures[0] : NULL;
-    t->args.packed = draw != DM_GB_DRAW_NEVER ? (uint8_t *)t->packed : NULL;
-    /* Where warps do not work together, one is enough. */
-    const uint32_t threads = mode->lanes < 16 ? 32u : mode->threads;
-    mode->kernels[0].loop(&t->args, 0, threads, threads);
-}
-
 /* Do packed pixels say what is on the screen? */
-static bool packed_is_right(const twin *t, dm_gb *gb)
+static bool packed_is_right(const dm_twin *t, dm_gb *gb)
 {
     const uint8_t *picture = dm_gb_frame(gb), *packed = (const uint8_t *)t->packed;
     for (uint32_t i = 0; i < DM_SWARM_SMALL; i++) {
@@ -157,13 +64,13 @@ static void compare(const char *name, const void *rom, size_t size, uint32_t fra
     const dm_block_mode *mode =
         &dm_block_modes[alone ? 0 : dm_test_random_below(&random, DM_BLOCK_MODES)];
     assert_ok(dm_gb_create(rom, size, &options, &gb, err));
-    twin *t = twin_create(gb, mode, dm_test_random_chance(&random, 80));
+    dm_twin *t = dm_twin_create(gb, mode, dm_test_random_chance(&random, 80));
     for (uint64_t done = 0, end = (uint64_t)frames * DM_GB_FRAME_CYCLES; done < end;) {
         const uint32_t cycles = run_length(&random);
         uint8_t keys = dm_test_random_chance(&random, 50) ? 0 : dm_test_random_byte(&random);
         dm_gb_set_keys(gb, keys);
         dm_gb_run_cycles(gb, cycles, (enum dm_gb_draw)draw);
-        twin_run(t, mode, cycles, draw, keys);
+        dm_twin_run(t, mode, cycles, draw, keys);
         done += cycles;
         const unsigned at = (unsigned)(done / DM_GB_FRAME_CYCLES);
         if (memcmp(&t->m, &gb->machine, sizeof t->m) != 0)
@@ -177,7 +84,7 @@ static void compare(const char *name, const void *rom, size_t size, uint32_t fra
         if (draws && !packed_is_right(t, gb))
             fail_msg("%s, %s, frame %u: the packed pixels differ", name, mode->name, at);
     }
-    twin_destroy(t);
+    dm_twin_destroy(t);
     dm_gb_destroy(gb);
 }
 

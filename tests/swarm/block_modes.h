@@ -20,4 +20,8 @@ typedef struct dm_block_mode {
 #define DM_BLOCK_KERNELS 3
 extern const dm_block_mode dm_block_modes[DM_BLOCK_MODES];
 
+/* Kernels that are compiled with hooks (gb/hooks.h). */
+#define DM_BLOCK_HOOK_MODES 3
+extern const dm_block_mode dm_block_hook_modes[DM_BLOCK_HOOK_MODES];
+
 #endif

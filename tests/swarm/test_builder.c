@@ -19,7 +19,7 @@ static int setup(void **state)
 
 static dm_swarm_variant variant_of(int stage)
 {
-    return (dm_swarm_variant){(dm_swarm_stage)stage, DM_SWARM_VECTOR_DEFAULT, NULL, false};
+    return (dm_swarm_variant){(dm_swarm_stage)stage, DM_SWARM_VECTOR_DEFAULT, NULL, false, false};
 }
 
 static void sites_are_replaced(void **state)
@@ -59,15 +59,15 @@ static void bad_templates(void **state)
         dm_buffer_deinit(&out);
     }
     /* A site in the caller's text. */
-    dm_swarm_variant variant = {DM_SWARM_FULL_STEP, 32, "*reward = @WHAT@;", false};
+    dm_swarm_variant variant = {DM_SWARM_FULL_STEP, 32, "*reward = @WHAT@;", false, false};
     char *text = NULL;
     dm_error err = {0};
     assert_int_equal(dm_swarm_variant_text(&variant, &text, &err), DM_EINVAL);
     assert_null(text);
     assert_non_null(strstr(err.message, "@WHAT@"));
-    variant = (dm_swarm_variant){(dm_swarm_stage)17, 32, NULL, false};
+    variant = (dm_swarm_variant){(dm_swarm_stage)17, 32, NULL, false, false};
     assert_int_equal(dm_swarm_variant_text(&variant, &text, &err), DM_EINVAL);
-    variant = (dm_swarm_variant){DM_SWARM_FULL_STEP, 0, NULL, false};
+    variant = (dm_swarm_variant){DM_SWARM_FULL_STEP, 0, NULL, false, false};
     assert_int_equal(dm_swarm_variant_text(&variant, &text, &err), DM_EINVAL);
 }
 
@@ -77,13 +77,14 @@ static void keys_differ(void **state)
     (void)state;
     dm_device *device = NULL;
     assert_ok(dm_device_open("cpu:1", &device, err));
-    static const dm_swarm_variant variants[] = {{DM_SWARM_FULL_STEP, 32, NULL, false},
-                                                {DM_SWARM_EMULATE_ONLY, 32, NULL, false},
-                                                {DM_SWARM_REWARD_ONLY, 32, NULL, false},
-                                                {DM_SWARM_OBS_ONLY, 32, NULL, false},
-                                                {DM_SWARM_FULL_STEP, 16, NULL, false},
-                                                {DM_SWARM_FULL_STEP, 32, "*reward = 1.0f;", false},
-                                                {DM_SWARM_FULL_STEP, 32, "*reward = 2.0f;", false}};
+    static const dm_swarm_variant variants[] = {
+        {DM_SWARM_FULL_STEP, 32, NULL, false, false},
+        {DM_SWARM_EMULATE_ONLY, 32, NULL, false, false},
+        {DM_SWARM_REWARD_ONLY, 32, NULL, false, false},
+        {DM_SWARM_OBS_ONLY, 32, NULL, false, false},
+        {DM_SWARM_FULL_STEP, 16, NULL, false, false},
+        {DM_SWARM_FULL_STEP, 32, "*reward = 1.0f;", false, false},
+        {DM_SWARM_FULL_STEP, 32, "*reward = 2.0f;", false, false}};
     enum { COUNT = sizeof variants / sizeof variants[0] };
     dm_hash128 keys[COUNT + 1];
     for (int i = 0; i <= COUNT; i++) {

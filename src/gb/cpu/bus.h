@@ -13,6 +13,20 @@ typedef dm_gb_context dm_gb_bus;
 
 /* ---- The memory map ---- */
 
+/* Fetch where hooks are marked, and carefully from RAM pages that have some. */
+DM_FN_SLOW void dm_gb_map_hooks(dm_gb_context *context)
+{
+    const dm_gb_cart *cart = &dm_gb_m(context)->cart;
+    const uint8_t *marked = context->hooks->marked;
+    for (uint32_t page = 0; page < 8; page++)
+        if (context->read_page[page] != 0)
+            context->code_page[page] =
+                page < 4 ? marked + cart->rom_low : marked + cart->rom_high - 0x4000;
+    for (uint32_t page = 8; page < 16; page++)
+        if ((context->hooks->ram_pages >> page & 1u) != 0)
+            context->code_end[page] = 0;
+}
+
 /* Point every 4 KiB page at its memory. */
 DM_FN_SLOW void dm_gb_map_pages(dm_gb_context *context)
 {
@@ -49,6 +63,10 @@ DM_FN_SLOW void dm_gb_map_pages(dm_gb_context *context)
             context->code_end[page] =
                 (uint16_t)(((page < 8 ? page | 3u : page | 1u) << 12) + 0xFFEu);
     context->code_end[14] = 0xEFFE; /* what follows is echo too, but FE00 is not */
+    for (uint32_t page = 0; page < 16; page++)
+        context->code_page[page] = context->read_page[page];
+    if (context->hooks != 0)
+        dm_gb_map_hooks(context);
 }
 
 DM_FN void dm_gb_map(dm_gb_context *context)
@@ -62,7 +80,7 @@ DM_FN void dm_gb_map(dm_gb_context *context)
 DM_FN void dm_gb_hot_remap(dm_gb_hot *hot, dm_gb_context *context)
 {
     uint32_t page = hot->pc >> 12;
-    hot->code = context->read_page[page];
+    hot->code = context->code_page[page];
     context->code_limit = context->code_end[page];
 }
 

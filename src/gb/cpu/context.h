@@ -5,6 +5,7 @@
 #ifndef DM_GB_CPU_CONTEXT_H
 #define DM_GB_CPU_CONTEXT_H
 
+#include "gb/hooks.h"
 #include "gb/machine/machine.h"
 
 /* Writes to P1 before a first probe, and how often that number is doubled after probes that found
@@ -41,6 +42,10 @@ typedef struct dm_gb_context {
      */
     const uint8_t *read_page[16];
     uint8_t *write_page[16];
+    /* Where their instructions are fetched from: as read_page, or the ROM with hooks marked (hooks.h). */
+    const uint8_t *code_page[16];
+    const dm_gb_hook_table *hooks; /* NULL: none */
+    uint64_t *hook_bits;
     /* By page: instructions that begin before this address are plain memory with all their bytes;
      * 0: none are. */
     uint16_t code_end[16];

@@ -54,10 +54,13 @@ DM_FN void dm_gb_idle_after_write(dm_gb_context *context, uint32_t now, uint32_t
 /* ---- Probes ---- */
 
 /* Execute one instruction whose bytes come one by one over the bus: they are not all plain memory,
- * or the first is read twice. */
+ * the first is read twice, or a hook may be there. */
 DM_FN_SLOW void dm_gb_careful_step(dm_gb_context *context, dm_gb_hot *hot, bool halt_bug)
 {
     hot->careful = true;
+    if (context->hooks != 0)
+        dm_gb_hooks_meet_pc(context->hooks, context->hook_bits, dm_gb_m(context),
+                            dm_gb_cart_of(context), hot->pc);
     uint32_t row = dm_gb_rows[dm_gb_fetch(context, hot)];
     if (halt_bug)
         hot->pc = (hot->pc - 1u) & 0xFFFFu;

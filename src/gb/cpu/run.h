@@ -23,7 +23,7 @@
 DM_FN bool dm_gb_find_code(dm_gb_context *context, dm_gb_hot *hot)
 {
     dm_gb_hot_remap(hot, context);
-    if (hot->pc >= 0xFF80u) {
+    if (hot->pc >= 0xFF80u && (context->hooks == 0 || (context->hooks->ram_pages >> 15) == 0)) {
         hot->code = context->ram + DM_GB_HRAM - 0xFF80;
         context->code_limit = 0xFFFD;
     }
@@ -73,7 +73,7 @@ DM_FN_SLOW void dm_gb_careful(dm_gb_context *context, bool halt_bug)
  * extension), so that the host predicts each successor by itself. */
 DM_FN_SLOW void dm_gb_loop(dm_gb_context *context)
 {
-#define OP(code, ...) &&op_##code,
+#define OP(code, ...) (code) == DM_GB_HOOK_MARK ? &&marked : &&op_##code,
 #define CB(code, ...)
     static const void *const base_labels[256] = {
 #include "gb/machine/opcodes.def"
@@ -120,6 +120,16 @@ elsewhere:
     dm_gb_hot_store(&hot, m);
     dm_gb_careful(context, false);
     dm_gb_hot_load(&hot, m, context);
+    DM_GB_DISPATCH();
+
+marked:
+    if (context->hooks == 0 || hot.code == context->read_page[hot.pc >> 12])
+        goto op_0xD3; /* which is in the program itself */
+    /* By way of a copy, so that `hot` need not be memory. */
+    dm_gb_hot copy = hot;
+    dm_gb_careful_step(context, &copy, false);
+    hot = copy;
+    hot.careful = false;
     DM_GB_DISPATCH();
 
 #define OP(row, mnemonic, length, cycles, taken, operation, source, destination, address, extra)   \

@@ -110,6 +110,7 @@ void dm_gb_destroy(dm_gb *gb)
     if (gb == NULL)
         return;
     dm_gb_rom_deinit(&gb->rom);
+    free(gb->marked_rom);
     free(gb->ram);
     free(gb);
 }

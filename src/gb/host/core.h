@@ -15,6 +15,9 @@ struct dm_gb {
     dm_gb_machine machine;
     dm_gb_context context;
     dm_gb_options options;
+    dm_gb_hook_table hooks;
+    uint64_t hook_bits;
+    uint8_t *marked_rom; /* with hooks; NULL: there are none */
     uint8_t boot[256];
     uint8_t *ram; /* machine memory */
     uint32_t ram_size;

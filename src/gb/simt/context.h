@@ -6,6 +6,7 @@
 #ifndef DM_SIMT_CONTEXT_H
 #define DM_SIMT_CONTEXT_H
 
+#include "gb/hooks.h"
 #include "gb/machine/machine.h"
 
 /* Where the fast path (simt/fast.h) finds page tables and uops: in shared memory, which has addresses of 32 bits.
@@ -30,6 +31,10 @@ typedef struct dm_gb_cold {
     uint32_t queued;       /* how many */
     uint32_t queued_kinds; /* DM_GB_QUEUE_* */
     uint32_t when[DM_GB_QUEUE_SIZE], what[DM_GB_QUEUE_SIZE];
+#if DM_GB_HOOKS
+    const dm_gb_hook_table *hooks; /* the context's */
+    uint64_t *hook_bits;
+#endif
 } dm_gb_cold;
 
 /* Do machines run as copies in shared memory (staging.h)? For kernels that have room for them. */
@@ -66,6 +71,10 @@ typedef struct dm_gb_context {
     uint32_t idle_limit;  /* of what was read in this service */
     dm_gb_smem smem;
     dm_gb_cold *cold;
+#if DM_GB_HOOKS
+    const dm_gb_hook_table *hooks; /* NULL: none */
+    uint64_t *hook_bits;
+#endif
     uint32_t run_end;  /* where the run stops: m.target may be on the way there */
     uint32_t complete; /* dm_gb_complete_key of the last picture that a warp drew to its end */
     /* Finished scanlines that are not rendered yet (render.h): their registers, the first of them and the line

@@ -417,7 +417,8 @@ DM_FN enum dm_gb_trap dm_gb_fast(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_s
         (value & 0xFF00u) == 0xFE00u ? DM_GB_UOP_ODD | DM_GB_UOP_ADJUST : DM_GB_UOP_ODD;
     if (DM_UNLIKELY((flags & odd) != 0)) {
         if (word == DM_GB_NO_WORD) {
-            hot->word = dm_gb_fetch_word(*smem, hot->pc);
+            hot->word =
+                DM_GB_HOOKS ? dm_gb_fetch_hooked(*smem, hot->pc) : dm_gb_fetch_word(*smem, hot->pc);
             return hot->word == DM_GB_NO_WORD ? DM_GB_TRAP_SLOW
                    : replayed                 ? DM_GB_TRAP_REPLAY
                                               : DM_GB_TRAP_NONE;

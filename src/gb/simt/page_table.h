@@ -77,4 +77,29 @@ DM_FN_SLOW uint32_t dm_gb_fetch_word(dm_gb_smem where, uint32_t pc)
                            dm_global_load_u8(at + 2));
 }
 
+/* The same for an instruction that is about to be executed: it may have a hook. (What is not in plain memory is
+ * serviced, dm_gb_service_slow looks there.) */
+DM_FN_SLOW uint32_t dm_gb_fetch_hooked(dm_gb_smem where, uint32_t pc)
+{
+    const uint32_t word = dm_gb_fetch_word(where, pc);
+#if DM_GB_HOOKS
+    const dm_gb_smem *smem = &where;
+    const dm_gb_cold *cold = dm_gb_smem_cold(smem);
+    const dm_gb_hook_table *hooks = cold->hooks;
+    if (hooks == 0 || word == DM_GB_NO_WORD || dm_gb_fetch_ahead(smem, pc) != DM_GB_NO_WORD ||
+        (pc >= 0x8000u && (hooks->ram_pages >> (pc >> 12) & 1u) == 0))
+        return word;
+    uint32_t bank = 0;
+    if (pc < 0x8000u) {
+        const uint8_t *at = dm_gb_page_address(smem, DM_GB_PAGE_CODE + (pc >> 14)) + 4u * pc;
+        bank = (uint32_t)((const uint32_t *)(const void *)at - hooks->predecoded) >> 14;
+    } else if (pc >> 13 == 5u) {
+        const uint8_t *at = dm_gb_page_address(smem, DM_GB_PAGE_CART) + 0xA000u;
+        bank = (uint32_t)(at - (dm_gb_page_table_ram(smem) + DM_GB_CART_RAM)) >> 13;
+    }
+    dm_gb_hooks_meet(hooks, cold->hook_bits, pc, bank);
+#endif
+    return word;
+}
+
 #endif

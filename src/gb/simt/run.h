@@ -13,6 +13,11 @@
 DM_FN_SLOW void dm_gb_service_slow(dm_gb_context *context, dm_gb_hot *copy, bool twice)
 {
     dm_gb_hot hot = *copy;
+#if DM_GB_HOOKS
+    if (context->hooks != 0)
+        dm_gb_hooks_meet_pc(context->hooks, context->hook_bits, dm_gb_m(context),
+                            dm_gb_cart_of(context), hot.pc);
+#endif
     uint32_t opcode = dm_gb_fetch(context, &hot);
     if (twice)
         hot.pc = (hot.pc - 1u) & 0xFFFFu;
@@ -96,6 +101,10 @@ DM_FN void dm_gb_service_begin(dm_gb_context *context, dm_gb_machine *m, dm_gb_h
 {
     context->cold->skip_idle = context->skip_idle;
     context->cold->queued = context->cold->queued_kinds = 0;
+#if DM_GB_HOOKS
+    context->cold->hooks = context->hooks;
+    context->cold->hook_bits = context->hook_bits;
+#endif
     m->next_event = m->clock;
     dm_gb_hot_load(hot, m, context);
     dm_gb_page_table_fill(context, m, &context->smem);

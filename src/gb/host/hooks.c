@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* hooks.c - see hooks.h. */
+#include "gb/host/hooks.h"
+#include "base/require.h"
+#include "gb/cpu/run.h"
+#include "gb/host/core.h"
+#include "gb/simt/predecode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BANK 0x4000u
+
+_Static_assert(DM_GB_HOOKS_MAX == DM_GB_HOOK_COUNT_MAX &&
+                   DM_GB_HOOK_ANY_BANK == DM_GB_HOOK_EVERY_BANK,
+               "kernel text and header agree");
+
+dm_status dm_gb_hook_table_init(dm_gb_hook_table *table, const dm_gb_hook *hooks, size_t count,
+                                const dm_gb_rom *rom, dm_error *err)
+{
+    memset(table, 0, sizeof *table);
+    if (count > DM_GB_HOOKS_MAX)
+        return dm_fail(err, DM_EINVAL, "hooks: %zu of them; at most %u", count, DM_GB_HOOKS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        dm_gb_hook_place place = {hooks[i].address, hooks[i].bank};
+        if (place.address < 0x8000u) {
+            const size_t banks = rom->size / BANK;
+            if (place.bank != DM_GB_HOOK_ANY_BANK && place.bank >= banks)
+                return dm_fail(err, DM_EINVAL, "hook %02X:%04X: the ROM has banks 00 to %02zX",
+                               place.bank, place.address, banks - 1);
+        } else {
+            if (place.address >> 13 != 5u) /* not cartridge RAM */
+                place.bank = DM_GB_HOOK_ANY_BANK;
+            table->ram_pages |= 1u << (place.address >> 12);
+        }
+        table->places[table->count++] = place;
+    }
+    return DM_OK;
+}
+
+void dm_gb_hooks_each(const dm_gb_hook_table *table, const dm_gb_rom *rom,
+                      void (*mark)(void *to, size_t offset), void *to)
+{
+    for (uint32_t i = 0; i < table->count; i++) {
+        const dm_gb_hook_place place = table->places[i];
+        if (place.address >= 0x8000u)
+            continue;
+        if (place.bank != DM_GB_HOOK_ANY_BANK) {
+            mark(to, place.bank * (size_t)BANK + place.address % BANK);
+            continue;
+        }
+        for (size_t bank = 0; bank < rom->size / BANK; bank++)
+            mark(to, bank * BANK + place.address % BANK);
+    }
+}
+
+/* ---- CPU ---- */
+
+typedef struct marking {
+    const uint8_t *rom;
+    uint8_t *marked;
+} marking;
+
+static uint32_t length_of(uint32_t opcode)
+{
+    return opcode == 0xCBu ? 2u : DM_GB_ROW_LENGTH(dm_gb_rows[opcode]);
+}
+
+/* Mark a byte, and with it the instructions that would have it for an operand, which is taken from the copy too: they
+ * are executed carefully. (A byte that holds DM_GB_HOOK_MARK itself is as good as marked.) */
+static void mark_byte(void *to, size_t offset)
+{
+    const marking *m = to;
+    if (m->marked[offset] == DM_GB_HOOK_MARK)
+        return;
+    m->marked[offset] = DM_GB_HOOK_MARK;
+    for (size_t back = 1; back <= 2 && back <= offset % BANK; back++)
+        if (length_of(m->rom[offset - back]) > back)
+            mark_byte(to, offset - back);
+}
+
+void dm_gb_hooks_mark_rom(const dm_gb_hook_table *table, const dm_gb_rom *rom, uint8_t *marked)
+{
+    marking m = {rom->bytes, marked};
+    memcpy(marked, rom->bytes, rom->size);
+    dm_gb_hooks_each(table, rom, mark_byte, &m);
+}
+
+/* ---- GPU ---- */
+
+static void mark_word(void *to, size_t offset)
+{
+    ((uint32_t *)to)[offset] = DM_GB_NO_WORD;
+}
+
+void dm_gb_hooks_mark_words(const dm_gb_hook_table *table, const dm_gb_rom *rom, uint32_t *words)
+{
+    dm_gb_hooks_each(table, rom, mark_word, words);
+}
+
+/* ---- One machine ---- */
+
+dm_status dm_gb_set_hooks(dm_gb *gb, const dm_gb_hook *hooks, size_t count, dm_error *err)
+{
+    DM_REQUIRE(err, gb);
+    DM_REQUIRE_SOME(err, hooks, count);
+    dm_gb_hook_table table;
+    uint8_t *marked = NULL;
+    dm_status status = dm_gb_hook_table_init(&table, hooks, count, &gb->rom, err);
+    if (status != DM_OK)
+        return status;
+    if (count != 0 && (marked = malloc(gb->rom.size)) == NULL)
+        return dm_fail(err, DM_ENOMEM, "gb: no memory for a ROM with hooks");
+    if (count != 0)
+        dm_gb_hooks_mark_rom(&table, &gb->rom, marked);
+    free(gb->marked_rom);
+    gb->marked_rom = marked;
+    gb->hooks = table;
+    gb->hooks.marked = marked;
+    gb->hook_bits = 0;
+    gb->context.hooks = count != 0 ? &gb->hooks : NULL;
+    gb->context.hook_bits = &gb->hook_bits;
+    dm_gb_map(&gb->context);
+    return DM_OK;
+}
+
+uint64_t dm_gb_take_hooks(dm_gb *gb)
+{
+    if (gb == NULL)
+        return 0;
+    uint64_t bits = gb->hook_bits;
+    gb->hook_bits = 0;
+    return bits;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* hooks.h - the tables of hooks (gb/hooks.h) that executors are given, made on the host. */
+#ifndef DM_GB_HOST_HOOKS_H
+#define DM_GB_HOST_HOOKS_H
+
+#include "gb/hooks.h"
+#include "gb/host/rom.h"
+
+#include <dotmatrix/gb.h>
+
+/* Check the hooks for this ROM and write them down, without marks. DM_EINVAL: too many, or a bank that it has not. */
+dm_status dm_gb_hook_table_init(dm_gb_hook_table *table, const dm_gb_hook *hooks, size_t count,
+                                const dm_gb_rom *rom, dm_error *err);
+
+/* Call `mark` for each byte of ROM where a hook is. */
+void dm_gb_hooks_each(const dm_gb_hook_table *table, const dm_gb_rom *rom,
+                      void (*mark)(void *to, size_t offset), void *to);
+
+/* CPU: `marked` becomes the ROM with marks, as many bytes. */
+void dm_gb_hooks_mark_rom(const dm_gb_hook_table *table, const dm_gb_rom *rom, uint8_t *marked);
+/* GPU: mark them among the ROM's words (simt/predecode.h). */
+void dm_gb_hooks_mark_words(const dm_gb_hook_table *table, const dm_gb_rom *rom, uint32_t *words);
+
+#endif
