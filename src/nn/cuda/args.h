@@ -37,6 +37,16 @@ typedef struct nn_conv_args {
     uint32_t B, I, H, W, O, K, stride, OH, OW, activation, add_dx;
 } nn_conv_args;
 
+/* conv_tiled.h: `tiles` of 16 channels; `group` samples at a time (dw: of a chunk), `groups` times; images lie in rows
+ * of `row` = stride * Wp words, Wp = ceil(W / stride). */
+typedef struct nn_conv_tiled_args {
+    const void *x, *w, *b, *y;
+    void *out;      /* y, dx */
+    float *dw, *db; /* of each chunk */
+    uint32_t B, I, H, W, O, K, stride, OH, OW, activation, add_dx;
+    uint32_t Wp, row, tiles, group, groups, item_blocks;
+} nn_conv_tiled_args;
+
 typedef struct nn_pool_args {
     const void *x;
     void *y;

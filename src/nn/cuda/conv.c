@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* conv.c - convolution and pooling on CUDA. */
+/* conv.c - convolution and pooling on CUDA: by conv_tiled.c where images fit in shared memory. */
 #include "nn/cuda/internal.h"
 
 static size_t conv_scratch(const dm_nn_exec *e, const dm_nn_conv *s)
 {
-    (void)e, (void)s;
-    return 0;
+    return dm_nn_cuda_tiled_scratch(e, s);
 }
 
 static nn_conv_args conv_args(const dm_nn_conv *s)
@@ -28,6 +27,10 @@ static dm_status conv(dm_nn_exec *e, const dm_nn_conv *s, const void *x, const v
 {
     nn_conv_args args = conv_args(s);
     args.x = x, args.w = w, args.b = b, args.out = y;
+    bool done = false;
+    dm_status status = dm_nn_cuda_tiled(e, s, x, w, b, y, &done, err);
+    if (status != DM_OK || done)
+        return status;
     return NN_LAUNCH(e, conv, dm_nn_cuda_loop((uint64_t)s->B * s->O * args.OH * args.OW), &args,
                      err);
 }
@@ -42,11 +45,17 @@ static dm_status conv_backward(dm_nn_exec *e, const dm_nn_conv *s, const void *x
     if (s->activation != DM_NN_LINEAR)
         status = NN_LAUNCH(e, conv_slope,
                            dm_nn_cuda_loop((uint64_t)s->B * s->O * args.OH * args.OW), &slope, err);
+    bool done = false;
     if (status == DM_OK && dx != NULL)
+        status = dm_nn_cuda_tiled_dx(e, s, w, dy, dx, &done, err);
+    if (status == DM_OK && dx != NULL && !done)
         status =
             NN_LAUNCH(e, conv_dx, dm_nn_cuda_loop((uint64_t)s->B * s->I * s->H * s->W), &args, err);
     uint32_t blocks = s->O * s->I * s->K * s->K + (db != NULL ? s->O : 0);
+    done = false;
     if (status == DM_OK && dw != NULL)
+        status = dm_nn_cuda_tiled_dw(e, s, x, dy, dw, db, &done, err);
+    if (status == DM_OK && dw != NULL && !done)
         status = NN_LAUNCH(e, conv_dw, ((dm_grid){blocks, 256, 0}), &args, err);
     return status;
 }

@@ -77,7 +77,10 @@
     K(conv, conv_dx)                                                                               \
     K(conv, conv_dw)                                                                               \
     K(conv, pool)                                                                                  \
-    K(conv, pool_backward)
+    K(conv, pool_backward)                                                                         \
+    K(conv_tiled, conv_tiled)                                                                      \
+    K(conv_tiled, conv_tiled_dx)                                                                   \
+    K(conv_tiled, conv_tiled_dw)
 
 enum {
 #define NN_KERNEL_ID(text, name) NN_K_##name,
@@ -86,7 +89,7 @@ enum {
         NN_K_COUNT
 };
 
-enum { NN_TEXT_COUNT = 9, NN_SUMS_BLOCKS = 256 };
+enum { NN_TEXT_COUNT = 10, NN_SUMS_BLOCKS = 256 };
 
 typedef struct dm_nn_cuda {
     dm_device *device;
@@ -125,6 +128,15 @@ static inline uint32_t nn_chunks(uint32_t N)
 
 /* out[O] += the sums of partial[chunks][O], and likewise the second pair unless `out2` is NULL. */
 dm_status dm_nn_cuda_partials(dm_nn_exec *e, const nn_partials_args *args, dm_error *err);
+
+/* conv_tiled.c: convolutions whose images fit in shared memory; `done` is false when this one's do not. */
+size_t dm_nn_cuda_tiled_scratch(const dm_nn_exec *e, const dm_nn_conv *s);
+dm_status dm_nn_cuda_tiled(dm_nn_exec *e, const dm_nn_conv *s, const void *x, const void *w,
+                           const void *b, void *y, bool *done, dm_error *err);
+dm_status dm_nn_cuda_tiled_dx(dm_nn_exec *e, const dm_nn_conv *s, const void *w, const void *dy,
+                              void *dx, bool *done, dm_error *err);
+dm_status dm_nn_cuda_tiled_dw(dm_nn_exec *e, const dm_nn_conv *s, const void *x, const void *dy,
+                              float *dw, float *db, bool *done, dm_error *err);
 
 /* Each file fills in its functions. */
 void dm_nn_cuda_linear_fill(dm_nn_ops *ops);

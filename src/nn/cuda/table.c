@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const texts[NN_TEXT_COUNT] = {"linear", "norm",    "embed", "loss", "attention",
-                                                 "flash",  "flash90", "gru",   "conv"};
+static const char *const texts[NN_TEXT_COUNT] = {"linear",    "norm",      "embed",   "loss",
+                                                 "attention", "flash",     "flash90", "gru",
+                                                 "conv",      "conv_tiled"};
 
 static const struct {
     const char *text, *name;
