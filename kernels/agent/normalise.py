@@ -110,3 +110,31 @@ def account(rewards: wp.array2d(dtype=float), flags: wp.array2d(dtype=wp.uint8),
     ended[n, 3] = total
     ended[n, 4] = steps
     bad[n] = wrong
+
+
+@wp.kernel(enable_backward=False)
+def tally(ended: wp.array2d(dtype=float), bad: wp.array(dtype=int), rows: int, sums: wp.array2d(dtype=float)):
+    # For part p of the machines: the sums of account's `ended`, then the first machine with a bad reward, else -1.
+    p = wp.tid()
+    first = p * rows
+    last = wp.min(first + rows, bad.shape[0])
+    a = float(0.0)
+    b = float(0.0)
+    c = float(0.0)
+    d = float(0.0)
+    e = float(0.0)
+    wrong = int(-1)
+    for n in range(first, last):
+        a += ended[n, 0]
+        b += ended[n, 1]
+        c += ended[n, 2]
+        d += ended[n, 3]
+        e += ended[n, 4]
+        if wrong < 0 and bad[n] >= 0:
+            wrong = n
+    sums[p, 0] = a
+    sums[p, 1] = b
+    sums[p, 2] = c
+    sums[p, 3] = d
+    sums[p, 4] = e
+    sums[p, 5] = float(wrong)

@@ -53,10 +53,11 @@ def ppo(logits: wp.array2d(dtype=float), values: wp.array(dtype=float), actions:
 
 
 @wp.kernel(enable_backward=False)
-def sample(logits: wp.array2d(dtype=float), seed: int, first: int, actions: wp.array(dtype=int),
-           chances: wp.array(dtype=float)):
+def sample(logits: wp.array2d(dtype=float), values: wp.array(dtype=float), seed: int, first: int,
+           actions: wp.array(dtype=int), chances: wp.array(dtype=float), to_values: wp.array(dtype=float)):
     # Draws an action from the softmax of the logits: the number is a function of the seed and the machine.
     n = wp.tid()
+    to_values[n] = values[n]
     count = logits.shape[1]
     most = logits[n, 0]
     for a in range(1, count):
@@ -76,6 +77,12 @@ def sample(logits: wp.array2d(dtype=float), seed: int, first: int, actions: wp.a
         chosen = count - 1
     actions[n] = chosen
     chances[n] = logits[n, chosen] - most - wp.log(total)
+
+
+@wp.kernel(enable_backward=False)
+def look(values: wp.array(dtype=float), to_values: wp.array(dtype=float)):
+    n = wp.tid()
+    to_values[n] = values[n]
 
 
 @wp.kernel(enable_backward=False)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 static const char *const dm_agent_policies[] = {"mlp", "cnn", "gru", NULL};
+static const char *const dm_agent_observations[] = {"vector", "packed", NULL};
 
 const dm_agent_config dm_agent_config_default = {
 #define UINT(name, value, ...) .name = value,
@@ -51,8 +52,9 @@ static dm_status fail_value(const field *f, const char *name, const json_t *valu
     const char *shown = text ? text : "?";
     dm_status status;
     if (f->type == FIELD_CHOICE)
-        status = dm_fail(err, DM_EINVAL, "%s: %s is %.64s, not %s, %s or %s", name, f->name, shown,
-                         f->names[0], f->names[1], f->names[2]);
+        status = dm_fail(err, DM_EINVAL, "%s: %s is %.64s, not %s%s%s or %s", name, f->name, shown,
+                         f->names[0], f->names[2] ? ", " : "", f->names[2] ? f->names[1] : "",
+                         f->names[f->names[2] ? 2 : 1]);
     else
         status =
             dm_fail(err, DM_EINVAL, "%s: %s is %.64s; it is %s of %.12g to %.12g", name, f->name,

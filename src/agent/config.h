@@ -8,6 +8,7 @@
 #define DM_AGENT_TEXT_MAX 512
 
 enum { DM_AGENT_MLP, DM_AGENT_CNN, DM_AGENT_GRU };
+enum { DM_AGENT_VECTOR, DM_AGENT_PACKED };
 
 typedef struct dm_agent_config {
 #define UINT(name, ...) uint64_t name;

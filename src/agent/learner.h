@@ -45,7 +45,7 @@ dm_status dm_agent_learner_look(dm_agent_learner *learner, const float *observat
                                 uint64_t count, float *chances, float *values, dm_error *err);
 /* The actions that are most probable, for observations [count][...] in device memory; `count` is a
  * multiple of dm_agent_learner_rows. */
-dm_status dm_agent_learner_greedy(dm_agent_learner *learner, const float *observations,
+dm_status dm_agent_learner_greedy(dm_agent_learner *learner, const void *observations,
                                   uint64_t count, int32_t *actions, dm_error *err);
 
 /* Host memory to the device or back; waits. */

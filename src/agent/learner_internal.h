@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* learner_internal.h - the learner's memory. N machines, T steps, C numbers in an observation, A
- * actions. */
+ * actions, S = N x T samples.
+ *
+ *     learner.c           memory, creation, what is read from outside
+ *     learner_rollout.c   acting, and what the rollout came to
+ *     learner_update.c    advantages, epochs, the optimiser
+ *
+ * On the CPU threads take shards, each with gradients of its own. On CUDA there is one worker: shards follow each other
+ * on the stream and add to the same gradients; the host reads a few figures twice a round. */
 #ifndef DM_AGENT_LEARNER_INTERNAL_H
 #define DM_AGENT_LEARNER_INTERNAL_H
 
@@ -14,18 +21,33 @@ enum {
     DM_AGENT_MOMENTS = 6,        /* of advantages, of returns */
     DM_AGENT_MOMENT_PARTS = 256, /* sums are made of so many, in order */
     DM_AGENT_CHUNKS = 65536,
+    DM_AGENT_TALLY = 6,        /* columns of `tally` */
+    DM_AGENT_REPORT_ROWS = 64, /* samples whose parts of the loss one thread sums, on CUDA */
 };
+
+/* Figures that the host reads after an update, by their place in `numbers`. */
+enum {
+    DM_AGENT_AT_ADVANTAGES = 0, /* count, mean, squares off it */
+    DM_AGENT_AT_RETURNS = 3,    /* likewise */
+    DM_AGENT_AT_REPORT = 8,     /* likewise, of each part of the loss */
+    DM_AGENT_AT_CONTROL =
+        DM_AGENT_AT_REPORT + 3 * DM_AGENT_PARTS + 1, /* kernels/agent/optimise.py */
+    DM_AGENT_NUMBERS = DM_AGENT_AT_CONTROL + 8,
+};
+
+/* Where time went: marks on the stream, or the clock. */
+enum { DM_AGENT_SPAN_ACT, DM_AGENT_SPAN_WORLD, DM_AGENT_SPANS };
 
 /* What a thread needs for one shard. */
 typedef struct dm_agent_worker {
     dm_device *device; /* the CPU: of one thread */
     dm_nn_exec exec;
     char *memory[DM_AGENT_TOWERS];
-    dm_agent_text sample, greedy, ppo, gather, part_sums;
+    dm_agent_text sample, look, greedy, ppo, gather, unpack, part_sums;
     /* The samples of a shard that learns. */
     float *input, *chances, *advantages, *returns, *values, *weights;
     int32_t *actions;
-    float *losses, *slopes_of_losses, *parts, *slopes[DM_AGENT_TOWERS];
+    float *losses, *slopes_of_losses, *ones, *parts, *slopes[DM_AGENT_TOWERS];
     dm_status failed;
     dm_error error;
 } dm_agent_worker;
@@ -36,37 +58,67 @@ struct dm_agent_learner {
     bool cuda;
     dm_agent_world *world;
     dm_agent_config config;
+    dm_nn_exec exec; /* of the workers; the CUDA table's owner */
     dm_agent_policy policy;
-    uint64_t N, T, row; /* row: N * C */
+    uint64_t N, T, row_bytes; /* row_bytes: of a machine's observation */
     uint64_t minibatch, shards, act_shards;
+    uint64_t report_parts; /* of a shard */
     dm_pool *pool;
     dm_agent_worker *workers;
     int worker_count;
-    dm_agent_text account, part_sums, add_parts, standardise, gae, shuffle;
+    dm_agent_text account, tally, part_sums, add_parts, standardise, gae, shuffle, control, adam;
 
     dm_device_buffer *buffers[DM_AGENT_BUFFERS];
     size_t buffer_count;
-    float *observations; /* [T + 1][N][C]; row T is where the machines are */
-    int32_t *actions;    /* [T][N], as all that follow */
+    uint8_t *observations; /* [T + 1][N][row_bytes]; row T is where the machines are */
+    int32_t *actions;      /* [T][N], as all that follow */
     float *chances, *values, *rewards, *scaled, *weights, *advantages, *standard, *returns;
     uint8_t *flags;
     float *score, *length, *practice, *ended; /* [N], [N], [N], [N][DM_AGENT_ENDED] */
     float *game;                              /* scores, [T][N] */
     int32_t *bad, *order;
-    float *moments, *moment_parts;
+    float *numbers, *moment_parts, *tallies, *square_sums;
     float *parameters, *first, *second, *gradients; /* gradients: of each shard */
-    float *shard_parts, *shard_counts;
+    float *shard_parts, *shard_counts;              /* [shards][report_parts][5][3], [shards][2] */
     double squares[DM_AGENT_CHUNKS];
 
     uint64_t updates, optimiser_steps; /* done */
     /* Of the call that runs. */
     uint64_t t, batch_first;
-    const float *looked_at;
+    const uint8_t *looked_at;
     int32_t *chosen; /* greedy */
     float *taught;
     double entropy;
     bool reports;
-    uint64_t ns_world, ns_act;
+    uint64_t ns[DM_AGENT_SPANS];
+    dm_event **events; /* CUDA: 2 T + 2 of a rollout */
 };
+
+/* Bytes of device memory, queued. */
+dm_status dm_agent_clear(dm_agent_learner *l, void *at, size_t bytes, dm_error *err);
+dm_status dm_agent_copy(dm_agent_learner *l, void *to, const void *from, size_t bytes,
+                        dm_error *err);
+/* To the host; waits. */
+dm_status dm_agent_read(dm_agent_learner *l, void *to, const void *from, size_t bytes,
+                        dm_error *err);
+
+typedef dm_status (*dm_agent_task)(dm_agent_learner *l, dm_agent_worker *w, uint64_t shard,
+                                   dm_error *err);
+dm_status dm_agent_run_shards(dm_agent_learner *l, uint64_t count, dm_agent_task task,
+                              dm_error *err);
+/* A number for a kernel that seeds its generator with an int. */
+double dm_agent_seed_number(uint64_t seed, uint64_t stream, uint64_t index);
+enum { DM_AGENT_STREAM_SAMPLE = 1 << 20, DM_AGENT_STREAM_ORDER }; /* beside those of the weights */
+/* Rows first .. of observations, or those that order[first ..] names, as a network's input. */
+dm_status dm_agent_see(dm_agent_learner *l, dm_agent_worker *w, const uint8_t *observations,
+                       const int32_t *order, uint64_t first, uint64_t rows, const float **input,
+                       dm_error *err);
+void dm_agent_logits(dm_agent_text *text, dm_agent_rows rows, float *slopes, uint64_t count,
+                     uint64_t columns);
+void dm_agent_column(dm_agent_text *text, const char *name, dm_agent_rows rows, float *slopes,
+                     uint64_t count);
+
+dm_status dm_agent_rollout(dm_agent_learner *l, dm_agent_figures *f, dm_error *err);
+dm_status dm_agent_update(dm_agent_learner *l, dm_agent_figures *f, dm_error *err);
 
 #endif

@@ -15,12 +15,33 @@ static void add_layer(dm_agent_tower *tower, dm_nn_layer layer)
     tower->layers[tower->layer_count++] = layer;
 }
 
+/* Two convolutions and a linear layer: 80 x 72 become 19 x 17, then 8 x 7 (as Mnih et al. 2013, for our pictures). */
+static void add_convolutions(const dm_agent_config *config, dm_agent_tower *tower)
+{
+    uint32_t filters = (uint32_t)config->filters;
+    add_layer(tower, (dm_nn_layer){.kind = DM_NN_LAYER_CONV,
+                                   .size = filters,
+                                   .kernel = 8,
+                                   .stride = 4,
+                                   .activation = DM_NN_RELU});
+    add_layer(tower, (dm_nn_layer){.kind = DM_NN_LAYER_CONV,
+                                   .size = 2 * filters,
+                                   .kernel = 4,
+                                   .stride = 2,
+                                   .activation = DM_NN_RELU});
+    add_layer(tower, (dm_nn_layer){.kind = DM_NN_LAYER_LINEAR,
+                                   .size = (uint32_t)config->hidden,
+                                   .activation = DM_NN_RELU});
+}
+
 /* `head`: deviation of the last layer's weights times the square root of its inputs. */
 static void make_layers(const dm_agent_config *config, const dm_agent_policy *policy,
                         dm_agent_tower *tower, float head)
 {
     uint32_t hidden = (uint32_t)config->hidden;
-    for (uint64_t i = 0; i < config->layers; i++)
+    if (config->policy == DM_AGENT_CNN)
+        add_convolutions(config, tower);
+    for (uint64_t i = 0; i < config->layers && config->policy == DM_AGENT_MLP; i++)
         add_layer(tower, (dm_nn_layer){
                              .kind = DM_NN_LAYER_LINEAR, .size = hidden, .activation = DM_NN_TANH});
     add_layer(tower, (dm_nn_layer){.kind = DM_NN_LAYER_LINEAR,
@@ -51,16 +72,21 @@ dm_status dm_agent_policy_init(const dm_agent_config *config, const dm_agent_wor
                                uint32_t act_rows, uint32_t learn_rows, const dm_nn_exec *exec,
                                dm_agent_policy *out, dm_error *err)
 {
-    *out = (dm_agent_policy){.actions = world->actions,
-                             .numbers = dm_agent_world_numbers(world),
-                             .act_rows = act_rows,
-                             .learn_rows = learn_rows,
-                             .tower_count = config->shared ? 1 : 2};
+    *out =
+        (dm_agent_policy){.actions = world->actions,
+                          .numbers = dm_agent_world_numbers(world),
+                          .act_rows = act_rows,
+                          .learn_rows = learn_rows,
+                          .tower_count = config->shared || config->policy == DM_AGENT_CNN ? 1 : 2};
     dm_status status = DM_OK;
+    if (config->policy == DM_AGENT_CNN && world->observation[1] < 36)
+        return dm_fail(err, DM_EINVAL, "agent: policy cnn looks at pictures: obs=packed");
+    if (config->policy == DM_AGENT_GRU)
+        return dm_fail(err, DM_EUNSUPPORTED, "agent: policy gru is not there yet");
     for (uint32_t i = 0; i < out->tower_count && status == DM_OK; i++) {
         dm_agent_tower *tower = &out->towers[i];
         tower->logits = i == 0;
-        tower->value = config->shared || i == 1;
+        tower->value = out->tower_count == 1 || i == 1;
         make_layers(config, out, tower, tower->logits ? 0.01f : 1);
         status = plan_tower(world, tower, act_rows, exec, &tower->act, err);
         if (status == DM_OK)

@@ -331,10 +331,11 @@ dm_status dm_agent_run_count_starts(dm_agent_run *run, uint64_t *different, dm_e
 
 typedef struct games {
     dm_agent_world *world;
-    float *observations, *rewards, *scores;
+    dm_stream *stream;
+    dm_device_buffer *observations, *actions, *rewards, *scores, *flags;
+    float *host_scores;
+    uint8_t *host_flags, *over;
     double *final;
-    uint8_t *flags, *over;
-    int32_t *actions;
     uint64_t count, left;
 } games;
 
@@ -342,13 +343,14 @@ static void games_close(games *g)
 {
     if (g->world)
         g->world->destroy(g->world);
-    free(g->observations);
-    free(g->rewards);
-    free(g->scores);
-    free(g->final);
-    free(g->flags);
+    dm_device_buffer *const buffers[] = {g->observations, g->actions, g->rewards, g->scores,
+                                         g->flags};
+    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
+        dm_device_buffer_destroy(buffers[i]);
+    free(g->host_scores);
+    free(g->host_flags);
     free(g->over);
-    free(g->actions);
+    free(g->final);
 }
 
 /* Observations and actions have room for whole shards. */
@@ -358,37 +360,58 @@ static dm_status games_open(dm_agent_run *run, uint64_t first, uint64_t count, b
     uint64_t rows = dm_agent_learner_rows(run->learner), room = (count + rows - 1) / rows * rows;
     dm_agent_swarm_desc desc = {
         .machines = count, .starts = count, .held_out = true, .pictures = pictures, .first = first};
-    *g = (games){.count = count, .left = count};
+    *g = (games){.count = count, .left = count, .stream = dm_device_stream(run->device)};
     dm_status status =
         dm_agent_swarm_create(run->device, &run->config, &run->game, &desc, &g->world, err);
     if (status != DM_OK)
         return status;
-    g->observations = calloc(room * dm_agent_world_numbers(g->world), sizeof(float));
-    g->rewards = calloc(count, sizeof(float));
-    g->scores = calloc(count, sizeof(float));
-    g->final = calloc(count, sizeof(double));
-    g->flags = calloc(count, 1);
+    const struct {
+        dm_device_buffer **at;
+        uint64_t bytes;
+    } buffers[] = {{&g->observations, room * dm_agent_world_row_bytes(g->world)},
+                   {&g->actions, room * sizeof(int32_t)},
+                   {&g->rewards, count * sizeof(float)},
+                   {&g->scores, count * sizeof(float)},
+                   {&g->flags, count}};
+    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0] && status == DM_OK; i++) {
+        status = dm_device_buffer_create(run->device, buffers[i].bytes, buffers[i].at, err);
+        if (status == DM_OK)
+            status = dm_stream_fill(g->stream, *buffers[i].at, 0, 0, buffers[i].bytes, err);
+    }
+    if (status != DM_OK)
+        return status;
+    g->host_scores = calloc(count, sizeof(float));
+    g->host_flags = calloc(count, 1);
     g->over = calloc(count, 1);
-    g->actions = calloc(room, sizeof(int32_t));
-    if (!g->observations || !g->rewards || !g->scores || !g->final || !g->flags || !g->over ||
-        !g->actions)
+    g->final = calloc(count, sizeof(double));
+    if (!g->host_scores || !g->host_flags || !g->over || !g->final)
         return dm_fail(err, DM_ENOMEM, "agent: no memory");
-    return g->world->reset(g->world, g->observations, err);
+    return g->world->reset(g->world, dm_device_buffer_address(g->observations), err);
 }
 
 static dm_status games_step(dm_agent_run *run, games *g, dm_error *err)
 {
     uint64_t rows = dm_agent_learner_rows(run->learner);
-    dm_status status = dm_agent_learner_greedy(
-        run->learner, g->observations, (g->count + rows - 1) / rows * rows, g->actions, err);
+    void *observations = dm_device_buffer_address(g->observations);
+    int32_t *actions = dm_device_buffer_address(g->actions);
+    dm_status status = dm_agent_learner_greedy(run->learner, observations,
+                                               (g->count + rows - 1) / rows * rows, actions, err);
     if (status == DM_OK)
-        status = g->world->step(g->world, g->actions, g->observations, g->rewards, g->scores,
-                                g->flags, err);
+        status = g->world->step(
+            g->world, actions, observations, dm_device_buffer_address(g->rewards),
+            dm_device_buffer_address(g->scores), dm_device_buffer_address(g->flags), err);
+    if (status == DM_OK)
+        status = dm_stream_download(g->stream, g->scores, 0, g->host_scores,
+                                    g->count * sizeof(float), err);
+    if (status == DM_OK)
+        status = dm_stream_download(g->stream, g->flags, 0, g->host_flags, g->count, err);
+    if (status == DM_OK)
+        status = dm_stream_synchronize(g->stream, err);
     for (uint64_t n = 0; n < g->count && status == DM_OK; n++) {
         if (g->over[n])
             continue;
-        g->final[n] = (double)g->scores[n];
-        if (g->flags[n] & DM_AGENT_TERMINATED) {
+        g->final[n] = (double)g->host_scores[n];
+        if (g->host_flags[n] & DM_AGENT_TERMINATED) {
             g->over[n] = 1;
             g->left--;
         }

@@ -27,14 +27,15 @@ typedef struct dm_agent_world {
     void *user;
     uint64_t count;          /* machines */
     uint32_t actions;        /* to choose from: 0 .. actions - 1 */
-    uint32_t observation[3]; /* floats: {C}, or an image {C, H, W} */
+    uint32_t observation[3]; /* {C} floats, or an image {C, H, W} */
+    bool packed; /* of an image: a byte has four pixels, the leftmost lowest; else floats */
     bool has_scores;
 
     /* All machines at the start of an episode; the first observations [count][...]. */
-    dm_status (*reset)(struct dm_agent_world *world, float *observations, dm_error *err);
+    dm_status (*reset)(struct dm_agent_world *world, void *observations, dm_error *err);
     /* `scores`: the game's own score after the step, where `has_scores`; else the rewards' sum is
      * taken for it and the array is not written. */
-    dm_status (*step)(struct dm_agent_world *world, const int32_t *actions, float *observations,
+    dm_status (*step)(struct dm_agent_world *world, const int32_t *actions, void *observations,
                       float *rewards, float *scores, uint8_t *flags, dm_error *err);
     /* All that is needed to go on to the same bits, to and from a file. */
     dm_status (*save)(struct dm_agent_world *world, const char *path, dm_error *err);
@@ -48,6 +49,13 @@ static inline uint64_t dm_agent_world_numbers(const dm_agent_world *world)
     for (int i = 0; i < 3; i++)
         numbers *= world->observation[i] > 0 ? world->observation[i] : 1;
     return numbers;
+}
+
+/* Bytes of a machine's observation. */
+static inline uint64_t dm_agent_world_row_bytes(const dm_agent_world *world)
+{
+    uint64_t numbers = dm_agent_world_numbers(world);
+    return world->packed ? numbers / 4 : numbers * sizeof(float);
 }
 
 #endif

@@ -2,8 +2,10 @@
 /* world_swarm.c - see world_swarm.h. */
 #include "agent/world_swarm.h"
 
+#include "agent/texts.h"
 #include "base/file.h"
 #include "base/philox.h"
+#include "device/internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,33 +15,42 @@
  * is the change of. */
 enum { TAIL = 2 };
 
-typedef struct machine {
-    uint32_t snapshots[2]; /* its own; the older first */
-    uint32_t kept;         /* how many of them hold a state of this episode */
-    uint32_t age;          /* steps of the episode */
-    float potential;
-    uint8_t over, practice;
-} machine;
-
-/* All that a checkpoint needs besides the swarm's own file. */
-typedef struct progress {
-    uint64_t step, archived; /* steps of the world; states that ever went to the archive */
-} progress;
+/* What the texts of kernels/agent/world.py keep of each machine, in device memory; all of it but the first is what a
+ * checkpoint needs besides the swarm's own file. */
+enum {
+    KEYS,
+    MASK,
+    ENDED,
+    KEEP_IN,
+    ACTION_KEYS,
+    NUMBERS,
+    POTENTIAL,
+    OVER,
+    PRACTICE,
+    AGE,
+    KEPT,
+    OWN,
+    ARCHIVE,
+    FILLED,
+    ARRAYS
+};
+#define FIRST_SAVED NUMBERS
 
 typedef struct swarm_world {
     dm_agent_world world;
     dm_agent_config config;
     dm_agent_swarm_desc desc;
+    dm_device *device, *texts_device; /* the CPU: of one thread */
     dm_swarm *swarm;
+    dm_stream *stream;
+    bool cuda;
     uint32_t width; /* floats of the swarm's observation */
-    uint8_t keys_of[DM_AGENT_ACTIONS_MAX];
     uint32_t archive_room;
-    uint32_t *archive; /* snapshot numbers */
-    machine *machines;
-    progress progress;
-    uint8_t *keys, *mask;
-    uint32_t *numbers;
-    float *vectors;
+    dm_device_buffer *buffers[ARRAYS];
+    void *at[ARRAYS]; /* their addresses */
+    dm_agent_text begin, after, archive, observe, potential;
+    uint64_t step; /* steps of the world */
+    uint8_t action_keys[DM_AGENT_ACTIONS_MAX];
 } swarm_world;
 
 /* ---- Creation ---- */
@@ -59,17 +70,18 @@ static dm_status load_starts(swarm_world *w, dm_agent_game *game, dm_error *err)
 {
     size_t room = dm_swarm_state_bytes(w->swarm);
     uint64_t at_a_time = w->world.count < 64 ? w->world.count : 64;
+    uint32_t machines[64];
     uint8_t *states = calloc(at_a_time, room);
     dm_status status = states ? DM_OK : dm_fail(err, DM_ENOMEM, "agent: no memory for starts");
     for (uint64_t first = 0; first < w->desc.starts && status == DM_OK; first += at_a_time) {
         uint64_t some = w->desc.starts - first < at_a_time ? w->desc.starts - first : at_a_time;
         for (uint64_t i = 0; i < some && status == DM_OK; i++) {
-            w->numbers[i] = (uint32_t)i;
+            machines[i] = (uint32_t)i;
             status = dm_agent_game_start(game, w->config.seed, w->desc.held_out,
                                          w->desc.first + first + i, states + i * room, err);
         }
         if (status == DM_OK)
-            status = dm_swarm_load_states(w->swarm, w->numbers, some, states, some * room, err);
+            status = dm_swarm_load_states(w->swarm, machines, some, states, some * room, err);
         for (uint64_t i = 0; i < some && status == DM_OK; i++)
             status = dm_swarm_snapshot(w->swarm, (uint32_t)i, (uint32_t)(1 + first + i), err);
     }
@@ -77,175 +89,243 @@ static dm_status load_starts(swarm_world *w, dm_agent_game *game, dm_error *err)
     return status;
 }
 
-static dm_status take_memory(swarm_world *w, dm_error *err)
+static uint64_t array_bytes(const swarm_world *w, int array)
 {
     uint64_t N = w->world.count;
-    w->machines = calloc(N, sizeof *w->machines);
-    w->keys = calloc(N, 1);
-    w->mask = calloc(N, 1);
-    w->numbers = calloc(N > 64 ? N : 64, sizeof *w->numbers);
-    w->vectors = calloc(N * w->width, sizeof *w->vectors);
-    w->archive = calloc(w->archive_room + 1u, sizeof *w->archive);
-    if (!w->machines || !w->keys || !w->mask || !w->numbers || !w->vectors || !w->archive)
-        return dm_fail(err, DM_ENOMEM, "agent: no memory");
-    for (uint64_t n = 0; n < N; n++)
-        for (uint32_t i = 0; i < 2; i++)
-            w->machines[n].snapshots[i] = first_own(w) + (uint32_t)(2 * n + i);
-    for (uint32_t i = 0; i < w->archive_room; i++)
-        w->archive[i] = first_own(w) + (uint32_t)(2 * N + i);
-    return DM_OK;
+    switch (array) {
+    case KEYS:
+    case MASK:
+    case ENDED:
+    case OVER:
+    case PRACTICE:
+        return N;
+    case ACTION_KEYS:
+        return DM_AGENT_ACTIONS_MAX;
+    case OWN:
+        return 2 * N * sizeof(int32_t);
+    case ARCHIVE:
+        return (w->archive_room + 1u) * sizeof(int32_t);
+    case FILLED:
+        return 2 * sizeof(int32_t);
+    default:
+        return N * sizeof(int32_t);
+    }
+}
+
+static dm_status upload(swarm_world *w, int array, const void *from, dm_error *err)
+{
+    dm_status status =
+        dm_stream_upload(w->stream, w->buffers[array], 0, from, array_bytes(w, array), err);
+    return status == DM_OK ? dm_stream_synchronize(w->stream, err) : status;
+}
+
+static dm_status take_memory(swarm_world *w, const dm_agent_game *game, dm_error *err)
+{
+    uint64_t N = w->world.count;
+    dm_status status = DM_OK;
+    for (int i = 0; i < ARRAYS && status == DM_OK; i++) {
+        status = dm_device_buffer_create(w->device, array_bytes(w, i), &w->buffers[i], err);
+        if (status == DM_OK)
+            status = dm_stream_fill(w->stream, w->buffers[i], 0, 0, array_bytes(w, i), err);
+        if (status == DM_OK)
+            w->at[i] = dm_device_buffer_address(w->buffers[i]);
+    }
+    if (status != DM_OK)
+        return status;
+    int32_t *own = calloc(2 * N, sizeof *own);
+    int32_t *archive = calloc(w->archive_room + 1u, sizeof *archive);
+    if (!own || !archive)
+        status = dm_fail(err, DM_ENOMEM, "agent: no memory");
+    for (uint64_t i = 0; i < 2 * N && status == DM_OK; i++)
+        own[i] = (int32_t)(first_own(w) + i);
+    for (uint64_t i = 0; i < w->archive_room && status == DM_OK; i++)
+        archive[i] = (int32_t)(first_own(w) + 2 * N + i);
+    if (status == DM_OK)
+        status = upload(w, OWN, own, err);
+    if (status == DM_OK)
+        status = upload(w, ARCHIVE, archive, err);
+    if (status == DM_OK)
+        status = upload(w, ACTION_KEYS, game->keys, err);
+    free(own);
+    free(archive);
+    return status;
 }
 
 static void destroy(dm_agent_world *world)
 {
     swarm_world *w = world->user;
+    dm_agent_text *const texts[] = {&w->begin, &w->after, &w->archive, &w->observe, &w->potential};
     dm_swarm_destroy(w->swarm);
-    free(w->machines);
-    free(w->keys);
-    free(w->mask);
-    free(w->numbers);
-    free(w->vectors);
-    free(w->archive);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        dm_agent_text_close(texts[i]);
+    for (int i = 0; i < ARRAYS; i++)
+        dm_device_buffer_destroy(w->buffers[i]);
+    if (w->texts_device != w->device)
+        dm_device_close(w->texts_device);
     free(w);
+}
+
+static void *output(const swarm_world *w, dm_swarm_output_kind kind)
+{
+    return dm_device_buffer_address(dm_swarm_output(w->swarm, kind));
+}
+
+/* The texts, and those of their arguments that stay. */
+static dm_status open_texts(swarm_world *w, dm_error *err)
+{
+    const struct {
+        dm_agent_text *text;
+        const char *name;
+    } texts[] = {{&w->begin, "begin"},
+                 {&w->after, "after"},
+                 {&w->archive, "archive"},
+                 {&w->observe, "observe"},
+                 {&w->potential, "first_potential"}};
+    dm_status status = DM_OK;
+    uint64_t N = w->world.count;
+    w->texts_device = w->device;
+    if (!w->cuda)
+        status = dm_device_open("cpu:1", &w->texts_device, err);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0] && status == DM_OK; i++)
+        status = dm_agent_text_open(w->texts_device, "kernels/agent/world.py", texts[i].name, false,
+                                    texts[i].text, err);
+    if (status != DM_OK)
+        return status;
+    const struct {
+        int array;
+        const char *name;
+        bool begin, after, archive;
+    } shared[] = {
+        {OVER, "over", true, true, false},
+        {MASK, "mask", true, true, false},
+        {PRACTICE, "practice", true, true, false},
+        {KEPT, "kept", true, true, true},
+        {AGE, "age", true, true, false},
+        {FILLED, "filled", true, false, true},
+        {ARCHIVE, "archive", true, false, false},
+        {ARCHIVE, "places", false, false, true},
+        {KEYS, "keys", true, false, false},
+        {NUMBERS, "numbers", true, false, false},
+        {ENDED, "ended", false, true, true},
+        {KEEP_IN, "keep_in", false, true, false},
+        {POTENTIAL, "potential", false, true, false},
+    };
+    for (size_t i = 0; i < sizeof shared / sizeof shared[0]; i++) {
+        int a = shared[i].array;
+        uint64_t count = a == FILLED ? 2 : a == ARCHIVE ? w->archive_room : N;
+        if (shared[i].begin)
+            dm_agent_text_vector(&w->begin, shared[i].name, w->at[a], NULL, count);
+        if (shared[i].after)
+            dm_agent_text_vector(&w->after, shared[i].name, w->at[a], NULL, count);
+        if (shared[i].archive)
+            dm_agent_text_vector(&w->archive, shared[i].name, w->at[a], NULL, count);
+    }
+    dm_agent_text_vector(&w->begin, "keys_of", w->at[ACTION_KEYS], NULL, DM_AGENT_ACTIONS_MAX);
+    dm_agent_text_number(&w->begin, "starts", (double)w->desc.starts);
+    dm_agent_text_number(&w->begin, "held_out", w->desc.held_out);
+    dm_agent_text_number(&w->begin, "curriculum", has_curriculum(w) ? w->config.curriculum : 0);
+    dm_agent_text_matrix(&w->after, "own", w->at[OWN], NULL, N, 2);
+    dm_agent_text_matrix(&w->archive, "own", w->at[OWN], NULL, N, 2);
+    dm_agent_text_vector(&w->after, "terminated", output(w, DM_SWARM_TERMINATED), NULL, N);
+    dm_agent_text_number(&w->after, "limit", (double)(w->desc.held_out ? 0 : w->config.limit));
+    dm_agent_text_number(&w->after, "practice_limit", (double)w->config.practice);
+    dm_agent_text_number(&w->after, "before", (double)w->config.before);
+    dm_agent_text_number(&w->after, "keeps", has_curriculum(w));
+    dm_agent_text *const seeing[] = {&w->after, &w->observe, &w->potential};
+    for (size_t i = 0; i < 3; i++)
+        dm_agent_text_matrix(seeing[i], "vectors", output(w, DM_SWARM_VECTORS), NULL, N, w->width);
+    dm_agent_text_vector(&w->potential, "potential", w->at[POTENTIAL], NULL, N);
+    return DM_OK;
 }
 
 /* ---- Starting ---- */
 
 enum { STREAM_STARTS = (1 << 20) + 16 };
 
-/* Where machine n's next episode begins. */
-static uint32_t choose_start(swarm_world *w, uint64_t n)
+static dm_status begin(swarm_world *w, const int32_t *actions, dm_error *err)
 {
-    machine *m = &w->machines[n];
-    m->practice = 0;
-    if (w->desc.held_out)
-        return (uint32_t)(1 + n % w->desc.starts);
-    dm_philox4 r = dm_random4(w->config.seed, STREAM_STARTS + n, w->progress.step);
-    uint64_t have = w->progress.archived < w->archive_room ? w->progress.archived : w->archive_room;
-    if (have > 0 && (double)dm_random_unit(r.v[0]) < w->config.curriculum) {
-        m->practice = 1;
-        return w->archive[dm_random_below(r.v[1], (uint32_t)have)];
-    }
-    return 1 + dm_random_below(r.v[2], (uint32_t)w->desc.starts);
+    dm_agent_text *k = &w->begin;
+    dm_agent_text_vector(k, "actions", (void *)(uintptr_t)actions, NULL, w->world.count);
+    dm_agent_text_number(k, "seed",
+                         (double)(int32_t)dm_random4(w->config.seed, STREAM_STARTS, w->step).v[0]);
+    return dm_agent_text_launch(k, DM_KERNEL_FORWARD, w->world.count, 0, err);
 }
 
-/* Machines whose mask is set begin an episode, and are marked as they do. */
+/* Machines whose mask is set begin an episode. The CPU leaves the call out where there are none. */
 static dm_status begin_masked(swarm_world *w, dm_error *err)
 {
-    for (uint64_t n = 0; n < w->world.count; n++)
-        if (w->mask[n]) {
-            w->numbers[n] = choose_start(w, n);
-            w->machines[n].kept = w->machines[n].age = w->machines[n].over = 0;
-        }
-    return dm_swarm_reset(w->swarm, w->mask, w->numbers, err);
+    if (w->desc.held_out && w->step > 0)
+        return DM_OK;
+    if (!w->cuda && memchr(w->at[MASK], 1, w->world.count) == NULL)
+        return DM_OK;
+    return dm_swarm_reset(w->swarm, w->at[MASK], w->at[NUMBERS], err);
 }
 
-static dm_status look(swarm_world *w, dm_error *err)
+static dm_status observe(swarm_world *w, void *observations, dm_error *err)
 {
-    return dm_swarm_download(w->swarm, DM_SWARM_VECTORS, w->vectors,
-                             w->world.count * w->width * sizeof(float), err);
+    uint64_t N = w->world.count;
+    if (w->world.packed)
+        return w->device->ops->copy(w->stream, observations, output(w, DM_SWARM_PACKEDS),
+                                    N * dm_agent_world_row_bytes(&w->world), err);
+    dm_agent_text_matrix(&w->observe, "observations", observations, NULL, N, w->width - TAIL);
+    return dm_agent_text_launch(&w->observe, DM_KERNEL_FORWARD, N, w->width - TAIL, err);
 }
 
-static void observe(const swarm_world *w, float *observations)
-{
-    size_t C = w->width - TAIL;
-    for (uint64_t n = 0; n < w->world.count; n++)
-        memcpy(observations + n * C, w->vectors + n * w->width, C * sizeof(float));
-}
-
-static dm_status reset(dm_agent_world *world, float *observations, dm_error *err)
+/* All machines are over, so all begin. */
+static dm_status reset(dm_agent_world *world, void *observations, dm_error *err)
 {
     swarm_world *w = world->user;
-    memset(w->mask, 1, w->world.count);
-    dm_status status = begin_masked(w, err);
+    dm_status status = dm_stream_fill(w->stream, w->buffers[OVER], 0, 1, world->count, err);
+    /* Any actions do: nothing is stepped. */
     if (status == DM_OK)
-        status = look(w, err);
-    for (uint64_t n = 0; n < w->world.count; n++)
-        w->machines[n].potential = w->vectors[n * w->width + w->width - 1];
-    observe(w, observations);
-    return status;
+        status = dm_stream_fill(w->stream, w->buffers[KEEP_IN], 0, 0,
+                                world->count * sizeof(int32_t), err);
+    if (status == DM_OK)
+        status = begin(w, w->at[KEEP_IN], err);
+    if (status == DM_OK)
+        status = dm_swarm_reset(w->swarm, w->at[MASK], w->at[NUMBERS], err);
+    if (status == DM_OK)
+        status = dm_agent_text_launch(&w->potential, DM_KERNEL_FORWARD, world->count, 0, err);
+    return status == DM_OK ? observe(w, observations, err) : status;
 }
 
 /* ---- The archive ---- */
 
-static dm_status keep(swarm_world *w, uint64_t n, dm_error *err)
+/* Machines that were due are kept, then those of ended episodes go to the archive. */
+static dm_status keep(swarm_world *w, dm_error *err)
 {
-    machine *m = &w->machines[n];
-    if (m->kept == 2) { /* the older one is overwritten, and becomes the newer */
-        uint32_t older = m->snapshots[0];
-        m->snapshots[0] = m->snapshots[1];
-        m->snapshots[1] = older;
-    } else {
-        m->kept++;
-    }
-    return dm_swarm_snapshot(w->swarm, (uint32_t)n, m->snapshots[m->kept - 1], err);
-}
-
-static void archive(swarm_world *w, uint64_t n)
-{
-    machine *m = &w->machines[n];
-    if (m->kept < 2)
-        return;
-    uint32_t *slot = &w->archive[w->progress.archived++ % w->archive_room];
-    uint32_t oldest = *slot;
-    *slot = m->snapshots[0];
-    m->snapshots[0] = oldest;
-    m->kept = 0;
+    dm_status status = DM_OK;
+    if (w->cuda)
+        return dm_fail(err, DM_EUNSUPPORTED, "agent: curriculum is not there on CUDA yet");
+    const int32_t *numbers = w->at[KEEP_IN];
+    for (uint64_t n = 0; n < w->world.count && status == DM_OK; n++)
+        if (numbers[n] >= 0)
+            status = dm_swarm_snapshot(w->swarm, (uint32_t)n, (uint32_t)numbers[n], err);
+    return status == DM_OK ? dm_agent_text_launch(&w->archive, DM_KERNEL_FORWARD, 1, 0, err)
+                           : status;
 }
 
 /* ---- A step ---- */
 
-static dm_status after_step(swarm_world *w, uint64_t n, float *reward, float *score, uint8_t *flag,
-                            bool terminated, dm_error *err)
-{
-    machine *m = &w->machines[n];
-    const float *tail = w->vectors + n * w->width + w->width - TAIL;
-    float before = m->potential;
-    m->potential = tail[1];
-    *score = tail[0];
-    if (w->mask[n]) {
-        *reward = 0;
-        *flag = (uint8_t)(DM_AGENT_BEGINS | (m->practice ? DM_AGENT_PRACTICE : 0));
-        return DM_OK;
-    }
-    uint64_t limit = m->practice ? w->config.practice : w->config.limit;
-    *reward = tail[1] - before;
-    *flag = terminated ? DM_AGENT_TERMINATED : 0;
-    m->age++;
-    if (*flag == 0 && limit > 0 && m->age >= limit)
-        *flag = DM_AGENT_TRUNCATED;
-    m->over = *flag != 0;
-    if (!has_curriculum(w))
-        return DM_OK;
-    if (terminated)
-        archive(w, n);
-    return !m->over && m->age % w->config.before == 0 ? keep(w, n, err) : DM_OK;
-}
-
-static dm_status step(dm_agent_world *world, const int32_t *actions, float *observations,
+static dm_status step(dm_agent_world *world, const int32_t *actions, void *observations,
                       float *rewards, float *scores, uint8_t *flags, dm_error *err)
 {
     swarm_world *w = world->user;
-    const uint8_t *over = NULL;
-    bool some = false;
-    for (uint64_t n = 0; n < world->count; n++) {
-        w->keys[n] = w->keys_of[actions[n]];
-        w->mask[n] = w->machines[n].over;
-        some = some || w->mask[n];
-    }
-    w->progress.step++;
-    dm_status status = dm_swarm_step(w->swarm, w->keys, err);
+    uint64_t N = world->count;
+    w->step++;
+    dm_status status = begin(w, actions, err);
     if (status == DM_OK)
-        over = dm_device_buffer_address(dm_swarm_output(w->swarm, DM_SWARM_TERMINATED));
-    if (status == DM_OK && some && !w->desc.held_out)
+        status = dm_swarm_step(w->swarm, w->at[KEYS], err);
+    if (status == DM_OK)
         status = begin_masked(w, err);
+    dm_agent_text_vector(&w->after, "rewards", rewards, NULL, N);
+    dm_agent_text_vector(&w->after, "scores", scores, NULL, N);
+    dm_agent_text_vector(&w->after, "flags", flags, NULL, N);
     if (status == DM_OK)
-        status = look(w, err);
-    for (uint64_t n = 0; n < world->count && status == DM_OK; n++)
-        status = after_step(w, n, &rewards[n], &scores[n], &flags[n], over[n] != 0, err);
-    if (status == DM_OK)
-        observe(w, observations);
-    return status;
+        status = dm_agent_text_launch(&w->after, DM_KERNEL_FORWARD, N, 0, err);
+    if (status == DM_OK && has_curriculum(w))
+        status = keep(w, err);
+    return status == DM_OK ? observe(w, observations, err) : status;
 }
 
 /* ---- Checkpoints: the swarm's file with ours behind its name ---- */
@@ -256,22 +336,35 @@ static dm_status own_path(char out[DM_PATH_MAX], const char *path, dm_error *err
     return length < DM_PATH_MAX ? DM_OK : dm_fail(err, DM_EINVAL, "agent: path too long");
 }
 
+static uint64_t own_bytes(const swarm_world *w)
+{
+    uint64_t bytes = sizeof w->step;
+    for (int i = FIRST_SAVED; i < ARRAYS; i++)
+        bytes += array_bytes(w, i);
+    return bytes;
+}
+
 static dm_status save(dm_agent_world *world, const char *path, dm_error *err)
 {
     swarm_world *w = world->user;
-    char own[DM_PATH_MAX];
-    dm_buffer bytes = DM_BUFFER_EMPTY;
-    dm_buffer_append(&bytes, &w->progress, sizeof w->progress);
-    dm_buffer_append(&bytes, w->machines, w->world.count * sizeof *w->machines);
-    dm_buffer_append(&bytes, w->archive, w->archive_room * sizeof *w->archive);
-    dm_status status = own_path(own, path, err);
+    char own[DM_PATH_MAX], *bytes = malloc(own_bytes(w));
+    uint64_t at = sizeof w->step;
+    dm_status status =
+        bytes ? own_path(own, path, err) : dm_fail(err, DM_ENOMEM, "agent: no memory");
     if (status == DM_OK)
-        status = dm_buffer_check(&bytes, err);
+        memcpy(bytes, &w->step, sizeof w->step);
+    for (int i = FIRST_SAVED; i < ARRAYS && status == DM_OK; i++) {
+        status =
+            dm_stream_download(w->stream, w->buffers[i], 0, bytes + at, array_bytes(w, i), err);
+        at += array_bytes(w, i);
+    }
+    if (status == DM_OK)
+        status = dm_stream_synchronize(w->stream, err);
     if (status == DM_OK)
         status = dm_swarm_save(w->swarm, path, err);
     if (status == DM_OK)
-        status = dm_file_write(own, bytes.data, bytes.size, err);
-    dm_buffer_deinit(&bytes);
+        status = dm_file_write(own, bytes, at, err);
+    free(bytes);
     return status;
 }
 
@@ -279,19 +372,20 @@ static dm_status load(dm_agent_world *world, const char *path, dm_error *err)
 {
     swarm_world *w = world->user;
     char own[DM_PATH_MAX], *bytes = NULL;
-    size_t size = 0, machines = w->world.count * sizeof *w->machines;
-    size_t numbers = w->archive_room * sizeof *w->archive;
+    size_t size = 0;
+    uint64_t at = sizeof w->step;
     dm_status status = own_path(own, path, err);
     if (status == DM_OK)
         status = dm_file_read(own, 0, &bytes, &size, err);
-    if (status == DM_OK && size != sizeof w->progress + machines + numbers)
+    if (status == DM_OK && size != own_bytes(w))
         status = dm_fail(err, DM_EFORMAT, "%s: starts of another run", own);
     if (status == DM_OK)
         status = dm_swarm_load(w->swarm, path, err);
-    if (status == DM_OK) {
-        memcpy(&w->progress, bytes, sizeof w->progress);
-        memcpy(w->machines, bytes + sizeof w->progress, machines);
-        memcpy(w->archive, bytes + sizeof w->progress + machines, numbers);
+    if (status == DM_OK)
+        memcpy(&w->step, bytes, sizeof w->step);
+    for (int i = FIRST_SAVED; i < ARRAYS && status == DM_OK; i++) {
+        status = upload(w, i, bytes + at, err);
+        at += array_bytes(w, i);
     }
     free(bytes);
     return status;
@@ -299,21 +393,21 @@ static dm_status load(dm_agent_world *world, const char *path, dm_error *err)
 
 /* ---- The world ---- */
 
-static dm_status create(dm_device *device, swarm_world *w, dm_agent_game *game, dm_error *err)
+static dm_status create(swarm_world *w, dm_agent_game *game, dm_error *err)
 {
     const dm_agent_config *c = &w->config;
-    if (dm_device_get_properties(device)->kind != DM_DEVICE_CPU)
-        return dm_fail(err, DM_EUNSUPPORTED, "agent: games on CUDA are not there yet");
-    if (c->observation == 0)
+    bool packed = c->obs == DM_AGENT_PACKED;
+    if (c->observation == 0 && !packed)
         return dm_fail(err, DM_EINVAL,
                        "agent: observation is 0; it is how many floats of the "
                        "reward text's observation the policy sees");
     w->width = (uint32_t)c->observation + TAIL;
+    memcpy(w->action_keys, game->keys, sizeof w->action_keys);
     w->archive_room = has_curriculum(w) ? (uint32_t)c->archive : 0;
-    memcpy(w->keys_of, game->keys, sizeof w->keys_of);
     w->world = (dm_agent_world){.user = w,
                                 .count = w->desc.machines,
                                 .actions = game->actions,
+                                .packed = packed,
                                 .observation = {(uint32_t)c->observation},
                                 .has_scores = true,
                                 .reset = reset,
@@ -321,6 +415,9 @@ static dm_status create(dm_device *device, swarm_world *w, dm_agent_game *game, 
                                 .save = save,
                                 .load = load,
                                 .destroy = destroy};
+    if (packed)
+        memcpy(w->world.observation, (uint32_t[]){(uint32_t)c->stack, 72, 80},
+               sizeof w->world.observation);
     dm_swarm_rom_source rom = {.path = NULL, .bytes = game->rom, .size = game->rom_size};
     uint64_t own = has_curriculum(w) ? 2 * w->desc.machines + w->archive_room : 0;
     dm_swarm_desc desc = {
@@ -332,13 +429,17 @@ static dm_status create(dm_device *device, swarm_world *w, dm_agent_game *game, 
         .stage = DM_SWARM_FULL_STEP,
         .codec = DM_SWARM_RAW_KEYS,
         .autoreset = DM_SWARM_DISABLED,
-        .observations = DM_SWARM_OBS_VECTOR | (w->desc.pictures ? DM_SWARM_OBS_SHADES : 0),
+        .observations = DM_SWARM_OBS_VECTOR | (w->desc.pictures ? DM_SWARM_OBS_SHADES : 0) |
+                        (packed ? DM_SWARM_OBS_PACKED : 0),
+        .frame_stack = packed ? (uint32_t)c->stack : 1,
         .snapshots = (uint32_t)(w->desc.starts + own),
         .epilog = game->reward,
         .observation_size = w->width};
-    dm_status status = dm_swarm_create(device, &desc, &w->swarm, err);
+    dm_status status = dm_swarm_create(w->device, &desc, &w->swarm, err);
     if (status == DM_OK)
-        status = take_memory(w, err);
+        status = take_memory(w, game, err);
+    if (status == DM_OK)
+        status = open_texts(w, err);
     return status == DM_OK ? load_starts(w, game, err) : status;
 }
 
@@ -352,7 +453,11 @@ dm_status dm_agent_swarm_create(dm_device *device, const dm_agent_config *config
     w->world.user = w;
     w->config = *config;
     w->desc = *desc;
-    dm_status status = create(device, w, game, err);
+    w->device = device;
+    w->stream = dm_device_stream(device);
+    w->cuda = dm_device_get_properties(device)->kind == DM_DEVICE_CUDA;
+    w->world.count = desc->machines;
+    dm_status status = create(w, game, err);
     if (status != DM_OK) {
         destroy(&w->world);
         return status;
@@ -374,29 +479,39 @@ static int compare_hashes(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static dm_status play_starts(swarm_world *w, uint64_t first, uint64_t count, uint32_t steps,
-                             uint64_t *hashes, dm_error *err)
+static uint64_t hash_bytes(uint64_t hash, const uint8_t *bytes, uint64_t count)
 {
-    uint64_t N = w->world.count, C = w->width - TAIL;
-    memset(w->mask, 1, N);
-    for (uint64_t n = 0; n < N; n++)
-        w->numbers[n] = (uint32_t)(1 + first + (n < count ? n : 0));
-    dm_status status = dm_swarm_reset(w->swarm, w->mask, w->numbers, err);
+    for (uint64_t i = 0; i < count; i++)
+        hash = (hash ^ bytes[i]) * UINT64_C(0x100000001B3);
+    return hash;
+}
+
+/* Machines 0 .. count - 1 play starts first .. from which all get the same keys. */
+static dm_status play_starts(swarm_world *w, uint64_t first, uint64_t count, uint32_t steps,
+                             uint8_t *keys, uint8_t *seen, uint64_t *hashes, dm_error *err)
+{
+    uint64_t N = w->world.count;
+    dm_swarm_output_kind kind = w->world.packed ? DM_SWARM_PACKEDS : DM_SWARM_VECTORS;
+    size_t row = dm_swarm_output_size(w->swarm, kind);
+    size_t of_row = w->world.packed ? row : row - TAIL * sizeof(float);
+    uint32_t *machines = calloc(2 * N, sizeof *machines);
+    if (!machines)
+        return dm_fail(err, DM_ENOMEM, "agent: no memory");
+    for (uint64_t n = 0; n < N; n++) {
+        machines[n] = (uint32_t)n;
+        machines[N + n] = (uint32_t)(1 + first + (n < count ? n : 0));
+    }
+    dm_status status = dm_swarm_reset_host(w->swarm, machines, machines + N, N, err);
     for (uint32_t s = 0; s < steps && status == DM_OK; s++) {
         uint32_t action = dm_random_below(dm_random4(1, 2, s / 4).v[0], w->world.actions);
-        memset(w->keys, w->keys_of[action], N);
-        status = dm_swarm_step(w->swarm, w->keys, err);
+        memset(keys, w->action_keys[action], N);
+        status = dm_swarm_step_host(w->swarm, keys, N, err);
         if (status == DM_OK)
-            status = look(w, err);
-        for (uint64_t n = 0; n < count; n++) {
-            const float *seen = w->vectors + n * w->width;
-            for (uint64_t c = 0; c < C; c++) {
-                uint32_t bits;
-                memcpy(&bits, &seen[c], sizeof bits);
-                hashes[first + n] = (hashes[first + n] ^ bits) * UINT64_C(0x100000001B3);
-            }
-        }
+            status = dm_swarm_download(w->swarm, kind, seen, N * row, err);
+        for (uint64_t n = 0; n < count && status == DM_OK; n++)
+            hashes[first + n] = hash_bytes(hashes[first + n], seen + n * row, of_row);
     }
+    free(machines);
     return status;
 }
 
@@ -404,11 +519,14 @@ dm_status dm_agent_swarm_count_starts(dm_agent_world *world, uint32_t steps, uin
                                       dm_error *err)
 {
     swarm_world *w = world->user;
+    size_t row =
+        dm_swarm_output_size(w->swarm, w->world.packed ? DM_SWARM_PACKEDS : DM_SWARM_VECTORS);
     uint64_t *hashes = calloc(w->desc.starts, sizeof *hashes);
-    dm_status status = hashes ? DM_OK : dm_fail(err, DM_ENOMEM, "agent: no memory");
+    uint8_t *keys = malloc(world->count), *seen = malloc(world->count * row);
+    dm_status status = hashes && keys && seen ? DM_OK : dm_fail(err, DM_ENOMEM, "agent: no memory");
     for (uint64_t i = 0; i < w->desc.starts && status == DM_OK; i += world->count) {
         uint64_t some = w->desc.starts - i < world->count ? w->desc.starts - i : world->count;
-        status = play_starts(w, i, some, steps, hashes, err);
+        status = play_starts(w, i, some, steps, keys, seen, hashes, err);
     }
     if (status == DM_OK) {
         qsort(hashes, w->desc.starts, sizeof *hashes, compare_hashes);
@@ -417,5 +535,7 @@ dm_status dm_agent_swarm_count_starts(dm_agent_world *world, uint32_t steps, uin
             *different += hashes[i] != hashes[i - 1];
     }
     free(hashes);
+    free(keys);
+    free(seen);
     return status;
 }

@@ -302,12 +302,15 @@ static void samples_follow_their_chances(void **state)
     static const float row[3] = {0.5f, -1, 1.25f};
     float *logits = calloc(DRAWS * 3, sizeof *logits), *chances = calloc(DRAWS, sizeof *chances);
     int32_t *actions = calloc(DRAWS, sizeof *actions), *again = calloc(DRAWS, sizeof *again);
-    assert_true(logits && chances && actions && again);
+    float *values = calloc(DRAWS, sizeof *values);
+    assert_true(logits && chances && actions && again && values);
     for (size_t i = 0; i < DRAWS; i++)
         memcpy(logits + 3 * i, row, sizeof row);
     text t = text_open("kernels/agent/ppo.py", "sample");
     array(&t, "logits", logits, NULL, DRAWS, 3, 0);
     array(&t, "chances", chances, NULL, DRAWS, 0, 0);
+    array(&t, "values", logits, NULL, DRAWS, 0, 0);
+    array(&t, "to_values", values, NULL, DRAWS, 0, 0);
     array(&t, "actions", again, NULL, DRAWS, 0, 0);
     number(&t, "seed", 7);
     number(&t, "first", 0);
@@ -335,6 +338,7 @@ static void samples_follow_their_chances(void **state)
     free(chances);
     free(actions);
     free(again);
+    free(values);
 }
 
 /* ---- Means and variances ---- */

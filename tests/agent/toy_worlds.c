@@ -8,15 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void observe(const toy_world *toy, float *observations)
+static void observe(const toy_world *toy, void *to)
 {
+    float *observations = to;
     for (uint64_t n = 0; n < toy->world.count; n++) {
         observations[2 * n] = toy->state[n] == 0;
         observations[2 * n + 1] = toy->state[n] == 1;
     }
 }
 
-static dm_status reset(dm_agent_world *world, float *observations, dm_error *error)
+static dm_status reset(dm_agent_world *world, void *observations, dm_error *error)
 {
     (void)error;
     toy_world *toy = world->user;
@@ -36,7 +37,7 @@ static float play(toy_world *toy, uint64_t n, int32_t action)
     return reward;
 }
 
-static dm_status step(dm_agent_world *world, const int32_t *actions, float *observations,
+static dm_status step(dm_agent_world *world, const int32_t *actions, void *observations,
                       float *rewards, float *scores, uint8_t *flags, dm_error *error)
 {
     (void)error, (void)scores;
