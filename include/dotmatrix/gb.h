@@ -110,6 +110,20 @@ DM_API dm_status dm_gb_set_hooks(dm_gb *gb, const dm_gb_hook *hooks, size_t coun
 /* Bit i: hook i was met since the hooks were set or last taken; then all are 0 again. */
 DM_API uint64_t dm_gb_take_hooks(dm_gb *gb);
 
+#define DM_GB_STOP_FRAMES 16384u
+/* Run `frames` frames, at most DM_GB_STOP_FRAMES, as dm_gb_run_frames does, to the same cycle, but
+ * stop before each instruction at one of these places: true, with its index in *which. 0 frames
+ * goes on from there with what is left of the frames; false: they are over. Slower than hooks, since
+ * each instruction is a run of its own.
+ *
+ *     const dm_gb_hook stops[] = {{0x0150, 0}, {0x4000, 3}};
+ *     size_t which;
+ *     for (uint32_t frames = 60; dm_gb_run_stops(gb, frames, DM_GB_DRAW_LAST, stops, 2, &which);
+ *          frames = 0)
+ *         hits[which]++; */
+DM_API bool dm_gb_run_stops(dm_gb *gb, uint32_t frames, enum dm_gb_draw draw,
+                            const dm_gb_hook *stops, size_t count, size_t *which);
+
 /* The last complete picture that was drawn, 160 x 144 shades; all 0 while the LCD is off. Valid
  * until the next call that runs. */
 DM_API const uint8_t *dm_gb_frame(dm_gb *gb);
@@ -135,6 +149,19 @@ DM_API dm_gb_counters dm_gb_get_counters(const dm_gb *gb);
 DM_API uint8_t dm_gb_peek(dm_gb *gb, uint16_t address);
 /* Write RAM, or a register as the CPU would. ROM is left alone: its addresses reach the mapper. */
 DM_API void dm_gb_poke(dm_gb *gb, uint16_t address, uint8_t value);
+
+/* The bank that an address shows now: of ROM (16 KiB each) below 8000, of cartridge RAM (8 KiB each)
+ * at A000..BFFF, else 0; -1 where the mapper shows no RAM. */
+DM_API int32_t dm_gb_bank(const dm_gb *gb, uint16_t address);
+
+/* Memory of a bank, mapped or not: `size` bytes from `address` on, all of them within one of ROM
+ * 0000..3FFF or 4000..7FFF (any bank of ROM at either), video RAM 8000..9FFF (bank 0), cartridge RAM
+ * A000..BFFF, work RAM C000..DFFF (bank 0; 1 from D000 on, as symbol files have it). DM_EINVAL: there
+ * is no such bank, or not so many bytes. ROM is not written: DM_EUNSUPPORTED. */
+DM_API dm_status dm_gb_read_bank(const dm_gb *gb, uint32_t bank, uint16_t address, void *to,
+                                 size_t size, dm_error *err);
+DM_API dm_status dm_gb_write_bank(dm_gb *gb, uint32_t bank, uint16_t address, const void *from,
+                                  size_t size, dm_error *err);
 
 /* What was sent over the serial port since creation or the last clear; not NUL-terminated. */
 DM_API const uint8_t *dm_gb_serial_output(const dm_gb *gb, size_t *size);

@@ -34,14 +34,14 @@ def _compilers() -> str:
 def _one_machine() -> str:
     with GameBoy(rom_path("STARFALL")) as gb:
         gb.tick(120)
-        before, state = gb._core.frame(), gb._core.save_state()
+        before, state = gb.frame(), gb.save_state()
         gb.tick(60)
-        gb._core.load_state(state)
+        gb.load_state(state)
         gb.tick(60)
-        after = gb._core.frame()
-        gb._core.load_state(state)
+        after = gb.frame()
+        gb.load_state(state)
         gb.tick(60)
-        if gb._core.frame() != after or len(set(before)) < 2:
+        if gb.frame() != after or len(set(before)) < 2:
             raise AssertionError("a machine put back to a state went another way")
         start = time.perf_counter()
         gb.tick(600, False)
@@ -62,14 +62,14 @@ def _swarm(id: str) -> str:
     with Swarm(rom, count, device=id, obs="shades", obs_as="dlpack") as swarm, GameBoy(rom) as gb:
         for _ in range(8):
             swarm.step(bytes([8]) * count)
-            gb._core.set_keys(1)
-            gb._core.run_frames(8, 0)
-            gb._core.set_keys(0)
-            gb._core.run_frames(16, 1)
+            gb.set_keys(1)
+            gb.run_frames(8, 0)
+            gb.set_keys(0)
+            gb.run_frames(16, 1)
         pictures, size = swarm.download("shades"), 160 * 144
-        if any(pictures[i * size : (i + 1) * size] != gb._core.frame() for i in range(count)):
+        if any(pictures[i * size : (i + 1) * size] != gb.frame() for i in range(count)):
             raise AssertionError("a machine of a swarm shows another picture than one alone")
-        if swarm.registers([count - 1])[0] != gb._core.registers():
+        if swarm.registers([count - 1])[0] != gb.registers():
             raise AssertionError("a machine of a swarm has other registers than one alone")
         start = time.perf_counter()
         for _ in range(4):

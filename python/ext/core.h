@@ -6,7 +6,7 @@
  *   array.c     memory of a machine or a swarm as DLPack, __array_interface__, __cuda_array_interface__
  *   import.c    memory of others (DLPack, the same interfaces, bytes) as an address with a shape
  *   device.c    dm_device (dotmatrix/device.h)
- *   gameboy.c   dm_gb (dotmatrix/gb.h)
+ *   gameboy.c   dm_gb (dotmatrix/gb.h); memory.c: its memory in brackets
  *   kernel.c    dm_kernel (dotmatrix/kernel.h): texts, and programs of them
  *   swarm.c     dm_swarm (dotmatrix/swarm.h): creating, stepping; swarm_look.c: looking into machines
  *

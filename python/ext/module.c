@@ -3,7 +3,7 @@
  *
  * Threads of the library and CUDA contexts do not survive a fork, so objects made before one are an
  * error in the child. pthread_atfork counts; asking costs one load. */
-#include "core.h"
+#include "gameboy.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -65,7 +65,8 @@ PyMODINIT_FUNC PyInit__core(void)
     if (self == NULL)
         return NULL;
     if (core_errors_add(self) < 0 || core_array_add(self) < 0 || core_device_add(self) < 0 ||
-        core_gameboy_add(self) < 0 || core_swarm_add(self) < 0 || core_kernel_add(self) < 0) {
+        core_gameboy_add(self) < 0 || core_memory_add(self) < 0 || core_swarm_add(self) < 0 ||
+        core_kernel_add(self) < 0) {
         Py_DECREF(self);
         return NULL;
     }

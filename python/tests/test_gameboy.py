@@ -105,7 +105,7 @@ def test_picture_keeps_its_machine(starfall):
 
 def test_dlpack(gb):
     gb.tick(120)
-    array = gb._core.screen(bytes(range(16)))
+    array = gb.rgba(bytes(range(16)))
     other = np.from_dlpack(array)
     assert other.ctypes.data == array.address
     copied = np.from_dlpack(array, copy=True)
@@ -114,7 +114,7 @@ def test_dlpack(gb):
 
 @pytest.mark.parametrize("version", [None, (0, 8), (1, 0), (1, 1)])
 def test_capsules(gb, version):
-    capsule = gb._core.screen(bytes(16)).__dlpack__(max_version=version)
+    capsule = gb.rgba(bytes(16)).__dlpack__(max_version=version)
     assert ("versioned" in repr(capsule)) == (version is not None and version[0] >= 1)
 
 

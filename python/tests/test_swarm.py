@@ -52,13 +52,13 @@ def test_same_as_one_alone(swarm, starfall):
         for _ in range(10):
             swarm.step(actions)
         for _ in range(10):
-            gb._core.set_keys(codec[3])
-            gb._core.run_frames(8, 0)
-            gb._core.set_keys(0)
-            gb._core.run_frames(16, 1)
+            gb.set_keys(codec[3])
+            gb.run_frames(8, 0)
+            gb.set_keys(0)
+            gb.run_frames(16, 1)
         assert (swarm.output("shades")[2] == gb.screen.shades).all()
         assert swarm.read(2, 0xC000, 256) == bytes(gb.memory[0xC000:0xC100])
-        assert swarm.registers([2])[0] == gb._core.registers()
+        assert swarm.registers([2])[0] == gb.registers()
 
 
 def test_random_actions_repeat(swarm):
@@ -167,7 +167,7 @@ def test_states(swarm):
 
 def test_state_of_a_swarm_in_a_gameboy(swarm, gb):
     swarm.step()
-    gb._core.load_state(swarm.save_states([3]))
+    gb.load_state(swarm.save_states([3]))
     assert bytes(gb.memory[0xC000:0xC100]) == swarm.read(3, 0xC000, 256)
 
 

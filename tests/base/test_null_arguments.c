@@ -119,6 +119,10 @@ static void null_is_refused_everywhere(void **state)
     REFUSES(dm_gb_set_hooks(NULL, any, 1, &e));
     REFUSES(dm_gb_set_hooks(any, NULL, 1, &e));
     SURVIVES(dm_gb_take_hooks(NULL));
+    SURVIVES(dm_gb_run_stops(NULL, 1, 0, NULL, 1, NULL));
+    SURVIVES(dm_gb_bank(NULL, 1));
+    REFUSES(dm_gb_read_bank(NULL, 0, 0, any, 1, &e));
+    REFUSES(dm_gb_write_bank(NULL, 0, 0, any, 1, &e));
     SURVIVES(dm_gb_frame(NULL));
     SURVIVES(dm_gb_get_registers(NULL));
     SURVIVES(dm_gb_get_counters(NULL));
