@@ -28,6 +28,7 @@
 #include <dotmatrix/base.h>
 #include <dotmatrix/device.h>
 #include <dotmatrix/gb.h>
+#include <dotmatrix/program.h>
 
 #include <stdbool.h>
 
@@ -151,7 +152,9 @@ typedef struct dm_swarm_desc {
     bool keep_idle_loops;      /* see dm_gb_options */
     bool force_dmg;            /* likewise */
     const char *epilog;        /* body of a function, docs/swarm.md; NULL: reward_v0 and obs_v0 */
-    uint32_t observation_size; /* floats that the epilog observes; 0: 32 */
+    uint32_t observation_size; /* floats that the epilog observes; 0: 32, or the program's */
+    /* A reward program instead of an epilog (dotmatrix/program.h); the swarm keeps what it needs of it. */
+    const dm_program *program;
     /* Buffers of the caller for some outputs; NULL: the swarm makes its own. */
     dm_device_buffer *outputs[DM_SWARM_OUTPUTS];
     /* A part of a larger swarm: its machines are numbered from here in random actions. */
@@ -223,6 +226,24 @@ typedef struct dm_swarm_faults {
 } dm_swarm_faults;
 /* Counts since creation. Waits. */
 DM_API dm_status dm_swarm_get_faults(dm_swarm *swarm, dm_swarm_faults *out, dm_error *err);
+
+/* ---- A reward program ---- */
+
+/* Another program from now on, NULL is DM_EINVAL: compiled alone, in some tens of milliseconds. Machines, episodes and
+ * start states stay; the memory is zeroed and the program sees each machine as if it was just reset. It must observe
+ * as many floats as the last one and have the same hooks, and the swarm must have been created with one. Waits. */
+DM_API dm_status dm_swarm_set_program(dm_swarm *swarm, const dm_program *program, dm_error *err);
+
+typedef struct dm_swarm_metric_sums {
+    const char *name; /* the program's */
+    double step;      /* mean over the machines of its value in the last step */
+    double last,
+        sum; /* means over the episodes that ended: of the value in the last step, of the sum of all steps */
+    uint64_t episodes;
+} dm_swarm_metric_sums;
+/* One for each metric of the program, `count` of them. `restart`: episodes are counted anew. Waits. */
+DM_API dm_status dm_swarm_get_metrics(dm_swarm *swarm, dm_swarm_metric_sums *out, size_t count,
+                                      bool restart, dm_error *err);
 
 /* ---- Outputs ---- */
 

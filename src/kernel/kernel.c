@@ -4,6 +4,7 @@
 #include "base/buffer.h"
 #include "base/require.h"
 #include "kernel/extent.h"
+#include "kernel/fault.h"
 #include "kernel/internal.h"
 #include "lang/compile.h"
 
@@ -49,12 +50,6 @@ struct dm_kernel_program {
     dm_extent extents[DM_EXTENTS_MAX];
     int extent_count;
 };
-
-/* What print_bounds.c declares in a text. */
-typedef struct bounds_fault {
-    int set, line, count, index[4], shape[4];
-    char array[64];
-} bounds_fault;
 
 typedef struct arg_param {
     char *name;
@@ -386,7 +381,7 @@ dm_status dm_kernel_program_create(dm_kernel *kernel, dm_device *device, dm_kern
         status = dm_module_function(program->module, entry, &program->functions[pass], err);
     }
     if (status == DM_OK && kernel->file->c.options.bounds)
-        status = dm_device_buffer_create(device, sizeof(bounds_fault), &program->fault, err);
+        status = dm_device_buffer_create(device, sizeof(dm_kernel_fault), &program->fault, err);
     if (status != DM_OK) {
         dm_kernel_program_destroy(program);
         return status;
@@ -678,21 +673,14 @@ static void put_list(char *out, size_t size, const int *numbers, int count)
 /* The launch of a program that checks its indices: did one leave its array? */
 static dm_status check_fault(const dm_kernel_program *program, dm_stream *stream, dm_error *err)
 {
-    bounds_fault fault;
-    char index[64], shape[64];
+    dm_kernel_fault fault;
     dm_status status = dm_stream_download(stream, program->fault, 0, &fault, sizeof fault, err);
     if (status == DM_OK)
         status = dm_stream_synchronize(stream, err);
-    if (status != DM_OK || fault.set == 0)
-        return status;
-    fault.array[sizeof fault.array - 1] = '\0';
-    put_list(index, sizeof index, fault.index, fault.count);
-    int ndim = 4;
-    while (ndim > fault.count && fault.shape[ndim - 1] == 0)
-        ndim--;
-    put_list(shape, sizeof shape, fault.shape, ndim);
-    return dm_fail(err, DM_EINVAL, "%s: line %d: %s[%s] is out of bounds, its shape is (%s)",
-                   program->name, fault.line, fault.array, index, shape);
+    char text[DM_KERNEL_FAULT_TEXT];
+    if (status == DM_OK && dm_kernel_fault_text(&fault, text))
+        status = dm_fail(err, DM_EINVAL, "%s: line %d: %s", program->name, fault.line, text);
+    return status;
 }
 
 /* Arrays that are too short for the launch, where that is known and the text does not check. */
@@ -750,7 +738,7 @@ dm_status dm_kernel_launch(const dm_kernel_program *program, dm_stream *stream, 
     if (program->fault != NULL) {
         void *address = dm_device_buffer_address(program->fault);
         memcpy(args->block + args->size - sizeof address, &address, sizeof address);
-        dm_status filled = dm_stream_fill(stream, program->fault, 0, 0, sizeof(bounds_fault), err);
+        dm_status filled = dm_stream_fill(stream, program->fault, 0, 0, sizeof(dm_kernel_fault), err);
         if (filled != DM_OK)
             return filled;
     }

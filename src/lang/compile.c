@@ -92,7 +92,10 @@ dm_status dm_compilation_init(dm_compilation *c, const char *name, const char *t
     if (setjmp(c->lang.bail) != 0)
         return dm_compilation_fail(c, err);
     dm_types_init(&c->lang, options->all_double);
-    c->tree = dm_lang_parse(&c->lang, dm_lang_add_source(&c->lang, name, text, size));
+    dm_ast *tree = dm_lang_parse(&c->lang, dm_lang_add_source(&c->lang, name, text, size));
+    c->tree = tree;
+    if (options->rewrite != NULL && c->lang.error_count == 0)
+        options->rewrite(options->rewrite_context, &c->lang, tree);
     if (c->lang.error_count > 0)
         return dm_compilation_fail(c, err);
     c->module = dm_module_new(&c->lang, c->tree, &options->module);
@@ -130,8 +133,11 @@ dm_status dm_compilation_kernel(dm_compilation *c, int kernel, dm_error *err)
 static dm_status print_items(dm_compilation *c, const dm_print_item *items, int count,
                              dm_target target, dm_passes passes, dm_buffer *out, dm_error *err)
 {
-    dm_print_options options = {
-        .target = target, .passes = passes, .lines = c->options.lines, .bounds = c->options.bounds};
+    dm_print_options options = {.target = target,
+                                .passes = passes,
+                                .lines = c->options.lines,
+                                .bounds = c->options.bounds,
+                                .rounds = c->options.rounds};
     if (setjmp(c->lang.bail) != 0) {
         c->lang.arena.limit = DM_LANG_MEMORY_MAX;
         return dm_compilation_fail(c, err);

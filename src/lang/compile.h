@@ -10,9 +10,13 @@ typedef struct dm_compile_options {
     dm_module_options module;
     bool no_backward;
     bool lines;
-    bool bounds;             /* indices are checked while the kernel runs */
+    bool bounds;             /* indices and divisors are checked while the kernel runs */
+    int rounds;              /* likewise the rounds of loops; 0: they are not */
     bool all_double;         /* float16 and float32 are float64 */
     dm_workspace *workspace; /* memory of the last compilation; NULL: none is kept */
+    /* Called between parsing and names; may change the tree. NULL: nothing is. */
+    void (*rewrite)(void *context, dm_lang *lang, dm_ast *tree);
+    void *rewrite_context;
 } dm_compile_options;
 
 typedef struct dm_compile_kernel {

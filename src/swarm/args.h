@@ -35,6 +35,21 @@ typedef struct dm_swarm_fault_counts {
     uint32_t observations; /* calls of an epilog that wrote outside of its observations (CPU) */
 } dm_swarm_fault_counts;
 
+/* What a reward program said of a machine's step (src/program); with one, the epilog is not run. */
+typedef struct dm_swarm_answer {
+    float reward;
+    uint8_t terminated, truncated, pad[2];
+} dm_swarm_answer;
+
+/* What the program's next launch does for a machine. */
+enum { DM_SWARM_TURN_STEP, DM_SWARM_TURN_FRESH, DM_SWARM_TURN_SKIP };
+
+/* A metric of one machine; sums over the episodes that ended. */
+typedef struct dm_swarm_metric {
+    float value, sum;         /* in this step, and in the episode so far */
+    double last_sum, sum_sum; /* of the value in an episode's last step, of the episode's sum */
+} dm_swarm_metric;
+
 /* The public enums, for kernel text. */
 enum { DM_SWARM_GEN_NOOP, DM_SWARM_GEN_RANDOM, DM_SWARM_GEN_STRIPED };
 enum { DM_SWARM_RESET_NEXT_STEP, DM_SWARM_RESET_SAME_STEP, DM_SWARM_RESET_DISABLED };
@@ -68,6 +83,13 @@ typedef struct dm_swarm_args {
     uint32_t action_count;
     uint8_t keys[16]; /* of each action; meaningless for raw masks */
     uint8_t raw_keys, generator, autoreset;
+    /* A reward program; all NULL and 0 without one. */
+    const dm_swarm_answer *answers;
+    uint32_t *turns, *turn_actions;
+    uint8_t *program_memory, *snapshot_program_memory; /* program_stride bytes each */
+    dm_swarm_metric *metrics;                          /* metric_count each */
+    uint32_t *episodes;                                /* that ended */
+    uint32_t program_stride, metric_count;
     /* This call. */
     const uint8_t *actions;          /* NULL: the generator's */
     const uint8_t *reset_mask;       /* NULL: every machine */

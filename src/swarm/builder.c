@@ -125,6 +125,10 @@ dm_status dm_swarm_build(dm_device *device, const dm_swarm_variant *variant,
         snprintf(name, sizeof name, "dm_swarm_reset_%s", stage);
         status = dm_module_function(out->entry->module, name, &out->reset, err);
     }
+    if (status == DM_OK) {
+        snprintf(name, sizeof name, "dm_swarm_answered_%s", stage);
+        status = dm_module_function(out->entry->module, name, &out->answered, err);
+    }
     if (status == DM_OK && dm_device_get_properties(device)->kind == DM_DEVICE_CUDA) {
         snprintf(name, sizeof name, "dm_swarm_rebalance_%s", stage);
         status = dm_module_function(out->entry->module, name, &out->rebalance, err);

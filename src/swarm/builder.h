@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "swarm/compose.h"
 
-#define DM_SWARM_BUILTINS (2 * DM_SWARM_STAGES)
+#define DM_SWARM_BUILTINS (3 * DM_SWARM_STAGES)
 extern const dm_builtin_kernel dm_swarm_builtins[DM_SWARM_BUILTINS];
 
 /* Settings of the CUDA compiler that change speed only. 0: the skeleton's. */
@@ -21,6 +21,7 @@ typedef struct dm_swarm_tuning {
 
 typedef struct dm_swarm_kernels {
     dm_function *step, *reset;
+    dm_function *answered; /* the end of a step with a reward program */
     dm_function *rebalance; /* CUDA, else NULL */
     dm_hash128 key;
     bool was_cached; /* nothing was compiled */

@@ -125,6 +125,18 @@ static void put_post_step(dm_buffer *out, const dm_swarm_variant *variant)
                             "    dm_swarm_observe_pixels(args, slot, &outcome->view, "
                             "outcome->fresh);\n");
     }
+    dm_buffer_puts(out, "}\n\n"
+                        "DM_FN void DM_SWARM_NAME(end)(const dm_swarm_args *args,\n"
+                        "                              const dm_simt_slot *slot,\n"
+                        "                              dm_swarm_outcome *outcome)\n"
+                        "{\n"
+                        "    dm_swarm_finish(args, slot, outcome);\n"
+                        "    dm_swarm_count_metrics(args, slot, outcome);\n");
+    if (stages[variant->stage].signals)
+        dm_buffer_puts(out, "    dm_swarm_signal(args, slot, outcome);\n");
+    if (stages[variant->stage].observes)
+        dm_buffer_puts(
+            out, "    dm_swarm_observe_pixels(args, slot, &outcome->view, outcome->fresh);\n");
     dm_buffer_puts(out, "}");
 }
 

@@ -57,6 +57,7 @@ int main(int argc, char **argv)
             continue;
         add_row(&text, "step", name);
         add_row(&text, "reset", name);
+        add_row(&text, "answered", name);
         if (only != NULL)
             add_row(&text, "rebalance", name);
     }

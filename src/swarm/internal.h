@@ -3,6 +3,7 @@
  *
  *   swarm.c      creating, stepping, resetting, outputs
  *   layout.c     how much memory each array takes;  launch_config.c  how many threads take them
+ *   program.c    a reward program beside the kernels (src/program)
  *   read.c       registers, memory and pictures of chosen machines
  *   snapshot.c   start states;  save.c  the whole swarm as a file;  names.c  stages, codecs ...
  *   builder.c compose.c skeleton.h  the kernels;  args.h  what they are given
@@ -13,6 +14,7 @@
 #define DM_SWARM_INTERNAL_H
 
 #include "gb/host/core.h"
+#include "program/internal.h"
 #include "swarm/args.h"
 #include "swarm/builder.h"
 
@@ -47,6 +49,15 @@ enum dm_swarm_array {
     DM_SWARM_A_SNAP_MEMORY,
     DM_SWARM_A_SNAP_FRAMES,
     DM_SWARM_A_SNAP_ROMS,
+    DM_SWARM_A_ANSWERS, /* a reward program's, like the rest */
+    DM_SWARM_A_TURNS,
+    DM_SWARM_A_TURN_ACTIONS,
+    DM_SWARM_A_METRICS,
+    DM_SWARM_A_EPISODES,
+    DM_SWARM_A_PROGRAM_MEMORY,
+    DM_SWARM_A_PROGRAM_VECTORS, /* what it observes where that is no output */
+    DM_SWARM_A_ROM_STARTS,
+    DM_SWARM_A_SNAP_PROGRAM_MEMORY,
     DM_SWARM_ARRAYS
 };
 
@@ -70,6 +81,10 @@ struct dm_swarm {
     dm_device_buffer *arrays[DM_SWARM_ARRAYS];
     dm_device_buffer *own[DM_SWARM_OUTPUTS]; /* NULL where the caller's is used from the start */
     dm_device_buffer *bound[DM_SWARM_OUTPUTS];
+    dm_program *program; /* NULL: the epilog judges */
+    dm_program_kernel *program_kernel;
+    dm_program_places places;
+    dm_gb_hook hooks[DM_GB_HOOK_COUNT_MAX]; /* the program's, then those of the description */
     dm_gb **views; /* one machine of each ROM on the host: start states, peek, poke */
     uint32_t snapshot_count;
     uint32_t *snapshot_roms; /* the host's copy */
@@ -94,6 +109,19 @@ typedef struct dm_swarm_blocks {
 dm_swarm_blocks dm_swarm_blocks_over(int multiprocessors, const dm_swarm_desc *desc);
 /* With threads chosen: is it better to sort machines again within a step? */
 bool dm_swarm_sorts_often(const dm_swarm_desc *desc);
+
+/* program.c: with a program, else nothing. */
+dm_status dm_swarm_program_take(dm_swarm *swarm, dm_error *err); /* checks the description */
+void dm_swarm_program_layout(const dm_swarm *swarm, dm_swarm_layout *layout);
+dm_status dm_swarm_program_start(dm_swarm *swarm, dm_error *err); /* the arrays are there */
+void dm_swarm_program_point(dm_swarm *swarm);                     /* outputs were bound */
+dm_status dm_swarm_program_judge(dm_swarm *swarm,
+                                 dm_error *err); /* a step was queued: the rest of it */
+dm_status dm_swarm_program_begin(dm_swarm *swarm, dm_error *err); /* a reset was queued */
+dm_status dm_swarm_program_check(dm_swarm *swarm, bool waits, dm_error *err);
+
+/* swarm.c: one launch of a kernel of the swarm's. */
+dm_status dm_swarm_launch(dm_swarm *swarm, const dm_function *function, dm_error *err);
 
 /* read.c: a machine on the host, in the view of its ROM, and back. */
 dm_status dm_swarm_fetch(dm_swarm *swarm, uint32_t machine, dm_gb **view, dm_error *err);

@@ -80,6 +80,7 @@ void dm_swarm_layout_of(const dm_swarm *swarm, dm_swarm_layout *out)
     l.shared[DM_SWARM_A_SNAP_MEMORY] = snapshots * l.memory_stride;
     l.shared[DM_SWARM_A_SNAP_FRAMES] = snapshots * l.per_machine[DM_SWARM_A_FRAMES];
     l.shared[DM_SWARM_A_SNAP_ROMS] = snapshots * sizeof(uint32_t);
+    dm_swarm_program_layout(swarm, &l);
     output_sizes(swarm, &l);
     for (int i = 0; i < DM_SWARM_ARRAYS; i++) {
         l.machine_total += l.per_machine[i];

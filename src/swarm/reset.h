@@ -30,6 +30,10 @@ DM_FN void dm_swarm_restore(const dm_swarm_args *args, const dm_simt_slot *slot,
         dm_warp_copy(args->batch.memory + machine * args->batch.memory_stride,
                      args->snapshot_memory + snapshot * args->batch.memory_stride,
                      args->batch.memory_stride);
+        if (args->program_stride != 0)
+            dm_warp_copy(args->program_memory + machine * args->program_stride,
+                         args->snapshot_program_memory + snapshot * args->program_stride,
+                         args->program_stride);
         if (args->batch.frames != 0)
             dm_warp_copy(args->batch.frames + machine * DM_GB_FRAMES_SIZE,
                          args->snapshot_frames + snapshot * DM_GB_FRAMES_SIZE, DM_GB_FRAMES_SIZE);

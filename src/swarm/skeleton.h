@@ -62,8 +62,32 @@ DM_SWARM_KERNEL(DM_SWARM_NAME(step), DM_SIMT_THREADS, DM_SIMT_BLOCKS)
         dm_simt_stage_out(context);
     if (slot.valid)
         dm_simt_cost_store(&args.batch, slot.machine, &cost);
-    if (args.batch.part_end == 2u)
+    if (args.batch.part_end == 2u && args.answers == 0) {
         DM_SWARM_NAME(post)(&args, &slot, &outcome);
+    } else if (args.batch.part_end == 2u && slot.valid) {
+        args.turns[slot.machine] = outcome.fresh ? DM_SWARM_TURN_FRESH : DM_SWARM_TURN_STEP;
+        args.turn_actions[slot.machine] = outcome.view.action;
+    }
+}
+
+/* What a step ends with when a reward program has judged it; the machines that begin anew have their turn in the
+ * program's next launch. */
+DM_SWARM_KERNEL(DM_SWARM_NAME(answered), DM_SIMT_THREADS, 1)
+{
+    dm_simt_slot slot = dm_simt_slot_of(&args.batch, dm_thread_index());
+    dm_swarm_outcome outcome = {0};
+    dm_gb_context context = {0};
+    outcome.view.context = &context;
+    outcome.view.machine = slot.machine;
+    if (slot.valid) {
+        dm_simt_context_init(&context, &args.batch, slot.machine);
+        outcome.view.m = dm_gb_batch_machine(&args.batch, slot.machine);
+    }
+    dm_swarm_take_answer(&args, &slot, &outcome);
+    DM_SWARM_NAME(end)(&args, &slot, &outcome);
+    if (slot.valid)
+        args.turns[slot.machine] =
+            outcome.done != 0 && outcome.fresh ? DM_SWARM_TURN_FRESH : DM_SWARM_TURN_SKIP;
 }
 
 #if DM_MANY_LANES
@@ -110,7 +134,12 @@ DM_SWARM_KERNEL(DM_SWARM_NAME(reset), DM_SIMT_THREADS, 1)
         outcome.view.m = dm_gb_batch_machine(&args.batch, machine);
     }
     dm_swarm_restore(&args, &slot, outcome.fresh);
+    if (args.answers != 0 && slot.valid)
+        args.turns[slot.machine] = outcome.fresh ? DM_SWARM_TURN_FRESH : DM_SWARM_TURN_SKIP;
     slot.valid = outcome.fresh;
     outcome.by_hand = true;
-    DM_SWARM_NAME(post)(&args, &slot, &outcome);
+    if (args.answers == 0)
+        DM_SWARM_NAME(post)(&args, &slot, &outcome);
+    else
+        DM_SWARM_NAME(end)(&args, &slot, &outcome);
 }

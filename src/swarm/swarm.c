@@ -87,7 +87,10 @@ static dm_status take_desc(dm_swarm *swarm, const dm_swarm_desc *given, dm_error
     if (d->frame_stack > DM_SWARM_STACK_MAX)
         return dm_fail(err, DM_EINVAL, "swarm: a stack of %u pictures; at most %u", d->frame_stack,
                        DM_SWARM_STACK_MAX);
-    if (d->epilog == NULL && d->observation_size != 0 &&
+    status = dm_swarm_program_take(swarm, err);
+    if (status != DM_OK)
+        return status;
+    if (d->epilog == NULL && d->program == NULL && d->observation_size != 0 &&
         d->observation_size != DM_SWARM_VECTOR_DEFAULT)
         return dm_fail(err, DM_EINVAL, "swarm: obs_v0 has %u floats; another size needs an epilog",
                        DM_SWARM_VECTOR_DEFAULT);
@@ -301,6 +304,7 @@ static void point_outputs(dm_swarm *swarm)
     a->small = address(swarm->bound[DM_SWARM_SMALLS]);
     a->packed = address(swarm->bound[DM_SWARM_PACKEDS]);
     a->regions = address(swarm->bound[DM_SWARM_REGION_BYTES]);
+    dm_swarm_program_point(swarm);
 }
 
 /* The step is two runs, with the keys and without. The picture that is on the screen at the end
@@ -449,7 +453,7 @@ static dm_status first_states(dm_swarm *swarm, dm_error *err)
         status = dm_swarm_reset(swarm, NULL, NULL, err);
     if (status == DM_OK)
         status = dm_stream_synchronize(stream, err);
-    return status;
+    return status == DM_OK ? dm_swarm_program_check(swarm, true, err) : status;
 }
 
 static dm_status host_memory(dm_swarm *swarm, dm_error *err)
@@ -467,8 +471,10 @@ static dm_status build(dm_device *device, const dm_swarm_desc *d, dm_swarm_kerne
                        dm_error *err)
 {
     bool cpu = dm_device_get_properties(device)->kind == DM_DEVICE_CPU;
+    /* A program's observations are its own; kernels beside it are the usual ones. */
     dm_swarm_variant variant = {.stage = d->stage,
-                                .vector_size = d->observation_size,
+                                .vector_size = d->program != NULL ? DM_SWARM_VECTOR_DEFAULT
+                                                                  : d->observation_size,
                                 .epilog = d->epilog,
                                 .guard = cpu && d->epilog != NULL,
                                 .hooks = !cpu && d->hook_count != 0};
@@ -503,6 +509,8 @@ static dm_status setup(dm_swarm *swarm, const dm_swarm_desc *desc, dm_error *err
     status = find_lowest(swarm, err);
     if (status == DM_OK)
         status = upload_roms(swarm, err);
+    if (status == DM_OK)
+        status = dm_swarm_program_start(swarm, err);
     return status == DM_OK ? first_states(swarm, err) : status;
 }
 
@@ -543,6 +551,8 @@ void dm_swarm_destroy(dm_swarm *swarm)
     free(swarm->host_mask);
     free(swarm->host_snapshots);
     dm_swarm_kernels_release(&swarm->kernels);
+    dm_program_kernel_destroy(swarm->program_kernel);
+    dm_program_destroy(swarm->program);
     free(swarm);
 }
 
@@ -610,7 +620,7 @@ dm_stream *dm_swarm_stream(const dm_swarm *swarm)
 
 /* ---- Stepping ---- */
 
-static dm_status launch(dm_swarm *swarm, const dm_function *function, dm_error *err)
+dm_status dm_swarm_launch(dm_swarm *swarm, const dm_function *function, dm_error *err)
 {
     const dm_grid grid = {swarm->blocks, swarm->desc.block_threads, 0};
     return dm_function_launch(function, swarm->stream, grid, &swarm->args, sizeof swarm->args, err);
@@ -645,9 +655,9 @@ dm_status dm_swarm_step(dm_swarm *swarm, const uint8_t *actions, dm_error *err)
             status = dm_function_launch(swarm->kernels.rebalance, swarm->stream,
                                         (dm_grid){1, DM_SIMT_SORTERS, 0}, args, sizeof *args, err);
         if (status == DM_OK)
-            status = launch(swarm, swarm->kernels.step, err);
+            status = dm_swarm_launch(swarm, swarm->kernels.step, err);
     }
-    return status;
+    return status == DM_OK ? dm_swarm_program_judge(swarm, err) : status;
 }
 
 dm_status dm_swarm_step_host(dm_swarm *swarm, const uint8_t *actions, size_t count, dm_error *err)
@@ -673,7 +683,8 @@ dm_status dm_swarm_reset(dm_swarm *swarm, const uint8_t *mask, const uint32_t *s
     DM_REQUIRE(err, swarm);
     swarm->args.reset_mask = mask;
     swarm->args.reset_snapshots = snapshots;
-    return launch(swarm, swarm->kernels.reset, err);
+    dm_status status = dm_swarm_launch(swarm, swarm->kernels.reset, err);
+    return status == DM_OK ? dm_swarm_program_begin(swarm, err) : status;
 }
 
 static dm_status check_resets(const dm_swarm *swarm, const uint32_t *machines,
@@ -740,7 +751,7 @@ dm_status dm_swarm_get_faults(dm_swarm *swarm, dm_swarm_faults *out, dm_error *e
         status = dm_stream_synchronize(swarm->stream, err);
     if (status == DM_OK)
         *out = (dm_swarm_faults){counts.actions, counts.resets, counts.observations};
-    return status;
+    return status == DM_OK ? dm_swarm_program_check(swarm, true, err) : status;
 }
 
 dm_status dm_swarm_get_hooks(dm_swarm *swarm, uint64_t *bits, size_t count, dm_error *err)
@@ -810,5 +821,7 @@ dm_status dm_swarm_download(dm_swarm *swarm, dm_swarm_output_kind kind, void *to
     dm_status status = dm_stream_download(swarm->stream, buffer, 0, to, size, err);
     if (status == DM_OK)
         status = dm_stream_synchronize(swarm->stream, err);
+    if (status == DM_OK)
+        status = dm_swarm_program_check(swarm, true, err);
     return status != DM_OK ? status : check_epilog(swarm, err);
 }

@@ -166,6 +166,13 @@ static void print_size(const dm_ir_function *f, dm_buffer *out)
     }
 }
 
+/* Each task counts its rounds from 0. */
+static void print_begin(const dm_printer *pr, dm_buffer *out)
+{
+    if (pr->options.bounds && pr->options.rounds > 0)
+        dm_buffer_puts(out, "bounds_begin(), ");
+}
+
 static void print_entry(dm_printer *pr, const dm_ir_function *f, const char *kernel,
                         const char *pass, const char *task, dm_buffer *out)
 {
@@ -184,6 +191,7 @@ static void print_entry(dm_printer *pr, const dm_ir_function *f, const char *ker
         dm_buffer_puts(out, "    for (long long task = (long long)blockIdx.x * blockDim.x + "
                             "threadIdx.x; task < size;\n"
                             "         task += threads)\n        ");
+        print_begin(pr, out);
         print_task_call(f, task, out);
         dm_buffer_puts(out, "}\n");
         return;
@@ -206,6 +214,7 @@ static void print_entry(dm_printer *pr, const dm_ir_function *f, const char *ker
         ";\n    for (uint64_t thread = first; thread < last; thread++)\n"
         "        for (long long task = (long long)thread; task < size; task += (long long)count)\n"
         "            ");
+    print_begin(pr, out);
     print_task_call(f, task, out);
     dm_buffer_puts(out, "}\n");
 }

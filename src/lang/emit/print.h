@@ -37,7 +37,8 @@ typedef struct dm_print_options {
     dm_target target;
     dm_passes passes;
     bool lines;  /* comments with the source's lines */
-    bool bounds; /* indices are checked: see print_bounds.c */
+    bool bounds; /* indices and divisors are checked: see print_bounds.c */
+    int rounds;  /* with `bounds`: of all loops of a task together, at most; 0: any number */
 } dm_print_options;
 
 /* A kernel of a text; `backward` may be NULL when it is not the only pass asked for. */
@@ -173,6 +174,10 @@ void dm_print_check_shape(dm_printer *pr, dm_buffer *out, int count, int ndim);
 /* An index of a vector's component, checked. */
 void dm_print_component(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, dm_val index,
                         int count);
+/* A call that is checked: within, and integers divided. False: it is none, nothing was printed. */
+bool dm_print_checked_call(dm_printer *pr, dm_buffer *out, const dm_ir_op *op);
+/* The first statement of a loop's body: one more round. */
+void dm_print_round(dm_printer *pr, const dm_ir_op *op);
 /* The record of a fault and what fills it, before all helpers. */
 void dm_print_bounds_head(dm_printer *pr, dm_buffer *out);
 /* "static inline" or "static __device__ inline" */

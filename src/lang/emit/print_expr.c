@@ -204,6 +204,8 @@ static void print_call(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int l
 {
     const dm_builtin *row = op->row;
     pr->uses_math = true;
+    if (pr->options.bounds && dm_print_checked_call(pr, out, op))
+        return;
     if (row->text[0] == '{') {
         dm_put_name(out, dm_help_row(pr, op->bind));
         dm_buffer_putc(out, '(');

@@ -375,6 +375,7 @@ static void print_for(dm_printer *pr, const dm_ir_op *op, int at)
         dm_emit(pr->out, "%s += %s) {\n", i, dm_buffer_text(step));
     dm_text_close(pr->lang, 3);
     pr->depth++;
+    dm_print_round(pr, op);
     dm_print_block(pr, op->blocks[0], op, op);
     pr->depth--;
     close_brace(pr);
@@ -405,6 +406,7 @@ static void print_while(dm_printer *pr, const dm_ir_op *op, int at)
         dm_buffer_puts(pr->out, ")\n");
         dm_print_line(pr, "    break;");
     }
+    dm_print_round(pr, op);
     dm_print_block(pr, op->blocks[1], op, op);
     pr->depth--;
     close_brace(pr);
