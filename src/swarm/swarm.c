@@ -564,6 +564,7 @@ dm_status dm_swarm_warm_up(dm_device *device, const dm_swarm_desc *desc, dm_erro
     dm_swarm_kernels kernels;
     if (d.observation_size == 0)
         d.observation_size = DM_SWARM_VECTOR_DEFAULT;
+    d.hook_count += dm_program_get_info(d.program).hook_count;
     dm_status status = check_choices(&d, err);
     dm_swarm_choose_threads(device, &d);
     if (status == DM_OK)

@@ -236,8 +236,37 @@ static void starfall_is_as_in_plain_c_without_autoreset(void **state)
     check_starfall(DM_SWARM_DISABLED, 100);
 }
 
+/* ---- Hooks ---- */
+
+static void a_hook_is_hit_when_its_bit_is_set(void **state)
+{
+    (void)state;
+    static const char text[] =
+        HEAD STEP "    out.reward = float(dm.hit(m, \"0150\")) + 2.0 * float(dm.hit(m, \"7FF0\"))\n"
+                  "    out.metric(\"bits\", float(int(m.hooks)))\n";
+    dm_device *device = NULL;
+    assert_ok(dm_device_open("cpu", &device, err));
+    const dm_swarm_rom_source rom = dm_case_rom("STARFALL");
+    dm_program *program = load(text);
+    const dm_swarm_desc desc = {.roms = &rom, .rom_count = 1, .count = 2, .program = program};
+    dm_swarm *swarm = dm_case_swarm(device, &desc);
+    for (int step = 0; step < 3; step++) {
+        uint64_t bits[2];
+        float rewards[2];
+        dm_case_step(swarm, 1);
+        assert_ok(dm_swarm_get_hooks(swarm, bits, 2, err));
+        assert_ok(dm_swarm_download(swarm, DM_SWARM_REWARDS, rewards, sizeof rewards, err));
+        assert_int_equal(bits[1], step == 0 ? 1 : 0); /* the game's first instruction */
+        assert_true(rewards[1] == (float)bits[1]);
+    }
+    dm_swarm_destroy(swarm);
+    dm_program_destroy(program);
+    dm_device_close(device);
+}
+
 DM_TESTS("program/program", DM_TEST_IN_DIR(info_tells_sizes_metrics_hooks_and_symbols),
          DM_TEST(another_layout_has_another_hash),
          DM_TEST(starfall_is_as_in_plain_c_with_next_step_autoreset),
          DM_TEST(starfall_is_as_in_plain_c_with_same_step_autoreset),
-         DM_TEST(starfall_is_as_in_plain_c_without_autoreset))
+         DM_TEST(starfall_is_as_in_plain_c_without_autoreset),
+         DM_TEST(a_hook_is_hit_when_its_bit_is_set))
