@@ -59,6 +59,7 @@ static void run_file(const char *name)
         (void)state;                                                                               \
         run_file("test_" #file ".py");                                                             \
     }
+PYTHON_TESTS(adapters)
 PYTHON_TESTS(gameboy)
 PYTHON_TESTS(gym)
 PYTHON_TESTS(hooks)
@@ -67,5 +68,5 @@ PYTHON_TESTS(package)
 PYTHON_TESTS(pyboy)
 PYTHON_TESTS(swarm)
 
-DM_TESTS("python/package", DM_TEST(gameboy), DM_TEST(gym), DM_TEST(hooks), DM_TEST(kernels),
-         DM_TEST(package), DM_TEST(pyboy), DM_TEST(swarm))
+DM_TESTS("python/package", DM_TEST(adapters), DM_TEST(gameboy), DM_TEST(gym), DM_TEST(hooks),
+         DM_TEST(kernels), DM_TEST(package), DM_TEST(pyboy), DM_TEST(swarm))
