@@ -114,7 +114,7 @@ def account(rewards: wp.array2d(dtype=float), flags: wp.array2d(dtype=wp.uint8),
 
 @wp.kernel(enable_backward=False)
 def tally(ended: wp.array2d(dtype=float), bad: wp.array(dtype=int), rows: int, sums: wp.array2d(dtype=float)):
-    # For part p of the machines: the sums of account's `ended`, then the first machine with a bad reward, else -1.
+    # For part p of the machines: the sums of account's `ended`, then 1 + the first machine with a bad reward, else 0.
     p = wp.tid()
     first = p * rows
     last = wp.min(first + rows, bad.shape[0])
@@ -137,4 +137,4 @@ def tally(ended: wp.array2d(dtype=float), bad: wp.array(dtype=int), rows: int, s
     sums[p, 2] = c
     sums[p, 3] = d
     sums[p, 4] = e
-    sums[p, 5] = float(wrong)
+    sums[p, 5] = float(wrong + 1)

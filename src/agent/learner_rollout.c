@@ -188,8 +188,8 @@ static dm_status account(dm_agent_learner *l, dm_agent_figures *f, dm_error *err
         status = dm_agent_read(l, tallies, l->tallies, parts * sizeof tallies[0], err);
     double sums[DM_AGENT_ENDED] = {0};
     for (uint64_t p = 0; p < parts && status == DM_OK; p++) {
-        if (tallies[p][DM_AGENT_ENDED] >= 0) {
-            uint64_t n = (uint64_t)tallies[p][DM_AGENT_ENDED];
+        if (tallies[p][DM_AGENT_ENDED] > 0) {
+            uint64_t n = (uint64_t)tallies[p][DM_AGENT_ENDED] - 1;
             int32_t t = 0;
             status = dm_agent_read(l, &t, l->bad + n, sizeof t, err);
             return status != DM_OK

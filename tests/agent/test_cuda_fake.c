@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* test_cuda_fake.c - the learner's host side on a stand-in driver whose kernels do nothing: a round allocates nothing,
+ * waits twice, and leaves nothing behind. What the kernels compute is gpu/agent's to say. */
+#include "device/nvrtc.h"
+#include "nn/cuda/internal.h"
+#include "tests/agent/small_run.h"
+#include "tests/device/fake_cuda.h"
+#include "tests/support/tmpdir.h"
+
+#include <stdlib.h>
+
+static void nothing(const void *args, uint64_t first, uint64_t last, uint64_t count)
+{
+    (void)args, (void)first, (void)last, (void)count;
+}
+
+static const fake_cuda *fake_with_kernels(void)
+{
+    static const char *const names[] = {
+#define NAME(text, name) "nn_" #name,
+        NN_KERNELS(NAME)
+#undef NAME
+            "adam_forward",
+        "sample_forward",
+        "look_forward",
+        "greedy_forward",
+        "ppo_forward",
+        "ppo_backward",
+        "gather_forward",
+        "unpack_forward",
+        "part_sums_forward",
+        "add_parts_forward",
+        "standardise_forward",
+        "account_forward",
+        "tally_forward",
+        "gae_forward",
+        "vtrace_forward",
+        "ratios_forward",
+        "shuffle_forward",
+        "control_forward",
+        "begin_forward",
+        "after_forward",
+        "archive_forward",
+        "observe_forward",
+        "first_potential_forward",
+        "dm_swarm_reset_full_step",
+        "dm_swarm_step_full_step",
+        "dm_swarm_rebalance_full_step",
+        "dm_swarm_predecode",
+        "dm_swarm_reset",
+        "dm_swarm_step",
+        "dm_swarm_rebalance"};
+    const fake_cuda *fake = dm_test_fake_cuda();
+    dm_error err = {0};
+    char path[DM_PATH_MAX];
+    assert_non_null(fake);
+    if (dm_nvrtc_find(path, &err) != DM_OK)
+        dm_test_skip("%s", err.message);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        fake->add_kernel(names[i], nothing, 0);
+    fake->set_free((size_t)1 << 30);
+    setenv("DM_CUBLASLT", "/nonexistent", 1);
+    return fake;
+}
+
+static void rounds_allocate_nothing(const char *folder, const char *const *settings)
+{
+    const fake_cuda *fake = fake_with_kernels();
+    dm_agent_config config = dm_test_small_run(settings);
+    dm_agent_run *run = NULL;
+    dm_agent_figures figures;
+    assert_ok(dm_agent_run_begin("cuda:0", &config, folder, &run, err));
+    for (int i = 0; i < 3; i++) {
+        int memory = fake->calls("cuMemAlloc_v2") + fake->calls("cuMemHostAlloc");
+        int waits = fake->calls("cuStreamSynchronize");
+        assert_ok(dm_agent_learner_round(dm_agent_run_learner(run), &figures, err));
+        assert_int_equal(fake->calls("cuMemAlloc_v2") + fake->calls("cuMemHostAlloc"), memory);
+        assert_true(fake->calls("cuStreamSynchronize") - waits <= 2);
+    }
+    dm_agent_run_close(run);
+    assert_int_equal(fake->live(), 0);
+    assert_int_equal(fake->errors(), 0);
+    assert_int_equal(fake->retained(), 0);
+}
+
+static void a_round_on_numbers_waits_twice(void **state)
+{
+    rounds_allocate_nothing(dm_test_path(state, "numbers"), NULL);
+}
+
+static void a_round_on_pictures_waits_twice(void **state)
+{
+    static const char *const settings[] = {"obs=packed", "policy=cnn", "stack=2", NULL};
+    rounds_allocate_nothing(dm_test_path(state, "pictures"), settings);
+}
+
+static void machines_that_do_not_fit_are_counted(void **state)
+{
+    const fake_cuda *fake = fake_with_kernels();
+    static const char *const settings[] = {"obs=packed",   "policy=cnn", "machines=2048",
+                                           "horizon=1024", "starts=1",   NULL};
+    dm_agent_config config = dm_test_small_run(settings);
+    dm_agent_run *run = NULL;
+    dm_error error = {0};
+    (void)fake;
+    assert_int_equal(
+        dm_agent_run_begin("cuda:0", &config, dm_test_path(state, "large"), &run, &error),
+        DM_ENOMEM);
+    assert_non_null(strstr(error.message, "machines would fit"));
+}
+
+DM_TESTS("agent/cuda-fake", DM_TEST_IN_DIR(a_round_on_numbers_waits_twice),
+         DM_TEST_IN_DIR(a_round_on_pictures_waits_twice),
+         DM_TEST_IN_DIR(machines_that_do_not_fit_are_counted));
