@@ -46,10 +46,7 @@ static const fake_cuda *fake_with_kernels(void)
         "dm_swarm_reset_full_step",
         "dm_swarm_step_full_step",
         "dm_swarm_rebalance_full_step",
-        "dm_swarm_predecode",
-        "dm_swarm_reset",
-        "dm_swarm_step",
-        "dm_swarm_rebalance"};
+        "dm_swarm_answered_full_step"};
     const fake_cuda *fake = dm_test_fake_cuda();
     dm_error err = {0};
     char path[DM_PATH_MAX];
