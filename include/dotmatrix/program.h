@@ -30,6 +30,7 @@
 #define DOTMATRIX_PROGRAM_H
 
 #include <dotmatrix/base.h>
+#include <dotmatrix/gb.h>
 
 #include <stdbool.h>
 
@@ -93,6 +94,33 @@ DM_API dm_program_info dm_program_get_info(const dm_program *program);
 
 /* The text that is compiled: C, or CUDA C++. */
 DM_API const char *dm_program_source(const dm_program *program, bool cuda);
+
+/* ---- One machine ---- */
+
+/* A program beside a dm_gb of the caller's, which must outlive it and whose hooks it sets. The machine is run by the
+ * caller; a step is whatever was run since the last one. */
+typedef struct dm_program_single dm_program_single;
+
+typedef struct dm_program_outcome {
+    float reward;
+    bool terminated, truncated;
+    const float *observations; /* observation_size of them; valid until the next call */
+} dm_program_outcome;
+
+/* `seed` and `number` are what a machine of a swarm has; random numbers are made from them. The first look at the
+ * machine is taken. */
+DM_API dm_status dm_program_single_create(const dm_program *program, dm_gb *gb, uint64_t seed,
+                                          uint64_t number, dm_program_single **out, dm_error *err);
+DM_API void dm_program_single_destroy(dm_program_single *single);
+/* Judge what was run; `action` is what the program reads as m.action. */
+DM_API dm_status dm_program_single_step(dm_program_single *single, uint32_t action,
+                                        dm_program_outcome *out, dm_error *err);
+/* A new episode begins with the machine as it is: memory is zeroed and the program sees it once, unpaid. */
+DM_API dm_status dm_program_single_reset(dm_program_single *single, dm_error *err);
+/* The value of a metric in the last step. */
+DM_API float dm_program_single_metric(const dm_program_single *single, size_t metric);
+/* The memory: memory_bytes of them, the caller's to read and write between calls. */
+DM_API void *dm_program_single_memory(dm_program_single *single);
 
 #ifdef __cplusplus
 }

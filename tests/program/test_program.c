@@ -2,6 +2,7 @@
 /* Reward programs: what loading tells, and a program on a swarm beside the same computed in plain C on machines
  * that are played alone. */
 #include "base/file.h"
+#include "device/nvrtc.h"
 #include "tests/support/test.h"
 #include "tests/support/tmpdir.h"
 #include "tests/swarm/swarm_case.h"
@@ -264,9 +265,33 @@ static void a_hook_is_hit_when_its_bit_is_set(void **state)
     dm_device_close(device);
 }
 
+/* ---- CUDA ---- */
+
+static void every_ready_program_compiles_for_a_gpu(void **state)
+{
+    static const char *const names[] = {"starfall.py"};
+    char path[DM_PATH_MAX], *code = NULL;
+    dm_error why = {0};
+    (void)state;
+    if (dm_nvrtc_find(path, &why) != DM_OK)
+        dm_test_skip("%s", why.message);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        size_t size = 0;
+        bool cached;
+        dm_program *program = load_file(names[i]);
+        static const char *const options[] = {"--fmad=false", NULL};
+        const dm_module_desc desc = {
+            .name = "program", .text = dm_program_source(program, true), .cuda_options = options};
+        assert_ok(dm_nvrtc_compile(&desc, "sm_90", &code, &size, &cached, err));
+        free(code);
+        dm_program_destroy(program);
+    }
+}
+
 DM_TESTS("program/program", DM_TEST_IN_DIR(info_tells_sizes_metrics_hooks_and_symbols),
          DM_TEST(another_layout_has_another_hash),
          DM_TEST(starfall_is_as_in_plain_c_with_next_step_autoreset),
          DM_TEST(starfall_is_as_in_plain_c_with_same_step_autoreset),
          DM_TEST(starfall_is_as_in_plain_c_without_autoreset),
-         DM_TEST(a_hook_is_hit_when_its_bit_is_set))
+         DM_TEST(a_hook_is_hit_when_its_bit_is_set),
+         DM_TEST(every_ready_program_compiles_for_a_gpu))
