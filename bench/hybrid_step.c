@@ -2,15 +2,19 @@
 /* hybrid_step.c - what a turn of the predictive trainer costs, per phase and part, beside a step of
  * plain training, for the three models.
  *
- *     dm-bench-hybrid-step [--text FILE] [--device ID] [--steps N] [--json FILE] [NAME=VALUE ...]
+ *     dm-bench-hybrid-step [--only TASK] [--text FILE] [--device ID] [--steps N] [--rounds N] [--json FILE]
+ *                          [NAME=VALUE ...]
  *
- * The parts come from the trainer's own spans (trace.h), so a FULL turn and the step within it are
- * measured together; plain runs before and after it show how steady the machine is. So that all
- * phases occur, the warm-up has 20 steps and any confidence is enough. NAME=VALUE sets fields. */
+ * Three kinds of run in turns, `rounds` times: plain; plain with the average of the weights that a predictive run
+ * keeps too; predictive. The overhead is that of the time between the ends of two FULL turns that follow each other
+ * over a plain step, means and medians over all rounds; the least and the largest of the rounds show how steady the
+ * machine was. Parts come from the trainer's own spans (trace.h). So that all phases occur, the warm-up has 20 steps
+ * and any confidence is enough. NAME=VALUE sets fields, preset=NAME before all others. */
 #include "base/file.h"
 #include "base/json.h"
 #include "base/temp.h"
 #include "base/thread.h"
+#include "cli/places.h"
 #include "train/trainer.h"
 
 #include <inttypes.h>
@@ -21,8 +25,8 @@
 enum { PARTS_MAX = 24, TURNS_MAX = 100000 };
 
 typedef struct options {
-    const char *text, *device, *json;
-    uint64_t steps;
+    const char *only, *text, *device, *json;
+    uint64_t steps, rounds;
     const char *const *settings;
     size_t setting_count;
 } options;
@@ -42,21 +46,74 @@ typedef struct phase {
     size_t part_count;
 } phase;
 
-/* ---- A plain run ---- */
+/* ---- Runs ---- */
+
+enum {
+    PLAIN,
+    AVERAGED,
+    PREDICTIVE,
+    KINDS,
+    ROUNDS_MAX = 64,
+    SKIPPED = 5 /* steps of a run that warm it up */
+};
+static const char *const kind_names[KINDS] = {"plain", "plain with average", "predictive, FULL"};
+
+/* Seconds from one step's end to the next's, of all rounds. */
+typedef struct times {
+    double *seconds;
+    size_t count;
+    double round_means[ROUNDS_MAX];
+    size_t rounds;
+} times;
 
 typedef struct clock_watch {
+    times *times;
     uint64_t last;
-    double seconds[TURNS_MAX];
-    size_t count;
+    bool was_full;
+    size_t seen, first; /* of this run */
 } clock_watch;
 
 static void watch(void *user, const dm_training_state *state)
 {
     clock_watch *w = user;
     uint64_t now = dm_time_ns();
-    if (w->last != 0 && w->count < TURNS_MAX && state->metric_count == 0)
-        w->seconds[w->count++] = (double)(now - w->last) * 1e-9;
+    bool full = state->turn == NULL || state->turn->phase == DM_PHASE_FULL;
+    if (w->last != 0 && w->times->count < TURNS_MAX && state->metric_count == 0 && full &&
+        w->was_full && w->seen++ >= SKIPPED)
+        w->times->seconds[w->times->count++] = (double)(now - w->last) * 1e-9;
     w->last = now;
+    w->was_full = full;
+}
+
+static double mean_of(const double *values, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += values[i] / (double)count;
+    return sum;
+}
+
+static dm_status train(const options *o, const dm_train_config *config, const char *trace, times *t,
+                       dm_error *err)
+{
+    clock_watch w = {.times = t, .first = t->count};
+    dm_training *training = NULL;
+    dm_training_options run = {.device = o->device, .trace = trace, .watch = watch, .user = &w};
+    char forecaster[DM_PATH_MAX];
+    const char *data[] = {o->text};
+    if (config->task == DM_TRAIN_GPT && o->text != NULL) {
+        run.data = data;
+        run.data_count = 1;
+    }
+    if (dm_place_curve_model(forecaster))
+        run.forecaster = forecaster;
+    dm_status status = dm_training_create(config, &run, &training, err);
+    if (status == DM_OK)
+        status = dm_training_run(training, err);
+    dm_training_destroy(training);
+    if (status == DM_OK && t->rounds < ROUNDS_MAX)
+        t->round_means[t->rounds++] = mean_of(t->seconds + w.first, t->count - w.first);
+    return status;
 }
 
 static int by_value(const void *a, const void *b)
@@ -65,28 +122,10 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static dm_status train(const options *o, const dm_train_config *config, const char *trace,
-                       clock_watch *w, dm_error *err)
+static double median(double *values, size_t count)
 {
-    dm_training *training = NULL;
-    dm_training_options run = {.device = o->device, .trace = trace, .watch = watch, .user = w};
-    const char *data[] = {o->text};
-    if (config->task == DM_TRAIN_GPT && o->text != NULL) {
-        run.data = data;
-        run.data_count = 1;
-    }
-    *w = (clock_watch){0};
-    dm_status status = dm_training_create(config, &run, &training, err);
-    if (status == DM_OK)
-        status = dm_training_run(training, err);
-    dm_training_destroy(training);
-    return status;
-}
-
-static double median(clock_watch *w)
-{
-    qsort(w->seconds, w->count, sizeof *w->seconds, by_value);
-    return w->count > 0 ? w->seconds[w->count / 2] : 0;
+    qsort(values, count, sizeof *values, by_value);
+    return count > 0 ? values[count / 2] : 0;
 }
 
 /* ---- A predictive run ---- */
@@ -149,22 +188,37 @@ static dm_status read_trace(const char *path, phase phases[DM_PHASES], dm_error 
 
 /* ---- Telling ---- */
 
-static double step_time(const phase *p)
+static void tell_times(times all[KINDS], dm_json *json)
 {
-    for (size_t j = 0; j < p->part_count; j++)
-        if (strcmp(p->parts[j].name, "step") == 0)
-            return p->parts[j].microseconds;
-    return 0;
+    double means[KINDS], medians[KINDS];
+    for (int k = 0; k < KINDS; k++) {
+        times *t = &all[k];
+        means[k] = mean_of(t->seconds, t->count);
+        medians[k] = median(t->seconds, t->count);
+        (void)median(t->round_means, t->rounds); /* sorts */
+        double low = t->rounds > 0 ? t->round_means[0] : 0;
+        double high = t->rounds > 0 ? t->round_means[t->rounds - 1] : 0;
+        printf("  %-20s %6zu steps: mean %9.4f ms (rounds %.4f to %.4f), median %9.4f ms",
+               kind_names[k], t->count, means[k] * 1e3, low * 1e3, high * 1e3, medians[k] * 1e3);
+        dm_json_begin_object(json, kind_names[k]);
+        dm_json_uint(json, "steps", t->count);
+        dm_json_double(json, "mean_ms", means[k] * 1e3);
+        dm_json_double(json, "round_least_ms", low * 1e3);
+        dm_json_double(json, "round_largest_ms", high * 1e3);
+        dm_json_double(json, "median_ms", medians[k] * 1e3);
+        if (k != PLAIN) {
+            double mean = means[k] / means[PLAIN] - 1, middle = medians[k] / medians[PLAIN] - 1;
+            printf("; over plain: mean %+.2f%%, median %+.2f%%", 100 * mean, 100 * middle);
+            dm_json_double(json, "over_plain_mean", mean);
+            dm_json_double(json, "over_plain_median", middle);
+        }
+        printf("\n");
+        dm_json_end_object(json);
+    }
 }
 
-static void tell(const char *task, const phase phases[DM_PHASES], double before, double after,
-                 dm_json *json)
+static void tell_phases(const phase phases[DM_PHASES], dm_json *json)
 {
-    dm_json_begin_object(json, task);
-    dm_json_double(json, "plain_ms_before", before * 1e3);
-    dm_json_double(json, "plain_ms_after", after * 1e3);
-    printf("%s: a plain step %.3f ms before, %.3f ms after (medians)\n", task, before * 1e3,
-           after * 1e3);
     for (int k = 0; k < DM_PHASES; k++) {
         const phase *p = &phases[k];
         if (p->turns == 0)
@@ -179,21 +233,19 @@ static void tell(const char *task, const phase phases[DM_PHASES], double before,
             printf(" %s %.3f", p->parts[j].name, p->parts[j].microseconds / turns * 1e-3);
             dm_json_double(json, p->parts[j].name, p->parts[j].microseconds / turns * 1e-3);
         }
-        if (step_time(p) > 0) {
-            double overhead = (p->microseconds - step_time(p)) / step_time(p);
-            printf("; overhead %.2f%%", 100 * overhead);
-            dm_json_double(json, "overhead", overhead);
-        }
         printf("\n");
         dm_json_end_object(json);
     }
-    dm_json_end_object(json);
 }
 
 static dm_status configure(const options *o, dm_train_task task, uint64_t steps,
                            dm_train_config *config, dm_error *err)
 {
-    dm_status status = dm_train_config_preset(task, NULL, config, err);
+    const char *preset = NULL;
+    for (size_t i = 0; i < o->setting_count; i++)
+        if (strncmp(o->settings[i], "preset=", 7) == 0)
+            preset = o->settings[i] + 7;
+    dm_status status = dm_train_config_preset(task, preset, config, err);
     config->steps = steps;
     config->eval_every = config->checkpoint_every = 0;
     config->rules.warmup_steps = 20;
@@ -201,7 +253,8 @@ static dm_status configure(const options *o, dm_train_task task, uint64_t steps,
     if (task == DM_TRAIN_GPT)
         config->eval_windows = 16;
     for (size_t i = 0; i < o->setting_count && status == DM_OK; i++)
-        status = dm_train_config_set(config, o->settings[i], err);
+        if (strncmp(o->settings[i], "preset=", 7) != 0)
+            status = dm_train_config_set(config, o->settings[i], err);
     return status;
 }
 
@@ -210,30 +263,33 @@ static dm_status measure(const options *o, dm_train_task task, uint64_t steps, c
 {
     char trace[DM_PATH_MAX];
     dm_train_config config;
-    clock_watch *w = calloc(1, sizeof *w);
+    times all[KINDS] = {0};
     phase phases[DM_PHASES];
-    double before = 0, after = 0;
     memset(phases, 0, sizeof phases);
-    if (w == NULL)
-        return dm_fail(err, DM_ENOMEM, "out of memory");
     dm_status status = configure(o, task, steps, &config, err);
     if (status == DM_OK)
         status = dm_path_join(trace, folder, "trace.json", err);
-    if (status == DM_OK)
-        status = train(o, &config, NULL, w, err);
-    before = median(w);
-    config.predict = 1;
-    if (status == DM_OK)
-        status = train(o, &config, trace, w, err);
-    config.predict = 0;
-    if (status == DM_OK)
-        status = train(o, &config, NULL, w, err);
-    after = median(w);
-    if (status == DM_OK)
-        status = read_trace(trace, phases, err);
-    if (status == DM_OK)
-        tell(dm_train_task_names[task], phases, before, after, json);
-    free(w);
+    for (int k = 0; k < KINDS && status == DM_OK; k++)
+        if ((all[k].seconds = malloc(TURNS_MAX * sizeof(double))) == NULL)
+            status = dm_fail(err, DM_ENOMEM, "out of memory");
+    for (uint64_t round = 0; round < o->rounds && status == DM_OK; round++)
+        for (int k = 0; k < KINDS && status == DM_OK; k++) {
+            dm_train_config one = config;
+            one.predict = k == PREDICTIVE;
+            one.average = k == PLAIN ? config.average : config.rules.proposal_average;
+            status = train(o, &one, k == PREDICTIVE ? trace : NULL, &all[k], err);
+            if (status == DM_OK && k == PREDICTIVE)
+                status = read_trace(trace, phases, err);
+        }
+    if (status == DM_OK) {
+        printf("%s:\n", dm_train_task_names[task]);
+        dm_json_begin_object(json, dm_train_task_names[task]);
+        tell_times(all, json);
+        tell_phases(phases, json);
+        dm_json_end_object(json);
+    }
+    for (int k = 0; k < KINDS; k++)
+        free(all[k].seconds);
     return status;
 }
 
@@ -249,8 +305,9 @@ static dm_status run(const options *o, dm_error *err)
     dm_json_init(&json, &text, DM_JSON_PRETTY);
     dm_json_begin_object(&json, NULL);
     for (int task = 0; task < DM_TRAIN_TASKS && status == DM_OK; task++)
-        status = measure(o, (dm_train_task)task, o->steps > 0 ? o->steps : steps[task], folder,
-                         &json, err);
+        if (o->only == NULL || strcmp(o->only, dm_train_task_names[task]) == 0)
+            status = measure(o, (dm_train_task)task, o->steps > 0 ? o->steps : steps[task], folder,
+                             &json, err);
     dm_json_end_object(&json);
     dm_json_finish(&json);
     if (status == DM_OK && o->json != NULL)
@@ -262,7 +319,7 @@ static dm_status run(const options *o, dm_error *err)
 
 int main(int argc, char **argv)
 {
-    options o = {.device = "cpu"};
+    options o = {.device = "cpu", .rounds = 3};
     dm_error err = {0};
     int at = 1;
     for (; at + 1 < argc && strncmp(argv[at], "--", 2) == 0; at += 2) {
@@ -270,6 +327,10 @@ int main(int argc, char **argv)
             o.text = argv[at + 1];
         else if (strcmp(argv[at], "--device") == 0)
             o.device = argv[at + 1];
+        else if (strcmp(argv[at], "--only") == 0)
+            o.only = argv[at + 1];
+        else if (strcmp(argv[at], "--rounds") == 0)
+            o.rounds = strtoull(argv[at + 1], NULL, 10);
         else if (strcmp(argv[at], "--json") == 0)
             o.json = argv[at + 1];
         else if (strcmp(argv[at], "--steps") == 0)
@@ -278,8 +339,8 @@ int main(int argc, char **argv)
             break;
     }
     if (at < argc && strncmp(argv[at], "--", 2) == 0) {
-        fprintf(stderr, "usage: dm-bench-hybrid-step [--text FILE] [--device ID] [--steps N] "
-                        "[--json FILE] [NAME=VALUE ...]\n");
+        fprintf(stderr, "usage: dm-bench-hybrid-step [--only TASK] [--text FILE] [--device ID] "
+                        "[--steps N] [--rounds N] [--json FILE] [NAME=VALUE ...]\n");
         return 2;
     }
     o.settings = (const char *const *)argv + at;
