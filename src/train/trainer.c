@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <time.h>
 
 struct dm_training {
     dm_training_options options;
@@ -478,16 +479,26 @@ static dm_status predicted_turn(dm_training *t, dm_error *err)
     return status;
 }
 
+static double thread_seconds(void)
+{
+    struct timespec t = {0};
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 /* `wait`: somebody wants to know the loss of this step. */
 static dm_status one_turn(dm_training *t, bool wait, dm_error *err)
 {
     uint64_t begun = dm_time_ns();
+    double busy = t->options.count_busy ? thread_seconds() : 0;
     uint64_t span = dm_trace_now(t->trace);
     dm_status status = t->predictive != NULL ? predicted_turn(t, err) : plain_step(t, wait, err);
     if (t->predictive == NULL)
         dm_trace_span(t->trace, "step", span);
     t->state.step += status == DM_OK;
     t->state.seconds += (double)(dm_time_ns() - begun) * 1e-9;
+    if (t->options.count_busy)
+        t->state.busy += thread_seconds() - busy;
     return status;
 }
 

@@ -34,6 +34,7 @@ typedef struct dm_training_state {
     uint64_t progress, steps;
     uint64_t units; /* images or tokens of the steps done by this process */
     double seconds; /* that these steps took, evaluations and files not counted */
+    double busy;    /* with options.count_busy: processor time of this thread in them */
     double loss;    /* of the step; NaN in a turn without one */
     double rate, norm;
     const dm_predict_turn *turn; /* NULL without predict */
@@ -55,6 +56,7 @@ typedef struct dm_training_options {
     /* dm_training_run ends with a checkpoint once this many turns were done (dm_training_state.step);
      * 0: at the last step. A run that is taken up again goes on to the same bits. */
     uint64_t until;
+    bool count_busy; /* costs a call of the system in every step */
     /* After each step; NULL: nobody watches. */
     void (*watch)(void *user, const dm_training_state *state);
     void *user;

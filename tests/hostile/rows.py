@@ -62,6 +62,7 @@ BASE = {
     "train sample": ["train", "sample", "gpt-run", "--tokens", "2"],
     "train export": ["train", "export", "gpt-run", "--out", "made.safetensors"],
     "train report": ["train", "report", "xor", "--seeds", "2", "--steps", "5"],
+    "train report all": ["train", "report", "--quick", "--tasks", "xor", "--out", "made"],
 }
 # Numbers for which -1 or 0 is a value like any other.
 NEGATIVE_IS_FINE = {"seed", "actions-seed", "sync-every", "rank"}
@@ -72,7 +73,7 @@ FEW_NOT_NUMBERS = ["seven", "99999999999999999999"]
 
 NUMBER = r"N|K|S|SM|R|J|CYCLES"  # what --help calls the values that are numbers
 
-RUNS = {"train xor", "train cnn", "train gpt", "train agent", "train sweep"}  # --out is a folder that is filled
+RUNS = {"train xor", "train cnn", "train gpt", "train agent", "train sweep", "train report all"}  # --out is a folder that is filled
 
 KNOWN = {}  # part of a row's name: why it still fails
 
@@ -111,7 +112,7 @@ def known(name):
 
 def options_of(program, key):
     """The option rows of the help of a command, or of one of its actions."""
-    words = ["run"] if key == "run swarm" else key.split()
+    words = {"run swarm": ["run"], "train report all": ["train", "report"]}.get(key, key.split())
     text = subprocess.run([program, *words, "--help"], capture_output=True, text=True, check=True).stdout
     found = []
     for line in text.split("options:\n", 1)[1].split("\nexamples:", 1)[0].splitlines():

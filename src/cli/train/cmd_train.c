@@ -41,12 +41,17 @@ static const dm_option rows[] = {
     DM_OPTION_INT(dm_train_options, top_k, "top-k", "K", 0, 65536, "0",
                   "draw from the K likeliest tokens; 0: from all"),
     DM_OPTION_FLAG(dm_train_options, average, "average", "the averaged weights"),
+    DM_OPTION_STRING(dm_train_options, tasks, "tasks", "LIST", NULL,
+                     "report without a task: of xor, cnn, gpt and, on CUDA, gpt2 (default: those "
+                     "that are for the device)"),
+    DM_OPTION_FLAG(dm_train_options, quick, "quick",
+                   "small sizes, which show that all works and nothing else"),
     DM_OPTION_INT(dm_train_options, seeds, "seeds", "N", 1, 1000, "5",
                   "train with the seeds 1 to N"),
     DM_OPTION_FLAG(dm_train_options, twice, "twice",
                    "train each seed twice; exit code 1 when bits differ"),
     DM_OPTION_INT(dm_train_options, workers, "workers", "N", 1, 256, "1",
-                  "runs at a time, each a process with one CPU; with 1 a sweep is reproducible"),
+                  "runs at a time, each with one CPU; with 1 a sweep is reproducible"),
     DM_OPTION_STRING(dm_train_options, rule, "rule", "all|halving|forecast", NULL,
                      "which runs go on (default: the file's \"rule\", else halving)"),
     DM_OPTION_STRINGS(dm_train_options, history, "history", "DIR",
@@ -108,8 +113,11 @@ static const dm_action actions[] = {
      "dotmatrix train sample runs/gpt-1 --prompt 'In the beginning'"},
     {"export", "DIR", 1, 1, "Write a run's weights (.safetensors)", "out average",
      "dotmatrix train export runs/gpt-1 --out gpt.safetensors"},
-    {"report", "xor|cnn|gpt", 1, 1, "Train with several seeds and show the spread",
-     "set config data device steps seeds twice json", "dotmatrix train report xor --seeds 5"},
+    {"report", "[xor|cnn|gpt]", 0, 1,
+     "A task: several seeds and their spread. None: what every method costs, with and without "
+     "prediction",
+     "set config data device steps seeds twice json tasks quick workers replay out",
+     "dotmatrix train report --data book.txt --out runs/report"},
     {"sweep", "[SPEC.json]", 0, 1, "Train many configurations; stop those that will not win",
      "out workers resume history rule replay data device json",
      "dotmatrix train sweep rates.json --workers 2"},
@@ -156,13 +164,13 @@ static dm_status run(const void *options, const dm_strings *arguments, bool *neg
         return dm_train_export(o, what, err);
     if (strcmp(name, "sweep") == 0)
         return dm_train_sweep(o, what, err);
-    return dm_train_report(o, what, negative, err);
+    return what == NULL ? dm_train_compare(o, err) : dm_train_report(o, what, negative, err);
 }
 
 const dm_command dm_command_train = {
     .name = "train",
     .summary = "Train XOR, a CNN, a GPT, or an agent that plays; prepare data, measure, sample",
-    .arguments = "data|xor|cnn|gpt|agent|eval DIR|sample DIR|export DIR|report TASK|sweep SPEC",
+    .arguments = "data|xor|cnn|gpt|agent|eval DIR|sample DIR|export DIR|report [TASK]|sweep SPEC",
     .arguments_min = 1,
     .arguments_max = 2,
     .actions = actions,

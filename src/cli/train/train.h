@@ -9,13 +9,14 @@
 typedef struct dm_train_options {
     const char *folder, *wheels, *images, *labels, *text;                 /* data */
     const char *device, *config, *out, *resume, *import, *prompt, *trace; /* the others */
+    const char *tasks;                                                    /* report */
     const char *rule;                                                     /* sweep */
     const char *rom, *reward, *play, *gif;                                /* agent */
     dm_strings set, data, history, replay, given;
     int64_t eval, scale, frames;
     int64_t classes, steps, until, seed, seeds, tokens, top_k, workers;
     double temperature;
-    bool fields, plan, average, twice, json, predict;
+    bool fields, plan, average, twice, json, predict, quick;
 } dm_train_options;
 
 bool dm_train_given(const dm_train_options *o, const char *name);
@@ -29,6 +30,8 @@ dm_status dm_train_run(const dm_train_options *o, dm_train_task task, dm_error *
 dm_status dm_train_eval(const dm_train_options *o, const char *folder, dm_error *err);
 dm_status dm_train_sample_text(const dm_train_options *o, const char *folder, dm_error *err);
 dm_status dm_train_export(const dm_train_options *o, const char *folder, dm_error *err);
+/* What training costs until a target loss, by every method; a page. */
+dm_status dm_train_compare(const dm_train_options *o, dm_error *err);
 /* Several seeds of one task: figures of each and of all; with --twice whether bits repeat. */
 dm_status dm_train_report(const dm_train_options *o, const char *task, bool *negative,
                           dm_error *err);

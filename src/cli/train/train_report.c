@@ -198,8 +198,13 @@ static void print_json(const dm_train_options *o, const dm_train_config *config,
 dm_status dm_train_report(const dm_train_options *o, const char *task, bool *negative,
                           dm_error *err)
 {
+    static const char *const others[] = {"tasks", "quick", "workers", "replay", "out"};
     int which = 0;
     dm_train_config config;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (dm_train_given(o, others[i]))
+            return dm_fail(err, DM_EINVAL,
+                           "--%s is for the report of all tasks: no task is named then", others[i]);
     while (which < DM_TRAIN_TASKS && strcmp(dm_train_task_names[which], task) != 0)
         which++;
     if (which == DM_TRAIN_TASKS)

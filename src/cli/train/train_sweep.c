@@ -14,21 +14,7 @@
 
 /* ---- Rules on recorded pools ---- */
 
-typedef struct trial {
-    const char *name;
-    dm_sweep_rule rule;
-    double first, z;
-} trial;
-
-static const trial trials[] = {
-    {"all to the end", DM_SWEEP_ALL, 0.2, 2},
-    {"halving, first cut at 20%", DM_SWEEP_HALVING, 0.2, 2},
-    {"halving, first cut at 10%", DM_SWEEP_HALVING, 0.1, 2},
-    {"halving, first cut at 3%", DM_SWEEP_HALVING, 0.03, 2},
-    {"forecast, z = 2", DM_SWEEP_FORECAST, 0.2, 2},
-    {"forecast, z = 1", DM_SWEEP_FORECAST, 0.2, 1},
-};
-enum { TRIALS = sizeof trials / sizeof trials[0], POOLS_MAX = 64 };
+enum { POOLS_MAX = 64 };
 
 static dm_status add_all(dm_sweep_curves *to, const dm_sweep_curves *from, dm_error *err)
 {
@@ -38,7 +24,8 @@ static dm_status add_all(dm_sweep_curves *to, const dm_sweep_curves *from, dm_er
     return status;
 }
 
-static void print_result(const char *pool, const trial *t, const dm_replay_result *r, bool json)
+static void print_result(const char *pool, const dm_replay_trial *t, const dm_replay_result *r,
+                         bool json)
 {
     if (json) {
         dm_buffer text = DM_BUFFER_EMPTY;
@@ -80,8 +67,8 @@ static void print_result(const char *pool, const trial *t, const dm_replay_resul
 static dm_status replay_pools(const dm_train_options *o, const dm_sweep_curves *pools,
                               const dm_sweep_curves *given, dm_error *err)
 {
-    double share[TRIALS] = {0};
-    size_t good[TRIALS] = {0}, count = o->replay.count;
+    double share[DM_REPLAY_TRIALS] = {0};
+    size_t good[DM_REPLAY_TRIALS] = {0}, count = o->replay.count;
     dm_status status = DM_OK;
     for (size_t p = 0; p < count && status == DM_OK; p++) {
         dm_sweep_curves history = {0};
@@ -90,23 +77,24 @@ static dm_status replay_pools(const dm_train_options *o, const dm_sweep_curves *
                 status = add_all(&history, &pools[q], err);
         if (given->count > 0)
             status = add_all(&history, given, err);
-        for (size_t t = 0; t < TRIALS && status == DM_OK; t++) {
+        for (size_t t = 0; t < DM_REPLAY_TRIALS && status == DM_OK; t++) {
             dm_sweep_rules rules = dm_sweep_rules_default;
             dm_replay_result r;
-            rules.first = trials[t].first;
-            rules.z = trials[t].z;
-            status = dm_sweep_replay(&pools[p], trials[t].rule, &rules, &history, &r, err);
+            rules.first = dm_replay_trials[t].first;
+            rules.z = dm_replay_trials[t].z;
+            status =
+                dm_sweep_replay(&pools[p], dm_replay_trials[t].rule, &rules, &history, &r, err);
             if (status != DM_OK)
                 break;
             share[t] += r.share / (double)count;
             good[t] += r.regret < 0.01;
-            print_result(o->replay.items[p], &trials[t], &r, o->json);
+            print_result(o->replay.items[p], &dm_replay_trials[t], &r, o->json);
         }
         dm_sweep_curves_deinit(&history);
     }
-    for (size_t t = 0; t < TRIALS && status == DM_OK && !o->json; t++)
+    for (size_t t = 0; t < DM_REPLAY_TRIALS && status == DM_OK && !o->json; t++)
         printf("%-26s %3.0f%% of the cost of all; regret below 1%% in %zu of %zu pools\n",
-               trials[t].name, 100 * share[t], good[t], count);
+               dm_replay_trials[t].name, 100 * share[t], good[t], count);
     return status;
 }
 

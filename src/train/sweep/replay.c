@@ -4,6 +4,15 @@
 
 #include <math.h>
 
+const dm_replay_trial dm_replay_trials[DM_REPLAY_TRIALS] = {
+    {"all to the end", DM_SWEEP_ALL, 0.2, 2},
+    {"halving, first cut at 20%", DM_SWEEP_HALVING, 0.2, 2},
+    {"halving, first cut at 10%", DM_SWEEP_HALVING, 0.1, 2},
+    {"halving, first cut at 3%", DM_SWEEP_HALVING, 0.03, 2},
+    {"forecast, z = 2", DM_SWEEP_FORECAST, 0.2, 2},
+    {"forecast, z = 1", DM_SWEEP_FORECAST, 0.2, 1},
+};
+
 /* The smallest final value of all. */
 static double best_of(const dm_sweep_curves *pool)
 {

@@ -13,6 +13,15 @@ typedef struct dm_replay_result {
     dm_final_calibration calibration;
 } dm_replay_result;
 
+/* The rules that a recorded pool is asked about. */
+typedef struct dm_replay_trial {
+    const char *name;
+    dm_sweep_rule rule;
+    double first, z; /* of the rules */
+} dm_replay_trial;
+enum { DM_REPLAY_TRIALS = 6, DM_REPLAY_FORECAST = 4 /* the default's */ };
+extern const dm_replay_trial dm_replay_trials[DM_REPLAY_TRIALS];
+
 /* One worker. Runs of the pool that are not complete count as failed where their values end. */
 dm_status dm_sweep_replay(const dm_sweep_curves *pool, dm_sweep_rule rule,
                           const dm_sweep_rules *rules, const dm_sweep_curves *history,
