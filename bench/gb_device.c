@@ -12,6 +12,7 @@
 #include "gb/host/core.h"
 #include "gb/simt/kernel_args.h"
 #include "gb/simt/predecode.h"
+#include "gb/simt/uop_decode.h"
 
 #include <dotmatrix/device.h>
 
@@ -28,7 +29,7 @@ typedef struct bench {
     dm_device *device;
     dm_stream *stream;
     dm_function *run, *make_words;
-    dm_device_buffer *rom, *words, *machines, *memory, *frames, *keys;
+    dm_device_buffer *rom, *words, *uops, *machines, *memory, *frames, *keys;
     uint32_t count, stride, block_threads;
 } bench;
 
@@ -36,11 +37,12 @@ static void destroy_buffers(bench *b)
 {
     dm_device_buffer_destroy(b->rom);
     dm_device_buffer_destroy(b->words);
+    dm_device_buffer_destroy(b->uops);
     dm_device_buffer_destroy(b->machines);
     dm_device_buffer_destroy(b->memory);
     dm_device_buffer_destroy(b->frames);
     dm_device_buffer_destroy(b->keys);
-    b->rom = b->words = b->machines = b->memory = b->frames = b->keys = NULL;
+    b->rom = b->words = b->uops = b->machines = b->memory = b->frames = b->keys = NULL;
 }
 
 static dm_status create_buffers(bench *b, const dm_gb_rom *rom, dm_error *err)
@@ -49,6 +51,8 @@ static dm_status create_buffers(bench *b, const dm_gb_rom *rom, dm_error *err)
     if (status == DM_OK)
         status = dm_device_buffer_create(
             b->device, dm_gb_predecoded_size(rom->size) * sizeof(uint32_t), &b->words, err);
+    if (status == DM_OK)
+        status = dm_device_buffer_create(b->device, DM_GB_UOPS * sizeof(dm_gb_uop), &b->uops, err);
     if (status == DM_OK)
         status =
             dm_device_buffer_create(b->device, b->count * sizeof(dm_gb_machine), &b->machines, err);
@@ -76,6 +80,11 @@ static dm_status start(bench *b, const dm_gb_rom *rom, dm_error *err)
         status = dm_stream_upload(b->stream, b->rom, 0, rom->bytes, rom->size, err);
     if (status == DM_OK)
         status = dm_stream_fill(b->stream, b->memory, 0, 0, (size_t)b->count * b->stride, err);
+    dm_gb_uop uops[DM_GB_UOPS];
+    for (uint32_t i = 0; i < DM_GB_UOPS; i++)
+        uops[i] = dm_gb_uop_table_at(i);
+    if (status == DM_OK)
+        status = dm_stream_upload(b->stream, b->uops, 0, uops, sizeof uops, err);
     dm_gb_predecode_args args = {dm_device_buffer_address(b->rom),
                                  dm_device_buffer_address(b->words), rom->size};
     if (status == DM_OK)
@@ -95,6 +104,7 @@ static dm_status measure(bench *b, uint32_t frames, bool draw, double *seconds, 
         .memory = dm_device_buffer_address(b->memory),
         .rom = dm_device_buffer_address(b->rom),
         .predecoded = dm_device_buffer_address(b->words),
+        .uops = dm_device_buffer_address(b->uops),
         .frames = draw ? dm_device_buffer_address(b->frames) : NULL,
         .keys = dm_device_buffer_address(b->keys),
         .memory_stride = b->stride,

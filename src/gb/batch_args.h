@@ -35,10 +35,11 @@ typedef struct dm_gb_batch {
     /* GPU. */
     uint32_t *order; /* the machine of each slot (simt/rebalance.h) */
     /* What a machine's last launch cost, as if it had been a whole step. */
-    uint32_t *loads;        /* in instructions (simt/rebalance.h), */
-    uint32_t *services;     /* in services (simt/service.h) */
-    uint8_t *lane_contexts; /* DM_SIMT_LANE_CONTEXT_BYTES each (simt/service.h) */
-    uint64_t lowest;        /* of the addresses of memory, ROMs and predecoded ROMs (simt/smem.h) */
+    uint32_t *loads;              /* in instructions (simt/rebalance.h), */
+    uint32_t *services;           /* in services (simt/service.h) */
+    uint8_t *lane_contexts;       /* DM_SIMT_LANE_CONTEXT_BYTES each (simt/service.h) */
+    const struct dm_gb_uop *uops; /* all of them (simt/uop.h) */
+    uint64_t lowest; /* of the addresses of memory, ROMs and predecoded ROMs (simt/smem.h) */
     uint64_t machine_stride, memory_stride;
     uint32_t count, rom_count;
     uint32_t lanes_per_warp; /* machines per warp; the CPU: 1 */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* layout.c - how much device memory a swarm takes, array by array. */
 #include "gb/simt/predecode.h"
+#include "gb/simt/uop.h"
 #include "swarm/internal.h"
 
 #include <inttypes.h>
@@ -71,7 +72,8 @@ void dm_swarm_layout_of(const dm_swarm *swarm, dm_swarm_layout *out)
     l.per_machine[DM_SWARM_A_MASK] = 1;
     l.per_machine[DM_SWARM_A_RESET_SNAPSHOTS] = sizeof(uint32_t);
     l.shared[DM_SWARM_A_ROM_BYTES] = rom_bytes;
-    l.shared[DM_SWARM_A_PREDECODED] = cuda ? predecoded * sizeof(uint32_t) : 0;
+    l.shared[DM_SWARM_A_PREDECODED] =
+        cuda ? predecoded * sizeof(uint32_t) + DM_GB_UOPS * sizeof(dm_gb_uop) : 0;
     l.shared[DM_SWARM_A_ROMS] = swarm->desc.rom_count * sizeof(dm_gb_batch_rom);
     l.shared[DM_SWARM_A_BOOT] = 256;
     l.shared[DM_SWARM_A_FAULTS] = sizeof(dm_swarm_fault_counts);

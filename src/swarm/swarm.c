@@ -4,6 +4,7 @@
 #include "gb/host/hooks.h"
 #include "gb/simt/limits.h"
 #include "gb/simt/predecode.h"
+#include "gb/simt/uop_decode.h"
 #include "swarm/internal.h"
 
 #include <inttypes.h>
@@ -204,6 +205,19 @@ static dm_status upload_hooks(dm_swarm *swarm, size_t i, size_t offset, const ui
     return status == DM_OK ? dm_stream_synchronize(swarm->stream, err) : status;
 }
 
+/* Behind the words of all ROMs. */
+static dm_status upload_uops(dm_swarm *swarm, size_t offset, dm_error *err)
+{
+    dm_device_buffer *words = swarm->arrays[DM_SWARM_A_PREDECODED];
+    dm_gb_uop uops[DM_GB_UOPS];
+    for (uint32_t i = 0; i < DM_GB_UOPS; i++)
+        uops[i] = dm_gb_uop_table_at(i);
+    offset *= sizeof(uint32_t);
+    swarm->args.batch.uops = (void *)((uint8_t *)dm_device_buffer_address(words) + offset);
+    dm_status status = dm_stream_upload(swarm->stream, words, offset, uops, sizeof uops, err);
+    return status == DM_OK ? dm_stream_synchronize(swarm->stream, err) : status;
+}
+
 static dm_status upload_roms(dm_swarm *swarm, dm_error *err)
 {
     const dm_device_buffer *tables = swarm->arrays[DM_SWARM_A_HOOK_TABLES];
@@ -233,6 +247,8 @@ static dm_status upload_roms(dm_swarm *swarm, dm_error *err)
         offset += rom->size;
         word += dm_gb_predecoded_size(rom->size);
     }
+    if (status == DM_OK && words != NULL)
+        status = upload_uops(swarm, word, err);
     if (status == DM_OK)
         status = dm_stream_upload(swarm->stream, swarm->arrays[DM_SWARM_A_ROMS], 0, table,
                                   count * sizeof *table, err);

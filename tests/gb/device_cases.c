@@ -8,6 +8,7 @@
 #include "gb/host/core.h"
 #include "gb/simt/kernel_args.h"
 #include "gb/simt/predecode.h"
+#include "gb/simt/uop_decode.h"
 #include "tests/device/cases.h"
 
 #include <stdio.h>
@@ -107,7 +108,7 @@ typedef struct comparison {
     const char *rom_name;
     uint32_t count, stride;
     dm_gb **host;
-    dm_device_buffer *rom, *words, *no_words, *keys;
+    dm_device_buffer *rom, *words, *no_words, *uops, *keys;
     uint8_t *key_masks;
     device_side sides[2];
     uint8_t *bytes; /* room for any of the buffers */
@@ -197,6 +198,11 @@ static void start_device(comparison *c)
     c->no_words = dm_case_buffer(c->device, count * sizeof *none);
     dm_case_upload(c->device, c->no_words, none, count * sizeof *none);
     free(none);
+    dm_gb_uop uops[DM_GB_UOPS];
+    for (uint32_t i = 0; i < DM_GB_UOPS; i++)
+        uops[i] = dm_gb_uop_table_at(i);
+    c->uops = dm_case_buffer(c->device, sizeof uops);
+    dm_case_upload(c->device, c->uops, uops, sizeof uops);
     c->keys = dm_case_buffer(c->device, c->count);
     for (int s = 0; s < 2; s++) {
         device_side *side = &c->sides[s];
@@ -221,6 +227,7 @@ static void stop(comparison *c)
     dm_device_buffer_destroy(c->rom);
     dm_device_buffer_destroy(c->words);
     dm_device_buffer_destroy(c->no_words);
+    dm_device_buffer_destroy(c->uops);
     dm_device_buffer_destroy(c->keys);
     free(c->host);
     free(c->key_masks);
@@ -235,6 +242,7 @@ static void run_device(comparison *c, device_side *side, uint32_t cycles, uint32
         .rom = dm_device_buffer_address(c->rom),
         /* Each side reads instructions in one of the two ways. */
         .predecoded = dm_device_buffer_address(side->skip_idle ? c->words : c->no_words),
+        .uops = dm_device_buffer_address(c->uops),
         .frames = dm_device_buffer_address(side->frames),
         .keys = dm_device_buffer_address(c->keys),
         .memory_stride = c->stride,

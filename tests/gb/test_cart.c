@@ -2,6 +2,8 @@
 #include "gb/machine/cart.h"
 #include "tests/support/test.h"
 
+#include <string.h>
+
 #define KIB 0x400u
 #define SECOND (1u << DM_GB_RTC_SECOND_SHIFT)
 
@@ -413,7 +415,41 @@ static void reset_keeps_the_time(void **state)
     assert_int_equal(cart.ram_enabled, 0);
 }
 
-DM_TESTS("gb/cart", DM_TEST(starts_at_bank_one_with_ram_off), DM_TEST(rom_only_ignores_writes),
+/* What a write is said to do beforehand, it does: for each mapper, address and value, after some others. */
+static void ignored_writes_change_nothing(void **state)
+{
+    (void)state;
+    static const struct {
+        enum dm_gb_mapper mapper;
+        uint8_t has_rtc, has_rumble;
+    } carts[] = {{DM_GB_MAPPER_NONE, 0, 0},       {DM_GB_MAPPER_MBC1, 0, 0},
+                 {DM_GB_MAPPER_MBC1_MULTI, 0, 0}, {DM_GB_MAPPER_MBC2, 0, 0},
+                 {DM_GB_MAPPER_MBC3, 0, 0},       {DM_GB_MAPPER_MBC3, 1, 0},
+                 {DM_GB_MAPPER_MBC5, 0, 0},       {DM_GB_MAPPER_MBC5, 0, 1}};
+    for (size_t i = 0; i < sizeof carts / sizeof carts[0]; i++) {
+        dm_gb_cart cart = make(carts[i].mapper, 512 * KIB, 32 * KIB);
+        cart.has_rtc = carts[i].has_rtc;
+        cart.has_rumble = carts[i].has_rumble;
+        uint32_t ignored = 0;
+        for (uint32_t n = 0; n < 40000; n++) {
+            const uint32_t random = n * 2654435761u, address = random >> 17;
+            const uint32_t value = (n & 3u) == 0 ? 0x0Au : (random >> 4 & 0xFFu);
+            const bool says = dm_gb_cart_ignores(&cart, address, value);
+            const bool latches = dm_gb_cart_decode(&cart, address, value).which == DM_GB_CART_LATCH;
+            const dm_gb_cart before = cart;
+            dm_gb_cart_write(&cart, 0, address, (uint8_t)value);
+            const bool same = memcmp(&before, &cart, sizeof cart) == 0;
+            assert_true(!says || same);
+            /* A write of a bank and the motor is not said to be ignored when it is. */
+            assert_true(says || !same || latches || carts[i].has_rumble);
+            ignored += says ? 1u : 0u;
+        }
+        assert_in_range(ignored, 1, carts[i].mapper == DM_GB_MAPPER_NONE ? 40000 : 39999);
+    }
+}
+
+DM_TESTS("gb/cart", DM_TEST(ignored_writes_change_nothing),
+         DM_TEST(starts_at_bank_one_with_ram_off), DM_TEST(rom_only_ignores_writes),
          DM_TEST(switches_banks), DM_TEST(offsets_stay_inside), DM_TEST(says_when_windows_move),
          DM_TEST(small_ram_is_mirrored), DM_TEST(mbc2_ram_is_nibbles),
          DM_TEST(rumble_bit_is_not_a_bank_bit), DM_TEST(clock_counts), DM_TEST(clock_steps_add_up),

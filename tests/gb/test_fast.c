@@ -4,7 +4,7 @@
  * the folder $DM_TEST_GAMES (or $DM_TEST_ROMS/games) where there is one. Every byte of state and
  * memory and every picture is the same, also when the CPU leaves no idle loop out. */
 #include "gb/simt/predecode.h"
-#include "gb/simt/uop.h"
+#include "gb/simt/uop_decode.h"
 #include "tests/gb/block/twin.h"
 #include "tests/support/random.h"
 #include "tests/support/rom_cases.h"
@@ -431,7 +431,7 @@ static void rows_agree(void **state)
         if (i == 0xCBu) /* not a word by itself */
             continue;
         assert_in_range(number, 1, DM_GB_UOPS - 1);
-        const dm_gb_uop row = dm_gb_uops[number];
+        const dm_gb_uop row = dm_gb_uop_table_at(number);
         const uint32_t plain = dm_gb_rows[i];
         assert_int_equal(DM_GB_UOP_OPERATION(row), DM_GB_ROW_OPERATION(plain));
         assert_int_equal(DM_GB_UOP_LENGTH(row), DM_GB_ROW_LENGTH(plain));
@@ -444,7 +444,7 @@ static void rows_agree(void **state)
         assert_int_equal(row.mask >> 16, 0);
         assert_int_equal(row.changes >> 9, 0);
     }
-    assert_true((dm_gb_uops[0].flags & DM_GB_UOP_ODD) != 0);
+    assert_true((dm_gb_uop_table_at(0).flags & DM_GB_UOP_ODD) != 0);
 }
 
 /* Bytes by selectors: a nibble names one of eight, with 8 added its sign. */

@@ -10,8 +10,11 @@
 #include <string.h>
 
 _Static_assert(DM_GB_SCREEN_W == 160 && DM_GB_SCREEN_H == 144, "kernel text and header agree");
-_Static_assert(offsetof(dm_gb_ppu, wx) < 16 && offsetof(dm_gb_ppu, obp1) < 16,
-               "simt/predict.h names a register's place by a nibble");
+#define PLACED(field, place) (offsetof(dm_gb_ppu, field) == DM_GB_PPU_##place)
+_Static_assert(PLACED(lcdc, LCDC) && PLACED(stat, STAT) && PLACED(scy, SCY) && PLACED(scx, SCX) &&
+                   PLACED(lyc, LYC) && PLACED(bgp, BGP) && PLACED(obp0, OBP0) &&
+                   PLACED(obp1, OBP1) && PLACED(wy, WY) && PLACED(wx, WX),
+               "machine/ppu.h finds registers by their place");
 _Static_assert(offsetof(dm_gb_machine, apu) ==
                    sizeof(dm_gb_machine) - sizeof(dm_gb_apu) - sizeof(dm_gb_cart),
                "sound and the cartridge come last: simt/staging.h does not copy them");

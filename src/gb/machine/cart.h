@@ -182,34 +182,41 @@ DM_FN uint8_t dm_gb_cart_open_bits(const dm_gb_cart *cart)
     return cart->mapper == DM_GB_MAPPER_MBC2 ? 0xF0 : 0x00;
 }
 
+/* The ROM bank that 4000..7FFF shows, before it is masked to the size. */
+DM_FN uint32_t dm_gb_cart_high_bank(const dm_gb_cart *cart)
+{
+    const uint32_t bank = cart->rom_bank;
+    uint32_t wired;
+    switch (cart->mapper) {
+    case DM_GB_MAPPER_MBC1:
+        return ((uint32_t)cart->ram_bank << 5) | bank;
+    case DM_GB_MAPPER_MBC1_MULTI:
+        /* Bit 4 of BANK1 is not wired, yet counts when 0 is turned into 1. */
+        return ((uint32_t)cart->ram_bank << 4) | (bank & 0x0Fu);
+    case DM_GB_MAPPER_MBC3:
+        wired = dm_gb_cart_is_mbc30(cart) ? bank : bank & 0x7Fu;
+        return wired == 0 ? 1u : wired;
+    case DM_GB_MAPPER_NONE:
+        return 1;
+    default:
+        return bank;
+    }
+}
+
+/* The ROM bank that 0000..3FFF shows. */
+DM_FN uint32_t dm_gb_cart_low_bank(const dm_gb_cart *cart)
+{
+    const uint32_t bank = cart->mode != 0 ? cart->ram_bank : 0u;
+    return cart->mapper == DM_GB_MAPPER_MBC1         ? bank << 5
+           : cart->mapper == DM_GB_MAPPER_MBC1_MULTI ? bank << 4
+                                                     : 0u;
+}
+
 /* Work the windows out from the registers. True when one moved. */
 DM_FN_SLOW bool dm_gb_cart_update_windows(dm_gb_cart *cart)
 {
-    uint32_t low = 0, high;
-    switch (cart->mapper) {
-    case DM_GB_MAPPER_MBC1:
-        high = ((uint32_t)cart->ram_bank << 5) | cart->rom_bank;
-        low = cart->mode ? (uint32_t)cart->ram_bank << 5 : 0;
-        break;
-    case DM_GB_MAPPER_MBC1_MULTI:
-        /* Bit 4 of BANK1 is not wired, yet counts when 0 is turned into 1. */
-        high = ((uint32_t)cart->ram_bank << 4) | (cart->rom_bank & 0x0Fu);
-        low = cart->mode ? (uint32_t)cart->ram_bank << 4 : 0;
-        break;
-    case DM_GB_MAPPER_MBC3:
-        high = dm_gb_cart_is_mbc30(cart) ? cart->rom_bank : cart->rom_bank & 0x7Fu;
-        high = high == 0 ? 1 : high;
-        break;
-    case DM_GB_MAPPER_MBC2:
-    case DM_GB_MAPPER_MBC5:
-        high = cart->rom_bank;
-        break;
-    default:
-        high = 1;
-        break;
-    }
-    low = (low << 14) & cart->rom_mask;
-    high = (high << 14) & cart->rom_mask;
+    const uint32_t low = (dm_gb_cart_low_bank(cart) << 14) & cart->rom_mask;
+    const uint32_t high = (dm_gb_cart_high_bank(cart) << 14) & cart->rom_mask;
     uint32_t ram = DM_GB_NO_RAM;
     if (cart->ram_size >= 0x2000u)
         ram = dm_gb_cart_ram_offset(cart, 0xA000u);
@@ -233,7 +240,94 @@ DM_FN_SLOW void dm_gb_cart_reset(dm_gb_cart *cart, uint32_t now)
     dm_gb_cart_update_windows(cart);
 }
 
-/* ---- Writes to 0000..7FFF ---- */
+/* ---- Writes to 0000..7FFF ----
+ * What a write does is asked first and done then, so that the GPU's fast path can ask too (simt/predict.h). */
+
+/* A write sets one register of the mapper, or none. */
+enum dm_gb_cart_register {
+    DM_GB_CART_NOTHING,
+    DM_GB_CART_RAM_ENABLED,
+    DM_GB_CART_ROM_BANK,
+    DM_GB_CART_RAM_BANK,
+    DM_GB_CART_RAM_BANK_AND_MOTOR, /* of an MBC5 with rumble: the bank in bits 0..2, the motor in bit 3 */
+    DM_GB_CART_MODE,
+    DM_GB_CART_LATCH /* none, but the clock is copied to where the program reads it */
+};
+
+typedef struct dm_gb_cart_change {
+    enum dm_gb_cart_register which;
+    uint32_t value;
+} dm_gb_cart_change;
+
+DM_FN dm_gb_cart_change dm_gb_cart_decode(const dm_gb_cart *cart, uint32_t address, uint32_t value)
+{
+    const uint32_t area = (address >> 13) & 3u; /* 0000, 2000, 4000 or 6000 */
+    dm_gb_cart_change change = {DM_GB_CART_NOTHING, 0};
+    value &= 0xFFu;
+    switch (cart->mapper) {
+    case DM_GB_MAPPER_MBC1:
+    case DM_GB_MAPPER_MBC1_MULTI:
+        change.which = area == 0   ? DM_GB_CART_RAM_ENABLED
+                       : area == 1 ? DM_GB_CART_ROM_BANK
+                       : area == 2 ? DM_GB_CART_RAM_BANK
+                                   : DM_GB_CART_MODE;
+        change.value = area == 0   ? (value & 0x0Fu) == 0x0Au
+                       : area == 1 ? ((value & 0x1Fu) == 0 ? 1u : value & 0x1Fu)
+                       : area == 2 ? value & 3u
+                                   : value & 1u;
+        break;
+    case DM_GB_MAPPER_MBC2:
+        if (area > 1u)
+            break;
+        change.which = (address & 0x100u) != 0 ? DM_GB_CART_ROM_BANK : DM_GB_CART_RAM_ENABLED;
+        change.value = (address & 0x100u) == 0 ? (value & 0x0Fu) == 0x0Au
+                       : (value & 0x0Fu) == 0  ? 1u
+                                               : value & 0x0Fu;
+        break;
+    case DM_GB_MAPPER_MBC3:
+        change.which = area == 0       ? DM_GB_CART_RAM_ENABLED
+                       : area == 1     ? DM_GB_CART_ROM_BANK
+                       : area == 2     ? DM_GB_CART_RAM_BANK
+                       : cart->has_rtc ? DM_GB_CART_LATCH
+                                       : DM_GB_CART_NOTHING;
+        change.value = area == 0 ? (value & 0x0Fu) == 0x0Au : area == 2 ? value & 0x0Fu : value;
+        break;
+    case DM_GB_MAPPER_MBC5:
+        change.which = area == 0          ? DM_GB_CART_RAM_ENABLED
+                       : area == 1        ? DM_GB_CART_ROM_BANK
+                       : area == 3        ? DM_GB_CART_NOTHING
+                       : cart->has_rumble ? DM_GB_CART_RAM_BANK_AND_MOTOR
+                                          : DM_GB_CART_RAM_BANK;
+        change.value = area == 0                  ? value == 0x0Au /* all eight bits count here */
+                       : area == 2                ? value & 0x0Fu
+                       : (address & 0x1000u) == 0 ? (cart->rom_bank & 0x100u) | value
+                                                  : (cart->rom_bank & 0xFFu) | ((value & 1u) << 8);
+        break;
+    default:
+        break;
+    }
+    return change;
+}
+
+/* Would a write leave the mapper as it is? */
+DM_FN bool dm_gb_cart_ignores(const dm_gb_cart *cart, uint32_t address, uint32_t value)
+{
+    const dm_gb_cart_change change = dm_gb_cart_decode(cart, address, value);
+    switch (change.which) {
+    case DM_GB_CART_NOTHING:
+        return true;
+    case DM_GB_CART_RAM_ENABLED:
+        return cart->ram_enabled == change.value;
+    case DM_GB_CART_ROM_BANK:
+        return cart->rom_bank == change.value;
+    case DM_GB_CART_RAM_BANK:
+        return cart->ram_bank == change.value;
+    case DM_GB_CART_MODE:
+        return cart->mode == change.value;
+    default:
+        return false;
+    }
+}
 
 DM_FN void dm_gb_cart_latch_clock(dm_gb_cart *cart, uint32_t now)
 {
@@ -245,51 +339,27 @@ DM_FN void dm_gb_cart_latch_clock(dm_gb_cart *cart, uint32_t now)
 /* True when the windows changed. */
 DM_FN_SLOW bool dm_gb_cart_write(dm_gb_cart *cart, uint32_t now, uint32_t address, uint8_t value)
 {
-    uint32_t area = (address >> 13) & 3u; /* 0000, 2000, 4000 or 6000 */
-    uint8_t enables = (value & 0x0F) == 0x0A;
-    switch (cart->mapper) {
-    case DM_GB_MAPPER_MBC1:
-    case DM_GB_MAPPER_MBC1_MULTI:
-        if (area == 0)
-            cart->ram_enabled = enables;
-        else if (area == 1)
-            cart->rom_bank = (value & 0x1F) == 0 ? 1 : value & 0x1F;
-        else if (area == 2)
-            cart->ram_bank = value & 3;
-        else
-            cart->mode = value & 1;
+    const dm_gb_cart_change change = dm_gb_cart_decode(cart, address, value);
+    switch (change.which) {
+    case DM_GB_CART_RAM_ENABLED:
+        cart->ram_enabled = (uint8_t)change.value;
         break;
-    case DM_GB_MAPPER_MBC2:
-        if (area > 1)
-            return false;
-        if (address & 0x100u)
-            cart->rom_bank = (value & 0x0F) == 0 ? 1 : value & 0x0F;
-        else
-            cart->ram_enabled = enables;
+    case DM_GB_CART_ROM_BANK:
+        cart->rom_bank = (uint16_t)change.value;
         break;
-    case DM_GB_MAPPER_MBC3:
-        if (area == 0)
-            cart->ram_enabled = enables;
-        else if (area == 1)
-            cart->rom_bank = value;
-        else if (area == 2)
-            cart->ram_bank = value & 0x0F;
-        else if (cart->has_rtc)
-            dm_gb_cart_latch_clock(cart, now);
+    case DM_GB_CART_RAM_BANK:
+        cart->ram_bank = (uint8_t)change.value;
         break;
-    case DM_GB_MAPPER_MBC5:
-        if (area == 0)
-            cart->ram_enabled = value == 0x0A; /* all eight bits count here */
-        else if (area == 1 && !(address & 0x1000u))
-            cart->rom_bank = (uint16_t)((cart->rom_bank & 0x100u) | value);
-        else if (area == 1)
-            cart->rom_bank = (uint16_t)((cart->rom_bank & 0xFFu) | ((value & 1u) << 8));
-        else if (area == 2) {
-            cart->ram_bank = value & (cart->has_rumble ? 0x07 : 0x0F);
-            cart->rumble = cart->has_rumble && (value & 8);
-        } else
-            return false;
+    case DM_GB_CART_RAM_BANK_AND_MOTOR:
+        cart->ram_bank = (uint8_t)(change.value & 7u);
+        cart->rumble = (change.value & 8u) != 0;
         break;
+    case DM_GB_CART_MODE:
+        cart->mode = (uint8_t)change.value;
+        break;
+    case DM_GB_CART_LATCH:
+        dm_gb_cart_latch_clock(cart, now);
+        return false;
     default:
         return false;
     }

@@ -99,6 +99,12 @@ DM_FN void dm_gb_draw_sprites_in_dma(dm_gb_context *context)
     dm_gb_draw_sprites_late(context);
 }
 
+/* The dot at which mode 3 ends on a line with neither sprites nor the window. */
+DM_FN uint32_t dm_gb_plain_mode0_dot(const dm_gb_ppu *ppu)
+{
+    return DM_GB_MODE0_BASE + (ppu->scx & 7u);
+}
+
 /* Work out ppu.mode0_dot. */
 DM_FN_SLOW void dm_gb_find_mode0(dm_gb_context *context)
 {
@@ -108,7 +114,7 @@ DM_FN_SLOW void dm_gb_find_mode0(dm_gb_context *context)
         ppu->mode0_dot = (uint16_t)dm_gb_fifo_end(context);
         return;
     }
-    uint32_t dot = DM_GB_MODE0_BASE + (ppu->scx & 7u) + (ppu->first_line ? 2u : 0u);
+    uint32_t dot = dm_gb_plain_mode0_dot(ppu) + (ppu->first_line ? 2u : 0u);
     if (ppu->window_on || (ppu->lcdc & 2u) != 0)
         dot += dm_gb_delays(context, DM_GB_SCREEN_W - 1u);
     ppu->mode0_dot = (uint16_t)dot;

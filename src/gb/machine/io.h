@@ -204,33 +204,17 @@ DM_FN uint8_t dm_gb_ppu_read(dm_gb_context *context, uint32_t now, uint32_t addr
     dm_gb_machine *m = dm_gb_m(context);
     const dm_gb_ppu *ppu = &m->ppu;
     switch (address) {
-    case 0xFF40:
-        return ppu->lcdc;
     case 0xFF41:
         dm_gb_ppu_sync(context, now);
         return (uint8_t)(0x80u | ppu->stat | (ppu->lyc_bit ? 4u : 0u) |
                          dm_gb_ppu_mode(context, now));
-    case 0xFF42:
-        return ppu->scy;
-    case 0xFF43:
-        return ppu->scx;
     case 0xFF44:
         dm_gb_ppu_sync(context, now);
         return (uint8_t)dm_gb_ppu_ly(m, now);
-    case 0xFF45:
-        return ppu->lyc;
     case 0xFF46:
         return m->dma.reg;
-    case 0xFF47:
-        return ppu->bgp;
-    case 0xFF48:
-        return ppu->obp0;
-    case 0xFF49:
-        return ppu->obp1;
-    case 0xFF4A:
-        return ppu->wy;
     default:
-        return ppu->wx;
+        return *dm_gb_ppu_byte(&m->ppu, address);
     }
 }
 
@@ -336,9 +320,7 @@ DM_FN_SLOW void dm_gb_ppu_write(dm_gb_context *context, uint32_t now, uint32_t a
     case 0xFF47:
     case 0xFF48:
     case 0xFF49: {
-        uint8_t *palette = address == 0xFF47   ? &ppu->bgp
-                           : address == 0xFF48 ? &ppu->obp0
-                                               : &ppu->obp1;
+        uint8_t *palette = dm_gb_ppu_byte(ppu, address);
         if (value == *palette)
             break;
         /* For one dot the palette is old and new together. */

@@ -37,6 +37,8 @@
 #define DM_GB_SCREEN_H 144
 #define DM_GB_FRAME_CYCLES 70224u
 #define DM_GB_LINE_CYCLES 456u
+#define DM_GB_LINES 154u           /* of a frame, VBlank included */
+#define DM_GB_INSTRUCTION_MOST 24u /* T-cycles of the longest instruction */
 
 /* Machine memory, by offset. */
 #define DM_GB_VRAM 0x0000u

@@ -34,6 +34,97 @@ DM_FN bool dm_gb_lcd_on(const dm_gb_machine *m)
     return (m->ppu.lcdc & DM_GB_LCD_ON) != 0;
 }
 
+/* ---- What an access at a dot of a line sees ----
+ * For lines that began with the LCD on. The unit itself asks these, and so does the GPU's fast path, which knows the line
+ * and the dot without bringing the unit up to date (simt/predict.h). */
+
+/* Dots up to which VRAM can be read on a visible line, and up to which mode 2 lasts and VRAM can be written. */
+#define DM_GB_VRAM_READ_DOT 80u
+#define DM_GB_MODE2_DOT 84u
+/* A line later than this dot shows what it will until mode 2 ends, or until its end if it is not visible. */
+#define DM_GB_FIRST_DOTS 12u
+
+DM_FN uint32_t dm_gb_line_ly(uint32_t line, uint32_t dot)
+{
+    uint32_t late = line < DM_GB_VBLANK_LINE ? 3u : 2u;
+    if (line == 0 || (line == DM_GB_LAST_LINE && dot > 6))
+        return 0;
+    return dot <= late ? line - 1u : line;
+}
+
+/* Mode bits of STAT; DM_GB_MODE_3_OR_0: after mode 2, which of the two depends on the length of mode 3. */
+#define DM_GB_MODE_3_OR_0 4u
+DM_FN uint32_t dm_gb_line_mode(uint32_t line, uint32_t dot)
+{
+    if (line > DM_GB_VBLANK_LINE)
+        return 1;
+    if (line == DM_GB_VBLANK_LINE)
+        return dot > 5u ? 1u : 0u;
+    if (dot <= 4u)
+        return line == 0 && dot <= 3u ? 1u : 0u;
+    return dot <= DM_GB_MODE2_DOT ? 2u : DM_GB_MODE_3_OR_0;
+}
+
+/* What LYC is compared with; DM_GB_NONE: nothing just now. */
+DM_FN uint32_t dm_gb_line_compared(uint32_t line, uint32_t dot)
+{
+    const bool hidden = line >= DM_GB_VBLANK_LINE, last = line == DM_GB_LAST_LINE;
+    if (line == 0 || (last && dot > 12u))
+        return 0;
+    if (dot <= (hidden ? 0u : 3u))
+        return line - 1u;
+    return dot <= (last ? 6u : 4u) || (last && dot > 8u) ? DM_GB_NONE : line;
+}
+
+/* The line and the dot on which the comparison with LYC becomes true. */
+DM_FN uint32_t dm_gb_lyc_line(uint32_t lyc)
+{
+    return lyc == 0 ? DM_GB_LAST_LINE : lyc;
+}
+
+DM_FN uint32_t dm_gb_lyc_dot(uint32_t lyc)
+{
+    return lyc == 0 ? 12u : lyc == DM_GB_LAST_LINE ? 6u : 4u;
+}
+
+/* ---- Registers that are bytes ---- */
+
+/* Where dm_gb_ppu has them, first of all (core.c asserts it: the GPU's compiler does not know offsetof). */
+enum dm_gb_ppu_place {
+    DM_GB_PPU_LCDC,
+    DM_GB_PPU_STAT,
+    DM_GB_PPU_SCY,
+    DM_GB_PPU_SCX,
+    DM_GB_PPU_LYC,
+    DM_GB_PPU_BGP,
+    DM_GB_PPU_OBP0,
+    DM_GB_PPU_OBP1,
+    DM_GB_PPU_WY,
+    DM_GB_PPU_WX
+};
+
+/* The places of FF40..FF4B as nibbles, since a table would be a load. STAT, LY and DMA are more than a byte and have no
+ * place. */
+#define DM_GB_PPU_AT(address, place) ((uint64_t)DM_GB_PPU_##place << ((address)-0xFF40u) * 4u)
+#define DM_GB_PPU_PLACES                                                                           \
+    (DM_GB_PPU_AT(0xFF40u, LCDC) | DM_GB_PPU_AT(0xFF42u, SCY) | DM_GB_PPU_AT(0xFF43u, SCX) |       \
+     DM_GB_PPU_AT(0xFF45u, LYC) | DM_GB_PPU_AT(0xFF47u, BGP) | DM_GB_PPU_AT(0xFF48u, OBP0) |       \
+     DM_GB_PPU_AT(0xFF49u, OBP1) | DM_GB_PPU_AT(0xFF4Au, WY) | DM_GB_PPU_AT(0xFF4Bu, WX))
+
+/* Is the register at this address a byte that reads as it was written? */
+DM_FN bool dm_gb_ppu_has_byte(uint32_t address)
+{
+    const uint32_t number = address - 0xFF40u;
+    return number < 12u && (0xFADu >> number & 1u) != 0;
+}
+
+DM_FN uint8_t *dm_gb_ppu_byte(dm_gb_ppu *ppu, uint32_t address)
+{
+    return (uint8_t *)ppu + (DM_GB_PPU_PLACES >> (address - 0xFF40u) * 4u & 15u);
+}
+
+/* ---- Lines ---- */
+
 /* Compare LYC, then raise the interrupt if the STAT line goes up. */
 DM_FN void dm_gb_stat_update(dm_gb_machine *m)
 {
@@ -168,13 +259,13 @@ DM_FN void dm_gb_visible_edge(dm_gb_context *context)
     dm_gb_ppu *ppu = &m->ppu;
     switch (ppu->edge) {
     case 0:
-        ppu->compare = ppu->line != 0 ? DM_GB_NONE : 0;
+        ppu->compare = (uint8_t)dm_gb_line_compared(ppu->line, ppu->next_dot + 1u);
         if (ppu->line != 0)
             ppu->mode_int = 2;
         dm_gb_stat_update(m);
         break;
     case 1:
-        ppu->compare = ppu->line;
+        ppu->compare = (uint8_t)dm_gb_line_compared(ppu->line, ppu->next_dot + 1u);
         dm_gb_window_check(ppu);
         ppu->mode_int = 2;
         dm_gb_stat_update(m);
@@ -203,10 +294,8 @@ DM_FN void dm_gb_hidden_edge(dm_gb_context *context)
             return;
         dm_gb_enter_vblank(context);
         ppu->mode_int = 1;
-    } else if (ppu->line == DM_GB_LAST_LINE) {
-        ppu->compare = edge == 1 ? (uint8_t)DM_GB_LAST_LINE : edge == 3 ? 0 : DM_GB_NONE;
     } else {
-        ppu->compare = edge == 0 ? (uint8_t)DM_GB_NONE : ppu->line;
+        ppu->compare = (uint8_t)dm_gb_line_compared(ppu->line, ppu->next_dot + 1u);
     }
     dm_gb_stat_update(m);
 }
@@ -313,7 +402,7 @@ DM_FN void dm_gb_after_passing(dm_gb_machine *m)
 {
     dm_gb_ppu *ppu = &m->ppu;
     uint8_t requests = m->int_flags;
-    ppu->compare = ppu->line == 0 ? 0 : (uint8_t)(ppu->line - 1u);
+    ppu->compare = (uint8_t)dm_gb_line_compared(ppu->line, 0);
     dm_gb_stat_update(m);
     m->int_flags = requests;
 }
@@ -380,9 +469,9 @@ DM_FN void dm_gb_mode0_sync(dm_gb_context *context, uint32_t now)
  * passed. */
 DM_FN uint32_t dm_gb_line_time(const dm_gb_ppu *ppu, uint32_t line, uint32_t dot, uint32_t edge)
 {
-    uint32_t lines = line >= ppu->line ? line - ppu->line : line + 154u - ppu->line;
+    uint32_t lines = line >= ppu->line ? line - ppu->line : line + DM_GB_LINES - ppu->line;
     if (line == ppu->line && ppu->edge > edge)
-        lines = 154u;
+        lines = DM_GB_LINES;
     return ppu->line_start + lines * DM_GB_LINE_CYCLES + dot;
 }
 
@@ -409,15 +498,12 @@ DM_FN_SLOW uint32_t dm_gb_ppu_next(dm_gb_context *context, uint32_t enabled)
     if ((enabled & DM_GB_INT_STAT) == 0 || (ppu->stat & 0x78u) == 0)
         return next;
     if ((ppu->stat & 0x40u) != 0) {
-        uint32_t lyc = ppu->lyc;
-        uint32_t when = next;
-        if (lyc == 0)
-            when = dm_gb_line_time(ppu, DM_GB_LAST_LINE, 12, 3);
-        else if (lyc == DM_GB_LAST_LINE)
-            when = dm_gb_line_time(ppu, DM_GB_LAST_LINE, 6, 1);
-        else if (lyc < DM_GB_LAST_LINE)
-            when = dm_gb_line_time(ppu, lyc, 4, lyc == DM_GB_VBLANK_LINE ? 2 : 1);
-        next = dm_gb_earlier(next, when);
+        const uint32_t lyc = ppu->lyc;
+        if (lyc <= DM_GB_LAST_LINE) {
+            const uint32_t edge = lyc == 0 ? 3u : lyc == DM_GB_VBLANK_LINE ? 2u : 1u;
+            next = dm_gb_earlier(
+                next, dm_gb_line_time(ppu, dm_gb_lyc_line(lyc), dm_gb_lyc_dot(lyc), edge));
+        }
         /* Also compared at the start of line 0, where the STAT line is mostly up since line 153. */
         if (lyc == 0 && !(ppu->stat_line && (ppu->line == DM_GB_LAST_LINE || ppu->line == 0)))
             next = dm_gb_earlier(next, dm_gb_line_time(ppu, 0, 3, 0));
@@ -457,26 +543,12 @@ DM_FN uint32_t dm_gb_ppu_mode(dm_gb_context *context, uint32_t now)
     if (!dm_gb_lcd_on(m))
         return 0;
     uint32_t dot = dm_gb_ppu_dot(m, now);
-    if (ppu->line > DM_GB_VBLANK_LINE)
-        return 1;
-    if (ppu->line == DM_GB_VBLANK_LINE)
-        return dot > 5 ? 1u : 0u;
     if (ppu->first_line)
         return dot <= 86 ? 0u : dot <= dm_gb_mode0_dot(context) ? 3u : 0u;
-    if (dot <= 4)
-        return ppu->line == 0 && dot <= 3 ? 1u : 0u;
-    if (dot <= 84)
-        return 2;
+    const uint32_t mode = dm_gb_line_mode(ppu->line, dot);
+    if (mode != DM_GB_MODE_3_OR_0)
+        return mode;
     return dot <= dm_gb_mode0_dot(context) ? 3u : 0u;
-}
-
-/* LY at a dot of a line. */
-DM_FN uint32_t dm_gb_line_ly(uint32_t line, uint32_t dot)
-{
-    uint32_t late = line < DM_GB_VBLANK_LINE ? 3u : 2u;
-    if (line == 0 || (line == DM_GB_LAST_LINE && dot > 6))
-        return 0;
-    return dot <= late ? line - 1u : line;
 }
 
 DM_FN uint32_t dm_gb_ppu_ly(const dm_gb_machine *m, uint32_t now)
@@ -492,12 +564,12 @@ DM_FN uint32_t dm_gb_ppu_steady(dm_gb_context *context, uint32_t now, bool only_
     if (!dm_gb_lcd_on(m))
         return dm_gb_never(now);
     uint32_t dot = dm_gb_ppu_dot(m, now);
-    if (dot <= 12)
+    if (dot <= DM_GB_FIRST_DOTS)
         return now;
     if (ppu->line < DM_GB_VBLANK_LINE && !only_ly) {
         uint32_t edges[3];
-        edges[0] = ppu->first_line ? 86u : 80u;
-        edges[1] = 84u;
+        edges[0] = ppu->first_line ? 86u : DM_GB_VRAM_READ_DOT;
+        edges[1] = DM_GB_MODE2_DOT;
         if (dot <= edges[0])
             return ppu->line_start + edges[0];
         if (dot <= edges[1])
@@ -521,7 +593,7 @@ DM_FN bool dm_gb_vram_blocked(dm_gb_context *context, uint32_t now, bool write)
     if (!dm_gb_in_picture(m))
         return false;
     uint32_t dot = dm_gb_ppu_dot(m, now);
-    uint32_t from = m->ppu.first_line ? 86u : write ? 84u : 80u;
+    uint32_t from = m->ppu.first_line ? 86u : write ? DM_GB_MODE2_DOT : DM_GB_VRAM_READ_DOT;
     return dot > from && (m->ppu.fifo.dot != 0 || dot < DM_GB_MODE0_LATEST) &&
            dot <= dm_gb_mode0_dot(context);
 }

@@ -243,7 +243,7 @@ DM_FN enum dm_gb_trap dm_gb_fast_special(dm_gb_machine *m, dm_gb_hot *hot, const
     const bool writes = (uop.flags & DM_GB_UOP_WRITES) != 0, one = (uop.flags & both) != both;
     const uint32_t now = hot->clock + DM_GB_UOP_CYCLES(uop) - 4u;
     if (access->replayed || (!writes && two == 0 && address == hot->io_address &&
-                             dm_gb_before(hot->clock + 24u, hot->io_until))) {
+                             dm_gb_before(hot->clock + DM_GB_INSTRUCTION_MOST, hot->io_until))) {
         access->value = hot->io_value;
         return DM_GB_TRAP_NONE;
     }
@@ -330,7 +330,9 @@ DM_FN bool dm_gb_fast_plain(const dm_gb_hot *hot, const dm_gb_uop *uop, uint32_t
                             dm_gb_page_entry entry, uint32_t address)
 {
     const uint32_t last = address + ((uop->flags & DM_GB_UOP_TWO) != 0 ? 1u : 0u);
-    const uint32_t shut = dm_gb_before(hot->clock + 24u, hot->vram_until) ? 0u : DM_GB_PAGE_IS_VRAM;
+    const uint32_t shut = dm_gb_before(hot->clock + DM_GB_INSTRUCTION_MOST, hot->vram_until)
+                              ? 0u
+                              : DM_GB_PAGE_IS_VRAM;
     const bool to_ie = ((uop->flags & DM_GB_UOP_WRITES) != 0) & (last >= 0xFFFFu);
     return (entry != 0) & ((attributes & (uop->mask | shut)) == 0) &
            (((last ^ address) & 0x2000u) == 0) & !to_ie;

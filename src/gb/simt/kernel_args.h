@@ -8,6 +8,7 @@
 #define DM_SIMT_KERNEL_ARGS_H
 
 #include "gb/machine/machine.h"
+#include "gb/simt/uop.h"
 
 #define DM_GB_FRAMES_SIZE (2u * DM_GB_SCREEN_W * DM_GB_SCREEN_H)
 
@@ -16,6 +17,7 @@ typedef struct dm_gb_run_args {
     uint8_t *memory;
     const uint8_t *rom;         /* padded to a power of two (rom.h) */
     const uint32_t *predecoded; /* of dm_gb_predecode_rom */
+    const dm_gb_uop *uops;      /* all of them (uop_decode.h) */
     uint8_t *frames;            /* NULL: nothing is drawn */
     const uint8_t *keys; /* one mask per machine, held during the whole run; NULL: as they were */
     uint64_t memory_stride;

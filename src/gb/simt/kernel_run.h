@@ -16,7 +16,7 @@
 DM_KERNEL_BOUNDS(dm_gb_run_machines, dm_gb_run_args, DM_GB_BLOCK_MACHINES, 1)
 {
 #if DM_MANY_LANES
-    const dm_gb_smem smem = dm_gb_smem_open(0);
+    const dm_gb_smem smem = dm_gb_smem_open(0, args.uops);
 #endif
     for (uint64_t i = dm_thread_index(); i < args.count; i += dm_thread_count()) {
         dm_gb_context context = {0};

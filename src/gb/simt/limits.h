@@ -13,6 +13,12 @@
 #define DM_GB_PAGE_BELOW 0x40000u
 #define DM_GB_PAGE_SPAN ((1ull << 32) * DM_GB_PAGE_UNIT - DM_GB_PAGE_BELOW)
 
+/* Page attributes (smem.h): which accesses to a page are not plain: writes, all while VRAM is not open, or all. An
+ * instruction has the ones that it asks about in dm_gb_uop.mask. */
+#define DM_GB_PAGE_NO_WRITES 2u
+#define DM_GB_PAGE_IS_VRAM 4u
+#define DM_GB_PAGE_NO_ACCESS 8u
+
 /* Threads of the one block that sorts machines (rebalance.h). */
 #define DM_SIMT_SORTERS 1024u
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* predict.h - what devices say and take without being brought up to date; kernel text.
  *
- * The fast path (fast.h) stops where it meets a device. Often that is not needed: the picture
- * unit goes on as it must, so where it is now follows from where it was when somebody last looked,
- * and a mapper that is told what it knows changes nothing. Each of these answers only what is
- * certain; what it leaves traps, with the same result. */
+ * The fast path (fast.h) traps where it meets a device. Often that is not needed: the picture unit's line and dot follow
+ * from the time since it was last brought up to date, and a mapper that is told what it knows changes nothing. The rules
+ * themselves are const queries of the devices (machine/ppu.h, machine/cart.h, machine/io.h). Each function here answers
+ * only what is certain; anything else traps, with the same result. */
 #ifndef DM_SIMT_PREDICT_H
 #define DM_SIMT_PREDICT_H
 
@@ -32,19 +32,12 @@ DM_FN bool dm_gb_predict_joypad(dm_gb_machine *m, const dm_gb_cold *cold, const 
     return true;
 }
 
-/* Which of dm_gb_ppu's bytes is a register of FF40..FF4B, for those that are one of its first ten.
- */
-DM_FN uint8_t *dm_gb_predict_byte(dm_gb_machine *m, uint32_t number)
-{
-    return (uint8_t *)&m->ppu + (0x987650403200ull >> (number * 4u) & 15u);
-}
-
 DM_FN bool dm_gb_predict_register(dm_gb_machine *m, const dm_gb_cold *cold, uint32_t address,
                                   uint32_t *value)
 {
-    if (!dm_gb_queue_reads_back(address))
+    if (!dm_gb_ppu_has_byte(address))
         return false;
-    *value = dm_gb_queue_read(cold, address, *dm_gb_predict_byte(m, address - 0xFF40u));
+    *value = dm_gb_queue_read(cold, address, *dm_gb_ppu_byte(&m->ppu, address));
     return true;
 }
 
@@ -66,9 +59,9 @@ DM_FN dm_gb_prediction dm_gb_predict_at(const dm_gb_machine *m, uint32_t now)
     at.dot = now - at.start;
     at.mode0_dot = lines == 0 ? ppu->mode0_dot : 0u;
     if (at.mode0_dot == 0 && (ppu->lcdc & 0x22u) == 0) /* neither sprites nor window */
-        at.mode0_dot = DM_GB_MODE0_BASE + (ppu->scx & 7u);
+        at.mode0_dot = dm_gb_plain_mode0_dot(ppu);
     /* Lines that are made dot by dot, and those that begin in the window, are not ordinary. */
-    at.certain = dm_gb_lcd_on(m) && lines < 154u && (lines != 0 || !ppu->first_line) &&
+    at.certain = dm_gb_lcd_on(m) && lines < DM_GB_LINES && (lines != 0 || !ppu->first_line) &&
                  ppu->fifo.dot == 0 && !ppu->window_carry && ppu->wx != 166u;
     return at;
 }
@@ -80,8 +73,8 @@ DM_FN_SLOW uint32_t dm_gb_predict_mode0(const dm_gb_machine *m, const uint8_t *r
                                         const dm_gb_prediction *at)
 {
     const dm_gb_ppu *ppu = &m->ppu;
-    const bool ahead = at->line >= 154u; /* in the next frame */
-    const uint32_t line = ahead ? at->line - 154u : at->line;
+    const bool ahead = at->line >= DM_GB_LINES; /* in the next frame */
+    const uint32_t line = ahead ? at->line - DM_GB_LINES : at->line;
     const bool window =
         (!ahead && ppu->window_on) || (ppu->wy <= line && (ahead || ppu->wy >= ppu->line));
     if (m->dma.active || (at->line == ppu->line && ppu->scanned != 0) ||
@@ -92,19 +85,26 @@ DM_FN_SLOW uint32_t dm_gb_predict_mode0(const dm_gb_machine *m, const uint8_t *r
     if ((ppu->lcdc & 2u) != 0 &&
         dm_gb_any_sprite(&context, line + 16u, (ppu->lcdc & 4u) != 0 ? 16u : 8u))
         return 0;
-    return DM_GB_MODE0_BASE + (ppu->scx & 7u);
+    return dm_gb_plain_mode0_dot(ppu);
 }
 
 #define DM_GB_PREDICT_MODE3 250u /* mode 3 lasts until this dot at least */
 
-/* The mode of a visible line at a dot above 12; 4: not certain. */
+/* The number of its line in its frame. */
+DM_FN uint32_t dm_gb_predict_line(const dm_gb_prediction *at)
+{
+    return at->line < DM_GB_LINES ? at->line : at->line - DM_GB_LINES;
+}
+
+/* The mode; DM_GB_MODE_3_OR_0: not certain. */
 DM_FN uint32_t dm_gb_predict_mode(const dm_gb_prediction *at)
 {
-    if (at->dot <= 84u)
-        return 2;
+    const uint32_t mode = dm_gb_line_mode(dm_gb_predict_line(at), at->dot);
+    if (mode != DM_GB_MODE_3_OR_0)
+        return mode;
     if (at->mode0_dot != 0)
         return at->dot <= at->mode0_dot ? 3u : 0u;
-    return at->dot <= DM_GB_PREDICT_MODE3 ? 3u : at->dot > DM_GB_MODE0_LATEST ? 0u : 4u;
+    return at->dot <= DM_GB_PREDICT_MODE3 ? 3u : at->dot > DM_GB_MODE0_LATEST ? 0u : mode;
 }
 
 /* A program reads STAT again and again while bits `mask` of it are not all zero, or with
@@ -114,8 +114,8 @@ DM_FN uint32_t dm_gb_predict_mode_until(const dm_gb_machine *m, const uint8_t *r
                                         uint32_t mask, bool while_zero)
 {
     dm_gb_prediction at = dm_gb_predict_at(m, now);
-    const uint32_t line = at.line < 154u ? at.line : at.line - 154u;
-    if (!at.certain || at.dot <= 12u || line >= DM_GB_VBLANK_LINE || (mask & ~3u) != 0)
+    if (!at.certain || at.dot <= DM_GB_FIRST_DOTS || dm_gb_predict_line(&at) >= DM_GB_VBLANK_LINE ||
+        (mask & ~3u) != 0)
         return now;
     if (at.mode0_dot == 0)
         at.mode0_dot = dm_gb_predict_mode0(m, ram, &at);
@@ -135,7 +135,7 @@ DM_FN uint32_t dm_gb_predict_ly(const dm_gb_machine *m, uint32_t now, uint32_t *
     if (!dm_gb_lcd_on(m))
         return 0;
     *until = at.dot > 6u ? at.start + DM_GB_LINE_CYCLES : now;
-    return dm_gb_line_ly(at.line % 154u, at.dot);
+    return dm_gb_line_ly(at.line % DM_GB_LINES, at.dot);
 }
 
 /* A program is about to read LY again and again, from the next M-cycle but one on, until `jump`
@@ -145,7 +145,7 @@ DM_FN uint32_t dm_gb_predict_line_until(const dm_gb_machine *m, uint32_t now, ui
                                         uint32_t jump)
 {
     const dm_gb_prediction at = dm_gb_predict_at(m, now);
-    const uint32_t first = at.line % 154u;
+    const uint32_t first = at.line % DM_GB_LINES;
     uint32_t end = first;
     if (!dm_gb_lcd_on(m) || line > DM_GB_LAST_LINE)
         return now;
@@ -155,25 +155,8 @@ DM_FN uint32_t dm_gb_predict_line_until(const dm_gb_machine *m, uint32_t now, ui
         end = line;
     if (jump == 0x30u && line != 0 && first >= line) /* NC */
         end = DM_GB_LAST_LINE;
-    const uint32_t lines = end >= first ? end - first : end + 154u - first;
+    const uint32_t lines = end >= first ? end - first : end + DM_GB_LINES - first;
     return lines != 0 ? at.start + lines * DM_GB_LINE_CYCLES : now;
-}
-
-/* In the first dots of a line, up to 12: the mode, and what LYC is compared with. */
-DM_FN_SLOW uint32_t dm_gb_predict_first_dots(uint32_t line, uint32_t dot, uint32_t *compared)
-{
-    const bool hidden = line >= DM_GB_VBLANK_LINE;
-    const uint32_t before = hidden ? 0u : 3u; /* until then it is the line before */
-    const uint32_t from = line == DM_GB_LAST_LINE ? 6u : 4u;
-    if (line != 0 && (dot <= from || (line == DM_GB_LAST_LINE && dot > 8u)))
-        *compared = dot <= before ? line - 1u : DM_GB_NONE;
-    else
-        *compared = line;
-    if (line == DM_GB_VBLANK_LINE)
-        return dot > 5u ? 1u : 0u;
-    if (hidden)
-        return 1;
-    return dot > 4u ? 2u : line == 0 && dot <= 3u ? 1u : 0u;
 }
 
 /* Were all writes to the picture unit that wait made in mode 0 of the line that begins at `start`?
@@ -187,7 +170,7 @@ DM_FN_SLOW bool dm_gb_predict_quiet(const dm_gb_machine *m, const dm_gb_cold *co
         const uint32_t address = cold->what[i] >> 8;
         const dm_gb_prediction at = dm_gb_predict_at(m, cold->when[i]);
         if (address >= 0xFF40u && address != 0xFF45u)
-            quiet &= at.start == start && at.dot > 84u && dm_gb_predict_mode(&at) == 0;
+            quiet &= at.start == start && at.dot > DM_GB_MODE2_DOT && dm_gb_predict_mode(&at) == 0;
     }
     return quiet;
 }
@@ -198,14 +181,11 @@ DM_FN bool dm_gb_predict_stat(const dm_gb_machine *m, const dm_gb_cold *cold, co
                               uint32_t now, uint32_t *value, uint32_t *until)
 {
     dm_gb_prediction at = dm_gb_predict_at(m, now);
-    const uint32_t line = at.line < 154u ? at.line : at.line - 154u;
-    uint32_t compared = line == DM_GB_LAST_LINE ? 0u : line;
-    uint32_t mode = line >= DM_GB_VBLANK_LINE ? 1u : dm_gb_predict_mode(&at);
+    const uint32_t line = dm_gb_predict_line(&at);
+    uint32_t mode = dm_gb_predict_mode(&at);
     if (!at.certain)
         return false;
-    if (at.dot <= 12u) {
-        mode = dm_gb_predict_first_dots(line, at.dot, &compared);
-    } else if (mode != 1u && at.dot > 84u) {
+    if (line < DM_GB_VBLANK_LINE && at.dot > DM_GB_MODE2_DOT) {
         const bool settled = dm_gb_queue_has_no_picture(cold);
         if (mode > 3u && settled) {
             at.mode0_dot = dm_gb_predict_mode0(m, ram, &at);
@@ -215,28 +195,30 @@ DM_FN bool dm_gb_predict_stat(const dm_gb_machine *m, const dm_gb_cold *cold, co
             return false;
     }
     const uint32_t lyc = dm_gb_queue_read(cold, 0xFF45u, m->ppu.lyc);
-    *value = 0x80u | m->ppu.stat | (compared == lyc ? 4u : 0u) | mode;
+    *value = 0x80u | m->ppu.stat | (dm_gb_line_compared(line, at.dot) == lyc ? 4u : 0u) | mode;
     const uint32_t mode3 = at.mode0_dot != 0 ? at.mode0_dot : DM_GB_PREDICT_MODE3;
-    *until = at.dot <= 12u ? now
-                           : at.start + (mode < 2u    ? DM_GB_LINE_CYCLES
-                                         : mode == 3u ? mode3
-                                                      : (at.dot <= 80u ? 80u : 84u));
+    const uint32_t mode2 = at.dot <= DM_GB_VRAM_READ_DOT ? DM_GB_VRAM_READ_DOT : DM_GB_MODE2_DOT;
+    *until = at.dot <= DM_GB_FIRST_DOTS ? now
+                                        : at.start + (mode < 2u    ? DM_GB_LINE_CYCLES
+                                                      : mode == 3u ? mode3
+                                                                   : mode2);
     return true;
 }
 
-/* A write to LCDC, SCY, SCX, a palette, WY or WX that matters to nobody before the next picture: in
+/* A write to LCDC, SCY, SCX, a palette, WY or WX that changes nothing before the next picture: in
  * VBlank, when the unit has been there since. And one of what SCY or a palette is already. */
+#define DM_GB_PREDICT_SAME_BITS 0x384u /* SCY, BGP, OBP0, OBP1: by number from FF40 on */
 DM_FN bool dm_gb_predict_write(dm_gb_machine *m, uint32_t now, uint32_t address, uint32_t value)
 {
     const uint32_t number = address - 0xFF40u;
-    if (number >= 12u || (0xF8Du >> number & 1u) == 0 ||
-        (number == 0 && ((value ^ m->ppu.lcdc) & DM_GB_LCD_ON) != 0))
+    if (!dm_gb_ppu_has_byte(address) || address == 0xFF45u ||
+        (address == 0xFF40u && ((value ^ m->ppu.lcdc) & DM_GB_LCD_ON) != 0))
         return false;
-    uint8_t *byte = dm_gb_predict_byte(m, number);
+    uint8_t *byte = dm_gb_ppu_byte(&m->ppu, address);
     const dm_gb_prediction at = dm_gb_predict_at(m, now);
-    const bool same = *byte == (uint8_t)value && (0x384u >> number & 1u) != 0;
-    if (!same && (!at.certain || m->ppu.line < DM_GB_VBLANK_LINE || at.line >= 154u ||
-                  at.dot <= 12u || at.dot >= DM_GB_LINE_CYCLES - 12u))
+    const bool same = *byte == (uint8_t)value && (DM_GB_PREDICT_SAME_BITS >> number & 1u) != 0;
+    if (!same && (!at.certain || m->ppu.line < DM_GB_VBLANK_LINE || at.line >= DM_GB_LINES ||
+                  at.dot <= DM_GB_FIRST_DOTS || at.dot >= DM_GB_LINE_CYCLES - DM_GB_FIRST_DOTS))
         return false;
     *byte = (uint8_t)value;
     return true;
@@ -252,16 +234,16 @@ DM_FN bool dm_gb_predict_vram(const dm_gb_machine *m, const uint8_t *ram, uint32
         *until = dm_gb_never(now);
         return true;
     }
-    if (!at.certain || m->ppu.drawing || at.line >= 154u)
+    if (!at.certain || m->ppu.drawing || at.line >= DM_GB_LINES)
         return false;
-    uint32_t end = at.start + 80u;
+    uint32_t end = at.start + DM_GB_VRAM_READ_DOT;
     if (at.line < DM_GB_VBLANK_LINE && dm_gb_predict_mode(&at) > 3u)
         at.mode0_dot = dm_gb_predict_mode0(m, ram, &at);
     if (at.line >= DM_GB_VBLANK_LINE)
-        end += (154u - at.line) * DM_GB_LINE_CYCLES;
-    else if (at.dot > 84u && dm_gb_predict_mode(&at) == 0)
+        end += (DM_GB_LINES - at.line) * DM_GB_LINE_CYCLES;
+    else if (at.dot > DM_GB_MODE2_DOT && dm_gb_predict_mode(&at) == 0)
         end += DM_GB_LINE_CYCLES;
-    if (!dm_gb_before(now + 24u, end))
+    if (!dm_gb_before(now + DM_GB_INSTRUCTION_MOST, end))
         return false;
     *until = end;
     return true;
@@ -271,9 +253,9 @@ DM_FN bool dm_gb_predict_vram(const dm_gb_machine *m, const uint8_t *ram, uint32
 DM_FN bool dm_gb_predict_shut(const dm_gb_machine *m, uint32_t now)
 {
     const dm_gb_prediction at = dm_gb_predict_at(m, now);
-    const uint32_t line = at.line < 154u ? at.line : at.line - 154u;
     const uint32_t end = at.mode0_dot != 0 ? at.mode0_dot : DM_GB_PREDICT_MODE3;
-    return at.certain && line < DM_GB_VBLANK_LINE && at.dot > 84u && at.dot + 24u <= end;
+    return at.certain && dm_gb_predict_line(&at) < DM_GB_VBLANK_LINE && at.dot > DM_GB_MODE2_DOT &&
+           at.dot + DM_GB_INSTRUCTION_MOST <= end;
 }
 
 /* Does a write to the cartridge change nothing? */
@@ -282,58 +264,19 @@ DM_FN bool dm_gb_predict_cart(const dm_gb_cart *cart, uint32_t address, uint32_t
     const uint32_t area = address >> 13;
     if (area == 5u) /* only what is switched on can be written to */
         return !cart->ram_enabled;
-    if (area > 3u)
-        return false;
-    switch (cart->mapper) {
-    case DM_GB_MAPPER_NONE:
-        return true;
-    case DM_GB_MAPPER_MBC1:
-    case DM_GB_MAPPER_MBC1_MULTI:
-        return area == 0   ? cart->ram_enabled == ((value & 0x0Fu) == 0x0Au)
-               : area == 1 ? cart->rom_bank == ((value & 0x1Fu) == 0 ? 1u : value & 0x1Fu)
-               : area == 2 ? cart->ram_bank == (value & 3u)
-                           : cart->mode == (value & 1u);
-    case DM_GB_MAPPER_MBC3:
-        return area == 0   ? cart->ram_enabled == ((value & 0x0Fu) == 0x0Au)
-               : area == 1 ? cart->rom_bank == (value & 0xFFu)
-               : area == 2 ? cart->ram_bank == (value & 0x0Fu)
-                           : !cart->has_rtc;
-    case DM_GB_MAPPER_MBC5:
-        return area == 0   ? cart->ram_enabled == ((value & 0xFFu) == 0x0Au)
-               : area == 1 ? ((address & 0x1000u) == 0 ? (cart->rom_bank & 0xFFu) == (value & 0xFFu)
-                                                       : cart->rom_bank >> 8 == (value & 1u))
-               : area == 2 ? !cart->has_rumble && cart->ram_bank == (value & 0x0Fu)
-                           : true;
-    default:
-        return false;
-    }
+    return area <= 3u && dm_gb_cart_ignores(cart, address, value);
 }
 
-/* A write to 2000..3FFF that chooses a ROM bank: cart takes it, but for rom_high. Returns the bank
- * that 4000..7FFF shows from now on; DM_GB_PREDICT_NO_BANK: none of it happened. */
+/* A write that chooses a ROM bank: cart takes it, but for rom_high. Returns the bank that 4000..7FFF shows from now on;
+ * DM_GB_PREDICT_NO_BANK: none of it happened. */
 #define DM_GB_PREDICT_NO_BANK 0xFFFFFFFFu
 DM_FN uint32_t dm_gb_predict_bank(dm_gb_cart *cart, uint32_t address, uint32_t value)
 {
-    uint32_t bank = value & 0xFFu, high;
-    switch (cart->mapper) {
-    case DM_GB_MAPPER_MBC1:
-        bank = (value & 0x1Fu) == 0 ? 1u : value & 0x1Fu;
-        high = ((uint32_t)cart->ram_bank << 5) | bank;
-        break;
-    case DM_GB_MAPPER_MBC3:
-        high = dm_gb_cart_is_mbc30(cart) ? bank : bank & 0x7Fu;
-        high = high == 0 ? 1u : high;
-        break;
-    case DM_GB_MAPPER_MBC5:
-        bank = (address & 0x1000u) == 0 ? (cart->rom_bank & 0x100u) | bank
-                                        : (cart->rom_bank & 0xFFu) | ((bank & 1u) << 8);
-        high = bank;
-        break;
-    default:
+    const dm_gb_cart_change change = dm_gb_cart_decode(cart, address, value);
+    if (change.which != DM_GB_CART_ROM_BANK)
         return DM_GB_PREDICT_NO_BANK;
-    }
-    cart->rom_bank = (uint16_t)bank;
-    return high;
+    cart->rom_bank = (uint16_t)change.value;
+    return dm_gb_cart_high_bank(cart);
 }
 
 /* Does a write below C000 change nothing? Of one byte, or of two of which `value` is the last,
@@ -363,13 +306,13 @@ DM_FN_SLOW uint32_t dm_gb_predict_urgent(const dm_gb_machine *m, const dm_gb_col
         if (cold->what[i] >> 8 != 0xFF45u || lyc > DM_GB_LAST_LINE)
             continue;
         const dm_gb_prediction at = dm_gb_predict_at(m, cold->when[i]);
-        const uint32_t line = lyc == 0 ? DM_GB_LAST_LINE : lyc; /* 0 is compared early */
-        const uint32_t lines = (line + 154u - at.line % 154u) % 154u;
+        const uint32_t line = at.line % DM_GB_LINES;
+        const uint32_t lines = (dm_gb_lyc_line(lyc) + DM_GB_LINES - line) % DM_GB_LINES;
         /* In a line's first dots the one before is still compared. */
-        if (lines == 153u || (lyc == 0 && lines == 152u))
+        if (lines == DM_GB_LINES - 1u || (lyc == 0 && lines == DM_GB_LINES - 2u))
             return now;
-        const uint32_t dot = lyc == 0 ? 12u : lyc == DM_GB_LAST_LINE ? 6u : 4u;
-        first = dm_gb_earlier(first, at.start + lines * DM_GB_LINE_CYCLES + dot + 1u);
+        const uint32_t dots = lines * DM_GB_LINE_CYCLES + dm_gb_lyc_dot(lyc);
+        first = dm_gb_earlier(first, at.start + dots + 1u);
     }
     return first;
 }

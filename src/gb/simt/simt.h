@@ -342,7 +342,7 @@ DM_FN bool dm_simt_packed(const dm_gb_context *context, const dm_gb_machine *m)
 
 DM_FN dm_gb_smem dm_simt_smem(const dm_gb_batch *batch)
 {
-    return dm_gb_smem_open(batch->lowest);
+    return dm_gb_smem_open(batch->lowest, batch->uops);
 }
 
 /* Run `cycles` T-cycles past the last target. Every thread of the block calls this; one without a

@@ -44,11 +44,7 @@ typedef uint64_t dm_gb_page_entry;
 #define DM_GB_PAGE_STRIDE ((uint32_t)sizeof(dm_gb_page_entry) * DM_GB_BLOCK_MACHINES)
 
 /* Page attributes, what is known of 128 bytes of addresses whatever is mapped there: in the upper half the offset of
- * the page's entry from the first one, below it which accesses are not plain: writes, all while VRAM is not open, or
- * all. The bits are those of dm_gb_uop.mask. */
-#define DM_GB_PAGE_NO_WRITES 2u
-#define DM_GB_PAGE_IS_VRAM 4u
-#define DM_GB_PAGE_NO_ACCESS 8u
+ * the page's entry from the first one, below it which accesses are not plain (limits.h). */
 #define DM_GB_PAGE_ATTRIBUTES 512u
 #define DM_GB_PAGE_ATTRIBUTE(page, attributes)                                                     \
     ((uint32_t)(page) * (DM_GB_PAGE_STRIDE << 16) | (attributes))
@@ -84,15 +80,13 @@ DM_STATIC_ASSERT((DM_GB_VRAM | DM_GB_WRAM | DM_GB_HRAM | DM_GB_CART_RAM) % DM_GB
                  "memory begins at units");
 
 /* Make room in shared memory and fill in uops and attributes; all threads of the block call this first. `lowest`: of
- * all addresses of ROMs, their predecoded words and machine memory. */
-DM_FN dm_gb_smem dm_gb_smem_open(uint64_t lowest)
+ * all addresses of ROMs, their predecoded words and machine memory. `uops`: all of them, in order. */
+DM_FN dm_gb_smem dm_gb_smem_open(uint64_t lowest, const dm_gb_uop *uops)
 {
     static DM_SHARED dm_gb_smem_layout shared;
-    for (uint32_t i = DM_BLOCK_THREAD; i < DM_GB_UOPS; i += DM_BLOCK_THREADS) {
-        const dm_gb_uop uop = dm_gb_uops[i];
-        shared.uops[0][i] = dm_make_u32x4(uop.source, uop.address, uop.adder, uop.flags);
-        shared.uops[1][i] = dm_make_u32x4(uop.put, uop.numbers, uop.changes, uop.mask);
-    }
+    const dm_u32x4 *halves = (const dm_u32x4 *)(const void *)uops;
+    for (uint32_t i = DM_BLOCK_THREAD; i < 2u * DM_GB_UOPS; i += DM_BLOCK_THREADS)
+        shared.uops[i % 2u][i / 2u] = halves[i];
     for (uint32_t i = DM_BLOCK_THREAD; i < DM_GB_PAGE_ATTRIBUTES; i += DM_BLOCK_THREADS)
         shared.attributes[i] = dm_gb_page_attributes_of(i);
     dm_block_sync();

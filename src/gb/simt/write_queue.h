@@ -31,13 +31,6 @@
 #define DM_GB_QUEUE_IF 8u      /* or is to IF */
 #define DM_GB_QUEUE_DMA_ADDRESS 0xFF46u
 
-/* Registers of the picture unit that read as they were written: all but STAT, LY and DMA. */
-DM_FN bool dm_gb_queue_reads_back(uint32_t address)
-{
-    const uint32_t number = address - 0xFF40u;
-    return number < 12u && (0xFADu >> number & 1u) != 0;
-}
-
 /* Is no write queued that decides the picture or the length of mode 3? */
 DM_FN bool dm_gb_queue_has_no_picture(const dm_gb_cold *cold)
 {
@@ -72,7 +65,7 @@ DM_FN bool dm_gb_queue_write(const dm_gb_machine *m, dm_gb_cold *cold, uint32_t 
     } else if (address == 0xFF0Fu) {
         kinds = DM_GB_QUEUE_URGENT | DM_GB_QUEUE_IF;
     } else if (address - 0xFF10u >= 0x30u) {
-        if (!dm_gb_queue_reads_back(address) ||
+        if (!dm_gb_ppu_has_byte(address) ||
             (number == 0 && ((value ^ ppu->lcdc) & DM_GB_LCD_ON) != 0))
             return false;
         kinds = number != 5u ? DM_GB_QUEUE_PICTURE : 0u; /* what LYC is, is known (predict.h) */

@@ -4,6 +4,7 @@
 #include "gb/cpu/run.h"
 #include "gb/host/hooks.h"
 #include "gb/simt/predecode.h"
+#include "gb/simt/uop_decode.h"
 #include "tests/support/test.h"
 
 #include <stdlib.h>
@@ -27,6 +28,8 @@ dm_twin *dm_twin_create(const dm_gb *gb, const dm_block_mode *mode, bool known)
     for (uint64_t i = 0; i < words; i++)
         t->words[i] = known ? dm_gb_predecode_at(gb->rom.bytes, gb->rom.size, i) : DM_GB_NO_WORD;
     t->roms = (dm_gb_batch_rom){t->rom, t->words, NULL};
+    for (uint32_t i = 0; i < DM_GB_UOPS; i++)
+        t->uops[i] = dm_gb_uop_table_at(i);
     t->args = (dm_swarm_args){.batch.machines = (uint8_t *)&t->m,
                               .batch.memory = t->ram,
                               .progress = &t->progress,
@@ -34,6 +37,7 @@ dm_twin *dm_twin_create(const dm_gb *gb, const dm_block_mode *mode, bool known)
                               .faults = &t->faults,
                               .batch.lane_contexts = (uint8_t *)t->lane_context,
                               .batch.lowest = (uint64_t)(uintptr_t)t->memory,
+                              .batch.uops = t->uops,
                               .rewards = &t->reward,
                               .terminated = &t->terminated,
                               .truncated = &t->truncated,

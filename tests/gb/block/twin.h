@@ -5,6 +5,7 @@
 #define DM_TESTS_GB_BLOCK_TWIN_H
 
 #include "gb/host/core.h"
+#include "gb/simt/uop.h"
 #include "swarm/args.h"
 #include "tests/swarm/block_modes.h"
 
@@ -22,6 +23,7 @@ typedef struct dm_twin {
     uint8_t terminated, truncated, keys;
     dm_gb_batch_rom roms;
     dm_gb_hook_table hooks;
+    dm_gb_uop uops[DM_GB_UOPS];
     uint64_t hook_bits; /* of the last run */
     dm_swarm_fault_counts faults;
     dm_swarm_args args;
