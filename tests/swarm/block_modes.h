@@ -13,11 +13,11 @@
 typedef struct dm_block_mode {
     const char *name;
     uint32_t lanes, threads;          /* machines of a warp, threads of a block */
-    const dm_builtin_kernel *kernels; /* step, reset and rebalance */
+    const dm_builtin_kernel *kernels; /* step, reset, answered and rebalance */
 } dm_block_mode;
 
 #define DM_BLOCK_MODES 4
-#define DM_BLOCK_KERNELS 3
+#define DM_BLOCK_KERNELS 4
 extern const dm_block_mode dm_block_modes[DM_BLOCK_MODES];
 
 /* Kernels that are compiled with hooks (gb/hooks.h). */
