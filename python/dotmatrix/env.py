@@ -5,6 +5,7 @@ without Gymnasium (dotmatrix.gym adds its spaces and classes)."""
 import os
 
 from . import _core
+from .program import as_program
 from .swarm import Swarm
 
 AUTORESETS = ("next_step", "same_step", "disabled")
@@ -18,6 +19,16 @@ def rom_path(name):
         folder = os.path.dirname(path)
         there = sorted(f[:-3] for f in os.listdir(folder) if f.endswith(".gb")) if os.path.isdir(folder) else []
         raise _core.NotFound(f"no ROM '{name}' comes with the package; there are {', '.join(there) or 'none'}")
+    return path
+
+
+def reward_path(name):
+    """The path of a reward program that the package brings: "starfall"."""
+    folder = os.path.join(os.path.dirname(__file__), "rewards")
+    path = os.path.join(folder, name.lower() + ".py")
+    if not os.path.exists(path):
+        there = sorted(f[:-3] for f in os.listdir(folder) if f.endswith(".py")) if os.path.isdir(folder) else []
+        raise _core.NotFound(f"no reward '{name}' comes with the package; there are {', '.join(there) or 'none'}")
     return path
 
 
@@ -140,7 +151,7 @@ def make(rom, num_envs=1, *, device="cpu", obs="packed", reward=None, autoreset=
         env = dm.make("game.gb", num_envs=4096, device="cuda", obs="packed", autoreset="same_step")
 
     `rom`: a path, bytes, or the name of a ROM that the package brings ("STARFALL"). `reward`: what a step is worth, and
-    what ends an episode. The other options are those of VectorEnv and Swarm.
+    what ends an episode: a function (dotmatrix.program), the path of a .py file with one, or "starfall". The other options are those of VectorEnv and Swarm.
     """
     if isinstance(rom, str) and rom.isidentifier() and not os.path.exists(rom):
         rom = rom_path(rom)
@@ -150,12 +161,15 @@ def make(rom, num_envs=1, *, device="cpu", obs="packed", reward=None, autoreset=
 
 
 def reward_options(reward):
-    """What `reward=` means to a Swarm. A path that ends in ".c" or ".h" is an epilog (docs/swarm.md)."""
+    """What `reward=` means to a Swarm: a program (a function, the path of a .py, or the name of one that the
+    package brings), or an epilog in C (.c or .h)."""
     path = os.fspath(reward) if isinstance(reward, (str, os.PathLike)) else None
+    if path is not None and path.isidentifier() and not os.path.exists(path):
+        path = reward = reward_path(path)
     if path is not None and path.endswith((".c", ".h")):
         try:
             with open(path, encoding="utf-8") as file:
                 return {"epilog": file.read()}
         except OSError as error:
             raise _core.NotFound(f"reward: {path}: {error.strerror}") from None
-    raise _core.Unsupported(f"reward={reward!r}: the path of an epilog (.c)")
+    return {"program": as_program(reward)}

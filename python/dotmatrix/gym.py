@@ -115,7 +115,7 @@ class Env(gymnasium.Env):
 
 def register():
     """Register the ids; Gymnasium calls this by itself where the package is installed."""
-    for id, kwargs in (("dotmatrix/GameBoy-v0", {}), ("dotmatrix/Starfall-v0", {"rom": "STARFALL"})):
+    for id, kwargs in (("dotmatrix/GameBoy-v0", {}), ("dotmatrix/Starfall-v0", {"rom": "STARFALL", "reward": "starfall"})):
         if id not in gymnasium.registry:
             gymnasium.register(
                 id,

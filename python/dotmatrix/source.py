@@ -9,8 +9,11 @@ import. Lines keep their place, so that a message names the user's file and line
 import ast
 import enum
 import inspect
+import linecache
 import math
+import os
 import re
+import sys
 import types
 
 from . import _core
@@ -71,6 +74,22 @@ def gather(function, decorator=None):
     return _Gatherer(Text(path, function.__name__)).all(function, decorator)
 
 
+def gather_program(function, decorator):
+    """The Text of a reward program; `decorator` is what stands behind the module's name: "program"."""
+    function = plain(function)
+    if not isinstance(function, types.FunctionType):
+        raise _core.InvalidArgument(f"{function!r} is no Python function")
+    path = inspect.getsourcefile(function) or function.__code__.co_filename
+    return _ProgramGatherer(Text(path, function.__name__)).all(function, decorator)
+
+
+def shown(error):
+    """The compiler's exception with all of its messages as its text."""
+    again = type(error)(getattr(error, "messages", "").rstrip() or str(error))
+    again.__dict__.update(error.__dict__)
+    return again
+
+
 def plain(function):
     """The Python function inside of a Kernel of ours, a kernel or function of Warp's, or the function itself."""
     seen = 0
@@ -98,6 +117,23 @@ def look_up(name, where):
     return (True, names[name]) if name in names else (False, None)
 
 
+def _class_of_a_cell(name):
+    """(file, first line, lines) of a class of a notebook or an interactive session: inspect knows files alone."""
+    for file in reversed(list(linecache.cache)):
+        if os.path.exists(file) and "ipykernel" not in file:
+            continue
+        lines = linecache.getlines(file)
+        try:
+            body = ast.parse("".join(lines)).body
+        except SyntaxError:
+            continue
+        for node in reversed(body):
+            if isinstance(node, ast.ClassDef) and node.name == name:
+                first = min((d.lineno for d in node.decorator_list), default=node.lineno)
+                return file, first, lines[first - 1 : node.end_lineno]
+    raise OSError(name)
+
+
 class _Gatherer:
     def __init__(self, text):
         self.text = text
@@ -123,13 +159,20 @@ class _Gatherer:
                 text.add(line, file, max(first + i, 1), indent)
         return text
 
+    @staticmethod
+    def decoration(decorator):
+        return f"@{ALIAS}.{decorator}"
+
     # ---- Definitions ----
 
     def definition(self, object, decorator):
         """A function's or class's source as a chunk, with `decorator` instead of its own (None: none; "=": its own)."""
         try:
-            lines, first = inspect.getsourcelines(object)
-            file = inspect.getsourcefile(object) or self.text.path
+            if inspect.isclass(object) and object.__module__ == "__main__" and not hasattr(sys.modules["__main__"], "__file__"):
+                file, first, lines = _class_of_a_cell(object.__name__)
+            else:
+                lines, first = inspect.getsourcelines(object)
+                file = inspect.getsourcefile(object) or self.text.path
         except (OSError, TypeError):
             raise _core.InvalidArgument(
                 f"{object.__name__}: its source cannot be read; define it in a file or a notebook's cell"
@@ -149,7 +192,7 @@ class _Gatherer:
             lines, first = lines[start:], first + start
             node.decorator_list = []
             if decorator is not None:
-                lines, first = [f"@{ALIAS}.{decorator}", *lines], first - 1
+                lines, first = [self.decoration(decorator), *lines], first - 1
         self.done.add(node.name)
         self.chunks.append((file, first, indent, lines))
         self.names(node, object)
@@ -242,6 +285,32 @@ class _Gatherer:
                     if isinstance(n, ast.Name):
                         self.waiting.append((n.id, where))
                 return
+
+
+class _ProgramGatherer(_Gatherer):
+    """Programs name the module dotmatrix, not Warp, by one name."""
+
+    module = "dm"
+
+    def all(self, function, decorator):
+        for name, value in function.__globals__.items():
+            if isinstance(value, types.ModuleType) and value.__name__ == "dotmatrix":
+                self.module = name
+        text = super().all(function, decorator)
+        text.lines.insert(0, f"import dotmatrix as {self.module}")
+        text.places.insert(0, (text.path, function.__code__.co_firstlineno, 0))
+        return text
+
+    def decoration(self, decorator):
+        return f"@{ALIAS}.{decorator}" if decorator in ("func", "struct") else f"@{self.module}.{decorator}"
+
+    def value(self, name, value, where):
+        if isinstance(value, types.ModuleType) and value.__name__ == "dotmatrix":
+            return  # it is at the top
+        if inspect.isclass(value) and value.__dict__.get("__dm_memory__"):
+            self.definition(value, "memory")
+        else:
+            super().value(name, value, where)
 
 
 def _number(value):

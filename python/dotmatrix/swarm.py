@@ -5,6 +5,7 @@ import os
 
 from . import _core
 from .arrays import choose_format, convert, current_stream, prepare_actions
+from .program import as_program
 
 OUTPUTS = {
     "rewards": 0,
@@ -54,6 +55,10 @@ def _rom(source, state=None):
     return (source if isinstance(source, bytes) else os.fspath(source), None if state is None else os.fspath(state))
 
 
+def _hook(symbols, hook):
+    return _core.hook_parse(symbols, hook) if isinstance(hook, str) else tuple(hook)
+
+
 def _describe(roms, obs, start, options):
     names = (obs,) if isinstance(obs, str) else tuple(obs or ())
     for name in names:
@@ -63,6 +68,11 @@ def _describe(roms, obs, start, options):
         raise _core.InvalidArgument(f"start={start!r}: one of {', '.join(STARTS)}")
     if isinstance(roms, (str, bytes, bytearray, memoryview, os.PathLike)) or isinstance(roms, tuple):
         roms = [roms]
+    if options.get("program") is not None:
+        options = dict(options, program=as_program(options["program"])._core)
+    symbols = options.pop("symbols", None)
+    if options.get("hooks") is not None:
+        options = dict(options, hooks=[_hook(symbols, hook) for hook in options["hooks"]])
     options = dict(options, start=STARTS[start], observations=sum(OBSERVATIONS[name] for name in names))
     return names, [_rom(rom) for rom in roms], options
 
@@ -79,8 +89,11 @@ class Swarm:
     ROM i modulo their number. `obs` names observations: "vector", "shades", "small", "packed", "regions". The other
     options are the fields of dm_swarm_desc (docs/swarm.md): frames_per_step, release_after_frames, stage, codec,
     generator, seed, step_limit, autoreset, frame_stack, regions [(address, size)], start, boot_rom, snapshots,
-    keep_idle_loops, force_dmg, epilog, observation_size, first_machine, lanes_per_warp, block_threads,
+    keep_idle_loops, force_dmg, epilog, program, hooks, observation_size, first_machine, lanes_per_warp, block_threads,
     blocks_per_multiprocessor.
+
+    `program` is a reward program (dm.program), a function or the path of a .py. `hooks` are places whose execution is
+    noted, names of the file `symbols` or "01:4A2F", or pairs (bank or None, address); see hooks().
 
     `obs_as`: what arrays are: "torch", "numpy", "cupy", "jax", "dlpack"; None: NumPy on the CPU, torch on a GPU.
 
@@ -91,6 +104,7 @@ class Swarm:
     def __init__(self, roms, count, *, device="cpu", obs=(), obs_as=None, start="post_boot", **options):
         self.device = _open(device)
         self.obs_as = choose_format(obs_as, self.device.kind)
+        self.program = None if options.get("program") is None else as_program(options["program"])
         self.obs_names, sources, options = _describe(roms, obs, start, options)
         self._core = _core.Swarm(self.device, sources, count, options)
         self._kind = self.device.kind
@@ -215,6 +229,32 @@ class Swarm:
     def faults(self):
         """How many actions, resets and observations were wrong since creation, as a dict. Waits."""
         return self._core.faults()
+
+    # ---- Programs and hooks ----
+
+    def set_program(self, program):
+        """Another reward program from now on; machines and episodes stay. Compiles for some tens of milliseconds."""
+        self.program = as_program(program)
+        self._core.set_program(self.program._core)
+
+    def metrics(self, restart=False):
+        """The program's metrics, a dict by name: `step` (mean over the machines in the last step), `last` and `sum` (means
+        over the episodes that ended) and `episodes`. `restart`: episodes are counted anew. Waits."""
+        if self.program is None:
+            return {}
+        found = self._core.metrics(len(self.program.info["metrics"]), restart)
+        return {row.pop("name"): row for row in found}
+
+    def hooks(self):
+        """For each machine a number whose bit i is set when hook i was met in the last step; NumPy's uint64. Waits."""
+        import numpy
+
+        return numpy.frombuffer(self._core.hooks(), numpy.uint64)
+
+    @property
+    def hook_bits(self):
+        """The same on the device in the format of `obs_as`, without waiting; None without hooks."""
+        return convert(self._core.hook_bits(), self.obs_as)
 
     # ---- Looking into machines; all wait ----
 

@@ -8,6 +8,7 @@
  *   device.c    dm_device (dotmatrix/device.h)
  *   gameboy.c   dm_gb (dotmatrix/gb.h); memory.c: its memory in brackets
  *   kernel.c    dm_kernel (dotmatrix/kernel.h): texts, and programs of them
+ *   reward.c    dm_program (dotmatrix/program.h)
  *   swarm.c     dm_swarm (dotmatrix/swarm.h): creating, stepping; swarm_look.c: looking into machines
  *
  * Everything that has a taste (names, defaults, NumPy) is in python/dotmatrix/ *.py above this. One
@@ -22,6 +23,7 @@
 
 #include <dotmatrix/base.h>
 #include <dotmatrix/device.h>
+#include <dotmatrix/program.h>
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,6 +33,8 @@
 int core_errors_add(PyObject *module);
 /* Set the exception that belongs to the status; returns NULL. */
 PyObject *core_raise(const dm_error *err);
+/* The same, with everything that was wrong as its attribute `messages`; NULL: no more is known. */
+PyObject *core_raise_messages(const dm_error *err, const char *messages);
 PyObject *core_raise_status(dm_status status, const char *format, ...) DM_PRINTF(2, 3);
 
 /* Functions that fill a slot of a type: the C standard has no object pointer for them. */
@@ -101,8 +105,12 @@ dm_device *core_device(PyObject *object);
 int core_gameboy_add(PyObject *module);
 int core_swarm_add(PyObject *module);
 int core_kernel_add(PyObject *module);
+int core_reward_add(PyObject *module);
+/* The program of a _core.Reward; false with an exception. */
+bool core_reward(PyObject *object, const dm_program **out);
 PyObject *core_swarm_warm_up(PyObject *module, PyObject *args);
 PyObject *core_codec_actions(PyObject *module, PyObject *args);
+PyObject *core_hook_parse(PyObject *module, PyObject *args);
 
 /* A type made from a spec and put into the module under the name behind the last dot. */
 PyTypeObject *core_type_add(PyObject *module, PyType_Spec *spec);

@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 typedef struct error_row {
     const char *name, *doc;
@@ -72,6 +73,22 @@ PyObject *core_raise(const dm_error *err)
     Py_XDECREF(file);
     Py_XDECREF(line);
     Py_DECREF(value);
+    return NULL;
+}
+
+PyObject *core_raise_messages(const dm_error *err, const char *messages)
+{
+    core_raise(err);
+    if (messages == NULL)
+        return NULL;
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    PyObject *text = PyUnicode_DecodeUTF8(messages, (Py_ssize_t)strlen(messages), "replace");
+    if (text == NULL || value == NULL || PyObject_SetAttrString(value, "messages", text) < 0)
+        PyErr_Clear();
+    Py_XDECREF(text);
+    PyErr_Restore(type, value, trace);
     return NULL;
 }
 

@@ -611,6 +611,26 @@ static PyType_Slot slots[] = {
 static PyType_Spec spec = {"dotmatrix._core.GameBoy", sizeof(gameboy), 0,
                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
 
+PyObject *core_hook_parse(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *given, *symbols = NULL;
+    const char *text;
+    if (!PyArg_ParseTuple(args, "Os:hook_parse", &given, &text) ||
+        (given != Py_None && !PyUnicode_FSConverter(given, &symbols)))
+        return NULL;
+    dm_error err;
+    dm_gb_hook hook;
+    const dm_status status =
+        dm_gb_hook_parse(symbols == NULL ? NULL : PyBytes_AsString(symbols), text, &hook, &err);
+    Py_XDECREF(symbols);
+    if (status != DM_OK)
+        return core_raise(&err);
+    if (hook.bank == DM_GB_HOOK_EVERY_BANK)
+        return Py_BuildValue("(Oi)", Py_None, hook.address);
+    return Py_BuildValue("(ii)", hook.bank, hook.address);
+}
+
 int core_gameboy_add(PyObject *module)
 {
     return core_type_add(module, &spec) == NULL ? -1 : 0;

@@ -28,23 +28,6 @@ static PyTypeObject *kernel_type, *program_type;
 
 /* ---- A text ---- */
 
-/* The error, with everything that was wrong as its attribute `messages`. */
-static void raise_messages(dm_kernel_file *file, const dm_error *err)
-{
-    core_raise(err);
-    if (file == NULL)
-        return;
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    PyErr_NormalizeException(&type, &value, &trace);
-    const char *messages = dm_kernel_file_messages(file);
-    PyObject *text = PyUnicode_DecodeUTF8(messages, (Py_ssize_t)strlen(messages), "replace");
-    if (text == NULL || value == NULL || PyObject_SetAttrString(value, "messages", text) < 0)
-        PyErr_Clear();
-    Py_XDECREF(text);
-    PyErr_Restore(type, value, trace);
-}
-
 static const struct flag {
     const char *name;
     size_t offset;
@@ -107,7 +90,8 @@ static int kernel_init(PyObject *object, PyObject *args, PyObject *kwargs)
                 status = dm_kernel_compile(self->kernel, &err);
         }
         if (status != DM_OK) {
-            raise_messages(self->file, &err);
+            core_raise_messages(&err,
+                                self->file == NULL ? NULL : dm_kernel_file_messages(self->file));
             result = -1;
         }
     }

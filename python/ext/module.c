@@ -47,6 +47,8 @@ static PyMethodDef functions[] = {
      "swarm_warm_up(device, roms, count, options)\n--\n\nCompile its kernels into the cache."},
     {"codec_actions", core_codec_actions, METH_VARARGS,
      "codec_actions(name)\n--\n\nThe keys that each action of a codec presses, as bytes."},
+    {"hook_parse", core_hook_parse, METH_VARARGS,
+     "hook_parse(symbols, text)\n--\n\n(bank or None, address) of a name or \"01:4A2F\"."},
     {NULL, NULL, 0, NULL},
 };
 static PyModuleDef module = {.m_base = PyModuleDef_HEAD_INIT,
@@ -66,7 +68,7 @@ PyMODINIT_FUNC PyInit__core(void)
         return NULL;
     if (core_errors_add(self) < 0 || core_array_add(self) < 0 || core_device_add(self) < 0 ||
         core_gameboy_add(self) < 0 || core_memory_add(self) < 0 || core_swarm_add(self) < 0 ||
-        core_kernel_add(self) < 0) {
+        core_kernel_add(self) < 0 || core_reward_add(self) < 0) {
         Py_DECREF(self);
         return NULL;
     }

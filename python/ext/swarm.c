@@ -92,6 +92,7 @@ typedef struct parts {
     dm_swarm_desc desc;
     dm_swarm_rom_source *roms;
     dm_swarm_region *regions;
+    dm_gb_hook *hooks;
     PyObject *keep; /* list */
 } parts;
 
@@ -161,6 +162,32 @@ static int take_regions(parts *p, PyObject *list)
     }
     p->desc.regions = p->regions;
     p->desc.region_count = (size_t)count;
+    return 0;
+}
+
+/* (bank or None, address) each */
+static int take_hooks(parts *p, PyObject *list)
+{
+    Py_ssize_t count = PySequence_Size(list);
+    if (count < 0)
+        return -1;
+    p->hooks = calloc((size_t)count + 1, sizeof *p->hooks);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *bank = NULL, *item = PySequence_GetItem(list, i);
+        unsigned address = 0;
+        int good = item != NULL && PyArg_ParseTuple(item, "OI:hooks", &bank, &address);
+        long number = good && bank != Py_None ? PyLong_AsLong(bank) : DM_GB_HOOK_EVERY_BANK;
+        Py_XDECREF(item);
+        if (!good || PyErr_Occurred())
+            return -1;
+        if (address > 0xFFFF || number < 0 || number > 0xFFFF) {
+            core_raise_status(DM_EINVAL, "swarm: hook %zd: there is no such place", i);
+            return -1;
+        }
+        p->hooks[i] = (dm_gb_hook){(uint16_t)address, (uint16_t)number};
+    }
+    p->desc.hooks = p->hooks;
+    p->desc.hook_count = (size_t)count;
     return 0;
 }
 
@@ -242,6 +269,10 @@ static int take_one(parts *p, const char *name, PyObject *value)
         return take_text(p, value, &p->desc.epilog);
     if (strcmp(name, "boot_rom") == 0)
         return take_boot(p, value);
+    if (strcmp(name, "hooks") == 0)
+        return take_hooks(p, value);
+    if (strcmp(name, "program") == 0)
+        return core_reward(value, &p->desc.program) && PyList_Append(p->keep, value) == 0 ? 0 : -1;
     core_raise_status(DM_EINVAL, "swarm: there is no option '%s'", name);
     return -1;
 }
@@ -266,6 +297,7 @@ static void free_parts(parts *p)
 {
     free(p->roms);
     free(p->regions);
+    free(p->hooks);
     Py_CLEAR(p->keep);
 }
 
@@ -831,6 +863,92 @@ static PyObject *faults(PyObject *object, PyObject *unused)
                          "observations", counts.observations);
 }
 
+static PyObject *set_program(PyObject *object, PyObject *program)
+{
+    const dm_program *given = NULL;
+    dm_swarm *swarm = core_swarm_get(object);
+    if (swarm == NULL || !core_reward(program, &given))
+        return NULL;
+    dm_error err;
+    dm_status status;
+    CORE_SWARM_CALL(object, status, dm_swarm_set_program(swarm, given, &err));
+    if (status != DM_OK)
+        return core_raise(&err);
+    Py_RETURN_NONE;
+}
+
+/* metrics(count, restart): name, step, last, sum, episodes of each. */
+static PyObject *metrics(PyObject *object, PyObject *args)
+{
+    unsigned count;
+    int restart = 0;
+    if (!PyArg_ParseTuple(args, "I|p:metrics", &count, &restart))
+        return NULL;
+    dm_swarm *swarm = core_swarm_get(object);
+    dm_swarm_metric_sums sums[DM_PROGRAM_METRICS_MAX];
+    if (swarm == NULL)
+        return NULL;
+    if (count > DM_PROGRAM_METRICS_MAX)
+        return core_raise_status(DM_EINVAL, "metrics: at most %d", DM_PROGRAM_METRICS_MAX);
+    dm_error err;
+    dm_status status;
+    CORE_SWARM_CALL(object, status, dm_swarm_get_metrics(swarm, sums, count, restart != 0, &err));
+    PyObject *list = status == DM_OK ? PyList_New(0) : core_raise(&err);
+    for (unsigned i = 0; list != NULL && i < count; i++) {
+        PyObject *row = Py_BuildValue("{sssdsdsdsK}", "name", sums[i].name, "step", sums[i].step,
+                                      "last", sums[i].last, "sum", sums[i].sum, "episodes",
+                                      (unsigned long long)sums[i].episodes);
+        if (row == NULL || PyList_Append(list, row) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+/* hooks(): a uint64_t per machine, as bytes. */
+static PyObject *get_hooks(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    dm_swarm *swarm = core_swarm_get(object);
+    if (swarm == NULL)
+        return NULL;
+    const size_t count = (size_t)dm_swarm_get_info(swarm).count;
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(count * sizeof(uint64_t)));
+    if (bytes == NULL)
+        return NULL;
+    dm_error err;
+    dm_status status;
+    uint64_t *to = (uint64_t *)(void *)PyBytes_AsString(bytes);
+    CORE_SWARM_CALL(object, status, dm_swarm_get_hooks(swarm, to, count, &err));
+    if (status == DM_OK)
+        return bytes;
+    Py_DECREF(bytes);
+    return core_raise(&err);
+}
+
+static PyObject *hook_bits(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    core_swarm *self = (core_swarm *)object;
+    dm_swarm *swarm = core_swarm_get(object);
+    if (swarm == NULL)
+        return NULL;
+    dm_device_buffer *buffer = dm_swarm_hook_bits(swarm);
+    if (buffer == NULL)
+        Py_RETURN_NONE;
+    const dm_device_properties *device = dm_device_get_properties(core_device(self->device));
+    const core_layout layout = {.data = dm_device_buffer_address(buffer),
+                                .kind = CORE_UINT,
+                                .bits = 64,
+                                .dimensions = 1,
+                                .shape = {(int64_t)dm_swarm_get_info(swarm).count},
+                                .read_only = true,
+                                .device = device->kind,
+                                .device_index = device->index,
+                                .hooks = &hooks};
+    return core_array_new(object, &layout);
+}
+
 static PyObject *get_info(PyObject *object, void *unused)
 {
     (void)unused;
@@ -876,6 +994,11 @@ static PyMethodDef methods[64] = {
      "reset($self, mask=None, snapshots=None, /)\n--\n\nWith arrays on the swarm's device."},
     {"reset_host", reset_host, METH_VARARGS,
      "reset_host($self, machines, snapshots=None, /)\n--\n\nThese machines; checked first."},
+    {"set_program", set_program, METH_O, "set_program($self, reward, /)\n--\n\nAnother. Waits."},
+    {"metrics", metrics, METH_VARARGS,
+     "metrics($self, count, restart=False, /)\n--\n\nOf the program, a dict each. Waits."},
+    {"hooks", get_hooks, METH_NOARGS, "hooks($self, /)\n--\n\nuint64 each, as bytes. Waits."},
+    {"hook_bits", hook_bits, METH_NOARGS, "hook_bits($self, /)\n--\n\nAn Array, or None."},
     {"faults", faults, METH_NOARGS, "faults($self, /)\n--\n\nCounts since creation. Waits."},
 };
 static PyType_Slot slots[] = {

@@ -159,7 +159,7 @@ def test_single_as_vector(starfall):
 
 
 @pytest.mark.parametrize("options,text", [({"autoreset": "never"}, "next_step"), ({"render_mode": "human"}, "rgb_array"),
-                                          ({"obs": ()}, "observes"), ({"reward": "x.c"}, "x.c"), ({"reward": 7}, "epilog")])
+                                          ({"obs": ()}, "observes"), ({"reward": "x.c"}, "x.c"), ({"reward": 7}, "a function")])
 def test_wrong(starfall, options, text):
     with pytest.raises(dm.Error, match=text):
         dm.make(starfall, 1, device="cpu:1", **options)

@@ -290,12 +290,12 @@ dm_status dm_swarm_set_program(dm_swarm *swarm, const dm_program *program, dm_er
         return dm_fail(err, DM_EINVAL, "swarm: it was created without a program");
     if (dm_program_source(program, false) == NULL)
         return dm_fail(err, DM_EINVAL, "swarm: the program did not compile");
-    if (info.observation_size != swarm->desc.observation_size)
+    const dm_program_info before = dm_program_get_info(swarm->program);
+    if (info.observation_size != before.observation_size)
         return dm_fail(
             err, DM_EINVAL,
             "swarm: the program observes %u floats, the last one %u; create the swarm anew",
-            info.observation_size, swarm->desc.observation_size);
-    const dm_program_info before = dm_program_get_info(swarm->program);
+            info.observation_size, before.observation_size);
     if (!same_hooks(&info, &before))
         return dm_fail(
             err, DM_EINVAL,
