@@ -3,6 +3,7 @@
 #include "nn/model.h"
 #include "base/file.h"
 #include "base/require.h"
+#include "base/thread.h"
 #include "device/cublaslt.h"
 
 #include "base/philox.h"
@@ -14,37 +15,55 @@
 
 /* ---- The first weights ---- */
 
+/* Which values a parameter begins with: a pure function of the index, so that any number of threads gives the same. */
+typedef struct first_values {
+    float *values;
+    const dm_nn_layer *layer;
+    bool is_weight;
+    uint32_t inputs;
+    uint64_t seed, stream;
+} first_values;
+
 /* Uniform in +-1/sqrt(inputs) as PyTorch's layers begin, or normal with the deviation that the
  * layer asks for. */
-static void init_values(float *values, size_t count, const dm_nn_layer *layer, bool is_weight,
-                        uint32_t inputs, uint64_t seed, uint64_t stream)
+static void init_values(void *user, uint64_t begin, uint64_t end, int worker)
 {
-    bool norm = layer->kind == DM_NN_LAYER_NORM, embed = layer->kind == DM_NN_LAYER_EMBED;
-    float deviation = layer->init > 0 ? layer->init : embed ? 0.02f : 0;
-    float bound = 1 / sqrtf((float)inputs);
-    for (size_t i = 0; i < count; i++) {
-        if (norm || (deviation > 0 && !is_weight && !embed)) {
-            values[i] = norm && is_weight ? 1 : 0;
+    const first_values *f = user;
+    (void)worker;
+    bool norm = f->layer->kind == DM_NN_LAYER_NORM, embed = f->layer->kind == DM_NN_LAYER_EMBED;
+    float deviation = f->layer->init > 0 ? f->layer->init : embed ? 0.02f : 0;
+    float bound = 1 / sqrtf((float)f->inputs);
+    for (uint64_t i = begin; i < end; i++) {
+        if (norm || (deviation > 0 && !f->is_weight && !embed)) {
+            f->values[i] = norm && f->is_weight ? 1 : 0;
             continue;
         }
-        dm_philox4 r = dm_random4(seed, stream, i);
+        dm_philox4 r = dm_random4(f->seed, f->stream, i);
         float u = dm_random_unit(r.v[0]), v = dm_random_unit(r.v[1]);
         if (deviation > 0)
-            values[i] = deviation * sqrtf(-2 * logf(1 - u)) * cosf(6.2831853f * v);
+            f->values[i] = deviation * sqrtf(-2 * logf(1 - u)) * cosf(6.2831853f * v);
         else
-            values[i] = (2 * u - 1) * bound;
+            f->values[i] = (2 * u - 1) * bound;
     }
 }
 
 static dm_status init_parameter(dm_nn_model *m, int index, size_t layer, bool is_weight,
-                                uint32_t inputs, uint64_t seed, dm_error *err)
+                                uint32_t inputs, uint64_t seed, dm_pool *pool, dm_error *err)
 {
     const dm_nn_parameter *p = &m->plan.parameters[index];
     float *values = malloc(p->count * sizeof *values);
     if (!values)
         return dm_fail(err, DM_ENOMEM, "nn: no memory for the first weights of %s", p->name);
-    init_values(values, p->count, &m->plan.layers[layer].layer, is_weight, inputs, seed,
-                2 * layer + !is_weight);
+    first_values first = {.values = values,
+                          .layer = &m->plan.layers[layer].layer,
+                          .is_weight = is_weight,
+                          .inputs = inputs,
+                          .seed = seed,
+                          .stream = 2 * layer + !is_weight};
+    if (pool != NULL)
+        dm_pool_run(pool, p->count, 1 << 16, init_values, &first);
+    else
+        init_values(&first, 0, p->count, 0);
     dm_status status = m->runner->write(m, (size_t)index, DM_NN_VALUE, values, err);
     if (status == DM_OK && m->optimiser.average > 0)
         status = m->runner->write(m, (size_t)index, DM_NN_AVERAGE, values, err);
@@ -54,7 +73,9 @@ static dm_status init_parameter(dm_nn_model *m, int index, size_t layer, bool is
 
 static dm_status init_parameters(dm_nn_model *m, uint64_t seed, dm_error *err)
 {
-    dm_status status = DM_OK;
+    enum { MANY = 10000000 }; /* numbers that are worth threads: seconds for GPT-2 */
+    dm_pool *pool = NULL;
+    dm_status status = dm_nn_model_size(m) >= MANY ? dm_pool_create(0, &pool, err) : DM_OK;
     for (size_t i = 0; i < m->plan.layer_count && status == DM_OK; i++) {
         const dm_nn_planned *l = &m->plan.layers[i];
         uint32_t inputs = l->layer.kind == DM_NN_LAYER_CONV
@@ -62,10 +83,11 @@ static dm_status init_parameters(dm_nn_model *m, uint64_t seed, dm_error *err)
                           : l->layer.kind == DM_NN_LAYER_GRU ? l->layer.size
                                                              : l->in.C * l->in.H * l->in.W;
         if (l->weight != DM_NN_NONE && !l->layer.tied)
-            status = init_parameter(m, l->weight, i, true, inputs, seed, err);
+            status = init_parameter(m, l->weight, i, true, inputs, seed, pool, err);
         if (l->bias != DM_NN_NONE && status == DM_OK)
-            status = init_parameter(m, l->bias, i, false, inputs, seed, err);
+            status = init_parameter(m, l->bias, i, false, inputs, seed, pool, err);
     }
+    dm_pool_destroy(pool);
     return status;
 }
 

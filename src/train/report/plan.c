@@ -86,9 +86,6 @@ dm_status dm_report_plan_init(const char *tasks, bool quick, bool cuda, dm_repor
     read_methods(out);
     status =
         choose_tasks(out, tasks, json_object_get(out->all, quick ? "quick" : "full"), cuda, err);
-    for (size_t i = 0; i < out->task_count && status == DM_OK; i++)
-        if (out->tasks[i].device != NULL && !cuda)
-            status = dm_fail(err, DM_EINVAL, "report: %s needs --device cuda", out->tasks[i].key);
     if (status == DM_OK)
         out->tries = json_array_size(json_object_get(out->tasks[0].object, "rates"));
     if (status != DM_OK)

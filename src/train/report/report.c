@@ -55,6 +55,11 @@ static dm_status make_run(const work *w, const job *j, dm_error *err)
     dm_status status = dm_path_join(path, o->folder, name, err);
     if (status == DM_OK)
         status = dm_report_config(&r->plan, j->task, j->method, j->rate, j->seed, &config, err);
+    /* One that was made on a GPU may be read anywhere. */
+    if (status == DM_OK && task->device != NULL && !dm_file_exists(path) &&
+        strncmp(w->device, task->device, strlen(task->device)) != 0)
+        return dm_fail(err, DM_EINVAL, "report: %s needs --device %s: %s is not there", task->key,
+                       task->device, path);
     if (status == DM_OK)
         status = dm_report_run_make(&config, &options, path, j->run, err);
     if (status != DM_OK)

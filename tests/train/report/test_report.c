@@ -184,7 +184,8 @@ static void what_cannot_be_is_said(void **state)
     dm_test_expect_exit(&r, 2);
     assert_non_null(strstr(r.err, "'go' is not a task"));
     dm_test_result_free(&r);
-    report(state, &r, "--tasks", "gpt2");
+    report(state, &r, "--tasks", "gpt2", "--data", small_data(state, DM_TRAIN_GPT));
+    dm_test_expect_exit(&r, 2);
     assert_non_null(strstr(r.err, "gpt2 needs --device cuda"));
     dm_test_result_free(&r);
     report(state, &r, "--set", "rate=1");
