@@ -26,7 +26,8 @@ typedef struct run_options {
     int64_t frames, scale, every, trace_limit;
     int start;
     bool trace, serial, json, force_dmg;
-    dm_strings breakpoints, peeks, pokes;
+    dm_strings breakpoints, peeks, pokes, hooks;
+    const char *symbols;
     /* A swarm's. */
     int backend;
     int64_t envs, steps, seed, frames_per_step;
@@ -70,6 +71,10 @@ static const dm_option rows[] = {
                       "print memory from LO to before HI at the end; repeatable"),
     DM_OPTION_STRINGS(run_options, pokes, "poke", "ADDR=VAL",
                       "write a byte before the run; repeatable"),
+    DM_OPTION_STRINGS(run_options, hooks, "hook", "PLACE",
+                      "say when an instruction began there: BANK:ADDR, ADDR or a name; repeatable"),
+    DM_OPTION_STRING(run_options, symbols, "symbols", "FILE", NULL,
+                     "names for --hook: a .sym, .noi or .map"),
     DM_OPTION_FLAG(run_options, json, "json", "write JSON for programs"),
     DM_OPTION_CHOICE(run_options, backend, "backend", backend_names, "single",
                      "one machine, or a swarm; the options below are a swarm's"),
@@ -109,6 +114,7 @@ typedef struct session {
     uint16_t *breakpoints;
     range *peeks;
     poke *pokes;
+    dm_run_hooks hooks;
     dm_play play;
     double seconds;
 } session;
@@ -208,6 +214,7 @@ static const struct applicable {
     {"break", TO_ONE, NULL, NULL},
     {"peek", TO_ONE, NULL, NULL},
     {"poke", TO_ONE, NULL, NULL},
+    {"symbols", TO_BOTH, "hook", NULL},
     {"envs", TO_MANY, NULL, NULL},
     {"steps", TO_MANY, NULL, "--frames"},
     {"frames-per-step", TO_MANY, NULL, "--frames"},
@@ -250,9 +257,10 @@ static dm_status check_applicable(const run_options *o, dm_error *err)
         return dm_fail(err, DM_EINVAL, "--boot-rom starts with the boot ROM, --start %s without",
                        start_names[o->start]);
     const dm_output files[] = {{"rom", o->rom, true},           {"input", o->input, true},
-                               {"boot-rom", o->boot_rom, true}, {"png", o->png, false},
-                               {"gif", o->gif, false},          {"save", o->save, false},
-                               {"battery", o->battery, false},  {"record", o->record, false}};
+                               {"boot-rom", o->boot_rom, true}, {"symbols", o->symbols, true},
+                               {"png", o->png, false},          {"gif", o->gif, false},
+                               {"save", o->save, false},        {"battery", o->battery, false},
+                               {"record", o->record, false}};
     return dm_outputs_check(files, sizeof files / sizeof files[0], err);
 }
 
@@ -275,6 +283,8 @@ static dm_status read_options(session *s, dm_error *err)
         status = parse_each(s, &o->peeks, parse_peek, err);
     if (status == DM_OK)
         status = parse_each(s, &o->pokes, parse_poke, err);
+    if (status == DM_OK)
+        status = dm_run_hooks_parse(&s->hooks, &o->hooks, o->symbols, err);
     if (status == DM_OK && o->input != NULL)
         status = dm_gb_script_load(&s->script, o->input, err);
     return status;
@@ -317,6 +327,8 @@ static dm_status prepare(session *s, dm_error *err)
         status = dm_gb_load_state(s->gb, o->load, err);
     for (size_t i = 0; i < o->pokes.count && status == DM_OK; i++)
         dm_gb_poke(s->gb, s->pokes[i].address, s->pokes[i].value);
+    if (status == DM_OK && o->hooks.count != 0)
+        status = dm_gb_set_hooks(s->gb, s->hooks.places, o->hooks.count, err);
     if (status == DM_OK && o->gif != NULL)
         status = dm_gb_gif_create((unsigned)o->scale, &s->play.gif, err);
     return status;
@@ -388,6 +400,7 @@ static void print_text(session *s, const dm_gb_counters *c)
         printf("\n");
     for (size_t i = 0; i < s->options->peeks.count; i++)
         print_memory(s->gb, s->peeks[i]);
+    dm_run_hooks_print(&s->hooks, "frame", 1);
     if (s->play.end == DM_PLAY_BREAKPOINT)
         printf("breakpoint at %04X, cycle %" PRIu64 "\n", r.pc, c->cycles);
     else if (r.locked)
@@ -449,6 +462,7 @@ static dm_status print_json(session *s, const dm_gb_counters *c, dm_error *err)
     dm_json_double(&json, "halt_share", halt_share(c));
     write_registers(&json, &r);
     write_memory(&json, s);
+    dm_run_hooks_json(&s->hooks, "frame", &json);
     if (s->options->serial)
         dm_json_string_n(&json, "serial", dm_buffer_text(&s->play.sent), s->play.sent.size);
     dm_json_end_object(&json);
@@ -477,6 +491,7 @@ static dm_status play(session *s, dm_error *err)
     p->frames = (uint64_t)o->frames;
     p->script = &s->script;
     p->every = (uint32_t)o->every;
+    p->hooks = o->hooks.count != 0 ? &s->hooks : NULL;
     p->draw_last = o->png != NULL;
     p->breakpoints = s->breakpoints;
     p->breakpoint_count = o->breakpoints.count;
@@ -528,6 +543,8 @@ static dm_status run_swarm(const run_options *o, dm_error *err)
                                 .obs = o->obs,
                                 .action_gen = o->action_gen,
                                 .record = o->record,
+                                .hooks = &o->hooks,
+                                .symbols = o->symbols,
                                 .json = o->json,
                                 .force_dmg = o->force_dmg};
     return dm_run_swarm_run(&swarm, err);

@@ -147,7 +147,8 @@ static void run_stretch(dm_play *play, uint64_t until)
         play->stepped = false;
         frames = 1;
     } else {
-        frames = frames < STRETCH ? frames : STRETCH;
+        const uint64_t most = play->hooks != NULL ? 1 : STRETCH;
+        frames = frames < most ? frames : most;
         dm_gb_run_frames(play->gb, (uint32_t)frames, draw);
     }
     play->done += frames;
@@ -182,6 +183,8 @@ dm_status dm_play_run(dm_play *play, dm_error *err)
         }
         if (play->end == DM_PLAY_ALL_FRAMES && dm_gb_get_registers(play->gb).locked)
             play->end = DM_PLAY_LOCKED;
+        if (play->hooks != NULL)
+            dm_run_hooks_note(play->hooks, dm_gb_take_hooks(play->gb), before);
         status = take_serial(play, err);
         if (status == DM_OK)
             status = look(play, &looked, err);

@@ -9,6 +9,7 @@
 
 #include "base/buffer.h"
 #include "base/terminal/progress.h"
+#include "cli/game/hooks.h"
 #include "gb/host/picture.h"
 #include "romtools/script.h"
 
@@ -32,6 +33,7 @@ typedef struct dm_play {
     uint64_t trace_limit; /* lines; then it goes on without */
     FILE *serial;         /* where sent bytes are shown as they come; NULL: they are gathered */
     dm_progress *progress;
+    dm_run_hooks *hooks; /* looked at after each frame; NULL: none */
     /* What came of it. */
     uint64_t done; /* frames that were completed */
     enum dm_play_end end;

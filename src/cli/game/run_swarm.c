@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/terminal/progress.h"
 #include "base/thread.h"
+#include "cli/game/hooks.h"
 #include "cli/game/mosaic.h"
 #include "cli/options.h"
 #include "gb/host/picture.h"
@@ -25,7 +26,9 @@ typedef struct session {
     dm_swarm_desc desc;
     dm_gb_gif *gif;
     dm_mosaic mosaic;
-    uint8_t *picture; /* of the mosaic; NULL: nothing is recorded */
+    dm_run_hooks hooks;
+    uint64_t *hook_bits; /* of each machine; NULL: no hooks */
+    uint8_t *picture;    /* of the mosaic; NULL: nothing is recorded */
     double seconds;
 } session;
 
@@ -81,6 +84,15 @@ static dm_status read_options(session *s, dm_error *err)
     d->count = (uint64_t)o->envs;
     d->frames_per_step = (uint32_t)o->frames_per_step;
     d->seed = (uint64_t)o->seed;
+    if (status == DM_OK)
+        status = dm_run_hooks_parse(&s->hooks, o->hooks, o->symbols, err);
+    d->hooks = s->hooks.places;
+    d->hook_count = o->hooks->count;
+    if (status == DM_OK && d->hook_count != 0) {
+        s->hook_bits = calloc(d->count, sizeof *s->hook_bits);
+        if (s->hook_bits == NULL)
+            status = dm_fail(err, DM_ENOMEM, "out of memory");
+    }
     return status;
 }
 
@@ -93,6 +105,14 @@ static dm_status look(session *s, dm_error *err)
         if (status == DM_OK)
             dm_mosaic_place(&s->mosaic, i, screen, s->picture);
     }
+    return status;
+}
+
+static dm_status look_for_hooks(session *s, uint64_t step, dm_error *err)
+{
+    dm_status status = dm_swarm_get_hooks(s->swarm, s->hook_bits, s->desc.count, err);
+    for (uint64_t i = 0; i < s->desc.count && status == DM_OK; i++)
+        dm_run_hooks_note(&s->hooks, s->hook_bits[i], step);
     return status;
 }
 
@@ -119,6 +139,8 @@ static dm_status steps(session *s, dm_error *err)
     for (int64_t i = 0; i < o->steps && status == DM_OK; i++) {
         status = dm_swarm_step(s->swarm, NULL, err);
         queued++;
+        if (status == DM_OK && s->hook_bits != NULL)
+            status = look_for_hooks(s, (uint64_t)i, err);
         if (status == DM_OK && s->gif != NULL) {
             status = look(s, err);
             if (status == DM_OK)
@@ -160,6 +182,7 @@ static dm_status report(session *s, dm_error *err)
         printf("%" PRId64 " machines of %" PRIu64 " bytes on %s, %s: %" PRId64 " steps of %" PRId64
                " frames, %.0f frames/s\n",
                o->envs, info.bytes_per_machine, name, o->stage, o->steps, o->frames_per_step, fps);
+        dm_run_hooks_print(&s->hooks, "step", (uint64_t)o->envs);
         return DM_OK;
     }
     dm_buffer text = DM_BUFFER_EMPTY;
@@ -177,6 +200,7 @@ static dm_status report(session *s, dm_error *err)
     dm_json_uint(&json, "bytes_per_machine", info.bytes_per_machine);
     dm_json_double(&json, "seconds", s->seconds);
     dm_json_double(&json, "fps", fps);
+    dm_run_hooks_json(&s->hooks, "step", &json);
     dm_json_end_object(&json);
     dm_json_finish(&json);
     dm_status status = dm_buffer_check(&text, err);
@@ -208,6 +232,7 @@ dm_status dm_run_swarm_run(const dm_run_swarm *options, dm_error *err)
         status = report(&s, err);
     dm_gb_gif_destroy(s.gif);
     free(s.picture);
+    free(s.hook_bits);
     dm_swarm_destroy(s.swarm);
     dm_device_close(s.device);
     return status;

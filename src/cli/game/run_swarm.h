@@ -3,7 +3,7 @@
 #ifndef DM_CLI_RUN_SWARM_H
 #define DM_CLI_RUN_SWARM_H
 
-#include <dotmatrix/base.h>
+#include "cli/options.h"
 
 #include <stdbool.h>
 
@@ -13,8 +13,10 @@ typedef struct dm_run_swarm {
     bool cuda;
     int64_t envs, steps, frames_per_step, seed, scale;
     const char *stage, *obs, *action_gen;
-    const char *record; /* a .gif or .png of the first machines; NULL: none */
-    const char *mosaic; /* which ones, see mosaic.h */
+    const char *record;      /* a .gif or .png of the first machines; NULL: none */
+    const char *mosaic;      /* which ones, see mosaic.h */
+    const dm_strings *hooks; /* see hooks.h */
+    const char *symbols;
     bool json, force_dmg;
 } dm_run_swarm;
 
