@@ -14,8 +14,8 @@
 #include "base/host/machine.h"
 #include "base/json.h"
 #include "base/thread.h"
-#include "lab/bench/rom_list.h"
 #include "cli/command.h"
+#include "lab/bench/rom_list.h"
 #include "swarm/internal.h"
 
 #include <dotmatrix/swarm.h>
@@ -31,7 +31,7 @@
 typedef struct settings {
     const char *device, *envs, *stages, *obs, *json;
     dm_strings roms;
-    int64_t diverge, apart, frames, warmup, seed, lanes, block, blocks, steps;
+    int64_t diverge, apart, frames, warmup, seed, lanes, block, blocks, steps, hooks;
     double seconds;
     bool help;
 } settings;
@@ -58,6 +58,8 @@ static const dm_option rows[] = {
     DM_OPTION_INT(settings, block, "block", "N", 0, 1024, "0", "threads per block (0: default)"),
     DM_OPTION_INT(settings, blocks, "blocks", "N", 0, 32, "0",
                   "blocks per multiprocessor promised to the compiler"),
+    DM_OPTION_INT(settings, hooks, "hooks", "N", 0, 64, "0",
+                  "watch N functions of the program (gb/hooks.h)"),
     DM_OPTION_STRING(settings, json, "json", "FILE", NULL, "write all figures there"),
     DM_OPTION_FLAG(settings, help, "help", "show this text"),
 };
@@ -267,6 +269,7 @@ static dm_status make_few(bench *b, const dm_swarm_desc *all, uint64_t count, dm
     desc.lanes_per_warp = desc.block_threads = desc.blocks_per_multiprocessor = 0;
     desc.stage = DM_SWARM_EMULATE_ONLY;
     desc.observations = 0;
+    desc.hook_count = 0;
     b->few_rom = all->roms->path;
     dm_status status = dm_swarm_create(b->device, &desc, &b->few, err);
     return status == DM_OK ? steps(b->few, count, err) : status;
@@ -314,6 +317,41 @@ static dm_status measure(bench *b, const dm_swarm_desc *desc, dm_swarm *swarm, r
     return DM_OK;
 }
 
+#define HOOK_FRAMES 600 /* a program is followed for so long to find its functions */
+#define FUNCTIONS_MAX 4096
+
+/* Functions that the ROM calls, `count` of them, spread evenly over those found in their order. */
+static dm_status find_functions(const char *path, size_t count, dm_gb_hook *out, dm_error *err)
+{
+    static uint16_t found[FUNCTIONS_MAX];
+    static bool known[0x10000];
+    size_t functions = 0;
+    dm_gb *gb;
+    dm_status status = dm_gb_create_file(path, NULL, &gb, err);
+    if (status != DM_OK || count == 0)
+        return count == 0 && status == DM_OK ? dm_gb_destroy(gb), DM_OK : status;
+    memset(known, 0, sizeof known);
+    while (dm_gb_get_counters(gb).cycles < (uint64_t)HOOK_FRAMES * DM_GB_FRAME_CYCLES) {
+        const dm_gb_registers before = dm_gb_get_registers(gb);
+        const uint8_t opcode = dm_gb_peek(gb, before.pc);
+        dm_gb_set_keys(gb, (dm_gb_get_counters(gb).frames / 30) % 2 != 0 ? DM_GB_KEY_START : 0);
+        dm_gb_step(gb);
+        const dm_gb_registers after = dm_gb_get_registers(gb);
+        const bool call = (opcode & 0xE7u) == 0xC4 || opcode == 0xCD; /* CALL, taken */
+        if (call && after.sp == (uint16_t)(before.sp - 2u) && !known[after.pc] &&
+            functions < FUNCTIONS_MAX) {
+            known[after.pc] = true;
+            found[functions++] = after.pc;
+        }
+    }
+    dm_gb_destroy(gb);
+    if (functions == 0)
+        return dm_fail(err, DM_EINVAL, "%s: it calls no function", path);
+    for (size_t i = 0; i < count; i++)
+        out[i] = (dm_gb_hook){found[i * functions / count], DM_GB_HOOK_EVERY_BANK};
+    return DM_OK;
+}
+
 static dm_status bench_one(bench *b, const char *path, uint64_t envs, dm_swarm_stage stage,
                            dm_error *err)
 {
@@ -333,8 +371,14 @@ static dm_status bench_one(bench *b, const char *path, uint64_t envs, dm_swarm_s
                           .block_threads = (uint32_t)s->block,
                           .blocks_per_multiprocessor = (uint32_t)s->blocks};
     dm_swarm *swarm;
+    dm_gb_hook hooks[DM_GB_HOOK_COUNT_MAX];
+    dm_status status = find_functions(path, (size_t)s->hooks, hooks, err);
+    if (status != DM_OK)
+        return status;
+    desc.hooks = hooks;
+    desc.hook_count = (size_t)s->hooks;
     double start = now();
-    dm_status status = dm_swarm_create(b->device, &desc, &swarm, err);
+    status = dm_swarm_create(b->device, &desc, &swarm, err);
     if (status != DM_OK)
         return status;
     const char *slash = strrchr(path, '/');
@@ -410,6 +454,7 @@ static dm_status write_json(const bench *b, dm_error *err)
     dm_json_int(&json, "diverge_frames", b->set.diverge);
     dm_json_int(&json, "diverge_machines", b->set.apart);
     dm_json_int(&json, "seed", b->set.seed);
+    dm_json_int(&json, "hooks", b->set.hooks);
     dm_json_begin_array(&json, "results");
     for (size_t i = 0; i < b->count; i++)
         write_result(&json, &b->results[i]);

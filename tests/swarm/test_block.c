@@ -5,6 +5,7 @@
 #include "tests/device/fake_cuda.h"
 #include "tests/support/tmpdir.h"
 #include "tests/swarm/block_modes.h"
+#include "tests/swarm/hook_case.h"
 #include "tests/swarm/swarm_case.h"
 
 #include <malloc.h>
@@ -55,7 +56,8 @@ static void machines_are_as_alone(void **state)
 {
     (void)state;
 #ifdef __SANITIZE_THREAD__
-    dm_test_skip("ThreadSanitizer: fibers of one thread, and memory too far apart for large blocks");
+    dm_test_skip(
+        "ThreadSanitizer: fibers of one thread, and memory too far apart for large blocks");
 #endif
     const dm_swarm_rom_source roms[] = {dm_case_rom("STARFALL"), dm_case_rom("ALU_LOOP"),
                                         dm_case_rom("MBC3_RAM")};
@@ -72,5 +74,28 @@ static void machines_are_as_alone(void **state)
     }
 }
 
+/* The same with hooks, as kernels that have them find them. */
+static void hooks_are_as_alone(void **state)
+{
+    (void)state;
+    const dm_swarm_rom_source roms[] = {dm_case_rom("STARFALL"), dm_case_rom("MBC1_SWITCH")};
+    dm_gb_hook places[DM_GB_HOOK_COUNT_MAX];
+    for (int i = 0; i < DM_BLOCK_HOOK_MODES; i++) {
+        const dm_block_mode *mode = &dm_block_hook_modes[i];
+        const uint32_t machines = mode->threads / 32u * mode->lanes;
+        use_mode(mode);
+        dm_device *device = NULL;
+        assert_ok(dm_device_open("cuda:0", &device, err));
+        dm_swarm_desc desc = desc_of(mode, &roms[i % 2], 1, machines + machines / 2u + 1u);
+        desc.observations = 0;
+        desc.hooks = places;
+        desc.hook_count = dm_case_places(roms[i % 2].bytes, roms[i % 2].size, 40, places);
+        dm_case_hooks(device, &desc, 10, (uint32_t)desc.count / 9u + 1u);
+        dm_device_close(device);
+        assert_int_equal(fake->errors(), 0);
+    }
+}
+
 DM_TESTS("swarm/block",
+         cmocka_unit_test_setup_teardown(hooks_are_as_alone, setup, dm_test_dir_teardown),
          cmocka_unit_test_setup_teardown(machines_are_as_alone, setup, dm_test_dir_teardown));

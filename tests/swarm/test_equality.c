@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Every machine of a swarm does what it does alone, and does not care about the others, the
  * threads, the stage or what is observed. */
-#include "tests/swarm/swarm_case.h"
+#include "tests/swarm/hook_case.h"
 
 static dm_device *device;
 
@@ -135,7 +135,29 @@ static void the_count_does_not_show(void **state)
     dm_swarm_destroy(part);
 }
 
+/* Bits of places that the program meets, of machines in banks and with interrupts. */
+static void hooks_are_as_alone(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"STARFALL", "MBC1_SWITCH", "TIMER_IRQ_HALT",
+                                        "DMA_OAM_COPY"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const dm_swarm_rom_source rom = dm_case_rom(names[i]);
+        dm_gb_hook places[DM_GB_HOOK_COUNT_MAX];
+        const dm_swarm_desc desc = {.roms = &rom,
+                                    .rom_count = 1,
+                                    .count = 9,
+                                    .generator = DM_SWARM_SEEDED_RANDOM,
+                                    .frames_per_step = 5,
+                                    .release_after_frames = 2,
+                                    .stage = DM_SWARM_EMULATE_ONLY,
+                                    .hooks = places,
+                                    .hook_count = dm_case_places(rom.bytes, rom.size, 40, places)};
+        dm_case_hooks(device, &desc, 12, 1);
+    }
+}
+
 #define SWARM_TEST(function) cmocka_unit_test_setup_teardown(function, open_device, close_device)
-DM_TESTS("swarm/equality", SWARM_TEST(every_rom_with_pictures), SWARM_TEST(all_roms_in_one_swarm),
-         SWARM_TEST(step_shapes), SWARM_TEST(the_game_for_long),
+DM_TESTS("swarm/equality", SWARM_TEST(hooks_are_as_alone), SWARM_TEST(every_rom_with_pictures),
+         SWARM_TEST(all_roms_in_one_swarm), SWARM_TEST(step_shapes), SWARM_TEST(the_game_for_long),
          SWARM_TEST(threads_and_stages_do_not_show), SWARM_TEST(the_count_does_not_show));

@@ -2,7 +2,9 @@
 /* The swarm on a GPU: equal to the CPU's and to machines played alone, asynchronous, replayable. */
 #include "base/thread.h"
 #include "tests/device/gpu.h"
-#include "tests/swarm/swarm_case.h"
+#include "tests/support/program_gen.h"
+#include "tests/support/rom_cases.h"
+#include "tests/swarm/hook_case.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -269,6 +271,73 @@ static void too_many(void **state)
     assert_non_null(strstr(err.message, "enough for"));
 }
 
-DM_TESTS("gpu/swarm", DM_TEST(shapes), DM_TEST(all_roms), DM_TEST(the_game), DM_TEST(packed_pixels),
-         DM_TEST(pictures_of_many), DM_TEST(masked_reset),
-         DM_TEST(step_returns_before_the_work_is_done), DM_TEST(graph_replays), DM_TEST(too_many));
+/* Bits of hooks are those of machines alone, in each way in which machines share warps. */
+static void hooks(void **state)
+{
+    (void)state;
+    dm_test_gpu();
+    static const struct {
+        uint64_t count;
+        uint32_t lanes, block, steps;
+    } shapes_of[] = {{97, 1, 0, 40}, {500, 8, 64, 20}, {2500, 16, 128, 12}, {3000, 32, 256, 12}};
+    static dm_program program;
+    dm_gb_hook places[DM_GB_HOOK_COUNT_MAX];
+    for (size_t i = 0; i < sizeof shapes_of / sizeof shapes_of[0]; i++) {
+        dm_program_make(&program, 77 + i, i % 2 != 0 ? DM_PROGRAM_TIMING : DM_PROGRAM_PLAIN);
+        const dm_swarm_rom_source roms[] = {dm_case_rom("STARFALL"),
+                                            dm_case_rom("MBC1_SWITCH"),
+                                            {.bytes = program.rom, .size = program.size}};
+        for (size_t k = 0; k < 3; k++) {
+            const dm_swarm_desc desc = {
+                .roms = &roms[k],
+                .rom_count = 1,
+                .count = shapes_of[i].count,
+                .lanes_per_warp = shapes_of[i].lanes,
+                .block_threads = shapes_of[i].block,
+                .generator = DM_SWARM_SEEDED_RANDOM,
+                .frames_per_step = 8,
+                .release_after_frames = 3,
+                .stage = DM_SWARM_EMULATE_ONLY,
+                .hooks = places,
+                .hook_count = dm_case_places(roms[k].bytes, roms[k].size, 60, places)};
+            dm_case_hooks(dm_test_gpu_device, &desc, shapes_of[i].steps,
+                          (uint32_t)desc.count / 40u + 1u);
+        }
+    }
+}
+
+/* The same on games, if there are some, in large blocks and in warps of one. */
+static void check_game(const char *name, const void *bytes, size_t size, uint32_t frames,
+                       uint64_t seed)
+{
+    const dm_swarm_rom_source rom = {.bytes = bytes, .size = size};
+    dm_gb_hook places[DM_GB_HOOK_COUNT_MAX];
+    for (uint32_t lanes = 1; lanes <= 32; lanes *= 32) {
+        const dm_swarm_desc desc = {.roms = &rom,
+                                    .rom_count = 1,
+                                    .count = lanes == 1 ? 200 : 1500,
+                                    .lanes_per_warp = lanes,
+                                    .force_dmg = true,
+                                    .seed = seed,
+                                    .generator = DM_SWARM_SEEDED_RANDOM,
+                                    .frames_per_step = 12,
+                                    .release_after_frames = 5,
+                                    .stage = DM_SWARM_EMULATE_ONLY,
+                                    .hooks = places,
+                                    .hook_count = dm_case_places(bytes, size, frames, places)};
+        dm_case_hooks(dm_test_gpu_device, &desc, frames / 12, (uint32_t)desc.count / 10u + 1u);
+    }
+    (void)name;
+}
+
+static void hooks_of_games(void **state)
+{
+    (void)state;
+    dm_test_gpu();
+    dm_each_game(check_game, 480);
+}
+
+DM_TESTS("gpu/swarm", DM_TEST(hooks), DM_TEST(hooks_of_games), DM_TEST(shapes), DM_TEST(all_roms),
+         DM_TEST(the_game), DM_TEST(packed_pixels), DM_TEST(pictures_of_many),
+         DM_TEST(masked_reset), DM_TEST(step_returns_before_the_work_is_done),
+         DM_TEST(graph_replays), DM_TEST(too_many));
