@@ -2,7 +2,6 @@
 /* The swarm on a GPU: equal to the CPU's and to machines played alone, asynchronous, replayable. */
 #include "base/thread.h"
 #include "tests/device/gpu.h"
-#include "tests/support/program_gen.h"
 #include "tests/support/rom_cases.h"
 #include "tests/swarm/hook_case.h"
 
@@ -280,14 +279,10 @@ static void hooks(void **state)
         uint64_t count;
         uint32_t lanes, block, steps;
     } shapes_of[] = {{97, 1, 0, 40}, {500, 8, 64, 20}, {2500, 16, 128, 12}, {3000, 32, 256, 12}};
-    static dm_program program;
     dm_gb_hook places[DM_GB_HOOK_COUNT_MAX];
     for (size_t i = 0; i < sizeof shapes_of / sizeof shapes_of[0]; i++) {
-        dm_program_make(&program, 77 + i, i % 2 != 0 ? DM_PROGRAM_TIMING : DM_PROGRAM_PLAIN);
-        const dm_swarm_rom_source roms[] = {dm_case_rom("STARFALL"),
-                                            dm_case_rom("MBC1_SWITCH"),
-                                            {.bytes = program.rom, .size = program.size}};
-        for (size_t k = 0; k < 3; k++) {
+        const dm_swarm_rom_source roms[] = {dm_case_rom("STARFALL"), dm_case_rom("MBC1_SWITCH")};
+        for (size_t k = 0; k < 2; k++) {
             const dm_swarm_desc desc = {
                 .roms = &roms[k],
                 .rom_count = 1,
@@ -306,7 +301,7 @@ static void hooks(void **state)
     }
 }
 
-/* The same on games, if there are some, in large blocks and in warps of one. */
+/* The same on generated programs, and on games, if there are some, in large blocks and in warps of one. */
 static void check_game(const char *name, const void *bytes, size_t size, uint32_t frames,
                        uint64_t seed)
 {
@@ -330,6 +325,13 @@ static void check_game(const char *name, const void *bytes, size_t size, uint32_
     (void)name;
 }
 
+static void hooks_of_programs(void **state)
+{
+    (void)state;
+    dm_test_gpu();
+    dm_each_program(check_game, 96, 6);
+}
+
 static void hooks_of_games(void **state)
 {
     (void)state;
@@ -337,7 +339,7 @@ static void hooks_of_games(void **state)
     dm_each_game(check_game, 480);
 }
 
-DM_TESTS("gpu/swarm", DM_TEST(hooks), DM_TEST(hooks_of_games), DM_TEST(shapes), DM_TEST(all_roms),
-         DM_TEST(the_game), DM_TEST(packed_pixels), DM_TEST(pictures_of_many),
-         DM_TEST(masked_reset), DM_TEST(step_returns_before_the_work_is_done),
-         DM_TEST(graph_replays), DM_TEST(too_many));
+DM_TESTS("gpu/swarm", DM_TEST(hooks), DM_TEST(hooks_of_programs), DM_TEST(hooks_of_games),
+         DM_TEST(shapes), DM_TEST(all_roms), DM_TEST(the_game), DM_TEST(packed_pixels),
+         DM_TEST(pictures_of_many), DM_TEST(masked_reset),
+         DM_TEST(step_returns_before_the_work_is_done), DM_TEST(graph_replays), DM_TEST(too_many));
