@@ -327,9 +327,11 @@ static dm_status find_functions(const char *path, size_t count, dm_gb_hook *out,
     static bool known[0x10000];
     size_t functions = 0;
     dm_gb *gb;
+    if (count == 0)
+        return DM_OK;
     dm_status status = dm_gb_create_file(path, NULL, &gb, err);
-    if (status != DM_OK || count == 0)
-        return count == 0 && status == DM_OK ? dm_gb_destroy(gb), DM_OK : status;
+    if (status != DM_OK)
+        return status;
     memset(known, 0, sizeof known);
     while (dm_gb_get_counters(gb).cycles < (uint64_t)HOOK_FRAMES * DM_GB_FRAME_CYCLES) {
         const dm_gb_registers before = dm_gb_get_registers(gb);
