@@ -35,6 +35,7 @@ typedef struct dm_program_field {
     const dm_ast *ast;
     /* Found once names are known. */
     uint32_t offset, elements, size; /* in a machine's memory; of one element */
+    bool is_bool;
 } dm_program_field;
 
 /* What the rewriting finds out; lives as long as the compilation. */

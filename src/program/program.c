@@ -103,6 +103,12 @@ static bool measure(dm_compilation *c, dm_program_field *f, int number, uint32_t
                       "the field '%s' has no type that memory can hold", f->name);
         return false;
     }
+    if (value->type->scalar == DM_BOOL && dm_type_is_numeric(value->type)) {
+        dm_lang_error(&c->lang, f->ast->pos, f->ast->end, NULL, "'%s': use a vector of integers",
+                      f->name);
+        return false;
+    }
+    f->is_bool = dm_type_is_scalar(value->type) && value->type->scalar == DM_BOOL;
     f->size = (uint32_t)dm_type_bytes(value->type);
     *align = (uint32_t)dm_type_align(value->type);
     return true;

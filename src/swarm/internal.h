@@ -120,6 +120,18 @@ dm_status dm_swarm_program_judge(dm_swarm *swarm,
 dm_status dm_swarm_program_begin(dm_swarm *swarm, dm_error *err); /* a reset was queued */
 dm_status dm_swarm_program_check(dm_swarm *swarm, bool waits, dm_error *err);
 
+/* program_state.c: a program's memory in states and files; `extra` is the block behind a state (gb/host/state.h). */
+size_t dm_swarm_program_extra_size(const dm_swarm *swarm); /* 0: no memory */
+dm_status dm_swarm_program_save_extra(dm_swarm *swarm, uint32_t machine, uint8_t *extra,
+                                      dm_error *err);
+/* Check the block (NULL: zeros), and put it in the place of a machine's memory, or of a snapshot's. */
+dm_status dm_swarm_program_check_extra(const dm_swarm *swarm, const uint8_t *extra, size_t size,
+                                       dm_error *err);
+dm_status dm_swarm_program_load_extra(dm_swarm *swarm, const uint8_t *extra, int array,
+                                      uint32_t place, dm_error *err);
+/* Values that no program could have left, such as a bool of 2, made whole; `count` memories. */
+void dm_swarm_program_mend(const dm_swarm *swarm, uint8_t *memories, uint64_t count);
+
 /* swarm.c: one launch of a kernel of the swarm's. */
 dm_status dm_swarm_launch(dm_swarm *swarm, const dm_function *function, dm_error *err);
 

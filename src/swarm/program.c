@@ -246,7 +246,7 @@ dm_status dm_swarm_program_begin(dm_swarm *swarm, dm_error *err)
 static dm_status reallocate(dm_swarm *swarm, dm_error *err)
 {
     static const int arrays[] = {DM_SWARM_A_METRICS, DM_SWARM_A_PROGRAM_MEMORY,
-                                 DM_SWARM_A_SNAP_PROGRAM_MEMORY};
+                                 DM_SWARM_A_PROGRAM_VECTORS, DM_SWARM_A_SNAP_PROGRAM_MEMORY};
     const dm_swarm_layout *l = &swarm->layout;
     dm_status status = DM_OK;
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0] && status == DM_OK; i++) {
@@ -291,7 +291,8 @@ dm_status dm_swarm_set_program(dm_swarm *swarm, const dm_program *program, dm_er
     if (dm_program_source(program, false) == NULL)
         return dm_fail(err, DM_EINVAL, "swarm: the program did not compile");
     const dm_program_info before = dm_program_get_info(swarm->program);
-    if (info.observation_size != before.observation_size)
+    if (swarm->layout.output[DM_SWARM_VECTORS] != 0 &&
+        info.observation_size != before.observation_size)
         return dm_fail(
             err, DM_EINVAL,
             "swarm: the program observes %u floats, the last one %u; create the swarm anew",

@@ -4,11 +4,14 @@
  * A machine that is looked into is copied to the host, into the dm_gb that the swarm keeps for its
  * ROM, so that one implementation answers for single machines and swarms. Of memory only what was
  * asked for is copied: a machine has up to 144 KiB. */
+#include "base/file.h"
 #include "base/require.h"
 #include "gb/cpu/run.h"
+#include "gb/host/state.h"
 #include "swarm/internal.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 dm_status dm_swarm_check_machine(const dm_swarm *swarm, uint32_t machine, dm_error *err)
@@ -204,5 +207,16 @@ dm_status dm_swarm_save_machine(dm_swarm *swarm, uint32_t machine, const char *p
     DM_REQUIRE(err, path);
     dm_gb *view;
     dm_status status = dm_swarm_fetch(swarm, machine, &view, err);
-    return status != DM_OK ? status : dm_gb_save_state(view, path, err);
+    if (status != DM_OK || dm_swarm_program_extra_size(swarm) == 0)
+        return status != DM_OK ? status : dm_gb_save_state(view, path, err);
+    const size_t own = dm_gb_state_size(&view->rom), extra = dm_swarm_program_extra_size(swarm);
+    uint8_t *bytes = malloc(own + extra);
+    if (bytes == NULL)
+        return dm_fail(err, DM_ENOMEM, "swarm: out of memory");
+    dm_gb_state_write(&view->machine, view->ram, &view->rom, bytes);
+    status = dm_swarm_program_save_extra(swarm, machine, bytes + own, err);
+    if (status == DM_OK)
+        status = dm_file_write(path, bytes, own + extra, err);
+    free(bytes);
+    return status;
 }

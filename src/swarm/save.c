@@ -6,6 +6,7 @@
  *   pictures    both of each machine, where the swarm draws
  *   outputs     each array that the swarm has, as it stands: stacks go on where they were
  *   snapshots   ROM, save state and pictures, or the mark of an empty one
+ *   program     a reward program's memory of machines and snapshots, its metrics, episodes that ended
  *   hash        of all before, 16 bytes
  *
  * Numbers are little-endian. Loading takes everything apart on the host first, and touches the
@@ -20,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VERSION 1u
+#define VERSION 2u
 static const char magic[8] = "dmswarm";
 
 typedef struct head {
@@ -29,6 +30,8 @@ typedef struct head {
     uint64_t count, seed;
     uint32_t frames_per_step, release_after_frames, observations, frame_stack;
     uint32_t observation_size, region_bytes, snapshots, codec;
+    uint32_t program_stride, metrics; /* of the reward program; 0 without one */
+    dm_hash128 program_layout;
 } head;
 
 static head head_of(const dm_swarm *swarm)
@@ -45,7 +48,11 @@ static head head_of(const dm_swarm *swarm)
               .observation_size = d->observation_size,
               .region_bytes = swarm->args.region_bytes,
               .snapshots = swarm->snapshot_count,
-              .codec = (uint32_t)d->codec};
+              .codec = (uint32_t)d->codec,
+              .program_stride = swarm->args.program_stride,
+              .metrics = swarm->args.metric_count};
+    if (swarm->program != NULL)
+        h.program_layout = dm_program_memory_hash(swarm->program);
     memcpy(h.magic, magic, sizeof magic);
     return h;
 }
@@ -53,10 +60,24 @@ static head head_of(const dm_swarm *swarm)
 /* ---- The device's arrays on the host ---- */
 
 /* Arrays that are saved; MACHINES and MEMORY go through save states. */
-static const int kept[] = {DM_SWARM_A_MACHINES,    DM_SWARM_A_MEMORY,      DM_SWARM_A_FRAMES,
-                           DM_SWARM_A_PROGRESS,    DM_SWARM_A_STARTS,      DM_SWARM_A_SNAP_MACHINES,
-                           DM_SWARM_A_SNAP_MEMORY, DM_SWARM_A_SNAP_FRAMES, DM_SWARM_A_SNAP_ROMS};
+static const int kept[] = {DM_SWARM_A_MACHINES,
+                           DM_SWARM_A_MEMORY,
+                           DM_SWARM_A_FRAMES,
+                           DM_SWARM_A_PROGRESS,
+                           DM_SWARM_A_STARTS,
+                           DM_SWARM_A_SNAP_MACHINES,
+                           DM_SWARM_A_SNAP_MEMORY,
+                           DM_SWARM_A_SNAP_FRAMES,
+                           DM_SWARM_A_SNAP_ROMS,
+                           DM_SWARM_A_PROGRAM_MEMORY,
+                           DM_SWARM_A_SNAP_PROGRAM_MEMORY,
+                           DM_SWARM_A_METRICS,
+                           DM_SWARM_A_EPISODES};
 #define KEPT (sizeof kept / sizeof kept[0])
+/* The program's, which stand in the file as they are. */
+static const int plain[] = {DM_SWARM_A_PROGRAM_MEMORY, DM_SWARM_A_SNAP_PROGRAM_MEMORY,
+                            DM_SWARM_A_METRICS, DM_SWARM_A_EPISODES};
+#define PLAIN (sizeof plain / sizeof plain[0])
 
 typedef struct staging {
     uint8_t *arrays[DM_SWARM_ARRAYS];
@@ -154,6 +175,10 @@ static void put_all(const dm_swarm *swarm, const staging *s, dm_buffer *out)
             dm_buffer_append(out, s->arrays[DM_SWARM_A_SNAP_FRAMES] + (size_t)i * DM_GB_FRAMES_SIZE,
                              DM_GB_FRAMES_SIZE);
     }
+    for (size_t i = 0; i < PLAIN; i++)
+        if (s->arrays[plain[i]] != NULL)
+            dm_buffer_append(out, s->arrays[plain[i]],
+                             dm_device_buffer_size(swarm->arrays[plain[i]]));
 }
 
 dm_status dm_swarm_save(dm_swarm *swarm, const char *path, dm_error *err)
@@ -242,6 +267,13 @@ static dm_status check_head(const dm_swarm *swarm, reader *r, dm_error *err)
     if (h.snapshots != own.snapshots)
         return dm_fail(err, DM_EINVAL, "a swarm with room for %u snapshots; this one has %u",
                        h.snapshots, own.snapshots);
+    if (h.program_stride != own.program_stride || h.metrics != own.metrics ||
+        memcmp(&h.program_layout, &own.program_layout, sizeof h.program_layout) != 0)
+        return dm_fail(err, DM_EINVAL,
+                       "a swarm with another reward program: its memory has %u bytes and %u "
+                       "metrics, this one's %u and "
+                       "%u, or the fields are others",
+                       h.program_stride, h.metrics, own.program_stride, own.metrics);
     for (uint32_t i = 0; i < h.rom_count && status == DM_OK; i++) {
         dm_hash128 hash = {0, 0}, mine = swarm->views[i]->rom.hash;
         status = get(r, &hash, sizeof hash, err);
@@ -313,6 +345,15 @@ static dm_status get_all(const dm_swarm *swarm, staging *s, reader *r, dm_error 
             status = get(r, s->outputs[i], dm_device_buffer_size(swarm->bound[i]), err);
     if (status == DM_OK)
         status = get_snapshots(swarm, s, r, err);
+    for (size_t i = 0; i < PLAIN && status == DM_OK; i++)
+        if (s->arrays[plain[i]] != NULL)
+            status =
+                get(r, s->arrays[plain[i]], dm_device_buffer_size(swarm->arrays[plain[i]]), err);
+    if (status == DM_OK && swarm->program != NULL) {
+        dm_swarm_program_mend(swarm, s->arrays[DM_SWARM_A_PROGRAM_MEMORY], count);
+        dm_swarm_program_mend(swarm, s->arrays[DM_SWARM_A_SNAP_PROGRAM_MEMORY],
+                              swarm->snapshot_count);
+    }
     if (status == DM_OK && r->at != r->end)
         status = dm_fail(err, DM_EFORMAT, "%zu bytes too many", (size_t)(r->end - r->at));
     return status == DM_OK ? check_starts(swarm, s, err) : status;

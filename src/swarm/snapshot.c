@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* snapshot.c - start states on the device: from a machine, from a file, and the ROMs' own. */
+#include "base/file.h"
 #include "base/require.h"
+#include "gb/host/state.h"
 #include "swarm/internal.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#define STATE_FILE_MAX (4u << 20)
 
 static dm_status check_snapshot(const dm_swarm *swarm, uint32_t snapshot, dm_error *err)
 {
@@ -41,6 +46,9 @@ dm_status dm_swarm_snapshot_put(dm_swarm *swarm, uint32_t rom, uint32_t snapshot
     if (status == DM_OK && arrays[DM_SWARM_A_SNAP_FRAMES] != NULL)
         status = dm_stream_fill(stream, arrays[DM_SWARM_A_SNAP_FRAMES],
                                 (size_t)snapshot * DM_GB_FRAMES_SIZE, 0, DM_GB_FRAMES_SIZE, err);
+    if (status == DM_OK && arrays[DM_SWARM_A_SNAP_PROGRAM_MEMORY] != NULL)
+        status =
+            dm_swarm_program_load_extra(swarm, NULL, DM_SWARM_A_SNAP_PROGRAM_MEMORY, snapshot, err);
     if (status == DM_OK)
         status = name_snapshot(swarm, snapshot, rom, err);
     if (status == DM_OK) /* the view is used again */
@@ -69,6 +77,10 @@ dm_status dm_swarm_snapshot(dm_swarm *swarm, uint32_t machine, uint32_t snapshot
         status = dm_stream_copy(stream, arrays[DM_SWARM_A_SNAP_FRAMES],
                                 (size_t)snapshot * DM_GB_FRAMES_SIZE, arrays[DM_SWARM_A_FRAMES],
                                 (size_t)machine * DM_GB_FRAMES_SIZE, DM_GB_FRAMES_SIZE, err);
+    const size_t kept = swarm->args.program_stride;
+    if (status == DM_OK && kept != 0)
+        status = dm_stream_copy(stream, arrays[DM_SWARM_A_SNAP_PROGRAM_MEMORY], snapshot * kept,
+                                arrays[DM_SWARM_A_PROGRAM_MEMORY], machine * kept, kept, err);
     if (status == DM_OK)
         status = name_snapshot(swarm, snapshot, machine % (uint32_t)swarm->desc.rom_count, err);
     return status;
@@ -83,12 +95,27 @@ dm_status dm_swarm_snapshot_load(dm_swarm *swarm, uint32_t rom, const char *path
     if (status == DM_OK && rom >= swarm->desc.rom_count)
         status = dm_fail(err, DM_EINVAL, "swarm: ROM %u; there are 0 to %zu", rom,
                          swarm->desc.rom_count - 1);
+    char *bytes = NULL;
+    size_t size = 0, extra_size;
+    const uint8_t *extra = NULL;
     if (status == DM_OK)
-        status = dm_gb_load_state(swarm->views[rom], path, err);
+        status = dm_file_read(path, STATE_FILE_MAX, &bytes, &size, err);
+    if (status != DM_OK)
+        return status;
+    dm_gb_state_split(bytes, size, &extra, &extra_size);
+    status = dm_swarm_program_check_extra(swarm, extra, extra_size, err);
+    if (status == DM_OK)
+        status = dm_gb_load_state_bytes(swarm->views[rom], bytes, size, err);
+    if (status != DM_OK)
+        dm_error_prefix(err, "%s", path);
     if (status == DM_OK) {
         /* Its pictures are not in the file: the one under way is not to be shown half. */
         swarm->views[rom]->machine.ppu.drawing = 0;
         status = dm_swarm_snapshot_put(swarm, rom, snapshot, err);
     }
+    if (status == DM_OK && extra != NULL)
+        status = dm_swarm_program_load_extra(swarm, extra, DM_SWARM_A_SNAP_PROGRAM_MEMORY, snapshot,
+                                             err);
+    free(bytes);
     return status;
 }

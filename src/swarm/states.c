@@ -19,7 +19,7 @@ size_t dm_swarm_state_bytes(const dm_swarm *swarm)
         size_t size = dm_gb_state_size(&swarm->views[i]->rom);
         most = size > most ? size : most;
     }
-    return most;
+    return most + dm_swarm_program_extra_size(swarm);
 }
 
 static dm_status check_request(const dm_swarm *swarm, const uint32_t *machines, size_t count,
@@ -52,6 +52,7 @@ dm_status dm_swarm_save_states(dm_swarm *swarm, const uint32_t *machines, size_t
         size_t own = dm_gb_state_size(&view->rom);
         dm_gb_state_write(&view->machine, view->ram, &view->rom, at);
         memset(at + own, 0, each - own);
+        status = dm_swarm_program_save_extra(swarm, machines[i], at + own, err);
         at += each;
     }
     return status;
@@ -62,6 +63,17 @@ typedef struct staged {
     dm_gb_machine machine;
     uint8_t memory[];
 } staged;
+
+/* The block behind the i-th state; NULL where there is none. */
+static const uint8_t *extra_of(const dm_swarm *swarm, const dm_gb_rom *rom, const void *states,
+                               size_t i)
+{
+    const uint8_t *at =
+        (const uint8_t *)states + i * dm_swarm_state_bytes(swarm) + dm_gb_state_size(rom);
+    const bool has =
+        dm_swarm_program_extra_size(swarm) != 0 && memcmp(at, DM_GB_STATE_EXTRA, 8) == 0;
+    return has ? at : NULL;
+}
 
 static dm_status put_machine(dm_swarm *swarm, uint32_t machine, const staged *from, dm_error *err)
 {
@@ -100,12 +112,20 @@ dm_status dm_swarm_load_states(dm_swarm *swarm, const uint32_t *machines, size_t
         staged *to = (staged *)(void *)(host + i * stride);
         status = dm_gb_state_load(&to->machine, to->memory, rom, (const uint8_t *)states + i * each,
                                   dm_gb_state_size(rom), err);
+        if (status == DM_OK)
+            status = dm_swarm_program_check_extra(swarm, extra_of(swarm, rom, states, i),
+                                                  dm_swarm_program_extra_size(swarm), err);
         if (status != DM_OK)
             dm_error_prefix(err, "swarm: the state for machine %u", machines[i]);
         to->machine.ppu.drawing = 0; /* the picture under way is not in the state */
     }
     for (size_t i = 0; i < count && status == DM_OK; i++)
         status = put_machine(swarm, machines[i], (staged *)(void *)(host + i * stride), err);
+    for (size_t i = 0; i < count && status == DM_OK && swarm->args.program_stride != 0; i++) {
+        const dm_gb_rom *rom = &swarm->views[machines[i] % swarm->desc.rom_count]->rom;
+        status = dm_swarm_program_load_extra(swarm, extra_of(swarm, rom, states, i),
+                                             DM_SWARM_A_PROGRAM_MEMORY, machines[i], err);
+    }
     if (status == DM_OK)
         status = dm_stream_synchronize(swarm->stream, err);
     free(host);

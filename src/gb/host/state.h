@@ -36,6 +36,12 @@ dm_status dm_gb_state_save_file(const dm_gb_machine *m, const uint8_t *ram, cons
 dm_status dm_gb_state_load_file(dm_gb_machine *m, uint8_t *ram, const dm_gb_rom *rom,
                                 const char *path, dm_error *err);
 
+/* A state may be followed by a block of its user's, such as a reward program's memory (src/swarm/program_state.c):
+ * eight letters, and its size, these twelve bytes included. Bytes of the state alone; *extra is the block, or NULL. */
+#define DM_GB_STATE_EXTRA "DMPROGRM"
+#define DM_GB_STATE_EXTRA_HEAD 12u
+size_t dm_gb_state_split(const void *bytes, size_t size, const uint8_t **extra, size_t *extra_size);
+
 /* The table of docs/save-state.md, made from what the code does. */
 void dm_gb_state_layout(dm_buffer *out);
 

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* A program's memory is part of snapshots, resets, saves and states, bit for bit; another layout is refused. */
+#include "base/file.h"
+#include "tests/support/tmpdir.h"
+#include "tests/swarm/swarm_case.h"
+
+#include <dotmatrix/program.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MACHINES 6
+
+/* Memory that grows with each step, and that the first look at a machine leaves as it is. */
+static const char growing[] = "import dotmatrix as dm\n"
+                              "@dm.memory\n"
+                              "class Memory:\n"
+                              "    steps: int\n"
+                              "    odd: bool\n"
+                              "    seen: dm.Bitmap(1000)\n"
+                              "    sum: dm.float64\n"
+                              "@dm.program\n"
+                              "def step(m: dm.Machine, mem: Memory, out: dm.Out):\n"
+                              "    if m.step > 0:\n"
+                              "        mem.steps += 1\n"
+                              "        mem.odd = not mem.odd\n"
+                              "        dm.visit(mem.seen, (m.pc + m.number) % 1000)\n"
+                              "        mem.sum += dm.float64(0.1) * dm.float64(m.number + 1)\n"
+                              "    out.reward = float(mem.steps)\n"
+                              "    out.metric(\"steps\", float(mem.steps))\n";
+
+static const char other[] = "import dotmatrix as dm\n"
+                            "@dm.memory\n"
+                            "class Memory:\n"
+                            "    steps: float\n"
+                            "@dm.program\n"
+                            "def step(m: dm.Machine, mem: Memory, out: dm.Out):\n"
+                            "    mem.steps += 1.0\n";
+
+typedef struct fixture {
+    dm_device *device;
+    dm_program *program;
+    dm_swarm *swarm;
+    size_t size; /* of a machine's memory, as it lies */
+} fixture;
+
+static void start(fixture *f, const char *text)
+{
+    const dm_swarm_rom_source rom = dm_case_rom("STARFALL");
+    memset(f, 0, sizeof *f);
+    assert_ok(dm_device_open("cpu", &f->device, err));
+    assert_ok(dm_program_create("reward.py", text, strlen(text), NULL, &f->program, err));
+    const dm_swarm_desc desc = {.roms = &rom,
+                                .rom_count = 1,
+                                .count = MACHINES,
+                                .frames_per_step = 4,
+                                .generator = DM_SWARM_STRIPED,
+                                .snapshots = 2,
+                                .program = f->program};
+    f->swarm = dm_case_swarm(f->device, &desc);
+    f->size = f->swarm->args.program_stride;
+}
+
+static void end(fixture *f)
+{
+    dm_swarm_destroy(f->swarm);
+    dm_program_destroy(f->program);
+    dm_device_close(f->device);
+}
+
+static uint8_t *memory_of(const fixture *f, uint32_t machine)
+{
+    return f->swarm->args.program_memory + machine * f->size;
+}
+
+static void reset_zeroes_and_a_snapshot_brings_back(void **state)
+{
+    (void)state;
+    fixture f;
+    start(&f, growing);
+    uint8_t *zero = calloc(1, f.size), *kept = malloc(f.size);
+    assert_memory_equal(memory_of(&f, 2), zero, f.size);
+    dm_case_step(f.swarm, 5);
+    memcpy(kept, memory_of(&f, 2), f.size);
+    assert_memory_not_equal(kept, zero, f.size);
+    assert_ok(dm_swarm_snapshot(f.swarm, 2, 1, err));
+    dm_case_step(f.swarm, 3);
+    const uint32_t machines[2] = {4, 5}, snapshots[2] = {1, 0};
+    assert_ok(dm_swarm_reset_host(f.swarm, machines, snapshots, 2, err));
+    assert_memory_equal(memory_of(&f, 4), kept, f.size);
+    assert_memory_equal(memory_of(&f, 5), zero, f.size);
+    float rewards[MACHINES];
+    dm_case_step(f.swarm, 1);
+    assert_ok(dm_swarm_download(f.swarm, DM_SWARM_REWARDS, rewards, sizeof rewards, err));
+    assert_true(rewards[0] == 9.0f && rewards[4] == 6.0f && rewards[5] == 1.0f);
+    free(zero);
+    free(kept);
+    end(&f);
+}
+
+static void a_saved_swarm_goes_on_with_the_same_bits(void **state)
+{
+    fixture a, b;
+    const char *path = dm_test_path(state, "swarm");
+    start(&a, growing);
+    start(&b, growing);
+    dm_case_step(a.swarm, 7);
+    assert_ok(dm_swarm_save(a.swarm, path, err));
+    assert_ok(dm_swarm_load(b.swarm, path, err));
+    dm_case_step(a.swarm, 3);
+    dm_case_step(b.swarm, 3);
+    assert_memory_equal(memory_of(&a, 0), memory_of(&b, 0), a.size * MACHINES);
+    dm_swarm_metric_sums x, y;
+    assert_ok(dm_swarm_get_metrics(a.swarm, &x, 1, false, err));
+    assert_ok(dm_swarm_get_metrics(b.swarm, &y, 1, false, err));
+    assert_true(x.step == 10.0 && y.step == 10.0);
+    end(&a);
+    end(&b);
+}
+
+static void states_of_machines_carry_it(void **state)
+{
+    fixture f;
+    const char *path = dm_test_path(state, "one.state");
+    start(&f, growing);
+    dm_case_step(f.swarm, 4);
+    const uint32_t from = 1, to = 3;
+    const size_t size = dm_swarm_state_bytes(f.swarm);
+    uint8_t *bytes = malloc(size), *kept = malloc(f.size);
+    memcpy(kept, memory_of(&f, 1), f.size);
+    assert_ok(dm_swarm_save_states(f.swarm, &from, 1, bytes, size, err));
+    assert_ok(dm_swarm_save_machine(f.swarm, 1, path, err));
+    dm_case_step(f.swarm, 2);
+    assert_ok(dm_swarm_load_states(f.swarm, &to, 1, bytes, size, err));
+    assert_memory_equal(memory_of(&f, 3), kept, f.size);
+    /* The file as a start, and for a machine that knows nothing of programs. */
+    const uint32_t snapshot = 2;
+    assert_ok(dm_swarm_snapshot_load(f.swarm, 0, path, snapshot, err));
+    assert_ok(dm_swarm_reset_host(f.swarm, &from, &snapshot, 1, err));
+    assert_memory_equal(memory_of(&f, 1), kept, f.size);
+    const dm_swarm_rom_source rom = dm_case_rom("STARFALL");
+    dm_gb *gb = NULL;
+    assert_ok(dm_gb_create(rom.bytes, rom.size, NULL, &gb, err));
+    assert_ok(dm_gb_load_state(gb, path, err));
+    /* A state without memory leaves zeros. */
+    memset(bytes, 0, size);
+    assert_ok(dm_gb_save_state_bytes(gb, bytes, dm_gb_state_bytes(gb), err));
+    assert_ok(dm_swarm_load_states(f.swarm, &to, 1, bytes, size, err));
+    memset(kept, 0, f.size);
+    assert_memory_equal(memory_of(&f, 3), kept, f.size);
+    dm_gb_destroy(gb);
+    free(bytes);
+    free(kept);
+    end(&f);
+}
+
+static void another_layout_is_refused(void **state)
+{
+    fixture a, b;
+    dm_error why = {0};
+    start(&a, growing);
+    start(&b, other);
+    const char *whole = dm_test_path(state, "swarm"), *one = dm_test_path(state, "one.state");
+    assert_ok(dm_swarm_save(a.swarm, whole, err));
+    assert_ok(dm_swarm_save_machine(a.swarm, 0, one, err));
+    assert_int_equal(dm_swarm_load(b.swarm, whole, &why), DM_EINVAL);
+    assert_non_null(strstr(why.message, "another reward program"));
+    assert_int_equal(dm_swarm_snapshot_load(b.swarm, 0, one, 1, &why), DM_EINVAL);
+    assert_non_null(strstr(why.message, "other fields"));
+    end(&a);
+    end(&b);
+}
+
+static void another_program_begins_with_zeros(void **state)
+{
+    (void)state;
+    fixture f;
+    start(&f, growing);
+    dm_case_step(f.swarm, 3);
+    dm_program *program = NULL;
+    float count;
+    assert_ok(dm_program_create("reward.py", other, sizeof other - 1, NULL, &program, err));
+    assert_ok(dm_swarm_set_program(f.swarm, program, err));
+    dm_program_destroy(program);
+    dm_case_step(f.swarm, 2);
+    memcpy(&count, f.swarm->args.program_memory, sizeof count);
+    assert_true(count == 3.0f); /* the first look and two steps */
+    end(&f);
+}
+
+DM_TESTS("program/memory", DM_TEST(reset_zeroes_and_a_snapshot_brings_back),
+         DM_TEST_IN_DIR(a_saved_swarm_goes_on_with_the_same_bits),
+         DM_TEST_IN_DIR(states_of_machines_carry_it), DM_TEST_IN_DIR(another_layout_is_refused),
+         DM_TEST(another_program_begins_with_zeros));
