@@ -443,6 +443,8 @@ static dm_status check_line(void *user, const dm_synth_record *record, const cha
     s->attempt = record->attempt;
     dm_status status = make(p, w, s, p->first + p->pairs.lines);
     s->record.verification = record->verification;
+    dm_buffer_clear(&s->record.test);
+    dm_buffer_append(&s->record.test, dm_buffer_text(&record->test), record->test.size);
     s->record.generation_time_ms = record->generation_time_ms;
     write_line(s);
     if (status == DM_OK)

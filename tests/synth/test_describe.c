@@ -38,7 +38,7 @@ static void those_of_the_library_fit(void **state)
         dm_synth_record *r = &t.record;
         dm_synth_record_clear(r);
         assert_ok(dm_natural_generate(t.natural, 2, slot, 0, (int)(slot % DM_SYNTH_CATEGORY_COUNT),
-                                      r, &err));
+                                      r, err));
         if (dm_synth_compile(t.compiler, r, DM_SYNTH_TEXT_C, &err) != DM_OK)
             fail_msg("%s\n%s", err.message, dm_buffer_text(&r->specification));
         assert_true(r->line.size > 0 && r->paragraph.size > r->line.size &&

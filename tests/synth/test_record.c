@@ -20,6 +20,8 @@ static void fill(dm_synth_record *r, bool all)
         dm_buffer_puts(&r->c_forward, "c\n");
         dm_buffer_puts(&r->c_backward, "c back\n");
         dm_buffer_puts(&r->ir, "%0 = tid\n");
+        dm_buffer_puts(&r->reference, "def scale(launch):\n");
+        dm_buffer_puts(&r->test, "CASES = []\n");
         snprintf(r->idiom, sizeof r->idiom, "heat_step");
         dm_buffer_puts(&r->line, "A step.");
         dm_buffer_puts(&r->paragraph, "A step. Of heat.");

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define TEXTS_MAX 8
+#define TEXTS_MAX 10
 #define COLUMN_LEAST 56
 
 typedef struct column {
@@ -100,12 +100,13 @@ static void put_head(const dm_synth_record *r, dm_buffer *out)
 
 void dm_synth_show(const dm_synth_record *r, int columns, dm_buffer *out)
 {
-    static const char *const titles[] = {"python_source", "cuda_forward", "cuda_backward",
-                                         "c_forward",     "c_backward",   "ir",
-                                         "diagnostics",   "specification"};
-    const dm_buffer *texts[] = {&r->python_source, &r->cuda_forward, &r->cuda_backward,
-                                &r->c_forward,     &r->c_backward,   &r->ir,
-                                &r->diagnostics,   &r->specification};
+    static const char *const titles[] = {
+        "python_source", "cuda_forward",  "cuda_backward", "c_forward", "c_backward", "ir",
+        "diagnostics",   "specification", "reference",     "test"};
+    const dm_buffer *texts[] = {&r->python_source, &r->cuda_forward,  &r->cuda_backward,
+                                &r->c_forward,     &r->c_backward,    &r->ir,
+                                &r->diagnostics,   &r->specification, &r->reference,
+                                &r->test};
     column list[TEXTS_MAX];
     int count = 0;
     for (int i = 0; i < TEXTS_MAX; i++)

@@ -10,6 +10,7 @@
 #include "base/thread.h"
 #include "synth/audit/validate_internal.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
@@ -133,6 +134,26 @@ static void compare_figures(dm_synth_entry *e, const dm_synth_verification *reco
                                recorded->gradient_error);
 }
 
+/* Texts that are the same but for their numbers, and these nearly so. */
+static bool nearly_same(const char *a, const char *b)
+{
+    while (*a != '\0' && *b != '\0') {
+        bool digits = isdigit((unsigned char)*a) && isdigit((unsigned char)*b);
+        if (!digits) {
+            if (*a++ != *b++)
+                return false;
+            continue;
+        }
+        char *a_end, *b_end;
+        double x = strtod(a, &a_end), y = strtod(b, &b_end);
+        if (fabs(x - y) > 2e-5 * fmax(fabs(x), fabs(y)) + 1e-6)
+            return false;
+        a = a_end;
+        b = b_end;
+    }
+    return *a == *b;
+}
+
 static dm_status verify_entries(validation *v, dm_synth_worker *w, dm_synth_entry **chosen,
                                 int count, dm_error *err)
 {
@@ -140,11 +161,14 @@ static dm_status verify_entries(validation *v, dm_synth_worker *w, dm_synth_entr
     dm_synth_result *results = calloc((size_t)count + 1, sizeof *results);
     dm_synth_verification *recorded = calloc((size_t)count + 1, sizeof *recorded);
     dm_status status = DM_OK;
-    if (records == NULL || results == NULL || recorded == NULL)
+    dm_buffer *tests = calloc((size_t)count + 1, sizeof *tests); /* as they were read */
+    if (records == NULL || results == NULL || recorded == NULL || tests == NULL)
         status = dm_fail(err, DM_ENOMEM, "out of memory");
     for (int i = 0; i < count && status == DM_OK; i++) {
         records[i] = &chosen[i]->record;
         recorded[i] = records[i]->verification;
+        tests[i] = records[i]->test;
+        records[i]->test = DM_BUFFER_EMPTY;
     }
     if (status == DM_OK)
         status = dm_synth_verify_batch(w->verifier, records, count, results, err);
@@ -154,8 +178,14 @@ static dm_status verify_entries(validation *v, dm_synth_worker *w, dm_synth_entr
                                    dm_synth_level_names[results[i].failed_at], results[i].reason);
         else
             compare_figures(chosen[i], &recorded[i], &records[i]->verification, v->options->level);
+        if (results[i].passed && v->options->level >= DM_SYNTH_VERIFY_RUN && tests[i].size > 0 &&
+            !nearly_same(dm_buffer_text(&tests[i]), dm_buffer_text(&records[i]->test)))
+            dm_synth_entry_problem(chosen[i], "test is not what the kernel gives");
         records[i]->verification = recorded[i];
     }
+    for (int i = 0; tests != NULL && i < count; i++)
+        dm_buffer_deinit(&tests[i]);
+    free(tests);
     free(records);
     free(results);
     free(recorded);

@@ -86,8 +86,9 @@ bool dm_synth_claims_read(const json_t *m, dm_synth_profile *profile, dm_synth_c
     bool good = read_count(m, "seed", &c->seed) && read_count(m, "count", &c->count) &&
                 read_count(m, "shard_lines", &c->shard_lines) &&
                 read_count(m, "generator", &generator) && read_flag(m, "complete", &complete) &&
-                read_flag(m, "ir", &c->ir) && read_flag(m, "rejected", &c->rejected) &&
-                read_flag(m, "timing", &c->timing) && level >= 0 && style >= 0 && is_hash(hash);
+                read_flag(m, "ir", &c->ir) && read_flag(m, "reference", &c->reference) &&
+                read_flag(m, "rejected", &c->rejected) && read_flag(m, "timing", &c->timing) &&
+                level >= 0 && style >= 0 && is_hash(hash);
     if (!good || !read_categories(m, c) || !read_device(m, c) || c->shard_lines == 0 ||
         c->count > 1000000000) {
         dm_synth_report_problem(report, "manifest.json: a setting is missing or of another type");

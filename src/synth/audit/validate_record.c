@@ -49,7 +49,8 @@ static dm_status check_texts(dm_synth_worker *w, dm_synth_entry *e, dm_error *er
     dm_error message = {0};
     int texts = (r->cuda_forward.size > 0 ? DM_SYNTH_TEXT_CUDA : 0) |
                 (r->c_forward.size > 0 ? DM_SYNTH_TEXT_C : 0) |
-                (r->ir.size > 0 ? DM_SYNTH_TEXT_IR : 0);
+                (r->ir.size > 0 ? DM_SYNTH_TEXT_IR : 0) |
+                (r->reference.size > 0 ? DM_SYNTH_TEXT_REFERENCE : 0);
     dm_synth_record_clear(again);
     memcpy(again->kernel_name, r->kernel_name, sizeof again->kernel_name);
     dm_buffer_append(&again->python_source, dm_buffer_text(&r->python_source),
@@ -77,6 +78,7 @@ static dm_status check_texts(dm_synth_worker *w, dm_synth_entry *e, dm_error *er
     compare_text(e, "c_forward", &r->c_forward, &again->c_forward);
     compare_text(e, "c_backward", &r->c_backward, &again->c_backward);
     compare_text(e, "ir", &r->ir, &again->ir);
+    compare_text(e, "reference", &r->reference, &again->reference);
     compare_text(e, "specification", &r->specification, &again->specification);
     if (r->difficulty != again->difficulty)
         dm_synth_entry_problem(e, "difficulty is %d, not %d", again->difficulty, r->difficulty);
@@ -109,7 +111,8 @@ static void check_claims(const dm_synth_claims *c, dm_synth_entry *e)
     const dm_synth_verification *v = &r->verification;
     bool pair = r->kind == DM_SYNTH_PAIR;
     if (pair && ((r->cuda_forward.size > 0) != c->cuda || (r->c_forward.size > 0) != c->c ||
-                 (r->ir.size > 0) != c->ir))
+                 (r->ir.size > 0) != c->ir || (r->reference.size > 0) != c->reference ||
+                 (r->test.size > 0) != (c->reference && c->level >= DM_SYNTH_VERIFY_RUN)))
         dm_synth_entry_problem(e, "has not the texts that the manifest says");
     if (pair && c->timing != (r->generation_time_ms >= 0))
         dm_synth_entry_problem(e, "generation_time_ms is not as the manifest says");

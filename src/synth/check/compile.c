@@ -5,6 +5,7 @@
 #include "lang/compile.h"
 #include "synth/lesson/describe.h"
 #include "synth/lesson/difficulty.h"
+#include "synth/lesson/numpy.h"
 #include "synth/store/canonical.h"
 #include "synth/store/form.h"
 
@@ -72,6 +73,10 @@ static dm_status compile(dm_compilation *c, dm_synth_record *record, int texts, 
             dm_ir_print(k->backward, &record->ir);
         status = dm_buffer_check(&record->ir, err);
     }
+    if (status == DM_OK && (texts & DM_SYNTH_TEXT_REFERENCE) != 0)
+        status = dm_synth_numpy_print(k->forward, &record->reference, err);
+    if (status == DM_EUNSUPPORTED)
+        status = DM_ECOMPILE; /* the program has no reference, as one that does not compile */
     return status;
 }
 
@@ -81,8 +86,9 @@ dm_status dm_synth_compile(dm_synth_compiler *compiler, dm_synth_record *record,
     dm_compilation *c = &compiler->compilation;
     /* A loop is shown as a loop. */
     dm_compile_options options = {.workspace = &compiler->workspace, .module.keep_loops = true};
-    dm_buffer *made[] = {&record->cuda_forward, &record->cuda_backward, &record->c_forward,
-                         &record->c_backward, &record->ir};
+    dm_buffer *made[] = {&record->cuda_forward, &record->cuda_backward,
+                         &record->c_forward,    &record->c_backward,
+                         &record->ir,           &record->reference};
     for (size_t i = 0; i < sizeof made / sizeof made[0]; i++)
         dm_buffer_clear(made[i]);
     dm_status status = dm_compilation_init(c, "kernel.py", dm_buffer_text(&record->python_source),

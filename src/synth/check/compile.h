@@ -16,6 +16,7 @@ enum {
     DM_SYNTH_TEXT_C = 2,
     DM_SYNTH_TEXT_IR = 4,
     DM_SYNTH_FORM = 8, /* the hash of the canonical form as well */
+    DM_SYNTH_TEXT_REFERENCE = 16,
 };
 
 dm_status dm_synth_compiler_create(dm_synth_compiler **out, dm_error *err);

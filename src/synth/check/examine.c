@@ -7,7 +7,9 @@
  *   grad   in float64: the gradient of sum(weight * output) against central differences. Where the
  *          two disagree and the function has an edge (its slopes to the left and to the right
  *          differ, and the gradient lies between them), the place is left out
- *   full   every array of floats that is read has a gradient that is not zero everywhere */
+ *   full   every array of floats that is read has a gradient that is not zero everywhere
+ *
+ * From level run on a record that has a reference gets the cases of its test (cheat.h). */
 #include "synth/check/examine.h"
 
 #include "kernel/internal.h"
@@ -411,6 +413,12 @@ static bool examine_one(const dm_examine_job *job, dm_examine_outcome *o)
             fine = examine_zeros(wide, grad, o);
     }
     free(scratch);
+    if (fine && job->cases[0].trial != NULL &&
+        !dm_cheat_find_cases(job->cases, job->single.forward, job->single.backward, job->seed,
+                             o->reason, sizeof o->reason)) {
+        o->failed_at = DM_SYNTH_VERIFY_RUN;
+        return false;
+    }
     return fine;
 }
 

@@ -7,6 +7,7 @@
 #ifndef DM_SYNTH_EXAMINE_H
 #define DM_SYNTH_EXAMINE_H
 
+#include "synth/check/cheat.h"
 #include "synth/check/trial.h"
 #include "synth/store/record.h"
 
@@ -19,9 +20,11 @@ typedef struct dm_examine_pass {
 } dm_examine_pass;
 
 typedef struct dm_examine_job {
-    dm_synth_level level;   /* run, grad or full */
-    dm_examine_pass single; /* as written */
-    dm_examine_pass wide;   /* in float64; from level grad on */
+    dm_synth_level level;                /* run, grad or full */
+    dm_examine_pass single;              /* as written */
+    dm_examine_pass wide;                /* in float64; from level grad on */
+    dm_cheat_case cases[DM_CHEAT_CASES]; /* of a test; trials are NULL: none is wanted */
+    uint64_t seed;                       /* of the test */
 } dm_examine_job;
 
 typedef struct dm_examine_outcome {

@@ -6,6 +6,7 @@
 #include "synth/gen/generate.h"
 #include "synth/lesson/roles.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,30 @@ static bool list_leaves(const dm_type *type, size_t at, dm_trial_leaf *leaves, i
     return fine;
 }
 
+/* The columns of an element, in the order of its leaves. */
+static bool list_columns(dm_trial *t, dm_trial_param *p, const dm_type *type, const char *path,
+                         int *leaf)
+{
+    char inner[256];
+    if (type->kind != DM_TYPE_STRUCT) {
+        int count = dm_type_components(type);
+        size_t length = strlen(path);
+        char *kept = dm_arena_strndup(&t->arena, path, length);
+        if (kept == NULL || p->column_count == p->leaf_count)
+            return false;
+        p->columns[p->column_count++] = (dm_trial_column){kept, *leaf, count};
+        *leaf += count;
+        return true;
+    }
+    for (int i = 0; i < type->field_count; i++) {
+        int size = snprintf(inner, sizeof inner, "%s%s%s", path, path[0] == '\0' ? "" : ".",
+                            type->fields[i].name);
+        if (size >= (int)sizeof inner || !list_columns(t, p, type->fields[i].type, inner, leaf))
+            return false;
+    }
+    return true;
+}
+
 static dm_status lay_out_param(dm_trial *t, dm_trial_param *p, const dm_type *type,
                                const char *name, dm_error *err)
 {
@@ -61,10 +86,15 @@ static dm_status lay_out_param(dm_trial *t, dm_trial_param *p, const dm_type *ty
                        name);
     p->name = dm_arena_strndup(&t->arena, name, strlen(name));
     p->leaves = dm_arena_alloc_array(&t->arena, (size_t)p->leaf_count + 1, sizeof(dm_trial_leaf));
-    if (p->name == NULL || p->leaves == NULL)
+    p->columns = dm_arena_alloc_array(&t->arena, (size_t)p->leaf_count + 1, sizeof *p->columns);
+    p->column_count = 0;
+    if (p->name == NULL || p->leaves == NULL || p->columns == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     memcpy(p->leaves, leaves, (size_t)p->leaf_count * sizeof leaves[0]);
-    return DM_OK;
+    int leaf = 0;
+    return list_columns(t, p, element, "", &leaf)
+               ? DM_OK
+               : dm_fail(err, DM_EUNSUPPORTED, "the fields of '%s' are too many", name);
 }
 
 /* The block is as lang/emit/print.h describes it: int dim[n], then the parameters as C lays them out. */
@@ -143,6 +173,40 @@ void dm_trial_draw(dm_trial *t, int param, uint64_t seed)
         for (int i = 0; i < p->leaf_count; i++)
             dm_kernel_store_number(memory + dm_trial_at(p, e, i), p->leaves[i].scalar,
                                    draw(t, p, &p->leaves[i], &random));
+}
+
+static double draw_for_case(const dm_trial *t, const dm_trial_param *p, const dm_trial_leaf *leaf,
+                            dm_trial_kind kind, uint64_t word)
+{
+    uint64_t last = (uint64_t)t->size - 1;
+    if (leaf->is_float)
+        return (kind == DM_TRIAL_ENDS ? 600 + (double)(word % 3) * 400
+                                      : 600 + (double)(word % 801)) /
+               1000;
+    if (leaf->scalar == DM_KERNEL_BOOL)
+        return (double)(word & 1);
+    if (p->is_array)
+        return (double)(kind == DM_TRIAL_ENDS ? word % 2 * last : word % (last + 1));
+    return (double)(kind == DM_TRIAL_ENDS ? 1 : kind == DM_TRIAL_FULL ? last + 1 : word % last + 1);
+}
+
+void dm_trial_draw_case(dm_trial *t, dm_trial_kind kind, int percent, uint64_t seed)
+{
+    for (int i = 0; i < t->param_count; i++) {
+        const dm_trial_param *p = &t->params[i];
+        uint8_t *memory = p->is_array ? t->before : t->block;
+        dm_test_stream random;
+        dm_test_stream_seed(&random, seed + param_seed(i));
+        bool both =
+            kind == DM_TRIAL_SIGNED && dm_test_stream_next(&random) % 100 < (uint64_t)percent;
+        for (size_t e = 0; e < p->count; e++)
+            for (int k = 0; k < p->leaf_count; k++) {
+                uint64_t word = dm_test_stream_next(&random) >> 20;
+                double sign = both && p->leaves[k].is_float && (word >> 30 & 1) != 0 ? -1 : 1;
+                dm_kernel_store_number(memory + dm_trial_at(p, e, k), p->leaves[k].scalar,
+                                       sign * draw_for_case(t, p, &p->leaves[k], kind, word));
+            }
+    }
 }
 
 /* Between -1 and 1, and not near 0: every output counts. */

@@ -28,6 +28,12 @@ typedef struct dm_trial_leaf {
     bool is_float;
 } dm_trial_leaf;
 
+/* Leaves of an element that belong together: all of a vector, or a field of a struct. */
+typedef struct dm_trial_column {
+    const char *path; /* "position", "frame.origin"; "": the element itself */
+    int first, count; /* leaves */
+} dm_trial_column;
+
 typedef struct dm_trial_param {
     const char *name;
     bool is_array;
@@ -39,6 +45,8 @@ typedef struct dm_trial_param {
     size_t step, count;  /* bytes of an element, elements; a plain parameter is one element */
     dm_trial_leaf *leaves;
     int leaf_count; /* of one element */
+    dm_trial_column *columns;
+    int column_count;
 } dm_trial_param;
 
 typedef struct dm_trial_range {
@@ -74,6 +82,18 @@ static inline size_t dm_trial_at(const dm_trial_param *p, size_t element, int le
     return (p->is_array ? p->offset : p->block_offset) + element * p->step + p->leaves[leaf].offset;
 }
 double dm_trial_number(const uint8_t *image, const dm_trial_param *p, size_t element, int leaf);
+
+/* Contents for a case of a test (lesson/test.h) in place of those that were drawn: three decimals,
+ * so that they are short to write; arrays that are only written hold numbers, too. */
+typedef enum dm_trial_kind {
+    DM_TRIAL_ORDINARY,
+    DM_TRIAL_ENDS,   /* the ends of the ranges: integers 0 and size - 1, one alone is 1 */
+    DM_TRIAL_FULL,   /* integers by themselves are `size` */
+    DM_TRIAL_SIGNED, /* some floats are negative */
+    DM_TRIAL_KINDS
+} dm_trial_kind;
+/* `percent` of the parameters of a SIGNED case have numbers of both signs. */
+void dm_trial_draw_case(dm_trial *trial, dm_trial_kind kind, int percent, uint64_t seed);
 
 void dm_trial_fill_guards(const dm_trial *trial, uint8_t *image, uint8_t byte);
 bool dm_trial_guards_hold(const dm_trial *trial, const uint8_t *image, uint8_t byte);

@@ -18,12 +18,14 @@
 #include "lang/compile.h"
 #include "synth/check/bundle.h"
 #include "synth/check/examine.h"
+#include "synth/lesson/test.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define BATCH 96
@@ -33,11 +35,14 @@
 typedef struct item {
     dm_synth_record *record;
     dm_synth_result *result;
-    char entry[256];         /* what its entry points are called, before "_forward" */
-    dm_buffer forward[2];    /* C, as written and in float64; level run and above */
-    dm_buffer backward[2];   /* empty: there is none */
-    char symbols[2][2][300]; /* of the library: [width][pass] */
-    dm_trial *trials[2];     /* as written, in float64 */
+    char entry[256];                 /* what its entry points are called, before "_forward" */
+    dm_buffer forward[2];            /* C, as written and in float64; level run and above */
+    dm_buffer backward[2];           /* empty: there is none */
+    char symbols[2][2][300];         /* of the library: [width][pass] */
+    dm_trial *trials[2];             /* as written, in float64 */
+    dm_trial *cases[DM_CHEAT_CASES]; /* of the test; NULL: none is wanted */
+    dm_buffer test;                  /* its beginning */
+    uint64_t seed;
 } item;
 
 struct dm_synth_verifier {
@@ -308,6 +313,21 @@ static void clear_item(item *it)
         dm_buffer_deinit(&it->backward[width]);
         dm_trial_destroy(it->trials[width]);
     }
+    for (int i = 0; i < DM_CHEAT_CASES; i++)
+        dm_trial_destroy(it->cases[i]);
+    dm_buffer_deinit(&it->test);
+}
+
+/* Arguments for the cases of its test, which are drawn when it runs. */
+static dm_status take_cases(item *it, const dm_ir_function *forward, uint64_t seed, dm_error *err)
+{
+    dm_status status = DM_OK;
+    it->seed = seed;
+    for (int i = 0; i < DM_CHEAT_CASES && status == DM_OK; i++)
+        status = dm_trial_create(forward, dm_cheat_case_sizes[i], seed, &it->cases[i], err);
+    if (status == DM_OK)
+        dm_synth_test_begin(forward, it->cases[0], &it->test);
+    return status;
 }
 
 /* Texts and arguments of one width from an open compilation. */
@@ -336,7 +356,10 @@ static dm_status take_kernel(item *it, dm_compilation *c, int width, uint64_t se
         dm_buffer_append(&it->forward[width], r->c_forward.data, r->c_forward.size);
         dm_buffer_append(&it->backward[width], dm_buffer_text(&r->c_backward), r->c_backward.size);
     }
-    return dm_trial_create(forward, TRIAL_SIZE, seed, &it->trials[width], err);
+    if (width == SINGLE && r->reference.size > 0)
+        status = take_cases(it, forward, seed, err);
+    return status == DM_OK ? dm_trial_create(forward, TRIAL_SIZE, seed, &it->trials[width], err)
+                           : status;
 }
 
 static dm_status prepare(const dm_synth_verifier *v, item *it, dm_error *err)
@@ -407,9 +430,52 @@ static void take_outcome(item *it, const dm_examine_outcome *o)
     found->output_magnitude = o->output_magnitude;
 }
 
+/* The memory in which the cases of all jobs are left. */
+static dm_status share_cases(dm_examine_job *jobs, int count, uint8_t **memory, size_t *size,
+                             dm_error *err)
+{
+    size_t offset = 0;
+    *size = 0;
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < DM_CHEAT_CASES && jobs[i].cases[k].trial != NULL; k++)
+            *size += (dm_cheat_size(jobs[i].cases[k].trial) + 63) & ~(size_t)63;
+    *memory = NULL;
+    if (*size == 0)
+        return DM_OK;
+    void *mapped = mmap(NULL, *size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
+    *memory = mapped;
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < DM_CHEAT_CASES && jobs[i].cases[k].trial != NULL; k++) {
+            jobs[i].cases[k].kept = *memory + offset;
+            offset += (dm_cheat_size(jobs[i].cases[k].trial) + 63) & ~(size_t)63;
+        }
+    return DM_OK;
+}
+
+static void write_test(item *it, const dm_examine_job *job)
+{
+    dm_synth_test_case cases[DM_CHEAT_CASES];
+    dm_buffer *test = &it->record->test;
+    for (int i = 0; i < DM_CHEAT_CASES; i++) {
+        const dm_trial *t = job->cases[i].trial;
+        const uint8_t *block = job->cases[i].kept, *before = block + t->block_size;
+        const uint8_t *outputs = before + t->image_size, *gradients = outputs + t->image_size;
+        bool has = job->single.backward != NULL && dm_cheat_has_gradients(i);
+        cases[i] = (dm_synth_test_case){dm_cheat_case_names[i], t, block, before, outputs,
+                                        has ? gradients : NULL};
+    }
+    dm_buffer_clear(test);
+    dm_buffer_append(test, dm_buffer_text(&it->test), it->test.size);
+    dm_synth_test_write(cases, DM_CHEAT_CASES, test);
+}
+
 static dm_status examine_library(const dm_synth_verifier *v, item *items, int begin, int end,
                                  void *library, dm_error *err)
 {
+    uint8_t *memory = NULL;
+    size_t size = 0;
     int count = 0, *which = calloc((size_t)(end - begin) + 1, sizeof *which);
     dm_examine_job *jobs = calloc((size_t)(end - begin) + 1, sizeof *jobs);
     dm_examine_outcome *outcomes = calloc((size_t)(end - begin) + 1, sizeof *outcomes);
@@ -423,7 +489,10 @@ static dm_status examine_library(const dm_synth_verifier *v, item *items, int be
             continue;
         *job = (dm_examine_job){.level = v->options.level,
                                 .single.trial = it->trials[SINGLE],
-                                .wide.trial = it->trials[WIDE]};
+                                .wide.trial = it->trials[WIDE],
+                                .seed = it->seed};
+        for (int k = 0; k < DM_CHEAT_CASES; k++)
+            job->cases[k].trial = it->cases[k];
         if (find_entry(library, it->symbols[SINGLE][0], &job->single.forward) &&
             find_entry(library, it->symbols[SINGLE][1], &job->single.backward) &&
             find_entry(library, it->symbols[WIDE][0], &job->wide.forward) &&
@@ -434,9 +503,16 @@ static dm_status examine_library(const dm_synth_verifier *v, item *items, int be
                       it->entry);
     }
     if (status == DM_OK && count > 0)
+        status = share_cases(jobs, count, &memory, &size, err);
+    if (status == DM_OK && count > 0)
         status = dm_examine(jobs, count, outcomes, err);
-    for (int i = 0; i < count && status == DM_OK; i++)
+    for (int i = 0; i < count && status == DM_OK; i++) {
         take_outcome(&items[which[i]], &outcomes[i]);
+        if (outcomes[i].passed && jobs[i].cases[0].trial != NULL)
+            write_test(&items[which[i]], &jobs[i]);
+    }
+    if (memory != NULL)
+        munmap(memory, size);
     free(which);
     free(jobs);
     free(outcomes);
@@ -527,6 +603,7 @@ dm_status dm_synth_verify_batch(dm_synth_verifier *v, dm_synth_record *const *re
         items[i].result = &results[i];
         results[i] = (dm_synth_result){.passed = true};
         records[i]->verification = (dm_synth_verification){0};
+        dm_buffer_clear(&records[i]->test);
     }
     dm_status status = run_stages(v, items, count, err);
     for (int i = 0; i < count; i++) {

@@ -45,7 +45,8 @@ void dm_synth_verifier_destroy(dm_synth_verifier *verifier);
 /* How many records a batch should have, about: where more no longer makes it faster. */
 int dm_synth_verifier_batch(const dm_synth_verifier *verifier);
 
-/* Check `count` pairs, fill their `verification` and `results`. An error is one of the machine's
+/* Check `count` pairs, fill their `verification`, the `test` of those that have a reference (from
+ * level run on) and `results`. An error is one of the machine's
  * (no disk, no memory, no NVRTC for records with CUDA texts), never of a record. */
 dm_status dm_synth_verify_batch(dm_synth_verifier *verifier, dm_synth_record *const *records,
                                 int count, dm_synth_result *results, dm_error *err);

@@ -42,6 +42,7 @@ static void write_settings(dm_json *json, const dm_synth_produce_options *o,
     dm_json_end_array(json);
     dm_json_string(json, "device", device_name(o->texts));
     dm_json_bool(json, "ir", (o->texts & DM_SYNTH_TEXT_IR) != 0);
+    dm_json_bool(json, "reference", (o->texts & DM_SYNTH_TEXT_REFERENCE) != 0);
     dm_json_bool(json, "rejected", o->rejected);
     dm_json_bool(json, "timing", o->timing);
     dm_json_string(json, "verify", dm_synth_level_names[o->level]);

@@ -35,14 +35,14 @@ int dm_synth_category_find(const char *name)
 }
 
 /* The buffers, so that each is named once. */
-#define TEXT_COUNT 10
+#define TEXT_COUNT 12
 #define GIVEN_COUNT 4 /* of them: the generator's */
 static void list_texts(dm_synth_record *r, dm_buffer *texts[TEXT_COUNT])
 {
     dm_buffer *all[TEXT_COUNT] = {&r->python_source, &r->line,         &r->paragraph,
                                   &r->specification, &r->cuda_forward, &r->cuda_backward,
                                   &r->c_forward,     &r->c_backward,   &r->ir,
-                                  &r->diagnostics};
+                                  &r->reference,     &r->test,         &r->diagnostics};
     memcpy(texts, all, sizeof all);
 }
 
@@ -345,6 +345,10 @@ static void put_texts(dm_buffer *out, const dm_synth_record *record)
         dm_buffer_puts(out, ", \"ir\": ");
         put_text(out, &record->ir);
     }
+    dm_buffer_puts(out, ", \"reference\": ");
+    put_text(out, &record->reference);
+    dm_buffer_puts(out, ", \"test\": ");
+    put_text(out, &record->test);
 }
 
 void dm_synth_record_write(const dm_synth_record *record, dm_buffer *out)
@@ -585,6 +589,8 @@ dm_status dm_synth_record_read(dm_synth_record *record, const char *line, size_t
         take_text(&r, "c_forward", &record->c_forward, false);
         take_text(&r, "c_backward", &record->c_backward, record->c_forward.size > 0);
         take_text(&r, "ir", &record->ir, false);
+        take_text(&r, "reference", &record->reference, true);
+        take_text(&r, "test", &record->test, true);
         expect(&r, "device", device_of(record));
         read_metadata(&r, record);
         read_verification(&r, &record->verification);

@@ -87,6 +87,8 @@ typedef struct dm_synth_record {
     dm_buffer cuda_backward; /* empty also when the kernel has no backward pass */
     dm_buffer c_forward, c_backward;
     dm_buffer ir;          /* both passes, as `dotmatrix kernel compile --emit ir` */
+    dm_buffer reference;   /* the kernel as plain Python with NumPy (lesson/numpy.h) */
+    dm_buffer test;        /* a program that tests implementations (lesson/test.h) */
     dm_buffer diagnostics; /* of a rejected program */
     bool has_backward;
     int forward_lines, backward_lines; /* of the CUDA texts, or of C where there is no CUDA */

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Are a dataset's tests worth their name? With the references, of NumPy alone:
+
+    right        the reference passes its test
+    cheats       zeros; nothing at all; a copy of each array that a result could be; each argument ignored, as if it were
+                 zero, one, or what it is in the first case: every one must fail
+    mutations    one operator of the kernel changed (+ for -, * for /, < for >=, and for or, min for max ...)
+
+    cheat_audit.py DATASET [--records N] [--mutations N] [--seed S] [--verbose]
+
+The exit code is 1 when a reference fails, a cheat passes, or less than 98 of 100 mutations are noticed.
+"""
+import argparse
+import ast
+import copy
+import glob
+import json
+import os
+import random
+import sys
+import warnings
+
+import numpy as np
+
+SWAPS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Mod: ast.Mult,
+         ast.FloorDiv: ast.Mult, ast.LShift: ast.RShift, ast.RShift: ast.LShift, ast.BitXor: ast.BitAnd,
+         ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE,
+         ast.LtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.And: ast.Or, ast.Or: ast.And}
+CALLS = {"min": "max", "max": "min", "sin": "cos", "cos": "sin"}
+
+
+def load(text, name):
+    space = {"__name__": name}
+    exec(compile(text, name, "exec"), space)
+    return space
+
+
+def own_functions(tree, record):
+    """The kernel and the functions that stand in its source: not the library's, nor the launch."""
+    name = record["kernel_name"]
+    return [f for f in tree.body if isinstance(f, ast.FunctionDef) and
+            (f.name == name + "_thread" or (f.name != name and f"def {f.name}(" in record["python_source"]))]
+
+
+def sites(functions):
+    for function in functions:
+        for node in ast.walk(function):
+            if isinstance(node, (ast.BinOp, ast.BoolOp, ast.AugAssign)) and type(node.op) in SWAPS:
+                yield node
+            elif isinstance(node, ast.Compare) and type(node.ops[0]) in SWAPS:
+                yield node
+            elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and \
+                    not isinstance(node.operand, ast.Constant):
+                yield node
+            elif isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in CALLS:
+                yield node
+
+
+def mutate(node):
+    if isinstance(node, ast.Compare):
+        node.ops[0] = SWAPS[type(node.ops[0])]()
+    elif isinstance(node, ast.UnaryOp):
+        node.op = ast.UAdd()
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        node.func.attr = CALLS[node.func.attr]
+    elif isinstance(node, ast.Call):
+        node.func.id = CALLS[node.func.id]
+    else:
+        node.op = SWAPS[type(node.op)]()
+
+
+def passes(test, forward):
+    try:
+        return not test["check"](forward)
+    except Exception:  # an index that is out of range, a division of integers by zero
+        return False
+
+
+def cheats(test, right):
+    parameters, first = test["PARAMETERS"], test["arguments"](test["CASES"][0])
+    results = [i for i, p in enumerate(parameters) if p[3]]
+
+    def zeros(launch, *args):
+        for i in results:
+            args[i][...] = np.zeros_like(args[i])
+
+    yield "zeros", zeros
+    yield "nothing", lambda launch, *args: None
+    for k, (name, rank, dtype, _) in enumerate(parameters):
+        if any(i != k and parameters[i][1:3] == (rank, dtype) for i in results):
+            def copies(launch, *args, k=k):
+                kept = args[k].copy()
+                for i in results:
+                    if parameters[i][1:3] == parameters[k][1:3]:
+                        args[i][...] = kept
+
+            yield f"copy of {name}", copies
+        if k in results:
+            continue
+        for what, value in (("zero", 0), ("one", 1), ("as in the first case", None)):
+            if value is None and rank:
+                continue
+
+            def ignores(launch, *args, k=k, value=value):
+                args = list(args)
+                if value is None:
+                    args[k] = first[k]
+                else:
+                    array = np.zeros_like(args[k])[...] if parameters[k][1] else np.array(args[k])
+                    fill = np.zeros_like(array)
+                    for field in fill.dtype.names or ():
+                        fill[field] = value
+                    args[k] = fill if fill.dtype.names else fill + fill.dtype.type(value)
+                    args[k] = args[k] if parameters[k][1] else args[k][()]
+                right(launch, *args)
+
+            yield f"{name} is {what}", ignores
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("dataset")
+    parser.add_argument("--records", type=int, default=500)
+    parser.add_argument("--mutations", type=int, default=1, help="of each record")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--verbose", action="store_true")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    draw = random.Random(options.seed)
+    records = [json.loads(line) for name in sorted(glob.glob(os.path.join(options.dataset, "pairs-*.jsonl")))
+               for line in open(name)]
+    records = [r for r in records if r.get("test")]
+    if not records:
+        sys.exit(f"{options.dataset}: no record has a test")
+    records = draw.sample(records, min(options.records, len(records)))
+    wrong = planted = missed = mutants = noticed = 0
+    for record in records:
+        reference, test = load(record["reference"], "reference"), load(record["test"], "test")
+        right = reference[record["kernel_name"]]
+        if not passes(test, right):
+            wrong += 1
+            print(f"{record['id']} {record['idiom']}: the reference fails: {test['check'](right)[:1]}")
+            continue
+        for what, cheat in cheats(test, right):
+            planted += 1
+            if passes(test, cheat):
+                missed += 1
+                print(f"{record['id']} {record['idiom']}: passes: {what}")
+        tree = ast.parse(record["reference"])
+        count = len(list(sites(own_functions(tree, record))))
+        for chosen in draw.sample(range(count), min(options.mutations, count)):
+            mutant = copy.deepcopy(tree)
+            site = list(sites(own_functions(mutant, record)))[chosen]
+            before = ast.unparse(site)
+            mutate(site)
+            mutants += 1
+            space = load(ast.unparse(ast.fix_missing_locations(mutant)), "mutant")
+            if not passes(test, space[record["kernel_name"]]):
+                noticed += 1
+            elif options.verbose:
+                print(f"{record['id']} {record['idiom']}: not noticed: {before}  ->  {ast.unparse(site)}")
+    share = noticed / mutants if mutants else 0
+    print(f"{len(records)} tests: {wrong} references fail; {planted} cheats, {missed} pass; {mutants} mutations, "
+          f"{noticed} noticed ({100 * share:.2f}%)")
+    sys.exit(1 if wrong or missed or share < 0.98 else 0)
+
+
+if __name__ == "__main__":
+    main()
