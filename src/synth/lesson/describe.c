@@ -153,8 +153,18 @@ static void complain(check *c, const char *what, const char *where, int length)
         c->status = dm_fail(c->err, DM_ECOMPILE, "description: %s '%.*s'", what, length, where);
 }
 
+/* A constant of the file? */
+static bool is_constant(const check *c, const char *name, int length)
+{
+    char line[128];
+    snprintf(line, sizeof line, "\n%.*s = wp.constant(", length < 100 ? length : 100, name);
+    return strstr(dm_buffer_text(&c->record->python_source), line) != NULL;
+}
+
 static bool is_param(const check *c, const char *name, int length)
 {
+    if (is_constant(c, name, length))
+        return true;
     for (int i = 0; i < c->f->body->param_count; i++) {
         const char *own = c->f->values[c->f->body->params[i]].name;
         if (own != NULL && strncmp(own, name, (size_t)length) == 0 && own[length] == '\0')
@@ -163,7 +173,7 @@ static bool is_param(const check *c, const char *name, int length)
     return false;
 }
 
-/* Names in back-quotes are parameters. */
+/* Names in back-quotes are parameters, or constants. */
 static void check_names(check *c, const dm_buffer *text)
 {
     const char *at = dm_buffer_text(text);

@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-#define VARY_PERCENT 30 /* of parameters that can differ from element to element */
+#define EACH_PERCENT 22     /* of parameters that can differ from element to element */
+#define CONSTANT_PERCENT 18 /* of those that can be constants of the file */
 
 int dm_natural_below(dm_natural *n, int bound)
 {
@@ -75,6 +76,16 @@ static void pick(dm_natural *n, const dm_natural_node *node, int depth)
     run(n, option->first, depth + 1);
 }
 
+/* Values near one, for which the kernels are made. */
+static void add_constant(dm_natural *n, const dm_natural_node *node)
+{
+    static const char *const values[] = {"0.5", "0.75", "0.8", "0.9", "1.2", "1.25", "1.5", "2.0"};
+    set(n, node->name, &node->constant, false);
+    if (n->constant_count < DM_NATURAL_ARGS_MAX)
+        n->constants[n->constant_count++] = (dm_natural_constant){
+            node, values[dm_natural_below(n, (int)(sizeof values / sizeof values[0]))]};
+}
+
 static void run(dm_natural *n, const dm_natural_node *first, int depth)
 {
     if (depth > DM_NATURAL_DEPTH_MAX) {
@@ -105,7 +116,11 @@ static void run(dm_natural *n, const dm_natural_node *first, int depth)
                     (dm_natural_arg){&node->block, node->kind == DM_NATURAL_OUT};
             break;
         case DM_NATURAL_VARY: {
-            bool each = dm_natural_chance(n, VARY_PERCENT);
+            if (node->constant.count > 0 && dm_natural_chance(n, CONSTANT_PERCENT)) {
+                add_constant(n, node);
+                break;
+            }
+            bool each = dm_natural_chance(n, EACH_PERCENT);
             set(n, node->name, each ? &node->element : &node->own, false);
             if (n->arg_count < DM_NATURAL_ARGS_MAX)
                 n->args[n->arg_count++] =
@@ -130,7 +145,7 @@ void dm_natural_compose(dm_natural *n, const dm_natural_idiom *idiom)
         n->lets[n->touched[i]] = NULL;
         n->is_touched[n->touched[i]] = false;
     }
-    n->touched_count = n->arg_count = 0;
+    n->touched_count = n->arg_count = n->constant_count = 0;
     n->unknown = NULL;
     run(n, idiom->first, 0);
 }

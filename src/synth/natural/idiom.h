@@ -41,7 +41,7 @@ typedef enum dm_natural_kind {
     DM_NATURAL_USE,  /* a fragment's statements */
     DM_NATURAL_ARG,  /* name, type and meaning of a parameter: lines 0, 1, 2 of the block */
     DM_NATURAL_OUT,  /* the same, of an output */
-    DM_NATURAL_VARY, /* a parameter that is one value for all, or an array with one for each */
+    DM_NATURAL_VARY, /* a parameter: one value for all, an array with one for each; or a constant */
     DM_NATURAL_WHEN  /* the children, when the name's pick is one of `words` */
 } dm_natural_kind;
 
@@ -53,6 +53,7 @@ struct dm_natural_node {
     bool negated; /* `unless` */
     dm_natural_block block;
     dm_natural_block each, own, element; /* of VARY: as an array; `NAME`, `NAME[$at]` */
+    dm_natural_block constant;           /* of VARY: `NAME` in capitals; none for vectors */
     const char *word;                    /* an option's name, a fragment's */
     const char **words;                  /* of WHEN */
     int word_count;
@@ -77,6 +78,12 @@ typedef struct dm_natural_arg {
     bool output;
 } dm_natural_arg;
 
+/* `MASS = wp.constant(1.5)  # mass of each body [kg]` before the functions. */
+typedef struct dm_natural_constant {
+    const dm_natural_node *node;
+    const char *value;
+} dm_natural_constant;
+
 enum { /* names that the writer asks for, in this order in the table */
        DM_NATURAL_NAME,
        DM_NATURAL_ABOUT,
@@ -84,6 +91,8 @@ enum { /* names that the writer asks for, in this order in the table */
        DM_NATURAL_NOTES,
        DM_NATURAL_HELPERS,
        DM_NATURAL_BODY,
+       DM_NATURAL_SUFFIX_GUARD, /* of the name, from fragments */
+       DM_NATURAL_SUFFIX_STORE,
        DM_NATURAL_KNOWN
 };
 
@@ -105,8 +114,10 @@ struct dm_natural {
     bool is_touched[DM_NATURAL_NAMES_MAX];
     dm_natural_arg args[DM_NATURAL_ARGS_MAX];
     int arg_count;
+    dm_natural_constant constants[DM_NATURAL_ARGS_MAX];
+    int constant_count;
     const dm_natural_line *lets[DM_NATURAL_NAMES_MAX]; /* that a name is written in place of */
-    bool comments;                                     /* this kernel's author writes them */
+    bool comments, airy; /* this kernel's author writes them; leaves lines empty between parts */
     const char *unknown; /* a name that has no value, or another mistake in an idiom; NULL */
     dm_buffer scratch;
 };

@@ -236,6 +236,13 @@ static void parse_vary(parser *p, const source_line *line, dm_natural_node *node
     node->own = parse_inline(p, name, length);
     snprintf(text, sizeof text, "%.*s[$at]", length, name);
     node->element = parse_inline(p, copy(p, text, length + 5), length + 5);
+    char capitals[128];
+    for (int i = 0; i <= length && i < 127; i++)
+        capitals[i] = (char)toupper((unsigned char)(i < length ? name[i] : '\0'));
+    const dm_natural_line *given = &node->block.lines[1];
+    if (given->count == 1 && given->pieces[0].name < 0 && given->pieces[0].length == 5 &&
+        memcmp(given->pieces[0].text, "float", 5) == 0 && length < 127)
+        node->constant = parse_inline(p, copy(p, capitals, length), length);
     const char *type = memchr(line->text + 5, ' ', (size_t)line->length - 5);
     int most = (int)(strstr(type, " = ") - type);
     snprintf(text, sizeof text, "array$nd%.*s", most, type);

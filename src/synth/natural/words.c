@@ -5,6 +5,9 @@
  * meanings of the parameters that are there. */
 #include "synth/natural/idiom.h"
 
+#include <ctype.h>
+#include <stdio.h>
+
 /* "array2 vec3" as lesson/describe.c calls it. */
 static void put_type_words(const char *text, size_t size, dm_buffer *out)
 {
@@ -54,6 +57,20 @@ static void put_sentences(dm_natural *n, int name, const char *before, const cha
     }
 }
 
+/* Sentences call a parameter `mass`; where it has become a constant it is `MASS`. */
+static void name_constants(dm_natural *n, dm_buffer *text)
+{
+    for (int i = 0; i < n->constant_count; i++) {
+        char quoted[160];
+        const dm_natural_line *name = &n->constants[i].node->block.lines[0];
+        int length =
+            snprintf(quoted, sizeof quoted, "`%.*s`", name->pieces[0].length, name->pieces[0].text);
+        for (char *at = text->data; (at = strstr(at, quoted)) != NULL;)
+            for (int k = 0; k < length; k++, at++)
+                *at = (char)toupper((unsigned char)*at);
+    }
+}
+
 void dm_natural_write_words(dm_natural *n, dm_buffer *line, dm_buffer *paragraph,
                             dm_buffer *specification)
 {
@@ -66,7 +83,18 @@ void dm_natural_write_words(dm_natural *n, dm_buffer *line, dm_buffer *paragraph
     put_entries(n, false, specification);
     dm_buffer_puts(specification, "\nResults:\n");
     put_entries(n, true, specification);
+    if (n->constant_count > 0)
+        dm_buffer_puts(specification, "\nConstants:\n");
+    for (int i = 0; i < n->constant_count; i++) {
+        dm_buffer_puts(specification, "- `");
+        dm_natural_put_line(n, &n->constants[i].node->constant.lines[0], specification, 0);
+        dm_buffer_printf(specification, "` (%s): ", n->constants[i].value);
+        dm_natural_put_line(n, &n->constants[i].node->block.lines[2], specification, 0);
+        dm_buffer_putc(specification, '\n');
+    }
     dm_buffer_puts(specification, "\nBehaviour:\n");
     put_sentences(n, DM_NATURAL_DETAIL, "- ", "\n", specification);
     put_sentences(n, DM_NATURAL_NOTES, "- ", "\n", specification);
+    name_constants(n, paragraph);
+    name_constants(n, specification);
 }

@@ -6,6 +6,7 @@
  * first. */
 #include "synth/natural/idiom.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #define COLUMNS 100
@@ -238,15 +239,18 @@ static void put_arg(dm_natural *n, const dm_natural_arg *arg, bool brackets, dm_
 /* On one line where they fit; inputs, then outputs. */
 static void put_args(dm_natural *n, size_t line_begin, dm_buffer *out)
 {
-    bool brackets = dm_natural_chance(n, 15), tall = false;
+    bool brackets = dm_natural_chance(n, 50), tall = false, marked = dm_natural_chance(n, 12);
     size_t begin = out->size;
     for (int attempt = 0; attempt < 2; attempt++) {
         out->size = begin;
         bool first = true;
+        int outputs = 0;
         for (int k = 0; k < 2 * n->arg_count; k++) {
             const dm_natural_arg *arg = &n->args[k % n->arg_count];
             if (arg->output != (k >= n->arg_count))
                 continue;
+            if (tall && marked && arg->output && outputs++ == 0)
+                dm_buffer_puts(out, "\n    # outputs");
             dm_buffer_puts(out, tall ? "\n    " : first ? "" : ", ");
             put_arg(n, arg, brackets, out);
             if (tall)
@@ -263,10 +267,105 @@ static void put_args(dm_natural *n, size_t line_begin, dm_buffer *out)
 
 /* ---- The program ---- */
 
+static void put_constants(dm_natural *n, dm_buffer *out)
+{
+    bool explained = n->comments && dm_natural_chance(n, 60);
+    for (int i = 0; i < n->constant_count; i++) {
+        const dm_natural_node *node = n->constants[i].node;
+        dm_natural_put_line(n, &node->constant.lines[0], out, 0);
+        dm_buffer_printf(out, " = wp.constant(%s)", n->constants[i].value);
+        if (explained) {
+            dm_buffer_puts(out, "  # ");
+            dm_natural_put_line(n, &node->block.lines[2], out, 0);
+        }
+        dm_buffer_putc(out, '\n');
+    }
+    if (n->constant_count > 0)
+        dm_buffer_putc(out, '\n');
+}
+
+static bool is_letter(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Does a word stand in a text more than once? */
+static bool is_repeated(const char *text, const char *word, size_t length)
+{
+    int found = 0;
+    for (const char *at = text; (at = strstr(at, word)) != NULL && found < 2; at += length)
+        found += (at == text || !is_letter(at[-1])) && !is_letter(at[length]);
+    return found > 1;
+}
+
+/* A local that this kernel's picks have no use for; *end: behind its line. */
+static char *find_unused(char *text, char **end)
+{
+    for (char *line = text; *line != '\0'; line = *end) {
+        char *name = line + strspn(line, " "), word[128];
+        size_t length = 0;
+        *end = line + strcspn(line, "\n");
+        *end += **end == '\n';
+        while (is_letter(name[length]))
+            length++;
+        if (length == 0 || length >= sizeof word || strncmp(name + length, " = ", 3) != 0)
+            continue;
+        memcpy(word, name, length);
+        word[length] = '\0';
+        if (!is_repeated(text, word, length))
+            return line;
+    }
+    return NULL;
+}
+
+static void drop_unused(dm_buffer *body)
+{
+    char *end;
+    for (char *line; body->size > 0 && (line = find_unused(body->data, &end)) != NULL;) {
+        memmove(line, end, body->size - (size_t)(end - body->data) + 1);
+        body->size -= (size_t)(end - line);
+    }
+}
+
+/* Lines that begin a new part of a body: comments, loops and branches at its margin, the first store.
+ * An airy author leaves the line before them empty. */
+static void put_body(dm_natural *n, dm_buffer *out)
+{
+    dm_buffer body = DM_BUFFER_EMPTY;
+    put_value_block(n, DM_NATURAL_BODY, 4, &body, 0);
+    drop_unused(&body);
+    const char *line = dm_buffer_text(&body);
+    int number = 0, apart = 0;
+    bool stored = false, inside = false, opens = true;
+    while (*line != '\0') {
+        int length = (int)strcspn(line, "\n");
+        bool margin = strspn(line, " ") == 4;
+        bool store =
+            margin && (memchr(line, '[', (size_t)length) != NULL || line[4] == 'w') &&
+            (strncmp(line + 4, "wp.atomic", 9) == 0 || strcspn(line, "[") < strcspn(line, "="));
+        bool part = margin && (line[4] == '#' || strncmp(line + 4, "for ", 4) == 0 ||
+                               (store && !stored) || inside || number == 1);
+        if (n->airy && part && !opens && apart > 0)
+            dm_buffer_putc(out, '\n');
+        apart = n->airy && part && !opens ? 0 : apart + 1;
+        apart += number == 0;
+        opens = line[4] == '#' || line[length - 1] == ':' || (stored && store);
+        inside = !margin;
+        stored |= store;
+        dm_buffer_append(out, line, (size_t)length + (line[length] == '\n'));
+        line += length + (line[length] == '\n');
+        number++;
+    }
+    dm_buffer_deinit(&body);
+}
+
 void dm_natural_write_program(dm_natural *n, dm_buffer *out)
 {
-    n->comments = dm_natural_chance(n, 70);
-    dm_buffer_puts(out, "import warp as wp\n\n\n");
+    n->comments = dm_natural_chance(n, 95);
+    n->airy = dm_natural_chance(n, 55);
+    dm_buffer_puts(out, "import warp as wp\n\n");
+    put_constants(n, out);
+    dm_buffer_putc(out, '\n');
     if (n->is_touched[DM_NATURAL_HELPERS] && n->values[DM_NATURAL_HELPERS].count > 0) {
         dm_natural_value helpers = n->values[DM_NATURAL_HELPERS];
         for (int i = 0; i < helpers.count; i++) {
@@ -284,10 +383,10 @@ void dm_natural_write_program(dm_natural *n, dm_buffer *out)
     dm_buffer_putc(out, '(');
     put_args(n, begin, out);
     dm_buffer_puts(out, "):\n");
-    if (dm_natural_chance(n, 75)) {
+    if (dm_natural_chance(n, 45)) {
         dm_buffer_puts(out, "    \"\"\"");
         dm_natural_inline(n, DM_NATURAL_ABOUT, out);
         dm_buffer_puts(out, "\"\"\"\n");
     }
-    put_value_block(n, DM_NATURAL_BODY, 4, out, 0);
+    put_body(n, out);
 }
