@@ -343,8 +343,10 @@ static void put_body(dm_natural *n, dm_buffer *out)
         bool store =
             margin && (memchr(line, '[', (size_t)length) != NULL || line[4] == 'w') &&
             (strncmp(line + 4, "wp.atomic", 9) == 0 || strcspn(line, "[") < strcspn(line, "="));
-        bool part = margin && (line[4] == '#' || strncmp(line + 4, "for ", 4) == 0 ||
-                               (store && !stored) || inside || number == 1);
+        bool goes_on = strncmp(line + 4, "el", 2) == 0; /* else, elif */
+        bool part = margin && !goes_on &&
+                    (line[4] == '#' || strncmp(line + 4, "for ", 4) == 0 || (store && !stored) ||
+                     inside || number == 1);
         if (n->airy && part && !opens && apart > 0)
             dm_buffer_putc(out, '\n');
         apart = n->airy && part && !opens ? 0 : apart + 1;
