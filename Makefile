@@ -17,7 +17,7 @@ build: ## build the library, the command and the tests into build/
 	@tools/bootstrap
 	@tools/build $(BUILD)
 
-demo: ## devices tested, ROMs checked, a short comparison with mGBA, a short benchmark and its report
+demo: ## devices tested, a comparison with mGBA, and an agent that learns STARFALL before your eyes: runs/demo/index.html
 	@tools/bootstrap
 	@TARGETS="src/cli/dotmatrix roms" tools/build $(BUILD)
 	@tools/demo $(BUILD)

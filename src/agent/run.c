@@ -4,9 +4,10 @@
 
 #include "agent/checkpoint.h"
 #include "base/file.h"
+#include "base/philox.h"
 #include "base/thread.h"
 #include "gb/host/picture.h"
-#include "train/metrics.h"
+#include "train/tensorboard.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -23,6 +24,7 @@ struct dm_agent_run {
     dm_agent_world *world;
     dm_agent_learner *learner;
     dm_metrics *metrics;
+    dm_tensorboard *board; /* opened by the first figures */
     char folder[DM_PATH_MAX], *config_text;
     uint64_t saved; /* the update whose world file lies there; UINT64_MAX: none */
 };
@@ -222,6 +224,7 @@ void dm_agent_run_close(dm_agent_run *run)
     if (!run)
         return;
     dm_metrics_close(run->metrics);
+    dm_tensorboard_close(run->board);
     dm_agent_learner_destroy(run->learner);
     if (run->world)
         run->world->destroy(run->world);
@@ -285,8 +288,15 @@ static dm_status write_metrics(dm_agent_run *run, const dm_agent_figures *f, dm_
         {"clipped", f->clipped},         {"norm", f->norm},
         {"explained", f->explained},     {"rate", f->rate},
     };
-    return dm_metrics_write(run->metrics, f->updates, metrics, sizeof metrics / sizeof metrics[0],
-                            err);
+    size_t count = sizeof metrics / sizeof metrics[0], some = 0;
+    dm_metric shown[sizeof metrics / sizeof metrics[0]]; /* those that are numbers */
+    for (size_t i = 0; i < count; i++)
+        if (isfinite(metrics[i].value))
+            shown[some++] = metrics[i];
+    dm_status status = dm_metrics_write(run->metrics, f->updates, metrics, count, err);
+    if (status == DM_OK && run->board == NULL)
+        status = dm_tensorboard_open(run->folder, &run->board, err);
+    return status == DM_OK ? dm_tensorboard_write(run->board, f->steps, shown, some, err) : status;
 }
 
 dm_status dm_agent_run_train(dm_agent_run *run, uint64_t until, dm_agent_watch watch, void *user,
@@ -334,9 +344,11 @@ typedef struct games {
     dm_stream *stream;
     dm_device_buffer *observations, *actions, *rewards, *scores, *flags;
     float *host_scores;
+    int32_t *host_actions;
     uint8_t *host_flags, *over;
     double *final;
-    uint64_t count, left;
+    uint64_t count, left, steps;
+    dm_agent_player player;
 } games;
 
 static void games_close(games *g)
@@ -348,21 +360,22 @@ static void games_close(games *g)
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         dm_device_buffer_destroy(buffers[i]);
     free(g->host_scores);
+    free(g->host_actions);
     free(g->host_flags);
     free(g->over);
     free(g->final);
 }
 
 /* Observations and actions have room for whole shards. */
-static dm_status games_open(dm_agent_run *run, uint64_t first, uint64_t count, bool pictures,
-                            games *g, dm_error *err)
+static dm_status games_open(dm_agent_run *run, const dm_agent_swarm_desc *what,
+                            dm_agent_player player, games *g, dm_error *err)
 {
+    uint64_t count = what->machines;
     uint64_t rows = dm_agent_learner_rows(run->learner), room = (count + rows - 1) / rows * rows;
-    dm_agent_swarm_desc desc = {
-        .machines = count, .starts = count, .held_out = true, .pictures = pictures, .first = first};
-    *g = (games){.count = count, .left = count, .stream = dm_device_stream(run->device)};
+    *g = (games){
+        .count = count, .left = count, .player = player, .stream = dm_device_stream(run->device)};
     dm_status status =
-        dm_agent_swarm_create(run->device, &run->config, &run->game, &desc, &g->world, err);
+        dm_agent_swarm_create(run->device, &run->config, &run->game, what, &g->world, err);
     if (status != DM_OK)
         return status;
     const struct {
@@ -381,21 +394,36 @@ static dm_status games_open(dm_agent_run *run, uint64_t first, uint64_t count, b
     if (status != DM_OK)
         return status;
     g->host_scores = calloc(count, sizeof(float));
+    g->host_actions = calloc(count, sizeof(int32_t));
     g->host_flags = calloc(count, 1);
     g->over = calloc(count, 1);
     g->final = calloc(count, sizeof(double));
-    if (!g->host_scores || !g->host_flags || !g->over || !g->final)
+    if (!g->host_scores || !g->host_actions || !g->host_flags || !g->over || !g->final)
         return dm_fail(err, DM_ENOMEM, "agent: no memory");
     return g->world->reset(g->world, dm_device_buffer_address(g->observations), err);
 }
 
-static dm_status games_step(dm_agent_run *run, games *g, dm_error *err)
+/* What the player does, into g->actions. */
+static dm_status games_choose(dm_agent_run *run, games *g, dm_error *err)
 {
     uint64_t rows = dm_agent_learner_rows(run->learner);
+    if (g->player == DM_AGENT_GREEDY)
+        return dm_agent_learner_greedy(run->learner, dm_device_buffer_address(g->observations),
+                                       (g->count + rows - 1) / rows * rows,
+                                       dm_device_buffer_address(g->actions), err);
+    for (uint64_t n = 0; n < g->count; n++)
+        g->host_actions[n] =
+            (int32_t)dm_random_below(dm_random4(3, n, g->steps).v[0], g->world->actions);
+    return dm_stream_upload(g->stream, g->actions, 0, g->host_actions, g->count * sizeof(int32_t),
+                            err);
+}
+
+static dm_status games_step(dm_agent_run *run, games *g, dm_error *err)
+{
     void *observations = dm_device_buffer_address(g->observations);
     int32_t *actions = dm_device_buffer_address(g->actions);
-    dm_status status = dm_agent_learner_greedy(run->learner, observations,
-                                               (g->count + rows - 1) / rows * rows, actions, err);
+    dm_status status = games_choose(run, g, err);
+    g->steps++;
     if (status == DM_OK)
         status = g->world->step(
             g->world, actions, observations, dm_device_buffer_address(g->rewards),
@@ -425,16 +453,18 @@ static int compare_scores(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-dm_status dm_agent_run_measure(dm_agent_run *run, uint64_t count, dm_agent_score *out,
-                               dm_error *err)
+dm_status dm_agent_run_measure(dm_agent_run *run, dm_agent_player player, bool trained,
+                               uint64_t count, dm_agent_score *out, dm_error *err)
 {
+    dm_agent_swarm_desc what = {
+        .machines = count, .starts = count, .held_out = true, .trained = trained};
     const dm_agent_config *c = &run->config;
     uint64_t steps = (c->eval_frames + c->frames - 1) / c->frames;
     games g;
     *out = (dm_agent_score){.games = count, .frames = steps * c->frames};
     if (count == 0)
         return dm_fail(err, DM_EINVAL, "agent: no games to measure on");
-    dm_status status = games_open(run, 0, count, false, &g, err);
+    dm_status status = games_open(run, &what, player, &g, err);
     for (uint64_t s = 0; s < steps && g.left > 0 && status == DM_OK; s++)
         status = games_step(run, &g, err);
     if (status == DM_OK) {
@@ -450,15 +480,18 @@ dm_status dm_agent_run_measure(dm_agent_run *run, uint64_t count, dm_agent_score
     return status;
 }
 
-dm_status dm_agent_run_film(dm_agent_run *run, uint64_t index, uint32_t frames, unsigned scale,
-                            const char *path, double *score, dm_error *err)
+dm_status dm_agent_run_film(dm_agent_run *run, dm_agent_player player, uint64_t index,
+                            uint32_t frames, unsigned scale, const char *path, double *score,
+                            dm_error *err)
 {
+    dm_agent_swarm_desc what = {
+        .machines = 1, .starts = 1, .held_out = true, .pictures = true, .first = index};
     uint8_t shades[DM_GB_SCREEN_W * DM_GB_SCREEN_H];
     dm_gb_gif *gif = NULL;
     dm_buffer bytes = DM_BUFFER_EMPTY;
     games g;
     uint32_t per_step = (uint32_t)run->config.frames;
-    dm_status status = games_open(run, index, 1, true, &g, err);
+    dm_status status = games_open(run, &what, player, &g, err);
     if (status == DM_OK)
         status = dm_gb_gif_create(scale, &gif, err);
     for (uint32_t f = 0; f < frames && g.left > 0 && status == DM_OK; f += per_step) {

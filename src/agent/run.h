@@ -5,6 +5,7 @@
  *     reward.c             the reward's text
  *     checkpoint.safetensors, world-N.swarm, world-N.swarm.starts    to go on from, after update N
  *     metrics.jsonl        a line for each update
+ *     events.out.tfevents.*    the same for TensorBoard
  *
  * A checkpoint names the update whose world file belongs to it, and is replaced after that file is
  * there: killed at any moment, a run goes on from the last one to the bits of a run that was not. */
@@ -45,11 +46,14 @@ typedef bool (*dm_agent_watch)(void *user, const dm_agent_news *news);
 dm_status dm_agent_run_train(dm_agent_run *run, uint64_t until, dm_agent_watch watch, void *user,
                              dm_error *err);
 
-/* Greedy play of the first `count` held-out starts, a game each. */
-dm_status dm_agent_run_measure(dm_agent_run *run, uint64_t count, dm_agent_score *out,
-                               dm_error *err);
-/* Greedy play of held-out start `index` as an animation of at most `frames` frames. */
-dm_status dm_agent_run_film(dm_agent_run *run, uint64_t index, uint32_t frames, unsigned scale,
-                            const char *path, double *score, dm_error *err);
+typedef enum dm_agent_player { DM_AGENT_GREEDY, DM_AGENT_RANDOM } dm_agent_player;
+
+/* The first `count` held-out starts, or those that are trained from, a game each. */
+dm_status dm_agent_run_measure(dm_agent_run *run, dm_agent_player player, bool trained,
+                               uint64_t count, dm_agent_score *out, dm_error *err);
+/* Held-out start `index` as an animation of at most `frames` frames. */
+dm_status dm_agent_run_film(dm_agent_run *run, dm_agent_player player, uint64_t index,
+                            uint32_t frames, unsigned scale, const char *path, double *score,
+                            dm_error *err);
 
 #endif

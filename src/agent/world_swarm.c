@@ -77,7 +77,7 @@ static dm_status load_starts(swarm_world *w, dm_agent_game *game, dm_error *err)
         uint64_t some = w->desc.starts - first < at_a_time ? w->desc.starts - first : at_a_time;
         for (uint64_t i = 0; i < some && status == DM_OK; i++) {
             machines[i] = (uint32_t)i;
-            status = dm_agent_game_start(game, w->config.seed, w->desc.held_out,
+            status = dm_agent_game_start(game, w->config.seed, w->desc.held_out && !w->desc.trained,
                                          w->desc.first + first + i, states + i * room, err);
         }
         if (status == DM_OK)

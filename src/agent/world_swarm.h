@@ -24,6 +24,7 @@ typedef struct dm_agent_swarm_desc {
     uint64_t machines;
     uint64_t starts;
     bool held_out;  /* machine i plays held-out start i once, and no curriculum */
+    bool trained;   /* likewise, but a start that is trained from */
     bool pictures;  /* for dm_swarm_get_picture */
     uint64_t first; /* number of the first start */
 } dm_agent_swarm_desc;

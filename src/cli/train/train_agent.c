@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* train_agent.c - dotmatrix train agent: train, measure (--eval) and film (--play) an agent. */
-#include "agent/run.h"
+#include "agent/report.h"
 #include "base/file.h"
 #include "base/terminal/log.h"
 #include "base/terminal/progress.h"
@@ -95,22 +95,32 @@ static bool watch(void *user, const dm_agent_news *news)
     return !dm_stop_requested();
 }
 
+static void print_score(const char *what, const dm_agent_score *s)
+{
+    printf("%s: mean score %.1f, median %.1f, %.0f to %.0f in %" PRIu64 " games of at most %" PRIu64
+           " frames, greedy; %.0f%% were still alive\n",
+           what, s->mean, s->median, s->lowest, s->highest, s->games, s->frames, 100 * s->alive);
+}
+
 static dm_status say_score(dm_agent_run *run, uint64_t games, dm_error *err)
 {
     dm_agent_score s;
-    dm_status status = dm_agent_run_measure(run, games, &s, err);
+    dm_status status = dm_agent_run_measure(run, DM_AGENT_GREEDY, false, games, &s, err);
     if (status == DM_OK)
-        printf("held out: mean score %.1f, median %.1f, %.0f to %.0f in %" PRIu64
-               " games of at most %" PRIu64 " frames, greedy; %.0f%% were still alive\n",
-               s.mean, s.median, s.lowest, s.highest, s.games, s.frames, 100 * s.alive);
+        print_score("held out", &s);
+    if (status == DM_OK)
+        status = dm_agent_run_measure(run, DM_AGENT_RANDOM, false, games, &s, err);
+    if (status == DM_OK)
+        printf("random keys on these starts: mean score %.1f\n", s.mean);
     return status;
 }
 
-static dm_status say_starts(dm_agent_run *run, dm_error *err)
+static dm_status say_starts(dm_agent_run *run, uint64_t *out, dm_error *err)
 {
     const dm_agent_config *c = dm_agent_run_config(run);
     uint64_t different = 0;
     dm_status status = dm_agent_run_count_starts(run, &different, err);
+    *out = different;
     if (status != DM_OK)
         return status;
     printf("agent: %" PRIu64 " machines; %" PRIu64 " starts, %" PRIu64 " different games\n",
@@ -125,15 +135,63 @@ static dm_status say_starts(dm_agent_run *run, dm_error *err)
 
 /* ---- Training ---- */
 
+enum { FILM_FRAMES = 1800, FILM_SCALE = 2 };
+
+static dm_status film_into(dm_agent_run *run, const char *folder, const char *name,
+                           dm_agent_player player, double *score, dm_error *err)
+{
+    char path[DM_PATH_MAX];
+    dm_status status = dm_path_join(path, folder, name, err);
+    return status == DM_OK
+               ? dm_agent_run_film(run, player, 0, FILM_FRAMES, FILM_SCALE, path, score, err)
+               : status;
+}
+
+/* Scores, animations and the report at the end. */
+static dm_status conclude(dm_agent_run *run, dm_agent_summary *s, dm_error *err)
+{
+    char path[DM_PATH_MAX];
+    dm_status status = DM_OK;
+    uint64_t games = s->config->held_out;
+    if (games > 0) {
+        s->has_scores = true;
+        status = dm_agent_run_measure(run, DM_AGENT_GREEDY, false, games, &s->held_out, err);
+        if (status == DM_OK)
+            status = dm_agent_run_measure(run, DM_AGENT_GREEDY, true, games, &s->training, err);
+        if (status == DM_OK)
+            status = film_into(run, s->folder, "after.gif", DM_AGENT_GREEDY, &s->after_score, err);
+        if (status == DM_OK)
+            status =
+                film_into(run, s->folder, "before.gif", DM_AGENT_RANDOM, &s->before_score, err);
+        if (status != DM_OK)
+            return status;
+        s->before = "before.gif";
+        s->after = "after.gif";
+        print_score("held out", &s->held_out);
+        printf("starts that it trained from: mean score %.1f, median %.1f\n", s->training.mean,
+               s->training.median);
+    }
+    dm_error why = {0};
+    status = dm_agent_report(s, &why);
+    if (status == DM_EUNAVAILABLE)
+        fprintf(stderr, "dotmatrix train: no curve: %s\n", why.message);
+    else if (status != DM_OK)
+        return dm_fail(err, status, "%s", why.message);
+    status = dm_path_join(path, s->folder, "index.html", err);
+    if (status == DM_OK)
+        printf("%s shows the run\n", path);
+    return status;
+}
+
 static dm_status train(const dm_train_options *o, dm_agent_run *run, const char *folder,
                        dm_error *err)
 {
     const dm_agent_config *c = dm_agent_run_config(run);
-    uint64_t round = c->machines * c->horizon;
+    uint64_t round = c->machines * c->horizon, different = 0;
     uint64_t done = dm_agent_learner_updates(dm_agent_run_learner(run)) * round;
     uint64_t until = o->until > 0 ? (uint64_t)o->until : c->steps;
     watcher w = {.steps = done, .score = NAN};
-    dm_status status = say_starts(run, err);
+    dm_status status = say_starts(run, &different, err);
     fflush(stdout);
     if (status != DM_OK)
         return status;
@@ -148,11 +206,20 @@ static dm_status train(const dm_train_options *o, dm_agent_run *run, const char 
                "%.0f%%; %s\n",
                w.steps, (double)(w.steps - done) / all, 100 * w.seconds[0] / all,
                100 * w.seconds[1] / all, 100 * w.seconds[2] / all, folder);
-    if (dm_stop_requested())
+    if (dm_stop_requested()) {
         dm_stop_kept("%s has the run until then; --resume %s goes on", folder, folder);
-    else if (c->held_out > 0)
-        status = say_score(run, c->held_out, err);
-    return status;
+        return DM_OK;
+    }
+    dm_agent_summary s = {.folder = folder,
+                          .device = o->device,
+                          .config = c,
+                          .steps = w.steps,
+                          .steps_of_sitting = w.steps - done,
+                          .different_starts = different,
+                          .seconds = all};
+    for (int i = 0; i < 3 && all > 0; i++)
+        s.shares[i] = w.seconds[i] / all;
+    return conclude(run, &s, err);
 }
 
 static dm_status film(const dm_train_options *o, dm_error *err)
@@ -163,8 +230,8 @@ static dm_status film(const dm_train_options *o, dm_error *err)
         return dm_fail(err, DM_EINVAL, "--play wants --gif: the file of the animation");
     dm_status status = dm_agent_run_resume(o->device, o->play, &run, err);
     if (status == DM_OK)
-        status =
-            dm_agent_run_film(run, 0, (uint32_t)o->frames, (unsigned)o->scale, o->gif, &score, err);
+        status = dm_agent_run_film(run, DM_AGENT_GREEDY, 0, (uint32_t)o->frames, (unsigned)o->scale,
+                                   o->gif, &score, err);
     if (status == DM_OK)
         printf("%s: score %.0f\n", o->gif, score);
     dm_agent_run_close(run);
