@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ARRAYS = 7 };
+enum { ARRAYS = 9 };
 
 typedef struct array {
     const char *name;
@@ -19,7 +19,8 @@ typedef struct array {
     float *copy;
 } array;
 
-static void list(dm_agent_learner *l, array out[ARRAYS])
+/* How many there are: those that are empty are left out. */
+static int list(dm_agent_learner *l, array out[ARRAYS])
 {
     uint64_t room = l->policy.parameter_room;
     const array all[ARRAYS] = {
@@ -31,23 +32,30 @@ static void list(dm_agent_learner *l, array out[ARRAYS])
         {"score", l->score, l->N, NULL},
         {"length", l->length, l->N, NULL},
         {"practice", l->practice, l->N, NULL},
+        {"states", l->states, l->N * l->policy.state, NULL},
+        {"starts", (float *)(void *)(l->starts + l->T * l->N),
+         l->policy.state > 0 ? (l->N + 3) / 4 : 0, NULL},
     };
-    memcpy(out, all, sizeof all);
+    int count = 0;
+    for (int i = 0; i < ARRAYS; i++)
+        if (all[i].count > 0)
+            out[count++] = all[i];
+    return count;
 }
 
 dm_status dm_agent_checkpoint_save(dm_agent_learner *l, const char *path, const char *config,
                                    dm_error *err)
 {
     array arrays[ARRAYS];
-    dm_safetensor tensors[ARRAYS];
+    dm_safetensor tensors[ARRAYS] = {0};
     dm_checkpoint where = {.model = "agent",
                            .config = config,
                            .step = l->updates,
                            .seed = l->config.seed,
                            .position = l->optimiser_steps};
-    list(l, arrays);
+    int count = list(l, arrays);
     dm_status status = DM_OK;
-    for (int i = 0; i < ARRAYS && status == DM_OK; i++) {
+    for (int i = 0; i < count && status == DM_OK; i++) {
         size_t bytes = arrays[i].count * sizeof(float);
         arrays[i].copy = malloc(bytes);
         status = arrays[i].copy
@@ -60,8 +68,8 @@ dm_status dm_agent_checkpoint_save(dm_agent_learner *l, const char *path, const 
                                      .data = arrays[i].copy};
     }
     if (status == DM_OK)
-        status = dm_checkpoint_save(path, &where, tensors, ARRAYS, err);
-    for (int i = 0; i < ARRAYS; i++)
+        status = dm_checkpoint_save(path, &where, tensors, (size_t)count, err);
+    for (int i = 0; i < count; i++)
         free(arrays[i].copy);
     return status;
 }
@@ -71,9 +79,9 @@ dm_status dm_agent_checkpoint_load(dm_agent_learner *l, const char *path, dm_err
     array arrays[ARRAYS];
     dm_checkpoint where;
     dm_safetensors *file = NULL;
-    list(l, arrays);
+    int count = list(l, arrays);
     dm_status status = dm_checkpoint_load(path, "agent", &where, &file, err);
-    for (int i = 0; i < ARRAYS && status == DM_OK; i++) {
+    for (int i = 0; i < count && status == DM_OK; i++) {
         const dm_safetensor *t = dm_safetensors_find(file, arrays[i].name);
         if (t == NULL || t->type != DM_SAFETENSORS_F32 || t->dimensions != 1)
             status = dm_fail(err, DM_EFORMAT, "%s: has no numbers called %s", path, arrays[i].name);
@@ -83,7 +91,7 @@ dm_status dm_agent_checkpoint_load(dm_agent_learner *l, const char *path, dm_err
                              " numbers, not %" PRIu64 ")",
                              path, arrays[i].name, t->shape[0], arrays[i].count);
     }
-    for (int i = 0; i < ARRAYS && status == DM_OK; i++)
+    for (int i = 0; i < count && status == DM_OK; i++)
         status = dm_agent_learner_copy(
             l, arrays[i].at, (void *)(uintptr_t)dm_safetensors_find(file, arrays[i].name)->data,
             arrays[i].count * sizeof(float), true, err);

@@ -63,6 +63,10 @@ static dm_status take_rollout(dm_agent_learner *l, dm_error *err)
         {&l->ended, N * DM_AGENT_ENDED},
         {&l->bad, N},
         {&l->order, S},
+        {&l->states, N * l->policy.state},
+        {&l->first_states, N * l->policy.state},
+        {&l->starts, (S + N + 3) / 4 + 1},
+        {&l->machine_order, N},
         {&l->numbers, DM_AGENT_NUMBERS},
         {&l->tallies, DM_AGENT_TALLY * DM_AGENT_MOMENT_PARTS},
         {&l->square_sums, 2},
@@ -112,6 +116,8 @@ static dm_status take_worker(dm_agent_learner *l, dm_agent_worker *w, dm_error *
         {&w->losses, rows},
         {&w->slopes_of_losses, rows},
         {&w->ones, rows},
+        {&w->states, rows / l->policy.steps * l->policy.state},
+        {&w->starts, (rows + 3) / 4},
         {&w->parts, rows * DM_AGENT_PARTS},
         {&w->slopes[0], rows * (A + 1)},
         {&w->slopes[1], rows},
@@ -135,6 +141,7 @@ static dm_status take_worker(dm_agent_learner *l, dm_agent_worker *w, dm_error *
         {&w->look, "kernels/agent/ppo.py", "look"},
         {&w->greedy, "kernels/agent/ppo.py", "greedy"},
         {&w->unpack, "kernels/agent/pixels.py", "unpack"},
+        {&w->gather_starts, "kernels/agent/sequences.py", "gather_starts"},
         {&w->ppo, "kernels/agent/ppo.py", "ppo"},
         {&w->gather, "kernels/agent/ppo.py", "gather"},
         {&w->part_sums, "kernels/agent/normalise.py", "part_sums"},
@@ -147,8 +154,8 @@ static dm_status take_worker(dm_agent_learner *l, dm_agent_worker *w, dm_error *
 
 static void leave_worker(dm_agent_learner *l, dm_agent_worker *w)
 {
-    dm_agent_text *const texts[] = {&w->sample, &w->look,   &w->greedy,   &w->ppo,
-                                    &w->gather, &w->unpack, &w->part_sums};
+    dm_agent_text *const texts[] = {&w->sample, &w->look,   &w->greedy,    &w->ppo,
+                                    &w->gather, &w->unpack, &w->part_sums, &w->gather_starts};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         dm_agent_text_close(texts[i]);
     if (w->device != l->device)
@@ -190,6 +197,8 @@ static dm_status open_texts(dm_agent_learner *l, dm_error *err)
         {&l->gae, "kernels/agent/advantages.py", "gae"},
         {&l->shuffle, "kernels/agent/ppo.py", "shuffle"},
         {&l->control, "kernels/agent/optimise.py", "control"},
+        {&l->starts_of, "kernels/agent/sequences.py", "starts_of"},
+        {&l->sequences, "kernels/agent/sequences.py", "sequences"},
         {&l->adam, "kernels/nn/optimisers.py", "adam"},
     };
     dm_status status = DM_OK;
@@ -269,14 +278,25 @@ static dm_status create(dm_agent_learner *l, dm_error *err)
     const dm_agent_config *c = &l->config;
     l->minibatch = l->N * l->T / c->minibatches;
     uint32_t act_rows = (uint32_t)divisor(l->N, l->cuda ? c->cuda_rows : c->act_rows);
-    uint32_t learn_rows = (uint32_t)divisor(l->minibatch, l->cuda ? c->cuda_rows : c->learn_rows);
+    uint32_t most = (uint32_t)(l->cuda ? c->cuda_rows : c->learn_rows), learn_rows;
+    if (c->policy == DM_AGENT_GRU && l->N % c->minibatches != 0)
+        return dm_fail(
+            err, DM_EINVAL,
+            "agent: minibatches is %llu, which does not divide the %llu machines: a policy "
+            "with memory learns from whole sequences",
+            (unsigned long long)c->minibatches, (unsigned long long)l->N);
+    if (c->policy == DM_AGENT_GRU)
+        learn_rows = (uint32_t)(l->T * divisor(l->N / c->minibatches, most / l->T + (most < l->T)));
+    else
+        learn_rows = (uint32_t)divisor(l->minibatch, most);
     l->report_parts = l->cuda ? (learn_rows + DM_AGENT_REPORT_ROWS - 1) / DM_AGENT_REPORT_ROWS : 1;
     l->exec = (dm_nn_exec){.ops = dm_nn_cpu(), .type = DM_NN_F32};
     dm_status status = DM_OK;
     if (l->cuda)
         status = dm_nn_cuda_create(l->device, DM_NN_F32, &l->exec, err);
     if (status == DM_OK)
-        status = dm_agent_policy_init(c, l->world, act_rows, learn_rows, &l->exec, &l->policy, err);
+        status = dm_agent_policy_init(c, l->world, (uint32_t)l->T, act_rows, learn_rows, &l->exec,
+                                      &l->policy, err);
     if (status != DM_OK)
         return status;
     l->act_shards = l->N / act_rows;
@@ -335,9 +355,9 @@ void dm_agent_learner_destroy(dm_agent_learner *l)
 {
     if (!l)
         return;
-    dm_agent_text *const texts[] = {&l->account,   &l->tally,       &l->part_sums,
-                                    &l->add_parts, &l->standardise, &l->gae,
-                                    &l->shuffle,   &l->control,     &l->adam};
+    dm_agent_text *const texts[] = {&l->account,     &l->tally,     &l->part_sums, &l->add_parts,
+                                    &l->standardise, &l->gae,       &l->shuffle,   &l->control,
+                                    &l->adam,        &l->starts_of, &l->sequences};
     if (l->cuda)
         (void)dm_stream_synchronize(l->stream, NULL);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)

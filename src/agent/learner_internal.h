@@ -43,11 +43,12 @@ typedef struct dm_agent_worker {
     dm_device *device; /* the CPU: of one thread */
     dm_nn_exec exec;
     char *memory[DM_AGENT_TOWERS];
-    dm_agent_text sample, look, greedy, ppo, gather, unpack, part_sums;
+    dm_agent_text sample, look, greedy, ppo, gather, unpack, part_sums, gather_starts;
     /* The samples of a shard that learns. */
     float *input, *chances, *advantages, *returns, *values, *weights;
     int32_t *actions;
-    float *losses, *slopes_of_losses, *ones, *parts, *slopes[DM_AGENT_TOWERS];
+    uint8_t *starts;
+    float *losses, *slopes_of_losses, *ones, *states, *parts, *slopes[DM_AGENT_TOWERS];
     dm_status failed;
     dm_error error;
 } dm_agent_worker;
@@ -66,7 +67,8 @@ struct dm_agent_learner {
     dm_pool *pool;
     dm_agent_worker *workers;
     int worker_count;
-    dm_agent_text account, tally, part_sums, add_parts, standardise, gae, shuffle, control, adam;
+    dm_agent_text account, tally, part_sums, add_parts, standardise, gae, shuffle, control, adam,
+        starts_of, sequences;
 
     dm_device_buffer *buffers[DM_AGENT_BUFFERS];
     size_t buffer_count;
@@ -77,6 +79,11 @@ struct dm_agent_learner {
     float *score, *length, *practice, *ended; /* [N], [N], [N], [N][DM_AGENT_ENDED] */
     float *game;                              /* scores, [T][N] */
     int32_t *bad, *order;
+    /* Of a policy with memory: the states now and when the rollout began [N][state]; where a state is zero before a
+     * step, [T + 1][N]; the order of machines. */
+    float *states, *first_states;
+    uint8_t *starts;
+    int32_t *machine_order;
     float *numbers, *moment_parts, *tallies, *square_sums;
     float *parameters, *first, *second, *gradients; /* gradients: of each shard */
     float *shard_parts, *shard_counts;              /* [shards][report_parts][5][3], [shards][2] */
@@ -86,7 +93,8 @@ struct dm_agent_learner {
     /* Of the call that runs. */
     uint64_t t, batch_first;
     const uint8_t *looked_at;
-    int32_t *chosen; /* greedy */
+    float *remembered; /* greedy: the states */
+    int32_t *chosen;   /* greedy */
     float *taught;
     double entropy;
     bool reports;
@@ -111,7 +119,7 @@ double dm_agent_seed_number(uint64_t seed, uint64_t stream, uint64_t index);
 enum { DM_AGENT_STREAM_SAMPLE = 1 << 20, DM_AGENT_STREAM_ORDER }; /* beside those of the weights */
 /* Rows first .. of observations, or those that order[first ..] names, as a network's input. */
 dm_status dm_agent_see(dm_agent_learner *l, dm_agent_worker *w, const uint8_t *observations,
-                       const int32_t *order, uint64_t first, uint64_t rows, const float **input,
+                       const int32_t *order, uint64_t first, uint64_t rows, dm_agent_sight *sight,
                        dm_error *err);
 void dm_agent_logits(dm_agent_text *text, dm_agent_rows rows, float *slopes, uint64_t count,
                      uint64_t columns);

@@ -10,13 +10,17 @@
 /* ---- What a network sees ---- */
 
 dm_status dm_agent_see(dm_agent_learner *l, dm_agent_worker *w, const uint8_t *observations,
-                       const int32_t *order, uint64_t first, uint64_t rows, const float **input,
+                       const int32_t *order, uint64_t first, uint64_t rows, dm_agent_sight *sight,
                        dm_error *err)
 {
     uint64_t bytes = l->row_bytes, S = l->N * (l->T + 1);
-    *input = w->input;
-    if (!l->world->packed && order == NULL) {
-        *input = (const float *)(const void *)(observations + first * bytes);
+    *sight = (dm_agent_sight){.at = w->input};
+    if (l->policy.packed && order != NULL) {
+        *sight = (dm_agent_sight){.at = observations, .rows = order + first};
+        return DM_OK;
+    }
+    if ((!l->world->packed || l->policy.packed) && order == NULL) {
+        sight->at = observations + first * bytes;
         return DM_OK;
     }
     if (!l->world->packed)
@@ -58,12 +62,20 @@ void dm_agent_column(dm_agent_text *text, const char *name, dm_agent_rows rows, 
 static dm_status act_shard(dm_agent_learner *l, dm_agent_worker *w, uint64_t shard, dm_error *err)
 {
     uint64_t rows = l->policy.act_rows, first = shard * rows, at = l->t * l->N + first;
-    const float *input = NULL;
+    dm_agent_sight input = {0};
     dm_agent_rows logits = {0}, values = {0};
+    uint64_t H = l->policy.state;
+    float *states = (l->chosen ? l->remembered : l->states) + first * H;
+    const dm_agent_memory before = {.states = H > 0 ? states : NULL,
+                                    .starts = H > 0 && !l->chosen ? l->starts + at : NULL};
     dm_status status = dm_agent_see(l, w, l->looked_at, NULL, first, rows, &input, err);
     if (status == DM_OK)
         status = dm_agent_policy_forward(&l->policy, false, &w->exec, w->memory, l->parameters,
-                                         input, &logits, &values, err);
+                                         input, &before, &logits, &values, err);
+    /* The last observation is seen again: by the next rollout's first step. */
+    if (status == DM_OK && H > 0 && (l->chosen || l->t < l->T))
+        status = dm_agent_copy(l, states, dm_agent_policy_states(&l->policy, w->memory),
+                               rows * H * sizeof(float), err);
     if (status != DM_OK)
         return status;
     if (l->chosen) { /* greedy */
@@ -89,9 +101,15 @@ static dm_status act_shard(dm_agent_learner *l, dm_agent_worker *w, uint64_t sha
     return dm_agent_text_launch(k, DM_KERNEL_FORWARD, rows, 0, err);
 }
 
-dm_status dm_agent_learner_greedy(dm_agent_learner *l, const void *observations, uint64_t count,
-                                  int32_t *actions, dm_error *err)
+size_t dm_agent_learner_state_bytes(const dm_agent_learner *l)
 {
+    return l->policy.state * sizeof(float);
+}
+
+dm_status dm_agent_learner_greedy(dm_agent_learner *l, const void *observations, uint64_t count,
+                                  float *states, int32_t *actions, dm_error *err)
+{
+    l->remembered = states;
     l->t = 0;
     l->looked_at = observations;
     l->chosen = actions;
@@ -130,11 +148,26 @@ static dm_status act(dm_agent_learner *l, uint64_t t, dm_error *err)
     return dm_agent_run_shards(l, l->act_shards, act_shard, err);
 }
 
+/* Where the policy's memory is empty when it looks at the observation after step t. */
+static dm_status note_starts(dm_agent_learner *l, uint64_t t, dm_error *err)
+{
+    if (l->policy.state == 0)
+        return DM_OK;
+    dm_agent_text_vector(&l->starts_of, "flags", l->flags + t * l->N, NULL, l->N);
+    dm_agent_text_vector(&l->starts_of, "starts", l->starts + (t + 1) * l->N, NULL, l->N);
+    return dm_agent_text_launch(&l->starts_of, DM_KERNEL_FORWARD, l->N, 0, err);
+}
+
 static dm_status play(dm_agent_learner *l, dm_error *err)
 {
     uint64_t row = l->N * l->row_bytes, clock = 0;
     dm_status status =
         l->device->ops->copy(l->stream, l->observations, l->observations + l->T * row, row, err);
+    if (status == DM_OK)
+        status = dm_agent_copy(l, l->starts, l->starts + l->T * l->N, l->N, err);
+    if (status == DM_OK)
+        status = dm_agent_copy(l, l->first_states, l->states,
+                               l->N * l->policy.state * sizeof(float), err);
     if (status == DM_OK)
         status = mark(l, &clock, -1, 0, err);
     for (uint64_t t = 0; t < l->T && status == DM_OK; t++) {
@@ -145,6 +178,8 @@ static dm_status play(dm_agent_learner *l, dm_error *err)
         if (status == DM_OK)
             status = l->world->step(l->world, l->actions + at, l->observations + (t + 1) * row,
                                     l->rewards + at, l->game + at, l->flags + at, err);
+        if (status == DM_OK)
+            status = note_starts(l, t, err);
         if (status == DM_OK)
             status = mark(l, &clock, DM_AGENT_SPAN_WORLD, 2 * t + 2, err);
     }
@@ -237,7 +272,8 @@ dm_status dm_agent_learner_look(dm_agent_learner *l, const float *observations, 
                                        some * C * sizeof *observations, true, err);
         if (status == DM_OK)
             status = dm_agent_policy_forward(&l->policy, false, &w->exec, w->memory, l->parameters,
-                                             w->input, &logits, &found, err);
+                                             (dm_agent_sight){.at = w->input}, NULL, &logits,
+                                             &found, err);
         for (uint64_t r = 0; r < some && status == DM_OK; r++) {
             float row[64]; /* as many actions as there may be */
             double total = 0;

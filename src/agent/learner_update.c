@@ -58,9 +58,11 @@ static dm_status advantages(dm_agent_learner *l, dm_error *err)
 
 /* ---- A shard ---- */
 
+/* Samples in a new order; with memory, machines, each with all its steps. */
 static dm_status shuffle(dm_agent_learner *l, uint64_t epoch, dm_error *err)
 {
-    uint64_t S = l->N * l->T;
+    bool whole = l->policy.state > 0;
+    uint64_t S = whole ? l->N : l->N * l->T;
     int half = 1;
     while (UINT64_C(1) << (2 * half) < S)
         half++;
@@ -69,12 +71,39 @@ static dm_status shuffle(dm_agent_learner *l, uint64_t epoch, dm_error *err)
                          dm_random4(l->config.seed, DM_AGENT_STREAM_ORDER, number).v[0]);
     dm_agent_text_number(&l->shuffle, "count", (double)S);
     dm_agent_text_number(&l->shuffle, "half", half);
-    dm_agent_text_vector(&l->shuffle, "order", l->order, NULL, S);
-    return dm_agent_text_launch(&l->shuffle, DM_KERNEL_FORWARD, S, 0, err);
+    dm_agent_text_vector(&l->shuffle, "order", whole ? l->machine_order : l->order, NULL, S);
+    dm_status status = dm_agent_text_launch(&l->shuffle, DM_KERNEL_FORWARD, S, 0, err);
+    if (status != DM_OK || !whole)
+        return status;
+    dm_agent_text *k = &l->sequences;
+    dm_agent_text_vector(k, "machines", l->machine_order, NULL, l->N);
+    dm_agent_text_number(k, "steps", (double)l->T);
+    dm_agent_text_vector(k, "order", l->order, NULL, l->N * l->T);
+    return dm_agent_text_launch(k, DM_KERNEL_FORWARD, l->N, l->T, err);
+}
+
+/* What the policy remembered of a shard's sequences. */
+static dm_status gather_memory(dm_agent_learner *l, dm_agent_worker *w, uint64_t first,
+                               dm_agent_memory *before, dm_error *err)
+{
+    uint64_t rows = l->policy.learn_rows, S = l->N * l->T, H = l->policy.state;
+    if (H == 0)
+        return DM_OK;
+    *before = (dm_agent_memory){.states = w->states, .starts = w->starts};
+    dm_agent_text *k = &w->gather_starts;
+    dm_agent_text_vector(k, "order", l->order, NULL, S);
+    dm_agent_text_number(k, "first", (double)first);
+    dm_agent_text_vector(k, "starts", l->starts, NULL, S + l->N);
+    dm_agent_text_vector(k, "to_starts", w->starts, NULL, rows);
+    dm_status status = dm_agent_text_launch(k, DM_KERNEL_FORWARD, rows, 0, err);
+    return status != DM_OK ? status
+                           : w->exec.ops->gather(&w->exec, (uint32_t)(rows / l->T), (uint32_t)H,
+                                                 l->first_states, l->machine_order + first / l->T,
+                                                 w->states, err);
 }
 
 static dm_status gather(dm_agent_learner *l, dm_agent_worker *w, uint64_t first,
-                        const float **input, dm_error *err)
+                        dm_agent_sight *input, dm_error *err)
 {
     uint64_t S = l->N * l->T, rows = l->policy.learn_rows;
     dm_agent_text *k = &w->gather;
@@ -147,12 +176,15 @@ static dm_status learn_shard(dm_agent_learner *l, dm_agent_worker *w, uint64_t s
 {
     uint64_t rows = l->policy.learn_rows;
     float *gradients = l->gradients + (l->cuda ? 0 : shard * l->policy.parameter_room);
-    const float *input = NULL;
+    dm_agent_sight input = {0};
     dm_agent_rows logits = {0}, values = {0};
+    dm_agent_memory before = {0};
     dm_status status = gather(l, w, l->batch_first + shard * rows, &input, err);
     if (status == DM_OK)
+        status = gather_memory(l, w, l->batch_first + shard * rows, &before, err);
+    if (status == DM_OK)
         status = dm_agent_policy_forward(&l->policy, true, &w->exec, w->memory, l->parameters,
-                                         input, &logits, &values, err);
+                                         input, &before, &logits, &values, err);
     if (status == DM_OK)
         status = loss(l, w, logits, values, err);
     if (status == DM_OK)
@@ -164,7 +196,7 @@ static dm_status learn_shard(dm_agent_learner *l, dm_agent_worker *w, uint64_t s
     return status != DM_OK
                ? status
                : dm_agent_policy_backward(&l->policy, &w->exec, w->memory, l->parameters, input,
-                                          w->slopes, gradients, err);
+                                          &before, w->slopes, gradients, err);
 }
 
 /* ---- The optimiser ---- */

@@ -35,7 +35,7 @@ static void add_convolutions(const dm_agent_config *config, dm_agent_tower *towe
 }
 
 /* `head`: deviation of the last layer's weights times the square root of its inputs. */
-static void make_layers(const dm_agent_config *config, const dm_agent_policy *policy,
+static void make_layers(const dm_agent_config *config, dm_agent_policy *policy,
                         dm_agent_tower *tower, float head)
 {
     uint32_t hidden = (uint32_t)config->hidden;
@@ -44,22 +44,31 @@ static void make_layers(const dm_agent_config *config, const dm_agent_policy *po
     for (uint64_t i = 0; i < config->layers && config->policy == DM_AGENT_MLP; i++)
         add_layer(tower, (dm_nn_layer){
                              .kind = DM_NN_LAYER_LINEAR, .size = hidden, .activation = DM_NN_TANH});
+    if (config->policy == DM_AGENT_GRU) {
+        add_layer(tower, (dm_nn_layer){
+                             .kind = DM_NN_LAYER_LINEAR, .size = hidden, .activation = DM_NN_TANH});
+        add_layer(tower, (dm_nn_layer){.kind = DM_NN_LAYER_LINEAR, .size = 3 * hidden});
+        policy->state_layer = tower->layer_count;
+        add_layer(tower, (dm_nn_layer){.kind = DM_NN_LAYER_GRU, .size = hidden});
+    }
     add_layer(tower, (dm_nn_layer){.kind = DM_NN_LAYER_LINEAR,
                                    .size = dm_agent_tower_outputs(policy, tower),
                                    .init = head / sqrtf((float)hidden)});
 }
 
 static dm_status plan_tower(const dm_agent_world *world, const dm_agent_tower *tower, uint32_t rows,
-                            const dm_nn_exec *exec, dm_nn_plan *out, dm_error *err)
+                            uint32_t steps, const dm_nn_exec *exec, dm_nn_plan *out, dm_error *err)
 {
     dm_nn_model_desc desc = {.layers = tower->layers,
                              .layer_count = tower->layer_count,
-                             .batch = rows,
+                             .batch = rows / steps,
                              .microbatches = 1,
                              .shards = 1,
                              .loss = DM_NN_LOSS_SQUARE,
                              .optimiser = {.kind = DM_NN_ADAM, .rate = 1}};
     memcpy(desc.input, world->observation, sizeof desc.input);
+    if (desc.input[1] == 0) /* rows of numbers: `steps` of them in a sequence */
+        desc.input[1] = steps > 1 ? steps : 0;
     return dm_nn_plan_init(&desc, exec, out, err);
 }
 
@@ -69,37 +78,52 @@ static size_t largest(size_t a, size_t b)
 }
 
 dm_status dm_agent_policy_init(const dm_agent_config *config, const dm_agent_world *world,
-                               uint32_t act_rows, uint32_t learn_rows, const dm_nn_exec *exec,
-                               dm_agent_policy *out, dm_error *err)
+                               uint32_t steps, uint32_t act_rows, uint32_t learn_rows,
+                               const dm_nn_exec *exec, dm_agent_policy *out, dm_error *err)
 {
     *out =
         (dm_agent_policy){.actions = world->actions,
                           .numbers = dm_agent_world_numbers(world),
                           .act_rows = act_rows,
                           .learn_rows = learn_rows,
-                          .tower_count = config->shared || config->policy == DM_AGENT_CNN ? 1 : 2};
+                          .tower_count = config->shared || config->policy != DM_AGENT_MLP ? 1 : 2,
+                          .steps = config->policy == DM_AGENT_GRU ? steps : 1};
     dm_status status = DM_OK;
     if (config->policy == DM_AGENT_CNN && world->observation[1] < 36)
         return dm_fail(err, DM_EINVAL, "agent: policy cnn looks at pictures: obs=packed");
+    if (config->policy == DM_AGENT_GRU && world->packed)
+        return dm_fail(err, DM_EINVAL, "agent: policy gru sees numbers: obs=vector");
     if (config->policy == DM_AGENT_GRU)
-        return dm_fail(err, DM_EUNSUPPORTED, "agent: policy gru is not there yet");
+        out->state = (uint32_t)config->hidden;
     for (uint32_t i = 0; i < out->tower_count && status == DM_OK; i++) {
         dm_agent_tower *tower = &out->towers[i];
         tower->logits = i == 0;
         tower->value = out->tower_count == 1 || i == 1;
         make_layers(config, out, tower, tower->logits ? 0.01f : 1);
-        status = plan_tower(world, tower, act_rows, exec, &tower->act, err);
+        status = plan_tower(world, tower, act_rows, 1, exec, &tower->act, err);
         if (status == DM_OK)
-            status = plan_tower(world, tower, learn_rows, exec, &tower->learn, err);
+            status = plan_tower(world, tower, learn_rows, out->steps, exec, &tower->learn, err);
         tower->first = out->parameter_room;
         out->parameter_room += tower->act.parameter_room;
         out->shard_bytes[i] = largest(tower->act.shard_bytes, tower->learn.shard_bytes);
         out->scratch_bytes = largest(out->scratch_bytes,
                                      largest(tower->act.scratch_bytes, tower->learn.scratch_bytes));
     }
-    if (status != DM_OK)
+    if (status != DM_OK) {
         dm_agent_policy_deinit(out);
-    return status;
+        return status;
+    }
+    const dm_nn_planned *first = &out->towers[0].learn.layers[0];
+    dm_nn_conv conv = {.B = learn_rows,
+                       .I = first->in.C,
+                       .H = first->in.H,
+                       .W = first->in.W,
+                       .O = first->out.C,
+                       .K = first->layer.kernel,
+                       .stride = first->layer.stride};
+    out->packed = world->packed && exec->stream && first->layer.kind == DM_NN_LAYER_CONV &&
+                  dm_nn_cuda_takes_packed(exec, &conv);
+    return DM_OK;
 }
 
 void dm_agent_policy_deinit(dm_agent_policy *policy)
@@ -146,23 +170,37 @@ void dm_agent_policy_first_weights(const dm_agent_policy *policy, uint64_t seed,
 
 /* ---- Running ---- */
 
-static dm_nn_shard shard_of(const dm_agent_tower *tower, char *memory, const float *weights,
-                            const float *input)
+static dm_nn_shard shard_of(const dm_agent_policy *policy, const dm_agent_tower *tower,
+                            char *memory, const float *weights, dm_agent_sight input,
+                            const dm_agent_memory *before)
 {
-    return (dm_nn_shard){.memory = memory, .weights = weights + tower->first, .input = input};
+    return (dm_nn_shard){.memory = memory,
+                         .weights = weights + tower->first,
+                         .input = input.at,
+                         .rows = input.rows,
+                         .packed = policy->packed,
+                         .state = before ? before->states : NULL,
+                         .starts = before ? before->starts : NULL};
+}
+
+const float *dm_agent_policy_states(const dm_agent_policy *policy,
+                                    char *const memory[DM_AGENT_TOWERS])
+{
+    const dm_nn_planned *layer = &policy->towers[0].act.layers[policy->state_layer];
+    return (const float *)(const void *)(memory[0] + layer->value);
 }
 
 dm_status dm_agent_policy_forward(const dm_agent_policy *policy, bool learn, dm_nn_exec *exec,
                                   char *const memory[DM_AGENT_TOWERS], const float *weights,
-                                  const float *input, dm_agent_rows *logits, dm_agent_rows *values,
-                                  dm_error *err)
+                                  dm_agent_sight input, const dm_agent_memory *before,
+                                  dm_agent_rows *logits, dm_agent_rows *values, dm_error *err)
 {
     dm_status status = DM_OK;
     for (uint32_t i = 0; i < policy->tower_count && status == DM_OK; i++) {
         const dm_agent_tower *tower = &policy->towers[i];
         const dm_nn_plan *plan = learn ? &tower->learn : &tower->act;
         const dm_nn_planned *last = &plan->layers[plan->layer_count - 1];
-        dm_nn_shard shard = shard_of(tower, memory[i], weights, input);
+        dm_nn_shard shard = shard_of(policy, tower, memory[i], weights, input, before);
         float *y = (float *)(void *)(memory[i] + last->value);
         status = dm_nn_shard_forward(plan, exec, &shard, err);
         if (tower->logits)
@@ -175,15 +213,16 @@ dm_status dm_agent_policy_forward(const dm_agent_policy *policy, bool learn, dm_
 
 dm_status dm_agent_policy_backward(const dm_agent_policy *policy, dm_nn_exec *exec,
                                    char *const memory[DM_AGENT_TOWERS], const float *weights,
-                                   const float *input, float *const slopes[DM_AGENT_TOWERS],
-                                   float *gradients, dm_error *err)
+                                   dm_agent_sight input, const dm_agent_memory *before,
+                                   float *const slopes[DM_AGENT_TOWERS], float *gradients,
+                                   dm_error *err)
 {
     dm_status status = DM_OK;
     for (uint32_t i = 0; i < policy->tower_count && status == DM_OK; i++) {
         const dm_agent_tower *tower = &policy->towers[i];
         const dm_nn_plan *plan = &tower->learn;
         const dm_nn_planned *last = &plan->layers[plan->layer_count - 1];
-        dm_nn_shard shard = shard_of(tower, memory[i], weights, input);
+        dm_nn_shard shard = shard_of(policy, tower, memory[i], weights, input, before);
         shard.gradients = gradients + tower->first;
         size_t bytes = dm_nn_shape_rows(last->out) * last->pitch * sizeof(float);
         char *to = memory[i] + (plan->in_place ? last->value : last->grad);

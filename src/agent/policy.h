@@ -35,7 +35,24 @@ typedef struct dm_agent_policy {
     uint32_t tower_count;
     size_t parameter_room;
     size_t shard_bytes[DM_AGENT_TOWERS], scratch_bytes;
+    uint32_t state;     /* numbers that a machine's policy remembers; 0: none */
+    uint32_t steps;     /* of a sequence that learns: learn_rows is a multiple; 1 without memory */
+    size_t state_layer; /* of tower 0 */
+    bool packed;        /* the networks take packed pictures as they are */
 } dm_agent_policy;
+
+/* What the networks see: rows of numbers, or packed pictures, those that `rows` names or all from the first on. */
+typedef struct dm_agent_sight {
+    const void *at;
+    const int32_t *rows;
+} dm_agent_sight;
+
+/* What a policy with memory is given besides its input: states before the first step [sequences][state], and where it
+ * is zero instead, a byte for each row. */
+typedef struct dm_agent_memory {
+    const float *states;
+    const uint8_t *starts;
+} dm_agent_memory;
 
 /* Rows of numbers that a network made, or wants the gradients of. */
 typedef struct dm_agent_rows {
@@ -43,9 +60,10 @@ typedef struct dm_agent_rows {
     uint64_t pitch; /* floats */
 } dm_agent_rows;
 
+/* `steps`: of the sequences that a policy with memory learns from. */
 dm_status dm_agent_policy_init(const dm_agent_config *config, const dm_agent_world *world,
-                               uint32_t act_rows, uint32_t learn_rows, const dm_nn_exec *exec,
-                               dm_agent_policy *out, dm_error *err);
+                               uint32_t steps, uint32_t act_rows, uint32_t learn_rows,
+                               const dm_nn_exec *exec, dm_agent_policy *out, dm_error *err);
 void dm_agent_policy_deinit(dm_agent_policy *policy);
 /* The first weights, in host memory: `parameter_room` floats. */
 void dm_agent_policy_first_weights(const dm_agent_policy *policy, uint64_t seed, float *weights);
@@ -53,14 +71,18 @@ void dm_agent_policy_first_weights(const dm_agent_policy *policy, uint64_t seed,
 /* Run the networks on a shard's input. `memory`: shard_bytes for each tower. */
 dm_status dm_agent_policy_forward(const dm_agent_policy *policy, bool learn, dm_nn_exec *exec,
                                   char *const memory[DM_AGENT_TOWERS], const float *weights,
-                                  const float *input, dm_agent_rows *logits, dm_agent_rows *values,
-                                  dm_error *err);
+                                  dm_agent_sight input, const dm_agent_memory *before,
+                                  dm_agent_rows *logits, dm_agent_rows *values, dm_error *err);
+/* The states after the rows of a shard that acted: [act_rows][state]. */
+const float *dm_agent_policy_states(const dm_agent_policy *policy,
+                                    char *const memory[DM_AGENT_TOWERS]);
 /* And back: the gradients of what the forward pass gave, as rows with the same pitches, one array
  * per tower. Adds to `gradients`. */
 dm_status dm_agent_policy_backward(const dm_agent_policy *policy, dm_nn_exec *exec,
                                    char *const memory[DM_AGENT_TOWERS], const float *weights,
-                                   const float *input, float *const slopes[DM_AGENT_TOWERS],
-                                   float *gradients, dm_error *err);
+                                   dm_agent_sight input, const dm_agent_memory *before,
+                                   float *const slopes[DM_AGENT_TOWERS], float *gradients,
+                                   dm_error *err);
 /* Numbers in a row of a tower's output. */
 static inline uint32_t dm_agent_tower_outputs(const dm_agent_policy *policy,
                                               const dm_agent_tower *tower)

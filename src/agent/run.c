@@ -171,22 +171,22 @@ dm_status dm_agent_run_begin(const char *device, const dm_agent_config *config, 
     return DM_OK;
 }
 
-static dm_status load(dm_agent_run *run, dm_error *err)
+static dm_status load(dm_agent_run *run, bool world, dm_error *err)
 {
     char path[DM_PATH_MAX];
     dm_status status = path_in(run, CHECKPOINT, path, err);
     if (status != DM_OK || !dm_file_exists(path))
         return status;
     status = dm_agent_checkpoint_load(run->learner, path, err);
-    if (status == DM_OK) {
-        run->saved = dm_agent_learner_updates(run->learner);
-        status = world_path(run, run->saved, path, err);
-    }
+    if (status != DM_OK || !world)
+        return status;
+    run->saved = dm_agent_learner_updates(run->learner);
+    status = world_path(run, run->saved, path, err);
     return status == DM_OK ? run->world->load(run->world, path, err) : status;
 }
 
-dm_status dm_agent_run_resume(const char *device, const char *folder, dm_agent_run **out,
-                              dm_error *err)
+static dm_status go_on(const char *device, const char *folder, bool trains, dm_agent_run **out,
+                       dm_error *err)
 {
     dm_agent_run *run = NULL;
     char path[DM_PATH_MAX];
@@ -208,8 +208,8 @@ dm_status dm_agent_run_resume(const char *device, const char *folder, dm_agent_r
     if (status == DM_OK)
         status = open_learner(run, err);
     if (status == DM_OK)
-        status = load(run, err);
-    if (status == DM_OK)
+        status = load(run, trains, err);
+    if (status == DM_OK && trains)
         status = open_metrics(run, dm_agent_learner_updates(run->learner), err);
     if (status != DM_OK) {
         dm_agent_run_close(run);
@@ -217,6 +217,18 @@ dm_status dm_agent_run_resume(const char *device, const char *folder, dm_agent_r
     }
     *out = run;
     return DM_OK;
+}
+
+dm_status dm_agent_run_resume(const char *device, const char *folder, dm_agent_run **out,
+                              dm_error *err)
+{
+    return go_on(device, folder, true, out, err);
+}
+
+dm_status dm_agent_run_open(const char *device, const char *folder, dm_agent_run **out,
+                            dm_error *err)
+{
+    return go_on(device, folder, false, out, err);
 }
 
 void dm_agent_run_close(dm_agent_run *run)
@@ -342,7 +354,7 @@ dm_status dm_agent_run_count_starts(dm_agent_run *run, uint64_t *different, dm_e
 typedef struct games {
     dm_agent_world *world;
     dm_stream *stream;
-    dm_device_buffer *observations, *actions, *rewards, *scores, *flags;
+    dm_device_buffer *observations, *states, *actions, *rewards, *scores, *flags;
     float *host_scores;
     int32_t *host_actions;
     uint8_t *host_flags, *over;
@@ -355,8 +367,8 @@ static void games_close(games *g)
 {
     if (g->world)
         g->world->destroy(g->world);
-    dm_device_buffer *const buffers[] = {g->observations, g->actions, g->rewards, g->scores,
-                                         g->flags};
+    dm_device_buffer *const buffers[] = {g->observations, g->states, g->actions,
+                                         g->rewards,      g->scores, g->flags};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         dm_device_buffer_destroy(buffers[i]);
     free(g->host_scores);
@@ -382,6 +394,7 @@ static dm_status games_open(dm_agent_run *run, const dm_agent_swarm_desc *what,
         dm_device_buffer **at;
         uint64_t bytes;
     } buffers[] = {{&g->observations, room * dm_agent_world_row_bytes(g->world)},
+                   {&g->states, room * dm_agent_learner_state_bytes(run->learner) + 1},
                    {&g->actions, room * sizeof(int32_t)},
                    {&g->rewards, count * sizeof(float)},
                    {&g->scores, count * sizeof(float)},
@@ -410,6 +423,7 @@ static dm_status games_choose(dm_agent_run *run, games *g, dm_error *err)
     if (g->player == DM_AGENT_GREEDY)
         return dm_agent_learner_greedy(run->learner, dm_device_buffer_address(g->observations),
                                        (g->count + rows - 1) / rows * rows,
+                                       dm_device_buffer_address(g->states),
                                        dm_device_buffer_address(g->actions), err);
     for (uint64_t n = 0; n < g->count; n++)
         g->host_actions[n] =

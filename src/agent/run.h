@@ -34,6 +34,9 @@ dm_status dm_agent_run_begin(const char *device, const dm_agent_config *config, 
 /* Go on from the folder's checkpoint; without one, from the beginning. */
 dm_status dm_agent_run_resume(const char *device, const char *folder, dm_agent_run **out,
                               dm_error *err);
+/* The agent alone, to measure and film it: its machines stay at the start, and nothing is written. */
+dm_status dm_agent_run_open(const char *device, const char *folder, dm_agent_run **out,
+                            dm_error *err);
 void dm_agent_run_close(dm_agent_run *run);
 const dm_agent_config *dm_agent_run_config(const dm_agent_run *run);
 dm_agent_learner *dm_agent_run_learner(dm_agent_run *run);

@@ -21,6 +21,7 @@ enum {
     DM_AGENT_TRUNCATED = 2,  /* it was cut off */
     DM_AGENT_BEGINS = 4,     /* the step only began the next episode: nothing is learned from it */
     DM_AGENT_PRACTICE = 8,   /* with BEGINS: the next episode's score does not count */
+    DM_AGENT_STIRRED = 16,   /* other keys were pressed than the policy chose: likewise */
 };
 
 typedef struct dm_agent_world {

@@ -29,6 +29,8 @@ enum {
     PRACTICE,
     AGE,
     KEPT,
+    STIRRED,
+    STIR_KEYS,
     OWN,
     ARCHIVE,
     FILLED,
@@ -98,6 +100,7 @@ static uint64_t array_bytes(const swarm_world *w, int array)
     case ENDED:
     case OVER:
     case PRACTICE:
+    case STIR_KEYS:
         return N;
     case ACTION_KEYS:
         return DM_AGENT_ACTIONS_MAX;
@@ -201,6 +204,8 @@ static dm_status open_texts(swarm_world *w, dm_error *err)
         {PRACTICE, "practice", true, true, false},
         {KEPT, "kept", true, true, true},
         {AGE, "age", true, true, false},
+        {STIRRED, "stirred", true, true, false},
+        {STIR_KEYS, "stir_keys", true, false, false},
         {FILLED, "filled", true, false, true},
         {ARCHIVE, "archive", true, false, false},
         {ARCHIVE, "places", false, false, true},
@@ -224,6 +229,8 @@ static dm_status open_texts(swarm_world *w, dm_error *err)
     dm_agent_text_number(&w->begin, "starts", (double)w->desc.starts);
     dm_agent_text_number(&w->begin, "held_out", w->desc.held_out);
     dm_agent_text_number(&w->begin, "curriculum", has_curriculum(w) ? w->config.curriculum : 0);
+    dm_agent_text_number(&w->begin, "choices", w->world.actions);
+    dm_agent_text_number(&w->begin, "stir", (double)w->config.stir);
     dm_agent_text_matrix(&w->after, "own", w->at[OWN], NULL, N, 2);
     dm_agent_text_matrix(&w->archive, "own", w->at[OWN], NULL, N, 2);
     dm_agent_text_vector(&w->after, "terminated", output(w, DM_SWARM_TERMINATED), NULL, N);

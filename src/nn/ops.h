@@ -58,6 +58,10 @@ typedef struct dm_nn_conv {
     uint32_t stride; /* 1 or more: the output is (H-K)/stride + 1 high */
     dm_nn_activation activation;
     bool add_dx;
+    /* CUDA, where a sample fits in shared memory (dm_nn_cuda_takes_packed): x is pictures of a byte for four pixels,
+     * the leftmost lowest, 0 to 3 for 0 to 1; sample b is picture rows[b], or b. There is no dx then. */
+    bool packed;
+    const int32_t *rows;
 } dm_nn_conv;
 
 /* y[B][C][H/K][W/K]: the largest of each K x K square; rows and columns that are left over are
@@ -230,6 +234,8 @@ dm_nn_cpu_named(const char *name); /* "portable", "avx2", "avx512"; NULL: not he
 /* CUDA: compiles the kernels (cached on disk), opens cuBLASLt where it is there. */
 dm_status dm_nn_cuda_create(dm_device *device, dm_nn_type type, dm_nn_exec *out, dm_error *err);
 void dm_nn_cuda_destroy(dm_nn_exec *exec);
+/* Whether a convolution may be given packed pictures. */
+bool dm_nn_cuda_takes_packed(const dm_nn_exec *exec, const dm_nn_conv *conv);
 /* Which library large products use on CUDA: "cublasLt 13.0 (path)" or "own kernels (reason)". */
 const char *dm_nn_cuda_products(const dm_nn_exec *exec);
 

@@ -109,6 +109,8 @@ static dm_status layer_forward(const dm_nn_plan *plan, dm_nn_exec *exec, dm_nn_s
     }
     case DM_NN_LAYER_CONV: {
         dm_nn_conv op = conv_of(p, false);
+        op.packed = i == 0 && shard->packed;
+        op.rows = op.packed ? shard->rows : NULL;
         return ops->conv(exec, &op, x, w, b, y, err);
     }
     case DM_NN_LAYER_POOL: {
@@ -131,11 +133,11 @@ static dm_status layer_forward(const dm_nn_plan *plan, dm_nn_exec *exec, dm_nn_s
                                      m + plan->layers[p->layer.from].value, y, err);
     case DM_NN_LAYER_GRU: {
         dm_nn_gru op = gru_of(p);
-        return ops->gru(exec, &op, x, w, NULL, NULL, y, m + p->kept[0], err);
+        return ops->gru(exec, &op, x, w, shard->state, shard->starts, y, m + p->kept[0], err);
     }
     case DM_NN_LAYER_MINGRU: {
         dm_nn_mingru op = gru_of(p);
-        return ops->mingru(exec, &op, x, NULL, NULL, y, err);
+        return ops->mingru(exec, &op, x, shard->state, shard->starts, y, err);
     }
     default:
         return dm_fail(err, DM_EUNSUPPORTED, "nn: layer %zu has no operation", i);
@@ -205,6 +207,8 @@ static dm_status layer_backward(const dm_nn_plan *plan, dm_nn_exec *exec, dm_nn_
     }
     case DM_NN_LAYER_CONV: {
         dm_nn_conv op = conv_of(p, p->add_dx);
+        op.packed = i == 0 && shard->packed;
+        op.rows = op.packed ? shard->rows : NULL;
         return ops->conv_backward(exec, &op, x, w, y, dy, dx, dw, db, err);
     }
     case DM_NN_LAYER_POOL: {
@@ -233,12 +237,13 @@ static dm_status layer_backward(const dm_nn_plan *plan, dm_nn_exec *exec, dm_nn_
     }
     case DM_NN_LAYER_GRU: {
         dm_nn_gru op = gru_of(p);
-        return ops->gru_backward(exec, &op, w, NULL, NULL, y, m + p->kept[0], dy, dx, dw, NULL,
-                                 err);
+        return ops->gru_backward(exec, &op, w, shard->state, shard->starts, y, m + p->kept[0], dy,
+                                 dx, dw, NULL, err);
     }
     case DM_NN_LAYER_MINGRU: {
         dm_nn_mingru op = gru_of(p);
-        return ops->mingru_backward(exec, &op, x, NULL, NULL, y, dy, dx, NULL, err);
+        return ops->mingru_backward(exec, &op, x, shard->state, shard->starts, y, dy, dx, NULL,
+                                    err);
     }
     default:
         return dm_fail(err, DM_EUNSUPPORTED, "nn: layer %zu has no operation", i);

@@ -14,6 +14,13 @@ typedef struct dm_nn_shard {
     const void *weights; /* plan->parameter_room elements of the exec's type */
     const void *input;   /* of this shard */
     const void *target;  /* NULL: no loss */
+    /* Recurrent layers: the states before the first step, [B][size] of the only one, NULL: zeros; and where a state
+     * is zero before a step, [B][T], NULL: nowhere. */
+    const void *state;
+    const uint8_t *starts;
+    /* The first layer is a convolution of packed pictures: dm_nn_conv has them. */
+    bool packed;
+    const int32_t *rows;
 } dm_nn_shard;
 
 dm_status dm_nn_shard_forward(const dm_nn_plan *plan, dm_nn_exec *exec, dm_nn_shard *shard,

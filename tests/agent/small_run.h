@@ -6,12 +6,14 @@
 #include "agent/run.h"
 #include "base/file.h"
 #include "tests/support/test.h"
+#include "tests/support/tmpdir.h"
+#include "tests/swarm/swarm_case.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /* `more`: settings, ended by NULL; may be NULL. */
-static inline dm_agent_config dm_test_small_run(const char *const *more)
+static inline dm_agent_config dm_test_small_run(void **state, const char *const *more)
 {
     static const char *const settings[] = {"machines=32",          "horizon=8",  "hidden=32",
                                            "minibatches=2",        "epochs=2",   "starts=16",
@@ -28,7 +30,9 @@ static inline dm_agent_config dm_test_small_run(const char *const *more)
     assert_ok(dm_path_join(path, dm_test_source_root(), "examples/agents/starfall.c", err));
     assert_true(strlen(path) < sizeof config.reward);
     memcpy(config.reward, path, strlen(path) + 1);
-    snprintf(config.rom, sizeof config.rom, "%s", DM_TEST_BUILD_ROOT "/roms/STARFALL.gb");
+    dm_swarm_rom_source rom = dm_case_rom("STARFALL");
+    snprintf(config.rom, sizeof config.rom, "%s", dm_test_path(state, "STARFALL.gb"));
+    assert_ok(dm_file_write(config.rom, rom.bytes, rom.size, err));
     return config;
 }
 

@@ -39,6 +39,9 @@ static const fake_cuda *fake_with_kernels(void)
         "shuffle_forward",
         "control_forward",
         "begin_forward",
+        "starts_of_forward",
+        "sequences_forward",
+        "gather_starts_forward",
         "after_forward",
         "archive_forward",
         "observe_forward",
@@ -60,13 +63,13 @@ static const fake_cuda *fake_with_kernels(void)
     return fake;
 }
 
-static void rounds_allocate_nothing(const char *folder, const char *const *settings)
+static void rounds_allocate_nothing(void **state, const char *const *settings)
 {
     const fake_cuda *fake = fake_with_kernels();
-    dm_agent_config config = dm_test_small_run(settings);
+    dm_agent_config config = dm_test_small_run(state, settings);
     dm_agent_run *run = NULL;
     dm_agent_figures figures;
-    assert_ok(dm_agent_run_begin("cuda:0", &config, folder, &run, err));
+    assert_ok(dm_agent_run_begin("cuda:0", &config, dm_test_path(state, "run"), &run, err));
     for (int i = 0; i < 3; i++) {
         int memory = fake->calls("cuMemAlloc_v2") + fake->calls("cuMemHostAlloc");
         int waits = fake->calls("cuStreamSynchronize");
@@ -82,13 +85,13 @@ static void rounds_allocate_nothing(const char *folder, const char *const *setti
 
 static void a_round_on_numbers_waits_twice(void **state)
 {
-    rounds_allocate_nothing(dm_test_path(state, "numbers"), NULL);
+    rounds_allocate_nothing(state, NULL);
 }
 
 static void a_round_on_pictures_waits_twice(void **state)
 {
     static const char *const settings[] = {"obs=packed", "policy=cnn", "stack=2", NULL};
-    rounds_allocate_nothing(dm_test_path(state, "pictures"), settings);
+    rounds_allocate_nothing(state, settings);
 }
 
 static void machines_that_do_not_fit_are_counted(void **state)
@@ -96,7 +99,7 @@ static void machines_that_do_not_fit_are_counted(void **state)
     const fake_cuda *fake = fake_with_kernels();
     static const char *const settings[] = {"obs=packed",   "policy=cnn", "machines=2048",
                                            "horizon=1024", "starts=1",   NULL};
-    dm_agent_config config = dm_test_small_run(settings);
+    dm_agent_config config = dm_test_small_run(state, settings);
     dm_agent_run *run = NULL;
     dm_error error = {0};
     (void)fake;

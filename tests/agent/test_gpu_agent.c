@@ -28,7 +28,7 @@ static learned learn(void **state, const char *device, const char *name,
                      const char *const *settings, int rounds, int pause)
 {
     const char *folder = dm_test_path(state, name);
-    dm_agent_config config = dm_test_small_run(settings);
+    dm_agent_config config = dm_test_small_run(state, settings);
     uint64_t round = config.machines * config.horizon;
     dm_agent_run *run = NULL;
     learned out = {0};
@@ -84,6 +84,7 @@ static void compare(void **state, const char *const *settings)
 
 static const char *const numbers[] = {NULL};
 static const char *const pictures[] = {"obs=packed", "policy=cnn", "stack=2", NULL};
+static const char *const memory[] = {"policy=gru", NULL};
 
 static void numbers_as_on_the_cpu(void **state)
 {
@@ -93,6 +94,11 @@ static void numbers_as_on_the_cpu(void **state)
 static void pictures_as_on_the_cpu(void **state)
 {
     compare(state, pictures);
+}
+
+static void memory_as_on_the_cpu(void **state)
+{
+    compare(state, memory);
 }
 
 static void same_bits(void **state, const char *const *settings)
@@ -118,5 +124,11 @@ static void pictures_give_the_same_bits(void **state)
     same_bits(state, pictures);
 }
 
+static void memory_gives_the_same_bits(void **state)
+{
+    same_bits(state, memory);
+}
+
 DM_TESTS("gpu/agent", DM_TEST_IN_DIR(numbers_as_on_the_cpu), DM_TEST_IN_DIR(pictures_as_on_the_cpu),
-         DM_TEST_IN_DIR(numbers_give_the_same_bits), DM_TEST_IN_DIR(pictures_give_the_same_bits));
+         DM_TEST_IN_DIR(numbers_give_the_same_bits), DM_TEST_IN_DIR(pictures_give_the_same_bits),
+         DM_TEST_IN_DIR(memory_as_on_the_cpu), DM_TEST_IN_DIR(memory_gives_the_same_bits));

@@ -85,6 +85,25 @@ static void a_chain_of_two_states_is_solved(void **state)
         }
 }
 
+static void memory_solves_what_a_plain_policy_cannot(void **state)
+{
+    (void)state;
+    for (int policy = DM_AGENT_MLP; policy <= DM_AGENT_GRU; policy += DM_AGENT_GRU) {
+        dm_agent_config config = small();
+        config.machines = 64;
+        config.horizon = 24;
+        config.policy = policy;
+        config.entropy = 0.005;
+        config.learn_rows = 384;
+        config.steps = 64 * 24 * 80;
+        trained t = train(TOY_MEMORY, 0, &config, 80, "cpu:2");
+        if (policy == DM_AGENT_GRU)
+            assert_true(t.figures.score > 0.95);
+        else
+            near("the mean score without memory", t.figures.score, 0.5, 0.1);
+    }
+}
+
 static void bits_do_not_depend_on_threads(void **state)
 {
     (void)state;
@@ -123,4 +142,5 @@ static void what_does_not_fit_is_refused(void **state)
 }
 
 DM_TESTS("agent/learner", DM_TEST(a_bandit_is_solved), DM_TEST(a_chain_of_two_states_is_solved),
-         DM_TEST(bits_do_not_depend_on_threads), DM_TEST(what_does_not_fit_is_refused));
+         DM_TEST(memory_solves_what_a_plain_policy_cannot), DM_TEST(bits_do_not_depend_on_threads),
+         DM_TEST(what_does_not_fit_is_refused));

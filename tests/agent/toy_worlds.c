@@ -8,12 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MEMORY_STEPS = 6 };
+
 static void observe(const toy_world *toy, void *to)
 {
     float *observations = to;
     for (uint64_t n = 0; n < toy->world.count; n++) {
-        observations[2 * n] = toy->state[n] == 0;
-        observations[2 * n + 1] = toy->state[n] == 1;
+        bool seen = toy->kind != TOY_MEMORY || toy->age[n] == 0;
+        observations[2 * n] = seen && toy->state[n] == 0;
+        observations[2 * n + 1] = seen && toy->state[n] == 1;
     }
 }
 
@@ -32,6 +35,8 @@ static float play(toy_world *toy, uint64_t n, int32_t action)
     static const float arms[3] = {0.2f, 1, 0.5f};
     if (toy->kind == TOY_BANDIT)
         return arms[action] + dm_random_unit(dm_random4(5, n, toy->step).v[0]) - 0.5f;
+    if (toy->kind == TOY_MEMORY)
+        return toy->age[n] == MEMORY_STEPS - 1 && action == toy->state[n] ? 1 : 0;
     float reward = toy->state[n] == 0 ? 0 : action == 1 ? 1 : 2;
     toy->state[n] = action == 1;
     return reward;
@@ -47,12 +52,14 @@ static dm_status step(dm_agent_world *world, const int32_t *actions, void *obser
         flags[n] = 0;
         if (toy->age[n] < 0) { /* the last step ended an episode */
             toy->state[n] = toy->age[n] = 0;
+            if (toy->kind == TOY_MEMORY)
+                toy->state[n] = (int32_t)(dm_random4(6, n, toy->step).v[0] & 1);
             flags[n] = DM_AGENT_BEGINS;
             continue;
         }
         rewards[n] = play(toy, n, actions[n]);
         toy->age[n]++;
-        if (toy->kind == TOY_BANDIT)
+        if (toy->kind == TOY_BANDIT || (toy->kind == TOY_MEMORY && toy->age[n] == MEMORY_STEPS))
             flags[n] = DM_AGENT_TERMINATED;
         else if (toy->limit > 0 && (uint32_t)toy->age[n] >= toy->limit)
             flags[n] = DM_AGENT_TRUNCATED;

@@ -11,6 +11,9 @@ typedef enum toy_kind {
     /* Two states. In 0, action 1 leads to 1 and action 0 stays; in 1, action 1 stays and gives 1,
      * action 0 leads back and gives 2. Never ends; cut off after 10 steps when `ends`. */
     TOY_CHAIN,
+    /* Six steps: the first observation shows one of two signs, the others nothing; the last action gives 1 when it is
+     * the sign's. Without memory 0.5 is the best mean. */
+    TOY_MEMORY,
 } toy_kind;
 
 typedef struct toy_world {

@@ -67,15 +67,15 @@ static size_t conv_scratch(const dm_nn_exec *exec, const op_case *c)
                    {ROLE_GRAD_ADD, O_, 2, true}},                                                  \
         .count = 8, .forward = conv, .backward = conv_backward, .scratch = conv_scratch,           \
         .size.conv = {                                                                             \
-            B_,                                                                                    \
-            I_,                                                                                    \
-            H_,                                                                                    \
-            W_,                                                                                    \
-            O_,                                                                                    \
-            K_,                                                                                    \
-            S_,                                                                                    \
-            act,                                                                                   \
-            add                                                                                    \
+            .B = B_,                                                                               \
+            .I = I_,                                                                               \
+            .H = H_,                                                                               \
+            .W = W_,                                                                               \
+            .O = O_,                                                                               \
+            .K = K_,                                                                               \
+            .stride = S_,                                                                          \
+            .activation = act,                                                                     \
+            .add_dx = add                                                                          \
         }                                                                                          \
     }
 

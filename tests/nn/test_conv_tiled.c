@@ -6,7 +6,7 @@
 
 #include "nn/ops.h"
 
-static float nn_conv_memory[60000];
+static _Alignas(16) float nn_conv_memory[60000];
 
 DM_FN float nn_get(const void *p, uint64_t i)
 {
@@ -61,11 +61,12 @@ static void compare(const char *what, const float *a, const float *b, size_t cou
             fail_msg("%s[%zu] is %g, not %g", what, i, (double)a[i], (double)b[i]);
 }
 
-static void check(const dm_nn_conv *s)
+static void check(const dm_nn_conv *s, uint32_t places)
 {
     dm_nn_exec plain = {.ops = &dm_nn_plain_f32, .type = DM_NN_F32};
     nn_conv_plan p;
-    assert_true(dm_nn_conv_plan(s, NN_CONV_FORWARD, MULTIPROCESSORS, sizeof nn_conv_memory, &p));
+    assert_true(
+        dm_nn_conv_plan(s, NN_CONV_FORWARD, places, MULTIPROCESSORS, sizeof nn_conv_memory, &p));
     size_t X = (size_t)s->B * s->I * s->H * s->W, Y = (size_t)s->B * s->O * p.args.OH * p.args.OW;
     size_t taps = (size_t)s->I * s->K * s->K, W = s->O * taps;
     float *x = numbers(X, 1), *w = numbers(W, 2), *b = numbers(s->O, 3), *dy = numbers(Y, 4);
@@ -76,19 +77,19 @@ static void check(const dm_nn_conv *s)
 
     assert_ok(plain.ops->conv(&plain, s, x, w, b, y, err));
     p.args.x = x, p.args.w = w, p.args.b = b, p.args.out = ours;
-    launch(nn_conv_tiled, &p);
+    launch(places == 4 ? nn_conv_tiled_4 : nn_conv_tiled, &p);
     compare("y", ours, y, Y);
 
     dm_nn_conv linear = *s; /* the slope of the activation is another kernel's */
     linear.activation = DM_NN_LINEAR;
     float *scratch = numbers(Y, 4);
     assert_ok(plain.ops->conv_backward(&plain, &linear, x, w, y, scratch, dx, dw, db, err));
-    assert_true(dm_nn_conv_plan(s, NN_CONV_DX, MULTIPROCESSORS, sizeof nn_conv_memory, &p));
+    assert_true(dm_nn_conv_plan(s, NN_CONV_DX, places, MULTIPROCESSORS, sizeof nn_conv_memory, &p));
     p.args.w = w, p.args.y = dy, p.args.out = our_dx;
-    launch(nn_conv_tiled_dx, &p);
+    launch(places == 4 ? nn_conv_tiled_dx_4 : nn_conv_tiled_dx, &p);
     compare("dx", our_dx, dx, X);
 
-    assert_true(dm_nn_conv_plan(s, NN_CONV_DW, MULTIPROCESSORS, sizeof nn_conv_memory, &p));
+    assert_true(dm_nn_conv_plan(s, NN_CONV_DW, 0, MULTIPROCESSORS, sizeof nn_conv_memory, &p));
     float *partial = calloc(p.args.groups * W, 4), *biases = calloc(p.args.groups * s->O, 4);
     p.args.x = x, p.args.y = dy, p.args.dw = partial, p.args.db = biases;
     launch(nn_conv_tiled_dw, &p);
@@ -109,25 +110,72 @@ static void check(const dm_nn_conv *s)
 static void tiled_convolutions_are_the_plain_ones(void **state)
 {
     (void)state;
+#define SIZE(b, i, h, w, o, k, s, act, add)                                                        \
+    {                                                                                              \
+        .B = b, .I = i, .H = h, .W = w, .O = o, .K = k, .stride = s, .activation = act,            \
+        .add_dx = add                                                                              \
+    }
     static const dm_nn_conv sizes[] = {
-        {1, 1, 20, 24, 16, 8, 4, DM_NN_RELU, false}, {5, 16, 17, 19, 32, 4, 2, DM_NN_RELU, true},
-        {3, 3, 9, 11, 5, 3, 1, DM_NN_LINEAR, false}, {4, 2, 13, 7, 19, 3, 2, DM_NN_RELU, true},
-        {2, 4, 72, 80, 16, 8, 4, DM_NN_RELU, false}, {7, 20, 6, 5, 33, 3, 3, DM_NN_LINEAR, false},
-        {600, 1, 4, 5, 3, 2, 1, DM_NN_RELU, false},  {2, 17, 10, 10, 20, 5, 3, DM_NN_RELU, false},
+        SIZE(1, 1, 20, 24, 16, 8, 4, DM_NN_RELU, false),
+        SIZE(5, 16, 17, 19, 32, 4, 2, DM_NN_RELU, true),
+        SIZE(3, 3, 9, 11, 5, 3, 1, DM_NN_LINEAR, false),
+        SIZE(4, 2, 13, 7, 19, 3, 2, DM_NN_RELU, true),
+        SIZE(1, 4, 72, 80, 16, 8, 4, DM_NN_RELU, false),
+        SIZE(7, 20, 6, 5, 33, 3, 3, DM_NN_LINEAR, false),
+        SIZE(260, 1, 4, 5, 3, 2, 1, DM_NN_RELU, false),
+        SIZE(2, 17, 10, 10, 20, 5, 3, DM_NN_RELU, false),
     };
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        check(&sizes[i]);
+        for (uint32_t places = sizes[i].H > 50 ? 4 : 2; places <= 4; places += 2)
+            check(&sizes[i], places);
+}
+
+/* Bytes of four pixels, some of the pictures in another order, are those pictures. */
+static void packed_pictures_are_unpacked(void **state)
+{
+    (void)state;
+    enum { PICTURES = 9, B = 5, I = 2, H = 12, W = 32, O = 7, K = 4, STRIDE = 2, OUT = 5 * 15 };
+    static const int32_t rows[B] = {3, 8, 0, 3, 5};
+    static uint8_t packed[PICTURES][I * H * W / 4] __attribute__((aligned(4)));
+    static float x[B][I * H * W], y[2][B * O * OUT], dw[2][O * I * K * K];
+    static float partial[B * O * I * K * K];
+    float *w = numbers(O * I * K * K, 2), *dy = numbers(B * O * OUT, 3);
+    dm_nn_conv s = SIZE(B, I, H, W, O, K, STRIDE, DM_NN_RELU, false);
+    dm_nn_exec plain = {.ops = &dm_nn_plain_f32, .type = DM_NN_F32};
+    nn_conv_plan p;
+    for (size_t i = 0; i < sizeof packed; i++)
+        ((uint8_t *)packed)[i] = (uint8_t)dm_random4(4, 1, i).v[0];
+    for (size_t b = 0; b < B; b++)
+        for (size_t i = 0; i < I * H * W; i++)
+            x[b][i] = (float)(packed[rows[b]][i / 4] >> (i % 4 * 2) & 3) / 3.0f;
+    assert_ok(plain.ops->conv(&plain, &s, x, w, NULL, y[0], err));
+    assert_true(
+        dm_nn_conv_plan(&s, NN_CONV_FORWARD, 0, MULTIPROCESSORS, sizeof nn_conv_memory, &p));
+    p.args.x = packed, p.args.w = w, p.args.out = y[1], p.args.packed = 1, p.args.rows = rows;
+    launch(p.places == 4 ? nn_conv_tiled_4 : nn_conv_tiled, &p);
+    compare("y", y[1], y[0], B * O * OUT);
+    assert_true(dm_nn_conv_plan(&s, NN_CONV_DW, 0, MULTIPROCESSORS, sizeof nn_conv_memory, &p));
+    p.args.x = packed, p.args.y = dy, p.args.dw = partial, p.args.packed = 1, p.args.rows = rows;
+    launch(nn_conv_tiled_dw, &p);
+    for (uint32_t c = 0; c < p.args.groups; c++)
+        for (size_t i = 0; i < O * I * K * K; i++)
+            dw[1][i] += partial[c * O * I * K * K + i];
+    s.activation = DM_NN_LINEAR;
+    assert_ok(plain.ops->conv_backward(&plain, &s, x, w, y[0], dy, NULL, dw[0], NULL, err));
+    compare("dw", dw[1], dw[0], O * I * K * K);
+    free(w);
+    free(dy);
 }
 
 static void images_that_do_not_fit_are_left_to_others(void **state)
 {
     (void)state;
     nn_conv_plan p;
-    dm_nn_conv large = {2, 4, 144, 160, 16, 8, 4, DM_NN_RELU, false};
-    assert_false(dm_nn_conv_plan(&large, NN_CONV_FORWARD, 132, 232448, &p));
+    dm_nn_conv large = SIZE(2, 4, 144, 160, 16, 8, 4, DM_NN_RELU, false);
+    assert_false(dm_nn_conv_plan(&large, NN_CONV_FORWARD, 0, 132, 232448, &p));
     large.H = 72;
-    assert_true(dm_nn_conv_plan(&large, NN_CONV_FORWARD, 132, 232448, &p));
+    assert_true(dm_nn_conv_plan(&large, NN_CONV_FORWARD, 0, 132, 232448, &p));
 }
 
 DM_TESTS("nn/conv-tiled", DM_TEST(tiled_convolutions_are_the_plain_ones),
-         DM_TEST(images_that_do_not_fit_are_left_to_others));
+         DM_TEST(packed_pictures_are_unpacked), DM_TEST(images_that_do_not_fit_are_left_to_others));

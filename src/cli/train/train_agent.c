@@ -228,7 +228,7 @@ static dm_status film(const dm_train_options *o, dm_error *err)
     double score = 0;
     if (o->gif == NULL)
         return dm_fail(err, DM_EINVAL, "--play wants --gif: the file of the animation");
-    dm_status status = dm_agent_run_resume(o->device, o->play, &run, err);
+    dm_status status = dm_agent_run_open(o->device, o->play, &run, err);
     if (status == DM_OK)
         status = dm_agent_run_film(run, DM_AGENT_GREEDY, 0, (uint32_t)o->frames, (unsigned)o->scale,
                                    o->gif, &score, err);
@@ -266,7 +266,9 @@ dm_status dm_train_agent(const dm_train_options *o, dm_error *err)
             if (dm_train_given(o, fixed[i]))
                 return dm_fail(err, DM_EINVAL, "--%s is the run's own with --resume", fixed[i]);
         snprintf(folder, sizeof folder, "%s", o->resume);
-        dm_status status = dm_agent_run_resume(o->device, folder, &run, err);
+        dm_status status = dm_train_given(o, "eval")
+                               ? dm_agent_run_open(o->device, folder, &run, err)
+                               : dm_agent_run_resume(o->device, folder, &run, err);
         if (status == DM_OK)
             status = dm_train_given(o, "eval") ? say_score(run, (uint64_t)o->eval, err)
                                                : train(o, run, folder, err);

@@ -37,6 +37,11 @@ typedef struct nn_conv_args {
     uint32_t B, I, H, W, O, K, stride, OH, OW, activation, add_dx;
 } nn_conv_args;
 
+/* A division by multiplying: n / by is the high word of n * magic, for n * by < 2^32; magic 0: by 1. */
+typedef struct nn_divisor {
+    uint32_t by, magic;
+} nn_divisor;
+
 /* conv_tiled.h: `tiles` of 16 channels; `group` samples at a time (dw: of a chunk), `groups` times; images lie in rows
  * of `row` = stride * Wp words, Wp = ceil(W / stride). */
 typedef struct nn_conv_tiled_args {
@@ -45,6 +50,9 @@ typedef struct nn_conv_tiled_args {
     float *dw, *db; /* of each chunk */
     uint32_t B, I, H, W, O, K, stride, OH, OW, activation, add_dx;
     uint32_t Wp, row, tiles, group, groups, item_blocks;
+    const int32_t *rows; /* packed: x has sample rows[b] at place b; NULL: b */
+    uint32_t packed; /* x is bytes of four pixels each, the leftmost lowest: 0 to 3 are 0 to 1 */
+    nn_divisor of_W, of_stride, of_P, of_OW, of_Q, of_Wp, of_pitch, of_eights, of_words;
 } nn_conv_tiled_args;
 
 typedef struct nn_pool_args {

@@ -24,7 +24,7 @@ static sizes sizes_of(const nn_conv_tiled_args *a, nn_conv_pass pass)
     if (pass == NN_CONV_FORWARD)
         return (sizes){taps * a->tiles * 16 + fours(taps), image, P, a->tiles};
     if (pass == NN_CONV_DW)
-        return (sizes){fours(taps) + image + P * (a->tiles * 16 + 4) + DW_THREADS, 0, P, 1};
+        return (sizes){fours(taps) + fours(image) + P * (a->tiles * 16 + 4) + DW_THREADS, 0, P, 1};
     uint64_t J = (a->K + a->stride - 1) / a->stride, rests = (uint64_t)a->stride * a->stride;
     uint64_t HQ = (a->H + a->stride - 1) / a->stride, WQ = a->Wp;
     taps = a->O * J * J;
@@ -33,14 +33,51 @@ static sizes sizes_of(const nn_conv_tiled_args *a, nn_conv_pass pass)
 }
 
 /* The share of threads that have work when `group` samples are taken at a time. */
-static double use_of(const sizes *z, uint64_t group)
+static double use_of(const sizes *z, uint64_t group, uint64_t places)
 {
-    uint64_t work = (group * z->places + 1) / 2 * z->rounds;
+    uint64_t work = (group * z->places + places - 1) / places * z->rounds;
     return (double)work / (double)((work + THREADS - 1) / THREADS * THREADS);
 }
 
-bool dm_nn_conv_plan(const dm_nn_conv *s, nn_conv_pass pass, uint32_t multiprocessors,
-                     uint64_t shared_bytes, nn_conv_plan *out)
+static nn_divisor divisor(uint64_t by)
+{
+    return (nn_divisor){(uint32_t)by,
+                        by == 1 ? 0 : (uint32_t)(((UINT64_C(1) << 32) + by - 1) / by)};
+}
+
+static void set_divisors(nn_conv_tiled_args *a)
+{
+    uint64_t P = (uint64_t)a->OH * a->OW;
+    a->of_W = divisor(a->W);
+    a->of_stride = divisor(a->stride);
+    a->of_P = divisor(P);
+    a->of_OW = divisor(a->OW);
+    a->of_Wp = divisor(a->Wp);
+    a->of_Q = divisor((uint64_t)((a->H + a->stride - 1) / a->stride) * a->Wp);
+    a->of_pitch = divisor(a->tiles * 16);
+    a->of_eights = divisor((P + 7) / 8);
+    uint64_t words = (uint64_t)a->I * a->H * a->W / 16;
+    a->of_words = divisor(words > 0 ? words : 1);
+}
+
+/* Samples at a time, and places of a thread: four use what is read from shared memory twice as often. */
+static void choose(const sizes *z, uint32_t B, uint32_t wanted, uint32_t *group, uint32_t *places)
+{
+    double best = 0;
+    for (uint32_t p = 2; p <= 4; p += 2)
+        for (uint32_t g = 1; g <= GROUP_MAX && g <= B; g++) {
+            double use = use_of(z, g, p) * (p == 2 ? 0.7 : 1);
+            bool room = g == 1 || (z->fixed + g * z->per_sample) * 4 <= SHARED_GOOD;
+            if ((wanted == 0 || wanted == p) && room && use > best * 1.03) {
+                best = use;
+                *group = g;
+                *places = p;
+            }
+        }
+}
+
+bool dm_nn_conv_plan(const dm_nn_conv *s, nn_conv_pass pass, uint32_t places,
+                     uint32_t multiprocessors, uint64_t shared_bytes, nn_conv_plan *out)
 {
     nn_conv_tiled_args a = {.B = s->B,
                             .I = s->I,
@@ -59,27 +96,29 @@ bool dm_nn_conv_plan(const dm_nn_conv *s, nn_conv_pass pass, uint32_t multiproce
     if (s->O > CHANNELS_MAX || s->I > CHANNELS_MAX || s->K > 16)
         return false;
     sizes z = sizes_of(&a, pass);
-    if ((z.fixed + z.per_sample) * 4 > shared_bytes)
+    if ((z.fixed + z.per_sample) * 4 > shared_bytes ||
+        (uint64_t)GROUP_MAX * s->I * s->H * s->W * s->W > UINT32_MAX ||
+        (uint64_t)GROUP_MAX * s->O * a.OH * a.OW * a.OH * a.OW > UINT32_MAX)
         return false;
+    set_divisors(&a);
     uint32_t group = 1, blocks;
     if (pass == NN_CONV_DW) {
-        uint64_t items = ((uint64_t)s->I * s->K * s->K + 1) / 2 * a.tiles;
+        uint64_t items = ((uint64_t)s->I * s->K * s->K + 3) / 4 * a.tiles;
         a.item_blocks = (uint32_t)((items + DW_THREADS - 1) / DW_THREADS);
         group = (s->B + CHUNKS_MAX - 1) / CHUNKS_MAX;
         a.groups = (s->B + group - 1) / group;
         blocks = a.groups * a.item_blocks;
     } else {
-        for (uint32_t g = 2; g <= GROUP_MAX && g <= s->B; g++)
-            if ((z.fixed + g * z.per_sample) * 4 <= SHARED_GOOD &&
-                use_of(&z, g) > use_of(&z, group) + 0.03)
-                group = g;
+        choose(&z, s->B, places, &group, &places);
         a.groups = (s->B + group - 1) / group;
         blocks = a.groups < multiprocessors * 8 ? a.groups : multiprocessors * 8;
     }
     a.group = group;
     uint64_t words = z.fixed + (pass == NN_CONV_DW ? 0 : group * z.per_sample);
     *out = (nn_conv_plan){
-        a, {blocks, pass == NN_CONV_DW ? DW_THREADS : THREADS, (uint32_t)(words * 4)}};
+        .args = a,
+        .grid = {blocks, pass == NN_CONV_DW ? DW_THREADS : THREADS, (uint32_t)(words * 4)},
+        .places = places};
     return true;
 }
 
@@ -87,7 +126,7 @@ static bool plan(const dm_nn_exec *e, const dm_nn_conv *s, nn_conv_pass pass, nn
 {
     const dm_nn_cuda *state = e->state;
     const dm_device_properties *gpu = dm_device_get_properties(state->device);
-    return dm_nn_conv_plan(s, pass, (uint32_t)gpu->multiprocessors, gpu->shared_bytes_max, out);
+    return dm_nn_conv_plan(s, pass, 0, (uint32_t)gpu->multiprocessors, gpu->shared_bytes_max, out);
 }
 
 static size_t weights(const dm_nn_conv *s)
@@ -108,7 +147,9 @@ dm_status dm_nn_cuda_tiled(dm_nn_exec *e, const dm_nn_conv *s, const void *x, co
     if (!(*done = plan(e, s, NN_CONV_FORWARD, &p)))
         return DM_OK;
     p.args.x = x, p.args.w = w, p.args.b = b, p.args.out = y;
-    return NN_LAUNCH(e, conv_tiled, p.grid, &p.args, err);
+    p.args.rows = s->rows, p.args.packed = s->packed;
+    return p.places == 4 ? NN_LAUNCH(e, conv_tiled_4, p.grid, &p.args, err)
+                         : NN_LAUNCH(e, conv_tiled, p.grid, &p.args, err);
 }
 
 dm_status dm_nn_cuda_tiled_dx(dm_nn_exec *e, const dm_nn_conv *s, const void *w, const void *dy,
@@ -118,7 +159,8 @@ dm_status dm_nn_cuda_tiled_dx(dm_nn_exec *e, const dm_nn_conv *s, const void *w,
     if (!(*done = plan(e, s, NN_CONV_DX, &p)))
         return DM_OK;
     p.args.w = w, p.args.y = dy, p.args.out = dx;
-    return NN_LAUNCH(e, conv_tiled_dx, p.grid, &p.args, err);
+    return p.places == 4 ? NN_LAUNCH(e, conv_tiled_dx_4, p.grid, &p.args, err)
+                         : NN_LAUNCH(e, conv_tiled_dx, p.grid, &p.args, err);
 }
 
 dm_status dm_nn_cuda_tiled_dw(dm_nn_exec *e, const dm_nn_conv *s, const void *x, const void *dy,
@@ -128,6 +170,7 @@ dm_status dm_nn_cuda_tiled_dw(dm_nn_exec *e, const dm_nn_conv *s, const void *x,
     if (!(*done = plan(e, s, NN_CONV_DW, &p)))
         return DM_OK;
     float *partial = e->scratch, *biases = partial + weights(s) * p.args.groups;
+    p.args.rows = s->rows, p.args.packed = s->packed;
     p.args.x = x, p.args.y = dy, p.args.dw = partial, p.args.db = db != NULL ? biases : NULL;
     dm_status status = NN_LAUNCH(e, conv_tiled_dw, p.grid, &p.args, err);
     nn_partials_args sum = {
@@ -136,4 +179,10 @@ dm_status dm_nn_cuda_tiled_dw(dm_nn_exec *e, const dm_nn_conv *s, const void *x,
         status = dm_nn_cuda_partials(e, &sum, err);
     sum = (nn_partials_args){.partial = biases, .out = db, .chunks = p.args.groups, .O = s->O};
     return status != DM_OK || db == NULL ? status : dm_nn_cuda_partials(e, &sum, err);
+}
+
+bool dm_nn_cuda_takes_packed(const dm_nn_exec *e, const dm_nn_conv *s)
+{
+    nn_conv_plan p;
+    return s->W % 16 == 0 && plan(e, s, NN_CONV_FORWARD, &p) && plan(e, s, NN_CONV_DW, &p);
 }

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* conv_tiled.h - convolutions whose images fit in shared memory: a block takes some samples at a time, a thread two
- * places and 16 channels, so that a value read from shared memory is used 16 or 32 times.
+/* conv_tiled.h - convolutions whose images fit in shared memory: a block takes some samples at a time, a thread 2 or 4
+ * places and 16 channels, so that a value read from shared memory is used 16 or more times.
  *
  *     nn_conv_tiled       y     places of the output     taps: input channel, row, column of the kernel
  *     nn_conv_tiled_dx    dx    places of the input      taps: output channel, and the kernel's that hit the place
- *     nn_conv_tiled_dw    dw    two taps a thread; blocks sum chunks of the samples, nn_partials adds them up
+ *     nn_conv_tiled_dw    dw    four taps a thread; blocks sum chunks of the samples, nn_partials adds them up
  *
  * An image lies in shared memory with the columns of a step apart: column x at x % stride * ceil(W / stride) + x /
- * stride. Neighbouring threads then read neighbouring words. The text runs on the host too, where tests compare it
- * with the plain convolution (tests/nn/conv_block.c). */
+ * stride. Neighbouring threads then read neighbouring words. Global memory is read eight words ahead of what is stored,
+ * since the compiler may not move a read before a store. Packed pictures (a byte has four pixels) are unpacked as they
+ * are read. The text runs on the host too, where tests compare it with the plain convolution
+ * (tests/nn/test_conv_tiled.c). */
 #if defined(__CUDACC__)
 #include "nn/cuda/common.h"
 #define NN_UNROLL _Pragma("unroll")
-#define NN_UNROLL_SOME _Pragma("unroll 4")
+#define NN_UNROLL_SOME _Pragma("unroll 2")
 extern __shared__ float nn_conv_memory[];
 #else
 #include "nn/cuda/args.h"
@@ -20,8 +22,19 @@ extern __shared__ float nn_conv_memory[];
 #define NN_UNROLL_SOME
 #endif
 
-/* Channels of a thread. */
-#define NN_CONV_TILE 16u
+#define NN_CONV_TILE 16u /* channels of a thread */
+#define NN_CONV_AHEAD 8u /* words that are read before they are stored */
+
+/* n / d for a divisor with its number from nn_conv_divisor. */
+DM_FN uint32_t nn_conv_div(uint32_t n, nn_divisor d)
+{
+    return d.magic == 0 ? n : dm_mulhi_u32(n, d.magic);
+}
+
+DM_FN uint32_t nn_conv_mod(uint32_t n, nn_divisor d)
+{
+    return n - nn_conv_div(n, d) * d.by;
+}
 
 DM_FN void nn_conv_16(float *to, const float *from)
 {
@@ -35,42 +48,82 @@ DM_FN void nn_conv_16(float *to, const float *from)
         to[4 * i + 3] = v.w;
     }
 #else
+    if (((uintptr_t)from & 15u) != 0)
+        __builtin_trap(); /* a fault on a GPU */
     for (int i = 0; i < 16; i++)
         to[i] = from[i];
 #endif
 }
 
-/* a[16], b[16] += the sums over taps of image[at + offset] w[16]; taps' weights lie `pitch` apart. */
-DM_FN void nn_conv_taps(float *a, float *b, const float *image, uint32_t at, uint32_t second,
+/* sums[places][16] += over taps: image[base + offset] w[16]; taps' weights lie `pitch` apart. */
+DM_FN void nn_conv_taps(float (*sums)[16], int places, const float *image, const uint32_t *base,
                         const float *w, uint32_t pitch, const uint32_t *offsets, uint32_t taps)
 {
     NN_UNROLL_SOME
     for (uint32_t tap = 0; tap < taps; tap++) {
         const uint32_t offset = offsets[tap];
-        const float u = image[at + offset], v = image[second + offset];
-        float weights[16];
+        float weights[16], x[4];
+        NN_UNROLL
+        for (int i = 0; i < places; i++)
+            x[i] = image[base[i] + offset];
         nn_conv_16(weights, w + tap * pitch);
         NN_UNROLL
-        for (int k = 0; k < 16; k++) {
-            a[k] = dm_fmaf(u, weights[k], a[k]);
-            b[k] = dm_fmaf(v, weights[k], b[k]);
-        }
+        for (int i = 0; i < places; i++)
+            NN_UNROLL
+        for (int k = 0; k < 16; k++)
+            sums[i][k] = dm_fmaf(x[i], weights[k], sums[i][k]);
     }
 }
 
 /* Where element i of images [..][H][W] lies. */
 DM_FN uint32_t nn_conv_place(const nn_conv_tiled_args *s, uint32_t i)
 {
-    const uint32_t row = i / s->W, x = i - row * s->W;
-    return row * s->row + x % s->stride * s->Wp + x / s->stride;
+    const uint32_t row = nn_conv_div(i, s->of_W), x = i - row * s->W;
+    const uint32_t at = nn_conv_div(x, s->of_stride);
+    return row * s->row + (x - at * s->stride) * s->Wp + at;
+}
+
+DM_FN void nn_conv_load_packed(const nn_conv_tiled_args *s, float *to, uint64_t first,
+                               uint32_t samples)
+{
+    const uint32_t words = s->I * s->H * s->W / 16u, count = samples * words;
+    for (uint32_t i = DM_BLOCK_THREAD; i < count; i += DM_BLOCK_THREADS) {
+        const uint32_t b = nn_conv_div(i, s->of_words), at = i - b * words;
+        const uint64_t sample = s->rows != 0 ? (uint64_t)(uint32_t)s->rows[first + b] : first + b;
+        const uint32_t pixels = ((const uint32_t *)s->x)[sample * words + at];
+        NN_UNROLL
+        for (uint32_t k = 0; k < 16u; k++) {
+            const uint32_t shade = pixels >> (2u * k) & 3u;
+            const float value = shade == 0   ? 0.0f
+                                : shade == 1 ? 0.33333334f
+                                : shade == 2 ? 0.6666667f
+                                             : 1.0f;
+            to[nn_conv_place(s, 16u * i + k)] = value;
+        }
+    }
 }
 
 DM_FN void nn_conv_load(const nn_conv_tiled_args *s, float *to, uint64_t first, uint32_t samples)
 {
-    const uint32_t count = samples * s->I * s->H * s->W;
-    const uint64_t from = first * s->I * s->H * s->W;
-    for (uint32_t i = DM_BLOCK_THREAD; i < count; i += DM_BLOCK_THREADS)
-        to[nn_conv_place(s, i)] = nn_get(s->x, from + i);
+    const uint32_t size = s->I * s->H * s->W, count = samples * size;
+    if (s->packed) {
+        nn_conv_load_packed(s, to, first, samples);
+        return;
+    }
+    for (uint32_t i = DM_BLOCK_THREAD; i < count; i += NN_CONV_AHEAD * DM_BLOCK_THREADS) {
+        float ahead[NN_CONV_AHEAD];
+        NN_UNROLL
+        for (uint32_t k = 0; k < NN_CONV_AHEAD; k++) {
+            const uint32_t at = i + k * DM_BLOCK_THREADS;
+            ahead[k] = at < count ? nn_get(s->x, first * size + at) : 0.0f;
+        }
+        NN_UNROLL
+        for (uint32_t k = 0; k < NN_CONV_AHEAD; k++) {
+            const uint32_t at = i + k * DM_BLOCK_THREADS;
+            if (at < count)
+                to[nn_conv_place(s, at)] = ahead[k];
+        }
+    }
 }
 
 /* Offsets of the taps from the place of an output. */
@@ -83,17 +136,16 @@ DM_FN void nn_conv_offsets(const nn_conv_tiled_args *s, uint32_t *offsets)
     }
 }
 
-/* Shared memory: weights [taps][tiles][16], offsets, images. */
-DM_KERNEL_BOUNDS(nn_conv_tiled, nn_conv_tiled_args, 192u, 2)
+/* Shared memory: weights [taps][tiles][16], offsets, images. `places` of a thread: 2 or 4. */
+DM_FN void nn_conv_forward(const nn_conv_tiled_args *s, const int places)
 {
-    const nn_conv_tiled_args *s = &args;
     const uint32_t taps = s->I * s->K * s->K, pitch = s->tiles * NN_CONV_TILE, P = s->OH * s->OW;
     const uint32_t blocks = (uint32_t)(dm_thread_count() / DM_BLOCK_THREADS);
     float *w = nn_conv_memory, *image;
     uint32_t *offsets = (uint32_t *)(w + taps * pitch);
     image = (float *)(offsets + (taps + 3u) / 4u * 4u);
     for (uint32_t i = DM_BLOCK_THREAD; i < taps * pitch; i += DM_BLOCK_THREADS) {
-        const uint32_t o = i % pitch, tap = i / pitch;
+        const uint32_t tap = nn_conv_div(i, s->of_pitch), o = i - tap * pitch;
         w[i] = o < s->O ? nn_get(s->w, (uint64_t)o * taps + tap) : 0.0f;
     }
     nn_conv_offsets(s, offsets);
@@ -101,46 +153,61 @@ DM_KERNEL_BOUNDS(nn_conv_tiled, nn_conv_tiled_args, 192u, 2)
          g += blocks) {
         const uint64_t first = (uint64_t)g * s->group;
         const uint32_t samples = s->B - first < s->group ? (uint32_t)(s->B - first) : s->group;
-        const uint32_t places = samples * P, pairs = (places + 1u) / 2u;
+        const uint32_t all = samples * P, shares = (all + (uint32_t)places - 1u) / (uint32_t)places;
         dm_block_sync();
         nn_conv_load(s, image, first, samples);
         dm_block_sync();
-        for (uint32_t work = DM_BLOCK_THREAD; work < pairs * s->tiles; work += DM_BLOCK_THREADS) {
-            const uint32_t tile = work / pairs, p = work - tile * pairs;
-            const uint32_t q = p + pairs < places ? p + pairs : p;
-            const uint32_t b[2] = {p / P, q / P}, at[2] = {p % P, q % P};
-            uint32_t base[2];
-            float sums[2][16];
+        for (uint32_t work = DM_BLOCK_THREAD; work < shares * s->tiles; work += DM_BLOCK_THREADS) {
+            const uint32_t tile = work / shares, p = work - tile * shares;
+            uint32_t base[4];
+            float sums[4][16];
             NN_UNROLL
-            for (int i = 0; i < 2; i++)
-                base[i] = b[i] * s->I * s->H * s->row + at[i] / s->OW * s->stride * s->row +
-                          at[i] % s->OW;
+            for (int i = 0; i < places; i++) {
+                const uint32_t q = p + (uint32_t)i * shares < all ? p + (uint32_t)i * shares : p;
+                const uint32_t b = nn_conv_div(q, s->of_P), at = q - b * P;
+                const uint32_t y = nn_conv_div(at, s->of_OW);
+                base[i] = (b * s->I * s->H + y * s->stride) * s->row + at - y * s->OW;
+            }
             NN_UNROLL
             for (uint32_t k = 0; k < 16u; k++) {
                 const uint32_t o = tile * NN_CONV_TILE + k;
                 sums[0][k] = s->b != 0 && o < s->O ? nn_get(s->b, o) : 0.0f;
-                sums[1][k] = sums[0][k];
-            }
-            nn_conv_taps(sums[0], sums[1], image, base[0], base[1], w + tile * NN_CONV_TILE, pitch,
-                         offsets, taps);
-            NN_UNROLL
-            for (int i = 0; i < 2; i++)
                 NN_UNROLL
-            for (uint32_t k = 0; k < 16u; k++) {
-                const uint32_t o = tile * NN_CONV_TILE + k;
-                if (o < s->O && (i == 0 || q != p))
-                    nn_put(s->out, ((first + b[i]) * s->O + o) * P + at[i],
-                           nn_activate(s->activation, sums[i][k]));
+                for (int i = 1; i < places; i++)
+                    sums[i][k] = sums[0][k];
+            }
+            nn_conv_taps(sums, places, image, base, w + tile * NN_CONV_TILE, pitch, offsets, taps);
+            NN_UNROLL
+            for (int i = 0; i < places; i++) {
+                const uint32_t q = p + (uint32_t)i * shares, b = nn_conv_div(q, s->of_P);
+                if (q >= all)
+                    continue;
+                NN_UNROLL
+                for (uint32_t k = 0; k < 16u; k++) {
+                    const uint32_t o = tile * NN_CONV_TILE + k;
+                    if (o < s->O)
+                        nn_put(s->out, ((first + b) * s->O + o) * P + q - b * P,
+                               nn_activate(s->activation, sums[i][k]));
+                }
             }
         }
     }
 }
 
+DM_KERNEL_BOUNDS(nn_conv_tiled, nn_conv_tiled_args, 192u, 2)
+{
+    nn_conv_forward(&args, 2);
+}
+
+DM_KERNEL_BOUNDS(nn_conv_tiled_4, nn_conv_tiled_args, 192u, 2)
+{
+    nn_conv_forward(&args, 4);
+}
+
 /* The places of the input with the same rest by the stride are hit by the same J x J of the kernel's weights (0 where
  * the kernel has none). Shared memory: weights [rests][taps][tiles][16], offsets, dy with a border of zeros. */
-DM_KERNEL_BOUNDS(nn_conv_tiled_dx, nn_conv_tiled_args, 192u, 2)
+DM_FN void nn_conv_dx(const nn_conv_tiled_args *s, const int places)
 {
-    const nn_conv_tiled_args *s = &args;
     const uint32_t J = (s->K + s->stride - 1u) / s->stride, JJ = J * J, taps = s->O * JJ;
     const uint32_t rests = s->stride * s->stride, pitch = s->tiles * NN_CONV_TILE;
     const uint32_t HQ = (s->H + s->stride - 1u) / s->stride, WQ = s->Wp, Q = HQ * WQ;
@@ -165,47 +232,72 @@ DM_KERNEL_BOUNDS(nn_conv_tiled_dx, nn_conv_tiled_args, 192u, 2)
          g += blocks) {
         const uint64_t first = (uint64_t)g * s->group;
         const uint32_t samples = s->B - first < s->group ? (uint32_t)(s->B - first) : s->group;
-        const uint32_t places = samples * Q, pairs = (places + 1u) / 2u;
+        const uint32_t all = samples * Q, shares = (all + (uint32_t)places - 1u) / (uint32_t)places;
         const uint32_t P = s->OH * s->OW, count = samples * s->O * P;
         dm_block_sync();
-        for (uint32_t i = DM_BLOCK_THREAD; i < count; i += DM_BLOCK_THREADS) {
-            const uint32_t at = i % P;
-            image[(i / P * PH + at / s->OW + J - 1u) * PW + at % s->OW + J - 1u] =
-                nn_get(s->y, first * s->O * P + i);
+        for (uint32_t i = DM_BLOCK_THREAD; i < count; i += NN_CONV_AHEAD * DM_BLOCK_THREADS) {
+            float ahead[NN_CONV_AHEAD];
+            NN_UNROLL
+            for (uint32_t k = 0; k < NN_CONV_AHEAD; k++) {
+                const uint32_t at = i + k * DM_BLOCK_THREADS;
+                ahead[k] = at < count ? nn_get(s->y, first * s->O * P + at) : 0.0f;
+            }
+            NN_UNROLL
+            for (uint32_t k = 0; k < NN_CONV_AHEAD; k++) {
+                const uint32_t n = i + k * DM_BLOCK_THREADS, plane = nn_conv_div(n, s->of_P);
+                const uint32_t at = n - plane * P, y = nn_conv_div(at, s->of_OW);
+                if (n < count)
+                    image[(plane * PH + y + J - 1u) * PW + at - y * s->OW + J - 1u] = ahead[k];
+            }
         }
         dm_block_sync();
-        for (uint32_t work = DM_BLOCK_THREAD; work < rests * s->tiles * pairs;
+        for (uint32_t work = DM_BLOCK_THREAD; work < rests * s->tiles * shares;
              work += DM_BLOCK_THREADS) {
-            const uint32_t part = work / pairs, p = work - part * pairs;
-            const uint32_t tile = part % s->tiles, rest = part / s->tiles;
-            const uint32_t q = p + pairs < places ? p + pairs : p;
-            const uint32_t b[2] = {p / Q, q / Q}, at[2] = {p % Q, q % Q};
-            float sums[2][16];
-            uint32_t base[2];
+            const uint32_t part = work / shares, p = work - part * shares;
+            const uint32_t rest = part / s->tiles, tile = part - rest * s->tiles;
+            const uint32_t rest_y = rest / s->stride, rest_x = rest - rest_y * s->stride;
+            float sums[4][16];
+            uint32_t base[4];
             NN_UNROLL
-            for (int i = 0; i < 2; i++)
-                base[i] = b[i] * image_size + at[i] / WQ * PW + at[i] % WQ;
+            for (int i = 0; i < places; i++) {
+                const uint32_t q = p + (uint32_t)i * shares < all ? p + (uint32_t)i * shares : p;
+                const uint32_t b = nn_conv_div(q, s->of_Q), at = q - b * Q;
+                const uint32_t y = nn_conv_div(at, s->of_Wp);
+                base[i] = b * image_size + y * PW + at - y * WQ;
+                NN_UNROLL
+                for (int k = 0; k < 16; k++)
+                    sums[i][k] = 0.0f;
+            }
+            nn_conv_taps(sums, places, image, base, w + rest * taps * pitch + tile * NN_CONV_TILE,
+                         pitch, offsets, taps);
             NN_UNROLL
-            for (int k = 0; k < 16; k++)
-                sums[0][k] = sums[1][k] = 0.0f;
-            nn_conv_taps(sums[0], sums[1], image, base[0], base[1],
-                         w + rest * taps * pitch + tile * NN_CONV_TILE, pitch, offsets, taps);
-            NN_UNROLL
-            for (int i = 0; i < 2; i++) {
-                const uint32_t y = at[i] / WQ * s->stride + rest / s->stride;
-                const uint32_t x = at[i] % WQ * s->stride + rest % s->stride;
-                if (y >= s->H || x >= s->W || (i == 1 && q == p))
+            for (int i = 0; i < places; i++) {
+                const uint32_t q = p + (uint32_t)i * shares, b = nn_conv_div(q, s->of_Q);
+                const uint32_t at = q - b * Q, row = nn_conv_div(at, s->of_Wp);
+                const uint32_t y = row * s->stride + rest_y;
+                const uint32_t x = (at - row * WQ) * s->stride + rest_x;
+                if (q >= all || y >= s->H || x >= s->W)
                     continue;
                 NN_UNROLL
                 for (uint32_t k = 0; k < 16u; k++) {
                     const uint32_t c = tile * NN_CONV_TILE + k;
-                    const uint64_t to = (((first + b[i]) * s->I + c) * s->H + y) * s->W + x;
+                    const uint64_t to = (((first + b) * s->I + c) * s->H + y) * s->W + x;
                     if (c < s->I)
                         nn_put(s->out, to, sums[i][k] + (s->add_dx ? nn_get(s->out, to) : 0.0f));
                 }
             }
         }
     }
+}
+
+DM_KERNEL_BOUNDS(nn_conv_tiled_dx, nn_conv_tiled_args, 192u, 2)
+{
+    nn_conv_dx(&args, 2);
+}
+
+DM_KERNEL_BOUNDS(nn_conv_tiled_dx_4, nn_conv_tiled_args, 192u, 2)
+{
+    nn_conv_dx(&args, 4);
 }
 
 /* The sum of `value` over the parts that hold the same item; given to all of part 0. */
@@ -220,13 +312,37 @@ DM_FN float nn_conv_join(float value, float *room, uint32_t span, uint32_t parts
     return total;
 }
 
-/* y is dy. Blocks: chunks of samples, and of each `item_blocks` parts of the items (two taps and 16 channels). The
- * threads that are left over share the places of an item. Shared memory: offsets, a sample's x, its dy [P][tiles][16]
- * with 4 words between, and a word for each thread. */
+/* dy of a sample to [P][tiles][16] with 4 words between: eight places of four channels at a time, which are 32
+ * different banks. */
+DM_FN void nn_conv_load_dy(const nn_conv_tiled_args *s, float *dy, uint64_t b)
+{
+    const uint32_t P = s->OH * s->OW, O16 = s->tiles * NN_CONV_TILE, pitch = O16 + 4u;
+    const uint32_t eights = (P + 7u) / 8u, count = eights * 8u * O16;
+    for (uint32_t i = DM_BLOCK_THREAD; i < count; i += NN_CONV_AHEAD * DM_BLOCK_THREADS) {
+        float ahead[NN_CONV_AHEAD];
+        uint32_t to[NN_CONV_AHEAD];
+        NN_UNROLL
+        for (uint32_t k = 0; k < NN_CONV_AHEAD; k++) {
+            const uint32_t n = i + k * DM_BLOCK_THREADS, four = nn_conv_div(n / 32u, s->of_eights);
+            const uint32_t o = four * 4u + n / 8u % 4u, p = (n / 32u - four * eights) * 8u + n % 8u;
+            to[k] = n < count && p < P ? p * pitch + o : 0xFFFFFFFFu;
+            ahead[k] = n < count && p < P && o < s->O ? nn_get(s->y, (b * s->O + o) * P + p) : 0.0f;
+        }
+        NN_UNROLL
+        for (uint32_t k = 0; k < NN_CONV_AHEAD; k++)
+            if (to[k] != 0xFFFFFFFFu)
+                dy[to[k]] = ahead[k];
+    }
+}
+
+/* y is dy. Blocks: chunks of samples, and of each `item_blocks` parts of the items (four taps and 16 channels). The
+ * threads that are left over share the places of an item. Shared memory: offsets, a sample's x, its dy, and a word for
+ * each thread. */
 DM_KERNEL_BOUNDS(nn_conv_tiled_dw, nn_conv_tiled_args, 256u, 2)
 {
     const nn_conv_tiled_args *s = &args;
-    const uint32_t taps = s->I * s->K * s->K, half = (taps + 1u) / 2u, items = half * s->tiles;
+    const uint32_t taps = s->I * s->K * s->K, quarter = (taps + 3u) / 4u;
+    const uint32_t items = quarter * s->tiles;
     const uint32_t P = s->OH * s->OW, O16 = s->tiles * NN_CONV_TILE, pitch = O16 + 4u;
     const uint32_t block = (uint32_t)(dm_thread_index() / DM_BLOCK_THREADS);
     const uint32_t chunk = block / s->item_blocks, part = block % s->item_blocks;
@@ -234,44 +350,43 @@ DM_KERNEL_BOUNDS(nn_conv_tiled_dw, nn_conv_tiled_args, 256u, 2)
     const uint32_t span = left < DM_BLOCK_THREADS ? left : DM_BLOCK_THREADS;
     const uint32_t parts = DM_BLOCK_THREADS / span, mine = DM_BLOCK_THREAD / span;
     const uint32_t item = part * DM_BLOCK_THREADS + DM_BLOCK_THREAD % span;
-    const uint32_t tile = item / half, tap = item % half;
-    const uint32_t second = tap + half < taps ? tap + half : tap;
-    uint32_t *offsets = (uint32_t *)nn_conv_memory;
-    float *image = (float *)(offsets + (taps + 3u) / 4u * 4u), *dy = image + s->I * s->H * s->row;
-    float *room = dy + P * pitch, sums[2][16], bias = 0.0f;
+    const uint32_t tile = item / quarter;
+    uint32_t *offsets = (uint32_t *)nn_conv_memory, tap[4], base[4];
+    float *image = (float *)(offsets + (taps + 3u) / 4u * 4u);
+    float *dy = image + (s->I * s->H * s->row + 3u) / 4u * 4u;
+    float *room = dy + P * pitch, sums[4][16], bias = 0.0f;
     const uint64_t first = (uint64_t)chunk * s->group;
     const uint64_t last = first + s->group < s->B ? first + s->group : s->B;
-    NN_UNROLL
-    for (int k = 0; k < 16; k++)
-        sums[0][k] = sums[1][k] = 0.0f;
     nn_conv_offsets(s, offsets);
+    dm_block_sync();
+    NN_UNROLL
+    for (uint32_t i = 0; i < 4u; i++) {
+        tap[i] = item - tile * quarter + i * quarter;
+        base[i] = offsets[tap[i] < taps ? tap[i] : 0];
+        NN_UNROLL
+        for (int k = 0; k < 16; k++)
+            sums[i][k] = 0.0f;
+    }
     for (uint64_t b = first; b < last; b++) {
         dm_block_sync();
         nn_conv_load(s, image, b, 1);
-        /* Eight places of four channels at a time: 32 different banks. */
-        const uint32_t eights = (P + 7u) / 8u;
-        for (uint32_t i = DM_BLOCK_THREAD; i < eights * 8u * O16; i += DM_BLOCK_THREADS) {
-            const uint32_t o = i / 32u / eights * 4u + i / 8u % 4u;
-            const uint32_t p = i / 32u % eights * 8u + i % 8u;
-            if (p < P)
-                dy[p * pitch + o] = o < s->O ? nn_get(s->y, (b * s->O + o) * P + p) : 0.0f;
-        }
+        nn_conv_load_dy(s, dy, b);
         dm_block_sync();
         if (part == 0 && s->db != 0 && DM_BLOCK_THREAD / O16 < DM_BLOCK_THREADS / O16)
             for (uint32_t p = DM_BLOCK_THREAD / O16; p < P; p += DM_BLOCK_THREADS / O16)
                 bias += dy[p * pitch + DM_BLOCK_THREAD % O16];
         if (mine < parts) {
-            const float *u = image + offsets[tap], *v = image + offsets[second];
             uint32_t y = mine / s->OW, x = mine % s->OW;
-            NN_UNROLL_SOME
             for (uint32_t p = mine; p < P; p += parts) {
                 const uint32_t at = y * s->stride * s->row + x;
                 float slopes[16];
                 nn_conv_16(slopes, dy + p * pitch + tile * NN_CONV_TILE);
                 NN_UNROLL
-                for (int k = 0; k < 16; k++) {
-                    sums[0][k] = dm_fmaf(u[at], slopes[k], sums[0][k]);
-                    sums[1][k] = dm_fmaf(v[at], slopes[k], sums[1][k]);
+                for (uint32_t i = 0; i < 4u; i++) {
+                    const float value = image[base[i] + at];
+                    NN_UNROLL
+                    for (int k = 0; k < 16; k++)
+                        sums[i][k] = dm_fmaf(value, slopes[k], sums[i][k]);
                 }
                 x += parts;
                 while (x >= s->OW) {
@@ -282,13 +397,13 @@ DM_KERNEL_BOUNDS(nn_conv_tiled_dw, nn_conv_tiled_args, 256u, 2)
         }
     }
     NN_UNROLL
-    for (uint32_t i = 0; i < 2u; i++)
+    for (uint32_t i = 0; i < 4u; i++)
         NN_UNROLL
     for (uint32_t k = 0; k < 16u; k++) {
         const float total = nn_conv_join(mine < parts ? sums[i][k] : 0.0f, room, span, parts);
-        const uint32_t o = tile * NN_CONV_TILE + k, to = i == 0 ? tap : second;
-        if (mine == 0 && o < s->O && (i == 0 || second != tap))
-            s->dw[((uint64_t)chunk * s->O + o) * taps + to] = total;
+        const uint32_t o = tile * NN_CONV_TILE + k;
+        if (mine == 0 && o < s->O && tap[i] < taps)
+            s->dw[((uint64_t)chunk * s->O + o) * taps + tap[i]] = total;
     }
     if (part == 0 && s->db != 0) {
         const float total = nn_conv_join(bias, room, O16, DM_BLOCK_THREADS / O16);

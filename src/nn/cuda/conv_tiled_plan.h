@@ -11,10 +11,11 @@ typedef enum nn_conv_pass { NN_CONV_FORWARD, NN_CONV_DX, NN_CONV_DW } nn_conv_pa
 typedef struct nn_conv_plan {
     nn_conv_tiled_args args; /* without addresses */
     dm_grid grid;
+    uint32_t places; /* of a thread: 2 or 4 */
 } nn_conv_plan;
 
-/* False when a sample does not fit in `shared_bytes`. */
-bool dm_nn_conv_plan(const dm_nn_conv *s, nn_conv_pass pass, uint32_t multiprocessors,
-                     uint64_t shared_bytes, nn_conv_plan *out);
+/* False when a sample does not fit in `shared_bytes`. places 0: whichever keeps threads busier. */
+bool dm_nn_conv_plan(const dm_nn_conv *s, nn_conv_pass pass, uint32_t places,
+                     uint32_t multiprocessors, uint64_t shared_bytes, nn_conv_plan *out);
 
 #endif

@@ -79,7 +79,9 @@
     K(conv, pool)                                                                                  \
     K(conv, pool_backward)                                                                         \
     K(conv_tiled, conv_tiled)                                                                      \
+    K(conv_tiled, conv_tiled_4)                                                                    \
     K(conv_tiled, conv_tiled_dx)                                                                   \
+    K(conv_tiled, conv_tiled_dx_4)                                                                 \
     K(conv_tiled, conv_tiled_dw)
 
 enum {
