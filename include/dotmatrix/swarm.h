@@ -93,6 +93,16 @@ typedef enum dm_swarm_output_kind {
     DM_SWARM_SMALLS,     /* uint8_t[frame_stack][72][80] */
     DM_SWARM_PACKEDS,    /* uint8_t[frame_stack][72][20] */
     DM_SWARM_REGION_BYTES,
+    /* With desc.finals, for machines that same-step autoreset has just put back: the observation as it was before that.
+     * Others keep what was there. */
+    DM_SWARM_FINAL_VECTORS,
+    DM_SWARM_FINAL_SHADES,
+    DM_SWARM_FINAL_SMALLS,
+    DM_SWARM_FINAL_PACKEDS,
+    DM_SWARM_FINAL_REGION_BYTES,
+    /* With desc.episodes, of the episode that the step belongs to, the step included; 0 after a reset. */
+    DM_SWARM_RETURNS, /* float: the sum of its rewards */
+    DM_SWARM_LENGTHS, /* uint32_t: its steps */
     DM_SWARM_OUTPUTS
 } dm_swarm_output_kind;
 
@@ -139,7 +149,10 @@ typedef struct dm_swarm_desc {
     uint32_t step_limit; /* truncates an episode after so many steps; 0: never */
     dm_swarm_autoreset autoreset;
     uint32_t observations; /* DM_SWARM_OBS_* */
-    uint32_t frame_stack;  /* 0: 1 */
+    bool
+        finals; /* all of them also as they were at the end of an episode; for DM_SWARM_SAME_STEP */
+    bool episodes;        /* returns and lengths of episodes */
+    uint32_t frame_stack; /* 0: 1 */
     const dm_swarm_region *regions;
     size_t region_count; /* at most 16 */
     const dm_gb_hook

@@ -462,10 +462,21 @@ static const struct {
     uint8_t bits;
     int rows, columns;
 } output_types[DM_SWARM_OUTPUTS] = {
-    [DM_SWARM_REWARDS] = {CORE_FLOAT, 32, 0, 0},  [DM_SWARM_TERMINATED] = {CORE_BOOL, 8, 0, 0},
-    [DM_SWARM_TRUNCATED] = {CORE_BOOL, 8, 0, 0},  [DM_SWARM_VECTORS] = {CORE_FLOAT, 32, 0, 0},
-    [DM_SWARM_SHADES] = {CORE_UINT, 8, 144, 160}, [DM_SWARM_SMALLS] = {CORE_UINT, 8, 72, 80},
-    [DM_SWARM_PACKEDS] = {CORE_UINT, 8, 72, 20},  [DM_SWARM_REGION_BYTES] = {CORE_UINT, 8, 0, 0},
+    [DM_SWARM_REWARDS] = {CORE_FLOAT, 32, 0, 0},
+    [DM_SWARM_TERMINATED] = {CORE_BOOL, 8, 0, 0},
+    [DM_SWARM_TRUNCATED] = {CORE_BOOL, 8, 0, 0},
+    [DM_SWARM_VECTORS] = {CORE_FLOAT, 32, 0, 0},
+    [DM_SWARM_SHADES] = {CORE_UINT, 8, 144, 160},
+    [DM_SWARM_SMALLS] = {CORE_UINT, 8, 72, 80},
+    [DM_SWARM_PACKEDS] = {CORE_UINT, 8, 72, 20},
+    [DM_SWARM_REGION_BYTES] = {CORE_UINT, 8, 0, 0},
+    [DM_SWARM_FINAL_VECTORS] = {CORE_FLOAT, 32, 0, 0},
+    [DM_SWARM_FINAL_SHADES] = {CORE_UINT, 8, 144, 160},
+    [DM_SWARM_FINAL_SMALLS] = {CORE_UINT, 8, 72, 80},
+    [DM_SWARM_FINAL_PACKEDS] = {CORE_UINT, 8, 72, 20},
+    [DM_SWARM_FINAL_REGION_BYTES] = {CORE_UINT, 8, 0, 0},
+    [DM_SWARM_RETURNS] = {CORE_FLOAT, 32, 0, 0},
+    [DM_SWARM_LENGTHS] = {CORE_UINT, 32, 0, 0},
 };
 
 static bool output_kind(int number, dm_swarm_output_kind *out)
@@ -497,7 +508,8 @@ static void output_layout(core_swarm *self, dm_swarm_output_kind kind, core_layo
             out->shape[out->dimensions++] = info.frame_stack;
         out->shape[out->dimensions++] = output_types[kind].rows;
         out->shape[out->dimensions++] = output_types[kind].columns;
-    } else if (kind == DM_SWARM_VECTORS || kind == DM_SWARM_REGION_BYTES) {
+    } else if (kind == DM_SWARM_VECTORS || kind == DM_SWARM_REGION_BYTES ||
+               kind == DM_SWARM_FINAL_VECTORS || kind == DM_SWARM_FINAL_REGION_BYTES) {
         out->shape[out->dimensions++] = (int64_t)(size / (bits / 8u));
     }
 }

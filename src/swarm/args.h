@@ -18,6 +18,11 @@
 #define DM_SWARM_REGIONS 16u
 #define DM_SWARM_NO_SNAPSHOT 0xFFFFFFFFu
 
+/* Is this text compiled with final observations? On a CPU they are there in any case. */
+#ifndef DM_SWARM_FINALS
+#define DM_SWARM_FINALS (!DM_MANY_LANES)
+#endif
+
 /* Where a machine stands among its steps. */
 typedef struct dm_swarm_progress {
     uint64_t steps;         /* since the whole swarm was reset: the index of random actions */
@@ -75,6 +80,11 @@ typedef struct dm_swarm_args {
     uint8_t *small;   /* stack x DM_SWARM_SMALL */
     uint8_t *packed;  /* stack x DM_SWARM_PACKED */
     uint8_t *regions; /* region_bytes */
+    /* The same of machines as they stood when same-step autoreset put them back (finish.h). */
+    float *final_vectors;
+    uint8_t *final_shades, *final_small, *final_packed, *final_regions;
+    float *returns; /* of episodes, this step included */
+    uint32_t *lengths;
     uint64_t seed, first_machine;
     uint32_t snapshot_count;
     uint32_t step_limit; /* 0: none */
@@ -83,6 +93,7 @@ typedef struct dm_swarm_args {
     uint32_t action_count;
     uint8_t keys[16]; /* of each action; meaningless for raw masks */
     uint8_t raw_keys, generator, autoreset;
+    uint8_t finals; /* some of them are wanted */
     /* A reward program; all NULL and 0 without one. */
     const dm_swarm_answer *answers;
     uint32_t *turns, *turn_actions;

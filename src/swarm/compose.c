@@ -109,7 +109,21 @@ static void put_post_step(dm_buffer *out, const dm_swarm_variant *variant)
     put_call(out, variant, "        ",
              "&outcome->view, &outcome->reward, obs, &outcome->terminated");
     dm_buffer_puts(out, "    }\n"
-                        "    dm_swarm_finish(args, slot, outcome);\n");
+                        "    dm_swarm_count(args, slot, outcome);\n");
+    if (stages[variant->stage].observes) {
+        dm_buffer_puts(out, "#if DM_SWARM_FINALS\n"
+                            "    if (args->finals != 0) {\n"
+                            "        float reward = 0.0f;\n"
+                            "        bool terminated = false;\n"
+                            "        if (slot->valid && outcome->over && args->vectors != 0)\n");
+        put_call(out, variant, "            ",
+                 "&outcome->view, &reward, args->vectors + outcome->view.machine * "
+                 "DM_SWARM_VECTOR, &terminated");
+        dm_buffer_puts(out, "        dm_swarm_keep_final(args, slot, outcome);\n"
+                            "    }\n"
+                            "#endif\n");
+    }
+    dm_buffer_puts(out, "    dm_swarm_restart(args, slot, outcome);\n");
     if (stages[variant->stage].signals)
         dm_buffer_puts(out, "    dm_swarm_signal(args, slot, outcome);\n");
     if (stages[variant->stage].observes) {
@@ -130,7 +144,13 @@ static void put_post_step(dm_buffer *out, const dm_swarm_variant *variant)
                         "                              const dm_simt_slot *slot,\n"
                         "                              dm_swarm_outcome *outcome)\n"
                         "{\n"
-                        "    dm_swarm_finish(args, slot, outcome);\n"
+                        "    dm_swarm_count(args, slot, outcome);\n");
+    if (stages[variant->stage].observes)
+        dm_buffer_puts(out, "#if DM_SWARM_FINALS\n"
+                            "    if (args->finals != 0)\n"
+                            "        dm_swarm_keep_final(args, slot, outcome);\n"
+                            "#endif\n");
+    dm_buffer_puts(out, "    dm_swarm_restart(args, slot, outcome);\n"
                         "    dm_swarm_count_metrics(args, slot, outcome);\n");
     if (stages[variant->stage].signals)
         dm_buffer_puts(out, "    dm_swarm_signal(args, slot, outcome);\n");
@@ -166,6 +186,8 @@ dm_status dm_swarm_compose(const char *skeleton, const dm_swarm_variant *variant
     int dispatches = 0, posts = 0;
     if (variant->hooks)
         dm_buffer_puts(out, "#define DM_GB_HOOKS 1\n");
+    if (variant->finals)
+        dm_buffer_puts(out, "#define DM_SWARM_FINALS 1\n");
     dm_buffer_printf(out,
                      "#define DM_SWARM_STAGE %s\n"
                      "#define DM_SWARM_VECTOR %u\n",

@@ -20,6 +20,7 @@ typedef struct dm_swarm_variant {
      * nowhere. For the CPU: on a GPU the copy would cost registers. */
     bool guard;
     bool hooks; /* GPU: with hooks (gb/hooks.h), which the CPU's text has in any case */
+    bool finals; /* likewise, with final observations (finish.h) */
 } dm_swarm_variant;
 
 /* Append the text. DM_EINVAL when the template does not have each of its two sites once, or when a

@@ -35,6 +35,12 @@ static void output_sizes(const dm_swarm *swarm, dm_swarm_layout *l)
         l->output[DM_SWARM_PACKEDS] = (uint64_t)d->frame_stack * DM_SWARM_PACKED;
     if (wants(swarm, DM_SWARM_OBS_REGIONS))
         l->output[DM_SWARM_REGION_BYTES] = swarm->args.region_bytes;
+    for (int i = DM_SWARM_VECTORS; i <= DM_SWARM_REGION_BYTES && d->finals; i++)
+        l->output[i - DM_SWARM_VECTORS + DM_SWARM_FINAL_VECTORS] = l->output[i];
+    if (d->episodes) {
+        l->output[DM_SWARM_RETURNS] = sizeof(float);
+        l->output[DM_SWARM_LENGTHS] = sizeof(uint32_t);
+    }
 }
 
 void dm_swarm_layout_of(const dm_swarm *swarm, dm_swarm_layout *out)

@@ -24,6 +24,10 @@
 #define VERSION 2u
 static const char magic[8] = "dmswarm";
 
+/* Among the observations: outputs that there are too. */
+#define FINALS 0x10000u
+#define EPISODES 0x20000u
+
 typedef struct head {
     char magic[8];
     uint32_t version, rom_count;
@@ -43,7 +47,8 @@ static head head_of(const dm_swarm *swarm)
               .seed = d->seed,
               .frames_per_step = d->frames_per_step,
               .release_after_frames = d->release_after_frames,
-              .observations = d->observations,
+              .observations =
+                  d->observations | (d->finals ? FINALS : 0u) | (d->episodes ? EPISODES : 0u),
               .frame_stack = d->frame_stack,
               .observation_size = d->observation_size,
               .region_bytes = swarm->args.region_bytes,

@@ -54,6 +54,11 @@ static dm_status check_choices(const dm_swarm_desc *d, dm_error *err)
     if ((d->observations & ~(DM_SWARM_OBS_VECTOR | DM_SWARM_OBS_PIXELS | DM_SWARM_OBS_REGIONS)) !=
         0)
         return dm_fail(err, DM_EINVAL, "swarm: observations %#x: unknown bits", d->observations);
+    if (d->finals && d->autoreset != DM_SWARM_SAME_STEP)
+        return dm_fail(err, DM_EINVAL,
+                       "swarm: final observations are for autoreset same_step; with %s the last "
+                       "step's observation is the final one",
+                       dm_swarm_autoreset_name(d->autoreset));
     return DM_OK;
 }
 
@@ -320,6 +325,13 @@ static void point_outputs(dm_swarm *swarm)
     a->small = address(swarm->bound[DM_SWARM_SMALLS]);
     a->packed = address(swarm->bound[DM_SWARM_PACKEDS]);
     a->regions = address(swarm->bound[DM_SWARM_REGION_BYTES]);
+    a->final_vectors = address(swarm->bound[DM_SWARM_FINAL_VECTORS]);
+    a->final_shades = address(swarm->bound[DM_SWARM_FINAL_SHADES]);
+    a->final_small = address(swarm->bound[DM_SWARM_FINAL_SMALLS]);
+    a->final_packed = address(swarm->bound[DM_SWARM_FINAL_PACKEDS]);
+    a->final_regions = address(swarm->bound[DM_SWARM_FINAL_REGION_BYTES]);
+    a->returns = address(swarm->bound[DM_SWARM_RETURNS]);
+    a->lengths = address(swarm->bound[DM_SWARM_LENGTHS]);
     dm_swarm_program_point(swarm);
 }
 
@@ -387,6 +399,7 @@ static void fill_args(dm_swarm *swarm)
         a->keys[i] = dm_swarm_codec_keys(d->codec, i);
     a->generator = (uint8_t)d->generator;
     a->autoreset = (uint8_t)d->autoreset;
+    a->finals = d->finals;
     b->skip_idle = !d->keep_idle_loops;
 }
 
@@ -493,7 +506,8 @@ static dm_status build(dm_device *device, const dm_swarm_desc *d, dm_swarm_kerne
                                                                   : d->observation_size,
                                 .epilog = d->epilog,
                                 .guard = cpu && d->epilog != NULL,
-                                .hooks = !cpu && d->hook_count != 0};
+                                .hooks = !cpu && d->hook_count != 0,
+                                .finals = !cpu && d->finals};
     dm_swarm_tuning tuning = {d->block_threads, d->blocks_per_multiprocessor, d->lanes_per_warp};
     if (cpu)
         tuning = (dm_swarm_tuning){0, 0, 0};

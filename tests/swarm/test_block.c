@@ -5,6 +5,7 @@
 #include "tests/device/fake_cuda.h"
 #include "tests/support/tmpdir.h"
 #include "tests/swarm/block_modes.h"
+#include "tests/swarm/episode_case.h"
 #include "tests/swarm/hook_case.h"
 #include "tests/swarm/swarm_case.h"
 
@@ -96,6 +97,27 @@ static void hooks_are_as_alone(void **state)
     }
 }
 
+/* Final observations, returns and lengths. */
+static void ends_of_episodes(void **state)
+{
+    (void)state;
+    const dm_swarm_rom_source rom = dm_case_rom("STARFALL");
+    for (int i = 0; i < DM_BLOCK_HOOK_MODES; i++) {
+        const dm_block_mode *mode = &dm_block_hook_modes[i];
+        use_mode(mode);
+        dm_device *device = NULL;
+        assert_ok(dm_device_open("cuda:0", &device, err));
+        dm_swarm_desc desc = desc_of(mode, &rom, 1, mode->threads / 32u * mode->lanes + 3u);
+        desc.step_limit = 4;
+        desc.observations |= DM_SWARM_OBS_VECTOR | DM_SWARM_OBS_SMALL;
+        desc.frame_stack = i == 0 ? 2 : 1;
+        dm_case_episodes(device, &desc, i == 2 ? 7 : 10);
+        dm_device_close(device);
+        assert_int_equal(fake->errors(), 0);
+    }
+}
+
 DM_TESTS("swarm/block",
+         cmocka_unit_test_setup_teardown(ends_of_episodes, setup, dm_test_dir_teardown),
          cmocka_unit_test_setup_teardown(hooks_are_as_alone, setup, dm_test_dir_teardown),
          cmocka_unit_test_setup_teardown(machines_are_as_alone, setup, dm_test_dir_teardown));

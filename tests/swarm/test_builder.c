@@ -19,7 +19,8 @@ static int setup(void **state)
 
 static dm_swarm_variant variant_of(int stage)
 {
-    return (dm_swarm_variant){(dm_swarm_stage)stage, DM_SWARM_VECTOR_DEFAULT, NULL, false, false};
+    return (dm_swarm_variant){.stage = (dm_swarm_stage)stage,
+                              .vector_size = DM_SWARM_VECTOR_DEFAULT};
 }
 
 static void sites_are_replaced(void **state)
@@ -59,15 +60,16 @@ static void bad_templates(void **state)
         dm_buffer_deinit(&out);
     }
     /* A site in the caller's text. */
-    dm_swarm_variant variant = {DM_SWARM_FULL_STEP, 32, "*reward = @WHAT@;", false, false};
+    dm_swarm_variant variant = {
+        .stage = DM_SWARM_FULL_STEP, .vector_size = 32, .epilog = "*reward = @WHAT@;"};
     char *text = NULL;
     dm_error err = {0};
     assert_int_equal(dm_swarm_variant_text(&variant, &text, &err), DM_EINVAL);
     assert_null(text);
     assert_non_null(strstr(err.message, "@WHAT@"));
-    variant = (dm_swarm_variant){(dm_swarm_stage)17, 32, NULL, false, false};
+    variant = (dm_swarm_variant){.stage = (dm_swarm_stage)17, .vector_size = 32};
     assert_int_equal(dm_swarm_variant_text(&variant, &text, &err), DM_EINVAL);
-    variant = (dm_swarm_variant){DM_SWARM_FULL_STEP, 0, NULL, false, false};
+    variant = (dm_swarm_variant){.stage = DM_SWARM_FULL_STEP, .vector_size = 0};
     assert_int_equal(dm_swarm_variant_text(&variant, &text, &err), DM_EINVAL);
 }
 
@@ -78,13 +80,13 @@ static void keys_differ(void **state)
     dm_device *device = NULL;
     assert_ok(dm_device_open("cpu:1", &device, err));
     static const dm_swarm_variant variants[] = {
-        {DM_SWARM_FULL_STEP, 32, NULL, false, false},
-        {DM_SWARM_EMULATE_ONLY, 32, NULL, false, false},
-        {DM_SWARM_REWARD_ONLY, 32, NULL, false, false},
-        {DM_SWARM_OBS_ONLY, 32, NULL, false, false},
-        {DM_SWARM_FULL_STEP, 16, NULL, false, false},
-        {DM_SWARM_FULL_STEP, 32, "*reward = 1.0f;", false, false},
-        {DM_SWARM_FULL_STEP, 32, "*reward = 2.0f;", false, false}};
+        {.stage = DM_SWARM_FULL_STEP, .vector_size = 32},
+        {.stage = DM_SWARM_EMULATE_ONLY, .vector_size = 32},
+        {.stage = DM_SWARM_REWARD_ONLY, .vector_size = 32},
+        {.stage = DM_SWARM_OBS_ONLY, .vector_size = 32},
+        {.stage = DM_SWARM_FULL_STEP, .vector_size = 16},
+        {.stage = DM_SWARM_FULL_STEP, .vector_size = 32, .epilog = "*reward = 1.0f;"},
+        {.stage = DM_SWARM_FULL_STEP, .vector_size = 32, .epilog = "*reward = 2.0f;"}};
     enum { COUNT = sizeof variants / sizeof variants[0] };
     dm_hash128 keys[COUNT + 1];
     for (int i = 0; i <= COUNT; i++) {

@@ -3,6 +3,7 @@
 #include "base/thread.h"
 #include "tests/device/gpu.h"
 #include "tests/support/rom_cases.h"
+#include "tests/swarm/episode_case.h"
 #include "tests/swarm/hook_case.h"
 
 #include <stdlib.h>
@@ -339,7 +340,31 @@ static void hooks_of_games(void **state)
     dm_each_game(check_game, 480);
 }
 
-DM_TESTS("gpu/swarm", DM_TEST(hooks), DM_TEST(hooks_of_programs), DM_TEST(hooks_of_games),
-         DM_TEST(shapes), DM_TEST(all_roms), DM_TEST(the_game), DM_TEST(packed_pixels),
-         DM_TEST(pictures_of_many), DM_TEST(masked_reset),
+/* Final observations, returns and lengths, in each way in which machines share warps. */
+static void ends_of_episodes(void **state)
+{
+    (void)state;
+    dm_test_gpu();
+    const dm_swarm_rom_source rom = dm_case_rom("STARFALL");
+    for (uint32_t lanes = 1; lanes <= 32; lanes *= 32)
+        for (uint32_t stack = 1; stack <= 2; stack++) {
+            const dm_swarm_desc desc = {.roms = &rom,
+                                        .rom_count = 1,
+                                        .count = lanes == 1 ? 77 : 700,
+                                        .lanes_per_warp = lanes,
+                                        .generator = DM_SWARM_SEEDED_RANDOM,
+                                        .frames_per_step = 6,
+                                        .release_after_frames = 2,
+                                        .step_limit = 7,
+                                        .frame_stack = stack,
+                                        .observations = ALL_OBS,
+                                        .regions = regions,
+                                        .region_count = 2};
+            dm_case_episodes(dm_test_gpu_device, &desc, 20);
+        }
+}
+
+DM_TESTS("gpu/swarm", DM_TEST(ends_of_episodes), DM_TEST(hooks), DM_TEST(hooks_of_programs),
+         DM_TEST(hooks_of_games), DM_TEST(shapes), DM_TEST(all_roms), DM_TEST(the_game),
+         DM_TEST(packed_pixels), DM_TEST(pictures_of_many), DM_TEST(masked_reset),
          DM_TEST(step_returns_before_the_work_is_done), DM_TEST(graph_replays), DM_TEST(too_many));
