@@ -91,8 +91,6 @@ def account(rewards: wp.array2d(dtype=float), flags: wp.array2d(dtype=wp.uint8),
                 p = 1.0
         else:
             weights[t, n] = 1.0
-            if flag & 16:
-                weights[t, n] = 0.0
             steps += 1.0
             total += reward
             s += reward

@@ -54,8 +54,9 @@ def ppo(logits: wp.array2d(dtype=float), values: wp.array(dtype=float), actions:
 
 @wp.kernel(enable_backward=False)
 def sample(logits: wp.array2d(dtype=float), values: wp.array(dtype=float), seed: int, first: int,
-           actions: wp.array(dtype=int), chances: wp.array(dtype=float), to_values: wp.array(dtype=float)):
-    # Draws an action from the softmax of the logits: the number is a function of the seed and the machine.
+           forced: wp.array(dtype=int), has_forced: int, actions: wp.array(dtype=int), chances: wp.array(dtype=float), to_values: wp.array(dtype=float)):
+    # Draws an action from the softmax of the logits: the number is a function of the seed and the machine. Where
+    # `forced` has one, that is taken.
     n = wp.tid()
     to_values[n] = values[n]
     count = logits.shape[1]
@@ -75,6 +76,9 @@ def sample(logits: wp.array2d(dtype=float), values: wp.array(dtype=float), seed:
             chosen = a
     if chosen < 0:
         chosen = count - 1
+    if has_forced != 0:
+        if forced[n] >= 0:
+            chosen = forced[n]
     actions[n] = chosen
     chances[n] = logits[n, chosen] - most - wp.log(total)
 

@@ -14,23 +14,19 @@ def begin(actions: wp.array(dtype=int), keys_of: wp.array(dtype=wp.uint8), over:
           starts: int, held_out: int, curriculum: float, archive: wp.array(dtype=int), filled: wp.array(dtype=int),
           choices: int, stir: int, keys: wp.array(dtype=wp.uint8), mask: wp.array(dtype=wp.uint8),
           numbers: wp.array(dtype=int), practice: wp.array(dtype=wp.uint8), kept: wp.array(dtype=int),
-          age: wp.array(dtype=int), stirred: wp.array(dtype=int), stir_keys: wp.array(dtype=wp.uint8)):
+          age: wp.array(dtype=int), stirred: wp.array(dtype=int), forced: wp.array(dtype=int)):
     # Before the step: what is pressed, which machines begin an episode after it, and from which snapshot. filled:
-    # where the archive's next state goes, how many it has. stirred: steps for which a machine that practises still
-    # presses the same random keys, negative when it does so now.
+    # where the archive's next state goes, how many it has. stirred: for how many steps from the next one on a machine
+    # does what `forced` says, -1 for nothing.
     n = wp.tid()
     keys[n] = keys_of[actions[n]]
     mask[n] = over[n]
-    left = wp.max(stirred[n], -1 - stirred[n])
-    stirred[n] = left
-    if left > 0 and over[n] == wp.uint8(0):
-        keys[n] = stir_keys[n]
-        stirred[n] = -left
     if over[n] != wp.uint8(0):
         state = wp.rand_init(seed, n)
         number = 1 + n % starts
         practice[n] = wp.uint8(0)
         stirred[n] = 0
+        forced[n] = -1
         if held_out == 0:
             number = 1 + wp.randi(state, 0, starts)
             if wp.randf(state) < curriculum and filled[1] > 0:
@@ -38,7 +34,8 @@ def begin(actions: wp.array(dtype=int), keys_of: wp.array(dtype=wp.uint8), over:
                 practice[n] = wp.uint8(1)
                 if stir > 0:
                     stirred[n] = wp.randi(state, 0, stir + 1)
-                    stir_keys[n] = keys_of[wp.randi(state, 0, choices)]
+                    if stirred[n] > 0:
+                        forced[n] = wp.randi(state, 0, choices)
         numbers[n] = number
         kept[n] = 0
         age[n] = 0
@@ -49,7 +46,7 @@ def begin(actions: wp.array(dtype=int), keys_of: wp.array(dtype=wp.uint8), over:
 def after(vectors: wp.array2d(dtype=float), terminated: wp.array(dtype=wp.uint8), mask: wp.array(dtype=wp.uint8),
           limit: int, practice_limit: int, before: int, keeps: int, potential: wp.array(dtype=float),
           practice: wp.array(dtype=wp.uint8), over: wp.array(dtype=wp.uint8), age: wp.array(dtype=int),
-          stirred: wp.array(dtype=int), kept: wp.array(dtype=int), own: wp.array2d(dtype=int), rewards: wp.array(dtype=float),
+          stirred: wp.array(dtype=int), forced: wp.array(dtype=int), kept: wp.array(dtype=int), own: wp.array2d(dtype=int), rewards: wp.array(dtype=float),
           scores: wp.array(dtype=float), flags: wp.array(dtype=wp.uint8), keep_in: wp.array(dtype=int),
           ended: wp.array(dtype=wp.uint8)):
     # After it. flags are world.h's. keep_in: the snapshot that the machine is kept in, -1 for none; own: its two, the
@@ -79,8 +76,10 @@ def after(vectors: wp.array2d(dtype=float), terminated: wp.array(dtype=wp.uint8)
             if most > 0 and age[n] >= most:
                 flag = 2
         flags[n] = wp.uint8(flag)
-        if stirred[n] < 0:
-            flags[n] = wp.uint8(flag + 16)
+        if stirred[n] > 0:
+            stirred[n] = stirred[n] - 1
+            if stirred[n] == 0:
+                forced[n] = -1
         if flag != 0:
             over[n] = wp.uint8(1)
         else:

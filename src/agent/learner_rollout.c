@@ -95,6 +95,9 @@ static dm_status act_shard(dm_agent_learner *l, dm_agent_worker *w, uint64_t sha
         k, "seed",
         dm_agent_seed_number(l->config.seed, DM_AGENT_STREAM_SAMPLE, l->updates * l->T + l->t));
     dm_agent_text_number(k, "first", (double)first);
+    const int32_t *forced = l->world->forced ? l->world->forced + first : l->actions + at;
+    dm_agent_text_vector(k, "forced", (void *)(uintptr_t)forced, NULL, rows);
+    dm_agent_text_number(k, "has_forced", l->world->forced != NULL);
     dm_agent_text_vector(k, "actions", l->actions + at, NULL, rows);
     dm_agent_text_vector(k, "chances", l->chances + at, NULL, rows);
     dm_agent_text_vector(k, "to_values", l->values + at, NULL, rows);

@@ -21,7 +21,6 @@ enum {
     DM_AGENT_TRUNCATED = 2,  /* it was cut off */
     DM_AGENT_BEGINS = 4,     /* the step only began the next episode: nothing is learned from it */
     DM_AGENT_PRACTICE = 8,   /* with BEGINS: the next episode's score does not count */
-    DM_AGENT_STIRRED = 16,   /* other keys were pressed than the policy chose: likewise */
 };
 
 typedef struct dm_agent_world {
@@ -31,6 +30,8 @@ typedef struct dm_agent_world {
     uint32_t observation[3]; /* {C} floats, or an image {C, H, W} */
     bool packed; /* of an image: a byte has four pixels, the leftmost lowest; else floats */
     bool has_scores;
+    const int32_t *
+        forced; /* of each machine, what it does next instead of what the policy draws; -1: that. NULL: none */
 
     /* All machines at the start of an episode; the first observations [count][...]. */
     dm_status (*reset)(struct dm_agent_world *world, void *observations, dm_error *err);

@@ -30,7 +30,7 @@ enum {
     AGE,
     KEPT,
     STIRRED,
-    STIR_KEYS,
+    FORCED,
     OWN,
     ARCHIVE,
     FILLED,
@@ -100,7 +100,6 @@ static uint64_t array_bytes(const swarm_world *w, int array)
     case ENDED:
     case OVER:
     case PRACTICE:
-    case STIR_KEYS:
         return N;
     case ACTION_KEYS:
         return DM_AGENT_ACTIONS_MAX;
@@ -205,7 +204,7 @@ static dm_status open_texts(swarm_world *w, dm_error *err)
         {KEPT, "kept", true, true, true},
         {AGE, "age", true, true, false},
         {STIRRED, "stirred", true, true, false},
-        {STIR_KEYS, "stir_keys", true, false, false},
+        {FORCED, "forced", true, true, false},
         {FILLED, "filled", true, false, true},
         {ARCHIVE, "archive", true, false, false},
         {ARCHIVE, "places", false, false, true},
@@ -447,6 +446,8 @@ static dm_status create(swarm_world *w, dm_agent_game *game, dm_error *err)
         status = take_memory(w, game, err);
     if (status == DM_OK)
         status = open_texts(w, err);
+    if (has_curriculum(w) && w->config.stir > 0)
+        w->world.forced = w->at[FORCED];
     return status == DM_OK ? load_starts(w, game, err) : status;
 }
 

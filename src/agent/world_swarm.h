@@ -12,8 +12,8 @@
  * the episode is over for good, the older one trades places with the archive's oldest: a start from
  * which what ended the episode is not far. A share of episodes (`curriculum`) begin there; they are
  * cut off after `practice` steps, and their scores are not counted. Their first steps, up to
- * `stir`, press one random choice of keys, from which nothing is learned: an agent that always does
- * the same before it dies sees what else it could have done. */
+ * `stir`, do one random action: an agent that always does the same before it dies sees what else it
+ * could have done. */
 #ifndef DM_AGENT_WORLD_SWARM_H
 #define DM_AGENT_WORLD_SWARM_H
 

@@ -310,6 +310,8 @@ static void samples_follow_their_chances(void **state)
     array(&t, "logits", logits, NULL, DRAWS, 3, 0);
     array(&t, "chances", chances, NULL, DRAWS, 0, 0);
     array(&t, "values", logits, NULL, DRAWS, 0, 0);
+    array(&t, "forced", actions, NULL, DRAWS, 0, 0);
+    number(&t, "has_forced", 0);
     array(&t, "to_values", values, NULL, DRAWS, 0, 0);
     array(&t, "actions", again, NULL, DRAWS, 0, 0);
     number(&t, "seed", 7);
