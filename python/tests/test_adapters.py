@@ -78,7 +78,13 @@ def test_sb3_dictionaries_and_pictures(starfall):
     env.close()
 
 
-def test_puffer_is_the_swarm(starfall, actions, expected):
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """PufferLib links its `resources` into the folder that it is imported in."""
+    monkeypatch.chdir(tmp_path)
+
+
+def test_puffer_is_the_swarm(starfall, actions, expected, elsewhere):
     vector = pytest.importorskip("pufferlib.vector", reason="PufferLib 3 is not installed")
     from dotmatrix.puffer import PufferEnv
 
@@ -96,7 +102,7 @@ def test_puffer_is_the_swarm(starfall, actions, expected):
     env.close()
 
 
-def test_puffer_serial(starfall):
+def test_puffer_serial(starfall, elsewhere):
     vector = pytest.importorskip("pufferlib.vector", reason="PufferLib 3 is not installed")
     from dotmatrix.puffer import PufferEnv
 
