@@ -29,7 +29,7 @@ from ._core import (
 from .env import VectorEnv, make, reward_path, rom_path
 from .gameboy import GameBoy, Memory, Screen
 from .kernels import Kernel, Tape, kernel, launch
-from .program import (
+from .programs import (
     Array,
     Bitmap,
     HashSet,

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Arrays of the library as those of torch, NumPy, CuPy or JAX, without a copy, and their streams."""
 
+from __future__ import annotations
+
 import sys
+from typing import Any
 
 from ._core import Array, InvalidArgument, Unavailable
 
@@ -16,7 +19,7 @@ def _importable(name):
     return name in sys.modules or importlib.util.find_spec(name) is not None
 
 
-def choose_format(wanted, device_kind):
+def choose_format(wanted: str | None, device_kind: str) -> str:
     """What arrays are given as: `wanted`, or by the device what there is: NumPy on the CPU, torch
     (else CuPy, else plain DLPack objects) on a GPU."""
     if wanted is not None:
@@ -33,7 +36,7 @@ def choose_format(wanted, device_kind):
     return "dlpack"
 
 
-def convert(array, form):
+def convert(array: Any, form: str) -> Any:
     """An Array as an array of another library over the same memory. (JAX's arrays never change, so they are copies:
     JAX is given memory that nobody writes to.)"""
     if array is None or form == "dlpack":
@@ -61,7 +64,7 @@ def convert(array, form):
     raise InvalidArgument(f"no format {form!r}")
 
 
-def current_stream(form, index):
+def current_stream(form: str, index: int) -> int | None:
     """The CUDA stream on which the caller works, as a number; None: the caller's library has none to say."""
     if form == "torch":
         import torch
@@ -75,7 +78,7 @@ def current_stream(form, index):
     return None
 
 
-def prepare_actions(actions, kind):
+def prepare_actions(actions: Any, kind: str) -> tuple[Any, int | None]:
     """Actions as something the C side takes; integers of a GPU become bytes there, on the current stream.
     Returns (object, address): with an address the object has been checked to be bytes on a CUDA device."""
     if isinstance(actions, (list, tuple)):
@@ -110,7 +113,10 @@ class View:
 
     __slots__ = ("address", "array", "device", "itemsize", "library", "read_only", "shape", "strides", "typestr")
 
-    def __init__(self, array, library, address, shape, strides, typestr, device, read_only=False):
+    def __init__(
+        self, array: Any, library: str, address: int, shape: Any, strides: Any, typestr: str, device: str,
+        read_only: bool = False,
+    ) -> None:
         self.array, self.library, self.address = array, library, address
         self.shape, self.typestr, self.device, self.read_only = tuple(shape), typestr, device, read_only
         self.itemsize = int(typestr[1:])
@@ -122,12 +128,12 @@ class View:
         self.strides = tuple(strides)
 
     @property
-    def key(self):
+    def key(self) -> tuple[Any, ...]:
         """What two views of the same elements have in common."""
         return self.device, self.address, self.shape, self.strides, self.typestr
 
     @property
-    def size(self):
+    def size(self) -> int:
         """The number of elements."""
         size = 1
         for length in self.shape:
@@ -141,7 +147,7 @@ class View:
             last += max(0, (length - 1) * stride)
         return first, last + self.itemsize
 
-    def overlaps(self, other):
+    def overlaps(self, other: View) -> bool:
         """True when the memory of both may have bytes in common."""
         if self.device != other.device or not self.size or not other.size:
             return False
@@ -172,11 +178,11 @@ class View:
             new[...] = array
         return new
 
-    def zeros(self):
+    def zeros(self) -> Any:
         """An array of the same library, shape, strides and type, all 0."""
         return self._like(None)
 
-    def clone(self):
+    def clone(self) -> Any:
         """The same with this array's elements."""
         return self._like(self.array)
 
@@ -188,7 +194,7 @@ _TORCH = {
 }  # fmt: skip
 
 
-def view(array, what="array"):
+def view(array: Any, what: str = "array") -> View:
     """A View of an array, without a copy; an error that begins with `what` for anything else."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(array, torch.Tensor):

@@ -2,17 +2,21 @@
 """The loop of reinforcement learning over a Swarm: reset, step, close, as Gymnasium's vector environments have it, but
 without Gymnasium (dotmatrix.gym adds its spaces and classes)."""
 
+from __future__ import annotations
+
 import os
+from collections.abc import Sequence
+from typing import Any
 
 from . import _core
-from .program import as_program
+from .programs import as_program
 from .swarm import Swarm
 
 AUTORESETS = ("next_step", "same_step", "disabled")
 _NAMES = {"NextStep": "next_step", "SameStep": "same_step", "Disabled": "disabled"}
 
 
-def rom_path(name):
+def rom_path(name: str) -> str:
     """The path of a ROM that the package brings: "STARFALL"."""
     path = os.path.join(os.path.dirname(__file__), "roms", name.upper() + ".gb")
     if not os.path.exists(path):
@@ -22,7 +26,7 @@ def rom_path(name):
     return path
 
 
-def reward_path(name):
+def reward_path(name: str) -> str:
     """The path of a reward program that the package brings: "starfall"."""
     folder = os.path.join(os.path.dirname(__file__), "rewards")
     path = os.path.join(folder, name.lower() + ".py")
@@ -42,7 +46,10 @@ class VectorEnv:
     is the Swarm itself.
     """
 
-    def __init__(self, rom, num_envs=1, *, obs="packed", autoreset="next_step", render_mode=None, **options):
+    def __init__(
+        self, rom: Any, num_envs: int = 1, *, obs: str | Sequence[str] = "packed", autoreset: Any = "next_step",
+        render_mode: str | None = None, **options: Any,
+    ) -> None:
         self.autoreset = _NAMES.get(getattr(autoreset, "value", autoreset), autoreset)
         if self.autoreset not in AUTORESETS:
             raise _core.InvalidArgument(f"autoreset={autoreset!r}: one of {', '.join(AUTORESETS)}")
@@ -68,7 +75,7 @@ class VectorEnv:
     def _info(self):
         return {}
 
-    def reset(self, *, seed=None, options=None):
+    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         """First observations, and an info dict. Options: "reset_mask" (bool each: only these), "snapshots" (a number
         each: where to start). A machine starts the same whatever the seed; the seed is that of `np_random` alone."""
         options = options or {}
@@ -86,13 +93,13 @@ class VectorEnv:
             self.swarm.reset(_as_bytes(mask), _as_words(snapshots))
         return self._observation(), self._info()
 
-    def step(self, actions):
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """(obs, reward, terminated, truncated, info)."""
         swarm = self.swarm
         swarm.step(actions)
         return self._observation(), swarm.rewards, swarm.terminated, swarm.truncated, self._info()
 
-    def render(self):
+    def render(self) -> tuple[Any, ...] | None:
         """With render_mode="rgb_array": a tuple of 144 x 160 x 3 pictures, one a machine."""
         if self.render_mode != "rgb_array":
             return None
@@ -103,22 +110,22 @@ class VectorEnv:
             numpy.repeat(grey[self.swarm.picture(i)][..., None], 3, axis=2) for i in range(self.num_envs)
         )
 
-    def synchronize(self):
+    def synchronize(self) -> None:
         """Wait for what is queued."""
         self.swarm.synchronize()
 
-    def close(self, **_):
+    def close(self, **_: Any) -> None:
         """Free the swarm; twice is fine."""
         self.closed = True
         self.swarm.close()
 
-    def __enter__(self):
+    def __enter__(self) -> VectorEnv:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         self.close()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<dotmatrix environment of {self.num_envs} machines{', closed' if self.closed else ''}>"
 
 
@@ -145,13 +152,16 @@ def _as_words(numbers):
     return numpy.ascontiguousarray(numbers, dtype=numpy.uint32)
 
 
-def make(rom, num_envs=1, *, device="cpu", obs="packed", reward=None, autoreset="next_step", **options):
+def make(
+    rom: Any, num_envs: int = 1, *, device: Any = "cpu", obs: str | Sequence[str] = "packed", reward: Any = None,
+    autoreset: Any = "next_step", **options: Any,
+) -> VectorEnv:
     """An environment in one line.
 
         env = dm.make("game.gb", num_envs=4096, device="cuda", obs="packed", autoreset="same_step")
 
     `rom`: a path, bytes, or the name of a ROM that the package brings ("STARFALL"). `reward`: what a step is worth, and
-    what ends an episode: a function (dotmatrix.program), the path of a .py file with one, or "starfall". The other options are those of VectorEnv and Swarm.
+    what ends an episode: a function (dotmatrix.programs), the path of a .py file with one, or "starfall". The other options are those of VectorEnv and Swarm.
     """
     if isinstance(rom, str) and rom.isidentifier() and not os.path.exists(rom):
         rom = rom_path(rom)
@@ -160,7 +170,7 @@ def make(rom, num_envs=1, *, device="cpu", obs="packed", reward=None, autoreset=
     return VectorEnv(rom, num_envs, device=device, obs=obs, autoreset=autoreset, **options)
 
 
-def reward_options(reward):
+def reward_options(reward: Any) -> dict[str, Any]:
     """What `reward=` means to a Swarm: a program (a function, the path of a .py, or the name of one that the
     package brings), or an epilog in C (.c or .h)."""
     path = os.fspath(reward) if isinstance(reward, (str, os.PathLike)) else None

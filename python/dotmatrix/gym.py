@@ -6,6 +6,10 @@
     env = gymnasium.make("dotmatrix/GameBoy-v0", rom="game.gb", render_mode="rgb_array")
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import gymnasium
 import numpy
 from gymnasium import spaces
@@ -37,7 +41,7 @@ class VectorEnv(_env.VectorEnv, gymnasium.vector.VectorEnv):
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 2.5, "autoreset_mode": AutoresetMode.NEXT_STEP}
 
-    def __init__(self, num_envs=1, rom="STARFALL", **options):
+    def __init__(self, num_envs: int = 1, rom: Any = "STARFALL", **options: Any) -> None:
         if isinstance(rom, str) and rom.isidentifier():
             rom = _env.rom_path(rom)
         reward = options.pop("reward", None)
@@ -54,7 +58,7 @@ class VectorEnv(_env.VectorEnv, gymnasium.vector.VectorEnv):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
 
-    def reset(self, *, seed=None, options=None):
+    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         """See dotmatrix.env.VectorEnv.reset."""
         if seed is not None:
             self._np_random, self._np_random_seed = gymnasium.utils.seeding.np_random(
@@ -62,10 +66,10 @@ class VectorEnv(_env.VectorEnv, gymnasium.vector.VectorEnv):
             )
         return _env.VectorEnv.reset(self, seed=seed, options=options)
 
-    def close_extras(self, **_):
+    def close_extras(self, **_: Any) -> None:
         """Nothing beyond close()."""
 
-    def close(self, **_):
+    def close(self, **_: Any) -> None:
         """Free the swarm; twice is fine."""
         _env.VectorEnv.close(self)
 
@@ -75,7 +79,7 @@ class Env(gymnasium.Env):
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 2.5}
 
-    def __init__(self, rom="STARFALL", render_mode=None, **options):
+    def __init__(self, rom: Any = "STARFALL", render_mode: str | None = None, **options: Any) -> None:
         options.setdefault("device", "cpu:1")
         self._vector = VectorEnv(1, rom, autoreset="disabled", render_mode=render_mode, obs_as="numpy", **options)
         self.render_mode = render_mode
@@ -84,7 +88,7 @@ class Env(gymnasium.Env):
         self.action_space = self._vector.single_action_space
 
     @property
-    def swarm(self):
+    def swarm(self) -> Any:
         """The Swarm of one machine."""
         return self._vector.swarm
 
@@ -92,28 +96,28 @@ class Env(gymnasium.Env):
     def _first(obs):
         return {k: v[0].copy() for k, v in obs.items()} if isinstance(obs, dict) else obs[0].copy()
 
-    def reset(self, *, seed=None, options=None):
+    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         """The first observation, and an info dict."""
         super().reset(seed=seed)
         obs, info = self._vector.reset(options=options)
         return self._first(obs), info
 
-    def step(self, action):
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """(obs, reward, terminated, truncated, info)."""
         obs, reward, terminated, truncated, info = self._vector.step(numpy.array([action]))
         return self._first(obs), float(reward[0]), bool(terminated[0]), bool(truncated[0]), info
 
-    def render(self):
+    def render(self) -> Any:
         """A 144 x 160 x 3 picture."""
         pictures = self._vector.render()
         return pictures[0] if pictures else None
 
-    def close(self):
+    def close(self) -> None:
         """Free the machine; twice is fine."""
         self._vector.close()
 
 
-def register():
+def register() -> None:
     """Register the ids; Gymnasium calls this by itself where the package is installed."""
     for id, kwargs in (("dotmatrix/GameBoy-v0", {}), ("dotmatrix/Starfall-v0", {"rom": "STARFALL", "reward": "starfall"})):
         if id not in gymnasium.registry:

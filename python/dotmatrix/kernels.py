@@ -12,12 +12,16 @@ Arrays are NumPy's, torch's, CuPy's, or anything with DLPack or an array interfa
 has is in docs/dialect.md.
 """
 
+from __future__ import annotations
+
 import ast
 import functools
 import inspect
 import struct
 import textwrap
 import weakref
+from collections.abc import Sequence
+from typing import Any
 
 from . import _core, source
 from .arrays import View, current_stream, view
@@ -34,7 +38,7 @@ class Kernel:
     array ends the launch with an error), `lines`, `all_double`.
     """
 
-    def __init__(self, func, **options):
+    def __init__(self, func: Any, **options: Any) -> None:
         self.func = source.plain(func)
         functools.update_wrapper(self, self.func)
         self.options = options
@@ -54,57 +58,57 @@ class Kernel:
         return self._made
 
     @property
-    def name(self):
+    def name(self) -> str:
         """The function's name."""
         return self.func.__name__
 
     @property
-    def c(self):
+    def c(self) -> str:
         """The kernel and its gradient as C."""
         return self._core.source(0)
 
     @property
-    def cuda(self):
+    def cuda(self) -> str:
         """The kernel and its gradient as CUDA C++."""
         return self._core.source(1)
 
     @property
-    def params(self):
+    def params(self) -> list[dict[str, Any]]:
         """The parameters, one dict each: name, type, is_array, ndim, scalar (as NumPy's typestr), components,
         element_size."""
         self._core
         return self._params
 
     @property
-    def dimensions(self):
+    def dimensions(self) -> int:
         """How many coordinates tid() gives."""
         return self._core.dimensions
 
     @property
-    def no_backward(self):
+    def no_backward(self) -> str | None:
         """Why there is no backward pass; None: there is one."""
         return self._core.no_backward
 
     @functools.cached_property
-    def writes(self):
+    def writes(self) -> frozenset[str]:
         """Names of array parameters that the kernel may write to."""
         return _written(self.func)
 
-    def program(self, device="cpu"):
+    def program(self, device: Any = "cpu") -> Any:
         """The kernel on a device, compiled now: nothing is compiled when it is launched there."""
         device = open_device(device)
         if device not in self._programs:
             self._programs[device] = _core.Program(self._core, device)
         return self._programs[device]
 
-    def __call__(self, *_, **__):
+    def __call__(self, *_: Any, **__: Any) -> Any:
         raise TypeError(f"{self.name}: a kernel is launched: dm.launch({self.name}, dim, inputs, outputs)")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<dotmatrix.Kernel {self.name}>"
 
 
-def kernel(func=None, **options):
+def kernel(func: Any = None, **options: Any) -> Any:
     """Make a kernel of a function in the dialect. `@dm.kernel`, or with options `@dm.kernel(bounds=True)`."""
     if func is None:
         return lambda func: Kernel(func, **options)
@@ -213,7 +217,7 @@ def _plain_argument(param, value):
 class _Launch:
     """One launch: kernel, dimensions, and what each parameter gets. `views` has the arrays as View, else None."""
 
-    def __init__(self, kernel, dim, values, device):
+    def __init__(self, kernel: Any, dim: int | Sequence[int], values: Any, device: Any) -> None:
         self.kernel = kernel
         self.dim = tuple(int(d) for d in dim) if isinstance(dim, (tuple, list)) else (int(dim),)
         params = kernel.params
@@ -287,7 +291,10 @@ def _stream(views, device):
 _tapes = []
 
 
-def launch(kernel, dim, inputs=(), outputs=(), device=None, *, adj_inputs=None, adj_outputs=None, adjoint=False):
+def launch(
+    kernel: Any, dim: int | Sequence[int], inputs: Sequence[Any] = (), outputs: Sequence[Any] = (), device: Any = None, *,
+    adj_inputs: Sequence[Any] | None = None, adj_outputs: Sequence[Any] | None = None, adjoint: bool = False,
+) -> None:
     """Run a kernel: one task for each point of `dim` (a number or up to four).
 
     `inputs` and `outputs` together are the kernel's arguments, in its order. Arrays are the caller's own; numbers,
@@ -341,15 +348,15 @@ class Tape:
     An array that a later launch writes to is copied first, so that each backward pass sees what its forward pass saw.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._records = []  # (launch, arrays in the place of those that were overwritten since)
         self._grads = {}  # key of an array: (array, gradient)
 
-    def __enter__(self):
+    def __enter__(self) -> Tape:
         _tapes.append(self)
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         _tapes.remove(self)
 
     def _before(self, made):
@@ -384,7 +391,7 @@ class Tape:
             self._grads[at.key] = (at, at.zeros())
         return self._grads[at.key][1]
 
-    def backward(self, loss=None, grads=()):
+    def backward(self, loss: Any = None, grads: Any = ()) -> None:
         """Run the launches backwards. `loss`: an array of one number; or `grads`: pairs (array, gradient of it)."""
         self._grads = {}
         pairs = list(grads.items()) if isinstance(grads, dict) else list(grads)
@@ -404,12 +411,12 @@ class Tape:
         for launch, data in reversed(self._records):
             launch.run(backward=True, grads=[self._gradient_for(at) if at is not None else None for at in launch.views], data=data)
 
-    def gradient(self, array):
+    def gradient(self, array: Any) -> Any:
         """The gradient of an array after backward(); None: it took no part."""
         pair = self._grads.get(view(array, "gradient").key)
         return None if pair is None else pair[1]
 
-    def reset(self):
+    def reset(self) -> None:
         """Forget launches and gradients."""
         self._records, self._grads = [], {}
 

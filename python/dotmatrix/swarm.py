@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: MIT
 """A swarm: many machines stepped together on one device, as dotmatrix/swarm.h has it."""
 
+from __future__ import annotations
+
 import os
+from collections.abc import Sequence
+from typing import Any
 
 from . import _core
 from .arrays import choose_format, convert, current_stream, prepare_actions
-from .program import as_program
+from .programs import as_program
 
 OUTPUTS = {
     "rewards": 0,
@@ -23,7 +27,7 @@ STARTS = {"post_boot": 0, "boot_rom": 1, "zero": 2}
 _devices = {}
 
 
-def device(id="cpu"):
+def device(id: str | _core.Device = "cpu") -> _core.Device:
     """An open device: "cpu", "cpu:N" (N threads), "cuda", "cuda:N"; opened once in a process."""
     if isinstance(id, _core.Device):
         return id
@@ -36,12 +40,12 @@ def device(id="cpu"):
 _open = device  # where an argument has that name
 
 
-def devices():
+def devices() -> list[dict[str, Any]]:
     """What devices there are, as dicts: the CPU, then CUDA's."""
     return _core.devices()
 
 
-def codec_keys(codec):
+def codec_keys(codec: str) -> tuple[int, ...]:
     """The keys that each action of a codec presses: a tuple of masks (bit 0 right, left, up, down, A, B, select,
     start)."""
     return tuple(_core.codec_actions(codec))
@@ -101,7 +105,10 @@ class Swarm:
     give values back. A swarm belongs to one thread at a time.
     """
 
-    def __init__(self, roms, count, *, device="cpu", obs=(), obs_as=None, start="post_boot", **options):
+    def __init__(
+        self, roms: Any, count: int, *, device: Any = "cpu", obs: str | Sequence[str] = (), obs_as: str | None = None,
+        start: str = "post_boot", **options: Any,
+    ) -> None:
         self.device = _open(device)
         self.obs_as = choose_format(obs_as, self.device.kind)
         self.program = None if options.get("program") is None else as_program(options["program"])
@@ -116,14 +123,16 @@ class Swarm:
         self.count = count
 
     @staticmethod
-    def warm_up(roms, count, *, device="cpu", obs=(), start="post_boot", **options):
+    def warm_up(
+        roms: Any, count: int, *, device: Any = "cpu", obs: str | Sequence[str] = (), start: str = "post_boot", **options: Any
+    ) -> None:
         """Compile the kernels that a swarm of this description needs, and nothing else, into the cache."""
         _, sources, options = _describe(roms, obs, start, options)
         _core.swarm_warm_up(_open(device), sources, count, options)
 
     # ---- Arrays ----
 
-    def output(self, name):
+    def output(self, name: str) -> Any:
         """The array now bound to an output ("rewards", "packed" ...) in the format of `obs_as`; None: not there."""
         if name not in OUTPUTS:
             raise _core.InvalidArgument(f"output {name!r}: one of {', '.join(OUTPUTS)}")
@@ -134,44 +143,44 @@ class Swarm:
         return self._views[name]
 
     @property
-    def rewards(self):
+    def rewards(self) -> Any:
         """float32[count]"""
         return self.output("rewards")
 
     @property
-    def terminated(self):
+    def terminated(self) -> Any:
         """bool[count]"""
         return self.output("terminated")
 
     @property
-    def truncated(self):
+    def truncated(self) -> Any:
         """bool[count]"""
         return self.output("truncated")
 
     @property
-    def observations(self):
+    def observations(self) -> Any:
         """The observation, or a dict of them when `obs` names several; None when it names none."""
         if len(self.obs_names) == 1:
             return self.output(self.obs_names[0])
         return {name: self.output(name) for name in self.obs_names} or None
 
-    def bind(self, name, array):
+    def bind(self, name: str, array: Any) -> None:
         """Write this output to an array of the caller's from the next step on; None: back to the swarm's own."""
         self._core.bind(OUTPUTS[name], array)
         self._views.pop(name, None)
 
-    def download(self, name):
+    def download(self, name: str) -> bytes:
         """An output as bytes. Waits."""
         return self._core.download(OUTPUTS[name])
 
     # ---- Streams ----
 
     @property
-    def stream(self):
+    def stream(self) -> int:
         """The CUDA stream that the swarm queues on, as a number."""
         return self._core.stream
 
-    def set_stream(self, native, order=True):
+    def set_stream(self, native: int | None, order: bool = True) -> None:
         """Queue on this CUDA stream (a number; None: the device's own) from now on, behind what was queued before. The
         swarm then no longer follows the caller's current stream."""
         self._core.set_stream(native, order)
@@ -189,13 +198,13 @@ class Swarm:
             self._core.set_stream(stream, order)
             self._stream = stream
 
-    def synchronize(self):
+    def synchronize(self) -> None:
         """Wait for what is queued."""
         self._core.synchronize()
 
     # ---- Stepping ----
 
-    def step(self, actions=None):
+    def step(self, actions: Any = None) -> None:
         """One step of every machine. `actions`: one integer each, any array or bytes; None: the generator's. On a GPU
         an action out of range is NOOP and counted in `faults`; in host memory it is an error and nothing is stepped."""
         if self._follow:
@@ -211,7 +220,7 @@ class Swarm:
         self._core.step_at(address)
         self._held = actions  # torch must not reuse the memory on another stream meanwhile
 
-    def reset(self, mask=None, snapshots=None):
+    def reset(self, mask: Any = None, snapshots: Any = None) -> None:
         """Reset machines with a mask byte other than 0 (None: all) to the snapshots of these numbers (None: each to the
         one it was last reset to). Both are arrays on the swarm's device, of bytes or bools and of 32-bit integers."""
         if self._follow:
@@ -222,22 +231,22 @@ class Swarm:
             self._core.reset(mask, snapshots)
             self._held = (mask, snapshots)
 
-    def reset_machines(self, machines, snapshots=None):
+    def reset_machines(self, machines: Any, snapshots: Any = None) -> None:
         """Reset these machines; checked first, nothing is reset when a number is wrong."""
         self._core.reset_host(machines, snapshots)
 
-    def faults(self):
+    def faults(self) -> dict[str, int]:
         """How many actions, resets and observations were wrong since creation, as a dict. Waits."""
         return self._core.faults()
 
     # ---- Programs and hooks ----
 
-    def set_program(self, program):
+    def set_program(self, program: Any) -> None:
         """Another reward program from now on; machines and episodes stay. Compiles for some tens of milliseconds."""
         self.program = as_program(program)
         self._core.set_program(self.program._core)
 
-    def metrics(self, restart=False):
+    def metrics(self, restart: bool = False) -> dict[str, dict[str, Any]]:
         """The program's metrics, a dict by name: `step` (mean over the machines in the last step), `last` and `sum` (means
         over the episodes that ended) and `episodes`. `restart`: episodes are counted anew. Waits."""
         if self.program is None:
@@ -245,105 +254,105 @@ class Swarm:
         found = self._core.metrics(len(self.program.info["metrics"]), restart)
         return {row.pop("name"): row for row in found}
 
-    def hooks(self):
+    def hooks(self) -> Any:
         """For each machine a number whose bit i is set when hook i was met in the last step; NumPy's uint64. Waits."""
         import numpy
 
         return numpy.frombuffer(self._core.hooks(), numpy.uint64)
 
     @property
-    def hook_bits(self):
+    def hook_bits(self) -> Any:
         """The same on the device in the format of `obs_as`, without waiting; None without hooks."""
         return convert(self._core.hook_bits(), self.obs_as)
 
     # ---- Looking into machines; all wait ----
 
-    def registers(self, machines):
+    def registers(self, machines: Any) -> list[dict[str, Any]]:
         """The processor's registers, one dict a machine."""
         return self._core.registers(machines)
 
-    def counters(self, machines):
+    def counters(self, machines: Any) -> list[dict[str, int]]:
         """Cycles, instructions, halted, frames: one dict a machine."""
         return self._core.counters(machines)
 
-    def read(self, machine, address, size=1):
+    def read(self, machine: int, address: int, size: int = 1) -> bytes:
         """Memory as bytes, as GameBoy.memory gives it."""
         return self._core.read(machine, address, size)
 
-    def poke(self, machine, address, data):
+    def poke(self, machine: int, address: int, data: int | bytes) -> None:
         """Write a number or bytes."""
         self._core.poke(machine, address, bytes((data,)) if isinstance(data, int) else bytes(data))
 
-    def picture(self, machine):
+    def picture(self, machine: int) -> Any:
         """144 x 160 shades, 0 (light) to 3 (dark), as a NumPy array of its own."""
         import numpy
 
         return numpy.frombuffer(self._core.picture(machine), dtype=numpy.uint8).reshape(144, 160)
 
     @property
-    def state_bytes(self):
+    def state_bytes(self) -> int:
         """Bytes of one machine's state."""
         return self._core.state_bytes()
 
-    def save_states(self, machines):
+    def save_states(self, machines: Any) -> bytes:
         """The states of machines as bytes, one after the other, `state_bytes` each."""
         return self._core.save_states(machines)
 
-    def load_states(self, machines, states):
+    def load_states(self, machines: Any, states: bytes) -> None:
         """Put machines into states; all are checked before one machine changes."""
         self._core.load_states(machines, bytes(states))
 
-    def save_machine(self, machine, path):
+    def save_machine(self, machine: int, path: str | os.PathLike[str]) -> None:
         """One machine as a file that GameBoy.load_state reads."""
         self._core.save_machine(machine, path)
 
     # ---- Snapshots and files ----
 
-    def snapshot(self, machine, number):
+    def snapshot(self, machine: int, number: int) -> None:
         """Keep a machine as it is as snapshot `number`, on the device. Numbers from 0 are the ROMs' starts, the
         `snapshots` of the constructor follow."""
         self._core.snapshot(machine, number)
 
-    def snapshot_load(self, rom, path, number):
+    def snapshot_load(self, rom: int, path: str | os.PathLike[str], number: int) -> None:
         """A snapshot from a file of save_machine."""
         self._core.snapshot_load(rom, path, number)
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike[str]) -> None:
         """The whole swarm in one file. Waits."""
         self._core.save(path)
 
-    def load(self, path):
+    def load(self, path: str | os.PathLike[str]) -> None:
         """The swarm from a file of save; anything but a file of such a swarm is refused and changes nothing."""
         self._core.load(path)
 
     # ---- Life ----
 
     @property
-    def info(self):
+    def info(self) -> dict[str, Any]:
         """Count, sizes, codec and the kernel's figures, as a dict."""
         return self._core.info
 
     @property
-    def closed(self):
+    def closed(self) -> bool:
         """True after close()."""
         return self._core.closed
 
-    def close(self):
+    def close(self) -> None:
         """Free the swarm; twice is fine. Its memory goes when no array looks at it any more."""
         self._views = {}
         self._held = None
         self._core.close()
 
-    def __enter__(self):
+    def __enter__(self) -> Swarm:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         self.close()
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.count
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if self._core.closed:
             return "<dotmatrix.Swarm, closed>"
         return f"<dotmatrix.Swarm of {self.count} machines on {self.device.properties['id']}>"

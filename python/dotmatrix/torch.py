@@ -7,6 +7,11 @@
     y.sum().backward()                   # x.grad is there
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import torch
 
 from . import _core
@@ -43,7 +48,7 @@ class _Call(torch.autograd.Function):
         return (None, None, None, None, *found, *([None] * (ctx.count - len(found))))
 
 
-def call(kernel, dim, inputs=(), outputs=()):
+def call(kernel: Any, dim: int | Sequence[int], inputs: Sequence[Any] = (), outputs: Sequence[Any] = ()) -> Any:
     """Launch a kernel on tensors, and give back its outputs (one: itself, several: a tuple) as results that torch
     differentiates. The kernel must not write to `inputs`; `outputs` are tensors to write to, which are given back."""
     kernel = kernel if isinstance(kernel, Kernel) else Kernel(kernel)

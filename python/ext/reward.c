@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* reward.c - dm_program (dotmatrix/program.h) as a Python type: a reward program that was compiled.
- * dotmatrix/program.py gathers the text of a function. */
+ * dotmatrix/programs.py gathers the text of a function. */
 #include "core.h"
 
 #include <dotmatrix/program.h>
