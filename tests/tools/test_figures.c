@@ -68,7 +68,8 @@ static void write_artifact(void **state, const char *name, const char *commit, c
         text, sizeof text,
         "{\"schema\": \"dotmatrix-bench-2\", \"partial\": false, \"configuration\": "
         "{\"diverge_machines\": "
-        "8, \"diverge_frames\": 9, \"frames_per_step\": 24}, "
+        "8, \"diverge_frames\": 9, \"frames_per_step\": 24, "
+        "\"rounds\": 3, \"window_seconds\": 1, \"reference_machines\": 8}, "
         "\"provenance\": {\"time\": \"2030-01-02T03:04:05Z\", \"build\": {\"commit\": \"%s\"}, "
         "\"machine\": {\"cpu\": \"Test CPU\", \"cores\": 2}, \"backends\": {\"mgba_vec_mt\": "
         "\"1.0\", \"pyboy_vec_mp\": \"2.0\"}}, \"results\": [",

@@ -4,10 +4,8 @@
 
 #include "base/file.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 static dm_status add_file(dm_rom_list *list, const char *path, dm_error *err)
 {
@@ -34,20 +32,4 @@ dm_status dm_rom_list_add(dm_rom_list *list, const char *path, dm_error *err)
 {
     return dm_dir_exists(path) ? dm_dir_walk(path, add_if_rom, list, err)
                                : add_file(list, path, err);
-}
-
-dm_status dm_rom_list_add_built(dm_rom_list *list, const char *name, dm_error *err)
-{
-    char build[DM_PATH_MAX], path[DM_PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", build, sizeof build - sizeof "/roms");
-    for (int up = 0; up < 2 && length > 0; up++)
-        while (length > 0 && build[--length] != '/') {
-        }
-    if (length <= 0)
-        return DM_OK;
-    snprintf(build + length, sizeof build - (size_t)length, "/roms");
-    dm_status status = dm_path_join(path, build, name, err);
-    if (status != DM_OK || access(path, R_OK) != 0)
-        return status;
-    return dm_rom_list_add(list, path, err);
 }

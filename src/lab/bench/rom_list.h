@@ -18,8 +18,4 @@ typedef struct dm_rom_list {
 /* `path` is a file, whatever its name, or a folder. A folder without ROMs adds none. */
 dm_status dm_rom_list_add(dm_rom_list *list, const char *path, dm_error *err);
 
-/* What the build has put beside the benchmarks: BUILD/bench/PROGRAM, BUILD/roms/`name`. An empty
- * name is the whole folder; adds nothing where there is no such file or folder. */
-dm_status dm_rom_list_add_built(dm_rom_list *list, const char *name, dm_error *err);
-
 #endif

@@ -31,7 +31,6 @@ struct dm_pyboy {
     uint8_t *shared;
     size_t shared_size;
     char version[64];
-    double seconds;
     dm_buffer payload; /* of the last answer */
 };
 
@@ -317,11 +316,6 @@ const char *dm_pyboy_version(const dm_pyboy *p)
     return p->version;
 }
 
-double dm_pyboy_seconds(const dm_pyboy *p)
-{
-    return p->seconds;
-}
-
 uint8_t *dm_pyboy_shared(dm_pyboy *p)
 {
     return p->shared;
@@ -386,10 +380,7 @@ dm_status dm_pyboy_step(dm_pyboy *p, uint32_t first, uint32_t count, uint32_t st
 
 dm_status dm_pyboy_wait(dm_pyboy *p, dm_error *err)
 {
-    dm_status status = await_answer(p, DM_EUNSUPPORTED, err);
-    if (status == DM_OK && p->payload.size == sizeof p->seconds)
-        memcpy(&p->seconds, p->payload.data, sizeof p->seconds);
-    return status;
+    return await_answer(p, DM_EUNSUPPORTED, err);
 }
 
 /* The answer must have exactly so many bytes. */

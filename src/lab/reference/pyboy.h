@@ -31,8 +31,6 @@ dm_status dm_pyboy_start(const char *python, int number, size_t shared, dm_pyboy
 dm_status dm_pyboy_ready(dm_pyboy *pyboy, dm_error *err);
 void dm_pyboy_end(dm_pyboy *pyboy);
 const char *dm_pyboy_version(const dm_pyboy *pyboy);
-/* Processor seconds that the steps of the last dm_pyboy_wait took. */
-double dm_pyboy_seconds(const dm_pyboy *pyboy);
 
 /* Add machines, or forget all. */
 dm_status dm_pyboy_make(dm_pyboy *pyboy, const uint8_t *rom, size_t size, uint32_t count,

@@ -15,7 +15,7 @@ The first answer, without a request, is PyBoy's version.
     D  forget all machines
     S  c steps of machines a .. a + b - 1; payload: frames, frames until the keys are up, draw (4 bytes each; 1: the last
        frame, 2: every one);
-       keys[step][machine] in shared memory; answer: processor seconds that it took (double)
+       keys[step][machine] in shared memory
     L  machine a: A F B C D E H L PC SP IME-unknown and cycles (8 bytes)
     M  machine a: c bytes from address b on
     P  machine a: its picture, 160 x 144 shades, into shared memory
@@ -31,7 +31,6 @@ import signal
 import struct
 import sys
 import tempfile
-import time
 import warnings
 
 warnings.simplefilter("ignore")
@@ -89,7 +88,6 @@ class Worker:
     def step(self, first, count, steps, payload):
         frames, release, draw = struct.unpack("<III", payload)
         rest = frames - release
-        start = time.process_time()
         for number in range(steps):
             keys = self.shared[number * count:(number + 1) * count]
             for k in range(count):
@@ -109,7 +107,6 @@ class Worker:
                         tick(1, True, False)
                 else:
                     tick(rest, bool(draw), False)
-        return struct.pack("<d", time.process_time() - start)
 
     def look(self, i):
         machine = self.machines[i]
@@ -131,7 +128,7 @@ class Worker:
         elif op == b"D":
             self.drop()
         elif op == b"S":
-            return self.step(a, b, c, payload)
+            self.step(a, b, c, payload)
         elif op == b"L":
             return self.look(a)
         elif op == b"M":
