@@ -64,10 +64,9 @@ dm_status dm_lab_recorder_create(const dm_lab_verify *v, dm_lab_recorder **out, 
 {
     *out = NULL;
     if (v->envs != 1 || v->by_instruction || v->actions.given != NULL ||
-        v->start == DM_LAB_START_STATE || v->reference->look == NULL)
+        v->start == DM_LAB_START_STATE)
         return dm_fail(err, DM_EINVAL,
-                       "--record: one machine that shows its registers, by frames, without an "
-                       "action file or a save state");
+                       "--record: one machine, by frames, without an action file or a save state");
     dm_lab_recorder *r = calloc(1, sizeof *r);
     if (r == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
