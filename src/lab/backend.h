@@ -60,6 +60,8 @@ typedef struct dm_lab_desc {
     dm_swarm_generator generator; /* for steps that are given no keys */
     dm_swarm_codec codec;         /* of its actions */
     uint64_t seed;
+    const dm_gb_hook *hooks; /* that its step watches */
+    size_t hook_count;
     /* On CUDA, as in dm_swarm_desc; 0: chosen by the number of machines. */
     uint32_t lanes_per_warp, block_threads, blocks_per_multiprocessor;
     const char *recording; /* of `recorded`: its file */

@@ -383,6 +383,8 @@ static dm_status create_swarm(vec *v, const dm_lab_desc *desc, dm_error *err)
         d.codec = desc->codec;
     d.force_dmg = desc->force_dmg;
     d.keep_idle_loops = desc->keep_idle_loops;
+    d.hooks = desc->hooks;
+    d.hook_count = desc->hook_count;
     d.lanes_per_warp = desc->lanes_per_warp;
     d.block_threads = desc->block_threads;
     d.blocks_per_multiprocessor = desc->blocks_per_multiprocessor;

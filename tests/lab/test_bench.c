@@ -322,13 +322,14 @@ static void details_are_shown_and_kept(void **state)
     dm_test_result r;
     command(&r, "bench", "--backends", "vec_cpu", "--rom", game, "--env-counts", "2", "--steps",
             "1", "--repeat", "1", "--warmup-seconds", "0", "--diverge-frames", "0", "--details",
-            "--keep-idle-loops", "--out", "a.json");
+            "--keep-idle-loops", "--hooks", "8", "--out", "a.json");
     dm_test_expect_exit(&r, 0);
     assert_non_null(strstr(r.out, " bytes a machine\n"));
     dm_test_result_free(&r);
     json_t *root = load(state, "a.json");
     const json_t *row = json_array_get(json_object_get(root, "results"), 0);
     assert_true(number(row, "bytes_per_machine") > 16384);
+    assert_int_equal(number(json_object_get(root, "configuration"), "hooks"), 8);
     assert_null(json_object_get(row, "kernel")); /* of a GPU alone */
     assert_true(
         json_is_true(json_object_get(json_object_get(root, "configuration"), "keep_idle_loops")));

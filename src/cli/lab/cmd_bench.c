@@ -20,7 +20,7 @@ typedef struct bench_options {
     const char *threads, *state, *codec;
     dm_strings roms, games;
     int64_t frames_per_step, release, sync_every, steps, warmup, rounds, diverge, few,
-        reference_machines, seed, workers, lanes, block, blocks;
+        reference_machines, seed, workers, lanes, block, blocks, hooks;
     double seconds, warmup_seconds;
     int draw;
     bool json, force_dmg, keep_idle_loops, details;
@@ -82,6 +82,8 @@ static const dm_option rows[] = {
                    "run a ROM for the Game Boy Color only as on a DMG"),
     DM_OPTION_FLAG(bench_options, keep_idle_loops, "keep-idle-loops",
                    "ours executes polling loops pass by pass instead of skipping ahead"),
+    DM_OPTION_INT(bench_options, hooks, "hooks", "N", 0, DM_GB_HOOK_COUNT_MAX, "0",
+                  "swarms watch N functions that the program calls"),
     DM_OPTION_INT(bench_options, lanes, "lanes", "N", 0, 32, "0",
                   "on CUDA: machines per warp (0: by their number)"),
     DM_OPTION_INT(bench_options, block, "block", "N", 0, 1024, "0",
@@ -218,6 +220,7 @@ static dm_status read_options(const bench_options *o, dm_lab_bench *b, char buil
                         .workers = (int)o->workers,
                         .draw_every = o->draw == 1,
                         .state = o->state,
+                        .hooks = (size_t)o->hooks,
                         .lanes_per_warp = (uint32_t)o->lanes,
                         .block_threads = (uint32_t)o->block,
                         .blocks_per_multiprocessor = (uint32_t)o->blocks,

@@ -123,6 +123,7 @@ static void write_configuration(dm_json *json, const dm_lab_bench *b)
     dm_json_string(json, "codec", dm_swarm_codec_name(b->codec));
     dm_json_uint(json, "seed", b->seed);
     dm_json_string(json, "state", b->state);
+    dm_json_uint(json, "hooks", b->hooks);
     dm_json_bool(json, "keep_idle_loops", b->keep_idle_loops);
     dm_json_end_object(json);
 }

@@ -221,8 +221,10 @@ static dm_status run_rom(field *f, const char *path, dm_lab_bench_results *out,
     f->game.rom = (const uint8_t *)rom;
     if (status == DM_OK) {
         dm_sha256_hex(rom, f->game.rom_size, f->rom_sha256);
-        status = dm_lab_bench_populate(&f->game, err);
+        status = dm_lab_bench_find_hooks(&f->game, err);
     }
+    if (status == DM_OK)
+        status = dm_lab_bench_populate(&f->game, err);
     for (size_t i = 0; i < b->stage_count && status == DM_OK && !dm_stop_requested(); i++) {
         status = gather(f, b->stages[i], err);
         if (status == DM_OK)

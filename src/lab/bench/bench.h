@@ -15,6 +15,7 @@
  *
  *   bench.c       the protocol: who is measured when
  *   subject.c     one backend: making it, driving it apart, its windows
+ *   hooks.c       functions to watch
  *   receipt.c     what it was measured on: how far apart the machines were, hashes of them
  *   artifact.c    all of it as JSON */
 #ifndef DM_LAB_BENCH_H
@@ -53,6 +54,7 @@ typedef struct dm_lab_bench {
     double warmup_seconds; /* warm up further until so much time has passed */
     uint32_t rounds;
     uint64_t diverge_frames, few, reference_machines;
+    size_t hooks; /* functions of the program that swarms watch; at most DM_GB_HOOK_COUNT_MAX */
     uint64_t seed;
     dm_swarm_codec codec; /* of the random actions */
     const char *state;    /* a save state at which ours begin; NULL: as a game is started */

@@ -63,6 +63,8 @@ static dm_status create(const dm_lab_bench_game *g, dm_lab_bench_subject *s, uin
                         .observations = r->draws ? b->observations : 0,
                         .generator = DM_SWARM_SEEDED_RANDOM,
                         .codec = b->codec,
+                        .hooks = g->hooks,
+                        .hook_count = g->population.kind != NULL ? g->hook_count : 0,
                         .seed = b->seed,
                         .lanes_per_warp = b->lanes_per_warp,
                         .block_threads = b->block_threads,

@@ -10,6 +10,8 @@ typedef struct dm_lab_bench_game {
     const dm_lab_bench *bench;
     const uint8_t *rom;
     size_t rom_size;
+    dm_gb_hook hooks[DM_GB_HOOK_COUNT_MAX]; /* of swarms, but for the population */
+    size_t hook_count;
     dm_lab_backend population; /* driven apart; no kind: none was made */
 } dm_lab_bench_game;
 
@@ -21,6 +23,8 @@ typedef struct dm_lab_bench_subject {
     uint8_t *keys;                         /* of references */
 } dm_lab_bench_subject;
 
+/* The game's hooks, as many as the benchmark wants. */
+dm_status dm_lab_bench_find_hooks(dm_lab_bench_game *game, dm_error *err);
 /* The population of a ROM, on a GPU where one takes part. */
 dm_status dm_lab_bench_populate(dm_lab_bench_game *game, dm_error *err);
 
