@@ -63,6 +63,7 @@ extern const dm_command dm_command_info;
 extern const dm_command dm_command_kernel;
 extern const dm_command dm_command_replay;
 extern const dm_command dm_command_report;
+extern const dm_command dm_command_reward;
 extern const dm_command dm_command_roms;
 extern const dm_command dm_command_run;
 extern const dm_command dm_command_synth;

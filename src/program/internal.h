@@ -40,9 +40,8 @@ typedef struct dm_program_field {
 
 /* What the rewriting finds out; lives as long as the compilation. */
 typedef struct dm_program_parts {
-    const char *name;         /* of the file */
-    const char *wanted;       /* the function that is meant; NULL: the only one */
-    const char *symbols_path; /* from outside; NULL: the program's own */
+    const char *name;   /* of the file */
+    const char *wanted; /* the function that is meant; NULL: the only one */
     dm_lang_source *prelude;
     const char *function, *memory_class; /* memory_class NULL: no memory */
     const dm_ast *function_ast, *observations;
@@ -59,7 +58,7 @@ typedef struct dm_program_parts {
     uint32_t observed; /* floats, from constant indices */
     bool observes_anywhere;
     dm_symbols symbols;
-    bool has_symbols;
+    bool has_symbols, symbols_given; /* given: instead of the file that the program names */
 } dm_program_parts;
 
 /* Turn a file's tree into one of the dialect alone, with the kernel; mistakes are reported to `lang`. */

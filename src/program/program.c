@@ -355,9 +355,13 @@ static dm_status load(dm_program *program, const char *text, size_t size,
     } else {
         p->name = program->name;
         p->wanted = o->function;
-        p->symbols_path = o->symbols;
-        status = compile(program, moved, all, p, c, hasher, err);
-        dm_compilation_deinit(c);
+        p->has_symbols = p->symbols_given = o->symbols != NULL;
+        if (p->symbols_given)
+            status = dm_symbols_read(&p->symbols, o->symbols, err);
+        if (status == DM_OK) {
+            status = compile(program, moved, all, p, c, hasher, err);
+            dm_compilation_deinit(c);
+        }
         dm_symbols_deinit(&p->symbols);
     }
     dm_hasher_destroy(hasher);

@@ -621,11 +621,11 @@ static void memory_class(rewriter *r, dm_ast *at)
 
 /* ---- The decorator of the program ---- */
 
-static void read_symbols(rewriter *r, const char *path, bool beside, const dm_ast *at)
+static void read_symbols(rewriter *r, const char *path, const dm_ast *at)
 {
     dm_error err = {0};
     const char *slash = strrchr(r->p->name, '/');
-    if (beside && path[0] != '/' && slash != NULL)
+    if (path[0] != '/' && slash != NULL)
         path = dm_lang_format(r->lang, "%.*s/%s", (int)(slash - r->p->name), r->p->name, path);
     dm_symbols_deinit(&r->p->symbols);
     r->p->has_symbols = dm_symbols_read(&r->p->symbols, path, &err) == DM_OK;
@@ -644,8 +644,8 @@ static void read_decorator(rewriter *r, const dm_ast *at)
         } else if (strcmp(item->name, "symbols") == 0) {
             if (item->a->kind != DM_AST_STRING)
                 fail(r, item->a, NULL, "symbols= is the name of a file");
-            else if (r->p->symbols_path == NULL)
-                read_symbols(r, item->a->name, true, item->a);
+            else if (!r->p->symbols_given)
+                read_symbols(r, item->a->name, item->a);
         } else if (strcmp(item->name, "hooks") == 0) {
             hooks = item->a;
         } else if (strcmp(item->name, "obs") == 0) {
@@ -655,8 +655,6 @@ static void read_decorator(rewriter *r, const dm_ast *at)
                           "a program has no option '%s'", item->name);
         }
     }
-    if (r->p->symbols_path != NULL)
-        read_symbols(r, r->p->symbols_path, false, at);
     if (hooks != NULL && hooks->kind != DM_AST_LIST && hooks->kind != DM_AST_TUPLE) {
         fail(r, hooks, "such as [\"GameOver\", \"01:4A2F\"]", "hooks= is a list of texts");
         return;

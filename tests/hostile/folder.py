@@ -15,6 +15,21 @@ def scale(a: float, x: wp.array(dtype=float), out: wp.array(dtype=float)):
 '''
 
 
+REWARD = '''import dotmatrix as dm
+
+
+@dm.memory
+class Memory:
+    last: int
+
+
+@dm.program
+def step(m: dm.Machine, mem: Memory, out: dm.Out):
+    out.reward = float(dm.u8(m, 0xC000) - mem.last)
+    mem.last = dm.u8(m, 0xC000)
+'''
+
+
 SLOW = '''import warp as wp
 
 
@@ -73,6 +88,9 @@ def make_good(program, folder, roms):
     write(folder, "curve.jsonl", "".join(f'{{"step": {n + 1}, "loss": {2 / (n + 1) ** 0.5:.6f}}}\n' for n in range(120)))
     write(folder, "sweep.json", '{"task": "xor", "search": "grid", "parameters": {"rate": {"low": 0.01, "high": 0.1, '
           '"points": 2}}, "metric": "loss", "steps": 4}\n')
+    write(folder, "reward.py", REWARD)
+    write(folder, "wrong-reward.py", REWARD.replace("int", "dm.Array(2, int)").replace("mem.last", "mem.last[m.step + 1]"))
+    write(folder, "game.sym", "00:c000 wState\n")
     write(folder, "reward.c", "obs[0] = (float)dm_swarm_peek(view, 0xC000u);\nobs[1] = obs[0];\n*terminated = 0;\n")
     write(folder, "keys.txt", "0 A\n1 -\n")
     write(folder, "actions.txt", "A\nNOOP\n" * 4)

@@ -38,6 +38,9 @@ BASE = {
     "roms list": ["roms", "list"],
     "roms check": ["roms", "check", "ALU_LOOP"],
     "roms info": ["roms", "info", "game.gb"],
+    "run reward": ["run", "--rom", "game.gb", "--frames", "2", "--reward", "reward.py"],
+    "reward check": ["reward", "check", "reward.py", "--rom", "game.gb", "--envs", "2", "--steps", "2",
+                     "--frames-per-step", "2"],
     "kernel compile": ["kernel", "compile", "k.py"],
     "kernel list": ["kernel", "list", "k.py"],
     "kernel check": ["kernel", "check", "k.py", "--size", "2"],
@@ -179,7 +182,8 @@ def rows_of_values(key, base, option, thorough):
                 codes.add(7)
             if option.name in ("include", "source"):
                 codes |= {0}  # a folder with nothing in it that is wanted
-            yield from row(value, codes, diagnostics=sources or value == "nul")  # each side warns
+            # Each side warns of zeros; a program's mistakes have lines and carets
+            yield from row(value, codes, diagnostics=sources or value == "nul" or option.name == "reward")
     elif option.value:
         for value in ("", ",", "bogus,", ",,,", "\x01\x02", "-1", "x" * 10000):
             codes = {0, 2} if option.name == "prompt" else {2, 3, 4, 7}
@@ -211,7 +215,7 @@ def rows_of_positionals(key, base):
     """Bad files in the place of a positional argument."""
     places = {"replay": 1, "report": 1, "roms info": 2, "roms build": 2, "roms check": 2, "kernel compile": 2,
               "kernel list": 2, "kernel check": 2, "kernel run": 2, "synth stats": 2, "train eval": 2, "train sample": 2,
-              "train export": 2, "train report": 2}
+              "train export": 2, "train report": 2, "reward check": 2}
     if key not in places:
         return
     at = places[key]
@@ -220,7 +224,7 @@ def rows_of_positionals(key, base):
         args[at] = value if not key.startswith("roms") or key == "roms info" or not value else value + ".asm"
         odd = key == "roms info" and value == "nul"  # has a header, of zeros
         yield Row(f"{key} of {short(value)}", args, {0} if odd else {2, 4, 5, 7},
-                  diagnostics=key.startswith(("kernel", "roms")))
+                  diagnostics=key.startswith(("kernel", "roms", "reward")))
     args = list(base)
     del args[at]
     if key not in ("roms build", "roms check"):
@@ -252,7 +256,7 @@ def rows_by_hand():
               env={"DM_PYTHON": "/no/such/python"})
     yield Row("a Python that fails", ["verify", "--rom", "game.gb", "--ref-backend", "pyboy_single"], {3},
               env={"DM_PYTHON": "/bin/false"})
-    for command in ("roms", "kernel", "synth", "dynamics", "train"):
+    for command in ("roms", "kernel", "synth", "dynamics", "train", "reward"):
         yield row(command, 2)
         yield row(f"{command} bogus", 2, "bogus")
     for name in ("k.py", "x.npy"):
@@ -303,6 +307,16 @@ def rows_by_hand():
     yield row("info surplus", 2)
     yield Row("info with a cache that is a file", ["info"], {0}, env={"DM_CACHE_DIR": "foreign.txt"})
     yield Row("info --json to a full disk", ["info", "--json"], {5}, stdout="/dev/full")
+    for name in ("k.py", "truncated-reward.py", "game.gb", "reward.c"):
+        yield row(f"reward check {name} --rom game.gb", {4, 7}, diagnostics=True)
+        yield row(f"run --rom game.gb --reward {name}", {4, 7}, diagnostics=True)
+    yield row("reward check wrong-reward.py --rom game.gb", 2, "out of bounds")
+    yield row("run --rom game.gb --frames 48 --reward wrong-reward.py", 2, "out of bounds")
+    yield row(f"run {swarm} --reward reward.py --stage obs_only", 2, "--stage")
+    yield row(f"run {swarm} --reward reward.py --obs vector", 2, "out.obs")
+    yield row("run --rom game.gb --symbols game.sym", 2, "--symbols")
+    yield row("run --rom game.gb --frames-per-step 2", 2, "--frames-per-step")
+    yield row("reward check reward.py", 2, "--rom")
     yield row("roms list NOTHING", 4)
     yield row("roms build ALU_LOOP NOTHING", 4)
     yield row("roms info game.gb truncated-game.gb", 0)

@@ -265,11 +265,99 @@ static void a_hook_is_hit_when_its_bit_is_set(void **state)
     dm_device_close(device);
 }
 
+/* ---- What is built in, as a program ---- */
+
+static void reward_v0_has_the_same_bits(void **state)
+{
+    (void)state;
+    enum { COUNT = 50 };
+    dm_swarm_rom_source roms[25];
+    dm_device *device = NULL;
+    static float built_in[COUNT * 32], own[COUNT * 32];
+    assert_ok(dm_device_open("cpu", &device, err));
+    for (size_t i = 0; i < 25; i++)
+        roms[i] = dm_case_rom(dm_case_rom_names[i]);
+    dm_program *program = load_file("reward_v0.py");
+    dm_swarm_desc desc = {.roms = roms,
+                          .rom_count = 25,
+                          .count = COUNT,
+                          .frames_per_step = 3,
+                          .generator = DM_SWARM_STRIPED,
+                          .step_limit = 7,
+                          .observations = DM_SWARM_OBS_VECTOR};
+    dm_swarm *usual = dm_case_swarm(device, &desc);
+    desc.program = program;
+    dm_swarm *with = dm_case_swarm(device, &desc);
+    for (int step = 0; step < 20; step++) {
+        assert_ok(dm_swarm_download(usual, DM_SWARM_VECTORS, built_in, sizeof built_in, err));
+        assert_ok(dm_swarm_download(with, DM_SWARM_VECTORS, own, sizeof own, err));
+        assert_memory_equal(built_in, own, sizeof own);
+        assert_ok(dm_swarm_download(usual, DM_SWARM_REWARDS, built_in, COUNT * sizeof(float), err));
+        assert_ok(dm_swarm_download(with, DM_SWARM_REWARDS, own, COUNT * sizeof(float), err));
+        assert_memory_equal(built_in, own, COUNT * sizeof(float));
+        dm_case_step(usual, 1);
+        dm_case_step(with, 1);
+    }
+    assert_true(dm_case_fingerprint(usual) == dm_case_fingerprint(with));
+    dm_swarm_destroy(usual);
+    dm_swarm_destroy(with);
+    dm_program_destroy(program);
+    dm_device_close(device);
+}
+
+/* ---- Memory as dm_gb_peek has it ---- */
+
+static void u8_is_peek_whatever_the_cartridge(void **state)
+{
+    (void)state;
+    static const char text[] =
+        HEAD "@dm.program(obs=1024)\ndef step(m: dm.Machine, out: dm.Out):\n"
+             "    for i in range(1024):\n"
+             "        out.obs[i] = float(dm.u8(m, i * 64 + (m.step * 17 & 63)))\n";
+    dm_device *device = NULL;
+    static float bytes[25 * 1024];
+    dm_swarm_rom_source roms[25];
+    uint32_t seen = 0;
+    assert_ok(dm_device_open("cpu", &device, err));
+    for (size_t i = 0; i < 25; i++)
+        roms[i] = dm_case_rom(dm_case_rom_names[i]);
+    dm_program *program = load(text);
+    const dm_swarm_desc desc = {.roms = roms,
+                                .rom_count = 25,
+                                .count = 25,
+                                .frames_per_step = 7,
+                                .observations = DM_SWARM_OBS_VECTOR,
+                                .program = program};
+    dm_swarm *swarm = dm_case_swarm(device, &desc);
+    for (uint32_t step = 1; step < 9; step++) {
+        dm_case_step(swarm, 1);
+        assert_ok(dm_swarm_download(swarm, DM_SWARM_VECTORS, bytes, sizeof bytes, err));
+        for (uint32_t machine = 0; machine < 25; machine++)
+            for (uint32_t i = 0; i < 1024; i++) {
+                const uint16_t at = (uint16_t)(i * 64 + (step * 17 & 63));
+                uint8_t byte;
+                if (at >= 0xFEA0 && at < 0xFF80)
+                    continue; /* registers read FF */
+                assert_ok(dm_swarm_read(swarm, machine, at, &byte, 1, err));
+                seen += byte != 0 && byte != 0xFF;
+                if (bytes[machine * 1024 + i] != (float)byte)
+                    fail_msg("%s, step %u: %04X is %02X, and the program read %g",
+                             dm_case_rom_names[machine], step, at, byte,
+                             (double)bytes[machine * 1024 + i]);
+            }
+    }
+    assert_true(seen > 1000);
+    dm_swarm_destroy(swarm);
+    dm_program_destroy(program);
+    dm_device_close(device);
+}
+
 /* ---- CUDA ---- */
 
 static void every_ready_program_compiles_for_a_gpu(void **state)
 {
-    static const char *const names[] = {"starfall.py"};
+    static const char *const names[] = {"starfall.py", "reward_v0.py", "novel_screens.py",
+                                        "novel_ram.py"};
     char path[DM_PATH_MAX], *code = NULL;
     dm_error why = {0};
     (void)state;
@@ -293,5 +381,6 @@ DM_TESTS("program/program", DM_TEST_IN_DIR(info_tells_sizes_metrics_hooks_and_sy
          DM_TEST(starfall_is_as_in_plain_c_with_next_step_autoreset),
          DM_TEST(starfall_is_as_in_plain_c_with_same_step_autoreset),
          DM_TEST(starfall_is_as_in_plain_c_without_autoreset),
-         DM_TEST(a_hook_is_hit_when_its_bit_is_set),
+         DM_TEST(a_hook_is_hit_when_its_bit_is_set), DM_TEST(reward_v0_has_the_same_bits),
+         DM_TEST(u8_is_peek_whatever_the_cartridge),
          DM_TEST(every_ready_program_compiles_for_a_gpu))

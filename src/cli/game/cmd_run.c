@@ -31,7 +31,7 @@ typedef struct run_options {
     /* A swarm's. */
     int backend;
     int64_t envs, steps, seed, frames_per_step;
-    const char *stage, *obs, *action_gen, *record, *mosaic;
+    const char *stage, *obs, *action_gen, *record, *mosaic, *reward;
     dm_strings given;
 } run_options;
 
@@ -74,7 +74,10 @@ static const dm_option rows[] = {
     DM_OPTION_STRINGS(run_options, hooks, "hook", "PLACE",
                       "say when an instruction began there: BANK:ADDR, ADDR or a name; repeatable"),
     DM_OPTION_STRING(run_options, symbols, "symbols", "FILE", NULL,
-                     "names for --hook: a .sym, .noi or .map"),
+                     "names for --hook and --reward: a .sym, .noi or .map"),
+    DM_OPTION_STRING(run_options, reward, "reward", "FILE", NULL,
+                     "a reward program (docs/rewards.md): say what it gives; one machine stops at "
+                     "the episode's end"),
     DM_OPTION_FLAG(run_options, json, "json", "write JSON for programs"),
     DM_OPTION_CHOICE(run_options, backend, "backend", backend_names, "single",
                      "one machine, or a swarm; the options below are a swarm's"),
@@ -115,6 +118,7 @@ typedef struct session {
     range *peeks;
     poke *pokes;
     dm_run_hooks hooks;
+    dm_reward_single reward;
     dm_play play;
     double seconds;
 } session;
@@ -214,10 +218,11 @@ static const struct applicable {
     {"break", TO_ONE, NULL, NULL},
     {"peek", TO_ONE, NULL, NULL},
     {"poke", TO_ONE, NULL, NULL},
-    {"symbols", TO_BOTH, "hook", NULL},
+    {"symbols", TO_BOTH, NULL, NULL},
+    {"reward", TO_BOTH, NULL, NULL},
     {"envs", TO_MANY, NULL, NULL},
     {"steps", TO_MANY, NULL, "--frames"},
-    {"frames-per-step", TO_MANY, NULL, "--frames"},
+    {"frames-per-step", TO_BOTH, NULL, "--frames"},
     {"stage", TO_MANY, NULL, NULL},
     {"obs", TO_MANY, NULL, NULL},
     {"action-gen", TO_MANY, NULL, "--input"},
@@ -250,6 +255,13 @@ static dm_status check_applicable(const run_options *o, dm_error *err)
         if (a->needs != NULL && !is_given(o, a->needs))
             return dm_fail(err, DM_EINVAL, "--%s does nothing without --%s", a->name, a->needs);
     }
+    if (is_given(o, "symbols") && o->hooks.count == 0 && o->reward == NULL)
+        return dm_fail(err, DM_EINVAL, "--symbols does nothing without --hook or --reward");
+    if (!many && is_given(o, "frames-per-step") && o->reward == NULL)
+        return dm_fail(err, DM_EINVAL,
+                       "--frames-per-step is for a swarm or --reward, and --backend single runs "
+                       "one machine; there is "
+                       "--frames");
     if (is_given(o, "scale") && o->png == NULL && o->gif == NULL && o->record == NULL)
         return dm_fail(err, DM_EINVAL, "--scale does nothing without %s",
                        many ? "--record" : "--png or --gif");
@@ -258,9 +270,9 @@ static dm_status check_applicable(const run_options *o, dm_error *err)
                        start_names[o->start]);
     const dm_output files[] = {{"rom", o->rom, true},           {"input", o->input, true},
                                {"boot-rom", o->boot_rom, true}, {"symbols", o->symbols, true},
-                               {"png", o->png, false},          {"gif", o->gif, false},
-                               {"save", o->save, false},        {"battery", o->battery, false},
-                               {"record", o->record, false}};
+                               {"reward", o->reward, true},     {"png", o->png, false},
+                               {"gif", o->gif, false},          {"save", o->save, false},
+                               {"battery", o->battery, false},  {"record", o->record, false}};
     return dm_outputs_check(files, sizeof files / sizeof files[0], err);
 }
 
@@ -313,6 +325,23 @@ static dm_status create(session *s, dm_error *err)
     return status;
 }
 
+static dm_status start_reward(session *s, dm_error *err)
+{
+    const run_options *o = s->options;
+    dm_program *program = NULL;
+    dm_status status = dm_reward_load(o->reward, o->symbols, &program, err);
+    if (status == DM_OK && o->hooks.count != 0 && dm_program_get_info(program).hook_count != 0)
+        status =
+            dm_fail(err, DM_EINVAL,
+                    "--hook: the program of --reward has hooks of its own; a machine has one set");
+    if (status == DM_OK)
+        status =
+            dm_reward_single_init(&s->reward, program, s->gb, (uint32_t)o->frames_per_step, err);
+    s->reward.says = !o->json;
+    dm_program_destroy(program);
+    return status;
+}
+
 static dm_status prepare(session *s, dm_error *err)
 {
     const run_options *o = s->options;
@@ -329,6 +358,8 @@ static dm_status prepare(session *s, dm_error *err)
         dm_gb_poke(s->gb, s->pokes[i].address, s->pokes[i].value);
     if (status == DM_OK && o->hooks.count != 0)
         status = dm_gb_set_hooks(s->gb, s->hooks.places, o->hooks.count, err);
+    if (status == DM_OK && o->reward != NULL)
+        status = start_reward(s, err);
     if (status == DM_OK && o->gif != NULL)
         status = dm_gb_gif_create((unsigned)o->scale, &s->play.gif, err);
     return status;
@@ -367,6 +398,8 @@ static const char *end_name(enum dm_play_end end)
         return "breakpoint";
     case DM_PLAY_LOCKED:
         return "locked";
+    case DM_PLAY_EPISODE:
+        return "episode";
     case DM_PLAY_ALL_FRAMES:
         break;
     }
@@ -401,8 +434,12 @@ static void print_text(session *s, const dm_gb_counters *c)
     for (size_t i = 0; i < s->options->peeks.count; i++)
         print_memory(s->gb, s->peeks[i]);
     dm_run_hooks_print(&s->hooks, "frame", 1);
+    if (s->options->reward != NULL)
+        dm_reward_tally_print(&s->reward.tally, s->reward.metrics, s->reward.info.metric_count);
     if (s->play.end == DM_PLAY_BREAKPOINT)
         printf("breakpoint at %04X, cycle %" PRIu64 "\n", r.pc, c->cycles);
+    else if (s->play.end == DM_PLAY_EPISODE)
+        printf("the episode ended in frame %" PRIu64 "\n", s->play.done);
     else if (r.locked)
         printf("locked up by an illegal opcode at %04X\n", r.pc);
     printf("%" PRIu64 " frames, %.0f frames/s, %" PRIu64 " instructions, %.1f%% in HALT, PC %04X\n",
@@ -463,6 +500,9 @@ static dm_status print_json(session *s, const dm_gb_counters *c, dm_error *err)
     write_registers(&json, &r);
     write_memory(&json, s);
     dm_run_hooks_json(&s->hooks, "frame", &json);
+    if (s->options->reward != NULL)
+        dm_reward_tally_json(&s->reward.tally, s->reward.metrics, s->reward.info.metric_count,
+                             &json);
     if (s->options->serial)
         dm_json_string_n(&json, "serial", dm_buffer_text(&s->play.sent), s->play.sent.size);
     dm_json_end_object(&json);
@@ -492,6 +532,7 @@ static dm_status play(session *s, dm_error *err)
     p->script = &s->script;
     p->every = (uint32_t)o->every;
     p->hooks = o->hooks.count != 0 ? &s->hooks : NULL;
+    p->reward = o->reward != NULL ? &s->reward : NULL;
     p->draw_last = o->png != NULL;
     p->breakpoints = s->breakpoints;
     p->breakpoint_count = o->breakpoints.count;
@@ -519,6 +560,7 @@ static dm_gb_counters minus(dm_gb_counters a, dm_gb_counters b)
 
 static void deinit(session *s)
 {
+    dm_reward_single_deinit(&s->reward);
     dm_gb_gif_destroy(s->play.gif);
     dm_buffer_deinit(&s->play.sent);
     dm_gb_destroy(s->gb);
@@ -545,6 +587,7 @@ static dm_status run_swarm(const run_options *o, dm_error *err)
                                 .record = o->record,
                                 .hooks = &o->hooks,
                                 .symbols = o->symbols,
+                                .reward = o->reward,
                                 .json = o->json,
                                 .force_dmg = o->force_dmg};
     return dm_run_swarm_run(&swarm, err);
@@ -591,5 +634,6 @@ const dm_command dm_command_run = {
     .run = run,
     .examples =
         "dotmatrix run --rom game.gb --frames 600 --input keys.txt --gif play.gif\n"
+        "dotmatrix run --rom game.gb --backend vec_cpu --reward reward.py\n"
         "dotmatrix run --rom game.gb --backend vec_cpu --envs 16 --record all.gif --mosaic 4x4\n",
 };

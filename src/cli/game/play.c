@@ -116,8 +116,10 @@ static uint64_t press(dm_play *play)
     const dm_gb_script *script = play->script;
     for (;
          play->script_next < script->count && script->lines[play->script_next].frame <= play->done;
-         play->script_next++)
-        dm_gb_set_keys(play->gb, script->lines[play->script_next].keys);
+         play->script_next++) {
+        play->keys = script->lines[play->script_next].keys;
+        dm_gb_set_keys(play->gb, play->keys);
+    }
     return play->script_next < script->count ? script->lines[play->script_next].frame : UINT64_MAX;
 }
 
@@ -140,6 +142,10 @@ static void run_stretch(dm_play *play, uint64_t until)
         draw = DM_GB_DRAW_NEVER;
     }
     uint64_t frames = (until < look ? until : look) - play->done;
+    if (play->reward != NULL) { /* to the step's end */
+        const uint64_t left = play->reward->frames - play->done % play->reward->frames;
+        frames = frames < left ? frames : left;
+    }
     if (play->stepped) {
         /* Stepping has gone past the frame's end by part of an instruction: fall in step again. */
         uint64_t end = play->start + (play->done + 1) * DM_GB_FRAME_CYCLES;
@@ -186,6 +192,11 @@ dm_status dm_play_run(dm_play *play, dm_error *err)
         if (play->hooks != NULL)
             dm_run_hooks_note(play->hooks, dm_gb_take_hooks(play->gb), before);
         status = take_serial(play, err);
+        if (status == DM_OK && play->reward != NULL && play->done != before &&
+            play->done % play->reward->frames == 0)
+            status = dm_reward_single_step(play->reward, play->keys, err);
+        if (play->reward != NULL && play->reward->over)
+            play->end = DM_PLAY_EPISODE;
         if (status == DM_OK)
             status = look(play, &looked, err);
         dm_progress_add(play->progress, play->done - before);

@@ -10,6 +10,7 @@
 #include "base/buffer.h"
 #include "base/terminal/progress.h"
 #include "cli/game/hooks.h"
+#include "cli/game/reward.h"
 #include "gb/host/picture.h"
 #include "romtools/script.h"
 
@@ -17,7 +18,7 @@
 
 #include <stdio.h>
 
-enum dm_play_end { DM_PLAY_ALL_FRAMES, DM_PLAY_BREAKPOINT, DM_PLAY_LOCKED };
+enum dm_play_end { DM_PLAY_ALL_FRAMES, DM_PLAY_BREAKPOINT, DM_PLAY_LOCKED, DM_PLAY_EPISODE };
 
 typedef struct dm_play {
     /* What to do. */
@@ -33,7 +34,8 @@ typedef struct dm_play {
     uint64_t trace_limit; /* lines; then it goes on without */
     FILE *serial;         /* where sent bytes are shown as they come; NULL: they are gathered */
     dm_progress *progress;
-    dm_run_hooks *hooks; /* looked at after each frame; NULL: none */
+    dm_run_hooks *hooks;      /* looked at after each frame; NULL: none */
+    dm_reward_single *reward; /* judges every so many frames; NULL: nothing does */
     /* What came of it. */
     uint64_t done; /* frames that were completed */
     enum dm_play_end end;
@@ -41,6 +43,7 @@ typedef struct dm_play {
     bool sent_line_open; /* the last byte shown was no newline */
     /* Its own. */
     size_t script_next;
+    uint8_t keys; /* held now */
     uint64_t traced;
     uint64_t start; /* T-cycle at which frame 0 began */
     bool stepped;   /* the last frame went instruction by instruction */

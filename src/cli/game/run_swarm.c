@@ -7,6 +7,7 @@
 #include "base/thread.h"
 #include "cli/game/hooks.h"
 #include "cli/game/mosaic.h"
+#include "cli/game/reward.h"
 #include "cli/options.h"
 #include "gb/host/picture.h"
 
@@ -28,7 +29,11 @@ typedef struct session {
     dm_mosaic mosaic;
     dm_run_hooks hooks;
     uint64_t *hook_bits; /* of each machine; NULL: no hooks */
-    uint8_t *picture;    /* of the mosaic; NULL: nothing is recorded */
+    dm_program *program; /* NULL: no reward program */
+    dm_program_info info;
+    dm_reward_watch watch;
+    dm_swarm_metric_sums metrics[DM_PROGRAM_METRICS_MAX];
+    uint8_t *picture; /* of the mosaic; NULL: nothing is recorded */
     double seconds;
 } session;
 
@@ -112,7 +117,7 @@ static dm_status look_for_hooks(session *s, uint64_t step, dm_error *err)
 {
     dm_status status = dm_swarm_get_hooks(s->swarm, s->hook_bits, s->desc.count, err);
     for (uint64_t i = 0; i < s->desc.count && status == DM_OK; i++)
-        dm_run_hooks_note(&s->hooks, s->hook_bits[i], step);
+        dm_run_hooks_note(&s->hooks, s->hook_bits[i] >> s->info.hook_count, step);
     return status;
 }
 
@@ -141,6 +146,8 @@ static dm_status steps(session *s, dm_error *err)
         queued++;
         if (status == DM_OK && s->hook_bits != NULL)
             status = look_for_hooks(s, (uint64_t)i, err);
+        if (status == DM_OK && s->program != NULL)
+            status = dm_reward_watch_step(&s->watch, s->swarm, err);
         if (status == DM_OK && s->gif != NULL) {
             status = look(s, err);
             if (status == DM_OK)
@@ -183,6 +190,8 @@ static dm_status report(session *s, dm_error *err)
                " frames, %.0f frames/s\n",
                o->envs, info.bytes_per_machine, name, o->stage, o->steps, o->frames_per_step, fps);
         dm_run_hooks_print(&s->hooks, "step", (uint64_t)o->envs);
+        if (s->program != NULL)
+            dm_reward_tally_print(&s->watch.tally, s->metrics, s->info.metric_count);
         return DM_OK;
     }
     dm_buffer text = DM_BUFFER_EMPTY;
@@ -201,6 +210,8 @@ static dm_status report(session *s, dm_error *err)
     dm_json_double(&json, "seconds", s->seconds);
     dm_json_double(&json, "fps", fps);
     dm_run_hooks_json(&s->hooks, "step", &json);
+    if (s->program != NULL)
+        dm_reward_tally_json(&s->watch.tally, s->metrics, s->info.metric_count, &json);
     dm_json_end_object(&json);
     dm_json_finish(&json);
     dm_status status = dm_buffer_check(&text, err);
@@ -208,6 +219,18 @@ static dm_status report(session *s, dm_error *err)
         fputs(dm_buffer_text(&text), stdout);
     dm_buffer_deinit(&text);
     return status;
+}
+
+static dm_status load_reward(session *s, dm_error *err)
+{
+    const dm_run_swarm *o = s->options;
+    if (s->desc.stage != DM_SWARM_FULL_STEP && s->desc.stage != DM_SWARM_REWARD_ONLY)
+        return dm_fail(err, DM_EINVAL,
+                       "--reward: --stage %s writes no rewards; there is reward_only", o->stage);
+    dm_status status = dm_reward_load(o->reward, o->symbols, &s->program, err);
+    s->info = dm_program_get_info(s->program);
+    s->desc.program = s->program;
+    return status == DM_OK ? dm_reward_watch_init(&s->watch, s->desc.count, err) : status;
 }
 
 dm_status dm_run_swarm_run(const dm_run_swarm *options, dm_error *err)
@@ -218,6 +241,8 @@ dm_status dm_run_swarm_run(const dm_run_swarm *options, dm_error *err)
     s.desc.rom_count = 1;
     s.desc.force_dmg = options->force_dmg;
     dm_status status = read_options(&s, err);
+    if (status == DM_OK && options->reward != NULL)
+        status = load_reward(&s, err);
     if (status == DM_OK)
         status = dm_device_open(options->cuda ? "cuda" : "cpu", &s.device, err);
     if (status == DM_OK)
@@ -228,11 +253,15 @@ dm_status dm_run_swarm_run(const dm_run_swarm *options, dm_error *err)
         status = steps(&s, err);
     if (status == DM_OK && options->record != NULL)
         status = write_record(&s, err);
+    if (status == DM_OK && s.info.metric_count != 0)
+        status = dm_swarm_get_metrics(s.swarm, s.metrics, s.info.metric_count, false, err);
     if (status == DM_OK)
         status = report(&s, err);
+    dm_reward_watch_deinit(&s.watch);
     dm_gb_gif_destroy(s.gif);
     free(s.picture);
     free(s.hook_bits);
+    dm_program_destroy(s.program);
     dm_swarm_destroy(s.swarm);
     dm_device_close(s.device);
     return status;

@@ -16,6 +16,7 @@ typedef struct dm_run_swarm {
     const char *record;      /* a .gif or .png of the first machines; NULL: none */
     const char *mosaic;      /* which ones, see mosaic.h */
     const dm_strings *hooks; /* see hooks.h */
+    const char *reward;      /* a program's file; NULL: none */
     const char *symbols;
     bool json, force_dmg;
 } dm_run_swarm;
