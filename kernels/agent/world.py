@@ -2,7 +2,7 @@
 """What happens around a step of the swarm: keys, episodes that begin and end, rewards, and the archive of states that
 episodes may begin from (src/agent/world_swarm.h).
 
-The reward text's observation is what the policy sees, then the game's score, then what the reward is the change of.
+A reward program gives rewards and ends itself, and its metric `score` is the game's score. An epilog's observation is what the policy sees, then the game's score, then what the reward is the change of.
 A thread per machine, but for `archive`.
 
 dotmatrix kernel compile kernels/agent/world.py"""
@@ -43,7 +43,9 @@ def begin(actions: wp.array(dtype=int), keys_of: wp.array(dtype=wp.uint8), over:
 
 
 @wp.kernel(enable_backward=False)
-def after(vectors: wp.array2d(dtype=float), terminated: wp.array(dtype=wp.uint8), mask: wp.array(dtype=wp.uint8),
+def after(vectors: wp.array2d(dtype=float), given: wp.array(dtype=float), programmed: int,
+          metric: wp.array(dtype=float), has_metric: int,
+          terminated: wp.array(dtype=wp.uint8), truncated: wp.array(dtype=wp.uint8), mask: wp.array(dtype=wp.uint8),
           limit: int, practice_limit: int, before: int, keeps: int, potential: wp.array(dtype=float),
           practice: wp.array(dtype=wp.uint8), over: wp.array(dtype=wp.uint8), age: wp.array(dtype=int),
           stirred: wp.array(dtype=int), forced: wp.array(dtype=int), kept: wp.array(dtype=int), own: wp.array2d(dtype=int), rewards: wp.array(dtype=float),
@@ -52,11 +54,14 @@ def after(vectors: wp.array2d(dtype=float), terminated: wp.array(dtype=wp.uint8)
     # After it. flags are world.h's. keep_in: the snapshot that the machine is kept in, -1 for none; own: its two, the
     # older first when both are in use. ended: episodes that are over for good, whose older state goes to the archive.
     n = wp.tid()
-    width = vectors.shape[1]
-    was = potential[n]
-    now = vectors[n, width - 1]
-    potential[n] = now
-    scores[n] = vectors[n, width - 2]
+    gained = given[n]
+    if programmed == 0:
+        width = vectors.shape[1]
+        gained = vectors[n, width - 1] - potential[n]
+        potential[n] = vectors[n, width - 1]
+        scores[n] = vectors[n, width - 2]
+    if has_metric != 0:
+        scores[n] = metric[n]
     keep_in[n] = -1
     ended[n] = wp.uint8(0)
     if mask[n] != wp.uint8(0):
@@ -64,7 +69,7 @@ def after(vectors: wp.array2d(dtype=float), terminated: wp.array(dtype=wp.uint8)
         flags[n] = wp.uint8(4) + wp.uint8(8) * practice[n]
     else:
         age[n] = age[n] + 1
-        rewards[n] = now - was
+        rewards[n] = gained
         most = limit
         if practice[n] != wp.uint8(0):
             most = practice_limit
@@ -73,7 +78,7 @@ def after(vectors: wp.array2d(dtype=float), terminated: wp.array(dtype=wp.uint8)
             flag = 1
             ended[n] = wp.uint8(1)
         else:
-            if most > 0 and age[n] >= most:
+            if truncated[n] != wp.uint8(0) or (most > 0 and age[n] >= most):
                 flag = 2
         flags[n] = wp.uint8(flag)
         if stirred[n] > 0:

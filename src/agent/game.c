@@ -103,12 +103,39 @@ static dm_status parse_random(const dm_agent_config *config, dm_agent_game *game
 
 /* ---- The game ---- */
 
-dm_status dm_agent_game_open(const dm_agent_config *config, dm_agent_game *out, dm_error *err)
+bool dm_agent_is_program(const char *reward)
+{
+    size_t length = strlen(reward);
+    return length > 3 && strcmp(reward + length - 3, ".py") == 0;
+}
+
+/* What is good play: a text, and when it is a program, compiled. */
+static dm_status read_reward(const dm_agent_config *config, const char *path, dm_agent_game *out,
+                             dm_error *err)
+{
+    dm_status status = dm_file_read(path, 1u << 20, &out->reward, &out->reward_size, err);
+    if (status != DM_OK)
+        return status;
+    if (strlen(out->reward) != out->reward_size)
+        return dm_fail(err, DM_EFORMAT, "%.900s: a zero byte; this is no text", path);
+    if (out->reward[strspn(out->reward, " \t\r\n")] == 0)
+        return dm_fail(err, DM_EFORMAT, "%.900s: empty; nothing says what is good play", path);
+    if (!dm_agent_is_program(config->reward))
+        return DM_OK;
+    if (strstr(out->reward, ".reward") == NULL)
+        return dm_fail(err, DM_EFORMAT,
+                       "%.900s: sets no reward; out.reward says what a step is worth", path);
+    return dm_program_create(config->reward, out->reward, out->reward_size, NULL, &out->program,
+                             err);
+}
+
+dm_status dm_agent_game_open(const dm_agent_config *config, const char *reward, dm_agent_game *out,
+                             dm_error *err)
 {
     *out = (dm_agent_game){0};
     dm_status status = dm_file_read(config->rom, 8u << 20, &out->rom, &out->rom_size, err);
     if (status == DM_OK)
-        status = dm_file_read(config->reward, 1u << 20, &out->reward, &out->reward_size, err);
+        status = read_reward(config, reward ? reward : config->reward, out, err);
     if (status == DM_OK)
         status = parse_actions(config, out, err);
     if (status == DM_OK)
@@ -133,6 +160,7 @@ dm_status dm_agent_game_open(const dm_agent_config *config, dm_agent_game *out, 
 void dm_agent_game_close(dm_agent_game *game)
 {
     dm_gb_destroy(game->gb);
+    dm_program_destroy(game->program);
     free(game->state);
     free(game->rom);
     free(game->reward);

@@ -6,12 +6,15 @@
 #include "agent/config.h"
 
 #include <dotmatrix/gb.h>
+#include <dotmatrix/program.h>
 
 enum { DM_AGENT_ACTIONS_MAX = 64, DM_AGENT_RANDOM_MAX = 32 };
 
 typedef struct dm_agent_game {
     char *rom, *reward; /* the files' bytes; the reward's text ends with NUL */
     size_t rom_size, reward_size;
+    dm_program *
+        program; /* the reward's, when its file's name ends with .py; NULL: it is an epilog's text */
     uint8_t keys[DM_AGENT_ACTIONS_MAX]; /* masks of DM_GB_KEY_ */
     uint32_t actions;
     uint16_t random[DM_AGENT_RANDOM_MAX]; /* addresses */
@@ -21,8 +24,12 @@ typedef struct dm_agent_game {
     size_t state_bytes;
 } dm_agent_game;
 
-/* Reads the files and plays the keys of the start. */
-dm_status dm_agent_game_open(const dm_agent_config *config, dm_agent_game *out, dm_error *err);
+/* Reads the files and plays the keys of the start. `reward`: where the reward's text lies, NULL: where the configuration
+ * says; a program's symbol file is looked for where the configuration says either way. */
+dm_status dm_agent_game_open(const dm_agent_config *config, const char *reward, dm_agent_game *out,
+                             dm_error *err);
+/* Whether a reward is a program. */
+bool dm_agent_is_program(const char *reward);
 void dm_agent_game_close(dm_agent_game *game);
 /* Start number `index` as dm_gb_load_state_bytes reads it: the same machine with random bytes, never
  * 0, where the configuration says. `held_out` starts are others than those to train from. */

@@ -60,13 +60,18 @@ static dm_status config_text(dm_agent_run *run, dm_error *err)
     return status;
 }
 
+static const char *reward_name(const dm_agent_run *run)
+{
+    return dm_agent_is_program(run->config.reward) ? "reward.py" : "reward.c";
+}
+
 /* The configuration and the reward's text, which the run takes from there from now on. */
 static dm_status write_folder(dm_agent_run *run, dm_error *err)
 {
     char path[DM_PATH_MAX];
     dm_status status = dm_dir_create(run->folder, err);
     if (status == DM_OK)
-        status = path_in(run, "reward.c", path, err);
+        status = path_in(run, reward_name(run), path, err);
     if (status == DM_OK)
         status = dm_file_write(path, run->game.reward, run->game.reward_size, err);
     if (status == DM_OK)
@@ -78,7 +83,8 @@ static dm_status write_folder(dm_agent_run *run, dm_error *err)
 
 /* ---- Opening ---- */
 
-static dm_status open_game(dm_agent_run *run, const char *device, dm_error *err)
+/* `reward`: NULL, or where the folder has its text. */
+static dm_status open_game(dm_agent_run *run, const char *device, const char *reward, dm_error *err)
 {
     if (run->config.rom[0] == 0)
         return dm_fail(err, DM_EINVAL, "agent: which game? --rom names a ROM");
@@ -88,13 +94,7 @@ static dm_status open_game(dm_agent_run *run, const char *device, dm_error *err)
                        "(docs/agent.md)");
     dm_status status = dm_device_open(device, &run->device, err);
     if (status == DM_OK)
-        status = dm_agent_game_open(&run->config, &run->game, err);
-    if (status == DM_OK && strlen(run->game.reward) != run->game.reward_size)
-        status =
-            dm_fail(err, DM_EFORMAT, "%.900s: a zero byte; this is no text", run->config.reward);
-    if (status == DM_OK && run->game.reward[strspn(run->game.reward, " \t\r\n")] == 0)
-        status = dm_fail(err, DM_EFORMAT, "%.900s: empty; nothing says what is good play",
-                         run->config.reward);
+        status = dm_agent_game_open(&run->config, reward, &run->game, err);
     return status;
 }
 
@@ -106,18 +106,6 @@ static dm_status open_learner(dm_agent_run *run, dm_error *err)
     return status == DM_OK
                ? dm_agent_learner_create(run->device, run->world, &run->config, &run->learner, err)
                : status;
-}
-
-/* A run that lies in its folder has the reward's text there. */
-static dm_status use_folders_reward(dm_agent_run *run, dm_error *err)
-{
-    char reward[DM_PATH_MAX];
-    dm_status status = path_in(run, "reward.c", reward, err);
-    if (status == DM_OK && strlen(reward) >= sizeof run->config.reward)
-        status = dm_fail(err, DM_EINVAL, "agent: path too long: %s", reward);
-    if (status == DM_OK)
-        memcpy(run->config.reward, reward, strlen(reward) + 1);
-    return status;
 }
 
 static dm_status make_run(const char *folder, dm_agent_run **out, dm_error *err)
@@ -156,7 +144,7 @@ dm_status dm_agent_run_begin(const char *device, const dm_agent_config *config, 
     if (status == DM_OK)
         status = config_text(run, err);
     if (status == DM_OK)
-        status = open_game(run, device, err);
+        status = open_game(run, device, NULL, err);
     if (status == DM_OK)
         status = open_learner(run, err);
     if (status == DM_OK) /* once all that may be wrong has been seen */
@@ -202,9 +190,9 @@ static dm_status go_on(const char *device, const char *folder, bool trains, dm_a
     if (status == DM_OK)
         status = config_text(run, err);
     if (status == DM_OK)
-        status = use_folders_reward(run, err);
+        status = path_in(run, reward_name(run), path, err);
     if (status == DM_OK)
-        status = open_game(run, device, err);
+        status = open_game(run, device, path, err);
     if (status == DM_OK)
         status = open_learner(run, err);
     if (status == DM_OK)
@@ -443,8 +431,8 @@ static dm_status games_step(dm_agent_run *run, games *g, dm_error *err)
             g->world, actions, observations, dm_device_buffer_address(g->rewards),
             dm_device_buffer_address(g->scores), dm_device_buffer_address(g->flags), err);
     if (status == DM_OK)
-        status = dm_stream_download(g->stream, g->scores, 0, g->host_scores,
-                                    g->count * sizeof(float), err);
+        status = dm_stream_download(g->stream, g->world->has_scores ? g->scores : g->rewards, 0,
+                                    g->host_scores, g->count * sizeof(float), err);
     if (status == DM_OK)
         status = dm_stream_download(g->stream, g->flags, 0, g->host_flags, g->count, err);
     if (status == DM_OK)
@@ -452,8 +440,8 @@ static dm_status games_step(dm_agent_run *run, games *g, dm_error *err)
     for (uint64_t n = 0; n < g->count && status == DM_OK; n++) {
         if (g->over[n])
             continue;
-        g->final[n] = (double)g->host_scores[n];
-        if (g->host_flags[n] & DM_AGENT_TERMINATED) {
+        g->final[n] = (double)g->host_scores[n] + (g->world->has_scores ? 0 : g->final[n]);
+        if (g->host_flags[n] & (DM_AGENT_TERMINATED | DM_AGENT_TRUNCATED)) {
             g->over[n] = 1;
             g->left--;
         }

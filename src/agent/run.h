@@ -2,7 +2,7 @@
 /* run.h - a training run: a game, a learner, and the folder that it leaves.
  *
  *     config.json          every field, as the run has them
- *     reward.c             the reward's text
+ *     reward.c, reward.py  the reward's text
  *     checkpoint.safetensors, world-N.swarm, world-N.swarm.starts    to go on from, after update N
  *     metrics.jsonl        a line for each update
  *     events.out.tfevents.*    the same for TensorBoard

@@ -6,13 +6,14 @@
 #include "base/file.h"
 #include "base/philox.h"
 #include "device/internal.h"
+#include "swarm/internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The reward text's observation: the policy's numbers, then the game's score, then what the reward
- * is the change of. */
+/* An epilog's observation: the policy's numbers, then the game's score, then what the reward is the
+ * change of. A program's is the policy's alone. */
 enum { TAIL = 2 };
 
 /* What the texts of kernels/agent/world.py keep of each machine, in device memory; all of it but the first is what a
@@ -46,7 +47,10 @@ typedef struct swarm_world {
     dm_swarm *swarm;
     dm_stream *stream;
     bool cuda;
-    uint32_t width; /* floats of the swarm's observation */
+    bool programmed; /* the reward is a program's */
+    uint32_t width;  /* floats of the swarm's observation */
+    int metric;      /* the program's that is called score; -1: none */
+    uint32_t seen;   /* those of them that the policy sees */
     uint32_t archive_room;
     dm_device_buffer *buffers[ARRAYS];
     void *at[ARRAYS]; /* their addresses */
@@ -232,14 +236,28 @@ static dm_status open_texts(swarm_world *w, dm_error *err)
     dm_agent_text_number(&w->begin, "stir", (double)w->config.stir);
     dm_agent_text_matrix(&w->after, "own", w->at[OWN], NULL, N, 2);
     dm_agent_text_matrix(&w->archive, "own", w->at[OWN], NULL, N, 2);
+    dm_agent_text_vector(&w->after, "given", output(w, DM_SWARM_REWARDS), NULL, N);
+    dm_agent_text_number(&w->after, "programmed", w->programmed);
+    /* A metric's values lie apart; without one any array does. */
+    const dm_swarm_args *args = &w->swarm->args;
+    dm_kernel_array metric = {.data = w->at[POTENTIAL], .shape = {(int64_t)N}};
+    if (w->metric >= 0) {
+        metric.data = &args->metrics[w->metric].value;
+        metric.strides[0] = (int64_t)(args->metric_count * sizeof(dm_swarm_metric));
+    }
+    dm_agent_text_array(&w->after, "metric", &metric);
+    dm_agent_text_number(&w->after, "has_metric", w->metric >= 0);
     dm_agent_text_vector(&w->after, "terminated", output(w, DM_SWARM_TERMINATED), NULL, N);
+    dm_agent_text_vector(&w->after, "truncated", output(w, DM_SWARM_TRUNCATED), NULL, N);
     dm_agent_text_number(&w->after, "limit", (double)(w->desc.held_out ? 0 : w->config.limit));
     dm_agent_text_number(&w->after, "practice_limit", (double)w->config.practice);
     dm_agent_text_number(&w->after, "before", (double)w->config.before);
     dm_agent_text_number(&w->after, "keeps", has_curriculum(w));
     dm_agent_text *const seeing[] = {&w->after, &w->observe, &w->potential};
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < 3 && w->width > 0; i++)
         dm_agent_text_matrix(seeing[i], "vectors", output(w, DM_SWARM_VECTORS), NULL, N, w->width);
+    if (w->width == 0) /* nobody reads it */
+        dm_agent_text_matrix(&w->after, "vectors", w->at[POTENTIAL], NULL, N, 1);
     dm_agent_text_vector(&w->potential, "potential", w->at[POTENTIAL], NULL, N);
     return DM_OK;
 }
@@ -273,8 +291,8 @@ static dm_status observe(swarm_world *w, void *observations, dm_error *err)
     if (w->world.packed)
         return w->device->ops->copy(w->stream, observations, output(w, DM_SWARM_PACKEDS),
                                     N * dm_agent_world_row_bytes(&w->world), err);
-    dm_agent_text_matrix(&w->observe, "observations", observations, NULL, N, w->width - TAIL);
-    return dm_agent_text_launch(&w->observe, DM_KERNEL_FORWARD, N, w->width - TAIL, err);
+    dm_agent_text_matrix(&w->observe, "observations", observations, NULL, N, w->seen);
+    return dm_agent_text_launch(&w->observe, DM_KERNEL_FORWARD, N, w->seen, err);
 }
 
 /* All machines are over, so all begin. */
@@ -290,7 +308,7 @@ static dm_status reset(dm_agent_world *world, void *observations, dm_error *err)
         status = begin(w, w->at[KEEP_IN], err);
     if (status == DM_OK)
         status = dm_swarm_reset(w->swarm, w->at[MASK], w->at[NUMBERS], err);
-    if (status == DM_OK)
+    if (status == DM_OK && !w->programmed)
         status = dm_agent_text_launch(&w->potential, DM_KERNEL_FORWARD, world->count, 0, err);
     return status == DM_OK ? observe(w, observations, err) : status;
 }
@@ -403,19 +421,28 @@ static dm_status create(swarm_world *w, dm_agent_game *game, dm_error *err)
 {
     const dm_agent_config *c = &w->config;
     bool packed = c->obs == DM_AGENT_PACKED;
-    if (c->observation == 0 && !packed)
+    w->programmed = game->program != NULL;
+    w->metric = -1;
+    for (size_t i = 0; w->programmed && i < dm_program_get_info(game->program).metric_count; i++)
+        if (strcmp(dm_program_get_info(game->program).metrics[i], "score") == 0)
+            w->metric = (int)i;
+    w->seen = w->programmed ? dm_program_get_info(game->program).observation_size
+                            : (uint32_t)c->observation;
+    w->width = w->programmed ? w->seen : w->seen + TAIL;
+    if (w->seen == 0 && !packed)
         return dm_fail(err, DM_EINVAL,
-                       "agent: observation is 0; it is how many floats of the "
-                       "reward text's observation the policy sees");
-    w->width = (uint32_t)c->observation + TAIL;
+                       w->programmed
+                           ? "agent: the reward program observes nothing (out.obs); or obs=packed"
+                           : "agent: observation is 0; it is how many floats of the reward text's "
+                             "observation the policy sees");
     memcpy(w->action_keys, game->keys, sizeof w->action_keys);
     w->archive_room = has_curriculum(w) ? (uint32_t)c->archive : 0;
     w->world = (dm_agent_world){.user = w,
                                 .count = w->desc.machines,
                                 .actions = game->actions,
                                 .packed = packed,
-                                .observation = {(uint32_t)c->observation},
-                                .has_scores = true,
+                                .observation = {w->seen},
+                                .has_scores = !w->programmed || w->metric >= 0,
                                 .reset = reset,
                                 .step = step,
                                 .save = save,
@@ -426,21 +453,23 @@ static dm_status create(swarm_world *w, dm_agent_game *game, dm_error *err)
                sizeof w->world.observation);
     dm_swarm_rom_source rom = {.path = NULL, .bytes = game->rom, .size = game->rom_size};
     uint64_t own = has_curriculum(w) ? 2 * w->desc.machines + w->archive_room : 0;
-    dm_swarm_desc desc = {
-        .roms = &rom,
-        .rom_count = 1,
-        .count = w->desc.machines,
-        .frames_per_step = (uint32_t)c->frames,
-        .release_after_frames = (uint32_t)(c->release > 0 ? c->release : c->frames),
-        .stage = DM_SWARM_FULL_STEP,
-        .codec = DM_SWARM_RAW_KEYS,
-        .autoreset = DM_SWARM_DISABLED,
-        .observations = DM_SWARM_OBS_VECTOR | (w->desc.pictures ? DM_SWARM_OBS_SHADES : 0) |
-                        (packed ? DM_SWARM_OBS_PACKED : 0),
-        .frame_stack = packed ? (uint32_t)c->stack : 1,
-        .snapshots = (uint32_t)(w->desc.starts + own),
-        .epilog = game->reward,
-        .observation_size = w->width};
+    dm_swarm_desc desc = {.roms = &rom,
+                          .rom_count = 1,
+                          .count = w->desc.machines,
+                          .frames_per_step = (uint32_t)c->frames,
+                          .release_after_frames =
+                              (uint32_t)(c->release > 0 ? c->release : c->frames),
+                          .stage = DM_SWARM_FULL_STEP,
+                          .codec = DM_SWARM_RAW_KEYS,
+                          .autoreset = DM_SWARM_DISABLED,
+                          .observations = (w->width > 0 ? DM_SWARM_OBS_VECTOR : 0) |
+                                          (w->desc.pictures ? DM_SWARM_OBS_SHADES : 0) |
+                                          (packed ? DM_SWARM_OBS_PACKED : 0),
+                          .frame_stack = packed ? (uint32_t)c->stack : 1,
+                          .snapshots = (uint32_t)(w->desc.starts + own),
+                          .epilog = w->programmed ? NULL : game->reward,
+                          .program = game->program,
+                          .observation_size = w->width};
     dm_status status = dm_swarm_create(w->device, &desc, &w->swarm, err);
     if (status == DM_OK)
         status = take_memory(w, game, err);
@@ -501,7 +530,7 @@ static dm_status play_starts(swarm_world *w, uint64_t first, uint64_t count, uin
     uint64_t N = w->world.count;
     dm_swarm_output_kind kind = w->world.packed ? DM_SWARM_PACKEDS : DM_SWARM_VECTORS;
     size_t row = dm_swarm_output_size(w->swarm, kind);
-    size_t of_row = w->world.packed ? row : row - TAIL * sizeof(float);
+    size_t of_row = w->world.packed ? row : w->seen * sizeof(float);
     uint32_t *machines = calloc(2 * N, sizeof *machines);
     if (!machines)
         return dm_fail(err, DM_ENOMEM, "agent: no memory");

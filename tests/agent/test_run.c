@@ -130,6 +130,13 @@ static void an_agent_is_measured_and_filmed(void **state)
     assert_ok(dm_file_read(gif, 0, &bytes, &size, err));
     assert_true(size > 1000 && memcmp(bytes, "GIF89a", 6) == 0);
     free(bytes);
+    static const char *const left[] = {"index.html", "report.json", "before.gif", "after.gif",
+                                       "reward.py"};
+    for (size_t i = 0; i < sizeof left / sizeof left[0]; i++) {
+        char path[DM_PATH_MAX];
+        assert_ok(dm_path_join(path, folder, left[i], err));
+        assert_true(dm_file_exists(path));
+    }
 }
 
 static void what_is_wrong_is_one_line(void **state)
@@ -141,6 +148,7 @@ static void what_is_wrong_is_one_line(void **state)
         {{"--reward", "x.c"}, "which game? --rom names a ROM"},
         {{"--rom", rom}, "what is good play? --reward names a file"},
         {{"--rom", rom, "--reward", "not-there.c"}, "not-there.c"},
+        {{"--rom", rom, "--reward", "PROGRAM"}, "sets no reward"},
         {{"--rom", rom, "--config", "CONFIG", "--set", "actions=LEFT,JUMP"}, "'JUMP'; keys are"},
         {{"--rom", rom, "--config", "CONFIG", "--set", "random=4000:2"}, "'4000:2'"},
         {{"--rom", rom, "--config", "CONFIG", "--set", "start=soon"}, "'soon'"},
@@ -148,12 +156,18 @@ static void what_is_wrong_is_one_line(void **state)
         {{"--eval", "3"}, "--eval wants --resume DIR"},
         {{"--play", "nowhere", "--gif", "a.gif"}, "no run of train agent lies there"},
     };
+    static const char nothing[] =
+        "import dotmatrix as dm\n@dm.program\n"
+        "def step(m: dm.Machine, out: dm.Out):\n    out.terminated = True\n";
+    const char *program = dm_test_path(state, "nothing.py");
+    assert_ok(dm_file_write(program, nothing, sizeof nothing - 1, err));
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *arguments[16] = {"train", "agent", "--out", dm_test_path(state, "none")};
         size_t count = strcmp(cases[i].arguments[0], "--play") == 0 ? 2 : 4;
         for (size_t k = 0; k < 8 && cases[i].arguments[k] != NULL; k++)
-            arguments[count++] = strcmp(cases[i].arguments[k], "CONFIG") == 0
-                                     ? config_path()
+            arguments[count++] = strcmp(cases[i].arguments[k], "CONFIG") == 0 ? config_path()
+                                 : strcmp(cases[i].arguments[k], "PROGRAM") == 0
+                                     ? program
                                      : cases[i].arguments[k];
         arguments[count] = NULL;
         dm_test_result r;

@@ -14,7 +14,8 @@ for (uint32_t i = 0; i < 4u; i++) {
     uint32_t at = 0xC020u + 4u * i, place = used;
     if (dm_swarm_peek(view, at) == 0u)
         continue;
-    while (place > 0u && dm_swarm_peek(view, slots[place - 1u] + 2u) < dm_swarm_peek(view, at + 2u)) {
+    while (place > 0u &&
+           dm_swarm_peek(view, slots[place - 1u] + 2u) < dm_swarm_peek(view, at + 2u)) {
         slots[place] = slots[place - 1u];
         place--;
     }
@@ -26,7 +27,9 @@ for (uint32_t i = 0; i < 4u; i++) {
     uint32_t kind = i < used ? dm_swarm_peek(view, slots[i]) : 0u;
     thing[0] = kind == 1u ? 1.0f : 0.0f;
     thing[1] = kind == 2u ? 1.0f : 0.0f;
-    thing[2] = kind != 0u ? ((float)dm_swarm_peek(view, slots[i] + 1u) + 4.0f - basket - 12.0f) / 80.0f : 0.0f;
+    thing[2] = kind != 0u
+                   ? ((float)dm_swarm_peek(view, slots[i] + 1u) + 4.0f - basket - 12.0f) / 80.0f
+                   : 0.0f;
     thing[3] = kind != 0u ? (float)dm_swarm_peek(view, slots[i] + 2u) / 128.0f : 0.0f;
 }
 obs[20] = (float)score;
