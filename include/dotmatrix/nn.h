@@ -12,7 +12,7 @@
  *     dm_nn_model_create(device, &desc, &model, err);
  *     for (int step = 0; step < 500; step++)
  *         dm_nn_model_step(model, x, y, &loss, err);          // x[4][2], y[4][1]
- *     dm_nn_model_evaluate(model, x, y, outputs, &loss, err); // outputs[4][1], before the sigmoid
+ *     dm_nn_model_evaluate(model, x, y, outputs, &loss, err); // outputs[4 * 1], before the sigmoid
  *
  * Memory for everything (parameters, gradients, moments, activations) is taken at creation; a step
  * allocates nothing. A batch may be cut twice: into microbatches, which run one after the other, so
