@@ -37,8 +37,9 @@ extern "C" {
 #define DM_VERSION_MINOR 2
 #define DM_VERSION_PATCH 0
 
-/* The library's version, `major << 16 | minor << 8 | patch`. The ABI is stable within one minor
- * version while major is 0; a program can compare this with DM_VERSION at start. */
+/* The library's version, `major << 16 | minor << 8 | patch`. While major is 0 the
+ * structs of these headers may grow from one version to the next, and nothing is promised between versions: a program
+ * can compare this with DM_VERSION at start. */
 #define DM_VERSION ((DM_VERSION_MAJOR << 16) | (DM_VERSION_MINOR << 8) | DM_VERSION_PATCH)
 DM_API uint32_t dm_version(void);
 DM_API const char *dm_version_string(void);

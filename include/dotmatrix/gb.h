@@ -39,20 +39,20 @@ extern "C" {
 
 typedef struct dm_gb dm_gb;
 
-enum dm_gb_start {
+typedef enum dm_gb_start {
     DM_GB_START_POST_BOOT, /* as a DMG is when its boot ROM hands over to the game */
     DM_GB_START_BOOT_ROM,  /* run the boot ROM given in the options */
     DM_GB_START_ZERO /* everything zero, LCD off, PC = 0100: for comparisons with references */
-};
+} dm_gb_start;
 
 /* Which pictures are made. Not drawing changes nothing that a program can see. A picture that began
  * in a call with DM_GB_DRAW_NEVER is not made: until one that began later is complete, dm_gb_frame
  * gives an older one. */
-enum dm_gb_draw {
+typedef enum dm_gb_draw {
     DM_GB_DRAW_NEVER,
     DM_GB_DRAW_LAST,  /* only the one that is on the screen when the call returns */
     DM_GB_DRAW_ALWAYS /* every frame */
-};
+} dm_gb_draw;
 
 /* Zero is a good default for all of it. */
 typedef struct dm_gb_options {

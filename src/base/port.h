@@ -391,10 +391,6 @@ DM_FN uint32_t dm_global_constant_u32(const uint8_t *at)
 }
 typedef uint4 dm_u32x4;
 #define DM_U32X4_ALIGNMENT 16u
-DM_FN dm_u32x4 dm_make_u32x4(uint32_t x, uint32_t y, uint32_t z, uint32_t w)
-{
-    return make_uint4(x, y, z, w);
-}
 #elif DM_HOST_BLOCK
 #define DM_SHARED
 #define DM_BLOCK_THREAD (dm_host_block.current)
@@ -469,11 +465,6 @@ DM_FN uint32_t dm_global_constant_u32(const uint8_t *at)
 typedef struct dm_u32x4 {
     uint32_t x, y, z, w;
 } dm_u32x4;
-DM_FN dm_u32x4 dm_make_u32x4(uint32_t x, uint32_t y, uint32_t z, uint32_t w)
-{
-    const dm_u32x4 words = {x, y, z, w};
-    return words;
-}
 #endif
 
 /* ---- A block in phases ----

@@ -93,7 +93,7 @@ static void gates_backward(const dm_tape *tape, const dm_cell *cell,
     const float *Un = cell->U + 2 * H * H;
     float *gUn = grad + layout->offset[DM_DYNAMICS_U] + 2 * H * H;
     float *az = a, *ar = a + H, *an = a + 2 * H;
-    if (cell->config->kind == DM_GRU_RESET_LAST) {
+    if (cell->config->kind == DM_DYNAMICS_GRU_RESET_LAST) {
         float *gc = grad + layout->offset[DM_DYNAMICS_C];
         for (size_t i = 0; i < H; i++) {
             az[i] = dout[i] * (h[i] - n[i]) * z[i] * (1 - z[i]);

@@ -30,7 +30,7 @@ void dm_cell_step(const dm_cell *cell, size_t batch, float *a, const float *h, f
 {
     const dm_simd *simd = cell->simd;
     size_t H = cell->config->hidden;
-    bool reset_last = cell->config->kind == DM_GRU_RESET_LAST;
+    bool reset_last = cell->config->kind == DM_DYNAMICS_GRU_RESET_LAST;
     const float *Un = cell->U + 2 * H * H;
     simd->multiply(cell->U, 2 * H, H, h, H, batch, a, 3 * H);
     for (size_t i = 0; i < batch; i++)

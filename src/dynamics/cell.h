@@ -18,7 +18,7 @@ dm_cell dm_cell_of(const dm_dynamics *model, uint32_t member, const dm_simd *sim
 /* a[batch][3 H] = W x + b */
 void dm_cell_input(const dm_cell *cell, size_t batch, const float *x, float *a);
 /* From a, which becomes z, r and n, to out[batch][H]; `out` may be h. q[batch][H] becomes r * h, or
- * Un h + cn for DM_GRU_RESET_LAST. */
+ * Un h + cn for DM_DYNAMICS_GRU_RESET_LAST. */
 void dm_cell_step(const dm_cell *cell, size_t batch, float *a, const float *h, float *out,
                   float *q);
 /* s[S] from h[H]; gives its entropy. */

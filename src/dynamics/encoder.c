@@ -9,15 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-dm_status dm_encoder_create(uint32_t losses, uint32_t norms, dm_encoder **out, dm_error *err)
+dm_status dm_dynamics_encoder_create(uint32_t losses, uint32_t norms, dm_dynamics_encoder **out,
+                                     dm_error *err)
 {
     DM_REQUIRE(err, out);
-    if (losses < 1 || losses > DM_ENCODER_LOSSES || norms < 1 || norms > DM_ENCODER_NORMS)
+    if (losses < 1 || losses > DM_DYNAMICS_ENCODER_LOSSES || norms < 1 ||
+        norms > DM_DYNAMICS_ENCODER_NORMS)
         return dm_fail(
             err, DM_EINVAL,
             "encoder: windows of %u losses and %u norms; 1 to %d and 1 to %d are possible", losses,
-            norms, DM_ENCODER_LOSSES, DM_ENCODER_NORMS);
-    dm_encoder *encoder = malloc(sizeof *encoder);
+            norms, DM_DYNAMICS_ENCODER_LOSSES, DM_DYNAMICS_ENCODER_NORMS);
+    dm_dynamics_encoder *encoder = malloc(sizeof *encoder);
     if (encoder == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     dm_enc_init(&encoder->state, losses, norms);
@@ -25,41 +27,41 @@ dm_status dm_encoder_create(uint32_t losses, uint32_t norms, dm_encoder **out, d
     return DM_OK;
 }
 
-void dm_encoder_destroy(dm_encoder *encoder)
+void dm_dynamics_encoder_destroy(dm_dynamics_encoder *encoder)
 {
     free(encoder);
 }
 
-void dm_encoder_reset(dm_encoder *encoder)
+void dm_dynamics_encoder_reset(dm_dynamics_encoder *encoder)
 {
     if (encoder == NULL)
         return;
     dm_enc_init(&encoder->state, encoder->state.losses.size, encoder->state.norms.size);
 }
 
-void dm_encoder_update(dm_encoder *encoder, const dm_train_sample *sample,
-                       float features[DM_ENCODER_FEATURES])
+void dm_dynamics_encoder_update(dm_dynamics_encoder *encoder, const dm_dynamics_sample *sample,
+                                float features[DM_DYNAMICS_ENCODER_FEATURES])
 {
     if (encoder == NULL || sample == NULL || features == NULL)
         return;
     dm_enc_update(&encoder->state, sample, features);
 }
 
-uint64_t dm_encoder_passed(const dm_encoder *encoder)
+uint64_t dm_dynamics_encoder_passed(const dm_dynamics_encoder *encoder)
 {
     if (encoder == NULL)
         return 0;
     return encoder->state.passed;
 }
 
-size_t dm_encoder_state_size(const dm_encoder *encoder)
+size_t dm_dynamics_encoder_state_size(const dm_dynamics_encoder *encoder)
 {
     if (encoder == NULL)
         return 0;
     return sizeof encoder->state;
 }
 
-void dm_encoder_state_get(const dm_encoder *encoder, void *bytes)
+void dm_dynamics_encoder_state_get(const dm_dynamics_encoder *encoder, void *bytes)
 {
     if (encoder == NULL || bytes == NULL)
         return;
@@ -81,7 +83,8 @@ static bool window_fits(const dm_enc_window *w, uint32_t size)
            queue_fits(&w->high, size);
 }
 
-dm_status dm_encoder_state_set(dm_encoder *encoder, const void *bytes, size_t size, dm_error *err)
+dm_status dm_dynamics_encoder_state_set(dm_dynamics_encoder *encoder, const void *bytes,
+                                        size_t size, dm_error *err)
 {
     DM_REQUIRE(err, encoder);
     DM_REQUIRE(err, bytes);

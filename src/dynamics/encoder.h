@@ -10,7 +10,7 @@
 /* The kernel as compiled into the library, for the CPU. */
 void dm_encode_batch(const void *args, uint64_t first, uint64_t last, uint64_t count);
 
-struct dm_encoder {
+struct dm_dynamics_encoder {
     dm_enc_state state;
 };
 

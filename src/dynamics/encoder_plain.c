@@ -140,7 +140,7 @@ static void norm_trends(const values *norms, float *f)
 }
 
 /* The last finite value of a field, up to a sample. */
-static float held(const dm_train_sample *samples, size_t count, size_t offset)
+static float held(const dm_dynamics_sample *samples, size_t count, size_t offset)
 {
     for (size_t i = count; i-- > 0;) {
         float x;
@@ -151,12 +151,12 @@ static float held(const dm_train_sample *samples, size_t count, size_t offset)
     return 0;
 }
 
-#define HELD(field) x->field = held(samples, count, offsetof(dm_train_sample, field))
+#define HELD(field) x->field = held(samples, count, offsetof(dm_dynamics_sample, field))
 
-static void rest(const dm_train_sample *samples, size_t count, float *f)
+static void rest(const dm_dynamics_sample *samples, size_t count, float *f)
 {
-    dm_train_sample held_values = samples[count - 1], *x = &held_values;
-    const size_t rate_at = offsetof(dm_train_sample, learning_rate);
+    dm_dynamics_sample held_values = samples[count - 1], *x = &held_values;
+    const size_t rate_at = offsetof(dm_dynamics_sample, learning_rate);
     HELD(first_mean);
     HELD(first_std);
     HELD(second_mean);
@@ -188,7 +188,7 @@ static void rest(const dm_train_sample *samples, size_t count, float *f)
         f[60 + i] = x->phase == i;
 }
 
-static void losses_and_norms(const dm_train_sample *x, const values *losses, const values *norms,
+static void losses_and_norms(const dm_dynamics_sample *x, const values *losses, const values *norms,
                              uint32_t losses_size, uint32_t norms_size, float *f)
 {
     size_t count = losses->count, filled = count < losses_size ? count : losses_size;
@@ -218,8 +218,8 @@ static void losses_and_norms(const dm_train_sample *x, const values *losses, con
     f[53] = (float)quotient(norm - (double)f[11], (double)f[12] - (double)f[11]);
 }
 
-void dm_plain_encode(const dm_train_sample *samples, size_t count, uint32_t losses_size,
-                     uint32_t norms_size, float f[DM_ENCODER_FEATURES])
+void dm_plain_encode(const dm_dynamics_sample *samples, size_t count, uint32_t losses_size,
+                     uint32_t norms_size, float f[DM_DYNAMICS_ENCODER_FEATURES])
 {
     double *memory = malloc(2 * count * sizeof *memory);
     if (memory == NULL)
@@ -231,7 +231,7 @@ void dm_plain_encode(const dm_train_sample *samples, size_t count, uint32_t loss
     }
     losses_and_norms(&samples[count - 1], &losses, &norms, losses_size, norms_size, f);
     rest(samples, count, f);
-    for (int i = 0; i < DM_ENCODER_FEATURES; i++)
+    for (int i = 0; i < DM_DYNAMICS_ENCODER_FEATURES; i++)
         f[i] = (float)clamp((double)f[i], (double)-LIMIT, (double)LIMIT);
     free(memory);
 }

@@ -6,7 +6,7 @@
 #include <dotmatrix/dynamics.h>
 
 /* The features after the last of `count` >= 1 samples, with windows of `losses` and `norms`. */
-void dm_plain_encode(const dm_train_sample *samples, size_t count, uint32_t losses, uint32_t norms,
-                     float features[DM_ENCODER_FEATURES]);
+void dm_plain_encode(const dm_dynamics_sample *samples, size_t count, uint32_t losses,
+                     uint32_t norms, float features[DM_DYNAMICS_ENCODER_FEATURES]);
 
 #endif

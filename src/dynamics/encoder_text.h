@@ -46,9 +46,9 @@ typedef struct dm_enc_window {
 
 typedef struct dm_enc_state {
     uint64_t samples;
-    uint64_t passed;       /* samples with a value that is not finite */
-    uint64_t finite;       /* losses that were finite */
-    dm_train_sample taken; /* the last finite values, within the limit */
+    uint64_t passed;          /* samples with a value that is not finite */
+    uint64_t finite;          /* losses that were finite */
+    dm_dynamics_sample taken; /* the last finite values, within the limit */
     dm_enc_window losses, norms;
     float loss_ema[4];          /* of log10 loss, spans 4, 16, 64, 256 */
     float norm_ema[3];          /* of log10 norm, spans 4, 16, 64 */
@@ -254,7 +254,7 @@ DM_FN void dm_enc_push_norm(dm_enc_state *s, float norm)
     s->has_norm += s->has_norm < 2;
 }
 
-DM_FN void dm_enc_features_loss(const dm_enc_state *s, const dm_train_sample *sample, float *f)
+DM_FN void dm_enc_features_loss(const dm_enc_state *s, const dm_dynamics_sample *sample, float *f)
 {
     dm_enc_window_stats(&s->losses, f + 1);
     f[0] = sample->loss;
@@ -294,7 +294,7 @@ DM_FN void dm_enc_features_lags(const dm_enc_state *s, float log, float *f)
         f[44 + i] = s->finite > lag ? log - s->lags[(s->finite - 1 - lag) % DM_ENC_LAGS] : 0.0f;
 }
 
-DM_FN void dm_enc_features_norm(const dm_enc_state *s, const dm_train_sample *sample, float *f)
+DM_FN void dm_enc_features_norm(const dm_enc_state *s, const dm_dynamics_sample *sample, float *f)
 {
     float norm = sample->gradient_norm;
     dm_enc_window_stats(&s->norms, f + 9);
@@ -309,7 +309,7 @@ DM_FN void dm_enc_features_norm(const dm_enc_state *s, const dm_train_sample *sa
     f[53] = dm_enc_quotient(norm - f[11], f[12] - f[11]);
 }
 
-DM_FN void dm_enc_features_rest(dm_enc_state *s, const dm_train_sample *x, float *f)
+DM_FN void dm_enc_features_rest(dm_enc_state *s, const dm_dynamics_sample *x, float *f)
 {
     float rate = x->learning_rate;
     f[16] = x->first_mean;
@@ -342,9 +342,9 @@ DM_FN bool dm_enc_take(float *taken, float x)
     return true;
 }
 
-DM_FN void dm_enc_update(dm_enc_state *s, const dm_train_sample *sample, float *f)
+DM_FN void dm_enc_update(dm_enc_state *s, const dm_dynamics_sample *sample, float *f)
 {
-    dm_train_sample *x = &s->taken;
+    dm_dynamics_sample *x = &s->taken;
     x->step = sample->step;
     x->phase = sample->phase;
     x->phase_step = sample->phase_step;

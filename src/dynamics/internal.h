@@ -58,10 +58,10 @@ static inline uint32_t dm_dynamics_selected(const dm_dynamics_config *config, ui
 }
 
 /* Fill what rollout.c derives from loss and hidden_norm: mean .. metrics. */
-void dm_rollout_aggregate(dm_rollout *rollout);
+void dm_dynamics_forecast_aggregate(dm_dynamics_forecast *rollout);
 
 /* Rates, betas, clipping and window within their bounds. */
-dm_status dm_trainer_config_check(const dm_trainer_config *config, dm_error *err);
+dm_status dm_dynamics_trainer_config_check(const dm_dynamics_trainer_config *config, dm_error *err);
 
 /* Memory aligned for vectors, to be freed with free(); NULL when there is none. Zeroed. */
 void *dm_dynamics_alloc(size_t count, size_t size);

@@ -44,7 +44,8 @@ dm_status dm_dynamics_layout_make(const dm_dynamics_config *c, dm_dynamics_layou
         status = check_size("stochastic", c->stochastic, DM_DYNAMICS_SIZE_MAX, err);
     if (status == DM_OK)
         status = check_size("input", c->input, DM_DYNAMICS_SIZE_MAX, err);
-    if (status == DM_OK && c->kind != DM_GRU_RESET_FIRST && c->kind != DM_GRU_RESET_LAST)
+    if (status == DM_OK && c->kind != DM_DYNAMICS_GRU_RESET_FIRST &&
+        c->kind != DM_DYNAMICS_GRU_RESET_LAST)
         status = dm_fail(err, DM_EINVAL, "dynamics: there is no kind %d of cell", (int)c->kind);
     if (status != DM_OK)
         return status;
@@ -53,7 +54,7 @@ dm_status dm_dynamics_layout_make(const dm_dynamics_config *c, dm_dynamics_layou
     out->count[DM_DYNAMICS_W] = 3 * H * I;
     out->count[DM_DYNAMICS_U] = 3 * H * H;
     out->count[DM_DYNAMICS_B] = 3 * H;
-    out->count[DM_DYNAMICS_C] = c->kind == DM_GRU_RESET_LAST ? H : 0;
+    out->count[DM_DYNAMICS_C] = c->kind == DM_DYNAMICS_GRU_RESET_LAST ? H : 0;
     out->count[DM_DYNAMICS_PROJECTION] = c->projection ? S * H : 0;
     out->count[DM_DYNAMICS_HEAD] = H + S;
     out->total = 0;
@@ -177,8 +178,9 @@ dm_status dm_dynamics_import_torch(dm_dynamics *model, uint32_t member, const fl
     DM_REQUIRE(err, weight_ih);
     DM_REQUIRE(err, weight_hh);
     static const size_t theirs[3] = {1, 0, 2}; /* our z, r, n in their order r, z, n */
-    if (model->config.kind != DM_GRU_RESET_LAST)
-        return dm_fail(err, DM_EINVAL, "dynamics: PyTorch's GRU is of the kind DM_GRU_RESET_LAST");
+    if (model->config.kind != DM_DYNAMICS_GRU_RESET_LAST)
+        return dm_fail(err, DM_EINVAL,
+                       "dynamics: PyTorch's GRU is of the kind DM_DYNAMICS_GRU_RESET_LAST");
     if (member >= model->config.members)
         return dm_fail(err, DM_EINVAL, "dynamics: member %u of %u", member, model->config.members);
     size_t I = model->config.input, H = model->config.hidden;

@@ -179,7 +179,7 @@ static dm_status read_config(const json_t *header, const char *path, dm_dynamics
                                 "%s: a curve model of form %u; this version reads form %d", path,
                                 *curve, CURVE_FORM);
     }
-    c->kind = (dm_gru_kind)kind;
+    c->kind = (dm_dynamics_gru_kind)kind;
     c->projection = projection != 0;
     return status;
 }

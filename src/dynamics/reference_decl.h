@@ -13,7 +13,7 @@ typedef struct REF(member) {
 /* What backward needs of one step of the cell: all [H]. */
 typedef struct REF(tape) {
     REAL *z, *r, *n;
-    REAL *v; /* Un h + cn, DM_GRU_RESET_LAST only */
+    REAL *v; /* Un h + cn, DM_DYNAMICS_GRU_RESET_LAST only */
 } REF(tape);
 
 /* A sequence of `steps`: the first `forced` get x[forced][I]; each later one gets the last of those

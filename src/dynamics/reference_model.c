@@ -20,7 +20,8 @@ double dm_reference_distance(const float *got, const double *want, size_t n)
     return furthest / largest;
 }
 
-double dm_reference_rollout_distance(const dm_rollout *got, const dm_reference_results *want)
+double dm_reference_rollout_distance(const dm_dynamics_forecast *got,
+                                     const dm_reference_results *want)
 {
     size_t cells = (size_t)got->rollouts * got->members;
     double a = dm_reference_distance(got->loss, want->loss, cells * got->steps);
@@ -196,7 +197,7 @@ static dm_ref32_member member32(const dm_dynamics *model, uint32_t member)
 }
 
 dm_status dm_plain_rollout(const dm_dynamics *model, const float *features, const float *hidden,
-                           dm_rollout *out, dm_error *err)
+                           dm_dynamics_forecast *out, dm_error *err)
 {
     size_t I = model->config.input, H = model->config.hidden, E = model->config.members;
     size_t Y = out->steps;
@@ -223,7 +224,7 @@ dm_status dm_plain_rollout(const dm_dynamics *model, const float *features, cons
         memcpy(out->hidden_last + at * H, q.h + Y * H, H * sizeof(float));
     }
     free(memory);
-    dm_rollout_aggregate(out);
+    dm_dynamics_forecast_aggregate(out);
     return DM_OK;
 }
 

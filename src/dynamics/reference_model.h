@@ -16,7 +16,7 @@
 /* The largest |got - want| over the largest |want|, as above; infinity where one alone is NaN. */
 double dm_reference_distance(const float *got, const double *want, size_t n);
 
-/* Results in float64, laid out as in dm_rollout. */
+/* Results in float64, laid out as in dm_dynamics_forecast. */
 typedef struct dm_reference_results {
     double *loss, *entropy, *hidden_norm, *hidden_last;
 } dm_reference_results;
@@ -26,7 +26,8 @@ dm_status dm_reference_rollout(const dm_dynamics *model, const float *features, 
                                dm_error *err);
 void dm_reference_results_deinit(dm_reference_results *results);
 /* The furthest of all arrays. */
-double dm_reference_rollout_distance(const dm_rollout *got, const dm_reference_results *want);
+double dm_reference_rollout_distance(const dm_dynamics_forecast *got,
+                                     const dm_reference_results *want);
 
 /* out[batch][hidden] in float64. */
 dm_status dm_reference_gru(const dm_dynamics *model, uint32_t member, size_t batch, const float *x,
@@ -42,7 +43,7 @@ dm_status dm_reference_gradients(const dm_dynamics *model, uint32_t sequences, u
 
 /* The plain loops in float32: what the vectorised ones are timed against. Results in `out`. */
 dm_status dm_plain_rollout(const dm_dynamics *model, const float *features, const float *hidden,
-                           dm_rollout *out, dm_error *err);
+                           dm_dynamics_forecast *out, dm_error *err);
 dm_status dm_plain_gru(const dm_dynamics *model, uint32_t member, size_t batch, const float *x,
                        const float *h, float *out, dm_error *err);
 

@@ -48,7 +48,7 @@ void REF(cell)(const REF(member) * m, const REAL *x, const REAL *h, REAL *out,
                const REF(tape) * tape)
 {
     uint32_t H = m->config->hidden, I = m->config->input;
-    bool reset_last = m->config->kind == DM_GRU_RESET_LAST;
+    bool reset_last = m->config->kind == DM_DYNAMICS_GRU_RESET_LAST;
     const REAL *W = REF(part)(m, DM_DYNAMICS_W), *U = REF(part)(m, DM_DYNAMICS_U),
                *b = REF(part)(m, DM_DYNAMICS_B), *c = REF(part)(m, DM_DYNAMICS_C);
     REAL *reset = out; /* r * h, until the results are known */
@@ -77,7 +77,7 @@ static void REF(cell_backward)(const REF(member) * m, const REAL *x, const REAL 
                                REAL *dx, REAL *scratch)
 {
     uint32_t H = m->config->hidden, I = m->config->input;
-    bool reset_last = m->config->kind == DM_GRU_RESET_LAST;
+    bool reset_last = m->config->kind == DM_DYNAMICS_GRU_RESET_LAST;
     const size_t *at = m->layout->offset;
     const REAL *W = m->weights + at[DM_DYNAMICS_W], *U = m->weights + at[DM_DYNAMICS_U];
     REAL *gW = grad + at[DM_DYNAMICS_W], *gU = grad + at[DM_DYNAMICS_U];

@@ -15,8 +15,8 @@
 
 /* ---- Results ---- */
 
-dm_status dm_rollout_create(const dm_dynamics *model, uint32_t rollouts, uint32_t steps,
-                            dm_rollout **out, dm_error *err)
+dm_status dm_dynamics_forecast_create(const dm_dynamics *model, uint32_t rollouts, uint32_t steps,
+                                      dm_dynamics_forecast **out, dm_error *err)
 {
     DM_REQUIRE(err, model);
     DM_REQUIRE(err, out);
@@ -25,10 +25,10 @@ dm_status dm_rollout_create(const dm_dynamics *model, uint32_t rollouts, uint32_
         return dm_fail(err, DM_EINVAL,
                        "rollout: %u rollouts of %u steps; both must be 1 to 1048576", rollouts,
                        steps);
-    dm_rollout *r = calloc(1, sizeof *r);
+    dm_dynamics_forecast *r = calloc(1, sizeof *r);
     if (r == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
-    *r = (dm_rollout){
+    *r = (dm_dynamics_forecast){
         .rollouts = rollouts, .members = (uint32_t)E, .steps = steps, .hidden = (uint32_t)H};
     struct {
         float **array;
@@ -45,7 +45,7 @@ dm_status dm_rollout_create(const dm_dynamics *model, uint32_t rollouts, uint32_
     r->member_metrics = calloc(R * E, sizeof *r->member_metrics);
     r->metrics = calloc(R, sizeof *r->metrics);
     if (!good || r->member_metrics == NULL || r->metrics == NULL) {
-        dm_rollout_destroy(r);
+        dm_dynamics_forecast_destroy(r);
         return dm_fail(err, DM_ENOMEM, "rollout: no memory for %u rollouts of %u steps", rollouts,
                        steps);
     }
@@ -53,7 +53,7 @@ dm_status dm_rollout_create(const dm_dynamics *model, uint32_t rollouts, uint32_
     return DM_OK;
 }
 
-void dm_rollout_destroy(dm_rollout *r)
+void dm_dynamics_forecast_destroy(dm_dynamics_forecast *r)
 {
     if (r == NULL)
         return;
@@ -71,7 +71,7 @@ void dm_rollout_destroy(dm_rollout *r)
     free(r);
 }
 
-static dm_rollout_metrics metrics_of(const float *loss, uint32_t Y)
+static dm_dynamics_metrics metrics_of(const float *loss, uint32_t Y)
 {
     double sum = 0, squares = 0, deltas = 0, bends = 0;
     for (uint32_t t = 0; t < Y; t++)
@@ -84,13 +84,13 @@ static dm_rollout_metrics metrics_of(const float *loss, uint32_t Y)
         if (t >= 2)
             bends += fabs((double)loss[t] - 2 * (double)loss[t - 1] + (double)loss[t - 2]);
     }
-    return (dm_rollout_metrics){.loss_variance = (float)(squares / Y),
-                                .trajectory_smoothness = Y > 2 ? (float)(bends / (Y - 2)) : 0,
-                                .step_delta_mean = Y > 1 ? (float)(deltas / (Y - 1)) : 0};
+    return (dm_dynamics_metrics){.loss_variance = (float)(squares / Y),
+                                 .trajectory_smoothness = Y > 2 ? (float)(bends / (Y - 2)) : 0,
+                                 .step_delta_mean = Y > 1 ? (float)(deltas / (Y - 1)) : 0};
 }
 
 /* Over the members, at step t of rollout k. */
-static void aggregate_step(dm_rollout *r, uint32_t k, uint32_t t)
+static void aggregate_step(dm_dynamics_forecast *r, uint32_t k, uint32_t t)
 {
     size_t E = r->members, Y = r->steps, at = k * Y + t;
     double sum = 0, squares = 0;
@@ -108,7 +108,7 @@ static void aggregate_step(dm_rollout *r, uint32_t k, uint32_t t)
     r->confidence[at] = (float)(1 / (1 + total));
 }
 
-void dm_rollout_aggregate(dm_rollout *r)
+void dm_dynamics_forecast_aggregate(dm_dynamics_forecast *r)
 {
     size_t E = r->members, Y = r->steps;
     for (uint32_t k = 0; k < r->rollouts; k++) {
@@ -178,7 +178,7 @@ static float clamp10(float u)
 }
 
 static void run_tile(workspace *w, const dm_dynamics *model, const dm_cell *cell, uint32_t count,
-                     dm_rollout *out, size_t first, uint32_t member)
+                     dm_dynamics_forecast *out, size_t first, uint32_t member)
 {
     size_t H = model->config.hidden, E = out->members, Y = out->steps;
     for (uint32_t t = 0; t < out->steps; t++) {
@@ -200,7 +200,7 @@ static void run_tile(workspace *w, const dm_dynamics *model, const dm_cell *cell
 }
 
 dm_status dm_dynamics_rollout(const dm_dynamics *model, const float *features, const float *hidden,
-                              dm_rollout *out, dm_error *err)
+                              dm_dynamics_forecast *out, dm_error *err)
 {
     DM_REQUIRE(err, model);
     DM_REQUIRE(err, features);
@@ -224,7 +224,7 @@ dm_status dm_dynamics_rollout(const dm_dynamics *model, const float *features, c
         }
     }
     free(w.memory);
-    dm_rollout_aggregate(out);
+    dm_dynamics_forecast_aggregate(out);
     return DM_OK;
 }
 

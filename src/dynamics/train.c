@@ -18,9 +18,9 @@ typedef struct scratch {
     float *dloss; /* [room of the tape] */
 } scratch;
 
-struct dm_trainer {
+struct dm_dynamics_trainer {
     dm_dynamics *model;
-    dm_trainer_config config;
+    dm_dynamics_trainer_config config;
     uint64_t updates;
     uint64_t skipped;      /* features that were not finite */
     float *first, *second; /* moments [E][stride] */
@@ -38,9 +38,9 @@ struct dm_trainer {
 
 /* ---- Creating ---- */
 
-dm_status dm_trainer_config_check(const dm_trainer_config *c, dm_error *err)
+dm_status dm_dynamics_trainer_config_check(const dm_dynamics_trainer_config *c, dm_error *err)
 {
-    if (c->optimiser != DM_OPTIMISER_ADAM && c->optimiser != DM_OPTIMISER_SGD)
+    if (c->optimiser != DM_DYNAMICS_OPTIMISER_ADAM && c->optimiser != DM_DYNAMICS_OPTIMISER_SGD)
         return dm_fail(err, DM_EINVAL, "trainer: there is no optimiser %d", (int)c->optimiser);
     if (!(c->learning_rate >= 0) || isinf(c->learning_rate))
         return dm_fail(err, DM_EINVAL, "trainer: a learning rate of %g", (double)c->learning_rate);
@@ -78,7 +78,7 @@ static dm_status scratch_init(scratch *w, const dm_dynamics *model, uint32_t ste
 }
 
 /* Room for sequences of so many steps, in so many threads; as it was when there is no memory. */
-static dm_status make_room(dm_trainer *t, uint32_t steps, int threads, dm_error *err)
+static dm_status make_room(dm_dynamics_trainer *t, uint32_t steps, int threads, dm_error *err)
 {
     scratch *made = calloc((size_t)threads, sizeof *made);
     float *x = dm_dynamics_alloc((size_t)steps * t->model->config.input, sizeof(float));
@@ -100,12 +100,12 @@ static dm_status make_room(dm_trainer *t, uint32_t steps, int threads, dm_error 
     return status;
 }
 
-static dm_status reserve(dm_trainer *t, uint32_t steps, dm_error *err)
+static dm_status reserve(dm_dynamics_trainer *t, uint32_t steps, dm_error *err)
 {
     return t->room >= steps ? DM_OK : make_room(t, steps, t->threads, err);
 }
 
-dm_status dm_trainer_set_threads(dm_trainer *t, int threads, dm_error *err)
+dm_status dm_dynamics_trainer_set_threads(dm_dynamics_trainer *t, int threads, dm_error *err)
 {
     DM_REQUIRE(err, t);
     dm_pool *pool = NULL;
@@ -126,16 +126,16 @@ dm_status dm_trainer_set_threads(dm_trainer *t, int threads, dm_error *err)
     return DM_OK;
 }
 
-dm_status dm_trainer_create(dm_dynamics *model, const dm_trainer_config *config, dm_trainer **out,
-                            dm_error *err)
+dm_status dm_dynamics_trainer_create(dm_dynamics *model, const dm_dynamics_trainer_config *config,
+                                     dm_dynamics_trainer **out, dm_error *err)
 {
     DM_REQUIRE(err, model);
     DM_REQUIRE(err, config);
     DM_REQUIRE(err, out);
-    dm_status status = dm_trainer_config_check(config, err);
+    dm_status status = dm_dynamics_trainer_config_check(config, err);
     if (status != DM_OK)
         return status;
-    dm_trainer *t = calloc(1, sizeof *t);
+    dm_dynamics_trainer *t = calloc(1, sizeof *t);
     if (t == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     size_t weights = model->config.members * model->layout.stride,
@@ -155,13 +155,13 @@ dm_status dm_trainer_create(dm_dynamics *model, const dm_trainer_config *config,
     if (status == DM_OK)
         status = make_room(t, config->window, 1, err);
     if (status != DM_OK)
-        dm_trainer_destroy(t);
+        dm_dynamics_trainer_destroy(t);
     else
         *out = t;
     return status;
 }
 
-void dm_trainer_destroy(dm_trainer *t)
+void dm_dynamics_trainer_destroy(dm_dynamics_trainer *t)
 {
     if (t == NULL)
         return;
@@ -178,12 +178,12 @@ void dm_trainer_destroy(dm_trainer *t)
     free(t);
 }
 
-dm_status dm_trainer_set_learning_rate(dm_trainer *t, float rate, dm_error *err)
+dm_status dm_dynamics_trainer_set_learning_rate(dm_dynamics_trainer *t, float rate, dm_error *err)
 {
     DM_REQUIRE(err, t);
-    dm_trainer_config changed = t->config;
+    dm_dynamics_trainer_config changed = t->config;
     changed.learning_rate = rate;
-    dm_status status = dm_trainer_config_check(&changed, err);
+    dm_status status = dm_dynamics_trainer_config_check(&changed, err);
     if (status == DM_OK)
         t->config = changed;
     return status;
@@ -219,16 +219,17 @@ static void sgd(float *weights, const float *grad, float *velocity, size_t n, fl
 }
 
 /* Move a member's weights against its gradient, which is clipped. */
-static void step_member(dm_trainer *t, uint32_t member, const float *grad, const dm_simd *simd)
+static void step_member(dm_dynamics_trainer *t, uint32_t member, const float *grad,
+                        const dm_simd *simd)
 {
-    const dm_trainer_config *c = &t->config;
+    const dm_dynamics_trainer_config *c = &t->config;
     size_t n = t->model->layout.total, at = member * t->model->layout.stride;
     double norm = sqrt((double)simd->dot(grad, grad, n));
     if (!isfinite(norm))
         return;
     float scale = c->clip > 0 && norm > (double)c->clip ? (float)((double)c->clip / norm) : 1;
     float *weights = t->model->weights + at;
-    if (c->optimiser == DM_OPTIMISER_SGD) {
+    if (c->optimiser == DM_DYNAMICS_OPTIMISER_SGD) {
         sgd(weights, grad, t->first + at, n, scale, c->beta1, c->learning_rate);
         return;
     }
@@ -249,7 +250,7 @@ static void scale_features(const dm_dynamics *model, const float *features, size
 
 /* One update of all members. */
 typedef struct lesson {
-    dm_trainer *trainer;
+    dm_dynamics_trainer *trainer;
     uint32_t forced, steps, from;
     const float *h0; /* [E][H]; NULL: zeros */
     const float *targets;
@@ -286,7 +287,7 @@ static void teach_some(void *user, uint64_t begin, uint64_t end, int worker)
 /* The mean objective. A member's bits do not depend on the threads, nor does the sum's order. */
 static float teach_all(lesson *l)
 {
-    dm_trainer *t = l->trainer;
+    dm_dynamics_trainer *t = l->trainer;
     uint32_t E = t->model->config.members;
     double sum = 0;
     t->updates++;
@@ -299,8 +300,9 @@ static float teach_all(lesson *l)
     return (float)(sum / (double)E);
 }
 
-dm_status dm_trainer_sequence(dm_trainer *t, const float *features, uint32_t forced, uint32_t steps,
-                              uint32_t from, const float *targets, float *objective, dm_error *err)
+dm_status dm_dynamics_trainer_sequence(dm_dynamics_trainer *t, const float *features,
+                                       uint32_t forced, uint32_t steps, uint32_t from,
+                                       const float *targets, float *objective, dm_error *err)
 {
     DM_REQUIRE(err, t);
     DM_REQUIRE(err, features);
@@ -336,7 +338,8 @@ static bool usable(const dm_dynamics *model, const float *features)
     return true;
 }
 
-dm_status dm_trainer_observe(dm_trainer *t, const float *features, float *objective, dm_error *err)
+dm_status dm_dynamics_trainer_observe(dm_dynamics_trainer *t, const float *features,
+                                      float *objective, dm_error *err)
 {
     DM_REQUIRE(err, t);
     DM_REQUIRE(err, features);
@@ -375,14 +378,14 @@ dm_status dm_trainer_observe(dm_trainer *t, const float *features, float *object
     return DM_OK;
 }
 
-uint64_t dm_trainer_skipped(const dm_trainer *t)
+uint64_t dm_dynamics_trainer_skipped(const dm_dynamics_trainer *t)
 {
     if (t == NULL)
         return 0;
     return t->skipped;
 }
 
-const float *dm_trainer_hidden(const dm_trainer *t)
+const float *dm_dynamics_trainer_hidden(const dm_dynamics_trainer *t)
 {
     if (t == NULL)
         return NULL;
@@ -390,7 +393,7 @@ const float *dm_trainer_hidden(const dm_trainer *t)
     return t->hidden + last * t->model->config.members * t->model->config.hidden;
 }
 
-void dm_trainer_restart(dm_trainer *t)
+void dm_dynamics_trainer_restart(dm_dynamics_trainer *t)
 {
     if (t == NULL)
         return;
@@ -414,7 +417,7 @@ typedef struct state_part {
 
 enum { STATE_PARTS = 4 };
 
-static void state_parts(const dm_trainer *t, state_part parts[STATE_PARTS])
+static void state_parts(const dm_dynamics_trainer *t, state_part parts[STATE_PARTS])
 {
     const dm_dynamics_config *c = &t->model->config;
     size_t weights = c->members * t->model->layout.stride, kept = (size_t)t->config.window + 1;
@@ -424,14 +427,14 @@ static void state_parts(const dm_trainer *t, state_part parts[STATE_PARTS])
     parts[3] = (state_part){t->hidden, kept * c->members * c->hidden};
 }
 
-static state_head state_head_of(const dm_trainer *t)
+static state_head state_head_of(const dm_dynamics_trainer *t)
 {
     const dm_dynamics_config *c = &t->model->config;
     return (state_head){t->updates, t->skipped, t->filled, t->config.window,
                         c->members, c->input,   c->hidden, t->model->layout.stride};
 }
 
-size_t dm_trainer_state_size(const dm_trainer *trainer)
+size_t dm_dynamics_trainer_state_size(const dm_dynamics_trainer *trainer)
 {
     if (trainer == NULL)
         return 0;
@@ -443,7 +446,7 @@ size_t dm_trainer_state_size(const dm_trainer *trainer)
     return size;
 }
 
-void dm_trainer_state_get(const dm_trainer *trainer, void *bytes)
+void dm_dynamics_trainer_state_get(const dm_dynamics_trainer *trainer, void *bytes)
 {
     if (trainer == NULL || bytes == NULL)
         return;
@@ -459,16 +462,17 @@ void dm_trainer_state_get(const dm_trainer *trainer, void *bytes)
     }
 }
 
-dm_status dm_trainer_state_set(dm_trainer *trainer, const void *bytes, size_t size, dm_error *err)
+dm_status dm_dynamics_trainer_state_set(dm_dynamics_trainer *trainer, const void *bytes,
+                                        size_t size, dm_error *err)
 {
     DM_REQUIRE(err, trainer);
     DM_REQUIRE(err, bytes);
     state_part parts[STATE_PARTS];
     state_head head, own = state_head_of(trainer);
     const char *from = bytes;
-    if (size != dm_trainer_state_size(trainer))
+    if (size != dm_dynamics_trainer_state_size(trainer))
         return dm_fail(err, DM_EFORMAT, "trainer: a state of %zu bytes, not %zu", size,
-                       dm_trainer_state_size(trainer));
+                       dm_dynamics_trainer_state_size(trainer));
     memcpy(&head, from, sizeof head);
     from += sizeof head;
     own.updates = head.updates;

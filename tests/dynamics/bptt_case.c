@@ -159,34 +159,34 @@ enum { SEQUENCES = 3, FORCED = 4, STEPS = 6, FROM = 2, UPDATES = 4 };
 
 /* Weights after some updates of one sequence, by either trainer. */
 static dm_dynamics *after_updates(dm_device *device, dm_dynamics_config config,
-                                  const dm_trainer_config *how, const float *features,
+                                  const dm_dynamics_trainer_config *how, const float *features,
                                   const float *targets, float *objective)
 {
     dm_dynamics *model = scaled_model(config);
-    dm_trainer *one = NULL;
-    dm_batch_trainer *many = NULL;
+    dm_dynamics_trainer *one = NULL;
+    dm_dynamics_batch_trainer *many = NULL;
     if (device == NULL)
-        assert_ok(dm_trainer_create(model, how, &one, err));
+        assert_ok(dm_dynamics_trainer_create(model, how, &one, err));
     else
-        assert_ok(dm_batch_trainer_create(device, model, how, &many, err));
+        assert_ok(dm_dynamics_batch_trainer_create(device, model, how, &many, err));
     for (int i = 0; i < UPDATES; i++) {
         if (device == NULL)
-            assert_ok(
-                dm_trainer_sequence(one, features, FORCED, STEPS, FROM, targets, objective, err));
+            assert_ok(dm_dynamics_trainer_sequence(one, features, FORCED, STEPS, FROM, targets,
+                                                   objective, err));
         else
-            assert_ok(dm_batch_trainer_sequences(many, 1, features, FORCED, STEPS, FROM, targets,
-                                                 NULL, objective, err));
+            assert_ok(dm_dynamics_batch_trainer_sequences(many, 1, features, FORCED, STEPS, FROM,
+                                                          targets, NULL, objective, err));
     }
     if (many != NULL)
-        assert_ok(dm_batch_trainer_fetch(many, err));
-    dm_trainer_destroy(one);
-    dm_batch_trainer_destroy(many);
+        assert_ok(dm_dynamics_batch_trainer_fetch(many, err));
+    dm_dynamics_trainer_destroy(one);
+    dm_dynamics_batch_trainer_destroy(many);
     return model;
 }
 
 /* Both trainers end with the same weights; the change is what is compared. */
 static void check_optimiser(dm_device *device, dm_dynamics_config config,
-                            const dm_trainer_config *how, const float *features,
+                            const dm_dynamics_trainer_config *how, const float *features,
                             const float *targets)
 {
     float one = 0, many = 0, again = 0;
@@ -206,7 +206,7 @@ static void check_optimiser(dm_device *device, dm_dynamics_config config,
             sum += away;
         }
         /* Adam divides by the gradient's size, so single weights with next to none may go apart. */
-        bool adam = how->optimiser == DM_OPTIMISER_ADAM;
+        bool adam = how->optimiser == DM_DYNAMICS_OPTIMISER_ADAM;
         assert_true(largest > 0);
         assert_true(sum / (double)total < 1e-3 * largest);
         assert_true(adam || furthest < 1e-3 * largest);
@@ -224,27 +224,27 @@ static void check_optimiser(dm_device *device, dm_dynamics_config config,
 static void check_mean(dm_device *device, dm_dynamics_config config, const float *features,
                        const float *targets)
 {
-    dm_trainer_config how = {DM_OPTIMISER_SGD, 0.1f, 0, 0, 0, 0, 1};
+    dm_dynamics_trainer_config how = {DM_DYNAMICS_OPTIMISER_SGD, 0.1f, 0, 0, 0, 0, 1};
     dm_dynamics *start = scaled_model(config), *got = scaled_model(config);
     size_t count = config.members * start->layout.stride;
     double *want = dyn_to_double(start->weights, count);
-    dm_batch_trainer *many = NULL;
+    dm_dynamics_batch_trainer *many = NULL;
     for (size_t r = 0; r < SEQUENCES; r++) {
         dm_dynamics *model = scaled_model(config);
-        dm_trainer *one = NULL;
-        assert_ok(dm_trainer_create(model, &how, &one, err));
-        assert_ok(dm_trainer_sequence(one, features + r * FORCED * config.input, FORCED, STEPS,
-                                      FROM, targets + r * STEPS, NULL, err));
+        dm_dynamics_trainer *one = NULL;
+        assert_ok(dm_dynamics_trainer_create(model, &how, &one, err));
+        assert_ok(dm_dynamics_trainer_sequence(one, features + r * FORCED * config.input, FORCED,
+                                               STEPS, FROM, targets + r * STEPS, NULL, err));
         for (size_t i = 0; i < count; i++)
             want[i] += ((double)model->weights[i] - (double)start->weights[i]) / SEQUENCES;
-        dm_trainer_destroy(one);
+        dm_dynamics_trainer_destroy(one);
         dm_dynamics_destroy(model);
     }
-    assert_ok(dm_batch_trainer_create(device, got, &how, &many, err));
-    assert_ok(dm_batch_trainer_sequences(many, SEQUENCES, features, FORCED, STEPS, FROM, targets,
-                                         NULL, NULL, err));
+    assert_ok(dm_dynamics_batch_trainer_create(device, got, &how, &many, err));
+    assert_ok(dm_dynamics_batch_trainer_sequences(many, SEQUENCES, features, FORCED, STEPS, FROM,
+                                                  targets, NULL, NULL, err));
     assert_memory_equal(got->weights, start->weights, count * sizeof(float)); /* not before fetch */
-    assert_ok(dm_batch_trainer_fetch(many, err));
+    assert_ok(dm_dynamics_batch_trainer_fetch(many, err));
     double furthest = 0, largest = 0;
     for (size_t i = 0; i < count; i++) {
         furthest = fmax(furthest, fabs((double)got->weights[i] - want[i]));
@@ -255,14 +255,14 @@ static void check_mean(dm_device *device, dm_dynamics_config config, const float
     float *bad = dyn_random((size_t)SEQUENCES * FORCED * config.input, 1, 1), objective = 0;
     bad[1] = NAN;
     memcpy(start->weights, got->weights, count * sizeof(float));
-    assert_ok(dm_batch_trainer_sequences(many, SEQUENCES, bad, FORCED, STEPS, FROM, targets, NULL,
-                                         &objective, err));
-    assert_ok(dm_batch_trainer_fetch(many, err));
+    assert_ok(dm_dynamics_batch_trainer_sequences(many, SEQUENCES, bad, FORCED, STEPS, FROM,
+                                                  targets, NULL, &objective, err));
+    assert_ok(dm_dynamics_batch_trainer_fetch(many, err));
     assert_true(isnan(objective));
     assert_memory_equal(got->weights, start->weights, count * sizeof(float));
     free(bad);
     free(want);
-    dm_batch_trainer_destroy(many);
+    dm_dynamics_batch_trainer_destroy(many);
     dm_dynamics_destroy(start);
     dm_dynamics_destroy(got);
 }
@@ -273,8 +273,9 @@ void bptt_check_updates(dm_device *device, dm_dynamics_config config)
     float *targets = dyn_random((size_t)SEQUENCES * STEPS, 6, 0.9f);
     for (size_t i = 0; i < (size_t)SEQUENCES * STEPS; i++)
         targets[i] += 1;
-    dm_trainer_config adam = DM_TRAINER_DEFAULT, sgd = DM_TRAINER_DEFAULT, clipped;
-    sgd.optimiser = DM_OPTIMISER_SGD;
+    dm_dynamics_trainer_config adam = DM_DYNAMICS_TRAINER_DEFAULT,
+                               sgd = DM_DYNAMICS_TRAINER_DEFAULT, clipped;
+    sgd.optimiser = DM_DYNAMICS_OPTIMISER_SGD;
     sgd.learning_rate = 0.05f;
     clipped = sgd;
     clipped.clip = 1e-3f;
@@ -289,40 +290,41 @@ void bptt_check_updates(dm_device *device, dm_dynamics_config config)
 void bptt_check_online(dm_device *device)
 {
     enum { RUNS = 2, LENGTH = 6 };
-    dm_dynamics_config config = {2, 21, 4, 5, DM_GRU_RESET_LAST, false};
-    dm_trainer_config how = {DM_OPTIMISER_SGD, 0.1f, 0, 0, 0, 5, 1};
+    dm_dynamics_config config = {2, 21, 4, 5, DM_DYNAMICS_GRU_RESET_LAST, false};
+    dm_dynamics_trainer_config how = {DM_DYNAMICS_OPTIMISER_SGD, 0.1f, 0, 0, 0, 5, 1};
     size_t states = (size_t)config.members * config.hidden;
     dm_dynamics *model = scaled_model(config), *twin = scaled_model(config);
-    dm_batch_trainer *many = NULL;
-    dm_trainer *one = NULL;
+    dm_dynamics_batch_trainer *many = NULL;
+    dm_dynamics_trainer *one = NULL;
     float *features = dyn_random((size_t)LENGTH * config.input, 8, 0.5f);
     float *hidden = zeros(RUNS * states, sizeof *hidden);
-    assert_ok(dm_batch_trainer_create(device, model, &how, &many, err));
-    assert_ok(dm_trainer_create(twin, &how, &one, err));
+    assert_ok(dm_dynamics_batch_trainer_create(device, model, &how, &many, err));
+    assert_ok(dm_dynamics_trainer_create(twin, &how, &one, err));
     for (size_t t = 0; t < LENGTH; t++)
-        features[t * config.input] += 1;                                         /* losses */
-    assert_int_equal(dm_batch_trainer_hidden(many, 0, hidden, NULL), DM_EINVAL); /* none yet */
+        features[t * config.input] += 1; /* losses */
+    assert_int_equal(dm_dynamics_batch_trainer_hidden(many, 0, hidden, NULL),
+                     DM_EINVAL); /* none yet */
     for (uint32_t t = 0; t < LENGTH; t++) {
         const float *x = features + t * config.input, *before = x - config.input;
         float batch[RUNS][5], next[RUNS], got = 0, want = 0;
-        assert_ok(dm_trainer_observe(one, x, &want, err));
+        assert_ok(dm_dynamics_trainer_observe(one, x, &want, err));
         if (t == 0)
             continue;
         for (int k = 0; k < RUNS; k++) { /* the same run twice: its mean gradient is one's */
             memcpy(batch[k], before, sizeof batch[k]);
             next[k] = x[0];
         }
-        assert_ok(dm_batch_trainer_sequences(many, RUNS, &batch[0][0], 1, 1, 0, next,
-                                             t == 1 ? NULL : hidden, &got, err));
-        assert_ok(dm_batch_trainer_hidden(many, 1, hidden, err));
+        assert_ok(dm_dynamics_batch_trainer_sequences(many, RUNS, &batch[0][0], 1, 1, 0, next,
+                                                      t == 1 ? NULL : hidden, &got, err));
+        assert_ok(dm_dynamics_batch_trainer_hidden(many, 1, hidden, err));
         assert_true(fabsf(got - want) <= 1e-4f * fabsf(want));
-        const float *wanted = dm_trainer_hidden(one);
+        const float *wanted = dm_dynamics_trainer_hidden(one);
         for (size_t i = 0; i < RUNS * states; i++)
             assert_true(fabsf(hidden[i] - wanted[i % states]) < 1e-5f);
     }
-    assert_int_equal(dm_batch_trainer_hidden(many, 2, hidden, NULL), DM_EINVAL);
-    dm_batch_trainer_destroy(many);
-    dm_trainer_destroy(one);
+    assert_int_equal(dm_dynamics_batch_trainer_hidden(many, 2, hidden, NULL), DM_EINVAL);
+    dm_dynamics_batch_trainer_destroy(many);
+    dm_dynamics_trainer_destroy(one);
     dm_dynamics_destroy(model);
     dm_dynamics_destroy(twin);
     free(features);
@@ -332,9 +334,10 @@ void bptt_check_online(dm_device *device)
 void bptt_check_learning(dm_device *device)
 {
     enum { CURVES = 8, LENGTH = 12, GIVEN = 8, ROUNDS = 150 };
-    dm_dynamics *model = dyn_model((dm_dynamics_config){2, 24, 4, 2, DM_GRU_RESET_FIRST, false}, 4);
-    dm_trainer_config how = DM_TRAINER_DEFAULT;
-    dm_batch_trainer *trainer = NULL;
+    dm_dynamics *model =
+        dyn_model((dm_dynamics_config){2, 24, 4, 2, DM_DYNAMICS_GRU_RESET_FIRST, false}, 4);
+    dm_dynamics_trainer_config how = DM_DYNAMICS_TRAINER_DEFAULT;
+    dm_dynamics_batch_trainer *trainer = NULL;
     float features[CURVES][GIVEN][2], targets[CURVES][LENGTH], first = 0, last = 0;
     for (int k = 0; k < CURVES; k++) {
         for (int t = 0; t <= LENGTH; t++) {
@@ -348,12 +351,13 @@ void bptt_check_learning(dm_device *device)
         }
     }
     how.learning_rate = 1e-2f;
-    assert_ok(dm_batch_trainer_create(device, model, &how, &trainer, err));
+    assert_ok(dm_dynamics_batch_trainer_create(device, model, &how, &trainer, err));
     for (int i = 0; i < ROUNDS; i++)
-        assert_ok(dm_batch_trainer_sequences(trainer, CURVES, &features[0][0][0], GIVEN, LENGTH, 0,
-                                             &targets[0][0], NULL, i == 0 ? &first : &last, err));
+        assert_ok(dm_dynamics_batch_trainer_sequences(trainer, CURVES, &features[0][0][0], GIVEN,
+                                                      LENGTH, 0, &targets[0][0], NULL,
+                                                      i == 0 ? &first : &last, err));
     if (!(last < 0.05f * first))
         fail_msg("objective %g at first, %g after %d updates", (double)first, (double)last, ROUNDS);
-    dm_batch_trainer_destroy(trainer);
+    dm_dynamics_batch_trainer_destroy(trainer);
     dm_dynamics_destroy(model);
 }

@@ -10,9 +10,9 @@ void bptt_check_sequences(dm_device *device, dm_dynamics_config config, uint32_t
                           uint32_t forced, uint32_t steps, bool with_hidden);
 /* Gradients of one step of the cell against finite differences in float64. */
 void bptt_check_cell(dm_device *device, dm_dynamics_config config, uint32_t batch);
-/* Updates against dm_trainer's, with both optimisers and with clipping; the same bits again. */
+/* Updates against dm_dynamics_trainer's, with both optimisers and with clipping; the same bits again. */
 void bptt_check_updates(dm_device *device, dm_dynamics_config config);
-/* Two runs followed step by step, as dm_trainer_observe follows one. */
+/* Two runs followed step by step, as dm_dynamics_trainer_observe follows one. */
 void bptt_check_online(dm_device *device);
 /* A batch of curves is learnt. */
 void bptt_check_learning(dm_device *device);

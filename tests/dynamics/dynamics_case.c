@@ -61,10 +61,10 @@ static float uniform(uint64_t seed, uint64_t i)
     return dm_random_unit(dm_random4(seed, 5, i).v[0]);
 }
 
-dm_train_sample dyn_sample(uint64_t seed, uint64_t i)
+dm_dynamics_sample dyn_sample(uint64_t seed, uint64_t i)
 {
     float noise = 1 + 0.1f * (uniform(seed, 4 * i) - 0.5f);
-    return (dm_train_sample){
+    return (dm_dynamics_sample){
         .step = i + 1,
         .loss = (2.5f * powf((float)i + 1, -0.3f) + 0.2f) * noise,
         .gradient_norm =
@@ -84,22 +84,22 @@ dm_train_sample dyn_sample(uint64_t seed, uint64_t i)
 void dyn_check_encoders(dm_device *device, size_t count, uint32_t steps)
 {
     dm_dynamics *model =
-        dyn_model((dm_dynamics_config){2, 24, 4, 64, DM_GRU_RESET_FIRST, false}, 4);
+        dyn_model((dm_dynamics_config){2, 24, 4, 64, DM_DYNAMICS_GRU_RESET_FIRST, false}, 4);
     dm_dynamics_device *on = NULL;
-    dm_encoders *encoders = NULL;
-    dm_encoder *single = NULL;
-    dm_rollout *got = NULL;
+    dm_dynamics_encoders *encoders = NULL;
+    dm_dynamics_encoder *single = NULL;
+    dm_dynamics_forecast *got = NULL;
     dm_reference_results want = {0};
     size_t one = count / 2;
     float *features = malloc(count * 64 * sizeof *features), wanted[64];
-    dm_train_sample *samples = malloc(count * sizeof *samples);
+    dm_dynamics_sample *samples = malloc(count * sizeof *samples);
     assert_true(features != NULL && samples != NULL);
     for (size_t i = 0; i < 64; i++) /* nothing that saturates the cell */
         model->scale[i] = 0.01f;
     assert_ok(dm_dynamics_device_create(device, model, &on, err));
-    assert_ok(dm_encoders_create(device, count, 256, 64, &encoders, err));
-    assert_ok(dm_encoder_create(256, 64, &single, err));
-    assert_ok(dm_rollout_create(model, (uint32_t)count, 6, &got, err));
+    assert_ok(dm_dynamics_encoders_create(device, count, 256, 64, &encoders, err));
+    assert_ok(dm_dynamics_encoder_create(256, 64, &single, err));
+    assert_ok(dm_dynamics_forecast_create(model, (uint32_t)count, 6, &got, err));
     for (uint64_t t = 0; t < steps; t++) {
         for (uint64_t i = 0; i < count; i++)
             samples[i] = dyn_sample(100 + i, t);
@@ -107,8 +107,9 @@ void dyn_check_encoders(dm_device *device, size_t count, uint32_t steps)
         if (last)
             assert_ok(dm_dynamics_device_forecast(on, encoders, samples, NULL, got, err));
         else
-            assert_ok(dm_encoders_update(encoders, samples, t % 7 == 0 ? features : NULL, err));
-        dm_encoder_update(single, &samples[one], wanted);
+            assert_ok(
+                dm_dynamics_encoders_update(encoders, samples, t % 7 == 0 ? features : NULL, err));
+        dm_dynamics_encoder_update(single, &samples[one], wanted);
         for (int k = 0; k < 64 && !last && t % 7 == 0; k++)
             assert_true(fabsf(features[one * 64 + (size_t)k] - wanted[k]) <=
                         1e-5f * fmaxf(1, fabsf(wanted[k])));
@@ -116,15 +117,15 @@ void dyn_check_encoders(dm_device *device, size_t count, uint32_t steps)
     assert_ok(dm_reference_rollout(model, wanted, NULL, 1, 6, &want, err));
     assert_true(dm_reference_distance(got->loss + one * 2 * 6, want.loss, 2 * 6) <
                 DM_DYNAMICS_TOLERANCE);
-    dm_rollout *other = NULL;
-    assert_ok(dm_rollout_create(model, (uint32_t)count + 1, 6, &other, err));
+    dm_dynamics_forecast *other = NULL;
+    assert_ok(dm_dynamics_forecast_create(model, (uint32_t)count + 1, 6, &other, err));
     assert_int_equal(dm_dynamics_device_forecast(on, encoders, samples, NULL, other, NULL),
                      DM_EINVAL);
-    dm_rollout_destroy(other);
+    dm_dynamics_forecast_destroy(other);
     dm_reference_results_deinit(&want);
-    dm_rollout_destroy(got);
-    dm_encoder_destroy(single);
-    dm_encoders_destroy(encoders);
+    dm_dynamics_forecast_destroy(got);
+    dm_dynamics_encoder_destroy(single);
+    dm_dynamics_encoders_destroy(encoders);
     dm_dynamics_device_destroy(on);
     dm_dynamics_destroy(model);
     free(features);

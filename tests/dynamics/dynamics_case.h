@@ -14,7 +14,7 @@ dm_dynamics *dyn_model(dm_dynamics_config config, uint64_t seed);
 
 /* Sample `i` of a run like those of training: a noisy power law, gradient norms with spikes, a
  * schedule. */
-dm_train_sample dyn_sample(uint64_t seed, uint64_t i);
+dm_dynamics_sample dyn_sample(uint64_t seed, uint64_t i);
 /* Many encoders, and forecasts from them, against one at a time; for any device. */
 void dyn_check_encoders(dm_device *device, size_t count, uint32_t samples);
 

@@ -84,7 +84,8 @@ static const struct {
     /* clang-format on */
 };
 
-static size_t choice_of(const dm_dyn_gpu *gpu, dm_gru_kind kind, uint32_t hidden, uint32_t batch)
+static size_t choice_of(const dm_dyn_gpu *gpu, dm_dynamics_gru_kind kind, uint32_t hidden,
+                        uint32_t batch)
 {
     dm_dynamics_config config = {1, hidden, 1, 64, kind, false};
     const dm_dyn_shape *shape = dm_dyn_choose_gru(gpu, &config, batch);
@@ -97,7 +98,7 @@ static void steps_take_the_fastest_kernel_seen(void **state)
     for (size_t i = 0; i < sizeof measured / sizeof measured[0]; i++) {
         uint32_t H = measured[i].hidden, B = measured[i].batch;
         const double *us = measured[i].us;
-        size_t chosen = choice_of(&h200, DM_GRU_RESET_LAST, H, B);
+        size_t chosen = choice_of(&h200, DM_DYNAMICS_GRU_RESET_LAST, H, B);
         double best = 1e9;
         for (size_t k = 0; k <= DM_DYN_SHAPES; k++)
             best = us[k] > 0 && us[k] < best ? us[k] : best;
@@ -113,10 +114,10 @@ static void steps_take_the_fastest_kernel_seen(void **state)
 static void reset_first_has_its_own_costs(void **state)
 {
     (void)state;
-    assert_int_equal(choice_of(&h200, DM_GRU_RESET_FIRST, 1024, 64), 0);
-    assert_true(choice_of(&h200, DM_GRU_RESET_LAST, 1024, 64) > 0);
-    assert_int_equal(choice_of(&h200, DM_GRU_RESET_FIRST, 256, 64), 0);
-    assert_int_equal(choice_of(&h200, DM_GRU_RESET_FIRST, 4096, 4096), 1);
+    assert_int_equal(choice_of(&h200, DM_DYNAMICS_GRU_RESET_FIRST, 1024, 64), 0);
+    assert_true(choice_of(&h200, DM_DYNAMICS_GRU_RESET_LAST, 1024, 64) > 0);
+    assert_int_equal(choice_of(&h200, DM_DYNAMICS_GRU_RESET_FIRST, 256, 64), 0);
+    assert_int_equal(choice_of(&h200, DM_DYNAMICS_GRU_RESET_FIRST, 4096, 4096), 1);
 }
 
 static void other_gpus_get_what_they_have(void **state)
@@ -124,13 +125,13 @@ static void other_gpus_get_what_they_have(void **state)
     (void)state;
     for (uint32_t H = 1; H <= 65536; H = H * 3 + 1) {
         for (uint32_t B = 1; B <= 65536; B = B * 3 + 1) {
-            assert_int_equal(choice_of(&volta, DM_GRU_RESET_LAST, H, B), 0);
-            size_t chosen = choice_of(&ada, DM_GRU_RESET_FIRST, H, B);
+            assert_int_equal(choice_of(&volta, DM_DYNAMICS_GRU_RESET_LAST, H, B), 0);
+            size_t chosen = choice_of(&ada, DM_DYNAMICS_GRU_RESET_FIRST, H, B);
             assert_true(chosen == 0 ||
                         dm_dyn_shape_shared_bytes(&dm_dyn_shapes[chosen - 1]) <= ada.shared_bytes);
         }
     }
-    assert_int_equal(choice_of(&a100, DM_GRU_RESET_LAST, 4096, 4096), 1);
+    assert_int_equal(choice_of(&a100, DM_DYNAMICS_GRU_RESET_LAST, 4096, 4096), 1);
 }
 
 static void variants_by_size(void **state)
@@ -156,8 +157,8 @@ static void variants_by_size(void **state)
         {&a100, 1024, 1024, false, true, DM_DYN_VARIANT_STREAM},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        dm_dynamics_config config = {5,  cases[i].hidden,    32,
-                                     64, DM_GRU_RESET_FIRST, cases[i].projection};
+        dm_dynamics_config config = {
+            5, cases[i].hidden, 32, 64, DM_DYNAMICS_GRU_RESET_FIRST, cases[i].projection};
         dm_dyn_variant variant =
             dm_dyn_choose_variant(cases[i].gpu, &config, cases[i].rollouts, cases[i].tame);
         if (variant != cases[i].variant)

@@ -128,7 +128,7 @@ static void hostile_runs_stay_finite(void **state)
                               : kind == 3 ? (i < n / 2 ? 1e-30 : 1e30)
                               : kind == 4 ? 1e-30
                                           : exp((double)i);
-                dm_train_sample s = {.step = i + 1, .loss = (float)fmin(loss, 1e30)};
+                dm_dynamics_sample s = {.step = i + 1, .loss = (float)fmin(loss, 1e30)};
                 s.gradient_norm = i % 3 == 0 ? INFINITY : 1e30f;
                 s.learning_rate = i % 5 == 0 ? NAN : i % 2 == 0 ? -1e30f : 1e-30f;
                 assert_ok(dm_curve_append(&c, &s, err));
@@ -184,7 +184,7 @@ static void track_records_decide(void **state)
     dm_curve c = {0};
     dm_history h;
     for (size_t i = 0; i < 200; i++) { /* a straight line in the logarithm */
-        dm_train_sample s = {.step = i + 1, .loss = (float)exp(2 - 0.02 * (double)i)};
+        dm_dynamics_sample s = {.step = i + 1, .loss = (float)exp(2 - 0.02 * (double)i)};
         assert_ok(dm_curve_append(&c, &s, err));
     }
     assert_ok(dm_history_init(&h, &c, 200, SIZE_MAX, err));

@@ -23,14 +23,14 @@ static dm_dynamics *learn(const dm_curve *curves, size_t count, const dm_curve_l
 
 static void same_forecast(const dm_dynamics *a, const dm_dynamics *b, const dm_curve *curve)
 {
-    dm_curve_forecast *fa, *fb;
-    assert_ok(dm_curve_forecast_create(a, curve->samples, 120, 70, &fa, err));
-    assert_ok(dm_curve_forecast_create(b, curve->samples, 120, 70, &fb, err));
+    dm_dynamics_curve_forecast *fa, *fb;
+    assert_ok(dm_dynamics_curve_forecast_create(a, curve->samples, 120, 70, &fa, err));
+    assert_ok(dm_dynamics_curve_forecast_create(b, curve->samples, 120, 70, &fb, err));
     assert_memory_equal(fa->mean, fb->mean, 70 * sizeof(float));
     assert_memory_equal(fa->low, fb->low, 70 * sizeof(float));
     assert_memory_equal(fa->high, fb->high, 70 * sizeof(float));
-    dm_curve_forecast_destroy(fa);
-    dm_curve_forecast_destroy(fb);
+    dm_dynamics_curve_forecast_destroy(fa);
+    dm_dynamics_curve_forecast_destroy(fb);
 }
 
 /* Better than the combination alone on curves that only calibrated, a band that holds there, the
@@ -77,7 +77,7 @@ static void too_little_is_refused(void **state)
     dm_dynamics *model = NULL, *other = NULL;
     dm_curve_learnt learnt;
     dm_curve short_one = {.name = "short"};
-    dm_train_sample s = {.loss = 1};
+    dm_dynamics_sample s = {.loss = 1};
     for (s.step = 1; s.step < DM_CURVE_LEAST; s.step++)
         assert_ok(dm_curve_append(&short_one, &s, err));
     assert_int_equal(dm_curve_learn(NULL, 0, &curve_small, &model, &learnt, &error), DM_EINVAL);
@@ -86,13 +86,13 @@ static void too_little_is_refused(void **state)
     assert_non_null(strstr(error.message, "short: 69 losses"));
     assert_null(model);
     /* An ensemble over the encoder's features is no curve model. */
-    dm_dynamics_config config = {1, 8, 2, 64, DM_GRU_RESET_FIRST, false};
-    dm_curve_forecast *f = NULL;
+    dm_dynamics_config config = {1, 8, 2, 64, DM_DYNAMICS_GRU_RESET_FIRST, false};
+    dm_dynamics_curve_forecast *f = NULL;
     assert_ok(dm_dynamics_create(&config, 1, &other, err));
     assert_false(dm_dynamics_forecasts_curves(other));
-    assert_int_equal(
-        dm_curve_forecast_create(other, short_one.samples, short_one.count, 10, &f, &error),
-        DM_EINVAL);
+    assert_int_equal(dm_dynamics_curve_forecast_create(other, short_one.samples, short_one.count,
+                                                       10, &f, &error),
+                     DM_EINVAL);
     assert_null(f);
     dm_dynamics_destroy(other);
     dm_curve_deinit(&short_one);
@@ -104,7 +104,7 @@ static void rules_out_of_bounds_are_refused(void **state)
     const char *path = dm_test_path(state, "m.safetensors");
     static const float values[] = {NAN, INFINITY, -1e4f, 1e6f};
     const size_t count = dm_dynamics_curve_count();
-    dm_dynamics_config config = {1, 4, 2, DM_VIEW_FEATURES, DM_GRU_RESET_FIRST, false};
+    dm_dynamics_config config = {1, 4, 2, DM_VIEW_FEATURES, DM_DYNAMICS_GRU_RESET_FIRST, false};
     dm_curve_rules rules = {.view = dm_view_rules_default()};
     dm_dynamics *model = NULL, *loaded = NULL;
     assert_ok(dm_dynamics_create(&config, 1, &model, err));
@@ -148,8 +148,8 @@ static void forecasts_of_hostile_runs_are_finite(void **state)
     static const float values[] = {1e-30f, 1e30f, 1, 3e-5f, 1e38f, NAN, 0, -1, INFINITY};
     dm_dynamics *model = shipped();
     for (uint64_t seed = 0; seed < 12; seed++) {
-        dm_train_sample samples[150] = {{0}};
-        dm_curve_forecast *f = NULL;
+        dm_dynamics_sample samples[150] = {{0}};
+        dm_dynamics_curve_forecast *f = NULL;
         size_t usable = 0, count = seed < 8 ? 2 + seed : 150;
         for (size_t i = 0; i < count; i++) {
             samples[i].step = i + 1;
@@ -158,16 +158,16 @@ static void forecasts_of_hostile_runs_are_finite(void **state)
             samples[i].learning_rate = values[(i * 2 + seed) % 9];
             usable += samples[i].loss >= 1e-30f && samples[i].loss <= 1e30f;
         }
-        dm_status status = dm_curve_forecast_create(model, samples, count, 120, &f, NULL);
+        dm_status status = dm_dynamics_curve_forecast_create(model, samples, count, 120, &f, NULL);
         assert_int_equal(status, usable < 2 ? DM_EINVAL : DM_OK);
         for (size_t t = 0; f != NULL && t < 120; t++) {
             assert_true(isfinite(f->mean[t]) && f->mean[t] > 0);
             assert_true(isfinite(f->low[t]) && isfinite(f->high[t]));
             assert_true(f->low[t] <= f->mean[t] && f->mean[t] <= f->high[t]);
-            for (size_t k = 0; k < DM_CURVE_BASELINES; k++)
+            for (size_t k = 0; k < DM_DYNAMICS_CURVE_BASELINES; k++)
                 assert_true(isfinite(f->baseline[k][t]));
         }
-        dm_curve_forecast_destroy(f);
+        dm_dynamics_curve_forecast_destroy(f);
     }
     dm_dynamics_destroy(model);
 }
@@ -178,17 +178,19 @@ static void it_may_go_on_learning(void **state)
     (void)state;
     dm_dynamics *model = shipped(), *kept = shipped();
     dm_curve curve;
-    dm_curve_forecast *before, *after;
+    dm_dynamics_curve_forecast *before, *after;
     assert_ok(dm_family_draw((size_t)dm_family_find("two-phase"), 77, 1, &curve, err));
-    assert_ok(dm_curve_forecast_create(model, curve.samples, curve.count, 50, &before, err));
+    assert_ok(
+        dm_dynamics_curve_forecast_create(model, curve.samples, curve.count, 50, &before, err));
     same_forecast(model, kept, &curve); /* forecasting alone changes nothing */
     assert_ok(dm_curve_follow(model, &curve, 5, 1e-4f, err));
-    assert_ok(dm_curve_forecast_create(model, curve.samples, curve.count, 50, &after, err));
+    assert_ok(
+        dm_dynamics_curve_forecast_create(model, curve.samples, curve.count, 50, &after, err));
     assert_memory_not_equal(before->mean, after->mean, 50 * sizeof(float));
     for (size_t t = 0; t < 50; t++)
         assert_true(fabsf(logf(before->mean[t] / after->mean[t])) < 0.5f);
-    dm_curve_forecast_destroy(before);
-    dm_curve_forecast_destroy(after);
+    dm_dynamics_curve_forecast_destroy(before);
+    dm_dynamics_curve_forecast_destroy(after);
     dm_curve_deinit(&curve);
     dm_dynamics_destroy(model);
     dm_dynamics_destroy(kept);
@@ -226,7 +228,7 @@ static void expect_better(const gathered *g, const char *what)
            "combination %.4f; band holds %.1f%%\n",
            what, t.curves, t.all[DM_EVALUATE_OURS], t.all[0], t.all[1], t.all[2], t.all[3],
            t.all[DM_EVALUATE_COMBINATION], 100 * t.coverage);
-    for (int m = 0; m < DM_CURVE_BASELINES; m++) {
+    for (int m = 0; m < DM_DYNAMICS_CURVE_BASELINES; m++) {
         assert_true(t.all[DM_EVALUATE_OURS] < t.all[m]);
         assert_true(2 * t.below[m] >= t.curves);
     }

@@ -27,19 +27,19 @@ static double smooth(uint64_t i)
 }
 
 /* Sample i of a noisy power law with a falling rate. */
-static dm_train_sample sample_at(uint64_t i)
+static dm_dynamics_sample sample_at(uint64_t i)
 {
     float noise = dm_random_unit(dm_random4(9, 0, i).v[0]) - 0.5f;
-    return (dm_train_sample){.step = i + 1,
-                             .loss = (float)smooth(i) * expf(0.1f * noise),
-                             .gradient_norm = 1 + noise,
-                             .learning_rate = 1e-3f / (1 + (float)i / 500)};
+    return (dm_dynamics_sample){.step = i + 1,
+                                .loss = (float)smooth(i) * expf(0.1f * noise),
+                                .gradient_norm = 1 + noise,
+                                .learning_rate = 1e-3f / (1 + (float)i / 500)};
 }
 
 static void add(dm_curve_stream *stream, uint64_t from, uint64_t to)
 {
     for (uint64_t i = from; i < to; i++) {
-        dm_train_sample s = sample_at(i);
+        dm_dynamics_sample s = sample_at(i);
         assert_ok(dm_curve_stream_add(stream, &s, err));
     }
 }
@@ -60,21 +60,21 @@ static void without_lessons_it_says_what_the_whole_curve_says(void **state)
     (void)state;
     dm_dynamics *model = shipped();
     dm_curve_stream *stream = NULL;
-    dm_train_sample samples[300];
+    dm_dynamics_sample samples[300];
     assert_ok(dm_curve_stream_create(model, NULL, &stream, err));
     for (uint64_t i = 0; i < 300; i++)
         samples[i] = sample_at(i);
     for (uint64_t n = 15; n <= 300; n += 15) {
-        dm_curve_forecast *f = NULL;
+        dm_dynamics_curve_forecast *f = NULL;
         add(stream, n - 15, n);
         told t = ask(stream);
-        assert_ok(dm_curve_forecast_create(model, samples, n, AHEAD, &f, err));
+        assert_ok(dm_dynamics_curve_forecast_create(model, samples, n, AHEAD, &f, err));
         assert_memory_equal(t.mean, f->mean, sizeof t.mean);
         for (int a = 0; a < AHEAD; a++) {
             assert_float_equal(t.band[a], (f->high[a] - f->low[a]) / (2 * 1.6448536f), 1e-6);
             assert_true(t.spread[a] >= 0 && t.spread[a] < 10 * t.band[a]);
         }
-        dm_curve_forecast_destroy(f);
+        dm_dynamics_curve_forecast_destroy(f);
     }
     /* Between two views the last one's forecast is moved. */
     told before = ask(stream);
@@ -94,7 +94,7 @@ static void it_needs_15_losses_and_passes_over_bad_ones(void **state)
     told t;
     assert_ok(dm_curve_stream_create(model, NULL, &stream, err));
     add(stream, 0, 14);
-    dm_train_sample bad = {.step = 15, .loss = NAN};
+    dm_dynamics_sample bad = {.step = 15, .loss = NAN};
     assert_ok(dm_curve_stream_add(stream, &bad, err));
     assert_false(dm_curve_stream_ready(stream));
     assert_int_equal(dm_curve_stream_forecast(stream, AHEAD, t.mean, t.band, t.spread, &error),
@@ -112,9 +112,9 @@ static void lessons_correct_a_model_that_is_off(void **state)
     double error[2] = {0};
     for (int learns = 0; learns < 2; learns++) {
         dm_dynamics *model = shipped();
-        dm_trainer *trainer = NULL;
+        dm_dynamics_trainer *trainer = NULL;
         dm_curve_stream *stream = NULL;
-        dm_trainer_config how = DM_TRAINER_DEFAULT;
+        dm_dynamics_trainer_config how = DM_DYNAMICS_TRAINER_DEFAULT;
         size_t count;
         how.learning_rate = 1e-3f;
         for (uint32_t e = 0; e < dm_dynamics_get_config(model)->members; e++) {
@@ -122,7 +122,7 @@ static void lessons_correct_a_model_that_is_off(void **state)
             for (size_t i = 0; i < count; i++)
                 head[i] += 0.6f * (dm_random_unit(dm_random4(4, e, i).v[0]) - 0.5f);
         }
-        assert_ok(dm_trainer_create(model, &how, &trainer, err));
+        assert_ok(dm_dynamics_trainer_create(model, &how, &trainer, err));
         assert_ok(dm_curve_stream_create(model, learns ? trainer : NULL, &stream, err));
         add(stream, 0, 600);
         /* Views come after 5, 10 ..; those of 15 to 545 samples know what came 52 later. */
@@ -134,7 +134,7 @@ static void lessons_correct_a_model_that_is_off(void **state)
             add(stream, n, n + 50);
         }
         dm_curve_stream_destroy(stream);
-        dm_trainer_destroy(trainer);
+        dm_dynamics_trainer_destroy(trainer);
         dm_dynamics_destroy(model);
     }
     if (!(error[1] < 0.9 * error[0]))
@@ -149,7 +149,7 @@ static void going_back_forgets_the_samples_after_a_step(void **state)
     assert_ok(dm_curve_stream_create(model, NULL, &stream, err));
     add(stream, 0, 100);
     told want = ask(stream);
-    dm_train_sample high = sample_at(0);
+    dm_dynamics_sample high = sample_at(0);
     for (uint64_t i = 0; i < 23; i++) {
         high.step = 141 + i;
         high.loss = 50;
@@ -208,8 +208,8 @@ static void a_state_goes_on_to_the_same_bits(void **state)
         assert_int_equal(dm_curve_stream_state_set(two, bytes, &error), DM_EFORMAT);
         dm_curve_stream_state_get(one, bytes);
         memset(bytes + dm_curve_stream_state_size() - DM_STREAM_VIEWS * sizeof(dm_view) -
-                   DM_STREAM_SAMPLES * sizeof(dm_train_sample),
-               0xff, sizeof(dm_train_sample));
+                   DM_STREAM_SAMPLES * sizeof(dm_dynamics_sample),
+               0xff, sizeof(dm_dynamics_sample));
         assert_int_equal(dm_curve_stream_state_set(two, bytes, &error), DM_EFORMAT);
         told c = ask(two);
         assert_memory_equal(&b, &c, sizeof b);

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST DM_GRU_RESET_FIRST
-#define LAST DM_GRU_RESET_LAST
+#define FIRST DM_DYNAMICS_GRU_RESET_FIRST
+#define LAST DM_DYNAMICS_GRU_RESET_LAST
 
 static dm_device *open_cpu(void)
 {
@@ -88,7 +88,7 @@ static void gradients_of_sequences(void **state)
     (void)state;
     dm_device *device = open_cpu();
     for (int kind = 0; kind < 2; kind++) {
-        dm_gru_kind k = (dm_gru_kind)kind;
+        dm_dynamics_gru_kind k = (dm_dynamics_gru_kind)kind;
         bptt_check_sequences(device, (dm_dynamics_config){2, 37, 9, 11, k, true}, 3, 4, 9, true);
         bptt_check_sequences(device, (dm_dynamics_config){3, 70, 32, 65, k, false}, 5, 1, 6, true);
         bptt_check_sequences(device, (dm_dynamics_config){1, 5, 13, 3, k, false}, 2, 3, 3, false);
@@ -104,8 +104,10 @@ static void gradients_of_the_cell(void **state)
     (void)state;
     dm_device *device = open_cpu();
     for (int kind = 0; kind < 2; kind++) {
-        bptt_check_cell(device, (dm_dynamics_config){1, 7, 3, 5, (dm_gru_kind)kind, false}, 4);
-        bptt_check_cell(device, (dm_dynamics_config){1, 17, 1, 1, (dm_gru_kind)kind, true}, 2);
+        bptt_check_cell(device, (dm_dynamics_config){1, 7, 3, 5, (dm_dynamics_gru_kind)kind, false},
+                        4);
+        bptt_check_cell(device, (dm_dynamics_config){1, 17, 1, 1, (dm_dynamics_gru_kind)kind, true},
+                        2);
     }
     dm_device_close(device);
 }
@@ -140,24 +142,25 @@ static void wrong_calls_are_refused(void **state)
     (void)state;
     dm_device *device = open_cpu();
     dm_dynamics *model = dyn_model((dm_dynamics_config){1, 2, 1, 1, FIRST, false}, 1);
-    dm_trainer_config how = DM_TRAINER_DEFAULT;
-    dm_batch_trainer *t = NULL;
+    dm_dynamics_trainer_config how = DM_DYNAMICS_TRAINER_DEFAULT;
+    dm_dynamics_batch_trainer *t = NULL;
     float x[4] = {0};
     how.beta2 = 1;
-    assert_int_equal(dm_batch_trainer_create(device, model, &how, &t, NULL), DM_EINVAL);
+    assert_int_equal(dm_dynamics_batch_trainer_create(device, model, &how, &t, NULL), DM_EINVAL);
     how.beta2 = 0.9f;
-    assert_ok(dm_batch_trainer_create(device, model, &how, &t, err));
+    assert_ok(dm_dynamics_batch_trainer_create(device, model, &how, &t, err));
     static const uint32_t wrong[][4] = {
         {0, 1, 1, 0}, {1, 0, 1, 0}, {1, 2, 1, 0}, {1, 1, 1, 1}, {1u << 31, 1, 2, 0}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        assert_int_equal(dm_batch_trainer_sequences(t, wrong[i][0], x, wrong[i][1], wrong[i][2],
-                                                    wrong[i][3], x, NULL, NULL, NULL),
+        assert_int_equal(dm_dynamics_batch_trainer_sequences(t, wrong[i][0], x, wrong[i][1],
+                                                             wrong[i][2], wrong[i][3], x, NULL,
+                                                             NULL, NULL),
                          DM_EINVAL);
-    assert_int_equal(dm_batch_trainer_set_learning_rate(t, -1, NULL), DM_EINVAL);
-    assert_int_equal(dm_batch_trainer_set_learning_rate(t, NAN, NULL), DM_EINVAL);
-    assert_ok(dm_batch_trainer_set_learning_rate(t, 0.5f, err));
-    dm_batch_trainer_destroy(t);
-    dm_batch_trainer_destroy(NULL);
+    assert_int_equal(dm_dynamics_batch_trainer_set_learning_rate(t, -1, NULL), DM_EINVAL);
+    assert_int_equal(dm_dynamics_batch_trainer_set_learning_rate(t, NAN, NULL), DM_EINVAL);
+    assert_ok(dm_dynamics_batch_trainer_set_learning_rate(t, 0.5f, err));
+    dm_dynamics_batch_trainer_destroy(t);
+    dm_dynamics_batch_trainer_destroy(NULL);
     dm_dynamics_destroy(model);
     dm_device_close(device);
 }

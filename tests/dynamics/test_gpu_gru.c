@@ -23,7 +23,7 @@ static void gru_batches(void **state)
             uint32_t H = sizes[i].hidden, I = sizes[i].input;
             size_t batch = sizes[i].batch;
             dm_dynamics *model =
-                dyn_model((dm_dynamics_config){2, H, 1, I, (dm_gru_kind)kind, false}, 3);
+                dyn_model((dm_dynamics_config){2, H, 1, I, (dm_dynamics_gru_kind)kind, false}, 3);
             dm_dynamics_device *on = NULL;
             float *x = dyn_random(batch * I, 1, 2), *h = dyn_random(batch * H, 2, 1),
                   *got = dyn_random(batch * H, 3, 1e9f);

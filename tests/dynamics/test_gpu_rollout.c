@@ -17,8 +17,8 @@ typedef struct variant_case {
     uint32_t cluster_blocks, tile;
 } variant_case;
 
-#define FIRST DM_GRU_RESET_FIRST
-#define LAST DM_GRU_RESET_LAST
+#define FIRST DM_DYNAMICS_GRU_RESET_FIRST
+#define LAST DM_DYNAMICS_GRU_RESET_LAST
 
 static const variant_case cases[] = {
     {{2, 256, 32, 64, FIRST, false}, 1, 10, DM_DYN_VARIANT_CLUSTER, 8, 0},
@@ -45,7 +45,7 @@ static void check_case(const variant_case *k)
 {
     dm_dynamics *model = dyn_model(k->config, 5);
     dm_dynamics_device *on = NULL;
-    dm_rollout *got = NULL;
+    dm_dynamics_forecast *got = NULL;
     dm_reference_results want = {0};
     size_t cells = (size_t)k->rollouts * k->config.members;
     float *features = dyn_random((size_t)k->rollouts * k->config.input, 1, 1);
@@ -53,7 +53,7 @@ static void check_case(const variant_case *k)
     model->shift[0] = 0.25f;
     model->scale[0] = 0.5f;
     assert_ok(dm_dynamics_device_create(dm_test_gpu_device, model, &on, err));
-    assert_ok(dm_rollout_create(model, k->rollouts, k->steps, &got, err));
+    assert_ok(dm_dynamics_forecast_create(model, k->rollouts, k->steps, &got, err));
     on->variant = k->variant;
     on->cluster_blocks = k->cluster_blocks;
     on->tile_rollouts = k->tile;
@@ -77,7 +77,7 @@ static void check_case(const variant_case *k)
     }
     free(features);
     free(hidden);
-    dm_rollout_destroy(got);
+    dm_dynamics_forecast_destroy(got);
     dm_dynamics_device_destroy(on);
     dm_dynamics_destroy(model);
 }
@@ -97,18 +97,18 @@ static void wide_hidden_states(void **state)
     dm_test_gpu();
     dm_dynamics *model = dyn_model((dm_dynamics_config){1, 128, 8, 4, FIRST, false}, 5);
     dm_dynamics_device *on = NULL;
-    dm_rollout *got = NULL;
+    dm_dynamics_forecast *got = NULL;
     dm_reference_results want = {0};
     float *features = dyn_random(4 * 64, 1, 1), *hidden = dyn_random(128 * 64, 2, 500);
     assert_ok(dm_dynamics_device_create(dm_test_gpu_device, model, &on, err));
-    assert_ok(dm_rollout_create(model, 64, 3, &got, err));
+    assert_ok(dm_dynamics_forecast_create(model, 64, 3, &got, err));
     assert_ok(dm_dynamics_device_rollout(on, features, hidden, got, err));
     assert_ok(dm_reference_rollout(model, features, hidden, 64, 3, &want, err));
     assert_true(dm_reference_rollout_distance(got, &want) <= DM_DYNAMICS_TOLERANCE);
     dm_reference_results_deinit(&want);
     free(features);
     free(hidden);
-    dm_rollout_destroy(got);
+    dm_dynamics_forecast_destroy(got);
     dm_dynamics_device_destroy(on);
     dm_dynamics_destroy(model);
 }

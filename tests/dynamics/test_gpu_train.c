@@ -5,15 +5,15 @@
 #include "tests/dynamics/bptt_case.h"
 #include "tests/dynamics/curve_case.h"
 
-#define FIRST DM_GRU_RESET_FIRST
-#define LAST DM_GRU_RESET_LAST
+#define FIRST DM_DYNAMICS_GRU_RESET_FIRST
+#define LAST DM_DYNAMICS_GRU_RESET_LAST
 
 static void gradients_on_the_gpu(void **state)
 {
     (void)state;
     dm_test_gpu();
     for (int kind = 0; kind < 2; kind++) {
-        dm_gru_kind k = (dm_gru_kind)kind;
+        dm_dynamics_gru_kind k = (dm_dynamics_gru_kind)kind;
         dm_device *gpu = dm_test_gpu_device;
         bptt_check_sequences(gpu, (dm_dynamics_config){2, 37, 9, 11, k, true}, 3, 4, 9, true);
         bptt_check_sequences(gpu, (dm_dynamics_config){3, 70, 32, 65, k, false}, 5, 1, 6, true);

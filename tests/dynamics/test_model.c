@@ -16,15 +16,15 @@ static void impossible_sizes_are_refused(void **state)
         dm_dynamics_config config;
         const char *named;
     } cases[] = {
-        {{0, 8, 4, 4, DM_GRU_RESET_FIRST, false}, "members"},
-        {{1025, 8, 4, 4, DM_GRU_RESET_FIRST, false}, "members"},
-        {{1, 0, 4, 4, DM_GRU_RESET_FIRST, false}, "hidden"},
-        {{1, 65537, 4, 4, DM_GRU_RESET_FIRST, false}, "hidden"},
-        {{1, UINT32_MAX, 4, 4, DM_GRU_RESET_FIRST, false}, "hidden"},
-        {{1, 8, 0, 4, DM_GRU_RESET_FIRST, false}, "stochastic"},
-        {{1, 8, 4, 0, DM_GRU_RESET_FIRST, false}, "input"},
-        {{1, 8, 4, UINT32_MAX, DM_GRU_RESET_FIRST, false}, "input"},
-        {{1, 8, 4, 4, (dm_gru_kind)2, false}, "kind"},
+        {{0, 8, 4, 4, DM_DYNAMICS_GRU_RESET_FIRST, false}, "members"},
+        {{1025, 8, 4, 4, DM_DYNAMICS_GRU_RESET_FIRST, false}, "members"},
+        {{1, 0, 4, 4, DM_DYNAMICS_GRU_RESET_FIRST, false}, "hidden"},
+        {{1, 65537, 4, 4, DM_DYNAMICS_GRU_RESET_FIRST, false}, "hidden"},
+        {{1, UINT32_MAX, 4, 4, DM_DYNAMICS_GRU_RESET_FIRST, false}, "hidden"},
+        {{1, 8, 0, 4, DM_DYNAMICS_GRU_RESET_FIRST, false}, "stochastic"},
+        {{1, 8, 4, 0, DM_DYNAMICS_GRU_RESET_FIRST, false}, "input"},
+        {{1, 8, 4, UINT32_MAX, DM_DYNAMICS_GRU_RESET_FIRST, false}, "input"},
+        {{1, 8, 4, 4, (dm_dynamics_gru_kind)2, false}, "kind"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         dm_dynamics *model = NULL;
@@ -34,7 +34,7 @@ static void impossible_sizes_are_refused(void **state)
         assert_non_null(strstr(err.message, cases[i].named));
     }
     /* Countable, but more than any machine has. */
-    dm_dynamics_config huge = {1024, 65536, 4, 65536, DM_GRU_RESET_FIRST, false};
+    dm_dynamics_config huge = {1024, 65536, 4, 65536, DM_DYNAMICS_GRU_RESET_FIRST, false};
     dm_dynamics *model = NULL;
     assert_int_equal(dm_dynamics_create(&huge, 1, &model, NULL), DM_ENOMEM);
     dm_dynamics_destroy(NULL);
@@ -43,7 +43,7 @@ static void impossible_sizes_are_refused(void **state)
 static void weights_follow_the_seed(void **state)
 {
     (void)state;
-    dm_dynamics_config small = {2, 16, 4, 8, DM_GRU_RESET_FIRST, true}, large = small;
+    dm_dynamics_config small = {2, 16, 4, 8, DM_DYNAMICS_GRU_RESET_FIRST, true}, large = small;
     large.members = 4;
     dm_dynamics *a = NULL, *b = NULL, *c = NULL;
     assert_ok(dm_dynamics_create(&small, 5, &a, err));
@@ -77,7 +77,7 @@ static void saved_models_come_back_equal(void **state)
 {
     const char *path = dm_test_path(state, "model.safetensors");
     for (int kind = 0; kind < 2; kind++) {
-        dm_dynamics_config config = {3, 7, 5, 9, (dm_gru_kind)kind, kind == 1};
+        dm_dynamics_config config = {3, 7, 5, 9, (dm_dynamics_gru_kind)kind, kind == 1};
         dm_dynamics *model = NULL, *loaded = NULL;
         assert_ok(dm_dynamics_create(&config, 3, &model, err));
         dm_dynamics_shift(model)[2] = 4.5f;
@@ -102,7 +102,7 @@ static void damaged_files_are_refused(void **state)
     const char *path = dm_test_path(state, "damaged.safetensors");
     char *bytes = NULL;
     size_t size = 0;
-    dm_dynamics_config config = {1, 4, 2, 3, DM_GRU_RESET_FIRST, false};
+    dm_dynamics_config config = {1, 4, 2, 3, DM_DYNAMICS_GRU_RESET_FIRST, false};
     dm_dynamics *model = NULL, *loaded = NULL;
     assert_ok(dm_dynamics_create(&config, 3, &model, err));
     assert_int_equal(dm_dynamics_load(path, &loaded, NULL), DM_ENOENT);
@@ -175,7 +175,7 @@ static void damaged_files_are_refused(void **state)
 static void torch_weights_are_put_in_our_order(void **state)
 {
     (void)state;
-    dm_dynamics_config config = {1, 2, 1, 1, DM_GRU_RESET_LAST, false};
+    dm_dynamics_config config = {1, 2, 1, 1, DM_DYNAMICS_GRU_RESET_LAST, false};
     dm_dynamics *model = NULL;
     assert_ok(dm_dynamics_create(&config, 1, &model, err));
     const float ih[6] = {1, 2, 3, 4, 5, 6};
@@ -190,7 +190,7 @@ static void torch_weights_are_put_in_our_order(void **state)
     assert_memory_equal(dm_dynamics_weights(model, 0, DM_DYNAMICS_C, NULL), c, sizeof c);
     assert_int_equal(dm_dynamics_import_torch(model, 1, ih, hh, bi, bh, NULL), DM_EINVAL);
     dm_dynamics_destroy(model);
-    config.kind = DM_GRU_RESET_FIRST;
+    config.kind = DM_DYNAMICS_GRU_RESET_FIRST;
     assert_ok(dm_dynamics_create(&config, 1, &model, err));
     assert_int_equal(dm_dynamics_import_torch(model, 0, ih, hh, NULL, NULL, NULL), DM_EINVAL);
     dm_dynamics_destroy(model);

@@ -12,7 +12,8 @@ static double sigmoid(double x)
     return 1 / (1 + exp(-x));
 }
 
-static dm_dynamics *make(uint32_t hidden, uint32_t input, dm_gru_kind kind, bool projection)
+static dm_dynamics *make(uint32_t hidden, uint32_t input, dm_dynamics_gru_kind kind,
+                         bool projection)
 {
     dm_dynamics_config config = {2, hidden, 3, input, kind, projection};
     dm_dynamics *model = NULL;
@@ -46,22 +47,22 @@ static void two_units_by_hand(void **state)
                        (double)U[5 + 2 * i] * 0.75 + (double)b[2 + i]);
     }
     for (int kind = 0; kind < 2; kind++) {
-        dm_dynamics *model = make(2, 1, (dm_gru_kind)kind, false);
+        dm_dynamics *model = make(2, 1, (dm_dynamics_gru_kind)kind, false);
         double got[2];
         set(model, DM_DYNAMICS_W, W);
         set(model, DM_DYNAMICS_U, U);
         set(model, DM_DYNAMICS_B, b);
-        if (kind == DM_GRU_RESET_LAST)
+        if (kind == DM_DYNAMICS_GRU_RESET_LAST)
             set(model, DM_DYNAMICS_C, c);
         assert_ok(dm_reference_gru(model, 0, 1, x, h, got, err));
         for (int i = 0; i < 2; i++) {
             double a = (double)W[4 + i] * 0.5 + (double)b[4 + i], u0 = (double)U[8 + 2 * i],
                    u1 = (double)U[9 + 2 * i], old = (double)h[i];
-            double n = kind == DM_GRU_RESET_FIRST
+            double n = kind == DM_DYNAMICS_GRU_RESET_FIRST
                            ? tanh(a + u0 * r[0] * 0.25 - u1 * r[1] * 0.75)
                            : tanh(a + r[i] * (u0 * 0.25 - u1 * 0.75 + (double)c[i]));
-            double want = kind == DM_GRU_RESET_FIRST ? (1 - z[i]) * old + z[i] * n
-                                                     : (1 - z[i]) * n + z[i] * old;
+            double want = kind == DM_DYNAMICS_GRU_RESET_FIRST ? (1 - z[i]) * old + z[i] * n
+                                                              : (1 - z[i]) * n + z[i] * old;
             assert_true(fabs(got[i] - want) < 1e-14);
         }
         dm_dynamics_destroy(model);
@@ -78,7 +79,7 @@ typedef struct problem {
     double *x, *h0, *memory, *factors; /* factors: of each step's loss in the objective */
 } problem;
 
-static void problem_init(problem *p, dm_gru_kind kind, bool projection, uint32_t steps,
+static void problem_init(problem *p, dm_dynamics_gru_kind kind, bool projection, uint32_t steps,
                          uint32_t forced)
 {
     p->model = make(5, 4, kind, projection);
@@ -144,7 +145,8 @@ static void check_by_differences(problem *p, const char *what, double *values, c
     }
 }
 
-static void check_gradients(dm_gru_kind kind, bool projection, uint32_t steps, uint32_t forced)
+static void check_gradients(dm_dynamics_gru_kind kind, bool projection, uint32_t steps,
+                            uint32_t forced)
 {
     problem p;
     problem_init(&p, kind, projection, steps, forced);
@@ -167,10 +169,12 @@ static void gradients_by_finite_differences(void **state)
     (void)state;
     for (int kind = 0; kind < 2; kind++) {
         for (int projection = 0; projection < 2; projection++) {
-            check_gradients((dm_gru_kind)kind, projection != 0, 1, 1); /* one step of the cell */
-            check_gradients((dm_gru_kind)kind, projection != 0, 6, 6); /* all inputs given */
-            check_gradients((dm_gru_kind)kind, projection != 0, 6, 1); /* a rollout */
-            check_gradients((dm_gru_kind)kind, projection != 0, 7,
+            check_gradients((dm_dynamics_gru_kind)kind, projection != 0, 1,
+                            1); /* one step of the cell */
+            check_gradients((dm_dynamics_gru_kind)kind, projection != 0, 6,
+                            6); /* all inputs given */
+            check_gradients((dm_dynamics_gru_kind)kind, projection != 0, 6, 1); /* a rollout */
+            check_gradients((dm_dynamics_gru_kind)kind, projection != 0, 7,
                             3); /* first one, then the other */
         }
     }
@@ -181,7 +185,7 @@ static void no_gradient_through_the_clamp(void **state)
 {
     (void)state;
     problem p;
-    problem_init(&p, DM_GRU_RESET_FIRST, false, 3, 1);
+    problem_init(&p, DM_DYNAMICS_GRU_RESET_FIRST, false, 3, 1);
     double *head = p.m.weights + p.model->layout.offset[DM_DYNAMICS_HEAD];
     for (int i = 0; i < 5; i++)
         head[i] = 0;

@@ -13,7 +13,7 @@
 static const char *const sets[] = {"portable", "avx2", "avx512"};
 #define SETS (sizeof sets / sizeof sets[0])
 
-static void check_gru(uint32_t hidden, uint32_t input, size_t batch, dm_gru_kind kind)
+static void check_gru(uint32_t hidden, uint32_t input, size_t batch, dm_dynamics_gru_kind kind)
 {
     dm_dynamics_config config = {1, hidden, 1, input, kind, false};
     dm_dynamics *model = dyn_model(config, hidden + input);
@@ -61,31 +61,31 @@ static void gru_sizes(void)
         for (size_t j = 0; j < 3; j++)
             for (size_t k = 0; k < 4; k++)
                 for (int kind = 0; kind < 2; kind++)
-                    check_gru(hidden[i], input[j], batch[k], (dm_gru_kind)kind);
-    check_gru(1500, 1030, 2, DM_GRU_RESET_FIRST);
-    check_gru(1025, 3, 1, DM_GRU_RESET_LAST);
+                    check_gru(hidden[i], input[j], batch[k], (dm_dynamics_gru_kind)kind);
+    check_gru(1500, 1030, 2, DM_DYNAMICS_GRU_RESET_FIRST);
+    check_gru(1025, 3, 1, DM_DYNAMICS_GRU_RESET_LAST);
 }
 
 static void gru_of_all_sizes(void **state)
 {
     (void)state;
     with_each_set(gru_sizes);
-    check_gru(4100, 2, 1, DM_GRU_RESET_FIRST);
-    check_gru(2, 2, 65536, DM_GRU_RESET_FIRST);
+    check_gru(4100, 2, 1, DM_DYNAMICS_GRU_RESET_FIRST);
+    check_gru(2, 2, 65536, DM_DYNAMICS_GRU_RESET_FIRST);
 }
 
 static void check_rollout(dm_dynamics_config config, uint32_t rollouts, uint32_t steps,
                           bool with_hidden)
 {
     dm_dynamics *model = dyn_model(config, 9);
-    dm_rollout *got = NULL;
+    dm_dynamics_forecast *got = NULL;
     dm_reference_results want;
     model->shift[0] = 0.25f;
     model->scale[0] = 0.5f;
     size_t cells = (size_t)rollouts * config.members;
     float *features = dyn_random((size_t)rollouts * config.input, 4, 1);
     float *hidden = with_hidden ? dyn_random(cells * config.hidden, 5, 1) : NULL;
-    assert_ok(dm_rollout_create(model, rollouts, steps, &got, err));
+    assert_ok(dm_dynamics_forecast_create(model, rollouts, steps, &got, err));
     assert_ok(dm_dynamics_rollout(model, features, hidden, got, err));
     assert_ok(dm_reference_rollout(model, features, hidden, rollouts, steps, &want, err));
     assert_true(dm_reference_rollout_distance(got, &want) <= DM_DYNAMICS_TOLERANCE);
@@ -99,17 +99,21 @@ static void check_rollout(dm_dynamics_config config, uint32_t rollouts, uint32_t
     free(features);
     free(hidden);
     dm_reference_results_deinit(&want);
-    dm_rollout_destroy(got);
+    dm_dynamics_forecast_destroy(got);
     dm_dynamics_destroy(model);
 }
 
 static void rollout_sizes(void)
 {
     check_rollout((dm_dynamics_config)DM_DYNAMICS_DEFAULT, 1, 50, false);
-    check_rollout((dm_dynamics_config){1, 1, 1, 1, DM_GRU_RESET_FIRST, false}, 1, 1, false);
-    check_rollout((dm_dynamics_config){10, 33, 7, 5, DM_GRU_RESET_LAST, true}, 3, 20, true);
-    check_rollout((dm_dynamics_config){2, 48, 60, 64, DM_GRU_RESET_FIRST, true}, 19, 10, true);
-    check_rollout((dm_dynamics_config){2, 20, 50, 3, DM_GRU_RESET_LAST, false}, 16, 5, false);
+    check_rollout((dm_dynamics_config){1, 1, 1, 1, DM_DYNAMICS_GRU_RESET_FIRST, false}, 1, 1,
+                  false);
+    check_rollout((dm_dynamics_config){10, 33, 7, 5, DM_DYNAMICS_GRU_RESET_LAST, true}, 3, 20,
+                  true);
+    check_rollout((dm_dynamics_config){2, 48, 60, 64, DM_DYNAMICS_GRU_RESET_FIRST, true}, 19, 10,
+                  true);
+    check_rollout((dm_dynamics_config){2, 20, 50, 3, DM_DYNAMICS_GRU_RESET_LAST, false}, 16, 5,
+                  false);
 }
 
 static void rollouts_follow_the_reference(void **state)
@@ -124,9 +128,9 @@ static void extremes(void)
 {
     static const float values[] = {0,      -0.0f, 1e-42f, -1e-42f,  1e30f,
                                    -1e30f, 3e38f, -3e38f, INFINITY, -INFINITY};
-    dm_dynamics_config config = {1, 19, 3, 2, DM_GRU_RESET_FIRST, false};
+    dm_dynamics_config config = {1, 19, 3, 2, DM_DYNAMICS_GRU_RESET_FIRST, false};
     for (int kind = 0; kind < 2; kind++) {
-        config.kind = (dm_gru_kind)kind;
+        config.kind = (dm_dynamics_gru_kind)kind;
         dm_dynamics *model = dyn_model(config, 3);
         float x[2] = {0.5f, 0}, *h = dyn_random(19, 8, 1), out[19];
         double want[19];
@@ -142,13 +146,13 @@ static void extremes(void)
         assert_ok(dm_dynamics_gru(model, 0, 1, x, h, out, err));
         for (int k = 0; k < 19; k++)
             assert_true(isnan(out[k]));
-        dm_rollout *rollout = NULL;
-        assert_ok(dm_rollout_create(model, 1, 4, &rollout, err));
+        dm_dynamics_forecast *rollout = NULL;
+        assert_ok(dm_dynamics_forecast_create(model, 1, 4, &rollout, err));
         assert_ok(dm_dynamics_rollout(model, x, NULL, rollout, err));
         for (int t = 0; t < 4; t++)
             assert_true(isnan(rollout->loss[t]) && isnan(rollout->entropy[t]) &&
                         isnan(rollout->mean[t]));
-        dm_rollout_destroy(rollout);
+        dm_dynamics_forecast_destroy(rollout);
         free(h);
         dm_dynamics_destroy(model);
     }
@@ -199,12 +203,13 @@ static void assert_close(float got, double want)
 static void results_by_hand(void **state)
 {
     (void)state;
-    dm_dynamics *model = dyn_model((dm_dynamics_config){2, 2, 1, 1, DM_GRU_RESET_FIRST, false}, 1);
-    dm_rollout *r = NULL;
-    assert_ok(dm_rollout_create(model, 1, 4, &r, err));
+    dm_dynamics *model =
+        dyn_model((dm_dynamics_config){2, 2, 1, 1, DM_DYNAMICS_GRU_RESET_FIRST, false}, 1);
+    dm_dynamics_forecast *r = NULL;
+    assert_ok(dm_dynamics_forecast_create(model, 1, 4, &r, err));
     const float loss[8] = {1, 2, 4, 4, 3, 4, 8, 6};
     memcpy(r->loss, loss, sizeof loss);
-    dm_rollout_aggregate(r);
+    dm_dynamics_forecast_aggregate(r);
     const float mean[4] = {2, 3, 6, 5}, deviation[4] = {1, 1, 2, 1}, deltas[3] = {1, 3, 1};
     assert_memory_equal(r->mean, mean, sizeof mean);
     assert_memory_equal(r->deviation, deviation, sizeof deviation);
@@ -220,26 +225,28 @@ static void results_by_hand(void **state)
     assert_close(r->member_metrics[0].loss_variance,
                  (1.75 * 1.75 + 0.75 * 0.75 + 2 * 1.25 * 1.25) / 4);
     assert_close(r->member_metrics[1].trajectory_smoothness, (3 + 6) / 2.0);
-    dm_rollout_destroy(r);
+    dm_dynamics_forecast_destroy(r);
     dm_dynamics_destroy(model);
 }
 
 static void wrong_calls_are_refused(void **state)
 {
     (void)state;
-    dm_dynamics *model = dyn_model((dm_dynamics_config){2, 2, 1, 1, DM_GRU_RESET_FIRST, false}, 1);
-    dm_dynamics *other = dyn_model((dm_dynamics_config){3, 2, 1, 1, DM_GRU_RESET_FIRST, false}, 1);
-    dm_rollout *r = NULL;
+    dm_dynamics *model =
+        dyn_model((dm_dynamics_config){2, 2, 1, 1, DM_DYNAMICS_GRU_RESET_FIRST, false}, 1);
+    dm_dynamics *other =
+        dyn_model((dm_dynamics_config){3, 2, 1, 1, DM_DYNAMICS_GRU_RESET_FIRST, false}, 1);
+    dm_dynamics_forecast *r = NULL;
     float x[1] = {0}, h[2] = {0};
-    assert_int_equal(dm_rollout_create(model, 0, 4, &r, NULL), DM_EINVAL);
-    assert_int_equal(dm_rollout_create(model, 1, 0, &r, NULL), DM_EINVAL);
-    assert_int_equal(dm_rollout_create(model, 1, UINT32_MAX, &r, NULL), DM_EINVAL);
+    assert_int_equal(dm_dynamics_forecast_create(model, 0, 4, &r, NULL), DM_EINVAL);
+    assert_int_equal(dm_dynamics_forecast_create(model, 1, 0, &r, NULL), DM_EINVAL);
+    assert_int_equal(dm_dynamics_forecast_create(model, 1, UINT32_MAX, &r, NULL), DM_EINVAL);
     assert_int_equal(dm_dynamics_gru(model, 2, 1, x, h, h, NULL), DM_EINVAL);
     assert_int_equal(dm_dynamics_gru(model, 0, 0, x, h, h, NULL), DM_EINVAL);
-    assert_ok(dm_rollout_create(model, 1, 4, &r, err));
+    assert_ok(dm_dynamics_forecast_create(model, 1, 4, &r, err));
     assert_int_equal(dm_dynamics_rollout(other, x, NULL, r, NULL), DM_EINVAL);
-    dm_rollout_destroy(r);
-    dm_rollout_destroy(NULL);
+    dm_dynamics_forecast_destroy(r);
+    dm_dynamics_forecast_destroy(NULL);
     dm_dynamics_destroy(model);
     dm_dynamics_destroy(other);
 }

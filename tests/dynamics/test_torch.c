@@ -47,7 +47,7 @@ static void same_as_torch(void **state)
     float *out = read_floats(state, "out.f32", BATCH * HIDDEN), got[BATCH * HIDDEN];
     double *want = dyn_to_double(out, BATCH * HIDDEN);
     dm_dynamics *model =
-        dyn_model((dm_dynamics_config){1, HIDDEN, 1, INPUT, DM_GRU_RESET_LAST, false}, 1);
+        dyn_model((dm_dynamics_config){1, HIDDEN, 1, INPUT, DM_DYNAMICS_GRU_RESET_LAST, false}, 1);
     assert_ok(dm_dynamics_import_torch(model, 0, wih, whh, bih, bhh, err));
     assert_ok(dm_dynamics_gru(model, 0, BATCH, x, h, got, err));
     assert_true(dm_reference_distance(got, want, BATCH * HIDDEN) < 1e-5);

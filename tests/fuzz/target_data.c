@@ -180,8 +180,8 @@ void fuzz_run_dynamics_model(const uint8_t *data, size_t size)
 
 void fuzz_seeds_dynamics_model(void)
 {
-    static const dm_dynamics_config configs[] = {{1, 2, 1, 3, DM_GRU_RESET_FIRST, false},
-                                                 {2, 3, 2, 2, DM_GRU_RESET_LAST, true}};
+    static const dm_dynamics_config configs[] = {{1, 2, 1, 3, DM_DYNAMICS_GRU_RESET_FIRST, false},
+                                                 {2, 3, 2, 2, DM_DYNAMICS_GRU_RESET_LAST, true}};
     for (int i = 0; i < 2; i++) {
         dm_dynamics *model = NULL;
         dm_error err;
@@ -191,7 +191,8 @@ void fuzz_seeds_dynamics_model(void)
         dm_dynamics_destroy(model);
         fuzz_seed_file(i == 0 ? "reset-first" : "reset-last", path);
     }
-    const dm_dynamics_config config = {1, 1, 1, DM_VIEW_FEATURES, DM_GRU_RESET_FIRST, false};
+    const dm_dynamics_config config = {1,    1, 1, DM_VIEW_FEATURES, DM_DYNAMICS_GRU_RESET_FIRST,
+                                       false};
     const dm_curve_rules rules = {.view = dm_view_rules_default()};
     dm_dynamics *model = NULL;
     dm_error err;
@@ -207,10 +208,11 @@ void fuzz_seeds_dynamics_model(void)
 void fuzz_run_curve(const uint8_t *data, size_t size)
 {
     static dm_dynamics *model;
-    const dm_dynamics_config config = {2, 4, 2, DM_VIEW_FEATURES, DM_GRU_RESET_FIRST, false};
+    const dm_dynamics_config config = {2,    4, 2, DM_VIEW_FEATURES, DM_DYNAMICS_GRU_RESET_FIRST,
+                                       false};
     const dm_curve_rules rules = {.view = dm_view_rules_default(), .shrink = {1}, .high = {1}};
     dm_curve curve;
-    dm_curve_forecast *f = NULL;
+    dm_dynamics_curve_forecast *f = NULL;
     dm_error err = {0};
     if (model == NULL) {
         fuzz_need(dm_dynamics_create(&config, 1, &model, &err), &err);
@@ -220,14 +222,15 @@ void fuzz_run_curve(const uint8_t *data, size_t size)
     fuzz_done(status, &err);
     if (status != DM_OK)
         return;
-    fuzz_need(dm_curve_forecast_create(model, curve.samples, curve.count, 60, &f, &err), &err);
+    fuzz_need(dm_dynamics_curve_forecast_create(model, curve.samples, curve.count, 60, &f, &err),
+              &err);
     for (uint32_t t = 0; t < f->steps; t++) {
         fuzz_expect(isfinite(f->mean[t]) && isfinite(f->low[t]) && isfinite(f->high[t]),
                     "a forecast that is no number");
-        for (int k = 0; k < DM_CURVE_BASELINES; k++)
+        for (int k = 0; k < DM_DYNAMICS_CURVE_BASELINES; k++)
             fuzz_expect(isfinite(f->baseline[k][t]), "a plain forecast that is no number");
     }
-    dm_curve_forecast_destroy(f);
+    dm_dynamics_curve_forecast_destroy(f);
     dm_curve_deinit(&curve);
 }
 
@@ -504,12 +507,12 @@ void fuzz_seeds_train_config(void)
     }
 }
 
-static void feed(dm_encoder *encoder, int count)
+static void feed(dm_dynamics_encoder *encoder, int count)
 {
     for (int i = 0; i < count; i++) {
-        const dm_train_sample sample = {.loss = 2.0f / (float)(i + 1), .gradient_norm = 1};
-        float features[DM_ENCODER_FEATURES];
-        dm_encoder_update(encoder, &sample, features);
+        const dm_dynamics_sample sample = {.loss = 2.0f / (float)(i + 1), .gradient_norm = 1};
+        float features[DM_DYNAMICS_ENCODER_FEATURES];
+        dm_dynamics_encoder_update(encoder, &sample, features);
         fuzz_touch(features, sizeof features);
     }
 }
@@ -517,34 +520,34 @@ static void feed(dm_encoder *encoder, int count)
 /* The input over the state of an encoder that has seen some samples. */
 void fuzz_run_encoder_state(const uint8_t *data, size_t size)
 {
-    dm_encoder *encoder = NULL;
+    dm_dynamics_encoder *encoder = NULL;
     dm_error err = {0};
-    fuzz_need(dm_encoder_create(16, 8, &encoder, &err), &err);
+    fuzz_need(dm_dynamics_encoder_create(16, 8, &encoder, &err), &err);
     feed(encoder, 20);
-    fuzz_done(dm_encoder_state_set(encoder, data, size, &err), &err);
-    size_t whole = dm_encoder_state_size(encoder);
+    fuzz_done(dm_dynamics_encoder_state_set(encoder, data, size, &err), &err);
+    size_t whole = dm_dynamics_encoder_state_size(encoder);
     uint8_t *bytes = malloc(whole);
     fuzz_expect(bytes != NULL, "out of memory");
-    dm_encoder_state_get(encoder, bytes);
+    dm_dynamics_encoder_state_get(encoder, bytes);
     memcpy(bytes, data, size < whole ? size : whole);
-    dm_status status = dm_encoder_state_set(encoder, bytes, whole, &err);
+    dm_status status = dm_dynamics_encoder_state_set(encoder, bytes, whole, &err);
     fuzz_done(status, &err);
     feed(encoder, 20);
     free(bytes);
-    dm_encoder_destroy(encoder);
+    dm_dynamics_encoder_destroy(encoder);
 }
 
 void fuzz_seeds_encoder_state(void)
 {
-    dm_encoder *encoder = NULL;
+    dm_dynamics_encoder *encoder = NULL;
     dm_error err;
-    fuzz_need(dm_encoder_create(16, 8, &encoder, &err), &err);
+    fuzz_need(dm_dynamics_encoder_create(16, 8, &encoder, &err), &err);
     feed(encoder, 20);
-    size_t whole = dm_encoder_state_size(encoder);
+    size_t whole = dm_dynamics_encoder_state_size(encoder);
     uint8_t *bytes = malloc(whole);
     fuzz_expect(bytes != NULL, "out of memory");
-    dm_encoder_state_get(encoder, bytes);
+    dm_dynamics_encoder_state_get(encoder, bytes);
     fuzz_seed("windows-16-8", bytes, whole);
     free(bytes);
-    dm_encoder_destroy(encoder);
+    dm_dynamics_encoder_destroy(encoder);
 }

@@ -104,7 +104,7 @@ dm_status dm_bench_time_device(dm_dyn_bench *b, dm_bench_work launch, void *user
 void dm_bench_model_deinit(dm_bench_model *s)
 {
     dm_dynamics_device_destroy(s->on);
-    dm_rollout_destroy(s->rollout);
+    dm_dynamics_forecast_destroy(s->rollout);
     dm_dynamics_destroy(s->model);
     free(s->features);
     free(s->hidden);
@@ -139,7 +139,7 @@ dm_status dm_bench_model_rollout(dm_bench_model *s, uint32_t rollouts, uint32_t 
     s->hidden = random_floats(cells * c->hidden, 4, 1);
     if (s->features == NULL || s->hidden == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
-    return dm_rollout_create(s->model, rollouts, steps, &s->rollout, err);
+    return dm_dynamics_forecast_create(s->model, rollouts, steps, &s->rollout, err);
 }
 
 dm_status dm_bench_model_gru(dm_bench_model *s, size_t batch, dm_error *err)

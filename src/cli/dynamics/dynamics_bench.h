@@ -42,7 +42,7 @@ typedef struct dm_bench_model {
     dm_dynamics *model;
     dm_dynamics_device *on;
     float *features, *hidden;
-    dm_rollout *rollout;
+    dm_dynamics_forecast *rollout;
     dm_dyn_rollout staged;
     dm_dyn_gru gru;
     float *x, *h, *out;

@@ -47,7 +47,7 @@ static dm_status check_rollout(dm_dyn_bench *b, const rollout_case *k, dm_error 
             dm_reference_rollout(s.model, s.features, s.hidden, k->rollouts, k->steps, &want, err);
     snprintf(what, sizeof what, "rollout %ux%ux%u h%u s%u i%u %s%s %s %u/%u", k->rollouts,
              k->config.members, k->steps, k->config.hidden, k->config.stochastic, k->config.input,
-             k->config.kind == DM_GRU_RESET_LAST ? "last" : "first",
+             k->config.kind == DM_DYNAMICS_GRU_RESET_LAST ? "last" : "first",
              k->config.projection ? "+proj" : "", variants[k->variant], k->cluster_blocks, k->tile);
     if (status == DM_OK)
         report_distance(b, what, dm_reference_rollout_distance(s.rollout, &want));
@@ -73,7 +73,7 @@ static dm_status check_rollout(dm_dyn_bench *b, const rollout_case *k, dm_error 
 }
 
 static dm_status check_gru(dm_dyn_bench *b, uint32_t hidden, uint32_t input, size_t batch,
-                           dm_gru_kind kind, int block, dm_error *err)
+                           dm_dynamics_gru_kind kind, int block, dm_error *err)
 {
     dm_bench_model s;
     char what[128];
@@ -90,7 +90,7 @@ static dm_status check_gru(dm_dyn_bench *b, uint32_t hidden, uint32_t input, siz
     if (status == DM_OK)
         status = dm_reference_gru(s.model, 0, batch, s.x, s.h, want, err);
     snprintf(what, sizeof what, "gru h%u i%u batch %zu %s %d", hidden, input, batch,
-             kind == DM_GRU_RESET_LAST ? "last" : "first", block);
+             kind == DM_DYNAMICS_GRU_RESET_LAST ? "last" : "first", block);
     if (status == DM_OK)
         report_distance(b, what, dm_reference_distance(s.out, want, batch * hidden));
     else
@@ -113,8 +113,8 @@ static dm_status check_rollouts(dm_dyn_bench *b, const char *key, const rollout_
     return status;
 }
 
-#define FIRST DM_GRU_RESET_FIRST
-#define LAST DM_GRU_RESET_LAST
+#define FIRST DM_DYNAMICS_GRU_RESET_FIRST
+#define LAST DM_DYNAMICS_GRU_RESET_LAST
 
 dm_status dm_bench_check_cluster(dm_dyn_bench *b, dm_error *err)
 {
@@ -172,7 +172,7 @@ dm_status dm_bench_check_gru(dm_dyn_bench *b, dm_error *err)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0] && status == DM_OK; i++)
         for (int kind = 0; kind < 2 && status == DM_OK; kind++)
             status = check_gru(b, cases[i].hidden, cases[i].input, cases[i].batch,
-                               (dm_gru_kind)kind, cases[i].block, err);
+                               (dm_dynamics_gru_kind)kind, cases[i].block, err);
     dm_json_end_array(&b->json);
     return status;
 }
@@ -246,7 +246,7 @@ static dm_status check_train(dm_dyn_bench *b, dm_dynamics_config config, uint32_
         char what[128];
         snprintf(what, sizeof what, "gradients %ux%ux%u h%u s%u i%u %s%s", sequences,
                  config.members, steps, config.hidden, config.stochastic, config.input,
-                 config.kind == DM_GRU_RESET_LAST ? "last" : "first",
+                 config.kind == DM_DYNAMICS_GRU_RESET_LAST ? "last" : "first",
                  config.projection ? "+proj" : "");
         report_distance(b, what, gradient_distance(s.model, got, grad));
         for (size_t e = 0; e < E; e++) {

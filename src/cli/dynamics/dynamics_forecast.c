@@ -23,10 +23,11 @@ static uint64_t spacing(const dm_curve *curve)
     return back > 0 && last > first ? (last - first + back / 2) / back : 1;
 }
 
-static dm_status print_json(const dm_curve *curve, const dm_curve_forecast *f, const char *model,
-                            dm_error *err)
+static dm_status print_json(const dm_curve *curve, const dm_dynamics_curve_forecast *f,
+                            const char *model, dm_error *err)
 {
-    static const char *const names[DM_CURVE_BASELINES] = {"last", "mean", "linear", "power"};
+    static const char *const names[DM_DYNAMICS_CURVE_BASELINES] = {"last", "mean", "linear",
+                                                                   "power"};
     dm_buffer text = DM_BUFFER_EMPTY;
     dm_json json;
     dm_json_init(&json, &text, DM_JSON_PRETTY);
@@ -44,7 +45,7 @@ static dm_status print_json(const dm_curve *curve, const dm_curve_forecast *f, c
     dm_dynamics_write_array(&json, "high", f->high, f->steps);
     dm_dynamics_write_array(&json, "combination", f->combination, f->steps);
     dm_json_begin_object(&json, "baselines");
-    for (size_t k = 0; k < DM_CURVE_BASELINES; k++)
+    for (size_t k = 0; k < DM_DYNAMICS_CURVE_BASELINES; k++)
         dm_dynamics_write_array(&json, names[k], f->baseline[k], f->steps);
     dm_json_end_object(&json);
     dm_json_begin_array(&json, "trajectories");
@@ -55,7 +56,7 @@ static dm_status print_json(const dm_curve *curve, const dm_curve_forecast *f, c
     return dm_dynamics_print_json(&json, &text, err);
 }
 
-static void print_text(const dm_curve *curve, const dm_curve_forecast *f)
+static void print_text(const dm_curve *curve, const dm_dynamics_curve_forecast *f)
 {
     uint64_t last = curve->samples[curve->count - 1].step, apart = spacing(curve);
     printf("%s: %zu losses, the last of step %llu", curve->name, curve->count,
@@ -79,14 +80,14 @@ static void print_text(const dm_curve *curve, const dm_curve_forecast *f)
 static dm_status forecast(const dm_dynamics_options *o, const char *path, dm_curve *curve,
                           dm_dynamics *model, dm_error *err)
 {
-    dm_curve_forecast *f = NULL;
+    dm_dynamics_curve_forecast *f = NULL;
     char model_path[DM_PATH_MAX];
     dm_status status = dm_dynamics_curve_model_path(o, model_path, err);
     if (status == DM_OK && o->learn == DM_DYNAMICS_LEARN_ON)
         status = dm_curve_follow(model, curve, (uint32_t)o->passes, FOLLOW_RATE, err);
     if (status == DM_OK)
-        status = dm_curve_forecast_create(model, curve->samples, curve->count, (uint32_t)o->steps,
-                                          &f, err);
+        status = dm_dynamics_curve_forecast_create(model, curve->samples, curve->count,
+                                                   (uint32_t)o->steps, &f, err);
     if (status == DM_OK && o->save != NULL)
         status = dm_dynamics_save(model, o->save, err);
     if (status == DM_OK && o->plot != NULL)
@@ -97,7 +98,7 @@ static dm_status forecast(const dm_dynamics_options *o, const char *path, dm_cur
         print_text(curve, f);
     if (status == DM_EINVAL && f == NULL)
         dm_error_prefix(err, "%s", path);
-    dm_curve_forecast_destroy(f);
+    dm_dynamics_curve_forecast_destroy(f);
     return status;
 }
 

@@ -50,7 +50,7 @@ static dm_status begin(dm_buffer *script, const char *path, dm_error *err)
 
 /* ---- A rollout ---- */
 
-static void rollout_data(dm_buffer *script, const dm_rollout *r, const float *seen,
+static void rollout_data(dm_buffer *script, const dm_dynamics_forecast *r, const float *seen,
                          size_t seen_count)
 {
     size_t Y = r->steps;
@@ -71,7 +71,7 @@ static void rollout_data(dm_buffer *script, const dm_rollout *r, const float *se
 }
 
 /* The band with its edges, then every member, then the mean: each is seen on what is behind it. */
-static void rollout_lines(dm_buffer *script, const dm_rollout *r)
+static void rollout_lines(dm_buffer *script, const dm_dynamics_forecast *r)
 {
     dm_buffer_puts(script, "plot $rollout using 1:3:4 with filledcurves fc rgb '#c6dbef' title "
                            "'mean +- total', $rollout using 1:3 with lines lc rgb '#6baed6' "
@@ -82,7 +82,7 @@ static void rollout_lines(dm_buffer *script, const dm_rollout *r)
     dm_buffer_puts(script, ", $rollout using 1:2 with lines lw 3 lc rgb 'black' title 'mean'");
 }
 
-dm_status dm_dyn_plot_rollout(const dm_rollout *r, const float *seen, size_t seen_count,
+dm_status dm_dyn_plot_rollout(const dm_dynamics_forecast *r, const float *seen, size_t seen_count,
                               const char *path, dm_error *err)
 {
     dm_buffer script = DM_BUFFER_EMPTY;
@@ -119,8 +119,8 @@ dm_status dm_dyn_plot_rollout(const dm_rollout *r, const float *seen, size_t see
 
 /* ---- A curve model's forecast ---- */
 
-static void forecast_data(dm_buffer *script, const dm_curve_forecast *f,
-                          const dm_train_sample *seen, size_t first, size_t count, double *low,
+static void forecast_data(dm_buffer *script, const dm_dynamics_curve_forecast *f,
+                          const dm_dynamics_sample *seen, size_t first, size_t count, double *low,
                           double *high)
 {
     *low = INFINITY;
@@ -135,7 +135,7 @@ static void forecast_data(dm_buffer *script, const dm_curve_forecast *f,
     for (size_t t = 0; t < f->steps; t++) {
         dm_buffer_printf(script, "%zu %.9g %.9g %.9g", t + 1, (double)f->mean[t], (double)f->low[t],
                          (double)f->high[t]);
-        for (size_t k = 0; k < DM_CURVE_BASELINES; k++)
+        for (size_t k = 0; k < DM_DYNAMICS_CURVE_BASELINES; k++)
             dm_buffer_printf(script, " %.9g", (double)f->baseline[k][t]);
         dm_buffer_puts(script, "\n");
         *low = fmin(*low, (double)f->low[t]);
@@ -161,14 +161,14 @@ static void loss_axis(dm_buffer *script, double low, double high)
     dm_buffer_puts(script, ")\n");
 }
 
-dm_status dm_dyn_plot_forecast(const dm_curve_forecast *f, const dm_train_sample *seen,
+dm_status dm_dyn_plot_forecast(const dm_dynamics_curve_forecast *f, const dm_dynamics_sample *seen,
                                size_t seen_count, const char *title, const char *path,
                                dm_error *err)
 {
-    static const char *const names[DM_CURVE_BASELINES] = {"last value", "mean of 16",
-                                                          "linear trend", "power law"};
-    static const char *const colours[DM_CURVE_BASELINES] = {"#888888", "#2ca02c", "#ff7f0e",
-                                                            "#9467bd"};
+    static const char *const names[DM_DYNAMICS_CURVE_BASELINES] = {"last value", "mean of 16",
+                                                                   "linear trend", "power law"};
+    static const char *const colours[DM_DYNAMICS_CURVE_BASELINES] = {"#888888", "#2ca02c",
+                                                                     "#ff7f0e", "#9467bd"};
     dm_buffer script = DM_BUFFER_EMPTY;
     double low, high;
     size_t shown = 2 * (size_t)f->steps, first = seen_count > shown ? seen_count - shown : 0;
@@ -187,7 +187,7 @@ dm_status dm_dyn_plot_forecast(const dm_curve_forecast *f, const dm_train_sample
                          "title '90%% band'",
                          f->steps, f->seen, (long)first + 1 - (long)seen_count, f->steps,
                          low / 1.02, high * 1.02);
-        for (int k = 0; k < DM_CURVE_BASELINES; k++)
+        for (int k = 0; k < DM_DYNAMICS_CURVE_BASELINES; k++)
             dm_buffer_printf(&script,
                              ", $forecast using 1:%d with lines dt 2 lc rgb '%s' title '%s'", k + 5,
                              colours[k], names[k]);

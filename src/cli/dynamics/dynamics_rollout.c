@@ -58,9 +58,9 @@ typedef struct forecast {
     dm_dynamics *model;
     dm_device *device;
     dm_dynamics_device *on;
-    dm_encoder *encoder;
-    dm_trainer *trainer;
-    dm_rollout *rollout;
+    dm_dynamics_encoder *encoder;
+    dm_dynamics_trainer *trainer;
+    dm_dynamics_forecast *rollout;
     run_losses losses;
     size_t skipped;  /* losses of the file that are not finite */
     size_t count;    /* the others */
@@ -71,9 +71,9 @@ typedef struct forecast {
 static void forecast_deinit(forecast *f)
 {
     dm_dynamics_device_destroy(f->on);
-    dm_rollout_destroy(f->rollout);
-    dm_trainer_destroy(f->trainer);
-    dm_encoder_destroy(f->encoder);
+    dm_dynamics_forecast_destroy(f->rollout);
+    dm_dynamics_trainer_destroy(f->trainer);
+    dm_dynamics_encoder_destroy(f->encoder);
     dm_dynamics_destroy(f->model);
     dm_device_close(f->device);
     free(f->losses.values);
@@ -85,15 +85,16 @@ static dm_status make_model(forecast *f, dm_error *err)
     const dm_dynamics_options *o = f->options;
     if (o->model != NULL) {
         dm_status status = dm_dynamics_load(o->model, &f->model, err);
-        if (status == DM_OK && dm_dynamics_get_config(f->model)->input != DM_ENCODER_FEATURES)
-            status = dm_fail_at(err, DM_EFORMAT, o->model, 0,
-                                "this model takes %u features, the encoder gives %d",
-                                dm_dynamics_get_config(f->model)->input, DM_ENCODER_FEATURES);
+        if (status == DM_OK &&
+            dm_dynamics_get_config(f->model)->input != DM_DYNAMICS_ENCODER_FEATURES)
+            status = dm_fail_at(
+                err, DM_EFORMAT, o->model, 0, "this model takes %u features, the encoder gives %d",
+                dm_dynamics_get_config(f->model)->input, DM_DYNAMICS_ENCODER_FEATURES);
         return status;
     }
-    dm_dynamics_config config = {(uint32_t)o->members,    (uint32_t)o->hidden,
-                                 (uint32_t)o->stochastic, DM_ENCODER_FEATURES,
-                                 (dm_gru_kind)o->kind,    false};
+    dm_dynamics_config config = {(uint32_t)o->members,          (uint32_t)o->hidden,
+                                 (uint32_t)o->stochastic,       DM_DYNAMICS_ENCODER_FEATURES,
+                                 (dm_dynamics_gru_kind)o->kind, false};
     return dm_dynamics_create(&config, (uint64_t)o->seed, &f->model, err);
 }
 
@@ -108,16 +109,18 @@ static int learning_threads(const forecast *f)
 static dm_status follow(forecast *f, dm_error *err)
 {
     size_t all = f->losses.count, count = 0;
-    f->features = calloc(all, DM_ENCODER_FEATURES * sizeof *f->features);
+    f->features = calloc(all, DM_DYNAMICS_ENCODER_FEATURES * sizeof *f->features);
     if (f->features == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
-    dm_status status = dm_encoder_create(DM_ENCODER_LOSSES, DM_ENCODER_NORMS, &f->encoder, err);
+    dm_status status = dm_dynamics_encoder_create(DM_DYNAMICS_ENCODER_LOSSES,
+                                                  DM_DYNAMICS_ENCODER_NORMS, &f->encoder, err);
     for (size_t i = 0; i < all && status == DM_OK; i++) {
-        dm_train_sample sample = {
+        dm_dynamics_sample sample = {
             .step = i + 1, .loss = f->losses.values[i], .phase = 1, .phase_step = (uint32_t)i};
         if (!isfinite(sample.loss))
             continue;
-        dm_encoder_update(f->encoder, &sample, f->features + count++ * DM_ENCODER_FEATURES);
+        dm_dynamics_encoder_update(f->encoder, &sample,
+                                   f->features + count++ * DM_DYNAMICS_ENCODER_FEATURES);
     }
     f->count = count;
     f->skipped = all - count;
@@ -127,30 +130,30 @@ static dm_status follow(forecast *f, dm_error *err)
     if (status == DM_OK && f->options->model == NULL)
         status = dm_dynamics_fit_scaling(f->model, f->features, count, err);
     if (status == DM_OK)
-        status =
-            dm_trainer_create(f->model, &(dm_trainer_config)DM_TRAINER_DEFAULT, &f->trainer, err);
+        status = dm_dynamics_trainer_create(
+            f->model, &(dm_dynamics_trainer_config)DM_DYNAMICS_TRAINER_DEFAULT, &f->trainer, err);
     if (status == DM_OK) /* members side by side, on all cores unless --device says how many */
-        status = dm_trainer_set_threads(f->trainer, learning_threads(f), err);
+        status = dm_dynamics_trainer_set_threads(f->trainer, learning_threads(f), err);
     int64_t passes = f->options->passes;
     if (f->options->learn == DM_DYNAMICS_LEARN_OFF) { /* hidden states only: a rate of 0 */
         passes = 1;
         if (status == DM_OK)
-            status = dm_trainer_set_learning_rate(f->trainer, 0, err);
+            status = dm_dynamics_trainer_set_learning_rate(f->trainer, 0, err);
     }
     for (int64_t pass = 0; pass < passes && status == DM_OK; pass++) {
         f->objective = 0;
-        dm_trainer_restart(f->trainer);
+        dm_dynamics_trainer_restart(f->trainer);
         for (size_t i = 0; i < count && status == DM_OK; i++) {
             float objective = 0;
-            status = dm_trainer_observe(f->trainer, f->features + i * DM_ENCODER_FEATURES,
-                                        &objective, err);
+            status = dm_dynamics_trainer_observe(
+                f->trainer, f->features + i * DM_DYNAMICS_ENCODER_FEATURES, &objective, err);
             f->objective += (double)objective / (double)(count - 1);
         }
     }
     return status;
 }
 
-static void write_metrics(dm_json *json, const dm_rollout_metrics *m)
+static void write_metrics(dm_json *json, const dm_dynamics_metrics *m)
 {
     dm_json_double(json, "loss_variance", (double)m->loss_variance);
     dm_json_double(json, "trajectory_smoothness", (double)m->trajectory_smoothness);
@@ -159,7 +162,7 @@ static void write_metrics(dm_json *json, const dm_rollout_metrics *m)
 
 static dm_status print_json(const forecast *f, dm_error *err)
 {
-    const dm_rollout *r = f->rollout;
+    const dm_dynamics_forecast *r = f->rollout;
     size_t Y = r->steps;
     dm_buffer text = DM_BUFFER_EMPTY;
     dm_json json;
@@ -195,7 +198,7 @@ static dm_status print_json(const forecast *f, dm_error *err)
 
 static void print_text(const forecast *f)
 {
-    const dm_rollout *r = f->rollout;
+    const dm_dynamics_forecast *r = f->rollout;
     printf("%u members of %u units, %u steps ahead", r->members, r->hidden, r->steps);
     if (f->losses.count > 0)
         printf(", after %zu losses (mean error of log loss %.4f)", f->count,
@@ -213,7 +216,7 @@ static void print_text(const forecast *f)
            (double)r->metrics[0].step_delta_mean);
 }
 
-static dm_status check_finite(const dm_rollout *r, dm_error *err)
+static dm_status check_finite(const dm_dynamics_forecast *r, dm_error *err)
 {
     for (uint32_t t = 0; t < r->steps; t++)
         if (!isfinite(r->mean[t]) || !isfinite(r->total[t]))
@@ -228,7 +231,7 @@ static dm_status check_finite(const dm_rollout *r, dm_error *err)
 static dm_status run_forecast(forecast *f, dm_error *err)
 {
     const dm_dynamics_options *o = f->options;
-    static const float nothing[DM_ENCODER_FEATURES];
+    static const float nothing[DM_DYNAMICS_ENCODER_FEATURES];
     dm_status status = dm_device_open(o->device, &f->device, err);
     if (status == DM_OK && o->losses != NULL)
         status = read_losses(o->losses, &f->losses, err);
@@ -239,12 +242,13 @@ static dm_status run_forecast(forecast *f, dm_error *err)
     if (status == DM_OK)
         status = dm_dynamics_device_create(f->device, f->model, &f->on, err);
     if (status == DM_OK)
-        status = dm_rollout_create(f->model, 1, (uint32_t)o->steps, &f->rollout, err);
+        status = dm_dynamics_forecast_create(f->model, 1, (uint32_t)o->steps, &f->rollout, err);
     if (status == DM_OK)
         status = dm_dynamics_device_rollout(
             f->on,
-            f->features == NULL ? nothing : f->features + (f->count - 1) * DM_ENCODER_FEATURES,
-            f->trainer == NULL ? NULL : dm_trainer_hidden(f->trainer), f->rollout, err);
+            f->features == NULL ? nothing
+                                : f->features + (f->count - 1) * DM_DYNAMICS_ENCODER_FEATURES,
+            f->trainer == NULL ? NULL : dm_dynamics_trainer_hidden(f->trainer), f->rollout, err);
     if (status == DM_OK)
         status = check_finite(f->rollout, err);
     if (status == DM_OK && o->save != NULL)

@@ -74,7 +74,7 @@ static dm_status measure_rollout(dm_dyn_bench *b, dm_dynamics_config config, uin
             printf("  plain %10.1f us  %5.1fx", reference, reference / wall);
         printf("\n");
         if (steps == 50 && config.hidden == 256 && config.members == 5 &&
-            variant == DM_DYN_VARIANT_AUTO && config.kind == DM_GRU_RESET_FIRST) {
+            variant == DM_DYN_VARIANT_AUTO && config.kind == DM_DYNAMICS_GRU_RESET_FIRST) {
             if (rollouts == 1) {
                 b->few_us = device;
                 b->few_wall_us = wall;
@@ -124,10 +124,10 @@ dm_status dm_bench_part_rollout(dm_dyn_bench *b, dm_error *err)
     if (b->cuda && status == DM_OK)
         status = measure_rollout(b, config, 16, 50, DM_DYN_VARIANT_AUTO, 0, 0, false, err);
     config.hidden = 256;
-    config.kind = DM_GRU_RESET_LAST;
+    config.kind = DM_DYNAMICS_GRU_RESET_LAST;
     if (status == DM_OK)
         status = measure_rollout(b, config, 1, 50, DM_DYN_VARIANT_AUTO, 0, 0, false, err);
-    config.kind = DM_GRU_RESET_FIRST;
+    config.kind = DM_DYNAMICS_GRU_RESET_FIRST;
     config.members = 10;
     if (status == DM_OK)
         status = measure_rollout(b, config, 1, 50, DM_DYN_VARIANT_AUTO, 0, 0, false, err);
@@ -264,8 +264,8 @@ static dm_status dump_gru(dm_dyn_bench *b, dm_bench_model *s, dm_error *err)
     return status;
 }
 
-static dm_status measure_gru(dm_dyn_bench *b, dm_bench_model *s, size_t batch, dm_gru_kind kind,
-                             int block, dm_error *err)
+static dm_status measure_gru(dm_dyn_bench *b, dm_bench_model *s, size_t batch,
+                             dm_dynamics_gru_kind kind, int block, dm_error *err)
 {
     const dm_dynamics_config *c = dm_dynamics_get_config(s->model);
     double wall = 0, device = 0, plain = 0;
@@ -281,7 +281,7 @@ static dm_status measure_gru(dm_dyn_bench *b, dm_bench_model *s, size_t batch, d
         if (status == DM_OK)
             status = dm_bench_time_device(b, launch_gru, s, work_size > 1e9 ? 3 : 20, &device, err);
     }
-    if (status == DM_OK && b->dump != NULL && kind == DM_GRU_RESET_LAST && block == 0 &&
+    if (status == DM_OK && b->dump != NULL && kind == DM_DYNAMICS_GRU_RESET_LAST && block == 0 &&
         c->hidden == 256 && batch <= 64) {
         status = dm_bench_gru(s, err);
         if (status == DM_OK)
@@ -292,14 +292,14 @@ static dm_status measure_gru(dm_dyn_bench *b, dm_bench_model *s, size_t batch, d
     double macs = (double)batch * 3 * c->hidden * (c->hidden + (double)c->input);
     double us = b->cuda ? device : wall;
     printf("  h%-5u batch %-5zu %-5s %4d %10.1f us %8.2f TFLOP/s", c->hidden, batch,
-           kind == DM_GRU_RESET_LAST ? "last" : "first", block, us, 2e-6 * macs / us);
+           kind == DM_DYNAMICS_GRU_RESET_LAST ? "last" : "first", block, us, 2e-6 * macs / us);
     if (plain > 0)
         printf("  plain %10.1f us %6.1fx", plain, plain / us);
     printf("\n");
     dm_json_begin_object(&b->json, NULL);
     dm_json_uint(&b->json, "hidden", c->hidden);
     dm_json_uint(&b->json, "batch", batch);
-    dm_json_string(&b->json, "kind", kind == DM_GRU_RESET_LAST ? "last" : "first");
+    dm_json_string(&b->json, "kind", kind == DM_DYNAMICS_GRU_RESET_LAST ? "last" : "first");
     dm_json_int(&b->json, "block", block);
     dm_json_double(&b->json, b->cuda ? "device_us" : "wall_us", us);
     if (plain > 0)
@@ -321,17 +321,18 @@ dm_status dm_bench_part_gru(dm_dyn_bench *b, dm_error *err)
             break;
         for (int kind = 1; kind >= 0 && status == DM_OK; kind--) {
             dm_bench_model s;
-            dm_dynamics_config config = {1, hidden[i], 1, INPUT, (dm_gru_kind)kind, false};
+            dm_dynamics_config config = {1, hidden[i], 1, INPUT, (dm_dynamics_gru_kind)kind, false};
             status = dm_bench_model_init(b, &s, config, err);
             for (size_t k = 0; k < 9 && status == DM_OK; k++) {
                 if (!b->cuda && batches[k] * hidden[i] > 1u << 16)
                     break;
-                status = measure_gru(b, &s, batches[k], (dm_gru_kind)kind, 0, err);
+                status = measure_gru(b, &s, batches[k], (dm_dynamics_gru_kind)kind, 0, err);
                 /* Other shapes, to see whether the choice by size is right. */
                 for (size_t m = 0; m < 4 && b->cuda && !b->quick && status == DM_OK; m++)
                     if ((batches[k] >= 8 || blocks[m] == -1) &&
                         (blocks[m] != -1 || batches[k] <= 256))
-                        status = measure_gru(b, &s, batches[k], (dm_gru_kind)kind, blocks[m], err);
+                        status = measure_gru(b, &s, batches[k], (dm_dynamics_gru_kind)kind,
+                                             blocks[m], err);
             }
             dm_bench_model_deinit(&s);
         }
@@ -343,12 +344,12 @@ dm_status dm_bench_part_gru(dm_dyn_bench *b, dm_error *err)
 /* ---- Encoders ---- */
 
 typedef struct encoder_work {
-    dm_encoder *encoder;
-    dm_encoders *many;
-    dm_train_sample *samples;
+    dm_dynamics_encoder *encoder;
+    dm_dynamics_encoders *many;
+    dm_dynamics_sample *samples;
     size_t count, next;
     uint32_t losses, norms;
-    float features[DM_ENCODER_FEATURES];
+    float features[DM_DYNAMICS_ENCODER_FEATURES];
     float *all; /* of many */
 } encoder_work;
 
@@ -357,7 +358,7 @@ static dm_status run_update(void *user, dm_error *err)
     (void)err;
     encoder_work *w = user;
     for (int i = 0; i < 64; i++) {
-        dm_encoder_update(w->encoder, &w->samples[w->next], w->features);
+        dm_dynamics_encoder_update(w->encoder, &w->samples[w->next], w->features);
         w->next = (w->next + 1) % w->count;
     }
     return DM_OK;
@@ -374,37 +375,40 @@ static dm_status run_from_scratch(void *user, dm_error *err)
 static dm_status run_many(void *user, dm_error *err)
 {
     encoder_work *w = user;
-    return dm_encoders_update(w->many, w->samples, NULL, err);
+    return dm_dynamics_encoders_update(w->many, w->samples, NULL, err);
 }
 
-static dm_train_sample bench_sample(size_t i)
+static dm_dynamics_sample bench_sample(size_t i)
 {
     float wave = 1 + 0.1f * sinf((float)(i * i % 1000));
-    return (dm_train_sample){.step = i + 1,
-                             .loss = (2.5f * powf((float)i + 1, -0.3f) + 0.2f) * wave,
-                             .gradient_norm = 1 + 0.5f * wave,
-                             .first_mean = 1e-3f * wave,
-                             .first_std = 2e-3f,
-                             .second_mean = 1e-6f * wave,
-                             .second_std = 3e-6f,
-                             .learning_rate = 1e-3f,
-                             .beta1 = 0.9f,
-                             .beta2 = 0.999f,
-                             .phase = (uint32_t)(i / 100 % 4),
-                             .phase_step = (uint32_t)(i % 100)};
+    return (dm_dynamics_sample){.step = i + 1,
+                                .loss = (2.5f * powf((float)i + 1, -0.3f) + 0.2f) * wave,
+                                .gradient_norm = 1 + 0.5f * wave,
+                                .first_mean = 1e-3f * wave,
+                                .first_std = 2e-3f,
+                                .second_mean = 1e-6f * wave,
+                                .second_std = 3e-6f,
+                                .learning_rate = 1e-3f,
+                                .beta1 = 0.9f,
+                                .beta2 = 0.999f,
+                                .phase = (uint32_t)(i / 100 % 4),
+                                .phase_step = (uint32_t)(i % 100)};
 }
 
 /* One encoder after `history` samples: an update, and the features from scratch. */
 static dm_status measure_encoder(dm_dyn_bench *b, size_t history, dm_error *err)
 {
-    encoder_work w = {.count = history + 1, .losses = DM_ENCODER_LOSSES, .norms = DM_ENCODER_NORMS};
+    encoder_work w = {.count = history + 1,
+                      .losses = DM_DYNAMICS_ENCODER_LOSSES,
+                      .norms = DM_DYNAMICS_ENCODER_NORMS};
     double update = 0, scratch = 0;
     w.samples = malloc(w.count * sizeof *w.samples);
-    dm_status status = w.samples != NULL ? dm_encoder_create(w.losses, w.norms, &w.encoder, err)
-                                         : dm_fail(err, DM_ENOMEM, "out of memory");
+    dm_status status = w.samples != NULL
+                           ? dm_dynamics_encoder_create(w.losses, w.norms, &w.encoder, err)
+                           : dm_fail(err, DM_ENOMEM, "out of memory");
     for (size_t i = 0; i < w.count && status == DM_OK; i++) {
         w.samples[i] = bench_sample(i);
-        dm_encoder_update(w.encoder, &w.samples[i], w.features);
+        dm_dynamics_encoder_update(w.encoder, &w.samples[i], w.features);
     }
     if (status == DM_OK)
         status = dm_bench_time_host(run_update, &w, 2000, &update, err);
@@ -420,7 +424,7 @@ static dm_status measure_encoder(dm_dyn_bench *b, size_t history, dm_error *err)
         dm_json_double(&b->json, "scratch_us", scratch);
         dm_json_end_object(&b->json);
     }
-    dm_encoder_destroy(w.encoder);
+    dm_dynamics_encoder_destroy(w.encoder);
     free(w.samples);
     return status;
 }
@@ -432,12 +436,13 @@ static dm_status measure_encoders(dm_dyn_bench *b, size_t count, dm_error *err)
     double us = 0;
     w.samples = malloc(count * sizeof *w.samples);
     dm_status status = w.samples != NULL
-                           ? dm_encoders_create(b->device, count, 256, 64, &w.many, err)
+                           ? dm_dynamics_encoders_create(b->device, count, 256, 64, &w.many, err)
                            : dm_fail(err, DM_ENOMEM, "out of memory");
     for (size_t t = 0; t < 300 && status == DM_OK; t++) {
         for (size_t i = 0; i < count; i++)
             w.samples[i] = bench_sample(t == 0 ? i : i + t);
-        status = t < 260 || t % 10 == 0 ? dm_encoders_update(w.many, w.samples, NULL, err) : DM_OK;
+        status = t < 260 || t % 10 == 0 ? dm_dynamics_encoders_update(w.many, w.samples, NULL, err)
+                                        : DM_OK;
         if (count > 4096 && t >= 40)
             break; /* the time does not depend on it */
     }
@@ -450,7 +455,7 @@ static dm_status measure_encoders(dm_dyn_bench *b, size_t count, dm_error *err)
         dm_json_double(&b->json, "wall_us", us);
         dm_json_end_object(&b->json);
     }
-    dm_encoders_destroy(w.many);
+    dm_dynamics_encoders_destroy(w.many);
     free(w.samples);
     return status;
 }
@@ -491,7 +496,8 @@ static dm_status measure_memory(dm_dyn_bench *b, uint32_t hidden, uint32_t membe
     dm_function_properties properties = {0};
     double upload = 0;
     dm_status status = dm_bench_model_init(
-        b, &s, (dm_dynamics_config){members, hidden, 32, 64, DM_GRU_RESET_FIRST, false}, err);
+        b, &s, (dm_dynamics_config){members, hidden, 32, 64, DM_DYNAMICS_GRU_RESET_FIRST, false},
+        err);
     if (status == DM_OK)
         status = dm_bench_model_rollout(&s, 1, 10, err);
     upload_work w = {s.on};

@@ -12,8 +12,8 @@ enum { STEPS = 50, FORCED = 25 };
 
 typedef struct learn_work {
     dm_dynamics *model;
-    dm_trainer *one;
-    dm_batch_trainer *many;
+    dm_dynamics_trainer *one;
+    dm_dynamics_batch_trainer *many;
     uint32_t sequences;
     float *features, *targets;
 } learn_work;
@@ -21,14 +21,15 @@ typedef struct learn_work {
 static dm_status run_one(void *user, dm_error *err)
 {
     learn_work *w = user;
-    return dm_trainer_sequence(w->one, w->features, FORCED, STEPS, 0, w->targets, NULL, err);
+    return dm_dynamics_trainer_sequence(w->one, w->features, FORCED, STEPS, 0, w->targets, NULL,
+                                        err);
 }
 
 static dm_status run_many(void *user, dm_error *err)
 {
     learn_work *w = user;
-    return dm_batch_trainer_sequences(w->many, w->sequences, w->features, FORCED, STEPS, 0,
-                                      w->targets, NULL, NULL, err);
+    return dm_dynamics_batch_trainer_sequences(w->many, w->sequences, w->features, FORCED, STEPS, 0,
+                                               w->targets, NULL, NULL, err);
 }
 
 static dm_status make_data(learn_work *w, dm_error *err)
@@ -49,7 +50,7 @@ static dm_status make_data(learn_work *w, dm_error *err)
 /* `on_device` false: the CPU's trainer, one sequence. */
 static dm_status measure_update(dm_dyn_bench *b, uint32_t sequences, bool on_device, dm_error *err)
 {
-    dm_trainer_config how = DM_TRAINER_DEFAULT;
+    dm_dynamics_trainer_config how = DM_DYNAMICS_TRAINER_DEFAULT;
     learn_work w = {.sequences = sequences};
     double us = 0;
     dm_status status =
@@ -57,8 +58,9 @@ static dm_status measure_update(dm_dyn_bench *b, uint32_t sequences, bool on_dev
     if (status == DM_OK)
         status = make_data(&w, err);
     if (status == DM_OK)
-        status = on_device ? dm_batch_trainer_create(b->device, w.model, &how, &w.many, err)
-                           : dm_trainer_create(w.model, &how, &w.one, err);
+        status = on_device
+                     ? dm_dynamics_batch_trainer_create(b->device, w.model, &how, &w.many, err)
+                     : dm_dynamics_trainer_create(w.model, &how, &w.one, err);
     if (status == DM_OK)
         status = dm_bench_time_host(on_device ? run_many : run_one, &w, 5000, &us, err);
     if (status == DM_OK) {
@@ -71,8 +73,8 @@ static dm_status measure_update(dm_dyn_bench *b, uint32_t sequences, bool on_dev
         dm_json_double(&b->json, "wall_us", us);
         dm_json_end_object(&b->json);
     }
-    dm_trainer_destroy(w.one);
-    dm_batch_trainer_destroy(w.many);
+    dm_dynamics_trainer_destroy(w.one);
+    dm_dynamics_batch_trainer_destroy(w.many);
     dm_dynamics_destroy(w.model);
     free(w.features);
     free(w.targets);

@@ -27,13 +27,13 @@ typedef struct dm_curve {
     size_t count;
     size_t skipped; /* samples without a usable loss */
     size_t room;
-    dm_train_sample *samples; /* [count], their losses within the bounds above */
+    dm_dynamics_sample *samples; /* [count], their losses within the bounds above */
 } dm_curve;
 
 void dm_curve_deinit(dm_curve *curve);
 /* A sample whose loss is not finite, not positive or out of bounds is counted in `skipped`. Other
  * values that are not finite become 0, which means "not known". */
-dm_status dm_curve_append(dm_curve *curve, const dm_train_sample *sample, dm_error *err);
+dm_status dm_curve_append(dm_curve *curve, const dm_dynamics_sample *sample, dm_error *err);
 
 /* Read a file; what it holds is told from its first line.
  *   {"step": 1, "loss": 2.3, "norm": 0.9, "rate": 1e-3}   metrics.jsonl; lines without "loss" pass

@@ -29,7 +29,7 @@ static float known(float value)
     return isfinite(value) ? value : 0;
 }
 
-dm_status dm_curve_append(dm_curve *curve, const dm_train_sample *sample, dm_error *err)
+dm_status dm_curve_append(dm_curve *curve, const dm_dynamics_sample *sample, dm_error *err)
 {
     if (!(sample->loss >= DM_CURVE_LOSS_MIN && sample->loss <= DM_CURVE_LOSS_MAX)) {
         curve->skipped++;
@@ -40,13 +40,13 @@ dm_status dm_curve_append(dm_curve *curve, const dm_train_sample *sample, dm_err
                        DM_CURVE_POINTS_MAX);
     if (curve->count == curve->room) {
         size_t room = curve->room == 0 ? 256 : 2 * curve->room;
-        dm_train_sample *grown = realloc(curve->samples, room * sizeof *grown);
+        dm_dynamics_sample *grown = realloc(curve->samples, room * sizeof *grown);
         if (grown == NULL)
             return dm_fail(err, DM_ENOMEM, "no memory for a curve of %zu samples", room);
         curve->samples = grown;
         curve->room = room;
     }
-    dm_train_sample *to = &curve->samples[curve->count++];
+    dm_dynamics_sample *to = &curve->samples[curve->count++];
     *to = *sample;
     to->gradient_norm = known(to->gradient_norm);
     to->learning_rate = known(to->learning_rate);
@@ -63,7 +63,7 @@ dm_status dm_curve_append(dm_curve *curve, const dm_train_sample *sample, dm_err
 static dm_status take(dm_curve *out, const double values[COLUMNS], uint64_t *last_step,
                       const char *path, int line, dm_error *err)
 {
-    dm_train_sample s = {0};
+    dm_dynamics_sample s = {0};
     bool given = !isnan(values[0]);
     if (given && !(values[0] >= 0 && values[0] <= 9e15 && values[0] == floor(values[0])))
         return dm_fail_at(err, DM_EFORMAT, path, line, "a step of %g", values[0]);

@@ -26,17 +26,18 @@ static double away(float forecast, float loss)
 static dm_status from(const dm_dynamics *model, const dm_curve *curve, size_t seen, int when,
                       dm_evaluation *out, dm_error *err)
 {
-    dm_curve_forecast *f = NULL;
-    const dm_train_sample *truth = curve->samples + seen;
-    dm_status status = dm_curve_forecast_create(model, curve->samples, seen, AHEAD, &f, err);
+    dm_dynamics_curve_forecast *f = NULL;
+    const dm_dynamics_sample *truth = curve->samples + seen;
+    dm_status status =
+        dm_dynamics_curve_forecast_create(model, curve->samples, seen, AHEAD, &f, err);
     if (status != DM_OK)
         return status;
     for (int c = 2 * when; c < 2 * when + 2; c++) {
         size_t at = c % 2 == 0 ? AHEAD / 2 - 1 : AHEAD - 1;
         for (int m = 0; m < METHODS; m++) {
-            const float *values = m < DM_CURVE_BASELINES  ? f->baseline[m]
-                                  : m == DM_EVALUATE_OURS ? f->mean
-                                                          : f->combination;
+            const float *values = m < DM_DYNAMICS_CURVE_BASELINES ? f->baseline[m]
+                                  : m == DM_EVALUATE_OURS         ? f->mean
+                                                                  : f->combination;
             out->error[m][c] += pow(away(values[at], truth[at].loss), 2);
         }
         out->starts[c]++;
@@ -46,7 +47,7 @@ static dm_status from(const dm_dynamics *model, const dm_curve *curve, size_t se
         out->inside += in;
         out->outside += !in;
     }
-    dm_curve_forecast_destroy(f);
+    dm_dynamics_curve_forecast_destroy(f);
     return DM_OK;
 }
 

@@ -11,7 +11,7 @@
 #include "dynamics/curve/forecast.h"
 
 enum {
-    DM_EVALUATE_OURS = DM_CURVE_BASELINES, /* methods: the baselines, then these */
+    DM_EVALUATE_OURS = DM_DYNAMICS_CURVE_BASELINES, /* methods: the baselines, then these */
     DM_EVALUATE_COMBINATION,
     DM_EVALUATE_METHODS,
     DM_EVALUATE_CASES = 4, /* early 25, early 50, late 25, late 50 */

@@ -269,7 +269,7 @@ dm_status dm_family_draw(size_t family, uint64_t seed, uint64_t index, dm_curve 
         /* A part of the noise lasts: batches come from the same weights. */
         memory = 0.6 * memory + 0.8 * normal(&d, 1);
         double noise = o.noise * (d.p[9] < 0.3 ? memory : normal(&d, 2));
-        dm_train_sample s = {.step = t, .phase = 1, .phase_step = t};
+        dm_dynamics_sample s = {.step = t, .phase = 1, .phase_step = t};
         s.loss = (float)(o.loss * exp(noise - o.noise * o.noise / 2));
         s.learning_rate = d.p[8] < 0.3 ? 0 : (float)o.rate; /* not every log has it */
         s.gradient_norm = d.p[8] < 0.5 ? 0 : (float)exp(0.3 * log(o.loss) + 0.2 * normal(&d, 6));

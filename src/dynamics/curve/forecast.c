@@ -107,13 +107,13 @@ dm_status dm_curve_units(const dm_dynamics *model, size_t count, const float *se
     size_t H = model->config.hidden, E = model->config.members;
     float *hidden = dm_dynamics_alloc(count * E * H, sizeof(float));
     float *last = dm_dynamics_alloc(count * I, sizeof(float));
-    dm_rollout *rollout = NULL;
+    dm_dynamics_forecast *rollout = NULL;
     dm_status status =
         hidden != NULL && last != NULL ? DM_OK : dm_fail(err, DM_ENOMEM, "out of memory");
     if (status == DM_OK)
         status = warm_up(model, count, sequences, hidden, err);
     if (status == DM_OK)
-        status = dm_rollout_create(model, (uint32_t)count, J, &rollout, err);
+        status = dm_dynamics_forecast_create(model, (uint32_t)count, J, &rollout, err);
     if (status == DM_OK) {
         for (size_t c = 0; c < count; c++)
             memcpy(last + c * I, sequences + (c * PAST + PAST - 1) * I, I * sizeof(float));
@@ -125,7 +125,7 @@ dm_status dm_curve_units(const dm_dynamics *model, size_t count, const float *se
         if (isnan(units[i]))
             status = dm_fail(err, DM_EFORMAT, "the model's weights give no finite forecast");
     }
-    dm_rollout_destroy(rollout);
+    dm_dynamics_forecast_destroy(rollout);
     free(hidden);
     free(last);
     return status;
@@ -205,19 +205,19 @@ static float loss_of(double log_loss)
     return (float)exp(fmin(fmax(log_loss, -85), 88));
 }
 
-static dm_status allocate(dm_curve_forecast *f, dm_error *err)
+static dm_status allocate(dm_dynamics_curve_forecast *f, dm_error *err)
 {
     float **arrays[] = {&f->mean, &f->low, &f->high, &f->combination};
     bool good = true;
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         good = (*arrays[i] = calloc(f->steps, sizeof(float))) != NULL && good;
-    for (size_t k = 0; k < DM_CURVE_BASELINES; k++)
+    for (size_t k = 0; k < DM_DYNAMICS_CURVE_BASELINES; k++)
         good = (f->baseline[k] = calloc(f->steps, sizeof(float))) != NULL && good;
     good = (f->member = calloc((size_t)f->members * f->steps, sizeof(float))) != NULL && good;
     return good ? DM_OK : dm_fail(err, DM_ENOMEM, "no memory for %u steps", f->steps);
 }
 
-static void fill(dm_curve_forecast *f, const dm_view *v, const dm_curve_rules *rules,
+static void fill(dm_dynamics_curve_forecast *f, const dm_view *v, const dm_curve_rules *rules,
                  const float *units)
 {
     dm_knots knots, one;
@@ -228,7 +228,7 @@ static void fill(dm_curve_forecast *f, const dm_view *v, const dm_curve_rules *r
         f->low[t] = loss_of(at.low);
         f->high[t] = loss_of(at.high);
         f->combination[t] = loss_of(dm_view_mean_at(v, t + 1));
-        for (size_t k = 0; k < DM_CURVE_BASELINES; k++)
+        for (size_t k = 0; k < DM_DYNAMICS_CURVE_BASELINES; k++)
             f->baseline[k][t] = loss_of(dm_baseline_at(&v->fits, (dm_baseline)k, t + 1));
     }
     for (size_t e = 0; e < f->members; e++) {
@@ -238,9 +238,10 @@ static void fill(dm_curve_forecast *f, const dm_view *v, const dm_curve_rules *r
     }
 }
 
-dm_status dm_curve_forecast_create(const dm_dynamics *model, const dm_train_sample *samples,
-                                   size_t count, uint32_t steps, dm_curve_forecast **out,
-                                   dm_error *err)
+dm_status dm_dynamics_curve_forecast_create(const dm_dynamics *model,
+                                            const dm_dynamics_sample *samples, size_t count,
+                                            uint32_t steps, dm_dynamics_curve_forecast **out,
+                                            dm_error *err)
 {
     DM_REQUIRE(err, model);
     DM_REQUIRE(err, samples);
@@ -250,12 +251,12 @@ dm_status dm_curve_forecast_create(const dm_dynamics *model, const dm_train_samp
     dm_history h = {0};
     float sequence[PAST * I], *units = NULL;
     dm_status status = dm_curve_rules_get(model, &rules, err);
-    if (status == DM_OK && (steps < 1 || steps > DM_CURVE_STEPS_MAX))
+    if (status == DM_OK && (steps < 1 || steps > DM_DYNAMICS_CURVE_STEPS_MAX))
         status = dm_fail(err, DM_EINVAL, "a forecast of %u steps; 1 to %d are possible", steps,
-                         DM_CURVE_STEPS_MAX);
+                         DM_DYNAMICS_CURVE_STEPS_MAX);
     if (status != DM_OK)
         return status;
-    dm_curve_forecast *f = calloc(1, sizeof *f);
+    dm_dynamics_curve_forecast *f = calloc(1, sizeof *f);
     if (f == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     f->steps = steps;
@@ -284,13 +285,13 @@ dm_status dm_curve_forecast_create(const dm_dynamics *model, const dm_train_samp
     dm_history_deinit(&h);
     dm_curve_deinit(&curve);
     if (status != DM_OK)
-        dm_curve_forecast_destroy(f);
+        dm_dynamics_curve_forecast_destroy(f);
     else
         *out = f;
     return status;
 }
 
-void dm_curve_forecast_destroy(dm_curve_forecast *f)
+void dm_dynamics_curve_forecast_destroy(dm_dynamics_curve_forecast *f)
 {
     if (f == NULL)
         return;
@@ -298,7 +299,7 @@ void dm_curve_forecast_destroy(dm_curve_forecast *f)
     free(f->low);
     free(f->high);
     free(f->combination);
-    for (size_t k = 0; k < DM_CURVE_BASELINES; k++)
+    for (size_t k = 0; k < DM_DYNAMICS_CURVE_BASELINES; k++)
         free(f->baseline[k]);
     free(f->member);
     free(f);

@@ -226,23 +226,23 @@ static void teach_members(void *user, uint64_t begin, uint64_t end, int worker)
     (void)worker;
     for (uint64_t e = begin; e < end; e++) {
         dm_dynamics *member = NULL;
-        dm_trainer *trainer = NULL;
-        dm_trainer_config how = DM_TRAINER_DEFAULT;
+        dm_dynamics_trainer *trainer = NULL;
+        dm_dynamics_trainer_config how = DM_DYNAMICS_TRAINER_DEFAULT;
         float features[PAST * I], targets[STEPS];
         dm_error error = {0};
         how.clip = 1;
         dm_status status = take_member(s->model, (uint32_t)e, &member, &error);
         if (status == DM_OK)
-            status = dm_trainer_create(member, &how, &trainer, &error);
+            status = dm_dynamics_trainer_create(member, &how, &trainer, &error);
         for (uint64_t u = 0; u < s->how->updates && status == DM_OK && !dm_stop_requested(); u++) {
             size_t view;
             const lesson *l = draw(s, e, u, &view);
             dm_history_example(&l->history, view, features, targets);
-            status =
-                dm_trainer_set_learning_rate(trainer, rate_at(s->how, u, s->how->updates), &error);
+            status = dm_dynamics_trainer_set_learning_rate(
+                trainer, rate_at(s->how, u, s->how->updates), &error);
             if (status == DM_OK)
-                status = dm_trainer_sequence(trainer, features, PAST, STEPS, PAST - 1, targets,
-                                             NULL, &error);
+                status = dm_dynamics_trainer_sequence(trainer, features, PAST, STEPS, PAST - 1,
+                                                      targets, NULL, &error);
             dm_progress_add(s->progress, 1);
         }
         if (status == DM_OK)
@@ -250,7 +250,7 @@ static void teach_members(void *user, uint64_t begin, uint64_t end, int worker)
                    s->model->layout.stride * sizeof(float));
         else
             fail_task(s, &error);
-        dm_trainer_destroy(trainer);
+        dm_dynamics_trainer_destroy(trainer);
         dm_dynamics_destroy(member);
     }
 }
@@ -258,13 +258,13 @@ static void teach_members(void *user, uint64_t begin, uint64_t end, int worker)
 /* All members on a device, from batches that they share; a batch counts as so many updates. */
 static dm_status teach_batches(school *s, dm_device *device, dm_error *err)
 {
-    dm_trainer_config how = DM_TRAINER_DEFAULT;
-    dm_batch_trainer *trainer = NULL;
+    dm_dynamics_trainer_config how = DM_DYNAMICS_TRAINER_DEFAULT;
+    dm_dynamics_batch_trainer *trainer = NULL;
     uint64_t batches = (s->how->updates + BATCH - 1) / BATCH;
     float *features = malloc((size_t)BATCH * PAST * I * sizeof *features);
     float *targets = malloc((size_t)BATCH * STEPS * sizeof *targets);
     dm_status status = features != NULL && targets != NULL
-                           ? dm_batch_trainer_create(device, s->model, &how, &trainer, err)
+                           ? dm_dynamics_batch_trainer_create(device, s->model, &how, &trainer, err)
                            : dm_fail(err, DM_ENOMEM, "out of memory");
     for (uint64_t b = 0; b < batches && status == DM_OK && !dm_stop_requested(); b++) {
         for (uint64_t k = 0; k < BATCH; k++) {
@@ -272,15 +272,16 @@ static dm_status teach_batches(school *s, dm_device *device, dm_error *err)
             const lesson *l = draw(s, 0, b * BATCH + k, &view);
             dm_history_example(&l->history, view, features + k * PAST * I, targets + k * STEPS);
         }
-        status = dm_batch_trainer_set_learning_rate(trainer, 4 * rate_at(s->how, b, batches), err);
+        status = dm_dynamics_batch_trainer_set_learning_rate(trainer,
+                                                             4 * rate_at(s->how, b, batches), err);
         if (status == DM_OK)
-            status = dm_batch_trainer_sequences(trainer, BATCH, features, PAST, STEPS, PAST - 1,
-                                                targets, NULL, NULL, err);
+            status = dm_dynamics_batch_trainer_sequences(trainer, BATCH, features, PAST, STEPS,
+                                                         PAST - 1, targets, NULL, NULL, err);
         dm_progress_add(s->progress, (uint64_t)BATCH * s->model->config.members);
     }
     if (status == DM_OK)
-        status = dm_batch_trainer_fetch(trainer, err);
-    dm_batch_trainer_destroy(trainer);
+        status = dm_dynamics_batch_trainer_fetch(trainer, err);
+    dm_dynamics_batch_trainer_destroy(trainer);
     free(features);
     free(targets);
     return status;
@@ -555,8 +556,8 @@ static dm_status check_curves(const dm_curve *curves, size_t count, dm_error *er
 static dm_status enrol(school *s, int threads, dm_error *err)
 {
     const dm_curve_learning *how = s->how;
-    dm_dynamics_config config = {how->members,       how->hidden, how->stochastic, I,
-                                 DM_GRU_RESET_FIRST, false};
+    dm_dynamics_config config = {
+        how->members, how->hidden, how->stochastic, I, DM_DYNAMICS_GRU_RESET_FIRST, false};
     s->recorded_lessons = s->recorded * SHIFTS;
     s->lesson_count = s->recorded_lessons + s->count - s->recorded;
     s->lessons = calloc(s->lesson_count, sizeof *s->lessons);
@@ -641,14 +642,14 @@ dm_status dm_curve_follow(dm_dynamics *model, const dm_curve *curve, uint32_t pa
 {
     dm_curve_rules rules;
     dm_history h = {0};
-    dm_trainer *trainer = NULL;
-    dm_trainer_config how = DM_TRAINER_DEFAULT;
+    dm_dynamics_trainer *trainer = NULL;
+    dm_dynamics_trainer_config how = DM_DYNAMICS_TRAINER_DEFAULT;
     float features[PAST * I], targets[STEPS];
     dm_status status = dm_curve_rules_get(model, &rules, err);
     how.learning_rate = rate;
     how.clip = 1;
     if (status == DM_OK)
-        status = dm_trainer_create(model, &how, &trainer, err);
+        status = dm_dynamics_trainer_create(model, &how, &trainer, err);
     if (status == DM_OK)
         status = dm_history_init(&h, curve, curve->count, VIEWS, err);
     if (status == DM_OK)
@@ -662,10 +663,10 @@ dm_status dm_curve_follow(dm_dynamics *model, const dm_curve *curve, uint32_t pa
             if (h.views[i].n < LEAST_SEEN || known == 0)
                 continue;
             dm_history_example(&h, i, features, targets);
-            status = dm_trainer_sequence(trainer, features, PAST, PAST - 1 + known, PAST - 1,
-                                         targets, NULL, err);
+            status = dm_dynamics_trainer_sequence(trainer, features, PAST, PAST - 1 + known,
+                                                  PAST - 1, targets, NULL, err);
         }
     dm_history_deinit(&h);
-    dm_trainer_destroy(trainer);
+    dm_dynamics_trainer_destroy(trainer);
     return status;
 }

@@ -19,7 +19,7 @@ typedef struct core {
 
 struct dm_curve_stream {
     dm_dynamics *model;
-    dm_trainer *trainer;
+    dm_dynamics_trainer *trainer;
     dm_curve_rules rules;
     core c;
     dm_curve curve;
@@ -29,8 +29,8 @@ struct dm_curve_stream {
     bool rolled;       /* both are made */
 };
 
-dm_status dm_curve_stream_create(dm_dynamics *model, dm_trainer *trainer, dm_curve_stream **out,
-                                 dm_error *err)
+dm_status dm_curve_stream_create(dm_dynamics *model, dm_dynamics_trainer *trainer,
+                                 dm_curve_stream **out, dm_error *err)
 {
     dm_curve_rules rules;
     dm_status status = dm_curve_rules_get(model, &rules, err);
@@ -116,13 +116,13 @@ static dm_status learn(dm_curve_stream *s, dm_error *err)
         dm_history_example(h, i, features, targets);
         s->c.taught = h->views[i].n;
         s->c.lessons++;
-        return dm_trainer_sequence(s->trainer, features, PAST, DM_VIEW_STEPS, PAST - 1, targets,
-                                   NULL, err);
+        return dm_dynamics_trainer_sequence(s->trainer, features, PAST, DM_VIEW_STEPS, PAST - 1,
+                                            targets, NULL, err);
     }
     return DM_OK;
 }
 
-dm_status dm_curve_stream_add(dm_curve_stream *s, const dm_train_sample *sample, dm_error *err)
+dm_status dm_curve_stream_add(dm_curve_stream *s, const dm_dynamics_sample *sample, dm_error *err)
 {
     dm_history *h = &s->history;
     size_t before = s->curve.count;
@@ -208,7 +208,7 @@ dm_status dm_curve_stream_forecast(dm_curve_stream *s, uint32_t steps, float *me
 
 size_t dm_curve_stream_state_size(void)
 {
-    return sizeof(core) + DM_STREAM_SAMPLES * sizeof(dm_train_sample) +
+    return sizeof(core) + DM_STREAM_SAMPLES * sizeof(dm_dynamics_sample) +
            DM_STREAM_VIEWS * sizeof(dm_view);
 }
 
@@ -222,7 +222,7 @@ void dm_curve_stream_state_get(const dm_curve_stream *s, void *bytes)
     memcpy(to, &c, sizeof c);
     to += sizeof c;
     memcpy(to, s->curve.samples, s->curve.count * sizeof *s->curve.samples);
-    to += DM_STREAM_SAMPLES * sizeof(dm_train_sample);
+    to += DM_STREAM_SAMPLES * sizeof(dm_dynamics_sample);
     memcpy(to, s->history.views, s->history.count * sizeof *s->history.views);
 }
 
@@ -231,7 +231,7 @@ static bool sound(const core *c, const char *samples, const char *views)
     if (c->samples >= DM_STREAM_SAMPLES || c->views > DM_STREAM_VIEWS)
         return false;
     for (uint64_t i = 0; i < c->samples; i++) {
-        dm_train_sample one;
+        dm_dynamics_sample one;
         memcpy(&one, samples + i * sizeof one, sizeof one);
         if (!(one.loss >= DM_CURVE_LOSS_MIN && one.loss <= DM_CURVE_LOSS_MAX))
             return false;
@@ -250,7 +250,7 @@ static bool sound(const core *c, const char *samples, const char *views)
 dm_status dm_curve_stream_state_set(dm_curve_stream *s, const void *bytes, dm_error *err)
 {
     const char *samples = (const char *)bytes + sizeof(core);
-    const char *views = samples + DM_STREAM_SAMPLES * sizeof(dm_train_sample);
+    const char *views = samples + DM_STREAM_SAMPLES * sizeof(dm_dynamics_sample);
     core c;
     memcpy(&c, bytes, sizeof c);
     if (!sound(&c, samples, views))

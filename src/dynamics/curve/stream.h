@@ -4,7 +4,7 @@
  *     sample ─► curve ─► every 5 samples a view (view.h) ─► rollout when a forecast is asked for
  *                                 └─► the view 55 samples back knows its future: one lesson
  *
- * A forecast is that of dm_curve_forecast_create at the last view, moved by the samples since then. The
+ * A forecast is that of dm_dynamics_curve_forecast_create at the last view, moved by the samples since then. The
  * cost of a sample does not grow with the run: views are kept as long as lessons need them, and of
  * a long run the later part is kept. */
 #ifndef DM_DYNAMICS_CURVE_STREAM_H
@@ -21,11 +21,11 @@ enum {
 typedef struct dm_curve_stream dm_curve_stream;
 
 /* `trainer` is the model's, NULL: it does not learn. Both must outlive the stream. */
-dm_status dm_curve_stream_create(dm_dynamics *model, dm_trainer *trainer, dm_curve_stream **out,
-                                 dm_error *err);
+dm_status dm_curve_stream_create(dm_dynamics *model, dm_dynamics_trainer *trainer,
+                                 dm_curve_stream **out, dm_error *err);
 void dm_curve_stream_destroy(dm_curve_stream *stream);
 /* A sample of the run; one whose loss has no logarithm is passed over. */
-dm_status dm_curve_stream_add(dm_curve_stream *stream, const dm_train_sample *sample,
+dm_status dm_curve_stream_add(dm_curve_stream *stream, const dm_dynamics_sample *sample,
                               dm_error *err);
 /* The run went back: forget the samples after this step. What was learnt stays. */
 void dm_curve_stream_back(dm_curve_stream *stream, uint64_t step);

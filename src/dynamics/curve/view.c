@@ -181,7 +181,7 @@ static double log_ratio(double a, double b)
     return a > 0 && b > 0 && isfinite(a) && isfinite(b) ? limited(log(a / b), 10) : 0;
 }
 
-static double mean_norm(const dm_train_sample *s, size_t from, size_t to)
+static double mean_norm(const dm_dynamics_sample *s, size_t from, size_t to)
 {
     double sum = 0;
     for (size_t i = from; i < to; i++)
@@ -203,7 +203,7 @@ static double correlation(const double *y, size_t first, size_t n)
     return with / squares;
 }
 
-static void describe_rate(const dm_train_sample *s, size_t n, double most, float *f)
+static void describe_rate(const dm_dynamics_sample *s, size_t n, double most, float *f)
 {
     double now = (double)s[n - 1].learning_rate;
     size_t ago25 = n > 25 ? n - 26 : 0, ago50 = n > 50 ? n - 51 : 0;

@@ -191,7 +191,7 @@ static dm_status set_up(dm_bptt *b, uint32_t sequences, uint32_t forced, uint32_
                              .input = c->input,
                              .hidden = c->hidden,
                              .stochastic = c->stochastic,
-                             .reset_last = c->kind == DM_GRU_RESET_LAST,
+                             .reset_last = c->kind == DM_DYNAMICS_GRU_RESET_LAST,
                              .projection = c->projection,
                              .stride = b->model->layout.stride,
                              .at_w = at[DM_DYNAMICS_W],

@@ -75,7 +75,8 @@ uint32_t dm_dyn_choose_tile(const dm_dyn_gpu *gpu, const dm_dynamics_config *c, 
         uint32_t M = sizes[i];
         if (P > 256 && M > 5) /* their sums do not fit into the registers */
             continue;
-        if (dm_dyn_batch_shared_bytes(P, M, c->kind == DM_GRU_RESET_LAST) <= gpu->shared_bytes &&
+        if (dm_dyn_batch_shared_bytes(P, M, c->kind == DM_DYNAMICS_GRU_RESET_LAST) <=
+                gpu->shared_bytes &&
             (best == 0 || batch_cost(gpu, c, rollouts, M) < batch_cost(gpu, c, rollouts, best)))
             best = M;
     }
@@ -144,7 +145,7 @@ static double small_cost(const dm_dyn_gpu *gpu, const dm_dynamics_config *c, uin
     uint32_t vectors = batch < DM_DYN_SMALL_VECTORS ? batch : DM_DYN_SMALL_VECTORS;
     double blocks =
         (double)ceil_div(c->hidden, DM_DYN_SMALL_WARPS) * (double)ceil_div(batch, vectors);
-    double launches = c->kind == DM_GRU_RESET_LAST ? 1 : 3;
+    double launches = c->kind == DM_DYNAMICS_GRU_RESET_LAST ? 1 : 3;
     return launches + ceil(blocks / gpu->multiprocessors) * fmax(2.5 + 0.0027 * H, 0.0057 * H);
 }
 
@@ -157,9 +158,10 @@ const dm_dyn_shape *dm_dyn_choose_gru(const dm_dyn_gpu *gpu, const dm_dynamics_c
         const dm_dyn_shape *shape = &dm_dyn_shapes[i];
         if (dm_dyn_shape_shared_bytes(shape) > gpu->shared_bytes)
             continue;
-        double cost = c->kind == DM_GRU_RESET_LAST ? matrix_cost(gpu, c, shape, batch, 3)
-                                                   : matrix_cost(gpu, c, shape, batch, 2) +
-                                                         matrix_cost(gpu, c, shape, batch, 1);
+        double cost =
+            c->kind == DM_DYNAMICS_GRU_RESET_LAST
+                ? matrix_cost(gpu, c, shape, batch, 3)
+                : matrix_cost(gpu, c, shape, batch, 2) + matrix_cost(gpu, c, shape, batch, 1);
         if (cost < least) {
             least = cost;
             best = shape;

@@ -7,18 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct dm_encoders {
+struct dm_dynamics_encoders {
     dm_device *device;
     dm_stream *stream;
     size_t count;
     dm_module *module;
     dm_function *function;
     dm_device_buffer *states, *samples, *features;
-    dm_train_sample *host; /* page-locked: samples on their way */
+    dm_dynamics_sample *host; /* page-locked: samples on their way */
 };
 
 /* The states are made on the host, a piece at a time. */
-static dm_status init_states(dm_encoders *e, uint32_t losses, uint32_t norms, dm_error *err)
+static dm_status init_states(dm_dynamics_encoders *e, uint32_t losses, uint32_t norms,
+                             dm_error *err)
 {
     dm_enc_state *state = malloc(sizeof *state);
     if (state == NULL)
@@ -34,20 +35,20 @@ static dm_status init_states(dm_encoders *e, uint32_t losses, uint32_t norms, dm
     return status;
 }
 
-dm_status dm_encoders_create(dm_device *device, size_t count, uint32_t losses, uint32_t norms,
-                             dm_encoders **out, dm_error *err)
+dm_status dm_dynamics_encoders_create(dm_device *device, size_t count, uint32_t losses,
+                                      uint32_t norms, dm_dynamics_encoders **out, dm_error *err)
 {
     DM_REQUIRE(err, device);
     DM_REQUIRE(err, out);
-    dm_encoder *probe = NULL; /* checks the windows */
-    dm_status status = dm_encoder_create(losses, norms, &probe, err);
-    dm_encoder_destroy(probe);
+    dm_dynamics_encoder *probe = NULL; /* checks the windows */
+    dm_status status = dm_dynamics_encoder_create(losses, norms, &probe, err);
+    dm_dynamics_encoder_destroy(probe);
     if (status != DM_OK)
         return status;
     if (count < 1 || count > UINT32_MAX)
         return dm_fail(err, DM_EINVAL, "encoders: %zu of them; 1 to 4294967295 are possible",
                        count);
-    dm_encoders *e = calloc(1, sizeof *e);
+    dm_dynamics_encoders *e = calloc(1, sizeof *e);
     if (e == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     static const dm_builtin_kernel builtins[] = {
@@ -63,23 +64,24 @@ dm_status dm_encoders_create(dm_device *device, size_t count, uint32_t losses, u
     if (status == DM_OK)
         status = dm_device_buffer_create(device, count * sizeof(dm_enc_state), &e->states, err);
     if (status == DM_OK)
-        status = dm_device_buffer_create(device, count * sizeof(dm_train_sample), &e->samples, err);
-    if (status == DM_OK)
-        status = dm_device_buffer_create(device, count * DM_ENCODER_FEATURES * sizeof(float),
-                                         &e->features, err);
-    if (status == DM_OK)
         status =
-            dm_device_host_alloc(device, count * sizeof(dm_train_sample), (void **)&e->host, err);
+            dm_device_buffer_create(device, count * sizeof(dm_dynamics_sample), &e->samples, err);
+    if (status == DM_OK)
+        status = dm_device_buffer_create(
+            device, count * DM_DYNAMICS_ENCODER_FEATURES * sizeof(float), &e->features, err);
+    if (status == DM_OK)
+        status = dm_device_host_alloc(device, count * sizeof(dm_dynamics_sample), (void **)&e->host,
+                                      err);
     if (status == DM_OK)
         status = init_states(e, losses, norms, err);
     if (status != DM_OK)
-        dm_encoders_destroy(e);
+        dm_dynamics_encoders_destroy(e);
     else
         *out = e;
     return status;
 }
 
-void dm_encoders_destroy(dm_encoders *e)
+void dm_dynamics_encoders_destroy(dm_dynamics_encoders *e)
 {
     if (e == NULL)
         return;
@@ -92,7 +94,8 @@ void dm_encoders_destroy(dm_encoders *e)
     free(e);
 }
 
-static dm_status queue_update(dm_encoders *e, const dm_train_sample *samples, dm_error *err)
+static dm_status queue_update(dm_dynamics_encoders *e, const dm_dynamics_sample *samples,
+                              dm_error *err)
 {
     memcpy(e->host, samples, e->count * sizeof *samples);
     dm_encode_args args = {.count = e->count,
@@ -106,34 +109,34 @@ static dm_status queue_update(dm_encoders *e, const dm_train_sample *samples, dm
                                                 &args, sizeof args, err);
 }
 
-dm_status dm_encoders_update(dm_encoders *e, const dm_train_sample *samples, float *features,
-                             dm_error *err)
+dm_status dm_dynamics_encoders_update(dm_dynamics_encoders *e, const dm_dynamics_sample *samples,
+                                      float *features, dm_error *err)
 {
     DM_REQUIRE(err, e);
     DM_REQUIRE(err, samples);
     dm_status status = queue_update(e, samples, err);
     if (status == DM_OK && features != NULL)
         status = dm_stream_download(e->stream, e->features, 0, features,
-                                    e->count * DM_ENCODER_FEATURES * sizeof(float), err);
+                                    e->count * DM_DYNAMICS_ENCODER_FEATURES * sizeof(float), err);
     /* The samples' memory is written again by the next call. */
     return status != DM_OK ? status : dm_stream_synchronize(e->stream, err);
 }
 
-dm_status dm_dynamics_device_forecast(dm_dynamics_device *on, dm_encoders *e,
-                                      const dm_train_sample *samples, const float *hidden,
-                                      dm_rollout *out, dm_error *err)
+dm_status dm_dynamics_device_forecast(dm_dynamics_device *on, dm_dynamics_encoders *e,
+                                      const dm_dynamics_sample *samples, const float *hidden,
+                                      dm_dynamics_forecast *out, dm_error *err)
 {
     DM_REQUIRE(err, on);
     DM_REQUIRE(err, e);
     DM_REQUIRE(err, samples);
     DM_REQUIRE(err, out);
     const dm_dynamics_config *c = &on->model->config;
-    if (c->input != DM_ENCODER_FEATURES || out->rollouts != e->count ||
+    if (c->input != DM_DYNAMICS_ENCODER_FEATURES || out->rollouts != e->count ||
         out->members != c->members || out->hidden != c->hidden || e->stream != on->stream)
         return dm_fail(err, DM_EINVAL,
                        "forecast: the model takes %u features of %u runs, there are %d of %zu, or "
                        "the devices differ",
-                       c->input, out->rollouts, DM_ENCODER_FEATURES, e->count);
+                       c->input, out->rollouts, DM_DYNAMICS_ENCODER_FEATURES, e->count);
     dm_status status = queue_update(e, samples, err);
     const float *features = dm_device_buffer_address(e->features);
     if (status == DM_OK && dm_device_get_properties(on->device)->kind == DM_DEVICE_CPU)
@@ -146,6 +149,6 @@ dm_status dm_dynamics_device_forecast(dm_dynamics_device *on, dm_encoders *e,
     if (status == DM_OK)
         status = dm_dyn_rollout_fetch(on, &r, out, err);
     if (status == DM_OK)
-        dm_rollout_aggregate(out);
+        dm_dynamics_forecast_aggregate(out);
     return status;
 }

@@ -8,8 +8,8 @@
 typedef struct dm_encode_args {
     uint64_t count;
     dm_enc_state *states;
-    const dm_train_sample *samples; /* [count] */
-    float *features;                /* [count][64] */
+    const dm_dynamics_sample *samples; /* [count] */
+    float *features;                   /* [count][64] */
 } dm_encode_args;
 
 #endif

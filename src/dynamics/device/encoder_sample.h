@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* encoder_sample.h - dm_train_sample for kernel text: on the host it is the public header's. */
+/* encoder_sample.h - dm_dynamics_sample for kernel text: on the host it is the public header's. */
 #ifndef DM_DYNAMICS_ENCODER_SAMPLE_H
 #define DM_DYNAMICS_ENCODER_SAMPLE_H
 
 #include "base/port.h"
 
 #ifndef DOTMATRIX_DYNAMICS_H
-typedef struct dm_train_sample {
+typedef struct dm_dynamics_sample {
     uint64_t step;
     float loss;
     float gradient_norm;
@@ -16,8 +16,8 @@ typedef struct dm_train_sample {
     float beta1, beta2;
     uint32_t phase;
     uint32_t phase_step;
-} dm_train_sample;
+} dm_dynamics_sample;
 #endif
-DM_STATIC_ASSERT(sizeof(dm_train_sample) == 56, "the host's samples are the device's");
+DM_STATIC_ASSERT(sizeof(dm_dynamics_sample) == 56, "the host's samples are the device's");
 
 #endif

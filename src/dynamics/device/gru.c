@@ -10,7 +10,7 @@ static dm_status prepare_small(dm_dynamics_device *on, dm_dyn_gru *g, dm_error *
     uint32_t batch = g->args.batch, vectors = 1;
     while (vectors < batch && vectors < DM_DYN_SMALL_VECTORS)
         vectors *= 2;
-    bool whole = on->model->config.kind == DM_GRU_RESET_LAST;
+    bool whole = on->model->config.kind == DM_DYNAMICS_GRU_RESET_LAST;
     static const char *const names[] = {"whole", "gates", "candidate"};
     dm_status status = DM_OK;
     int count = whole ? 1 : 2;
@@ -30,7 +30,7 @@ static dm_status prepare_small(dm_dynamics_device *on, dm_dyn_gru *g, dm_error *
 static dm_status prepare_matrix(dm_dynamics_device *on, const dm_dyn_shape *shape, uint32_t member,
                                 dm_dyn_gru *g, dm_error *err)
 {
-    bool whole = on->model->config.kind == DM_GRU_RESET_LAST;
+    bool whole = on->model->config.kind == DM_DYNAMICS_GRU_RESET_LAST;
     void *packed = NULL;
     dm_status status = dm_dyn_form_get(on, DM_DYN_FORM_SPLIT, 0, &packed, err);
     g->args.input_p = (g->args.input + 31) / 32 * 32;

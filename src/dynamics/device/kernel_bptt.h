@@ -216,7 +216,7 @@ DM_KERNEL(dm_bptt_head_backward, dm_bptt_args)
 }
 
 /* From dout to the gradients before sigmoid and tanh, and to what goes on to h directly. r of
- * DM_GRU_RESET_FIRST follows below. */
+ * DM_DYNAMICS_GRU_RESET_FIRST follows below. */
 DM_KERNEL(dm_bptt_gates_backward, dm_bptt_args)
 {
     const uint64_t E = args.members, R = args.sequences, H = args.hidden;
@@ -241,7 +241,7 @@ DM_KERNEL(dm_bptt_gates_backward, dm_bptt_args)
     }
 }
 
-/* DM_GRU_RESET_FIRST: `work` holds the gradient of r * h. */
+/* DM_DYNAMICS_GRU_RESET_FIRST: `work` holds the gradient of r * h. */
 DM_KERNEL(dm_bptt_reset_backward, dm_bptt_args)
 {
     const uint64_t E = args.members, R = args.sequences, H = args.hidden;

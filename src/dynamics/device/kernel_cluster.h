@@ -13,7 +13,7 @@
  * When may a buffer be overwritten? A block sends r*h of step t+1 when it has all of h(t+1), whose
  * parts every warp sent after it had read r*h of step t; and h(t+1) when it has all of r*h(t),
  * whose parts were sent after the named barrier that follows every read of h(t). One buffer of each
- * is enough. DM_GRU_RESET_LAST has no r*h to exchange: there h has two buffers with a barrier each,
+ * is enough. DM_DYNAMICS_GRU_RESET_LAST has no r*h to exchange: there h has two buffers with a barrier each,
  * in turns, since a block may be one step ahead of another, but not two.
  *
  * x0 goes from the head's warp to the others of its block and has two places, in turns: x0 of step

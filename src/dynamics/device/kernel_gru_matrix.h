@@ -11,7 +11,7 @@
  *   warp:  16 MT vectors x 48 rows = 6 tiles of 8 rows: all gates of its units, so that z, r and n
  * of a unit meet in one thread
  *
- * Columns come in chunks of 32, first those of W, then those of U. G = 3: DM_GRU_RESET_LAST, one
+ * Columns come in chunks of 32, first those of W, then those of U. G = 3: DM_DYNAMICS_GRU_RESET_LAST, one
  * kernel. G = 2: z and q = r * h; then G = 1: n from q, and the result. */
 #include "dynamics/device/cuda_math.h"
 #include "dynamics/device/gru_args.h"

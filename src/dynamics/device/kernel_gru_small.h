@@ -3,8 +3,8 @@
  * weights once. A warp has one hidden unit and multiplies its rows with up to 8 vectors; blocks
  * beyond the first H / 8 take the next 8 vectors.
  *
- * DM_GRU_RESET_FIRST takes two kernels, since every r must be known before the first n: _gates
- * writes z and q = r * h, _candidate the rest. DM_GRU_RESET_LAST is one, _whole. */
+ * DM_DYNAMICS_GRU_RESET_FIRST takes two kernels, since every r must be known before the first n: _gates
+ * writes z and q = r * h, _candidate the rest. DM_DYNAMICS_GRU_RESET_LAST is one, _whole. */
 #include "dynamics/device/cuda_math.h"
 #include "dynamics/device/gru_args.h"
 

@@ -81,12 +81,13 @@ typedef struct dm_dyn_rollout {
 } dm_dyn_rollout;
 /* `features` are the host's, or NULL when `on_device` is where they are already. */
 dm_status dm_dyn_rollout_stage(dm_dynamics_device *on, const float *features,
-                               const float *on_device, const float *hidden, const dm_rollout *shape,
-                               dm_dyn_rollout *out, dm_error *err);
+                               const float *on_device, const float *hidden,
+                               const dm_dynamics_forecast *shape, dm_dyn_rollout *out,
+                               dm_error *err);
 dm_status dm_dyn_rollout_launch(dm_dynamics_device *on, const dm_dyn_rollout *rollout,
                                 dm_error *err);
 dm_status dm_dyn_rollout_fetch(dm_dynamics_device *on, const dm_dyn_rollout *rollout,
-                               dm_rollout *out, dm_error *err);
+                               dm_dynamics_forecast *out, dm_error *err);
 
 /* The same for one step of a batch: one or two launches. */
 typedef struct dm_dyn_gru {

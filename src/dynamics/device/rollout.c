@@ -71,7 +71,7 @@ static dm_status prepare_cluster_stream(dm_dynamics_device *on, dm_dyn_rollout *
     uint32_t P = (c->hidden + 511) / 512 * 512;
     char defines[64];
     snprintf(defines, sizeof defines, "DYN_P=%u DYN_RESET_LAST=%d", P,
-             c->kind == DM_GRU_RESET_LAST);
+             c->kind == DM_DYNAMICS_GRU_RESET_LAST);
     void *packed = NULL;
     dm_status status = dm_dyn_form_get(on, DM_DYN_FORM_ROWS, P, &packed, err);
     r->args.packed = packed;
@@ -92,7 +92,7 @@ static dm_status prepare_cluster(dm_dynamics_device *on, dm_dyn_rollout *r, dm_e
     char defines[128];
     snprintf(defines, sizeof defines,
              "DYN_P=%u DYN_C=%u DYN_N_SHARED=%d DYN_RESET_LAST=%d DYN_HEAD_EACH=%d%s", P, C,
-             in_shared, c->kind == DM_GRU_RESET_LAST, on->head_each,
+             in_shared, c->kind == DM_DYNAMICS_GRU_RESET_LAST, on->head_each,
              on->profile ? " DYN_PROFILE=1" : "");
     void *packed = NULL;
     dm_status status = dm_dyn_form_get(on, DM_DYN_FORM_ROWS, P, &packed, err);
@@ -118,7 +118,7 @@ static dm_status prepare_batch(dm_dynamics_device *on, dm_dyn_rollout *r, dm_err
         return dm_fail(err, DM_EUNSUPPORTED, "rollout: no tile of %u units fits into shared memory",
                        c->hidden);
     uint32_t blocks = (r->args.rollouts + 4 * M - 1) / (4 * M) * c->members;
-    bool reset_last = c->kind == DM_GRU_RESET_LAST;
+    bool reset_last = c->kind == DM_DYNAMICS_GRU_RESET_LAST;
     char defines[128];
     snprintf(defines, sizeof defines, "DYN_P=%u DYN_M=%u DYN_RESET_LAST=%d", P, M, reset_last);
     void *packed = NULL;
@@ -184,8 +184,8 @@ static dm_status prepare(dm_dynamics_device *on, dm_dyn_rollout *r, dm_error *er
 }
 
 dm_status dm_dyn_rollout_stage(dm_dynamics_device *on, const float *features,
-                               const float *on_device, const float *hidden, const dm_rollout *shape,
-                               dm_dyn_rollout *r, dm_error *err)
+                               const float *on_device, const float *hidden,
+                               const dm_dynamics_forecast *shape, dm_dyn_rollout *r, dm_error *err)
 {
     const dm_dynamics_config *c = &on->model->config;
     size_t cells = (size_t)shape->rollouts * c->members;
@@ -201,7 +201,7 @@ dm_status dm_dyn_rollout_stage(dm_dynamics_device *on, const float *features,
                                 .input = c->input,
                                 .hidden = c->hidden,
                                 .stochastic = c->stochastic,
-                                .reset_last = c->kind == DM_GRU_RESET_LAST,
+                                .reset_last = c->kind == DM_DYNAMICS_GRU_RESET_LAST,
                                 .projection = c->projection};
     void *plain = NULL;
     dm_status status = dm_dyn_reserve(on, &on->input, input_bytes, err);
@@ -237,8 +237,8 @@ dm_status dm_dyn_rollout_launch(dm_dynamics_device *on, const dm_dyn_rollout *r,
                                        r->launch.cluster_blocks, &r->args, sizeof r->args, err);
 }
 
-dm_status dm_dyn_rollout_fetch(dm_dynamics_device *on, const dm_dyn_rollout *r, dm_rollout *out,
-                               dm_error *err)
+dm_status dm_dyn_rollout_fetch(dm_dynamics_device *on, const dm_dyn_rollout *r,
+                               dm_dynamics_forecast *out, dm_error *err)
 {
     size_t cells = (size_t)r->args.rollouts * r->args.members, Y = r->args.steps;
     size_t size = cells * (3 * Y + r->args.hidden) * sizeof(float);
@@ -256,7 +256,7 @@ dm_status dm_dyn_rollout_fetch(dm_dynamics_device *on, const dm_dyn_rollout *r, 
 }
 
 dm_status dm_dynamics_device_rollout(dm_dynamics_device *on, const float *features,
-                                     const float *hidden, dm_rollout *out, dm_error *err)
+                                     const float *hidden, dm_dynamics_forecast *out, dm_error *err)
 {
     DM_REQUIRE(err, on);
     DM_REQUIRE(err, features);
@@ -273,6 +273,6 @@ dm_status dm_dynamics_device_rollout(dm_dynamics_device *on, const float *featur
     if (status == DM_OK)
         status = dm_dyn_rollout_fetch(on, &r, out, err);
     if (status == DM_OK)
-        dm_rollout_aggregate(out);
+        dm_dynamics_forecast_aggregate(out);
     return status;
 }

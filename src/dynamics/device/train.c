@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct dm_batch_trainer {
+struct dm_dynamics_batch_trainer {
     dm_dynamics *model;
-    dm_trainer_config config;
+    dm_dynamics_trainer_config config;
     uint64_t updates;
     dm_bptt bptt;
     dm_device_buffer *first, *second; /* moments [E][stride] */
@@ -19,18 +19,18 @@ struct dm_batch_trainer {
     size_t objective_room;
 };
 
-dm_status dm_batch_trainer_create(dm_device *device, dm_dynamics *model,
-                                  const dm_trainer_config *config, dm_batch_trainer **out,
-                                  dm_error *err)
+dm_status dm_dynamics_batch_trainer_create(dm_device *device, dm_dynamics *model,
+                                           const dm_dynamics_trainer_config *config,
+                                           dm_dynamics_batch_trainer **out, dm_error *err)
 {
     DM_REQUIRE(err, device);
     DM_REQUIRE(err, model);
     DM_REQUIRE(err, config);
     DM_REQUIRE(err, out);
-    dm_status status = dm_trainer_config_check(config, err);
+    dm_status status = dm_dynamics_trainer_config_check(config, err);
     if (status != DM_OK)
         return status;
-    dm_batch_trainer *t = calloc(1, sizeof *t);
+    dm_dynamics_batch_trainer *t = calloc(1, sizeof *t);
     if (t == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     size_t E = model->config.members, size = E * model->layout.stride * sizeof(float);
@@ -49,13 +49,13 @@ dm_status dm_batch_trainer_create(dm_device *device, dm_dynamics *model,
     if (status == DM_OK)
         status = dm_stream_fill(t->bptt.stream, t->second, 0, 0, size, err);
     if (status != DM_OK)
-        dm_batch_trainer_destroy(t);
+        dm_dynamics_batch_trainer_destroy(t);
     else
         *out = t;
     return status;
 }
 
-void dm_batch_trainer_destroy(dm_batch_trainer *t)
+void dm_dynamics_batch_trainer_destroy(dm_dynamics_batch_trainer *t)
 {
     if (t == NULL)
         return;
@@ -67,25 +67,26 @@ void dm_batch_trainer_destroy(dm_batch_trainer *t)
     free(t);
 }
 
-dm_status dm_batch_trainer_set_learning_rate(dm_batch_trainer *t, float rate, dm_error *err)
+dm_status dm_dynamics_batch_trainer_set_learning_rate(dm_dynamics_batch_trainer *t, float rate,
+                                                      dm_error *err)
 {
     DM_REQUIRE(err, t);
-    dm_trainer_config changed = t->config;
+    dm_dynamics_trainer_config changed = t->config;
     changed.learning_rate = rate;
-    dm_status status = dm_trainer_config_check(&changed, err);
+    dm_status status = dm_dynamics_trainer_config_check(&changed, err);
     if (status == DM_OK)
         t->config = changed;
     return status;
 }
 
 /* Clip every member's gradient and move its weights against it. */
-static dm_status update(dm_batch_trainer *t, dm_error *err)
+static dm_status update(dm_dynamics_batch_trainer *t, dm_error *err)
 {
-    const dm_trainer_config *c = &t->config;
+    const dm_dynamics_trainer_config *c = &t->config;
     uint32_t E = t->model->config.members;
     double steps = (double)++t->updates, correct1 = 1 - pow((double)c->beta1, steps),
            correct2 = sqrt(1 - pow((double)c->beta2, steps));
-    bool sgd = c->optimiser == DM_OPTIMISER_SGD;
+    bool sgd = c->optimiser == DM_DYNAMICS_OPTIMISER_SGD;
     double *partial = dm_device_buffer_address(t->sums);
     dm_update_args args = {.members = E,
                            .sgd = sgd,
@@ -117,7 +118,8 @@ static dm_status update(dm_batch_trainer *t, dm_error *err)
 }
 
 /* The objectives of all cells, which also waits for everything. */
-static dm_status read_objective(dm_batch_trainer *t, size_t cells, float *objective, dm_error *err)
+static dm_status read_objective(dm_dynamics_batch_trainer *t, size_t cells, float *objective,
+                                dm_error *err)
 {
     if (t->objective_room < cells) {
         double *more = realloc(t->objectives, cells * sizeof *more);
@@ -136,10 +138,10 @@ static dm_status read_objective(dm_batch_trainer *t, size_t cells, float *object
     return status;
 }
 
-dm_status dm_batch_trainer_sequences(dm_batch_trainer *t, uint32_t sequences, const float *features,
-                                     uint32_t forced, uint32_t steps, uint32_t from,
-                                     const float *targets, const float *hidden, float *objective,
-                                     dm_error *err)
+dm_status dm_dynamics_batch_trainer_sequences(dm_dynamics_batch_trainer *t, uint32_t sequences,
+                                              const float *features, uint32_t forced,
+                                              uint32_t steps, uint32_t from, const float *targets,
+                                              const float *hidden, float *objective, dm_error *err)
 {
     DM_REQUIRE(err, t);
     DM_REQUIRE(err, features);
@@ -163,7 +165,8 @@ dm_status dm_batch_trainer_sequences(dm_batch_trainer *t, uint32_t sequences, co
     return status != DM_OK ? status : read_objective(t, cells, objective, err);
 }
 
-dm_status dm_batch_trainer_hidden(dm_batch_trainer *t, uint32_t steps, float *hidden, dm_error *err)
+dm_status dm_dynamics_batch_trainer_hidden(dm_dynamics_batch_trainer *t, uint32_t steps,
+                                           float *hidden, dm_error *err)
 {
     DM_REQUIRE(err, t);
     DM_REQUIRE(err, hidden);
@@ -186,7 +189,7 @@ dm_status dm_batch_trainer_hidden(dm_batch_trainer *t, uint32_t steps, float *hi
     return status;
 }
 
-dm_status dm_batch_trainer_fetch(dm_batch_trainer *t, dm_error *err)
+dm_status dm_dynamics_batch_trainer_fetch(dm_dynamics_batch_trainer *t, dm_error *err)
 {
     DM_REQUIRE(err, t);
     size_t size = t->model->config.members * t->model->layout.stride * sizeof(float);

@@ -16,14 +16,15 @@ void dm_bandit_init(dm_bandit *b)
     memset(b, 0, sizeof *b);
 }
 
-void dm_bandit_inputs(const float features[DM_ENCODER_FEATURES], double inputs[DM_BANDIT_INPUTS])
+void dm_bandit_inputs(const float features[DM_DYNAMICS_ENCODER_FEATURES],
+                      double inputs[DM_BANDIT_INPUTS])
 {
     double square = 1;
-    for (int i = 0; i < DM_ENCODER_FEATURES; i++) {
+    for (int i = 0; i < DM_DYNAMICS_ENCODER_FEATURES; i++) {
         inputs[i] = isfinite(features[i]) ? features[i] / (1 + fabs((double)features[i])) : 0;
         square += inputs[i] * inputs[i];
     }
-    inputs[DM_ENCODER_FEATURES] = 1;
+    inputs[DM_DYNAMICS_ENCODER_FEATURES] = 1;
     for (int i = 0; i < DM_BANDIT_INPUTS; i++)
         inputs[i] /= sqrt(square);
 }

@@ -38,7 +38,7 @@ typedef enum dm_proposal_kind {
 extern const char *const dm_proposal_names[DM_PROPOSALS];
 
 enum { DM_BANDIT_LENGTHS = 5, DM_BANDIT_ARMS = DM_PROPOSALS * DM_BANDIT_LENGTHS };
-enum { DM_BANDIT_INPUTS = DM_ENCODER_FEATURES + 1 }; /* the last: 1 */
+enum { DM_BANDIT_INPUTS = DM_DYNAMICS_ENCODER_FEATURES + 1 }; /* the last: 1 */
 
 extern const uint32_t dm_bandit_lengths[DM_BANDIT_LENGTHS];
 
@@ -61,7 +61,8 @@ typedef struct dm_bandit {
 
 void dm_bandit_init(dm_bandit *bandit);
 /* x / (1 + |x|) of each feature, and a 1; then all divided by their length. */
-void dm_bandit_inputs(const float features[DM_ENCODER_FEATURES], double inputs[DM_BANDIT_INPUTS]);
+void dm_bandit_inputs(const float features[DM_DYNAMICS_ENCODER_FEATURES],
+                      double inputs[DM_BANDIT_INPUTS]);
 double dm_bandit_score(const dm_bandit *bandit, const dm_predict_rules *rules, size_t arm,
                        const double inputs[DM_BANDIT_INPUTS]);
 /* `drawn` (may be NULL): true when the arm was drawn, not chosen. */

@@ -15,19 +15,20 @@
 #include "train/predict/rules.h"
 
 typedef struct dm_corrector {
-    double weights[DM_ENCODER_FEATURES + 1]; /* the last: bias */
-    double squares[DM_ENCODER_FEATURES];     /* running mean of the features' squares */
+    double weights[DM_DYNAMICS_ENCODER_FEATURES + 1]; /* the last: bias */
+    double squares[DM_DYNAMICS_ENCODER_FEATURES];     /* running mean of the features' squares */
     uint64_t taught;
 } dm_corrector;
 
 void dm_corrector_init(dm_corrector *corrector);
 /* Normalised least mean squares: one step towards the residual. */
 void dm_corrector_teach(dm_corrector *corrector, const dm_predict_rules *rules,
-                        const float features[DM_ENCODER_FEATURES], double residual);
+                        const float features[DM_DYNAMICS_ENCODER_FEATURES], double residual);
 double dm_corrector_linear(const dm_corrector *corrector,
-                           const float features[DM_ENCODER_FEATURES]);
+                           const float features[DM_DYNAMICS_ENCODER_FEATURES]);
 double dm_corrector_correction(const dm_corrector *corrector, const dm_predict_rules *rules,
                                const dm_residual_store *store, uint64_t step,
-                               const float features[DM_ENCODER_FEATURES], double predicted);
+                               const float features[DM_DYNAMICS_ENCODER_FEATURES],
+                               double predicted);
 
 #endif

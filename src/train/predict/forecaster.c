@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FEATURES = DM_ENCODER_FEATURES };
+enum { FEATURES = DM_DYNAMICS_ENCODER_FEATURES };
 
 struct dm_forecaster {
     dm_dynamics *model;
-    dm_trainer *trainer;
-    dm_encoder *encoder;
-    dm_curve_stream *stream; /* of a curve model; NULL: the model takes the 64 features */
-    dm_rollout *rollout;     /* of `rollout_steps` */
+    dm_dynamics_trainer *trainer;
+    dm_dynamics_encoder *encoder;
+    dm_curve_stream *stream;       /* of a curve model; NULL: the model takes the 64 features */
+    dm_dynamics_forecast *rollout; /* of `rollout_steps` */
     uint32_t rollout_steps;
     uint64_t fit;      /* features to be gathered before the ensemble is scaled; 0: it is */
     uint64_t gathered; /* so far */
@@ -42,7 +42,7 @@ static dm_status create_model(dm_forecaster *f, const dm_predict_rules *rules, c
 static dm_status create_parts(dm_forecaster *f, const dm_predict_rules *rules, const char *model,
                               uint64_t seed, dm_error *err)
 {
-    dm_trainer_config how = DM_TRAINER_DEFAULT;
+    dm_dynamics_trainer_config how = DM_DYNAMICS_TRAINER_DEFAULT;
     model = rules->ensemble_pretrained ? model : NULL;
     dm_status status = create_model(f, rules, model, seed, err);
     bool curves = status == DM_OK && dm_dynamics_forecasts_curves(f->model);
@@ -50,11 +50,12 @@ static dm_status create_parts(dm_forecaster *f, const dm_predict_rules *rules, c
     if (curves)
         how.clip = 1;
     if (status == DM_OK)
-        status = dm_trainer_create(f->model, &how, &f->trainer, err);
+        status = dm_dynamics_trainer_create(f->model, &how, &f->trainer, err);
     if (status == DM_OK && curves)
         status = dm_curve_stream_create(f->model, f->trainer, &f->stream, err);
     if (status == DM_OK)
-        status = dm_encoder_create(DM_ENCODER_LOSSES, DM_ENCODER_NORMS, &f->encoder, err);
+        status = dm_dynamics_encoder_create(DM_DYNAMICS_ENCODER_LOSSES, DM_DYNAMICS_ENCODER_NORMS,
+                                            &f->encoder, err);
     f->fit = model != NULL ? 0 : rules->ensemble_fit;
     f->first = calloc(f->fit + 1, FEATURES * sizeof *f->first);
     if (status == DM_OK && f->first == NULL)
@@ -81,10 +82,10 @@ void dm_forecaster_destroy(dm_forecaster *f)
 {
     if (f == NULL)
         return;
-    dm_rollout_destroy(f->rollout);
-    dm_encoder_destroy(f->encoder);
+    dm_dynamics_forecast_destroy(f->rollout);
+    dm_dynamics_encoder_destroy(f->encoder);
     dm_curve_stream_destroy(f->stream);
-    dm_trainer_destroy(f->trainer);
+    dm_dynamics_trainer_destroy(f->trainer);
     dm_dynamics_destroy(f->model);
     free(f->first);
     free(f);
@@ -101,21 +102,21 @@ static dm_status begin(dm_forecaster *f, dm_error *err)
 {
     dm_status status = dm_dynamics_fit_scaling(f->model, f->first, (size_t)f->fit, err);
     for (uint64_t i = 0; i < f->fit && status == DM_OK; i++)
-        status = dm_trainer_observe(f->trainer, f->first + i * FEATURES, NULL, err);
+        status = dm_dynamics_trainer_observe(f->trainer, f->first + i * FEATURES, NULL, err);
     return status;
 }
 
-dm_status dm_forecaster_observe(dm_forecaster *f, const dm_train_sample *sample, float *features,
+dm_status dm_forecaster_observe(dm_forecaster *f, const dm_dynamics_sample *sample, float *features,
                                 dm_error *err)
 {
     uint64_t begun = dm_time_ns();
     dm_status status = DM_OK;
-    dm_encoder_update(f->encoder, sample, f->last);
+    dm_dynamics_encoder_update(f->encoder, sample, f->last);
     memcpy(features, f->last, sizeof f->last);
     if (f->stream != NULL) {
         status = dm_curve_stream_add(f->stream, sample, err);
     } else if (dm_forecaster_ready(f)) {
-        status = dm_trainer_observe(f->trainer, f->last, NULL, err);
+        status = dm_dynamics_trainer_observe(f->trainer, f->last, NULL, err);
     } else {
         memcpy(f->first + f->gathered++ * FEATURES, f->last, sizeof f->last);
         if (f->gathered == f->fit)
@@ -136,15 +137,16 @@ static dm_status roll_out(dm_forecaster *f, uint32_t steps, dm_forecast *out, dm
 {
     dm_status status = DM_OK;
     if (f->rollout_steps != steps) {
-        dm_rollout_destroy(f->rollout);
+        dm_dynamics_forecast_destroy(f->rollout);
         f->rollout = NULL;
         f->rollout_steps = 0;
-        status = dm_rollout_create(f->model, 1, steps, &f->rollout, err);
+        status = dm_dynamics_forecast_create(f->model, 1, steps, &f->rollout, err);
     }
     if (status != DM_OK)
         return status;
     f->rollout_steps = steps;
-    status = dm_dynamics_rollout(f->model, f->last, dm_trainer_hidden(f->trainer), f->rollout, err);
+    status = dm_dynamics_rollout(f->model, f->last, dm_dynamics_trainer_hidden(f->trainer),
+                                 f->rollout, err);
     memcpy(out->mean, f->rollout->mean, steps * sizeof(float));
     memcpy(out->total, f->rollout->total, steps * sizeof(float));
     memcpy(out->band, f->rollout->total, steps * sizeof(float));
@@ -211,7 +213,8 @@ size_t dm_forecaster_state_size(const dm_forecaster *f)
 {
     walk w = {0};
     walk_plain((dm_forecaster *)(uintptr_t)f, &w); /* changes nothing: there is nothing to read */
-    return w.size + dm_encoder_state_size(f->encoder) + dm_trainer_state_size(f->trainer) +
+    return w.size + dm_dynamics_encoder_state_size(f->encoder) +
+           dm_dynamics_trainer_state_size(f->trainer) +
            (f->stream != NULL ? dm_curve_stream_state_size() : 0);
 }
 
@@ -219,11 +222,11 @@ void dm_forecaster_state_get(const dm_forecaster *f, void *bytes)
 {
     walk w = {.to = bytes};
     walk_plain((dm_forecaster *)(uintptr_t)f, &w);
-    dm_encoder_state_get(f->encoder, w.to + w.size);
-    char *at = w.to + w.size + dm_encoder_state_size(f->encoder);
-    dm_trainer_state_get(f->trainer, at);
+    dm_dynamics_encoder_state_get(f->encoder, w.to + w.size);
+    char *at = w.to + w.size + dm_dynamics_encoder_state_size(f->encoder);
+    dm_dynamics_trainer_state_get(f->trainer, at);
     if (f->stream != NULL)
-        dm_curve_stream_state_get(f->stream, at + dm_trainer_state_size(f->trainer));
+        dm_curve_stream_state_get(f->stream, at + dm_dynamics_trainer_state_size(f->trainer));
 }
 
 dm_status dm_forecaster_state_set(dm_forecaster *f, const void *bytes, size_t size, dm_error *err)
@@ -236,12 +239,13 @@ dm_status dm_forecaster_state_set(dm_forecaster *f, const void *bytes, size_t si
     memcpy(&gathered, bytes, sizeof gathered);
     if (gathered > f->fit)
         return dm_fail(err, DM_EFORMAT, "predict: a damaged state of the forecaster");
-    size_t encoder = dm_encoder_state_size(f->encoder), trainer = dm_trainer_state_size(f->trainer);
+    size_t encoder = dm_dynamics_encoder_state_size(f->encoder),
+           trainer = dm_dynamics_trainer_state_size(f->trainer);
     size_t stream = f->stream != NULL ? dm_curve_stream_state_size() : 0;
     const char *tail = (const char *)bytes + size - encoder - trainer - stream;
-    dm_status status = dm_encoder_state_set(f->encoder, tail, encoder, err);
+    dm_status status = dm_dynamics_encoder_state_set(f->encoder, tail, encoder, err);
     if (status == DM_OK)
-        status = dm_trainer_state_set(f->trainer, tail + encoder, trainer, err);
+        status = dm_dynamics_trainer_state_set(f->trainer, tail + encoder, trainer, err);
     if (status == DM_OK && f->stream != NULL)
         status = dm_curve_stream_state_set(f->stream, tail + encoder + trainer, err);
     if (status == DM_OK)

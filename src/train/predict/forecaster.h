@@ -33,7 +33,7 @@ dm_status dm_forecaster_create(const dm_predict_rules *rules, const char *model,
                                dm_forecaster **out, dm_error *err);
 void dm_forecaster_destroy(dm_forecaster *forecaster);
 /* A step of the run: its features go to features[64], and the ensemble learns from it. */
-dm_status dm_forecaster_observe(dm_forecaster *forecaster, const dm_train_sample *sample,
+dm_status dm_forecaster_observe(dm_forecaster *forecaster, const dm_dynamics_sample *sample,
                                 float *features, dm_error *err);
 bool dm_forecaster_ready(const dm_forecaster *forecaster);
 /* The run went back to this progress. */

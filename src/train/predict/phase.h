@@ -16,7 +16,7 @@
 
 #include "train/predict/rules.h"
 
-/* As in dm_train_sample.phase. */
+/* As in dm_dynamics_sample.phase. */
 typedef enum dm_predict_phase {
     DM_PHASE_WARMUP,
     DM_PHASE_FULL,

@@ -36,7 +36,7 @@ typedef struct core {
     uint64_t stored, taken;   /* of the residual store and the snapshots */
     uint64_t states[3][3];    /* steps, progress, taken of the three model states */
     uint64_t newest;          /* which of the first two states is the newer */
-    float features[DM_ENCODER_FEATURES];
+    float features[DM_DYNAMICS_ENCODER_FEATURES];
     float moments[4];      /* mean and deviation of the first moments, then of the second */
     double confidence_now; /* at the last decision */
     uint64_t has_next;
@@ -208,18 +208,18 @@ static dm_status observe(dm_predictive *p, double loss, double norm, double rate
             status = dm_nn_store_moments(p->store, p->run.model, DM_NN_SECOND, c->moments + 2, err);
         dm_trace_span(p->run.trace, "moments", looked);
     }
-    dm_train_sample sample = {.step = c->progress,
-                              .loss = (float)loss,
-                              .gradient_norm = (float)norm,
-                              .first_mean = c->moments[0],
-                              .first_std = c->moments[1],
-                              .second_mean = c->moments[2],
-                              .second_std = c->moments[3],
-                              .learning_rate = (float)rate,
-                              .beta1 = (float)p->run.beta1,
-                              .beta2 = (float)p->run.beta2,
-                              .phase = (uint32_t)c->phases.phase,
-                              .phase_step = (uint32_t)(c->phases.length - c->phases.left)};
+    dm_dynamics_sample sample = {.step = c->progress,
+                                 .loss = (float)loss,
+                                 .gradient_norm = (float)norm,
+                                 .first_mean = c->moments[0],
+                                 .first_std = c->moments[1],
+                                 .second_mean = c->moments[2],
+                                 .second_std = c->moments[3],
+                                 .learning_rate = (float)rate,
+                                 .beta1 = (float)p->run.beta1,
+                                 .beta2 = (float)p->run.beta2,
+                                 .phase = (uint32_t)c->phases.phase,
+                                 .phase_step = (uint32_t)(c->phases.length - c->phases.left)};
     uint64_t begun = dm_trace_now(p->run.trace);
     if (status == DM_OK)
         status = dm_forecaster_observe(p->forecaster, &sample, c->features, err);

@@ -25,7 +25,7 @@ size_t dm_residual_store_count(const dm_residual_store *store)
 bool dm_residual_store_add(dm_residual_store *store, const dm_residual *residual)
 {
     bool finite = isfinite(residual->residual) && isfinite(residual->confidence);
-    for (int i = 0; i < DM_ENCODER_FEATURES; i++)
+    for (int i = 0; i < DM_DYNAMICS_ENCODER_FEATURES; i++)
         finite = finite && isfinite(residual->features[i]);
     if (finite)
         store->entries[store->added++ % DM_RESIDUALS_MAX] = *residual;
@@ -36,7 +36,7 @@ bool dm_residual_store_add(dm_residual_store *store, const dm_residual *residual
 static double cosine(const float *a, const float *b)
 {
     double ab = 0, aa = 0, bb = 0;
-    for (int i = 0; i < DM_ENCODER_FEATURES; i++) {
+    for (int i = 0; i < DM_DYNAMICS_ENCODER_FEATURES; i++) {
         ab += (double)a[i] * b[i];
         aa += (double)a[i] * a[i];
         bb += (double)b[i] * b[i];
@@ -45,7 +45,7 @@ static double cosine(const float *a, const float *b)
 }
 
 size_t dm_residual_store_nearest(const dm_residual_store *store,
-                                 const float features[DM_ENCODER_FEATURES],
+                                 const float features[DM_DYNAMICS_ENCODER_FEATURES],
                                  dm_residual_match *matches, size_t most)
 {
     size_t count = dm_residual_store_count(store), found = 0;

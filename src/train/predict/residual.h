@@ -14,7 +14,7 @@ typedef struct dm_residual {
     uint64_t step;
     uint32_t phase, horizon; /* dm_predict_phase; steps ahead */
     double residual, confidence;
-    float features[DM_ENCODER_FEATURES];
+    float features[DM_DYNAMICS_ENCODER_FEATURES];
     float
         norms[DM_RESIDUAL_NORMS]; /* gradient norms of the first layers with parameters; 0: none */
 } dm_residual;
@@ -38,7 +38,7 @@ typedef struct dm_residual_match {
 /* The `most` entries with the largest cosine to `features`, best first; of equal ones the newer
  * first. Returns how many there are. */
 size_t dm_residual_store_nearest(const dm_residual_store *store,
-                                 const float features[DM_ENCODER_FEATURES],
+                                 const float features[DM_DYNAMICS_ENCODER_FEATURES],
                                  dm_residual_match *matches, size_t most);
 
 #endif

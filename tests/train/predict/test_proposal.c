@@ -35,7 +35,7 @@ static void score_by_hand(void **state)
     dm_bandit b;
     double x[DM_BANDIT_INPUTS] = {0};
     dm_bandit_init(&b);
-    x[DM_ENCODER_FEATURES] = 0.8;
+    x[DM_DYNAMICS_ENCODER_FEATURES] = 0.8;
     x[0] = 0.6;
     assert_near(dm_bandit_score(&b, rules, 3, x), 1, 1e-12);
     dm_bandit_learn(&b, rules, 3, x, 2);
@@ -51,9 +51,9 @@ static void score_by_hand(void **state)
 static void inputs_have_length_one(void **state)
 {
     (void)state;
-    float features[DM_ENCODER_FEATURES];
+    float features[DM_DYNAMICS_ENCODER_FEATURES];
     double x[DM_BANDIT_INPUTS], square = 0;
-    for (int i = 0; i < DM_ENCODER_FEATURES; i++)
+    for (int i = 0; i < DM_DYNAMICS_ENCODER_FEATURES; i++)
         features[i] = i == 5 ? NAN : (float)(i * i) - 50;
     dm_bandit_inputs(features, x);
     for (int i = 0; i < DM_BANDIT_INPUTS; i++)
@@ -70,7 +70,7 @@ static void learns_which_arm_is_best_where(void **state)
     dm_bandit_init(&b);
     int right = 0, drawn_count = 0;
     for (int i = 0; i < 4000; i++) {
-        float features[DM_ENCODER_FEATURES] = {0};
+        float features[DM_DYNAMICS_ENCODER_FEATURES] = {0};
         double x[DM_BANDIT_INPUTS];
         bool drawn;
         features[5] = i / 3 % 2 == 0 ? 4 : -4;

@@ -146,8 +146,8 @@ static void the_linear_model_learns(void **state)
         dm_corrector_init(&corrector);
         double first = 0, last = 0;
         for (int i = 0; i < 4000; i++) {
-            float features[DM_ENCODER_FEATURES];
-            for (int k = 0; k < DM_ENCODER_FEATURES; k++)
+            float features[DM_DYNAMICS_ENCODER_FEATURES];
+            for (int k = 0; k < DM_DYNAMICS_ENCODER_FEATURES; k++)
                 features[k] = scales[s] *
                               (dm_random_unit(dm_random4(1, (uint64_t)k, (uint64_t)i).v[0]) - 0.5f);
             double residual = 2 * features[3] / scales[s] - features[7] / scales[s] + 0.5;
