@@ -161,6 +161,8 @@ static void null_is_refused_everywhere(void **state)
     REFUSES(dm_swarm_kernel_properties(NULL, any, &e));
     REFUSES(dm_swarm_kernel_properties(any, NULL, &e));
     REFUSES(dm_swarm_set_stream(NULL, NULL, &e));
+    REFUSES(dm_swarm_set_program(NULL, any, &e));
+    REFUSES(dm_swarm_get_metrics(NULL, any, 1, false, &e));
     SURVIVES(dm_swarm_stream(NULL));
     REFUSES(dm_swarm_step(NULL, NULL, &e));
     REFUSES(dm_swarm_step_host(NULL, any, 1, &e));
