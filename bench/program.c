@@ -327,7 +327,8 @@ static void cost(const bench *b)
                           .count = b->machines,
                           .frames_per_step = b->frames,
                           .stage = DM_SWARM_REWARD_ONLY,
-                          .generator = DM_SWARM_SEEDED_RANDOM};
+                          .generator = DM_SWARM_SEEDED_RANDOM,
+                          .autoreset = DM_SWARM_DISABLED}; /* the same machines in both */
     dm_swarm *usual = make(b, &desc);
     dm_program *program = load_text(0.1);
     desc.program = program;

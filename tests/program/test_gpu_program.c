@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reward programs on a GPU: all that a swarm gives and keeps is as on the CPU, bit for bit. */
 #include "tests/device/gpu.h"
+#include "tests/support/tmpdir.h"
 #include "tests/swarm/swarm_case.h"
 
 #include <dotmatrix/program.h>
@@ -90,6 +91,8 @@ static void compare(uint64_t machines, dm_swarm_autoreset autoreset, uint32_t st
                                 .seed = 3,
                                 .autoreset = autoreset,
                                 .observations = DM_SWARM_OBS_VECTOR | DM_SWARM_OBS_PACKED,
+                                .finals = autoreset == DM_SWARM_SAME_STEP,
+                                .episodes = true,
                                 .program = program};
     dm_swarm *here = dm_case_swarm(cpu, &desc), *there = dm_case_swarm(dm_test_gpu_device, &desc);
     for (uint32_t step = 0; step < steps; step++) {
@@ -125,6 +128,96 @@ static void same_step_is_as_on_the_cpu(void **state)
     compare(256, DM_SWARM_SAME_STEP, 60);
 }
 
+/* So many that warps are shared, blocks are large and a step is made in parts. */
+static void many_are_as_on_the_cpu(void **state)
+{
+    (void)state;
+    dm_test_gpu();
+    compare(9000, DM_SWARM_SAME_STEP, 5);
+    compare(40000, DM_SWARM_NEXT_STEP, 3);
+}
+
+static void a_captured_step_judges(void **state)
+{
+    (void)state;
+    dm_test_gpu();
+    const dm_swarm_rom_source rom = dm_case_rom("STARFALL");
+    dm_program *program = load();
+    const dm_swarm_desc desc = {.roms = &rom,
+                                .rom_count = 1,
+                                .count = 64,
+                                .generator = DM_SWARM_SEEDED_RANDOM,
+                                .autoreset = DM_SWARM_SAME_STEP,
+                                .observations = DM_SWARM_OBS_VECTOR,
+                                .program = program};
+    dm_swarm *plain = dm_case_swarm(dm_test_gpu_device, &desc),
+             *swarm = dm_case_swarm(dm_test_gpu_device, &desc);
+    dm_stream *stream = NULL;
+    dm_graph *graph = NULL;
+    assert_ok(dm_stream_create(dm_test_gpu_device, &stream, err));
+    assert_ok(dm_swarm_set_stream(swarm, stream, err));
+    assert_ok(dm_graph_capture_begin(stream, err));
+    dm_case_step(swarm, 2);
+    assert_ok(dm_graph_capture_end(stream, &graph, err));
+    for (int i = 0; i < 10; i++)
+        assert_ok(dm_graph_launch(graph, stream, err));
+    dm_case_step(plain, 20);
+    for (int kind = 0; kind < DM_SWARM_OUTPUTS; kind++)
+        if (plain->bound[kind] != NULL)
+            same_bytes(plain, swarm, plain->bound[kind], swarm->bound[kind], "an output");
+    same_bytes(plain, swarm, plain->arrays[DM_SWARM_A_PROGRAM_MEMORY],
+               swarm->arrays[DM_SWARM_A_PROGRAM_MEMORY], "the memory");
+    dm_graph_destroy(graph);
+    dm_swarm_destroy(swarm);
+    dm_swarm_destroy(plain);
+    dm_stream_destroy(stream);
+    dm_program_destroy(program);
+}
+
+/* Snapshots, states and files made on one device are the other's. */
+static void memory_moves_between_devices(void **state)
+{
+    (void)state;
+    dm_test_gpu();
+    dm_device *cpu = NULL;
+    assert_ok(dm_device_open("cpu", &cpu, err));
+    const dm_swarm_rom_source rom = dm_case_rom("STARFALL");
+    dm_program *program = load();
+    const dm_swarm_desc desc = {.roms = &rom,
+                                .rom_count = 1,
+                                .count = 8,
+                                .generator = DM_SWARM_SEEDED_RANDOM,
+                                .snapshots = 1,
+                                .program = program};
+    dm_swarm *here = dm_case_swarm(cpu, &desc), *there = dm_case_swarm(dm_test_gpu_device, &desc);
+    const uint32_t machines[3] = {1, 4, 6}, snapshots[3] = {1, 1, 0};
+    dm_swarm *both[2] = {here, there};
+    dm_case_step(there, 9);
+    const size_t size = dm_swarm_state_bytes(here);
+    uint8_t *states = malloc(3 * size);
+    assert_ok(dm_swarm_save_states(there, machines, 3, states, 3 * size, err));
+    dm_case_step(here, 9);
+    assert_ok(dm_swarm_load_states(here, machines, 3, states, 3 * size, err));
+    for (int i = 0; i < 2; i++) {
+        assert_ok(dm_swarm_snapshot(both[i], 3, 1, err));
+        assert_ok(dm_swarm_reset_host(both[i], machines, snapshots, 3, err));
+        dm_case_step(both[i], 5);
+    }
+    same_bytes(here, there, here->arrays[DM_SWARM_A_PROGRAM_MEMORY],
+               there->arrays[DM_SWARM_A_PROGRAM_MEMORY], "the memory");
+    assert_ok(dm_swarm_save(there, dm_test_path(state, "swarm"), err));
+    assert_ok(dm_swarm_load(here, dm_test_path(state, "swarm"), err));
+    dm_case_step(here, 3);
+    dm_case_step(there, 3);
+    same_bytes(here, there, here->arrays[DM_SWARM_A_PROGRAM_MEMORY],
+               there->arrays[DM_SWARM_A_PROGRAM_MEMORY], "the memory");
+    free(states);
+    dm_swarm_destroy(here);
+    dm_swarm_destroy(there);
+    dm_program_destroy(program);
+    dm_device_close(cpu);
+}
+
 static void an_index_out_of_range_is_told(void **state)
 {
     (void)state;
@@ -149,4 +242,5 @@ static void an_index_out_of_range_is_told(void **state)
 }
 
 DM_TESTS("gpu/program", DM_TEST(next_step_is_as_on_the_cpu), DM_TEST(same_step_is_as_on_the_cpu),
-         DM_TEST(an_index_out_of_range_is_told));
+         DM_TEST(many_are_as_on_the_cpu), DM_TEST(a_captured_step_judges),
+         DM_TEST_IN_DIR(memory_moves_between_devices), DM_TEST(an_index_out_of_range_is_told));
