@@ -43,12 +43,14 @@ class VectorEnv:
         obs, reward, terminated, truncated, info = env.step(actions)
 
     All are arrays over the swarm's own memory, in the format of `obs_as`: the next step writes to them again. `swarm`
-    is the Swarm itself.
+    is the Swarm itself. With same-step autoreset info["final_obs"] are the last observations of episodes that ended in
+    the step, where info["_final_obs"] is true (`finals=False`: left out). With `episodes=True` info["episode"] has "r" and
+    "l", return and length of each machine's episode, which is over where info["_episode"] is true.
     """
 
     def __init__(
         self, rom: Any, num_envs: int = 1, *, obs: str | Sequence[str] = "packed", autoreset: Any = "next_step",
-        render_mode: str | None = None, **options: Any,
+        render_mode: str | None = None, finals: bool = True, episodes: bool = False, **options: Any,
     ) -> None:
         self.autoreset = _NAMES.get(getattr(autoreset, "value", autoreset), autoreset)
         if self.autoreset not in AUTORESETS:
@@ -60,20 +62,34 @@ class VectorEnv:
             raise _core.InvalidArgument("obs: an environment observes something")
         pictures = any(name in ("shades", "small", "packed") for name in names)
         hidden = ("shades",) if render_mode == "rgb_array" and not pictures else ()
-        self.swarm = Swarm(rom, num_envs, obs=names + hidden, autoreset=self.autoreset, **options)
+        self.finals, self.episodes = finals and self.autoreset == "same_step", episodes
+        self.swarm = Swarm(
+            rom, num_envs, obs=names + hidden, autoreset=self.autoreset, finals=self.finals, episodes=episodes, **options
+        )
         self.obs_names = names
         self.num_envs = num_envs
         self.actions = self.swarm.info["actions"]
         self.render_mode = render_mode
         self.closed = False
 
-    def _observation(self):
+    def _observation(self, prefix=""):
         if len(self.obs_names) == 1:
-            return self.swarm.output(self.obs_names[0])
-        return {name: self.swarm.output(name) for name in self.obs_names}
+            return self.swarm.output(prefix + self.obs_names[0])
+        return {name: self.swarm.output(prefix + name) for name in self.obs_names}
 
     def _info(self):
-        return {}
+        """What a step tells beside its arrays, without looking at them: masks say which machines it is about."""
+        if not (self.finals or self.episodes):
+            return {}
+        info = {}
+        if self.finals:
+            info["final_obs"] = self._observation("final_")
+        if self.episodes:
+            info["episode"] = {"r": self.swarm.returns, "l": self.swarm.lengths}
+        if self.swarm.obs_as != "dlpack":  # which has no operators
+            done = self.swarm.terminated | self.swarm.truncated
+            info.update({"_" + name: done for name in info})
+        return info
 
     def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         """First observations, and an info dict. Options: "reset_mask" (bool each: only these), "snapshots" (a number
@@ -91,7 +107,7 @@ class VectorEnv:
             self.swarm.reset_machines(machines, None if snapshots is None else numpy.asarray(snapshots)[machines])
         else:
             self.swarm.reset(_as_bytes(mask), _as_words(snapshots))
-        return self._observation(), self._info()
+        return self._observation(), {}
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """(obs, reward, terminated, truncated, info)."""

@@ -38,7 +38,7 @@ class Env:
     def __init__(self, rom: Any = "STARFALL", num_envs: int = 1, *, obs: str = "vector", autoreset: str = "same_step", **options: Any) -> None:
         if not isinstance(obs, str):
             raise _core.InvalidArgument("dotmatrix.jax: one observation")
-        self.env = make(rom, num_envs, obs=obs, autoreset=autoreset, obs_as="dlpack", **options)
+        self.env = make(rom, num_envs, obs=obs, autoreset=autoreset, finals=False, obs_as="dlpack", **options)
         self.num_envs, self.actions, self.name = num_envs, self.env.actions, obs
         array = self.env.swarm.output(obs)
         self._obs = jax.ShapeDtypeStruct(array.shape, numpy.dtype(array.typestr))

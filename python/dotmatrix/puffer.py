@@ -33,7 +33,7 @@ class PufferEnv(pufferlib.PufferEnv):
     ) -> None:
         if not isinstance(obs, str):
             raise _core.InvalidArgument("PufferEnv: one observation, PufferLib has no more")
-        self.env = VectorEnv(num_envs, rom, obs=obs, autoreset="same_step", obs_as="numpy", seed=seed, **options)
+        self.env = VectorEnv(num_envs, rom, obs=obs, autoreset="same_step", finals=False, obs_as="numpy", seed=seed, **options)
         self.single_observation_space = self.env.single_observation_space
         self.single_action_space = self.env.single_action_space
         self.num_agents = num_envs

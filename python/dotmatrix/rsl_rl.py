@@ -31,7 +31,7 @@ class VecEnv(Base):
     ) -> None:
         if keys:
             options["codec"] = "raw"
-        self.env = make(rom, num_envs, obs=obs, autoreset="same_step", obs_as="torch", step_limit=step_limit, **options)
+        self.env = make(rom, num_envs, obs=obs, autoreset="same_step", finals=False, obs_as="torch", step_limit=step_limit, **options)
         device = self.env.swarm.device
         self.device = torch.device("cpu" if device.kind == "cpu" else f"cuda:{device.index}")
         self.keys = keys

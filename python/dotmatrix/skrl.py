@@ -76,4 +76,5 @@ class Environment(Wrapper):
 def wrap(rom: Any = "STARFALL", num_envs: int = 1, **options: Any) -> Environment:
     """An environment for skrl's trainers. Options are those of dotmatrix.make."""
     options.setdefault("autoreset", "same_step")
+    options.setdefault("finals", False)
     return Environment(VectorEnv(num_envs, rom, obs_as="torch", **options))

@@ -20,6 +20,13 @@ OUTPUTS = {
     "small": 5,
     "packed": 6,
     "regions": 7,
+    "final_vector": 8,
+    "final_shades": 9,
+    "final_small": 10,
+    "final_packed": 11,
+    "final_regions": 12,
+    "returns": 13,
+    "lengths": 14,
 }
 OBSERVATIONS = {"vector": 1, "shades": 2, "small": 4, "packed": 8, "regions": 16}
 STARTS = {"post_boot": 0, "boot_rom": 1, "zero": 2}
@@ -92,7 +99,7 @@ class Swarm:
     `roms` is a path, the ROM's bytes, a tuple (ROM, path of a state to start from), or a list of these: machine i runs
     ROM i modulo their number. `obs` names observations: "vector", "shades", "small", "packed", "regions". The other
     options are the fields of dm_swarm_desc (docs/swarm.md): frames_per_step, release_after_frames, stage, codec,
-    generator, seed, step_limit, autoreset, frame_stack, regions [(address, size)], start, boot_rom, snapshots,
+    generator, seed, step_limit, autoreset, finals, episodes, frame_stack, regions [(address, size)], start, boot_rom, snapshots,
     keep_idle_loops, force_dmg, epilog, program, hooks, observation_size, first_machine, lanes_per_warp, block_threads,
     blocks_per_multiprocessor.
 
@@ -156,6 +163,24 @@ class Swarm:
     def truncated(self) -> Any:
         """bool[count]"""
         return self.output("truncated")
+
+    @property
+    def final_observations(self) -> Any:
+        """With finals=True and same-step autoreset: the observation before the reset, of machines whose episode ended in
+        the last step; others keep what was there. As `observations`."""
+        if len(self.obs_names) == 1:
+            return self.output("final_" + self.obs_names[0])
+        return {name: self.output("final_" + name) for name in self.obs_names} or None
+
+    @property
+    def returns(self) -> Any:
+        """float32[count] with episodes=True: the sum of the rewards of the episode, the last step included; else None."""
+        return self.output("returns")
+
+    @property
+    def lengths(self) -> Any:
+        """uint32[count] with episodes=True: the steps of the episode, the last one included; else None."""
+        return self.output("lengths")
 
     @property
     def observations(self) -> Any:

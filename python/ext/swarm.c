@@ -75,6 +75,8 @@ static const struct option {
     OPTION(U32, step_limit),
     CHOICE(autoreset),
     OPTION(U32, observations),
+    OPTION(FLAG, finals),
+    OPTION(FLAG, episodes),
     OPTION(U32, frame_stack),
     OPTION(U32, start),
     OPTION(U32, snapshots),

@@ -173,3 +173,54 @@ def test_epilog_as_reward(starfall, tmp_path):
         for action in (0, 3, 3, 3):
             _, reward, terminated, _, _ = env.step([action])
         assert terminated[0] and reward[0] == env.swarm.read(0, 0xC003)[0]
+
+
+@pytest.mark.parametrize("obs", ["packed", "vector", ("small", "vector")])
+def test_final_observations(starfall, obs):
+    """What same-step autoreset replaces is in final_obs, as a swarm without autoreset shows it."""
+    options = dict(device="cpu:1", obs=obs, frames_per_step=8, step_limit=4)
+    with dmgym.VectorEnv(N, starfall, autoreset="same_step", episodes=True, **options) as env, dm.make(
+        starfall, N, autoreset="disabled", **options
+    ) as plain:
+        env.reset(seed=1)
+        plain.reset()
+        for step in range(1, 9):
+            row = np.array([step % 9, 3, (2 * step) % 9], np.uint8)
+            _, reward, terminated, truncated, info = env.step(row)
+            expected, *_ = plain.step(row)
+            done = step % 4 == 0
+            assert (info["_final_obs"] == done).all() and (info["_episode"] == done).all()
+            assert (info["episode"]["l"] == (step - 1) % 4 + 1).all()
+            if done:
+                for name in (obs,) if isinstance(obs, str) else obs:
+                    got = info["final_obs"] if isinstance(obs, str) else info["final_obs"][name]
+                    want = expected if isinstance(obs, str) else expected[name]
+                    assert got.shape == want.shape and (got == want).all()
+                assert env.observation_space.contains(info["final_obs"])
+                plain.reset()
+
+
+def test_no_finals(starfall):
+    for options in ({"autoreset": "same_step", "finals": False}, {"autoreset": "next_step"}):
+        with dm.make(starfall, N, device="cpu:1", obs="vector", **options) as env:
+            env.reset()
+            assert env.step(np.zeros(N, np.uint8))[-1] == {}
+            assert env.swarm.output("final_vector") is None and env.swarm.returns is None
+
+
+def test_returns(starfall):
+    with dm.make(starfall, N, device="cpu:1", reward="starfall", episodes=True, step_limit=50) as env:
+        env.reset()
+        total = np.zeros(N, np.float32)
+        for _ in range(50):
+            _, reward, _, truncated, info = env.step(np.array([3, 4, 7], np.uint8))
+            total += reward
+        assert np.allclose(info["episode"]["r"], total, atol=1e-4)
+
+
+def test_plain_arrays(starfall):
+    """obs_as="dlpack", what there is without NumPy."""
+    with dm.make(starfall, N, device="cpu:1", obs="vector", obs_as="dlpack", autoreset="same_step", episodes=True) as env:
+        env.reset()
+        info = env.step(bytes(N))[-1]
+        assert set(info) == {"final_obs", "episode"} and isinstance(info["final_obs"], dm.Array)
