@@ -8,6 +8,7 @@
  *   device.c    dm_device (dotmatrix/device.h)
  *   gameboy.c   dm_gb (dotmatrix/gb.h); memory.c: its memory in brackets
  *   kernel.c    dm_kernel (dotmatrix/kernel.h): texts, and programs of them
+ *   dynamics.c  models of training runs (dotmatrix/dynamics.h)
  *   reward.c    dm_program (dotmatrix/program.h)
  *   swarm.c     dm_swarm (dotmatrix/swarm.h): creating, stepping; swarm_look.c: looking into machines
  *
@@ -106,6 +107,7 @@ int core_gameboy_add(PyObject *module);
 int core_swarm_add(PyObject *module);
 int core_kernel_add(PyObject *module);
 int core_reward_add(PyObject *module);
+int core_dynamics_add(PyObject *module);
 /* The program of a _core.Reward; false with an exception. */
 bool core_reward(PyObject *object, const dm_program **out);
 PyObject *core_swarm_warm_up(PyObject *module, PyObject *args);

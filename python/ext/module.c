@@ -68,7 +68,7 @@ PyMODINIT_FUNC PyInit__core(void)
         return NULL;
     if (core_errors_add(self) < 0 || core_array_add(self) < 0 || core_device_add(self) < 0 ||
         core_gameboy_add(self) < 0 || core_memory_add(self) < 0 || core_swarm_add(self) < 0 ||
-        core_kernel_add(self) < 0 || core_reward_add(self) < 0) {
+        core_kernel_add(self) < 0 || core_reward_add(self) < 0 || core_dynamics_add(self) < 0) {
         Py_DECREF(self);
         return NULL;
     }

@@ -19,7 +19,8 @@ DOCUMENT = ROOT / "docs" / "python.md"
 CODE = re.findall(r"`([^`\n]+)`", re.sub(r"(?s)```.*?```", "", DOCUMENT.read_text())) if DOCUMENT.exists() else []
 BLOCKS = re.findall(r"(?s)```python\n(.*?)```", DOCUMENT.read_text()) if DOCUMENT.exists() else []
 CLASSES = [dm.GameBoy, dm.Kernel, dm.Program, dm.Screen, dm.Swarm, dm.Tape, dm.VectorEnv]
-MODULES = ["arrays", "env", "gameboy", "kernels", "programs", "pyboy", "pyboy.utils", "selftest", "swarm", "symbols", "wp"]
+MODULES = ["arrays", "command", "dynamics", "env", "gameboy", "kernels", "programs", "pyboy", "pyboy.utils", "selftest", "swarm", "symbols", "synth",
+           "train", "wp"]  # fmt: skip
 ADAPTERS = {"gym": "gymnasium", "jax": "jax", "puffer": "pufferlib", "rsl_rl": "rsl_rl", "sb3": "stable_baselines3",
             "skrl": "skrl", "torch": "torch", "torchrl": "torchrl"}  # fmt: skip
 
@@ -90,6 +91,8 @@ def test_module(name):
         check(module)
     for public_name in getattr(module, "__all__", ()):
         assert hasattr(module, public_name)
+        if name in ("command", "dynamics", "synth", "train"):
+            assert written(public_name), f"dotmatrix.{name}.{public_name} is not in docs/python.md"
 
 
 @pytest.mark.parametrize("name", ADAPTERS)

@@ -65,11 +65,12 @@ PYTHON_TESTS(gameboy)
 PYTHON_TESTS(gym)
 PYTHON_TESTS(hooks)
 PYTHON_TESTS(kernels)
+PYTHON_TESTS(models)
 PYTHON_TESTS(package)
 PYTHON_TESTS(program)
 PYTHON_TESTS(pyboy)
 PYTHON_TESTS(swarm)
 
 DM_TESTS("python/package", DM_TEST(adapters), DM_TEST(docs), DM_TEST(gameboy), DM_TEST(gym),
-         DM_TEST(hooks), DM_TEST(kernels), DM_TEST(package), DM_TEST(program), DM_TEST(pyboy),
-         DM_TEST(swarm))
+         DM_TEST(hooks), DM_TEST(kernels), DM_TEST(models), DM_TEST(package), DM_TEST(program),
+         DM_TEST(pyboy), DM_TEST(swarm))
