@@ -162,7 +162,7 @@ class Model:
 
 
 class Trainer:
-    """Teaches a model: on sequences, or while a run goes on. Options are those of dm_trainer_config."""
+    """Teaches a model: on sequences, or while a run goes on. Options are those of dm_dynamics_trainer_config."""
 
     def __init__(
         self, model: Model, *, optimiser: str = "adam", learning_rate: float = 1e-3, beta1: float = 0.9, beta2: float = 0.999,

@@ -14,11 +14,11 @@ typedef struct model {
 } model;
 
 typedef struct encoder {
-    PyObject_HEAD dm_encoder *encoder;
+    PyObject_HEAD dm_dynamics_encoder *encoder;
 } encoder;
 
 typedef struct trainer {
-    PyObject_HEAD dm_trainer *trainer;
+    PyObject_HEAD dm_dynamics_trainer *trainer;
     PyObject *model;
 } trainer;
 
@@ -111,7 +111,8 @@ static int model_init(PyObject *object, PyObject *args, PyObject *kwargs)
                                            .hidden = hidden,
                                            .stochastic = stochastic,
                                            .input = input,
-                                           .kind = last ? DM_GRU_RESET_LAST : DM_GRU_RESET_FIRST,
+                                           .kind = last ? DM_DYNAMICS_GRU_RESET_LAST
+                                                        : DM_DYNAMICS_GRU_RESET_FIRST,
                                            .projection = projection != 0};
         status = dm_dynamics_create(&config, seed, &self->model, &err);
     }
@@ -136,7 +137,7 @@ static PyObject *get_config(PyObject *object, void *unused)
     const dm_dynamics_config *c = dm_dynamics_get_config(m);
     return Py_BuildValue("{sIsIsIsIsOsO}", "members", c->members, "hidden", c->hidden, "stochastic",
                          c->stochastic, "input", c->input, "reset_last",
-                         c->kind == DM_GRU_RESET_LAST ? Py_True : Py_False, "projection",
+                         c->kind == DM_DYNAMICS_GRU_RESET_LAST ? Py_True : Py_False, "projection",
                          c->projection ? Py_True : Py_False);
 }
 
@@ -220,7 +221,7 @@ static PyObject *gru(PyObject *object, PyObject *args)
     return out;
 }
 
-static PyObject *rollout_dict(const dm_rollout *r)
+static PyObject *rollout_dict(const dm_dynamics_forecast *r)
 {
     const size_t n = r->rollouts, steps = r->steps, all = n * r->members;
     PyObject *metrics =
@@ -262,13 +263,14 @@ static PyObject *rollout(PyObject *object, PyObject *args)
                                 c->hidden, &hidden_count, &hidden_holder)) != NULL;
     if (good && device_given != Py_None)
         good = (device = core_device(device_given)) != NULL;
-    dm_rollout *r = NULL;
+    dm_dynamics_forecast *r = NULL;
     dm_dynamics_device *on = NULL;
     dm_error err;
     dm_status status = DM_OK;
     if (good) {
         self->running = true;
-        Py_BEGIN_ALLOW_THREADS status = dm_rollout_create(m, (uint32_t)n, steps, &r, &err);
+        Py_BEGIN_ALLOW_THREADS status =
+            dm_dynamics_forecast_create(m, (uint32_t)n, steps, &r, &err);
         if (status == DM_OK && device != NULL)
             status = dm_dynamics_device_create(device, m, &on, &err);
         if (status == DM_OK)
@@ -278,7 +280,7 @@ static PyObject *rollout(PyObject *object, PyObject *args)
         Py_END_ALLOW_THREADS self->running = false;
         out = status == DM_OK ? rollout_dict(r) : core_raise(&err);
     }
-    dm_rollout_destroy(r);
+    dm_dynamics_forecast_destroy(r);
     Py_XDECREF(hidden_holder);
     Py_DECREF(holder);
     return out;
@@ -371,23 +373,23 @@ static int encoder_init(PyObject *object, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"losses", "norms", NULL};
     encoder *self = (encoder *)object;
-    unsigned losses = DM_ENCODER_LOSSES, norms = DM_ENCODER_NORMS;
+    unsigned losses = DM_DYNAMICS_ENCODER_LOSSES, norms = DM_DYNAMICS_ENCODER_NORMS;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|II:Encoder", names, &losses, &norms))
         return -1;
     dm_error err;
-    dm_encoder *made = NULL;
-    if (dm_encoder_create(losses, norms, &made, &err) != DM_OK) {
+    dm_dynamics_encoder *made = NULL;
+    if (dm_dynamics_encoder_create(losses, norms, &made, &err) != DM_OK) {
         core_raise(&err);
         return -1;
     }
-    dm_encoder_destroy(self->encoder);
+    dm_dynamics_encoder_destroy(self->encoder);
     self->encoder = made;
     return 0;
 }
 
 static void encoder_dealloc(PyObject *object)
 {
-    dm_encoder_destroy(((encoder *)object)->encoder);
+    dm_dynamics_encoder_destroy(((encoder *)object)->encoder);
     free_object(object);
 }
 
@@ -395,38 +397,38 @@ static void encoder_dealloc(PyObject *object)
  * beta1, beta2, phase, phase_step): the features as bytes */
 static PyObject *update(PyObject *object, PyObject *args)
 {
-    dm_train_sample s = {0};
+    dm_dynamics_sample s = {0};
     unsigned long long step;
     if (!PyArg_ParseTuple(args, "KfffffffffII:update", &step, &s.loss, &s.gradient_norm,
                           &s.first_mean, &s.first_std, &s.second_mean, &s.second_std,
                           &s.learning_rate, &s.beta1, &s.beta2, &s.phase, &s.phase_step))
         return NULL;
     s.step = step;
-    float features[DM_ENCODER_FEATURES];
-    dm_encoder_update(((encoder *)object)->encoder, &s, features);
-    return as_bytes(features, DM_ENCODER_FEATURES);
+    float features[DM_DYNAMICS_ENCODER_FEATURES];
+    dm_dynamics_encoder_update(((encoder *)object)->encoder, &s, features);
+    return as_bytes(features, DM_DYNAMICS_ENCODER_FEATURES);
 }
 
 static PyObject *encoder_reset(PyObject *object, PyObject *unused)
 {
     (void)unused;
-    dm_encoder_reset(((encoder *)object)->encoder);
+    dm_dynamics_encoder_reset(((encoder *)object)->encoder);
     Py_RETURN_NONE;
 }
 
 static PyObject *get_passed(PyObject *object, void *unused)
 {
     (void)unused;
-    return PyLong_FromUnsignedLongLong(dm_encoder_passed(((encoder *)object)->encoder));
+    return PyLong_FromUnsignedLongLong(dm_dynamics_encoder_passed(((encoder *)object)->encoder));
 }
 
 static PyObject *get_state(PyObject *object, PyObject *unused)
 {
     (void)unused;
-    const dm_encoder *e = ((encoder *)object)->encoder;
-    PyObject *out = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)dm_encoder_state_size(e));
+    const dm_dynamics_encoder *e = ((encoder *)object)->encoder;
+    PyObject *out = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)dm_dynamics_encoder_state_size(e));
     if (out != NULL)
-        dm_encoder_state_get(e, PyBytes_AsString(out));
+        dm_dynamics_encoder_state_get(e, PyBytes_AsString(out));
     return out;
 }
 
@@ -437,8 +439,9 @@ static PyObject *set_state(PyObject *object, PyObject *bytes)
     if (PyBytes_AsStringAndSize(bytes, &data, &size) < 0)
         return NULL;
     dm_error err;
-    return none_or(dm_encoder_state_set(((encoder *)object)->encoder, data, (size_t)size, &err),
-                   &err);
+    return none_or(
+        dm_dynamics_encoder_state_set(((encoder *)object)->encoder, data, (size_t)size, &err),
+        &err);
 }
 
 static PyGetSetDef encoder_getset[] = {
@@ -474,7 +477,7 @@ static int trainer_init(PyObject *object, PyObject *args, PyObject *kwargs)
     trainer *self = (trainer *)object;
     PyObject *of;
     int sgd;
-    dm_trainer_config c = {0};
+    dm_dynamics_trainer_config c = {0};
     if (kwargs != NULL && PyDict_Size(kwargs) > 0) {
         PyErr_SetString(PyExc_TypeError, "_core.Trainer takes positional arguments");
         return -1;
@@ -482,7 +485,7 @@ static int trainer_init(PyObject *object, PyObject *args, PyObject *kwargs)
     if (!PyArg_ParseTuple(args, "O!pfffffI:Trainer", model_type, &of, &sgd, &c.learning_rate,
                           &c.beta1, &c.beta2, &c.epsilon, &c.clip, &c.window))
         return -1;
-    c.optimiser = sgd ? DM_OPTIMISER_SGD : DM_OPTIMISER_ADAM;
+    c.optimiser = sgd ? DM_DYNAMICS_OPTIMISER_SGD : DM_DYNAMICS_OPTIMISER_ADAM;
     dm_dynamics *m = get_model(of);
     dm_error err;
     if (m == NULL)
@@ -491,7 +494,7 @@ static int trainer_init(PyObject *object, PyObject *args, PyObject *kwargs)
         core_raise_status(DM_EINVAL, "Trainer: __init__ was called twice");
         return -1;
     }
-    if (dm_trainer_create(m, &c, &self->trainer, &err) != DM_OK) {
+    if (dm_dynamics_trainer_create(m, &c, &self->trainer, &err) != DM_OK) {
         core_raise(&err);
         return -1;
     }
@@ -502,7 +505,7 @@ static int trainer_init(PyObject *object, PyObject *args, PyObject *kwargs)
 static void trainer_dealloc(PyObject *object)
 {
     trainer *self = (trainer *)object;
-    dm_trainer_destroy(self->trainer);
+    dm_dynamics_trainer_destroy(self->trainer);
     Py_CLEAR(self->model);
     free_object(object);
 }
@@ -531,8 +534,8 @@ static PyObject *sequence(PyObject *object, PyObject *args)
     if (targets != NULL) {
         ((model *)self->model)->running = true;
         Py_BEGIN_ALLOW_THREADS status =
-            dm_trainer_sequence(self->trainer, features, (uint32_t)(count / input), steps, from,
-                                targets, &objective, &err);
+            dm_dynamics_trainer_sequence(self->trainer, features, (uint32_t)(count / input), steps,
+                                         from, targets, &objective, &err);
         Py_END_ALLOW_THREADS((model *)self->model)->running = false;
         out = status == DM_OK ? PyFloat_FromDouble((double)objective) : core_raise(&err);
     }
@@ -555,7 +558,7 @@ static PyObject *observe(PyObject *object, PyObject *given)
         return NULL;
     float objective = 0.0f;
     dm_error err;
-    const dm_status status = dm_trainer_observe(self->trainer, features, &objective, &err);
+    const dm_status status = dm_dynamics_trainer_observe(self->trainer, features, &objective, &err);
     Py_DECREF(holder);
     return status == DM_OK ? PyFloat_FromDouble((double)objective) : core_raise(&err);
 }
@@ -568,7 +571,7 @@ static PyObject *hidden(PyObject *object, PyObject *unused)
     if (m == NULL)
         return NULL;
     const dm_dynamics_config *c = dm_dynamics_get_config(m);
-    return as_bytes(dm_trainer_hidden(self->trainer), (size_t)c->members * c->hidden);
+    return as_bytes(dm_dynamics_trainer_hidden(self->trainer), (size_t)c->members * c->hidden);
 }
 
 static PyObject *set_threads(PyObject *object, PyObject *value)
@@ -577,7 +580,8 @@ static PyObject *set_threads(PyObject *object, PyObject *value)
     if (threads == -1 && PyErr_Occurred())
         return NULL;
     dm_error err;
-    return none_or(dm_trainer_set_threads(((trainer *)object)->trainer, (int)threads, &err), &err);
+    return none_or(
+        dm_dynamics_trainer_set_threads(((trainer *)object)->trainer, (int)threads, &err), &err);
 }
 
 static PyObject *set_rate(PyObject *object, PyObject *value)
@@ -586,21 +590,22 @@ static PyObject *set_rate(PyObject *object, PyObject *value)
     if (PyErr_Occurred())
         return NULL;
     dm_error err;
-    return none_or(dm_trainer_set_learning_rate(((trainer *)object)->trainer, (float)rate, &err),
-                   &err);
+    return none_or(
+        dm_dynamics_trainer_set_learning_rate(((trainer *)object)->trainer, (float)rate, &err),
+        &err);
 }
 
 static PyObject *restart(PyObject *object, PyObject *unused)
 {
     (void)unused;
-    dm_trainer_restart(((trainer *)object)->trainer);
+    dm_dynamics_trainer_restart(((trainer *)object)->trainer);
     Py_RETURN_NONE;
 }
 
 static PyObject *get_skipped(PyObject *object, void *unused)
 {
     (void)unused;
-    return PyLong_FromUnsignedLongLong(dm_trainer_skipped(((trainer *)object)->trainer));
+    return PyLong_FromUnsignedLongLong(dm_dynamics_trainer_skipped(((trainer *)object)->trainer));
 }
 
 static PyGetSetDef trainer_getset[] = {
