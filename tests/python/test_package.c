@@ -60,17 +60,20 @@ static void run_file(const char *name)
         run_file("test_" #file ".py");                                                             \
     }
 PYTHON_TESTS(adapters)
+PYTHON_TESTS(capi)
 PYTHON_TESTS(docs)
+PYTHON_TESTS(examples)
 PYTHON_TESTS(gameboy)
 PYTHON_TESTS(gym)
 PYTHON_TESTS(hooks)
 PYTHON_TESTS(kernels)
+PYTHON_TESTS(life)
 PYTHON_TESTS(models)
 PYTHON_TESTS(package)
 PYTHON_TESTS(program)
 PYTHON_TESTS(pyboy)
 PYTHON_TESTS(swarm)
 
-DM_TESTS("python/package", DM_TEST(adapters), DM_TEST(docs), DM_TEST(gameboy), DM_TEST(gym),
-         DM_TEST(hooks), DM_TEST(kernels), DM_TEST(models), DM_TEST(package), DM_TEST(program),
-         DM_TEST(pyboy), DM_TEST(swarm))
+DM_TESTS("python/package", DM_TEST(adapters), DM_TEST(capi), DM_TEST(docs), DM_TEST(examples),
+         DM_TEST(gameboy), DM_TEST(gym), DM_TEST(hooks), DM_TEST(kernels), DM_TEST(life),
+         DM_TEST(models), DM_TEST(package), DM_TEST(program), DM_TEST(pyboy), DM_TEST(swarm))
