@@ -18,7 +18,7 @@
  *
  * Who runs, waits and services depends on how many machines there are (swarm/launch_config.c):
  *
- *   lanes of a warp   a lane runs       it waits for          and is serviced by
+ *   lanes of a warp   a lane runs       it waits for          and is serviced by (mode/: a file each)
  *   1                 fast_scalar.h     nothing               itself; the machine is staged in shared memory
  *   up to 15          fast.h            lanes of its warp     itself, with the other waiting lanes of its warp
  *   16 or 32          fast.h            machines of its block any warp of the block: its registers wait in its lane
@@ -82,215 +82,45 @@
 #define DM_SIMT_BLOCK_SERVICE_MOST 100
 #endif
 
-/* Lanes that take part in the loop: those with machines, or all where the others help. (A constant, since
- * converging with another mask takes fourteen instructions.) */
-#define DM_SIMT_MEMBERS                                                                            \
-    (DM_SIMT_BLOCK_SERVICE || DM_SIMT_LANES == 32 ? 0xFFFFFFFFu : (1u << DM_SIMT_LANES % 32) - 1u)
-
-/* The context of a machine, ready for dm_gb_map: in its lane context, or `spare`. */
-DM_FN dm_gb_context *dm_simt_context(const dm_gb_batch *batch, uint32_t machine,
-                                     dm_gb_context *spare)
+/* The context of a machine, but for where it is kept. */
+DM_FN void dm_simt_context_fill(dm_gb_context *context, const dm_gb_batch *batch, uint32_t machine)
 {
-    dm_gb_context *context = spare;
-#if DM_SIMT_BLOCK_SERVICE
-    context = &dm_simt_lane_context_of(batch, machine)->context;
-    *context = *spare;
-#endif
     dm_simt_context_init(context, batch, machine);
     context->cold = &dm_simt_lane_context_of(batch, machine)->cold;
     context->line_log = &dm_simt_lane_context_of(batch, machine)->line_log;
-    return context;
 }
 
-/* The machine, or its copy where it runs as one; not in a service. */
-DM_FN dm_gb_machine *dm_simt_machine(const dm_gb_context *context)
-{
-#if DM_GB_STAGE_LOCAL
-    return context->home;
-#else
-    return dm_gb_m(context);
-#endif
-}
-
-/* A machine is about to run, if `running`, where it is or as a copy, and has run. */
-DM_FN void dm_simt_stage_in(dm_gb_context *context, bool running)
-{
-#if DM_GB_STAGE_SHARED
-    dm_gb_stage_slot(context);
-    if (running)
-        dm_gb_stage_begin(context);
-#endif
-    if (running)
-        dm_gb_map(context);
-}
-
-DM_FN void dm_simt_stage_out(dm_gb_context *context)
-{
-#if DM_GB_STAGE_SHARED
-    dm_gb_stage_end(context);
-#else
-    (void)context;
-#endif
-}
-
-/* Some instructions by the fast path for every lane that can; returns what this one needs now. A
- * machine alone in its warp goes on until it needs something. */
-DM_FN enum dm_gb_trap dm_simt_rounds(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_smem *smem,
-                                     enum dm_gb_trap trap, uint32_t *executed)
-{
+/* Where a machine is and who executes it; the loop. */
 #if DM_SIMT_LANES == 1
-    return dm_gb_fast_scalar(m, hot, smem, trap, executed);
+#include "gb/simt/mode/alone.h"
 #else
-    uint32_t count = 0;
-    DM_NO_UNROLL
-    for (uint32_t round = 0; round < DM_SIMT_ROUNDS; round++) {
-        if (dm_gb_trap_runs(trap)) {
-            trap = dm_gb_fast_next(m, hot, smem, trap);
-            count++;
+#include "gb/simt/mode/shared.h"
+#endif
+
+/* When enough lanes of the warp wait for those that can go on, each services its machine. False: all are over. */
+DM_FN bool dm_simt_service_warp(dm_gb_context *context, dm_gb_hot *hot, enum dm_gb_trap *trap,
+                                dm_simt_cost *cost)
+{
+    const bool waits = dm_gb_trap_waits(*trap);
+    const uint32_t waiting = dm_warp_vote(DM_SIMT_MEMBERS, waits);
+    const uint32_t able = dm_warp_vote(DM_SIMT_MEMBERS, dm_gb_trap_runs(*trap));
+    if (waiting != 0 && dm_popcount_u32(waiting) * DM_SIMT_PATIENCE >= dm_popcount_u32(able)) {
+        if (waits) {
+            dm_gb_hot copy = *hot;
+            *trap = dm_simt_service_own(context, &copy, *trap);
+            *hot = copy;
+            cost->services++;
         }
         dm_warp_converge(DM_SIMT_MEMBERS);
     }
-    *executed += count;
-    return trap;
-#endif
+    return (able | waiting) != 0;
 }
 
-/* A service of this lane's machine. */
-DM_FN_SLOW enum dm_gb_trap dm_simt_service_own(dm_gb_context *context, dm_gb_hot *hot,
-                                               enum dm_gb_trap trap)
-{
-#if DM_GB_STAGE_LOCAL
-    return dm_simt_service_staged(context, hot, trap);
-#else
-    return dm_gb_service_mapped(context, hot, trap);
-#endif
-}
-
-/* Is the block serviced together? All its threads ask. */
-DM_FN bool dm_simt_block_service(const dm_gb_batch *batch, uint32_t machine, bool valid)
-{
 #if DM_SIMT_BLOCK_SERVICE
-    const uint32_t frames = (batch->cycles[0] + batch->cycles[1]) / DM_GB_FRAME_CYCLES;
-    return dm_block_count(valid &&
-                          batch->services[machine] / DM_SIMT_BLOCK_SERVICE_MOST >= frames) == 0;
+#include "gb/simt/mode/loop_block.h"
 #else
-    (void)batch;
-    (void)machine;
-    (void)valid;
-    return false;
+#include "gb/simt/mode/loop_warp.h"
 #endif
-}
-
-/* One loop for both ways of service, by the warp or by the block: a second copy of the fast path would not fit into the
- * instruction cache beside the first. Blocks that are serviced together also compact (dm_simt_compact). */
-DM_FN void dm_simt_loop(const dm_gb_batch *batch, uint32_t own, dm_gb_context *context,
-                        const dm_gb_smem *smem, const bool valid, bool block_service,
-                        dm_simt_cost *total)
-{
-    dm_gb_machine *m = dm_simt_machine(context);
-    dm_gb_hot hot = {0};
-    dm_simt_cost cost = *total;
-    enum dm_gb_trap trap = valid ? DM_GB_TRAP_NONE : DM_GB_TRAP_OVER;
-    if (valid) {
-        context->smem = *smem;
-        dm_gb_service_begin(context, m, &hot);
-    }
-#if DM_SIMT_BLOCK_SERVICE
-    uint32_t machine = own;
-    int alive = block_service ? dm_block_count(valid) : 0;
-#else
-    (void)batch;
-    (void)own;
-    (void)block_service;
-#endif
-    /* Lanes that no machine is given to wait at the end, so that branches of the others are no
-     * forks. */
-    for (bool on = (DM_SIMT_MEMBERS >> dm_lane() & 1u) != 0; on;) {
-        trap = dm_simt_rounds(m, &hot, smem, trap, &cost.instructions);
-        const bool waits = dm_gb_trap_waits(trap);
-#if DM_SIMT_BLOCK_SERVICE
-        if (block_service) {
-            const int waiting = dm_block_count(waits);
-            if (alive == 0)
-                break;
-            if (waiting * DM_SIMT_PATIENCE_BLOCK < alive - waiting)
-                continue;
-            dm_gb_hot copy = hot;
-            trap = dm_simt_service_block(batch, machine, &copy, trap);
-            cost.services += waits ? 1u : 0u;
-            if (waits && trap == DM_GB_TRAP_OVER)
-                dm_simt_lane_context_of(batch, machine)->cost = cost;
-            const int left = dm_block_count(trap != DM_GB_TRAP_OVER);
-            if (dm_simt_fewer_warps(alive, left)) {
-                trap = dm_simt_compact(batch, &machine, *smem, &copy, &cost, trap, left);
-                m = dm_gb_batch_machine(batch, machine);
-            }
-            hot = copy;
-            alive = left;
-            continue;
-        }
-#endif
-        const uint32_t waiting = dm_warp_vote(DM_SIMT_MEMBERS, waits);
-        const uint32_t able = dm_warp_vote(DM_SIMT_MEMBERS, dm_gb_trap_runs(trap));
-        on = (able | waiting) != 0;
-        if (waiting != 0 && dm_popcount_u32(waiting) * DM_SIMT_PATIENCE >= dm_popcount_u32(able)) {
-            if (waits) {
-                dm_gb_hot copy = hot;
-                trap = dm_simt_service_own(context, &copy, trap);
-                hot = copy;
-                cost.services++;
-            }
-            dm_warp_converge(DM_SIMT_MEMBERS);
-        }
-    }
-#if DM_SIMT_BLOCK_SERVICE
-    if (block_service && valid)
-        cost = dm_simt_lane_context_of(batch, own)->cost;
-#endif
-    *total = cost;
-    dm_warp_sync();
-}
-
-/* What only lanes with machines do. Where each warp has one machine the test is of the lane's
- * number alone, and functions ask for `valid` themselves: then the compiler sees that everything
- * called from here is for one lane, whose branches are no forks, and leaves out what joins them
- * again. */
-#if DM_SIMT_LANES == 1
-#define DM_SIMT_HAS_MACHINE(valid) (dm_lane() == 0)
-#else
-#define DM_SIMT_HAS_MACHINE(valid) (valid)
-#endif
-
-/* The end of a run: like a service it goes over all devices, so it works on a copy where services do. */
-DM_FN_SLOW void dm_simt_sync_end(dm_gb_context *context, bool valid)
-{
-    if (!valid)
-        return;
-#if DM_GB_STAGE_LOCAL
-    dm_gb_staged staged;
-    dm_gb_staged_begin(&staged, context);
-    dm_gb_sync_end(&staged.context);
-    dm_gb_staged_end(&staged, context);
-#else
-    dm_gb_sync_end(context);
-#endif
-}
-
-/* The picture unit up to the machine's target, likewise. Mostly the last service has done it. */
-DM_FN_SLOW void dm_simt_ppu_sync(dm_gb_context *context, bool valid)
-{
-    const dm_gb_machine *m = dm_simt_machine(context);
-    if (!valid || m->dma.active || !dm_gb_ppu_behind(&m->ppu, m->target))
-        return;
-#if DM_GB_STAGE_LOCAL
-    dm_gb_staged staged;
-    dm_gb_staged_begin(&staged, context);
-    dm_gb_ppu_sync(&staged.context, dm_gb_m(&staged.context)->target);
-    dm_gb_staged_end(&staged, context);
-#else
-    dm_gb_ppu_sync(context, dm_gb_m(context)->target);
-#endif
-}
 
 /* The first half of a run ends when the last picture is complete (dm_gb_last_picture), on all
  * machines, so that warps can draw it. Where no picture is wanted there is only the second half. */
