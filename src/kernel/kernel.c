@@ -738,7 +738,8 @@ dm_status dm_kernel_launch(const dm_kernel_program *program, dm_stream *stream, 
     if (program->fault != NULL) {
         void *address = dm_device_buffer_address(program->fault);
         memcpy(args->block + args->size - sizeof address, &address, sizeof address);
-        dm_status filled = dm_stream_fill(stream, program->fault, 0, 0, sizeof(dm_kernel_fault), err);
+        dm_status filled =
+            dm_stream_fill(stream, program->fault, 0, 0, sizeof(dm_kernel_fault), err);
         if (filled != DM_OK)
             return filled;
     }

@@ -21,7 +21,7 @@ typedef struct dm_swarm_tuning {
 
 typedef struct dm_swarm_kernels {
     dm_function *step, *reset;
-    dm_function *answered; /* the end of a step with a reward program */
+    dm_function *answered;  /* the end of a step with a reward program */
     dm_function *rebalance; /* CUDA, else NULL */
     dm_hash128 key;
     bool was_cached; /* nothing was compiled */

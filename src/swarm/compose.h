@@ -19,7 +19,7 @@ typedef struct dm_swarm_variant {
     /* The epilog writes into a copy with room around it; what it writes there is counted and goes
      * nowhere. For the CPU: on a GPU the copy would cost registers. */
     bool guard;
-    bool hooks; /* GPU: with hooks (gb/hooks.h), which the CPU's text has in any case */
+    bool hooks;  /* GPU: with hooks (gb/hooks.h), which the CPU's text has in any case */
     bool finals; /* likewise, with final observations (finish.h) */
 } dm_swarm_variant;
 

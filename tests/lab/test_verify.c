@@ -408,8 +408,8 @@ static void recordings_stand_for_references(void **state)
     refuses(DM_EXIT_USAGE, "in the place of a reference", "verify", PROFILE, "--recorded", "a.rec",
             "--ref-backend", "single");
     refuses(DM_EXIT_USAGE, "which recording", "verify", PROFILE, "--ref-backend", "recorded");
-    refuses(DM_EXIT_USAGE, "one machine, by frames", "verify", PROFILE,
-            "--ref-backend", "vec_cpu", "--envs", "2", "--record", "b.rec");
+    refuses(DM_EXIT_USAGE, "one machine, by frames", "verify", PROFILE, "--ref-backend", "vec_cpu",
+            "--envs", "2", "--record", "b.rec");
     assert_ok(dm_file_read(dm_test_path(state, "a.rec"), 0, &bytes, &size, err));
     bytes[size / 2] ^= 1;
     assert_ok(dm_file_write(dm_test_path(state, "a.rec"), bytes, size, err));
