@@ -61,13 +61,16 @@ static void write_row(dm_json *json, const dm_lab_bench *b, const dm_lab_bench_r
     if (r->workers > 0)
         dm_json_int(json, "workers", r->workers);
     dm_json_end_object(json);
-    dm_json_uint(json, "steps", r->steps);
     dm_json_int(json, "sync_every", r->sync_every);
     dm_json_bool(json, "synchronized", r->synchronized);
     dm_json_double(json, "build_seconds", r->build_seconds);
     dm_json_begin_array(json, "window_seconds");
     for (size_t i = 0; i < r->count; i++)
         dm_json_double(json, NULL, r->seconds[i]);
+    dm_json_end_array(json);
+    dm_json_begin_array(json, "window_steps");
+    for (size_t i = 0; i < r->count; i++)
+        dm_json_uint(json, NULL, r->window_steps[i]);
     dm_json_end_array(json);
     dm_json_double(json, "fps", r->fps);
     dm_json_double(json, "fps_low", r->fps_low);

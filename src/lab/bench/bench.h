@@ -73,11 +73,12 @@ typedef struct dm_lab_bench_row {
     int workers; /* threads or processes that it runs on; 0: not on the host's cores */
     bool draws;  /* the last picture of each step, or every one */
     double build_seconds;
-    uint64_t steps; /* of each window */
+    uint64_t steps; /* planned for each window */
     int64_t sync_every;
     bool synchronized; /* every window ended with a wait */
     size_t count;
     double seconds[DM_LAB_BENCH_ROUNDS]; /* of the windows */
+    uint64_t window_steps[DM_LAB_BENCH_ROUNDS];
     double fps, fps_low, fps_high;       /* median, and the range */
     /* The receipt, of the first `seen` machines. */
     uint64_t seen, unique_pcs;

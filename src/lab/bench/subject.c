@@ -166,12 +166,23 @@ dm_status dm_lab_bench_prepare(const dm_lab_bench_game *g, dm_lab_bench_subject 
 dm_status dm_lab_bench_window(const dm_lab_bench_game *g, dm_lab_bench_subject *s, dm_error *err)
 {
     dm_lab_bench_row *r = &s->row;
-    double start = now();
-    dm_status status = steps(g->bench, s, r->steps, err);
-    double seconds = now() - start;
+    double start = now(), seconds = 0;
+    uint64_t done = 0, more = r->steps;
+    dm_status status = DM_OK;
+    /* The host may have become faster since the warm-up: go on until it is as long as asked for. */
+    while (status == DM_OK && more > 0) {
+        status = steps(g->bench, s, more, err);
+        seconds = now() - start;
+        done += more;
+        bool is_short = g->bench->steps == 0 && seconds < g->bench->seconds;
+        double ratio = seconds > 0 ? g->bench->seconds / seconds : 2;
+        more = is_short ? (uint64_t)ceil((double)done * (ratio - 1)) : 0;
+    }
     r->synchronized = r->synchronized && status == DM_OK;
-    if (status == DM_OK)
+    if (status == DM_OK) {
+        r->window_steps[r->count] = done;
         r->seconds[r->count++] = seconds;
+    }
     return status;
 }
 
@@ -187,21 +198,23 @@ dm_status dm_lab_bench_finish(const dm_lab_bench_game *g, dm_lab_bench_subject *
     double sorted[DM_LAB_BENCH_ROUNDS];
     if (!r->synchronized || r->count == 0)
         return dm_fail(err, DM_EINTERNAL, "%s: a window was not synchronised", r->kind->name);
-    double each = (double)r->steps * g->bench->frames_per_step;
-    double frames = each * (double)r->machines;
-    memcpy(sorted, r->seconds, r->count * sizeof sorted[0]);
+    double frames = 0; /* of a machine in all windows */
+    for (size_t i = 0; i < r->count; i++) {
+        double each = (double)r->window_steps[i] * g->bench->frames_per_step;
+        sorted[i] = each * (double)r->machines / r->seconds[i];
+        frames += each;
+    }
     qsort(sorted, r->count, sizeof sorted[0], by_value);
-    r->fps = frames / ((sorted[(r->count - 1) / 2] + sorted[r->count / 2]) / 2);
-    r->fps_low = frames / sorted[r->count - 1];
-    r->fps_high = frames / sorted[0];
+    r->fps = (sorted[(r->count - 1) / 2] + sorted[r->count / 2]) / 2;
+    r->fps_low = sorted[0];
+    r->fps_high = sorted[r->count - 1];
     uint64_t instructions = s->instructions, halted = s->halted, cycles = s->cycles;
     dm_status status = dm_lab_bench_look(s, false, err);
     if (status == DM_OK && r->draws)
         status = dm_lab_bench_count_blank(s, err);
     instructions = s->instructions - instructions;
     if (instructions > 0) {
-        r->instructions_per_frame =
-            (double)instructions / (each * (double)r->seen * (double)r->count);
+        r->instructions_per_frame = (double)instructions / (frames * (double)r->seen);
         r->halt_share = (double)(s->halted - halted) / (double)(s->cycles - cycles);
     }
     return status;
