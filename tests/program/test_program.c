@@ -357,7 +357,7 @@ static void u8_is_peek_whatever_the_cartridge(void **state)
 static void every_ready_program_compiles_for_a_gpu(void **state)
 {
     static const char *const names[] = {"starfall.py", "reward_v0.py", "novel_screens.py",
-                                        "novel_ram.py"};
+                                        "novel_ram.py", "renegade_rush.py"};
     char path[DM_PATH_MAX], *code = NULL;
     dm_error why = {0};
     (void)state;
