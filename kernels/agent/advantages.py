@@ -60,3 +60,12 @@ def vtrace(rewards: wp.array2d(dtype=float), values: wp.array2d(dtype=float), fl
             advantage = 0.0
         advantages[t, n] = advantage
         returns[t, n] = v + total
+
+
+@wp.kernel(enable_backward=False)
+def lucky(flags: wp.array2d(dtype=wp.uint8), advantages: wp.array2d(dtype=float), weights: wp.array2d(dtype=float)):
+    # Of actions that the policy was forced to only those are learned from that came out better than expected: the
+    # others would only say that random play is bad.
+    t, n = wp.tid()
+    if (int(flags[t, n]) & 16) != 0 and advantages[t, n] <= 0.0:
+        weights[t, n] = 0.0

@@ -82,6 +82,7 @@ def after(vectors: wp.array2d(dtype=float), given: wp.array(dtype=float), progra
                 flag = 2
         flags[n] = wp.uint8(flag)
         if stirred[n] > 0:
+            flags[n] = wp.uint8(flag + 16)
             stirred[n] = stirred[n] - 1
             if stirred[n] == 0:
                 forced[n] = -1

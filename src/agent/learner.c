@@ -119,8 +119,8 @@ static dm_status take_worker(dm_agent_learner *l, dm_agent_worker *w, dm_error *
         {&w->states, rows / l->policy.steps * l->policy.state},
         {&w->starts, (rows + 3) / 4},
         {&w->parts, rows * DM_AGENT_PARTS},
-        {&w->slopes[0], rows * (A + 1)},
-        {&w->slopes[1], rows},
+        {&w->slopes[0], rows * (A + 4)},
+        {&w->slopes[1], rows * 4},
     };
     dm_status status = DM_OK;
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0] && status == DM_OK; i++)
@@ -195,6 +195,7 @@ static dm_status open_texts(dm_agent_learner *l, dm_error *err)
         {&l->add_parts, "kernels/agent/normalise.py", "add_parts"},
         {&l->standardise, "kernels/agent/normalise.py", "standardise"},
         {&l->gae, "kernels/agent/advantages.py", "gae"},
+        {&l->lucky, "kernels/agent/advantages.py", "lucky"},
         {&l->shuffle, "kernels/agent/ppo.py", "shuffle"},
         {&l->control, "kernels/agent/optimise.py", "control"},
         {&l->starts_of, "kernels/agent/sequences.py", "starts_of"},
@@ -355,7 +356,7 @@ void dm_agent_learner_destroy(dm_agent_learner *l)
 {
     if (!l)
         return;
-    dm_agent_text *const texts[] = {&l->account,     &l->tally,     &l->part_sums, &l->add_parts,
+    dm_agent_text *const texts[] = {&l->account, &l->lucky,     &l->tally,     &l->part_sums, &l->add_parts,
                                     &l->standardise, &l->gae,       &l->shuffle,   &l->control,
                                     &l->adam,        &l->starts_of, &l->sequences};
     if (l->cuda)

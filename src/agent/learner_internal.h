@@ -67,8 +67,8 @@ struct dm_agent_learner {
     dm_pool *pool;
     dm_agent_worker *workers;
     int worker_count;
-    dm_agent_text account, tally, part_sums, add_parts, standardise, gae, shuffle, control, adam,
-        starts_of, sequences;
+    dm_agent_text account, lucky, tally, part_sums, add_parts, standardise, gae, shuffle, control,
+        adam, starts_of, sequences;
 
     dm_device_buffer *buffers[DM_AGENT_BUFFERS];
     size_t buffer_count;

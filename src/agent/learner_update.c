@@ -41,6 +41,11 @@ static dm_status advantages(dm_agent_learner *l, dm_error *err)
     dm_agent_text_number(k, "gamma", l->config.gamma);
     dm_agent_text_number(k, "decay", l->config.lambda);
     dm_status status = dm_agent_text_launch(k, DM_KERNEL_FORWARD, l->N, 0, err);
+    dm_agent_text_matrix(&l->lucky, "flags", l->flags, NULL, l->T, l->N);
+    dm_agent_text_matrix(&l->lucky, "advantages", l->advantages, NULL, l->T, l->N);
+    dm_agent_text_matrix(&l->lucky, "weights", l->weights, NULL, l->T, l->N);
+    if (status == DM_OK && l->world->forced)
+        status = dm_agent_text_launch(&l->lucky, DM_KERNEL_FORWARD, l->T, l->N, err);
     if (status == DM_OK)
         status = moments(l, l->advantages, l->numbers + DM_AGENT_AT_ADVANTAGES, err);
     if (status == DM_OK)
@@ -135,7 +140,7 @@ static dm_status loss(dm_agent_learner *l, dm_agent_worker *w, dm_agent_rows log
     float *dvalues = l->policy.tower_count == 1 ? w->slopes[0] + A : w->slopes[1];
     dm_status status = dm_agent_clear(l, w->slopes[0], rows * logits.pitch * sizeof(float), err);
     if (status == DM_OK)
-        status = dm_agent_clear(l, w->slopes[1], rows * sizeof(float), err);
+        status = dm_agent_clear(l, w->slopes[1], rows * 4 * sizeof(float), err);
     if (status == DM_OK) /* the backward pass takes them away */
         status = dm_agent_copy(l, w->slopes_of_losses, w->ones, rows * sizeof(float), err);
     dm_agent_text *k = &w->ppo;

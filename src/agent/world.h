@@ -21,6 +21,7 @@ enum {
     DM_AGENT_TRUNCATED = 2,  /* it was cut off */
     DM_AGENT_BEGINS = 4,     /* the step only began the next episode: nothing is learned from it */
     DM_AGENT_PRACTICE = 8,   /* with BEGINS: the next episode's score does not count */
+    DM_AGENT_FORCED = 16,    /* the action was forced: learned from if it came out well */
 };
 
 typedef struct dm_agent_world {

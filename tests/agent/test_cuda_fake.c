@@ -38,6 +38,7 @@ static const fake_cuda *fake_with_kernels(void)
         "ratios_forward",
         "shuffle_forward",
         "control_forward",
+        "lucky_forward",
         "begin_forward",
         "starts_of_forward",
         "sequences_forward",

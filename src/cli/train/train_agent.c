@@ -15,21 +15,21 @@
 
 /* ---- Configuration ---- */
 
-/* A reward file beside the configuration that names it. */
+/* A reward that a configuration names without a path lies beside it, or else here. */
 static dm_status find_reward(const char *config_path, dm_agent_config *config, dm_error *err)
 {
     char path[DM_PATH_MAX], folder[DM_PATH_MAX];
     const char *slash = strrchr(config_path, '/');
-    if (config->reward[0] == 0 || config->reward[0] == '/' || dm_file_exists(config->reward) ||
-        slash == NULL)
+    if (config->reward[0] == 0 || config->reward[0] == '/' || slash == NULL)
         return DM_OK;
     snprintf(folder, sizeof folder, "%.*s", (int)(slash - config_path), config_path);
     dm_status status = dm_path_join(path, folder, config->reward, err);
-    if (status == DM_OK && strlen(path) >= sizeof config->reward)
-        status = dm_fail(err, DM_EINVAL, "agent: path too long: %s", path);
-    if (status == DM_OK)
-        memcpy(config->reward, path, strlen(path) + 1);
-    return status;
+    if (status != DM_OK || !dm_file_exists(path))
+        return status;
+    if (strlen(path) >= sizeof config->reward)
+        return dm_fail(err, DM_EINVAL, "agent: path too long: %s", path);
+    memcpy(config->reward, path, strlen(path) + 1);
+    return DM_OK;
 }
 
 static dm_status set_text(char to[DM_AGENT_TEXT_MAX], const char *option, const char *from,

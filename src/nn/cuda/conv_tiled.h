@@ -199,7 +199,7 @@ DM_KERNEL_BOUNDS(nn_conv_tiled, nn_conv_tiled_args, 192u, 2)
     nn_conv_forward(&args, 2);
 }
 
-DM_KERNEL_BOUNDS(nn_conv_tiled_4, nn_conv_tiled_args, 192u, 2)
+DM_KERNEL_BOUNDS(nn_conv_tiled_4, nn_conv_tiled_args, 192u, 3)
 {
     nn_conv_forward(&args, 4);
 }
