@@ -52,7 +52,8 @@ def after(vectors: wp.array2d(dtype=float), given: wp.array(dtype=float), progra
           scores: wp.array(dtype=float), flags: wp.array(dtype=wp.uint8), keep_in: wp.array(dtype=int),
           ended: wp.array(dtype=wp.uint8)):
     # After it. flags are world.h's. keep_in: the snapshot that the machine is kept in, -1 for none; own: its two, the
-    # older first when both are in use. ended: episodes that are over for good, whose older state goes to the archive.
+    # older first when both are in use. ended: episodes that are over for good, whose older state goes to the archive
+    # (not those that practise: from the same states they would fill it).
     n = wp.tid()
     gained = given[n]
     if programmed == 0:
@@ -76,7 +77,8 @@ def after(vectors: wp.array2d(dtype=float), given: wp.array(dtype=float), progra
         flag = int(0)
         if terminated[n] != wp.uint8(0):
             flag = 1
-            ended[n] = wp.uint8(1)
+            if practice[n] == wp.uint8(0):
+                ended[n] = wp.uint8(1)
         else:
             if truncated[n] != wp.uint8(0) or (most > 0 and age[n] >= most):
                 flag = 2
