@@ -24,6 +24,12 @@ void dm_predict_phases_cut(dm_predict_phases *phases)
     phases->left = 0;
 }
 
+void dm_predict_phases_answer(dm_predict_phases *phases, bool accepted)
+{
+    phases->refused = accepted ? 0 : phases->refused + 1;
+    phases->refused_now = !accepted;
+}
+
 /* clamp(most * confidence^2 * (1 - min(0.1 * in a row, 0.5)), least, most) */
 uint64_t dm_predict_length(const dm_predict_rules *rules, double confidence, uint64_t in_row)
 {
@@ -36,8 +42,10 @@ uint64_t dm_predict_length(const dm_predict_rules *rules, double confidence, uin
 static dm_predict_decision full(dm_predict_phases *p, const dm_predict_rules *rules, bool warned,
                                 const char *reason)
 {
-    p->in_row = 0;
-    return (dm_predict_decision){DM_PHASE_FULL, rules->full_steps * (warned ? 2 : 1), reason};
+    uint64_t doubles = p->refused < rules->full_doubles ? p->refused : rules->full_doubles;
+    p->in_row = p->refused_now = 0;
+    return (dm_predict_decision){DM_PHASE_FULL, (rules->full_steps * (warned ? 2 : 1)) << doubles,
+                                 reason};
 }
 
 static dm_predict_decision choose(dm_predict_phases *p, const dm_predict_rules *rules,
@@ -55,6 +63,8 @@ static dm_predict_decision choose(dm_predict_phases *p, const dm_predict_rules *
         return full(p, rules, true, "the monitor warns");
     if (!(view->confidence >= rules->confidence_needed))
         return full(p, rules, false, "too little confidence");
+    if (p->refused_now && rules->full_doubles > 0)
+        return full(p, rules, false, "a proposal was refused");
     if (p->in_row >= rules->predictions_in_row)
         return full(p, rules, false, "enough predictions in a row");
     uint64_t length =

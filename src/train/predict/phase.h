@@ -6,7 +6,10 @@
  *                            └─┘                  │
  *                 confident: │                    │
  *                            ▼                    │
- *                         PREDICT ──always──► CORRECT ──confident──► PREDICT
+ *                         PREDICT ──always──► CORRECT ──confident, the proposal was accepted──► PREDICT
+ *
+ * A check costs some forward passes, so proposals that are refused make the next ones rarer: after each FULL comes next,
+ * twice as long as after the one before it.
  *
  * A decision fixes a phase and how many steps it has; the next one is made when they are used up.
  * Lengths and conditions are rows of rules.def. The state is a few numbers without pointers: a
@@ -39,6 +42,8 @@ typedef struct dm_predict_phases {
     uint64_t length;
     uint64_t in_row;           /* PREDICT phases since the last FULL */
     uint64_t decisions;        /* made so far; the first one, WARMUP, counts */
+    uint64_t refused;          /* proposals in a row that were refused */
+    uint64_t refused_now;      /* 1: one was since the last FULL */
     uint64_t first_full;       /* 1: the decision after the warm-up was made */
     uint64_t steps[DM_PHASES]; /* done in each phase */
 } dm_predict_phases;
@@ -58,6 +63,8 @@ dm_predict_decision dm_predict_decide(dm_predict_phases *phases, const dm_predic
                                       const dm_predict_view *view);
 /* End the current phase now: the monitor found something, or a prediction was refused. */
 void dm_predict_phases_cut(dm_predict_phases *phases);
+/* Whether the proposal of this PREDICT was accepted. */
+void dm_predict_phases_answer(dm_predict_phases *phases, bool accepted);
 /* The rule's length of a prediction after `in_row` others. */
 uint64_t dm_predict_length(const dm_predict_rules *rules, double confidence, uint64_t in_row);
 

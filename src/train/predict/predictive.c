@@ -27,6 +27,7 @@ typedef struct core {
     dm_corrector corrector;
     dm_bandit bandit;
     pending proposal;
+    dm_pace pace;
     dm_predict_counts counts;
     uint64_t warned;          /* the monitor warned since the last decision */
     uint64_t real_steps;      /* made, whatever was undone later */
@@ -261,6 +262,7 @@ static void go_back_to(dm_predictive *p, const dm_model_state *state)
 {
     p->c.progress = state->progress;
     p->c.has_next = 0;
+    dm_pace_back(&p->c.pace, state->progress);
     dm_forecaster_back(p->forecaster, state->progress);
     dm_snapshots_clear(&p->snapshots);
 }
@@ -469,6 +471,28 @@ static dm_status check_average(dm_predictive *p, double *loss, dm_error *err)
     return status;
 }
 
+/* Whether the check lets the proposal through, and for how many steps it stands then. */
+static bool judge_check(dm_predictive *p)
+{
+    core *c = &p->c;
+    double before = p->proposed.before, after = p->proposed.after;
+    dm_pace_see(&c->pace, c->progress, before);
+    p->proposed.reason = "the held-out loss does not fall";
+    if (!(after < before * (1 - p->rules.proposal_margin)))
+        return false;
+    if (p->rules.proposal_worth) {
+        uint64_t worth = dm_pace_worth(&c->pace, before, after, p->proposed.length);
+        p->proposed.reason =
+            c->pace.known ? "the held-out loss falls by less than a few real steps would bring"
+                          : "the pace of the real steps is not known yet";
+        if (worth < p->rules.predict_least && worth < p->proposed.length)
+            return false;
+        p->proposed.length = worth;
+    }
+    p->proposed.reason = "the held-out loss falls";
+    return true;
+}
+
 /* The proposal into the model when the held-out samples say so; otherwise every bit as it was. */
 static dm_status try_proposal(dm_predictive *p, bool *accepted, dm_error *err)
 {
@@ -497,8 +521,7 @@ static dm_status try_proposal(dm_predictive *p, bool *accepted, dm_error *err)
         status = check_average(p, &p->proposed.after, err);
     if (status != DM_OK)
         return status;
-    *accepted = p->proposed.after < p->proposed.before * (1 - p->rules.proposal_margin);
-    p->proposed.reason = *accepted ? "the held-out loss falls" : "the held-out loss does not fall";
+    *accepted = judge_check(p);
     /* Also an accepted one: the state before the jump, for a verdict against it, has the average as it was. */
     status = dm_nn_store_put(store, SLOT_AVERAGE, model, DM_NN_AVERAGE, err);
     if (status != DM_OK || !*accepted)
@@ -525,6 +548,8 @@ static dm_status propose(dm_predictive *p, dm_error *err)
     if (status != DM_OK)
         return status;
     p->turn.proposed = true;
+    if (p->proposed.kind != DM_PROPOSAL_NONE) /* that asks for nothing */
+        dm_predict_phases_answer(&c->phases, accepted);
     c->counts.proposed++;
     c->counts.predicted_lengths += p->proposed.length;
     if (accepted) {
@@ -536,6 +561,7 @@ static dm_status propose(dm_predictive *p, dm_error *err)
         c->counts.skipped += q->length;
         c->phases.steps[DM_PHASE_PREDICT] += q->length;
         c->progress += q->length;
+        dm_pace_stand(&c->pace, c->progress, p->proposed.after);
         c->has_next = 0;
         dm_snapshots_clear(&p->snapshots); /* the path begins anew */
     } else {

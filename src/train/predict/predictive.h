@@ -29,6 +29,7 @@
 #include "train/predict/forecaster.h"
 #include "train/predict/model_state.h"
 #include "train/predict/monitor.h"
+#include "train/predict/pace.h"
 #include "train/predict/phase.h"
 #include "train/predict/proposal.h"
 #include "train/trace.h"

@@ -13,8 +13,9 @@ typedef struct bed {
     uint64_t planted; /* progress at which the rate is 30 times too high; 0: never */
     bool spoiled;     /* it is now */
     uint64_t strange; /* progress of a batch with targets far away; 0: none */
-    bool lie;         /* the held-out loss falls at every look */
+    bool lie;         /* the held-out loss falls by half with every proposal */
     double told;
+    uint64_t looks;
 } bed;
 
 /* The curve model that comes with the program; in a static array. */

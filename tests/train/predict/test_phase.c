@@ -145,6 +145,33 @@ static void five_predictions_in_a_row_at_most(void **state)
 }
 
 /* clamp(15 conf^2 (1 - min(0.1 in a row, 0.5)), 10, 15) */
+/* 20, 40, 80, 160, 160 real steps after so many refusals; one that is accepted ends it. */
+static void refused_proposals_make_the_next_ones_rarer(void **state)
+{
+    (void)state;
+    dm_predict_phases p = settled();
+    static const uint64_t lengths[] = {40, 80, 160, 160};
+    for (int i = 0; i < 4; i++) {
+        check(decide(&p, &sure), DM_PHASE_PREDICT, 14);
+        dm_predict_phases_answer(&p, false);
+        dm_predict_phases_cut(&p);
+        check(decide(&p, &sure), DM_PHASE_CORRECT, 5);
+        finish(&p);
+        check(decide(&p, &sure), DM_PHASE_FULL, lengths[i]);
+        finish(&p);
+    }
+    check(decide(&p, &sure), DM_PHASE_PREDICT, 14);
+    dm_predict_phases_answer(&p, true);
+    dm_predict_phases_cut(&p);
+    check(decide(&p, &sure), DM_PHASE_CORRECT, 5);
+    finish(&p);
+    assert_int_equal(decide(&p, &sure).phase, DM_PHASE_PREDICT); /* no FULL between */
+    finish(&p);
+    check(decide(&p, &sure), DM_PHASE_CORRECT, 5);
+    finish(&p);
+    check(decide(&p, &unsure), DM_PHASE_FULL, 20);
+}
+
 static void length_of_a_prediction(void **state)
 {
     (void)state;
@@ -209,7 +236,8 @@ DM_TESTS("train/predict/phase", DM_TEST(begins_with_a_warm_up_of_100_steps),
          DM_TEST(predict_is_always_followed_by_five_steps_of_correct),
          DM_TEST(correct_to_predict_when_confident),
          DM_TEST(correct_to_full_when_not_and_the_count_begins_anew),
-         DM_TEST(five_predictions_in_a_row_at_most), DM_TEST(length_of_a_prediction),
+         DM_TEST(five_predictions_in_a_row_at_most),
+         DM_TEST(refused_proposals_make_the_next_ones_rarer), DM_TEST(length_of_a_prediction),
          DM_TEST(the_bandit_may_choose_the_length),
          DM_TEST(a_warning_doubles_full_and_forbids_predictions), DM_TEST(a_cut_ends_the_phase_now),
          DM_TEST(rules_out_of_order_are_refused))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_proposal.c - the bandit over proposals, and the proposals on paths whose end is known. */
 #include "tests/support/test.h"
+#include "train/predict/pace.h"
 #include "train/predict/proposal.h"
 
 #include <math.h>
@@ -274,10 +275,42 @@ static void what_cannot_be_made_is_no_proposal(void **state)
     close_path(&p);
 }
 
+/* ---- What they are worth ---- */
+
+static void a_gain_is_worth_the_steps_that_would_bring_it(void **state)
+{
+    (void)state;
+    dm_pace p = {0};
+    assert_int_equal(dm_pace_worth(&p, 2, 1, 40), 0); /* nothing is known */
+    dm_pace_see(&p, 100, 2);
+    assert_int_equal(dm_pace_worth(&p, 2, 1, 40), 0);
+    dm_pace_see(&p, 105, 1.9); /* too early to tell */
+    assert_int_equal(p.known, 0);
+    dm_pace_see(&p, 120, 2 * exp(-0.2)); /* 1% a step */
+    assert_near(p.pace, 0.01, 1e-12);
+    assert_int_equal(dm_pace_worth(&p, 1, exp(-0.255), 40), 25);
+    assert_int_equal(dm_pace_worth(&p, 1, exp(-0.9), 40), 40);
+    assert_int_equal(dm_pace_worth(&p, 1, exp(-0.0001), 40), 0);
+    assert_int_equal(dm_pace_worth(&p, 1, 1, 40), 0);
+    assert_int_equal(dm_pace_worth(&p, 1, NAN, 40), 0);
+    dm_pace_stand(&p, 160, 1); /* a jump: what came by it is no pace */
+    assert_near(p.pace, 0.01, 1e-12);
+    dm_pace_see(&p, 170, exp(-0.3)); /* 3% a step: the mean of both */
+    assert_near(p.pace, 0.02, 1e-12);
+    dm_pace_back(&p, 165);
+    dm_pace_see(&p, 180, 0.1); /* the look at 170 was undone: nothing to compare with */
+    assert_near(p.pace, 0.02, 1e-12);
+    dm_pace_see(&p, 200, NAN);
+    dm_pace_see(&p, 200, 0.1 * exp(1)); /* the loss rises: any fall is worth all */
+    assert_true(p.pace < 0);
+    assert_int_equal(dm_pace_worth(&p, 1, 0.999, 40), 40);
+}
+
 DM_TESTS("train/predict/proposal", DM_TEST(rewards_as_stated), DM_TEST(arms_are_kinds_and_lengths),
          DM_TEST(score_by_hand), DM_TEST(inputs_have_length_one),
          DM_TEST(learns_which_arm_is_best_where), DM_TEST(choices_are_the_same_for_the_same_seed),
          DM_TEST(extrapolation_finds_the_end_of_a_geometric_path), DM_TEST(coefficients_sum_to_one),
          DM_TEST(shift_goes_on_along_the_average),
          DM_TEST(nesterov_begins_anew_from_the_moved_average),
-         DM_TEST(what_cannot_be_made_is_no_proposal))
+         DM_TEST(what_cannot_be_made_is_no_proposal),
+         DM_TEST(a_gain_is_worth_the_steps_that_would_bring_it))
