@@ -31,7 +31,7 @@ typedef struct run_options {
     /* A swarm's. */
     int backend;
     int64_t envs, steps, seed, frames_per_step;
-    const char *stage, *obs, *action_gen, *record, *mosaic, *reward;
+    const char *stage, *obs, *action_gen, *record, *mosaic, *reward, *actions_file;
     dm_strings given;
 } run_options;
 
@@ -91,6 +91,9 @@ static const dm_option rows[] = {
                      "observations: vector,shades,small,packed"),
     DM_OPTION_STRING(run_options, action_gen, "action-gen", "NAME", "seeded_random",
                      "actions: noop, seeded_random or striped"),
+    DM_OPTION_STRING(
+        run_options, actions_file, "actions-file", "FILE", NULL,
+        "actions instead: a line for each step, with one for all machines or one for each"),
     DM_OPTION_INT(run_options, seed, "seed", "N", 0, INT64_MAX, "0", "of the random actions"),
     DM_OPTION_STRING(run_options, record, "record", "FILE", NULL,
                      "a .gif of all steps or a .png of the last"),
@@ -226,6 +229,7 @@ static const struct applicable {
     {"stage", TO_MANY, NULL, NULL},
     {"obs", TO_MANY, NULL, NULL},
     {"action-gen", TO_MANY, NULL, "--input"},
+    {"actions-file", TO_MANY, NULL, "--input"},
     {"seed", TO_MANY, NULL, NULL},
     {"record", TO_MANY, NULL, "--gif or --png"},
     {"mosaic", TO_MANY, "record", NULL},
@@ -255,6 +259,9 @@ static dm_status check_applicable(const run_options *o, dm_error *err)
         if (a->needs != NULL && !is_given(o, a->needs))
             return dm_fail(err, DM_EINVAL, "--%s does nothing without --%s", a->name, a->needs);
     }
+    if (o->actions_file != NULL && (is_given(o, "action-gen") || is_given(o, "seed")))
+        return dm_fail(err, DM_EINVAL, "--actions-file and --%s: the file has all actions",
+                       is_given(o, "seed") ? "seed" : "action-gen");
     if (is_given(o, "symbols") && o->hooks.count == 0 && o->reward == NULL)
         return dm_fail(err, DM_EINVAL, "--symbols does nothing without --hook or --reward");
     if (!many && is_given(o, "frames-per-step") && o->reward == NULL)
@@ -268,11 +275,13 @@ static dm_status check_applicable(const run_options *o, dm_error *err)
     if (o->boot_rom != NULL && is_given(o, "start") && o->start != DM_GB_START_BOOT_ROM)
         return dm_fail(err, DM_EINVAL, "--boot-rom starts with the boot ROM, --start %s without",
                        start_names[o->start]);
-    const dm_output files[] = {{"rom", o->rom, true},           {"input", o->input, true},
-                               {"boot-rom", o->boot_rom, true}, {"symbols", o->symbols, true},
-                               {"reward", o->reward, true},     {"png", o->png, false},
-                               {"gif", o->gif, false},          {"save", o->save, false},
-                               {"battery", o->battery, false},  {"record", o->record, false}};
+    const dm_output files[] = {
+        {"rom", o->rom, true},           {"input", o->input, true},
+        {"boot-rom", o->boot_rom, true}, {"symbols", o->symbols, true},
+        {"reward", o->reward, true},     {"actions-file", o->actions_file, true},
+        {"png", o->png, false},          {"gif", o->gif, false},
+        {"save", o->save, false},        {"battery", o->battery, false},
+        {"record", o->record, false}};
     return dm_outputs_check(files, sizeof files / sizeof files[0], err);
 }
 
@@ -588,6 +597,7 @@ static dm_status run_swarm(const run_options *o, dm_error *err)
                                 .hooks = &o->hooks,
                                 .symbols = o->symbols,
                                 .reward = o->reward,
+                                .actions_file = o->actions_file,
                                 .json = o->json,
                                 .force_dmg = o->force_dmg};
     return dm_run_swarm_run(&swarm, err);

@@ -10,6 +10,7 @@
 #include "cli/game/reward.h"
 #include "cli/options.h"
 #include "gb/host/picture.h"
+#include "lab/actions.h"
 
 #include <dotmatrix/swarm.h>
 
@@ -32,6 +33,7 @@ typedef struct session {
     dm_program *program; /* NULL: no reward program */
     dm_program_info info;
     dm_reward_watch watch;
+    dm_lab_actions actions;
     dm_swarm_metric_sums metrics[DM_PROGRAM_METRICS_MAX];
     uint8_t *picture; /* of the mosaic; NULL: nothing is recorded */
     double seconds;
@@ -89,6 +91,10 @@ static dm_status read_options(session *s, dm_error *err)
     d->count = (uint64_t)o->envs;
     d->frames_per_step = (uint32_t)o->frames_per_step;
     d->seed = (uint64_t)o->seed;
+    s->actions.codec = d->codec;
+    if (status == DM_OK && o->actions_file != NULL)
+        status =
+            dm_lab_actions_load(&s->actions, o->actions_file, (uint64_t)o->steps, d->count, err);
     if (status == DM_OK)
         status = dm_run_hooks_parse(&s->hooks, o->hooks, o->symbols, err);
     d->hooks = s->hooks.places;
@@ -142,7 +148,11 @@ static dm_status steps(session *s, dm_error *err)
     dm_status status = DM_OK;
     uint64_t start = dm_time_ns(), queued = 0;
     for (int64_t i = 0; i < o->steps && status == DM_OK; i++) {
-        status = dm_swarm_step(s->swarm, NULL, err);
+        if (s->actions.given == NULL)
+            status = dm_swarm_step(s->swarm, NULL, err);
+        else
+            status = dm_swarm_step_host(s->swarm, s->actions.given + (uint64_t)i * s->desc.count,
+                                        s->desc.count, err);
         queued++;
         if (status == DM_OK && s->hook_bits != NULL)
             status = look_for_hooks(s, (uint64_t)i, err);
@@ -204,7 +214,8 @@ static dm_status report(session *s, dm_error *err)
     dm_json_int(&json, "steps", o->steps);
     dm_json_int(&json, "frames_per_step", o->frames_per_step);
     dm_json_string(&json, "stage", o->stage);
-    dm_json_string(&json, "action_gen", o->action_gen);
+    dm_json_string(&json, o->actions_file != NULL ? "actions_file" : "action_gen",
+                   o->actions_file != NULL ? o->actions_file : o->action_gen);
     dm_json_int(&json, "seed", o->seed);
     dm_json_uint(&json, "bytes_per_machine", info.bytes_per_machine);
     dm_json_double(&json, "seconds", s->seconds);
@@ -262,6 +273,7 @@ dm_status dm_run_swarm_run(const dm_run_swarm *options, dm_error *err)
     free(s.picture);
     free(s.hook_bits);
     dm_program_destroy(s.program);
+    dm_lab_actions_deinit(&s.actions);
     dm_swarm_destroy(s.swarm);
     dm_device_close(s.device);
     return status;

@@ -13,10 +13,11 @@ typedef struct dm_run_swarm {
     bool cuda;
     int64_t envs, steps, frames_per_step, seed, scale;
     const char *stage, *obs, *action_gen;
-    const char *record;      /* a .gif or .png of the first machines; NULL: none */
-    const char *mosaic;      /* which ones, see mosaic.h */
-    const dm_strings *hooks; /* see hooks.h */
-    const char *reward;      /* a program's file; NULL: none */
+    const char *record;       /* a .gif or .png of the first machines; NULL: none */
+    const char *mosaic;       /* which ones, see mosaic.h */
+    const dm_strings *hooks;  /* see hooks.h */
+    const char *reward;       /* a program's file; NULL: none */
+    const char *actions_file; /* lab/actions.h; NULL: the generator's actions */
     const char *symbols;
     bool json, force_dmg;
 } dm_run_swarm;
