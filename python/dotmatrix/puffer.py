@@ -7,7 +7,7 @@
     env = pufferlib.vector.make(PufferEnv, env_kwargs={"rom": "STARFALL", "num_envs": 1024})
 
 The swarm writes to PufferLib's own buffers. (For PufferLib 5, whose environments are C or CUDA, see
-examples/puffer_dotmatrix.h.)
+examples/puffer.)
 """
 
 from __future__ import annotations

@@ -71,9 +71,11 @@ PYTHON_TESTS(life)
 PYTHON_TESTS(models)
 PYTHON_TESTS(package)
 PYTHON_TESTS(program)
+PYTHON_TESTS(puffer5)
 PYTHON_TESTS(pyboy)
 PYTHON_TESTS(swarm)
 
 DM_TESTS("python/package", DM_TEST(adapters), DM_TEST(capi), DM_TEST(docs), DM_TEST(examples),
          DM_TEST(gameboy), DM_TEST(gym), DM_TEST(hooks), DM_TEST(kernels), DM_TEST(life),
-         DM_TEST(models), DM_TEST(package), DM_TEST(program), DM_TEST(pyboy), DM_TEST(swarm))
+         DM_TEST(models), DM_TEST(package), DM_TEST(program), DM_TEST(puffer5), DM_TEST(pyboy),
+         DM_TEST(swarm))
