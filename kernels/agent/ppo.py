@@ -90,6 +90,22 @@ def look(values: wp.array(dtype=float), to_values: wp.array(dtype=float)):
 
 
 @wp.kernel(enable_backward=False)
+def ratios(logits: wp.array2d(dtype=float), values: wp.array(dtype=float), actions: wp.array(dtype=int),
+           chances: wp.array(dtype=float), to_ratios: wp.array(dtype=float), to_values: wp.array(dtype=float)):
+    # How much more probable the policy makes what was done than it was when it was drawn, for V-trace.
+    n = wp.tid()
+    count = logits.shape[1]
+    most = logits[n, 0]
+    for a in range(1, count):
+        most = wp.max(most, logits[n, a])
+    total = float(0.0)
+    for a in range(count):
+        total += wp.exp(logits[n, a] - most)
+    to_ratios[n] = wp.exp(logits[n, actions[n]] - most - wp.log(total) - chances[n])
+    to_values[n] = values[n]
+
+
+@wp.kernel(enable_backward=False)
 def greedy(logits: wp.array2d(dtype=float), actions: wp.array(dtype=int)):
     # The most probable action, the first among equals.
     n = wp.tid()

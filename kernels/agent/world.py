@@ -133,3 +133,12 @@ def observe(vectors: wp.array2d(dtype=float), observations: wp.array2d(dtype=flo
 def first_potential(vectors: wp.array2d(dtype=float), potential: wp.array(dtype=float)):
     n = wp.tid()
     potential[n] = vectors[n, vectors.shape[1] - 1]
+
+
+@wp.kernel(enable_backward=False)
+def keep(words: wp.array2d(dtype=wp.uint32), numbers: wp.array(dtype=int), snapshots: wp.array2d(dtype=wp.uint32)):
+    # Machine n's words to the snapshot that is named, if one is. A thread per word.
+    n, w = wp.tid()
+    number = numbers[n]
+    if number >= 0:
+        snapshots[number, w] = words[n, w]

@@ -55,6 +55,7 @@ static dm_status take_rollout(dm_agent_learner *l, dm_error *err)
         {&l->advantages, S},
         {&l->standard, S},
         {&l->returns, S},
+        {&l->action_ratios, l->config.vtrace ? S : 1},
         {&l->flags, (S + 3) / 4},
         {&l->score, N},
         {&l->length, N},
@@ -139,6 +140,7 @@ static dm_status take_worker(dm_agent_learner *l, dm_agent_worker *w, dm_error *
     } texts[] = {
         {&w->sample, "kernels/agent/ppo.py", "sample"},
         {&w->look, "kernels/agent/ppo.py", "look"},
+        {&w->ratios, "kernels/agent/ppo.py", "ratios"},
         {&w->greedy, "kernels/agent/ppo.py", "greedy"},
         {&w->unpack, "kernels/agent/pixels.py", "unpack"},
         {&w->gather_starts, "kernels/agent/sequences.py", "gather_starts"},
@@ -154,8 +156,9 @@ static dm_status take_worker(dm_agent_learner *l, dm_agent_worker *w, dm_error *
 
 static void leave_worker(dm_agent_learner *l, dm_agent_worker *w)
 {
-    dm_agent_text *const texts[] = {&w->sample, &w->look,   &w->greedy,    &w->ppo,
-                                    &w->gather, &w->unpack, &w->part_sums, &w->gather_starts};
+    dm_agent_text *const texts[] = {&w->sample,    &w->look,          &w->greedy,
+                                    &w->ppo,       &w->gather,        &w->unpack,
+                                    &w->part_sums, &w->gather_starts, &w->ratios};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         dm_agent_text_close(texts[i]);
     if (w->device != l->device)
@@ -196,6 +199,7 @@ static dm_status open_texts(dm_agent_learner *l, dm_error *err)
         {&l->standardise, "kernels/agent/normalise.py", "standardise"},
         {&l->gae, "kernels/agent/advantages.py", "gae"},
         {&l->lucky, "kernels/agent/advantages.py", "lucky"},
+        {&l->vtrace, "kernels/agent/advantages.py", "vtrace"},
         {&l->shuffle, "kernels/agent/ppo.py", "shuffle"},
         {&l->control, "kernels/agent/optimise.py", "control"},
         {&l->starts_of, "kernels/agent/sequences.py", "starts_of"},
@@ -277,6 +281,8 @@ static dm_status take_events(dm_agent_learner *l, dm_error *err)
 static dm_status create(dm_agent_learner *l, dm_error *err)
 {
     const dm_agent_config *c = &l->config;
+    if (c->vtrace && c->policy == DM_AGENT_GRU)
+        return dm_fail(err, DM_EUNSUPPORTED, "agent: vtrace=1 is not for policy gru");
     l->minibatch = l->N * l->T / c->minibatches;
     uint32_t act_rows = (uint32_t)divisor(l->N, l->cuda ? c->cuda_rows : c->act_rows);
     uint32_t most = (uint32_t)(l->cuda ? c->cuda_rows : c->learn_rows), learn_rows;
@@ -356,9 +362,10 @@ void dm_agent_learner_destroy(dm_agent_learner *l)
 {
     if (!l)
         return;
-    dm_agent_text *const texts[] = {&l->account, &l->lucky,     &l->tally,     &l->part_sums, &l->add_parts,
-                                    &l->standardise, &l->gae,       &l->shuffle,   &l->control,
-                                    &l->adam,        &l->starts_of, &l->sequences};
+    dm_agent_text *const texts[] = {&l->account,   &l->lucky,     &l->vtrace,      &l->tally,
+                                    &l->part_sums, &l->add_parts, &l->standardise, &l->gae,
+                                    &l->shuffle,   &l->control,   &l->adam,        &l->starts_of,
+                                    &l->sequences};
     if (l->cuda)
         (void)dm_stream_synchronize(l->stream, NULL);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)

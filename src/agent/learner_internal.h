@@ -43,7 +43,7 @@ typedef struct dm_agent_worker {
     dm_device *device; /* the CPU: of one thread */
     dm_nn_exec exec;
     char *memory[DM_AGENT_TOWERS];
-    dm_agent_text sample, look, greedy, ppo, gather, unpack, part_sums, gather_starts;
+    dm_agent_text sample, look, ratios, greedy, ppo, gather, unpack, part_sums, gather_starts;
     /* The samples of a shard that learns. */
     float *input, *chances, *advantages, *returns, *values, *weights;
     int32_t *actions;
@@ -67,8 +67,8 @@ struct dm_agent_learner {
     dm_pool *pool;
     dm_agent_worker *workers;
     int worker_count;
-    dm_agent_text account, lucky, tally, part_sums, add_parts, standardise, gae, shuffle, control,
-        adam, starts_of, sequences;
+    dm_agent_text account, lucky, tally, part_sums, add_parts, standardise, gae, vtrace, shuffle,
+        control, adam, starts_of, sequences;
 
     dm_device_buffer *buffers[DM_AGENT_BUFFERS];
     size_t buffer_count;
@@ -77,6 +77,7 @@ struct dm_agent_learner {
     float *chances, *values, *rewards, *scaled, *weights, *advantages, *standard, *returns;
     uint8_t *flags;
     float *score, *length, *practice, *ended; /* [N], [N], [N], [N][DM_AGENT_ENDED] */
+    float *action_ratios;                     /* V-trace's, [T][N] */
     float *game;                              /* scores, [T][N] */
     int32_t *bad, *order;
     /* Of a policy with memory: the states now and when the rollout began [N][state]; where a state is zero before a
@@ -93,6 +94,7 @@ struct dm_agent_learner {
     /* Of the call that runs. */
     uint64_t t, batch_first;
     const uint8_t *looked_at;
+    bool again;        /* V-trace: the rollout is looked at again */
     float *remembered; /* greedy: the states */
     int32_t *chosen;   /* greedy */
     float *taught;
@@ -126,6 +128,8 @@ void dm_agent_logits(dm_agent_text *text, dm_agent_rows rows, float *slopes, uin
 void dm_agent_column(dm_agent_text *text, const char *name, dm_agent_rows rows, float *slopes,
                      uint64_t count);
 
+/* What the policy makes of the rollout now: ratios and values. */
+dm_status dm_agent_look_again(dm_agent_learner *l, dm_error *err);
 dm_status dm_agent_rollout(dm_agent_learner *l, dm_agent_figures *f, dm_error *err);
 dm_status dm_agent_update(dm_agent_learner *l, dm_agent_figures *f, dm_error *err);
 

@@ -83,6 +83,15 @@ static dm_status act_shard(dm_agent_learner *l, dm_agent_worker *w, uint64_t sha
         dm_agent_text_vector(&w->greedy, "actions", l->chosen + first, NULL, rows);
         return dm_agent_text_launch(&w->greedy, DM_KERNEL_FORWARD, rows, 0, err);
     }
+    if (l->again && l->t < l->T) {
+        dm_agent_logits(&w->ratios, logits, NULL, rows, l->policy.actions);
+        dm_agent_column(&w->ratios, "values", values, NULL, rows);
+        dm_agent_text_vector(&w->ratios, "actions", l->actions + at, NULL, rows);
+        dm_agent_text_vector(&w->ratios, "chances", l->chances + at, NULL, rows);
+        dm_agent_text_vector(&w->ratios, "to_ratios", l->action_ratios + at, NULL, rows);
+        dm_agent_text_vector(&w->ratios, "to_values", l->values + at, NULL, rows);
+        return dm_agent_text_launch(&w->ratios, DM_KERNEL_FORWARD, rows, 0, err);
+    }
     if (l->t == l->T) { /* the value of the last observation is all that is wanted */
         dm_agent_column(&w->look, "values", values, NULL, rows);
         dm_agent_text_vector(&w->look, "to_values", l->values + at, NULL, rows);
@@ -149,6 +158,16 @@ static dm_status act(dm_agent_learner *l, uint64_t t, dm_error *err)
     l->looked_at = l->observations + t * l->N * l->row_bytes;
     l->chosen = NULL;
     return dm_agent_run_shards(l, l->act_shards, act_shard, err);
+}
+
+dm_status dm_agent_look_again(dm_agent_learner *l, dm_error *err)
+{
+    dm_status status = DM_OK;
+    l->again = true;
+    for (uint64_t t = 0; t <= l->T && status == DM_OK; t++)
+        status = act(l, t, err);
+    l->again = false;
+    return status;
 }
 
 /* Where the policy's memory is empty when it looks at the observation after step t. */

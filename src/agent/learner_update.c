@@ -29,9 +29,17 @@ static dm_status moments(dm_agent_learner *l, float *numbers, float *state, dm_e
                            : dm_agent_text_launch(&l->add_parts, DM_KERNEL_FORWARD, 1, 0, err);
 }
 
+/* Before each epoch with V-trace, else before the first. */
 static dm_status advantages(dm_agent_learner *l, dm_error *err)
 {
-    dm_agent_text *k = &l->gae;
+    dm_agent_text *k = l->config.vtrace ? &l->vtrace : &l->gae;
+    dm_status status = DM_OK;
+    if (l->config.vtrace) {
+        status = dm_agent_look_again(l, err);
+        dm_agent_text_matrix(k, "ratios", l->action_ratios, NULL, l->T, l->N);
+        dm_agent_text_number(k, "ratio_max", 1);
+        dm_agent_text_number(k, "trace_max", 1);
+    }
     uint64_t S = l->N * l->T;
     dm_agent_text_matrix(k, "rewards", l->scaled, NULL, l->T, l->N);
     dm_agent_text_matrix(k, "values", l->values, NULL, l->T + 1, l->N);
@@ -40,7 +48,8 @@ static dm_status advantages(dm_agent_learner *l, dm_error *err)
     dm_agent_text_matrix(k, "returns", l->returns, NULL, l->T, l->N);
     dm_agent_text_number(k, "gamma", l->config.gamma);
     dm_agent_text_number(k, "decay", l->config.lambda);
-    dm_status status = dm_agent_text_launch(k, DM_KERNEL_FORWARD, l->N, 0, err);
+    if (status == DM_OK)
+        status = dm_agent_text_launch(k, DM_KERNEL_FORWARD, l->N, 0, err);
     dm_agent_text_matrix(&l->lucky, "flags", l->flags, NULL, l->T, l->N);
     dm_agent_text_matrix(&l->lucky, "advantages", l->advantages, NULL, l->T, l->N);
     dm_agent_text_matrix(&l->lucky, "weights", l->weights, NULL, l->T, l->N);
@@ -348,7 +357,10 @@ dm_status dm_agent_update(dm_agent_learner *l, dm_agent_figures *f, dm_error *er
     f->rate = c->rate * share(l, c->rate_end);
     for (uint64_t epoch = 0; epoch < c->epochs && status == DM_OK; epoch++) {
         l->reports = epoch + 1 == c->epochs;
-        status = shuffle(l, epoch, err);
+        if (c->vtrace && epoch > 0)
+            status = advantages(l, err);
+        if (status == DM_OK)
+            status = shuffle(l, epoch, err);
         for (uint64_t k = 0; k < c->minibatches && status == DM_OK; k++) {
             l->batch_first = k * l->minibatch;
             status = dm_agent_run_shards(l, l->shards, learn_shard, err);

@@ -79,7 +79,7 @@ static dm_status write_curves(const dm_agent_summary *s, dm_error *err)
     if (status == DM_OK)
         status = read_curve(metrics, &points, err);
     if (status == DM_OK && points.size == 0)
-        status = dm_fail(err, DM_EUNAVAILABLE, "no curve: no game has ended yet");
+        status = dm_fail(err, DM_EUNAVAILABLE, "no game has ended yet");
     if (status == DM_OK)
         status = draw(s, &points, "curve.png", "pngcairo", err);
     if (status == DM_OK)

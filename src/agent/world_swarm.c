@@ -54,7 +54,7 @@ typedef struct swarm_world {
     uint32_t archive_room;
     dm_device_buffer *buffers[ARRAYS];
     void *at[ARRAYS]; /* their addresses */
-    dm_agent_text begin, after, archive, observe, potential;
+    dm_agent_text begin, after, archive, observe, potential, keep;
     uint64_t step; /* steps of the world */
     uint8_t action_keys[DM_AGENT_ACTIONS_MAX];
 } swarm_world;
@@ -160,7 +160,8 @@ static dm_status take_memory(swarm_world *w, const dm_agent_game *game, dm_error
 static void destroy(dm_agent_world *world)
 {
     swarm_world *w = world->user;
-    dm_agent_text *const texts[] = {&w->begin, &w->after, &w->archive, &w->observe, &w->potential};
+    dm_agent_text *const texts[] = {&w->begin,   &w->after,     &w->archive,
+                                    &w->observe, &w->potential, &w->keep};
     dm_swarm_destroy(w->swarm);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         dm_agent_text_close(texts[i]);
@@ -186,7 +187,8 @@ static dm_status open_texts(swarm_world *w, dm_error *err)
                  {&w->after, "after"},
                  {&w->archive, "archive"},
                  {&w->observe, "observe"},
-                 {&w->potential, "first_potential"}};
+                 {&w->potential, "first_potential"},
+                 {&w->keep, "keep"}};
     dm_status status = DM_OK;
     uint64_t N = w->world.count;
     w->texts_device = w->device;
@@ -315,14 +317,54 @@ static dm_status reset(dm_agent_world *world, void *observations, dm_error *err)
 
 /* ---- The archive ---- */
 
+/* On CUDA a state is copied word by word where `numbers` says; all that dm_swarm_snapshot copies. */
+static dm_status keep_on_cuda(swarm_world *w, dm_error *err)
+{
+    const dm_swarm *swarm = w->swarm;
+    const struct {
+        int from, to;
+        uint64_t bytes;
+    } parts[] = {
+        {DM_SWARM_A_MACHINES, DM_SWARM_A_SNAP_MACHINES, swarm->layout.machine_stride},
+        {DM_SWARM_A_MEMORY, DM_SWARM_A_SNAP_MEMORY, swarm->layout.memory_stride},
+        {DM_SWARM_A_FRAMES, DM_SWARM_A_SNAP_FRAMES, DM_GB_FRAMES_SIZE},
+        {DM_SWARM_A_PROGRAM_MEMORY, DM_SWARM_A_SNAP_PROGRAM_MEMORY, swarm->args.program_stride},
+    };
+    dm_status status = DM_OK;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0] && status == DM_OK; i++) {
+        dm_device_buffer *from = swarm->arrays[parts[i].from], *to = swarm->arrays[parts[i].to];
+        uint64_t words = parts[i].bytes / 4;
+        if (from == NULL || to == NULL || words == 0)
+            continue;
+        if (parts[i].bytes % 4 != 0)
+            return dm_fail(err, DM_EINTERNAL, "agent: a state of %llu bytes",
+                           (unsigned long long)parts[i].bytes);
+        dm_agent_text_matrix(&w->keep, "words", dm_device_buffer_address(from), NULL,
+                             w->world.count, words);
+        dm_agent_text_vector(&w->keep, "numbers", w->at[KEEP_IN], NULL, w->world.count);
+        dm_agent_text_matrix(&w->keep, "snapshots", dm_device_buffer_address(to), NULL,
+                             swarm->snapshot_count, words);
+        status = dm_agent_text_launch(&w->keep, DM_KERNEL_FORWARD, w->world.count, words, err);
+    }
+    return status;
+}
+
+/* All snapshots hold a state of the game, so that the swarm knows whose they are. */
+static dm_status fill_snapshots(swarm_world *w, dm_error *err)
+{
+    dm_status status = DM_OK;
+    uint64_t count = has_curriculum(w) && w->cuda ? 2 * w->world.count + w->archive_room : 0;
+    for (uint64_t i = 0; i < count && status == DM_OK; i++)
+        status = dm_swarm_snapshot(w->swarm, 0, first_own(w) + (uint32_t)i, err);
+    return status;
+}
+
 /* Machines that were due are kept, then those of ended episodes go to the archive. */
 static dm_status keep(swarm_world *w, dm_error *err)
 {
-    dm_status status = DM_OK;
-    if (w->cuda)
-        return dm_fail(err, DM_EUNSUPPORTED, "agent: curriculum is not there on CUDA yet");
+    dm_status status = w->cuda ? keep_on_cuda(w, err) : DM_OK;
     const int32_t *numbers = w->at[KEEP_IN];
-    for (uint64_t n = 0; n < w->world.count && status == DM_OK; n++)
+    for (uint64_t n = 0; n < w->world.count && !w->cuda && status == DM_OK; n++)
         if (numbers[n] >= 0)
             status = dm_swarm_snapshot(w->swarm, (uint32_t)n, (uint32_t)numbers[n], err);
     return status == DM_OK ? dm_agent_text_launch(&w->archive, DM_KERNEL_FORWARD, 1, 0, err)
@@ -477,7 +519,9 @@ static dm_status create(swarm_world *w, dm_agent_game *game, dm_error *err)
         status = open_texts(w, err);
     if (has_curriculum(w) && w->config.stir > 0)
         w->world.forced = w->at[FORCED];
-    return status == DM_OK ? load_starts(w, game, err) : status;
+    if (status == DM_OK)
+        status = load_starts(w, game, err);
+    return status == DM_OK ? fill_snapshots(w, err) : status;
 }
 
 dm_status dm_agent_swarm_create(dm_device *device, const dm_agent_config *config,

@@ -39,6 +39,7 @@ static const fake_cuda *fake_with_kernels(void)
         "shuffle_forward",
         "control_forward",
         "lucky_forward",
+        "keep_forward",
         "begin_forward",
         "starts_of_forward",
         "sequences_forward",
@@ -95,6 +96,12 @@ static void a_round_on_pictures_waits_twice(void **state)
     rounds_allocate_nothing(state, settings);
 }
 
+static void a_round_with_practice_waits_twice(void **state)
+{
+    static const char *const settings[] = {"curriculum=0.5", "before=2", "archive=16", NULL};
+    rounds_allocate_nothing(state, settings);
+}
+
 static void machines_that_do_not_fit_are_counted(void **state)
 {
     const fake_cuda *fake = fake_with_kernels();
@@ -112,4 +119,5 @@ static void machines_that_do_not_fit_are_counted(void **state)
 
 DM_TESTS("agent/cuda-fake", DM_TEST_IN_DIR(a_round_on_numbers_waits_twice),
          DM_TEST_IN_DIR(a_round_on_pictures_waits_twice),
+         DM_TEST_IN_DIR(a_round_with_practice_waits_twice),
          DM_TEST_IN_DIR(machines_that_do_not_fit_are_counted));

@@ -85,6 +85,9 @@ static void compare(void **state, const char *const *settings)
 static const char *const numbers[] = {NULL};
 static const char *const pictures[] = {"obs=packed", "policy=cnn", "stack=2", NULL};
 static const char *const memory[] = {"policy=gru", NULL};
+static const char *const practice[] = {"curriculum=0.5", "before=2",    "practice=8",
+                                       "archive=16",     "stir=3",      "limit=0",
+                                       "horizon=64",     "machines=64", NULL};
 
 static void numbers_as_on_the_cpu(void **state)
 {
@@ -124,6 +127,16 @@ static void pictures_give_the_same_bits(void **state)
     same_bits(state, pictures);
 }
 
+static void practice_as_on_the_cpu(void **state)
+{
+    compare(state, practice);
+}
+
+static void practice_gives_the_same_bits(void **state)
+{
+    same_bits(state, practice);
+}
+
 static void memory_gives_the_same_bits(void **state)
 {
     same_bits(state, memory);
@@ -131,4 +144,5 @@ static void memory_gives_the_same_bits(void **state)
 
 DM_TESTS("gpu/agent", DM_TEST_IN_DIR(numbers_as_on_the_cpu), DM_TEST_IN_DIR(pictures_as_on_the_cpu),
          DM_TEST_IN_DIR(numbers_give_the_same_bits), DM_TEST_IN_DIR(pictures_give_the_same_bits),
-         DM_TEST_IN_DIR(memory_as_on_the_cpu), DM_TEST_IN_DIR(memory_gives_the_same_bits));
+         DM_TEST_IN_DIR(memory_as_on_the_cpu), DM_TEST_IN_DIR(practice_as_on_the_cpu),
+         DM_TEST_IN_DIR(practice_gives_the_same_bits), DM_TEST_IN_DIR(memory_gives_the_same_bits));

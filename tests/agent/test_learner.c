@@ -72,11 +72,12 @@ static void a_chain_of_two_states_is_solved(void **state)
 {
     (void)state;
     const double g = 0.8;
-    for (int shared = 0; shared < 2; shared++)
+    for (int shared = 0; shared < 3; shared++)             /* the third time with V-trace */
         for (uint32_t limit = 0; limit <= 9; limit += 9) { /* cut off, it is worth the same */
             dm_agent_config config = small();
             config.gamma = g;
-            config.shared = (uint64_t)shared;
+            config.shared = shared == 1;
+            config.vtrace = shared == 2;
             trained t = train(TOY_CHAIN, limit, &config, 60, "cpu:2");
             assert_true((double)t.chances[1] > 0.9); /* state 0: on */
             assert_true((double)t.chances[2] > 0.9); /* state 1: back */
