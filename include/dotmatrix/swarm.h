@@ -144,6 +144,9 @@ typedef struct dm_swarm_desc {
     uint32_t release_after_frames; /* the action's keys are up after so many; 0: 8, or all */
     dm_swarm_stage stage;
     dm_swarm_codec codec;
+    /* Own actions instead of the codec's: the keys that each presses, copied. Generators draw from them too. */
+    const uint8_t *action_keys;
+    size_t action_key_count; /* 0: the codec's; at most 256 */
     dm_swarm_generator generator;
     uint64_t seed;
     uint32_t step_limit; /* truncates an episode after so many steps; 0: never */
@@ -161,7 +164,11 @@ typedef struct dm_swarm_desc {
     enum dm_gb_start start;
     const void *boot_rom; /* 256 bytes, for DM_GB_START_BOOT_ROM */
     size_t boot_rom_size;
-    uint32_t snapshots;        /* room for so many besides the start of each ROM */
+    uint32_t snapshots; /* room for so many besides the start of each ROM */
+    /* Addresses (C000-FDFF, FF80-FFFE) whose bytes get random values, 1 to 255, at each reset of a machine, made from
+     * (seed, machine, how often it was reset): those of a game's random generator make as many games of one snapshot. */
+    const uint16_t *random_bytes;
+    size_t random_count;       /* at most 64 */
     bool keep_idle_loops;      /* see dm_gb_options */
     bool force_dmg;            /* likewise */
     const char *epilog;        /* body of a function, docs/swarm.md; NULL: reward_v0 and obs_v0 */
@@ -290,6 +297,15 @@ DM_API dm_status dm_swarm_read(dm_swarm *swarm, uint32_t machine, uint16_t addre
 /* As dm_gb_poke. */
 DM_API dm_status dm_swarm_poke(dm_swarm *swarm, uint32_t machine, uint16_t address, uint8_t value,
                                dm_error *err);
+/* Many machines in one call: the bytes at `addresses` of machines[i] begin at to[i x address_count], values likewise.
+ * `machines` NULL: all of them. Registers (FF00-FF7F) are not among them, and only RAM is poked: 8000-FE9F, FF80-FFFE.
+ * All is checked before one byte changes. The first call compiles a small kernel on CUDA. */
+DM_API dm_status dm_swarm_read_many(dm_swarm *swarm, const uint32_t *machines, size_t count,
+                                    const uint16_t *addresses, size_t address_count, uint8_t *to,
+                                    dm_error *err);
+DM_API dm_status dm_swarm_poke_many(dm_swarm *swarm, const uint32_t *machines, size_t count,
+                                    const uint16_t *addresses, size_t address_count,
+                                    const uint8_t *values, dm_error *err);
 /* 160 x 144 shades; DM_EINVAL in a swarm without pictures. */
 DM_API dm_status dm_swarm_get_picture(dm_swarm *swarm, uint32_t machine, uint8_t *shades,
                                       dm_error *err);
@@ -323,6 +339,33 @@ DM_API dm_status dm_swarm_snapshot(dm_swarm *swarm, uint32_t machine, uint32_t s
 /* From a file of dm_gb_save_state, of the given ROM. */
 DM_API dm_status dm_swarm_snapshot_load(dm_swarm *swarm, uint32_t rom, const char *path,
                                         uint32_t snapshot, dm_error *err);
+
+/* As dm_swarm_poke_many. */
+DM_API dm_status dm_swarm_poke_snapshots(dm_swarm *swarm, const uint32_t *snapshots, size_t count,
+                                         const uint16_t *addresses, size_t address_count,
+                                         const uint8_t *values, dm_error *err);
+
+/* ---- Where episodes start ----
+ * From the snapshot that a machine was last reset to; or from a set. */
+
+/* From now on autoreset, and resets that name no snapshot, draw from these: each by its weight, or all the same
+ * (`weights` NULL), on the device, from (seed, machine, how often it was reset). Machines of a ROM that none of them is
+ * of start as before. 0 snapshots: no set. The set is not part of dm_swarm_save.
+ *
+ *     const uint32_t levels[3] = {1, 2, 3};
+ *     const float weights[3] = {1, 1, 4};
+ *     dm_swarm_set_starts(swarm, levels, weights, 3, &err);
+ *     dm_swarm_reset(swarm, NULL, NULL, &err); */
+DM_API dm_status dm_swarm_set_starts(dm_swarm *swarm, const uint32_t *snapshots,
+                                     const float *weights, size_t count, dm_error *err);
+/* While there is a set: a uint32_t per machine on the device, the snapshot that it starts its next episodes from, or
+ * UINT32_MAX, which all of them are at first: drawn. Kernels of the caller may write it between steps; a snapshot that
+ * does not match counts as a fault and one is drawn. */
+DM_API dm_device_buffer *dm_swarm_start_choices(const dm_swarm *swarm);
+/* How many different games are there? All machines are reset, then all press the same keys for so many steps; those that
+ * were observed alike all the time were the same. All are reset again at the end. */
+DM_API dm_status dm_swarm_count_starts(dm_swarm *swarm, uint32_t steps, size_t *different,
+                                       dm_error *err);
 
 /* ---- The whole swarm ----
  * Machines, pictures, observation stacks, progress and snapshots in one file, with a hash. Loading

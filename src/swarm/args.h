@@ -17,6 +17,7 @@
 #define DM_SWARM_PACKED DM_GB_PACKED_SIZE
 #define DM_SWARM_REGIONS 16u
 #define DM_SWARM_NO_SNAPSHOT 0xFFFFFFFFu
+#define DM_SWARM_RANDOM_BYTES 64u
 
 /* Is this text compiled with final observations? On a CPU they are there in any case. */
 #ifndef DM_SWARM_FINALS
@@ -72,6 +73,10 @@ typedef struct dm_swarm_args {
     /* Snapshots: the same three arrays, and of which ROM each is. */
     uint8_t *snapshot_machines, *snapshot_memory, *snapshot_frames;
     const uint32_t *snapshot_roms; /* DM_SWARM_NO_SNAPSHOT: empty */
+    /* The set of starts (reset.h), sorted by ROM; those of ROM i begin at start_first[i]. NULL: there is none. */
+    const uint32_t *start_first, *start_snapshots, *start_limits;
+    const uint32_t *start_choices; /* of each machine; DM_SWARM_NO_SNAPSHOT: drawn */
+    uint32_t *start_draws;         /* how often each machine was reset */
     /* Outputs, by what they are; a stage touches only its own. */
     float *rewards;
     uint8_t *terminated, *truncated;
@@ -91,7 +96,9 @@ typedef struct dm_swarm_args {
     uint32_t vector_size, stack, region_count, region_bytes;
     dm_swarm_span spans[DM_SWARM_REGIONS];
     uint32_t action_count;
-    uint8_t keys[16]; /* of each action; meaningless for raw masks */
+    uint8_t keys[256]; /* of each action; meaningless for raw masks */
+    uint32_t random_count; /* bytes of machine memory that are random at each reset */
+    uint16_t random_offsets[DM_SWARM_RANDOM_BYTES];
     uint8_t raw_keys, generator, autoreset;
     uint8_t finals; /* some of them are wanted */
     /* A reward program; all NULL and 0 without one. */

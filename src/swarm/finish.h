@@ -58,7 +58,7 @@ DM_FN void dm_swarm_restart(const dm_swarm_args *args, const dm_simt_slot *slot,
                             dm_swarm_outcome *outcome)
 {
     if (args->autoreset == DM_SWARM_RESET_SAME_STEP) {
-        dm_swarm_restore(args, slot, outcome->over);
+        dm_swarm_restore(args, slot, outcome->over, true);
         outcome->fresh = outcome->fresh || outcome->over;
     }
 }

@@ -5,6 +5,7 @@
  *   layout.c     how much memory each array takes;  launch_config.c  how many threads take them
  *   program.c    a reward program beside the kernels (src/program)
  *   read.c       registers, memory and pictures of chosen machines
+ *   bulk.c       many machines in one call;  starts.c  the set of starts
  *   snapshot.c   start states;  save.c  the whole swarm as a file;  names.c  stages, codecs ...
  *   builder.c compose.c skeleton.h  the kernels;  args.h  what they are given
  *
@@ -49,6 +50,11 @@ enum dm_swarm_array {
     DM_SWARM_A_SNAP_MEMORY,
     DM_SWARM_A_SNAP_FRAMES,
     DM_SWARM_A_SNAP_ROMS,
+    DM_SWARM_A_START_FIRST, /* the set of starts, as in args.h */
+    DM_SWARM_A_START_SNAPSHOTS,
+    DM_SWARM_A_START_LIMITS,
+    DM_SWARM_A_START_CHOICES,
+    DM_SWARM_A_START_DRAWS,
     DM_SWARM_A_ANSWERS, /* a reward program's, like the rest */
     DM_SWARM_A_TURNS,
     DM_SWARM_A_TURN_ACTIONS,
@@ -60,6 +66,9 @@ enum dm_swarm_array {
     DM_SWARM_A_SNAP_PROGRAM_MEMORY,
     DM_SWARM_ARRAYS
 };
+
+/* The kernels of bulk.c. */
+enum { DM_SWARM_BULK_READ, DM_SWARM_BULK_POKE, DM_SWARM_BULK_GATHER, DM_SWARM_BULK_KERNELS };
 
 /* Bytes of each array: per machine, and in all that does not depend on their number. */
 typedef struct dm_swarm_layout {
@@ -88,7 +97,9 @@ struct dm_swarm {
     dm_gb **views; /* one machine of each ROM on the host: start states, peek, poke */
     uint32_t snapshot_count;
     uint32_t *snapshot_roms; /* the host's copy */
-    uint8_t *host_mask;      /* for dm_swarm_reset_host */
+    dm_module *bulk_module;  /* bulk.c; NULL before it is used */
+    dm_function *bulk[DM_SWARM_BULK_KERNELS];
+    uint8_t *host_mask; /* for dm_swarm_reset_host */
     uint32_t *host_snapshots;
 };
 
@@ -138,6 +149,13 @@ dm_status dm_swarm_launch(dm_swarm *swarm, const dm_function *function, dm_error
 /* read.c: a machine on the host, in the view of its ROM, and back. */
 dm_status dm_swarm_fetch(dm_swarm *swarm, uint32_t machine, dm_gb **view, dm_error *err);
 dm_status dm_swarm_check_machine(const dm_swarm *swarm, uint32_t machine, dm_error *err);
+
+/* bulk.c: chosen machines as they lie on the device, one after the other: machine_stride and memory_stride bytes each. */
+dm_status dm_swarm_gather(dm_swarm *swarm, const uint32_t *machines, size_t count, uint8_t *states,
+                          uint8_t *memories, dm_error *err);
+
+/* snapshot.c: there is such a snapshot, and it is not empty. */
+dm_status dm_swarm_check_snapshot_used(const dm_swarm *swarm, uint32_t snapshot, dm_error *err);
 
 /* snapshot.c: a view's machine into a snapshot; `pictures` may be NULL for blank ones. */
 dm_status dm_swarm_snapshot_put(dm_swarm *swarm, uint32_t rom, uint32_t snapshot, dm_error *err);

@@ -62,6 +62,8 @@ void dm_swarm_layout_of(const dm_swarm *swarm, dm_swarm_layout *out)
     l.per_machine[DM_SWARM_A_FRAMES] = wants(swarm, DM_SWARM_OBS_PIXELS) ? DM_GB_FRAMES_SIZE : 0;
     l.per_machine[DM_SWARM_A_PROGRESS] = sizeof(dm_swarm_progress);
     l.per_machine[DM_SWARM_A_STARTS] = sizeof(uint32_t);
+    l.per_machine[DM_SWARM_A_START_CHOICES] = sizeof(uint32_t);
+    l.per_machine[DM_SWARM_A_START_DRAWS] = sizeof(uint32_t);
     if (cuda) {
         l.per_machine[DM_SWARM_A_ORDER] = sizeof(uint32_t);
         l.per_machine[DM_SWARM_A_LOADS] = sizeof(uint32_t);
@@ -88,6 +90,9 @@ void dm_swarm_layout_of(const dm_swarm *swarm, dm_swarm_layout *out)
     l.shared[DM_SWARM_A_SNAP_MEMORY] = snapshots * l.memory_stride;
     l.shared[DM_SWARM_A_SNAP_FRAMES] = snapshots * l.per_machine[DM_SWARM_A_FRAMES];
     l.shared[DM_SWARM_A_SNAP_ROMS] = snapshots * sizeof(uint32_t);
+    l.shared[DM_SWARM_A_START_FIRST] = (swarm->desc.rom_count + 1) * sizeof(uint32_t);
+    l.shared[DM_SWARM_A_START_SNAPSHOTS] = snapshots * sizeof(uint32_t);
+    l.shared[DM_SWARM_A_START_LIMITS] = snapshots * sizeof(uint32_t);
     dm_swarm_program_layout(swarm, &l);
     output_sizes(swarm, &l);
     for (int i = 0; i < DM_SWARM_ARRAYS; i++) {

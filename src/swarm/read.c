@@ -9,6 +9,7 @@
 #include "gb/cpu/run.h"
 #include "gb/host/state.h"
 #include "swarm/internal.h"
+#include "swarm/memory.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -94,25 +95,6 @@ dm_status dm_swarm_get_counters(dm_swarm *swarm, const uint32_t *machines, size_
     return status;
 }
 
-#define NO_MEMORY UINT32_MAX
-
-/* Where in machine memory the byte is that dm_gb_peek gives for this address; NO_MEMORY: in none.
- * The view has the machine. */
-static uint32_t memory_offset(const dm_gb *view, uint32_t address)
-{
-    if (address >= 0xFF80)
-        return DM_GB_HRAM + address - 0xFF80;
-    if (address >= 0xFE00)
-        return address < 0xFEA0 ? DM_GB_OAM + (address & 0xFFu) : NO_MEMORY;
-    if (address >= 0xC000)
-        return DM_GB_WRAM + (address & 0x1FFFu);
-    if (address >= 0xA000) {
-        uint32_t offset = dm_gb_cart_ram_offset(&view->machine.cart, address);
-        return offset == DM_GB_NO_RAM ? NO_MEMORY : DM_GB_CART_RAM + offset;
-    }
-    return address >= 0x8000 ? DM_GB_VRAM + (address & 0x1FFFu) : NO_MEMORY;
-}
-
 /* Queue the copy of what is behind these addresses into the view's memory: few runs of bytes, since
  * only echoes and mapped windows break one. */
 static dm_status queue_range(dm_swarm *swarm, uint32_t machine, const dm_gb *view, uint32_t begin,
@@ -121,12 +103,13 @@ static dm_status queue_range(dm_swarm *swarm, uint32_t machine, const dm_gb *vie
     uint64_t base = machine * swarm->layout.memory_stride;
     dm_status status = DM_OK;
     for (uint32_t at = begin; at < end && status == DM_OK;) {
-        uint32_t first = memory_offset(view, at), size = 1;
-        if (first == NO_MEMORY) {
+        uint32_t first = dm_swarm_memory_offset(&view->machine.cart, at), size = 1;
+        if (first == DM_SWARM_NO_MEMORY) {
             at++;
             continue;
         }
-        while (at + size < end && memory_offset(view, at + size) == first + size)
+        while (at + size < end &&
+               dm_swarm_memory_offset(&view->machine.cart, at + size) == first + size)
             size++;
         status = dm_stream_download(swarm->stream, swarm->arrays[DM_SWARM_A_MEMORY], base + first,
                                     view->ram + first, size, err);

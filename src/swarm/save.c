@@ -2,7 +2,7 @@
 /* save.c - the whole swarm as one file.
  *
  *   head        magic, version, what the swarm is, the hash of each ROM
- *   machines    progress, start, and the machine as a save state (gb/host/state.h), one after the other
+ *   machines    progress, start, how often it was reset, and the machine as a save state (gb/host/state.h), one after the other
  *   pictures    both of each machine, where the swarm draws
  *   outputs     each array that the swarm has, as it stands: stacks go on where they were
  *   snapshots   ROM, save state and pictures, or the mark of an empty one
@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VERSION 2u
+#define VERSION 3u
 static const char magic[8] = "dmswarm";
 
 /* Among the observations: outputs that there are too. */
@@ -38,6 +38,15 @@ typedef struct head {
     dm_hash128 program_layout;
 } head;
 
+/* The codec, or the list of key masks by its hash. */
+static uint32_t codec_of(const dm_swarm *swarm)
+{
+    const uint32_t count = swarm->args.action_count;
+    return swarm->desc.action_key_count == 0
+               ? (uint32_t)swarm->desc.codec
+               : 0x80000000u | (uint32_t)dm_hash64(swarm->args.keys, count);
+}
+
 static head head_of(const dm_swarm *swarm)
 {
     const dm_swarm_desc *d = &swarm->desc;
@@ -53,7 +62,7 @@ static head head_of(const dm_swarm *swarm)
               .observation_size = d->observation_size,
               .region_bytes = swarm->args.region_bytes,
               .snapshots = swarm->snapshot_count,
-              .codec = (uint32_t)d->codec,
+              .codec = codec_of(swarm),
               .program_stride = swarm->args.program_stride,
               .metrics = swarm->args.metric_count};
     if (swarm->program != NULL)
@@ -65,19 +74,12 @@ static head head_of(const dm_swarm *swarm)
 /* ---- The device's arrays on the host ---- */
 
 /* Arrays that are saved; MACHINES and MEMORY go through save states. */
-static const int kept[] = {DM_SWARM_A_MACHINES,
-                           DM_SWARM_A_MEMORY,
-                           DM_SWARM_A_FRAMES,
-                           DM_SWARM_A_PROGRESS,
-                           DM_SWARM_A_STARTS,
-                           DM_SWARM_A_SNAP_MACHINES,
-                           DM_SWARM_A_SNAP_MEMORY,
-                           DM_SWARM_A_SNAP_FRAMES,
-                           DM_SWARM_A_SNAP_ROMS,
-                           DM_SWARM_A_PROGRAM_MEMORY,
-                           DM_SWARM_A_SNAP_PROGRAM_MEMORY,
-                           DM_SWARM_A_METRICS,
-                           DM_SWARM_A_EPISODES};
+static const int kept[] = {
+    DM_SWARM_A_MACHINES,      DM_SWARM_A_MEMORY,         DM_SWARM_A_FRAMES,
+    DM_SWARM_A_PROGRESS,      DM_SWARM_A_STARTS,         DM_SWARM_A_START_DRAWS,
+    DM_SWARM_A_SNAP_MACHINES, DM_SWARM_A_SNAP_MEMORY,    DM_SWARM_A_SNAP_FRAMES,
+    DM_SWARM_A_SNAP_ROMS,     DM_SWARM_A_PROGRAM_MEMORY, DM_SWARM_A_SNAP_PROGRAM_MEMORY,
+    DM_SWARM_A_METRICS,       DM_SWARM_A_EPISODES};
 #define KEPT (sizeof kept / sizeof kept[0])
 /* The program's, which stand in the file as they are. */
 static const int plain[] = {DM_SWARM_A_PROGRAM_MEMORY, DM_SWARM_A_SNAP_PROGRAM_MEMORY,
@@ -159,6 +161,7 @@ static void put_all(const dm_swarm *swarm, const staging *s, dm_buffer *out)
         dm_buffer_append(out, s->arrays[DM_SWARM_A_PROGRESS] + i * sizeof(dm_swarm_progress),
                          sizeof(dm_swarm_progress));
         dm_buffer_append(out, s->arrays[DM_SWARM_A_STARTS] + i * 4, 4);
+        dm_buffer_append(out, s->arrays[DM_SWARM_A_START_DRAWS] + i * 4, 4);
         dm_gb_state_save(machine_at(swarm, s, DM_SWARM_A_MACHINES, i),
                          memory_at(swarm, s, DM_SWARM_A_MEMORY, i),
                          &swarm->views[i % h.rom_count]->rom, out);
@@ -337,6 +340,8 @@ static dm_status get_all(const dm_swarm *swarm, staging *s, reader *r, dm_error 
                      sizeof(dm_swarm_progress), err);
         if (status == DM_OK)
             status = get(r, s->arrays[DM_SWARM_A_STARTS] + i * 4, 4, err);
+        if (status == DM_OK)
+            status = get(r, s->arrays[DM_SWARM_A_START_DRAWS] + i * 4, 4, err);
         if (status == DM_OK)
             status = get_state(r, machine_at(swarm, s, DM_SWARM_A_MACHINES, i),
                                memory_at(swarm, s, DM_SWARM_A_MEMORY, i),

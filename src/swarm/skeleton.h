@@ -36,7 +36,7 @@ DM_SWARM_KERNEL(DM_SWARM_NAME(step), DM_SIMT_THREADS, DM_SIMT_BLOCKS)
 #endif
     }
     if (args.autoreset == DM_SWARM_RESET_NEXT_STEP && args.batch.part_begin == 0)
-        dm_swarm_restore(&args, &slot, outcome.fresh);
+        dm_swarm_restore(&args, &slot, outcome.fresh, true);
     bool running = slot.valid && !outcome.fresh;
     uint32_t keys = 0;
     if (running && args.batch.part_begin == 0)
@@ -127,13 +127,15 @@ DM_SWARM_KERNEL(DM_SWARM_NAME(reset), DM_SIMT_THREADS, 1)
             if (outcome.fresh && args.batch.hook_bits != 0)
                 args.batch.hook_bits[machine] = 0;
 #endif
-            if (outcome.fresh && args.reset_mask == 0)
+            if (outcome.fresh && args.reset_mask == 0) {
                 args.progress[machine].steps = 0;
+                args.start_draws[machine] = 0;
+            }
         }
         dm_simt_context_init(&context, &args.batch, machine);
         outcome.view.m = dm_gb_batch_machine(&args.batch, machine);
     }
-    dm_swarm_restore(&args, &slot, outcome.fresh);
+    dm_swarm_restore(&args, &slot, outcome.fresh, args.reset_snapshots == 0);
     if (args.answers != 0 && slot.valid)
         args.turns[slot.machine] = outcome.fresh ? DM_SWARM_TURN_FRESH : DM_SWARM_TURN_SKIP;
     slot.valid = outcome.fresh;

@@ -18,6 +18,14 @@ static dm_status check_snapshot(const dm_swarm *swarm, uint32_t snapshot, dm_err
                    swarm->snapshot_count - 1);
 }
 
+dm_status dm_swarm_check_snapshot_used(const dm_swarm *swarm, uint32_t snapshot, dm_error *err)
+{
+    dm_status status = check_snapshot(swarm, snapshot, err);
+    if (status == DM_OK && swarm->snapshot_roms[snapshot] == DM_SWARM_NO_SNAPSHOT)
+        status = dm_fail(err, DM_EINVAL, "swarm: snapshot %u is empty", snapshot);
+    return status;
+}
+
 /* The snapshot's ROM, on the host and on the device. */
 static dm_status name_snapshot(dm_swarm *swarm, uint32_t snapshot, uint32_t rom, dm_error *err)
 {

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define AT_A_TIME 1024u /* machines that are copied to the host together */
+
 size_t dm_swarm_state_bytes(const dm_swarm *swarm)
 {
     if (swarm == NULL)
@@ -41,20 +43,28 @@ dm_status dm_swarm_save_states(dm_swarm *swarm, const uint32_t *machines, size_t
     DM_REQUIRE(err, swarm);
     DM_REQUIRE_SOME(err, machines, count);
     DM_REQUIRE_SOME(err, to, count);
-    size_t each = dm_swarm_state_bytes(swarm);
-    uint8_t *at = to;
+    const size_t each = dm_swarm_state_bytes(swarm);
+    const uint64_t state = swarm->layout.machine_stride, memory = swarm->layout.memory_stride;
     dm_status status = check_request(swarm, machines, count, size, err);
-    for (size_t i = 0; i < count && status == DM_OK; i++) {
-        dm_gb *view = NULL;
-        status = dm_swarm_fetch(swarm, machines[i], &view, err);
-        if (status != DM_OK)
-            break;
-        size_t own = dm_gb_state_size(&view->rom);
-        dm_gb_state_write(&view->machine, view->ram, &view->rom, at);
-        memset(at + own, 0, each - own);
-        status = dm_swarm_program_save_extra(swarm, machines[i], at + own, err);
-        at += each;
+    const size_t most = count < AT_A_TIME ? count : AT_A_TIME;
+    uint8_t *host = status == DM_OK && count != 0 ? malloc(most * (state + memory)) : NULL;
+    if (status == DM_OK && count != 0 && host == NULL)
+        return dm_fail(err, DM_ENOMEM, "swarm: no host memory for %zu machines", most);
+    for (size_t first = 0; first < count && status == DM_OK; first += most) {
+        const size_t some = count - first < most ? count - first : most;
+        status = dm_swarm_gather(swarm, machines + first, some, host, host + some * state, err);
+        for (size_t i = 0; i < some && status == DM_OK; i++) {
+            const uint32_t machine = machines[first + i];
+            const dm_gb_rom *rom = &swarm->views[machine % swarm->desc.rom_count]->rom;
+            const size_t own = dm_gb_state_size(rom);
+            uint8_t *at = (uint8_t *)to + (first + i) * each;
+            dm_gb_state_write((const dm_gb_machine *)(const void *)(host + i * state),
+                              host + some * state + i * memory, rom, at);
+            memset(at + own, 0, each - own);
+            status = dm_swarm_program_save_extra(swarm, machine, at + own, err);
+        }
     }
+    free(host);
     return status;
 }
 

@@ -6,6 +6,7 @@
 #include "gb/simt/predecode.h"
 #include "gb/simt/uop_decode.h"
 #include "swarm/internal.h"
+#include "swarm/memory.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -62,6 +63,29 @@ static dm_status check_choices(const dm_swarm_desc *d, dm_error *err)
     return DM_OK;
 }
 
+/* Own actions, and bytes that are random at each reset. */
+static dm_status check_lists(const dm_swarm_desc *d, dm_error *err)
+{
+    if (d->action_key_count > 256)
+        return dm_fail(err, DM_EINVAL, "swarm: %zu actions of key masks; at most 256",
+                       d->action_key_count);
+    if (d->action_key_count != 0 && d->action_keys == NULL)
+        return dm_fail(err, DM_EINVAL, "swarm: %zu actions, but no key masks", d->action_key_count);
+    if (d->random_count > DM_SWARM_RANDOM_BYTES)
+        return dm_fail(err, DM_EINVAL, "swarm: %zu random bytes; at most %u", d->random_count,
+                       DM_SWARM_RANDOM_BYTES);
+    if (d->random_count != 0 && d->random_bytes == NULL)
+        return dm_fail(err, DM_EINVAL, "swarm: %zu random bytes, but no addresses",
+                       d->random_count);
+    for (size_t i = 0; i < d->random_count; i++) {
+        const uint16_t at = d->random_bytes[i];
+        if (at < 0xC000 || (at >= 0xFE00 && at < 0xFF80) || at == 0xFFFF)
+            return dm_fail(err, DM_EINVAL,
+                           "swarm: random byte %04X; they are in C000-FDFF and FF80-FFFE", at);
+    }
+    return DM_OK;
+}
+
 /* Check and complete a copy of the description. */
 static dm_status take_desc(dm_swarm *swarm, const dm_swarm_desc *given, dm_error *err)
 {
@@ -111,6 +135,9 @@ static dm_status take_desc(dm_swarm *swarm, const dm_swarm_desc *given, dm_error
         return dm_fail(err, DM_EINVAL, "swarm: %u threads a block: a multiple of 32 up to %u%s",
                        d->block_threads, most,
                        d->lanes_per_warp == 1 ? "" : ", or to 1024 with one lane a warp");
+    status = check_lists(d, err);
+    if (status != DM_OK)
+        return status;
     if (d->hook_count != 0 && d->hooks == NULL)
         return dm_fail(err, DM_EINVAL, "swarm: %zu hooks, but none is given", d->hook_count);
     return check_regions(swarm, d, err);
@@ -375,6 +402,13 @@ static void fill_args(dm_swarm *swarm)
     a->snapshot_memory = address(arrays[DM_SWARM_A_SNAP_MEMORY]);
     a->snapshot_frames = address(arrays[DM_SWARM_A_SNAP_FRAMES]);
     a->snapshot_roms = address(arrays[DM_SWARM_A_SNAP_ROMS]);
+    a->start_snapshots = address(arrays[DM_SWARM_A_START_SNAPSHOTS]);
+    a->start_limits = address(arrays[DM_SWARM_A_START_LIMITS]);
+    a->start_choices = address(arrays[DM_SWARM_A_START_CHOICES]);
+    a->start_draws = address(arrays[DM_SWARM_A_START_DRAWS]);
+    a->random_count = (uint32_t)d->random_count;
+    for (size_t i = 0; i < d->random_count; i++)
+        a->random_offsets[i] = (uint16_t)dm_swarm_memory_offset(NULL, d->random_bytes[i]);
     point_outputs(swarm);
     b->machine_stride = swarm->layout.machine_stride;
     b->memory_stride = swarm->layout.memory_stride;
@@ -393,10 +427,11 @@ static void fill_args(dm_swarm *swarm)
     a->step_limit = d->step_limit;
     a->vector_size = d->observation_size;
     a->stack = d->frame_stack;
-    a->action_count = dm_swarm_codec_actions(d->codec);
-    a->raw_keys = d->codec == DM_SWARM_RAW_KEYS;
-    for (uint32_t i = 0; i < sizeof a->keys; i++)
-        a->keys[i] = dm_swarm_codec_keys(d->codec, i);
+    const bool own = d->action_key_count != 0;
+    a->action_count = own ? (uint32_t)d->action_key_count : dm_swarm_codec_actions(d->codec);
+    a->raw_keys = !own && d->codec == DM_SWARM_RAW_KEYS;
+    for (uint32_t i = 0; i < a->action_count; i++)
+        a->keys[i] = own ? d->action_keys[i] : dm_swarm_codec_keys(d->codec, i);
     a->generator = (uint8_t)d->generator;
     a->autoreset = (uint8_t)d->autoreset;
     a->finals = d->finals;
@@ -468,6 +503,12 @@ static dm_status first_states(dm_swarm *swarm, dm_error *err)
     if (status == DM_OK)
         status = dm_stream_fill(stream, arrays[DM_SWARM_A_PROGRESS], 0, 0,
                                 count * sizeof(dm_swarm_progress), err);
+    if (status == DM_OK)
+        status = dm_stream_fill(stream, arrays[DM_SWARM_A_START_DRAWS], 0, 0,
+                                count * sizeof(uint32_t), err);
+    if (status == DM_OK) /* DM_SWARM_NO_SNAPSHOT */
+        status = dm_stream_fill(stream, arrays[DM_SWARM_A_START_CHOICES], 0, 0xFF,
+                                count * sizeof(uint32_t), err);
     if (status == DM_OK)
         status = dm_stream_upload(stream, arrays[DM_SWARM_A_SNAP_ROMS], 0, swarm->snapshot_roms,
                                   swarm->snapshot_count * sizeof(uint32_t), err);
@@ -581,6 +622,7 @@ void dm_swarm_destroy(dm_swarm *swarm)
     free(swarm->host_mask);
     free(swarm->host_snapshots);
     dm_swarm_kernels_release(&swarm->kernels);
+    dm_module_destroy(swarm->bulk_module);
     dm_program_kernel_destroy(swarm->program_kernel);
     dm_program_destroy(swarm->program);
     free(swarm);
@@ -700,9 +742,11 @@ dm_status dm_swarm_step_host(dm_swarm *swarm, const uint8_t *actions, size_t cou
                        swarm->desc.count);
     for (size_t i = 0; i < count; i++)
         if (actions[i] >= swarm->args.action_count)
-            return dm_fail(err, DM_EINVAL, "swarm: action %u of machine %zu; %s has 0 to %u",
-                           actions[i], i, dm_swarm_codec_name(swarm->desc.codec),
-                           swarm->args.action_count - 1);
+            return dm_fail(
+                err, DM_EINVAL, "swarm: action %u of machine %zu; %s has 0 to %u", actions[i], i,
+                swarm->desc.action_key_count != 0 ? "the list of key masks"
+                                                  : dm_swarm_codec_name(swarm->desc.codec),
+                swarm->args.action_count - 1);
     dm_device_buffer *buffer = swarm->arrays[DM_SWARM_A_ACTIONS];
     dm_status status = dm_stream_upload(swarm->stream, buffer, 0, actions, count, err);
     return status != DM_OK ? status : dm_swarm_step(swarm, address(buffer), err);

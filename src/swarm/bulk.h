@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* bulk.h - bytes of many machines at once, read and poked on the device; kernel text.
+ *
+ * A byte is found by its address as the CPU would find it, with the banks that are mapped now, but never blocked. The
+ * registers FF00..FF7F are not memory: reading one would bring its device up to date (read.c does that for one
+ * machine). */
+#ifndef DM_SWARM_BULK_H
+#define DM_SWARM_BULK_H
+
+#include "swarm/memory.h"
+
+/* Machines, or snapshots: two arrays at fixed strides. */
+typedef struct dm_swarm_bulk_args {
+    const uint8_t *machines;
+    uint8_t *memory;
+    const dm_gb_batch_rom *roms;
+    const uint32_t *rom_of; /* of each snapshot; NULL: machine i has ROM i % rom_count */
+    const uint32_t *which;  /* numbers of those that are meant; NULL: the first `count` */
+    const uint16_t *addresses;
+    uint8_t *bytes;             /* address_count for each */
+    uint8_t *states, *memories; /* gather and scatter: as many machines, one after the other */
+    uint64_t machine_stride, memory_stride;
+    uint32_t count, address_count, rom_count;
+} dm_swarm_bulk_args;
+
+DM_FN uint64_t dm_swarm_bulk_number(const dm_swarm_bulk_args *args, uint64_t i)
+{
+    return args->which != 0 ? args->which[i] : i;
+}
+
+DM_FN const dm_gb_cart *dm_swarm_bulk_cart(const dm_swarm_bulk_args *args, uint64_t number)
+{
+    return &((const dm_gb_machine *)(const void *)(args->machines + number * args->machine_stride))
+                ->cart;
+}
+
+DM_FN uint8_t dm_swarm_bulk_byte(const dm_swarm_bulk_args *args, uint64_t number, uint32_t address)
+{
+    const dm_gb_cart *cart = dm_swarm_bulk_cart(args, number);
+    if (address < 0x8000u) {
+        const uint32_t rom =
+            args->rom_of != 0 ? args->rom_of[number] : (uint32_t)(number % args->rom_count);
+        const uint32_t bank = address < 0x4000u ? cart->rom_low : cart->rom_high;
+        return args->roms[rom].bytes[bank + (address & 0x3FFFu)];
+    }
+    const uint32_t offset = dm_swarm_memory_offset(cart, address);
+    if (offset == DM_SWARM_NO_MEMORY)
+        return address >= 0xFEA0u && address < 0xFF00u ? (uint8_t)0 : (uint8_t)0xFF;
+    const uint8_t value = args->memory[number * args->memory_stride + offset];
+    return address >> 13 == 5u ? (uint8_t)(value | dm_gb_cart_open_bits(cart)) : value;
+}
+
+DM_KERNEL(dm_swarm_bulk_read, dm_swarm_bulk_args)
+{
+    const uint64_t all = (uint64_t)args.count * args.address_count;
+    for (uint64_t i = dm_thread_index(); i < all; i += dm_thread_count())
+        args.bytes[i] =
+            dm_swarm_bulk_byte(&args, dm_swarm_bulk_number(&args, i / args.address_count),
+                               args.addresses[i % args.address_count]);
+}
+
+/* One thread for each machine, so that of an address given twice the last value counts. */
+DM_KERNEL(dm_swarm_bulk_poke, dm_swarm_bulk_args)
+{
+    for (uint64_t i = dm_thread_index(); i < args.count; i += dm_thread_count()) {
+        const uint64_t number = dm_swarm_bulk_number(&args, i);
+        const dm_gb_cart *cart = dm_swarm_bulk_cart(&args, number);
+        for (uint32_t k = 0; k < args.address_count; k++) {
+            const uint32_t address = args.addresses[k];
+            const uint32_t offset = dm_swarm_memory_offset(cart, address);
+            const uint32_t open = address >> 13 == 5u ? dm_gb_cart_open_bits(cart) : 0u;
+            if (offset != DM_SWARM_NO_MEMORY)
+                args.memory[number * args.memory_stride + offset] =
+                    (uint8_t)(args.bytes[i * args.address_count + k] | open);
+        }
+    }
+}
+
+/* Chosen machines side by side: eight bytes by each thread. */
+DM_KERNEL(dm_swarm_bulk_gather, dm_swarm_bulk_args)
+{
+    const uint64_t machine = args.machine_stride / 8u, memory = args.memory_stride / 8u;
+    for (uint64_t i = dm_thread_index(); i < args.count * (machine + memory);
+         i += dm_thread_count()) {
+        const uint64_t k = i / (machine + memory), at = i % (machine + memory);
+        const uint64_t number = dm_swarm_bulk_number(&args, k);
+        if (at < machine)
+            ((uint64_t *)(void *)args.states)[k * machine + at] =
+                ((const uint64_t *)(const void *)args.machines)[number * machine + at];
+        else
+            ((uint64_t *)(void *)args.memories)[k * memory + at - machine] =
+                ((const uint64_t *)(const void *)args.memory)[number * memory + at - machine];
+    }
+}
+
+#endif
