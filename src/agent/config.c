@@ -3,6 +3,7 @@
 #include "agent/config.h"
 
 #include "base/closest.h"
+#include "base/setting.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -139,28 +140,13 @@ dm_status dm_agent_config_file(dm_agent_config *config, const char *path, dm_err
     return status;
 }
 
-/* The text after '=' is JSON where it is a number, and a string otherwise. */
 dm_status dm_agent_config_set(dm_agent_config *config, const char *setting, dm_error *err)
 {
-    char key[64];
-    const char *equals = strchr(setting, '=');
-    if (equals == NULL || equals == setting || (size_t)(equals - setting) >= sizeof key)
-        return dm_fail(err, DM_EINVAL, "'%.64s' is not name=value", setting);
-    memcpy(key, setting, (size_t)(equals - setting));
-    key[equals - setting] = 0;
-    json_t *value = json_loads(equals + 1, JSON_DECODE_ANY, NULL);
-    if (!json_is_number(value)) {
-        json_decref(value);
-        value = json_string(equals + 1);
-    }
-    json_t *object = json_object();
-    dm_status status = DM_OK;
-    if (value == NULL || object == NULL || json_object_set(object, key, value) != 0)
-        status = dm_fail(err, DM_EINVAL, "'%.64s' is not name=value", setting);
-    else
+    json_t *object = NULL;
+    dm_status status = dm_setting_parse(setting, &object, err);
+    if (status == DM_OK)
         status = dm_agent_config_json(config, object, setting, err);
     json_decref(object);
-    json_decref(value);
     return status;
 }
 

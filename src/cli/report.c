@@ -29,6 +29,17 @@ dm_status dm_report_end(dm_report *report, dm_error *err)
     return status;
 }
 
+dm_status dm_report_print(dm_json *json, dm_buffer *text, dm_error *err)
+{
+    dm_json_end_object(json);
+    dm_json_finish(json);
+    dm_status status = dm_buffer_check(text, err);
+    if (status == DM_OK)
+        fputs(dm_buffer_text(text), stdout);
+    dm_buffer_deinit(text);
+    return status;
+}
+
 void dm_report_section(dm_report *report, const char *key)
 {
     if (report->as_json)

@@ -23,6 +23,9 @@ void dm_report_begin(dm_report *report, bool as_json);
 /* Print to stdout and release; DM_ENOMEM when memory ran out on the way. */
 dm_status dm_report_end(dm_report *report, dm_error *err);
 
+/* The end of an object that a command wrote itself: print it to stdout and release `text`. */
+dm_status dm_report_print(dm_json *json, dm_buffer *text, dm_error *err);
+
 void dm_report_section(dm_report *report, const char *key);
 void dm_report_section_end(dm_report *report);
 /* A list of items: an array of objects in JSON. In text `title`, unless it is NULL, heads each

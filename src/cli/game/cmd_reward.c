@@ -7,6 +7,7 @@
 #include "cli/game/play.h"
 #include "cli/game/reward.h"
 #include "cli/outputs.h"
+#include "cli/report.h"
 #include "device/nvrtc.h"
 
 #include <inttypes.h>
@@ -315,13 +316,7 @@ static dm_status print_json(const check *c, dm_error *err)
         dm_reward_tally_json(&c->script.tally, c->script.metrics, c->info.metric_count, &json);
         dm_json_end_object(&json);
     }
-    dm_json_end_object(&json);
-    dm_json_finish(&json);
-    dm_status status = dm_buffer_check(&text, err);
-    if (status == DM_OK)
-        fputs(dm_buffer_text(&text), stdout);
-    dm_buffer_deinit(&text);
-    return status;
+    return dm_report_print(&json, &text, err);
 }
 
 /* ---- The whole ---- */

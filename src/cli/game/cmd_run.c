@@ -7,6 +7,7 @@
 #include "cli/game/play.h"
 #include "cli/game/run_swarm.h"
 #include "cli/outputs.h"
+#include "cli/report.h"
 #include "gb/host/rom.h"
 
 #include <dotmatrix/gb.h>
@@ -514,13 +515,7 @@ static dm_status print_json(session *s, const dm_gb_counters *c, dm_error *err)
                              &json);
     if (s->options->serial)
         dm_json_string_n(&json, "serial", dm_buffer_text(&s->play.sent), s->play.sent.size);
-    dm_json_end_object(&json);
-    dm_json_finish(&json);
-    dm_status status = dm_buffer_check(&text, err);
-    if (status == DM_OK)
-        fputs(dm_buffer_text(&text), stdout);
-    dm_buffer_deinit(&text);
-    return status;
+    return dm_report_print(&json, &text, err);
 }
 
 /* ---- The whole ---- */

@@ -9,6 +9,7 @@
 #include "cli/game/mosaic.h"
 #include "cli/game/reward.h"
 #include "cli/options.h"
+#include "cli/report.h"
 #include "gb/host/picture.h"
 #include "lab/actions.h"
 
@@ -223,13 +224,7 @@ static dm_status report(session *s, dm_error *err)
     dm_run_hooks_json(&s->hooks, "step", &json);
     if (s->program != NULL)
         dm_reward_tally_json(&s->watch.tally, s->metrics, s->info.metric_count, &json);
-    dm_json_end_object(&json);
-    dm_json_finish(&json);
-    dm_status status = dm_buffer_check(&text, err);
-    if (status == DM_OK)
-        fputs(dm_buffer_text(&text), stdout);
-    dm_buffer_deinit(&text);
-    return status;
+    return dm_report_print(&json, &text, err);
 }
 
 static dm_status load_reward(session *s, dm_error *err)

@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/lab/verify_suite.h"
 #include "cli/outputs.h"
+#include "cli/report.h"
 #include "lab/provenance.h"
 #include "lab/verify/bundle.h"
 #include "lab/verify/profile.h"
@@ -191,13 +192,7 @@ static dm_status print_json(const dm_lab_verify *v, const dm_lab_verdict *verdic
     }
     dm_lab_profile_write(&json, "verify", v);
     dm_lab_provenance(&json, kinds, 2);
-    dm_json_end_object(&json);
-    dm_json_finish(&json);
-    dm_status status = dm_buffer_check(&text, err);
-    if (status == DM_OK)
-        fputs(dm_buffer_text(&text), stdout);
-    dm_buffer_deinit(&text);
-    return status;
+    return dm_report_print(&json, &text, err);
 }
 
 static dm_status answer(const verify_options *o, const dm_lab_verify *v,

@@ -8,7 +8,7 @@
  *   rom, boot       the ROM, a power of two in size; 256 bytes while a boot ROM may be mapped, else NULL
  *   frames          two pictures of 160 x 144 shades (ppu.front is the complete one); NULL: none wanted
  *   draw, single_frame   which pictures are wanted
- *   serial          what the machine sends, for those who want to read it; NULL: nobody
+ *   serial          what the machine sends, to be read; NULL: it is dropped
  *   skip_idle, trace     idle loops may be skipped; stop after each instruction
  *   idle_limit      until when everything stays the same that an idle loop has read
  *

@@ -4,7 +4,7 @@
  * A line is drawn when something changes that it depends on, or when it ends. If that something is
  * a register and the change comes in mode 3, the line is handed to fifo.h, which goes dot by dot;
  * all other lines are drawn here, 160 pixels in one go. Which way a line goes never depends on
- * whether anybody wants the picture. */
+ * whether the picture is wanted. */
 #ifndef DM_GB_DRAW_H
 #define DM_GB_DRAW_H
 

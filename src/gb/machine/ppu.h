@@ -15,7 +15,7 @@
  * measured on hardware by mooneye's acceptance/ppu tests and described by Pan Docs ("Rendering")
  * and SameBoy.
  *
- * None of this runs by itself: dm_gb_ppu_sync brings it forward when somebody looks, and
+ * None of this runs by itself: dm_gb_ppu_sync brings it forward when an access looks at it, and
  * dm_gb_ppu_next says when an interrupt would be missed otherwise. */
 #ifndef DM_GB_PPU_H
 #define DM_GB_PPU_H
@@ -35,8 +35,8 @@ DM_FN bool dm_gb_lcd_on(const dm_gb_machine *m)
 }
 
 /* ---- What an access at a dot of a line sees ----
- * For lines that began with the LCD on. The unit itself asks these, and so does the GPU's fast path, which knows the line
- * and the dot without bringing the unit up to date (simt/predict.h). */
+ * For lines that began with the LCD on. The unit itself asks these, and so does the GPU's fast path, which knows the
+ * line and the dot without bringing the unit up to date (simt/predict.h). */
 
 /* Dots up to which VRAM can be read on a visible line, and up to which mode 2 lasts and VRAM can be written. */
 #define DM_GB_VRAM_READ_DOT 80u
@@ -331,7 +331,7 @@ DM_FN bool dm_gb_first_edges(dm_gb_context *context, uint32_t dot)
     return true;
 }
 
-/* Can an edge of `line` request the STAT interrupt, and would anybody notice? If not, the line can
+/* Can an edge of `line` request the STAT interrupt, and would it be noticed? If not, the line can
  * be passed as a whole. */
 DM_FN bool dm_gb_line_matters(const dm_gb_machine *m, uint32_t line)
 {
@@ -642,8 +642,8 @@ DM_FN void dm_gb_lcd_start(dm_gb_context *context, uint32_t now)
     dm_gb_stat_update(m);
 }
 
-/* STOP services the screen off; what is shown then is the second picture after it, as after switching
- * on. (So no picture is needed of which nobody knew, when it began, that it would be the last.) */
+/* STOP switches the screen off; what is shown then is the second picture after it, as after switching
+ * on. (So no picture is needed that began before it was known to be the last.) */
 DM_FN void dm_gb_screen_off(dm_gb_machine *m)
 {
     m->ppu.blank = 1;

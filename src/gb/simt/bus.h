@@ -25,7 +25,7 @@ DM_FN void dm_gb_hot_reload(const dm_gb_context *context, dm_gb_hot *hot)
     hot->vram_until = hot->clock;
 }
 
-/* Until when VRAM is plain memory, after an access at `now` that was let through: nobody reads it
+/* Until when VRAM is plain memory, after an access at `now` that was let through: the unit does not read it
  * for a picture and the access stays open. */
 DM_FN uint32_t dm_gb_vram_steady(dm_gb_context *context, uint32_t now)
 {

@@ -58,8 +58,8 @@ DM_FN void dm_gb_fast_mix_write(dm_gb_hot *hot, uint32_t address, uint32_t value
 
 /* `ldh a,[rSTAT] / and n / jr cc` or `ldh a,[rLY] / cp n / jr cc` is at PC and about to be
  * repeated, as it waits for a mode or a line. A and the flags are made anew by every pass, so
- * passes can be left out as long as one more is executed before the wait is over or anybody could
- * see them. */
+ * passes can be left out as long as one more is executed before the wait is over or they could be
+ * seen. */
 #define DM_GB_WAIT_STAT 0xFFE641F0u /* the first three bytes, */
 #define DM_GB_WAIT_LY 0xFFFE44F0u
 #define DM_GB_WAIT_BOTH(word) (((word)&0xE7FAFFu) == 0xE640F0u) /* what they have in common */
@@ -323,8 +323,8 @@ DM_FN bool dm_gb_fast_taken(const dm_gb_hot *hot, const dm_gb_uop *uop)
     return (met & DM_GB_UOP_CONDITIONS & uop->flags) != 0;
 }
 
-/* Is the access to plain memory, of a page with these attributes and this entry? VRAM is while nobody else looks at
- * it; the last byte, IE, is read like memory but not written. (Conditions are joined by & and |:
+/* Is the access to plain memory, of a page with these attributes and this entry? VRAM is while the unit does not
+ * read it; the last byte, IE, is read like memory but not written. (Conditions are joined by & and |:
  * && and || would be branches.) */
 DM_FN bool dm_gb_fast_plain(const dm_gb_hot *hot, const dm_gb_uop *uop, uint32_t attributes,
                             dm_gb_page_entry entry, uint32_t address)

@@ -2,10 +2,10 @@
 /* idle.h - idle loops, skipped; kernel text.
  *
  * As on the CPU (cpu/idle.h): a loop that comes back to its head with the same registers has changed nothing if it has
- * written nothing, and passes up to the next change of what it reads are accounted for at once. Here writes are allowed:
- * games of some compilers wait in their main loop, which calls functions, looks at keys and so writes a lot. What a pass
- * writes, to plain memory or to P1, is mixed into hot.written; when the next pass writes the same again, it has changed
- * nothing. Loops that wait for a line or a mode are skipped by the fast path (dm_gb_fast_wait_passes). */
+ * written nothing, and passes up to the next change of what it reads are accounted for at once. Here writes are
+ * allowed: games of some compilers wait in their main loop, which calls functions, looks at keys and so writes a lot.
+ * What a pass writes, to plain memory or to P1, is mixed into hot.written; when the next pass writes the same again, it
+ * has changed nothing. Loops that wait for a line or a mode are skipped by the fast path (dm_gb_fast_wait_passes). */
 #ifndef DM_SIMT_IDLE_H
 #define DM_SIMT_IDLE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lanes.h - what a kernel for many machines is compiled for, and who works on which machine; kernel text.
+/* lanes.h - what a kernel for many machines is compiled for, and which lane has which machine; kernel text.
  *
  * A warp has DM_SIMT_LANES slots, one for each of its first lanes; `order` (rebalance.h) says which machine is in
  * a slot. All 32 lanes go through the kernel together and share the copying of pictures and snapshots.

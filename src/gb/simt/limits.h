@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* limits.h - where memory has to lie for page tables (page_table.h), and sizes of blocks, for the host too; kernel text. */
+/* limits.h - where memory has to lie for page tables (page_table.h), sizes of blocks; for the host too; kernel text. */
 #ifndef DM_SIMT_LIMITS_H
 #define DM_SIMT_LIMITS_H
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* predict.h - what devices say and take without being brought up to date; kernel text.
+/* predict.h - what devices will answer, without bringing them up to date; kernel text.
  *
- * The fast path (fast.h) traps where it meets a device. Often that is not needed: the picture unit's line and dot follow
- * from the time since it was last brought up to date, and a mapper that is told what it knows changes nothing. The rules
- * themselves are const queries of the devices (machine/ppu.h, machine/cart.h, machine/io.h). Each function here answers
- * only what is certain; anything else traps, with the same result. */
+ * The fast path (fast.h) traps where it meets a device. Often that is not needed: the picture unit's line and dot
+ * follow from the time since it was last brought up to date, and a mapper that is told what it knows changes nothing.
+ * The rules themselves are const queries of the devices (machine/ppu.h, machine/cart.h, machine/io.h). Each function
+ * here answers only what is certain; anything else traps, with the same result. */
 #ifndef DM_SIMT_PREDICT_H
 #define DM_SIMT_PREDICT_H
 
 #include "gb/simt/write_queue.h"
 
-/* P1 needs no device: it reads as the keys are, and a write matters to nobody unless it asks for
- * the joypad's interrupt, which IE lets through. (A write to IF that waits would forget it.) */
+/* P1 needs no device: it reads as the keys are, and a write has no other effect unless it requests the joypad's
+ * interrupt and IE lets that through. (A queued write to IF would lose the request.) */
 DM_FN bool dm_gb_predict_joypad(dm_gb_machine *m, const dm_gb_cold *cold, const uint8_t *ram,
                                 bool writes, uint32_t *value)
 {
@@ -224,7 +224,7 @@ DM_FN bool dm_gb_predict_write(dm_gb_machine *m, uint32_t now, uint32_t address,
     return true;
 }
 
-/* May VRAM be used as plain memory from `now` on, since nobody else does? Then `until` is moved to
+/* May VRAM be used as plain memory from `now` on, since the picture unit does not read it? Then `until` is moved to
  * the end of that. */
 DM_FN bool dm_gb_predict_vram(const dm_gb_machine *m, const uint8_t *ram, uint32_t now,
                               uint32_t *until)

@@ -90,7 +90,7 @@ DM_FN void dm_simt_context_fill(dm_gb_context *context, const dm_gb_batch *batch
     context->line_log = &dm_simt_lane_context_of(batch, machine)->line_log;
 }
 
-/* Where a machine is and who executes it; the loop. */
+/* Where a machine is and which path executes it; then the loop. */
 #if DM_SIMT_LANES == 1
 #include "gb/simt/mode/alone.h"
 #else

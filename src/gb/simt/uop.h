@@ -77,9 +77,9 @@ typedef struct dm_gb_uop {
 #define DM_GB_UOP_NOT_SCALAR                                                                       \
     (DM_GB_UOP_ADJUST | DM_GB_UOP_ODD | DM_GB_UOP_ODD_RESULT | DM_GB_UOP_CONTROL)
 
-/* The table: the first row is DM_GB_NO_WORD's; then those after 0xCB, then the base opcodes, as predecode.h counts them.
- * (PREFIX is LONG: its second byte makes the row, so there is no such word.) The host makes it and uploads it with the
- * ROMs (uop_decode.h). */
+/* The table: the first row is DM_GB_NO_WORD's; then those after 0xCB, then the base opcodes, as predecode.h counts
+ * them. (PREFIX is LONG: its second byte makes the row, so there is no such word.) The host makes it and uploads it
+ * with the ROMs (uop_decode.h). */
 #define DM_GB_UOP_FIRST 0xFDFFu
 #define DM_GB_UOPS 513u
 

@@ -17,14 +17,14 @@
 #define DM_GB_PICK_DE 0x7732u
 #define DM_GB_PICK_HL 0x7754u
 #define DM_GB_PICK_REGISTER_C 0x7770u
-/* Then of those (0 to 3) and the instruction's word: 5 and 6 are the bytes after the opcode, D the sign of 5, 7 is FF. */
+/* Then of those (0 to 3) and the instruction's word: 5, 6 are the bytes after the opcode, D the sign of 5, 7 is FF. */
 #define DM_GB_PICK_REGISTERS 0x3210u
 #define DM_GB_PICK_IMM16 0x3365u
 #define DM_GB_PICK_IMM8 0x3335u
 #define DM_GB_PICK_RELATIVE 0x33D5u
 #define DM_GB_PICK_PAGE_FF_IMM8 0x3375u
 #define DM_GB_PICK_PAGE_FF_LOW 0x3370u
-/* The adder's operands: of L H A 0 (0 to 3) and the source (4 to 7); of the source and `numbers`, whose constant is 6. */
+/* The adder's operands: of L H A 0 (0 to 3) and the source (4 to 7); of the source and the constant, byte 6. */
 #define DM_GB_PICK_X_NONE 0x3333u
 #define DM_GB_PICK_X_A 0x3332u
 #define DM_GB_PICK_X_HL 0x3310u

@@ -152,8 +152,6 @@ dm_operand dm_lower_construct(dm_lower *lw, const dm_ast *at, const dm_type *typ
                               const dm_operand *args, const char *const *names, int count);
 dm_operand dm_lower_call_user(dm_lower *lw, const dm_ast *at, const dm_value *callee,
                               const dm_operand *args, const char *const *names, int count);
-/* `wp.static(...)` and the like: what an expression is while compiling; UNKNOWN when it is not. */
-const dm_value *dm_lower_static(dm_lower *lw, const dm_ast *ast);
 
 /* ---- Places (lower_place.c) ---- */
 

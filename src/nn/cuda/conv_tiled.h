@@ -16,10 +16,31 @@
 #define NN_UNROLL _Pragma("unroll")
 #define NN_UNROLL_SOME _Pragma("unroll 2")
 extern __shared__ float nn_conv_memory[];
+
+/* Sixteen floats, from a multiple of sixteen bytes on. */
+DM_FN void nn_conv_16(float *to, const float *from)
+{
+    NN_UNROLL
+    for (int i = 0; i < 4; i++) {
+        float4 v = ((const float4 *)from)[i];
+        to[4 * i] = v.x;
+        to[4 * i + 1] = v.y;
+        to[4 * i + 2] = v.z;
+        to[4 * i + 3] = v.w;
+    }
+}
 #else
 #include "nn/cuda/args.h"
 #define NN_UNROLL
 #define NN_UNROLL_SOME
+
+DM_FN void nn_conv_16(float *to, const float *from)
+{
+    if (((uintptr_t)from & 15u) != 0)
+        __builtin_trap(); /* a fault on a GPU */
+    for (int i = 0; i < 16; i++)
+        to[i] = from[i];
+}
 #endif
 
 #define NN_CONV_TILE 16u /* channels of a thread */
@@ -29,30 +50,6 @@ extern __shared__ float nn_conv_memory[];
 DM_FN uint32_t nn_conv_div(uint32_t n, nn_divisor d)
 {
     return d.magic == 0 ? n : dm_mulhi_u32(n, d.magic);
-}
-
-DM_FN uint32_t nn_conv_mod(uint32_t n, nn_divisor d)
-{
-    return n - nn_conv_div(n, d) * d.by;
-}
-
-DM_FN void nn_conv_16(float *to, const float *from)
-{
-#if DM_ON_CUDA
-    NN_UNROLL
-    for (int i = 0; i < 4; i++) {
-        float4 v = ((const float4 *)from)[i];
-        to[4 * i] = v.x;
-        to[4 * i + 1] = v.y;
-        to[4 * i + 2] = v.z;
-        to[4 * i + 3] = v.w;
-    }
-#else
-    if (((uintptr_t)from & 15u) != 0)
-        __builtin_trap(); /* a fault on a GPU */
-    for (int i = 0; i < 16; i++)
-        to[i] = from[i];
-#endif
 }
 
 /* sums[places][16] += over taps: image[base + offset] w[16]; taps' weights lie `pitch` apart. */

@@ -75,11 +75,6 @@ static inline int dm_gen_rows(dm_gen_type type)
                                     : 1;
 }
 
-static inline int dm_gen_shape_of_rows(int first, int rows)
-{
-    return first + rows - 2;
-}
-
 /* As the dialect writes it: "float", "wp.float64", "wp.vec3d". Not for structs. */
 const dm_gen_text *dm_gen_type_text(dm_gen_type type);
 

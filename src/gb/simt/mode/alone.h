@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* alone.h - where a machine is and who executes it, with one machine a warp; kernel text for many lanes.
+/* alone.h - where a machine is and which path executes it, with one machine a warp; kernel text for many lanes.
  *
  * The warp's first lane runs its machine as a copy in shared memory for the whole step (staging.h). It waits for
  * nothing, so it goes on by fast_scalar.h until it traps, and services itself. shared.h has the same functions for

@@ -2,8 +2,8 @@
 /* loop_block.h - the loop of blocks that service and compact together (service.h); kernel text for many lanes.
  *
  * Blocks with a machine that takes many services a frame do not: such a machine wants each of them soon, and its own
- * warp is sooner. Both ways are one loop: a second copy of the fast path would not fit into the instruction cache beside
- * the first. */
+ * warp is sooner. Both ways are one loop: a second copy of the fast path would not fit into the instruction cache
+ * beside the first. */
 #ifndef DM_SIMT_MODE_LOOP_BLOCK_H
 #define DM_SIMT_MODE_LOOP_BLOCK_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* shared.h - where a machine is and who executes it, with several machines a warp; kernel text for many lanes.
+/* shared.h - where a machine is and which path executes it, with several machines a warp; kernel text for many lanes.
  *
  * Lanes execute a number of rounds by fast.h between votes. Machines stay in their own place; what goes over all
- * devices (a service, the end of a run) works on a copy in memory of the thread's own (staging_local.h). alone.h has the
- * same functions for one machine a warp. */
+ * devices (a service, the end of a run) works on a copy in memory of the thread's own (staging_local.h). alone.h has
+ * the same functions for one machine a warp. */
 #ifndef DM_SIMT_MODE_SHARED_H
 #define DM_SIMT_MODE_SHARED_H
 
