@@ -342,6 +342,7 @@ dm_status dm_agent_learner_create(dm_device *device, dm_agent_world *world,
     if (!l)
         return dm_fail(err, DM_ENOMEM, "agent: no memory");
     l->device = device;
+    l->bad_machine = -1;
     l->stream = dm_device_stream(device);
     l->cuda = dm_device_get_properties(device)->kind == DM_DEVICE_CUDA;
     l->world = world;
@@ -422,6 +423,11 @@ dm_status dm_agent_read(dm_agent_learner *l, void *to, const void *from, size_t 
 uint64_t dm_agent_learner_rows(const dm_agent_learner *l)
 {
     return l->policy.act_rows;
+}
+
+int64_t dm_agent_learner_bad_machine(const dm_agent_learner *l)
+{
+    return l->bad_machine;
 }
 
 uint64_t dm_agent_learner_updates(const dm_agent_learner *l)

@@ -50,6 +50,9 @@ size_t dm_agent_learner_state_bytes(const dm_agent_learner *learner);
 dm_status dm_agent_learner_greedy(dm_agent_learner *learner, const void *observations,
                                   uint64_t count, float *states, int32_t *actions, dm_error *err);
 
+/* The machine whose reward ended a round; -1: none did. */
+int64_t dm_agent_learner_bad_machine(const dm_agent_learner *learner);
+
 /* Host memory to the device or back; waits. */
 dm_status dm_agent_learner_copy(dm_agent_learner *learner, void *to, const void *from, size_t bytes,
                                 bool to_device, dm_error *err);

@@ -90,6 +90,7 @@ struct dm_agent_learner {
     float *shard_parts, *shard_counts;              /* [shards][report_parts][5][3], [shards][2] */
     double squares[DM_AGENT_CHUNKS];
 
+    int64_t bad_machine;               /* whose reward was no number; -1: none */
     uint64_t updates, optimiser_steps; /* done */
     /* Of the call that runs. */
     uint64_t t, batch_first;

@@ -248,6 +248,7 @@ static dm_status account(dm_agent_learner *l, dm_agent_figures *f, dm_error *err
         if (tallies[p][DM_AGENT_ENDED] > 0) {
             uint64_t n = (uint64_t)tallies[p][DM_AGENT_ENDED] - 1;
             int32_t t = 0;
+            l->bad_machine = (int64_t)n;
             status = dm_agent_read(l, &t, l->bad + n, sizeof t, err);
             return status != DM_OK
                        ? status

@@ -299,6 +299,20 @@ static dm_status write_metrics(dm_agent_run *run, const dm_agent_figures *f, dm_
     return status == DM_OK ? dm_tensorboard_write(run->board, f->steps, shown, some, err) : status;
 }
 
+/* The machine whose reward was no number is kept as it was when the round ended. */
+static dm_status explain(dm_agent_run *run, dm_status status, dm_error *err)
+{
+    int64_t machine = dm_agent_learner_bad_machine(run->learner);
+    char path[DM_PATH_MAX], said[sizeof err->message];
+    if (machine < 0 || err == NULL || path_in(run, "bad-reward.state", path, NULL) != DM_OK)
+        return status;
+    snprintf(said, sizeof said, "%s", err->message);
+    if (dm_swarm_save_machine(dm_agent_swarm_of(run->world), (uint32_t)machine, path, NULL) !=
+        DM_OK)
+        return status;
+    return dm_fail(err, status, "%.300s; %.600s has its state after that round", said, path);
+}
+
 dm_status dm_agent_run_train(dm_agent_run *run, uint64_t until, dm_agent_watch watch, void *user,
                              dm_error *err)
 {
@@ -320,7 +334,7 @@ dm_status dm_agent_run_train(dm_agent_run *run, uint64_t until, dm_agent_watch w
             last = now;
         }
     }
-    return status == DM_OK ? save(run, err) : status;
+    return status == DM_OK ? save(run, err) : explain(run, status, err);
 }
 
 dm_status dm_agent_run_count_starts(dm_agent_run *run, uint64_t *different, dm_error *err)

@@ -179,6 +179,28 @@ static void what_is_wrong_is_one_line(void **state)
     }
 }
 
+static void a_reward_that_is_no_number_is_shown(void **state)
+{
+    static const char text[] = "import dotmatrix as dm\n@dm.program(obs=1)\n"
+                               "def step(m: dm.Machine, out: dm.Out):\n"
+                               "    score = float(dm.u8(m, 0xC001))\n"
+                               "    out.obs[0] = score\n    out.reward = score / score\n";
+    const char *program = dm_test_path(state, "nan.py"), *folder = dm_test_path(state, "nan");
+    char kept[DM_PATH_MAX];
+    assert_ok(dm_file_write(program, text, sizeof text - 1, err));
+    dm_test_result r;
+    dm_test_dotmatrix(&r, "train", "agent", "--rom", rom, "--config", config_path(), "--reward",
+                      program, "--set", "machines=8", "--set", "horizon=4", "--set", "curriculum=0",
+                      "--set", "starts=4", "--out", folder);
+    assert_int_equal(r.exit_code, 2);
+    assert_non_null(strstr(r.err, "the reward of machine 0 in step 0 is no number"));
+    assert_ok(dm_path_join(kept, folder, "bad-reward.state", err));
+    assert_non_null(strstr(r.err, kept));
+    assert_true(dm_file_exists(kept));
+    dm_test_result_free(&r);
+}
+
 DM_TESTS("agent/run", DM_TEST_IN_DIR(killed_runs_end_with_the_same_bits),
          DM_TEST_IN_DIR(an_agent_is_measured_and_filmed),
+         DM_TEST_IN_DIR(a_reward_that_is_no_number_is_shown),
          DM_TEST_IN_DIR(what_is_wrong_is_one_line));
