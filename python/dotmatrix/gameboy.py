@@ -182,7 +182,7 @@ class GameBoy(_core.GameBoy):
 
         `addr` is a symbol or an address; with an address `bank` is the bank that must be mapped there, or None for any.
         Inside, memory and registers are those of that moment. While there are hooks tick() runs instruction by
-        instruction, some hundred times slower than without, where the game sleeps.
+        instruction, 20 to 50 times slower than without.
         """
         place = self._place(bank, addr)
         if place in self._hooks:

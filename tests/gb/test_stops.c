@@ -5,6 +5,8 @@
 
 #include <dotmatrix/gb.h>
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Calls a routine of banks 1 and 2 in turns, both at 4000; then sleeps until VBlank. */
@@ -92,6 +94,38 @@ static void frames_end_where_they_do_without_stops(void **state)
     dm_gb_destroy(without);
 }
 
+/* Runs through HALT are as exact as those of one cycle: interrupts of all kinds end it, in games and micro-ROMs. */
+static void sleeping_changes_nothing(void **state)
+{
+    (void)state;
+    static const char *const roms[] = {"STARFALL", "TIMER_IRQ_HALT", "PPU_STAT_IRQ", "SWITCHBACK",
+                                       "EI_DELAY"};
+    for (size_t r = 0; r < sizeof roms / sizeof roms[0]; r++) {
+        char path[1024];
+        snprintf(path, sizeof path, "%s/roms/%s.gb", DM_TEST_BUILD_ROOT, roms[r]);
+        dm_gb *with = NULL, *without = NULL;
+        assert_ok(dm_gb_create_file(path, NULL, &with, err));
+        assert_ok(dm_gb_create_file(path, NULL, &without, err));
+        const dm_gb_hook nowhere = {0x7FF7, 0};
+        for (uint32_t i = 0; i < 40; i++) {
+            const uint8_t keys = (uint8_t)(1u << (i % 8));
+            dm_gb_set_keys(with, keys);
+            dm_gb_set_keys(without, keys);
+            assert_false(dm_gb_run_stops(with, 3, DM_GB_DRAW_NEVER, &nowhere, 1, NULL));
+            dm_gb_run_frames(without, 3, DM_GB_DRAW_NEVER);
+            const size_t size = dm_gb_state_bytes(with);
+            void *a = malloc(size), *b = malloc(size);
+            assert_ok(dm_gb_save_state_bytes(with, a, size, err));
+            assert_ok(dm_gb_save_state_bytes(without, b, size, err));
+            assert_memory_equal(a, b, size);
+            free(a);
+            free(b);
+        }
+        dm_gb_destroy(with);
+        dm_gb_destroy(without);
+    }
+}
+
 /* An instruction at which a run begins is told of; one at which it ended is, in the next run. */
 static void a_run_that_begins_at_a_stop_tells_it(void **state)
 {
@@ -109,5 +143,5 @@ static void a_run_that_begins_at_a_stop_tells_it(void **state)
 }
 
 DM_TESTS("gb/stops", DM_TEST(stops_tell_banks_apart), DM_TEST(any_bank_sees_all),
-         DM_TEST(frames_end_where_they_do_without_stops),
+         DM_TEST(frames_end_where_they_do_without_stops), DM_TEST(sleeping_changes_nothing),
          DM_TEST(a_run_that_begins_at_a_stop_tells_it))

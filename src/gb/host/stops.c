@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* stops.c - running one machine up to places in its program.
  *
- * The machine runs instruction by instruction, each as a run of one cycle, and the target of the frames is put back
- * behind each: where a stop is does not change where the frames end. */
+ * The machine runs instruction by instruction, each as a run of one cycle (HALT as one run up to what may end it), and
+ * the target of the frames is put back behind each: where a stop is does not change where the frames end. */
 #include "gb/host/core.h"
 
 #include "gb/cpu/run.h"
@@ -20,6 +20,20 @@ static bool reached(const dm_gb *gb, const dm_gb_hook *stops, size_t count, size
             return true;
         }
     return false;
+}
+
+/* T-cycles that may pass in one run without an instruction: 1, or more where the machine sleeps and nothing can wake it
+ * before. */
+static uint32_t piece(dm_gb *gb, uint32_t end)
+{
+    dm_gb_machine *m = &gb->machine;
+    if (m->cpu.mode != DM_GB_HALTED || m->cpu.waking)
+        return 1;
+    const uint32_t enabled = dm_gb_ram_load(&gb->context, DM_GB_IE);
+    if ((m->int_flags & enabled & 0x1Fu) != 0)
+        return 1;
+    const uint32_t until = dm_gb_earlier(dm_gb_next_request(&gb->context, enabled), end);
+    return dm_gb_before(m->clock + 16u, until) ? until - m->clock - 16u : 1;
 }
 
 bool dm_gb_run_stops(dm_gb *gb, uint32_t frames, enum dm_gb_draw draw, const dm_gb_hook *stops,
@@ -40,8 +54,9 @@ bool dm_gb_run_stops(dm_gb *gb, uint32_t frames, enum dm_gb_draw draw, const dm_
         if (!going_on && reached(gb, stops, count, which))
             return true;
         going_on = false;
+        const uint32_t cycles = piece(gb, end);
         m->target = m->clock;
-        dm_gb_run(&gb->context, 1);
+        dm_gb_run(&gb->context, cycles);
         m->target = end;
     }
     return false;
