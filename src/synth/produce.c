@@ -443,8 +443,7 @@ static dm_status check_line(void *user, const dm_synth_record *record, const cha
     s->attempt = record->attempt;
     dm_status status = make(p, w, s, p->first + p->pairs.lines);
     s->record.verification = record->verification;
-    dm_buffer_clear(&s->record.test);
-    dm_buffer_append(&s->record.test, dm_buffer_text(&record->test), record->test.size);
+    dm_synth_record_take_found(&s->record, record);
     s->record.generation_time_ms = record->generation_time_ms;
     write_line(s);
     if (status == DM_OK)
@@ -590,8 +589,12 @@ static dm_status set_up_workers(producer *p, dm_error *err)
     p->workers = calloc((size_t)p->threads, sizeof *p->workers);
     if (p->workers == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
-    dm_synth_verify_options verify = {
-        .level = o->level, .seed = o->seed, .progress = add_progress, .user = p};
+    dm_synth_verify_options verify = {.level = o->level,
+                                      .seed = o->seed,
+                                      .repairs = o->repairs,
+                                      .ptx = o->ptx,
+                                      .progress = add_progress,
+                                      .user = p};
     for (int i = 0; i < p->threads && status == DM_OK; i++) {
         worker *w = &p->workers[i];
         dm_synth_record_init(&w->texts);
@@ -684,8 +687,10 @@ dm_status dm_synth_produce(const dm_synth_produce_options *options, dm_synth_pro
         status = dm_path_join(state, options->folder, "state", err);
     if (status == DM_OK)
         status = dm_synth_profile_create(options->profile, &p.profile, err);
-    if (status == DM_OK)
+    if (status == DM_OK) {
         p.profile->style = options->style;
+        p.profile->slower = options->slower;
+    }
     if (status == DM_OK)
         status = dm_synth_folder_check(options->folder, err);
     if (status == DM_OK)

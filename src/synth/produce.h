@@ -31,9 +31,10 @@ typedef struct dm_synth_produce_options {
     uint64_t count, seed;
     int categories[DM_SYNTH_CATEGORY_COUNT]; /* dm_synth_category, each once */
     int category_count;
-    int texts;     /* DM_SYNTH_TEXT_..., of compile.h */
-    bool rejected; /* rejected programs, too */
-    bool timing;   /* measured times in the records; they then differ from run to run */
+    int texts;                 /* DM_SYNTH_TEXT_..., of compile.h */
+    bool rejected;             /* rejected programs, too */
+    bool repairs, slower, ptx; /* in the records, from level run on: see record.h */
+    bool timing;               /* measured times in the records; they then differ from run to run */
     dm_synth_level level;
     dm_synth_style style;
     const char *profile; /* a file; NULL: the built-in one */

@@ -32,7 +32,7 @@ static const dm_option rows[] = {
     DM_OPTION_CHOICE(synth_options, verify, "verify", dm_synth_level_names, "full",
                      "what every pair must pass"),
     DM_OPTION_STRING(synth_options, kinds, "kinds", "LIST", "pairs",
-                     "pairs, and c, ir, reference, rejected besides"),
+                     "pairs, and c, ir, reference, rejected, repairs, slower, ptx besides"),
     DM_OPTION_CHOICE(synth_options, style, "style", dm_synth_style_names, "natural",
                      "grown at random, or composed from idioms with a purpose"),
     DM_OPTION_STRING(synth_options, profile, "profile", "FILE", NULL,
@@ -97,7 +97,8 @@ static dm_status read_categories(const char *list, dm_synth_produce_options *o, 
 
 static dm_status read_kinds(const char *list, dm_synth_produce_options *o, dm_error *err)
 {
-    static const char *const kinds[] = {"pairs", "c", "ir", "reference", "rejected", NULL};
+    static const char *const kinds[] = {"pairs",   "c",      "ir",  "reference", "rejected",
+                                        "repairs", "slower", "ptx", NULL};
     char name[64];
     bool pairs = false;
     dm_status status = dm_options_check_list("kinds", list, err);
@@ -112,6 +113,12 @@ static dm_status read_kinds(const char *list, dm_synth_produce_options *o, dm_er
             o->texts |= DM_SYNTH_TEXT_IR;
         } else if (strcmp(name, "reference") == 0) {
             o->texts |= DM_SYNTH_TEXT_REFERENCE;
+        } else if (strcmp(name, "repairs") == 0) {
+            o->repairs = true;
+        } else if (strcmp(name, "slower") == 0) {
+            o->slower = true;
+        } else if (strcmp(name, "ptx") == 0) {
+            o->ptx = true;
         } else if (strcmp(name, "rejected") == 0) {
             o->rejected = true;
         } else {

@@ -348,7 +348,10 @@ static dm_status make_workers(validation *v, dm_error *err)
     if (v->workers == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     /* The producer's arguments, for figures that can be compared. */
-    dm_synth_verify_options verify = {.level = v->options->level, .seed = v->claims.seed};
+    dm_synth_verify_options verify = {.level = v->options->level,
+                                      .seed = v->claims.seed,
+                                      .repairs = v->claims.repairs,
+                                      .ptx = v->claims.ptx};
     for (int i = 0; i < v->worker_count && status == DM_OK; i++) {
         dm_synth_record_init(&v->workers[i].again);
         dm_synth_record_init(&v->workers[i].broken);

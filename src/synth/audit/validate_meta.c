@@ -87,8 +87,9 @@ bool dm_synth_claims_read(const json_t *m, dm_synth_profile *profile, dm_synth_c
                 read_count(m, "shard_lines", &c->shard_lines) &&
                 read_count(m, "generator", &generator) && read_flag(m, "complete", &complete) &&
                 read_flag(m, "ir", &c->ir) && read_flag(m, "reference", &c->reference) &&
-                read_flag(m, "rejected", &c->rejected) && read_flag(m, "timing", &c->timing) &&
-                level >= 0 && style >= 0 && is_hash(hash);
+                read_flag(m, "rejected", &c->rejected) && read_flag(m, "repairs", &c->repairs) &&
+                read_flag(m, "slower", &c->slower) && read_flag(m, "ptx", &c->ptx) &&
+                read_flag(m, "timing", &c->timing) && level >= 0 && style >= 0 && is_hash(hash);
     if (!good || !read_categories(m, c) || !read_device(m, c) || c->shard_lines == 0 ||
         c->count > 1000000000) {
         dm_synth_report_problem(report, "manifest.json: a setting is missing or of another type");
@@ -99,6 +100,7 @@ bool dm_synth_claims_read(const json_t *m, dm_synth_profile *profile, dm_synth_c
     dm_hash128_hex(profile->hash, own);
     bool natural = style == DM_SYNTH_STYLE_NATURAL;
     profile->style = natural ? DM_SYNTH_STYLE_NATURAL : DM_SYNTH_STYLE_RANDOM;
+    profile->slower = c->slower;
     c->generates = generator == (natural ? DM_SYNTH_NATURAL_GENERATOR : DM_SYNTH_GENERATOR) &&
                    (natural || strcmp(hash, own) == 0);
     if (!c->generates)

@@ -114,6 +114,9 @@ static void check_claims(const dm_synth_claims *c, dm_synth_entry *e)
                  (r->ir.size > 0) != c->ir || (r->reference.size > 0) != c->reference ||
                  (r->test.size > 0) != (c->reference && c->level >= DM_SYNTH_VERIFY_RUN)))
         dm_synth_entry_problem(e, "has not the texts that the manifest says");
+    if (pair && ((r->ptx.size > 0) != (c->ptx && c->level >= DM_SYNTH_VERIFY_RUN) ||
+                 (r->mutation[0] != '\0' && !c->repairs) || (r->slower.size > 0 && !c->slower)))
+        dm_synth_entry_problem(e, "has not the kinds that the manifest says");
     if (pair && c->timing != (r->generation_time_ms >= 0))
         dm_synth_entry_problem(e, "generation_time_ms is not as the manifest says");
     if (pair && v->level != c->level)
@@ -156,6 +159,9 @@ static void check_words(dm_synth_entry *e, const dm_synth_record *again)
          strncmp(r->specification.data + again->specification.size, DM_SYNTH_PRECONDITIONS,
                  strlen(DM_SYNTH_PRECONDITIONS)) != 0))
         dm_synth_entry_problem(e, "description is not what the generator makes");
+    if (r->slower.size > 0 && (r->slower.size != again->slower.size ||
+                               !same_text(&r->slower, &again->slower, r->slower.size)))
+        dm_synth_entry_problem(e, "slower is not what the generator makes");
     if (strcmp(r->idiom, again->idiom) != 0)
         dm_synth_entry_problem(e, "its idiom is '%s'", again->idiom);
 }

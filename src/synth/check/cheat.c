@@ -255,6 +255,64 @@ static bool draw_case(const search *s, int number, uint64_t seed)
     return fine;
 }
 
+/* As compare() of harness.py says it; a NaN is wrong, too. */
+static bool describe_difference(const dm_cheat_case *c, const char *name, const dm_trial_param *p,
+                                const dm_trial_column *column, const uint8_t *got, dm_buffer *out)
+{
+    double most = 0, first_got = 0, first_want = 0;
+    size_t wrong = 0, number = 0, at = 0;
+    const uint8_t *want = kept_outputs(c);
+    bool is_float = p->leaves[column->first].is_float;
+    for (size_t e = 0; e < p->count; e++)
+        for (int k = column->first; k < column->first + column->count; k++)
+            most = fmax(most, fabs(dm_trial_number(want, p, e, k)));
+    for (size_t e = 0; e < p->count; e++)
+        for (int k = column->first; k < column->first + column->count; k++, number++) {
+            double right = dm_trial_number(want, p, e, k), is = dm_trial_number(got, p, e, k);
+            double bound = is_float ? DM_SYNTH_TEST_PART * fabs(right) +
+                                          DM_SYNTH_TEST_SCALE * most + DM_SYNTH_TEST_LEAST
+                                    : 0;
+            if (fabs(is - right) <= bound)
+                continue;
+            if (wrong++ == 0) {
+                at = number;
+                first_got = is;
+                first_want = right;
+            }
+        }
+    if (wrong > 0)
+        dm_buffer_printf(
+            out, "case %s: %s%s%s: %zu of %zu numbers are wrong; number %zu is %.7g, not %.7g\n",
+            name, p->name, column->path[0] == '\0' ? "" : ".", column->path, wrong, number, at,
+            first_got, first_want);
+    return wrong > 0;
+}
+
+bool dm_cheat_compare(const dm_cheat_case cases[DM_CHEAT_CASES], dm_cheat_entry forward,
+                      char *symptom, size_t size)
+{
+    search s = {cases, forward, NULL, symptom, size};
+    dm_buffer text = DM_BUFFER_EMPTY;
+    bool differs = false;
+    for (int i = 0; i < DM_CHEAT_CASES; i++) {
+        const dm_cheat_case *c = &cases[i];
+        restore(c);
+        run(&s, c->trial);
+        for (int k = 0; k < c->trial->param_count; k++) {
+            const dm_trial_param *p = &c->trial->params[k];
+            for (int j = 0; p->is_array && p->writes && j < p->column_count; j++)
+                differs |= describe_difference(c, dm_cheat_case_names[i], p, &p->columns[j],
+                                               c->trial->now, &text);
+        }
+    }
+    snprintf(symptom, size, "%s", dm_buffer_text(&text));
+    char *last = strrchr(symptom, '\n'); /* whole lines */
+    if (last != NULL)
+        last[1] = '\0';
+    dm_buffer_deinit(&text);
+    return differs;
+}
+
 static void seed_adjoints(const dm_trial *t)
 {
     memset(t->grad, 0, t->image_size);

@@ -36,6 +36,11 @@ static inline size_t dm_cheat_size(const dm_trial *t)
  * NULL. */
 bool dm_cheat_find_cases(const dm_cheat_case cases[DM_CHEAT_CASES], dm_cheat_entry forward,
                          dm_cheat_entry backward, uint64_t seed, char *reason, size_t size);
+/* Another program on the cases that were found: false when its results are theirs, else what the test
+ * says of it, a line for each result that is wrong, is in `symptom`. */
+bool dm_cheat_compare(const dm_cheat_case cases[DM_CHEAT_CASES], dm_cheat_entry forward,
+                      char *symptom, size_t size);
+
 /* Are gradients of this case in the test? At the ends of ranges numbers are equal, and a minimum has
  * no gradient there. */
 bool dm_cheat_has_gradients(int number);

@@ -25,12 +25,13 @@ typedef struct dm_examine_job {
     dm_examine_pass wide;                /* in float64; from level grad on */
     dm_cheat_case cases[DM_CHEAT_CASES]; /* of a test; trials are NULL: none is wanted */
     uint64_t seed;                       /* of the test */
+    dm_examine_entry compared; /* not NULL: only this is run, on cases that were found before */
 } dm_examine_job;
 
 typedef struct dm_examine_outcome {
     bool passed;
     dm_synth_level failed_at;
-    char reason[256];
+    char reason[1024];
     int compared;
     double gradient_error, output_magnitude;
 } dm_examine_outcome;

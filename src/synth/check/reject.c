@@ -321,15 +321,137 @@ static const way ways[] = {
 };
 #define WAY_COUNT ((int)(sizeof ways / sizeof ways[0]))
 
+/* ---- Mutations ---- */
+
+static char sign_of(const program *p, size_t i)
+{
+    return p->tokens[i].kind == SIGN ? p->text[p->tokens[i].at] : '\0';
+}
+
+static bool is_operand(const program *p, size_t i)
+{
+    return is_name(p, i) || p->tokens[i].kind == NUMBER || is(p, i, ")") || is(p, i, "]") ||
+           is(p, i, "wp") || is(p, i, "(") || is(p, i, "float");
+}
+
+/* A binary operator, not half of ** // += or ->. */
+static bool fits_arithmetic(const program *p, size_t i)
+{
+    return sign_of(p, i) != '\0' && strchr("+-*/", sign_of(p, i)) != NULL && i > 0 &&
+           i + 1 < p->count && is_operand(p, i - 1) && !is(p, i - 1, "(") && is_operand(p, i + 1) &&
+           !is(p, i + 1, ")");
+}
+
+static void write_other_operator(const program *p, size_t i, dm_buffer *out)
+{
+    static const char from[] = "+-*/", to[] = "-+/*";
+    dm_buffer_putc(out, to[strchr(from, sign_of(p, i)) - from]);
+}
+
+static bool fits_comparison(const program *p, size_t i)
+{
+    return (sign_of(p, i) == '<' || sign_of(p, i) == '>') &&
+           !is(p, i + 1, sign_of(p, i) == '<' ? "<" : ">");
+}
+
+static void write_turned(const program *p, size_t i, dm_buffer *out)
+{
+    dm_buffer_putc(out, sign_of(p, i) == '<' ? '>' : '<');
+}
+
+static bool fits_update(const program *p, size_t i)
+{
+    return (sign_of(p, i) == '+' || sign_of(p, i) == '-') && is(p, i + 1, "=");
+}
+
+static const char *const pairs_of_functions[][2] = {
+    {"min", "max"}, {"sin", "cos"}, {"floor", "ceil"}, {"exp", "log"}, {"length", "length_sq"}};
+
+static const char *other_function(const program *p, size_t i)
+{
+    for (size_t k = 0;
+         fits_builtin(p, i) && k < sizeof pairs_of_functions / sizeof pairs_of_functions[0]; k++)
+        for (int side = 0; side < 2; side++)
+            if (is(p, i, pairs_of_functions[k][side]))
+                return pairs_of_functions[k][1 - side];
+    return NULL;
+}
+
+static bool fits_function(const program *p, size_t i)
+{
+    return other_function(p, i) != NULL;
+}
+
+static void write_other_function(const program *p, size_t i, dm_buffer *out)
+{
+    dm_buffer_puts(out, other_function(p, i));
+}
+
+static bool fits_factor(const program *p, size_t i)
+{
+    return fits_float(p, i) && (i == 0 || !is(p, i - 1, "("));
+}
+
+static void write_doubled(const program *p, size_t i, dm_buffer *out)
+{
+    dm_buffer_puts(out, "(2.0 * ");
+    copy(p, i, out);
+    dm_buffer_putc(out, ')');
+}
+
+static void write_index_before(const program *p, size_t i, dm_buffer *out)
+{
+    dm_buffer_puts(out, " - 1");
+    copy(p, i, out);
+}
+
+/* f(a, b): the comma between two names that are all the arguments. */
+static bool fits_two_arguments(const program *p, size_t i)
+{
+    return i > 1 && is_name(p, i) && is(p, i - 1, "(") && is_word(p, i - 2) && is(p, i + 1, ",") &&
+           i + 3 < p->count && is_name(p, i + 2) && is(p, i + 3, ")");
+}
+
+static void write_swapped(const program *p, size_t i, dm_buffer *out)
+{
+    copy(p, i + 2, out);
+    dm_buffer_puts(out, ", ");
+    copy(p, i, out);
+}
+
+static bool fits_minus(const program *p, size_t i)
+{
+    return sign_of(p, i) == '-' && i > 0 && i + 1 < p->count &&
+           (is(p, i - 1, "(") || is(p, i - 1, "=") || is(p, i - 1, ",")) && is_operand(p, i + 1);
+}
+
+static const way mutations[] = {
+    {"another operator", fits_arithmetic, write_other_operator, 0},
+    {"comparison turned around", fits_comparison, write_turned, 0},
+    {"assignment in place of an update", fits_update, write_nothing, 0},
+    {"another function", fits_function, write_other_function, 0},
+    {"a constant twice as large", fits_factor, write_doubled, 0},
+    {"index off by one", fits_index, write_index_before, 0},
+    {"arguments swapped", fits_two_arguments, write_swapped, 2},
+    {"sign lost", fits_minus, write_nothing, 0},
+};
+#define MUTATION_COUNT ((int)(sizeof mutations / sizeof mutations[0]))
+
+const char *dm_synth_mutation(int number)
+{
+    return number < MUTATION_COUNT ? mutations[number].name : NULL;
+}
+
+/* ---- Applying ---- */
+
 const char *dm_synth_breakage(int number)
 {
     return number < WAY_COUNT ? ways[number].name : NULL;
 }
 
-bool dm_synth_break(const char *text, size_t size, int number, uint64_t seed, dm_buffer *out)
+static bool apply(const way *w, const char *text, size_t size, uint64_t seed, dm_buffer *out)
 {
     program p = {.text = text, .size = size};
-    const way *w = &ways[number];
     size_t places = 0;
     dm_test_stream random;
     dm_test_stream_seed(&random, seed);
@@ -348,6 +470,16 @@ bool dm_synth_break(const char *text, size_t size, int number, uint64_t seed, dm
     }
     free(p.tokens);
     return fine && places > 0;
+}
+
+bool dm_synth_break(const char *text, size_t size, int number, uint64_t seed, dm_buffer *out)
+{
+    return apply(&ways[number], text, size, seed, out);
+}
+
+bool dm_synth_mutate(const char *text, size_t size, int number, uint64_t seed, dm_buffer *out)
+{
+    return apply(&mutations[number], text, size, seed, out);
 }
 
 /* ---- Records ---- */

@@ -24,4 +24,9 @@ const char *dm_synth_breakage(int number);
 /* Break `text` in the way of that number; false when there is no place for it. */
 bool dm_synth_break(const char *text, size_t size, int way, uint64_t seed, dm_buffer *out);
 
+/* Mutations: programs that compile but are wrong, the way people get them wrong. The ways by number,
+ * from 0; NULL behind the last. */
+const char *dm_synth_mutation(int number);
+bool dm_synth_mutate(const char *text, size_t size, int way, uint64_t seed, dm_buffer *out);
+
 #endif

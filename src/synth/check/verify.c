@@ -18,6 +18,7 @@
 #include "lang/compile.h"
 #include "synth/check/bundle.h"
 #include "synth/check/examine.h"
+#include "synth/check/extra.h"
 #include "synth/lesson/test.h"
 
 #include <dlfcn.h>
@@ -42,6 +43,8 @@ typedef struct item {
     dm_trial *trials[2];             /* as written, in float64 */
     dm_trial *cases[DM_CHEAT_CASES]; /* of the test; NULL: none is wanted */
     dm_buffer test;                  /* its beginning */
+    dm_extra extras[DM_EXTRA_COUNT]; /* other forms of the program */
+    char extra_symbols[DM_EXTRA_COUNT][300];
     uint64_t seed;
 } item;
 
@@ -316,6 +319,8 @@ static void clear_item(item *it)
     for (int i = 0; i < DM_CHEAT_CASES; i++)
         dm_trial_destroy(it->cases[i]);
     dm_buffer_deinit(&it->test);
+    for (int i = 0; i < DM_EXTRA_COUNT; i++)
+        dm_extra_deinit(&it->extras[i]);
 }
 
 /* Arguments for the cases of its test, which are drawn when it runs. */
@@ -362,6 +367,18 @@ static dm_status take_kernel(item *it, dm_compilation *c, int width, uint64_t se
                            : status;
 }
 
+static dm_status take_extras(const dm_synth_verifier *v, item *it, uint64_t seed, dm_error *err)
+{
+    dm_status status = DM_OK;
+    bool runs = it->cases[0] != NULL;
+    it->seed = seed;
+    if (v->options.repairs)
+        status = dm_extra_break(it->record, seed, runs, &it->extras[DM_EXTRA_BROKEN], err);
+    if (status == DM_OK && runs && it->record->slower.size > 0)
+        status = dm_extra_slower(it->record, &it->extras[DM_EXTRA_SLOWER], err);
+    return status;
+}
+
 static dm_status prepare(const dm_synth_verifier *v, item *it, dm_error *err)
 {
     const dm_buffer *text = &it->record->python_source;
@@ -386,7 +403,7 @@ static dm_status prepare(const dm_synth_verifier *v, item *it, dm_error *err)
             fail_item(it, width == SINGLE ? DM_SYNTH_VERIFY_COMPILE : DM_SYNTH_VERIFY_GRAD, "%s",
                       message.message);
     }
-    return DM_OK;
+    return it->result->passed ? take_extras(v, it, seed, err) : DM_OK;
 }
 
 /* ---- Libraries ---- */
@@ -409,6 +426,17 @@ static dm_status add_item(dm_synth_verifier *v, item *it, dm_error *err)
             snprintf(it->symbols[width][pass], sizeof it->symbols[width][pass], "%s",
                      dm_bundle_name(v->bundle, name));
         }
+    for (int i = 0; i < DM_EXTRA_COUNT && status == DM_OK; i++) {
+        char name[300];
+        it->extra_symbols[i][0] = '\0';
+        if (it->extras[i].c_text.size == 0)
+            continue;
+        status =
+            dm_bundle_add(v->bundle, it->extras[i].c_text.data, it->extras[i].c_text.size, err);
+        snprintf(name, sizeof name, "%.250s_forward", it->entry);
+        snprintf(it->extra_symbols[i], sizeof it->extra_symbols[i], "%s",
+                 dm_bundle_name(v->bundle, name));
+    }
     return status;
 }
 
@@ -471,6 +499,43 @@ static void write_test(item *it, const dm_examine_job *job)
     dm_synth_test_write(cases, DM_CHEAT_CASES, test);
 }
 
+/* Other forms of the programs that passed, on the cases of their tests. */
+static dm_status examine_extras(const dm_synth_verifier *v, item *items, const int *which,
+                                const dm_examine_job *jobs, const dm_examine_outcome *outcomes,
+                                int count, void *library, dm_error *err)
+{
+    int extra_count = 0;
+    dm_examine_job *extra = calloc((size_t)count * DM_EXTRA_COUNT + 1, sizeof *extra);
+    dm_examine_outcome *found = calloc((size_t)count * DM_EXTRA_COUNT + 1, sizeof *found);
+    dm_status status =
+        extra == NULL || found == NULL ? dm_fail(err, DM_ENOMEM, "out of memory") : DM_OK;
+    for (int i = 0; i < count && status == DM_OK; i++)
+        for (int k = 0; k < DM_EXTRA_COUNT; k++) {
+            dm_examine_job *job = &extra[extra_count];
+            *job = jobs[i];
+            if (outcomes[i].passed &&
+                find_entry(library, items[which[i]].extra_symbols[k], &job->compared) &&
+                job->compared != NULL)
+                extra_count++;
+        }
+    if (status == DM_OK && extra_count > 0)
+        status = dm_examine(extra, extra_count, found, err);
+    extra_count = 0;
+    for (int i = 0; i < count && status == DM_OK; i++) {
+        item *it = &items[which[i]];
+        const char *symptoms[DM_EXTRA_COUNT] = {NULL};
+        for (int k = 0; k < DM_EXTRA_COUNT && outcomes[i].passed; k++)
+            if (it->extra_symbols[k][0] != '\0')
+                symptoms[k] = found[extra_count++].reason;
+        if (outcomes[i].passed)
+            status = dm_extra_settle(it->record, it->extras, symptoms, it->seed, v->options.repairs,
+                                     err);
+    }
+    free(extra);
+    free(found);
+    return status;
+}
+
 static dm_status examine_library(const dm_synth_verifier *v, item *items, int begin, int end,
                                  void *library, dm_error *err)
 {
@@ -511,6 +576,8 @@ static dm_status examine_library(const dm_synth_verifier *v, item *items, int be
         if (outcomes[i].passed && jobs[i].cases[0].trial != NULL)
             write_test(&items[which[i]], &jobs[i]);
     }
+    if (status == DM_OK && count > 0)
+        status = examine_extras(v, items, which, jobs, outcomes, count, library, err);
     if (memory != NULL)
         munmap(memory, size);
     free(which);
@@ -571,6 +638,9 @@ static dm_status run_stages(dm_synth_verifier *v, item *items, int count, dm_err
             status = prepare(v, &items[i], err);
     if (status == DM_OK)
         status = halve(v, items, 0, count, try_library, err);
+    for (int i = 0; i < count && status == DM_OK && v->options.ptx; i++)
+        if (items[i].result->passed && items[i].record->cuda_forward.size > 0)
+            status = dm_extra_machine_code(items[i].record, items[i].entry, err);
     tell(v, (uint64_t)(count - count / 3));
     return status;
 }
@@ -604,6 +674,7 @@ dm_status dm_synth_verify_batch(dm_synth_verifier *v, dm_synth_record *const *re
         results[i] = (dm_synth_result){.passed = true};
         records[i]->verification = (dm_synth_verification){0};
         dm_buffer_clear(&records[i]->test);
+        dm_extra_clear(records[i]);
     }
     dm_status status = run_stages(v, items, count, err);
     for (int i = 0; i < count; i++) {

@@ -11,6 +11,7 @@
  *   bundle.c    the texts of many records as one unit for a compiler
  *   trial.c     made-up arguments for a kernel
  *   examine.c   runs kernels, in a process of their own, and judges
+ *   extra.c     broken and slower forms of a program
  *   verify.c    the stages in their order; finds the record that breaks a unit
  *
  * What is found for a record depends on the record alone: not on the others of its batch, nor on
@@ -24,7 +25,8 @@ typedef struct dm_synth_verifier dm_synth_verifier;
 
 typedef struct dm_synth_verify_options {
     dm_synth_level level;
-    uint64_t seed; /* of the random arguments */
+    uint64_t seed;     /* of the random arguments */
+    bool repairs, ptx; /* fill these parts of the records, from level run on */
     /* Called when a stage is over with how many pairs' worth of a batch's work that was; the calls
      * of a batch add up to its pairs. NULL: nobody asks. */
     void (*progress)(void *user, uint64_t pairs);

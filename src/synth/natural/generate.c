@@ -73,6 +73,22 @@ const char *dm_natural_name(const dm_natural *n, int category, int number)
     return n->by_category[category][number]->name;
 }
 
+void dm_natural_set_slower(dm_natural *n, bool slower)
+{
+    n->wants_slower = slower;
+}
+
+/* The same draws, another rule for locals. */
+static void write_slower(dm_natural *n, const dm_natural *before, dm_buffer *out)
+{
+    n->counter = before->counter;
+    n->words_left = before->words_left;
+    memcpy(n->words, before->words, sizeof n->words);
+    n->all_in_place = true;
+    dm_natural_write_program(n, out);
+    n->all_in_place = false;
+}
+
 /* Most authors do not say in a name how the result is stored. */
 static void name_shortly(dm_natural *n)
 {
@@ -97,7 +113,11 @@ dm_status dm_natural_generate(dm_natural *n, uint64_t seed, uint64_t slot, int a
         n->by_category[category][dm_natural_below(n, n->count[category])];
     dm_natural_compose(n, idiom);
     name_shortly(n);
+    dm_natural before = {.counter = n->counter, .words_left = n->words_left};
+    memcpy(before.words, n->words, sizeof before.words);
     dm_natural_write_program(n, &record->python_source);
+    if (n->wants_slower)
+        write_slower(n, &before, &record->slower);
     dm_natural_write_words(n, &record->line, &record->paragraph, &record->specification);
     dm_buffer_clear(&n->scratch);
     dm_natural_inline(n, DM_NATURAL_NAME, &n->scratch);

@@ -29,6 +29,10 @@ void dm_natural_destroy(dm_natural *natural);
 int dm_natural_count(const dm_natural *natural, int category);
 const char *dm_natural_name(const dm_natural *natural, int category, int number);
 
+/* Should `slower` be filled, too: the same program with every expression that has a name written out
+ * where it is used? */
+void dm_natural_set_slower(dm_natural *natural, bool slower);
+
 /* Fill python_source, kernel_name, category, idiom and the descriptions; id and attempt are the caller's. */
 dm_status dm_natural_generate(dm_natural *natural, uint64_t seed, uint64_t slot, int attempt,
                               int category, dm_synth_record *record, dm_error *err);

@@ -141,7 +141,7 @@ static void put_local(dm_natural *n, const dm_natural_line *line, int indent, dm
 static void put_let(dm_natural *n, const dm_natural_line *line, int indent, dm_buffer *out)
 {
     n->lets[line->let] = line;
-    if (dm_natural_chance(n, INLINE_PERCENT))
+    if (dm_natural_chance(n, INLINE_PERCENT) || n->all_in_place)
         give(n, line->let, line->in_place);
     else
         put_local(n, line, indent, out);

@@ -44,6 +44,9 @@ static void write_settings(dm_json *json, const dm_synth_produce_options *o,
     dm_json_bool(json, "ir", (o->texts & DM_SYNTH_TEXT_IR) != 0);
     dm_json_bool(json, "reference", (o->texts & DM_SYNTH_TEXT_REFERENCE) != 0);
     dm_json_bool(json, "rejected", o->rejected);
+    dm_json_bool(json, "repairs", o->repairs);
+    dm_json_bool(json, "slower", o->slower);
+    dm_json_bool(json, "ptx", o->ptx);
     dm_json_bool(json, "timing", o->timing);
     dm_json_string(json, "verify", dm_synth_level_names[o->level]);
     dm_json_string(json, "profile", hash);

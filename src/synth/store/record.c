@@ -35,14 +35,15 @@ int dm_synth_category_find(const char *name)
 }
 
 /* The buffers, so that each is named once. */
-#define TEXT_COUNT 12
-#define GIVEN_COUNT 4 /* of them: the generator's */
+#define TEXT_COUNT 16
+#define GIVEN_COUNT 5 /* of them: the generator's */
 static void list_texts(dm_synth_record *r, dm_buffer *texts[TEXT_COUNT])
 {
-    dm_buffer *all[TEXT_COUNT] = {&r->python_source, &r->line,         &r->paragraph,
-                                  &r->specification, &r->cuda_forward, &r->cuda_backward,
-                                  &r->c_forward,     &r->c_backward,   &r->ir,
-                                  &r->reference,     &r->test,         &r->diagnostics};
+    dm_buffer *all[TEXT_COUNT] = {
+        &r->python_source, &r->line,         &r->paragraph,     &r->specification,
+        &r->slower,        &r->cuda_forward, &r->cuda_backward, &r->c_forward,
+        &r->c_backward,    &r->ir,           &r->reference,     &r->test,
+        &r->broken,        &r->symptom,      &r->ptx,           &r->diagnostics};
     memcpy(texts, all, sizeof all);
 }
 
@@ -82,6 +83,29 @@ void dm_synth_record_swap_texts(dm_synth_record *a, dm_synth_record *b)
         *first[i] = *second[i];
         *second[i] = kept;
     }
+}
+
+static void take_over(dm_buffer *to, const dm_buffer *from)
+{
+    dm_buffer_clear(to);
+    dm_buffer_append(to, dm_buffer_text(from), from->size);
+}
+
+void dm_synth_record_take_found(dm_synth_record *r, const dm_synth_record *from)
+{
+    r->verification = from->verification;
+    take_over(&r->test, &from->test);
+    memcpy(r->mutation, from->mutation, sizeof r->mutation);
+    r->found_by_test = from->found_by_test;
+    take_over(&r->broken, &from->broken);
+    take_over(&r->symptom, &from->symptom);
+    if (from->slower.size == 0)
+        dm_buffer_clear(&r->slower);
+    r->cost = from->cost;
+    r->slower_cost = from->slower_cost;
+    take_over(&r->ptx, &from->ptx);
+    r->registers = from->registers;
+    r->shared_bytes = from->shared_bytes;
 }
 
 int dm_synth_lines(const dm_buffer *text)
@@ -327,6 +351,34 @@ static void put_lesson(dm_buffer *out, const dm_synth_record *record)
     dm_buffer_putc(out, '}');
 }
 
+/* What `--kinds` adds; left out where there is none. */
+static void put_extras(dm_buffer *out, const dm_synth_record *record)
+{
+    if (record->mutation[0] != '\0') {
+        dm_buffer_puts(out, ", \"repair\": {\"mutation\": ");
+        put_quoted(out, record->mutation, strlen(record->mutation));
+        dm_buffer_puts(out, record->found_by_test
+                                ? ", \"found_by\": \"test\", \"broken_source\": "
+                                : ", \"found_by\": \"compiler\", \"broken_source\": ");
+        put_text(out, &record->broken);
+        dm_buffer_puts(out, ", \"symptom\": ");
+        put_text(out, &record->symptom);
+        dm_buffer_putc(out, '}');
+    }
+    if (record->slower.size > 0) {
+        dm_buffer_puts(out, ", \"slower\": {\"python_source\": ");
+        put_text(out, &record->slower);
+        dm_buffer_printf(out, ", \"cost\": %.0f, \"faster_cost\": %.0f}", record->slower_cost,
+                         record->cost);
+    }
+    if (record->ptx.size > 0) {
+        dm_buffer_puts(out, ", \"ptx\": ");
+        put_text(out, &record->ptx);
+        dm_buffer_printf(out, ", \"resources\": {\"registers\": %d, \"shared_bytes\": %d}",
+                         record->registers, record->shared_bytes);
+    }
+}
+
 static void put_texts(dm_buffer *out, const dm_synth_record *record)
 {
     dm_buffer_puts(out, ", \"device\": \"");
@@ -349,6 +401,7 @@ static void put_texts(dm_buffer *out, const dm_synth_record *record)
     put_text(out, &record->reference);
     dm_buffer_puts(out, ", \"test\": ");
     put_text(out, &record->test);
+    put_extras(out, record);
 }
 
 void dm_synth_record_write(const dm_synth_record *record, dm_buffer *out)
@@ -534,6 +587,42 @@ static void read_lesson(reader *outer, dm_synth_record *record)
     outer->status = words.status;
 }
 
+static void read_repair(reader *outer, dm_synth_record *record)
+{
+    static const char *const finders[] = {"compiler", "test", NULL};
+    reader r = enter(outer, "repair");
+    take_name(&r, "mutation", record->mutation, sizeof record->mutation);
+    if (record->mutation[0] == '\0')
+        complain(&r, "mutation", "empty");
+    record->found_by_test = take_choice(&r, "found_by", finders) == 1;
+    take_text(&r, "broken_source", &record->broken, true);
+    take_text(&r, "symptom", &record->symptom, true);
+    leave(&r, "repair");
+    outer->status = r.status;
+}
+
+static void read_extras(reader *outer, dm_synth_record *record)
+{
+    if (json_object_get(outer->object, "repair") != NULL)
+        read_repair(outer, record);
+    if (json_object_get(outer->object, "slower") != NULL) {
+        reader r = enter(outer, "slower");
+        take_text(&r, "python_source", &record->slower, true);
+        record->slower_cost = take_int(&r, "cost");
+        record->cost = take_int(&r, "faster_cost");
+        leave(&r, "slower");
+        outer->status = r.status;
+    }
+    if (json_object_get(outer->object, "ptx") != NULL) {
+        take_text(outer, "ptx", &record->ptx, true);
+        reader r = enter(outer, "resources");
+        record->registers = take_int(&r, "registers");
+        record->shared_bytes = take_int(&r, "shared_bytes");
+        leave(&r, "resources");
+        outer->status = r.status;
+    }
+}
+
 static void read_metadata(reader *outer, dm_synth_record *record)
 {
     reader r = enter(outer, "metadata");
@@ -591,6 +680,7 @@ dm_status dm_synth_record_read(dm_synth_record *record, const char *line, size_t
         take_text(&r, "ir", &record->ir, false);
         take_text(&r, "reference", &record->reference, true);
         take_text(&r, "test", &record->test, true);
+        read_extras(&r, record);
         expect(&r, "device", device_of(record));
         read_metadata(&r, record);
         read_verification(&r, &record->verification);

@@ -86,10 +86,20 @@ typedef struct dm_synth_record {
     dm_buffer cuda_forward;  /* empty: not there */
     dm_buffer cuda_backward; /* empty also when the kernel has no backward pass */
     dm_buffer c_forward, c_backward;
-    dm_buffer ir;          /* both passes, as `dotmatrix kernel compile --emit ir` */
-    dm_buffer reference;   /* the kernel as plain Python with NumPy (lesson/numpy.h) */
-    dm_buffer test;        /* a program that tests implementations (lesson/test.h) */
-    dm_buffer diagnostics; /* of a rejected program */
+    dm_buffer ir;        /* both passes, as `dotmatrix kernel compile --emit ir` */
+    dm_buffer reference; /* the kernel as plain Python with NumPy (lesson/numpy.h) */
+    dm_buffer test;      /* a program that tests implementations (lesson/test.h) */
+    /* A broken form of the program, to be mended: what was done, the text, and what the compiler or the
+     * test says of it. */
+    char mutation[DM_SYNTH_NAME_MAX]; /* "": there is none */
+    bool found_by_test;
+    dm_buffer broken, symptom;
+    /* A form with the same results that computes more; costs are static (lesson/cost.h). */
+    dm_buffer slower;
+    double cost, slower_cost;
+    dm_buffer ptx;               /* of cuda_forward */
+    int registers, shared_bytes; /* of its machine code */
+    dm_buffer diagnostics;       /* of a rejected program */
     bool has_backward;
     int forward_lines, backward_lines; /* of the CUDA texts, or of C where there is no CUDA */
     double generation_time_ms;         /* measured; negative: not kept (docs/dataset.md) */
@@ -104,6 +114,10 @@ void dm_synth_record_deinit(dm_synth_record *record);
 void dm_synth_record_clear(dm_synth_record *record);
 /* Exchange what was made of their Python texts: all buffers but python_source. */
 void dm_synth_record_swap_texts(dm_synth_record *a, dm_synth_record *b);
+
+/* Take over from `from` what running and other compilers gave: verification, test, repair, which slower
+ * form there is, PTX and resources. */
+void dm_synth_record_take_found(dm_synth_record *record, const dm_synth_record *from);
 
 /* Append one line of JSON, with its newline. Equal records give equal bytes. */
 void dm_synth_record_write(const dm_synth_record *record, dm_buffer *out);

@@ -5,6 +5,8 @@
 #ifndef DM_SYNTH_PROFILE_H
 #define DM_SYNTH_PROFILE_H
 
+#include <stdbool.h>
+
 #include "base/hash.h"
 
 #include <dotmatrix/base.h>
@@ -20,6 +22,7 @@ extern const char *const dm_synth_style_names[]; /* "random", "natural", ends wi
 
 typedef struct dm_synth_profile {
     dm_synth_style style;                         /* random, unless the caller sets another */
+    bool slower;                                  /* of the natural style: slower forms as well */
     dm_hash128 hash;                              /* of the file's bytes; a manifest has it */
     uint16_t weights[DM_SYNTH_WEIGHTS_MAX];       /* of operations, by dm_gen_op */
     uint16_t lines[DM_SYNTH_LINES_MAX];           /* bodies of 1, 2 ... lines; the last: or more */
