@@ -19,6 +19,7 @@
 #include "synth/check/reject.h"
 #include "synth/check/verify.h"
 #include "synth/store/canonical.h"
+#include "synth/store/compress.h"
 #include "synth/store/folder.h"
 #include "synth/store/manifest.h"
 #include "synth/store/plan.h"
@@ -473,10 +474,11 @@ static dm_status open_shard(producer *p, uint64_t number, uint64_t begin, dm_err
     p->replaced_count = 0;
     p->pairs.file = p->rejected.file = -1;
     if (o->rejected)
-        status =
-            dm_synth_shard_open_anew(&p->rejected, o->folder, "rejected", number, o->seed, err);
+        status = dm_synth_shard_open_anew(&p->rejected, o->folder, "rejected", number, o->compress,
+                                          o->seed, err);
     if (status == DM_OK)
-        status = dm_synth_shard_open(&p->pairs, o->folder, "pairs", number, &lines, err);
+        status =
+            dm_synth_shard_open(&p->pairs, o->folder, "pairs", number, o->compress, &lines, err);
     dm_synth_tally_merge(&p->rejected.tally, &p->workers[0].rejected);
     p->workers[0].rejected = (dm_synth_tally){0};
     if (status == DM_OK)
@@ -498,12 +500,13 @@ static dm_status find_shard(producer *p, uint64_t number, bool *whole, double *s
         dm_synth_shard_state state;
         dm_synth_shard_condition condition;
         char name[DM_SYNTH_SHARD_NAME_MAX];
-        status = dm_synth_shard_check(o->folder, kinds[k], number, &state, &condition, err);
+        status =
+            dm_synth_shard_check(o->folder, kinds[k], number, o->compress, &state, &condition, err);
         if (status != DM_OK)
             break;
         *whole = *whole && condition == DM_SYNTH_SHARD_WHOLE;
         *seconds += condition != DM_SYNTH_SHARD_NONE ? state.seconds : 0;
-        dm_synth_shard_name(name, kinds[k], number);
+        dm_synth_shard_name(name, kinds[k], number, o->compress);
         if (condition == DM_SYNTH_SHARD_CUT)
             dm_log(DM_LOG_WARN, "%s/%s is shorter than it was made; what is missing is made again",
                    o->folder, name);
@@ -592,6 +595,7 @@ static dm_status set_up_workers(producer *p, dm_error *err)
     dm_synth_verify_options verify = {.level = o->level,
                                       .seed = o->seed,
                                       .repairs = o->repairs,
+                                      .warp = o->warp,
                                       .ptx = o->ptx,
                                       .progress = add_progress,
                                       .user = p};
@@ -671,6 +675,10 @@ static dm_status check_options(const dm_synth_produce_options *o, dm_error *err)
         return dm_fail(err, DM_EINVAL, "nothing to produce");
     if ((o->texts & (DM_SYNTH_TEXT_CUDA | DM_SYNTH_TEXT_C)) == 0)
         return dm_fail(err, DM_EINVAL, "records need texts for a device");
+    if (o->compress && dm_synth_compress_check(err) != DM_OK)
+        return DM_EUNSUPPORTED;
+    if (o->warp != NULL && o->level == DM_SYNTH_VERIFY_NONE)
+        return dm_fail(err, DM_EINVAL, "--warp-text needs --verify compile at least");
     if (o->rank < 0 || o->ranks <= 0 || o->rank >= o->ranks)
         return dm_fail(err, DM_EINVAL, "rank %d of %d", o->rank, o->ranks);
     return DM_OK;

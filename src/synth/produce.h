@@ -33,12 +33,14 @@ typedef struct dm_synth_produce_options {
     int category_count;
     int texts;                 /* DM_SYNTH_TEXT_..., of compile.h */
     bool rejected;             /* rejected programs, too */
+    const char *warp;          /* a Python with warp-lang: Warp's own texts besides; NULL: none */
     bool repairs, slower, ptx; /* in the records, from level run on: see record.h */
     bool timing;               /* measured times in the records; they then differ from run to run */
     dm_synth_level level;
     dm_synth_style style;
     const char *profile; /* a file; NULL: the built-in one */
     int shard_lines;
+    bool compress;   /* shards by zstd (store/compress.h) */
     int jobs;        /* threads; 0: one per CPU */
     int rank, ranks; /* this process, and how many there are; 0, 1 when alone */
     bool quiet;      /* no progress bar */

@@ -49,6 +49,7 @@ BASE = {
     "synth validate": ["synth", "validate", "--in", "dataset", "--level", "none"],
     "synth show": ["synth", "show", "dataset", "1-00000001"],
     "synth stats": ["synth", "stats", "dataset"],
+    "synth report": ["synth", "report", "dataset", "--out", "made.html"],
     "dynamics rollout": ["dynamics", "rollout", "--hidden", "8", "--members", "1", "--stochastic", "1", "--steps", "2"],
     "dynamics forecast": ["dynamics", "forecast", "curve.jsonl", "--steps", "2"],
     "dynamics learn": ["dynamics", "learn", "curve.jsonl", "--updates", "2", *_SMALL, "--out", "made.safetensors"],

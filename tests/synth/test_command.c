@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `dotmatrix synth validate`, `show` and `stats` from outside: output and exit codes. */
 #include "base/file.h"
+#include "synth/store/compress.h"
 #include "tests/support/command.h"
 #include "tests/support/tmpdir.h"
 
@@ -115,6 +116,97 @@ static void wrong_arguments(void **state)
     }
 }
 
+static void shows_a_random_one_in_colours_and_lists(void **state)
+{
+    const char *folder = dm_test_path(state, "set");
+    dm_test_result r, again;
+    produce(folder);
+    dm_test_dotmatrix(&r, "synth", "show", folder, "--random", "--seed", "5", "--color", "always");
+    dm_test_expect_exit(&r, 0);
+    assert_non_null(strstr(r.out, "\033[34mdef\033[0m"));
+    dm_test_dotmatrix(&again, "synth", "show", folder, "--random", "--seed", "5", "--color",
+                      "always");
+    assert_string_equal(r.out, again.out);
+    dm_test_result_free(&again);
+    dm_test_result_free(&r);
+    dm_test_dotmatrix(&r, "synth", "show", folder, "--random");
+    dm_test_expect_exit(&r, 0);
+    assert_null(strchr(r.out, '\033'));
+    dm_test_result_free(&r);
+    dm_test_dotmatrix(&r, "synth", "show", folder, "--list");
+    dm_test_expect_exit(&r, 0);
+    assert_non_null(strstr(r.out, "1-00000012"));
+    dm_test_result_free(&r);
+    dm_test_dotmatrix(&r, "synth", "show", folder, "--list", "--random");
+    dm_test_expect_exit(&r, 2);
+    dm_test_result_free(&r);
+}
+
+static void the_report_is_a_page(void **state)
+{
+    const char *folder = dm_test_path(state, "set"), *page = dm_test_path(state, "page.html");
+    dm_test_result r;
+    char *text = NULL;
+    size_t size;
+    produce(folder);
+    dm_test_dotmatrix(&r, "synth", "report", folder, "--out", page);
+    dm_test_expect_exit(&r, 0);
+    dm_test_result_free(&r);
+    assert_ok(dm_file_read(page, 0, &text, &size, err));
+    assert_non_null(strstr(text, "13 pairs of "));
+    assert_non_null(strstr(text, "@wp.kernel"));
+    assert_null(strstr(text, "<=")); /* everything of a record is escaped */
+    free(text);
+    dm_test_dotmatrix(&r, "synth", "report", folder);
+    dm_test_expect_exit(&r, 2);
+    dm_test_result_free(&r);
+}
+
+/* The same lines, and the same answers; a byte of the file changed is found. */
+static void compressed_shards_hold_the_same_lines(void **state)
+{
+    const char *plain = dm_test_path(state, "plain"), *packed = dm_test_path(state, "packed");
+    const char *file = dm_test_path(state, "packed/pairs-00000.jsonl.zst");
+    dm_test_result r;
+    char *bytes = NULL, *lines = NULL;
+    size_t size, line_size;
+    if (dm_synth_compress_check(NULL) != DM_OK)
+        dm_test_skip("built without libzstd");
+    for (int i = 0; i < 2; i++) { /* the second time nothing is left to do */
+        dm_test_dotmatrix(&r, "synth", "produce", "--count", "30", "--out", packed, "--verify",
+                          "none", "--compress", "zstd", "--shard-lines", "20");
+        dm_test_expect_exit(&r, 0);
+        dm_test_result_free(&r);
+    }
+    dm_test_dotmatrix(&r, "synth", "produce", "--count", "30", "--out", plain, "--verify", "none",
+                      "--shard-lines", "20");
+    dm_test_expect_exit(&r, 0);
+    dm_test_result_free(&r);
+    assert_ok(dm_file_read(file, 0, &bytes, &size, err));
+    assert_ok(dm_synth_compress_read(file, &lines, &line_size, err));
+    char *expected = NULL;
+    size_t expected_size;
+    assert_ok(dm_file_read(dm_test_path(state, "plain/pairs-00000.jsonl"), 0, &expected,
+                           &expected_size, err));
+    assert_int_equal(line_size, expected_size);
+    assert_memory_equal(lines, expected, expected_size);
+    assert_true(size * 4 < expected_size);
+    dm_test_dotmatrix(&r, "synth", "validate", packed, "--level", "none");
+    dm_test_expect_exit(&r, 0);
+    assert_non_null(strstr(r.out, "0 problems"));
+    dm_test_result_free(&r);
+    bytes[size / 2] ^= 1;
+    assert_ok(dm_file_write(file, bytes, size, err));
+    dm_test_dotmatrix(&r, "synth", "validate", packed, "--level", "none");
+    assert_int_not_equal(r.exit_code, 0);
+    dm_test_result_free(&r);
+    free(bytes);
+    free(lines);
+    free(expected);
+}
+
 DM_TESTS("synth/command", DM_TEST_IN_DIR(validate_says_yes_and_no),
          DM_TEST_IN_DIR(validate_of_nothing_fails), DM_TEST_IN_DIR(show_and_stats),
-         DM_TEST(wrong_arguments))
+         DM_TEST_IN_DIR(shows_a_random_one_in_colours_and_lists),
+         DM_TEST_IN_DIR(the_report_is_a_page),
+         DM_TEST_IN_DIR(compressed_shards_hold_the_same_lines), DM_TEST(wrong_arguments))

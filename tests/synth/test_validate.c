@@ -397,7 +397,7 @@ static void show_fits_its_columns(void **state)
     static const int widths[] = {1, 60, 80, 119, 120, 200, 400};
     for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++) {
         dm_buffer text = DM_BUFFER_EMPTY;
-        dm_synth_show(&record, widths[i], &text);
+        dm_synth_show(&record, widths[i], false, &text);
         assert_non_null(strstr(text.data, "cuda_backward"));
         const char *line = strstr(text.data, "\n\n") + 2;
         for (; *line != '\0'; line += strcspn(line, "\n") + 1)
@@ -409,7 +409,7 @@ static void show_fits_its_columns(void **state)
     assert_ok(dm_synth_dataset_find(&dataset, "5-00000009r", &record, err));
     assert_int_equal(record.kind, DM_SYNTH_REJECTED);
     dm_buffer text = DM_BUFFER_EMPTY;
-    dm_synth_show(&record, 100, &text);
+    dm_synth_show(&record, 100, false, &text);
     assert_non_null(strstr(text.data, "diagnostics"));
     dm_buffer_deinit(&text);
     dm_synth_record_deinit(&record);

@@ -11,19 +11,22 @@
 enum { DEVICE_CUDA, DEVICE_CPU, DEVICE_BOTH };
 
 typedef struct synth_options {
+    const char *warp;
     const char *out, *categories, *kinds, *profile, *in, *png;
-    int device, verify, level, style;
+    int device, verify, level, style, compress, color;
+    bool random, list;
     int64_t count, seed, jobs, shard_lines, rank, ranks, sample;
     bool timing, json;
     dm_strings given;
 } synth_options;
 
+static const char *const compressions[] = {"none", "zstd", NULL};
 static const char *const devices[] = {"cuda", "cpu", "both", NULL};
 
 static const dm_option rows[] = {
     DM_OPTION_INT(synth_options, count, "count", "N", 1, 1000000000, "1000", "pairs to make"),
     DM_OPTION_STRING(synth_options, out, "out", "DIR", NULL,
-                     "the dataset; one that was begun is continued"),
+                     "produce: the dataset; one that was begun is continued. report: the page"),
     DM_OPTION_STRING(synth_options, categories, "categories", "LIST", "all",
                      "separated by commas; they take turns"),
     DM_OPTION_CHOICE(synth_options, device, "device", devices, "both", "CUDA C++, C or both"),
@@ -39,6 +42,10 @@ static const dm_option rows[] = {
                      "weights of sizes and features (tools/kernel-corpus writes them)"),
     DM_OPTION_INT(synth_options, shard_lines, "shard-lines", "N", 1, 1000000, "1000",
                   "pairs of a file"),
+    DM_OPTION_CHOICE(synth_options, compress, "compress", compressions, "none",
+                     "of complete files: zstd makes them a ninth as large"),
+    DM_OPTION_STRING(synth_options, warp, "warp-text", "PYTHON", NULL,
+                     "Warp's own CUDA texts besides, by a Python that has warp-lang"),
     DM_OPTION_FLAG(synth_options, timing, "timing",
                    "measured times in the records, which then differ from run to run"),
     DM_OPTION_INT(synth_options, rank, "rank", "R", -1, 1000000, "-1",
@@ -51,6 +58,10 @@ static const dm_option rows[] = {
     DM_OPTION_INT(synth_options, sample, "sample", "N", 0, INT64_MAX, "0",
                   "so many pairs are compiled and run; 0: all"),
     DM_OPTION_STRING(synth_options, png, "png", "FILE", NULL, "a picture, by gnuplot"),
+    DM_OPTION_FLAG(synth_options, random, "random", "show one that --seed draws"),
+    DM_OPTION_FLAG(synth_options, list, "list", "list all records, as show does without ID"),
+    DM_OPTION_CHOICE(synth_options, color, "color", dm_synth_colors, "auto",
+                     "texts in colours; auto: on a terminal"),
     DM_OPTION_GIVEN(synth_options, given),
     DM_OPTION_FLAG(synth_options, json, "json", "write JSON for programs"),
 };
@@ -145,6 +156,8 @@ static dm_status produce(const synth_options *s, bool *negative, dm_error *err)
                                   .style = (dm_synth_style)s->style,
                                   .profile = s->profile,
                                   .shard_lines = (int)s->shard_lines,
+                                  .compress = s->compress == 1,
+                                  .warp = s->warp,
                                   .jobs = (int)s->jobs};
     o.texts = s->device == DEVICE_CUDA  ? DM_SYNTH_TEXT_CUDA
               : s->device == DEVICE_CPU ? DM_SYNTH_TEXT_C
@@ -192,7 +205,11 @@ static dm_status read_dataset(const synth_options *s, const dm_strings *argument
                                .sample = s->sample,
                                .seed = s->seed,
                                .jobs = s->jobs,
-                               .json = s->json};
+                               .json = s->json,
+                               .random = s->random,
+                               .list = s->list,
+                               .color = s->color,
+                               .out = s->out};
     if (o.in == NULL && next < arguments->count)
         o.in = arguments->items[next++];
     if (o.in == NULL)
@@ -201,10 +218,15 @@ static dm_status read_dataset(const synth_options *s, const dm_strings *argument
     bool show = strcmp(action, "show") == 0;
     if (show && next < arguments->count)
         o.id = arguments->items[next++];
+    if (o.random + o.list + (o.id != NULL) > 1)
+        return dm_fail(err, DM_EINVAL, "show takes one of an ID, --random and --list");
+    if (strcmp(action, "report") == 0 && o.out == NULL)
+        return dm_fail(err, DM_EINVAL, "report needs --out FILE");
     if (next < arguments->count)
         return dm_fail(err, DM_EINVAL, "unexpected argument '%.200s': --in names the dataset",
                        arguments->items[next]);
     return show                              ? dm_cli_synth_show(&o, err)
+           : strcmp(action, "report") == 0   ? dm_cli_synth_report(&o, err)
            : strcmp(action, "validate") == 0 ? dm_cli_synth_validate(&o, negative, err)
                                              : dm_cli_synth_stats(&o, err);
 }
@@ -226,21 +248,24 @@ static dm_status run(const void *values, const dm_strings *arguments, bool *nega
 
 static const dm_action actions[] = {
     {"produce", "", 0, 0, "Make a dataset, or go on with one that was begun",
-     "out count style categories kinds device verify shard-lines profile timing rank ranks seed "
-     "jobs",
+     "out count style categories kinds device verify shard-lines profile compress warp-text timing "
+     "rank "
+     "ranks seed jobs",
      "dotmatrix synth produce --count 10000 --out data"},
     {"validate", "[DIR]", 0, 1, "Read every record of a dataset; compile and run its pairs",
      "in level sample seed jobs json", "dotmatrix synth validate data --sample 100"},
     {"show", "[DIR] [ID]", 0, 2, "Show a record, source and C side by side; without ID list them",
-     "in", "dotmatrix synth show data k000042"},
+     "in random list color seed", "dotmatrix synth show data k000042"},
     {"stats", "[DIR]", 0, 1, "Count what is in a dataset", "in png",
      "dotmatrix synth stats data --png data.png"},
+    {"report", "[DIR]", 0, 1, "Write a page: counts, verification, an example of each idiom",
+     "in out", "dotmatrix synth report data --out data.html"},
 };
 
 const dm_command dm_command_synth = {
     .name = "synth",
     .summary = "Produce, validate and look at datasets of kernels",
-    .arguments = "produce|validate|show|stats [DIR [ID]]",
+    .arguments = "produce|validate|show|stats|report [DIR [ID]]",
     .arguments_min = 1,
     .arguments_max = 3,
     .actions = actions,

@@ -2,7 +2,11 @@
 /* synth_read.c - validate, show and stats of `dotmatrix synth`. */
 #include "cli/synth/synth_read.h"
 
+#include "base/file.h"
 #include "base/json.h"
+#include "base/philox.h"
+#include "base/terminal/color.h"
+#include "synth/audit/page.h"
 #include "synth/audit/show.h"
 #include "synth/audit/summary.h"
 #include "synth/audit/validate.h"
@@ -136,6 +140,51 @@ static dm_status list_records(const dm_synth_dataset *dataset, const char *path,
                                          : status;
 }
 
+const char *const dm_synth_colors[] = {"auto", "always", "never", NULL};
+
+static bool wants_colors(const dm_synth_read_options *o)
+{
+    return o->color == 1 || (o->color == 0 && dm_color_wanted(STDOUT_FILENO));
+}
+
+/* One of all records, each as likely; the same for the same seed. */
+static dm_status find_any(const dm_synth_dataset *dataset, const dm_synth_read_options *o,
+                          dm_synth_record *record, dm_error *err)
+{
+    uint64_t count = 0;
+    dm_status status = DM_OK;
+    for (int pass = 0; pass < 2 && status == DM_OK; pass++) {
+        uint64_t chosen = count == 0 ? 0 : dm_random4((uint64_t)o->seed, 0, 0).v[0] % count,
+                 number = 0;
+        for (size_t i = 0; i < dataset->file_count && status == DM_OK; i++) {
+            dm_synth_file file;
+            status = dm_synth_file_read(&file, dataset, i, err);
+            for (size_t k = 0; status == DM_OK && k < file.count; k++, number++)
+                if (pass == 1 && number == chosen)
+                    status =
+                        dm_synth_record_read(record, file.lines[k], dm_synth_file_line(&file, k),
+                                             dataset->files[i], (int)k + 1, err);
+            dm_synth_file_free(&file);
+        }
+        count = number;
+        if (status == DM_OK && count == 0)
+            status = dm_fail(err, DM_EFORMAT, "%s: no records", o->in);
+    }
+    return status;
+}
+
+dm_status dm_cli_synth_report(const dm_synth_read_options *o, dm_error *err)
+{
+    dm_buffer page = DM_BUFFER_EMPTY;
+    dm_status status = dm_synth_page(o->in, &page, err);
+    if (status == DM_OK)
+        status = dm_file_write(o->out, dm_buffer_text(&page), page.size, err);
+    if (status == DM_OK)
+        printf("%s: %zu bytes\n", o->out, page.size);
+    dm_buffer_deinit(&page);
+    return status;
+}
+
 dm_status dm_cli_synth_show(const dm_synth_read_options *o, dm_error *err)
 {
     dm_synth_dataset dataset;
@@ -144,19 +193,20 @@ dm_status dm_cli_synth_show(const dm_synth_read_options *o, dm_error *err)
     dm_status status = dm_synth_dataset_open(&dataset, o->in, err);
     if (status != DM_OK)
         return status;
-    if (o->id == NULL) {
+    if (o->id == NULL && !o->random) {
         status = list_records(&dataset, o->in, err);
         dm_synth_dataset_close(&dataset);
         return status;
     }
     dm_synth_record_init(&record);
-    status = dm_synth_dataset_find(&dataset, o->id, &record, err);
-    if (status == DM_ENOENT)
+    status = o->random ? find_any(&dataset, o, &record, err)
+                       : dm_synth_dataset_find(&dataset, o->id, &record, err);
+    if (status == DM_ENOENT && !o->random)
         status = dm_fail(err, DM_ENOENT,
                          "%s: no record has the id '%.100s'; dotmatrix synth show %s lists them",
                          o->in, o->id, o->in);
     if (status == DM_OK) {
-        dm_synth_show(&record, columns_of_output(160), &text);
+        dm_synth_show(&record, columns_of_output(160), wants_colors(o), &text);
         status = put(&text, err);
     }
     dm_synth_record_deinit(&record);

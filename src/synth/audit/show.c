@@ -7,14 +7,18 @@
  *   import warp as wp         | typedef struct ...        | typedef struct ... */
 #include "synth/audit/show.h"
 
+#include "synth/audit/paint.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 #define TEXTS_MAX 10
 #define COLUMN_LEAST 56
 
 typedef struct column {
-    const char *title, *at, *end;
-    int used; /* of the current line, by the part that was written */
+    const char *title, *begin, *at, *end;
+    uint8_t *paint; /* of each byte; NULL: no colours */
+    int used;       /* of the current line, by the part that was written */
 } column;
 
 static size_t line_size(const column *c)
@@ -33,8 +37,16 @@ static void put_part(dm_buffer *out, column *c, int width, bool last)
         dm_buffer_puts(out, "  "); /* continued */
         written = 2;
     }
-    for (size_t i = 0; i < part; i++)
+    int before = DM_PAINT_PLAIN;
+    for (size_t i = 0; i < part; i++) {
+        int paint = c->paint == NULL ? DM_PAINT_PLAIN : c->paint[c->at + i - c->begin];
+        if (paint != before)
+            dm_buffer_puts(out, dm_paint_codes[paint]);
+        before = paint;
         dm_buffer_putc(out, (unsigned char)c->at[i] < ' ' ? ' ' : c->at[i]);
+    }
+    if (before != DM_PAINT_PLAIN)
+        dm_buffer_puts(out, dm_paint_codes[DM_PAINT_PLAIN]);
     written += (int)part;
     c->at += part;
     c->used += (int)part;
@@ -98,7 +110,7 @@ static void put_head(const dm_synth_record *r, dm_buffer *out)
     dm_buffer_puts(out, "\n\n");
 }
 
-void dm_synth_show(const dm_synth_record *r, int columns, dm_buffer *out)
+void dm_synth_show(const dm_synth_record *r, int columns, bool colors, dm_buffer *out)
 {
     static const char *const titles[] = {
         "python_source", "cuda_forward",  "cuda_backward", "c_forward", "c_backward", "ir",
@@ -110,9 +122,17 @@ void dm_synth_show(const dm_synth_record *r, int columns, dm_buffer *out)
     column list[TEXTS_MAX];
     int count = 0;
     for (int i = 0; i < TEXTS_MAX; i++)
-        if (texts[i]->size > 0)
-            list[count++] = (column){
-                .title = titles[i], .at = texts[i]->data, .end = texts[i]->data + texts[i]->size};
+        if (texts[i]->size > 0) {
+            column *c = &list[count++];
+            *c = (column){.title = titles[i],
+                          .begin = texts[i]->data,
+                          .at = texts[i]->data,
+                          .end = texts[i]->data + texts[i]->size};
+            c->paint = colors ? malloc(texts[i]->size) : NULL;
+            if (c->paint != NULL)
+                dm_paint(c->at, texts[i]->size,
+                         strchr(titles[i], '_') == NULL || titles[i][0] == 'p', c->paint);
+        }
     columns = columns < 40 ? 40 : columns;
     int across = columns / COLUMN_LEAST < 1 ? 1 : columns / COLUMN_LEAST;
     put_head(r, out);
@@ -121,4 +141,6 @@ void dm_synth_show(const dm_synth_record *r, int columns, dm_buffer *out)
         put_columns(out, list + i, row, (columns - 3 * (row - 1)) / row);
         dm_buffer_putc(out, '\n');
     }
+    for (int i = 0; i < count; i++)
+        free(list[i].paint);
 }

@@ -6,7 +6,7 @@
 #include "synth/store/record.h"
 
 /* At most `columns` wide (40 at least): the Python text beside what was made of it, as many texts
- * in a row as fit, long lines continued below. */
-void dm_synth_show(const dm_synth_record *record, int columns, dm_buffer *out);
+ * in a row as fit, long lines continued below; in a terminal's colours where they are wanted. */
+void dm_synth_show(const dm_synth_record *record, int columns, bool colors, dm_buffer *out);
 
 #endif

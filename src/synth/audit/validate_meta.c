@@ -77,6 +77,8 @@ bool dm_synth_claims_read(const json_t *m, dm_synth_profile *profile, dm_synth_c
     const char *format = json_string_value(json_object_get(m, "format"));
     const char *hash = json_string_value(json_object_get(m, "profile"));
     int style = find_name(dm_synth_style_names, json_string_value(json_object_get(m, "style")));
+    const char *compression = json_string_value(json_object_get(m, "compression"));
+    c->compressed = compression != NULL && strcmp(compression, "zstd") == 0;
     int level = find_name(dm_synth_level_names, json_string_value(json_object_get(m, "verify")));
     c->level = level < 0 ? DM_SYNTH_VERIFY_NONE : (dm_synth_level)level;
     if (format == NULL || strcmp(format, DM_SYNTH_FORMAT) != 0) {
@@ -88,7 +90,8 @@ bool dm_synth_claims_read(const json_t *m, dm_synth_profile *profile, dm_synth_c
                 read_count(m, "generator", &generator) && read_flag(m, "complete", &complete) &&
                 read_flag(m, "ir", &c->ir) && read_flag(m, "reference", &c->reference) &&
                 read_flag(m, "rejected", &c->rejected) && read_flag(m, "repairs", &c->repairs) &&
-                read_flag(m, "slower", &c->slower) && read_flag(m, "ptx", &c->ptx) &&
+                read_flag(m, "slower", &c->slower) && read_flag(m, "ptx", &c->ptx) && read_flag(m, "warp_text", &c->warp) &&
+                compression != NULL && (c->compressed || strcmp(compression, "none") == 0) &&
                 read_flag(m, "timing", &c->timing) && level >= 0 && style >= 0 && is_hash(hash);
     if (!good || !read_categories(m, c) || !read_device(m, c) || c->shard_lines == 0 ||
         c->count > 1000000000) {
@@ -151,8 +154,8 @@ static void check_shard_list(const json_t *manifest, const dm_synth_claims *c,
                             : c->shard_lines;
         const char *name = json_string_value(json_object_get(shard, "file"));
         const char *kind = json_string_value(json_object_get(shard, "kind"));
-        snprintf(wanted, sizeof wanted, "%s-%05" PRIu64 ".jsonl", is_pairs ? "pairs" : "rejected",
-                 number);
+        snprintf(wanted, sizeof wanted, "%s-%05" PRIu64 ".jsonl%s", is_pairs ? "pairs" : "rejected",
+                 number, c->compressed ? ".zst" : "");
         if (name == NULL || kind == NULL || strcmp(name, wanted) != 0 ||
             strcmp(kind, is_pairs ? "pair" : "rejected") != 0)
             dm_synth_report_problem(report, "manifest.json: shard %zu is not %s", i, wanted);

@@ -114,6 +114,8 @@ static void check_claims(const dm_synth_claims *c, dm_synth_entry *e)
                  (r->ir.size > 0) != c->ir || (r->reference.size > 0) != c->reference ||
                  (r->test.size > 0) != (c->reference && c->level >= DM_SYNTH_VERIFY_RUN)))
         dm_synth_entry_problem(e, "has not the texts that the manifest says");
+    if (pair && (r->warp_forward.size > 0) != c->warp)
+        dm_synth_entry_problem(e, "has not the texts of Warp's that the manifest says");
     if (pair && ((r->ptx.size > 0) != (c->ptx && c->level >= DM_SYNTH_VERIFY_RUN) ||
                  (r->mutation[0] != '\0' && !c->repairs) || (r->slower.size > 0 && !c->slower)))
         dm_synth_entry_problem(e, "has not the kinds that the manifest says");

@@ -19,6 +19,7 @@
 #include "synth/check/bundle.h"
 #include "synth/check/examine.h"
 #include "synth/check/extra.h"
+#include "synth/check/warp_text.h"
 #include "synth/lesson/test.h"
 
 #include <dlfcn.h>
@@ -645,6 +646,32 @@ static dm_status run_stages(dm_synth_verifier *v, item *items, int count, dm_err
     return status;
 }
 
+/* Warp's texts of all that passed; what Warp refuses fails. */
+static dm_status add_warp_texts(const dm_synth_verifier *v, item *items, int count, dm_error *err)
+{
+    dm_synth_record **records = calloc((size_t)count + 1, sizeof(dm_synth_record *));
+    item **of = calloc((size_t)count + 1, sizeof(item *));
+    char(*reasons)[256] = calloc((size_t)count + 1, sizeof *reasons);
+    int passed = 0;
+    dm_status status = DM_OK;
+    if (records == NULL || of == NULL || reasons == NULL)
+        status = dm_fail(err, DM_ENOMEM, "out of memory");
+    for (int i = 0; i < count && status == DM_OK; i++)
+        if (items[i].result->passed) {
+            of[passed] = &items[i];
+            records[passed++] = items[i].record;
+        }
+    if (status == DM_OK && passed > 0)
+        status = dm_synth_warp_texts(v->options.warp, records, passed, reasons, err);
+    for (int i = 0; i < passed && status == DM_OK; i++)
+        if (reasons[i][0] != '\0')
+            fail_item(of[i], DM_SYNTH_VERIFY_COMPILE, "Warp: %s", reasons[i]);
+    free(records);
+    free(of);
+    free(reasons);
+    return status;
+}
+
 static void note(const dm_synth_verifier *v, item *it)
 {
     dm_synth_verification *found = &it->record->verification;
@@ -677,6 +704,8 @@ dm_status dm_synth_verify_batch(dm_synth_verifier *v, dm_synth_record *const *re
         dm_extra_clear(records[i]);
     }
     dm_status status = run_stages(v, items, count, err);
+    if (status == DM_OK && v->options.warp != NULL)
+        status = add_warp_texts(v, items, count, err);
     for (int i = 0; i < count; i++) {
         if (status == DM_OK)
             note(v, &items[i]);

@@ -118,7 +118,7 @@ struct dm_natural {
     dm_natural_constant constants[DM_NATURAL_ARGS_MAX];
     int constant_count;
     const dm_natural_line *lets[DM_NATURAL_NAMES_MAX]; /* that a name is written in place of */
-    bool all_in_place; /* every `let` is written where it is used */
+    bool all_in_place;                                 /* every `let` is written where it is used */
     bool comments, airy; /* this kernel's author writes them; leaves lines empty between parts */
     const char *unknown; /* a name that has no value, or another mistake in an idiom; NULL */
     dm_buffer scratch;

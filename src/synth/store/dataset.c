@@ -2,6 +2,8 @@
 /* dataset.c - a dataset on disk, as its readers see it; see dataset.h. */
 #include "synth/store/dataset.h"
 
+#include "synth/store/compress.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +32,8 @@ static bool ends_with(const char *name, const char *end)
 static dm_status visit(const char *root, const dm_dir_entry *entry, void *user, dm_error *err)
 {
     (void)root;
-    if (entry->is_dir || (!ends_with(entry->path, ".jsonl") && !ends_with(entry->path, ".json")))
+    if (entry->is_dir || (!ends_with(entry->path, ".jsonl") && !ends_with(entry->path, ".json") &&
+                          !ends_with(entry->path, ".jsonl" DM_SYNTH_COMPRESSED)))
         return DM_OK;
     return add_file(user, entry->path, err);
 }
@@ -103,7 +106,7 @@ dm_status dm_synth_file_read(dm_synth_file *f, const dm_synth_dataset *d, size_t
     memset(f, 0, sizeof *f);
     dm_status status = dm_path_join(path, d->folder, d->files[number], err);
     if (status == DM_OK)
-        status = dm_file_read(path, 0, &f->bytes, &f->size, err);
+        status = dm_synth_compress_read(path, &f->bytes, &f->size, err);
     if (status != DM_OK)
         return status;
     size_t count = 1;

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "synth/store/compress.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -28,7 +29,8 @@ static bool is_shard(const char *name)
     if (at == NULL || !isdigit((unsigned char)*at))
         return false;
     at += strspn(at, "0123456789");
-    return strcmp(at, ".jsonl") == 0 || strcmp(at, ".jsonl.part") == 0;
+    return strcmp(at, ".jsonl") == 0 || strcmp(at, ".jsonl.part") == 0 ||
+           strcmp(at, ".jsonl" DM_SYNTH_COMPRESSED) == 0;
 }
 
 /* Call `visit` for each name in a folder until it returns false; one that is not there has none. */

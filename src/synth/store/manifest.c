@@ -47,10 +47,12 @@ static void write_settings(dm_json *json, const dm_synth_produce_options *o,
     dm_json_bool(json, "repairs", o->repairs);
     dm_json_bool(json, "slower", o->slower);
     dm_json_bool(json, "ptx", o->ptx);
+    dm_json_bool(json, "warp_text", o->warp != NULL);
     dm_json_bool(json, "timing", o->timing);
     dm_json_string(json, "verify", dm_synth_level_names[o->level]);
     dm_json_string(json, "profile", hash);
     dm_json_int(json, "shard_lines", o->shard_lines);
+    dm_json_string(json, "compression", o->compress ? "zstd" : "none");
 }
 
 static dm_status write_file(const dm_synth_produce_options *o, const char *name, dm_buffer *text,
@@ -160,7 +162,8 @@ static dm_status add_shard(const dm_synth_produce_options *o, dm_json *json, con
 {
     dm_synth_shard_state state;
     char name[DM_SYNTH_SHARD_NAME_MAX], hash[DM_HASH_HEX_SIZE];
-    dm_status status = dm_synth_shard_load(o->folder, kind, number, &state, complete, err);
+    dm_status status =
+        dm_synth_shard_load(o->folder, kind, number, o->compress, &state, complete, err);
     if (status != DM_OK || !*complete)
         return status;
     if (state.rank < 0 || state.rank > RANKS_MAX)
@@ -176,7 +179,7 @@ static dm_status add_shard(const dm_synth_produce_options *o, dm_json *json, con
     }
     sum->seconds[state.rank] += state.seconds;
     dm_synth_tally_merge(&sum->tally, &state.tally);
-    dm_synth_shard_name(name, kind, number);
+    dm_synth_shard_name(name, kind, number, o->compress);
     dm_hash128_hex(state.checksum, hash);
     dm_json_begin_object(json, NULL);
     dm_json_string(json, "file", name);

@@ -35,15 +35,15 @@ int dm_synth_category_find(const char *name)
 }
 
 /* The buffers, so that each is named once. */
-#define TEXT_COUNT 16
+#define TEXT_COUNT 18
 #define GIVEN_COUNT 5 /* of them: the generator's */
 static void list_texts(dm_synth_record *r, dm_buffer *texts[TEXT_COUNT])
 {
     dm_buffer *all[TEXT_COUNT] = {
-        &r->python_source, &r->line,         &r->paragraph,     &r->specification,
-        &r->slower,        &r->cuda_forward, &r->cuda_backward, &r->c_forward,
-        &r->c_backward,    &r->ir,           &r->reference,     &r->test,
-        &r->broken,        &r->symptom,      &r->ptx,           &r->diagnostics};
+        &r->python_source, &r->line,          &r->paragraph,  &r->specification, &r->slower,
+        &r->cuda_forward,  &r->cuda_backward, &r->c_forward,  &r->c_backward,    &r->ir,
+        &r->reference,     &r->test,          &r->broken,     &r->symptom,       &r->ptx,
+        &r->warp_forward,  &r->warp_backward, &r->diagnostics};
     memcpy(texts, all, sizeof all);
 }
 
@@ -103,6 +103,9 @@ void dm_synth_record_take_found(dm_synth_record *r, const dm_synth_record *from)
         dm_buffer_clear(&r->slower);
     r->cost = from->cost;
     r->slower_cost = from->slower_cost;
+    take_over(&r->warp_forward, &from->warp_forward);
+    take_over(&r->warp_backward, &from->warp_backward);
+    memcpy(r->warp_version, from->warp_version, sizeof r->warp_version);
     take_over(&r->ptx, &from->ptx);
     r->registers = from->registers;
     r->shared_bytes = from->shared_bytes;
@@ -371,6 +374,14 @@ static void put_extras(dm_buffer *out, const dm_synth_record *record)
         dm_buffer_printf(out, ", \"cost\": %.0f, \"faster_cost\": %.0f}", record->slower_cost,
                          record->cost);
     }
+    if (record->warp_forward.size > 0) {
+        dm_buffer_puts(out, ", \"warp_cuda_forward\": ");
+        put_text(out, &record->warp_forward);
+        dm_buffer_puts(out, ", \"warp_cuda_backward\": ");
+        put_text(out, &record->warp_backward);
+        dm_buffer_puts(out, ", \"warp_version\": ");
+        put_quoted(out, record->warp_version, strlen(record->warp_version));
+    }
     if (record->ptx.size > 0) {
         dm_buffer_puts(out, ", \"ptx\": ");
         put_text(out, &record->ptx);
@@ -612,6 +623,11 @@ static void read_extras(reader *outer, dm_synth_record *record)
         record->cost = take_int(&r, "faster_cost");
         leave(&r, "slower");
         outer->status = r.status;
+    }
+    if (json_object_get(outer->object, "warp_cuda_forward") != NULL) {
+        take_text(outer, "warp_cuda_forward", &record->warp_forward, true);
+        take_text(outer, "warp_cuda_backward", &record->warp_backward, true);
+        take_name(outer, "warp_version", record->warp_version, sizeof record->warp_version);
     }
     if (json_object_get(outer->object, "ptx") != NULL) {
         take_text(outer, "ptx", &record->ptx, true);

@@ -97,6 +97,8 @@ typedef struct dm_synth_record {
     /* A form with the same results that computes more; costs are static (lesson/cost.h). */
     dm_buffer slower;
     double cost, slower_cost;
+    dm_buffer warp_forward, warp_backward; /* NVIDIA Warp's own text (check/warp_text.h) */
+    char warp_version[32];
     dm_buffer ptx;               /* of cuda_forward */
     int registers, shared_bytes; /* of its machine code */
     dm_buffer diagnostics;       /* of a rejected program */

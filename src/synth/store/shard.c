@@ -4,6 +4,7 @@
 
 #include "base/terminal/log.h"
 #include "synth/gen/generate.h"
+#include "synth/store/compress.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,9 +15,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-void dm_synth_shard_name(char out[DM_SYNTH_SHARD_NAME_MAX], const char *kind, uint64_t number)
+void dm_synth_shard_name(char out[DM_SYNTH_SHARD_NAME_MAX], const char *kind, uint64_t number,
+                         bool compressed)
 {
-    snprintf(out, DM_SYNTH_SHARD_NAME_MAX, "%s-%05llu.jsonl", kind, (unsigned long long)number);
+    snprintf(out, DM_SYNTH_SHARD_NAME_MAX, "%s-%05llu.jsonl%s", kind, (unsigned long long)number,
+             compressed ? DM_SYNTH_COMPRESSED : "");
 }
 
 static dm_status system_fail(dm_error *err, const char *what, const char *path)
@@ -25,12 +28,13 @@ static dm_status system_fail(dm_error *err, const char *what, const char *path)
 }
 
 /* Where the shard is when complete, and while it is written. */
-static dm_status paths(const char *folder, const char *kind, uint64_t number,
+static dm_status paths(const char *folder, const char *kind, uint64_t number, bool compressed,
                        char complete[DM_PATH_MAX], char part[DM_PATH_MAX], dm_error *err)
 {
     char name[DM_SYNTH_SHARD_NAME_MAX], unfinished[DM_SYNTH_SHARD_NAME_MAX + 8];
-    dm_synth_shard_name(name, kind, number);
+    dm_synth_shard_name(name, kind, number, false);
     snprintf(unfinished, sizeof unfinished, "%s.part", name);
+    dm_synth_shard_name(name, kind, number, compressed);
     dm_status status = dm_path_join(complete, folder, name, err);
     return status == DM_OK ? dm_path_join(part, folder, unfinished, err) : status;
 }
@@ -124,7 +128,7 @@ static dm_status read_state(json_t *root, const char *path, dm_synth_shard_state
 
 /* The state of a shard that is there under its complete name; `*there` is false without one. A
  * state that cannot be read is none: the lines are then looked at themselves. */
-static dm_status find_state(const char *folder, const char *kind, uint64_t number,
+static dm_status find_state(const char *folder, const char *kind, uint64_t number, bool compressed,
                             char shard[DM_PATH_MAX], dm_synth_shard_state *state, bool *there,
                             dm_error *err)
 {
@@ -134,7 +138,7 @@ static dm_status find_state(const char *folder, const char *kind, uint64_t numbe
     *there = false;
     dm_status status = state_path(folder, kind, number, path, err);
     if (status == DM_OK)
-        status = paths(folder, kind, number, shard, part, err);
+        status = paths(folder, kind, number, compressed, shard, part, err);
     if (status != DM_OK || !dm_file_exists(path) || !dm_file_exists(shard))
         return status;
     status = dm_json_load(path, &root, &why);
@@ -152,30 +156,31 @@ static dm_status find_state(const char *folder, const char *kind, uint64_t numbe
 }
 
 dm_status dm_synth_shard_load(const char *folder, const char *kind, uint64_t number,
-                              dm_synth_shard_state *state, bool *complete, dm_error *err)
+                              bool compressed, dm_synth_shard_state *state, bool *complete,
+                              dm_error *err)
 {
     char shard[DM_PATH_MAX];
     struct stat file;
-    dm_status status = find_state(folder, kind, number, shard, state, complete, err);
-    if (status == DM_OK && *complete)
+    dm_status status = find_state(folder, kind, number, compressed, shard, state, complete, err);
+    if (status == DM_OK && *complete && !compressed)
         *complete = stat(shard, &file) == 0 && (uint64_t)file.st_size == state->bytes;
     return status;
 }
 
 dm_status dm_synth_shard_check(const char *folder, const char *kind, uint64_t number,
-                               dm_synth_shard_state *state, dm_synth_shard_condition *condition,
-                               dm_error *err)
+                               bool compressed, dm_synth_shard_state *state,
+                               dm_synth_shard_condition *condition, dm_error *err)
 {
     char shard[DM_PATH_MAX], found[DM_HASH_HEX_SIZE], wanted[DM_HASH_HEX_SIZE], *text = NULL;
     size_t size = 0;
     bool there;
     *condition = DM_SYNTH_SHARD_NONE;
-    dm_status status = find_state(folder, kind, number, shard, state, &there, err);
+    dm_status status = find_state(folder, kind, number, compressed, shard, state, &there, err);
     if (status != DM_OK || !there)
         return status;
     status = check_regular(shard, err);
     if (status == DM_OK)
-        status = dm_file_read(shard, 0, &text, &size, err);
+        status = dm_synth_compress_read(shard, &text, &size, err);
     if (status != DM_OK)
         return status;
     dm_hash128_hex(dm_hash128_of(text, size), found);
@@ -254,21 +259,24 @@ static dm_status open_part(dm_synth_shard *s, const char *part, dm_error *err)
 }
 
 static dm_status start(dm_synth_shard *s, const char *folder, const char *kind, uint64_t number,
-                       char complete[DM_PATH_MAX], char part[DM_PATH_MAX], dm_error *err)
+                       bool compressed, char complete[DM_PATH_MAX], char part[DM_PATH_MAX],
+                       dm_error *err)
 {
-    *s = (dm_synth_shard){.folder = folder, .kind = kind, .number = number, .file = -1};
+    *s = (dm_synth_shard){
+        .folder = folder, .kind = kind, .compressed = compressed, .number = number, .file = -1};
     s->hasher = dm_hasher_create();
     if (s->hasher == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
-    return paths(folder, kind, number, complete, part, err);
+    return paths(folder, kind, number, compressed, complete, part, err);
 }
 
 dm_status dm_synth_shard_open(dm_synth_shard *s, const char *folder, const char *kind,
-                              uint64_t number, const dm_synth_shard_lines *lines, dm_error *err)
+                              uint64_t number, bool compressed, const dm_synth_shard_lines *lines,
+                              dm_error *err)
 {
     char complete[DM_PATH_MAX], part[DM_PATH_MAX], *text = NULL;
     size_t size = 0;
-    dm_status status = start(s, folder, kind, number, complete, part, err);
+    dm_status status = start(s, folder, kind, number, compressed, complete, part, err);
     if (status != DM_OK)
         return status;
     bool has_part = is_there(part), has_complete = is_there(complete);
@@ -279,14 +287,18 @@ dm_status dm_synth_shard_open(dm_synth_shard *s, const char *folder, const char 
     if (has_part || has_complete) {
         status = check_regular(there, err);
         if (status == DM_OK)
-            status = dm_file_read(there, 0, &text, &size, err);
+            status = dm_synth_compress_read(there, &text, &size, err);
         if (status == DM_OK)
             status = take_stock(s, there, has_part, text, size, lines, err);
         if (status == DM_OK)
             dm_hasher_bytes(s->hasher, text, s->bytes);
+        if (status == DM_OK && has_complete && compressed) /* its lines, plain */
+            status = dm_file_write(part, text, size, err);
         free(text);
     }
-    if (status == DM_OK && has_complete && rename(complete, part) != 0)
+    if (status == DM_OK && has_complete && compressed && unlink(complete) != 0)
+        status = system_fail(err, "remove", complete);
+    if (status == DM_OK && has_complete && !compressed && rename(complete, part) != 0)
         status = system_fail(err, "rename", complete);
     return status == DM_OK ? open_part(s, part, err) : status;
 }
@@ -300,7 +312,7 @@ static dm_status check_own(const char *path, uint64_t seed, dm_error *err)
         return DM_OK;
     dm_status status = check_regular(path, err);
     if (status == DM_OK)
-        status = dm_file_read(path, 0, &text, &size, err);
+        status = dm_synth_compress_read(path, &text, &size, err);
     if (status != DM_OK)
         return status;
     dm_synth_id(id, seed, 0);
@@ -312,10 +324,10 @@ static dm_status check_own(const char *path, uint64_t seed, dm_error *err)
 }
 
 dm_status dm_synth_shard_open_anew(dm_synth_shard *s, const char *folder, const char *kind,
-                                   uint64_t number, uint64_t seed, dm_error *err)
+                                   uint64_t number, bool compressed, uint64_t seed, dm_error *err)
 {
     char complete[DM_PATH_MAX], part[DM_PATH_MAX];
-    dm_status status = start(s, folder, kind, number, complete, part, err);
+    dm_status status = start(s, folder, kind, number, compressed, complete, part, err);
     if (status == DM_OK)
         status = check_own(complete, seed, err);
     if (status == DM_OK)
@@ -376,11 +388,26 @@ dm_status dm_synth_shard_append(dm_synth_shard *s, const dm_buffer *const *lines
     return DM_OK;
 }
 
+/* The whole part, compressed under the complete name; the part goes when that is on disk. */
+static dm_status pack(const char *part, const char *complete, dm_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    dm_status status = dm_file_read(part, 0, &text, &size, err);
+    if (status == DM_OK)
+        status = dm_synth_compress_write(complete, text, size, err);
+    free(text);
+    if (status == DM_OK && unlink(part) != 0)
+        status = system_fail(err, "remove", part);
+    return status;
+}
+
 dm_status dm_synth_shard_finish(dm_synth_shard *s, double seconds, int rank, dm_error *err)
 {
     char complete[DM_PATH_MAX], part[DM_PATH_MAX];
     struct stat file;
-    dm_status status = paths(s->folder, s->kind, s->number, complete, part, err);
+    bool compressed = s->compressed;
+    dm_status status = paths(s->folder, s->kind, s->number, compressed, complete, part, err);
     if (status == DM_OK && (fsync(s->file) != 0 || fstat(s->file, &file) != 0))
         status = system_fail(err, "write", part);
     if (status == DM_OK && (uint64_t)file.st_size != s->bytes)
@@ -396,6 +423,8 @@ dm_status dm_synth_shard_finish(dm_synth_shard *s, double seconds, int rank, dm_
         status = write_state(s, &state, err);
     }
     dm_synth_shard_close(s);
+    if (status == DM_OK && compressed)
+        return pack(part, complete, err);
     if (status == DM_OK && rename(part, complete) != 0)
         status = system_fail(err, "rename", part);
     return status;

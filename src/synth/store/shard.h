@@ -3,6 +3,7 @@
  *
  *   pairs-00003.jsonl.part    lines are appended; the last may be cut off by a kill
  *   pairs-00003.jsonl         complete: renamed when all its lines are on disk
+ *   pairs-00003.jsonl.zst     the same of a compressed dataset: written in place of the part
  *   state/pairs-00003.json    size, checksum and counts of a complete one
  *
  * A shard that is opened again goes on behind its last whole line. Only files whose lines start
@@ -16,6 +17,7 @@
 
 typedef struct dm_synth_shard {
     const char *folder, *kind; /* the dataset's; "pairs" or "rejected" */
+    bool compressed;           /* when it is complete */
     uint64_t number;
     int file; /* descriptor of the part; -1: not open */
     uint64_t lines, bytes;
@@ -25,7 +27,8 @@ typedef struct dm_synth_shard {
 
 /* "pairs-00003.jsonl" */
 #define DM_SYNTH_SHARD_NAME_MAX 64
-void dm_synth_shard_name(char out[DM_SYNTH_SHARD_NAME_MAX], const char *kind, uint64_t number);
+void dm_synth_shard_name(char out[DM_SYNTH_SHARD_NAME_MAX], const char *kind, uint64_t number,
+                         bool compressed);
 
 /* What a complete shard is, from its state; `*complete` is false when it has none yet, or when its
  * file has another size. */
@@ -37,7 +40,8 @@ typedef struct dm_synth_shard_state {
     dm_synth_tally tally;
 } dm_synth_shard_state;
 dm_status dm_synth_shard_load(const char *folder, const char *kind, uint64_t number,
-                              dm_synth_shard_state *state, bool *complete, dm_error *err);
+                              bool compressed, dm_synth_shard_state *state, bool *complete,
+                              dm_error *err);
 
 typedef enum dm_synth_shard_condition {
     DM_SYNTH_SHARD_NONE,  /* no state, or no file under the complete name: `state` is not filled */
@@ -47,8 +51,8 @@ typedef enum dm_synth_shard_condition {
 /* Read the file and compare it with its state. Other bytes than the state's are DM_EFORMAT:
  * somebody changed the file, and it is theirs to remove. */
 dm_status dm_synth_shard_check(const char *folder, const char *kind, uint64_t number,
-                               dm_synth_shard_state *state, dm_synth_shard_condition *condition,
-                               dm_error *err);
+                               bool compressed, dm_synth_shard_state *state,
+                               dm_synth_shard_condition *condition, dm_error *err);
 
 /* The lines that a shard of pairs has: slots `first`, `first` + 1 ... of `seed`. */
 typedef struct dm_synth_shard_lines {
@@ -62,10 +66,11 @@ typedef struct dm_synth_shard_lines {
 
 /* Open to go on behind the last line that is whole and right. */
 dm_status dm_synth_shard_open(dm_synth_shard *shard, const char *folder, const char *kind,
-                              uint64_t number, const dm_synth_shard_lines *lines, dm_error *err);
+                              uint64_t number, bool compressed, const dm_synth_shard_lines *lines,
+                              dm_error *err);
 /* Open empty, in place of what an earlier run with the same seed left. */
 dm_status dm_synth_shard_open_anew(dm_synth_shard *shard, const char *folder, const char *kind,
-                                   uint64_t number, uint64_t seed, dm_error *err);
+                                   uint64_t number, bool compressed, uint64_t seed, dm_error *err);
 /* Give it up: what was written stays as a part. */
 void dm_synth_shard_close(dm_synth_shard *shard);
 /* Append whole lines, `count` of them; the caller counts them in the tally. */
