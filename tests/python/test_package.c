@@ -67,6 +67,7 @@ PYTHON_TESTS(gameboy)
 PYTHON_TESTS(gym)
 PYTHON_TESTS(hooks)
 PYTHON_TESTS(kernels)
+PYTHON_TESTS(kernelsets)
 PYTHON_TESTS(life)
 PYTHON_TESTS(models)
 PYTHON_TESTS(package)
@@ -76,6 +77,6 @@ PYTHON_TESTS(pyboy)
 PYTHON_TESTS(swarm)
 
 DM_TESTS("python/package", DM_TEST(adapters), DM_TEST(capi), DM_TEST(docs), DM_TEST(examples),
-         DM_TEST(gameboy), DM_TEST(gym), DM_TEST(hooks), DM_TEST(kernels), DM_TEST(life),
-         DM_TEST(models), DM_TEST(package), DM_TEST(program), DM_TEST(puffer5), DM_TEST(pyboy),
-         DM_TEST(swarm))
+         DM_TEST(gameboy), DM_TEST(gym), DM_TEST(hooks), DM_TEST(kernels), DM_TEST(kernelsets),
+         DM_TEST(life), DM_TEST(models), DM_TEST(package), DM_TEST(program), DM_TEST(puffer5),
+         DM_TEST(pyboy), DM_TEST(swarm))

@@ -18,7 +18,7 @@
 #include "synth/store/record.h"
 
 /* Bump when the same seed gives another kernel. */
-#define DM_SYNTH_NATURAL_GENERATOR 2
+#define DM_SYNTH_NATURAL_GENERATOR 3
 
 typedef struct dm_natural dm_natural;
 
