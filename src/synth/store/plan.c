@@ -12,7 +12,7 @@ struct dm_synth_plan {
     dm_synth_plan_options options;
     dm_hash128 *table; /* open addressing; zero is no form */
     uint64_t mask;
-    uint8_t *attempts;
+    uint16_t *attempts;
     uint64_t decided;
 };
 
@@ -29,7 +29,7 @@ dm_status dm_synth_plan_create(const dm_synth_plan_options *options, dm_synth_pl
     plan->options = *options;
     plan->mask = capacity - 1;
     plan->table = calloc(capacity, sizeof *plan->table);
-    plan->attempts = calloc(options->slots + 1, 1);
+    plan->attempts = calloc(options->slots + 1, sizeof *plan->attempts);
     if (plan->table == NULL || plan->attempts == NULL) {
         dm_synth_plan_destroy(plan);
         *out = NULL;
@@ -81,7 +81,7 @@ bool dm_synth_plan_offer(dm_synth_plan *plan, int attempt, dm_hash128 form)
     if (plan->table[at].low != 0 || plan->table[at].high != 0)
         return false;
     plan->table[at] = form;
-    plan->attempts[plan->decided++] = (uint8_t)attempt;
+    plan->attempts[plan->decided++] = (uint16_t)attempt;
     return true;
 }
 

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 
 /* Attempts from here on replace pairs that failed. */
-#define DM_SYNTH_ATTEMPT_SPARE 256
+#define DM_SYNTH_ATTEMPT_SPARE 8192
 
 typedef struct dm_synth_plan dm_synth_plan;
 
