@@ -551,14 +551,16 @@ static void a_real_sweep_can_be_reported(void **state)
     has_text(state, "rep/table.md", "STARFALL, full_step:", true);
 }
 
-/* `make bench` says where its report is, and it is there. */
+/* `make bench` and `make bench-machine` say where their report is, and it is there. */
 static void make_bench_ends_with_a_report(void **state)
 {
     need_gnuplot();
     static const char script[] =
         "ROMS=\"$1\" ENVS=1,2 OUT=rep ARGS='--steps 1 --repeat 1 --warmup-seconds 0 "
         "--diverge-frames 24 --diverge-machines 2 --ref-machines 1 --ref-threads 1' "
-        "\"$0\" \"$2\" cpu";
+        "\"$0\" \"$2\" cpu && "
+        "ROMS=\"$1\" OUT=one ARGS='--steps 1 --repeat 1 --warmup-seconds 0 --diverge-frames 24' "
+        "\"$0\" \"$2\" machine";
     const char *argv[] = {
         "sh", "-c", script, DM_TEST_SOURCE_ROOT "/tools/bench", game, DM_TEST_BUILD_ROOT, NULL};
     dm_test_result r;
@@ -568,6 +570,8 @@ static void make_bench_ends_with_a_report(void **state)
     assert_non_null(strstr(r.out, "page:      rep/index.html"));
     assert_non_null(strstr(r.out, "artifact:  rep/artifact-1.json"));
     assert_true(dm_file_exists(dm_test_path(state, "rep/index.html")));
+    assert_non_null(strstr(r.out, " single, FPS "));
+    assert_non_null(strstr(r.out, "page:      one/index.html"));
     dm_test_result_free(&r);
 }
 
