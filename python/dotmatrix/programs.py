@@ -68,6 +68,7 @@ class Out:
     reward: float
     terminated: bool
     truncated: bool
+    start: int
     obs: list[float]
 
     def metric(self, name: str, value: float) -> None:

@@ -92,11 +92,12 @@ typedef struct dm_program_places {
     uint64_t machine_stride, memory_stride, rom_bytes;
     void *rom_starts; /* uint32_t per ROM: where it begins in `roms` */
     uint32_t rom_count;
-    void *turns, *actions;      /* uint32_t per machine */
-    void *progress;             /* 16 bytes per machine: uint64_t steps, uint32_t of the episode */
-    void *hooks;                /* uint64_t per machine; NULL: the program has none */
-    void *answers;              /* dm_program_answer */
-    float *observations;        /* observation_size floats per machine */
+    void *turns, *actions; /* uint32_t per machine */
+    void *progress;        /* 16 bytes per machine: uint64_t steps, uint32_t of the episode */
+    void *hooks;           /* uint64_t per machine; NULL: the program has none */
+    void *answers;         /* dm_program_answer */
+    void *starts;          /* int32_t per machine: the snapshot of its next episode; -1: drawn */
+    float *observations;   /* observation_size floats per machine */
     dm_program_metric *metrics; /* metric_count per machine */
     uint8_t *kept;              /* dm_program_stride bytes per machine */
     uint64_t seed, first_machine;

@@ -147,6 +147,7 @@ static void fill_block(const dm_program_kernel *kernel, const dm_program_places 
     put_table(b, answers + offsetof(dm_program_answer, reward), answer, 4, n, 1);
     put_table(b, answers + offsetof(dm_program_answer, terminated), answer, 1, n, 1);
     put_table(b, answers + offsetof(dm_program_answer, truncated), answer, 1, n, 1);
+    put_table(b, p->starts, sizeof(int32_t), sizeof(int32_t), n, 1);
     put_table(b, p->observations, program->info.observation_size * sizeof(float), sizeof(float), n,
               program->info.observation_size);
     put_table(b, p->metrics, metrics * sizeof(dm_program_metric), sizeof(dm_program_metric), n,

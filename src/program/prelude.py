@@ -24,6 +24,7 @@ class _dm_Out:
     reward: _wp.array(dtype=float)
     terminated: _wp.array(dtype=bool)
     truncated: _wp.array(dtype=bool)
+    start: _wp.array(dtype=int)
     obs: _wp.array(dtype=float)
     metrics: _wp.array(dtype=float)
 

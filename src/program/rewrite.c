@@ -199,6 +199,7 @@ static void kernel_text(dm_rewriter *r, dm_buffer *out)
                    "steps: _wp.array(dtype=_wp.uint64), episodes: _wp.array(dtype=_wp.uint32), "
                    "hooks: _wp.array(dtype=_wp.uint64), rewards: _wp.array2d(dtype=float), "
                    "terminated: _wp.array2d(dtype=bool), truncated: _wp.array2d(dtype=bool), "
+                   "starts: _wp.array2d(dtype=int), "
                    "obs: _wp.array2d(dtype=float), metrics: _wp.array2d(dtype=float)");
     for (int i = 0; i < p->field_count; i++)
         if (p->fields[i].type != NULL)
@@ -237,6 +238,7 @@ static void kernel_text(dm_rewriter *r, dm_buffer *out)
         "    out.reward = rewards[i]\n"
         "    out.terminated = terminated[i]\n"
         "    out.truncated = truncated[i]\n"
+        "    out.start = starts[i]\n"
         "    out.obs = obs[i]\n"
         "    out.metrics = metrics[i]\n");
     if (p->memory_class != NULL)

@@ -21,7 +21,7 @@ static const name_row names[] = {
 static const char *const machine_fields[] = {
     "a",    "f",      "b",     "c",      "d",   "e",    "h",      "l",     "pc", "sp",
     "keys", "frames", "clock", "number", "rom", "step", "action", "hooks", NULL};
-static const char *const out_fields[] = {"reward", "terminated", "truncated",
+static const char *const out_fields[] = {"reward", "terminated", "truncated", "start",
                                          "obs",    "metric",     NULL};
 
 /* ---- Nodes ---- */
@@ -269,7 +269,7 @@ static dm_ast *memory_field(dm_rewriter *r, dm_ast *at)
 
 static dm_ast *out_field(dm_rewriter *r, dm_ast *at)
 {
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         if (strcmp(out_fields[i], at->name) == 0)
             return first_of(r, at, at);
     if (strcmp(at->name, "obs") == 0)

@@ -13,6 +13,7 @@ typedef struct single_state {
     uint32_t episode_steps, done;
     uint64_t hooks;
     uint32_t turn, action, rom_start;
+    int32_t start; /* written and not used: its starts are the caller's */
     dm_program_answer answer;
 } single_state;
 
@@ -65,6 +66,7 @@ static void fill_places(dm_program_single *s, uint64_t seed, uint64_t number)
     p->progress = &s->state;
     p->hooks = &s->state.hooks;
     p->answers = &s->state.answer;
+    p->starts = &s->state.start;
     p->seed = seed;
     p->first_machine = number;
 }

@@ -189,6 +189,7 @@ static void fill_places(dm_swarm *swarm)
         .progress = a->progress,
         .hooks = address(arrays[DM_SWARM_A_HOOK_BITS]),
         .answers = address(arrays[DM_SWARM_A_ANSWERS]),
+        .starts = address(arrays[DM_SWARM_A_START_CHOICES]),
         .metrics = address(arrays[DM_SWARM_A_METRICS]),
         .kept = a->program_memory,
         .seed = swarm->desc.seed,

@@ -188,7 +188,40 @@ static void another_program_begins_with_zeros(void **state)
     end(&f);
 }
 
-DM_TESTS("program/memory", DM_TEST(reset_zeroes_and_a_snapshot_brings_back),
+/* With a set of starts, out.start says where the next episode begins. */
+static void a_program_chooses_the_next_start(void **state)
+{
+    (void)state;
+    static const char text[] = "import dotmatrix as dm\n"
+                               "@dm.program\n"
+                               "def step(m: dm.Machine, out: dm.Out):\n"
+                               "    out.terminated = m.frames >= 60\n"
+                               "    out.start = m.number % 2 + 1\n"
+                               "    out.reward = float(m.frames)\n";
+    fixture f;
+    float rewards[MACHINES], after[3];
+    const uint32_t snapshots[3] = {0, 1, 2};
+    start(&f, text);
+    for (uint32_t i = 1; i <= 2; i++) {
+        dm_case_step(f.swarm, 5);
+        assert_ok(dm_swarm_snapshot(f.swarm, 0, i, err));
+        assert_ok(dm_swarm_download(f.swarm, DM_SWARM_REWARDS, rewards, sizeof rewards, err));
+        after[i] = rewards[0] + 4.0f;
+    }
+    assert_ok(dm_swarm_set_starts(f.swarm, snapshots, NULL, 3, err));
+    do {
+        dm_case_step(f.swarm, 1);
+        assert_ok(dm_swarm_download(f.swarm, DM_SWARM_REWARDS, rewards, sizeof rewards, err));
+    } while (rewards[0] < 60.0f);
+    dm_case_step(f.swarm, 2); /* the reset, and a step */
+    assert_ok(dm_swarm_download(f.swarm, DM_SWARM_REWARDS, rewards, sizeof rewards, err));
+    for (uint32_t i = 0; i < MACHINES; i++)
+        assert_true(rewards[i] == after[i % 2 + 1]);
+    end(&f);
+}
+
+DM_TESTS("program/memory", DM_TEST(a_program_chooses_the_next_start),
+         DM_TEST(reset_zeroes_and_a_snapshot_brings_back),
          DM_TEST_IN_DIR(a_saved_swarm_goes_on_with_the_same_bits),
          DM_TEST_IN_DIR(states_of_machines_carry_it), DM_TEST_IN_DIR(another_layout_is_refused),
          DM_TEST(another_program_begins_with_zeros));
