@@ -67,6 +67,13 @@ static void judge_loss(const dm_monitor *m, const dm_predict_rules *r, double lo
         raise(v, DM_MONITOR_CAUTION, "the loss is above its average");
 }
 
+bool dm_monitor_calms(const dm_monitor *m, const dm_predict_rules *r, double loss)
+{
+    dm_monitor_verdict v = {.level = DM_MONITOR_FINE, .reason = ""};
+    judge_loss(m, r, loss, &v);
+    return isfinite(loss) && v.level < DM_MONITOR_WARNING;
+}
+
 /* A run that has converged has small gradients by right: they vanish only where the loss stays. */
 static void judge_norm(const dm_monitor *m, const dm_predict_rules *r, double norm, double loss,
                        dm_monitor_verdict *v)

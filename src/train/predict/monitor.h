@@ -69,6 +69,9 @@ void dm_monitor_accept(dm_monitor *monitor, const dm_predict_rules *rules,
 /* After a rollback: warnings no longer count; the window and averages stay. */
 void dm_monitor_calm(dm_monitor *monitor);
 
+/* Whether this loss alone would be no warning: nothing is taken in. */
+bool dm_monitor_calms(const dm_monitor *monitor, const dm_predict_rules *rules, double loss);
+
 double dm_monitor_deviation(const dm_monitor *monitor); /* of the window; 0 while it is short */
 double dm_monitor_turns(const dm_monitor *monitor);     /* 0..1; 0 while the window is not full */
 

@@ -391,6 +391,21 @@ static dm_status plain_step(dm_predictive *p, dm_error *err)
     return DM_OK;
 }
 
+/* After a critical step: is it the batch, and not the run? It is when the run went back from it already and meets it
+ * again, at a lower rate, or when the next batch has a loss like those before: a forward pass instead of a rollback. */
+static dm_status look_again(dm_predictive *p, bool *strange, dm_error *err)
+{
+    core *c = &p->c;
+    double next = 0;
+    *strange = c->blamed == c->progress + 1;
+    if (*strange || dm_monitor_calms(&c->monitor, &p->rules, p->turn.loss))
+        return DM_OK; /* it is not the loss that is critical */
+    dm_status status = p->run.peek(p->run.user, c->progress + 1, &next, err);
+    c->counts.forward += 1;
+    *strange = status == DM_OK && dm_monitor_calms(&c->monitor, &p->rules, next);
+    return status;
+}
+
 static dm_status real_step(dm_predictive *p, dm_error *err)
 {
     core *c = &p->c;
@@ -411,9 +426,13 @@ static dm_status real_step(dm_predictive *p, dm_error *err)
     double predicted = c->proposal.made && c->has_next ? c->next : NAN;
     dm_monitor_sample sample = {t->loss, t->norm, predicted};
     p->verdict = dm_monitor_step(&c->monitor, &p->rules, &sample);
-    /* The same batch again after going back, and at a lower rate: it is the data, not the run. */
-    if (p->verdict.level == DM_MONITOR_CRITICAL && !p->verdict.forecasts &&
-        c->blamed == c->progress + 1 && isfinite(t->loss) && isfinite(t->norm)) {
+    bool strange = false;
+    if (p->verdict.level == DM_MONITOR_CRITICAL && !p->verdict.forecasts && isfinite(t->loss) &&
+        isfinite(t->norm))
+        status = look_again(p, &strange, err);
+    if (status != DM_OK)
+        return status;
+    if (strange) {
         p->verdict =
             (dm_monitor_verdict){.level = DM_MONITOR_WARNING, .reason = "a batch of its own kind"};
         dm_monitor_accept(&c->monitor, &p->rules, &sample);

@@ -12,6 +12,7 @@
  * followed it: when their mean loss is above the forecast that was made without the jump, weights,
  * moments, averages and the position in the data go back to before it, and its arm pays.
  *
+ * A loss that is critical alone is no divergence when the next batch has one as ever: it costs a forward pass.
  * The monitor may be wrong, and a run that predicts shall not end worse than a plain one because of
  * it: after `monitor_tries` rollbacks without progress the run goes back once more, to a state that
  * no open jump has a part in, and from there on is a plain run: no predictions, no rollbacks, no
