@@ -6,7 +6,7 @@
  * error and picks the exit code; a command writes its answer to stdout and returns.
  *
  *   cli/           what every command shares: option rows, help, man page, outputs, reports, places
- *   cli/game/      Game Boys: run (one machine, a swarm, pictures), roms
+ *   cli/game/      Game Boys: run (one machine, a swarm, pictures), ram, roms
  *   cli/kernel/    kernels: compile, run, check
  *   cli/synth/     datasets of kernels
  *   cli/dynamics/  models of training runs: forecasts, learning, plots, bench
@@ -61,6 +61,7 @@ extern const dm_command dm_command_bench;
 extern const dm_command dm_command_dynamics;
 extern const dm_command dm_command_info;
 extern const dm_command dm_command_kernel;
+extern const dm_command dm_command_ram;
 extern const dm_command dm_command_replay;
 extern const dm_command dm_command_report;
 extern const dm_command dm_command_reward;

@@ -6,6 +6,7 @@ const dm_command *const dm_commands[] = {
     &dm_command_run,    &dm_command_verify, &dm_command_replay, &dm_command_bench,
     &dm_command_report, &dm_command_info,   &dm_command_roms,   &dm_command_dynamics,
     &dm_command_kernel, &dm_command_synth,  &dm_command_train,  &dm_command_reward,
+    &dm_command_ram,
 };
 const size_t dm_command_count = sizeof dm_commands / sizeof dm_commands[0];
 

@@ -5,7 +5,7 @@
  *
  *   CPU   a second copy of the ROM, from which opcodes are taken, has DM_GB_HOOK_MARK there, an opcode that does not
  *         exist; cpu/run.h then executes the instruction byte by byte from the ROM itself (dm_gb_careful_step)
- *   GPU   the predecoded ROM has DM_GB_NO_WORD there, so that the fast path fetches slowly (simt/page_table.h); kernels
+ *   GPU   the predecoded ROM has DM_GB_HOOK_WORD there, so that the fast path fetches slowly (simt/page_table.h); kernels
  *         are compiled with hooks only for batches that have some
  *
  * A mark only says "look here": bits are set by dm_gb_hooks_meet, which compares address and bank. Code outside of ROM
@@ -35,6 +35,8 @@ typedef struct dm_gb_hook_table {
     const uint32_t *predecoded; /* GPU: its instructions as words, with marks (simt/predecode.h) */
     uint32_t count, ram_pages; /* a bit for each 4 KiB of addresses outside of ROM that has hooks */
     dm_gb_hook_place places[DM_GB_HOOKS_MAX];
+    uint64_t together
+        [DM_GB_HOOKS_MAX]; /* GPU: the bits of all hooks where this one is (simt/predecode.h) */
 } dm_gb_hook_table;
 
 /* The bank of ROM or cartridge RAM that is mapped at an address; 0 for other memory. */

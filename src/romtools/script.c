@@ -64,29 +64,52 @@ static dm_status parse_frame(const reader *r, span word, uint64_t *out)
     return DM_OK;
 }
 
+/* One key; 0: it is none. */
+static uint8_t find_key(const char *text, size_t length)
+{
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (strlen(keys[i].name) == length && strncasecmp(keys[i].name, text, length) == 0)
+            return keys[i].key;
+    return 0;
+}
+
+/* The first of them that is no key; NULL: all are. */
+static const char *read_keys(const char *text, size_t size, uint8_t *out, size_t *length)
+{
+    const char *end = text + size;
+    *out = 0;
+    if (size == 1 && *text == '-')
+        return NULL;
+    while (text <= end) {
+        const char *comma = text;
+        while (comma < end && *comma != ',')
+            comma++;
+        *length = (size_t)(comma - text);
+        const uint8_t key = find_key(text, *length);
+        if (key == 0)
+            return text;
+        *out |= key;
+        text = comma + 1;
+    }
+    return NULL;
+}
+
+bool dm_gb_script_keys(const char *text, size_t size, uint8_t *out)
+{
+    size_t length;
+    return read_keys(text, size, out, &length) == NULL;
+}
+
 static dm_status parse_keys(const reader *r, span word, uint8_t *out)
 {
-    *out = 0;
-    if (word.end - word.at == 1 && *word.at == '-')
+    size_t length;
+    const char *wrong = read_keys(word.at, (size_t)(word.end - word.at), out, &length);
+    if (wrong == NULL)
         return DM_OK;
-    while (word.at <= word.end) {
-        const char *comma = word.at;
-        while (comma < word.end && *comma != ',')
-            comma++;
-        size_t length = (size_t)(comma - word.at);
-        uint8_t key = 0;
-        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-            if (strlen(keys[i].name) == length && strncasecmp(keys[i].name, word.at, length) == 0)
-                key = keys[i].key;
-        if (key == 0)
-            return dm_fail_at(r->err, DM_EFORMAT, r->name, r->line,
-                              "'%.*s' is no key; there are A, B, START, SELECT, UP, DOWN, LEFT, "
-                              "RIGHT, joined by commas, and - for none",
-                              (int)(length > 40 ? 40 : length), word.at);
-        *out |= key;
-        word.at = comma + 1;
-    }
-    return DM_OK;
+    return dm_fail_at(r->err, DM_EFORMAT, r->name, r->line,
+                      "'%.*s' is no key; there are A, B, START, SELECT, UP, DOWN, LEFT, "
+                      "RIGHT, joined by commas, and - for none",
+                      (int)(length > 40 ? 40 : length), wrong);
 }
 
 static dm_status add_line(const reader *r, dm_gb_script *script, size_t *capacity,

@@ -14,6 +14,8 @@
 
 #include <dotmatrix/base.h>
 
+#include <stdbool.h>
+
 #define DM_GB_SCRIPT_FRAME_MAX 1000000000000u
 #define DM_GB_SCRIPT_SIZE_MAX (64u << 20) /* of a file */
 
@@ -31,6 +33,8 @@ typedef struct dm_gb_script {
 dm_status dm_gb_script_parse(dm_gb_script *script, const char *name, const char *text, size_t size,
                              dm_error *err);
 dm_status dm_gb_script_load(dm_gb_script *script, const char *path, dm_error *err);
+/* "A,RIGHT" or "-"; false: these are no keys. */
+bool dm_gb_script_keys(const char *text, size_t size, uint8_t *out);
 void dm_gb_script_deinit(dm_gb_script *script);
 
 #endif

@@ -10,7 +10,9 @@
 #include "gb/host/state.h"
 #include "gb/host/state_pyboy.h"
 #include "romtools/asm.h"
+#include "romtools/key_list.h"
 #include "romtools/notes.h"
+#include "romtools/ram_search.h"
 #include "romtools/script.h"
 #include "romtools/symbols.h"
 #include "tests/fuzz/fuzz.h"
@@ -421,4 +423,47 @@ void fuzz_seeds_symbols(void)
                    "; made by hand\n00:C0A0 wScore\n01:4A2F GameOver ; hook\nBOOT:0000 Boot\n");
     fuzz_seed_text("noi", "DEF _main 0x200\nDEF _far 0x14A2F\nLOAD game.ihx\n");
     fuzz_seed_text("map", "     0000C0A0  _score   game\nROMX bank #3:\n\t $4010 = Draw\n");
+}
+
+void fuzz_run_ram_search(const uint8_t *data, size_t size)
+{
+    static dm_ram_search search, again;
+    dm_error err = {0};
+    dm_status status = dm_ram_search_parse(&search, "s.ram", (const char *)data, size, &err);
+    fuzz_done(status, &err);
+    if (status == DM_OK) {
+        dm_buffer text = DM_BUFFER_EMPTY;
+        fuzz_expect(dm_ram_search_write(&search, &text, &err) == DM_OK, "it cannot be written");
+        fuzz_expect(dm_ram_search_parse(&again, "again", text.data, text.size, &err) == DM_OK,
+                    "what was written cannot be read");
+        fuzz_expect(memcmp(search.keep, again.keep, DM_RAM_SIZE) == 0 &&
+                        search.mark_count == again.mark_count &&
+                        search.name_count == again.name_count,
+                    "what was written is another search");
+        dm_ram_search_deinit(&again);
+        dm_buffer_deinit(&text);
+    }
+    dm_ram_search_deinit(&search);
+}
+
+void fuzz_seeds_ram_search(void)
+{
+    fuzz_seed_text("search", "dotmatrix ram search 1\nrom 0123456789abcdef0123456789abcdef\n"
+                             "frames 660 # so far\nstate 646d00\nkeep C000-C0FF C1A3\n"
+                             "keep FF80\nname C1A3 wScore\n");
+}
+
+void fuzz_run_key_list(const uint8_t *data, size_t size)
+{
+    static dm_gb_key_list list;
+    dm_error err = {0};
+    dm_status status = dm_gb_key_list_parse(&list, "keys.txt", (const char *)data, size, &err);
+    fuzz_done(status, &err);
+    if (status == DM_OK)
+        fuzz_expect(list.count > 0 && list.count <= DM_GB_KEY_LIST_MAX, "a number of actions");
+}
+
+void fuzz_seeds_key_list(void)
+{
+    fuzz_seed_text("actions", "# actions\n-\nA\na,right\n0x11 # A and right\nSTART\n");
 }

@@ -28,6 +28,7 @@ _GPT = ["--data", "text.txt", "--set", "layers=1", "--set", "width=8", "--set", 
 BASE = {
     "run": ["run", "--rom", "game.gb", "--frames", "2"],
     "run swarm": ["run", *_SWARM],
+    "ram": ["ram", "--rom", "game.gb", "--search", "made.ram", "--frames", "2"],
     "verify": ["verify", "--rom", "game.gb", "--ref-backend", "single", "--verify-steps", "4"],
     "replay": ["replay", "bundle"],
     "bench": ["bench", "--backends", "vec_cpu", "--rom", "game.gb", "--env-counts", "1", "--seconds", "0.01", "--repeat",

@@ -364,7 +364,62 @@ static void ends_of_episodes(void **state)
         }
 }
 
-DM_TESTS("gpu/swarm", DM_TEST(ends_of_episodes), DM_TEST(hooks), DM_TEST(hooks_of_programs),
-         DM_TEST(hooks_of_games), DM_TEST(shapes), DM_TEST(all_roms), DM_TEST(the_game),
-         DM_TEST(packed_pixels), DM_TEST(pictures_of_many), DM_TEST(masked_reset),
-         DM_TEST(step_returns_before_the_work_is_done), DM_TEST(graph_replays), DM_TEST(too_many));
+/* Starts that are drawn, random bytes, own actions: the same machines as on the CPU; and many read in one call. */
+static void starts_as_on_the_cpu(void **state)
+{
+    (void)state;
+    dm_test_gpu();
+    const dm_swarm_rom_source rom = dm_case_rom("STARFALL");
+    static const uint16_t random[] = {0xC009, 0xC00A};
+    static const uint8_t keys[] = {0, DM_GB_KEY_LEFT, DM_GB_KEY_RIGHT | DM_GB_KEY_A,
+                                   DM_GB_KEY_START};
+    const uint32_t levels[] = {0, 1, 2};
+    const float weights[] = {1, 2, 3};
+    dm_device *cpu = NULL;
+    assert_ok(dm_device_open("cpu", &cpu, err));
+    for (uint32_t lanes = 1; lanes <= 32; lanes *= 32) {
+        const dm_swarm_desc desc = {.roms = &rom,
+                                    .rom_count = 1,
+                                    .count = 150,
+                                    .lanes_per_warp = lanes,
+                                    .generator = DM_SWARM_SEEDED_RANDOM,
+                                    .autoreset = DM_SWARM_SAME_STEP,
+                                    .step_limit = 6,
+                                    .frames_per_step = 8,
+                                    .release_after_frames = 4,
+                                    .observations = DM_SWARM_OBS_PACKED,
+                                    .snapshots = 2,
+                                    .action_keys = keys,
+                                    .action_key_count = 4,
+                                    .random_bytes = random,
+                                    .random_count = 2};
+        dm_swarm *swarms[2] = {dm_case_swarm(cpu, &desc), dm_case_swarm(dm_test_gpu_device, &desc)};
+        uint8_t bytes[2][150 * 2];
+        size_t different[2];
+        for (int i = 0; i < 2; i++) {
+            for (uint32_t level = 1; level <= 2; level++) {
+                dm_case_step(swarms[i], 3);
+                assert_ok(dm_swarm_snapshot(swarms[i], level, level, err));
+            }
+            assert_ok(dm_swarm_set_starts(swarms[i], levels, weights, 3, err));
+            assert_ok(dm_swarm_reset(swarms[i], NULL, NULL, err));
+            dm_case_step(swarms[i], 40);
+            assert_ok(dm_swarm_read_many(swarms[i], NULL, 150, random, 2, bytes[i], err));
+        }
+        assert_memory_equal(bytes[0], bytes[1], sizeof bytes[0]);
+        for (uint32_t i = 0; i < 150; i++)
+            assert_true(dm_case_machine_hash(swarms[0], i) == dm_case_machine_hash(swarms[1], i));
+        for (int i = 0; i < 2; i++)
+            assert_ok(dm_swarm_count_starts(swarms[i], 8, &different[i], err));
+        assert_int_equal(different[0], different[1]);
+        dm_swarm_destroy(swarms[0]);
+        dm_swarm_destroy(swarms[1]);
+    }
+    dm_device_close(cpu);
+}
+
+DM_TESTS("gpu/swarm", DM_TEST(starts_as_on_the_cpu), DM_TEST(ends_of_episodes), DM_TEST(hooks),
+         DM_TEST(hooks_of_programs), DM_TEST(hooks_of_games), DM_TEST(shapes), DM_TEST(all_roms),
+         DM_TEST(the_game), DM_TEST(packed_pixels), DM_TEST(pictures_of_many),
+         DM_TEST(masked_reset), DM_TEST(step_returns_before_the_work_is_done),
+         DM_TEST(graph_replays), DM_TEST(too_many));

@@ -28,7 +28,7 @@ typedef struct run_options {
     int start;
     bool trace, serial, json, force_dmg;
     dm_strings breakpoints, peeks, pokes, hooks;
-    const char *symbols;
+    const char *symbols, *actions;
     /* A swarm's. */
     int backend;
     int64_t envs, steps, seed, frames_per_step;
@@ -95,6 +95,8 @@ static const dm_option rows[] = {
     DM_OPTION_STRING(
         run_options, actions_file, "actions-file", "FILE", NULL,
         "actions instead: a line for each step, with one for all machines or one for each"),
+    DM_OPTION_STRING(run_options, actions, "actions", "FILE", NULL,
+                     "own actions, one a line: A,RIGHT or - or a mask such as 0x11"),
     DM_OPTION_INT(run_options, seed, "seed", "N", 0, INT64_MAX, "0", "of the random actions"),
     DM_OPTION_STRING(run_options, record, "record", "FILE", NULL,
                      "a .gif of all steps or a .png of the last"),
@@ -230,6 +232,7 @@ static const struct applicable {
     {"stage", TO_MANY, NULL, NULL},
     {"obs", TO_MANY, NULL, NULL},
     {"action-gen", TO_MANY, NULL, "--input"},
+    {"actions", TO_MANY, NULL, "--input"},
     {"actions-file", TO_MANY, NULL, "--input"},
     {"seed", TO_MANY, NULL, NULL},
     {"record", TO_MANY, NULL, "--gif or --png"},
@@ -276,13 +279,18 @@ static dm_status check_applicable(const run_options *o, dm_error *err)
     if (o->boot_rom != NULL && is_given(o, "start") && o->start != DM_GB_START_BOOT_ROM)
         return dm_fail(err, DM_EINVAL, "--boot-rom starts with the boot ROM, --start %s without",
                        start_names[o->start]);
-    const dm_output files[] = {
-        {"rom", o->rom, true},           {"input", o->input, true},
-        {"boot-rom", o->boot_rom, true}, {"symbols", o->symbols, true},
-        {"reward", o->reward, true},     {"actions-file", o->actions_file, true},
-        {"png", o->png, false},          {"gif", o->gif, false},
-        {"save", o->save, false},        {"battery", o->battery, false},
-        {"record", o->record, false}};
+    const dm_output files[] = {{"rom", o->rom, true},
+                               {"input", o->input, true},
+                               {"boot-rom", o->boot_rom, true},
+                               {"symbols", o->symbols, true},
+                               {"actions", o->actions, true},
+                               {"reward", o->reward, true},
+                               {"actions-file", o->actions_file, true},
+                               {"png", o->png, false},
+                               {"gif", o->gif, false},
+                               {"save", o->save, false},
+                               {"battery", o->battery, false},
+                               {"record", o->record, false}};
     return dm_outputs_check(files, sizeof files / sizeof files[0], err);
 }
 
@@ -591,6 +599,7 @@ static dm_status run_swarm(const run_options *o, dm_error *err)
                                 .record = o->record,
                                 .hooks = &o->hooks,
                                 .symbols = o->symbols,
+                                .actions = o->actions,
                                 .reward = o->reward,
                                 .actions_file = o->actions_file,
                                 .json = o->json,

@@ -12,6 +12,7 @@
 #include "cli/report.h"
 #include "gb/host/picture.h"
 #include "lab/actions.h"
+#include "romtools/key_list.h"
 
 #include <dotmatrix/swarm.h>
 
@@ -30,6 +31,7 @@ typedef struct session {
     dm_gb_gif *gif;
     dm_mosaic mosaic;
     dm_run_hooks hooks;
+    dm_gb_key_list keys; /* own actions */
     uint64_t *hook_bits; /* of each machine; NULL: no hooks */
     dm_program *program; /* NULL: no reward program */
     dm_program_info info;
@@ -98,6 +100,13 @@ static dm_status read_options(session *s, dm_error *err)
             dm_lab_actions_load(&s->actions, o->actions_file, (uint64_t)o->steps, d->count, err);
     if (status == DM_OK)
         status = dm_run_hooks_parse(&s->hooks, o->hooks, o->symbols, err);
+    if (status == DM_OK && o->actions != NULL && o->actions_file != NULL)
+        status = dm_fail(err, DM_EINVAL,
+                         "--actions-file has actions of the codec; --actions makes others");
+    if (status == DM_OK && o->actions != NULL)
+        status = dm_gb_key_list_load(&s->keys, o->actions, err);
+    d->action_keys = s->keys.keys;
+    d->action_key_count = s->keys.count;
     d->hooks = s->hooks.places;
     d->hook_count = o->hooks->count;
     if (status == DM_OK && d->hook_count != 0) {

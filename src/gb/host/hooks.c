@@ -15,6 +15,17 @@ _Static_assert(DM_GB_HOOKS_MAX == DM_GB_HOOK_COUNT_MAX &&
                    DM_GB_HOOK_ANY_BANK == DM_GB_HOOK_EVERY_BANK,
                "kernel text and header agree");
 
+/* Hooks at the same address that are met whenever hook i is: in its bank, or in any. */
+static void find_together(dm_gb_hook_table *table)
+{
+    for (uint32_t i = 0; i < table->count; i++)
+        for (uint32_t k = 0; k < table->count; k++)
+            if (table->places[k].address == table->places[i].address &&
+                (table->places[k].bank == table->places[i].bank ||
+                 table->places[k].bank == DM_GB_HOOK_ANY_BANK))
+                table->together[i] |= 1ull << k;
+}
+
 dm_status dm_gb_hook_table_init(dm_gb_hook_table *table, const dm_gb_hook *hooks, size_t count,
                                 const dm_gb_rom *rom, dm_error *err)
 {
@@ -35,11 +46,12 @@ dm_status dm_gb_hook_table_init(dm_gb_hook_table *table, const dm_gb_hook *hooks
         }
         table->places[table->count++] = place;
     }
+    find_together(table);
     return DM_OK;
 }
 
-void dm_gb_hooks_each(const dm_gb_hook_table *table, const dm_gb_rom *rom,
-                      void (*mark)(void *to, size_t offset), void *to)
+static void each_place(const dm_gb_hook_table *table, const dm_gb_rom *rom,
+                       void (*mark)(void *to, size_t offset), void *to)
 {
     for (uint32_t i = 0; i < table->count; i++) {
         const dm_gb_hook_place place = table->places[i];
@@ -83,19 +95,39 @@ void dm_gb_hooks_mark_rom(const dm_gb_hook_table *table, const dm_gb_rom *rom, u
 {
     marking m = {rom->bytes, marked};
     memcpy(marked, rom->bytes, rom->size);
-    dm_gb_hooks_each(table, rom, mark_byte, &m);
+    each_place(table, rom, mark_byte, &m);
 }
 
 /* ---- GPU ---- */
 
+typedef struct word_marking {
+    const dm_gb_hook_table *table;
+    uint32_t *words;
+} word_marking;
+
+/* The hook that stands for all at this byte of ROM: one of its own bank, if there is one. */
 static void mark_word(void *to, size_t offset)
 {
-    ((uint32_t *)to)[offset] = DM_GB_NO_WORD;
+    const word_marking *m = to;
+    const dm_gb_hook_table *table = m->table;
+    uint32_t number = 0;
+    for (uint32_t i = 0; i < table->count && number != DM_GB_HOOKS_MANY; i++) {
+        const dm_gb_hook_place place = table->places[i];
+        if (place.address >= 0x8000u || place.address % BANK != offset % BANK ||
+            (place.bank != DM_GB_HOOK_ANY_BANK && place.bank != offset / BANK))
+            continue;
+        if (number != 0 && table->places[number - 1u].address != place.address)
+            number = DM_GB_HOOKS_MANY;
+        else if (number == 0 || place.bank != DM_GB_HOOK_ANY_BANK)
+            number = i + 1u;
+    }
+    m->words[offset] = DM_GB_HOOK_WORD(number);
 }
 
 void dm_gb_hooks_mark_words(const dm_gb_hook_table *table, const dm_gb_rom *rom, uint32_t *words)
 {
-    dm_gb_hooks_each(table, rom, mark_word, words);
+    word_marking m = {table, words};
+    each_place(table, rom, mark_word, &m);
 }
 
 /* ---- One machine ---- */

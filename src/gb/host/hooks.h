@@ -12,10 +12,6 @@
 dm_status dm_gb_hook_table_init(dm_gb_hook_table *table, const dm_gb_hook *hooks, size_t count,
                                 const dm_gb_rom *rom, dm_error *err);
 
-/* Call `mark` for each byte of ROM where a hook is. */
-void dm_gb_hooks_each(const dm_gb_hook_table *table, const dm_gb_rom *rom,
-                      void (*mark)(void *to, size_t offset), void *to);
-
 /* CPU: `marked` becomes the ROM with marks, as many bytes. */
 void dm_gb_hooks_mark_rom(const dm_gb_hook_table *table, const dm_gb_rom *rom, uint8_t *marked);
 /* GPU: mark them among the ROM's words (simt/predecode.h). */

@@ -418,9 +418,12 @@ DM_FN enum dm_gb_trap dm_gb_fast(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_s
     const uint32_t odd =
         (value & 0xFF00u) == 0xFE00u ? DM_GB_UOP_ODD | DM_GB_UOP_ADJUST : DM_GB_UOP_ODD;
     if (DM_UNLIKELY((flags & odd) != 0)) {
-        if (word == DM_GB_NO_WORD) {
-            hot->word =
-                DM_GB_HOOKS ? dm_gb_fetch_hooked(*smem, hot->pc) : dm_gb_fetch_word(*smem, hot->pc);
+        if (DM_GB_IS_NO_WORD(word)) {
+#if DM_GB_HOOKS
+            hot->word = dm_gb_fetch_hooked(*smem, hot->pc, word);
+#else
+            hot->word = dm_gb_fetch_word(*smem, hot->pc);
+#endif
             return hot->word == DM_GB_NO_WORD ? DM_GB_TRAP_SLOW
                    : replayed                 ? DM_GB_TRAP_REPLAY
                                               : DM_GB_TRAP_NONE;

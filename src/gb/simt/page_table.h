@@ -66,7 +66,7 @@ DM_FN_SLOW uint32_t dm_gb_fetch_word(dm_gb_smem where, uint32_t pc)
 {
     const dm_gb_smem *smem = &where;
     const uint32_t word = dm_gb_fetch_ahead(smem, pc), attributes = dm_gb_page_attributes(smem, pc);
-    if (word != DM_GB_NO_WORD)
+    if (!DM_GB_IS_NO_WORD(word))
         return word;
     const dm_gb_page_entry entry = dm_gb_page_entry_of(smem, attributes);
     if (entry == 0 || (attributes & (DM_GB_PAGE_IS_VRAM | DM_GB_PAGE_NO_ACCESS)) != 0 ||
@@ -77,20 +77,31 @@ DM_FN_SLOW uint32_t dm_gb_fetch_word(dm_gb_smem where, uint32_t pc)
                            dm_global_load_u8(at + 2));
 }
 
-/* The same for an instruction that is about to be executed: it may have a hook. (What is not in plain memory is
- * serviced, dm_gb_service_slow looks there.) */
-DM_FN_SLOW uint32_t dm_gb_fetch_hooked(dm_gb_smem where, uint32_t pc)
-{
-    const uint32_t word = dm_gb_fetch_word(where, pc);
 #if DM_GB_HOOKS
+
+/* The same for an instruction that is about to be executed: it may have a hook. (What is not in plain memory is
+ * serviced, dm_gb_service_slow looks there.) `ahead`: what was fetched ahead. */
+DM_FN_SLOW uint32_t dm_gb_fetch_hooked(dm_gb_smem where, uint32_t pc, uint32_t ahead)
+{
     const dm_gb_smem *smem = &where;
     const dm_gb_cold *cold = dm_gb_smem_cold(smem);
     const dm_gb_hook_table *hooks = cold->hooks;
-    if (hooks == 0 || word == DM_GB_NO_WORD || dm_gb_fetch_ahead(smem, pc) != DM_GB_NO_WORD ||
-        (pc >= 0x8000u && (hooks->ram_pages >> (pc >> 12) & 1u) == 0))
+    /* After a service nothing was. */
+    const uint32_t there = ahead == DM_GB_NO_WORD ? dm_gb_fetch_ahead(smem, pc) : ahead;
+    if (!DM_GB_IS_NO_WORD(there))
+        return there;
+    const uint32_t word = dm_gb_fetch_word(where, pc), number = DM_GB_HOOK_OF(there);
+    const bool in_rom = pc < 0x8000u;
+    if (word == DM_GB_NO_WORD || hooks == 0 ||
+        (in_rom ? number == 0 : (hooks->ram_pages >> (pc >> 12) & 1u) == 0))
         return word;
+    if (in_rom && number != DM_GB_HOOKS_MANY) {
+        if (hooks->places[number - 1u].address == pc)
+            *cold->hook_bits |= hooks->together[number - 1u];
+        return word;
+    }
     uint32_t bank = 0;
-    if (pc < 0x8000u) {
+    if (in_rom) {
         const uint8_t *at = dm_gb_page_address(smem, DM_GB_PAGE_CODE + (pc >> 14)) + 4u * pc;
         bank = (uint32_t)((const uint32_t *)(const void *)at - hooks->predecoded) >> 14;
     } else if (pc >> 13 == 5u) {
@@ -98,8 +109,9 @@ DM_FN_SLOW uint32_t dm_gb_fetch_hooked(dm_gb_smem where, uint32_t pc)
         bank = (uint32_t)(at - (dm_gb_page_table_ram(smem) + DM_GB_CART_RAM)) >> 13;
     }
     dm_gb_hooks_meet(hooks, cold->hook_bits, pc, bank);
-#endif
     return word;
 }
+
+#endif
 
 #endif

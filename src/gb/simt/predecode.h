@@ -8,10 +8,18 @@
 #ifndef DM_SIMT_PREDECODE_H
 #define DM_SIMT_PREDECODE_H
 
-#include "base/port.h"
+#include "gb/hooks.h"
 
 #define DM_GB_NO_WORD 0xFD0000FFu /* unlike any instruction */
 #define DM_GB_SPARE_WORDS 0x4000u
+
+/* Where hooks are (gb/hooks.h): the same to the fast path, with the number of one of them from 1 on, whose `together` are
+ * met if the address is right; or DM_GB_HOOKS_MANY, since places are at two addresses. */
+#define DM_GB_HOOK_WORD(number) (DM_GB_NO_WORD | (number) << 8)
+#define DM_GB_HOOK_OF(word) ((word) >> 8 & 0xFFFFu)
+#define DM_GB_HOOKS_MANY 0xFFFFu
+#define DM_GB_IS_NO_WORD(word)                                                                     \
+    (DM_GB_HOOKS ? ((word)&0xFF0000FFu) == DM_GB_NO_WORD : (word) == DM_GB_NO_WORD)
 
 DM_FN uint32_t dm_gb_predecode(uint32_t opcode, uint32_t second, uint32_t third)
 {
