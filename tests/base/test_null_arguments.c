@@ -444,8 +444,26 @@ static void null_is_refused_everywhere(void **state)
     SURVIVES(dm_nn_model_products(NULL));
     REFUSES(dm_nn_products(NULL, any, 1, &e));
     REFUSES(dm_nn_products(any, NULL, 1, &e));
-    static const char *const headers[] = {"gb.h",     "swarm.h",    "device.h",
-                                          "kernel.h", "dynamics.h", "nn.h"};
+    REFUSES(dm_program_load(NULL, NULL, any, &e));
+    REFUSES(dm_program_load("x", NULL, NULL, &e));
+    REFUSES(dm_program_create(NULL, any, 1, NULL, any, &e));
+    REFUSES(dm_program_create("x", NULL, 1, NULL, any, &e));
+    REFUSES(dm_program_create("x", any, 1, NULL, NULL, &e));
+    SURVIVES(dm_program_destroy(NULL));
+    SURVIVES(dm_program_messages(NULL));
+    SURVIVES(dm_program_get_info(NULL));
+    SURVIVES(dm_program_source(NULL, false));
+    REFUSES(dm_program_single_create(NULL, any, 0, 0, any, &e));
+    REFUSES(dm_program_single_create(any, NULL, 0, 0, any, &e));
+    REFUSES(dm_program_single_create(any, any, 0, 0, NULL, &e));
+    SURVIVES(dm_program_single_destroy(NULL));
+    REFUSES(dm_program_single_step(NULL, 0, any, &e));
+    REFUSES(dm_program_single_step(any, 0, NULL, &e));
+    REFUSES(dm_program_single_reset(NULL, &e));
+    SURVIVES(dm_program_single_metric(NULL, 0));
+    SURVIVES(dm_program_single_memory(NULL));
+    static const char *const headers[] = {"program.h", "gb.h",       "swarm.h", "device.h",
+                                          "kernel.h",  "dynamics.h", "nn.h"};
     for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++)
         header_is_covered(headers[i]);
 }
