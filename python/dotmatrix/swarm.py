@@ -66,6 +66,14 @@ def _rom(source, state=None):
     return (source if isinstance(source, bytes) else os.fspath(source), None if state is None else os.fspath(state))
 
 
+def _pokes(addresses, values, count):
+    import numpy
+
+    addresses = list(addresses)
+    values = numpy.broadcast_to(numpy.asarray(values, numpy.uint8), (count, len(addresses)))
+    return addresses, values.tobytes()
+
+
 def _hook(symbols, hook):
     return _core.hook_parse(symbols, hook) if isinstance(hook, str) else tuple(hook)
 
@@ -81,6 +89,8 @@ def _describe(roms, obs, start, options):
         roms = [roms]
     if options.get("program") is not None:
         options = dict(options, program=as_program(options["program"])._core)
+    if options.get("action_keys") is not None:
+        options = dict(options, action_keys=bytes(options["action_keys"]))
     symbols = options.pop("symbols", None)
     if options.get("hooks") is not None:
         options = dict(options, hooks=[_hook(symbols, hook) for hook in options["hooks"]])
@@ -99,7 +109,8 @@ class Swarm:
     `roms` is a path, the ROM's bytes, a tuple (ROM, path of a state to start from), or a list of these: machine i runs
     ROM i modulo their number. `obs` names observations: "vector", "shades", "small", "packed", "regions". The other
     options are the fields of dm_swarm_desc (docs/swarm.md): frames_per_step, release_after_frames, stage, codec,
-    generator, seed, step_limit, autoreset, finals, episodes, frame_stack, regions [(address, size)], start, boot_rom, snapshots,
+    generator, seed, step_limit, autoreset, finals, episodes, frame_stack, regions [(address, size)], start, boot_rom, snapshots, random_bytes
+    [addresses that get random values at each reset], action_keys [the keys of each action, instead of a codec's],
     keep_idle_loops, force_dmg, epilog, program, hooks, observation_size, first_machine, lanes_per_warp, block_threads,
     blocks_per_multiprocessor.
 
@@ -308,6 +319,22 @@ class Swarm:
         """Write a number or bytes."""
         self._core.poke(machine, address, bytes((data,)) if isinstance(data, int) else bytes(data))
 
+    def read_many(self, addresses: Any, machines: Any = None) -> Any:
+        """The bytes at these addresses of many machines (None: all): a NumPy array [machines, addresses]."""
+        import numpy
+
+        addresses = list(addresses)
+        data = numpy.frombuffer(self._core.read_many(machines, addresses), numpy.uint8)
+        return data.reshape(-1, len(addresses)) if addresses else data.reshape(-1, 0)
+
+    def poke_many(self, addresses: Any, values: Any, machines: Any = None) -> None:
+        """Write RAM of many machines (None: all): `values` [machines, addresses], or one for each address."""
+        self._core.poke_many(machines, *_pokes(addresses, values, self.count if machines is None else len(machines)))
+
+    def poke_snapshots(self, snapshots: Any, addresses: Any, values: Any) -> None:
+        """The same in snapshots of these numbers."""
+        self._core.poke_snapshots(snapshots, *_pokes(addresses, values, len(snapshots)))
+
     def picture(self, machine: int) -> Any:
         """144 x 160 shades, 0 (light) to 3 (dark), as a NumPy array of its own."""
         import numpy
@@ -332,6 +359,20 @@ class Swarm:
         self._core.save_machine(machine, path)
 
     # ---- Snapshots and files ----
+
+    def set_starts(self, snapshots: Any, weights: Any = None) -> None:
+        """From now on autoreset, and resets that name no snapshot, draw from these, each by its weight. None of them: each
+        machine starts from the snapshot that it was last reset to, as at first."""
+        if weights is not None:
+            import numpy
+
+            weights = numpy.ascontiguousarray(weights, numpy.float32)
+        self._core.set_starts(snapshots, weights)
+
+    def count_starts(self, steps: int = 10) -> int:
+        """How many different games there are: all machines are reset, then press the same keys for so many steps; those
+        that were observed alike all the time were the same. All are reset again."""
+        return self._core.count_starts(steps)
 
     def snapshot(self, machine: int, number: int) -> None:
         """Keep a machine as it is as snapshot `number`, on the device. Numbers from 0 are the ROMs' starts, the

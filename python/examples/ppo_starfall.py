@@ -23,6 +23,7 @@ import dotmatrix as dm
 # NONE, LEFT, RIGHT, A+LEFT, A+RIGHT as masks of keys
 KEYS = [0, 2, 1, 18, 17]
 THINGS = 0xC020
+RANDOM = [0xC009, 0xC00A]  # the game's random generator: other values make another game
 
 
 @dm.memory
@@ -33,9 +34,6 @@ class Memory:
 
 @dm.program(obs=20)
 def starfall(m: dm.Machine, mem: Memory, out: dm.Out):
-    if m.step == 0:  # another game each time
-        dm.poke(m, 0xC009, int(dm.random(m, 0) * 256.0))
-        dm.poke(m, 0xC00A, 1 + int(dm.random(m, 1) * 255.0))
     score, lives = dm.u16(m, 0xC001), dm.u8(m, 0xC003)
     out.reward = float(score - mem.score) + float(lives - mem.lives)
     out.terminated = dm.u8(m, 0xC000) == 2
@@ -104,10 +102,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         env = dm.make(
             (dm.rom_path("STARFALL"), started_game(os.path.join(folder, "start.state"))), args.envs, device=args.device,
-            obs="vector", obs_as="torch", reward=starfall, autoreset="same_step", codec="raw", frames_per_step=4,
-            release_after_frames=4, seed=args.seed, step_limit=4000,
+            obs="vector", obs_as="torch", reward=starfall, autoreset="same_step", action_keys=KEYS, random_bytes=RANDOM,
+            frames_per_step=4, release_after_frames=4, seed=args.seed, step_limit=4000,
         )  # fmt: skip
-    keys = torch.tensor(KEYS, dtype=torch.uint8, device=place)
     actor, critic = network(len(KEYS), 0.01).to(place), network(1, 1.0).to(place)
     parameters = [*actor.parameters(), *critic.parameters()]
     optimizer = torch.optim.Adam(parameters, lr=args.rate, eps=1e-5)
@@ -126,7 +123,7 @@ def main():
                 chosen = torch.distributions.Categorical(logits=actor(obs))
                 actions[t] = chosen.sample()
                 log_probs[t], values[t] = chosen.log_prob(actions[t]), critic(obs)[:, 0]
-                obs, reward, terminated, truncated, _ = env.step(keys[actions[t]])
+                obs, reward, terminated, truncated, _ = env.step(actions[t])
                 rewards[t], dones[t] = reward, (terminated | truncated).float()
             advantages, last, value = torch.zeros_like(rewards), 0.0, critic(obs)[:, 0]
             for t in reversed(range(args.horizon)):

@@ -12,23 +12,12 @@ import os
 import tempfile
 import time
 
-from ppo_starfall import KEYS, started_game, starfall
+from ppo_starfall import KEYS, RANDOM, started_game, starfall
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 
 import dotmatrix as dm
 from dotmatrix.sb3 import VecEnv
-
-
-class FiveActions(VecEnv):
-    """NONE, LEFT, RIGHT, A+LEFT, A+RIGHT instead of all 256 masks of keys."""
-
-    def __init__(self, *args, **options):
-        super().__init__(*args, codec="raw", **options)
-        self.action_space = type(self.action_space)(len(KEYS))
-
-    def step_async(self, actions):
-        super().step_async([KEYS[a] for a in actions])
 
 
 class Scores(BaseCallback):
@@ -56,9 +45,9 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         start = started_game(os.path.join(folder, "start.state"))
-        env = FiveActions(
+        env = VecEnv(
             (dm.rom_path("STARFALL"), start), args.envs, obs="vector", reward=starfall, device=args.device, frames_per_step=4,
-            release_after_frames=4, step_limit=4000,
+            release_after_frames=4, step_limit=4000, action_keys=KEYS, random_bytes=RANDOM,
         )  # fmt: skip
     model = PPO("MlpPolicy", env, n_steps=128, batch_size=min(2048, 128 * args.envs), n_epochs=4, learning_rate=1e-3, ent_coef=0.01, device="cpu", seed=1)
     scores, began = Scores(env.swarm), time.perf_counter()

@@ -95,6 +95,7 @@ typedef struct parts {
     dm_swarm_rom_source *roms;
     dm_swarm_region *regions;
     dm_gb_hook *hooks;
+    uint16_t *random_bytes;
     PyObject *keep; /* list */
 } parts;
 
@@ -249,6 +250,27 @@ static int take_text(parts *p, PyObject *value, const char **out)
     return 0;
 }
 
+/* The keys of each action, as bytes. */
+static int take_actions(parts *p, PyObject *value)
+{
+    char *bytes = NULL;
+    Py_ssize_t size = 0;
+    if (PyBytes_AsStringAndSize(value, &bytes, &size) < 0 || PyList_Append(p->keep, value) < 0)
+        return -1;
+    p->desc.action_keys = (const uint8_t *)bytes;
+    p->desc.action_key_count = (size_t)size;
+    return 0;
+}
+
+static int take_random(parts *p, PyObject *list)
+{
+    p->random_bytes = NULL;
+    const Py_ssize_t count = core_swarm_addresses(list, "swarm: random_bytes", &p->random_bytes);
+    p->desc.random_bytes = p->random_bytes;
+    p->desc.random_count = count < 0 ? 0 : (size_t)count;
+    return count < 0 ? -1 : 0;
+}
+
 static int take_boot(parts *p, PyObject *value)
 {
     char *bytes = NULL;
@@ -273,6 +295,10 @@ static int take_one(parts *p, const char *name, PyObject *value)
         return take_boot(p, value);
     if (strcmp(name, "hooks") == 0)
         return take_hooks(p, value);
+    if (strcmp(name, "action_keys") == 0)
+        return take_actions(p, value);
+    if (strcmp(name, "random_bytes") == 0)
+        return take_random(p, value);
     if (strcmp(name, "program") == 0)
         return core_reward(value, &p->desc.program) && PyList_Append(p->keep, value) == 0 ? 0 : -1;
     core_raise_status(DM_EINVAL, "swarm: there is no option '%s'", name);
@@ -300,6 +326,7 @@ static void free_parts(parts *p)
     free(p->roms);
     free(p->regions);
     free(p->hooks);
+    free(p->random_bytes);
     Py_CLEAR(p->keep);
 }
 
@@ -347,6 +374,9 @@ static int swarm_init(PyObject *object, PyObject *args, PyObject *kwargs)
         {
             self->swarm = made;
             self->device = Py_NewRef(device_object);
+            self->action_count = p.desc.action_key_count != 0
+                                     ? (unsigned)p.desc.action_key_count
+                                     : dm_swarm_codec_actions(p.desc.codec);
             self->forks = core_forks();
         }
     }
@@ -779,6 +809,27 @@ Py_ssize_t core_swarm_numbers(PyObject *object, const char *what, uint32_t **out
     return count;
 }
 
+Py_ssize_t core_swarm_addresses(PyObject *object, const char *what, uint16_t **out)
+{
+    uint32_t *numbers = NULL;
+    const Py_ssize_t count = core_swarm_numbers(object, what, &numbers);
+    if (count < 0)
+        return -1;
+    *out = calloc((size_t)count + 1, sizeof **out);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (numbers[i] > 0xFFFF) {
+            core_raise_status(DM_EINVAL, "%s: an address lies in 0..0xFFFF", what);
+            free(numbers);
+            free(*out);
+            *out = NULL;
+            return -1;
+        }
+        (*out)[i] = (uint16_t)numbers[i];
+    }
+    free(numbers);
+    return count;
+}
+
 /* One element of `bits` per machine on the swarm's device; -1 with an exception. */
 static int device_array(PyObject *object, PyObject *given, const char *what, uint8_t bits,
                         core_layout *at, PyObject **holder)
@@ -975,7 +1026,7 @@ static PyObject *get_info(PyObject *object, void *unused)
         i.rom_count, "frames_per_step", i.frames_per_step, "release_after_frames",
         i.release_after_frames, "frame_stack", i.frame_stack, "snapshots", i.snapshots, "stage",
         dm_swarm_stage_name(i.stage), "codec", dm_swarm_codec_name(i.codec), "actions",
-        dm_swarm_codec_actions(i.codec), "bytes_per_machine",
+        ((core_swarm *)object)->action_count, "bytes_per_machine",
         (unsigned long long)i.bytes_per_machine, "bytes_shared", (unsigned long long)i.bytes_shared,
         "lanes_per_warp", i.lanes_per_warp, "block_threads", i.block_threads, "kernels_were_cached",
         i.kernels_were_cached ? Py_True : Py_False, "kernel_key", i.kernel_key);

@@ -16,7 +16,7 @@ typedef struct core_swarm {
     uint8_t *actions;  /* count bytes: actions of other types, converted */
     dm_stream *stream; /* the caller's, when one was set */
     size_t arrays;     /* that look at its memory */
-    unsigned forks;
+    unsigned forks, action_count;
     bool closed;  /* destroyed, or will be when the last array is gone */
     bool running; /* in a call that has released the GIL */
 } core_swarm;
@@ -25,6 +25,9 @@ typedef struct core_swarm {
 dm_swarm *core_swarm_get(PyObject *object);
 /* Machine numbers: an array of integers or a list, to uint32_t, free() them. -1: an exception. */
 Py_ssize_t core_swarm_numbers(PyObject *object, const char *what, uint32_t **out);
+
+/* Addresses likewise. */
+Py_ssize_t core_swarm_addresses(PyObject *object, const char *what, uint16_t **out);
 
 /* A call of the library without the GIL; `self` cannot be used meanwhile. */
 #define CORE_SWARM_CALL(object, status, call)                                                      \

@@ -105,6 +105,143 @@ static PyObject *poke(PyObject *object, PyObject *args)
     return none_or(status, &err);
 }
 
+/* Machines (None: all), addresses; false with an exception. *count is that of the machines. */
+static bool take_many(PyObject *object, PyObject *machines, PyObject *addresses, const char *what,
+                      uint32_t **numbers, size_t *count, uint16_t **places, size_t *place_count)
+{
+    dm_swarm *swarm = core_swarm_get(object);
+    *numbers = NULL;
+    *places = NULL;
+    if (swarm == NULL)
+        return false;
+    *count = (size_t)dm_swarm_get_info(swarm).count;
+    if (machines != Py_None) {
+        const Py_ssize_t n = core_swarm_numbers(machines, what, numbers);
+        if (n < 0)
+            return false;
+        *count = (size_t)n;
+    }
+    const Py_ssize_t n = core_swarm_addresses(addresses, what, places);
+    if (n < 0) {
+        free(*numbers);
+        return false;
+    }
+    *place_count = (size_t)n;
+    return true;
+}
+
+/* read_many(machines or None, addresses): bytes, machine by machine */
+static PyObject *read_many(PyObject *object, PyObject *args)
+{
+    PyObject *machines, *addresses, *bytes = NULL;
+    uint32_t *numbers;
+    uint16_t *places;
+    size_t count, each;
+    if (!PyArg_ParseTuple(args, "OO:read_many", &machines, &addresses) ||
+        !take_many(object, machines, addresses, "read_many", &numbers, &count, &places, &each))
+        return NULL;
+    dm_error err;
+    dm_status status = DM_OK;
+    bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(count * each));
+    if (bytes != NULL) {
+        uint8_t *to = (uint8_t *)PyBytes_AsString(bytes);
+        dm_swarm *swarm = ((core_swarm *)object)->swarm;
+        CORE_SWARM_CALL(object, status,
+                        dm_swarm_read_many(swarm, numbers, count, places, each, to, &err));
+    }
+    free(numbers);
+    free(places);
+    if (status == DM_OK)
+        return bytes;
+    Py_XDECREF(bytes);
+    return core_raise(&err);
+}
+
+typedef dm_status (*poke_call)(dm_swarm *, const uint32_t *, size_t, const uint16_t *, size_t,
+                               const uint8_t *, dm_error *);
+static PyObject *poke_all(PyObject *object, PyObject *args, poke_call call)
+{
+    PyObject *machines, *addresses;
+    const char *values;
+    Py_ssize_t size;
+    uint32_t *numbers;
+    uint16_t *places;
+    size_t count, each;
+    if (!PyArg_ParseTuple(args, "OOy#:poke_many", &machines, &addresses, &values, &size) ||
+        !take_many(object, machines, addresses, "poke_many", &numbers, &count, &places, &each))
+        return NULL;
+    dm_error err;
+    dm_status status = DM_OK;
+    const bool good = (size_t)size == count * each;
+    dm_swarm *swarm = ((core_swarm *)object)->swarm;
+    if (good)
+        CORE_SWARM_CALL(object, status,
+                        call(swarm, numbers, count, places, each, (const uint8_t *)values, &err));
+    free(numbers);
+    free(places);
+    if (!good)
+        return core_raise_status(DM_EINVAL, "poke_many: %zu values are wanted, %zd are given",
+                                 count * each, size);
+    return none_or(status, &err);
+}
+
+static PyObject *poke_many(PyObject *object, PyObject *args)
+{
+    return poke_all(object, args, dm_swarm_poke_many);
+}
+
+static PyObject *poke_snapshots(PyObject *object, PyObject *args)
+{
+    return poke_all(object, args, dm_swarm_poke_snapshots);
+}
+
+/* set_starts(snapshots, weights or None) */
+static PyObject *set_starts(PyObject *object, PyObject *args)
+{
+    PyObject *list, *weights_given = Py_None, *holder = NULL;
+    uint32_t *snapshots = NULL;
+    const float *weights = NULL;
+    core_layout at;
+    if (!PyArg_ParseTuple(args, "O|O:set_starts", &list, &weights_given))
+        return NULL;
+    dm_swarm *swarm = core_swarm_get(object);
+    const Py_ssize_t count =
+        swarm == NULL ? -1 : core_swarm_numbers(list, "set_starts: snapshots", &snapshots);
+    if (count < 0)
+        return NULL;
+    bool good = true;
+    if (weights_given != Py_None) {
+        good = core_import(weights_given, "set_starts: weights", &at, &holder);
+        if (good && (at.device != DM_DEVICE_CPU || at.kind != CORE_FLOAT || at.bits != 32 ||
+                     core_layout_size(&at) != (size_t)count * 4)) {
+            core_raise_status(DM_EINVAL, "set_starts: a weight for each snapshot is wanted");
+            good = false;
+        }
+        weights = good ? at.data : NULL;
+    }
+    dm_error err;
+    PyObject *result = NULL;
+    if (good)
+        result = none_or(dm_swarm_set_starts(swarm, snapshots, weights, (size_t)count, &err), &err);
+    Py_XDECREF(holder);
+    free(snapshots);
+    return result;
+}
+
+static PyObject *count_starts(PyObject *object, PyObject *value)
+{
+    dm_swarm *swarm = core_swarm_get(object);
+    const unsigned long steps = PyLong_AsUnsignedLong(value);
+    if (swarm == NULL || PyErr_Occurred())
+        return NULL;
+    size_t different = 0;
+    dm_error err;
+    dm_status status;
+    CORE_SWARM_CALL(object, status,
+                    dm_swarm_count_starts(swarm, (uint32_t)steps, &different, &err));
+    return status == DM_OK ? PyLong_FromSize_t(different) : core_raise(&err);
+}
+
 static PyObject *picture(PyObject *object, PyObject *number)
 {
     dm_swarm *swarm = core_swarm_get(object);
@@ -249,6 +386,16 @@ PyMethodDef core_swarm_look_methods[] = {
     {"counters", counters, METH_O, "counters($self, machines, /)\n--\n\nOne dict each. Waits."},
     {"read", read_, METH_VARARGS,
      "read($self, machine, address, size=1, /)\n--\n\nMemory as bytes. Waits."},
+    {"read_many", read_many, METH_VARARGS,
+     "read_many($self, machines, addresses, /)\n--\n\nBytes, machine by machine. Waits."},
+    {"poke_many", poke_many, METH_VARARGS,
+     "poke_many($self, machines, addresses, values, /)\n--\n\nWrite. Waits."},
+    {"poke_snapshots", poke_snapshots, METH_VARARGS,
+     "poke_snapshots($self, snapshots, addresses, values, /)\n--\n\nWrite. Waits."},
+    {"set_starts", set_starts, METH_VARARGS,
+     "set_starts($self, snapshots, weights=None, /)\n--\n\nWhere episodes start."},
+    {"count_starts", count_starts, METH_O,
+     "count_starts($self, steps, /)\n--\n\nHow many different games there are. Waits."},
     {"poke", poke, METH_VARARGS, "poke($self, machine, address, data, /)\n--\n\nWrite. Waits."},
     {"picture", picture, METH_O, "picture($self, machine, /)\n--\n\n144 x 160 shades. Waits."},
     {"state_bytes", state_bytes, METH_NOARGS, "state_bytes($self, /)\n--\n\nOf one machine."},

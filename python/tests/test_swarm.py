@@ -374,3 +374,60 @@ def test_actions_are_keys():
     keys = dm.codec_keys("buttons_v1")
     assert len(keys) == 9 and keys[0] == 0 and len(set(keys)) == 9
     assert len(dm.codec_keys("raw")) == 256
+
+
+# ---- Many machines at once, starts ----
+
+
+def test_read_and_poke_many(swarm):
+    swarm.step(np.arange(N, dtype=np.uint8))
+    addresses = [0xC000, 0xC007, 0xFF80]
+    got = swarm.read_many(addresses)
+    assert got.shape == (N, 3)
+    for i in range(N):
+        assert [swarm.read(i, a)[0] for a in addresses] == list(got[i])
+    swarm.poke_many([0xC100, 0xC200], [[i, 2 * i] for i in range(N)])
+    assert (swarm.read_many([0xC200])[:, 0] == 2 * np.arange(N)).all()
+    swarm.poke_many([0xC100], [77], machines=[1, 3])
+    assert list(swarm.read_many([0xC100], [0, 1, 3])[:, 0]) == [0, 77, 77]
+    with pytest.raises(dm.InvalidArgument):
+        swarm.read_many([0xFF40])
+    with pytest.raises(dm.InvalidArgument, match="0..0xFFFF"):
+        swarm.read_many([0x10000])
+    with pytest.raises(ValueError):
+        swarm.poke_many([0xC100, 0xC101], [1, 2, 3])
+
+
+def test_starts_are_drawn(starfall):
+    with dm.Swarm(starfall, 64, device="cpu:1", obs="vector", snapshots=3, step_limit=2, autoreset="same_step") as s:
+        for i in (1, 2, 3):
+            s.step(None)
+            s.snapshot(0, i)
+            s.poke_snapshots([i], [0xC123], [i])
+        s.set_starts([1, 3], [1, 3])
+        s.reset()
+        found = np.bincount(s.read_many([0xC123])[:, 0], minlength=4)
+        assert found[0] == found[2] == 0 and 0 < found[1] < found[3]
+        with pytest.raises(dm.InvalidArgument, match="a weight for each"):
+            s.set_starts([1, 2], [1])
+        s.set_starts([])
+
+
+def test_random_bytes_make_games(starfall):
+    options = dict(device="cpu:1", obs="vector", frames_per_step=24)
+    with dm.Swarm(starfall, 16, **options) as same, dm.Swarm(starfall, 16, random_bytes=[0xC009, 0xC123], **options) as other:
+        assert same.count_starts(3) == 1
+        assert len(set(other.read_many([0xC123])[:, 0])) > 4
+
+
+def test_own_actions(starfall):
+    with dm.Swarm(starfall, 2, device="cpu:1", obs="vector", action_keys=[0, 2, 17]) as s, dm.Swarm(
+        starfall, 2, device="cpu:1", obs="vector", codec="raw"
+    ) as raw:
+        assert s.info["actions"] == 3
+        for i in range(12):
+            s.step([i % 3, 2])
+            raw.step([[0, 2, 17][i % 3], 17])
+        assert (s.observations == raw.observations).all()
+        with pytest.raises(dm.InvalidArgument):
+            s.step([3, 0])
