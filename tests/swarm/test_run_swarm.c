@@ -123,7 +123,39 @@ static void mosaics_are_whole(void **state)
     }
 }
 
+/* One saved state is one game until its random generator is set at random; own actions and hooks are taken. */
+static void starts_actions_and_hooks(void **state)
+{
+    char rom[DM_PATH_MAX], saved[DM_PATH_MAX], keys[DM_PATH_MAX], list[DM_PATH_MAX];
+    snprintf(rom, sizeof rom, "%s/roms/STARFALL.gb", DM_TEST_BUILD_ROOT);
+    assert_ok(dm_path_join(saved, dm_test_dir(state), "s.state", err));
+    assert_ok(dm_path_join(keys, dm_test_dir(state), "keys.txt", err));
+    assert_ok(dm_path_join(list, dm_test_dir(state), "actions.txt", err));
+    assert_ok(dm_file_write(keys, "88 START\n92 -\n", 14, err));
+    assert_ok(dm_file_write(list, "-\nLEFT\n0x11\n", 12, err));
+    dm_test_result r;
+    dm_test_dotmatrix(&r, "run", "--rom", rom, "--frames", "120", "--input", keys, "--save", saved);
+    dm_test_expect_exit(&r, 0);
+    dm_test_result_free(&r);
+    dm_test_dotmatrix(&r, "run", "--rom", rom, "--backend", "vec_cpu", "--envs", "16", "--steps",
+                      "4", "--start-state", saved);
+    dm_test_expect_exit(&r, 0);
+    assert_non_null(strstr(r.out, "1 different games among 16 machines"));
+    dm_test_result_free(&r);
+    dm_test_dotmatrix(&r, "run", "--rom", rom, "--backend", "vec_cpu", "--envs", "16", "--steps",
+                      "4", "--start-state", saved, "--random", "C009:2", "--actions", list,
+                      "--hook", "0040", "--json");
+    dm_test_expect_exit(&r, 0);
+    assert_null(strstr(r.out, "\"different_starts\": 1,"));
+    assert_non_null(strstr(r.out, "\"different_starts\": "));
+    assert_non_null(strstr(r.out, "\"times\": 64"));
+    dm_test_result_free(&r);
+    dm_test_dotmatrix(&r, "run", "--rom", rom, "--backend", "vec_cpu", "--random", "C009:x");
+    dm_test_expect_exit(&r, 2);
+    dm_test_result_free(&r);
+}
+
 #define RUN_TEST(function)                                                                         \
     cmocka_unit_test_setup_teardown(function, dm_test_dir_setup, dm_test_dir_teardown)
 DM_TESTS("swarm/run", RUN_TEST(figures_and_pictures), RUN_TEST(refusals),
-         cmocka_unit_test(mosaics_are_whole));
+         RUN_TEST(starts_actions_and_hooks), cmocka_unit_test(mosaics_are_whole));

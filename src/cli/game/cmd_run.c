@@ -27,7 +27,7 @@ typedef struct run_options {
     int64_t frames, scale, every, trace_limit;
     int start;
     bool trace, serial, json, force_dmg;
-    dm_strings breakpoints, peeks, pokes, hooks;
+    dm_strings breakpoints, peeks, pokes, hooks, states, random;
     const char *symbols, *actions;
     /* A swarm's. */
     int backend;
@@ -95,6 +95,11 @@ static const dm_option rows[] = {
     DM_OPTION_STRING(
         run_options, actions_file, "actions-file", "FILE", NULL,
         "actions instead: a line for each step, with one for all machines or one for each"),
+    DM_OPTION_STRINGS(run_options, states, "start-state", "FILE",
+                      "a saved state that episodes start from; repeatable: drawn"),
+    DM_OPTION_STRINGS(
+        run_options, random, "random", "ADDR:COUNT",
+        "bytes that are random at each start, as a game's random generator; repeatable"),
     DM_OPTION_STRING(run_options, actions, "actions", "FILE", NULL,
                      "own actions, one a line: A,RIGHT or - or a mask such as 0x11"),
     DM_OPTION_INT(run_options, seed, "seed", "N", 0, INT64_MAX, "0", "of the random actions"),
@@ -233,6 +238,8 @@ static const struct applicable {
     {"obs", TO_MANY, NULL, NULL},
     {"action-gen", TO_MANY, NULL, "--input"},
     {"actions", TO_MANY, NULL, "--input"},
+    {"start-state", TO_MANY, NULL, "--load"},
+    {"random", TO_MANY, NULL, "--poke"},
     {"actions-file", TO_MANY, NULL, "--input"},
     {"seed", TO_MANY, NULL, NULL},
     {"record", TO_MANY, NULL, "--gif or --png"},
@@ -600,6 +607,8 @@ static dm_status run_swarm(const run_options *o, dm_error *err)
                                 .hooks = &o->hooks,
                                 .symbols = o->symbols,
                                 .actions = o->actions,
+                                .states = &o->states,
+                                .random = &o->random,
                                 .reward = o->reward,
                                 .actions_file = o->actions_file,
                                 .json = o->json,

@@ -8,6 +8,7 @@
 #include "cli/game/hooks.h"
 #include "cli/game/mosaic.h"
 #include "cli/game/reward.h"
+#include "cli/game/starts.h"
 #include "cli/options.h"
 #include "cli/report.h"
 #include "gb/host/picture.h"
@@ -32,6 +33,7 @@ typedef struct session {
     dm_mosaic mosaic;
     dm_run_hooks hooks;
     dm_gb_key_list keys; /* own actions */
+    dm_run_starts starts;
     uint64_t *hook_bits; /* of each machine; NULL: no hooks */
     dm_program *program; /* NULL: no reward program */
     dm_program_info info;
@@ -107,6 +109,8 @@ static dm_status read_options(session *s, dm_error *err)
         status = dm_gb_key_list_load(&s->keys, o->actions, err);
     d->action_keys = s->keys.keys;
     d->action_key_count = s->keys.count;
+    if (status == DM_OK)
+        status = dm_run_starts_parse(&s->starts, o->states, o->random, d, err);
     d->hooks = s->hooks.places;
     d->hook_count = o->hooks->count;
     if (status == DM_OK && d->hook_count != 0) {
@@ -209,6 +213,7 @@ static dm_status report(session *s, dm_error *err)
         printf("%" PRId64 " machines of %" PRIu64 " bytes on %s, %s: %" PRId64 " steps of %" PRId64
                " frames, %.0f frames/s\n",
                o->envs, info.bytes_per_machine, name, o->stage, o->steps, o->frames_per_step, fps);
+        dm_run_starts_print(&s->starts, (uint64_t)o->envs);
         dm_run_hooks_print(&s->hooks, "step", (uint64_t)o->envs);
         if (s->program != NULL)
             dm_reward_tally_print(&s->watch.tally, s->metrics, s->info.metric_count);
@@ -230,6 +235,7 @@ static dm_status report(session *s, dm_error *err)
     dm_json_uint(&json, "bytes_per_machine", info.bytes_per_machine);
     dm_json_double(&json, "seconds", s->seconds);
     dm_json_double(&json, "fps", fps);
+    dm_run_starts_json(&s->starts, &json);
     dm_run_hooks_json(&s->hooks, "step", &json);
     if (s->program != NULL)
         dm_reward_tally_json(&s->watch.tally, s->metrics, s->info.metric_count, &json);
@@ -262,6 +268,8 @@ dm_status dm_run_swarm_run(const dm_run_swarm *options, dm_error *err)
         status = dm_device_open(options->cuda ? "cuda" : "cpu", &s.device, err);
     if (status == DM_OK)
         status = dm_swarm_create(s.device, &s.desc, &s.swarm, err);
+    if (status == DM_OK)
+        status = dm_run_starts_prepare(&s.starts, s.swarm, &s.desc, err);
     if (status == DM_OK && options->record != NULL)
         status = start_record(&s, err);
     if (status == DM_OK)

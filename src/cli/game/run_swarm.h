@@ -19,6 +19,7 @@ typedef struct dm_run_swarm {
     const char *reward;       /* a program's file; NULL: none */
     const char *actions_file; /* lab/actions.h; NULL: the generator's actions */
     const char *symbols;
+    const dm_strings *states, *random; /* see starts.h */
     const char *actions; /* a list of key masks (romtools/key_list.h); NULL: the codec's */
     bool json, force_dmg;
 } dm_run_swarm;
