@@ -1,6 +1,6 @@
 # Renegade Rush, a homebrew game (MIT, tools/games.tsv), ROM with the SHA-256
 # 0511a3de1bb59a5bd8bcf4e1463df7ea03a2aae66f30542b85ee51aa25f527a6. C621 holds the money as BCD, C629 the hearts; both
-# addresses were found by comparing memory with what the screen shows (docs/rewards.md).
+# addresses were found with `dotmatrix ram` (docs/rewards.md).
 import dotmatrix as dm
 
 @dm.memory
