@@ -12,7 +12,7 @@ LONG_NAME = "n" * 5000
 BAD_INPUTS = ["missing", "missing/inside", "empty", "garbage", "nul", "long-line", "folder", "loop", "dangling", "",
               "game.gb/inside", "/dev/zero", LONG_NAME]
 BAD_OUTPUTS = ["missing/inside", "folder", "loop", "full", "", "foreign.txt/inside", "/proc/nothing", LONG_NAME]
-OUTPUT_NAMES = {"out", "trace", "save", "png", "gif", "record", "plot", "bundle", "battery"}
+OUTPUT_NAMES = {"out", "trace", "save", "png", "gif", "record", "plot", "bundle", "battery", "sym"}
 # What a wrong input may be called: wrong use where the command line alone shows it, else 4 or 5. Text that must
 # compile is 7.
 INPUT_CODES = {2, 4, 5}
@@ -182,6 +182,8 @@ def rows_of_values(key, base, option, thorough):
                 codes = {1}  # the answer is that they are no records
             if sources or option.name == "reward":
                 codes.add(7)
+            if (option.name, value) == ("search", "missing"):
+                codes = {0}  # a search begins
             if option.name in ("include", "source"):
                 codes |= {0}  # a folder with nothing in it that is wanted
             # Each side warns of zeros; a program's mistakes have lines and carets

@@ -353,16 +353,18 @@ static dm_status run(const void *values, const dm_strings *arguments, bool *nega
         status = sift(&s, err);
     if (status == DM_OK)
         status = take_names(&s, err);
-    if (status == DM_OK)
-        status = write_search(&s, err);
-    if (status == DM_OK && s.options->sym != NULL)
-        status = write_sym(&s, err);
-    if (status == DM_OK && s.options->png != NULL)
-        status = write_png(&s, err);
     if (status == DM_OK && !s.options->json)
         print_text(&s);
     else if (status == DM_OK)
         status = print_json(&s, err);
+    const bool said =
+        fflush(stdout) == 0 && ferror(stdout) == 0; /* if not, the command will fail */
+    if (status == DM_OK && said && s.options->sym != NULL)
+        status = write_sym(&s, err);
+    if (status == DM_OK && said && s.options->png != NULL)
+        status = write_png(&s, err);
+    if (status == DM_OK && said) /* last: a call that failed has not been */
+        status = write_search(&s, err);
     *negative = status == DM_OK && dm_ram_search_count(&s.search) == 0;
     dm_gb_destroy(s.gb);
     dm_gb_script_deinit(&s.script);

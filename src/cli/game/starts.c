@@ -18,7 +18,8 @@ static dm_status parse_random(dm_run_starts *starts, const char *text, dm_error 
     end = colon;
     if (*colon == ':')
         count = strtoul(colon + 1, &end, 10);
-    if (colon == text || *end != '\0' || count == 0 || address + count > 0x10000)
+    if (colon == text || *end != '\0' || count == 0 || address > 0xFFFF ||
+        count > 0x10000 - address)
         return dm_fail(err, DM_EINVAL, "--random: '%.40s' is not ADDR:COUNT, such as C009:2", text);
     if (count > DM_RUN_RANDOM_MAX - starts->random_count)
         return dm_fail(err, DM_EINVAL, "--random: more than %d bytes", DM_RUN_RANDOM_MAX);
