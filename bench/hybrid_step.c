@@ -8,7 +8,7 @@
  * Three kinds of run in turns, `rounds` times: plain; plain with the average of the weights that a predictive run
  * keeps too; predictive. The overhead is that of the time between the ends of two FULL turns that follow each other
  * over a plain step, means and medians over all rounds; the least and the largest of the rounds show how steady the
- * machine was. Parts come from the trainer's own spans (trace.h). So that all phases occur, the warm-up has 20 steps
+ * machine was. With --device cpu:1 the time is processor time, which other programs change little. Parts come from the trainer's own spans (trace.h). So that all phases occur, the warm-up has 20 steps
  * and any confidence is enough. NAME=VALUE sets fields, preset=NAME before all others. */
 #include "base/file.h"
 #include "base/json.h"
@@ -68,7 +68,8 @@ typedef struct times {
 
 typedef struct clock_watch {
     times *times;
-    uint64_t last;
+    bool busy; /* processor time */
+    double last;
     bool was_full;
     size_t seen, first; /* of this run */
 } clock_watch;
@@ -76,11 +77,11 @@ typedef struct clock_watch {
 static void watch(void *user, const dm_training_state *state)
 {
     clock_watch *w = user;
-    uint64_t now = dm_time_ns();
+    double now = w->busy ? state->busy : (double)dm_time_ns() * 1e-9;
     bool full = state->turn == NULL || state->turn->phase == DM_PHASE_FULL;
     if (w->last != 0 && w->times->count < TURNS_MAX && state->metric_count == 0 && full &&
         w->was_full && w->seen++ >= SKIPPED)
-        w->times->seconds[w->times->count++] = (double)(now - w->last) * 1e-9;
+        w->times->seconds[w->times->count++] = now - w->last;
     w->last = now;
     w->was_full = full;
 }
@@ -96,9 +97,10 @@ static double mean_of(const double *values, size_t count)
 static dm_status train(const options *o, const dm_train_config *config, const char *trace, times *t,
                        dm_error *err)
 {
-    clock_watch w = {.times = t, .first = t->count};
+    clock_watch w = {.times = t, .first = t->count, .busy = strcmp(o->device, "cpu:1") == 0};
     dm_training *training = NULL;
-    dm_training_options run = {.device = o->device, .trace = trace, .watch = watch, .user = &w};
+    dm_training_options run = {
+        .device = o->device, .trace = trace, .watch = watch, .user = &w, .count_busy = w.busy};
     char forecaster[DM_PATH_MAX];
     const char *data[] = {o->text};
     if (config->task == DM_TRAIN_GPT && o->text != NULL) {
