@@ -107,7 +107,7 @@ static void a_block_is_written_and_compared(void **state)
     char text[TEXT_MAX];
     read_text(state, "README.md", text);
     static const char row[] =
-        "| our 2 games, `full_step` | 126,000 | 4.00 (2.00 to 8.00) | 2.00 (1.00 to 4.00) |";
+        "| A and B, `full_step` | 126,000 | 4.00 (2.00 to 8.00) | 2.00 (1.00 to 4.00) |";
     if (strstr(text, row) == NULL || strstr(text, "Before.\n") == NULL ||
         strstr(text, "\nAfter.\n") == NULL || strstr(text, "old") != NULL)
         fail_msg("%s", text);
