@@ -117,20 +117,17 @@ elsewhere:
         goto event;
     if (hot.pc < context->code_limit)
         goto *base_labels[hot.code[hot.pc]];
+
+careful: /* by way of the machine: `hot` is in registers, and its address is not taken here */
     dm_gb_hot_store(&hot, m);
     dm_gb_careful(context, false);
     dm_gb_hot_load(&hot, m, context);
     DM_GB_DISPATCH();
 
 marked:
-    if (context->hooks == 0 || hot.code == context->read_page[hot.pc >> 12])
-        goto op_0xD3; /* which is in the program itself */
-    /* By way of a copy, so that `hot` need not be memory. */
-    dm_gb_hot copy = hot;
-    dm_gb_careful_step(context, &copy, false);
-    hot = copy;
-    hot.careful = false;
-    DM_GB_DISPATCH();
+    if (context->hooks != 0 && hot.code != context->read_page[hot.pc >> 12])
+        goto careful;
+    goto op_0xD3; /* which is in the program itself */
 
 #define OP(row, mnemonic, length, cycles, taken, operation, source, destination, address, extra)   \
     op_##row : hot.pc++;                                                                           \
