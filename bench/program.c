@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALONE 16 /* machines that are played alone as well */
 #define ROUNDS 9
 
 static const char program_text[] =
@@ -42,6 +41,7 @@ typedef struct bench {
     dm_device *device;
     const char *rom;
     uint32_t machines, steps, frames;
+    uint32_t alone; /* machines that are played alone as well */
 } bench;
 
 static void check(dm_status status, const dm_error *err)
@@ -185,8 +185,8 @@ static void equal(const bench *b, const char *path)
     const size_t n = b->machines;
     downloads d = {malloc(n * sizeof(float)), malloc(n), malloc(n), malloc(n * BYTES), malloc(n)};
     plain *plains = calloc(n, sizeof *plains);
-    static alone alones[ALONE];
-    const size_t alone_count = n < ALONE ? n : ALONE;
+    const size_t alone_count = n < b->alone ? n : b->alone;
+    alone *alones = calloc(alone_count + 1, sizeof *alones);
     check(dm_swarm_download(swarm, DM_SWARM_REGION_BYTES, d.bytes, n * BYTES, &err), &err);
     for (size_t i = 0; i < n; i++) {
         plains[i].ended = true; /* the first look is unpaid */
@@ -231,7 +231,7 @@ static void equal(const bench *b, const char *path)
     dm_swarm_destroy(swarm);
     dm_program_destroy(program);
     free(d.rewards), free(d.terminated), free(d.truncated), free(d.bytes), free(d.actions),
-        free(plains);
+        free(alones), free(plains);
 }
 
 /* ---- edit ---- */
@@ -360,13 +360,14 @@ int main(int argc, char **argv)
     dm_error err = {0};
     if (argc < 4) {
         fprintf(stderr, "usage: dm-bench-program equal|edit|cost cpu|cuda ROM [MACHINES [STEPS "
-                        "[FRAMES [PROGRAM]]]]\n");
+                        "[FRAMES [PROGRAM [ALONE]]]]]\n");
         return 2;
     }
     bench b = {.rom = argv[3],
                .machines = number(argc, argv, 4, 1024),
                .steps = number(argc, argv, 5, 100),
-               .frames = number(argc, argv, 6, 24)};
+               .frames = number(argc, argv, 6, 24),
+               .alone = number(argc, argv, 8, 16)};
     check(dm_device_open(argv[2], &b.device, &err), &err);
     if (strcmp(argv[1], "equal") == 0)
         equal(&b, argc > 7 ? argv[7] : "rewards/starfall.py");

@@ -88,7 +88,7 @@ dm_status dm_program_single_create(const dm_program *program, dm_gb *gb, uint64_
     fill_places(s, seed, number);
     dm_status status = make_room(s, program, err);
     if (status == DM_OK)
-        status = dm_device_open("cpu", &s->device, err);
+        status = dm_device_open("cpu:1", &s->device, err);
     if (status == DM_OK)
         status = dm_program_kernel_create(program, s->device, &s->kernel, err);
     if (status == DM_OK && s->info.hook_count > 0)
