@@ -166,7 +166,7 @@ typedef struct dm_swarm_desc {
     size_t boot_rom_size;
     uint32_t snapshots; /* room for so many besides the start of each ROM */
     /* Addresses (C000-FDFF, FF80-FFFE) whose bytes get random values, 1 to 255, at each reset of a machine, made from
-     * (seed, machine, how often it was reset): those of a game's random generator make as many games of one snapshot. */
+     * (seed, machine, how often it was reset): those of a game's random generator make many games of one snapshot. */
     const uint16_t *random_bytes;
     size_t random_count;       /* at most 64 */
     bool keep_idle_loops;      /* see dm_gb_options */
@@ -362,8 +362,8 @@ DM_API dm_status dm_swarm_set_starts(dm_swarm *swarm, const uint32_t *snapshots,
  * UINT32_MAX, which all of them are at first: drawn. Kernels of the caller may write it between steps; a snapshot that
  * does not match counts as a fault and one is drawn. */
 DM_API dm_device_buffer *dm_swarm_start_choices(const dm_swarm *swarm);
-/* How many different games are there? All machines are reset, then all press the same keys for so many steps; those that
- * were observed alike all the time were the same. All are reset again at the end. */
+/* How many different games are there? All machines are reset, then all press the same keys for so many steps; those
+ * that were observed alike all the time were the same. All are reset again at the end. */
 DM_API dm_status dm_swarm_count_starts(dm_swarm *swarm, uint32_t steps, size_t *different,
                                        dm_error *err);
 

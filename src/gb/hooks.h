@@ -5,8 +5,8 @@
  *
  *   CPU   a second copy of the ROM, from which opcodes are taken, has DM_GB_HOOK_MARK there, an opcode that does not
  *         exist; cpu/run.h then executes the instruction byte by byte from the ROM itself (dm_gb_careful_step)
- *   GPU   the predecoded ROM has DM_GB_HOOK_WORD there, so that the fast path fetches slowly (simt/page_table.h); kernels
- *         are compiled with hooks only for batches that have some
+ *   GPU   the predecoded ROM has DM_GB_HOOK_WORD there, so that the fast path fetches slowly (simt/page_table.h);
+ *         kernels are compiled with hooks only for batches that have some
  *
  * A mark only says "look here": bits are set by dm_gb_hooks_meet, which compares address and bank. Code outside of ROM
  * cannot be marked; pages with hooks are executed carefully there. Where idle loops are skipped a whole pass has been

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* reset.h - put machines back to a snapshot, on the device; kernel text.
  *
- * Where an episode starts: from the snapshot that the machine was last reset to (`starts`); or, where the swarm has a set
- * of starts, from the one that was chosen for the machine, else from one drawn by its weight. Then bytes of memory may
- * get random values. Draws are counter-based: they depend on (seed, machine, how often it was reset) alone. */
+ * Where an episode starts: from the snapshot that the machine was last reset to (`starts`); or, where the swarm has a
+ * set of starts, from the one that was chosen for the machine, else from one drawn by its weight. Then bytes of memory
+ * may get random values. Draws are counter-based: they depend on (seed, machine, how often it was reset) alone. */
 #ifndef DM_SWARM_RESET_H
 #define DM_SWARM_RESET_H
 

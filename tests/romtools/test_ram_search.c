@@ -96,8 +96,8 @@ static void mistakes_have_a_line(void **state)
 
 #define STARFALL DM_TEST_BUILD_ROOT "/roms/STARFALL.gb"
 
-/* A player's way to the number of the title's frames: it goes up, faster than frames at no time, and is 0 at first; then
- * the name that was given is in the .sym file. */
+/* Rounds by the command: candidates are dropped, marks are compared with, and the name that was given is in the .sym
+ * file. */
 static void a_search_over_several_calls(void **state)
 {
     char search[DM_PATH_MAX], sym[DM_PATH_MAX], keys[DM_PATH_MAX];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* starts.h - `dotmatrix run --start-state FILE --random ADDR:COUNT`: where the episodes of a swarm start, and how many of
- * these games really differ. */
+/* starts.h - `dotmatrix run --start-state FILE --random ADDR:COUNT`: where the episodes of a swarm start, and how many
+ * of these games really differ. */
 #ifndef DM_CLI_STARTS_H
 #define DM_CLI_STARTS_H
 
