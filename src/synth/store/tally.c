@@ -4,6 +4,8 @@
 
 #include "synth/store/plan.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LINES_STEP 8
@@ -144,9 +146,13 @@ static uint32_t features_of(const char *text)
     return found | (strstr(text, " else ") != NULL ? 1u << TERNARY : 0);
 }
 
+/* By the three digits that the record has, so that reading it gives the same step. */
 static int error_step(double error)
 {
+    char text[32];
     double limit = 1e-12;
+    snprintf(text, sizeof text, "%.2e", error);
+    error = strtod(text, NULL);
     if (error == 0)
         return 0;
     int step = 1;
