@@ -177,10 +177,13 @@ dm_status dm_cli_synth_report(const dm_synth_read_options *o, dm_error *err)
 {
     dm_buffer page = DM_BUFFER_EMPTY;
     dm_status status = dm_synth_page(o->in, &page, err);
-    if (status == DM_OK)
-        status = dm_file_write(o->out, dm_buffer_text(&page), page.size, err);
-    if (status == DM_OK)
+    bool said = false; /* first, so that nothing is left behind when it cannot be; main says that */
+    if (status == DM_OK) {
         printf("%s: %zu bytes\n", o->out, page.size);
+        said = fflush(stdout) == 0;
+    }
+    if (said)
+        status = dm_file_write(o->out, dm_buffer_text(&page), page.size, err);
     dm_buffer_deinit(&page);
     return status;
 }
