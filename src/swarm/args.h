@@ -96,7 +96,7 @@ typedef struct dm_swarm_args {
     uint32_t vector_size, stack, region_count, region_bytes;
     dm_swarm_span spans[DM_SWARM_REGIONS];
     uint32_t action_count;
-    uint8_t keys[256]; /* of each action; meaningless for raw masks */
+    uint8_t keys[256];     /* of each action; meaningless for raw masks */
     uint32_t random_count; /* bytes of machine memory that are random at each reset */
     uint16_t random_offsets[DM_SWARM_RANDOM_BYTES];
     uint8_t raw_keys, generator, autoreset;

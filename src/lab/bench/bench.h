@@ -79,7 +79,7 @@ typedef struct dm_lab_bench_row {
     size_t count;
     double seconds[DM_LAB_BENCH_ROUNDS]; /* of the windows */
     uint64_t window_steps[DM_LAB_BENCH_ROUNDS];
-    double fps, fps_low, fps_high;       /* median, and the range */
+    double fps, fps_low, fps_high; /* median, and the range */
     /* The receipt, of the first `seen` machines. */
     uint64_t seen, unique_pcs;
     uint64_t different;            /* states, before the first window: registers and work RAM */

@@ -90,8 +90,9 @@ bool dm_synth_claims_read(const json_t *m, dm_synth_profile *profile, dm_synth_c
                 read_count(m, "generator", &generator) && read_flag(m, "complete", &complete) &&
                 read_flag(m, "ir", &c->ir) && read_flag(m, "reference", &c->reference) &&
                 read_flag(m, "rejected", &c->rejected) && read_flag(m, "repairs", &c->repairs) &&
-                read_flag(m, "slower", &c->slower) && read_flag(m, "ptx", &c->ptx) && read_flag(m, "warp_text", &c->warp) &&
-                compression != NULL && (c->compressed || strcmp(compression, "none") == 0) &&
+                read_flag(m, "slower", &c->slower) && read_flag(m, "ptx", &c->ptx) &&
+                read_flag(m, "warp_text", &c->warp) && compression != NULL &&
+                (c->compressed || strcmp(compression, "none") == 0) &&
                 read_flag(m, "timing", &c->timing) && level >= 0 && style >= 0 && is_hash(hash);
     if (!good || !read_categories(m, c) || !read_device(m, c) || c->shard_lines == 0 ||
         c->count > 1000000000) {
