@@ -14,10 +14,12 @@
  *
  * A folder that has been begun is continued, by the same options only.
  *
- *     gen/    kernels: a seed, a slot and an attempt give a text
- *     check/  what a text compiles to, runs of it, gradients against finite differences
- *     store/  records, shards, the manifest, what is distinct, what has been counted
- *     audit/  a dataset that somebody hands over: is it what it says? What does it look like? */
+ *     gen/      kernels: a seed, a slot and an attempt give a text
+ *     natural/  kernels with a purpose, from a library of idioms, and their descriptions
+ *     lesson/   what a record says besides: descriptions checked, reference, test, difficulty, cost
+ *     check/    what a text compiles to, runs of it, gradients against finite differences
+ *     store/    records, shards, the manifest, what is distinct, what has been counted
+ *     audit/    a dataset that somebody hands over: is it what it says? What does it look like? */
 #ifndef DM_SYNTH_PRODUCE_H
 #define DM_SYNTH_PRODUCE_H
 
