@@ -57,6 +57,7 @@ static const struct {
     {HEAD STEP "    def inner():\n        pass\n", "nothing can be defined inside a function",
      "top of the file", 4},
     {HEAD STEP "    out.reward = float(dm.u8(m))\n", "dm.u8", "", 4},
+    {HEAD STEP "    out.terminated = False, (m, \"GameOver\") or True\n", "", "", 4},
     {"from dotmatrix import u8\n" STEP "    pass\n", "programs name the module",
      "import dotmatrix as dm", 1},
 };

@@ -215,7 +215,8 @@ const dm_type *dm_type_tuple(dm_lang *lang, const dm_type *const *items, int cou
         const char *field = dm_lang_format(lang, "v%d", i);
         type.fields[i] = (dm_field){.name = field, .c_name = field, .type = items[i]};
         name = dm_lang_format(lang, "%s%s%s", name, i > 0 ? ", " : "", items[i]->name);
-        c_name = dm_lang_format(lang, "%s_%s", c_name, items[i]->suffix);
+        c_name = dm_lang_format(lang, "%s_%s", c_name,
+                                items[i]->suffix == NULL ? "any" : items[i]->suffix);
     }
     type.name = dm_lang_format(lang, "%s)", name);
     type.c_name = type.suffix = dm_lang_intern_text(lang, c_name);
