@@ -2,7 +2,7 @@
 /* The Game Boy's kernels on the device "cpu", compiled from their embedded text. As GPUs run them:
  * test_device_fake.c. */
 #include "device/cc.h"
-#include "tests/gb/device_cases.h"
+#include "tests/gb/device/cases.h"
 
 static dm_device *device;
 

@@ -4,7 +4,7 @@
 #include "device/nvrtc.h"
 #include "tests/device/fake_cuda.h"
 #include "tests/gb/block/kernels.h"
-#include "tests/gb/device_cases.h"
+#include "tests/gb/device/cases.h"
 
 static const fake_cuda *fake;
 static dm_device *device;

@@ -2,7 +2,7 @@
 /* The Game Boy on a real GPU: every vector, and every ROM of ours on 64 machines against the core
  * on the host. */
 #include "tests/device/gpu.h"
-#include "tests/gb/device_cases.h"
+#include "tests/gb/device/cases.h"
 
 static void resources(void **state)
 {

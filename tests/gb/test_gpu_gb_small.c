@@ -2,7 +2,7 @@
 /* A little of test_gpu_gb.c, small enough for compute-sanitizer: the last block of machines is not
  * full. */
 #include "tests/device/gpu.h"
-#include "tests/gb/device_cases.h"
+#include "tests/gb/device/cases.h"
 
 static void vectors(void **state)
 {

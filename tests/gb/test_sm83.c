@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "gb/machine/kernel_vectors.h"
 #include "tests/device/cases.h"
-#include "tests/gb/device_cases.h"
+#include "tests/gb/device/cases.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* device_cases.c - our ROMs by the kernel on a device and by the core on the host, side by side. */
-#include "tests/gb/device_cases.h"
+/* cases.c - our ROMs by the kernel on a device and by the core on the host, side by side. */
+#include "tests/gb/device/cases.h"
 
 #include "base/file.h"
 #include "base/philox.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* device_cases.h - the Game Boy's kernels, to be run on any device: test_device.c does it on the
+/* cases.h - the Game Boy's kernels, to be run on any device: test_device.c does it on the
  * CPU and on the stand-in driver, test_gpu_gb.c on a GPU. Each fails by cmocka's assertions. */
 #ifndef DM_TESTS_GB_DEVICE_CASES_H
 #define DM_TESTS_GB_DEVICE_CASES_H
