@@ -177,7 +177,8 @@ def make(
         env = dm.make("game.gb", num_envs=4096, device="cuda", obs="packed", autoreset="same_step")
 
     `rom`: a path, bytes, or the name of a ROM that the package brings ("STARFALL"). `reward`: what a step is worth, and
-    what ends an episode: a function (dotmatrix.programs), the path of a .py file with one, or "starfall". The other options are those of VectorEnv and Swarm.
+    what ends an episode: a function (dotmatrix.programs), the path of a .py file with one, or "starfall". The other options
+    are those of VectorEnv and Swarm.
     """
     if isinstance(rom, str) and rom.isidentifier() and not os.path.exists(rom):
         rom = rom_path(rom)

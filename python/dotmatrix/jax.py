@@ -38,7 +38,9 @@ __all__ = ["Env"]
 class Env:
     """`num_envs` machines. Options are those of dotmatrix.make, with one observation."""
 
-    def __init__(self, rom: Any = "STARFALL", num_envs: int = 1, *, obs: str = "vector", autoreset: str = "same_step", **options: Any) -> None:
+    def __init__(
+        self, rom: Any = "STARFALL", num_envs: int = 1, *, obs: str = "vector", autoreset: str = "same_step", **options: Any
+    ) -> None:
         if not isinstance(obs, str):
             raise _core.InvalidArgument("dotmatrix.jax: one observation")
         self.env = make(rom, num_envs, obs=obs, autoreset=autoreset, finals=False, obs_as="dlpack", **options)

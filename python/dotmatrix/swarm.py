@@ -109,10 +109,10 @@ class Swarm:
     `roms` is a path, the ROM's bytes, a tuple (ROM, path of a state to start from), or a list of these: machine i runs
     ROM i modulo their number. `obs` names observations: "vector", "shades", "small", "packed", "regions". The other
     options are the fields of dm_swarm_desc (docs/swarm.md): frames_per_step, release_after_frames, stage, codec,
-    generator, seed, step_limit, autoreset, finals, episodes, frame_stack, regions [(address, size)], start, boot_rom, snapshots, random_bytes
-    [addresses that get random values at each reset], action_keys [the keys of each action, instead of a codec's],
-    keep_idle_loops, force_dmg, epilog, program, hooks, observation_size, first_machine, lanes_per_warp, block_threads,
-    blocks_per_multiprocessor.
+    generator, seed, step_limit, autoreset, finals, episodes, frame_stack, regions [(address, size)], start, boot_rom,
+    snapshots, random_bytes [addresses that get random values at each reset], action_keys [the keys of each action,
+    instead of a codec's], keep_idle_loops, force_dmg, epilog, program, hooks, observation_size, first_machine,
+    lanes_per_warp, block_threads, blocks_per_multiprocessor.
 
     `program` is a reward program (dm.program), a function or the path of a .py. `hooks` are places whose execution is
     noted, names of the file `symbols` or "01:4A2F", or pairs (bank or None, address); see hooks().

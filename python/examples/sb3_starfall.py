@@ -49,7 +49,10 @@ def main():
             (dm.rom_path("STARFALL"), start), args.envs, obs="vector", reward=starfall, device=args.device, frames_per_step=4,
             release_after_frames=4, step_limit=4000, action_keys=KEYS, random_bytes=RANDOM,
         )  # fmt: skip
-    model = PPO("MlpPolicy", env, n_steps=128, batch_size=min(2048, 128 * args.envs), n_epochs=4, learning_rate=1e-3, ent_coef=0.01, device="cpu", seed=1)
+    model = PPO(
+        "MlpPolicy", env, n_steps=128, batch_size=min(2048, 128 * args.envs), n_epochs=4, learning_rate=1e-3,
+        ent_coef=0.01, device="cpu", seed=1,
+    )  # fmt: skip
     scores, began = Scores(env.swarm), time.perf_counter()
     model.learn(args.steps, callback=scores)
     seconds = time.perf_counter() - began

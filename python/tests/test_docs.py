@@ -16,7 +16,7 @@ from dotmatrix import programs
 
 ROOT = pathlib.Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "python.md"
-CODE = re.findall(r"`([^`\n]+)`", re.sub(r"(?s)```.*?```", "", DOCUMENT.read_text())) if DOCUMENT.exists() else []
+CODE = re.findall(r"`([^`]+)`", re.sub(r"(?s)```.*?```", "", DOCUMENT.read_text())) if DOCUMENT.exists() else []
 BLOCKS = re.findall(r"(?s)```python\n(.*?)```", DOCUMENT.read_text()) if DOCUMENT.exists() else []
 CLASSES = [dm.GameBoy, dm.Kernel, dm.Program, dm.Screen, dm.Swarm, dm.Tape, dm.VectorEnv]
 MODULES = ["arrays", "command", "dynamics", "env", "gameboy", "kernels", "programs", "pyboy", "pyboy.utils", "selftest", "swarm", "symbols", "synth",
