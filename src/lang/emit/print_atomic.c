@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* print_atomic.c - helper functions for atomic operations. Each returns the old value: a single
- * instruction where the target has one, else a compare-and-swap loop. */
+ * instruction where the target has one, else a compare-and-swap loop. What an atomic is in reverse is
+ * decided by dm_adjoint_reverse_atomic (lang/adjoint/adjoint_op.c). */
 #include "lang/emit/print_help.h"
 
 #include <string.h>
