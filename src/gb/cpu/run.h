@@ -127,13 +127,15 @@ careful: /* by way of the machine: `hot` is in registers, and its address is not
 marked:
     if (context->hooks == 0 || hot.pc >= 0x8000u)
         goto op_0xD3; /* which is in the program itself */
-    const uint8_t *page = context->read_page[hot.pc >> 12] + hot.pc, *code = hot.code + hot.pc;
-    if (DM_UNLIKELY(page[1] != code[1] || page[2] != code[2]))
-        goto careful; /* operands may be marked too */
-    dm_gb_hooks_meet_pc(context->hooks, context->hook_bits, m, &m->cart, hot.pc);
-    if (page[0] == DM_GB_HOOK_MARK)
-        goto op_0xD3;
-    goto *base_labels[page[0]];
+    {                 /* a block of its own: C++ allows no jump past a declaration */
+        const uint8_t *page = context->read_page[hot.pc >> 12] + hot.pc, *code = hot.code + hot.pc;
+        if (DM_UNLIKELY(page[1] != code[1] || page[2] != code[2]))
+            goto careful; /* operands may be marked too */
+        dm_gb_hooks_meet_pc(context->hooks, context->hook_bits, m, &m->cart, hot.pc);
+        if (page[0] == DM_GB_HOOK_MARK)
+            goto op_0xD3;
+        goto *base_labels[page[0]];
+    }
 
 #define OP(row, mnemonic, length, cycles, taken, operation, source, destination, address, extra)   \
     op_##row : hot.pc++;                                                                           \

