@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The command `dotmatrix`, for what the library's public headers do not have: datasets of kernels, training.
 
-It is $DM_COMMAND, or beside this package's Meson build, or on PATH (`make install`).
+It is $DM_COMMAND, or the one inside of this package (`pip install`), or of its Meson build, or on PATH (`make install`).
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ _CODES = {
 
 def find() -> str:
     """Where the command is."""
-    beside = os.path.join(os.path.dirname(__file__), "..", "..", "src", "cli", "dotmatrix")
-    for path in (os.environ.get("DM_COMMAND"), beside if os.access(beside, os.X_OK) else None, shutil.which("dotmatrix")):
+    here = os.path.dirname(__file__)
+    own = [os.path.join(here, "bin", "dotmatrix"), os.path.join(here, "..", "..", "src", "cli", "dotmatrix")]
+    for path in (os.environ.get("DM_COMMAND"), *(p for p in own if os.access(p, os.X_OK)), shutil.which("dotmatrix")):
         if path:
             return os.path.abspath(path)
     raise _core.Unavailable("the command 'dotmatrix' is not here: install it (make install), or set DM_COMMAND to it")
