@@ -228,6 +228,7 @@ def test_interrupt_stops_a_long_tick(starfall):
     import threading
     import time
 
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     with dm.GameBoy(starfall) as gb:
         timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
         timer.start()
@@ -235,6 +236,7 @@ def test_interrupt_stops_a_long_tick(starfall):
         with pytest.raises(KeyboardInterrupt):
             gb.tick(2**31)
         assert time.monotonic() - start < 10
+    signal.signal(signal.SIGINT, before)
 
 
 def test_title_and_repr(gb):
