@@ -215,6 +215,15 @@ dm_status dm_file_write(const char *path, const void *bytes, size_t size, dm_err
     return error == 0 ? DM_OK : fail_errno(err, "write", path, error);
 }
 
+dm_status dm_file_write_buffer(const char *path, dm_buffer *text, dm_error *err)
+{
+    dm_status status = dm_buffer_check(text, err);
+    if (status == DM_OK)
+        status = dm_file_write(path, dm_buffer_text(text), text->size, err);
+    dm_buffer_deinit(text);
+    return status;
+}
+
 bool dm_file_exists(const char *path)
 {
     struct stat st;

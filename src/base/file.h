@@ -7,6 +7,8 @@
 #ifndef DM_BASE_FILE_H
 #define DM_BASE_FILE_H
 
+#include "base/buffer.h"
+
 #include <dotmatrix/base.h>
 
 #include <stdbool.h>
@@ -21,6 +23,8 @@ dm_status dm_file_read(const char *path, size_t limit, char **bytes, size_t *siz
  * replaced (a link that leads nowhere is refused). What is not a regular file (a pipe, /dev/stdout)
  * is written to directly. */
 dm_status dm_file_write(const char *path, const void *bytes, size_t size, dm_error *err);
+/* Writes what was printed into `text` and frees it, also where it fails. */
+dm_status dm_file_write_buffer(const char *path, dm_buffer *text, dm_error *err);
 
 bool dm_file_exists(const char *path); /* anything but a folder */
 bool dm_dir_exists(const char *path);

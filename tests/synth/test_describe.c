@@ -1,31 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Descriptions: those of the library fit their kernels, and what does not fit is refused. */
-#include "synth/check/compile.h"
-#include "synth/natural/natural.h"
-#include "tests/support/test.h"
+#include "tests/synth/natural_tools.h"
 
 #include <string.h>
-
-typedef struct tools {
-    dm_natural *natural;
-    dm_synth_compiler *compiler;
-    dm_synth_record record;
-} tools;
-
-static void set_up(tools *t)
-{
-    memset(t, 0, sizeof *t);
-    assert_ok(dm_natural_create(&t->natural, err));
-    assert_ok(dm_synth_compiler_create(&t->compiler, err));
-    dm_synth_record_init(&t->record);
-}
-
-static void tear_down(tools *t)
-{
-    dm_natural_destroy(t->natural);
-    dm_synth_compiler_destroy(t->compiler);
-    dm_synth_record_deinit(&t->record);
-}
 
 static void those_of_the_library_fit(void **state)
 {

@@ -1,34 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The library of idioms: every kernel that it composes compiles, the same for ever. */
-#include "synth/check/compile.h"
 #include "synth/gen/generate.h"
-#include "synth/natural/natural.h"
 #include "synth/store/canonical.h"
-#include "tests/support/test.h"
+#include "tests/synth/natural_tools.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct tools {
-    dm_natural *natural;
-    dm_synth_compiler *compiler;
-    dm_synth_record record;
-} tools;
-
-static void set_up(tools *t)
-{
-    memset(t, 0, sizeof *t);
-    assert_ok(dm_natural_create(&t->natural, err));
-    assert_ok(dm_synth_compiler_create(&t->compiler, err));
-    dm_synth_record_init(&t->record);
-}
-
-static void tear_down(tools *t)
-{
-    dm_natural_destroy(t->natural);
-    dm_synth_compiler_destroy(t->compiler);
-    dm_synth_record_deinit(&t->record);
-}
 
 static void compose(tools *t, uint64_t slot, int attempt, int category)
 {

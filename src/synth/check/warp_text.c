@@ -26,11 +26,7 @@ static dm_status write_programs(const char *path, dm_synth_record *const *record
     }
     dm_json_end_array(&json);
     dm_json_finish(&json);
-    dm_status status = dm_buffer_check(&text, err);
-    if (status == DM_OK)
-        status = dm_file_write(path, dm_buffer_text(&text), text.size, err);
-    dm_buffer_deinit(&text);
-    return status;
+    return dm_file_write_buffer(path, &text, err);
 }
 
 /* The last line of what the program wrote. */

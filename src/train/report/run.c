@@ -150,11 +150,7 @@ static dm_status save(const dm_report_run *run, const dm_train_config *config, c
     dm_json_end_array(&json);
     dm_json_end_object(&json);
     dm_json_finish(&json);
-    dm_status status = dm_buffer_check(&text, err);
-    if (status == DM_OK)
-        status = dm_file_write(path, dm_buffer_text(&text), text.size, err);
-    dm_buffer_deinit(&text);
-    return status;
+    return dm_file_write_buffer(path, &text, err);
 }
 
 /* The same fields with the same values. */

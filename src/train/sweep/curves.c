@@ -139,11 +139,7 @@ dm_status dm_sweep_curves_write(const char *path, const dm_sweep_curves *curves,
         dm_json_end_object(&json);
         dm_json_finish(&json);
     }
-    dm_status status = dm_buffer_check(&text, err);
-    if (status == DM_OK)
-        status = dm_file_write(path, dm_buffer_text(&text), text.size, err);
-    dm_buffer_deinit(&text);
-    return status;
+    return dm_file_write_buffer(path, &text, err);
 }
 
 bool dm_sweep_curve_logs(const dm_sweep_curve *curve, size_t checks, double *logs)
