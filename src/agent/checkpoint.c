@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ARRAYS = 9 };
+enum { ARRAYS = 12 };
 
 typedef struct array {
     const char *name;
@@ -35,6 +35,9 @@ static int list(dm_agent_learner *l, array out[ARRAYS])
         {"states", l->states, l->N * l->policy.state, NULL},
         {"starts", (float *)(void *)(l->starts + l->T * l->N),
          l->policy.state > 0 ? (l->N + 3) / 4 : 0, NULL},
+        {"seen", l->seen, l->config.normalise_obs ? 3 * l->policy.numbers : 0, NULL},
+        {"gains", l->gains, l->config.normalise_rewards ? 3 : 0, NULL},
+        {"running", l->running, l->config.normalise_rewards ? l->N : 0, NULL},
     };
     int count = 0;
     for (int i = 0; i < ARRAYS; i++)

@@ -68,10 +68,15 @@ static dm_status take_rollout(dm_agent_learner *l, dm_error *err)
         {&l->first_states, N * l->policy.state},
         {&l->starts, (S + N + 3) / 4 + 1},
         {&l->machine_order, N},
+        {&l->seen, l->config.normalise_obs ? 3 * l->policy.numbers : 0},
+        {&l->gains, 3},
+        {&l->running, N},
+        {&l->totals, l->config.normalise_rewards ? S : 0},
         {&l->numbers, DM_AGENT_NUMBERS},
         {&l->tallies, DM_AGENT_TALLY * DM_AGENT_MOMENT_PARTS},
         {&l->square_sums, 2},
-        {&l->moment_parts, 3 * DM_AGENT_MOMENT_PARTS},
+        {&l->moment_parts,
+         3 * DM_AGENT_MOMENT_PARTS * (l->config.normalise_obs ? l->policy.numbers : 1)},
         {&l->parameters, l->policy.parameter_room},
         {&l->first, l->policy.parameter_room},
         {&l->second, l->policy.parameter_room},
@@ -86,6 +91,8 @@ static dm_status take_rollout(dm_agent_learner *l, dm_error *err)
 }
 
 /* ---- Workers ---- */
+
+static const char running[] = "kernels/agent/running.py";
 
 static dm_status ones(dm_agent_learner *l, float *at, uint64_t count, dm_error *err)
 {
@@ -134,6 +141,8 @@ static dm_status take_worker(dm_agent_learner *l, dm_agent_worker *w, dm_error *
     }
     if (status == DM_OK)
         status = ones(l, w->ones, rows, err);
+    if (status == DM_OK && l->config.normalise_obs)
+        status = dm_agent_text_open(w->device, running, "see", false, &w->see, err);
     const struct {
         dm_agent_text *text;
         const char *path, *name;
@@ -156,9 +165,9 @@ static dm_status take_worker(dm_agent_learner *l, dm_agent_worker *w, dm_error *
 
 static void leave_worker(dm_agent_learner *l, dm_agent_worker *w)
 {
-    dm_agent_text *const texts[] = {&w->sample,    &w->look,          &w->greedy,
-                                    &w->ppo,       &w->gather,        &w->unpack,
-                                    &w->part_sums, &w->gather_starts, &w->ratios};
+    dm_agent_text *const texts[] = {&w->sample, &w->look,   &w->greedy,    &w->ppo,
+                                    &w->gather, &w->unpack, &w->part_sums, &w->gather_starts,
+                                    &w->ratios, &w->see};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         dm_agent_text_close(texts[i]);
     if (w->device != l->device)
@@ -181,6 +190,9 @@ static dm_status check(const dm_agent_config *config, const dm_agent_world *worl
                        "agent: minibatches is %llu, which does not divide the %llu samples of "
                        "machines x horizon",
                        (unsigned long long)config->minibatches, (unsigned long long)samples);
+    if (config->normalise_obs && world->packed)
+        return dm_fail(err, DM_EINVAL,
+                       "agent: normalise_obs is for numbers; pictures are from 0 to 1 as they are");
     if (world->actions < 2)
         return dm_fail(err, DM_EINVAL, "agent: %u action; a choice needs two", world->actions);
     return DM_OK;
@@ -210,13 +222,17 @@ static dm_status open_texts(dm_agent_learner *l, dm_error *err)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0] && status == DM_OK; i++)
         status =
             dm_agent_text_open(l->device, texts[i].path, texts[i].name, false, texts[i].text, err);
+    if (status == DM_OK && l->config.normalise_rewards)
+        status = dm_agent_text_open(l->device, running, "discounted", false, &l->discounted, err);
+    if (status == DM_OK && l->config.normalise_rewards)
+        status = dm_agent_text_open(l->device, running, "divide", false, &l->divide, err);
     return status;
 }
 
 /* Device memory of the rollout and the update for each machine, and the rest. */
 static void sizes(const dm_agent_learner *l, uint64_t *each, uint64_t *rest)
 {
-    uint64_t samples = 13 * sizeof(float);
+    uint64_t samples = (13 + l->config.normalise_rewards) * sizeof(float);
     *each = (l->T + 1) * (l->row_bytes + samples) + (3 + DM_AGENT_ENDED + 1) * sizeof(float);
     *rest = l->policy.parameter_room * 4 * sizeof(float) + l->policy.scratch_bytes;
     for (uint32_t i = 0; i < l->policy.tower_count; i++)
@@ -363,10 +379,10 @@ void dm_agent_learner_destroy(dm_agent_learner *l)
 {
     if (!l)
         return;
-    dm_agent_text *const texts[] = {&l->account,   &l->lucky,     &l->vtrace,      &l->tally,
-                                    &l->part_sums, &l->add_parts, &l->standardise, &l->gae,
-                                    &l->shuffle,   &l->control,   &l->adam,        &l->starts_of,
-                                    &l->sequences};
+    dm_agent_text *const texts[] = {&l->account,   &l->lucky,      &l->vtrace,      &l->tally,
+                                    &l->part_sums, &l->add_parts,  &l->standardise, &l->gae,
+                                    &l->shuffle,   &l->control,    &l->adam,        &l->starts_of,
+                                    &l->sequences, &l->discounted, &l->divide};
     if (l->cuda)
         (void)dm_stream_synchronize(l->stream, NULL);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
@@ -481,6 +497,8 @@ dm_status dm_agent_learner_round(dm_agent_learner *l, dm_agent_figures *f, dm_er
     uint64_t begin = dm_time_ns();
     if (status == DM_OK)
         status = dm_agent_update(l, f, err);
+    if (status == DM_OK)
+        status = dm_agent_count_observations(l, err);
     if (status != DM_OK)
         return status;
     l->updates++;

@@ -5,6 +5,7 @@
  *     learner.c           memory, creation, what is read from outside
  *     learner_rollout.c   acting, and what the rollout came to
  *     learner_update.c    advantages, epochs, the optimiser
+ *     learner_normalise.c running means and deviations
  *
  * On the CPU threads take shards, each with gradients of its own. On CUDA there is one worker: shards follow each other
  * on the stream and add to the same gradients; the host reads a few figures twice a round. */
@@ -43,7 +44,7 @@ typedef struct dm_agent_worker {
     dm_device *device; /* the CPU: of one thread */
     dm_nn_exec exec;
     char *memory[DM_AGENT_TOWERS];
-    dm_agent_text sample, look, ratios, greedy, ppo, gather, unpack, part_sums, gather_starts;
+    dm_agent_text sample, look, ratios, greedy, ppo, gather, unpack, see, part_sums, gather_starts;
     /* The samples of a shard that learns. */
     float *input, *chances, *advantages, *returns, *values, *weights;
     int32_t *actions;
@@ -68,7 +69,7 @@ struct dm_agent_learner {
     dm_agent_worker *workers;
     int worker_count;
     dm_agent_text account, lucky, tally, part_sums, add_parts, standardise, gae, vtrace, shuffle,
-        control, adam, starts_of, sequences;
+        control, adam, starts_of, sequences, discounted, divide;
 
     dm_device_buffer *buffers[DM_AGENT_BUFFERS];
     size_t buffer_count;
@@ -85,6 +86,9 @@ struct dm_agent_learner {
     float *states, *first_states;
     uint8_t *starts;
     int32_t *machine_order;
+    /* Of normalise_obs and normalise_rewards, over the whole run: count, mean and squares of each number [C][3], of the
+     * discounted sums of rewards [3]; such sums of the episodes that go on [N], and of each step [T][N]. */
+    float *seen, *gains, *running, *totals;
     float *numbers, *moment_parts, *tallies, *square_sums;
     float *parameters, *first, *second, *gradients; /* gradients: of each shard */
     float *shard_parts, *shard_counts;              /* [shards][report_parts][5][3], [shards][2] */
@@ -128,6 +132,19 @@ void dm_agent_logits(dm_agent_text *text, dm_agent_rows rows, float *slopes, uin
                      uint64_t columns);
 void dm_agent_column(dm_agent_text *text, const char *name, dm_agent_rows rows, float *slopes,
                      uint64_t count);
+
+/* Count, mean and squares off it of each column of samples [T x N][columns], added to state [columns][3]; samples of
+ * weight 0 are left out. */
+dm_status dm_agent_add_moments(dm_agent_learner *l, float *samples, uint64_t columns, float *state,
+                               dm_error *err);
+/* The rollout's rewards in `scaled`. */
+dm_status dm_agent_normalise_rewards(dm_agent_learner *l, dm_error *err);
+/* After the update. */
+dm_status dm_agent_count_observations(dm_agent_learner *l, dm_error *err);
+/* dm_agent_see into the worker's input. */
+dm_status dm_agent_see_normalised(dm_agent_learner *l, dm_agent_worker *w,
+                                  const uint8_t *observations, const int32_t *order, uint64_t first,
+                                  uint64_t rows, dm_error *err);
 
 /* What the policy makes of the rollout now: ratios and values. */
 dm_status dm_agent_look_again(dm_agent_learner *l, dm_error *err);

@@ -19,6 +19,8 @@ dm_status dm_agent_see(dm_agent_learner *l, dm_agent_worker *w, const uint8_t *o
         *sight = (dm_agent_sight){.at = observations, .rows = order + first};
         return DM_OK;
     }
+    if (l->config.normalise_obs)
+        return dm_agent_see_normalised(l, w, observations, order, first, rows, err);
     if ((!l->world->packed || l->policy.packed) && order == NULL) {
         sight->at = observations + first * bytes;
         return DM_OK;
@@ -274,6 +276,8 @@ dm_status dm_agent_rollout(dm_agent_learner *l, dm_agent_figures *f, dm_error *e
     if (status == DM_OK)
         status = account(l, f, err);
     if (status == DM_OK)
+        status = dm_agent_normalise_rewards(l, err);
+    if (status == DM_OK)
         status = read_marks(l, err);
     f->seconds_act = (double)l->ns[DM_AGENT_SPAN_ACT] / 1e9;
     f->seconds_world = (double)l->ns[DM_AGENT_SPAN_WORLD] / 1e9;
@@ -293,6 +297,8 @@ dm_status dm_agent_learner_look(dm_agent_learner *l, const float *observations, 
         dm_agent_rows logits = {0}, found = {0};
         status = dm_agent_learner_copy(l, w->input, observations + i * C,
                                        some * C * sizeof *observations, true, err);
+        if (status == DM_OK && l->config.normalise_obs) /* in place */
+            status = dm_agent_see_normalised(l, w, (uint8_t *)w->input, NULL, 0, some, err);
         if (status == DM_OK)
             status = dm_agent_policy_forward(&l->policy, false, &w->exec, w->memory, l->parameters,
                                              (dm_agent_sight){.at = w->input}, NULL, &logits,

@@ -10,23 +10,30 @@
 
 /* ---- Advantages ---- */
 
-/* Count, mean and sum of squares off it, of one number per sample. */
-static dm_status moments(dm_agent_learner *l, float *numbers, float *state, dm_error *err)
+dm_status dm_agent_add_moments(dm_agent_learner *l, float *samples, uint64_t columns, float *state,
+                               dm_error *err)
 {
     uint64_t S = l->N * l->T, parts = S < DM_AGENT_MOMENT_PARTS ? S : DM_AGENT_MOMENT_PARTS;
     uint64_t rows = (S + parts - 1) / parts;
-    dm_kernel_array sums = {.data = l->moment_parts, .shape = {(int64_t)parts, 1, 3}};
-    dm_agent_text_matrix(&l->part_sums, "x", numbers, NULL, S, 1);
+    dm_kernel_array sums = {.data = l->moment_parts,
+                            .shape = {(int64_t)parts, (int64_t)columns, 3}};
+    dm_agent_text_matrix(&l->part_sums, "x", samples, NULL, S, columns);
     dm_agent_text_vector(&l->part_sums, "weights", l->weights, NULL, S);
     dm_agent_text_number(&l->part_sums, "rows", (double)rows);
     dm_agent_text_array(&l->part_sums, "sums", &sums);
-    dm_status status = dm_agent_text_launch(&l->part_sums, DM_KERNEL_FORWARD, parts, 1, err);
-    if (status == DM_OK)
-        status = dm_agent_clear(l, state, 3 * sizeof *state, err);
     dm_agent_text_array(&l->add_parts, "sums", &sums);
-    dm_agent_text_matrix(&l->add_parts, "state", state, NULL, 1, 3);
-    return status != DM_OK ? status
-                           : dm_agent_text_launch(&l->add_parts, DM_KERNEL_FORWARD, 1, 0, err);
+    dm_agent_text_matrix(&l->add_parts, "state", state, NULL, columns, 3);
+    dm_status status = dm_agent_text_launch(&l->part_sums, DM_KERNEL_FORWARD, parts, columns, err);
+    return status != DM_OK
+               ? status
+               : dm_agent_text_launch(&l->add_parts, DM_KERNEL_FORWARD, columns, 0, err);
+}
+
+/* Of one number per sample, this rollout's alone. */
+static dm_status moments(dm_agent_learner *l, float *numbers, float *state, dm_error *err)
+{
+    dm_status status = dm_agent_clear(l, state, 3 * sizeof *state, err);
+    return status == DM_OK ? dm_agent_add_moments(l, numbers, 1, state, err) : status;
 }
 
 /* Before each epoch with V-trace, else before the first. */

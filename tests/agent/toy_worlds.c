@@ -17,6 +17,9 @@ static void observe(const toy_world *toy, void *to)
         bool seen = toy->kind != TOY_MEMORY || toy->age[n] == 0;
         observations[2 * n] = seen && toy->state[n] == 0;
         observations[2 * n + 1] = seen && toy->state[n] == 1;
+        for (int i = 0; i < 2 && toy->scale > 0; i++)
+            observations[2 * n + (uint64_t)i] =
+                toy->scale * (observations[2 * n + (uint64_t)i] + 3);
     }
 }
 
@@ -57,7 +60,7 @@ static dm_status step(dm_agent_world *world, const int32_t *actions, void *obser
             flags[n] = DM_AGENT_BEGINS;
             continue;
         }
-        rewards[n] = play(toy, n, actions[n]);
+        rewards[n] = play(toy, n, actions[n]) * (toy->scale > 0 ? toy->scale : 1);
         toy->age[n]++;
         if (toy->kind == TOY_BANDIT || (toy->kind == TOY_MEMORY && toy->age[n] == MEMORY_STEPS))
             flags[n] = DM_AGENT_TERMINATED;

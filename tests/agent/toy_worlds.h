@@ -21,6 +21,7 @@ typedef struct toy_world {
     toy_kind kind;
     uint32_t limit; /* steps of an episode; 0: any */
     uint64_t step;
+    float scale; /* of rewards and observations, which then lie 3 x scale off 0; 0: as they are */
     int32_t *state, *age;
 } toy_world;
 
