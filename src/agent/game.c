@@ -129,11 +129,26 @@ static dm_status read_reward(const dm_agent_config *config, const char *path, dm
                              err);
 }
 
+/* The game, and is it the one that is meant? */
+static dm_status read_rom(const dm_agent_config *config, dm_agent_game *out, dm_error *err)
+{
+    dm_status status = dm_file_read(config->rom, 8u << 20, &out->rom, &out->rom_size, err);
+    if (status != DM_OK)
+        return status;
+    dm_sha256_hex(out->rom, out->rom_size, out->rom_sha256);
+    if (config->rom_sha256[0] != 0 && strcmp(config->rom_sha256, out->rom_sha256) != 0)
+        return dm_fail(err, DM_EINVAL,
+                       "%.400s: another game than the one that is meant (its SHA-256 is %s, not "
+                       "%.64s)",
+                       config->rom, out->rom_sha256, config->rom_sha256);
+    return DM_OK;
+}
+
 dm_status dm_agent_game_open(const dm_agent_config *config, const char *reward, dm_agent_game *out,
                              dm_error *err)
 {
-    *out = (dm_agent_game){0};
-    dm_status status = dm_file_read(config->rom, 8u << 20, &out->rom, &out->rom_size, err);
+    *out = (dm_agent_game){.wait = (uint32_t)config->wait};
+    dm_status status = read_rom(config, out, err);
     if (status == DM_OK)
         status = read_reward(config, reward ? reward : config->reward, out, err);
     if (status == DM_OK)
@@ -173,6 +188,11 @@ dm_status dm_agent_game_start(dm_agent_game *game, uint64_t seed, bool held_out,
     dm_status status = dm_gb_load_state_bytes(game->gb, game->state, game->state_bytes, err);
     /* Held-out starts do not depend on the seed, so that runs are measured on the same games. */
     uint64_t from = held_out ? UINT64_MAX : seed, stream = held_out ? 0x5EED : 0xA11;
+    if (status == DM_OK && game->wait > 0) {
+        uint32_t word = dm_random4(from, stream + 1, index).v[0];
+        dm_gb_set_keys(game->gb, 0);
+        dm_gb_run_frames(game->gb, dm_random_below(word, game->wait + 1), DM_GB_DRAW_LAST);
+    }
     for (uint32_t i = 0; i < game->random_count; i++) {
         uint32_t word = dm_random4(from, stream, index * DM_AGENT_RANDOM_MAX + i).v[0];
         dm_gb_poke(game->gb, game->random[i], (uint8_t)(1 + dm_random_below(word, 255)));

@@ -4,6 +4,7 @@
 #define DM_AGENT_GAME_H
 
 #include "agent/config.h"
+#include "base/sha256.h"
 
 #include <dotmatrix/gb.h>
 #include <dotmatrix/program.h>
@@ -13,13 +14,15 @@ enum { DM_AGENT_ACTIONS_MAX = 64, DM_AGENT_RANDOM_MAX = 32 };
 typedef struct dm_agent_game {
     char *rom, *reward; /* the files' bytes; the reward's text ends with NUL */
     size_t rom_size, reward_size;
+    char rom_sha256[DM_SHA256_HEX_SIZE];
     dm_program *
         program; /* the reward's, when its file's name ends with .py; NULL: it is an epilog's text */
     uint8_t keys[DM_AGENT_ACTIONS_MAX]; /* masks of DM_GB_KEY_ */
     uint32_t actions;
     uint16_t random[DM_AGENT_RANDOM_MAX]; /* addresses */
     uint32_t random_count;
-    dm_gb *gb; /* after the start's keys */
+    uint32_t wait; /* frames that a start waits at most */
+    dm_gb *gb;     /* after the start's keys */
     void *state;
     size_t state_bytes;
 } dm_agent_game;
@@ -31,7 +34,7 @@ dm_status dm_agent_game_open(const dm_agent_config *config, const char *reward, 
 /* Whether a reward is a program. */
 bool dm_agent_is_program(const char *reward);
 void dm_agent_game_close(dm_agent_game *game);
-/* Start number `index` as dm_gb_load_state_bytes reads it: the same machine with random bytes, never
+/* Start number `index` as dm_gb_load_state_bytes reads it: the same machine some frames later, with random bytes, never
  * 0, where the configuration says. `held_out` starts are others than those to train from. */
 dm_status dm_agent_game_start(dm_agent_game *game, uint64_t seed, bool held_out, uint64_t index,
                               void *to, dm_error *err);

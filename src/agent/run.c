@@ -27,6 +27,11 @@ struct dm_agent_run {
     dm_tensorboard *board; /* opened by the first figures */
     char folder[DM_PATH_MAX], *config_text;
     uint64_t saved; /* the update whose world file lies there; UINT64_MAX: none */
+    const char *device_name;
+    dm_agent_lives *lives; /* of the training's machines */
+    uint32_t *kept;        /* whose episodes are wanted */
+    size_t kept_count;
+    uint64_t lives_written;
 };
 
 /* ---- The folder ---- */
@@ -92,6 +97,7 @@ static dm_status open_game(dm_agent_run *run, const char *device, const char *re
         return dm_fail(err, DM_EINVAL,
                        "agent: what is good play? --reward names a file that says so "
                        "(docs/agent.md)");
+    run->device_name = device;
     dm_status status = dm_device_open(device, &run->device, err);
     if (status == DM_OK)
         status = dm_agent_game_open(&run->config, reward, &run->game, err);
@@ -142,9 +148,10 @@ dm_status dm_agent_run_begin(const char *device, const dm_agent_config *config, 
     if (status == DM_OK && dm_file_exists(path))
         status = dm_fail(err, DM_EINVAL, "%s: has a run already; --resume goes on with it", folder);
     if (status == DM_OK)
-        status = config_text(run, err);
-    if (status == DM_OK)
         status = open_game(run, device, NULL, err);
+    memcpy(run->config.rom_sha256, run->game.rom_sha256, sizeof run->game.rom_sha256);
+    if (status == DM_OK)
+        status = config_text(run, err);
     if (status == DM_OK)
         status = open_learner(run, err);
     if (status == DM_OK) /* once all that may be wrong has been seen */
@@ -228,6 +235,8 @@ void dm_agent_run_close(dm_agent_run *run)
     dm_agent_learner_destroy(run->learner);
     if (run->world)
         run->world->destroy(run->world);
+    dm_agent_lives_destroy(run->lives);
+    free(run->kept);
     dm_agent_game_close(&run->game);
     dm_device_close(run->device);
     free(run->config_text);
@@ -242,6 +251,50 @@ const dm_agent_config *dm_agent_run_config(const dm_agent_run *run)
 dm_agent_learner *dm_agent_run_learner(dm_agent_run *run)
 {
     return run->learner;
+}
+
+/* ---- Lives ---- */
+
+dm_status dm_agent_run_keep(dm_agent_run *run, const uint32_t *machines, size_t count,
+                            dm_error *err)
+{
+    free(run->kept);
+    run->kept = calloc(count + 1, sizeof *run->kept);
+    if (!run->kept)
+        return dm_fail(err, DM_ENOMEM, "agent: no memory");
+    for (size_t i = 0; i < count; i++)
+        run->kept[i] = machines[i];
+    run->kept_count = count;
+    return DM_OK;
+}
+
+uint64_t dm_agent_run_lives(const dm_agent_run *run)
+{
+    return run->lives_written + (run->lives ? dm_agent_lives_written(run->lives) : 0);
+}
+
+/* Of a world's machines, those that are wanted; NULL: none are. `begun`: all of them have just begun. */
+static dm_status keep_lives(dm_agent_run *run, dm_agent_world *world, const char *name, bool begun,
+                            dm_agent_lives **out, dm_error *err)
+{
+    char folder[DM_PATH_MAX];
+    dm_agent_lives_desc desc = {.folder = folder,
+                                .name = name,
+                                .device = run->device_name,
+                                .config = &run->config,
+                                .game = &run->game,
+                                .machines = run->kept,
+                                .count = run->kept_count};
+    if (run->kept_count == 0)
+        return DM_OK;
+    for (size_t i = 0; i < run->kept_count; i++)
+        if (run->kept[i] >= world->count)
+            return dm_fail(err, DM_EINVAL, "agent: machine %" PRIu32 " is to be kept, of %" PRIu64,
+                           run->kept[i], world->count);
+    dm_status status = path_in(run, "lives", folder, err);
+    if (status == DM_OK)
+        status = dm_agent_lives_create(&desc, out, err);
+    return status == DM_OK ? dm_agent_swarm_keep_lives(world, *out, begun, err) : status;
 }
 
 /* ---- Training ---- */
@@ -321,6 +374,9 @@ dm_status dm_agent_run_train(dm_agent_run *run, uint64_t until, dm_agent_watch w
     dm_agent_news news = {0};
     dm_status status = DM_OK;
     bool on = true;
+    if (run->lives == NULL)
+        status = keep_lives(run, run->world, "machine", dm_agent_learner_updates(run->learner) == 0,
+                            &run->lives, err);
     while (on && status == DM_OK && dm_agent_learner_updates(run->learner) * round < until) {
         status = dm_agent_learner_round(run->learner, &news.figures, err);
         if (status == DM_OK)
@@ -334,6 +390,8 @@ dm_status dm_agent_run_train(dm_agent_run *run, uint64_t until, dm_agent_watch w
             last = now;
         }
     }
+    if (status == DM_OK && run->lives)
+        status = dm_agent_lives_finish(run->lives, dm_agent_swarm_of(run->world), err);
     return status == DM_OK ? save(run, err) : explain(run, status, err);
 }
 
@@ -355,6 +413,7 @@ dm_status dm_agent_run_count_starts(dm_agent_run *run, uint64_t *different, dm_e
 
 typedef struct games {
     dm_agent_world *world;
+    dm_agent_lives *lives; /* NULL: none are kept */
     dm_stream *stream;
     dm_device_buffer *observations, *states, *actions, *rewards, *scores, *flags;
     float *host_scores;
@@ -369,6 +428,7 @@ static void games_close(games *g)
 {
     if (g->world)
         g->world->destroy(g->world);
+    dm_agent_lives_destroy(g->lives);
     dm_device_buffer *const buffers[] = {g->observations, g->states, g->actions,
                                          g->rewards,      g->scores, g->flags};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
@@ -481,8 +541,14 @@ dm_status dm_agent_run_measure(dm_agent_run *run, dm_agent_player player, bool t
     if (count == 0)
         return dm_fail(err, DM_EINVAL, "agent: no games to measure on");
     dm_status status = games_open(run, &what, player, &g, err);
+    if (status == DM_OK && player == DM_AGENT_GREEDY && !trained)
+        status = keep_lives(run, g.world, "held-out", true, &g.lives, err);
     for (uint64_t s = 0; s < steps && g.left > 0 && status == DM_OK; s++)
         status = games_step(run, &g, err);
+    if (status == DM_OK && g.lives) {
+        status = dm_agent_lives_finish(g.lives, dm_agent_swarm_of(g.world), err);
+        run->lives_written += dm_agent_lives_written(g.lives);
+    }
     if (status == DM_OK) {
         qsort(g.final, count, sizeof *g.final, compare_scores);
         for (uint64_t n = 0; n < count; n++)

@@ -6,6 +6,7 @@
  *     checkpoint.safetensors, world-N.swarm, world-N.swarm.starts    to go on from, after update N
  *     metrics.jsonl        a line for each update
  *     events.out.tfevents.*    the same for TensorBoard
+ *     lives/               episodes of machines that were asked for (life.h)
  *
  * A checkpoint names the update whose world file belongs to it, and is replaced after that file is
  * there: killed at any moment, a run goes on from the last one to the bits of a run that was not. */
@@ -40,6 +41,12 @@ dm_status dm_agent_run_open(const char *device, const char *folder, dm_agent_run
 void dm_agent_run_close(dm_agent_run *run);
 const dm_agent_config *dm_agent_run_config(const dm_agent_run *run);
 dm_agent_learner *dm_agent_run_learner(dm_agent_run *run);
+/* From the next training or measuring on, keep the episodes of these machines, each from its next start on: as
+ * lives/machine-N-STEP.life, measured ones as lives/held-out-N-0.life. */
+dm_status dm_agent_run_keep(dm_agent_run *run, const uint32_t *machines, size_t count,
+                            dm_error *err);
+/* Files of them that were written. */
+uint64_t dm_agent_run_lives(const dm_agent_run *run);
 /* Different games among the training starts. */
 dm_status dm_agent_run_count_starts(dm_agent_run *run, uint64_t *different, dm_error *err);
 

@@ -31,6 +31,7 @@ typedef struct dm_agent_world {
     uint32_t observation[3]; /* {C} floats, or an image {C, H, W} */
     bool packed; /* of an image: a byte has four pixels, the leftmost lowest; else floats */
     bool has_scores;
+    bool watched; /* the host looks at machines in each step: not to be captured in a graph */
     const int32_t *
         forced; /* of each machine, what it does next instead of what the policy draws; -1: that. NULL: none */
 

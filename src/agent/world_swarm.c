@@ -55,7 +55,8 @@ typedef struct swarm_world {
     dm_device_buffer *buffers[ARRAYS];
     void *at[ARRAYS]; /* their addresses */
     dm_agent_text begin, after, archive, observe, potential, keep;
-    uint64_t step; /* steps of the world */
+    uint64_t step;         /* steps of the world */
+    dm_agent_lives *lives; /* NULL: none are kept */
     uint8_t action_keys[DM_AGENT_ACTIONS_MAX];
 } swarm_world;
 
@@ -312,7 +313,10 @@ static dm_status reset(dm_agent_world *world, void *observations, dm_error *err)
         status = dm_swarm_reset(w->swarm, w->at[MASK], w->at[NUMBERS], err);
     if (status == DM_OK && !w->programmed)
         status = dm_agent_text_launch(&w->potential, DM_KERNEL_FORWARD, world->count, 0, err);
-    return status == DM_OK ? observe(w, observations, err) : status;
+    if (status == DM_OK)
+        status = observe(w, observations, err);
+    const dm_agent_lives_step first = {.swarm = w->swarm, .number = w->step};
+    return status == DM_OK && w->lives ? dm_agent_lives_begin(w->lives, &first, err) : status;
 }
 
 /* ---- The archive ---- */
@@ -391,7 +395,16 @@ static dm_status step(dm_agent_world *world, const int32_t *actions, void *obser
         status = dm_agent_text_launch(&w->after, DM_KERNEL_FORWARD, N, 0, err);
     if (status == DM_OK && has_curriculum(w))
         status = keep(w, err);
-    return status == DM_OK ? observe(w, observations, err) : status;
+    if (status == DM_OK)
+        status = observe(w, observations, err);
+    const dm_agent_lives_step done = {.swarm = w->swarm,
+                                      .stream = w->stream,
+                                      .number = w->step,
+                                      .keys = w->at[KEYS],
+                                      .flags = flags,
+                                      .practice = w->at[PRACTICE],
+                                      .rewards = rewards};
+    return status == DM_OK && w->lives ? dm_agent_lives_add(w->lives, &done, err) : status;
 }
 
 /* ---- Checkpoints: the swarm's file with ours behind its name ---- */
@@ -454,6 +467,8 @@ static dm_status load(dm_agent_world *world, const char *path, dm_error *err)
         at += array_bytes(w, i);
     }
     free(bytes);
+    if (w->lives)
+        dm_agent_lives_forget(w->lives);
     return status;
 }
 
@@ -550,6 +565,16 @@ dm_status dm_agent_swarm_create(dm_device *device, const dm_agent_config *config
 dm_swarm *dm_agent_swarm_of(dm_agent_world *world)
 {
     return ((swarm_world *)world->user)->swarm;
+}
+
+dm_status dm_agent_swarm_keep_lives(dm_agent_world *world, dm_agent_lives *lives, bool begun,
+                                    dm_error *err)
+{
+    swarm_world *w = world->user;
+    const dm_agent_lives_step first = {.swarm = w->swarm, .number = w->step};
+    w->lives = lives;
+    world->watched = lives != NULL;
+    return lives && begun ? dm_agent_lives_begin(lives, &first, err) : DM_OK;
 }
 
 /* ---- Do the starts differ? ---- */

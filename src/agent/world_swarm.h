@@ -18,6 +18,7 @@
 #define DM_AGENT_WORLD_SWARM_H
 
 #include "agent/game.h"
+#include "agent/lives.h"
 #include "agent/world.h"
 
 #include <dotmatrix/swarm.h>
@@ -35,6 +36,9 @@ dm_status dm_agent_swarm_create(dm_device *device, const dm_agent_config *config
                                 dm_agent_game *game, const dm_agent_swarm_desc *desc,
                                 dm_agent_world **out, dm_error *err);
 dm_swarm *dm_agent_swarm_of(dm_agent_world *world);
+/* Keep episodes of machines from now on; `begun`: all have just been reset. The world does not own them. */
+dm_status dm_agent_swarm_keep_lives(dm_agent_world *world, dm_agent_lives *lives, bool begun,
+                                    dm_error *err);
 /* How many of the starts give different games: all are played with the same keys for `steps` steps,
  * and what the policy would see is compared. The world is reset afterwards. */
 dm_status dm_agent_swarm_count_starts(dm_agent_world *world, uint32_t steps, uint64_t *different,

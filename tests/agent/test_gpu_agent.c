@@ -89,6 +89,8 @@ static const char *const practice[] = {"curriculum=0.5", "before=2",    "practic
                                        "archive=16",     "stir=3",      "limit=0",
                                        "horizon=64",     "machines=64", NULL};
 
+static const char *const normalised[] = {"normalise_obs=1", "normalise_rewards=1", "limit=5", NULL};
+
 static void numbers_as_on_the_cpu(void **state)
 {
     compare(state, numbers);
@@ -137,6 +139,61 @@ static void practice_gives_the_same_bits(void **state)
     same_bits(state, practice);
 }
 
+static void normalised_as_on_the_cpu(void **state)
+{
+    compare(state, normalised);
+}
+
+static void normalised_gives_the_same_bits(void **state)
+{
+    same_bits(state, normalised);
+}
+
+typedef struct lives {
+    dm_swarm_rom_source rom;
+    size_t count;
+} lives;
+
+static dm_status replay_life(const char *root, const dm_dir_entry *entry, void *user,
+                             dm_error *error)
+{
+    lives *all = user;
+    char path[DM_PATH_MAX];
+    dm_agent_life life;
+    dm_agent_replayed played;
+    (void)error;
+    assert_ok(dm_path_join(path, root, entry->path, err));
+    assert_ok(dm_agent_life_read(path, &life, err));
+    assert_string_equal(life.device, "cuda:0");
+    assert_ok(dm_agent_life_replay(&life, all->rom.bytes, all->rom.size, &(dm_agent_replay){0},
+                                   &played, err));
+    if (!played.same_end || !played.same_total)
+        fail_msg("%s: %s", entry->path, played.same_end ? "other rewards" : "ends elsewhere");
+    all->count++;
+    dm_agent_life_deinit(&life);
+    return DM_OK;
+}
+
+/* Episodes of two machines on the GPU, practice among them, each played again on the CPU. */
+static void lives_are_the_same_on_the_cpu(void **state)
+{
+    dm_test_gpu();
+    const char *folder = dm_test_path(state, "lives");
+    dm_agent_config config = dm_test_small_run(state, practice);
+    dm_agent_run *run = NULL;
+    char root[DM_PATH_MAX];
+    lives all = {.rom = dm_case_rom("STARFALL")};
+    assert_ok(dm_agent_run_begin("cuda:0", &config, folder, &run, err));
+    assert_ok(dm_agent_run_keep(run, (uint32_t[]){0, 17}, 2, err));
+    assert_ok(dm_agent_run_train(run, config.machines * config.horizon * 6, NULL, NULL, err));
+    uint64_t written = dm_agent_run_lives(run);
+    dm_agent_run_close(run);
+    assert_true(written >= 4);
+    assert_ok(dm_path_join(root, folder, "lives", err));
+    assert_ok(dm_dir_walk(root, replay_life, &all, err));
+    assert_int_equal(all.count, written);
+}
+
 static void memory_gives_the_same_bits(void **state)
 {
     same_bits(state, memory);
@@ -145,4 +202,6 @@ static void memory_gives_the_same_bits(void **state)
 DM_TESTS("gpu/agent", DM_TEST_IN_DIR(numbers_as_on_the_cpu), DM_TEST_IN_DIR(pictures_as_on_the_cpu),
          DM_TEST_IN_DIR(numbers_give_the_same_bits), DM_TEST_IN_DIR(pictures_give_the_same_bits),
          DM_TEST_IN_DIR(memory_as_on_the_cpu), DM_TEST_IN_DIR(practice_as_on_the_cpu),
-         DM_TEST_IN_DIR(practice_gives_the_same_bits), DM_TEST_IN_DIR(memory_gives_the_same_bits));
+         DM_TEST_IN_DIR(practice_gives_the_same_bits), DM_TEST_IN_DIR(memory_gives_the_same_bits),
+         DM_TEST_IN_DIR(normalised_as_on_the_cpu), DM_TEST_IN_DIR(normalised_gives_the_same_bits),
+         DM_TEST_IN_DIR(lives_are_the_same_on_the_cpu));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_run.c - dotmatrix train agent on STARFALL: what a run leaves, runs that are killed, and what
  * is refused. All use one reward text, so that it is compiled once. */
+#include "agent/life.h"
 #include "base/file.h"
 #include "base/philox.h"
 #include "base/thread.h"
@@ -13,12 +14,12 @@
 
 static const char rom[] = DM_TEST_BUILD_ROOT "/roms/STARFALL.gb";
 
-static const char *const small[] = {"machines=16",   "horizon=8",  "hidden=8",
-                                    "minibatches=2", "epochs=2",   "starts=16",
-                                    "held_out=0",    "steps=5120", "checkpoint_seconds=1e-6",
-                                    "limit=30",      "before=2",   "curriculum=0.5",
-                                    "practice=8",    "archive=16", "act_rows=4",
-                                    "learn_rows=16"};
+static const char *const small[] = {"machines=16",   "horizon=8",       "hidden=8",
+                                    "minibatches=2", "epochs=2",        "starts=16",
+                                    "held_out=0",    "steps=5120",      "checkpoint_seconds=1e-6",
+                                    "limit=30",      "before=2",        "curriculum=0.5",
+                                    "practice=8",    "archive=16",      "act_rows=4",
+                                    "learn_rows=16", "normalise_obs=1", "normalise_rewards=1"};
 
 static const char *config_path(void)
 {
@@ -139,6 +140,70 @@ static void an_agent_is_measured_and_filmed(void **state)
     }
 }
 
+/* The only file of lives/ whose name begins with `name`. */
+static dm_status find_life(const char *root, const dm_dir_entry *entry, void *user, dm_error *error)
+{
+    char(*found)[2][DM_PATH_MAX] = user; /* what is looked for, what was found */
+    (void)error;
+    if (strncmp(entry->path, (*found)[0], strlen((*found)[0])) == 0)
+        assert_ok(dm_path_join((*found)[1], root, entry->path, err));
+    return DM_OK;
+}
+
+static void a_life_is_played_again(void **state)
+{
+    const char *folder = dm_test_path(state, "run"), *gif = dm_test_path(state, "life.gif"),
+               *broken = dm_test_path(state, "broken.life");
+    static const char *const names[] = {"machine-3-", "machine-0-0", "held-out-2-0"};
+    char lives[DM_PATH_MAX], found[2][DM_PATH_MAX] = {{0}}, *bytes;
+    size_t size;
+    dm_test_result r;
+    assert_true(run(folder, 2, 600,
+                    (const char *const[]){"--lives", "0,3", "--set", "eval_frames=400", NULL}));
+    dm_test_dotmatrix(&r, "train", "agent", "--resume", folder, "--eval", "4", "--lives", "2");
+    dm_test_expect_exit(&r, 0);
+    dm_test_result_free(&r);
+    assert_ok(dm_path_join(lives, folder, "lives", err));
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        snprintf(found[0], sizeof found[0], "%s", names[i]);
+        found[1][0] = 0;
+        assert_ok(dm_dir_walk(lives, find_life, &found, err));
+        assert_true(found[1][0] != 0);
+        dm_test_dotmatrix(&r, "replay", found[1], "--gif", gif);
+        dm_test_expect_exit(&r, 0);
+        assert_non_null(strstr(r.out, "the same on this CPU: registers, memory, cycles, rewards"));
+        dm_test_result_free(&r);
+        assert_true(dm_file_exists(gif));
+    }
+    /* Other keys lead elsewhere: the first byte behind the state is what was pressed first. */
+    dm_agent_life life;
+    assert_ok(dm_agent_life_read(found[1], &life, err));
+    uint8_t *keys = malloc(life.steps);
+    assert_non_null(keys);
+    memset(keys, DM_GB_KEY_A | DM_GB_KEY_RIGHT, life.steps);
+    life.keys = keys;
+    assert_ok(dm_agent_life_write(&life, broken, err));
+    free(keys);
+    dm_agent_life_deinit(&life);
+    dm_test_dotmatrix(&r, "replay", broken);
+    dm_test_expect_exit(&r, 1);
+    assert_non_null(strstr(r.out, "the machine is not where it was at the end"));
+    dm_test_result_free(&r);
+    /* A damaged file, and another game. */
+    assert_ok(dm_file_read(found[1], 0, &bytes, &size, err));
+    bytes[size / 2] ^= 1;
+    assert_ok(dm_file_write(broken, bytes, size, err));
+    free(bytes);
+    dm_test_dotmatrix(&r, "replay", broken);
+    dm_test_expect_exit(&r, 4);
+    assert_non_null(strstr(r.err, "damaged: its hash differs"));
+    dm_test_result_free(&r);
+    dm_test_dotmatrix(&r, "replay", found[1], "--rom", DM_TEST_BUILD_ROOT "/roms/WARREN.gb");
+    dm_test_expect_exit(&r, 2);
+    assert_non_null(strstr(r.err, "the ROM is another than the one that was played"));
+    dm_test_result_free(&r);
+}
+
 static void what_is_wrong_is_one_line(void **state)
 {
     static const struct {
@@ -150,10 +215,13 @@ static void what_is_wrong_is_one_line(void **state)
         {{"--rom", rom, "--reward", "not-there.c"}, "not-there.c"},
         {{"--rom", rom, "--reward", "PROGRAM"}, "sets no reward"},
         {{"--rom", rom, "--config", "CONFIG", "--set", "actions=LEFT,JUMP"}, "'JUMP'; keys are"},
+        {{"--rom", rom, "--config", "CONFIG", "--set", "rom_sha256=another"}, "another game than"},
         {{"--rom", rom, "--config", "CONFIG", "--set", "random=4000:2"}, "'4000:2'"},
         {{"--rom", rom, "--config", "CONFIG", "--set", "start=soon"}, "'soon'"},
         {{"--rom", rom, "--config", "CONFIG", "--set", "horizn=8"}, "did you mean horizon?"},
         {{"--eval", "3"}, "--eval wants --resume DIR"},
+        {{"--rom", rom, "--config", "CONFIG", "--lives", "3,x"}, "'x' is no number"},
+        {{"--rom", rom, "--config", "CONFIG", "--lives", "256"}, "--lives: 256; there are 256"},
         {{"--play", "nowhere", "--gif", "a.gif"}, "no run of train agent lies there"},
     };
     static const char nothing[] =
@@ -201,6 +269,6 @@ static void a_reward_that_is_no_number_is_shown(void **state)
 }
 
 DM_TESTS("agent/run", DM_TEST_IN_DIR(killed_runs_end_with_the_same_bits),
-         DM_TEST_IN_DIR(an_agent_is_measured_and_filmed),
+         DM_TEST_IN_DIR(an_agent_is_measured_and_filmed), DM_TEST_IN_DIR(a_life_is_played_again),
          DM_TEST_IN_DIR(a_reward_that_is_no_number_is_shown),
          DM_TEST_IN_DIR(what_is_wrong_is_one_line));

@@ -11,7 +11,7 @@ typedef struct dm_train_options {
     const char *device, *config, *out, *resume, *import, *prompt, *trace; /* the others */
     const char *tasks;                                                    /* report */
     const char *rule;                                                     /* sweep */
-    const char *rom, *reward, *play, *gif;                                /* agent */
+    const char *rom, *reward, *obs, *policy, *envs, *play, *gif, *lives;  /* agent */
     dm_strings set, data, history, replay, given;
     int64_t eval, scale, frames;
     int64_t classes, steps, until, seed, seeds, tokens, top_k, workers;

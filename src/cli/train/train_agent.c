@@ -42,6 +42,17 @@ static dm_status set_text(char to[DM_AGENT_TEXT_MAX], const char *option, const 
     return DM_OK;
 }
 
+/* An option that stands for --set FIELD=VALUE. */
+static dm_status set_field(dm_agent_config *config, const char *field, const char *value,
+                           dm_error *err)
+{
+    char setting[DM_AGENT_TEXT_MAX];
+    if (value == NULL)
+        return DM_OK;
+    snprintf(setting, sizeof setting, "%s=%s", field, value);
+    return dm_agent_config_set(config, setting, err);
+}
+
 static dm_status read_config(const dm_train_options *o, dm_agent_config *config, dm_error *err)
 {
     *config = dm_agent_config_default;
@@ -53,6 +64,12 @@ static dm_status read_config(const dm_train_options *o, dm_agent_config *config,
     for (size_t i = 0; i < o->set.count && status == DM_OK; i++)
         status = dm_agent_config_set(config, o->set.items[i], err);
     if (status == DM_OK)
+        status = set_field(config, "obs", o->obs, err);
+    if (status == DM_OK)
+        status = set_field(config, "policy", o->policy, err);
+    if (status == DM_OK)
+        status = set_field(config, "machines", o->envs, err);
+    if (status == DM_OK)
         status = set_text(config->rom, "--rom", o->rom, err);
     if (status == DM_OK)
         status = set_text(config->reward, "--reward", o->reward, err);
@@ -61,6 +78,36 @@ static dm_status read_config(const dm_train_options *o, dm_agent_config *config,
     if (dm_train_given(o, "seed"))
         config->seed = (uint64_t)o->seed;
     return status;
+}
+
+/* --lives 0,7 */
+static dm_status read_lives(const dm_train_options *o, dm_agent_run *run, dm_error *err)
+{
+    uint32_t machines[64];
+    uint64_t most = o->eval > 0 ? (uint64_t)o->eval : dm_agent_run_config(run)->machines;
+    size_t count = 0;
+    for (const char *at = o->lives; at != NULL && *at != 0;) {
+        char *end = NULL;
+        unsigned long machine = strtoul(at, &end, 10);
+        if (*at < '0' || *at > '9' || machine >= UINT32_MAX || (*end != 0 && *end != ','))
+            return dm_fail(err, DM_EINVAL, "--lives: '%.32s' is no number of a machine", at);
+        if (count == sizeof machines / sizeof machines[0])
+            return dm_fail(err, DM_EINVAL, "--lives: more than %zu machines", count);
+        if (machine >= most)
+            return dm_fail(err, DM_EINVAL, "--lives: %lu; there are %" PRIu64 ", the first is 0",
+                           machine, most);
+        machines[count++] = (uint32_t)machine;
+        at = *end == ',' ? end + 1 : end;
+    }
+    return dm_agent_run_keep(run, machines, count, err);
+}
+
+static void say_lives(const dm_agent_run *run, const char *folder)
+{
+    uint64_t count = dm_agent_run_lives(run);
+    if (count > 0)
+        printf("%" PRIu64 " episodes in %s/lives; dotmatrix replay FILE shows one\n", count,
+               folder);
 }
 
 /* ---- Watching ---- */
@@ -102,16 +149,21 @@ static void print_score(const char *what, const dm_agent_score *s)
            what, s->mean, s->median, s->lowest, s->highest, s->games, s->frames, 100 * s->alive);
 }
 
-static dm_status say_score(dm_agent_run *run, uint64_t games, dm_error *err)
+static dm_status say_score(const dm_train_options *o, dm_agent_run *run, dm_error *err)
 {
     dm_agent_score s;
-    dm_status status = dm_agent_run_measure(run, DM_AGENT_GREEDY, false, games, &s, err);
+    uint64_t games = (uint64_t)o->eval;
+    dm_status status = read_lives(o, run, err);
+    if (status == DM_OK)
+        status = dm_agent_run_measure(run, DM_AGENT_GREEDY, false, games, &s, err);
     if (status == DM_OK)
         print_score("held out", &s);
     if (status == DM_OK)
         status = dm_agent_run_measure(run, DM_AGENT_RANDOM, false, games, &s, err);
     if (status == DM_OK)
         printf("random keys on these starts: mean score %.1f\n", s.mean);
+    if (status == DM_OK)
+        say_lives(run, o->resume);
     return status;
 }
 
@@ -191,7 +243,9 @@ static dm_status train(const dm_train_options *o, dm_agent_run *run, const char 
     uint64_t done = dm_agent_learner_updates(dm_agent_run_learner(run)) * round;
     uint64_t until = o->until > 0 ? (uint64_t)o->until : c->steps;
     watcher w = {.steps = done, .score = NAN};
-    dm_status status = say_starts(run, &different, err);
+    dm_status status = read_lives(o, run, err);
+    if (status == DM_OK)
+        status = say_starts(run, &different, err);
     fflush(stdout);
     if (status != DM_OK)
         return status;
@@ -206,6 +260,8 @@ static dm_status train(const dm_train_options *o, dm_agent_run *run, const char 
                "%.0f%%; %s\n",
                w.steps, (double)(w.steps - done) / all, 100 * w.seconds[0] / all,
                100 * w.seconds[1] / all, 100 * w.seconds[2] / all, folder);
+    say_lives(run, folder);
+    (void)dm_agent_run_keep(run, NULL, 0, NULL); /* not of the games that are measured now */
     if (dm_stop_requested()) {
         dm_stop_kept("%s has the run until then; --resume %s goes on", folder, folder);
         return DM_OK;
@@ -261,7 +317,8 @@ dm_status dm_train_agent(const dm_train_options *o, dm_error *err)
     if (o->play != NULL)
         return film(o, err);
     if (o->resume != NULL) {
-        static const char *const fixed[] = {"set", "config", "seed", "out", "rom", "reward"};
+        static const char *const fixed[] = {"set",    "config", "seed",   "out", "rom",
+                                            "reward", "obs",    "policy", "envs"};
         for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
             if (dm_train_given(o, fixed[i]))
                 return dm_fail(err, DM_EINVAL, "--%s is the run's own with --resume", fixed[i]);
@@ -270,8 +327,8 @@ dm_status dm_train_agent(const dm_train_options *o, dm_error *err)
                                ? dm_agent_run_open(o->device, folder, &run, err)
                                : dm_agent_run_resume(o->device, folder, &run, err);
         if (status == DM_OK)
-            status = dm_train_given(o, "eval") ? say_score(run, (uint64_t)o->eval, err)
-                                               : train(o, run, folder, err);
+            status =
+                dm_train_given(o, "eval") ? say_score(o, run, err) : train(o, run, folder, err);
         dm_agent_run_close(run);
         return status;
     }
