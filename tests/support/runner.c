@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* runner.c - the one test runner.
  *
- * dm-tests [--list] [--jobs N] [--timeout SECONDS] [--here] [PATTERN ...]
+ * dm-tests [--list] [--jobs N] [--timeout SECONDS] [--here] [--test NAME] [PATTERN ...]
  *
- * A pattern is part of a group's name. Each group runs in a child process with its output in a
- * file, so that a crash or a hang is one failed group and not the end of the run. A group passes
- * its counts to the runner through a pipe. The child leads a process group, which is killed when
- * the child ends or its time is over: nothing that a test started stays behind. With --here all
- * run in this one process, for debuggers and checkers that do not follow children. */
+ * A pattern is part of a group's name. NAME is a test's: the others are left out, so that the tests
+ * of one group can run beside each other in processes of their own.
+ *
+ * Each group runs in a child process with its output in a file, so that a crash or a hang is one
+ * failed group and not the end of the run. A group passes its counts to the runner through a pipe.
+ * The child leads a process group, which is killed when the child ends or its time is over: nothing
+ * that a test started stays behind. With --here all run in this one process, for debuggers and
+ * checkers that do not follow children. */
 #include "tests/support/test.h"
 
 #include <errno.h>
@@ -95,6 +98,31 @@ static bool wanted(const dm_test_group *group, char **patterns, int count)
         if (strstr(group->name, patterns[i]) != NULL)
             return true;
     return count == 0;
+}
+
+/* Only the tests of this name stay; a group without one goes. */
+static bool keep_tests(const char *name)
+{
+    dm_test_group **link = &groups;
+    while (*link != NULL) {
+        dm_test_group *group = *link;
+        struct CMUnitTest *kept = calloc(group->count, sizeof *kept);
+        size_t count = 0;
+        if (kept == NULL)
+            return false;
+        for (size_t i = 0; i < group->count; i++)
+            if (strcmp(group->tests[i].name, name) == 0)
+                kept[count++] = group->tests[i];
+        group->tests = kept; /* to the end of the run */
+        group->count = count;
+        if (count == 0) {
+            *link = group->next;
+            free(kept);
+        } else {
+            link = &group->next;
+        }
+    }
+    return true;
 }
 
 /* The child: run the group, report the counts, exit. */
@@ -251,7 +279,8 @@ static void wait_for_news(running_group *slots, long count, const sigset_t *sign
 static int usage(void)
 {
     fprintf(stderr,
-            "usage: dm-tests [--list] [--jobs N] [--timeout SECONDS] [--here] [PATTERN ...]\n");
+            "usage: dm-tests [--list] [--jobs N] [--timeout SECONDS] [--here] [--test NAME] "
+            "[PATTERN ...]\n");
     return 2;
 }
 
@@ -274,6 +303,7 @@ int main(int argc, char **argv)
     long jobs = sysconf(_SC_NPROCESSORS_ONLN);
     double timeout = GROUP_SECONDS_MAX;
     bool list = false, here = false;
+    const char *name = NULL;
     int first = 1;
     for (; first < argc && strncmp(argv[first], "--", 2) == 0; first++) {
         if (strcmp(argv[first], "--list") == 0)
@@ -284,8 +314,14 @@ int main(int argc, char **argv)
             jobs = atol(argv[++first]);
         else if (strcmp(argv[first], "--timeout") == 0 && first + 1 < argc)
             timeout = atof(argv[++first]);
+        else if (strcmp(argv[first], "--test") == 0 && first + 1 < argc)
+            name = argv[++first];
         else
             return usage();
+    }
+    if (name != NULL && !keep_tests(name)) {
+        fprintf(stderr, "dm-tests: out of memory\n");
+        return 2;
     }
     if (jobs < 1)
         jobs = 1;
