@@ -5,6 +5,7 @@
  *                   some machines beside the program on a machine alone; a hash that is the same on all devices
  *   edit   DEVICE   from a changed text to the first finished step, in parts
  *   cost   DEVICE   a step with a program beside one with reward_v0, taken in turns
+ *   states DEVICE   all machines to bytes and back (dm_swarm_save_states, dm_swarm_load_states)
  *
  * Each prints one JSON object. */
 #include "base/hash.h"
@@ -87,6 +88,7 @@ typedef struct plain {
     int score, lives;
     bool ended;
     double sum; /* of the episode's rewards */
+    uint32_t length;
 } plain;
 
 typedef struct alone {
@@ -97,7 +99,8 @@ typedef struct alone {
 } alone;
 
 typedef struct downloads {
-    float *rewards;
+    float *rewards, *returns;
+    uint32_t *lengths;
     uint8_t *terminated, *truncated, *bytes, *actions;
 } downloads;
 
@@ -108,13 +111,16 @@ static void download_all(dm_swarm *swarm, const bench *b, downloads *d)
     dm_error err = {0};
     const size_t n = b->machines;
     check(dm_swarm_download(swarm, DM_SWARM_REWARDS, d->rewards, n * sizeof(float), &err), &err);
+    check(dm_swarm_download(swarm, DM_SWARM_RETURNS, d->returns, n * sizeof(float), &err), &err);
+    check(dm_swarm_download(swarm, DM_SWARM_LENGTHS, d->lengths, n * sizeof(uint32_t), &err), &err);
     check(dm_swarm_download(swarm, DM_SWARM_TERMINATED, d->terminated, n, &err), &err);
     check(dm_swarm_download(swarm, DM_SWARM_TRUNCATED, d->truncated, n, &err), &err);
     check(dm_swarm_download(swarm, DM_SWARM_REGION_BYTES, d->bytes, n * BYTES, &err), &err);
 }
 
 /* The documented reward from the game's own bytes; false where the program said something else. */
-static bool plain_step(plain *p, const uint8_t *bytes, float reward, uint8_t terminated)
+static bool plain_step(plain *p, const uint8_t *bytes, float reward, uint8_t terminated, float sum,
+                       uint32_t length)
 {
     const int score = bytes[1] | bytes[2] << 8, lives = bytes[3];
     const bool fresh = p->ended;
@@ -123,8 +129,10 @@ static bool plain_step(plain *p, const uint8_t *bytes, float reward, uint8_t ter
     p->score = score;
     p->lives = lives;
     p->sum = fresh ? 0 : p->sum + (double)paid;
+    p->length = fresh ? 0 : p->length + 1;
     p->ended = over;
-    return memcmp(&paid, &reward, sizeof paid) == 0 && terminated == over;
+    return memcmp(&paid, &reward, sizeof paid) == 0 && terminated == over && p->length == length &&
+           p->sum == (double)sum; /* whole numbers: a float has them exactly */
 }
 
 static void alone_init(alone *a, const bench *b, const dm_program *program, uint64_t number)
@@ -180,17 +188,24 @@ static void equal(const bench *b, const char *path)
                                 .observations = DM_SWARM_OBS_REGIONS,
                                 .regions = &region,
                                 .region_count = 1,
+                                .episodes = true,
                                 .program = program};
     dm_swarm *swarm = make(b, &desc);
     const size_t n = b->machines;
-    downloads d = {malloc(n * sizeof(float)), malloc(n), malloc(n), malloc(n * BYTES), malloc(n)};
+    downloads d = {.rewards = malloc(n * sizeof(float)),
+                   .returns = malloc(n * sizeof(float)),
+                   .lengths = malloc(n * sizeof(uint32_t)),
+                   .terminated = malloc(n),
+                   .truncated = malloc(n),
+                   .bytes = malloc(n * BYTES),
+                   .actions = malloc(n)};
     plain *plains = calloc(n, sizeof *plains);
     const size_t alone_count = n < b->alone ? n : b->alone;
     alone *alones = calloc(alone_count + 1, sizeof *alones);
     check(dm_swarm_download(swarm, DM_SWARM_REGION_BYTES, d.bytes, n * BYTES, &err), &err);
     for (size_t i = 0; i < n; i++) {
         plains[i].ended = true; /* the first look is unpaid */
-        plain_step(&plains[i], d.bytes + i * BYTES, 0.0f, 0);
+        plain_step(&plains[i], d.bytes + i * BYTES, 0.0f, 0, 0.0f, 0);
     }
     for (size_t i = 0; i < alone_count; i++)
         alone_init(&alones[i], b, program, i);
@@ -205,16 +220,17 @@ static void equal(const bench *b, const char *path)
         check(dm_swarm_step_host(swarm, d.actions, n, &err), &err);
         download_all(swarm, b, &d);
         for (size_t i = 0; i < n; i++) {
-            plain_wrong +=
-                !plain_step(&plains[i], d.bytes + i * BYTES, d.rewards[i], d.terminated[i]) ||
-                d.truncated[i] != 0;
+            plain_wrong += !plain_step(&plains[i], d.bytes + i * BYTES, d.rewards[i],
+                                       d.terminated[i], d.returns[i], d.lengths[i]) ||
+                           d.truncated[i] != 0;
             ends += d.terminated[i];
             total += d.terminated[i] ? plains[i].sum : 0;
         }
         for (size_t i = 0; i < alone_count; i++)
             alone_wrong += !alone_step(&alones[i], b, d.actions[i], d.rewards[i], d.terminated[i]);
-        const uint64_t parts[3] = {hash, dm_hash64(d.rewards, n * sizeof(float)),
-                                   dm_hash64(d.terminated, n)};
+        const uint64_t parts[5] = {
+            hash, dm_hash64(d.rewards, n * sizeof(float)), dm_hash64(d.terminated, n),
+            dm_hash64(d.returns, n * sizeof(float)), dm_hash64(d.lengths, n * sizeof(uint32_t))};
         hash = dm_hash64(parts, sizeof parts);
     }
     printf(
@@ -230,8 +246,8 @@ static void equal(const bench *b, const char *path)
     }
     dm_swarm_destroy(swarm);
     dm_program_destroy(program);
-    free(d.rewards), free(d.terminated), free(d.truncated), free(d.bytes), free(d.actions),
-        free(alones), free(plains);
+    free(d.rewards), free(d.returns), free(d.lengths), free(d.terminated), free(d.truncated),
+        free(d.bytes), free(d.actions), free(alones), free(plains);
 }
 
 /* ---- edit ---- */
@@ -349,6 +365,51 @@ static void cost(const bench *b)
     dm_program_destroy(program);
 }
 
+/* ---- states ---- */
+
+static void states(const bench *b)
+{
+    dm_error err = {0};
+    const dm_swarm_rom_source rom = {.path = b->rom};
+    dm_program *program = load_text(0.1);
+    const dm_swarm_desc desc = {.roms = &rom,
+                                .rom_count = 1,
+                                .count = b->machines,
+                                .frames_per_step = b->frames,
+                                .generator = DM_SWARM_SEEDED_RANDOM,
+                                .observations = DM_SWARM_OBS_PACKED,
+                                .program = program};
+    dm_swarm *swarm = make(b, &desc);
+    const size_t n = b->machines, size = n * dm_swarm_state_bytes(swarm);
+    uint32_t *machines = malloc(n * sizeof *machines);
+    uint8_t *bytes = malloc(size), *again = malloc(size);
+    for (uint32_t i = 0; i < n; i++)
+        machines[i] = (uint32_t)(n - 1 - i);
+    memset(bytes, 0, size), memset(again, 0, size); /* pages are there before the clock starts */
+    double save = 0, load = 0;
+    bool same = true;
+    for (int round = 0; round < 3; round++) { /* the last one counts */
+        check(dm_swarm_step(swarm, NULL, &err), &err);
+        finish(swarm);
+        uint64_t start = dm_time_ns();
+        check(dm_swarm_save_states(swarm, machines, n, bytes, size, &err), &err);
+        save = seconds_since(start);
+        check(dm_swarm_step(swarm, NULL, &err), &err);
+        finish(swarm);
+        start = dm_time_ns();
+        check(dm_swarm_load_states(swarm, machines, n, bytes, size, &err), &err);
+        load = seconds_since(start);
+        check(dm_swarm_save_states(swarm, machines, n, again, size, &err), &err);
+        same = same && memcmp(bytes, again, size) == 0;
+    }
+    printf("{\"what\": \"states\", \"machines\": %u, \"bytes_each\": %zu, \"save_s\": %.4f, "
+           "\"load_s\": %.4f, \"same\": %s}\n",
+           b->machines, size / n, save, load, same ? "true" : "false");
+    free(machines), free(bytes), free(again);
+    dm_swarm_destroy(swarm);
+    dm_program_destroy(program);
+}
+
 static uint32_t number(int argc, char **argv, int at, uint32_t otherwise)
 {
     const long value = argc > at ? strtol(argv[at], NULL, 10) : 0;
@@ -359,8 +420,9 @@ int main(int argc, char **argv)
 {
     dm_error err = {0};
     if (argc < 4) {
-        fprintf(stderr, "usage: dm-bench-program equal|edit|cost cpu|cuda ROM [MACHINES [STEPS "
-                        "[FRAMES [PROGRAM [ALONE]]]]]\n");
+        fprintf(stderr,
+                "usage: dm-bench-program equal|edit|cost|states cpu|cuda ROM [MACHINES [STEPS "
+                "[FRAMES [PROGRAM [ALONE]]]]]\n");
         return 2;
     }
     bench b = {.rom = argv[3],
@@ -375,8 +437,10 @@ int main(int argc, char **argv)
         edit(&b);
     else if (strcmp(argv[1], "cost") == 0)
         cost(&b);
+    else if (strcmp(argv[1], "states") == 0)
+        states(&b);
     else
-        check(dm_fail(&err, DM_EINVAL, "'%s' is none of equal, edit, cost", argv[1]), &err);
+        check(dm_fail(&err, DM_EINVAL, "'%s' is none of equal, edit, cost, states", argv[1]), &err);
     dm_device_close(b.device);
     return 0;
 }
