@@ -117,6 +117,13 @@ DM_API dm_status dm_program_single_step(dm_program_single *single, uint32_t acti
                                         dm_program_outcome *out, dm_error *err);
 /* A new episode begins with the machine as it is: memory is zeroed and the program sees it once, unpaid. */
 DM_API dm_status dm_program_single_reset(dm_program_single *single, dm_error *err);
+/* Save the machine's state with the program's memory behind it: dm_gb_load_state and swarms take such a file. */
+DM_API dm_status dm_program_single_save_state(dm_program_single *single, const char *path,
+                                              dm_error *err);
+/* The memory of such a file; *found tells whether there was any. That of a program with other fields is refused. The
+ * machine's own state is dm_gb_load_state's. */
+DM_API dm_status dm_program_single_load_memory(dm_program_single *single, const char *path,
+                                               bool *found, dm_error *err);
 /* The value of a metric in the last step. */
 DM_API float dm_program_single_metric(const dm_program_single *single, size_t metric);
 /* The memory: memory_bytes of them, the caller's to read and write between calls. */

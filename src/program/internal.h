@@ -7,6 +7,7 @@
  *
  *   program.c   loading: the passes, the memory's layout, the public face      rewrite.c  names of dotmatrix
  *   names.def   those names                                                    launch.c   on a device
+ *   block.c     the memory behind a machine's save state                       single.c   beside one dm_gb
  *
  * One thread of the kernel is one machine. The kernel reads where the machine stands, gives the program's function
  * its three arguments, which are structs of array views, and leaves the answer in arrays. */
@@ -107,6 +108,23 @@ typedef struct dm_program_places {
 uint32_t dm_program_stride(const dm_program *program);
 dm_program *dm_program_share(dm_program *program); /* one more owner; NULL stays NULL */
 dm_hash128 dm_program_memory_hash(const dm_program *program);
+
+/* ---- Memory behind a machine's save state ---- (block.c; docs/save-state.md) */
+
+size_t dm_program_block_size(const dm_program *program); /* 0: no memory */
+void dm_program_block_write(const dm_program *program, const void *memory, uint8_t *block);
+/* Is the block (NULL: there is none) of this program's memory, and whole? */
+dm_status dm_program_block_check(const dm_program *program, const uint8_t *block, size_t size,
+                                 dm_error *err);
+/* A checked block into dm_program_stride bytes of memory; NULL: zeros. */
+void dm_program_block_read(const dm_program *program, const uint8_t *block, void *memory);
+/* Values that no program could have left, such as a bool of 2, made whole; `count` memories. */
+void dm_program_mend(const dm_program *program, uint8_t *memories, uint64_t count);
+/* A machine's state with the block behind it as a file, and the memory of such a file. */
+dm_status dm_program_save_file(const dm_program *program, const dm_gb *gb, const void *memory,
+                               const char *path, dm_error *err);
+dm_status dm_program_load_file(const dm_program *program, const char *path, void *memory,
+                               bool *found, dm_error *err);
 
 /* A program compiled for a device. */
 typedef struct dm_program_kernel dm_program_kernel;

@@ -20,6 +20,7 @@ typedef struct single_state {
 struct dm_program_single {
     dm_gb *gb;
     dm_device *device;
+    dm_program *program;
     dm_program_kernel *kernel;
     dm_program_info info;
     dm_program_places places;
@@ -84,6 +85,7 @@ dm_status dm_program_single_create(const dm_program *program, dm_gb *gb, uint64_
     if (s == NULL)
         return dm_fail(err, DM_ENOMEM, "program: out of memory");
     s->gb = gb;
+    s->program = dm_program_share((dm_program *)program);
     s->info = dm_program_get_info(program);
     fill_places(s, seed, number);
     dm_status status = make_room(s, program, err);
@@ -109,6 +111,7 @@ void dm_program_single_destroy(dm_program_single *single)
         return;
     dm_program_kernel_destroy(single->kernel);
     dm_device_close(single->device);
+    dm_program_destroy(single->program);
     free(single->places.kept);
     free(single->places.observations);
     free(single->places.metrics);
@@ -149,6 +152,22 @@ dm_status dm_program_single_reset(dm_program_single *single, dm_error *err)
     if (single->info.hook_count > 0)
         dm_gb_take_hooks(single->gb);
     return run(single, DM_PROGRAM_FRESH, err);
+}
+
+dm_status dm_program_single_save_state(dm_program_single *single, const char *path, dm_error *err)
+{
+    DM_REQUIRE(err, single);
+    DM_REQUIRE(err, path);
+    return dm_program_save_file(single->program, single->gb, single->places.kept, path, err);
+}
+
+dm_status dm_program_single_load_memory(dm_program_single *single, const char *path, bool *found,
+                                        dm_error *err)
+{
+    DM_REQUIRE(err, single);
+    DM_REQUIRE(err, path);
+    DM_REQUIRE(err, found);
+    return dm_program_load_file(single->program, path, single->places.kept, found, err);
 }
 
 float dm_program_single_metric(const dm_program_single *single, size_t metric)

@@ -19,6 +19,8 @@ static const dm_builtin_kernel builtins[DM_SWARM_BULK_KERNELS] = {
     [DM_SWARM_BULK_POKE] = {"dm_swarm_bulk_poke", dm_swarm_bulk_poke, sizeof(dm_swarm_bulk_args)},
     [DM_SWARM_BULK_GATHER] = {"dm_swarm_bulk_gather", dm_swarm_bulk_gather,
                               sizeof(dm_swarm_bulk_args)},
+    [DM_SWARM_BULK_SCATTER] = {"dm_swarm_bulk_scatter", dm_swarm_bulk_scatter,
+                               sizeof(dm_swarm_bulk_args)},
 };
 
 static dm_status prepare(dm_swarm *swarm, dm_error *err)
@@ -196,34 +198,97 @@ dm_status dm_swarm_poke_snapshots(dm_swarm *swarm, const uint32_t *snapshots, si
 
 /* ---- Whole machines ---- */
 
-dm_status dm_swarm_gather(dm_swarm *swarm, const uint32_t *machines, size_t count, uint8_t *states,
-                          uint8_t *memories, dm_error *err)
+#define AT_A_TIME 1024u /* machines that are put back together: a bounded buffer on the device */
+
+/* Numbers and machines side by side, in one buffer on the device. */
+typedef struct whole {
+    dm_device_buffer *buffer;
+    size_t at[3], size[3]; /* states, memories, the program's memories: of one machine */
+    dm_swarm_bulk_args args;
+} whole;
+
+static dm_status whole_init(dm_swarm *swarm, whole *w, size_t most, dm_error *err)
 {
-    const dm_swarm_layout *l = &swarm->layout;
-    dm_swarm_bulk_args args = machines_of(swarm);
-    const size_t numbers = (count * sizeof *machines + 63) / 64 * 64;
-    const size_t all = count * l->machine_stride, rest = count * l->memory_stride;
-    dm_device_buffer *buffer = NULL;
+    const size_t sizes[3] = {swarm->layout.machine_stride, swarm->layout.memory_stride,
+                             swarm->args.program_stride};
+    size_t end = (most * sizeof(uint32_t) + 63) / 64 * 64;
+    for (int i = 0; i < 3; i++) {
+        w->size[i] = sizes[i];
+        w->at[i] = end;
+        end += most * sizes[i];
+    }
     dm_status status = prepare(swarm, err);
     if (status == DM_OK)
-        status = dm_device_buffer_create(swarm->device, numbers + all + rest, &buffer, err);
+        status = dm_device_buffer_create(swarm->device, end, &w->buffer, err);
+    if (status != DM_OK)
+        return status;
+    uint8_t *at = dm_device_buffer_address(w->buffer);
+    w->args = machines_of(swarm);
+    w->args.which = (const uint32_t *)(const void *)at;
+    w->args.states = at + w->at[0];
+    w->args.memories = at + w->at[1];
+    w->args.kept = at + w->at[2];
+    w->args.program_memory = swarm->args.program_memory;
+    w->args.program_stride = swarm->args.program_stride;
+    w->args.frames = swarm->args.batch.frames;
+    return DM_OK;
+}
+
+/* Launch for `count` machines, whose numbers are uploaded first. */
+static dm_status whole_run(dm_swarm *swarm, whole *w, int kernel, const uint32_t *machines,
+                           size_t count, dm_error *err)
+{
+    w->args.count = (uint32_t)count;
+    dm_status status =
+        dm_stream_upload(swarm->stream, w->buffer, 0, machines, count * sizeof *machines, err);
+    return status == DM_OK
+               ? launch(swarm, kernel, dm_swarm_bulk_word_count(&w->args), &w->args, err)
+               : status;
+}
+
+dm_status dm_swarm_gather(dm_swarm *swarm, const uint32_t *machines, size_t count,
+                          const dm_swarm_whole *to, dm_error *err)
+{
+    uint8_t *const parts[3] = {to->states, to->memories, to->kept};
+    whole w = {0};
+    dm_status status = whole_init(swarm, &w, count, err);
     if (status == DM_OK)
-        status =
-            dm_stream_upload(swarm->stream, buffer, 0, machines, count * sizeof *machines, err);
-    if (status == DM_OK) {
-        uint8_t *at = dm_device_buffer_address(buffer);
-        args.which = (const uint32_t *)(const void *)at;
-        args.states = at + numbers;
-        args.memories = at + numbers + all;
-        args.count = (uint32_t)count;
-        status = launch(swarm, DM_SWARM_BULK_GATHER, (all + rest) / 8u, &args, err);
-    }
-    if (status == DM_OK)
-        status = dm_stream_download(swarm->stream, buffer, numbers, states, all, err);
-    if (status == DM_OK)
-        status = dm_stream_download(swarm->stream, buffer, numbers + all, memories, rest, err);
+        status = whole_run(swarm, &w, DM_SWARM_BULK_GATHER, machines, count, err);
+    for (int i = 0; i < 3 && status == DM_OK; i++)
+        if (w.size[i] != 0)
+            status = dm_stream_download(swarm->stream, w.buffer, w.at[i], parts[i],
+                                        count * w.size[i], err);
     if (status == DM_OK)
         status = dm_stream_synchronize(swarm->stream, err);
-    dm_device_buffer_destroy(buffer);
+    dm_device_buffer_destroy(w.buffer);
+    return status;
+}
+
+static dm_status scatter_some(dm_swarm *swarm, whole *w, const uint32_t *machines, size_t first,
+                              size_t count, const dm_swarm_whole *from, dm_error *err)
+{
+    const uint8_t *const parts[3] = {from->states, from->memories, from->kept};
+    dm_status status = DM_OK;
+    for (int i = 0; i < 3 && status == DM_OK; i++)
+        if (w->size[i] != 0)
+            status = dm_stream_upload(swarm->stream, w->buffer, w->at[i],
+                                      parts[i] + first * w->size[i], count * w->size[i], err);
+    return status == DM_OK
+               ? whole_run(swarm, w, DM_SWARM_BULK_SCATTER, machines + first, count, err)
+               : status;
+}
+
+dm_status dm_swarm_scatter(dm_swarm *swarm, const uint32_t *machines, size_t count,
+                           const dm_swarm_whole *from, dm_error *err)
+{
+    const size_t most = count < AT_A_TIME ? count : AT_A_TIME;
+    whole w = {0};
+    dm_status status = whole_init(swarm, &w, most, err);
+    for (size_t first = 0; first < count && status == DM_OK; first += most)
+        status = scatter_some(swarm, &w, machines, first,
+                              count - first < most ? count - first : most, from, err);
+    if (status == DM_OK)
+        status = dm_stream_synchronize(swarm->stream, err);
+    dm_device_buffer_destroy(w.buffer);
     return status;
 }

@@ -11,15 +11,15 @@
 
 /* Machines, or snapshots: two arrays at fixed strides. */
 typedef struct dm_swarm_bulk_args {
-    const uint8_t *machines;
-    uint8_t *memory;
+    uint8_t *machines, *memory;
     const dm_gb_batch_rom *roms;
     const uint32_t *rom_of; /* of each snapshot; NULL: machine i has ROM i % rom_count */
     const uint32_t *which;  /* numbers of those that are meant; NULL: the first `count` */
     const uint16_t *addresses;
-    uint8_t *bytes;             /* address_count for each */
-    uint8_t *states, *memories; /* gather and scatter: as many machines, one after the other */
-    uint64_t machine_stride, memory_stride;
+    uint8_t *bytes; /* address_count for each */
+    /* Gather and scatter: as many machines, one after the other; where a program's memory and pictures lie. */
+    uint8_t *states, *memories, *kept, *program_memory, *frames;
+    uint64_t machine_stride, memory_stride, program_stride;
     uint32_t count, address_count, rom_count;
 } dm_swarm_bulk_args;
 
@@ -76,20 +76,64 @@ DM_KERNEL(dm_swarm_bulk_poke, dm_swarm_bulk_args)
     }
 }
 
+/* The eight bytes that a thread moves. */
+typedef struct dm_swarm_bulk_words {
+    uint64_t *here, *there; /* in the machine, and where machines lie side by side */
+} dm_swarm_bulk_words;
+
+DM_FN dm_swarm_bulk_words dm_swarm_bulk_part(uint8_t *machines, uint8_t *side_by_side,
+                                             uint64_t stride, uint64_t number, uint64_t k,
+                                             uint64_t word)
+{
+    dm_swarm_bulk_words words;
+    words.here = (uint64_t *)(void *)(machines + number * stride) + word;
+    words.there = (uint64_t *)(void *)(side_by_side + k * stride) + word;
+    return words;
+}
+
+/* Of words for each machine, i counts: of its state, its memory, its program's memory. */
+DM_FN dm_swarm_bulk_words dm_swarm_bulk_words_of(const dm_swarm_bulk_args *args, uint64_t i)
+{
+    const uint64_t state = args->machine_stride / 8u, memory = args->memory_stride / 8u;
+    const uint64_t each = state + memory + args->program_stride / 8u;
+    const uint64_t k = i / each, word = i % each, number = dm_swarm_bulk_number(args, k);
+    if (word < state)
+        return dm_swarm_bulk_part(args->machines, args->states, args->machine_stride, number, k,
+                                  word);
+    if (word < state + memory)
+        return dm_swarm_bulk_part(args->memory, args->memories, args->memory_stride, number, k,
+                                  word - state);
+    return dm_swarm_bulk_part(args->program_memory, args->kept, args->program_stride, number, k,
+                              word - state - memory);
+}
+
+DM_FN uint64_t dm_swarm_bulk_word_count(const dm_swarm_bulk_args *args)
+{
+    return args->count * ((args->machine_stride + args->memory_stride + args->program_stride) / 8u);
+}
+
 /* Chosen machines side by side: eight bytes by each thread. */
 DM_KERNEL(dm_swarm_bulk_gather, dm_swarm_bulk_args)
 {
-    const uint64_t machine = args.machine_stride / 8u, memory = args.memory_stride / 8u;
-    for (uint64_t i = dm_thread_index(); i < args.count * (machine + memory);
-         i += dm_thread_count()) {
-        const uint64_t k = i / (machine + memory), at = i % (machine + memory);
-        const uint64_t number = dm_swarm_bulk_number(&args, k);
-        if (at < machine)
-            ((uint64_t *)(void *)args.states)[k * machine + at] =
-                ((const uint64_t *)(const void *)args.machines)[number * machine + at];
-        else
-            ((uint64_t *)(void *)args.memories)[k * memory + at - machine] =
-                ((const uint64_t *)(const void *)args.memory)[number * memory + at - machine];
+    const uint64_t all = dm_swarm_bulk_word_count(&args);
+    for (uint64_t i = dm_thread_index(); i < all; i += dm_thread_count()) {
+        const dm_swarm_bulk_words words = dm_swarm_bulk_words_of(&args, i);
+        *words.there = *words.here;
+    }
+}
+
+/* And back; no number is given twice. Pictures become shades of 0. */
+DM_KERNEL(dm_swarm_bulk_scatter, dm_swarm_bulk_args)
+{
+    const uint64_t all = dm_swarm_bulk_word_count(&args);
+    for (uint64_t i = dm_thread_index(); i < all; i += dm_thread_count()) {
+        const dm_swarm_bulk_words words = dm_swarm_bulk_words_of(&args, i);
+        *words.here = *words.there;
+    }
+    const uint64_t picture = args.frames != 0 ? DM_GB_FRAMES_SIZE / 8u : 0u;
+    for (uint64_t i = dm_thread_index(); i < args.count * picture; i += dm_thread_count()) {
+        const uint64_t number = dm_swarm_bulk_number(&args, i / picture);
+        ((uint64_t *)(void *)(args.frames + number * DM_GB_FRAMES_SIZE))[i % picture] = 0;
     }
 }
 

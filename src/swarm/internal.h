@@ -68,7 +68,13 @@ enum dm_swarm_array {
 };
 
 /* The kernels of bulk.c. */
-enum { DM_SWARM_BULK_READ, DM_SWARM_BULK_POKE, DM_SWARM_BULK_GATHER, DM_SWARM_BULK_KERNELS };
+enum {
+    DM_SWARM_BULK_READ,
+    DM_SWARM_BULK_POKE,
+    DM_SWARM_BULK_GATHER,
+    DM_SWARM_BULK_SCATTER,
+    DM_SWARM_BULK_KERNELS
+};
 
 /* Bytes of each array: per machine, and in all that does not depend on their number. */
 typedef struct dm_swarm_layout {
@@ -131,18 +137,6 @@ dm_status dm_swarm_program_judge(dm_swarm *swarm,
 dm_status dm_swarm_program_begin(dm_swarm *swarm, dm_error *err); /* a reset was queued */
 dm_status dm_swarm_program_check(dm_swarm *swarm, bool waits, dm_error *err);
 
-/* program_state.c: a program's memory in states and files; `extra` is the block behind a state (gb/host/state.h). */
-size_t dm_swarm_program_extra_size(const dm_swarm *swarm); /* 0: no memory */
-dm_status dm_swarm_program_save_extra(dm_swarm *swarm, uint32_t machine, uint8_t *extra,
-                                      dm_error *err);
-/* Check the block (NULL: zeros), and put it in the place of a machine's memory, or of a snapshot's. */
-dm_status dm_swarm_program_check_extra(const dm_swarm *swarm, const uint8_t *extra, size_t size,
-                                       dm_error *err);
-dm_status dm_swarm_program_load_extra(dm_swarm *swarm, const uint8_t *extra, int array,
-                                      uint32_t place, dm_error *err);
-/* Values that no program could have left, such as a bool of 2, made whole; `count` memories. */
-void dm_swarm_program_mend(const dm_swarm *swarm, uint8_t *memories, uint64_t count);
-
 /* swarm.c: one launch of a kernel of the swarm's. */
 dm_status dm_swarm_launch(dm_swarm *swarm, const dm_function *function, dm_error *err);
 
@@ -150,9 +144,16 @@ dm_status dm_swarm_launch(dm_swarm *swarm, const dm_function *function, dm_error
 dm_status dm_swarm_fetch(dm_swarm *swarm, uint32_t machine, dm_gb **view, dm_error *err);
 dm_status dm_swarm_check_machine(const dm_swarm *swarm, uint32_t machine, dm_error *err);
 
-/* bulk.c: chosen machines as they lie on the device, one after the other: machine_stride and memory_stride bytes each. */
-dm_status dm_swarm_gather(dm_swarm *swarm, const uint32_t *machines, size_t count, uint8_t *states,
-                          uint8_t *memories, dm_error *err);
+/* bulk.c: chosen machines as they lie on the device, in host memory: machine_stride, memory_stride and program_stride
+ * bytes for each, one after the other. Scattering wants each machine once; its pictures become
+ * shades of 0. */
+typedef struct dm_swarm_whole {
+    uint8_t *states, *memories, *kept;
+} dm_swarm_whole;
+dm_status dm_swarm_gather(dm_swarm *swarm, const uint32_t *machines, size_t count,
+                          const dm_swarm_whole *to, dm_error *err);
+dm_status dm_swarm_scatter(dm_swarm *swarm, const uint32_t *machines, size_t count,
+                           const dm_swarm_whole *from, dm_error *err);
 
 /* snapshot.c: there is such a snapshot, and it is not empty. */
 dm_status dm_swarm_check_snapshot_used(const dm_swarm *swarm, uint32_t snapshot, dm_error *err);

@@ -188,18 +188,20 @@ dm_status dm_swarm_save_machine(dm_swarm *swarm, uint32_t machine, const char *p
 {
     DM_REQUIRE(err, swarm);
     DM_REQUIRE(err, path);
+    const uint32_t stride = swarm->args.program_stride;
     dm_gb *view;
     dm_status status = dm_swarm_fetch(swarm, machine, &view, err);
-    if (status != DM_OK || dm_swarm_program_extra_size(swarm) == 0)
+    if (status != DM_OK || stride == 0)
         return status != DM_OK ? status : dm_gb_save_state(view, path, err);
-    const size_t own = dm_gb_state_size(&view->rom), extra = dm_swarm_program_extra_size(swarm);
-    uint8_t *bytes = malloc(own + extra);
-    if (bytes == NULL)
+    uint8_t *memory = malloc(stride);
+    if (memory == NULL)
         return dm_fail(err, DM_ENOMEM, "swarm: out of memory");
-    dm_gb_state_write(&view->machine, view->ram, &view->rom, bytes);
-    status = dm_swarm_program_save_extra(swarm, machine, bytes + own, err);
+    status = dm_stream_download(swarm->stream, swarm->arrays[DM_SWARM_A_PROGRAM_MEMORY],
+                                (size_t)machine * stride, memory, stride, err);
     if (status == DM_OK)
-        status = dm_file_write(path, bytes, own + extra, err);
-    free(bytes);
+        status = dm_stream_synchronize(swarm->stream, err);
+    if (status == DM_OK)
+        status = dm_program_save_file(swarm->program, view, memory, path, err);
+    free(memory);
     return status;
 }

@@ -360,9 +360,9 @@ static dm_status get_all(const dm_swarm *swarm, staging *s, reader *r, dm_error 
             status =
                 get(r, s->arrays[plain[i]], dm_device_buffer_size(swarm->arrays[plain[i]]), err);
     if (status == DM_OK && swarm->program != NULL) {
-        dm_swarm_program_mend(swarm, s->arrays[DM_SWARM_A_PROGRAM_MEMORY], count);
-        dm_swarm_program_mend(swarm, s->arrays[DM_SWARM_A_SNAP_PROGRAM_MEMORY],
-                              swarm->snapshot_count);
+        dm_program_mend(swarm->program, s->arrays[DM_SWARM_A_PROGRAM_MEMORY], count);
+        dm_program_mend(swarm->program, s->arrays[DM_SWARM_A_SNAP_PROGRAM_MEMORY],
+                        swarm->snapshot_count);
     }
     if (status == DM_OK && r->at != r->end)
         status = dm_fail(err, DM_EFORMAT, "%zu bytes too many", (size_t)(r->end - r->at));

@@ -55,8 +55,9 @@ dm_status dm_swarm_snapshot_put(dm_swarm *swarm, uint32_t rom, uint32_t snapshot
         status = dm_stream_fill(stream, arrays[DM_SWARM_A_SNAP_FRAMES],
                                 (size_t)snapshot * DM_GB_FRAMES_SIZE, 0, DM_GB_FRAMES_SIZE, err);
     if (status == DM_OK && arrays[DM_SWARM_A_SNAP_PROGRAM_MEMORY] != NULL)
-        status =
-            dm_swarm_program_load_extra(swarm, NULL, DM_SWARM_A_SNAP_PROGRAM_MEMORY, snapshot, err);
+        status = dm_stream_fill(stream, arrays[DM_SWARM_A_SNAP_PROGRAM_MEMORY],
+                                (size_t)snapshot * swarm->args.program_stride, 0,
+                                swarm->args.program_stride, err);
     if (status == DM_OK)
         status = name_snapshot(swarm, snapshot, rom, err);
     if (status == DM_OK) /* the view is used again */
@@ -94,6 +95,25 @@ dm_status dm_swarm_snapshot(dm_swarm *swarm, uint32_t machine, uint32_t snapshot
     return status;
 }
 
+/* The program's memory of a state's file. */
+static dm_status put_memory(dm_swarm *swarm, const uint8_t *block, uint32_t snapshot, dm_error *err)
+{
+    const uint32_t stride = swarm->args.program_stride;
+    if (stride == 0)
+        return DM_OK;
+    uint8_t *memory = malloc(stride);
+    if (memory == NULL)
+        return dm_fail(err, DM_ENOMEM, "swarm: out of memory");
+    dm_program_block_read(swarm->program, block, memory);
+    dm_status status =
+        dm_stream_upload(swarm->stream, swarm->arrays[DM_SWARM_A_SNAP_PROGRAM_MEMORY],
+                         (size_t)snapshot * stride, memory, stride, err);
+    if (status == DM_OK)
+        status = dm_stream_synchronize(swarm->stream, err);
+    free(memory);
+    return status;
+}
+
 dm_status dm_swarm_snapshot_load(dm_swarm *swarm, uint32_t rom, const char *path, uint32_t snapshot,
                                  dm_error *err)
 {
@@ -111,7 +131,7 @@ dm_status dm_swarm_snapshot_load(dm_swarm *swarm, uint32_t rom, const char *path
     if (status != DM_OK)
         return status;
     dm_gb_state_split(bytes, size, &extra, &extra_size);
-    status = dm_swarm_program_check_extra(swarm, extra, extra_size, err);
+    status = dm_program_block_check(swarm->program, extra, extra_size, err);
     if (status == DM_OK)
         status = dm_gb_load_state_bytes(swarm->views[rom], bytes, size, err);
     if (status != DM_OK)
@@ -122,8 +142,7 @@ dm_status dm_swarm_snapshot_load(dm_swarm *swarm, uint32_t rom, const char *path
         status = dm_swarm_snapshot_put(swarm, rom, snapshot, err);
     }
     if (status == DM_OK && extra != NULL)
-        status = dm_swarm_program_load_extra(swarm, extra, DM_SWARM_A_SNAP_PROGRAM_MEMORY, snapshot,
-                                             err);
+        status = put_memory(swarm, extra, snapshot, err);
     free(bytes);
     return status;
 }

@@ -460,6 +460,11 @@ static void null_is_refused_everywhere(void **state)
     REFUSES(dm_program_single_step(NULL, 0, any, &e));
     REFUSES(dm_program_single_step(any, 0, NULL, &e));
     REFUSES(dm_program_single_reset(NULL, &e));
+    REFUSES(dm_program_single_save_state(NULL, "state", &e));
+    REFUSES(dm_program_single_save_state(any, NULL, &e));
+    REFUSES(dm_program_single_load_memory(NULL, "state", any, &e));
+    REFUSES(dm_program_single_load_memory(any, NULL, any, &e));
+    REFUSES(dm_program_single_load_memory(any, "state", NULL, &e));
     SURVIVES(dm_program_single_metric(NULL, 0));
     SURVIVES(dm_program_single_memory(NULL));
     static const char *const headers[] = {"program.h", "gb.h",       "swarm.h", "device.h",

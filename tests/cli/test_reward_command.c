@@ -68,6 +68,34 @@ static void a_swarm_plays_a_file_of_actions(void **state)
     dm_test_result_free(&r);
 }
 
+/* A state that a run saves carries the program's memory, and the next run goes on with it. */
+static void a_saved_run_goes_on(void **state)
+{
+    static const char text[] = "import dotmatrix as dm\n@dm.memory\nclass Memory:\n    steps: int\n"
+                               "@dm.program\ndef step(m: dm.Machine, mem: Memory, out: dm.Out):\n"
+                               "    mem.steps += int(m.step > 0)\n"
+                               "    out.reward = float(mem.steps)\n";
+    char saved[DM_PATH_MAX];
+    dm_test_result r;
+    strcpy(saved, dm_test_path(state, "saved.state"));
+    const char *path = dm_test_path(state, "steps.py");
+    assert_ok(dm_file_write(path, text, sizeof text - 1, err));
+    dm_test_dotmatrix(&r, "run", "--rom", rom, "--reward", path, "--frames", "48", "--save", saved);
+    dm_test_expect_exit(&r, DM_EXIT_OK);
+    assert_non_null(strstr(r.out, "step 1      reward 2 "));
+    dm_test_result_free(&r);
+    dm_test_dotmatrix(&r, "run", "--rom", rom, "--reward", path, "--frames", "24", "--load", saved);
+    dm_test_expect_exit(&r, DM_EXIT_OK);
+    assert_non_null(strstr(r.out, "step 0      reward 3 "));
+    dm_test_result_free(&r);
+    dm_test_dotmatrix(&r, "run", "--rom", rom, "--reward", reward, "--frames", "24", "--load",
+                      saved);
+    dm_test_expect_exit(&r, DM_EXIT_ERROR);
+    assert_non_null(strstr(r.err, "saved.state: it was saved with a reward program whose memory "
+                                  "has other fields than this one's"));
+    dm_test_result_free(&r);
+}
+
 static void a_mistake_is_told_with_line_and_caret(void **state)
 {
     static const char text[] =
@@ -100,6 +128,6 @@ static void nothing_rewarded_is_doubtful(void **state)
 
 DM_TESTS("cli/reward", DM_TEST_IN_DIR(one_machine_stops_at_the_end_of_the_episode),
          DM_TEST_IN_DIR(check_says_the_same_of_a_script),
-         DM_TEST_IN_DIR(a_swarm_plays_a_file_of_actions),
+         DM_TEST_IN_DIR(a_swarm_plays_a_file_of_actions), DM_TEST_IN_DIR(a_saved_run_goes_on),
          DM_TEST_IN_DIR(a_mistake_is_told_with_line_and_caret),
          DM_TEST_IN_DIR(nothing_rewarded_is_doubtful))

@@ -154,6 +154,135 @@ static void states_of_machines_carry_it(void **state)
     end(&f);
 }
 
+/* A machine of the user's own keeps it in its file, too; swarms and machines read each other's files. */
+static void a_machine_alone_saves_it(void **state)
+{
+    fixture f;
+    const char *path = dm_test_path(state, "one.state");
+    const dm_swarm_rom_source rom = dm_case_rom("STARFALL");
+    dm_gb *gb = NULL;
+    dm_program_single *single = NULL, *second = NULL;
+    dm_program_outcome outcome;
+    bool found;
+    start(&f, growing);
+    const size_t size = dm_program_get_info(f.program).memory_bytes;
+    assert_ok(dm_gb_create(rom.bytes, rom.size, NULL, &gb, err));
+    assert_ok(dm_program_single_create(f.program, gb, 0, 0, &single, err));
+    for (int i = 0; i < 3; i++) {
+        dm_gb_run_frames(gb, 4, DM_GB_DRAW_NEVER);
+        assert_ok(dm_program_single_step(single, 0, &outcome, err));
+    }
+    assert_ok(dm_program_single_save_state(single, path, err));
+    assert_ok(dm_gb_load_state(gb, path, err));
+    assert_ok(dm_program_single_create(f.program, gb, 0, 0, &second, err));
+    assert_ok(dm_program_single_load_memory(second, path, &found, err));
+    assert_true(found);
+    assert_memory_equal(dm_program_single_memory(second), dm_program_single_memory(single), size);
+    assert_ok(dm_program_single_step(second, 0, &outcome, err));
+    assert_true(outcome.reward == 4.0f);
+    const uint32_t machine = 1, snapshot = 2;
+    assert_ok(dm_swarm_snapshot_load(f.swarm, 0, path, snapshot, err));
+    assert_ok(dm_swarm_reset_host(f.swarm, &machine, &snapshot, 1, err));
+    assert_memory_equal(memory_of(&f, 1), dm_program_single_memory(single), size);
+    /* A state without memory says so. */
+    assert_ok(dm_gb_save_state(gb, path, err));
+    assert_ok(dm_program_single_load_memory(second, path, &found, err));
+    assert_false(found);
+    dm_program_single_destroy(single);
+    dm_program_single_destroy(second);
+    dm_gb_destroy(gb);
+    end(&f);
+}
+
+/* More machines than are put back together; one is named twice: its last state counts. */
+static void states_of_many_come_back(void **state)
+{
+    (void)state;
+    enum { COUNT = 1300, CHOSEN = COUNT / 2 + 500 };
+    const dm_swarm_rom_source roms[2] = {dm_case_rom("STARFALL"), dm_case_rom("MBC1_RAM")};
+    fixture f = {0};
+    static uint32_t machines[CHOSEN + 1];
+    static uint64_t hashes[COUNT];
+    assert_ok(dm_device_open("cpu", &f.device, err));
+    assert_ok(dm_program_create("reward.py", growing, sizeof growing - 1, NULL, &f.program, err));
+    const dm_swarm_desc desc = {.roms = roms,
+                                .rom_count = 2,
+                                .count = COUNT,
+                                .frames_per_step = 1,
+                                .generator = DM_SWARM_SEEDED_RANDOM,
+                                .observations = DM_SWARM_OBS_PACKED,
+                                .program = f.program};
+    f.swarm = dm_case_swarm(f.device, &desc);
+    f.size = f.swarm->args.program_stride;
+    dm_case_step(f.swarm, 2);
+    const size_t each = dm_swarm_state_bytes(f.swarm);
+    uint8_t *bytes = malloc((CHOSEN + 1) * each), *kept = malloc(COUNT * f.size),
+            *picture = malloc(DM_GB_PICTURE_SIZE);
+    for (uint32_t i = 0; i < CHOSEN; i++)
+        machines[i] = i * 7 % COUNT; /* 7 and COUNT have no factor in common */
+    assert_ok(dm_swarm_save_states(f.swarm, machines, CHOSEN, bytes, CHOSEN * each, err));
+    memcpy(kept, memory_of(&f, 0), COUNT * f.size);
+    for (uint32_t i = 0; i < COUNT; i++)
+        hashes[i] = dm_case_machine_hash(f.swarm, i);
+    dm_case_step(f.swarm, 3);
+    uint32_t before = (uint32_t)(machines[CHOSEN - 1] + 7) % COUNT; /* the first one not chosen */
+    const uint64_t other = dm_case_machine_hash(f.swarm, before);
+    /* The second of these is named first with another's state, which must not count. */
+    machines[CHOSEN] = machines[2];
+    memcpy(bytes + CHOSEN * each, bytes + 2 * each, each);
+    memcpy(bytes + 2 * each, bytes + 4 * each, each);
+    assert_ok(dm_swarm_load_states(f.swarm, machines, CHOSEN + 1, bytes, (CHOSEN + 1) * each, err));
+    for (uint32_t i = 0; i < CHOSEN; i++) {
+        assert_true(dm_case_machine_hash(f.swarm, machines[i]) == hashes[machines[i]]);
+        assert_memory_equal(memory_of(&f, machines[i]), kept + machines[i] * f.size, f.size);
+    }
+    assert_true(dm_case_machine_hash(f.swarm, before) == other);
+    /* Pictures are not part of a state. */
+    assert_ok(dm_swarm_get_picture(f.swarm, machines[3], picture, err));
+    for (size_t i = 0; i < DM_GB_PICTURE_SIZE; i++)
+        assert_int_equal(picture[i], 0);
+    free(bytes);
+    free(kept);
+    free(picture);
+    end(&f);
+}
+
+static void a_damaged_memory_is_refused(void **state)
+{
+    fixture f;
+    const char *path = dm_test_path(state, "one.state");
+    const uint32_t machine = 2;
+    dm_error why = {0};
+    char *file = NULL;
+    size_t file_size = 0;
+    start(&f, growing);
+    dm_case_step(f.swarm, 4);
+    const size_t size = dm_swarm_state_bytes(f.swarm);
+    const size_t block = size - dm_program_block_size(f.program);
+    uint8_t *bytes = malloc(size);
+    assert_ok(dm_swarm_save_machine(f.swarm, 2, path, err));
+    assert_ok(dm_file_read(path, 0, &file, &file_size, err));
+    const size_t file_block = file_size - dm_program_block_size(f.program);
+    assert_ok(dm_swarm_save_states(f.swarm, &machine, 1, bytes, size, err));
+    const uint64_t hash = dm_case_machine_hash(f.swarm, 2);
+    for (size_t at = 0; at < size - block; at += at < 40 ? 1 : 29) {
+        bytes[block + at] ^= 0x10;
+        file[file_block + at] ^= 0x10;
+        assert_ok(dm_file_write(path, file, file_size, err));
+        assert_int_not_equal(dm_swarm_load_states(f.swarm, &machine, 1, bytes, size, &why), DM_OK);
+        assert_int_not_equal(dm_swarm_snapshot_load(f.swarm, 0, path, 1, &why), DM_OK);
+        bytes[block + at] ^= 0x10;
+        file[file_block + at] ^= 0x10;
+    }
+    assert_ok(dm_file_write(path, file, file_size - 1, err));
+    assert_int_not_equal(dm_swarm_snapshot_load(f.swarm, 0, path, 1, &why), DM_OK);
+    assert_true(dm_case_machine_hash(f.swarm, 2) == hash);
+    assert_ok(dm_swarm_load_states(f.swarm, &machine, 1, bytes, size, err));
+    free(bytes);
+    free(file);
+    end(&f);
+}
+
 static void another_layout_is_refused(void **state)
 {
     fixture a, b;
@@ -223,5 +352,6 @@ static void a_program_chooses_the_next_start(void **state)
 DM_TESTS("program/memory", DM_TEST(a_program_chooses_the_next_start),
          DM_TEST(reset_zeroes_and_a_snapshot_brings_back),
          DM_TEST_IN_DIR(a_saved_swarm_goes_on_with_the_same_bits),
-         DM_TEST_IN_DIR(states_of_machines_carry_it), DM_TEST_IN_DIR(another_layout_is_refused),
-         DM_TEST(another_program_begins_with_zeros));
+         DM_TEST_IN_DIR(states_of_machines_carry_it), DM_TEST_IN_DIR(a_machine_alone_saves_it),
+         DM_TEST(states_of_many_come_back), DM_TEST_IN_DIR(a_damaged_memory_is_refused),
+         DM_TEST_IN_DIR(another_layout_is_refused), DM_TEST(another_program_begins_with_zeros));

@@ -362,6 +362,10 @@ static dm_status start_reward(session *s, dm_error *err)
     if (status == DM_OK)
         status =
             dm_reward_single_init(&s->reward, program, s->gb, (uint32_t)o->frames_per_step, err);
+    /* A state that was saved with the program's memory goes on with it. */
+    bool found;
+    if (status == DM_OK && o->load != NULL)
+        status = dm_program_single_load_memory(s->reward.single, o->load, &found, err);
     s->reward.says = !o->json;
     dm_program_destroy(program);
     return status;
@@ -408,7 +412,8 @@ static dm_status write_files(session *s, dm_error *err)
     }
     dm_buffer_deinit(&bytes);
     if (status == DM_OK && o->save != NULL)
-        status = dm_gb_save_state(s->gb, o->save, err);
+        status = o->reward != NULL ? dm_program_single_save_state(s->reward.single, o->save, err)
+                                   : dm_gb_save_state(s->gb, o->save, err);
     if (status == DM_OK && o->battery != NULL)
         status = dm_gb_save_battery(s->gb, o->battery, (int64_t)time(NULL), err);
     return status;
