@@ -90,7 +90,7 @@ static void a_saved_run_goes_on(void **state)
     dm_test_result_free(&r);
     dm_test_dotmatrix(&r, "run", "--rom", rom, "--reward", reward, "--frames", "24", "--load",
                       saved);
-    dm_test_expect_exit(&r, DM_EXIT_ERROR);
+    dm_test_expect_exit(&r, DM_EXIT_USAGE);
     assert_non_null(strstr(r.err, "saved.state: it was saved with a reward program whose memory "
                                   "has other fields than this one's"));
     dm_test_result_free(&r);
