@@ -3,14 +3,16 @@
  *
  * It costs nothing elsewhere, since a hook is marked where instructions are fetched, as a debugger sets breakpoints:
  *
- *   CPU   a second copy of the ROM, from which opcodes are taken, has DM_GB_HOOK_MARK there, an opcode that does not
- *         exist; cpu/run.h then executes the instruction byte by byte from the ROM itself (dm_gb_careful_step)
+ *   CPU   a second copy of the ROM, from which instructions are taken, has DM_GB_HOOK_MARK there, an opcode that does
+ *         not exist; a third has the number of the hook. cpu/run.h sets the bit and executes the ROM's own opcode. Where
+ *         an instruction's operands are marked, it is executed from the ROM itself
  *   GPU   the predecoded ROM has DM_GB_HOOK_WORD there, so that the fast path fetches slowly (simt/page_table.h);
  *         kernels are compiled with hooks only for batches that have some
  *
- * A mark only says "look here": bits are set by dm_gb_hooks_meet, which compares address and bank. Code outside of ROM
- * cannot be marked; pages with hooks are executed carefully there. Where idle loops are skipped a whole pass has been
- * executed in the same run, so its bits are set. tests/gb/test_hooks.c compares with a trace of every instruction. */
+ * A mark only says "look here": the address is compared before bits are set, and the bank where the mark does not tell
+ * it. Code outside of ROM cannot be marked; on pages with hooks each instruction's address is looked at. Where idle
+ * loops are skipped a whole pass has been executed in the same run, so its bits are set. tests/gb/test_hooks.c compares
+ * with a trace of every instruction. */
 #ifndef DM_GB_HOOKS_H
 #define DM_GB_HOOKS_H
 
@@ -32,12 +34,20 @@ typedef struct dm_gb_hook_place {
 /* The hooks of a ROM. */
 typedef struct dm_gb_hook_table {
     const uint8_t *marked;      /* CPU: the ROM with marks */
+    const uint8_t *numbers;     /* CPU: for each of its bytes, DM_GB_HOOK_NUMBER and the like */
     const uint32_t *predecoded; /* GPU: its instructions as words, with marks (simt/predecode.h) */
     uint32_t count, ram_pages; /* a bit for each 4 KiB of addresses outside of ROM that has hooks */
     dm_gb_hook_place places[DM_GB_HOOKS_MAX];
-    uint64_t together
-        [DM_GB_HOOKS_MAX]; /* GPU: the bits of all hooks where this one is (simt/predecode.h) */
+    uint64_t together[DM_GB_HOOKS_MAX]; /* the bits of all hooks where this one is */
+    uint64_t ram_filter; /* CPU: a bit for each address modulo 64 outside of ROM that has hooks */
 } dm_gb_hook_table;
+
+/* What `numbers` has for a marked byte: the number of a hook there from 1 on, whose `together` are met if the address is
+ * right, or DM_GB_HOOK_SEVERAL, since places are at two addresses, or 0; and whether the operands of an instruction
+ * there are marked. */
+#define DM_GB_HOOK_NUMBER 0x7Fu
+#define DM_GB_HOOK_SEVERAL 0x7Fu
+#define DM_GB_HOOK_OPERANDS 0x80u
 
 /* The bank of ROM or cartridge RAM that is mapped at an address; 0 for other memory. */
 DM_FN uint32_t dm_gb_bank_at(const dm_gb_cart *cart, uint32_t address)
@@ -62,7 +72,17 @@ DM_FN void dm_gb_hooks_meet(const dm_gb_hook_table *table, uint64_t *bits, uint3
         *bits |= met;
 }
 
-/* The same, where the machine is at hand. The boot ROM has no hooks. */
+/* An instruction begins at this address of ROM, where the CPU's copy is marked. */
+DM_FN void dm_gb_hooks_meet_number(const dm_gb_hook_table *table, uint64_t *bits,
+                                   const dm_gb_cart *cart, uint32_t address, uint32_t number)
+{
+    if (DM_UNLIKELY(number == DM_GB_HOOK_SEVERAL))
+        dm_gb_hooks_meet(table, bits, address, dm_gb_bank_at(cart, address));
+    else if (number != 0 && table->places[number - 1u].address == address)
+        *bits |= table->together[number - 1u];
+}
+
+/* The same anywhere, where the machine is at hand. The boot ROM has no hooks. */
 DM_FN void dm_gb_hooks_meet_pc(const dm_gb_hook_table *table, uint64_t *bits,
                                const dm_gb_machine *m, const dm_gb_cart *cart, uint32_t pc)
 {

@@ -43,7 +43,7 @@ enum dm_swarm_array {
     DM_SWARM_A_ROMS,
     DM_SWARM_A_BOOT,
     DM_SWARM_A_HOOK_TABLES, /* with hooks, like the next two */
-    DM_SWARM_A_MARKED_ROMS, /* the CPU's */
+    DM_SWARM_A_MARKED_ROMS, /* the CPU's, of twice the ROMs' sizes */
     DM_SWARM_A_HOOK_BITS,
     DM_SWARM_A_FAULTS,
     DM_SWARM_A_SNAP_MACHINES,

@@ -74,7 +74,7 @@ void dm_swarm_layout_of(const dm_swarm *swarm, dm_swarm_layout *out)
     if (swarm->desc.hook_count != 0) {
         l.per_machine[DM_SWARM_A_HOOK_BITS] = sizeof(uint64_t);
         l.shared[DM_SWARM_A_HOOK_TABLES] = swarm->desc.rom_count * sizeof(dm_gb_hook_table);
-        l.shared[DM_SWARM_A_MARKED_ROMS] = cuda ? 0 : rom_bytes;
+        l.shared[DM_SWARM_A_MARKED_ROMS] = cuda ? 0 : 2 * rom_bytes; /* marks, numbers */
     }
     l.per_machine[DM_SWARM_A_ACTIONS] = 1;
     l.per_machine[DM_SWARM_A_MASK] = 1;

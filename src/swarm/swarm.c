@@ -200,19 +200,23 @@ static dm_status upload_words(dm_swarm *swarm, const dm_gb_rom *rom, const dm_gb
     return status;
 }
 
-/* The CPU's copy of a ROM with its hooks marked. */
-static dm_status upload_marked(dm_swarm *swarm, const dm_gb_rom *rom, const dm_gb_hook_table *hooks,
-                               size_t offset, dm_error *err)
+/* The CPU's copy of a ROM with its hooks marked, at `offset` bytes of all of them. */
+static dm_status upload_marked(dm_swarm *swarm, const dm_gb_rom *rom, size_t offset,
+                               dm_gb_hook_table *hooks, dm_error *err)
 {
-    uint8_t *marked = malloc(rom->size);
-    if (marked == NULL)
+    dm_device_buffer *to = swarm->arrays[DM_SWARM_A_MARKED_ROMS];
+    const size_t size = dm_gb_hooks_marked_size(rom);
+    uint8_t *room = malloc(size);
+    if (room == NULL)
         return dm_fail(err, DM_ENOMEM, "swarm: out of memory");
-    dm_gb_hooks_mark_rom(hooks, rom, marked);
-    dm_status status = dm_stream_upload(swarm->stream, swarm->arrays[DM_SWARM_A_MARKED_ROMS],
-                                        offset, marked, rom->size, err);
+    dm_gb_hooks_mark_rom(hooks, rom, room);
+    const uint8_t *there = (const uint8_t *)dm_device_buffer_address(to) + offset;
+    hooks->marked = there + (hooks->marked - room);
+    hooks->numbers = there + (hooks->numbers - room);
+    dm_status status = dm_stream_upload(swarm->stream, to, offset, room, size, err);
     if (status == DM_OK)
         status = dm_stream_synchronize(swarm->stream, err);
-    free(marked);
+    free(room);
     return status;
 }
 
@@ -222,15 +226,12 @@ static dm_status upload_hooks(dm_swarm *swarm, size_t i, size_t offset, const ui
 {
     const dm_swarm_desc *d = &swarm->desc;
     const dm_gb_rom *rom = &swarm->views[i]->rom;
-    dm_device_buffer *marked = swarm->arrays[DM_SWARM_A_MARKED_ROMS];
     dm_status status = dm_gb_hook_table_init(table, d->hooks, d->hook_count, rom, err);
     if (status != DM_OK)
         return dm_error_prefix(err, "swarm: ROM %zu", i), status;
     table->predecoded = words;
-    if (marked != NULL) {
-        table->marked = (const uint8_t *)dm_device_buffer_address(marked) + offset;
-        status = upload_marked(swarm, rom, table, offset, err);
-    }
+    if (swarm->arrays[DM_SWARM_A_MARKED_ROMS] != NULL)
+        status = upload_marked(swarm, rom, 2 * offset, table, err);
     if (status == DM_OK)
         status = dm_stream_upload(swarm->stream, swarm->arrays[DM_SWARM_A_HOOK_TABLES],
                                   i * sizeof *table, table, sizeof *table, err);

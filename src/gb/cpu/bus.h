@@ -13,15 +13,9 @@ typedef dm_gb_context dm_gb_bus;
 
 /* ---- The memory map ---- */
 
-/* Fetch where hooks are marked, and carefully from RAM pages that have some. */
-DM_FN_SLOW void dm_gb_map_hooks(dm_gb_context *context)
+/* RAM pages with hooks: each instruction's address is looked at (run.h). */
+DM_FN_SLOW void dm_gb_map_hooked_ram(dm_gb_context *context)
 {
-    const dm_gb_cart *cart = &dm_gb_m(context)->cart;
-    const uint8_t *marked = context->hooks->marked;
-    for (uint32_t page = 0; page < 8; page++)
-        if (context->read_page[page] != 0)
-            context->code_page[page] =
-                page < 4 ? marked + cart->rom_low : marked + cart->rom_high - 0x4000;
     for (uint32_t page = 8; page < 16; page++)
         if ((context->hooks->ram_pages >> page & 1u) != 0)
             context->code_end[page] = 0;
@@ -32,6 +26,8 @@ DM_FN_SLOW void dm_gb_map_pages(dm_gb_context *context)
 {
     const dm_gb_machine *m = dm_gb_m(context);
     const dm_gb_cart *cart = &m->cart;
+    /* Where instructions are taken from. */
+    const uint8_t *code = context->hooks != 0 ? context->hooks->marked : context->rom;
     for (uint32_t page = 0; page < 16; page++) {
         context->read_page[page] = 0;
         context->write_page[page] = 0;
@@ -39,11 +35,15 @@ DM_FN_SLOW void dm_gb_map_pages(dm_gb_context *context)
     }
     if (m->dma.active)
         return;
+    context->code_page[0] = 0;
     for (uint32_t page = m->boot_mapped ? 1 : 0; page < 4; page++) {
         context->read_page[page] = context->rom + cart->rom_low;
+        context->code_page[page] = code + cart->rom_low;
     }
-    for (uint32_t page = 4; page < 8; page++)
+    for (uint32_t page = 4; page < 8; page++) {
         context->read_page[page] = context->rom + cart->rom_high - 0x4000;
+        context->code_page[page] = code + cart->rom_high - 0x4000;
+    }
     if (!dm_gb_lcd_on(m)) {
         for (uint32_t page = 8; page < 10; page++)
             context->read_page[page] = context->write_page[page] =
@@ -63,10 +63,10 @@ DM_FN_SLOW void dm_gb_map_pages(dm_gb_context *context)
             context->code_end[page] =
                 (uint16_t)(((page < 8 ? page | 3u : page | 1u) << 12) + 0xFFEu);
     context->code_end[14] = 0xEFFE; /* what follows is echo too, but FE00 is not */
-    for (uint32_t page = 0; page < 16; page++)
+    for (uint32_t page = 8; page < 16; page++)
         context->code_page[page] = context->read_page[page];
-    if (context->hooks != 0)
-        dm_gb_map_hooks(context);
+    if (DM_UNLIKELY(context->hooks != 0 && context->hooks->ram_pages != 0))
+        dm_gb_map_hooked_ram(context);
 }
 
 DM_FN void dm_gb_map(dm_gb_context *context)

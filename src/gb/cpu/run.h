@@ -35,6 +35,23 @@ DM_FN bool dm_gb_find_code(dm_gb_context *context, dm_gb_hot *hot)
     return true;
 }
 
+/* Is this an instruction of plain RAM on a page with hooks? They are looked for then, and `hot.code` holds it; the limit
+ * stays 0, so that the next one is asked for, too. */
+DM_FN bool dm_gb_find_hooked_ram(dm_gb_context *context, dm_gb_hot *hot)
+{
+    const dm_gb_hook_table *hooks = context->hooks;
+    const uint32_t pc = hot->pc, page = pc >> 12;
+    if (hooks == 0 || (hooks->ram_pages >> page & 1u) == 0)
+        return false;
+    if (pc - 0xFF80u < 0x7Du)
+        hot->code = context->ram + DM_GB_HRAM - 0xFF80;
+    else if (context->read_page[page] == 0 || (pc & 0xFFFu) >= 0xFFEu)
+        return false;
+    if ((hooks->ram_filter >> (pc & 63u) & 1u) != 0)
+        dm_gb_hooks_meet(hooks, context->hook_bits, pc, dm_gb_bank_at(dm_gb_cart_of(context), pc));
+    return true;
+}
+
 #if DM_GB_SMALL_LOOP
 
 /* Run until the first instruction boundary at or after m->target. Sanitizer builds take this loop:
@@ -115,10 +132,10 @@ event:
 elsewhere:
     if (dm_gb_find_code(context, &hot) && (int64_t)hot.time >= 0)
         goto event;
-    if (hot.pc < context->code_limit)
+    if (hot.pc < context->code_limit || dm_gb_find_hooked_ram(context, &hot))
         goto *base_labels[hot.code[hot.pc]];
 
-careful: /* by way of the machine: `hot` is in registers, and its address is not taken here */
+    /* by way of the machine: `hot` is in registers, and its address is not taken here */
     dm_gb_hot_store(&hot, m);
     dm_gb_careful(context, false);
     dm_gb_hot_load(&hot, m, context);
@@ -128,13 +145,18 @@ marked:
     if (context->hooks == 0 || hot.pc >= 0x8000u)
         goto op_0xD3; /* which is in the program itself */
     {                 /* a block of its own: C++ allows no jump past a declaration */
-        const uint8_t *page = context->read_page[hot.pc >> 12] + hot.pc, *code = hot.code + hot.pc;
-        if (DM_UNLIKELY(page[1] != code[1] || page[2] != code[2]))
-            goto careful; /* operands may be marked too */
-        dm_gb_hooks_meet_pc(context->hooks, context->hook_bits, m, &m->cart, hot.pc);
-        if (page[0] == DM_GB_HOOK_MARK)
+        const dm_gb_hook_table *hooks = context->hooks;
+        const uint64_t at = (uint64_t)(hot.code + hot.pc - hooks->marked);
+        const uint32_t number = hooks->numbers[at], opcode = context->rom[at];
+        dm_gb_hooks_meet_number(hooks, context->hook_bits, &m->cart, hot.pc,
+                                number & DM_GB_HOOK_NUMBER);
+        if ((number & DM_GB_HOOK_OPERANDS) != 0) { /* this instruction alone comes from there */
+            hot.code = context->read_page[hot.pc >> 12];
+            context->code_limit = 0;
+        }
+        if (opcode == DM_GB_HOOK_MARK)
             goto op_0xD3;
-        goto *base_labels[page[0]];
+        goto *base_labels[opcode];
     }
 
 #define OP(row, mnemonic, length, cycles, taken, operation, source, destination, address, extra)   \

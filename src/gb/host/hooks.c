@@ -43,6 +43,7 @@ dm_status dm_gb_hook_table_init(dm_gb_hook_table *table, const dm_gb_hook *hooks
             if (place.address >> 13 != 5u) /* not cartridge RAM */
                 place.bank = DM_GB_HOOK_ANY_BANK;
             table->ram_pages |= 1u << (place.address >> 12);
+            table->ram_filter |= 1ull << (place.address & 63u);
         }
         table->places[table->count++] = place;
     }
@@ -66,11 +67,30 @@ static void each_place(const dm_gb_hook_table *table, const dm_gb_rom *rom,
     }
 }
 
+/* The hook that stands for all at this byte of ROM, counted from 1: one of its own bank, if there is one; 0 where there is
+ * none, `several` where they are at two addresses. */
+static uint32_t number_at(const dm_gb_hook_table *table, size_t offset, uint32_t several)
+{
+    uint32_t number = 0;
+    for (uint32_t i = 0; i < table->count && number != several; i++) {
+        const dm_gb_hook_place place = table->places[i];
+        if (place.address >= 0x8000u || place.address % BANK != offset % BANK ||
+            (place.bank != DM_GB_HOOK_ANY_BANK && place.bank != offset / BANK))
+            continue;
+        if (number != 0 && table->places[number - 1u].address != place.address)
+            number = several;
+        else if (number == 0 || place.bank != DM_GB_HOOK_ANY_BANK)
+            number = i + 1u;
+    }
+    return number;
+}
+
 /* ---- CPU ---- */
 
 typedef struct marking {
+    const dm_gb_hook_table *table;
     const uint8_t *rom;
-    uint8_t *marked;
+    uint8_t *marked, *numbers;
 } marking;
 
 static uint32_t length_of(uint32_t opcode)
@@ -78,8 +98,8 @@ static uint32_t length_of(uint32_t opcode)
     return opcode == 0xCBu ? 2u : DM_GB_ROW_LENGTH(dm_gb_rows[opcode]);
 }
 
-/* Mark a byte, and with it the instructions that would have it for an operand, which is taken from the copy too: they
- * are executed carefully. (A byte that holds DM_GB_HOOK_MARK itself is as good as marked.) */
+/* Mark a byte, and with it the instructions that would have it for an operand, which is taken from the copy too. (A byte
+ * that holds DM_GB_HOOK_MARK itself is as good as marked.) */
 static void mark_byte(void *to, size_t offset)
 {
     const marking *m = to;
@@ -87,15 +107,33 @@ static void mark_byte(void *to, size_t offset)
         return;
     m->marked[offset] = DM_GB_HOOK_MARK;
     for (size_t back = 1; back <= 2 && back <= offset % BANK; back++)
-        if (length_of(m->rom[offset - back]) > back)
+        if (length_of(m->rom[offset - back]) > back) {
+            m->numbers[offset - back] |= DM_GB_HOOK_OPERANDS;
             mark_byte(to, offset - back);
+        }
 }
 
-void dm_gb_hooks_mark_rom(const dm_gb_hook_table *table, const dm_gb_rom *rom, uint8_t *marked)
+static void number_byte(void *to, size_t offset)
 {
-    marking m = {rom->bytes, marked};
-    memcpy(marked, rom->bytes, rom->size);
+    const marking *m = to;
+    m->numbers[offset] = (uint8_t)((m->numbers[offset] & DM_GB_HOOK_OPERANDS) |
+                                   number_at(m->table, offset, DM_GB_HOOK_SEVERAL));
+}
+
+void dm_gb_hooks_mark_rom(dm_gb_hook_table *table, const dm_gb_rom *rom, uint8_t *room)
+{
+    marking m = {table, rom->bytes, room, room + rom->size};
+    memcpy(m.marked, rom->bytes, rom->size);
+    memset(m.numbers, 0, rom->size);
     each_place(table, rom, mark_byte, &m);
+    each_place(table, rom, number_byte, &m);
+    table->marked = m.marked;
+    table->numbers = m.numbers;
+}
+
+size_t dm_gb_hooks_marked_size(const dm_gb_rom *rom)
+{
+    return 2 * rom->size;
 }
 
 /* ---- GPU ---- */
@@ -105,23 +143,10 @@ typedef struct word_marking {
     uint32_t *words;
 } word_marking;
 
-/* The hook that stands for all at this byte of ROM: one of its own bank, if there is one. */
 static void mark_word(void *to, size_t offset)
 {
     const word_marking *m = to;
-    const dm_gb_hook_table *table = m->table;
-    uint32_t number = 0;
-    for (uint32_t i = 0; i < table->count && number != DM_GB_HOOKS_MANY; i++) {
-        const dm_gb_hook_place place = table->places[i];
-        if (place.address >= 0x8000u || place.address % BANK != offset % BANK ||
-            (place.bank != DM_GB_HOOK_ANY_BANK && place.bank != offset / BANK))
-            continue;
-        if (number != 0 && table->places[number - 1u].address != place.address)
-            number = DM_GB_HOOKS_MANY;
-        else if (number == 0 || place.bank != DM_GB_HOOK_ANY_BANK)
-            number = i + 1u;
-    }
-    m->words[offset] = DM_GB_HOOK_WORD(number);
+    m->words[offset] = DM_GB_HOOK_WORD(number_at(m->table, offset, DM_GB_HOOKS_MANY));
 }
 
 void dm_gb_hooks_mark_words(const dm_gb_hook_table *table, const dm_gb_rom *rom, uint32_t *words)
@@ -141,14 +166,13 @@ dm_status dm_gb_set_hooks(dm_gb *gb, const dm_gb_hook *hooks, size_t count, dm_e
     dm_status status = dm_gb_hook_table_init(&table, hooks, count, &gb->rom, err);
     if (status != DM_OK)
         return status;
-    if (count != 0 && (marked = malloc(gb->rom.size)) == NULL)
+    if (count != 0 && (marked = malloc(dm_gb_hooks_marked_size(&gb->rom))) == NULL)
         return dm_fail(err, DM_ENOMEM, "gb: no memory for a ROM with hooks");
     if (count != 0)
         dm_gb_hooks_mark_rom(&table, &gb->rom, marked);
     free(gb->marked_rom);
     gb->marked_rom = marked;
     gb->hooks = table;
-    gb->hooks.marked = marked;
     gb->hook_bits = 0;
     gb->context.hooks = count != 0 ? &gb->hooks : NULL;
     gb->context.hook_bits = &gb->hook_bits;
