@@ -233,7 +233,7 @@ static dm_status load_record(const char *folder, int task, dm_task *out, dm_run_
     return status;
 }
 
-/* The tensors "predict.…" of a checkpoint; predictive.c says what they are. */
+/* The tensors "predict.…" of a checkpoint; predict/run/parts.c says what they are. */
 static dm_status restore_predictive(dm_training *t, const dm_safetensors *file, dm_error *err)
 {
     dm_predict_part parts[DM_PREDICT_PARTS_MAX];

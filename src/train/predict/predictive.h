@@ -20,7 +20,7 @@
  *
  * What a turn does hangs on nothing but this state, the model and the data: a checkpoint of the
  * three goes on to the same bits. `progress` counts steps that were made or stood for; the run ends
- * when it reaches the configured steps. */
+ * when it reaches the configured steps. run/internal.h says which file does what. */
 #ifndef DM_TRAIN_PREDICT_PREDICTIVE_H
 #define DM_TRAIN_PREDICT_PREDICTIVE_H
 
