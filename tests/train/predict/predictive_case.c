@@ -233,6 +233,37 @@ void predictive_rejects(const char *device, uint64_t count)
     bed_close(&t);
 }
 
+void predictive_accepts(const char *device)
+{
+    dm_predict_rules rules = bed_rules();
+    bed t;
+    rules.confidence_needed = 0;
+    bed_open_on(&t, device, &rules, 0.003, NULL);
+    t.lie = true;
+    int seen = 0;
+    while (seen < 3) {
+        host_state before = bed_state(&t);
+        uint64_t accepted = dm_predictive_counts(t.predictive)->accepted;
+        dm_predict_turn got = bed_turn(&t, 100000);
+        if (dm_predictive_counts(t.predictive)->accepted > accepted) {
+            host_state after = bed_state(&t);
+            size_t weights = before.count * sizeof(float);
+            assert_true(memcmp(before.values, after.values, weights) != 0);
+            /* moments and steps are as they were; the average moved as well */
+            assert_memory_equal(before.values + before.count, after.values + before.count,
+                                2 * weights);
+            assert_true(memcmp(before.values + 3 * before.count, after.values + 3 * before.count,
+                               weights) != 0);
+            assert_int_equal(before.steps, after.steps);
+            assert_true(got.progress >= before.progress + 10);
+            host_state_free(&after);
+            seen++;
+        }
+        host_state_free(&before);
+    }
+    bed_close(&t);
+}
+
 void predictive_undoes(const char *device)
 {
     dm_predict_rules rules = bed_rules();
@@ -261,6 +292,56 @@ void predictive_undoes(const char *device)
     assert_true(host_state_same(&before, &after));
     host_state_free(&before);
     host_state_free(&after);
+    bed_close(&t);
+}
+
+/* Of those that are checked: an arm that proposes nothing asks for nothing. */
+void predictive_refuses_rarer(const char *device)
+{
+    enum { SEEN = 7 };
+    dm_predict_rules rules = bed_rules();
+    bed t;
+    uint64_t since = 0, gaps[SEEN] = {0}, before = 0;
+    size_t seen = 0;
+    rules.proposal_margin = 1; /* nothing is ever good enough */
+    rules.confidence_needed = 0;
+    rules.bandit = 0; /* a shift every time */
+    rules.full_steps = 4;
+    bed_open_on(&t, device, &rules, 0.003, NULL);
+    while (seen < SEEN) {
+        bool proposed = bed_turn(&t, 1000000).proposed;
+        uint64_t backward = dm_predictive_counts(t.predictive)->backward;
+        since += backward - before;
+        before = backward;
+        if (proposed) {
+            gaps[seen++] = since;
+            since = 0;
+        }
+    }
+    assert_int_equal(dm_predictive_counts(t.predictive)->rejected, SEEN);
+    for (uint64_t i = 1; i < SEEN; i++) /* gaps[0] is the warm-up's */
+        assert_int_equal(gaps[i],
+                         rules.full_steps << (i < rules.full_doubles ? i : rules.full_doubles));
+    bed_close(&t);
+}
+
+/* A batch whose loss is ten times that of the others is no divergence: the next one has a loss as ever, so that it costs
+ * a forward pass and no step. */
+void predictive_looks_again(const char *device)
+{
+    enum { STEPS = 400 };
+    dm_predict_rules rules = bed_rules();
+    bed t;
+    rules.confidence_needed = 1.1;
+    rules.monitor_loss_critical = 6;
+    rules.monitor_loss_warning = 5;
+    bed_open_on(&t, device, &rules, 0.003, NULL);
+    t.strange = 200;
+    bed_run_to(&t, STEPS);
+    const dm_predict_counts *c = dm_predictive_counts(t.predictive);
+    assert_int_equal(c->rollbacks, 0);
+    assert_int_equal(c->backward, STEPS);
+    assert_true(c->forward == 1);
     bed_close(&t);
 }
 

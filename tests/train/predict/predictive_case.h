@@ -47,6 +47,12 @@ bool host_state_same(const host_state *a, const host_state *b);
 
 /* So many proposals are checked and rejected: every bit is as before, also beside a run without any. */
 void predictive_rejects(const char *device, uint64_t count);
+/* Accepted ones move weights and average, leave moments and steps, and stand for steps. */
+void predictive_accepts(const char *device);
+/* Each one that is refused doubles the FULL steps until the next, up to the rule's limit. */
+void predictive_refuses_rarer(const char *device);
+/* One batch with a loss ten times that of the others costs one forward pass, and no rollback. */
+void predictive_looks_again(const char *device);
 /* A jump that the check let through is undone to the bit by its verdict. */
 void predictive_undoes(const char *device);
 /* The rate is 30 times too high from a random step on, until the monitor goes back before it: the run ends within 2%

@@ -18,6 +18,27 @@ static void a_jump_that_was_wrong_is_undone_to_the_bit(void **state)
     predictive_undoes("cuda:0");
 }
 
+static void an_accepted_proposal_changes_weights_and_stands_for_steps(void **state)
+{
+    (void)state;
+    dm_test_gpu();
+    predictive_accepts("cuda:0");
+}
+
+static void refused_proposals_make_the_next_ones_rarer(void **state)
+{
+    (void)state;
+    dm_test_gpu();
+    predictive_refuses_rarer("cuda:0");
+}
+
+static void a_strange_batch_costs_one_look(void **state)
+{
+    (void)state;
+    dm_test_gpu();
+    predictive_looks_again("cuda:0");
+}
+
 static void a_planted_divergence_is_rolled_back(void **state)
 {
     (void)state;
@@ -34,4 +55,7 @@ static void a_resumed_run_makes_the_same_bits(void **state)
 
 DM_TESTS("gpu/predictive", DM_TEST(rejected_proposals_leave_every_bit),
          DM_TEST(a_jump_that_was_wrong_is_undone_to_the_bit),
-         DM_TEST(a_planted_divergence_is_rolled_back), DM_TEST(a_resumed_run_makes_the_same_bits))
+         DM_TEST(an_accepted_proposal_changes_weights_and_stands_for_steps),
+         DM_TEST(refused_proposals_make_the_next_ones_rarer),
+         DM_TEST(a_strange_batch_costs_one_look), DM_TEST(a_planted_divergence_is_rolled_back),
+         DM_TEST(a_resumed_run_makes_the_same_bits))

@@ -68,56 +68,21 @@ static void a_pretrained_ensemble_forecasts_better(void **state)
 static void an_accepted_proposal_changes_weights_and_stands_for_steps(void **state)
 {
     (void)state;
-    dm_predict_rules rules = bed_rules();
-    bed t;
-    rules.confidence_needed = 0;
-    bed_open(&t, &rules);
-    t.lie = true;
-    int seen = 0;
-    while (seen < 3) {
-        host_state before = bed_state(&t);
-        uint64_t accepted = dm_predictive_counts(t.predictive)->accepted;
-        dm_predict_turn got = bed_turn(&t, 100000);
-        if (dm_predictive_counts(t.predictive)->accepted > accepted) {
-            host_state after = bed_state(&t);
-            size_t weights = before.count * sizeof(float);
-            assert_true(memcmp(before.values, after.values, weights) != 0);
-            /* moments and steps are as they were; the average moved as well */
-            assert_memory_equal(before.values + before.count, after.values + before.count,
-                                2 * weights);
-            assert_true(memcmp(before.values + 3 * before.count, after.values + 3 * before.count,
-                               weights) != 0);
-            assert_int_equal(before.steps, after.steps);
-            assert_true(got.progress >= before.progress + 10);
-            host_state_free(&after);
-            seen++;
-        }
-        host_state_free(&before);
-    }
-    bed_close(&t);
+    predictive_accepts("cpu:1");
+}
+
+static void refused_proposals_make_the_next_ones_rarer(void **state)
+{
+    (void)state;
+    predictive_refuses_rarer("cpu:1");
 }
 
 /* ---- Rollback ---- */
 
-/* A batch whose loss is ten times that of the others is no divergence: the next one has a loss as ever, so that it costs
- * a forward pass and no step. */
 static void a_strange_batch_costs_one_look(void **state)
 {
     (void)state;
-    enum { STEPS = 400 };
-    dm_predict_rules rules = bed_rules();
-    bed t;
-    rules.confidence_needed = 1.1;
-    rules.monitor_loss_critical = 6;
-    rules.monitor_loss_warning = 5;
-    bed_open(&t, &rules);
-    t.strange = 200;
-    bed_run_to(&t, STEPS);
-    const dm_predict_counts *c = dm_predictive_counts(t.predictive);
-    assert_int_equal(c->rollbacks, 0);
-    assert_int_equal(c->backward, STEPS);
-    assert_true(c->forward == 1);
-    bed_close(&t);
+    predictive_looks_again("cpu:1");
 }
 
 static void a_run_that_always_diverges_stops_and_says_so(void **state)
@@ -260,6 +225,7 @@ DM_TESTS("train/predict/predictive", DM_TEST(nothing_is_proposed_before_the_ense
          DM_TEST(a_pretrained_ensemble_forecasts_better),
          DM_TEST(a_thousand_rejected_proposals_leave_every_bit),
          DM_TEST(an_accepted_proposal_changes_weights_and_stands_for_steps),
+         DM_TEST(refused_proposals_make_the_next_ones_rarer),
          DM_TEST(a_jump_that_was_wrong_is_undone_to_the_bit),
          DM_TEST(a_planted_divergence_is_rolled_back), DM_TEST(a_strange_batch_costs_one_look),
          DM_TEST(a_run_that_always_diverges_stops_and_says_so),
