@@ -120,7 +120,7 @@ static void put_plots(const dm_report *r, size_t task, dm_buffer *out)
 
 /* ---- Tables ---- */
 
-static void put_spread(dm_buffer *out, dm_report_spread s, double scale)
+void dm_report_put_spread(dm_buffer *out, dm_report_spread s, double scale)
 {
     if (s.count == 0)
         dm_buffer_puts(out, " - |");
@@ -131,18 +131,6 @@ static void put_spread(dm_buffer *out, dm_report_spread s, double scale)
     else
         dm_buffer_printf(out, " %.4g (%.4g to %.4g) |", s.median * scale, s.low * scale,
                          s.high * scale);
-}
-
-static dm_report_spread passes_in_all(const dm_report *r, size_t task, size_t method)
-{
-    double values[64];
-    size_t count = 0;
-    for (size_t i = 0; i < r->plan.tasks[task].seeds; i++) {
-        const dm_report_run *run = &r->results[task][method].runs[i];
-        if (run->count > 0 && run->failed[0] == 0)
-            values[count++] = (double)run->points[run->count - 1].backward;
-    }
-    return dm_report_spread_of(values, count);
 }
 
 static void put_table(const dm_report *r, size_t task, dm_buffer *out)
@@ -157,12 +145,12 @@ static void put_table(const dm_report *r, size_t task, dm_buffer *out)
         dm_report_spread reached = dm_report_cost(r, task, m, DM_REPORT_BACKWARD);
         dm_buffer_printf(out, "| %s | %g%s |", plan->methods[m].name,
                          dm_report_rate(plan, task, m, result->best), edge ? " (edge)" : "");
-        put_spread(out, dm_report_finals(r, task, m), 1);
-        put_spread(out, passes_in_all(r, task, m), 1);
+        dm_report_put_spread(out, dm_report_finals(r, task, m), 1);
+        dm_report_put_spread(out, dm_report_passes(r, task, m), 1);
         dm_buffer_printf(out, " %zu of %" PRIu64 " |", reached.count, plan->tasks[task].seeds);
-        put_spread(out, reached, 1);
-        put_spread(out, dm_report_cost(r, task, m, DM_REPORT_FLOPS), 1e-9);
-        put_spread(out, dm_report_cost(r, task, m, DM_REPORT_SECONDS), 1);
+        dm_report_put_spread(out, reached, 1);
+        dm_report_put_spread(out, dm_report_cost(r, task, m, DM_REPORT_FLOPS), 1e-9);
+        dm_report_put_spread(out, dm_report_cost(r, task, m, DM_REPORT_SECONDS), 1);
         dm_buffer_putc(out, '\n');
     }
     dm_buffer_putc(out, '\n');
@@ -195,110 +183,15 @@ static void put_tries(const dm_report *r, size_t task, dm_buffer *out)
 static void put_predictions(const dm_report *r, size_t task, dm_buffer *out)
 {
     for (size_t m = 0; m < r->plan.method_count; m++) {
-        uint64_t proposed = 0, accepted = 0, undone = 0, rollbacks = 0, plain = 0;
         if (!r->plan.methods[m].predicts)
             continue;
-        for (size_t i = 0; i < r->plan.tasks[task].seeds; i++) {
-            const dm_report_run *run = &r->results[task][m].runs[i];
-            proposed += run->proposed;
-            accepted += run->accepted;
-            undone += run->undone;
-            rollbacks += run->rollbacks;
-            plain += run->plain_from > 0;
-        }
+        dm_report_gain g = dm_report_gain_of(r, task, m);
         dm_buffer_printf(out,
                          "- %s, all seeds together: %" PRIu64 " proposals, %" PRIu64
                          " accepted, of these %" PRIu64 " undone; %" PRIu64
                          " rollbacks of the monitor; %" PRIu64 " runs went on plainly.\n",
-                         r->plan.methods[m].name, proposed, accepted, undone, rollbacks, plain);
-    }
-    dm_buffer_putc(out, '\n');
-}
-
-/* ---- What was not gained ---- */
-
-static size_t method_named(const dm_report_plan *plan, const char *name)
-{
-    size_t m = 0;
-    while (m + 1 < plan->method_count && strcmp(plan->methods[m].name, name) != 0)
-        m++;
-    return m;
-}
-
-/* "3% more" */
-static void put_ratio(dm_buffer *out, double of, double to)
-{
-    double change = 100 * (of / to - 1);
-    dm_buffer_printf(out, "%.0f%% %s", fabs(change), change < 0 ? "fewer" : "more");
-}
-
-/* One predictive method beside the plain run of its schedule and beside linear decay. */
-static void put_verdict(const dm_report *r, size_t task, size_t m, dm_buffer *out)
-{
-    const dm_report_plan *plan = &r->plan;
-    bool constant = strstr(plan->methods[m].name, "constant") != NULL;
-    size_t plain = method_named(plan, constant ? "constant rate" : "linear decay");
-    size_t decay = method_named(plan, "linear decay");
-    double final = dm_report_finals(r, task, m).median,
-           beside = dm_report_finals(r, task, plain).median;
-    double passes = passes_in_all(r, task, m).median, all = passes_in_all(r, task, plain).median;
-    bool near = final <= 1.01 * beside, fewer = passes <= all;
-    dm_buffer_printf(out,
-                     "- **%s, %s**: final loss %.4g beside %.4g of the plain run of the same "
-                     "schedule (%+.1f%%), with %.0f backward passes beside %.0f. Within 1%% of its "
-                     "loss with at most its passes: **%s**.",
-                     plan->tasks[task].key, plan->methods[m].name, final, beside,
-                     100 * (final / beside - 1), passes, all, near && fewer ? "yes" : "no");
-    dm_report_spread own[DM_REPORT_COSTS], its[DM_REPORT_COSTS];
-    for (int c = 0; c < DM_REPORT_COSTS; c++) {
-        own[c] = dm_report_cost(r, task, m, c);
-        its[c] = dm_report_cost(r, task, decay, c);
-    }
-    dm_buffer_printf(out,
-                     " The target of linear decay is reached by %zu of %" PRIu64 " seeds (%zu)",
-                     own[0].count, plan->tasks[task].seeds, its[0].count);
-    if (own[0].count > 0 && its[0].count > 0) {
-        dm_buffer_puts(out, ", by these with ");
-        put_ratio(out, own[DM_REPORT_BACKWARD].median, its[DM_REPORT_BACKWARD].median);
-        dm_buffer_puts(out, " backward passes, ");
-        put_ratio(out, own[DM_REPORT_FLOPS].median, its[DM_REPORT_FLOPS].median);
-        dm_buffer_puts(out, " FLOPs with all checks, and ");
-        put_ratio(out, own[DM_REPORT_SECONDS].median, its[DM_REPORT_SECONDS].median);
-        dm_buffer_puts(out, " seconds than linear decay");
-    }
-    dm_buffer_puts(out, ".\n");
-}
-
-/* The plain method that reaches the target for the fewest FLOPs with most seeds. */
-static void put_best(const dm_report *r, size_t task, dm_buffer *out)
-{
-    const dm_report_plan *plan = &r->plan;
-    size_t best = plan->method_count;
-    for (size_t m = 0; m < plan->method_count; m++) {
-        dm_report_spread cost = dm_report_cost(r, task, m, DM_REPORT_FLOPS);
-        if (cost.count == 0)
-            continue;
-        dm_report_spread old = best < plan->method_count
-                                   ? dm_report_cost(r, task, best, DM_REPORT_FLOPS)
-                                   : (dm_report_spread){0};
-        if (cost.count > old.count || (cost.count == old.count && cost.median < old.median))
-            best = m;
-    }
-    if (best < plan->method_count)
-        dm_buffer_printf(
-            out,
-            "- %s: the target is reached by most seeds and then for the fewest FLOPs by **%s**.\n",
-            plan->tasks[task].key, plan->methods[best].name);
-}
-
-static void put_verdicts(const dm_report *r, dm_buffer *out)
-{
-    dm_buffer_puts(out, "## What prediction did not gain\n\n");
-    for (size_t t = 0; t < r->plan.task_count; t++) {
-        for (size_t m = 0; m < r->plan.method_count; m++)
-            if (r->plan.methods[m].predicts)
-                put_verdict(r, t, m, out);
-        put_best(r, t, out);
+                         r->plan.methods[m].name, g.proposed, g.accepted, g.undone, g.rollbacks,
+                         g.plainly);
     }
     dm_buffer_putc(out, '\n');
 }
@@ -311,6 +204,71 @@ static void put_fields(const dm_report_task *task, dm_buffer *out)
     dm_buffer_printf(out, "`%s`, evaluated every %" PRIu64 " steps.\n\n", text != NULL ? text : "",
                      task->every);
     free(text);
+}
+
+/* The i-th run of a task: tries and seeds of all methods; NULL after the last. */
+static const dm_report_run *run_of(const dm_report *r, size_t task, size_t i)
+{
+    size_t each = r->plan.tries + r->plan.tasks[task].seeds, m = i / each, k = i % each;
+    if (m == r->plan.method_count)
+        return NULL;
+    const dm_report_result *result = &r->results[task][m];
+    return k < r->plan.tries ? &result->tries[k] : &result->runs[k - r->plan.tries];
+}
+
+/* Runs of one device and build. */
+typedef struct origin {
+    const dm_report_origin *first;
+    const char *from, *to; /* the earliest and latest end */
+    size_t runs;
+} origin;
+enum { ORIGINS_MAX = 16 };
+
+static size_t find_origins(const dm_report *r, size_t task, origin out[ORIGINS_MAX])
+{
+    const dm_report_run *run;
+    size_t count = 0;
+    for (size_t i = 0; (run = run_of(r, task, i)) != NULL; i++) {
+        size_t k = 0;
+        while (k < count && (strcmp(out[k].first->commit, run->made.commit) != 0 ||
+                             strcmp(out[k].first->device, run->made.device) != 0))
+            k++;
+        if (k == ORIGINS_MAX)
+            continue;
+        if (k == count)
+            out[count++] = (origin){&run->made, run->made.time, run->made.time, 0};
+        out[k].runs++;
+        out[k].from = strcmp(run->made.time, out[k].from) < 0 ? run->made.time : out[k].from;
+        out[k].to = strcmp(run->made.time, out[k].to) > 0 ? run->made.time : out[k].to;
+    }
+    return count;
+}
+
+static void put_origins(const dm_report *r, size_t task, dm_buffer *out)
+{
+    origin all[ORIGINS_MAX];
+    size_t count = find_origins(r, task, all);
+    for (size_t i = 0; i < count; i++)
+        dm_buffer_printf(out, "%s%zu runs on %s by build %s", i > 0 ? "; " : "", all[i].runs,
+                         all[i].first->device, all[i].first->commit);
+    dm_buffer_puts(out, ".\n\n");
+}
+
+static void put_json_origins(const dm_report *r, size_t task, dm_json *json)
+{
+    origin all[ORIGINS_MAX];
+    size_t count = find_origins(r, task, all);
+    dm_json_begin_array(json, "made");
+    for (size_t i = 0; i < count; i++) {
+        dm_json_begin_object(json, NULL);
+        dm_json_uint(json, "runs", all[i].runs);
+        dm_json_string(json, "device", all[i].first->device);
+        dm_json_string(json, "commit", all[i].first->commit);
+        dm_json_string(json, "from", all[i].from);
+        dm_json_string(json, "to", all[i].to);
+        dm_json_end_object(json);
+    }
+    dm_json_end_array(json);
 }
 
 static void put_method(const dm_report *r, dm_buffer *out)
@@ -332,6 +290,33 @@ static void put_method(const dm_report *r, dm_buffer *out)
         r->plan.tries);
 }
 
+static void put_json_spread(dm_json *json, const char *name, dm_report_spread s)
+{
+    dm_json_begin_object(json, name);
+    dm_json_uint(json, "seeds", s.count);
+    dm_json_double(json, "median", s.median);
+    dm_json_double(json, "low", s.low);
+    dm_json_double(json, "high", s.high);
+    dm_json_end_object(json);
+}
+
+static void put_json_gain(const dm_report *r, size_t task, size_t method, dm_json *json)
+{
+    dm_report_gain g = dm_report_gain_of(r, task, method);
+    dm_json_begin_object(json, "gain");
+    dm_json_string(json, "plain", r->plan.methods[g.plain].name);
+    put_json_spread(json, "loss_in_its_passes", g.loss);
+    dm_json_double(json, "off", g.off);
+    dm_json_bool(json, "holds", g.holds);
+    put_json_spread(json, "passes_to_its_loss", g.passes);
+    dm_json_uint(json, "proposed", g.proposed);
+    dm_json_uint(json, "accepted", g.accepted);
+    dm_json_uint(json, "undone", g.undone);
+    dm_json_uint(json, "rollbacks", g.rollbacks);
+    dm_json_uint(json, "went_on_plainly", g.plainly);
+    dm_json_end_object(json);
+}
+
 static void put_json(const dm_report *r, dm_buffer *out)
 {
     dm_json json;
@@ -341,6 +326,7 @@ static void put_json(const dm_report *r, dm_buffer *out)
     dm_json_double(&json, "seconds", r->begun_seconds);
     for (size_t t = 0; t < r->plan.task_count; t++) {
         dm_json_begin_object(&json, r->plan.tasks[t].key);
+        put_json_origins(r, t, &json);
         dm_json_double(&json, "target", r->target[t]);
         for (size_t m = 0; m < r->plan.method_count; m++) {
             const dm_report_result *result = &r->results[t][m];
@@ -350,15 +336,11 @@ static void put_json(const dm_report *r, dm_buffer *out)
             for (size_t i = 0; i < r->plan.tasks[t].seeds; i++)
                 dm_json_double(&json, NULL, dm_report_run_final(&result->runs[i]));
             dm_json_end_array(&json);
-            for (int c = 0; c < DM_REPORT_COSTS; c++) {
-                dm_report_spread s = dm_report_cost(r, t, m, c);
-                dm_json_begin_object(&json, costs[c]);
-                dm_json_uint(&json, "seeds", s.count);
-                dm_json_double(&json, "median", s.median);
-                dm_json_double(&json, "low", s.low);
-                dm_json_double(&json, "high", s.high);
-                dm_json_end_object(&json);
-            }
+            put_json_spread(&json, "passes", dm_report_passes(r, t, m));
+            for (int c = 0; c < DM_REPORT_COSTS; c++)
+                put_json_spread(&json, costs[c], dm_report_cost(r, t, m, c));
+            if (r->plan.methods[m].predicts)
+                put_json_gain(r, t, m, &json);
             dm_json_end_object(&json);
         }
         dm_json_end_object(&json);
@@ -387,7 +369,7 @@ dm_status dm_report_write(const dm_report *r, dm_error *err)
     if (r->options->quick)
         dm_buffer_puts(&text,
                        "**A quick report: sizes and seeds are too few to say anything.**\n\n");
-    put_verdicts(r, &text);
+    dm_report_put_gains(r, &text);
     dm_status status = DM_OK;
     if (r->options->pool_count > 0) {
         dm_buffer_puts(&text, "## What it is good for: which runs to continue\n\n");
@@ -397,6 +379,7 @@ dm_status dm_report_write(const dm_report *r, dm_error *err)
         dm_buffer_printf(&text, "## %s: until validation loss %.4g\n\n", r->plan.tasks[t].title,
                          r->target[t]);
         put_fields(&r->plan.tasks[t], &text);
+        put_origins(r, t, &text);
         put_table(r, t, &text);
         put_plots(r, t, &text);
         put_predictions(r, t, &text);

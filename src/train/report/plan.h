@@ -8,7 +8,12 @@
 
 #include "train/config.h"
 
-enum { DM_REPORT_METHODS_MAX = 8, DM_REPORT_TRIES_MAX = 8, DM_REPORT_TASKS_MAX = 8 };
+enum {
+    DM_REPORT_METHODS_MAX = 8,
+    DM_REPORT_TRIES_MAX = 8,
+    DM_REPORT_TASKS_MAX = 8,
+    DM_REPORT_SEEDS_MAX = 64
+};
 
 typedef struct dm_report_method {
     char name[48];

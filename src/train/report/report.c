@@ -114,11 +114,9 @@ dm_report_spread dm_report_spread_of(double *values, size_t count)
     return (dm_report_spread){median, values[0], values[count - 1], count};
 }
 
-enum { SEEDS_MAX = 64 };
-
 dm_report_spread dm_report_finals(const dm_report *report, size_t task, size_t method)
 {
-    double values[SEEDS_MAX];
+    double values[DM_REPORT_SEEDS_MAX];
     size_t seeds = report->plan.tasks[task].seeds;
     for (size_t i = 0; i < seeds; i++)
         values[i] = dm_report_run_final(&report->results[task][method].runs[i]);
@@ -127,7 +125,7 @@ dm_report_spread dm_report_finals(const dm_report *report, size_t task, size_t m
 
 dm_report_spread dm_report_cost(const dm_report *report, size_t task, size_t method, int cost)
 {
-    double values[SEEDS_MAX];
+    double values[DM_REPORT_SEEDS_MAX];
     size_t count = 0;
     for (size_t i = 0; i < report->plan.tasks[task].seeds; i++) {
         const dm_report_run *run = &report->results[task][method].runs[i];
@@ -136,6 +134,18 @@ dm_report_spread dm_report_cost(const dm_report *report, size_t task, size_t met
             values[count++] = cost == DM_REPORT_BACKWARD ? (double)p->backward
                               : cost == DM_REPORT_FLOPS  ? dm_report_run_flops(run, p)
                                                          : p->seconds;
+    }
+    return dm_report_spread_of(values, count);
+}
+
+dm_report_spread dm_report_passes(const dm_report *report, size_t task, size_t method)
+{
+    double values[DM_REPORT_SEEDS_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < report->plan.tasks[task].seeds; i++) {
+        const dm_report_run *run = &report->results[task][method].runs[i];
+        if (run->count > 0 && run->failed[0] == 0)
+            values[count++] = (double)run->points[run->count - 1].backward;
     }
     return dm_report_spread_of(values, count);
 }
@@ -205,7 +215,7 @@ static dm_status prepare(dm_report *report, dm_error *err)
                            o->data[i]);
     for (size_t t = 0; t < plan->task_count; t++) {
         const char *data[1];
-        if (plan->tasks[t].seeds > SEEDS_MAX || plan->tries > DM_REPORT_TRIES_MAX)
+        if (plan->tasks[t].seeds > DM_REPORT_SEEDS_MAX || plan->tries > DM_REPORT_TRIES_MAX)
             return dm_fail(err, DM_EINVAL, "report: the plan of %s is too large",
                            plan->tasks[t].key);
         if (plan->tasks[t].task == DM_TRAIN_GPT && data_of(o, DM_TRAIN_GPT, data, 1) == 0)
@@ -249,10 +259,14 @@ static dm_status make_all(dm_report *report, bool cuda, dm_error *err)
     dm_status status = dm_pool_create(cuda ? 1 : o->workers, &pool, err);
     if (status != DM_OK)
         return status;
+    dm_device *held = NULL; /* so that runs find its context and kernels made */
+    if (cuda)
+        status = dm_device_open(o->device, &held, err);
     dm_progress *progress = dm_progress_start("report", "runs", runs);
     for (size_t t = 0; t < plan->task_count && status == DM_OK && !dm_stop_requested(); t++)
         status = make_task(report, t, pool, cuda ? o->device : "cpu:1", progress, err);
     dm_progress_finish(progress);
+    dm_device_close(held);
     dm_pool_destroy(pool);
     if (dm_stop_requested())
         dm_stop_kept("the runs that are done are in %s; the same command goes on with them",

@@ -3,6 +3,7 @@
  *
  *     plan.json ─► tries of every method on seed 1 ─► best rate ─► seeds 2, 3 .. ─► page.c: index.html, report.md
  *                        └── run.c: trained once, kept in OUT/runs ──┘               report.json, plots
+ *                              gains.c: predictive beside plain ────────────────────────┤
  *     pools of sweeps ─► pools.c: cost and regret of each rule ──────────────────────────┘
  *
  * The target of a task is the median final validation loss of linear decay, plus 1%. A report that was interrupted
@@ -48,6 +49,8 @@ dm_status dm_report_make(const dm_report_options *options, dm_error *err);
 
 /* page.c: index.html, report.md, report.json and the plots. */
 dm_status dm_report_write(const dm_report *report, dm_error *err);
+/* gains.c: the table of what prediction gained and what not, as Markdown. */
+void dm_report_put_gains(const dm_report *report, dm_buffer *markdown);
 /* pools.c: tables of the sweeps' rules, as Markdown; nothing without pools. */
 /* DM_OK when all pools can be read. */
 dm_status dm_report_pools_check(const dm_report_options *options, dm_error *err);
@@ -63,5 +66,21 @@ dm_report_spread dm_report_spread_of(double *values, size_t count);
 enum { DM_REPORT_BACKWARD, DM_REPORT_FLOPS, DM_REPORT_SECONDS, DM_REPORT_COSTS };
 dm_report_spread dm_report_finals(const dm_report *report, size_t task, size_t method);
 dm_report_spread dm_report_cost(const dm_report *report, size_t task, size_t method, int cost);
+/* Backward passes of whole runs. */
+dm_report_spread dm_report_passes(const dm_report *report, size_t task, size_t method);
+/* A cell of a table: " median (low to high) |". */
+void dm_report_put_spread(dm_buffer *out, dm_report_spread s, double scale);
+
+/* A predictive method beside the plain one of its schedule. */
+typedef struct dm_report_gain {
+    size_t plain;          /* that method */
+    dm_report_spread loss; /* the last one within as many backward passes as a plain run makes */
+    double off;            /* its median over the plain run's median final loss, less 1 */
+    bool holds;            /* off is at most 1% */
+    dm_report_spread
+        passes; /* until the loss is first within 1%, of the seeds where it is so in time */
+    uint64_t proposed, accepted, undone, rollbacks, plainly; /* all seeds together */
+} dm_report_gain;
+dm_report_gain dm_report_gain_of(const dm_report *report, size_t task, size_t method);
 
 #endif

@@ -2,12 +2,14 @@
 /* run.c - see run.h. */
 #include "train/report/run.h"
 #include "base/file.h"
+#include "base/host/build.h"
 #include "base/terminal/stop.h"
 #include "train/report/flops.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 double dm_report_run_flops(const dm_report_run *run, const dm_report_point *point)
 {
@@ -70,6 +72,21 @@ static void watch(void *user, const dm_training_state *state)
     }
 }
 
+static dm_status tell_origin(const char *device, dm_report_origin *out, dm_error *err)
+{
+    dm_device *opened = NULL;
+    struct tm utc;
+    time_t now = time(NULL);
+    dm_status status = dm_device_open(device, &opened, err);
+    if (status == DM_OK)
+        snprintf(out->device, sizeof out->device, "%s", dm_device_get_properties(opened)->name);
+    dm_device_close(opened);
+    snprintf(out->commit, sizeof out->commit, "%s", dm_build_commit);
+    gmtime_r(&now, &utc);
+    strftime(out->time, sizeof out->time, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    return status;
+}
+
 static dm_status train(const dm_train_config *config, const dm_training_options *options,
                        dm_report_run *run, dm_error *err)
 {
@@ -103,8 +120,10 @@ static dm_status train(const dm_train_config *config, const dm_training_options 
     dm_training_destroy(training);
     if (w.full)
         return dm_fail(err, DM_ENOMEM, "out of memory for the points of a run");
-    run->there = status == DM_OK && !dm_stop_requested();
-    return status == DM_OK ? DM_OK : dm_fail(err, status, "%s", reason.message);
+    if (status != DM_OK)
+        return dm_fail(err, status, "%s", reason.message);
+    run->there = !dm_stop_requested();
+    return tell_origin(options->device, &run->made, err);
 }
 
 /* ---- Its file ---- */
@@ -128,6 +147,11 @@ static dm_status save(const dm_report_run *run, const dm_train_config *config, c
     dm_json_begin_object(&json, NULL);
     dm_json_begin_object(&json, "config");
     dm_train_config_write(config, &json);
+    dm_json_end_object(&json);
+    dm_json_begin_object(&json, "made");
+    dm_json_string(&json, "device", run->made.device);
+    dm_json_string(&json, "commit", run->made.commit);
+    dm_json_string(&json, "time", run->made.time);
     dm_json_end_object(&json);
     dm_json_string(&json, "failed", run->failed);
     dm_json_double(&json, "forward_flops", run->forward_flops);
@@ -173,6 +197,21 @@ static uint64_t count_of(const json_t *object, const char *name)
     return value > 0 ? (uint64_t)value : 0;
 }
 
+static void read_origin(const json_t *made, dm_report_origin *out)
+{
+    const struct {
+        const char *name;
+        char *to;
+        size_t size;
+    } fields[] = {{"device", out->device, sizeof out->device},
+                  {"commit", out->commit, sizeof out->commit},
+                  {"time", out->time, sizeof out->time}};
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        const char *text = json_string_value(json_object_get(made, fields[i].name));
+        snprintf(fields[i].to, fields[i].size, "%s", text != NULL ? text : "unknown");
+    }
+}
+
 static dm_status load(const char *path, const dm_train_config *config, dm_report_run *run,
                       dm_error *err)
 {
@@ -190,6 +229,7 @@ static dm_status load(const char *path, const dm_train_config *config, dm_report
     if (status == DM_OK && (run->points = calloc(count + 1, sizeof *run->points)) == NULL)
         status = dm_fail(err, DM_ENOMEM, "out of memory");
     if (status == DM_OK) {
+        read_origin(json_object_get(object, "made"), &run->made);
         snprintf(run->failed, sizeof run->failed, "%.239s", failed);
         run->forward_flops = json_number_value(json_object_get(object, "forward_flops"));
         run->optimiser_flops = json_number_value(json_object_get(object, "optimiser_flops"));

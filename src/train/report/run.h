@@ -14,8 +14,16 @@ typedef struct dm_report_point {
     double loss;
 } dm_report_point;
 
+/* Where a run comes from; it may be read long after it was trained, and elsewhere. */
+typedef struct dm_report_origin {
+    char device[128]; /* "NVIDIA H200" */
+    char commit[64];  /* dm_build_commit of the program */
+    char time[32];    /* of its end: "2026-01-31T12:00:00Z" */
+} dm_report_origin;
+
 typedef struct dm_report_run {
     bool there;
+    dm_report_origin made;
     char failed[240]; /* why it has no end; empty: it has */
     dm_report_point *points;
     size_t count;

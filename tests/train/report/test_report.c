@@ -99,6 +99,60 @@ static void the_plan_is_fair(void **state)
     }
 }
 
+/* A run whose loss is so after so many backward passes, forward passes and seconds. */
+static dm_report_run run_of(const dm_report_point *points, size_t count)
+{
+    dm_report_run run = {.there = true, .count = count};
+    run.points = calloc(count, sizeof *points);
+    assert_non_null(run.points);
+    memcpy(run.points, points, count * sizeof *points);
+    return run;
+}
+#define run_of(...)                                                                                \
+    run_of((const dm_report_point[]){__VA_ARGS__},                                                 \
+           sizeof((const dm_report_point[]){__VA_ARGS__}) / sizeof(dm_report_point))
+
+/* What a predictive run is worth: its loss in as many backward passes as a plain run makes, not at its own end. */
+static void gains_are_counted_in_the_plain_runs_passes(void **state)
+{
+    (void)state;
+    enum { PLAIN = 0, PREDICTIVE = 4 };
+    dm_report *r = calloc(1, sizeof *r);
+    dm_report_run plain[2], predictive[2];
+    assert_non_null(r);
+    assert_ok(dm_report_plan_init("xor", true, false, &r->plan, err));
+    assert_int_equal(r->plan.tasks[0].seeds, 2);
+    assert_string_equal(r->plan.methods[PREDICTIVE].name, "predictive, constant");
+    r->results[0][PLAIN].runs = plain;
+    r->results[0][PREDICTIVE].runs = predictive;
+    plain[0] = run_of({50, 0, 0, 2}, {100, 0, 0, 1.1});
+    plain[1] = run_of({50, 0, 0, 2}, {100, 0, 0, 0.9});
+    predictive[0] = run_of({60, 0, 0, 1.5}, {90, 0, 0, 1.005}, {120, 0, 0, 0.5});
+    predictive[1] = run_of({80, 0, 0, 3}, {110, 0, 0, 0.2});
+    predictive[0].rollbacks = 2;
+    predictive[1].rollbacks = 1;
+    dm_report_gain g = dm_report_gain_of(r, 0, PREDICTIVE);
+    assert_int_equal(g.plain, PLAIN);
+    assert_near(g.loss.median, 0.5 * (1.005 + 3), 1e-12);
+    assert_near(g.off, 0.5 * (1.005 + 3) - 1, 1e-12);
+    assert_false(g.holds);
+    assert_int_equal(g.passes.count, 1); /* the second one is there too late */
+    assert_near(g.passes.median, 90, 0);
+    assert_int_equal(g.rollbacks, 3);
+    predictive[1].points[0].loss = 1.014; /* 0.95% above, by the median */
+    g = dm_report_gain_of(r, 0, PREDICTIVE);
+    assert_true(g.holds);
+    assert_int_equal(g.passes.count, 1);
+    predictive[1].points[0].backward = 101; /* nothing in time */
+    assert_false(dm_report_gain_of(r, 0, PREDICTIVE).holds);
+    dm_report_plan_deinit(&r->plan);
+    for (int i = 0; i < 2; i++) {
+        dm_report_run_deinit(&plain[i]);
+        dm_report_run_deinit(&predictive[i]);
+    }
+    free(r);
+}
+
 static void markdown_becomes_a_page(void **state)
 {
     static const char text[] =
@@ -148,9 +202,14 @@ static void a_quick_report_is_whole_and_goes_on(void **state)
     const char *gains = strstr(first, "## What prediction did not gain");
     assert_non_null(gains);
     assert_true(gains < strstr(first, "## XOR"));
-    static const char *const lines[] = {"- **xor, predictive, constant**",
+    static const char *const lines[] = {"Within 1% of the plain run's loss in ",
+                                        " of 6 cases",
+                                        "| cnn, predictive, constant |",
+                                        "- **xor, predictive, constant**",
                                         "- **gpt, predictive, linear decay**",
-                                        "| Muon, linear decay |", "proposals"};
+                                        "| Muon, linear decay |",
+                                        "24 runs on ",
+                                        "proposals"};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
         assert_non_null(strstr(first, lines[i]));
     assert_non_null(strstr(html, "<h2>What prediction did not gain</h2>"));
@@ -160,6 +219,12 @@ static void a_quick_report_is_whole_and_goes_on(void **state)
     assert_true(json_number_value(json_object_get(json_object_get(decay, "backward"), "seeds")) >
                 0);
     assert_non_null(json_object_get(json, "provenance"));
+    const json_t *cnn = json_object_get(json, "cnn");
+    const json_t *gain = json_object_get(json_object_get(cnn, "predictive, constant"), "gain");
+    assert_string_equal(json_string_value(json_object_get(gain, "plain")), "constant rate");
+    const json_t *made = json_object_get(cnn, "made");
+    assert_int_equal(json_array_size(made), 1);
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(made, 0), "runs")), 24);
     json_decref(json);
     /* A run that is missing is trained again to the same losses; the others are read. */
     assert_int_equal(unlink(dm_test_path(state, "out/runs/xor-1-rate0.3-seed1.json")), 0);
@@ -207,6 +272,7 @@ static void what_cannot_be_is_said(void **state)
 
 DM_TESTS("train/report", DM_TEST(flops_by_hand),
          DM_TEST(costs_count_checks_and_the_target_is_the_first_below), DM_TEST(the_plan_is_fair),
+         DM_TEST(gains_are_counted_in_the_plain_runs_passes),
          DM_TEST_IN_DIR(markdown_becomes_a_page),
          DM_TEST_IN_DIR(a_quick_report_is_whole_and_goes_on),
          DM_TEST_IN_DIR(what_cannot_be_is_said))
