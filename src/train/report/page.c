@@ -201,8 +201,10 @@ static void put_predictions(const dm_report *r, size_t task, dm_buffer *out)
 static void put_fields(const dm_report_task *task, dm_buffer *out)
 {
     char *text = json_dumps(json_object_get(task->object, "set"), JSON_REAL_PRECISION(6));
-    dm_buffer_printf(out, "`%s`, evaluated every %" PRIu64 " steps.\n\n", text != NULL ? text : "",
-                     task->every);
+    dm_buffer_printf(out,
+                     "`%s`, evaluated every %" PRIu64 " steps; averages keep %g of "
+                     "themselves at each.\n\n",
+                     text != NULL ? text : "", task->every, task->average);
     free(text);
 }
 

@@ -24,6 +24,7 @@ static void read_methods(dm_report_plan *plan)
         m->set = json_object_get(one, "set");
         m->rates = rates != NULL ? rates : "rates";
         m->predicts = json_object_get(m->set, "predict") != NULL;
+        m->averages = json_is_true(json_object_get(one, "average"));
     }
 }
 
@@ -46,6 +47,7 @@ static dm_status add_task(dm_report_plan *plan, const char *key, const json_t *t
     t->device = json_string_value(json_object_get(object, "device"));
     t->every = number(object, "every");
     t->seeds = number(object, "seeds");
+    t->average = json_number_value(json_object_get(object, "average"));
     t->object = object;
     return DM_OK;
 }
@@ -114,6 +116,8 @@ dm_status dm_report_config(const dm_report_plan *plan, size_t task, size_t metho
         status = dm_train_config_json(out, json_object_get(t->object, "set"), PLAN, err);
     if (status == DM_OK)
         status = dm_train_config_json(out, plan->methods[method].set, PLAN, err);
+    out->average = plan->methods[method].averages ? t->average : 0;
+    out->rules.proposal_average = t->average;
     out->rate = rate;
     out->seed = seed;
     out->eval_every = t->every;

@@ -20,6 +20,7 @@ typedef struct dm_report_method {
     const json_t *set;
     const char *rates; /* the member of a task that has them */
     bool predicts;
+    bool averages; /* without predicting */
 } dm_report_method;
 
 typedef struct dm_report_task {
@@ -29,6 +30,8 @@ typedef struct dm_report_task {
     const char *device; /* NULL: any; "cuda": only there */
     uint64_t every;     /* steps between evaluations */
     uint64_t seeds;
+    double
+        average; /* what averages of the weights keep, with prediction and without; the shorter the runs the less */
     const json_t *object;
 } dm_report_task;
 

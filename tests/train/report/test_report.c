@@ -93,6 +93,11 @@ static void the_plan_is_fair(void **state)
                     assert_true(rate > (i > 0 ? dm_report_rate(&plan, t, m, i - 1) : 0));
                     assert_ok(dm_report_config(&plan, t, m, rate, 3, &config, err));
                     assert_int_equal(config.predict, plan.methods[m].predicts);
+                    assert_near(config.average, m == 2 ? plan.tasks[t].average : 0, 0);
+                    /* both averages are over the same share of the run, 5 to 9% */
+                    assert_near(config.rules.proposal_average, plan.tasks[t].average, 0);
+                    double share = 1 / (1 - plan.tasks[t].average) / (double)config.steps;
+                    assert_true(quick || (share > 0.045 && share < 0.09));
                 }
         }
         dm_report_plan_deinit(&plan);
