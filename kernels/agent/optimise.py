@@ -27,3 +27,20 @@ def control(counts: wp.array2d(dtype=float), sums: wp.array(dtype=float), clip: 
             state[1] = 1.0
     else:
         state[4] = state[4] + 1.0
+
+
+@wp.kernel(enable_backward=False)
+def adam(w: wp.array(dtype=float), g: wp.array(dtype=float), m: wp.array(dtype=float), v: wp.array(dtype=float),
+         state: wp.array(dtype=float), schedule: wp.array(dtype=float), first: int, beta1: float, beta2: float,
+         epsilon: float):
+    # kernels/nn/optimisers.py's adam, bit for bit, with the rate and 1 - beta ** step at schedule[first ..]: they are
+    # read when the kernel runs, so a captured graph can be replayed. state: control's.
+    i = wp.tid()
+    if state[1] == 0.0:
+        return
+    d = g[i] * state[0]
+    a = beta1 * m[i] + (1.0 - beta1) * d
+    b = beta2 * v[i] + (1.0 - beta2) * d * d
+    m[i] = a
+    v[i] = b
+    w[i] = w[i] - schedule[first] * (a / schedule[first + 1]) / (wp.sqrt(b / schedule[first + 2]) + epsilon)

@@ -12,8 +12,8 @@ import warp as wp
 def ppo(logits: wp.array2d(dtype=float), values: wp.array(dtype=float), actions: wp.array(dtype=int),
         chances: wp.array(dtype=float), advantages: wp.array(dtype=float), returns: wp.array(dtype=float),
         old_values: wp.array(dtype=float), weights: wp.array(dtype=float), clip: float, value_clip: float,
-        value_scale: float, entropy_scale: float, losses: wp.array(dtype=float), parts: wp.array2d(dtype=float)):
-    # chances: the logarithm of the probability that the action was drawn with. parts: the policy's loss, the value's,
+        value_scale: float, schedule: wp.array(dtype=float), losses: wp.array(dtype=float), parts: wp.array2d(dtype=float)):
+    # schedule[0]: the weight of the entropy. chances: the logarithm of the probability that the action was drawn with. parts: the policy's loss, the value's,
     # the entropy, the old policy's divergence from the new one (an estimate that is never negative), whether the ratio
     # was clipped. value_clip 0: values are not.
     n = wp.tid()
@@ -41,7 +41,7 @@ def ppo(logits: wp.array2d(dtype=float), values: wp.array(dtype=float), actions:
         held = old_values[n] + wp.clamp(values[n] - old_values[n], -value_clip, value_clip) - returns[n]
         value = wp.max(value, held * held)
 
-    losses[n] = weights[n] * (policy + value_scale * 0.5 * value - entropy_scale * entropy)
+    losses[n] = weights[n] * (policy + value_scale * 0.5 * value - schedule[0] * entropy)
     clipped = float(0.0)
     if ratio != near:
         clipped = 1.0
@@ -53,9 +53,9 @@ def ppo(logits: wp.array2d(dtype=float), values: wp.array(dtype=float), actions:
 
 
 @wp.kernel(enable_backward=False)
-def sample(logits: wp.array2d(dtype=float), values: wp.array(dtype=float), seed: int, first: int,
+def sample(logits: wp.array2d(dtype=float), values: wp.array(dtype=float), seeds: wp.array(dtype=int), step: int, first: int,
            forced: wp.array(dtype=int), has_forced: int, actions: wp.array(dtype=int), chances: wp.array(dtype=float), to_values: wp.array(dtype=float)):
-    # Draws an action from the softmax of the logits: the number is a function of the seed and the machine. Where
+    # Draws an action from the softmax of the logits: the number is a function of seeds[step] and the machine. Where
     # `forced` has one, that is taken.
     n = wp.tid()
     to_values[n] = values[n]
@@ -66,7 +66,7 @@ def sample(logits: wp.array2d(dtype=float), values: wp.array(dtype=float), seed:
     total = float(0.0)
     for a in range(count):
         total += wp.exp(logits[n, a] - most)
-    state = wp.rand_init(seed, first + n)
+    state = wp.rand_init(seeds[step], first + n)
     left = wp.randf(state) * total
     below = float(0.0)
     chosen = int(-1)
@@ -124,13 +124,14 @@ def scatter(x: wp.uint32, key: wp.uint32) -> wp.uint32:
 
 
 @wp.kernel(enable_backward=False)
-def shuffle(seed: wp.uint32, count: wp.uint32, half: wp.uint32, order: wp.array(dtype=int)):
+def shuffle(seeds: wp.array(dtype=wp.uint32), epoch: int, count: wp.uint32, half: wp.uint32, order: wp.array(dtype=int)):
     # A permutation of 0 .. count - 1 (at most 4 to the power of `half`), each element by itself: six rounds of a
     # Feistel network on 2 * half bits, again while the result is too large. From an element below count the walk comes
     # back to one; from another it need not.
     i = wp.tid()
     if wp.uint32(i) >= count or half > wp.uint32(16):
         return
+    seed = seeds[epoch]
     mask = (wp.uint32(1) << half) - wp.uint32(1)
     x = wp.uint32(i)
     again = bool(True)

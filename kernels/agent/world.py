@@ -10,7 +10,8 @@ import warp as wp
 
 
 @wp.kernel(enable_backward=False)
-def begin(actions: wp.array(dtype=int), keys_of: wp.array(dtype=wp.uint8), over: wp.array(dtype=wp.uint8), seed: int,
+def begin(actions: wp.array(dtype=int), keys_of: wp.array(dtype=wp.uint8), over: wp.array(dtype=wp.uint8),
+          seeds: wp.array(dtype=int), step: int,
           starts: int, held_out: int, curriculum: float, archive: wp.array(dtype=int), filled: wp.array(dtype=int),
           choices: int, stir: int, keys: wp.array(dtype=wp.uint8), mask: wp.array(dtype=wp.uint8),
           numbers: wp.array(dtype=int), practice: wp.array(dtype=wp.uint8), kept: wp.array(dtype=int),
@@ -22,7 +23,7 @@ def begin(actions: wp.array(dtype=int), keys_of: wp.array(dtype=wp.uint8), over:
     keys[n] = keys_of[actions[n]]
     mask[n] = over[n]
     if over[n] != wp.uint8(0):
-        state = wp.rand_init(seed, n)
+        state = wp.rand_init(seeds[step], n)
         number = 1 + n % starts
         practice[n] = wp.uint8(0)
         stirred[n] = 0

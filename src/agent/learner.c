@@ -75,6 +75,9 @@ static dm_status take_rollout(dm_agent_learner *l, dm_error *err)
         {&l->numbers, DM_AGENT_NUMBERS},
         {&l->tallies, DM_AGENT_TALLY * DM_AGENT_MOMENT_PARTS},
         {&l->square_sums, 2},
+        {&l->seeds, T},
+        {&l->orders, l->config.epochs},
+        {&l->schedule, 1 + 3 * l->config.epochs * l->config.minibatches},
         {&l->moment_parts,
          3 * DM_AGENT_MOMENT_PARTS * (l->config.normalise_obs ? l->policy.numbers : 1)},
         {&l->parameters, l->policy.parameter_room},
@@ -216,7 +219,7 @@ static dm_status open_texts(dm_agent_learner *l, dm_error *err)
         {&l->control, "kernels/agent/optimise.py", "control"},
         {&l->starts_of, "kernels/agent/sequences.py", "starts_of"},
         {&l->sequences, "kernels/agent/sequences.py", "sequences"},
-        {&l->adam, "kernels/nn/optimisers.py", "adam"},
+        {&l->adam, "kernels/agent/optimise.py", "adam"},
     };
     dm_status status = DM_OK;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0] && status == DM_OK; i++)
@@ -291,7 +294,10 @@ static dm_status take_events(dm_agent_learner *l, dm_error *err)
         return dm_fail(err, DM_ENOMEM, "agent: no memory");
     for (uint64_t i = 0; i < 2 * l->T + 2 && status == DM_OK; i++)
         status = dm_event_create(l->device, &l->events[i], err);
-    return status;
+    if (status != DM_OK || !l->config.graphs)
+        return status;
+    l->graphs = calloc(dm_agent_graph_count(l), sizeof *l->graphs);
+    return l->graphs ? DM_OK : dm_fail(err, DM_ENOMEM, "agent: no memory");
 }
 
 static dm_status create(dm_agent_learner *l, dm_error *err)
@@ -394,6 +400,7 @@ void dm_agent_learner_destroy(dm_agent_learner *l)
     for (uint64_t i = 0; l->events && i < 2 * l->T + 2; i++)
         dm_event_destroy(l->events[i]);
     free(l->events);
+    dm_agent_graphs_destroy(l);
     if (l->cuda)
         dm_nn_cuda_destroy(&l->exec);
     for (size_t i = 0; i < l->buffer_count; i++)
@@ -483,9 +490,9 @@ dm_status dm_agent_run_shards(dm_agent_learner *l, uint64_t count, dm_agent_task
     return status;
 }
 
-double dm_agent_seed_number(uint64_t seed, uint64_t stream, uint64_t index)
+int32_t dm_agent_seed_number(uint64_t seed, uint64_t stream, uint64_t index)
 {
-    return (double)(int32_t)dm_random4(seed, stream, index).v[0];
+    return (int32_t)dm_random4(seed, stream, index).v[0];
 }
 
 /* ---- A round ---- */
@@ -502,6 +509,7 @@ dm_status dm_agent_learner_round(dm_agent_learner *l, dm_agent_figures *f, dm_er
     if (status != DM_OK)
         return status;
     l->updates++;
+    l->warm = true;
     f->updates = l->updates;
     f->steps = l->updates * l->N * l->T;
     f->seconds_learn = (double)(dm_time_ns() - begin) / 1e9;

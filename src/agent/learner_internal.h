@@ -6,9 +6,11 @@
  *     learner_rollout.c   acting, and what the rollout came to
  *     learner_update.c    advantages, epochs, the optimiser
  *     learner_normalise.c running means and deviations
+ *     learner_graphs.c    CUDA: the same as graphs
  *
  * On the CPU threads take shards, each with gradients of its own. On CUDA there is one worker: shards follow each other
- * on the stream and add to the same gradients; the host reads a few figures twice a round. */
+ * on the stream and add to the same gradients; the host reads a few figures twice a round. What changes from round to
+ * round lies in device memory (`seeds`, `orders`, `schedule`), so that captured graphs can be replayed. */
 #ifndef DM_AGENT_LEARNER_INTERNAL_H
 #define DM_AGENT_LEARNER_INTERNAL_H
 
@@ -90,6 +92,11 @@ struct dm_agent_learner {
      * discounted sums of rewards [3]; such sums of the episodes that go on [N], and of each step [T][N]. */
     float *seen, *gains, *running, *totals;
     float *numbers, *moment_parts, *tallies, *square_sums;
+    /* Of this round: the seed of each step's draws [T], of each epoch's order [epochs], and `schedule`: the weight of
+     * the entropy, then for each of the optimiser's steps the rate and Adam's corrections [1 + 3 epochs minibatches]. */
+    int32_t *seeds;
+    uint32_t *orders;
+    float *schedule;
     float *parameters, *first, *second, *gradients; /* gradients: of each shard */
     float *shard_parts, *shard_counts;              /* [shards][report_parts][5][3], [shards][2] */
     double squares[DM_AGENT_CHUNKS];
@@ -107,7 +114,19 @@ struct dm_agent_learner {
     bool reports;
     uint64_t ns[DM_AGENT_SPANS];
     dm_event **events; /* CUDA: 2 T + 2 of a rollout */
+    /* CUDA: graphs of act(0), the world's step 0, act(1) .. act(T), then of the update. NULL: not captured yet. */
+    dm_graph **graphs;
+    bool warm;      /* a round was made without graphs: products chose their algorithms */
+    bool no_graphs; /* the driver cannot capture it */
 };
+
+/* What one of the graphs captures; `t` is its step. */
+typedef dm_status (*dm_agent_piece)(dm_agent_learner *l, uint64_t t, dm_error *err);
+/* Queues `piece`: as graph `index`, once the learner is warm. */
+dm_status dm_agent_queue(dm_agent_learner *l, uint64_t index, dm_agent_piece piece, uint64_t t,
+                         dm_error *err);
+uint64_t dm_agent_graph_count(const dm_agent_learner *l);
+void dm_agent_graphs_destroy(dm_agent_learner *l);
 
 /* Bytes of device memory, queued. */
 dm_status dm_agent_clear(dm_agent_learner *l, void *at, size_t bytes, dm_error *err);
@@ -122,7 +141,7 @@ typedef dm_status (*dm_agent_task)(dm_agent_learner *l, dm_agent_worker *w, uint
 dm_status dm_agent_run_shards(dm_agent_learner *l, uint64_t count, dm_agent_task task,
                               dm_error *err);
 /* A number for a kernel that seeds its generator with an int. */
-double dm_agent_seed_number(uint64_t seed, uint64_t stream, uint64_t index);
+int32_t dm_agent_seed_number(uint64_t seed, uint64_t stream, uint64_t index);
 enum { DM_AGENT_STREAM_SAMPLE = 1 << 20, DM_AGENT_STREAM_ORDER }; /* beside those of the weights */
 /* Rows first .. of observations, or those that order[first ..] names, as a network's input. */
 dm_status dm_agent_see(dm_agent_learner *l, dm_agent_worker *w, const uint8_t *observations,

@@ -5,6 +5,7 @@
 #include "device/internal.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- What a network sees ---- */
@@ -102,9 +103,8 @@ static dm_status act_shard(dm_agent_learner *l, dm_agent_worker *w, uint64_t sha
     dm_agent_text *k = &w->sample;
     dm_agent_logits(k, logits, NULL, rows, l->policy.actions);
     dm_agent_column(k, "values", values, NULL, rows);
-    dm_agent_text_number(
-        k, "seed",
-        dm_agent_seed_number(l->config.seed, DM_AGENT_STREAM_SAMPLE, l->updates * l->T + l->t));
+    dm_agent_text_vector(k, "seeds", l->seeds, NULL, l->T);
+    dm_agent_text_number(k, "step", (double)l->t);
     dm_agent_text_number(k, "first", (double)first);
     const int32_t *forced = l->world->forced ? l->world->forced + first : l->actions + at;
     dm_agent_text_vector(k, "forced", (void *)(uintptr_t)forced, NULL, rows);
@@ -154,6 +154,7 @@ static dm_status read_marks(dm_agent_learner *l, dm_error *err)
     return status;
 }
 
+/* A piece of the rollout (learner_graphs.c). */
 static dm_status act(dm_agent_learner *l, uint64_t t, dm_error *err)
 {
     l->t = t;
@@ -182,11 +183,37 @@ static dm_status note_starts(dm_agent_learner *l, uint64_t t, dm_error *err)
     return dm_agent_text_launch(&l->starts_of, DM_KERNEL_FORWARD, l->N, 0, err);
 }
 
+/* Likewise. */
+static dm_status step_world(dm_agent_learner *l, uint64_t t, dm_error *err)
+{
+    uint64_t at = t * l->N, row = l->N * l->row_bytes;
+    dm_status status = l->world->step(l->world, l->actions + at, l->observations + (t + 1) * row,
+                                      l->rewards + at, l->game + at, l->flags + at, err);
+    return status == DM_OK ? note_starts(l, t, err) : status;
+}
+
+/* What the rollout's steps take from the host. */
+static dm_status prepare(dm_agent_learner *l, dm_error *err)
+{
+    int32_t *seeds = malloc(l->T * sizeof *seeds);
+    if (!seeds)
+        return dm_fail(err, DM_ENOMEM, "agent: no memory");
+    for (uint64_t t = 0; t < l->T; t++)
+        seeds[t] =
+            dm_agent_seed_number(l->config.seed, DM_AGENT_STREAM_SAMPLE, l->updates * l->T + t);
+    dm_status status =
+        l->device->ops->upload(l->stream, l->seeds, seeds, l->T * sizeof *seeds, err);
+    free(seeds);
+    return status == DM_OK && l->world->prepare ? l->world->prepare(l->world, l->T, err) : status;
+}
+
 static dm_status play(dm_agent_learner *l, dm_error *err)
 {
     uint64_t row = l->N * l->row_bytes, clock = 0;
-    dm_status status =
-        l->device->ops->copy(l->stream, l->observations, l->observations + l->T * row, row, err);
+    dm_status status = prepare(l, err);
+    if (status == DM_OK)
+        status = l->device->ops->copy(l->stream, l->observations, l->observations + l->T * row, row,
+                                      err);
     if (status == DM_OK)
         status = dm_agent_copy(l, l->starts, l->starts + l->T * l->N, l->N, err);
     if (status == DM_OK)
@@ -195,20 +222,17 @@ static dm_status play(dm_agent_learner *l, dm_error *err)
     if (status == DM_OK)
         status = mark(l, &clock, -1, 0, err);
     for (uint64_t t = 0; t < l->T && status == DM_OK; t++) {
-        uint64_t at = t * l->N;
-        status = act(l, t, err);
+        status = dm_agent_queue(l, 2 * t, act, t, err);
         if (status == DM_OK)
             status = mark(l, &clock, DM_AGENT_SPAN_ACT, 2 * t + 1, err);
         if (status == DM_OK)
-            status = l->world->step(l->world, l->actions + at, l->observations + (t + 1) * row,
-                                    l->rewards + at, l->game + at, l->flags + at, err);
-        if (status == DM_OK)
-            status = note_starts(l, t, err);
+            status = l->world->watched ? step_world(l, t, err)
+                                       : dm_agent_queue(l, 2 * t + 1, step_world, t, err);
         if (status == DM_OK)
             status = mark(l, &clock, DM_AGENT_SPAN_WORLD, 2 * t + 2, err);
     }
     if (status == DM_OK)
-        status = act(l, l->T, err);
+        status = dm_agent_queue(l, 2 * l->T, act, l->T, err);
     return status == DM_OK ? mark(l, &clock, DM_AGENT_SPAN_ACT, 2 * l->T + 1, err) : status;
 }
 

@@ -6,6 +6,7 @@
 #include "device/internal.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- Advantages ---- */
@@ -87,9 +88,8 @@ static dm_status shuffle(dm_agent_learner *l, uint64_t epoch, dm_error *err)
     int half = 1;
     while (UINT64_C(1) << (2 * half) < S)
         half++;
-    uint64_t number = l->updates * l->config.epochs + epoch;
-    dm_agent_text_number(&l->shuffle, "seed",
-                         dm_random4(l->config.seed, DM_AGENT_STREAM_ORDER, number).v[0]);
+    dm_agent_text_vector(&l->shuffle, "seeds", l->orders, NULL, l->config.epochs);
+    dm_agent_text_number(&l->shuffle, "epoch", (double)epoch);
     dm_agent_text_number(&l->shuffle, "count", (double)S);
     dm_agent_text_number(&l->shuffle, "half", half);
     dm_agent_text_vector(&l->shuffle, "order", whole ? l->machine_order : l->order, NULL, S);
@@ -173,7 +173,7 @@ static dm_status loss(dm_agent_learner *l, dm_agent_worker *w, dm_agent_rows log
     dm_agent_text_number(k, "clip", c->clip);
     dm_agent_text_number(k, "value_clip", c->value_clip);
     dm_agent_text_number(k, "value_scale", c->value_scale);
-    dm_agent_text_number(k, "entropy_scale", l->entropy);
+    dm_agent_text_vector(k, "schedule", l->schedule, NULL, 1);
     if (status == DM_OK && l->reports)
         status = dm_agent_text_launch(k, DM_KERNEL_FORWARD, rows, 0, err);
     return status != DM_OK ? status : dm_agent_text_launch(k, DM_KERNEL_BACKWARD, rows, 0, err);
@@ -279,13 +279,13 @@ static dm_status step_on_cpu(dm_agent_learner *l, dm_agent_figures *f, dm_error 
     return DM_OK;
 }
 
-static dm_status step_on_cuda(dm_agent_learner *l, dm_agent_figures *f, dm_error *err)
+/* `step`: of this update. */
+static dm_status step_on_cuda(dm_agent_learner *l, uint64_t step, dm_error *err)
 {
     const dm_agent_config *c = &l->config;
     uint64_t room = l->policy.parameter_room;
     float *control = l->numbers + DM_AGENT_AT_CONTROL;
     dm_agent_text *k = &l->control;
-    l->optimiser_steps++;
     dm_status status = l->exec.ops->sums(&l->exec, room, l->gradients, l->square_sums, err);
     dm_agent_text_matrix(k, "counts", l->shard_counts, NULL, l->shards, 2);
     dm_agent_text_vector(k, "sums", l->square_sums, NULL, 2);
@@ -298,14 +298,12 @@ static dm_status step_on_cuda(dm_agent_learner *l, dm_agent_figures *f, dm_error
     dm_agent_text_vector(k, "g", l->gradients, NULL, room);
     dm_agent_text_vector(k, "m", l->first, NULL, room);
     dm_agent_text_vector(k, "v", l->second, NULL, room);
-    dm_agent_text_vector(k, "control", control, NULL, 8);
-    dm_agent_text_number(k, "rate", f->rate);
+    dm_agent_text_vector(k, "state", control, NULL, 8);
+    dm_agent_text_vector(k, "schedule", l->schedule, NULL, 1 + 3 * c->epochs * c->minibatches);
+    dm_agent_text_number(k, "first", (double)(1 + 3 * step));
     dm_agent_text_number(k, "beta1", c->beta1);
     dm_agent_text_number(k, "beta2", c->beta2);
     dm_agent_text_number(k, "epsilon", c->epsilon);
-    dm_agent_text_number(k, "decay", 0);
-    dm_agent_text_number(k, "correct1", 1 - pow(c->beta1, (double)l->optimiser_steps));
-    dm_agent_text_number(k, "correct2", 1 - pow(c->beta2, (double)l->optimiser_steps));
     return status == DM_OK ? dm_agent_text_launch(k, DM_KERNEL_FORWARD, room, 0, err) : status;
 }
 
@@ -354,14 +352,41 @@ static dm_status figures(dm_agent_learner *l, dm_agent_figures *f, dm_error *err
     return DM_OK;
 }
 
-dm_status dm_agent_update(dm_agent_learner *l, dm_agent_figures *f, dm_error *err)
+/* What this update takes from the host. */
+static dm_status prepare(dm_agent_learner *l, const dm_agent_figures *f, dm_error *err)
+{
+    const dm_agent_config *c = &l->config;
+    uint64_t steps = c->epochs * c->minibatches;
+    uint32_t *orders = malloc(c->epochs * sizeof *orders);
+    float *schedule = malloc((1 + 3 * steps) * sizeof *schedule);
+    dm_status status = orders && schedule ? DM_OK : dm_fail(err, DM_ENOMEM, "agent: no memory");
+    for (uint64_t e = 0; e < c->epochs && status == DM_OK; e++)
+        orders[e] = dm_random4(c->seed, DM_AGENT_STREAM_ORDER, l->updates * c->epochs + e).v[0];
+    if (status == DM_OK)
+        schedule[0] = (float)l->entropy;
+    for (uint64_t i = 0; i < steps && status == DM_OK; i++) {
+        double step = (double)(l->optimiser_steps + i + 1);
+        schedule[3 * i + 1] = (float)f->rate;
+        schedule[3 * i + 2] = (float)(1 - pow(c->beta1, step));
+        schedule[3 * i + 3] = (float)(1 - pow(c->beta2, step));
+    }
+    const dm_device_ops *ops = l->device->ops;
+    if (status == DM_OK)
+        status = ops->upload(l->stream, l->orders, orders, c->epochs * sizeof *orders, err);
+    if (status == DM_OK)
+        status =
+            ops->upload(l->stream, l->schedule, schedule, (1 + 3 * steps) * sizeof *schedule, err);
+    free(orders);
+    free(schedule);
+    return status;
+}
+
+static dm_status learn(dm_agent_learner *l, dm_agent_figures *f, dm_error *err)
 {
     const dm_agent_config *c = &l->config;
     dm_status status = dm_agent_clear(l, l->numbers, DM_AGENT_NUMBERS * sizeof(float), err);
     if (status == DM_OK)
         status = advantages(l, err);
-    l->entropy = c->entropy * share(l, c->entropy_end);
-    f->rate = c->rate * share(l, c->rate_end);
     for (uint64_t epoch = 0; epoch < c->epochs && status == DM_OK; epoch++) {
         l->reports = epoch + 1 == c->epochs;
         if (c->vtrace && epoch > 0)
@@ -374,8 +399,30 @@ dm_status dm_agent_update(dm_agent_learner *l, dm_agent_figures *f, dm_error *er
             if (status == DM_OK && l->reports)
                 status = add_reports(l, err);
             if (status == DM_OK)
-                status = l->cuda ? step_on_cuda(l, f, err) : step_on_cpu(l, f, err);
+                status = l->cuda ? step_on_cuda(l, epoch * c->minibatches + k, err)
+                                 : step_on_cpu(l, f, err);
         }
     }
+    return status;
+}
+
+/* A piece of learner_graphs.c. */
+static dm_status learn_on_cuda(dm_agent_learner *l, uint64_t t, dm_error *err)
+{
+    (void)t;
+    return learn(l, NULL, err);
+}
+
+dm_status dm_agent_update(dm_agent_learner *l, dm_agent_figures *f, dm_error *err)
+{
+    const dm_agent_config *c = &l->config;
+    l->entropy = c->entropy * share(l, c->entropy_end);
+    f->rate = c->rate * share(l, c->rate_end);
+    dm_status status = prepare(l, f, err);
+    if (status == DM_OK)
+        status =
+            l->cuda ? dm_agent_queue(l, 2 * l->T + 1, learn_on_cuda, 0, err) : learn(l, f, err);
+    if (l->cuda)
+        l->optimiser_steps += c->epochs * c->minibatches;
     return status == DM_OK ? figures(l, f, err) : status;
 }

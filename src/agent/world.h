@@ -41,6 +41,9 @@ typedef struct dm_agent_world {
      * taken for it and the array is not written. */
     dm_status (*step)(struct dm_agent_world *world, const int32_t *actions, void *observations,
                       float *rewards, float *scores, uint8_t *flags, dm_error *err);
+    /* What the next `steps` steps need of the host; NULL: nothing. Once it was called, so many steps may be replayed
+     * from captures of what `step` queued after the call before it. */
+    dm_status (*prepare)(struct dm_agent_world *world, uint64_t steps, dm_error *err);
     /* All that is needed to go on to the same bits, to and from a file. */
     dm_status (*save)(struct dm_agent_world *world, const char *path, dm_error *err);
     dm_status (*load)(struct dm_agent_world *world, const char *path, dm_error *err);

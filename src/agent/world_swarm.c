@@ -24,6 +24,7 @@ enum {
     ENDED,
     KEEP_IN,
     ACTION_KEYS,
+    SEEDS,
     NUMBERS,
     POTENTIAL,
     OVER,
@@ -55,8 +56,9 @@ typedef struct swarm_world {
     dm_device_buffer *buffers[ARRAYS];
     void *at[ARRAYS]; /* their addresses */
     dm_agent_text begin, after, archive, observe, potential, keep;
-    uint64_t step;         /* steps of the world */
-    dm_agent_lives *lives; /* NULL: none are kept */
+    uint64_t step;           /* steps of the world, those that are prepared included */
+    uint64_t next, prepared; /* the next step's place among the prepared ones; how many those are */
+    dm_agent_lives *lives;   /* NULL: none are kept */
     uint8_t action_keys[DM_AGENT_ACTIONS_MAX];
 } swarm_world;
 
@@ -108,6 +110,8 @@ static uint64_t array_bytes(const swarm_world *w, int array)
         return N;
     case ACTION_KEYS:
         return DM_AGENT_ACTIONS_MAX;
+    case SEEDS:
+        return w->config.horizon * sizeof(int32_t);
     case OWN:
         return 2 * N * sizeof(int32_t);
     case ARCHIVE:
@@ -269,12 +273,38 @@ static dm_status open_texts(swarm_world *w, dm_error *err)
 
 enum { STREAM_STARTS = (1 << 20) + 16 };
 
+/* Seeds of steps first .. to the device. */
+static dm_status upload_seeds(swarm_world *w, uint64_t first, uint64_t count, dm_error *err)
+{
+    int32_t *seeds = malloc(count * sizeof *seeds);
+    if (!seeds)
+        return dm_fail(err, DM_ENOMEM, "agent: no memory");
+    for (uint64_t i = 0; i < count; i++)
+        seeds[i] = (int32_t)dm_random4(w->config.seed, STREAM_STARTS, first + i).v[0];
+    dm_status status =
+        dm_stream_upload(w->stream, w->buffers[SEEDS], 0, seeds, count * sizeof *seeds, err);
+    free(seeds);
+    return status;
+}
+
+static dm_status prepare(dm_agent_world *world, uint64_t steps, dm_error *err)
+{
+    swarm_world *w = world->user;
+    if (steps > w->config.horizon)
+        return dm_fail(err, DM_EINTERNAL, "agent: more steps than a horizon");
+    dm_status status = upload_seeds(w, w->step + 1, steps, err);
+    w->step += steps;
+    w->next = 0;
+    w->prepared = steps;
+    return status;
+}
+
 static dm_status begin(swarm_world *w, const int32_t *actions, dm_error *err)
 {
     dm_agent_text *k = &w->begin;
     dm_agent_text_vector(k, "actions", (void *)(uintptr_t)actions, NULL, w->world.count);
-    dm_agent_text_number(k, "seed",
-                         (double)(int32_t)dm_random4(w->config.seed, STREAM_STARTS, w->step).v[0]);
+    dm_agent_text_vector(k, "seeds", w->at[SEEDS], NULL, w->config.horizon);
+    dm_agent_text_number(k, "step", (double)w->next);
     return dm_agent_text_launch(k, DM_KERNEL_FORWARD, w->world.count, 0, err);
 }
 
@@ -303,6 +333,9 @@ static dm_status reset(dm_agent_world *world, void *observations, dm_error *err)
 {
     swarm_world *w = world->user;
     dm_status status = dm_stream_fill(w->stream, w->buffers[OVER], 0, 1, world->count, err);
+    w->next = w->prepared = 0;
+    if (status == DM_OK)
+        status = upload_seeds(w, w->step, 1, err);
     /* Any actions do: nothing is stepped. */
     if (status == DM_OK)
         status = dm_stream_fill(w->stream, w->buffers[KEEP_IN], 0, 0,
@@ -382,8 +415,10 @@ static dm_status step(dm_agent_world *world, const int32_t *actions, void *obser
 {
     swarm_world *w = world->user;
     uint64_t N = world->count;
-    w->step++;
-    dm_status status = begin(w, actions, err);
+    dm_status status = w->next == w->prepared ? prepare(world, 1, err) : DM_OK;
+    if (status == DM_OK)
+        status = begin(w, actions, err);
+    w->next++;
     if (status == DM_OK)
         status = dm_swarm_step(w->swarm, w->at[KEYS], err);
     if (status == DM_OK)
@@ -399,7 +434,7 @@ static dm_status step(dm_agent_world *world, const int32_t *actions, void *obser
         status = observe(w, observations, err);
     const dm_agent_lives_step done = {.swarm = w->swarm,
                                       .stream = w->stream,
-                                      .number = w->step,
+                                      .number = w->step - w->prepared + w->next,
                                       .keys = w->at[KEYS],
                                       .flags = flags,
                                       .practice = w->at[PRACTICE],
@@ -502,6 +537,7 @@ static dm_status create(swarm_world *w, dm_agent_game *game, dm_error *err)
                                 .has_scores = !w->programmed || w->metric >= 0,
                                 .reset = reset,
                                 .step = step,
+                                .prepare = prepare,
                                 .save = save,
                                 .load = load,
                                 .destroy = destroy};

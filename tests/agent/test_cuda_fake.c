@@ -74,13 +74,19 @@ static void rounds_allocate_nothing(void **state, const char *const *settings)
     dm_agent_config config = dm_test_small_run(state, settings);
     dm_agent_run *run = NULL;
     dm_agent_figures figures;
+    const int T = (int)config.horizon;
     assert_ok(dm_agent_run_begin("cuda:0", &config, dm_test_path(state, "run"), &run, err));
     for (int i = 0; i < 3; i++) {
         int memory = fake->calls("cuMemAlloc_v2") + fake->calls("cuMemHostAlloc");
         int waits = fake->calls("cuStreamSynchronize");
+        int launches = fake->calls("cuLaunchKernel"), graphs = fake->calls("cuGraphLaunch");
         assert_ok(dm_agent_learner_round(dm_agent_run_learner(run), &figures, err));
         assert_int_equal(fake->calls("cuMemAlloc_v2") + fake->calls("cuMemHostAlloc"), memory);
         assert_true(fake->calls("cuStreamSynchronize") - waits <= 2);
+        /* From the third round on all but what counts the rollout's episodes is replayed. */
+        if (i == 2)
+            assert_int_equal(fake->calls("cuLaunchKernel") - launches, 2);
+        assert_int_equal(fake->calls("cuGraphLaunch") - graphs, i == 0 ? 0 : 2 * T + 2);
     }
     dm_agent_run_close(run);
     assert_int_equal(fake->live(), 0);
@@ -105,6 +111,27 @@ static void a_round_with_practice_waits_twice(void **state)
     rounds_allocate_nothing(state, settings);
 }
 
+/* A driver that captures nothing: the same calls, one by one. */
+static void rounds_do_without_graphs(void **state)
+{
+    const fake_cuda *fake = fake_with_kernels();
+    dm_agent_config config = dm_test_small_run(state, NULL);
+    dm_agent_run *run = NULL;
+    dm_agent_figures figures;
+    assert_ok(dm_agent_run_begin("cuda:0", &config, dm_test_path(state, "run"), &run, err));
+    int launches[3];
+    for (int i = 0; i < 3; i++) {
+        if (i == 1)
+            fake->fail_next("cuStreamBeginCapture_v2", 900);
+        int before = fake->calls("cuLaunchKernel");
+        assert_ok(dm_agent_learner_round(dm_agent_run_learner(run), &figures, err));
+        launches[i] = fake->calls("cuLaunchKernel") - before;
+    }
+    assert_int_equal(launches[1], launches[0]);
+    assert_int_equal(launches[2], launches[0]);
+    dm_agent_run_close(run);
+}
+
 static void machines_that_do_not_fit_are_counted(void **state)
 {
     const fake_cuda *fake = fake_with_kernels();
@@ -123,4 +150,5 @@ static void machines_that_do_not_fit_are_counted(void **state)
 DM_TESTS("agent/cuda-fake", DM_TEST_IN_DIR(a_round_on_numbers_waits_twice),
          DM_TEST_IN_DIR(a_round_on_pictures_waits_twice),
          DM_TEST_IN_DIR(a_round_with_practice_waits_twice),
+         DM_TEST_IN_DIR(rounds_do_without_graphs),
          DM_TEST_IN_DIR(machines_that_do_not_fit_are_counted));

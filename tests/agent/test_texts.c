@@ -196,7 +196,8 @@ static void samples_run(samples *s)
     number(&t, "clip", clip);
     number(&t, "value_clip", value_clip);
     number(&t, "value_scale", value_scale);
-    number(&t, "entropy_scale", entropy_scale);
+    float schedule[] = {(float)entropy_scale};
+    array(&t, "schedule", schedule, NULL, 1, 0, 0);
     launch(&t, DM_KERNEL_FORWARD, ROWS, 0);
     launch(&t, DM_KERNEL_BACKWARD, ROWS, 0);
     text_close(&t);
@@ -314,7 +315,9 @@ static void samples_follow_their_chances(void **state)
     number(&t, "has_forced", 0);
     array(&t, "to_values", values, NULL, DRAWS, 0, 0);
     array(&t, "actions", again, NULL, DRAWS, 0, 0);
-    number(&t, "seed", 7);
+    int32_t seeds[] = {3, 7};
+    array(&t, "seeds", seeds, NULL, 2, 0, 0);
+    number(&t, "step", 1);
     number(&t, "first", 0);
     launch(&t, DM_KERNEL_FORWARD, DRAWS, 0);
     array(&t, "actions", actions, NULL, DRAWS, 0, 0);

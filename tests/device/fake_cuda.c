@@ -8,9 +8,8 @@
 #include <time.h>
 
 #define EXPORT __attribute__((visibility("default")))
-#define HANDLES_MAX 256
+#define HANDLES_MAX 1024
 #define KERNELS_MAX 256
-#define OPS_MAX 64
 #define ARGS_MAX 4096
 
 enum {
@@ -35,8 +34,8 @@ typedef struct op {
 } op;
 
 typedef struct graph {
-    int count;
-    op ops[OPS_MAX];
+    int count, room;
+    op *ops;
 } graph;
 
 typedef struct kernel {
@@ -121,6 +120,8 @@ static int drop(enum kind kind, void *handle)
     for (int i = 0; i < HANDLES_MAX; i++) {
         if (handles[i].kind == kind && handles[i].handle == handle) {
             handles[i].kind = FREE;
+            if (kind == GRAPH || kind == EXEC)
+                free(((graph *)handle)->ops);
             free(handle);
             return 0;
         }
@@ -152,8 +153,14 @@ static int queue(const op *o, void *stream)
         run(o);
         return 0;
     }
-    if (captured->count == OPS_MAX)
-        return INVALID_VALUE;
+    if (captured->count == captured->room) {
+        int room = captured->room > 0 ? 2 * captured->room : 16;
+        op *ops = realloc(captured->ops, (size_t)room * sizeof *ops);
+        if (ops == NULL)
+            return OUT_OF_MEMORY;
+        captured->ops = ops;
+        captured->room = room;
+    }
     captured->ops[captured->count++] = *o;
     return 0;
 }
@@ -532,8 +539,15 @@ EXPORT int cuGraphInstantiateWithFlags(void **exec, void *from, unsigned long lo
 {
     (void)flags;
     BEGIN(true);
-    *exec = add(EXEC, sizeof(graph));
-    memcpy(*exec, from, sizeof(graph));
+    const graph *g = from;
+    graph *copy = add(EXEC, sizeof *copy);
+    *exec = copy;
+    copy->ops = malloc((size_t)(g->count > 0 ? g->count : 1) * sizeof *copy->ops);
+    if (copy->ops == NULL)
+        return OUT_OF_MEMORY;
+    copy->count = copy->room = g->count;
+    if (g->count > 0)
+        memcpy(copy->ops, g->ops, (size_t)g->count * sizeof *copy->ops);
     return 0;
 }
 EXPORT int cuGraphLaunch(void *exec, void *stream)
