@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* conv_tiled.c - launches conv_tiled.h. */
+/* conv_tiled.c - launches conv_mma.h, or conv_tiled.h where that does not fit. */
 #include "nn/cuda/conv_tiled_plan.h"
 #include "nn/cuda/internal.h"
 
@@ -45,8 +45,10 @@ static nn_divisor divisor(uint64_t by)
                         by == 1 ? 0 : (uint32_t)(((UINT64_C(1) << 32) + by - 1) / by)};
 }
 
-static void set_divisors(nn_conv_tiled_args *a)
+void dm_nn_conv_set_row(nn_conv_tiled_args *a, uint32_t Wp)
 {
+    a->Wp = Wp;
+    a->row = a->stride * Wp;
     uint64_t P = (uint64_t)a->OH * a->OW;
     a->of_W = divisor(a->W);
     a->of_stride = divisor(a->stride);
@@ -76,37 +78,47 @@ static void choose(const sizes *z, uint32_t B, uint32_t wanted, uint32_t *group,
         }
 }
 
+bool dm_nn_conv_args(const dm_nn_conv *s, nn_conv_pass pass, nn_conv_tiled_args *out)
+{
+    *out = (nn_conv_tiled_args){.B = s->B,
+                                .I = s->I,
+                                .H = s->H,
+                                .W = s->W,
+                                .O = s->O,
+                                .K = s->K,
+                                .stride = s->stride,
+                                .OH = (s->H - s->K) / s->stride + 1,
+                                .OW = (s->W - s->K) / s->stride + 1,
+                                .activation = (uint32_t)s->activation,
+                                .add_dx = s->add_dx};
+    out->tiles = ((pass == NN_CONV_DX ? s->I : s->O) + 15) / 16;
+    dm_nn_conv_set_row(out, (s->W + s->stride - 1) / s->stride);
+    return s->O <= CHANNELS_MAX && s->I <= CHANNELS_MAX && s->K <= 16 &&
+           (uint64_t)GROUP_MAX * s->I * s->H * s->W * s->W <= UINT32_MAX &&
+           (uint64_t)GROUP_MAX * s->O * out->OH * out->OW * out->OH * out->OW <= UINT32_MAX;
+}
+
+void dm_nn_conv_chunks(nn_conv_tiled_args *a)
+{
+    a->group = (a->B + CHUNKS_MAX - 1) / CHUNKS_MAX;
+    a->groups = (a->B + a->group - 1) / a->group;
+}
+
 bool dm_nn_conv_plan(const dm_nn_conv *s, nn_conv_pass pass, uint32_t places,
                      uint32_t multiprocessors, uint64_t shared_bytes, nn_conv_plan *out)
 {
-    nn_conv_tiled_args a = {.B = s->B,
-                            .I = s->I,
-                            .H = s->H,
-                            .W = s->W,
-                            .O = s->O,
-                            .K = s->K,
-                            .stride = s->stride,
-                            .OH = (s->H - s->K) / s->stride + 1,
-                            .OW = (s->W - s->K) / s->stride + 1,
-                            .activation = (uint32_t)s->activation,
-                            .add_dx = s->add_dx};
-    a.Wp = (s->W + s->stride - 1) / s->stride;
-    a.row = s->stride * a.Wp;
-    a.tiles = ((pass == NN_CONV_DX ? s->I : s->O) + 15) / 16;
-    if (s->O > CHANNELS_MAX || s->I > CHANNELS_MAX || s->K > 16)
+    nn_conv_tiled_args a;
+    if (!dm_nn_conv_args(s, pass, &a))
         return false;
     sizes z = sizes_of(&a, pass);
-    if ((z.fixed + z.per_sample) * 4 > shared_bytes ||
-        (uint64_t)GROUP_MAX * s->I * s->H * s->W * s->W > UINT32_MAX ||
-        (uint64_t)GROUP_MAX * s->O * a.OH * a.OW * a.OH * a.OW > UINT32_MAX)
+    if ((z.fixed + z.per_sample) * 4 > shared_bytes)
         return false;
-    set_divisors(&a);
     uint32_t group = 1, blocks;
     if (pass == NN_CONV_DW) {
         uint64_t items = ((uint64_t)s->I * s->K * s->K + 3) / 4 * a.tiles;
         a.item_blocks = (uint32_t)((items + DW_THREADS - 1) / DW_THREADS);
-        group = (s->B + CHUNKS_MAX - 1) / CHUNKS_MAX;
-        a.groups = (s->B + group - 1) / group;
+        dm_nn_conv_chunks(&a);
+        group = a.group;
         blocks = a.groups * a.item_blocks;
     } else {
         choose(&z, s->B, places, &group, &places);
@@ -129,6 +141,19 @@ static bool plan(const dm_nn_exec *e, const dm_nn_conv *s, nn_conv_pass pass, nn
     return dm_nn_conv_plan(s, pass, 0, (uint32_t)gpu->multiprocessors, gpu->shared_bytes_max, out);
 }
 
+/* The same on the matrix units, where `plan` did. */
+static bool plan_mma(const dm_nn_exec *e, const dm_nn_conv *s, nn_conv_pass pass, nn_conv_plan *out)
+{
+    const dm_nn_cuda *state = e->state;
+    const dm_device_properties *gpu = dm_device_get_properties(state->device);
+    nn_conv_plan mma;
+    if (!state->conv_mma ||
+        !dm_nn_conv_mma_plan(s, pass, (uint32_t)gpu->multiprocessors, gpu->shared_bytes_max, &mma))
+        return false;
+    *out = mma;
+    return true;
+}
+
 static size_t weights(const dm_nn_conv *s)
 {
     return (size_t)s->O * s->I * s->K * s->K;
@@ -146,8 +171,11 @@ dm_status dm_nn_cuda_tiled(dm_nn_exec *e, const dm_nn_conv *s, const void *x, co
     nn_conv_plan p;
     if (!(*done = plan(e, s, NN_CONV_FORWARD, &p)))
         return DM_OK;
+    bool mma = plan_mma(e, s, NN_CONV_FORWARD, &p);
     p.args.x = x, p.args.w = w, p.args.b = b, p.args.out = y;
     p.args.rows = s->rows, p.args.packed = s->packed;
+    if (mma)
+        return NN_LAUNCH(e, conv_mma, p.grid, &p.args, err);
     return p.places == 4 ? NN_LAUNCH(e, conv_tiled_4, p.grid, &p.args, err)
                          : NN_LAUNCH(e, conv_tiled, p.grid, &p.args, err);
 }
@@ -158,7 +186,10 @@ dm_status dm_nn_cuda_tiled_dx(dm_nn_exec *e, const dm_nn_conv *s, const void *w,
     nn_conv_plan p;
     if (!(*done = plan(e, s, NN_CONV_DX, &p)))
         return DM_OK;
+    bool mma = plan_mma(e, s, NN_CONV_DX, &p);
     p.args.w = w, p.args.y = dy, p.args.out = dx;
+    if (mma)
+        return NN_LAUNCH(e, conv_mma_dx, p.grid, &p.args, err);
     return p.places == 4 ? NN_LAUNCH(e, conv_tiled_dx_4, p.grid, &p.args, err)
                          : NN_LAUNCH(e, conv_tiled_dx, p.grid, &p.args, err);
 }
@@ -169,10 +200,12 @@ dm_status dm_nn_cuda_tiled_dw(dm_nn_exec *e, const dm_nn_conv *s, const void *x,
     nn_conv_plan p;
     if (!(*done = plan(e, s, NN_CONV_DW, &p)))
         return DM_OK;
+    bool mma = plan_mma(e, s, NN_CONV_DW, &p);
     float *partial = e->scratch, *biases = partial + weights(s) * p.args.groups;
     p.args.rows = s->rows, p.args.packed = s->packed;
     p.args.x = x, p.args.y = dy, p.args.dw = partial, p.args.db = db != NULL ? biases : NULL;
-    dm_status status = NN_LAUNCH(e, conv_tiled_dw, p.grid, &p.args, err);
+    dm_status status = mma ? NN_LAUNCH(e, conv_mma_dw, p.grid, &p.args, err)
+                           : NN_LAUNCH(e, conv_tiled_dw, p.grid, &p.args, err);
     nn_partials_args sum = {
         .partial = partial, .out = dw, .chunks = p.args.groups, .O = (uint32_t)weights(s)};
     if (status == DM_OK)

@@ -43,6 +43,30 @@ DM_FN void nn_conv_16(float *to, const float *from)
 }
 #endif
 
+/* Four floats likewise, from and to a multiple of sixteen bytes. */
+DM_FN void nn_conv_4(float *to, const float *from)
+{
+#if defined(__CUDACC__)
+    const float4 v = *(const float4 *)from;
+    to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
+#else
+    if (((uintptr_t)from & 15u) != 0)
+        __builtin_trap();
+    __builtin_memcpy(to, from, 16);
+#endif
+}
+
+DM_FN void nn_conv_put_4(float *to, const float *from)
+{
+#if defined(__CUDACC__)
+    *(float4 *)to = make_float4(from[0], from[1], from[2], from[3]);
+#else
+    if (((uintptr_t)to & 15u) != 0)
+        __builtin_trap();
+    __builtin_memcpy(to, from, 16);
+#endif
+}
+
 #define NN_CONV_TILE 16u /* channels of a thread */
 #define NN_CONV_AHEAD 8u /* words that are read before they are stored */
 
@@ -201,6 +225,31 @@ DM_KERNEL_BOUNDS(nn_conv_tiled_4, nn_conv_tiled_args, 192u, 3)
     nn_conv_forward(&args, 4);
 }
 
+/* dy of some samples into images with a border of J - 1 zeros, which are there already. */
+DM_FN void nn_conv_load_bordered(const nn_conv_tiled_args *s, float *image, uint64_t first,
+                                 uint32_t samples)
+{
+    const uint32_t J = (s->K + s->stride - 1u) / s->stride,
+                   HQ = (s->H + s->stride - 1u) / s->stride;
+    const uint32_t PH = HQ + J - 1u, PW = s->Wp + J - 1u;
+    const uint32_t P = s->OH * s->OW, count = samples * s->O * P;
+    for (uint32_t i = DM_BLOCK_THREAD; i < count; i += NN_CONV_AHEAD * DM_BLOCK_THREADS) {
+        float ahead[NN_CONV_AHEAD];
+        NN_UNROLL
+        for (uint32_t k = 0; k < NN_CONV_AHEAD; k++) {
+            const uint32_t at = i + k * DM_BLOCK_THREADS;
+            ahead[k] = at < count ? nn_get(s->y, first * s->O * P + at) : 0.0f;
+        }
+        NN_UNROLL
+        for (uint32_t k = 0; k < NN_CONV_AHEAD; k++) {
+            const uint32_t n = i + k * DM_BLOCK_THREADS, plane = nn_conv_div(n, s->of_P);
+            const uint32_t at = n - plane * P, y = nn_conv_div(at, s->of_OW);
+            if (n < count)
+                image[(plane * PH + y + J - 1u) * PW + at - y * s->OW + J - 1u] = ahead[k];
+        }
+    }
+}
+
 /* The places of the input with the same rest by the stride are hit by the same J x J of the kernel's weights (0 where
  * the kernel has none). Shared memory: weights [rests][taps][tiles][16], offsets, dy with a border of zeros. */
 DM_FN void nn_conv_dx(const nn_conv_tiled_args *s, const int places)
@@ -230,23 +279,8 @@ DM_FN void nn_conv_dx(const nn_conv_tiled_args *s, const int places)
         const uint64_t first = (uint64_t)g * s->group;
         const uint32_t samples = s->B - first < s->group ? (uint32_t)(s->B - first) : s->group;
         const uint32_t all = samples * Q, shares = (all + (uint32_t)places - 1u) / (uint32_t)places;
-        const uint32_t P = s->OH * s->OW, count = samples * s->O * P;
         dm_block_sync();
-        for (uint32_t i = DM_BLOCK_THREAD; i < count; i += NN_CONV_AHEAD * DM_BLOCK_THREADS) {
-            float ahead[NN_CONV_AHEAD];
-            NN_UNROLL
-            for (uint32_t k = 0; k < NN_CONV_AHEAD; k++) {
-                const uint32_t at = i + k * DM_BLOCK_THREADS;
-                ahead[k] = at < count ? nn_get(s->y, first * s->O * P + at) : 0.0f;
-            }
-            NN_UNROLL
-            for (uint32_t k = 0; k < NN_CONV_AHEAD; k++) {
-                const uint32_t n = i + k * DM_BLOCK_THREADS, plane = nn_conv_div(n, s->of_P);
-                const uint32_t at = n - plane * P, y = nn_conv_div(at, s->of_OW);
-                if (n < count)
-                    image[(plane * PH + y + J - 1u) * PW + at - y * s->OW + J - 1u] = ahead[k];
-            }
-        }
+        nn_conv_load_bordered(s, image, first, samples);
         dm_block_sync();
         for (uint32_t work = DM_BLOCK_THREAD; work < rests * s->tiles * shares;
              work += DM_BLOCK_THREADS) {

@@ -78,11 +78,14 @@
     K(conv, conv_dw)                                                                               \
     K(conv, pool)                                                                                  \
     K(conv, pool_backward)                                                                         \
-    K(conv_tiled, conv_tiled)                                                                      \
-    K(conv_tiled, conv_tiled_4)                                                                    \
-    K(conv_tiled, conv_tiled_dx)                                                                   \
-    K(conv_tiled, conv_tiled_dx_4)                                                                 \
-    K(conv_tiled, conv_tiled_dw)
+    K(conv_mma, conv_tiled)                                                                        \
+    K(conv_mma, conv_tiled_4)                                                                      \
+    K(conv_mma, conv_tiled_dx)                                                                     \
+    K(conv_mma, conv_tiled_dx_4)                                                                   \
+    K(conv_mma, conv_tiled_dw)                                                                     \
+    K(conv_mma, conv_mma)                                                                          \
+    K(conv_mma, conv_mma_dx)                                                                       \
+    K(conv_mma, conv_mma_dw)
 
 enum {
 #define NN_KERNEL_ID(text, name) NN_K_##name,
@@ -101,6 +104,7 @@ typedef struct dm_nn_cuda {
     dm_cublaslt *products;   /* NULL: our own kernels */
     dm_nn_profile *profile;  /* NULL: off */
     bool flash90;            /* flash90.h is there */
+    bool conv_mma;           /* conv_mma.h is used */
     char products_text[1100];
 } dm_nn_cuda;
 

@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const texts[NN_TEXT_COUNT] = {"linear",    "norm",      "embed",   "loss",
-                                                 "attention", "flash",     "flash90", "gru",
-                                                 "conv",      "conv_tiled"};
+static const char *const texts[NN_TEXT_COUNT] = {"linear", "norm",    "embed", "loss", "attention",
+                                                 "flash",  "flash90", "gru",   "conv", "conv_mma"};
 
 static const struct {
     const char *text, *name;
@@ -67,6 +66,14 @@ static bool has_wgmma(const dm_device *device)
            !(wish != NULL && strcmp(wish, "mma") == 0);
 }
 
+/* conv_mma.h's products are of tf32. $DM_NN_CONV=tiled does without. */
+static bool has_tf32(const dm_device *device)
+{
+    const char *wish = getenv("DM_NN_CONV"), *arch = dm_device_get_properties(device)->arch;
+    return strncmp(arch, "sm_", 3) == 0 && atoi(arch + 3) >= 80 &&
+           !(wish != NULL && strcmp(wish, "tiled") == 0);
+}
+
 static dm_status load(dm_nn_cuda *state, dm_nn_type type, dm_error *err)
 {
     static const char *const bf16[] = {"NN_BF16=1", NULL}, *const f32[] = {"NN_BF16=0", NULL};
@@ -105,6 +112,7 @@ dm_status dm_nn_cuda_create(dm_device *device, dm_nn_type type, dm_nn_exec *out,
     state->device = device;
     *out = (dm_nn_exec){
         .ops = &table, .type = type, .stream = dm_device_stream(device), .state = state};
+    state->conv_mma = has_tf32(device);
     dm_status status = load(state, type, err);
     if (status == DM_OK)
         status =
