@@ -509,6 +509,34 @@ static dm_status load(dm_agent_world *world, const char *path, dm_error *err)
 
 /* ---- The world ---- */
 
+/* Each machine of a curriculum keeps two states beside its own: how many would fit with these? */
+static dm_status tell_how_many_fit(const swarm_world *w, dm_swarm_desc desc, dm_error *err)
+{
+    dm_swarm_info one[2];
+    uint64_t left = 0;
+    dm_status status = dm_device_memory_free(w->device, &left, NULL);
+    desc.count = 1;
+    for (uint32_t i = 0; i < 2 && status == DM_OK; i++) {
+        dm_swarm *swarm = NULL;
+        desc.snapshots = i;
+        status = dm_swarm_create(w->device, &desc, &swarm, NULL);
+        if (status == DM_OK)
+            one[i] = dm_swarm_get_info(swarm);
+        dm_swarm_destroy(swarm);
+    }
+    if (status != DM_OK) /* what the swarm said stays */
+        return DM_ENOMEM;
+    uint64_t state = one[1].bytes_shared - one[0].bytes_shared;
+    uint64_t each = one[0].bytes_per_machine + 2 * state;
+    uint64_t rest = one[0].bytes_shared + (w->desc.starts + w->archive_room) * state;
+    return dm_fail(err, DM_ENOMEM,
+                   "agent: %llu machines do not fit: each takes %llu bytes, with the two states "
+                   "that it keeps for the curriculum, and %llu are free, enough for %llu",
+                   (unsigned long long)w->desc.machines, (unsigned long long)each,
+                   (unsigned long long)left,
+                   (unsigned long long)(left > rest ? (left - rest) / each : 0));
+}
+
 static dm_status create(swarm_world *w, dm_agent_game *game, dm_error *err)
 {
     const dm_agent_config *c = &w->config;
@@ -564,6 +592,8 @@ static dm_status create(swarm_world *w, dm_agent_game *game, dm_error *err)
                           .program = game->program,
                           .observation_size = w->width};
     dm_status status = dm_swarm_create(w->device, &desc, &w->swarm, err);
+    if (status == DM_ENOMEM && own > 0)
+        return tell_how_many_fit(w, desc, err);
     if (status == DM_OK)
         status = take_memory(w, game, err);
     if (status == DM_OK)

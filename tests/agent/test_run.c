@@ -219,6 +219,7 @@ static void what_is_wrong_is_one_line(void **state)
         {{"--rom", rom, "--config", "CONFIG", "--set", "random=4000:2"}, "'4000:2'"},
         {{"--rom", rom, "--config", "CONFIG", "--set", "start=soon"}, "'soon'"},
         {{"--rom", rom, "--config", "CONFIG", "--set", "horizn=8"}, "did you mean horizon?"},
+        {{"--rom", rom, "--config", "CONFIG", "--envs", "16777216"}, "machines do not fit: each"},
         {{"--eval", "3"}, "--eval wants --resume DIR"},
         {{"--rom", rom, "--config", "CONFIG", "--lives", "3,x"}, "'x' is no number"},
         {{"--rom", rom, "--config", "CONFIG", "--lives", "256"}, "--lives: 256; there are 256"},
