@@ -356,8 +356,9 @@ static void u8_is_peek_whatever_the_cartridge(void **state)
 
 static void every_ready_program_compiles_for_a_gpu(void **state)
 {
-    static const char *const names[] = {"starfall.py", "reward_v0.py", "novel_screens.py",
-                                        "novel_ram.py", "renegade_rush.py"};
+    static const char *const names[] = {"starfall.py",  "reward_v0.py",     "novel_screens.py",
+                                        "novel_ram.py", "renegade_rush.py", "merge_2048.py",
+                                        "rex_runner.py"};
     char path[DM_PATH_MAX], *code = NULL;
     dm_error why = {0};
     (void)state;
