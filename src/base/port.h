@@ -111,6 +111,13 @@ typedef unsigned long long uintptr_t;
 #include "base/block_host.h"
 #endif
 
+/* Blocks of a cluster share their memory: compute capability 9.0. */
+#if DM_ON_CUDA && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900)
+#define DM_HAS_CLUSTERS 1
+#else
+#define DM_HAS_CLUSTERS 0
+#endif
+
 #define DM_LIKELY(x) __builtin_expect(!!(x), 1)
 #define DM_UNLIKELY(x) __builtin_expect(!!(x), 0)
 

@@ -195,5 +195,31 @@ static void far_loops_stay(void **state)
     }
 }
 
+/* What differs between the devices is in the text, not left to its compiler. */
+static void a_block_has_the_devices_threads(void **state)
+{
+    (void)state;
+    static const char source[] = "import warp as wp\n"
+                                 "@wp.kernel\n"
+                                 "def k(y: wp.array(dtype=int)):\n"
+                                 "    y[wp.tid()] = wp.block_dim()\n";
+    static const char *const bodies[] = {"{\n    return 1;\n}",
+                                         "{\n    return (int)blockDim.x;\n}"};
+    for (int target = 0; target < 2; target++) {
+        dm_compilation c;
+        dm_compile_options options = {0};
+        dm_buffer out = DM_BUFFER_EMPTY;
+        assert_ok(dm_compilation_init(&c, "k.py", source, strlen(source), &options, err));
+        assert_ok(dm_compilation_kernel(&c, 0, err));
+        assert_ok(
+            dm_compilation_print(&c, 0, target == 0 ? DM_TARGET_C : DM_TARGET_CUDA, &out, err));
+        assert_non_null(strstr(dm_buffer_text(&out), bodies[target]));
+        assert_null(strstr(dm_buffer_text(&out), "#if"));
+        dm_buffer_deinit(&out);
+        dm_compilation_deinit(&c);
+    }
+}
+
 DM_TESTS("lang/text", DM_TEST(scale_text), DM_TEST(horner_text), DM_TEST(output_is_deterministic),
-         DM_TEST(names_do_not_clash), DM_TEST(loops_stay_where_asked), DM_TEST(far_loops_stay))
+         DM_TEST(names_do_not_clash), DM_TEST(loops_stay_where_asked), DM_TEST(far_loops_stay),
+         DM_TEST(a_block_has_the_devices_threads))

@@ -7,7 +7,7 @@
 #include "dynamics/device/cuda_math.h"
 #include "dynamics/device/rollout_args.h"
 
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#if DM_HAS_CLUSTERS
 
 DM_FN uint32_t shared_address(const void *p)
 {
@@ -50,6 +50,19 @@ DM_FN void wait_phase(uint32_t barrier, uint32_t parity)
                      : "=r"(done)
                      : "r"(barrier), "r"(parity)
                      : "memory");
+}
+
+/* One thread of a block: its `count` barriers from `h_barrier` on and `reset_barrier`, each of whose phases ends with
+ * `bytes`. */
+DM_FN void barriers_begin(uint32_t h_barrier, int count, uint32_t reset_barrier, uint32_t bytes)
+{
+    for (int i = 0; i < count; i++)
+        barrier_init(h_barrier + 8 * i);
+    barrier_init(reset_barrier);
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    for (int i = 0; i < count; i++)
+        expect_bytes(h_barrier + 8 * i, bytes);
+    expect_bytes(reset_barrier, bytes);
 }
 
 /* Four floats to another block's shared memory; counts 16 bytes at its barrier. */

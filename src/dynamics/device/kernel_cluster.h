@@ -36,7 +36,7 @@
 #define DYN_RESET_LAST 0
 #endif
 
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#if DM_HAS_CLUSTERS
 
 #ifdef DYN_PROFILE
 #define DYN_MARK(t, i)                                                                             \
@@ -75,6 +75,16 @@ DM_FN void multiply(const float4 (&rows)[N][DYN_QUADS], const float4 (&v)[DYN_QU
         }
         sum[i] = s;
     }
+}
+
+/* The lane's columns of four rows of U that follow each other. */
+DM_FN void load_rows(float4 (&rows)[4][DYN_QUADS], const float4 *from, int lane)
+{
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+#pragma unroll
+        for (int k = 0; k < DYN_QUADS; k++)
+            rows[i][k] = from[i * (DYN_P / 4) + k * 32 + lane];
 }
 
 struct dyn_block {
@@ -233,15 +243,8 @@ extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
     const uint32_t h_barrier = shared_address(block.h_barrier),
                    reset_barrier = shared_address(&block.reset_barrier);
 
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < DYN_BUFFERS; i++)
-            barrier_init(h_barrier + 8 * i);
-        barrier_init(reset_barrier);
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-        for (int i = 0; i < DYN_BUFFERS; i++)
-            expect_bytes(h_barrier + 8 * i, DYN_P * 4);
-        expect_bytes(reset_barrier, DYN_P * 4);
-    }
+    if (threadIdx.x == 0)
+        barriers_begin(h_barrier, DYN_BUFFERS, reset_barrier, DYN_P * 4);
     for (uint32_t i = threadIdx.x; i < DYN_P; i += DYN_THREADS)
         ((float *)block.h[0])[i] = args.h0 != 0 && i < H ? args.h0[job * H + i] : 0.0f;
 
@@ -261,11 +264,7 @@ extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
             for (int k = 0; k < DYN_QUADS; k++)
                 rows[i][k] = U[((i >> 2) * DYN_P + unit + (i & 3)) * (DYN_P / 4) + k * 32 + lane];
 #if !DYN_N_SHARED
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-#pragma unroll
-            for (int k = 0; k < DYN_QUADS; k++)
-                candidate_rows[i][k] = U[(2 * DYN_P + unit + i) * (DYN_P / 4) + k * 32 + lane];
+        load_rows(candidate_rows, U + (2 * DYN_P + unit) * (DYN_P / 4), lane);
 #endif
     }
 
@@ -334,11 +333,7 @@ extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
 #if DYN_RESET_LAST
 #if DYN_N_SHARED
         float4 candidate_rows[4][DYN_QUADS];
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-#pragma unroll
-            for (int k = 0; k < DYN_QUADS; k++)
-                candidate_rows[i][k] = dyn_shared[(warp * 4 + i) * (DYN_P / 4) + k * 32 + lane];
+        load_rows(candidate_rows, dyn_shared + warp * DYN_P, lane);
 #endif
         multiply<4>(candidate_rows, v, more);
         float product = dyn_sum4(more, lane) + recurrent;
@@ -369,11 +364,7 @@ extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
             expect_bytes(reset_barrier, DYN_P * 4);
 #if DYN_N_SHARED
         float4 candidate_rows[4][DYN_QUADS];
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-#pragma unroll
-            for (int k = 0; k < DYN_QUADS; k++)
-                candidate_rows[i][k] = dyn_shared[(warp * 4 + i) * (DYN_P / 4) + k * 32 + lane];
+        load_rows(candidate_rows, dyn_shared + warp * DYN_P, lane);
 #endif
 #pragma unroll
         for (int k = 0; k < DYN_QUADS; k++)

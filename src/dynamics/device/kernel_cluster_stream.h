@@ -12,7 +12,7 @@
 #define DYN_RESET_LAST 0
 #endif
 
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#if DM_HAS_CLUSTERS
 
 #define DYN_C 16
 #define DYN_UNITS (DYN_P / DYN_C)
@@ -142,15 +142,8 @@ extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
     const uint32_t h_barrier = shared_address(block.h_barrier),
                    reset_barrier = shared_address(&block.reset_barrier);
 
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < DYN_BUFFERS; i++)
-            barrier_init(h_barrier + 8 * i);
-        barrier_init(reset_barrier);
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-        for (int i = 0; i < DYN_BUFFERS; i++)
-            expect_bytes(h_barrier + 8 * i, DYN_P * 4);
-        expect_bytes(reset_barrier, DYN_P * 4);
-    }
+    if (threadIdx.x == 0)
+        barriers_begin(h_barrier, DYN_BUFFERS, reset_barrier, DYN_P * 4);
     for (uint32_t i = threadIdx.x; i < DYN_P; i += DYN_THREADS)
         ((float *)block.h[0])[i] = args.h0 != 0 && i < H ? args.h0[job * H + i] : 0.0f;
 

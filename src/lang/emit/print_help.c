@@ -252,6 +252,9 @@ static void expand(dm_printer *pr, dm_buffer *out, const dm_bind *bind)
             if (scalar == NULL || scalar->scalar == DM_F32)
                 dm_buffer_putc(out, 'f');
             break;
+        case DM_PIECE_BLOCK:
+            dm_buffer_puts(out, pr->options.target == DM_TARGET_CUDA ? "(int)blockDim.x" : "1");
+            break;
         default:
             type = dm_bind_type(bind, (char)piece->index);
             if (type == NULL)

@@ -106,6 +106,8 @@ static dm_piece read_mark(const dm_builtin *row, const char *text, const char *m
                               (uint8_t)(body ? 0 : argument_level(row, text, mark, name + length))};
     if (body && length == 3 && memcmp(name, "ret", 3) == 0)
         return (dm_piece){.kind = DM_PIECE_RESULT};
+    if (body && length == 5 && memcmp(name, "block", 5) == 0)
+        return (dm_piece){.kind = DM_PIECE_BLOCK};
     *used = 1; /* "sin$f(", "1.0$f", "$Nu" */
     if (isupper((unsigned char)name[0]))
         return (dm_piece){.kind = DM_PIECE_LETTER, .index = (uint8_t)name[0]};

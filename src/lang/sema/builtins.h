@@ -18,6 +18,7 @@
  *   "{ ... }"     the body of a helper function, whose head follows from the signature. Parameters
  *                 are used by their names. $ret is the C type of the result, $x that of parameter x;
  *                 $F $S $I $X are the types that the letters stand for, $N $R $C $K numbers.
+ *                 $block is how many threads a block has.
  *
  * Adjoint. "x: expression" for each parameter that gets a gradient, separated by ';'. The
  * expression is dialect. Its names are the parameters, `ret` (the result) and `g` (the result's
@@ -111,6 +112,7 @@ typedef enum dm_piece_kind {
     DM_PIECE_RESULT, /* the result's type */
     DM_PIECE_LETTER, /* index: what the letter stands for */
     DM_PIECE_SUFFIX, /* "f" for float32 */
+    DM_PIECE_BLOCK,  /* threads of a block, which depends on the language that is printed */
 } dm_piece_kind;
 
 typedef struct dm_piece {

@@ -15,26 +15,13 @@
  *
  * Fragments (D = A B, 16 x 8 x 16): lane l holds rows g = l / 4 and g + 8, columns 2 (l % 4) and the
  * next. Two neighbouring results are, rounded, the A fragment of the next product. */
-#include "nn/cuda/common.h"
+#include "nn/cuda/flash_common.h"
 
 #define THREADS 128
-#define LOG2E 1.4426950408889634f
 
 /* Rows in shared memory are 8 numbers longer than a head, so that the eight rows of a matrix load
  * lie in different banks. */
 #define PITCH (D + 8)
-
-DM_FN float exp2_fast(float x)
-{
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-
-DM_FN void copy_commit(void)
-{
-    asm volatile("cp.async.commit_group;");
-}
 
 /* Wait until at most `later` of the newest groups are on their way. */
 template <int later> DM_FN void copy_wait(void)
@@ -185,30 +172,16 @@ DM_FN void rows_store(void *p, uint64_t stride, uint32_t first, uint32_t T,
         }
 }
 
-/* Which part of the square a block has: one head's tile; those of a head lie side by side, the
- * longest first. */
-typedef struct flash_place {
-    const uint16_t *q, *k, *v; /* of time 0 */
-    uint64_t qkv_stride, y_stride, y_at, rows_at;
-    uint32_t tile;
-} flash_place;
-
-DM_FN flash_place place_of(const nn_attention_args &args, uint32_t D, uint32_t tiles)
-{
-    flash_place at;
-    uint32_t head = blockIdx.x / tiles, b = head / args.H, h = head % args.H;
-    at.tile = blockIdx.x % tiles;
-    at.y_stride = (uint64_t)args.H * D;
-    at.qkv_stride = 3 * at.y_stride;
-    at.y_at = (uint64_t)b * args.T * at.y_stride + (uint64_t)h * D;
-    at.rows_at = (uint64_t)head * args.T;
-    at.q = (const uint16_t *)args.qkv + (uint64_t)b * args.T * at.qkv_stride + (uint64_t)h * D;
-    at.k = at.q + at.y_stride;
-    at.v = at.k + at.y_stride;
-    return at;
-}
-
 extern __shared__ __align__(16) uint16_t flash_memory[];
+
+/* Tile j of the keys and of the values to one of two buffers, in turns. */
+template <int D, int KEYS> DM_FN void keys_load(const flash_place &at, uint32_t j, uint32_t T)
+{
+    constexpr int TILE = KEYS * PITCH;
+    uint16_t *to = flash_memory + (j & 1) * 2 * TILE;
+    tile_load<D, KEYS>(to, at.k, at.qkv_stride, j * KEYS, T);
+    tile_load<D, KEYS>(to + TILE, at.v, at.qkv_stride, j * KEYS, T);
+}
 
 template <int D, int MT, int KEYS> DM_FN void flash_forward(const nn_attention_args &args)
 {
@@ -231,8 +204,7 @@ template <int D, int MT, int KEYS> DM_FN void flash_forward(const nn_attention_a
         for (int k = 0; k < D / 16; k++)
             load_a<D>(q[m][k], flash_memory, (int)(mine - q0) + m * 16, k * 16);
     __syncthreads();
-    tile_load<D, KEYS>(flash_memory, at.k, at.qkv_stride, 0, T);
-    tile_load<D, KEYS>(flash_memory + TILE, at.v, at.qkv_stride, 0, T);
+    keys_load<D, KEYS>(at, 0, T);
     copy_commit();
 
     float y[MT][D / 8][4] = {}, high[MT][2], sum[MT][2] = {};
@@ -241,11 +213,8 @@ template <int D, int MT, int KEYS> DM_FN void flash_forward(const nn_attention_a
         high[m][0] = high[m][1] = -NN_INFINITY;
     for (uint32_t j = 0; j < end; j++) {
         uint16_t *k = flash_memory + (j & 1) * 2 * TILE, *v = k + TILE;
-        if (j + 1 < end) {
-            uint16_t *next = flash_memory + (~j & 1) * 2 * TILE;
-            tile_load<D, KEYS>(next, at.k, at.qkv_stride, (j + 1) * KEYS, T);
-            tile_load<D, KEYS>(next + TILE, at.v, at.qkv_stride, (j + 1) * KEYS, T);
-        }
+        if (j + 1 < end)
+            keys_load<D, KEYS>(at, j + 1, T);
         copy_commit();
         copy_wait<1>();
         __syncthreads();
@@ -360,18 +329,14 @@ template <int D, int MT, int KEYS> DM_FN void flash_dq(const nn_attention_args &
             lse[m][half] = mine + row < T ? args.lse[at.rows_at + mine + row] * LOG2E : 0.0f;
             delta[m][half] = deltas[local + row];
         }
-    tile_load<D, KEYS>(flash_memory, at.k, at.qkv_stride, 0, T);
-    tile_load<D, KEYS>(flash_memory + TILE, at.v, at.qkv_stride, 0, T);
+    keys_load<D, KEYS>(at, 0, T);
     copy_commit();
 
     float dq[MT][D / 8][4] = {};
     for (uint32_t j = 0; j < end; j++) {
         uint16_t *k = flash_memory + (j & 1) * 2 * TILE, *v = k + TILE;
-        if (j + 1 < end) {
-            uint16_t *next = flash_memory + (~j & 1) * 2 * TILE;
-            tile_load<D, KEYS>(next, at.k, at.qkv_stride, (j + 1) * KEYS, T);
-            tile_load<D, KEYS>(next + TILE, at.v, at.qkv_stride, (j + 1) * KEYS, T);
-        }
+        if (j + 1 < end)
+            keys_load<D, KEYS>(at, j + 1, T);
         copy_commit();
         copy_wait<1>();
         __syncthreads();

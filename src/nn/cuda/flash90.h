@@ -12,24 +12,11 @@
  * Tiles are 64 rows of 128 bytes, in the layout that the matrix units call "128-byte swizzle": piece c
  * of 16 bytes of row r lies at r * 128 + (c ^ r % 8) * 16. Three of them turn round, so that a tile is
  * used while the next two arrive, with one barrier for each. */
-#include "nn/cuda/common.h"
+#include "nn/cuda/flash_common.h"
 
-#define LOG2E 1.4426950408889634f
 #define HEAD 64
 #define TILE (64 * HEAD) /* numbers of a tile */
 #define STAGES 3
-
-DM_FN float exp2_fast(float x)
-{
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-
-DM_FN void copy_commit(void)
-{
-    asm volatile("cp.async.commit_group;");
-}
 
 /* Wait until at most `later` of the newest groups are on their way; what arrived is for the matrix
  * units, which see shared memory by another way than threads do. */
@@ -165,28 +152,6 @@ DM_FN void rows_store(uint16_t *p, uint64_t stride, uint32_t first, uint32_t T,
     }
 }
 
-/* Which part of the square a block has; the tiles of a head lie side by side, the longest first. */
-typedef struct flash_place {
-    const uint16_t *q, *k, *v; /* of time 0 */
-    uint64_t qkv_stride, y_stride, y_at, rows_at;
-    uint32_t tile;
-} flash_place;
-
-DM_FN flash_place place_of(const nn_attention_args &args, uint32_t tiles)
-{
-    flash_place at;
-    uint32_t head = blockIdx.x / tiles, b = head / args.H, h = head % args.H;
-    at.tile = blockIdx.x % tiles;
-    at.y_stride = (uint64_t)args.H * HEAD;
-    at.qkv_stride = 3 * at.y_stride;
-    at.y_at = (uint64_t)b * args.T * at.y_stride + (uint64_t)h * HEAD;
-    at.rows_at = (uint64_t)head * args.T;
-    at.q = (const uint16_t *)args.qkv + (uint64_t)b * args.T * at.qkv_stride + (uint64_t)h * HEAD;
-    at.k = at.q + at.y_stride;
-    at.v = at.k + at.y_stride;
-    return at;
-}
-
 /* Tiles must lie at multiples of 1,024 bytes; the host asks for so much more. */
 extern __shared__ uint16_t flash_memory[];
 DM_FN uint16_t *first_tile(void)
@@ -194,25 +159,30 @@ DM_FN uint16_t *first_tile(void)
     return flash_memory + ((1024 - (nn_shared(flash_memory) & 1023)) & 1023) / 2;
 }
 
+/* Begin to load tile j of the keys and of the values, where there is one, to its stage. */
+template <int THREADS>
+DM_FN void keys_load(uint16_t *stages, const flash_place &at, uint32_t j, uint32_t end, uint32_t T)
+{
+    uint16_t *to = stages + j % STAGES * 2 * TILE;
+    if (j < end) {
+        tiles_load<THREADS, 1>(to, at.k, at.qkv_stride, j * 64, T);
+        tiles_load<THREADS, 1>(to + TILE, at.v, at.qkv_stride, j * 64, T);
+    }
+    copy_commit();
+}
+
 /* GROUPS warpgroups; shared: [GROUPS] tiles of queries, then STAGES of keys and values. */
 template <int GROUPS> DM_FN void flash_forward(const nn_attention_args &args)
 {
     constexpr int THREADS = 128 * GROUPS, ROWS = 64 * GROUPS;
     uint32_t T = args.T, tiles = (T + ROWS - 1) / ROWS;
-    flash_place at = place_of(args, tiles);
+    flash_place at = place_of(args, HEAD, tiles);
     uint32_t q0 = (tiles - 1 - at.tile) * ROWS, group = threadIdx.x >> 7, mine = q0 + group * 64;
     uint32_t end = (min(q0 + ROWS, T) + 63) / 64, diagonal = mine / 64;
     float scale = rsqrtf((float)HEAD) * LOG2E;
     uint16_t *qs = first_tile(), *stages = qs + GROUPS * TILE;
 
-    auto load = [&](uint32_t j) {
-        uint16_t *to = stages + j % STAGES * 2 * TILE;
-        if (j < end) {
-            tiles_load<THREADS, 1>(to, at.k, at.qkv_stride, j * 64, T);
-            tiles_load<THREADS, 1>(to + TILE, at.v, at.qkv_stride, j * 64, T);
-        }
-        copy_commit();
-    };
+    auto load = [&](uint32_t j) { keys_load<THREADS>(stages, at, j, end, T); };
     tiles_load<THREADS, GROUPS>(qs, at.q, at.qkv_stride, q0, T);
     load(0);
     load(1);
@@ -285,7 +255,7 @@ template <int GROUPS> DM_FN void flash_dq(const nn_attention_args &args)
 {
     constexpr int THREADS = 128 * GROUPS, ROWS = 64 * GROUPS;
     uint32_t T = args.T, tiles = (T + ROWS - 1) / ROWS;
-    flash_place at = place_of(args, tiles);
+    flash_place at = place_of(args, HEAD, tiles);
     uint32_t q0 = (tiles - 1 - at.tile) * ROWS, group = threadIdx.x >> 7, mine = q0 + group * 64;
     uint32_t end = (min(q0 + ROWS, T) + 63) / 64, diagonal = mine / 64;
     float scale = rsqrtf((float)HEAD) * LOG2E;
@@ -293,14 +263,7 @@ template <int GROUPS> DM_FN void flash_dq(const nn_attention_args &args)
     const uint16_t *dy = (const uint16_t *)args.dy + at.y_at;
     __shared__ float deltas[ROWS];
 
-    auto load = [&](uint32_t j) {
-        uint16_t *to = stages + j % STAGES * 2 * TILE;
-        if (j < end) {
-            tiles_load<THREADS, 1>(to, at.k, at.qkv_stride, j * 64, T);
-            tiles_load<THREADS, 1>(to + TILE, at.v, at.qkv_stride, j * 64, T);
-        }
-        copy_commit();
-    };
+    auto load = [&](uint32_t j) { keys_load<THREADS>(stages, at, j, end, T); };
     tiles_load<THREADS, GROUPS>(qs, at.q, at.qkv_stride, q0, T);
     tiles_load<THREADS, GROUPS>(dys, dy, at.y_stride, q0, T);
     load(0);
@@ -382,7 +345,7 @@ template <int GROUPS> DM_FN void flash_dkv(const nn_attention_args &args)
 {
     constexpr int THREADS = 128 * GROUPS, ROWS = 64 * GROUPS;
     uint32_t T = args.T, tiles = (T + ROWS - 1) / ROWS;
-    flash_place at = place_of(args, tiles);
+    flash_place at = place_of(args, HEAD, tiles);
     uint32_t k0 = at.tile * ROWS, group = threadIdx.x >> 7, mine = k0 + group * 64;
     uint32_t begin = k0 / 64, end = (T + 63) / 64, diagonal = mine / 64;
     float scale = rsqrtf((float)HEAD) * LOG2E;
