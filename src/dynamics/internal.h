@@ -62,6 +62,9 @@ void dm_dynamics_forecast_aggregate(dm_dynamics_forecast *rollout);
 
 /* Rates, betas, clipping and window within their bounds. */
 dm_status dm_dynamics_trainer_config_check(const dm_dynamics_trainer_config *config, dm_error *err);
+/* Another learning rate; one that cannot be leaves `config` as it is. */
+dm_status dm_dynamics_trainer_config_set_rate(dm_dynamics_trainer_config *config, float rate,
+                                              dm_error *err);
 
 /* Memory aligned for vectors, to be freed with free(); NULL when there is none. Zeroed. */
 void *dm_dynamics_alloc(size_t count, size_t size);

@@ -56,6 +56,17 @@ dm_status dm_dynamics_trainer_config_check(const dm_dynamics_trainer_config *c, 
     return DM_OK;
 }
 
+dm_status dm_dynamics_trainer_config_set_rate(dm_dynamics_trainer_config *config, float rate,
+                                              dm_error *err)
+{
+    dm_dynamics_trainer_config changed = *config;
+    changed.learning_rate = rate;
+    dm_status status = dm_dynamics_trainer_config_check(&changed, err);
+    if (status == DM_OK)
+        *config = changed;
+    return status;
+}
+
 static void scratch_deinit(scratch *w)
 {
     free(w->grad);
@@ -181,12 +192,7 @@ void dm_dynamics_trainer_destroy(dm_dynamics_trainer *t)
 dm_status dm_dynamics_trainer_set_learning_rate(dm_dynamics_trainer *t, float rate, dm_error *err)
 {
     DM_REQUIRE(err, t);
-    dm_dynamics_trainer_config changed = t->config;
-    changed.learning_rate = rate;
-    dm_status status = dm_dynamics_trainer_config_check(&changed, err);
-    if (status == DM_OK)
-        t->config = changed;
-    return status;
+    return dm_dynamics_trainer_config_set_rate(&t->config, rate, err);
 }
 
 /* ---- One update ---- */

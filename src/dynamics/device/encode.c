@@ -141,14 +141,5 @@ dm_status dm_dynamics_device_forecast(dm_dynamics_device *on, dm_dynamics_encode
     const float *features = dm_device_buffer_address(e->features);
     if (status == DM_OK && dm_device_get_properties(on->device)->kind == DM_DEVICE_CPU)
         return dm_dynamics_rollout(on->model, features, hidden, out, err);
-    dm_dyn_rollout r;
-    if (status == DM_OK)
-        status = dm_dyn_rollout_stage(on, NULL, features, hidden, out, &r, err);
-    if (status == DM_OK)
-        status = dm_dyn_rollout_launch(on, &r, err);
-    if (status == DM_OK)
-        status = dm_dyn_rollout_fetch(on, &r, out, err);
-    if (status == DM_OK)
-        dm_dynamics_forecast_aggregate(out);
-    return status;
+    return status == DM_OK ? dm_dyn_rollout_run(on, NULL, features, hidden, out, err) : status;
 }

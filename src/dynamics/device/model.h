@@ -73,7 +73,7 @@ dm_status dm_dyn_reserve(dm_dynamics_device *on, dm_device_buffer **buffer, size
 dm_status dm_dyn_reserve_host(dm_dynamics_device *on, void **memory, size_t *capacity, size_t size,
                               dm_error *err);
 
-/* A prepared rollout: dm_dyn_rollout_stage, then launch any number of times, then fetch. */
+/* A prepared rollout: dm_dyn_rollout_stage, then launch any number of times. */
 typedef struct dm_dyn_rollout {
     dm_dyn_launch launch;
     dm_rollout_args args;
@@ -86,8 +86,9 @@ dm_status dm_dyn_rollout_stage(dm_dynamics_device *on, const float *features,
                                dm_error *err);
 dm_status dm_dyn_rollout_launch(dm_dynamics_device *on, const dm_dyn_rollout *rollout,
                                 dm_error *err);
-dm_status dm_dyn_rollout_fetch(dm_dynamics_device *on, const dm_dyn_rollout *rollout,
-                               dm_dynamics_forecast *out, dm_error *err);
+/* All of it: from features (as stage takes them) to the aggregated forecast. */
+dm_status dm_dyn_rollout_run(dm_dynamics_device *on, const float *features, const float *on_device,
+                             const float *hidden, dm_dynamics_forecast *out, dm_error *err);
 
 /* The same for one step of a batch: one or two launches. */
 typedef struct dm_dyn_gru {

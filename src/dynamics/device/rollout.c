@@ -237,8 +237,8 @@ dm_status dm_dyn_rollout_launch(dm_dynamics_device *on, const dm_dyn_rollout *r,
                                        r->launch.cluster_blocks, &r->args, sizeof r->args, err);
 }
 
-dm_status dm_dyn_rollout_fetch(dm_dynamics_device *on, const dm_dyn_rollout *r,
-                               dm_dynamics_forecast *out, dm_error *err)
+static dm_status fetch(dm_dynamics_device *on, const dm_dyn_rollout *r, dm_dynamics_forecast *out,
+                       dm_error *err)
 {
     size_t cells = (size_t)r->args.rollouts * r->args.members, Y = r->args.steps;
     size_t size = cells * (3 * Y + r->args.hidden) * sizeof(float);
@@ -255,6 +255,20 @@ dm_status dm_dyn_rollout_fetch(dm_dynamics_device *on, const dm_dyn_rollout *r,
     return DM_OK;
 }
 
+dm_status dm_dyn_rollout_run(dm_dynamics_device *on, const float *features, const float *on_device,
+                             const float *hidden, dm_dynamics_forecast *out, dm_error *err)
+{
+    dm_dyn_rollout r;
+    dm_status status = dm_dyn_rollout_stage(on, features, on_device, hidden, out, &r, err);
+    if (status == DM_OK)
+        status = dm_dyn_rollout_launch(on, &r, err);
+    if (status == DM_OK)
+        status = fetch(on, &r, out, err);
+    if (status == DM_OK)
+        dm_dynamics_forecast_aggregate(out);
+    return status;
+}
+
 dm_status dm_dynamics_device_rollout(dm_dynamics_device *on, const float *features,
                                      const float *hidden, dm_dynamics_forecast *out, dm_error *err)
 {
@@ -266,13 +280,5 @@ dm_status dm_dynamics_device_rollout(dm_dynamics_device *on, const float *featur
         return dm_dynamics_rollout(on->model, features, hidden, out, err);
     if (out->members != c->members || out->hidden != c->hidden)
         return dm_fail(err, DM_EINVAL, "rollout: the results were made for another model");
-    dm_dyn_rollout r;
-    dm_status status = dm_dyn_rollout_stage(on, features, NULL, hidden, out, &r, err);
-    if (status == DM_OK)
-        status = dm_dyn_rollout_launch(on, &r, err);
-    if (status == DM_OK)
-        status = dm_dyn_rollout_fetch(on, &r, out, err);
-    if (status == DM_OK)
-        dm_dynamics_forecast_aggregate(out);
-    return status;
+    return dm_dyn_rollout_run(on, features, NULL, hidden, out, err);
 }

@@ -71,12 +71,7 @@ dm_status dm_dynamics_batch_trainer_set_learning_rate(dm_dynamics_batch_trainer 
                                                       dm_error *err)
 {
     DM_REQUIRE(err, t);
-    dm_dynamics_trainer_config changed = t->config;
-    changed.learning_rate = rate;
-    dm_status status = dm_dynamics_trainer_config_check(&changed, err);
-    if (status == DM_OK)
-        t->config = changed;
-    return status;
+    return dm_dynamics_trainer_config_set_rate(&t->config, rate, err);
 }
 
 /* Clip every member's gradient and move its weights against it. */
