@@ -4,6 +4,7 @@
 
 #include "base/buffer.h"
 #include "base/temp.h"
+#include "base/terminal/child.h"
 #include "base/terminal/progress.h"
 #include "base/terminal/stop.h"
 #include "device/cache.h"
@@ -11,14 +12,10 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define ARGUMENTS_MAX 256
@@ -120,38 +117,9 @@ static dm_status run(const char *program, char *const argv[], const char *folder
     env[kept++] = "LC_ALL=C";
     env[kept] = temporary;
 
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log, O_WRONLY | O_CREAT | O_TRUNC,
-                                     0600);
-    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-    if (folder != NULL)
-        posix_spawn_file_actions_addchdir_np(&actions, folder);
-    pid_t pid;
-    posix_spawnattr_t attributes; /* a group of its own, so that cc1 and as end with it */
-    posix_spawnattr_init(&attributes);
-    sigset_t none; /* of blocked signals (stop.h) */
-    sigemptyset(&none);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    int code = posix_spawn(&pid, program, &actions, &attributes, argv, env);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
+    dm_status status = dm_child_run(program, argv, env, folder, log, exit_code, err);
     free(env);
-    if (code != 0)
-        return dm_fail(err, DM_EUNAVAILABLE, "cannot run %s: %s", program, strerror(code));
-    dm_stop_child_add(pid);
-    int status, waited;
-    do {
-        waited = waitpid(pid, &status, 0);
-    } while (waited < 0 && errno == EINTR);
-    dm_stop_child_remove(pid);
-    if (waited < 0)
-        return dm_fail(err, DM_EIO, "waiting for %s: %s", program, strerror(errno));
-    *exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    return DM_OK;
+    return status;
 }
 
 dm_status dm_cc_folder(char out[DM_PATH_MAX], dm_error *err)

@@ -603,38 +603,16 @@ static dm_status version_cuda(const dm_lab_kind *kind, char *out, size_t size, d
     return version_ours(kind, out, size, err);
 }
 
+/* clang-format off */
+/* The same on every device. */
+#define VEC_FUNCTIONS                                                                                                  \
+    .sound = DM_LAB_SOUND_REGISTERS, .alone = &dm_lab_single, .destroy = vec_destroy, .step = vec_step,                \
+    .synchronize = vec_synchronize, .look = vec_look, .read = vec_read, .picture = vec_picture, .save = vec_save,      \
+    .fork = vec_fork, .copy_from = vec_copy_from, .launch = vec_launch
+/* clang-format on */
+
 const dm_lab_kind dm_lab_vec_cpu = {
-    .name = "vec_cpu",
-    .sound = DM_LAB_SOUND_REGISTERS,
-    .alone = &dm_lab_single,
-    .version = version_ours,
-    .create = cpu_create,
-    .destroy = vec_destroy,
-    .step = vec_step,
-    .synchronize = vec_synchronize,
-    .look = vec_look,
-    .read = vec_read,
-    .picture = vec_picture,
-    .save = vec_save,
-    .fork = vec_fork,
-    .copy_from = vec_copy_from,
-    .launch = vec_launch,
-};
+    .name = "vec_cpu", .version = version_ours, .create = cpu_create, VEC_FUNCTIONS};
 
 const dm_lab_kind dm_lab_vec_cuda = {
-    .name = "vec_cuda",
-    .sound = DM_LAB_SOUND_REGISTERS,
-    .alone = &dm_lab_single,
-    .version = version_cuda,
-    .create = cuda_create,
-    .destroy = vec_destroy,
-    .step = vec_step,
-    .synchronize = vec_synchronize,
-    .look = vec_look,
-    .read = vec_read,
-    .picture = vec_picture,
-    .save = vec_save,
-    .fork = vec_fork,
-    .copy_from = vec_copy_from,
-    .launch = vec_launch,
-};
+    .name = "vec_cuda", .version = version_cuda, .create = cuda_create, VEC_FUNCTIONS};

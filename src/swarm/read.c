@@ -63,20 +63,39 @@ static dm_status fetch_machine(dm_swarm *swarm, uint32_t machine, dm_gb **view, 
     return status != DM_OK ? status : dm_stream_synchronize(swarm->stream, err);
 }
 
+/* What is read of a machine: into element i of an array. */
+typedef void read_one(const dm_gb *view, void *out, size_t i);
+
+static void read_registers(const dm_gb *view, void *out, size_t i)
+{
+    ((dm_gb_registers *)out)[i] = dm_gb_get_registers(view);
+}
+
+static void read_counters(const dm_gb *view, void *out, size_t i)
+{
+    ((dm_gb_counters *)out)[i] = dm_gb_get_counters(view);
+}
+
+static dm_status read_each(dm_swarm *swarm, const uint32_t *machines, size_t count, read_one *read,
+                           void *out, dm_error *err)
+{
+    dm_status status = DM_OK;
+    for (size_t i = 0; i < count && status == DM_OK; i++) {
+        dm_gb *view = NULL;
+        status = fetch_machine(swarm, machines[i], &view, err);
+        if (status == DM_OK)
+            read(view, out, i);
+    }
+    return status;
+}
+
 dm_status dm_swarm_get_registers(dm_swarm *swarm, const uint32_t *machines, size_t count,
                                  dm_gb_registers *out, dm_error *err)
 {
     DM_REQUIRE(err, swarm);
     DM_REQUIRE_SOME(err, machines, count);
     DM_REQUIRE_SOME(err, out, count);
-    dm_status status = DM_OK;
-    for (size_t i = 0; i < count && status == DM_OK; i++) {
-        dm_gb *view = NULL;
-        status = fetch_machine(swarm, machines[i], &view, err);
-        if (status == DM_OK)
-            out[i] = dm_gb_get_registers(view);
-    }
-    return status;
+    return read_each(swarm, machines, count, read_registers, out, err);
 }
 
 dm_status dm_swarm_get_counters(dm_swarm *swarm, const uint32_t *machines, size_t count,
@@ -85,14 +104,7 @@ dm_status dm_swarm_get_counters(dm_swarm *swarm, const uint32_t *machines, size_
     DM_REQUIRE(err, swarm);
     DM_REQUIRE_SOME(err, machines, count);
     DM_REQUIRE_SOME(err, out, count);
-    dm_status status = DM_OK;
-    for (size_t i = 0; i < count && status == DM_OK; i++) {
-        dm_gb *view = NULL;
-        status = fetch_machine(swarm, machines[i], &view, err);
-        if (status == DM_OK)
-            out[i] = dm_gb_get_counters(view);
-    }
-    return status;
+    return read_each(swarm, machines, count, read_counters, out, err);
 }
 
 /* Queue the copy of what is behind these addresses into the view's memory: few runs of bytes, since

@@ -181,6 +181,18 @@ static int terminal_columns(void)
     return COLUMNS_DEFAULT;
 }
 
+/* On a terminal the last line is drawn over, until it is final. */
+static void show(const dm_progress *p, const char *line, bool final)
+{
+    if (p->terminal && !final) {
+        dm_log_status(line);
+        return;
+    }
+    if (p->terminal)
+        dm_log_status("");
+    dm_log_line(line);
+}
+
 static void draw_wait(dm_progress *p, bool final, double seconds)
 {
     char line[DM_LOG_STATUS_MAX], time[16];
@@ -188,13 +200,7 @@ static void draw_wait(dm_progress *p, bool final, double seconds)
         return;
     format_time(time, seconds);
     snprintf(line, sizeof line, final ? "%.80s: done in %s" : "%.80s ... %s", p->label, time);
-    if (p->terminal && !final) {
-        dm_log_status(line);
-    } else {
-        if (p->terminal)
-            dm_log_status("");
-        dm_log_line(line);
-    }
+    show(p, line, final);
 }
 
 /* What is done, with the part of the work under way that is over by its pace. */
@@ -221,13 +227,7 @@ static void draw(dm_progress *p, bool final)
     dm_progress_format(line, sizeof line, p->label, p->unit,
                        final ? atomic_load(&p->done) : done_by_now(p), p->total, seconds,
                        p->terminal ? terminal_columns() : NO_LIMIT);
-    if (p->terminal && !final) {
-        dm_log_status(line);
-    } else {
-        if (p->terminal)
-            dm_log_status("");
-        dm_log_line(line);
-    }
+    show(p, line, final);
 }
 
 static void *draw_until_finished(void *argument)

@@ -107,10 +107,8 @@ typedef struct import {
     uint8_t ly, first_frame, window_on;
 } import;
 
-static void read_cpu(import *in, reader *r)
+static void read_registers(dm_gb_cpu *cpu, reader *r)
 {
-    dm_gb_machine *m = in->m;
-    dm_gb_cpu *cpu = &m->cpu;
     cpu->a = get8(r);
     cpu->f = get8(r) & 0xF0;
     cpu->b = get8(r);
@@ -123,15 +121,28 @@ static void read_cpu(import *in, reader *r)
     cpu->sp = get16(r);
     cpu->pc = get16(r);
     cpu->ime = get8(r) != 0;
-    cpu->ei_delay = get8(r) != 0 && !cpu->ime;
+}
+
+static void read_halt(import *in, reader *r)
+{
+    dm_gb_cpu *cpu = &in->m->cpu;
     if (get8(r) != 0) {
         /* PC stays at the HALT there. */
         cpu->mode = DM_GB_HALTED;
         cpu->pc++;
-        cpu->halted_at = m->clock - 4u;
+        cpu->halted_at = in->m->clock - 4u;
     }
     skip(r, 1); /* STOP is never in effect */
     in->ram[DM_GB_IE] = get8(r);
+}
+
+static void read_cpu(import *in, reader *r)
+{
+    dm_gb_machine *m = in->m;
+    dm_gb_cpu *cpu = &m->cpu;
+    read_registers(cpu, r);
+    cpu->ei_delay = get8(r) != 0 && !cpu->ime;
+    read_halt(in, r);
     skip(r, 1);
     m->int_flags = get8(r) & 0x1F;
     in->cycles = get64(r);
@@ -439,25 +450,8 @@ static void read_old_cpu(import *in, reader *r, unsigned version)
 {
     dm_gb_machine *m = in->m;
     dm_gb_cpu *cpu = &m->cpu;
-    cpu->a = get8(r);
-    cpu->f = get8(r) & 0xF0;
-    cpu->b = get8(r);
-    cpu->c = get8(r);
-    cpu->d = get8(r);
-    cpu->e = get8(r);
-    uint16_t hl = get16(r);
-    cpu->h = (uint8_t)(hl >> 8);
-    cpu->l = (uint8_t)hl;
-    cpu->sp = get16(r);
-    cpu->pc = get16(r);
-    cpu->ime = get8(r) != 0;
-    if (get8(r) != 0) {
-        cpu->mode = DM_GB_HALTED;
-        cpu->pc++;
-        cpu->halted_at = m->clock - 4u;
-    }
-    skip(r, 1); /* STOP is never in effect */
-    in->ram[DM_GB_IE] = get8(r);
+    read_registers(cpu, r);
+    read_halt(in, r);
     if (version >= 8) {
         skip(r, 1);
         m->int_flags = get8(r) & 0x1F;

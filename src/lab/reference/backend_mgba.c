@@ -209,41 +209,13 @@ static dm_status fork_machine(void *self, uint64_t number, const dm_lab_desc *de
     return status;
 }
 
-const dm_lab_kind dm_lab_mgba_single = {
-    .name = "mgba_single",
-    .install = DM_MGBA_INSTALL,
-    .sound = DM_LAB_SOUND_REGISTERS,
-    .is_reference = true,
-    .is_single = true,
-    .version = version,
-    .create = create,
-    .destroy = destroy,
-    .step = step,
-    .look = look,
-    .read = read_memory,
-    .picture = picture,
-    .save = save,
-    .set_keys = set_keys,
-    .step_instruction = instruction,
-    .fork = fork_machine,
-};
-
-const dm_lab_kind dm_lab_mgba_vec = {
-    .name = "mgba_vec_mt",
-    .install = DM_MGBA_INSTALL,
-    .sound = DM_LAB_SOUND_REGISTERS,
-    .is_reference = true,
-    .alone = &dm_lab_mgba_single,
-    .version = version,
-    .create = create,
-    .destroy = destroy,
-    .step = step,
-    .look = look,
-    .read = read_memory,
-    .picture = picture,
-    .save = save,
-    .fork = fork_machine,
-};
+/* clang-format off */
+/* Of one machine and of many. */
+#define FUNCTIONS                                                                                                      \
+    .destroy = destroy, .step = step, .look = look, .read = read_memory, .picture = picture, .save = save,             \
+    .fork = fork_machine
+#define FUNCTIONS_OF_ONE .set_keys = set_keys, .step_instruction = instruction, FUNCTIONS
+/* clang-format on */
 
 #else
 
@@ -262,23 +234,25 @@ static dm_status create(const dm_lab_desc *desc, void **self, dm_error *err)
     return version(NULL, NULL, 0, err);
 }
 
-const dm_lab_kind dm_lab_mgba_single = {
-    .name = "mgba_single",
-    .install = DM_MGBA_INSTALL,
-    .sound = DM_LAB_SOUND_REGISTERS,
-    .is_reference = true,
-    .is_single = true,
-    .version = version,
-    .create = create,
-};
-
-const dm_lab_kind dm_lab_mgba_vec = {
-    .name = "mgba_vec_mt",
-    .install = DM_MGBA_INSTALL,
-    .sound = DM_LAB_SOUND_REGISTERS,
-    .is_reference = true,
-    .version = version,
-    .create = create,
-};
+#define FUNCTIONS .destroy = NULL
+#define FUNCTIONS_OF_ONE FUNCTIONS
 
 #endif
+
+const dm_lab_kind dm_lab_mgba_single = {.name = "mgba_single",
+                                        .install = DM_MGBA_INSTALL,
+                                        .sound = DM_LAB_SOUND_REGISTERS,
+                                        .is_reference = true,
+                                        .is_single = true,
+                                        .version = version,
+                                        .create = create,
+                                        FUNCTIONS_OF_ONE};
+
+const dm_lab_kind dm_lab_mgba_vec = {.name = "mgba_vec_mt",
+                                     .install = DM_MGBA_INSTALL,
+                                     .sound = DM_LAB_SOUND_REGISTERS,
+                                     .is_reference = true,
+                                     .alone = &dm_lab_mgba_single,
+                                     .version = version,
+                                     .create = create,
+                                     FUNCTIONS};

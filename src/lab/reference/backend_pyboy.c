@@ -188,33 +188,13 @@ static dm_status save(void *self, uint64_t machine, dm_buffer *out, dm_error *er
     return dm_pyboy_save(p->workers[machine % n], (uint32_t)(machine / n), out, err);
 }
 
-const dm_lab_kind dm_lab_pyboy_single = {
-    .name = "pyboy_single",
-    .install = DM_PYBOY_INSTALL,
-    .sound = "off", /* in benchmarks; exact steps have it */
-    .is_reference = true,
-    .is_single = true,
-    .version = version,
-    .create = create,
-    .destroy = destroy,
-    .step = step,
-    .look = look,
-    .read = read_memory,
-    .picture = picture,
-    .save = save,
-};
+/* clang-format off */
+/* Of one machine and of many. No sound in benchmarks; exact steps have it. */
+#define KIND                                                                                                           \
+    .install = DM_PYBOY_INSTALL, .sound = "off", .is_reference = true, .version = version, .create = create,           \
+    .destroy = destroy, .step = step, .look = look, .read = read_memory, .picture = picture, .save = save
+/* clang-format on */
 
-const dm_lab_kind dm_lab_pyboy_vec = {
-    .name = "pyboy_vec_mp",
-    .install = DM_PYBOY_INSTALL,
-    .sound = "off", /* in benchmarks; exact steps have it */
-    .is_reference = true,
-    .version = version,
-    .create = create,
-    .destroy = destroy,
-    .step = step,
-    .look = look,
-    .read = read_memory,
-    .picture = picture,
-    .save = save,
-};
+const dm_lab_kind dm_lab_pyboy_single = {.name = "pyboy_single", .is_single = true, KIND};
+
+const dm_lab_kind dm_lab_pyboy_vec = {.name = "pyboy_vec_mp", KIND};

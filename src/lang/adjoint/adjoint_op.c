@@ -254,9 +254,7 @@ static void reverse_extreme(dm_adjoint_state *a, const dm_ir_op *op, const dm_ty
         dm_val held = whole ? now : dm_ir_extract_at(&a->b, now, i);
         dm_val stored = whole ? value : dm_ir_extract_at(&a->b, value, i);
         dm_val condition = dm_adjoint_call(a, DM_ROW_EQ, stored, held);
-        dm_ir_block *before = a->b.block, *then = dm_ir_block_new(a->lang),
-                    *other = dm_ir_block_new(a->lang);
-        a->b.block = then;
+        dm_ir_only only = dm_ir_only_if(&a->b, condition);
         dm_val g = component_grad(a, DM_IR_GRAD, op, count, whole ? -1 : i, part);
         if (whole)
             dm_adjoint_add(a, source, g);
@@ -264,13 +262,7 @@ static void reverse_extreme(dm_adjoint_state *a, const dm_ir_op *op, const dm_ty
             dm_adjoint_add_part(a, source, -1, dm_ir_int(&a->b, dm_type_scalar(a->lang, DM_I32), i),
                                 g);
         component_grad(a, DM_IR_ZERO_GRAD, op, count, whole ? -1 : i, part);
-        dm_ir_op_new(&a->b, DM_IR_YIELD, NULL, 0, NULL);
-        a->b.block = other;
-        dm_ir_op_new(&a->b, DM_IR_YIELD, NULL, 0, NULL);
-        a->b.block = before;
-        dm_ir_op *choice = dm_ir_op_new(&a->b, DM_IR_IF, &condition, 1, NULL);
-        choice->blocks[0] = then;
-        choice->blocks[1] = other;
+        dm_ir_only_end(&a->b, &only);
     }
 }
 

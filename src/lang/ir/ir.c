@@ -139,6 +139,25 @@ dm_ir_op *dm_ir_op_new(dm_ir_builder *b, dm_ir_kind kind, const dm_val *args, in
     return op;
 }
 
+dm_ir_only dm_ir_only_if(dm_ir_builder *b, dm_val condition)
+{
+    dm_ir_only only = {.before = b->block, .condition = condition};
+    b->block = dm_ir_block_new(b->lang);
+    return only;
+}
+
+void dm_ir_only_end(dm_ir_builder *b, const dm_ir_only *only)
+{
+    dm_ir_block *then = b->block, *other = dm_ir_block_new(b->lang);
+    dm_ir_op_new(b, DM_IR_YIELD, NULL, 0, NULL);
+    b->block = other;
+    dm_ir_op_new(b, DM_IR_YIELD, NULL, 0, NULL);
+    b->block = only->before;
+    dm_ir_op *choice = dm_ir_op_new(b, DM_IR_IF, &only->condition, 1, NULL);
+    choice->blocks[0] = then;
+    choice->blocks[1] = other;
+}
+
 dm_ir_op *dm_ir_call(dm_ir_builder *b, const dm_bind *bind, const dm_val *args, int count)
 {
     dm_ir_op *op = dm_ir_op_new(b, DM_IR_CALL, args, count, bind->result);

@@ -178,6 +178,13 @@ dm_val dm_ir_param(dm_ir_function *function, dm_ir_block *block, const dm_type *
                    const char *name);
 dm_ir_op *dm_ir_op_new(dm_ir_builder *b, dm_ir_kind kind, const dm_val *args, int arg_count,
                        const dm_type *result);
+/* What is appended between these is done only if `condition` is true; it gives no values. */
+typedef struct dm_ir_only {
+    dm_ir_block *before;
+    dm_val condition;
+} dm_ir_only;
+dm_ir_only dm_ir_only_if(dm_ir_builder *b, dm_val condition);
+void dm_ir_only_end(dm_ir_builder *b, const dm_ir_only *only);
 /* A builtin's row. */
 dm_ir_op *dm_ir_call(dm_ir_builder *b, const struct dm_bind *bind, const dm_val *args, int count);
 /* Room for the arguments of an op. */

@@ -427,20 +427,12 @@ static const char *atomic_kind(dm_token_kind op, const dm_type *type)
 /* wp.adjoint[array][i] += value: only where a gradient is kept */
 static void add_where_kept(dm_lower *lw, const dm_place *place, dm_val value, const char *kind)
 {
-    dm_ir_block *before = lw->b.block, *then = dm_ir_block_new(lw->lang),
-                *other = dm_ir_block_new(lw->lang);
     dm_val kept;
     if (!dm_lower_truth(lw, NULL, place->array, &kept))
         return;
-    lw->b.block = then;
+    dm_ir_only only = dm_ir_only_if(&lw->b, kept);
     dm_lower_place_op(lw, DM_IR_ATOMIC, place, &value, 1, NULL)->text = kind;
-    dm_ir_op_new(&lw->b, DM_IR_YIELD, NULL, 0, NULL);
-    lw->b.block = other;
-    dm_ir_op_new(&lw->b, DM_IR_YIELD, NULL, 0, NULL);
-    lw->b.block = before;
-    dm_ir_op *choice = dm_ir_op_new(&lw->b, DM_IR_IF, &kept, 1, NULL);
-    choice->blocks[0] = then;
-    choice->blocks[1] = other;
+    dm_ir_only_end(&lw->b, &only);
 }
 
 void dm_lower_augmented(dm_lower *lw, const dm_ast *ast)

