@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* swarm.h - what swarm.c and swarm_look.c share: the object behind dotmatrix.Swarm. */
+/* swarm.h - what swarm.c, swarm_desc.c and swarm_look.c share: the object behind dotmatrix.Swarm. */
 #ifndef DM_PYTHON_SWARM_H
 #define DM_PYTHON_SWARM_H
 
@@ -21,6 +21,8 @@ typedef struct core_swarm {
     bool running; /* in a call that has released the GIL */
 } core_swarm;
 
+/* Swarm(device, roms, count, options) */
+int core_swarm_init(PyObject *object, PyObject *args, PyObject *kwargs);
 /* The swarm, or NULL with an exception: closed, of before a fork, or in use by another thread. */
 dm_swarm *core_swarm_get(PyObject *object);
 /* Machine numbers: an array of integers or a list, to uint32_t, free() them. -1: an exception. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* swarm_look.c - looking into machines of a swarm: registers, memory, states, snapshots, files. */
+/* swarm_look.c - looking into machines of a swarm: registers, memory, states, snapshots, metrics, hooks, files. */
 #include "swarm.h"
 
 #include <stdlib.h>
@@ -10,58 +10,80 @@ static PyObject *none_or(dm_status status, const dm_error *err)
     return status == DM_OK ? Py_NewRef(Py_None) : core_raise(err);
 }
 
-static PyObject *registers(PyObject *object, PyObject *list)
+/* What is read of machines: how large it is for one, the call that reads it, and the dict of number i. */
+typedef struct readout {
+    const char *name;
+    size_t size;
+    dm_status (*get)(dm_swarm *swarm, const uint32_t *machines, size_t count, void *out,
+                     dm_error *err);
+    PyObject *(*row)(const void *all, Py_ssize_t i);
+} readout;
+
+/* A list of a dict for each machine. */
+static PyObject *read_each(PyObject *object, PyObject *list, const readout *what)
 {
     dm_swarm *swarm = core_swarm_get(object);
     uint32_t *machines = NULL;
-    Py_ssize_t count = swarm == NULL ? -1 : core_swarm_numbers(list, "registers", &machines);
+    Py_ssize_t count = swarm == NULL ? -1 : core_swarm_numbers(list, what->name, &machines);
     if (count < 0)
         return NULL;
-    dm_gb_registers *r = calloc((size_t)count + 1, sizeof *r);
+    void *all = calloc((size_t)count + 1, what->size);
     dm_error err;
     dm_status status;
-    CORE_SWARM_CALL(object, status,
-                    dm_swarm_get_registers(swarm, machines, (size_t)count, r, &err));
+    CORE_SWARM_CALL(object, status, what->get(swarm, machines, (size_t)count, all, &err));
     PyObject *out = status == DM_OK ? PyList_New(0) : core_raise(&err);
     for (Py_ssize_t i = 0; out != NULL && i < count; i++) {
-        PyObject *row = Py_BuildValue(
-            "{sisisisisisisisisisisOsOsOsO}", "a", r[i].a, "f", r[i].f, "b", r[i].b, "c", r[i].c,
-            "d", r[i].d, "e", r[i].e, "h", r[i].h, "l", r[i].l, "pc", r[i].pc, "sp", r[i].sp, "ime",
-            r[i].ime ? Py_True : Py_False, "halted", r[i].halted ? Py_True : Py_False, "stopped",
-            r[i].stopped ? Py_True : Py_False, "locked", r[i].locked ? Py_True : Py_False);
+        PyObject *row = what->row(all, i);
         if (row == NULL || PyList_Append(out, row) < 0)
             Py_CLEAR(out);
         Py_XDECREF(row);
     }
     free(machines);
-    free(r);
+    free(all);
     return out;
+}
+
+static dm_status get_registers(dm_swarm *swarm, const uint32_t *machines, size_t count, void *out,
+                               dm_error *err)
+{
+    return dm_swarm_get_registers(swarm, machines, count, out, err);
+}
+
+static PyObject *registers_row(const void *all, Py_ssize_t i)
+{
+    const dm_gb_registers *r = (const dm_gb_registers *)all + i;
+    return Py_BuildValue("{sisisisisisisisisisisOsOsOsO}", "a", r->a, "f", r->f, "b", r->b, "c",
+                         r->c, "d", r->d, "e", r->e, "h", r->h, "l", r->l, "pc", r->pc, "sp", r->sp,
+                         "ime", r->ime ? Py_True : Py_False, "halted",
+                         r->halted ? Py_True : Py_False, "stopped", r->stopped ? Py_True : Py_False,
+                         "locked", r->locked ? Py_True : Py_False);
+}
+
+static PyObject *registers(PyObject *object, PyObject *list)
+{
+    static const readout what = {"registers", sizeof(dm_gb_registers), get_registers,
+                                 registers_row};
+    return read_each(object, list, &what);
+}
+
+static dm_status get_counters(dm_swarm *swarm, const uint32_t *machines, size_t count, void *out,
+                              dm_error *err)
+{
+    return dm_swarm_get_counters(swarm, machines, count, out, err);
+}
+
+static PyObject *counters_row(const void *all, Py_ssize_t i)
+{
+    const dm_gb_counters *c = (const dm_gb_counters *)all + i;
+    return Py_BuildValue("{sKsKsKsK}", "cycles", (unsigned long long)c->cycles, "instructions",
+                         (unsigned long long)c->instructions, "halted",
+                         (unsigned long long)c->halted, "frames", (unsigned long long)c->frames);
 }
 
 static PyObject *counters(PyObject *object, PyObject *list)
 {
-    dm_swarm *swarm = core_swarm_get(object);
-    uint32_t *machines = NULL;
-    Py_ssize_t count = swarm == NULL ? -1 : core_swarm_numbers(list, "counters", &machines);
-    if (count < 0)
-        return NULL;
-    dm_gb_counters *c = calloc((size_t)count + 1, sizeof *c);
-    dm_error err;
-    dm_status status;
-    CORE_SWARM_CALL(object, status, dm_swarm_get_counters(swarm, machines, (size_t)count, c, &err));
-    PyObject *out = status == DM_OK ? PyList_New(0) : core_raise(&err);
-    for (Py_ssize_t i = 0; out != NULL && i < count; i++) {
-        PyObject *row = Py_BuildValue("{sKsKsKsK}", "cycles", (unsigned long long)c[i].cycles,
-                                      "instructions", (unsigned long long)c[i].instructions,
-                                      "halted", (unsigned long long)c[i].halted, "frames",
-                                      (unsigned long long)c[i].frames);
-        if (row == NULL || PyList_Append(out, row) < 0)
-            Py_CLEAR(out);
-        Py_XDECREF(row);
-    }
-    free(machines);
-    free(c);
-    return out;
+    static const readout what = {"counters", sizeof(dm_gb_counters), get_counters, counters_row};
+    return read_each(object, list, &what);
 }
 
 static PyObject *read_(PyObject *object, PyObject *args)
@@ -355,6 +377,75 @@ static PyObject *save_machine(PyObject *object, PyObject *args)
     return swarm == NULL ? NULL : none_or(status, &err);
 }
 
+/* ---- What steps have left ---- */
+
+static PyObject *faults(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    dm_swarm *swarm = core_swarm_get(object);
+    dm_swarm_faults counts;
+    dm_error err;
+    dm_status status;
+    if (swarm == NULL)
+        return NULL;
+    CORE_SWARM_CALL(object, status, dm_swarm_get_faults(swarm, &counts, &err));
+    if (status != DM_OK)
+        return core_raise(&err);
+    return Py_BuildValue("{sIsIsI}", "actions", counts.actions, "resets", counts.resets,
+                         "observations", counts.observations);
+}
+
+/* metrics(count, restart): name, step, last, sum, episodes of each. */
+static PyObject *metrics(PyObject *object, PyObject *args)
+{
+    unsigned count;
+    int restart = 0;
+    if (!PyArg_ParseTuple(args, "I|p:metrics", &count, &restart))
+        return NULL;
+    dm_swarm *swarm = core_swarm_get(object);
+    dm_swarm_metric_sums sums[DM_PROGRAM_METRICS_MAX];
+    if (swarm == NULL)
+        return NULL;
+    if (count > DM_PROGRAM_METRICS_MAX)
+        return core_raise_status(DM_EINVAL, "metrics: at most %d", DM_PROGRAM_METRICS_MAX);
+    dm_error err;
+    dm_status status;
+    CORE_SWARM_CALL(object, status, dm_swarm_get_metrics(swarm, sums, count, restart != 0, &err));
+    PyObject *list = status == DM_OK ? PyList_New(0) : core_raise(&err);
+    for (unsigned i = 0; list != NULL && i < count; i++) {
+        PyObject *row = Py_BuildValue("{sssdsdsdsK}", "name", sums[i].name, "step", sums[i].step,
+                                      "last", sums[i].last, "sum", sums[i].sum, "episodes",
+                                      (unsigned long long)sums[i].episodes);
+        if (row == NULL || PyList_Append(list, row) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+/* hooks(): a uint64_t per machine, as bytes. */
+static PyObject *get_hooks(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    dm_swarm *swarm = core_swarm_get(object);
+    if (swarm == NULL)
+        return NULL;
+    const size_t count = (size_t)dm_swarm_get_info(swarm).count;
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(count * sizeof(uint64_t)));
+    if (bytes == NULL)
+        return NULL;
+    dm_error err;
+    dm_status status;
+    uint64_t *to = (uint64_t *)(void *)PyBytes_AsString(bytes);
+    CORE_SWARM_CALL(object, status, dm_swarm_get_hooks(swarm, to, count, &err));
+    if (status == DM_OK)
+        return bytes;
+    Py_DECREF(bytes);
+    return core_raise(&err);
+}
+
+/* ---- Files ---- */
+
 typedef dm_status (*file_call)(dm_swarm *, const char *, dm_error *);
 static PyObject *with_file(PyObject *object, PyObject *given, file_call call)
 {
@@ -382,6 +473,10 @@ static PyObject *load(PyObject *object, PyObject *path)
 }
 
 PyMethodDef core_swarm_look_methods[] = {
+    {"metrics", metrics, METH_VARARGS,
+     "metrics($self, count, restart=False, /)\n--\n\nOf the program, a dict each. Waits."},
+    {"hooks", get_hooks, METH_NOARGS, "hooks($self, /)\n--\n\nuint64 each, as bytes. Waits."},
+    {"faults", faults, METH_NOARGS, "faults($self, /)\n--\n\nCounts since creation. Waits."},
     {"registers", registers, METH_O, "registers($self, machines, /)\n--\n\nOne dict each. Waits."},
     {"counters", counters, METH_O, "counters($self, machines, /)\n--\n\nOne dict each. Waits."},
     {"read", read_, METH_VARARGS,

@@ -2,14 +2,40 @@
 /* internal.h - what the files of this folder share: types behind the public kernel API, numbers in
  * memory, a small random stream.
  *
- *   kernel.c   include/dotmatrix/kernel.h      npy.c   arrays in .npy files
- *   check.c    is a kernel right? */
+ *   kernel.c   files, kernels, programs and launches (include/dotmatrix/kernel.h)
+ *   args.c     what a launch is given               number.c   scalars in memory
+ *   check.c    is a kernel right?                   npy.c      arrays in .npy files
+ *   extent.c   arrays too short for a launch        fault.c    indices out of range */
 #ifndef DM_KERNEL_INTERNAL_H
 #define DM_KERNEL_INTERNAL_H
 
 #include "lang/sema/type.h"
 
 #include <dotmatrix/kernel.h>
+
+struct dm_kernel {
+    dm_kernel_file *file;
+    int index;
+    bool compiled;
+    char *texts[2];
+    dm_kernel_param *params;
+    size_t param_count;
+    size_t block_size;
+    int dimensions;
+};
+
+typedef struct dm_kernel_arg {
+    char *name;
+    dm_kernel_param param;
+} dm_kernel_arg;
+
+struct dm_kernel_args {
+    dm_kernel_arg *params;
+    size_t count;
+    uint8_t *block;
+    size_t size;
+    int dimensions;
+};
 
 const dm_type *dm_kernel_param_type(const dm_kernel *kernel, size_t index);
 dm_lang *dm_kernel_lang(const dm_kernel *kernel);

@@ -10,24 +10,12 @@
 
 #include <dotmatrix/kernel.h>
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define BLOCK_THREADS 256
 #define DEFINES_MAX 64
-
-struct dm_kernel {
-    dm_kernel_file *file;
-    int index;
-    bool compiled;
-    char *texts[2];
-    dm_kernel_param *params;
-    size_t param_count;
-    size_t block_size;
-    int dimensions;
-};
 
 struct dm_kernel_file {
     char *name, *text;
@@ -49,20 +37,6 @@ struct dm_kernel_program {
     dm_device_buffer *fault; /* NULL: indices are not checked */
     dm_extent extents[DM_EXTENTS_MAX];
     int extent_count;
-};
-
-typedef struct arg_param {
-    char *name;
-    dm_kernel_param param;
-    dm_scalar scalar;
-} arg_param;
-
-struct dm_kernel_args {
-    arg_param *params;
-    size_t count;
-    uint8_t *block;
-    size_t size;
-    int dimensions;
 };
 
 /* ---- Files ---- */
@@ -400,267 +374,6 @@ void dm_kernel_program_destroy(dm_kernel_program *program)
     free(program);
 }
 
-/* ---- Arguments ---- */
-
-dm_status dm_kernel_args_create(const dm_kernel *kernel, dm_kernel_args **out, dm_error *err)
-{
-    DM_REQUIRE(err, kernel);
-    DM_REQUIRE(err, out);
-    if (out == NULL || kernel == NULL)
-        return dm_fail(err, DM_EINVAL, "arguments: the kernel or result is NULL");
-    *out = NULL;
-    if (!kernel->compiled)
-        return dm_fail(err, DM_EINVAL, "%s: not compiled yet", dm_kernel_name(kernel));
-    dm_kernel_args *args = calloc(1, sizeof *args);
-    if (args == NULL)
-        return dm_fail(err, DM_ENOMEM, "out of memory");
-    args->params = calloc(kernel->param_count + 1, sizeof *args->params);
-    args->block = calloc(1, kernel->block_size + 8);
-    args->size = kernel->block_size;
-    args->dimensions = kernel->dimensions;
-    bool fine = args->params != NULL && args->block != NULL;
-    for (size_t i = 0; fine && i < kernel->param_count; i++) {
-        args->params[i].param = kernel->params[i];
-        args->params[i].name = strdup(kernel->params[i].name);
-        args->count = i + 1;
-        fine = args->params[i].name != NULL;
-    }
-    if (!fine) {
-        dm_kernel_args_destroy(args);
-        return dm_fail(err, DM_ENOMEM, "out of memory");
-    }
-    *out = args;
-    return DM_OK;
-}
-
-void dm_kernel_args_destroy(dm_kernel_args *args)
-{
-    if (args == NULL)
-        return;
-    for (size_t i = 0; i < args->count; i++)
-        free(args->params[i].name);
-    free(args->params);
-    free(args->block);
-    free(args);
-}
-
-static dm_status find_param(dm_kernel_args *args, const char *name, const dm_kernel_param **out,
-                            dm_error *err)
-{
-    if (args == NULL || name == NULL)
-        return dm_fail(err, DM_EINVAL, "arguments: they or the name are NULL");
-    for (size_t i = 0; i < args->count; i++)
-        if (strcmp(args->params[i].name, name) == 0) {
-            *out = &args->params[i].param;
-            return DM_OK;
-        }
-    return dm_fail(err, DM_ENOENT, "the kernel has no parameter '%s'", name);
-}
-
-dm_status dm_kernel_args_array(dm_kernel_args *args, const char *name, const dm_kernel_array *array,
-                               dm_error *err)
-{
-    DM_REQUIRE(err, args);
-    DM_REQUIRE(err, name);
-    DM_REQUIRE(err, array);
-    const dm_kernel_param *param = NULL;
-    dm_status status = find_param(args, name, &param, err);
-    if (status != DM_OK)
-        return status;
-    if (!param->is_array)
-        return dm_fail(err, DM_EINVAL, "'%s' is no array", name);
-    if (array == NULL)
-        return dm_fail(err, DM_EINVAL, "'%s': the array is NULL", name);
-    long long strides[4] = {0};
-    int shape[4] = {0};
-    bool contiguous = true;
-    for (int i = 0; i < param->ndim; i++)
-        contiguous &= array->strides[i] == 0;
-    long long stride = (long long)param->element_size;
-    for (int i = param->ndim - 1; i >= 0; i--) {
-        if (array->shape[i] < 0 || array->shape[i] > INT32_MAX)
-            return dm_fail(err, DM_EINVAL, "'%s': %lld elements in a dimension are too many", name,
-                           (long long)array->shape[i]);
-        shape[i] = (int)array->shape[i];
-        strides[i] = contiguous ? stride : (long long)array->strides[i];
-        stride *= shape[i];
-    }
-    uint8_t *to = args->block + param->offset;
-    memcpy(to, &array->data, sizeof array->data);
-    memcpy(to + 8, &array->grad, sizeof array->grad);
-    memcpy(to + 16, strides, sizeof strides[0] * (size_t)param->ndim);
-    memcpy(to + 16 + sizeof strides[0] * (size_t)param->ndim, shape,
-           sizeof shape[0] * (size_t)param->ndim);
-    return DM_OK;
-}
-
-static uint16_t half_of(double value)
-{
-    _Static_assert(sizeof(float) == 4, "float32");
-    float narrow = (float)value;
-    uint32_t bits;
-    memcpy(&bits, &narrow, sizeof bits);
-    uint32_t sign = bits >> 16 & 0x8000u, rest = bits & 0x7FFFFFFFu;
-    if (rest > 0x7F800000u)
-        return (uint16_t)(sign | 0x7E00u);
-    if (rest >= 0x477FF000u)
-        return (uint16_t)(sign | 0x7C00u);
-    if (rest < 0x38800000u) {
-        float sum;
-        memcpy(&sum, &rest, sizeof sum);
-        sum += 0.5f;
-        memcpy(&rest, &sum, sizeof rest);
-        return (uint16_t)(sign | (rest - 0x3F000000u));
-    }
-    return (uint16_t)(sign | ((rest + 0xFFFu + (rest >> 13 & 1u) - 0x38000000u) >> 13));
-}
-
-void dm_kernel_store_number(void *to, dm_kernel_scalar scalar, double value)
-{
-#define STORE(type)                                                                                \
-    do {                                                                                           \
-        type converted = (type)value;                                                              \
-        memcpy(to, &converted, sizeof converted);                                                  \
-    } while (0)
-    switch (scalar) {
-    case DM_KERNEL_BOOL:
-        *(uint8_t *)to = value != 0;
-        break;
-    case DM_KERNEL_INT8:
-        STORE(int8_t);
-        break;
-    case DM_KERNEL_UINT8:
-        STORE(uint8_t);
-        break;
-    case DM_KERNEL_INT16:
-        STORE(int16_t);
-        break;
-    case DM_KERNEL_UINT16:
-        STORE(uint16_t);
-        break;
-    case DM_KERNEL_INT32:
-        STORE(int32_t);
-        break;
-    case DM_KERNEL_UINT32:
-        STORE(uint32_t);
-        break;
-    case DM_KERNEL_INT64:
-        STORE(int64_t);
-        break;
-    case DM_KERNEL_UINT64:
-        STORE(uint64_t);
-        break;
-    case DM_KERNEL_FLOAT16: {
-        uint16_t bits = half_of(value);
-        memcpy(to, &bits, sizeof bits);
-        break;
-    }
-    case DM_KERNEL_FLOAT32:
-        STORE(float);
-        break;
-    default:
-        STORE(double);
-        break;
-    }
-#undef STORE
-}
-
-static double load_half(const void *from)
-{
-    uint16_t bits;
-    memcpy(&bits, from, sizeof bits);
-    int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    double value = exponent == 0    ? ldexp(fraction, -24)
-                   : exponent == 31 ? (fraction == 0 ? INFINITY : NAN)
-                                    : ldexp(1024 + fraction, exponent - 25);
-    return (bits & 0x8000) != 0 ? -value : value;
-}
-
-double dm_kernel_load_number(const void *from, dm_kernel_scalar scalar)
-{
-#define LOAD(type)                                                                                 \
-    do {                                                                                           \
-        type value;                                                                                \
-        memcpy(&value, from, sizeof value);                                                        \
-        return (double)value;                                                                      \
-    } while (0)
-    switch (scalar) {
-    case DM_KERNEL_BOOL:
-    case DM_KERNEL_UINT8:
-        LOAD(uint8_t);
-    case DM_KERNEL_INT8:
-        LOAD(int8_t);
-    case DM_KERNEL_INT16:
-        LOAD(int16_t);
-    case DM_KERNEL_UINT16:
-        LOAD(uint16_t);
-    case DM_KERNEL_INT32:
-        LOAD(int32_t);
-    case DM_KERNEL_UINT32:
-        LOAD(uint32_t);
-    case DM_KERNEL_INT64:
-        LOAD(int64_t);
-    case DM_KERNEL_UINT64:
-        LOAD(uint64_t);
-    case DM_KERNEL_FLOAT16:
-        return load_half(from);
-    case DM_KERNEL_FLOAT32:
-        LOAD(float);
-    default:
-        LOAD(double);
-    }
-#undef LOAD
-}
-
-bool dm_kernel_number_fits(dm_kernel_scalar scalar, double value)
-{
-    static const double lowest[] = {0, -128, 0, -32768, 0, -2147483648.0, 0, -9.2233720368547758e18,
-                                    0};
-    static const double highest[] = {1,
-                                     127,
-                                     255,
-                                     32767,
-                                     65535,
-                                     2147483647.0,
-                                     4294967295.0,
-                                     9.2233720368547748e18,
-                                     1.8446744073709550e19};
-    return scalar > DM_KERNEL_UINT64 || (value >= lowest[scalar] && value <= highest[scalar]);
-}
-
-dm_status dm_kernel_args_number(dm_kernel_args *args, const char *name, double value, dm_error *err)
-{
-    DM_REQUIRE(err, args);
-    DM_REQUIRE(err, name);
-    const dm_kernel_param *param = NULL;
-    dm_status status = find_param(args, name, &param, err);
-    if (status != DM_OK)
-        return status;
-    if (param->is_array || param->scalar == DM_KERNEL_STRUCT || param->components != 1)
-        return dm_fail(err, DM_EINVAL, "'%s' is %s, no number", name, param->type);
-    if (!dm_kernel_number_fits(param->scalar, value))
-        return dm_fail(err, DM_EINVAL, "'%s': %g does not fit %s", name, value, param->type);
-    dm_kernel_store_number(args->block + param->offset, param->scalar, value);
-    return DM_OK;
-}
-
-dm_status dm_kernel_args_bytes(dm_kernel_args *args, const char *name, const void *bytes,
-                               size_t size, dm_error *err)
-{
-    DM_REQUIRE(err, args);
-    DM_REQUIRE(err, name);
-    DM_REQUIRE_SOME(err, bytes, size);
-    const dm_kernel_param *param = NULL;
-    dm_status status = find_param(args, name, &param, err);
-    if (status != DM_OK)
-        return status;
-    if (param->is_array || size != param->element_size)
-        return dm_fail(err, DM_EINVAL, "'%s' is %s of %zu bytes, not %zu", name, param->type,
-                       param->element_size, size);
-    memcpy(args->block + param->offset, bytes, size);
-    return DM_OK;
-}
-
 /* ---- Launching ---- */
 
 static void put_list(char *out, size_t size, const int *numbers, int count)
@@ -689,7 +402,7 @@ static dm_status check_extents(const dm_kernel_program *program, const int *dim,
 {
     for (int i = 0; i < program->extent_count; i++) {
         const dm_extent *e = &program->extents[i];
-        const arg_param *a = &args->params[e->param];
+        const dm_kernel_arg *a = &args->params[e->param];
         int shape[4] = {0};
         memcpy(shape, args->block + a->param.offset + 16 + 8 * (size_t)a->param.ndim,
                sizeof shape[0] * (size_t)a->param.ndim);

@@ -3,7 +3,7 @@
  *
  * Everything is an array with one element per machine, or one per snapshot, at a fixed stride.
  * Pointers are device addresses; NULL where the swarm was not asked for that part. The block is
- * filled once by swarm.c; a step changes only the fields under "this call" and the batch's "this launch". What changes
+ * filled once by create.c; a step changes only the fields under "this call" and the batch's "this launch". What changes
  * from step to step lives in device memory, so that a captured graph can be replayed. */
 #ifndef DM_SWARM_ARGS_H
 #define DM_SWARM_ARGS_H

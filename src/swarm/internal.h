@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* internal.h - what stands behind the public dm_swarm.
  *
- *   swarm.c      creating, stepping, resetting, outputs
+ *   create.c     the description, arrays, first states;  roms.c  its ROMs on the device
+ *   swarm.c      stepping, resetting, outputs
  *   layout.c     how much memory each array takes;  launch_config.c  how many threads take them
  *   program.c    a reward program beside the kernels (src/program)
  *   read.c       registers, memory and pictures of chosen machines
@@ -137,8 +138,23 @@ dm_status dm_swarm_program_judge(dm_swarm *swarm,
 dm_status dm_swarm_program_begin(dm_swarm *swarm, dm_error *err); /* a reset was queued */
 dm_status dm_swarm_program_check(dm_swarm *swarm, bool waits, dm_error *err);
 
+/* roms.c: a view of each, with its start state; and their bytes, words and hooks, once the arrays are there. */
+dm_status dm_swarm_open_roms(dm_swarm *swarm, dm_error *err);
+dm_status dm_swarm_upload_roms(dm_swarm *swarm, dm_error *err);
+
 /* swarm.c: one launch of a kernel of the swarm's. */
 dm_status dm_swarm_launch(dm_swarm *swarm, const dm_function *function, dm_error *err);
+/* The output was asked for, and the buffer is as large as it. */
+dm_status dm_swarm_check_output(const dm_swarm *swarm, dm_swarm_output_kind kind,
+                                const dm_device_buffer *buffer, dm_error *err);
+/* The kernels' arguments follow what is bound. */
+void dm_swarm_point_outputs(dm_swarm *swarm);
+
+/* NULL for none. */
+static inline void *dm_swarm_address(const dm_device_buffer *buffer)
+{
+    return buffer == NULL ? NULL : dm_device_buffer_address(buffer);
+}
 
 /* read.c: a machine on the host, in the view of its ROM, and back. */
 dm_status dm_swarm_fetch(dm_swarm *swarm, uint32_t machine, dm_gb **view, dm_error *err);

@@ -20,11 +20,6 @@ static_assert(sizeof(dm_swarm_metric) == sizeof(dm_program_metric), "a program's
 static_assert((int)DM_SWARM_TURN_SKIP == (int)DM_PROGRAM_SKIP, "a program's turns");
 static_assert(sizeof(dm_swarm_progress) == 16, "the program reads steps and episode_steps");
 
-static void *address(const dm_device_buffer *buffer)
-{
-    return buffer == NULL ? NULL : dm_device_buffer_address(buffer);
-}
-
 /* ---- Creating ---- */
 
 /* The program's hooks come first, so that their bits are as it counts them. */
@@ -157,7 +152,8 @@ void dm_swarm_program_point(dm_swarm *swarm)
     if (swarm->program == NULL)
         return;
     const dm_device_buffer *hidden = swarm->arrays[DM_SWARM_A_PROGRAM_VECTORS];
-    swarm->places.observations = address(hidden != NULL ? hidden : swarm->bound[DM_SWARM_VECTORS]);
+    swarm->places.observations =
+        dm_swarm_address(hidden != NULL ? hidden : swarm->bound[DM_SWARM_VECTORS]);
 }
 
 /* Where everything lies, for the swarm's kernels and for the program's. */
@@ -165,32 +161,32 @@ static void fill_places(dm_swarm *swarm)
 {
     dm_device_buffer *const *arrays = swarm->arrays;
     dm_swarm_args *a = &swarm->args;
-    a->answers = address(arrays[DM_SWARM_A_ANSWERS]);
-    a->turns = address(arrays[DM_SWARM_A_TURNS]);
-    a->turn_actions = address(arrays[DM_SWARM_A_TURN_ACTIONS]);
-    a->program_memory = address(arrays[DM_SWARM_A_PROGRAM_MEMORY]);
-    a->snapshot_program_memory = address(arrays[DM_SWARM_A_SNAP_PROGRAM_MEMORY]);
-    a->metrics = address(arrays[DM_SWARM_A_METRICS]);
-    a->episodes = address(arrays[DM_SWARM_A_EPISODES]);
+    a->answers = dm_swarm_address(arrays[DM_SWARM_A_ANSWERS]);
+    a->turns = dm_swarm_address(arrays[DM_SWARM_A_TURNS]);
+    a->turn_actions = dm_swarm_address(arrays[DM_SWARM_A_TURN_ACTIONS]);
+    a->program_memory = dm_swarm_address(arrays[DM_SWARM_A_PROGRAM_MEMORY]);
+    a->snapshot_program_memory = dm_swarm_address(arrays[DM_SWARM_A_SNAP_PROGRAM_MEMORY]);
+    a->metrics = dm_swarm_address(arrays[DM_SWARM_A_METRICS]);
+    a->episodes = dm_swarm_address(arrays[DM_SWARM_A_EPISODES]);
     a->program_stride = dm_program_stride(swarm->program);
     a->metric_count = (uint32_t)dm_program_get_info(swarm->program).metric_count;
     swarm->places = (dm_program_places){
         .count = swarm->desc.count,
         .machines = a->batch.machines,
         .memory = a->batch.memory,
-        .roms = address(arrays[DM_SWARM_A_ROM_BYTES]),
+        .roms = dm_swarm_address(arrays[DM_SWARM_A_ROM_BYTES]),
         .machine_stride = a->batch.machine_stride,
         .memory_stride = a->batch.memory_stride,
         .rom_bytes = dm_device_buffer_size(arrays[DM_SWARM_A_ROM_BYTES]),
-        .rom_starts = address(arrays[DM_SWARM_A_ROM_STARTS]),
+        .rom_starts = dm_swarm_address(arrays[DM_SWARM_A_ROM_STARTS]),
         .rom_count = (uint32_t)swarm->desc.rom_count,
         .turns = a->turns,
         .actions = a->turn_actions,
         .progress = a->progress,
-        .hooks = address(arrays[DM_SWARM_A_HOOK_BITS]),
-        .answers = address(arrays[DM_SWARM_A_ANSWERS]),
-        .starts = address(arrays[DM_SWARM_A_START_CHOICES]),
-        .metrics = address(arrays[DM_SWARM_A_METRICS]),
+        .hooks = dm_swarm_address(arrays[DM_SWARM_A_HOOK_BITS]),
+        .answers = dm_swarm_address(arrays[DM_SWARM_A_ANSWERS]),
+        .starts = dm_swarm_address(arrays[DM_SWARM_A_START_CHOICES]),
+        .metrics = dm_swarm_address(arrays[DM_SWARM_A_METRICS]),
         .kept = a->program_memory,
         .seed = swarm->desc.seed,
         .first_machine = swarm->desc.first_machine,
