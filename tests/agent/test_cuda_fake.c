@@ -1,75 +1,54 @@
 /* SPDX-License-Identifier: MIT */
 /* test_cuda_fake.c - the learner's host side on a stand-in driver whose kernels do nothing: a round allocates nothing,
  * waits twice, and leaves nothing behind. What the kernels compute is gpu/agent's to say. */
-#include "device/nvrtc.h"
-#include "nn/cuda/internal.h"
 #include "tests/agent/small_run.h"
-#include "tests/device/fake_cuda.h"
+#include "tests/nn/fake_kernels.h"
 #include "tests/support/tmpdir.h"
 
 #include <stdlib.h>
 
-static void nothing(const void *args, uint64_t first, uint64_t last, uint64_t count)
-{
-    (void)args, (void)first, (void)last, (void)count;
-}
-
 static const fake_cuda *fake_with_kernels(void)
 {
-    static const char *const names[] = {
-#define NAME(text, name) "nn_" #name,
-        NN_KERNELS(NAME)
-#undef NAME
-            "adam_forward",
-        "sample_forward",
-        "look_forward",
-        "greedy_forward",
-        "ppo_forward",
-        "ppo_backward",
-        "gather_forward",
-        "unpack_forward",
-        "part_sums_forward",
-        "add_parts_forward",
-        "standardise_forward",
-        "account_forward",
-        "tally_forward",
-        "gae_forward",
-        "vtrace_forward",
-        "ratios_forward",
-        "shuffle_forward",
-        "control_forward",
-        "lucky_forward",
-        "keep_forward",
-        "see_forward",
-        "discounted_forward",
-        "divide_forward",
-        "begin_forward",
-        "starts_of_forward",
-        "sequences_forward",
-        "gather_starts_forward",
-        "after_forward",
-        "archive_forward",
-        "observe_forward",
-        "first_potential_forward",
-        "dm_swarm_bulk_read",
-        "dm_swarm_bulk_poke",
-        "dm_swarm_bulk_gather",
-        "dm_swarm_bulk_scatter",
-        "dm_swarm_reset_full_step",
-        "dm_swarm_step_full_step",
-        "dm_swarm_rebalance_full_step",
-        "dm_swarm_answered_full_step"};
-    const fake_cuda *fake = dm_test_fake_cuda();
-    dm_error err = {0};
-    char path[DM_PATH_MAX];
-    assert_non_null(fake);
-    if (dm_nvrtc_find(path, &err) != DM_OK)
-        dm_test_skip("%s", err.message);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        fake->add_kernel(names[i], nothing, 0);
-    fake->set_free((size_t)1 << 30);
-    setenv("DM_CUBLASLT", "/nonexistent", 1);
-    return fake;
+    static const char *const names[] = {"adam_forward",
+                                        "sample_forward",
+                                        "look_forward",
+                                        "greedy_forward",
+                                        "ppo_forward",
+                                        "ppo_backward",
+                                        "gather_forward",
+                                        "unpack_forward",
+                                        "part_sums_forward",
+                                        "add_parts_forward",
+                                        "standardise_forward",
+                                        "account_forward",
+                                        "tally_forward",
+                                        "gae_forward",
+                                        "vtrace_forward",
+                                        "ratios_forward",
+                                        "shuffle_forward",
+                                        "control_forward",
+                                        "lucky_forward",
+                                        "keep_forward",
+                                        "see_forward",
+                                        "discounted_forward",
+                                        "divide_forward",
+                                        "begin_forward",
+                                        "starts_of_forward",
+                                        "sequences_forward",
+                                        "gather_starts_forward",
+                                        "after_forward",
+                                        "archive_forward",
+                                        "observe_forward",
+                                        "first_potential_forward",
+                                        "dm_swarm_bulk_read",
+                                        "dm_swarm_bulk_poke",
+                                        "dm_swarm_bulk_gather",
+                                        "dm_swarm_bulk_scatter",
+                                        "dm_swarm_reset_full_step",
+                                        "dm_swarm_step_full_step",
+                                        "dm_swarm_rebalance_full_step",
+                                        "dm_swarm_answered_full_step"};
+    return dm_test_fake_kernels(names, sizeof names / sizeof names[0]);
 }
 
 static void rounds_allocate_nothing(void **state, const char *const *settings)

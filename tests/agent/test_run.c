@@ -6,6 +6,7 @@
 #include "base/philox.h"
 #include "base/thread.h"
 #include "tests/support/command.h"
+#include "tests/support/killed.h"
 #include "tests/support/tmpdir.h"
 
 #include <stdio.h>
@@ -61,55 +62,22 @@ static bool run(const char *folder, uint32_t threads, double seconds, const char
     return ended;
 }
 
-static void same_file(const char *a, const char *b, const char *name)
+static bool run_alone(const void *context, const char *folder, uint32_t threads, double seconds)
 {
-    char path[2][DM_PATH_MAX], *bytes[2];
-    size_t size[2];
-    assert_ok(dm_path_join(path[0], a, name, err));
-    assert_ok(dm_path_join(path[1], b, name, err));
-    for (int i = 0; i < 2; i++)
-        assert_ok(dm_file_read(path[i], 0, &bytes[i], &size[i], err));
-    if (size[0] != size[1] || memcmp(bytes[0], bytes[1], size[0]) != 0)
-        fail_msg("%s differs from %s", path[1], path[0]);
-    free(bytes[0]);
-    free(bytes[1]);
+    (void)context;
+    return run(folder, threads, seconds, NULL);
 }
-
-enum { KILLS = 10, TRIES = 200 };
 
 static void killed_runs_end_with_the_same_bits(void **state)
 {
-    const char *reference = dm_test_path(state, "whole");
-    assert_true(run(reference, 2, 600, NULL)); /* compiles */
-    char name[64], checkpoint[DM_PATH_MAX];
-    const char *folder = dm_test_path(state, "whole again");
-    uint64_t begun = dm_time_ns();
-    assert_true(run(folder, 1, 600, NULL));
-    double seconds = (double)(dm_time_ns() - begun) * 1e-9;
-    same_file(reference, folder, "checkpoint.safetensors");
-    int kills = 0, folders = 0;
-    folder = NULL;
-    for (int i = 0; i < TRIES; i++) {
-        if (folder == NULL) {
-            snprintf(name, sizeof name, "killed-%d", folders++);
-            folder = dm_test_path(state, name);
-        }
-        dm_philox4 r = dm_random4(3, 1, (uint64_t)i);
-        double moment = kills < KILLS ? seconds * (0.2 + (double)dm_random_unit(r.v[0])) : 600;
-        bool ended = run(folder, 1 + dm_random_below(r.v[1], 3), moment, NULL);
-        assert_ok(dm_path_join(checkpoint, folder, "checkpoint.safetensors", err));
-        kills += !ended && dm_file_exists(checkpoint);
-        if (!ended)
-            continue;
-        same_file(reference, folder, "checkpoint.safetensors");
-        same_file(reference, folder, "metrics.jsonl");
-        same_file(reference, folder, "world-40.swarm");
-        same_file(reference, folder, "world-40.swarm.starts");
-        folder = NULL;
-        if (kills == KILLS)
-            return;
-    }
-    fail_msg("killed %d times only, of %d", kills, KILLS);
+    static const char *const files[] = {"checkpoint.safetensors", "metrics.jsonl", "world-40.swarm",
+                                        "world-40.swarm.starts", NULL};
+    assert_true(
+        run(dm_test_path(state, "compiled"), 2, 600, NULL)); /* so that the next are alike */
+    dm_test_killed_runs_end_alike(
+        state,
+        &(dm_test_killed){
+            .name = "agent", .run = run_alone, .seed = 3, .from = 0.2, .to = 1.2, .files = files});
 }
 
 static void an_agent_is_measured_and_filmed(void **state)

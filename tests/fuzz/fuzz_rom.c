@@ -13,24 +13,20 @@
  *
  * At the end a state of the one is loaded into the other, then a damaged state.
  *
- * Built with -fsanitize=address,undefined it also finds what those find (make fuzz). With
- * -DDM_LIBFUZZER -fsanitize=fuzzer the same file is a libFuzzer target. */
+ * Built with -fsanitize=address,undefined it also finds what those find (make fuzz). */
 #include "base/file.h"
 #include "gb/cpu/run.h"
 #include "gb/host/core.h"
 #include "gb/host/state.h"
+#include "tests/fuzz/fuzz_cases.h"
 #include "tests/support/program_gen.h"
 #include "tests/support/random.h"
 #include "tests/support/same_machine.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
-#include <time.h>
-#include <unistd.h>
 
 #define CASE_FRAMES 24
 #define CASE_SECONDS 120 /* longer is a hang */
@@ -51,17 +47,6 @@ typedef struct totals {
 } totals;
 
 /* ---- What every ROM has to withstand ---- */
-
-/* One reason, one line, no control characters. */
-static bool reason_is_good(const dm_error *err)
-{
-    if (err->message[0] == '\0')
-        return false;
-    for (const char *at = err->message; *at != '\0'; at++)
-        if ((unsigned char)*at < 0x20)
-            return false;
-    return true;
-}
 
 static bool time_advanced(const dm_gb *gb, uint64_t frames, char *why, size_t why_size)
 {
@@ -124,7 +109,7 @@ static bool states_hold(dm_test_random *random, dm_gb *gb[2], char *why, size_t 
     dm_status status =
         dm_gb_state_load(&gb[1]->machine, gb[1]->ram, &gb[1]->rom, state.data, size, &err);
     if (good && status != DM_OK) {
-        good = reason_is_good(&err) && dm_same_machine(gb[0], gb[1], why, why_size);
+        good = fuzz_reason_is_good(&err) && dm_same_machine(gb[0], gb[1], why, why_size);
     } else if (good) {
         dm_gb_map(&gb[1]->context);
         gb[1]->context.skip_idle = 1;
@@ -148,7 +133,7 @@ static bool run_case(fuzz_case *c, totals *total, char *why, size_t why_size)
         dm_status status = dm_gb_create(c->rom, c->size, &options, &gb[i], &err);
         if (status != DM_OK) {
             total->refused++;
-            good = gb[i] == NULL && i == 0 && reason_is_good(&err);
+            good = gb[i] == NULL && i == 0 && fuzz_reason_is_good(&err);
             if (!good)
                 snprintf(why, why_size, "refused without a good reason");
             dm_gb_destroy(gb[0]);
@@ -184,39 +169,7 @@ static bool run_case(fuzz_case *c, totals *total, char *why, size_t why_size)
     return good;
 }
 
-#ifdef DM_LIBFUZZER
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
-    char why[256];
-    totals total = {0};
-    uint8_t *rom = malloc(size + 1);
-    if (rom == NULL)
-        return 0;
-    memcpy(rom, data, size);
-    fuzz_case c = {.rom = rom,
-                   .size = size,
-                   .frames = 4,
-                   .random = dm_test_random_make(size > 0 ? data[size - 1] : 0, 0)};
-    if (!run_case(&c, &total, why, sizeof why)) {
-        fprintf(stderr, "fuzz_rom: %s\n", why);
-        abort();
-    }
-    free(rom);
-    return 0;
-}
-
-#else
-
 /* ---- Making ROMs ---- */
-
-typedef struct given_roms {
-    char **bytes;
-    size_t *sizes;
-    unsigned count;
-} given_roms;
 
 static const uint8_t illegal[] = {0xD3, 0xDB, 0xDD, 0xE3, 0xE4, 0xEB, 0xEC, 0xED, 0xF4, 0xFC, 0xFD};
 
@@ -363,7 +316,7 @@ static void make_liar(fuzz_case *c)
     }
 }
 
-static void make_mutant(fuzz_case *c, const given_roms *given)
+static void make_mutant(fuzz_case *c, const fuzz_given *given)
 {
     unsigned which = dm_test_random_below(&c->random, given->count);
     c->size = given->sizes[which];
@@ -379,7 +332,7 @@ static void make_mutant(fuzz_case *c, const given_roms *given)
         c->size = dm_test_random_below(&c->random, (uint32_t)c->size + 1);
 }
 
-static void make_case(fuzz_case *c, uint64_t seed, uint64_t index, const given_roms *given)
+static void make_case(fuzz_case *c, uint64_t seed, uint64_t index, const fuzz_given *given)
 {
     c->random = dm_test_random_make(seed, index);
     uint32_t pick = dm_test_random_below(&c->random, 100);
@@ -405,32 +358,6 @@ typedef struct settings {
     const char *dump;
 } settings;
 
-/* What the signal handler says: made beforehand, since it may not format. */
-static char hang_text[96];
-static size_t hang_size;
-
-static void hang(int signal_number)
-{
-    (void)signal_number;
-    if (write(STDERR_FILENO, hang_text, hang_size) != (ssize_t)hang_size)
-        _exit(3);
-    _exit(2);
-}
-
-/* By CPU time: the machine may be busy with other things. */
-static void watch(int seconds)
-{
-    struct itimerval timer = {.it_value = {.tv_sec = seconds}};
-    setitimer(ITIMER_PROF, &timer, NULL);
-}
-
-static double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static int usage(void)
 {
     fprintf(stderr, "usage: dm-fuzz-rom [--seed S] [--frames N] [--seconds T] [--case I] "
@@ -438,23 +365,11 @@ static int usage(void)
     return 2;
 }
 
-static int parse(int argc, char **argv, settings *s, given_roms *given)
+/* Options come first; *files: the first ROM. */
+static int parse(int argc, char **argv, settings *s, int *files)
 {
-    dm_error err;
-    given->bytes = calloc((size_t)argc, sizeof *given->bytes);
-    given->sizes = calloc((size_t)argc, sizeof *given->sizes);
-    if (given->bytes == NULL || given->sizes == NULL)
-        return 2;
-    for (int i = 1; i < argc; i++) {
-        if (strncmp(argv[i], "--", 2) != 0) {
-            unsigned n = given->count;
-            if (dm_file_read(argv[i], ROM_MAX, &given->bytes[n], &given->sizes[n], &err) != DM_OK) {
-                fprintf(stderr, "fuzz_rom: %s\n", err.message);
-                continue; /* a folder may hold larger ones */
-            }
-            given->count++;
-            continue;
-        }
+    int i = 1;
+    for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
         if (i + 1 == argc)
             return usage();
         const char *name = argv[i] + 2;
@@ -477,42 +392,42 @@ static int parse(int argc, char **argv, settings *s, given_roms *given)
         if (end == argv[i] || *end != '\0' || errno != 0)
             return usage();
     }
+    *files = i;
     return 0;
 }
 
 int main(int argc, char **argv)
 {
     settings s = {.seed = 1, .frames = 2000};
-    given_roms given = {0};
-    int bad = parse(argc, argv, &s, &given);
+    fuzz_given given;
+    int files, bad = parse(argc, argv, &s, &files);
     if (bad != 0)
         return bad;
     fuzz_case c = {.rom = malloc(ROM_MAX)};
-    if (c.rom == NULL)
+    if (c.rom == NULL || !fuzz_given_read(argv + files, argc - files, ROM_MAX, &given))
         return 2;
-    signal(SIGPROF, hang);
+    fuzz_watch_install();
     totals total = {0};
     uint64_t failed = 0, index = s.has_case ? s.only_case : 0;
-    double begun = seconds_now(), told = begun;
+    double begun = fuzz_now(), told = begun;
     for (; total.frames < s.frames; index++) {
         char why[256] = "";
-        hang_size = (size_t)snprintf(hang_text, sizeof hang_text, "\nfuzz_rom: case %llu hangs\n",
-                                     (unsigned long long)index);
         make_case(&c, s.seed, index, &given);
         if (s.dump != NULL && s.has_case) {
             dm_error err;
             if (dm_file_write(s.dump, c.rom, c.size, &err) != DM_OK)
                 fprintf(stderr, "fuzz_rom: %s\n", err.message);
         }
-        watch(CASE_SECONDS);
+        fuzz_watch(CASE_SECONDS, "\nfuzz_rom: died in --seed %llu --case %llu\n",
+                   (unsigned long long)s.seed, (unsigned long long)index);
         if (!run_case(&c, &total, why, sizeof why)) {
             printf("fuzz_rom: seed %llu case %llu: %s\n", (unsigned long long)s.seed,
                    (unsigned long long)index, why);
             fflush(stdout);
             failed++;
         }
-        watch(0);
-        double now = seconds_now();
+        fuzz_watch_end();
+        double now = fuzz_now();
         if (now - told > 30) {
             told = now;
             printf("fuzz_rom: %llu frames, %llu cases, %llu failed\n",
@@ -527,13 +442,8 @@ int main(int argc, char **argv)
            "lock-up), %.1f million instructions, %llu failed, %.0f s\n",
            (unsigned long long)s.seed, (unsigned long long)total.frames, (unsigned long long)index,
            (unsigned long long)total.refused, (unsigned long long)total.stuck,
-           (double)total.instructions * 1e-6, (unsigned long long)failed, seconds_now() - begun);
-    for (unsigned i = 0; i < given.count; i++)
-        free(given.bytes[i]);
-    free(given.bytes);
-    free(given.sizes);
+           (double)total.instructions * 1e-6, (unsigned long long)failed, fuzz_now() - begun);
+    fuzz_given_free(&given);
     free(c.rom);
     return failed == 0 ? 0 : 1;
 }
-
-#endif

@@ -96,29 +96,10 @@ static void compare_twice(const char *name, const void *rom, size_t size, uint32
     compare(name, rom, size, frames, 2 * seed + 1);
 }
 
-static void our_roms(void **state)
-{
-    (void)state;
-    dm_each_own_rom(compare_twice, OWN_FRAMES);
-}
-
-static void programs(void **state)
-{
-    (void)state;
-    dm_each_program(compare, 6, PROGRAM_SEEDS);
-}
-
-static void devices(void **state)
-{
-    (void)state;
-    dm_each_device_program(compare, DEVICE_FRAMES, DEVICE_SEEDS);
-}
-
-static void waiting(void **state)
-{
-    (void)state;
-    dm_each_waiting_program(compare, WAITING_FRAMES, WAITING_SEEDS);
-}
+DM_ROM_TEST(our_roms, dm_each_own_rom(compare_twice, OWN_FRAMES))
+DM_ROM_TEST(programs, dm_each_program(compare, 6, PROGRAM_SEEDS))
+DM_ROM_TEST(devices, dm_each_device_program(compare, DEVICE_FRAMES, DEVICE_SEEDS))
+DM_ROM_TEST(waiting, dm_each_waiting_program(compare, WAITING_FRAMES, WAITING_SEEDS))
 
 /* A loop at 0150. */
 static void compare_code(const char *name, const uint8_t *code, size_t size)
@@ -403,23 +384,9 @@ static void blocked(void **state)
     }
 }
 
-static void pictures(void **state)
-{
-    (void)state;
-    dm_each_picture_program(compare, PICTURE_FRAMES, PICTURE_SEEDS);
-}
-
-static void transfers(void **state)
-{
-    (void)state;
-    dm_each_transfer_program(compare, TRANSFER_FRAMES, TRANSFER_SEEDS);
-}
-
-static void games(void **state)
-{
-    (void)state;
-    dm_each_game(compare_twice, GAME_FRAMES);
-}
+DM_ROM_TEST(pictures, dm_each_picture_program(compare, PICTURE_FRAMES, PICTURE_SEEDS))
+DM_ROM_TEST(transfers, dm_each_transfer_program(compare, TRANSFER_FRAMES, TRANSFER_SEEDS))
+DM_ROM_TEST(games, dm_each_game(compare_twice, GAME_FRAMES))
 
 /* What the rows of both paths say must agree. */
 static void rows_agree(void **state)

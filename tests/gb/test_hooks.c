@@ -187,35 +187,11 @@ static int some_were_met(void **state)
     return met != 0 ? 0 : -1;
 }
 
-static void our_roms(void **state)
-{
-    (void)state;
-    dm_each_own_rom(compare, OWN_FRAMES);
-}
-
-static void programs(void **state)
-{
-    (void)state;
-    dm_each_program(compare, 4, PROGRAM_SEEDS);
-}
-
-static void devices(void **state)
-{
-    (void)state;
-    dm_each_device_program(compare, DEVICE_FRAMES, DEVICE_SEEDS);
-}
-
-static void waiting(void **state)
-{
-    (void)state;
-    dm_each_waiting_program(compare, WAITING_FRAMES, WAITING_SEEDS);
-}
-
-static void games(void **state)
-{
-    (void)state;
-    dm_each_game(compare, GAME_FRAMES);
-}
+DM_ROM_TEST(our_roms, dm_each_own_rom(compare, OWN_FRAMES))
+DM_ROM_TEST(programs, dm_each_program(compare, 4, PROGRAM_SEEDS))
+DM_ROM_TEST(devices, dm_each_device_program(compare, DEVICE_FRAMES, DEVICE_SEEDS))
+DM_ROM_TEST(waiting, dm_each_waiting_program(compare, WAITING_FRAMES, WAITING_SEEDS))
+DM_ROM_TEST(games, dm_each_game(compare, GAME_FRAMES))
 
 /* ---- What is asked for ---- */
 

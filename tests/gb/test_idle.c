@@ -46,17 +46,8 @@ static void compare(const char *name, const void *rom, size_t size, uint32_t fra
     dm_gb_destroy(keeps);
 }
 
-static void our_roms_run_the_same(void **state)
-{
-    (void)state;
-    dm_each_own_rom(compare, OWN_FRAMES);
-}
-
-static void programs_run_the_same(void **state)
-{
-    (void)state;
-    dm_each_program(compare, 12, PROGRAM_SEEDS);
-}
+DM_ROM_TEST(our_roms_run_the_same, dm_each_own_rom(compare, OWN_FRAMES))
+DM_ROM_TEST(programs_run_the_same, dm_each_program(compare, 12, PROGRAM_SEEDS))
 
 static void devices_and_waiting_run_the_same(void **state)
 {
@@ -254,11 +245,7 @@ static void waiting_for_a_line_and_more(void **state)
     free(rom);
 }
 
-static void games_run_the_same(void **state)
-{
-    (void)state;
-    dm_each_game(compare, GAME_FRAMES);
-}
+DM_ROM_TEST(games_run_the_same, dm_each_game(compare, GAME_FRAMES))
 
 /* The fuzzer for a moment; `make fuzz` for longer, under the sanitizers. */
 static void fuzzed_roms_run_the_same(void **state)

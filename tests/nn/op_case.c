@@ -205,9 +205,23 @@ op_distance op_case_distance(const op_case *c, dm_nn_exec *exec, dm_device *devi
     return worst;
 }
 
-double op_case_bf16_limit(const op_case *c)
+static double bf16_limit(const op_case *c)
 {
     return 5 * ldexp(1, -8) * sqrt(c->steps > 0 ? c->steps : 1);
+}
+
+bool op_case_is_right(const op_case *c, dm_nn_exec *exec, dm_device *device, uint64_t seed,
+                      double *worst)
+{
+    const op_distance d = op_case_distance(c, exec, device, seed);
+    const double limit = exec->type == DM_NN_BF16 ? bf16_limit(c) : 1e-5;
+    if (worst != NULL && d.distance > *worst)
+        *worst = d.distance;
+    if (d.distance <= limit)
+        return true;
+    print_message("%s, seed %d: array %d is off by %g, limit %g\n", c->name, (int)seed, d.array,
+                  d.distance, limit);
+    return false;
 }
 
 void op_case_compare(const op_case *c, dm_nn_exec *exec, dm_device *device, uint64_t seed,

@@ -23,35 +23,19 @@ static dm_device *cpu(void)
 }
 
 /* Heads of 32, a vocabulary that is padded, sizes that are no multiples of tiles. */
-enum { LONG = 70, WIDE = 64, WORDS = 1500, SAMPLES = 4, TOKENS = LONG * SAMPLES };
-static const dm_nn_layer words_layers[] = {
-    {.kind = DM_NN_LAYER_EMBED, .size = WORDS, .width = WIDE, .init = 0.1f},
-    {.kind = DM_NN_LAYER_NORM},
-    {.kind = DM_NN_LAYER_LINEAR, .size = 3 * WIDE, .init = 0.1f},
-    {.kind = DM_NN_LAYER_ATTENTION, .size = 2},
-    {.kind = DM_NN_LAYER_LINEAR, .size = WIDE, .init = 0.1f},
-    {.kind = DM_NN_LAYER_RESIDUAL, .from = 0},
-    {.kind = DM_NN_LAYER_NORM},
-    {.kind = DM_NN_LAYER_LINEAR, .size = 4 * WIDE, .activation = DM_NN_GELU, .init = 0.1f},
-    {.kind = DM_NN_LAYER_LINEAR, .size = WIDE, .init = 0.1f},
-    {.kind = DM_NN_LAYER_RESIDUAL, .from = 5},
-    {.kind = DM_NN_LAYER_NORM},
-    {.kind = DM_NN_LAYER_LINEAR, .size = WORDS, .tied = true},
-};
+enum { WORDS = 1500 };
+static const dm_nn_layer words_layers[] = {GPT_LAYERS(WORDS, WIDE, 0.1f)};
 
 static int32_t words[TOKENS], following[TOKENS];
 
 static dm_nn_model_desc words_desc(dm_nn_precision precision)
 {
-    for (int i = 0; i < TOKENS; i++) {
-        words[i] = i % 4 == 0 ? 7 : (i * 37 + i / 11) % WORDS;
-        following[i] = i % 29 == 3 ? -1 : (words[i] * 5 + 1) % WORDS;
-    }
+    words_text(words, following, WORDS);
     return (dm_nn_model_desc){
         .layers = words_layers,
         .layer_count = sizeof words_layers / sizeof words_layers[0],
         .input = {LONG},
-        .batch = SAMPLES,
+        .batch = TEXTS,
         .loss = DM_NN_LOSS_SOFTMAX,
         .seed = 11,
         .precision = precision,
@@ -228,17 +212,9 @@ static void recurrent(void **state)
 {
     (void)state;
     dm_test_gpu();
-    static const dm_nn_layer layers[] = {{.kind = DM_NN_LAYER_LINEAR, .size = 24},
-                                         {.kind = DM_NN_LAYER_GRU, .size = 8},
-                                         {.kind = DM_NN_LAYER_LINEAR, .size = 10},
-                                         {.kind = DM_NN_LAYER_MINGRU, .size = 5},
-                                         {.kind = DM_NN_LAYER_LINEAR, .size = 3}};
     static float x[3][7][2], y[3][7][3];
-    for (int i = 0; i < 42; i++)
-        (&x[0][0][0])[i] = (float)(i * 13 % 11) / 11 - 0.5f;
-    for (int i = 0; i < 63; i++)
-        (&y[0][0][0])[i] = (float)(i * 7 % 5) / 5;
-    dm_nn_model_desc desc = {.layers = layers,
+    recurrent_data(x, y);
+    dm_nn_model_desc desc = {.layers = recurrent_layers,
                              .layer_count = 5,
                              .input = {2, 7},
                              .batch = 3,
@@ -254,19 +230,8 @@ static void xor_is_solved(void **state)
     int solved = 0, seeds = 20;
     if (getenv("DM_TEST_NO_TIMING")) /* under compute-sanitizer */
         seeds = 1;
-    for (int seed = 1; seed <= seeds; seed++) {
-        dm_nn_model_desc desc = xor_desc((uint64_t)seed);
-        dm_nn_model *model = model_on(dm_test_gpu_device, &desc);
-        for (int i = 0; i < 500; i++)
-            assert_ok(dm_nn_model_step(model, xor_input, xor_target, NULL, err));
-        float out[4];
-        assert_ok(dm_nn_model_evaluate(model, xor_input, xor_target, out, NULL, err));
-        int right = 0;
-        for (int i = 0; i < 4; i++)
-            right += (out[i] > 0) == (xor_target[i] > 0.5f);
-        solved += right == 4;
-        dm_nn_model_destroy(model);
-    }
+    for (int seed = 1; seed <= seeds; seed++)
+        solved += solves_xor(dm_test_gpu_device, (uint64_t)seed);
     if (solved < seeds - 1 || solved == 0)
         fail_msg("XOR was solved with %d of %d seeds", solved, seeds);
 }

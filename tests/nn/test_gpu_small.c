@@ -5,9 +5,8 @@
  * Our own products throughout: what a tool says of NVIDIA's library is not ours to mend, and
  * racecheck reports hazards inside its kernels. */
 #include "tests/device/gpu.h"
+#include "tests/nn/model_case.h"
 #include "tests/nn/op_case.h"
-
-#include <dotmatrix/nn.h>
 
 #include <math.h>
 #include <string.h>
@@ -24,13 +23,7 @@ static void every_case(dm_nn_type type, const char *only)
         const op_case *c = op_case_get(i);
         if (strncmp(c->name, only, strlen(only)) != 0)
             continue;
-        op_distance d = op_case_distance(c, &exec, dm_test_gpu_device, 1);
-        double limit = type == DM_NN_BF16 ? op_case_bf16_limit(c) : 1e-5;
-        if (d.distance > limit) {
-            print_message("%s: array %d is off by %g, limit %g\n", c->name, d.array, d.distance,
-                          limit);
-            wrong++;
-        }
+        wrong += !op_case_is_right(c, &exec, dm_test_gpu_device, 1, NULL);
         run++;
     }
     dm_nn_cuda_destroy(&exec);
@@ -86,30 +79,14 @@ static void three_steps(dm_nn_model_desc desc, const void *x, const void *y)
 static void words(void **state)
 {
     (void)state;
-    enum { LONG = 70, WIDE = 64, WORDS = 130, SAMPLES = 4 };
-    static const dm_nn_layer layers[] = {
-        {.kind = DM_NN_LAYER_EMBED, .size = WORDS, .width = WIDE, .init = 0.1f},
-        {.kind = DM_NN_LAYER_NORM},
-        {.kind = DM_NN_LAYER_LINEAR, .size = 3 * WIDE, .init = 0.1f},
-        {.kind = DM_NN_LAYER_ATTENTION, .size = 2},
-        {.kind = DM_NN_LAYER_LINEAR, .size = WIDE, .init = 0.1f},
-        {.kind = DM_NN_LAYER_RESIDUAL, .from = 0},
-        {.kind = DM_NN_LAYER_NORM},
-        {.kind = DM_NN_LAYER_LINEAR, .size = 4 * WIDE, .activation = DM_NN_GELU, .init = 0.1f},
-        {.kind = DM_NN_LAYER_LINEAR, .size = WIDE, .init = 0.1f},
-        {.kind = DM_NN_LAYER_RESIDUAL, .from = 5},
-        {.kind = DM_NN_LAYER_NORM},
-        {.kind = DM_NN_LAYER_LINEAR, .size = WORDS, .tied = true},
-    };
-    static int32_t ids[SAMPLES * LONG], next[SAMPLES * LONG];
-    for (int i = 0; i < SAMPLES * LONG; i++) {
-        ids[i] = i % 4 == 0 ? 7 : (i * 37 + i / 11) % WORDS;
-        next[i] = i % 29 == 3 ? -1 : (ids[i] * 5 + 1) % WORDS;
-    }
+    enum { WORDS = 130 };
+    static const dm_nn_layer layers[] = {GPT_LAYERS(WORDS, WIDE, 0.1f)};
+    static int32_t ids[TOKENS], next[TOKENS];
+    words_text(ids, next, WORDS);
     three_steps((dm_nn_model_desc){.layers = layers,
                                    .layer_count = sizeof layers / sizeof layers[0],
                                    .input = {LONG},
-                                   .batch = SAMPLES,
+                                   .batch = TEXTS,
                                    .microbatches = 2,
                                    .loss = DM_NN_LOSS_SOFTMAX,
                                    .seed = 11,
@@ -149,23 +126,15 @@ static void images(void **state)
 static void recurrent(void **state)
 {
     (void)state;
-    static const dm_nn_layer layers[] = {{.kind = DM_NN_LAYER_LINEAR, .size = 24},
-                                         {.kind = DM_NN_LAYER_GRU, .size = 8},
-                                         {.kind = DM_NN_LAYER_LINEAR, .size = 10},
-                                         {.kind = DM_NN_LAYER_MINGRU, .size = 5},
-                                         {.kind = DM_NN_LAYER_LINEAR, .size = 3}};
     static float x[3][7][2], y[3][7][3];
-    for (int i = 0; i < 42; i++)
-        (&x[0][0][0])[i] = (float)(i * 13 % 11) / 11 - 0.5f;
-    for (int i = 0; i < 63; i++)
-        (&y[0][0][0])[i] = (float)(i * 7 % 5) / 5;
+    recurrent_data(x, y);
     static const dm_nn_optimiser_kind kinds[] = {DM_NN_ADAM, DM_NN_SGD};
     static const dm_nn_loss losses[] = {DM_NN_LOSS_SQUARE, DM_NN_LOSS_SIGMOID};
     static const float rates[] = {1e-2f,
                                   0.3f}; /* what is learned is more than bfloat16 rounds away */
     for (int i = 0; i < 2; i++)
         three_steps(
-            (dm_nn_model_desc){.layers = layers,
+            (dm_nn_model_desc){.layers = recurrent_layers,
                                .layer_count = 5,
                                .input = {2, 7},
                                .batch = 3,

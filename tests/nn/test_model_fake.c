@@ -2,9 +2,8 @@
 /* test_model_fake.c - a model's host side on a stand-in driver whose kernels do nothing: what a step
  * calls, and that nothing is left behind. */
 #include "base/file.h"
-#include "device/nvrtc.h"
-#include "nn/cuda/internal.h"
-#include "tests/device/fake_cuda.h"
+#include "nn/ops.h"
+#include "tests/nn/fake_kernels.h"
 #include "tests/nn/model_case.h"
 #include "tests/support/test.h"
 #include "tests/support/tmpdir.h"
@@ -13,30 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void nothing(const void *args, uint64_t first, uint64_t last, uint64_t count)
-{
-    (void)args, (void)first, (void)last, (void)count;
-}
-
 static const fake_cuda *fake_with_kernels(void)
 {
-    static const char *const names[] = {
-#define NAME(text, name) "nn_" #name,
-        NN_KERNELS(NAME)
-#undef NAME
-            "adamw_forward",
-        "muon_momentum_forward", "muon_update_forward", "average_forward"};
-    const fake_cuda *fake = dm_test_fake_cuda();
-    dm_error err = {0};
-    char path[DM_PATH_MAX];
-    assert_non_null(fake);
-    if (dm_nvrtc_find(path, &err) != DM_OK)
-        dm_test_skip("%s", err.message);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        fake->add_kernel(names[i], nothing, 0);
-    fake->set_free((size_t)1 << 30);
-    setenv("DM_CUBLASLT", "/nonexistent", 1);
-    return fake;
+    static const char *const optimisers[] = {"adamw_forward", "muon_momentum_forward",
+                                             "muon_update_forward", "average_forward"};
+    return dm_test_fake_kernels(optimisers, sizeof optimisers / sizeof optimisers[0]);
 }
 
 /* Of a model with one block; a step makes at most `most` launches besides its graphs. */

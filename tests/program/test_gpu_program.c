@@ -151,25 +151,16 @@ static void a_captured_step_judges(void **state)
                                 .program = program};
     dm_swarm *plain = dm_case_swarm(dm_test_gpu_device, &desc),
              *swarm = dm_case_swarm(dm_test_gpu_device, &desc);
-    dm_stream *stream = NULL;
-    dm_graph *graph = NULL;
-    assert_ok(dm_stream_create(dm_test_gpu_device, &stream, err));
-    assert_ok(dm_swarm_set_stream(swarm, stream, err));
-    assert_ok(dm_graph_capture_begin(stream, err));
-    dm_case_step(swarm, 2);
-    assert_ok(dm_graph_capture_end(stream, &graph, err));
-    for (int i = 0; i < 10; i++)
-        assert_ok(dm_graph_launch(graph, stream, err));
+    dm_case_graph graph = dm_case_step_captured(dm_test_gpu_device, swarm, 2, 10);
     dm_case_step(plain, 20);
     for (int kind = 0; kind < DM_SWARM_OUTPUTS; kind++)
         if (plain->bound[kind] != NULL)
             same_bytes(plain, swarm, plain->bound[kind], swarm->bound[kind], "an output");
     same_bytes(plain, swarm, plain->arrays[DM_SWARM_A_PROGRAM_MEMORY],
                swarm->arrays[DM_SWARM_A_PROGRAM_MEMORY], "the memory");
-    dm_graph_destroy(graph);
     dm_swarm_destroy(swarm);
     dm_swarm_destroy(plain);
-    dm_stream_destroy(stream);
+    dm_case_graph_destroy(&graph);
     dm_program_destroy(program);
 }
 

@@ -10,6 +10,14 @@
 typedef void dm_rom_case(const char *name, const void *rom, size_t size, uint32_t frames,
                          uint64_t seed);
 
+/* A test case that is one of the calls below. */
+#define DM_ROM_TEST(name, call)                                                                    \
+    static void name(void **state)                                                                 \
+    {                                                                                              \
+        (void)state;                                                                               \
+        call;                                                                                      \
+    }
+
 /* Our own ROMs, as the build made them. */
 void dm_each_own_rom(dm_rom_case *check, uint32_t frames);
 /* Generated programs (program_gen.h), of both kinds. */

@@ -55,6 +55,25 @@ void dm_case_step(dm_swarm *swarm, uint32_t steps)
         assert_ok(dm_swarm_step(swarm, NULL, err));
 }
 
+dm_case_graph dm_case_step_captured(dm_device *device, dm_swarm *swarm, uint32_t steps, int times)
+{
+    dm_case_graph made = {0};
+    assert_ok(dm_stream_create(device, &made.stream, err));
+    assert_ok(dm_swarm_set_stream(swarm, made.stream, err));
+    assert_ok(dm_graph_capture_begin(made.stream, err));
+    dm_case_step(swarm, steps);
+    assert_ok(dm_graph_capture_end(made.stream, &made.graph, err));
+    for (int i = 0; i < times; i++)
+        assert_ok(dm_graph_launch(made.graph, made.stream, err));
+    return made;
+}
+
+void dm_case_graph_destroy(dm_case_graph *graph)
+{
+    dm_graph_destroy(graph->graph);
+    dm_stream_destroy(graph->stream);
+}
+
 uint32_t dm_case_action(const dm_swarm_desc *desc, uint64_t machine, uint64_t step)
 {
     uint32_t actions = dm_swarm_codec_actions(desc->codec);

@@ -18,6 +18,15 @@ extern const size_t dm_case_rom_count;
 dm_swarm *dm_case_swarm(dm_device *device, const dm_swarm_desc *desc);
 void dm_case_step(dm_swarm *swarm, uint32_t steps);
 
+/* `steps` steps recorded as a graph on a stream of their own, and the graph launched so many `times`. Destroy it after
+ * the swarm. */
+typedef struct dm_case_graph {
+    dm_stream *stream;
+    dm_graph *graph;
+} dm_case_graph;
+dm_case_graph dm_case_step_captured(dm_device *device, dm_swarm *swarm, uint32_t steps, int times);
+void dm_case_graph_destroy(dm_case_graph *graph);
+
 /* What the generator of `desc` gives machine i in a step. */
 uint32_t dm_case_action(const dm_swarm_desc *desc, uint64_t machine, uint64_t step);
 

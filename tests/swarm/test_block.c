@@ -3,6 +3,7 @@
  * staging, compaction, rebalancing and rendering. Machines, memory and pictures are those of machines alone, byte for
  * byte, in every mode (block_modes.h); gb/test_fast.c runs more kinds of programs, one machine at a time. */
 #include "tests/device/fake_cuda.h"
+#include "tests/support/snippets.h"
 #include "tests/support/tmpdir.h"
 #include "tests/swarm/block_modes.h"
 #include "tests/swarm/episode_case.h"
@@ -75,6 +76,46 @@ static void machines_are_as_alone(void **state)
     }
 }
 
+/* Generated programs that do little else than write to devices at all times of a line and read them back
+ * (support/snippets.h): what is queued takes effect at its own time, which the registers, memory and pictures show. */
+enum { GENERATED = 12 };
+static dm_swarm_rom_source generated[GENERATED];
+static uint32_t generated_count;
+
+static void keep_program(const char *name, const void *rom, size_t size, uint32_t frames,
+                         uint64_t seed)
+{
+    (void)name, (void)frames, (void)seed;
+    assert_true(generated_count < GENERATED);
+    uint8_t *bytes = malloc(size);
+    assert_non_null(bytes);
+    memcpy(bytes, rom, size);
+    generated[generated_count++] = (dm_swarm_rom_source){.bytes = bytes, .size = size};
+}
+
+static void writes_have_their_times(void **state)
+{
+    (void)state;
+    generated_count = 0;
+    dm_each_device_program(keep_program, 0, GENERATED / 3);
+    dm_each_picture_program(keep_program, 0, GENERATED / 3);
+    dm_each_transfer_program(keep_program, 0, GENERATED / 3);
+    for (int i = 0; i < DM_BLOCK_MODES; i++) {
+        const dm_block_mode *mode = &dm_block_modes[i];
+        const uint32_t machines = mode->threads / 32u * mode->lanes;
+        use_mode(mode);
+        dm_device *device = NULL;
+        assert_ok(dm_device_open("cuda:0", &device, err));
+        dm_swarm_desc desc = desc_of(mode, generated, generated_count, machines + GENERATED);
+        desc.frames_per_step = 1;
+        dm_case_equality(device, &desc, 5, (uint32_t)desc.count / GENERATED);
+        dm_device_close(device);
+        assert_int_equal(fake->errors(), 0);
+    }
+    for (uint32_t i = 0; i < generated_count; i++)
+        free((void *)(uintptr_t)generated[i].bytes);
+}
+
 /* The same with hooks, as kernels that have them find them. */
 static void hooks_are_as_alone(void **state)
 {
@@ -123,4 +164,5 @@ static void ends_of_episodes(void **state)
 DM_TESTS("swarm/block",
          cmocka_unit_test_setup_teardown(ends_of_episodes, setup, dm_test_dir_teardown),
          cmocka_unit_test_setup_teardown(hooks_are_as_alone, setup, dm_test_dir_teardown),
-         cmocka_unit_test_setup_teardown(machines_are_as_alone, setup, dm_test_dir_teardown));
+         cmocka_unit_test_setup_teardown(machines_are_as_alone, setup, dm_test_dir_teardown),
+         cmocka_unit_test_setup_teardown(writes_have_their_times, setup, dm_test_dir_teardown));

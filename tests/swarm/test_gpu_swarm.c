@@ -241,22 +241,13 @@ static void graph_replays(void **state)
                           .observations = DM_SWARM_OBS_PACKED};
     dm_swarm *plain = dm_case_swarm(dm_test_gpu_device, &desc);
     dm_swarm *swarm = dm_case_swarm(dm_test_gpu_device, &desc);
-    dm_stream *stream = NULL;
-    dm_graph *graph = NULL;
-    assert_ok(dm_stream_create(dm_test_gpu_device, &stream, err));
-    assert_ok(dm_swarm_set_stream(swarm, stream, err));
-    assert_ok(dm_graph_capture_begin(stream, err));
-    dm_case_step(swarm, 2);
-    assert_ok(dm_graph_capture_end(stream, &graph, err));
-    for (int i = 0; i < 6; i++)
-        assert_ok(dm_graph_launch(graph, stream, err));
+    dm_case_graph graph = dm_case_step_captured(dm_test_gpu_device, swarm, 2, 6);
     dm_case_step(plain, 12);
     assert_true(dm_case_fingerprint(swarm) == dm_case_fingerprint(plain));
     same_outputs(swarm, plain);
-    dm_graph_destroy(graph);
     dm_swarm_destroy(swarm);
     dm_swarm_destroy(plain);
-    dm_stream_destroy(stream);
+    dm_case_graph_destroy(&graph);
 }
 
 static void too_many(void **state)

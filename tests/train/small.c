@@ -65,17 +65,3 @@ const char *small_data(void **state, dm_train_task task)
     }
     return NULL;
 }
-
-void small_same_file(const char *folder, const char *other, const char *name)
-{
-    char path[DM_PATH_MAX], *a = NULL, *b = NULL;
-    size_t size_a = 0, size_b = 0;
-    assert_ok(dm_path_join(path, folder, name, err));
-    assert_ok(dm_file_read(path, 0, &a, &size_a, err));
-    assert_ok(dm_path_join(path, other, name, err));
-    assert_ok(dm_file_read(path, 0, &b, &size_b, err));
-    if (size_a != size_b || memcmp(a, b, size_a) != 0)
-        fail_msg("%s differs between %s and %s", name, folder, other);
-    free(a);
-    free(b);
-}

@@ -12,7 +12,4 @@ void small_text(void **state, const char *name);
 /* Data for a task, and their path; NULL where there are none. */
 const char *small_data(void **state, dm_train_task task);
 
-/* Fail unless a file has the same bytes in two folders. */
-void small_same_file(const char *folder, const char *other, const char *name);
-
 #endif

@@ -9,14 +9,13 @@
 #include "base/philox.h"
 #include "base/thread.h"
 #include "tests/support/command.h"
+#include "tests/support/killed.h"
 #include "tests/support/tmpdir.h"
 #include "tests/train/small.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-enum { KILLS = 10, TRIES = 200 };
 
 typedef struct plan {
     const char *task;
@@ -70,38 +69,28 @@ static bool run(const plan *p, const char *data, const char *folder, uint32_t th
     return ended;
 }
 
+typedef struct begun {
+    const plan *plan;
+    const char *data;
+} begun;
+
+static bool run_plan(const void *context, const char *folder, uint32_t threads, double seconds)
+{
+    const begun *b = context;
+    return run(b->plan, b->data, folder, threads, seconds);
+}
+
 static void killed_runs_end_alike(void **state, const plan *p, const char *data, uint64_t seed)
 {
-    char name[64], checkpoint[DM_PATH_MAX];
-    snprintf(name, sizeof name, "%s-whole", p->task);
-    const char *reference = dm_test_path(state, name);
-    uint64_t begun = dm_time_ns();
-    assert_true(run(p, data, reference, 2, 600));
-    double seconds = (double)(dm_time_ns() - begun) * 1e-9;
-    int kills = 0, folders = 0;
-    const char *folder = NULL;
-    for (int i = 0; i < TRIES; i++) {
-        if (folder == NULL) {
-            snprintf(name, sizeof name, "%s-killed-%d", p->task, folders++);
-            folder = dm_test_path(state, name);
-        }
-        dm_philox4 r = dm_random4(seed, 1, (uint64_t)i);
-        /* The last time it may come to its end. */
-        double moment = kills < KILLS ? 0.003 + seconds / 5 * (double)dm_random_unit(r.v[0]) : 600;
-        bool ended = run(p, data, folder, 1 + dm_random_below(r.v[1], 3), moment);
-        /* Kills before the first checkpoint do not count. */
-        assert_ok(dm_path_join(checkpoint, folder, "checkpoint.safetensors", err));
-        kills += !ended && dm_file_exists(checkpoint);
-        if (!ended)
-            continue;
-        small_same_file(reference, folder, "checkpoint.safetensors");
-        small_same_file(reference, folder, "metrics.jsonl");
-        small_same_file(reference, folder, "model.safetensors");
-        folder = NULL;
-        if (kills == KILLS)
-            return;
-    }
-    fail_msg("%s was killed %d times only, of %d", p->task, kills, KILLS);
+    static const char *const files[] = {"checkpoint.safetensors", "metrics.jsonl",
+                                        "model.safetensors", NULL};
+    const begun context = {p, data};
+    dm_test_killed_runs_end_alike(state, &(dm_test_killed){.name = p->task,
+                                                           .run = run_plan,
+                                                           .context = &context,
+                                                           .seed = seed,
+                                                           .to = 0.2,
+                                                           .files = files});
 }
 
 static void ten_kills(void **state, dm_train_task task)

@@ -2,6 +2,7 @@
 /* trainer_case.c - see trainer_case.h. */
 #include "tests/train/trainer_case.h"
 #include "base/file.h"
+#include "tests/support/killed.h"
 #include "tests/support/tmpdir.h"
 #include "tests/train/small.h"
 
@@ -183,8 +184,8 @@ void trainer_resumes(void **state, const char *device, const char *other_device)
         assert_int_equal(dm_training_where(training)->step, at[run]);
         assert_ok(dm_training_run(training, err));
         dm_training_destroy(training);
-        small_same_file(whole, cut, DM_TRAINING_CHECKPOINT);
-        small_same_file(whole, cut, "metrics.jsonl");
-        small_same_file(whole, cut, "model.safetensors");
+        dm_test_same_file(whole, cut, DM_TRAINING_CHECKPOINT);
+        dm_test_same_file(whole, cut, "metrics.jsonl");
+        dm_test_same_file(whole, cut, "model.safetensors");
     }
 }

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "tests/support/command.h"
+#include "tests/support/killed.h"
 #include "tests/support/tmpdir.h"
 #include "tests/train/small.h"
 
@@ -55,9 +56,9 @@ static void one_worker_repeats_every_byte_and_pauses_change_nothing(void **state
         assert_non_null(strstr(r.out, "the winner is run "));
         dm_test_result_free(&r);
     }
-    small_same_file(dm_test_path(state, "a"), dm_test_path(state, "b"), "sweep.jsonl");
-    small_same_file(dm_test_path(state, "a"), dm_test_path(state, "b"), "curves.jsonl");
-    small_same_file(dm_test_path(state, "a"), dm_test_path(state, "b"), "index.html");
+    dm_test_same_file(dm_test_path(state, "a"), dm_test_path(state, "b"), "sweep.jsonl");
+    dm_test_same_file(dm_test_path(state, "a"), dm_test_path(state, "b"), "curves.jsonl");
+    dm_test_same_file(dm_test_path(state, "a"), dm_test_path(state, "b"), "index.html");
     sweep(state, &r, 0, "spec.json", "--out", "all", "--rule", "all");
     dm_test_expect_exit(&r, 0);
     dm_test_result_free(&r);
@@ -70,8 +71,8 @@ static void one_worker_repeats_every_byte_and_pauses_change_nothing(void **state
     snprintf(other, sizeof other, "all/runs/%04d", run);
     assert_true(count_text(log, "\"event\":\"run\"") > 6); /* it was paused and went on */
     char *path = strdup(dm_test_path(state, folder));
-    small_same_file(path, dm_test_path(state, other), "model.safetensors");
-    small_same_file(path, dm_test_path(state, other), "metrics.jsonl");
+    dm_test_same_file(path, dm_test_path(state, other), "model.safetensors");
+    dm_test_same_file(path, dm_test_path(state, other), "metrics.jsonl");
     free(path);
     free(log);
 }
@@ -102,8 +103,8 @@ static void killed_sweeps_end_with_the_same_log(void **state)
             break;
     }
     assert_true(kills > 0);
-    small_same_file(dm_test_path(state, "whole"), dm_test_path(state, "killed"), "sweep.jsonl");
-    small_same_file(dm_test_path(state, "whole"), dm_test_path(state, "killed"), "curves.jsonl");
+    dm_test_same_file(dm_test_path(state, "whole"), dm_test_path(state, "killed"), "sweep.jsonl");
+    dm_test_same_file(dm_test_path(state, "whole"), dm_test_path(state, "killed"), "curves.jsonl");
     char *log = text_of(state, "killed/sweep.jsonl");
     size_t size = strlen(log);
     sweep(state, &r, 0, "--resume", "killed"); /* nothing is left to do, nothing is run again */
