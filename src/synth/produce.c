@@ -18,6 +18,7 @@
 #include "synth/check/compile.h"
 #include "synth/check/reject.h"
 #include "synth/check/verify.h"
+#include "synth/lesson/rewrite.h"
 #include "synth/store/canonical.h"
 #include "synth/store/compress.h"
 #include "synth/store/folder.h"
@@ -88,6 +89,15 @@ typedef struct producer {
 
 /* ---- Making ---- */
 
+/* Its other forms, as far as its text says; those that do not hold are left out by the verifier. */
+static void add_forms(const dm_synth_produce_options *o, dm_synth_record *r)
+{
+    if (!o->slower || o->level < DM_SYNTH_VERIFY_RUN)
+        return;
+    dm_synth_unroll(dm_buffer_text(&r->python_source), r->python_source.size, &r->unrolled);
+    dm_synth_unfuse(dm_buffer_text(&r->python_source), r->python_source.size, &r->unfused);
+}
+
 /* The program of a slot. */
 static dm_status generate(producer *p, worker *w, slot *s, uint64_t number)
 {
@@ -99,6 +109,7 @@ static dm_status generate(producer *p, worker *w, slot *s, uint64_t number)
     if (status != DM_OK)
         return status;
     s->written = false;
+    add_forms(o, &s->record);
     if (o->timing)
         s->record.generation_time_ms = (double)(dm_time_ns() - start) / 1e6;
     return DM_OK;

@@ -6,10 +6,13 @@
     cheats       zeros; nothing at all; a copy of each array that a result could be; each argument ignored, as if it were
                  zero, one, or what it is in the first case: every one must fail
     mutations    one operator of the kernel changed (+ for -, * for /, < for >=, and for or, min for max ...)
+    edges        with --edges: < for <=, > for >= and the reverse; many of them change nothing, so they are counted
+                 apart and fail nothing
 
-    cheat_audit.py DATASET [--records N] [--mutations N] [--seed S] [--verbose]
+    cheat_audit.py DATASET [--records N] [--mutations N|all] [--seed S] [--edges] [--verbose]
 
-The exit code is 1 when a reference fails, a cheat passes, or less than 98 of 100 mutations are noticed.
+A mutation that is not noticed counts as missed even where it changes nothing. The exit code is 1 when a reference
+fails, a cheat passes, or less than 98 of 100 mutations are noticed.
 """
 import argparse
 import ast
@@ -18,6 +21,7 @@ import glob
 import json
 import os
 import random
+import signal
 import sys
 import warnings
 
@@ -27,6 +31,8 @@ SWAPS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mul
          ast.FloorDiv: ast.Mult, ast.LShift: ast.RShift, ast.RShift: ast.LShift, ast.BitXor: ast.BitAnd,
          ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE,
          ast.LtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.And: ast.Or, ast.Or: ast.And}
+EDGES = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
+SECONDS_MAX = 5  # of processor time; what loops longer is noticed
 CALLS = {"min": "max", "max": "min", "sin": "cos", "cos": "sin"}
 
 
@@ -43,10 +49,13 @@ def own_functions(tree, record):
             (f.name == name + "_thread" or (f.name != name and f"def {f.name}(" in record["python_source"]))]
 
 
-def sites(functions):
+def sites(functions, edges=False):
     for function in functions:
         for node in ast.walk(function):
-            if isinstance(node, (ast.BinOp, ast.BoolOp, ast.AugAssign)) and type(node.op) in SWAPS:
+            if edges:
+                if isinstance(node, ast.Compare) and type(node.ops[0]) in EDGES:
+                    yield node
+            elif isinstance(node, (ast.BinOp, ast.BoolOp, ast.AugAssign)) and type(node.op) in SWAPS:
                 yield node
             elif isinstance(node, ast.Compare) and type(node.ops[0]) in SWAPS:
                 yield node
@@ -57,8 +66,10 @@ def sites(functions):
                 yield node
 
 
-def mutate(node):
-    if isinstance(node, ast.Compare):
+def mutate(node, edge=False):
+    if edge:
+        node.ops[0] = EDGES[type(node.ops[0])]()
+    elif isinstance(node, ast.Compare):
         node.ops[0] = SWAPS[type(node.ops[0])]()
     elif isinstance(node, ast.UnaryOp):
         node.op = ast.UAdd()
@@ -70,11 +81,22 @@ def mutate(node):
         node.op = SWAPS[type(node.op)]()
 
 
+class TooLong(Exception):
+    pass
+
+
+def stop(number, frame):
+    raise TooLong
+
+
 def passes(test, forward):
+    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS_MAX)
     try:
         return not test["check"](forward)
-    except Exception:  # an index that is out of range, a division of integers by zero
+    except Exception:  # an index that is out of range, a division of integers by zero, a loop without end
         return False
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
 def cheats(test, right):
@@ -122,7 +144,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dataset")
     parser.add_argument("--records", type=int, default=500)
-    parser.add_argument("--mutations", type=int, default=1, help="of each record")
+    parser.add_argument("--mutations", default="1", help="of each record; all: every one")
+    parser.add_argument("--edges", action="store_true", help="count them, too")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
@@ -134,7 +157,10 @@ def main():
     if not records:
         sys.exit(f"{options.dataset}: no record has a test")
     records = draw.sample(records, min(options.records, len(records)))
-    wrong = planted = missed = mutants = noticed = 0
+    signal.signal(signal.SIGVTALRM, stop)
+    most = 10**6 if options.mutations == "all" else int(options.mutations)
+    wrong = planted = missed = 0
+    made, noticed = [0, 0], [0, 0]  # mutations, edges
     for record in records:
         reference, test = load(record["reference"], "reference"), load(record["test"], "test")
         right = reference[record["kernel_name"]]
@@ -148,21 +174,24 @@ def main():
                 missed += 1
                 print(f"{record['id']} {record['idiom']}: passes: {what}")
         tree = ast.parse(record["reference"])
-        count = len(list(sites(own_functions(tree, record))))
-        for chosen in draw.sample(range(count), min(options.mutations, count)):
-            mutant = copy.deepcopy(tree)
-            site = list(sites(own_functions(mutant, record)))[chosen]
-            before = ast.unparse(site)
-            mutate(site)
-            mutants += 1
-            space = load(ast.unparse(ast.fix_missing_locations(mutant)), "mutant")
-            if not passes(test, space[record["kernel_name"]]):
-                noticed += 1
-            elif options.verbose:
-                print(f"{record['id']} {record['idiom']}: not noticed: {before}  ->  {ast.unparse(site)}")
-    share = noticed / mutants if mutants else 0
-    print(f"{len(records)} tests: {wrong} references fail; {planted} cheats, {missed} pass; {mutants} mutations, "
-          f"{noticed} noticed ({100 * share:.2f}%)")
+        for edge in (False, True) if options.edges else (False,):
+            count = len(list(sites(own_functions(tree, record), edge)))
+            for chosen in draw.sample(range(count), min(most, count)):
+                mutant = copy.deepcopy(tree)
+                site = list(sites(own_functions(mutant, record), edge))[chosen]
+                before = ast.unparse(site)
+                mutate(site, edge)
+                made[edge] += 1
+                space = load(ast.unparse(ast.fix_missing_locations(mutant)), "mutant")
+                if not passes(test, space[record["kernel_name"]]):
+                    noticed[edge] += 1
+                elif options.verbose:
+                    print(f"{record['id']} {record['idiom']}: not noticed: {before}  ->  {ast.unparse(site)}")
+    share = noticed[0] / made[0] if made[0] else 0
+    print(f"{len(records)} tests: {wrong} references fail; {planted} cheats, {missed} pass; {made[0]} mutations, "
+          f"{noticed[0]} noticed ({100 * share:.2f}%)")
+    if options.edges:
+        print(f"{made[1]} edges, {noticed[1]} noticed")
     sys.exit(1 if wrong or missed or share < 0.98 else 0)
 
 

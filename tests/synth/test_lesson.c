@@ -47,13 +47,15 @@ static void a_kernel_that_its_test_cannot_tell_fails(void **state)
 {
     static const struct {
         const char *text, *says; /* NULL: fine */
-    } cases[] = {{HEAD "    y[i] = s * x[i]\n", NULL},
-                 {HEAD "    y[i] += s * x[i]\n", NULL},
-                 {HEAD "    y[i] = 0.5 * x[i] + 1.0e-6 * s\n", "an argument is ignored: 's'"},
-                 {HEAD "    y[i] = 1.0 + 1.0e-6 * x[i] + s\n", "an argument is ignored: 'x'"},
-                 {HEAD "    y[i] += 1.0e-6 * s * x[i]\n", "that nothing is done"},
-                 {HEAD "    y[i] = 1.0e-7 * s * x[i]\n", "zeros"},
-                 {HEAD "    y[i] = x[i] + 1.0e-6 * s\n", "copy of 'x'"}};
+    } cases[] = {
+        {HEAD "    y[i] = s * x[i]\n", NULL},
+        {HEAD "    y[i] += s * x[i]\n", NULL},
+        {HEAD "    y[i] = 0.5 * wp.max(x[i], 0.5) + 1.0e-6 * wp.min(s, 1.4)\n",
+         "an argument is ignored: 's'"},
+        {HEAD "    y[i] = 1.0 + 1.0e-6 * wp.min(x[i], 1.4) + s\n", "an argument is ignored: 'x'"},
+        {HEAD "    y[i] += 1.0e-6 * wp.min(s, 1.4) * wp.min(x[i], 1.4)\n", "that nothing is done"},
+        {HEAD "    y[i] = 1.0e-7 * wp.min(s, 1.4) * wp.min(x[i], 1.4)\n", "zeros"},
+        {HEAD "    y[i] = x[i] + 1.0e-6 * wp.min(s, 1.4)\n", "copy of 'x'"}};
     dm_synth_verify_options options = {.level = DM_SYNTH_VERIFY_RUN, .seed = 1};
     dm_synth_verifier *verifier;
     dm_synth_compiler *compiler;
@@ -74,6 +76,49 @@ static void a_kernel_that_its_test_cannot_tell_fails(void **state)
         } else if (result.passed || strstr(result.reason, cases[i].says) == NULL) {
             fail_msg("%zu: '%s' does not say '%s'", i, result.reason, cases[i].says);
         }
+        dm_synth_record_deinit(&r);
+    }
+    dm_synth_compiler_destroy(compiler);
+    dm_synth_verifier_destroy(verifier);
+}
+
+/* Edges that only equal numbers tell, and an argument that matters little. */
+static void a_test_notices_mutants(void **state)
+{
+    static const struct {
+        const char *text;
+        int mutants, noticed, edges, edges_noticed;
+    } cases[] = {
+        {HEAD "    y[i] = s * x[i] + 1.0\n", 2, 2, 0, 0},
+        {HEAD "    if x[i] < 0.25:\n        y[i] = s\n    else:\n        y[i] = x[i] - s\n", 2, 2,
+         1, 1},
+        {HEAD "    y[i] = s * wp.clamp(x[i], 0.5, 40.0)\n", 3, 3, 0, 0},
+        {HEAD "    wp.atomic_add(y, i, s / (wp.abs(x[i] - s) + 1.0e-3))\n", 4, 4, 0, 0},
+        /* a sum over both signs: nothing can tell */
+        {HEAD "    total = float(0.0)\n    for k in range(-1, 2):\n"
+              "        total += x[(i + k + x.shape[0]) % x.shape[0]]\n    y[i] = s * total\n",
+         5, 3, 0, 0},
+    };
+    dm_synth_verify_options options = {.level = DM_SYNTH_VERIFY_FULL, .seed = 1};
+    dm_synth_verifier *verifier;
+    dm_synth_compiler *compiler;
+    (void)state;
+    assert_ok(dm_synth_verifier_create(&options, &verifier, err));
+    assert_ok(dm_synth_compiler_create(&compiler, err));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        dm_synth_record r, *list[] = {&r};
+        dm_synth_result result;
+        dm_synth_record_init(&r);
+        strcpy(r.kernel_name, "k");
+        dm_buffer_puts(&r.python_source, cases[i].text);
+        assert_ok(dm_synth_compile(compiler, &r, DM_SYNTH_TEXT_C | DM_SYNTH_TEXT_REFERENCE, err));
+        assert_ok(dm_synth_verify_batch(verifier, list, 1, &result, err));
+        assert_string_equal(result.reason, "");
+        const dm_synth_verification *v = &r.verification;
+        if (v->cheats < 6 || v->mutants != cases[i].mutants || v->noticed != cases[i].noticed ||
+            v->edges != cases[i].edges || v->edges_noticed != cases[i].edges_noticed)
+            fail_msg("%zu: %d cheats, %d of %d mutants, %d of %d edges", i, v->cheats, v->noticed,
+                     v->mutants, v->edges_noticed, v->edges);
         dm_synth_record_deinit(&r);
     }
     dm_synth_compiler_destroy(compiler);
@@ -177,5 +222,5 @@ static void a_library_is_tested(void **state)
 }
 
 DM_TESTS("synth/lesson", DM_TEST(every_kernel_has_a_reference),
-         DM_TEST(a_kernel_that_its_test_cannot_tell_fails),
+         DM_TEST(a_kernel_that_its_test_cannot_tell_fails), DM_TEST(a_test_notices_mutants),
          DM_TEST_IN_DIR(references_pass_and_cheats_fail), DM_TEST_IN_DIR(a_library_is_tested))

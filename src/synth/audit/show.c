@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXTS_MAX 10
+#define TEXTS_MAX 15
 #define COLUMN_LEAST 56
 
 typedef struct column {
@@ -106,6 +106,20 @@ static void put_head(const dm_synth_record *r, dm_buffer *out)
         dm_buffer_printf(out, "  verified: %s", dm_synth_level_names[v->level]);
         if (v->compared > 0)
             dm_buffer_printf(out, ", %d gradients within %.1e", v->compared, v->gradient_error);
+        if (v->cheats > 0)
+            dm_buffer_printf(out, "; its test notices %d cheats, %d of %d mutants", v->cheats,
+                             v->noticed, v->mutants);
+        if (r->mutation[0] != '\0')
+            dm_buffer_printf(out, "\nbroken: %s, found by the %s", r->mutation,
+                             r->found_by_test ? "test" : "compiler");
+        if (r->cost > 0)
+            dm_buffer_printf(out, "\ncost %.0f", r->cost);
+        if (r->slower.size > 0)
+            dm_buffer_printf(out, ", slower form %.0f", r->slower_cost);
+        if (r->unfused.size > 0)
+            dm_buffer_printf(out, ", unfused form %.0f", r->unfused_cost);
+        if (r->unrolled.size > 0)
+            dm_buffer_printf(out, ", unrolled form %.0f", r->unrolled_cost);
     }
     dm_buffer_puts(out, "\n\n");
 }
@@ -113,12 +127,14 @@ static void put_head(const dm_synth_record *r, dm_buffer *out)
 void dm_synth_show(const dm_synth_record *r, int columns, bool colors, dm_buffer *out)
 {
     static const char *const titles[] = {
-        "python_source", "cuda_forward",  "cuda_backward", "c_forward", "c_backward", "ir",
-        "diagnostics",   "specification", "reference",     "test"};
+        "python_source", "cuda_forward",  "cuda_backward", "c_forward", "c_backward",  "ir",
+        "diagnostics",   "specification", "reference",     "test",      "broken form", "symptom",
+        "slower form",   "unfused form",  "unrolled form"};
     const dm_buffer *texts[] = {&r->python_source, &r->cuda_forward,  &r->cuda_backward,
                                 &r->c_forward,     &r->c_backward,    &r->ir,
                                 &r->diagnostics,   &r->specification, &r->reference,
-                                &r->test};
+                                &r->test,          &r->broken,        &r->symptom,
+                                &r->slower,        &r->unfused,       &r->unrolled};
     column list[TEXTS_MAX];
     int count = 0;
     for (int i = 0; i < TEXTS_MAX; i++)

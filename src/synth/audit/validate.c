@@ -124,6 +124,16 @@ static void compare_figures(dm_synth_entry *e, const dm_synth_verification *reco
         !near(recorded->output_magnitude, found->output_magnitude, 1e-30))
         dm_synth_entry_problem(e, "output_magnitude is %.2e, not %.2e", found->output_magnitude,
                                recorded->output_magnitude);
+    if (recorded->cheats > 0 && level >= DM_SYNTH_VERIFY_RUN &&
+        (recorded->cheats != found->cheats || recorded->mutants != found->mutants ||
+         recorded->noticed != found->noticed || recorded->edges != found->edges ||
+         recorded->edges_noticed != found->edges_noticed))
+        dm_synth_entry_problem(e,
+                               "test_power: %d cheats, %d of %d mutants and %d of %d edges are "
+                               "noticed, not %d, %d of %d and %d of %d",
+                               found->cheats, found->noticed, found->mutants, found->edges_noticed,
+                               found->edges, recorded->cheats, recorded->noticed, recorded->mutants,
+                               recorded->edges_noticed, recorded->edges);
     if (recorded->level < DM_SYNTH_VERIFY_GRAD || level < DM_SYNTH_VERIFY_GRAD)
         return;
     if (recorded->compared != found->compared)

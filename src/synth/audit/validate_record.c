@@ -3,6 +3,7 @@
 #include "synth/audit/validate_internal.h"
 #include "synth/check/reject.h"
 #include "synth/lesson/describe.h"
+#include "synth/lesson/rewrite.h"
 #include "synth/store/canonical.h"
 
 #include <math.h>
@@ -116,8 +117,10 @@ static void check_claims(const dm_synth_claims *c, dm_synth_entry *e)
         dm_synth_entry_problem(e, "has not the texts that the manifest says");
     if (pair && (r->warp_forward.size > 0) != c->warp)
         dm_synth_entry_problem(e, "has not the texts of Warp's that the manifest says");
-    if (pair && ((r->ptx.size > 0) != (c->ptx && c->level >= DM_SYNTH_VERIFY_RUN) ||
-                 (r->mutation[0] != '\0' && !c->repairs) || (r->slower.size > 0 && !c->slower)))
+    if (pair &&
+        ((r->ptx.size > 0) != (c->ptx && c->level >= DM_SYNTH_VERIFY_RUN) ||
+         (r->mutation[0] != '\0' && !c->repairs) ||
+         ((r->slower.size > 0 || r->unrolled.size > 0 || r->unfused.size > 0) && !c->slower)))
         dm_synth_entry_problem(e, "has not the kinds that the manifest says");
     if (pair && c->timing != (r->generation_time_ms >= 0))
         dm_synth_entry_problem(e, "generation_time_ms is not as the manifest says");
@@ -149,6 +152,23 @@ static bool same_text(const dm_buffer *a, const dm_buffer *b, size_t size)
            memcmp(dm_buffer_text(a), dm_buffer_text(b), size) == 0;
 }
 
+static void check_form(dm_synth_entry *e, const char *name, const dm_buffer *is,
+                       bool (*make)(const char *, size_t, dm_buffer *))
+{
+    const dm_buffer *source = &e->record.python_source;
+    dm_buffer should = DM_BUFFER_EMPTY;
+    bool made = is->size == 0 || make(dm_buffer_text(source), source->size, &should);
+    if (is->size > 0 && (!made || is->size != should.size || !same_text(is, &should, is->size)))
+        dm_synth_entry_problem(e, "%s is not that form of python_source", name);
+    dm_buffer_deinit(&should);
+}
+
+static void check_forms(dm_synth_entry *e)
+{
+    check_form(e, "unrolled", &e->record.unrolled, dm_synth_unroll);
+    check_form(e, "unfused", &e->record.unfused, dm_synth_unfuse);
+}
+
 /* The preconditions are not the generator's. */
 static void check_words(dm_synth_entry *e, const dm_synth_record *again)
 {
@@ -164,6 +184,7 @@ static void check_words(dm_synth_entry *e, const dm_synth_record *again)
     if (r->slower.size > 0 && (r->slower.size != again->slower.size ||
                                !same_text(&r->slower, &again->slower, r->slower.size)))
         dm_synth_entry_problem(e, "slower is not what the generator makes");
+    check_forms(e);
     if (strcmp(r->idiom, again->idiom) != 0)
         dm_synth_entry_problem(e, "its idiom is '%s'", again->idiom);
 }

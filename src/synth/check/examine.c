@@ -399,7 +399,8 @@ static bool examine_zeros(const dm_trial *t, const uint8_t *grad, dm_examine_out
 static bool examine_one(const dm_examine_job *job, dm_examine_outcome *o)
 {
     if (job->compared != NULL)
-        return !dm_cheat_compare(job->cases, job->compared, o->reason, sizeof o->reason);
+        return !dm_cheat_compare(job->cases, job->case_count, job->compared, o->reason,
+                                 sizeof o->reason);
     const dm_trial *single = job->single.trial, *wide = job->wide.trial;
     size_t size = single->image_size + single->block_size;
     if (wide != NULL && wide->image_size > size)
@@ -415,9 +416,14 @@ static bool examine_one(const dm_examine_job *job, dm_examine_outcome *o)
             fine = examine_zeros(wide, grad, o);
     }
     free(scratch);
+    dm_cheat_subject subject = {.forward = job->single.forward,
+                                .backward = job->single.backward,
+                                .wide = job->wide.forward,
+                                .mutants = job->mutants,
+                                .mutant_count = job->mutant_count,
+                                .seed = job->seed};
     if (fine && job->cases[0].trial != NULL &&
-        !dm_cheat_find_cases(job->cases, job->single.forward, job->single.backward, job->seed,
-                             o->reason, sizeof o->reason)) {
+        !dm_cheat_find_cases(job->cases, &subject, &o->found, o->reason, sizeof o->reason)) {
         o->failed_at = DM_SYNTH_VERIFY_RUN;
         return false;
     }

@@ -25,7 +25,10 @@ typedef struct dm_examine_job {
     dm_examine_pass wide;                /* in float64; from level grad on */
     dm_cheat_case cases[DM_CHEAT_CASES]; /* of a test; trials are NULL: none is wanted */
     uint64_t seed;                       /* of the test */
+    const dm_cheat_mutant *mutants;      /* that it has to notice */
+    int mutant_count;
     dm_examine_entry compared; /* not NULL: only this is run, on cases that were found before */
+    int case_count;            /* so many */
 } dm_examine_job;
 
 typedef struct dm_examine_outcome {
@@ -34,6 +37,7 @@ typedef struct dm_examine_outcome {
     char reason[1024];
     int compared;
     double gradient_error, output_magnitude;
+    dm_cheat_found found; /* of the test's cases */
 } dm_examine_outcome;
 
 /* Differences and gradients may be this far apart, relative to max(1, |difference|). */

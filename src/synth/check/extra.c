@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* extra.c - broken and slower forms of a record's program, and its machine code; see extra.h. */
+/* extra.c - broken, slower and faster forms of a record's program, and its machine code; see extra.h. */
 #include "synth/check/extra.h"
 
 #include "device/nvrtc.h"
@@ -126,31 +126,55 @@ static dm_status break_for_compiler(dm_synth_record *r, uint64_t seed, dm_error 
     return status;
 }
 
-/* ---- Slower forms ---- */
+/* ---- Other forms ---- */
 
-dm_status dm_extra_slower(const dm_synth_record *r, dm_extra *extra, dm_error *err)
+/* Where a record has the form, and its cost. */
+static dm_buffer *form_of(dm_synth_record *r, int which, double **cost)
 {
-    dm_error unused;
-    (void)err;
-    take(&extra->source, &r->slower);
-    if (compile_forward(&extra->source, r->kernel_name, &extra->c_text, NULL, &unused) != DM_OK)
-        dm_buffer_clear(&extra->c_text); /* it is no form of the program then */
-    return DM_OK;
+    *cost = which == DM_EXTRA_SLOWER     ? &r->slower_cost
+            : which == DM_EXTRA_UNROLLED ? &r->unrolled_cost
+                                         : &r->unfused_cost;
+    return which == DM_EXTRA_SLOWER     ? &r->slower
+           : which == DM_EXTRA_UNROLLED ? &r->unrolled
+                                        : &r->unfused;
 }
 
-static dm_status settle_slower(dm_synth_record *r, const char *symptom, dm_error *err)
+void dm_extra_forms(const dm_synth_record *record, dm_extra extras[DM_EXTRA_COUNT])
+{
+    dm_synth_record view = *record; /* its buffers are only read */
+    for (int which = DM_EXTRA_SLOWER; which <= DM_EXTRA_UNFUSED; which++) {
+        dm_extra *extra = &extras[which];
+        double *cost;
+        const dm_buffer *text = form_of(&view, which, &cost);
+        dm_error unused;
+        if (text->size == 0)
+            continue;
+        take(&extra->source, text);
+        if (compile_forward(&extra->source, record->kernel_name, &extra->c_text, NULL, &unused) !=
+            DM_OK)
+            dm_buffer_clear(&extra->c_text); /* it is no form of the program then */
+    }
+}
+
+/* A form stays when its results are the program's and its cost is another: more by a twentieth, or less
+ * by a hundredth, since an unrolled loop saves its counting alone. */
+static dm_status settle_form(dm_synth_record *r, int which, const char *symptom, dm_error *err)
 {
     dm_buffer text = DM_BUFFER_EMPTY;
+    double *cost, own = 0;
+    dm_buffer *form = form_of(r, which, &cost);
     bool holds = symptom != NULL && symptom[0] == '\0';
     dm_status status = DM_OK;
     if (holds)
-        status = compile_forward(&r->python_source, r->kernel_name, &text, &r->cost, err);
+        status = compile_forward(&r->python_source, r->kernel_name, &text, &own, err);
     if (holds && status == DM_OK)
-        status = compile_forward(&r->slower, r->kernel_name, &text, &r->slower_cost, err);
+        status = compile_forward(form, r->kernel_name, &text, cost, err);
     dm_buffer_deinit(&text);
-    if (!holds || r->slower_cost < 1.05 * r->cost) { /* no more than a twentieth */
-        dm_buffer_clear(&r->slower);
-        r->cost = r->slower_cost = 0;
+    if (holds && (which == DM_EXTRA_UNROLLED ? own >= 1.01 * *cost : *cost >= 1.05 * own)) {
+        r->cost = own;
+    } else {
+        dm_buffer_clear(form);
+        *cost = 0;
     }
     return status;
 }
@@ -170,8 +194,9 @@ dm_status dm_extra_settle(dm_synth_record *r, const dm_extra extras[DM_EXTRA_COU
     } else if (repairs) {
         status = break_for_compiler(r, seed, err);
     }
-    if (status == DM_OK && r->slower.size > 0)
-        status = settle_slower(r, symptoms[DM_EXTRA_SLOWER], err);
+    r->cost = 0;
+    for (int which = DM_EXTRA_SLOWER; which <= DM_EXTRA_UNFUSED && status == DM_OK; which++)
+        status = settle_form(r, which, symptoms[which], err);
     return status;
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* extra.h - what a record can have besides its pair: a broken form to be mended, a slower one with the
- * same results, PTX and the resources of machine code.
+/* extra.h - what a record can have besides its pair: a broken form to be mended, slower and faster ones
+ * with the same results, PTX and the resources of machine code.
  *
  *     dm_extra_break    a mutation that compiles, to be run on the test's cases; or one that does not
- *     dm_extra_slower   the generator's slower text, to be run likewise
- *     (the verifier compiles both beside the pair and runs them)
- *     dm_extra_settle   what the test said decides: the repair's symptom, or that the slower form holds
+ *     dm_extra_forms    slower, unrolled and unfused texts, to be run likewise
+ *     (the verifier compiles all beside the pair and runs them)
+ *     dm_extra_settle   what the test said decides: the repair's symptom, or that another form holds
  *
  * All depends on the record and the seed alone; the seed is another one for each record. */
 #ifndef DM_SYNTH_EXTRA_H
@@ -13,7 +13,7 @@
 
 #include "synth/store/record.h"
 
-enum { DM_EXTRA_BROKEN, DM_EXTRA_SLOWER, DM_EXTRA_COUNT };
+enum { DM_EXTRA_BROKEN, DM_EXTRA_SLOWER, DM_EXTRA_UNROLLED, DM_EXTRA_UNFUSED, DM_EXTRA_COUNT };
 
 typedef struct dm_extra {
     dm_buffer source, c_text; /* c_text: its forward pass; empty: there is nothing to run */
@@ -21,12 +21,12 @@ typedef struct dm_extra {
 } dm_extra;
 
 void dm_extra_deinit(dm_extra *extra);
-/* What an earlier verification found, but not the generator's text. */
+/* What an earlier verification found, but not the texts that were there before. */
 void dm_extra_clear(dm_synth_record *record);
 
 dm_status dm_extra_break(const dm_synth_record *record, uint64_t seed, bool can_run,
                          dm_extra *extra, dm_error *err);
-dm_status dm_extra_slower(const dm_synth_record *record, dm_extra *extra, dm_error *err);
+void dm_extra_forms(const dm_synth_record *record, dm_extra extras[DM_EXTRA_COUNT]);
 /* `symptoms`: what the test says of each form that ran ("": nothing is wrong); NULL: it did not run. */
 dm_status dm_extra_settle(dm_synth_record *record, const dm_extra extras[DM_EXTRA_COUNT],
                           const char *const symptoms[DM_EXTRA_COUNT], uint64_t seed, bool repairs,

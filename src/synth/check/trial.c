@@ -3,9 +3,11 @@
 #include "synth/check/trial.h"
 
 #include "kernel/internal.h"
+#include "lang/sema/builtins.h"
 #include "synth/gen/generate.h"
 #include "synth/lesson/roles.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,6 +140,39 @@ static dm_status lay_out(dm_trial *t, const dm_ir_function *f, dm_error *err)
     return DM_OK;
 }
 
+/* ---- Edges ---- */
+
+/* Only what four digits say, as a test has them. */
+static void add_edge(dm_trial *t, double value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.4g", value);
+    if (strtod(text, NULL) != value || fabs(value) > 1000 || t->edge_count == DM_TRIAL_EDGES)
+        return;
+    for (int i = 0; i < t->edge_count; i++)
+        if (t->edges[i] == value)
+            return;
+    t->edges[t->edge_count++] = value;
+}
+
+static void find_edges(dm_trial *t, const dm_ir_function *f, const dm_ir_block *block, int depth)
+{
+    static const char *const rows[] = {"_lt", "_le", "_gt", "_ge", "min", "max", "clamp", NULL};
+    for (int i = 0; block != NULL && depth < 8 && i < block->count; i++) {
+        const dm_ir_op *op = block->ops[i];
+        for (int k = 0; op->kind == DM_IR_CALL && rows[k] != NULL; k++)
+            for (int a = 0; strcmp(op->row->name, rows[k]) == 0 && a < op->arg_count; a++) {
+                const dm_ir_op *c = dm_ir_const(f, op->args[a]);
+                if (c != NULL && dm_type_is_float(dm_ir_type(f, op->args[a])))
+                    add_edge(t, c->real);
+            }
+        if (op->kind == DM_IR_INVOKE && !op->callee->is_library)
+            find_edges(t, op->callee, op->callee->body, depth + 1);
+        find_edges(t, f, op->blocks[0], depth);
+        find_edges(t, f, op->blocks[1], depth);
+    }
+}
+
 /* ---- Contents ---- */
 
 double dm_trial_number(const uint8_t *image, const dm_trial_param *p, size_t element, int leaf)
@@ -190,8 +225,102 @@ static double draw_for_case(const dm_trial *t, const dm_trial_param *p, const dm
     return (double)(kind == DM_TRIAL_ENDS ? 1 : kind == DM_TRIAL_FULL ? last + 1 : word % last + 1);
 }
 
+/* ---- Mixed cases ---- */
+
+/* How a parameter's floats are drawn, and its integers. */
+typedef enum mood {
+    GRID,
+    SIGNED_GRID,
+    TWO,
+    EDGES,
+    ZEROS,
+    SMALL,
+    LARGE,
+    WIDE,
+    BOTH_SIGNS,
+    PLAIN,
+    MOODS
+} mood;
+
+static double draw_float_in(const dm_trial *t, mood way, uint64_t word)
+{
+    static const double grid[] = {0.5, 1.0, 1.5, 2.0}, both[] = {-1.0, -0.5, 0.0, 0.5, 1.0, 2.0};
+    static const double decades[] = {0.01, 0.1, 1, 10};
+    double part = (double)(word >> 8 & 0xFFFF) / 65536;
+    switch (way) {
+    case GRID:
+        return grid[word % 4];
+    case SIGNED_GRID:
+        return both[word % 6];
+    case TWO:
+        return word % 2 == 0 ? 0.5 : 1.0;
+    case EDGES: /* half of them */
+        return t->edge_count > 0 && word % 2 == 0 ? t->edges[word / 2 % (uint64_t)t->edge_count]
+                                                  : floor(600 + 801 * part) / 1000;
+    case ZEROS:
+        return word % 5 < 2 ? 0 : floor(600 + 801 * part) / 1000;
+    case SMALL:
+        return floor(10 + 191 * part) / 1000;
+    case LARGE:
+        return floor(20 + 381 * part) / 10;
+    case WIDE:
+        return decades[word % 4] * floor(100 + 900 * part) / 100;
+    case BOTH_SIGNS:
+        return (word % 2 == 0 ? 1 : -1) * floor(600 + 801 * part) / 1000;
+    default:
+        return floor(600 + 801 * part) / 1000;
+    }
+}
+
+static double draw_integer_in(const dm_trial *t, const dm_trial_param *p, mood way, uint64_t word,
+                              uint64_t same)
+{
+    uint64_t size = (uint64_t)t->size;
+    int low = p->is_array ? 0 : 1;
+    uint64_t value = way == GRID                       ? same % size
+                     : way == TWO || way == BOTH_SIGNS ? word % 2 * (size - 1)
+                     : way == SMALL                    ? word % 2
+                                                       : word % size;
+    return (double)value + low;
+}
+
+static void draw_mixed(dm_trial *t, int number, mood whole, uint64_t seed)
+{
+    const dm_trial_param *p = &t->params[number];
+    uint8_t *memory = p->is_array ? t->before : t->block;
+    dm_test_stream random;
+    dm_test_stream_seed(&random, seed + param_seed(number));
+    mood own = (mood)((dm_test_stream_next(&random) >> 20) % MOODS);
+    uint64_t same = dm_test_stream_next(&random) >> 20;
+    mood way = whole == MOODS ? own : whole;
+    for (size_t e = 0; e < p->count; e++)
+        for (int k = 0; k < p->leaf_count; k++) {
+            uint64_t word = dm_test_stream_next(&random) >> 20;
+            dm_kernel_scalar scalar = p->leaves[k].scalar;
+            double value = p->leaves[k].is_float      ? draw_float_in(t, way, word)
+                           : scalar == DM_KERNEL_BOOL ? (double)(word & 1)
+                                                      : draw_integer_in(t, p, own, word, same);
+            dm_kernel_store_number(memory + dm_trial_at(p, e, k), scalar, value);
+        }
+}
+
+/* Three of seven cases have all numbers in one way, so that those of two parameters are equal, too. */
+static void draw_all_mixed(dm_trial *t, uint64_t seed)
+{
+    dm_test_stream random;
+    dm_test_stream_seed(&random, ~seed);
+    static const mood whole[] = {GRID, SIGNED_GRID, EDGES, MOODS, MOODS, MOODS, MOODS};
+    mood way = whole[(dm_test_stream_next(&random) >> 20) % (sizeof whole / sizeof whole[0])];
+    for (int i = 0; i < t->param_count; i++)
+        draw_mixed(t, i, way, seed);
+}
+
 void dm_trial_draw_case(dm_trial *t, dm_trial_kind kind, int percent, uint64_t seed)
 {
+    if (kind == DM_TRIAL_MIXED) {
+        draw_all_mixed(t, seed);
+        return;
+    }
     for (int i = 0; i < t->param_count; i++) {
         const dm_trial_param *p = &t->params[i];
         uint8_t *memory = p->is_array ? t->before : t->block;
@@ -285,6 +414,7 @@ static dm_status make(dm_trial *t, const dm_ir_function *f, uint64_t seed, dm_er
             draw_weights(t, i, seed);
     }
     dm_trial_bind(t, t->block, t->now, t->grad);
+    find_edges(t, f, f->body, 0);
     return DM_OK;
 }
 

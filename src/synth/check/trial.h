@@ -20,6 +20,7 @@
 #include <dotmatrix/kernel.h>
 
 #define DM_TRIAL_GUARD 256 /* bytes */
+#define DM_TRIAL_EDGES 8
 
 /* A number inside of an element. */
 typedef struct dm_trial_leaf {
@@ -64,6 +65,8 @@ typedef struct dm_trial {
     size_t image_size;
     dm_trial_range *guards; /* all that is not in an array */
     int guard_count;
+    double edges[DM_TRIAL_EDGES]; /* numbers that the kernel compares with */
+    int edge_count;
 } dm_trial;
 
 /* For a compiled kernel, which is not needed afterwards. DM_EUNSUPPORTED for parameters that
@@ -90,7 +93,10 @@ typedef enum dm_trial_kind {
     DM_TRIAL_ENDS,   /* the ends of the ranges: integers 0 and size - 1, one alone is 1 */
     DM_TRIAL_FULL,   /* integers by themselves are `size` */
     DM_TRIAL_SIGNED, /* some floats are negative */
-    DM_TRIAL_KINDS
+    DM_TRIAL_KINDS,
+    /* Each parameter in its own way: few values that are often equal, numbers that the kernel
+     * compares with, zeros, small or large numbers, both signs, indices that are all the same. Many kernels are not made for that. */
+    DM_TRIAL_MIXED = DM_TRIAL_KINDS
 } dm_trial_kind;
 /* `percent` of the parameters of a SIGNED case have numbers of both signs. */
 void dm_trial_draw_case(dm_trial *trial, dm_trial_kind kind, int percent, uint64_t seed);

@@ -19,6 +19,7 @@
 #include "synth/check/bundle.h"
 #include "synth/check/examine.h"
 #include "synth/check/extra.h"
+#include "synth/check/mutant.h"
 #include "synth/check/warp_text.h"
 #include "synth/lesson/test.h"
 
@@ -37,13 +38,17 @@
 typedef struct item {
     dm_synth_record *record;
     dm_synth_result *result;
-    char entry[256];                 /* what its entry points are called, before "_forward" */
-    dm_buffer forward[2];            /* C, as written and in float64; level run and above */
-    dm_buffer backward[2];           /* empty: there is none */
-    char symbols[2][2][300];         /* of the library: [width][pass] */
-    dm_trial *trials[2];             /* as written, in float64 */
-    dm_trial *cases[DM_CHEAT_CASES]; /* of the test; NULL: none is wanted */
-    dm_buffer test;                  /* its beginning */
+    char entry[256];         /* what its entry points are called, before "_forward" */
+    dm_buffer forward[2];    /* C, as written and in float64; level run and above */
+    dm_buffer backward[2];   /* empty: there is none */
+    char symbols[2][2][300]; /* of the library: [width][pass] */
+    dm_trial *trials[2];     /* as written, in float64 */
+    dm_trial
+        *cases[2][DM_CHEAT_CASES]; /* of the test: as written, in float64; NULL: none is wanted */
+    dm_buffer test;                /* its beginning */
+    dm_mutant_list mutants;        /* that the test has to notice */
+    dm_cheat_mutant *mutant_entries;
+    char (*mutant_symbols)[300];     /* of their own library */
     dm_extra extras[DM_EXTRA_COUNT]; /* other forms of the program */
     char extra_symbols[DM_EXTRA_COUNT][300];
     uint64_t seed;
@@ -53,7 +58,7 @@ struct dm_synth_verifier {
     dm_synth_verify_options options;
     dm_cc cc;
     char folder[DM_PATH_MAX];
-    dm_bundle *bundle;
+    dm_bundle *bundle, *mutants;
     const char *cuda_options[8]; /* empty: not asked yet what this NVRTC knows */
     unsigned units;              /* libraries made, for their names */
 };
@@ -70,6 +75,8 @@ dm_status dm_synth_verifier_create(const dm_synth_verify_options *options, dm_sy
         return dm_fail(err, DM_ENOMEM, "out of memory");
     v->options = *options;
     dm_status status = dm_bundle_create(&v->bundle, err);
+    if (status == DM_OK)
+        status = dm_bundle_create(&v->mutants, err);
     if (status == DM_OK && options->level > DM_SYNTH_VERIFY_NONE) {
         status = dm_cc_find(&v->cc, err);
         if (status == DM_OK)
@@ -91,6 +98,7 @@ void dm_synth_verifier_destroy(dm_synth_verifier *v)
     if (v->folder[0] != '\0')
         dm_dir_remove(v->folder, NULL);
     dm_bundle_destroy(v->bundle);
+    dm_bundle_destroy(v->mutants);
     free(v);
 }
 
@@ -180,9 +188,9 @@ static dm_status report(const char *path, dm_error *err)
     return status;
 }
 
-/* `library`: the file to make; NULL: the text is only checked. */
+/* `library`: the file to make; NULL: the text is only checked. `quietly`: warnings are none. */
 static dm_status compile_c(dm_synth_verifier *v, const char *name, const char *text, size_t size,
-                           const char *library, dm_error *err)
+                           const char *library, bool quietly, dm_error *err)
 {
     /* Integers wrap, as on a GPU. */
     static const char *const check[] = {"-std=gnu17", "-Wall",          "-Wextra",
@@ -190,9 +198,9 @@ static dm_status compile_c(dm_synth_verifier *v, const char *name, const char *t
                                         "-fwrapv",    "-fsyntax-only",  "unit.c",
                                         NULL};
     const char *const build[] = {"-std=gnu17",
-                                 "-Wall",
-                                 "-Wextra",
-                                 "-Werror",
+                                 quietly ? "-w" : "-Wall",
+                                 quietly ? "-w" : "-Wextra",
+                                 quietly ? "-w" : "-Werror",
                                  "-Wfatal-errors",
                                  "-fdiagnostics-color=never",
                                  "-fwrapv",
@@ -270,7 +278,8 @@ static text_list c_texts(const item *it)
 static dm_status compile_text(dm_synth_verifier *v, bool cuda, const char *name, const char *text,
                               size_t size, dm_error *err)
 {
-    return cuda ? compile_cuda(v, name, text, err) : compile_c(v, name, text, size, NULL, err);
+    return cuda ? compile_cuda(v, name, text, err)
+                : compile_c(v, name, text, size, NULL, false, err);
 }
 
 static dm_status try_texts(dm_synth_verifier *v, item *items, int begin, int end, bool cuda,
@@ -316,23 +325,34 @@ static void clear_item(item *it)
         dm_buffer_deinit(&it->forward[width]);
         dm_buffer_deinit(&it->backward[width]);
         dm_trial_destroy(it->trials[width]);
+        for (int i = 0; i < DM_CHEAT_CASES; i++)
+            dm_trial_destroy(it->cases[width][i]);
     }
-    for (int i = 0; i < DM_CHEAT_CASES; i++)
-        dm_trial_destroy(it->cases[i]);
     dm_buffer_deinit(&it->test);
+    dm_mutants_clear(&it->mutants);
+    free(it->mutant_entries);
+    free(it->mutant_symbols);
     for (int i = 0; i < DM_EXTRA_COUNT; i++)
         dm_extra_deinit(&it->extras[i]);
 }
 
 /* Arguments for the cases of its test, which are drawn when it runs. */
-static dm_status take_cases(item *it, const dm_ir_function *forward, uint64_t seed, dm_error *err)
+static dm_status take_cases(item *it, dm_compilation *c, int kernel, int width, uint64_t seed,
+                            dm_error *err)
 {
+    const dm_ir_function *forward = c->kernels[kernel].forward;
     dm_status status = DM_OK;
     it->seed = seed;
     for (int i = 0; i < DM_CHEAT_CASES && status == DM_OK; i++)
-        status = dm_trial_create(forward, dm_cheat_case_sizes[i], seed, &it->cases[i], err);
-    if (status == DM_OK)
-        dm_synth_test_begin(forward, it->cases[0], &it->test);
+        status = dm_trial_create(forward, dm_cheat_case_sizes[i], seed, &it->cases[width][i], err);
+    if (status != DM_OK || width == WIDE)
+        return status;
+    dm_synth_test_begin(forward, it->cases[SINGLE][0], &it->test);
+    status = dm_mutants_make(c, kernel, &it->mutants, err);
+    it->mutant_entries = calloc((size_t)it->mutants.count + 1, sizeof *it->mutant_entries);
+    it->mutant_symbols = calloc((size_t)it->mutants.count + 1, sizeof *it->mutant_symbols);
+    if (status == DM_OK && (it->mutant_entries == NULL || it->mutant_symbols == NULL))
+        status = dm_fail(err, DM_ENOMEM, "out of memory");
     return status;
 }
 
@@ -362,8 +382,8 @@ static dm_status take_kernel(item *it, dm_compilation *c, int width, uint64_t se
         dm_buffer_append(&it->forward[width], r->c_forward.data, r->c_forward.size);
         dm_buffer_append(&it->backward[width], dm_buffer_text(&r->c_backward), r->c_backward.size);
     }
-    if (width == SINGLE && r->reference.size > 0)
-        status = take_cases(it, forward, seed, err);
+    if (r->reference.size > 0)
+        status = take_cases(it, c, kernel, width, seed, err);
     return status == DM_OK ? dm_trial_create(forward, TRIAL_SIZE, seed, &it->trials[width], err)
                            : status;
 }
@@ -371,12 +391,12 @@ static dm_status take_kernel(item *it, dm_compilation *c, int width, uint64_t se
 static dm_status take_extras(const dm_synth_verifier *v, item *it, uint64_t seed, dm_error *err)
 {
     dm_status status = DM_OK;
-    bool runs = it->cases[0] != NULL;
+    bool runs = it->cases[SINGLE][0] != NULL;
     it->seed = seed;
     if (v->options.repairs)
         status = dm_extra_break(it->record, seed, runs, &it->extras[DM_EXTRA_BROKEN], err);
-    if (status == DM_OK && runs && it->record->slower.size > 0)
-        status = dm_extra_slower(it->record, &it->extras[DM_EXTRA_SLOWER], err);
+    if (status == DM_OK && runs)
+        dm_extra_forms(it->record, it->extras);
     return status;
 }
 
@@ -457,6 +477,11 @@ static void take_outcome(item *it, const dm_examine_outcome *o)
     found->compared = o->compared;
     found->gradient_error = o->gradient_error;
     found->output_magnitude = o->output_magnitude;
+    found->cheats = o->found.cheats;
+    found->mutants = o->found.mutants;
+    found->noticed = o->found.noticed;
+    found->edges = o->found.edges;
+    found->edges_noticed = o->found.edges_noticed;
 }
 
 /* The memory in which the cases of all jobs are left. */
@@ -483,11 +508,11 @@ static dm_status share_cases(dm_examine_job *jobs, int count, uint8_t **memory, 
     return DM_OK;
 }
 
-static void write_test(item *it, const dm_examine_job *job)
+static void write_test(item *it, const dm_examine_job *job, const dm_cheat_found *found)
 {
     dm_synth_test_case cases[DM_CHEAT_CASES];
     dm_buffer *test = &it->record->test;
-    for (int i = 0; i < DM_CHEAT_CASES; i++) {
+    for (int i = 0; i < found->case_count; i++) {
         const dm_trial *t = job->cases[i].trial;
         const uint8_t *block = job->cases[i].kept, *before = block + t->block_size;
         const uint8_t *outputs = before + t->image_size, *gradients = outputs + t->image_size;
@@ -497,7 +522,7 @@ static void write_test(item *it, const dm_examine_job *job)
     }
     dm_buffer_clear(test);
     dm_buffer_append(test, dm_buffer_text(&it->test), it->test.size);
-    dm_synth_test_write(cases, DM_CHEAT_CASES, test);
+    dm_synth_test_write(cases, found->case_count, test);
 }
 
 /* Other forms of the programs that passed, on the cases of their tests. */
@@ -514,6 +539,7 @@ static dm_status examine_extras(const dm_synth_verifier *v, item *items, const i
         for (int k = 0; k < DM_EXTRA_COUNT; k++) {
             dm_examine_job *job = &extra[extra_count];
             *job = jobs[i];
+            job->case_count = outcomes[i].found.case_count;
             if (outcomes[i].passed &&
                 find_entry(library, items[which[i]].extra_symbols[k], &job->compared) &&
                 job->compared != NULL)
@@ -557,8 +583,12 @@ static dm_status examine_library(const dm_synth_verifier *v, item *items, int be
                                 .single.trial = it->trials[SINGLE],
                                 .wide.trial = it->trials[WIDE],
                                 .seed = it->seed};
-        for (int k = 0; k < DM_CHEAT_CASES; k++)
-            job->cases[k].trial = it->cases[k];
+        for (int k = 0; k < DM_CHEAT_CASES; k++) {
+            job->cases[k].trial = it->cases[SINGLE][k];
+            job->cases[k].wide = it->cases[WIDE][k];
+        }
+        job->mutants = it->mutant_entries;
+        job->mutant_count = it->mutants.count;
         if (find_entry(library, it->symbols[SINGLE][0], &job->single.forward) &&
             find_entry(library, it->symbols[SINGLE][1], &job->single.backward) &&
             find_entry(library, it->symbols[WIDE][0], &job->wide.forward) &&
@@ -575,7 +605,7 @@ static dm_status examine_library(const dm_synth_verifier *v, item *items, int be
     for (int i = 0; i < count && status == DM_OK; i++) {
         take_outcome(&items[which[i]], &outcomes[i]);
         if (outcomes[i].passed && jobs[i].cases[0].trial != NULL)
-            write_test(&items[which[i]], &jobs[i]);
+            write_test(&items[which[i]], &jobs[i], &outcomes[i].found);
     }
     if (status == DM_OK && count > 0)
         status = examine_extras(v, items, which, jobs, outcomes, count, library, err);
@@ -584,6 +614,65 @@ static dm_status examine_library(const dm_synth_verifier *v, item *items, int be
     free(which);
     free(jobs);
     free(outcomes);
+    return status;
+}
+
+/* ---- Mutants ---- */
+
+static dm_status add_mutants(dm_synth_verifier *v, item *it, dm_error *err)
+{
+    char name[300];
+    dm_status status = DM_OK;
+    snprintf(name, sizeof name, "%.250s_forward", it->entry);
+    for (int i = 0; i < it->mutants.count && status == DM_OK; i++) {
+        const dm_buffer *text = &it->mutants.mutants[i].text;
+        status = dm_bundle_add(v->mutants, text->data, text->size, err);
+        snprintf(it->mutant_symbols[i], sizeof it->mutant_symbols[i], "%s",
+                 dm_bundle_name(v->mutants, name));
+    }
+    return status == DM_EUNSUPPORTED ? DM_EINTERNAL : status; /* they are our own texts */
+}
+
+static dm_status find_mutants(item *it, void *library, dm_error *err)
+{
+    for (int i = 0; i < it->mutants.count; i++) {
+        void *address = dlsym(library, it->mutant_symbols[i]);
+        it->mutant_entries[i].edge = it->mutants.mutants[i].edge;
+        memcpy(&it->mutant_entries[i].entry, &address, sizeof address);
+        if (address == NULL)
+            return dm_fail(err, DM_EINTERNAL, "%s: a mutant has no entry", it->entry);
+    }
+    return DM_OK;
+}
+
+/* The mutants of all items as one library; NULL: there are none. */
+static dm_status load_mutants(dm_synth_verifier *v, item *items, int begin, int end, void **library,
+                              dm_error *err)
+{
+    char name[32], path[DM_PATH_MAX];
+    size_t size;
+    dm_status status = DM_OK;
+    *library = NULL;
+    dm_bundle_clear(v->mutants);
+    for (int i = begin; i < end && status == DM_OK; i++)
+        if (items[i].result->passed)
+            status = add_mutants(v, &items[i], err);
+    const char *unit = dm_bundle_text(v->mutants, &size);
+    if (status != DM_OK || size == 0)
+        return status;
+    snprintf(name, sizeof name, "mutants%u.so", v->units);
+    status = dm_path_join(path, v->folder, name, err);
+    if (status == DM_OK)
+        status = compile_c(v, "mutants", unit, size, name, true, err);
+    if (status != DM_OK)
+        return status == DM_ECOMPILE ? DM_EINTERNAL : status;
+    *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    unlink(path);
+    if (*library == NULL)
+        return dm_fail(err, DM_EINTERNAL, "cannot load the compiled mutants: %s", dlerror());
+    for (int i = begin; i < end && status == DM_OK; i++)
+        if (items[i].result->passed)
+            status = find_mutants(&items[i], *library, err);
     return status;
 }
 
@@ -601,14 +690,19 @@ static dm_status try_library(dm_synth_verifier *v, item *items, int begin, int e
     if (status == DM_OK)
         status = dm_path_join(path, v->folder, name, err);
     if (status == DM_OK)
-        status = compile_c(v, "unit", unit, size, name, err);
+        status = compile_c(v, "unit", unit, size, name, false, err);
     if (status != DM_OK)
         return status;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     unlink(path);
     if (library == NULL)
         return dm_fail(err, DM_ECOMPILE, "cannot load the compiled kernels: %s", dlerror());
-    status = examine_library(v, items, begin, end, library, err);
+    void *mutants = NULL;
+    status = load_mutants(v, items, begin, end, &mutants, err);
+    if (status == DM_OK)
+        status = examine_library(v, items, begin, end, library, err);
+    if (mutants != NULL)
+        dlclose(mutants);
     dlclose(library);
     return status;
 }

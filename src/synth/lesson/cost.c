@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#define UNKNOWN_ROUNDS 8
+#define UNKNOWN_ROUNDS 32 /* of elements: in steps of two, half as many */
+#define ROUND_COST 2
 #define DEPTH_MAX 16
 
 static double cost_of_call(const dm_ir_function *f, const dm_ir_op *op)
@@ -23,13 +24,29 @@ static double cost_of_call(const dm_ir_function *f, const dm_ir_op *op)
     return components;
 }
 
+static bool is_call(const dm_ir_op *op, const char *name)
+{
+    return op != NULL && op->kind == DM_IR_CALL && strcmp(op->row->name, name) == 0;
+}
+
+/* From n - n % 4 on: what an unrolled loop leaves. */
+static bool is_rest(const dm_ir_function *f, dm_val first)
+{
+    const dm_ir_op *def = f->values[first].def;
+    return is_call(def, "sub") && is_call(f->values[def->args[1]].def, "mod");
+}
+
 static double rounds_of(const dm_ir_function *f, const dm_ir_op *op)
 {
     int64_t first, last, step;
-    if (op->kind != DM_IR_FOR || !dm_ir_const_int(f, op->args[0], &first) ||
-        !dm_ir_const_int(f, op->args[1], &last) || !dm_ir_const_int(f, op->args[2], &step) ||
-        step == 0)
+    if (op->kind != DM_IR_FOR)
         return UNKNOWN_ROUNDS;
+    bool stepped = dm_ir_const_int(f, op->args[2], &step) && step != 0;
+    if (!stepped || !dm_ir_const_int(f, op->args[0], &first) ||
+        !dm_ir_const_int(f, op->args[1], &last))
+        return is_rest(f, op->args[0]) ? 0
+               : stepped && step > 0   ? UNKNOWN_ROUNDS / (double)step
+                                       : UNKNOWN_ROUNDS;
     double rounds = ((double)last - (double)first) / (double)step;
     return rounds < 0 ? 0 : rounds;
 }
@@ -60,7 +77,7 @@ static double cost_of_block(const dm_ir_function *f, const dm_ir_block *block, i
             break;
         case DM_IR_FOR:
         case DM_IR_WHILE:
-            cost += inner * rounds_of(f, op);
+            cost += (inner + ROUND_COST) * rounds_of(f, op);
             break;
         default:
             break;

@@ -6,8 +6,8 @@
  *   8    a quotient, a root, an elementary function
  *   16   an atomic operation
  *
- * Loops count as often as they run where that is known, else eight times; both sides of a branch count
- * half. */
+ * Loops count as often as they run where that is known, else as for 32 elements, and 2 more each time
+ * for counting and the jump; both sides of a branch count half. */
 #ifndef DM_SYNTH_COST_H
 #define DM_SYNTH_COST_H
 

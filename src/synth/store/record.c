@@ -35,15 +35,15 @@ int dm_synth_category_find(const char *name)
 }
 
 /* The buffers, so that each is named once. */
-#define TEXT_COUNT 18
-#define GIVEN_COUNT 5 /* of them: the generator's */
+#define TEXT_COUNT 20
+#define GIVEN_COUNT 7 /* of them: those that are there before anything is compiled */
 static void list_texts(dm_synth_record *r, dm_buffer *texts[TEXT_COUNT])
 {
     dm_buffer *all[TEXT_COUNT] = {
-        &r->python_source, &r->line,          &r->paragraph,  &r->specification, &r->slower,
-        &r->cuda_forward,  &r->cuda_backward, &r->c_forward,  &r->c_backward,    &r->ir,
-        &r->reference,     &r->test,          &r->broken,     &r->symptom,       &r->ptx,
-        &r->warp_forward,  &r->warp_backward, &r->diagnostics};
+        &r->python_source, &r->line,    &r->paragraph,    &r->specification, &r->slower,
+        &r->unrolled,      &r->unfused, &r->cuda_forward, &r->cuda_backward, &r->c_forward,
+        &r->c_backward,    &r->ir,      &r->reference,    &r->test,          &r->broken,
+        &r->symptom,       &r->ptx,     &r->warp_forward, &r->warp_backward, &r->diagnostics};
     memcpy(texts, all, sizeof all);
 }
 
@@ -103,6 +103,12 @@ void dm_synth_record_take_found(dm_synth_record *r, const dm_synth_record *from)
         dm_buffer_clear(&r->slower);
     r->cost = from->cost;
     r->slower_cost = from->slower_cost;
+    if (from->unrolled.size == 0)
+        dm_buffer_clear(&r->unrolled);
+    if (from->unfused.size == 0)
+        dm_buffer_clear(&r->unfused);
+    r->unrolled_cost = from->unrolled_cost;
+    r->unfused_cost = from->unfused_cost;
     take_over(&r->warp_forward, &from->warp_forward);
     take_over(&r->warp_backward, &from->warp_backward);
     memcpy(r->warp_version, from->warp_version, sizeof r->warp_version);
@@ -354,6 +360,32 @@ static void put_lesson(dm_buffer *out, const dm_synth_record *record)
     dm_buffer_putc(out, '}');
 }
 
+static void put_power(dm_buffer *out, const dm_synth_verification *v)
+{
+    dm_buffer_puts(out, ", \"test_power\": {\"cheats\": ");
+    put_int(out, v->cheats);
+    dm_buffer_puts(out, ", \"mutants\": ");
+    put_int(out, v->mutants);
+    dm_buffer_puts(out, ", \"noticed\": ");
+    put_int(out, v->noticed);
+    dm_buffer_puts(out, ", \"edges\": ");
+    put_int(out, v->edges);
+    dm_buffer_puts(out, ", \"edges_noticed\": ");
+    put_int(out, v->edges_noticed);
+    dm_buffer_putc(out, '}');
+}
+
+/* Another form of the program, with what it costs and what the program does. */
+static void put_form(dm_buffer *out, const char *key, const dm_buffer *text, double cost,
+                     const char *other, double other_cost)
+{
+    if (text->size == 0)
+        return;
+    dm_buffer_printf(out, ", \"%s\": {\"python_source\": ", key);
+    put_text(out, text);
+    dm_buffer_printf(out, ", \"cost\": %.0f, \"%s\": %.0f}", cost, other, other_cost);
+}
+
 /* What `--kinds` adds; left out where there is none. */
 static void put_extras(dm_buffer *out, const dm_synth_record *record)
 {
@@ -368,12 +400,10 @@ static void put_extras(dm_buffer *out, const dm_synth_record *record)
         put_text(out, &record->symptom);
         dm_buffer_putc(out, '}');
     }
-    if (record->slower.size > 0) {
-        dm_buffer_puts(out, ", \"slower\": {\"python_source\": ");
-        put_text(out, &record->slower);
-        dm_buffer_printf(out, ", \"cost\": %.0f, \"faster_cost\": %.0f}", record->slower_cost,
-                         record->cost);
-    }
+    put_form(out, "slower", &record->slower, record->slower_cost, "faster_cost", record->cost);
+    put_form(out, "unfused", &record->unfused, record->unfused_cost, "faster_cost", record->cost);
+    put_form(out, "unrolled", &record->unrolled, record->unrolled_cost, "slower_cost",
+             record->cost);
     if (record->warp_forward.size > 0) {
         dm_buffer_puts(out, ", \"warp_cuda_forward\": ");
         put_text(out, &record->warp_forward);
@@ -412,6 +442,8 @@ static void put_texts(dm_buffer *out, const dm_synth_record *record)
     put_text(out, &record->reference);
     dm_buffer_puts(out, ", \"test\": ");
     put_text(out, &record->test);
+    if (record->verification.cheats > 0)
+        put_power(out, &record->verification);
     put_extras(out, record);
 }
 
@@ -612,18 +644,44 @@ static void read_repair(reader *outer, dm_synth_record *record)
     outer->status = r.status;
 }
 
+static void read_form(reader *outer, const char *key, dm_buffer *text, double *cost,
+                      const char *other, double *other_cost)
+{
+    if (json_object_get(outer->object, key) == NULL)
+        return;
+    reader r = enter(outer, key);
+    take_text(&r, "python_source", text, true);
+    *cost = take_int(&r, "cost");
+    *other_cost = take_int(&r, other);
+    leave(&r, key);
+    outer->status = r.status;
+}
+
+static void read_power(reader *outer, dm_synth_verification *v)
+{
+    reader r = enter(outer, "test_power");
+    v->cheats = take_int(&r, "cheats");
+    v->mutants = take_int(&r, "mutants");
+    v->noticed = take_int(&r, "noticed");
+    v->edges = take_int(&r, "edges");
+    v->edges_noticed = take_int(&r, "edges_noticed");
+    if (v->cheats <= 0 || v->noticed > v->mutants || v->edges_noticed > v->edges)
+        complain(&r, "test_power", "more was noticed than was planted");
+    leave(&r, "test_power");
+    outer->status = r.status;
+}
+
 static void read_extras(reader *outer, dm_synth_record *record)
 {
+    if (json_object_get(outer->object, "test_power") != NULL)
+        read_power(outer, &record->verification);
     if (json_object_get(outer->object, "repair") != NULL)
         read_repair(outer, record);
-    if (json_object_get(outer->object, "slower") != NULL) {
-        reader r = enter(outer, "slower");
-        take_text(&r, "python_source", &record->slower, true);
-        record->slower_cost = take_int(&r, "cost");
-        record->cost = take_int(&r, "faster_cost");
-        leave(&r, "slower");
-        outer->status = r.status;
-    }
+    read_form(outer, "slower", &record->slower, &record->slower_cost, "faster_cost", &record->cost);
+    read_form(outer, "unfused", &record->unfused, &record->unfused_cost, "faster_cost",
+              &record->cost);
+    read_form(outer, "unrolled", &record->unrolled, &record->unrolled_cost, "slower_cost",
+              &record->cost);
     if (json_object_get(outer->object, "warp_cuda_forward") != NULL) {
         take_text(outer, "warp_cuda_forward", &record->warp_forward, true);
         take_text(outer, "warp_cuda_backward", &record->warp_backward, true);

@@ -59,6 +59,10 @@ typedef struct dm_synth_verification {
     int compared;            /* gradients that were compared with differences */
     double gradient_error;   /* |difference - gradient| / max(1, |difference|), the worst */
     double output_magnitude; /* the largest |output| of the run */
+    /* Of the record's test (check/cheat.h); cheats are 0: they were not planted. */
+    int cheats;               /* planted, all of them noticed */
+    int mutants, noticed;     /* kernels with one operator changed */
+    int edges, edges_noticed; /* with < in place of <=, and the like */
 } dm_synth_verification;
 
 typedef enum dm_synth_kind {
@@ -97,6 +101,9 @@ typedef struct dm_synth_record {
     /* A form with the same results that computes more; costs are static (lesson/cost.h). */
     dm_buffer slower;
     double cost, slower_cost;
+    /* The same with a loop unrolled, which costs less, and with one split in two (lesson/rewrite.h). */
+    dm_buffer unrolled, unfused;
+    double unrolled_cost, unfused_cost;
     dm_buffer warp_forward, warp_backward; /* NVIDIA Warp's own text (check/warp_text.h) */
     char warp_version[32];
     dm_buffer ptx;               /* of cuda_forward */

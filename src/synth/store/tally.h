@@ -19,10 +19,11 @@ typedef struct dm_synth_tally {
     uint64_t replaced;   /* slots whose pair failed its verification */
     uint64_t by_category[DM_SYNTH_CATEGORY_COUNT];
     uint64_t by_level[DM_SYNTH_VERIFY_FULL + 1];
-    uint64_t python_lines, forward_lines, backward_lines; /* sums */
-    uint64_t lengths[DM_SYNTH_TALLY_LINES];               /* of Python texts */
-    uint64_t features[DM_SYNTH_TALLY_FEATURES];           /* pairs that have it */
-    uint64_t errors[DM_SYNTH_TALLY_ERRORS];               /* of gradients */
+    uint64_t python_lines, forward_lines, backward_lines;    /* sums */
+    uint64_t lengths[DM_SYNTH_TALLY_LINES];                  /* of Python texts */
+    uint64_t features[DM_SYNTH_TALLY_FEATURES];              /* pairs that have it */
+    uint64_t errors[DM_SYNTH_TALLY_ERRORS];                  /* of gradients */
+    uint64_t cheats, mutants, noticed, edges, edges_noticed; /* of the records' tests */
 } dm_synth_tally;
 
 void dm_synth_tally_add(dm_synth_tally *tally, const dm_synth_record *record);
