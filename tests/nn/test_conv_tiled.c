@@ -1,27 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_conv_tiled.c - the kernels of nn/cuda/conv_tiled.h and conv_mma.h on the host, a block of fibers at a time, with the sizes that
- * their launches have on a GPU, beside the plain convolution. */
-#define DM_HOST_BLOCK 1
-#include "base/port.h"
-
-#include "nn/ops.h"
-
-static _Alignas(16) float nn_conv_memory[60000];
-
-DM_FN float nn_get(const void *p, uint64_t i)
-{
-    return ((const float *)p)[i];
-}
-
-DM_FN void nn_put(void *p, uint64_t i, float x)
-{
-    ((float *)p)[i] = x;
-}
-
-DM_FN float nn_activate(uint32_t kind, float x)
-{
-    return kind == DM_NN_RELU && x < 0 ? 0 : x;
-}
+/* test_conv_tiled.c - the kernels of nn/cuda/conv_tiled.h and conv_mma.h on the host, a block of fibers at a time, with
+ * the sizes that their launches have on a GPU, beside the plain convolution. */
+#include "tests/nn/conv_host.h"
 
 #include "nn/cuda/conv_mma.h"
 #include "nn/cuda/conv_tiled_plan.h"

@@ -8,68 +8,15 @@
  *
  * Images lie in shared memory as conv_tiled.h has them, so the factor of a place and a tap lies at the place's address
  * plus the tap's offset, and a fragment is read from there. Weights lie split, in the order in which lanes take them.
- * Shades of packed pictures are whole numbers, which tf32 has exactly: two products do. The text runs on the host too,
- * where the matrix unit is a loop (tests/nn/test_conv_tiled.c). */
+ * Shades of packed pictures are whole numbers, which tf32 has exactly: two products do. On the host, where tests run this
+ * text too, the matrix unit is a loop (tests/nn/conv_host.h). */
 
 #include "nn/cuda/conv_tiled.h"
-
-/* d[16][8] += a[16][8] b[8][8] in tf32. Lane 4 g + t has of a (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4), of b
- * (t, g), (t + 4, g), of d (g, 2 t), (g, 2 t + 1), (g + 8, 2 t), (g + 8, 2 t + 1). */
-#if defined(__CUDACC__)
-#define NN_FLOAT_BITS(x) __float_as_uint(x)
-#define NN_BITS_FLOAT(x) __uint_as_float(x)
-DM_FN void nn_mma_tf32(float *d, const float *a, float b0, float b1)
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, "
-                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                 : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])),
-                   "r"(__float_as_uint(a[2])), "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b0)),
-                   "r"(__float_as_uint(b1)));
-#else /* never launched (table.c) */
-    (void)d, (void)a, (void)b0, (void)b1;
-#endif
-}
-#else
-DM_FN uint32_t nn_float_bits(float x)
-{
-    uint32_t bits;
-    __builtin_memcpy(&bits, &x, 4);
-    return bits;
-}
-DM_FN float nn_bits_float(uint32_t bits)
-{
-    float x;
-    __builtin_memcpy(&x, &bits, 4);
-    return x;
-}
-#define NN_FLOAT_BITS(x) nn_float_bits(x)
-#define NN_BITS_FLOAT(x) nn_bits_float(x)
-DM_FN void nn_mma_tf32(float *d, const float *a, float b0, float b1)
-{
-    static float room[32][32][6];
-    const uint32_t lane = DM_BLOCK_THREAD % 32u;
-    float(*warp)[6] = room[DM_BLOCK_THREAD / 32u];
-    for (uint32_t i = 0; i < 6u; i++) {
-        const float x = i < 4u ? a[i] : i == 4u ? b0 : b1;
-        warp[lane][i] = NN_BITS_FLOAT(NN_FLOAT_BITS(x) & 0xFFFFE000u);
-    }
-    dm_warp_sync();
-    for (uint32_t i = 0; i < 4u; i++) {
-        const uint32_t row = lane / 4u, column = lane % 4u * 2u + i % 2u;
-        for (uint32_t k = 0; k < 8u; k++)
-            d[i] += warp[row * 4u + k % 4u][i / 2u + k / 4u * 2u] *
-                    warp[column * 4u + k % 4u][4u + k / 4u];
-    }
-    dm_warp_sync();
-}
-#endif
 
 /* The upper 11 bits; what is left of it is x less that. */
 DM_FN float nn_upper(float x)
 {
-    return NN_BITS_FLOAT(NN_FLOAT_BITS(x) & 0xFFFFE000u);
+    return dm_bits_f32(dm_f32_bits(x) & 0xFFFFE000u);
 }
 
 /* Tiles of a lane: d[i * columns + n] += the products of a's tiles i and b's tiles n, small products last. `exact`:
@@ -150,8 +97,8 @@ DM_FN void nn_mma_load_shades(const nn_conv_tiled_args *s, float *to, uint64_t f
             float four[4];
             NN_UNROLL
             for (uint32_t k = 0; k < 4u; k++)
-                four[k] = NN_BITS_FLOAT(0x4B000000u | (pixels >> (8u * k + 2u * phase) & 3u)) -
-                          8388608.0f;
+                four[k] =
+                    dm_bits_f32(0x4B000000u | (pixels >> (8u * k + 2u * phase) & 3u)) - 8388608.0f;
             nn_conv_put_4(place + phase * s->Wp, four);
         }
     }

@@ -9,63 +9,13 @@
  * An image lies in shared memory with the columns of a step apart: column x at x % stride * ceil(W / stride) + x /
  * stride. Neighbouring threads then read neighbouring words. Global memory is read eight words ahead of what is stored,
  * since the compiler may not move a read before a store. Packed pictures (a byte has four pixels) are unpacked as they
- * are read. The text runs on the host too, where tests compare it with the plain convolution
- * (tests/nn/test_conv_tiled.c). */
-#if defined(__CUDACC__)
-#include "nn/cuda/common.h"
-#define NN_UNROLL _Pragma("unroll")
-#define NN_UNROLL_SOME _Pragma("unroll 2")
-extern __shared__ float nn_conv_memory[];
-
-/* Sixteen floats, from a multiple of sixteen bytes on. */
-DM_FN void nn_conv_16(float *to, const float *from)
-{
-    NN_UNROLL
-    for (int i = 0; i < 4; i++) {
-        float4 v = ((const float4 *)from)[i];
-        to[4 * i] = v.x;
-        to[4 * i + 1] = v.y;
-        to[4 * i + 2] = v.z;
-        to[4 * i + 3] = v.w;
-    }
-}
-#else
+ * are read.
+ *
+ * This text and conv_mma.h are for both kinds of device. What they need of one is defined before they are included:
+ * nn_get, nn_put, nn_activate, nn_conv_memory, nn_conv_16, nn_conv_4, nn_conv_put_4, nn_mma_tf32, NN_UNROLL and
+ * NN_UNROLL_SOME; by conv_cuda.h for GPUs, by tests/nn/conv_host.h for the host, where tests compare the kernels with
+ * the plain convolution (tests/nn/test_conv_tiled.c). */
 #include "nn/cuda/args.h"
-#define NN_UNROLL
-#define NN_UNROLL_SOME
-
-DM_FN void nn_conv_16(float *to, const float *from)
-{
-    if (((uintptr_t)from & 15u) != 0)
-        __builtin_trap(); /* a fault on a GPU */
-    for (int i = 0; i < 16; i++)
-        to[i] = from[i];
-}
-#endif
-
-/* Four floats likewise, from and to a multiple of sixteen bytes. */
-DM_FN void nn_conv_4(float *to, const float *from)
-{
-#if defined(__CUDACC__)
-    const float4 v = *(const float4 *)from;
-    to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
-#else
-    if (((uintptr_t)from & 15u) != 0)
-        __builtin_trap();
-    __builtin_memcpy(to, from, 16);
-#endif
-}
-
-DM_FN void nn_conv_put_4(float *to, const float *from)
-{
-#if defined(__CUDACC__)
-    *(float4 *)to = make_float4(from[0], from[1], from[2], from[3]);
-#else
-    if (((uintptr_t)to & 15u) != 0)
-        __builtin_trap();
-    __builtin_memcpy(to, from, 16);
-#endif
-}
 
 #define NN_CONV_TILE 16u /* channels of a thread */
 #define NN_CONV_AHEAD 8u /* words that are read before they are stored */

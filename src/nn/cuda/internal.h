@@ -78,14 +78,14 @@
     K(conv, conv_dw)                                                                               \
     K(conv, pool)                                                                                  \
     K(conv, pool_backward)                                                                         \
-    K(conv_mma, conv_tiled)                                                                        \
-    K(conv_mma, conv_tiled_4)                                                                      \
-    K(conv_mma, conv_tiled_dx)                                                                     \
-    K(conv_mma, conv_tiled_dx_4)                                                                   \
-    K(conv_mma, conv_tiled_dw)                                                                     \
-    K(conv_mma, conv_mma)                                                                          \
-    K(conv_mma, conv_mma_dx)                                                                       \
-    K(conv_mma, conv_mma_dw)
+    K(conv_cuda, conv_tiled)                                                                       \
+    K(conv_cuda, conv_tiled_4)                                                                     \
+    K(conv_cuda, conv_tiled_dx)                                                                    \
+    K(conv_cuda, conv_tiled_dx_4)                                                                  \
+    K(conv_cuda, conv_tiled_dw)                                                                    \
+    K(conv_cuda, conv_mma)                                                                         \
+    K(conv_cuda, conv_mma_dx)                                                                      \
+    K(conv_cuda, conv_mma_dw)
 
 enum {
 #define NN_KERNEL_ID(text, name) NN_K_##name,

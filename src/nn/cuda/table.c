@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const char *const texts[NN_TEXT_COUNT] = {"linear", "norm",    "embed", "loss", "attention",
-                                                 "flash",  "flash90", "gru",   "conv", "conv_mma"};
+                                                 "flash",  "flash90", "gru",   "conv", "conv_cuda"};
 
 static const struct {
     const char *text, *name;
