@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* agent.c - how fast agents learn: rounds of training by a configuration, with the shares of the game, of acting and of
- * learning; the first round, in which kernels are compiled and algorithms chosen, does not count.
+ * learning; the first two rounds, in which kernels are compiled, algorithms chosen and graphs captured, do not count.
  *
- *     dm-bench-agent [--parts K] DEVICE FOLDER ROUNDS CONFIG.json [NAME=VALUE ...]
+ *     dm-bench-agent [--parts K | --kernels] DEVICE FOLDER ROUNDS CONFIG.json [NAME=VALUE ...]
  *
  * One line of JSON. FOLDER is made anew. With --parts K the machines are shared out to K learners that run at the same
- * time, each on a stream of its own: how much is gained when one part plays while another learns. */
+ * time, each on a stream of its own: how much is gained when one part plays while another learns. --kernels: without
+ * graphs, and the networks' kernels of a round by the time that they take. */
+#include "agent/learner_internal.h"
 #include "agent/run.h"
 #include "base/file.h"
 #include "base/thread.h"
+#include "nn/cuda/profile.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,10 +77,28 @@ static int failed(const bench *b, uint64_t parts)
     return 0;
 }
 
+/* One more round, kernel by kernel. */
+static dm_status kernels(dm_agent_run *run, dm_error *err)
+{
+    static dm_nn_profile_row rows[256];
+    dm_agent_learner *l = dm_agent_run_learner(run);
+    dm_agent_figures f;
+    size_t count = 0;
+    dm_status status = dm_nn_profile_start(&l->workers[0].exec, 65536, err);
+    if (status == DM_OK)
+        status = dm_agent_learner_round(l, &f, err);
+    if (status == DM_OK)
+        status = dm_nn_profile_stop(&l->workers[0].exec, rows, 256, &count, err);
+    for (size_t i = 0; i < count && i < 256 && status == DM_OK; i++)
+        printf("%9.3f ms %6u calls  %s\n", rows[i].ms, rows[i].calls, rows[i].name);
+    return status;
+}
+
 static int usage(void)
 {
-    fprintf(stderr, "usage: dm-bench-agent [--parts K] DEVICE FOLDER ROUNDS CONFIG.json "
-                    "[NAME=VALUE ...]\n");
+    fprintf(stderr,
+            "usage: dm-bench-agent [--parts K | --kernels] DEVICE FOLDER ROUNDS CONFIG.json "
+            "[NAME=VALUE ...]\n");
     return 2;
 }
 
@@ -87,6 +108,11 @@ int main(int argc, char **argv)
     uint64_t parts = 1;
     dm_pool *pool = NULL;
     dm_error err = {0};
+    bool by_kernel = argc > 1 && strcmp(argv[1], "--kernels") == 0;
+    if (by_kernel) {
+        argv++;
+        argc--;
+    }
     if (argc > 2 && strcmp(argv[1], "--parts") == 0) {
         parts = (uint64_t)atol(argv[2]);
         argv += 2;
@@ -104,6 +130,8 @@ int main(int argc, char **argv)
     if (status == DM_OK && b.config.machines % parts != 0)
         status = dm_fail(&err, DM_EINVAL, "the machines are no multiple of the parts");
     b.config.machines /= parts;
+    if (by_kernel)
+        b.config.graphs = 0;
     if (status == DM_OK)
         status = dm_pool_create((int)parts, &pool, &err);
     if (status != DM_OK) {
@@ -111,7 +139,7 @@ int main(int argc, char **argv)
         return 1;
     }
     dm_pool_run(pool, parts, 1, begin, &b);
-    b.rounds = 1;
+    b.rounds = 2;
     if (failed(&b, parts))
         return 1;
     dm_pool_run(pool, parts, 1, play, &b);
@@ -139,6 +167,10 @@ int main(int argc, char **argv)
            (unsigned long long)c->horizon, (unsigned long long)c->epochs, samples / wall,
            world / wall, act / wall, learn / wall, samples / world, samples / act,
            samples * (double)c->epochs / learn, f->entropy, f->explained);
+    if (by_kernel && kernels(b.parts[0].run, &err) != DM_OK) {
+        fprintf(stderr, "dm-bench-agent: %s\n", err.message);
+        return 1;
+    }
     for (uint64_t i = 0; i < parts; i++)
         dm_agent_run_close(b.parts[i].run);
     dm_pool_destroy(pool);

@@ -147,6 +147,33 @@ static dm_status gather(dm_agent_learner *l, dm_agent_worker *w, uint64_t first,
                            : dm_agent_see(l, w, l->observations, l->order, first, rows, input, err);
 }
 
+/* The slopes by the CPU's own operation. */
+static dm_status loss_on_cpu(dm_agent_learner *l, dm_agent_worker *w, dm_agent_rows logits,
+                             dm_agent_rows values, float *dvalues, dm_error *err)
+{
+    const dm_agent_config *c = &l->config;
+    const dm_nn_ppo ppo = {.count = l->policy.learn_rows,
+                           .logits_pitch = logits.pitch,
+                           .values_pitch = values.pitch,
+                           .actions = l->policy.actions,
+                           .clip = (float)c->clip,
+                           .value_clip = (float)c->value_clip,
+                           .value_scale = (float)c->value_scale,
+                           .entropy_scale = (float)l->entropy,
+                           .logits = logits.at,
+                           .values = values.at,
+                           .taken = w->actions,
+                           .chances = w->chances,
+                           .advantages = w->advantages,
+                           .returns = w->returns,
+                           .old_values = w->values,
+                           .weights = w->weights,
+                           .dlogits = w->slopes[0],
+                           .dvalues = dvalues,
+                           .parts = l->reports ? w->parts : NULL};
+    return w->exec.ops->ppo(&ppo, err);
+}
+
 /* The loss, and the gradients of the networks' outputs. */
 static dm_status loss(dm_agent_learner *l, dm_agent_worker *w, dm_agent_rows logits,
                       dm_agent_rows values, dm_error *err)
@@ -154,6 +181,8 @@ static dm_status loss(dm_agent_learner *l, dm_agent_worker *w, dm_agent_rows log
     const dm_agent_config *c = &l->config;
     uint64_t rows = l->policy.learn_rows, A = l->policy.actions;
     float *dvalues = l->policy.tower_count == 1 ? w->slopes[0] + A : w->slopes[1];
+    if (w->exec.ops->ppo) /* padding stays 0 */
+        return loss_on_cpu(l, w, logits, values, dvalues, err);
     dm_status status = dm_agent_clear(l, w->slopes[0], rows * logits.pitch * sizeof(float), err);
     if (status == DM_OK)
         status = dm_agent_clear(l, w->slopes[1], rows * 4 * sizeof(float), err);

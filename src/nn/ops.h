@@ -53,6 +53,18 @@ typedef struct dm_nn_linear {
 } dm_nn_linear;
 
 /* y[B][O][H-K+1][W-K+1] = act(w[O][I][K][K] * x[B][I][H][W] + b[O]): no padding, step 1. */
+/* The loss of proximal policy optimisation for `count` samples, as kernels/agent/ppo.py has it. Rows of logits and of
+ * their slopes lie logits_pitch floats apart, values and theirs values_pitch. parts[count][5]: NULL, or the text's. */
+typedef struct dm_nn_ppo {
+    uint64_t count, logits_pitch, values_pitch;
+    uint32_t actions;
+    float clip, value_clip, value_scale, entropy_scale;
+    const float *logits, *values;
+    const int32_t *taken;
+    const float *chances, *advantages, *returns, *old_values, *weights;
+    float *dlogits, *dvalues, *parts;
+} dm_nn_ppo;
+
 typedef struct dm_nn_conv {
     uint32_t B, I, H, W, O, K;
     uint32_t stride; /* 1 or more: the output is (H-K)/stride + 1 high */
@@ -223,6 +235,8 @@ typedef struct dm_nn_ops {
      * only the text of kernels/nn/optimisers.py, which gives the same bits. */
     void (*adam)(const dm_nn_adam *, uint64_t n, float *w, const float *g, float *m, float *v,
                  float *average);
+    /* The CPU's: the slopes of the loss of kernels/agent/ppo.py. NULL: there is only the text. */
+    dm_status (*ppo)(const dm_nn_ppo *, dm_error *err);
 } dm_nn_ops;
 
 /* The tables. The plain ones take F32 and F64; the CPU's F32. */

@@ -4,6 +4,7 @@
 #include "agent/plain.h"
 #include "base/file.h"
 #include "base/philox.h"
+#include "nn/ops.h"
 #include "tests/support/test.h"
 
 #include <dotmatrix/kernel.h>
@@ -294,6 +295,91 @@ static void a_sample_without_weight_teaches_nothing(void **state)
         assert_true(s.dlogits[2 * ACTIONS + a] == 0 && s.dlogits[ACTIONS + a] != 0);
 }
 
+/* ---- The CPU's own slopes ---- */
+
+enum { SLOPES = 37, PITCH = 8, VALUE_PITCH = 4 };
+
+static void check_table(const char *name, double with_value_clip)
+{
+    const dm_nn_ops *ops = dm_nn_cpu_named(name);
+    static float logits[SLOPES * PITCH], values[SLOPES * VALUE_PITCH], chances[SLOPES],
+        advantages[SLOPES], returns[SLOPES], old[SLOPES], weights[SLOPES], dlogits[SLOPES * PITCH],
+        dvalues[SLOPES * VALUE_PITCH], parts[SLOPES * PARTS];
+    static int32_t taken[SLOPES];
+    for (size_t n = 0; n < SLOPES; n++) {
+        float u[12];
+        for (size_t i = 0; i < 12; i++)
+            u[i] = 2 * dm_random_unit(dm_random4(8, n, i).v[0]) - 1;
+        for (size_t a = 0; a < ACTIONS; a++)
+            logits[n * PITCH + a] = 3 * u[a];
+        values[n * VALUE_PITCH] = u[6], chances[n] = -1.5f + u[7], advantages[n] = 2 * u[8];
+        returns[n] = u[9], old[n] = u[6] + 0.5f * u[10], weights[n] = n % 7 == 3 ? 0 : 1;
+        taken[n] = (int32_t)(n % ACTIONS);
+    }
+    const dm_nn_ppo ppo = {.count = SLOPES,
+                           .logits_pitch = PITCH,
+                           .values_pitch = VALUE_PITCH,
+                           .actions = ACTIONS,
+                           .clip = (float)clip,
+                           .value_clip = (float)with_value_clip,
+                           .value_scale = (float)value_scale,
+                           .entropy_scale = (float)entropy_scale,
+                           .logits = logits,
+                           .values = values,
+                           .taken = taken,
+                           .chances = chances,
+                           .advantages = advantages,
+                           .returns = returns,
+                           .old_values = old,
+                           .weights = weights,
+                           .dlogits = dlogits,
+                           .dvalues = dvalues,
+                           .parts = parts};
+    memset(dlogits, 0, sizeof dlogits);
+    assert_ok(ops->ppo(&ppo, err));
+    for (int n = 0; n < SLOPES; n++) {
+        double row[ACTIONS], plain_parts[PARTS], plain_dlogits[ACTIONS], dvalue, w = weights[n];
+        for (int a = 0; a < ACTIONS; a++)
+            row[a] = logits[n * PITCH + a];
+        const dm_agent_plain_sample plain = {.logits = row,
+                                             .actions = ACTIONS,
+                                             .action = (size_t)taken[n],
+                                             .value = values[n * VALUE_PITCH],
+                                             .chance = chances[n],
+                                             .advantage = advantages[n],
+                                             .target = returns[n],
+                                             .old_value = old[n],
+                                             .clip = clip,
+                                             .value_clip = with_value_clip,
+                                             .value_scale = value_scale,
+                                             .entropy_scale = entropy_scale};
+        (void)dm_agent_plain_ppo(&plain, plain_parts, plain_dlogits, &dvalue);
+        expect("slope in the value", n, (double)dvalues[n * VALUE_PITCH], w * dvalue, 1e-5);
+        for (int a = 0; a < ACTIONS; a++)
+            expect("slope in a logit", n, (double)dlogits[n * PITCH + a], w * plain_dlogits[a],
+                   1e-5);
+        for (int a = ACTIONS; a < PITCH; a++)
+            assert_true(dlogits[n * PITCH + a] == 0);
+        for (int k = 0; k < PARTS; k++)
+            expect("part", n, (double)parts[n * PARTS + k], w * plain_parts[k], 1e-5);
+    }
+}
+
+static void slopes_of_each_table_equal_plain(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"portable", "avx2", "avx512"};
+    int tables = 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (dm_nn_cpu_named(names[i]) == NULL)
+            continue;
+        check_table(names[i], 0);
+        check_table(names[i], value_clip);
+        tables++;
+    }
+    assert_true(tables > 0);
+}
+
 /* ---- Sampling ---- */
 
 static void samples_follow_their_chances(void **state)
@@ -398,5 +484,6 @@ static void moments_equal_plain_sums(void **state)
 
 DM_TESTS("agent/texts", DM_TEST(gae_equals_its_sum), DM_TEST(vtrace_equals_its_sum),
          DM_TEST(ppo_equals_plain_and_pytorch), DM_TEST(gradients_equal_finite_differences),
+         DM_TEST(slopes_of_each_table_equal_plain),
          DM_TEST(a_sample_without_weight_teaches_nothing), DM_TEST(samples_follow_their_chances),
          DM_TEST(moments_equal_plain_sums));

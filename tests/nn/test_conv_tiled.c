@@ -3,6 +3,12 @@
  * the sizes that their launches have on a GPU, beside the plain convolution. */
 #include "tests/nn/conv_host.h"
 
+DM_FN float nn_slope(uint32_t kind, float y, float pre)
+{
+    (void)pre;
+    return kind == DM_NN_RELU && y <= 0 ? 0 : 1;
+}
+
 #include "nn/cuda/conv_mma.h"
 #include "nn/cuda/conv_tiled_plan.h"
 
@@ -99,6 +105,13 @@ static unsigned check(const dm_nn_conv *s, uint32_t places)
     if (plan_of(s, NN_CONV_DW, places, &p)) {
         partial = calloc(p.args.groups * W, 4), biases = calloc(p.args.groups * s->O, 4);
         p.args.x = x, p.args.y = dy, p.args.dw = partial, p.args.db = biases;
+        if (places == MMA && s->activation != DM_NN_LINEAR) { /* with the slope, as plain has it */
+            p.args.results = y;
+            memset(dw, 0, W * sizeof *dw);
+            memset(db, 0, s->O * sizeof *db);
+            memcpy(scratch, dy, Y * sizeof *dy);
+            assert_ok(plain.ops->conv_backward(&plain, s, x, w, y, scratch, NULL, dw, db, err));
+        }
         run(NN_CONV_DW, places, &p);
         for (uint32_t c = 0; c < p.args.groups; c++) {
             for (size_t i = 0; i < W; i++)

@@ -104,11 +104,21 @@ static dm_status narrow(dm_nn_exec *exec, uint64_t n, const void *x, const void 
     return widen(exec, n, scale, x, y, err);
 }
 
+/* Short rows are copied sooner than memcpy is called. */
+static void row_copy(float *to, const float *from, size_t n)
+{
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        vec_store(to + i, vec_load(from + i));
+    if (i < n)
+        vec_store_some(to + i, vec_load_some(from + i, n - i), n - i);
+}
+
 static dm_status gather(dm_nn_exec *exec, uint32_t N, uint32_t C, const void *x,
                         const int32_t *index, void *y, dm_error *err)
 {
     (void)exec, (void)err;
     for (size_t i = 0; i < N; i++)
-        memcpy((float *)y + i * C, (const float *)x + (size_t)index[i] * C, C * sizeof(float));
+        row_copy((float *)y + i * C, (const float *)x + (size_t)index[i] * C, C);
     return DM_OK;
 }

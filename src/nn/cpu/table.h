@@ -27,6 +27,7 @@
 #include "nn/cpu/norm.h"
 #include "nn/cpu/optimiser.h"
 #include "nn/cpu/pool.h"
+#include "nn/cpu/ppo.h"
 #include "nn/cpu/sums.h"
 
 #include "nn/cpu/gru.h"
@@ -63,4 +64,5 @@ const dm_nn_ops CPU_TABLE = {
     .gather = gather,
     .sums = sums,
     .adam = adam,
+    .ppo = ppo,
 };

@@ -42,7 +42,10 @@ static dm_status conv_backward(dm_nn_exec *e, const dm_nn_conv *s, const void *x
     slope.y = y, slope.out = dy;
     args.x = x, args.w = w, args.y = dy, args.out = dx, args.dw = dw, args.db = db;
     dm_status status = DM_OK;
-    if (s->activation != DM_NN_LINEAR)
+    /* Where nothing else needs the slope, dw's kernel makes it of what it reads. */
+    bool in_dw = s->activation != DM_NN_LINEAR && dx == NULL && dw != NULL &&
+                 dm_nn_cuda_tiled_takes_results(e, s);
+    if (s->activation != DM_NN_LINEAR && !in_dw)
         status = NN_LAUNCH(e, conv_slope,
                            dm_nn_cuda_loop((uint64_t)s->B * s->O * args.OH * args.OW), &slope, err);
     bool done = false;
@@ -54,7 +57,7 @@ static dm_status conv_backward(dm_nn_exec *e, const dm_nn_conv *s, const void *x
     uint32_t blocks = s->O * s->I * s->K * s->K + (db != NULL ? s->O : 0);
     done = false;
     if (status == DM_OK && dw != NULL)
-        status = dm_nn_cuda_tiled_dw(e, s, x, dy, dw, db, &done, err);
+        status = dm_nn_cuda_tiled_dw(e, s, x, in_dw ? y : NULL, dy, dw, db, &done, err);
     if (status == DM_OK && dw != NULL && !done)
         status = NN_LAUNCH(e, conv_dw, ((dm_grid){blocks, 256, 0}), &args, err);
     return status;

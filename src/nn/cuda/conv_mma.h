@@ -279,7 +279,7 @@ DM_KERNEL_BOUNDS(nn_conv_mma_dx, nn_conv_tiled_args, 256u, 2)
 
 /* ---- dw ---- */
 
-/* y is dy. A warp has `rows` tiles of 16 channels and 8 / rows tiles of eight taps; `item_blocks` warps share out the
+/* y is dy, before the slope of the activation where `results` is given. A warp has `rows` tiles of 16 channels and 8 / rows tiles of eight taps; `item_blocks` warps share out the
  * taps, and as many groups of warps as there are take turns at eight places. Shared memory: offsets, places, a sample's
  * x, its dy [tiles 16][pitch] with zeros behind; at the end the groups' sums. */
 DM_FN void nn_mma_dw(const nn_conv_tiled_args *s, const int rows, const bool exact)
@@ -325,6 +325,10 @@ DM_FN void nn_mma_dw(const nn_conv_tiled_args *s, const int rows, const bool exa
             for (uint32_t k = 0; k < NN_CONV_AHEAD; k++) {
                 const uint32_t at = i + k * DM_BLOCK_THREADS;
                 ahead[k] = at < s->O * P ? nn_get(s->y, b * s->O * P + at) : 0.0f;
+                if (s->results != 0 && at < s->O * P) {
+                    const float result = nn_get(s->results, b * s->O * P + at);
+                    ahead[k] *= nn_slope(s->activation, result, result);
+                }
             }
             NN_UNROLL
             for (uint32_t k = 0; k < NN_CONV_AHEAD; k++) {

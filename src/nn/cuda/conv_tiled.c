@@ -194,8 +194,16 @@ dm_status dm_nn_cuda_tiled_dx(dm_nn_exec *e, const dm_nn_conv *s, const void *w,
                          : NN_LAUNCH(e, conv_tiled_dx, p.grid, &p.args, err);
 }
 
-dm_status dm_nn_cuda_tiled_dw(dm_nn_exec *e, const dm_nn_conv *s, const void *x, const void *dy,
-                              float *dw, float *db, bool *done, dm_error *err)
+bool dm_nn_cuda_tiled_takes_results(const dm_nn_exec *e, const dm_nn_conv *s)
+{
+    nn_conv_plan p;
+    return s->activation != DM_NN_GELU && plan(e, s, NN_CONV_DW, &p) &&
+           plan_mma(e, s, NN_CONV_DW, &p);
+}
+
+dm_status dm_nn_cuda_tiled_dw(dm_nn_exec *e, const dm_nn_conv *s, const void *x,
+                              const void *results, const void *dy, float *dw, float *db, bool *done,
+                              dm_error *err)
 {
     nn_conv_plan p;
     if (!(*done = plan(e, s, NN_CONV_DW, &p)))
@@ -203,6 +211,7 @@ dm_status dm_nn_cuda_tiled_dw(dm_nn_exec *e, const dm_nn_conv *s, const void *x,
     bool mma = plan_mma(e, s, NN_CONV_DW, &p);
     float *partial = e->scratch, *biases = partial + weights(s) * p.args.groups;
     p.args.rows = s->rows, p.args.packed = s->packed;
+    p.args.results = results;
     p.args.x = x, p.args.y = dy, p.args.dw = partial, p.args.db = db != NULL ? biases : NULL;
     dm_status status = mma ? NN_LAUNCH(e, conv_mma_dw, p.grid, &p.args, err)
                            : NN_LAUNCH(e, conv_tiled_dw, p.grid, &p.args, err);

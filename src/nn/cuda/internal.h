@@ -141,8 +141,11 @@ dm_status dm_nn_cuda_tiled(dm_nn_exec *e, const dm_nn_conv *s, const void *x, co
                            const void *b, void *y, bool *done, dm_error *err);
 dm_status dm_nn_cuda_tiled_dx(dm_nn_exec *e, const dm_nn_conv *s, const void *w, const void *dy,
                               void *dx, bool *done, dm_error *err);
-dm_status dm_nn_cuda_tiled_dw(dm_nn_exec *e, const dm_nn_conv *s, const void *x, const void *dy,
-                              float *dw, float *db, bool *done, dm_error *err);
+dm_status dm_nn_cuda_tiled_dw(dm_nn_exec *e, const dm_nn_conv *s, const void *x,
+                              const void *results, const void *dy, float *dw, float *db, bool *done,
+                              dm_error *err);
+/* True when dm_nn_cuda_tiled_dw takes dy before the activation's slope, with the layer's results. */
+bool dm_nn_cuda_tiled_takes_results(const dm_nn_exec *e, const dm_nn_conv *s);
 
 /* Each file fills in its functions. */
 void dm_nn_cuda_linear_fill(dm_nn_ops *ops);
