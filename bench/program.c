@@ -118,6 +118,14 @@ static void download_all(dm_swarm *swarm, const bench *b, downloads *d)
     check(dm_swarm_download(swarm, DM_SWARM_REGION_BYTES, d->bytes, n * BYTES, &err), &err);
 }
 
+static bool same_bits(float a, float b)
+{
+    uint32_t x, y;
+    memcpy(&x, &a, sizeof x);
+    memcpy(&y, &b, sizeof y);
+    return x == y;
+}
+
 /* The documented reward from the game's own bytes; false where the program said something else. */
 static bool plain_step(plain *p, const uint8_t *bytes, float reward, uint8_t terminated, float sum,
                        uint32_t length)
@@ -131,7 +139,7 @@ static bool plain_step(plain *p, const uint8_t *bytes, float reward, uint8_t ter
     p->sum = fresh ? 0 : p->sum + (double)paid;
     p->length = fresh ? 0 : p->length + 1;
     p->ended = over;
-    return memcmp(&paid, &reward, sizeof paid) == 0 && terminated == over && p->length == length &&
+    return same_bits(paid, reward) && terminated == over && p->length == length &&
            p->sum == (double)sum; /* whole numbers: a float has them exactly */
 }
 
@@ -163,7 +171,7 @@ static bool alone_step(alone *a, const bench *b, uint8_t action, float reward, u
         dm_gb_run_frames(a->gb, b->frames - held, DM_GB_DRAW_NEVER);
     check(dm_program_single_step(a->single, action, &o, &err), &err);
     a->ended = o.terminated;
-    return memcmp(&o.reward, &reward, sizeof reward) == 0 && o.terminated == (terminated != 0);
+    return same_bits(o.reward, reward) && o.terminated == (terminated != 0);
 }
 
 static uint32_t next_random(uint32_t *state)
@@ -198,7 +206,7 @@ static void equal(const bench *b, const char *path)
                    .terminated = malloc(n),
                    .truncated = malloc(n),
                    .bytes = malloc(n * BYTES),
-                   .actions = malloc(n)};
+                   .actions = calloc(n, 1)};
     plain *plains = calloc(n, sizeof *plains);
     const size_t alone_count = n < b->alone ? n : b->alone;
     alone *alones = calloc(alone_count + 1, sizeof *alones);

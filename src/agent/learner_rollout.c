@@ -260,10 +260,11 @@ static dm_status account(dm_agent_learner *l, dm_agent_figures *f, dm_error *err
 {
     float tallies[DM_AGENT_MOMENT_PARTS][DM_AGENT_TALLY];
     uint64_t parts = l->N < DM_AGENT_MOMENT_PARTS ? l->N : DM_AGENT_MOMENT_PARTS;
+    uint64_t rows = (l->N + parts - 1) / parts;
     dm_status status = queue_account(l, err);
     dm_agent_text_matrix(&l->tally, "ended", l->ended, NULL, l->N, DM_AGENT_ENDED);
     dm_agent_text_vector(&l->tally, "bad", l->bad, NULL, l->N);
-    dm_agent_text_number(&l->tally, "rows", (double)((l->N + parts - 1) / parts));
+    dm_agent_text_number(&l->tally, "rows", (double)rows);
     dm_agent_text_matrix(&l->tally, "sums", l->tallies, NULL, parts, DM_AGENT_TALLY);
     if (status == DM_OK)
         status = dm_agent_text_launch(&l->tally, DM_KERNEL_FORWARD, parts, 0, err);

@@ -258,7 +258,7 @@ static dm_status sum_chunk(dm_agent_learner *l, dm_agent_worker *w, uint64_t chu
 {
     uint64_t room = l->policy.parameter_room, i = chunk * CHUNK;
     uint64_t count = room - i < CHUNK ? room - i : CHUNK;
-    float *sum = l->gradients + i, sums[2];
+    float *sum = l->gradients + i, sums[2] = {0, 0};
     dm_status status = DM_OK;
     for (uint64_t s = 1; s < l->shards && status == DM_OK; s++)
         status = w->exec.ops->add(&w->exec, count, sum, sum + s * room, sum, err);

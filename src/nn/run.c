@@ -4,6 +4,7 @@
 
 #include "device/internal.h"
 
+#include <assert.h>
 #include <string.h>
 
 static const void *weight(const dm_nn_plan *plan, const dm_nn_shard *shard, int index)
@@ -231,6 +232,7 @@ static dm_status layer_backward(const dm_nn_plan *plan, dm_nn_exec *exec, dm_nn_
     }
     case DM_NN_LAYER_RESIDUAL: {
         size_t n = dm_nn_shape_count(p->in);
+        assert(i > 0); /* it adds an earlier layer's values (plan.c) */
         dm_status status =
             pass_on(exec, p->from, n, plan->element, dy, m + plan->layers[p->layer.from].grad, err);
         return status != DM_OK ? status : pass_on(exec, p->before, n, plan->element, dy, dx, err);

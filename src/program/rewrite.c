@@ -24,7 +24,7 @@ static dm_role role_of_annotation(const dm_rewriter *r, const dm_ast *at)
 static void replace_decorators(dm_rewriter *r, dm_ast *at, const char *name)
 {
     dm_ast *list = dm_rewrite_node(r, DM_AST_BLOCK, at);
-    list->items = dm_lang_alloc_array(r->lang, 1, sizeof *list->items);
+    list->items = dm_lang_alloc_array(r->lang, 1, sizeof(void *));
     list->items[0] = dm_rewrite_warp(r, name, at);
     list->count = 1;
     at->decorators = list;
@@ -332,14 +332,14 @@ static void join(dm_rewriter *r, dm_ast *tree, const dm_ast *before, const dm_as
     int count = 0;
     dm_ast **items = dm_lang_alloc_array(
         r->lang, (size_t)(before->count + tree->count + behind->count + p->field_count) + 1,
-        sizeof *items);
+        sizeof(void *));
     for (int i = 0; i < before->count; i++)
         items[count++] = before->items[i];
     for (int i = 0; i < p->field_count; i++) {
         if (p->fields[i].type == NULL)
             continue;
         dm_ast *made = dm_rewrite_node(r, DM_AST_ASSIGN, p->fields[i].ast);
-        made->items = dm_lang_alloc_array(r->lang, 1, sizeof *made->items);
+        made->items = dm_lang_alloc_array(r->lang, 1, sizeof(void *));
         made->items[0] =
             dm_rewrite_name(r, dm_lang_format(r->lang, "_dm_T%d", i), p->fields[i].ast);
         made->count = 1;

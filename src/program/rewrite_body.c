@@ -5,6 +5,7 @@
 
 #include "base/closest.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef struct name_row {
@@ -62,8 +63,8 @@ dm_ast *dm_rewrite_call(dm_rewriter *r, dm_ast *callee, dm_ast **items, int coun
 {
     dm_ast *made = dm_rewrite_node(r, DM_AST_CALL, at);
     made->a = callee;
-    made->items = dm_lang_alloc_array(r->lang, (size_t)count + 1, sizeof *items);
-    memcpy(made->items, items, (size_t)count * sizeof *items);
+    made->items = dm_lang_alloc_array(r->lang, (size_t)count + 1, sizeof(void *));
+    memcpy(made->items, items, (size_t)count * sizeof(void *));
     made->count = count;
     return made;
 }
@@ -73,7 +74,7 @@ static dm_ast *first_of(dm_rewriter *r, dm_ast *base, const dm_ast *at)
 {
     dm_ast *made = dm_rewrite_node(r, DM_AST_SUBSCRIPT, at);
     made->a = base;
-    made->items = dm_lang_alloc_array(r->lang, 1, sizeof *made->items);
+    made->items = dm_lang_alloc_array(r->lang, 1, sizeof(void *));
     made->items[0] = dm_rewrite_int(r, 0, at);
     made->count = 1;
     return made;
@@ -284,6 +285,7 @@ static dm_ast *out_field(dm_rewriter *r, dm_ast *at)
 
 static dm_ast *attribute(dm_rewriter *r, dm_ast *at)
 {
+    assert(at->name != NULL);
     const char *name = dm_rewrite_module_name(r, at);
     if (name != NULL) {
         if (find_name(name) != NULL)
@@ -426,7 +428,7 @@ static dm_ast *augmented(dm_rewriter *r, dm_ast *at)
     sum->op = at->op;
     sum->a = at->a;
     sum->b = at->b;
-    made->items = dm_lang_alloc_array(r->lang, 1, sizeof *made->items);
+    made->items = dm_lang_alloc_array(r->lang, 1, sizeof(void *));
     made->items[0] = at->a;
     made->count = 1;
     made->a = sum;

@@ -217,7 +217,7 @@ static void fill_args(dm_swarm *swarm)
     a->start_draws = dm_swarm_address(arrays[DM_SWARM_A_START_DRAWS]);
     a->random_count = (uint32_t)d->random_count;
     for (size_t i = 0; i < d->random_count; i++)
-        a->random_offsets[i] = (uint16_t)dm_swarm_memory_offset(NULL, d->random_bytes[i]);
+        a->random_offsets[i] = (uint16_t)dm_swarm_own_offset(d->random_bytes[i]);
     dm_swarm_point_outputs(swarm);
     b->machine_stride = swarm->layout.machine_stride;
     b->memory_stride = swarm->layout.memory_stride;

@@ -7,8 +7,8 @@
 
 #define DM_SWARM_NO_MEMORY 0xFFFFFFFFu
 
-/* Where in machine memory an address is; DM_SWARM_NO_MEMORY: in none. */
-DM_FN uint32_t dm_swarm_memory_offset(const dm_gb_cart *cart, uint32_t address)
+/* Where in machine memory an address is that is not the cartridge's; DM_SWARM_NO_MEMORY: in none. */
+DM_FN uint32_t dm_swarm_own_offset(uint32_t address)
 {
     if (address >= 0xFF80u)
         return DM_GB_HRAM + address - 0xFF80u;
@@ -16,11 +16,17 @@ DM_FN uint32_t dm_swarm_memory_offset(const dm_gb_cart *cart, uint32_t address)
         return address < 0xFEA0u ? DM_GB_OAM + (address & 0xFFu) : DM_SWARM_NO_MEMORY;
     if (address >= 0xC000u)
         return DM_GB_WRAM + (address & 0x1FFFu);
-    if (address >= 0xA000u) {
-        const uint32_t offset = dm_gb_cart_ram_offset(cart, address);
-        return offset == DM_GB_NO_RAM ? DM_SWARM_NO_MEMORY : DM_GB_CART_RAM + offset;
-    }
-    return address >= 0x8000u ? DM_GB_VRAM + (address & 0x1FFFu) : DM_SWARM_NO_MEMORY;
+    return address >= 0x8000u && address < 0xA000u ? DM_GB_VRAM + (address & 0x1FFFu)
+                                                   : DM_SWARM_NO_MEMORY;
+}
+
+/* The same with cartridge RAM. */
+DM_FN uint32_t dm_swarm_memory_offset(const dm_gb_cart *cart, uint32_t address)
+{
+    if (address < 0xA000u || address >= 0xC000u)
+        return dm_swarm_own_offset(address);
+    const uint32_t offset = dm_gb_cart_ram_offset(cart, address);
+    return offset == DM_GB_NO_RAM ? DM_SWARM_NO_MEMORY : DM_GB_CART_RAM + offset;
 }
 
 #endif

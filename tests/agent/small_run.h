@@ -27,7 +27,7 @@ static inline dm_agent_config dm_test_small_run(void **state, const char *const 
         assert_ok(dm_agent_config_set(&config, settings[i], err));
     for (size_t i = 0; more != NULL && more[i] != NULL; i++)
         assert_ok(dm_agent_config_set(&config, more[i], err));
-    assert_ok(dm_path_join(path, dm_test_source_root(), "tests/agent/starfall.c", err));
+    assert_ok(dm_path_join(path, dm_test_source_root(), "tests/agent/starfall.epilog", err));
     assert_ok(dm_agent_config_set(&config, "observation=20", err));
     assert_true(strlen(path) < sizeof config.reward);
     memcpy(config.reward, path, strlen(path) + 1);

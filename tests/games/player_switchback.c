@@ -17,7 +17,7 @@ enum {
 
 static uint8_t choose(dm_gb *gb)
 {
-    int x = (int8_t)dm_gb_peek(gb, X + 1), ahead[LANES] = {255, 255, 255};
+    int x = game_peek_signed(gb, X + 1), ahead[LANES] = {255, 255, 255};
     for (int i = 0; i < COUNT; i++) {
         int depth = dm_gb_peek(gb, (uint16_t)(CARS + 4 * i + 1));
         int lane = dm_gb_peek(gb, (uint16_t)(CARS + 4 * i + 2)) % LANES;
@@ -32,7 +32,7 @@ static uint8_t choose(dm_gb *gb)
     if (best != here && ahead[here] > 150)
         best = here;
     /* Bends push outwards: hold against them a little in advance. */
-    int curve = (int8_t)dm_gb_peek(gb, CURVE), target = (best - 1) * (LANE_WIDTH - 4) + curve;
+    int curve = game_peek_signed(gb, CURVE), target = (best - 1) * (LANE_WIDTH - 4) + curve;
     if (abs(target - x) < 2)
         return 0;
     return x < target ? DM_GB_KEY_RIGHT : DM_GB_KEY_LEFT;

@@ -49,6 +49,12 @@ void game_begin(dm_gb *gb, uint32_t wait)
     assert_int_equal(game_word(gb, GAME_SCORE), 0);
 }
 
+int game_peek_signed(dm_gb *gb, uint16_t address)
+{
+    int value = dm_gb_peek(gb, address);
+    return value < 128 ? value : value - 256;
+}
+
 uint8_t game_random_choice(const game_player *player, uint64_t seed, uint32_t frame)
 {
     return (uint8_t)(dm_random4(seed, 0, frame / 8).v[0] & player->keys);

@@ -36,6 +36,9 @@ uint8_t game_random_choice(const game_player *player, uint64_t seed, uint32_t fr
 /* Assemble and create the game; the caller destroys it. */
 dm_gb *game_create(const char *name);
 void game_run(dm_gb *gb, uint8_t keys, uint32_t frames);
+
+/* A byte of memory as a number from -128 to 127. */
+int game_peek_signed(dm_gb *gb, uint16_t address);
 unsigned game_word(dm_gb *gb, uint16_t address);
 /* The two bytes of decimal digits as a number. */
 unsigned game_digits(dm_gb *gb, uint16_t address);

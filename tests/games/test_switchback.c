@@ -56,9 +56,9 @@ static void events_and_score_agree(void **state)
         score = now;
         lost = 3u - dm_gb_peek(gb, GAME_LIVES);
         stages = dm_gb_peek(gb, STAGE);
-        int curve = (int8_t)dm_gb_peek(gb, CURVE);
+        int curve = game_peek_signed(gb, CURVE);
         sharpest = curve > sharpest ? curve : sharpest;
-        assert_in_range((int8_t)dm_gb_peek(gb, X + 1) + 100, 100 - 73, 100 + 73);
+        assert_in_range(game_peek_signed(gb, X + 1) + 100, 100 - 73, 100 + 73);
     }
     print_message("score %u, %u lives lost, %u stages, sharpest bend %d\n", score, lost, stages,
                   sharpest);

@@ -561,8 +561,8 @@ static void make_bench_ends_with_a_report(void **state)
         "\"$0\" \"$2\" cpu && "
         "ROMS=\"$1\" OUT=one ARGS='--steps 1 --repeat 1 --warmup-seconds 0 --diverge-frames 24' "
         "\"$0\" \"$2\" machine";
-    const char *argv[] = {
-        "sh", "-c", script, DM_TEST_SOURCE_ROOT "/tools/bench", game, DM_TEST_BUILD_ROOT, NULL};
+    static const char tool[] = DM_TEST_SOURCE_ROOT "/tools/bench";
+    const char *argv[] = {"sh", "-c", script, tool, game, DM_TEST_BUILD_ROOT, NULL};
     dm_test_result r;
     dm_test_run(&(dm_test_command){.argv = argv, .folder = dm_test_dir(state)}, &r);
     dm_test_expect_exit(&r, 0);

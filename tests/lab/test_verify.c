@@ -229,8 +229,8 @@ static void a_dump_is_around_the_first_difference(void **state)
     char *bytes;
     size_t size;
     assert_ok(dm_file_write(dm_test_path(state, "DUMP.asm"), source, sizeof source - 1, err));
-    command(&r, "roms", "build", "--include", DM_TEST_SOURCE_ROOT "/roms/include", "--out", ".",
-            "DUMP.asm");
+    static const char include[] = DM_TEST_SOURCE_ROOT "/roms/include";
+    command(&r, "roms", "build", "--include", include, "--out", ".", "DUMP.asm");
     dm_test_expect_exit(&r, 0);
     dm_test_result_free(&r);
     command(&r, "verify", "--rom", "DUMP.gb", "--ref-backend", "single", "--dut-backend",

@@ -261,7 +261,7 @@ static void averages_take_the_place_of_weights(void **state)
     assert_ok(dm_nn_model_evaluate(model, xor_input, xor_target, NULL, &loss[0], err));
     assert_ok(dm_nn_model_read(model, 0, DM_NN_VALUE, w, err));
     assert_ok(dm_nn_model_read(model, 0, DM_NN_AVERAGE, average, err));
-    assert_true(memcmp(w, average, sizeof w) != 0);
+    assert_memory_not_equal(w, average, sizeof w);
     assert_ok(dm_nn_model_swap_average(model, err));
     assert_ok(dm_nn_model_read(model, 0, DM_NN_VALUE, now, err));
     assert_memory_equal(now, average, sizeof now);

@@ -155,6 +155,11 @@ static void player_step(player *p, const dm_swarm_desc *desc, uint64_t machine, 
 
 #define MACHINES 24
 
+static bool same_bits(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(float)) == 0;
+}
+
 static void compare(dm_swarm *swarm, const player *players, uint32_t step)
 {
     float rewards[MACHINES];
@@ -163,8 +168,8 @@ static void compare(dm_swarm *swarm, const player *players, uint32_t step)
     assert_ok(dm_swarm_download(swarm, DM_SWARM_TERMINATED, terminated, sizeof terminated, err));
     assert_ok(dm_swarm_download(swarm, DM_SWARM_TRUNCATED, truncated, sizeof truncated, err));
     for (uint32_t i = 0; i < MACHINES; i++)
-        if (memcmp(&rewards[i], &players[i].reward, sizeof(float)) != 0 ||
-            terminated[i] != players[i].terminated || truncated[i] != players[i].truncated)
+        if (!same_bits(&rewards[i], &players[i].reward) || terminated[i] != players[i].terminated ||
+            truncated[i] != players[i].truncated)
             fail_msg("step %u, machine %u: %g %d %d, and in plain C %g %d %d", step, i,
                      (double)rewards[i], terminated[i], truncated[i], (double)players[i].reward,
                      players[i].terminated, players[i].truncated);

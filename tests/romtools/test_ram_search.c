@@ -94,7 +94,7 @@ static void mistakes_have_a_line(void **state)
     }
 }
 
-#define STARFALL DM_TEST_BUILD_ROOT "/roms/STARFALL.gb"
+static const char starfall[] = DM_TEST_BUILD_ROOT "/roms/STARFALL.gb";
 
 /* Rounds by the command: candidates are dropped, marks are compared with, and the name that was given is in the .sym
  * file. */
@@ -106,27 +106,27 @@ static void a_search_over_several_calls(void **state)
     assert_ok(dm_path_join(keys, dm_test_dir(state), "keys.txt", err));
     assert_ok(dm_file_write(keys, "10 START\n14 -\n60 RIGHT\n", 23, err));
     dm_test_result r;
-    dm_test_dotmatrix(&r, "ram", "--rom", STARFALL, "--search", search, "--frames", "100",
+    dm_test_dotmatrix(&r, "ram", "--rom", starfall, "--search", search, "--frames", "100",
                       "--input", keys, "--mark", "begun");
     dm_test_expect_exit(&r, 0);
     assert_non_null(strstr(r.out, "24703 candidates after 100 frames"));
     dm_test_result_free(&r);
-    dm_test_dotmatrix(&r, "ram", "--rom", STARFALL, "--search", search, "--frames", "60", "--keep",
+    dm_test_dotmatrix(&r, "ram", "--rom", starfall, "--search", search, "--frames", "60", "--keep",
                       "changed", "--json");
     dm_test_expect_exit(&r, 0);
     assert_non_null(strstr(r.out, "\"frames\": 160"));
     dm_test_result_free(&r);
-    dm_test_dotmatrix(&r, "ram", "--rom", STARFALL, "--search", search, "--keep", "unchanged",
+    dm_test_dotmatrix(&r, "ram", "--rom", starfall, "--search", search, "--keep", "unchanged",
                       "--name", "C009=wRandom", "--sym", sym);
     dm_test_expect_exit(&r, 0);
     dm_test_result_free(&r);
-    dm_test_dotmatrix(&r, "ram", "--rom", STARFALL, "--search", search, "--keep", "changed",
+    dm_test_dotmatrix(&r, "ram", "--rom", starfall, "--search", search, "--keep", "changed",
                       "--since", "nothing");
     dm_test_expect_exit(&r, 2);
     assert_non_null(strstr(r.err, "the search has no mark 'nothing'"));
     dm_test_result_free(&r);
     /* What went up between the calls and does not stand still is gone. */
-    dm_test_dotmatrix(&r, "ram", "--rom", STARFALL, "--search", search, "--keep", "changed");
+    dm_test_dotmatrix(&r, "ram", "--rom", starfall, "--search", search, "--keep", "changed");
     dm_test_expect_exit(&r, 1);
     assert_non_null(strstr(r.out, "0 candidates"));
     dm_test_result_free(&r);

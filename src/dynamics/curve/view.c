@@ -342,7 +342,7 @@ void dm_view_rules_fit(dm_view_rules *rules, dm_history *histories, size_t count
     for (size_t k = 0; k < K; k++)
         numbers[2 + k] = &rules->prior[k];
     double factor = 2;
-    for (int round = 0; round < FIT_ROUNDS; round++, factor = sqrt(factor)) {
+    for (int round = 0; round < FIT_ROUNDS; round++) {
         for (size_t p = 0; p < 2 + K; p++)
             for (int direction = 0; direction < 2; direction++) {
                 float kept = *numbers[p];
@@ -355,5 +355,6 @@ void dm_view_rules_fit(dm_view_rules *rules, dm_history *histories, size_t count
                 else
                     *numbers[p] = kept;
             }
+        factor = sqrt(factor);
     }
 }

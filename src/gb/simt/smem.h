@@ -146,8 +146,7 @@ DM_FN void dm_gb_page_set(const dm_gb_smem *smem, uint32_t page, const void *val
 DM_FN uint32_t dm_gb_smem_cold_at(const dm_gb_smem *smem)
 {
     const uint32_t slot = smem->pages - smem->tables - (uint32_t)DM_GB_SMEM_PAGES_AT;
-    return smem->tables + (uint32_t)DM_GB_SMEM_COLD_AT +
-           slot * (uint32_t)(sizeof(uint64_t) / sizeof(dm_gb_page_entry));
+    return smem->tables + (uint32_t)DM_GB_SMEM_COLD_AT + slot * (DM_GB_PAGE_NARROW ? 2u : 1u);
 }
 
 DM_FN dm_gb_cold *dm_gb_smem_cold(const dm_gb_smem *smem)

@@ -515,6 +515,7 @@ static const dm_value *with_overloads(dm_scope *scope, dm_binding *first, const 
 /* A name that came with `from module import *`. */
 static const dm_value *starred_name(dm_scope *scope, const char *name)
 {
+    assert(scope != NULL);
     while (scope->parent != NULL)
         scope = scope->parent;
     if (scope->capacity == 0 || scope->module->starring == STARS_MAX)

@@ -98,11 +98,12 @@ static void conv_direct(const dm_nn_conv *op, const uint32_t *offsets, const flo
                 const float *from = x + p * op->W + q, *filters = w + o * taps;
                 float *to = y + (o * P + p) * Q + q;
 #if LANES == 16
-                if (rows == 8)
+                if (rows == 8) {
                     conv_tile_8(filters, taps, offsets, from, n, bias, op->activation, to, P * Q);
-                else
+                    continue;
+                }
 #endif
-                    if (rows == 4)
+                if (rows == 4)
                     conv_tile_4(filters, taps, offsets, from, n, bias, op->activation, to, P * Q);
                 else
                     conv_tile_1(filters, taps, offsets, from, n, bias, op->activation, to, P * Q);

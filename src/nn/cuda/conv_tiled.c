@@ -3,6 +3,8 @@
 #include "nn/cuda/conv_tiled_plan.h"
 #include "nn/cuda/internal.h"
 
+#include <assert.h>
+
 enum { THREADS = 192, DW_THREADS = 256, GROUP_MAX = 8, CHUNKS_MAX = 512, CHANNELS_MAX = 128 };
 /* A block that leaves room for another one. */
 #define SHARED_GOOD ((uint64_t)100 * 1024)
@@ -36,7 +38,8 @@ static sizes sizes_of(const nn_conv_tiled_args *a, nn_conv_pass pass)
 static double use_of(const sizes *z, uint64_t group, uint64_t places)
 {
     uint64_t work = (group * z->places + places - 1) / places * z->rounds;
-    return (double)work / (double)((work + THREADS - 1) / THREADS * THREADS);
+    uint64_t passes = (work + THREADS - 1) / THREADS;
+    return (double)work / (double)(passes * THREADS);
 }
 
 static nn_divisor divisor(uint64_t by)
@@ -100,6 +103,7 @@ bool dm_nn_conv_args(const dm_nn_conv *s, nn_conv_pass pass, nn_conv_tiled_args 
 
 void dm_nn_conv_chunks(nn_conv_tiled_args *a)
 {
+    assert(a->B > 0);
     a->group = (a->B + CHUNKS_MAX - 1) / CHUNKS_MAX;
     a->groups = (a->B + a->group - 1) / a->group;
 }

@@ -378,13 +378,14 @@ DM_KERNEL_BOUNDS(nn_conv_tiled_dw, nn_conv_tiled_args, 256u, 2)
         }
     }
     NN_UNROLL
-    for (uint32_t i = 0; i < 4u; i++)
+    for (uint32_t i = 0; i < 4u; i++) {
         NN_UNROLL
-    for (uint32_t k = 0; k < 16u; k++) {
-        const float total = nn_conv_join(mine < parts ? sums[i][k] : 0.0f, room, span, parts);
-        const uint32_t o = tile * NN_CONV_TILE + k;
-        if (mine == 0 && o < s->O && tap[i] < taps)
-            s->dw[((uint64_t)chunk * s->O + o) * taps + tap[i]] = total;
+        for (uint32_t k = 0; k < 16u; k++) {
+            const float total = nn_conv_join(mine < parts ? sums[i][k] : 0.0f, room, span, parts);
+            const uint32_t o = tile * NN_CONV_TILE + k;
+            if (mine == 0 && o < s->O && tap[i] < taps)
+                s->dw[((uint64_t)chunk * s->O + o) * taps + tap[i]] = total;
+        }
     }
     if (part == 0 && s->db != 0) {
         const float total = nn_conv_join(bias, room, O16, DM_BLOCK_THREADS / O16);

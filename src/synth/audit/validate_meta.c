@@ -105,7 +105,7 @@ bool dm_synth_claims_read(const json_t *m, dm_synth_profile *profile, dm_synth_c
     bool natural = style == DM_SYNTH_STYLE_NATURAL;
     profile->style = natural ? DM_SYNTH_STYLE_NATURAL : DM_SYNTH_STYLE_RANDOM;
     profile->slower = c->slower;
-    c->generates = generator == (natural ? DM_SYNTH_NATURAL_GENERATOR : DM_SYNTH_GENERATOR) &&
+    c->generates = generator == dm_synth_generator_number(profile->style) &&
                    (natural || strcmp(hash, own) == 0);
     if (!c->generates)
         dm_buffer_puts(&report->notes, "made by another generator or profile: programs are not "

@@ -8,6 +8,7 @@
 #include "synth/check/reject.h"
 #include "synth/lesson/cost.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -105,6 +106,7 @@ static dm_status break_for_compiler(dm_synth_record *r, uint64_t seed, dm_error 
     dm_test_stream random;
     dm_status status = DM_OK;
     int ways = count_ways(dm_synth_breakage);
+    assert(ways > 0);
     dm_synth_record_init(&broken);
     memcpy(broken.kernel_name, r->kernel_name, sizeof broken.kernel_name);
     dm_test_stream_seed(&random, seed + 2);

@@ -5,6 +5,7 @@
 #include "lang/sema/builtins.h"
 #include "synth/lesson/roles.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -137,6 +138,7 @@ static void put_block(dm_numpy_writer *w, const dm_ir_block *block, const dm_ir_
 /* `targets` get `values`, all at once. */
 static void hand_over(dm_numpy_writer *w, const dm_val *values, int count, const dm_ir_op *owner)
 {
+    assert(owner != NULL); /* a kernel's own block gives nothing */
     int used = 0;
     size_t line = w->out->size;
     start_line(w);

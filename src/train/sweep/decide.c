@@ -13,10 +13,13 @@ static dm_status make_cuts(dm_decider *d, dm_error *err)
     if (d->cuts == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     double share = d->rules.first;
-    for (size_t at; (at = dm_sweep_check_at(d->checks, share)) < d->checks;
-         share *= (double)d->rules.eta)
+    size_t at = dm_sweep_check_at(d->checks, share);
+    while (at < d->checks) {
         if (d->cut_count == 0 || at > d->cuts[d->cut_count - 1])
             d->cuts[d->cut_count++] = at;
+        share *= (double)d->rules.eta;
+        at = dm_sweep_check_at(d->checks, share);
+    }
     d->cuts[d->cut_count++] = d->checks;
     return DM_OK;
 }

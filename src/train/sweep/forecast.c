@@ -342,7 +342,7 @@ static dm_status separation(const dm_final_forecaster *f, size_t own, double *ou
     size_t last = f->checks * 6 / 10, found = 0;
     size_t looks[LOOKS] = {0, last / 3, 2 * last / 3, last > 0 ? last - 1 : 0};
     *out = 0;
-    if (own < 2 || f->count < own + LEAST)
+    if (own < 2 || f->count < LEAST || f->count - LEAST < own)
         return DM_OK; /* nothing to be apart from */
     neighbour *near = calloc(f->count, sizeof *near);
     double *column = calloc(f->count, sizeof *column), scale[LOOKS];

@@ -104,7 +104,7 @@ static dm_status log_result(dm_sweep *s, size_t run, size_t from, const double *
 static dm_status make(dm_sweep *s, dm_error *err)
 {
     size_t count = s->spec.space.count;
-    s->parameters = calloc(count, sizeof *s->parameters);
+    s->parameters = calloc(count, sizeof(void *));
     if (s->parameters == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     for (size_t i = 0; i < count; i++)

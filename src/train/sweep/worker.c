@@ -5,6 +5,7 @@
 #include "base/terminal/stop.h"
 #include "train/trainer.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,8 +15,6 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ;
 
 enum { WORDS_MAX = 256 };
 
@@ -213,13 +212,13 @@ dm_status dm_worker_start(const dm_sweep_spec *spec, const dm_worker_options *op
         status = task_words(spec, options, parameters, folder, step, &w, err);
     else if (status == DM_OK)
         status = command_words(spec, parameters, folder, step, &w, err);
+    const char *program = spec->task != NULL ? options->program : w.items[0];
+    assert(status != DM_OK || program != NULL); /* a command has words (spec.c) */
     int log = status == DM_OK ? open_in(folder, "log.txt", err) : -1;
     /* A task writes its metrics itself. */
     int out = log >= 0 && spec->task == NULL ? open_in(folder, "metrics.jsonl", err) : log;
     if (status == DM_OK)
-        status = out < 0 ? DM_EIO
-                         : spawn(spec->task != NULL ? options->program : w.items[0], &w, out, log,
-                                 worker, err);
+        status = out < 0 ? DM_EIO : spawn(program, &w, out, log, worker, err);
     if (out >= 0 && out != log)
         close(out);
     if (log >= 0)

@@ -26,11 +26,12 @@ static void batch_at(uint64_t at, float *x, float *y)
     for (int b = 0; b < BATCH; b++) {
         for (int i = 0; i < INPUTS; i++)
             x[b * INPUTS + i] =
-                2 * dm_random_unit(dm_random4(5, (uint64_t)(b * INPUTS + i), at).v[0]) - 1;
+                2 * dm_random_unit(dm_random4(5, (uint64_t)b * INPUTS + (uint64_t)i, at).v[0]) - 1;
         for (int o = 0; o < OUTPUTS; o++)
             y[b * OUTPUTS + o] =
                 sinf(x[b * INPUTS + o] * 2) * 0.5f + x[b * INPUTS + o + 3] * (float)(o + 1) * 0.3f +
-                0.2f * (dm_random_unit(dm_random4(6, (uint64_t)(b * 8 + o), at).v[0]) - 0.5f);
+                0.2f *
+                    (dm_random_unit(dm_random4(6, (uint64_t)b * 8 + (uint64_t)o, at).v[0]) - 0.5f);
     }
 }
 
