@@ -16,10 +16,10 @@
 
 /* ---- Settings ---- */
 
-int dm_synth_generator_number(dm_synth_style style)
+uint64_t dm_synth_generator_number(dm_synth_style style)
 {
-    static const int numbers[] = {[DM_SYNTH_STYLE_RANDOM] = DM_SYNTH_GENERATOR,
-                                  [DM_SYNTH_STYLE_NATURAL] = DM_SYNTH_NATURAL_GENERATOR};
+    static const uint64_t numbers[] = {[DM_SYNTH_STYLE_RANDOM] = DM_SYNTH_GENERATOR,
+                                       [DM_SYNTH_STYLE_NATURAL] = DM_SYNTH_NATURAL_GENERATOR};
     return numbers[style];
 }
 
@@ -38,7 +38,7 @@ static void write_settings(dm_json *json, const dm_synth_produce_options *o,
     dm_json_string(json, "version", dm_version_string());
     dm_json_string(json, "commit", dm_build_commit);
     dm_json_string(json, "style", dm_synth_style_names[profile->style]);
-    dm_json_int(json, "generator", dm_synth_generator_number(profile->style));
+    dm_json_uint(json, "generator", dm_synth_generator_number(profile->style));
     dm_json_uint(json, "seed", o->seed);
     dm_json_uint(json, "count", o->count);
     dm_json_begin_array(json, "categories");

@@ -7,7 +7,7 @@
 #include "synth/produce.h"
 
 /* Raised when the same seed gives another kernel. */
-int dm_synth_generator_number(dm_synth_style style);
+uint64_t dm_synth_generator_number(dm_synth_style style);
 /* If a manifest is there, does it fit the options? DM_EINVAL names what differs. */
 dm_status dm_synth_manifest_compare(const dm_synth_produce_options *options,
                                     const dm_synth_profile *profile, dm_error *err);
