@@ -80,18 +80,19 @@ static dm_status read_config(const dm_train_options *o, dm_agent_config *config,
     return status;
 }
 
+enum { LIVES_MAX = 64 };
+
 /* --lives 0,7 */
-static dm_status read_lives(const dm_train_options *o, dm_agent_run *run, dm_error *err)
+static dm_status read_lives(const char *list, uint64_t most, uint32_t machines[LIVES_MAX],
+                            size_t *out, dm_error *err)
 {
-    uint32_t machines[64];
-    uint64_t most = o->eval > 0 ? (uint64_t)o->eval : dm_agent_run_config(run)->machines;
     size_t count = 0;
-    for (const char *at = o->lives; at != NULL && *at != 0;) {
+    for (const char *at = list; at != NULL && *at != 0;) {
         char *end = NULL;
         unsigned long machine = strtoul(at, &end, 10);
         if (*at < '0' || *at > '9' || machine >= UINT32_MAX || (*end != 0 && *end != ','))
             return dm_fail(err, DM_EINVAL, "--lives: '%.32s' is no number of a machine", at);
-        if (count == sizeof machines / sizeof machines[0])
+        if (count == LIVES_MAX)
             return dm_fail(err, DM_EINVAL, "--lives: more than %zu machines", count);
         if (machine >= most)
             return dm_fail(err, DM_EINVAL, "--lives: %lu; there are %" PRIu64 ", the first is 0",
@@ -99,7 +100,17 @@ static dm_status read_lives(const dm_train_options *o, dm_agent_run *run, dm_err
         machines[count++] = (uint32_t)machine;
         at = *end == ',' ? end + 1 : end;
     }
-    return dm_agent_run_keep(run, machines, count, err);
+    *out = count;
+    return DM_OK;
+}
+
+static dm_status keep_lives(const dm_train_options *o, dm_agent_run *run, dm_error *err)
+{
+    uint32_t machines[LIVES_MAX];
+    size_t count = 0;
+    uint64_t most = o->eval > 0 ? (uint64_t)o->eval : dm_agent_run_config(run)->machines;
+    dm_status status = read_lives(o->lives, most, machines, &count, err);
+    return status == DM_OK ? dm_agent_run_keep(run, machines, count, err) : status;
 }
 
 static void say_lives(const dm_agent_run *run, const char *folder)
@@ -153,7 +164,7 @@ static dm_status say_score(const dm_train_options *o, dm_agent_run *run, dm_erro
 {
     dm_agent_score s;
     uint64_t games = (uint64_t)o->eval;
-    dm_status status = read_lives(o, run, err);
+    dm_status status = keep_lives(o, run, err);
     if (status == DM_OK)
         status = dm_agent_run_measure(run, DM_AGENT_GREEDY, false, games, &s, err);
     if (status == DM_OK)
@@ -243,7 +254,7 @@ static dm_status train(const dm_train_options *o, dm_agent_run *run, const char 
     uint64_t done = dm_agent_learner_updates(dm_agent_run_learner(run)) * round;
     uint64_t until = o->until > 0 ? (uint64_t)o->until : c->steps;
     watcher w = {.steps = done, .score = NAN};
-    dm_status status = read_lives(o, run, err);
+    dm_status status = keep_lives(o, run, err);
     if (status == DM_OK)
         status = say_starts(run, &different, err);
     fflush(stdout);
@@ -337,6 +348,10 @@ dm_status dm_train_agent(const dm_train_options *o, dm_error *err)
     dm_status status = read_config(o, &config, err);
     if (status == DM_OK && o->fields)
         return print_fields(&config, err);
+    uint32_t machines[LIVES_MAX];
+    size_t count = 0;
+    if (status == DM_OK) /* before a folder is made */
+        status = read_lives(o->lives, config.machines, machines, &count, err);
     if (status == DM_OK && o->out == NULL)
         status = dm_train_choose_folder("agent", folder, err);
     else if (status == DM_OK)
