@@ -108,6 +108,7 @@ def make_good(program, folder, roms):
     run("bench", "--backends", "vec_cpu", "--rom", "game.gb", "--env-counts", "1", "--seconds", "0.01", "--repeat", "1",
         "--warmup-steps", "0", "--diverge-frames", "0", "--out", "bench.json")
     run("synth", "produce", "--count", "2", "--out", "dataset", "--verify", "none", "--jobs", "1")
+    run("synth", "produce", "--count", "2", "--out", "dataset-c", "--verify", "none", "--jobs", "1", "--device", "cpu")
     run("dynamics", "rollout", "--hidden", "8", "--members", "1", "--stochastic", "1", "--steps", "2", "--save",
         "model.safetensors")
     write(folder, "text.txt", "the quick brown fox jumps over the lazy dog. " * 40)

@@ -178,6 +178,8 @@ def rows_of_values(key, base, option, thorough):
             # A file of zeros or without keys is odd and not wrong: a ROM is run with a warning
             if (option.name, value) in (("rom", "nul"), ("input", "empty")):
                 codes = {0} if key != "run swarm" or option.name == "rom" else {2}
+            if (key, option.name) == ("replay", "rom"):
+                codes = {2}  # of an episode, and this is a bundle
             if key == "synth validate" and value in ("garbage", "nul", "long-line"):
                 codes = {1}  # the answer is that they are no records
             if sources or option.name == "reward":
@@ -424,8 +426,8 @@ def rows_of_signals():
             ("verify by instruction", "verify --rom game.gb --ref-backend single --dut-backend single --by instruction "
              "--verify-steps 100000000", {}),
             ("produce", "synth produce --count 1000000 --out made --verify none --jobs 1", {"may_leave": ("made",)}),
-            ("produce in full", "synth produce --count 1000000 --out made --jobs 1", {"may_leave": ("made",)}),
-            ("validate", "synth validate --in dataset --level full --jobs 1", {"interrupt": 0.02}),
+            ("produce in full", "synth produce --count 1000000 --out made --jobs 1 --device cpu", {"may_leave": ("made",)}),
+            ("validate", "synth validate --in dataset-c --level full --jobs 1", {"interrupt": 0.02}),
             ("dynamics check", "dynamics check", {}),
             ("dynamics bench", "dynamics bench --only rollout --out made", {"may_leave": ("made",)}),
             ("dynamics rollout", roll + " --plot a.png --save a.safetensors", {}),
