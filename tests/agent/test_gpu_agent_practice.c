@@ -77,7 +77,7 @@ static const char *const killed[] = {"machines=32",   "horizon=16", "hidden=32",
                                      "minibatches=2", "epochs=2",   "starts=16",
                                      "held_out=0",    "limit=30",   "checkpoint_seconds=1e-6",
                                      "before=2",      "archive=16", "curriculum=0.5",
-                                     "practice=8",    "stir=3",     "steps=153600"};
+                                     "practice=8",    "stir=3",     "steps=51200"};
 
 static bool exists_in(const char *folder, const char *name)
 {
@@ -156,8 +156,8 @@ static void killed_runs_end_with_the_same_bits(void **state)
             continue;
         same_file(whole, folder, "checkpoint.safetensors");
         same_file(whole, folder, "metrics.jsonl");
-        same_file(whole, folder, "world-300.swarm");
-        same_file(whole, folder, "world-300.swarm.starts");
+        same_file(whole, folder, "world-100.swarm");
+        same_file(whole, folder, "world-100.swarm.starts");
         folder = NULL;
         if (kills >= KILLS) {
             print_message("killed %d times in %d runs\n", kills, folders);
