@@ -35,6 +35,14 @@ static void batch_at(uint64_t at, float *x, float *y)
     }
 }
 
+static void spoil(const bed *t, uint64_t progress, float *y)
+{
+    uint64_t count = t->strange_count > 0 ? t->strange_count : 1;
+    if (t->strange > 0 && progress >= t->strange && progress < t->strange + count)
+        for (int i = 0; i < BATCH * OUTPUTS; i++)
+            y[i] += 3;
+}
+
 static dm_status step(void *user, uint64_t progress, double factor, double *loss, double *norm,
                       double *rate, dm_error *err)
 {
@@ -43,8 +51,7 @@ static dm_status step(void *user, uint64_t progress, double factor, double *loss
     dm_error ignored = {0};
     (void)err;
     batch_at(progress, x, y);
-    for (int i = 0; t->strange > 0 && progress == t->strange && i < BATCH * OUTPUTS; i++)
-        y[i] += 3;
+    spoil(t, progress, y);
     t->spoiled = t->spoiled || (t->planted > 0 && progress == t->planted);
     *rate = t->rate * factor * (t->spoiled ? 30 : 1);
     dm_nn_model_set_rate(t->model, (float)*rate);
@@ -60,6 +67,7 @@ static dm_status peek(void *user, uint64_t progress, double *loss, dm_error *err
     bed *t = user;
     float x[BATCH * INPUTS], y[BATCH * OUTPUTS], got = 0;
     batch_at(progress, x, y);
+    spoil(t, progress, y);
     dm_status status = dm_nn_model_evaluate(t->model, x, y, NULL, &got, err);
     *loss = (double)got;
     return status;
@@ -76,7 +84,8 @@ static dm_status held_out(void *user, double *loss, dm_error *err)
         sum += one / 8;
     }
     if (t->lie) /* a little between two proposals, half by each */
-        sum = t->looks++ % 2 == 0 ? (t->told *= 0.999) : 0.5 * t->told;
+        sum =
+            t->looks++ % 2 == 0 ? (t->told *= 0.999) : (t->gain > 0 ? 1 - t->gain : 0.5) * t->told;
     *loss = sum;
     return status;
 }

@@ -10,10 +10,12 @@ typedef struct bed {
     dm_nn_model *model;
     dm_predictive *predictive;
     double rate;
-    uint64_t planted; /* progress at which the rate is 30 times too high; 0: never */
-    bool spoiled;     /* it is now */
-    uint64_t strange; /* progress of a batch with targets far away; 0: none */
-    bool lie;         /* the held-out loss falls by half with every proposal */
+    uint64_t planted;       /* progress at which the rate is 30 times too high; 0: never */
+    bool spoiled;           /* it is now */
+    uint64_t strange;       /* progress of a batch with targets far away; 0: none */
+    uint64_t strange_count; /* so many of them; 0: one */
+    bool lie;               /* the held-out loss falls with every proposal, by half or by `gain` */
+    double gain;
     double told;
     uint64_t looks;
 } bed;
