@@ -362,6 +362,11 @@ static void text_is_sampled(void **state)
     assert_int_equal(dm_sample(other, &sample, collect, &texts[0], &err), DM_EUNSUPPORTED);
 }
 
+static void refused_proposals_leave_a_plain_run(void **state)
+{
+    trainer_refused_is_plain(state, "cpu:1");
+}
+
 static void tokens_are_drawn_by_their_odds(void **state)
 {
     (void)state;
@@ -384,6 +389,7 @@ static void tokens_are_drawn_by_their_odds(void **state)
 DM_TESTS("train/trainer", DM_TEST(xor_is_solved_and_bits_repeat),
          DM_TEST_IN_DIR(images_are_learned), DM_TEST_IN_DIR(text_is_learned),
          DM_TEST_IN_DIR(resumed_runs_have_the_same_bits),
+         DM_TEST_IN_DIR(refused_proposals_leave_a_plain_run),
          DM_TEST_IN_DIR(other_seeds_have_other_bits), DM_TEST_IN_DIR(an_epoch_covers_the_text),
          DM_TEST_IN_DIR(weights_go_out_and_in), DM_TEST_IN_DIR(others_names_are_read),
          DM_TEST(gpt2_has_its_number_of_weights), DM_TEST_IN_DIR(numbers_that_are_none_stop_it),

@@ -189,3 +189,54 @@ void trainer_resumes(void **state, const char *device, const char *other_device)
         dm_test_same_file(whole, cut, "model.safetensors");
     }
 }
+
+/* All weights and their averages at a run's end. */
+static float *weights_after(const dm_train_config *config, const dm_training_options *options,
+                            size_t *count, uint64_t *proposed)
+{
+    dm_training *training = NULL;
+    assert_ok(dm_training_create(config, options, &training, err));
+    assert_ok(dm_training_run(training, err));
+    dm_nn_model *model = dm_training_model(training);
+    const dm_predictive *p = dm_training_predictive(training);
+    *count = 2 * dm_nn_model_size(model);
+    *proposed = p != NULL ? dm_predictive_counts(p)->rejected : 0;
+    float *all = calloc(*count, sizeof *all), *to = all;
+    assert_non_null(all);
+    for (int part = 0; part < 2; part++)
+        for (size_t k = 0; k < dm_nn_model_parameter_count(model); k++) {
+            assert_ok(dm_nn_model_read(model, k, part ? DM_NN_AVERAGE : DM_NN_VALUE, to, err));
+            to += dm_nn_model_parameter(model, k)->count;
+        }
+    dm_training_destroy(training);
+    return all;
+}
+
+void trainer_refused_is_plain(void **state, const char *device)
+{
+    const char *data = small_data(state, DM_TRAIN_GPT);
+    dm_train_config plain = trainer_config(DM_TRAIN_GPT), predictive;
+    dm_training_options options = trainer_options(device, &data, NULL);
+    size_t count, other;
+    uint64_t none, refused;
+    plain.steps = 60;
+    predictive = plain;
+    predict(&predictive);
+    predictive.rules.proposal_margin = 1; /* nothing is ever good enough */
+    predictive.rules.monitor_loss_critical = predictive.rules.monitor_loss_warning = 1000;
+    plain.average = predictive.rules.proposal_average;
+    float *a = weights_after(&plain, &options, &count, &none);
+    float *b = weights_after(&predictive, &options, &other, &refused);
+    assert_int_equal(none, 0);
+    assert_true(refused > 2);
+    assert_int_equal(count, other);
+    assert_memory_equal(a, b, count * sizeof *a);
+    free(b);
+    /* Where evaluations look at all of the validation text, windows to train on are held out. */
+    predictive.eval_windows = 0;
+    b = weights_after(&predictive, &options, &other, &refused);
+    assert_true(refused > 2);
+    assert_true(memcmp(a, b, count * sizeof *a) != 0);
+    free(a);
+    free(b);
+}

@@ -20,5 +20,7 @@ void trainer_learns_text(void **state, const char *device);
 /* Every task, also predicting: a run resumed from a checkpoint in its middle, on the other device
  * of the same kind, ends with the same files. */
 void trainer_resumes(void **state, const char *device, const char *other_device);
+/* A GPT's run whose proposals are all refused ends with the bits of a plain one that keeps the same average. */
+void trainer_refused_is_plain(void **state, const char *device);
 
 #endif

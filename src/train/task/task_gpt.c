@@ -24,8 +24,8 @@ enum { FIRST = 1, BLOCK = 9 }; /* layers before the blocks, layers of a block */
 
 typedef struct text_data {
     dm_tokens tokens;
-    size_t held;        /* where the held-out windows begin, when there are some */
     size_t train, test; /* how many are trained on; how many come after them to measure with */
+    size_t held;        /* where the windows for checks of proposals begin, when there are some */
 } text_data;
 
 /* ---- The model ---- */
@@ -235,6 +235,29 @@ static dm_status load_texts(dm_task *task, const char *const *paths, size_t coun
     return status;
 }
 
+/* Windows for checks of proposals: those of the validation text behind the ones that evaluations look at, so that a run
+ * trains on the same text with proposals and without. Where it is too short for both, the end of what is trained on. */
+static dm_status hold_out(dm_task *task, dm_error *err)
+{
+    text_data *data = task->data;
+    uint64_t T = task->config.context, seen = task->config.eval_windows;
+    uint64_t checked = task->config.rules.proposal_checked;
+    uint64_t windows = data->test > 0 ? (data->test - 1) / T : 0;
+    task->held = checked;
+    if (seen > 0 && seen + checked <= windows) {
+        data->held = data->train + seen * T;
+        return DM_OK;
+    }
+    if (checked * T + 1 > data->train - 2 * T)
+        return dm_fail(err, DM_EINVAL,
+                       "gpt: %llu held-out windows of %zu tokens leave too few of %zu to train "
+                       "on (predict.proposal_checked)",
+                       (unsigned long long)checked, (size_t)T, data->train);
+    data->held = data->train - (checked * T + 1);
+    task->samples = (data->held - T) / T;
+    return DM_OK;
+}
+
 /* Where training ends: the first file's end, or by the share that is kept for validation. */
 static dm_status split(dm_task *task, size_t files, const size_t *ends, dm_error *err)
 {
@@ -251,18 +274,8 @@ static dm_status split(dm_task *task, size_t files, const size_t *ends, dm_error
         return dm_fail(err, DM_EINVAL,
                        "gpt: %zu tokens of validation are too few for a context of %zu", data->test,
                        T);
-    if (task->config.predict) { /* the end of what would be trained on, for checks of proposals */
-        size_t held = (size_t)task->config.rules.proposal_checked * T + 1;
-        if (held > data->train - 2 * T)
-            return dm_fail(err, DM_EINVAL,
-                           "gpt: %llu held-out windows of %zu tokens leave too few of %zu to train "
-                           "on (predict.proposal_checked)",
-                           (unsigned long long)task->config.rules.proposal_checked, T, data->train);
-        data->held = data->train - held;
-        task->held = task->config.rules.proposal_checked;
-    }
-    task->samples = ((task->held > 0 ? data->held : data->train) - T) / T;
-    return DM_OK;
+    task->samples = (data->train - T) / T;
+    return task->config.predict ? hold_out(task, err) : DM_OK;
 }
 
 static void hash_data(dm_task *task)
