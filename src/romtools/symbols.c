@@ -246,9 +246,10 @@ static dm_status unknown(const dm_symbols *s, const char *name, dm_error *err)
     }
     free(names);
     if (s == NULL)
-        return dm_fail(err, DM_ENOENT,
-                       "'%.80s' is no address, and no symbol file is given (symbols=\"game.sym\")",
-                       name);
+        return dm_fail(
+            err, DM_ENOENT,
+            "'%.80s' is no address, and no symbol file is given (symbols=\"game.sym\", --symbols)",
+            name);
     if (closest != NULL)
         return dm_fail(err, DM_ENOENT, "there is no symbol '%.80s'; did you mean '%s'?", name,
                        closest);
