@@ -148,14 +148,18 @@ marked:
         const dm_gb_hook_table *hooks = context->hooks;
         const uint64_t at = (uint64_t)(hot.code + hot.pc - hooks->marked);
         const uint32_t number = hooks->numbers[at], opcode = context->rom[at];
-        dm_gb_hooks_meet_number(hooks, context->hook_bits, &m->cart, hot.pc,
-                                number & DM_GB_HOOK_NUMBER);
-        if ((number & DM_GB_HOOK_OPERANDS) != 0) { /* this instruction alone comes from there */
-            hot.code = context->read_page[hot.pc >> 12];
-            context->code_limit = 0;
+        if (number < DM_GB_HOOK_OPERANDS) {
+            if (opcode == DM_GB_HOOK_MARK)
+                goto op_0xD3;
+            dm_gb_hooks_meet_number(hooks, context->hook_bits, &m->cart, hot.pc, number);
+            goto *base_labels[opcode];
         }
-        if (opcode == DM_GB_HOOK_MARK)
-            goto op_0xD3;
+        /* This instruction alone comes from the ROM. */
+        hot.code = context->read_page[hot.pc >> 12];
+        context->code_limit = 0;
+        if (number != DM_GB_HOOK_OPERANDS)
+            dm_gb_hooks_meet_number(hooks, context->hook_bits, &m->cart, hot.pc,
+                                    number & DM_GB_HOOK_NUMBER);
         goto *base_labels[opcode];
     }
 
