@@ -134,7 +134,7 @@ def binary():
 
 
 def test_dataset(binary, tmp_path):
-    found = synth.produce(tmp_path / "data", count=12, verify="none", seed=3)
+    found = synth.produce(tmp_path / "data", count=12, device="cpu", verify="none", seed=3)
     rows = list(synth.records(tmp_path / "data"))
     assert len(rows) == 12 and len({r["id"] for r in rows}) == 12 and found == synth.stats(tmp_path / "data")
     report = synth.validate(tmp_path / "data", level="compile", sample=2)
