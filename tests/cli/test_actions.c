@@ -57,11 +57,11 @@ static void help_of_an_action_has_its_options(void **state)
             for (size_t i = 0; i < command->option_count; i++) {
                 const dm_option *row = &command->options[i];
                 bool listed = false, shared = true;
+                if (row->type == DM_OPTION_TYPE_GIVEN)
+                    continue; /* it has no name */
                 for (size_t k = 0; k < command->action_count; k++)
                     shared &= !has_word(command->actions[k].takes, row->name);
                 listed = shared || has_word(action->takes, row->name);
-                if (row->type == DM_OPTION_TYPE_GIVEN)
-                    continue;
                 char option[80];
                 snprintf(option, sizeof option, "\n  --%s", row->name);
                 const char *at = strstr(dm_buffer_text(&text), option);
