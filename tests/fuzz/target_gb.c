@@ -236,13 +236,14 @@ void fuzz_seeds_pyboy_state(void)
 
 static dm_swarm *swarm(void)
 {
-    dm_device *device = NULL;
+    static dm_device *device; /* for all of them */
     dm_swarm *made = NULL;
     dm_error err;
     const dm_swarm_rom_source source = {.bytes = rom_bytes(), .size = 0x8000};
     const dm_swarm_desc desc = {
         .roms = &source, .rom_count = 1, .count = 1, .frames_per_step = 1, .snapshots = 1};
-    fuzz_need(dm_device_open("cpu:1", &device, &err), &err);
+    if (device == NULL)
+        fuzz_need(dm_device_open("cpu:1", &device, &err), &err);
     fuzz_need(dm_swarm_create(device, &desc, &made, &err), &err);
     fuzz_need(dm_swarm_step(made, NULL, &err), &err);
     return made;

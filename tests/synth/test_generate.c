@@ -295,6 +295,7 @@ static void another_profile_gives_other_kernels(void **state)
         "{",
         "",
         "{\"operators\": {\"Add\": -1}, \"builtins\": {}, \"scalars\": {}, \"lines\": []}",
+        "{\"operators\": {\"Add\": 1, \"Sub\": 9223372036854775807}}",
         "{\"operators\": {}, \"builtins\": {}, \"scalars\": {}, \"lines\": [1, 2]}"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         dm_error err = {0};

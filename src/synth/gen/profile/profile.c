@@ -40,9 +40,10 @@ static dm_status count_of(json_t *object, const char *key, const char *file, lon
                           dm_error *err)
 {
     json_t *value = json_object_get(object, key);
-    *out = value == NULL ? 0 : (long long)json_integer_value(value);
-    if (value != NULL && (!json_is_integer(value) || *out < 0 || *out > 1000000000))
+    long long count = value == NULL ? 0 : (long long)json_integer_value(value);
+    if (value != NULL && (!json_is_integer(value) || count < 0 || count > 1000000000))
         return dm_fail_at(err, DM_EFORMAT, file, 0, "'%s' is not a count", key);
+    *out = count;
     return DM_OK;
 }
 
