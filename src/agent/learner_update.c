@@ -272,7 +272,7 @@ static dm_status bad_gradients(const dm_agent_learner *l, dm_error *err)
 {
     return dm_fail(err, DM_EINVAL,
                    "agent: the gradients of update %llu are no numbers; a "
-                   "smaller rate or reward_scale may help",
+                   "smaller rate or reward_scale may help, or an observation is none",
                    (unsigned long long)l->updates);
 }
 

@@ -59,8 +59,9 @@ static dm_status draw(const dm_agent_summary *s, const dm_buffer *points, const 
     if (s->has_scores)
         dm_buffer_printf(&script,
                          ", %.9g with lines lw 1.5 dt 2 lc rgb '#c05020' title "
-                         "'held-out starts, at the end'",
-                         s->held_out.mean);
+                         "'greedy on held-out starts, at the end', "
+                         "%.9g with lines lw 1.5 dt 3 lc rgb '#707070' title 'random keys'",
+                         s->held_out.mean, s->random.mean);
     dm_buffer_puts(&script, "\n");
     status = dm_gnuplot_run(&script, name, err);
     if (status == DM_OK)
@@ -132,6 +133,7 @@ static dm_status write_json(const dm_agent_summary *s, dm_error *err)
     if (s->has_scores) {
         json_score(&json, "training", &s->training);
         json_score(&json, "held_out", &s->held_out);
+        json_score(&json, "random", &s->random);
     }
     dm_json_end_object(&json);
     dm_json_finish(&json);
@@ -152,13 +154,23 @@ static void put_text(dm_buffer *page, const char *text)
             dm_buffer_putc(page, *text);
 }
 
-static void put_film(dm_buffer *page, const char *name, const char *what, double score)
+static void put_film(dm_buffer *page, const char *name, const char *what,
+                     const dm_agent_filmed *film)
 {
     if (name != NULL)
-        dm_buffer_printf(page,
-                         "<figure><img src=\"%s\" alt=\"%s\"><figcaption>%s: score %.0f"
-                         "</figcaption></figure>\n",
-                         name, what, what, score);
+        dm_buffer_printf(
+            page,
+            "<figure><img src=\"%s\" alt=\"%s\"><figcaption>%s<br>score %.0f, %s after "
+            "%" PRIu64 " frames</figcaption></figure>\n",
+            name, what, what, film->score, film->over ? "over" : "still alive", film->frames);
+}
+
+/* 1,234,567 */
+static void put_count(dm_buffer *page, uint64_t n)
+{
+    if (n >= 1000)
+        put_count(page, n / 1000);
+    dm_buffer_printf(page, n >= 1000 ? ",%03u" : "%u", (unsigned)(n % 1000));
 }
 
 static void put_score(dm_buffer *page, const char *name, const dm_agent_score *s)
@@ -182,29 +194,34 @@ static dm_status write_page(const dm_agent_summary *s, bool curve, dm_error *err
                "An agent that plays ");
     put_text(&page, rom != NULL ? rom + 1 : s->config->rom);
     dm_buffer_puts(&page, "</h1>\n");
-    put_film(&page, s->before, "before: random keys", s->before_score);
-    put_film(&page, s->after, "after: the agent, on a start that it never trained from",
-             s->after_score);
+    put_film(&page, s->before, "Before: random keys, the end of a game", &s->before_film);
+    put_film(&page, s->after, "After: the agent on a start that it never trained from, the end",
+             &s->after_film);
     if (curve)
         dm_buffer_puts(&page, "<p><img src=\"curve.svg\" alt=\"the score over the steps\"></p>\n");
     if (s->has_scores) {
-        dm_buffer_printf(&page,
-                         "<h2>Scores</h2>\n<p>Greedy play, cut off after %" PRIu64
-                         " frames.</p>\n<table><tr><th>starts</th><th>games</th><th>mean</th>"
-                         "<th>median</th><th>range</th><th>still alive</th></tr>\n",
-                         s->held_out.frames);
-        put_score(&page, "held out", &s->held_out);
-        put_score(&page, "trained from", &s->training);
+        dm_buffer_printf(
+            &page,
+            "<h2>Scores</h2>\n<p>The agent plays greedily; games are cut off after %" PRIu64
+            " frames. Games of the curve are not, and are those of training.</p>\n"
+            "<table><tr><th>player</th><th>games</th><th>mean</th>"
+            "<th>median</th><th>range</th><th>still alive</th></tr>\n",
+            s->held_out.frames);
+        put_score(&page, "the agent, held-out starts", &s->held_out);
+        put_score(&page, "the agent, starts to train from", &s->training);
+        put_score(&page, "random keys, held-out starts", &s->random);
         dm_buffer_puts(&page, "</table>\n");
     }
-    dm_buffer_printf(&page,
-                     "<h2>Figures</h2>\n<table>\n<tr><td>steps</td><td>%" PRIu64
-                     "</td></tr>\n<tr><td>steps a second</td><td>%.0f (game %.0f%%, acting %.0f%%, "
-                     "learning %.0f%%)</td></tr>\n<tr><td>seconds</td><td>%.1f</td></tr>\n<tr><td>"
-                     "machines</td><td>%" PRIu64 " on ",
-                     s->steps, s->seconds > 0 ? (double)s->steps_of_sitting / s->seconds : 0,
-                     100 * s->shares[0], 100 * s->shares[1], 100 * s->shares[2], s->seconds,
-                     s->config->machines);
+    dm_buffer_puts(&page, "<h2>Figures</h2>\n<table>\n<tr><td>steps</td><td>");
+    put_count(&page, s->steps);
+    dm_buffer_puts(&page, "</td></tr>\n<tr><td>steps a second</td><td>");
+    put_count(&page, s->seconds > 0 ? (uint64_t)((double)s->steps_of_sitting / s->seconds) : 0);
+    dm_buffer_printf(
+        &page,
+        " (game %.0f%%, acting %.0f%%, learning %.0f%%)</td></tr>\n<tr><td>seconds</td>"
+        "<td>%.1f</td></tr>\n<tr><td>machines</td><td>%" PRIu64 " on ",
+        100 * s->shares[0], 100 * s->shares[1], 100 * s->shares[2], s->seconds,
+        s->config->machines);
     put_text(&page, s->device);
     dm_buffer_puts(&page, "</td></tr>\n");
     if (s->different_starts > 0)

@@ -16,10 +16,10 @@ typedef struct dm_agent_summary {
     double seconds, shares[3];        /* of this sitting; the game's, acting's, learning's */
     uint64_t steps_of_sitting;
     bool has_scores;
-    dm_agent_score training, held_out;
+    dm_agent_score training, held_out, random; /* random: random keys on the held-out starts */
     /* Animations in the folder and the scores of their games; NULL: none. */
     const char *before, *after;
-    double before_score, after_score;
+    dm_agent_filmed before_film, after_film;
 } dm_agent_summary;
 
 /* Without gnuplot DM_EUNAVAILABLE, after all but the curves was written. */

@@ -562,35 +562,63 @@ dm_status dm_agent_run_measure(dm_agent_run *run, dm_agent_player player, bool t
     return status;
 }
 
-dm_status dm_agent_run_film(dm_agent_run *run, dm_agent_player player, uint64_t index,
-                            uint32_t frames, unsigned scale, const char *path, double *score,
-                            dm_error *err)
+static dm_status write_film(dm_gb_gif *gif, const char *path, dm_error *err)
 {
-    dm_agent_swarm_desc what = {
-        .machines = 1, .starts = 1, .held_out = true, .pictures = true, .first = index};
+    dm_buffer bytes = DM_BUFFER_EMPTY;
+    dm_status status = dm_gb_gif_finish(gif, &bytes, err);
+    if (status == DM_OK)
+        status = dm_file_write(path, bytes.data, bytes.size, err);
+    dm_buffer_deinit(&bytes);
+    return status;
+}
+
+dm_status dm_agent_run_film(dm_agent_run *run, dm_agent_player player, const dm_agent_film *film,
+                            dm_agent_filmed *out, dm_error *err)
+{
+    dm_agent_swarm_desc what = {.machines = 1,
+                                .starts = 1,
+                                .held_out = true,
+                                .pictures = film->path != NULL,
+                                .first = film->index};
     uint8_t shades[DM_GB_SCREEN_W * DM_GB_SCREEN_H];
     dm_gb_gif *gif = NULL;
-    dm_buffer bytes = DM_BUFFER_EMPTY;
     games g;
     uint32_t per_step = (uint32_t)run->config.frames;
+    uint64_t end = (uint64_t)film->skip + film->frames;
+    *out = (dm_agent_filmed){0};
     dm_status status = games_open(run, &what, player, &g, err);
-    if (status == DM_OK)
-        status = dm_gb_gif_create(scale, &gif, err);
-    for (uint32_t f = 0; f < frames && g.left > 0 && status == DM_OK; f += per_step) {
+    if (status == DM_OK && film->path != NULL)
+        status = dm_gb_gif_create(film->scale, &gif, err);
+    for (; out->frames < end && g.left > 0 && status == DM_OK; out->frames += per_step) {
         status = games_step(run, &g, err);
+        if (gif == NULL || out->frames < film->skip)
+            continue;
         if (status == DM_OK)
             status = dm_swarm_get_picture(dm_agent_swarm_of(g.world), 0, shades, err);
         if (status == DM_OK)
             status = dm_gb_gif_add(gif, shades, per_step, err);
     }
-    if (status == DM_OK)
-        status = dm_gb_gif_finish(gif, &bytes, err);
-    if (status == DM_OK)
-        status = dm_file_write(path, bytes.data, bytes.size, err);
-    if (status == DM_OK && score)
-        *score = g.final[0];
-    dm_buffer_deinit(&bytes);
+    if (status == DM_OK && gif != NULL)
+        status = write_film(gif, film->path, err);
+    if (status == DM_OK) {
+        out->score = g.final[0];
+        out->over = g.left == 0;
+    }
     dm_gb_gif_destroy(gif);
     games_close(&g);
     return status;
+}
+
+dm_status dm_agent_run_film_end(dm_agent_run *run, dm_agent_player player,
+                                const dm_agent_film *film, dm_agent_filmed *out, dm_error *err)
+{
+    uint64_t most = run->config.eval_frames;
+    dm_agent_film last = {.index = film->index,
+                          .frames = most < UINT32_MAX ? (uint32_t)most : UINT32_MAX};
+    dm_status status = dm_agent_run_film(run, player, &last, out, err);
+    if (status != DM_OK)
+        return status;
+    last = *film;
+    last.skip = out->frames > film->frames ? (uint32_t)(out->frames - film->frames) : 0;
+    return dm_agent_run_film(run, player, &last, out, err);
 }

@@ -61,9 +61,21 @@ typedef enum dm_agent_player { DM_AGENT_GREEDY, DM_AGENT_RANDOM } dm_agent_playe
 /* The first `count` held-out starts, or those that are trained from, a game each. */
 dm_status dm_agent_run_measure(dm_agent_run *run, dm_agent_player player, bool trained,
                                uint64_t count, dm_agent_score *out, dm_error *err);
-/* Held-out start `index` as an animation of at most `frames` frames. */
-dm_status dm_agent_run_film(dm_agent_run *run, dm_agent_player player, uint64_t index,
-                            uint32_t frames, unsigned scale, const char *path, double *score,
-                            dm_error *err);
+typedef struct dm_agent_film {
+    uint64_t index;        /* of the held-out start */
+    uint32_t skip, frames; /* played before it begins; shown at most */
+    unsigned scale;
+    const char *path; /* of the animation; NULL: none is made */
+} dm_agent_film;
+typedef struct dm_agent_filmed {
+    double score;    /* at the end of the film */
+    uint64_t frames; /* played until then */
+    bool over;       /* the game is */
+} dm_agent_filmed;
+dm_status dm_agent_run_film(dm_agent_run *run, dm_agent_player player, const dm_agent_film *film,
+                            dm_agent_filmed *out, dm_error *err);
+/* The same of the last film->frames frames of the game, or of the first eval_frames of it; film->skip is not read. */
+dm_status dm_agent_run_film_end(dm_agent_run *run, dm_agent_player player,
+                                const dm_agent_film *film, dm_agent_filmed *out, dm_error *err);
 
 #endif

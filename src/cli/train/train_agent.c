@@ -201,13 +201,12 @@ static dm_status say_starts(dm_agent_run *run, uint64_t *out, dm_error *err)
 enum { FILM_FRAMES = 1800, FILM_SCALE = 2 };
 
 static dm_status film_into(dm_agent_run *run, const char *folder, const char *name,
-                           dm_agent_player player, double *score, dm_error *err)
+                           dm_agent_player player, dm_agent_filmed *out, dm_error *err)
 {
     char path[DM_PATH_MAX];
+    const dm_agent_film film = {.frames = FILM_FRAMES, .scale = FILM_SCALE, .path = path};
     dm_status status = dm_path_join(path, folder, name, err);
-    return status == DM_OK
-               ? dm_agent_run_film(run, player, 0, FILM_FRAMES, FILM_SCALE, path, score, err)
-               : status;
+    return status == DM_OK ? dm_agent_run_film_end(run, player, &film, out, err) : status;
 }
 
 /* Scores, animations and the report at the end. */
@@ -222,17 +221,19 @@ static dm_status conclude(dm_agent_run *run, dm_agent_summary *s, dm_error *err)
         if (status == DM_OK)
             status = dm_agent_run_measure(run, DM_AGENT_GREEDY, true, games, &s->training, err);
         if (status == DM_OK)
-            status = film_into(run, s->folder, "after.gif", DM_AGENT_GREEDY, &s->after_score, err);
+            status = dm_agent_run_measure(run, DM_AGENT_RANDOM, false, games, &s->random, err);
         if (status == DM_OK)
-            status =
-                film_into(run, s->folder, "before.gif", DM_AGENT_RANDOM, &s->before_score, err);
+            status = film_into(run, s->folder, "after.gif", DM_AGENT_GREEDY, &s->after_film, err);
+        if (status == DM_OK)
+            status = film_into(run, s->folder, "before.gif", DM_AGENT_RANDOM, &s->before_film, err);
         if (status != DM_OK)
             return status;
         s->before = "before.gif";
         s->after = "after.gif";
         print_score("held out", &s->held_out);
-        printf("starts that it trained from: mean score %.1f, median %.1f\n", s->training.mean,
-               s->training.median);
+        printf("starts that it trained from: mean score %.1f, median %.1f; random keys on held-out "
+               "starts: %.1f\n",
+               s->training.mean, s->training.median, s->random.mean);
     }
     dm_error why = {0};
     status = dm_agent_report(s, &why);
@@ -292,15 +293,16 @@ static dm_status train(const dm_train_options *o, dm_agent_run *run, const char 
 static dm_status film(const dm_train_options *o, dm_error *err)
 {
     dm_agent_run *run = NULL;
-    double score = 0;
+    dm_agent_filmed filmed;
+    const dm_agent_film what = {
+        .frames = (uint32_t)o->frames, .scale = (unsigned)o->scale, .path = o->gif};
     if (o->gif == NULL)
         return dm_fail(err, DM_EINVAL, "--play wants --gif: the file of the animation");
     dm_status status = dm_agent_run_open(o->device, o->play, &run, err);
     if (status == DM_OK)
-        status = dm_agent_run_film(run, DM_AGENT_GREEDY, 0, (uint32_t)o->frames, (unsigned)o->scale,
-                                   o->gif, &score, err);
+        status = dm_agent_run_film(run, DM_AGENT_GREEDY, &what, &filmed, err);
     if (status == DM_OK)
-        printf("%s: score %.0f\n", o->gif, score);
+        printf("%s: score %.0f\n", o->gif, filmed.score);
     dm_agent_run_close(run);
     return status;
 }
