@@ -87,6 +87,8 @@ static const dm_option rows[] = {
     DM_OPTION_INT(dm_train_options, scale, "scale", "N", 1, 16, "2", "of the animation"),
     DM_OPTION_INT(dm_train_options, frames, "frames", "N", 1, 1000000, "1800",
                   "the animation's most"),
+    DM_OPTION_INT(dm_train_options, skip, "skip", "N", 0, 1000000000, "0",
+                  "frames that are played before the animation begins"),
     DM_OPTION_GIVEN(dm_train_options, given),
 };
 
@@ -109,8 +111,7 @@ static const dm_action actions[] = {
     {"cnn", "", 0, 0, "Train a CNN on images", TRAINING, "dotmatrix train cnn --data images"},
     {"agent", "", 0, 0, "Train an agent that plays a game",
      "rom reward obs policy envs set config fields device steps seed out resume until eval lives "
-     "play gif scale "
-     "frames",
+     "play gif scale frames skip",
      "dotmatrix train agent --rom STARFALL.gb --config examples/agents/starfall.json"},
     {"gpt", "", 0, 0, "Train a GPT on text", TRAINING, "dotmatrix train gpt --data book.txt"},
     {"eval", "DIR", 1, 1, "Measure a trained model", "data device json",

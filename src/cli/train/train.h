@@ -13,7 +13,7 @@ typedef struct dm_train_options {
     const char *rule;                                                     /* sweep */
     const char *rom, *reward, *obs, *policy, *envs, *play, *gif, *lives;  /* agent */
     dm_strings set, data, history, replay, given;
-    int64_t eval, scale, frames;
+    int64_t eval, scale, frames, skip;
     int64_t classes, steps, until, seed, seeds, tokens, top_k, workers;
     double temperature;
     bool fields, plan, average, twice, json, predict, quick;

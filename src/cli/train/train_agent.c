@@ -294,8 +294,11 @@ static dm_status film(const dm_train_options *o, dm_error *err)
 {
     dm_agent_run *run = NULL;
     dm_agent_filmed filmed;
-    const dm_agent_film what = {
-        .frames = (uint32_t)o->frames, .scale = (unsigned)o->scale, .path = o->gif};
+    const dm_agent_film what = {.skip = (uint32_t)o->skip,
+
+                                .frames = (uint32_t)o->frames,
+                                .scale = (unsigned)o->scale,
+                                .path = o->gif};
     if (o->gif == NULL)
         return dm_fail(err, DM_EINVAL, "--play wants --gif: the file of the animation");
     dm_status status = dm_agent_run_open(o->device, o->play, &run, err);
@@ -323,7 +326,7 @@ dm_status dm_train_agent(const dm_train_options *o, dm_error *err)
     dm_agent_config config;
     dm_agent_run *run = NULL;
     char folder[DM_PATH_MAX];
-    static const char *const of_film[] = {"gif", "scale", "frames"};
+    static const char *const of_film[] = {"gif", "scale", "frames", "skip"};
     for (size_t i = 0; i < sizeof of_film / sizeof of_film[0]; i++)
         if (o->play == NULL && dm_train_given(o, of_film[i]))
             return dm_fail(err, DM_EINVAL, "--%s does nothing without --play", of_film[i]);
