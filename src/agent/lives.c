@@ -153,7 +153,7 @@ static dm_status add(dm_agent_lives *lives, record *r, const dm_agent_lives_step
     if (status != DM_OK)
         return status;
     if (flags & DM_AGENT_BEGINS)
-        return begin(lives, r, step, practice != 0, err);
+        return lives->desc.once ? DM_OK : begin(lives, r, step, practice != 0, err);
     if (!r->lives)
         return DM_OK;
     dm_buffer_append(&r->keys, &keys, 1);

@@ -17,6 +17,7 @@ typedef struct dm_agent_lives_desc {
     const dm_agent_game *game;
     const uint32_t *machines; /* copied, as the folder is */
     size_t count;
+    bool once; /* the first episode of each alone: what follows a measured game is none */
 } dm_agent_lives_desc;
 dm_status dm_agent_lives_create(const dm_agent_lives_desc *desc, dm_agent_lives **out,
                                 dm_error *err);

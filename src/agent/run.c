@@ -274,12 +274,13 @@ uint64_t dm_agent_run_lives(const dm_agent_run *run)
 }
 
 /* Of a world's machines, those that are wanted; NULL: none are. `begun`: all of them have just begun. */
-static dm_status keep_lives(dm_agent_run *run, dm_agent_world *world, const char *name, bool begun,
+static dm_status keep_lives(dm_agent_run *run, dm_agent_world *world, bool measured, bool begun,
                             dm_agent_lives **out, dm_error *err)
 {
     char folder[DM_PATH_MAX];
     dm_agent_lives_desc desc = {.folder = folder,
-                                .name = name,
+                                .name = measured ? "held-out" : "machine",
+                                .once = measured,
                                 .device = run->device_name,
                                 .config = &run->config,
                                 .game = &run->game,
@@ -375,7 +376,7 @@ dm_status dm_agent_run_train(dm_agent_run *run, uint64_t until, dm_agent_watch w
     dm_status status = DM_OK;
     bool on = true;
     if (run->lives == NULL)
-        status = keep_lives(run, run->world, "machine", dm_agent_learner_updates(run->learner) == 0,
+        status = keep_lives(run, run->world, false, dm_agent_learner_updates(run->learner) == 0,
                             &run->lives, err);
     while (on && status == DM_OK && dm_agent_learner_updates(run->learner) * round < until) {
         status = dm_agent_learner_round(run->learner, &news.figures, err);
@@ -542,7 +543,7 @@ dm_status dm_agent_run_measure(dm_agent_run *run, dm_agent_player player, bool t
         return dm_fail(err, DM_EINVAL, "agent: no games to measure on");
     dm_status status = games_open(run, &what, player, &g, err);
     if (status == DM_OK && player == DM_AGENT_GREEDY && !trained)
-        status = keep_lives(run, g.world, "held-out", true, &g.lives, err);
+        status = keep_lives(run, g.world, true, true, &g.lives, err);
     for (uint64_t s = 0; s < steps && g.left > 0 && status == DM_OK; s++)
         status = games_step(run, &g, err);
     if (status == DM_OK && g.lives) {

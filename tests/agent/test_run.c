@@ -127,9 +127,10 @@ static void a_life_is_played_again(void **state)
     size_t size;
     dm_test_result r;
     assert_true(run(folder, 2, 600,
-                    (const char *const[]){"--lives", "0,3", "--set", "eval_frames=400", NULL}));
+                    (const char *const[]){"--lives", "0,3", "--set", "eval_frames=2000", NULL}));
     dm_test_dotmatrix(&r, "train", "agent", "--resume", folder, "--eval", "4", "--lives", "2");
     dm_test_expect_exit(&r, 0);
+    assert_non_null(strstr(r.out, "1 episode in")); /* what follows a measured game is none */
     dm_test_result_free(&r);
     assert_ok(dm_path_join(lives, folder, "lives", err));
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {

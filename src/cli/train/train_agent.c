@@ -117,8 +117,8 @@ static void say_lives(const dm_agent_run *run, const char *folder)
 {
     uint64_t count = dm_agent_run_lives(run);
     if (count > 0)
-        printf("%" PRIu64 " episodes in %s/lives; dotmatrix replay FILE shows one\n", count,
-               folder);
+        printf("%" PRIu64 " episode%s in %s/lives; dotmatrix replay FILE shows one\n", count,
+               count == 1 ? "" : "s", folder);
 }
 
 /* ---- Watching ---- */
