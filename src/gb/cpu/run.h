@@ -19,33 +19,42 @@
 #define DM_GB_SMALL_LOOP 0
 #endif
 
-/* The code is not where it was, or a loop may count. True when time may have passed. */
+/* Is PC on a page of RAM with hooks? */
+DM_FN bool dm_gb_in_hooked_ram(const dm_gb_context *context, uint32_t pc)
+{
+    return context->hooks != 0 && (context->hooks->ram_pages >> (pc >> 12) & 1u) != 0;
+}
+
+/* The code is not where it was, or a loop may count. True when time may have passed. On a page with hooks the limit stays
+ * 0, so that each instruction is asked for; `code` holds it all the same where it is plain memory, up to `end`. */
 DM_FN bool dm_gb_find_code(dm_gb_context *context, dm_gb_hot *hot)
 {
     dm_gb_hot_remap(hot, context);
-    if (hot->pc >= 0xFF80u && (context->hooks == 0 || (context->hooks->ram_pages >> 15) == 0)) {
+    const bool hooked = dm_gb_in_hooked_ram(context, hot->pc);
+    uint32_t end = context->code_limit;
+    if (hot->pc >= 0xFF80u) {
         hot->code = context->ram + DM_GB_HRAM - 0xFF80;
-        context->code_limit = 0xFFFD;
+        end = 0xFFFD;
+        context->code_limit = hooked ? 0 : end;
+    } else if (hooked && context->read_page[hot->pc >> 12] != 0) {
+        end = (hot->pc & 0xF000u) + 0xFFEu;
     }
     if (!context->idle_counts)
         return false;
     context->idle_counts = false;
-    dm_gb_idle_count(context, hot);
+    dm_gb_idle_count(hot, end);
     dm_gb_idle_remember(context, hot);
     return true;
 }
 
-/* Is this an instruction of plain RAM on a page with hooks? They are looked for then, and `hot.code` holds it; the limit
- * stays 0, so that the next one is asked for, too. */
-DM_FN bool dm_gb_find_hooked_ram(dm_gb_context *context, dm_gb_hot *hot)
+/* After dm_gb_find_code: is this an instruction of plain RAM on a page with hooks? They are looked for then. */
+DM_FN bool dm_gb_find_hooked_ram(dm_gb_context *context, const dm_gb_hot *hot)
 {
     const dm_gb_hook_table *hooks = context->hooks;
-    const uint32_t pc = hot->pc, page = pc >> 12;
-    if (hooks == 0 || (hooks->ram_pages >> page & 1u) == 0)
-        return false;
-    if (pc - 0xFF80u < 0x7Du)
-        hot->code = context->ram + DM_GB_HRAM - 0xFF80;
-    else if (context->read_page[page] == 0 || (pc & 0xFFFu) >= 0xFFEu)
+    const uint32_t pc = hot->pc;
+    if (!dm_gb_in_hooked_ram(context, pc) ||
+        (pc >= 0xFF80u ? pc >= 0xFFFDu
+                       : context->read_page[pc >> 12] == 0 || (pc & 0xFFFu) >= 0xFFEu))
         return false;
     if ((hooks->ram_filter >> (pc & 63u) & 1u) != 0)
         dm_gb_hooks_meet(hooks, context->hook_bits, pc, dm_gb_bank_at(dm_gb_cart_of(context), pc));
