@@ -48,13 +48,40 @@ VEC_FN vec slope_vec(dm_nn_activation activation, vec d, vec y, vec pre)
     }
 }
 
+/* Four vectors of the rows at a time, whose sums stay in registers. */
+VEC_FN void slope_rows_of_four(dm_nn_activation activation, const float *y, float *dy, size_t rows,
+                               size_t n, float *sums)
+{
+    vec total[4];
+    for (size_t i = 0; i < 4; i++)
+        total[i] = vec_load(sums + i * LANES);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t i = 0; i < 4; i++) {
+            size_t at = r * n + i * LANES;
+            vec d = vec_load(dy + at);
+            if (activation != DM_NN_LINEAR) {
+                vec v = vec_load(y + at);
+                d = slope_vec(activation, d, v, v);
+                vec_store(dy + at, d);
+            }
+            total[i] += d;
+        }
+    for (size_t i = 0; i < 4; i++)
+        vec_store(sums + i * LANES, total[i]);
+}
+
 /* The rows of dy *= act', and sums[j] += the sum over rows of that, row after row. Either may be
  * missing: LINEAR, or NULL sums. pre is NULL but for GELU. */
 VEC_FN void slope_rows_of(dm_nn_activation activation, const float *y, const float *pre, float *dy,
                           size_t rows, size_t n, float *sums)
 {
+    size_t first = 0;
+    if (sums)
+        for (; first + 4 * LANES <= n; first += 4 * LANES)
+            slope_rows_of_four(activation, (activation == DM_NN_GELU ? pre : y) + first, dy + first,
+                               rows, n, sums + first);
     for (size_t r = 0; r < rows; r++)
-        for (size_t j = 0; j < n; j += LANES) {
+        for (size_t j = first; j < n; j += LANES) {
             size_t at = r * n + j, some = n - j < LANES ? n - j : LANES;
             bool whole = some == LANES;
             vec d = whole ? vec_load(dy + at) : vec_load_some(dy + at, some);

@@ -223,10 +223,32 @@ VEC_FN void end_vec(const product_end *end, bool add, bool last, vec sum, size_t
         vec_store_some(to, sum, n);
 }
 
+/* The usual end of a layer: a whole tile, bias, activation, and nothing else. */
+VEC_FN void put_whole(dm_nn_activation activation, const float *tile, size_t rows, size_t width,
+                      float *c, size_t ldc, const float *bias)
+{
+    for (size_t r = 0; r < rows; r++)
+        for (size_t j = 0; j < width; j += LANES) {
+            vec sum = vec_load(tile + r * width + j);
+            if (bias)
+                sum += vec_load(bias + j);
+            vec_store(c + r * ldc + j, activate_vec(activation, sum));
+        }
+}
+
 /* Sums of one block of K into C. `end` points at column 0 of the tile. */
 static void put_tile(const float *tile, size_t rows, size_t n, size_t width, float *c, size_t ldc,
                      bool add, bool last, const product_end *end)
 {
+    bool usual = last && !add && n == width && !end->pre && !end->row_bias;
+    if (usual && end->activation == DM_NN_TANH) {
+        put_whole(DM_NN_TANH, tile, rows, width, c, ldc, end->bias);
+        return;
+    }
+    if (usual && end->activation == DM_NN_RELU) {
+        put_whole(DM_NN_RELU, tile, rows, width, c, ldc, end->bias);
+        return;
+    }
     for (size_t r = 0; r < rows; r++)
         for (size_t j = 0; j < n; j += LANES)
             end_vec(end, add, last, vec_load(tile + r * width + j), r, j,
