@@ -73,6 +73,15 @@ static void bfloat16_without_wgmma(void **state)
     unsetenv("DM_NN_FLASH");
 }
 
+/* Convolutions and products of GPUs without bfloat16. */
+static void float32_without_matrix_units(void **state)
+{
+    (void)state;
+    setenv("DM_NN_CONV", "tiled", 1);
+    check_all(DM_NN_F32, true);
+    unsetenv("DM_NN_CONV");
+}
+
 static void hand_written_equals_texts(void **state)
 {
     (void)state;
@@ -106,5 +115,5 @@ static void matrices_become_orthogonal(void **state)
 
 DM_TESTS("gpu/nn_ops", DM_TEST(float32_alone), DM_TEST(bfloat16_alone),
          DM_TEST(float32_with_the_library), DM_TEST(bfloat16_with_the_library),
-         DM_TEST(bfloat16_without_wgmma), DM_TEST(hand_written_equals_texts),
-         DM_TEST(matrices_become_orthogonal));
+         DM_TEST(bfloat16_without_wgmma), DM_TEST(float32_without_matrix_units),
+         DM_TEST(hand_written_equals_texts), DM_TEST(matrices_become_orthogonal));

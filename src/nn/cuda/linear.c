@@ -20,7 +20,7 @@ static uint32_t splits_of(const dm_nn_exec *e, uint64_t M, uint64_t N, uint64_t 
     uint64_t wanted = 2 * (uint64_t)dm_device_get_properties(state->device)->multiprocessors;
     uint64_t blocks = M / NN_PRODUCT_M * (N / NN_PRODUCT_N), splits = 1;
     if (!state->conv_mma || e->type != DM_NN_F32 || M % NN_PRODUCT_M != 0 ||
-        N % NN_PRODUCT_N != 0 || K % NN_PRODUCT_K != 0 || M * N * K < UINT64_C(1) << 28)
+        N % NN_PRODUCT_N != 0 || K % NN_PRODUCT_K != 0 || M * N * K < UINT64_C(1) << 25)
         return 0;
     while (may_split && blocks * splits < wanted && splits < 16 &&
            K % (2 * splits * NN_PRODUCT_K) == 0)
