@@ -257,10 +257,25 @@ static void a_rollback_lowers_the_rate_for_a_while(void **state)
     assert_near(dm_monitor_rate_value(&rate, rules), 1, 0);
 }
 
+/* The averages keep 0.99 of themselves: after a step up, 0.99^n of it is still to come. */
+static void averages_follow_slowly(void **state)
+{
+    (void)state;
+    dm_monitor m;
+    dm_monitor_init(&m);
+    (void)step(&m, 1, 1);
+    for (int n = 1; n <= 40; n++) {
+        (void)step(&m, 1.5, 3);
+        assert_near(m.loss_average, 1.5 - 0.5 * pow(0.99, n), 1e-12);
+        assert_near(m.norm_average, 3 - 2 * pow(0.99, n), 1e-12);
+    }
+}
+
 DM_TESTS("train/predict/monitor", DM_TEST(confidence_is_a_weighted_sum),
          DM_TEST(history_counts_from_ten_errors_on_and_the_last_fifty),
          DM_TEST(stability_compares_two_averages), DM_TEST(loss_above_its_average),
-         DM_TEST(a_short_window_has_no_deviation), DM_TEST(gradient_norm_over_its_baseline),
+         DM_TEST(a_short_window_has_no_deviation), DM_TEST(averages_follow_slowly),
+         DM_TEST(gradient_norm_over_its_baseline),
          DM_TEST(small_gradients_of_a_converged_run_are_fine),
          DM_TEST(the_baseline_is_of_the_first_fifty_norms),
          DM_TEST(what_is_no_number_is_critical_and_not_taken_in), DM_TEST(error_of_a_prediction),

@@ -161,10 +161,24 @@ static void the_linear_model_learns(void **state)
     }
 }
 
+/* From nothing a lesson makes up for a hundredth of the residual per feature of unit length and the constant. */
+static void a_lesson_is_a_hundredth_of_the_error(void **state)
+{
+    (void)state;
+    float features[DM_DYNAMICS_ENCODER_FEATURES] = {0};
+    dm_corrector corrector;
+    dm_corrector_init(&corrector);
+    features[3] = -2;
+    dm_corrector_teach(&corrector, rules, features, 0.5);
+    assert_near(corrector.weights[3], -0.01 * 0.5, 1e-12);
+    assert_near(corrector.weights[DM_DYNAMICS_ENCODER_FEATURES], 0.01 * 0.5, 1e-12);
+    assert_near(dm_corrector_linear(&corrector, features), 2 * 0.01 * 0.5, 1e-12);
+}
+
 DM_TESTS("train/predict/residual", DM_TEST(nearest_are_those_of_the_largest_cosine),
          DM_TEST(the_ring_keeps_the_last_thousand),
          DM_TEST(residuals_that_are_no_numbers_are_not_taken),
          DM_TEST(correction_of_one_residual_by_hand),
          DM_TEST(older_and_less_confident_residuals_weigh_less),
          DM_TEST(only_the_ten_nearest_count), DM_TEST(corrections_stay_within_a_fifth_of_the_loss),
-         DM_TEST(the_linear_model_learns))
+         DM_TEST(a_lesson_is_a_hundredth_of_the_error), DM_TEST(the_linear_model_learns))

@@ -38,6 +38,7 @@ static void a_warning_counts_for_one_decision(void **state)
     assert_int_equal(t.predictive->decision.phase, DM_PHASE_FULL);
     assert_int_equal(t.predictive->decision.steps, 2 * rules.full_steps);
     assert_string_equal(t.predictive->decision.reason, "the monitor warns");
+    assert_int_equal(t.predictive->c.outlook.steps, 10); /* whose spread the confidence is of */
     while (dm_predictive_phases(t.predictive)->left > 0)
         assert_true(bed_turn(&t, 10000).level < DM_MONITOR_WARNING);
     bed_turn(&t, 10000);
