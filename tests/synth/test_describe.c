@@ -77,10 +77,10 @@ static void what_does_not_fit_is_refused(void **state)
     } cases[] = {
         {"`x` (array of float", "`x` (array of int", "no entry of the next argument"},
         {"`s` (float)", "`t` (float)", "no entry of the next argument"},
-        {"- `s` (float): divisor\n", "", "no entry of the next argument"},
-        {"Results:\n", "", "an argument that is written"},
-        {"- `y` (array of vec3, 1 dimension): output\n", "", "no entry of the argument 'y'"},
-        {"output\n", "output\n- `z` (float): more\n", "more entries than arguments"},
+        {"- `s` (float): divisor\n", "", "an argument without an entry"},
+        {"Results:\n", "", "no argument that is only read"},
+        {"- `y` (array of vec3, 1 dimension): output\n", "", "an argument without an entry"},
+        {"output\n", "output\n- `z` (float): more\n", "no result of the kernel"},
         {"divisor", "divisor of `w`", "the kernel has no argument 'w'"},
         {"divisor", "divisor ` of", "not closed"}};
     (void)state;

@@ -142,7 +142,8 @@ typedef struct check {
     const dm_ir_function *f;
     const dm_synth_record *record;
     dm_buffer words;
-    int next; /* parameter */
+    int next;  /* parameter of this section */
+    int found; /* entries of parameters */
     dm_status status;
     dm_error *err;
 } check;
@@ -157,7 +158,7 @@ static void complain(check *c, const char *what, const char *where, int length)
 static bool is_constant(const check *c, const char *name, int length)
 {
     char line[128];
-    snprintf(line, sizeof line, "\n%.*s = wp.constant(", length < 100 ? length : 100, name);
+    snprintf(line, sizeof line, "\n%.*s = ", length < 100 ? length : 100, name);
     return strstr(dm_buffer_text(&c->record->python_source), line) != NULL;
 }
 
@@ -189,15 +190,19 @@ static void check_names(check *c, const dm_buffer *text)
     }
 }
 
-/* "- `name` (type): meaning", the next parameter. */
+/* "- `name` (type): meaning", the next parameter that is written, or not. */
 static void check_entry(check *c, const char *line, int length, bool written)
 {
     uint8_t roles[DM_SYNTH_PARAMS_MAX] = {0};
+    dm_synth_find_roles(c->f, roles);
+    while (c->next < c->f->body->param_count &&
+           ((roles[c->next] & DM_SYNTH_WRITES) != 0) != written)
+        c->next++;
     if (c->next >= c->f->body->param_count) {
-        complain(c, "more entries than arguments:", line, length);
+        complain(c, written ? "no result of the kernel:" : "no argument that is only read:", line,
+                 length);
         return;
     }
-    dm_synth_find_roles(c->f, roles);
     const dm_ir_value *v = &c->f->values[c->f->body->params[c->next]];
     dm_buffer_clear(&c->words);
     dm_buffer_printf(&c->words, "- `%s` (", v->name);
@@ -206,11 +211,8 @@ static void check_entry(check *c, const char *line, int length, bool written)
     if (strncmp(line, dm_buffer_text(&c->words), c->words.size) != 0 ||
         (size_t)length <= c->words.size)
         complain(c, "no entry of the next argument:", line, length);
-    else if (((roles[c->next] & DM_SYNTH_WRITES) != 0) != written)
-        complain(c,
-                 written ? "a result that is not written:" : "an argument that is written:", line,
-                 length);
     c->next++;
+    c->found++;
 }
 
 static void check_entries(check *c)
@@ -219,17 +221,17 @@ static void check_entries(check *c)
     enum { NOWHERE, ARGUMENTS, RESULTS } section = NOWHERE;
     while (*line != '\0') {
         int length = (int)strcspn(line, "\n");
-        if (length > 1 && line[length - 1] == ':' && isupper((unsigned char)line[0]))
+        if (length > 1 && line[length - 1] == ':' && isupper((unsigned char)line[0])) {
+            c->next = 0;
             section = strncmp(line, "Arguments:", 10) == 0 ? ARGUMENTS
                       : strncmp(line, "Results:", 8) == 0  ? RESULTS
                                                            : NOWHERE;
-        else if (section != NOWHERE && length > 0)
+        } else if (section != NOWHERE && length > 0)
             check_entry(c, line, length, section == RESULTS);
         line += length + (line[length] == '\n');
     }
-    if (c->next < c->f->body->param_count)
-        complain(c, "no entry of the argument", c->f->values[c->f->body->params[c->next]].name,
-                 200);
+    if (c->found < c->f->body->param_count)
+        complain(c, "an argument without an entry in", dm_buffer_text(&c->record->line), 200);
 }
 
 dm_status dm_synth_describe_check(const dm_ir_function *forward, const dm_synth_record *record,

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#define EACH_PERCENT 22     /* of parameters that can differ from element to element */
-#define CONSTANT_PERCENT 18 /* of those that can be constants of the file */
+#define EACH_PERCENT 35     /* of parameters that can differ from element to element */
+#define CONSTANT_PERCENT 35 /* of those that can be constants of the file */
 
 int dm_natural_below(dm_natural *n, int bound)
 {
@@ -76,14 +76,12 @@ static void pick(dm_natural *n, const dm_natural_node *node, int depth)
     run(n, option->first, depth + 1);
 }
 
-/* Values near one, for which the kernels are made. */
-static void add_constant(dm_natural *n, const dm_natural_node *node)
+static void add_arg(dm_natural *n, const dm_natural_block *block, bool output)
 {
-    static const char *const values[] = {"0.5", "0.75", "0.8", "0.9", "1.2", "1.25", "1.5", "2.0"};
-    set(n, node->name, &node->constant, false);
-    if (n->constant_count < DM_NATURAL_ARGS_MAX)
-        n->constants[n->constant_count++] = (dm_natural_constant){
-            node, values[dm_natural_below(n, (int)(sizeof values / sizeof values[0]))]};
+    if (n->arg_count < DM_NATURAL_ARGS_MAX)
+        n->args[n->arg_count++] = (dm_natural_arg){block, output};
+    else
+        n->unknown = "more parameters than fit";
 }
 
 static void run(dm_natural *n, const dm_natural_node *first, int depth)
@@ -94,6 +92,7 @@ static void run(dm_natural *n, const dm_natural_node *first, int depth)
     }
     for (const dm_natural_node *node = first; node != NULL; node = node->next) {
         const dm_natural_idiom *fragment;
+        bool each;
         switch (node->kind) {
         case DM_NATURAL_SET:
         case DM_NATURAL_ADD:
@@ -111,22 +110,22 @@ static void run(dm_natural *n, const dm_natural_node *first, int depth)
             break;
         case DM_NATURAL_ARG:
         case DM_NATURAL_OUT:
-            if (n->arg_count < DM_NATURAL_ARGS_MAX)
-                n->args[n->arg_count++] =
-                    (dm_natural_arg){&node->block, node->kind == DM_NATURAL_OUT};
+            add_arg(n, &node->block, node->kind == DM_NATURAL_OUT);
             break;
-        case DM_NATURAL_VARY: {
-            if (node->constant.count > 0 && dm_natural_chance(n, CONSTANT_PERCENT)) {
-                add_constant(n, node);
-                break;
-            }
-            bool each = dm_natural_chance(n, EACH_PERCENT);
+        case DM_NATURAL_VARY:
+            each = dm_natural_chance(n, EACH_PERCENT);
             set(n, node->name, each ? &node->element : &node->own, false);
-            if (n->arg_count < DM_NATURAL_ARGS_MAX)
-                n->args[n->arg_count++] =
-                    (dm_natural_arg){each ? &node->each : &node->block, false};
+            add_arg(n, each ? &node->each : &node->block, false);
             break;
-        }
+        case DM_NATURAL_TUNE:
+            if (!node->always && !dm_natural_chance(n, CONSTANT_PERCENT)) {
+                set(n, node->name, &node->own, false);
+                add_arg(n, &node->block, false);
+            } else if (n->constant_count < DM_NATURAL_ARGS_MAX) {
+                set(n, node->name, &node->constant, false);
+                n->constants[n->constant_count++] = node;
+            }
+            break;
         case DM_NATURAL_WHEN:
             if (holds(n, node))
                 run(n, node->first, depth + 1);
@@ -147,5 +146,9 @@ void dm_natural_compose(dm_natural *n, const dm_natural_idiom *idiom)
     }
     n->touched_count = n->arg_count = n->constant_count = 0;
     n->unknown = NULL;
+    const dm_natural_idiom *everywhere = dm_natural_find(n, "everywhere");
+    if (everywhere != NULL)
+        run(n, everywhere->first, 0);
     run(n, idiom->first, 0);
+    dm_natural_draw_hand(n);
 }

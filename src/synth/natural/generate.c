@@ -31,8 +31,8 @@ static dm_status sort_by_category(dm_natural *n, dm_error *err)
 
 dm_status dm_natural_create(dm_natural **out, dm_error *err)
 {
-    static const char *const known[DM_NATURAL_KNOWN] = {
-        "name", "about", "detail", "notes", "helpers", "body", "suffix_guard", "suffix_store"};
+    static const char *const known[DM_NATURAL_KNOWN] = {"name",  "about",   "detail",
+                                                        "notes", "helpers", "body"};
     dm_natural *n = *out = calloc(1, sizeof *n);
     if (n == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
@@ -89,16 +89,6 @@ static void write_slower(dm_natural *n, const dm_natural *before, dm_buffer *out
     n->all_in_place = false;
 }
 
-/* Most authors do not say in a name how the result is stored. */
-static void name_shortly(dm_natural *n)
-{
-    static const int names[] = {DM_NATURAL_SUFFIX_GUARD, DM_NATURAL_SUFFIX_STORE};
-    bool brief = dm_natural_chance(n, 70);
-    for (int i = 0; i < 2; i++)
-        if (brief && n->is_touched[names[i]])
-            n->values[names[i]].count = 0;
-}
-
 dm_status dm_natural_generate(dm_natural *n, uint64_t seed, uint64_t slot, int attempt,
                               int category, dm_synth_record *record, dm_error *err)
 {
@@ -112,7 +102,6 @@ dm_status dm_natural_generate(dm_natural *n, uint64_t seed, uint64_t slot, int a
     const dm_natural_idiom *idiom =
         n->by_category[category][dm_natural_below(n, n->count[category])];
     dm_natural_compose(n, idiom);
-    name_shortly(n);
     dm_natural before = {.counter = n->counter, .words_left = n->words_left};
     memcpy(before.words, n->words, sizeof before.words);
     dm_natural_write_program(n, &record->python_source);
@@ -120,7 +109,7 @@ dm_status dm_natural_generate(dm_natural *n, uint64_t seed, uint64_t slot, int a
         write_slower(n, &before, &record->slower);
     dm_natural_write_words(n, &record->line, &record->paragraph, &record->specification);
     dm_buffer_clear(&n->scratch);
-    dm_natural_inline(n, DM_NATURAL_NAME, &n->scratch);
+    dm_natural_write_name(n, &n->scratch);
     if (n->scratch.size == 0 || n->scratch.size >= sizeof record->kernel_name)
         n->unknown = "a kernel's name that fits";
     if (n->unknown != NULL)

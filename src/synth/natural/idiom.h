@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "synth/natural/natural.h"
 
-#define DM_NATURAL_NAMES_MAX 1024
+#define DM_NATURAL_NAMES_MAX 4096
 #define DM_NATURAL_ARGS_MAX 24
 #define DM_NATURAL_BLOCKS_MAX 16 /* that one name gathers */
 #define DM_NATURAL_DEPTH_MAX 24  /* of values in values */
@@ -25,6 +25,7 @@ typedef struct dm_natural_line {
     int count;
     int indent; /* relative to the block */
     int let;    /* `let NAME = ...`: the name, whose value is one of the two below; -1 */
+    bool also;  /* as the `let` before: a local if that one is */
     const struct dm_natural_block *own, *in_place; /* the name itself, its expression */
 } dm_natural_line;
 
@@ -41,7 +42,8 @@ typedef enum dm_natural_kind {
     DM_NATURAL_USE,  /* a fragment's statements */
     DM_NATURAL_ARG,  /* name, type and meaning of a parameter: lines 0, 1, 2 of the block */
     DM_NATURAL_OUT,  /* the same, of an output */
-    DM_NATURAL_VARY, /* a parameter: one value for all, an array with one for each; or a constant */
+    DM_NATURAL_VARY, /* a parameter: one value for all, or an array with one for each */
+    DM_NATURAL_TUNE, /* a parameter, or a constant of the file */
     DM_NATURAL_WHEN  /* the children, when the name's pick is one of `words` */
 } dm_natural_kind;
 
@@ -53,8 +55,9 @@ struct dm_natural_node {
     bool negated; /* `unless` */
     dm_natural_block block;
     dm_natural_block each, own, element; /* of VARY: as an array; `NAME`, `NAME[$at]` */
-    dm_natural_block constant;           /* of VARY: `NAME` in capitals; none for vectors */
-    const char *word;                    /* an option's name, a fragment's */
+    dm_natural_block constant;           /* of TUNE: `NAME` in capitals */
+    bool always;                         /* of TUNE: `const`, never a parameter */
+    const char *word;                    /* an option's name, a fragment's, a constant's value */
     const char **words;                  /* of WHEN */
     int word_count;
     dm_natural_node *next, *first; /* sibling, child */
@@ -78,11 +81,31 @@ typedef struct dm_natural_arg {
     bool output;
 } dm_natural_arg;
 
-/* `MASS = wp.constant(1.5)  # mass of each body [kg]` before the functions. */
-typedef struct dm_natural_constant {
-    const dm_natural_node *node;
-    const char *value;
-} dm_natural_constant;
+/* What an author does alike in a whole file (hand.c). */
+typedef struct dm_natural_hand {
+    int brackets; /* annotations: wp.array[float], wp.array2d(dtype=float), wp.array(dtype=float, ndim=2) */
+    int inline_percent; /* of `let` lines that are written where they are used */
+    int load_percent;   /* of elements that are read into a local first */
+    int comment_percent;
+    bool airy;            /* leaves lines empty between parts */
+    bool kernel;          /* calls it NAME_kernel */
+    bool marked;          /* `# outputs` before them */
+    bool plain_constants; /* without wp.constant */
+    int docstring;
+    int updates;        /* as they are written, x += a, x = x + a */
+    bool named_lengths; /* n = x.shape[0] before a loop */
+    bool python_names;  /* min, max, abs without wp. */
+    bool widths;        /* wp.float32, wp.int32 */
+    int order;          /* of the parameters */
+} dm_natural_hand;
+
+enum {
+    DM_NATURAL_NO_DOCSTRING,
+    DM_NATURAL_LINE,
+    DM_NATURAL_REMARK,
+    DM_NATURAL_TEXT,
+    DM_NATURAL_ENTRIES
+};
 
 enum { /* names that the writer asks for, in this order in the table */
        DM_NATURAL_NAME,
@@ -91,8 +114,6 @@ enum { /* names that the writer asks for, in this order in the table */
        DM_NATURAL_NOTES,
        DM_NATURAL_HELPERS,
        DM_NATURAL_BODY,
-       DM_NATURAL_SUFFIX_GUARD, /* of the name, from fragments */
-       DM_NATURAL_SUFFIX_STORE,
        DM_NATURAL_KNOWN
 };
 
@@ -115,11 +136,13 @@ struct dm_natural {
     bool is_touched[DM_NATURAL_NAMES_MAX];
     dm_natural_arg args[DM_NATURAL_ARGS_MAX];
     int arg_count;
-    dm_natural_constant constants[DM_NATURAL_ARGS_MAX];
+    int order[DM_NATURAL_ARGS_MAX]; /* of args in the signature */
+    const dm_natural_node *constants[DM_NATURAL_ARGS_MAX];
     int constant_count;
     const dm_natural_line *lets[DM_NATURAL_NAMES_MAX]; /* that a name is written in place of */
     bool all_in_place;                                 /* every `let` is written where it is used */
-    bool comments, airy; /* this kernel's author writes them; leaves lines empty between parts */
+    bool in_place;                                     /* the last `let` was */
+    dm_natural_hand hand;
     const char *unknown; /* a name that has no value, or another mistake in an idiom; NULL */
     dm_buffer scratch;
 };
@@ -134,10 +157,25 @@ bool dm_natural_chance(dm_natural *n, int percent);
 void dm_natural_compose(dm_natural *n, const dm_natural_idiom *idiom);
 const dm_natural_idiom *dm_natural_find(const dm_natural *n, const char *name);
 
+/* hand.c: an author for the kernel that was composed, and the order of its parameters. */
+void dm_natural_draw_hand(dm_natural *n);
+
 /* write.c: a name's value in one line; as a block with `indent` columns before each line. */
 void dm_natural_inline(dm_natural *n, int name, dm_buffer *out);
 void dm_natural_put_line(dm_natural *n, const dm_natural_line *line, dm_buffer *out, int depth);
+void dm_natural_write_name(dm_natural *n, dm_buffer *out);
 void dm_natural_write_program(dm_natural *n, dm_buffer *out);
+
+/* shape.c */
+void dm_natural_shape_body(dm_natural *n, const char *helpers, dm_buffer *body);
+/* Every local that stays what it is stands where it is read. */
+void dm_natural_write_out(dm_natural *n, dm_buffer *body);
+void dm_natural_drop_prefixes(dm_buffer *text);
+
+/* docstring.c */
+void dm_natural_write_docstring(dm_natural *n, dm_buffer *out);
+void dm_natural_put_sentences(dm_natural *n, int name, const char *before, const char *after,
+                              dm_buffer *out);
 
 /* words.c */
 void dm_natural_write_words(dm_natural *n, dm_buffer *line, dm_buffer *paragraph,

@@ -8,7 +8,9 @@
  *
  *   idiom.h     the parsed form         parse.c    text to tree
  *   compose.c   picks are drawn, what they contribute is gathered
- *   write.c     the program's text      generate.c one record
+ *   hand.c      an author: annotations, comments, docstrings, the order of parameters
+ *   write.c     the program's text      docstring.c, words.c  what is said of it
+ *   shape.c     the body's lines in the author's form         generate.c  one record
  *
  * A seed, a slot and an attempt give one kernel for ever. One library serves many threads, a composer
  * one. */
@@ -18,7 +20,7 @@
 #include "synth/store/record.h"
 
 /* Bump when the same seed gives another kernel. */
-#define DM_SYNTH_NATURAL_GENERATOR 3
+#define DM_SYNTH_NATURAL_GENERATOR 4
 
 typedef struct dm_natural dm_natural;
 

@@ -111,21 +111,23 @@ static const dm_natural_block *block_of(parser *p, const dm_natural_piece *piece
     return block;
 }
 
-/* `let NAME = EXPRESSION`: the pieces are those of the expression. */
+/* `let NAME = EXPRESSION`, `also NAME = EXPRESSION`: the pieces are those of the expression. */
 static void parse_text_line(parser *p, const char *text, int length, int indent,
                             dm_natural_line *out)
 {
     out->indent = indent;
     out->let = -1;
-    if (length > 4 && strncmp(text, "let ", 4) == 0) {
-        int end = 4;
+    out->also = length > 5 && strncmp(text, "also ", 5) == 0;
+    int begin = out->also ? 5 : 4;
+    if (out->also || (length > 4 && strncmp(text, "let ", 4) == 0)) {
+        int end = begin;
         while (end < length && is_name(text[end]))
             end++;
         if (end + 3 < length && strncmp(text + end, " = ", 3) == 0) {
             dm_natural_piece *own = take_memory(p, 1, sizeof *own);
-            out->let = name_of(p, text + 4, end - 4);
+            out->let = name_of(p, text + begin, end - begin);
             if (own != NULL)
-                *own = (dm_natural_piece){text + 4, end - 4, -1};
+                *own = (dm_natural_piece){text + begin, end - begin, -1};
             out->own = block_of(p, own, own != NULL);
             text += end + 3;
             length -= end + 3;
@@ -236,13 +238,6 @@ static void parse_vary(parser *p, const source_line *line, dm_natural_node *node
     node->own = parse_inline(p, name, length);
     snprintf(text, sizeof text, "%.*s[$at]", length, name);
     node->element = parse_inline(p, copy(p, text, length + 5), length + 5);
-    char capitals[128];
-    for (int i = 0; i <= length && i < 127; i++)
-        capitals[i] = (char)toupper((unsigned char)(i < length ? name[i] : '\0'));
-    const dm_natural_line *given = &node->block.lines[1];
-    if (given->count == 1 && given->pieces[0].name < 0 && given->pieces[0].length == 5 &&
-        memcmp(given->pieces[0].text, "float", 5) == 0 && length < 127)
-        node->constant = parse_inline(p, copy(p, capitals, length), length);
     const char *type = memchr(line->text + 5, ' ', (size_t)line->length - 5);
     int most = (int)(strstr(type, " = ") - type);
     snprintf(text, sizeof text, "array$nd%.*s", most, type);
@@ -254,6 +249,33 @@ static void parse_vary(parser *p, const source_line *line, dm_natural_node *node
     int size = (int)strlen(text);
     parse_pieces(p, copy(p, text, size), size, &lines[1]);
     node->each = (dm_natural_block){lines, 3};
+}
+
+/* NAME TYPE VALUE = MEANING: as parse_arg; the name's value is the name, or the name in capitals. */
+static void parse_tune(parser *p, const source_line *line, dm_natural_node *node)
+{
+    char capitals[128];
+    node->always = line->text[0] == 'c';
+    parse_arg(p, line, node);
+    if (p->status != DM_OK)
+        return;
+    dm_natural_line *lines = (dm_natural_line *)node->block.lines;
+    int length = lines[0].pieces[0].length;
+    const char *name = lines[0].pieces[0].text;
+    const dm_natural_piece *type = &lines[1].pieces[0];
+    const char *space = memchr(type->text, ' ', (size_t)type->length);
+    if (space == NULL || length >= (int)sizeof capitals) {
+        complain(p, line, "needs NAME TYPE VALUE = MEANING");
+        return;
+    }
+    int before = (int)(space - type->text);
+    node->name = name_of(p, name, length);
+    node->own = parse_inline(p, name, length);
+    node->word = copy(p, space + 1, type->length - before - 1);
+    parse_pieces(p, type->text, before, &lines[1]);
+    for (int i = 0; i < length; i++)
+        capitals[i] = (char)toupper((unsigned char)name[i]);
+    node->constant = parse_inline(p, copy(p, capitals, length), length);
 }
 
 static void parse_when(parser *p, const source_line *line, int from, dm_natural_node *node)
@@ -353,6 +375,9 @@ static void parse_statement(parser *p, const source_line *line, dm_natural_node 
     } else if (begins(line, "vary ")) {
         node->kind = DM_NATURAL_VARY;
         parse_vary(p, line, node);
+    } else if (begins(line, "tune ") || begins(line, "const ")) {
+        node->kind = DM_NATURAL_TUNE;
+        parse_tune(p, line, node);
     } else if (begins(line, "when ") || begins(line, "unless ")) {
         node->kind = DM_NATURAL_WHEN;
         node->negated = line->text[0] == 'u';

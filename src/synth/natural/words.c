@@ -25,7 +25,7 @@ static void put_type_words(const char *text, size_t size, dm_buffer *out)
 static void put_entries(dm_natural *n, bool outputs, dm_buffer *out)
 {
     for (int i = 0; i < n->arg_count; i++) {
-        const dm_natural_arg *arg = &n->args[i];
+        const dm_natural_arg *arg = &n->args[n->order[i]];
         if (arg->output != outputs)
             continue;
         dm_buffer_puts(out, "- `");
@@ -41,13 +41,15 @@ static void put_entries(dm_natural *n, bool outputs, dm_buffer *out)
 }
 
 /* One line for each block of a value. */
-static void put_sentences(dm_natural *n, int name, const char *before, const char *after,
-                          dm_buffer *out)
+void dm_natural_put_sentences(dm_natural *n, int name, const char *before, const char *after,
+                              dm_buffer *out)
 {
     if (!n->is_touched[name])
         return;
     const dm_natural_value v = n->values[name];
     for (int i = 0; i < v.count; i++) {
+        if (v.blocks[i]->count == 0)
+            continue;
         dm_buffer_puts(out, before);
         for (int k = 0; k < v.blocks[i]->count; k++) {
             dm_buffer_puts(out, k > 0 ? " " : "");
@@ -62,7 +64,7 @@ static void name_constants(dm_natural *n, dm_buffer *text)
 {
     for (int i = 0; i < n->constant_count; i++) {
         char quoted[160];
-        const dm_natural_line *name = &n->constants[i].node->block.lines[0];
+        const dm_natural_line *name = &n->constants[i]->block.lines[0];
         int length =
             snprintf(quoted, sizeof quoted, "`%.*s`", name->pieces[0].length, name->pieces[0].text);
         for (char *at = text->data; (at = strstr(at, quoted)) != NULL;)
@@ -74,10 +76,10 @@ static void name_constants(dm_natural *n, dm_buffer *text)
 void dm_natural_write_words(dm_natural *n, dm_buffer *line, dm_buffer *paragraph,
                             dm_buffer *specification)
 {
-    put_sentences(n, DM_NATURAL_ABOUT, "", "", line);
+    dm_natural_put_sentences(n, DM_NATURAL_ABOUT, "", "", line);
     dm_buffer_append(paragraph, dm_buffer_text(line), line->size);
-    put_sentences(n, DM_NATURAL_DETAIL, " ", "", paragraph);
-    put_sentences(n, DM_NATURAL_NOTES, " ", "", paragraph);
+    dm_natural_put_sentences(n, DM_NATURAL_DETAIL, " ", "", paragraph);
+    dm_natural_put_sentences(n, DM_NATURAL_NOTES, " ", "", paragraph);
     dm_buffer_append(specification, dm_buffer_text(line), line->size);
     dm_buffer_puts(specification, "\n\nArguments:\n");
     put_entries(n, false, specification);
@@ -87,14 +89,14 @@ void dm_natural_write_words(dm_natural *n, dm_buffer *line, dm_buffer *paragraph
         dm_buffer_puts(specification, "\nConstants:\n");
     for (int i = 0; i < n->constant_count; i++) {
         dm_buffer_puts(specification, "- `");
-        dm_natural_put_line(n, &n->constants[i].node->constant.lines[0], specification, 0);
-        dm_buffer_printf(specification, "` (%s): ", n->constants[i].value);
-        dm_natural_put_line(n, &n->constants[i].node->block.lines[2], specification, 0);
+        dm_natural_put_line(n, &n->constants[i]->constant.lines[0], specification, 0);
+        dm_buffer_printf(specification, "` (%s): ", n->constants[i]->word);
+        dm_natural_put_line(n, &n->constants[i]->block.lines[2], specification, 0);
         dm_buffer_putc(specification, '\n');
     }
     dm_buffer_puts(specification, "\nBehaviour:\n");
-    put_sentences(n, DM_NATURAL_DETAIL, "- ", "\n", specification);
-    put_sentences(n, DM_NATURAL_NOTES, "- ", "\n", specification);
+    dm_natural_put_sentences(n, DM_NATURAL_DETAIL, "- ", "\n", specification);
+    dm_natural_put_sentences(n, DM_NATURAL_NOTES, "- ", "\n", specification);
     name_constants(n, paragraph);
     name_constants(n, specification);
 }

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define COLUMNS 100
-#define INLINE_PERCENT 30 /* of `let` lines */
 
 /* ---- Lines ---- */
 
@@ -141,7 +140,9 @@ static void put_local(dm_natural *n, const dm_natural_line *line, int indent, dm
 static void put_let(dm_natural *n, const dm_natural_line *line, int indent, dm_buffer *out)
 {
     n->lets[line->let] = line;
-    if (dm_natural_chance(n, INLINE_PERCENT) || n->all_in_place)
+    if (!line->also)
+        n->in_place = dm_natural_chance(n, n->hand.inline_percent);
+    if (n->in_place || n->all_in_place)
         give(n, line->let, line->in_place);
     else
         put_local(n, line, indent, out);
@@ -164,7 +165,7 @@ static void put_block_line(dm_natural *n, const dm_natural_line *line, int inden
         return;
     }
     bool comment = line->count > 0 && line->pieces[0].name < 0 && line->pieces[0].text[0] == '#';
-    if (comment && !n->comments)
+    if (comment && !dm_natural_chance(n, n->hand.comment_percent))
         return;
     if (line->count > 0)
         put_spaces(out, indent);
@@ -200,8 +201,16 @@ static void put_value_block(dm_natural *n, int name, int indent, dm_buffer *out,
 /* ---- Parameters ---- */
 
 /* "float", "vec3", "array vec3", "array2 Particle" as the dialect writes them. */
-static void put_element(const char *text, size_t size, dm_buffer *out)
+static void put_element(const char *text, size_t size, bool widths, dm_buffer *out)
 {
+    if (widths && size == 5 && memcmp(text, "float", 5) == 0) {
+        dm_buffer_puts(out, "wp.float32");
+        return;
+    }
+    if (widths && size == 3 && memcmp(text, "int", 3) == 0) {
+        dm_buffer_puts(out, "wp.int32");
+        return;
+    }
     bool plain = (size == 5 && memcmp(text, "float", 5) == 0) ||
                  (size == 3 && memcmp(text, "int", 3) == 0) || (text[0] >= 'A' && text[0] <= 'Z');
     if (!plain)
@@ -209,55 +218,54 @@ static void put_element(const char *text, size_t size, dm_buffer *out)
     dm_buffer_append(out, text, size);
 }
 
-static void put_type(const char *text, size_t size, bool brackets, dm_buffer *out)
+static void put_type(const char *text, size_t size, const dm_natural_hand *hand, dm_buffer *out)
 {
+    int brackets = hand->brackets;
     if (size < 6 || memcmp(text, "array", 5) != 0) {
-        put_element(text, size, out);
+        put_element(text, size, hand->widths, out);
         return;
     }
     char rank = text[5];
+    bool many = rank != ' ' && rank != '1';
     size_t from = rank == ' ' ? 6 : 7;
     dm_buffer_puts(out, "wp.array");
-    if (rank != ' ' && rank != '1') {
-        dm_buffer_putc(out, rank);
-        dm_buffer_putc(out, 'd');
-    }
-    dm_buffer_puts(out, brackets ? "[" : "(dtype=");
-    put_element(text + from, size - from, out);
-    dm_buffer_putc(out, brackets ? ']' : ')');
+    if (many && brackets != 2)
+        dm_buffer_printf(out, "%cd", rank);
+    dm_buffer_puts(out, brackets == 0 ? "[" : "(dtype=");
+    put_element(text + from, size - from, hand->widths, out);
+    if (many && brackets == 2)
+        dm_buffer_printf(out, ", ndim=%c", rank);
+    dm_buffer_putc(out, brackets == 0 ? ']' : ')');
 }
 
-static void put_arg(dm_natural *n, const dm_natural_arg *arg, bool brackets, dm_buffer *out)
+static void put_arg(dm_natural *n, const dm_natural_arg *arg, dm_buffer *out)
 {
     dm_natural_put_line(n, &arg->block->lines[0], out, 0);
     dm_buffer_puts(out, ": ");
     dm_buffer_clear(&n->scratch);
     dm_natural_put_line(n, &arg->block->lines[1], &n->scratch, 0);
-    put_type(dm_buffer_text(&n->scratch), n->scratch.size, brackets, out);
+    put_type(dm_buffer_text(&n->scratch), n->scratch.size, &n->hand, out);
 }
 
-/* On one line where they fit; inputs, then outputs. */
+/* On one line where they fit. */
 static void put_args(dm_natural *n, size_t line_begin, dm_buffer *out)
 {
-    bool brackets = dm_natural_chance(n, 50), tall = false, marked = dm_natural_chance(n, 12);
+    bool tall = false;
     size_t begin = out->size;
     for (int attempt = 0; attempt < 2; attempt++) {
         out->size = begin;
-        bool first = true;
-        int outputs = 0;
-        for (int k = 0; k < 2 * n->arg_count; k++) {
-            const dm_natural_arg *arg = &n->args[k % n->arg_count];
-            if (arg->output != (k >= n->arg_count))
-                continue;
-            if (tall && marked && arg->output && outputs++ == 0)
+        bool marked = !n->hand.marked || !n->args[n->order[n->arg_count - 1]].output;
+        for (int k = 0; k < n->arg_count; k++) {
+            const dm_natural_arg *arg = &n->args[n->order[k]];
+            if (tall && arg->output && !marked && k > 0)
                 dm_buffer_puts(out, "\n    # outputs");
-            dm_buffer_puts(out, tall ? "\n    " : first ? "" : ", ");
-            put_arg(n, arg, brackets, out);
+            marked |= arg->output;
+            dm_buffer_puts(out, tall ? "\n    " : k == 0 ? "" : ", ");
+            put_arg(n, arg, out);
             if (tall)
                 dm_buffer_putc(out, ',');
-            first = false;
         }
-        tall = out->size - line_begin > COLUMNS - 2 || n->arg_count > 5;
+        tall = out->size - line_begin > COLUMNS - 2 || n->arg_count > 6;
         if (!tall || attempt == 1)
             break;
     }
@@ -269,11 +277,13 @@ static void put_args(dm_natural *n, size_t line_begin, dm_buffer *out)
 
 static void put_constants(dm_natural *n, dm_buffer *out)
 {
-    bool explained = n->comments && dm_natural_chance(n, 60);
+    bool explained = dm_natural_chance(n, n->hand.comment_percent);
     for (int i = 0; i < n->constant_count; i++) {
-        const dm_natural_node *node = n->constants[i].node;
+        const dm_natural_node *node = n->constants[i];
         dm_natural_put_line(n, &node->constant.lines[0], out, 0);
-        dm_buffer_printf(out, " = wp.constant(%s)", n->constants[i].value);
+        dm_buffer_puts(out, n->hand.plain_constants ? " = " : " = wp.constant(");
+        dm_buffer_puts(out, node->word);
+        dm_buffer_puts(out, n->hand.plain_constants ? "" : ")");
         if (explained) {
             dm_buffer_puts(out, "  # ");
             dm_natural_put_line(n, &node->block.lines[2], out, 0);
@@ -329,11 +339,16 @@ static void drop_unused(dm_buffer *body)
 
 /* Lines that begin a new part of a body: comments, loops and branches at its margin, the first store.
  * An airy author leaves the line before them empty. */
-static void put_body(dm_natural *n, dm_buffer *out)
+static void put_body(dm_natural *n, const char *before, dm_buffer *out)
 {
     dm_buffer body = DM_BUFFER_EMPTY;
     put_value_block(n, DM_NATURAL_BODY, 4, &body, 0);
     drop_unused(&body);
+    dm_natural_shape_body(n, before, &body);
+    if (n->all_in_place)
+        dm_natural_write_out(n, &body);
+    if (n->hand.python_names)
+        dm_natural_drop_prefixes(&body);
     const char *line = dm_buffer_text(&body);
     int number = 0, apart = 0;
     bool stored = false, inside = false, opens = true;
@@ -343,13 +358,14 @@ static void put_body(dm_natural *n, dm_buffer *out)
         bool store =
             margin && (memchr(line, '[', (size_t)length) != NULL || line[4] == 'w') &&
             (strncmp(line + 4, "wp.atomic", 9) == 0 || strcspn(line, "[") < strcspn(line, "="));
-        bool goes_on = strncmp(line + 4, "el", 2) == 0; /* else, elif */
+        bool goes_on =
+            margin && (strncmp(line + 4, "el", 2) == 0 || line[4] == ')'); /* else, elif */
         bool part = margin && !goes_on &&
                     (line[4] == '#' || strncmp(line + 4, "for ", 4) == 0 || (store && !stored) ||
                      inside || number == 1);
-        if (n->airy && part && !opens && apart > 0)
+        if (n->hand.airy && part && !opens && apart > 0)
             dm_buffer_putc(out, '\n');
-        apart = n->airy && part && !opens ? 0 : apart + 1;
+        apart = n->hand.airy && part && !opens ? 0 : apart + 1;
         apart += number == 0;
         opens = line[4] == '#' || line[length - 1] == ':' || (stored && store);
         inside = !margin;
@@ -361,16 +377,23 @@ static void put_body(dm_natural *n, dm_buffer *out)
     dm_buffer_deinit(&body);
 }
 
+void dm_natural_write_name(dm_natural *n, dm_buffer *out)
+{
+    dm_natural_inline(n, DM_NATURAL_NAME, out);
+    if (n->hand.kernel)
+        dm_buffer_puts(out, "_kernel");
+}
+
 void dm_natural_write_program(dm_natural *n, dm_buffer *out)
 {
-    n->comments = dm_natural_chance(n, 95);
-    n->airy = dm_natural_chance(n, 55);
     dm_buffer_puts(out, "import warp as wp\n\n");
     put_constants(n, out);
     dm_buffer_putc(out, '\n');
     if (n->is_touched[DM_NATURAL_HELPERS] && n->values[DM_NATURAL_HELPERS].count > 0) {
         dm_natural_value helpers = n->values[DM_NATURAL_HELPERS];
         for (int i = 0; i < helpers.count; i++) {
+            if (helpers.blocks[i]->count == 0)
+                continue;
             for (int k = 0; k < helpers.blocks[i]->count; k++) {
                 const dm_natural_line *line = &helpers.blocks[i]->lines[k];
                 put_block_line(n, line, line->indent, out, 0);
@@ -381,14 +404,13 @@ void dm_natural_write_program(dm_natural *n, dm_buffer *out)
     dm_buffer_puts(out, "@wp.kernel\n");
     size_t begin = out->size;
     dm_buffer_puts(out, "def ");
-    dm_natural_inline(n, DM_NATURAL_NAME, out);
+    dm_natural_write_name(n, out);
     dm_buffer_putc(out, '(');
     put_args(n, begin, out);
     dm_buffer_puts(out, "):\n");
-    if (dm_natural_chance(n, 45)) {
-        dm_buffer_puts(out, "    \"\"\"");
-        dm_natural_inline(n, DM_NATURAL_ABOUT, out);
-        dm_buffer_puts(out, "\"\"\"\n");
-    }
-    put_body(n, out);
+    dm_natural_write_docstring(n, out);
+    dm_buffer body = DM_BUFFER_EMPTY;
+    put_body(n, dm_buffer_text(out), &body);
+    dm_buffer_append(out, dm_buffer_text(&body), body.size);
+    dm_buffer_deinit(&body);
 }

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* docstring.c - what stands below a kernel's first line: nothing, a sentence, a paragraph, its parameters. */
+#include "synth/natural/idiom.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#define COLUMNS 96
+
+/* Words on lines that are not too long; `indent` before all but the first, which begins in `column`. */
+static void put_wrapped(const char *text, size_t size, int column, int indent, dm_buffer *out)
+{
+    for (size_t from = 0; from < size;) {
+        size_t end = from;
+        while (end < size && text[end] != ' ')
+            end++;
+        if (from > 0 && column + 1 + (int)(end - from) > COLUMNS) {
+            dm_buffer_printf(out, "\n%*s", indent, "");
+            column = indent;
+        } else if (from > 0) {
+            dm_buffer_putc(out, ' ');
+            column++;
+        }
+        dm_buffer_append(out, text + from, end - from);
+        column += (int)(end - from);
+        from = end + 1;
+    }
+}
+
+static void put_entries(dm_natural *n, dm_buffer *out)
+{
+    dm_buffer_puts(out, "\n\n    Args:");
+    for (int i = 0; i < n->arg_count; i++) {
+        const dm_natural_arg *arg = &n->args[n->order[i]];
+        size_t begin = out->size + 1;
+        dm_buffer_puts(out, "\n        ");
+        dm_natural_put_line(n, &arg->block->lines[0], out, 0);
+        dm_buffer_puts(out, ": ");
+        dm_buffer_clear(&n->scratch);
+        dm_natural_put_line(n, &arg->block->lines[2], &n->scratch, 0);
+        n->scratch.data[0] = (char)toupper((unsigned char)n->scratch.data[0]);
+        put_wrapped(n->scratch.data, n->scratch.size, (int)(out->size - begin), 12, out);
+        dm_buffer_putc(out, '.');
+    }
+    dm_buffer_puts(out, "\n    ");
+}
+
+void dm_natural_write_docstring(dm_natural *n, dm_buffer *out)
+{
+    int form = n->hand.docstring;
+    if (form == DM_NATURAL_NO_DOCSTRING)
+        return;
+    dm_buffer_puts(out, form == DM_NATURAL_REMARK ? "    # " : "    \"\"\"");
+    dm_natural_inline(n, DM_NATURAL_ABOUT, out);
+    if (form == DM_NATURAL_REMARK) {
+        out->size -= out->data[out->size - 1] == '.';
+        dm_buffer_putc(out, '\n');
+        return;
+    }
+    if (form == DM_NATURAL_TEXT && n->is_touched[DM_NATURAL_DETAIL]) {
+        dm_buffer_clear(&n->scratch);
+        dm_natural_put_sentences(n, DM_NATURAL_DETAIL, " ", "", &n->scratch);
+        dm_buffer_puts(out, "\n\n    ");
+        put_wrapped(n->scratch.data + 1, n->scratch.size - 1, 4, 4, out);
+        dm_buffer_puts(out, "\n    ");
+    } else if (form == DM_NATURAL_ENTRIES) {
+        put_entries(n, out);
+    }
+    dm_buffer_puts(out, "\"\"\"\n");
+}
