@@ -45,11 +45,22 @@ static void put_entries(dm_natural *n, dm_buffer *out)
     dm_buffer_puts(out, "\n    ");
 }
 
+/* Which element a thread has can be seen. */
+static bool says_little(dm_natural *n)
+{
+    dm_buffer_clear(&n->scratch);
+    dm_natural_inline(n, DM_NATURAL_DETAIL, &n->scratch);
+    return n->scratch.size == 0 || strncmp(n->scratch.data, "One thread", 10) == 0 ||
+           strncmp(n->scratch.data, "All threads", 11) == 0;
+}
+
 void dm_natural_write_docstring(dm_natural *n, dm_buffer *out)
 {
     int form = n->hand.docstring;
     if (form == DM_NATURAL_NO_DOCSTRING)
         return;
+    if (form == DM_NATURAL_TEXT && says_little(n))
+        form = DM_NATURAL_LINE;
     dm_buffer_puts(out, form == DM_NATURAL_REMARK ? "    # " : "    \"\"\"");
     dm_natural_inline(n, DM_NATURAL_ABOUT, out);
     if (form == DM_NATURAL_REMARK) {
