@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """2048 by Sanqui (2048gb.gb of docs/games.md, Zlib, SHA-256
-3ea2376b15b34bd26b10e6b31d2753bf8b086098dbdb5ee84d9c0f03d66d3d7f), for an agent (docs/agent.md): its score is the reward.
+3ea2376b15b34bd26b10e6b31d2753bf8b086098dbdb5ee84d9c0f03d66d3d7f), for an agent (docs/agent.md). Its score is the
+reward; a step that moves nothing costs 8 points.
 
 C800: 16 cells, row by row: 0 empty, else the power of two, bit 7 while it moves. FFB0: the score, three bytes of two
 digits, the high one first. FFA6: tiles glide before one's eyes, which this ends at once, so that two frames are a step.

@@ -2,6 +2,8 @@
 """Rex Runner GB (rex-runner-gb.gb of gbdev's database, MIT, SHA-256
 91bd12159d30e86cf4eb0312f28ff1c394e701085d6a8ca641ed92b2bcc8429c), for an agent (docs/agent.md).
 
+Its score is the reward, ten points for one; its end costs two.
+
 C1A3: the score, three bytes of two digits, the low one first. C1A7: speed. C100: what the sprites will be, four bytes
 each: line, column, tile, flags. 0 to 3 are the runner, 4 and 5 say that it is over, 10 to 39 are cacti and birds, those
 that are not there at line EF or FF. A jump begins when A is released; until then it gains height.

@@ -4,8 +4,8 @@
     python examples/agents/scripted.py rex_runner GAME.gb
     python examples/agents/scripted.py merge_2048 GAME.gb
 
-A rule sees the numbers that the agent sees (the reward program's observation) and knows nothing else. Starts are made as
-the agent's configuration says, with random numbers of Python's. Games that have not ended are cut off."""
+A rule sees the numbers that the agent sees (the reward program's observation) and knows nothing else. Starts are made
+as the agent's configuration says, with random numbers of Python's. Games that have not ended are cut off."""
 import json
 import os
 import random

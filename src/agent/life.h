@@ -3,9 +3,9 @@
  * again to the same bits, on any device.
  *
  *     "dotmatrix-life-1\n"
- *     JSON in one line: rom, rom_hash, reward, program (the reward program's text; null: there is none), frames and
- *         release of a step, machine, begun (the world's step), practice, ended, steps, total (the rewards' sum), end (a
- *         hash of the machine after the last step), state_bytes, device
+ *     JSON in one line: rom, rom_hash, reward, program (the reward program's text; null: there is none), frames
+ *         and release of a step, machine, begun (the world's step), practice, ended, steps, total (the rewards'
+ *         sum), end (a hash of the machine after the last step), state_bytes, device
  *     the state (dm_swarm_save_states), the keys (a byte for each step)
  *     XXH3 of all that (8 bytes) */
 #ifndef DM_AGENT_LIFE_H
