@@ -43,14 +43,17 @@ static dm_status set_text(char to[DM_AGENT_TEXT_MAX], const char *option, const 
 }
 
 /* An option that stands for --set FIELD=VALUE. */
-static dm_status set_field(dm_agent_config *config, const char *field, const char *value,
-                           dm_error *err)
+static dm_status set_field(dm_agent_config *config, const char *option, const char *field,
+                           const char *value, dm_error *err)
 {
     char setting[DM_AGENT_TEXT_MAX];
     if (value == NULL)
         return DM_OK;
     snprintf(setting, sizeof setting, "%s=%s", field, value);
-    return dm_agent_config_set(config, setting, err);
+    dm_status status = dm_agent_config_set(config, setting, err);
+    if (status != DM_OK)
+        dm_error_prefix(err, "%s", option);
+    return status;
 }
 
 static dm_status read_config(const dm_train_options *o, dm_agent_config *config, dm_error *err)
@@ -64,11 +67,11 @@ static dm_status read_config(const dm_train_options *o, dm_agent_config *config,
     for (size_t i = 0; i < o->set.count && status == DM_OK; i++)
         status = dm_agent_config_set(config, o->set.items[i], err);
     if (status == DM_OK)
-        status = set_field(config, "obs", o->obs, err);
+        status = set_field(config, "--obs", "obs", o->obs, err);
     if (status == DM_OK)
-        status = set_field(config, "policy", o->policy, err);
+        status = set_field(config, "--policy", "policy", o->policy, err);
     if (status == DM_OK)
-        status = set_field(config, "machines", o->envs, err);
+        status = set_field(config, "--envs", "machines", o->envs, err);
     if (status == DM_OK)
         status = set_text(config->rom, "--rom", o->rom, err);
     if (status == DM_OK)
@@ -87,6 +90,8 @@ static dm_status read_lives(const char *list, uint64_t most, uint32_t machines[L
                             size_t *out, dm_error *err)
 {
     size_t count = 0;
+    if (list != NULL && *list == 0)
+        return dm_fail(err, DM_EINVAL, "--lives: an empty list; machines by number, as in 0,7");
     for (const char *at = list; at != NULL && *at != 0;) {
         char *end = NULL;
         unsigned long machine = strtoul(at, &end, 10);
