@@ -48,8 +48,9 @@ typedef struct nn_divisor {
 typedef struct nn_conv_tiled_args {
     const void *x, *w, *b, *y;
     void *out;      /* y, dx */
-    float *dw, *db;      /* of each chunk */
-    const void *results; /* conv_mma.h's dw: y is what comes before the activation's slope, at these */
+    float *dw, *db; /* of each chunk */
+    const void
+        *results; /* conv_mma.h's dw: y is what comes before the activation's slope, at these */
     uint32_t B, I, H, W, O, K, stride, OH, OW, activation, add_dx;
     uint32_t Wp, row, tiles, group, groups, item_blocks;
     const int32_t *rows; /* packed: x has sample rows[b] at place b; NULL: b */
