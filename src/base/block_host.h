@@ -46,6 +46,10 @@ static struct dm_host_block {
 
 #define DM_HOST_FN static __attribute__((unused, noinline))
 
+/* _longjmp by its symbol: with _FORTIFY_SOURCE, Ubuntu's default, glibc's header puts one there that refuses to jump to
+ * another stack. */
+extern void dm_host_jump(jmp_buf to, int value) __asm__("_longjmp") __attribute__((noreturn));
+
 DM_HOST_FN dm_host_thread *dm_host_meet(enum dm_host_state where, uint32_t mask, uint32_t value,
                                         uint32_t from)
 {
@@ -55,7 +59,7 @@ DM_HOST_FN dm_host_thread *dm_host_meet(enum dm_host_state where, uint32_t mask,
     self->value = value;
     self->from = from;
     if (_setjmp(self->at) == 0)
-        _longjmp(dm_host_block.scheduler, 1);
+        dm_host_jump(dm_host_block.scheduler, 1);
     return self;
 }
 
@@ -118,7 +122,7 @@ DM_HOST_FN void dm_host_fiber(void)
         swapcontext(&self->start, &dm_host_block.outside);
     dm_host_block.enter(dm_host_block.args);
     dm_host_block.threads[dm_host_block.current].state = DM_HOST_DONE;
-    _longjmp(dm_host_block.scheduler, 1);
+    dm_host_jump(dm_host_block.scheduler, 1);
 }
 
 /* Put a thread at the beginning of the kernel. */
@@ -140,7 +144,7 @@ DM_HOST_FN void dm_host_resume(uint32_t number)
 {
     dm_host_block.current = number;
     if (_setjmp(dm_host_block.scheduler) == 0)
-        _longjmp(dm_host_block.threads[number].at, 1);
+        dm_host_jump(dm_host_block.threads[number].at, 1);
 }
 
 DM_HOST_FN void dm_host_run_block(void)
