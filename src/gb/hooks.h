@@ -4,8 +4,8 @@
  * It costs nothing elsewhere, since a hook is marked where instructions are fetched, as a debugger sets breakpoints:
  *
  *   CPU   a second copy of the ROM, from which instructions are taken, has DM_GB_HOOK_MARK there, an opcode that does
- *         not exist; a third has the number of the hook. cpu/run.h sets the bit and executes the ROM's own opcode. Where
- *         an instruction's operands are marked, it is executed from the ROM itself
+ *         not exist; a third has the number of the hook. cpu/run.h sets the bit and executes the ROM's own opcode.
+ *         Where an instruction's operands are marked, it is executed from the ROM itself
  *   GPU   the predecoded ROM has DM_GB_HOOK_WORD there, so that the fast path fetches slowly (simt/page_table.h);
  *         kernels are compiled with hooks only for batches that have some
  *
@@ -42,8 +42,8 @@ typedef struct dm_gb_hook_table {
     uint64_t ram_filter; /* CPU: a bit for each address modulo 64 outside of ROM that has hooks */
 } dm_gb_hook_table;
 
-/* What `numbers` has for a marked byte: the number of a hook there from 1 on, whose `together` are met if the address is
- * right, or DM_GB_HOOK_SEVERAL, since places are at two addresses, or 0; and whether the operands of an instruction
+/* What `numbers` has for a marked byte: the number of a hook there from 1 on, whose `together` are met if the address
+ * is right, or DM_GB_HOOK_SEVERAL, since places are at two addresses, or 0; and whether the operands of an instruction
  * there are marked. */
 #define DM_GB_HOOK_NUMBER 0x7Fu
 #define DM_GB_HOOK_SEVERAL 0x7Fu

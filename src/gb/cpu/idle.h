@@ -129,8 +129,8 @@ DM_FN_SLOW uint64_t dm_gb_idle_counter(const uint8_t *code, uint32_t head, uint3
 
 #define DM_GB_COUNTER_BYTES 32u /* more than dm_gb_idle_counter looks at */
 
-/* Pass as many rounds of a loop that counts as are left before the event, but for the last. hot->code is plain memory up
- * to `end`. */
+/* Pass as many rounds of a loop that counts as are left before the event, but for the last. hot->code is plain memory
+ * up to `end`. */
 DM_FN void dm_gb_idle_count(dm_gb_hot *hot, uint32_t end)
 {
     if (hot->pc + DM_GB_COUNTER_BYTES >= end || (int64_t)hot->time >= 0)

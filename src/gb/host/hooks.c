@@ -67,8 +67,8 @@ static void each_place(const dm_gb_hook_table *table, const dm_gb_rom *rom,
     }
 }
 
-/* The hook that stands for all at this byte of ROM, counted from 1: one of its own bank, if there is one; 0 where there is
- * none, `several` where they are at two addresses. */
+/* The hook that stands for all at this byte of ROM, counted from 1: one of its own bank, if there is one; 0 where there
+ * is none, `several` where they are at two addresses. */
 static uint32_t number_at(const dm_gb_hook_table *table, size_t offset, uint32_t several)
 {
     uint32_t number = 0;
@@ -98,8 +98,8 @@ static uint32_t length_of(uint32_t opcode)
     return opcode == 0xCBu ? 2u : DM_GB_ROW_LENGTH(dm_gb_rows[opcode]);
 }
 
-/* Mark a byte, and with it the instructions that would have it for an operand, which is taken from the copy too. (A byte
- * that holds DM_GB_HOOK_MARK itself is as good as marked.) */
+/* Mark a byte, and with it the instructions that would have it for an operand, which is taken from the copy too. (A
+ * byte that holds DM_GB_HOOK_MARK itself is as good as marked.) */
 static void mark_byte(void *to, size_t offset)
 {
     const marking *m = to;
