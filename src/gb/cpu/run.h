@@ -26,7 +26,7 @@ DM_FN bool dm_gb_in_hooked_ram(const dm_gb_context *context, uint32_t pc)
 }
 
 /* The code is not where it was, or a loop may count. True when time may have passed. On a page with hooks the limit
- * stays 0, so that each instruction is asked for; `code` holds it all the same where it is plain memory, up to `end`. */
+ * stays 0, so that each instruction is asked for; `code` holds it all the same where it is plain memory, to `end`. */
 DM_FN bool dm_gb_find_code(dm_gb_context *context, dm_gb_hot *hot)
 {
     dm_gb_hot_remap(hot, context);
