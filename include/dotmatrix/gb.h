@@ -59,7 +59,7 @@ typedef struct dm_gb_options {
     enum dm_gb_start start;
     const void *boot_rom; /* 256 bytes, copied */
     size_t boot_rom_size;
-    bool keep_idle_loops; /* execute polling loops pass by pass; only slower */
+    bool keep_idle_loops; /* execute idle loops pass by pass; only slower */
     bool force_dmg;       /* run a ROM for the Game Boy Color only as if it were for a DMG */
 } dm_gb_options;
 

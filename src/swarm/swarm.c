@@ -132,16 +132,16 @@ static dm_status check_resets(const dm_swarm *swarm, const uint32_t *machines,
             return status;
         if (snapshots == NULL)
             continue;
-        uint32_t slot = snapshots[i], rom = machines[i] % (uint32_t)swarm->desc.rom_count;
-        if (slot >= swarm->snapshot_count)
-            return dm_fail(err, DM_EINVAL, "swarm: snapshot %u; there are 0 to %u", slot,
+        uint32_t number = snapshots[i], rom = machines[i] % (uint32_t)swarm->desc.rom_count;
+        if (number >= swarm->snapshot_count)
+            return dm_fail(err, DM_EINVAL, "swarm: snapshot %u; there are 0 to %u", number,
                            swarm->snapshot_count - 1);
-        if (swarm->snapshot_roms[slot] == DM_SWARM_NO_SNAPSHOT)
-            return dm_fail(err, DM_EINVAL, "swarm: snapshot %u is empty", slot);
-        if (swarm->snapshot_roms[slot] != rom)
+        if (swarm->snapshot_roms[number] == DM_SWARM_NO_SNAPSHOT)
+            return dm_fail(err, DM_EINVAL, "swarm: snapshot %u is empty", number);
+        if (swarm->snapshot_roms[number] != rom)
             return dm_fail(err, DM_EINVAL,
-                           "swarm: snapshot %u is of ROM %u, machine %u runs ROM %u", slot,
-                           swarm->snapshot_roms[slot], machines[i], rom);
+                           "swarm: snapshot %u is of ROM %u, machine %u runs ROM %u", number,
+                           swarm->snapshot_roms[number], machines[i], rom);
     }
     return DM_OK;
 }
@@ -165,14 +165,14 @@ dm_status dm_swarm_reset_host(dm_swarm *swarm, const uint32_t *machines, const u
             swarm->host_snapshots[machines[i]] = snapshots[i];
     }
     dm_device_buffer *mask = swarm->arrays[DM_SWARM_A_MASK];
-    dm_device_buffer *slots = swarm->arrays[DM_SWARM_A_RESET_SNAPSHOTS];
+    dm_device_buffer *starts = swarm->arrays[DM_SWARM_A_RESET_SNAPSHOTS];
     status = dm_stream_upload(swarm->stream, mask, 0, swarm->host_mask, swarm->desc.count, err);
     if (status == DM_OK && snapshots != NULL)
-        status = dm_stream_upload(swarm->stream, slots, 0, swarm->host_snapshots,
+        status = dm_stream_upload(swarm->stream, starts, 0, swarm->host_snapshots,
                                   swarm->desc.count * sizeof(uint32_t), err);
     if (status == DM_OK)
         status = dm_swarm_reset(swarm, dm_swarm_address(mask),
-                                snapshots == NULL ? NULL : dm_swarm_address(slots), err);
+                                snapshots == NULL ? NULL : dm_swarm_address(starts), err);
     return status;
 }
 

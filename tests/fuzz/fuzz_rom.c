@@ -8,7 +8,7 @@
  * file with a header that lies. Every ROM is either refused with a reason of one line or runs on
  * two machines that may not differ:
  *
- *   first     skips polling loops, draws nothing, runs several frames at a time
+ *   first     skips idle loops, draws nothing, runs several frames at a time
  *   second    executes every pass of a loop, draws every frame, runs one frame at a time
  *
  * At the end a state of the one is loaded into the other, then a damaged state.
@@ -220,7 +220,7 @@ static void make_program(fuzz_case *c)
             dm_test_random_byte(&c->random);
 }
 
-/* Programs that play with the devices: registers written and read at random, polling loops,
+/* Programs that play with the devices: registers written and read at random, idle loops,
  * interrupts on, HALT, DMA; for ever. */
 static void make_devices(fuzz_case *c)
 {
@@ -249,7 +249,7 @@ static void make_devices(fuzz_case *c)
             rom[at++] = value;
             rom[at++] = 0xE0;
             rom[at++] = reg;
-        } else if (pick < 55) { /* LDH A,[n]; CP v; JR cc back: a polling loop, left in time */
+        } else if (pick < 55) { /* LDH A,[n]; CP v; JR cc back: an idle loop, left in time */
             uint8_t polled = dm_test_random_chance(random, 60) ? 0x44
                              : dm_test_random_chance(random, 50)
                                  ? 0x41

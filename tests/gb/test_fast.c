@@ -228,7 +228,7 @@ static void damages(void **state)
         memcpy(at, (const uint8_t[]){0x21, 0x20, 0xFE, 0x31, 0x30, 0xFE, 0x3E, 0x91}, 8);
         memcpy(at + 8, (const uint8_t[]){0xE0, 0x40}, 2);
         memcpy(at + 10, loops[i], sizeof loops[i]);
-        for (uint64_t seed = 0; seed < 5; seed++) /* the CPU skips polls in some */
+        for (uint64_t seed = 0; seed < 5; seed++) /* the CPU skips idle loops in some */
             compare("damages", rom, sizeof rom, 6, seed);
     }
 }

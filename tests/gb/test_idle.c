@@ -204,7 +204,7 @@ static void waiting_for_a_key_runs_the_same(void **state)
     }
 }
 
-/* And it is left out where it can be: the last probe found it. */
+/* And it is left out where it can be: the last watch found it. */
 static void waiting_for_a_key_is_left_out(void **state)
 {
     (void)state;
@@ -216,7 +216,7 @@ static void waiting_for_a_key_is_left_out(void **state)
         dm_gb_run_frames(gb, 40, 0);
         /* Executed pass by pass there are hundreds of writes to P1 in each frame. */
         const bool found =
-            gb->context.probe_level == 0 && gb->context.pad_writes < DM_GB_IDLE_PROBE_AFTER;
+            gb->context.watch_level == 0 && gb->context.pad_writes < DM_GB_IDLE_WATCH_AFTER;
         if (found != waits[i].passes)
             fail_msg("a game that %s: found %d", waits[i].name, found);
         dm_gb_destroy(gb);

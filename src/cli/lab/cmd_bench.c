@@ -81,7 +81,7 @@ static const dm_option rows[] = {
     DM_OPTION_FLAG(bench_options, force_dmg, "force-dmg",
                    "run a ROM for the Game Boy Color only as on a DMG"),
     DM_OPTION_FLAG(bench_options, keep_idle_loops, "keep-idle-loops",
-                   "ours executes polling loops pass by pass instead of skipping ahead"),
+                   "ours executes idle loops pass by pass instead of skipping ahead"),
     DM_OPTION_INT(bench_options, hooks, "hooks", "N", 0, DM_GB_HOOK_COUNT_MAX, "0",
                   "swarms watch N functions that the program calls"),
     DM_OPTION_INT(bench_options, lanes, "lanes", "N", 0, 32, "0",

@@ -8,10 +8,10 @@
 #include "gb/hooks.h"
 #include "gb/machine/machine.h"
 
-/* Writes to P1 before a first probe, and how often that number is doubled after probes that found
- * nothing (idle_probe.h). */
-#define DM_GB_IDLE_PROBE_AFTER 64u
-#define DM_GB_IDLE_PROBE_LEVELS 5u
+/* Writes to P1 before a first watch, and how often that number is doubled after watches that found
+ * nothing (idle_watch.h). */
+#define DM_GB_IDLE_WATCH_AFTER 64u
+#define DM_GB_IDLE_WATCH_LEVELS 5u
 
 /* Bytes of WRAM that a watched pass has stored to, as they were. */
 #define DM_GB_JOURNAL 32u
@@ -58,11 +58,11 @@ typedef struct dm_gb_context {
     uint32_t idle_pc;    /* head of that loop; DM_GB_NO_IDLE: none */
     bool idle_counts;    /* it may be one that only counts */
     uint8_t idle_passes; /* 1: the registers at its head are known */
-    /* Loops that write nothing new (idle_probe.h). */
+    /* Loops that write nothing new (idle_watch.h). */
     uint8_t watch;          /* enum dm_gb_watch */
-    bool probe;             /* watch the instructions that come next */
-    uint8_t probe_level;    /* probes that found nothing, up to DM_GB_IDLE_PROBE_LEVELS */
-    uint32_t pad_writes;    /* writes to P1 since the last probe */
+    bool watch_next;        /* watch the instructions that come next */
+    uint8_t watch_level;    /* watches that found nothing, up to DM_GB_IDLE_WATCH_LEVELS */
+    uint32_t pad_writes;    /* writes to P1 since the last watch */
     dm_gb_journal *journal; /* while watching */
 } dm_gb_context;
 

@@ -11,7 +11,7 @@
 #ifndef DM_GB_CPU_RUN_H
 #define DM_GB_CPU_RUN_H
 
-#include "gb/cpu/idle_probe.h"
+#include "gb/cpu/idle_watch.h"
 #include "gb/cpu/spans.h"
 #include "gb/machine/event.h"
 

@@ -79,12 +79,6 @@ static const cart_type *find_type(uint8_t type)
     return NULL;
 }
 
-const char *dm_gb_cart_type_name(uint8_t type)
-{
-    const cart_type *found = find_type(type);
-    return found == NULL ? NULL : found->name;
-}
-
 const char *dm_gb_mapper_name(enum dm_gb_mapper mapper)
 {
     static const char *const names[DM_GB_MAPPER_COUNT] = {"none", "MBC1", "MBC1 multicart",

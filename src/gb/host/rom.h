@@ -62,8 +62,6 @@ void dm_gb_rom_deinit(dm_gb_rom *rom);
 /* The cartridge as it is when the machine is switched on at time `now`, its clock at zero. */
 void dm_gb_rom_cart(const dm_gb_rom *rom, uint32_t now, dm_gb_cart *cart);
 
-/* The name of a cartridge type, NULL for one that nobody has made. */
-const char *dm_gb_cart_type_name(uint8_t type);
 const char *dm_gb_mapper_name(enum dm_gb_mapper mapper);
 /* The words for one bit of `warnings`. */
 const char *dm_gb_rom_warning_text(enum dm_gb_rom_warning warning);

@@ -189,7 +189,7 @@ DM_FN_SLOW enum dm_gb_next dm_gb_event(dm_gb_context *context)
         bool halt_bug = cpu->halt_bug != 0;
         cpu->halt_bug = 0;
         dm_gb_schedule(context, m->clock);
-        if (!halt_bug && dm_gb_idle_probe_due(context))
+        if (!halt_bug && dm_gb_idle_watch_due(context))
             continue;
         return halt_bug ? DM_GB_NEXT_HALT_BUG : DM_GB_NEXT_RUN;
     }

@@ -38,6 +38,6 @@ DM_FN void dm_gb_idle_before_write(dm_gb_context *context, uint32_t address);
 DM_FN void dm_gb_idle_after_write(dm_gb_context *context, uint32_t now, uint32_t address);
 
 /* No event is due, and the CPU's registers are in the machine: a chance to skip time. True: time has passed. */
-DM_FN bool dm_gb_idle_probe_due(dm_gb_context *context);
+DM_FN bool dm_gb_idle_watch_due(dm_gb_context *context);
 
 #endif

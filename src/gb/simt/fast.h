@@ -92,16 +92,16 @@ DM_FN void dm_gb_fast_loop(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_smem *s
     const uint32_t sum =
         (hot->low * 0x9E3779B1u) ^ (hot->high * 0x85EBCA77u) ^ hot->zc ^ hot->hn ^ (hot->sp << 16);
     const bool here = (hot->idle_pc & ~DM_GB_IDLE_MARKS) == hot->pc;
-    const bool polling = here & (hot->idle_sum == sum) & ((hot->idle_pc & DM_GB_IDLE_VAIN) == 0);
+    const bool idle = here & (hot->idle_sum == sum) & ((hot->idle_pc & DM_GB_IDLE_VAIN) == 0);
     hot->idle_sum = sum;
-    if (!polling) {
+    if (!idle) {
         /* What is remembered is not of the last pass: another one lies between. */
         hot->idle_pc = hot->pc | (here ? hot->idle_pc & DM_GB_IDLE_VAIN : 0u);
         hot->written[0] = hot->written[1] = 0;
     }
     if ((word & 0xFFFFu) == 0xFD20u)
         dm_gb_fast_count_down(hot, smem);
-    if (DM_LIKELY(!polling)) {
+    if (DM_LIKELY(!idle)) {
         /* In later passes of the same wait this comes as idle. */
         if (DM_UNLIKELY(DM_GB_WAIT_BOTH(hot->word) && (word & 0xFFE7u) == 0xFA20u)) {
             const uint32_t passes = dm_gb_fast_wait_passes(m, *smem, hot->clock, hot->next_event,

@@ -101,7 +101,7 @@ DM_FN void dm_gb_bus_loop(dm_gb_context *context, dm_gb_hot *hot)
     dm_gb_idle_skip(cold, hot, dm_gb_earlier(until, hot->next_event));
 }
 
-/* ---- What machine/executor.h asks for: no loop is probed ---- */
+/* ---- What machine/executor.h asks for: no loop is watched ---- */
 
 DM_FN void dm_gb_idle_before_write(dm_gb_context *context, uint32_t address)
 {
@@ -116,7 +116,7 @@ DM_FN void dm_gb_idle_after_write(dm_gb_context *context, uint32_t now, uint32_t
     (void)address;
 }
 
-DM_FN bool dm_gb_idle_probe_due(dm_gb_context *context)
+DM_FN bool dm_gb_idle_watch_due(dm_gb_context *context)
 {
     (void)context;
     return false;

@@ -207,7 +207,7 @@ static void start_device(comparison *c)
     for (int s = 0; s < 2; s++) {
         device_side *side = &c->sides[s];
         side->skip_idle = s == 0;
-        side->name = s == 0 ? "polls skipped" : "polls run";
+        side->name = s == 0 ? "idle loops skipped" : "idle loops run";
         side->machines =
             upload_parts(c, sizeof(dm_gb_machine), sizeof(dm_gb_machine), machine_part);
         side->memory = upload_parts(c, c->stride, c->host[0]->ram_size, memory_part);
@@ -290,7 +290,7 @@ static void compare_rom(comparison *c, const char *path, uint32_t steps)
         }
     }
     print_message(
-        "%-24s %u machines, %5.0f frames: host %.2f s, device %.2f s, %.2f s with polls\n",
+        "%-24s %u machines, %5.0f frames: host %.2f s, device %.2f s, %.2f s with idle loops\n",
         c->rom_name, c->count, frames, host_seconds, c->sides[0].seconds, c->sides[1].seconds);
     stop(c);
 }

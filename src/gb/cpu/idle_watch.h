@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* idle_probe.h - pass loops that write nothing new; kernel text.
+/* idle_watch.h - pass loops that write nothing new; kernel text.
  *
  * A game that waits for a key asks the joypad in a subroutine: it selects keys by writing to P1 and
  * pushes return addresses, so idle.h, which wants a loop without writes, does not see it. But P1 is
@@ -7,11 +7,11 @@
  * executes the next instructions here, one by one and watched. Coming back to the same PC with the
  * same registers and memory, having stored nowhere but to RAM and P1, the machine will do all of
  * that again until something it reads changes (context.idle_limit) or an event comes. So whole passes
- * up to there are accounted for at once. What is watched is executed like everything else; a probe
+ * up to there are accounted for at once. What is watched is executed like everything else; a watch
  * that finds nothing costs a little time and makes the next one later. tests/gb/test_idle.c
  * compares every state with and without. */
-#ifndef DM_GB_CPU_IDLE_PROBE_H
-#define DM_GB_CPU_IDLE_PROBE_H
+#ifndef DM_GB_CPU_IDLE_WATCH_H
+#define DM_GB_CPU_IDLE_WATCH_H
 
 #include "gb/cpu/idle.h"
 
@@ -45,8 +45,8 @@ DM_FN void dm_gb_idle_after_write(dm_gb_context *context, uint32_t now, uint32_t
 {
     if (address != 0xFF00u || !context->skip_idle || context->watch != DM_GB_NOT_WATCHING)
         return;
-    if (++context->pad_writes >= DM_GB_IDLE_PROBE_AFTER << context->probe_level) {
-        context->probe = true;
+    if (++context->pad_writes >= DM_GB_IDLE_WATCH_AFTER << context->watch_level) {
+        context->watch_next = true;
         dm_gb_m(context)->next_event = now;
     }
 }
@@ -70,65 +70,65 @@ DM_FN_SLOW void dm_gb_careful_step(dm_gb_context *context, dm_gb_hot *hot, bool 
     dm_gb_exec(context, hot, row);
 }
 
-#define DM_GB_IDLE_PROBE_STEPS 256u /* instructions of a pass at most */
+#define DM_GB_IDLE_WATCH_STEPS 256u /* instructions of a pass at most */
 
 /* Bytes of HRAM, which is written past the slow path. */
-#define DM_GB_IDLE_PROBE_HRAM 0x7Fu
+#define DM_GB_IDLE_WATCH_HRAM 0x7Fu
 
-typedef struct dm_gb_idle_probe {
+typedef struct dm_gb_idle_watch {
     dm_gb_hot hot;
     uint32_t clock, count;
     uint8_t int_flags, select;
-    uint8_t hram[DM_GB_IDLE_PROBE_HRAM];
+    uint8_t hram[DM_GB_IDLE_WATCH_HRAM];
     dm_gb_journal journal;
-} dm_gb_idle_probe;
+} dm_gb_idle_watch;
 
-DM_FN uint32_t dm_gb_idle_probe_count(const dm_gb_hot *hot)
+DM_FN uint32_t dm_gb_idle_watch_count(const dm_gb_hot *hot)
 {
     return (uint32_t)(hot->time & DM_GB_TIME_COUNT);
 }
 
 /* Here a pass may begin. */
-DM_FN void dm_gb_idle_probe_begin(dm_gb_idle_probe *probe, dm_gb_context *context,
+DM_FN void dm_gb_idle_watch_begin(dm_gb_idle_watch *watch, dm_gb_context *context,
                                   const dm_gb_hot *hot)
 {
     const dm_gb_machine *m = dm_gb_m(context);
-    probe->hot = *hot;
-    probe->clock = dm_gb_hot_clock(hot, m);
-    probe->count = dm_gb_idle_probe_count(hot);
-    probe->int_flags = m->int_flags;
-    probe->select = m->joypad.select;
-    for (uint32_t i = 0; i < DM_GB_IDLE_PROBE_HRAM; i++)
-        probe->hram[i] = dm_gb_ram_load(context, DM_GB_HRAM + i);
-    probe->journal.count = 0;
-    context->idle_limit = dm_gb_never(probe->clock);
+    watch->hot = *hot;
+    watch->clock = dm_gb_hot_clock(hot, m);
+    watch->count = dm_gb_idle_watch_count(hot);
+    watch->int_flags = m->int_flags;
+    watch->select = m->joypad.select;
+    for (uint32_t i = 0; i < DM_GB_IDLE_WATCH_HRAM; i++)
+        watch->hram[i] = dm_gb_ram_load(context, DM_GB_HRAM + i);
+    watch->journal.count = 0;
+    context->idle_limit = dm_gb_never(watch->clock);
 }
 
 /* Is the machine where it was when the pass began, but for the time? */
-DM_FN bool dm_gb_idle_probe_back(const dm_gb_idle_probe *probe, const dm_gb_context *context,
+DM_FN bool dm_gb_idle_watch_back(const dm_gb_idle_watch *watch, const dm_gb_context *context,
                                  const dm_gb_hot *hot)
 {
-    const dm_gb_hot *was = &probe->hot;
+    const dm_gb_hot *was = &watch->hot;
     uint32_t differ = (hot->sp ^ was->sp) | (hot->a ^ was->a) | (hot->bc ^ was->bc) |
                       (hot->de ^ was->de) | (hot->hl ^ was->hl) | (hot->zc ^ was->zc) |
                       (hot->hn ^ was->hn);
-    differ |= (uint32_t)(dm_gb_m(context)->int_flags ^ probe->int_flags) |
-              (uint32_t)(dm_gb_m(context)->joypad.select ^ probe->select);
-    for (uint32_t i = 0; i < DM_GB_IDLE_PROBE_HRAM; i++)
-        differ |= (uint32_t)(dm_gb_ram_load(context, DM_GB_HRAM + i) ^ probe->hram[i]);
-    for (uint32_t i = 0; i < probe->journal.count; i++)
-        differ |= (uint32_t)(dm_gb_ram_load(context, DM_GB_WRAM + probe->journal.at[i]) ^
-                             probe->journal.was[i]);
+    differ |= (uint32_t)(dm_gb_m(context)->int_flags ^ watch->int_flags) |
+              (uint32_t)(dm_gb_m(context)->joypad.select ^ watch->select);
+    for (uint32_t i = 0; i < DM_GB_IDLE_WATCH_HRAM; i++)
+        differ |= (uint32_t)(dm_gb_ram_load(context, DM_GB_HRAM + i) ^ watch->hram[i]);
+    for (uint32_t i = 0; i < watch->journal.count; i++)
+        differ |= (uint32_t)(dm_gb_ram_load(context, DM_GB_WRAM + watch->journal.at[i]) ^
+                             watch->journal.was[i]);
     return differ == 0;
 }
 
 /* Execute up to one pass of a loop and leave out those that would follow. The CPU's registers are
  * in m, and nothing is due. True: there were some. */
-DM_FN_SLOW bool dm_gb_idle_probe_run(dm_gb_context *context)
+DM_FN_SLOW bool dm_gb_idle_watch_run(dm_gb_context *context)
 {
     dm_gb_machine *m = dm_gb_m(context);
     dm_gb_hot hot;
-    dm_gb_idle_probe probe;
+    dm_gb_idle_watch watch;
     bool found = false;
     dm_gb_hot_load(&hot, m, context);
     for (uint32_t i = 0; i < 16; i++)
@@ -136,30 +136,30 @@ DM_FN_SLOW bool dm_gb_idle_probe_run(dm_gb_context *context)
     const uint8_t skip_idle = context->skip_idle;
     context->skip_idle = 0;
     context->watch = DM_GB_WATCHING;
-    context->journal = &probe.journal;
-    dm_gb_idle_probe_begin(&probe, context, &hot);
-    for (uint32_t i = 0; i < DM_GB_IDLE_PROBE_STEPS && context->watch == DM_GB_WATCHING && !found &&
+    context->journal = &watch.journal;
+    dm_gb_idle_watch_begin(&watch, context, &hot);
+    for (uint32_t i = 0; i < DM_GB_IDLE_WATCH_STEPS && context->watch == DM_GB_WATCHING && !found &&
                          (int64_t)hot.time < 0;
          i++) {
         dm_gb_careful_step(context, &hot, false);
-        if (hot.pc != probe.hot.pc)
+        if (hot.pc != watch.hot.pc)
             continue;
-        found = dm_gb_idle_probe_back(&probe, context, &hot);
+        found = dm_gb_idle_watch_back(&watch, context, &hot);
         if (!found) /* what is left from before the loop is gone by now */
-            dm_gb_idle_probe_begin(&probe, context, &hot);
+            dm_gb_idle_watch_begin(&watch, context, &hot);
     }
     found = found && context->watch == DM_GB_WATCHING;
     context->watch = DM_GB_NOT_WATCHING;
     context->journal = 0;
     context->skip_idle = skip_idle;
     dm_gb_map(context);
-    uint32_t clock = dm_gb_hot_clock(&hot, m), count = dm_gb_idle_probe_count(&hot);
+    uint32_t clock = dm_gb_hot_clock(&hot, m), count = dm_gb_idle_watch_count(&hot);
     const uint32_t until = dm_gb_earlier(context->idle_limit, m->next_event);
     uint32_t passes = 0;
     if (found && dm_gb_before(clock, until)) {
-        const uint32_t period = clock - probe.clock;
+        const uint32_t period = clock - watch.clock;
         passes = (until - clock) / period;
-        count += passes * (count - probe.count);
+        count += passes * (count - watch.count);
         clock += passes * period;
     }
     hot.time = dm_gb_time_make(clock, count, m);
@@ -167,21 +167,21 @@ DM_FN_SLOW bool dm_gb_idle_probe_run(dm_gb_context *context)
     return passes != 0;
 }
 
-/* The probe that dm_gb_idle_after_write asked for, if it did and nothing is due. True: time has passed.
+/* The watch that dm_gb_idle_after_write asked for, if it did and nothing is due. True: time has passed.
  */
-DM_FN bool dm_gb_idle_probe_due(dm_gb_context *context)
+DM_FN bool dm_gb_idle_watch_due(dm_gb_context *context)
 {
     const dm_gb_machine *m = dm_gb_m(context);
-    if (DM_LIKELY(!context->probe) || !dm_gb_before(m->clock, m->next_event) || m->dma.active)
+    if (DM_LIKELY(!context->watch_next) || !dm_gb_before(m->clock, m->next_event) || m->dma.active)
         return false;
-    const bool found = dm_gb_idle_probe_run(context);
-    context->probe = false;
+    const bool found = dm_gb_idle_watch_run(context);
+    context->watch_next = false;
     /* Found once, it will likely be there after the next event. */
-    context->pad_writes = found ? DM_GB_IDLE_PROBE_AFTER * 3u / 4u : 0u;
+    context->pad_writes = found ? DM_GB_IDLE_WATCH_AFTER * 3u / 4u : 0u;
     if (found)
-        context->probe_level = 0;
-    else if (context->probe_level < DM_GB_IDLE_PROBE_LEVELS)
-        context->probe_level++;
+        context->watch_level = 0;
+    else if (context->watch_level < DM_GB_IDLE_WATCH_LEVELS)
+        context->watch_level++;
     return true;
 }
 
