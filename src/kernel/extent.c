@@ -50,7 +50,7 @@ int dm_extents_find(const dm_ir_function *f, dm_extent *out)
             continue;
         int param = param_of(f, op->args[0]);
         const dm_type *type = f->values[op->args[0]].type;
-        if (param < 0 || type->kind != DM_TYPE_ARRAY || type->fixed)
+        if (param < 0 || type->kind != DM_TYPE_ARRAY)
             continue;
         const dm_lang_source *source;
         int line, column;

@@ -22,7 +22,6 @@ typedef struct dm_compile_options {
 typedef struct dm_compile_kernel {
     dm_function_decl *decl;
     dm_ir_function *forward, *backward; /* NULL after errors */
-    int first_error, error_count;       /* among the diagnostics: those of this kernel */
 } dm_compile_kernel;
 
 /* One file. The text must outlive it. Not thread-safe by itself; many can be used at once. */

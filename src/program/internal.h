@@ -131,7 +131,6 @@ typedef struct dm_program_kernel dm_program_kernel;
 dm_status dm_program_kernel_create(const dm_program *program, dm_device *device,
                                    dm_program_kernel **out, dm_error *err);
 void dm_program_kernel_destroy(dm_program_kernel *kernel);
-bool dm_program_kernel_was_cached(const dm_program_kernel *kernel);
 /* Queue one run over all machines. */
 dm_status dm_program_kernel_launch(dm_program_kernel *kernel, dm_stream *stream,
                                    const dm_program_places *places, dm_error *err);

@@ -69,11 +69,6 @@ void dm_program_kernel_destroy(dm_program_kernel *kernel)
     free(kernel);
 }
 
-bool dm_program_kernel_was_cached(const dm_program_kernel *kernel)
-{
-    return dm_module_was_cached(kernel->module);
-}
-
 /* ---- The argument block ----
  * int dim[1], then the parameters as C lays them out. An array is {data, gradient, strides in bytes, shape}. */
 

@@ -64,8 +64,6 @@ DM_FN float dm_swarm_reward_v0(const dm_swarm_view *view)
     return dm_swarm_unit8(view->m->cpu.a ^ mix);
 }
 
-#define DM_SWARM_OBS_V0 32u
-
 /* 0-7 A F B C D E H L, 8 PC, 9 SP, 10-25 bytes C000-C00F, 26-31 mixes of those, each scaled to
  * [0, 1]. */
 DM_FN void dm_swarm_obs_v0(const dm_swarm_view *view, float *obs)

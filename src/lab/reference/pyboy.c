@@ -362,11 +362,6 @@ dm_status dm_pyboy_make(dm_pyboy *p, const uint8_t *rom, size_t size, uint32_t c
     return status;
 }
 
-dm_status dm_pyboy_drop(dm_pyboy *p, dm_error *err)
-{
-    return ask(p, (request){.op = 'D'}, NULL, err);
-}
-
 dm_status dm_pyboy_step(dm_pyboy *p, uint32_t first, uint32_t count, uint32_t steps,
                         uint32_t frames, uint32_t release, dm_pyboy_draw draw, dm_error *err)
 {

@@ -32,10 +32,9 @@ dm_status dm_pyboy_ready(dm_pyboy *pyboy, dm_error *err);
 void dm_pyboy_end(dm_pyboy *pyboy);
 const char *dm_pyboy_version(const dm_pyboy *pyboy);
 
-/* Add machines, or forget all. */
+/* Add machines. */
 dm_status dm_pyboy_make(dm_pyboy *pyboy, const uint8_t *rom, size_t size, uint32_t count,
                         uint32_t flags, dm_error *err);
-dm_status dm_pyboy_drop(dm_pyboy *pyboy, dm_error *err);
 
 /* Shared memory: keys[step][machine] for dm_pyboy_step. */
 uint8_t *dm_pyboy_shared(dm_pyboy *pyboy);

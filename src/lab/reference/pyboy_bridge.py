@@ -12,9 +12,8 @@ on standard output, all little-endian:
 The first answer, without a request, is PyBoy's version.
 
     C  make a machines; b: 1 LCD on at the start, 2 zeroed registers and DIV, 4 sound; payload: boot ROM (256), ROM
-    D  forget all machines
-    S  c steps of machines a .. a + b - 1; payload: frames, frames until the keys are up, draw (4 bytes each; 1: the last
-       frame, 2: every one);
+    S  c steps of machines a .. a + b - 1; payload: frames, frames until the keys are up, draw (4 bytes each; 1: the
+       last frame, 2: every one);
        keys[step][machine] in shared memory
     L  machine a: A F B C D E H L PC SP IME-unknown and cycles (8 bytes)
     M  machine a: c bytes from address b on
@@ -70,11 +69,6 @@ class Worker:
                 self.machines.append(machine)
                 self.pressed.append(0)
 
-    def drop(self):
-        for machine in self.machines:
-            machine.stop(save=False)
-        self.machines, self.pressed = [], []
-
     def hold(self, i, mask):
         change = mask ^ self.pressed[i]
         if not change:
@@ -125,8 +119,6 @@ class Worker:
     def serve(self, op, a, b, c, payload):
         if op == b"C":
             self.create(a, b, payload)
-        elif op == b"D":
-            self.drop()
         elif op == b"S":
             self.step(a, b, c, payload)
         elif op == b"L":

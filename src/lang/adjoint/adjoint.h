@@ -62,7 +62,7 @@ static inline const dm_type *type_of(const dm_adjoint_state *a, dm_val v)
 static inline bool holds_floats(const dm_adjoint_state *a, dm_val v)
 {
     const dm_type *type = type_of(a, v);
-    return type->floats && (type->kind != DM_TYPE_ARRAY || type->fixed);
+    return type->floats && type->kind != DM_TYPE_ARRAY;
 }
 
 /* Does the value have an adjoint that matters? */

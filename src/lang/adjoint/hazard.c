@@ -75,7 +75,7 @@ enum { READS = 1, WRITES = 2 };
 static bool holds_array(const dm_type *type)
 {
     if (type->kind == DM_TYPE_ARRAY)
-        return !type->fixed;
+        return true;
     for (int i = 0; type->kind == DM_TYPE_STRUCT && i < type->field_count; i++)
         if (holds_array(type->fields[i].type))
             return true;

@@ -111,7 +111,7 @@ typedef struct dm_printer {
     bool clashes;            /* a name of the program is that of a helper: see print_name.c */
     uint32_t function_stamp; /* of the function being printed */
     dm_making *making;       /* the innermost helper being made */
-    bool uses_math, uses_stdio, uses_half;
+    bool uses_math, uses_stdio;
     dm_pos last_line;
 } dm_printer;
 
@@ -165,7 +165,6 @@ const char *dm_help_adjoint(dm_printer *pr, const dm_type *array);
 const char *dm_help_slice(dm_printer *pr, const dm_type *array, int mask);
 const char *dm_help_atomic(dm_printer *pr, const char *kind, const dm_type *type);
 const char *dm_help_accumulate(dm_printer *pr, const dm_type *type);
-const char *dm_help_insert(dm_printer *pr, const dm_type *type);
 const char *dm_help_extract(dm_printer *pr, const dm_type *type);
 /* The arguments that a checked access has behind its indices: the line and the array's name. */
 void dm_print_site(dm_printer *pr, dm_buffer *out, const dm_ir_op *op);

@@ -498,23 +498,6 @@ const char *dm_help_extract(dm_printer *pr, const dm_type *type)
     return dm_helper_end(pr);
 }
 
-const char *dm_help_insert(dm_printer *pr, const dm_type *type)
-{
-    dm_helper *h = dm_helper_of_type(pr, type, HELP_WITH, "with");
-    dm_making making;
-    if (dm_helper_is_there(pr, h))
-        return h->name;
-    dm_helper_begin(pr, &making, h);
-    const char *name = h->name;
-    const char *scalar = dm_print_type(pr, dm_type_scalar(pr->lang, (dm_scalar)type->scalar));
-    const char *type_name = dm_print_type(pr, type);
-    dm_emit(pr->helpers,
-            "%s %s %s(%s v, int i, %s x)\n{\n    v.c[i < 0 ? i + %d : i] = x;\n"
-            "    return v;\n}\n\n",
-            dm_print_qualifier(pr), type_name, name, type_name, scalar, dm_type_components(type));
-    return dm_helper_end(pr);
-}
-
 /* ---- Arrays ---- */
 
 static const char indices_text[] = "ijkl";

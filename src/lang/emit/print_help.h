@@ -24,7 +24,6 @@ enum {
     HELP_ACCUMULATE,
     HELP_CAST,
     HELP_GET,
-    HELP_WITH,
     HELP_ADJOINT,
     HELP_VIEW,
     HELP_SLICE = HELP_VIEW + 8,

@@ -143,7 +143,6 @@ dm_operand dm_lower_attribute(dm_lower *lw, const dm_ast *at, const dm_operand *
 dm_operand dm_lower_subscript(dm_lower *lw, const dm_ast *ast);
 /* Which component a letter is: x y z w; -1 when none. */
 int dm_lower_component(const dm_type *type, const char *name);
-dm_val dm_lower_component_index(dm_lower *lw, const dm_type *type, dm_val index);
 
 /* ---- Calls ---- */
 

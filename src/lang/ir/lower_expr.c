@@ -175,7 +175,7 @@ bool dm_lower_truth(dm_lower *lw, const dm_ast *at, dm_val value, dm_val *out)
         }
         return true;
     }
-    if (type->kind == DM_TYPE_ARRAY && !type->fixed) {
+    if (type->kind == DM_TYPE_ARRAY) {
         dm_val null =
             dm_ir_simple(&lw->b, DM_IR_IS_NULL, &value, 1, dm_type_scalar(lw->lang, DM_BOOL));
         *out = dm_lower_builtin(lw, at, dm_builtin_row(DM_ROW_NOT), &null, 1, "not").value;

@@ -81,7 +81,7 @@ void dm_lower_custom_grad(dm_module_unit *module, const dm_ir_function *f, const
         const dm_type *type = made->values[param].type;
         dm_lower_set(lw, dm_lower_variable(lw, name), dm_lower_value_operand(param));
         dm_val adjoint = DM_VAL_NONE;
-        if (type->kind == DM_TYPE_ARRAY && !type->fixed)
+        if (type->kind == DM_TYPE_ARRAY)
             adjoint = dm_ir_simple(&lw->b, DM_IR_ADJOINT, &param, 1, type);
         else if (slots[i] != DM_VAL_NONE)
             adjoint = dm_ir_zero(&lw->b, type);

@@ -35,8 +35,7 @@ static dm_operand shape_operand(dm_lower *lw, dm_val array)
     dm_operand *items = dm_lang_alloc_array(lw->lang, 4, sizeof *items);
     for (int i = 0; i < type->ndim; i++) {
         dm_val args[] = {array, dm_ir_int(&lw->b, i32, i)};
-        dm_val size = type->fixed ? dm_ir_int(&lw->b, i32, type->rows)
-                                  : dm_ir_simple(&lw->b, DM_IR_SHAPE, args, 2, i32);
+        dm_val size = dm_ir_simple(&lw->b, DM_IR_SHAPE, args, 2, i32);
         items[i] = dm_lower_value_operand(size);
     }
     return (dm_operand){
@@ -94,12 +93,6 @@ dm_operand dm_lower_attribute(dm_lower *lw, const dm_ast *at, const dm_operand *
 /* ---- Indexing ---- */
 
 /* -1 is the last: constant indices are checked, others wrap when the program runs. */
-dm_val dm_lower_component_index(dm_lower *lw, const dm_type *type, dm_val index)
-{
-    (void)type;
-    return dm_ir_cast(&lw->b, index, dm_type_scalar(lw->lang, DM_I32));
-}
-
 static bool constant_index(dm_lower *lw, const dm_ast *at, dm_val *index, int length)
 {
     int64_t number;
@@ -281,7 +274,7 @@ static dm_operand index_array(dm_lower *lw, const dm_ast *at, dm_val base,
         return dm_lower_error(lw, at, NULL, "%d indices for an array of %d dimensions", count,
                               type->ndim);
     for (int i = 0; i < count; i++)
-        if (indices[i]->kind == DM_AST_SLICE && !type->fixed)
+        if (indices[i]->kind == DM_AST_SLICE)
             return slice_array(lw, at, base, indices, count);
     for (int i = 0; i < count; i++)
         if (!lower_index_value(lw, indices[i], &args[i + 1]))

@@ -73,7 +73,7 @@ static bool element_place(dm_lower *lw, const dm_ast *ast, dm_place *out, bool *
     if (base.kind != DM_OPERAND_VALUE || base.value == DM_VAL_NONE)
         return false;
     const dm_type *type = dm_lower_type(lw, base.value);
-    if (type->kind != DM_TYPE_ARRAY || type->fixed || ast->count != type->ndim)
+    if (type->kind != DM_TYPE_ARRAY || ast->count != type->ndim)
         return false;
     *out = (dm_place){.array = base.value};
     for (int i = 0; i < ast->count; i++) {

@@ -45,7 +45,7 @@ static dm_operand special_len(dm_lower *lw, const dm_call *c)
     if (!dm_call_value(lw, c, 0, &value))
         return DM_OPERAND_BAD;
     const dm_type *type = dm_lower_type(lw, value);
-    if (type->kind == DM_TYPE_ARRAY && !type->fixed) {
+    if (type->kind == DM_TYPE_ARRAY) {
         dm_val args[] = {value, dm_ir_int(&lw->b, i32, 0)};
         return dm_lower_value_operand(dm_ir_simple(&lw->b, DM_IR_SHAPE, args, 2, i32));
     }
@@ -69,7 +69,7 @@ static dm_operand special_atomic(dm_lower *lw, const dm_call *c)
         if (!dm_call_value(lw, c, i, &args[i]))
             return DM_OPERAND_BAD;
     const dm_type *type = dm_lower_type(lw, args[0]);
-    if (type->kind != DM_TYPE_ARRAY || type->fixed)
+    if (type->kind != DM_TYPE_ARRAY)
         return dm_lower_error(lw, c->ast, NULL, "'%s' takes an array first, not %s", c->name,
                               type->name);
     if (c->count - 1 - values != type->ndim)

@@ -180,25 +180,6 @@ const dm_type *dm_type_array(dm_lang *lang, int ndim, const dm_type *element)
     return *slot;
 }
 
-const dm_type *dm_type_fixed_array(dm_lang *lang, int length, const dm_type *element)
-{
-    for (dm_type *t = lang->own_types; t != NULL; t = t->next)
-        if (t->kind == DM_TYPE_ARRAY && t->fixed && t->rows == length && t->element == element)
-            return t;
-    const char *c_name =
-        dm_lang_intern_text(lang, dm_lang_format(lang, "stack%d_%s", length, element->suffix));
-    return add(lang, (dm_type){.kind = DM_TYPE_ARRAY,
-                               .own = true,
-                               .fixed = true,
-                               .ndim = 1,
-                               .rows = length,
-                               .element = element,
-                               .floats = element->floats,
-                               .name = c_name,
-                               .c_name = c_name,
-                               .suffix = c_name});
-}
-
 const dm_type *dm_type_tuple(dm_lang *lang, const dm_type *const *items, int count)
 {
     for (dm_type *t = lang->own_types; t != NULL; t = t->next) {
@@ -292,7 +273,7 @@ bool dm_type_matches(const dm_type *pattern, const dm_type *type)
                (pattern->cols == 0 || pattern->cols == type->cols);
     case DM_TYPE_ARRAY:
         return (pattern->ndim == 0 || pattern->ndim == type->ndim) &&
-               pattern->fixed == type->fixed && dm_type_matches(pattern->element, type->element);
+               dm_type_matches(pattern->element, type->element);
     case DM_TYPE_TUPLE:
         if (pattern->field_count != type->field_count)
             return false;
@@ -323,7 +304,7 @@ int dm_type_align(const dm_type *type)
     int align = 1;
     switch (type->kind) {
     case DM_TYPE_ARRAY:
-        return type->fixed ? dm_type_align(type->element) : 8;
+        return 8;
     case DM_TYPE_STRUCT:
     case DM_TYPE_TUPLE:
         for (int i = 0; i < type->field_count; i++) {
@@ -341,7 +322,7 @@ int dm_type_bytes(const dm_type *type)
     int bytes = 0, align = dm_type_align(type);
     switch (type->kind) {
     case DM_TYPE_ARRAY: /* data, grad, strides, shape */
-        bytes = type->fixed ? type->rows * dm_type_bytes(type->element) : 16 + 12 * type->ndim;
+        bytes = 16 + 12 * type->ndim;
         break;
     case DM_TYPE_STRUCT:
     case DM_TYPE_TUPLE:

@@ -66,7 +66,6 @@ struct dm_type {
     uint8_t ndim;   /* ARRAY; 0: any */
     bool generic;   /* has a wildcard inside */
     bool floats;    /* holds floats that carry a gradient; an array's own elements do not count */
-    bool fixed;     /* ARRAY: on the stack, of `rows` elements */
     int rows, cols; /* numeric; 0: any length */
     const dm_type *element;
     dm_field *fields;
@@ -105,7 +104,6 @@ const dm_type *dm_type_mat(dm_lang *lang, int rows, int cols, dm_scalar scalar);
 const dm_type *dm_type_quat(dm_lang *lang, dm_scalar scalar);
 const dm_type *dm_type_transform(dm_lang *lang, dm_scalar scalar);
 const dm_type *dm_type_array(dm_lang *lang, int ndim, const dm_type *element);
-const dm_type *dm_type_fixed_array(dm_lang *lang, int length, const dm_type *element);
 const dm_type *dm_type_tuple(dm_lang *lang, const dm_type *const *items, int count);
 /* A new struct each time; its fields are set by the caller, then dm_type_struct_finish. */
 dm_type *dm_type_struct(dm_lang *lang, const char *name);

@@ -37,9 +37,8 @@ typedef struct dm_function_decl {
     const dm_ast *ast;
     dm_scope *scope; /* where it stands */
     const char *name;
-    bool is_library;             /* of ours */
-    const dm_ast *grad, *replay; /* @wp.func_grad(f), @wp.func_replay(f) */
-    dm_scope *grad_scope, *replay_scope;
+    bool is_library;                  /* of ours */
+    const dm_ast *grad, *replay;      /* @wp.func_grad(f), @wp.func_replay(f) */
     const char *native;               /* @wp.func_native's snippet: not supported */
     struct dm_ir_function *instances; /* for each list of argument types so far */
 } dm_function_decl;

@@ -30,7 +30,7 @@ typedef struct others {
     dm_buffer scratch;
     dm_hash128 *forms;
     size_t form_count, form_capacity;
-    uint64_t with_python, with_cuda, foreign_cuda, with_backward, no_python;
+    uint64_t with_cuda, foreign_cuda, with_backward, no_python;
     uint64_t taken; /* by the verifier */
 } others;
 

@@ -83,7 +83,7 @@ static dm_status lay_out_param(dm_trial *t, dm_trial_param *p, const dm_type *ty
     p->count = 1;
     for (int i = 0; i < p->ndim; i++)
         p->count *= (size_t)t->size;
-    if ((p->is_array && type->fixed) || !list_leaves(element, 0, leaves, &p->leaf_count))
+    if (!list_leaves(element, 0, leaves, &p->leaf_count))
         return dm_fail(err, DM_EUNSUPPORTED, "no values can be made up for the parameter '%s'",
                        name);
     p->name = dm_arena_strndup(&t->arena, name, strlen(name));

@@ -130,7 +130,6 @@ typedef struct dm_gen_recipe {
     uint8_t functions, structs; /* percent of kernels with some */
     uint8_t neighbours;         /* percent of loads from beside the thread's element */
     uint8_t indirect;           /* percent of loads through an array of indices */
-    uint8_t reductions;         /* percent of kernels whose outputs have fewer dimensions */
     uint8_t atomics;            /* percent of kernels that write with atomics */
     uint8_t least;              /* statements */
 } dm_gen_recipe;

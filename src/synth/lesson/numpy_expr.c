@@ -408,8 +408,6 @@ static void put_path(dm_numpy_writer *w, const dm_ir_op *op, const dm_type *type
 void dm_numpy_place(dm_numpy_writer *w, const dm_ir_op *op)
 {
     const dm_type *array = w->f->values[op->args[0]].type;
-    if (array->fixed)
-        dm_numpy_unknown(w, "array on the stack");
     dm_numpy_value(w, op->args[0], DM_PY_PRIMARY);
     dm_buffer_putc(w->out, '[');
     put_args(w, op->args + 1, array->ndim);

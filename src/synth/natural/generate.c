@@ -68,11 +68,6 @@ int dm_natural_count(const dm_natural *n, int category)
     return n->count[category];
 }
 
-const char *dm_natural_name(const dm_natural *n, int category, int number)
-{
-    return n->by_category[category][number]->name;
-}
-
 void dm_natural_set_slower(dm_natural *n, bool slower)
 {
     n->wants_slower = slower;

@@ -27,9 +27,8 @@ typedef struct dm_natural dm_natural;
 dm_status dm_natural_create(dm_natural **out, dm_error *err);
 void dm_natural_destroy(dm_natural *natural);
 
-/* How many idioms a category has, and what they are called. */
+/* How many idioms a category has. */
 int dm_natural_count(const dm_natural *natural, int category);
-const char *dm_natural_name(const dm_natural *natural, int category, int number);
 
 /* Should `slower` be filled, too: the same program with every expression that has a name written out
  * where it is used? */

@@ -76,17 +76,6 @@ dm_status dm_sweep_rules_read(const json_t *object, const char *name, dm_sweep_r
     return DM_OK;
 }
 
-void dm_sweep_rules_write(const dm_sweep_rules *rules, dm_json *json)
-{
-    for (size_t i = 0; i < FIELD_COUNT; i++) {
-        const void *at = (const char *)rules + fields[i].offset;
-        if (fields[i].whole)
-            dm_json_uint(json, fields[i].name, *(const uint64_t *)at);
-        else
-            dm_json_double(json, fields[i].name, *(const double *)at);
-    }
-}
-
 size_t dm_sweep_checks(const dm_sweep_rules *rules, uint64_t steps, uint64_t *stride)
 {
     *stride = (steps + rules->checks - 1) / rules->checks;

@@ -27,8 +27,6 @@ extern const dm_sweep_rules dm_sweep_rules_default;
 /* The members of an object over what is there; NULL changes nothing. */
 dm_status dm_sweep_rules_read(const json_t *object, const char *name, dm_sweep_rules *out,
                               dm_error *err);
-/* As members of the object that is open. */
-void dm_sweep_rules_write(const dm_sweep_rules *rules, dm_json *json);
 
 /* A run's `steps` cut into about `rules->checks` stretches of *stride steps; how many. */
 size_t dm_sweep_checks(const dm_sweep_rules *rules, uint64_t steps, uint64_t *stride);
