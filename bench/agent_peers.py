@@ -5,8 +5,8 @@ tanh units; in turns with dm-bench-agent, so that both see the same machine.
 agent_peers.py ROM --peer torch [--bench build/bench/dm-bench-agent] [--config examples/agents/starfall.json]
                [--rounds 10] [--turns 3]
 
-The interpreter needs the peer and dotmatrix (PYTHONPATH=build/python). Prints medians of ours, the peer's and their ratio:
-steps a second of the whole loop, of the game, of acting, and samples a second of one epoch."""
+The interpreter needs the peer and dotmatrix (PYTHONPATH=build/python). Prints medians of ours, the peer's and their
+ratio: steps a second of the whole loop, of the game, of acting, and samples a second of one epoch."""
 import argparse
 import json
 import os

@@ -268,10 +268,10 @@ def median(values):
 
 
 def compare_losses(args, report, name, steps, batch, precision, rate, warmup, check):
-    """Ours beside PyTorch's from the same weights. In bfloat16 there are several of PyTorch's: autocast, which keeps the
-    residual stream in float32; everything in bfloat16 with float32 weights in the optimiser, as ours; and autocast again
-    with the rows of each batch in another order, which says how far apart two runs of one method are. They run side by
-    side: nothing is timed here."""
+    """Ours beside PyTorch's from the same weights. In bfloat16 there are several of PyTorch's: autocast, which keeps
+    the residual stream in float32; everything in bfloat16 with float32 weights in the optimiser, as ours; and autocast
+    again with the rows of each batch in another order, which says how far apart two runs of one method are. They run
+    side by side: nothing is timed here."""
     weights = os.path.join(args.scratch, "weights.safetensors")
     mine = ours(args, name, steps=steps, batch=batch, precision=precision, rate=rate, warmup=warmup, write_weights=weights)
     runs = {"torch": {}}

@@ -8,8 +8,9 @@
  * Three kinds of run in turns, `rounds` times: plain; plain with the average of the weights that a predictive run
  * keeps too; predictive. The overhead is that of the time between the ends of two FULL turns that follow each other
  * over a plain step, means and medians over all rounds; the least and the largest of the rounds show how steady the
- * machine was. With --device cpu:1 the time is processor time, which other programs change little. Parts come from the trainer's own spans (trace.h). So that all phases occur, the warm-up has 20 steps
- * and any confidence is enough. NAME=VALUE sets fields, preset=NAME before all others. */
+ * machine was. With --device cpu:1 the time is processor time, which other programs change little. Parts come from the
+ * trainer's own spans (trace.h). So that all phases occur, the warm-up has 20 steps and any confidence is enough.
+ * NAME=VALUE sets fields, preset=NAME before all others. */
 #include "base/file.h"
 #include "base/json.h"
 #include "base/temp.h"

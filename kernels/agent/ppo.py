@@ -13,9 +13,9 @@ def ppo(logits: wp.array2d(dtype=float), values: wp.array(dtype=float), actions:
         chances: wp.array(dtype=float), advantages: wp.array(dtype=float), returns: wp.array(dtype=float),
         old_values: wp.array(dtype=float), weights: wp.array(dtype=float), clip: float, value_clip: float,
         value_scale: float, schedule: wp.array(dtype=float), losses: wp.array(dtype=float), parts: wp.array2d(dtype=float)):
-    # schedule[0]: the weight of the entropy. chances: the logarithm of the probability that the action was drawn with. parts: the policy's loss, the value's,
-    # the entropy, the old policy's divergence from the new one (an estimate that is never negative), whether the ratio
-    # was clipped. value_clip 0: values are not.
+    # schedule[0]: the weight of the entropy. chances: the logarithm of the probability that the action was drawn with.
+    # parts: the policy's loss, the value's, the entropy, the old policy's divergence from the new one (an estimate that
+    # is never negative), whether the ratio was clipped. value_clip 0: values are not.
     n = wp.tid()
     count = logits.shape[1]
     most = logits[n, 0]

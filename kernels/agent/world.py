@@ -2,8 +2,9 @@
 """What happens around a step of the swarm: keys, episodes that begin and end, rewards, and the archive of states that
 episodes may begin from (src/agent/world_swarm.h).
 
-A reward program gives rewards and ends itself, and its metric `score` is the game's score. An epilog's observation is what the policy sees, then the game's score, then what the reward is the change of.
-A thread per machine, but for `archive`.
+A reward program gives rewards and ends itself, and its metric `score` is the game's score. An epilog's observation is
+what the policy sees, then the game's score, then what the reward is the change of. A thread per machine, but for
+`archive`.
 
 dotmatrix kernel compile kernels/agent/world.py"""
 import warp as wp

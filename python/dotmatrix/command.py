@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The command `dotmatrix`, for what the library's public headers do not have: datasets of kernels, training.
 
-It is $DM_COMMAND, or the one inside of this package (`pip install`), or of its Meson build, or on PATH (`make install`).
+It is $DM_COMMAND, or the one inside of this package (`pip install`), or of its Meson build, or on PATH (`make
+install`).
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ def find() -> str:
 
 
 def run(arguments: Sequence[str | os.PathLike[str]], *, progress: bool = False, answers: Sequence[int] = (0,)) -> str:
-    """Run it and give what it printed. `progress`: what it says on stderr is shown. An exit code that is none of `answers`
-    is the error that it stands for, with the command's own line."""
+    """Run it and give what it printed. `progress`: what it says on stderr is shown. An exit code that is none of
+    `answers` is the error that it stands for, with the command's own line."""
     command = [find(), *(os.fspath(a) for a in arguments)]
     try:
         done = subprocess.run(

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Models that predict the course of a training run: an encoder of its samples, an ensemble of recurrent models, rollouts.
+"""Models that predict the course of a training run: an encoder of its samples, an ensemble of recurrent models,
+rollouts.
 
     encoder, model = dynamics.Encoder(), dynamics.Model(members=5, hidden=64)
     trainer = dynamics.Trainer(model)
@@ -118,8 +119,8 @@ class Model:
         return self._core.config
 
     def weights(self, member: int, part: str) -> numpy.ndarray:
-        """A part of a member's weights over the model's own memory, so that it may be written: "W" [3, hidden, input], "U"
-        [3, hidden, hidden] and "B" [3, hidden] with the gates z, r, n; "C" [hidden] with reset_last; "projection"
+        """A part of a member's weights over the model's own memory, so that it may be written: "W" [3, hidden, input],
+        "U" [3, hidden, hidden] and "B" [3, hidden] with the gates z, r, n; "C" [hidden] with reset_last; "projection"
         [stochastic, hidden]; "head" [hidden + stochastic]."""
         if part not in PARTS:
             raise _core.InvalidArgument(f"weights: part {part!r}: one of {', '.join(PARTS)}")
@@ -152,8 +153,8 @@ class Model:
         self._core.import_torch(member, *(None if p is None else _row(p.detach().cpu().numpy()) for p in parts))
 
     def rollout(self, features: Any, steps: int = 50, hidden: Any = None, device: Any = None) -> Rollout:
-        """Predict `steps` losses from features [input] or [R, input]; `hidden` [R, members, hidden], None: zeros. On the
-        CPU, or on a device."""
+        """Predict `steps` losses from features [input] or [R, input]; `hidden` [R, members, hidden], None: zeros. On
+        the CPU, or on a device."""
         features, config = _row(features), self.config
         parts = self._core.rollout(
             features, steps, None if hidden is None else _row(hidden), None if device is None else open_device(device)
@@ -175,8 +176,8 @@ class Trainer:
         self._core.set_threads(threads)
 
     def sequence(self, features: Any, targets: Any, start: int = 0) -> float:
-        """One update from a run's features [forced, input] and the losses [steps] that follow each; the objective over the
-        steps from `start` on."""
+        """One update from a run's features [forced, input] and the losses [steps] that follow each; the objective over
+        the steps from `start` on."""
         targets = _row(targets)
         return self._core.sequence(_row(features), targets.size, start, targets)
 

@@ -44,8 +44,8 @@ class VectorEnv:
 
     All are arrays over the swarm's own memory, in the format of `obs_as`: the next step writes to them again. `swarm`
     is the Swarm itself. With same-step autoreset info["final_obs"] are the last observations of episodes that ended in
-    the step, where info["_final_obs"] is true (`finals=False`: left out). With `episodes=True` info["episode"] has "r" and
-    "l", return and length of each machine's episode, which is over where info["_episode"] is true.
+    the step, where info["_final_obs"] is true (`finals=False`: left out). With `episodes=True` info["episode"] has "r"
+    and "l", return and length of each machine's episode, which is over where info["_episode"] is true.
     """
 
     def __init__(
@@ -177,8 +177,8 @@ def make(
         env = dm.make("game.gb", num_envs=4096, device="cuda", obs="packed", autoreset="same_step")
 
     `rom`: a path, bytes, or the name of a ROM that the package brings ("STARFALL"). `reward`: what a step is worth, and
-    what ends an episode: a function (dotmatrix.programs), the path of a .py file with one, or "starfall". The other options
-    are those of VectorEnv and Swarm.
+    what ends an episode: a function (dotmatrix.programs), the path of a .py file with one, or "starfall". The other
+    options are those of VectorEnv and Swarm.
     """
     if isinstance(rom, str) and rom.isidentifier() and not os.path.exists(rom):
         rom = rom_path(rom)

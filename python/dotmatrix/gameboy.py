@@ -232,8 +232,8 @@ class GameBoy(_core.GameBoy):
         return None
 
     def load_state(self, source: str | os.PathLike[str] | BinaryIO | bytes) -> None:
-        """Back to a state: bytes, a path, or a file open for reading bytes. PyBoy's states are read too. Buttons that are
-        held stay so."""
+        """Back to a state: bytes, a path, or a file open for reading bytes. PyBoy's states are read too. Buttons that
+        are held stay so."""
         if hasattr(source, "read"):
             source = source.read()
         if isinstance(source, (bytearray, memoryview)):

@@ -16,8 +16,8 @@ Steps happen in the program's order, once each. Arrays pass through host memory:
 dm.make(..., obs_as="jax"), has them copied on the device instead. A swarm is a thing with state: do not vmap or
 differentiate through it.
 
-Where JAX itself computes on a GPU, a step may stand in jit, but not in scan or another loop: XLA (of JAX 0.11.2) ends the
-process over an ordered callback there. Put the loop in Python, or let JAX compute on its CPU.
+Where JAX itself computes on a GPU, a step may stand in jit, but not in scan or another loop: XLA (of JAX 0.11.2) ends
+the process over an ordered callback there. Put the loop in Python, or let JAX compute on its CPU.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ class Kernel:
     """A kernel; what @dm.kernel makes of a function.
 
     It is compiled at the first use, when constants of its module get their values, and once more for each device. The
-    options are those of dm_kernel_options: `no_backward`, `warp_compat`, `from_inputs`, `bounds` (an index outside of an
-    array ends the launch with an error), `lines`, `all_double`.
+    options are those of dm_kernel_options: `no_backward`, `warp_compat`, `from_inputs`, `bounds` (an index outside of
+    an array ends the launch with an error), `lines`, `all_double`.
     """
 
     def __init__(self, func: Any, **options: Any) -> None:
@@ -251,7 +251,8 @@ class _Launch:
         return opened
 
     def run(self, backward=False, grads=None, data=None):
-        """Queue it. `grads`: an array or None for each parameter; `data`: arrays in the place of those of the launch."""
+        """Queue it. `grads`: an array or None for each parameter; `data`: arrays in the place of those of the
+        launch."""
         arguments, keep = [], []
         for i, (param, at, what) in enumerate(zip(self.kernel.params, self.views, self.plain)):
             if not param["is_array"]:
@@ -301,8 +302,8 @@ def launch(
     vectors and matrices may be numbers, tuples or arrays. `device`: where the arrays lie, else the CPU. On a GPU the
     launch is queued on the current stream of torch or CuPy, whose arrays are given.
 
-    With `adjoint=True` the backward pass runs: `adj_inputs` and `adj_outputs` are the arrays' gradients, None where there
-    is none. Gradients are added to; see Tape for the usual way.
+    With `adjoint=True` the backward pass runs: `adj_inputs` and `adj_outputs` are the arrays' gradients, None where
+    there is none. Gradients are added to; see Tape for the usual way.
     """
     if not isinstance(kernel, Kernel):
         kernel = _kernel_of(kernel)

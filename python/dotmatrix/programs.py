@@ -14,9 +14,9 @@
 
     env = dm.make("game.gb", num_envs=4096, reward=reward)      # or the name of a file: reward="reward.py"
 
-The function never runs as Python: its text is compiled, with the constants, helpers (@dm.func) and the memory class that
-it uses. docs/rewards.md has the language. Here are the names, so that a module or a notebook that holds such functions
-can be imported and checked by editors.
+The function never runs as Python: its text is compiled, with the constants, helpers (@dm.func) and the memory class
+that it uses. docs/rewards.md has the language. Here are the names, so that a module or a notebook that holds such
+functions can be imported and checked by editors.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@
 
     runner = OnPolicyRunner(VecEnv("STARFALL", 1024, obs="vector", reward="reward.py"), config, device="cpu")
 
-RSL-RL's actions are real numbers. Each action has one here, and the largest is taken; with `keys=True` each of the eight
-buttons has one, and those above 0 are held.
+RSL-RL's actions are real numbers. Each action has one here, and the largest is taken; with `keys=True` each of the
+eight buttons has one, and those above 0 are held.
 """
 
 from __future__ import annotations

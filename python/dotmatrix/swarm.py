@@ -177,15 +177,16 @@ class Swarm:
 
     @property
     def final_observations(self) -> Any:
-        """With finals=True and same-step autoreset: the observation before the reset, of machines whose episode ended in
-        the last step; others keep what was there. As `observations`."""
+        """With finals=True and same-step autoreset: the observation before the reset, of machines whose episode ended
+        in the last step; others keep what was there. As `observations`."""
         if len(self.obs_names) == 1:
             return self.output("final_" + self.obs_names[0])
         return {name: self.output("final_" + name) for name in self.obs_names} or None
 
     @property
     def returns(self) -> Any:
-        """float32[count] with episodes=True: the sum of the rewards of the episode, the last step included; else None."""
+        """float32[count] with episodes=True: the sum of the rewards of the episode, the last step included; else
+        None."""
         return self.output("returns")
 
     @property
@@ -283,8 +284,8 @@ class Swarm:
         self._core.set_program(self.program._core)
 
     def metrics(self, restart: bool = False) -> dict[str, dict[str, Any]]:
-        """The program's metrics, a dict by name: `step` (mean over the machines in the last step), `last` and `sum` (means
-        over the episodes that ended) and `episodes`. `restart`: episodes are counted anew. Waits."""
+        """The program's metrics, a dict by name: `step` (mean over the machines in the last step), `last` and `sum`
+        (means over the episodes that ended) and `episodes`. `restart`: episodes are counted anew. Waits."""
         if self.program is None:
             return {}
         found = self._core.metrics(len(self.program.info["metrics"]), restart)
@@ -361,8 +362,8 @@ class Swarm:
     # ---- Snapshots and files ----
 
     def set_starts(self, snapshots: Any, weights: Any = None) -> None:
-        """From now on autoreset, and resets that name no snapshot, draw from these, each by its weight. None of them: each
-        machine starts from the snapshot that it was last reset to, as at first."""
+        """From now on autoreset, and resets that name no snapshot, draw from these, each by its weight. None of them:
+        each machine starts from the snapshot that it was last reset to, as at first."""
         if weights is not None:
             import numpy
 

@@ -4,9 +4,9 @@
     python ppo_starfall.py                              # 256 games on the CPU: some minutes
     python ppo_starfall.py --device cuda --envs 4096    # some seconds
 
-Emulator, reward and observation run where the network does; observations, rewards and actions are torch tensors over the
-swarm's own memory, so nothing is copied between them. A player that walks under the lowest star gets about 74 points;
-the run ends when the mean score of the episodes that ended in an update is above --target.
+Emulator, reward and observation run where the network does; observations, rewards and actions are torch tensors over
+the swarm's own memory, so nothing is copied between them. A player that walks under the lowest star gets about 74
+points; the run ends when the mean score of the episodes that ended in an update is above --target.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""examples/puffer, the hooks of PufferLib 5, compile against the public headers where there is an nvcc. (What they do is
-run on a GPU: one captured step after the other gives what a swarm of the CPU gives.)"""
+"""examples/puffer, the hooks of PufferLib 5, compile against the public headers where there is an nvcc. (What they do
+is run on a GPU: one captured step after the other gives what a swarm of the CPU gives.)"""
 
 import pathlib
 import shutil

@@ -27,8 +27,8 @@ typedef struct dm_agent_game {
     size_t state_bytes;
 } dm_agent_game;
 
-/* Reads the files and plays the keys of the start. `reward`: where the reward's text lies, NULL: where the configuration
- * says; a program's symbol file is looked for where the configuration says either way. */
+/* Reads the files and plays the keys of the start. `reward`: where the reward's text lies, NULL: where the
+ * configuration says; a program's symbol file is looked for where the configuration says either way. */
 dm_status dm_agent_game_open(const dm_agent_config *config, const char *reward, dm_agent_game *out,
                              dm_error *err);
 /* Whether a reward is a program. */

@@ -44,8 +44,8 @@ dm_status dm_agent_learner_round(dm_agent_learner *learner, dm_agent_figures *fi
 dm_status dm_agent_learner_look(dm_agent_learner *learner, const float *observations,
                                 uint64_t count, float *chances, float *values, dm_error *err);
 /* The actions that are most probable, for observations [count][...] in device memory; `count` is a
- * multiple of dm_agent_learner_rows. `states`: what a policy with memory remembers [count][state_bytes], zeros at first,
- * which are replaced. */
+ * multiple of dm_agent_learner_rows. `states`: what a policy with memory remembers [count][state_bytes], zeros at
+ * first, which are replaced. */
 size_t dm_agent_learner_state_bytes(const dm_agent_learner *learner);
 dm_status dm_agent_learner_greedy(dm_agent_learner *learner, const void *observations,
                                   uint64_t count, float *states, int32_t *actions, dm_error *err);

@@ -93,7 +93,8 @@ struct dm_agent_learner {
     float *seen, *gains, *running, *totals;
     float *numbers, *moment_parts, *tallies, *square_sums;
     /* Of this round: the seed of each step's draws [T], of each epoch's order [epochs], and `schedule`: the weight of
-     * the entropy, then for each of the optimiser's steps the rate and Adam's corrections [1 + 3 epochs minibatches]. */
+     * the entropy, then for each of the optimiser's steps the rate and Adam's corrections [1 + 3 epochs
+     * minibatches]. */
     int32_t *seeds;
     uint32_t *orders;
     float *schedule;

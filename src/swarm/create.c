@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* create.c - what a swarm is made of: its description with the defaults filled in, its arrays, the argument block of its
- * kernels, and the first states. */
+/* create.c - what a swarm is made of: its description with the defaults filled in, its arrays, the argument block of
+ * its kernels, and the first states. */
 #include "base/require.h"
 #include "gb/simt/limits.h"
 #include "swarm/internal.h"

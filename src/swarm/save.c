@@ -2,7 +2,8 @@
 /* save.c - the whole swarm as one file.
  *
  *   head        magic, version, what the swarm is, the hash of each ROM
- *   machines    progress, start, how often it was reset, and the machine as a save state (gb/host/state.h), one after the other
+ *   machines    progress, start, how often it was reset, and the machine as a save state (gb/host/state.h), one after
+ *   the other
  *   pictures    both of each machine, where the swarm draws
  *   outputs     each array that the swarm has, as it stands: stacks go on where they were
  *   snapshots   ROM, save state and pictures, or the mark of an empty one

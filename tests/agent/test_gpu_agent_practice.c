@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_gpu_agent_practice.c - agents on a GPU that practise from snapshots (gpu_run.h); their lives, played again on the
- * CPU; a run of the command that is killed ends with the bits of one that was not. */
+/* test_gpu_agent_practice.c - agents on a GPU that practise from snapshots (gpu_run.h); their lives, played again on
+ * the CPU; a run of the command that is killed ends with the bits of one that was not. */
 #include "agent/life.h"
 #include "base/file.h"
 #include "base/philox.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_texts.h - texts for the kernel compiler. Text i of a seed is always the same: random bytes, a soup of tokens, one
- * of the given files with lines, tokens and bytes changed, something nested deeply, or something that grows (giant
+/* fuzz_texts.h - texts for the kernel compiler. Text i of a seed is always the same: random bytes, a soup of tokens,
+ * one of the given files with lines, tokens and bytes changed, something nested deeply, or something that grows (giant
  * constants, loops to unroll, functions that call each other twice). */
 #ifndef DM_TESTS_FUZZ_TEXTS_H
 #define DM_TESTS_FUZZ_TEXTS_H

@@ -78,7 +78,8 @@ FEW_NOT_NUMBERS = ["seven", "99999999999999999999"]
 
 NUMBER = r"N|K|S|SM|R|J|CYCLES"  # what --help calls the values that are numbers
 
-RUNS = {"train xor", "train cnn", "train gpt", "train agent", "train sweep", "train report all"}  # --out is a folder that is filled
+# --out is a folder that is filled
+RUNS = {"train xor", "train cnn", "train gpt", "train agent", "train sweep", "train report all"}
 
 KNOWN = {}  # part of a row's name: why it still fails
 

@@ -4,12 +4,12 @@
 
     python tests/lang/warp_compare.py [--dotmatrix build/src/cli/dotmatrix] [PATTERN]
 
-Needs warp-lang and numpy (tools/requirements.txt) and a C compiler. Each kernel is run by Warp, and from the C text that
-`dotmatrix kernel compile` gives, on the same random arguments. Values must agree within 1e-6, gradients within 1e-4,
-relative to the largest number of the array; integers must be equal. Where Warp's gradient is known to be wrong (loops
-that carry values, in-place changes) the reference is central differences of our own forward pass, in float64, and the
-table shows how far Warp is off. With --compat the kernels are compiled with --warp-compat and Warp is right always, but
-for `while`, `break` and `continue` (compat=False)."""
+Needs warp-lang and numpy (tools/requirements.txt) and a C compiler. Each kernel is run by Warp, and from the C text
+that `dotmatrix kernel compile` gives, on the same random arguments. Values must agree within 1e-6, gradients within
+1e-4, relative to the largest number of the array; integers must be equal. Where Warp's gradient is known to be wrong
+(loops that carry values, in-place changes) the reference is central differences of our own forward pass, in float64,
+and the table shows how far Warp is off. With --compat the kernels are compiled with --warp-compat and Warp is right
+always, but for `while`, `break` and `continue` (compat=False)."""
 import argparse
 import ctypes
 import importlib.util

@@ -3,8 +3,8 @@
 """Are a dataset's tests worth their name? With the references, of NumPy alone:
 
     right        the reference passes its test
-    cheats       zeros; nothing at all; a copy of each array that a result could be; each argument ignored, as if it were
-                 zero, one, or what it is in the first case: every one must fail
+    cheats       zeros; nothing at all; a copy of each array that a result could be; each argument ignored, as if it
+                 were zero, one, or what it is in the first case: every one must fail
     mutations    one operator of the kernel changed (+ for -, * for /, < for >=, and for or, min for max ...)
     edges        with --edges: < for <=, > for >= and the reverse; many of them change nothing, so they are counted
                  apart and fail nothing

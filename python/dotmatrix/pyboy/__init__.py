@@ -118,8 +118,8 @@ def _bytes_of(file: BinaryIO | str | os.PathLike[str]) -> bytes:
 class PyBoy(gameboy.GameBoy):
     """PyBoy's object: `tick`, `button`, `send_input`, `memory`, `screen`, states, hooks, sprites and tile maps.
 
-    There is no window and no sound; the machine runs as fast as it can. A game starts as if its boot ROM had just ended,
-    unless `bootrom` is given.
+    There is no window and no sound; the machine runs as fast as it can. A game starts as if its boot ROM had just
+    ended, unless `bootrom` is given.
     """
 
     def __init__(

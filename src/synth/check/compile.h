@@ -23,8 +23,8 @@ dm_status dm_synth_compiler_create(dm_synth_compiler **out, dm_error *err);
 void dm_synth_compiler_destroy(dm_synth_compiler *compiler);
 
 /* Fill the texts of `record` that `texts` asks for, has_backward, difficulty and the counts of lines,
- * from its python_source and kernel_name; its descriptions are checked and get their preconditions. A warning of the compiler is an error here (DM_ECOMPILE): what is
- * shipped compiles silently. */
+ * from its python_source and kernel_name; its descriptions are checked and get their preconditions. A warning of the
+ * compiler is an error here (DM_ECOMPILE): what is shipped compiles silently. */
 dm_status dm_synth_compile(dm_synth_compiler *compiler, dm_synth_record *record, int texts,
                            dm_error *err);
 

@@ -95,7 +95,8 @@ typedef enum dm_trial_kind {
     DM_TRIAL_SIGNED, /* some floats are negative */
     DM_TRIAL_KINDS,
     /* Each parameter in its own way: few values that are often equal, numbers that the kernel
-     * compares with, zeros, small or large numbers, both signs, indices that are all the same. Many kernels are not made for that. */
+     * compares with, zeros, small or large numbers, both signs, indices that are all the same. Many kernels are not
+     * made for that. */
     DM_TRIAL_MIXED = DM_TRIAL_KINDS
 } dm_trial_kind;
 /* `percent` of the parameters of a SIGNED case have numbers of both signs. */

@@ -8,8 +8,8 @@
  *                            ▼                    │
  *                         PREDICT ──always──► CORRECT ──confident, the proposal was accepted──► PREDICT
  *
- * A check costs some forward passes, so proposals that are refused make the next ones rarer: after each FULL comes next,
- * twice as long as after the one before it.
+ * A check costs some forward passes, so proposals that are refused make the next ones rarer: after each FULL comes
+ * next, twice as long as after the one before it.
  *
  * A decision fixes a phase and how many steps it has; the next one is made when they are used up.
  * Lengths and conditions are rows of rules.def. The state is a few numbers without pointers: a

@@ -335,8 +335,8 @@ void predictive_refuses_rarer(const char *device)
     bed_close(&t);
 }
 
-/* A batch whose loss is ten times that of the others is no divergence: the next one has a loss as ever, so that it costs
- * a forward pass and no step. */
+/* A batch whose loss is ten times that of the others is no divergence: the next one has a loss as ever, so that it
+ * costs a forward pass and no step. */
 void predictive_looks_again(const char *device)
 {
     enum { STEPS = 400 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* predictive_case.h - a small regression that is trained with predictions, and what must hold for it on every device. */
+/* predictive_case.h - a small regression trained with predictions, and what must hold for it on every device. */
 #ifndef DM_TESTS_TRAIN_PREDICTIVE_CASE_H
 #define DM_TESTS_TRAIN_PREDICTIVE_CASE_H
 
