@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* test_texts.c - the texts of kernels/agent on the CPU: against the plain loops of agent/plain.h,
+/* test_texts.c - the texts of kernels/agent on the CPU: against the plain loops of plain.h,
  * gradients against finite differences, and PPO's loss against PyTorch's figures. */
-#include "agent/plain.h"
 #include "base/file.h"
 #include "base/philox.h"
 #include "nn/ops.h"
+#include "tests/agent/plain.h"
 #include "tests/support/test.h"
 
 #include <dotmatrix/kernel.h>

@@ -141,13 +141,19 @@ static void failures_have_text(void **state)
     dm_device_buffer_destroy(buffer);
 }
 
-static void load_and_launch_failures(void **state)
+static void need_nvrtc(void)
 {
     char path[DM_PATH_MAX];
+    dm_error reason = {0};
+    if (dm_nvrtc_find(path, &reason) != DM_OK)
+        dm_test_skip("%s", reason.message);
+}
+
+static void load_and_launch_failures(void **state)
+{
     dm_error err = {0};
     (void)state;
-    if (dm_nvrtc_find(path, &err) != DM_OK)
-        dm_test_skip("%s", err.message);
+    need_nvrtc();
     dm_module *module;
     dm_function *function;
     dm_module_desc desc = {.name = DM_SELFTEST_TEXT};
@@ -186,11 +192,9 @@ static void load_and_launch_failures(void **state)
 
 static void clusters(void **state)
 {
-    char path[DM_PATH_MAX];
     dm_error err = {0};
     (void)state;
-    if (dm_nvrtc_find(path, &err) != DM_OK)
-        dm_test_skip("%s", err.message);
+    need_nvrtc();
     dm_module *module;
     dm_function *function;
     dm_stream *stream = dm_device_stream(device);

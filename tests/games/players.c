@@ -20,6 +20,12 @@ dm_gb *game_create(const char *name)
     return gb;
 }
 
+int game_teardown(void **state)
+{
+    dm_gb_destroy(*state);
+    return 0;
+}
+
 void game_run(dm_gb *gb, uint8_t keys, uint32_t frames)
 {
     dm_gb_set_keys(gb, keys);

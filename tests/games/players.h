@@ -35,6 +35,8 @@ uint8_t game_random_choice(const game_player *player, uint64_t seed, uint32_t fr
 
 /* Assemble and create the game; the caller destroys it. */
 dm_gb *game_create(const char *name);
+/* The teardown of test cases whose state is a game. */
+int game_teardown(void **state);
 void game_run(dm_gb *gb, uint8_t keys, uint32_t frames);
 
 /* A byte of memory as a number from -128 to 127. */

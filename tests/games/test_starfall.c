@@ -13,12 +13,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    dm_gb_destroy(*state);
-    return 0;
-}
-
 /* A player who does nothing sees the title, loses, and comes back with START. */
 static void idle_game_ends(void **state)
 {
@@ -102,6 +96,6 @@ static void the_machine_sleeps_most_of_the_time(void **state)
     assert_true((after.halted - before.halted) * 10 > (after.cycles - before.cycles) * 8);
 }
 
-#define GAME_TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+#define GAME_TEST(function) cmocka_unit_test_setup_teardown(function, setup, game_teardown)
 DM_TESTS("games/starfall", GAME_TEST(idle_game_ends), GAME_TEST(a_simple_rule_scores),
          GAME_TEST(same_input_same_game), GAME_TEST(the_machine_sleeps_most_of_the_time));

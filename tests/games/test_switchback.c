@@ -16,12 +16,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    dm_gb_destroy(*state);
-    return 0;
-}
-
 /* Nobody at the wheel: the first bends end three cars. */
 static void idle_game_ends(void **state)
 {
@@ -91,6 +85,6 @@ static void the_best_score_survives(void **state)
     dm_gb_destroy(next);
 }
 
-#define GAME_TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+#define GAME_TEST(function) cmocka_unit_test_setup_teardown(function, setup, game_teardown)
 DM_TESTS("games/switchback", GAME_TEST(idle_game_ends), GAME_TEST(events_and_score_agree),
          GAME_TEST(the_best_score_survives));

@@ -23,12 +23,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    dm_gb_destroy(*state);
-    return 0;
-}
-
 static uint8_t cell(dm_gb *gb, int column, int row)
 {
     return dm_gb_peek(gb, (uint16_t)(GRID + 32 * row + column));
@@ -138,6 +132,6 @@ static void it_is_always_busy(void **state)
     assert_true(dm_gb_get_counters(gb).halted == halted);
 }
 
-#define GAME_TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+#define GAME_TEST(function) cmocka_unit_test_setup_teardown(function, setup, game_teardown)
 DM_TESTS("games/warren", GAME_TEST(warrens_are_whole), GAME_TEST(events_and_score_agree),
          GAME_TEST(it_is_always_busy));

@@ -8,6 +8,7 @@
 #include "synth/produce.h"
 #include "synth/store/dataset.h"
 #include "tests/support/tmpdir.h"
+#include "tests/synth/categories.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,6 @@ static void produce(const char *folder, int count, bool ptx)
     dm_synth_produce_options o = {.folder = folder,
                                   .count = (uint64_t)count,
                                   .seed = 3,
-                                  .category_count = DM_SYNTH_CATEGORY_COUNT,
                                   .texts = ptx ? DM_SYNTH_TEXT_CUDA | DM_SYNTH_TEXT_REFERENCE
                                                : DM_SYNTH_TEXT_C | DM_SYNTH_TEXT_REFERENCE,
                                   .repairs = true,
@@ -30,8 +30,7 @@ static void produce(const char *folder, int count, bool ptx)
                                   .jobs = 2,
                                   .ranks = 1,
                                   .quiet = true};
-    for (int i = 0; i < DM_SYNTH_CATEGORY_COUNT; i++)
-        o.categories[i] = i;
+    every_category(&o);
     assert_ok(dm_synth_produce(&o, &made, err));
 }
 

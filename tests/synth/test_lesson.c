@@ -8,6 +8,7 @@
 #include "synth/produce.h"
 #include "tests/support/command.h"
 #include "tests/support/tmpdir.h"
+#include "tests/synth/categories.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,7 +132,6 @@ static void produce(const char *folder, int count)
     dm_synth_produce_options o = {.folder = folder,
                                   .count = (uint64_t)count,
                                   .seed = 9,
-                                  .category_count = DM_SYNTH_CATEGORY_COUNT,
                                   .texts = DM_SYNTH_TEXT_C | DM_SYNTH_TEXT_REFERENCE,
                                   .level = DM_SYNTH_VERIFY_RUN,
                                   .style = DM_SYNTH_STYLE_NATURAL,
@@ -139,8 +139,7 @@ static void produce(const char *folder, int count)
                                   .jobs = 2,
                                   .ranks = 1,
                                   .quiet = true};
-    for (int i = 0; i < DM_SYNTH_CATEGORY_COUNT; i++)
-        o.categories[i] = i;
+    every_category(&o);
     assert_ok(dm_synth_produce(&o, &made, err));
 }
 

@@ -6,6 +6,7 @@
 #include "synth/produce.h"
 #include "tests/support/command.h"
 #include "tests/support/tmpdir.h"
+#include "tests/synth/categories.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,14 +23,12 @@ static void loads_in_the_usual_tools(void **state)
     dm_synth_produce_options options = {.folder = folder,
                                         .count = PAIRS,
                                         .seed = 3,
-                                        .category_count = DM_SYNTH_CATEGORY_COUNT,
                                         .texts = DM_SYNTH_TEXT_C | DM_SYNTH_TEXT_CUDA,
                                         .shard_lines = 12,
                                         .jobs = 1,
                                         .ranks = 1,
                                         .quiet = true};
-    for (int i = 0; i < DM_SYNTH_CATEGORY_COUNT; i++)
-        options.categories[i] = i;
+    every_category(&options);
     assert_ok(dm_synth_produce(&options, &made, err));
     assert_ok(dm_path_join(script, dm_test_source_root(), "tests/synth/load_test.py", err));
     snprintf(cache, sizeof cache, "LOAD_TEST_CACHE=%s", dm_test_path(state, "cache"));

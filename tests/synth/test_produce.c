@@ -7,6 +7,7 @@
 #include "tests/support/command.h"
 #include "tests/support/random.h"
 #include "tests/support/tmpdir.h"
+#include "tests/synth/categories.h"
 
 #include <dotmatrix/device.h>
 
@@ -23,14 +24,12 @@ static dm_synth_produce_options options_for(const char *folder, uint64_t count)
     dm_synth_produce_options o = {.folder = folder,
                                   .count = count,
                                   .seed = 5,
-                                  .category_count = DM_SYNTH_CATEGORY_COUNT,
                                   .texts = DM_SYNTH_TEXT_CUDA,
                                   .shard_lines = 50,
                                   .jobs = 1,
                                   .ranks = 1,
                                   .quiet = true};
-    for (int i = 0; i < DM_SYNTH_CATEGORY_COUNT; i++)
-        o.categories[i] = i;
+    every_category(&o);
     return o;
 }
 

@@ -10,6 +10,7 @@
 #include "synth/store/dataset.h"
 #include "tests/support/random.h"
 #include "tests/support/tmpdir.h"
+#include "tests/synth/categories.h"
 
 #include <dotmatrix/device.h>
 
@@ -25,7 +26,6 @@ static void produce(const char *folder, uint64_t count, dm_synth_level level, in
     dm_synth_produce_options options = {.folder = folder,
                                         .count = count,
                                         .seed = 5,
-                                        .category_count = DM_SYNTH_CATEGORY_COUNT,
                                         .texts = texts,
                                         .rejected = true,
                                         .level = level,
@@ -33,8 +33,7 @@ static void produce(const char *folder, uint64_t count, dm_synth_level level, in
                                         .jobs = 1,
                                         .ranks = 1,
                                         .quiet = true};
-    for (int i = 0; i < DM_SYNTH_CATEGORY_COUNT; i++)
-        options.categories[i] = i;
+    every_category(&options);
     assert_ok(dm_synth_produce(&options, &made, err));
 }
 

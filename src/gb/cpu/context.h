@@ -25,6 +25,7 @@ typedef struct dm_gb_journal {
 
 enum dm_gb_watch { DM_GB_NOT_WATCHING, DM_GB_WATCHING, DM_GB_WATCH_OVER };
 
+/* First what machine/context.h wants of every executor, then what this one needs. */
 typedef struct dm_gb_context {
     dm_gb_machine *m;    /* dm_gb_m is for reading this */
     uint8_t *ram;        /* machine memory */

@@ -47,6 +47,7 @@ typedef struct dm_gb_cold {
 #define DM_GB_STAGE_LOCAL 0
 #endif
 
+/* First what machine/context.h wants of every executor, then what this one needs. */
 typedef struct dm_gb_context {
 #if DM_GB_STAGE_SHARED
     uint32_t at; /* where in dm_gb_stages the machine's copy is */

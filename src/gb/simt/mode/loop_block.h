@@ -27,6 +27,7 @@ DM_FN bool dm_simt_block_service(const dm_gb_batch *batch, uint32_t machine, boo
                           batch->services[machine] / DM_SIMT_BLOCK_SERVICE_MOST >= frames) == 0;
 }
 
+/* As in loop_warp.h, but for who services. */
 DM_FN void dm_simt_loop(const dm_gb_batch *batch, uint32_t own, dm_gb_context *context,
                         const dm_gb_smem *smem, const bool valid, bool block_service,
                         dm_simt_cost *total)

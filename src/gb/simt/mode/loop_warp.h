@@ -22,6 +22,7 @@ DM_FN bool dm_simt_block_service(const dm_gb_batch *batch, uint32_t machine, boo
     return false;
 }
 
+/* As in loop_block.h, but for who services. */
 DM_FN void dm_simt_loop(const dm_gb_batch *batch, uint32_t own, dm_gb_context *context,
                         const dm_gb_smem *smem, const bool valid, bool block_service,
                         dm_simt_cost *total)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* plain.c - sums by the definitions, without the recurrences that the kernels use. */
-#include "agent/plain.h"
+#include "tests/agent/plain.h"
 
 #include <math.h>
 

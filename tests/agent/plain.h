@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* plain.h - what the texts of kernels/agent mean: the same formulas as plain loops in double, with
- * gradients written by hand. Only tests call them. Arrays are [T][N], values [T + 1][N]. */
-#ifndef DM_AGENT_PLAIN_H
-#define DM_AGENT_PLAIN_H
+ * gradients written by hand. Arrays are [T][N], values [T + 1][N]. */
+#ifndef DM_TESTS_AGENT_PLAIN_H
+#define DM_TESTS_AGENT_PLAIN_H
 
 #include "agent/world.h"
 
