@@ -2,8 +2,8 @@
 /* conv_mma.h - convolutions whose images fit in shared memory, on the matrix units: a float is the sum of three
  * bfloat16, and a product of floats six of theirs (what is left out is below 2^-23 of it).
  *
- *     nn_conv_mma       y     M: places of the output    N: channels   K: taps (input channel, row, column of the kernel)
- *     nn_conv_mma_dx    dx    M: places of the input     N: channels   K: output channel, and the taps that hit the place
+ *     nn_conv_mma       y     M: places of the output    N: channels   K: taps (input channel, row, column)
+ *     nn_conv_mma_dx    dx    M: places of the input     N: channels   K: output channel, taps that hit the place
  *     nn_conv_mma_dw    dw    M: channels                N: taps       K: places; blocks sum chunks of the samples
  *
  * Images lie in shared memory as conv_tiled.h has them, so the factor of a place and a tap lies at the place's address
@@ -308,9 +308,10 @@ DM_KERNEL_BOUNDS(nn_conv_mma_dx, nn_conv_tiled_args, 256u, 2)
 
 /* ---- dw ---- */
 
-/* y is dy, before the slope of the activation where `results` is given. A warp has `rows` tiles of 16 channels and 8 / rows tiles of eight taps; `item_blocks` warps share out the
- * taps, and as many groups of warps as there are take turns at sixteen places. Shared memory: offsets, places, a sample's
- * x, its dy [tiles 16][pitch] with zeros behind; at the end the groups' sums. */
+/* y is dy, before the slope of the activation where `results` is given. A warp has `rows` tiles of 16 channels and 8
+ * / rows tiles of eight taps; `item_blocks` warps share out the taps, and as many groups of warps as there are take
+ * turns at sixteen places. Shared memory: offsets, places, a sample's x, its dy [tiles 16][pitch] with zeros behind;
+ * at the end the groups' sums. */
 DM_FN void nn_mma_dw(const nn_conv_tiled_args *s, const int rows, const bool exact)
 {
     const uint32_t taps = s->I * s->K * s->K, P = s->OH * s->OW, steps = (P + 15u) / 16u;
