@@ -168,19 +168,32 @@ dm_status dm_compilation_print(dm_compilation *c, int kernel, dm_target target, 
     return dm_compilation_print_pass(c, kernel, target, DM_PASS_BOTH, out, err);
 }
 
+dm_status dm_compilation_print_list(dm_compilation *c, const int *kernels, int count,
+                                    dm_target target, dm_passes passes, dm_buffer *out,
+                                    dm_error *err)
+{
+    dm_print_item *items = calloc((size_t)count + 1, sizeof *items);
+    if (items == NULL)
+        return dm_fail(err, DM_ENOMEM, "out of memory");
+    for (int i = 0; i < count; i++)
+        items[i] = (dm_print_item){c->kernels[kernels[i]].forward, c->kernels[kernels[i]].backward};
+    dm_status status = count == 0 ? dm_fail(err, DM_EINVAL, "no kernel was compiled")
+                                  : print_items(c, items, count, target, passes, out, err);
+    free(items);
+    return status;
+}
+
 dm_status dm_compilation_print_all(dm_compilation *c, dm_target target, dm_buffer *out,
                                    dm_error *err)
 {
-    dm_print_item *items = calloc((size_t)c->kernel_count + 1, sizeof *items);
-    int count = 0;
-    if (items == NULL)
+    int *kernels = calloc((size_t)c->kernel_count + 1, sizeof *kernels), count = 0;
+    if (kernels == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     for (int i = 0; i < c->kernel_count; i++)
         if (c->kernels[i].forward != NULL)
-            items[count++] = (dm_print_item){c->kernels[i].forward, c->kernels[i].backward};
-    dm_status status = count == 0 ? dm_fail(err, DM_EINVAL, "no kernel was compiled")
-                                  : print_items(c, items, count, target, DM_PASS_BOTH, out, err);
-    free(items);
+            kernels[count++] = i;
+    dm_status status = dm_compilation_print_list(c, kernels, count, target, DM_PASS_BOTH, out, err);
+    free(kernels);
     return status;
 }
 

@@ -48,6 +48,10 @@ dm_status dm_compilation_print(dm_compilation *c, int kernel, dm_target target, 
  * kernel that has none. */
 dm_status dm_compilation_print_pass(dm_compilation *c, int kernel, dm_target target,
                                     dm_passes passes, dm_buffer *out, dm_error *err);
+/* One text with some kernels, by their numbers, which were compiled; each with what it has of the passes. */
+dm_status dm_compilation_print_list(dm_compilation *c, const int *kernels, int count,
+                                    dm_target target, dm_passes passes, dm_buffer *out,
+                                    dm_error *err);
 /* One text with all kernels that were compiled. */
 dm_status dm_compilation_print_all(dm_compilation *c, dm_target target, dm_buffer *out,
                                    dm_error *err);

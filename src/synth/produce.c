@@ -709,6 +709,7 @@ dm_status dm_synth_produce(const dm_synth_produce_options *options, dm_synth_pro
     if (status == DM_OK) {
         p.profile->style = options->style;
         p.profile->slower = options->slower;
+        p.profile->programs = options->programs;
     }
     if (status == DM_OK)
         status = dm_synth_folder_check(options->folder, err);

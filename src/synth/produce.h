@@ -33,9 +33,10 @@ typedef struct dm_synth_produce_options {
     uint64_t count, seed;
     int categories[DM_SYNTH_CATEGORY_COUNT]; /* dm_synth_category, each once */
     int category_count;
-    int texts;                 /* DM_SYNTH_TEXT_..., of compile.h */
-    bool rejected;             /* rejected programs, too */
-    const char *warp;          /* a Python with warp-lang: Warp's own texts besides; NULL: none */
+    int texts;        /* DM_SYNTH_TEXT_..., of compile.h */
+    bool rejected;    /* rejected programs, too */
+    const char *warp; /* a Python with warp-lang: Warp's own texts besides; NULL: none */
+    int programs;     /* percent of the pairs that are several kernels with their launches */
     bool repairs, slower, ptx; /* in the records, from level run on: see record.h */
     bool timing;               /* measured times in the records; they then differ from run to run */
     dm_synth_level level;

@@ -43,10 +43,11 @@ def load(text, name):
 
 
 def own_functions(tree, record):
-    """The kernel and the functions that stand in its source: not the library's, nor the launch."""
-    name = record["kernel_name"]
+    """The kernels and the functions that stand in its source: not the library's, nor the launches."""
+    names = [f.name for f in tree.body if isinstance(f, ast.FunctionDef)]
     return [f for f in tree.body if isinstance(f, ast.FunctionDef) and
-            (f.name == name + "_thread" or (f.name != name and f"def {f.name}(" in record["python_source"]))]
+            f"def {f.name.removesuffix('_thread')}(" in record["python_source"] and
+            (f.name.endswith("_thread") or f.name + "_thread" not in names) and f.name != record["kernel_name"]]
 
 
 def sites(functions, edges=False):

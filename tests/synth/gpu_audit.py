@@ -55,7 +55,7 @@ class Cuda:
                 continue
         sys.exit("no NVRTC: name one with DM_NVRTC")
 
-    def compile(self, text, entry):
+    def compile(self, text, *entries):
         program, options = ctypes.c_void_p(), (ctypes.c_char_p * 2)(
             b"--gpu-architecture=sm_%d%d" % tuple(self.capability), b"--fmad=false")
         self.need(self.nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"k.cu", 0, None, None), "create")
@@ -65,10 +65,14 @@ class Cuda:
         image = ctypes.create_string_buffer(size.value)
         self.need(self.nvrtc.nvrtcGetCUBIN(program, image), "cubin")
         self.nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
-        module, function = ctypes.c_void_p(), ctypes.c_void_p()
+        module, functions = ctypes.c_void_p(), []
         self.need(self.driver.cuModuleLoadData(ctypes.byref(module), image), "module")
-        self.need(self.driver.cuModuleGetFunction(ctypes.byref(function), module, entry.encode()), entry)
-        return function
+        for entry in entries:
+            functions.append(ctypes.c_void_p())
+            code = self.driver.cuModuleGetFunction(ctypes.byref(functions[-1]), module, entry.encode())
+            functions[-1] = functions[-1] if code == 0 else None  # a kernel without floats has no way back
+        self.need(0 if any(functions) else 500, ", ".join(entries))
+        return functions
 
     def launch(self, function, block, threads):
         memory = ctypes.create_string_buffer(block, len(block))
@@ -114,6 +118,80 @@ def on_gpu(cuda, test, function):
     return call
 
 
+class Program:
+    """A program of several kernels: temporaries, then the launches of its record, one after the other."""
+
+    def __init__(self, cuda, test, record):
+        self.cuda, self.test, self.program = cuda, test, record["program"]
+        self.kernels = list(dict.fromkeys(launch["kernel"] for launch in self.program["launches"]))
+        self.forward = self.load(record["cuda_forward"], "_forward")
+        self.backward = self.load(record["cuda_backward"], "_backward") if record["cuda_backward"] else {}
+
+    def load(self, text, end):
+        return dict(zip(self.kernels, self.cuda.compile(text, *(name + end for name in self.kernels))))
+
+    def launch(self, functions, launch, values, grads):
+        parameters, function = self.test["PARAMETERS"], functions.get(launch["kernel"])
+        if function is None:
+            return
+        name, _, index = launch["dim"].partition(".shape")
+        shape = (1,) if name == "1" else values[name].shape[:self.ranks[name]]
+        shape = shape[:1] if index else shape
+        self.test["PARAMETERS"] = [(n, self.ranks[n], self.dtypes[n], False) for n in launch["arguments"]]
+        block = self.test["block"](shape, [values[n] for n in launch["arguments"]],
+                                   [grads.get(n) for n in launch["arguments"]])
+        self.test["PARAMETERS"] = parameters
+        self.cuda.launch(function, block, int(np.prod(shape)))
+
+    def values(self, args):
+        parameters, made = self.test["PARAMETERS"], {}
+        self.ranks, self.dtypes = {p[0]: p[1] for p in parameters}, {p[0]: p[2] for p in parameters}
+        for p, value in zip(parameters, args):
+            made[p[0]] = OnDevice(self.cuda, value) if p[1] else value
+        for t in self.program["temporaries"]:
+            rank, like = t["dimensions"], t["like"]
+            dtype = np.dtype(self.element(t["element"]))
+            made[t["name"]] = OnDevice(self.cuda, np.zeros(made[like].shape[:rank] if like else (1,), dtype))
+            self.ranks[t["name"]], self.dtypes[t["name"]] = rank, dtype
+        return made
+
+    def element(self, name):
+        scalars = {"f": np.float32, "i": np.int32}
+        if name in ("float32", "int32"):
+            return getattr(np, name)
+        if name.startswith("vec"):
+            return (scalars[name[4]], (int(name[3]),))
+        return self.test[name]
+
+    def forwards(self, launch, *args):
+        values = self.values(args)
+        for one in self.program["launches"]:
+            self.launch(self.forward, one, values, {})
+        for p, host in zip(self.test["PARAMETERS"], args):
+            if p[1]:
+                values[p[0]].back(host)
+
+    def backwards(self, launch, *args):
+        """Temporaries are made again, with results of their own; then the launches in the reverse order."""
+        parameters = self.test["PARAMETERS"]
+        own, adjoints = args[:len(parameters)], args[len(parameters):]
+        values = self.values([np.zeros_like(v) if p[3] else v for p, v in zip(parameters, own)])
+        for one in self.program["launches"]:
+            self.launch(self.forward, one, values, {})
+        for p, value in zip(parameters, own):
+            if p[3]:
+                values[p[0]] = OnDevice(self.cuda, value)
+        grads = {p[0]: OnDevice(self.cuda, g) for p, g in zip(parameters, adjoints) if g is not None}
+        for t in self.program["temporaries"]:
+            if t["element"] != "int32":
+                grads[t["name"]] = OnDevice(self.cuda, np.zeros_like(values[t["name"]].array))
+        for one in reversed(self.program["launches"]):
+            self.launch(self.backward, one, values, grads)
+        for p, host in zip(parameters, adjoints):
+            if host is not None:
+                grads[p[0]].back(host)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dataset")
@@ -125,23 +203,27 @@ def main():
     records = [r for r in records if r.get("test") and r["cuda_forward"]][:options.records]
     if not records:
         sys.exit(f"{options.dataset}: no record has a test and CUDA texts")
-    wrong = backward = 0
+    wrong = backward = programs = 0
     for record in records:
         test = {"__name__": "test"}
         exec(compile(record["test"], "test", "exec"), test)
         try:
-            passes = [on_gpu(cuda, test, cuda.compile(record["cuda_forward"], test["ENTRY"] + "_forward"))]
-            if record["cuda_backward"]:
-                passes.append(on_gpu(cuda, test, cuda.compile(record["cuda_backward"], test["ENTRY"] + "_backward")))
-                backward += 1
+            if record.get("program"):
+                program = Program(cuda, test, record)
+                passes = [program.forwards, program.backwards][:2 if record["cuda_backward"] else 1]
+                programs += 1
+            else:
+                texts = [(record["cuda_forward"], "_forward"), (record["cuda_backward"], "_backward")]
+                passes = [on_gpu(cuda, test, cuda.compile(text, test["ENTRY"] + end)[0]) for text, end in texts if text]
+            backward += bool(record["cuda_backward"])
             problems = test["check"](*passes)
         except RuntimeError as error:
             problems = [str(error)]
         if problems:
             wrong += 1
             print(f"{record['id']} {record['idiom']}: {problems[0]}")
-    print(f"{cuda.name}: {len(records)} records, {backward} with a backward pass: {wrong} differ; "
-          f"{time.time() - start:.1f} s")
+    print(f"{cuda.name}: {len(records)} records, {backward} with a backward pass, {programs} of several kernels: "
+          f"{wrong} differ; {time.time() - start:.1f} s")
     sys.exit(1 if wrong else 0)
 
 

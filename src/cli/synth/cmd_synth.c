@@ -15,7 +15,7 @@ typedef struct synth_options {
     const char *out, *categories, *kinds, *profile, *in, *png;
     int device, verify, level, style, compress, color;
     bool random, list;
-    int64_t count, seed, jobs, shard_lines, rank, ranks, sample;
+    int64_t count, seed, jobs, shard_lines, programs, rank, ranks, sample;
     bool timing, json;
     dm_strings given;
 } synth_options;
@@ -36,6 +36,8 @@ static const dm_option rows[] = {
                      "what every pair must pass"),
     DM_OPTION_STRING(synth_options, kinds, "kinds", "LIST", "pairs",
                      "pairs, and c, ir, reference, rejected, repairs, slower, ptx besides"),
+    DM_OPTION_INT(synth_options, programs, "programs", "PERCENT", 0, 100, "0",
+                  "of the pairs: several kernels with their launches"),
     DM_OPTION_CHOICE(synth_options, style, "style", dm_synth_style_names, "natural",
                      "grown at random, or composed from idioms with a purpose"),
     DM_OPTION_STRING(synth_options, profile, "profile", "FILE", NULL,
@@ -158,6 +160,7 @@ static dm_status produce(const synth_options *s, bool *negative, dm_error *err)
                                   .shard_lines = (int)s->shard_lines,
                                   .compress = s->compress == 1,
                                   .warp = s->warp,
+                                  .programs = (int)s->programs,
                                   .jobs = (int)s->jobs};
     o.texts = s->device == DEVICE_CUDA  ? DM_SYNTH_TEXT_CUDA
               : s->device == DEVICE_CPU ? DM_SYNTH_TEXT_C
@@ -166,6 +169,8 @@ static dm_status produce(const synth_options *s, bool *negative, dm_error *err)
         o.texts |= DM_SYNTH_TEXT_REFERENCE;
     if (s->out == NULL)
         return dm_fail(err, DM_EINVAL, "produce needs --out DIR");
+    if (s->programs > 0 && o.style != DM_SYNTH_STYLE_NATURAL)
+        return dm_fail(err, DM_EINVAL, "--programs: the random style has single kernels alone");
     dm_synth_ranks(&o.rank, &o.ranks);
     if (s->rank >= 0) {
         o.rank = (int)s->rank;
@@ -248,7 +253,8 @@ static dm_status run(const void *values, const dm_strings *arguments, bool *nega
 
 static const dm_action actions[] = {
     {"produce", "", 0, 0, "Make a dataset, or go on with one that was begun",
-     "out count style categories kinds device verify shard-lines profile compress warp-text timing "
+     "out count style categories kinds programs device verify shard-lines profile compress "
+     "warp-text timing "
      "rank "
      "ranks seed jobs",
      "dotmatrix synth produce --count 10000 --out data"},

@@ -22,7 +22,7 @@ typedef struct family {
 typedef struct page {
     family *families;
     int count;
-    uint64_t pairs, tested, described, backward, repairs, slower, unrolled, unfused;
+    uint64_t pairs, tested, described, backward, repairs, slower, unrolled, unfused, programs;
     uint64_t cheats, mutants, noticed;
     uint64_t by_difficulty[6], by_part[3], by_idiom_part[3], by_level[DM_SYNTH_VERIFY_FULL + 1];
     double worst_gradient;
@@ -57,6 +57,7 @@ static dm_status add_record(page *p, const dm_synth_record *r, const char *line,
     p->backward += r->has_backward;
     p->repairs += r->mutation[0] != '\0';
     p->slower += r->slower.size > 0;
+    p->programs += r->program.size > 0;
     p->unrolled += r->unrolled.size > 0;
     p->unfused += r->unfused.size > 0;
     p->cheats += (uint64_t)r->verification.cheats;
@@ -188,18 +189,19 @@ static void put_page(const page *p, const char *path, const dm_synth_summary *s,
     put_escaped(out, path, strlen(path));
     dm_buffer_printf(
         out,
-        "</h1>\n<p>%llu pairs of %d families; %llu with a backward pass, %llu with "
+        "</h1>\n<p>%llu pairs of %d families, %llu of them programs of several kernels; %llu with "
+        "a backward pass, %llu with "
         "descriptions, %llu with a reference and a test, %llu with a repair, %llu with a "
         "slower form, %llu with an unfused one, %llu with an unrolled one. Worst gradient error "
         "%.2e. "
         "The tests notice %llu planted cheats and %llu of %llu mutants.</p>\n<div "
         "class=\"charts\">\n",
-        (unsigned long long)p->pairs, p->count, (unsigned long long)p->backward,
-        (unsigned long long)p->described, (unsigned long long)p->tested,
-        (unsigned long long)p->repairs, (unsigned long long)p->slower,
-        (unsigned long long)p->unfused, (unsigned long long)p->unrolled, p->worst_gradient,
-        (unsigned long long)p->cheats, (unsigned long long)p->noticed,
-        (unsigned long long)p->mutants);
+        (unsigned long long)p->pairs, p->count, (unsigned long long)p->programs,
+        (unsigned long long)p->backward, (unsigned long long)p->described,
+        (unsigned long long)p->tested, (unsigned long long)p->repairs,
+        (unsigned long long)p->slower, (unsigned long long)p->unfused,
+        (unsigned long long)p->unrolled, p->worst_gradient, (unsigned long long)p->cheats,
+        (unsigned long long)p->noticed, (unsigned long long)p->mutants);
     put_bars(out, "verified to level", dm_synth_level_names, p->by_level, DM_SYNTH_VERIFY_FULL + 1);
     put_bars(out, "difficulty", levels, p->by_difficulty + 1, 5);
     put_bars(out, "split by record", dm_synth_part_names, p->by_part, 3);

@@ -100,8 +100,10 @@ static void put_head(const dm_synth_record *r, dm_buffer *out)
 {
     const dm_synth_verification *v = &r->verification;
     dm_buffer_printf(out, "%s  %s %s  category %s", r->id,
-                     r->kind == DM_SYNTH_PAIR ? "kernel" : "rejected kernel", r->kernel_name,
-                     r->category < 0 ? "-" : dm_synth_category_names[r->category]);
+                     r->kind != DM_SYNTH_PAIR ? "rejected kernel"
+                     : r->program.size > 0    ? "kernels"
+                                              : "kernel",
+                     r->kernel_name, r->category < 0 ? "-" : dm_synth_category_names[r->category]);
     if (r->kind == DM_SYNTH_PAIR) {
         dm_buffer_printf(out, "  verified: %s", dm_synth_level_names[v->level]);
         if (v->compared > 0)

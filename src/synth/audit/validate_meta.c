@@ -71,7 +71,7 @@ bool dm_synth_claims_read(const json_t *m, dm_synth_profile *profile, dm_synth_c
                           dm_synth_report *report)
 {
     char own[DM_HASH_HEX_SIZE];
-    uint64_t generator = 0;
+    uint64_t generator = 0, programs = 0;
     bool complete = false;
     memset(c, 0, sizeof *c);
     const char *format = json_string_value(json_object_get(m, "format"));
@@ -93,6 +93,7 @@ bool dm_synth_claims_read(const json_t *m, dm_synth_profile *profile, dm_synth_c
                 read_flag(m, "slower", &c->slower) && read_flag(m, "ptx", &c->ptx) &&
                 read_flag(m, "warp_text", &c->warp) && compression != NULL &&
                 (c->compressed || strcmp(compression, "none") == 0) &&
+                read_count(m, "programs", &programs) && programs <= 100 &&
                 read_flag(m, "timing", &c->timing) && level >= 0 && style >= 0 && is_hash(hash);
     if (!good || !read_categories(m, c) || !read_device(m, c) || c->shard_lines == 0 ||
         c->count > 1000000000) {
@@ -105,6 +106,7 @@ bool dm_synth_claims_read(const json_t *m, dm_synth_profile *profile, dm_synth_c
     bool natural = style == DM_SYNTH_STYLE_NATURAL;
     profile->style = natural ? DM_SYNTH_STYLE_NATURAL : DM_SYNTH_STYLE_RANDOM;
     profile->slower = c->slower;
+    profile->programs = (int)programs;
     c->generates = generator == dm_synth_generator_number(profile->style) &&
                    (natural || strcmp(hash, own) == 0);
     if (!c->generates)

@@ -79,6 +79,7 @@ static dm_status check_texts(dm_synth_worker *w, dm_synth_entry *e, dm_error *er
     compare_text(e, "c_forward", &r->c_forward, &again->c_forward);
     compare_text(e, "c_backward", &r->c_backward, &again->c_backward);
     compare_text(e, "ir", &r->ir, &again->ir);
+    compare_text(e, "program", &r->program, &again->program);
     compare_text(e, "reference", &r->reference, &again->reference);
     compare_text(e, "specification", &r->specification, &again->specification);
     if (r->difficulty != again->difficulty)

@@ -6,6 +6,7 @@
 #include "kernel/internal.h"
 #include "lang/compile.h"
 #include "synth/check/reject.h"
+#include "synth/check/unit.h"
 #include "synth/lesson/cost.h"
 
 #include <assert.h>
@@ -46,17 +47,15 @@ static dm_status compile_forward(const dm_buffer *source, const char *kernel, dm
     dm_buffer_clear(out);
     dm_status status =
         dm_compilation_init(&c, "kernel.py", dm_buffer_text(source), source->size, &options, err);
-    int found = status == DM_OK ? dm_compilation_find(&c, kernel) : -1;
-    if (status == DM_OK && found < 0)
-        status = dm_fail(err, DM_ECOMPILE, "no kernel '%s'", kernel);
+    dm_unit unit;
     if (status == DM_OK)
-        status = dm_compilation_kernel(&c, found, err);
+        status = dm_unit_open(&unit, &c, dm_buffer_text(source), kernel, err);
     if (status == DM_OK && c.lang.warning_count > 0)
         status = dm_fail(err, DM_ECOMPILE, "a warning");
     if (status == DM_OK)
-        status = dm_compilation_print_pass(&c, found, DM_TARGET_C, DM_PASS_FORWARD, out, err);
+        status = dm_unit_print(&unit, DM_TARGET_C, DM_PASS_FORWARD, out, err);
     if (status == DM_OK && cost != NULL)
-        *cost = dm_synth_cost(c.kernels[found].forward);
+        *cost = dm_synth_cost(unit.forward);
     dm_compilation_deinit(&c);
     return status;
 }

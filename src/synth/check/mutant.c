@@ -35,8 +35,8 @@ static const char *const atomics[][2] = {
     {"add", "sub"}, {"sub", "add"}, {"min", "max"}, {"max", "min"}};
 
 typedef struct maker {
-    dm_compilation *compilation;
-    int kernel;
+    const dm_unit *unit;
+    dm_lang *lang;
     dm_buffer plain;
     dm_mutant_list *list;
     const dm_ir_function *done[FUNCTIONS_MAX];
@@ -64,12 +64,11 @@ static void take(maker *m, const char *from, const char *to, const dm_ir_op *op,
     dm_mutant *made = &grown[list->count++];
     *made = (dm_mutant){.edge = edge};
     snprintf(made->what, sizeof made->what, "%.12s to %.12s", from, to);
-    dm_lang_locate(&m->compilation->lang, op->pos, &source, &made->line, &column);
+    dm_lang_locate(m->lang, op->pos, &source, &made->line, &column);
     jmp_buf bail; /* printing leaves its own */
-    memcpy(&bail, &m->compilation->lang.bail, sizeof bail);
-    m->status = dm_compilation_print_pass(m->compilation, m->kernel, DM_TARGET_C, DM_PASS_FORWARD,
-                                          &made->text, m->err);
-    memcpy(&m->compilation->lang.bail, &bail, sizeof bail);
+    memcpy(&bail, m->lang->bail, sizeof bail);
+    m->status = dm_unit_print(m->unit, DM_TARGET_C, DM_PASS_FORWARD, &made->text, m->err);
+    memcpy(m->lang->bail, &bail, sizeof bail);
     bool same = made->text.size == m->plain.size &&
                 memcmp(made->text.data, m->plain.data, m->plain.size) == 0;
     if (m->status == DM_OK && same) {
@@ -88,7 +87,7 @@ static const dm_bind *find_bind(maker *m, const dm_ir_function *f, const dm_ir_o
         return NULL;
     for (int i = 0; i < count; i++)
         types[i] = dm_ir_type(f, op->args[i]);
-    const dm_bind *bind = dm_builtin_bind(&m->compilation->lang, first, types, count);
+    const dm_bind *bind = dm_builtin_bind(m->lang, first, types, count);
     return bind != NULL && bind->result == dm_ir_type(f, op->result) ? bind : NULL;
 }
 
@@ -117,7 +116,7 @@ static void change_clamp(maker *m, dm_ir_function *f, dm_ir_block *block, int at
         const dm_bind *least = find_bind(m, f, op, "min", 2), *most = find_bind(m, f, op, "max", 2);
         if (least == NULL || most == NULL)
             return;
-        dm_ir_builder b = {&m->compilation->lang, f, block, op->pos};
+        dm_ir_builder b = {m->lang, f, block, op->pos};
         dm_val inner = dm_ir_call(&b, side == 0 ? least : most, ends, 2)->result;
         dm_ir_op *made = block->ops[block->count - 1];
         memmove(&block->ops[at + 1], &block->ops[at],
@@ -182,15 +181,15 @@ static void change_function(maker *m, dm_ir_function *f, int depth)
     change_block(m, f, f->body, depth);
 }
 
-dm_status dm_mutants_make(dm_compilation *c, int kernel, dm_mutant_list *out, dm_error *err)
+dm_status dm_mutants_make(const dm_unit *unit, dm_mutant_list *out, dm_error *err)
 {
-    maker m = {.compilation = c, .kernel = kernel, .list = out, .err = err};
+    maker m = {.unit = unit, .lang = &unit->compilation->lang, .list = out, .err = err};
     *out = (dm_mutant_list){0};
-    m.status = dm_compilation_print_pass(c, kernel, DM_TARGET_C, DM_PASS_FORWARD, &m.plain, err);
-    if (m.status == DM_OK && setjmp(c->lang.bail) == 0)
-        change_function(&m, c->kernels[kernel].forward, 0);
+    m.status = dm_unit_print(unit, DM_TARGET_C, DM_PASS_FORWARD, &m.plain, err);
+    if (m.status == DM_OK && setjmp(m.lang->bail) == 0)
+        change_function(&m, (dm_ir_function *)unit->forward, 0);
     else if (m.status == DM_OK)
-        m.status = dm_compilation_fail(c, err);
+        m.status = dm_compilation_fail(unit->compilation, err);
     dm_buffer_deinit(&m.plain);
     return m.status;
 }

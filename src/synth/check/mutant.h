@@ -11,7 +11,7 @@
 #ifndef DM_SYNTH_MUTANT_H
 #define DM_SYNTH_MUTANT_H
 
-#include "lang/compile.h"
+#include "synth/check/unit.h"
 
 #define DM_MUTANTS_MAX 192
 
@@ -27,8 +27,8 @@ typedef struct dm_mutant_list {
     int count;
 } dm_mutant_list;
 
-/* Of a kernel that has been compiled; it is put back as it was. */
-dm_status dm_mutants_make(dm_compilation *c, int kernel, dm_mutant_list *out, dm_error *err);
+/* Of a program that has been compiled; it is put back as it was. */
+dm_status dm_mutants_make(const dm_unit *unit, dm_mutant_list *out, dm_error *err);
 void dm_mutants_clear(dm_mutant_list *list);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "kernel/internal.h"
 #include "lang/compile.h"
+#include "synth/check/unit.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -491,9 +492,9 @@ static dm_status diagnose(const char *text, size_t size, const char *kernel, dm_
     dm_compile_options options = {0};
     dm_buffer_clear(diagnostics);
     dm_status status = dm_compilation_init(&c, "kernel.py", text, size, &options, err);
-    int found = status == DM_OK ? dm_compilation_find(&c, kernel) : -1;
-    if (status == DM_OK && found >= 0)
-        status = dm_compilation_kernel(&c, found, err);
+    dm_unit unit;
+    if (status == DM_OK)
+        status = dm_unit_open(&unit, &c, text, kernel, err);
     *compiles = status == DM_OK;
     dm_lang_print_diags(&c.lang, diagnostics);
     dm_compilation_deinit(&c);

@@ -337,10 +337,9 @@ static void clear_item(item *it)
 }
 
 /* Arguments for the cases of its test, which are drawn when it runs. */
-static dm_status take_cases(item *it, dm_compilation *c, int kernel, int width, uint64_t seed,
-                            dm_error *err)
+static dm_status take_cases(item *it, const dm_unit *unit, int width, uint64_t seed, dm_error *err)
 {
-    const dm_ir_function *forward = c->kernels[kernel].forward;
+    const dm_ir_function *forward = unit->forward;
     dm_status status = DM_OK;
     it->seed = seed;
     for (int i = 0; i < DM_CHEAT_CASES && status == DM_OK; i++)
@@ -348,7 +347,7 @@ static dm_status take_cases(item *it, dm_compilation *c, int kernel, int width, 
     if (status != DM_OK || width == WIDE)
         return status;
     dm_synth_test_begin(forward, it->cases[SINGLE][0], &it->test);
-    status = dm_mutants_make(c, kernel, &it->mutants, err);
+    status = dm_mutants_make(unit, &it->mutants, err);
     it->mutant_entries = calloc((size_t)it->mutants.count + 1, sizeof *it->mutant_entries);
     it->mutant_symbols = calloc((size_t)it->mutants.count + 1, sizeof *it->mutant_symbols);
     if (status == DM_OK && (it->mutant_entries == NULL || it->mutant_symbols == NULL))
@@ -359,20 +358,16 @@ static dm_status take_cases(item *it, dm_compilation *c, int kernel, int width, 
 /* Texts and arguments of one width from an open compilation. */
 static dm_status take_kernel(item *it, dm_compilation *c, int width, uint64_t seed, dm_error *err)
 {
-    int kernel = dm_compilation_find(c, it->record->kernel_name);
-    if (kernel < 0)
-        return dm_fail(err, DM_ECOMPILE, "python_source has no kernel '%s'",
-                       it->record->kernel_name);
-    dm_status status = dm_compilation_kernel(c, kernel, err);
+    dm_unit unit;
+    const dm_synth_record *r = it->record;
+    dm_status status =
+        dm_unit_open(&unit, c, dm_buffer_text(&r->python_source), r->kernel_name, err);
     if (status != DM_OK)
         return status;
-    const dm_ir_function *forward = c->kernels[kernel].forward;
-    const dm_synth_record *r = it->record;
-    status = dm_compilation_print_pass(c, kernel, DM_TARGET_C, DM_PASS_FORWARD, &it->forward[width],
-                                       err);
-    if (status == DM_OK && c->kernels[kernel].backward != NULL)
-        status = dm_compilation_print_pass(c, kernel, DM_TARGET_C, DM_PASS_BACKWARD,
-                                           &it->backward[width], err);
+    const dm_ir_function *forward = unit.forward;
+    status = dm_unit_print(&unit, DM_TARGET_C, DM_PASS_FORWARD, &it->forward[width], err);
+    if (status == DM_OK && unit.has_backward)
+        status = dm_unit_print(&unit, DM_TARGET_C, DM_PASS_BACKWARD, &it->backward[width], err);
     if (status != DM_OK)
         return status;
     snprintf(it->entry, sizeof it->entry, "%.250s", forward->entry_name); /* printing chose it */
@@ -383,7 +378,7 @@ static dm_status take_kernel(item *it, dm_compilation *c, int width, uint64_t se
         dm_buffer_append(&it->backward[width], dm_buffer_text(&r->c_backward), r->c_backward.size);
     }
     if (r->reference.size > 0)
-        status = take_cases(it, c, kernel, width, seed, err);
+        status = take_cases(it, &unit, width, seed, err);
     return status == DM_OK ? dm_trial_create(forward, TRIAL_SIZE, seed, &it->trials[width], err)
                            : status;
 }

@@ -17,8 +17,10 @@ except ImportError as problem:
 
 
 def split(text, name):
-    """What stands before the kernel, and its two passes."""
+    """What stands before the kernel, and its two passes; of a program of several kernels all of it as the first."""
     starts = [m.start() for m in re.finditer(r'extern "C" __global__', text)]
+    if not any(f"{name}_" in text[s:s + 300] for s in starts):
+        return [text[re.search(r"#define adj_int\(.*\n", text).end():].strip() + "\n", None]
     forward = next(s for s in starts if f"{name}_" in text[s:s + 300] and "_cuda_kernel_forward" in text[s:s + 400])
     backward = next((s for s in starts if s > forward and "_cuda_kernel_backward" in text[s:s + 400]), len(text))
     begin = re.search(r"#define adj_int\(.*\n", text)

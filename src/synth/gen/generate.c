@@ -22,8 +22,10 @@ dm_status dm_synth_generator_create(const dm_synth_profile *profile, dm_synth_ge
     dm_status status = DM_OK;
     if (profile->style == DM_SYNTH_STYLE_NATURAL)
         status = dm_natural_create(&(*out)->natural, err);
-    if ((*out)->natural != NULL)
+    if ((*out)->natural != NULL) {
         dm_natural_set_slower((*out)->natural, profile->slower);
+        dm_natural_set_programs((*out)->natural, profile->programs);
+    }
     if (status != DM_OK) {
         dm_synth_generator_destroy(*out);
         *out = NULL;

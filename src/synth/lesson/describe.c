@@ -75,6 +75,28 @@ static void find_in_call(finder *s, const dm_ir_op *op)
         s->found[last] |= ROOT;
 }
 
+static void find_in(finder *s, const dm_ir_block *block);
+
+/* What a launched kernel asks of its arguments, of the program's. */
+static void find_in_launch(finder *s, const dm_ir_op *op)
+{
+    finder inner = {.f = op->callee};
+    find_in(&inner, op->callee->body);
+    for (int i = 0; i < op->arg_count && i < DM_SYNTH_PARAMS_MAX; i++) {
+        int own = dm_synth_root_of(s->f, op->args[i]);
+        if (own < 0)
+            continue;
+        s->found[own] |= (uint8_t)(inner.found[i] & ~INDEXES);
+        int into = (inner.found[i] & INDEXES) == 0
+                       ? -1
+                       : dm_synth_root_of(s->f, op->args[inner.indexed[i]]);
+        if (into >= 0 && (s->found[own] & INDEXES) == 0) {
+            s->found[own] |= INDEXES;
+            s->indexed[own] = into;
+        }
+    }
+}
+
 static void find_in(finder *s, const dm_ir_block *block)
 {
     for (int i = 0; block != NULL && i < block->count; i++) {
@@ -83,6 +105,8 @@ static void find_in(finder *s, const dm_ir_block *block)
             find_indices(s, op);
         else if (op->kind == DM_IR_CALL)
             find_in_call(s, op);
+        else if (op->kind == DM_IR_INVOKE && op->callee->role == DM_IR_KERNEL)
+            find_in_launch(s, op);
         find_in(s, op->blocks[0]);
         find_in(s, op->blocks[1]);
     }

@@ -548,18 +548,24 @@ static void list_functions(dm_numpy_writer *w, const dm_ir_block *block)
 
 /* ---- The whole ---- */
 
-dm_status dm_synth_numpy_print(const dm_ir_function *kernel, dm_buffer *out, dm_error *err)
+dm_status dm_synth_numpy_print(const dm_ir_function *const *kernels, int count, dm_buffer *out,
+                               dm_error *err)
 {
     dm_buffer body = DM_BUFFER_EMPTY;
-    dm_numpy_writer w = {.out = &body, .lang = kernel->lang, .err = err};
-    w.wraps = may_wrap(kernel, kernel->body);
-    list_functions(&w, kernel->body);
-    for (int i = 0; i < kernel->body->param_count; i++)
-        dm_synth_numpy_struct(kernel->values[kernel->body->params[i]].type, &w.structs);
+    dm_numpy_writer w = {.out = &body, .lang = kernels[0]->lang, .err = err};
+    for (int k = 0; k < count; k++) {
+        const dm_ir_function *f = kernels[k];
+        w.wraps |= may_wrap(f, f->body);
+        list_functions(&w, f->body);
+        for (int i = 0; i < f->body->param_count; i++)
+            dm_synth_numpy_struct(f->values[f->body->params[i]].type, &w.structs);
+    }
     for (int i = 0; i < w.function_count && w.status == DM_OK; i++)
         put_function(&w, w.functions[i]);
-    if (w.status == DM_OK)
-        put_kernel(&w, kernel);
+    for (int k = 0; k < count && w.status == DM_OK; k++) {
+        dm_buffer_puts(&body, k > 0 ? "\n\n" : "");
+        put_kernel(&w, kernels[k]);
+    }
     bool math = strstr(dm_buffer_text(&body), "math.") != NULL;
     dm_buffer_puts(out, math ? "import math\n\nimport numpy as np\n\n" : "import numpy as np\n\n");
     dm_buffer_puts(out, "f32 = np.float32\n");

@@ -21,8 +21,9 @@
 
 #include "lang/ir/ir.h"
 
-/* DM_EUNSUPPORTED names a builtin that is not known here. */
-dm_status dm_synth_numpy_print(const dm_ir_function *kernel, dm_buffer *out, dm_error *err);
+/* One kernel or several. DM_EUNSUPPORTED names a builtin that is not known here. */
+dm_status dm_synth_numpy_print(const dm_ir_function *const *kernels, int count, dm_buffer *out,
+                               dm_error *err);
 /* A type as what np.dtype takes: "np.float32", "(np.float32, (3,))", a struct's name. */
 void dm_synth_numpy_dtype(const dm_type *type, dm_buffer *out);
 /* The definition of a struct's dtype, and of those in it, where `out` does not have them yet. */

@@ -32,6 +32,14 @@ const dm_natural_idiom *dm_natural_find(const dm_natural *n, const char *name)
     return NULL;
 }
 
+int dm_natural_name_number(const dm_natural *n, const char *name)
+{
+    for (int i = 0; i < n->name_count; i++)
+        if (strcmp(n->names[i], name) == 0)
+            return i;
+    return 0;
+}
+
 static void touch(dm_natural *n, int name)
 {
     if (!n->is_touched[name]) {

@@ -14,25 +14,32 @@ static const char *const files[] = {
 
 static dm_status sort_by_category(dm_natural *n, dm_error *err)
 {
-    for (const dm_natural_idiom *i = n->all; i != NULL; i = i->next)
+    for (const dm_natural_idiom *i = n->all; i != NULL; i = i->next) {
         if (i->category >= 0)
             n->count[i->category]++;
+        if (i->program >= 0)
+            n->program_count[i->program]++;
+    }
     for (int c = 0; c < DM_SYNTH_CATEGORY_COUNT; c++) {
-        int place = n->count[c]; /* the list is in reverse */
+        int place = n->count[c], program = n->program_count[c]; /* the list is in reverse */
         n->by_category[c] = dm_arena_alloc_array(&n->arena, (size_t)place + 1, sizeof(void *));
-        if (n->by_category[c] == NULL)
+        n->programs[c] = dm_arena_alloc_array(&n->arena, (size_t)program + 1, sizeof(void *));
+        if (n->by_category[c] == NULL || n->programs[c] == NULL)
             return dm_fail(err, DM_ENOMEM, "out of memory");
-        for (dm_natural_idiom *i = n->all; i != NULL; i = i->next)
+        for (dm_natural_idiom *i = n->all; i != NULL; i = i->next) {
             if (i->category == c)
                 n->by_category[c][--place] = i;
+            if (i->program == c)
+                n->programs[c][--program] = i;
+        }
     }
     return DM_OK;
 }
 
 dm_status dm_natural_create(dm_natural **out, dm_error *err)
 {
-    static const char *const known[DM_NATURAL_KNOWN] = {"name",  "about",   "detail",
-                                                        "notes", "helpers", "body"};
+    static const char *const known[DM_NATURAL_KNOWN] = {"name",    "about", "detail",  "notes",
+                                                        "helpers", "body",  "kernels", "launches"};
     dm_natural *n = *out = calloc(1, sizeof *n);
     if (n == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
@@ -73,6 +80,11 @@ void dm_natural_set_slower(dm_natural *n, bool slower)
     n->wants_slower = slower;
 }
 
+void dm_natural_set_programs(dm_natural *n, int percent)
+{
+    n->programs_percent = percent;
+}
+
 /* The same draws, another rule for locals. */
 static void write_slower(dm_natural *n, const dm_natural *before, dm_buffer *out)
 {
@@ -96,11 +108,18 @@ dm_status dm_natural_generate(dm_natural *n, uint64_t seed, uint64_t slot, int a
                        dm_synth_category_names[category]);
     const dm_natural_idiom *idiom =
         n->by_category[category][dm_natural_below(n, n->count[category])];
+    bool several = n->programs_percent > 0 && n->program_count[category] > 0 &&
+                   dm_natural_chance(n, n->programs_percent);
+    if (several)
+        idiom = n->programs[category][dm_natural_below(n, n->program_count[category])];
     dm_natural_compose(n, idiom);
     dm_natural before = {.counter = n->counter, .words_left = n->words_left};
     memcpy(before.words, n->words, sizeof before.words);
-    dm_natural_write_program(n, &record->python_source);
-    if (n->wants_slower)
+    if (several)
+        dm_natural_write_launches(n, &record->python_source);
+    else
+        dm_natural_write_program(n, &record->python_source);
+    if (n->wants_slower && !several)
         write_slower(n, &before, &record->slower);
     dm_natural_write_words(n, &record->line, &record->paragraph, &record->specification);
     dm_buffer_clear(&n->scratch);

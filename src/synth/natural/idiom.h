@@ -66,7 +66,8 @@ struct dm_natural_node {
 
 typedef struct dm_natural_idiom {
     const char *name;
-    int category; /* -1: a fragment */
+    int category; /* -1: a fragment, or a program of several kernels */
+    int program;  /* the category of such a program; -1: none */
     dm_natural_node *first;
     struct dm_natural_idiom *next;
 } dm_natural_idiom;
@@ -114,6 +115,8 @@ enum { /* names that the writer asks for, in this order in the table */
        DM_NATURAL_NOTES,
        DM_NATURAL_HELPERS,
        DM_NATURAL_BODY,
+       DM_NATURAL_KERNELS, /* of a program */
+       DM_NATURAL_LAUNCHES,
        DM_NATURAL_KNOWN
 };
 
@@ -124,6 +127,9 @@ struct dm_natural {
     dm_natural_idiom *all;
     dm_natural_idiom **by_category[DM_SYNTH_CATEGORY_COUNT];
     int count[DM_SYNTH_CATEGORY_COUNT];
+    dm_natural_idiom **programs[DM_SYNTH_CATEGORY_COUNT];
+    int program_count[DM_SYNTH_CATEGORY_COUNT];
+    int programs_percent;
     bool wants_slower;
 
     /* Of the kernel that is composed. */
@@ -156,6 +162,8 @@ int dm_natural_below(dm_natural *n, int bound);
 bool dm_natural_chance(dm_natural *n, int percent);
 void dm_natural_compose(dm_natural *n, const dm_natural_idiom *idiom);
 const dm_natural_idiom *dm_natural_find(const dm_natural *n, const char *name);
+/* The number of a name; 0 when no idiom uses it. */
+int dm_natural_name_number(const dm_natural *n, const char *name);
 
 /* hand.c: an author for the kernel that was composed, and the order of its parameters. */
 void dm_natural_draw_hand(dm_natural *n);
@@ -164,7 +172,11 @@ void dm_natural_draw_hand(dm_natural *n);
 void dm_natural_inline(dm_natural *n, int name, dm_buffer *out);
 void dm_natural_put_line(dm_natural *n, const dm_natural_line *line, dm_buffer *out, int depth);
 void dm_natural_write_name(dm_natural *n, dm_buffer *out);
+void dm_natural_put_block(dm_natural *n, int name, int indent, dm_buffer *out);
 void dm_natural_write_program(dm_natural *n, dm_buffer *out);
+
+/* write_launches.c: a program of several kernels. */
+void dm_natural_write_launches(dm_natural *n, dm_buffer *out);
 
 /* shape.c */
 void dm_natural_shape_body(dm_natural *n, const char *helpers, dm_buffer *body);

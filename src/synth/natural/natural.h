@@ -11,6 +11,7 @@
  *   hand.c      an author: annotations, comments, docstrings, the order of parameters
  *   write.c     the program's text      docstring.c, words.c  what is said of it
  *   shape.c     the body's lines in the author's form         generate.c  one record
+ *   write_launches.c  the text of a program of several kernels
  *
  * A seed, a slot and an attempt give one kernel for ever. One library serves many threads, a composer
  * one. */
@@ -33,6 +34,9 @@ int dm_natural_count(const dm_natural *natural, int category);
 /* Should `slower` be filled, too: the same program with every expression that has a name written out
  * where it is used? */
 void dm_natural_set_slower(dm_natural *natural, bool slower);
+
+/* So many of a hundred kernels are programs of several, in the categories that have some. */
+void dm_natural_set_programs(dm_natural *natural, int percent);
 
 /* Fill python_source, kernel_name, category, idiom and the descriptions; id and attempt are the caller's. */
 dm_status dm_natural_generate(dm_natural *natural, uint64_t seed, uint64_t slot, int attempt,

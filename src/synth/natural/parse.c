@@ -423,17 +423,31 @@ static void parse_file(parser *p, int category)
             p->at++;
             continue;
         }
-        bool fragment = begins(line, "fragment ");
-        if (line->indent != 0 || (!fragment && !begins(line, "idiom "))) {
+        bool fragment = begins(line, "fragment "), program = begins(line, "program ");
+        if (line->indent != 0 || (!fragment && !program && !begins(line, "idiom "))) {
             complain(p, line, "not in an idiom");
             return;
         }
-        int from = fragment ? 9 : 6;
+        int from = fragment ? 9 : program ? 8 : 6, own = -1;
+        if (program) { /* its category stands before its name */
+            char word[64];
+            int length = 0;
+            while (from + length < line->length && line->text[from + length] != ' ')
+                length++;
+            snprintf(word, sizeof word, "%.*s", length, line->text + from);
+            own = dm_synth_category_find(word);
+            from += length + 1;
+            if (own < 0 || from >= line->length) {
+                complain(p, line, "no category and name");
+                return;
+            }
+        }
         dm_natural_idiom *idiom = take_memory(p, 1, sizeof *idiom);
         if (idiom == NULL)
             return;
         idiom->name = copy(p, line->text + from, line->length - from);
-        idiom->category = fragment ? -1 : category;
+        idiom->category = fragment || program ? -1 : category;
+        idiom->program = own;
         p->at++;
         idiom->first = parse_statements(p, 0, false);
         idiom->next = p->n->all;

@@ -198,6 +198,11 @@ static void put_value_block(dm_natural *n, int name, int indent, dm_buffer *out,
         }
 }
 
+void dm_natural_put_block(dm_natural *n, int name, int indent, dm_buffer *out)
+{
+    put_value_block(n, name, indent, out, 0);
+}
+
 /* ---- Parameters ---- */
 
 /* "float", "vec3", "array vec3", "array2 Particle" as the dialect writes them. */

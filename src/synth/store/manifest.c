@@ -51,6 +51,7 @@ static void write_settings(dm_json *json, const dm_synth_produce_options *o,
     dm_json_bool(json, "rejected", o->rejected);
     dm_json_bool(json, "repairs", o->repairs);
     dm_json_bool(json, "slower", o->slower);
+    dm_json_int(json, "programs", o->programs);
     dm_json_bool(json, "ptx", o->ptx);
     dm_json_bool(json, "warp_text", o->warp != NULL);
     dm_json_bool(json, "timing", o->timing);

@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -35,7 +36,7 @@ int dm_synth_category_find(const char *name)
 }
 
 /* The buffers, so that each is named once. */
-#define TEXT_COUNT 20
+#define TEXT_COUNT 21
 #define GIVEN_COUNT 7 /* of them: those that are there before anything is compiled */
 static void list_texts(dm_synth_record *r, dm_buffer *texts[TEXT_COUNT])
 {
@@ -43,7 +44,8 @@ static void list_texts(dm_synth_record *r, dm_buffer *texts[TEXT_COUNT])
         &r->python_source, &r->line,    &r->paragraph,    &r->specification, &r->slower,
         &r->unrolled,      &r->unfused, &r->cuda_forward, &r->cuda_backward, &r->c_forward,
         &r->c_backward,    &r->ir,      &r->reference,    &r->test,          &r->broken,
-        &r->symptom,       &r->ptx,     &r->warp_forward, &r->warp_backward, &r->diagnostics};
+        &r->symptom,       &r->ptx,     &r->program,      &r->warp_forward,  &r->warp_backward,
+        &r->diagnostics};
     memcpy(texts, all, sizeof all);
 }
 
@@ -438,6 +440,10 @@ static void put_texts(dm_buffer *out, const dm_synth_record *record)
         dm_buffer_puts(out, ", \"ir\": ");
         put_text(out, &record->ir);
     }
+    if (record->program.size > 0) {
+        dm_buffer_puts(out, ", \"program\": ");
+        dm_buffer_append(out, record->program.data, record->program.size);
+    }
     dm_buffer_puts(out, ", \"reference\": ");
     put_text(out, &record->reference);
     dm_buffer_puts(out, ", \"test\": ");
@@ -521,6 +527,18 @@ static void take_text(reader *r, const char *key, dm_buffer *out, bool needed)
         dm_buffer_append(out, json_string_value(value), json_string_length(value));
     else if (value != NULL && !json_is_null(value))
         complain(r, key, "not a text");
+}
+
+/* A part that is kept as JSON, as dotmatrix writes it. */
+static void take_json(reader *r, const char *key, dm_buffer *out)
+{
+    json_t *value = take(r, key, false);
+    char *text = value == NULL ? NULL : json_dumps(value, JSON_PRESERVE_ORDER);
+    if (value != NULL && !json_is_object(value))
+        complain(r, key, "not an object");
+    if (text != NULL)
+        dm_buffer_puts(out, text);
+    free(text);
 }
 
 static bool take_bool(reader *r, const char *key)
@@ -752,6 +770,7 @@ dm_status dm_synth_record_read(dm_synth_record *record, const char *line, size_t
         take_text(&r, "c_forward", &record->c_forward, false);
         take_text(&r, "c_backward", &record->c_backward, record->c_forward.size > 0);
         take_text(&r, "ir", &record->ir, false);
+        take_json(&r, "program", &record->program);
         take_text(&r, "reference", &record->reference, true);
         take_text(&r, "test", &record->test, true);
         read_extras(&r, record);

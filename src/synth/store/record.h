@@ -91,6 +91,7 @@ typedef struct dm_synth_record {
     dm_buffer cuda_backward; /* empty also when the kernel has no backward pass */
     dm_buffer c_forward, c_backward;
     dm_buffer ir;        /* both passes, as `dotmatrix kernel compile --emit ir` */
+    dm_buffer program;   /* of several kernels: temporaries and launches, as JSON */
     dm_buffer reference; /* the kernel as plain Python with NumPy (lesson/numpy.h) */
     dm_buffer test;      /* a program that tests implementations (lesson/test.h) */
     /* A broken form of the program, to be mended: what was done, the text, and what the compiler or the

@@ -183,6 +183,7 @@ void dm_synth_tally_add(dm_synth_tally *t, const dm_synth_record *record)
     uint32_t has = features_of(dm_buffer_text(&record->python_source));
     for (int i = 0; i < DM_SYNTH_TALLY_FEATURES; i++)
         t->features[i] += has >> i & 1;
+    t->programs += record->program.size > 0;
     t->cheats += (uint64_t)record->verification.cheats;
     t->mutants += (uint64_t)record->verification.mutants;
     t->noticed += (uint64_t)record->verification.noticed;
@@ -241,6 +242,7 @@ void dm_synth_tally_write(const dm_synth_tally *t, dm_json *json)
     write_counts(json, "lengths", length_names, t->lengths, DM_SYNTH_TALLY_LINES);
     write_counts(json, "features", feature_names, t->features, DM_SYNTH_TALLY_FEATURES);
     write_counts(json, "gradient_errors", error_names, t->errors, DM_SYNTH_TALLY_ERRORS);
+    dm_json_uint(json, "programs", t->programs);
     dm_json_uint(json, "cheats", t->cheats);
     dm_json_uint(json, "mutants", t->mutants);
     dm_json_uint(json, "mutants_noticed", t->noticed);
@@ -275,6 +277,7 @@ bool dm_synth_tally_read(dm_synth_tally *t, json_t *object)
                 read_count(object, "python_lines", &t->python_lines) &&
                 read_count(object, "forward_lines", &t->forward_lines) &&
                 read_count(object, "backward_lines", &t->backward_lines) &&
+                read_count(object, "programs", &t->programs) &&
                 read_count(object, "cheats", &t->cheats) &&
                 read_count(object, "mutants", &t->mutants) &&
                 read_count(object, "mutants_noticed", &t->noticed) &&

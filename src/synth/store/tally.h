@@ -23,6 +23,7 @@ typedef struct dm_synth_tally {
     uint64_t lengths[DM_SYNTH_TALLY_LINES];                  /* of Python texts */
     uint64_t features[DM_SYNTH_TALLY_FEATURES];              /* pairs that have it */
     uint64_t errors[DM_SYNTH_TALLY_ERRORS];                  /* of gradients */
+    uint64_t programs;                                       /* of several kernels */
     uint64_t cheats, mutants, noticed, edges, edges_noticed; /* of the records' tests */
 } dm_synth_tally;
 

@@ -21,11 +21,12 @@ typedef enum dm_synth_style { DM_SYNTH_STYLE_RANDOM, DM_SYNTH_STYLE_NATURAL } dm
 extern const char *const dm_synth_style_names[]; /* "random", "natural", ends with NULL */
 
 typedef struct dm_synth_profile {
-    dm_synth_style style;                         /* random, unless the caller sets another */
-    bool slower;                                  /* of the natural style: slower forms as well */
-    dm_hash128 hash;                              /* of the file's bytes; a manifest has it */
-    uint16_t weights[DM_SYNTH_WEIGHTS_MAX];       /* of operations, by dm_gen_op */
-    uint16_t lines[DM_SYNTH_LINES_MAX];           /* bodies of 1, 2 ... lines; the last: or more */
+    dm_synth_style style;                   /* random, unless the caller sets another */
+    int programs;                           /* of the natural style: percent of several kernels */
+    bool slower;                            /* of the natural style: slower forms as well */
+    dm_hash128 hash;                        /* of the file's bytes; a manifest has it */
+    uint16_t weights[DM_SYNTH_WEIGHTS_MAX]; /* of operations, by dm_gen_op */
+    uint16_t lines[DM_SYNTH_LINES_MAX];     /* bodies of 1, 2 ... lines; the last: or more */
     uint16_t parameters[DM_SYNTH_PARAMETERS_MAX]; /* kernels with 1, 2 ... of them */
     uint16_t
         operations[DM_SYNTH_OPERATIONS_MAX]; /* values of 1, 2 ... of them; the first: or none */
