@@ -207,6 +207,29 @@ static void coefficients_sum_to_one(void **state)
     close_path(&p);
 }
 
+/* On a straight path all differences are alike and the system is singular: the Tikhonov term makes it their mean. */
+static void a_straight_path_needs_the_regularisation(void **state)
+{
+    (void)state;
+    path p;
+    float to[N];
+    double g[8];
+    bool solved = true;
+    open_path(&p);
+    for (int t = 0; t < 4; t++) {
+        for (int n = 0; n < N; n++)
+            to[n] = (float)(n + t);
+        snapshot(&p, to);
+    }
+    assert_ok(dm_extrapolation(&p.s, 0, g, &solved, err));
+    assert_false(solved);
+    assert_ok(dm_extrapolation(&p.s, rules->proposal_regularise, g, &solved, err));
+    assert_true(solved);
+    for (int i = 0; i < 3; i++)
+        assert_near(g[i], 1.0 / 3, 1e-6);
+    close_path(&p);
+}
+
 static void shift_goes_on_along_the_average(void **state)
 {
     (void)state;
@@ -310,6 +333,7 @@ DM_TESTS("train/predict/proposal", DM_TEST(rewards_as_stated), DM_TEST(arms_are_
          DM_TEST(score_by_hand), DM_TEST(inputs_have_length_one),
          DM_TEST(learns_which_arm_is_best_where), DM_TEST(choices_are_the_same_for_the_same_seed),
          DM_TEST(extrapolation_finds_the_end_of_a_geometric_path), DM_TEST(coefficients_sum_to_one),
+         DM_TEST(a_straight_path_needs_the_regularisation),
          DM_TEST(shift_goes_on_along_the_average),
          DM_TEST(nesterov_begins_anew_from_the_moved_average),
          DM_TEST(what_cannot_be_made_is_no_proposal),
