@@ -52,14 +52,7 @@ static bool run(const char *folder, uint32_t threads, double seconds, const char
     }
     for (size_t i = 0; more != NULL && more[i] != NULL; i++)
         arguments[count++] = more[i];
-    dm_test_result r;
-    const dm_test_command command = {.seconds = seconds};
-    dm_test_run_dotmatrix(&command, arguments, &r);
-    bool ended = !r.timed_out;
-    if (ended)
-        dm_test_expect_exit(&r, 0);
-    dm_test_result_free(&r);
-    return ended;
+    return dm_test_ends_within(arguments, seconds);
 }
 
 static bool run_alone(const void *context, const char *folder, uint32_t threads, double seconds)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* conv_host.h - what nn/cuda/conv_tiled.h, conv_mma.h and product_mma.h need, on the host: as nn/cuda/conv_cuda.h has it
- * for GPUs. What would be a fault there traps here. */
+/* conv_host.h - what nn/cuda/conv_tiled.h, conv_mma.h and product_mma.h need, on the host: as nn/cuda/conv_cuda.h has
+ * it for GPUs. What would be a fault there traps here. */
 #ifndef DM_TESTS_NN_CONV_HOST_H
 #define DM_TESTS_NN_CONV_HOST_H
 

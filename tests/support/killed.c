@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/philox.h"
 #include "base/thread.h"
+#include "tests/support/command.h"
 #include "tests/support/test.h"
 #include "tests/support/tmpdir.h"
 
@@ -25,6 +26,18 @@ void dm_test_same_file(const char *folder, const char *other, const char *name)
         fail_msg("%s differs between %s and %s", name, folder, other);
     free(a);
     free(b);
+}
+
+bool dm_test_ends_within(const char *const *arguments, double seconds)
+{
+    dm_test_result r;
+    const dm_test_command command = {.seconds = seconds};
+    dm_test_run_dotmatrix(&command, arguments, &r);
+    bool ended = !r.timed_out;
+    if (ended)
+        dm_test_expect_exit(&r, 0);
+    dm_test_result_free(&r);
+    return ended;
 }
 
 void dm_test_killed_runs_end_alike(void **state, const dm_test_killed *k)

@@ -22,6 +22,10 @@ typedef struct dm_test_killed {
 /* `state`: the test's, which has a folder of its own (tmpdir.h). */
 void dm_test_killed_runs_end_alike(void **state, const dm_test_killed *k);
 
+/* dotmatrix with these arguments (ended by NULL), killed after `seconds`: whether it came to its end, which is then a
+ * good one. */
+bool dm_test_ends_within(const char *const *arguments, double seconds);
+
 /* Fails the test when a file of two folders differs. */
 void dm_test_same_file(const char *folder, const char *other, const char *name);
 

@@ -31,10 +31,20 @@ static int setup(void **state)
     return 0;
 }
 
-static void use_mode(const dm_block_mode *mode)
+/* A device whose kernels are those of a mode. */
+static dm_device *open_mode(const dm_block_mode *mode)
 {
+    dm_device *device = NULL;
     for (int i = 0; i < DM_BLOCK_KERNELS; i++)
         fake->add_kernel(mode->kernels[i].name, mode->kernels[i].loop, mode->kernels[i].args_size);
+    assert_ok(dm_device_open("cuda:0", &device, err));
+    return device;
+}
+
+static void close_mode(dm_device *device)
+{
+    dm_device_close(device);
+    assert_int_equal(fake->errors(), 0);
 }
 
 static dm_swarm_desc desc_of(const dm_block_mode *mode, const dm_swarm_rom_source *roms,
@@ -66,13 +76,10 @@ static void machines_are_as_alone(void **state)
     for (int i = 0; i < DM_BLOCK_MODES; i++) {
         const dm_block_mode *mode = &dm_block_modes[i];
         const uint32_t machines = mode->threads / 32u * mode->lanes;
-        use_mode(mode);
-        dm_device *device = NULL;
-        assert_ok(dm_device_open("cuda:0", &device, err));
+        dm_device *device = open_mode(mode);
         dm_swarm_desc desc = desc_of(mode, roms, 3, machines + machines / 2u + 1u);
         dm_case_equality(device, &desc, 6, (uint32_t)desc.count / 13u + 1u);
-        dm_device_close(device);
-        assert_int_equal(fake->errors(), 0);
+        close_mode(device);
     }
 }
 
@@ -103,14 +110,11 @@ static void writes_have_their_times(void **state)
     for (int i = 0; i < DM_BLOCK_MODES; i++) {
         const dm_block_mode *mode = &dm_block_modes[i];
         const uint32_t machines = mode->threads / 32u * mode->lanes;
-        use_mode(mode);
-        dm_device *device = NULL;
-        assert_ok(dm_device_open("cuda:0", &device, err));
+        dm_device *device = open_mode(mode);
         dm_swarm_desc desc = desc_of(mode, generated, generated_count, machines + GENERATED);
         desc.frames_per_step = 1;
         dm_case_equality(device, &desc, 5, (uint32_t)desc.count / GENERATED);
-        dm_device_close(device);
-        assert_int_equal(fake->errors(), 0);
+        close_mode(device);
     }
     for (uint32_t i = 0; i < generated_count; i++)
         free((void *)(uintptr_t)generated[i].bytes);
@@ -125,16 +129,13 @@ static void hooks_are_as_alone(void **state)
     for (int i = 0; i < DM_BLOCK_HOOK_MODES; i++) {
         const dm_block_mode *mode = &dm_block_hook_modes[i];
         const uint32_t machines = mode->threads / 32u * mode->lanes;
-        use_mode(mode);
-        dm_device *device = NULL;
-        assert_ok(dm_device_open("cuda:0", &device, err));
+        dm_device *device = open_mode(mode);
         dm_swarm_desc desc = desc_of(mode, &roms[i % 2], 1, machines + machines / 2u + 1u);
         desc.observations = 0;
         desc.hooks = places;
         desc.hook_count = dm_case_places(roms[i % 2].bytes, roms[i % 2].size, 40, places);
         dm_case_hooks(device, &desc, 10, (uint32_t)desc.count / 9u + 1u);
-        dm_device_close(device);
-        assert_int_equal(fake->errors(), 0);
+        close_mode(device);
     }
 }
 
@@ -146,9 +147,7 @@ static void ends_of_episodes(void **state)
     const dm_gb_hook hook = {0x150, 0}; /* or there is no room for what these kernels keep */
     for (int i = 0; i < DM_BLOCK_HOOK_MODES; i++) {
         const dm_block_mode *mode = &dm_block_hook_modes[i];
-        use_mode(mode);
-        dm_device *device = NULL;
-        assert_ok(dm_device_open("cuda:0", &device, err));
+        dm_device *device = open_mode(mode);
         dm_swarm_desc desc = desc_of(mode, &rom, 1, mode->threads / 32u * mode->lanes + 3u);
         desc.step_limit = 4;
         desc.hooks = &hook;
@@ -156,8 +155,7 @@ static void ends_of_episodes(void **state)
         desc.observations |= DM_SWARM_OBS_VECTOR | DM_SWARM_OBS_SMALL;
         desc.frame_stack = i == 0 ? 2 : 1;
         dm_case_episodes(device, &desc, i == 2 ? 7 : 10);
-        dm_device_close(device);
-        assert_int_equal(fake->errors(), 0);
+        close_mode(device);
     }
 }
 

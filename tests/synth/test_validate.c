@@ -18,6 +18,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+static dm_device_tools need_cc(void)
+{
+    dm_device_tools tools;
+    dm_device_tools_find(&tools);
+    if (!tools.cc)
+        dm_test_skip("%s", tools.cc_reason);
+    return tools;
+}
+
 /* ---- Making and checking ---- */
 
 static void produce(const char *folder, uint64_t count, dm_synth_level level, int texts)
@@ -60,10 +69,7 @@ static void a_good_dataset_passes(void **state)
 {
     const char *folder = dm_test_path(state, "set");
     dm_synth_report report;
-    dm_device_tools tools;
-    dm_device_tools_find(&tools);
-    if (!tools.cc)
-        dm_test_skip("%s", tools.cc_reason);
+    const dm_device_tools tools = need_cc();
     int texts = DM_SYNTH_TEXT_C | (tools.nvrtc ? DM_SYNTH_TEXT_CUDA : 0);
     produce(folder, 14, DM_SYNTH_VERIFY_FULL, texts);
     for (int jobs = 1; jobs < 3; jobs++) {
@@ -86,10 +92,7 @@ static void a_sample_has_its_size(void **state)
 {
     const char *folder = dm_test_path(state, "set");
     dm_synth_report report;
-    dm_device_tools tools;
-    dm_device_tools_find(&tools);
-    if (!tools.cc)
-        dm_test_skip("%s", tools.cc_reason);
+    need_cc();
     produce(folder, 20, DM_SYNTH_VERIFY_NONE, DM_SYNTH_TEXT_C);
     static const uint64_t samples[] = {1, 6, 20, 100};
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {

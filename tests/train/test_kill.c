@@ -59,14 +59,7 @@ static bool run(const plan *p, const char *data, const char *folder, uint32_t th
         arguments[count++] = "--set";
         arguments[count++] = p->settings[i];
     }
-    dm_test_result r;
-    const dm_test_command command = {.seconds = seconds};
-    dm_test_run_dotmatrix(&command, arguments, &r);
-    bool ended = !r.timed_out;
-    if (ended)
-        dm_test_expect_exit(&r, 0);
-    dm_test_result_free(&r);
-    return ended;
+    return dm_test_ends_within(arguments, seconds);
 }
 
 typedef struct begun {

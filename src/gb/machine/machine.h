@@ -55,8 +55,8 @@
 #define DM_GB_INT_SERIAL 0x08u
 #define DM_GB_INT_JOYPAD 0x10u
 
-/* The buttons, as one mask; set bits are pressed. include/dotmatrix/gb.h has them too: kernel text sees no public header,
- * and that one nothing of src. A file that includes both does not compile when they differ. */
+/* The buttons, as one mask; set bits are pressed. include/dotmatrix/gb.h has them too: kernel text sees no public
+ * header, and that one nothing of src. A file that includes both does not compile when they differ. */
 #define DM_GB_KEY_RIGHT 0x01u
 #define DM_GB_KEY_LEFT 0x02u
 #define DM_GB_KEY_UP 0x04u

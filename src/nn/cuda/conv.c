@@ -9,17 +9,7 @@ static size_t conv_scratch(const dm_nn_exec *e, const dm_nn_conv *s)
 
 static nn_conv_args conv_args(const dm_nn_conv *s)
 {
-    return (nn_conv_args){.B = s->B,
-                          .I = s->I,
-                          .H = s->H,
-                          .W = s->W,
-                          .O = s->O,
-                          .K = s->K,
-                          .stride = s->stride,
-                          .OH = (s->H - s->K) / s->stride + 1,
-                          .OW = (s->W - s->K) / s->stride + 1,
-                          .activation = (uint32_t)s->activation,
-                          .add_dx = s->add_dx};
+    return (nn_conv_args){NN_CONV_SIZES(s)};
 }
 
 static dm_status conv(dm_nn_exec *e, const dm_nn_conv *s, const void *x, const void *w,

@@ -32,8 +32,8 @@ DM_FN void nn_conv_put_4(float *to, const float *from)
     *(float4 *)to = make_float4(from[0], from[1], from[2], from[3]);
 }
 
-/* d[16][8] += a[16][16] b[16][8] of bfloat16. Lane 4 g + t has of a (g, k), (g + 8, k), (g, k + 8), (g + 8, k + 8), of b
- * (k, g), (k + 8, g), for k = 2 t in the low half and 2 t + 1 in the high one; of d (g, 2 t), (g, 2 t + 1),
+/* d[16][8] += a[16][16] b[16][8] of bfloat16. Lane 4 g + t has of a (g, k), (g + 8, k), (g, k + 8), (g + 8, k + 8), of
+ * b (k, g), (k + 8, g), for k = 2 t in the low half and 2 t + 1 in the high one; of d (g, 2 t), (g, 2 t + 1),
  * (g + 8, 2 t), (g + 8, 2 t + 1). */
 DM_FN void nn_mma_bf16(float *d, const uint32_t *a, uint32_t b0, uint32_t b1)
 {

@@ -83,17 +83,7 @@ static void choose(const sizes *z, uint32_t B, uint32_t wanted, uint32_t *group,
 
 bool dm_nn_conv_args(const dm_nn_conv *s, nn_conv_pass pass, nn_conv_tiled_args *out)
 {
-    *out = (nn_conv_tiled_args){.B = s->B,
-                                .I = s->I,
-                                .H = s->H,
-                                .W = s->W,
-                                .O = s->O,
-                                .K = s->K,
-                                .stride = s->stride,
-                                .OH = (s->H - s->K) / s->stride + 1,
-                                .OW = (s->W - s->K) / s->stride + 1,
-                                .activation = (uint32_t)s->activation,
-                                .add_dx = s->add_dx};
+    *out = (nn_conv_tiled_args){NN_CONV_SIZES(s)};
     out->tiles = ((pass == NN_CONV_DX ? s->I : s->O) + 15) / 16;
     dm_nn_conv_set_row(out, (s->W + s->stride - 1) / s->stride);
     return s->O <= CHANNELS_MAX && s->I <= CHANNELS_MAX && s->K <= 16 &&

@@ -136,6 +136,14 @@ static inline uint32_t nn_chunks(uint32_t N)
 /* out[O] += the sums of partial[chunks][O], and likewise the second pair unless `out2` is NULL. */
 dm_status dm_nn_cuda_partials(dm_nn_exec *e, const nn_partials_args *args, dm_error *err);
 
+/* The fields that arguments of convolutions share, from a dm_nn_conv. */
+/* clang-format off */
+#define NN_CONV_SIZES(s)                                                                                               \
+    .B = (s)->B, .I = (s)->I, .H = (s)->H, .W = (s)->W, .O = (s)->O, .K = (s)->K, .stride = (s)->stride,               \
+    .OH = ((s)->H - (s)->K) / (s)->stride + 1, .OW = ((s)->W - (s)->K) / (s)->stride + 1,                              \
+    .activation = (uint32_t)(s)->activation, .add_dx = (s)->add_dx
+/* clang-format on */
+
 /* conv_tiled.c: convolutions whose images fit in shared memory; `done` is false when this one's do not. */
 size_t dm_nn_cuda_tiled_scratch(const dm_nn_exec *e, const dm_nn_conv *s);
 dm_status dm_nn_cuda_tiled(dm_nn_exec *e, const dm_nn_conv *s, const void *x, const void *w,
