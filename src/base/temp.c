@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* temp.c - see temp.h. */
 #include "base/temp.h"
 #include "base/terminal/stop.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* actions.c - see actions.h. */
 #include "cli/actions.h"
 #include "base/closest.h"
 #include "cli/command.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* outputs.c - see outputs.h. */
 #include "cli/outputs.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* report.c - see report.h. */
 #include "cli/report.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* script.c - see script.h. */
 #include "romtools/script.h"
 
 #include "base/file.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* color.c - see color.h. */
 #include "base/terminal/color.h"
 
 #include <stdlib.h>

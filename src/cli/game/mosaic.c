@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* mosaic.c - see mosaic.h. */
 #include "cli/game/mosaic.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* play.c - see play.h. */
 #include "cli/game/play.h"
 
 #include "romtools/disasm.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* reward.c - see reward.h. */
 #include "cli/game/reward.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* picture.c - see picture.h. */
 #include "gb/host/picture.h"
 
 #include <dotmatrix/gb.h>

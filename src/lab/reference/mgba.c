@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* mgba.c - see mgba.h. */
 #include <mgba/flags.h> /* first: it decides the layout of struct mCore */
 
 #include <mgba-util/vfs.h>
