@@ -20,11 +20,24 @@
 #define DM_HOST_THREADS 1024u
 #define DM_HOST_STACK ((size_t)128 * 1024)
 
+/* AddressSanitizer is told of each change of stacks: where it goes, and then that it has happened; `fake` is where it
+ * keeps what it knows of a stack that is left. */
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#define DM_HOST_LEAVE(fake, bottom, size) __sanitizer_start_switch_fiber(fake, bottom, size)
+#define DM_HOST_ARRIVE(fake, bottom, size) __sanitizer_finish_switch_fiber(fake, bottom, size)
+#else
+#define DM_HOST_LEAVE(fake, bottom, size) ((void)0)
+#define DM_HOST_ARRIVE(fake, bottom, size) ((void)0)
+#endif
+
 enum dm_host_state { DM_HOST_READY, DM_HOST_IN_WARP, DM_HOST_IN_BLOCK, DM_HOST_DONE };
 
 typedef struct dm_host_thread {
     jmp_buf at; /* where it waits */
     ucontext_t start;
+    char *stack;
+    void *fake;
     enum dm_host_state state;
     uint32_t mask;  /* in a warp: the lanes that meet */
     uint32_t value; /* what the thread brings */
@@ -38,6 +51,9 @@ static struct dm_host_block {
         outside; /* for starting fibers; all later switches are jumps, which ask nothing of the system */
     dm_host_thread threads[DM_HOST_THREADS];
     char *stacks;
+    const void *outside_stack; /* of the scheduler; known to AddressSanitizer alone */
+    size_t outside_size;
+    void *fake;
     uint32_t count, current;
     uint64_t first, total; /* of the grid: this block's first thread, and all */
     void (*enter)(const void *args);
@@ -50,6 +66,13 @@ static struct dm_host_block {
  * another stack. */
 extern void dm_host_jump(jmp_buf to, int value) __asm__("_longjmp") __attribute__((noreturn));
 
+DM_HOST_FN void __attribute__((noreturn)) dm_host_to_scheduler(void **fake)
+{
+    (void)fake;
+    DM_HOST_LEAVE(fake, dm_host_block.outside_stack, dm_host_block.outside_size);
+    dm_host_jump(dm_host_block.scheduler, 1);
+}
+
 DM_HOST_FN dm_host_thread *dm_host_meet(enum dm_host_state where, uint32_t mask, uint32_t value,
                                         uint32_t from)
 {
@@ -59,7 +82,8 @@ DM_HOST_FN dm_host_thread *dm_host_meet(enum dm_host_state where, uint32_t mask,
     self->value = value;
     self->from = from;
     if (_setjmp(self->at) == 0)
-        dm_host_jump(dm_host_block.scheduler, 1);
+        dm_host_to_scheduler(&self->fake);
+    DM_HOST_ARRIVE(self->fake, NULL, NULL);
     return self;
 }
 
@@ -118,11 +142,15 @@ DM_HOST_FN bool dm_host_release(void)
 DM_HOST_FN void dm_host_fiber(void)
 {
     dm_host_thread *self = &dm_host_block.threads[dm_host_block.current];
-    if (_setjmp(self->at) == 0)
+    DM_HOST_ARRIVE(NULL, &dm_host_block.outside_stack, &dm_host_block.outside_size);
+    if (_setjmp(self->at) == 0) {
+        DM_HOST_LEAVE(&self->fake, dm_host_block.outside_stack, dm_host_block.outside_size);
         swapcontext(&self->start, &dm_host_block.outside);
+    }
+    DM_HOST_ARRIVE(self->fake, NULL, NULL);
     dm_host_block.enter(dm_host_block.args);
     dm_host_block.threads[dm_host_block.current].state = DM_HOST_DONE;
-    dm_host_jump(dm_host_block.scheduler, 1);
+    dm_host_to_scheduler(NULL);
 }
 
 /* Put a thread at the beginning of the kernel. */
@@ -134,8 +162,11 @@ DM_HOST_FN void dm_host_begin(uint32_t number, char *stack)
     thread->start.uc_stack.ss_sp = stack;
     thread->start.uc_stack.ss_size = DM_HOST_STACK;
     thread->start.uc_link = NULL;
+    thread->stack = stack;
     makecontext(&thread->start, dm_host_fiber, 0);
+    DM_HOST_LEAVE(&dm_host_block.fake, stack, DM_HOST_STACK);
     swapcontext(&dm_host_block.outside, &thread->start);
+    DM_HOST_ARRIVE(dm_host_block.fake, NULL, NULL);
     thread->state = DM_HOST_READY;
 }
 
@@ -143,8 +174,11 @@ DM_HOST_FN void dm_host_begin(uint32_t number, char *stack)
 DM_HOST_FN void dm_host_resume(uint32_t number)
 {
     dm_host_block.current = number;
-    if (_setjmp(dm_host_block.scheduler) == 0)
+    if (_setjmp(dm_host_block.scheduler) == 0) {
+        DM_HOST_LEAVE(&dm_host_block.fake, dm_host_block.threads[number].stack, DM_HOST_STACK);
         dm_host_jump(dm_host_block.threads[number].at, 1);
+    }
+    DM_HOST_ARRIVE(dm_host_block.fake, NULL, NULL);
 }
 
 DM_HOST_FN void dm_host_run_block(void)
