@@ -11,7 +11,7 @@
 #include "agent/run.h"
 #include "base/file.h"
 #include "base/thread.h"
-#include "nn/cuda/profile.h"
+#include "nn/profile.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 
 #include "device/cublaslt.h"
 #include "nn/cuda/args.h"
-#include "nn/cuda/profile.h"
 #include "nn/ops.h"
+#include "nn/profile.h"
 
 /* K(text, kernel) */
 #define NN_KERNELS(K)                                                                              \

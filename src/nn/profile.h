@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* profile.h - how long each kernel of an exec takes: events around every launch, while it is on. Not
+/* profile.h - how long each kernel of an exec on CUDA takes: events around every launch, while it is on. Not
  * during the recording of a graph. */
-#ifndef DM_NN_CUDA_PROFILE_H
-#define DM_NN_CUDA_PROFILE_H
+#ifndef DM_NN_PROFILE_H
+#define DM_NN_PROFILE_H
 
 #include "nn/ops.h"
 

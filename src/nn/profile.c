@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* profile.c - events around launches; see profile.h. */
-#include "nn/cuda/profile.h"
+#include "nn/profile.h"
 
 #include "nn/cuda/internal.h"
 
