@@ -45,6 +45,31 @@ static void put_entries(dm_natural *n, dm_buffer *out)
     dm_buffer_puts(out, "\n    ");
 }
 
+/* "Mean of each row." or "Compute the mean of each row." */
+static void put_about(dm_natural *n, dm_buffer *out)
+{
+    static const char *const nouns[] = {
+        "Force",       "Forces",    "Distance", "Distances", "Density",   "Pressure", "Position",
+        "Positions",   "Points",    "Mean",     "Sum",       "Sums",      "Value",    "Values",
+        "Largest",     "Smallest",  "Squared",  "Average",   "Weighted",  "Gradient", "Covariance",
+        "Divergence",  "Vorticity", "Signed",   "Kinetic",   "Potential", "Elastic",  "Reward",
+        "Observation", "Torques",   "Area",     "Areas",     "Angular",   "Bounding", "Velocity",
+        "Velocities",  "Normals",   "Product",  "Inverse",   "Unit",      "Earliest", "Shortest",
+        "Deformation", "Inertia",   "Total",    "Energy",    "Flow",      "Length"};
+    dm_buffer_clear(&n->scratch);
+    dm_natural_inline(n, DM_NATURAL_ABOUT, &n->scratch);
+    char *text = n->scratch.data;
+    size_t word = n->scratch.size == 0 ? 0 : strcspn(text, " ");
+    bool verb = dm_natural_chance(n, 65);
+    for (size_t i = 0; verb && word > 0 && i < sizeof nouns / sizeof nouns[0]; i++)
+        if (strlen(nouns[i]) == word && memcmp(nouns[i], text, word) == 0) {
+            dm_buffer_puts(out, "Compute the ");
+            text[0] = (char)tolower((unsigned char)text[0]);
+            break;
+        }
+    dm_buffer_append(out, dm_buffer_text(&n->scratch), n->scratch.size);
+}
+
 /* Which element a thread has can be seen. */
 static bool says_little(dm_natural *n)
 {
@@ -62,7 +87,7 @@ void dm_natural_write_docstring(dm_natural *n, dm_buffer *out)
     if (form == DM_NATURAL_TEXT && says_little(n))
         form = DM_NATURAL_LINE;
     dm_buffer_puts(out, form == DM_NATURAL_REMARK ? "    # " : "    \"\"\"");
-    dm_natural_inline(n, DM_NATURAL_ABOUT, out);
+    put_about(n, out);
     if (form == DM_NATURAL_REMARK) {
         out->size -= out->data[out->size - 1] == '.';
         dm_buffer_putc(out, '\n');

@@ -16,8 +16,10 @@ enum {
     NAMED_LENGTHS = 30,
     PYTHON_NAMES = 15,
     WIDTHS = 14,
-    MOVED_SCALAR = 60,
-    MOVED_ARRAY = 40
+    MOVED_SCALAR = 45,
+    MOVED_ARRAY = 35,
+    USUAL_FIRST = 18,
+    USUAL_LAST = 22
 };
 
 enum { AS_DECLARED, OUTPUTS_BEFORE_SCALARS, ARRAYS_FIRST, SCALARS_FIRST };
@@ -48,6 +50,32 @@ static void order_parameters(dm_natural *n)
                 n->order[count++] = i;
 }
 
+/* Time steps, seeds and the like stand first or last as often as among the others. */
+static bool is_usual(const dm_natural_arg *arg)
+{
+    static const char *const names[] = {"dt", "seed", "lr", "eps", "t", "time", "inv_dx"};
+    const dm_natural_piece *name = &arg->block->lines[0].pieces[0];
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (name->name < 0 && strlen(names[i]) == (size_t)name->length &&
+            memcmp(names[i], name->text, (size_t)name->length) == 0)
+            return true;
+    return false;
+}
+
+static void move_usual(dm_natural *n)
+{
+    for (int i = 0; i < n->arg_count; i++) {
+        int moved = n->order[i], way = dm_natural_below(n, 100);
+        if (!is_usual(&n->args[moved]) || way >= USUAL_FIRST + USUAL_LAST)
+            continue;
+        int to = way < USUAL_FIRST ? 0 : n->arg_count - 1, step = to < i ? -1 : 1;
+        for (int k = i; k != to; k += step)
+            n->order[k] = n->order[k + step];
+        n->order[to] = moved;
+        return;
+    }
+}
+
 /* Signatures grow: now and then a parameter stands elsewhere among its like. */
 static void move_one(dm_natural *n, bool arrays, int percent)
 {
@@ -60,9 +88,9 @@ static void move_one(dm_natural *n, bool arrays, int percent)
     if (count < 2 || !dm_natural_chance(n, percent))
         return;
     int from = places[dm_natural_below(n, count)], to = places[dm_natural_below(n, count)];
-    int moved = n->order[from];
-    for (int i = from; i != to; i += from < to ? 1 : -1)
-        n->order[i] = n->order[i + (from < to ? 1 : -1)];
+    int moved = n->order[from], step = from < to ? 1 : -1;
+    for (int i = from; i != to; i += step)
+        n->order[i] = n->order[i + step];
     n->order[to] = moved;
 }
 
@@ -79,9 +107,9 @@ void dm_natural_draw_hand(dm_natural *n)
 {
     static const int annotations[] = {38, 34, 28};
     static const int inlines[] = {50, 30, 20}, inline_percents[] = {8, 40, 80};
-    static const int loads[] = {45, 30, 25}, load_percents[] = {6, 35, 75};
+    static const int loads[] = {35, 35, 30}, load_percents[] = {6, 35, 75};
     static const int comments[] = {30, 25, 45}, comment_percents[] = {0, 60, 100};
-    static const int orders[] = {38, 22, 22, 18}, updates[] = {44, 32, 24};
+    static const int orders[] = {42, 20, 22, 16}, updates[] = {44, 32, 24};
     static const int docstrings[] = {
         100 - DOCSTRING_LINE - DOCSTRING_REMARK - DOCSTRING_TEXT - DOCSTRING_ENTRIES,
         DOCSTRING_LINE, DOCSTRING_REMARK, DOCSTRING_TEXT, DOCSTRING_ENTRIES};
@@ -102,6 +130,7 @@ void dm_natural_draw_hand(dm_natural *n)
         .widths = dm_natural_chance(n, WIDTHS),
     };
     order_parameters(n);
+    move_usual(n);
     move_one(n, false, MOVED_SCALAR);
     move_one(n, true, MOVED_ARRAY);
 }

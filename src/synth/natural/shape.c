@@ -257,6 +257,11 @@ static bool is_alone(const char *text, const char *element)
     return strstr(text, whole) != NULL;
 }
 
+static bool is_repeated(const char *text, const char *element)
+{
+    return count_words(text, element, strlen(element)) > 1;
+}
+
 /* `helpers`: names in use there. */
 static void read_elements(dm_natural *n, const char *helpers, dm_buffer *body, dm_buffer *other)
 {
@@ -283,7 +288,8 @@ static void read_elements(dm_natural *n, const char *helpers, dm_buffer *body, d
         memcpy(element + size + 1 + index_size, "]", 2);
         const char *text = dm_buffer_text(body);
         if (find_word(text, text, element, strlen(element)) == NULL || is_alone(text, element) ||
-            !dm_natural_chance(n, n->hand.load_percent) ||
+            !dm_natural_chance(n, is_repeated(text, element) ? n->hand.load_percent
+                                                             : n->hand.load_percent / 2) ||
             name_element(text, element, size, name) == 0 ||
             find_word(helpers, helpers, name, strlen(name)) != NULL)
             continue;

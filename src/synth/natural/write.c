@@ -282,7 +282,7 @@ static void put_args(dm_natural *n, size_t line_begin, dm_buffer *out)
 
 static void put_constants(dm_natural *n, dm_buffer *out)
 {
-    bool explained = dm_natural_chance(n, n->hand.comment_percent);
+    bool explained = dm_natural_chance(n, n->hand.comment_percent / 2);
     for (int i = 0; i < n->constant_count; i++) {
         const dm_natural_node *node = n->constants[i];
         dm_natural_put_line(n, &node->constant.lines[0], out, 0);
@@ -382,6 +382,41 @@ static void put_body(dm_natural *n, const char *before, dm_buffer *out)
     dm_buffer_deinit(&body);
 }
 
+/* Arrays of helpers as the kernel has them: `wp.array2d(dtype=float)` in the idioms' texts. */
+static void unify_annotations(dm_natural *n, dm_buffer *out)
+{
+    dm_buffer other = DM_BUFFER_EMPTY;
+    const char *text = dm_buffer_text(out), *from = text, *at;
+    if (strstr(text, "@wp.func") != NULL)
+        n->hand.widths = false;
+    while (n->hand.brackets != 1 && (at = strstr(from, "wp.array")) != NULL) {
+        const char *type = at + 8;
+        char rank = *type;
+        if (rank >= '2' && rank <= '4')
+            type += 2; /* "2d" */
+        dm_buffer_append(&other, from, (size_t)(at - from));
+        from = at;
+        const char *end = strchr(type, ')');
+        if (strncmp(type, "(dtype=", 7) != 0 || end == NULL)
+            break;
+        dm_buffer_puts(&other, "wp.array");
+        if (rank != '(' && n->hand.brackets == 0)
+            dm_buffer_printf(&other, "%cd", rank);
+        dm_buffer_puts(&other, n->hand.brackets == 0 ? "[" : "(dtype=");
+        dm_buffer_append(&other, type + 7, (size_t)(end - type - 7));
+        if (rank != '(' && n->hand.brackets == 2)
+            dm_buffer_printf(&other, ", ndim=%c", rank);
+        dm_buffer_putc(&other, n->hand.brackets == 0 ? ']' : ')');
+        from = end + 1;
+    }
+    if (other.size > 0) {
+        dm_buffer_puts(&other, from);
+        dm_buffer_clear(out);
+        dm_buffer_append(out, dm_buffer_text(&other), other.size);
+    }
+    dm_buffer_deinit(&other);
+}
+
 void dm_natural_write_name(dm_natural *n, dm_buffer *out)
 {
     dm_natural_inline(n, DM_NATURAL_NAME, out);
@@ -406,6 +441,7 @@ void dm_natural_write_program(dm_natural *n, dm_buffer *out)
             dm_buffer_puts(out, "\n\n");
         }
     }
+    unify_annotations(n, out);
     dm_buffer_puts(out, "@wp.kernel\n");
     size_t begin = out->size;
     dm_buffer_puts(out, "def ");
