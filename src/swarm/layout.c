@@ -52,8 +52,7 @@ void dm_swarm_layout_of(const dm_swarm *swarm, dm_swarm_layout *out)
     for (size_t i = 0; i < swarm->desc.rom_count; i++) {
         const dm_gb_rom *rom = &swarm->views[i]->rom;
         rom_bytes += rom->size;
-        predecoded += dm_gb_predecoded_size(rom->size) +
-                      dm_gb_hook_mark_words(rom->size, swarm->desc.hook_count);
+        predecoded += dm_gb_predecoded_size(rom->size);
         ram_most = rom->ram_size > ram_most ? rom->ram_size : ram_most;
     }
     l.machine_stride = round_up(sizeof(dm_gb_machine));

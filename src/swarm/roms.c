@@ -43,22 +43,15 @@ dm_status dm_swarm_open_roms(dm_swarm *swarm, dm_error *err)
     return status;
 }
 
-/* What a ROM has of them. */
-static size_t word_count(const dm_swarm *swarm, const dm_gb_rom *rom)
-{
-    return dm_gb_predecoded_size(rom->size) +
-           dm_gb_hook_mark_words(rom->size, swarm->desc.hook_count);
-}
-
 /* The instructions of a ROM as words (gb/simt/predecode.h). */
 static dm_status upload_words(dm_swarm *swarm, const dm_gb_rom *rom, const dm_gb_hook_table *hooks,
                               size_t offset, dm_error *err)
 {
-    const size_t count = word_count(swarm, rom), own = dm_gb_predecoded_size(rom->size);
-    uint32_t *words = calloc(count, sizeof *words);
+    const size_t count = dm_gb_predecoded_size(rom->size);
+    uint32_t *words = malloc(count * sizeof *words);
     if (words == NULL)
         return dm_fail(err, DM_ENOMEM, "swarm: out of memory");
-    for (size_t i = 0; i < own; i++)
+    for (size_t i = 0; i < count; i++)
         words[i] = dm_gb_predecode_at(rom->bytes, rom->size, i);
     if (hooks != NULL)
         dm_gb_hooks_mark_words(hooks, rom, words);
@@ -148,7 +141,7 @@ dm_status dm_swarm_upload_roms(dm_swarm *swarm, dm_error *err)
         if (status == DM_OK && words != NULL)
             status = upload_words(swarm, rom, tables != NULL ? &hooks : NULL, word, err);
         offset += rom->size;
-        word += word_count(swarm, rom);
+        word += dm_gb_predecoded_size(rom->size);
     }
     if (status == DM_OK && words != NULL)
         status = upload_uops(swarm, word, err);

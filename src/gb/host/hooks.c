@@ -140,34 +140,18 @@ size_t dm_gb_hooks_marked_size(const dm_gb_rom *rom)
 
 typedef struct word_marking {
     const dm_gb_hook_table *table;
-    const dm_gb_rom *rom;
     uint32_t *words;
-    dm_gb_hook_mark *marks;
-    uint32_t count;
 } word_marking;
 
 static void mark_word(void *to, size_t offset)
 {
-    word_marking *m = to;
-    if (DM_GB_HOOK_OF(m->words[offset]) != 0 && (m->words[offset] & 0xFF0000FFu) == DM_GB_NO_WORD)
-        return; /* for another hook here */
-    const uint32_t number = number_at(m->table, offset, DM_GB_HOOK_SEVERAL);
-    const bool several = number == DM_GB_HOOK_SEVERAL;
-    const uint64_t bits = several ? 0 : m->table->together[number - 1u];
-    m->marks[m->count++] = (dm_gb_hook_mark){
-        .word = dm_gb_predecode_at(m->rom->bytes, m->rom->size, offset),
-        .address = several ? DM_GB_HOOK_ADDRESSES : m->table->places[number - 1u].address,
-        .bits = {(uint32_t)bits, (uint32_t)(bits >> 32)}};
-    m->words[offset] = DM_GB_HOOK_WORD(m->count);
+    const word_marking *m = to;
+    m->words[offset] = DM_GB_HOOK_WORD(number_at(m->table, offset, DM_GB_HOOKS_MANY));
 }
 
 void dm_gb_hooks_mark_words(const dm_gb_hook_table *table, const dm_gb_rom *rom, uint32_t *words)
 {
-    word_marking m = {.table = table,
-                      .rom = rom,
-                      .words = words,
-                      .marks =
-                          (dm_gb_hook_mark *)(void *)(words + dm_gb_predecoded_size(rom->size))};
+    word_marking m = {table, words};
     each_place(table, rom, mark_word, &m);
 }
 

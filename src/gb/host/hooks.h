@@ -15,7 +15,7 @@ dm_status dm_gb_hook_table_init(dm_gb_hook_table *table, const dm_gb_hook *hooks
 /* CPU: the ROM with marks and its numbers, in `room` of dm_gb_hooks_marked_size; the table points there then. */
 size_t dm_gb_hooks_marked_size(const dm_gb_rom *rom);
 void dm_gb_hooks_mark_rom(dm_gb_hook_table *table, const dm_gb_rom *rom, uint8_t *room);
-/* GPU: mark them among the ROM's words, behind which is room for dm_gb_hook_mark_words (simt/predecode.h). */
+/* GPU: mark them among the ROM's words (simt/predecode.h). */
 void dm_gb_hooks_mark_words(const dm_gb_hook_table *table, const dm_gb_rom *rom, uint32_t *words);
 
 #endif

@@ -90,33 +90,21 @@ DM_FN_SLOW uint32_t dm_gb_fetch_hooked(dm_gb_smem where, uint32_t pc, uint32_t a
     const uint32_t there = ahead == DM_GB_NO_WORD ? dm_gb_fetch_ahead(smem, pc) : ahead;
     if (!DM_GB_IS_NO_WORD(there))
         return there;
-    const uint32_t number = DM_GB_HOOK_OF(there);
-    uint32_t word, bank = 0;
-    if (number != 0) {
-        const dm_gb_hook_mark *mark =
-            (const dm_gb_hook_mark *)(const void *)(dm_gb_page_address(smem, DM_GB_PAGE_NO_CODE) +
-                                                    4u * (0x8000u + DM_GB_SPARE_WORDS)) +
-            (number - 1u);
-        word = mark->word;
-        const uint32_t address = mark->address, low = mark->bits[0], high = mark->bits[1];
-        if (DM_LIKELY(address != DM_GB_HOOK_ADDRESSES)) {
-            /* Nothing waits for these: their answer is not used. */
-            uint32_t *bits = (uint32_t *)(void *)cold->hook_bits;
-            if (address == pc && low != 0)
-                dm_atomic_or_u32(bits, low);
-            if (address == pc && high != 0)
-                dm_atomic_or_u32(bits + 1, high);
-            return word;
-        }
+    const uint32_t word = dm_gb_fetch_word(where, pc), number = DM_GB_HOOK_OF(there);
+    const bool in_rom = pc < 0x8000u;
+    if (word == DM_GB_NO_WORD || hooks == 0 ||
+        (in_rom ? number == 0 : (hooks->ram_pages >> (pc >> 12) & 1u) == 0))
+        return word;
+    if (in_rom && number != DM_GB_HOOKS_MANY) {
+        if (hooks->places[number - 1u].address == pc)
+            *cold->hook_bits |= hooks->together[number - 1u];
+        return word;
+    }
+    uint32_t bank = 0;
+    if (in_rom) {
         const uint8_t *at = dm_gb_page_address(smem, DM_GB_PAGE_CODE + (pc >> 14)) + 4u * pc;
         bank = (uint32_t)((const uint32_t *)(const void *)at - hooks->predecoded) >> 14;
-    } else {
-        word = dm_gb_fetch_word(where, pc);
-        if (word == DM_GB_NO_WORD || hooks == 0 || pc < 0x8000u ||
-            (hooks->ram_pages >> (pc >> 12) & 1u) == 0)
-            return word;
-    }
-    if (pc >> 13 == 5u) {
+    } else if (pc >> 13 == 5u) {
         const uint8_t *at = dm_gb_page_address(smem, DM_GB_PAGE_CART) + 0xA000u;
         bank = (uint32_t)(at - (dm_gb_page_table_ram(smem) + DM_GB_CART_RAM)) >> 13;
     }

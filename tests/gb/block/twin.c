@@ -14,8 +14,7 @@ dm_twin *dm_twin_create(const dm_gb *gb, const dm_block_mode *mode, bool known)
 {
     dm_twin *t = calloc(1, sizeof *t);
     assert_non_null(t);
-    const uint64_t words = dm_gb_predecoded_size(gb->rom.size) +
-                           dm_gb_hook_mark_words(gb->rom.size, DM_GB_HOOK_COUNT_MAX),
+    const uint64_t words = dm_gb_predecoded_size(gb->rom.size),
                    room = (gb->ram_size + 63u) / 64u * 64u;
     t->memory =
         aligned_alloc(64, (room + gb->rom.size + words * sizeof(uint32_t) + 63u) / 64u * 64u);
