@@ -73,27 +73,21 @@ DM_FN void nn_copy_wait(void)
 {
 }
 
-/* Numbers 0 and 1 of a word. */
-static inline float nn_host_bf16(uint32_t word, uint32_t which)
+DM_FN void nn_mma_tf32(float *d, const float *a, float b0, float b1)
 {
-    return dm_bits_f32(which == 0 ? word << 16 : word & 0xFFFF0000u);
-}
-
-DM_FN void nn_mma_bf16(float *d, const uint32_t *a, uint32_t b0, uint32_t b1)
-{
-    static uint32_t room[32][32][6];
+    static float room[32][32][6];
     const uint32_t lane = DM_BLOCK_THREAD % 32u;
-    uint32_t(*warp)[6] = room[DM_BLOCK_THREAD / 32u];
-    for (uint32_t i = 0; i < 6u; i++)
-        warp[lane][i] = i < 4u ? a[i] : i == 4u ? b0 : b1;
+    float(*warp)[6] = room[DM_BLOCK_THREAD / 32u];
+    for (uint32_t i = 0; i < 6u; i++) {
+        const float x = i < 4u ? a[i] : i == 4u ? b0 : b1;
+        warp[lane][i] = dm_bits_f32(dm_f32_bits(x) & 0xFFFFE000u);
+    }
     dm_warp_sync();
     for (uint32_t i = 0; i < 4u; i++) {
         const uint32_t row = lane / 4u, column = lane % 4u * 2u + i % 2u;
-        for (uint32_t k = 0; k < 16u; k++) {
-            const uint32_t t = k % 8u / 2u, upper = k / 8u;
-            d[i] += nn_host_bf16(warp[row * 4u + t][i / 2u + upper * 2u], k % 2u) *
-                    nn_host_bf16(warp[column * 4u + t][4u + upper], k % 2u);
-        }
+        for (uint32_t k = 0; k < 8u; k++)
+            d[i] += warp[row * 4u + k % 4u][i / 2u + k / 4u * 2u] *
+                    warp[column * 4u + k % 4u][4u + k / 4u];
     }
     dm_warp_sync();
 }

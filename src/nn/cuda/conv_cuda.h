@@ -32,16 +32,17 @@ DM_FN void nn_conv_put_4(float *to, const float *from)
     *(float4 *)to = make_float4(from[0], from[1], from[2], from[3]);
 }
 
-/* d[16][8] += a[16][16] b[16][8] of bfloat16. Lane 4 g + t has of a (g, k), (g + 8, k), (g, k + 8), (g + 8, k + 8), of
- * b (k, g), (k + 8, g), for k = 2 t in the low half and 2 t + 1 in the high one; of d (g, 2 t), (g, 2 t + 1),
- * (g + 8, 2 t), (g + 8, 2 t + 1). */
-DM_FN void nn_mma_bf16(float *d, const uint32_t *a, uint32_t b0, uint32_t b1)
+/* d[16][8] += a[16][8] b[8][8] in tf32. Lane 4 g + t has of a (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4), of b
+ * (t, g), (t + 4, g), of d (g, 2 t), (g, 2 t + 1), (g + 8, 2 t), (g + 8, 2 t + 1). */
+DM_FN void nn_mma_tf32(float *d, const float *a, float b0, float b1)
 {
 #if __CUDA_ARCH__ >= 800
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, "
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, "
                  "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+                 : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])),
+                   "r"(__float_as_uint(a[2])), "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b0)),
+                   "r"(__float_as_uint(b1)));
 #else /* never launched (table.c) */
     (void)d, (void)a, (void)b0, (void)b1;
 #endif

@@ -6,14 +6,13 @@ enum { THREADS = 256, WARPS = THREADS / 32, GROUP_MAX = 8, ROOM = WARPS * 1024 }
 /* Two blocks share a multiprocessor's memory, of which each takes 1 KiB besides. */
 #define SHARED_OF_TWO ((uint64_t)112 * 1024)
 
-/* Different words that lanes read from the same of 32 banks, at worst. Lanes differ in eight of one, every second of
- * eight of the other of: places, which lie side by side; taps, whose columns of a phase lie side by side. */
+/* Different words that lanes read from the same of 32 banks, at worst. Lanes differ in four of one, eight of the other
+ * of: places, which lie side by side; taps, whose columns of a phase lie side by side. */
 static uint32_t conflicts(const nn_conv_tiled_args *a, uint32_t Wp, bool four_places)
 {
     uint32_t seen[32][8], counts[32] = {0}, worst = 0;
     for (uint32_t lane = 0; lane < 32; lane++) {
-        uint32_t place = four_places ? lane % 4 * 2 : lane / 4;
-        uint32_t tap = four_places ? lane / 4 : lane % 4 * 2;
+        uint32_t place = four_places ? lane % 4 : lane / 4, tap = four_places ? lane / 4 : lane % 4;
         uint32_t x = tap % a->K,
                  word = place + tap / a->K * a->stride * Wp + x % a->stride * Wp + x / a->stride;
         uint32_t bank = word % 32, i = 0;
@@ -44,18 +43,18 @@ typedef struct sizes {
 static sizes sizes_of(const nn_conv_tiled_args *a, nn_conv_pass pass)
 {
     uint64_t P = (uint64_t)a->OH * a->OW, image = (uint64_t)a->I * a->H * a->row;
-    uint64_t steps = ((uint64_t)a->I * a->K * a->K + 15) / 16;
+    uint64_t steps = ((uint64_t)a->I * a->K * a->K + 7) / 8;
     if (pass == NN_CONV_FORWARD)
-        return (sizes){steps * (a->tiles * 512 + 16), image, P, a->tiles};
+        return (sizes){steps * (a->tiles * 256 + 8), image, P, a->tiles};
     if (pass == NN_CONV_DW) {
-        uint64_t padded = (P + 15) / 16 * 16;
-        uint64_t all = steps * 16 + padded + (image + 3) / 4 * 4 + a->tiles * 16 * (padded + 8);
+        uint64_t eights = (P + 7) / 8 * 8;
+        uint64_t all = steps * 8 + eights + (image + 3) / 4 * 4 + a->tiles * 16 * (eights + 4);
         return (sizes){all > ROOM ? all : ROOM, 0, P, 1};
     }
     uint64_t J = (a->K + a->stride - 1) / a->stride, rests = (uint64_t)a->stride * a->stride;
     uint64_t HQ = (a->H + a->stride - 1) / a->stride;
-    steps = (a->O * J * J + 15) / 16;
-    return (sizes){steps * (rests * a->tiles * 512 + 16), a->O * (HQ + J - 1) * (a->Wp + J - 1),
+    steps = (a->O * J * J + 7) / 8;
+    return (sizes){steps * (rests * a->tiles * 256 + 8), a->O * (HQ + J - 1) * (a->Wp + J - 1),
                    HQ * a->Wp, rests * a->tiles};
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* conv_mma.h - convolutions whose images fit in shared memory, on the matrix units: a float is the sum of three
- * bfloat16, and a product of floats six of theirs (what is left out is below 2^-23 of it).
+/* conv_mma.h - convolutions whose images fit in shared memory, on the matrix units: float products as three products of
+ * tf32 (a float is its upper 11 bits and the rest, which again has 11: what is left out is below 2^-20 of a product).
  *
  *     nn_conv_mma       y     M: places of the output    N: channels   K: taps (input channel, row, column)
  *     nn_conv_mma_dx    dx    M: places of the input     N: channels   K: output channel, taps that hit the place
@@ -8,97 +8,77 @@
  *
  * Images lie in shared memory as conv_tiled.h has them, so the factor of a place and a tap lies at the place's address
  * plus the tap's offset, and a fragment is read from there. Weights lie split, in the order in which lanes take them.
- * Shades of packed pictures are whole numbers, which bfloat16 has exactly: three products do. On the host, where tests
- * run this text too, the matrix unit is a loop (tests/nn/conv_host.h). */
+ * Shades of packed pictures are whole numbers, which tf32 has exactly: two products do. On the host, where tests run this
+ * text too, the matrix unit is a loop (tests/nn/conv_host.h). */
 
 #include "nn/cuda/conv_tiled.h"
 
-/* A bfloat16 that is the upper half of x, and x less that. */
-DM_FN uint32_t nn_split(float *x)
+/* The upper 11 bits; what is left of it is x less that. */
+DM_FN float nn_upper(float x)
 {
-    const uint32_t upper = dm_f32_bits(*x) & 0xFFFF0000u;
-    *x -= dm_bits_f32(upper);
-    return upper;
+    return dm_bits_f32(dm_f32_bits(x) & 0xFFFFE000u);
 }
 
-/* The three parts of two neighbours in K, the first in the low halves. `exact`: both are their first parts. */
-DM_FN void nn_split_pair(uint32_t *parts, uint32_t step, float x, float y, const bool exact)
+/* Tiles of a lane: d[i * columns + n] += the products of a's tiles i and b's tiles n, small products last. `exact`:
+ * the lower parts of that side are 0. */
+DM_FN void nn_mma_tiles(float (*d)[4], const int rows, const int columns, float (*a)[2][4],
+                        float (*b)[2][2], const bool exact_a, const bool exact_b)
 {
     NN_UNROLL
-    for (uint32_t i = 0; i < 3u; i++) {
-        if (exact && i > 0u)
-            break;
-        const uint32_t low = nn_split(&x), high = nn_split(&y);
-        parts[i * step] = low >> 16 | high;
-    }
-}
-
-/* Tiles of a lane: d[i * columns + n] += the products of a's tiles i and b's tiles n, large products first; those of
- * parts that are 2^-24 of the whole and less are left out. `exact`: that side has its first parts alone. */
-DM_FN void nn_mma_tiles(float (*d)[4], const int rows, const int columns, uint32_t (*a)[3][4],
-                        uint32_t (*b)[3][2], const bool exact_a, const bool exact_b)
-{
-    NN_UNROLL
-    for (int part = 0; part < 6; part++) {
-        const int of_a = part == 2 || part == 3 ? 1 : part == 5 ? 2 : 0;
-        const int of_b = part == 1 || part == 3 ? 1 : part == 4 ? 2 : 0;
-        if ((of_a > 0 && exact_a) || (of_b > 0 && exact_b))
+    for (int part = 0; part < 3; part++) {
+        const int of_a = part == 1, of_b = part == 2;
+        if ((of_a && exact_a) || (of_b && exact_b))
             continue;
         NN_UNROLL
         for (int n = 0; n < columns; n++)
             NN_UNROLL
         for (int i = 0; i < rows; i++)
-            nn_mma_bf16(d[i * columns + n], a[i][of_a], b[n][of_b][0], b[n][of_b][1]);
+            nn_mma_tf32(d[i * columns + n], a[i][of_a], b[n][of_b][0], b[n][of_b][1]);
     }
 }
 
 /* A warp's d += two tiles of 16 places times two of eight channels. base: of places g, g + 8, g + 16, g + 24. w: of a
- * step of sixteen taps `pitch` words. */
+ * step of eight taps `pitch` floats. */
 DM_FN void nn_mma_taps(float (*d)[4], const bool exact, const float *image, const uint32_t *base,
                        const float *w, uint32_t pitch, const uint32_t *offsets, uint32_t steps)
 {
     const uint32_t lane = DM_BLOCK_THREAD % 32u;
     for (uint32_t step = 0; step < steps; step++) {
-        const uint32_t *taps = offsets + 16u * step + lane % 4u * 2u;
-        const uint32_t offset[4] = {taps[0], taps[1], taps[8], taps[9]};
-        uint32_t a[2][3][4], b[2][3][2];
+        const uint32_t near = offsets[8u * step + lane % 4u];
+        const uint32_t far = offsets[8u * step + lane % 4u + 4u];
+        float a[2][2][4], b[2][2][2];
         NN_UNROLL
         for (int i = 0; i < 2; i++)
             NN_UNROLL
         for (int k = 0; k < 4; k++) {
-            const float *at = image + base[2 * i + k % 2];
-            nn_split_pair(&a[i][0][k], 4u, at[offset[k / 2 * 2]], at[offset[k / 2 * 2 + 1]], exact);
+            const float x = image[base[2 * i + k % 2] + (k < 2 ? near : far)];
+            a[i][0][k] = exact ? x : nn_upper(x);
+            a[i][1][k] = x - a[i][0][k];
         }
         NN_UNROLL
         for (int n = 0; n < 2; n++) {
-            float words[8];
-            nn_conv_4(words, w + step * pitch + (uint32_t)n * 256u + lane * 8u);
-            nn_conv_4(words + 4, w + step * pitch + (uint32_t)n * 256u + lane * 8u + 4u);
-            NN_UNROLL
-            for (int k = 0; k < 6; k++)
-                b[n][k / 2][k % 2] = dm_f32_bits(words[k]);
+            float four[4];
+            nn_conv_4(four, w + step * pitch + (uint32_t)n * 128u + lane * 4u);
+            b[n][0][0] = four[0];
+            b[n][0][1] = four[1];
+            b[n][1][0] = four[2];
+            b[n][1][1] = four[3];
         }
         nn_mma_tiles(d, 2, 2, a, b, exact, false);
     }
 }
 
-/* Of which taps (the first of two) and channel lane's words are, for i of [steps][channels / 8][32][2]; the words of a
- * part are two, and there is room for four parts. */
+/* Where weights of (tap, channel) lie among those of a lane, for i of [steps][channels / 8][32][4]. */
 DM_FN void nn_mma_weight(uint32_t i, uint32_t columns, uint32_t *tap, uint32_t *channel)
 {
-    const uint32_t lane = i / 2u % 32u;
-    *tap = i / 64u / columns * 16u + lane % 4u * 2u + i % 2u * 8u;
-    *channel = i / 64u % columns * 8u + lane / 4u;
+    const uint32_t lane = i / 4u % 32u;
+    *tap = i / 128u / columns * 8u + lane % 4u + i % 2u * 4u;
+    *channel = i / 128u % columns * 8u + lane / 4u;
 }
 
-/* The parts of two weights, for that i. */
-DM_FN void nn_mma_put_weight(float *w, uint32_t i, float x, float y)
+DM_FN float nn_mma_part(uint32_t i, float v)
 {
-    uint32_t parts[3];
-    nn_split_pair(parts, 1u, x, y, false);
-    NN_UNROLL
-    for (uint32_t part = 0; part < 3u; part++)
-        ((uint32_t *)w)[i / 2u * 8u + part * 2u + i % 2u] = parts[part];
+    return i % 4u < 2u ? nn_upper(v) : v - nn_upper(v);
 }
 
 /* Sixteen shades in a row of images of stride 4, whose columns of a phase lie together: four floats of each phase. */
@@ -134,27 +114,22 @@ DM_FN void nn_mma_load(const nn_conv_tiled_args *s, float *to, uint64_t first, u
 
 /* ---- Forward ---- */
 
-/* Shared memory: weights [steps][tiles 2][32][8], offsets, images. A warp has 32 places and 16 channels at a time. */
+/* Shared memory: weights [steps][tiles 2][32][4], offsets, images. A warp has 32 places and 16 channels at a time. */
 DM_FN void nn_mma_forward(const nn_conv_tiled_args *s, const bool exact)
 {
-    const uint32_t taps = s->I * s->K * s->K, steps = (taps + 15u) / 16u, columns = 2u * s->tiles;
-    const uint32_t P = s->OH * s->OW, lane = DM_BLOCK_THREAD % 32u, pitch = columns * 256u;
+    const uint32_t taps = s->I * s->K * s->K, steps = (taps + 7u) / 8u, columns = 2u * s->tiles;
+    const uint32_t P = s->OH * s->OW, lane = DM_BLOCK_THREAD % 32u, pitch = columns * 128u;
     const uint32_t blocks = (uint32_t)(dm_thread_count() / DM_BLOCK_THREADS);
     float *w = nn_conv_memory;
     uint32_t *offsets = (uint32_t *)(w + steps * pitch);
-    float *image = (float *)(offsets + 16u * steps);
-    for (uint32_t i = DM_BLOCK_THREAD; i < steps * pitch / 4u; i += DM_BLOCK_THREADS) {
+    float *image = (float *)(offsets + 8u * steps);
+    for (uint32_t i = DM_BLOCK_THREAD; i < steps * pitch; i += DM_BLOCK_THREADS) {
         uint32_t tap, o;
-        float v[2];
         nn_mma_weight(i, columns, &tap, &o);
-        NN_UNROLL
-        for (uint32_t k = 0; k < 2u; k++)
-            v[k] = tap + k < taps && o < s->O
-                       ? nn_get(s->w, (uint64_t)o * taps + tap + k) * (exact ? 0.33333334f : 1.0f)
-                       : 0.0f;
-        nn_mma_put_weight(w, i, v[0], v[1]);
+        const float v = tap < taps && o < s->O ? nn_get(s->w, (uint64_t)o * taps + tap) : 0.0f;
+        w[i] = nn_mma_part(i, exact ? v * 0.33333334f : v);
     }
-    for (uint32_t i = taps + DM_BLOCK_THREAD; i < 16u * steps; i += DM_BLOCK_THREADS)
+    for (uint32_t i = taps + DM_BLOCK_THREAD; i < 8u * steps; i += DM_BLOCK_THREADS)
         offsets[i] = 0;
     nn_conv_offsets(s, offsets);
     for (uint32_t g = (uint32_t)(dm_thread_index() / DM_BLOCK_THREADS); g < s->groups;
@@ -185,7 +160,7 @@ DM_FN void nn_mma_forward(const nn_conv_tiled_args *s, const bool exact)
                 d[n][k] = s->b != 0 && c < s->O ? nn_get(s->b, c) : 0.0f;
                 d[2 + n][k] = d[n][k];
             }
-            nn_mma_taps(d, exact, image, base, w + tile * 512u, pitch, offsets, steps);
+            nn_mma_taps(d, exact, image, base, w + tile * 256u, pitch, offsets, steps);
             NN_UNROLL
             for (uint32_t i = 0; i < 4u; i++) {
                 const uint32_t q = place + 8u * i, b = nn_conv_div(q, s->of_P);
@@ -217,37 +192,33 @@ DM_KERNEL_BOUNDS(nn_conv_mma, nn_conv_tiled_args, 256u, 2)
 /* ---- dx ---- */
 
 /* Places of the input with the same rest by the stride are hit by the same J x J of the kernel's weights, as in
- * nn_conv_dx. Shared memory: weights [rests][steps][tiles 2][32][8], offsets, dy with a border of zeros. */
+ * nn_conv_dx. Shared memory: weights [rests][steps][tiles 2][32][4], offsets, dy with a border of zeros. */
 DM_KERNEL_BOUNDS(nn_conv_mma_dx, nn_conv_tiled_args, 256u, 2)
 {
     const nn_conv_tiled_args *s = &args;
     const uint32_t J = (s->K + s->stride - 1u) / s->stride, JJ = J * J, taps = s->O * JJ;
-    const uint32_t steps = (taps + 15u) / 16u, columns = 2u * s->tiles;
-    const uint32_t rests = s->stride * s->stride, pitch = columns * 256u;
+    const uint32_t steps = (taps + 7u) / 8u, columns = 2u * s->tiles;
+    const uint32_t rests = s->stride * s->stride, pitch = columns * 128u;
     const uint32_t HQ = (s->H + s->stride - 1u) / s->stride, WQ = s->Wp, Q = HQ * WQ;
     const uint32_t PH = HQ + J - 1u, PW = WQ + J - 1u, image_size = s->O * PH * PW;
     const uint32_t blocks = (uint32_t)(dm_thread_count() / DM_BLOCK_THREADS);
     const uint32_t lane = DM_BLOCK_THREAD % 32u;
     float *w = nn_conv_memory;
     uint32_t *offsets = (uint32_t *)(w + rests * steps * pitch);
-    float *image = (float *)(offsets + 16u * steps);
-    for (uint32_t i = DM_BLOCK_THREAD; i < rests * steps * pitch / 4u; i += DM_BLOCK_THREADS) {
-        const uint32_t rest = i / (steps * pitch / 4u);
-        uint32_t first, c;
-        float v[2];
-        nn_mma_weight(i - rest * (steps * pitch / 4u), columns, &first, &c);
-        NN_UNROLL
-        for (uint32_t k = 0; k < 2u; k++) {
-            const uint32_t tap = first + k;
-            const uint32_t ky = rest / s->stride + tap % JJ / J * s->stride;
-            const uint32_t kx = rest % s->stride + tap % J * s->stride;
-            v[k] = tap < taps && c < s->I && ky < s->K && kx < s->K
-                       ? nn_get(s->w, (((uint64_t)(tap / JJ) * s->I + c) * s->K + ky) * s->K + kx)
-                       : 0.0f;
-        }
-        nn_mma_put_weight(w + rest * steps * pitch, i - rest * (steps * pitch / 4u), v[0], v[1]);
+    float *image = (float *)(offsets + 8u * steps);
+    for (uint32_t i = DM_BLOCK_THREAD; i < rests * steps * pitch; i += DM_BLOCK_THREADS) {
+        const uint32_t rest = i / (steps * pitch);
+        uint32_t tap, c;
+        nn_mma_weight(i - rest * steps * pitch, columns, &tap, &c);
+        const uint32_t ky = rest / s->stride + tap % JJ / J * s->stride;
+        const uint32_t kx = rest % s->stride + tap % J * s->stride;
+        const float v =
+            tap < taps && c < s->I && ky < s->K && kx < s->K
+                ? nn_get(s->w, (((uint64_t)(tap / JJ) * s->I + c) * s->K + ky) * s->K + kx)
+                : 0.0f;
+        w[i] = nn_mma_part(i, v);
     }
-    for (uint32_t tap = DM_BLOCK_THREAD; tap < 16u * steps; tap += DM_BLOCK_THREADS)
+    for (uint32_t tap = DM_BLOCK_THREAD; tap < 8u * steps; tap += DM_BLOCK_THREADS)
         offsets[tap] =
             tap < taps ? (tap / JJ * PH + (J - 1u - tap % JJ / J)) * PW + (J - 1u - tap % J) : 0u;
     for (uint32_t i = DM_BLOCK_THREAD; i < s->group * image_size; i += DM_BLOCK_THREADS)
@@ -280,7 +251,7 @@ DM_KERNEL_BOUNDS(nn_conv_mma_dx, nn_conv_tiled_args, 256u, 2)
                 NN_UNROLL
             for (int k = 0; k < 4; k++)
                 d[n][k] = 0.0f;
-            nn_mma_taps(d, false, image, base, w + rest * steps * pitch + tile * 512u, pitch,
+            nn_mma_taps(d, false, image, base, w + rest * steps * pitch + tile * 256u, pitch,
                         offsets, steps);
             NN_UNROLL
             for (uint32_t i = 0; i < 4u; i++) {
@@ -308,28 +279,28 @@ DM_KERNEL_BOUNDS(nn_conv_mma_dx, nn_conv_tiled_args, 256u, 2)
 
 /* ---- dw ---- */
 
-/* y is dy, before the slope of the activation where `results` is given. A warp has `rows` tiles of 16 channels and 8
- * / rows tiles of eight taps; `item_blocks` warps share out the taps, and as many groups of warps as there are take
- * turns at sixteen places. Shared memory: offsets, places, a sample's x, its dy [tiles 16][pitch] with zeros behind;
- * at the end the groups' sums. */
+/* y is dy, before the slope of the activation where `results` is given. A warp has `rows` tiles of 16 channels and
+ * 8 / rows tiles of eight taps; `item_blocks` warps share out the taps, and as many groups of warps as there are take
+ * turns at eight places. Shared memory: offsets, places, a sample's x, its dy [tiles 16][pitch] with zeros behind; at
+ * the end the groups' sums. */
 DM_FN void nn_mma_dw(const nn_conv_tiled_args *s, const int rows, const bool exact)
 {
-    const uint32_t taps = s->I * s->K * s->K, P = s->OH * s->OW, steps = (P + 15u) / 16u;
-    const uint32_t pitch = 16u * steps + 8u, channels = 16u * (uint32_t)rows;
+    const uint32_t taps = s->I * s->K * s->K, P = s->OH * s->OW, steps = (P + 7u) / 8u;
+    const uint32_t pitch = 8u * steps + 4u, channels = 16u * (uint32_t)rows;
     const uint32_t lane = DM_BLOCK_THREAD % 32u, warp = DM_BLOCK_THREAD / 32u;
     const uint32_t chunk = (uint32_t)(dm_thread_index() / DM_BLOCK_THREADS);
     const uint32_t turns = DM_BLOCK_THREADS / 32u / s->item_blocks, turn = warp / s->item_blocks;
     const int columns = 8 / rows;
     const uint32_t tap0 = warp % s->item_blocks * (uint32_t)columns * 8u;
-    uint32_t *offsets = (uint32_t *)nn_conv_memory, *places = offsets + (taps + 15u) / 16u * 16u;
-    float *image = (float *)(places + 16u * steps);
+    uint32_t *offsets = (uint32_t *)nn_conv_memory, *places = offsets + (taps + 7u) / 8u * 8u;
+    float *image = (float *)(places + 8u * steps);
     float *dy = image + (s->I * s->H * s->row + 3u) / 4u * 4u, *room = nn_conv_memory;
     const uint64_t first = (uint64_t)chunk * s->group;
     const uint64_t last = first + s->group < s->B ? first + s->group : s->B;
     float d[8][4], bias = 0.0f;
     uint32_t offset[8];
     nn_conv_offsets(s, offsets);
-    for (uint32_t p = DM_BLOCK_THREAD; p < 16u * steps; p += DM_BLOCK_THREADS) {
+    for (uint32_t p = DM_BLOCK_THREAD; p < 8u * steps; p += DM_BLOCK_THREADS) {
         const uint32_t y = nn_conv_div(p, s->of_OW);
         places[p] = p < P ? y * s->stride * s->row + p - y * s->OW : 0u;
     }
@@ -375,23 +346,26 @@ DM_FN void nn_mma_dw(const nn_conv_tiled_args *s, const int rows, const bool exa
                 bias += dy[o * pitch + p];
         }
         for (uint32_t step = turn; step < steps; step += turns) {
-            uint32_t a[2][3][4], x[8][3][2];
-            const uint32_t p = 16u * step + lane % 4u * 2u;
-            const uint32_t place[4] = {places[p], places[p + 1u], places[p + 8u], places[p + 9u]};
+            float a[2][2][4], x[8][2][2];
+            const uint32_t p = 8u * step + lane % 4u;
+            const uint32_t near = places[p], far = places[p + 4u];
             NN_UNROLL
-            for (uint32_t i = 0; i < (uint32_t)rows; i++)
+            for (int i = 0; i < rows; i++)
                 NN_UNROLL
             for (uint32_t k = 0; k < 4u; k++) {
-                const float *at =
-                    dy + (i * 16u + lane / 4u + k % 2u * 8u) * pitch + p + k / 2u * 8u;
-                nn_split_pair(&a[i][0][k], 4u, at[0], at[1], false);
+                const float v =
+                    dy[((uint32_t)i * 16u + lane / 4u + k % 2u * 8u) * pitch + p + k / 2u * 4u];
+                a[i][0][k] = nn_upper(v);
+                a[i][1][k] = v - a[i][0][k];
             }
             NN_UNROLL
             for (int n = 0; n < columns; n++)
                 NN_UNROLL
-            for (int k = 0; k < 2; k++)
-                nn_split_pair(&x[n][0][k], 2u, image[place[2 * k] + offset[n]],
-                              image[place[2 * k + 1] + offset[n]], exact);
+            for (int k = 0; k < 2; k++) {
+                const float v = image[(k == 0 ? near : far) + offset[n]];
+                x[n][0][k] = exact ? v : nn_upper(v);
+                x[n][1][k] = v - x[n][0][k];
+            }
             nn_mma_tiles(d, rows, columns, a, x, false, exact);
         }
     }

@@ -12,7 +12,7 @@
  * are read.
  *
  * This text and conv_mma.h are for both kinds of device. What they need of one is defined before they are included:
- * nn_get, nn_put, nn_activate, nn_conv_memory, nn_conv_16, nn_conv_4, nn_conv_put_4, nn_mma_bf16, NN_UNROLL and
+ * nn_get, nn_put, nn_activate, nn_conv_memory, nn_conv_16, nn_conv_4, nn_conv_put_4, nn_mma_tf32, NN_UNROLL and
  * NN_UNROLL_SOME; by conv_cuda.h for GPUs, by tests/nn/conv_host.h for the host, where tests compare the kernels with
  * the plain convolution (tests/nn/test_conv_tiled.c). */
 #include "nn/cuda/args.h"

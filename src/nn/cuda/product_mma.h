@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* product_mma.h - products of floats on the matrix units, as conv_mma.h makes them: six of bfloat16.
+/* product_mma.h - products of floats on the matrix units, as conv_mma.h makes them: three of tf32.
  *
  *     c[M][N] = act(a b + bias), or c += a b; a block 128 x 64 of it, eight warps of 32 x 32, 32 columns of K at a time
  *
  * Pieces of a and b are on their way to shared memory while others are multiplied. Either may lie along its rows or
- * along K. Rows of a piece are eight or four words longer than they need to be, so that a fragment's lanes read from
+ * along K. Rows of a piece are four or eight words longer than they need to be, so that a fragment's lanes read from
  * different banks. With `splits` K is shared out to blocks, each with a c of its own. */
 
 #include "nn/cuda/product_size.h"
@@ -12,7 +12,7 @@
 /* Where element (row, k) of a piece is. */
 DM_FN uint32_t nn_product_place(const bool along_k, uint32_t rows, uint32_t row, uint32_t k)
 {
-    return along_k ? row * (NN_PRODUCT_K + 8u) + k : k * (rows + 4u) + row;
+    return along_k ? row * (NN_PRODUCT_K + 4u) + k : k * (rows + 8u) + row;
 }
 
 /* Rows row .., columns k .. of a matrix whose rows (or columns, if not along_k) lie `stride` apart; 16 bytes a time. */
@@ -73,24 +73,26 @@ DM_FN void nn_product_tiles(const nn_product_args *s, const bool a_along, const 
                              first + (uint64_t)ahead * NN_PRODUCT_K, ahead % NN_PRODUCT_STAGES);
         nn_copy_mark();
         NN_UNROLL
-        for (uint32_t k0 = 0; k0 < NN_PRODUCT_K; k0 += 16u) {
-            uint32_t a[2][3][4], b[4][3][2];
+        for (uint32_t k0 = 0; k0 < NN_PRODUCT_K; k0 += 8u) {
+            float a[2][2][4], b[4][2][2];
             NN_UNROLL
             for (uint32_t i = 0; i < 2u; i++)
                 NN_UNROLL
             for (uint32_t k = 0; k < 4u; k++) {
-                const uint32_t m = warp_row + 16u * i + g + k % 2u * 8u;
-                const uint32_t at = k0 + 2u * t + k / 2u * 8u;
-                nn_split_pair(&a[i][0][k], 4u, pa[nn_product_place(a_along, NN_PRODUCT_M, m, at)],
-                              pa[nn_product_place(a_along, NN_PRODUCT_M, m, at + 1u)], false);
+                const float x =
+                    pa[nn_product_place(a_along, NN_PRODUCT_M, warp_row + 16u * i + g + k % 2u * 8u,
+                                        k0 + t + k / 2u * 4u)];
+                a[i][0][k] = nn_upper(x);
+                a[i][1][k] = x - a[i][0][k];
             }
             NN_UNROLL
             for (uint32_t n = 0; n < 4u; n++)
                 NN_UNROLL
             for (uint32_t k = 0; k < 2u; k++) {
-                const uint32_t o = warp_column + 8u * n + g, at = k0 + 2u * t + k * 8u;
-                nn_split_pair(&b[n][0][k], 2u, pb[nn_product_place(b_along, NN_PRODUCT_N, o, at)],
-                              pb[nn_product_place(b_along, NN_PRODUCT_N, o, at + 1u)], false);
+                const float x = pb[nn_product_place(b_along, NN_PRODUCT_N, warp_column + 8u * n + g,
+                                                    k0 + t + k * 4u)];
+                b[n][0][k] = nn_upper(x);
+                b[n][1][k] = x - b[n][0][k];
             }
             nn_mma_tiles(d, 2, 4, a, b, false, false);
         }

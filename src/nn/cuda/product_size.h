@@ -9,8 +9,8 @@
 #define NN_PRODUCT_THREADS 256u
 #define NN_PRODUCT_STAGES 3u
 /* Floats of a piece of a, of b, of both. */
-#define NN_PRODUCT_A (NN_PRODUCT_M * (NN_PRODUCT_K + 8u))
-#define NN_PRODUCT_B (NN_PRODUCT_N * (NN_PRODUCT_K + 8u))
+#define NN_PRODUCT_A (NN_PRODUCT_M * (NN_PRODUCT_K + 4u))
+#define NN_PRODUCT_B (NN_PRODUCT_N * (NN_PRODUCT_K + 4u))
 #define NN_PRODUCT_STAGE (NN_PRODUCT_A + NN_PRODUCT_B)
 
 #endif

@@ -66,8 +66,8 @@ static bool has_wgmma(const dm_device *device)
            !(wish != NULL && strcmp(wish, "mma") == 0);
 }
 
-/* conv_mma.h's and product_mma.h's products are of bfloat16. $DM_NN_CONV=tiled does without. */
-static bool has_bf16(const dm_device *device)
+/* conv_mma.h's products are of tf32. $DM_NN_CONV=tiled does without. */
+static bool has_tf32(const dm_device *device)
 {
     const char *wish = getenv("DM_NN_CONV"), *arch = dm_device_get_properties(device)->arch;
     return strncmp(arch, "sm_", 3) == 0 && atoi(arch + 3) >= 80 &&
@@ -112,7 +112,7 @@ dm_status dm_nn_cuda_create(dm_device *device, dm_nn_type type, dm_nn_exec *out,
     state->device = device;
     *out = (dm_nn_exec){
         .ops = &table, .type = type, .stream = dm_device_stream(device), .state = state};
-    state->conv_mma = has_bf16(device);
+    state->conv_mma = has_tf32(device);
     dm_status status = load(state, type, err);
     if (status == DM_OK)
         status =
