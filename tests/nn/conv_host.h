@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* conv_host.h - what nn/cuda/conv_tiled.h, conv_mma.h and product_mma.h need, on the host: as nn/cuda/conv_cuda.h has
- * it for GPUs. What would be a fault there traps here. */
+/* conv_host.h - what nn/cuda/conv_tiled.h and conv_mma.h need, on the host: as nn/cuda/conv_cuda.h has it for GPUs.
+ * What would be a fault there traps here. */
 #ifndef DM_TESTS_NN_CONV_HOST_H
 #define DM_TESTS_NN_CONV_HOST_H
 
@@ -29,12 +29,6 @@ DM_FN float nn_activate(uint32_t kind, float x)
     return kind == DM_NN_RELU && x < 0 ? 0 : x;
 }
 
-DM_FN float nn_slope(uint32_t kind, float y, float pre)
-{
-    (void)pre;
-    return kind == DM_NN_RELU && y <= 0 ? 0 : 1;
-}
-
 static inline void nn_conv_aligned(const float *at)
 {
     if (((uintptr_t)at & 15u) != 0)
@@ -57,20 +51,6 @@ DM_FN void nn_conv_put_4(float *to, const float *from)
 {
     nn_conv_aligned(to);
     __builtin_memcpy(to, from, 16);
-}
-
-DM_FN void nn_copy_ahead(float *to, const float *from)
-{
-    nn_conv_aligned(from);
-    nn_conv_put_4(to, from);
-}
-
-DM_FN void nn_copy_mark(void)
-{
-}
-
-DM_FN void nn_copy_wait(void)
-{
 }
 
 DM_FN void nn_mma_tf32(float *d, const float *a, float b0, float b1)

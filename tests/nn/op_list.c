@@ -401,7 +401,7 @@ static const op_case cases[] = {
     VALUE(square, 1, 1),
     VALUE(square, 3, 67),
     VALUE(sigmoid, 2, 131),
-    LINEAR(1024, 256, 128, DM_NN_RELU, false, true, true), /* CUDA: product_mma.h */
+    LINEAR(1024, 256, 128, DM_NN_RELU, false, true, true),
 };
 
 size_t op_case_count(void)

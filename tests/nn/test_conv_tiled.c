@@ -3,6 +3,12 @@
  * the sizes that their launches have on a GPU, beside the plain convolution. */
 #include "tests/nn/conv_host.h"
 
+DM_FN float nn_slope(uint32_t kind, float y, float pre)
+{
+    (void)pre;
+    return kind == DM_NN_RELU && y <= 0 ? 0 : 1;
+}
+
 #include "nn/cuda/conv_mma.h"
 #include "nn/cuda/conv_tiled_plan.h"
 

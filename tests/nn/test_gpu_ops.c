@@ -73,7 +73,7 @@ static void bfloat16_without_wgmma(void **state)
     unsetenv("DM_NN_FLASH");
 }
 
-/* Convolutions and products of GPUs without bfloat16. */
+/* Convolutions of GPUs without tf32. */
 static void float32_without_matrix_units(void **state)
 {
     (void)state;

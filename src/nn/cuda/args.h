@@ -14,7 +14,6 @@ typedef struct nn_product_args {
     uint64_t a_row, a_column, b_row, b_column;
     uint32_t M, N, K, activation;
     uint32_t c_float, add; /* c is float; add to it */
-    uint32_t splits;       /* product_mma.h: parts of K, each with a c */
 } nn_product_args;
 
 /* dy[N][O] *= act'; partial[chunks][O] = the sums of columns over each chunk of rows. */

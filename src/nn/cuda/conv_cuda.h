@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* conv_cuda.h - conv_tiled.h, conv_mma.h and product_mma.h as CUDA compiles them: loads and stores of sixteen bytes,
- * copies that go on by themselves, the matrix unit. */
+/* conv_cuda.h - conv_tiled.h and conv_mma.h as CUDA compiles them: loads and stores of sixteen bytes, the matrix unit. */
 #include "nn/cuda/common.h"
 
 #define NN_UNROLL _Pragma("unroll")
@@ -48,27 +47,4 @@ DM_FN void nn_mma_tf32(float *d, const float *a, float b0, float b1)
 #endif
 }
 
-/* Sixteen bytes on their way to shared memory; those before the last mark but one have come after the wait. */
-DM_FN void nn_copy_ahead(float *to, const float *from)
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(nn_shared(to)), "l"(from));
-#endif
-}
-
-DM_FN void nn_copy_mark()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;");
-#endif
-}
-
-DM_FN void nn_copy_wait()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group 1;" ::: "memory");
-#endif
-}
-
 #include "nn/cuda/conv_mma.h"
-#include "nn/cuda/product_mma.h"

@@ -85,8 +85,7 @@
     K(conv_cuda, conv_tiled_dw)                                                                    \
     K(conv_cuda, conv_mma)                                                                         \
     K(conv_cuda, conv_mma_dx)                                                                      \
-    K(conv_cuda, conv_mma_dw)                                                                      \
-    K(conv_cuda, product_mma)
+    K(conv_cuda, conv_mma_dw)
 
 enum {
 #define NN_KERNEL_ID(text, name) NN_K_##name,

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* linear.c - linear layers on CUDA: large products of floats by product_mma.h, others by cuBLASLt where it takes the
- * shape, else nn_product.
+/* linear.c - linear layers on CUDA: cuBLASLt where it takes the shape, else nn_product.
  *
  *     y  = x w^T      dx = dy w      dw += dy^T x      db += the sums of dy's columns */
 #include "nn/cuda/internal.h"
-#include "nn/cuda/product_size.h"
 
 #include <stdio.h>
 
@@ -13,27 +11,10 @@ static size_t partials_size(const dm_nn_linear *s)
     return (size_t)nn_chunks(s->N) * s->O * sizeof(float);
 }
 
-/* Parts of K of dw's product, so that every multiprocessor has some; 0: product_mma.h does not take it. */
-static uint32_t splits_of(const dm_nn_exec *e, uint64_t M, uint64_t N, uint64_t K, bool may_split)
-{
-    const dm_nn_cuda *state = e->state;
-    uint64_t wanted = 2 * (uint64_t)dm_device_get_properties(state->device)->multiprocessors;
-    uint64_t blocks = M / NN_PRODUCT_M * (N / NN_PRODUCT_N), splits = 1;
-    if (!state->conv_mma || e->type != DM_NN_F32 || M % NN_PRODUCT_M != 0 ||
-        N % NN_PRODUCT_N != 0 || K % NN_PRODUCT_K != 0 || M * N * K < UINT64_C(1) << 25)
-        return 0;
-    while (may_split && blocks * splits < wanted && splits < 16 &&
-           K % (2 * splits * NN_PRODUCT_K) == 0)
-        splits *= 2;
-    return (uint32_t)splits;
-}
-
 static size_t linear_scratch(const dm_nn_exec *e, const dm_nn_linear *s)
 {
     const dm_nn_cuda *state = e->state;
     size_t partials = partials_size(s), work = state->products == NULL ? 0 : DM_CUBLASLT_WORKSPACE;
-    size_t splits = (size_t)splits_of(e, s->O, s->C, s->N, true) * s->O * s->C * sizeof(float);
-    partials = partials > splits ? partials : splits;
     return partials > work ? partials : work;
 }
 
@@ -51,28 +32,6 @@ static dm_status own(dm_nn_exec *e, nn_product_args *args, dm_error *err)
         return dm_fail(err, DM_EUNSUPPORTED, "nn: a product of %u x %u is too large", args->M,
                        args->N);
     return NN_LAUNCH(e, product, ((dm_grid){(uint32_t)blocks, 256, 0}), args, err);
-}
-
-/* A product of floats on the matrix units; *done is false when it is not for them. */
-static dm_status by_mma(dm_nn_exec *e, nn_product_args *args, bool may_split, bool *done,
-                        dm_error *err)
-{
-    uint32_t splits = splits_of(e, args->M, args->N, args->K, may_split);
-    const void *places[] = {args->a, args->b, args->c};
-    nn_partials_args sum = {
-        .partial = e->scratch, .out = args->c, .chunks = splits, .O = args->M * args->N};
-    *done = splits > 0 && args->pre == NULL && dm_nn_cuda_vectors(e, 4, places, 3);
-    if (!*done)
-        return DM_OK;
-    args->splits = splits;
-    if (splits > 1) { /* only dw's are, which are added */
-        args->c = e->scratch;
-        args->add = 0;
-    }
-    dm_grid grid = {args->M / NN_PRODUCT_M * (args->N / NN_PRODUCT_N) * splits, NN_PRODUCT_THREADS,
-                    NN_PRODUCT_STAGES * NN_PRODUCT_STAGE * sizeof(float)};
-    dm_status status = NN_LAUNCH(e, product_mma, grid, args, err);
-    return status != DM_OK || splits == 1 ? status : dm_nn_cuda_partials(e, &sum, err);
 }
 
 /* Before a product is measured: its sizes and what it does besides. */
@@ -139,10 +98,6 @@ static dm_status linear(dm_nn_exec *e, const dm_nn_linear *s, const void *x, con
                                    .bias = fused ? b : NULL};
     product.gelu_aux = fused && s->activation == DM_NN_GELU ? pre : NULL;
     product.relu = fused && s->activation == DM_NN_RELU;
-    bool done = false;
-    dm_status status = by_mma(e, &args, false, &done, err);
-    if (status != DM_OK || done)
-        return status;
     if (by_library(e, &product)) {
         if (fused)
             return DM_OK;
@@ -199,10 +154,7 @@ static dm_status linear_backward(dm_nn_exec *e, const dm_nn_linear *s, const voi
                                 .N = s->C,
                                 .K = s->O,
                                 .add = s->add_dx};
-        bool done = false;
-        if (s->dx_pre == NULL)
-            status = by_mma(e, &args, false, &done, err);
-        if (status == DM_OK && !done && !by_library(e, &product)) {
+        if (!by_library(e, &product)) {
             nn_columns_args slope = {.pre = s->dx_pre, .dy = dx, .N = s->N, .O = s->C};
             status = own(e, &args, err);
             if (status == DM_OK && s->dx_pre != NULL)
@@ -235,9 +187,7 @@ static dm_status linear_backward(dm_nn_exec *e, const dm_nn_linear *s, const voi
                                 .K = s->N,
                                 .c_float = 1,
                                 .add = 1};
-        bool done = false;
-        status = by_mma(e, &args, true, &done, err);
-        if (status == DM_OK && !done && !by_library(e, &product))
+        if (!by_library(e, &product))
             status = own(e, &args, err);
     }
     return status;
