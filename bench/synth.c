@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* synth.c - how fast pairs of a dataset are made on one thread, without verification.
  *
- *   dm-bench-synth [--count N] [--warp PYTHON]
+ *   dm-bench-synth [--count N] [--style natural|random] [--warp PYTHON]
  *
  * N (20000) kernels are generated, compiled to CUDA C++ with both passes and brought to their
  * canonical form on the way, and written as lines of JSON, in the producer's order; processor time
@@ -141,7 +141,7 @@ static dm_status run_warp(bench *b, const char *python, dm_error *err)
     return status;
 }
 
-static dm_status run(bench *b, int count, const char *python, dm_error *err)
+static dm_status run(bench *b, int count, dm_synth_style style, const char *python, dm_error *err)
 {
     for (int i = 0; i < BATCH; i++)
         dm_synth_record_init(&b->records[i]);
@@ -150,6 +150,8 @@ static dm_status run(bench *b, int count, const char *python, dm_error *err)
     if (b->forms == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     dm_status status = dm_synth_profile_create(NULL, &b->profile, err);
+    if (status == DM_OK)
+        b->profile->style = style;
     if (status == DM_OK)
         status = dm_synth_generator_create(b->profile, &b->generator, err);
     if (status == DM_OK)
@@ -168,16 +170,20 @@ static dm_status run(bench *b, int count, const char *python, dm_error *err)
 int main(int argc, char **argv)
 {
     int count = 20000;
+    dm_synth_style style = DM_SYNTH_STYLE_RANDOM;
     const char *python = NULL;
     for (int i = 1; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--count") == 0)
             count = atoi(argv[i + 1]);
+        else if (strcmp(argv[i], "--style") == 0)
+            style = strcmp(argv[i + 1], "natural") == 0 ? DM_SYNTH_STYLE_NATURAL
+                                                        : DM_SYNTH_STYLE_RANDOM;
         else if (strcmp(argv[i], "--warp") == 0)
             python = argv[i + 1];
     }
     bench b = {0};
     dm_error err = {0};
-    dm_status status = run(&b, count > 0 ? count : 1, python, &err);
+    dm_status status = run(&b, count > 0 ? count : 1, style, python, &err);
     if (status != DM_OK)
         fprintf(stderr, "%s\n", err.message);
     for (int i = 0; i < BATCH; i++)

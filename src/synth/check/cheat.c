@@ -6,6 +6,7 @@
 #include "synth/check/sandbox.h"
 #include "synth/lesson/test.h"
 
+#include <fenv.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -331,7 +332,14 @@ static bool try_case(const search *s, int number, int percent, bool strict, uint
         snprintf(s->reason, s->size, "stopped in case '%s'", dm_cheat_case_names[number]);
         return false;
     }
+    feclearexcept(FE_ALL_EXCEPT);
     run(s, t);
+    if (strict &&
+        fetestexcept(FE_INVALID) != 0) { /* what a minimum may hide: NaN is no number to it */
+        snprintf(s->reason, s->size, "the root of a negative number, or the like, in case '%s'",
+                 dm_cheat_case_names[number]);
+        return false;
+    }
     if (!dm_trial_guards_hold(t, t->now, GUARD_BYTE)) {
         snprintf(s->reason, s->size, "writes outside of its arrays at size %d", t->size);
         return false;

@@ -14,7 +14,8 @@
  * that none notices is counted; with more than two of them, and a quarter, the record is refused.
  *
  * A case is taken only when the kernel gives the same in float64, within half of what the test allows:
- * what depends on rounding is nothing to test an implementation with.
+ * what depends on rounding is nothing to test an implementation with. Nor is what takes the root of a
+ * negative number on its way, even where a minimum drops it.
  *
  * Runs in the process that examines kernels; what was found is left in memory that both processes see. */
 #ifndef DM_SYNTH_CHEAT_H
