@@ -8,6 +8,23 @@ dotmatrix kernel compile kernels/agent/ppo.py"""
 import warp as wp
 
 
+@wp.func
+def largest(logits: wp.array2d(dtype=float), n: int) -> float:
+    most = logits[n, 0]
+    for a in range(1, logits.shape[1]):
+        most = wp.max(most, logits[n, a])
+    return most
+
+
+@wp.func
+def exponentials(logits: wp.array2d(dtype=float), n: int, most: float) -> float:
+    # The sum under the softmax, each logit less the largest, so that none overflows.
+    total = float(0.0)
+    for a in range(logits.shape[1]):
+        total += wp.exp(logits[n, a] - most)
+    return total
+
+
 @wp.kernel
 def ppo(logits: wp.array2d(dtype=float), values: wp.array(dtype=float), actions: wp.array(dtype=int),
         chances: wp.array(dtype=float), advantages: wp.array(dtype=float), returns: wp.array(dtype=float),
@@ -18,12 +35,8 @@ def ppo(logits: wp.array2d(dtype=float), values: wp.array(dtype=float), actions:
     # is never negative), whether the ratio was clipped. value_clip 0: values are not.
     n = wp.tid()
     count = logits.shape[1]
-    most = logits[n, 0]
-    for a in range(1, count):
-        most = wp.max(most, logits[n, a])
-    total = float(0.0)
-    for a in range(count):
-        total += wp.exp(logits[n, a] - most)
+    most = largest(logits, n)
+    total = exponentials(logits, n, most)
     norm = most + wp.log(total)
     entropy = float(0.0)
     for a in range(count):
@@ -60,12 +73,8 @@ def sample(logits: wp.array2d(dtype=float), values: wp.array(dtype=float), seeds
     n = wp.tid()
     to_values[n] = values[n]
     count = logits.shape[1]
-    most = logits[n, 0]
-    for a in range(1, count):
-        most = wp.max(most, logits[n, a])
-    total = float(0.0)
-    for a in range(count):
-        total += wp.exp(logits[n, a] - most)
+    most = largest(logits, n)
+    total = exponentials(logits, n, most)
     state = wp.rand_init(seeds[step], first + n)
     left = wp.randf(state) * total
     below = float(0.0)
@@ -94,13 +103,8 @@ def ratios(logits: wp.array2d(dtype=float), values: wp.array(dtype=float), actio
            chances: wp.array(dtype=float), to_ratios: wp.array(dtype=float), to_values: wp.array(dtype=float)):
     # How much more probable the policy makes what was done than it was when it was drawn, for V-trace.
     n = wp.tid()
-    count = logits.shape[1]
-    most = logits[n, 0]
-    for a in range(1, count):
-        most = wp.max(most, logits[n, a])
-    total = float(0.0)
-    for a in range(count):
-        total += wp.exp(logits[n, a] - most)
+    most = largest(logits, n)
+    total = exponentials(logits, n, most)
     to_ratios[n] = wp.exp(logits[n, actions[n]] - most - wp.log(total) - chances[n])
     to_values[n] = values[n]
 
