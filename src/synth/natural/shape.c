@@ -203,7 +203,7 @@ static size_t name_element(const char *text, const char *array, size_t size, cha
         if (length == 2)
             name[1] = 'i';
         name[length] = '\0';
-        if ((length == 2 || strchr("ijklo_", name[0]) == NULL) &&
+        if (strchr(length == 1 ? "abcdefghmnpqrstuvwxyz" : "fmpruvx", name[0]) != NULL &&
             find_word(text, text, name, length) == NULL)
             return length;
     }
