@@ -53,7 +53,9 @@ static void write_metadata(dm_json *json, const json_t *metadata)
         return;
     dm_json_begin_object(json, "__metadata__");
     json_object_foreach((json_t *)metadata, key, value)
+    {
         dm_json_string(json, key, json_string_value(value));
+    }
     dm_json_end_object(json);
 }
 

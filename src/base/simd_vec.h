@@ -132,7 +132,7 @@ VEC_FN ivec ivec_load_bytes(const uint8_t *p)
 #elif LANES == 8
     return (ivec)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
 #else
-    ivec v;
+    ivec v = {0};
     for (int i = 0; i < LANES; i++)
         v[i] = p[i];
     return v;

@@ -75,7 +75,7 @@ static void the_wrong_one_fails_the_suite(void **state)
 {
     dm_test_result r;
     const char *path = suite_path();
-    dm_test_run_dotmatrix(&(dm_test_command){.folder = dm_test_dir(state)},
+    dm_test_run_dotmatrix(&(dm_test_command){.folder = dm_test_dir(state), .seconds = 240},
                           (const char *const[]){"verify", "--suite", path, "--roms", built,
                                                 "--ref-backend", "single", "--dut-backend",
                                                 "wrong_single", "--bundle", "found", NULL},

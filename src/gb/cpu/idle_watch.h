@@ -136,6 +136,7 @@ DM_FN_SLOW bool dm_gb_idle_watch_run(dm_gb_context *context)
     const uint8_t skip_idle = context->skip_idle;
     context->skip_idle = 0;
     context->watch = DM_GB_WATCHING;
+    /* cppcheck-suppress autoVariables ; it is taken back at the end */
     context->journal = &watch.journal;
     dm_gb_idle_watch_begin(&watch, context, &hot);
     for (uint32_t i = 0; i < DM_GB_IDLE_WATCH_STEPS && context->watch == DM_GB_WATCHING && !found &&
