@@ -439,7 +439,8 @@ const char *dm_program_messages(const dm_program *program)
 
 dm_program_info dm_program_get_info(const dm_program *program)
 {
-    return program == NULL ? (dm_program_info){0} : program->info;
+    const dm_program_info none = {0};
+    return program == NULL ? none : program->info;
 }
 
 const char *dm_program_source(const dm_program *program, bool cuda)

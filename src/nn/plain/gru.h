@@ -81,7 +81,9 @@ static dm_status PLAIN(gru_backward)(dm_nn_exec *exec, const dm_nn_gru *op, cons
             for (size_t i = 0; i < 3 * H; i++)
                 for (size_t j = 0; j < H; j++)
                     du[i * H + j] += az[i] * (i < 2 * H ? last[j] : r[j] * last[j]);
-            for (size_t j = 0; dlast && j < H; j++)
+            if (!dlast)
+                continue;
+            for (size_t j = 0; j < H; j++)
                 for (size_t i = 0; i < 2 * H; i++)
                     dlast[j] += u[i * H + j] * az[i];
         }

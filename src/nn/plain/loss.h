@@ -7,11 +7,12 @@ static dm_status PLAIN(softmax_loss)(dm_nn_exec *exec, const dm_nn_softmax_loss 
     (void)exec, (void)err;
     REAL *logits = logits_, *losses = losses_;
     for (size_t n = 0; n < op->N; n++) {
-        REAL *row = logits + n * op->P, most = row[0], total = 0;
+        REAL *row = logits + n * op->P, most = row[0];
         bool counts = target[n] >= 0;
         for (size_t v = 1; v < op->V; v++)
             most = row[v] > most ? row[v] : most;
-        for (size_t v = 0; v < op->V; v++)
+        REAL total = MATH(exp)(row[0] - most);
+        for (size_t v = 1; v < op->V; v++)
             total += MATH(exp)(row[v] - most);
         REAL norm = most + MATH(log)(total);
         losses[n] = counts ? norm - row[target[n]] : 0;
