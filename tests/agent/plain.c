@@ -48,10 +48,11 @@ void dm_agent_plain_advantages(const dm_agent_plain_rollout *r, double *advantag
 double dm_agent_plain_ppo(const dm_agent_plain_sample *s, double parts[5], double *dlogits,
                           double *dvalue)
 {
-    double most = s->logits[0], total = 0, entropy = 0;
+    double most = s->logits[0], entropy = 0;
     for (size_t a = 1; a < s->actions; a++)
         most = fmax(most, s->logits[a]);
-    for (size_t a = 0; a < s->actions; a++)
+    double total = exp(s->logits[0] - most);
+    for (size_t a = 1; a < s->actions; a++)
         total += exp(s->logits[a] - most);
     double norm = most + log(total);
     for (size_t a = 0; a < s->actions; a++)

@@ -274,7 +274,7 @@ static dm_status check_shapes(dm_unit *u, dm_error *err)
 static void make_function(dm_unit *u, const char *name)
 {
     dm_lang *lang = &u->compilation->lang;
-    dm_val values[DM_UNIT_NAMES_MAX];
+    dm_val values[DM_UNIT_NAMES_MAX] = {0};
     dm_ir_function *f = dm_ir_function_new(lang, dm_lang_intern_text(lang, name));
     dm_ir_builder b = {.lang = lang, .function = f, .block = f->body};
     f->role = DM_IR_KERNEL;

@@ -443,11 +443,16 @@ static void name_length(dm_natural *n, dm_buffer *body, dm_buffer *other)
 void dm_natural_drop_prefixes(dm_buffer *text)
 {
     static const char *const names[] = {"wp.min(", "wp.max(", "wp.abs("};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        for (char *at = text->data; at != NULL && (at = strstr(at, names[i])) != NULL;) {
+    if (text->data == NULL)
+        return;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char *at = strstr(text->data, names[i]);
+        while (at != NULL) {
             memmove(at, at + 3, text->size - (size_t)(at + 3 - text->data) + 1);
             text->size -= 3;
+            at = strstr(at, names[i]);
         }
+    }
 }
 
 void dm_natural_shape_body(dm_natural *n, const char *helpers, dm_buffer *body)

@@ -27,7 +27,7 @@ static const struct {
 
 uint32_t dm_sobol(size_t dimension, uint32_t index)
 {
-    uint32_t v[32], out = 0;
+    uint32_t v[32] = {0}, out = 0;
     if (dimension == 0) {
         for (uint32_t i = 0; i < 32; i++)
             v[i] = 1u << (31 - i);
