@@ -30,7 +30,8 @@ static void stages_write_only_what_they_own(void **state)
                                                       .region_count = 4, .frame_stack = 2));
         for (int kind = 0; kind < DM_SWARM_OUTPUTS; kind++) {
             dm_device_buffer *buffer = dm_swarm_output(swarm, (dm_swarm_output_kind)kind);
-            memset(dm_device_buffer_address(buffer), 0xA5, dm_device_buffer_size(buffer));
+            if (dm_device_buffer_size(buffer) > 0)
+                memset(dm_device_buffer_address(buffer), 0xA5, dm_device_buffer_size(buffer));
         }
         dm_case_step(swarm, 2);
         for (int kind = 0; kind < DM_SWARM_OUTPUTS; kind++) {
