@@ -608,6 +608,7 @@ static dm_status set_up_workers(producer *p, dm_error *err)
                                       .repairs = o->repairs,
                                       .warp = o->warp,
                                       .ptx = o->ptx,
+                                      .warp_names = (o->texts & DM_SYNTH_WARP_NAMES) != 0,
                                       .progress = add_progress,
                                       .user = p};
     for (int i = 0; i < p->threads && status == DM_OK; i++) {

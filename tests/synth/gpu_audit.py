@@ -13,6 +13,7 @@ import ctypes.util
 import glob
 import json
 import os
+import re
 import sys
 import time
 
@@ -100,6 +101,12 @@ class OnDevice:
         array[...] = self.array
 
 
+def entry_of(text, name):
+    """What a kernel's entry points are called in a CUDA text, before "_forward": its name, or that by Warp's rule."""
+    found = re.search(rf"\b{re.escape(name)}_[0-9a-f]{{8}}_cuda_kernel(?=_(forward|backward)\()", text)
+    return found.group(0) if found else name
+
+
 def on_gpu(cuda, test, function):
     parameters = test["PARAMETERS"]
 
@@ -128,7 +135,7 @@ class Program:
         self.backward = self.load(record["cuda_backward"], "_backward") if record["cuda_backward"] else {}
 
     def load(self, text, end):
-        return dict(zip(self.kernels, self.cuda.compile(text, *(name + end for name in self.kernels))))
+        return dict(zip(self.kernels, self.cuda.compile(text, *(entry_of(text, name) + end for name in self.kernels))))
 
     def launch(self, functions, launch, values, grads):
         parameters, function = self.test["PARAMETERS"], functions.get(launch["kernel"])
@@ -214,7 +221,9 @@ def main():
                 programs += 1
             else:
                 texts = [(record["cuda_forward"], "_forward"), (record["cuda_backward"], "_backward")]
-                passes = [on_gpu(cuda, test, cuda.compile(text, test["ENTRY"] + end)[0]) for text, end in texts if text]
+                plain = re.sub(r"_[0-9a-f]{8}_cpu$", "", test["ENTRY"])
+                passes = [on_gpu(cuda, test, cuda.compile(text, entry_of(text, plain) + end)[0])
+                          for text, end in texts if text]
             backward += bool(record["cuda_backward"])
             problems = test["check"](*passes)
         except RuntimeError as error:

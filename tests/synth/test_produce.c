@@ -341,6 +341,15 @@ static void another_run_is_refused(void **state)
     assert_int_equal(dm_synth_produce(&o, &made, &err), DM_EINVAL);
     assert_non_null(strstr(err.message, "'seed': 5, now 6"));
     o.seed = 5;
+    o.texts |= DM_SYNTH_WARP_NAMES;
+    assert_int_equal(dm_synth_produce(&o, &made, &err), DM_EINVAL);
+    assert_non_null(strstr(err.message, "'warp_names': none, now true"));
+    o.folder = dm_test_path(state, "named");
+    produce(&o, &made);
+    o.texts &= ~DM_SYNTH_WARP_NAMES;
+    assert_int_equal(dm_synth_produce(&o, &made, &err), DM_EINVAL);
+    assert_non_null(strstr(err.message, "'warp_names': true, now false"));
+    o.folder = dm_test_path(state, "set");
     o.category_count = 3;
     assert_int_equal(dm_synth_produce(&o, &made, &err), DM_EINVAL);
     assert_non_null(strstr(err.message, "categories"));

@@ -12,6 +12,7 @@ enum { DEVICE_CUDA, DEVICE_CPU, DEVICE_BOTH };
 
 typedef struct synth_options {
     const char *warp;
+    bool warp_names;
     const char *out, *categories, *kinds, *profile, *in, *png;
     int device, verify, level, style, compress, color;
     bool random, list;
@@ -48,6 +49,9 @@ static const dm_option rows[] = {
                      "of complete files: zstd makes them a ninth as large"),
     DM_OPTION_STRING(synth_options, warp, "warp-text", "PYTHON", NULL,
                      "Warp's own CUDA texts besides, by a Python that has warp-lang"),
+    DM_OPTION_FLAG(
+        synth_options, warp_names, "warp-names",
+        "functions in CUDA and C called as Warp calls them, NAME_HASH_cuda_kernel_forward"),
     DM_OPTION_FLAG(synth_options, timing, "timing",
                    "measured times in the records, which then differ from run to run"),
     DM_OPTION_INT(synth_options, rank, "rank", "R", -1, 1000000, "-1",
@@ -167,6 +171,8 @@ static dm_status produce(const synth_options *s, bool *negative, dm_error *err)
                                         : DM_SYNTH_TEXT_CUDA | DM_SYNTH_TEXT_C;
     if (o.style == DM_SYNTH_STYLE_NATURAL)
         o.texts |= DM_SYNTH_TEXT_REFERENCE;
+    if (s->warp_names)
+        o.texts |= DM_SYNTH_WARP_NAMES;
     if (s->out == NULL)
         return dm_fail(err, DM_EINVAL, "produce needs --out DIR");
     if (s->programs > 0 && o.style != DM_SYNTH_STYLE_NATURAL)
@@ -254,7 +260,7 @@ static dm_status run(const void *values, const dm_strings *arguments, bool *nega
 static const dm_action actions[] = {
     {"produce", "", 0, 0, "Make a dataset, or go on with one that was begun",
      "out count style categories kinds programs device verify shard-lines profile compress "
-     "warp-text timing "
+     "warp-text warp-names timing "
      "rank "
      "ranks seed jobs",
      "dotmatrix synth produce --count 10000 --out data"},

@@ -361,7 +361,8 @@ static dm_status make_workers(validation *v, dm_error *err)
     dm_synth_verify_options verify = {.level = v->options->level,
                                       .seed = v->claims.seed,
                                       .repairs = v->claims.repairs,
-                                      .ptx = v->claims.ptx};
+                                      .ptx = v->claims.ptx,
+                                      .warp_names = v->claims.warp_names};
     for (int i = 0; i < v->worker_count && status == DM_OK; i++) {
         dm_synth_record_init(&v->workers[i].again);
         dm_synth_record_init(&v->workers[i].broken);

@@ -45,7 +45,8 @@ typedef struct dm_synth_claims {
     uint64_t seed, count, shard_lines;
     int categories[DM_SYNTH_CATEGORY_COUNT];
     int category_count;
-    bool cuda, c, ir, reference, rejected, repairs, slower, ptx, timing, compressed, warp;
+    bool cuda, c, ir, reference, rejected, repairs, slower, ptx, timing, compressed, warp,
+        warp_names;
     dm_synth_level level;
     bool generates;    /* by this generator and profile: programs can be made again */
     int32_t *attempts; /* of the pairs of all slots, as they are read; -1: not yet */

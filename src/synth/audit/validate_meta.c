@@ -78,6 +78,7 @@ bool dm_synth_claims_read(const json_t *m, dm_synth_profile *profile, dm_synth_c
     const char *hash = json_string_value(json_object_get(m, "profile"));
     int style = find_name(dm_synth_style_names, json_string_value(json_object_get(m, "style")));
     const char *compression = json_string_value(json_object_get(m, "compression"));
+    c->warp_names = json_is_true(json_object_get(m, "warp_names")); /* false when it is not there */
     c->compressed = compression != NULL && strcmp(compression, "zstd") == 0;
     int level = find_name(dm_synth_level_names, json_string_value(json_object_get(m, "verify")));
     c->level = level < 0 ? DM_SYNTH_VERIFY_NONE : (dm_synth_level)level;

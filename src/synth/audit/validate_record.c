@@ -43,7 +43,8 @@ static void compare_text(dm_synth_entry *e, const char *name, const dm_buffer *i
                            first_difference(is, should));
 }
 
-static dm_status check_texts(dm_synth_worker *w, dm_synth_entry *e, dm_error *err)
+static dm_status check_texts(dm_synth_worker *w, const dm_synth_claims *c, dm_synth_entry *e,
+                             dm_error *err)
 {
     const dm_synth_record *r = &e->record;
     dm_synth_record *again = &w->again;
@@ -51,7 +52,8 @@ static dm_status check_texts(dm_synth_worker *w, dm_synth_entry *e, dm_error *er
     int texts = (r->cuda_forward.size > 0 ? DM_SYNTH_TEXT_CUDA : 0) |
                 (r->c_forward.size > 0 ? DM_SYNTH_TEXT_C : 0) |
                 (r->ir.size > 0 ? DM_SYNTH_TEXT_IR : 0) |
-                (r->reference.size > 0 ? DM_SYNTH_TEXT_REFERENCE : 0);
+                (r->reference.size > 0 ? DM_SYNTH_TEXT_REFERENCE : 0) |
+                (c->warp_names ? DM_SYNTH_WARP_NAMES : 0);
     dm_synth_record_clear(again);
     memcpy(again->kernel_name, r->kernel_name, sizeof again->kernel_name);
     dm_buffer_append(&again->python_source, dm_buffer_text(&r->python_source),
@@ -60,6 +62,10 @@ static dm_status check_texts(dm_synth_worker *w, dm_synth_entry *e, dm_error *er
     dm_buffer_append(&again->paragraph, dm_buffer_text(&r->paragraph), r->paragraph.size);
     dm_buffer_append(&again->specification, dm_buffer_text(&r->specification),
                      r->specification.size);
+    again->canonical = r->canonical; /* the names of functions are by these two */
+    if (c->warp_names)
+        dm_buffer_append(&again->warp_forward, dm_buffer_text(&r->warp_forward),
+                         r->warp_forward.size);
     if ((texts & (DM_SYNTH_TEXT_CUDA | DM_SYNTH_TEXT_C)) == 0) {
         dm_synth_entry_problem(e, "neither CUDA nor C texts");
         return DM_OK;
@@ -272,5 +278,6 @@ dm_status dm_synth_check_line(dm_synth_worker *w, const dm_synth_claims *claims,
     status = check_generated(w, claims, e, err);
     if (status != DM_OK)
         return status;
-    return e->record.kind == DM_SYNTH_PAIR ? check_texts(w, e, err) : check_rejected(w, e, err);
+    return e->record.kind == DM_SYNTH_PAIR ? check_texts(w, claims, e, err)
+                                           : check_rejected(w, e, err);
 }

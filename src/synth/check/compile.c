@@ -4,6 +4,7 @@
 
 #include "lang/compile.h"
 #include "synth/check/unit.h"
+#include "synth/check/warp_name.h"
 #include "synth/lesson/describe.h"
 #include "synth/lesson/difficulty.h"
 #include "synth/lesson/numpy.h"
@@ -11,6 +12,7 @@
 #include "synth/store/form.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct dm_synth_compiler {
     dm_compilation compilation;
@@ -144,6 +146,23 @@ static dm_status compile(dm_compilation *c, dm_synth_record *record, int texts, 
     return status;
 }
 
+/* Those of the kernels that were printed, and those of a program of several in C. */
+static dm_status name_as_warp(const dm_compilation *c, dm_synth_record *record, dm_error *err)
+{
+    bool known = false;
+    dm_status status = DM_OK;
+    for (int i = 0; i < c->kernel_count && status == DM_OK; i++) {
+        const dm_ir_function *f = c->kernels[i].forward;
+        if (f == NULL || f->entry_name == NULL)
+            continue;
+        known |= strcmp(f->entry_name, record->kernel_name) == 0;
+        status = dm_warp_name_functions(record, f->entry_name, err);
+    }
+    if (status == DM_OK && !known && record->program.size > 0)
+        status = dm_warp_name_functions(record, record->kernel_name, err);
+    return status;
+}
+
 dm_status dm_synth_compile(dm_synth_compiler *compiler, dm_synth_record *record, int texts,
                            dm_error *err)
 {
@@ -165,6 +184,8 @@ dm_status dm_synth_compile(dm_synth_compiler *compiler, dm_synth_record *record,
         record->canonical =
             dm_synth_canonical_hash(dm_buffer_text(&record->python_source),
                                     record->python_source.size, &compiler->forms.form);
+    if (status == DM_OK && (texts & DM_SYNTH_WARP_NAMES) != 0)
+        status = name_as_warp(c, record, err);
     dm_compilation_deinit(c);
     bool cuda = (texts & DM_SYNTH_TEXT_CUDA) != 0;
     record->forward_lines = dm_synth_lines(cuda ? &record->cuda_forward : &record->c_forward);

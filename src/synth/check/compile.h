@@ -17,6 +17,7 @@ enum {
     DM_SYNTH_TEXT_IR = 4,
     DM_SYNTH_FORM = 8, /* the hash of the canonical form as well */
     DM_SYNTH_TEXT_REFERENCE = 16,
+    DM_SYNTH_WARP_NAMES = 32, /* functions named as in warp_name.h; by record->canonical */
 };
 
 dm_status dm_synth_compiler_create(dm_synth_compiler **out, dm_error *err);

@@ -232,7 +232,7 @@ static bool read_cubin(const char *code, size_t size, const char *entry, int *re
                        int *shared)
 {
     char shared_name[320];
-    snprintf(shared_name, sizeof shared_name, ".nv.shared.%.250s_forward", entry);
+    snprintf(shared_name, sizeof shared_name, ".nv.shared.%.280s_forward", entry);
     *registers = -1;
     *shared = 0;
     if (size < 64 || memcmp(code,

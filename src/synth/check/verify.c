@@ -20,6 +20,7 @@
 #include "synth/check/examine.h"
 #include "synth/check/extra.h"
 #include "synth/check/mutant.h"
+#include "synth/check/warp_name.h"
 #include "synth/check/warp_text.h"
 #include "synth/lesson/test.h"
 
@@ -38,11 +39,12 @@
 typedef struct item {
     dm_synth_record *record;
     dm_synth_result *result;
-    char entry[256];         /* what its entry points are called, before "_forward" */
-    dm_buffer forward[2];    /* C, as written and in float64; level run and above */
-    dm_buffer backward[2];   /* empty: there is none */
-    char symbols[2][2][300]; /* of the library: [width][pass] */
-    dm_trial *trials[2];     /* as written, in float64 */
+    char entry[256]; /* what the entry points of our own text are called, before "_forward" */
+    char entries[2][DM_WARP_NAME_MAX]; /* and those of the record's C and CUDA */
+    dm_buffer forward[2];              /* C, as written and in float64; level run and above */
+    dm_buffer backward[2];             /* empty: there is none */
+    char symbols[2][2][300];           /* of the library: [width][pass] */
+    dm_trial *trials[2];               /* as written, in float64 */
     dm_trial
         *cases[2][DM_CHEAT_CASES]; /* of the test: as written, in float64; NULL: none is wanted */
     dm_buffer test;                /* its beginning */
@@ -346,7 +348,7 @@ static dm_status take_cases(item *it, const dm_unit *unit, int width, uint64_t s
         status = dm_trial_create(forward, dm_cheat_case_sizes[i], seed, &it->cases[width][i], err);
     if (status != DM_OK || width == WIDE)
         return status;
-    dm_synth_test_begin(forward, it->cases[SINGLE][0], &it->test);
+    dm_synth_test_begin(forward, it->entries[0], it->cases[SINGLE][0], &it->test);
     status = dm_mutants_make(unit, &it->mutants, err);
     it->mutant_entries = calloc((size_t)it->mutants.count + 1, sizeof *it->mutant_entries);
     it->mutant_symbols = calloc((size_t)it->mutants.count + 1, sizeof *it->mutant_symbols);
@@ -356,7 +358,8 @@ static dm_status take_cases(item *it, const dm_unit *unit, int width, uint64_t s
 }
 
 /* Texts and arguments of one width from an open compilation. */
-static dm_status take_kernel(item *it, dm_compilation *c, int width, uint64_t seed, dm_error *err)
+static dm_status take_kernel(item *it, dm_compilation *c, int width, bool warp_names, uint64_t seed,
+                             dm_error *err)
 {
     dm_unit unit;
     const dm_synth_record *r = it->record;
@@ -371,6 +374,11 @@ static dm_status take_kernel(item *it, dm_compilation *c, int width, uint64_t se
     if (status != DM_OK)
         return status;
     snprintf(it->entry, sizeof it->entry, "%.250s", forward->entry_name); /* printing chose it */
+    for (int cuda = 0; cuda < 2; cuda++)
+        if (warp_names)
+            dm_warp_name_put(r, it->entry, cuda == 1, it->entries[cuda]);
+        else
+            snprintf(it->entries[cuda], sizeof it->entries[cuda], "%s", it->entry);
     if (width == SINGLE && r->c_forward.size > 0) {
         dm_buffer_clear(&it->forward[width]);
         dm_buffer_clear(&it->backward[width]);
@@ -408,7 +416,7 @@ static dm_status prepare(const dm_synth_verifier *v, item *it, dm_error *err)
         status = dm_compilation_init(&c, "python_source", dm_buffer_text(text), text->size,
                                      &options, &message);
         if (status == DM_OK)
-            status = take_kernel(it, &c, width, seed, &message);
+            status = take_kernel(it, &c, width, v->options.warp_names, seed, &message);
         dm_compilation_deinit(&c);
         if (status == DM_ENOMEM) {
             if (err != NULL)
@@ -438,7 +446,9 @@ static dm_status add_item(dm_synth_verifier *v, item *it, dm_error *err)
             if (memchr(text->data, '\0', text->size) != NULL)
                 return dm_fail(err, DM_ECOMPILE, "C: a byte 0");
             status = dm_bundle_add(v->bundle, text->data, text->size, err);
-            snprintf(name, sizeof name, "%.250s%s", it->entry, ends[pass]);
+            bool shipped = width == SINGLE && it->record->c_forward.size > 0;
+            snprintf(name, sizeof name, "%.285s%s", shipped ? it->entries[0] : it->entry,
+                     ends[pass]);
             snprintf(it->symbols[width][pass], sizeof it->symbols[width][pass], "%s",
                      dm_bundle_name(v->bundle, name));
         }
@@ -591,7 +601,7 @@ static dm_status examine_library(const dm_synth_verifier *v, item *items, int be
             which[count++] = i;
         else
             fail_item(it, DM_SYNTH_VERIFY_RUN, "the C text has no function %s_forward or _backward",
-                      it->entry);
+                      it->entries[0]);
     }
     if (status == DM_OK && count > 0)
         status = share_cases(jobs, count, &memory, &size, err);
@@ -730,7 +740,7 @@ static dm_status run_stages(dm_synth_verifier *v, item *items, int count, dm_err
         status = halve(v, items, 0, count, try_library, err);
     for (int i = 0; i < count && status == DM_OK && v->options.ptx; i++)
         if (items[i].result->passed && items[i].record->cuda_forward.size > 0)
-            status = dm_extra_machine_code(items[i].record, items[i].entry, err);
+            status = dm_extra_machine_code(items[i].record, items[i].entries[1], err);
     tell(v, (uint64_t)(count - count / 3));
     return status;
 }
@@ -755,6 +765,8 @@ static dm_status add_warp_texts(const dm_synth_verifier *v, item *items, int cou
     for (int i = 0; i < passed && status == DM_OK; i++)
         if (reasons[i][0] != '\0')
             fail_item(of[i], DM_SYNTH_VERIFY_COMPILE, "Warp: %s", reasons[i]);
+        else if (v->options.warp_names)
+            dm_warp_name_take_hashes(records[i]);
     free(records);
     free(of);
     free(reasons);

@@ -27,6 +27,7 @@ typedef struct dm_synth_verify_options {
     dm_synth_level level;
     uint64_t seed;     /* of the random arguments */
     bool repairs, ptx; /* fill these parts of the records, from level run on */
+    bool warp_names;   /* the records' functions are named as in warp_name.h */
     const char *warp;  /* a Python with warp-lang, for Warp's texts; NULL: they are left alone */
     /* Called when a stage is over with how many pairs' worth of a batch's work that was; the calls
      * of a batch add up to its pairs. NULL: nobody asks. */

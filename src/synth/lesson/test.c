@@ -22,7 +22,8 @@ static void put_floats(const dm_trial_param *p, dm_buffer *out)
     dm_buffer_putc(out, ']');
 }
 
-void dm_synth_test_begin(const dm_ir_function *f, const dm_trial *t, dm_buffer *out)
+void dm_synth_test_begin(const dm_ir_function *f, const char *entry, const dm_trial *t,
+                         dm_buffer *out)
 {
     dm_buffer_printf(
         out,
@@ -35,8 +36,7 @@ void dm_synth_test_begin(const dm_ir_function *f, const dm_trial *t, dm_buffer *
         f->name, f->name, f->name);
     for (int i = 0; i < t->param_count; i++)
         dm_synth_numpy_struct(f->values[f->body->params[i]].type, out);
-    dm_buffer_printf(out, "KERNEL, ENTRY = \"%s\", \"%s\"\nPARAMETERS = [\n", f->name,
-                     f->entry_name);
+    dm_buffer_printf(out, "KERNEL, ENTRY = \"%s\", \"%s\"\nPARAMETERS = [\n", f->name, entry);
     for (int i = 0; i < t->param_count; i++) {
         const dm_type *type = f->values[f->body->params[i]].type;
         const dm_trial_param *p = &t->params[i];

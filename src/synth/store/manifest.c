@@ -54,6 +54,8 @@ static void write_settings(dm_json *json, const dm_synth_produce_options *o,
     dm_json_int(json, "programs", o->programs);
     dm_json_bool(json, "ptx", o->ptx);
     dm_json_bool(json, "warp_text", o->warp != NULL);
+    if ((o->texts & DM_SYNTH_WARP_NAMES) != 0)
+        dm_json_bool(json, "warp_names", true); /* else there is no such member */
     dm_json_bool(json, "timing", o->timing);
     dm_json_string(json, "verify", dm_synth_level_names[o->level]);
     dm_json_string(json, "profile", hash);
@@ -78,6 +80,10 @@ static dm_status compare(json_t *there, json_t *asked, const char *path, dm_erro
 {
     const char *key;
     json_t *value;
+    if (json_is_true(json_object_get(there, "warp_names")) &&
+        json_object_get(asked, "warp_names") == NULL)
+        return dm_fail(err, DM_EINVAL, "%s was begun with another 'warp_names': true, now false",
+                       path);
     json_object_foreach(asked, key, value)
     {
         json_t *other = json_object_get(there, key);
