@@ -27,6 +27,8 @@ const dm_numpy_helper dm_numpy_helpers[] = {
     {"length_sq", "def length_sq(v):\n    return np.dot(v, v)\n"},
     {"normalize", "def normalize(v):\n    length = np.linalg.norm(v)\n"
                   "    return v / length if length > 0 else np.zeros_like(v)\n"},
+    {"inverse", "def inverse(m):\n    \"\"\"Zeros where there is none, as in the kernel.\"\"\"\n"
+                "    return np.linalg.inv(m) if np.linalg.det(m) != 0 else np.zeros_like(m)\n"},
     {"skew", "def skew(v):\n    return np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]], v.dtype)\n"},
     {"insert", "def insert(value, index, part):\n    \"\"\"A copy with another component.\"\"\"\n"
                "    changed = value.copy()\n    changed.reshape(-1)[index] = part\n    return changed\n"},

@@ -21,7 +21,7 @@
 #include "synth/store/record.h"
 
 /* Bump when the same seed gives another kernel. */
-#define DM_SYNTH_NATURAL_GENERATOR 6
+#define DM_SYNTH_NATURAL_GENERATOR 7
 
 typedef struct dm_natural dm_natural;
 
