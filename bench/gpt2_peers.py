@@ -16,6 +16,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 
 LAYERS, HEADS, WIDTH, VOCABULARY, TIME = 12, 12, 768, 50257, 1024
@@ -423,7 +424,7 @@ def main():
     parser.add_argument("--llmc")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--out", default="runs/gpt2")
-    parser.add_argument("--scratch", default="/tmp/gpt2-peers", help="for weights and what is built")
+    parser.add_argument("--scratch", default=os.path.join(tempfile.gettempdir(), "gpt2-peers"), help="for weights and what is built")
     args = parser.parse_args()
     for folder in (args.out, args.scratch):
         os.makedirs(folder, exist_ok=True)

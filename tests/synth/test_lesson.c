@@ -43,6 +43,15 @@ static void every_kernel_has_a_reference(void **state)
     "import warp as wp\n\n\n@wp.kernel\ndef k(x: wp.array(dtype=float), s: float, "                \
     "y: wp.array(dtype=float)):\n    i = wp.tid()\n"
 
+/* The kernel k, with its C text and its reference. */
+static void record_of(dm_synth_record *r, dm_synth_compiler *compiler, const char *text)
+{
+    dm_synth_record_init(r);
+    strcpy(r->kernel_name, "k");
+    dm_buffer_puts(&r->python_source, text);
+    assert_ok(dm_synth_compile(compiler, r, DM_SYNTH_TEXT_C | DM_SYNTH_TEXT_REFERENCE, err));
+}
+
 /* What the tests of these kernels cannot tell. */
 static void a_kernel_that_its_test_cannot_tell_fails(void **state)
 {
@@ -66,10 +75,7 @@ static void a_kernel_that_its_test_cannot_tell_fails(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         dm_synth_record r, *list[] = {&r};
         dm_synth_result result;
-        dm_synth_record_init(&r);
-        strcpy(r.kernel_name, "k");
-        dm_buffer_puts(&r.python_source, cases[i].text);
-        assert_ok(dm_synth_compile(compiler, &r, DM_SYNTH_TEXT_C | DM_SYNTH_TEXT_REFERENCE, err));
+        record_of(&r, compiler, cases[i].text);
         assert_ok(dm_synth_verify_batch(verifier, list, 1, &result, err));
         if (cases[i].says == NULL) {
             assert_string_equal(result.reason, "");
@@ -109,10 +115,7 @@ static void a_test_notices_mutants(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         dm_synth_record r, *list[] = {&r};
         dm_synth_result result;
-        dm_synth_record_init(&r);
-        strcpy(r.kernel_name, "k");
-        dm_buffer_puts(&r.python_source, cases[i].text);
-        assert_ok(dm_synth_compile(compiler, &r, DM_SYNTH_TEXT_C | DM_SYNTH_TEXT_REFERENCE, err));
+        record_of(&r, compiler, cases[i].text);
         assert_ok(dm_synth_verify_batch(verifier, list, 1, &result, err));
         assert_string_equal(result.reason, "");
         const dm_synth_verification *v = &r.verification;
@@ -160,6 +163,32 @@ static const char *find_python(char path[DM_PATH_MAX])
             return candidates[i];
     }
     return NULL;
+}
+
+/* In NumPy a matrix without an inverse is an error, in a kernel it gives zeros. */
+static void a_reference_inverts_as_the_kernel(void **state)
+{
+    char path[DM_PATH_MAX];
+    const char *python = find_python(path), *file = dm_test_path(state, "reference.py");
+    if (python == NULL)
+        dm_test_skip("no Python with NumPy: .venv, $DM_PYTHON or python3");
+    dm_synth_compiler *compiler;
+    dm_synth_record r;
+    dm_test_result result;
+    assert_ok(dm_synth_compiler_create(&compiler, err));
+    record_of(&r, compiler,
+              HEAD "    m = wp.mat22(x[i], s, s, x[i])\n    y[i] = wp.inverse(m)[0, 0]\n");
+    dm_buffer_puts(&r.reference, "\nx, y = np.array([1, 3], np.float32), np.zeros(2, np.float32)\n"
+                                 "k((2,), x, 1.0, y)\nprint(y.tolist())\n");
+    assert_ok(dm_file_write(file, dm_buffer_text(&r.reference), r.reference.size, err));
+    dm_test_run(
+        &(dm_test_command){.argv = (const char *const[]){python, file, NULL}, .seconds = 30},
+        &result);
+    dm_test_expect_exit(&result, 0);
+    assert_string_equal(result.out, "[0.0, 0.375]\n");
+    dm_test_result_free(&result);
+    dm_synth_record_deinit(&r);
+    dm_synth_compiler_destroy(compiler);
 }
 
 static void references_pass_and_cheats_fail(void **state)
@@ -222,4 +251,5 @@ static void a_library_is_tested(void **state)
 
 DM_TESTS("synth/lesson", DM_TEST(every_kernel_has_a_reference),
          DM_TEST(a_kernel_that_its_test_cannot_tell_fails), DM_TEST(a_test_notices_mutants),
+         DM_TEST_IN_DIR(a_reference_inverts_as_the_kernel),
          DM_TEST_IN_DIR(references_pass_and_cheats_fail), DM_TEST_IN_DIR(a_library_is_tested))
