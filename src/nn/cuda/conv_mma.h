@@ -121,8 +121,8 @@ DM_FN void nn_mma_forward(const nn_conv_tiled_args *s, const bool exact)
     const uint32_t P = s->OH * s->OW, lane = DM_BLOCK_THREAD % 32u, pitch = columns * 128u;
     const uint32_t blocks = (uint32_t)(dm_thread_count() / DM_BLOCK_THREADS);
     float *w = nn_conv_memory;
-    uint32_t *offsets = (uint32_t *)(w + steps * pitch);
-    float *image = (float *)(offsets + 8u * steps);
+    uint32_t *offsets = (uint32_t *)(void *)(w + steps * pitch);
+    float *image = (float *)(void *)(offsets + 8u * steps);
     for (uint32_t i = DM_BLOCK_THREAD; i < steps * pitch; i += DM_BLOCK_THREADS) {
         uint32_t tap, o;
         nn_mma_weight(i, columns, &tap, &o);
@@ -204,8 +204,8 @@ DM_KERNEL_BOUNDS(nn_conv_mma_dx, nn_conv_tiled_args, 256u, 2)
     const uint32_t blocks = (uint32_t)(dm_thread_count() / DM_BLOCK_THREADS);
     const uint32_t lane = DM_BLOCK_THREAD % 32u;
     float *w = nn_conv_memory;
-    uint32_t *offsets = (uint32_t *)(w + rests * steps * pitch);
-    float *image = (float *)(offsets + 8u * steps);
+    uint32_t *offsets = (uint32_t *)(void *)(w + rests * steps * pitch);
+    float *image = (float *)(void *)(offsets + 8u * steps);
     for (uint32_t i = DM_BLOCK_THREAD; i < rests * steps * pitch; i += DM_BLOCK_THREADS) {
         const uint32_t rest = i / (steps * pitch);
         uint32_t tap, c;
@@ -293,7 +293,7 @@ DM_FN void nn_mma_dw(const nn_conv_tiled_args *s, const int rows, const bool exa
     const int columns = 8 / rows;
     const uint32_t tap0 = warp % s->item_blocks * (uint32_t)columns * 8u;
     uint32_t *offsets = (uint32_t *)nn_conv_memory, *places = offsets + (taps + 7u) / 8u * 8u;
-    float *image = (float *)(places + 8u * steps);
+    float *image = (float *)(void *)(places + 8u * steps);
     float *dy = image + (s->I * s->H * s->row + 3u) / 4u * 4u, *room = nn_conv_memory;
     const uint64_t first = (uint64_t)chunk * s->group;
     const uint64_t last = first + s->group < s->B ? first + s->group : s->B;

@@ -113,8 +113,8 @@ DM_FN void nn_conv_forward(const nn_conv_tiled_args *s, const int places)
     const uint32_t taps = s->I * s->K * s->K, pitch = s->tiles * NN_CONV_TILE, P = s->OH * s->OW;
     const uint32_t blocks = (uint32_t)(dm_thread_count() / DM_BLOCK_THREADS);
     float *w = nn_conv_memory, *image;
-    uint32_t *offsets = (uint32_t *)(w + taps * pitch);
-    image = (float *)(offsets + (taps + 3u) / 4u * 4u);
+    uint32_t *offsets = (uint32_t *)(void *)(w + taps * pitch);
+    image = (float *)(void *)(offsets + (taps + 3u) / 4u * 4u);
     for (uint32_t i = DM_BLOCK_THREAD; i < taps * pitch; i += DM_BLOCK_THREADS) {
         const uint32_t tap = nn_conv_div(i, s->of_pitch), o = i - tap * pitch;
         w[i] = o < s->O ? nn_get(s->w, (uint64_t)o * taps + tap) : 0.0f;
@@ -210,8 +210,8 @@ DM_FN void nn_conv_dx(const nn_conv_tiled_args *s, const int places)
     const uint32_t PH = HQ + J - 1u, PW = WQ + J - 1u, image_size = s->O * PH * PW;
     const uint32_t blocks = (uint32_t)(dm_thread_count() / DM_BLOCK_THREADS);
     float *w = nn_conv_memory, *image;
-    uint32_t *offsets = (uint32_t *)(w + rests * taps * pitch);
-    image = (float *)(offsets + (taps + 3u) / 4u * 4u);
+    uint32_t *offsets = (uint32_t *)(void *)(w + rests * taps * pitch);
+    image = (float *)(void *)(offsets + (taps + 3u) / 4u * 4u);
     for (uint32_t i = DM_BLOCK_THREAD; i < rests * taps * pitch; i += DM_BLOCK_THREADS) {
         const uint32_t c = i % pitch, tap = i / pitch % taps, rest = i / pitch / taps;
         const uint32_t ky = rest / s->stride + tap % JJ / J * s->stride;
@@ -333,7 +333,7 @@ DM_KERNEL_BOUNDS(nn_conv_tiled_dw, nn_conv_tiled_args, 256u, 2)
     const uint32_t item = part * DM_BLOCK_THREADS + DM_BLOCK_THREAD % span;
     const uint32_t tile = item / quarter;
     uint32_t *offsets = (uint32_t *)nn_conv_memory, tap[4], base[4];
-    float *image = (float *)(offsets + (taps + 3u) / 4u * 4u);
+    float *image = (float *)(void *)(offsets + (taps + 3u) / 4u * 4u);
     float *dy = image + (s->I * s->H * s->row + 3u) / 4u * 4u;
     float *room = dy + P * pitch, sums[4][16], bias = 0.0f;
     const uint64_t first = (uint64_t)chunk * s->group;
