@@ -66,30 +66,45 @@ template <int D> DM_FN void load_b_columns(uint32_t (&f)[4], const uint16_t *til
     nn_ldmatrix_trans(f, tile + (k + (lane & 15)) * PITCH + n + (lane >> 4) * 8);
 }
 
+template <int MT, int N> DM_FN void clear(float (&s)[MT][N][4])
+{
+#pragma unroll
+    for (int m = 0; m < MT; m++)
+#pragma unroll
+        for (int n = 0; n < N; n++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                s[m][n][i] = 0;
+}
+
+/* s[MT][N/8] += columns k..k+15 of A times those of the tile's rows from n0 on; row(m) is A's m-th fragment. */
+template <int D, int MT, int N, typename Row>
+DM_FN void product_step(float (&s)[MT][N / 8][4], const Row &row, const uint16_t *tile, int n0,
+                        int k)
+{
+#pragma unroll
+    for (int n = 0; n < N / 16; n++) {
+        uint32_t b[4];
+        load_b_rows<D>(b, tile, n0 + n * 16, k);
+#pragma unroll
+        for (int m = 0; m < MT; m++) {
+            nn_mma(s[m][2 * n], row(m), b[0], b[1]);
+            nn_mma(s[m][2 * n + 1], row(m), b[2], b[3]);
+        }
+    }
+}
+
 /* s[MT][N/8] = a[MT] times rows n0.. of the tile, transposed. */
 template <int D, int MT, int N>
 DM_FN void product_rows(float (&s)[MT][N / 8][4], const uint32_t (&a)[MT][D / 16][4],
                         const uint16_t *tile, int n0)
 {
+    clear(s);
 #pragma unroll
-    for (int m = 0; m < MT; m++)
-#pragma unroll
-        for (int n = 0; n < N / 8; n++)
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                s[m][n][i] = 0;
-#pragma unroll
-    for (int k = 0; k < D / 16; k++)
-#pragma unroll
-        for (int n = 0; n < N / 16; n++) {
-            uint32_t b[4];
-            load_b_rows<D>(b, tile, n0 + n * 16, k * 16);
-#pragma unroll
-            for (int m = 0; m < MT; m++) {
-                nn_mma(s[m][2 * n], a[m][k], b[0], b[1]);
-                nn_mma(s[m][2 * n + 1], a[m][k], b[2], b[3]);
-            }
-        }
+    for (int k = 0; k < D / 16; k++) {
+        auto row = [&](int m) -> const uint32_t(&)[4] { return a[m][k]; };
+        product_step<D, MT, N>(s, row, tile, n0, k * 16);
+    }
 }
 
 /* The same with the rows r0.. of tile `at` as A, loaded as needed. */
@@ -97,29 +112,15 @@ template <int D, int MT, int N>
 DM_FN void product_tiles(float (&s)[MT][N / 8][4], const uint16_t *at, int r0, const uint16_t *tile,
                          int n0)
 {
-#pragma unroll
-    for (int m = 0; m < MT; m++)
-#pragma unroll
-        for (int n = 0; n < N / 8; n++)
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                s[m][n][i] = 0;
+    clear(s);
 #pragma unroll
     for (int k = 0; k < D / 16; k++) {
         uint32_t a[MT][4];
 #pragma unroll
         for (int m = 0; m < MT; m++)
             load_a<D>(a[m], at, r0 + m * 16, k * 16);
-#pragma unroll
-        for (int n = 0; n < N / 16; n++) {
-            uint32_t b[4];
-            load_b_rows<D>(b, tile, n0 + n * 16, k * 16);
-#pragma unroll
-            for (int m = 0; m < MT; m++) {
-                nn_mma(s[m][2 * n], a[m], b[0], b[1]);
-                nn_mma(s[m][2 * n + 1], a[m], b[2], b[3]);
-            }
-        }
+        auto row = [&](int m) -> const uint32_t(&)[4] { return a[m]; };
+        product_step<D, MT, N>(s, row, tile, n0, k * 16);
     }
 }
 
@@ -186,15 +187,13 @@ template <int D, int KEYS> DM_FN void keys_load(const flash_place &at, uint32_t 
 template <int D, int MT, int KEYS> DM_FN void flash_forward(const nn_attention_args &args)
 {
     constexpr int ROWS = 64 * MT, TILE = KEYS * PITCH;
-    uint32_t T = args.T, tiles = (T + ROWS - 1) / ROWS;
-    flash_place at = place_of(args, D, tiles);
-    uint32_t q0 = (tiles - 1 - at.tile) * ROWS, lane = threadIdx.x & 31;
-    uint32_t mine = q0 + (threadIdx.x >> 5) * 16 * MT; /* the warp's first row */
-    uint32_t end = (min(q0 + ROWS, T) + KEYS - 1) / KEYS;
-    float scale = rsqrtf((float)D) * LOG2E;
+    const flash_place at = queries_of(args, D, ROWS, KEYS);
+    const uint32_t T = args.T, lane = threadIdx.x & 31;
+    const uint32_t local = (threadIdx.x >> 5) * 16 * MT; /* the warp's first row */
+    const uint32_t mine = at.first + local;
 
     uint32_t q[MT][D / 16][4];
-    tile_load<D, ROWS>(flash_memory, at.q, at.qkv_stride, q0, T);
+    tile_load<D, ROWS>(flash_memory, at.q, at.qkv_stride, at.first, T);
     copy_commit();
     copy_wait<0>();
     __syncthreads();
@@ -202,7 +201,7 @@ template <int D, int MT, int KEYS> DM_FN void flash_forward(const nn_attention_a
     for (int m = 0; m < MT; m++)
 #pragma unroll
         for (int k = 0; k < D / 16; k++)
-            load_a<D>(q[m][k], flash_memory, (int)(mine - q0) + m * 16, k * 16);
+            load_a<D>(q[m][k], flash_memory, (int)local + m * 16, k * 16);
     __syncthreads();
     keys_load<D, KEYS>(at, 0, T);
     copy_commit();
@@ -211,9 +210,9 @@ template <int D, int MT, int KEYS> DM_FN void flash_forward(const nn_attention_a
 #pragma unroll
     for (int m = 0; m < MT; m++)
         high[m][0] = high[m][1] = -NN_INFINITY;
-    for (uint32_t j = 0; j < end; j++) {
+    for (uint32_t j = 0; j < at.end; j++) {
         uint16_t *k = flash_memory + (j & 1) * 2 * TILE, *v = k + TILE;
-        if (j + 1 < end)
+        if (j + 1 < at.end)
             keys_load<D, KEYS>(at, j + 1, T);
         copy_commit();
         copy_wait<1>();
@@ -243,13 +242,14 @@ template <int D, int MT, int KEYS> DM_FN void flash_forward(const nn_attention_a
                     top = fmaxf(top, __shfl_xor_sync(0xFFFFFFFFu, top, 1));
                     top = fmaxf(top, __shfl_xor_sync(0xFFFFFFFFu, top, 2));
                     /* The first tile has key 0, so top is a number. */
-                    float keep = exp2_fast((high[m][half] - top) * scale), shift = top * scale;
+                    float keep = exp2_fast((high[m][half] - top) * at.scale),
+                          shift = top * at.scale;
                     high[m][half] = top;
 #pragma unroll
                     for (int n = 0; n < KEYS / 8; n++)
 #pragma unroll
                         for (int i = 2 * half; i < 2 * half + 2; i++) {
-                            s[m][n][i] = exp2_fast(s[m][n][i] * scale - shift);
+                            s[m][n][i] = exp2_fast(s[m][n][i] * at.scale - shift);
                             total += s[m][n][i];
                         }
                     sum[m][half] = sum[m][half] * keep + total;
@@ -272,7 +272,7 @@ template <int D, int MT, int KEYS> DM_FN void flash_forward(const nn_attention_a
             total += __shfl_xor_sync(0xFFFFFFFFu, total, 2);
             uint32_t row = mine + m * 16 + half * 8 + lane / 4;
             if ((lane & 3) == 0 && row < T)
-                args.lse[at.rows_at + row] = (high[m][half] * scale + log2f(total)) / LOG2E;
+                args.lse[at.rows_at + row] = (high[m][half] * at.scale + log2f(total)) / LOG2E;
             sum[m][half] = 1.0f / total;
         }
     rows_store<D, MT>((uint16_t *)args.out + at.y_at, at.y_stride, mine, T, y, sum);
@@ -282,17 +282,14 @@ template <int D, int MT, int KEYS> DM_FN void flash_forward(const nn_attention_a
 template <int D, int MT, int KEYS> DM_FN void flash_dq(const nn_attention_args &args)
 {
     constexpr int ROWS = 64 * MT, TILE = KEYS * PITCH, STEP = 32;
-    uint32_t T = args.T, tiles = (T + ROWS - 1) / ROWS;
-    flash_place at = place_of(args, D, tiles);
-    uint32_t q0 = (tiles - 1 - at.tile) * ROWS, lane = threadIdx.x & 31;
-    uint32_t local = (threadIdx.x >> 5) * 16 * MT, mine = q0 + local;
-    uint32_t end = (min(q0 + ROWS, T) + KEYS - 1) / KEYS;
-    float scale = rsqrtf((float)D) * LOG2E;
+    const flash_place at = queries_of(args, D, ROWS, KEYS);
+    const uint32_t T = args.T, lane = threadIdx.x & 31;
+    const uint32_t local = (threadIdx.x >> 5) * 16 * MT, mine = at.first + local;
     __shared__ float deltas[ROWS];
 
     uint16_t *dys = flash_memory + ROWS * PITCH;
-    tile_load<D, ROWS>(flash_memory, at.q, at.qkv_stride, q0, T);
-    tile_load<D, ROWS>(dys, (const uint16_t *)args.dy + at.y_at, at.y_stride, q0, T);
+    tile_load<D, ROWS>(flash_memory, at.q, at.qkv_stride, at.first, T);
+    tile_load<D, ROWS>(dys, (const uint16_t *)args.dy + at.y_at, at.y_stride, at.first, T);
     copy_commit();
     copy_wait<0>();
     __syncthreads();
@@ -305,7 +302,7 @@ template <int D, int MT, int KEYS> DM_FN void flash_dq(const nn_attention_args &
             load_a<D>(dy[m][k], dys, (int)local + m * 16, k * 16);
         }
     if (threadIdx.x < ROWS) {
-        uint32_t row = q0 + threadIdx.x;
+        uint32_t row = at.first + threadIdx.x;
         float delta = 0;
         for (int part = 0; part < D / 8 && row < T; part++) {
             float a[8], b[8];
@@ -333,9 +330,9 @@ template <int D, int MT, int KEYS> DM_FN void flash_dq(const nn_attention_args &
     copy_commit();
 
     float dq[MT][D / 8][4] = {};
-    for (uint32_t j = 0; j < end; j++) {
+    for (uint32_t j = 0; j < at.end; j++) {
         uint16_t *k = flash_memory + (j & 1) * 2 * TILE, *v = k + TILE;
-        if (j + 1 < end)
+        if (j + 1 < at.end)
             keys_load<D, KEYS>(at, j + 1, T);
         copy_commit();
         copy_wait<1>();
@@ -355,7 +352,7 @@ template <int D, int MT, int KEYS> DM_FN void flash_dq(const nn_attention_args &
                 for (int n = 0; n < STEP / 8; n++)
 #pragma unroll
                     for (int i = 0; i < 4; i++) {
-                        float p = exp2_fast(s[m][n][i] * scale - lse[m][i >> 1]);
+                        float p = exp2_fast(s[m][n][i] * at.scale - lse[m][i >> 1]);
                         if (masked && first + n * 8 + 2 * (lane & 3) + (i & 1) >
                                           mine + m * 16 + lane / 4 + (i >> 1) * 8)
                             p = 0;
@@ -377,18 +374,15 @@ template <int D, int MT, int KEYS> DM_FN void flash_dq(const nn_attention_args &
 template <int D, int MT, int QUERIES> DM_FN void flash_dkv(const nn_attention_args &args)
 {
     constexpr int ROWS = 64 * MT, TILE = QUERIES * PITCH, STEP = 32;
-    uint32_t T = args.T, tiles = (T + ROWS - 1) / ROWS;
-    flash_place at = place_of(args, D, tiles);
-    uint32_t k0 = at.tile * ROWS, lane = threadIdx.x & 31;
-    uint32_t local = (threadIdx.x >> 5) * 16 * MT, mine = k0 + local;
-    float scale = rsqrtf((float)D) * LOG2E;
+    const flash_place at = keys_of(args, D, ROWS, QUERIES);
+    const uint32_t T = args.T, lane = threadIdx.x & 31;
+    const uint32_t local = (threadIdx.x >> 5) * 16 * MT, mine = at.first + local;
     const uint16_t *dys = (const uint16_t *)args.dy + at.y_at;
     uint16_t *ks = flash_memory, *vs = ks + ROWS * PITCH, *queries = vs + ROWS * PITCH;
     __shared__ float rows[2][2][QUERIES]; /* lse, delta of the queries */
 
-    uint32_t begin = k0 / QUERIES, end = (T + QUERIES - 1) / QUERIES;
-    tile_load<D, ROWS>(ks, at.k, at.qkv_stride, k0, T);
-    tile_load<D, ROWS>(vs, at.v, at.qkv_stride, k0, T);
+    tile_load<D, ROWS>(ks, at.k, at.qkv_stride, at.first, T);
+    tile_load<D, ROWS>(vs, at.v, at.qkv_stride, at.first, T);
     auto load = [&](uint32_t j) {
         uint16_t *to = queries + (j & 1) * 2 * TILE;
         tile_load<D, QUERIES>(to, at.q, at.qkv_stride, j * QUERIES, T);
@@ -400,13 +394,13 @@ template <int D, int MT, int QUERIES> DM_FN void flash_dkv(const nn_attention_ar
             rows[j & 1][1][i] = t < T ? args.delta[at.rows_at + t] : 0.0f;
         }
     };
-    load(begin);
+    load(at.begin);
     copy_commit();
 
     float dk[MT][D / 8][4] = {}, dv[MT][D / 8][4] = {};
-    for (uint32_t j = begin; j < end; j++) {
+    for (uint32_t j = at.begin; j < at.end; j++) {
         uint16_t *q = queries + (j & 1) * 2 * TILE, *dy = q + TILE;
-        if (j + 1 < end)
+        if (j + 1 < at.end)
             load(j + 1);
         copy_commit();
         copy_wait<1>();
@@ -426,7 +420,7 @@ template <int D, int MT, int QUERIES> DM_FN void flash_dkv(const nn_attention_ar
                 for (int m = 0; m < MT; m++)
 #pragma unroll
                     for (int i = 0; i < 4; i++) {
-                        float p = exp2_fast(s[m][n][i] * scale - (i & 1 ? lse.y : lse.x));
+                        float p = exp2_fast(s[m][n][i] * at.scale - (i & 1 ? lse.y : lse.x));
                         if (masked && first + n * 8 + 2 * (lane & 3) + (i & 1) <
                                           mine + m * 16 + lane / 4 + (i >> 1) * 8)
                             p = 0;

@@ -161,10 +161,10 @@ DM_FN uint16_t *first_tile(void)
 
 /* Begin to load tile j of the keys and of the values, where there is one, to its stage. */
 template <int THREADS>
-DM_FN void keys_load(uint16_t *stages, const flash_place &at, uint32_t j, uint32_t end, uint32_t T)
+DM_FN void keys_load(uint16_t *stages, const flash_place &at, uint32_t j, uint32_t T)
 {
     uint16_t *to = stages + j % STAGES * 2 * TILE;
-    if (j < end) {
+    if (j < at.end) {
         tiles_load<THREADS, 1>(to, at.k, at.qkv_stride, j * 64, T);
         tiles_load<THREADS, 1>(to + TILE, at.v, at.qkv_stride, j * 64, T);
     }
@@ -175,20 +175,18 @@ DM_FN void keys_load(uint16_t *stages, const flash_place &at, uint32_t j, uint32
 template <int GROUPS> DM_FN void flash_forward(const nn_attention_args &args)
 {
     constexpr int THREADS = 128 * GROUPS, ROWS = 64 * GROUPS;
-    uint32_t T = args.T, tiles = (T + ROWS - 1) / ROWS;
-    flash_place at = place_of(args, HEAD, tiles);
-    uint32_t q0 = (tiles - 1 - at.tile) * ROWS, group = threadIdx.x >> 7, mine = q0 + group * 64;
-    uint32_t end = (min(q0 + ROWS, T) + 63) / 64, diagonal = mine / 64;
-    float scale = rsqrtf((float)HEAD) * LOG2E;
+    const flash_place at = queries_of(args, HEAD, ROWS, 64);
+    const uint32_t T = args.T, group = threadIdx.x >> 7, mine = at.first + group * 64;
+    const uint32_t diagonal = mine / 64;
     uint16_t *qs = first_tile(), *stages = qs + GROUPS * TILE;
 
-    auto load = [&](uint32_t j) { keys_load<THREADS>(stages, at, j, end, T); };
-    tiles_load<THREADS, GROUPS>(qs, at.q, at.qkv_stride, q0, T);
+    auto load = [&](uint32_t j) { keys_load<THREADS>(stages, at, j, T); };
+    tiles_load<THREADS, GROUPS>(qs, at.q, at.qkv_stride, at.first, T);
     load(0);
     load(1);
 
     float y[32] = {}, high[2] = {-NN_INFINITY, -NN_INFINITY}, sum[2] = {};
-    for (uint32_t j = 0; j < end; j++) {
+    for (uint32_t j = 0; j < at.end; j++) {
         uint16_t *k = stages + j % STAGES * 2 * TILE, *v = k + TILE;
         copy_wait<1>();
         __syncthreads(); /* tile j is there, and nobody reads the one before it any more */
@@ -217,13 +215,13 @@ template <int GROUPS> DM_FN void flash_forward(const nn_attention_args &args)
             top = fmaxf(top, __shfl_xor_sync(0xFFFFFFFFu, top, 1));
             top = fmaxf(top, __shfl_xor_sync(0xFFFFFFFFu, top, 2));
             /* The first tile has key 0, so top is a number. */
-            float keep = exp2_fast((high[half] - top) * scale), shift = top * scale;
+            float keep = exp2_fast((high[half] - top) * at.scale), shift = top * at.scale;
             high[half] = top;
 #pragma unroll
             for (int n = 0; n < 8; n++)
 #pragma unroll
                 for (int i = 4 * n + 2 * half; i < 4 * n + 2 * half + 2; i++) {
-                    s[i] = exp2_fast(s[i] * scale - shift);
+                    s[i] = exp2_fast(s[i] * at.scale - shift);
                     total += s[i];
                     y[i] *= keep;
                 }
@@ -243,7 +241,7 @@ template <int GROUPS> DM_FN void flash_forward(const nn_attention_args &args)
         total += __shfl_xor_sync(0xFFFFFFFFu, total, 2);
         uint32_t row = mine + row_of(2 * half);
         if ((threadIdx.x & 3) == 0 && row < T)
-            args.lse[at.rows_at + row] = (high[half] * scale + log2f(total)) / LOG2E;
+            args.lse[at.rows_at + row] = (high[half] * at.scale + log2f(total)) / LOG2E;
         sum[half] = 1.0f / total;
     }
     rows_store((uint16_t *)args.out + at.y_at, at.y_stride, mine, T, y, sum[0], sum[1]);
@@ -254,23 +252,21 @@ template <int GROUPS> DM_FN void flash_forward(const nn_attention_args &args)
 template <int GROUPS> DM_FN void flash_dq(const nn_attention_args &args)
 {
     constexpr int THREADS = 128 * GROUPS, ROWS = 64 * GROUPS;
-    uint32_t T = args.T, tiles = (T + ROWS - 1) / ROWS;
-    flash_place at = place_of(args, HEAD, tiles);
-    uint32_t q0 = (tiles - 1 - at.tile) * ROWS, group = threadIdx.x >> 7, mine = q0 + group * 64;
-    uint32_t end = (min(q0 + ROWS, T) + 63) / 64, diagonal = mine / 64;
-    float scale = rsqrtf((float)HEAD) * LOG2E;
+    const flash_place at = queries_of(args, HEAD, ROWS, 64);
+    const uint32_t T = args.T, group = threadIdx.x >> 7, mine = at.first + group * 64;
+    const uint32_t diagonal = mine / 64;
     uint16_t *qs = first_tile(), *dys = qs + GROUPS * TILE, *stages = dys + GROUPS * TILE;
     const uint16_t *dy = (const uint16_t *)args.dy + at.y_at;
     __shared__ float deltas[ROWS];
 
-    auto load = [&](uint32_t j) { keys_load<THREADS>(stages, at, j, end, T); };
-    tiles_load<THREADS, GROUPS>(qs, at.q, at.qkv_stride, q0, T);
-    tiles_load<THREADS, GROUPS>(dys, dy, at.y_stride, q0, T);
+    auto load = [&](uint32_t j) { keys_load<THREADS>(stages, at, j, T); };
+    tiles_load<THREADS, GROUPS>(qs, at.q, at.qkv_stride, at.first, T);
+    tiles_load<THREADS, GROUPS>(dys, dy, at.y_stride, at.first, T);
     load(0);
     load(1);
 
     /* Two threads for a row. */
-    uint32_t row = q0 + threadIdx.x / 2, half_at = threadIdx.x % 2 * 32;
+    uint32_t row = at.first + threadIdx.x / 2, half_at = threadIdx.x % 2 * 32;
     float part = 0;
     for (int i = 0; i < 4 && row < T; i++) {
         float a[8], b[8];
@@ -292,12 +288,12 @@ template <int GROUPS> DM_FN void flash_dq(const nn_attention_args &args)
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         uint32_t r = group * 64 + row_of(2 * half);
-        lse[half] = q0 + r < T ? args.lse[at.rows_at + q0 + r] * LOG2E : 0.0f;
+        lse[half] = at.first + r < T ? args.lse[at.rows_at + at.first + r] * LOG2E : 0.0f;
         delta[half] = deltas[r];
     }
 
     float dq[32] = {};
-    for (uint32_t j = 0; j < end; j++) {
+    for (uint32_t j = 0; j < at.end; j++) {
         uint16_t *k = stages + j % STAGES * 2 * TILE, *v = k + TILE;
         copy_wait<1>();
         __syncthreads();
@@ -315,7 +311,7 @@ template <int GROUPS> DM_FN void flash_dq(const nn_attention_args &args)
         hold(s);
 #pragma unroll
         for (int i = 0; i < 32; i++)
-            s[i] = exp2_fast(s[i] * scale - lse[i >> 1 & 1]);
+            s[i] = exp2_fast(s[i] * at.scale - lse[i >> 1 & 1]);
         if (j == diagonal) {
 #pragma unroll
             for (int i = 0; i < 32; i++)
@@ -344,18 +340,16 @@ template <int GROUPS> DM_FN void flash_dq(const nn_attention_args &args)
 template <int GROUPS> DM_FN void flash_dkv(const nn_attention_args &args)
 {
     constexpr int THREADS = 128 * GROUPS, ROWS = 64 * GROUPS;
-    uint32_t T = args.T, tiles = (T + ROWS - 1) / ROWS;
-    flash_place at = place_of(args, HEAD, tiles);
-    uint32_t k0 = at.tile * ROWS, group = threadIdx.x >> 7, mine = k0 + group * 64;
-    uint32_t begin = k0 / 64, end = (T + 63) / 64, diagonal = mine / 64;
-    float scale = rsqrtf((float)HEAD) * LOG2E;
+    const flash_place at = keys_of(args, HEAD, ROWS, 64);
+    const uint32_t T = args.T, group = threadIdx.x >> 7, mine = at.first + group * 64;
+    const uint32_t diagonal = mine / 64;
     uint16_t *ks = first_tile(), *vs = ks + GROUPS * TILE, *stages = vs + GROUPS * TILE;
     const uint16_t *dys = (const uint16_t *)args.dy + at.y_at;
     __shared__ float rows[STAGES][2][64]; /* lse and delta of the queries */
 
     auto load = [&](uint32_t j) {
         uint16_t *to = stages + j % STAGES * 2 * TILE;
-        if (j < end) {
+        if (j < at.end) {
             tiles_load<THREADS, 1>(to, at.q, at.qkv_stride, j * 64, T);
             tiles_load<THREADS, 1>(to + TILE, dys, at.y_stride, j * 64, T);
             if (threadIdx.x < 64) {
@@ -368,13 +362,13 @@ template <int GROUPS> DM_FN void flash_dkv(const nn_attention_args &args)
         }
         copy_commit();
     };
-    tiles_load<THREADS, GROUPS>(ks, at.k, at.qkv_stride, k0, T);
-    tiles_load<THREADS, GROUPS>(vs, at.v, at.qkv_stride, k0, T);
-    load(begin);
-    load(begin + 1);
+    tiles_load<THREADS, GROUPS>(ks, at.k, at.qkv_stride, at.first, T);
+    tiles_load<THREADS, GROUPS>(vs, at.v, at.qkv_stride, at.first, T);
+    load(at.begin);
+    load(at.begin + 1);
 
     float dk[32] = {}, dv[32] = {};
-    for (uint32_t j = begin; j < end; j++) {
+    for (uint32_t j = at.begin; j < at.end; j++) {
         uint16_t *q = stages + j % STAGES * 2 * TILE, *dy = q + TILE;
         const float *lse = rows[j % STAGES][0], *delta = rows[j % STAGES][1];
         copy_wait<1>();
@@ -396,7 +390,7 @@ template <int GROUPS> DM_FN void flash_dkv(const nn_attention_args &args)
             float2 l = *(const float2 *)(lse + column_of(4 * n));
 #pragma unroll
             for (int i = 4 * n; i < 4 * n + 4; i++) {
-                s[i] = exp2_fast(s[i] * scale - (i & 1 ? l.y : l.x));
+                s[i] = exp2_fast(s[i] * at.scale - (i & 1 ? l.y : l.x));
                 if (j == diagonal && column_of(i) < row_of(i))
                     s[i] = 0;
             }
