@@ -190,11 +190,11 @@ DM_FN void head_store(const dyn_head &head, const dm_rollout_args &args, uint64_
 
 /* ---- Setting up ---- */
 
-/* W x + b without feature 0, for the rows of a warp's units: `zr` for the lane's z or r, `n`. */
-DM_FN void input_product(const dm_rollout_args &args, dyn_block &block, const float *member,
-                         const float *features, uint32_t unit, int lane, float &zr, float &n)
+/* W x without feature 0, for the rows of a warp's units. */
+DM_FN void input_product(const dm_rollout_args &args, dyn_block &block, const cluster_place &at,
+                         int lane, cluster_input &in)
 {
-    const float *W = member + args.at_w;
+    const float *W = at.member + args.at_w;
     uint64_t H = args.hidden, I = args.input;
     float sums[12];
 #pragma unroll
@@ -205,7 +205,7 @@ DM_FN void input_product(const dm_rollout_args &args, dyn_block &block, const fl
         __syncthreads();
         for (uint32_t i = threadIdx.x; i < count; i += blockDim.x)
             block.x[i] = first + i == 0 ? 0
-                                        : (features[first + i] - args.shift[first + i]) *
+                                        : (at.features[first + i] - args.shift[first + i]) *
                                               args.scale[first + i];
         __syncthreads();
         if (threadIdx.x >= DYN_WARPS * 32)
@@ -214,7 +214,7 @@ DM_FN void input_product(const dm_rollout_args &args, dyn_block &block, const fl
         for (uint32_t i = lane; i < count; i += 32)
 #pragma unroll
             for (int row = 0; row < 12; row++) {
-                uint64_t u = unit + (row & 3) < H ? unit + (row & 3) : H - 1;
+                uint64_t u = at.unit + (row & 3) < H ? at.unit + (row & 3) : H - 1;
                 sums[row] = dm_fmaf(W[((row >> 2) * H + u) * I + first + i], block.x[i], sums[row]);
             }
     }
@@ -222,8 +222,8 @@ DM_FN void input_product(const dm_rollout_args &args, dyn_block &block, const fl
 #pragma unroll
     for (int i = 0; i < 12; i++)
         (i < 8 ? first8[i & 7] : last4[i & 3]) = sums[i];
-    zr = dyn_sum8(first8, lane);
-    n = dyn_sum4(last4, lane);
+    in.base_zr = dyn_sum8(first8, lane);
+    in.base_n = dyn_sum4(last4, lane);
 }
 
 /* ---- The kernel ---- */
@@ -234,26 +234,15 @@ extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
     __shared__ dyn_block block;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const bool multiplies = DYN_HEAD_EACH || warp < DYN_WARPS;
-    const uint32_t rank = blockIdx.x % DYN_C, job = blockIdx.x / DYN_C;
-    const uint32_t member_index = job % args.members, rollout = job / args.members;
-    const float *member = args.weights + member_index * args.stride;
-    const float *features = args.features + (uint64_t)rollout * args.input;
-    const uint64_t H = args.hidden, out = (uint64_t)job * args.steps;
-    const uint32_t unit = rank * DYN_UNITS + (multiplies ? warp : 0) * 4;
-    const uint32_t h_barrier = shared_address(block.h_barrier),
-                   reset_barrier = shared_address(&block.reset_barrier);
-
-    if (threadIdx.x == 0)
-        barriers_begin(h_barrier, DYN_BUFFERS, reset_barrier, DYN_P * 4);
-    for (uint32_t i = threadIdx.x; i < DYN_P; i += DYN_THREADS)
-        ((float *)block.h[0])[i] = args.h0 != 0 && i < H ? args.h0[job * H + i] : 0.0f;
+    const cluster_place at =
+        cluster_begin<DYN_P, DYN_C, DYN_BUFFERS, DYN_THREADS>(args, block, multiplies ? warp : 0);
+    const uint64_t H = args.hidden;
 
     /* The weights of this warp: rows z0..z3 r0..r3, then n0..n3. */
-    const float4 *U = (const float4 *)(args.packed + (uint64_t)member_index * 3 * DYN_P * DYN_P);
     float4 rows[8][DYN_QUADS];
 #if DYN_N_SHARED
     for (uint32_t i = threadIdx.x; i < DYN_UNITS * (DYN_P / 4); i += DYN_THREADS)
-        dyn_shared[i] = U[(2 * DYN_P + rank * DYN_UNITS) * (DYN_P / 4) + i];
+        dyn_shared[i] = at.U[(2 * DYN_P + at.rank * DYN_UNITS) * (DYN_P / 4) + i];
 #else
     float4 candidate_rows[4][DYN_QUADS];
 #endif
@@ -262,39 +251,31 @@ extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
         for (int i = 0; i < 8; i++)
 #pragma unroll
             for (int k = 0; k < DYN_QUADS; k++)
-                rows[i][k] = U[((i >> 2) * DYN_P + unit + (i & 3)) * (DYN_P / 4) + k * 32 + lane];
+                rows[i][k] =
+                    at.U[((i >> 2) * DYN_P + at.unit + (i & 3)) * (DYN_P / 4) + k * 32 + lane];
 #if !DYN_N_SHARED
-        load_rows(candidate_rows, U + (2 * DYN_P + unit) * (DYN_P / 4), lane);
+        load_rows(candidate_rows, at.U + (2 * DYN_P + at.unit) * (DYN_P / 4), lane);
 #endif
     }
 
-    /* What the lane's rows get from x: lanes 0-15 have z, 16-31 r of unit (lane >> 2) & 3. */
-    const uint32_t own = unit + ((lane >> 2) & 3);
-    float base_zr, base_n, column_zr = 0, column_n = 0;
+    const uint32_t own = at.unit + ((lane >> 2) & 3);
 #if DYN_RESET_LAST
-    const float recurrent = multiplies && own < H ? member[args.at_c + own] : 0;
+    const float recurrent = multiplies && own < H ? at.member[args.at_c + own] : 0;
 #endif
-    input_product(args, block, member, features, unit, lane, base_zr, base_n);
-    if (own >= H) /* units that only fill up */
-        base_zr = base_n = 0;
-    if (multiplies && own < H) {
-        uint64_t zr_row = (lane >> 4) * H + own;
-        base_zr += member[args.at_b + zr_row];
-        base_n += member[args.at_b + 2 * H + own];
-        column_zr = member[args.at_w + zr_row * args.input];
-        column_n = member[args.at_w + (2 * H + own) * args.input];
-    }
+    cluster_input in;
+    input_product(args, block, at, lane, in);
+    input_finish(in, args, at.member, multiplies ? own : H, lane);
     const float shift0 = args.shift[0], scale0 = args.scale[0];
-    float x0 = (features[0] - shift0) * scale0;
+    float x0 = (at.features[0] - shift0) * scale0;
 
     /* Where this warp's values go in the block that the lane sends to. */
     uint32_t to = lane < DYN_C ? lane : 0;
-    const uint32_t h_to = remote_address(shared_address((float *)block.h[0] + unit), to),
-                   h_barrier_to = remote_address(h_barrier, to),
-                   reset_to = remote_address(shared_address((float *)block.reset + unit), to),
-                   reset_barrier_to = remote_address(reset_barrier, to);
+    const uint32_t h_to = remote_address(shared_address((float *)block.h[0] + at.unit), to),
+                   h_barrier_to = remote_address(at.h_barrier, to),
+                   reset_to = remote_address(shared_address((float *)block.reset + at.unit), to),
+                   reset_barrier_to = remote_address(at.reset_barrier, to);
     dyn_head head;
-    head_init(head, args, member + args.at_head, lane);
+    head_init(head, args, at.member + args.at_head, lane);
     __syncthreads();
     cluster_barrier();
 
@@ -303,7 +284,7 @@ extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
         const float4 *h = block.h[turn];
         float4 v[DYN_QUADS];
         if (t > 0)
-            wait_phase(h_barrier + 8 * turn, ((t - 1) / DYN_BUFFERS) & 1);
+            wait_phase(at.h_barrier + 8 * turn, ((t - 1) / DYN_BUFFERS) & 1);
         DYN_MARK(t, multiplies ? 0 : 8);
 #pragma unroll
         for (int k = 0; k < DYN_QUADS; k++)
@@ -317,14 +298,14 @@ extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
                     block.x0[t & 1] = (loss - shift0) * scale0;
                 DYN_MARK(t, 9);
                 asm volatile("bar.sync 1, %0;" ::"n"(DYN_THREADS) : "memory");
-                if (rank == 0)
-                    head_store(head, args, out + t - 1, loss, lane);
+                if (at.rank == 0)
+                    head_store(head, args, at.out + t - 1, loss, lane);
                 DYN_MARK(t, 10);
             }
             continue;
         }
         if (threadIdx.x == 0 && t > 0)
-            expect_bytes(h_barrier + 8 * turn, DYN_P * 4);
+            expect_bytes(at.h_barrier + 8 * turn, DYN_P * 4);
         float sums[8], more[4];
         float h_own = ((const float *)h)[own];
         if (DYN_HEAD_EACH && t > 0)
@@ -338,7 +319,7 @@ extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
         multiply<4>(candidate_rows, v, more);
         float product = dyn_sum4(more, lane) + recurrent;
 #endif
-        float a = dyn_sum8(sums, lane) + base_zr;
+        float a = dyn_sum8(sums, lane) + in.base_zr;
         DYN_MARK(t, 1);
         if (DYN_HEAD_EACH && t > 0) {
             loss = head_end(head, v);
@@ -348,20 +329,20 @@ extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
             x0 = *(volatile float *)&block.x0[t & 1];
         }
         DYN_MARK(t, 2);
-        float gate = dyn_sigmoid(dm_fmaf(column_zr, x0, a)); /* z or r */
+        float gate = dyn_sigmoid(dm_fmaf(in.column_zr, x0, a)); /* z or r */
 #if DYN_RESET_LAST
         float r = __shfl_xor_sync(DYN_FULL, gate, 16);
-        float n = dyn_tanh(dm_fmaf(r, product, dm_fmaf(column_n, x0, base_n)));
+        float n = dyn_tanh(dm_fmaf(r, product, dm_fmaf(in.column_n, x0, in.base_n)));
         float h_new = dm_fmaf(gate, h_own - n, n);
 #else
         send_units<DYN_C>(gate * h_own, 16, lane, reset_to, reset_barrier_to);
-        if (DYN_HEAD_EACH && rank == 0 && warp == 0 && t > 0)
-            head_store(head, args, out + t - 1, loss, lane); /* while the others are on their way */
+        if (DYN_HEAD_EACH && at.rank == 0 && warp == 0 && t > 0)
+            head_store(head, args, at.out + t - 1, loss, lane); /* others' r * h is on its way */
         DYN_MARK(t, 3);
-        wait_phase(reset_barrier, t & 1);
+        wait_phase(at.reset_barrier, t & 1);
         DYN_MARK(t, 4);
         if (threadIdx.x == 0)
-            expect_bytes(reset_barrier, DYN_P * 4);
+            expect_bytes(at.reset_barrier, DYN_P * 4);
 #if DYN_N_SHARED
         float4 candidate_rows[4][DYN_QUADS];
         load_rows(candidate_rows, dyn_shared + warp * DYN_P, lane);
@@ -370,7 +351,7 @@ extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
         for (int k = 0; k < DYN_QUADS; k++)
             v[k] = block.reset[k * 32 + lane];
         multiply<4>(candidate_rows, v, more);
-        float n = dyn_tanh(dyn_sum4(more, lane) + dm_fmaf(column_n, x0, base_n));
+        float n = dyn_tanh(dyn_sum4(more, lane) + dm_fmaf(in.column_n, x0, in.base_n));
         float h_new = dm_fmaf(gate, n - h_own, h_own);
 #endif
         DYN_MARK(t, 5);
@@ -378,25 +359,22 @@ extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
         send_units<DYN_C>(h_new, 0, lane, h_to + next * DYN_P * 4,
                           h_barrier_to + 8 * next); /* with z */
 #if DYN_RESET_LAST
-        if (DYN_HEAD_EACH && rank == 0 && warp == 0 && t > 0)
-            head_store(head, args, out + t - 1, loss, lane);
+        if (DYN_HEAD_EACH && at.rank == 0 && warp == 0 && t > 0)
+            head_store(head, args, at.out + t - 1, loss, lane);
 #endif
     }
 
     const uint32_t turn = DYN_RESET_LAST ? args.steps & 1 : 0;
-    wait_phase(h_barrier + 8 * turn, ((args.steps - 1) / DYN_BUFFERS) & 1);
-    if (warp == (DYN_HEAD_EACH ? 0 : DYN_WARPS) && rank == 0) {
+    wait_phase(at.h_barrier + 8 * turn, ((args.steps - 1) / DYN_BUFFERS) & 1);
+    if (warp == (DYN_HEAD_EACH ? 0 : DYN_WARPS) && at.rank == 0) {
         float4 v[DYN_QUADS];
 #pragma unroll
         for (int k = 0; k < DYN_QUADS; k++)
             v[k] = block.h[turn][k * 32 + lane];
         head_begin(head, args, (const float *)block.h[turn], lane);
-        head_store(head, args, out + args.steps - 1, head_end(head, v), lane);
+        head_store(head, args, at.out + args.steps - 1, head_end(head, v), lane);
     }
-    if (rank == 0)
-        for (uint32_t i = threadIdx.x; i < H; i += DYN_THREADS)
-            args.last[job * H + i] = ((const float *)block.h[turn])[i];
-    cluster_barrier(); /* no block leaves while another may still send to it */
+    cluster_end<DYN_THREADS>(args, at, block.h[turn]);
 }
 
 #endif

@@ -98,9 +98,9 @@ DM_FN void stream_store(const dm_rollout_args &args, stream_sums s, uint64_t at,
     }
 }
 
-/* What x gives to the units of one group, without feature 0: for the lane's z or r, and for n. */
-DM_FN void stream_input(const dm_rollout_args &args, const float *member, const float *features,
-                        uint32_t unit, int lane, float &zr, float &n)
+/* W x without feature 0, for the units of one group. */
+DM_FN void stream_input(const dm_rollout_args &args, const cluster_place &at, uint32_t unit,
+                        int lane, cluster_input &in)
 {
     const uint64_t H = args.hidden, I = args.input;
     float first8[8], last4[4];
@@ -111,19 +111,19 @@ DM_FN void stream_input(const dm_rollout_args &args, const float *member, const 
     for (int i = 0; i < 4; i++)
         last4[i] = 0;
     for (uint32_t j = lane; j < args.input; j += 32) {
-        float x = j == 0 ? 0.0f : (features[j] - args.shift[j]) * args.scale[j];
+        float x = j == 0 ? 0.0f : (at.features[j] - args.shift[j]) * args.scale[j];
 #pragma unroll
         for (int row = 0; row < 12; row++) {
             uint64_t u = unit + (row & 3) < H ? unit + (row & 3) : H - 1;
-            float w = member[args.at_w + ((row >> 2) * H + u) * I + j];
+            float w = at.member[args.at_w + ((row >> 2) * H + u) * I + j];
             if (row < 8)
                 first8[row & 7] = dm_fmaf(w, x, first8[row & 7]);
             else
                 last4[row & 3] = dm_fmaf(w, x, last4[row & 3]);
         }
     }
-    zr = dyn_sum8(first8, lane);
-    n = dyn_sum4(last4, lane);
+    in.base_zr = dyn_sum8(first8, lane);
+    in.base_n = dyn_sum4(last4, lane);
 }
 
 extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
@@ -132,55 +132,34 @@ extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
     __shared__ stream_block block;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const bool multiplies = warp < DYN_WARPS;
-    const uint32_t rank = blockIdx.x % DYN_C, job = blockIdx.x / DYN_C;
-    const uint32_t member_index = job % args.members;
-    const float *member = args.weights + member_index * args.stride;
-    const float *features = args.features + (uint64_t)(job / args.members) * args.input;
-    const float4 *U = (const float4 *)(args.packed + (uint64_t)member_index * 3 * DYN_P * DYN_P);
-    const uint64_t H = args.hidden, out = (uint64_t)job * args.steps;
-    const uint32_t unit = rank * DYN_UNITS + (multiplies ? warp : 0) * 4;
-    const uint32_t h_barrier = shared_address(block.h_barrier),
-                   reset_barrier = shared_address(&block.reset_barrier);
-
-    if (threadIdx.x == 0)
-        barriers_begin(h_barrier, DYN_BUFFERS, reset_barrier, DYN_P * 4);
-    for (uint32_t i = threadIdx.x; i < DYN_P; i += DYN_THREADS)
-        ((float *)block.h[0])[i] = args.h0 != 0 && i < H ? args.h0[job * H + i] : 0.0f;
+    const cluster_place at =
+        cluster_begin<DYN_P, DYN_C, DYN_BUFFERS, DYN_THREADS>(args, block, multiplies ? warp : 0);
 
     /* Group g of the warp begins with unit + g * 4 * WARPS; the lane has z or r of one of its
      * units. */
-    float base_zr[DYN_G], base_n[DYN_G], column_zr[DYN_G], column_n[DYN_G];
+    cluster_input in[DYN_G] = {};
 #if DYN_RESET_LAST
     float recurrent[DYN_G] = {};
 #endif
 #pragma unroll
     for (int g = 0; g < DYN_G; g++) {
-        uint32_t own = unit + g * 4 * DYN_WARPS + ((lane >> 2) & 3);
-        base_zr[g] = base_n[g] = column_zr[g] = column_n[g] = 0;
+        uint32_t first = at.unit + g * 4 * DYN_WARPS, own = first + ((lane >> 2) & 3);
         if (!multiplies)
             continue;
-        stream_input(args, member, features, unit + g * 4 * DYN_WARPS, lane, base_zr[g], base_n[g]);
-        if (own >= H) {
-            base_zr[g] = base_n[g] = 0;
-            continue;
-        }
-        uint64_t zr_row = (lane >> 4) * H + own;
-        base_zr[g] += member[args.at_b + zr_row];
-        base_n[g] += member[args.at_b + 2 * H + own];
-        column_zr[g] = member[args.at_w + zr_row * args.input];
-        column_n[g] = member[args.at_w + (2 * H + own) * args.input];
+        stream_input(args, at, first, lane, in[g]);
+        input_finish(in[g], args, at.member, own, lane);
 #if DYN_RESET_LAST
-        recurrent[g] = member[args.at_c + own];
+        recurrent[g] = own < args.hidden ? at.member[args.at_c + own] : 0;
 #endif
     }
     const float shift0 = args.shift[0], scale0 = args.scale[0];
-    float x0 = (features[0] - shift0) * scale0;
+    float x0 = (at.features[0] - shift0) * scale0;
     uint32_t to = lane < DYN_C ? lane : 0;
-    const uint32_t h_to = remote_address(shared_address((float *)block.h[0] + unit), to),
-                   h_barrier_to = remote_address(h_barrier, to);
+    const uint32_t h_to = remote_address(shared_address((float *)block.h[0] + at.unit), to),
+                   h_barrier_to = remote_address(at.h_barrier, to);
 #if !DYN_RESET_LAST
-    const uint32_t reset_to = remote_address(shared_address((float *)block.reset + unit), to),
-                   reset_barrier_to = remote_address(reset_barrier, to);
+    const uint32_t reset_to = remote_address(shared_address((float *)block.reset + at.unit), to),
+                   reset_barrier_to = remote_address(at.reset_barrier, to);
 #endif
     __syncthreads();
     cluster_barrier();
@@ -189,21 +168,21 @@ extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
         const uint32_t turn = DYN_RESET_LAST ? t & 1 : 0;
         const float4 *h = block.h[turn];
         if (t > 0)
-            wait_phase(h_barrier + 8 * turn, ((t - 1) / DYN_BUFFERS) & 1);
+            wait_phase(at.h_barrier + 8 * turn, ((t - 1) / DYN_BUFFERS) & 1);
         if (!multiplies) {
             if (t > 0) {
                 stream_sums s;
-                float loss = stream_head(args, member + args.at_head, (const float *)h, lane, s);
+                float loss = stream_head(args, at.member + args.at_head, (const float *)h, lane, s);
                 if (lane == 0)
                     block.x0[t & 1] = (loss - shift0) * scale0;
                 asm volatile("bar.sync 1, %0;" ::"n"(DYN_THREADS) : "memory");
-                if (rank == 0)
-                    stream_store(args, s, out + t - 1, loss, lane);
+                if (at.rank == 0)
+                    stream_store(args, s, at.out + t - 1, loss, lane);
             }
             continue;
         }
         if (threadIdx.x == 0 && t > 0)
-            expect_bytes(h_barrier + 8 * turn, DYN_P * 4);
+            expect_bytes(at.h_barrier + 8 * turn, DYN_P * 4);
         float gate[DYN_G];
 #if DYN_RESET_LAST
         float product[DYN_G];
@@ -212,16 +191,16 @@ extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
         for (int g = 0; g < DYN_G; g++) {
 #if DYN_RESET_LAST
             float all[12], sums[8], more[4];
-            stream_multiply<12>(U, unit + g * 4 * DYN_WARPS, h, lane, all);
+            stream_multiply<12>(at.U, at.unit + g * 4 * DYN_WARPS, h, lane, all);
 #pragma unroll
             for (int i = 0; i < 12; i++)
                 (i < 8 ? sums[i & 7] : more[i & 3]) = all[i];
             product[g] = dyn_sum4(more, lane) + recurrent[g];
 #else
             float sums[8];
-            stream_multiply<8>(U, unit + g * 4 * DYN_WARPS, h, lane, sums);
+            stream_multiply<8>(at.U, at.unit + g * 4 * DYN_WARPS, h, lane, sums);
 #endif
-            gate[g] = dyn_sum8(sums, lane) + base_zr[g];
+            gate[g] = dyn_sum8(sums, lane) + in[g].base_zr;
         }
         if (t > 0) {
             asm volatile("bar.sync 1, %0;" ::"n"(DYN_THREADS) : "memory");
@@ -231,29 +210,29 @@ extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
 #if !DYN_RESET_LAST
 #pragma unroll
         for (int g = 0; g < DYN_G; g++) {
-            uint32_t own = unit + g * 4 * DYN_WARPS + ((lane >> 2) & 3);
-            gate[g] = dyn_sigmoid(dm_fmaf(column_zr[g], x0, gate[g]));
+            uint32_t own = at.unit + g * 4 * DYN_WARPS + ((lane >> 2) & 3);
+            gate[g] = dyn_sigmoid(dm_fmaf(in[g].column_zr, x0, gate[g]));
             send_units<DYN_C>(gate[g] * ((const float *)h)[own], 16, lane,
                               reset_to + g * DYN_WARPS * 16, reset_barrier_to);
         }
-        wait_phase(reset_barrier, t & 1);
+        wait_phase(at.reset_barrier, t & 1);
         if (threadIdx.x == 0)
-            expect_bytes(reset_barrier, DYN_P * 4);
+            expect_bytes(at.reset_barrier, DYN_P * 4);
 #endif
         float fresh[DYN_G];
 #pragma unroll
         for (int g = 0; g < DYN_G; g++) {
-            float old = ((const float *)h)[unit + g * 4 * DYN_WARPS + ((lane >> 2) & 3)];
+            float old = ((const float *)h)[at.unit + g * 4 * DYN_WARPS + ((lane >> 2) & 3)];
 #if DYN_RESET_LAST
-            float z = dyn_sigmoid(dm_fmaf(column_zr[g], x0, gate[g]));
+            float z = dyn_sigmoid(dm_fmaf(in[g].column_zr, x0, gate[g]));
             float r = __shfl_xor_sync(DYN_FULL, z, 16); /* lanes 0-15 have z, the others r */
-            float n = dyn_tanh(dm_fmaf(r, product[g], dm_fmaf(column_n[g], x0, base_n[g])));
+            float n = dyn_tanh(dm_fmaf(r, product[g], dm_fmaf(in[g].column_n, x0, in[g].base_n)));
             fresh[g] = dm_fmaf(z, old - n, n);
 #else
             float more[4];
-            stream_multiply<4>(U + (uint64_t)2 * DYN_P * (DYN_P / 4), unit + g * 4 * DYN_WARPS,
-                               block.reset, lane, more);
-            float n = dyn_tanh(dyn_sum4(more, lane) + dm_fmaf(column_n[g], x0, base_n[g]));
+            stream_multiply<4>(at.U + (uint64_t)2 * DYN_P * (DYN_P / 4),
+                               at.unit + g * 4 * DYN_WARPS, block.reset, lane, more);
+            float n = dyn_tanh(dyn_sum4(more, lane) + dm_fmaf(in[g].column_n, x0, in[g].base_n));
             fresh[g] = dm_fmaf(gate[g], n - old, old);
 #endif
         }
@@ -265,17 +244,14 @@ extern "C" __global__ void __launch_bounds__(DYN_THREADS, 1)
     }
 
     const uint32_t turn = DYN_RESET_LAST ? args.steps & 1 : 0;
-    wait_phase(h_barrier + 8 * turn, ((args.steps - 1) / DYN_BUFFERS) & 1);
-    if (!multiplies && rank == 0) {
+    wait_phase(at.h_barrier + 8 * turn, ((args.steps - 1) / DYN_BUFFERS) & 1);
+    if (!multiplies && at.rank == 0) {
         stream_sums s;
         float loss =
-            stream_head(args, member + args.at_head, (const float *)block.h[turn], lane, s);
-        stream_store(args, s, out + args.steps - 1, loss, lane);
+            stream_head(args, at.member + args.at_head, (const float *)block.h[turn], lane, s);
+        stream_store(args, s, at.out + args.steps - 1, loss, lane);
     }
-    if (rank == 0)
-        for (uint32_t i = threadIdx.x; i < H; i += DYN_THREADS)
-            args.last[job * H + i] = ((const float *)block.h[turn])[i];
-    cluster_barrier();
+    cluster_end<DYN_THREADS>(args, at, block.h[turn]);
 }
 
 #endif
