@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* main.c - the dotmatrix command: what its subcommands (commands.c) have in common.
+/* main.c - the dotmatrix command: everything that its subcommands (commands.c) share. See command.h.
  *
  *   dotmatrix [--log-level L] NAME [options] [arguments]
  *
@@ -75,8 +75,7 @@ static int report(const char *command, const dm_error *err)
 /* After Ctrl-C the command's own error is a consequence (a child was killed) and is not shown. */
 static int report_interruption(const char *command)
 {
-    const char *kept = dm_stop_kept_text();
-    fprintf(stderr, "dotmatrix %s: interrupted%s%s\n", command, kept[0] ? "; " : "", kept);
+    dm_stop_tell(command);
     return DM_EXIT_INTERRUPTED;
 }
 
@@ -110,7 +109,7 @@ static int print_main_help(void)
     return print_and_free(&text);
 }
 
-/* Of a command with actions the words behind its name may say which is meant. */
+/* For a command with actions the arguments after its name may name the action. */
 static int print_command_help(const dm_command *command, const char *action)
 {
     dm_buffer text = DM_BUFFER_EMPTY;
@@ -298,8 +297,8 @@ static int dispatch(int argc, char **argv)
     return run_command(command, &common, argc - at - 1, argv + at + 1);
 }
 
-/* A standard stream that came closed gets /dev/null the wrong way round, so that no file we open
- * takes its number and writing to it still fails. */
+/* A standard stream that was closed at the start becomes /dev/null, opened for the other direction:
+ * no file of ours gets its number, and using it still fails. */
 static void occupy_standard_streams(void)
 {
     for (int fd = 0; fd <= 2; fd++)

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* SIGINT and SIGTERM: one exit code, one line, within a second, no child and no temporary folder.
  */
+#include "base/terminal/stop.h"
 #include "cli/command.h"
 #include "tests/support/command.h"
 #include "tests/support/tmpdir.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* A C compiler that never ends stands for a long compilation, which no command looks up from. */
 static void interrupt_compilation(void **state, const char *signal_name)
@@ -43,5 +47,39 @@ static void sigterm_ends_a_compilation(void **state)
     interrupt_compilation(state, "TERM");
 }
 
-DM_TESTS("cli/stop", DM_TEST_IN_DIR(ctrl_c_ends_a_compilation),
-         DM_TEST_IN_DIR(sigterm_ends_a_compilation))
+/* The clock runs out between the command's line and the end of the process, as it does when a sanitizer looks for
+ * leaks there. */
+static void a_slow_end_tells_of_it_once(void **state)
+{
+    (void)state;
+    int ends[2], status;
+    char said[256] = "";
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        dup2(ends[1], STDERR_FILENO);
+        close(ends[1]);
+        dm_stop_install();
+        kill(getpid(), SIGINT);
+        while (!dm_stop_requested())
+            usleep(1000);
+        dm_stop_kept("all of it is kept");
+        dm_stop_tell("work");
+        sleep(30);
+        _exit(1);
+    }
+    close(ends[1]);
+    size_t size = 0;
+    ssize_t got;
+    while (size < sizeof said - 1 && (got = read(ends[0], said + size, sizeof said - 1 - size)) > 0)
+        size += (size_t)got;
+    close(ends[0]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), DM_STOP_EXIT_CODE);
+    assert_string_equal(said, "dotmatrix work: interrupted; all of it is kept\n");
+}
+
+DM_TESTS("cli/stop", DM_TEST(a_slow_end_tells_of_it_once),
+         DM_TEST_IN_DIR(ctrl_c_ends_a_compilation), DM_TEST_IN_DIR(sigterm_ends_a_compilation))

@@ -26,6 +26,7 @@
 static atomic_bool requested;
 static atomic_int children[CHILDREN_MAX]; /* process groups; 0: free */
 static atomic_int holds;
+static atomic_flag told = ATOMIC_FLAG_INIT;
 static sigset_t signals; /* those that are waited for */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
@@ -77,11 +78,7 @@ static void *wait_for_signal(void *unused)
         wait_for_another(0.1);
     kill_children(); /* those begun since */
     remove_folders();
-    char line[640];
-    int length =
-        snprintf(line, sizeof line, "dotmatrix: interrupted%s%s\n", kept[0] ? "; " : "", kept);
-    if (write(STDERR_FILENO, line, (size_t)length) < 0)
-        _exit(DM_STOP_EXIT_CODE);
+    dm_stop_tell("");
     _exit(DM_STOP_EXIT_CODE);
 }
 
@@ -181,7 +178,15 @@ void dm_stop_kept(const char *format, ...)
     va_end(args);
 }
 
-const char *dm_stop_kept_text(void)
+void dm_stop_tell(const char *command)
 {
-    return kept;
+    if (atomic_flag_test_and_set(&told))
+        return;
+    char line[640];
+    pthread_mutex_lock(&mutex);
+    int length = snprintf(line, sizeof line, "dotmatrix%s%s: interrupted%s%s\n",
+                          command[0] ? " " : "", command, kept[0] ? "; " : "", kept);
+    pthread_mutex_unlock(&mutex);
+    if (write(STDERR_FILENO, line, (size_t)length) < 0)
+        return; /* the exit code says it, too */
 }

@@ -47,6 +47,8 @@ void dm_stop_folder_remove(const char *path);
 /* What was kept, for the line that tells of the interruption: "the 3 figures until then are in a".
  */
 void dm_stop_kept(const char *format, ...) DM_PRINTF(1, 2);
-const char *dm_stop_kept_text(void); /* "" when nothing was said */
+
+/* Writes that line, once: whichever comes first, the command's end (main.c) or the clock ("": no command's name). */
+void dm_stop_tell(const char *command);
 
 #endif
