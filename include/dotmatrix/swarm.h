@@ -40,8 +40,8 @@ typedef struct dm_swarm dm_swarm;
 
 /* ---- Choices ---- */
 
-/* What a step computes besides the machines, which are the same in all. What a stage does not own
- * it leaves untouched. */
+/* What a step computes besides the machines, which do the same in all stages. Outputs that a stage does
+ * not own are left untouched. */
 typedef enum dm_swarm_stage {
     DM_SWARM_FULL_STEP,    /* reward, terminated, truncated, and all observations */
     DM_SWARM_EMULATE_ONLY, /* none of them */
@@ -116,6 +116,9 @@ DM_API dm_status dm_swarm_stage_parse(const char *name, dm_swarm_stage *out, dm_
 DM_API dm_status dm_swarm_codec_parse(const char *name, dm_swarm_codec *out, dm_error *err);
 DM_API dm_status dm_swarm_generator_parse(const char *name, dm_swarm_generator *out, dm_error *err);
 DM_API dm_status dm_swarm_autoreset_parse(const char *name, dm_swarm_autoreset *out, dm_error *err);
+/* One bit of DM_SWARM_OBS_*; regions, which are described by their ranges, have no name. */
+DM_API const char *dm_swarm_observation_name(uint32_t bit);
+DM_API dm_status dm_swarm_observation_parse(const char *name, uint32_t *bit, dm_error *err);
 /* Actions of a codec: 9, 8 or 256. */
 DM_API uint32_t dm_swarm_codec_actions(dm_swarm_codec codec);
 /* The keys that an action presses. */
@@ -153,7 +156,7 @@ typedef struct dm_swarm_desc {
     dm_swarm_autoreset autoreset;
     uint32_t observations; /* DM_SWARM_OBS_* */
     bool
-        finals; /* all of them also as they were at the end of an episode; for DM_SWARM_SAME_STEP */
+        finals; /* all observations also as they were at the end of an episode; for DM_SWARM_SAME_STEP */
     bool episodes;        /* returns and lengths of episodes */
     uint32_t frame_stack; /* 0: 1 */
     const dm_swarm_region *regions;
@@ -217,11 +220,11 @@ DM_API dm_stream *dm_swarm_stream(const dm_swarm *swarm);
 /* ---- Stepping ---- */
 
 /* One step of every machine. `actions` is device memory, one byte per machine; NULL: the
- * generator's. An action out of range is taken as NOOP and counted (dm_swarm_get_faults). When it
- * fails, which the driver decides, machines may be within the step: reset them. */
+ * generator's. An action out of range is taken as NOOP and counted (dm_swarm_get_faults). On a driver
+ * error machines may be mid-step; reset them. */
 DM_API dm_status dm_swarm_step(dm_swarm *swarm, const uint8_t *actions, dm_error *err);
-/* The same with actions in host memory, which must stay until the stream has passed; one out of
- * range is DM_EINVAL and nothing is stepped. */
+/* The same with actions in host memory, which must stay valid until the stream has passed the step. An
+ * action out of range is DM_EINVAL and nothing is stepped. */
 DM_API dm_status dm_swarm_step_host(dm_swarm *swarm, const uint8_t *actions, size_t count,
                                     dm_error *err);
 
@@ -249,9 +252,10 @@ DM_API dm_status dm_swarm_get_faults(dm_swarm *swarm, dm_swarm_faults *out, dm_e
 
 /* ---- A reward program ---- */
 
-/* Another program from now on, NULL is DM_EINVAL: compiled alone, in some tens of milliseconds. Machines, episodes and
- * start states stay; the memory is zeroed and the program sees each machine as if it was just reset. It must observe
- * as many floats as the last one and have the same hooks, and the swarm must have been created with one. Waits. */
+/* Replace the program (NULL is DM_EINVAL). The new one is compiled alone, in some tens of milliseconds. Machines,
+ * episodes and start states stay; the memory is zeroed and the program is run for each machine as after a reset. It
+ * must observe as many floats as the last one and have the same hooks, and the swarm must have been created with a
+ * program. Waits. */
 DM_API dm_status dm_swarm_set_program(dm_swarm *swarm, const dm_program *program, dm_error *err);
 
 typedef struct dm_swarm_metric_sums {
@@ -362,8 +366,8 @@ DM_API dm_status dm_swarm_set_starts(dm_swarm *swarm, const uint32_t *snapshots,
  * UINT32_MAX, which all of them are at first: drawn. Kernels of the caller may write it between steps; a snapshot that
  * does not match counts as a fault and one is drawn. */
 DM_API dm_device_buffer *dm_swarm_start_choices(const dm_swarm *swarm);
-/* How many different games are there? All machines are reset, then all press the same keys for so many steps; those
- * that were observed alike all the time were the same. All are reset again at the end. */
+/* How many different games do the machines play? All are reset, then all press the same keys for `steps` steps.
+ * Machines with the same observations in every step count as one. All are reset again at the end. */
 DM_API dm_status dm_swarm_count_starts(dm_swarm *swarm, uint32_t steps, size_t *different,
                                        dm_error *err);
 

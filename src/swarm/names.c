@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* names.c - stages, codecs, generators and autoreset modes by name; what the actions press. */
+/* names.c - stages, codecs, generators, autoreset modes and observations by name; what the actions press. */
 #include "base/require.h"
 #include "swarm/internal.h"
 
@@ -64,6 +64,38 @@ NAMES(stage, stage_names, DM_SWARM_STAGES)
 NAMES(codec, codec_names, DM_SWARM_CODECS)
 NAMES(generator, generator_names, DM_SWARM_GENERATORS)
 NAMES(autoreset, autoreset_names, DM_SWARM_AUTORESETS)
+
+/* Regions are not among them: their name does not say which. */
+static const struct {
+    const char *name;
+    uint32_t bit;
+} observations[] = {{"vector", DM_SWARM_OBS_VECTOR},
+                    {"shades", DM_SWARM_OBS_SHADES},
+                    {"small", DM_SWARM_OBS_SMALL},
+                    {"packed", DM_SWARM_OBS_PACKED}};
+#define OBSERVATIONS (sizeof observations / sizeof *observations)
+
+const char *dm_swarm_observation_name(uint32_t bit)
+{
+    for (size_t i = 0; i < OBSERVATIONS; i++)
+        if (observations[i].bit == bit)
+            return observations[i].name;
+    return "unknown";
+}
+
+dm_status dm_swarm_observation_parse(const char *name, uint32_t *bit, dm_error *err)
+{
+    DM_REQUIRE(err, name);
+    DM_REQUIRE(err, bit);
+    const char *names[OBSERVATIONS];
+    int value = 0;
+    for (size_t i = 0; i < OBSERVATIONS; i++)
+        names[i] = observations[i].name;
+    dm_status status = parse("observation", name, names, OBSERVATIONS, &value, err);
+    if (status == DM_OK)
+        *bit = observations[value].bit;
+    return status;
+}
 
 static const uint8_t buttons_v1[] = {0,
                                      DM_GB_KEY_A,

@@ -62,9 +62,9 @@ static bool is_called(const char *name, size_t length)
 
 /* Take no pointer. */
 static const char *const without[] = {
-    "dm_swarm_stage_name",     "dm_swarm_codec_name",    "dm_swarm_generator_name",
-    "dm_swarm_autoreset_name", "dm_swarm_codec_actions", "dm_swarm_codec_keys",
-    "dm_device_count",
+    "dm_swarm_stage_name",       "dm_swarm_codec_name",    "dm_swarm_generator_name",
+    "dm_swarm_autoreset_name",   "dm_swarm_codec_actions", "dm_swarm_codec_keys",
+    "dm_swarm_observation_name", "dm_device_count",
 };
 
 static bool takes_none(const char *name, size_t length)
@@ -149,6 +149,8 @@ static void null_is_refused_everywhere(void **state)
     REFUSES(dm_swarm_codec_parse(any, NULL, &e));
     REFUSES(dm_swarm_generator_parse(NULL, any, &e));
     REFUSES(dm_swarm_generator_parse(any, NULL, &e));
+    REFUSES(dm_swarm_observation_parse(NULL, any, &e));
+    REFUSES(dm_swarm_observation_parse(any, NULL, &e));
     REFUSES(dm_swarm_autoreset_parse(NULL, any, &e));
     REFUSES(dm_swarm_autoreset_parse(any, NULL, &e));
     REFUSES(dm_swarm_create(NULL, any, any, &e));

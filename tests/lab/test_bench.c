@@ -347,7 +347,7 @@ static void bad_sweeps_are_refused(void **state)
     refuses(DM_EXIT_USAGE, "is no number of machines", "bench", "--env-counts", "8,many");
     refuses(DM_EXIT_USAGE, "is no number of threads", "bench", "--ref-threads", "0");
     refuses(DM_EXIT_USAGE, "unknown", "bench", "--stages", "half_step");
-    refuses(DM_EXIT_USAGE, "is unknown; vector", "bench", "--obs", "sounds");
+    refuses(DM_EXIT_USAGE, "is unknown; there are vector, shades", "bench", "--obs", "sounds");
     refuses(DM_EXIT_USAGE, "more than 0", "bench", "--seconds", "0");
     refuses(DM_EXIT_IO, "there is no folder", "bench", "--out", "no/where.json");
     refuses(DM_EXIT_IO, "a folder cannot be written to", "bench", "--out", ".");

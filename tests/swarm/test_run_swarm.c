@@ -51,7 +51,7 @@ static void refusals(void **state)
         const char *option, *value, *message;
     } cases[] = {{"--stage", "half_step", "there are full_step, emulate_only"},
                  {"--action-gen", "monkey", "seeded_random"},
-                 {"--obs", "smell", "none, vector"},
+                 {"--obs", "smell", "there are vector, shades"},
                  {"--mosaic", "9x1", "8x8"},
                  {"--envs", "0", "--envs"},
                  {"--record", "x.jpg", "neither .gif nor .png"},

@@ -185,6 +185,14 @@ static void codecs(void **state)
     assert_int_equal(codec, DM_SWARM_POKEMON_V1);
     assert_int_equal(dm_swarm_codec_parse("pokemon_v2", &codec, &err), DM_EINVAL);
     assert_non_null(strstr(err.message, "buttons_v1, pokemon_v1, raw"));
+    uint32_t bit = 0;
+    for (uint32_t each = DM_SWARM_OBS_VECTOR; each <= DM_SWARM_OBS_PACKED; each <<= 1) {
+        assert_ok(dm_swarm_observation_parse(dm_swarm_observation_name(each), &bit, err));
+        assert_int_equal(bit, each);
+    }
+    assert_int_equal(dm_swarm_observation_parse("regions", &bit, &err), DM_EINVAL);
+    assert_non_null(strstr(err.message, "vector, shades, small, packed"));
+    assert_int_equal(bit, DM_SWARM_OBS_PACKED); /* as it was */
     dm_swarm_stage stage;
     assert_int_equal(dm_swarm_stage_parse("half_step", &stage, &err), DM_EINVAL);
     assert_non_null(strstr(err.message, "emulate_only"));

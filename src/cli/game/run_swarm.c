@@ -52,7 +52,6 @@ static bool ends_with(const char *text, const char *end)
 
 static dm_status parse_obs(const char *list, uint32_t *out, dm_error *err)
 {
-    static const char *const names[] = {"vector", "shades", "small", "packed"};
     char words[256], *save;
     if (strcmp(list, "none") == 0)
         return DM_OK;
@@ -61,13 +60,13 @@ static dm_status parse_obs(const char *list, uint32_t *out, dm_error *err)
         return status;
     snprintf(words, sizeof words, "%s", list);
     for (char *w = strtok_r(words, ",", &save); w != NULL; w = strtok_r(NULL, ",", &save)) {
-        unsigned i = 0;
-        while (i < 4 && strcmp(w, names[i]) != 0)
-            i++;
-        if (i == 4)
-            return dm_fail(err, DM_EINVAL,
-                           "--obs: '%s' is unknown; none, vector, shades, small, packed", w);
-        *out |= DM_SWARM_OBS_VECTOR << i;
+        uint32_t bit = 0;
+        status = dm_swarm_observation_parse(w, &bit, err);
+        if (status != DM_OK) {
+            dm_error_prefix(err, "--obs: ");
+            return status;
+        }
+        *out |= bit;
     }
     return DM_OK;
 }

@@ -147,14 +147,12 @@ static dm_status add_stage(dm_lab_bench *b, const char *word, dm_error *err)
 
 static dm_status add_obs(dm_lab_bench *b, const char *word, dm_error *err)
 {
-    for (unsigned i = 0; i < DM_LAB_BENCH_OBSERVATIONS; i++) {
-        if (strcmp(word, dm_lab_bench_observations[i]) == 0) {
-            b->observations |= DM_SWARM_OBS_VECTOR << i;
-            return DM_OK;
-        }
-    }
-    return dm_fail(err, DM_EINVAL, "--obs: '%.32s' is unknown; vector, shades, small, packed",
-                   word);
+    uint32_t bit = 0;
+    dm_status status = dm_swarm_observation_parse(word, &bit, err);
+    if (status != DM_OK)
+        dm_error_prefix(err, "--obs: ");
+    b->observations |= bit;
+    return status;
 }
 
 /* Of the build folder, or of the installation. */
@@ -259,7 +257,7 @@ static dm_status read_options(const bench_options *o, dm_lab_bench *b, char buil
     return status;
 }
 
-/* A sweep takes long: see before it that its result has a place to go to. */
+/* A sweep takes long: check first that its result can be written. */
 static dm_status check_use(const bench_options *o, dm_error *err)
 {
     dm_output files[2 + DM_LAB_BENCH_MAX] = {{"out", o->out, false}, {"state", o->state, true}};
@@ -351,8 +349,7 @@ static dm_status measure(const bench_options *o, const dm_lab_bench *b, dm_error
 {
     dm_lab_bench_results results = {0};
     table out = {.to = o->json ? stderr : stdout, .details = o->details};
-    dm_stop_hold(); /* a window may take longer than the clock gives; its figures are written below
-                     */
+    dm_stop_hold(); /* after Ctrl-C a window may outlast the timeout; figures are written below */
     dm_status status = dm_lab_bench_run(b, &results, print_row, &out, err);
     /* What was measured before a failure or Ctrl-C is kept. */
     if (results.count > 0) {

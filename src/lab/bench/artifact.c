@@ -109,9 +109,9 @@ static void write_configuration(dm_json *json, const dm_lab_bench *b)
     dm_json_uint(json, "frames_per_step", b->frames_per_step);
     dm_json_uint(json, "release_after_frames", b->release_after_frames);
     dm_json_begin_array(json, "observations");
-    for (unsigned i = 0; i < DM_LAB_BENCH_OBSERVATIONS; i++)
-        if (b->observations & DM_SWARM_OBS_VECTOR << i)
-            dm_json_string(json, NULL, dm_lab_bench_observations[i]);
+    for (uint32_t bit = 1; bit != 0; bit <<= 1)
+        if (b->observations & bit)
+            dm_json_string(json, NULL, dm_swarm_observation_name(bit));
     dm_json_end_array(json);
     dm_json_int(json, "sync_every", b->sync_every);
     dm_json_double(json, "window_seconds", b->seconds);

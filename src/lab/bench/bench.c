@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bench.c - backends take turns. */
+/* bench.c - the protocol of a benchmark: backends take turns in windows; see bench.h. */
 #include "lab/bench/bench.h"
 #include "base/file.h"
 #include "base/terminal/stop.h"
@@ -11,8 +11,6 @@
 #include <string.h>
 
 #define ROM_MAX (16u << 20)
-
-const char *const dm_lab_bench_observations[] = {"vector", "shades", "small", "packed"};
 
 /* Of one ROM and stage: all that take turns. */
 typedef struct field {

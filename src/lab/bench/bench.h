@@ -5,18 +5,18 @@
  * begins as number i modulo `few` of them and gets keys of its own from then on. A reference plays
  * the same keys from its own start, with `reference_machines` machines.
  *
- * What a reference does for one machine does not depend on how many others there are, but for the
- * threads that it can use. It is measured once per number of threads (1, 2, 4, ... up to the
- * workers), ours once per number of machines. All of them, for one ROM and stage, take turns in
- * windows of `seconds`, as many rounds as asked for, so that what slows the host down for a while
- * slows all of them. A figure is the median of the windows, with their spread beside it. What comes
- * before the first window is not measured; a window ends with a wait for all work, or has no
- * figure.
+ * A reference's speed depends on its threads, not on the number of machines. So it is measured once
+ * per number of threads (1, 2, 4, ... up to the workers), ours once per number of machines. All of
+ * them, for one ROM and stage, take turns in windows of `seconds`, as many rounds as asked for, so
+ * that a disturbance of the host slows all of them. A figure is the median of the windows, with their
+ * spread beside it. The warm-up before the first window does not count. A window ends with a wait for
+ * all work, or has no figure.
  *
- *   bench.c       the protocol: who is measured when
+ *   bench.c       the protocol: which backend is measured when
+ *   rom_list.c    the ROMs
  *   subject.c     one backend: making it, driving it apart, its windows
- *   hooks.c       functions to watch
- *   receipt.c     what it was measured on: how far apart the machines were, hashes of them
+ *   hooks.c       functions of the ROM to watch
+ *   receipt.c     the population that was measured: how far apart the machines were, their hashes
  *   artifact.c    all of it as JSON */
 #ifndef DM_LAB_BENCH_H
 #define DM_LAB_BENCH_H
@@ -29,9 +29,6 @@
 #define DM_LAB_BENCH_MAX 32 /* backends, counts: of each */
 #define DM_LAB_BENCH_ROMS 256
 #define DM_LAB_BENCH_ROUNDS 32
-#define DM_LAB_BENCH_OBSERVATIONS 4
-/* Name i is that of DM_SWARM_OBS_VECTOR << i. */
-extern const char *const dm_lab_bench_observations[DM_LAB_BENCH_OBSERVATIONS];
 
 typedef struct dm_lab_bench {
     const dm_lab_kind *kinds[DM_LAB_BENCH_MAX];
@@ -86,8 +83,8 @@ typedef struct dm_lab_bench_row {
     double lanes_same_pc;          /* mean over warps of 32 of machines per PC */
     double instructions_per_frame; /* 0: not counted */
     double halt_share;             /* of the time, in HALT; where instructions are counted */
-    /* What the first machines were after the warm-up, whose steps are a fixed number: equal for
-     * backends of ours wherever they run. Their work RAM, and their pictures where `draws`. */
+    /* Hashes of the first machines after the warm-up: work RAM, and pictures where `draws`. The
+     * warm-up is a fixed number of steps, so they are equal for all backends of ours. */
     uint64_t hashed; /* how many machines */
     uint64_t memory_hash, picture_hash;
     uint64_t state_hash; /* registers and work RAM of all that were seen */
@@ -105,9 +102,9 @@ typedef struct dm_lab_bench_results {
 /* Told of each row when it is complete. */
 typedef void (*dm_lab_bench_listener)(const dm_lab_bench_row *row, void *user);
 
-/* A reference that is not there, or a backend that has no memory for so many machines, gets rows
- * that say so; when nothing at all could be measured its error is returned. The caller releases the
- * results, also after a failure. */
+/* A missing reference, and a backend without memory for so many machines, get rows that say so. When
+ * nothing at all could be measured the error is returned. The caller releases the results, also after
+ * a failure. */
 dm_status dm_lab_bench_run(const dm_lab_bench *bench, dm_lab_bench_results *out,
                            dm_lab_bench_listener listener, void *user, dm_error *err);
 void dm_lab_bench_results_deinit(dm_lab_bench_results *results);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* receipt.c - what a figure was measured on.
+/* receipt.c - the state of the machines that a figure was measured on.
  *
- * A GPU is fastest when the machines of a warp do the same. The receipt says how far they were
- * apart: how many different PCs there were, how many machines of a warp shared one, and how many
- * different states there were at all. */
+ * A GPU is fastest when the machines of a warp execute the same instructions. The receipt says how
+ * far apart they were: the number of different PCs, of machines of a warp that shared one, and of
+ * different states. */
 #include "base/hash.h"
 #include "lab/bench/subject.h"
 

@@ -28,8 +28,8 @@ dm_status dm_lab_bench_find_hooks(dm_lab_bench_game *game, dm_error *err);
 /* The population of a ROM, on a GPU where one takes part. */
 dm_status dm_lab_bench_populate(dm_lab_bench_game *game, dm_error *err);
 
-/* Row's kind, stage, machines and workers are given: make the backend, drive its machines apart,
- * warm it up, and decide how long a window is. */
+/* Make the backend for the row's kind, stage, machines and workers; drive its machines apart, warm it
+ * up, and decide how long a window is. */
 dm_status dm_lab_bench_prepare(const dm_lab_bench_game *game, dm_lab_bench_subject *subject,
                                dm_error *err);
 /* One window, into the row. */
