@@ -30,8 +30,8 @@ typedef struct cpu_state {
     float loss, norm, control[2];
 } cpu_state;
 
-/* Chunks of parameters: their number and size depend on nothing else, so that sums over chunks are
- * the same for any number of threads. */
+/* Chunks of parameters. Their size does not depend on the threads, so that sums over chunks are the
+ * same for any number of them. */
 enum { CHUNK = 4096 };
 
 static size_t chunks_of(const dm_nn_plan *plan)
@@ -66,8 +66,8 @@ static void cpu_memory(const dm_nn_model *m, dm_nn_memory *out)
     out->total = out->parameters + out->activations + out->scratch;
 }
 
-/* Zeros. Large pages where there are many: a product's rows lie far apart, and each would need an
- * entry of its own in the table of addresses. */
+/* Zeroed memory, in large pages where it is big: rows of a product lie far apart, and each would
+ * take a TLB entry of its own. */
 static void *aligned(size_t bytes)
 {
     enum { LINE = 256, LARGE = 2 << 20 };
@@ -253,7 +253,7 @@ static dm_status step_all(dm_nn_model *m, dm_error *err)
         if (status == DM_OK)
             status = dm_nn_stepper_update(m->stepper, o, &range, err);
     }
-    if (status == DM_OK && m->exec.ops->adam && o->kind != DM_NN_SGD) {
+    if (status == DM_OK && m->exec.ops->adam && dm_nn_steps_as_adam(o->kind)) {
         dm_pool_run(s->pool, plan->parameter_room - plan->muon_room, CHUNK, step_parameters, m);
         return DM_OK;
     }

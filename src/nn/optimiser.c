@@ -48,7 +48,7 @@ dm_status dm_nn_stepper_create(dm_device *device, const dm_nn_optimiser *o, bool
     dm_kernel_options options = {.no_backward = true};
     dm_status status =
         dm_kernel_file_create("optimisers.py", text, strlen(text), &options, &file, err);
-    if (status == DM_OK && (o->kind == DM_NN_SGD || !own_adam))
+    if (status == DM_OK && (!dm_nn_steps_as_adam(o->kind) || !own_adam))
         status = compile(file, names[o->kind], device, &stepper->step, err);
     if (status == DM_OK && o->kind == DM_NN_MUON)
         status = compile(file, "muon_momentum", device, &stepper->momentum, err);
@@ -150,13 +150,26 @@ static dm_status follow(dm_nn_stepper *stepper, const dm_nn_optimiser *o, const 
     return launch(stepper, &stepper->average, arguments, range, err);
 }
 
+bool dm_nn_steps_as_adam(dm_nn_optimiser_kind kind)
+{
+    switch (kind) {
+    case DM_NN_SGD:
+        return false;
+    case DM_NN_ADAM:
+    case DM_NN_ADAMW:
+    case DM_NN_MUON:
+        return true;
+    }
+    return false;
+}
+
 dm_status dm_nn_stepper_step(dm_nn_stepper *stepper, const dm_nn_optimiser *o,
                              const dm_nn_range *range, uint64_t step, dm_error *err)
 {
     if (range->count == 0)
         return DM_OK;
-    dm_status status =
-        o->kind == DM_NN_SGD ? sgd(stepper, o, range, err) : adam(stepper, o, range, step, err);
+    dm_status status = dm_nn_steps_as_adam(o->kind) ? adam(stepper, o, range, step, err)
+                                                    : sgd(stepper, o, range, err);
     return status != DM_OK ? status : follow(stepper, o, range, err);
 }
 

@@ -21,6 +21,8 @@ typedef struct dm_nn_range {
 dm_status dm_nn_stepper_create(dm_device *device, const dm_nn_optimiser *optimiser, bool own_adam,
                                dm_nn_stepper **out, dm_error *err);
 void dm_nn_stepper_destroy(dm_nn_stepper *stepper);
+/* Are parameters stepped by Adam's rule (MUON: those that are no matrices)? The compiler asks for each new kind. */
+bool dm_nn_steps_as_adam(dm_nn_optimiser_kind kind);
 /* Queue step number `step` (from 1 on) of a range. */
 dm_status dm_nn_stepper_step(dm_nn_stepper *stepper, const dm_nn_optimiser *optimiser,
                              const dm_nn_range *range, uint64_t step, dm_error *err);
