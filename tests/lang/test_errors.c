@@ -51,6 +51,8 @@ static const struct {
     const char *body, *message; /* of a kernel with x, n, y and i = tid() */
 } bodies[] = {
     {"    y[i] = x[i] * 2\n", "k.py:5:12: error: '*' does not take (float32, int32)"},
+    {"    y[i] = x[i] * n\n", "hint: convert one of them, for instance with wp.float32(...)"},
+    {"    y[i] = n * x[i]\n", "hint: convert one of them, for instance with wp.float32(...)"},
     {"    y[i] = n\n", "int32 cannot be stored as float32"},
     {"    y[i] = z\n", "nothing is called 'z' here"},
     {"    y[i] = wp.nonsense(x[i])\n", "there is no builtin 'nonsense'"},

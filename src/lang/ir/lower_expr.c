@@ -236,10 +236,13 @@ static dm_operand refuse(dm_lower *lw, const dm_ast *at, const dm_val *args, int
                          const char *shown)
 {
     const char *hint = NULL;
-    if (count == 2 && dm_type_is_scalar(dm_lower_type(lw, args[0])) &&
-        dm_type_is_scalar(dm_lower_type(lw, args[1])))
+    const dm_type *first = count == 2 ? dm_lower_type(lw, args[0]) : NULL;
+    const dm_type *second = count == 2 ? dm_lower_type(lw, args[1]) : NULL;
+    if (count == 2 && dm_type_is_scalar(first) && dm_type_is_scalar(second)) {
+        const bool to_second = dm_type_is_float(second) && !dm_type_is_float(first);
         hint = dm_lang_format(lw->lang, "convert one of them, for instance with wp.%s(...)",
-                              dm_lower_type(lw, args[0])->name);
+                              to_second ? second->name : first->name); /* a fraction is kept */
+    }
     return dm_lower_error(lw, at, hint, "'%s' does not take (%s)", shown,
                           describe_types(lw, args, count));
 }
@@ -334,7 +337,7 @@ dm_operand dm_lower_binary(dm_lower *lw, const dm_ast *at, dm_token_kind op, dm_
 
 /* ---- Names and literals ---- */
 
-/* A hint for a name that nothing has: Warp's of that name, or a variable that is called nearly so. */
+/* A hint for an unknown name: Warp's name, or a variable, with nearly the same spelling. */
 static const char *meant_name(dm_lower *lw, const char *name)
 {
     const char *warp = lw->module->warp == NULL ? "wp" : lw->module->warp;
