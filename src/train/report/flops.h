@@ -5,10 +5,10 @@
 
 #include <dotmatrix/nn.h>
 
-/* Of a forward pass of a batch: two for each multiplication of a linear layer, a convolution, a recurrent layer, or of
- * causal attention. A backward pass counts as two of these. */
+/* Operations of a forward pass of a batch: two for each multiplication of a linear layer, a convolution, a recurrent
+ * layer, or causal attention. A backward pass counts as two forward passes. */
 double dm_report_forward_flops(const dm_nn_model *model);
-/* Of a step of the optimiser beyond that: Muon's Newton-Schulz products. */
+/* Operations of an optimiser's step: Muon's Newton-Schulz products; others count as 0. */
 double dm_report_optimiser_flops(const dm_nn_model *model);
 
 #endif

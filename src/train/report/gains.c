@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* gains.c - what prediction gained and what not: each predictive method beside the plain one of its schedule.
+/* gains.c - what prediction gained: each predictive method beside the plain one of its schedule.
  *
- * The measure is the loss that a predictive run has once it made as many backward passes as a plain run makes in all:
- * a run that went back made more by its end, and one whose jumps were kept made fewer. */
+ * The measure is the loss of a predictive run after as many backward passes as a plain run makes in all. Whole runs do
+ * not compare: one that went back has made more by its end, and one whose jumps were kept has made fewer. */
 #include "train/report/report.h"
 
 #include <inttypes.h>

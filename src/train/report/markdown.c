@@ -144,3 +144,64 @@ dm_status dm_markdown_page(const char *markdown, const char *title, const char *
     dm_buffer_puts(out, "</body></html>\n");
     return status == DM_OK ? dm_buffer_check(out, err) : status;
 }
+
+/* ---- Lines of a width ---- */
+
+#define WIDTH 120
+
+/* What may not be broken: up to the first space outside **bold** and `code`. */
+static const char *word_end(const char *at, const char *end)
+{
+    bool bold = false, code = false;
+    for (; at < end && (bold || code || *at != ' '); at++) {
+        if (*at == '`')
+            code = !code;
+        else if (!code && at + 1 < end && at[0] == '*' && at[1] == '*') {
+            bold = !bold;
+            at++;
+        }
+    }
+    return at;
+}
+
+/* Characters of UTF-8. */
+static size_t width_of(const char *at, const char *end)
+{
+    size_t width = 0;
+    for (; at < end; at++)
+        width += ((unsigned char)*at & 0xC0) != 0x80;
+    return width;
+}
+
+static void fill_line(dm_buffer *out, const char *at, const char *end)
+{
+    bool item = strncmp(at, "- ", 2) == 0;
+    size_t column = 0;
+    while (at < end) {
+        const char *word = at + strspn(at, " "), *last = word_end(word, end);
+        size_t width = width_of(word, last);
+        if (column > 0 && column + 1 + width > WIDTH) {
+            dm_buffer_puts(out, item ? "\n  " : "\n");
+            column = item ? 2 : 0;
+        } else if (column > 0) {
+            dm_buffer_putc(out, ' ');
+            column++;
+        }
+        dm_buffer_append(out, word, (size_t)(last - word));
+        column += width;
+        at = last;
+    }
+}
+
+void dm_markdown_fill(const char *markdown, dm_buffer *out)
+{
+    for (const char *at = markdown, *end; *at != 0; at = end + (*end != 0)) {
+        end = at + strcspn(at, "\n");
+        if (strchr("#|!", *at) != NULL || width_of(at, end) <= WIDTH)
+            dm_buffer_append(out, at, (size_t)(end - at));
+        else
+            fill_line(out, at, end);
+        if (*end != 0)
+            dm_buffer_putc(out, '\n');
+    }
+}

@@ -10,4 +10,8 @@
 dm_status dm_markdown_page(const char *markdown, const char *title, const char *folder,
                            dm_buffer *out, dm_error *err);
 
+/* The same text with lines of prose of at most 120 characters where a space allows it; tables, headings and pictures
+ * stay. A line is never broken within **bold** or `code`. */
+void dm_markdown_fill(const char *markdown, dm_buffer *out);
+
 #endif

@@ -366,7 +366,8 @@ static dm_status write_file(const dm_report *r, const char *name, const dm_buffe
 dm_status dm_report_write(const dm_report *r, dm_error *err)
 {
     static const char title[] = "What training costs, with prediction and without";
-    dm_buffer text = DM_BUFFER_EMPTY, page = DM_BUFFER_EMPTY, json = DM_BUFFER_EMPTY;
+    dm_buffer text = DM_BUFFER_EMPTY, filled = DM_BUFFER_EMPTY;
+    dm_buffer page = DM_BUFFER_EMPTY, json = DM_BUFFER_EMPTY;
     dm_buffer_printf(&text, "# %s\n\n", title);
     if (r->options->quick)
         dm_buffer_puts(&text,
@@ -391,13 +392,15 @@ dm_status dm_report_write(const dm_report *r, dm_error *err)
     put_json(r, &json);
     if (status == DM_OK)
         status = dm_markdown_page(dm_buffer_text(&text), title, r->options->folder, &page, err);
+    dm_markdown_fill(dm_buffer_text(&text), &filled);
     if (status == DM_OK)
-        status = write_file(r, "report.md", &text, err);
+        status = write_file(r, "report.md", &filled, err);
     if (status == DM_OK)
         status = write_file(r, "report.json", &json, err);
     if (status == DM_OK)
         status = write_file(r, "index.html", &page, err);
     dm_buffer_deinit(&text);
+    dm_buffer_deinit(&filled);
     dm_buffer_deinit(&page);
     dm_buffer_deinit(&json);
     return status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* report.h - what training costs until a target loss, by every method, and what prediction is good for.
+/* report.h - the cost of training to a target loss, by every method, and what prediction gains.
  *
  *     plan.json ─► tries of every method on seed 1 ─► best rate ─► seeds 2, 3 .. ─► page.c: index.html, report.md
  *                        └── run.c: trained once, kept in OUT/runs ──┘               report.json, plots
@@ -44,12 +44,13 @@ typedef struct dm_report {
     double begun_seconds; /* that this call took */
 } dm_report;
 
-/* Train what is missing and write the report. After dm_stop_requested it says what is kept, and writes no page. */
+/* Train the missing runs and write the report. After dm_stop_requested it tells which runs are kept, and writes no
+ * page. */
 dm_status dm_report_make(const dm_report_options *options, dm_error *err);
 
 /* page.c: index.html, report.md, report.json and the plots. */
 dm_status dm_report_write(const dm_report *report, dm_error *err);
-/* gains.c: the table of what prediction gained and what not, as Markdown. */
+/* gains.c: the table of what prediction gained, as Markdown. */
 void dm_report_put_gains(const dm_report *report, dm_buffer *markdown);
 /* pools.c: tables of the sweeps' rules, as Markdown; nothing without pools. */
 /* DM_OK when all pools can be read. */

@@ -5,7 +5,7 @@
 
 #include "train/trainer.h"
 
-/* What had been spent when this validation loss was measured; evaluations themselves are not counted. */
+/* A validation loss, and the cost of training until it was measured; evaluations are not counted. */
 typedef struct dm_report_point {
     uint64_t backward; /* passes of a batch */
     double forward;    /* further forward passes of a batch: checks and CORRECT */

@@ -174,6 +174,23 @@ static void markdown_becomes_a_page(void **state)
     dm_buffer_deinit(&page);
 }
 
+static void long_lines_are_broken_between_words(void **state)
+{
+    (void)state;
+    char words[200], text[1024], expected[1024];
+    memset(words, 'x', sizeof words);
+    /* 59 + 1 + 60 characters fit; one more word does not, and bold or code goes to the next line whole. */
+    snprintf(text, sizeof text, "- %.57s %.60s **a b** end\n%.100s `%.30s y`\n| %.150s |\n# %.130s",
+             words, words, words, words, words, words);
+    snprintf(expected, sizeof expected,
+             "- %.57s %.60s\n  **a b** end\n%.100s\n`%.30s y`\n| %.150s |\n# %.130s", words, words,
+             words, words, words, words);
+    dm_buffer filled = DM_BUFFER_EMPTY;
+    dm_markdown_fill(text, &filled);
+    assert_string_equal(dm_buffer_text(&filled), expected);
+    dm_buffer_deinit(&filled);
+}
+
 /* ---- The command ---- */
 
 static char *read_text(void **state, const char *name)
@@ -278,6 +295,6 @@ static void what_cannot_be_is_said(void **state)
 DM_TESTS("train/report", DM_TEST(flops_by_hand),
          DM_TEST(costs_count_checks_and_the_target_is_the_first_below), DM_TEST(the_plan_is_fair),
          DM_TEST(gains_are_counted_in_the_plain_runs_passes),
-         DM_TEST_IN_DIR(markdown_becomes_a_page),
+         DM_TEST_IN_DIR(markdown_becomes_a_page), DM_TEST(long_lines_are_broken_between_words),
          DM_TEST_IN_DIR(a_quick_report_is_whole_and_goes_on),
          DM_TEST_IN_DIR(what_cannot_be_is_said))
