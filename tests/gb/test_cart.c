@@ -391,19 +391,6 @@ static void clock_needs_ram_enabled_and_a_register(void **state)
     assert_int_equal(cart.rtc[0], 0);
 }
 
-static void time_base_can_be_shifted(void **state)
-{
-    (void)state;
-    dm_gb_cart cart = make_clock();
-    uint8_t got[DM_GB_RTC_REGISTERS];
-    dm_gb_cart_sync(&cart, SECOND / 2);
-    dm_gb_cart_shift_time(&cart, 100 * SECOND);
-    read_clock(&cart, 101 * SECOND - 4, got);
-    assert_int_equal(got[0], 0);
-    read_clock(&cart, 101 * SECOND, got);
-    assert_int_equal(got[0], 1);
-}
-
 static void reset_keeps_the_time(void **state)
 {
     (void)state;
@@ -455,4 +442,4 @@ DM_TESTS("gb/cart", DM_TEST(ignored_writes_change_nothing),
          DM_TEST(rumble_bit_is_not_a_bank_bit), DM_TEST(clock_counts), DM_TEST(clock_steps_add_up),
          DM_TEST(second_begins_with_a_write_to_seconds), DM_TEST(halt_keeps_the_fraction),
          DM_TEST(latch_holds_the_time), DM_TEST(clock_needs_ram_enabled_and_a_register),
-         DM_TEST(time_base_can_be_shifted), DM_TEST(reset_keeps_the_time))
+         DM_TEST(reset_keeps_the_time))

@@ -7,9 +7,8 @@
  *   4000..7FFF  ROM at rom_high + (address & 3FFF)
  *   A000..BFFF  cartridge RAM at ram_window + (address & 1FFF), unless ram_window is DM_GB_NO_RAM
  *
- * All three are already masked to the sizes, so the fast path is one addition. When ram_window is
- * DM_GB_NO_RAM the bus goes the slow way. Neither way keeps machine memory here: this file gives
- * offsets, the bus owns the bytes.
+ * All three are already masked to the sizes, so an address is found with one addition. This file only
+ * computes offsets; the bytes are in the ROM and in machine memory, and the callers access them:
  *
  *   read                                            write
  *     offset = dm_gb_cart_ram_offset(cart, a);        offset = dm_gb_cart_ram_offset(cart, a);
@@ -23,8 +22,7 @@
  *
  * The clock of an MBC3 counts emulated time: 2^22 T-cycles are one second. It is brought forward
  * lazily by dm_gb_cart_sync, which must be called at least every 2^30 T-cycles (and is called here
- * where the registers matter). dm_gb_cart_shift_time moves its time base when the machine's clock
- * jumps (STOP, a state put into a machine whose clock stands elsewhere).
+ * where the registers matter). It is the cartridge's own: STOP does not stop it.
  *
  * Facts: Pan Docs; mooneye's emulator-only mbc1, mbc2 and mbc5 tests; rtc3test (ranges, sub-second
  * writes); the MBC3 tests by CasualPokePlayer (RAMG mask, banks that do not exist). */
@@ -65,7 +63,7 @@ typedef struct dm_gb_cart {
     uint8_t has_rtc, has_rumble, has_battery;
     uint32_t rom_mask; /* size of the ROM minus one; a power of two */
     uint32_t ram_size; /* bytes of RAM on the cartridge; 0 or a power of two */
-    /* What the mapper shows now; kept by update_windows. */
+    /* What the mapper shows now; dm_gb_cart_update_windows sets them. */
     uint32_t rom_low, rom_high, ram_window;
     /* The mapper's registers. */
     uint16_t rom_bank; /* MBC1: BANK1 (5 bits); MBC2: ROMB; MBC3; MBC5 (9 bits) */
@@ -126,12 +124,6 @@ DM_FN_SLOW void dm_gb_cart_sync(dm_gb_cart *cart, uint32_t now)
     cart->rtc_fraction = (uint32_t)cycles & ((1u << DM_GB_RTC_SECOND_SHIFT) - 1u);
     if (cycles >> DM_GB_RTC_SECOND_SHIFT)
         dm_gb_cart_advance_clock(cart, (uint32_t)(cycles >> DM_GB_RTC_SECOND_SHIFT));
-}
-
-/* The machine's clock was moved by `delta` without time passing for the cartridge. */
-DM_FN void dm_gb_cart_shift_time(dm_gb_cart *cart, uint32_t delta)
-{
-    cart->rtc_synced += delta;
 }
 
 /* ---- Windows ---- */
@@ -241,7 +233,8 @@ DM_FN_SLOW void dm_gb_cart_reset(dm_gb_cart *cart, uint32_t now)
 }
 
 /* ---- Writes to 0000..7FFF ----
- * What a write does is asked first and done then, so that the GPU's fast path can ask too (simt/predict.h). */
+ * One function says what a write would change, another changes it: the GPU's fast path needs the first alone
+ * (simt/predict.h). */
 
 /* A write sets one register of the mapper, or none. */
 enum dm_gb_cart_register {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* event.h - everything that is not executing instructions: devices brought up to date, interrupts, HALT, STOP, the end
- * of a run; kernel text. */
+ * of a run; kernel text.
+ *
+ * An executor calls dm_gb_event when the clock reaches machine.next_event, and dm_gb_sync_end at the end of a run. */
 #ifndef DM_GB_EVENT_H
 #define DM_GB_EVENT_H
 
@@ -36,7 +38,7 @@ DM_FN void dm_gb_push_byte(dm_gb_context *context, uint32_t now, uint32_t addres
 }
 
 /* Interrupt dispatch, five M-cycles. Which interrupt it is, is decided after the high byte of PC
- * was pushed: when that push goes to IE it may service out to be another one, or none (mooneye:
+ * was pushed: when that push goes to IE it may be another one than before, or none (mooneye:
  * interrupts/ie_push). */
 DM_FN_SLOW void dm_gb_dispatch(dm_gb_context *context)
 {
@@ -98,7 +100,7 @@ DM_FN void dm_gb_halted(dm_gb_context *context, uint32_t until)
         uint32_t event = m->clock - 1u;
         if ((m->int_flags & enabled & 0x1Fu) == 0) {
             event = dm_gb_next_request(context, enabled);
-            /* Only a state that no machine ever wrote can stand still. */
+            /* Time always moves on, except from a damaged save state. */
             if (!dm_gb_before(last, event))
                 event = last + 4u;
             last = event;
@@ -127,7 +129,7 @@ DM_FN void dm_gb_halted(dm_gb_context *context, uint32_t until)
     dm_gb_count64(&m->halted_low, &m->halted_high, m->clock - from);
 }
 
-/* Add `cycles` to every time a device remembers: the oscillator stood still. */
+/* Add `cycles` to every time a device remembers: the oscillator stood still. An MBC3's clock has its own and goes on. */
 DM_FN_SLOW void dm_gb_shift_time(dm_gb_context *context, uint32_t cycles)
 {
     dm_gb_machine *m = dm_gb_m(context);
@@ -155,7 +157,7 @@ DM_FN void dm_gb_stopped(dm_gb_context *context, uint32_t until)
     m->clock = stop;
 }
 
-/* Everything that is not executing instructions. The CPU's registers are in m. */
+/* Do what is due and return what the CPU does next. Its registers are in m. */
 DM_FN_SLOW enum dm_gb_next dm_gb_event(dm_gb_context *context)
 {
     dm_gb_machine *m = dm_gb_m(context);
@@ -195,8 +197,7 @@ DM_FN_SLOW enum dm_gb_next dm_gb_event(dm_gb_context *context)
     }
 }
 
-/* Everything lazy is made definite, so that two machines that did the same are equal byte for byte.
- */
+/* Bring everything lazy up to the clock, so that two machines that did the same are equal byte for byte. */
 DM_FN void dm_gb_sync_end(dm_gb_context *context)
 {
     dm_gb_machine *m = dm_gb_m(context);
