@@ -14,16 +14,20 @@ static const dm_lab_kind *const kinds[] = {
     &dm_lab_wrong,    &dm_lab_wrong_vec,    &dm_lab_recorded,
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
+#define CORE_PREFIX "libretro:" /* and the path of a core */
 
 const char *dm_lab_kind_list(void)
 {
-    return "single, vec_cpu, vec_cuda, mgba_single, mgba_vec_mt, pyboy_single, pyboy_vec_mp, "
-           "gambatte, libretro:PATH, wrong_single, wrong_vec, recorded";
+    static char list[256];
+    if (list[0] == 0) {
+        for (size_t i = 0, at = 0; i < KINDS; i++)
+            at += (size_t)snprintf(list + at, sizeof list - at, "%s, ", kinds[i]->name);
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%sPATH", CORE_PREFIX);
+    }
+    return list;
 }
 
 /* A kind of its own for each core; they stay as long as the program. */
-#define CORE_PREFIX "libretro:"
-
 static dm_status find_core(const char *name, const dm_lab_kind **out, dm_error *err)
 {
     static dm_lab_kind cores[DM_LAB_CORES_MAX];
