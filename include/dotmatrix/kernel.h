@@ -19,12 +19,12 @@
  * Backward: give the arrays that take part a `grad` of the same shape, set those of the outputs to
  * the gradient of your loss, those of the inputs to zero, and launch DM_KERNEL_BACKWARD with the
  * same arguments and the arrays as the forward pass left them (or, with `from_inputs`, as they were
- * before it). Gradients are added to what is there; the slots that the kernel had stored to become
- * zero.
+ * before it). Gradients are added to what is there; those of elements that the kernel had stored
+ * to become zero.
  *
  * Ownership: what `create` gives is the caller's to destroy. Kernels belong to their file and texts
- * to their kernel. A program keeps its device alive, and needs its file no more once it exists, nor
- * do arguments. Threads: a file and its kernels by one thread at a time; programs by any. */
+ * to their kernel. A program keeps its device alive. Programs and arguments may outlive their file.
+ * Threads: a file and its kernels by one thread at a time; programs by any. */
 #ifndef DOTMATRIX_KERNEL_H
 #define DOTMATRIX_KERNEL_H
 

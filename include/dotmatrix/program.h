@@ -15,8 +15,8 @@
  *         mem.score = score
  *
  * A swarm takes one in dm_swarm_desc.program (dotmatrix/swarm.h) and runs it after each step, on its
- * own device. It is compiled alone, in some tens of milliseconds: the emulator's kernels do not know
- * it. docs/rewards.md is the tutorial and lists what a program may use.
+ * own device. It is compiled alone, in some tens of milliseconds: the emulator's kernels are not
+ * compiled again. docs/rewards.md is the tutorial and lists what a program may use.
  *
  *     dm_program *program;
  *     if (dm_program_load("reward.py", NULL, &program, &err) != DM_OK)
@@ -107,15 +107,16 @@ typedef struct dm_program_outcome {
     const float *observations; /* observation_size of them; valid until the next call */
 } dm_program_outcome;
 
-/* `seed` and `number` are what a machine of a swarm has; random numbers are made from them. The first look at the
- * machine is taken. */
+/* `seed` and `number` are what a machine of a swarm has; random numbers are made from them. The
+ * program is run once for the machine as it is, and that reward is dropped. */
 DM_API dm_status dm_program_single_create(const dm_program *program, dm_gb *gb, uint64_t seed,
                                           uint64_t number, dm_program_single **out, dm_error *err);
 DM_API void dm_program_single_destroy(dm_program_single *single);
 /* Judge what was run; `action` is what the program reads as m.action. */
 DM_API dm_status dm_program_single_step(dm_program_single *single, uint32_t action,
                                         dm_program_outcome *out, dm_error *err);
-/* A new episode begins with the machine as it is: memory is zeroed and the program sees it once, unpaid. */
+/* A new episode begins with the machine as it is: memory is zeroed, and the program is run once; that reward is
+ * dropped. */
 DM_API dm_status dm_program_single_reset(dm_program_single *single, dm_error *err);
 /* Save the machine's state with the program's memory behind it: dm_gb_load_state and swarms take such a file. */
 DM_API dm_status dm_program_single_save_state(dm_program_single *single, const char *path,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* block_host.h - a block of threads on the host, for tests; included by port.h where DM_HOST_BLOCK is 1.
  *
- * Each thread of the block is a fiber with a stack of its own. It runs until it comes to a function that several lanes
- * enter together, leaves its value there and is resumed when all of them have come. So code for warps and blocks runs
- * as it is on a GPU, except that a fiber is never interrupted elsewhere. Fibers run upwards in one phase between
- * meetings and downwards in the next: what one lane stores and another reads without a meeting shows.
+ * Each thread of the block is a fiber with a stack of its own. It runs until it calls a function that several lanes
+ * enter together (a vote, a barrier), leaves its value there and is resumed when all of them have come. So code for
+ * warps and blocks runs as it is on a GPU, except that a fiber is never interrupted elsewhere. Fibers run in ascending
+ * order in one phase between such meetings and in descending order in the next, so that a missing barrier between a
+ * store and another lane's load gives a wrong result.
  *
  * One block at a time, on one thread of the host. Lanes that wait for each other in different places end the
  * program with a message: on a GPU that would be a hang. */
@@ -20,8 +21,8 @@
 #define DM_HOST_THREADS 1024u
 #define DM_HOST_STACK ((size_t)128 * 1024)
 
-/* AddressSanitizer is told of each change of stacks: where it goes, and then that it has happened; `fake` is where it
- * keeps what it knows of a stack that is left. */
+/* AddressSanitizer must be told before and after each switch of stacks; in `fake` it keeps what it knows of the stack
+ * that is left. */
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/common_interface_defs.h>
 #define DM_HOST_LEAVE(fake, bottom, size) __sanitizer_start_switch_fiber(fake, bottom, size)
@@ -102,7 +103,7 @@ DM_HOST_FN uint32_t dm_host_warp_ready(const dm_host_thread *warp, uint32_t lane
     return here;
 }
 
-/* Let those go on who have all met; false: none. */
+/* Release the lanes whose meeting is complete; false: there are none. */
 DM_HOST_FN bool dm_host_release(void)
 {
     dm_host_thread *all = dm_host_block.threads;
@@ -153,7 +154,7 @@ DM_HOST_FN void dm_host_fiber(void)
     dm_host_to_scheduler(NULL);
 }
 
-/* Put a thread at the beginning of the kernel. */
+/* Prepare a thread to start at the beginning of the kernel. */
 DM_HOST_FN void dm_host_begin(uint32_t number, char *stack)
 {
     dm_host_thread *thread = &dm_host_block.threads[number];

@@ -2,7 +2,7 @@
 /* file.c - whole files and folders over POSIX calls.
  *
  * Everything under a folder is reached through that folder's descriptor (openat, unlinkat), so that
- * neither a link nor a rename by somebody else can lead a removal out of its tree. */
+ * neither a link nor a rename by another process can lead a removal out of its tree. */
 #include "base/file.h"
 #include "base/buffer.h"
 #include "base/terminal/stop.h"
@@ -130,7 +130,7 @@ static dm_status write_device(const char *path, const char *bytes, size_t size, 
     return error == 0 ? DM_OK : fail_errno(err, "write", path, error);
 }
 
-/* Create a new file in `folder` under a name nobody else has. */
+/* Create a new file in `folder` under a name that does not exist yet. */
 static int open_temp(int folder, char name[64])
 {
     static atomic_uint counter;

@@ -23,7 +23,7 @@ dm_status dm_file_read(const char *path, size_t limit, char **bytes, size_t *siz
  * replaced (a link that leads nowhere is refused). What is not a regular file (a pipe, /dev/stdout)
  * is written to directly. */
 dm_status dm_file_write(const char *path, const void *bytes, size_t size, dm_error *err);
-/* Writes what was printed into `text` and frees it, also where it fails. */
+/* Write the contents of `text`, and free it, also on failure. */
 dm_status dm_file_write_buffer(const char *path, dm_buffer *text, dm_error *err);
 
 bool dm_file_exists(const char *path); /* anything but a folder */

@@ -218,7 +218,7 @@ static void put_number(dm_buffer *out, const char *text)
         has_mark = has_mark || !plain || *c == 'e';
     }
     if (!has_mark)
-        dm_buffer_puts(out, ".0"); /* it stays a real number for those who read it */
+        dm_buffer_puts(out, ".0"); /* so that a parser reads it as a real number */
 }
 
 void dm_json_double(dm_json *json, const char *key, double value)

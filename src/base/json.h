@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* json.h - a streaming JSON writer. (Reading is jansson's; dm_json_load adds our error form.)
  *
- * The writer appends to a dm_buffer. Commas, indentation and escaping are its business; the caller
- * gives events in order:
+ * The writer appends to a dm_buffer. It adds commas, indentation and escapes; the caller gives events
+ * in order:
  *
  *     dm_json json;
  *     dm_json_init(&json, &buffer, DM_JSON_PRETTY);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* philox.h - Philox4x32-10, the counter-based random numbers of dotmatrix; kernel text.
  *
- * A number is a pure function of (key, counter), so a result depends on its seed, machine and step
- * and not on who computed it in which order. Algorithm and test vectors: Salmon, Moraes, Dror,
- * Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011, and Random123's known-answer tests.
- */
+ * A number is a pure function of (key, counter), so a result depends on its seed, machine and step, and
+ * not on the device, the thread or the order in which numbers are drawn. Algorithm and test vectors:
+ * Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011, and Random123's
+ * known-answer tests. */
 #ifndef DM_BASE_PHILOX_H
 #define DM_BASE_PHILOX_H
 

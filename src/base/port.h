@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* port.h - the only file that knows whether kernel text is being compiled as C or as CUDA.
  *
- * Kernel text (everything in the registry of src/device/kernels.c) is written in the common subset
+ * Kernel text (what src/device/kernels.def lists, and the swarm's kernels) is written in the common subset
  * of C17 and CUDA C++: no designated array initialisers with gaps, no implicit conversion from
  * `void *`, no libc. It includes this header first and uses only what is defined here:
  *
  *   DM_FN          a function that both the host and the device may call; always inline-able
  *   DM_TABLE       a read-only table at file scope (constant memory on the device)
+ *   DM_FN_SLOW     as DM_FN, but kept out of line: for slow paths
  *   DM_RESTRICT    restrict
- *   DM_FN_SLOW     the same, but kept out of line: for slow paths
  *   DM_LIKELY/DM_UNLIKELY, DM_NO_UNROLL
  *   DM_STATIC_ASSERT(condition, "text")
  *   DM_KERNEL(name, args_type)   the head of a kernel that takes one argument block by value
@@ -214,7 +214,7 @@ DM_FN uint32_t dm_ballot(bool value)
 {
     return __ballot_sync(0xffffffffu, value);
 }
-/* The value of one lane, the same for all who ask. */
+/* The value of lane `lane`, for every lane. */
 DM_FN uint32_t dm_from_lane(uint32_t value, uint32_t lane)
 {
     return __shfl_sync(0xffffffffu, value, (int)lane);
@@ -232,7 +232,7 @@ DM_FN void dm_warp_copy(uint8_t *to, const uint8_t *from, uint64_t size)
     for (uint64_t i = dm_lane(); i < size / 8; i += DM_LANES)
         out[i] = in[i];
 }
-/* Of the lanes of `mask`, all of which come here: those whose value is true. */
+/* The lanes of `mask` whose value is true; all lanes of `mask` must call this. */
 DM_FN uint32_t dm_warp_vote(uint32_t mask, bool value)
 {
     return __ballot_sync(mask, value);
@@ -354,19 +354,19 @@ DM_FN void dm_shared_store_u64(uint32_t address, uint64_t value)
 {
     asm volatile("st.shared.u64 [%0], %1;" ::"r"(address), "l"(value));
 }
-/* From tables that do not change any more, so that loads may move. */
+/* A load from a table that does not change any more, so the compiler may move it. */
 DM_FN uint32_t dm_shared_table_u32(uint32_t address)
 {
     uint32_t value;
     asm("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(address));
     return value;
 }
-/* Four words at once, `offset` bytes behind, which is a constant. */
+/* Four words at once, from `address` + `offset`; `offset` is a constant. */
 #define DM_SHARED_TABLE_U32X4(w0, w1, w2, w3, address, offset)                                     \
     asm("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4+%5];"                                              \
         : "=r"(w0), "=r"(w1), "=r"(w2), "=r"(w3)                                                   \
         : "r"(address), "n"(offset))
-/* Bytes of global memory: a known address space needs no descriptor. */
+/* Bytes of global memory: a known address space lets the compiler avoid generic loads. */
 DM_FN uint32_t dm_global_load_u8(const uint8_t *at)
 {
     uint32_t value;
@@ -410,8 +410,8 @@ DM_FN int dm_block_count(bool value)
 {
     return (int)dm_host_meet(DM_HOST_IN_BLOCK, 0, value ? 1u : 0u, 0)->votes;
 }
-/* Counted from a static object: others of this program lie near it. The compiler is not to conclude that what is read
- * by such an address is that object. */
+/* An address of 32 bits is a distance from a static object, since a program's static objects lie near each other.
+ * The asm hides that object: else the compiler would take every access by such an address for one to it. */
 DM_FN uint32_t dm_shared_address(const void *shared)
 {
     __asm__ volatile("" : "+r"(shared) : : "memory");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* require.h - what a public function does first with pointers that may not be NULL: the caller gets an error with the
- * function's and the argument's name, or nothing from a function that has no status to give. */
+/* require.h - checks at the top of a public function for pointers that may not be NULL: DM_EINVAL with the names of the
+ * function and the argument. */
 #ifndef DM_BASE_REQUIRE_H
 #define DM_BASE_REQUIRE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* simd_vec.h - a vector of floats for the instruction set that is being compiled for.
  *
- * `vec` has LANES floats; + - * / are the compiler's. Only what those cannot say is written with
+ * `vec` has LANES floats; + - * / are the compiler's vector operators. Everything else is written with
  * intrinsics. */
 #ifndef DM_BASE_SIMD_VEC_H
 #define DM_BASE_SIMD_VEC_H

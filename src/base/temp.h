@@ -3,7 +3,7 @@
  *
  * A folder is locked (flock) as long as its process lives and uses it. It is removed by
  * dm_dir_remove, by the end of an interrupted process (stop.h), or, when that was killed, by the
- * next one that makes a folder at the same place: one without a lock belongs to nobody any more. */
+ * next process that makes a folder at the same place: a folder without a lock has no process any more. */
 #ifndef DM_BASE_TEMP_H
 #define DM_BASE_TEMP_H
 

@@ -10,8 +10,8 @@
  *
  * A run: the caller writes the job, then publishes a new run number with the open bit. A worker
  * that sees an open run it was not in yet joins by adding one, takes chunks until none is left, and
- * leaves by subtracting one. The caller takes chunks too, then clears the open bit and waits until
- * nobody is in. So a worker that wakes up late costs the caller nothing: it finds the run closed,
+ * leaves by subtracting one. The caller takes chunks too, then clears the open bit and waits until no
+ * worker is in. So a worker that wakes up late costs the caller nothing: it finds the run closed,
  * and a small run does not wait for the slowest wake-up.
  *
  * Idle workers spin for a moment, so that back-to-back runs start in a microsecond, and then sleep
@@ -48,7 +48,7 @@ typedef struct worker {
 } worker;
 
 struct dm_pool {
-    /* the job: written by the caller while nobody is in */
+    /* the job: written by the caller while no worker is in */
     dm_pool_task task;
     void *user;
     uint64_t count, grain, chunks;
@@ -167,7 +167,7 @@ static void *worker_main(void *argument)
         uint64_t state = wait_for_run(pool, last_run);
         if (atomic_load(&pool->stop))
             return NULL;
-        /* On failure `state` is read anew: somebody else joined, or the run is over. */
+        /* On failure `state` is read anew: another worker joined, or the run is over. */
         while (is_new_run(state, last_run)) {
             if (!atomic_compare_exchange_weak(&pool->state, &state, state + 1))
                 continue;

@@ -90,7 +90,7 @@ bool dm_cache_load(const char *name, char **bytes, size_t *size, char path[DM_PA
         memcpy(&found, *bytes + *size, sizeof found);
         expected = footer_for(name, *bytes, *size);
         if (memcmp(&found, &expected, sizeof found) == 0) {
-            utimensat(AT_FDCWD, path, NULL, 0); /* used now; that it fails is no loss */
+            utimensat(AT_FDCWD, path, NULL, 0); /* mark it as used; a failure does not matter */
             return true;
         }
     }

@@ -27,8 +27,8 @@ dm_status dm_cc_find(dm_cc *cc, dm_error *err);
 /* First line of --version. */
 dm_status dm_cc_version(dm_cc *cc, char *out, size_t size, dm_error *err);
 
-/* Run it with `arguments` (ended by NULL) in `folder` (NULL: here); what it says goes to the file
- * `log`, in English. */
+/* Run it with `arguments` (ended by NULL) in `folder` (NULL: here); its output goes to the file `log`, in
+ * English. */
 dm_status dm_cc_run(const dm_cc *cc, const char *const *arguments, const char *folder,
                     const char *log, int *exit_code, dm_error *err);
 /* A new folder in $TMPDIR, else /tmp; the caller's to remove. */

@@ -70,7 +70,7 @@ typedef struct heuristic {
        void *b_layout, const void *beta, const void *c, void *c_layout, void *d, void *d_layout,   \
        const algorithm *algo, void *workspace, size_t workspace_size, void *stream))
 
-/* What is kept of a shape. */
+/* Descriptors and algorithm of a shape. */
 typedef struct plan {
     dm_cublaslt_product key; /* without addresses; of bias and gelu_aux whether they are there */
     void *desc, *a, *b, *d;
@@ -212,7 +212,7 @@ static const void *aux_of(const dm_cublaslt_product *s)
     return s->gelu_aux != NULL ? s->gelu_aux : s->dgelu_aux;
 }
 
-/* Makes what is kept of a shape, and asks for the library's best algorithms, at most `room`. */
+/* Make the descriptors of a shape, and ask for the library's best algorithms, at most `room`. */
 static int describe(dm_cublaslt *lt, plan *p, const dm_cublaslt_product *s, heuristic *best,
                     int room, int *count)
 {
@@ -372,7 +372,7 @@ static void choose(dm_cublaslt *lt, dm_stream *stream, const dm_cublaslt_product
         if (ms[i] > 0 && (ms[best] <= 0 || ms[i] < 0.99 * ms[best]))
             best = i;
     dm_device_buffer_destroy(room);
-    /* What cannot be kept is not used: the next run would choose again. */
+    /* A choice that cannot be stored is not used: the next run might choose another, with other bits. */
     if (status == DM_OK && dm_cache_store(name, &all[best].algo, sizeof all[best].algo, path))
         p->algo = all[best].algo;
 }

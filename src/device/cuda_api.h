@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* cuda_api.h - the part of NVIDIA's driver API that we use, opened at run time.
  *
- * Our own declarations: handles and device addresses (64-bit integers in NVIDIA's own) are
- * `void *`, results are ints. A name
- * with a version suffix is the one that every driver since CUDA 11 exports. Reference: NVIDIA,
- * "CUDA Driver API". */
+ * Our own declarations: handles and device addresses (64-bit integers in NVIDIA's headers) are
+ * `void *`, results are ints. A name with a version suffix is the one that every driver since CUDA 11
+ * exports. Reference: NVIDIA, "CUDA Driver API". */
 #ifndef DM_DEVICE_CUDA_API_H
 #define DM_DEVICE_CUDA_API_H
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* internal.h - how the device layer is put together.
  *
- *   device.c    the public calls: checks arguments, counts references, then dispatches by
- * dm_device_ops cpu.c       the CPU's operations          cuda.c    CUDA's operations cc.c text ->
- * shared object         nvrtc.c   text -> cubin cuda_api.c  the driver, opened at run time
+ *   device.c    the public calls: checks arguments, counts references, dispatches by dm_device_ops
+ *     cpu.c       the CPU's operations          cuda.c          CUDA's operations
+ *     cc.c        text -> shared object         nvrtc.c         text -> cubin
+ *                                               cuda_api.c      the driver, opened at run time
+ *                                               library_find.c  where NVRTC and cuBLASLt are installed
+ *                                               cublaslt.c      large matrix products
  *   sources.c   which headers a text includes; the library's own texts (embedded)
  *   cache.c     compiled code on disk
- *   tools.c     what is installed here        kernels.c  the list of our kernel texts
+ *   tools.c     what is installed here          kernels.c       the list of our kernel texts
  *   selftest.c  does a device compute right?
  *
  * Start with device.c and cpu.c. The objects have the same few fields on both kinds of device; the

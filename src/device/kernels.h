@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernels.h - the list of every kernel text in the project (kernels.def). */
+/* kernels.h - the kernel texts of kernels.def as a table. */
 #ifndef DM_DEVICE_KERNELS_H
 #define DM_DEVICE_KERNELS_H
 

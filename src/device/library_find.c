@@ -187,9 +187,9 @@ dm_status dm_cuda_library_find(const dm_cuda_library *library, int driver_major,
         library->name, library->stem, library->wheel, library->variable);
 }
 
-/* ---- Whose it is ---- */
+/* ---- Where it came from ---- */
 
-/* Was this file installed by the wheel whose folder of facts this is? Its RECORD lists its files. */
+/* Was this file installed by the wheel with this .dist-info folder? Its RECORD lists its files. */
 static bool lists(const char *facts, const char *file)
 {
     char path[DM_PATH_MAX], *text = NULL;
@@ -202,7 +202,7 @@ static bool lists(const char *facts, const char *file)
     return listed;
 }
 
-/* direct_url.json is there for a wheel from elsewhere than an index; without its password. */
+/* The wheel's source: direct_url.json is there unless it came from an index. A password in it is left out. */
 static void wheel_source(const char *facts, char *out, size_t size)
 {
     char path[DM_PATH_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* library_find.h - where a library of CUDA lies that the driver does not bring: NVRTC, cuBLASLt.
+/* library_find.h - find a CUDA library that is not part of the driver: NVRTC, cuBLASLt.
  *
  * Looked for, in this order: the file that a variable names ($DM_NVRTC), $CUDA_HOME, $CUDA_PATH,
  * $LD_LIBRARY_PATH, Python environments ($VIRTUAL_ENV, .venv here or above the program), toolkits
@@ -24,7 +24,7 @@ typedef struct dm_cuda_library {
 dm_status dm_cuda_library_find(const dm_cuda_library *library, int driver_major,
                                char path[DM_PATH_MAX], dm_error *err);
 
-/* Whose it is: "wheel nvidia-cuda-nvrtc 13.0.88 from the package index", "toolkit
+/* Which package or folder it came from: "wheel nvidia-cuda-nvrtc 13.0.88 from the package index", "toolkit
  * /usr/local/cuda-13.0", "$DM_NVRTC" or "folder /usr/lib". */
 void dm_cuda_library_origin(const dm_cuda_library *library, const char *path, char *out,
                             size_t size);

@@ -233,7 +233,7 @@ static dm_status report_log(void *program, const dm_module_desc *desc, int code,
     if (log == NULL)
         return dm_fail(err, DM_ENOMEM, "out of memory");
     nvrtc.log(program, log);
-    /* The log tells of the text's errors; a wrong option leaves it empty. */
+    /* The log has the errors of the text; a wrong option leaves it empty. */
     dm_status status =
         log[0] == '\0' ? nvrtc_fail(code, desc->name, err) : dm_compile_fail(desc, log, err);
     free(log);

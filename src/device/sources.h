@@ -26,15 +26,15 @@ typedef struct dm_source_set {
 } dm_source_set;
 
 /* Points into `desc` and the embedded sources, copies nothing. Every #include line counts,
- * even one in an #if that will be false; a header that nobody has is left for the compiler to
- * complain about. */
+ * even one in an #if that will be false; a header that is not found is left for the compiler to
+ * report. */
 dm_status dm_source_set_init(dm_source_set *set, const dm_module_desc *desc, dm_error *err);
 void dm_source_set_deinit(dm_source_set *set);
 
 /* Add everything that decides what the compiler sees: texts, names, defines. */
 void dm_source_set_hash(const dm_source_set *set, const dm_module_desc *desc, dm_hasher *hasher);
 
-/* How a compiler's output is told to the caller: fills `err` (DM_ECOMPILE) with the place of the
+/* Report a compiler's output to the caller: fills `err` (DM_ECOMPILE) with the place of the
  * first error and as much of the log from there as fits, and hands the whole log to desc->log. */
 dm_status dm_compile_fail(const dm_module_desc *desc, const char *log, dm_error *err);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* batch_args.h - what an executor is told of a batch of machines: the argument block of batch.h; kernel text.
+/* batch_args.h - the argument block with which an executor runs a batch of machines (batch.h); kernel text.
  *
- * Everything is an array with one element per machine, at a fixed stride; pointers are device addresses. Whoever runs a
- * batch (src/swarm) fills the block and launches kernels that call batch.h's functions. What is needed to compile those
- * for a GPU is in simt/options.h. */
+ * Everything is an array with one element per machine, at a fixed stride; pointers are device addresses. A caller
+ * (src/swarm) fills the block and launches kernels that call the functions of batch.h. Macros that such a kernel is
+ * compiled with for a GPU are in simt/lanes.h. */
 #ifndef DM_GB_BATCH_ARGS_H
 #define DM_GB_BATCH_ARGS_H
 
@@ -12,7 +12,7 @@
 
 #define DM_GB_PICTURE_SIZE (DM_GB_SCREEN_W * DM_GB_SCREEN_H) /* bytes, one shade each */
 #define DM_GB_FRAMES_SIZE (2u * DM_GB_PICTURE_SIZE)          /* the two that a machine draws to */
-/* Of a machine on a GPU (simt/service.h), in kernels without hooks and with them. */
+/* Bytes of a machine's lane context on a GPU (simt/service.h), in kernels without hooks and with them. */
 #define DM_SIMT_LANE_CONTEXT_PLAIN 528u
 #define DM_SIMT_LANE_CONTEXT_HOOKED 576u
 #define DM_SIMT_LANE_CONTEXT_BYTES                                                                 \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* batch_context.h - a thread's machine of a batch, and the context to run it with; kernel text.
+/* batch_context.h - which machine of a batch a thread runs, and the context to run it with; kernel text.
  *
- * For both executors, which include this after their context. */
+ * For both executors: gb/cpu/batch.h and gb/simt/lanes.h include it. */
 #ifndef DM_GB_BATCH_CONTEXT_H
 #define DM_GB_BATCH_CONTEXT_H
 
@@ -13,7 +13,7 @@ typedef struct dm_simt_slot {
     bool valid;       /* there is one */
 } dm_simt_slot;
 
-/* What a step has cost so far: instructions, by rounds, and services. */
+/* What a step has cost so far. Instructions are counted as rounds of the fast path. */
 typedef struct dm_simt_cost {
     uint32_t instructions, services;
 } dm_simt_cost;

@@ -35,7 +35,7 @@ DM_FN uint64_t dm_gb_columns(const uint8_t *at)
     return *upper + *lower;
 }
 
-/* Those squares, packed. */
+/* The four squares whose columns dm_gb_columns added up, packed into a byte. */
 DM_FN uint8_t dm_gb_pack_squares(uint64_t sums)
 {
     const uint64_t bytes = 0x00FF00FF00FF00FFu;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* hooks.h - places in a program that are watched for: a bit each, set when an instruction begins there; kernel text.
+/* hooks.h - hooks: places in a program, a bit each, which is set when an instruction begins there; kernel text.
  *
- * It costs nothing elsewhere, since a hook is marked where instructions are fetched, as a debugger sets breakpoints:
+ * A hook is marked in the bytes that instructions are fetched from, as a debugger sets breakpoints. So instructions
+ * without a hook cost nothing more:
  *
  *   CPU   a second copy of the ROM, from which instructions are taken, has DM_GB_HOOK_MARK there, an opcode that does
  *         not exist; a third has the number of the hook. cpu/run.h sets the bit and executes the ROM's own opcode.
@@ -9,10 +10,10 @@
  *   GPU   the predecoded ROM has DM_GB_HOOK_WORD there, so that the fast path fetches slowly (simt/page_table.h);
  *         kernels are compiled with hooks only for batches that have some
  *
- * A mark only says "look here": the address is compared before bits are set, and the bank where the mark does not tell
- * it. Code outside of ROM cannot be marked; on pages with hooks each instruction's address is looked at. Where idle
- * loops are skipped a whole pass has been executed in the same run, so its bits are set. tests/gb/test_hooks.c compares
- * with a trace of every instruction. */
+ * A mark alone proves nothing: the address is compared before bits are set, and the bank where the mark does not tell
+ * it. RAM cannot be marked; on its pages with hooks the address of every instruction is compared. A skipped idle loop
+ * has executed a whole pass in the same run before, so its bits are set. tests/gb/test_hooks.c compares the bits with a
+ * trace of every instruction. */
 #ifndef DM_GB_HOOKS_H
 #define DM_GB_HOOKS_H
 
@@ -82,7 +83,7 @@ DM_FN void dm_gb_hooks_meet_number(const dm_gb_hook_table *table, uint64_t *bits
         *bits |= table->together[number - 1u];
 }
 
-/* The same anywhere, where the machine is at hand. The boot ROM has no hooks. */
+/* An instruction begins at `pc`, in any memory. The boot ROM has no hooks. */
 DM_FN void dm_gb_hooks_meet_pc(const dm_gb_hook_table *table, uint64_t *bits,
                                const dm_gb_machine *m, const dm_gb_cart *cart, uint32_t pc)
 {

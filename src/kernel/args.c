@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* args.c - the argument block of a kernel's launch, filled in by the parameters' names. */
+/* args.c - the argument block of a kernel's launch: dm_kernel_args_* set parameters by name. */
 #include "base/require.h"
 #include "kernel/internal.h"
 

@@ -459,8 +459,8 @@ static dm_status check_devices(const char *name, const char *text, size_t size, 
     return status;
 }
 
-/* The arrays of a check have room on both sides, so that an index just outside harms nothing: is
- * there one? It is told, and no failure, since arrays of a real launch may be longer than it. */
+/* Is there an index outside of its array? The arrays of a check have room on both sides, so that it
+ * does no harm. It is reported but is no failure, since arrays of a real launch may be longer. */
 static dm_status check_indices(const char *name, const char *text, size_t size, const char *kernel,
                                dm_device *cpu, const dm_check_options *options,
                                dm_check_result *result, dm_error *err)

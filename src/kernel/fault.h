@@ -14,7 +14,7 @@ typedef struct dm_kernel_fault {
 
 #define DM_KERNEL_FAULT_TEXT 192
 
-/* What happened, without where; false: nothing was recorded. */
+/* The fault as text, without file and line; false: nothing was recorded. */
 bool dm_kernel_fault_text(const dm_kernel_fault *fault, char out[DM_KERNEL_FAULT_TEXT]);
 
 #endif

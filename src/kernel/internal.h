@@ -2,8 +2,8 @@
 /* internal.h - what the files of this folder share: types behind the public kernel API, numbers in
  * memory, a small random stream.
  *
- *   kernel.c   files, kernels, programs and launches (include/dotmatrix/kernel.h)
- *   args.c     what a launch is given               number.c   scalars in memory
+ *   kernel.c   files, kernels, programs and launches (include/dotmatrix/kernel.h): start here
+ *   args.c     the argument block of a launch       number.c   scalars in memory
  *   check.c    is a kernel right?                   npy.c      arrays in .npy files
  *   extent.c   arrays too short for a launch        fault.c    indices out of range */
 #ifndef DM_KERNEL_INTERNAL_H

@@ -456,7 +456,7 @@ dm_status dm_kernel_launch(const dm_kernel_program *program, dm_stream *stream, 
         if (filled != DM_OK)
             return filled;
     }
-    /* Tasks that differ only behind the leading coordinates do the same. */
+    /* Tasks that differ only in coordinates that the kernel does not ask for execute the same. */
     for (uint64_t i = 0; i < again && status == DM_OK; i++)
         status =
             dm_function_launch(program->functions[pass], stream, dm_grid_for(tasks, BLOCK_THREADS),

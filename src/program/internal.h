@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* internal.h - a reward program inside the library; include/dotmatrix/program.h is its public face.
+/* internal.h - a reward program inside the library; include/dotmatrix/program.h is the public API.
  *
  *   reward.py ─► tree ─► rewrite.c ─► a kernel of the dialect ─► C | CUDA text ─► a module of its own
  *                            ▲                                                      launched after a step
  *                       prelude.py (what dm.u8 and the like are)
  *
- *   program.c   loading: the passes, the memory's layout, the public face      rewrite.c  names of dotmatrix
+ *   program.c   loading: the passes, the memory's layout, the public API       rewrite.c  names of dotmatrix
  *   names.def   those names                                                    launch.c   on a device
  *   block.c     the memory behind a machine's save state                       single.c   beside one dm_gb
  *
- * One thread of the kernel is one machine. The kernel reads where the machine stands, gives the program's function
- * its three arguments, which are structs of array views, and leaves the answer in arrays. */
+ * One thread of the kernel is one machine. The kernel makes the three arguments of the program's function, which are
+ * structs of array views, calls it, and leaves the answer in arrays. Start with program.c. */
 #ifndef DM_PROGRAM_INTERNAL_H
 #define DM_PROGRAM_INTERNAL_H
 
@@ -39,7 +39,7 @@ typedef struct dm_program_field {
     bool is_bool;
 } dm_program_field;
 
-/* What the rewriting finds out; lives as long as the compilation. */
+/* Results of rewriting a file; they live as long as the compilation. */
 typedef struct dm_program_parts {
     const char *name;   /* of the file */
     const char *wanted; /* the function that is meant; NULL: the only one */
@@ -62,12 +62,12 @@ typedef struct dm_program_parts {
     bool has_symbols, symbols_given; /* given: instead of the file that the program names */
 } dm_program_parts;
 
-/* Turn a file's tree into one of the dialect alone, with the kernel; mistakes are reported to `lang`. */
+/* Rewrite a file's tree to the kernel dialect, and add the kernel; mistakes are reported to `lang`. */
 void dm_program_rewrite(dm_lang *lang, dm_ast *tree, dm_program_parts *parts);
 
 /* ---- The argument block ---- (the kernel's parameters, in this order: see kernel_text in rewrite.c) */
 
-/* Which turn a machine has in this launch; a word per machine. */
+/* What this launch does for a machine; a word per machine. */
 enum dm_program_turn {
     DM_PROGRAM_STEP,  /* a step was made */
     DM_PROGRAM_FRESH, /* it was reset: memory is zeroed, reward and ends are dropped */
@@ -86,7 +86,7 @@ typedef struct dm_program_metric {
     double last_sum, sum_sum; /* over the episodes that ended: of the last value, of the sum */
 } dm_program_metric;
 
-/* Where everything lies; device addresses. */
+/* Device addresses of all that the kernel reads and writes. */
 typedef struct dm_program_places {
     uint64_t count;
     void *machines, *memory, *roms;
@@ -118,7 +118,7 @@ dm_status dm_program_block_check(const dm_program *program, const uint8_t *block
                                  dm_error *err);
 /* A checked block into dm_program_stride bytes of memory; NULL: zeros. */
 void dm_program_block_read(const dm_program *program, const uint8_t *block, void *memory);
-/* Values that no program could have left, such as a bool of 2, made whole; `count` memories. */
+/* Repair values that no program could have left, such as a bool of 2, in `count` memories. */
 void dm_program_mend(const dm_program *program, uint8_t *memories, uint64_t count);
 /* A machine's state with the block behind it as a file, and the memory of such a file. */
 dm_status dm_program_save_file(const dm_program *program, const dm_gb *gb, const void *memory,
@@ -134,7 +134,7 @@ void dm_program_kernel_destroy(dm_program_kernel *kernel);
 /* Queue one run over all machines. */
 dm_status dm_program_kernel_launch(dm_program_kernel *kernel, dm_stream *stream,
                                    const dm_program_places *places, dm_error *err);
-/* Did a machine's program go wrong? On the CPU known at once; on CUDA it waits for the stream. */
+/* DM_EINVAL if a launch recorded a fault. Does not wait on the CPU; on CUDA it waits for the stream. */
 dm_status dm_program_kernel_check(dm_program_kernel *kernel, dm_stream *stream, dm_error *err);
 
 struct dm_program {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* launch.c - a program's kernel on a device: a module of its own, the argument block, what went wrong. */
+/* launch.c - a program's kernel on a device: a module of its own, the argument block, faults. */
 #include "program/internal.h"
 
 #include "gb/machine/machine.h"

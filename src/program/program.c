@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* program.c - include/dotmatrix/program.h: a program's text to the texts for C and CUDA, and what is known of it. */
+/* program.c - the public calls of include/dotmatrix/program.h: compile a program's text to texts for C and CUDA. */
 #include "program/internal.h"
 
 #include "base/file.h"
@@ -284,7 +284,7 @@ static void rewrite(void *context, dm_lang *lang, dm_ast *tree)
     dm_program_rewrite(lang, tree, context);
 }
 
-/* Lengths, sizes and counts, which names must be known for; errors go to the compilation. */
+/* Lengths, sizes and counts, once names are resolved; errors go to the compilation. */
 static dm_status find_sizes(dm_compilation *c, dm_program_parts *p, uint32_t *bytes,
                             dm_hasher *hasher, dm_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rewrite.c - what stands at the top of a file: functions, the memory's class, the program and its decorator; and the
- * kernel that calls it. See rewrite.h. */
+/* rewrite.c - rewrite the top level of a file (functions, the memory's class, the program and its decorator), and make
+ * the kernel that calls the program. See rewrite.h. */
 #include "program/rewrite.h"
 
 #include "device/sources.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rewrite.h - a program's tree, in which names of the module dotmatrix stand, becomes one of the dialect alone.
+/* rewrite.h - rewrite a program's tree, which uses names of the module dotmatrix, to the plain kernel dialect.
  *
  *   class Memory: score: int              class Memory: score: array(dtype=_dm_T0)
  *   dm.u8(m, "wLives")                    _dm_u8(m, 0xC103)
@@ -9,8 +9,8 @@
  *   out.metric("score", x)                _dm_metric(out, 0, x)
  *   dm.hit(m, "GameOver")                 _dm_hit(m, 0)
  *
- * Every new node has the place of what it replaces, so that messages show the program's own lines. The functions
- * _dm_... are prelude.py's; the kernel that calls the program's function is text of ours as well. In these files:
+ * Every new node has the place of the one that it replaces, so that messages show the program's own lines. The
+ * functions _dm_... are in prelude.py; rewrite.c generates the kernel that calls the program's function. Files:
  *
  *   rewrite.c        functions, classes, decorators, the kernel     rewrite_body.c   expressions and statements */
 #ifndef DM_PROGRAM_REWRITE_H

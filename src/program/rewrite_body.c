@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rewrite_body.c - what stands in functions: names of the module, the machine, the memory and the answer. See
+/* rewrite_body.c - rewrite expressions and statements: names of the module, the machine, the memory and the answer. See
  * rewrite.h. */
 #include "program/rewrite.h"
 
@@ -412,7 +412,7 @@ dm_ast *dm_rewrite_expression(dm_rewriter *r, dm_ast *at)
 
 /* ---- Statements ---- */
 
-/* a += b on memory or an answer is a load and a store: a machine's are its own, nothing is atomic. */
+/* a += b on memory or an answer becomes a load and a store. Nothing is atomic: each machine has its own memory. */
 static dm_ast *augmented(dm_rewriter *r, dm_ast *at)
 {
     const dm_ast *base = at->a;

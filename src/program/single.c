@@ -13,7 +13,7 @@ typedef struct single_state {
     uint32_t episode_steps, done;
     uint64_t hooks;
     uint32_t turn, action, rom_start;
-    int32_t start; /* written and not used: its starts are the caller's */
+    int32_t start; /* written by the kernel and not used: the caller resets its machine itself */
     dm_program_answer answer;
 } single_state;
 

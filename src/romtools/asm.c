@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* asm.c - statements and the two passes. asm.h says what is understood. */
+/* asm.c - statements and the two passes. asm.h lists the files and the syntax. */
 #include "base/file.h"
 #include "romtools/asm_internal.h"
 

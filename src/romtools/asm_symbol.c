@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* asm_symbol.c - what everything else leans on: messages, memory, the table of symbols. */
+/* asm_symbol.c - messages, memory and the table of symbols, which all other files use. */
 #include "romtools/asm_internal.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 /* ---- messages ---- */
 
-/* The macro a place is in is named with where it was called: the body alone tells too little. */
+/* A message inside a macro also names the line that called it, since the line in the body is not enough. */
 static void add_caller(dm_asm *as, dm_buffer *out)
 {
     if (as->frame_count == 0 || !as->frames[as->frame_count - 1].macro)

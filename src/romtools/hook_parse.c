@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hook_parse.c - what a person writes for a hook (dotmatrix/gb.h). */
+/* hook_parse.c - dm_gb_hook_parse (dotmatrix/gb.h): a hook from text, by way of symbols.h. */
 #include "base/require.h"
 #include "romtools/symbols.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* notes.h - what a ROM's source says about itself: what it proves, and what must be true after it
- * ran.
+/* notes.h - notes in the source of a test ROM: what it proves, and what must be true after it ran.
  *
  * Comment lines of the source, read by tests, benchmarks and `dotmatrix roms list`:
  *

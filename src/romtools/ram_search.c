@@ -330,7 +330,7 @@ static dm_status read_name_text(reader *r, char name[DM_RAM_NAME_MAX])
     return DM_OK;
 }
 
-/* The error of something that is right by itself, with the line. */
+/* Put file and line before the error of a call that does not know them. */
 static dm_status here(const reader *r, dm_status status)
 {
     if (status == DM_OK || status == DM_ENOMEM)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* ram_search.h - find where a game keeps something, as cheat searchers do.
+/* ram_search.h - find the address where a game keeps a value, as cheat searchers do.
  *
- * All of RAM is a candidate at first. The game is played on, and what does not behave as the thing on the screen does
- * is dropped: it should have gone up, or be 150 now. Marks are copies of RAM to compare with. A search is a text file,
- * so that it goes on over several calls:
+ * All of RAM is a candidate at first. The game is played on, and addresses that do not change as the value on the
+ * screen does are dropped: it should have gone up, or be 150 now. Marks are copies of RAM to compare with. A search is
+ * a text file, so that it goes on over several calls:
  *
  *   dotmatrix ram search 1
  *   rom 0f3c...                 the ROM's hash

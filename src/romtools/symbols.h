@@ -40,7 +40,7 @@ void dm_symbols_deinit(dm_symbols *symbols);
 /* NULL when there is none of that name. */
 const dm_symbol *dm_symbols_find(const dm_symbols *symbols, const char *name);
 
-/* What a person writes for a place: "wScore", "wScore+3", "C0A0", "$C0A0", "0xC0A0" or "01:4A2F". `symbols` may be
+/* A place as a user writes it: "wScore", "wScore+3", "C0A0", "$C0A0", "0xC0A0" or "01:4A2F". `symbols` may be
  * NULL. DM_ENOENT for a name that is unknown, with the closest one there is; out->name is then `text`. */
 dm_status dm_symbols_resolve(const dm_symbols *symbols, const char *text, dm_symbol *out,
                              dm_error *err);

@@ -6,8 +6,8 @@
 #include "base/philox.h"
 #include "swarm/args.h"
 
-/* The action of a machine in the step with this number: given, or made up from (seed, machine,
- * step) alone, so that it does not depend on who computes it. */
+/* The action of a machine in the step with this number: given, or generated from (seed, machine,
+ * step) alone, so that it does not depend on the device or the order of machines. */
 DM_FN uint32_t dm_swarm_action(const dm_swarm_args *args, uint64_t machine, uint64_t step)
 {
     if (args->actions != 0)

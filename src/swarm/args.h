@@ -41,7 +41,7 @@ typedef struct dm_swarm_fault_counts {
     uint32_t observations; /* calls of an epilog that wrote outside of its observations (CPU) */
 } dm_swarm_fault_counts;
 
-/* What a reward program said of a machine's step (src/program); with one, the epilog is not run. */
+/* A reward program's answer for a machine's step (src/program); with a program the epilog is not run. */
 typedef struct dm_swarm_answer {
     float reward;
     uint8_t terminated, truncated, pad[2];
@@ -85,7 +85,7 @@ typedef struct dm_swarm_args {
     uint8_t *small;   /* stack x DM_SWARM_SMALL */
     uint8_t *packed;  /* stack x DM_SWARM_PACKED */
     uint8_t *regions; /* region_bytes */
-    /* The same of machines as they stood when same-step autoreset put them back (finish.h). */
+    /* The same before same-step autoreset put the machine back (finish.h): final observations. */
     float *final_vectors;
     uint8_t *final_shades, *final_small, *final_packed, *final_regions;
     float *returns; /* of episodes, this step included */
@@ -100,7 +100,7 @@ typedef struct dm_swarm_args {
     uint32_t random_count; /* bytes of machine memory that are random at each reset */
     uint16_t random_offsets[DM_SWARM_RANDOM_BYTES];
     uint8_t raw_keys, generator, autoreset;
-    uint8_t finals; /* some of them are wanted */
+    uint8_t finals; /* some final observations are wanted */
     /* A reward program; all NULL and 0 without one. */
     const dm_swarm_answer *answers;
     uint32_t *turns, *turn_actions;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* builder.c - from a variant to kernels that can be launched, each compiled once. */
+/* builder.c - compile the kernels of a variant, once each; see builder.h. */
 #include "swarm/builder.h"
 #include "device/sources.h"
 

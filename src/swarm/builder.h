@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* builder.h - compiled stage kernels: composed (compose.h), compiled by the device layer, shared.
  *
- * A variant is named by stage, vector size, the epilog's hash and the device. Swarms that use the
- * same one share it while any of them lives; compiled code stays in the device layer's cache on
- * disk. On a CPU the default epilog is ready-made (dm_swarm_builtins) and needs no compiler. */
+ * A variant's key is made from stage, vector size, the composed text, the device's architecture and the
+ * tuning. Swarms with the same key on a device share the kernels while any of them lives; compiled code
+ * stays in the device layer's cache on disk. On a CPU the kernels with the default epilog are built into
+ * the library (dm_swarm_builtins) and need no compiler. */
 #ifndef DM_SWARM_BUILDER_H
 #define DM_SWARM_BUILDER_H
 

@@ -2,7 +2,7 @@
 /* bulk.c - bytes of many machines or snapshots in one call, and chosen machines as a whole (bulk.h has the kernels).
  *
  * Numbers and addresses come from host memory and are checked first; then one launch does all machines. The kernels are
- * made at the first use. */
+ * compiled at their first use. */
 #include "swarm/bulk.h"
 #include "base/require.h"
 #include "swarm/internal.h"
@@ -134,7 +134,7 @@ static dm_status run(dm_swarm *swarm, request *r, int kernel, uint64_t work, uin
     dm_status status = launch(swarm, kernel, work, &r->args, err);
     if (status == DM_OK && to != NULL)
         status = dm_stream_download(swarm->stream, r->buffer, r->bytes_at, to, r->bytes, err);
-    /* Also when it only wrote: the request goes. */
+    /* Wait also when it only wrote: the request's buffers are freed next. */
     return status == DM_OK ? dm_stream_synchronize(swarm->stream, err) : status;
 }
 

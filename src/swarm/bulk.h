@@ -14,10 +14,10 @@ typedef struct dm_swarm_bulk_args {
     uint8_t *machines, *memory;
     const dm_gb_batch_rom *roms;
     const uint32_t *rom_of; /* of each snapshot; NULL: machine i has ROM i % rom_count */
-    const uint32_t *which;  /* numbers of those that are meant; NULL: the first `count` */
+    const uint32_t *which;  /* numbers of the machines or snapshots; NULL: the first `count` */
     const uint16_t *addresses;
     uint8_t *bytes; /* address_count for each */
-    /* Gather and scatter: as many machines, one after the other; where a program's memory and pictures lie. */
+    /* Gather and scatter: the machines' copies, one after the other; the swarm's program memory and pictures. */
     uint8_t *states, *memories, *kept, *program_memory, *frames;
     uint64_t machine_stride, memory_stride, program_stride;
     uint32_t count, address_count, rom_count;
@@ -91,7 +91,7 @@ DM_FN dm_swarm_bulk_words dm_swarm_bulk_part(uint8_t *machines, uint8_t *side_by
     return words;
 }
 
-/* Of words for each machine, i counts: of its state, its memory, its program's memory. */
+/* Word i of all: for each machine those of its state, its memory and its program's memory. */
 DM_FN dm_swarm_bulk_words dm_swarm_bulk_words_of(const dm_swarm_bulk_args *args, uint64_t i)
 {
     const uint64_t state = args->machine_stride / 8u, memory = args->memory_stride / 8u;
@@ -122,7 +122,7 @@ DM_KERNEL(dm_swarm_bulk_gather, dm_swarm_bulk_args)
     }
 }
 
-/* And back; no number is given twice. Pictures become shades of 0. */
+/* Copy them back; no number is given twice. Pictures become shades of 0. */
 DM_KERNEL(dm_swarm_bulk_scatter, dm_swarm_bulk_args)
 {
     const uint64_t all = dm_swarm_bulk_word_count(&args);

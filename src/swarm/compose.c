@@ -64,7 +64,7 @@ static void put_guarded(dm_buffer *out)
         GUARD, GUARD, GUARD, GUARD, GUARD, GUARD, GUARD, GUARD, GUARD);
 }
 
-/* A call of the epilog, or of its guarded form, which is counted when it strayed. */
+/* A call of the epilog; in its guarded form a write outside of its observations is counted as a fault. */
 static void put_call(dm_buffer *out, const dm_swarm_variant *variant, const char *indent,
                      const char *arguments)
 {
@@ -103,7 +103,7 @@ static void put_post_step(dm_buffer *out, const dm_swarm_variant *variant)
                         "        float obs[DM_SWARM_VECTOR];\n"
                         "        outcome->view.episode_steps =\n"
                         "            args->progress[slot->machine].episode_steps + 1u;\n");
-    if (variant->guard) /* it copies them in */
+    if (variant->guard) /* the guarded form copies them in */
         dm_buffer_puts(out, "        for (uint32_t i = 0; i < DM_SWARM_VECTOR; i++)\n"
                             "            obs[i] = 0.0f;\n");
     put_call(out, variant, "        ",

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Threads of a block at most: shared memory has room for so many maps (gb/simt/smem.h), which are
- * fewer where each warp has one machine. */
+/* Threads of a block at most: shared memory has room for the page tables of so many machines
+ * (gb/simt/smem.h). Where each warp has one machine a block may have more threads. */
 #define BLOCK_THREADS 256u
 #define BLOCK_THREADS_ALONE 1024u
 
@@ -61,7 +61,7 @@ static dm_status check_choices(const dm_swarm_desc *d, dm_error *err)
     return DM_OK;
 }
 
-/* Own actions, and bytes that are random at each reset. */
+/* Check the description's own actions, and the bytes that are random at each reset. */
 static dm_status check_lists(const dm_swarm_desc *d, dm_error *err)
 {
     if (d->action_key_count > 256)
@@ -249,7 +249,7 @@ static void fill_args(dm_swarm *swarm)
 
 /* ---- Creating ---- */
 
-/* Where plain memory begins: kernels with large blocks count its places in 32 bits. */
+/* Find the lowest address of plain memory, from which the page tables of large blocks count (gb/simt/limits.h). */
 static dm_status find_lowest(dm_swarm *swarm, dm_error *err)
 {
     const dm_swarm_desc *d = &swarm->desc;
@@ -350,7 +350,7 @@ static dm_status build(dm_device *device, const dm_swarm_desc *d, dm_swarm_kerne
                        dm_error *err)
 {
     bool cpu = dm_device_get_properties(device)->kind == DM_DEVICE_CPU;
-    /* A program's observations are its own; kernels beside it are the usual ones. */
+    /* A program has observations of its own, so the kernels beside it are the default ones. */
     dm_swarm_variant variant = {.stage = d->stage,
                                 .vector_size = d->program != NULL ? DM_SWARM_VECTOR_DEFAULT
                                                                   : d->observation_size,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* epilog.h - what an epilog may look at, and ours: reward_v0 and obs_v0; kernel text.
+/* epilog.h - what an epilog may look at, and the default one: reward_v0 and obs_v0; kernel text.
  *
  * An epilog is the body of
  *
  *     void epilog(const dm_swarm_view *view, float *reward, float *obs, bool *terminated)
  *
  * and is run once per machine after each step, and for the observation of a machine that was just
- * reset. It may write its three results, all of which are there to be written in every stage; those
- * the stage does not own are dropped, and with them what only they needed. */
+ * reset. It may write its three results in every stage. Results that the stage does not own are
+ * dropped, and the compiler removes the code that computes only those. */
 #ifndef DM_SWARM_EPILOG_H
 #define DM_SWARM_EPILOG_H
 

@@ -2,15 +2,16 @@
 /* finish.h - the parts from which a stage's post-step function is put together; kernel text.
  *
  *   judge     the epilog's reward and termination     reward_only, full_step (in the other stages
- *                                                      only for termination, which decides resets)
+ *                                                     only for termination, which decides resets)
  *   count     counters, step limit: is it over?       every stage
- *   final     observe what is over, where wanted      obs_only, full_step
- *   restart   same-step reset of what is over         every stage
+ *   final     observe machines that are over          obs_only, full_step, where wanted
+ *   restart   same-step reset of machines that are    every stage
+ *             over
  *   signal    reward, ends, return and length         reward_only, full_step
  *   observe   vector, pictures, regions               obs_only, full_step
  *
- * With a reward program the step ends without them; the program judges in a launch of its own, and a third one
- * (answered) has the rest. */
+ * With a reward program the step kernel does none of this: the program judges in a launch of its own, and a third
+ * launch (answered) does the rest. */
 #ifndef DM_SWARM_FINISH_H
 #define DM_SWARM_FINISH_H
 
@@ -70,8 +71,8 @@ DM_FN void dm_swarm_keep_bytes(uint8_t *to, const uint8_t *from, uint64_t machin
         dm_warp_copy(to + machine * size, from + machine * size, size);
 }
 
-/* Machines that are over are observed as they stand, and that is kept: their vectors have been made, and the next
- * observation writes over the arrays of all. */
+/* Observe machines whose episode is over before they are reset, and copy that to the arrays of final observations. The
+ * vectors are there already; the observation after the reset overwrites the ordinary arrays. */
 DM_FN_SLOW void dm_swarm_keep_final(const dm_swarm_args *args, const dm_simt_slot *slot,
                                     const dm_swarm_outcome *outcome)
 {
@@ -94,7 +95,7 @@ DM_FN_SLOW void dm_swarm_keep_final(const dm_swarm_args *args, const dm_simt_slo
     dm_warp_sync();
 }
 
-/* A program's answer, instead of judging. */
+/* Take over the program's answer, in place of the epilog's. */
 DM_FN void dm_swarm_take_answer(const dm_swarm_args *args, const dm_simt_slot *slot,
                                 dm_swarm_outcome *outcome)
 {

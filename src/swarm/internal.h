@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* internal.h - what stands behind the public dm_swarm.
+/* internal.h - the struct behind the public dm_swarm, and what the files of this folder share.
  *
  *   create.c     the description, arrays, first states;  roms.c  its ROMs on the device
  *   swarm.c      stepping, resetting, outputs
  *   layout.c     how much memory each array takes;  launch_config.c  how many threads take them
  *   program.c    a reward program beside the kernels (src/program)
  *   read.c       registers, memory and pictures of chosen machines
- *   bulk.c       many machines in one call;  starts.c  the set of starts
- *   snapshot.c   start states;  save.c  the whole swarm as a file;  names.c  stages, codecs ...
- *   builder.c compose.c skeleton.h  the kernels;  args.h  what they are given
+ *   bulk.c       many machines in one call;  states.c  save states of chosen machines in memory
+ *   snapshot.c   start states;  starts.c  the set of starts;  save.c  the whole swarm as a file
+ *   names.c      stages, codecs, generators by name
+ *   builder.c compose.c skeleton.h  the kernels;  args.h  their arguments
  *
- * All arrays are allocated at creation. `args` is the block of the next launch, complete but for
- * the fields of one call. */
+ * Start with swarm.c and skeleton.h. All arrays are allocated at creation. `args` is the argument block
+ * of the next launch, complete but for the fields of one call. */
 #ifndef DM_SWARM_INTERNAL_H
 #define DM_SWARM_INTERNAL_H
 
@@ -88,7 +89,7 @@ typedef struct dm_swarm_layout {
 struct dm_swarm {
     dm_device *device;
     dm_stream *stream;
-    dm_swarm_desc desc; /* defaults filled in; its pointers are not to be followed */
+    dm_swarm_desc desc; /* defaults filled in; its pointers may dangle */
     dm_swarm_layout layout;
     dm_swarm_kernels kernels;
     dm_swarm_args args;
@@ -115,12 +116,12 @@ void dm_swarm_layout_of(const dm_swarm *swarm, dm_swarm_layout *out);
 /* DM_ENOMEM with how many would fit when there is not room for all of it. */
 dm_status dm_swarm_check_room(const dm_swarm *swarm, dm_error *err);
 
-/* launch_config.c: where the caller does not say; the kernel is compiled for that. */
+/* launch_config.c: fill in lanes, threads and blocks that the caller left 0. The kernel is compiled for them. */
 void dm_swarm_choose_threads(const dm_device *device, dm_swarm_desc *desc);
 /* The same for a GPU with so many multiprocessors. */
 void dm_swarm_launch_config_for(int multiprocessors, dm_swarm_desc *desc);
-/* With threads chosen: the blocks of a launch there (dm_swarm_args: the first `short_blocks` of
- * them have `block_machines` machines, the others one more). */
+/* With threads chosen: the blocks of a launch (dm_gb_batch: the first `short_blocks` of them have
+ * `block_machines` machines, the others one more). */
 typedef struct dm_swarm_blocks {
     uint32_t count, block_machines, short_blocks;
 } dm_swarm_blocks;
@@ -138,7 +139,7 @@ dm_status dm_swarm_program_judge(dm_swarm *swarm,
 dm_status dm_swarm_program_begin(dm_swarm *swarm, dm_error *err); /* a reset was queued */
 dm_status dm_swarm_program_check(dm_swarm *swarm, bool waits, dm_error *err);
 
-/* roms.c: a view of each, with its start state; and their bytes, words and hooks, once the arrays are there. */
+/* roms.c: open a view of each ROM, with its start state; upload bytes, words and hooks once the arrays exist. */
 dm_status dm_swarm_open_roms(dm_swarm *swarm, dm_error *err);
 dm_status dm_swarm_upload_roms(dm_swarm *swarm, dm_error *err);
 

@@ -3,14 +3,13 @@
  * are in docs/performance.md and docs/notebook.md. */
 #include "swarm/internal.h"
 
-/* Warps of a multiprocessor at a time. */
+/* Warps with one machine each that a multiprocessor runs at a time. */
 #define WARPS_AT_MOST 32u
 
-/* A warp for each machine as long as all are on the GPU at once: it goes its own way
- * (gb/simt/fast_scalar.h). Machines that share a warp have to take the same path, so there should be
- * many of them: then as many as leave two warps for each quarter of a multiprocessor, which issues
- * its instructions. More warps with fewer lanes each only push each other's code out of the cache.
- */
+/* Machines of a warp. As long as all warps are on the GPU at once each machine has a warp of its own,
+ * which is the fastest (gb/simt/fast_scalar.h). Machines that share a warp execute one instruction
+ * stream, so then a warp should have many: as many as leave two warps for each of a multiprocessor's
+ * four schedulers. More warps with fewer lanes evict each other's code from the instruction cache. */
 static uint32_t lanes_for(uint64_t count, int multiprocessors)
 {
     const uint64_t warps = 8u * (uint64_t)multiprocessors;
@@ -22,22 +21,23 @@ static uint32_t lanes_for(uint64_t count, int multiprocessors)
     return lanes;
 }
 
-/* Threads of a multiprocessor at a time. Where there are more, twice as many hide each other's
- * waiting for memory better than more registers would avoid it. */
+/* Threads of a multiprocessor at a time, which decides how many registers each has. Where there are more
+ * threads than that, twice as many run at a time with half the registers: they spill more, but hide
+ * each other's waits for memory. */
 #define THREADS_AT_ONCE 512u
 
-/* More threads than run at the same time? */
+/* Are there more threads than run at the same time? */
 static bool come_in_waves(const dm_swarm_desc *d, int multiprocessors)
 {
     uint64_t threads = (d->count + d->lanes_per_warp - 1) / d->lanes_per_warp * 32u;
     return threads > (uint64_t)multiprocessors * THREADS_AT_ONCE;
 }
 
-/* A block of four warps: one for each quarter of a multiprocessor, which share one table of rows
- * and are serviced together (service.h). Smaller ones leave quarters without work; larger ones take
- * services with fuller warps, but leave more without work when the busiest machines are all that is
- * left of them, unless there is a next block. Machines with warps of their own do not wait for each
- * other, but those that do the same (rebalance.h) are better on the same multiprocessor. */
+/* A block of four warps has one for each scheduler of a multiprocessor; they share one table of uops and
+ * are serviced together (gb/simt/service.h). Smaller blocks leave schedulers without work. Larger blocks
+ * service with fuller warps, but when only their busiest machines are left more lanes idle, unless
+ * another block follows. Machines with warps of their own do not wait for each other, but those that
+ * execute the same code (gb/simt/rebalance.h) run best on the same multiprocessor. */
 #define BLOCK_AT_ONCE 128u
 #define BLOCK_IN_WAVES 256u
 static uint32_t block_for(const dm_swarm_desc *d, int multiprocessors)
@@ -46,7 +46,7 @@ static uint32_t block_for(const dm_swarm_desc *d, int multiprocessors)
         return BLOCK_AT_ONCE;
     if (d->lanes_per_warp != 1)
         return BLOCK_IN_WAVES;
-    /* One for each multiprocessor. */
+    /* One block for each multiprocessor. */
     const uint64_t warps = (d->count + (uint64_t)multiprocessors - 1) / (uint64_t)multiprocessors;
     return warps < WARPS_AT_MOST ? ((uint32_t)warps + 3u) / 4u * 128u : 32u * WARPS_AT_MOST;
 }
@@ -68,9 +68,9 @@ void dm_swarm_launch_config_for(int multiprocessors, dm_swarm_desc *d)
         d->blocks_per_multiprocessor = blocks_for(d, multiprocessors);
 }
 
-/* As many machines in all blocks but the last. Machines with warps of their own and a block for
- * each multiprocessor are dealt out to all multiprocessors, as evenly as they can be; those with
- * one more come last, where the machines are that cost least (rebalance.h). */
+/* All blocks but the last have the same number of machines. Only machines with warps of their own, in a
+ * block for each multiprocessor, are spread evenly over all multiprocessors; the blocks with one more
+ * come last, since the machines there cost least (gb/simt/rebalance.h). */
 dm_swarm_blocks dm_swarm_blocks_over(int multiprocessors, const dm_swarm_desc *d)
 {
     const uint64_t all = (uint64_t)multiprocessors;
@@ -87,10 +87,9 @@ dm_swarm_blocks dm_swarm_blocks_over(int multiprocessors, const dm_swarm_desc *d
     return blocks;
 }
 
-/* Where blocks come in waves the last ones should be short. What a machine will cost is told best
- * by what it cost just before, so the parts of a step are launches of their own, and the machines
- * are sorted before each. Where all blocks are on the GPU at once they would wait for the slowest
- * of them between parts. */
+/* Where blocks come in waves the last ones should be short. The best prediction of a machine's load is
+ * its load just before, so each part of a step is a launch of its own, and the machines are sorted
+ * before it. Where all blocks are on the GPU at once, all would wait for the slowest between the parts. */
 bool dm_swarm_sorts_often(const dm_swarm_desc *d)
 {
     return d->lanes_per_warp > 1 && d->block_threads > BLOCK_AT_ONCE;

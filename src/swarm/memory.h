@@ -7,7 +7,7 @@
 
 #define DM_SWARM_NO_MEMORY 0xFFFFFFFFu
 
-/* Where in machine memory an address is that is not the cartridge's; DM_SWARM_NO_MEMORY: in none. */
+/* The offset in machine memory of an address outside of the cartridge; DM_SWARM_NO_MEMORY: there is none. */
 DM_FN uint32_t dm_swarm_own_offset(uint32_t address)
 {
     if (address >= 0xFF80u)
@@ -20,7 +20,7 @@ DM_FN uint32_t dm_swarm_own_offset(uint32_t address)
                                                    : DM_SWARM_NO_MEMORY;
 }
 
-/* The same with cartridge RAM. */
+/* The same for any address, cartridge RAM included. */
 DM_FN uint32_t dm_swarm_memory_offset(const dm_gb_cart *cart, uint32_t address)
 {
     if (address < 0xA000u || address >= 0xC000u)

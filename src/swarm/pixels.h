@@ -5,7 +5,7 @@
  * after a reset all k are the picture of the snapshot. At half size (gb/half_size.h) pixels are packed, or bytes: of
  * the sum s of the four shades of a square, (85 s + 2) / 4, rounded down, 0 to 255.
  *
- * A warp works on the pictures of its machines one after the other, all lanes on each. */
+ * All lanes of a warp work on one picture together, machine after machine. */
 #ifndef DM_SWARM_PIXELS_H
 #define DM_SWARM_PIXELS_H
 

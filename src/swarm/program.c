@@ -6,8 +6,8 @@
  *                              episodes)           put back: their first observation
  *   reset kernel ─► program, for the machines that were reset
  *
- * `turns` says what a launch of the program does for each machine. A machine that was reset is shown to the program
- * with its memory as the snapshot has it, zero for the start of a ROM; reward and ends of that run are dropped. */
+ * `turns` says what a launch of the program does for each machine. For a machine that was reset the program is run with
+ * the memory that the snapshot has, zero for the start of a ROM; reward and ends of that run are dropped. */
 #include "base/require.h"
 #include "swarm/internal.h"
 
@@ -259,7 +259,7 @@ static dm_status reallocate(dm_swarm *swarm, dm_error *err)
     return status;
 }
 
-/* Every machine has a first turn. */
+/* Run the program for every machine as after a reset. */
 static dm_status show_all(dm_swarm *swarm, dm_error *err)
 {
     const size_t count = swarm->desc.count;

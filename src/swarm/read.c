@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* read.c - chosen machines seen from the host: registers, counters, memory, pictures, poke.
  *
- * A machine that is looked into is copied to the host, into the dm_gb that the swarm keeps for its
- * ROM, so that one implementation answers for single machines and swarms. Of memory only what was
- * asked for is copied: a machine has up to 144 KiB. */
+ * A machine is copied to the host, into the dm_gb that the swarm keeps for its ROM (its view), so that
+ * one implementation answers for single machines and swarms. Of machine memory, up to 144 KiB, only the
+ * bytes that were asked for are copied. */
 #include "base/file.h"
 #include "base/require.h"
 #include "gb/cpu/run.h"
@@ -52,7 +52,7 @@ dm_status dm_swarm_fetch(dm_swarm *swarm, uint32_t machine, dm_gb **view, dm_err
     return status;
 }
 
-/* Only the registers' part of one machine crosses, into the view of its ROM. */
+/* Copy one machine's dm_gb_machine, without its memory, into the view of its ROM. */
 static dm_status fetch_machine(dm_swarm *swarm, uint32_t machine, dm_gb **view, dm_error *err)
 {
     dm_status status = dm_swarm_check_machine(swarm, machine, err);
@@ -130,8 +130,8 @@ static dm_status queue_range(dm_swarm *swarm, uint32_t machine, const dm_gb *vie
     return status;
 }
 
-/* A view that answers for addresses begin .. end - 1: nothing else crosses. Registers need all, since
- * the PPU's mode depends on sprites and IE. */
+/* Make a view valid for addresses begin .. end - 1; no other memory is copied. Registers need all of it,
+ * since the PPU's mode depends on sprites and IE. */
 static dm_status fetch_range(dm_swarm *swarm, uint32_t machine, uint32_t begin, uint32_t end,
                              dm_gb **view, dm_error *err)
 {

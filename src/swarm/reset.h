@@ -31,7 +31,7 @@ DM_FN bool dm_swarm_reset_check(const dm_swarm_args *args, uint64_t machine, uin
     return false;
 }
 
-/* The machine's next episode: from which snapshot? */
+/* Choose the snapshot of the machine's next episode, where the swarm has a set of starts. */
 DM_FN void dm_swarm_choose_start(const dm_swarm_args *args, uint64_t machine)
 {
     if (args->start_first == 0)
@@ -59,7 +59,7 @@ DM_FN void dm_swarm_choose_start(const dm_swarm_args *args, uint64_t machine)
     args->starts[machine] = args->start_snapshots[low];
 }
 
-/* The machine has been put back. */
+/* After a reset: count it, and give the random bytes of memory their values. */
 DM_FN void dm_swarm_randomise(const dm_swarm_args *args, uint64_t machine)
 {
     uint8_t *memory = args->batch.memory + machine * args->batch.memory_stride;
@@ -73,8 +73,8 @@ DM_FN void dm_swarm_randomise(const dm_swarm_args *args, uint64_t machine)
     }
 }
 
-/* Copy the snapshots of all lanes that are `wanted`, each with the help of the whole warp; `draws`: where to start is
- * not said. */
+/* Reset the machines of all lanes with `wanted`; the whole warp copies each snapshot. `draws`: the caller names no
+ * snapshot, so the set of starts is asked. */
 DM_FN void dm_swarm_restore(const dm_swarm_args *args, const dm_simt_slot *slot, bool wanted,
                             bool draws)
 {

@@ -2,10 +2,9 @@
 /* save.c - the whole swarm as one file.
  *
  *   head        magic, version, what the swarm is, the hash of each ROM
- *   machines    progress, start, how often it was reset, and the machine as a save state (gb/host/state.h), one after
- *   the other
+ *   machines    one after the other: progress, start, how often it was reset, a save state (gb/host/state.h)
  *   pictures    both of each machine, where the swarm draws
- *   outputs     each array that the swarm has, as it stands: stacks go on where they were
+ *   outputs     each array that the swarm has, so that stacks go on where they were
  *   snapshots   ROM, save state and pictures, or the mark of an empty one
  *   program     a reward program's memory of machines and snapshots, its metrics, episodes that ended
  *   hash        of all before, 16 bytes
@@ -25,7 +24,7 @@
 #define VERSION 3u
 static const char magic[8] = "dmswarm";
 
-/* Among the observations: outputs that there are too. */
+/* Set in the head's observations if there are final observations too. */
 #define FINALS 0x10000u
 #define EPISODES 0x20000u
 
@@ -82,7 +81,7 @@ static const int kept[] = {
     DM_SWARM_A_SNAP_ROMS,     DM_SWARM_A_PROGRAM_MEMORY, DM_SWARM_A_SNAP_PROGRAM_MEMORY,
     DM_SWARM_A_METRICS,       DM_SWARM_A_EPISODES};
 #define KEPT (sizeof kept / sizeof kept[0])
-/* The program's, which stand in the file as they are. */
+/* The program's arrays, which are copied to the file as they are. */
 static const int plain[] = {DM_SWARM_A_PROGRAM_MEMORY, DM_SWARM_A_SNAP_PROGRAM_MEMORY,
                             DM_SWARM_A_METRICS, DM_SWARM_A_EPISODES};
 #define PLAIN (sizeof plain / sizeof plain[0])
@@ -227,8 +226,8 @@ static dm_status get(reader *r, void *to, size_t size, dm_error *err)
     return DM_OK;
 }
 
-/* Pictures: shades are 0..3 whatever the file says, since kernels take others for notes of lines
- * that are still to be drawn (gb/simt/render_words.h). */
+/* Pictures: shades are made 0..3 whatever the file says, since kernels take larger values for the line
+ * registers of spilled lines (gb/simt/line_log.h). */
 static dm_status get_pictures(reader *r, uint8_t *to, size_t size, dm_error *err)
 {
     dm_status status = get(r, to, size, err);
@@ -250,7 +249,7 @@ static dm_status get_state(reader *r, dm_gb_machine *m, uint8_t *ram, const dm_g
     return status;
 }
 
-/* The file is of a swarm like this one. */
+/* Is the file of a swarm like this one? */
 static dm_status check_head(const dm_swarm *swarm, reader *r, dm_error *err)
 {
     head own = head_of(swarm), h;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* skeleton.h - the template of the stage kernels. Not C as it stands: compose.c replaces its two
- * sites, marked by words between at signs, and defines DM_SWARM_STAGE.
+/* skeleton.h - the template of the stage kernels: step, answered, rebalance, reset. It is not C:
+ * compose.c replaces two sites, marked by words between at signs, and defines DM_SWARM_STAGE.
  *
  *   instruction dispatch   one part of a step of the machine, if `running`
  *   post-step dispatch     dm_swarm_post_<stage>, which ends a step: reward, termination, reset,
@@ -70,8 +70,8 @@ DM_SWARM_KERNEL(DM_SWARM_NAME(step), DM_SIMT_THREADS, DM_SIMT_BLOCKS)
     }
 }
 
-/* What a step ends with when a reward program has judged it; the machines that begin anew have their turn in the
- * program's next launch. */
+/* The end of a step that a reward program has judged. The program's next launch runs for machines that were reset
+ * here. */
 DM_SWARM_KERNEL(DM_SWARM_NAME(answered), DM_SIMT_THREADS, 1)
 {
     dm_simt_slot slot = dm_simt_slot_of(&args.batch, dm_thread_index());
@@ -106,7 +106,7 @@ DM_SWARM_KERNEL(DM_SWARM_NAME(rebalance), DM_SIMT_SORTERS, 1)
 
 #endif
 
-/* Machines chosen by reset_mask back to a snapshot, with their first observation. */
+/* Reset the machines chosen by reset_mask to a snapshot, and make their first observation. */
 DM_SWARM_KERNEL(DM_SWARM_NAME(reset), DM_SIMT_THREADS, 1)
 {
     dm_simt_slot slot = dm_simt_slot_of(&args.batch, dm_thread_index());

@@ -110,7 +110,7 @@ dm_device_buffer *dm_swarm_start_choices(const dm_swarm *swarm)
 
 /* ---- Do they differ? ---- */
 
-/* What machines show, mixed into a number for each. */
+/* Hash what is observed of each machine into its number. */
 static dm_status look(dm_swarm *swarm, uint8_t *bytes, uint64_t *hashes, size_t count,
                       dm_error *err)
 {
@@ -129,7 +129,7 @@ static dm_status look(dm_swarm *swarm, uint8_t *bytes, uint64_t *hashes, size_t 
     return status;
 }
 
-/* The first `count` machines are at their starts; all play the same keys. */
+/* From their starts on, let all machines press the same keys, and hash what is observed of the first `count`. */
 static dm_status play(dm_swarm *swarm, uint32_t steps, uint8_t *actions, uint8_t *bytes,
                       uint64_t *hashes, size_t count, dm_error *err)
 {

@@ -93,7 +93,7 @@ static dm_status find_block(const dm_swarm *swarm, const uint8_t *behind, const 
     return dm_program_block_check(swarm->program, *out, size, err);
 }
 
-/* Take one state apart. */
+/* Check one state and take it apart into a machine and its memory. */
 static dm_status take_state(const dm_swarm *swarm, uint32_t machine, const uint8_t *from,
                             const dm_swarm_whole *host, size_t slot, dm_error *err)
 {

@@ -154,7 +154,7 @@ dm_status dm_swarm_reset_host(dm_swarm *swarm, const uint32_t *machines, const u
     dm_status status = check_resets(swarm, machines, snapshots, count, err);
     if (status != DM_OK)
         return status;
-    /* The last reset's copies may still be on their way. */
+    /* The copies of the last reset may still read host_mask. */
     status = dm_stream_synchronize(swarm->stream, err);
     if (status != DM_OK)
         return status;

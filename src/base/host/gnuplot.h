@@ -11,8 +11,8 @@ dm_status dm_gnuplot_check(dm_error *err);
 void dm_gnuplot_quote(dm_buffer *script, const char *path);
 /* Run a script; `what` it draws is for the message. */
 dm_status dm_gnuplot_run(const dm_buffer *script, const char *what, dm_error *err);
-/* Is the picture that a script wrote whole? gnuplot says nothing of a full disk. One that is cut
- * off is removed and DM_EIO; so is a path that is no regular file. */
+/* Is the picture that a script wrote complete? gnuplot does not report a full disk. A truncated picture is
+ * removed and DM_EIO; so is a path that is no regular file. */
 dm_status dm_gnuplot_check_file(const char *path, dm_error *err);
 
 #endif

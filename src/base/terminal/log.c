@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* log.c - the one owner of stderr: log lines, and a status line (the progress bar) below them.
+/* log.c - all writing to stderr: log lines, and a status line (the progress bar) below them.
  *
  * On a terminal the status line is the last line and has no newline. A message that comes while it
  * is shown erases it, writes itself with a newline, and draws the status again, all in one write.
@@ -58,7 +58,7 @@ dm_log_level dm_log_get_level(void)
     const char *name = getenv("DM_LOG");
     dm_log_level wanted = DM_LOG_WARN;
     bool good = name == NULL || *name == 0 || dm_log_parse_level(name, &wanted);
-    /* Of several threads that come first together, one sets the level and complains. */
+    /* Of several threads that come first together only one sets the level and warns. */
     if (atomic_compare_exchange_strong(&current_level, &level, (int)wanted) && !good)
         dm_log(DM_LOG_WARN, "DM_LOG=%.40s is no level: error, warn, info or debug", name);
     return (dm_log_level)atomic_load(&current_level);

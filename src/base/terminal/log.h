@@ -21,8 +21,8 @@ bool dm_log_parse_level(const char *name, dm_log_level *out);
 
 void dm_log(dm_log_level level, const char *format, ...) DM_PRINTF(2, 3);
 
-/* For progress.c. The status line is what stands, without a newline, below all messages on a
- * terminal; each call replaces it, "" takes it away. A line is plain text that goes above it. */
+/* For progress.c. The status line is the last line on a terminal, below all messages and without a
+ * newline; each call replaces it, "" removes it. A line is plain text that goes above it. */
 #define DM_LOG_STATUS_MAX 512
 void dm_log_status(const char *text);
 void dm_log_line(const char *text);

@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WAIT_SECONDS 2.0             /* before a wait is told of */
+#define WAIT_SECONDS 2.0             /* before a wait is shown */
 #define TERMINAL_PERIOD_NS 100000000 /* ten times a second */
 #define LOG_PERIOD_NS 5000000000     /* every five seconds, unless $DM_PROGRESS says otherwise */
 #define LOG_PERIOD_SECONDS_MAX 86400

@@ -16,7 +16,7 @@ typedef struct dm_progress dm_progress;
 /* `unit` names what is counted ("frames"; NULL: nothing). Returns NULL when out of memory or
  * silenced, which every call accepts. Label and unit are copied. */
 dm_progress *dm_progress_start(const char *label, const char *unit, uint64_t total);
-/* For one long call that tells nothing in between, such as a compiler's: "compiling k.py  12s". The
+/* For one long call that reports no progress, such as a compiler's: "compiling k.py  12s". The
  * line appears after two seconds, and only in a program that asked for it: a library is silent. */
 dm_progress *dm_progress_start_wait(const char *what, const char *name);
 void dm_progress_show_waits(void);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* batch.h - a batch of machines on a CPU: a thread runs one machine after the other, alone; kernel text.
  *
- * The functions that the swarm's kernels call, as simt/simt.h has them for a GPU. There is one lane, no shared memory
- * and nothing to wait for. */
+ * The functions that the swarm's kernels call; simt/simt.h and the files beside it define the same ones for a GPU. Here
+ * there is one lane and no shared memory, so most of them do nothing but dm_simt_run. */
 #ifndef DM_GB_CPU_BATCH_H
 #define DM_GB_CPU_BATCH_H
 

@@ -13,7 +13,7 @@ typedef dm_gb_context dm_gb_bus;
 
 /* ---- The memory map ---- */
 
-/* RAM pages with hooks: each instruction's address is looked at (run.h). */
+/* On RAM pages with hooks no code is plain, so that run.h compares every instruction's address. */
 DM_FN_SLOW void dm_gb_map_hooked_ram(dm_gb_context *context)
 {
     for (uint32_t page = 8; page < 16; page++)
@@ -93,7 +93,7 @@ DM_FN_SLOW uint64_t dm_gb_timed_write(dm_gb_context *context, uint64_t time, uin
     return dm_gb_time_make(now, time, dm_gb_m(context));
 }
 
-/* Does the compiler know that this holds? LDH needs no look at the page. */
+/* Does the compiler know that this holds? LDH then needs no test of the page. */
 #define DM_GB_KNOWN(condition) (__builtin_constant_p(condition) && (condition))
 
 DM_FN uint32_t dm_gb_bus_read(dm_gb_context *context, dm_gb_hot *hot, uint32_t address)
@@ -219,7 +219,7 @@ DM_FN uint32_t dm_gb_fetch(dm_gb_context *context, dm_gb_hot *hot)
     return value;
 }
 
-/* The loop dispatches only where code holds the whole instruction; elsewhere it is careful. */
+/* The loop dispatches only where `code` holds the whole instruction; elsewhere hot.careful is set. */
 
 DM_FN uint32_t dm_gb_bus_fetch8(dm_gb_context *context, dm_gb_hot *hot)
 {
@@ -246,7 +246,7 @@ DM_FN uint32_t dm_gb_bus_fetch16(dm_gb_context *context, dm_gb_hot *hot)
 
 DM_FN void dm_gb_bus_jump(dm_gb_context *context, dm_gb_hot *hot, uint32_t from)
 {
-    /* Page F is not all one memory. */
+    /* Page F holds several kinds of memory. */
     if (from == DM_GB_FAR || DM_UNLIKELY(((from ^ hot->pc) & 0xF000u) != 0 || hot->pc >= 0xF000u))
         dm_gb_hot_remap(hot, context);
 }

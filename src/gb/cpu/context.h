@@ -13,7 +13,7 @@
 #define DM_GB_IDLE_WATCH_AFTER 64u
 #define DM_GB_IDLE_WATCH_LEVELS 5u
 
-/* Bytes of WRAM that a watched pass has stored to, as they were. */
+/* Bytes of WRAM that a watched pass has written, with their values before (idle_watch.h). */
 #define DM_GB_JOURNAL 32u
 typedef struct dm_gb_journal {
     uint32_t count;
@@ -128,7 +128,7 @@ DM_FN void dm_gb_read_holds(dm_gb_context *context, uint32_t until)
     context->idle_limit = dm_gb_earlier(context->idle_limit, until);
 }
 
-/* A loop that does this is not one that only waits. */
+/* A loop that does this does not only wait. */
 DM_FN void dm_gb_idle_break(dm_gb_context *context)
 {
     context->idle_pc = DM_GB_NO_IDLE;

@@ -8,8 +8,9 @@
  * and instruction count move on, nothing else would have changed. Loops that only count are skipped likewise.
  * tests/gb/test_idle.c runs programs with and without and compares every state.
  *
- * Waiting for a line would end at every line. A and the flags are made anew by every pass of such a loop, so passes are
- * skipped up to that line as long as one more is executed before the program could see them. */
+ * LY changes at every line, so by this rule a wait for a line would be skipped line by line. But such a loop sets A and
+ * the flags anew in every pass, so passes are skipped until shortly before the awaited line, and those that are then
+ * executed leave what the skipped ones would have left. */
 #ifndef DM_GB_CPU_IDLE_H
 #define DM_GB_CPU_IDLE_H
 
@@ -50,8 +51,8 @@ DM_FN uint32_t dm_gb_idle_period(const dm_gb_context *context, const dm_gb_hot *
     return 4u * (uint32_t)((hot->time - context->idle_time) >> 28);
 }
 
-/* Up to when the loop at PC waits for a line, if it is that one; else `until` as it was. A loop
- * that only begins like it takes longer. */
+/* If the loop at PC waits for a line: two passes before that line or the next event; else `until`. A
+ * loop that only begins in the same way takes longer than DM_GB_LINE_LOOP. */
 #define DM_GB_LINE_LOOP 32u /* T-cycles of a pass */
 DM_FN uint32_t dm_gb_idle_line(const dm_gb_context *context, const dm_gb_hot *hot, uint32_t period,
                                uint32_t next_event, uint32_t until)
@@ -129,7 +130,7 @@ DM_FN_SLOW uint64_t dm_gb_idle_counter(const uint8_t *code, uint32_t head, uint3
 
 #define DM_GB_COUNTER_BYTES 32u /* more than dm_gb_idle_counter looks at */
 
-/* Pass as many rounds of a loop that counts as are left before the event, but for the last. hot->code is plain memory
+/* Skip as many passes of a loop that counts as are left before the event, but for the last. hot->code is plain memory
  * up to `end`. */
 DM_FN void dm_gb_idle_count(dm_gb_hot *hot, uint32_t end)
 {

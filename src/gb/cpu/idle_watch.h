@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* idle_watch.h - pass loops that write nothing new; kernel text.
+/* idle_watch.h - skip idle loops that write nothing new; kernel text.
  *
  * A game that waits for a key asks the joypad in a subroutine: it selects keys by writing to P1 and
- * pushes return addresses, so idle.h, which wants a loop without writes, does not see it. But P1 is
- * written on the slow path, and there it costs nothing to count. After many of those writes run.h
- * executes the next instructions here, one by one and watched. Coming back to the same PC with the
- * same registers and memory, having stored nowhere but to RAM and P1, the machine will do all of
- * that again until something it reads changes (context.idle_limit) or an event comes. So whole passes
- * up to there are accounted for at once. What is watched is executed like everything else; a watch
- * that finds nothing costs a little time and makes the next one later. tests/gb/test_idle.c
- * compares every state with and without. */
+ * pushes return addresses, so idle.h, which skips only loops without writes, does not recognise it.
+ * But a write to P1 takes the slow path, where counting costs nothing. After many of them
+ * machine/event.h calls dm_gb_idle_watch_due, and the next instructions are executed here, one by
+ * one. If the machine comes back to the same PC with the same registers and memory, and has written
+ * only to RAM and P1, it will do the same again until something it reads changes
+ * (context.idle_limit) or an event is due. So whole passes up to there are accounted for at once. A
+ * watch that finds nothing costs a little time and doubles the writes before the next one.
+ * tests/gb/test_idle.c compares every state with and without. */
 #ifndef DM_GB_CPU_IDLE_WATCH_H
 #define DM_GB_CPU_IDLE_WATCH_H
 
@@ -17,7 +17,7 @@
 
 /* ---- Writes ---- */
 
-/* Such a loop writes to P1, and to WRAM what is there at its end again. */
+/* Remember a byte of WRAM before it is written. A write elsewhere, or one too many, ends the watch. */
 DM_FN_SLOW void dm_gb_watch_ram(dm_gb_context *context, uint32_t address)
 {
     dm_gb_journal *journal = context->journal;
@@ -40,7 +40,7 @@ DM_FN void dm_gb_idle_before_write(dm_gb_context *context, uint32_t address)
         dm_gb_watch_ram(context, address);
 }
 
-/* P1 was written: one of many such writes is an event, so that run.h can look for a loop. */
+/* P1 was written: after many such writes one is made an event, so that event.h begins a watch. */
 DM_FN void dm_gb_idle_after_write(dm_gb_context *context, uint32_t now, uint32_t address)
 {
     if (address != 0xFF00u || !context->skip_idle || context->watch != DM_GB_NOT_WATCHING)
@@ -51,7 +51,7 @@ DM_FN void dm_gb_idle_after_write(dm_gb_context *context, uint32_t now, uint32_t
     }
 }
 
-/* ---- Probes ---- */
+/* ---- Watching ---- */
 
 /* Execute one instruction whose bytes come one by one over the bus: they are not all plain memory,
  * the first is read twice, or a hook may be there. */
@@ -72,7 +72,7 @@ DM_FN_SLOW void dm_gb_careful_step(dm_gb_context *context, dm_gb_hot *hot, bool 
 
 #define DM_GB_IDLE_WATCH_STEPS 256u /* instructions of a pass at most */
 
-/* Bytes of HRAM, which is written past the slow path. */
+/* Bytes of HRAM. It is written without the slow path, so a watch compares all of it. */
 #define DM_GB_IDLE_WATCH_HRAM 0x7Fu
 
 typedef struct dm_gb_idle_watch {
@@ -146,7 +146,7 @@ DM_FN_SLOW bool dm_gb_idle_watch_run(dm_gb_context *context)
         if (hot.pc != watch.hot.pc)
             continue;
         found = dm_gb_idle_watch_back(&watch, context, &hot);
-        if (!found) /* what is left from before the loop is gone by now */
+        if (!found) /* the first pass may still have had other registers */
             dm_gb_idle_watch_begin(&watch, context, &hot);
     }
     found = found && context->watch == DM_GB_WATCHING;
@@ -168,8 +168,7 @@ DM_FN_SLOW bool dm_gb_idle_watch_run(dm_gb_context *context)
     return passes != 0;
 }
 
-/* The watch that dm_gb_idle_after_write asked for, if it did and nothing is due. True: time has passed.
- */
+/* Begin a watch if dm_gb_idle_after_write asked for one and nothing is due. True: time has passed. */
 DM_FN bool dm_gb_idle_watch_due(dm_gb_context *context)
 {
     const dm_gb_machine *m = dm_gb_m(context);
@@ -177,7 +176,7 @@ DM_FN bool dm_gb_idle_watch_due(dm_gb_context *context)
         return false;
     const bool found = dm_gb_idle_watch_run(context);
     context->watch_next = false;
-    /* Found once, it will likely be there after the next event. */
+    /* A loop that was found once is likely to go on after the next event. */
     context->pad_writes = found ? DM_GB_IDLE_WATCH_AFTER * 3u / 4u : 0u;
     if (found)
         context->watch_level = 0;

@@ -25,8 +25,8 @@ DM_FN bool dm_gb_in_hooked_ram(const dm_gb_context *context, uint32_t pc)
     return context->hooks != 0 && (context->hooks->ram_pages >> (pc >> 12) & 1u) != 0;
 }
 
-/* The code is not where it was, or a loop may count. True when time may have passed. On a page with hooks the limit
- * stays 0, so that each instruction is asked for; `code` holds it all the same where it is plain memory, to `end`. */
+/* Find the code at PC anew, or skip a loop that counts. True when time may have passed. On a page with hooks the limit
+ * stays 0, so that every instruction comes here; `code` is set all the same where it is plain memory, up to `end`. */
 DM_FN bool dm_gb_find_code(dm_gb_context *context, dm_gb_hot *hot)
 {
     dm_gb_hot_remap(hot, context);
@@ -47,7 +47,7 @@ DM_FN bool dm_gb_find_code(dm_gb_context *context, dm_gb_hot *hot)
     return true;
 }
 
-/* After dm_gb_find_code: is this an instruction of plain RAM on a page with hooks? They are looked for then. */
+/* After dm_gb_find_code: is this an instruction of plain RAM on a page with hooks? Then set the bits of its hooks. */
 DM_FN bool dm_gb_find_hooked_ram(dm_gb_context *context, const dm_gb_hot *hot)
 {
     const dm_gb_hook_table *hooks = context->hooks;

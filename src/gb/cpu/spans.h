@@ -2,8 +2,8 @@
 /* spans.h - a CPU draws a line when it ends, in spans of eight pixels; kernel text.
  *
  * Eight pixels are the bytes of a 64-bit word, the leftmost in the lowest byte. A line is put together in a buffer with
- * eight bytes to spare on either side, so that whole tiles can be stored. (A GPU draws otherwise: simt/render_words.h.)
- * tests/gb/test_draw.c has the same picture pixel by pixel. */
+ * eight bytes to spare on either side, so that whole tiles can be stored. (simt/render_words.h draws on a GPU.)
+ * tests/gb/test_draw.c compares with a plain renderer that goes pixel by pixel. */
 #ifndef DM_GB_CPU_SPANS_H
 #define DM_GB_CPU_SPANS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* core.c - the public face of one machine (dotmatrix/gb.h). */
+/* core.c - the public calls for one machine (dotmatrix/gb.h): creating, running, peek and poke. */
 #include "gb/host/core.h"
 #include "base/require.h"
 #include "gb/cpu/run.h"
@@ -150,7 +150,7 @@ void dm_gb_run_frames(dm_gb *gb, uint32_t frames, enum dm_gb_draw draw)
 {
     if (gb == NULL)
         return;
-    /* A run is at most a few thousand frames of clock. */
+    /* Times are compared modulo 2^32, so a run may last a few thousand frames at most. */
     const uint32_t most = 1024;
     while (frames > 0) {
         uint32_t now = frames < most ? frames : most;
@@ -246,7 +246,7 @@ uint8_t dm_gb_peek(dm_gb *gb, uint16_t address)
         return 0;
     if (address >= 0xFF80)
         return dm_gb_ram_load(&gb->context, DM_GB_HRAM + address - 0xFF80u);
-    /* Reading a register brings its device up to date: a copy is asked. */
+    /* Reading a register syncs its device, so it is read from a copy. */
     dm_gb_machine copy = gb->machine;
     dm_gb_context context = gb->context;
     context.m = &copy;

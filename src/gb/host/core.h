@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* core.h - what stands behind the public dm_gb: a ROM, a machine, its memory and its lane. */
+/* core.h - the struct behind the public dm_gb: a ROM, a machine, its memory and its machine context. */
 #ifndef DM_GB_CORE_H
 #define DM_GB_CORE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* core_state.c - saving and loading behind the public face (dotmatrix/gb.h). */
+/* core_state.c - the public calls that save and load states and battery RAM (dotmatrix/gb.h). */
 #include "base/file.h"
 #include "base/require.h"
 #include "gb/cpu/run.h"

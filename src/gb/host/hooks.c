@@ -98,8 +98,8 @@ static uint32_t length_of(uint32_t opcode)
     return opcode == 0xCBu ? 2u : DM_GB_ROW_LENGTH(dm_gb_rows[opcode]);
 }
 
-/* Mark a byte, and with it the instructions that would have it for an operand, which is taken from the copy too. (A
- * byte that holds DM_GB_HOOK_MARK itself is as good as marked.) */
+/* Mark a byte. Operands are read from the marked copy too, so the instructions that may have this byte for an operand
+ * are marked as well, with DM_GB_HOOK_OPERANDS. (A byte that holds DM_GB_HOOK_MARK itself is as good as marked.) */
 static void mark_byte(void *to, size_t offset)
 {
     const marking *m = to;

@@ -8,11 +8,11 @@
 
 #include <dotmatrix/gb.h>
 
-/* Check the hooks for this ROM and write them down, without marks. DM_EINVAL: too many, or a bank that it has not. */
+/* Check the hooks for this ROM and fill the table, without marks. DM_EINVAL: too many, or the ROM has no such bank. */
 dm_status dm_gb_hook_table_init(dm_gb_hook_table *table, const dm_gb_hook *hooks, size_t count,
                                 const dm_gb_rom *rom, dm_error *err);
 
-/* CPU: the ROM with marks and its numbers, in `room` of dm_gb_hooks_marked_size; the table points there then. */
+/* CPU: write the ROM with marks and the numbers to `room` of dm_gb_hooks_marked_size bytes; the table points there. */
 size_t dm_gb_hooks_marked_size(const dm_gb_rom *rom);
 void dm_gb_hooks_mark_rom(dm_gb_hook_table *table, const dm_gb_rom *rom, uint8_t *room);
 /* GPU: mark them among the ROM's words (simt/predecode.h). */

@@ -10,7 +10,7 @@
 #include "base/buffer.h"
 
 #define DM_GB_PICTURE_SCALE_MAX 16
-#define DM_GB_GIF_SIZE_MAX (256u << 20) /* bytes; a longer GIF helps nobody */
+#define DM_GB_GIF_SIZE_MAX (256u << 20) /* bytes, so that a long run cannot fill memory */
 
 /* A PNG of two bits per pixel. DM_ENOMEM, or DM_EINVAL for a scale that is not 1 to 16. */
 dm_status dm_gb_picture_png(const uint8_t *shades, unsigned scale, dm_buffer *out, dm_error *err);

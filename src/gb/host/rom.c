@@ -23,7 +23,7 @@ enum {
     GLOBAL_CHECKSUM = 0x14E, /* big-endian */
 };
 
-/* Of the 48 bytes that the boot ROM compares; the bytes themselves are not ours to hold. */
+/* Of the 48 bytes that the boot ROM compares. Only the hash is kept here: the logo is Nintendo's. */
 static const uint64_t LOGO_HASH = 0x01e880b4f33a8eb0;
 
 #define COLOR_ONLY 0xC0 /* of the CGB flag; 80 is a game for both */

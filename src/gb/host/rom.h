@@ -3,8 +3,8 @@
  *
  * A dm_gb_rom owns a copy of the bytes, padded with FF to a power of two of at least 32 KiB, so
  * that cart.h can mask every offset. It is read-only after loading and may be shared by any number
- * of machines and threads. Any bytes may be given: what cannot be run is refused with a reason of
- * one line, what is only odd is kept as a bit of `warnings`. */
+ * of machines and threads. Any bytes may be given: a file that cannot be run is refused with a reason of
+ * one line, and oddities that do no harm are bits of `warnings`. */
 #ifndef DM_GB_ROM_H
 #define DM_GB_ROM_H
 

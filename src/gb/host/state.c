@@ -222,8 +222,7 @@ static const field FIELDS[] = {
 
 #define FIELD_COUNT (sizeof FIELDS / sizeof FIELDS[0])
 
-/* Grew or shrank? Then a row is missing above, docs/save-state.md and the version are to be
- * changed. */
+/* When the size changes, FIELDS needs another row, and docs/save-state.md and the version change. */
 _Static_assert(sizeof(dm_gb_machine) == 340, "dm_gb_machine changed: bring FIELDS up to date");
 
 /* ---- Bytes ---- */
@@ -326,12 +325,12 @@ static dm_status check_ppu(dm_gb_machine *m, dm_error *err)
     return check_fifo(ppu, err);
 }
 
-/* How long ago (T-cycles) a run that is over may have had its target, devices were looked at, and
- * so on: far more than happens, and far less than would keep a run busy. */
+/* How far the times in a state may lie before the clock (T-cycles): far more than a run leaves behind, and
+ * few enough that a damaged state cannot keep a run busy. */
 #define LATELY 4096u
 
-/* A machine that stands still has brought every device up to its clock, so that all times it
- * remembers are near. Those that mean nothing just now may be anything. */
+/* At the end of a run every device is synced, so all times that a machine remembers are near its clock.
+ * Times without a meaning at the moment are not checked. */
 static dm_status check_times(const dm_gb_machine *m, dm_error *err)
 {
     bool halted = m->cpu.mode == DM_GB_HALTED;
@@ -358,7 +357,7 @@ static dm_status check_times(const dm_gb_machine *m, dm_error *err)
     return DM_OK;
 }
 
-/* A right hash says that the bytes are what was written, not that a sane machine wrote them. */
+/* The hash proves that the bytes were not damaged; the checks here, that they are a possible machine. */
 static dm_status load_fields(dm_gb_machine *m, const uint8_t *at, dm_error *err)
 {
     for (size_t i = 0; i < FIELD_COUNT; i++)
@@ -399,7 +398,7 @@ void dm_gb_state_layout(dm_buffer *out)
         dm_buffer_printf(out, " | `%s` |\n", FIELDS[i].name);
         at += (unsigned)FIELDS[i].size * FIELDS[i].count;
     }
-    dm_buffer_printf(out, "| %u | %u | lane memory: VRAM, WRAM, OAM, HRAM and IE |\n", at,
+    dm_buffer_printf(out, "| %u | %u | machine memory: VRAM, WRAM, OAM, HRAM and IE |\n", at,
                      DM_GB_CART_RAM);
     dm_buffer_printf(out, "| %u | as many as offset %u says | cartridge RAM |\n",
                      at + DM_GB_CART_RAM, AT_CART_RAM);

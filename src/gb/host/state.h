@@ -36,8 +36,8 @@ dm_status dm_gb_state_save_file(const dm_gb_machine *m, const uint8_t *ram, cons
 dm_status dm_gb_state_load_file(dm_gb_machine *m, uint8_t *ram, const dm_gb_rom *rom,
                                 const char *path, dm_error *err);
 
-/* A state may be followed by a block of its user's, such as a reward program's memory (src/swarm/program_state.c):
- * eight letters, and its size, these twelve bytes included. Bytes of the state alone; *extra is the block, or NULL. */
+/* A state may be followed by a block, which holds a reward program's memory (src/program/block.c): eight letters, then
+ * its size, these twelve bytes included. Returns the size of the state alone; *extra is the block, or NULL. */
 #define DM_GB_STATE_EXTRA "DMPROGRM"
 #define DM_GB_STATE_EXTRA_HEAD 12u
 size_t dm_gb_state_split(const void *bytes, size_t size, const uint8_t **extra, size_t *extra_size);
@@ -45,8 +45,8 @@ size_t dm_gb_state_split(const void *bytes, size_t size, const uint8_t **extra, 
 /* The table of docs/save-state.md, made from what the code does. */
 void dm_gb_state_layout(dm_buffer *out);
 
-/* Which bytes of dm_gb_machine the format knows: 1 where a field is saved, 2 where it follows from
- * the ROM or is padding, 0 where it was forgotten; for the test that finds such. */
+/* Which bytes of dm_gb_machine the format covers: 1 where a field is saved, 2 where it follows from the
+ * ROM or is padding, 0 where no row of FIELDS has it. A test asserts that there is no 0. */
 void dm_gb_state_coverage(uint8_t covered[sizeof(dm_gb_machine)]);
 
 /* ---- Battery saves ---- */

@@ -89,7 +89,7 @@ static void skip(reader *r, size_t size)
     r->at += size;
 }
 
-/* A distance in T-cycles, kept to what can be meant. */
+/* A distance in T-cycles, limited to a plausible one. */
 static uint32_t distance(uint64_t cycles, uint32_t most)
 {
     return cycles < most ? (uint32_t)cycles : most;
@@ -97,7 +97,7 @@ static uint32_t distance(uint64_t cycles, uint32_t most)
 
 /* ---- The parts ---- */
 
-/* What must be known of several parts at once. */
+/* Values that several parts need. */
 typedef struct import {
     dm_gb *gb;
     dm_gb_machine *m;
@@ -276,7 +276,7 @@ static void read_sound(import *in, reader *r, uint32_t buffer)
     apu->synced = in->m->clock;
     skip(r, 3 * 8 + buffer + 1 + 5 * 8);
     uint64_t skipping = get64(r);
-    /* Its edges to skip are coded 2 and 5, the one after 1. */
+    /* PyBoy codes "the next edge is skipped" as 2 and 5, and "the last edge was skipped" as 1. */
     apu->skip = skipping == 2 || skipping == 5 ? DM_GB_APU_SKIP_NEXT
                 : skipping == 1                ? DM_GB_APU_SKIPPED
                                                : DM_GB_APU_STEPS;

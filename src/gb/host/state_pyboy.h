@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* state_pyboy.h - states that PyBoy wrote, put into a machine of ours.
  *
- * Such a file says nothing about its ROM but, by its length, how much cartridge RAM there is. What
- * comes over and what cannot is in docs/save-state.md. */
+ * Such a file does not name its ROM; only its length shows how much cartridge RAM there is.
+ * docs/save-state.md lists what is taken over and what cannot be. */
 #ifndef DM_GB_STATE_PYBOY_H
 #define DM_GB_STATE_PYBOY_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* stops.c - running one machine up to places in its program.
  *
- * The machine runs instruction by instruction, each as a run of one cycle (HALT as one run up to what may end it), and
- * the target of the frames is put back behind each: where a stop is does not change where the frames end. */
+ * The machine runs instruction by instruction, each as a run of one cycle (HALT as one run up to what may end it).
+ * After each the target is set back to the end of the frames, so that a stop does not change where they end. */
 #include "gb/host/core.h"
 
 #include "gb/cpu/run.h"
@@ -42,7 +42,7 @@ bool dm_gb_run_stops(dm_gb *gb, uint32_t frames, enum dm_gb_draw draw, const dm_
     if (gb == NULL || (stops == NULL && count != 0))
         return false;
     dm_gb_machine *m = &gb->machine;
-    bool going_on = frames == 0; /* the instruction at PC has been told of */
+    bool going_on = frames == 0; /* the stop at PC was reported already */
     gb->context.draw = (uint8_t)(draw == DM_GB_DRAW_NEVER ? draw : DM_GB_DRAW_ALWAYS);
     gb->context.single_frame = 1;
     /* Times are compared modulo 2^32. */

@@ -326,7 +326,7 @@ DM_FN void dm_gb_apu_write_power(dm_gb_apu *apu, uint16_t div, uint8_t value)
     if (power == apu->power)
         return;
     apu->power = power;
-    /* Off and on alike: all but wave RAM and, on a DMG, the length counters starts anew. */
+    /* Power off and power on both clear everything but wave RAM and, on a DMG, the length counters. */
     for (uint32_t i = 0; i <= DM_GB_NR52; i++)
         apu->regs[i] = 0;
     apu->active = 0;

@@ -28,8 +28,8 @@ DM_FN bool dm_gb_waiting(const dm_gb_context *context)
            (cpu->ime && dm_gb_pending(context));
 }
 
-/* Work out when the loop must look up from executing instructions: at `now` when an interrupt is
- * waiting, else when the next one that IE lets through can come, or where the run stops. */
+/* Set machine.next_event, where the loop stops executing instructions: `now` when an interrupt is
+ * pending, else when the next one that IE lets through can come, or where the run stops. */
 DM_FN_SLOW void dm_gb_schedule(dm_gb_context *context, uint32_t now)
 {
     dm_gb_machine *m = dm_gb_m(context);
@@ -61,7 +61,7 @@ DM_FN bool dm_gb_dma_conflict(const dm_gb_machine *m, uint32_t now, uint32_t add
     return source_vram == address_vram;
 }
 
-/* Everything that could make a read of IF differ later. */
+/* The time up to which a read of IF gives the same: the next request of any device. */
 DM_FN uint32_t dm_gb_flags_steady(dm_gb_context *context, uint32_t now)
 {
     const dm_gb_machine *m = dm_gb_m(context);
@@ -209,7 +209,7 @@ DM_FN_SLOW void dm_gb_slow_write(dm_gb_context *context, uint32_t now, uint32_t 
     }
     if (address >= 0xFF00u) {
         if (address == 0xFFFFu) {
-            /* What was not worth an event before may be pending now. */
+            /* Requests that IE did not let through had no event; one may be pending now. */
             dm_gb_ppu_sync(context, now);
             dm_gb_timer_sync(m, now);
             dm_gb_serial_sync(context, now);
@@ -217,7 +217,7 @@ DM_FN_SLOW void dm_gb_slow_write(dm_gb_context *context, uint32_t now, uint32_t 
         } else {
             dm_gb_io_write(context, now, address, value);
             if (address >= 0xFF10u && address < 0xFF40u)
-                return; /* sound asks for nothing */
+                return; /* sound requests no interrupts */
         }
         dm_gb_schedule(context, now);
         dm_gb_idle_after_write(context, now, address);

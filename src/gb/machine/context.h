@@ -15,12 +15,12 @@
  * With it come
  *
  *   dm_gb_m, dm_gb_apu_of, dm_gb_cart_of   the machine; sound and cartridge, which may be elsewhere
- *   dm_gb_run_end(context)                 where the run stops: m->target may be on the way there
+ *   dm_gb_run_end(context)                 where the run stops; m->target may be an earlier stop (simt/simt.h: halves)
  *   dm_gb_ram_load64(context, offset)      eight bytes of machine memory, from a multiple of eight on
- *   dm_gb_ram_copy160(context, to, from)   OAM's worth of them
- *   dm_gb_scanned_for(context, height)     OAM was searched at once for sprites of that height; 0: not at once
- *   dm_gb_read_holds(context, until)       what was just read stays the same for accesses up to `until`
- *   dm_gb_idle_break(context)              something happened that an idle loop does not do */
+ *   dm_gb_ram_copy160(context, to, from)   a copy of 160 bytes, the size of OAM
+ *   dm_gb_scanned_for(context, height)     is told that all of OAM was searched for sprites of that height; 0: in parts
+ *   dm_gb_read_holds(context, until)       is told that the last answer stays the same for accesses up to `until`
+ *   dm_gb_idle_break(context)              is told of something that an idle loop does not do */
 #ifndef DM_GB_CONTEXT_H
 #define DM_GB_CONTEXT_H
 

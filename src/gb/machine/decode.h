@@ -5,15 +5,15 @@
  *        6..10  source          20..21  length in bytes
  *       11..15  destination     22..27  extra: condition, bit number, RST target or CLEAR_Z
  *
- * A CPU dispatches by opcode and hands each row to exec as a constant, which folds it to
- * specialised code; a GPU indexes the table, so that lanes on different opcodes share one path.
- * uop.h has the same rows in the form that the GPU's fast path wants. */
+ * A CPU dispatches by opcode and hands each row to dm_gb_exec (sm83.h) as a constant, so that the
+ * compiler folds it to specialised code. A GPU's slow path indexes the table, so that lanes on
+ * different opcodes share one path; simt/uop.h has the rows in the form of its fast path. */
 #ifndef DM_GB_DECODE_H
 #define DM_GB_DECODE_H
 
 #include "base/port.h"
 
-/* In an order that makes questions about them ranges: see DM_GB_IDLES_*. */
+/* Ordered so that properties of operations are ranges: see DM_GB_IDLES_*. */
 enum dm_gb_operation {
     /* Only move a value from source to destination. */
     DM_GB_DO_NOP,

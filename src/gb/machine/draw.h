@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* draw.h - a line at once: the length of mode 3, background, window, sprites; kernel text.
+/* draw.h - when a line is drawn, and how long its mode 3 is; kernel text.
  *
- * A line is drawn when something changes that it depends on, or when it ends. If that something is
- * a register and the change comes in mode 3, the line is handed to fifo.h, which goes dot by dot;
- * all other lines are drawn here, 160 pixels in one go. Which way a line goes never depends on
- * whether the picture is wanted. */
+ * A line is drawn when something changes that it depends on, or when it ends. If a register changes
+ * in mode 3, fifo.h makes the line dot by dot. The executor draws all other lines whole
+ * (dm_gb_draw_at_once: cpu/spans.h; simt/render.h), and their mode 3 has the length that the formula
+ * here gives. Which of the two a line takes never depends on whether its picture is wanted. */
 #ifndef DM_GB_DRAW_H
 #define DM_GB_DRAW_H
 
@@ -66,8 +66,9 @@ DM_FN_SLOW uint32_t dm_gb_delays(dm_gb_context *context, uint32_t x)
     return delay;
 }
 
-/* Sprites at the left edge of a window that begins there meet its first fetch, and a pixel that a
- * switched-off window leaves behind moves the fetches after it: too tangled for dm_gb_delays. */
+/* Must fifo.h find the length of mode 3? Sprites at the left edge of a window that begins there meet
+ * its first fetch, and a pixel that a switched-off window leaves behind moves the fetches after it:
+ * dm_gb_delays has no formula for these. */
 DM_FN bool dm_gb_no_formula(dm_gb_context *context)
 {
     const dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
@@ -78,8 +79,8 @@ DM_FN bool dm_gb_no_formula(dm_gb_context *context)
     return dm_gb_fifo_pixel_slips_in(ppu);
 }
 
-/* OAM DMA starts. If this line has sprites and they are still to be fetched, that is done dot by
- * dot. */
+/* OAM DMA starts: a line whose sprites are not fetched yet is made dot by dot, since a sprite's
+ * fetch reads what DMA has put on OAM. */
 DM_FN void dm_gb_draw_sprites_late(dm_gb_context *context)
 {
     dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
@@ -152,7 +153,7 @@ DM_FN_SLOW void dm_gb_draw_line(dm_gb_context *context)
 
 /* ---- Changes ---- */
 
-/* Where the dots of a disturbed line are drawn. */
+/* Where fifo.h draws the present line; NULL: its picture is not wanted. */
 DM_FN uint8_t *dm_gb_fifo_line(const dm_gb_context *context)
 {
     const dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
@@ -191,7 +192,7 @@ DM_FN void dm_gb_draw_close(dm_gb_context *context)
         ppu->window_line++;
 }
 
-/* Before VRAM changes at T-cycle `when`, which cannot be in mode 3. */
+/* Before VRAM changes at T-cycle `when`, which cannot be in mode 3: draw the line if its mode 3 is over. */
 DM_FN void dm_gb_draw_until(dm_gb_context *context, uint32_t when)
 {
     const dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
@@ -210,8 +211,8 @@ DM_FN void dm_gb_draw_advance(dm_gb_context *context, uint32_t when)
         dm_gb_fifo_run(context, &ppu->fifo, dot, dm_gb_fifo_line(context));
 }
 
-/* Before something changes at T-cycle `when` that the present line depends on: in mode 3 the line
- * goes on dot by dot, after it it is closed. */
+/* Before something changes at T-cycle `when` that the present line depends on. In mode 3 the line
+ * goes on dot by dot from here; after mode 3 it is drawn and closed. */
 DM_FN_SLOW void dm_gb_draw_sync(dm_gb_context *context, uint32_t when)
 {
     dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;

@@ -129,7 +129,8 @@ DM_FN void dm_gb_halted(dm_gb_context *context, uint32_t until)
     dm_gb_count64(&m->halted_low, &m->halted_high, m->clock - from);
 }
 
-/* Add `cycles` to every time a device remembers: the oscillator stood still. An MBC3's clock has its own and goes on. */
+/* Add `cycles` to every time a device remembers: the oscillator stood still. An MBC3's clock has an oscillator of its
+ * own and goes on. */
 DM_FN_SLOW void dm_gb_shift_time(dm_gb_context *context, uint32_t cycles)
 {
     dm_gb_machine *m = dm_gb_m(context);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* executor.h - what the devices ask of the executor; kernel text.
  *
- * Declared here, since devices call them, and defined by gb/cpu and gb/simt, since they know when a picture is drawn,
- * where plain memory is found, and how idle loops are recognised. What else the text in gb/machine needs to know is
- * said in context.h and regs.h (structs) and in sm83.h (the bus). */
+ * The devices call these functions; gb/cpu and gb/simt each define them, since an executor decides when a picture is
+ * drawn, where plain memory is found, and how idle loops are recognised. What else gb/machine asks of an executor is in
+ * context.h and regs.h (structs) and in sm83.h (the bus). */
 #ifndef DM_GB_MACHINE_EXECUTOR_H
 #define DM_GB_MACHINE_EXECUTOR_H
 
@@ -11,7 +11,7 @@
 
 /* ---- The memory map ---- */
 
-/* A bank, the boot ROM, DMA or the LCD has changed which addresses are plain memory. */
+/* Map again: a bank, the boot ROM, DMA or the LCD has changed which addresses are plain memory. */
 DM_FN void dm_gb_map(dm_gb_context *context);
 
 /* ---- Lines ----
@@ -26,7 +26,7 @@ DM_FN bool dm_gb_can_log_lines(const dm_gb_context *context);
 /* Log the lines from the present one to the one before `end`; the window is on from line `window` on. */
 DM_FN void dm_gb_log_all_lines(dm_gb_context *context, uint32_t end, uint32_t window);
 
-/* Something is about to change that logged lines depend on. */
+/* Draw the logged lines now: something that they depend on is about to change. */
 DM_FN void dm_gb_render_logged(dm_gb_context *context);
 
 /* ---- Idle loops ---- */

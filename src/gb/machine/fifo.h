@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* fifo.h - a line of the picture dot by dot, as the hardware makes it; kernel text.
  *
- * draw.h draws a line at once and knows the length of its mode 3 by a formula. That is right as
- * long as no register changes in mode 3. A line on which one does is handed to this file: the
+ * A line is drawn whole, and draw.h has a formula for the length of its mode 3. That is right as
+ * long as no register changes in mode 3. A line on which one does is made by this file: the
  * fetcher reads a tile in six dots (number, low plane, high plane, two dots each) and pushes its
  * eight pixels when the background's queue is empty; one pixel leaves per dot; the window empties
  * the queue and starts the fetcher again; a sprite holds everything up while it is fetched.
@@ -219,13 +219,13 @@ DM_FN bool dm_gb_fifo_sprite_here(const dm_gb_ppu *ppu, dm_gb_fifo *fifo)
            ppu->sprite_x[fifo->sprite] == at;
 }
 
-/* Tile and attributes. OAM DMA puts its own address on OAM meanwhile. */
+/* Read tile and attributes from OAM; while DMA runs, from the entry that DMA is writing. */
 DM_FN void dm_gb_fifo_sprite_read(dm_gb_context *context, dm_gb_fifo *fifo)
 {
     const dm_gb_machine *m = dm_gb_m(context);
     uint32_t at = m->ppu.sprite[fifo->sprite] * 4u + 2u;
     uint32_t when = m->ppu.line_start + fifo->dot;
-    /* A look ahead shows nothing and must not move the transfer. */
+    /* A look ahead (dm_gb_fifo_end) works on a copy of ppu.fifo and must not move the transfer. */
     if (m->dma.active && fifo == &m->ppu.fifo && dm_gb_scan_blocked(m, when)) {
         dm_gb_dma_copy(context, when);
         uint32_t busy = dm_gb_dma_busy(m, when);

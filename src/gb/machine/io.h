@@ -75,7 +75,7 @@ DM_FN uint32_t dm_gb_serial_clock(const dm_gb_machine *m, uint32_t now)
     return ((dm_gb_div(m, now) >> 8) & 1u) ^ m->serial.turned;
 }
 
-/* The clock goes down at `now`, out of its turn. */
+/* The clock goes down at `now`, which is no falling edge of the divider. */
 DM_FN void dm_gb_serial_down(dm_gb_context *context, uint32_t now)
 {
     dm_gb_serial *serial = &dm_gb_m(context)->serial;
@@ -133,7 +133,7 @@ DM_FN void dm_gb_serial_div_reset(dm_gb_context *context, uint32_t now)
 DM_FN_SLOW bool dm_gb_dma_advance(dm_gb_context *context, uint32_t now)
 {
     dm_gb_dma *dma = &dm_gb_m(context)->dma;
-    /* A CPU that is locked up comes here once a run: lines after the end see what was copied. */
+    /* A locked-up CPU comes here once in a run, so the end may be long past: the picture unit sees DMA until it. */
     bool over = dm_gb_dma_elapsed(dm_gb_m(context), now) >= DM_GB_DMA_CYCLES;
     uint32_t until = over ? dma->start + DM_GB_DMA_CYCLES : now;
     dm_gb_ppu_sync(context, until);
@@ -281,8 +281,8 @@ DM_FN_SLOW void dm_gb_ppu_write(dm_gb_context *context, uint32_t now, uint32_t a
         dm_gb_mode3_changed(context);
         break;
     case 0xFF41:
-        /* The DMG writes FF for one T-cycle first: enabled or not, a mode that would interrupt
-         * does. */
+        /* The DMG writes FF for one T-cycle first, which enables every source: if one of them holds,
+         * the interrupt is requested. */
         if (dm_gb_lcd_on(m)) {
             dm_gb_mode0_sync(context, now);
             ppu->stat = 0x78;

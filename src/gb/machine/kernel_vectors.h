@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* kernel_vectors.h - single instructions on a recording bus; kernel text.
  *
- * The public test vectors give registers and the few memory cells that one instruction meets, and
- * want registers, cells and every M-cycle on the bus. One thread runs one vector, through the table
- * of rows. Memory is the list of cells; an access to any other is an error of the vector or ours.
+ * The public single-step test vectors give registers and the few memory cells that one instruction
+ * accesses, and expect registers, cells and every M-cycle on the bus. One thread runs one vector with
+ * dm_gb_exec (sm83.h). Memory is the list of cells; an access to any other is a fault of the vector.
  */
 #ifndef DM_GB_KERNEL_VECTORS_H
 #define DM_GB_KERNEL_VECTORS_H
@@ -204,7 +204,7 @@ DM_FN void dm_gb_vector_by_table(dm_gb_vector *v, dm_gb_hot *hot)
 }
 
 typedef struct dm_gb_vectors_args {
-    dm_gb_vector *vectors; /* before; after it, in place */
+    dm_gb_vector *vectors; /* the machines before; the kernel replaces them by the machines after */
     uint64_t count;
 } dm_gb_vectors_args;
 

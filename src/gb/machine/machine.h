@@ -4,16 +4,17 @@
  * Start reading here. A machine is two pieces of memory without pointers, so that saving is copying
  * and tens of thousands of them can stand side by side on a GPU:
  *
- *   dm_gb_machine   registers of the CPU and of the devices, below
- *   machine memory     VRAM, WRAM, OAM, HRAM and cartridge RAM, reached only through context.h
+ *   dm_gb_machine    registers of the CPU and of the devices, below
+ *   machine memory   VRAM, WRAM, OAM, HRAM and cartridge RAM, reached only through context.h
  *
- * The ROM is shared by all machines and read-only. How a machine moves:
+ * The ROM is read-only, and machines that run the same game share it. The files beside this one:
  *
  *   sm83.h    one instruction, driven by its row of opcodes.def (decode.h, regs.h)
  *   bus.h     the memory map; every access costs one M-cycle (4 T-cycles)
+ *   event.h   everything that is not executing instructions: events of devices, interrupts, HALT
  *   timer.h ppu.h draw.h apu.h cart.h dma.h; serial and joypad in io.h: the devices
  *
- * and beside this folder:
+ * and what runs it, in folders of its own:
  *
  *   cpu/run.h     the loop: fetch, execute, and `if (clock passed next_event) ...`
  *   cpu/idle.h    idle loops, passed without executing each pass
@@ -21,9 +22,9 @@
  *
  * Time. `clock` counts T-cycles modulo 2^32 and is compared by signed difference. An access happens
  * at `clock`, then the clock moves on by 4. Devices are lazy: each remembers the moment up to which
- * it is computed and is brought forward only when the CPU looks at it or when something it does
- * would be noticed (an interrupt): that moment is its next event. An event at T-cycle e is seen by
- * accesses at t > e. */
+ * it is computed. It is synced, brought up to the present, only when the CPU accesses it or when it
+ * must act by itself, usually to request an interrupt: that moment is its next event. An event at
+ * T-cycle e is seen by accesses at t > e. */
 #ifndef DM_GB_MACHINE_H
 #define DM_GB_MACHINE_H
 
@@ -31,8 +32,8 @@
 #include "gb/machine/apu.h"
 #include "gb/machine/cart.h"
 
-/* The public header says these for its readers; they are repeated for kernel text, which has no
- * other headers, and must agree. */
+/* The first three are in include/dotmatrix/gb.h too, which kernel text cannot include on a GPU. A file
+ * that includes both headers does not compile when they differ. */
 #define DM_GB_SCREEN_W 160
 #define DM_GB_SCREEN_H 144
 #define DM_GB_FRAME_CYCLES 70224u
@@ -55,8 +56,7 @@
 #define DM_GB_INT_SERIAL 0x08u
 #define DM_GB_INT_JOYPAD 0x10u
 
-/* The buttons, as one mask; set bits are pressed. include/dotmatrix/gb.h has them too: kernel text sees no public
- * header, and that one nothing of src. A file that includes both does not compile when they differ. */
+/* The buttons, as one mask; set bits are pressed. They are in include/dotmatrix/gb.h too, likewise. */
 #define DM_GB_KEY_RIGHT 0x01u
 #define DM_GB_KEY_LEFT 0x02u
 #define DM_GB_KEY_UP 0x04u
@@ -198,7 +198,7 @@ typedef struct dm_gb_machine {
 
 /* ---- What a machine context points to (context.h) ---- */
 
-/* What the machine sent over the serial port, for whoever wants to read it. */
+/* What the machine sent over the serial port; the caller of a run owns the bytes. */
 typedef struct dm_gb_serial_log {
     uint8_t *bytes;
     uint32_t size, capacity; /* bytes past capacity are counted, not kept */
@@ -224,7 +224,7 @@ DM_FN uint32_t dm_gb_earlier(uint32_t a, uint32_t b)
     return dm_gb_before(a, b) ? a : b;
 }
 
-/* Further away than any event; rescheduled long before it is reached. */
+/* A time further away than any event. The next event is worked out anew long before it is reached. */
 DM_FN uint32_t dm_gb_never(uint32_t now)
 {
     return now + 0x20000000u;

@@ -132,7 +132,7 @@ DM_FN bool dm_gb_oam_after_rows(const dm_gb_machine *m, uint32_t now)
     return dm_gb_in_picture(m) && !m->ppu.first_line && dot > 80u && dot <= 84u;
 }
 
-/* Each bit as most of the three have it. */
+/* Each bit has the value that at least two of the three have. */
 DM_FN uint32_t dm_gb_oam_most(uint32_t a, uint32_t b, uint32_t c)
 {
     return (a & b) | (a & c) | (b & c);

@@ -25,8 +25,8 @@
 #define DM_GB_VBLANK_LINE 144u
 #define DM_GB_LAST_LINE 153u
 #define DM_GB_LCD_ON 0x80u
-/* As next_dot after edge 2: nothing hangs on the end of mode 3, so it is not looked for and the
- * next thing to happen is the end of the line. */
+/* As next_dot after edge 2: nothing depends on the end of mode 3, so its dot is not worked out, and
+ * the next edge is the end of the line. */
 #define DM_GB_NO_LOOK DM_GB_LINE_CYCLES
 
 DM_FN bool dm_gb_lcd_on(const dm_gb_machine *m)
@@ -103,8 +103,8 @@ enum dm_gb_ppu_place {
     DM_GB_PPU_WX
 };
 
-/* The places of FF40..FF4B as nibbles, since a table would be a load. STAT, LY and DMA are more than a byte and have no
- * place. */
+/* The places of FF40..FF4B as nibbles, since a table would be a load. STAT, LY and DMA do not read as they were written
+ * and have no place. */
 #define DM_GB_PPU_AT(address, place) ((uint64_t)DM_GB_PPU_##place << ((address)-0xFF40u) * 4u)
 #define DM_GB_PPU_PLACES                                                                           \
     (DM_GB_PPU_AT(0xFF40u, LCDC) | DM_GB_PPU_AT(0xFF42u, SCY) | DM_GB_PPU_AT(0xFF43u, SCX) |       \
@@ -217,8 +217,8 @@ DM_FN uint32_t dm_gb_edge_dot(dm_gb_context *context, uint32_t edge)
     return edge == 0 ? 0u : edge == 1 ? 4u : DM_GB_LINE_CYCLES;
 }
 
-/* The dot of edge 3, as far as it is needed: interrupts at mode 0 hang on it, and sprites that are
- * looked for while OAM DMA goes on. */
+/* The dot of edge 3, if it is needed: for interrupts at mode 0, and for sprites that are searched for
+ * while OAM DMA runs. */
 DM_FN uint32_t dm_gb_mode0_edge(dm_gb_context *context)
 {
     const dm_gb_machine *m = dm_gb_m(context);
@@ -300,8 +300,8 @@ DM_FN void dm_gb_hidden_edge(dm_gb_context *context)
     dm_gb_stat_update(m);
 }
 
-/* The first edges of a line that come before `dot`, at once, where only the last of them can change
- * the STAT line: no interrupt hangs on modes that come and go. False: one after the other. */
+/* Pass the first edges of a line, which come before `dot`, in one go where only the last of them can
+ * change the STAT line. False: an interrupt may depend on a mode in between; pass them one by one. */
 DM_FN bool dm_gb_first_edges(dm_gb_context *context, uint32_t dot)
 {
     dm_gb_machine *m = dm_gb_m(context);
@@ -361,7 +361,7 @@ DM_FN void dm_gb_pass_line(dm_gb_context *context)
     dm_gb_next_line(context);
 }
 
-/* At the start of a line: pass as many whole ones as end before `now` and are all alike. */
+/* At the start of a line: pass all whole lines that end before `now` and on which nothing happens. */
 DM_FN void dm_gb_pass_lines(dm_gb_context *context, uint32_t now)
 {
     dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
@@ -396,8 +396,7 @@ DM_FN void dm_gb_pass_lines(dm_gb_context *context, uint32_t now)
     ppu->next_dot = end < DM_GB_VBLANK_LINE ? 3 : 0;
 }
 
-/* After passing lines: what the comparison and the STAT line are at the start of the present one.
- */
+/* After passing lines: set the comparison and the STAT line for the start of the present one. */
 DM_FN void dm_gb_after_passing(dm_gb_machine *m)
 {
     dm_gb_ppu *ppu = &m->ppu;
@@ -475,8 +474,8 @@ DM_FN uint32_t dm_gb_line_time(const dm_gb_ppu *ppu, uint32_t line, uint32_t dot
     return ppu->line_start + lines * DM_GB_LINE_CYCLES + dot;
 }
 
-/* A run of `cycles` is about to begin. The picture under way was begun in case that run ends with
- * it on the screen; if another comes after it, it need not be finished. */
+/* A run of `cycles` is about to begin. The run before drew the picture under way because it might be
+ * the last of this one; if another picture comes after it, it need not be finished. */
 DM_FN void dm_gb_drop_picture(dm_gb_context *context, uint32_t cycles)
 {
     dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
@@ -642,8 +641,8 @@ DM_FN void dm_gb_lcd_start(dm_gb_context *context, uint32_t now)
     dm_gb_stat_update(m);
 }
 
-/* STOP switches the screen off; what is shown then is the second picture after it, as after switching
- * on. (So no picture is needed that began before it was known to be the last.) */
+/* STOP switches the screen off. After it the second picture is the first to be shown, as after
+ * switching the LCD on, so no picture is needed that began before it was known to be the last. */
 DM_FN void dm_gb_screen_off(dm_gb_machine *m)
 {
     m->ppu.blank = 1;

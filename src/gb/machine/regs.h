@@ -63,7 +63,7 @@ DM_FN void dm_gb_set_reg16(dm_gb_hot *hot, uint32_t number, uint32_t value)
 
 /* ---- Between the two forms ---- */
 
-/* The registers that only instructions know. */
+/* Put the registers that only instructions use into the machine. */
 DM_FN void dm_gb_hot_save(const dm_gb_hot *hot, dm_gb_machine *m)
 {
     dm_gb_cpu *cpu = &m->cpu;
@@ -77,8 +77,8 @@ DM_FN void dm_gb_hot_save(const dm_gb_hot *hot, dm_gb_machine *m)
     cpu->f = (uint8_t)dm_gb_flags(hot);
 }
 
-/* Those that interrupts change, time, and the count of instructions: what the machine has to know
- * while instructions pause. */
+/* Put the rest into the machine while instructions pause: the registers that interrupts change, the time
+ * and the count of instructions. */
 DM_FN void dm_gb_hot_pause(const dm_gb_hot *hot, dm_gb_machine *m)
 {
     const uint32_t count = dm_gb_hot_put_time(hot, m);

@@ -6,7 +6,7 @@
  *   operand bytes -> condition -> idle -> read (0..2) -> operation -> write (0..2) -> idle (0..2)
  *
  * Each access and each idle M-cycle happens in the order of the hardware, so that the bus sees the
- * right thing at the right time. Whoever includes this defines the bus before:
+ * right thing at the right time. A file that includes this defines the bus before:
  *
  *   dm_gb_bus                                       a type
  *   dm_gb_bus_load(bus, hot, address, count)        read 0 to 2 bytes, the low one first, an M-cycle each
@@ -16,7 +16,7 @@
  *   dm_gb_bus_adjust(bus, hot, value)               a 16-bit register went through the incrementer
  *   dm_gb_bus_control(bus, hot, operation)          HALT STOP DI EI RETI ILLEGAL
  *   dm_gb_bus_jump(bus, hot, from)                  PC jumped; `from` near there, or DM_GB_FAR
- *   dm_gb_bus_loop(bus, hot)                        and it went backwards, within a loop
+ *   dm_gb_bus_loop(bus, hot)                        PC jumped backwards: it may be an idle loop
  *
  * so that the same text runs the machine (cpu/bus.h, simt/bus.h) and the single-instruction test vectors
  * (kernel_vectors.h). */

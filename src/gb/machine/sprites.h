@@ -2,8 +2,8 @@
 /* sprites.h - which sprites are on a line; kernel text.
  *
  * Mode 2 looks at the 40 entries of OAM one after the other, two dots each, and keeps the first ten
- * that are on the line. Nothing of that runs by itself: the rest is looked at when the line is
- * drawn or measured, and before anything changes that the search depends on, as much as is due. */
+ * that are on the line. The search is lazy: entries are looked at when the line is drawn or its
+ * mode 3 measured, and those that are due before anything changes that the search depends on. */
 #ifndef DM_GB_SPRITES_H
 #define DM_GB_SPRITES_H
 
@@ -81,7 +81,7 @@ DM_FN void dm_gb_scan_line(dm_gb_context *context, uint32_t end)
 }
 
 /* Before something changes at T-cycle `when` that the search for sprites depends on: look at those
- * whose service was earlier. */
+ * whose two dots came before it. */
 DM_FN void dm_gb_scan_until(dm_gb_context *context, uint32_t when)
 {
     const dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;

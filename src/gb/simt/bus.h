@@ -42,7 +42,7 @@ DM_FN uint32_t dm_gb_vram_steady(dm_gb_context *context, uint32_t now)
     uint32_t dot = dm_gb_ppu_dot(m, now);
     if (dot <= 80u)
         return ppu->line_start + 80u;
-    /* Reads are shut out at dot 80, writes later: what is let through after that is in mode 0. */
+    /* Mode 3 refuses reads from dot 80 on and writes from dot 84: an access after dot 86 is in mode 0. */
     return dot > 86u && dot < DM_GB_LINE_CYCLES && ppu->line + 1u < DM_GB_VBLANK_LINE &&
                    (!ppu->drawing || ppu->drawn != 0)
                ? ppu->line_start + DM_GB_LINE_CYCLES + 80u
@@ -132,7 +132,7 @@ DM_FN void dm_gb_bus_adjust(dm_gb_context *context, dm_gb_hot *hot, uint32_t val
 {
     if (DM_UNLIKELY((value & 0xFF00u) == 0xFE00u)) {
         dm_gb_oam_bug_write(context, hot->clock);
-        hot->idle_pc = DM_GB_NO_IDLE; /* a loop that does this is not one that only waits */
+        hot->idle_pc = DM_GB_NO_IDLE; /* a loop that does this does not only wait */
     }
 }
 

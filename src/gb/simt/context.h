@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* context.h - a machine context, as a GPU runs many machines; kernel text.
+/* context.h - the machine context of an executor that runs many machines on a GPU; kernel text.
  *
  * machine/context.h says what the text in gb/machine asks of it. Where the machine is depends on how it is staged
  * (staging.h). */
@@ -9,8 +9,8 @@
 #include "gb/hooks.h"
 #include "gb/machine/machine.h"
 
-/* Where the fast path (simt/fast.h) finds page tables and uops: in shared memory, which has addresses of 32 bits.
- * In large blocks page table entries count from `base`, the same for all machines (simt/smem.h). */
+/* Where the fast path (fast.h) finds page tables and uops: in shared memory, which has addresses of 32 bits.
+ * In large blocks page table entries count from `base`, the same for all machines (smem.h). */
 typedef struct dm_gb_smem {
     uint64_t base;
     uint32_t pages, tables;
@@ -26,8 +26,8 @@ typedef struct dm_gb_cold {
     uint32_t idle_regs[5];
     uint32_t idle_clock, idle_count;
     uint32_t idle_written[2];
-    uint32_t io_next; /* what follows a write that is waited for: PC, and the change of HL on top */
-    /* Writes to devices that are still to be made (write_queue.h). */
+    uint32_t io_next; /* after the write that is being serviced: PC, and the change of HL on top */
+    /* Queued writes to devices (write_queue.h). */
     uint32_t queued;       /* how many */
     uint32_t queued_kinds; /* DM_GB_QUEUE_* */
     uint32_t when[DM_GB_QUEUE_SIZE], what[DM_GB_QUEUE_SIZE];
@@ -37,12 +37,12 @@ typedef struct dm_gb_cold {
 #endif
 } dm_gb_cold;
 
-/* Do machines run as copies in shared memory (staging.h)? For kernels that have room for them. */
+/* Do machines run as copies in shared memory (staging.h)? Only blocks of few machines have room for them. */
 #ifndef DM_GB_STAGE_SHARED
 #define DM_GB_STAGE_SHARED 0
 #endif
 
-/* Or is everything done on copies in memory of the threads' own (staging_local.h)? */
+/* Or does a service work on a copy in the thread's local memory (staging_local.h)? */
 #ifndef DM_GB_STAGE_LOCAL
 #define DM_GB_STAGE_LOCAL 0
 #endif
@@ -66,10 +66,10 @@ typedef struct dm_gb_context {
                              is under way at the end of this one is drawn too */
     uint8_t skip_idle;    /* idle loops may be skipped */
     uint8_t trace;        /* stop after each instruction */
-    dm_gb_machine *home;  /* the machine itself, where another is a copy of it (staging.h) */
+    dm_gb_machine *home;  /* the machine itself; dm_gb_m may be a copy of it (staging.h) */
     bool remap;           /* the memory map may have changed in this service (page_table.h) */
     uint32_t steady;      /* until when the register read last stays the same */
-    uint32_t idle_limit;  /* of what was read in this service */
+    uint32_t idle_limit;  /* everything read in this service stays the same up to this time */
     dm_gb_smem smem;
     dm_gb_cold *cold;
 #if DM_GB_HOOKS
@@ -112,8 +112,8 @@ DM_FN uint64_t dm_gb_ram_load64(const dm_gb_context *context, uint32_t offset)
     return *(const uint64_t *)(const void *)(context->ram + offset);
 }
 
-/* A whole transfer from a page of WRAM. A GPU waits long for each access, so it makes few, many of
- * them at a time. */
+/* A whole OAM DMA transfer from a page of WRAM. Memory is far from a GPU's lane, so the accesses are wide
+ * and ten of them are on their way at a time. */
 DM_FN void dm_gb_ram_copy160(const dm_gb_context *context, uint32_t to, uint32_t from)
 {
     uint64_t *out = (uint64_t *)(void *)(context->ram + to);
@@ -128,7 +128,6 @@ DM_FN void dm_gb_ram_copy160(const dm_gb_context *context, uint32_t to, uint32_t
     }
 }
 
-/* OAM was searched at once for sprites of this height; 0: not at once. */
 DM_FN void dm_gb_scanned_for(dm_gb_context *context, uint32_t height)
 {
     context->scan_height = (uint8_t)height;
@@ -140,7 +139,7 @@ DM_FN void dm_gb_read_holds(dm_gb_context *context, uint32_t until)
     context->steady = until;
 }
 
-/* The registers' idle_pc is reset by the bus (bus.h). */
+/* Nothing to do: the bus (bus.h) sets hot.idle_pc. */
 DM_FN void dm_gb_idle_break(dm_gb_context *context)
 {
     (void)context;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* fast.h - the fast path: one instruction that touches only plain memory; kernel text.
  *
- * Lanes of a warp that execute different instructions should share their way through the code, and it should be
- * short. So here every instruction is the same straight line of arithmetic, steered by its uop (uop.h): pick the bytes
- * of the source, access at most one address, add once, put the bytes of the result back. The clock moves once, since
- * nothing that is accessed here depends on the exact moment:
+ * Lanes of a warp that execute different instructions should share one short piece of code. So here every instruction
+ * is the same straight line of arithmetic, steered by its uop (uop.h): pick the bytes of the source, access at most one
+ * address, add once, put the bytes of the result back. The clock moves once for the whole instruction, since nothing
+ * that is accessed here depends on the exact moment:
  *
  *   plain memory             ROM, WRAM, HRAM, cartridge RAM that is mapped (page_table.h)
  *   VRAM                     while the picture unit does not read it (hot.vram_until)
@@ -13,7 +13,9 @@
  *
  * An instruction with an access of another kind traps before anything has changed. A read is serviced and the
  * instruction replayed with its value; a write is its last effect. Instructions that the fast path does not have take
- * the slow path (sm83.h with bus.h), which executes all and is the reference: tests/gb/test_fast.c compares the two. */
+ * the slow path (sm83.h with bus.h). tests/gb/test_fast.c compares all of this with the CPU's loop.
+ *
+ * Start with dm_gb_fast, which lists the steps of an instruction; dm_gb_fast_special has the accesses to devices. */
 #ifndef DM_SIMT_FAST_H
 #define DM_SIMT_FAST_H
 
@@ -21,7 +23,7 @@
 #include "gb/simt/page_table.h"
 #include "gb/simt/predict.h"
 
-/* `dec r / jr nz` at PC, about to be repeated: all passes but the last, up to the next event. */
+/* `dec r / jr nz` at PC, about to be repeated: skip all passes but the last, up to the next event. */
 DM_FN void dm_gb_fast_count_down(dm_gb_hot *hot, const dm_gb_smem *smem)
 {
     uint32_t word = dm_gb_fetch_word(*smem, hot->pc);
@@ -45,10 +47,9 @@ DM_FN void dm_gb_fast_count_down(dm_gb_hot *hot, const dm_gb_smem *smem)
     hot->count += passes * 2u;
 }
 
-/* `value` is written to `address`, or there and to the next. What a pass of a loop writes is mixed
- * into two words, which are the same when it writes the same again, and but for one chance in 2^64
- * only then. (They are turned since a product carries a difference only upwards, and addresses are
- * at the top.) */
+/* A loop writes `value` to `address`, or to two bytes there. All writes of a pass are hashed into two
+ * words, so that two passes with equal words wrote the same, but for one chance in 2^64. (The words
+ * are rotated since a product carries a difference only upwards, and addresses are at the top.) */
 DM_FN void dm_gb_fast_mix_write(dm_gb_hot *hot, uint32_t address, uint32_t value)
 {
     const uint32_t both = (address << 16) | (value & 0xFFFFu);
@@ -56,10 +57,9 @@ DM_FN void dm_gb_fast_mix_write(dm_gb_hot *hot, uint32_t address, uint32_t value
     hot->written[1] = dm_rotl_u32(hot->written[1], 19) * 0x85EBCA77u + both;
 }
 
-/* `ldh a,[rSTAT] / and n / jr cc` or `ldh a,[rLY] / cp n / jr cc` is at PC and about to be
- * repeated, as it waits for a mode or a line. A and the flags are made anew by every pass, so
- * passes can be left out as long as one more is executed before the wait is over or they could be
- * seen. */
+/* How many passes of `ldh a,[rSTAT] / and n / jr cc` or `ldh a,[rLY] / cp n / jr cc` at PC, which wait
+ * for a mode or a line, can be skipped. Every pass sets A and the flags anew, so the skipped ones
+ * leave no trace if one more is executed before the wait ends or an event comes. */
 #define DM_GB_WAIT_STAT 0xFFE641F0u /* the first three bytes, */
 #define DM_GB_WAIT_LY 0xFFFE44F0u
 #define DM_GB_WAIT_BOTH(word) (((word)&0xE7FAFFu) == 0xE640F0u) /* what they have in common */
@@ -71,7 +71,7 @@ DM_FN_SLOW uint32_t dm_gb_fast_wait_passes(dm_gb_machine *m, dm_gb_smem where, u
     const dm_gb_cold *cold = dm_gb_smem_cold(&where);
     const uint32_t word = dm_gb_fetch_word(where, pc);
     const uint32_t operand = dm_gb_fetch_word(where, pc + 1u), number = operand >> 16 & 0xFFu;
-    uint32_t until = clock; /* what is left out reads up to here */
+    uint32_t until = clock; /* skipped passes read before this time */
     if (cold->skip_idle == 0 || operand == DM_GB_NO_WORD)
         return 0;
     if (word == DM_GB_WAIT_LY)
@@ -85,8 +85,8 @@ DM_FN_SLOW uint32_t dm_gb_fast_wait_passes(dm_gb_machine *m, dm_gb_smem where, u
     return until != clock && dm_gb_before(clock, end) ? (end - clock) / DM_GB_WAIT_PASS : 0u;
 }
 
-/* A jump backwards was taken, PC is its target. When the registers are as they were when it was
- * here last, it looks like an idle loop. */
+/* A jump backwards was taken, and PC is its target. If the registers are the same as at the last jump
+ * to it, this may be an idle loop. */
 DM_FN void dm_gb_fast_loop(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_smem *smem, uint32_t word)
 {
     const uint32_t sum =
@@ -95,14 +95,14 @@ DM_FN void dm_gb_fast_loop(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_smem *s
     const bool idle = here & (hot->idle_sum == sum) & ((hot->idle_pc & DM_GB_IDLE_VAIN) == 0);
     hot->idle_sum = sum;
     if (!idle) {
-        /* What is remembered is not of the last pass: another one lies between. */
+        /* What `cold` remembers of the loop is older than one pass. */
         hot->idle_pc = hot->pc | (here ? hot->idle_pc & DM_GB_IDLE_VAIN : 0u);
         hot->written[0] = hot->written[1] = 0;
     }
     if ((word & 0xFFFFu) == 0xFD20u)
         dm_gb_fast_count_down(hot, smem);
     if (DM_LIKELY(!idle)) {
-        /* In later passes of the same wait this comes as idle. */
+        /* The first pass of a wait comes here; later ones have the same registers and are idle. */
         if (DM_UNLIKELY(DM_GB_WAIT_BOTH(hot->word) && (word & 0xFFE7u) == 0xFA20u)) {
             const uint32_t passes = dm_gb_fast_wait_passes(m, *smem, hot->clock, hot->next_event,
                                                            hot->pc, word & 0xFFu);
@@ -128,8 +128,8 @@ DM_FN uint32_t dm_gb_fast_odd_source(const dm_gb_hot *hot, const dm_gb_uop *uop,
     return hot->sp;
 }
 
-/* Rotates and shifts but SLA and RL: a window of eight bits over the value, twice or with a bit
- * before it. Those of A clear Z. */
+/* Rotates and shifts but SLA and RL: eight bits taken out of the value repeated twice, or out of the
+ * value and a bit above it. Those of A clear Z. */
 DM_FN uint32_t dm_gb_fast_rotate(dm_gb_hot *hot, uint32_t operation, uint32_t value, bool clear_z)
 {
     const uint32_t carry = hot->zc >> 8 & 1u;
@@ -168,33 +168,33 @@ DM_FN uint32_t dm_gb_fast_odd_result(dm_gb_hot *hot, const dm_gb_uop *uop, uint3
     return dm_gb_alu_one(hot, operation, value, 0);
 }
 
-/* Why the fast path stopped; the first two let it go on. */
+/* Why the fast path stopped. With the first two it can go on, with the last the run is over; all others
+ * need a service. */
 enum dm_gb_trap {
     DM_GB_TRAP_NONE,   /* the instruction is done, the next one can follow */
     DM_GB_TRAP_REPLAY, /* the read of the instruction at PC was serviced: replay it */
-    /* A service is needed: */
-    DM_GB_TRAP_EVENT, /* an event is due before the instruction */
-    /* for an instruction that has changed nothing yet, */
-    DM_GB_TRAP_READ,    /* of hot.io_address at time hot.io_until, by dm_gb_slow_read */
-    DM_GB_TRAP_WRITE,   /* of hot.io_value there, by dm_gb_slow_write */
-    DM_GB_TRAP_SLOW,    /* the slow path */
-    DM_GB_TRAP_CONTROL, /* or that is done but for the effect of HALT, EI and the like */
+    DM_GB_TRAP_EVENT,  /* an event is due before the instruction */
+    /* The instruction at PC has changed nothing yet: */
+    DM_GB_TRAP_READ,    /* it reads hot.io_address at time hot.io_until (dm_gb_slow_read), */
+    DM_GB_TRAP_WRITE,   /* it writes hot.io_value there (dm_gb_slow_write), */
+    DM_GB_TRAP_SLOW,    /* or it needs the slow path */
+    DM_GB_TRAP_CONTROL, /* HALT, DI, EI or RETI was executed, but for its effect (dm_gb_control) */
     DM_GB_TRAP_OVER     /* the run is over */
 };
 
-/* Can it execute an instruction? */
+/* Can the lane execute an instruction? */
 DM_FN bool dm_gb_trap_runs(enum dm_gb_trap trap)
 {
     return (uint32_t)trap <= (uint32_t)DM_GB_TRAP_REPLAY;
 }
 
-/* Does it wait for a service? */
+/* Does the lane wait for a service? */
 DM_FN bool dm_gb_trap_waits(enum dm_gb_trap trap)
 {
     return (uint32_t)trap - DM_GB_TRAP_EVENT <= (uint32_t)DM_GB_TRAP_CONTROL - DM_GB_TRAP_EVENT;
 }
 
-/* The rest of an instruction whose write was made: it may have changed what is at PC. */
+/* Finish an instruction whose write a service has made. */
 DM_FN void dm_gb_fast_written(dm_gb_cold *cold, dm_gb_hot *hot)
 {
     uint32_t high = hot->high + (uint32_t)((int32_t)cold->io_next >> 30);
@@ -206,7 +206,7 @@ DM_FN void dm_gb_fast_written(dm_gb_cold *cold, dm_gb_hot *hot)
     hot->io_address = DM_GB_NO_ADDRESS;
 }
 
-/* A write that selects another ROM bank; false: it does not, and nothing has changed. */
+/* Make a write that selects another ROM bank; false: it does not select one, and nothing has changed. */
 DM_FN bool dm_gb_fast_bank(dm_gb_machine *m, const dm_gb_smem *smem, uint32_t address,
                            uint32_t value)
 {
@@ -228,13 +228,13 @@ DM_FN bool dm_gb_fast_bank(dm_gb_machine *m, const dm_gb_smem *smem, uint32_t ad
 /* A special access: one that the page table cannot serve. */
 typedef struct dm_gb_special_access {
     uint32_t address;
-    uint32_t value;    /* to be written, then: read */
-    const uint8_t *at; /* then: the place, if it is plain memory, else NULL */
-    bool replayed;     /* it has been made */
+    uint32_t value;    /* to be written; after the call the one that was read */
+    const uint8_t *at; /* after the call: the bytes, if they are plain memory now, else NULL */
+    bool replayed;     /* a service has made the read */
 } dm_gb_special_access;
 
-/* Anything but DM_GB_TRAP_NONE: nothing has changed yet, and the instruction, which is followed
- * by that at `pc`, waits. */
+/* Make a special access without a service if that is possible: DM_GB_TRAP_NONE. With any other trap
+ * nothing has changed yet. `pc` is the address of the following instruction. */
 DM_FN enum dm_gb_trap dm_gb_fast_special(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_smem *smem,
                                          dm_gb_uop uop, uint32_t pc, dm_gb_special_access *access)
 {
@@ -299,14 +299,14 @@ DM_FN enum dm_gb_trap dm_gb_fast_special(dm_gb_machine *m, dm_gb_hot *hot, const
     return DM_GB_TRAP_WRITE;
 }
 
-/* The source, if it is not in memory; of a short jump with its sign in 16 bits. */
+/* The source, if it is not in memory; the offset of a relative jump is sign-extended to 16 bits. */
 DM_FN uint32_t dm_gb_fast_source(const dm_gb_hot *hot, const dm_gb_uop *uop, uint32_t word)
 {
     const uint32_t registers = dm_byte_pick(hot->low, hot->high, uop->source);
     return dm_byte_pick(registers, word, uop->source >> 16);
 }
 
-/* Where in memory, if the instruction has an access. A push writes where SP will be. */
+/* The address of the access, if the instruction has one. A push writes where SP will be. */
 DM_FN uint32_t dm_gb_fast_address(const dm_gb_hot *hot, const dm_gb_uop *uop, uint32_t word)
 {
     const uint32_t registers = dm_byte_pick(hot->low, hot->high, uop->address);
@@ -323,9 +323,9 @@ DM_FN bool dm_gb_fast_taken(const dm_gb_hot *hot, const dm_gb_uop *uop)
     return (met & DM_GB_UOP_CONDITIONS & uop->flags) != 0;
 }
 
-/* Is the access to plain memory, of a page with these attributes and this entry? VRAM is while the unit does not
- * read it; the last byte, IE, is read like memory but not written. (Conditions are joined by & and |:
- * && and || would be branches.) */
+/* Is the access to plain memory, of a page with these attributes and this entry? VRAM is plain while the picture unit
+ * does not read it. The last byte, IE, can be read but not written. (Conditions are joined by & and |, since && and ||
+ * would be branches.) */
 DM_FN bool dm_gb_fast_plain(const dm_gb_hot *hot, const dm_gb_uop *uop, uint32_t attributes,
                             dm_gb_page_entry entry, uint32_t address)
 {
@@ -338,8 +338,8 @@ DM_FN bool dm_gb_fast_plain(const dm_gb_hot *hot, const dm_gb_uop *uop, uint32_t
            (((last ^ address) & 0x2000u) == 0) & !to_ie;
 }
 
-/* The adder: x + y, x - y; and, or, exclusive or come with it. Sets the flags. What is not `simple`
- * may have SP for x. */
+/* The adder: x + y or x - y, also and, or, exclusive or. Sets the flags. An instruction that is not
+ * `simple` may have SP for x. */
 DM_FN uint32_t dm_gb_fast_add(dm_gb_hot *hot, const dm_gb_uop *uop, uint32_t value,
                               const bool simple)
 {
@@ -367,7 +367,7 @@ DM_FN uint32_t dm_gb_fast_add(dm_gb_hot *hot, const dm_gb_uop *uop, uint32_t val
     return result;
 }
 
-/* Put it where it goes among the registers but SP; what is not `simple` may move HL. */
+/* Put the result into registers other than SP. An instruction that is not `simple` may move HL. */
 DM_FN void dm_gb_fast_put(dm_gb_hot *hot, const dm_gb_uop *uop, uint32_t result, const bool simple)
 {
     uint32_t high = hot->high;
@@ -377,12 +377,12 @@ DM_FN void dm_gb_fast_put(dm_gb_hot *hot, const dm_gb_uop *uop, uint32_t result,
     hot->high = dm_byte_pick(high, result, uop->put >> 16);
 }
 
-/* So many simple instructions may follow another one in the same round. */
+/* How many simple instructions may follow another instruction in the same round. */
 #ifndef DM_GB_FAST_MORE
 #define DM_GB_FAST_MORE 2
 #endif
 
-/* One of them, if the instruction at PC is one and no event is due. */
+/* Execute the instruction at PC if it is simple and no event is due. */
 DM_FN bool dm_gb_fast_simple(dm_gb_hot *hot, const dm_gb_smem *smem)
 {
     const uint32_t word = hot->word;
@@ -390,7 +390,7 @@ DM_FN bool dm_gb_fast_simple(dm_gb_hot *hot, const dm_gb_smem *smem)
     const uint32_t value = dm_gb_fast_source(hot, &uop, word);
     const bool damages =
         ((uop.flags & DM_GB_UOP_ADJUST) != 0) & ((value & 0xFF00u) == 0xFE00u); /* oam_bug.h */
-    /* (DM_GB_NO_WORD is not.) */
+    /* (The uop of DM_GB_NO_WORD is not simple.) */
     if (((uop.flags & DM_GB_UOP_SIMPLE) == 0) | damages |
         !dm_gb_before(hot->clock, hot->next_event))
         return false;
@@ -403,8 +403,8 @@ DM_FN bool dm_gb_fast_simple(dm_gb_hot *hot, const dm_gb_smem *smem)
     return true;
 }
 
-/* Execute the instruction at PC, if it is of the plain kind; if it was not fetched, fetch it. `replayed`: its read was
- * serviced, with its answer in hot.io_value. */
+/* Execute the instruction at PC, if the fast path can; if it was not fetched ahead, only fetch it. `replayed`: a
+ * service has made its read, and the answer is in hot.io_value. */
 DM_FN enum dm_gb_trap dm_gb_fast(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_smem *smem,
                                  const bool replayed)
 {
@@ -413,7 +413,6 @@ DM_FN enum dm_gb_trap dm_gb_fast(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_s
     const uint32_t flags = uop.flags;
     const uint32_t pc = hot->pc + DM_GB_UOP_LENGTH(uop);
 
-    /* The source, if it is not in memory. */
     uint32_t value = dm_gb_fast_source(hot, &uop, word);
     const uint32_t odd =
         (value & 0xFF00u) == 0xFE00u ? DM_GB_UOP_ODD | DM_GB_UOP_ADJUST : DM_GB_UOP_ODD;
@@ -446,7 +445,7 @@ DM_FN enum dm_gb_trap dm_gb_fast(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_s
         const bool plain = dm_gb_fast_plain(hot, &uop, attributes, entry, address) & !replayed;
         at = dm_gb_page_byte(smem, entry, address);
         const bool two = (flags & DM_GB_UOP_TWO) != 0;
-        /* (The source of one that reads was 0.) */
+        /* (`value` is 0 where the instruction reads.) */
         value |= dm_global_load_u8_if(reads & plain, at) |
                  dm_global_load_u8_if(reads & plain & two, at + 1) << 8;
         if (DM_UNLIKELY(!plain)) {
@@ -460,7 +459,7 @@ DM_FN enum dm_gb_trap dm_gb_fast(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_s
         }
     }
 
-    /* What comes next, on its way while the rest is done. */
+    /* Fetch the next instruction now, so that the load overlaps with the rest of this one. */
     const bool jumps = ((flags & DM_GB_UOP_JUMPS) != 0) & taken;
     const uint32_t to = ((flags & DM_GB_UOP_RELATIVE) != 0 ? pc : 0u) + value;
     const uint32_t next = (jumps ? to : pc) & 0xFFFFu;
@@ -481,7 +480,7 @@ DM_FN enum dm_gb_trap dm_gb_fast(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_s
     }
 
     hot->count++;
-    /* DM_GB_UOP_CYCLES_TAKEN or DM_GB_UOP_CYCLES: its second byte or its first */
+    /* the second byte of uop.numbers (DM_GB_UOP_CYCLES_TAKEN) or the first (DM_GB_UOP_CYCLES) */
     hot->clock += dm_byte_pick(uop.numbers, 0, taken ? 0x4441u : 0x4440u);
     if (jumps & ((flags & DM_GB_UOP_LOOPS) != 0) & (next < pc))
         dm_gb_fast_loop(m, hot, smem, word);
@@ -507,7 +506,7 @@ DM_FN enum dm_gb_trap dm_gb_fast(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_s
     return DM_GB_TRAP_NONE;
 }
 
-/* The next instruction of a machine that needs nothing, unless an event is due. */
+/* Execute the next instruction of a lane that needs no service, unless an event is due. */
 DM_FN enum dm_gb_trap dm_gb_fast_next(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_smem *smem,
                                       enum dm_gb_trap trap)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* fast_scalar.h - the fast path for a machine that is alone in its warp; kernel text.
  *
- * Where lanes execute different instructions, one path for all is what they can share (fast.h). A
- * lane of its own does better by going only where its instruction leads, as long as that is not
- * far: jumps to code that is not at hand cost more than they save. So there are a few kinds, each
- * with the part of the fast path that it needs, all together not longer than the fast path itself:
+ * Lanes with different instructions share one straight line of code (fast.h). A lane that is alone is
+ * faster when it branches to the part that its instruction needs, as long as the code stays in the
+ * instruction cache. So there are a few kinds of instructions, each with its part of the fast path, all
+ * together not longer than the fast path itself:
  *
  *   moves     from registers and constants into registers
  *   simple    with the adder, from registers to registers
@@ -13,13 +13,13 @@
  *   stores    of one byte to plain memory
  *   stacks    PUSH, POP, CALL and RET
  *
- * Everything else, and whatever meets a condition that its kind does not know, takes the fast path. */
+ * All other instructions take the fast path, and so do accesses that are not plain. */
 #ifndef DM_SIMT_FAST_SCALAR_H
 #define DM_SIMT_FAST_SCALAR_H
 
 #include "gb/simt/fast.h"
 
-/* The instruction is done and that at `pc` follows; it has the word `ahead`. */
+/* The instruction is done. The next one is at `pc` and has the word `ahead`. */
 DM_FN void dm_gb_scalar_done(dm_gb_hot *hot, uint32_t pc, uint32_t ahead, uint32_t cycles)
 {
     hot->pc = pc;
@@ -152,13 +152,13 @@ DM_FN bool dm_gb_scalar(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_smem *smem
     }
 }
 
-/* Execute instructions until something is needed; `*executed` counts them. */
+/* Execute instructions until one traps; `*executed` counts them. */
 DM_FN enum dm_gb_trap dm_gb_fast_scalar(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_smem *smem,
                                         enum dm_gb_trap trap, uint32_t *executed)
 {
     uint32_t count = 0;
     while (dm_gb_trap_runs(trap)) {
-        const bool replayed = trap == DM_GB_TRAP_REPLAY; /* which only the fast path knows */
+        const bool replayed = trap == DM_GB_TRAP_REPLAY; /* only the fast path replays */
         trap = DM_GB_TRAP_NONE;
         if (!replayed && !dm_gb_before(hot->clock, hot->next_event)) {
             trap = DM_GB_TRAP_EVENT;

@@ -4,8 +4,9 @@
  * As on the CPU (cpu/idle.h): a loop that comes back to its head with the same registers has changed nothing if it has
  * written nothing, and passes up to the next change of what it reads are accounted for at once. Here writes are
  * allowed: games of some compilers wait in their main loop, which calls functions, looks at keys and so writes a lot.
- * What a pass writes, to plain memory or to P1, is mixed into hot.written; when the next pass writes the same again, it
- * has changed nothing. Loops that wait for a line or a mode are skipped by the fast path (dm_gb_fast_wait_passes). */
+ * What a pass writes, to plain memory or to P1, is hashed into hot.written (dm_gb_fast_mix_write); when the next pass
+ * writes the same again, it has changed nothing. The fast path itself skips loops that wait for a line or a mode
+ * (dm_gb_fast_wait_passes). */
 #ifndef DM_SIMT_IDLE_H
 #define DM_SIMT_IDLE_H
 
@@ -47,7 +48,7 @@ DM_FN void dm_gb_idle_remember(dm_gb_cold *cold, dm_gb_hot *hot)
     cold->idle_written[1] = hot->written[1];
     dm_gb_idle_begin(hot);
     hot->idle_pc |= DM_GB_IDLE_KNOWN;
-    /* What is read from now on has to be asked for, so that its limit is noted. */
+    /* Forget answers and VRAM's time: each read of the next pass must move idle_limit. */
     hot->io_address = DM_GB_NO_ADDRESS;
     hot->vram_until = hot->clock;
 }
@@ -101,7 +102,8 @@ DM_FN void dm_gb_bus_loop(dm_gb_context *context, dm_gb_hot *hot)
     dm_gb_idle_skip(cold, hot, dm_gb_earlier(until, hot->next_event));
 }
 
-/* ---- What machine/executor.h asks for: no loop is watched ---- */
+/* ---- What machine/executor.h asks for ----
+ * Only the CPU watches loops instruction by instruction (cpu/idle_watch.h). */
 
 DM_FN void dm_gb_idle_before_write(dm_gb_context *context, uint32_t address)
 {

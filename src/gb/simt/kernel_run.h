@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_run.h - run many machines, one thread each; kernel text.
+/* kernel_run.h - a kernel that runs machines without a swarm, a thread each, and one that predecodes a ROM;
+ * kernel text.
  *
- * Memory lies machine after machine (kernel_args.h). */
+ * Tests launch them (tests/gb/device, tests/gb/block). A thread calls the executor's dm_gb_run. Memory lies machine
+ * after machine (kernel_args.h). */
 #ifndef DM_SIMT_KERNEL_RUN_H
 #define DM_SIMT_KERNEL_RUN_H
 
-/* Machines of a block at most, so few that slots are of 64 bits (smem.h). */
+/* Machines of a block at most, so few that page table entries have 64 bits (limits.h): memory may lie anywhere. */
 #define DM_GB_BLOCK_MACHINES 128
 
 #include "gb/run.h"

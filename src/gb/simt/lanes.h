@@ -4,7 +4,7 @@
  * A warp has DM_SIMT_LANES slots, one for each of its first lanes; `order` (rebalance.h) says which machine is in
  * a slot. All 32 lanes go through the kernel together and share the copying of pictures and snapshots.
  *
- * Whoever compiles a kernel says, by what options.h makes of dm_simt_options,
+ * A kernel is compiled with these macros (swarm/builder.c):
  *
  *   DM_SIMT_LANES     machines of a warp; the batch's lanes_per_warp
  *   DM_SIMT_THREADS   threads of a block at most
@@ -12,7 +12,7 @@
 #ifndef DM_SIMT_LANES_H
 #define DM_SIMT_LANES_H
 
-/* They say how machines are staged. */
+/* context.h depends on DM_GB_STAGE_*, below. */
 #ifdef DM_SIMT_CONTEXT_H
 #error "lanes.h comes before context.h"
 #endif
@@ -59,10 +59,10 @@ DM_FN dm_simt_slot dm_simt_slot_of(const dm_gb_batch *batch, uint64_t thread)
     return slot;
 }
 
-/* A service counts as this many rounds where machines are sorted by what they cost. */
+/* The load of a machine counts a service as this many instructions. */
 #define DM_SIMT_SERVICE_ROUNDS 8u
 
-/* What a machine's launch has cost, for the next one (rebalance.h), as if it had been the whole step. */
+/* Store what a launch has cost a machine, for the next one (rebalance.h), scaled to a whole step. */
 DM_FN void dm_simt_cost_store(const dm_gb_batch *batch, uint32_t machine, const dm_simt_cost *cost)
 {
     if (batch->loads == 0)

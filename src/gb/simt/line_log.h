@@ -3,8 +3,8 @@
  *
  * A line that is rendered later (render.h) is logged with the registers that draw it (render_words.h). Consecutive
  * lines usually differ only in the window line, so they are run-length coded as ranges. Where a picture needs more
- * ranges than there are, the other lines spill: the registers of each lie in place of its first eight pixels, which
- * costs a lane an access each. */
+ * than DM_GB_RANGES of them, the other lines spill: the registers of each are stored in place of its first eight
+ * pixels, and rendering loads them from there. */
 #ifndef DM_SIMT_LINE_LOG_H
 #define DM_SIMT_LINE_LOG_H
 
@@ -44,7 +44,7 @@ DM_FN uint32_t dm_gb_range_shown(uint32_t lines, uint32_t line)
     return line > window ? line - window : 0u;
 }
 
-/* Lines first..end - 1 continue the last range. */
+/* Do lines first..end - 1 continue the last range? */
 DM_FN bool dm_gb_range_goes_on(const dm_gb_line_log *log, uint64_t registers, uint32_t first,
                                uint32_t window)
 {
@@ -87,7 +87,7 @@ DM_FN void dm_gb_log_lines(dm_gb_line_log *log, uint8_t *picture, uint64_t regis
 
 /* ---- Reading the log, line by line ---- */
 
-/* A walk down the picture. */
+/* A position in the log, which only moves down the picture. */
 typedef struct dm_gb_walk {
     const dm_gb_line_log *log;
     uint32_t next, count;                          /* ranges */

@@ -46,7 +46,7 @@ DM_FN void dm_gb_page_table_fill(const dm_gb_context *context, const dm_gb_machi
     dm_gb_smem_set_cold(smem, context->cold);
 }
 
-/* The machine's memory. */
+/* Machine memory, from the entry of HRAM, which is always plain. */
 DM_FN const uint8_t *dm_gb_page_table_ram(const dm_gb_smem *smem)
 {
     return dm_gb_page_address(smem, DM_GB_PAGE_HRAM) + (0xFF80 - DM_GB_HRAM);
@@ -79,14 +79,14 @@ DM_FN_SLOW uint32_t dm_gb_fetch_word(dm_gb_smem where, uint32_t pc)
 
 #if DM_GB_HOOKS
 
-/* The same for an instruction that is about to be executed: it may have a hook. (What is not in plain memory is
- * serviced, dm_gb_service_slow looks there.) `ahead`: what was fetched ahead. */
+/* The same for an instruction that is about to be executed and may have a hook. Outside of plain memory
+ * dm_gb_service_slow looks for hooks. `ahead`: the word that was fetched ahead. */
 DM_FN_SLOW uint32_t dm_gb_fetch_hooked(dm_gb_smem where, uint32_t pc, uint32_t ahead)
 {
     const dm_gb_smem *smem = &where;
     const dm_gb_cold *cold = dm_gb_smem_cold(smem);
     const dm_gb_hook_table *hooks = cold->hooks;
-    /* After a service nothing was. */
+    /* After a service nothing was fetched ahead. */
     const uint32_t there = ahead == DM_GB_NO_WORD ? dm_gb_fetch_ahead(smem, pc) : ahead;
     if (!DM_GB_IS_NO_WORD(there))
         return there;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* predict.h - what devices will answer, without bringing them up to date; kernel text.
  *
- * The fast path (fast.h) traps where it meets a device. Often that is not needed: the picture unit's line and dot
- * follow from the time since it was last brought up to date, and a mapper that is told what it knows changes nothing.
- * The rules themselves are const queries of the devices (machine/ppu.h, machine/cart.h, machine/io.h). Each function
- * here answers only what is certain; anything else traps, with the same result. */
+ * The fast path (fast.h) traps where it accesses a device. Often that is not needed: the picture unit's line and dot
+ * follow from the time since it was last brought up to date, and a write that sets a mapper's register to the value
+ * that it has changes nothing. The rules themselves are const queries of the devices (machine/ppu.h, machine/cart.h,
+ * machine/io.h). Each function here answers only what is certain; anything else traps, with the same result. */
 #ifndef DM_SIMT_PREDICT_H
 #define DM_SIMT_PREDICT_H
 
@@ -46,7 +46,7 @@ typedef struct dm_gb_prediction {
     uint32_t line, dot; /* line: not more than one frame on, 154 and up are of the next frame */
     uint32_t start;     /* T-cycle of its dot 0 */
     uint32_t mode0_dot; /* when mode 3 of it ends; 0: not known */
-    bool certain;       /* it is on and on an ordinary line */
+    bool certain;       /* the LCD is on, and this is an ordinary line */
 } dm_gb_prediction;
 
 DM_FN dm_gb_prediction dm_gb_predict_at(const dm_gb_machine *m, uint32_t now)
@@ -66,9 +66,9 @@ DM_FN dm_gb_prediction dm_gb_predict_at(const dm_gb_machine *m, uint32_t now)
     return at;
 }
 
-/* When mode 3 of a visible line ends, if there is neither a sprite nor the window on it; else 0: to
- * be asked for in a service. OAM is what mode 2 of that line saw or will see: it changes only in
- * services, which note how far mode 2 was. */
+/* The dot at which mode 3 of a visible line ends, if there is neither a sprite nor the window on it;
+ * else 0: only a service can tell. OAM is what mode 2 of that line saw or will see, since only services
+ * change it, and they record how far mode 2 was (ppu.scanned). */
 DM_FN_SLOW uint32_t dm_gb_predict_mode0(const dm_gb_machine *m, const uint8_t *ram,
                                         const dm_gb_prediction *at)
 {
@@ -107,9 +107,8 @@ DM_FN uint32_t dm_gb_predict_mode(const dm_gb_prediction *at)
     return at->dot <= DM_GB_PREDICT_MODE3 ? 3u : at->dot > DM_GB_MODE0_LATEST ? 0u : mode;
 }
 
-/* A program reads STAT again and again while bits `mask` of it are not all zero, or with
- * `while_zero` while they are, and has just read that. Up to when it will go on at least, if only
- * the mode matters; else `now`. */
+/* A loop reads STAT while bits `mask` of it are not all zero, or with `while_zero` while they are, and
+ * has just read so. The time up to which it goes on at least, if only the mode matters; else `now`. */
 DM_FN uint32_t dm_gb_predict_mode_until(const dm_gb_machine *m, const uint8_t *ram, uint32_t now,
                                         uint32_t mask, bool while_zero)
 {
@@ -138,9 +137,8 @@ DM_FN uint32_t dm_gb_predict_ly(const dm_gb_machine *m, uint32_t now, uint32_t *
     return dm_gb_line_ly(at.line % DM_GB_LINES, at.dot);
 }
 
-/* A program is about to read LY again and again, from the next M-cycle but one on, until `jump`
- * (the opcode of a JR) is not taken after CP `line`. Up to when it will go on at least; else `now`.
- */
+/* A loop is about to read LY, from the next M-cycle but one on, until `jump` (the opcode of a JR) is not
+ * taken after CP `line`. The time up to which it goes on at least; `now` if that is not known. */
 DM_FN uint32_t dm_gb_predict_line_until(const dm_gb_machine *m, uint32_t now, uint32_t line,
                                         uint32_t jump)
 {
@@ -159,8 +157,8 @@ DM_FN uint32_t dm_gb_predict_line_until(const dm_gb_machine *m, uint32_t now, ui
     return lines != 0 ? at.start + lines * DM_GB_LINE_CYCLES : now;
 }
 
-/* Were all writes to the picture unit that wait made in mode 0 of the line that begins at `start`?
- * Then they do not change that it is in mode 0. */
+/* Were all queued writes to the picture unit made in mode 0 of the line that begins at `start`? Then
+ * they do not change that it is in mode 0. */
 DM_FN_SLOW bool dm_gb_predict_quiet(const dm_gb_machine *m, const dm_gb_cold *cold, uint32_t start)
 {
     const uint32_t count = cold->queued;
@@ -175,8 +173,8 @@ DM_FN_SLOW bool dm_gb_predict_quiet(const dm_gb_machine *m, const dm_gb_cold *co
     return quiet;
 }
 
-/* STAT; it stays the same for accesses up to `until`. Registers that wait matter from the dot on at
- * which mode 3 begins. */
+/* STAT; it stays the same for accesses up to `until`. Queued writes matter from the dot on at which
+ * mode 3 begins. */
 DM_FN bool dm_gb_predict_stat(const dm_gb_machine *m, const dm_gb_cold *cold, const uint8_t *ram,
                               uint32_t now, uint32_t *value, uint32_t *until)
 {
@@ -205,8 +203,9 @@ DM_FN bool dm_gb_predict_stat(const dm_gb_machine *m, const dm_gb_cold *cold, co
     return true;
 }
 
-/* A write to LCDC, SCY, SCX, a palette, WY or WX that changes nothing before the next picture: in
- * VBlank, when the unit has been there since. And one of what SCY or a palette is already. */
+/* Make a write to LCDC, SCY, SCX, a palette, WY or WX that acts only on the next picture: in VBlank,
+ * if the unit was last synced in the same VBlank. Likewise a write of the value that SCY or a palette
+ * has already. */
 #define DM_GB_PREDICT_SAME_BITS 0x384u /* SCY, BGP, OBP0, OBP1: by number from FF40 on */
 DM_FN bool dm_gb_predict_write(dm_gb_machine *m, uint32_t now, uint32_t address, uint32_t value)
 {
@@ -224,8 +223,8 @@ DM_FN bool dm_gb_predict_write(dm_gb_machine *m, uint32_t now, uint32_t address,
     return true;
 }
 
-/* May VRAM be used as plain memory from `now` on, since the picture unit does not read it? Then `until` is moved to
- * the end of that. */
+/* May VRAM be used as plain memory from `now` on, since the picture unit does not read it? Then `until` is set to the
+ * end of that time. */
 DM_FN bool dm_gb_predict_vram(const dm_gb_machine *m, const uint8_t *ram, uint32_t now,
                               uint32_t *until)
 {
@@ -262,13 +261,13 @@ DM_FN bool dm_gb_predict_shut(const dm_gb_machine *m, uint32_t now)
 DM_FN bool dm_gb_predict_cart(const dm_gb_cart *cart, uint32_t address, uint32_t value)
 {
     const uint32_t area = address >> 13;
-    if (area == 5u) /* only what is switched on can be written to */
+    if (area == 5u) /* RAM and clock ignore writes while they are not enabled */
         return !cart->ram_enabled;
     return area <= 3u && dm_gb_cart_ignores(cart, address, value);
 }
 
-/* A write that chooses a ROM bank: cart takes it, but for rom_high. Returns the bank that 4000..7FFF shows from now on;
- * DM_GB_PREDICT_NO_BANK: none of it happened. */
+/* Make a write that selects a ROM bank in the mapper's registers; the caller sets cart->rom_high. Returns the bank that
+ * 4000..7FFF shows from now on; DM_GB_PREDICT_NO_BANK: it is another kind of write, and nothing has changed. */
 #define DM_GB_PREDICT_NO_BANK 0xFFFFFFFFu
 DM_FN uint32_t dm_gb_predict_bank(dm_gb_cart *cart, uint32_t address, uint32_t value)
 {
@@ -279,8 +278,8 @@ DM_FN uint32_t dm_gb_predict_bank(dm_gb_cart *cart, uint32_t address, uint32_t v
     return dm_gb_cart_high_bank(cart);
 }
 
-/* Does a write below C000 change nothing? Of one byte, or of two of which `value` is the last,
- * which counts when both go to the same register. */
+/* Does a write below C000 change nothing? It is of one byte, or of two bytes to the same register, of
+ * which `value` is the last one written and so the one that counts. */
 DM_FN bool dm_gb_predict_ignored(dm_gb_machine *m, uint32_t begin, uint32_t address, uint32_t value,
                                  uint32_t two)
 {
@@ -290,9 +289,9 @@ DM_FN bool dm_gb_predict_ignored(dm_gb_machine *m, uint32_t begin, uint32_t addr
                                : dm_gb_predict_cart(dm_gb_cart_by(m), address, value);
 }
 
-/* When the first interrupt can come that a write which waits brings (DM_GB_QUEUE_URGENT): as
- * dm_gb_schedule would say, or a time that has passed; `now`: that is not known. Only those by LYC
- * are foreseen. */
+/* When the first interrupt can come that a queued write causes (DM_GB_QUEUE_URGENT): the time that
+ * dm_gb_schedule would find, or `now` or earlier if it is not known. Only interrupts by LYC are
+ * predicted. */
 DM_FN_SLOW uint32_t dm_gb_predict_urgent(const dm_gb_machine *m, const dm_gb_cold *cold,
                                          uint32_t now)
 {
@@ -317,9 +316,9 @@ DM_FN_SLOW uint32_t dm_gb_predict_urgent(const dm_gb_machine *m, const dm_gb_col
     return first;
 }
 
-/* DI, EI or RETI has been executed. True: that is all, since no interrupt is waiting. Whatever IE
- * lets through would have been an event, so what m says of requests is true until the next one. EI
- * counts one instruction late, which makes no difference where no event is due before that. */
+/* DI, EI or RETI has been executed. True: it needs no service, since no interrupt is pending. A request
+ * that IE lets through is an event, so m.int_flags is right until the next event. EI takes effect one
+ * instruction late, which makes no difference where no event is due before that. */
 DM_FN_SLOW bool dm_gb_predict_control(dm_gb_machine *m, const dm_gb_cold *cold, uint32_t operation,
                                       uint32_t enabled, bool event_later)
 {

@@ -13,7 +13,7 @@
 #include "gb/batch_args.h"
 #include "gb/simt/limits.h"
 
-/* Classes of loads, a power of two apart, and in each so many; and of actions. */
+/* Buckets: octaves of loads with 2^DM_SIMT_LOADS_LOG2 classes each, times classes of actions. */
 #define DM_SIMT_OCTAVES 8u
 #define DM_SIMT_LOADS_LOG2 6u
 #define DM_SIMT_ACTIONS 16u
@@ -24,7 +24,7 @@
 /* Of each bucket: how many machines it has, then where its next machine goes. */
 static DM_SHARED uint32_t dm_simt_buckets[DM_SIMT_BUCKETS];
 
-/* The logarithm of a number, as far as its exponent and first bits say. */
+/* The class of a load: its logarithm, from the exponent and the first bits. */
 DM_FN uint32_t dm_simt_load_class(uint32_t load)
 {
     const uint32_t bits = dm_f32_bits((float)load);

@@ -6,9 +6,9 @@
  * complete, which is usually with all 144 lines in the log, the warp renders it with all its lanes (simt.h).
  *
  * VRAM and OAM must not change while lines are in the log: code that is about to change them, or the state of the
- * picture, calls dm_gb_render_logged first, and so does the end of a run; STOP lasts until then. While OAM DMA is
- * active no line is logged. The machine's own state is the same as if the line had been drawn; tests/gb/test_fast.c
- * compares that, and the pictures. */
+ * picture, calls dm_gb_render_logged first, and so does the end of a run. While OAM DMA is active no line is logged.
+ * The machine's own state is the same as if the line had been drawn; tests/gb/test_fast.c compares state and
+ * pictures. */
 #ifndef DM_SIMT_RENDER_H
 #define DM_SIMT_RENDER_H
 
@@ -53,7 +53,7 @@ DM_FN void dm_gb_log_all_lines(dm_gb_context *context, uint32_t end, uint32_t wi
 DM_FN bool dm_gb_draw_at_once(dm_gb_context *context)
 {
     const dm_gb_ppu *ppu = &dm_gb_m(context)->ppu;
-    /* OAM will be searched again, as a whole. */
+    /* The renderer searches all of OAM again: the line must show the sprites that such a search finds. */
     const bool sprites_known = (ppu->lcdc & 2u) == 0 || ppu->scanned == 0 ||
                                (ppu->scanned == DM_GB_SPRITES &&
                                 context->scan_height == ((ppu->lcdc & 4u) != 0 ? 16u : 8u));
@@ -85,7 +85,7 @@ DM_FN_SLOW void dm_gb_render_pair(const dm_gb_context *context, uint32_t pair)
                            dm_gb_word_shades(context->ram, pair, word, registers, sprites));
 }
 
-/* Draw the logged lines. (The position is in the context and not in registers, which are scarce in a service.) */
+/* Draw the logged lines by one lane. (The position is in the context, since registers are scarce in a service.) */
 DM_FN_SLOW void dm_gb_render_lines(dm_gb_context *context)
 {
     DM_NO_UNROLL
@@ -102,9 +102,9 @@ DM_FN void dm_gb_render_logged(dm_gb_context *context)
 }
 
 /* ---- The lanes of a warp share a picture ----
- * Five lanes to a pair of lines, a word each, six pairs at a time; two lanes only help to find sprites. All lanes of a
- * warp call these together; where a test plays them one after the other, the last lane comes first, since the first
- * word of a line overwrites registers that spilled. */
+ * Five lanes draw a pair of lines, a word each, and a warp six pairs at a time; the other two lanes only help to find
+ * sprites. All lanes of a warp call these functions together. A test that runs the lanes one after the other begins
+ * with the last, since the first word of a line overwrites spilled registers. */
 
 #define DM_GB_SHARED_PAIRS (32u / DM_GB_LINE_WORDS)
 #define DM_GB_SHARED_LINES (2u * DM_GB_SHARED_PAIRS)
@@ -113,7 +113,7 @@ DM_STATIC_ASSERT(DM_GB_PAIRS % DM_GB_SHARED_PAIRS == 0, "lanes of a warp stay to
 typedef struct dm_gb_share {
     const uint8_t *ram;
     uint8_t *picture;
-    uint32_t pair, word; /* in hand; DM_GB_PAIRS or more: none */
+    uint32_t pair, word; /* the lane draws now; DM_GB_PAIRS or more: none */
     dm_gb_walk walk;
 #if DM_LANES > 1
     /* Of sprites number `lane` and 32 + `lane`: how far the last line in hand lies below their

@@ -34,8 +34,8 @@ DM_FN_SLOW uint32_t dm_simt_pack_word(const uint8_t *at)
     return packed;
 }
 
-/* Draw the lines of a picture that are kept (gb/simt/render.h), with all lanes of the warp, and if
- * `packed` is not 0 its packed pixels with them. */
+/* Draw the logged lines of a picture (render.h) with all lanes of the warp, and if `packed` is not 0
+ * store its packed pixels too. */
 DM_FN_SLOW void dm_simt_render_picture(const uint8_t *ram, uint8_t *picture,
                                        const dm_gb_line_log *log, uint8_t *packed)
 {

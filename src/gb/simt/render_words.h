@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* render_words.h - the bit-plane renderer: 32 pixels of two lines at a time; kernel text.
  *
- * draw.h puts a line together in a buffer, at any byte, and copies it. A GPU has 32-bit words, and each access to
- * memory is a long wait, local memory included. So here a lane makes a word of pixels in registers: bit planes of 32
- * pixels, the leftmost in bit 31, as tiles have them, of two lines one above the other, a pair. Lines of a pair mostly
- * show the same tiles, whose rows for both then come with one load. A lane loads all tile numbers, then all rows, and
- * stores each word of pixels once.
+ * The CPU (cpu/spans.h) composes a line in a buffer, byte by byte, and copies it. A GPU has 32-bit words, and each
+ * access to memory is a long wait, local memory included. So here a lane makes words of pixels in registers: bit planes
+ * of 32 pixels, the leftmost in bit 31, as tiles have them, for a pair of lines one above the other. Lines of a pair
+ * mostly show the same tiles, whose rows for both then come with one load. A lane loads all tile numbers, then all
+ * rows, and stores each word of pixels once.
  *
  * The registers that draw a line are one word of 64 bits:
  *
@@ -50,7 +50,7 @@ DM_FN bool dm_gb_registers_have(uint64_t registers, uint32_t bit)
     return ((uint32_t)registers & bit) != 0;
 }
 
-/* ... or that of either? */
+/* Is it set in the registers of either line? */
 DM_FN bool dm_gb_either_has(dm_gb_both registers, uint32_t bit)
 {
     return (((uint32_t)registers.upper | (uint32_t)registers.lower) & bit) != 0;
@@ -82,7 +82,7 @@ DM_FN dm_gb_shader dm_gb_shader_of(uint32_t palette)
     return shader;
 }
 
-/* That of the background. Where it is off everything is colour 0. */
+/* The background's palette. Where the background is off everything is colour 0. */
 DM_FN uint32_t dm_gb_ground_palette(uint64_t registers)
 {
     const uint32_t palette = (uint32_t)registers >> 24;
@@ -105,9 +105,12 @@ DM_FN dm_gb_planes dm_gb_shades_of(const dm_gb_shader *shader, dm_gb_planes colo
 
 /* ---- Background and window ---- */
 
-/* What a word shows of a map: in bits 0..7 LCDC, of which bit 3 chooses the map and bit 4 the
- * tiles, in bits 8..15 the column of the map's 256 pixels under its leftmost pixel, and in bits
- * 24..31 the map's line. Others do not matter. */
+/* A view: what a word of pixels shows of a map.
+ *
+ *   bits 0..7     LCDC, of which bit 3 chooses the map and bit 4 the tiles
+ *        8..15    the column of the map's 256 pixels under the leftmost pixel
+ *        24..31   the map's line
+ */
 #define DM_GB_VIEW_NEXT (1u << 24) /* the line below */
 
 DM_FN uint32_t dm_gb_view(uint64_t registers, uint32_t line, uint32_t word)
@@ -182,8 +185,8 @@ DM_FN void dm_gb_tile_rows(const uint8_t *ram, uint32_t upper, uint32_t lower, u
     }
 }
 
-/* Those as planes: four tiles are a word, and of the fifth comes in what the first has lost on the
- * left. */
+/* Tile rows as planes: four tiles are a word, shifted left by the pixels of the first tile that are not
+ * shown, and filled up from the fifth. */
 DM_FN dm_gb_two_planes dm_gb_two_planes_of(const uint32_t rows[5], uint32_t upper, uint32_t lower)
 {
     const uint32_t left = dm_byte_perm(rows[1], rows[0], 0x5140u),
@@ -201,7 +204,7 @@ DM_FN dm_gb_two_planes dm_gb_two_planes_of(const uint32_t rows[5], uint32_t uppe
     return two;
 }
 
-/* Those of one line alone, in 64 bits. */
+/* The planes of one line alone, in 64 bits. */
 DM_FN_SLOW uint64_t dm_gb_one_line(const uint8_t *ram, uint32_t view)
 {
     const dm_gb_five five = dm_gb_five_of(ram, view);
@@ -254,8 +257,8 @@ DM_FN dm_gb_two_planes dm_gb_ground(const uint8_t *ram, uint32_t pair, uint32_t 
 /* ---- Sprites ----
  * An entry of OAM is a word: y, x, tile, attributes. */
 
-/* How far right of the word's left edge its x lies, which is its right edge on the screen; it
- * touches the word if that is 1..39. */
+/* How far right of the word's left edge the sprite's right edge lies (which is its x); the sprite touches
+ * the word if that is 1..39. */
 DM_FN uint32_t dm_gb_entry_right(uint32_t entry, uint32_t word)
 {
     return (entry >> 8 & 0xFFu) - word * 32u;
@@ -291,7 +294,7 @@ DM_FN uint32_t dm_gb_lowest64(uint64_t bits)
                                : dm_ffs_u32((uint32_t)(bits >> 32)) + 31u;
 }
 
-/* A line shows ten of them, the first in OAM. */
+/* A line shows at most ten sprites: the first in OAM. */
 DM_FN uint64_t dm_gb_first_ten(uint64_t sprites)
 {
     uint64_t rest = sprites;
@@ -335,15 +338,15 @@ DM_FN dm_gb_both dm_gb_sprites_on(const uint8_t *ram, uint32_t pair, dm_gb_both 
 }
 
 /* Sprites over 32 pixels of a line: shades, where there are any, and where they lie behind the
- * background. Of two over the same pixel that with the smaller x is seen, which is the one that
- * shows a column further right of its own, and of two such the first in OAM; so they can be laid in
- * the order of OAM, if the columns are kept: three planes. */
+ * background. Of two sprites over the same pixel the one with the smaller x is seen, which is the one
+ * that shows a column further right in its own tile; of two with the same x the first in OAM. So
+ * sprites can be added in the order of OAM if each pixel's column is stored: three planes. */
 typedef struct dm_gb_layer {
     dm_gb_planes shades;
     uint32_t taken, behind, column[3];
 } dm_gb_layer;
 
-/* One more. */
+/* Add a sprite. */
 DM_FN void dm_gb_layer_add(dm_gb_layer *layer, dm_gb_planes colours, const uint32_t column[3],
                            const dm_gb_shader *shader, uint32_t behind)
 {
@@ -375,7 +378,7 @@ DM_FN void dm_gb_layer_lay(const dm_gb_layer *layer, uint32_t opaque, dm_gb_plan
     shades->high = dm_choose_u32(seen, layer->shades.high, shades->high);
 }
 
-/* Rows of it that a line shows whose number plus 16 is `bottom`, and the one below: both planes of
+/* The rows of a sprite that two lines show, the upper one with number `bottom` - 16: both planes of
  * each, the upper line's in bits 0..15. */
 DM_FN uint32_t dm_gb_entry_rows(const uint8_t *ram, uint32_t entry, uint32_t bottom,
                                 uint64_t registers)
@@ -402,7 +405,7 @@ DM_FN uint32_t dm_gb_opaque(uint64_t registers, dm_gb_planes ground)
     return (ground.low | ground.high) & (0u - ((uint32_t)registers & DM_GB_LINE_GROUND));
 }
 
-/* Those of one pass: with the height and the palettes of `registers`. */
+/* Draw sprites in one pass, with the height and the palettes of `registers`. */
 DM_FN void dm_gb_lay_pass(const uint8_t *ram, uint32_t bottom, uint32_t word, uint64_t registers,
                           dm_gb_both sprites, dm_gb_layer *upper, dm_gb_layer *lower)
 {
@@ -434,8 +437,8 @@ DM_FN void dm_gb_lay_pass(const uint8_t *ram, uint32_t bottom, uint32_t word, ui
     }
 }
 
-/* Lay sprites over the shades of background and window, whose colours `ground` has. Lines that
- * differ in what matters to sprites take two passes. */
+/* Draw sprites over the shades of background and window, whose colours are in `ground`. Lines with
+ * different heights or palettes of sprites take two passes. */
 DM_FN void dm_gb_lay_sprites(const uint8_t *ram, uint32_t pair, uint32_t word, dm_gb_both registers,
                              dm_gb_both sprites, const dm_gb_two_planes *ground,
                              dm_gb_two_planes *two)

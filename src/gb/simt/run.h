@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* run.h - a service, and the loop of a lane alone; kernel text.
+/* run.h - a service, and the loop of a machine by itself; kernel text.
  *
- * The fast path executes instructions until it traps (fast.h); a service then does what it could not. */
+ * The fast path executes instructions until it traps (fast.h). dm_gb_service then does what the fast path could not:
+ * queued writes, due events, the access or the instruction that trapped. Swarms call it from simt/service.h and
+ * simt/mode; dm_gb_loop and dm_gb_run are for kernels without a swarm (kernel_run.h). */
 #ifndef DM_SIMT_RUN_H
 #define DM_SIMT_RUN_H
 
@@ -29,8 +31,8 @@ DM_FN_SLOW void dm_gb_service_slow(dm_gb_context *context, dm_gb_hot *copy, bool
     *copy = hot;
 }
 
-/* Give a machine what it needs to go on by the fast path; DM_GB_TRAP_OVER: m is up to date.
- * Callers hand in a copy of their registers, so that those themselves need not be memory. */
+/* Do what a trap asks for; DM_GB_TRAP_OVER: the run is over, and all registers are in m. Callers pass a
+ * copy of their hot registers: the address of those themselves would force them into memory. */
 DM_FN_SLOW enum dm_gb_trap dm_gb_service(dm_gb_context *context, dm_gb_hot *hot,
                                          enum dm_gb_trap trap)
 {
@@ -63,14 +65,14 @@ DM_FN_SLOW enum dm_gb_trap dm_gb_service(dm_gb_context *context, dm_gb_hot *hot,
         hot->pc = (hot->pc + dm_gb_control(context, hot->clock, hot->io_value)) & 0xFFFFu;
         dm_gb_hot_reload(context, hot);
     }
-    /* What was done may have made something due: better now than by a service of its own. */
+    /* The access may have made an event due: handle it now, and save a service of its own. */
     if (trap == DM_GB_TRAP_EVENT ||
         (!slow && !replayed && !dm_gb_before(hot->clock, hot->next_event))) {
         dm_gb_hot_pause(hot, m);
         enum dm_gb_next next = dm_gb_event(context);
         if (next == DM_GB_NEXT_STOP) {
             dm_gb_hot_save(hot, m);
-            /* On the way to the end of the run: for a picture, whose last lines are kept now. */
+            /* The first half of a run ends at a picture (simt.h): log its last lines now. */
             if (m->target != context->run_end && !m->dma.active)
                 dm_gb_ppu_sync(context, m->target);
             return DM_GB_TRAP_OVER;
@@ -85,7 +87,7 @@ DM_FN_SLOW enum dm_gb_trap dm_gb_service(dm_gb_context *context, dm_gb_hot *hot,
     return replayed ? DM_GB_TRAP_REPLAY : DM_GB_TRAP_NONE;
 }
 
-/* The same, and the context's place gets a new map if that has changed. */
+/* The same, and the page table is filled anew if the memory map has changed. */
 DM_FN enum dm_gb_trap dm_gb_service_mapped(dm_gb_context *context, dm_gb_hot *hot,
                                            enum dm_gb_trap trap)
 {
@@ -96,7 +98,7 @@ DM_FN enum dm_gb_trap dm_gb_service_mapped(dm_gb_context *context, dm_gb_hot *ho
     return trap;
 }
 
-/* A run begins. */
+/* A run begins: load the registers and fill the page table. */
 DM_FN void dm_gb_service_begin(dm_gb_context *context, dm_gb_machine *m, dm_gb_hot *hot)
 {
     context->cold->skip_idle = context->skip_idle;

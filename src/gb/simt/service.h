@@ -44,14 +44,14 @@ DM_FN dm_simt_lane_context *dm_simt_lane_context_of(const dm_gb_batch *batch, ui
 /* The part of each kind of trap in the queue begins with a new warp. */
 #define DM_SIMT_SERVICE_QUEUE (DM_SIMT_THREADS + DM_SIMT_TRAPS * 32u)
 
-/* Shared memory for the numbers of machines that are serviced, or compacted. */
+/* Shared memory for the queue of machines to be serviced, or for the list of survivors. */
 DM_FN uint32_t *dm_simt_list(void)
 {
     static DM_SHARED uint32_t list[DM_SIMT_SERVICE_QUEUE];
     return list;
 }
 
-/* This thread's rank among those with the same trap; `counts` grow. */
+/* This thread's rank among those of the block with the same trap. All of them count themselves in `counts`. */
 DM_FN uint32_t dm_simt_rank(uint32_t *counts, uint32_t trap)
 {
     uint32_t rank = 0;
@@ -143,8 +143,9 @@ DM_FN bool dm_simt_fewer_warps(int before, int left)
            (before + DM_SIMT_LANES - 1) / DM_SIMT_LANES;
 }
 
-/* The `left` machines that are still running move to the first threads of the block. Returns what
- * this thread's needs now, DM_GB_TRAP_OVER if it has none; the others are that machine's. */
+/* The `left` machines that are still running move to the first warps of the block. Sets this thread's
+ * machine, registers and cost to those of its new machine and returns the machine's trap;
+ * DM_GB_TRAP_OVER: it has none. */
 DM_FN_SLOW enum dm_gb_trap dm_simt_compact(const dm_gb_batch *batch, uint32_t *machine,
                                            dm_gb_smem smem, dm_gb_hot *hot, dm_simt_cost *cost,
                                            enum dm_gb_trap trap, int left)

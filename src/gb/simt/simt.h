@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* simt.h - how a GPU runs many Game Boys: start here; kernel text.
  *
- * A thread runs a machine. The threads of a warp execute one instruction stream together, so what decides the
- * speed is how much of their way the lanes share. A step of a block, with time downwards:
+ * A thread runs a machine. The threads of a warp execute one instruction stream together, so the speed depends on how
+ * much of it the lanes share. A step of a block, with time downwards:
  *
  *   lane 0    lane 1    lane 2    lane 3
  *   fast      fast      fast      fast      an instruction each, the same code for all (fast.h), DM_SIMT_ROUNDS times
- *   fast      trap      fast      fast      lane 1 meets a device: it traps, nothing has changed yet, and it waits
+ *   fast      trap      fast      fast      lane 1 accesses a device: it traps before anything has changed, and waits
  *   fast      .         trap      fast
  *   ---- vote: do enough lanes wait for those that can go on? (DM_SIMT_PATIENCE) ----
  *   .         service   service   .         the slow path, on a staged copy of the machine (staging.h): due events,
@@ -16,7 +16,7 @@
  *   over      fast      fast      over      the run's target is reached: the lane waits for the others
  *   ---- picture: the warp renders the logged lines of its machines, one machine after the other (render.h) ----
  *
- * Who runs, waits and services depends on how many machines there are (swarm/launch_config.c):
+ * Which lanes run, wait and service depends on how many machines there are (swarm/launch_config.c):
  *
  *   lanes of a warp   a lane runs       it waits for          and is serviced by (mode/: a file each)
  *   1                 fast_scalar.h     nothing               itself; the machine is staged in shared memory
@@ -72,8 +72,8 @@
 #define DM_SIMT_ROUNDS (!DM_SIMT_BLOCK_SERVICE ? 4 : DM_SIMT_THREADS > 128 ? 128 : 256)
 #endif
 
-/* Blocks of warps with at least so many lanes service together (service.h), unless one of their machines took this many
- * services a frame in the last step: such a machine wants each of them soon, and its own warp is sooner. */
+/* Blocks whose warps have at least BLOCK_SERVICE_LANES machines service together (service.h), unless one of the
+ * machines took BLOCK_SERVICE_MOST services a frame in the last step: its own warp services such a machine sooner. */
 #ifndef DM_SIMT_BLOCK_SERVICE_LANES
 #define DM_SIMT_BLOCK_SERVICE_LANES 16
 #endif
@@ -82,7 +82,7 @@
 #define DM_SIMT_BLOCK_SERVICE_MOST 100
 #endif
 
-/* The context of a machine, but for where it is kept. */
+/* Fill in the context of a machine; dm_simt_context (mode/) says where the context is. */
 DM_FN void dm_simt_context_fill(dm_gb_context *context, const dm_gb_batch *batch, uint32_t machine)
 {
     dm_simt_context_init(context, batch, machine);
@@ -90,7 +90,7 @@ DM_FN void dm_simt_context_fill(dm_gb_context *context, const dm_gb_batch *batch
     context->line_log = &dm_simt_lane_context_of(batch, machine)->line_log;
 }
 
-/* Where a machine is and which path executes it; then the loop. */
+/* Where a machine is and which path executes it: a file each for one machine a warp and for several. */
 #if DM_SIMT_LANES == 1
 #include "gb/simt/mode/alone.h"
 #else
@@ -131,9 +131,9 @@ DM_FN uint32_t dm_simt_halves(dm_gb_context *context, bool valid, bool draws)
     return draws ? 2u : 1u;
 }
 
-/* Draw the lines that the warp's machines have kept (gb/simt/render.h) up to their targets, one
- * machine after the other, with all lanes. Where the picture is complete its packed pixels come with it, unless
- * `packed` is NULL, which saves reading it again (dm_simt_packed). */
+/* Draw the lines that the warp's machines have logged (render.h) up to their targets, one machine
+ * after the other, with all lanes. Where a picture is complete its packed pixels are stored too,
+ * unless `packed` is NULL: the observation need not read the picture again then (dm_simt_packed). */
 DM_FN_SLOW void dm_simt_render(const dm_gb_batch *batch, uint32_t machine, dm_gb_context *context,
                                bool valid, uint8_t *packed)
 {
@@ -164,7 +164,7 @@ DM_FN_SLOW void dm_simt_render(const dm_gb_batch *batch, uint32_t machine, dm_gb
         dm_simt_machine(context)->target = context->run_end;
 }
 
-/* Were the packed pixels of what is on the screen now made when it was rendered? */
+/* Is the picture on the screen one whose packed pixels were stored when it was rendered? */
 DM_FN bool dm_simt_packed(const dm_gb_context *context, const dm_gb_machine *m)
 {
     return dm_gb_shows(&m->ppu, context->complete);
@@ -182,7 +182,7 @@ DM_FN void dm_simt_run(const dm_gb_batch *batch, uint32_t machine, dm_gb_context
                        const dm_gb_smem *smem, uint32_t cycles, bool valid, bool block_service,
                        bool draws, uint8_t *packed, dm_simt_cost *cost)
 {
-    /* They are stored by words, but a caller's buffer may begin at any byte. */
+    /* Packed pixels are stored by words, but a caller's buffer may begin at any byte. */
     if ((uintptr_t)packed % sizeof(uint32_t) != 0)
         packed = 0;
     if (valid)

@@ -2,8 +2,8 @@
 /* smem.h - page tables, uops and page attributes in shared memory, for the fast path (fast.h); kernel text.
  *
  * Lanes can look up different words of shared memory at once. First come the tables that all machines share: page
- * attributes and uops (uop.h); then the page tables (page_table.h), an entry of all the block's machines side by side.
- * Shared memory is taken from the first cache, so in large blocks an entry has 32 bits. */
+ * attributes and uops (uop.h); then the page tables (page_table.h), each entry for all the block's machines side by
+ * side. Shared memory is taken from the L1 cache, so in large blocks an entry has 32 bits. */
 #ifndef DM_SIMT_SMEM_H
 #define DM_SIMT_SMEM_H
 
@@ -11,10 +11,10 @@
 #include "gb/simt/limits.h"
 #include "gb/simt/uop.h"
 
-/* The page table: entries 0 and 1 are 16 KiB of ROM each, then 8 KiB of addresses each, then FF80..FFFF. An entry is
- * where address 0 would be; NULL: not plain. The last three are for instructions, two in 16 KiB of ROM each and one
- * for the rest of the addresses, which has none: where the word of address 0 would be (context.predecoded; of the
- * rest, that of address 8000). */
+/* Entries of a page table. The first two are 16 KiB of ROM each, then come 8 KiB of addresses each, then FF80..FFFF: an
+ * entry is where address 0 would be; NULL: not plain. The last three are for instruction fetch, 16 KiB of ROM each and
+ * all other addresses, which have no predecoded words: where the word of address 0 would be (of the last, that of
+ * address 8000). */
 enum dm_gb_page_address {
     DM_GB_PAGE_ROM,
     DM_GB_PAGE_VRAM = 2,
@@ -93,8 +93,7 @@ DM_FN dm_gb_smem dm_gb_smem_open(uint64_t lowest, const dm_gb_uop *uops)
     dm_gb_smem smem;
     smem.base = lowest - DM_GB_PAGE_BELOW;
     smem.tables = dm_shared_address(&shared);
-    /* By way of the warp, so that the compiler keeps it and does not work it out again and again.
-     */
+    /* Through a shuffle, so that the compiler keeps the result and does not compute it at each use. */
     smem.pages = dm_from_lane(dm_shared_address(shared.pages + DM_GB_BLOCK_SLOT), dm_lane());
     return smem;
 }

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* staging.h - where a lane's machine is: in its own place, or in a copy of it; kernel text.
+/* staging.h - where a lane's machine is: in the batch, or in a staged copy of it; kernel text.
  *
- * Swarms on a GPU work on copies of machines in memory that is nearer: each thread's own, for the
- * time of a service (staging_local.h), or the multiprocessor's shared memory, for a whole step, in kernels
- * that have few machines at a time. The compiler sees that those are there, so that it need not
- * load a descriptor for each access, as it does for pointers to just anywhere: a fifth of the
- * instructions of a service. Sound and the cartridge, the last parts of a machine, are seldom asked
- * and not copied.
- */
+ * Kernels of a swarm work on copies of machines in nearer memory:
+ *
+ *   local memory    of the thread, for the time of a service (staging_local.h)
+ *   shared memory   for a whole step, where a warp has one machine
+ *
+ * The compiler knows the address space of a copy and so avoids generic loads, which cost a fifth of the instructions of
+ * a service. Sound and the cartridge, the last parts of a machine, are seldom accessed and not copied. */
 #ifndef DM_SIMT_STAGING_H
 #define DM_SIMT_STAGING_H
 
-/* Included by context.h, which has the struct. */
+/* context.h includes this after its struct. */
 
-/* What is copied; the kernels' compiler does not know offsetof. */
+/* Bytes that are copied: those before `apu` (NVRTC has no offsetof). */
 #define DM_GB_STAGE_SIZE (sizeof(dm_gb_machine) - sizeof(dm_gb_apu) - sizeof(dm_gb_cart))
 
-/* In words that are as large as can be, and the few bytes that they leave. */
+/* A copy, as words of 16 bytes and the rest. */
 typedef struct dm_gb_stage {
     dm_u32x4 words[DM_GB_STAGE_SIZE / sizeof(dm_u32x4)];
     uint32_t rest[DM_GB_STAGE_SIZE % sizeof(dm_u32x4) / sizeof(uint32_t)];
@@ -26,7 +26,7 @@ DM_STATIC_ASSERT(DM_GB_STAGE_SIZE % sizeof(uint32_t) == 0 &&
                      DM_GB_STAGE_SIZE % sizeof(dm_u32x4) != 0,
                  "what is copied are words");
 
-/* Not by assignment, which may take what follows the last word with it. */
+/* Copy word by word: an assignment may also copy the padding of dm_gb_stage, which is no part of the machine. */
 DM_FN void dm_gb_stage_words(void *to, const void *from)
 {
     dm_gb_stage *out = (dm_gb_stage *)to;
@@ -55,7 +55,7 @@ static DM_SHARED dm_gb_stage_shared dm_gb_stages[DM_GB_BLOCK_MACHINES];
 #endif
 
 #if DM_GB_STAGE_LOCAL
-/* In a service the copy follows the lane, which is memory of the thread's own for all to see. */
+/* In a service the copy follows the context (dm_gb_staged), so that the compiler sees local memory. */
 #define DM_GB_STAGED_AT                                                                            \
     ((sizeof(dm_gb_context) + DM_U32X4_ALIGNMENT - 1u) / DM_U32X4_ALIGNMENT * DM_U32X4_ALIGNMENT)
 #endif
@@ -91,7 +91,7 @@ DM_FN dm_gb_cart *dm_gb_cart_of(const dm_gb_context *context)
     return &context->home->cart;
 }
 
-/* The cartridge, for who has only what dm_gb_m said before a service began. */
+/* The cartridge of the machine that dm_gb_m returned, for the fast path, which has no context. */
 DM_FN dm_gb_cart *dm_gb_cart_by(dm_gb_machine *m)
 {
 #if DM_GB_STAGE_SHARED
@@ -103,13 +103,13 @@ DM_FN dm_gb_cart *dm_gb_cart_by(dm_gb_machine *m)
 
 #if DM_GB_STAGE_SHARED
 
-/* The thread's copy, whether there is a machine for it or not. */
+/* Give the context its place among the copies, also in a thread without a machine. */
 DM_FN void dm_gb_stage_slot(dm_gb_context *context)
 {
     context->at = DM_GB_BLOCK_SLOT * (uint32_t)sizeof(dm_gb_stage_shared);
 }
 
-/* The machine is worked on there from now on; and it is up to date again. */
+/* Copy the machine in before a step, and out after it. */
 DM_FN void dm_gb_stage_begin(dm_gb_context *context)
 {
     dm_gb_stage_shared *copy = (dm_gb_stage_shared *)(void *)dm_gb_m(context);

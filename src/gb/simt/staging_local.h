@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* staging_local.h - a copy of a machine for a service; kernel text of the GPU's form.
+/* staging_local.h - a copy of a machine in local memory, for a service; kernel text for many lanes.
  *
- * A service goes over most of a machine, a few bytes at a time, and the machines of a warp lie far
- * apart: each access is one for every lane. Copies in memory of the threads' own lie side by side,
- * so that an access is one for the warp. */
+ * A service accesses most of a machine, a few bytes at a time. The machines of a warp lie far apart, so each access
+ * costs a memory transaction for every lane. Local memory interleaves the lanes: there it costs one for the warp. */
 #ifndef DM_SIMT_STAGING_LOCAL_H
 #define DM_SIMT_STAGING_LOCAL_H
 
@@ -11,7 +10,7 @@
 
 #if !DM_GB_STAGE_SHARED
 
-/* A machine and its lane while a thread works on its devices. */
+/* A machine's context and the copy that it works on. */
 typedef struct dm_gb_staged {
     dm_gb_context context;
     dm_gb_stage copy;
@@ -31,7 +30,7 @@ DM_FN void dm_gb_staged_begin(dm_gb_staged *staged, const dm_gb_context *context
 #endif
 }
 
-/* What else a service changes of the lane, each service sets anew. */
+/* Copy the machine back, and the context's fields that outlive a service; the others are set by each service. */
 DM_FN void dm_gb_staged_end(const dm_gb_staged *staged, dm_gb_context *context)
 {
     dm_gb_stage_words(context->home, &staged->copy);

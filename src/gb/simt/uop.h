@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* uop.h - rows of opcodes.def as fast.h wants them; kernel text.
+/* uop.h - uops: opcodes as steering bits for the fast path (fast.h); kernel text.
  *
- * decode.h's rows name things; these answer questions. Eight words per opcode, so that what an
- * instruction does is told by bits and byte selectors, and lanes with different instructions need
- * not branch. Where one instruction of the GPU can use a field as it stands, it stands so:
- * selectors (dm_byte_pick's) are halves of words, signs are at the top of a word or a byte.
- * uop_decode.h makes them.
+ * A row of decode.h names an operation and its operands, which code must branch on. A uop has bits and
+ * byte selectors instead, eight words per opcode, so that lanes with different instructions need not
+ * branch. Fields lie where an instruction of the GPU can use them without shifting: selectors (of
+ * dm_byte_pick) are halves of words, signs are at the top of a word or a byte. uop_decode.h makes the
+ * table from the rows.
  *
  *   source    which bytes of C B E D L H A and 0 are the source; and which of these, or of the
  *             instruction's word (predecode.h), if it has them
@@ -19,8 +19,8 @@
  *   numbers   bytes: T-cycles; T-cycles when a jump is taken; a constant; then the operation, and
  *             in the top two bits the length
  *   changes   which bits of zc change
- *   mask      bit 0: Z is cleared; 1 and 3: what memory has to be like (smem.h); 8..10: the
- *             condition of a jump */
+ *   mask      bit 0: Z is cleared; 1 and 3: page attributes that make the access not plain
+ *             (limits.h); 8..10: the condition of a jump */
 #ifndef DM_SIMT_UOP_H
 #define DM_SIMT_UOP_H
 
@@ -73,7 +73,7 @@ typedef struct dm_gb_uop {
 #define DM_GB_UOP_SP_CHANGE(row) ((uint32_t)((int32_t)(row).flags >> 29))
 #define DM_GB_UOP_HL_CHANGE(row) ((uint32_t)((int32_t)(row).put >> 30))
 
-/* What no kind of fast_scalar.h knows. */
+/* Flags of uops that no kind of fast_scalar.h executes. */
 #define DM_GB_UOP_NOT_SCALAR                                                                       \
     (DM_GB_UOP_ADJUST | DM_GB_UOP_ODD | DM_GB_UOP_ODD_RESULT | DM_GB_UOP_CONTROL)
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* uop_decode.h - the table of uops (uop.h), from the rows of opcodes.def; for the host, which uploads it with the ROMs.
  *
- * A uop is put together by four questions about a row: what the operation does, where the source comes from, where the
- * result goes, and which address is accessed. */
+ * A uop is put together from four parts of a row, a function each: what the operation does, where the source comes
+ * from, where the result goes, and which address is accessed. dm_gb_uop_decode calls them. */
 #ifndef DM_SIMT_UOP_DECODE_H
 #define DM_SIMT_UOP_DECODE_H
 
@@ -358,7 +358,7 @@ DM_FN dm_gb_uop dm_gb_uop_decode(uint32_t row, uint32_t cycles, uint32_t taken)
                      operation == DM_GB_DO_JR || operation == DM_GB_DO_ADD_SP);
     dm_gb_uop_destination(&uop, DM_GB_ROW_DESTINATION(row));
     dm_gb_uop_address(&uop, DM_GB_ROW_ADDRESS(row));
-    /* Nothing but the adder, and registers in and out of it. */
+    /* Simple: nothing but the adder, and registers in and out of it. */
     if ((uop.flags & (DM_GB_UOP_READS | DM_GB_UOP_WRITES | DM_GB_UOP_ODD | DM_GB_UOP_ODD_RESULT |
                       DM_GB_UOP_JUMPS | DM_GB_UOP_X_SP | DM_GB_UOP_CONTROL)) == 0)
         uop.flags |= DM_GB_UOP_SIMPLE;

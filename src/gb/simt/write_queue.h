@@ -3,8 +3,8 @@
  *
  * A write to a sound register or to a register of the picture unit has no effect that the program can see before it
  * reads a device, which traps. So the fast path (fast.h) puts it into the lane's queue with its time, and the next
- * service applies the queue, in order and each write at its own time, before anything else. A handler that writes
- * seven registers then costs one service, mostly one that comes anyway.
+ * service applies the queue, in order and each write at its own time, before anything else. An interrupt handler that
+ * writes seven registers then costs one service, mostly one that comes anyway.
  *
  * The result is the same as long as nothing in between depends on the write:
  *
@@ -25,10 +25,10 @@
 
 #include "gb/simt/bus.h"
 
-#define DM_GB_QUEUE_PICTURE 1u /* some are to the picture unit, */
-#define DM_GB_QUEUE_URGENT 2u  /* and the next interrupt may depend on one of them; */
-#define DM_GB_QUEUE_DMA 4u     /* one begins a transfer to OAM */
-#define DM_GB_QUEUE_IF 8u      /* or is to IF */
+#define DM_GB_QUEUE_PICTURE 1u /* a write to the picture unit is queued, */
+#define DM_GB_QUEUE_URGENT 2u  /* one that the next interrupt may depend on, */
+#define DM_GB_QUEUE_DMA 4u     /* one that begins a transfer to OAM, */
+#define DM_GB_QUEUE_IF 8u      /* one to IF */
 #define DM_GB_QUEUE_DMA_ADDRESS 0xFF46u
 
 /* Is no write queued that decides the picture or the length of mode 3? */
@@ -43,7 +43,7 @@ DM_FN bool dm_gb_queue_has_dma(const dm_gb_cold *cold)
     return (cold->queued_kinds & DM_GB_QUEUE_DMA) != 0;
 }
 
-/* What such a register reads as: the last write queued for it, else `value`. */
+/* What a register of the picture unit reads as: the last write queued for it, else `value`. */
 DM_FN uint32_t dm_gb_queue_read(const dm_gb_cold *cold, uint32_t address, uint32_t value)
 {
     const uint32_t count = cold->queued;
@@ -68,7 +68,7 @@ DM_FN bool dm_gb_queue_write(const dm_gb_machine *m, dm_gb_cold *cold, uint32_t 
         if (!dm_gb_ppu_has_byte(address) ||
             (number == 0 && ((value ^ ppu->lcdc) & DM_GB_LCD_ON) != 0))
             return false;
-        kinds = number != 5u ? DM_GB_QUEUE_PICTURE : 0u; /* what LYC is, is known (predict.h) */
+        kinds = number != 5u ? DM_GB_QUEUE_PICTURE : 0u; /* predict.h knows a queued LYC */
         if ((ppu->stat & (number == 5u ? 0x48u : 0x08u)) != 0)
             kinds |= DM_GB_QUEUE_URGENT;
     }
@@ -109,7 +109,7 @@ DM_FN void dm_gb_queue_apply(dm_gb_context *context, dm_gb_hot *hot, bool schedu
     DM_NO_UNROLL
     for (uint32_t i = 0; i < count; i++)
         dm_gb_queue_apply_one(context, cold->when[i], cold->what[i] >> 8, (uint8_t)cold->what[i]);
-    const bool heard = cold->queued_kinds == 0; /* sound registers, which no event depends on */
+    const bool heard = cold->queued_kinds == 0; /* sound alone, which no event depends on */
     cold->queued = cold->queued_kinds = 0;
     if (scheduled || heard)
         return;

@@ -12,9 +12,8 @@
 /* Lanes that take part in the loop. */
 #define DM_SIMT_MEMBERS 1u
 
-/* What only lanes with machines do. The test is of the lane's number alone, and functions ask for `valid` themselves:
- * then the compiler sees that everything called from here is for one lane, whose branches are no forks, and leaves out
- * what joins them again. */
+/* Is there work for this lane? The test is of the lane's number alone, and functions test `valid` themselves. So the
+ * compiler sees that only one lane executes what follows and omits the code that joins divergent branches. */
 #define DM_SIMT_HAS_MACHINE(valid) (dm_lane() == 0)
 
 /* The machine's copy; not in a service. */
@@ -23,7 +22,7 @@ DM_FN dm_gb_machine *dm_simt_machine(const dm_gb_context *context)
     return dm_gb_m(context);
 }
 
-/* A machine is about to run, if `running`, and has run. */
+/* Before a step, if `running`, and after it: copy the machine in and out. */
 DM_FN void dm_simt_stage_in(dm_gb_context *context, bool running)
 {
     dm_gb_stage_slot(context);
@@ -38,7 +37,7 @@ DM_FN void dm_simt_stage_out(dm_gb_context *context)
     dm_gb_stage_end(context);
 }
 
-/* Instructions by the fast path until the machine needs something; returns what. */
+/* Instructions by the fast path until one traps; returns the trap. */
 DM_FN enum dm_gb_trap dm_simt_rounds(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_smem *smem,
                                      enum dm_gb_trap trap, uint32_t *executed)
 {

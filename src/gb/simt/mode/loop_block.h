@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* loop_block.h - the loop of blocks that service and compact together (service.h); kernel text for many lanes.
  *
- * Blocks with a machine that takes many services a frame do not: such a machine wants each of them soon, and its own
- * warp is sooner. Both ways are one loop: a second copy of the fast path would not fit into the instruction cache
+ * Blocks with a machine that takes many services a frame service by warp instead, since its own warp services such a
+ * machine sooner. Both ways are one loop: a second copy of the fast path would not fit into the instruction cache
  * beside the first. */
 #ifndef DM_SIMT_MODE_LOOP_BLOCK_H
 #define DM_SIMT_MODE_LOOP_BLOCK_H
@@ -27,7 +27,7 @@ DM_FN bool dm_simt_block_service(const dm_gb_batch *batch, uint32_t machine, boo
                           batch->services[machine] / DM_SIMT_BLOCK_SERVICE_MOST >= frames) == 0;
 }
 
-/* As in loop_warp.h, but for who services. */
+/* Run all machines of the block to their targets; with `block_service` any warp may service a machine. */
 DM_FN void dm_simt_loop(const dm_gb_batch *batch, uint32_t own, dm_gb_context *context,
                         const dm_gb_smem *smem, const bool valid, bool block_service,
                         dm_simt_cost *total)

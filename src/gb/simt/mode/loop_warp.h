@@ -5,7 +5,7 @@
 
 #include "gb/simt/service.h"
 
-/* The context of a machine, ready for dm_gb_map: `spare`. */
+/* The context of a machine, ready for dm_gb_map: `spare`, since no other lane needs it. */
 DM_FN dm_gb_context *dm_simt_context(const dm_gb_batch *batch, uint32_t machine,
                                      dm_gb_context *spare)
 {
@@ -22,7 +22,7 @@ DM_FN bool dm_simt_block_service(const dm_gb_batch *batch, uint32_t machine, boo
     return false;
 }
 
-/* As in loop_block.h, but for who services. */
+/* Run the machines of the warp to their targets; each lane services its own. */
 DM_FN void dm_simt_loop(const dm_gb_batch *batch, uint32_t own, dm_gb_context *context,
                         const dm_gb_smem *smem, const bool valid, bool block_service,
                         dm_simt_cost *total)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* shared.h - where a machine is and which path executes it, with several machines a warp; kernel text for many lanes.
  *
- * Lanes execute a number of rounds by fast.h between votes. Machines stay in their own place; what goes over all
- * devices (a service, the end of a run) works on a copy in memory of the thread's own (staging_local.h). alone.h has
- * the same functions for one machine a warp. */
+ * Lanes execute a number of rounds by fast.h between votes. Machines stay in their own place; work on all devices (a
+ * service, the end of a run) is done on a copy in the thread's local memory (staging_local.h). alone.h has the same
+ * functions for one machine a warp. */
 #ifndef DM_SIMT_MODE_SHARED_H
 #define DM_SIMT_MODE_SHARED_H
 
@@ -14,7 +14,7 @@
 #define DM_SIMT_MEMBERS                                                                            \
     (DM_SIMT_BLOCK_SERVICE || DM_SIMT_LANES == 32 ? 0xFFFFFFFFu : (1u << DM_SIMT_LANES % 32) - 1u)
 
-/* What only lanes with machines do. */
+/* Is there work for this lane? */
 #define DM_SIMT_HAS_MACHINE(valid) (valid)
 
 /* The machine; not in a service. */
@@ -23,7 +23,7 @@ DM_FN dm_gb_machine *dm_simt_machine(const dm_gb_context *context)
     return context->home;
 }
 
-/* A machine is about to run, if `running`, and has run. */
+/* Before a step, if `running`, and after it: nothing is copied. */
 DM_FN void dm_simt_stage_in(dm_gb_context *context, bool running)
 {
     if (running)
@@ -35,7 +35,7 @@ DM_FN void dm_simt_stage_out(dm_gb_context *context)
     (void)context;
 }
 
-/* Some instructions by the fast path for every lane that can; returns what this one needs now. */
+/* DM_SIMT_ROUNDS instructions by the fast path for every lane that can; returns this lane's trap. */
 DM_FN enum dm_gb_trap dm_simt_rounds(dm_gb_machine *m, dm_gb_hot *hot, const dm_gb_smem *smem,
                                      enum dm_gb_trap trap, uint32_t *executed)
 {
