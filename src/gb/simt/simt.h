@@ -9,8 +9,8 @@
  *   fast      trap      fast      fast      lane 1 accesses a device: it traps before anything has changed, and waits
  *   fast      .         trap      fast
  *   ---- vote: do enough lanes wait for those that can go on? (DM_SIMT_PATIENCE) ----
- *   .         service   service   .         the slow path, on a staged copy of the machine (staging.h): due events,
- *   .         |         |         .         queued writes, one access; then dm_gb_service answers the trap
+ *   .         service   service   .         the slow path, on a staged copy of the machine (staging.h): queued writes,
+ *   .         |         |         .         the one access, events that are due (dm_gb_service, run.h)
  *   fast      replay    fast      fast      a read is replayed with its answer; a write was the last effect
  *   ...
  *   over      fast      fast      over      the run's target is reached: the lane waits for the others
