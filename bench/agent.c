@@ -13,6 +13,7 @@
 #include "base/thread.h"
 #include "nn/profile.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,14 +159,14 @@ int main(int argc, char **argv)
     const dm_agent_config *c = &b.config;
     const dm_agent_figures *f = &b.parts[0].figures;
     double samples = (double)(parts * c->machines * c->horizon) * (double)(rounds > 0 ? rounds : 1);
-    printf("{\"rom\": \"%s\", \"machines\": %llu, \"parts\": %llu, \"horizon\": %llu, "
-           "\"epochs\": %llu, \"steps_per_second\": %.0f, \"world_share\": %.3f, "
+    printf("{\"rom\": \"%s\", \"machines\": %" PRIu64 ", \"parts\": %" PRIu64
+           ", \"horizon\": %" PRIu64 ", \"epochs\": %" PRIu64
+           ", \"steps_per_second\": %.0f, \"world_share\": %.3f, "
            "\"act_share\": %.3f, \"learn_share\": %.3f, \"world_steps_per_second\": %.0f, "
            "\"inference_per_second\": %.0f, \"epoch_per_second\": %.0f, \"entropy\": %.4f, "
            "\"explained\": %.3f}\n",
-           c->rom, (unsigned long long)(parts * c->machines), (unsigned long long)parts,
-           (unsigned long long)c->horizon, (unsigned long long)c->epochs, samples / wall,
-           world / wall, act / wall, learn / wall, samples / world, samples / act,
+           c->rom, parts * c->machines, parts, c->horizon, c->epochs, samples / wall, world / wall,
+           act / wall, learn / wall, samples / world, samples / act,
            samples * (double)c->epochs / learn, f->entropy, f->explained);
     if (by_kernel && kernels(b.parts[0].run, &err) != DM_OK) {
         fprintf(stderr, "dm-bench-agent: %s\n", err.message);

@@ -296,7 +296,7 @@ static dm_status take_events(dm_agent_learner *l, dm_error *err)
         status = dm_event_create(l->device, &l->events[i], err);
     if (status != DM_OK || !l->config.graphs)
         return status;
-    l->graphs = calloc(dm_agent_graph_count(l), sizeof *l->graphs);
+    l->graphs = calloc(dm_agent_graph_count(l), sizeof(dm_graph *));
     return l->graphs ? DM_OK : dm_fail(err, DM_ENOMEM, "agent: no memory");
 }
 

@@ -40,8 +40,11 @@ dm_status dm_agent_lives_create(const dm_agent_lives_desc *desc, dm_agent_lives 
     lives->desc.folder = lives->folder;
     snprintf(lives->folder, sizeof lives->folder, "%s", desc->folder);
     lives->records = calloc(desc->count > 0 ? desc->count : 1, sizeof *lives->records);
-    dm_status status = lives->records ? dm_dir_create(desc->folder, err)
-                                      : dm_fail(err, DM_ENOMEM, "agent: no memory");
+    if (lives->records == NULL) {
+        free(lives);
+        return dm_fail(err, DM_ENOMEM, "agent: no memory");
+    }
+    dm_status status = dm_dir_create(desc->folder, err);
     if (status != DM_OK) {
         dm_agent_lives_destroy(lives);
         return status;

@@ -160,7 +160,8 @@ static void a_life_is_played_again(void **state)
     dm_test_expect_exit(&r, 4);
     assert_non_null(strstr(r.err, "damaged: its hash differs"));
     dm_test_result_free(&r);
-    dm_test_dotmatrix(&r, "replay", found[1], "--rom", DM_TEST_BUILD_ROOT "/roms/WARREN.gb");
+    static const char other[] = DM_TEST_BUILD_ROOT "/roms/WARREN.gb";
+    dm_test_dotmatrix(&r, "replay", found[1], "--rom", other);
     dm_test_expect_exit(&r, 2);
     assert_non_null(strstr(r.err, "the ROM is another than the one that was played"));
     dm_test_result_free(&r);

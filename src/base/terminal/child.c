@@ -12,8 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 dm_status dm_child_run(const char *program, char *const argv[], char *const env[],
                        const char *folder, const char *log, int *exit_code, dm_error *err)
 {

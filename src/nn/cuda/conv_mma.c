@@ -3,11 +3,12 @@
 #include "nn/cuda/conv_tiled_plan.h"
 
 enum { THREADS = 256, WARPS = THREADS / 32, GROUP_MAX = 8, ROOM = WARPS * 1024 };
-/* Two blocks share a multiprocessor's memory, of which each takes 1 KiB besides. */
+/* Two blocks share a multiprocessor's shared memory, of which CUDA reserves 1 KiB more for each. */
 #define SHARED_OF_TWO ((uint64_t)112 * 1024)
 
-/* Different words that lanes read from the same of 32 banks, at worst. Lanes differ in four of one, eight of the other
- * of: places, which lie side by side; taps, whose columns of a phase lie side by side. */
+/* The worst bank conflict: how many different words lanes of a warp read from one of 32 banks. A fragment's lanes
+ * differ in four of one and eight of the other of places, which lie side by side, and taps, whose columns of a phase
+ * lie side by side. */
 static uint32_t conflicts(const nn_conv_tiled_args *a, uint32_t Wp, bool four_places)
 {
     uint32_t seen[32][8], counts[32] = {0}, worst = 0;
@@ -35,7 +36,7 @@ static void space_out(nn_conv_tiled_args *a, bool four_places, uint32_t step)
     dm_nn_conv_set_row(a, best);
 }
 
-/* Words of shared memory: of a block, of a sample; and a sample's places, how often they are gone through. */
+/* Words of shared memory for a block and for a sample; a sample's places, and a block's passes over them. */
 typedef struct sizes {
     uint64_t fixed, per_sample, places, rounds;
 } sizes;
@@ -65,8 +66,9 @@ static uint32_t group_for(const sizes *z, uint32_t B)
     uint32_t group = 1;
     for (uint32_t g = 1; g <= GROUP_MAX && g <= B; g++) {
         uint64_t units = (g * z->places + 31) / 32 * z->rounds;
-        double use = (double)(g * z->places * z->rounds) /
-                     (double)((units + WARPS - 1) / WARPS * WARPS * 32);
+        uint64_t places =
+            (units + WARPS - 1) / WARPS * WARPS * 32; /* of all lanes, idle ones too */
+        double use = (double)(g * z->places * z->rounds) / (double)places;
         if ((g == 1 || (z->fixed + g * z->per_sample) * 4 <= SHARED_OF_TWO) && use > best * 1.03) {
             best = use;
             group = g;

@@ -6,10 +6,10 @@
  *     nn_conv_mma_dx    dx    M: places of the input     N: channels   K: output channel, taps that hit the place
  *     nn_conv_mma_dw    dw    M: channels                N: taps       K: places; blocks sum chunks of the samples
  *
- * Images lie in shared memory as conv_tiled.h has them, so the factor of a place and a tap lies at the place's address
- * plus the tap's offset, and a fragment is read from there. Weights lie split, in the order in which lanes take them.
- * Shades of packed pictures are whole numbers, which tf32 has exactly: two products do. On the host, where tests run this
- * text too, the matrix unit is a loop (tests/nn/conv_host.h). */
+ * Images lie in shared memory as in conv_tiled.h. The input value for a place and a tap is at the place's address plus
+ * the tap's offset, and fragments are read from there. Weights lie split into upper and lower parts, in the order in
+ * which lanes read them. Shades of packed pictures are whole numbers, which tf32 holds exactly, so two products do. On
+ * the host, where tests run this text too, the matrix unit is a loop (tests/nn/conv_host.h). */
 
 #include "nn/cuda/conv_tiled.h"
 
@@ -30,10 +30,11 @@ DM_FN void nn_mma_tiles(float (*d)[4], const int rows, const int columns, float 
         if ((of_a && exact_a) || (of_b && exact_b))
             continue;
         NN_UNROLL
-        for (int n = 0; n < columns; n++)
+        for (int n = 0; n < columns; n++) {
             NN_UNROLL
-        for (int i = 0; i < rows; i++)
-            nn_mma_tf32(d[i * columns + n], a[i][of_a], b[n][of_b][0], b[n][of_b][1]);
+            for (int i = 0; i < rows; i++)
+                nn_mma_tf32(d[i * columns + n], a[i][of_a], b[n][of_b][0], b[n][of_b][1]);
+        }
     }
 }
 
@@ -48,12 +49,13 @@ DM_FN void nn_mma_taps(float (*d)[4], const bool exact, const float *image, cons
         const uint32_t far = offsets[8u * step + lane % 4u + 4u];
         float a[2][2][4], b[2][2][2];
         NN_UNROLL
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < 2; i++) {
             NN_UNROLL
-        for (int k = 0; k < 4; k++) {
-            const float x = image[base[2 * i + k % 2] + (k < 2 ? near : far)];
-            a[i][0][k] = exact ? x : nn_upper(x);
-            a[i][1][k] = x - a[i][0][k];
+            for (int k = 0; k < 4; k++) {
+                const float x = image[base[2 * i + k % 2] + (k < 2 ? near : far)];
+                a[i][0][k] = exact ? x : nn_upper(x);
+                a[i][1][k] = x - a[i][0][k];
+            }
         }
         NN_UNROLL
         for (int n = 0; n < 2; n++) {
@@ -153,12 +155,13 @@ DM_FN void nn_mma_forward(const nn_conv_tiled_args *s, const bool exact)
                 base[i] = (b * s->I * s->H + y * s->stride) * s->row + at - y * s->OW;
             }
             NN_UNROLL
-            for (int n = 0; n < 2; n++)
+            for (int n = 0; n < 2; n++) {
                 NN_UNROLL
-            for (uint32_t k = 0; k < 4u; k++) {
-                const uint32_t c = o + (uint32_t)n * 8u + k % 2u;
-                d[n][k] = s->b != 0 && c < s->O ? nn_get(s->b, c) : 0.0f;
-                d[2 + n][k] = d[n][k];
+                for (uint32_t k = 0; k < 4u; k++) {
+                    const uint32_t c = o + (uint32_t)n * 8u + k % 2u;
+                    d[n][k] = s->b != 0 && c < s->O ? nn_get(s->b, c) : 0.0f;
+                    d[2 + n][k] = d[n][k];
+                }
             }
             nn_mma_taps(d, exact, image, base, w + tile * 256u, pitch, offsets, steps);
             NN_UNROLL
@@ -167,14 +170,15 @@ DM_FN void nn_mma_forward(const nn_conv_tiled_args *s, const bool exact)
                 if (q >= all)
                     continue;
                 NN_UNROLL
-                for (int n = 0; n < 2; n++)
+                for (int n = 0; n < 2; n++) {
                     NN_UNROLL
-                for (uint32_t k = 0; k < 2u; k++) {
-                    const uint32_t c = o + (uint32_t)n * 8u + k;
-                    if (c < s->O)
-                        nn_put(
-                            s->out, ((first + b) * s->O + c) * P + q - b * P,
-                            nn_activate(s->activation, d[(int)(i / 2u) * 2 + n][i % 2u * 2u + k]));
+                    for (uint32_t k = 0; k < 2u; k++) {
+                        const uint32_t c = o + (uint32_t)n * 8u + k;
+                        if (c < s->O)
+                            nn_put(s->out, ((first + b) * s->O + c) * P + q - b * P,
+                                   nn_activate(s->activation,
+                                               d[(int)(i / 2u) * 2 + n][i % 2u * 2u + k]));
+                    }
                 }
             }
         }
@@ -247,10 +251,11 @@ DM_KERNEL_BOUNDS(nn_conv_mma_dx, nn_conv_tiled_args, 256u, 2)
                 base[i] = b * image_size + y * PW + at - y * WQ;
             }
             NN_UNROLL
-            for (int n = 0; n < 4; n++)
+            for (int n = 0; n < 4; n++) {
                 NN_UNROLL
-            for (int k = 0; k < 4; k++)
-                d[n][k] = 0.0f;
+                for (int k = 0; k < 4; k++)
+                    d[n][k] = 0.0f;
+            }
             nn_mma_taps(d, false, image, base, w + rest * steps * pitch + tile * 256u, pitch,
                         offsets, steps);
             NN_UNROLL
@@ -262,15 +267,16 @@ DM_KERNEL_BOUNDS(nn_conv_mma_dx, nn_conv_tiled_args, 256u, 2)
                 if (q >= all || y >= s->H || x >= s->W)
                     continue;
                 NN_UNROLL
-                for (int n = 0; n < 2; n++)
+                for (int n = 0; n < 2; n++) {
                     NN_UNROLL
-                for (uint32_t k = 0; k < 2u; k++) {
-                    const uint32_t c = c0 + (uint32_t)n * 8u + k;
-                    const uint64_t to = (((first + b) * s->I + c) * s->H + y) * s->W + x;
-                    if (c < s->I)
-                        nn_put(s->out, to,
-                               d[(int)(i / 2u) * 2 + n][i % 2u * 2u + k] +
-                                   (s->add_dx ? nn_get(s->out, to) : 0.0f));
+                    for (uint32_t k = 0; k < 2u; k++) {
+                        const uint32_t c = c0 + (uint32_t)n * 8u + k;
+                        const uint64_t to = (((first + b) * s->I + c) * s->H + y) * s->W + x;
+                        if (c < s->I)
+                            nn_put(s->out, to,
+                                   d[(int)(i / 2u) * 2 + n][i % 2u * 2u + k] +
+                                       (s->add_dx ? nn_get(s->out, to) : 0.0f));
+                    }
                 }
             }
         }
@@ -308,10 +314,11 @@ DM_FN void nn_mma_dw(const nn_conv_tiled_args *s, const int rows, const bool exa
         dy[i] = 0.0f;
     dm_block_sync();
     NN_UNROLL
-    for (int n = 0; n < 8; n++)
+    for (int n = 0; n < 8; n++) {
         NN_UNROLL
-    for (int k = 0; k < 4; k++)
-        d[n][k] = 0.0f;
+        for (int k = 0; k < 4; k++)
+            d[n][k] = 0.0f;
+    }
     NN_UNROLL
     for (int n = 0; n < columns; n++) {
         const uint32_t tap = tap0 + (uint32_t)n * 8u + lane / 4u;
@@ -350,21 +357,23 @@ DM_FN void nn_mma_dw(const nn_conv_tiled_args *s, const int rows, const bool exa
             const uint32_t p = 8u * step + lane % 4u;
             const uint32_t near = places[p], far = places[p + 4u];
             NN_UNROLL
-            for (int i = 0; i < rows; i++)
+            for (int i = 0; i < rows; i++) {
                 NN_UNROLL
-            for (uint32_t k = 0; k < 4u; k++) {
-                const float v =
-                    dy[((uint32_t)i * 16u + lane / 4u + k % 2u * 8u) * pitch + p + k / 2u * 4u];
-                a[i][0][k] = nn_upper(v);
-                a[i][1][k] = v - a[i][0][k];
+                for (uint32_t k = 0; k < 4u; k++) {
+                    const float v =
+                        dy[((uint32_t)i * 16u + lane / 4u + k % 2u * 8u) * pitch + p + k / 2u * 4u];
+                    a[i][0][k] = nn_upper(v);
+                    a[i][1][k] = v - a[i][0][k];
+                }
             }
             NN_UNROLL
-            for (int n = 0; n < columns; n++)
+            for (int n = 0; n < columns; n++) {
                 NN_UNROLL
-            for (int k = 0; k < 2; k++) {
-                const float v = image[(k == 0 ? near : far) + offset[n]];
-                x[n][0][k] = exact ? v : nn_upper(v);
-                x[n][1][k] = v - x[n][0][k];
+                for (int k = 0; k < 2; k++) {
+                    const float v = image[(k == 0 ? near : far) + offset[n]];
+                    x[n][0][k] = exact ? v : nn_upper(v);
+                    x[n][1][k] = v - x[n][0][k];
+                }
             }
             nn_mma_tiles(d, rows, columns, a, x, false, exact);
         }
@@ -372,23 +381,28 @@ DM_FN void nn_mma_dw(const nn_conv_tiled_args *s, const int rows, const bool exa
     /* Sums of the turns, in their order. */
     dm_block_sync();
     NN_UNROLL
-    for (int n = 0; n < 8; n++)
+    for (int n = 0; n < 8; n++) {
         NN_UNROLL
-    for (uint32_t k = 0; k < 4u; k++)
-        room[(warp * 32u + (uint32_t)n * 4u + k) * 32u + lane] = d[n][k];
+        for (uint32_t k = 0; k < 4u; k++)
+            room[(warp * 32u + (uint32_t)n * 4u + k) * 32u + lane] = d[n][k];
+    }
     dm_block_sync();
-    if (turn == 0)
+    if (turn == 0) {
         NN_UNROLL
-    for (int n = 0; n < 8; n++)
-        NN_UNROLL
-    for (uint32_t k = 0; k < 4u; k++) {
-        const uint32_t o = (uint32_t)(n / columns) * 16u + lane / 4u + k / 2u * 8u;
-        const uint32_t tap = tap0 + (uint32_t)(n % columns) * 8u + lane % 4u * 2u + k % 2u;
-        float total = 0.0f;
-        for (uint32_t i = 0; i < turns; i++)
-            total += room[((warp + i * s->item_blocks) * 32u + (uint32_t)n * 4u + k) * 32u + lane];
-        if (o < s->O && tap < taps)
-            s->dw[((uint64_t)chunk * s->O + o) * taps + tap] = exact ? total * 0.33333334f : total;
+        for (int n = 0; n < 8; n++) {
+            NN_UNROLL
+            for (uint32_t k = 0; k < 4u; k++) {
+                const uint32_t o = (uint32_t)(n / columns) * 16u + lane / 4u + k / 2u * 8u;
+                const uint32_t tap = tap0 + (uint32_t)(n % columns) * 8u + lane % 4u * 2u + k % 2u;
+                float total = 0.0f;
+                for (uint32_t i = 0; i < turns; i++)
+                    total += room[((warp + i * s->item_blocks) * 32u + (uint32_t)n * 4u + k) * 32u +
+                                  lane];
+                if (o < s->O && tap < taps)
+                    s->dw[((uint64_t)chunk * s->O + o) * taps + tap] =
+                        exact ? total * 0.33333334f : total;
+            }
+        }
     }
     dm_block_sync();
     room[DM_BLOCK_THREAD] = bias;
