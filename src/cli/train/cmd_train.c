@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_train.c - dotmatrix train: options, and which action they are for. */
+/* cmd_train.c - `dotmatrix train`: its options, the actions that take them, and the call of the action (train.h). */
 #include "cli/train/train.h"
 
 #include <stdio.h>
@@ -98,6 +98,15 @@ bool dm_train_given(const dm_train_options *o, const char *name)
         if (strcmp(o->given.items[i], name) == 0)
             return true;
     return false;
+}
+
+dm_status dm_train_refuse(const dm_train_options *o, const char *const *names, const char *why,
+                          dm_error *err)
+{
+    for (; *names != NULL; names++)
+        if (dm_train_given(o, *names))
+            return dm_fail(err, DM_EINVAL, "--%s %s", *names, why);
+    return DM_OK;
 }
 
 /* ---- What there is to do ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* train.h - the options of dotmatrix train, and its actions, a file each. */
+/* train.h - the options of `dotmatrix train`, and its actions (train_*.c). */
 #ifndef DM_CLI_TRAIN_TRAIN_H
 #define DM_CLI_TRAIN_TRAIN_H
 
@@ -20,6 +20,9 @@ typedef struct dm_train_options {
 } dm_train_options;
 
 bool dm_train_given(const dm_train_options *o, const char *name);
+/* DM_EINVAL, "--NAME WHY", when one of these options (the last is NULL) was given. */
+dm_status dm_train_refuse(const dm_train_options *o, const char *const *names, const char *why,
+                          dm_error *err);
 /* The configuration of a task: preset, --config, --set, --steps, --seed, in this order. */
 dm_status dm_train_read_config(const dm_train_options *o, dm_train_task task, dm_train_config *out,
                                dm_error *err);
@@ -30,7 +33,7 @@ dm_status dm_train_run(const dm_train_options *o, dm_train_task task, dm_error *
 dm_status dm_train_eval(const dm_train_options *o, const char *folder, dm_error *err);
 dm_status dm_train_sample_text(const dm_train_options *o, const char *folder, dm_error *err);
 dm_status dm_train_export(const dm_train_options *o, const char *folder, dm_error *err);
-/* What training costs until a target loss, by every method; a page. */
+/* The report (train/report): the cost of training to a target loss, by every method. */
 dm_status dm_train_compare(const dm_train_options *o, dm_error *err);
 /* Several seeds of one task: figures of each and of all; with --twice whether bits repeat. */
 dm_status dm_train_report(const dm_train_options *o, const char *task, bool *negative,

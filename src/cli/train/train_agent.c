@@ -326,27 +326,47 @@ static dm_status print_fields(const dm_agent_config *config, dm_error *err)
     return status;
 }
 
+/* Options that what was asked for has no use for. */
+static dm_status check_use(const dm_train_options *o, dm_error *err)
+{
+    static const char *const film_only[] = {"gif", "scale", "frames", "skip", NULL};
+    static const char *const not_film[] = {"rom",    "reward", "obs",   "policy", "envs", "set",
+                                           "config", "fields", "steps", "seed",   "out",  "resume",
+                                           "until",  "eval",   "lives", NULL};
+    static const char *const fixed[] = {"set",    "config", "steps",  "seed", "out", "rom",
+                                        "reward", "obs",    "policy", "envs", NULL};
+    static const char *const for_beginning[] = {"fields", NULL};
+    static const char *const for_training[] = {"until", NULL};
+    static const char *const not_listed[] = {"until", "lives", "out", NULL};
+    if (o->play != NULL)
+        return dm_train_refuse(o, not_film, "does nothing with --play", err);
+    dm_status status = dm_train_refuse(o, film_only, "does nothing without --play", err);
+    if (status == DM_OK && o->resume != NULL)
+        status = dm_train_refuse(o, fixed, "is the run's own with --resume", err);
+    if (status == DM_OK && o->resume != NULL)
+        status =
+            dm_train_refuse(o, for_beginning, "is for a run that begins: leave --resume out", err);
+    if (status == DM_OK && dm_train_given(o, "eval"))
+        status = dm_train_refuse(o, for_training, "does nothing with --eval", err);
+    if (status == DM_OK && o->fields)
+        status = dm_train_refuse(o, not_listed, "does nothing with --fields", err);
+    return status;
+}
+
 dm_status dm_train_agent(const dm_train_options *o, dm_error *err)
 {
     dm_agent_config config;
     dm_agent_run *run = NULL;
     char folder[DM_PATH_MAX];
-    static const char *const of_film[] = {"gif", "scale", "frames", "skip"};
-    for (size_t i = 0; i < sizeof of_film / sizeof of_film[0]; i++)
-        if (o->play == NULL && dm_train_given(o, of_film[i]))
-            return dm_fail(err, DM_EINVAL, "--%s does nothing without --play", of_film[i]);
+    dm_status status = check_use(o, err);
+    if (status != DM_OK)
+        return status;
     if (o->play != NULL)
         return film(o, err);
     if (o->resume != NULL) {
-        static const char *const fixed[] = {"set",    "config", "seed",   "out", "rom",
-                                            "reward", "obs",    "policy", "envs"};
-        for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
-            if (dm_train_given(o, fixed[i]))
-                return dm_fail(err, DM_EINVAL, "--%s is the run's own with --resume", fixed[i]);
         snprintf(folder, sizeof folder, "%s", o->resume);
-        dm_status status = dm_train_given(o, "eval")
-                               ? dm_agent_run_open(o->device, folder, &run, err)
-                               : dm_agent_run_resume(o->device, folder, &run, err);
+        status = dm_train_given(o, "eval") ? dm_agent_run_open(o->device, folder, &run, err)
+                                           : dm_agent_run_resume(o->device, folder, &run, err);
         if (status == DM_OK)
             status =
                 dm_train_given(o, "eval") ? say_score(o, run, err) : train(o, run, folder, err);
@@ -355,7 +375,7 @@ dm_status dm_train_agent(const dm_train_options *o, dm_error *err)
     }
     if (dm_train_given(o, "eval"))
         return dm_fail(err, DM_EINVAL, "--eval wants --resume DIR: which agent?");
-    dm_status status = read_config(o, &config, err);
+    status = read_config(o, &config, err);
     if (status == DM_OK && o->fields)
         return print_fields(&config, err);
     uint32_t machines[LIVES_MAX];

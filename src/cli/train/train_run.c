@@ -161,11 +161,12 @@ static dm_status print_plan(const dm_train_options *o, const dm_train_config *co
 
 static dm_status refuse_with_resume(const dm_train_options *o, dm_error *err)
 {
-    static const char *const fixed[] = {"set", "config", "seed", "out", "import"};
-    for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
-        if (dm_train_given(o, fixed[i]))
-            return dm_fail(err, DM_EINVAL, "--%s is the run's own with --resume", fixed[i]);
-    return DM_OK;
+    static const char *const fixed[] = {"set", "config", "seed", "out", "import", "predict", NULL};
+    static const char *const shown[] = {"plan", "fields", NULL};
+    dm_status status = dm_train_refuse(o, fixed, "is the run's own with --resume", err);
+    return status == DM_OK
+               ? dm_train_refuse(o, shown, "is for a run that begins: leave --resume out", err)
+               : status;
 }
 
 static dm_status open_training(const dm_train_options *o, dm_train_task task,
