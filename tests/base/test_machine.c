@@ -42,21 +42,6 @@ static void programs_are_found_on_the_path(void **state)
     assert_false(dm_program_find(path, "sh"));
 }
 
-static void first_line_wants_success_and_text(void **state)
-{
-    (void)state;
-    char line[16];
-    assert_true(dm_program_first_line(line, sizeof line, "echo one; echo two"));
-    assert_string_equal(line, "one");
-    assert_true(dm_program_first_line(line, sizeof line, "echo 0123456789abcdefghij"));
-    assert_string_equal(line, "0123456789abcde");
-    assert_false(dm_program_first_line(line, sizeof line, "echo one; exit 3"));
-    assert_false(dm_program_first_line(line, sizeof line, "true"));
-    assert_false(dm_program_first_line(line, sizeof line, "no-such-program-here 2>/dev/null"));
-    /* One that says more than a pipe holds is not cut off, which would end it by SIGPIPE. */
-    assert_true(dm_program_first_line(line, sizeof line, "yes | head -n 100000"));
-}
-
 static void the_build_knows_itself(void **state)
 {
     (void)state;
@@ -67,5 +52,4 @@ static void the_build_knows_itself(void **state)
 }
 
 DM_TESTS("base/machine", DM_TEST(query_fills_what_every_linux_has),
-         DM_TEST_IN_DIR(programs_are_found_on_the_path), DM_TEST(first_line_wants_success_and_text),
-         DM_TEST(the_build_knows_itself))
+         DM_TEST_IN_DIR(programs_are_found_on_the_path), DM_TEST(the_build_knows_itself))

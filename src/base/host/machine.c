@@ -162,17 +162,3 @@ bool dm_program_find(char out[DM_PATH_MAX], const char *name)
     out[0] = 0;
     return false;
 }
-
-bool dm_program_first_line(char *out, size_t size, const char *command)
-{
-    FILE *pipe = popen(command, "re");
-    out[0] = 0;
-    if (pipe == NULL)
-        return false;
-    bool got = fgets(out, (int)size, pipe) != NULL;
-    char rest[4096];
-    while (fgets(rest, sizeof rest, pipe) != NULL) /* let it finish its sentence */
-        continue;
-    out[strcspn(out, "\n")] = 0;
-    return pclose(pipe) == 0 && got && out[0] != 0;
-}

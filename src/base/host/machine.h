@@ -22,7 +22,5 @@ void dm_machine_query(dm_machine *machine);
 
 /* Look a program up on $PATH; false when it is not there. */
 bool dm_program_find(char out[DM_PATH_MAX], const char *name);
-/* The first line that a shell command prints on stdout; false when it fails or prints nothing. */
-bool dm_program_first_line(char *out, size_t size, const char *command);
 
 #endif

@@ -9,9 +9,6 @@
 enum { RECENT = 16, TREND = 50, LAW = 512, BINS = 40, EXPONENTS = 10, OFFSETS = 6 };
 #define FADE 0.97 /* of a damped slope, each step */
 
-const char *const dm_baseline_names[DM_BASELINE_COUNT] = {"last",  "mean",   "linear", "power",
-                                                          "drift", "damped", "half"};
-
 /* ---- Straight lines ---- */
 
 dm_line dm_line_fit(const double *y, size_t first, size_t n)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* baseline.h - forecasts of a curve that need no learning: what a learnt one must beat, and what it
- * is built on. All in the logarithm of the loss. */
+/* baseline.h - forecasts of a curve without learning. A learnt forecast corrects their combination and
+ * must beat it. All in the logarithm of the loss. */
 #ifndef DM_DYNAMICS_BASELINE_H
 #define DM_DYNAMICS_BASELINE_H
 
@@ -17,8 +17,6 @@ typedef enum dm_baseline {
     DM_BASELINE_HALF,   /* power law of the run's later half */
     DM_BASELINE_COUNT
 } dm_baseline;
-
-extern const char *const dm_baseline_names[DM_BASELINE_COUNT];
 
 /* a (t + t0)^-b + c with a, c >= 0; t counts samples of the curve from 1. */
 typedef struct dm_power_law {

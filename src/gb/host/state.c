@@ -519,21 +519,6 @@ dm_status dm_gb_state_save_file(const dm_gb_machine *m, const uint8_t *ram, cons
     return status;
 }
 
-dm_status dm_gb_state_load_file(dm_gb_machine *m, uint8_t *ram, const dm_gb_rom *rom,
-                                const char *path, dm_error *err)
-{
-    char *bytes = NULL;
-    size_t size = 0;
-    dm_status status = dm_file_read(path, 1u << 20, &bytes, &size, err);
-    if (status != DM_OK)
-        return status;
-    status = dm_gb_state_load(m, ram, rom, bytes, size, err);
-    if (status != DM_OK)
-        dm_error_prefix(err, "%s", path);
-    free(bytes);
-    return status;
-}
-
 /* ---- Battery saves ---- */
 
 /* After the RAM: five clock registers and their latched copies, 4 bytes each, then the time of

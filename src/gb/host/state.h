@@ -33,8 +33,6 @@ dm_status dm_gb_state_load(dm_gb_machine *m, uint8_t *ram, const dm_gb_rom *rom,
                            size_t size, dm_error *err);
 dm_status dm_gb_state_save_file(const dm_gb_machine *m, const uint8_t *ram, const dm_gb_rom *rom,
                                 const char *path, dm_error *err);
-dm_status dm_gb_state_load_file(dm_gb_machine *m, uint8_t *ram, const dm_gb_rom *rom,
-                                const char *path, dm_error *err);
 
 /* A state may be followed by a block, which holds a reward program's memory (src/program/block.c): eight letters, then
  * its size, these twelve bytes included. Returns the size of the state alone; *extra is the block, or NULL. */

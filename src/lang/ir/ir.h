@@ -8,11 +8,11 @@
  *     store %0 %2 %4                                      block(%k, %v): ... yield %w
  *                                                       }
  *
- * A value is a number; it is defined once, by an operation or as a parameter of a block or
- * function, and visible to the end of its block, inner blocks included. There are no jumps: IF, FOR
- * and WHILE hold blocks. What a loop changes are its carried values: parameters of its block, given
- * by YIELD for the next round, and results of the loop at its end. Names of the source are kept on
- * values for the printers. */
+ * A value is a number. It is defined once, by an operation or as a parameter of a block or function,
+ * and visible to the end of its block, inner blocks included. There are no jumps: IF, FOR and WHILE
+ * hold blocks. Variables that a loop changes are its carried values: parameters of its block, which
+ * YIELD sets for the next round, and results of the loop at its end. Values keep the names of the
+ * source for the printers. ops.def lists the operations; a kernel's functions live in its dm_lang. */
 #ifndef DM_LANG_IR_H
 #define DM_LANG_IR_H
 
@@ -25,7 +25,7 @@ typedef enum dm_ir_kind {
     DM_IR_KIND_COUNT
 } dm_ir_kind;
 
-/* Sets of kinds: one test where a switch would be several guesses of the processor's. */
+/* Sets of kinds as bit masks: one test instead of a switch's several unpredictable branches. */
 #define DM_IR_BIT(name) ((uint64_t)1 << DM_IR_##name)
 _Static_assert(DM_IR_KIND_COUNT <= 64, "a set of kinds is 64 bits");
 #define DM_IR_LOOPS (DM_IR_BIT(FOR) | DM_IR_BIT(WHILE))
@@ -60,7 +60,7 @@ typedef struct dm_ir_value {
     dm_ir_op *def;    /* NULL: a parameter */
 } dm_ir_value;
 
-/* A way into an array's element: `element.field`, `element[index]`, at most this deep. */
+/* A path into an array's element: `element.field`, `element[index]`, at most this deep. */
 #define DM_IR_PATH_MAX 4
 typedef struct dm_ir_path {
     int count;
@@ -82,9 +82,8 @@ struct dm_ir_op {
     dm_val result; /* the first; results are consecutive */
     int inside;    /* operations in its blocks; set by print_plan.c */
     dm_pos pos;
-    /* There are at least two, NONE beyond arg_count: walks take two without asking, since a loop
-     * that ends after none, one or two is guessed wrong half of the time. Tables that are looked
-     * up by argument start at -1 for that. */
+    /* At least two entries, NONE beyond arg_count: walks read two without a test, since a loop over
+     * none, one or two arguments would mispredict. Tables indexed by argument start at -1 (NONE). */
     dm_val *args;
     dm_ir_block *blocks[2];
     union {
@@ -108,8 +107,7 @@ struct dm_ir_block {
 
 typedef enum dm_ir_role { DM_IR_KERNEL, DM_IR_FUNCTION } dm_ir_role;
 
-/* An argument that a function was compiled for: a value of a type, or something known (a function).
- */
+/* An argument that a function was compiled for: a value of a type, or a known one (a function). */
 typedef struct dm_call_arg {
     const dm_type *type;
     const struct dm_value *known;
@@ -128,9 +126,8 @@ struct dm_ir_function {
     bool is_library;
     bool has_effects; /* writes memory, itself or what it calls */
     uint64_t kinds;   /* of the operations that were ever put into it */
-    /* The parameters whose arrays it reads and writes, a bit each; all: it cannot be told. */
+    /* The parameters whose arrays it reads and writes, a bit each; all bits: unknown. */
     uint64_t reads, writes;
-    bool uses_atomics_value;
     bool tid_used[4];
     bool *adjoint_params; /* backward FUNCTION: which parameters are adjoints, passed by address */
     int tid_count;        /* KERNEL: coordinates that tid() gives; 0: never called */
@@ -141,7 +138,6 @@ struct dm_ir_function {
     dm_ir_function *backward; /* FUNCTION: made on demand */
     dm_ir_function *replay;   /* without what it writes; made on demand */
     dm_ir_function *forward;  /* of a backward one */
-    bool backward_busy, backward_failed;
     bool has_singles;        /* backward: adjoints that are added to once, for dm_ir_tidy */
     const char *no_backward; /* KERNEL: why there is none */
     const char *no_replay;   /* why its value cannot be computed again */
@@ -171,14 +167,14 @@ typedef struct dm_ir_builder {
 dm_ir_function *dm_ir_function_new(dm_lang *lang, const char *name);
 void dm_ir_reserve(dm_ir_function *function, int values); /* room for so many, in a new one */
 dm_ir_block *dm_ir_block_new(dm_lang *lang);
-/* A call that is given this value may read or write what arrays it holds. */
+/* Note that a call with this argument may read or write the arrays in it. */
 void dm_ir_note_array(dm_ir_function *function, dm_val value);
 dm_val dm_ir_value_new(dm_ir_function *function, const dm_type *type, const char *name);
 dm_val dm_ir_param(dm_ir_function *function, dm_ir_block *block, const dm_type *type,
                    const char *name);
 dm_ir_op *dm_ir_op_new(dm_ir_builder *b, dm_ir_kind kind, const dm_val *args, int arg_count,
                        const dm_type *result);
-/* What is appended between these is done only if `condition` is true; it gives no values. */
+/* Operations appended between these run only if `condition` is true; they give no values. */
 typedef struct dm_ir_only {
     dm_ir_block *before;
     dm_val condition;
@@ -230,21 +226,20 @@ static inline bool dm_ir_is_terminator(int kind)
 void dm_ir_dce(dm_ir_function *f);
 /* Fewer variables for adjoints (tidy.c); after dm_ir_dce. */
 void dm_ir_tidy(dm_ir_function *f);
-/* Copy `from` to the end of the builder's block. `map` gives for each value of the source function
- * its copy (DM_VAL_NONE: not yet; it is filled in). Writes are left out when `pure_only`. */
+/* Copy `op` to the end of the builder's block. `map` gives for each value of the source function its
+ * copy (DM_VAL_NONE: none yet) and is filled in. With `pure_only` writes are left out. */
 void dm_ir_clone_op(dm_ir_builder *b, const dm_ir_function *source, const dm_ir_op *op, dm_val *map,
                     bool pure_only);
 
-/* break, continue and return turned into data flow, so that each block ends in YIELD and the
- * function in one RETURN; for adjoint.c. Loops that had a break keep a carried flag. The function
- * itself when it has none of them. */
+/* Turn break, continue and return into data flow (exits.c), so that each block ends in YIELD and the
+ * function in one RETURN; for the adjoint pass. Returns f itself when it has none of them. */
 dm_ir_function *dm_ir_without_exits(dm_lang *lang, dm_ir_function *f);
 
 /* Per value: can a gradient flow through it (activity.c)? */
 bool *dm_ir_find_active(dm_lang *lang, const dm_ir_function *f);
 
-/* Mark the reads of arrays that are written as well (hazard.c). Gives for each value of a load the
- * stored value that it is known to be, NONE where it is not; NULL: nothing was marked. */
+/* Mark the reads of arrays that are written as well (hazard.c). Returns for each load's value the
+ * stored value that it equals (NONE: not known); NULL: nothing was marked. */
 dm_val *dm_ir_find_hazards(dm_lang *lang, const dm_ir_function *f);
 
 /* The listing that `--emit ir` shows. */

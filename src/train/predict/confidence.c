@@ -25,7 +25,7 @@ void dm_predict_confidence_loss(dm_predict_confidence *c, const dm_predict_rules
 
 void dm_predict_confidence_error(dm_predict_confidence *c, double error)
 {
-    /* An error without bound says that nothing is known; the sum must stay a number. */
+    /* An error of NaN or infinity counts as a very large one, so that the sum stays a number. */
     c->errors[c->error_count++ % DM_CONFIDENCE_ERRORS] = isfinite(error) ? fabs(error) : 1e30;
 }
 

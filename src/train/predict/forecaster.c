@@ -20,7 +20,6 @@ struct dm_forecaster {
     uint64_t gathered; /* so far */
     float *first;      /* [fit][64] */
     float last[FEATURES];
-    double seconds;
 };
 
 static dm_status create_model(dm_forecaster *f, const dm_predict_rules *rules, const char *model,
@@ -109,7 +108,6 @@ static dm_status begin(dm_forecaster *f, dm_error *err)
 dm_status dm_forecaster_observe(dm_forecaster *f, const dm_dynamics_sample *sample, float *features,
                                 dm_error *err)
 {
-    uint64_t begun = dm_time_ns();
     dm_status status = DM_OK;
     dm_dynamics_encoder_update(f->encoder, sample, f->last);
     memcpy(features, f->last, sizeof f->last);
@@ -122,7 +120,6 @@ dm_status dm_forecaster_observe(dm_forecaster *f, const dm_dynamics_sample *samp
         if (f->gathered == f->fit)
             status = begin(f, err);
     }
-    f->seconds += (double)(dm_time_ns() - begun) * 1e-9;
     return status;
 }
 
@@ -155,7 +152,6 @@ static dm_status roll_out(dm_forecaster *f, uint32_t steps, dm_forecast *out, dm
 
 dm_status dm_forecaster_forecast(dm_forecaster *f, uint32_t steps, dm_forecast *out, dm_error *err)
 {
-    uint64_t begun = dm_time_ns();
     dm_status status = DM_OK;
     if (!dm_forecaster_ready(f) || steps == 0 || steps > DM_FORECAST_MAX)
         return dm_fail(err, DM_EINVAL, "predict: a forecast of %u steps%s", steps,
@@ -164,13 +160,7 @@ dm_status dm_forecaster_forecast(dm_forecaster *f, uint32_t steps, dm_forecast *
                  ? dm_curve_stream_forecast(f->stream, steps, out->mean, out->band, out->total, err)
                  : roll_out(f, steps, out, err);
     out->steps = steps;
-    f->seconds += (double)(dm_time_ns() - begun) * 1e-9;
     return status;
-}
-
-double dm_forecaster_seconds(const dm_forecaster *f)
-{
-    return f->seconds;
 }
 
 /* ---- State ---- */

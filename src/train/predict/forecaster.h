@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* forecaster.h - the ensemble that watches a run and says how its loss would go on.
+/* forecaster.h - the ensemble that observes a run and forecasts its loss.
  *
  *     sample ─► encoder ─► 64 features (for the bandit and the store of residuals)
  *        │                        └─► a new ensemble: one step of learning for each member ─► rollout
@@ -41,8 +41,6 @@ void dm_forecaster_back(dm_forecaster *forecaster, uint64_t progress);
 /* From the last features on. steps: 1 .. DM_FORECAST_MAX. */
 dm_status dm_forecaster_forecast(dm_forecaster *forecaster, uint32_t steps, dm_forecast *out,
                                  dm_error *err);
-/* Seconds that observing and forecasting took so far in this process. */
-double dm_forecaster_seconds(const dm_forecaster *forecaster);
 
 /* All of it as bytes, for checkpoints. */
 size_t dm_forecaster_state_size(const dm_forecaster *forecaster);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* model_state.h - copies of all that a step changes in a model, to go back to the same bits:
  * weights, moments, their average, the count of steps. They are slots of a store (nn/store.h), in the memory of the
- * model's device; where the run is in its data is its owner's and kept beside it. */
+ * model's device. The run's position in its data is not part of them; the caller keeps it. */
 #ifndef DM_TRAIN_PREDICT_MODEL_STATE_H
 #define DM_TRAIN_PREDICT_MODEL_STATE_H
 

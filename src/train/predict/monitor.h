@@ -12,10 +12,10 @@
  *     warnings in a row                                                    3
  *
  * A caution is only recorded. A warning doubles the next FULL and forbids predictions until it is
- * over. A critical state asks for a rollback; where all warnings in a row were of forecasts, the
- * forecast failed and not the run: then the jump that waits for its verdict is undone, no more. A
- * loss below its forecast is a caution at most. The window is of 100 losses; deviations count from
- * 20 on, turns from a full window on. Plain state without pointers. */
+ * over. A critical state asks for a rollback. If all warnings in a row were about forecasts, the
+ * forecast failed and not the run: only the jump that waits for its verdict is undone. A loss below
+ * its forecast is a caution at most. The window holds 100 losses; deviations count from 20 losses
+ * on, turns (changes of direction) from a full window on. Plain state without pointers. */
 #ifndef DM_TRAIN_PREDICT_MONITOR_H
 #define DM_TRAIN_PREDICT_MONITOR_H
 
@@ -62,14 +62,13 @@ void dm_monitor_init(dm_monitor *monitor);
 /* Judge a step, then take it into the averages; a critical one is not taken in. */
 dm_monitor_verdict dm_monitor_step(dm_monitor *monitor, const dm_predict_rules *rules,
                                    const dm_monitor_sample *sample);
-/* Take a step in that was critical but is known to be no divergence: its loss and norm are numbers.
- */
+/* Take in a critical step that is known to be no divergence. Its loss and norm are finite. */
 void dm_monitor_accept(dm_monitor *monitor, const dm_predict_rules *rules,
                        const dm_monitor_sample *sample);
 /* After a rollback: warnings no longer count; the window and averages stay. */
 void dm_monitor_calm(dm_monitor *monitor);
 
-/* Whether this loss alone would be no warning: nothing is taken in. */
+/* Would this loss alone raise no warning? Takes nothing in. */
 bool dm_monitor_calms(const dm_monitor *monitor, const dm_predict_rules *rules, double loss);
 
 double dm_monitor_deviation(const dm_monitor *monitor); /* of the window; 0 while it is short */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* pace.h - how fast real steps lower the held-out loss of the average, and so how many of them a proposal is worth.
  *
- * Any fall of the held-out loss is not enough: a step along the average lowers it by a ten-thousandth, stands for 40
- * steps and leaves the run behind one that made them. The check of a proposal measures the average before it, so two
- * checks tell what the real steps between them brought; a proposal stands for as many steps as would have brought what
- * it brings. */
+ * It is not enough that a proposal lowers the held-out loss at all: a step along the average may lower it by a
+ * ten-thousandth, stand for 40 steps, and leave the run behind one that made them. Each check also measures the
+ * average before the proposal, so two checks tell how far the real steps between them lowered the loss. A proposal
+ * stands for as many real steps as would have lowered it as far. */
 #ifndef DM_TRAIN_PREDICT_PACE_H
 #define DM_TRAIN_PREDICT_PACE_H
 

@@ -8,12 +8,12 @@
  *                            ▼                    │
  *                         PREDICT ──always──► CORRECT ──confident, the proposal was accepted──► PREDICT
  *
- * A check costs some forward passes, so proposals that are refused make the next ones rarer: after each FULL comes
- * next, twice as long as after the one before it.
+ * A check costs some forward passes, so refused proposals make the next ones rarer: a FULL follows each, twice as long
+ * for each refusal in a row (`full_doubles` times at most).
  *
- * A decision fixes a phase and how many steps it has; the next one is made when they are used up.
- * Lengths and conditions are rows of rules.def. The state is a few numbers without pointers: a
- * checkpoint holds its bytes. */
+ * A decision fixes a phase and its number of steps; the next decision is made when they are used up.
+ * Lengths and conditions are rows of rules.def, whose defaults the drawing shows. The state is a few
+ * numbers without pointers: a checkpoint holds its bytes. */
 #ifndef DM_TRAIN_PREDICT_PHASE_H
 #define DM_TRAIN_PREDICT_PHASE_H
 

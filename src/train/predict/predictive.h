@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* predictive.h - training that predicts itself: which turn of a run is a real step, which a
- * proposal, which a look at what came of it.
+/* predictive.h - predictive training: some turns of a run are real steps, some replace steps by a
+ * predicted change of the weights, some check such a change.
  *
  *     decide (phase.h) ─► WARMUP, FULL: a turn is a real step: backward pass, optimiser
  *                      ─► PREDICT: a turn is a proposal (proposal.h), checked on held-out samples,
  *                         average against average; accepted, it stands for `length` steps
  *                      ─► CORRECT: a turn is a forward pass, compared with the forecast
  *
- * After each real step: the monitor judges it (monitor.h), the ensemble learns from it
- * (forecaster.h), and an accepted proposal is judged again once `verdict_steps` real steps have
- * followed it: when their mean loss is above the forecast that was made without the jump, weights,
- * moments, averages and the position in the data go back to before it, and its arm pays.
+ * After each real step the monitor judges it (monitor.h) and the ensemble learns from it
+ * (forecaster.h). An accepted proposal ("jump") gets a verdict after `verdict_steps` more real steps:
+ * when their mean loss is above the forecast made without the jump, weights, moments, averages and
+ * the position in the data return to the state before it, and the bandit's arm gets a negative reward.
  *
- * A loss that is critical alone is no divergence when the next batch has one as ever: it costs a forward pass.
- * The monitor may be wrong, and a run that predicts shall not end worse than a plain one because of
- * it: after `monitor_tries` rollbacks without progress the run goes back once more, to a state that
- * no open jump has a part in, and from there on is a plain run: no predictions, no rollbacks, no
- * ensemble. Only a loss that is no number ends it then, as it ends a plain run.
+ * A single critical loss is no divergence when the next batch's loss is as before, which takes one
+ * forward pass to find out. The monitor may be wrong, and must not make a predictive run end worse
+ * than a plain one. After `monitor_tries` rollbacks without progress the run goes back once more, to a
+ * state without an open jump, and continues as a plain run: no predictions, no rollbacks, no
+ * ensemble. Then only a loss that is no number ends it, as it ends a plain run.
  *
- * What a turn does hangs on nothing but this state, the model and the data: a checkpoint of the
- * three goes on to the same bits. `progress` counts steps that were made or stood for; the run ends
+ * A turn depends on this state, the model and the data alone, so a checkpoint of the three continues
+ * with the same bits. `progress` counts steps made and steps that proposals stand for; the run ends
  * when it reaches the configured steps. run/internal.h says which file does what. */
 #ifndef DM_TRAIN_PREDICT_PREDICTIVE_H
 #define DM_TRAIN_PREDICT_PREDICTIVE_H
@@ -35,7 +35,7 @@
 #include "train/predict/proposal.h"
 #include "train/trace.h"
 
-/* What the run can do for it. All are asked from one thread. */
+/* Callbacks of the run that is trained. All are called from one thread. */
 typedef struct dm_predict_run {
     void *user;
     dm_device *device;  /* the model's */
@@ -85,8 +85,6 @@ dm_status dm_predictive_turn(dm_predictive *p, uint64_t steps, dm_predict_turn *
 uint64_t dm_predictive_progress(const dm_predictive *p);
 const dm_predict_counts *dm_predictive_counts(const dm_predictive *p);
 const dm_predict_phases *dm_predictive_phases(const dm_predictive *p);
-/* Seconds of the ensemble in this process. */
-double dm_predictive_seconds(const dm_predictive *p);
 /* What the last turn decided and why, as members of the object that is open: "decision",
  * "proposal", "verdict", "monitor". Nothing where nothing happened. */
 void dm_predictive_log(const dm_predictive *p, dm_json *json);

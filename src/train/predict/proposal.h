@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* proposal.h - changes of the weights that stand for steps that were not made.
+/* proposal.h - changes of the weights that replace training steps.
  *
  * E_t is the model's running average of its weights (the optimiser's `average`), s_0 .. s_k its last
  * snapshots, the newest last, `every` steps apart. A proposal is the new average E' and new weights:

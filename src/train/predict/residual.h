@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* residual.h - how wrong predictions were, and in what state of the run; the last 1,000 of them.
+/* residual.h - the errors of the last 1,000 predictions, each with the features of its moment.
  *
- * A residual is actual - predicted of a loss. Those whose features point in the same direction as
- * today's (the cosine is largest) say how wrong the next prediction will be: corrector.h. */
+ * A residual is the actual loss minus the predicted one. Residuals whose features have the largest
+ * cosine with the present ones estimate the next prediction's error: corrector.h. */
 #ifndef DM_TRAIN_PREDICT_RESIDUAL_H
 #define DM_TRAIN_PREDICT_RESIDUAL_H
 

@@ -11,14 +11,14 @@ void dm_predictive_go_back(dm_predictive *p, const dm_model_state *state)
     dm_snapshots_clear(&p->snapshots);
 }
 
-/* The older state: the newer one may be of the time when it began. */
+/* To the older state: the newer one may have been taken when the divergence had begun. */
 static uint64_t older_state(const dm_predictive *p)
 {
     const dm_predictive_core *c = &p->c;
     return p->states[1 - c->newest].taken ? 1 - c->newest : c->newest;
 }
 
-/* The monitor has had its tries: back once more, and on without it and without predictions. */
+/* After `monitor_tries` rollbacks: go back once more, and continue without monitor and predictions. */
 static dm_status go_on_plainly(dm_predictive *p, dm_error *err)
 {
     dm_predictive_core *c = &p->c;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* internal.h - what a run that predicts holds, and which file does what with it.
+/* internal.h - the state of a predictive run (predictive.h), and which file does what with it.
  *
  *     predictive.c   creating; a turn is one of those below
  *     decide.c       which phase comes next, with which arm: PREDICT, when the confidence is high enough
@@ -58,8 +58,8 @@ typedef struct dm_predictive_core {
 
 enum { DM_PREDICT_STATE_BEFORE = 2 }; /* the state before a jump; 0 and 1 are for rollbacks */
 
-/* Slots of the store, on the model's device: the states, then those of a trial, then the snapshots. What a trial holds
- * is not told to checkpoints: no trial lasts longer than its turn. */
+/* Slots of the store, on the model's device: the states, then those of a trial, then the snapshots. Checkpoints leave
+ * out the trial's slots, since no trial lasts longer than its turn. */
 enum {
     DM_PREDICT_SLOT_STATES = 0,
     DM_PREDICT_SLOT_AVERAGE =
@@ -104,8 +104,8 @@ dm_status dm_predictive_decide(dm_predictive *p, uint64_t steps, dm_error *err);
 dm_status dm_predictive_real_step(dm_predictive *p, dm_error *err);
 dm_status dm_predictive_propose(dm_predictive *p, dm_error *err);
 dm_status dm_predictive_correct(dm_predictive *p, dm_error *err);
-/* What follows a real step. _remember: a loss beside what was forecast for it. _compare: beside the
- * forecast that was made after the step before. _observe: the ensemble learns, and forecasts the next loss. */
+/* After a real step. _remember: record a loss and its forecast. _compare: the same with the forecast made after the
+ * step before. _observe: the ensemble learns, and forecasts the next loss. */
 void dm_predictive_remember(dm_predictive *p, double actual, double predicted, uint32_t horizon,
                             double confidence);
 void dm_predictive_compare(dm_predictive *p, double loss);
@@ -113,8 +113,8 @@ dm_status dm_predictive_observe(dm_predictive *p, double loss, double norm, doub
                                 dm_error *err);
 /* Two states for rollbacks, the older of which is replaced; none is taken while the monitor warns. */
 dm_status dm_predictive_keep_state(dm_predictive *p, dm_error *err);
-/* On an accepted proposal: a loss since then, and the verdict after the last of them; the verdict now, when the losses
- * are far above what was forecast again and again. */
+/* For an accepted proposal: record a loss since then, with the verdict after the last one; give the verdict now, when
+ * the losses are far above the forecast several times in a row. */
 dm_status dm_predictive_judge(dm_predictive *p, double loss, dm_error *err);
 dm_status dm_predictive_judge_early(dm_predictive *p, double loss, dm_error *err);
 /* The run's position and memory, not the model, to where this state was taken. */

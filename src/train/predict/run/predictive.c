@@ -97,8 +97,3 @@ const dm_predict_phases *dm_predictive_phases(const dm_predictive *p)
 {
     return &p->c.phases;
 }
-
-double dm_predictive_seconds(const dm_predictive *p)
-{
-    return dm_forecaster_seconds(p->forecaster);
-}

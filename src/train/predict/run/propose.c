@@ -19,7 +19,7 @@ static dm_status check_average(dm_predictive *p, double *loss, dm_error *err)
     return status;
 }
 
-/* Whether the check lets the proposal through, and for how many steps it stands then. */
+/* Does the check accept the proposal, and for how many steps does it stand? */
 static bool judge_check(dm_predictive *p)
 {
     dm_predictive_core *c = &p->c;
@@ -41,7 +41,7 @@ static bool judge_check(dm_predictive *p)
     return true;
 }
 
-/* The proposal into the model when the held-out samples say so; otherwise every bit as it was. */
+/* Apply the proposal if the held-out loss allows it; otherwise the model keeps every bit. */
 static dm_status try_proposal(dm_predictive *p, bool *accepted, dm_error *err)
 {
     dm_nn_model *model = p->run.model;
@@ -72,7 +72,8 @@ static dm_status try_proposal(dm_predictive *p, bool *accepted, dm_error *err)
     if (status != DM_OK)
         return status;
     *accepted = judge_check(p);
-    /* Also an accepted one: the state before the jump, for a verdict against it, has the average as it was. */
+    /* After an accepted proposal too: the state before the jump, needed if the verdict is against it, still has the old
+ * average. */
     status = dm_nn_store_put(store, DM_PREDICT_SLOT_AVERAGE, model, DM_NN_AVERAGE, err);
     if (status != DM_OK || !*accepted)
         return status;

@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-/* Two states for rollbacks, the older of which is replaced; none is taken while the monitor warns.
- */
 dm_status dm_predictive_keep_state(dm_predictive *p, dm_error *err)
 {
     dm_predictive_core *c = &p->c;
@@ -30,7 +28,7 @@ static dm_status take_snapshot(dm_predictive *p, dm_error *err)
     return status;
 }
 
-/* A step of a run that the monitor and the predictions have nothing to say in any more. */
+/* A step of a run that has become a plain one: without monitor and predictions. */
 static dm_status plain_step(dm_predictive *p, dm_error *err)
 {
     dm_predictive_core *c = &p->c;
@@ -45,8 +43,9 @@ static dm_status plain_step(dm_predictive *p, dm_error *err)
     return DM_OK;
 }
 
-/* After a critical step: is it the batch, and not the run? It is when the run went back from it already and meets it
- * again, at a lower rate, or when the next batch has a loss like those before: a forward pass instead of a rollback. */
+/* After a critical step: is the batch the cause, and not the run? It is when the run went back from this step already
+ * and meets it again at a lower rate, or when the next batch's loss is like those before, which costs a forward pass
+ * instead of a rollback. */
 static dm_status look_again(dm_predictive *p, bool *strange, dm_error *err)
 {
     dm_predictive_core *c = &p->c;
@@ -76,7 +75,7 @@ dm_status dm_predictive_real_step(dm_predictive *p, dm_error *err)
     dm_monitor_rate_step(&c->rate);
     if (c->counts.plain_from > 0)
         return plain_step(p, err);
-    /* A forecast counts for the monitor only where something hangs on it. */
+    /* The monitor judges a forecast only where a decision depends on it. */
     double predicted = c->proposal.made && c->has_next ? c->next : NAN;
     dm_monitor_sample sample = {t->loss, t->norm, predicted};
     p->verdict = dm_monitor_step(&c->monitor, &p->rules, &sample);

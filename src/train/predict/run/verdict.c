@@ -44,8 +44,8 @@ dm_status dm_predictive_judge(dm_predictive *p, double loss, dm_error *err)
     return ++q->seen < p->rules.verdict_steps ? DM_OK : close_proposal(p, false, err);
 }
 
-/* The losses since the jump are far above what was forecast, again and again: its verdict comes
- * now, and the run itself is not blamed. */
+/* The losses since the jump are far above the forecast several times in a row: give the verdict now.
+ * The jump is the cause, not the run. */
 dm_status dm_predictive_judge_early(dm_predictive *p, double loss, dm_error *err)
 {
     dm_predict_pending *q = &p->c.proposal;
