@@ -3,7 +3,7 @@
  *
  *     import dotmatrix as dm
  *
- *     @dm.memory                     # kept per machine: zero at reset, part of snapshots and saves
+ *     @dm.memory                     # kept per machine: zero at the start, part of snapshots and saves
  *     class Memory:
  *         score: int
  *

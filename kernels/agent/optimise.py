@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a step of the optimiser needs of the gradients, made where they are; kernels/nn/optimisers.py reads it.
+"""What a step of the optimiser needs of the gradients, made where they are; `adam` below reads it.
 
 dotmatrix kernel compile kernels/agent/optimise.py"""
 import warp as wp

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The loss of proximal policy optimisation, one thread per sample; gradients are made by the compiler.
+"""The loss of proximal policy optimisation, one thread per sample; its gradient is made by the compiler.
 
 A sample is an observation, what was done, and what came of it. Its weight is 0 when nothing is to be learned from it,
-as at the step that only begins an episode.
+as at the step that only begins an episode. On CUDA this text runs; src/nn/cpu/ppo.h is the same by hand for the CPU,
+and tests compare the two.
 
 dotmatrix kernel compile kernels/agent/ppo.py"""
 import warp as wp

@@ -147,7 +147,7 @@ def func(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def memory(cls: type) -> type:
-    """The class whose fields a program keeps for each machine: zero at a reset, part of snapshots."""
+    """The class whose fields a program keeps for each machine: zero at the start, part of snapshots."""
     cls.__dm_memory__ = True  # type: ignore[attr-defined]
     return cls
 

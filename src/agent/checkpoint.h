@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* checkpoint.h - a learner's numbers to and from a file; the world has files of its own. */
+/* checkpoint.h - a learner's weights and state to and from a file; the world has files of its own. */
 #ifndef DM_AGENT_CHECKPOINT_H
 #define DM_AGENT_CHECKPOINT_H
 

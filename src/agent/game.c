@@ -109,7 +109,7 @@ bool dm_agent_is_program(const char *reward)
     return length > 3 && strcmp(reward + length - 3, ".py") == 0;
 }
 
-/* What is good play: a text, and when it is a program, compiled. */
+/* The reward: its text, and the compiled program where it is one. */
 static dm_status read_reward(const dm_agent_config *config, const char *path, dm_agent_game *out,
                              dm_error *err)
 {

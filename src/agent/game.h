@@ -27,15 +27,15 @@ typedef struct dm_agent_game {
     size_t state_bytes;
 } dm_agent_game;
 
-/* Reads the files and plays the keys of the start. `reward`: where the reward's text lies, NULL: where the
- * configuration says; a program's symbol file is looked for where the configuration says either way. */
+/* Read the files and play the keys of the start. `reward`: the reward's file, NULL: the configuration's. A program's
+ * symbol file is found by the configuration in both cases. */
 dm_status dm_agent_game_open(const dm_agent_config *config, const char *reward, dm_agent_game *out,
                              dm_error *err);
 /* Whether a reward is a program. */
 bool dm_agent_is_program(const char *reward);
 void dm_agent_game_close(dm_agent_game *game);
-/* Start number `index` as dm_gb_load_state_bytes reads it: the same machine some frames later, with random bytes, never
- * 0, where the configuration says. `held_out` starts are others than those to train from. */
+/* Start number `index`, in the form that dm_gb_load_state_bytes reads: the machine after the keys and some more frames,
+ * with random nonzero bytes at the configured addresses. `held_out` starts differ from those to train from. */
 dm_status dm_agent_game_start(dm_agent_game *game, uint64_t seed, bool held_out, uint64_t index,
                               void *to, dm_error *err);
 

@@ -5,9 +5,9 @@
  *     update    values, advantages (gae), then `epochs` times: a new order of the T x N samples;
  *               for each minibatch: shards forward, loss, backward ─► sum ─► clip ─► Adam
  *
- * Everything random is a function of the seed and of the number of the update, so a run that goes
- * on from a saved state makes the same bits. On the CPU samples are cut into shards of a fixed
- * number of rows, which threads take; gradients are summed in the shards' order. */
+ * All random numbers are functions of the seed and the update's number, so a resumed run gives the
+ * same bits. On the CPU samples are cut into shards of a fixed number of rows, which threads take;
+ * gradients are summed in the shards' order. learner_internal.h says which file does what. */
 #ifndef DM_AGENT_LEARNER_H
 #define DM_AGENT_LEARNER_H
 
@@ -43,9 +43,9 @@ dm_status dm_agent_learner_round(dm_agent_learner *learner, dm_agent_figures *fi
 /* Probabilities and values of observations [count][...] in host memory. */
 dm_status dm_agent_learner_look(dm_agent_learner *learner, const float *observations,
                                 uint64_t count, float *chances, float *values, dm_error *err);
-/* The actions that are most probable, for observations [count][...] in device memory; `count` is a
- * multiple of dm_agent_learner_rows. `states`: what a policy with memory remembers [count][state_bytes], zeros at
- * first, which are replaced. */
+/* The most probable actions for observations [count][...] in device memory; `count` is a multiple of
+ * dm_agent_learner_rows. `states` [count][state_bytes]: the recurrent state of a policy with memory, zeros at first;
+ * updated by the call. */
 size_t dm_agent_learner_state_bytes(const dm_agent_learner *learner);
 dm_status dm_agent_learner_greedy(dm_agent_learner *learner, const void *observations,
                                   uint64_t count, float *states, int32_t *actions, dm_error *err);

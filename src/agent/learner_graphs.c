@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* learner_graphs.c - CUDA graphs of a round: each step's acting, each step of the world, the update.
  *
- * The first round of a process is queued call by call, since products time their algorithms then; the second captures
- * each piece and replays it at once, and so do all that follow. Marks that tell where time went lie between graphs. */
+ * The first round of a process is queued call by call, since products choose their algorithms by timing them. The
+ * second captures each piece and replays it at once; later rounds replay. Timing events lie between the graphs. */
 #include "agent/learner_internal.h"
 
 #include <stdlib.h>

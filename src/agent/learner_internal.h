@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* learner_internal.h - the learner's memory. N machines, T steps, C numbers in an observation, A
- * actions, S = N x T samples.
+/* learner_internal.h - the learner's memory, shared by its files. N machines, T steps, C numbers in an
+ * observation, A actions, S = N x T samples.
  *
- *     learner.c           memory, creation, what is read from outside
- *     learner_rollout.c   acting, and what the rollout came to
+ *     learner.c           memory, creation, queries of the policy
+ *     learner_rollout.c   acting for T steps, figures of the rollout
  *     learner_update.c    advantages, epochs, the optimiser
  *     learner_normalise.c running means and deviations
  *     learner_graphs.c    CUDA: the same as graphs
  *
- * On the CPU threads take shards, each with gradients of its own. On CUDA there is one worker: shards follow each other
- * on the stream and add to the same gradients; the host reads a few figures twice a round. What changes from round to
- * round lies in device memory (`seeds`, `orders`, `schedule`), so that captured graphs can be replayed. */
+ * On the CPU threads take shards, each with gradients of its own. On CUDA there is one worker: shards run one after the
+ * other on the stream and add to the same gradients; the host reads a few figures twice a round. Values that change
+ * from round to round lie in device memory (`seeds`, `orders`, `schedule`), so that captured graphs can be replayed. */
 #ifndef DM_AGENT_LEARNER_INTERNAL_H
 #define DM_AGENT_LEARNER_INTERNAL_H
 
@@ -153,8 +153,8 @@ void dm_agent_logits(dm_agent_text *text, dm_agent_rows rows, float *slopes, uin
 void dm_agent_column(dm_agent_text *text, const char *name, dm_agent_rows rows, float *slopes,
                      uint64_t count);
 
-/* Count, mean and squares off it of each column of samples [T x N][columns], added to state [columns][3]; samples of
- * weight 0 are left out. */
+/* Merge the count, mean and sum of squared deviations of each column of samples [T x N][columns] into state
+ * [columns][3]; samples of weight 0 are left out. */
 dm_status dm_agent_add_moments(dm_agent_learner *l, float *samples, uint64_t columns, float *state,
                                dm_error *err);
 /* The rollout's rewards in `scaled`. */
@@ -166,7 +166,7 @@ dm_status dm_agent_see_normalised(dm_agent_learner *l, dm_agent_worker *w,
                                   const uint8_t *observations, const int32_t *order, uint64_t first,
                                   uint64_t rows, dm_error *err);
 
-/* What the policy makes of the rollout now: ratios and values. */
+/* Run the updated policy over the rollout again, for ratios and values. */
 dm_status dm_agent_look_again(dm_agent_learner *l, dm_error *err);
 dm_status dm_agent_rollout(dm_agent_learner *l, dm_agent_figures *f, dm_error *err);
 dm_status dm_agent_update(dm_agent_learner *l, dm_agent_figures *f, dm_error *err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* learner_normalise.c - running means and deviations (kernels/agent/running.py), of a whole run.
  *
- *     rewards         over the deviation of their discounted sums, this rollout's among them
- *     observations    less their mean, over their deviation, as these were when the rollout began: the policy learns
- *                     from what it saw. The rollout is counted after the update. */
+ *     rewards         divided by the deviation of their discounted sums, this rollout's included
+ *     observations    minus their mean, divided by their deviation, both from before the rollout: the policy must learn
+ *                     from the numbers it acted on. The rollout is added to the statistics after the update. */
 #include "agent/learner_internal.h"
 
 dm_status dm_agent_normalise_rewards(dm_agent_learner *l, dm_error *err)

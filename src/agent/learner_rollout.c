@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* learner_rollout.c - T steps of all machines, and what they came to. */
+/* learner_rollout.c - T steps of all machines, and the rollout's figures (returns, lengths, times). */
 #include "agent/learner_internal.h"
 
 #include "device/internal.h"

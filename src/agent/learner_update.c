@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* learner_update.c - what is learned from a rollout: advantages, epochs of minibatches, the optimiser. */
+/* learner_update.c - the PPO update from a rollout: advantages, epochs of minibatches, the optimiser. */
 #include "agent/learner_internal.h"
 
 #include "base/philox.h"
@@ -103,7 +103,7 @@ static dm_status shuffle(dm_agent_learner *l, uint64_t epoch, dm_error *err)
     return dm_agent_text_launch(k, DM_KERNEL_FORWARD, l->N, l->T, err);
 }
 
-/* What the policy remembered of a shard's sequences. */
+/* The recurrent states at the start of a shard's sequences. */
 static dm_status gather_memory(dm_agent_learner *l, dm_agent_worker *w, uint64_t first,
                                dm_agent_memory *before, dm_error *err)
 {
@@ -374,7 +374,7 @@ static dm_status figures(dm_agent_learner *l, dm_agent_figures *f, dm_error *err
     f->divergence = (double)report[10];
     f->clipped = (double)report[13];
     f->loss = f->policy_loss + c->value_scale * f->value_loss - l->entropy * f->entropy;
-    /* Advantages are returns less values, so this is one minus the share left unexplained. */
+    /* Explained variance: advantages are returns minus values, the part that the values do not explain. */
     double left = (double)numbers[DM_AGENT_AT_ADVANTAGES + 2],
            all = (double)numbers[DM_AGENT_AT_RETURNS + 2];
     f->explained = all > 0 ? 1 - left / all : NAN;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* life.h - an episode of one machine: the state that it began in and the keys of each step, in a file that plays it
- * again to the same bits, on any device.
+/* life.h - an episode ("life") of one machine as a file: its first state and the keys of each step, from which it can
+ * be replayed with the same bits on any device.
  *
  *     "dotmatrix-life-1\n"
  *     JSON in one line: rom, rom_hash, reward, program (the reward program's text; null: there is none), frames
@@ -36,7 +36,7 @@ dm_status dm_agent_life_write(const dm_agent_life *life, const char *path, dm_er
 dm_status dm_agent_life_read(const char *path, dm_agent_life *out, dm_error *err);
 void dm_agent_life_deinit(dm_agent_life *life);
 
-/* All that a program on the machine could see: registers, 8000 to FFFF, cycles. */
+/* A hash of everything that a program on the machine can observe: registers, 8000 to FFFF, cycles. */
 dm_status dm_agent_life_look(dm_swarm *swarm, uint32_t machine, char out[DM_HASH_HEX_SIZE],
                              dm_error *err);
 

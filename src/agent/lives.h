@@ -17,15 +17,15 @@ typedef struct dm_agent_lives_desc {
     const dm_agent_game *game;
     const uint32_t *machines; /* copied, as the folder is */
     size_t count;
-    bool once; /* the first episode of each alone: what follows a measured game is none */
+    bool once; /* only each machine's first episode: one after a measured game does not count */
 } dm_agent_lives_desc;
 dm_status dm_agent_lives_create(const dm_agent_lives_desc *desc, dm_agent_lives **out,
                                 dm_error *err);
 void dm_agent_lives_destroy(dm_agent_lives *lives);
 uint64_t dm_agent_lives_written(const dm_agent_lives *lives);
 
-/* What the machines did in a step, in device memory; flags as world.h has them. `practice`: whether the episode of a
- * machine is. */
+/* A step of all machines, in device memory; flags as in world.h. practice[machine]: its episode is cut off and its
+ * score not counted (world_swarm.h). */
 typedef struct dm_agent_lives_step {
     dm_swarm *swarm;
     dm_stream *stream;
@@ -37,7 +37,7 @@ typedef struct dm_agent_lives_step {
 dm_status dm_agent_lives_begin(dm_agent_lives *lives, const dm_agent_lives_step *step,
                                dm_error *err);
 dm_status dm_agent_lives_add(dm_agent_lives *lives, const dm_agent_lives_step *step, dm_error *err);
-/* Machines are elsewhere now: each is kept again from its next episode on. */
+/* The machines hold other states now: keep each again from its next episode on. */
 void dm_agent_lives_forget(dm_agent_lives *lives);
 /* Write episodes that go on, as far as they have come. */
 dm_status dm_agent_lives_finish(dm_agent_lives *lives, dm_swarm *swarm, dm_error *err);

@@ -4,8 +4,8 @@
  *     observation ──► actor ──► logits[A]          or      ──► both ──► logits[A], value
  *               └───► critic ─► value                          (config field "shared")
  *
- * Networks are lists of layers of nn (nn/plan.h, nn/run.h), planned twice: for the rows of a shard
- * that acts and of one that learns. Their weights are the same; all networks' lie in one array.
+ * Networks are lists of layers of nn (nn/plan.h, nn/run.h), each planned twice with the same weights:
+ * for the rows of a shard that acts and of one that learns. All networks' weights are one array.
  *
  * On the CPU a worker is a thread, with a device of one thread for the texts and memory for one
  * shard; on CUDA there is one worker, whose shards run one after the other on the stream. */
@@ -41,14 +41,14 @@ typedef struct dm_agent_policy {
     bool packed;        /* the networks take packed pictures as they are */
 } dm_agent_policy;
 
-/* What the networks see: rows of numbers, or packed pictures, those that `rows` names or all from the first on. */
+/* The networks' input: rows of numbers, or packed pictures (those that `rows` names, or all in order). */
 typedef struct dm_agent_sight {
     const void *at;
     const int32_t *rows;
 } dm_agent_sight;
 
-/* What a policy with memory is given besides its input: states before the first step [sequences][state], and where it
- * is zero instead, a byte for each row. */
+/* The other input of a policy with memory: states before the first step [sequences][state], and a byte for each row,
+ * not 0 where the state before it is zero. */
 typedef struct dm_agent_memory {
     const float *states;
     const uint8_t *starts;
@@ -76,14 +76,14 @@ dm_status dm_agent_policy_forward(const dm_agent_policy *policy, bool learn, dm_
 /* The states after the rows of a shard that acted: [act_rows][state]. */
 const float *dm_agent_policy_states(const dm_agent_policy *policy,
                                     char *const memory[DM_AGENT_TOWERS]);
-/* And back: the gradients of what the forward pass gave, as rows with the same pitches, one array
- * per tower. Adds to `gradients`. */
+/* The backward pass. Takes the gradients of the outputs, one array per tower with the outputs'
+ * pitches. Adds to `gradients`. */
 dm_status dm_agent_policy_backward(const dm_agent_policy *policy, dm_nn_exec *exec,
                                    char *const memory[DM_AGENT_TOWERS], const float *weights,
                                    dm_agent_sight input, const dm_agent_memory *before,
                                    float *const slopes[DM_AGENT_TOWERS], float *gradients,
                                    dm_error *err);
-/* Numbers in a row of a tower's output: a multiple of 4, which products are fast for; what is over means nothing. */
+/* The length of a row of a tower's output, padded to a multiple of 4 so that products are fast. */
 static inline uint32_t dm_agent_tower_outputs(const dm_agent_policy *policy,
                                               const dm_agent_tower *tower)
 {

@@ -3,7 +3,7 @@
  *
  *     curve.png, curve.svg    the score over the steps, from metrics.jsonl (gnuplot's)
  *     report.json             scores and figures
- *     index.html              all of it, with the animations that lie there */
+ *     index.html              all of it, with the animations found in the folder */
 #ifndef DM_AGENT_REPORT_H
 #define DM_AGENT_REPORT_H
 

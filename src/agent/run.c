@@ -273,7 +273,7 @@ uint64_t dm_agent_run_lives(const dm_agent_run *run)
     return run->lives_written + (run->lives ? dm_agent_lives_written(run->lives) : 0);
 }
 
-/* Of a world's machines, those that are wanted; NULL: none are. `begun`: all of them have just begun. */
+/* Start keeping the chosen machines' episodes of a world; NULL: none are chosen. `begun`: all have just begun. */
 static dm_status keep_lives(dm_agent_run *run, dm_agent_world *world, bool measured, bool begun,
                             dm_agent_lives **out, dm_error *err)
 {
@@ -353,7 +353,7 @@ static dm_status write_metrics(dm_agent_run *run, const dm_agent_figures *f, dm_
     return status == DM_OK ? dm_tensorboard_write(run->board, f->steps, shown, some, err) : status;
 }
 
-/* The machine whose reward was no number is kept as it was when the round ended. */
+/* Save the machine whose reward was no number, in its state at the end of the round. */
 static dm_status explain(dm_agent_run *run, dm_status status, dm_error *err)
 {
     int64_t machine = dm_agent_learner_bad_machine(run->learner);

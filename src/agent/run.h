@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* run.h - a training run: a game, a learner, and the folder that it leaves.
+/* run.h - a training run of an agent: a game, a learner, and the folder that the run writes. Start here.
  *
- *     config.json          every field, as the run has them
+ *     config.h ─► game.h: ROM, keys, starts ─► world_swarm.h: a swarm as a world (world.h)
+ *                                                 │ observations, rewards   ▲ actions
+ *                                                 ▼                         │
+ *                      learner.h: rollouts and PPO updates of the networks in policy.h
+ *
+ * The run's folder:
+ *     config.json          every field of the configuration
  *     reward.c, reward.py  the reward's text
- *     checkpoint.safetensors, world-N.swarm, world-N.swarm.starts    to go on from, after update N
+ *     checkpoint.safetensors, world-N.swarm, world-N.swarm.starts    the state after update N
  *     metrics.jsonl        a line for each update
  *     events.out.tfevents.*    the same for TensorBoard
- *     lives/               episodes of machines that were asked for (life.h)
+ *     lives/               episodes of chosen machines (life.h)
  *
- * A checkpoint names the update whose world file belongs to it, and is replaced after that file is
- * there: killed at any moment, a run goes on from the last one to the bits of a run that was not. */
+ * A checkpoint names the update whose world files belong to it, and is replaced after they are
+ * written. So a run that was killed at any moment resumes to the bits of an uninterrupted one. */
 #ifndef DM_AGENT_RUN_H
 #define DM_AGENT_RUN_H
 
@@ -45,7 +51,7 @@ dm_agent_learner *dm_agent_run_learner(dm_agent_run *run);
  * lives/machine-N-STEP.life, measured ones as lives/held-out-N-0.life. */
 dm_status dm_agent_run_keep(dm_agent_run *run, const uint32_t *machines, size_t count,
                             dm_error *err);
-/* Files of them that were written. */
+/* The number of .life files written so far. */
 uint64_t dm_agent_run_lives(const dm_agent_run *run);
 /* Different games among the training starts. */
 dm_status dm_agent_run_count_starts(dm_agent_run *run, uint64_t *different, dm_error *err);

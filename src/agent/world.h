@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* world.h - what an agent acts in: N machines that take an action each and tell what came of it.
+/* world.h - the environment interface: N machines take an action each and give observation and reward.
  *
  *     observe ──► policy ──► actions ──► step ──► rewards, flags, the next observation
  *
  * An episode's last step gives its final observation. The step after it does not run that machine
  * but begins the next episode: reward 0, flag DM_AGENT_BEGINS, the first observation (Gymnasium's
- * NEXT_STEP). So the critic sees every final observation, and nothing is learned from that step.
+ * NEXT_STEP). So the critic sees every final observation; the extra step is left out of learning.
  *
  * All arrays are memory of the agent's device; work is queued on its stream. */
 #ifndef DM_AGENT_WORLD_H
@@ -41,8 +41,8 @@ typedef struct dm_agent_world {
      * taken for it and the array is not written. */
     dm_status (*step)(struct dm_agent_world *world, const int32_t *actions, void *observations,
                       float *rewards, float *scores, uint8_t *flags, dm_error *err);
-    /* What the next `steps` steps need of the host; NULL: nothing. Once it was called, so many steps may be replayed
-     * from captures of what `step` queued after the call before it. */
+    /* Let the host prepare the next `steps` steps; NULL: nothing to prepare. After the call so many steps may be
+     * replayed from graphs captured of the steps before. */
     dm_status (*prepare)(struct dm_agent_world *world, uint64_t steps, dm_error *err);
     /* All that is needed to go on to the same bits, to and from a file. */
     dm_status (*save)(struct dm_agent_world *world, const char *path, dm_error *err);

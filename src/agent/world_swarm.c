@@ -16,8 +16,8 @@
  * change of. A program's is the policy's alone. */
 enum { TAIL = 2 };
 
-/* What the texts of kernels/agent/world.py keep of each machine, in device memory; all of it but the first is what a
- * checkpoint needs besides the swarm's own file. */
+/* Per-machine state of kernels/agent/world.py, in device memory. A checkpoint stores all of it but the first array,
+ * besides the swarm's own file. */
 enum {
     KEYS,
     MASK,

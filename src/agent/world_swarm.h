@@ -8,12 +8,12 @@
  *     then 2 per machine       where it was `before` to twice as many steps ago
  *     then `archive`           such states of episodes that ended: the newest
  *
- * Every `before` steps of an episode the machine is kept in the older of its two snapshots. When
- * the episode is over for good, the older one trades places with the archive's oldest: a start from
- * which what ended the episode is not far. A share of episodes (`curriculum`) begin there; they are
- * cut off after `practice` steps, and their scores are not counted. Their first steps, up to
- * `stir`, do one random action: an agent that always does the same before it dies sees what else it
- * could have done. */
+ * Every `before` steps of an episode the machine is saved to the older of its two snapshots. When
+ * the episode ends, the older snapshot replaces the archive's oldest: it is a start shortly before
+ * the event that ended the episode. A share of the episodes (`curriculum`) begin at such starts. They
+ * are cut off after `practice` steps, and their scores are not counted. Their first steps, up to
+ * `stir`, repeat one random action, so that an agent that always acts the same before it dies also
+ * sees what other actions lead to. */
 #ifndef DM_AGENT_WORLD_SWARM_H
 #define DM_AGENT_WORLD_SWARM_H
 
@@ -40,7 +40,7 @@ dm_swarm *dm_agent_swarm_of(dm_agent_world *world);
 dm_status dm_agent_swarm_keep_lives(dm_agent_world *world, dm_agent_lives *lives, bool begun,
                                     dm_error *err);
 /* How many of the starts give different games: all are played with the same keys for `steps` steps,
- * and what the policy would see is compared. The world is reset afterwards. */
+ * and the policy's observations are compared. The world is reset afterwards. */
 dm_status dm_agent_swarm_count_starts(dm_agent_world *world, uint32_t steps, uint64_t *different,
                                       dm_error *err);
 

@@ -30,7 +30,7 @@ static bool has_word(const char *list, const char *name)
     return false;
 }
 
-/* Bit i: action i takes the option. All of them when none lists it. */
+/* Bit i: action i takes the option. An option that no action lists is for all of them. */
 static uint32_t takers(const dm_command *command, const char *option)
 {
     uint32_t found = 0;
@@ -170,7 +170,7 @@ static void append_examples(dm_buffer *out, const dm_command *command, const dm_
     }
 }
 
-/* Rows in their order, those that the same actions take together: a set and a title for each. */
+/* Group the rows by the set of actions that take them, keeping their order: a set and a title each. */
 void dm_action_help(dm_buffer *out, const dm_command *command, const dm_action *only,
                     const dm_option *common, size_t common_count)
 {

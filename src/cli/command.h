@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* command.h - what a subcommand is.
  *
+ *   argv ─► main.c: which subcommand ─► options.h: rows fill its struct ─► cmd_<name>.c: run() ─► stdout
+ *                                                                            └─ dm_error ─► exit code
+ *
  * A subcommand is one file, cmd_<name>.c, that defines one `const dm_command`, and one row of the
- * table in commands.c. main.c parses the options, calls `run` with the filled struct, prints the
- * error and picks the exit code; a command writes its answer to stdout and returns.
+ * table in commands.c. main.c prints its error and picks the exit code; the command itself writes its
+ * answer to stdout and returns.
  *
  *   cli/           what every command shares: option rows, help, man page, outputs, reports, places
- *   cli/game/      Game Boys: run (one machine, a swarm, pictures), ram, roms
+ *   cli/game/      Game Boys: run (one machine, a swarm, pictures), ram, reward, roms
  *   cli/kernel/    kernels: compile, run, check
  *   cli/synth/     datasets of kernels
- *   cli/dynamics/  models of training runs: forecasts, learning, plots, bench
- *   cli/train/     training and its data
- *   cli/lab/       what is measured and proved: info, bench, verify, replay, report */
+ *   cli/dynamics/  models of training runs: forecasts, learning, plots, check, bench
+ *   cli/train/     training, agents, sweeps and their data
+ *   cli/lab/       measurements and comparisons: info, bench, verify, replay, report */
 #ifndef DM_CLI_COMMAND_H
 #define DM_CLI_COMMAND_H
 

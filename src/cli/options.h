@@ -8,8 +8,7 @@
  *     static const dm_option rows[] = {
  *         DM_OPTION_INT(run_options, frames, "frames", "N", 1, INT64_MAX, "60", "frames to run"),
  *         DM_OPTION_FLAG(run_options, fast, "fast", "draw nothing"),
- *         DM_OPTION_STRINGS(run_options, regions, "mem-region", "LO:HI", "compare this memory;
- * repeatable"),
+ *         DM_OPTION_STRINGS(run_options, regions, "mem-region", "LO:HI", "compare this; repeatable"),
  *     };
  *
  * Accepted are `--name value`, `--name=value`, options and positional arguments in any order, and
@@ -104,8 +103,7 @@ void dm_options_deinit(const dm_option_set *sets, size_t set_count, dm_strings *
 /* "--obs: ..." when "a,b,c" has no words or an empty one. */
 dm_status dm_options_check_list(const char *option, const char *list, dm_error *err);
 
-/* Append one entry per row, aligned, at most 80 columns wide: "  --frames N   frames to run [60]".
- */
+/* Append one entry per row, aligned, at most 80 columns wide: "  --frames N   frames to run [60]". */
 void dm_options_help(dm_buffer *out, const dm_option_set *sets, size_t set_count);
 /* The same with a blank line and a title above each set. */
 void dm_options_help_titled(dm_buffer *out, const dm_option_set *sets, const char *const *titles,

@@ -33,7 +33,7 @@ static dm_status check_place(const char *path, dm_error *err)
     return DM_OK;
 }
 
-/* The one name of a file, also of one that does not exist yet: its folder's, then its own. */
+/* The canonical path of a file, which need not exist yet: its folder's real path and its name. */
 static bool true_name(const char *path, char out[DM_PATH_MAX])
 {
     char folder[DM_PATH_MAX], real[PATH_MAX];
@@ -52,7 +52,7 @@ static bool is_same(const char *a, const char *b)
            (true_name(a, name[0]) && true_name(b, name[1]) && strcmp(name[0], name[1]) == 0);
 }
 
-/* What is read is an option's file or, where it is named in words, an argument. */
+/* An input is the file of an option or a positional argument. */
 static dm_status fail_overwrite(const dm_output *written, const dm_output *read, dm_error *err)
 {
     bool is_argument = strchr(read->option, ' ') != NULL;

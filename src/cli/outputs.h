@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* outputs.h - files that a command was asked to write, looked at before it runs: that each has a
- * folder to go to, and that none would overwrite another or what the command reads. */
+/* outputs.h - checks the files that a command is to write, before it runs: each must have a folder to
+ * go to, and none may overwrite another output or an input. */
 #ifndef DM_CLI_OUTPUTS_H
 #define DM_CLI_OUTPUTS_H
 

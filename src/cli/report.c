@@ -82,7 +82,7 @@ void dm_report_list_end(dm_report *report)
         dm_json_end_array(&report->json);
 }
 
-/* "  memory_total      " */
+/* The start of a line of text: indentation, the key with a space for each '_', padding. */
 static void append_key(dm_report *report, const char *key)
 {
     dm_buffer_puts(&report->text, "  ");

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* report.h - one description, two forms: aligned text for people or JSON for programs.
+/* report.h - the values that a command prints: as aligned text or, with --json, as JSON.
  *
  * A command gives each value once, with its key; the form decides how it looks:
  *
  *     cpu                                "cpu": {
  *       model   Example 3000               "model": "Example 3000",
  *       cores   8                          "cores": 8
- *                                        }
- */
+ *                                        } */
 #ifndef DM_CLI_REPORT_H
 #define DM_CLI_REPORT_H
 

@@ -68,7 +68,7 @@ void dm_dynamics_encoder_state_get(const dm_dynamics_encoder *encoder, void *byt
     memcpy(bytes, &encoder->state, sizeof encoder->state);
 }
 
-/* Positions in a ring of the window's size: a queue that points elsewhere would be read as memory. */
+/* Are all positions within the window? A loaded state that fails this would be read out of bounds. */
 static bool queue_fits(const dm_enc_queue *q, uint32_t size)
 {
     bool fits = q->first < DM_ENC_WINDOW_MAX && q->count <= DM_ENC_WINDOW_MAX;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* encoder.h - the encoder's state, and the kernel for many of them. */
+/* encoder.h - the state of the training-run encoder (encoder_text.h), and the kernel for many of them. */
 #ifndef DM_DYNAMICS_ENCODER_H
 #define DM_DYNAMICS_ENCODER_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* encoder_plain.c - the 64 features as their formulas say, from all samples of a run: the reference
- * for encoder_text.h, and what that is timed against. */
+/* encoder_plain.c - the 64 features by their formulas, from all samples of a run: the reference for
+ * encoder_text.h, in values and in time. */
 #include "dynamics/encoder_plain.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* encoder_plain.h - the 64 features from scratch. */
+/* encoder_plain.h - the 64 features computed from all samples: the reference of encoder_text.h. */
 #ifndef DM_DYNAMICS_ENCODER_PLAIN_H
 #define DM_DYNAMICS_ENCODER_PLAIN_H
 

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* internal.h - how the dynamics module is put together.
+/* internal.h - how the dynamics module is put together. It forecasts training runs with an ensemble
+ * of GRUs (include/dotmatrix/dynamics.h):
+ *
+ *   samples of a run ─► encoder: 64 features ─► members: GRU cell, head ─► losses of the next steps
+ *                                                     └── predicted loss fed back as feature 0 ──┘
+ *
+ * Start with reference_text.h: it defines the model, and everything else computes the same faster.
  *
  *   model.c       configuration, where weights lie, initialisation     model_file.c   safetensors
  *   reference.c   every formula as plain loops, in float and double (reference_text.h)
  *   simd.c        picks the vectorised loops: simd_text.h for portable vectors, AVX2 and AVX-512
+ *   encoder.c     features of a run (encoder_text.h)       cell.c   steps of the cell for a batch
  *   rollout.c     rollouts on the CPU; results over members and steps
  *   train.c       learning on the CPU, with the gradients of backward.c
  *   curve/        forecasts of runs by an ensemble that was taught on many (curve.h)
- *   device/       a model on a device (model.h): rollouts, steps of the cell, encoders, learning,
- * and the kernels' texts
+ *   device/       the same on a device (model.h), and the kernels' texts
  *
  * Letters: B batch, E members, R rollouts, Y steps of a rollout, I inputs, H hidden units, S
- * stochastic values. Start with reference_text.h: it is the definition, the rest is speed. */
+ * stochastic values. */
 #ifndef DM_DYNAMICS_INTERNAL_H
 #define DM_DYNAMICS_INTERNAL_H
 
@@ -31,11 +37,11 @@ struct dm_dynamics {
     dm_dynamics_layout layout;
     float *weights; /* [E][stride], 64-byte aligned */
     float *shift, *scale;
-    /* A curve model's rules (curve/model.h); NULL for one that is not. */
+    /* A curve model's rules (curve/forecast.h); NULL: it is no curve model. */
     float *curve;
 };
 
-/* How many numbers those are. Makes room for them where there is none. */
+/* The number of floats in the rules; allocates them if there are none. */
 size_t dm_dynamics_curve_count(void);
 dm_status dm_dynamics_curve_reserve(dm_dynamics *model, dm_error *err);
 dm_status dm_dynamics_curve_check(const dm_dynamics *model, dm_error *err);
@@ -62,7 +68,7 @@ void dm_dynamics_forecast_aggregate(dm_dynamics_forecast *rollout);
 
 /* Rates, betas, clipping and window within their bounds. */
 dm_status dm_dynamics_trainer_config_check(const dm_dynamics_trainer_config *config, dm_error *err);
-/* Another learning rate; one that cannot be leaves `config` as it is. */
+/* Set another learning rate; an invalid one leaves `config` unchanged. */
 dm_status dm_dynamics_trainer_config_set_rate(dm_dynamics_trainer_config *config, float rate,
                                               dm_error *err);
 

@@ -170,7 +170,7 @@ static dm_status read_tensor(const dm_safetensors *file, const tensor *t, const 
     return dm_safetensors_floats(file, t->name, t->data, t->count, err);
 }
 
-/* The weights that a configuration asks for must be in the file before memory is taken for them. */
+/* Check that the file holds the configuration's weights before memory is allocated for them. */
 static dm_status check_total(const dm_dynamics_config *config, const dm_safetensors *file,
                              const char *path, dm_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* reference.h - the plain versions of everything, in float and in double. */
+/* reference.h - the reference functions of reference_text.h: dm_ref32_* in float, dm_ref64_* in double. */
 #ifndef DM_DYNAMICS_REFERENCE_H
 #define DM_DYNAMICS_REFERENCE_H
 

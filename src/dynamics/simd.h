@@ -2,9 +2,8 @@
 /* simd.h - the loops that take the time, for several sets of vector instructions.
  *
  * simd_text.h holds them once; simd_portable.c, simd_avx2.c and simd_avx512.c compile it for
- * vectors of 4, 8 and 16 floats. Results of one set are the same bits every time; between sets they
- * differ in the last places, since sums are taken in another order. Any pointer may be unaligned.
- */
+ * vectors of 4, 8 and 16 floats. One set gives the same bits every time. Sets differ in the last
+ * places, since they sum in different orders. Any pointer may be unaligned. */
 #ifndef DM_DYNAMICS_SIMD_H
 #define DM_DYNAMICS_SIMD_H
 

@@ -30,7 +30,7 @@ struct dm_dynamics_trainer {
     dm_pool *pool;         /* NULL: members one after the other */
     int threads;
     scratch *scratch; /* [threads] */
-    /* The run that is being observed: the last `filled` features of at most window + 1. */
+    /* The observed run: the last `filled` vectors of features, at most window + 1. */
     uint32_t filled;
     float *features; /* [window + 1][I] */
     float *hidden;   /* [window + 1][E][H]: before each of them */
@@ -88,7 +88,7 @@ static dm_status scratch_init(scratch *w, const dm_dynamics *model, uint32_t ste
     return status;
 }
 
-/* Room for sequences of so many steps, in so many threads; as it was when there is no memory. */
+/* Make room for sequences of so many steps on so many threads. Unchanged when memory runs out. */
 static dm_status make_room(dm_dynamics_trainer *t, uint32_t steps, int threads, dm_error *err)
 {
     scratch *made = calloc((size_t)threads, sizeof *made);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* actions.h - which keys each machine gets in each step, for backends of all kinds.
  *
- * Made up from (generator, seed, machine, step) exactly as a swarm makes them with the same codec,
- * or read from a file: a line for each step with one action for all machines, or one for each; an
- * action is a number of the codec or its name. Those of raw have no names.
+ * Generated from (generator, seed, machine, step) exactly as a swarm does with the same codec, or read
+ * from a file: a line for each step with one action for all machines, or one for each. An action is
+ * a number of the codec or its name; those of the codec raw have no names.
  *
  *     # step 0: machine 0 presses A, machine 1 nothing
  *     A NOOP

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* backend.h - anything that runs Game Boys and can be looked into: ours and other people's.
+/* backend.h - one interface to everything that runs Game Boys and can be inspected: ours and others'.
  *
- * One harness takes the backend as a parameter (verify.h, bench.h). A backend holds `count`
- * machines of one ROM; a step runs each of them for `frames_per_step` frames of 70,224 T-cycles
- * under one mask of keys.
+ *   verify/  two backends in lockstep; bundles, recordings, traces     reference/  other emulators
+ *   bench/   backends take turns; figures as JSON                      report/     tables and plots
+ *
+ * Each of these takes the backend as a parameter. A backend holds `count` machines of one ROM; a step
+ * runs each of them for `frames_per_step` frames of 70,224 T-cycles under one mask of keys.
  *
  *   single         one machine of ours, alone (dotmatrix/gb.h)
  *   vec_cpu        a swarm on threads         vec_cuda      a swarm on a GPU
@@ -14,7 +16,7 @@
  *   wrong_vec      many, of which those with odd numbers have it
  *   recorded       a reference's side of a verification, from a file (recording.h)
  *
- * Machines compared with each other must start equal: `start` says how (start.h, docs/verify.md).
+ * Machines that are compared must start equal; dm_lab_start says how (docs/verify.md).
  *
  * A backend belongs to one thread at a time. */
 #ifndef DM_LAB_BACKEND_H
@@ -54,7 +56,7 @@ typedef struct dm_lab_desc {
     const dm_swarm_region *regions;
     size_t region_count;
     int workers; /* threads or processes; 0: one per CPU */
-    /* Only for swarms: what else a step computes. Zero is full_step without observations. */
+    /* Only for swarms: what a step computes besides. Zero is full_step without observations. */
     dm_swarm_stage stage;
     uint32_t observations;
     dm_swarm_generator generator; /* for steps that are given no keys */
@@ -77,7 +79,7 @@ typedef struct dm_lab_view {
     uint64_t halted;               /* cycles in HALT; where instructions are counted */
 } dm_lab_view;
 
-/* What a step is on the device. Zeros where there is no such thing. */
+/* The launch of a step on the device. Zeros where it does not apply. */
 typedef struct dm_lab_launch {
     uint32_t lanes_per_warp, block_threads;
     int registers;        /* of a thread */
@@ -95,15 +97,15 @@ typedef struct dm_lab_kind {
     bool is_single;      /* has exactly one machine */
     bool always_draws;   /* every frame; it cannot leave that out */
     const char *core;    /* of a libretro core: its file; NULL: Debian's gambatte */
-    /* A single machine like one of these, which can be stepped by instruction; NULL: none, or it
-     * can itself. */
+    /* A backend of a single machine like these that can be stepped by instruction; NULL: there is
+     * none, or this one can. */
     const struct dm_lab_kind *alone;
     /* The version of what it runs on, "0.10.1"; DM_EUNAVAILABLE when it is not there. */
     dm_status (*version)(const struct dm_lab_kind *kind, char *out, size_t size, dm_error *err);
     dm_status (*create)(const dm_lab_desc *desc, void **self, dm_error *err);
     void (*destroy)(void *self);
-    /* All machines, with keys for each. NULL: keys of the generator, of swarms only. May return
-     * before the work is done. */
+    /* One step of all machines; keys[machine], or NULL for the generator's keys (swarms only). May
+     * return before the work is done. */
     dm_status (*step)(void *self, const uint8_t *keys, dm_error *err);
     /* Wait for all steps; NULL: they are done when `step` returns. */
     dm_status (*synchronize)(void *self, dm_error *err);
@@ -122,8 +124,8 @@ typedef struct dm_lab_kind {
      * on. NULL: it cannot. */
     dm_status (*fork)(void *self, uint64_t machine, const dm_lab_desc *desc, dm_lab_backend *out,
                       dm_error *err);
-    /* Machine i of a swarm that has not run becomes what machine i modulo `few` of another is, on
-     * whatever device; more than `few` need desc.copies. NULL: it cannot. */
+    /* In a swarm that has not run: machine i becomes a copy of machine i modulo `few` of the swarm
+     * `others`, on whatever device. More than `few` machines need desc.copies. NULL: it cannot. */
     dm_status (*copy_from)(void *self, void *others, uint64_t few, dm_error *err);
     /* NULL: it has nothing to tell. */
     dm_status (*launch)(void *self, dm_lab_launch *out, dm_error *err);

@@ -2,7 +2,7 @@
 /* backend_ours.c - our own machines as backends: one alone, a swarm on the CPU or a GPU, and one
  * with a bug put in.
  *
- * The bug: SWAP leaves its operand as it was. */
+ * The bug: SWAP does not change its operand. */
 #include "base/file.h"
 #include "base/temp.h"
 #include "gb/cpu/run.h"

@@ -103,7 +103,7 @@ static void make(void)
     for (uint32_t i = 0; i < lang->kept->name_capacity; i++)
         if (lang->kept->names[i].name != NULL)
             dm_print_name_in_c(lang->kept->names[i].name);
-    /* Later nothing may be changed, line tables included. */
+    /* The common part is read-only once it is published, so line tables are made now. */
     for (dm_lang_source *s = lang->sources; s != NULL; s = s->next)
         dm_lang_find_lines(lang, s);
     made = lang->error_count == 0;

@@ -2,12 +2,12 @@
 /* common.h - what all compilations share: made once for the process, then only read, by any number
  * of threads.
  *
- *   names      keywords, what Warp's namespace holds, parameters of builtins: interned, with what
- *              each means, so that a compilation finds it by one look at the name
- *   trees      the texts of ours: adjoint expressions of rows, functions of library/
+ *   names      keywords, names of Warp's namespace, parameters of builtins. They are interned with
+ *              their meaning, so that a compilation needs no further lookup
+ *   trees      our own texts, parsed: adjoint expressions of rows, functions of library/
  *
- * A compilation's own names and trees lie in its arena; where a name is known here it is this one,
- * so that names are still compared by address. Places in our texts start at DM_POS_COMMON. */
+ * A compilation's own names and trees lie in its arena. It uses the common name where there is one,
+ * so that names can be compared by address. Positions in our texts start at DM_POS_COMMON. */
 #ifndef DM_LANG_COMMON_H
 #define DM_LANG_COMMON_H
 
@@ -45,14 +45,14 @@ struct dm_common {
 /* NULL when there is no memory for it. */
 const dm_common *dm_common_get(void);
 
-/* What the name is in Warp's namespace (namespace.c); for the table above. */
+/* Look a name up in Warp's namespace (namespace.c), to make a dm_known_name. */
 dm_known_name dm_namespace_read(const char *name);
 /* Calls `each` with every name that the namespace has, other than builtins. */
 void dm_namespace_names(void (*each)(void *context, const char *name), void *context);
 /* The number of a builtin with a handler of its own, -1 when it has none. */
 int dm_lower_special(const char *name);
 const char *dm_lower_special_name(int number); /* NULL behind the last */
-/* Note on a name whether C takes it as it is (print_name.c). */
+/* Record in a name whether it can be used in C unchanged (print_name.c). */
 void dm_print_name_in_c(dm_lang_name *name);
 /* What a struct and a field of these names are called in C; interned. */
 const char *dm_print_struct_name(dm_lang *lang, const char *wanted);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* compile.c - the passes in their order.
+/* compile.c - the list of passes: which function runs when. Callers start at dm_compilation_init.
  *
  *   a file       dm_lang_parse        text to tokens to tree
  *                dm_module_new        scopes, and the kernels in them
@@ -9,7 +9,7 @@
  *                dm_passes_backward   over each function with floats: its reverse
  *   a text       dm_print_kernels     IR to C or CUDA C++
  *
- * Every entry catches dm_lang_bail. */
+ * Every public function here catches dm_lang_bail and turns it into a status. */
 #include "lang/compile.h"
 
 #include "lang/adjoint/adjoint.h"
@@ -142,8 +142,8 @@ static dm_status print_items(dm_compilation *c, const dm_print_item *items, int 
         c->lang.arena.limit = DM_LANG_MEMORY_MAX;
         return dm_compilation_fail(c, err);
     }
-    /* What is printed was within the limit; a printer that stopped midway would leave its
-     * buffers. */
+    /* No memory limit while printing (the passes stayed below it): a printer that left through
+     * dm_lang_bail would not close its buffers. */
     c->lang.arena.limit = 0;
     dm_print_kernels(&c->lang, items, count, &options, out);
     c->lang.arena.limit = DM_LANG_MEMORY_MAX;

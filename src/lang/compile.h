@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* compile.h - the compiler as its users inside the library see it; kernel.h in include/ is the
- * public face. */
+/* compile.h - the compiler as the rest of the library calls it: open a file, compile kernels of it,
+ * print texts. include/dotmatrix/kernel.h is the public API over it. */
 #ifndef DM_LANG_COMPILE_H
 #define DM_LANG_COMPILE_H
 
@@ -24,7 +24,7 @@ typedef struct dm_compile_kernel {
     dm_ir_function *forward, *backward; /* NULL after errors */
 } dm_compile_kernel;
 
-/* One file. The text must outlive it. Not thread-safe by itself; many can be used at once. */
+/* One file. The text must outlive it. One thread at a time; compilations do not share state. */
 typedef struct dm_compilation {
     dm_lang lang;
     dm_compile_options options;
@@ -48,7 +48,8 @@ dm_status dm_compilation_print(dm_compilation *c, int kernel, dm_target target, 
  * kernel that has none. */
 dm_status dm_compilation_print_pass(dm_compilation *c, int kernel, dm_target target,
                                     dm_passes passes, dm_buffer *out, dm_error *err);
-/* One text with some kernels, by their numbers, which were compiled; each with what it has of the passes. */
+/* One text with several compiled kernels, given by number. A kernel without a backward pass has its forward pass
+ * alone. */
 dm_status dm_compilation_print_list(dm_compilation *c, const int *kernels, int count,
                                     dm_target target, dm_passes passes, dm_buffer *out,
                                     dm_error *err);

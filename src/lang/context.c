@@ -441,7 +441,7 @@ static void add_diag(dm_lang *lang, dm_severity severity, dm_pos pos, dm_pos end
 {
     char text[1024];
     vsnprintf(text, sizeof text, format, args);
-    /* What is wrong inside our own library is the caller's mistake, at the caller's place. */
+    /* An error inside our own library is reported at the call: the arguments were wrong. */
     const dm_lang_source *source = dm_lang_find_source(lang, pos);
     if (source != NULL && source->library && lang->library_call != DM_POS_NONE)
         pos = end = lang->library_call;

@@ -9,12 +9,12 @@
  * header of that name. compile.c is the list of passes: start reading there.
  *
  *   context.c   memory, interned names, diagnostics: what every pass shares (this header)
- *   common.h    what every compilation shares: known names, our own texts parsed
- *   library/    builtins written in the dialect itself; their gradients are derived like anyone's
+ *   common.h    what every compilation shares: known names, and our own texts, parsed once
+ *   library/    builtins written in the dialect itself; their gradients are derived as a user function's
  *
  *   front/      text to tree: lex.c, parse.c; ast.h has the tree, one row per kind of node
  *   sema/       what names stand for: module.c (scopes), namespace.c (Warp's own names), import.c;
- *               type.h: interned types; value.h, eval.c: what is known while compiling;
+ *               type.h: interned types; value.h, eval.c, python.c: what is known while compiling;
  *               builtins.h: a builtin is a row (signature, C text, adjoint) of builtins.def
  *   ir/         ir.h: SSA values, structured control flow; ops.def: one row per operation;
  *               lower.h: tree to IR, with types found on the way; exits.c: break, continue, return
@@ -23,9 +23,10 @@
  *               hazard.c: which reads the backward pass cannot repeat; tidy.c: fewer variables
  *   emit/       print.h: IR to text
  *
- * One compilation is one dm_lang: one arena, one thread; what is shared never changes. Passes
- * report what is wrong with dm_lang_error and go on; memory that runs out, or too many errors,
- * leave through dm_lang_bail (a longjmp to compile.c), so that no pass checks an allocation. */
+ * One compilation is one dm_lang: one arena, one thread. Data that compilations share is never
+ * changed. A pass reports an error with dm_lang_error and goes on. When memory runs out, or after
+ * too many errors, it leaves through dm_lang_bail (a longjmp to compile.c), so that no pass checks
+ * an allocation. */
 #ifndef DM_LANG_LANG_H
 #define DM_LANG_LANG_H
 
@@ -85,7 +86,7 @@ typedef struct dm_name_slot {
     struct dm_lang_name *name; /* NULL: free */
 } dm_name_slot;
 
-/* An interned name. What a name means everywhere is known to the common ones (common.h). */
+/* An interned name. Names of the common part (common.h) also say what they mean in every program. */
 typedef struct dm_lang_name {
     uint32_t length;
     uint32_t number;                   /* the common ones first, then those of the workspace */
@@ -101,8 +102,8 @@ static inline const dm_lang_name *dm_lang_name_of(const char *interned)
     return (const dm_lang_name *)(const void *)(interned - offsetof(dm_lang_name, text));
 }
 
-/* Bytes that may be read from a text on that is looked up as a name, however short it is, and from
- * the text of an interned name on: dm_put_name copies so many at once. */
+/* Readable bytes, counted from the start of a text that is looked up as a name (PADDING) and of an
+ * interned name (ROOM), however short it is: both are read in pieces of a fixed size. */
 #define DM_NAME_PADDING 16
 #define DM_NAME_ROOM 32
 
@@ -123,9 +124,9 @@ typedef enum dm_name_in_c { DM_NAME_NOT_SEEN, DM_NAME_FINE, DM_NAME_TAKEN } dm_n
 
 typedef struct dm_common dm_common;
 
-/* What compilations find again that share a workspace: names, the types that are no program's own,
- * calls of builtins and the texts of helpers. Nothing of it depends on what was compiled before; it
- * is given up when it has grown large. */
+/* What one compilation of a workspace leaves to the next: names, types that no program declared,
+ * calls of builtins, texts of helpers. It is a cache: the output does not depend on it, and it is
+ * emptied when it has grown large. */
 typedef struct dm_kept {
     dm_arena arena;
     unsigned char *room, *room_end; /* zeroed bytes of the arena that are free */
@@ -142,7 +143,7 @@ typedef struct dm_kept {
     uint32_t texts;         /* texts and functions printed so far, likewise */
 } dm_kept;
 
-/* Memory that one compilation leaves to the next; for one at a time. */
+/* Memory that compilations reuse. One compilation at a time. */
 typedef struct dm_workspace {
     dm_arena arena;
     dm_kept kept;
@@ -182,7 +183,7 @@ typedef struct dm_lang {
     const char *bail_reason;
 } dm_lang;
 
-/* After it `common` is NULL when there is no memory; that is checked before parsing. */
+/* `common` is NULL afterwards when memory ran out; that is checked before parsing. */
 void dm_lang_init(dm_lang *lang);
 /* The same with memory of a workspace (NULL: none). */
 void dm_lang_init_in(dm_lang *lang, dm_workspace *workspace);
@@ -206,8 +207,8 @@ void *dm_lang_keep(dm_lang *lang, size_t size);
 /* One pointer per distinct spelling: names are compared by address. */
 const char *dm_lang_intern(dm_lang *lang, const char *text, size_t length);
 const char *dm_lang_intern_text(dm_lang *lang, const char *text);
-/* The same for a text that no other name of this compilation is or will be: it is not kept for
- * later ones, so that names which come once do not crowd out those that come again. */
+/* The same for a text that no other name of this compilation equals. It is not kept for later
+ * compilations, so that names which occur once do not fill the table. */
 const char *dm_lang_lone_name(dm_lang *lang, const char *text, size_t length);
 /* Is there a name with this text? */
 bool dm_lang_is_name(const dm_lang *lang, const char *text, size_t length);
@@ -222,8 +223,8 @@ void dm_put_number(dm_buffer *out, long long number); /* %lld, without a format 
 void dm_emit_list(dm_buffer *out, const char *format, va_list args) DM_PRINTF(2, 0);
 char *dm_lang_format(dm_lang *lang, const char *format, ...) DM_PRINTF(2, 3);
 
-/* An empty buffer for a piece of text, and the last `count` opened closed; what they hold is used
- * again, or freed with the compilation. */
+/* Open an empty buffer for a piece of text; close the last `count` that were opened. Their memory
+ * is reused, and freed with the compilation. */
 dm_buffer *dm_text_open(dm_lang *lang);
 void dm_text_close(dm_lang *lang, int count);
 

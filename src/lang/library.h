@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* library.h - builtins written in the dialect: the texts in library/, part of the program.
+/* library.h - builtins written in the dialect: the texts of library/, embedded in the program.
  *
  * A function there is called as wp.<its name>. Its parameters are annotated with wildcards (Float,
  * Any, vec(length=Any, dtype=Float)) and it may use every builtin without "wp."; its gradient is

@@ -249,7 +249,7 @@ static dm_status check_batch(const dm_nn_model *m, const void *input, const void
     return DM_OK;
 }
 
-/* Which layer's output is the first with a number that is none, in the last microbatch. */
+/* The first layer whose output in the last microbatch has NaN or infinity. */
 static dm_status not_a_number(dm_nn_model *m, float loss, dm_error *err)
 {
     unsigned long long step = m->steps + 1;

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* model.h - a model and the calls that differ between devices.
+/* model.h - a model (include/dotmatrix/nn.h) and the calls that differ between devices.
  *
+ *     list of layers ─► plan.c: sizes, offsets ─► run.c: a shard through the layers, by ops.h
+ *                                                    ▲ for each shard of a microbatch
  *     model.c       the public calls: checks, initial weights, which passes a step makes
  *     model_cpu.c   a pass: threads take shards
- *     model_cuda.c  a pass: one CUDA graph */
+ *     model_cuda.c  a pass: one shard, one CUDA graph
+ *     optimiser.c   steps of optimisers, by dialect texts; muon.c: orthogonal updates
+ *     store.c       copies of weights and moments beside a model; profile.c: times of kernels */
 #ifndef DM_NN_MODEL_H
 #define DM_NN_MODEL_H
 
@@ -12,9 +16,9 @@
 #include "nn/run.h"
 
 typedef struct dm_nn_runner {
-    /* What a model of this plan takes. */
+    /* The memory that a model of this plan takes. */
     void (*memory)(const dm_nn_model *m, dm_nn_memory *out);
-    /* All memory; the exec is made already. Parameters may hold anything. */
+    /* Allocate all memory. The exec exists already; parameters are left uninitialised. */
     dm_status (*create)(dm_nn_model *m, dm_error *err);
     void (*destroy)(dm_nn_model *m);
     /* A microbatch forward, and backward when `learn`; its losses and gradients are added to those
@@ -28,14 +32,14 @@ typedef struct dm_nn_runner {
     dm_status (*results)(dm_nn_model *m, float *loss, float *norm, dm_error *err);
     /* The output of the last pass. */
     dm_status (*output)(dm_nn_model *m, float *to, dm_error *err);
-    /* Whether layer i's output in the last pass has a number that is none. */
+    /* Is layer i's output of the last pass free of NaN and infinity? */
     dm_status (*is_finite)(dm_nn_model *m, size_t layer, bool *finite, dm_error *err);
     dm_status (*read)(dm_nn_model *m, size_t index, dm_nn_part part, float *to, dm_error *err);
     dm_status (*write)(dm_nn_model *m, size_t index, dm_nn_part part, const float *from,
                        dm_error *err);
     dm_status (*swap)(dm_nn_model *m, dm_error *err);
-    /* A part of all parameters as it lies in the device's memory, plan.parameter_room floats, not the gradients; and
-     * what must follow when the weights there were changed. */
+    /* A part (not the gradients) of all parameters as it lies in the device's memory: plan.parameter_room floats.
+     * `changed` must be called after the weights there were written. */
     dm_device_buffer *(*arrays)(dm_nn_model *m, dm_nn_part part, size_t *at_byte);
     dm_status (*changed)(dm_nn_model *m, dm_error *err);
 } dm_nn_runner;
@@ -56,7 +60,7 @@ struct dm_nn_model {
     void *state;       /* of the runner */
 };
 
-/* Whether the device's own Adam does all, so that no text is compiled. */
+/* Does the device's own Adam (ops->adam) make every step? Then no optimiser text is compiled. */
 static inline bool dm_nn_steps_by_hand(const dm_nn_model *m)
 {
     return m->exec.ops->adam &&

@@ -4,8 +4,9 @@
  *     host ─► page-locked, two turns ─► input, target ─► graph: forward, loss, backward ─► gradients
  *     all microbatches ─► sums ─► control ─► optimiser ─► (bfloat16) copies of the weights
  *
- * Nothing waits for the device until somebody asks for the loss. `control` is made on the device: a
- * loss or norm that is no number stops this and all later updates until the host was told. */
+ * The host waits for the device only when the loss is asked for. The device itself computes
+ * `control`: a loss or norm that is no number stops this and all later updates until the host has
+ * read the results. */
 #include "nn/cuda/internal.h"
 #include "nn/model.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ops.h - the operations of neural networks, forward and backward: one table of functions per kind
- * of device.
+ * of device (table.h, table.c in each folder).
  *
- *     plain/  <operation>.h   loops that read like the formula, compiled for float and double
+ *     plain/  <operation>.h   loops that read like the formula, for float and double: the reference
  *     cpu/    <operation>.h   the same for vectors of 4, 8 or 16 floats; one thread per call
  *     cuda/   <operation>.h   kernels; the host side that launches them is in <operation>.c
  *
@@ -15,9 +15,8 @@
  * Letters: B batch, T time, C channels, H heads, V vocabulary, N = rows of a matrix (often B * T).
  *
  * Types: activations (x, y, dy ...) and parameters (w, b) have the exec's type: float, bfloat16
- * (CUDA) or double (plain, for finite differences). What is said to be float below stays float
- * with bfloat16 (and becomes double with double): gradients of parameters (dw, db), losses,
- * statistics.
+ * (CUDA) or double (plain, for finite differences). Gradients of parameters (dw, db), losses and
+ * statistics, called float below, are float with bfloat16 and double with double.
  *
  * Gradients: those of parameters are added to what is there. Those of activations (dx) are written,
  * or added when the sizes say `add_dx`; a NULL dx is not wanted. `dy` is scratch for the call
@@ -52,9 +51,9 @@ typedef struct dm_nn_linear {
     const void *dx_pre;
 } dm_nn_linear;
 
-/* y[B][O][H-K+1][W-K+1] = act(w[O][I][K][K] * x[B][I][H][W] + b[O]): no padding, step 1. */
-/* The loss of proximal policy optimisation for `count` samples, as kernels/agent/ppo.py has it. Rows of logits and of
- * their slopes lie logits_pitch floats apart, values and theirs values_pitch. parts[count][5]: NULL, or the text's. */
+/* The loss of proximal policy optimisation for `count` samples, as kernels/agent/ppo.py computes it. Rows of logits
+ * and of dlogits lie logits_pitch floats apart, values and dvalues values_pitch. parts[count][5]: the terms of the
+ * loss, as in that text, or NULL. */
 typedef struct dm_nn_ppo {
     uint64_t count, logits_pitch, values_pitch;
     uint32_t actions;
@@ -65,13 +64,16 @@ typedef struct dm_nn_ppo {
     float *dlogits, *dvalues, *parts;
 } dm_nn_ppo;
 
+/* y[B][O][P][Q] = act(w[O][I][K][K] * x[B][I][H][W] + b[O]) without padding; P = (H-K)/stride + 1,
+ * Q = (W-K)/stride + 1. */
 typedef struct dm_nn_conv {
     uint32_t B, I, H, W, O, K;
     uint32_t stride; /* 1 or more: the output is (H-K)/stride + 1 high */
     dm_nn_activation activation;
     bool add_dx;
-    /* CUDA, where a sample fits in shared memory (dm_nn_cuda_takes_packed): x is pictures of a byte for four pixels,
-     * the leftmost lowest, 0 to 3 for 0 to 1; sample b is picture rows[b], or b. There is no dx then. */
+    /* CUDA, where a sample fits in shared memory (dm_nn_cuda_takes_packed): x holds packed pictures, four pixels to
+     * a byte, the leftmost in the lowest bits, shades 0 to 3 standing for 0 to 1. Sample b is picture rows[b], or b
+     * without rows. There is no dx then. */
     bool packed;
     const int32_t *rows;
 } dm_nn_conv;
@@ -100,10 +102,10 @@ typedef struct dm_nn_attention {
     uint32_t B, T, C, H;
 } dm_nn_attention;
 
-/* The recurrent part of a GRU over T steps: a[B][T][3H] = W x + b is given (a linear layer makes
- * it), z = sigmoid(a_z + Uz h), r = sigmoid(a_r + Ur h), n = tanh(a_n + Un (r h)), h' = (1-z) h + z
- * n. u[3H][H]. h0[B][H] may be NULL (zeros). starts[B][T] (bytes, may be NULL): where it is not 0,
- * the state before that step is zero: an episode begins. */
+/* The recurrent part of a GRU over T steps. a[B][T][3H] = W x + b comes from a linear layer; u[3H][H].
+ *     z = sigmoid(a_z + Uz h)   r = sigmoid(a_r + Ur h)   n = tanh(a_n + Un (r h))   h' = (1-z) h + z n
+ * h0[B][H] may be NULL (zeros). starts[B][T] (bytes, may be NULL): where it is not 0 an episode
+ * begins, and the state before that step is zero. */
 typedef struct dm_nn_gru {
     uint32_t B, T, H;
 } dm_nn_gru;
@@ -138,7 +140,7 @@ typedef struct dm_nn_adam {
 typedef struct dm_nn_ops {
     const char *name; /* "plain", "cpu-avx2", "cuda" */
 
-    /* Bytes of scratch that the largest of the calls needs: each op's rows ask with their sizes. */
+    /* Bytes of scratch that the larger of the forward and backward call needs, for these sizes. */
     size_t (*linear_scratch)(const dm_nn_exec *, const dm_nn_linear *);
     size_t (*conv_scratch)(const dm_nn_exec *, const dm_nn_conv *);
     size_t (*embed_scratch)(const dm_nn_exec *, const dm_nn_embed *);
@@ -149,8 +151,8 @@ typedef struct dm_nn_ops {
     /* `pre` [N][O]: the sum before GELU, kept for its gradient; NULL for other activations. */
     dm_status (*linear)(dm_nn_exec *, const dm_nn_linear *, const void *x, const void *w,
                         const void *b, void *y, void *pre, dm_error *err);
-    /* dy is overwritten (by the gradient before the activation). dx, dw and db may be NULL, and then
-     * what only they need. */
+    /* dy is overwritten by the gradient before the activation. dx, dw and db may be NULL; arguments
+     * that only the missing ones need may then be NULL too. */
     dm_status (*linear_backward)(dm_nn_exec *, const dm_nn_linear *, const void *x, const void *w,
                                  const void *y, const void *pre, void *dy, void *dx, void *dw,
                                  void *db, dm_error *err);
@@ -169,7 +171,7 @@ typedef struct dm_nn_ops {
     dm_status (*pool_backward)(dm_nn_exec *, const dm_nn_pool *, const uint8_t *from,
                                const void *dy, void *dx, dm_error *err);
 
-    /* ids[B][T] are int32 in 0..V-1 (checked by whoever loads data). */
+    /* ids[B][T] are int32 in 0..V-1 (checked when data is loaded). */
     dm_status (*embed)(dm_nn_exec *, const dm_nn_embed *, const int32_t *ids, const void *token,
                        const void *position, void *y, dm_error *err);
     /* In a fixed order: the same bits every time. */

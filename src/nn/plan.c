@@ -42,7 +42,7 @@ static void need_scratch(dm_nn_plan *plan, size_t bytes)
         plan->scratch_bytes = bytes;
 }
 
-/* How an optimiser steps a parameter; in this order they lie in memory. */
+/* How the optimiser steps a parameter. Parameters lie in memory in this order. */
 typedef enum parameter_kind { BY_MUON, DECAYS, STAYS, KINDS } parameter_kind;
 
 static parameter_kind kind_of(const dm_nn_plan *plan, bool muon, size_t k)
@@ -276,7 +276,7 @@ static void place_values(dm_nn_plan *plan)
     }
 }
 
-/* A place for gradients, and of how many values it holds them now. */
+/* A place for gradients, and how many values' gradient it holds now. */
 typedef struct place {
     size_t at, size;
     int users;
@@ -314,8 +314,8 @@ static bool keeps_dy(const dm_nn_layer *l)
            (l->kind == DM_NN_LAYER_LINEAR && l->activation == DM_NN_LINEAR);
 }
 
-/* The gradient of a sum for its two terms. Both may share its place: the layer before it is the
- * next to run and only reads it, and whatever is added to it later is for the other term alone. */
+/* Give the gradient of a sum to its two terms, which share its place. That is safe: the layer before
+ * the sum runs next and only reads it, and later additions are for the other term alone. */
 static void place_residual(dm_nn_plan *plan, places *s, size_t i)
 {
     dm_nn_planned *p = &plan->layers[i];

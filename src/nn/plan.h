@@ -6,11 +6,10 @@
  * those of parameters are elements, the same in every array of parameters.
  *
  * Memory that is shared:
- *   - a residual's sum lies where its input lay, when nothing else needs that;
- *   - the gradient of a sum is that of both its terms, and lies in one place while nobody changes
- * it;
- *   - other gradients take the place of those that are used up;
- *   - the last output becomes its gradient where the loss is computed. */
+ *   - a residual's sum overwrites its input, unless that is needed later;
+ *   - both terms of a sum have the same gradient, which is one array until one of the two changes;
+ *   - other gradients reuse the place of gradients that have been read;
+ *   - the loss overwrites the last output with its gradient. */
 #ifndef DM_NN_PLAN_H
 #define DM_NN_PLAN_H
 
@@ -24,7 +23,7 @@ typedef struct dm_nn_shape {
     uint32_t C, H, W; /* H = W = 1 unless it is an image */
 } dm_nn_shape;
 
-/* What becomes of a residual's gradient for one of its terms. */
+/* How a term of a residual gets the sum's gradient. */
 typedef enum dm_nn_pass_on { DM_NN_SAME_PLACE, DM_NN_COPY, DM_NN_ADD } dm_nn_pass_on;
 
 typedef struct dm_nn_planned {
@@ -64,7 +63,7 @@ static inline size_t dm_nn_shape_count(dm_nn_shape s)
     return (size_t)s.B * s.rows * s.C * s.H * s.W;
 }
 
-/* Floats in a number of what is no activation (gradients of parameters, losses, statistics): 2 where
+/* The size, in floats, of one number of gradients of parameters, losses and statistics: 1, or 2 where
  * everything is double. */
 static inline size_t dm_nn_wide(const dm_nn_plan *plan)
 {

@@ -22,7 +22,7 @@ dm_status dm_nn_profile_start(dm_nn_exec *exec, size_t capacity, dm_error *err);
 dm_status dm_nn_profile_stop(dm_nn_exec *exec, dm_nn_profile_row *rows, size_t room, size_t *count,
                              dm_error *err);
 
-/* For whoever launches: before and after. NULL is fine. */
+/* Called before and after a launch. NULL: does nothing. */
 void dm_nn_profile_begin(dm_nn_profile *profile, const char *name, double flops, double bytes);
 void dm_nn_profile_end(dm_nn_profile *profile);
 

@@ -5,8 +5,7 @@
 
 #include "nn/plan.h"
 
-/* The memory of a shard; all of it the exec's device's. With double, gradients and losses are double
- * too. */
+/* The memory of a shard, all on the exec's device. With double, gradients and losses are double too. */
 typedef struct dm_nn_shard {
     char *memory;        /* plan->shard_bytes */
     float *gradients;    /* plan->parameter_room, as the parameters lie */
@@ -14,11 +13,11 @@ typedef struct dm_nn_shard {
     const void *weights; /* plan->parameter_room elements of the exec's type */
     const void *input;   /* of this shard */
     const void *target;  /* NULL: no loss */
-    /* Recurrent layers: the states before the first step, [B][size] of the only one, NULL: zeros; and where a state
-     * is zero before a step, [B][T], NULL: nowhere. */
+    /* For a recurrent layer, of which there is at most one: the state before the first step, [B][size] (NULL: zeros);
+     * and a byte for each step, [B][T], not 0 where the state before it is zero (NULL: nowhere). */
     const void *state;
     const uint8_t *starts;
-    /* The first layer is a convolution of packed pictures: dm_nn_conv has them. */
+    /* The first layer is a convolution of packed pictures; see dm_nn_conv. */
     bool packed;
     const int32_t *rows;
 } dm_nn_shard;

@@ -5,8 +5,8 @@
  *                                                  │
  *                      sums, products of differences, moves (store_text.h: one text for both kinds of device)
  *
- * A slot has the model's own layout: all parameters with what they are padded with, which stays 0. Everything is
- * queued on the device's stream, where the model's steps are; only numbers that come back to the host wait. */
+ * A slot has the model's own layout: all parameters with their padding, which stays 0. Calls are queued on the device's
+ * stream, in order with the model's steps. Only calls that return numbers to the host wait. */
 #ifndef DM_NN_STORE_H
 #define DM_NN_STORE_H
 

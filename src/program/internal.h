@@ -69,9 +69,9 @@ void dm_program_rewrite(dm_lang *lang, dm_ast *tree, dm_program_parts *parts);
 
 /* What this launch does for a machine; a word per machine. */
 enum dm_program_turn {
-    DM_PROGRAM_STEP,  /* a step was made */
-    DM_PROGRAM_FRESH, /* it was reset: memory is zeroed, reward and ends are dropped */
-    DM_PROGRAM_SKIP   /* nothing is done */
+    DM_PROGRAM_STEP, /* a step was made */
+    DM_PROGRAM_FRESH, /* it was reset, its memory with it (swarm/program.c); reward and ends are dropped */
+    DM_PROGRAM_SKIP /* nothing is done */
 };
 
 /* What a machine's program answered. */

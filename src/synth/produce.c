@@ -33,13 +33,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Slots that a thread takes at a time: without verification ten of a category, whose lines are a
- * megabyte and still in the cache when they are written to the file; with it the making takes no
- * time worth speaking of. */
+/* Slots that a thread takes at a time. Without verification: ten of each category, whose lines are a
+ * megabyte and still in the cache when they are written to the file. With verification the time to
+ * make them does not matter. */
 #define WAVE_SLOTS 120
 #define MAKE_SLOTS 16
-/* With verification the first wave is a small one and the next are twice as large, up to whole
- * batches: the pace is known after a second, and the bar moves by it while compilers work. */
+/* With verification the first wave is small, and each next one twice as large, up to whole batches:
+ * so the pace is known after a second, and the progress bar can move while compilers work. */
 #define FIRST_SLOTS 8        /* of a thread */
 #define REPLACE_TRIES 200000 /* of one slot; a shard of a thousand finds its own in a thousand */
 
@@ -152,9 +152,8 @@ static dm_status make(producer *p, worker *w, slot *s, uint64_t number)
     return status == DM_OK ? compile(p, w, s) : status;
 }
 
-/* Without verification nothing is added to a record any more, and nothing is read but its line:
- * that is written at once, and the next record's texts go to the same memory, which is in the
- * cache. */
+/* Without verification a record is complete now. Its line is written at once, so that the next
+ * record's texts reuse memory that is in the cache. */
 static dm_status compile_to_line(producer *p, worker *w, slot *s)
 {
     dm_synth_record_swap_texts(&s->record, &w->texts);
@@ -164,8 +163,8 @@ static dm_status compile_to_line(producer *p, worker *w, slot *s)
     return status;
 }
 
-/* First all programs, then all texts, and each category's after the other: kernels that are alike
- * find the code and the tables for them in the cache, and their branches guessed. */
+/* First all programs, then all texts, one category after the other: similar kernels find code and
+ * tables in the cache, and their branches predicted. */
 static void make_range(void *user, uint64_t begin, uint64_t end, int number)
 {
     producer *p = user;
@@ -497,8 +496,7 @@ static dm_status open_shard(producer *p, uint64_t number, uint64_t begin, dm_err
     return status;
 }
 
-/* Is a shard there as its state says, with its rejected programs? `*seconds` that it took so far.
- */
+/* Is the shard complete as its state says, with its rejected programs? *seconds: time spent so far. */
 static dm_status find_shard(producer *p, uint64_t number, bool *whole, double *seconds,
                             dm_error *err)
 {

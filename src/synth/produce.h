@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* produce.h - datasets of kernels: generated, compiled, verified, written.
+/* produce.h - datasets of kernels: generated, compiled, verified, written. Start here, then record.h.
  *
- * A dataset has `count` slots, which take turns over the categories. Each slot ships one pair; what
- * pair depends on the options alone, not on threads, processes or interruptions. Shards hold a
- * fixed range of slots, so that several processes (ranks) each make whole ones:
+ *   gen/, natural/: Python text ─► check/compile.h: C and CUDA texts ─► check/verify.h ─► store/: shards
+ *                                    └─► lesson/: descriptions, test, difficulty, cost
+ *
+ * A dataset has `count` slots, which take turns over the categories. Each slot gives one pair (Python
+ * text and compiled texts), which depends on the options alone, not on threads, processes or
+ * interruptions. Shards hold a fixed range of slots, so that several processes (ranks) each make
+ * whole ones:
  *
  *   manifest.json             what it was made with; at the end every shard with its checksum
  *   stats.json                counts, and how long it took
@@ -14,12 +18,12 @@
  *
  * A folder that has been begun is continued, by the same options only.
  *
- *     gen/      kernels: a seed, a slot and an attempt give a text
+ *     gen/      random kernels: a seed, a slot and an attempt give a text
  *     natural/  kernels with a purpose, from a library of idioms, and their descriptions
- *     lesson/   what a record says besides: descriptions checked, reference, test, difficulty, cost
- *     check/    what a text compiles to, runs of it, gradients against finite differences
- *     store/    records, shards, the manifest, what is distinct, what has been counted
- *     audit/    a dataset that somebody hands over: is it what it says? What does it look like? */
+ *     lesson/   other parts of a record: descriptions checked, reference, test, difficulty, cost
+ *     check/    compiling a text, running it, gradients against finite differences
+ *     store/    records, shards, the manifest, canonical forms, counts
+ *     audit/    any dataset: validation, summary, web page */
 #ifndef DM_SYNTH_PRODUCE_H
 #define DM_SYNTH_PRODUCE_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* checkpoint.h - all that a run needs to go on to the same bits, in one safetensors file.
+/* checkpoint.h - all that a run needs to continue with the same bits, in one safetensors file.
  *
- * Tensors are the caller's (weights, optimiser state); the metadata has where the run is. The file
- * is replaced atomically, so a kill leaves the old checkpoint or the new one. A hash over the
- * tensors is checked on loading: a damaged file is never resumed from. */
+ * The caller gives the tensors (weights, optimiser state); the metadata says where the run is. The
+ * file is replaced atomically, so a kill leaves the old checkpoint or the new one. A hash over the
+ * tensors is checked on loading, so that no run resumes from a damaged file. */
 #ifndef DM_TRAIN_CHECKPOINT_H
 #define DM_TRAIN_CHECKPOINT_H
 

@@ -3,11 +3,10 @@
  *
  *     {"task": "gpt", "preset": "small", "layers": 6, "rate": 0.002}
  *
- * A preset (presets.json) gives every field its value; what the file says comes over it, then
- * single settings
- * ("layers=6"). A field that is not known is refused with the closest name, a value out of range
- * with the range. What is written back has all fields and no preset, so that a run does not depend
- * on what a preset becomes later. */
+ * A preset (presets.json) gives every field its value; the file's fields override it, and single
+ * settings ("layers=6") override those. An unknown field is refused with the closest name, a value
+ * out of range with the range. The configuration that is written back has all fields and no preset,
+ * so that a run does not depend on later changes of a preset. */
 #ifndef DM_TRAIN_CONFIG_H
 #define DM_TRAIN_CONFIG_H
 

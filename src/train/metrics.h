@@ -19,7 +19,7 @@ typedef struct dm_metric {
 
 /* keep = 0: begin anew. A complete line that is no JSON object with a step is refused. */
 dm_status dm_metrics_open(const char *path, uint64_t keep, dm_metrics **out, dm_error *err);
-/* One line, given to the system at once: a kill of the process loses none that was written. */
+/* One line, passed to the system at once: a kill of the process loses no line. */
 dm_status dm_metrics_write(dm_metrics *metrics, uint64_t step, const dm_metric *values,
                            size_t count, dm_error *err);
 /* A line whose members after "step" are those that `write` puts into the open object. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* sample.c - see sample.h.
  *
- * The model is made anew for one sample of no more tokens than will be needed. Attention is causal,
- * so what stands behind the last token of the window does not matter. */
+ * A model is made for a batch of one, with no longer a context than will be needed. Attention is
+ * causal, so tokens after the last one of the window do not matter. */
 #include "train/sample.h"
 #include "base/philox.h"
 #include "base/terminal/stop.h"

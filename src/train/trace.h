@@ -5,8 +5,8 @@
  *     ...
  *     dm_trace_span(trace, "forecast", begun);
  *
- * One event a line, written as it ends, so that a killed run leaves a file that viewers read (they
- * do not need the closing bracket). NULL is a trace that nobody asked for. One thread. */
+ * One event a line, written when it ends, so that a killed run leaves a file that viewers read (they
+ * do not need the closing bracket). All calls accept NULL and do nothing. One thread. */
 #ifndef DM_TRAIN_TRACE_H
 #define DM_TRAIN_TRACE_H
 

@@ -63,7 +63,7 @@ static void fill_batch(dm_training *t, uint64_t step)
                            t->target + b * task->target_size);
 }
 
-/* A loss that is no number is the monitor's business, not an error. */
+/* A loss of NaN is no error here: the monitor judges it. */
 static dm_status predict_step(void *user, uint64_t progress, double factor, double *loss,
                               double *norm, double *rate, dm_error *err)
 {
@@ -412,7 +412,7 @@ typedef struct line {
     size_t count;
 } line;
 
-/* The numbers of a line, and what the predictive trainer has to say. */
+/* The members of a line of metrics, the predictive trainer's among them. */
 static void write_line(void *user, dm_json *json)
 {
     const line *l = user;
@@ -486,7 +486,7 @@ static double thread_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* `wait`: somebody wants to know the loss of this step. */
+/* `wait`: the loss of this step is needed now. */
 static dm_status one_turn(dm_training *t, bool wait, dm_error *err)
 {
     uint64_t begun = dm_time_ns();
@@ -522,7 +522,7 @@ static dm_status advance(dm_training *t, dm_error *err)
     bool saves = due(step, c->checkpoint_every), next_last = t->state.progress + 1 >= c->steps;
     t->state.metric_count = 0;
     t->state.saved = false;
-    /* On the CPU the loss is there in any case; on others asking for it waits. */
+    /* On the CPU the loss is known at once; on other devices reading it waits for the step. */
     bool waits = dm_device_get_properties(t->device)->kind == DM_DEVICE_CPU;
     dm_status status = one_turn(t, waits || log || evaluates || saves || next_last, err);
     bool last = t->state.progress >= c->steps;
@@ -572,7 +572,7 @@ dm_status dm_training_run(dm_training *t, dm_error *err)
     if (t->metrics == NULL)
         status = open_files(t, err);
     uint64_t until = t->options.until > 0 ? t->options.until : UINT64_MAX;
-    /* Within a step the process is not ended by the clock after Ctrl-C. */
+    /* After Ctrl-C a step is finished first: the timeout that ends the process is held. */
     dm_stop_hold();
     while (status == DM_OK && t->state.progress < steps && t->state.step < until &&
            !dm_stop_requested())

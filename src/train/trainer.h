@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* trainer.h - one run of training, of any task: steps, measures, files; from the beginning or from
- * a checkpoint.
+ * a checkpoint. Start here, then task.h.
  *
  *     configuration + data ─► task ─► model
  *     each step: samples at `step * batch + i` in the order of the data ─► nn's step
  *     now and then: metrics.jsonl, TensorBoard's events, an evaluation, a checkpoint
  *
- * With `predict` (predict/predictive.h) the predictive trainer says what each turn does.
+ *     config.h    fields (fields.def) and presets       task/     xor, cnn, gpt
+ *     data/       files to samples, shuffling           predict/  the predictive trainer
+ *     sweep/      many runs, the worst stopped early    report/   methods compared by cost
  *
- * Nothing that a step does depends on anything but the checkpoint, so a run that was killed and
- * resumed, with any number of threads, writes the same metrics.jsonl and the same weights.
+ * With `predict` (predict/predictive.h) the predictive trainer decides what each turn does.
+ *
+ * A step depends on the checkpoint and the data alone. So a run that was killed and resumed, with any
+ * number of threads, writes the same metrics.jsonl and the same weights.
  *
  * A run's folder:
  *     checkpoint.safetensors   weights, optimiser state, where the run is; replaced atomically
@@ -26,7 +30,7 @@
 
 #define DM_TRAINING_CHECKPOINT "checkpoint.safetensors"
 
-/* Where a run is, for whoever watches. */
+/* Where a run is. */
 typedef struct dm_training_state {
     uint64_t step; /* turns that were done; without predict each is a step of the optimiser */
     /* Steps that were made or that proposals stand for, and how many the run has: with predict
@@ -57,7 +61,7 @@ typedef struct dm_training_options {
      * 0: at the last step. A run that is taken up again goes on to the same bits. */
     uint64_t until;
     bool count_busy; /* costs a call of the system in every step */
-    /* After each step; NULL: nobody watches. */
+    /* Called after each step; may be NULL. */
     void (*watch)(void *user, const dm_training_state *state);
     void *user;
 } dm_training_options;

@@ -14,9 +14,9 @@
 /* The weights alone; `average`: the averaged ones. */
 dm_status dm_weights_save(const char *path, const dm_task *task, dm_nn_model *model, bool average,
                           dm_error *err);
-/* The weights of a file into a model. Names may lack "transformer."; what such a file has besides
- * (masks, an lm_head that is the embedding) is passed over; float64 and bfloat16 are converted, and
- * more positions than the model has are cut. Anything else that does not fit is DM_EFORMAT. */
+/* Read the weights of a file into a model. Names may lack "transformer."; other tensors of such files
+ * (masks, an lm_head that is the embedding) are ignored. float64 and bfloat16 are converted, and
+ * positions beyond the model's are dropped. Anything else that does not fit is DM_EFORMAT. */
 dm_status dm_weights_load(const char *path, const dm_task *task, dm_nn_model *model, dm_error *err);
 
 /* A checkpoint of where the model is, with `more` tensors (may be NULL), and back to the same bits.

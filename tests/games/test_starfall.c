@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* STARFALL as an agent sees it: through the buttons and the addresses that docs/game.md lists. */
+/* STARFALL as an agent sees it: through the buttons and the addresses that docs/games.md lists. */
 #include "base/hash.h"
 #include "tests/games/players.h"
 #include "tests/support/test.h"

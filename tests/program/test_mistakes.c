@@ -38,7 +38,7 @@ static const struct {
     {HEAD MEMORY "    score: int\n" STEP_MEMORY "    mem.scor = 1\n",
      "the memory has no field 'scor'", "did you mean 'score'?", 7},
     {HEAD MEMORY "    a: int = 3\n" STEP_MEMORY "    pass\n",
-     "memory is zero when an episode begins", "", 4},
+     "memory is zero at the start", "", 4},
     {HEAD MEMORY "    a: int\n    a: int\n" STEP_MEMORY "    pass\n", "a second field 'a'", "", 5},
     {HEAD MEMORY "    a = 3\n" STEP_MEMORY "    pass\n", "holds fields with a type", "", 4},
     {HEAD MEMORY "    a: dm.Bitmap(9000000)\n" STEP_MEMORY "    pass\n", "from 1 to 8388608", "",

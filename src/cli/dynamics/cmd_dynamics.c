@@ -118,7 +118,7 @@ dm_status dm_dynamics_load_curve_model(const dm_dynamics_options *o, dm_dynamics
     return status;
 }
 
-/* Whether `rollout` means a curve model: the file is one, or nothing asks for a new ensemble. */
+/* Does `rollout` use a curve model? It does if --model is one, or no option asks for a new ensemble. */
 static dm_status rollout_of_curve(const dm_dynamics_options *o, bool *curve, dm_error *err)
 {
     *curve = o->model == NULL && o->losses != NULL;
@@ -164,7 +164,7 @@ static dm_status run_bench(const dm_dynamics_options *o, const char *parts, bool
     return status;
 }
 
-/* Options that say nothing with these others, and files that could not be written. */
+/* Refuse options that have no effect beside the others, and files that cannot be written. */
 static dm_status check_use(const dm_dynamics_options *o, const char *what, dm_error *err)
 {
     static const dm_option_need needs[] = {{"passes", "losses"}, {"learn", "losses"}};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dynamics_options.h - the options of `dotmatrix dynamics` and what its words do. */
+/* dynamics_options.h - the options of `dotmatrix dynamics`, and its actions (dynamics_*.c). */
 #ifndef DM_CLI_DYNAMICS_OPTIONS_H
 #define DM_CLI_DYNAMICS_OPTIONS_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dynamics_plot.c - see dynamics_plot.h. A script with its data goes to gnuplot's standard input.
- */
+/* dynamics_plot.c - see dynamics_plot.h. The script, with its data, goes to gnuplot's standard input. */
 #include "cli/dynamics/dynamics_plot.h"
 
 #include "base/file.h"

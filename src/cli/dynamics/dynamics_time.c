@@ -137,8 +137,7 @@ dm_status dm_bench_part_rollout(dm_dyn_bench *b, dm_error *err)
 
 /* ---- Where a step's time goes ---- */
 
-/* Cycles between points of a step of the cluster kernel, means over the steps (kernel_cluster.h).
- */
+/* Mean cycles between marks of a step of the cluster kernel (DYN_PROFILE in kernel_cluster.h). */
 static dm_status profile_cluster(dm_dyn_bench *b, uint32_t blocks, bool head_each, dm_error *err)
 {
     enum { STEPS = 50, MARKS = 16 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_reward.c - `dotmatrix reward check`: is a reward program what its author means? It is compiled for both devices
- * and run on random play and on a key script; what it read and what it gave is shown, and CPU and CUDA are compared
- * where there is a GPU. */
+/* cmd_reward.c - `dotmatrix reward check`: does a reward program do what its author means? It is compiled for both
+ * kinds of device and run on random play and on a key script. The memory it read and the rewards it gave are shown, and
+ * CPU and CUDA are compared where there is a GPU. */
 #include "base/thread.h"
 #include "cli/command.h"
 #include "cli/game/play.h"

@@ -206,8 +206,8 @@ static dm_status parse_each(session *s, const dm_strings *texts,
 
 enum applies { TO_ONE = 1, TO_MANY = 2, TO_BOTH = 3 };
 
-/* `needs` is another option without which this one does nothing, and `instead` one that does the
- * like for the other kind of run; NULL: none. */
+/* `needs`: an option without which this one does nothing. `instead`: the corresponding option of the
+ * other kind of run. NULL: none. */
 static const struct applicable {
     const char *name;
     enum applies to;
@@ -375,7 +375,7 @@ static dm_status prepare(session *s, dm_error *err)
 {
     const run_options *o = s->options;
     dm_status status = create(s, err);
-    /* The clock of a cartridge goes on where it stood: the same run gives the same result. */
+    /* A cartridge's clock continues from its saved time, so that the same run gives the same result. */
     if (status == DM_OK && o->battery != NULL && dm_file_exists(o->battery))
         status = dm_gb_load_battery(s->gb, o->battery, DM_GB_NO_TIME, err);
     else if (status == DM_OK && o->battery != NULL && !s->rom.has_battery)
@@ -572,7 +572,7 @@ static dm_status play(session *s, dm_error *err)
     return status;
 }
 
-/* What the run itself did, whatever a loaded state had counted before. */
+/* Counts of this run alone, without those in a loaded state. */
 static dm_gb_counters minus(dm_gb_counters a, dm_gb_counters b)
 {
     a.cycles -= b.cycles;

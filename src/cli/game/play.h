@@ -2,8 +2,8 @@
 /* play.h - run one machine for some frames the way `dotmatrix run` does: keys from a script,
  * pictures for a GIF, an instruction trace, breakpoints, serial output.
  *
- * Without trace and breakpoints whole stretches of frames run at full speed, and only frames that
- * somebody will look at are drawn; with them it goes instruction by instruction. */
+ * Without trace and breakpoints many frames run at a time, at full speed, and only frames that are
+ * shown or saved are drawn. With them it runs instruction by instruction. */
 #ifndef DM_CLI_PLAY_H
 #define DM_CLI_PLAY_H
 

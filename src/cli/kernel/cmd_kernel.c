@@ -58,7 +58,7 @@ static const dm_option rows[] = {
     DM_OPTION_STRINGS(kernel_options, grads, "grad", "NAME=FILE",
                       "the gradient of an array, a .npy file or 'ones'; runs backward too"),
     DM_OPTION_FLAG(kernel_options, bounds, "bounds",
-                   "check indices on CUDA, too; on the CPU they are always checked"),
+                   "check indices on CUDA, too; the CPU does without --no-bounds"),
     DM_OPTION_FLAG(kernel_options, no_bounds, "no-bounds", "do not check indices, for speed"),
     DM_OPTION_INT(kernel_options, seed, "seed", "S", 0, INT64_MAX, "1", "random arguments"),
     DM_OPTION_INT(kernel_options, size, "size", "N", 1, 1000, "6", "elements per dimension"),
@@ -436,7 +436,7 @@ static dm_status run_check(const kernel_options *o, const char *path, bool *nega
     return status;
 }
 
-/* Options that say nothing with these others, and files that are one. */
+/* Refuse options that have no effect beside the others, and two outputs that are one file. */
 static dm_status check_use(const kernel_options *o, const char *path, const char *action,
                            dm_error *err)
 {

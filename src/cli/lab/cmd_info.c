@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_info.c - `dotmatrix info`: what this build is, what this machine offers, what could be added.
- */
+/* cmd_info.c - `dotmatrix info`: this build, this machine's devices, optional parts found or missing. */
 #include "base/host/build.h"
 #include "base/host/machine.h"
 #include "cli/command.h"
@@ -51,8 +50,7 @@ static bool find_file(const char *const *patterns, char *where, size_t size)
     return false;
 }
 
-/* Looked for where the linker looks, not loaded: other people's start-up code is not for a report.
- */
+/* Search where the dynamic linker does, without loading: a report must not run a library's start-up code. */
 static bool find_library(const char *const *names, char *where, size_t size)
 {
     static const char *const folders[] = {"/usr/local/lib", "/usr/lib/*-linux-gnu", "/usr/lib64",

@@ -87,7 +87,7 @@ static const dm_option rows[] = {
     DM_OPTION_GIVEN(verify_options, given),
 };
 
-/* Options that say nothing with these others, and files that could not be written. */
+/* Refuse options that have no effect beside the others, and files that cannot be written. */
 static dm_status check_use(const verify_options *o, dm_error *err)
 {
     static const dm_option_need needs[] = {
@@ -236,7 +236,7 @@ static dm_status run_one(const verify_options *o, bool *negative, dm_error *err)
         dm_verify_bundle_name(bundle, sizeof bundle, BUNDLES, o->rom);
     if (v.release_after_frames == 0)
         v.release_after_frames = v.frames_per_step < 8 ? v.frames_per_step : 8;
-    /* A run may be long: see before it that its result has a place to go to. */
+    /* A run may be long: check first that its result can be written. */
     status = o->bundle != NULL ? dm_lab_folder_check(bundle, err) : DM_OK;
     if (status == DM_OK)
         status = dm_file_read(o->rom, ROM_MAX, &rom, &v.rom_size, err);

@@ -5,8 +5,8 @@
  *    "roms": [{"rom": "ALU_LOOP", "profile": {"steps": 1024, ...},
  *              "references": {"mgba_single": {}, "pyboy_single": {"settle": 20, "why": "..."}}}]}
  *
- * A reference's object changes the profile (lab/profile.h) for it. Whatever is left out (`ignore`,
- * `settle`), and a reference that is left out as a whole (`skip`), has its reason beside it. */
+ * A reference's object changes the profile (lab/verify/profile.h) for it. Everything left out of a
+ * comparison (`ignore`, `settle`), and a skipped reference (`skip`), has its reason beside it. */
 #include "cli/lab/verify_suite.h"
 #include "base/file.h"
 #include "base/json.h"

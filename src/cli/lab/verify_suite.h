@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* verify_suite.h - many verifications from one file (roms/suite.json), and what a single one says.
- */
+/* verify_suite.h - many verifications from one file (roms/suite.json), and the output of a single one. */
 #ifndef DM_CLI_VERIFY_SUITE_H
 #define DM_CLI_VERIFY_SUITE_H
 

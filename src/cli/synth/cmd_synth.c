@@ -267,7 +267,7 @@ static const dm_action actions[] = {
     {"validate", "[DIR]", 0, 1, "Read every record of a dataset; compile and run its pairs",
      "in level sample seed jobs json", "dotmatrix synth validate data --sample 100"},
     {"show", "[DIR] [ID]", 0, 2, "Show a record, source and C side by side; without ID list them",
-     "in random list color seed", "dotmatrix synth show data k000042"},
+     "in random list color seed", "dotmatrix synth show data 1-00000017"},
     {"stats", "[DIR]", 0, 1, "Count what is in a dataset", "in png",
      "dotmatrix synth stats data --png data.png"},
     {"report", "[DIR]", 0, 1, "Write a page: counts, verification, an example of each idiom",

@@ -177,7 +177,7 @@ dm_status dm_cli_synth_report(const dm_synth_read_options *o, dm_error *err)
 {
     dm_buffer page = DM_BUFFER_EMPTY;
     dm_status status = dm_synth_page(o->in, &page, err);
-    bool said = false; /* first, so that nothing is left behind when it cannot be; main says that */
+    bool said = false; /* first, so that a failure leaves nothing behind; main reports it */
     if (status == DM_OK) {
         printf("%s: %zu bytes\n", o->out, page.size);
         said = fflush(stdout) == 0;

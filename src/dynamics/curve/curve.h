@@ -10,8 +10,8 @@
  *   learn.c        teaches an ensemble from many curves and calibrates its band
  *   evaluate.c     errors of all methods and coverage of the band on curves
  *
- * Everything works on the logarithm of the loss, and "steps ahead" are samples of the curve: a run
- * that is logged every 10 steps is forecast in units of 10 steps. */
+ * Everything works on the logarithm of the loss. "Steps ahead" are counted in samples of the curve:
+ * a run that is logged every 10 steps is forecast in units of 10 steps. */
 #ifndef DM_DYNAMICS_CURVE_H
 #define DM_DYNAMICS_CURVE_H
 

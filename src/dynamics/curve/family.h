@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* family.h - synthetic training runs: families of curves with random parameters and noise. */
+/* family.h - synthetic training runs to learn from: families of curves with random parameters and noise. */
 #ifndef DM_DYNAMICS_FAMILY_H
 #define DM_DYNAMICS_FAMILY_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* forecast.h - curve models: an ensemble whose rules say how its inputs and answers are meant.
+/* forecast.h - curve models: an ensemble, and rules that turn its outputs into a forecast with a band.
  *
- * The ensemble sees 12 origins of a view (view.h) and rolls 10 knots out. What it says of a knot is
- * how far the log loss will be from the combination of the baselines, in the run's own units:
+ * The ensemble reads 12 origins of a view (view.h) and rolls out over 10 knots. Its output at a knot
+ * is the distance of the log loss from the combination of the baselines, in the run's own units:
  *
  *     log loss(h) = combination(h) + shrink(h) * unit * mean over members of log(output) / gain
  *
@@ -31,8 +31,7 @@ dm_status dm_curve_rules_get(const dm_dynamics *model, dm_curve_rules *out, dm_e
 /* Makes the model a curve model; its input must be DM_VIEW_FEATURES. */
 dm_status dm_curve_rules_set(dm_dynamics *model, const dm_curve_rules *rules, dm_error *err);
 
-/* units[count][E][DM_VIEW_KNOTS] that the members say of sequences[count][DM_VIEW_PAST][FEATURES].
- */
+/* The members' outputs units[count][E][DM_VIEW_KNOTS] for sequences[count][DM_VIEW_PAST][FEATURES]. */
 dm_status dm_curve_units(const dm_dynamics *model, size_t count, const float *sequences,
                          float *units, dm_error *err);
 

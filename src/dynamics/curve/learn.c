@@ -29,13 +29,13 @@ enum {
 };
 #define RECORDED_SHARE (1.0 / 3)
 #define LEFT_OUT 0.2 /* of the curves, by each member */
-/* Each side of the band: 5% and a little, since runs of kinds that were not learnt from are further
- * off than those of the calibration. */
+/* What each side of the band leaves out in calibration, for a promised 5%: runs of kinds that were
+ * not learnt from are further off than those of the calibration. */
 #define TAIL 0.04
 
 /* ---- Histories of all curves ---- */
 
-/* A history, and the views of it whose whole future is known: [first, end). */
+/* A history, and the range [first, end) of its views whose whole future is known. */
 typedef struct lesson {
     dm_history history;
     size_t curve, first, end;
@@ -255,7 +255,8 @@ static void teach_members(void *user, uint64_t begin, uint64_t end, int worker)
     }
 }
 
-/* All members on a device, from batches that they share; a batch counts as so many updates. */
+/* Teach all members on a device, from batches that they share. A batch counts as one update for each
+ * of its sequences. */
 static dm_status teach_batches(school *s, dm_device *device, dm_error *err)
 {
     dm_dynamics_trainer_config how = DM_DYNAMICS_TRAINER_DEFAULT;
@@ -289,7 +290,7 @@ static dm_status teach_batches(school *s, dm_device *device, dm_error *err)
 
 /* ---- Calibration ---- */
 
-/* What the finished members say of the views of a calibration lesson. */
+/* The finished members' outputs for the views of a calibration lesson. */
 typedef struct answers {
     const lesson *lesson;
     size_t count;
@@ -344,8 +345,8 @@ static double member_mean(const school *s, const float *units, size_t knot)
     return sum;
 }
 
-/* How much of what the members say is to be believed: least squares in log loss, every curve's
- * squares relative to the combination's own error there. */
+/* Fit the shrinkage of the members' outputs: least squares in log loss, each curve weighted by the
+ * inverse of the combination's error on it. */
 static void fit_shrink(calibration *c)
 {
     school *s = c->school;

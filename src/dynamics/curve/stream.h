@@ -4,9 +4,9 @@
  *     sample ─► curve ─► every 5 samples a view (view.h) ─► rollout when a forecast is asked for
  *                                 └─► the view 55 samples back knows its future: one lesson
  *
- * A forecast is that of dm_dynamics_curve_forecast_create at the last view, moved by the samples since then. The
- * cost of a sample does not grow with the run: views are kept as long as lessons need them, and of
- * a long run the later part is kept. */
+ * A forecast is that of dm_dynamics_curve_forecast_create at the last view, shifted by the samples since
+ * then. The cost of a sample does not grow with the run: views are kept only as long as lessons need
+ * them, and of a long run only the later part is kept. */
 #ifndef DM_DYNAMICS_CURVE_STREAM_H
 #define DM_DYNAMICS_CURVE_STREAM_H
 

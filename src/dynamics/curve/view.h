@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* view.h - a run as it looks at moments of its course ("origins"), every 5 samples.
+/* view.h - a run as seen at moments of its course ("origins"), every 5 samples: the ensemble's input.
  *
  *   origin n - 5i ... n - 5, n:  baselines fitted to what came before it
  *                                track record: how far forecasts of earlier origins were off by now

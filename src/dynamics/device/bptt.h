@@ -48,8 +48,8 @@ dm_status dm_bptt_upload(dm_bptt *b, dm_error *err);
  * device. More than 2^31 rows of members, steps and sequences are DM_EINVAL. */
 dm_status dm_bptt_forward(dm_bptt *b, uint32_t sequences, uint32_t forced, uint32_t steps,
                           const float *features, const float *hidden, dm_error *err);
-/* From args.dloss, and dh_last[E][R][H] (the host's; NULL: zeros), the gradient of the last hidden
- * state, to b->grad. args.dout is then the gradient of the first one. */
+/* Gradients to b->grad, from args.dloss and the gradient of the last hidden state, dh_last[E][R][H] (on
+ * the host; NULL: zeros). args.dout is then the gradient of the first hidden state. */
 dm_status dm_bptt_backward(dm_bptt *b, const float *dh_last, dm_error *err);
 
 /* `few`: by the kernel for up to DM_PRODUCT_FEW rows. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* choice.c - see choice.h. Estimates are rough microseconds on an H200: enough to choose by. What
- * scales with the GPU is how many blocks run at once. */
+/* choice.c - see choice.h. Estimates are rough microseconds on an H200, good enough to choose by.
+ * Only the number of blocks that run at once scales with the GPU. */
 #include "dynamics/device/choice.h"
 
 #include <math.h>
@@ -120,9 +120,9 @@ uint32_t dm_dyn_shape_blocks(const dm_dyn_shape *shape, uint32_t batch, uint32_t
     return ceil_div(batch, shape->vectors) * ceil_div(hidden, shape->rows / gates);
 }
 
-/* One launch of the matrix kernel for so many gates. Blocks of the busiest multiprocessor go
- * `together` at a time; the last, smaller group waits longer for weights that the second-level
- * cache does not hold. Rows that no vector fills cost no reads. */
+/* The time of one launch of the matrix kernel for so many gates. The busiest multiprocessor runs its
+ * blocks `together` at a time; the last, smaller group waits longer for weights that are not in the
+ * second-level cache. Rows without a vector are not read. */
 static double matrix_cost(const dm_dyn_gpu *gpu, const dm_dynamics_config *c,
                           const dm_dyn_shape *shape, uint32_t batch, uint32_t gates)
 {

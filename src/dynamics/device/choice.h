@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* choice.h - which kernel takes a rollout or a step of a batch, by estimates of what each would
- * cost on the GPU at hand. Nothing here touches a device. */
+/* choice.h - chooses the kernel for a rollout or a step of a batch, by estimates of its cost on the
+ * GPU at hand. Nothing here calls a device, so that tests run on any machine. */
 #ifndef DM_DYNAMICS_CHOICE_H
 #define DM_DYNAMICS_CHOICE_H
 
@@ -35,7 +35,7 @@ uint32_t dm_dyn_choose_cluster(const dm_dyn_gpu *gpu, const dm_dynamics_config *
 /* Rollouts per thread of kernel_batch.h; 0: no tile fits. */
 uint32_t dm_dyn_choose_tile(const dm_dyn_gpu *gpu, const dm_dynamics_config *config,
                             uint32_t rollouts);
-/* `tame`: no hidden state is so large that its softmax needs the maximum. */
+/* `tame`: the hidden state stays so small that its softmax needs no maximum subtracted. */
 dm_dyn_variant dm_dyn_choose_variant(const dm_dyn_gpu *gpu, const dm_dynamics_config *config,
                                      uint32_t rollouts, bool tame);
 

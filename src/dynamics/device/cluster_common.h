@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* cluster_common.h - how blocks of a cluster talk: barriers that count bytes, and stores into each
- * other's shared memory; CUDA, compute capability 9.0. */
+/* cluster_common.h - what kernel_cluster.h and kernel_cluster_stream.h share: how blocks of a cluster talk
+ * (barriers that count bytes, stores into each other's shared memory), and how a rollout begins and ends.
+ * CUDA, compute capability 9.0. */
 #ifndef DM_DYNAMICS_CLUSTER_COMMON_H
 #define DM_DYNAMICS_CLUSTER_COMMON_H
 
@@ -74,7 +75,7 @@ DM_FN void send4(uint32_t address, uint32_t barrier, float a, float b, float c, 
                  : "memory");
 }
 
-/* The value that the lanes of four units hold (lane 4 u + base), to every block. */
+/* Send the values of four units, which lanes 4 u + base hold, to every block. */
 template <int BLOCKS>
 DM_FN void send_units(float value, int base, int lane, uint32_t address, uint32_t barrier)
 {
@@ -86,7 +87,7 @@ DM_FN void send_units(float value, int base, int lane, uint32_t address, uint32_
 
 /* ---- One rollout of one member on one cluster ---- */
 
-/* What a thread of a cluster's block works on. */
+/* The work of a thread of a cluster's block. */
 struct cluster_place {
     const float *member, *features;
     const float4 *U;    /* rows and columns padded to P */

@@ -11,11 +11,11 @@
  *   tile: 4 groups of M rollouts; the 64 threads of a group own N = P / 64 units each: unit
  *   i * 64 + column is number i of thread `column`
  *
- * In args.packed the units of a gate lie in the order of the threads (dm_batch_position), so that a
- * thread's are side by side. Rows of h are an odd number of float4s apart, which spreads what the
- * lanes of a warp touch over all banks.
+ * In args.packed the units of a gate lie in the order of the threads (pack_columns in model.c), so
+ * that a thread's are side by side. Rows of h are an odd number of float4s apart, so that the lanes
+ * of a warp touch all banks.
  *
- * |h0| must be below 60, since the softmax takes no maximum (the host looks); no projection.
+ * |h0| must be below 60, since the softmax subtracts no maximum (the host checks). No projection.
  * Defines: DYN_P = 64, 128, 256 or 512; DYN_M, rollouts per thread; DYN_RESET_LAST. */
 #include "dynamics/device/cuda_math.h"
 #include "dynamics/device/rollout_args.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_bptt.h - sequences of a batch forward with a tape, and backward through all steps; for the
- * CPU and for CUDA. The same as sequence_forward and sequence_backward of reference_text.h, for all
- * members and sequences at once; bptt.c says in which order these run, with the products of
- * kernel_product.h in between.
+/* kernel_bptt.h - backpropagation through time: sequences of a batch forward with a tape, then backward
+ * through all steps; for the CPU and for CUDA. The same as sequence_forward and sequence_backward of
+ * reference_text.h, for all members and sequences at once. bptt.c launches these kernels in their
+ * order, with the products of kernel_product.h in between.
  *
  * One thread per element, or one warp per cell (a member and a sequence) where there are sums. No
  * atomics: the same inputs give the same bits. */
@@ -180,8 +180,8 @@ DM_KERNEL(dm_bptt_objective, dm_bptt_args)
 
 /* ---- Backward ---- */
 
-/* From dloss, and what the step after fed back, to du, ds and dout, the gradient of h after the
- * step. With a projection ds goes to dout by a product. */
+/* From dloss, and the gradient fed back by the step after, compute du, ds and dout, the gradient of h
+ * after the step. With a projection a product adds ds to dout. */
 DM_KERNEL(dm_bptt_head_backward, dm_bptt_args)
 {
     const uint64_t cells = (uint64_t)args.members * args.sequences, R = args.sequences;
@@ -205,7 +205,7 @@ DM_KERNEL(dm_bptt_head_backward, dm_bptt_args)
             ds[i] = s[i] * (du * w[H + i] - mean);
         for (uint64_t j = dm_lane(); j < H; j += DM_LANES) {
             float sum = dout[j] + du * w[j];
-            /* The i with floor(i * H / S) = j: none, one, or several side by side. */
+            /* The range of i with floor(i * H / S) = j; it may be empty. */
             for (uint64_t i = (j * S + H - 1) / H; !args.projection && i < S && i * H / S == j; i++)
                 sum += s[i] * (du * w[H + i] - mean);
             dout[j] = sum;
@@ -215,8 +215,8 @@ DM_KERNEL(dm_bptt_head_backward, dm_bptt_args)
     }
 }
 
-/* From dout to the gradients before sigmoid and tanh, and to what goes on to h directly. r of
- * DM_DYNAMICS_GRU_RESET_FIRST follows below. */
+/* From dout compute the gradients before sigmoid and tanh, and the direct gradient of the previous h.
+ * r of DM_DYNAMICS_GRU_RESET_FIRST follows below. */
 DM_KERNEL(dm_bptt_gates_backward, dm_bptt_args)
 {
     const uint64_t E = args.members, R = args.sequences, H = args.hidden;
@@ -255,7 +255,7 @@ DM_KERNEL(dm_bptt_reset_backward, dm_bptt_args)
     }
 }
 
-/* What a step with its own prediction as feature 0 gives to the loss of the step before. */
+/* A step whose feature 0 is the prediction before passes its gradient to that prediction's loss. */
 DM_KERNEL(dm_bptt_feedback, dm_bptt_args)
 {
     const uint64_t cells = (uint64_t)args.members * args.sequences, R = args.sequences;
@@ -320,7 +320,7 @@ DM_KERNEL(dm_bptt_squares, dm_update_args)
     }
 }
 
-/* The factor of clipping; NaN for a gradient that is not finite, whose member stays as it is. */
+/* The factor of gradient clipping; NaN for a gradient that is not finite: its member is not updated. */
 DM_KERNEL(dm_bptt_clip, dm_update_args)
 {
     for (uint64_t e = dm_thread_index(); e < args.members; e += dm_thread_count()) {

@@ -2,14 +2,14 @@
 /* kernel_gru_matrix.h - one step of the cell for a large batch, on the matrix units; compute
  * capability 8.0.
  *
- * A float32 number is the sum of two bfloat16 numbers to 16 bits: a = ah + al, b = bh + bl, and
- * a b = ah bh + ah bl + al bh but for 2^-17: three products on units that are some fifteen times as
- * fast as float32's, with sums in float32. The weights were split when they were uploaded, x and h
- * are split on their way to shared memory.
+ * A float32 number is, to 16 bits, the sum of two bfloat16 numbers: a = ah + al, b = bh + bl. Then
+ * a b = ah bh + ah bl + al bh with an error of 2^-17. The three products run on units that are some
+ * fifteen times as fast as float32's, with sums in float32. The weights are split when they are
+ * uploaded, x and h on their way to shared memory.
  *
  *   block: BM vectors of the batch x 48 WN rows of weights; G gates of 48 WN / G units
- *   warp:  16 MT vectors x 48 rows = 6 tiles of 8 rows: all gates of its units, so that z, r and n
- * of a unit meet in one thread
+ *   warp:  16 MT vectors x 48 rows = 6 tiles of 8 rows: all gates of its units, so that one thread
+ *          has z, r and n of a unit
  *
  * Columns come in chunks of 32, first those of W, then those of U. G = 3: DM_DYNAMICS_GRU_RESET_LAST, one
  * kernel. G = 2: z and q = r * h; then G = 1: n from q, and the result. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* kernel_product.h - products of float32 matrices for learning, for the CPU and for CUDA.
  *
- * A block makes one tile of 64 x 64 elements. Chunks of 16 k go through shared memory; a thread
+ * A block makes one tile of 64 x 64 elements. Chunks of 16 k go through shared memory. A thread
  * owns 4 x 4 elements and adds their products in the order of k, so that a result does not depend
- * on the GPU. What a thread does between two barriers is a loop over all threads on the CPU: there
- * the same indices are computed, and tested. */
+ * on the GPU. On the CPU the code between two barriers runs as a loop over all threads of a block, so
+ * that CPU tests check the same indices. */
 #ifndef DM_DYNAMICS_KERNEL_PRODUCT_H
 #define DM_DYNAMICS_KERNEL_PRODUCT_H
 
@@ -14,8 +14,8 @@
 #define PRODUCT_ROW (DM_PRODUCT_TILE + 4) /* padded: columns fall into different banks */
 #define PRODUCT_LOADS (DM_PRODUCT_TILE * PRODUCT_CHUNK / DM_PRODUCT_THREADS)
 
-/* A thread's share of a chunk: element (line, k) of 64 lines, zero beyond the matrix. Neighbours
- * read neighbours, whichever way the matrix lies. */
+/* A thread's share of a chunk: element (line, k) of 64 lines, zero beyond the matrix. Neighbouring
+ * threads read neighbouring addresses for both layouts of the matrix. */
 DM_FN void product_load(float tile[PRODUCT_CHUNK][PRODUCT_ROW], const float *from,
                         uint64_t line_stride, uint64_t k_stride, uint64_t lines, uint64_t depth,
                         uint32_t id)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* kernel_stream.h - one rollout of one member on one block, for every GPU and every size that its
  * shared memory holds. The weights are read again in every step, from the second-level cache at
- * best: this is the variant for what the faster kernels do not take (no clusters, a learned
- * projection, hidden sizes that fit no register file).
+ * best. It runs what the faster kernels cannot: GPUs without clusters, a learned projection, hidden
+ * sizes that fit no register file.
  *
  * Shared memory: h, q, z [H] each, base [3 H], s [S], and 32 partial sums. */
 #include "dynamics/device/cuda_math.h"

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* model.h - a model on a device.
  *
- *   model.c     weights, in the forms that kernels want; kernels; memory
- *   choice.c    which kernel takes what
+ *   model.c     weights in the layouts that kernels read; kernels; memory
+ *   choice.c    which kernel runs a rollout or a step
  *   rollout.c   rollouts: their memory and launch
  *   gru.c       the same for one step of a batch
+ *   encode.c    many encoders, and rollouts from their features
+ *   train.c     learning from a batch of sequences, with the gradients of bptt.c
  *
  * A call is: stage the inputs (one copy), launch, fetch the results (one copy, into page-locked
  * memory). Staging and launching are apart so that benchmarks can time the launch alone. */
@@ -67,7 +69,7 @@ dm_status dm_dyn_form_get(dm_dynamics_device *on, dm_dyn_form form, uint32_t pad
 /* `defines` are separated by spaces. */
 dm_status dm_dyn_kernel_get(dm_dynamics_device *on, const char *text, const char *defines,
                             const char *name, const dm_function **out, dm_error *err);
-/* Make a buffer at least so large; its contents are lost when it grows. */
+/* Make a buffer at least so large (bytes); its contents are lost when it grows. */
 dm_status dm_dyn_reserve(dm_dynamics_device *on, dm_device_buffer **buffer, size_t size,
                          dm_error *err);
 dm_status dm_dyn_reserve_host(dm_dynamics_device *on, void **memory, size_t *capacity, size_t size,

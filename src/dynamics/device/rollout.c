@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* rollout.c - rollouts on CUDA: which kernel, and its launch.
  *
- * Three variants: a few rollouts go through clusters of blocks, where latency is least; many
- * through tiles, where the weights are used most often per read; what neither takes goes block by
- * block. */
+ * A few rollouts run on clusters of blocks (kernel_cluster.h, kernel_cluster_stream.h), which have the
+ * least latency. Many run as tiles (kernel_batch.h), which use each weight read most often. A block for
+ * each rollout (kernel_stream.h) runs the rest. choice.c decides. */
 #include "base/require.h"
 #include "dynamics/device/model.h"
 
@@ -12,7 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The softmax of kernel_batch.h takes no maximum; |h| never grows beyond 1 or where it began. */
+/* The softmax of kernel_batch.h subtracts no maximum. |h| never grows beyond 1 or its first value, so
+ * checking h0 is enough. */
 static bool tame(const float *hidden, size_t n)
 {
     for (size_t i = 0; hidden != NULL && i < n; i++)

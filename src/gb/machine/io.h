@@ -2,7 +2,8 @@
 /* io.h - registers FF00..FF7F and IE: joypad, serial, interrupts, DMA, and the PPU's own; kernel
  * text.
  *
- * Unmapped registers read FF. Every function here is a slow path: it syncs the device it touches.
+ * Unmapped registers read FF. The functions sync the device they touch, which makes them slow paths. The
+ * joypad needs no sync, and its lines are also asked by simt/predict.h.
  */
 #ifndef DM_GB_IO_H
 #define DM_GB_IO_H

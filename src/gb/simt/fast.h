@@ -15,7 +15,8 @@
  * instruction replayed with its value; a write is its last effect. Instructions that the fast path does not have take
  * the slow path (sm83.h with bus.h). tests/gb/test_fast.c compares all of this with the CPU's loop.
  *
- * Start with dm_gb_fast, which lists the steps of an instruction; dm_gb_fast_special has the accesses to devices. */
+ * Start with dm_gb_fast, which lists the steps of an instruction; dm_gb_fast_special has the accesses to devices,
+ * dm_gb_fast_loop the backward jumps of loops that wait or count, which are skipped here. */
 #ifndef DM_SIMT_FAST_H
 #define DM_SIMT_FAST_H
 

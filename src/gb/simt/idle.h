@@ -6,7 +6,7 @@
  * allowed: games of some compilers wait in their main loop, which calls functions, looks at keys and so writes a lot.
  * What a pass writes, to plain memory or to P1, is hashed into hot.written (dm_gb_fast_mix_write); when the next pass
  * writes the same again, it has changed nothing. The fast path itself skips loops that wait for a line or a mode
- * (dm_gb_fast_wait_passes). */
+ * (dm_gb_fast_wait_passes in fast.h). */
 #ifndef DM_SIMT_IDLE_H
 #define DM_SIMT_IDLE_H
 

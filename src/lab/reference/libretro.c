@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* libretro.c - what is needed of the libretro interface, declared here. */
+/* libretro.c - loads a libretro core; declares the part of the interface that it uses. See libretro.h. */
 #include "lab/reference/libretro.h"
 
 #include <dlfcn.h>

@@ -2,9 +2,9 @@
 /* libretro.h - an emulator behind the libretro interface (https://docs.libretro.com), a file opened
  * at run time.
  *
- * A core is one machine for the whole process. It shows pictures and, where it likes to, work RAM;
- * no registers and no cycles. It starts as after the boot ROM, draws every frame and makes sound
- * samples: the interface has ways to ask for less, which most cores do not heed. */
+ * A core is one machine for the whole process. It shows pictures and, if it supports that, work RAM,
+ * but no registers and no cycles. It starts as after the boot ROM, draws every frame and makes sound
+ * samples; most cores ignore the interface's requests to leave these out. */
 #ifndef DM_LAB_REFERENCE_LIBRETRO_H
 #define DM_LAB_REFERENCE_LIBRETRO_H
 

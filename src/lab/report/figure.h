@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* figure.h - what a report is made of.
+/* figure.h - the data of a report, and how it is grouped.
  *
  *   artifacts ─► figures (a backend, a game, a stage, a number of machines or threads)
  *                  │  + geometric means over the games of a folder

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* report.c - what the report is made of: figures read, compared, written. Plots are in plot.c. */
+/* report.c - the report: reads figures from artifacts and writes its folder. Tables: table.c, plots: plot.c. */
 #include "lab/report/report.h"
 #include "base/file.h"
 #include "base/host/gnuplot.h"

@@ -3,9 +3,9 @@
  *
  *   index.html                 everything, self-contained
  *   table.md                   the tables alone
- *   fps_ROM_STAGE.png, .svg    frames per second over the number of machines, for each ROM and
- * stage speedup_ROM_STAGE.png ...  how many times each reference's figure that is artifact-1.json
- * ...        what it was made from
+ *   fps_ROM_STAGE.png, .svg    frames per second over the number of machines, for each ROM and stage
+ *   speedup_ROM_STAGE.png ...  the same as a multiple of each reference's figure
+ *   artifact-1.json ...        the artifacts that the report was made from
  *
  * The folder appears whole, by rename, or not at all. Plots are gnuplot's. */
 #ifndef DM_LAB_REPORT_H

@@ -12,7 +12,7 @@ typedef enum dm_lab_markup { DM_LAB_MARKDOWN, DM_LAB_HTML } dm_lab_markup;
 void dm_lab_table_title(const dm_lab_group *group, char *out, size_t size);
 /* A row for each number of machines. */
 void dm_lab_table_put(dm_buffer *out, const dm_lab_group *group, dm_lab_markup markup);
-/* Of a mean: a row for each of its games, at so many machines, with what it was measured on. */
+/* The games of a mean: a row for each, at `envs` machines, with the receipt of its measurement. */
 void dm_lab_table_put_games(dm_buffer *out, const dm_lab_group *mean, uint64_t envs,
                             dm_lab_markup markup);
 

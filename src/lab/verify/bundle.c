@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bundle.c - a mismatch as a folder. */
+/* bundle.c - writes and reads the folder of a mismatch; see bundle.h. */
 #include "lab/verify/bundle.h"
 #include "base/file.h"
 #include "base/hash.h"

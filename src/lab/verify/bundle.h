@@ -11,6 +11,7 @@
  *   reference_C000.bin ...     regions, at most 1,024 bytes of each, around the first difference;
  *                              named by the address of their first byte
  *   reference.png, dut.png     pictures, where they were compared
+ *   start.state                where the run began, with --state
  *   recording.rec              what the reference was, where it was recorded
  *   repro.sh                   dotmatrix replay of this folder
  *

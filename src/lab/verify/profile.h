@@ -4,8 +4,8 @@
  *   {"reference": "mgba_single", "dut": "vec_cpu", "envs": 1, "frames_per_step": 1,
  *    "release_after_frames": 1, "steps": 1024, "compare_every": 1, "settle": 0, "start": "zero",
  *    "force_dmg": false,
- *    "regions": ["C000:C100"], "compare_frame": false, "by": "frame", "ignore": "cycles", "slack":
- * 0, "action_gen": "noop", "actions_seed": 0}
+ *    "regions": ["C000:C100"], "compare_frame": false, "by": "frame", "ignore": "cycles", "slack": 0,
+ *    "action_gen": "noop", "actions_seed": 0}
  *
  * Keys that are missing keep the value that is there; unknown ones are refused. */
 #ifndef DM_LAB_PROFILE_H
@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "lab/verify/verify.h"
 
-/* What a verification is when nothing is said: LAB-2's flags have the same defaults. */
+/* The default verification; the options of `dotmatrix verify` have the same defaults. */
 dm_lab_verify dm_lab_profile_default(void);
 void dm_lab_profile_write(dm_json *json, const char *key, const dm_lab_verify *v);
 /* `name` is for messages. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* recording.h - what a reference did, in a file, so that a machine without it can be compared.
  *
- * A verification writes its reference's side down at each comparison (dm_lab_recorder). Elsewhere
- * the backend `recorded` plays it back in the reference's place: same ROM, same profile, or it is
- * refused.
+ * A verification records its reference at each comparison (dm_lab_recorder). On another machine the
+ * backend `recorded` replaces the reference; another ROM or profile is refused.
  *
  *   "dotmatrix-recording-1\n"
  *   JSON in one line: profile (profile.h), reference, version, rom_hash, bytes

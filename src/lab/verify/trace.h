@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* trace.h - two single machines side by side, instruction by instruction, with a memory of the
- * last ones.
+/* trace.h - two single machines side by side, instruction by instruction, with a history of the last
+ * instructions: finds the first one after which they differ.
  *
  * A HALT is one instruction, however long it lasts: references pass over it inside one call. */
 #ifndef DM_LAB_TRACE_H
@@ -32,12 +32,12 @@ void dm_lab_trace_destroy(dm_lab_trace *trace);
 
 /* Run a whole step, fast: nothing is compared. */
 dm_status dm_lab_trace_skip(dm_lab_trace *trace, uint8_t keys, dm_error *err);
-/* Run a step by instruction up to the first difference; *same tells. */
+/* Run a step by instruction up to the first difference; *same is true when there was none. */
 dm_status dm_lab_trace_step(dm_lab_trace *trace, uint8_t keys, bool *same, dm_error *err);
 /* The last instructions of both sides, disassembled. */
 void dm_lab_trace_print(const dm_lab_trace *trace, dm_buffer *out);
 
-/* Follow machine `machine` of a verification that found a difference: find the first instruction
+/* Follow the verdict's machine in a verification that found a difference: find the first instruction
  * after the last comparison that agreed, and describe it with what came before. */
 dm_status dm_lab_trace_explain(const dm_lab_verify *v, const dm_lab_verdict *verdict,
                                dm_buffer *out, dm_error *err);

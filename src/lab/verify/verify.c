@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* verify.c - two backends in lockstep. */
+/* verify.c - two backends in lockstep: the loop, the comparisons, slack; see verify.h. */
 #include "lab/verify/verify.h"
 #include "base/hash.h"
 #include "base/terminal/progress.h"
@@ -210,8 +210,8 @@ static dm_status fetch(run *r, int side, uint64_t machine, dm_lab_view *view, dm
 
 #define FOLLOW_MAX 512 /* instructions */
 
-/* Follow a copy of the machine for the slack. With `views` what it went through is kept there;
- * otherwise it goes `*count` instructions and its regions are read to `bytes`. */
+/* Step a copy of the machine through the slack. With `views` the state after each instruction is kept
+ * there; otherwise it runs `*count` instructions and its regions are read to `bytes`. */
 static dm_status follow(run *r, int side, uint64_t machine, dm_lab_view *views, size_t *count,
                         uint8_t *bytes, dm_error *err)
 {
@@ -282,7 +282,7 @@ static dm_status meet(run *r, uint64_t machine, dm_lab_view *const views[2],
     return status;
 }
 
-/* They differ: by no more than the slack? Then the difference is forgotten, and counted. */
+/* Is the difference within the slack? Then it is counted and forgiven. */
 static dm_status forgive(run *r, uint64_t machine, dm_error *err)
 {
     dm_lab_verdict *out = r->out;

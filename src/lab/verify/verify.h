@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* verify.h - two backends in lockstep: the reference, and the one under test.
+/* verify.h - two backends in lockstep: the reference, and the device under test (dut).
  *
  * Both start equal and get the same keys. After every `compare_every` steps the registers of each
  * machine are compared, the T-cycles since the start, the given regions of memory and, if asked
  * for, the picture. At the first difference it stops and describes it (bundle.h keeps it).
  *
- * By instruction (where both can, and for one machine): registers and cycles after each.
+ * By instruction (one machine, if both backends can): registers and cycles after each instruction.
  *
- * What a reference is known to do differently may be left out, field by field, or compared only
- * from some step on; the answer says so. */
+ * Known differences of a reference may be left out, field by field, or compared only from some step
+ * on; the verdict says so. */
 #ifndef DM_LAB_VERIFY_H
 #define DM_LAB_VERIFY_H
 
@@ -35,7 +35,7 @@ enum {
 /* "cycles,f" to a mask; DM_EINVAL for an unknown name. */
 dm_status dm_lab_fields_parse(const char *text, uint32_t *mask, dm_error *err);
 void dm_lab_fields_text(uint32_t mask, char *out, size_t size);
-/* What a side cannot show, which must be left out: registers and cycles, or nothing. */
+/* The fields that a backend cannot show and that must be left out: registers and cycles, or none. */
 uint32_t dm_lab_fields_unseen(const dm_lab_kind *reference, const dm_lab_kind *dut);
 /* Registers, and cycles where `ignore` does not say otherwise. */
 bool dm_lab_views_same(const dm_lab_view *a, const dm_lab_view *b, uint32_t ignore);
@@ -58,8 +58,8 @@ typedef struct dm_lab_verify {
     bool compare_frame;
     bool by_instruction;
     uint32_t ignore; /* DM_LAB_PC ... */
-    /* Where they differ, one side may get to where the other one is within so many cycles; that is
-     * counted, and told. 0: never. */
+    /* A difference is forgiven if one side reaches the other's state within so many cycles; such
+     * cases are counted and reported. 0: never. */
     uint32_t slack;
     dm_lab_actions actions;
     const char *recording; /* of the reference `recorded`: its file */

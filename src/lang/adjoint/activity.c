@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* activity.c - activity analysis: the values that a gradient can flow through, which are those computed
- * from floats in arrays or from a function's parameters. The adjoint of any other value (a constant,
- * a kernel's scalar argument) has no destination, so neither it nor what only it needs is computed.
- * Requires the form without exits (exits.c). */
+/* activity.c - activity analysis: which values a gradient can flow through. These are the values computed
+ * from floats in arrays or from a function's parameters. The adjoint of any other value (a constant, a
+ * kernel's scalar argument) has no destination, so it is not computed. Requires the form without exits
+ * (exits.c). */
 #include "lang/ir/ir.h"
 
 typedef struct pass {
@@ -30,7 +30,7 @@ static bool reads_floats(const dm_ir_function *f, const dm_ir_op *op)
     return false;
 }
 
-/* What the blocks hand over becomes the results. */
+/* The values that the blocks yield become the results. */
 static void join(pass *p, const dm_ir_op *op, const dm_ir_block *block)
 {
     const dm_ir_op *end = dm_ir_terminator(block);

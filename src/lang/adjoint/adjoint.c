@@ -4,18 +4,17 @@
  *
  * Work is done block by block, on the form without exits (exits.c). A block gives
  *
- *     replay     the values that the way back needs, computed again (never what writes memory)
+ *     replay     forward values that `reverse` needs, computed again; operations that write memory
+ *                are never replayed
  *     slots      a variable for the adjoint of each value, zero at first: adj_x
  *     reverse    the operations from last to first, each adding to its arguments' adjoints
  *
- * and inner blocks are reversed inside of `reverse`. Replay is found from the end: what the reverse
- * part asks for is marked, then what that is computed from; nothing else is computed.
+ * Inner blocks are reversed inside of `reverse`. Replay is demand-driven: values that `reverse` uses
+ * are marked, then the values that those are computed from. Loops are in adjoint_loop.c.
  *
- * Loops run backwards, in adjoint_loop.c.
- *
- * What cannot be computed again leaves the kernel without a backward pass, and `no_backward` says
- * why: the old value that an atomic returned, and what was read from an array where the kernel has
- * written since (hazard.c); with the option from_inputs, what it had written before. */
+ * A kernel has no backward pass when a value that it needs cannot be computed again; `no_backward`
+ * gives the reason. Such values are the old value that an atomic returned, and a read of an array
+ * that the kernel has written since (hazard.c) or, with the option from_inputs, before. */
 #include "lang/adjoint/adjoint.h"
 
 #include <string.h>
@@ -47,8 +46,8 @@ void dm_adjoint_append(dm_adjoint_state *a, dm_ir_block *to, const dm_ir_block *
     to->count += from->count;
 }
 
-/* Replay, slots and reverse one after the other in `to`. Replayed values of this block are
- * forgotten: another copy of it has its own. */
+/* Append replay, slots and reverse to `to`, and forget the replayed values of this block: another
+ * copy of the block replays them again. */
 void dm_adjoint_close(dm_adjoint_state *a, const dm_adjoint_scope *s, dm_ir_block *to)
 {
     dm_ir_block *replay = dm_adjoint_replay_block(a, s->source);
@@ -291,7 +290,7 @@ static dm_val make_params(dm_adjoint_state *a, dm_ir_function *made)
                       : DM_VAL_NONE;
 }
 
-/* The backward function of one that the program gives a gradient for. */
+/* The backward function of a function with a gradient of its own (@wp.func_grad). */
 static dm_ir_function *custom_backward(dm_adjoint_state *a, dm_ir_function *f,
                                        const dm_custom *custom, dm_ir_function *made, dm_val given)
 {
@@ -357,7 +356,7 @@ dm_ir_function *dm_adjoint(dm_module_unit *module, dm_ir_function *f,
     return made;
 }
 
-/* The function that the program gives for f's way back; NULL: none, or it has errors. */
+/* The program's replay function for f (@wp.func_replay); NULL: none, or it has errors. */
 dm_ir_function *dm_adjoint_custom_replay(dm_module_unit *module, dm_ir_function *f)
 {
     dm_custom *custom = dm_lower_find_custom(module, f, true);

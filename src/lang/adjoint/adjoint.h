@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* adjoint.h - the backward pass between its files:
+/* adjoint.h - what the files of the backward pass share:
  *
- *   adjoint.c          functions, blocks and branches; what the pass does as a whole is said there
+ *   adjoint.c          functions, blocks and branches; start here: its top comment explains the pass
  *   adjoint_op.c       the operations, one by one
  *   adjoint_loop.c     loops
  *   adjoint_replay.c   values that are computed again */
@@ -18,7 +18,7 @@ typedef struct dm_adjoint_scope {
     struct dm_adjoint_scope *outer;
 } dm_adjoint_scope;
 
-/* A value that was handed out, and the one that turned out to define it. */
+/* A replayed value that was used before its operation was placed, and the value that defines it. */
 typedef struct dm_adjoint_alias {
     dm_val from, to;
 } dm_adjoint_alias;
@@ -73,7 +73,7 @@ static inline bool carries(const dm_adjoint_state *a, dm_val v)
 
 /* ---- Values and adjoints (adjoint_op.c) ---- */
 
-/* The variable of a value's adjoint; its value; something added to it. */
+/* The variable that holds a value's adjoint; read it; add to it. */
 dm_val dm_adjoint_slot(dm_adjoint_state *a, dm_val v);
 dm_val dm_adjoint_get(dm_adjoint_state *a, dm_val v);
 void dm_adjoint_add(dm_adjoint_state *a, dm_val to, dm_val value);
@@ -82,7 +82,7 @@ void dm_adjoint_add_part(dm_adjoint_state *a, dm_val to, int field, dm_val index
 /* A builtin's row on values of the backward function. */
 dm_val dm_adjoint_row(dm_adjoint_state *a, dm_row_number row, const dm_val *args, int count);
 dm_val dm_adjoint_call(dm_adjoint_state *a, dm_row_number row, dm_val x, dm_val y);
-/* There is no backward pass; the first reason stays. */
+/* Give up the backward pass. The first reason is kept. */
 void dm_adjoint_fail(dm_adjoint_state *a, const dm_ir_op *op, const char *reason);
 void dm_adjoint_reverse_simple(dm_adjoint_state *a, const dm_ir_op *op);
 void dm_adjoint_reverse_store(dm_adjoint_state *a, const dm_ir_op *op);
@@ -93,30 +93,32 @@ bool dm_adjoint_has_floats(const dm_ir_function *f);
 
 /* ---- For compile.c ---- */
 
-/* What earlier passes found out about a function: itself without break, continue and return in the
- * middle; its values that stores tell (hazard.c); those that carry gradients (activity.c). */
+/* What earlier passes found: the function without break, continue and early return (exits.c); the
+ * stored value that each load is known to give (hazard.c); the values that carry gradients
+ * (activity.c). */
 typedef struct dm_adjoint_source {
     const dm_ir_function *plain;
     const dm_val *known;
     const bool *active;
 } dm_adjoint_source;
 
-/* The function on its way back; NULL: there is none, f->no_backward says why. */
+/* The backward function; NULL: there is none, and f->no_backward says why. */
 dm_ir_function *dm_adjoint(dm_module_unit *module, dm_ir_function *f,
                            const dm_adjoint_source *source);
-/* The function without what it writes; the program's own one (@wp.func_replay), NULL: none. */
+/* The function without its writes; the one that the program gives (@wp.func_replay), NULL: none. */
 dm_ir_function *dm_adjoint_replay(dm_module_unit *module, dm_ir_function *f, const dm_val *known);
 dm_ir_function *dm_adjoint_custom_replay(dm_module_unit *module, dm_ir_function *f);
 
 /* ---- Values computed again (adjoint_replay.c) ---- */
 
-/* The replayed value; its operation is placed later. */
+/* The replayed copy of a value. Its operation is placed later, by dm_adjoint_replay_block. */
 dm_val dm_adjoint_use(dm_adjoint_state *a, dm_val v);
-/* The value that stands for a load which cannot be done again; NONE: it can, or none is known. */
+/* The stored value that replaces a load which cannot be repeated; NONE: the load can be repeated, or
+ * its value is not known. */
 dm_val dm_adjoint_known(const dm_adjoint_state *a, dm_val v);
 /* Fail if the operation cannot be done again. */
 void dm_adjoint_check(dm_adjoint_state *a, const dm_ir_op *op);
-/* Copies of blocks: `inside` says which copy stands for a value of the source. */
+/* Copies of blocks: `inside` maps a value of the source to its copy. */
 dm_ir_block *dm_adjoint_copy_block(dm_adjoint_state *a, const dm_ir_block *block);
 void dm_adjoint_set_inside(dm_adjoint_state *a, dm_val v, dm_val copy);
 void dm_adjoint_clear_inside(dm_adjoint_state *a);

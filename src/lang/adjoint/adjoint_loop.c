@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* adjoint_loop.c - loops on their way back, see adjoint.h.
+/* adjoint_loop.c - loops in the backward pass; see adjoint.h.
  *
- * A round of the loop goes back after the rounds that followed it. What that needs decides how:
+ * The backward loop runs the rounds (iterations) from last to first. How depends on the values that
+ * a reversed round needs:
  *
  *   plain_loop    a FOR whose rounds need no carried value (sums): from the last round to the first
  *   counted_loop  a WHILE of that kind: its rounds are counted first
- *   taped_loop    rounds need values that the loop carries. They are done in segments of at most K,
- *                 the last segment first: the loop is replayed up to the segment's start, then
- *                 through it with the carried values put on a tape of K, then back from the tape.
- *   warp_loop     a FOR with --warp-compat: nothing is restored
+ *   taped_loop    rounds need values that the loop carries. They are reversed in segments of at most
+ *                 K rounds, the last segment first: replay the loop to the segment's start, replay
+ *                 the segment and write the carried values to a tape of K, then reverse from the tape
+ *   warp_loop     a FOR with --warp-compat: carried values are not restored
  *
  * The tape's memory is bounded and known, whatever the number of rounds n; the time is n plus
  * n * n / (2 K) rounds of replay. K is at most TAPE_LENGTH_MAX, less where the tape would grow
@@ -95,8 +96,8 @@ static void find_needed(dm_adjoint_state *a, loop *l)
     } while (l->needed_count != before);
 }
 
-/* One round of replay: the body's operations, then the needed carried values for the next. `from`
- * are the values of the needed ones at its start, `counter` the FOR's (or NONE). */
+/* One round of replay: the body's operations, then the needed carried values of the next round.
+ * `from` holds their values at its start, `counter` is the FOR's counter (or NONE). */
 static void replay_round(dm_adjoint_state *a, const loop *l, const dm_val *from, dm_val counter,
                          dm_val *next)
 {
@@ -235,8 +236,7 @@ static dm_val counter_at(dm_adjoint_state *a, const loop *l, dm_val round)
     return dm_adjoint_call(a, DM_ROW_ADD, dm_adjoint_use(a, l->op->args[0]), offset);
 }
 
-/* The carried adjoints become those of the values that the round yielded; then the round goes back.
- */
+/* Move the adjoints of the carried values to the values that the round yielded. */
 static dm_val *reverse_round(dm_adjoint_state *a, const loop *l)
 {
     int count = l->op->result_count;
@@ -268,8 +268,8 @@ static bool mentions(const dm_ir_op *op, dm_val v)
     return false;
 }
 
-/* A carried adjoint that is set to zero and first added to is set to that instead, and stays what
- * it is where that is its own value: x += y goes back through the loop without a word about x. */
+/* Merge the SET to zero of a carried adjoint with the first ADD to it. If that adds back the value
+ * it had, both disappear: for x += y the reversed round does not touch adj_x. */
 static void settle(dm_ir_block *block, dm_val adjoint, dm_val given)
 {
     int set = 0, add;
@@ -364,9 +364,9 @@ static void plain_loop(dm_adjoint_state *a, loop *l, const dm_adjoint_scope *s)
     end_for(a, &made, NULL);
 }
 
-/* As Warp goes back through a loop that it cannot unroll: the carried variables are not restored.
- * In each round, the last one first, the body is done again from where the variables are by then,
- * and the way back reads a variable after the round has changed it. */
+/* What Warp does with a loop that it cannot unroll: carried variables are not restored. Each round,
+ * the last one first, runs the body again from the variables' present values, and its reverse reads
+ * a variable after the round has changed it. */
 static void warp_loop(dm_adjoint_state *a, const loop *l, const dm_adjoint_scope *s)
 {
     int count = l->op->result_count;
@@ -425,7 +425,7 @@ static int tape_length(const dm_adjoint_state *a, const loop *l)
                                       : length;
 }
 
-/* A WHILE whose way back needs nothing of its rounds but their number. */
+/* A WHILE whose reverse needs only the number of rounds. */
 static void counted_loop(dm_adjoint_state *a, loop *l, const dm_adjoint_scope *s)
 {
     dm_val rounds = trip_count(a, l), one = constant(a, 1);
@@ -516,7 +516,7 @@ void dm_adjoint_reverse_loop(dm_adjoint_state *a, dm_adjoint_scope *outer, const
     dm_ir_block *before = a->b.block;
     start_adjoints(a, &l);
     dm_adjoint_scope *s = make_round(a, &l, outer);
-    /* What the round's replay will ask for shows which carried values it needs. */
+    /* The values that the round's replay uses show which carried values it needs. */
     int aliases = a->alias_count;
     int kept = 0, count = l.body->param_count;
     for (int i = 0; i < l.body->count; i++)

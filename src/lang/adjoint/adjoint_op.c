@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* adjoint_op.c - the reverse of one operation: what it adds to the adjoints of its arguments. For calls
- * of builtins the expressions are in builtins.def; see adjoint.h. */
+/* adjoint_op.c - the reverse of one operation: what it adds to the adjoints of its arguments. For a call of
+ * a builtin the expressions come from its row in builtins.def. See adjoint.h. */
 #include "lang/adjoint/adjoint.h"
 
 #include <assert.h>
@@ -33,15 +33,15 @@ dm_val dm_adjoint_slot(dm_adjoint_state *a, dm_val v)
     return made;
 }
 
-/* The variable of an adjoint was added to, beyond what it started with. */
+/* Count an addition to an adjoint's variable after its initialisation. */
 static void note_add(dm_adjoint_state *a, dm_val v)
 {
     a->singles -= a->adds[v] == 1;
     a->adds[v] = 2;
 }
 
-/* What is added first in the block of the value itself needs no variable that is zero before: it is
- * the adjoint, or the variable starts with it. */
+/* The first addition, if it is in the block that defines the value, needs no variable set to zero
+ * before: the added value is the adjoint, or the variable is initialised with it. */
 void dm_adjoint_add(dm_adjoint_state *a, dm_val to, dm_val value)
 {
     if (!carries(a, to))

@@ -13,7 +13,6 @@ static bool is_stale(const dm_adjoint_state *a, const dm_ir_op *op)
     return a->known != NULL && (op->hazard & wrong) != 0;
 }
 
-/* The value that stands for a load which cannot be done again; NONE: it can, or none is known. */
 dm_val dm_adjoint_known(const dm_adjoint_state *a, dm_val v)
 {
     const dm_ir_op *def = a->f->values[v].def;
@@ -21,7 +20,6 @@ dm_val dm_adjoint_known(const dm_adjoint_state *a, dm_val v)
     return load && !a->module->options.warp_compat ? a->known[v] : DM_VAL_NONE;
 }
 
-/* The replayed value; its operation is placed later, by replay_block. */
 dm_val dm_adjoint_use(dm_adjoint_state *a, dm_val v)
 {
     if (a->map[v] != DM_VAL_NONE)
@@ -54,8 +52,8 @@ static const char *array_name(const dm_adjoint_state *a, const dm_ir_op *op)
     return "an array";
 }
 
-/* What must not be computed again: the value that an atomic returned, and what is read from memory
- * that holds something else by then. */
+/* Two values cannot be computed again: the old value that an atomic returned, and a read of memory
+ * that has changed since. */
 void dm_adjoint_check(dm_adjoint_state *a, const dm_ir_op *op)
 {
     if (a->module->options.warp_compat)
@@ -99,7 +97,7 @@ void dm_adjoint_set_inside(dm_adjoint_state *a, dm_val v, dm_val copy)
     DM_LANG_PUSH(a->lang, a->copied, a->copied_count, a->copied_capacity, v);
 }
 
-/* Before a new copy: what the last one set is forgotten. */
+/* Forget the mapping of the last copy. */
 void dm_adjoint_clear_inside(dm_adjoint_state *a)
 {
     for (int i = 0; i < a->copied_count; i++)
@@ -234,7 +232,8 @@ void dm_adjoint_reserve_aliases(dm_adjoint_state *a, int count)
     a->alias_capacity = capacity;
 }
 
-/* From the end: what is asked for, then what that asks for. The operations come out in order. */
+/* Backwards through the block: place operations whose results are used, and mark the values that they
+ * use. The result is in forward order. */
 dm_ir_block *dm_adjoint_replay_block(dm_adjoint_state *a, const dm_ir_block *source)
 {
     dm_ir_block *out = dm_ir_block_new(a->lang);

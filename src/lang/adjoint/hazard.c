@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hazard.c - which reads of memory would give something else if they were done again, in the
- * backward pass: those of an array that the same thread also writes.
+/* hazard.c - finds reads of memory that would give another value if the backward pass repeated them:
+ * reads of an array that the same thread also writes.
  *
  *   y = x[i] * x[i]        the array as the kernel left it holds y: written later
  *   x[i] = y
@@ -9,10 +9,10 @@
  *   z = x[i] * x[i]        earlier; but what is read is y, which is known
  *
  * Each read is marked (dm_ir_op.hazard) when its array may be written later or earlier. A read of
- * exactly the element that was stored last gives the stored value instead. Which elements two
- * operations mean is not worked out further; that threads do not write what others read is taken
- * for granted, since the result would depend on their order. Different parameters are different
- * arrays; arrays of one struct are taken as one.
+ * exactly the element that was stored last gives the stored value instead; indices are not compared
+ * further. The analysis assumes that no thread writes what another reads, since the result would
+ * depend on their order. Different parameters are different arrays; arrays of one struct are taken
+ * as one.
  *
  * Requires the form without exits (exits.c). */
 #include "lang/ir/ir.h"
@@ -21,7 +21,7 @@
 
 #include <string.h>
 
-typedef uint64_t roots; /* a bit for each array; the last for all that have none of their own */
+typedef uint64_t roots; /* a bit for each array; the last bit: all that have none of their own */
 #define ROOTS_MAX 63
 #define ANY_ROOT (~(roots)0)
 
@@ -174,7 +174,7 @@ static bool is_loop(const dm_ir_op *op)
 
 /* ---- Written later ---- */
 
-/* From the end; `later` is written behind the block. */
+/* Backwards through the block; `later`: the arrays written after it. */
 static void mark_later(pass *p, const dm_ir_block *block, roots later)
 {
     for (int i = block->count - 1; i >= 0; i--) {
@@ -239,7 +239,7 @@ static stored *without(pass *p, stored *list, roots changed)
     return changed == 0 ? list : kept;
 }
 
-/* From the start; `earlier` is written before the block, `last` holds elements that are known. */
+/* Forwards through the block; `earlier`: the arrays written before it, `last`: known elements. */
 static void mark_earlier(pass *p, const dm_ir_block *block, roots earlier, stored *last)
 {
     for (int i = 0; i < block->count; i++) {

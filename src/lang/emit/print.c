@@ -246,8 +246,8 @@ static void reserve_names(dm_printer *pr)
         dm_print_global(pr, t->c_name);
 }
 
-/* kernel_pass_word: as a name of the text, and taken, where the program has one like it, which
- * hardly any has. */
+/* The name <kernel><pass><word>. Programs hardly ever use such a name; only if this one might is it
+ * made unique. */
 static const char *made_name(dm_printer *pr, const char *kernel, const char *pass, const char *word)
 {
     dm_buffer *text = dm_text_open(pr->lang);

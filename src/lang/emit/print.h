@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* print.h - IR to text: C17 or CUDA C++, for one kernel or several, with the types, helpers and functions
- * that they use and no others.
+ * that they use and no others. Start at dm_print_kernels (print.c).
  *
  *   print.c        order of the text, functions, the entry points
- *   print_stmt.c   statements
  *   print_plan.c   which values become part of an expression and which get a variable
  *   print_name.c   names of variables, functions and types
- *   print_expr.c   expressions
- *   print_bounds.c indices that are checked
+ *   print_stmt.c   statements: variables and control; print_effect.c: memory, the backward pass
+ *   print_expr.c   expressions; row_text.c: the C text of builtins' rows
+ *   print_bounds.c runtime checks of indices, divisors and rounds of loops
  *   print_help.c   types and helper functions, made when first used; print_atomic.c: for atomics
  *
  * The text of a kernel k, forward and backward (several kernels share the first two parts):
@@ -20,8 +20,8 @@
  *
  * On CUDA an entry point is `extern "C" __global__ void k_forward(const k_args args)`. In C it is
  * `void k_forward(const void *args, uint64_t first, uint64_t last, uint64_t count)`, which does the
- * work of the threads first..last-1 of `count`; k_forward_args_size is the block's size. That is
- * what dm_function_launch takes (include/dotmatrix/device.h). */
+ * work of the threads first..last-1 of `count`; k_forward_args_size is the block's size in bytes.
+ * dm_function_launch calls both (include/dotmatrix/device.h). */
 #ifndef DM_LANG_PRINT_H
 #define DM_LANG_PRINT_H
 
@@ -66,16 +66,16 @@ typedef struct dm_need {
     struct dm_helper *helper;
 } dm_need;
 
-/* A helper function, in a list of the type or call that it is for. Its text is made once and copied
- * into later texts. */
+/* A helper function, in the list of the type or call that it belongs to. Its text is made once and
+ * copied into later texts. */
 typedef struct dm_helper {
     struct dm_helper *next;
     int key;           /* which one of the list: see key_of in print_help.c */
     const void *other; /* what else it is for */
     bool own;          /* of this compilation, as its type is */
     uint32_t printed;  /* the last text that has it */
-    const char *name;  /* there */
-    const char *usual; /* what it is called where that is not taken */
+    const char *name;  /* in that text */
+    const char *usual; /* its name unless the program has taken it */
     const char *text;  /* with the usual name; NULL: not made yet */
     size_t length;
     const dm_need *needs;
@@ -125,7 +125,7 @@ void dm_print_plan(dm_printer *pr, const dm_ir_function *f);
 /* A name that neither C, CUDA nor this function uses already; `wanted` is interned. */
 const char *dm_print_fresh(dm_printer *pr, const char *wanted);
 const char *dm_print_global(dm_printer *pr, const char *wanted);
-/* Helpers are named apart from that: is there one of this name? There is, from now on. */
+/* Names of helpers are a set of their own: is this name in it? Put it in. */
 bool dm_print_is_helper(dm_printer *pr, const char *name);
 void dm_print_note_helper(dm_printer *pr, const char *name);
 
@@ -133,12 +133,13 @@ void dm_print_note_helper(dm_printer *pr, const char *name);
 void dm_print_line(dm_printer *pr, const char *format, ...) DM_PRINTF(2, 3);
 /* Give a value a variable of its own; its name. */
 const char *dm_print_name(dm_printer *pr, dm_val v);
-/* The statements of a block; `owner` takes what it yields, `loop` is the innermost one. */
+/* The statements of a block; `owner` receives the values that it yields, `loop` is the innermost
+ * loop. */
 void dm_print_block(dm_printer *pr, const dm_ir_block *block, const dm_ir_op *owner,
                     const dm_ir_op *loop);
 
-/* The statement of an operation that changes memory or belongs to the backward pass alone; false:
- * it is another. */
+/* The statement of an operation that writes memory, or that only the backward pass has; false: it is
+ * neither. */
 bool dm_print_effect(dm_printer *pr, const dm_ir_op *op);
 
 /* An expression for a value, in brackets when it binds less tightly than `level`. */
@@ -168,16 +169,17 @@ const char *dm_help_accumulate(dm_printer *pr, const dm_type *type);
 const char *dm_help_extract(dm_printer *pr, const dm_type *type);
 /* The arguments that a checked access has behind its indices: the line and the array's name. */
 void dm_print_site(dm_printer *pr, dm_buffer *out, const dm_ir_op *op);
-/* A helper checks its index: `count` of them against the shape of `a`. */
+/* In a helper's body: check `count` indices against the shape of `a`. */
 void dm_print_check_shape(dm_printer *pr, dm_buffer *out, int count, int ndim);
 /* An index of a vector's component, checked. */
 void dm_print_component(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, dm_val index,
                         int count);
-/* A call that is checked: within, and integers divided. False: it is none, nothing was printed. */
+/* A builtin's call with a runtime check: `within`, and division of integers. False: not one of
+ * these, and nothing was printed. */
 bool dm_print_checked_call(dm_printer *pr, dm_buffer *out, const dm_ir_op *op);
-/* The first statement of a loop's body: one more round. */
+/* The first statement of a loop's body: it counts the round against options.rounds. */
 void dm_print_round(dm_printer *pr, const dm_ir_op *op);
-/* The record of a fault and what fills it, before all helpers. */
+/* Before all helpers: the struct of a fault and the functions that fill it. */
 void dm_print_bounds_head(dm_printer *pr, dm_buffer *out);
 /* "static inline" or "static __device__ inline" */
 const char *dm_print_qualifier(const dm_printer *pr);

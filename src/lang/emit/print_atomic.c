@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* print_atomic.c - helper functions for atomic operations. Each returns the old value: a single
- * instruction where the target has one, else a compare-and-swap loop. What an atomic is in reverse is
- * decided by dm_adjoint_reverse_atomic (lang/adjoint/adjoint_op.c). */
+ * instruction where the target has one, else a compare-and-swap loop. The calls are printed by print_effect.c. What an
+ * atomic is in reverse is decided by dm_adjoint_reverse_atomic (lang/adjoint/adjoint_op.c). */
 #include "lang/emit/print_help.h"
 
 #include <string.h>
 
-/* What the new value is, for the kinds that have no instruction everywhere. */
+/* The new value, for the kinds that some targets have no instruction for. */
 static const char *new_value(const char *kind, bool is_float, bool narrow)
 {
     if (strcmp(kind, "add") == 0)
@@ -23,7 +23,7 @@ static const char *new_value(const char *kind, bool is_float, bool narrow)
         return "old | x";
     if (strcmp(kind, "xor") == 0)
         return "old ^ x";
-    return "x"; /* exch */
+    return "x"; /* exch, cas */
 }
 
 static void atomic_loop(dm_printer *pr, const char *name, const char *kind, const dm_type *type)
@@ -71,11 +71,11 @@ static void atomic_half(dm_printer *pr, const char *name, const char *kind)
 {
     /* Half words have no exchange of their own on every device: the word around them is exchanged.
      */
-    bool cuda = pr->options.target == DM_TARGET_CUDA;
+    bool cuda = pr->options.target == DM_TARGET_CUDA, cas = strcmp(kind, "cas") == 0;
     const char *from = dm_help_half(pr, false), *to = dm_help_half(pr, true);
     dm_emit(
         pr->helpers,
-        "%s half %s(half *at, half y)\n{\n"
+        "%s half %s(half *at, %shalf y)\n{\n"
         "    unsigned int *word = (unsigned int *)((unsigned long long)at & ~3ull);\n"
         "    const unsigned int shift = ((unsigned long long)at & 2ull) != 0 ? 16 : 0;\n"
         "    const float x = %s(y);\n"
@@ -83,6 +83,7 @@ static void atomic_half(dm_printer *pr, const char *name, const char *kind)
         "    for (;;) {\n"
         "        half here, next;\n"
         "        here.bits = (unsigned short)(before >> shift);\n"
+        "%s"
         "        const float old = %s(here);\n"
         "        (void)old;\n"
         "        next = %s(%s);\n"
@@ -90,7 +91,9 @@ static void atomic_half(dm_printer *pr, const char *name, const char *kind)
         "int)next.bits << shift;\n"
         "%s"
         "    }\n}\n\n",
-        dm_print_qualifier(pr), name, from, from, to, new_value(kind, true, true),
+        dm_print_qualifier(pr), name, cas ? "half expected, " : "", from,
+        cas ? "        if (here.bits != expected.bits)\n            return here;\n" : "", from, to,
+        new_value(kind, true, true),
         cuda ? "        const unsigned int seen = atomicCAS(word, before, after);\n"
                "        if (seen == before)\n            return here;\n        before = seen;\n"
              : "        if (__atomic_compare_exchange_n(word, &before, after, 1, __ATOMIC_RELAXED, "
@@ -192,10 +195,10 @@ const char *dm_help_atomic(dm_printer *pr, const char *kind, const dm_type *type
                 dm_type_components(type), part, cas ? "expected.c[i], " : "");
         return dm_helper_end(pr);
     }
-    if (strcmp(kind, "cas") == 0)
-        atomic_cas(pr, name, type);
-    else if (type->scalar == DM_F16)
+    if (type->scalar == DM_F16)
         atomic_half(pr, name, kind);
+    else if (strcmp(kind, "cas") == 0)
+        atomic_cas(pr, name, type);
     else if (!atomic_simple(pr, name, kind, type))
         atomic_loop(pr, name, kind, type);
     return dm_helper_end(pr);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* print_bounds.c - what is checked while a kernel runs: indices, divisors of integers, and where a limit is set
- * the rounds of loops. The argument block ends with the address of a bounds_fault; the first access outside of an
- * array fills it in, and its thread ends: by longjmp to the entry point in C, by `exit` on CUDA.
- * src/kernel/fault.c reads the record. */
+/* print_bounds.c - runtime checks of a kernel: indices, divisors of integers and, where a limit is set, rounds of
+ * loops. The argument block ends with the address of a bounds_fault. The first failed check fills it in and ends its
+ * thread: by longjmp to the entry point in C, by `exit` on CUDA. src/kernel/fault.c reads the record. */
 #include "lang/emit/print.h"
 
 #include <string.h>
@@ -93,7 +92,7 @@ void dm_print_round(dm_printer *pr, const dm_ir_op *op)
         dm_print_line(pr, "bounds_round(%d);", line_of(pr, op));
 }
 
-/* Divisions of each type of integer. The lowest number divided by -1 is itself, as integers wrap. */
+/* Checked division for each integer type. INT_MIN / -1 gives INT_MIN: the dialect's integers wrap. */
 static void print_divisions(dm_buffer *out, const char *qualifier)
 {
     static const struct {

@@ -16,8 +16,8 @@
 
 /* ---- Numbers ---- */
 
-/* Integers, and decimals of a few digits: what most constants are, and without any search. At most
- * six digits, of which one text at most reads back equal, so that it is the shortest. */
+/* The common constants, without a search: integers, and decimals of at most six digits. At most one
+ * text that short reads back equal, so it is the shortest. */
 static bool put_short(dm_buffer *out, double value, bool narrow)
 {
     double size = fabs(value), scale = 1;
@@ -80,7 +80,7 @@ static void make_real(dm_buffer *out, double value, bool narrow)
         put_shortest(out, value, narrow);
 }
 
-/* Texts of the last numbers: constants of adjoints and of programs come again and again. */
+/* A cache of the last numbers' texts: the same constants occur in most kernels and adjoints. */
 #define NUMBERS 1024u
 struct dm_number_text {
     uint64_t bits;
@@ -217,7 +217,7 @@ static void print_call(dm_printer *pr, dm_buffer *out, const dm_ir_op *op, int l
         dm_buffer_putc(out, ')');
         return;
     }
-    /* C computes on int what is smaller: cut it back. */
+    /* C promotes smaller integers to int: cast the result back. */
     const dm_type *type = op->bind->result;
     bool small = dm_type_is_int(type) && dm_scalar_bytes((dm_scalar)type->scalar) < 4 &&
                  row->precedence < PRIMARY && row->precedence != TERNARY;

@@ -67,7 +67,7 @@ static void declare_type(dm_printer *pr, const dm_type *type)
     }
 }
 
-/* The text of a declaration is made once for a type; what it is made of is declared before it. */
+/* The text of a type's declaration is made once. The types it contains are declared before it. */
 static void declare(dm_printer *pr, dm_type *type)
 {
     for (int i = 0; i < type->field_count; i++)
@@ -93,7 +93,7 @@ static void declare(dm_printer *pr, dm_type *type)
     dm_buffer_append(pr->types, type->declaration, type->declaration_length);
 }
 
-/* A helper that is being made cannot do without it. */
+/* The helper being made needs this type or helper before it. */
 static void need(dm_printer *pr, const dm_type *type, dm_helper *helper)
 {
     dm_making *making = pr->making;
@@ -117,7 +117,7 @@ const char *dm_print_type(dm_printer *pr, const dm_type *type)
 
 /* ---- Making a helper ---- */
 
-/* Texts of the two languages, with checks and without, are kept side by side. */
+/* A helper has one text for each language, with checks and without. */
 static int key_of(const dm_printer *pr, int which)
 {
     return which * 4 + (pr->options.target == DM_TARGET_CUDA) + 2 * pr->options.bounds;
@@ -155,8 +155,8 @@ static void enter(dm_printer *pr, dm_helper *h, const char *name)
     dm_print_note_helper(pr, name);
 }
 
-/* Is the helper in the text? Where it is not and its text is known, that is copied now. When this
- * is false the caller writes the text, under the helper's name, between `begin` and `end`. */
+/* Make sure the helper is in the text: a helper whose text is known is copied. False: the caller
+ * must write the text, under the helper's name, between `begin` and `end`. */
 bool dm_helper_is_there(dm_printer *pr, dm_helper *h)
 {
     if (pr->making != NULL)

@@ -131,7 +131,7 @@ const char *dm_print_struct_name(dm_lang *lang, const char *wanted)
     enum { SHORT = 8 };
     const char *name = changed(lang, wanted), *last = strrchr(name, '_');
     bool taken = like_type(name);
-    /* A short word may be what a helper calls a parameter or a variable. */
+    /* Helpers use short words for their parameters and variables. */
     taken |= strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789") == strlen(name) &&
              strlen(name) <= SHORT;
     if (last != NULL) {
@@ -211,8 +211,8 @@ static bool is_taken(dm_printer *pr, where place, const char *name)
            mark->avoided == pr->attempts_of;
 }
 
-/* A name of the program is also that of a helper, which is known only when the helper is first
- * used: the text is made again, without that name for the program. */
+/* A name of the program equals a helper's, which shows only when the helper is first used. The text
+ * is then printed again, and the program's name is changed. */
 static void clash(dm_printer *pr, struct dm_name_mark *mark)
 {
     mark->avoided = pr->attempts_of;

@@ -47,7 +47,7 @@ static void change(planner *p, const dm_val *values, int count)
         p->plan[values[i]].changes = true;
 }
 
-/* What operations of each kind say about the plan besides using their arguments. */
+/* What the operations do to the plan besides using their arguments, by kind. */
 static void count_kind(planner *p, dm_ir_op *op, const dm_ir_op *loop, int at)
 {
     dm_val slot = DM_VAL_NONE;
@@ -213,8 +213,8 @@ static bool is_steady(const planner *p, const dm_ir_op *op, const dm_plan *plan,
     return !written_between(p, op, end, plan->last);
 }
 
-/* Is the operation part of the expression that uses its result? The conditions are worked out
- * without branches: each is as often true as false. */
+/* Is the operation part of the expression that uses its result? The conditions are combined without
+ * branches, since none of them is predictable. */
 static inline bool is_inlined(const planner *p, const dm_ir_op *op, const dm_plan *plan, int end)
 {
     bool once = (plan->uses == 1) & (plan->use_block == plan->def_block);
@@ -260,7 +260,7 @@ static void decide_block(planner *p, const dm_ir_block *block, int *number)
     }
 }
 
-/* A value is now needed up to `last`, and with it what it is an expression of. */
+/* A value is now needed up to `last`, and so are the values in its expression. */
 static void needed_until(planner *p, dm_val v, int last)
 {
     if (p->plan[v].last < last)

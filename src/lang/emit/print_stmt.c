@@ -191,7 +191,7 @@ static void assign(dm_printer *pr, const char *target, dm_val v)
     end_with_value(pr, v, ";\n");
 }
 
-/* All at once: where one value reads another's target, all are worked out first. */
+/* A parallel assignment: if a value reads another's target, all values are computed first. */
 static void hand_over(dm_printer *pr, const dm_val *values, int count, const dm_ir_op *owner)
 {
     bool conflict = false;
@@ -250,7 +250,7 @@ static void name_if_results(dm_printer *pr, const dm_ir_op *op, int at)
             pr->plan[r].name = pr->plan[kept].name;
             continue;
         }
-        /* Both sides set it, unless one leaves: then nobody reads it uninitialised. */
+        /* Every side that does not leave sets it, so it is never read uninitialised. */
         start_line(pr);
         put_variable(pr, dm_print_type(pr, pr->f->values[r].type), r, false);
         dm_buffer_puts(pr->out, ";\n");
@@ -332,9 +332,8 @@ static void start_carried(dm_printer *pr, const dm_ir_op *op, int fixed, int at)
     }
 }
 
-/* A GPU's assembler (ptxas 13.0) unrolls loops whose steps are so large that a few of them do not
- * fit into 32 bits, and then makes passes too many. So those that may be larger are not unrolled.
- */
+/* ptxas 13.0 unrolls loops with very large steps wrongly: where a few steps overflow 32 bits the
+ * loop makes too many passes. Loops whose step may be that large are not unrolled. */
 #define UNROLLED_STEP_MAX (INT64_C(1) << 24)
 
 static void print_for(dm_printer *pr, const dm_ir_op *op, int at)

@@ -89,7 +89,7 @@ static int param_of(const dm_builtin *row, const char *name, size_t length)
     return -1;
 }
 
-/* What '$name' stands for; *used: how much of the name belongs to it. */
+/* Resolve '$name'; *used: how many bytes of it are the name. */
 static dm_piece read_mark(const dm_builtin *row, const char *text, const char *mark, size_t *used)
 {
     const char *name = mark + 1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ast.h - the syntax tree. One node type; the table says what each kind keeps in which field.
  *
- * The parser knows all of Python's statements and expressions, since kernels stand in ordinary
- * Python files; what no kernel can use (lambda, comprehensions, try ...) becomes OPAQUE, with the
- * blocks inside it kept, as kernels may stand there. */
+ * The parser reads all of Python, since kernels are written in ordinary Python files. A construct
+ * that no kernel can use (lambda, comprehensions, try ...) becomes OPAQUE. The blocks inside it are
+ * kept, because they may define kernels. */
 #ifndef DM_LANG_AST_H
 #define DM_LANG_AST_H
 

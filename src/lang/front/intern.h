@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* intern.h - lookup of an interned name, inline for the lexer, in whose table nearly all tokens are
- * found: names and operators alike. */
+/* intern.h - lookup of an interned name. Inline, since the lexer looks up nearly every token: names
+ * and operators alike. */
 #ifndef DM_LANG_INTERN_H
 #define DM_LANG_INTERN_H
 
 #include "lang/lang.h"
 
-/* What a name is found by: short names are hashed and compared as two words, with no loop over
- * bytes whose end is a guess. */
+/* The key of a lookup. Short names are hashed and compared as two 64-bit words: a loop over bytes
+ * would mispredict its end. */
 typedef struct dm_name_key {
     uint64_t words[2]; /* its first bytes, zeros behind its end */
     uint32_t hash;

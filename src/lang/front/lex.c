@@ -315,7 +315,7 @@ static size_t utf8_length(const char *at, const char *end)
     return length;
 }
 
-/* Past the bytes of UTF-8 that are no letters of ours, and what follows. */
+/* The rest of a name that has letters beyond ASCII. Bytes that are no UTF-8 are errors. */
 static void lex_wide_name(lexer *lx)
 {
     while (lx->at < lx->end && dm_lex_classes[(unsigned char)*lx->at] != 0) {
@@ -331,8 +331,8 @@ static void lex_wide_name(lexer *lx)
     }
 }
 
-/* Letters and digits from `text` on, eight at a time: a loop that ends at each of them is guessed
- * wrong for nearly every name. */
+/* Count letters and digits from `text` on, eight at a time: a loop over bytes mispredicts its end
+ * for nearly every name. */
 static size_t name_length(const char *text)
 {
     for (size_t length = 0;; length += 8) {

@@ -2,8 +2,8 @@
 /* lex_plain.c - the fast path of the lexer: names, short numbers and operators of one byte. Everything
  * else, and every error, is left to lex.c.
  *
- * Whether a name or an operator comes next is unpredictable, so both are looked up in the same way,
- * without a branch on the kind. Token boundaries are computed for 64 bytes at a time (scan.h). */
+ * Whether a name or an operator comes next cannot be predicted, so both are looked up in the same
+ * way, without a branch on the kind. Token boundaries are found for 64 bytes at a time (scan.h). */
 #include "lang/front/lex.h"
 
 /* 12, 0.25: digits that fit a double exactly, over a power of ten that does too, so that one

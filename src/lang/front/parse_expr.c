@@ -430,7 +430,7 @@ static bool ends_expression(dm_token_kind kind)
     return ends[kind];
 }
 
-/* Most expressions are arithmetic, and what follows says so at once. */
+/* Most expressions are arithmetic; the next token tells. */
 static dm_ast *parse_disjunction(parser *p)
 {
     dm_pos pos = peek(p)->pos;

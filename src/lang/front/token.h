@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* token.h - tokens, the output of the lexer. */
+/* token.h - tokens: the output of the lexer (lex.h), the input of the parser (parse.h). */
 #ifndef DM_LANG_TOKEN_H
 #define DM_LANG_TOKEN_H
 

@@ -24,7 +24,7 @@ static void mark(dce *d, dm_val v)
     }
 }
 
-/* What a block does besides giving values: it writes or returns, or jumps in a loop around it. */
+/* The effects of a block: it writes, returns, or leaves or repeats a loop around it. */
 enum { WRITES_OR_RETURNS = 1, JUMPS = 2 };
 
 /* Find out for every operation whether it must stay even when its results are not used. */
@@ -80,8 +80,7 @@ static bool result_live(const dce *d, const dm_ir_op *op)
     return false;
 }
 
-/* Values handed to an op's results: those of live results only. `first` is where carried values
- * start among a terminator's arguments. */
+/* Mark the arguments of a terminator that become live results of `owner`. */
 static void mark_outputs(dce *d, const dm_ir_op *end, const dm_ir_op *owner)
 {
     assert(owner != NULL);
@@ -214,7 +213,7 @@ static void sweep_block(dce *d, dm_ir_block *block, const dm_ir_op *owner, const
     block->count = kept;
 }
 
-/* Results that stay move together; `moved` maps old numbers to new. */
+/* Close the gaps between live results; `moved` maps old numbers to new. */
 static void compact_results(dce *d, dm_ir_block *block, dm_val *moved)
 {
     for (int i = 0; i < block->count; i++) {

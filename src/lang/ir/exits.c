@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* exits.c - break, continue and return as data flow, so that the adjoint meets only IF, FOR and
- * WHILE whose blocks run to their ends.
+/* exits.c - turns break, continue and return into data flow, so that the adjoint pass meets only IF,
+ * FOR and WHILE whose blocks run to their ends.
  *
  *   if c: return          if (c) { yield } else { B; yield }
  *   B                ──►
  *
- * Where one branch always leaves, what follows goes into the other. Where a branch leaves only
- * sometimes, the IF also yields a code (how it was left), and what follows stands in IF (code ==
- * 0). A loop with break or return inside becomes a WHILE that carries the code and goes on while it
- * is 0. See ir.h. */
+ * If one branch always leaves, the code after the IF moves into the other branch. If a branch leaves
+ * only sometimes, the IF also yields an exit code, and the code after it goes into IF (code == 0). A
+ * loop with break or return inside becomes a WHILE that carries the code and runs while it is 0. */
 #include "lang/ir/ir.h"
 #include "lang/sema/builtins.h"
 
@@ -37,8 +36,8 @@ typedef struct pass {
     const dm_type *result; /* the function's; NONE kind: no value */
 } pass;
 
-/* Outputs of a stretch of code: those of the enclosing IF, the code, the loop's values, the return
- * value, in this order; all are there once exits are involved. */
+/* The outputs of rewritten code, in this order: the enclosing IF's, the exit code, the loop's
+ * carried values, the return value. Code with exits has all of them. */
 typedef struct outcome {
     dm_val *values;
     int count;
@@ -51,8 +50,7 @@ static void convert_inside(pass *p, const context *c, const dm_ir_op *op);
 
 static bool block_exits(const dm_ir_block *block, bool in_loop);
 
-/* Can the operation leave the block that it stands in? Breaks of loops inside of it do not count.
- */
+/* Can the operation leave its block? A break of a loop inside of it does not count. */
 static bool op_exits(const dm_ir_op *op, bool in_loop)
 {
     if (op->kind == DM_IR_RETURN)
@@ -335,8 +333,7 @@ static outcome convert_if(pass *p, const context *c, const dm_ir_op *op, const d
     return guarded_rest(p, c, code_of(&inner, &both), &left, block, next);
 }
 
-/* The body of a loop: its outcome is the code, the carried values for the next round, the result.
- */
+/* The body of a loop yields the exit code, the carried values of the next round, the result. */
 static outcome convert_body(pass *p, const dm_ir_op *op, const dm_ir_block *body, context *inner)
 {
     *inner = (context){.loop = op, .carried_count = op->result_count};

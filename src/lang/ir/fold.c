@@ -88,7 +88,7 @@ static bool fold_compare(dm_row_number row, const dm_type *type, const dm_ir_op 
     return true;
 }
 
-/* No unsigned number is below zero; a C compiler warns of a text that asks. */
+/* No unsigned number is below zero, and a C compiler warns about the comparison. */
 static bool fold_below_zero(dm_row_number row, const dm_type *type, const dm_ir_op *a,
                             const dm_ir_op *b, bool *out)
 {

@@ -299,7 +299,7 @@ dm_ir_function *dm_lower_function(dm_module_unit *module, dm_function_decl *decl
     return f->failed ? NULL : f;
 }
 
-/* What a generic kernel is compiled for when nothing says otherwise. */
+/* The default types of a generic kernel's parameters. */
 static const dm_type *concrete(dm_lang *lang, const dm_type *type)
 {
     switch (type->kind) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lower.h - syntax tree to IR, with types found on the way. In these files:
+/* lower.h - syntax tree to IR; types are found on the way. Start at dm_lower_kernel (lower.c).
  *
  *   lower.c            variables, statements, functions     lower_flow.c    branches, loops
  *   lower_expr.c       expressions                          lower_index.c   attributes, indexing
@@ -7,9 +7,9 @@
  *   lower_special.c    builtins that are no rows            lower_place.c   what is assigned to
  *   lower_grad.c       custom gradients, rows' adjoints     fold.c          constants
  *
- * A local name is a variable; the variable's current value is an SSA value. Branches start from the
- * same values and are merged; a log of changes (`undo`) makes that cost what the branch changed,
- * not the number of variables. */
+ * A local name is a variable, and its current value is an SSA value. Both branches of an `if` start
+ * from the same values and are merged at its end. A log of changes (`undo`) makes the merge cost as
+ * much as the branches changed, whatever the number of variables. */
 #ifndef DM_LANG_LOWER_H
 #define DM_LANG_LOWER_H
 
@@ -48,7 +48,7 @@ typedef struct dm_undo {
     dm_operand before;
 } dm_undo;
 
-/* A loop being lowered: what its exits hand over. */
+/* An exit of the loop being lowered: its jump, and the values that it carries out. */
 typedef struct dm_exit {
     dm_ir_op *op;
     dm_val *late; /* values of `late` variables here */

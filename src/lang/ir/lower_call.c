@@ -385,8 +385,8 @@ static bool add_starred(dm_lower *lw, const dm_ast *star, dm_operand *args, int 
     return true;
 }
 
-/* wp.static(expression) that Python's meaning of it is known of; what else is inside is lowered as
- * the rest of the kernel is. */
+/* wp.static(expression), evaluated as Python would if that is possible at compile time; otherwise the
+ * expression is lowered like the rest of the kernel. */
 static bool is_static(dm_lower *lw, const dm_ast *ast, const dm_operand *callee, dm_operand *out)
 {
     if (callee->kind != DM_OPERAND_KNOWN || callee->known->kind != DM_VALUE_BUILTIN ||

@@ -29,7 +29,7 @@ static bool first_seen(dm_lower *lw, int variable)
     return first;
 }
 
-/* What was changed since the log had `mark` entries; the changes are undone. */
+/* Undo the changes since the log had `mark` entries, and return them. */
 static changes take_changes(dm_lower *lw, int mark)
 {
     changes out = {0};
@@ -475,7 +475,7 @@ static bool lower_range(dm_lower *lw, const dm_ast *call, dm_val bounds[3])
     return true;
 }
 
-/* A range of known, short length without break and continue is written out. */
+/* A range of known, short length without break and continue is unrolled. */
 static bool unroll(dm_lower *lw, const dm_ast *ast, const dm_val bounds[3])
 {
     int64_t first, last, step;

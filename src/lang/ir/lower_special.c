@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* lower_special.c - builtins whose type rule or meaning cannot be a row of builtins.def: a function and a
- * line in the table for each. See lower.h. */
+/* lower_special.c - builtins whose type rule or meaning cannot be a row of builtins.def. Each has a function
+ * here and a line in the table below. See lower.h. */
 #include "lang/ir/lower_call.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@ static dm_operand special_tid(dm_lower *lw, const dm_call *c)
     if (lw->function->role != DM_IR_KERNEL)
         return dm_lower_error(lw, c->ast, "pass its value to the function",
                               "tid() can be called in kernels only");
-    /* One value or several: the target of the assignment decides, see dm_lower_tid_count. */
+    /* One value or several: the target of the assignment decides (dm_lower.tid_wanted). */
     dm_operand *items = dm_lang_alloc_array(lw->lang, 4, sizeof *items);
     int count = lw->tid_wanted < 1 ? 1 : lw->tid_wanted;
     if (count > 4)

@@ -287,7 +287,7 @@ const dm_builtin *dm_builtin_find(const char *name)
 
 const dm_builtin *dm_builtin_row(dm_row_number number)
 {
-    return numbered[number]; /* whoever compiles has asked for all rows before */
+    return numbered[number]; /* common.c has parsed all rows before */
 }
 
 /* ---- Adjoints and defaults as trees ---- */

@@ -105,7 +105,7 @@ typedef struct dm_adjoint_step {
 
 #define DM_STEPS_MAX 32
 
-/* C text in pieces: what stands there, and what is put in its place. */
+/* C text in pieces: literal text, and placeholders with what replaces them. */
 typedef enum dm_piece_kind {
     DM_PIECE_TEXT,   /* text, length */
     DM_PIECE_PARAM,  /* index: an argument (of an expression), or its type (in a body) */
@@ -155,8 +155,7 @@ typedef struct dm_builtin {
 #define DM_BIND_TYPES 6   /* F I S B X Y */
 #define DM_BIND_NUMBERS 4 /* N R C K */
 
-/* A row with what its letters stand for: one object for each list of argument types in a
- * workspace. */
+/* A row with its letters bound: one object for each list of argument types in a workspace. */
 typedef struct dm_bind dm_bind;
 struct dm_bind {
     const dm_builtin *first; /* the overload that the search began with */

@@ -88,7 +88,7 @@ static const dm_value *bool_value(dm_scope *scope, bool truth)
     return value;
 }
 
-/* Whether Python takes the value for true; false when that is not known. */
+/* The value's truth in Python; false when that is not known. */
 static bool truth_of(const dm_value *value, bool *out)
 {
     double x;

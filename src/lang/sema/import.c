@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* import.c - modules that are files beside the one being compiled, or in folders above it. */
+/* import.c - imports of modules that are files beside the one being compiled, or in a folder above it. */
 #include "lang/sema/module.h"
 
 #include "base/file.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* module.c - what the names of a file stand for. Scopes are filled from the whole tree first; a name's
- * value is evaluated when it is first asked for; see value.h. */
+/* module.c - what the names of a file stand for. Scopes are filled from the whole tree first. A name's value
+ * is evaluated when it is first used. See value.h. */
 #include "lang/sema/module.h"
 
 #include "lang/sema/builtins.h"
@@ -287,7 +287,7 @@ bool dm_ast_decorated(dm_scope *scope, const dm_ast *ast, const char *name, cons
         const dm_value *value = dm_scope_eval(scope, d);
         if (value->kind == DM_VALUE_BUILTIN)
             return true;
-        /* Names such as wp.kernel are unmistakable even where the import is out of sight. */
+        /* Names such as wp.kernel are taken for Warp's even where the import is not seen. */
         if (d->kind == DM_AST_ATTRIBUTE && d->a->kind == DM_AST_NAME &&
             (strcmp(d->a->name, "wp") == 0 || strcmp(d->a->name, "warp") == 0))
             return true;
@@ -407,8 +407,8 @@ static int by_place(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The member after those before `pos`: one more than the largest, or the next bit. The earlier ones
- * are worked out in their order, so that none has to go back far. */
+/* The value of an enum member with auto(): one more than the largest before `pos`, or the next bit.
+ * Earlier members are evaluated in order, so that the recursion stays shallow. */
 static const dm_value *next_member(dm_scope *scope, dm_pos pos, int depth)
 {
     if (scope->count > MEMBERS_MAX)

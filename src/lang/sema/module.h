@@ -27,7 +27,7 @@ typedef struct dm_library_found {
     struct dm_library_found *next;
 } dm_library_found;
 
-/* @wp.func_grad(f), @wp.func_replay(f): a function that stands in for f on the way back. */
+/* @wp.func_grad(f), @wp.func_replay(f): a function used in place of f in the backward pass. */
 typedef struct dm_custom {
     const char *target; /* the name f */
     dm_scope *scope;
@@ -130,7 +130,7 @@ const char *dm_namespace_closest(dm_lang *lang, const char *name);
 dm_ir_function *dm_lower_function(dm_module_unit *module, dm_function_decl *decl,
                                   const dm_call_arg *args, int count, dm_pos call);
 dm_ir_function *dm_lower_kernel(dm_module_unit *module, dm_function_decl *decl);
-/* The function that was given for f's way back; NULL: none. */
+/* The @wp.func_grad or @wp.func_replay of f; NULL: none. */
 dm_custom *dm_lower_find_custom(dm_module_unit *module, const dm_ir_function *f, bool is_replay);
 /* Fill the body of f's backward function from @wp.func_grad. Its first parameters are f's, then
  * come `slots`, one per parameter (NONE where it carries no gradient); `given` is the result's

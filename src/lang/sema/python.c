@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* python.c - functions of Python, math, numpy and Warp that are called on constants outside of
- * kernels: `STEPS = round(1.0 / DT)`. The result is what Python would have; what is not known here
- * stays unknown, which is an error only where a kernel uses it. */
+ * kernels: `STEPS = round(1.0 / DT)`. The result is Python's. A function that is not known here
+ * gives UNKNOWN, which is an error only where a kernel uses it. */
 #include "lang/sema/module.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* type.h - types, one object per distinct type: compared by address.
+/* type.h - types of the dialect, interned: one object per distinct type, compared by address.
  *
  * vec, mat, quat and transform are all "numeric": `rows * cols` scalars in the C struct's member
  * `c`, so that component access and accumulation are the same for all of them. A tuple is a struct

@@ -2,9 +2,9 @@
 /* value.h - what is known while compiling: constants, types, functions, modules; and the scopes of
  * a file, in which names stand for them.
  *
- * Nothing of the file is executed. A name's value is worked out when a kernel asks for it, from the
- * assignment, def, class or import that binds it (module.c); what cannot be worked out, such as the
- * result of a call of someone's function, is UNKNOWN, and an error only where a kernel uses it. */
+ * Nothing of the file is executed. A name's value is evaluated when a kernel uses it, from the
+ * assignment, def, class or import that binds it (module.c). A value that cannot be evaluated, such
+ * as the result of an unknown function, is UNKNOWN; that is an error only where a kernel uses it. */
 #ifndef DM_LANG_VALUE_H
 #define DM_LANG_VALUE_H
 

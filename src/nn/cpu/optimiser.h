@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* optimiser.h - a step of Adam or AdamW in vectors. It follows the text in
- * kernels/nn/optimisers.py, which as compiled C takes one number at a time and five to seven times
- * as long. Each operation rounds as there, none are fused: the bits are the same. */
+/* optimiser.h - a step of Adam or AdamW in vectors. kernels/nn/optimisers.py compiled to C takes one
+ * number at a time and five to seven times as long. No operations are fused here, so that each rounds
+ * as in that text: the bits are the same. */
 
 static void adam(const dm_nn_adam *o, uint64_t n, float *w, const float *g, float *m, float *v,
                  float *average)

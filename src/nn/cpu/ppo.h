@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* ppo.h - the slopes of proximal policy optimisation's loss, LANES samples at a time. They are what the compiler makes
- * of kernels/agent/ppo.py, which as compiled C takes one sample at a time and ten times as long; tests compare both
- * with the plain loss (tests/agent/test_texts.c). */
+/* ppo.h - the gradient of proximal policy optimisation's loss, LANES samples at a time. kernels/agent/ppo.py compiled
+ * to C computes the same one sample at a time and takes ten times as long; tests/agent/test_texts.c compares both with
+ * the plain loss. */
 
 enum { PPO_ACTIONS_MAX = 64 };
 

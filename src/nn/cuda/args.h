@@ -122,7 +122,7 @@ typedef struct nn_blend_args {
     float p, q;
 } nn_blend_args;
 
-/* What a step comes to. The first two are read by the optimisers (kernels/nn/optimisers.py). */
+/* The results of a step. The optimisers read the first two (kernels/nn/optimisers.py). */
 typedef struct nn_control {
     float scale, ok; /* of the gradients; 0: nothing changes */
     float loss, norm;

@@ -43,7 +43,7 @@ static bool flash90_fits(const dm_nn_exec *e, const flash_kind *kind)
     return ((const dm_nn_cuda *)e->state)->flash90 && kind->D == FLASH90_HEAD;
 }
 
-/* `tiles` of 64 rows for each warpgroup stay, six turn round; they begin at a multiple of 1,024. */
+/* Shared memory: for each warpgroup `tiles` resident tiles of 64 rows, and six streamed ones; 1,024 bytes to align. */
 static dm_grid flash90_grid(const dm_nn_attention *s, uint32_t groups, uint32_t tiles)
 {
     uint32_t blocks = s->B * s->H * ((s->T + 64 * groups - 1) / (64 * groups));

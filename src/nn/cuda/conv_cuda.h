@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* conv_cuda.h - conv_tiled.h and conv_mma.h as CUDA compiles them: loads and stores of sixteen bytes, the matrix unit. */
+/* conv_cuda.h - what conv_tiled.h and conv_mma.h need of a GPU: loads and stores of 16 bytes, the matrix unit. */
 #include "nn/cuda/common.h"
 
 #define NN_UNROLL _Pragma("unroll")

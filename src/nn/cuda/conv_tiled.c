@@ -34,7 +34,7 @@ static sizes sizes_of(const nn_conv_tiled_args *a, nn_conv_pass pass)
                    HQ * WQ, rests * a->tiles};
 }
 
-/* The share of threads that have work when `group` samples are taken at a time. */
+/* The share of a block's threads that have work when it takes `group` samples at a time. */
 static double use_of(const sizes *z, uint64_t group, uint64_t places)
 {
     uint64_t work = (group * z->places + places - 1) / places * z->rounds;
@@ -65,7 +65,7 @@ void dm_nn_conv_set_row(nn_conv_tiled_args *a, uint32_t Wp)
     a->of_words = divisor(words > 0 ? words : 1);
 }
 
-/* Samples at a time, and places of a thread: four use what is read from shared memory twice as often. */
+/* Samples at a time, and places of a thread: with four, each value read from shared memory is used twice as often. */
 static void choose(const sizes *z, uint32_t B, uint32_t wanted, uint32_t *group, uint32_t *places)
 {
     double best = 0;

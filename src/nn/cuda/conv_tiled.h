@@ -11,16 +11,16 @@
  * since the compiler may not move a read before a store. Packed pictures (a byte has four pixels) are unpacked as they
  * are read.
  *
- * This text and conv_mma.h are for both kinds of device. What they need of one is defined before they are included:
- * nn_get, nn_put, nn_activate, nn_conv_memory, nn_conv_16, nn_conv_4, nn_conv_put_4, nn_mma_tf32, NN_UNROLL and
- * NN_UNROLL_SOME; by conv_cuda.h for GPUs, by tests/nn/conv_host.h for the host, where tests compare the kernels with
- * the plain convolution (tests/nn/test_conv_tiled.c). */
+ * This text and conv_mma.h are for both kinds of device. conv_cuda.h defines for GPUs what they need of a device, and
+ * tests/nn/conv_host.h for the host: nn_get, nn_put, nn_activate, nn_conv_memory, nn_conv_16, nn_conv_4, nn_conv_put_4,
+ * nn_mma_tf32, NN_UNROLL and NN_UNROLL_SOME. tests/nn/test_conv_tiled.c compares the kernels with the plain
+ * convolution. */
 #include "nn/cuda/args.h"
 
 #define NN_CONV_TILE 16u /* channels of a thread */
 #define NN_CONV_AHEAD 8u /* words that are read before they are stored */
 
-/* n / d for a divisor with its number from nn_conv_divisor. */
+/* n / d by a multiplication; the host computes d.magic (divisor in conv_tiled.c). */
 DM_FN uint32_t nn_conv_div(uint32_t n, nn_divisor d)
 {
     return d.magic == 0 ? n : dm_mulhi_u32(n, d.magic);

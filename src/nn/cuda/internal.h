@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* internal.h - the CUDA table's own: its kernels, and who makes which function of the table. */
+/* internal.h - what the files of the CUDA table share: the list of kernels, and the functions that each file
+ * gives to the table (table.c). */
 #ifndef DM_NN_CUDA_INTERNAL_H
 #define DM_NN_CUDA_INTERNAL_H
 
@@ -113,8 +114,8 @@ dm_status dm_nn_cuda_launch(dm_nn_exec *e, int kernel, dm_grid grid, const void 
                             dm_error *err);
 /* The blocks of a loop over n items with 256 threads each, at most 4,096. */
 dm_grid dm_nn_cuda_loop(uint64_t n);
-/* True when rows of `columns` numbers at these addresses can be read in pieces of 16 bytes; NULL is
- * fine. */
+/* Can rows of `columns` numbers at these addresses be read in pieces of 16 bytes? NULL addresses do
+ * not count. */
 bool dm_nn_cuda_vectors(const dm_nn_exec *e, uint64_t columns, const void *const *p, size_t count);
 
 #define NN_LAUNCH(e, kernel, grid, args, err)                                                      \
@@ -143,7 +144,7 @@ dm_status dm_nn_cuda_partials(dm_nn_exec *e, const nn_partials_args *args, dm_er
     .activation = (uint32_t)(s)->activation, .add_dx = (s)->add_dx
 /* clang-format on */
 
-/* conv_tiled.c: convolutions whose images fit in shared memory; `done` is false when this one's do not. */
+/* conv_tiled.c: convolutions whose images fit in shared memory. `done` is false for others; nothing was queued. */
 size_t dm_nn_cuda_tiled_scratch(const dm_nn_exec *e, const dm_nn_conv *s);
 dm_status dm_nn_cuda_tiled(dm_nn_exec *e, const dm_nn_conv *s, const void *x, const void *w,
                            const void *b, void *y, bool *done, dm_error *err);

@@ -2,7 +2,7 @@
 /* norm.c - residual and layer norm on CUDA. */
 #include "nn/cuda/internal.h"
 
-/* Chunks of rows of nn_norm_backward_sums: two blocks for most multiprocessors of a large GPU. */
+/* Rows of a chunk of norm_backward_sums_*: 256 chunks are two blocks for most multiprocessors of a large GPU. */
 static uint32_t sums_rows(uint32_t N)
 {
     enum { CHUNKS = 256, LEAST = 32 };
@@ -17,7 +17,7 @@ static size_t norm_scratch(const dm_nn_exec *e, const dm_nn_norm *s)
     return (size_t)2 * (chunks > more ? chunks : more) * s->C * sizeof(float);
 }
 
-/* Everything in one pass; dgain and dbias are wanted, and rows fit into a warp's registers. */
+/* dx, dgain and dbias in one pass, where dgain and dbias are wanted and a row fits into a warp's registers. */
 static dm_status backward_sums(dm_nn_exec *e, const dm_nn_norm *s, nn_norm_args *args, void *dgain,
                                void *dbias, dm_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* page.h - a dataset as a web page in one file: counts, distributions, what was verified, and an example
- * of each idiom (of each category in the random style). */
+/* page.h - a dataset as a web page in one file: counts, distributions, results of the verification, and an
+ * example of each idiom (of each category in the random style). */
 #ifndef DM_SYNTH_PAGE_H
 #define DM_SYNTH_PAGE_H
 

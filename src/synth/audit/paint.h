@@ -15,7 +15,7 @@ enum {
     DM_PAINT_COMMENT,
     DM_PAINT_COUNT
 };
-/* What a terminal is told before such characters. */
+/* The escape sequence that starts this colour in a terminal. */
 extern const char *const dm_paint_codes[DM_PAINT_COUNT];
 
 /* One value for each byte of the text. */

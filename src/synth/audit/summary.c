@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* summary.c - a dataset's distributions for the eye; see summary.h. */
+/* summary.c - a dataset's distributions as text and picture; see summary.h. */
 #include "synth/audit/summary.h"
 
 #include "base/host/gnuplot.h"

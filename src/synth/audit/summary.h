@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* summary.h - a dataset's distributions for the eye: categories, lengths of the texts, errors of
- * gradients; as bars of characters and as a picture by gnuplot. */
+/* summary.h - a dataset's distributions: categories, lengths of the texts, errors of gradients; as bars
+ * of characters and as a picture by gnuplot. */
 #ifndef DM_SYNTH_SUMMARY_H
 #define DM_SYNTH_SUMMARY_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* validate.c - is a dataset what it says it is? See validate.h.
  *
- * Shard by shard: the file is read and cut into lines, threads take batches of lines (schema,
- * texts, verifier), then, in the order of the lines, what they found goes into the report and what
- * must be unique into tables. */
+ * Shard by shard: the file is read and cut into lines; threads take batches of lines (schema, texts,
+ * verifier); then, in the order of the lines, findings go into the report, and ids and forms into
+ * tables that find duplicates. */
 #include "synth/audit/validate.h"
 
 #include "base/terminal/progress.h"
@@ -217,7 +217,7 @@ static void check_lines(void *user, uint64_t begin, uint64_t end, int worker)
         status = dm_synth_check_line(w, &v->claims, e, &err);
         if (e->readable)
             dm_synth_tally_add(&w->tally, &e->record);
-        /* What is run is what the compiler makes of the Python text, never another's C. */
+        /* Only C compiled here from the Python text is run, never C text of somebody else's dataset. */
         e->sampled =
             e->sampled && e->readable && e->problems.size == 0 && e->record.kind == DM_SYNTH_PAIR;
         if (e->sampled)
@@ -273,7 +273,7 @@ static bool holds_pairs(const validation *v, size_t file)
     return strncmp(v->dataset.files[file], "pairs-", 6) == 0;
 }
 
-/* Each line is as likely as any other, and exactly so many are taken. */
+/* Draw a uniform sample of exactly so many lines. */
 static bool sample_line(validation *v)
 {
     if (v->options->sample == 0)

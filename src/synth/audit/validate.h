@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* validate.h - is a dataset what it says it is?
  *
- * Of ours, everything is checked against everything else:
+ * A dataset of ours is checked completely:
  *
  *   manifest   shards, their sizes and sums; stats.json
  *   schema     every line is a record, written as this version writes it
  *   structure  ids and canonical forms are unique, categories balanced, counts of lines right
- *   texts      compiling python_source again gives the same texts, byte for byte; a rejected
- * program is refused with the same messages; the generator gives the same program again meaning the
- * verifier (verify.h) at the level that is asked for, on all or on a sample
+ *   texts      compiling python_source again gives the same texts, byte for byte; a rejected program
+ *              is refused with the same messages; the generator gives the same program again
+ *   meaning    the verifier (verify.h) at the level that is asked for, on all records or a sample
  *
- * Others' data (no manifest.json) is checked as far as its fields go; what could not be checked is
- * said in the notes. */
+ * Others' data (no manifest.json) is checked as far as its fields allow; the notes list the checks
+ * that were not possible. */
 #ifndef DM_SYNTH_VALIDATE_H
 #define DM_SYNTH_VALIDATE_H
 

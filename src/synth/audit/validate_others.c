@@ -2,8 +2,8 @@
 /* validate_others.c - data that this program did not write: pairs of Python and CUDA text as JSON
  * lines, or as files with one object or a list of them.
  *
- * Only what is there is checked. Fields that are looked at: id, kernel_name, category,
- * python_source, cuda_forward, cuda_backward, c_forward, c_backward, and in metadata has_backward.
+ * Only fields that are present are checked, of these: id, kernel_name, category, python_source,
+ * cuda_forward, cuda_backward, c_forward, c_backward, and in metadata has_backward.
  * CUDA text that needs headers of another project is not compiled; the notes say how many. */
 #include "synth/audit/validate_internal.h"
 #include "synth/store/canonical.h"
@@ -108,8 +108,8 @@ static dm_status verify(others *o, dm_synth_verifier *verifier, int *list, int *
     return status;
 }
 
-/* Texts that others wrote are compiled, not run: what is run is what this compiler makes of the
- * Python text. */
+/* Others' C and CUDA texts are compiled but never run. Only the C compiled here from the Python text
+ * is run. */
 static dm_status flush(others *o, dm_error *err)
 {
     int list[BATCH_MAX], count = o->count;

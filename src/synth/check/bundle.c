@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* bundle.c - many kernel texts as one compilation unit; see bundle.h.
  *
- * For each text: cut it into words (identifiers; all else only passes by), cut those into
- * declarations at file level, find what each declares, hash every declared name with all that it
- * stands for, then write the declarations whose hash is new. */
+ * For each text: find its words (identifiers), cut it into declarations at file level, find the names
+ * that each declares, hash every declared name with the declarations it depends on, then write the
+ * declarations whose hash is new. */
 #include "synth/check/bundle.h"
 
 #include "base/arena.h"
@@ -26,7 +26,7 @@ typedef struct declaration {
     uint32_t symbol; /* what it declares */
 } declaration;
 
-/* What one name stood for in some text, and what the unit calls it. */
+/* One meaning of a name, from some text, and its name in the unit. */
 typedef struct meaning {
     struct meaning *next;
     dm_hash128 hash;
@@ -353,8 +353,7 @@ static bool take_apart(dm_bundle *b, const char *text, size_t size)
 
 /* ---- Hashes ---- */
 
-/* What a declaration says: its bytes, with a name that the text declares as what that stands for.
- */
+/* Append what a declaration means, to be hashed: its bytes, with a declared name's hash in its place. */
 static void put_meaning(dm_bundle *b, const char *text, const declaration *d, bool *complete)
 {
     dm_buffer *out = &b->scratch;

@@ -27,10 +27,10 @@ void dm_bundle_destroy(dm_bundle *bundle);
 /* Empty it, keeping its memory. */
 void dm_bundle_clear(dm_bundle *bundle);
 
-/* Add a text, which is not kept. DM_EUNSUPPORTED, with the bundle as it was, for what cannot be
- * taken apart (unbalanced braces, macros): such a text is compiled alone, as it is. */
+/* Add a text, which need not outlive the call. DM_EUNSUPPORTED, with the bundle unchanged, for a text
+ * that cannot be cut (unbalanced braces, macros); the caller compiles it alone. */
 dm_status dm_bundle_add(dm_bundle *bundle, const char *text, size_t size, dm_error *err);
-/* What the unit calls the name `name` of the text that was added last. */
+/* The unit's name for `name` of the text that was added last. */
 const char *dm_bundle_name(const dm_bundle *bundle, const char *name);
 
 /* The unit. Valid until the next call. */

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* cheat.h - the cases of a record's test: inputs that tell the kernel from what only looks like it.
+/* cheat.h - the cases of a record's test: inputs that distinguish the kernel from wrong implementations.
  *
- * Arguments are drawn, the kernel gives the expected numbers, and cheats are planted:
+ * Arguments are drawn, the kernel computes the expected numbers, and cheats (wrong results) are tried:
  *
  *     results are zero            results stay as they were
  *     a result is a copy of another array of its kind
  *     an argument is ignored: as if it were one, or zero, or its least or largest value; a plain one
  *     also as if it were always what it is in one of the cases
  *
- * Each has to be off by more than the test allows, with some to spare, in one of the cases; if not, all
- * are drawn again. So are the kernel's mutants (mutant.h): for those that the four cases do not notice
- * up to four cases more are found, with numbers that are often equal, zero, small or large. A mutant
- * that none notices is counted; with more than two of them, and a quarter, the record is refused.
+ * In one of the cases each cheat must exceed the test's tolerance by a margin; if not, all cases are
+ * drawn again. The kernel's mutants (mutant.h) are tried as well: for mutants that the four cases do not
+ * notice, up to four more cases are added, with numbers that are often equal, zero, small or large. A
+ * mutant that no case notices is counted; with more than two of these, and a quarter, the record is refused.
  *
- * A case is taken only when the kernel gives the same in float64, within half of what the test allows:
- * what depends on rounding is nothing to test an implementation with. Nor is what takes the root of a
- * negative number on its way, even where a minimum drops it.
+ * A case is used only if the kernel in float64 gives the same within half of the tolerance, since results
+ * that depend on rounding cannot test an implementation. Cases that take the root of a negative number are
+ * not used either, even if a minimum drops the result.
  *
- * Runs in the process that examines kernels; what was found is left in memory that both processes see. */
+ * Runs in the process that examines kernels; results are left in memory that both processes share. */
 #ifndef DM_SYNTH_CHEAT_H
 #define DM_SYNTH_CHEAT_H
 

@@ -46,7 +46,7 @@ static void forward(const dm_examine_pass *pass)
     pass->forward(t->block, 0, 1, 1);
 }
 
-/* From what the forward pass left: gradients of the weighted sum. */
+/* Run the backward pass after the forward pass: gradients of the weighted sum. */
 static void backward(const dm_examine_pass *pass)
 {
     const dm_trial *t = pass->trial;
@@ -473,7 +473,7 @@ static dm_status run_process(const dm_examine_job *jobs, int count, board *share
     if (pid < 0)
         return dm_fail(err, DM_EIO, "no process to run kernels in: %s", strerror(errno));
     if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody would read the results */
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* no process is left to read results */
         if (getppid() != parent)
             _exit(0);
         work(jobs, count, shared);

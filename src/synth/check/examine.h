@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* examine.h - run compiled kernels on made-up arguments, and judge what comes out.
  *
- * A kernel that is wrong may crash, write where it should not, or never end. So they run in a
- * process of their own, many in a row; when one takes the process down it is noted, and the rest go
- * on in the next. */
+ * A wrong kernel may crash, write out of bounds, or never end. So kernels run in a process of their
+ * own, many in a row. When one ends the process, that is its result, and the rest continue in a new
+ * process. */
 #ifndef DM_SYNTH_EXAMINE_H
 #define DM_SYNTH_EXAMINE_H
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* extra.h - what a record can have besides its pair: a broken form to be mended, slower and faster ones
- * with the same results, PTX and the resources of machine code.
+/* extra.h - optional parts of a record: a broken form to be repaired, slower and faster forms with the
+ * same results, PTX and the resources of machine code.
  *
  *     dm_extra_break    a mutation that compiles, to be run on the test's cases; or one that does not
  *     dm_extra_forms    slower, unrolled and unfused texts, to be run likewise
  *     (the verifier compiles all beside the pair and runs them)
- *     dm_extra_settle   what the test said decides: the repair's symptom, or that another form holds
+ *     dm_extra_settle   keeps a broken form with its symptom, and other forms that pass the test
  *
- * All depends on the record and the seed alone; the seed is another one for each record. */
+ * The results depend on the record and its seed alone. */
 #ifndef DM_SYNTH_EXTRA_H
 #define DM_SYNTH_EXTRA_H
 
@@ -21,7 +21,7 @@ typedef struct dm_extra {
 } dm_extra;
 
 void dm_extra_deinit(dm_extra *extra);
-/* What an earlier verification found, but not the texts that were there before. */
+/* Clear the parts that an earlier verification added; texts that existed before it stay. */
 void dm_extra_clear(dm_synth_record *record);
 
 dm_status dm_extra_break(const dm_synth_record *record, uint64_t seed, bool can_run,

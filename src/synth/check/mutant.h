@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mutant.h - a kernel with one operator changed, for each operator: what a good test has to notice.
+/* mutant.h - a kernel with one operator changed, for each operator. A good test notices each of them.
  *
  *     a + b <-> a - b    a * b <-> a / b    a < b <-> a >= b    a == b <-> a != b    and <-> or
  *     min <-> max        sin <-> cos        a << b <-> a >> b   -a -> a              %, // -> *

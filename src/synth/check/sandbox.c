@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sandbox.c - runs of programs that may do anything; see sandbox.h. */
+/* sandbox.c - runs programs that may do anything; see sandbox.h. */
 #include "synth/check/sandbox.h"
 
 #include <setjmp.h>

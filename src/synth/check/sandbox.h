@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* sandbox.h - runs of programs that may do anything: mutants of kernels.
+/* sandbox.h - runs programs that may do anything: mutants of kernels.
  *
- * Arrays lie between stretches of memory that nothing may touch, so that a wrong index traps; what
- * traps, divides by zero or does not end within 20 ms is stopped, and the caller goes on. For one
- * thread of a process that runs nothing else; signals are its own between open and close.
+ * Arrays lie between inaccessible memory, so that a wrong index traps. A run that traps, divides by
+ * zero or exceeds 20 ms is stopped, and the caller continues. For one thread of a process that runs
+ * nothing else: between open and close it owns the process's signals.
  *
  *     | no access, 64 GiB | arrays of one trial | no access, 64 GiB | */
 #ifndef DM_SYNTH_SANDBOX_H

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* unit.h - what a record's program is to the compiler: one kernel, or several with their launches.
+/* unit.h - a record's program as the compiler sees it: one kernel, or several with their launches.
  *
  *     def blur(image: wp.array2d(dtype=float), weight: float, blurred: wp.array2d(dtype=float)):
  *         rows = wp.zeros_like(image)
  *         wp.launch(blur_rows, dim=image.shape, inputs=[image, weight], outputs=[rows])
  *         wp.launch(blur_columns, dim=image.shape, inputs=[rows, weight], outputs=[blurred])
  *
- * A program of several kernels has the name of that function, which Python runs and the compiler does
- * not know. It is read here line by line: a docstring, then temporaries, then launches, nothing else.
+ * A program of several kernels has the name of that function. Python runs it; the compiler ignores it.
+ * It is read here line by line: a docstring, then temporaries, then launches, nothing else.
  *
  *     X = wp.zeros_like(Y)   X = wp.zeros(Y.shape, dtype=T)   X = wp.zeros(Y.shape[0], dtype=T)
  *     X = wp.zeros(1, dtype=T)
  *     wp.launch(K, dim=Y.shape | Y.shape[0] | 1, inputs=[...], outputs=[...])
  *
- * To everything that looks at a kernel (arguments for trials, roles, descriptions, cost) it is a function
- * whose operations are the launches. In C it has entry points like a kernel's, which make the temporaries
- * and launch, and launch the backward passes in the reverse order. The CUDA texts hold the kernels.
+ * For the code that inspects kernels (arguments for trials, roles, descriptions, cost) it is a function
+ * whose operations are the launches. In C it has entry points like a kernel's: forward makes the
+ * temporaries and launches, backward launches the backward passes in reverse order. The CUDA texts hold
+ * the kernels alone.
  *
  *   unit.c       reads the function      unit_text.c   writes the entry points */
 #ifndef DM_SYNTH_UNIT_H

@@ -4,9 +4,9 @@
  *   NAME_make   an array of zeros in the shape of another
  *   NAME_run    the launches in their order, NAME_run_back the backward passes in the reverse one;
  *               both take where each argument's bytes are
- *   NAME_forward, NAME_backward   as a kernel's, but that the call for the first thread does all
+ *   NAME_forward, NAME_backward   as a kernel's, except that the call for the first thread does all
  *
- * The way back makes the temporaries again, with results of its own in place of the caller's. */
+ * The backward pass makes the temporaries again, and writes copies of the results, not the caller's. */
 #include "synth/check/unit.h"
 
 #include "synth/lesson/roles.h"

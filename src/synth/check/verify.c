@@ -128,9 +128,9 @@ static void fail_item(item *it, dm_synth_level level, const char *format, ...)
 
 /* ---- Compilers ---- */
 
-/* The options that make NVRTC quick, as far as this one knows them. The front end finds all errors
- * of a text, and optimisation no more. Level compile ends with NVVM code (9 ms for a pair); above
- * it PTX is made (50 ms). */
+/* Options that make NVRTC fast, as far as this version has them. The front end finds all errors, so
+ * optimisation is not needed. Level compile stops at NVVM code (9 ms for a pair); above it PTX is
+ * made (50 ms). */
 static dm_status choose_cuda_options(dm_synth_verifier *v, dm_error *err)
 {
     static const char *const wanted[] = {"--gpu-architecture=compute_90", "--std=c++17",

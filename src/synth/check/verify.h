@@ -14,8 +14,8 @@
  *   extra.c     broken and slower forms of a program
  *   verify.c    the stages in their order; finds the record that breaks a unit
  *
- * What is found for a record depends on the record alone: not on the others of its batch, nor on
- * threads. One verifier serves one thread; several can be used at once. */
+ * A record's results depend on the record alone, not on its batch or on threads. One verifier serves
+ * one thread; several can be used at once. */
 #ifndef DM_SYNTH_VERIFY_H
 #define DM_SYNTH_VERIFY_H
 
@@ -29,8 +29,8 @@ typedef struct dm_synth_verify_options {
     bool repairs, ptx; /* fill these parts of the records, from level run on */
     bool warp_names;   /* the records' functions are named as in warp_name.h */
     const char *warp;  /* a Python with warp-lang, for Warp's texts; NULL: they are left alone */
-    /* Called when a stage is over with how many pairs' worth of a batch's work that was; the calls
-     * of a batch add up to its pairs. NULL: nobody asks. */
+    /* Called after each stage with its share of the batch's work, counted in pairs; the calls of a
+     * batch add up to its pairs. May be NULL. */
     void (*progress)(void *user, uint64_t pairs);
     void *user;
 } dm_synth_verify_options;
@@ -50,8 +50,8 @@ void dm_synth_verifier_destroy(dm_synth_verifier *verifier);
 int dm_synth_verifier_batch(const dm_synth_verifier *verifier);
 
 /* Check `count` pairs, fill their `verification`, the `test` of those that have a reference (from
- * level run on) and `results`. An error is one of the machine's
- * (no disk, no memory, no NVRTC for records with CUDA texts), never of a record. */
+ * level run on) and `results`. A wrong record is a result; errors are those of the computer (no disk,
+ * no memory, no NVRTC for records with CUDA texts). */
 dm_status dm_synth_verify_batch(dm_synth_verifier *verifier, dm_synth_record *const *records,
                                 int count, dm_synth_result *results, dm_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* warp_text.h - NVIDIA Warp's own CUDA text of a record's program, from a Python that has warp-lang.
+/* warp_text.h - the CUDA text that NVIDIA Warp itself makes of a record's program, by a Python with warp-lang.
  *
  * One process for a batch of records: Warp takes a second to start and a millisecond for a program. */
 #ifndef DM_SYNTH_WARP_TEXT_H

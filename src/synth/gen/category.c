@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* category.c - what each category wants more of. Weights are relative to those of the same kind;
- * what a row does not name it does not use. */
+/* category.c - the constructs that each category favours, a row each. A weight is relative to the others
+ * of its kind; constructs that a row does not name have weight 0. */
 #include "synth/gen/gen.h"
 
 #define SCALARS [DM_GEN_SCALAR] = 10

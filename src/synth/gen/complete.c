@@ -154,7 +154,7 @@ static int covering(dm_gen *g, dm_gen_masks missing, dm_gen_type type)
     return adds(g, made, missing) ? made : -1;
 }
 
-/* A term that takes nothing away from `node`: scaled, where the same is subtracted there. */
+/* A term that cannot cancel one of `node`: it is scaled if the same term is subtracted there. */
 static int as_new_term(dm_gen *g, int node, int term)
 {
     dm_gen_masks a = dm_gen_at(g, node)->masks, b = dm_gen_at(g, term)->masks;

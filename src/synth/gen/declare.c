@@ -2,7 +2,7 @@
 /* declare.c - what stands before a kernel: functions and a struct. */
 #include "synth/gen/gen.h"
 
-/* What a function's parameter holds, whoever calls it. */
+/* The range of a function's parameter, for all callers. */
 static const dm_gen_span argument_span = {-DM_GEN_ARGUMENT, DM_GEN_ARGUMENT};
 
 static const dm_gen_text *type_text(const dm_gen *g, dm_gen_type type)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* domain.c - values that stay where operations are defined, and do not cancel each other. */
+/* domain.c - values within the domains of operations; sums and products whose terms do not cancel. */
 #include "synth/gen/expression.h"
 
 /* Constants are short: tenths mostly, as people write them. */

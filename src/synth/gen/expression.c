@@ -48,7 +48,7 @@ static int arithmetic(dm_gen *g, dm_gen_type type, int size)
     }
 }
 
-/* What an argument is brought to, so that the function is finite and its slope is not lost. */
+/* The range that an argument is mapped to, so that the function is finite and its slope not zero. */
 static int into_domain(dm_gen *g, dm_gen_op op, int a)
 {
     switch (op) {

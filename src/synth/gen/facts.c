@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* facts.c - what is known of a result besides its range: which inputs it surely depends on and has
- * a gradient to. Whatever may lose them does lose them here; outputs are completed later
- * (complete.c). */
+/* facts.c - what is known of a result besides its range: the inputs that it surely depends on and has
+ * a gradient to. The sets are conservative: an operation that may lose an input removes it. Outputs
+ * are completed later (complete.c). */
 #include "synth/gen/node.h"
 
 enum { KEEP, BOTH, DROP };
@@ -52,7 +52,7 @@ static const uint8_t effects[DM_GEN_OP_COUNT] = {
     [DM_GEN_OP_DIAG] = MAKES_ZEROS,
 };
 
-/* What the operands have: all of them together, each of them. */
+/* The facts that any operand has, and those that all have. */
 typedef struct operands {
     dm_gen_masks all, common;
     bool any_stuck, each_stuck, zero; /* zero: one that is stuck may be zero */

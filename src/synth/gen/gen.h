@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* gen.h - a kernel while it is grown: what the files of the generator share.
+/* gen.h - the state of a kernel being generated: what the files of the generator share.
  *
  * Expressions are small trees of nodes that live until their statement is written. Every node knows
  * the range of its components and two sets of the kernel's inputs: those that it surely depends on,
  * and those that it surely has a gradient to. An operation that may lose either (a floor, a branch)
- * takes them out of the set, and whoever writes an output puts what is missing back in
+ * removes them from the set, and before an output is written missing inputs are added to its value
  * (dm_gen_complete). So outputs are finite and depend on every input by construction. */
 #ifndef DM_SYNTH_GEN_H
 #define DM_SYNTH_GEN_H
@@ -41,9 +41,9 @@ typedef struct dm_gen_span {
     float low, high;
 } dm_gen_span;
 
-/* Sets of inputs, a bit each: those it surely depends on, and has a gradient to; and those that are
- * terms of it, added or taken away, which another term may cancel. Terms can be variables, too: the
- * upper half of plus and minus, a bit for several. */
+/* Sets of inputs, a bit each: those that a value surely depends on; those it has a gradient to; those
+ * that are terms of it, added or subtracted, and could be cancelled by another term. The upper halves
+ * of plus and minus are for variables as terms, a bit for several of them. */
 typedef struct dm_gen_masks {
     uint32_t depends, live;
     uint32_t plus, minus;
@@ -106,8 +106,8 @@ typedef struct dm_gen_struct {
     int count;
 } dm_gen_struct;
 
-/* What a body can see: a kernel's or a function's. What lasts as long as the body comes first, then
- * a gap; locals follow from DM_GEN_FIXED_MAX on and go when their block ends. */
+/* The variables in scope in a kernel's or function's body. Those that last as long as the body come
+ * first, then a gap; locals start at DM_GEN_FIXED_MAX and are dropped when their block ends. */
 typedef struct dm_gen_frame {
     dm_gen_variable variables[DM_GEN_VARIABLES_MAX];
     int count, fixed_count;
@@ -162,8 +162,8 @@ typedef enum dm_gen_role {
 #define DM_GEN_WORDS_MAX 48 /* of a role */
 #define DM_GEN_POOL_MAX 128
 
-/* Weights that stay, as running sums: what a number below their total chooses is the count of sums
- * that are not above it. */
+/* Fixed weights, as running sums: a random number below their total chooses the first whose sum is
+ * above it. */
 #define DM_GEN_ODDS_MAX 32
 typedef struct dm_gen_odds {
     int sums[DM_GEN_ODDS_MAX]; /* those behind the last weight are INT_MAX */
@@ -291,7 +291,7 @@ static inline dm_gen_variable *dm_gen_one_of(dm_gen *g, const dm_gen_list *list)
         return list->count == 0 ? NULL : list->items[0];
     return list->items[dm_gen_below(g, list->count)];
 }
-/* List it if it fits; without a branch, since nobody can guess which ones fit. */
+/* List it if it fits; without a branch, since which ones fit cannot be predicted. */
 static inline void dm_gen_list_add(dm_gen_list *list, dm_gen_variable *variable, bool fits)
 {
     list->items[list->count] = variable;
@@ -466,7 +466,7 @@ extern const dm_gen_recipe dm_gen_recipes[DM_SYNTH_CATEGORY_COUNT];
 
 /* ---- output.c: how a kernel ends ---- */
 
-/* How many there will be in a body of so many lines; returns those that are left for the rest. */
+/* Plan how many outputs a body of so many lines has; returns the lines left for the rest. */
 int dm_gen_choose_outputs(dm_gen *g, int lines);
 void dm_gen_outputs(dm_gen *g);
 

@@ -224,7 +224,7 @@ static void write_kernel(dm_gen *g, const dm_gen_text *name)
     dm_buffer_append(out, dm_buffer_text(&g->body), g->body.size);
 }
 
-/* What stands before the outputs, until the body is as long as it should be. */
+/* Statements before the outputs, until the body has its length. */
 static void statements(dm_gen *g)
 {
     g->structured = g->category == DM_SYNTH_CONTROL_FLOW || g->category == DM_SYNTH_REDUCTION;

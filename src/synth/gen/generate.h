@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* generate.h - random kernels: a seed, a slot and an attempt give one kernel for ever.
+/* generate.h - random kernels: a seed, a slot and an attempt always give the same kernel.
  *
- * Programs are grown over the dialect's grammar by type, not filled into templates: statements and
- * expressions are drawn under a budget that the category and the profile set. Values are tracked
- * while growing, so that roots, logarithms, quotients and exponents are taken where they are safe
- * and outputs are finite for inputs in DM_SYNTH_INPUT_LOW .. DM_SYNTH_INPUT_HIGH.
+ * Programs are not templates: statements and expressions are drawn from the dialect's grammar by type,
+ * within a budget that the category and the profile set. The range of every value is tracked, so that
+ * roots, logarithms, quotients and exponents are safe and outputs are finite for inputs in
+ * DM_SYNTH_INPUT_LOW .. DM_SYNTH_INPUT_HIGH.
  *
  *   gen.h          the state of a kernel being grown; node.h, expression.h: parts of it
  *   vocabulary.c   names                  type.h       types of the dialect

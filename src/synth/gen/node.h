@@ -39,7 +39,7 @@ static inline dm_gen_span dm_gen_hull(dm_gen_span a, dm_gen_span b)
 /* The range of an operation on a, b and c; operands that it does not have are any others. */
 dm_gen_span dm_gen_range(const dm_gen_node *n, const dm_gen_node *a, const dm_gen_node *b,
                          const dm_gen_node *c);
-/* What the result of an operation depends on, and its other facts, from those of its operands. */
+/* The facts of an operation's result (dependencies and others) from those of its operands. */
 void dm_gen_facts(dm_gen *g, dm_gen_node *n);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* statement.c - what stands on the lines of a body: locals, branches, loops.
+/* statement.c - the statements of a body: locals, branches, loops.
  *
- * Every statement leaves a local that later ones can read. A block ends by bringing what its own
- * locals hold into a variable that outlives it, so that nothing is computed for nothing. */
+ * Every statement leaves a local that later ones can read. A block ends by combining its own locals
+ * into a variable that outlives it, so that all computations are used. */
 #include "synth/gen/gen.h"
 
 #include <math.h>

@@ -20,7 +20,7 @@ typedef struct dm_gen_text {
         literal, sizeof literal - 1                                                                \
     }
 
-/* Append without the NUL that a buffer has: whoever hands the buffer on puts it. */
+/* Append without a NUL behind; the caller adds it at the end. */
 static inline void dm_gen_text_put(dm_buffer *out, const dm_gen_text *text)
 {
     if (out->capacity - out->size < sizeof *text && !dm_buffer_reserve(out, sizeof *text))

@@ -55,8 +55,8 @@ static char *put_digits(char *to, unsigned value)
     return to;
 }
 
-/* Thousandths as a decimal fraction without needless zeros: 1.0, 0.25, -3.125. How many digits
- * there are nobody can guess, so all are written, and those that count are counted. */
+/* Thousandths as a decimal fraction without trailing zeros: 1.0, 0.25, -3.125. The number of digits
+ * is unpredictable, so all are written without branches, and the significant ones counted. */
 static char *put_decimal(char *to, unsigned value)
 {
     unsigned whole = value / 1000, tenths = value / 100 % 10, rest = value % 100;

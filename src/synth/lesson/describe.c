@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* describe.c - descriptions and the kernels that they are of; see describe.h. */
+/* describe.c - descriptions checked against their kernels, preconditions added; see describe.h. */
 #include "synth/lesson/describe.h"
 
 #include "lang/sema/builtins.h"

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* describe.h - the descriptions of a record against the kernel that it compiles to.
+/* describe.h - checks a record's descriptions against its compiled kernel, and completes them.
  *
- * The natural style writes a line, a paragraph and a specification from what it composed
- * (natural/words.c). What can be derived from the kernel is derived here: the check that every
- * argument and result is named with its type, in the order of the signature, and that every name in
- * back-quotes exists; and the preconditions, which are appended.
+ * The natural style writes a line, a paragraph and a specification (natural/words.c). Here they are
+ * checked: every argument and result is named with its type, in the order of the signature, and every
+ * name in back-quotes exists. Preconditions are derived from the kernel and appended.
  *
  *     One explicit step of the heat equation on a line of cells.
  *

@@ -26,8 +26,8 @@ static inline double dm_synth_test_weight(size_t number)
     return ((double)(number * 37 % 16) - 7.5) / 8;
 }
 
-/* What comes before the cases; the compilation is needed no more afterwards. `entry`: what its entry
- * points in C are called, before "_forward". */
+/* Write the part before the cases; the compilation is not needed afterwards. `entry`: the name of its
+ * entry points in C, without "_forward". */
 void dm_synth_test_begin(const dm_ir_function *forward, const char *entry, const dm_trial *trial,
                          dm_buffer *out);
 

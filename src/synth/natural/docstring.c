@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* docstring.c - what stands below a kernel's first line: nothing, a sentence, a paragraph, its parameters. */
+/* docstring.c - a kernel's docstring: none, a sentence, a paragraph, or its parameters. */
 #include "synth/natural/idiom.h"
 
 #include <ctype.h>

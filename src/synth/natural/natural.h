@@ -13,7 +13,7 @@
  *   shape.c     the body's lines in the author's form         generate.c  one record
  *   write_launches.c  the text of a program of several kernels
  *
- * A seed, a slot and an attempt give one kernel for ever. One library serves many threads, a composer
+ * A seed, a slot and an attempt always give the same kernel. One library serves many threads, a composer
  * one. */
 #ifndef DM_SYNTH_NATURAL_H
 #define DM_SYNTH_NATURAL_H

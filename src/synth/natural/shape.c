@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shape.c - a body's lines in the form that this kernel's author prefers; what they compute stays.
+/* shape.c - rewrites a body's lines to an author's style, without changing what they compute.
  *
  *   x = x + a            or   x += a
  *   d = a - b            or   wp.length(a - b)     a local that the next line alone reads

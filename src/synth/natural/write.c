@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* write.c - a composed kernel as a program's text.
  *
- * `let` lines become locals or are written where they are used, which is how one computation gets
- * several shapes. Parentheses around a whole `let` are for the second case, and dropped in the
- * first. */
+ * A `let` line becomes a local or is written where it is used, so that one computation has several
+ * forms. Parentheses around a whole `let` are for the second case, and dropped in the first. */
 #include "synth/natural/idiom.h"
 
 #include <ctype.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* canonical.c - a kernel's text without names, constants, comments and spacing.
  *
- * One walk over the bytes. Lines keep their indentation as a count of columns, which is what tells
- * blocks apart; everything inside of brackets counts as one line. Where names and words end nobody
- * can guess, so they are looked at sixteen bytes at a time, on a copy of the text that can be read
- * beyond its end. */
+ * One walk over the bytes. Lines keep their indentation as a count of columns, which delimits blocks;
+ * everything inside of brackets counts as one line. The ends of words are unpredictable, so sixteen
+ * bytes are classified at a time, on a copy of the text that can be read beyond its end. */
 #include "synth/store/canonical.h"
 
 #include <stdbool.h>
@@ -187,7 +186,7 @@ static char *put_plain(char *to, const char *text, size_t length)
     return to + length;
 }
 
-/* Words are apart from a letter before them. Without a branch: nobody can guess. */
+/* Put a space between a word and a letter before it. Without a branch, since it is unpredictable. */
 static char *put_gap(char *to, bool is_word, char last)
 {
     *to = ' ';

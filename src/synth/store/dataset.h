@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* dataset.h - a dataset on disk, as its readers see it: files of records, one a line, and what the
- * producer wrote beside them.
+/* dataset.h - a dataset on disk, for reading: files of records, one a line, and the producer's files
+ * beside them.
  *
  * A folder with a manifest.json is ours: its shards are what the manifest lists. Any other folder,
  * or a single file, is taken as others' data: every .jsonl and .json file under it. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* folder.h - what of a folder belongs to a dataset, before anything is written there.
+/* folder.h - which files of a folder belong to a dataset; checked before anything is written there.
  *
- * A folder with a manifest.json of ours is a dataset's: the names of produce.h are its own. Without
- * one those names must be free. Other files may stand beside them and are left alone. */
+ * In a folder with a manifest.json of ours the names listed in produce.h belong to the dataset. In any
+ * other folder those names must be free. Other files are left alone. */
 #ifndef DM_SYNTH_FOLDER_H
 #define DM_SYNTH_FOLDER_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* form.c - the canonical form from tokens; canonical.c says what it is.
  *
- * Whether a name or an operator comes next nobody can guess, so both are names here, and what
- * matters about a name is looked up in one place. */
+ * Whether a name or an operator comes next is unpredictable, so both are names here, and one table
+ * says what each becomes. */
 #include "synth/store/form.h"
 
 #include "lang/front/token.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* form.h - the canonical form of a text that the compiler has read, from its tokens.
  *
- * canonical.h finds the tokens of any text by itself. A text that is compiled anyway has been cut
- * into tokens already, with names that are compared by address: that takes a third of the time. */
+ * canonical.h finds the tokens of any text by itself. Here the compiler's tokens are used again, whose
+ * names are compared by address: that takes a third of the time. */
 #ifndef DM_SYNTH_FORM_H
 #define DM_SYNTH_FORM_H
 
@@ -20,9 +20,9 @@ typedef struct dm_synth_forms {
 
 void dm_synth_forms_deinit(dm_synth_forms *forms);
 
-/* The hash of the form of the source that `lang` has parsed last, as dm_synth_canonical_hash gives
- * it. False when that must be asked: the text has strings, lines that go on, or very many names,
- * or there is no memory. */
+/* The hash of the form of the source that `lang` has parsed last; equal to dm_synth_canonical_hash.
+ * False: use that function, since the text has strings, continued lines or very many names, or
+ * memory ran out. */
 bool dm_synth_form_hash(dm_synth_forms *forms, const dm_lang *lang, dm_hash128 *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* manifest.c - what a dataset was made with, and what came of it. */
+/* manifest.c - manifest.json (a dataset's options) and stats.json (its counts); see manifest.h. */
 #include "synth/store/manifest.h"
 
 #include "base/file.h"
@@ -75,7 +75,7 @@ static dm_status write_file(const dm_synth_produce_options *o, const char *name,
     return status;
 }
 
-/* Compare what is there with what is asked for, setting by setting. */
+/* Compare the manifest with the options, setting by setting. */
 static dm_status compare(json_t *there, json_t *asked, const char *path, dm_error *err)
 {
     const char *key;

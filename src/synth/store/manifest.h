@@ -8,7 +8,7 @@
 
 /* Raised when the same seed gives another kernel. */
 uint64_t dm_synth_generator_number(dm_synth_style style);
-/* If a manifest is there, does it fit the options? DM_EINVAL names what differs. */
+/* If there is a manifest, compare it with the options. DM_EINVAL names the setting that differs. */
 dm_status dm_synth_manifest_compare(const dm_synth_produce_options *options,
                                     const dm_synth_profile *profile, dm_error *err);
 /* Write the manifest of a dataset that is begun, or compare the one that is there. */

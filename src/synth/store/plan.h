@@ -3,10 +3,10 @@
  * form.
  *
  * A slot takes the first attempt whose form no earlier slot has. That depends on the seed alone, so
- * any process can find it out for any slot by generating, without compiling, what comes before. A
- * pair that fails its verification is replaced by a later attempt; such forms come from a part of
- * all forms that belongs to the slot's shard alone (dm_synth_plan_spare), and so never meet those
- * of other shards, whoever makes them. */
+ * any process can decide any slot by generating (not compiling) the slots before it. A pair that
+ * fails its verification is replaced by a later attempt. Each shard takes replacements from a part
+ * of all forms that is reserved for it (dm_synth_plan_spare), so that shards made by different
+ * processes never share a form. */
 #ifndef DM_SYNTH_PLAN_H
 #define DM_SYNTH_PLAN_H
 

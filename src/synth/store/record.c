@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* record.c - a dataset's record as a line of JSON, and back.
  *
- * Writing is on the producer's fast path, so lines are put together here without the general
- * writer: the texts are ours, and hold no bytes that need more than an escape. */
+ * Writing is on the producer's fast path, so lines are built here without the general JSON writer. The
+ * texts are ours, and every byte of them is valid JSON or has a short escape. */
 #include "synth/store/record.h"
 
 #include "base/json.h"

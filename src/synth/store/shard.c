@@ -65,7 +65,7 @@ static dm_status check_regular(const char *path, dm_error *err)
     return DM_OK;
 }
 
-/* Does a line, or what is left of one, start as that of this id does? `id` may be its beginning. */
+/* Does a line, perhaps cut off, begin as the line of this id does? `id` may be a prefix of an id. */
 static bool starts_with_id(const char *line, size_t size, const char *id, const char *behind)
 {
     char start[DM_SYNTH_ID_MAX + 16];
@@ -126,8 +126,8 @@ static dm_status read_state(json_t *root, const char *path, dm_synth_shard_state
     return DM_OK;
 }
 
-/* The state of a shard that is there under its complete name; `*there` is false without one. A
- * state that cannot be read is none: the lines are then looked at themselves. */
+/* The state of a shard that has its complete name; `*there` is false without a state. An unreadable
+ * state counts as none, and the lines are then read instead. */
 static dm_status find_state(const char *folder, const char *kind, uint64_t number, bool compressed,
                             char shard[DM_PATH_MAX], dm_synth_shard_state *state, bool *there,
                             dm_error *err)

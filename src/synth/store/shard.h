@@ -30,8 +30,8 @@ typedef struct dm_synth_shard {
 void dm_synth_shard_name(char out[DM_SYNTH_SHARD_NAME_MAX], const char *kind, uint64_t number,
                          bool compressed);
 
-/* What a complete shard is, from its state; `*complete` is false when it has none yet, or when its
- * file has another size. */
+/* Read the state of a complete shard. `*complete` is false when there is none, or when the file has
+ * another size. */
 typedef struct dm_synth_shard_state {
     uint64_t lines, bytes;
     dm_hash128 checksum;
@@ -48,8 +48,8 @@ typedef enum dm_synth_shard_condition {
     DM_SYNTH_SHARD_WHOLE, /* size and checksum are those of its state */
     DM_SYNTH_SHARD_CUT    /* shorter than its state says */
 } dm_synth_shard_condition;
-/* Read the file and compare it with its state. Other bytes than the state's are DM_EFORMAT:
- * somebody changed the file, and it is theirs to remove. */
+/* Read the file and compare it with its state. DM_EFORMAT when the bytes differ: the file was changed
+ * from outside, and the user must remove it. */
 dm_status dm_synth_shard_check(const char *folder, const char *kind, uint64_t number,
                                bool compressed, dm_synth_shard_state *state,
                                dm_synth_shard_condition *condition, dm_error *err);

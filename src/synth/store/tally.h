@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tally.h - what is counted about records: the contents of stats.json.
+/* tally.h - counts over records: the contents of stats.json.
  *
- * Tallies add up, so that shards are counted when they are made and never read again. */
+ * Tallies can be added, so that a shard is counted when it is made and never read again. */
 #ifndef DM_SYNTH_TALLY_H
 #define DM_SYNTH_TALLY_H
 

@@ -3,9 +3,8 @@
  * count, i), so that a run resumes at any position.
  *
  * A Feistel network over the smallest even number of bits that holds `count`, with Philox as its
- * round function, is a permutation of a power of four; results outside [0, count) are permuted
- * again
- * ("cycle walking"), at most four times on average, which keeps it a permutation of [0, count). */
+ * round function, permutes a power of four. Results outside [0, count) are permuted again ("cycle
+ * walking"), at most four times on average, which gives a permutation of [0, count). */
 #ifndef DM_TRAIN_ORDER_H
 #define DM_TRAIN_ORDER_H
 

@@ -267,7 +267,7 @@ static dm_status write_sums(const char *folder, dm_error *err)
 
 /* ---- All of it ---- */
 
-/* The set in a folder of its own beside where it will be, which is made once the wheel is here. */
+/* Make the set in a folder beside its final place. The folder is created once the wheel is there. */
 static dm_status make(const dm_data_source *source, const char *wheels, const char *temporary,
                       const char *folder, char made[DM_PATH_MAX], dm_error *err)
 {
@@ -290,7 +290,7 @@ static dm_status make(const dm_data_source *source, const char *wheels, const ch
     return status;
 }
 
-/* A set that another process put there in the meantime is as good; a damaged one goes. */
+/* Move the set into place. A set that another process made meanwhile is kept; a damaged one is replaced. */
 static dm_status put_in_place(const char *made, const char *final, dm_error *err)
 {
     if (dm_dir_exists(final) && intact(final))

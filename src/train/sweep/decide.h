@@ -9,8 +9,8 @@
  *                (forecast.h), the other runs advance, the one with the best forecast first, and one that
  *                would lose to another by z deviations is stopped. Otherwise halving
  *
- * One process asks; several workers carry out. The same order of results gives the same decisions,
- * so with one worker a sweep is reproducible, and replay.h needs no training. */
+ * One process decides, several workers train. The same order of results gives the same decisions, so
+ * with one worker a sweep is reproducible, and replay.h can try rules without training. */
 #ifndef DM_TRAIN_SWEEP_DECIDE_H
 #define DM_TRAIN_SWEEP_DECIDE_H
 

@@ -3,11 +3,10 @@
  *
  * All metrics are logarithms. At check c of K a curve has three features: its value, its fall since
  * check c/2, its fall since the first check. What is still to come, final minus current value, is a
- * ridge regression on them over the nearest curves, weighted by distance (tricube). The deviation is that of the
- * same forecasts made for those nearest curves without their own final values, times the factor by
- * which 90% of all such errors fall within the 90% band, and larger for a run that is far from every
- * curve. So the band is of measured errors; whether it holds for a new task is measured by
- * dm_final_calibrate on runs of that task. */
+ * ridge regression on them over the nearest curves, weighted by distance (tricube). The deviation comes
+ * from the errors of the same forecast for those nearest curves, each made without its own final value.
+ * It is scaled so that 90% of all such errors fall within the 90% band, and widened for a run that is
+ * far from every curve. dm_final_calibrate measures on runs of a new task whether the band holds there. */
 #ifndef DM_TRAIN_SWEEP_FORECAST_H
 #define DM_TRAIN_SWEEP_FORECAST_H
 
@@ -31,9 +30,9 @@ size_t dm_final_forecaster_count(const dm_final_forecaster *f);
 dm_status dm_final_forecast(dm_final_forecaster *f, const double *logs, size_t check, double *mean,
                             double *deviation, dm_error *err);
 
-/* How forecasts for own curves held, each made without that curve, at every `every`th check of the
- * first 60%. Coverage alone does not tell a forecaster of another task: far from its curves bands are
- * wide enough to hold anything, and within them they may be just wide enough. `apart` tells it. */
+/* How well forecasts for own curves held, each made without that curve, at every `every`th check of
+ * the first 60%. Coverage alone does not show that the other curves are of another task: far from
+ * them the bands are wide enough to hold anything. `apart` shows it. */
 typedef struct dm_final_calibration {
     size_t runs, forecasts;
     double coverage;    /* share of final values within the 90% band */

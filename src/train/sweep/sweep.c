@@ -75,7 +75,7 @@ static dm_status log_action(dm_sweep *s, const char *event, const dm_sweep_actio
     return put_line(s, &line, err);
 }
 
-/* What a run came to: its values from check `from` on, or why it failed. */
+/* The result of a run's stretch: its values from check `from` on, or why it failed. */
 static dm_status log_result(dm_sweep *s, size_t run, size_t from, const double *values,
                             const char *failed, dm_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sweep.h - many runs of one model, of which those go on that may still win.
+/* sweep.h - many runs of one model with different settings; runs that cannot win are stopped early.
  *
  * A sweep's folder:
  *     spec.json      what was asked for; a sweep that was killed goes on with it
@@ -30,7 +30,7 @@ typedef struct dm_sweep_options {
     int workers;
     const char *const *history; /* files or folders; only for a new sweep */
     size_t history_count;
-    /* After each change; NULL: nobody watches. */
+    /* Called after each change; may be NULL. */
     void (*watch)(void *user, const dm_sweep_state *state);
     void *user;
 } dm_sweep_options;

@@ -2,8 +2,8 @@
 /* worker.h - one stretch of a run, by a process of its own.
  *
  * A run's folder has config.json (a task's fields, or a command's parameters), metrics.jsonl and
- * log.txt. The process is killed when this one ends, in whatever way; what it began is done again
- * from its last checkpoint. */
+ * log.txt. The process is killed when this one ends, however that happens; an unfinished stretch is
+ * trained again from the run's last checkpoint. */
 #ifndef DM_TRAIN_SWEEP_WORKER_H
 #define DM_TRAIN_SWEEP_WORKER_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* task.h - what the trainer is given to train: a model, an order of samples, a measure.
+/* task.h - a task is what the trainer trains: a model, an order of samples, a measure.
  *
  *     kind->describe   configuration ─► layers with names, input, loss
  *     kind->load       files         ─► samples and their hash
@@ -42,8 +42,7 @@ struct dm_task {
     dm_train_config config;
     /* describe */
     dm_nn_layer *layers;
-    char (*names)[DM_TASK_NAME_MAX]; /* of layers that have parameters, as PyTorch's users know them
-                                      */
+    char (*names)[DM_TASK_NAME_MAX]; /* of layers with parameters, as in PyTorch */
     size_t layer_count;
     uint32_t input[3];
     dm_nn_loss loss;
@@ -66,8 +65,8 @@ struct dm_task {
 void dm_task_init(dm_task *task, const dm_train_config *config);
 void dm_task_deinit(dm_task *task);
 
-/* What nn needs to make the model, with another batch than the configuration's unless `batch` is 0
- * (that is for evaluating: without microbatches). */
+/* What nn needs to make the model. `batch` 0: the configuration's; another batch is for evaluating,
+ * and has no microbatches. */
 dm_nn_model_desc dm_task_model(const dm_task *task, uint32_t batch);
 
 /* For kinds: take memory for so many layers, DM_ENOMEM. */

@@ -155,7 +155,7 @@ static bool is_token_file(const char *path)
            (got >= 4 && memcmp(first, llmc, 4) == 0);
 }
 
-/* Append tokens to those there are; sizes are checked by whoever read them. */
+/* Append tokens. Their number was checked when they were read. */
 static dm_status append_tokens(dm_tokens *to, const uint16_t *from, size_t count, dm_error *err)
 {
     uint16_t *data = realloc(to->data, (to->count + count) * sizeof *data);
