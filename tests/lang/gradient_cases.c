@@ -202,6 +202,11 @@ const dm_gradient_case dm_gradient_cases[] = {
                 "    y[4] += x[i] * 2.0\n"
                 "    wp.atomic_max(t, 0, wp.vec3(x[i] * 2.0, x[i], 0.0))\n"
                 "    t[1].y += x[i] * x[0]\n"},
+    {"extremes", "@wp.kernel\ndef extremes(" X ", " Y ", t: wp.array(dtype=wp.vec3)):\n"
+                 "    i = wp.tid()\n"
+                 "    wp.atomic_min(y, i % 2, x[i] * x[i])\n"
+                 "    wp.atomic_max(y, 2 + i % 2, 2.0 * wp.sin(x[i]) * x[0])\n"
+                 "    wp.atomic_min(t, i % 3, wp.vec3(x[i], 2.0 * x[i], x[i] * x[0]))\n"},
     {"two_dims",
      "@wp.kernel\ndef two_dims(m: wp.array2d(dtype=float), " X ", o: wp.array2d(dtype=float)):\n"
      "    i, j = wp.tid()\n"

@@ -2,6 +2,7 @@
 /* kernel_text.c - see kernel_text.h. */
 #include "tests/lang/kernel_text.h"
 
+#include "base/buffer.h"
 #include "base/file.h"
 #include "device/nvrtc.h"
 #include "tests/support/command.h"
@@ -84,6 +85,48 @@ void dm_test_run_kernel(const char *source, float *y, int count)
     dm_kernel_program_destroy(program);
     dm_device_close(device);
     dm_kernel_file_destroy(file);
+}
+
+void dm_test_run_arrays(void **state, const char *text, const char *type,
+                        const dm_test_array *arrays, int threads, dm_error *launched)
+{
+    dm_kernel_options options = {.no_backward = true, .bounds = launched != NULL};
+    dm_kernel_file *file;
+    dm_device *device;
+    dm_kernel_program *program;
+    dm_kernel_args *args;
+    dm_error error = {0};
+    dm_buffer source = DM_BUFFER_EMPTY;
+    dm_buffer_puts(&source, "import warp as wp\n\n\n@wp.kernel\n");
+    for (; *text != '\0'; text++)
+        if (*text == '$')
+            dm_buffer_puts(&source, type);
+        else
+            dm_buffer_putc(&source, *text);
+    const char *all = dm_buffer_text(&source);
+    dm_test_compiles(state, all, false);
+    if (dm_kernel_file_create("k.py", all, source.size, &options, &file, &error) != DM_OK ||
+        dm_kernel_compile(dm_kernel_file_get(file, 0), &error) != DM_OK)
+        fail_msg("%d: %s\nfor:\n%s", error.line, error.message, all);
+    assert_ok(dm_device_open("cpu:2", &device, err));
+    assert_ok(dm_kernel_program_create(dm_kernel_file_get(file, 0), device, &program, err));
+    assert_ok(dm_kernel_args_create(dm_kernel_file_get(file, 0), &args, err));
+    for (; arrays->name != NULL; arrays++) {
+        dm_kernel_array one = {.data = arrays->data, .shape = {arrays->shape[0], arrays->shape[1]}};
+        assert_ok(dm_kernel_args_array(args, arrays->name, &one, err));
+    }
+    dm_status status = dm_kernel_launch(program, dm_device_stream(device), DM_KERNEL_FORWARD,
+                                        (const int[]){threads}, 1, args, &error);
+    if (launched == NULL && status != DM_OK)
+        fail_msg("%s\nfor:\n%s", error.message, all);
+    if (launched != NULL)
+        *launched = error;
+    assert_ok(dm_stream_synchronize(dm_device_stream(device), err));
+    dm_kernel_args_destroy(args);
+    dm_kernel_program_destroy(program);
+    dm_device_close(device);
+    dm_kernel_file_destroy(file);
+    dm_buffer_deinit(&source);
 }
 
 char *dm_test_diagnostics(const char *source)

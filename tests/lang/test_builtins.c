@@ -6,6 +6,7 @@
  */
 #include "device/nvrtc.h"
 #include "lang/compile.h"
+#include "tests/lang/builtin_case.h"
 #include "tests/support/test.h"
 
 #include <dotmatrix/device.h>
@@ -18,16 +19,7 @@
 #define SAMPLES 6
 #define COLUMNS_MAX 2048
 
-typedef void reference(const double *x, double *y);
-
-/* Types are written s (scalar), 2 3 4 6 (vec), m2 m3 m4 and m23 (mat), q, t, i (integer), b. */
-typedef struct builtin_case {
-    const char *call;   /* of arguments a b c d */
-    const char *args;   /* their types, separated by spaces */
-    const char *result; /* type; i and b carry no gradient */
-    reference *plain;
-    double low, high; /* of the arguments' numbers */
-} builtin_case;
+typedef dm_builtin_case builtin_case;
 
 /* ---- Types ---- */
 
@@ -50,6 +42,8 @@ static int components(const char *type, const char **name)
         {"i", "int32", 1},
         {"b", "bool", 1},
         {"m6", "spatial_matrixd", 36},
+        {"m23", "", 6}, /* of results only */
+        {"m32", "", 6},
     };
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (strcmp(types[i].code, type) == 0) {
@@ -108,13 +102,13 @@ static char *kernel_text(const builtin_case *cases, int count, layout *at)
         }
         dm_buffer_putc(&out, '\n');
         int parts = components(cases[k].result, &type_name);
+        int width = cases[k].result[strlen(cases[k].result) - 1] - '0'; /* of a matrix */
         at->y[k] = at->y_columns;
         at->y_count[k] = parts;
         for (int i = 0; i < parts; i++) {
-            int side = parts == 4 ? 2 : parts == 9 ? 3 : parts == 16 ? 4 : 6;
             dm_buffer_printf(&out, "    y[n, %d] = ", at->y_columns++);
             if (is_matrix(cases[k].result))
-                dm_buffer_printf(&out, "r%d[%d, %d]\n", k, i / side, i % side);
+                dm_buffer_printf(&out, "r%d[%d, %d]\n", k, i / width, i % width);
             else if (cases[k].result[0] == 's')
                 dm_buffer_printf(&out, "r%d\n", k);
             else if (cases[k].result[0] == 'i' || cases[k].result[0] == 'b')
@@ -149,11 +143,11 @@ typedef struct running {
     double *x, *gx, *y, *gy; /* [SAMPLES][columns] */
 } running;
 
-static void compile_text(const char *text, dm_target target, dm_buffer *out)
+static void compile_text(const char *text, dm_target target, bool all_double, dm_buffer *out)
 {
     dm_compilation c;
     dm_error err = {0};
-    dm_compile_options options = {0};
+    dm_compile_options options = {.all_double = all_double};
     assert_ok(dm_compilation_init(&c, "cases.py", text, strlen(text), &options, err));
     if (dm_compilation_kernel(&c, 0, &err) != DM_OK) {
         dm_buffer diags = DM_BUFFER_EMPTY;
@@ -238,13 +232,13 @@ static void check_gradients(running *r, const builtin_case *cases, int count)
     free(up);
 }
 
-static void check(const builtin_case *cases, int count)
+void dm_test_builtin_cases(const dm_builtin_case *cases, int count, bool all_double)
 {
     running r = {0};
     char *text = kernel_text(cases, count, &r.at);
     dm_buffer source = DM_BUFFER_EMPTY, cuda = DM_BUFFER_EMPTY;
-    compile_text(text, DM_TARGET_C, &source);
-    compile_text(text, DM_TARGET_CUDA, &cuda);
+    compile_text(text, DM_TARGET_C, all_double, &source);
+    compile_text(text, DM_TARGET_CUDA, all_double, &cuda);
     char path[4096];
     dm_error none = {0};
     if (dm_nvrtc_find(path, &none) == DM_OK) {
@@ -288,12 +282,10 @@ static void check(const builtin_case *cases, int count)
     free(r.gy);
 }
 
-#define COUNT(table) ((int)(sizeof(table) / sizeof(table)[0]))
-#define PLAIN(name, ...)                                                                           \
-    static void name(const double *x, double *y)                                                   \
-    {                                                                                              \
-        __VA_ARGS__;                                                                               \
-    }
+static void check(const builtin_case *cases, int count)
+{
+    dm_test_builtin_cases(cases, count, false);
+}
 
 /* ---- Scalars ---- */
 
@@ -635,6 +627,12 @@ static const builtin_case matrix_cases[] = {
      3},
     {"wp.inverse(a + wp.identity(n=4, dtype=wp.float64) * wp.float64(9.0))", "m4", "m4", NULL, -3,
      3},
+    {"wp.inverse_approx(a + wp.identity(n=2, dtype=wp.float64) * wp.float64(9.0))", "m2", "m2",
+     NULL, -3, 3},
+    {"wp.inverse_approx(a + wp.identity(n=3, dtype=wp.float64) * wp.float64(9.0))", "m3", "m3",
+     NULL, -3, 3},
+    {"wp.inverse_approx(a + wp.identity(n=4, dtype=wp.float64) * wp.float64(9.0))", "m4", "m4",
+     NULL, -3, 3},
     {"wp.transform_point(a, b)", "m4 3", "3", mat_point, -3, 3},
     {"wp.transform_vector(a, b)", "m4 3", "3", mat_direction, -3, 3},
     {"wp.lerp(a, b, c)", "m3 m3 s", "m3", mat_lerp, -3, 3},
@@ -746,6 +744,8 @@ PLAIN(turn_point, rotated(x + 3, x + 7, y); for (int i = 0; i < 3; i++) y[i] += 
 PLAIN(turn_vector, rotated(x + 3, x + 7, y))
 PLAIN(turn_translation, memcpy(y, x, 3 * sizeof *y))
 PLAIN(turn_rotation, memcpy(y, x + 3, 4 * sizeof *y))
+PLAIN(turn_moved, memcpy(y, x + 7, 3 * sizeof *y); memcpy(y + 3, x + 3, 4 * sizeof *y))
+PLAIN(turn_turned, memcpy(y, x, 3 * sizeof *y); memcpy(y + 3, x + 7, 4 * sizeof *y))
 PLAIN(turn_compose, memcpy(y, x, 7 * sizeof *y))
 PLAIN(spatial_top_of, memcpy(y, x, 3 * sizeof *y))
 PLAIN(spatial_bottom_of, memcpy(y, x + 3, 3 * sizeof *y))
@@ -804,6 +804,8 @@ static const builtin_case rotation_cases[] = {
     {"wp.transform_vector(a, b)", "t 3", "3", turn_vector, -2, 2},
     {"wp.transform_get_translation(a)", "t", "3", turn_translation, -2, 2},
     {"wp.transform_get_rotation(a)", "t", "q", turn_rotation, -2, 2},
+    {"wp.transform_set_translation_copy(a, b)", "t 3", "t", turn_moved, -2, 2},
+    {"wp.transform_set_rotation_copy(a, b)", "t q", "t", turn_turned, -2, 2},
     {"wp.transformation(a, b)", "3 q", "t", turn_compose, -2, 2},
     {"wp.spatial_top(a)", "6", "3", spatial_top_of, -2, 2},
     {"wp.spatial_bottom(a)", "6", "3", spatial_bottom_of, -2, 2},
@@ -892,33 +894,20 @@ static const char random_text[] =
     "    y[n, 5] = total\n"
     "    y[n, 6] = wp.float64(wp.randu(s))\n";
 
-static uint32_t pcg(uint32_t state)
-{
-    uint32_t b = state * 747796405u + 2891336453u;
-    uint32_t c = ((b >> ((b >> 28) + 4)) ^ b) * 277803737u;
-    return (c >> 22) ^ c;
-}
-
-static uint32_t draw(uint32_t *state)
-{
-    *state = pcg(*state);
-    return *state;
-}
-
 static void plain_draws(int n, double *y)
 {
-    uint32_t s = pcg(42u + pcg((uint32_t)n));
-    y[0] = (int32_t)draw(&s);
-    y[1] = (int32_t)(draw(&s) % 17u) - 5;
-    y[2] = draw(&s);
-    y[3] = (double)(draw(&s) >> 8) / 16777216.0;
-    y[4] = (float)((float)(draw(&s) >> 8) / 16777216.0f * 5.0f) + -2.0f;
+    uint32_t s = dm_test_pcg(42u + dm_test_pcg((uint32_t)n));
+    y[0] = (int32_t)dm_test_draw(&s);
+    y[1] = (int32_t)(dm_test_draw(&s) % 17u) - 5;
+    y[2] = dm_test_draw(&s);
+    y[3] = dm_test_unit(&s);
+    y[4] = (float)((float)(dm_test_draw(&s) >> 8) / 16777216.0f * 5.0f) + -2.0f;
     y[5] = 0;
     for (int k = 0; k < n + 2; k++)
-        y[5] += (double)(draw(&s) % 1000u);
-    while (draw(&s) % 10u != 0)
+        y[5] += (double)(dm_test_draw(&s) % 1000u);
+    while (dm_test_draw(&s) % 10u != 0)
         y[5] += 1000000;
-    y[6] = draw(&s);
+    y[6] = dm_test_draw(&s);
 }
 
 static void random_streams(void **state)
@@ -927,7 +916,7 @@ static void random_streams(void **state)
     running r = {.at = {.x_columns = 1, .y_columns = 7}};
     double x[SAMPLES] = {0}, gx[SAMPLES] = {0}, y[SAMPLES * 7] = {0}, gy[SAMPLES * 7] = {0};
     dm_buffer source = DM_BUFFER_EMPTY;
-    compile_text(random_text, DM_TARGET_C, &source);
+    compile_text(random_text, DM_TARGET_C, false, &source);
     assert_ok(dm_device_open("cpu:1", &r.device, err));
     dm_module_desc desc = {.name = "draws", .text = dm_buffer_text(&source)};
     assert_ok(dm_module_create(r.device, &desc, &r.module, err));

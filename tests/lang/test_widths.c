@@ -2,11 +2,12 @@
 /* Builtins in the other widths. Integers of 8 to 64 bits, against 128-bit arithmetic wrapped to the
  * width; float16, which must be the float32 builtin's value rounded once. All expressions of a type
  * are one kernel; the arguments are a b c, and vectors and matrices of them. test_builtins.c has
- * float64 and the gradients. */
+ * float64 and the gradients. Atomics, of every type that has them. */
 #include "base/buffer.h"
 #include "device/nvrtc.h"
+#include "tests/lang/kernel_text.h"
 #include "tests/support/random.h"
-#include "tests/support/test.h"
+#include "tests/support/tmpdir.h"
 
 #include <dotmatrix/kernel.h>
 
@@ -174,6 +175,10 @@ INT(less, a < b)
 INT(equal, a == b)
 INT(unequal, a != b)
 INT(at_least, a >= b)
+INT(zero, a == 0)
+INT(less_and_unequal, a < b && a != c)
+INT(less_or_equal, a < b || a == c)
+INT(less_or_unequal, (a < b) != (a != c))
 INT(second_by_itself, b *b)
 INT(third_by_second, c *b)
 INT(dot, a *b + b * b + c * b)
@@ -217,6 +222,25 @@ static const struct {
     {"~a", int_not},
     {"b << c", int_left},
     {"a >> c", int_right},
+    {"wp.add(a, b)", int_add},
+    {"wp.sub(a, b)", int_sub},
+    {"wp.mul(a, b)", int_mul},
+    {"wp.div(a, b)", int_div},
+    {"wp.floordiv(a, b)", int_floordiv},
+    {"wp.mod(a, b)", int_mod},
+    {"wp.neg(a)", int_neg},
+    {"wp.pos(a)", int_same},
+    {"wp.bit_and(a, b)", int_and},
+    {"wp.bit_or(a, b)", int_or},
+    {"wp.bit_xor(a, b)", int_xor},
+    {"wp.invert(a)", int_not},
+    {"wp.lshift(b, c)", int_left},
+    {"wp.rshift(a, c)", int_right},
+    {"wp.$(wp.unot(a))", int_zero},
+    {"wp.$(wp.unot(a < b))", int_at_least},
+    {"wp.$(wp.bit_and(a < b, a != c))", int_less_and_unequal},
+    {"wp.$(wp.bit_or(a < b, a == c))", int_less_or_equal},
+    {"wp.$(wp.bit_xor(a < b, a != c))", int_less_or_unequal},
     {"wp.min(a, b)", int_min},
     {"wp.max(a, b)", int_max},
     {"wp.abs(a)", int_abs},
@@ -230,6 +254,12 @@ static const struct {
     {"wp.$(a != b)", int_unequal},
     {"wp.$(a >= b)", int_at_least},
     {"wp.$(not (a < b))", int_at_least},
+    {"wp.bit_and(v, u)[0]", int_and},
+    {"wp.bit_or(v, u)[0]", int_or},
+    {"wp.bit_xor(v, u)[0]", int_xor},
+    {"wp.invert(v)[0]", int_not},
+    {"wp.lshift(u, vec(c, c, c))[1]", int_left},
+    {"wp.rshift(m, mat(c, c, c, c))[0, 0]", int_right},
     {"(v + u)[0]", int_add},
     {"(v - u)[0]", int_sub},
     {"(v * b)[1]", int_second_by_itself},
@@ -509,5 +539,106 @@ static void halves_round_as_they_should(void **state)
     }
 }
 
+/* ---- Atomics ---- */
+
+#define PAIRS 12
+
+INT(stored, b)
+INT(stored_where_expected, a == c ? b : a)
+
+/* What is there afterwards: of a what was there, b the value, c what cas expects. */
+static const struct {
+    const char *name;
+    int_reference *plain;
+    bool floats;
+} atomic_kinds[] = {
+    {"add", int_add, true},  {"sub", int_sub, true},     {"min", int_min, true},
+    {"max", int_max, true},  {"exch", int_stored, true}, {"cas", int_stored_where_expected, true},
+    {"and", int_and, false}, {"or", int_or, false},      {"xor", int_xor, false},
+};
+
+/* Floats are compared on whole numbers, which they hold exactly. */
+static const struct {
+    width as;
+    bool is_float;
+} atomic_types[] = {{{"int32", 32, true}, false},  {{"uint32", 32, false}, false},
+                    {{"int64", 64, true}, false},  {{"uint64", 64, false}, false},
+                    {{"float16", 16, true}, true}, {{"float32", 32, true}, true},
+                    {{"float64", 64, true}, true}};
+
+static void put_place(const width *w, bool is_float, void *array, int i, wide value)
+{
+    uint8_t *at = (uint8_t *)array + i * (w->bits / 8);
+    double real = (double)value;
+    float single = (float)real;
+    uint16_t half = nearest_half(real);
+    const void *bits = w->bits == 64 ? (void *)&real : w->bits == 32 ? (void *)&single : &half;
+    if (is_float)
+        memcpy(at, bits, (size_t)w->bits / 8);
+    else
+        put_number(w, at, value);
+}
+
+/* A kernel in which each kind has a row of `a`. */
+static void put_atomics(dm_buffer *text, bool is_float)
+{
+    dm_buffer_puts(text, "def k(a: wp.array2d(dtype=wp.$), b: wp.array(dtype=wp.$),\n"
+                         "      c: wp.array(dtype=wp.$), old: wp.array2d(dtype=wp.$)):\n"
+                         "    i = wp.tid()\n");
+    for (int k = 0; k < COUNT(atomic_kinds); k++)
+        if (!is_float || atomic_kinds[k].floats)
+            dm_buffer_printf(text, "    old[%d, i] = wp.atomic_%s(a, %d, i, %sb[i])\n", k,
+                             atomic_kinds[k].name, k,
+                             strcmp(atomic_kinds[k].name, "cas") == 0 ? "c[i], " : "");
+}
+
+static void check_atomics(void **state, const width *w, bool is_float)
+{
+    enum { PLACES = COUNT(atomic_kinds) * PAIRS };
+    wide top = is_float ? 512 : (wide)1 << (w->bits - 1);
+    const wide pairs[PAIRS][2] = {{5, 9},   {9, 5},  {-5, 9},         {9, -5},
+                                  {-5, -9}, {0, 0},  {7, 7},          {top, 1},
+                                  {0, -1},  {-1, 0}, {top - 1, -top}, {0x5A5, 0x0FF}};
+    /* Room for the largest type. */
+    int64_t a[PLACES] = {0}, left[PLACES], old[PLACES] = {0}, returned[PLACES], b[PAIRS], c[PAIRS];
+    int rows = 0;
+    for (int k = 0; k < COUNT(atomic_kinds); k++)
+        for (int i = 0; i < PAIRS && (!is_float || atomic_kinds[k].floats); i++) {
+            /* cas finds every other one */
+            wide n[] = {wrap(w, pairs[i][0]), wrap(w, pairs[i][1]), wrap(w, pairs[i][0] + i % 2)};
+            put_place(w, is_float, a, k * PAIRS + i, n[0]);
+            put_place(w, is_float, b, i, n[1]);
+            put_place(w, is_float, c, i, n[2]);
+            put_place(w, is_float, returned, k * PAIRS + i, n[0]);
+            put_place(w, is_float, left, k * PAIRS + i, atomic_kinds[k].plain(n[0], n[1], n[2]));
+            rows = k + 1;
+        }
+    dm_buffer text = DM_BUFFER_EMPTY;
+    put_atomics(&text, is_float);
+    dm_test_run_arrays(state, dm_buffer_text(&text), w->name,
+                       (const dm_test_array[]){{"a", a, {rows, PAIRS}},
+                                               {"b", b, {PAIRS}},
+                                               {"c", c, {PAIRS}},
+                                               {"old", old, {rows, PAIRS}},
+                                               {0}},
+                       PAIRS, NULL);
+    dm_buffer_deinit(&text);
+    for (int p = 0; p < rows * PAIRS; p++) {
+        size_t bytes = (size_t)w->bits / 8, at = (size_t)p * bytes;
+        const char *kind = atomic_kinds[p / PAIRS].name;
+        if (memcmp((char *)old + at, (char *)returned + at, bytes) != 0)
+            fail_msg("%s: atomic_%s of pair %d returned another number", w->name, kind, p % PAIRS);
+        if (memcmp((char *)a + at, (char *)left + at, bytes) != 0)
+            fail_msg("%s: atomic_%s of pair %d left another number", w->name, kind, p % PAIRS);
+    }
+}
+
+/* atomic_add, atomic_min ... return what was there and leave the new number. */
+static void atomics_of_every_type(void **state)
+{
+    for (int i = 0; i < COUNT(atomic_types); i++)
+        check_atomics(state, &atomic_types[i].as, atomic_types[i].is_float);
+}
+
 DM_TESTS("lang/widths", DM_TEST(integers_of_every_width), DM_TEST(halves_are_floats_rounded),
-         DM_TEST(halves_round_as_they_should))
+         DM_TEST(halves_round_as_they_should), DM_TEST_IN_DIR(atomics_of_every_type))
