@@ -13,6 +13,7 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/median.h"
 #include "base/thread.h"
 #include "device/cuda_api.h"
 #include "device/internal.h"
@@ -43,18 +44,6 @@ typedef struct subject {
     dm_function *function;
     const dm_cuda_api *cu; /* NULL for the CPU */
 } subject;
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, int count)
-{
-    qsort(values, (size_t)count, sizeof *values, by_value);
-    return values[count / 2];
-}
 
 static double ms_since(uint64_t start)
 {
@@ -121,10 +110,10 @@ static dm_status measure_launches(subject *s, int rounds, figures *f, dm_error *
                                 &run[which][i], err);
         }
     }
-    f->ours_queue_us = median(queue[0], rounds);
-    f->bare_queue_us = median(queue[1], rounds);
-    f->ours_run_us = median(run[0], rounds);
-    f->bare_run_us = median(run[1], rounds);
+    f->ours_queue_us = dm_median(queue[0], (size_t)rounds);
+    f->bare_queue_us = dm_median(queue[1], (size_t)rounds);
+    f->ours_run_us = dm_median(run[0], (size_t)rounds);
+    f->bare_run_us = dm_median(run[1], (size_t)rounds);
     return status;
 }
 
@@ -150,7 +139,7 @@ static dm_status measure_graph(subject *s, int rounds, figures *f, dm_error *err
             run[i] = 1e3 * ms_since(start) / BATCH;
     }
     if (status == DM_OK) {
-        f->graph_run_us = median(run, rounds);
+        f->graph_run_us = dm_median(run, (size_t)rounds);
         dm_graph_destroy(graph);
     }
     return status;
@@ -208,8 +197,8 @@ static dm_status measure_starts(const char *id, figures *f, dm_error *err)
         if (!cached)
             return dm_fail(err, DM_EINTERNAL, "the kernel was not taken from the cache");
     }
-    f->open_ms = median(opens, STARTS);
-    f->warm_start_ms = median(starts, STARTS);
+    f->open_ms = dm_median(opens, STARTS);
+    f->warm_start_ms = dm_median(starts, STARTS);
     return DM_OK;
 }
 

@@ -13,6 +13,7 @@
  * NAME=VALUE sets fields, preset=NAME before all others. */
 #include "base/file.h"
 #include "base/json.h"
+#include "base/median.h"
 #include "base/temp.h"
 #include "base/thread.h"
 #include "cli/places.h"
@@ -119,18 +120,6 @@ static dm_status train(const options *o, const dm_train_config *config, const ch
     return status;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t count)
-{
-    qsort(values, count, sizeof *values, by_value);
-    return count > 0 ? values[count / 2] : 0;
-}
-
 /* ---- A predictive run ---- */
 
 static bool is_phase(const char *name)
@@ -197,8 +186,8 @@ static void tell_times(times all[KINDS], dm_json *json)
     for (int k = 0; k < KINDS; k++) {
         times *t = &all[k];
         means[k] = mean_of(t->seconds, t->count);
-        medians[k] = median(t->seconds, t->count);
-        (void)median(t->round_means, t->rounds); /* sorts */
+        medians[k] = dm_median(t->seconds, t->count);
+        dm_sort_values(t->round_means, t->rounds);
         double low = t->rounds > 0 ? t->round_means[0] : 0;
         double high = t->rounds > 0 ? t->round_means[t->rounds - 1] : 0;
         printf("  %-20s %6zu steps: mean %9.4f ms (rounds %.4f to %.4f), median %9.4f ms",

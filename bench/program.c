@@ -9,6 +9,7 @@
  *
  * Each prints one JSON object. */
 #include "base/hash.h"
+#include "base/median.h"
 #include "base/thread.h"
 
 #include <dotmatrix/swarm.h>
@@ -321,18 +322,6 @@ static void edit(const bench *b)
 
 /* ---- cost ---- */
 
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-static double median(double *values, int count)
-{
-    qsort(values, (size_t)count, sizeof *values, by_size);
-    return values[count / 2];
-}
-
 static double timed(dm_swarm *swarm, uint32_t steps)
 {
     dm_error err = {0};
@@ -364,7 +353,7 @@ static void cost(const bench *b)
         usual_times[round] = timed(usual, b->steps);
         with_times[round] = timed(with, b->steps);
     }
-    const double a = median(usual_times, ROUNDS), c = median(with_times, ROUNDS);
+    const double a = dm_median(usual_times, ROUNDS), c = dm_median(with_times, ROUNDS);
     printf("{\"what\": \"cost\", \"machines\": %u, \"frames\": %u, \"reward_v0_step_s\": %.6f, "
            "\"program_step_s\": %.6f, \"cost_percent\": %.2f}\n",
            b->machines, b->frames, a, c, 100 * (c / a - 1));

@@ -3,6 +3,7 @@
 #include "cli/dynamics/dynamics_bench.h"
 
 #include "base/host/machine.h"
+#include "base/median.h"
 #include "base/philox.h"
 #include "base/thread.h"
 #include "dynamics/simd.h"
@@ -22,18 +23,6 @@ static float *random_floats(size_t n, uint64_t seed, float bound)
             out[i + k] = (2 * dm_random_unit(words.v[k]) - 1) * bound;
     }
     return out;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, int count)
-{
-    qsort(values, (size_t)count, sizeof *values, by_value);
-    return values[count / 2];
 }
 
 /* ---- Timing ---- */
@@ -95,7 +84,7 @@ dm_status dm_bench_time_device(dm_dyn_bench *b, dm_bench_work launch, void *user
     dm_event_destroy(begin);
     dm_event_destroy(end);
     dm_graph_destroy(graph);
-    *us = status == DM_OK ? median(samples, SAMPLES) : 0;
+    *us = status == DM_OK ? dm_median(samples, SAMPLES) : 0;
     return status;
 }
 

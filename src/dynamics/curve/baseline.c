@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* baseline.c - see baseline.h. */
 #include "dynamics/curve/baseline.h"
+#include "base/median.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -110,12 +111,6 @@ static dm_power_law search(bins *b, const double *robust, size_t n)
     return best;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 dm_power_law dm_power_law_fit(const double *y, size_t first, size_t n)
 {
     bins b;
@@ -129,7 +124,7 @@ dm_power_law dm_power_law_fit(const double *y, size_t first, size_t n)
         sorted[k] = away[k];
     }
     /* Once more with what is far off counting less (Huber). */
-    qsort(sorted, b.count, sizeof *sorted, ascending);
+    dm_sort_values(sorted, b.count);
     double limit = 2.5 * sorted[b.count / 2] + 1e-6;
     for (size_t k = 0; k < b.count; k++)
         robust[k] = away[k] > limit ? limit / away[k] : 1;

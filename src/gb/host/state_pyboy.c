@@ -168,7 +168,8 @@ static void read_dma(import *in, reader *r)
     dma->next = (uint8_t)dm_gb_dma_done(in->m, in->m->clock);
 }
 
-static void read_lcd(import *in, reader *r)
+/* VRAM, OAM and the registers, which files of all versions have alike. Returns STAT's mode. */
+static uint8_t read_picture_registers(import *in, reader *r)
 {
     dm_gb_ppu *ppu = &in->m->ppu;
     get_bytes(r, in->ram + DM_GB_VRAM, 0x2000);
@@ -186,6 +187,12 @@ static void read_lcd(import *in, reader *r)
     ppu->scx = get8(r);
     ppu->wy = get8(r);
     ppu->wx = get8(r);
+    return stat & 3;
+}
+
+static void read_lcd(import *in, reader *r)
+{
+    read_picture_registers(in, r);
     skip(r, 1 + 144 * 5 + 4); /* scroll registers by line, flags of the colour model */
     in->first_frame = get8(r) != 0;
     skip(r, 1 + 8);
@@ -475,22 +482,8 @@ static uint32_t old_frame_cycles(uint8_t ly, uint8_t mode, uint64_t left)
 
 static void read_old_lcd(import *in, reader *r, unsigned version)
 {
-    dm_gb_ppu *ppu = &in->m->ppu;
-    get_bytes(r, in->ram + DM_GB_VRAM, 0x2000);
-    get_bytes(r, in->ram + DM_GB_OAM, 160);
-    ppu->lcdc = get8(r);
-    ppu->bgp = get8(r);
-    ppu->obp0 = get8(r);
-    ppu->obp1 = get8(r);
-    uint8_t stat = get8(r), mode = stat & 3;
-    ppu->stat = stat & 0x78;
-    ppu->lyc_bit = (stat & 4) != 0;
-    in->ly = get8(r);
-    ppu->lyc = get8(r);
-    ppu->scy = get8(r);
-    ppu->scx = get8(r);
-    ppu->wy = get8(r);
-    ppu->wx = get8(r);
+    const uint8_t mode = read_picture_registers(in, r);
+    const dm_gb_ppu *ppu = &in->m->ppu;
     uint64_t left = mode == 2 ? 80u : mode == 3 ? 170u : mode == 0 ? 206u : DM_GB_LINE_CYCLES;
     if (version >= 11)
         skip(r, OLD_LINES_SIZE);

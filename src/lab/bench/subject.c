@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* subject.c - one backend: made, driven apart, warmed up, measured window by window. */
 #include "lab/bench/subject.h"
+#include "base/median.h"
 #include "base/thread.h"
 #include "lab/actions.h"
 
@@ -186,12 +187,6 @@ dm_status dm_lab_bench_window(const dm_lab_bench_game *g, dm_lab_bench_subject *
     return status;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 dm_status dm_lab_bench_finish(const dm_lab_bench_game *g, dm_lab_bench_subject *s, dm_error *err)
 {
     dm_lab_bench_row *r = &s->row;
@@ -204,8 +199,7 @@ dm_status dm_lab_bench_finish(const dm_lab_bench_game *g, dm_lab_bench_subject *
         sorted[i] = each * (double)r->machines / r->seconds[i];
         frames += each;
     }
-    qsort(sorted, r->count, sizeof sorted[0], by_value);
-    r->fps = (sorted[(r->count - 1) / 2] + sorted[r->count / 2]) / 2;
+    r->fps = dm_median(sorted, r->count); /* sorts */
     r->fps_low = sorted[0];
     r->fps_high = sorted[r->count - 1];
     uint64_t instructions = s->instructions, halted = s->halted, cycles = s->cycles;

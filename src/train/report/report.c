@@ -2,6 +2,7 @@
 /* report.c - see report.h. */
 #include "train/report/report.h"
 #include "base/file.h"
+#include "base/median.h"
 #include "base/terminal/progress.h"
 #include "base/terminal/stop.h"
 #include "base/thread.h"
@@ -98,19 +99,11 @@ static dm_status run_jobs(dm_report *report, const job *jobs, size_t count, dm_p
 
 /* ---- Figures ---- */
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 dm_report_spread dm_report_spread_of(double *values, size_t count)
 {
     if (count == 0)
         return (dm_report_spread){(double)NAN, (double)NAN, (double)NAN, 0};
-    qsort(values, count, sizeof *values, by_value);
-    double median =
-        count % 2 == 1 ? values[count / 2] : 0.5 * (values[count / 2 - 1] + values[count / 2]);
+    double median = dm_median(values, count); /* sorts */
     return (dm_report_spread){median, values[0], values[count - 1], count};
 }
 

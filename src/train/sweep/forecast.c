@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* forecast.c - see forecast.h. */
 #include "train/sweep/forecast.h"
+#include "base/median.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -97,12 +98,6 @@ static void features_of(const double *logs, size_t check, double out[F])
     out[2] = logs[0] - logs[check - 1];
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* ---- A regression over the nearest curves ---- */
 
 typedef struct neighbour {
@@ -197,7 +192,7 @@ static void standardise(dm_final_forecaster *f, size_t check, double *column)
     for (int k = 0; k < F; k++) {
         for (size_t i = 0; i < f->count; i++)
             column[i] = at->features[i][k];
-        qsort(column, f->count, sizeof *column, by_value);
+        dm_sort_values(column, f->count);
         /* Quartiles: a few runs that diverge do not count. */
         at->centre[k] = column[f->count / 2];
         at->scale[k] = fmax((column[3 * f->count / 4] - column[f->count / 4]) / 1.35, 1e-6);
@@ -216,14 +211,14 @@ static void learn(dm_final_forecaster *f, size_t check, neighbour *near, double 
         at->errors[i] = to_come(f, i, check) - mean;
         column[i] = at->reaches[i] = near[n - 1].distance;
     }
-    qsort(column, f->count, sizeof *column, by_value);
+    dm_sort_values(column, f->count);
     at->reach = column[f->count / 2];
     for (size_t i = 0; i < f->count; i++) {
         size_t n = regress(f, check, at->features[i], i, near, weights, &mean);
         at->deviations[i] = spread(at, near, weights, n);
         column[i] = fabs(at->errors[i]) / at->deviations[i];
     }
-    qsort(column, f->count, sizeof *column, by_value);
+    dm_sort_values(column, f->count);
     size_t rank = (size_t)ceil(0.9 * (double)(f->count + 1));
     at->factor = column[rank < f->count ? rank : f->count - 1] / DM_FINAL_BAND;
     for (size_t i = 0; i < f->count; i++)
@@ -309,7 +304,7 @@ static void widths_of(const dm_final_forecaster *f, const size_t looks[LOOKS], d
         for (size_t i = 0; i < f->count; i++)
             if (!f->own[i])
                 column[n++] = look_at(f, i, looks, k);
-        qsort(column, n, sizeof *column, by_value);
+        dm_sort_values(column, n);
         scale[k] = fmax(column[3 * n / 4] - column[n / 4], 1e-6);
     }
 }
@@ -381,8 +376,8 @@ dm_status dm_final_calibrate(dm_final_forecaster *f, size_t every, dm_final_cali
         status = separation(f, out->runs, &out->apart, err);
     double n = (double)out->forecasts;
     if (status == DM_OK && out->forecasts > 0) {
-        qsort(rests, out->forecasts, sizeof *rests, by_value);
-        qsort(widths, out->forecasts, sizeof *widths, by_value);
+        dm_sort_values(rests, out->forecasts);
+        dm_sort_values(widths, out->forecasts);
         out->coverage /= n;
         out->far /= n;
         out->error = sqrt(out->error / n);

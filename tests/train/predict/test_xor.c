@@ -3,6 +3,7 @@
  * a monitor that takes that for a divergence would stop runs that are fine. Rate 3 is the best of the tries of
  * docs/prediction.md. */
 #include "base/file.h"
+#include "base/median.h"
 #include "tests/support/test.h"
 #include "train/trainer.h"
 
@@ -48,18 +49,6 @@ static outcome run_xor(uint64_t seed, const char *schedule, int begun)
 
 enum { SEEDS = 5 };
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double values[SEEDS])
-{
-    qsort(values, SEEDS, sizeof *values, by_value);
-    return values[SEEDS / 2];
-}
-
 static void predictive_runs_reach_the_plain_loss_and_are_not_stopped(void **state)
 {
     (void)state;
@@ -75,7 +64,7 @@ static void predictive_runs_reach_the_plain_loss_and_are_not_stopped(void **stat
                 fail_msg("%s, seed %d: %d rollbacks, %d backward passes", schedules[k], (int)i + 2,
                          (int)o.counts.rollbacks, (int)o.counts.backward);
         }
-        double want = median(plain), have = median(got);
+        double want = dm_median(plain, SEEDS), have = dm_median(got, SEEDS);
         if (!(have <= 1.01 * want))
             fail_msg("%s: %g, plain runs end at %g", schedules[k], have, want);
     }
