@@ -108,9 +108,8 @@ static void memory_class(dm_rewriter *r, dm_ast *at)
             continue;
         }
         if (line->c != NULL) {
-            dm_rewrite_fail(
-                r, line, NULL,
-                "memory is zero at the start; a field has no other first value");
+            dm_rewrite_fail(r, line, NULL,
+                            "memory is zero at the start; a field has no other first value");
             continue;
         }
         if (p->field_count == DM_PROGRAM_FIELDS_MAX) {

@@ -105,7 +105,8 @@ bool dm_same_machine(const dm_gb *a, const dm_gb *b, char *why, size_t why_size)
         uint32_t at = 0;
         while (at < a->ram_size && a->ram[at] == b->ram[at])
             at++;
-        snprintf(why, why_size, "machine memory at %04X: %02X and %02X", at, a->ram[at], b->ram[at]);
+        snprintf(why, why_size, "machine memory at %04X: %02X and %02X", at, a->ram[at],
+                 b->ram[at]);
         return false;
     }
     if (a->serial.size != b->serial.size) {

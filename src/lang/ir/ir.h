@@ -138,11 +138,11 @@ struct dm_ir_function {
     dm_ir_function *backward; /* FUNCTION: made on demand */
     dm_ir_function *replay;   /* without what it writes; made on demand */
     dm_ir_function *forward;  /* of a backward one */
-    bool has_singles;        /* backward: adjoints that are added to once, for dm_ir_tidy */
-    const char *no_backward; /* KERNEL: why there is none */
-    const char *no_replay;   /* why its value cannot be computed again */
-    uint8_t *array_use;      /* per parameter: what is done with its arrays, see hazard.c */
-    int order;               /* callees come before callers */
+    bool has_singles;         /* backward: adjoints that are added to once, for dm_ir_tidy */
+    const char *no_backward;  /* KERNEL: why there is none */
+    const char *no_replay;    /* why its value cannot be computed again */
+    uint8_t *array_use;       /* per parameter: what is done with its arrays, see hazard.c */
+    int order;                /* callees come before callers */
     /* sema */
     const struct dm_function_decl *decl;
     const struct dm_ast *ast;
