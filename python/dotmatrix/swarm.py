@@ -279,9 +279,11 @@ class Swarm:
     # ---- Programs and hooks ----
 
     def set_program(self, program: Any) -> None:
-        """Another reward program from now on; machines and episodes stay. Compiles for some tens of milliseconds."""
-        self.program = as_program(program)
-        self._core.set_program(self.program._core)
+        """Another reward program from now on; machines and episodes stay, its memory and metrics begin at zero. It is
+        compiled alone, in some tenths of a second."""
+        program = as_program(program)
+        self._core.set_program(program._core)
+        self.program = program
 
     def metrics(self, restart: bool = False) -> dict[str, dict[str, Any]]:
         """The program's metrics, a dict by name: `step` (mean over the machines in the last step), `last` and `sum`

@@ -200,6 +200,21 @@ def test_another_program(starfall):
         assert (swarm.rewards == 2).all()
 
 
+def test_a_refused_program_changes_nothing(starfall):
+    def measured(m: dm.Machine, out: dm.Out):
+        out.metric("ones", 1.0)
+
+    def watching(m: dm.Machine, out: dm.Out):
+        if dm.hit(m, "00:0150"):
+            out.reward = 1.0
+
+    with dm.Swarm(starfall, N, program=measured, device="cpu:1") as swarm:
+        with pytest.raises(dm.InvalidArgument, match="hooks"):
+            swarm.set_program(watching)
+        swarm.step(None)
+        assert swarm.program.info["metrics"] == ["ones"] and swarm.metrics()["ones"]["step"] == 1
+
+
 def test_hooks_of_a_swarm(starfall, roms):
     with dm.Swarm(starfall, N, device="cpu:1", symbols=roms / "STARFALL.sym", hooks=["MainLoop", (0, 0x7FF0)]) as swarm:
         for _ in range(5):
