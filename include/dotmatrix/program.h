@@ -15,8 +15,8 @@
  *         mem.score = score
  *
  * A swarm takes one in dm_swarm_desc.program (dotmatrix/swarm.h) and runs it after each step, on its
- * own device. It is compiled alone, in some tens of milliseconds: the emulator's kernels are not
- * compiled again. docs/rewards.md is the tutorial and lists what a program may use.
+ * own device. It is compiled alone, in some tenths of a second, and kept in the cache: the emulator's
+ * kernels are not compiled again. docs/rewards.md is the tutorial and lists what a program may use.
  *
  *     dm_program *program;
  *     if (dm_program_load("reward.py", NULL, &program, &err) != DM_OK)

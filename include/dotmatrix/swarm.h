@@ -252,8 +252,9 @@ DM_API dm_status dm_swarm_get_faults(dm_swarm *swarm, dm_swarm_faults *out, dm_e
 
 /* ---- A reward program ---- */
 
-/* Replace the program (NULL is DM_EINVAL). The new one is compiled alone, in some tens of milliseconds. Machines,
- * episodes and start states stay; the memory is zeroed and the program is run for each machine as after a reset. It
+/* Replace the program (NULL is DM_EINVAL). The new one is compiled alone, in some tenths of a second. Machines,
+ * episodes and start states stay. The program's memory is zeroed, that of start states too, as are metrics and counts
+ * of episodes, and the program is run for each machine as after a reset. It
  * must observe as many floats as the last one and have the same hooks, and the swarm must have been created with a
  * program. Waits. */
 DM_API dm_status dm_swarm_set_program(dm_swarm *swarm, const dm_program *program, dm_error *err);

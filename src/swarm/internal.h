@@ -175,7 +175,7 @@ dm_status dm_swarm_scatter(dm_swarm *swarm, const uint32_t *machines, size_t cou
 /* snapshot.c: there is such a snapshot, and it is not empty. */
 dm_status dm_swarm_check_snapshot_used(const dm_swarm *swarm, uint32_t snapshot, dm_error *err);
 
-/* snapshot.c: a view's machine into a snapshot; `pictures` may be NULL for blank ones. */
+/* snapshot.c: a view's machine into a snapshot; its pictures are blank, its program's memory zero. */
 dm_status dm_swarm_snapshot_put(dm_swarm *swarm, uint32_t rom, uint32_t snapshot, dm_error *err);
 
 #endif

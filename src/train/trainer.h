@@ -3,7 +3,7 @@
  * a checkpoint. Start here, then task.h.
  *
  *     configuration + data ─► task ─► model
- *     each step: samples at `step * batch + i` in the order of the data ─► nn's step
+ *     each step: samples at `progress * batch + i` in the order of the data (progress: the step; predictions add to it) ─► nn's step
  *     now and then: metrics.jsonl, TensorBoard's events, an evaluation, a checkpoint
  *
  *     config.h    fields (fields.def) and presets       task/     xor, cnn, gpt

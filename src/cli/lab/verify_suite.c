@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* verify_suite.c - many verifications from one file.
+/* verify_suite.c - many verifications from one file; what verify and replay say of a mismatch (dm_verify_tell).
  *
  *   {"schema": "dotmatrix-suite-1",
  *    "roms": [{"rom": "ALU_LOOP", "profile": {"steps": 1024, ...},

@@ -2,7 +2,8 @@
 /* page_table.h - where each page of the address space lies, for the fast path (fast.h); kernel text.
  *
  * An entry is the address of a page, or says that the page is not plain memory. A service that may have changed the
- * memory map fills the table anew. Instructions are fetched through it too. */
+ * memory map fills the table anew. On the fast path a ROM bank (dm_gb_fast_bank) and a queued OAM DMA
+ * (dm_gb_page_table_unmap) change entries. Instructions are fetched through it too. */
 #ifndef DM_SIMT_PAGE_TABLE_H
 #define DM_SIMT_PAGE_TABLE_H
 
@@ -52,8 +53,8 @@ DM_FN const uint8_t *dm_gb_page_table_ram(const dm_gb_smem *smem)
     return dm_gb_page_address(smem, DM_GB_PAGE_HRAM) + (0xFF80 - DM_GB_HRAM);
 }
 
-/* The instruction at `pc` ahead of time, so that the next round need not wait for it; only from
- * ROM, which nothing changes but a service; DM_GB_NO_WORD: not. */
+/* The instruction at `pc` ahead of time, so that the next round need not wait for it; only from ROM. What is mapped
+ * there changes in a service or by dm_gb_fast_bank, which both come before this fetch. DM_GB_NO_WORD: not. */
 DM_FN uint32_t dm_gb_fetch_ahead(const dm_gb_smem *smem, uint32_t pc)
 {
     const uint32_t at = pc < 0x8000u ? pc : 0x8000u;

@@ -134,8 +134,8 @@ DM_FN_SLOW void dm_gb_loop(dm_gb_context *context)
     context->cold = 0;
 }
 
-/* Run `cycles` T-cycles past the last target and sync everything. The context has been mapped (dm_gb_map) since
- * its machine was last changed from outside. */
+/* Run `cycles` T-cycles past the last target and sync everything. (The run fills the page table itself; on a CPU
+ * the context must have been mapped, dm_gb_map.) */
 DM_FN void dm_gb_run(dm_gb_context *context, uint32_t cycles)
 {
     dm_gb_move_target(context, dm_gb_m(context), cycles);

@@ -5,7 +5,7 @@
  *    "release_after_frames": 1, "steps": 1024, "compare_every": 1, "settle": 0, "start": "zero",
  *    "force_dmg": false,
  *    "regions": ["C000:C100"], "compare_frame": false, "by": "frame", "ignore": "cycles", "slack": 0,
- *    "action_gen": "noop", "actions_seed": 0}
+ *    "codec": "buttons_v1", "action_gen": "noop", "actions_seed": 0}
  *
  * Keys that are missing keep the value that is there; unknown ones are refused. */
 #ifndef DM_LAB_PROFILE_H

@@ -4,7 +4,11 @@
  *   adjoint.c          functions, blocks and branches; start here: its top comment explains the pass
  *   adjoint_op.c       the operations, one by one
  *   adjoint_loop.c     loops
- *   adjoint_replay.c   values that are computed again */
+ *   adjoint_replay.c   values that are computed again
+ *   row_adjoint.c      the adjoint expressions of builtins.def as steps
+ *   activity.c         which values need an adjoint at all
+ *   hazard.c           reads that would give another value when they are repeated: no backward pass then
+ *   tidy.c             adjoints that are added to once need no variable */
 #ifndef DM_LANG_ADJOINT_H
 #define DM_LANG_ADJOINT_H
 

@@ -11,7 +11,7 @@
  *                 the segment and write the carried values to a tape of K, then reverse from the tape
  *   warp_loop     a FOR with --warp-compat: carried values are not restored
  *
- * The tape's memory is bounded and known, whatever the number of rounds n; the time is n plus
+ * The forward pass keeps nothing: the tape is a local array of the backward function. Its memory is bounded and known, whatever the number of rounds n; the time is n plus
  * n * n / (2 K) rounds of replay. K is at most TAPE_LENGTH_MAX, less where the tape would grow
  * beyond TAPE_BYTES, but never less than TAPE_LENGTH_MIN.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* flash.h - causal attention in bfloat16 on the matrix units (mma.sync), for heads of 32, 64 and 128
- * numbers. Nothing of size T x T leaves the registers; attention.h is the same for any head and
- * type, and the reference.
+ * numbers. Nothing of size T x T leaves the registers; attention.h does other heads (up to 256)
+ * and float; tests compare all of them with nn/plain/attention.h in double.
  *
  * Four warps share a tile of rows, 16 MT for each warp (MT: fragments of 16 rows; two share each
  * load of the other operand), and walk over the other side of the T x T square:
