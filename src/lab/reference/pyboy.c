@@ -213,7 +213,7 @@ dm_status dm_pyboy_start(const char *python, int number, size_t shared, dm_pyboy
 
 /* ---- Requests and answers ---- */
 
-static double patience(void)
+static double seconds_to_answer(void)
 {
     const char *text = getenv("DM_LAB_TIMEOUT");
     double seconds = text != NULL ? strtod(text, NULL) : 0;
@@ -245,7 +245,7 @@ static dm_status await_answer(dm_pyboy *p, dm_status failed, dm_error *err)
 {
     if (p->pid <= 0)
         return lost(p, false, err);
-    uint64_t deadline = dm_time_ns() + (uint64_t)(patience() * 1e9);
+    uint64_t deadline = dm_time_ns() + (uint64_t)(seconds_to_answer() * 1e9);
     uint32_t head[2] = {0, 0};
     dm_status status = receive(p, head, sizeof head, deadline, err);
     if (status != DM_OK)

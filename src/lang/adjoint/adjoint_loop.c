@@ -270,7 +270,7 @@ static bool mentions(const dm_ir_op *op, dm_val v)
 
 /* Merge the SET to zero of a carried adjoint with the first ADD to it. If that adds back the value
  * it had, both disappear: for x += y the reversed round does not touch adj_x. */
-static void settle(dm_ir_block *block, dm_val adjoint, dm_val given)
+static void merge_first_add(dm_ir_block *block, dm_val adjoint, dm_val given)
 {
     int set = 0, add;
     while (set < block->count &&
@@ -307,7 +307,7 @@ static dm_adjoint_scope *make_round(dm_adjoint_state *a, loop *l, dm_adjoint_sco
     dm_adjoint_reverse_block(a, s);
     for (int i = 0; i < l->op->result_count; i++)
         if (l->adjoints[i] != DM_VAL_NONE)
-            settle(a->b.block, l->adjoints[i], given[i]);
+            merge_first_add(a->b.block, l->adjoints[i], given[i]);
     return s;
 }
 

@@ -46,16 +46,16 @@ static dm_status plain_step(dm_predictive *p, dm_error *err)
 /* After a critical step: is the batch the cause, and not the run? It is when the run went back from this step already
  * and meets it again at a lower rate, or when the next batch's loss is like those before, which costs a forward pass
  * instead of a rollback. */
-static dm_status look_again(dm_predictive *p, bool *strange, dm_error *err)
+static dm_status look_again(dm_predictive *p, bool *batch_alone, dm_error *err)
 {
     dm_predictive_core *c = &p->c;
     double next = 0;
-    *strange = c->blamed == c->progress + 1;
-    if (*strange || dm_monitor_calms(&c->monitor, &p->rules, p->turn.loss))
+    *batch_alone = c->blamed == c->progress + 1;
+    if (*batch_alone || dm_monitor_calms(&c->monitor, &p->rules, p->turn.loss))
         return DM_OK; /* it is not the loss that is critical */
     dm_status status = p->run.peek(p->run.user, c->progress + 1, &next, err);
     c->counts.forward += 1;
-    *strange = status == DM_OK && dm_monitor_calms(&c->monitor, &p->rules, next);
+    *batch_alone = status == DM_OK && dm_monitor_calms(&c->monitor, &p->rules, next);
     return status;
 }
 
@@ -79,13 +79,13 @@ dm_status dm_predictive_real_step(dm_predictive *p, dm_error *err)
     double predicted = c->proposal.made && c->has_next ? c->next : NAN;
     dm_monitor_sample sample = {t->loss, t->norm, predicted};
     p->verdict = dm_monitor_step(&c->monitor, &p->rules, &sample);
-    bool strange = false;
+    bool batch_alone = false;
     if (p->verdict.level == DM_MONITOR_CRITICAL && !p->verdict.forecasts && isfinite(t->loss) &&
         isfinite(t->norm))
-        status = look_again(p, &strange, err);
+        status = look_again(p, &batch_alone, err);
     if (status != DM_OK)
         return status;
-    if (strange) {
+    if (batch_alone) {
         p->verdict =
             (dm_monitor_verdict){.level = DM_MONITOR_WARNING, .reason = "a batch of its own kind"};
         dm_monitor_accept(&c->monitor, &p->rules, &sample);
