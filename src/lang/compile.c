@@ -131,10 +131,12 @@ dm_status dm_compilation_kernel(dm_compilation *c, int kernel, dm_error *err)
 }
 
 static dm_status print_items(dm_compilation *c, const dm_print_item *items, int count,
-                             dm_target target, dm_passes passes, dm_buffer *out, dm_error *err)
+                             dm_target target, dm_passes passes, bool local, dm_buffer *out,
+                             dm_error *err)
 {
     dm_print_options options = {.target = target,
                                 .passes = passes,
+                                .local = local,
                                 .lines = c->options.lines,
                                 .bounds = c->options.bounds,
                                 .rounds = c->options.rounds};
@@ -159,7 +161,7 @@ dm_status dm_compilation_print_pass(dm_compilation *c, int kernel, dm_target tar
     if (k->backward == NULL && passes == DM_PASS_BACKWARD)
         return dm_fail(err, DM_EINVAL, "the kernel has no backward pass");
     dm_print_item item = {k->forward, k->backward};
-    return print_items(c, &item, 1, target, passes, out, err);
+    return print_items(c, &item, 1, target, passes, false, out, err);
 }
 
 dm_status dm_compilation_print(dm_compilation *c, int kernel, dm_target target, dm_buffer *out,
@@ -169,7 +171,7 @@ dm_status dm_compilation_print(dm_compilation *c, int kernel, dm_target target, 
 }
 
 dm_status dm_compilation_print_list(dm_compilation *c, const int *kernels, int count,
-                                    dm_target target, dm_passes passes, dm_buffer *out,
+                                    dm_target target, dm_passes passes, bool local, dm_buffer *out,
                                     dm_error *err)
 {
     dm_print_item *items = calloc((size_t)count + 1, sizeof *items);
@@ -178,7 +180,7 @@ dm_status dm_compilation_print_list(dm_compilation *c, const int *kernels, int c
     for (int i = 0; i < count; i++)
         items[i] = (dm_print_item){c->kernels[kernels[i]].forward, c->kernels[kernels[i]].backward};
     dm_status status = count == 0 ? dm_fail(err, DM_EINVAL, "no kernel was compiled")
-                                  : print_items(c, items, count, target, passes, out, err);
+                                  : print_items(c, items, count, target, passes, local, out, err);
     free(items);
     return status;
 }
@@ -192,7 +194,8 @@ dm_status dm_compilation_print_all(dm_compilation *c, dm_target target, dm_buffe
     for (int i = 0; i < c->kernel_count; i++)
         if (c->kernels[i].forward != NULL)
             kernels[count++] = i;
-    dm_status status = dm_compilation_print_list(c, kernels, count, target, DM_PASS_BOTH, out, err);
+    dm_status status =
+        dm_compilation_print_list(c, kernels, count, target, DM_PASS_BOTH, false, out, err);
     free(kernels);
     return status;
 }

@@ -49,9 +49,9 @@ dm_status dm_compilation_print(dm_compilation *c, int kernel, dm_target target, 
 dm_status dm_compilation_print_pass(dm_compilation *c, int kernel, dm_target target,
                                     dm_passes passes, dm_buffer *out, dm_error *err);
 /* One text with several compiled kernels, given by number. A kernel without a backward pass has its forward pass
- * alone. */
+ * alone. `local`: in C the entry points are static, since what is appended to the text calls them. */
 dm_status dm_compilation_print_list(dm_compilation *c, const int *kernels, int count,
-                                    dm_target target, dm_passes passes, dm_buffer *out,
+                                    dm_target target, dm_passes passes, bool local, dm_buffer *out,
                                     dm_error *err);
 /* One text with all kernels that were compiled. */
 dm_status dm_compilation_print_all(dm_compilation *c, dm_target target, dm_buffer *out,

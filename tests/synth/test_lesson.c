@@ -129,7 +129,7 @@ static void a_test_notices_mutants(void **state)
     dm_synth_verifier_destroy(verifier);
 }
 
-static void produce(const char *folder, int count)
+static void produce(const char *folder, int count, int programs)
 {
     dm_synth_produced made;
     dm_synth_produce_options o = {.folder = folder,
@@ -138,6 +138,7 @@ static void produce(const char *folder, int count)
                                   .texts = DM_SYNTH_TEXT_C | DM_SYNTH_TEXT_REFERENCE,
                                   .level = DM_SYNTH_VERIFY_RUN,
                                   .style = DM_SYNTH_STYLE_NATURAL,
+                                  .programs = programs,
                                   .shard_lines = 100,
                                   .jobs = 2,
                                   .ranks = 1,
@@ -198,7 +199,7 @@ static void references_pass_and_cheats_fail(void **state)
     const char *folder = dm_test_path(state, "set"), *python = find_python(path);
     if (python == NULL)
         dm_test_skip("no Python with NumPy: .venv, $DM_PYTHON or python3");
-    produce(folder, 48);
+    produce(folder, 48, 0);
     assert_ok(dm_path_join(script, dm_test_source_root(), "tests/synth/cheat_audit.py", err));
     const char *const argv[] = {python, script, folder, "--mutations", "2", NULL};
     dm_test_run(&(dm_test_command){.argv = argv, .seconds = 120}, &r);
@@ -207,7 +208,7 @@ static void references_pass_and_cheats_fail(void **state)
     dm_test_result_free(&r);
 }
 
-/* A record's test against its own C text, as a compiled library: both passes. */
+/* A record's test against its own C texts, as a compiled library: both passes, kernels and programs of several. */
 static void a_library_is_tested(void **state)
 {
     char path[DM_PATH_MAX];
@@ -241,7 +242,7 @@ static void a_library_is_tested(void **state)
     const char *folder = dm_test_path(state, "set"), *python = find_python(path);
     if (python == NULL)
         dm_test_skip("no Python with NumPy: .venv, $DM_PYTHON or python3");
-    produce(folder, 6);
+    produce(folder, 6, 50);
     const char *const argv[] = {python, "-c", program, folder, NULL};
     dm_test_run(&(dm_test_command){.argv = argv, .seconds = 120}, &r);
     dm_test_expect_exit(&r, 0);

@@ -196,15 +196,19 @@ static void print_entry(dm_printer *pr, const dm_ir_function *f, const char *ker
         dm_buffer_puts(out, "}\n");
         return;
     }
-    dm_emit(out,
+    if (!pr->options.local)
+        dm_emit(
+            out,
             "%s extern const uint64_t %s_%s_args_size;\n"
             "const uint64_t %s_%s_args_size = sizeof(%s_args);\n\n"
-            "%s void %s_%s(const void *block, uint64_t first, uint64_t last, uint64_t count);\n"
-            "void %s_%s(const void *block, uint64_t first, uint64_t last, uint64_t count)\n{\n"
+            "%s void %s_%s(const void *block, uint64_t first, uint64_t last, uint64_t count);\n",
+            "__attribute__((visibility(\"default\")))", kernel, pass, kernel, pass, kernel,
+            "__attribute__((visibility(\"default\")))", kernel, pass);
+    dm_emit(out,
+            "%svoid %s_%s(const void *block, uint64_t first, uint64_t last, uint64_t count)\n{\n"
             "    const %s_args args = *(const %s_args *)block;\n"
             "    const long long size = ",
-            "__attribute__((visibility(\"default\")))", kernel, pass, kernel, pass, kernel,
-            "__attribute__((visibility(\"default\")))", kernel, pass, kernel, pass, kernel, kernel);
+            pr->options.local ? "static " : "", kernel, pass, kernel, kernel);
     print_size(f, out);
     if (pr->options.bounds)
         dm_buffer_puts(out, ";\n    bounds_record = args.fault;\n"

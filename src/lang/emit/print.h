@@ -36,6 +36,7 @@ typedef enum dm_passes { DM_PASS_BOTH, DM_PASS_FORWARD, DM_PASS_BACKWARD } dm_pa
 typedef struct dm_print_options {
     dm_target target;
     dm_passes passes;
+    bool local;  /* C: entry points are static, for a text that calls them itself */
     bool lines;  /* comments with the source's lines */
     bool bounds; /* indices and divisors are checked: see print_bounds.c */
     int rounds;  /* with `bounds`: of all loops of a task together, at most; 0: any number */

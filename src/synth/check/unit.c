@@ -351,8 +351,9 @@ dm_status dm_unit_print(const dm_unit *u, dm_target target, dm_passes pass, dm_b
     }
     /* The way back makes the temporaries again. */
     bool both = pass == DM_PASS_BACKWARD && target == DM_TARGET_C;
-    dm_status status = dm_compilation_print_list(u->compilation, kernels, count, target,
-                                                 both ? DM_PASS_BOTH : pass, out, err);
+    dm_status status =
+        dm_compilation_print_list(u->compilation, kernels, count, target,
+                                  both ? DM_PASS_BOTH : pass, target == DM_TARGET_C, out, err);
     if (status == DM_OK && target == DM_TARGET_C)
         dm_unit_put_entries(u, pass, out);
     return status == DM_OK ? dm_buffer_check(out, err) : status;
