@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* builtin_case.h - calls of builtins with a plain C reference, and the check of a table of them
- * (test_builtins.c): value, gradient, and that the CUDA text compiles. */
+/* builtin_case.h - calls of builtins with a plain C reference, and the check of a table of them:
+ * value, gradient, and that the CUDA text compiles. */
 #ifndef DM_TESTS_LANG_BUILTIN_CASE_H
 #define DM_TESTS_LANG_BUILTIN_CASE_H
 

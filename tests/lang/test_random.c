@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Noise and random numbers. Noise, its octaves and their gradients are compared with a plain C reference. Random draws
  * of many threads are compared one by one with a plain generator, and by mean and mean square with what the
- * distribution has. test_builtins.c has wp.randi, randu and randf in loops. */
+ * distribution has. */
 #include "tests/lang/builtin_case.h"
 #include "tests/lang/kernel_text.h"
 #include "tests/support/test.h"
@@ -323,4 +323,57 @@ static void random_draws(void **state)
         }
 }
 
-DM_TESTS("lang/random", DM_TEST(noises), DM_TEST_IN_DIR(random_draws))
+/* ---- Streams of random numbers, in loops ---- */
+
+static const char streams_text[] =
+    "def k(y: wp.array2d(dtype=wp.float64)):\n"
+    "    n = wp.tid()\n"
+    "    s = wp.rand_init(42, n)\n"
+    "    y[n, 0] = wp.float64(wp.randi(s))\n"
+    "    y[n, 1] = wp.float64(wp.randi(s, -5, 12))\n"
+    "    y[n, 2] = wp.float64(wp.randu(s))\n"
+    "    y[n, 3] = wp.float64(wp.randf(s))\n"
+    "    y[n, 4] = wp.float64(wp.randf(s, -2.0, 3.0))\n"
+    "    total = wp.float64(0.0)\n"
+    "    for k in range(n + 2):\n" /* the state changes in the loop and is used behind it */
+    "        total += wp.float64(wp.randi(s, 0, 1000))\n"
+    "    while wp.randi(s, 0, 10) != 0:\n"
+    "        total += wp.float64(1000000.0)\n"
+    "    y[n, 5] = total\n"
+    "    y[n, 6] = wp.float64(wp.randu(s))\n";
+
+static void plain_streams(int n, double *y)
+{
+    uint32_t s = dm_test_pcg(42u + dm_test_pcg((uint32_t)n));
+    y[0] = (int32_t)dm_test_draw(&s);
+    y[1] = (int32_t)(dm_test_draw(&s) % 17u) - 5;
+    y[2] = dm_test_draw(&s);
+    y[3] = dm_test_unit(&s);
+    y[4] = (float)((float)(dm_test_draw(&s) >> 8) / 16777216.0f * 5.0f) + -2.0f;
+    y[5] = 0;
+    for (int k = 0; k < n + 2; k++)
+        y[5] += (double)(dm_test_draw(&s) % 1000u);
+    while (dm_test_draw(&s) % 10u != 0)
+        y[5] += 1000000;
+    y[6] = dm_test_draw(&s);
+}
+
+enum { THREADS = 6, NUMBERS = 7 };
+
+static void random_streams(void **state)
+{
+    double y[THREADS][NUMBERS];
+    memset(y, 0xFF, sizeof y);
+    const dm_test_array arrays[] = {{"y", y, {THREADS, NUMBERS}}, {0}};
+    dm_test_run_arrays(state, streams_text, "", arrays, THREADS, NULL);
+    for (int n = 0; n < THREADS; n++) {
+        double should[NUMBERS];
+        plain_streams(n, should);
+        for (int i = 0; i < NUMBERS; i++)
+            if (y[n][i] != should[i])
+                fail_msg("thread %d, draw %d: %.17g, not %.17g", n, i, y[n][i], should[i]);
+    }
+}
+
+DM_TESTS("lang/random", DM_TEST(noises), DM_TEST_IN_DIR(random_draws),
+         DM_TEST_IN_DIR(random_streams))
