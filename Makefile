@@ -84,7 +84,7 @@ fuzz-parsers: ## every parser of files under ASan and UBSan, guided by coverage 
 
 test-tsan: ## threads under ThreadSanitizer: the pool, swarms on the CPU, the producer of data sets, training (minutes)
 	@tools/bootstrap
-	@test -d build-tsan || meson setup build-tsan -Dbuildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false >/dev/null
+	@test -d build-tsan || meson setup build-tsan -Dbuildtype=debugoptimized -Dc_args=-w -Db_sanitize=thread -Db_lundef=false >/dev/null
 	@JOBS=$(JOBS) tools/build build-tsan
 	@for group in base/thread base/progress swarm/ synth/produce nn/model train/trainer; do \
 		TSAN_OPTIONS=halt_on_error=1:exitcode=66 build-tsan/tests/dm-tests --jobs $(JOBS) $$group || exit 1; done
