@@ -13,14 +13,6 @@
 
 /* ---- Reading ---- */
 
-static int find_name(const char *const *names, const char *name)
-{
-    for (int i = 0; name != NULL && names[i] != NULL; i++)
-        if (strcmp(names[i], name) == 0)
-            return i;
-    return -1;
-}
-
 static bool read_count(const json_t *object, const char *key, uint64_t *out)
 {
     const json_t *value = json_object_get(object, key);
@@ -41,7 +33,7 @@ static bool read_categories(const json_t *manifest, dm_synth_claims *c)
     size_t i;
     json_array_foreach(list, i, name)
     {
-        int found = find_name(dm_synth_category_names, json_string_value(name));
+        int found = dm_synth_name_find(dm_synth_category_names, json_string_value(name));
         for (int k = 0; k < c->category_count; k++)
             if (c->categories[k] == found)
                 return false;
@@ -55,7 +47,8 @@ static bool read_categories(const json_t *manifest, dm_synth_claims *c)
 static bool read_device(const json_t *manifest, dm_synth_claims *c)
 {
     static const char *const devices[] = {"cuda", "cpu", "both", NULL};
-    int device = find_name(devices, json_string_value(json_object_get(manifest, "device")));
+    int device =
+        dm_synth_name_find(devices, json_string_value(json_object_get(manifest, "device")));
     c->cuda = device == 0 || device == 2;
     c->c = device == 1 || device == 2;
     return device >= 0;
@@ -76,11 +69,13 @@ bool dm_synth_claims_read(const json_t *m, dm_synth_profile *profile, dm_synth_c
     memset(c, 0, sizeof *c);
     const char *format = json_string_value(json_object_get(m, "format"));
     const char *hash = json_string_value(json_object_get(m, "profile"));
-    int style = find_name(dm_synth_style_names, json_string_value(json_object_get(m, "style")));
+    int style =
+        dm_synth_name_find(dm_synth_style_names, json_string_value(json_object_get(m, "style")));
     const char *compression = json_string_value(json_object_get(m, "compression"));
     c->warp_names = json_is_true(json_object_get(m, "warp_names")); /* false when it is not there */
     c->compressed = compression != NULL && strcmp(compression, "zstd") == 0;
-    int level = find_name(dm_synth_level_names, json_string_value(json_object_get(m, "verify")));
+    int level =
+        dm_synth_name_find(dm_synth_level_names, json_string_value(json_object_get(m, "verify")));
     c->level = level < 0 ? DM_SYNTH_VERIFY_NONE : (dm_synth_level)level;
     if (format == NULL || strcmp(format, DM_SYNTH_FORMAT) != 0) {
         dm_synth_report_problem(report, "manifest.json: format is not " DM_SYNTH_FORMAT);

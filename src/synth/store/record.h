@@ -40,6 +40,8 @@ typedef enum dm_synth_category {
 extern const char *const dm_synth_category_names[];
 /* -1 when there is none of that name. */
 int dm_synth_category_find(const char *name);
+/* The same in any list that ends with NULL; -1 for no name. */
+int dm_synth_name_find(const char *const *names, const char *name);
 
 /* How much of a record was checked; each level holds the ones before it. */
 typedef enum dm_synth_level {
@@ -122,6 +124,8 @@ void dm_synth_record_init(dm_synth_record *record);
 void dm_synth_record_deinit(dm_synth_record *record);
 /* Empty it, keeping its memory. */
 void dm_synth_record_clear(dm_synth_record *record);
+/* DM_ENOMEM when one of its buffers failed. */
+dm_status dm_synth_record_check(dm_synth_record *record, dm_error *err);
 /* Exchange what was made of their Python texts: all buffers but python_source. */
 void dm_synth_record_swap_texts(dm_synth_record *a, dm_synth_record *b);
 
@@ -140,6 +144,9 @@ dm_status dm_synth_record_read(dm_synth_record *record, const char *line, size_t
  * idioms (of the records without one, all are for training), by their names. */
 dm_synth_part dm_synth_part_by_record(const dm_synth_record *record);
 dm_synth_part dm_synth_part_by_idiom(const char *idiom);
+
+/* "cpu", "cuda" or "both": the devices that it has texts for. */
+const char *dm_synth_record_device(const dm_synth_record *record);
 
 /* Lines of a text; a last one without a newline counts too. */
 int dm_synth_lines(const dm_buffer *text);
