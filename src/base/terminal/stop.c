@@ -26,8 +26,10 @@
 static atomic_bool requested;
 static atomic_int children[CHILDREN_MAX]; /* process groups; 0: free */
 static atomic_int holds;
-static atomic_flag told = ATOMIC_FLAG_INIT;
 static sigset_t signals; /* those that are waited for */
+
+static pthread_mutex_t telling = PTHREAD_MUTEX_INITIALIZER; /* of `told` */
+static bool told;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
 static char *folders[FOLDERS_MAX];
@@ -180,13 +182,13 @@ void dm_stop_kept(const char *format, ...)
 
 void dm_stop_tell(const char *command)
 {
-    if (atomic_flag_test_and_set(&told))
-        return;
     char line[640];
+    /* Whoever comes second waits until the line is written, since it ends the process next. */
+    pthread_mutex_lock(&telling);
     pthread_mutex_lock(&mutex);
     int length = snprintf(line, sizeof line, "dotmatrix%s%s: interrupted%s%s\n",
                           command[0] ? " " : "", command, kept[0] ? "; " : "", kept);
     pthread_mutex_unlock(&mutex);
-    if (write(STDERR_FILENO, line, (size_t)length) < 0)
-        return; /* the exit code says it, too */
+    told = told || write(STDERR_FILENO, line, (size_t)length) >= 0;
+    pthread_mutex_unlock(&telling);
 }
