@@ -18,11 +18,13 @@ static const dm_lab_kind *const kinds[] = {
 
 const char *dm_lab_kind_list(void)
 {
-    static char list[256];
+    static char list[512];
     if (list[0] == 0) {
-        for (size_t i = 0, at = 0; i < KINDS; i++)
-            at += (size_t)snprintf(list + at, sizeof list - at, "%s, ", kinds[i]->name);
-        snprintf(list + strlen(list), sizeof list - strlen(list), "%sPATH", CORE_PREFIX);
+        for (size_t i = 0; i < KINDS; i++) {
+            strncat(list, kinds[i]->name, sizeof list - strlen(list) - 1);
+            strncat(list, ", ", sizeof list - strlen(list) - 1);
+        }
+        strncat(list, CORE_PREFIX "PATH", sizeof list - strlen(list) - 1);
     }
     return list;
 }

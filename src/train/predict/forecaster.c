@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* forecaster.c - see forecaster.h. */
 #include "train/predict/forecaster.h"
-#include "base/thread.h"
 #include "dynamics/curve/stream.h"
 
 #include <stdlib.h>
