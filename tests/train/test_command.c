@@ -146,6 +146,8 @@ static void what_is_missing_is_one_line(void **state)
         {{"xor", "--resume", "a", "--predict"}, 2, "--predict is the run's own with --resume"},
         {{"xor", "--resume", "a", "--fields"}, 2, "--fields is for a run that begins"},
         {{"gpt", "--resume", "a", "--plan"}, 2, "--plan is for a run that begins"},
+        {{"gpt", "--plan", "--trace", "t.json"}, 2, "--trace does nothing where nothing is"},
+        {{"xor", "--fields", "--out", "a"}, 2, "--out does nothing where nothing is trained"},
         {{"agent", "--resume", "a", "--steps", "9"}, 2, "--steps is the run's own with --resume"},
         {{"agent", "--resume", "a", "--fields"}, 2, "--fields is for a run that begins"},
         {{"agent", "--play", "a", "--lives", "1"}, 2, "--lives does nothing with --play"},

@@ -159,14 +159,20 @@ static dm_status print_plan(const dm_train_options *o, const dm_train_config *co
     return status;
 }
 
-static dm_status refuse_with_resume(const dm_train_options *o, dm_error *err)
+/* Options that what was asked for has no use for. */
+static dm_status check_use(const dm_train_options *o, dm_error *err)
 {
     static const char *const fixed[] = {"set", "config", "seed", "out", "import", "predict", NULL};
     static const char *const shown[] = {"plan", "fields", NULL};
-    dm_status status = dm_train_refuse(o, fixed, "is the run's own with --resume", err);
-    return status == DM_OK
-               ? dm_train_refuse(o, shown, "is for a run that begins: leave --resume out", err)
-               : status;
+    static const char *const of_a_run[] = {"out", "until", "import", "trace", NULL};
+    dm_status status = DM_OK;
+    if (o->resume != NULL)
+        status = dm_train_refuse(o, fixed, "is the run's own with --resume", err);
+    if (status == DM_OK && o->resume != NULL)
+        status = dm_train_refuse(o, shown, "is for a run that begins: leave --resume out", err);
+    if (status == DM_OK && (o->plan || o->fields))
+        status = dm_train_refuse(o, of_a_run, "does nothing where nothing is trained", err);
+    return status;
 }
 
 static dm_status open_training(const dm_train_options *o, dm_train_task task,
@@ -198,7 +204,7 @@ dm_status dm_train_run(const dm_train_options *o, dm_train_task task, dm_error *
     dm_train_config config;
     dm_training *training = NULL;
     watcher w = {.task = dm_train_task_names[task]};
-    dm_status status = o->resume != NULL ? refuse_with_resume(o, err) : DM_OK;
+    dm_status status = check_use(o, err);
     if (status == DM_OK)
         status = dm_train_read_config(o, task, &config, err);
     if (status == DM_OK && o->fields)
